@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The GICv3 CPU interface as either exception level drives it
+//! (IHI 0069H, chapter 4.6 and 12.2). The interface is a set of banked
+//! registers of this PE, so these are functions and not a type.
+
+use crate::insn;
+use crate::regs::*;
+
+/// INTID returned by an acknowledge when nothing is pending.
+pub const SPURIOUS: u32 = 1023;
+
+/// Acknowledges the highest-priority pending interrupt; returns its INTID, or
+/// [`SPURIOUS`]. The interrupt becomes active.
+#[inline(always)]
+pub fn acknowledge() -> u32 {
+    ICC_IAR1_EL1.get() as u32 & 0xff_ffff
+}
+
+/// Ends interrupt `intid`: drops the running priority and, where EOImode is 0,
+/// deactivates it.
+#[inline(always)]
+pub fn end(intid: u32) {
+    ICC_EOIR1_EL1.set(u64::from(intid));
+}
+
+/// Deactivates interrupt `intid` (where EOImode is 1).
+#[inline(always)]
+pub fn deactivate(intid: u32) {
+    ICC_DIR_EL1.set(u64::from(intid));
+}
+
+/// Sends SGI `intid` (0 to 15) to the one PE with affinity `mpidr`.
+///
+/// Stores made before the call are visible to the receiver's handler: the
+/// barrier is required, as a system-register write is not ordered after
+/// stores otherwise (IHI 0069H, 12.1.6).
+#[inline(always)]
+pub fn send_sgi(intid: u32, mpidr: u64) {
+    insn::dsb_ishst();
+    ICC_SGI1R_EL1.set(sgi_value(intid, mpidr));
+    insn::isb();
+}
+
+/// Sends SGI `intid` to every PE but this one.
+#[inline(always)]
+pub fn send_sgi_to_others(intid: u32) {
+    insn::dsb_ishst();
+    ICC_SGI1R_EL1.set(u64::from(intid) << 24 | 1 << 40);
+    insn::isb();
+}
+
+/// The ICC_SGI1R_EL1 value that sends `intid` to the PE with affinity `mpidr`.
+#[inline(always)]
+pub const fn sgi_value(intid: u32, mpidr: u64) -> u64 {
+    let aff0 = mpidr & 0xff;
+    let aff1 = mpidr >> 8 & 0xff;
+    let aff2 = mpidr >> 16 & 0xff;
+    let aff3 = mpidr >> 32 & 0xff;
+    // The target list covers 16 values of Aff0; the range selector says which.
+    aff3 << 48
+        | (aff0 >> 4) << 44
+        | aff2 << 32
+        | (intid as u64) << 24
+        | aff1 << 16
+        | 1 << (aff0 & 15)
+}
+
+/// Enables the interface for Group 1 with every priority let through.
+/// `split_eoi` sets EOImode 1: an end of interrupt does not deactivate.
+pub fn enable(split_eoi: bool) {
+    ICC_SRE_EL1.set(ICC_SRE_EL1.get() | 1);
+    insn::isb();
+    ICC_PMR_EL1.set(0xff);
+    ICC_BPR1_EL1.set(0);
+    let ctlr = ICC_CTLR_EL1.get();
+    ICC_CTLR_EL1.set(if split_eoi { ctlr | 2 } else { ctlr & !2 });
+    ICC_IGRPEN1_EL1.set(1);
+    insn::isb();
+}

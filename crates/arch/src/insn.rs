@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One wrapper per instruction; nothing here has a second line of behaviour.
+//!
+//! Barriers and waits are written without `nomem`, so the compiler moves no
+//! memory access across them: what the program text says before a barrier is
+//! before it in the machine code.
+
+use core::arch::asm;
+
+/// Declares wrappers for instructions that have no operand.
+macro_rules! plain {
+    ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub fn $name() {
+            // SAFETY: a hint or barrier without operands; it changes no
+            // register and accesses no memory.
+            unsafe { asm!($text, options(nostack, preserves_flags)) }
+        }
+    )*};
+}
+
+plain! {
+    /// Waits for an interrupt, masked or not.
+    wfi = "wfi";
+    /// Waits for an event: the event register, or an unmasked interrupt.
+    wfe = "wfe";
+    /// Sets the event register of every PE.
+    sev = "sev";
+    /// Sets the event register of this PE.
+    sevl = "sevl";
+    /// Hints that this PE spins; under an emulator it lets the others run.
+    yield_now = "yield";
+    /// Synchronises the context: later instructions see earlier register writes.
+    isb = "isb";
+    /// Completes all earlier accesses, full system.
+    dsb_sy = "dsb sy";
+    /// Completes all earlier accesses, inner shareable domain.
+    dsb_ish = "dsb ish";
+    /// Completes all earlier stores, inner shareable domain.
+    dsb_ishst = "dsb ishst";
+    /// Completes all earlier accesses of this PE.
+    dsb_nsh = "dsb nsh";
+    /// Orders all earlier accesses before all later ones, inner shareable domain.
+    dmb_ish = "dmb ish";
+    /// Clears the local exclusive monitor.
+    clrex = "clrex";
+    /// Masks IRQs at this exception level.
+    mask_irq = "msr daifset, #2";
+    /// Unmasks IRQs at this exception level.
+    unmask_irq = "msr daifclr, #2";
+    /// Masks debug, SError, IRQ and FIQ.
+    mask_all = "msr daifset, #15";
+    /// Invalidates this PE's instruction cache view, inner shareable.
+    ic_ialluis = "ic ialluis";
+    /// Invalidates all EL2 stage-1 translations of this PE.
+    tlbi_alle2 = "tlbi alle2";
+    /// Invalidates all stage-1 and stage-2 EL1&0 translations, inner shareable.
+    tlbi_alle1is = "tlbi alle1is";
+    /// Invalidates this PE's EL1&0 stage-1 translations of the current VMID.
+    tlbi_vmalle1 = "tlbi vmalle1";
+}
+
+/// Waits for an event, at the latest until the virtual count reaches `deadline`
+/// (ticks of CNTVCT_EL0). Needs FEAT_WFxT.
+#[inline(always)]
+pub fn wfet(deadline: u64) {
+    // SAFETY: waits; changes no register and accesses no memory.
+    unsafe {
+        asm!(".arch_extension wfxt", "wfet {0}", in(reg) deadline,
+            options(nostack, preserves_flags));
+    }
+}
+
+/// Waits for an interrupt, at the latest until the virtual count reaches
+/// `deadline` (ticks of CNTVCT_EL0). Needs FEAT_WFxT.
+#[inline(always)]
+pub fn wfit(deadline: u64) {
+    // SAFETY: waits; changes no register and accesses no memory.
+    unsafe {
+        asm!(".arch_extension wfxt", "wfit {0}", in(reg) deadline,
+            options(nostack, preserves_flags));
+    }
+}
+
+/// Loads `*word` exclusively with acquire semantics and so arms the local monitor.
+#[inline(always)]
+pub fn load_exclusive(word: &core::sync::atomic::AtomicU32) -> u32 {
+    let value: u32;
+    // SAFETY: reads four aligned bytes that the reference keeps alive; the
+    // monitor is only a wake-up source, no store-exclusive relies on it.
+    unsafe {
+        asm!("ldaxr {0:w}, [{1}]", out(reg) value, in(reg) word.as_ptr(),
+            options(nostack, preserves_flags));
+    }
+    value
+}
+
+/// Cleans and invalidates the data cache line that holds `address`, to the
+/// point of coherency.
+///
+/// # Safety
+/// `address` must be mapped.
+#[inline(always)]
+pub unsafe fn dc_civac(address: usize) {
+    // SAFETY: the caller vouches for the mapping; the operation keeps contents.
+    unsafe { asm!("dc civac, {0}", in(reg) address, options(nostack, preserves_flags)) }
+}

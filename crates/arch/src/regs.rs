@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The system registers that `aarch64-cpu` 11.2 does not have, in the same
+//! form: a constant per register with `get()` and `set()`.
+//!
+//! They are named by encoding (`S<op0>_<op1>_C<n>_C<m>_<op2>`), so that no
+//! assembler extension is needed. Field constants stand beside the register.
+
+/// Declares registers with their encoding and access.
+macro_rules! registers {
+    ($($(#[$doc:meta])* $name:ident = $encoding:literal, $($access:ident)+;)*) => {$(
+        $(#[$doc])*
+        #[allow(non_camel_case_types)]
+        #[derive(Clone, Copy)]
+        pub struct $name;
+        impl $name { $(registers!(@$access $encoding);)+ }
+    )*};
+    (@read $encoding:literal) => {
+        /// Reads the register.
+        #[inline(always)]
+        pub fn get(self) -> u64 {
+            let value: u64;
+            // SAFETY: a register read; where the register has a side effect
+            // (acknowledging an interrupt) its documentation says so.
+            unsafe {
+                core::arch::asm!(concat!("mrs {0}, ", $encoding), out(reg) value,
+                    options(nostack, preserves_flags));
+            }
+            value
+        }
+    };
+    (@write $encoding:literal) => {
+        /// Writes the register; takes effect for later instructions after an ISB.
+        #[inline(always)]
+        pub fn set(self, value: u64) {
+            // SAFETY: none of the registers of this file moves memory, stack or
+            // the translation of the running code. No `nomem`: earlier stores
+            // stay before the write.
+            unsafe {
+                core::arch::asm!(concat!("msr ", $encoding, ", {0}"), in(reg) value,
+                    options(nostack, preserves_flags));
+            }
+        }
+    };
+}
+
+registers! {
+    /// Feature register: WFxT (bits 3:0) among others.
+    ID_AA64ISAR2_EL1 = "S3_0_C0_C6_2", read;
+    /// Feature register: E2H0 (bits 27:24) among others.
+    ID_AA64MMFR4_EL1 = "S3_0_C0_C7_4", read;
+
+    /// Acknowledges the highest-priority pending Group 1 interrupt; returns its INTID.
+    ICC_IAR1_EL1 = "S3_0_C12_C12_0", read;
+    /// Ends a Group 1 interrupt: priority drop, and deactivation where EOImode is 0.
+    ICC_EOIR1_EL1 = "S3_0_C12_C12_1", write;
+    /// Deactivates an interrupt where EOImode is 1.
+    ICC_DIR_EL1 = "S3_0_C12_C11_1", write;
+    /// Sends a Group 1 SGI.
+    ICC_SGI1R_EL1 = "S3_0_C12_C11_5", write;
+    /// Running priority.
+    ICC_RPR_EL1 = "S3_0_C12_C11_3", read;
+    /// Priority mask.
+    ICC_PMR_EL1 = "S3_0_C4_C6_0", read write;
+    /// Binary point, Group 1.
+    ICC_BPR1_EL1 = "S3_0_C12_C12_3", read write;
+    /// Highest-priority pending Group 1 interrupt.
+    ICC_HPPIR1_EL1 = "S3_0_C12_C12_2", read;
+    /// CPU interface control: EOImode (bit 1), RSS (bit 18).
+    ICC_CTLR_EL1 = "S3_0_C12_C12_4", read write;
+    /// Group 1 enable.
+    ICC_IGRPEN1_EL1 = "S3_0_C12_C12_7", read write;
+    /// System-register enable at EL1.
+    ICC_SRE_EL1 = "S3_0_C12_C12_5", read write;
+    /// System-register enable at EL2: SRE (0), DFB (1), DIB (2), Enable for EL1 (3).
+    ICC_SRE_EL2 = "S3_4_C12_C9_5", read write;
+
+    /// Empty list registers, a bit each.
+    ICH_ELRSR_EL2 = "S3_4_C12_C11_5", read;
+    /// List registers with an EOI maintenance interrupt, a bit each.
+    ICH_EISR_EL2 = "S3_4_C12_C11_3", read;
+    /// Active priorities, Group 1.
+    ICH_AP1R0_EL2 = "S3_4_C12_C9_0", read write;
+    /// Active priorities, Group 0.
+    ICH_AP0R0_EL2 = "S3_4_C12_C8_0", read write;
+
+    /// PMU control: E (0), P (1), C (2), DP (5), LC (6), N (15:11).
+    PMCR_EL0 = "S3_3_C9_C12_0", read write;
+    /// PMU counter enable, set; bit 31 is the cycle counter.
+    PMCNTENSET_EL0 = "S3_3_C9_C12_1", read write;
+    /// Common events implemented; bit 8 is INST_RETIRED.
+    PMCEID0_EL0 = "S3_3_C9_C12_6", read;
+    /// Cycle counter.
+    PMCCNTR_EL0 = "S3_3_C9_C13_0", read write;
+    /// Cycle counter filter: NSH (27) counts at EL2.
+    PMCCFILTR_EL0 = "S3_3_C14_C15_7", read write;
+    /// Event counter 0.
+    PMEVCNTR0_EL0 = "S3_3_C14_C8_0", read write;
+    /// Event type and filter of counter 0.
+    PMEVTYPER0_EL0 = "S3_3_C14_C12_0", read write;
+
+    /// Identification that the guest reads as MIDR_EL1.
+    VPIDR_EL2 = "S3_4_C0_C0_0", read write;
+    /// EL2 control of the EL1 view of the counter and of the EL2 event stream.
+    CNTHCTL_EL2 = "S3_4_C14_C1_0", read write;
+    /// EL2 physical timer, control.
+    CNTHP_CTL_EL2 = "S3_4_C14_C2_1", read write;
+    /// EL2 physical timer, compare value.
+    CNTHP_CVAL_EL2 = "S3_4_C14_C2_2", read write;
+    /// EL1 control of the counter and of the EL1 event stream.
+    CNTKCTL_EL1 = "S3_0_C14_C1_0", read write;
+    /// Interrupt status: I (7), F (6), A (8).
+    ISR_EL1 = "S3_0_C12_C1_0", read;
+}
+
+/// Reads list register `n`.
+///
+/// # Panics
+/// Panics if `n` is 16 or more.
+#[inline(always)]
+pub fn ich_lr(n: usize) -> u64 {
+    list_registers!(read n)
+}
+
+/// Writes list register `n`.
+///
+/// # Panics
+/// Panics if `n` is 16 or more.
+#[inline(always)]
+pub fn set_ich_lr(n: usize, value: u64) {
+    list_registers!(write n, value);
+}
+
+/// A system register is named in the instruction, so an index needs a branch.
+macro_rules! list_registers {
+    (read $n:expr) => {
+        list_registers!(@each $n, read)
+    };
+    (write $n:expr, $value:expr) => {
+        list_registers!(@each $n, write $value)
+    };
+    (@each $n:expr, $($access:tt)+) => {
+        match $n {
+            0 => list_registers!(@one "S3_4_C12_C12_0", $($access)+),
+            1 => list_registers!(@one "S3_4_C12_C12_1", $($access)+),
+            2 => list_registers!(@one "S3_4_C12_C12_2", $($access)+),
+            3 => list_registers!(@one "S3_4_C12_C12_3", $($access)+),
+            4 => list_registers!(@one "S3_4_C12_C12_4", $($access)+),
+            5 => list_registers!(@one "S3_4_C12_C12_5", $($access)+),
+            6 => list_registers!(@one "S3_4_C12_C12_6", $($access)+),
+            7 => list_registers!(@one "S3_4_C12_C12_7", $($access)+),
+            8 => list_registers!(@one "S3_4_C12_C13_0", $($access)+),
+            9 => list_registers!(@one "S3_4_C12_C13_1", $($access)+),
+            10 => list_registers!(@one "S3_4_C12_C13_2", $($access)+),
+            11 => list_registers!(@one "S3_4_C12_C13_3", $($access)+),
+            12 => list_registers!(@one "S3_4_C12_C13_4", $($access)+),
+            13 => list_registers!(@one "S3_4_C12_C13_5", $($access)+),
+            14 => list_registers!(@one "S3_4_C12_C13_6", $($access)+),
+            15 => list_registers!(@one "S3_4_C12_C13_7", $($access)+),
+            _ => unreachable!("the architecture has 16 list registers"),
+        }
+    };
+    (@one $encoding:literal, read) => {{
+        let value: u64;
+        // SAFETY: reads a list register; no side effect.
+        unsafe {
+            core::arch::asm!(concat!("mrs {0}, ", $encoding), out(reg) value,
+                options(nostack, preserves_flags));
+        }
+        value
+    }};
+    (@one $encoding:literal, write $value:expr) => {
+        // SAFETY: changes which virtual interrupts the guest sees, nothing of EL2.
+        unsafe {
+            core::arch::asm!(concat!("msr ", $encoding, ", {0}"), in(reg) $value,
+                options(nostack, preserves_flags));
+        }
+    };
+}
+use list_registers;
