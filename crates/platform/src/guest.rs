@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The device tree of a guest: its CPUs, its RAM, the emulated GIC and UART,
+//! the timer and PSCI, and nothing else of the machine.
+//!
+//! Written front to back into a caller's buffer without allocation: header,
+//! an empty reservation map, the structure block, the strings block
+//! (Devicetree Specification, release 0.4, chapter 5).
+
+use arrayvec::ArrayVec;
+
+use crate::{Region, Timer};
+
+/// What a guest is told of its machine.
+#[derive(Clone, Copy, Debug)]
+pub struct GuestTree<'a> {
+    /// MPIDR affinity of each vCPU; the first one boots.
+    pub cpus: &'a [u64],
+    /// RAM, as intermediate physical addresses.
+    pub memory: Region,
+    /// Frames of the emulated distributor.
+    pub distributor: Region,
+    /// Frames of the emulated redistributors, 0x20000 bytes each, in CPU order.
+    pub redistributors: Region,
+    /// Registers of the emulated PL011.
+    pub uart: Region,
+    /// Interrupts of the timer.
+    pub timer: Timer,
+    /// Command line.
+    pub bootargs: &'a str,
+}
+
+/// The buffer is too small for the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BufferTooSmall;
+
+const GIC_PHANDLE: u32 = 1;
+const CLOCK_PHANDLE: u32 = 2;
+/// Interrupt flags of the GIC binding.
+const LEVEL_HIGH: u32 = 4;
+
+impl GuestTree<'_> {
+    /// Writes the tree into `buffer` and returns how many bytes it has.
+    ///
+    /// # Errors
+    /// [`BufferTooSmall`], with the buffer's contents undefined.
+    pub fn write(&self, buffer: &mut [u8]) -> Result<usize, BufferTooSmall> {
+        let mut w = Writer::new(buffer)?;
+        w.begin("")?;
+        w.cells("#address-cells", &[2])?;
+        w.cells("#size-cells", &[2])?;
+        w.cells("interrupt-parent", &[GIC_PHANDLE])?;
+        w.strings("compatible", &["rouse,guest", "linux,dummy-virt"])?;
+        self.chosen(&mut w)?;
+        self.cpus(&mut w)?;
+        w.begin("memory")?;
+        w.strings("device_type", &["memory"])?;
+        w.regions("reg", &[self.memory])?;
+        w.end()?;
+        w.begin("psci")?;
+        w.strings("compatible", &["arm,psci-1.0", "arm,psci-0.2"])?;
+        w.strings("method", &["smc"])?;
+        w.end()?;
+        self.interrupts(&mut w)?;
+        self.serial(&mut w)?;
+        w.end()?;
+        w.finish()
+    }
+
+    fn chosen(&self, w: &mut Writer<'_>) -> Result<(), BufferTooSmall> {
+        w.begin("chosen")?;
+        w.strings("bootargs", &[self.bootargs])?;
+        w.strings("stdout-path", &["/serial"])?;
+        w.end()
+    }
+
+    fn cpus(&self, w: &mut Writer<'_>) -> Result<(), BufferTooSmall> {
+        w.begin("cpus")?;
+        w.cells("#address-cells", &[2])?;
+        w.cells("#size-cells", &[0])?;
+        for (index, &mpidr) in self.cpus.iter().enumerate() {
+            let mut name = *b"cpu@00";
+            name[4] = hex_digit(index >> 4);
+            name[5] = hex_digit(index);
+            w.begin(core::str::from_utf8(&name).unwrap_or("cpu"))?;
+            w.strings("device_type", &["cpu"])?;
+            w.strings("compatible", &["arm,armv8"])?;
+            w.strings("enable-method", &["psci"])?;
+            w.cells("reg", &[(mpidr >> 32) as u32, mpidr as u32])?;
+            w.end()?;
+        }
+        w.end()
+    }
+
+    fn interrupts(&self, w: &mut Writer<'_>) -> Result<(), BufferTooSmall> {
+        w.begin("interrupt-controller")?;
+        w.strings("compatible", &["arm,gic-v3"])?;
+        w.cells("#interrupt-cells", &[3])?;
+        w.cells("interrupt-controller", &[])?;
+        w.cells("#redistributor-regions", &[1])?;
+        w.regions("reg", &[self.distributor, self.redistributors])?;
+        w.cells("phandle", &[GIC_PHANDLE])?;
+        w.end()?;
+        w.begin("timer")?;
+        w.strings("compatible", &["arm,armv8-timer"])?;
+        // Secure physical (a guest has none, the binding wants the place),
+        // non-secure physical, virtual, hypervisor.
+        let mut interrupts = [0; 12];
+        let intids = [29, self.timer.phys, self.timer.virt, self.timer.hyp];
+        for (entry, intid) in interrupts.chunks_exact_mut(3).zip(intids) {
+            entry.copy_from_slice(&[1, intid - 16, LEVEL_HIGH]);
+        }
+        w.cells("interrupts", &interrupts)?;
+        w.cells("always-on", &[])?;
+        w.end()
+    }
+
+    fn serial(&self, w: &mut Writer<'_>) -> Result<(), BufferTooSmall> {
+        w.begin("clock")?;
+        w.strings("compatible", &["fixed-clock"])?;
+        w.cells("#clock-cells", &[0])?;
+        w.cells("clock-frequency", &[24_000_000])?;
+        w.cells("phandle", &[CLOCK_PHANDLE])?;
+        w.end()?;
+        w.begin("serial")?;
+        w.strings("compatible", &["arm,pl011", "arm,primecell"])?;
+        w.regions("reg", &[self.uart])?;
+        w.cells("clocks", &[CLOCK_PHANDLE, CLOCK_PHANDLE])?;
+        w.strings("clock-names", &["uartclk", "apb_pclk"])?;
+        // The emulated UART raises no interrupt; the line exists for drivers
+        // that insist on one.
+        w.cells("interrupts", &[0, 1, LEVEL_HIGH])?;
+        w.end()
+    }
+}
+
+fn hex_digit(value: usize) -> u8 {
+    b"0123456789abcdef"[value & 15]
+}
+
+const HEADER_SIZE: usize = 40;
+const RESERVATION_MAP_SIZE: usize = 16;
+const BEGIN_NODE: u32 = 1;
+const END_NODE: u32 = 2;
+const PROPERTY: u32 = 3;
+const END: u32 = 9;
+
+/// Writes the structure block and gathers the property names.
+struct Writer<'b> {
+    buffer: &'b mut [u8],
+    at: usize,
+    names: ArrayVec<u8, 512>,
+}
+
+impl<'b> Writer<'b> {
+    fn new(buffer: &'b mut [u8]) -> Result<Self, BufferTooSmall> {
+        let start = HEADER_SIZE + RESERVATION_MAP_SIZE;
+        buffer.get_mut(..start).ok_or(BufferTooSmall)?.fill(0);
+        Ok(Self {
+            buffer,
+            at: start,
+            names: ArrayVec::new(),
+        })
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) -> Result<(), BufferTooSmall> {
+        let end = self.at + bytes.len();
+        let place = self.buffer.get_mut(self.at..end).ok_or(BufferTooSmall)?;
+        place.copy_from_slice(bytes);
+        self.at = end;
+        Ok(())
+    }
+
+    fn word(&mut self, word: u32) -> Result<(), BufferTooSmall> {
+        self.bytes(&word.to_be_bytes())
+    }
+
+    fn align(&mut self) -> Result<(), BufferTooSmall> {
+        let padding = self.at.next_multiple_of(4) - self.at;
+        self.bytes(&[0; 3][..padding])
+    }
+
+    fn begin(&mut self, name: &str) -> Result<(), BufferTooSmall> {
+        self.word(BEGIN_NODE)?;
+        self.bytes(name.as_bytes())?;
+        self.bytes(&[0])?;
+        self.align()
+    }
+
+    fn end(&mut self) -> Result<(), BufferTooSmall> {
+        self.word(END_NODE)
+    }
+
+    fn property(&mut self, name: &str, size: usize) -> Result<(), BufferTooSmall> {
+        let name = self.name(name)?;
+        self.word(PROPERTY)?;
+        self.word(size as u32)?;
+        self.word(name)
+    }
+
+    /// Offset of `name` in the strings block, added if it is new.
+    fn name(&mut self, name: &str) -> Result<u32, BufferTooSmall> {
+        let mut offset = 0;
+        for known in self.names.split_inclusive(|&byte| byte == 0) {
+            if &known[..known.len() - 1] == name.as_bytes() {
+                return Ok(offset);
+            }
+            offset += known.len() as u32;
+        }
+        self.names
+            .try_extend_from_slice(name.as_bytes())
+            .map_err(|_| BufferTooSmall)?;
+        self.names.try_push(0).map_err(|_| BufferTooSmall)?;
+        Ok(offset)
+    }
+
+    fn cells(&mut self, name: &str, cells: &[u32]) -> Result<(), BufferTooSmall> {
+        self.property(name, cells.len() * 4)?;
+        cells.iter().try_for_each(|&cell| self.word(cell))
+    }
+
+    fn regions(&mut self, name: &str, regions: &[Region]) -> Result<(), BufferTooSmall> {
+        self.property(name, regions.len() * 16)?;
+        for region in regions {
+            self.bytes(&region.base.to_be_bytes())?;
+            self.bytes(&region.size.to_be_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn strings(&mut self, name: &str, strings: &[&str]) -> Result<(), BufferTooSmall> {
+        let size = strings.iter().map(|string| string.len() + 1).sum();
+        self.property(name, size)?;
+        for string in strings {
+            self.bytes(string.as_bytes())?;
+            self.bytes(&[0])?;
+        }
+        self.align()
+    }
+
+    fn finish(mut self) -> Result<usize, BufferTooSmall> {
+        self.word(END)?;
+        let start = HEADER_SIZE + RESERVATION_MAP_SIZE;
+        let structure_size = self.at - start;
+        let strings_at = self.at;
+        let names = core::mem::take(&mut self.names);
+        self.bytes(&names)?;
+        let total = self.at;
+        self.at = 0;
+        let header = [
+            0xd00d_feed,
+            total,
+            start,
+            strings_at,
+            HEADER_SIZE,
+            17, // version
+            16, // last compatible version
+            0,  // boot CPU
+            names.len(),
+            structure_size,
+        ];
+        header.iter().try_for_each(|&word| self.word(word as u32))?;
+        Ok(total)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Conduit, Enable, Platform, UartKind};
+
+    fn tree(cpus: &[u64]) -> GuestTree<'_> {
+        GuestTree {
+            cpus,
+            memory: Region {
+                base: 0x8_4000_0000,
+                size: 0x1000_0000,
+            },
+            distributor: Region {
+                base: 0x800_0000,
+                size: 0x1_0000,
+            },
+            redistributors: Region {
+                base: 0x80a_0000,
+                size: 0x4_0000,
+            },
+            uart: Region {
+                base: 0x900_0000,
+                size: 0x1000,
+            },
+            timer: Timer {
+                virt: 27,
+                phys: 30,
+                hyp: 26,
+            },
+            bootargs: "rouse.workload=ipi",
+        }
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let cpus = [0x1_0001_0000, 0x3, 0x1f_0000];
+        let mut buffer = [0; 4096];
+        let size = tree(&cpus).write(&mut buffer).unwrap();
+        let read = Platform::from_fdt(&buffer[..size]).unwrap();
+        let mpidrs: Vec<u64> = read.cpus.iter().map(|cpu| cpu.mpidr).collect();
+        assert_eq!(mpidrs, cpus);
+        assert!(read.cpus.iter().all(|cpu| cpu.enable == Enable::Psci));
+        assert_eq!(read.memory.as_slice(), [tree(&cpus).memory]);
+        assert_eq!(read.gic.distributor, tree(&cpus).distributor);
+        assert_eq!(
+            read.gic.redistributors.as_slice(),
+            [tree(&cpus).redistributors]
+        );
+        assert_eq!(read.timer, tree(&cpus).timer);
+        assert_eq!(read.psci, Some(Conduit::Smc));
+        let uart = read.uart.unwrap();
+        assert_eq!((uart.kind, uart.base), (UartKind::Pl011, 0x900_0000));
+        assert_eq!(read.bootargs, "rouse.workload=ipi");
+    }
+
+    #[test]
+    fn every_short_buffer_is_refused() {
+        let cpus = [0];
+        let mut buffer = [0; 4096];
+        let size = tree(&cpus).write(&mut buffer).unwrap();
+        for short in 0..size {
+            assert_eq!(tree(&cpus).write(&mut buffer[..short]), Err(BufferTooSmall));
+        }
+    }
+}

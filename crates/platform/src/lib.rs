@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The machine as its firmware describes it, in one plain structure.
+//!
+//! [`Platform::from_fdt`] reads a device tree; nothing of a machine is known
+//! otherwise: not where RAM is, nor how CPUs are numbered, nor which UART is
+//! there. [`guest`] writes the device tree that a guest gets, which shows it
+//! its own part of the machine and nothing else.
+//!
+//! The crate touches no register and allocates nothing.
+
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+mod fdt;
+pub mod guest;
+
+use arrayvec::ArrayVec;
+use core::fmt;
+
+/// The most CPUs a machine can have here; more are ignored.
+pub const MAX_CPUS: usize = 64;
+
+/// A range of physical addresses, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// First address.
+    pub base: u64,
+    /// Number of bytes.
+    pub size: u64,
+}
+
+impl Region {
+    /// First address after the region.
+    #[must_use]
+    pub const fn end(&self) -> u64 {
+        self.base.saturating_add(self.size)
+    }
+
+    /// Whether `address` lies in the region.
+    #[must_use]
+    pub const fn contains(&self, address: u64) -> bool {
+        address >= self.base && address < self.end()
+    }
+
+    /// Whether the two regions share an address.
+    #[must_use]
+    pub const fn overlaps(&self, other: &Region) -> bool {
+        self.base < other.end() && other.base < self.end()
+    }
+}
+
+/// How a CPU is started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Enable {
+    /// By PSCI CPU_ON.
+    Psci,
+    /// By writing the entry address to this physical address and sending an event.
+    SpinTable(u64),
+    /// It entered the image together with the first CPU and is held there.
+    Held,
+}
+
+/// One CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cpu {
+    /// Affinity fields of MPIDR_EL1 (bits 39:32 and 23:0); no value is assumed.
+    pub mpidr: u64,
+    /// How it is started.
+    pub enable: Enable,
+}
+
+/// By which instruction PSCI is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conduit {
+    /// SMC.
+    Smc,
+    /// HVC.
+    Hvc,
+}
+
+/// The console UART.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Uart {
+    /// Its programming model.
+    pub kind: UartKind,
+    /// Physical address of its registers.
+    pub base: u64,
+}
+
+/// Programming model of a UART.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UartKind {
+    /// Arm PL011 or SBSA generic UART: 32-bit registers.
+    Pl011,
+    /// 16550: registers `1 << shift` bytes apart, accessed `width` bytes wide (1 or 4).
+    Ns16550 {
+        /// Binary logarithm of the distance between registers, in bytes.
+        shift: u8,
+        /// Access width in bytes.
+        width: u8,
+    },
+}
+
+/// A GICv3 or later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gic {
+    /// Distributor registers.
+    pub distributor: Region,
+    /// Ranges of redistributor frames.
+    pub redistributors: ArrayVec<Region, 8>,
+    /// Distance between frames where the description gives one; otherwise each
+    /// frame's own GICR_TYPER.VLPIS decides between 0x20000 and 0x40000.
+    pub stride: Option<u64>,
+    /// INTID of the maintenance interrupt.
+    pub maintenance: u32,
+}
+
+/// INTIDs of the generic timer's interrupts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timer {
+    /// Virtual timer.
+    pub virt: u32,
+    /// Non-secure EL1 physical timer.
+    pub phys: u32,
+    /// Non-secure EL2 physical timer.
+    pub hyp: u32,
+}
+
+/// A machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Platform<'a> {
+    /// CPUs in the order of the description.
+    pub cpus: ArrayVec<Cpu, MAX_CPUS>,
+    /// CPUs that were described and do not fit [`MAX_CPUS`].
+    pub cpus_ignored: usize,
+    /// RAM.
+    pub memory: ArrayVec<Region, 16>,
+    /// Parts of the RAM that are somebody's.
+    pub reserved: ArrayVec<Region, 32>,
+    /// Interrupt controller.
+    pub gic: Gic,
+    /// Generic timer.
+    pub timer: Timer,
+    /// Console, where one is named.
+    pub uart: Option<Uart>,
+    /// How PSCI is called, where there is PSCI.
+    pub psci: Option<Conduit>,
+    /// Command line.
+    pub bootargs: &'a str,
+}
+
+/// Why a description is refused: what is missing or wrong, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// The tree's structure is damaged.
+    Malformed,
+    /// No node of this kind.
+    NoNode(&'static str),
+    /// The node lacks the property, or its value has another form than required.
+    Property {
+        /// Kind of node.
+        node: &'static str,
+        /// Property.
+        property: &'static str,
+    },
+    /// A CPU names a way of starting it that is not known here.
+    EnableMethod,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed => write!(f, "device tree: not a valid flattened device tree"),
+            Self::NoNode(node) => write!(f, "device tree: no {node} node"),
+            Self::Property { node, property } => {
+                write!(
+                    f,
+                    "device tree: {node}: property '{property}' is missing or malformed"
+                )
+            }
+            Self::EnableMethod => write!(
+                f,
+                "device tree: cpu: enable-method is neither 'psci' nor 'spin-table'"
+            ),
+        }
+    }
+}
