@@ -11,6 +11,7 @@
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
+pub mod carve;
 mod fdt;
 pub mod guest;
 

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Polled output to a UART: PL011 (and the SBSA subset of it) or 16550.
+//!
+//! The port is used as firmware left it: speed and format are not touched. It
+//! works with the MMU off, which is why it is so plain, and a port that never
+//! becomes ready loses characters instead of stopping the machine.
+
+#![cfg_attr(not(test), no_std)]
+
+use core::fmt;
+use core::hint::spin_loop;
+
+use platform::{Uart, UartKind};
+
+/// PL011 data register (DDI 0183G, 3.3.1).
+const PL011_DATA: usize = 0x00;
+/// PL011 flag register; bit 5 says that the transmit FIFO is full.
+const PL011_FLAGS: usize = 0x18;
+const PL011_FLAG_FULL: u32 = 1 << 5;
+/// 16550 line status register number; bit 5 says that the transmitter takes a byte.
+const NS16550_LINE_STATUS: usize = 5;
+const NS16550_LINE_EMPTY: u32 = 1 << 5;
+/// Looks at the status register before a byte is given up: more than a byte
+/// takes at 9600 baud on any machine where a device read takes 20 ns.
+const PATIENCE: u32 = 200_000;
+
+/// An output port. It has no lock: whoever shares it brings one.
+#[derive(Debug)]
+pub struct Port {
+    uart: Uart,
+    lost: u64,
+}
+
+impl Port {
+    /// Takes over the UART.
+    ///
+    /// # Safety
+    /// `uart.base` must be the address, accessible as device memory for as
+    /// long as the port is used, of a UART of that kind.
+    #[must_use]
+    pub const unsafe fn new(uart: Uart) -> Self {
+        Self { uart, lost: 0 }
+    }
+
+    /// Bytes given up because the port did not become ready.
+    #[must_use]
+    pub const fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Sends one byte; waits until the port takes it, within bounds.
+    pub fn byte(&mut self, byte: u8) {
+        for _ in 0..PATIENCE {
+            if self.ready() {
+                self.send(byte);
+                return;
+            }
+            spin_loop();
+        }
+        self.lost += 1;
+    }
+
+    fn ready(&self) -> bool {
+        match self.uart.kind {
+            UartKind::Pl011 => self.read(PL011_FLAGS, 4) & PL011_FLAG_FULL == 0,
+            UartKind::Ns16550 { shift, width } => {
+                self.read(NS16550_LINE_STATUS << shift, width) & NS16550_LINE_EMPTY != 0
+            }
+        }
+    }
+
+    fn send(&mut self, byte: u8) {
+        let (offset, width) = match self.uart.kind {
+            UartKind::Pl011 => (PL011_DATA, 4),
+            UartKind::Ns16550 { width, .. } => (0, width),
+        };
+        let address = self.uart.base as usize + offset;
+        // SAFETY: `new` was promised a UART at this address; the data register
+        // of either kind is written at the width that its kind requires.
+        unsafe {
+            match width {
+                4 => (address as *mut u32).write_volatile(u32::from(byte)),
+                _ => (address as *mut u8).write_volatile(byte),
+            }
+        }
+    }
+
+    fn read(&self, offset: usize, width: u8) -> u32 {
+        let address = self.uart.base as usize + offset;
+        // SAFETY: as in `send`; status registers have no read side effect that
+        // output depends on.
+        unsafe {
+            match width {
+                4 => (address as *const u32).read_volatile(),
+                _ => u32::from((address as *const u8).read_volatile()),
+            }
+        }
+    }
+}
+
+impl fmt::Write for Port {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for byte in text.bytes() {
+            if byte == b'\n' {
+                self.byte(b'\r');
+            }
+            self.byte(byte);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::fmt::Write;
+
+    /// Registers in memory stand in for the device: what is written last stays.
+    fn port(kind: UartKind, registers: &mut [u32; 16]) -> Port {
+        let base = registers.as_mut_ptr() as u64;
+        // SAFETY: the array outlives the port in every test and is as large as
+        // the register block.
+        unsafe { Port::new(Uart { kind, base }) }
+    }
+
+    #[test]
+    fn pl011_sends_when_the_fifo_has_room() {
+        let mut registers = [0; 16];
+        let mut port = port(UartKind::Pl011, &mut registers);
+        port.write_str("ab").unwrap();
+        assert_eq!(port.lost(), 0);
+        assert_eq!(registers[0], u32::from(b'b'));
+    }
+
+    #[test]
+    fn a_port_that_is_never_ready_loses_bytes_and_returns() {
+        let mut registers = [0; 16];
+        let kind = UartKind::Ns16550 { shift: 2, width: 4 };
+        let mut port = port(kind, &mut registers);
+        port.byte(b'x');
+        assert_eq!(port.lost(), 1);
+        assert_eq!(registers[0], 0);
+    }
+
+    #[test]
+    fn ns16550_registers_are_spaced_by_the_shift() {
+        let mut registers = [0; 16];
+        registers[5] = NS16550_LINE_EMPTY;
+        let kind = UartKind::Ns16550 { shift: 2, width: 4 };
+        port(kind, &mut registers).byte(b'y');
+        assert_eq!(registers[0], u32::from(b'y'));
+    }
+}
