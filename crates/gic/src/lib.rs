@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The physical GICv3, as far as it is memory-mapped: distributor and
+//! redistributors. (The CPU interface is registers: `arch::gic_cpu`.)
+//!
+//! Register layouts and set-up sequences come from `arm-gic`; what is ours is
+//! finding the redistributor that belongs to a CPU, which on real machines is
+//! neither contiguous nor ordered: see [`locate`].
+
+#![cfg_attr(not(test), no_std)]
+
+pub mod locate;
+
+use arm_gic::IntId;
+use arm_gic::gicv3::registers::{Gicd, GicrSgi};
+use arm_gic::gicv3::{GicDistributor, GicRedistributor};
+use core::fmt;
+use core::ptr::NonNull;
+use platform::Gic;
+use safe_mmio::UniqueMmioPointer;
+
+/// Offset of GICR_TYPER in a redistributor frame (IHI 0069H, 12.11).
+const GICR_TYPER: u64 = 0x8;
+/// Offset of GICR_ISPENDR0 from the start of the redistributor: SGI frame, 0x200.
+const GICR_ISPENDR0: u64 = 0x1_0200;
+/// Offset of GICR_ISENABLER0 likewise.
+const GICR_ISENABLER0: u64 = 0x1_0100;
+/// Offset of GICR_ICENABLER0 likewise.
+const GICR_ICENABLER0: u64 = 0x1_0180;
+
+/// Why the GIC could not be set up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// No redistributor frame carries the CPU's affinity.
+    NoRedistributor {
+        /// Affinity that was looked for.
+        mpidr: u64,
+    },
+    /// An address of the description is zero.
+    NullAddress,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoRedistributor { mpidr } => {
+                write!(f, "GIC: no redistributor has affinity {mpidr:#x}")
+            }
+            Self::NullAddress => write!(f, "GIC: the description gives address 0"),
+        }
+    }
+}
+
+/// Enables the distributor: affinity routing and Group 1, every SPI disabled
+/// as reset left it, level-triggered and in Group 1.
+///
+/// # Errors
+/// [`Error::NullAddress`].
+///
+/// # Safety
+/// The description must be true and mapped as device memory, and no other
+/// code may use the distributor during the call.
+pub unsafe fn enable_distributor(gic: &Gic) -> Result<(), Error> {
+    let base = NonNull::new(gic.distributor.base as *mut Gicd).ok_or(Error::NullAddress)?;
+    // SAFETY: the caller vouches for the address and that it is not shared.
+    let mut distributor = GicDistributor::new(unsafe { UniqueMmioPointer::new(base) });
+    distributor.configure_default_settings();
+    Ok(())
+}
+
+/// The redistributor of one CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Redistributor {
+    base: u64,
+}
+
+impl Redistributor {
+    /// Finds the redistributor of the CPU with affinity `mpidr`.
+    ///
+    /// # Errors
+    /// [`Error::NoRedistributor`] if no frame matches.
+    ///
+    /// # Safety
+    /// The description must be true and mapped as device memory.
+    pub unsafe fn find(gic: &Gic, mpidr: u64) -> Result<Self, Error> {
+        let typer = |frame: u64| {
+            let address = (frame + GICR_TYPER) as *const u32;
+            // SAFETY: the caller vouches for the frames; `locate` stays inside
+            // them. Two 32-bit reads, which every implementation supports.
+            unsafe {
+                u64::from(address.add(1).read_volatile()) << 32 | u64::from(address.read_volatile())
+            }
+        };
+        match locate::locate(gic, mpidr, typer) {
+            Some(base) => Ok(Self { base }),
+            None => Err(Error::NoRedistributor { mpidr }),
+        }
+    }
+
+    /// Physical address of its first frame.
+    #[must_use]
+    pub const fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// Wakes it and sets every SGI and PPI to Group 1, disabled, highest
+    /// non-secure priority; PPIs level-triggered.
+    ///
+    /// # Safety
+    /// No other code may use this redistributor during the call.
+    pub unsafe fn set_up(&self) {
+        let mut device = self.device();
+        // "Already awake" is how some firmware leaves it and is fine.
+        let _ = device.mark_core_awake();
+        device.configure_default_settings();
+    }
+
+    /// Enables or disables SGI or PPI `intid` (0 to 31).
+    pub fn enable(&self, intid: u32, enable: bool) {
+        let offset = if enable {
+            GICR_ISENABLER0
+        } else {
+            GICR_ICENABLER0
+        };
+        self.write(offset, 1 << (intid & 31));
+    }
+
+    /// Makes the SGIs and PPIs of `bits` pending.
+    pub fn set_pending(&self, bits: u32) {
+        self.write(GICR_ISPENDR0, bits);
+    }
+
+    /// Sets the priority of SGI or PPI `intid` (0 to 31); lower is more urgent.
+    ///
+    /// # Safety
+    /// No other code may use this redistributor during the call.
+    pub unsafe fn set_priority(&self, intid: u32, priority: u8) {
+        let intid = if intid < 16 {
+            IntId::sgi(intid)
+        } else {
+            IntId::ppi(intid - 16)
+        };
+        // Only an INTID that is not private is refused, and this one is.
+        let _ = self.device().set_interrupt_priority(intid, priority);
+    }
+
+    fn device(&self) -> GicRedistributor<'static> {
+        let base = NonNull::new(self.base as *mut GicrSgi).expect("found by its affinity");
+        // SAFETY: `find` was promised that the frames are mapped; the callers
+        // promise that nobody else uses this one meanwhile.
+        GicRedistributor::new(unsafe { UniqueMmioPointer::new(base) })
+    }
+
+    /// Writes one of the write-one registers, which need no exclusive access.
+    fn write(&self, offset: u64, value: u32) {
+        // SAFETY: `find` was promised that the frames are mapped; the register
+        // changes only the bits written as one.
+        unsafe { ((self.base + offset) as *mut u32).write_volatile(value) }
+    }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which redistributor belongs to which CPU.
+//!
+//! The architecture promises only that GICR_TYPER names the affinity of the
+//! frame's CPU (IHI 0069H, 12.11.38). Frames may be missing where a core was
+//! harvested, `Last` may be set in the middle of a range or nowhere, and the
+//! distance between frames depends on each frame's own VLPIS bit. So the walk
+//! is bounded by the described range alone and believes affinities only.
+
+use platform::Gic;
+
+/// GICR_TYPER.VLPIS: the frame has two more 64 KiB pages for virtual LPIs.
+const VLPIS: u64 = 1 << 1;
+
+/// Distance to the next redistributor, in bytes, for a frame with this GICR_TYPER.
+const fn stride(typer: u64) -> u64 {
+    if typer & VLPIS != 0 {
+        0x4_0000
+    } else {
+        0x2_0000
+    }
+}
+
+/// The affinity of GICR_TYPER (bits 63:32) in the layout of MPIDR_EL1.
+const fn affinity(typer: u64) -> u64 {
+    let packed = typer >> 32;
+    (packed & 0xff00_0000) << 8 | packed & 0x00ff_ffff
+}
+
+/// Address of the redistributor of the CPU with affinity `mpidr`.
+/// `typer` reads GICR_TYPER of the frame at an address.
+#[must_use]
+pub fn locate(gic: &Gic, mpidr: u64, typer: impl Fn(u64) -> u64) -> Option<u64> {
+    for range in &gic.redistributors {
+        let mut frame = range.base;
+        while frame < range.end() {
+            let typer = typer(frame);
+            if affinity(typer) == mpidr {
+                return Some(frame);
+            }
+            frame += gic.stride.unwrap_or(stride(typer));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use platform::Region;
+
+    fn gic(ranges: &[Region], stride: Option<u64>) -> Gic {
+        Gic {
+            distributor: Region {
+                base: 0x1000,
+                size: 0x1_0000,
+            },
+            redistributors: ranges.iter().copied().collect(),
+            stride,
+            maintenance: 25,
+        }
+    }
+
+    fn typer(mpidr: u64, flags: u64) -> u64 {
+        ((mpidr >> 8 & 0xff00_0000) | mpidr & 0xff_ffff) << 32 | flags
+    }
+
+    #[test]
+    fn affinity_and_not_position_decides() {
+        let ranges = [
+            Region {
+                base: 0xb8_0014_0000,
+                size: 3 * 0x4_0000,
+            },
+            Region {
+                base: 0xbc_0014_0000,
+                size: 2 * 0x4_0000,
+            },
+        ];
+        let frames = [
+            (0xb8_0014_0000, 0x1f_0000),
+            (0xb8_0018_0000, 0x00_0000),
+            (0xb8_001c_0000, 0x07_0000),
+            (0xbc_0014_0000, 0x1_0003_0000),
+            (0xbc_0018_0000, 0x1_0001_0000),
+        ];
+        let last_in_the_middle = 1 << 4;
+        let read = |address| {
+            let (_, mpidr) = frames.iter().find(|frame| frame.0 == address).unwrap();
+            typer(*mpidr, VLPIS | last_in_the_middle)
+        };
+        for (address, mpidr) in frames {
+            assert_eq!(locate(&gic(&ranges, None), mpidr, read), Some(address));
+        }
+        assert_eq!(locate(&gic(&ranges, None), 0x2, read), None);
+    }
+
+    #[test]
+    fn a_described_stride_overrides_the_frame() {
+        let ranges = [Region {
+            base: 0,
+            size: 0x10_0000,
+        }];
+        let read = |address: u64| typer(address / 0x8_0000, 0);
+        assert_eq!(
+            locate(&gic(&ranges, Some(0x8_0000)), 1, read),
+            Some(0x8_0000)
+        );
+    }
+}
