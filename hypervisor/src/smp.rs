@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Starting the other CPUs, by the method that the description names for each.
+
+use core::sync::atomic::Ordering;
+
+use aarch64_cpu::registers::{CNTFRQ_EL0, CNTPCT_EL0, MPIDR_EL1, Readable};
+use arch::insn;
+use platform::{Conduit, Enable, Region};
+
+use crate::boot::EL2_RELEASE;
+use crate::percpu::PerCpu;
+use crate::start::Machine;
+use crate::{layout, memory, say, stage};
+
+/// Affinity fields of MPIDR_EL1.
+pub const AFFINITY: u64 = 0xff_00ff_ffff;
+/// PSCI function (DEN0022F.b, 5.1.4).
+const CPU_ON: u64 = 0xc400_0003;
+/// PSCI function (DEN0022F.b, 5.1.9).
+pub const SYSTEM_OFF: u64 = 0x8400_0008;
+
+/// Starts every CPU but this one and waits until each has arrived. One that
+/// does not is reported and left out.
+pub fn start_others(machine: &Machine) {
+    let me = MPIDR_EL1.get() & AFFINITY;
+    for (cpu, state) in machine.platform.cpus.iter().zip(&machine.cpus) {
+        if cpu.mpidr != me {
+            start(machine, cpu.enable, state);
+        }
+    }
+    let online = machine.cpus.iter().filter(|cpu| cpu.is_online()).count();
+    stage!("smp", "{online} of {} CPUs", machine.cpus.len());
+}
+
+fn start(machine: &Machine, enable: Enable, state: &'static PerCpu) {
+    memory::clean(Region {
+        base: core::ptr::from_ref(state) as u64,
+        size: size_of::<PerCpu>() as u64,
+    });
+    let per_cpu = core::ptr::from_ref(state) as u64;
+    match (enable, machine.platform.psci) {
+        (Enable::Psci, Some(conduit)) => {
+            let entry = layout::secondary_entry();
+            let status = psci(conduit, CPU_ON, state.mpidr, entry, per_cpu);
+            if status != 0 {
+                say!(
+                    "CPU {:#x}: PSCI CPU_ON answers {status}; left out",
+                    state.mpidr
+                );
+                return;
+            }
+        }
+        (Enable::Psci, None) => {
+            say!(
+                "CPU {:#x}: wants PSCI and there is none; left out",
+                state.mpidr
+            );
+            return;
+        }
+        (Enable::SpinTable(address), _) => {
+            let slot = address as *mut u64;
+            // SAFETY: the description says that this doubleword of RAM is the
+            // CPU's release address, for the one who starts it.
+            unsafe { slot.write_volatile(layout::held_entry()) };
+            memory::clean(Region {
+                base: address,
+                size: 8,
+            });
+            release(state.mpidr, per_cpu);
+        }
+        (Enable::Held, _) => release(state.mpidr, per_cpu),
+    }
+    if !wait_for(state) {
+        say!(
+            "CPU {:#x}: started and did not arrive within 1 s; left out",
+            state.mpidr
+        );
+    }
+}
+
+/// Lets the held CPU `mpidr` go.
+fn release(mpidr: u64, per_cpu: u64) {
+    EL2_RELEASE.per_cpu.store(per_cpu, Ordering::Relaxed);
+    insn::dmb_ish();
+    EL2_RELEASE.mpidr.store(mpidr, Ordering::Relaxed);
+    memory::clean(Region {
+        base: (&raw const EL2_RELEASE) as u64,
+        size: size_of_val(&EL2_RELEASE) as u64,
+    });
+    insn::sev();
+}
+
+/// Waits up to a second of the physical counter for `state` to arrive.
+fn wait_for(state: &PerCpu) -> bool {
+    let end = CNTPCT_EL0.get() + CNTFRQ_EL0.get();
+    while !state.is_online() {
+        if CNTPCT_EL0.get() > end {
+            return false;
+        }
+        insn::yield_now();
+    }
+    true
+}
+
+/// Calls the firmware's PSCI; returns its status, 0 for success.
+pub fn psci(conduit: Conduit, function: u64, a: u64, b: u64, c: u64) -> i64 {
+    let status: u64;
+    // SAFETY: PSCI follows the SMC calling convention, which may clobber x0 to
+    // x17 and nothing else that is ours (DEN0028F, 2.6).
+    unsafe {
+        match conduit {
+            Conduit::Smc => core::arch::asm!("smc #0",
+                inlateout("x0") function => status, in("x1") a, in("x2") b, in("x3") c,
+                clobber_abi("C")),
+            Conduit::Hvc => core::arch::asm!("hvc #0",
+                inlateout("x0") function => status, in("x1") a, in("x2") b, in("x3") c,
+                clobber_abi("C")),
+        }
+    }
+    // Function ids of the 32-bit convention answer in 32 bits.
+    i64::from(status as i32)
+}

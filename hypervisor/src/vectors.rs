@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The exception vectors of EL2.
+//!
+//! Every exit of the guest passes here, so the two that matter (synchronous
+//! and IRQ from a lower level) save only what a Rust function may clobber: x0
+//! to x18 and x30. x19 to x29 still hold the guest's values when the handler
+//! returns, as the procedure call standard makes every function keep them
+//! (AAPCS64 2024Q3, 6.1.1). A handler that has to see or change one of those
+//! answers [`Next::Full`]: then the stub completes the frame and calls again.
+
+use core::mem::offset_of;
+
+/// General registers of the interrupted context, on the EL2 stack.
+#[repr(C, align(16))]
+pub struct Frame {
+    /// x0 to x30; x19 to x29 are valid only in a complete frame.
+    pub x: [u64; 31],
+    _align: u64,
+}
+
+/// What the stub does after a handler.
+#[repr(u64)]
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// Return to the guest.
+    Resume = 0,
+    /// Complete the frame and call the handler for the full context.
+    Full = 1,
+}
+
+const FRAME: usize = size_of::<Frame>();
+
+core::arch::global_asm!(
+    r#"
+    .macro save_caller
+        sub     sp, sp, #{frame}
+        stp     x0, x1, [sp, #0]
+        stp     x2, x3, [sp, #16]
+        stp     x4, x5, [sp, #32]
+        stp     x6, x7, [sp, #48]
+        stp     x8, x9, [sp, #64]
+        stp     x10, x11, [sp, #80]
+        stp     x12, x13, [sp, #96]
+        stp     x14, x15, [sp, #112]
+        stp     x16, x17, [sp, #128]
+        str     x18, [sp, #144]
+        str     x30, [sp, #240]
+    .endm
+
+    .macro save_rest
+        stp     x19, x20, [sp, #152]
+        stp     x21, x22, [sp, #168]
+        stp     x23, x24, [sp, #184]
+        stp     x25, x26, [sp, #200]
+        stp     x27, x28, [sp, #216]
+        str     x29, [sp, #232]
+    .endm
+
+    .macro vector_unexpected number
+        .balign 128
+        save_caller
+        save_rest
+        mov     x0, sp
+        mov     x1, #\number
+        b       {unexpected}
+    .endm
+
+    .macro vector_exit fast
+        .balign 128
+        save_caller
+        mov     x0, sp
+        bl      \fast
+        cbnz    x0, exit_full
+        b       exit_resume
+    .endm
+
+    .section .text.vectors, "ax"
+    .balign 2048
+    .global el2_vectors
+el2_vectors:
+    vector_unexpected 0
+    vector_unexpected 1
+    vector_unexpected 2
+    vector_unexpected 3
+    vector_unexpected 4
+    vector_unexpected 5
+    vector_unexpected 6
+    vector_unexpected 7
+    vector_unexpected 8
+    vector_unexpected 9
+    vector_unexpected 10
+    vector_unexpected 11
+    vector_unexpected 12
+    vector_unexpected 13
+    vector_unexpected 14
+    vector_unexpected 15
+    "#,
+    frame = const FRAME,
+    unexpected = sym crate::dump::unexpected,
+);
+
+const _: () = assert!(offset_of!(Frame, x) == 0 && FRAME == 256);
