@@ -8,7 +8,10 @@
 
 #![no_std]
 #![no_main]
-#![allow(dead_code, reason = "the guest that uses stage 2 and the exits comes next")]
+#![allow(
+    dead_code,
+    reason = "the guest that uses stage 2 and the exits comes next"
+)]
 
 mod boot;
 mod dump;
