@@ -2,9 +2,9 @@
 //! Rouse's hypervisor: one vCPU on each physical CPU, at EL2, nVHE.
 //!
 //! Boot order: [`boot`] (assembly, MMU off) → [`start`] (machine description,
-//! memory, page tables, GIC, the other CPUs) → [`vcpu`] (into the guest).
+//! memory, page tables, GIC, the other CPUs) → `vcpu` (into the guest).
 //! From then on a CPU is at EL2 only for an exit: [`vectors`] (assembly) →
-//! [`exit`] (which handler) → back.
+//! `exit` (which handler) → back.
 
 #![no_std]
 #![no_main]
