@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the two images and the packer agree on: the hypercalls, the knobs,
+//! the counters and the header of the embedded guest.
+//!
+//! The hypercalls follow the SMC calling convention as 64-bit fast calls of
+//! the vendor-specific hypervisor service (DEN0028F, 6.1 and 6.2): function in
+//! x0, arguments from x1, results from x0. They are made with HVC.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+/// Asks which hypervisor this is; answers [`UID`] in w0 to w3.
+pub const CALL_UID: u32 = 0x8600_ff01;
+/// The answer of Rouse, in the byte order of the convention.
+pub const UID: [u32; 4] = [0x7573_6f72, 0x2d65_2165, 0x9a1c_4be2, 0x31d7_05f3];
+/// Sets knob x1 of the calling vCPU to x2; x0 is [`SUCCESS`] or [`INVALID`].
+pub const CALL_SET: u32 = 0xc600_0001;
+/// x0 = [`SUCCESS`], x1.. = the [`Counter`]s of the calling vCPU since it
+/// started. The call does not count itself.
+pub const CALL_COUNTERS: u32 = 0xc600_0002;
+/// x0 = [`SUCCESS`], x1.. = [`Info`].
+pub const CALL_INFO: u32 = 0xc600_0003;
+/// Ends the machine with exit status x1, which reaches the shell.
+pub const CALL_EXIT: u32 = 0xc600_0004;
+
+/// It was done.
+pub const SUCCESS: i64 = 0;
+/// Unknown knob, or a value that it can't take.
+pub const INVALID: i64 = -3;
+/// Unknown function (DEN0028F, 5.2).
+pub const NOT_SUPPORTED: i64 = -1;
+
+/// Declares an enum with consecutive values and its list.
+macro_rules! numbered {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(usize)]
+        pub enum $name { $($(#[$vdoc])* $variant,)* }
+        impl $name {
+            /// Every one, in order of value.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+            /// How many there are.
+            pub const COUNT: usize = Self::ALL.len();
+            /// Its name in records.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $text,)* }
+            }
+        }
+    };
+}
+
+numbered! {
+    /// What can be set per vCPU while it runs.
+    Knob {
+        /// Bit 0: trap WFI and WFIT (HCR_EL2.TWI); bit 1: trap WFE and WFET (TWE).
+        Trap = "trap",
+        /// 0: inject, 1: direct.
+        Deliver = "deliver",
+        /// Ticks of the counter that EL2 polls before it halts in a trapped WFI.
+        HostPoll = "host-poll",
+        /// 1: the adaptive host-poll limit instead of a fixed one, [`Self::HostPoll`]
+        /// being its maximum.
+        HostPollAdaptive = "host-poll-adaptive",
+        /// 1: the guest polls, so EL2 does not.
+        GuestPolls = "guest-polls",
+        /// EL2's event stream: 0 off, otherwise CNTHCTL_EL2's EVNTI + 1, with
+        /// bit 8 for EVNTIS.
+        EventStream = "event-stream",
+    }
+}
+
+numbered! {
+    /// What EL2 counts per vCPU. Exits by cause first.
+    Counter {
+        /// Trapped WFI or WFIT.
+        Wfi = "exit.wfi",
+        /// Trapped WFE or WFET.
+        Wfe = "exit.wfe",
+        /// Trapped write of an SGI register.
+        Sgi = "exit.sgi",
+        /// Physical interrupt, maintenance not included.
+        Irq = "exit.irq",
+        /// HVC.
+        Hvc = "exit.hvc",
+        /// SMC.
+        Smc = "exit.smc",
+        /// Other trapped system register.
+        Sysreg = "exit.sysreg",
+        /// Stage-2 abort on an emulated device.
+        Mmio = "exit.mmio",
+        /// Maintenance interrupt.
+        Maintenance = "exit.maintenance",
+        /// Anything else.
+        Other = "exit.other",
+        /// Physical SGIs sent for the guest or as kicks.
+        Kick = "el2.kick",
+        /// Virtual interrupts listed.
+        Listed = "el2.listed",
+        /// Trapped WFIs that polling at EL2 satisfied.
+        PollHit = "el2.poll-hit",
+        /// Trapped WFIs that polling at EL2 did not satisfy.
+        PollMiss = "el2.poll-miss",
+        /// Times that EL2 halted.
+        Halt = "el2.halt",
+    }
+}
+
+// SMCCC 1.2 returns at most 17 values after the status.
+const _: () = assert!(Counter::COUNT <= 17 && Info::COUNT <= 17);
+
+numbered! {
+    /// What the guest can't read of the machine by itself.
+    Info {
+        /// Version of this interface.
+        Version = "version",
+        /// ICH_VTR_EL2.
+        Vtr = "vtr",
+        /// GICD_TYPER2 of the physical distributor.
+        Typer2 = "typer2",
+        /// GICD_PIDR2 of the physical distributor.
+        Pidr2 = "pidr2",
+        /// ID_AA64MMFR1_EL1, which holds TWED and VH.
+        Mmfr1 = "mmfr1",
+        /// Address of the hypervisor's image.
+        Base = "base",
+    }
+}
+
+/// Version of the interface.
+pub const VERSION: u64 = 1;
+
+/// Header in front of the guest's image, padded to [`PayloadHeader::SIZE`].
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PayloadHeader {
+    /// [`PayloadHeader::MAGIC`].
+    pub magic: u64,
+    /// Bytes of the image that follows.
+    pub length: u64,
+}
+
+impl PayloadHeader {
+    /// "RSEPAYLD", little endian.
+    pub const MAGIC: u64 = 0x444c_5941_5045_5352;
+    /// Bytes from the header to the image: a page.
+    pub const SIZE: usize = 4096;
+}

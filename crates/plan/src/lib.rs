@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is to be measured.
+//!
+//! A [`Plan`] holds a list of values per dimension. It travels to the guest as
+//! boot arguments (`rouse.wait=wfi,wfe`), is read there by the same code that
+//! printed it, and is expanded on both sides into the same [`Cell`]s: the
+//! product of the lists. Where a combination makes no sense or the machine
+//! can't do it, [`Cell::obstacle`] says why; such a cell is listed as skipped
+//! if its dimension was named, and left out if it only came with the defaults.
+
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+mod cell;
+mod text;
+mod words;
+
+pub use cell::{Cell, Machine, Obstacle};
+pub use text::Error;
+pub use words::{Deliver, Shape, Trap, Under, Wait, Wake, Word, Workload};
+
+use arrayvec::ArrayVec;
+
+/// The values of a dimension; the most that can be named of one.
+pub type List<T> = ArrayVec<T, 16>;
+
+/// One dimension: its values, and whether somebody named them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dimension<T> {
+    /// Values, never empty.
+    pub values: List<T>,
+    /// They were asked for, so what can't be run is to be listed as skipped.
+    pub named: bool,
+}
+
+impl<T: Copy> Dimension<T> {
+    fn default_of(values: &[T]) -> Self {
+        Self {
+            values: values.iter().copied().collect(),
+            named: false,
+        }
+    }
+}
+
+/// What is to be measured; see the [crate] documentation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// What is run.
+    pub workload: Dimension<Workload>,
+    /// Who is interrupted, for workload `ipi`.
+    pub shape: Dimension<Shape>,
+    /// How the receiver waits.
+    pub wait: Dimension<Wait>,
+    /// What traps.
+    pub trap: Dimension<Trap>,
+    /// How SGIs are delivered.
+    pub deliver: Dimension<Deliver>,
+    /// Whether polling receivers are interrupted.
+    pub wake: Dimension<Wake>,
+    /// Guest poll limits, microseconds.
+    pub poll_limit_us: Dimension<u32>,
+    /// EL2 poll limits, microseconds.
+    pub host_poll_us: Dimension<u32>,
+    /// Event-stream periods, microseconds; 0 is off.
+    pub event_stream_us: Dimension<u32>,
+    /// Pauses between two wake-ups, microseconds.
+    pub gap_us: Dimension<u32>,
+    /// Wake-ups per cell.
+    pub iterations: u32,
+}
+
+/// Interleaved passes over the cells; the iterations of a cell are divided
+/// among them. Passes run forwards, backwards, backwards, forwards, so that a
+/// drift of the machine meets every cell alike.
+pub const PASSES: u32 = 4;
+
+impl Default for Plan {
+    fn default() -> Self {
+        use {Deliver as D, Shape as S, Wait as W};
+        let waits = [W::Busy, W::Spin, W::Wfi, W::Wfe, W::Wfet, W::PollWfi];
+        Self {
+            workload: Dimension::default_of(Workload::ALL),
+            shape: Dimension::default_of(S::ALL),
+            wait: Dimension::default_of(&waits),
+            trap: Dimension::default_of(&[Trap::None, Trap::Wfi]),
+            deliver: Dimension::default_of(D::ALL),
+            wake: Dimension::default_of(Wake::ALL),
+            poll_limit_us: Dimension::default_of(&[100]),
+            host_poll_us: Dimension::default_of(&[0]),
+            event_stream_us: Dimension::default_of(&[100]),
+            gap_us: Dimension::default_of(&[0]),
+            iterations: 2000,
+        }
+    }
+}
+
+impl Plan {
+    /// The cells, in order. Both sides expand the same plan to the same list,
+    /// given the same machine.
+    pub fn cells<'p>(&'p self, machine: &'p Machine) -> impl Iterator<Item = Cell> + 'p {
+        let expanded = (0..self.combinations()).map(|number| self.combination(number));
+        expanded
+            .enumerate()
+            .filter(|&(number, ref cell)| self.first_of_its_kind(number, cell))
+            .map(|(_, cell)| cell)
+            .filter(|cell| self.is_listed(cell, machine))
+    }
+
+    /// How many iterations of a cell pass `pass` makes.
+    #[must_use]
+    pub const fn share(&self, pass: u32) -> u32 {
+        self.iterations / PASSES + (pass < self.iterations % PASSES) as u32
+    }
+
+    fn combinations(&self) -> usize {
+        self.dimensions().iter().product()
+    }
+
+    /// Lengths of the dimensions, the slowest first.
+    fn dimensions(&self) -> [usize; 10] {
+        [
+            self.workload.values.len(),
+            self.shape.values.len(),
+            self.gap_us.values.len(),
+            self.wait.values.len(),
+            self.trap.values.len(),
+            self.deliver.values.len(),
+            self.wake.values.len(),
+            self.poll_limit_us.values.len(),
+            self.host_poll_us.values.len(),
+            self.event_stream_us.values.len(),
+        ]
+    }
+
+    /// Combination `number` of the product, with what does not apply to it
+    /// set to its neutral value.
+    fn combination(&self, mut number: usize) -> Cell {
+        let mut at = self.dimensions();
+        for length in at.iter_mut().rev() {
+            let index = number % *length;
+            number /= *length;
+            *length = index;
+        }
+        Cell {
+            workload: self.workload.values[at[0]],
+            shape: self.shape.values[at[1]],
+            gap_us: self.gap_us.values[at[2]],
+            wait: self.wait.values[at[3]],
+            trap: self.trap.values[at[4]],
+            deliver: self.deliver.values[at[5]],
+            wake: self.wake.values[at[6]],
+            poll_limit_us: self.poll_limit_us.values[at[7]],
+            host_poll_us: self.host_poll_us.values[at[8]],
+            event_stream_us: self.event_stream_us.values[at[9]],
+        }
+        .normalised()
+    }
+
+    /// Whether no earlier combination is the same cell.
+    fn first_of_its_kind(&self, number: usize, cell: &Cell) -> bool {
+        // Only the dimensions that `normalised` neutralises can repeat a cell;
+        // if every list is that of one value there is nothing to compare.
+        let lists = [
+            self.shape.values.len(),
+            self.poll_limit_us.values.len(),
+            self.host_poll_us.values.len(),
+            self.event_stream_us.values.len(),
+        ];
+        lists.iter().all(|&length| length == 1)
+            || (0..number).all(|earlier| self.combination(earlier) != *cell)
+    }
+
+    /// Whether a cell appears at all: it can run, or what stands against it
+    /// was asked for.
+    fn is_listed(&self, cell: &Cell, machine: &Machine) -> bool {
+        let Some(obstacle) = cell.obstacle(machine) else {
+            return !self.is_left_out(cell);
+        };
+        match obstacle {
+            Obstacle::NeverPolls => self.wake.named,
+            Obstacle::NothingTraps => self.trap.named,
+            Obstacle::OneCpu => true,
+            Obstacle::ShapeNeedsBusy => self.shape.named && self.wait.named,
+            Obstacle::NoWfxt => true,
+            Obstacle::NoHypervisor => self.trap.named || self.deliver.named,
+        }
+    }
+
+    /// What the default leaves out to stay readable: a broadcast is shown to
+    /// CPUs that halt, unless it is asked for.
+    fn is_left_out(&self, cell: &Cell) -> bool {
+        cell.shape == Shape::Broadcast && !self.shape.named && cell.wait != Wait::Wfi
+    }
+}

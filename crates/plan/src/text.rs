@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A plan as boot arguments, and back.
+
+use core::fmt;
+
+use crate::{Dimension, List, PASSES, Plan, Word};
+
+/// What starts every argument that is ours.
+const PREFIX: &str = "rouse.";
+
+/// Longest limit or gap, microseconds: ten seconds.
+const MAX_US: u32 = 10_000_000;
+/// Most wake-ups per cell: a bucket of the histogram counts up to 2^32.
+const MAX_ITERATIONS: u32 = 1_000_000_000;
+
+/// What is wrong with a plan's text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error<'a> {
+    /// There is no such dimension.
+    UnknownKey(&'a str),
+    /// The dimension has no such value.
+    UnknownWord {
+        /// Dimension.
+        key: &'a str,
+        /// What was given.
+        word: &'a str,
+        /// What could have been.
+        known: &'static [&'static str],
+    },
+    /// Not a number, or outside of the range.
+    Number {
+        /// Dimension.
+        key: &'a str,
+        /// What was given.
+        word: &'a str,
+        /// Smallest value.
+        min: u32,
+        /// Largest value.
+        max: u32,
+    },
+    /// More values than a list holds.
+    TooMany(&'a str),
+}
+
+impl fmt::Display for Error<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownKey(key) => write!(f, "there is no option `{key}`"),
+            Self::UnknownWord { key, word, known } => {
+                write!(f, "{key}: there is no `{word}`; use all")?;
+                known.iter().try_for_each(|known| write!(f, ", {known}"))
+            }
+            Self::Number {
+                key,
+                word,
+                min,
+                max,
+            } => {
+                let nearest = match word.parse::<u64>() {
+                    Ok(value) if value > u64::from(*max) => max,
+                    _ => min,
+                };
+                write!(
+                    f,
+                    "{key}: `{word}` is not a number from {min} to {max}; the nearest is {nearest}"
+                )
+            }
+            Self::TooMany(key) => write!(
+                f,
+                "{key}: more than {} values",
+                List::<u32>::new().capacity()
+            ),
+        }
+    }
+}
+
+impl Plan {
+    /// Reads a command line; arguments that do not start with `rouse.` are
+    /// somebody else's.
+    ///
+    /// # Errors
+    /// [`Error`] names the first thing that is wrong.
+    pub fn parse(text: &str) -> Result<Self, Error<'_>> {
+        let mut plan = Self::default();
+        for argument in text.split_ascii_whitespace() {
+            if let Some(argument) = argument.strip_prefix(PREFIX) {
+                let (key, values) = argument.split_once('=').unwrap_or((argument, ""));
+                plan.set(key, values)?;
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Sets dimension `key` to the comma-separated `values`; `all` is every
+    /// word that there is.
+    ///
+    /// # Errors
+    /// [`Error`] names what is wrong.
+    pub fn set<'a>(&mut self, key: &'a str, values: &'a str) -> Result<(), Error<'a>> {
+        match key {
+            "workload" => self.workload.read(key, values),
+            "shape" => self.shape.read(key, values),
+            "wait" => self.wait.read(key, values),
+            "trap" => self.trap.read(key, values),
+            "deliver" => self.deliver.read(key, values),
+            "wake" => self.wake.read(key, values),
+            "poll-limit-us" => self.poll_limit_us.read_numbers(key, values, 1),
+            "host-poll-us" => self.host_poll_us.read_numbers(key, values, 0),
+            "event-stream-us" => self.event_stream_us.read_numbers(key, values, 0),
+            "gap-us" => self.gap_us.read_numbers(key, values, 0),
+            "iterations" => {
+                self.iterations = number(key, values, PASSES, MAX_ITERATIONS)?;
+                Ok(())
+            }
+            _ => Err(Error::UnknownKey(key)),
+        }
+    }
+}
+
+impl<T: Word> Dimension<T> {
+    fn read<'a>(&mut self, key: &'a str, values: &'a str) -> Result<(), Error<'a>> {
+        self.named = true;
+        if values == "all" {
+            self.values = T::ALL.iter().copied().collect();
+            return Ok(());
+        }
+        self.values.clear();
+        for word in values.split(',') {
+            let known = T::NAMES;
+            let value = T::parse(word).ok_or(Error::UnknownWord { key, word, known })?;
+            if !self.values.contains(&value) {
+                self.values.push(value);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Dimension<u32> {
+    fn read_numbers<'a>(
+        &mut self,
+        key: &'a str,
+        values: &'a str,
+        min: u32,
+    ) -> Result<(), Error<'a>> {
+        self.named = true;
+        self.values.clear();
+        for word in values.split(',') {
+            let value = number(key, word, min, MAX_US)?;
+            if !self.values.contains(&value) {
+                let pushed = self.values.try_push(value);
+                pushed.map_err(|_| Error::TooMany(key))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn number<'a>(key: &'a str, word: &'a str, min: u32, max: u32) -> Result<u32, Error<'a>> {
+    let value = word.parse().ok();
+    value
+        .filter(|value| (min..=max).contains(value))
+        .ok_or(Error::Number {
+            key,
+            word,
+            min,
+            max,
+        })
+}
+
+/// Prints what differs from the default, in the form that [`Plan::parse`] reads.
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show(f, "workload", &self.workload)?;
+        show(f, "shape", &self.shape)?;
+        show(f, "wait", &self.wait)?;
+        show(f, "trap", &self.trap)?;
+        show(f, "deliver", &self.deliver)?;
+        show(f, "wake", &self.wake)?;
+        show(f, "poll-limit-us", &self.poll_limit_us)?;
+        show(f, "host-poll-us", &self.host_poll_us)?;
+        show(f, "event-stream-us", &self.event_stream_us)?;
+        show(f, "gap-us", &self.gap_us)?;
+        write!(f, "{PREFIX}iterations={}", self.iterations)
+    }
+}
+
+fn show<T: fmt::Display>(
+    f: &mut fmt::Formatter<'_>,
+    key: &str,
+    dimension: &Dimension<T>,
+) -> fmt::Result {
+    if !dimension.named {
+        return Ok(());
+    }
+    for (index, value) in dimension.values.iter().enumerate() {
+        let separator = if index == 0 { '=' } else { ',' };
+        if index == 0 {
+            write!(f, "{PREFIX}{key}")?;
+        }
+        write!(f, "{separator}{value}")?;
+    }
+    f.write_str(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::*;
+
+    fn machine() -> Machine {
+        Machine {
+            cpus: 2,
+            wfxt: true,
+            hypervisor: true,
+        }
+    }
+
+    #[test]
+    fn a_plan_reads_back() {
+        let text = "console=x rouse.wait=wfi,poll-wfi rouse.poll-limit-us=10,200 rouse.trap=all";
+        let plan = Plan::parse(text).unwrap();
+        assert_eq!(Plan::parse(&plan.to_string()), Ok(plan));
+        assert_eq!(
+            Plan::parse(&Plan::default().to_string()),
+            Ok(Plan::default())
+        );
+    }
+
+    #[test]
+    fn errors_name_the_remedy() {
+        let error = |text| Plan::parse(text).unwrap_err().to_string();
+        assert!(error("rouse.wait=wfx").contains("there is no `wfx`; use all, busy, spin"));
+        assert!(error("rouse.wiat=wfi").contains("`wiat`"));
+        assert!(error("rouse.gap-us=99999999").contains("the nearest is 10000000"));
+        assert!(error("rouse.poll-limit-us=0").contains("the nearest is 1"));
+        assert!(error("rouse.iterations=").contains("not a number"));
+    }
+
+    #[test]
+    fn the_default_matrix_has_no_obstacle() {
+        let plan = Plan::default();
+        let cells: Vec<Cell> = plan.cells(&machine()).collect();
+        assert!(cells.iter().all(|cell| cell.obstacle(&machine()).is_none()));
+        assert!((50..80).contains(&cells.len()), "{}", cells.len());
+        let trapped = cells.iter().filter(|cell| {
+            cell.workload == Workload::Pingpong && cell.wait == Wait::Wfi && cell.trap == Trap::Wfi
+        });
+        assert_eq!(trapped.count(), 2);
+    }
+
+    #[test]
+    fn dimensions_that_do_not_apply_do_not_multiply() {
+        let plan = Plan::parse(
+            "rouse.workload=pingpong rouse.wait=wfi,poll-wfi rouse.trap=none rouse.deliver=inject \
+             rouse.wake=ipi rouse.poll-limit-us=10,20,30",
+        )
+        .unwrap();
+        assert_eq!(plan.cells(&machine()).count(), 4);
+    }
+
+    #[test]
+    fn what_was_named_is_listed_though_it_cannot_run() {
+        let plan = Plan::parse("rouse.workload=pingpong rouse.wait=all rouse.trap=all rouse.wake=all rouse.deliver=all").unwrap();
+        assert_eq!(plan.cells(&machine()).count(), 9 * 4 * 2 * 2);
+    }
+
+    #[test]
+    fn the_bare_machine_runs_what_needs_no_hypervisor() {
+        let bare = Machine {
+            hypervisor: false,
+            ..machine()
+        };
+        let plan = Plan::default();
+        assert!(plan.cells(&bare).count() > 10);
+        assert!(
+            plan.cells(&bare)
+                .all(|cell| cell.trap == Trap::None && cell.deliver == Deliver::Direct)
+        );
+    }
+
+    #[test]
+    fn shares_add_up() {
+        for iterations in [4, 5, 6, 7, 2000] {
+            let plan = Plan {
+                iterations,
+                ..Plan::default()
+            };
+            assert_eq!(
+                (0..PASSES).map(|pass| plan.share(pass)).sum::<u32>(),
+                iterations
+            );
+        }
+    }
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The words that options, boot arguments, records and results share.
+
+use core::fmt;
+
+/// Declares an enum whose values are words.
+macro_rules! words {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* })*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $($(#[$vdoc])* $variant,)* }
+
+        impl Word for $name {
+            const ALL: &'static [Self] = &[$(Self::$variant),*];
+            const NAMES: &'static [&'static str] = &[$($word),*];
+            fn name(self) -> &'static str {
+                match self { $(Self::$variant => $word,)* }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.name())
+            }
+        }
+    )*};
+}
+
+/// A value with a name.
+pub trait Word: Copy + PartialEq + fmt::Display + 'static {
+    /// Every value, in the order of the documentation.
+    const ALL: &'static [Self];
+    /// Their names.
+    const NAMES: &'static [&'static str];
+
+    /// Its name.
+    fn name(self) -> &'static str;
+
+    /// The value with this name.
+    #[must_use]
+    fn parse(text: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|value| value.name() == text)
+    }
+}
+
+words! {
+    /// What is run.
+    Workload {
+        /// One CPU interrupts another and waits until its handler has run.
+        Ipi = "ipi",
+        /// Two CPUs wake each other.
+        Pingpong = "pingpong",
+    }
+
+    /// Who is interrupted in workload `ipi`.
+    Shape {
+        /// Nobody: what the measurement itself costs.
+        Dry = "dry",
+        /// The sender.
+        Itself = "self",
+        /// One other CPU.
+        One = "one",
+        /// All other CPUs.
+        Broadcast = "broadcast",
+    }
+
+    /// How the receiving vCPU waits.
+    Wait {
+        /// It does not: it runs something else until it is interrupted.
+        Busy = "busy",
+        /// Reads the request word again and again.
+        Spin = "spin",
+        /// As `spin`, with YIELD before each look.
+        Yield = "yield",
+        /// WFE with the monitor armed on the request word, bounded by the event stream.
+        Wfe = "wfe",
+        /// WFE without monitor; the waker sends an event.
+        WfeSev = "wfe-sev",
+        /// WFET with the monitor armed on the request word, bounded by its deadline.
+        Wfet = "wfet",
+        /// WFI.
+        Wfi = "wfi",
+        /// Polls by the best method present up to a limit, then WFI.
+        PollWfi = "poll-wfi",
+        /// As `poll-wfi`, with the limit adapted to what the last waits would have needed.
+        Haltpoll = "haltpoll",
+    }
+
+    /// Which waits of the guest trap into the hypervisor.
+    Trap {
+        /// None.
+        None = "none",
+        /// WFI and WFIT (HCR_EL2.TWI).
+        Wfi = "wfi",
+        /// WFE and WFET (HCR_EL2.TWE).
+        Wfe = "wfe",
+        /// All four.
+        Both = "both",
+    }
+
+    /// How an SGI reaches the receiving vCPU.
+    Deliver {
+        /// It traps at the sender and becomes a list register at the receiver.
+        Inject = "inject",
+        /// The guest owns the CPU interface (HCR_EL2.IMO=FMO=0); nothing exits.
+        Direct = "direct",
+    }
+
+    /// Whether a waker interrupts a CPU that polls.
+    Wake {
+        /// Always.
+        Ipi = "ipi",
+        /// Not when the receiver is polling.
+        Elide = "elide",
+    }
+
+    /// What the guest's image runs under.
+    Under {
+        /// The hypervisor.
+        Rouse = "rouse",
+        /// Nothing: EL1 of the bare machine.
+        None = "none",
+    }
+}
+
+impl Wait {
+    /// Whether it looks at the request word while it waits, so that a wake-up
+    /// needs no interrupt.
+    #[must_use]
+    pub const fn polls(self) -> bool {
+        !matches!(self, Self::Busy | Self::Wfi)
+    }
+
+    /// Whether it may execute WFI.
+    #[must_use]
+    pub const fn halts(self) -> bool {
+        matches!(self, Self::Wfi | Self::PollWfi | Self::Haltpoll)
+    }
+
+    /// Whether it may execute WFE or WFET.
+    #[must_use]
+    pub const fn uses_events(self) -> bool {
+        self.polls() && !matches!(self, Self::Spin | Self::Yield)
+    }
+
+    /// Whether a poll limit applies.
+    #[must_use]
+    pub const fn limited(self) -> bool {
+        matches!(self, Self::PollWfi | Self::Haltpoll)
+    }
+}
+
+impl Trap {
+    /// Whether WFI and WFIT trap.
+    #[must_use]
+    pub const fn wfi(self) -> bool {
+        matches!(self, Self::Wfi | Self::Both)
+    }
+
+    /// Whether WFE and WFET trap.
+    #[must_use]
+    pub const fn wfe(self) -> bool {
+        matches!(self, Self::Wfe | Self::Both)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_trip<W: Word + fmt::Debug>() {
+        for &word in W::ALL {
+            assert_eq!(W::parse(word.name()), Some(word));
+        }
+        assert_eq!(W::parse(""), None);
+    }
+
+    #[test]
+    fn every_word_reads_back() {
+        round_trip::<Workload>();
+        round_trip::<Shape>();
+        round_trip::<Wait>();
+        round_trip::<Trap>();
+        round_trip::<Deliver>();
+        round_trip::<Wake>();
+        round_trip::<Under>();
+    }
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How long to poll before halting, adapted to what the last waits needed.
+//!
+//! [`Guest`] is the `haltpoll` governor of Linux, [`Host`] the halt polling of
+//! KVM, with their published rules and defaults (Linux,
+//! `Documentation/virt/guest-halt-polling.rst` and
+//! `Documentation/virt/kvm/halt-polling.rst`). Both grow the limit when a
+//! slightly longer poll would have caught the wake-up and shrink it when the
+//! wait was far longer than any poll. Times are in nanoseconds.
+
+/// Tunables; the field names are those of the Linux parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tunables {
+    /// Largest limit.
+    pub max: u64,
+    /// Factor of growth.
+    pub grow: u64,
+    /// Limit to start growing from.
+    pub grow_start: u64,
+    /// Divisor of shrinking; 0 shrinks to nothing at once.
+    pub shrink: u64,
+}
+
+impl Tunables {
+    /// Defaults of `/sys/module/haltpoll/parameters`.
+    pub const GUEST: Self = Self {
+        max: 200_000,
+        grow: 2,
+        grow_start: 50_000,
+        shrink: 2,
+    };
+    /// Defaults of `/sys/module/kvm/parameters` on arm64 (since Linux 6.11).
+    pub const HOST: Self = Self {
+        max: 500_000,
+        grow: 2,
+        grow_start: 10_000,
+        shrink: 2,
+    };
+
+    const fn grown(&self, limit: u64) -> u64 {
+        let grown = limit.saturating_mul(self.grow);
+        let grown = if grown < self.grow_start {
+            self.grow_start
+        } else {
+            grown
+        };
+        if grown < self.max { grown } else { self.max }
+    }
+
+    /// A limit below `grow_start` becomes 0: polling that short never pays.
+    const fn shrunk(&self, limit: u64) -> u64 {
+        let shrunk = match limit.checked_div(self.shrink) {
+            Some(shrunk) => shrunk,
+            None => 0,
+        };
+        if shrunk < self.grow_start { 0 } else { shrunk }
+    }
+}
+
+/// The guest's governor.
+#[derive(Clone, Copy, Debug)]
+pub struct Guest {
+    tunables: Tunables,
+    limit: u64,
+    /// The previous wait polled without success, so this one halts at once.
+    missed: bool,
+}
+
+impl Guest {
+    /// With limit 0: the first wait halts.
+    #[must_use]
+    pub const fn new(tunables: Tunables) -> Self {
+        Self {
+            tunables,
+            limit: 0,
+            missed: false,
+        }
+    }
+
+    /// How long to poll now; 0 is to halt at once.
+    #[must_use]
+    pub const fn limit(&self) -> u64 {
+        if self.missed { 0 } else { self.limit }
+    }
+
+    /// After a poll that ended with a request, or did not.
+    pub const fn polled(&mut self, hit: bool) {
+        self.missed = !hit;
+    }
+
+    /// After a halt that lasted `blocked`.
+    pub const fn halted(&mut self, blocked: u64) {
+        self.missed = false;
+        if blocked > self.limit && blocked <= self.tunables.max {
+            self.limit = self.tunables.grown(self.limit);
+        } else if blocked > self.tunables.max {
+            self.limit = self.tunables.shrunk(self.limit);
+        }
+    }
+}
+
+/// The hypervisor's.
+#[derive(Clone, Copy, Debug)]
+pub struct Host {
+    tunables: Tunables,
+    limit: u64,
+}
+
+impl Host {
+    /// With limit 0.
+    #[must_use]
+    pub const fn new(tunables: Tunables) -> Self {
+        Self { tunables, limit: 0 }
+    }
+
+    /// How long to poll now.
+    #[must_use]
+    pub const fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// After a wait of `total`, poll and halt together.
+    pub const fn waited(&mut self, total: u64) {
+        if total <= self.limit {
+            return;
+        }
+        if total > self.tunables.max {
+            self.limit = self.tunables.shrunk(self.limit);
+        } else if self.limit < self.tunables.max {
+            self.limit = self.tunables.grown(self.limit);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_guest_grows_and_shrinks_as_published() {
+        let mut governor = Guest::new(Tunables::GUEST);
+        let mut seen = Vec::new();
+        for _ in 0..4 {
+            governor.halted(150_000);
+            seen.push(governor.limit());
+        }
+        // 150 us is within a limit of 200 us: it stays.
+        assert_eq!(seen, [50_000, 100_000, 200_000, 200_000]);
+        seen.clear();
+        for _ in 0..4 {
+            governor.halted(300_000);
+            seen.push(governor.limit());
+        }
+        assert_eq!(seen, [100_000, 50_000, 0, 0]);
+    }
+
+    #[test]
+    fn after_a_miss_the_guest_halts_once() {
+        let mut governor = Guest::new(Tunables::GUEST);
+        governor.halted(40_000);
+        assert_eq!(governor.limit(), 50_000);
+        governor.polled(false);
+        assert_eq!(governor.limit(), 0);
+        governor.halted(40_000);
+        assert_eq!(governor.limit(), 50_000);
+        governor.polled(true);
+        assert_eq!(governor.limit(), 50_000);
+    }
+
+    #[test]
+    fn the_host_grows_and_shrinks_as_published() {
+        let mut governor = Host::new(Tunables::HOST);
+        let mut seen = Vec::new();
+        for _ in 0..7 {
+            governor.waited(450_000);
+            seen.push(governor.limit() / 1000);
+        }
+        assert_eq!(seen, [10, 20, 40, 80, 160, 320, 500]);
+        governor.waited(600_000);
+        assert_eq!(governor.limit(), 250_000);
+    }
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The request word: how a CPU is asked to leave its idle loop.
+//!
+//! Request bits and the polling flag share one word, because the two sides
+//! race. The waker sets its request and learns in the same atomic operation
+//! whether the target was polling; the target withdraws its promise to look
+//! and learns in the same atomic operation whether a request came first. With
+//! two words each could miss the other's store (the store-buffer pattern), and
+//! the target would sleep on a request that nobody announces.
+//!
+//! | target | waker |
+//! |---|---|
+//! | [`Request::start_polling`] | |
+//! | looks at the word | [`Request::wake`]: POLLING was set, so no interrupt |
+//! | [`Request::stop_polling`] finds the request, does not halt | |
+//! | [`Request::take`] | |
+//!
+//! A target halts only after `stop_polling` answered that there is no request,
+//! with interrupts masked from before that until after the WFI: a waker that
+//! comes later finds POLLING clear and sends an interrupt, which ends the WFI.
+
+#[cfg(loom)]
+use loom::sync::atomic::AtomicU32;
+
+#[cfg(not(loom))]
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{AcqRel, Acquire};
+
+/// The target promises to look at the word.
+pub const POLLING: u32 = 1 << 0;
+/// There is a task to run.
+pub const RESCHED: u32 = 1 << 1;
+/// There is a function to call.
+pub const CALL: u32 = 1 << 2;
+/// Every request bit.
+pub const REQUESTS: u32 = RESCHED | CALL;
+
+/// What a waker has to do after it set its request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// Send the interrupt.
+    Send,
+    /// Nothing: the target polls and will see the request.
+    Elided,
+    /// Nothing: the same request was already there, and whoever set it has
+    /// seen to it that the target learns of it.
+    Coalesced,
+}
+
+/// The request word of one CPU, on a cache line of its own.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Request(AtomicU32);
+
+impl Default for Request {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Request {
+    /// No request, not polling.
+    #[must_use]
+    #[cfg(not(loom))]
+    pub const fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    /// No request, not polling.
+    #[must_use]
+    #[cfg(loom)]
+    pub fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    /// The word itself, for the instruction that arms the monitor on it.
+    #[must_use]
+    #[inline(always)]
+    pub const fn word(&self) -> &AtomicU32 {
+        &self.0
+    }
+
+    /// The waker's side: adds request `bit`; `elide` says that an interrupt is
+    /// not wanted where the target polls. Everything stored before is visible
+    /// to the target once it took the request.
+    #[inline(always)]
+    pub fn wake(&self, bit: u32, elide: bool) -> Notice {
+        let old = self.0.fetch_or(bit, AcqRel);
+        if old & bit != 0 {
+            Notice::Coalesced
+        } else if elide && old & POLLING != 0 {
+            Notice::Elided
+        } else {
+            Notice::Send
+        }
+    }
+
+    /// The target's side: the requests that are there.
+    #[must_use]
+    #[inline(always)]
+    pub fn pending(&self) -> u32 {
+        self.0.load(Acquire) & REQUESTS
+    }
+
+    /// Promises to look at the word; answers the requests that were already there.
+    #[inline(always)]
+    pub fn start_polling(&self) -> u32 {
+        self.0.fetch_or(POLLING, AcqRel) & REQUESTS
+    }
+
+    /// Withdraws the promise; answers the requests that came before that.
+    #[inline(always)]
+    pub fn stop_polling(&self) -> u32 {
+        self.0.fetch_and(!POLLING, AcqRel) & REQUESTS
+    }
+
+    /// Takes the requests of `bits`: they are the caller's to serve.
+    #[inline(always)]
+    pub fn take(&self, bits: u32) -> u32 {
+        self.0.fetch_and(!bits, AcqRel) & bits
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_waker_sends_unless_the_target_polls() {
+        let request = Request::new();
+        assert_eq!(request.wake(RESCHED, true), Notice::Send);
+        assert_eq!(request.wake(RESCHED, true), Notice::Coalesced);
+        assert_eq!(request.take(REQUESTS), RESCHED);
+        assert_eq!(request.start_polling(), 0);
+        assert_eq!(request.wake(CALL, true), Notice::Elided);
+        assert_eq!(request.wake(RESCHED, false), Notice::Send);
+        assert_eq!(request.stop_polling(), RESCHED | CALL);
+        assert_eq!(request.take(CALL), CALL);
+        assert_eq!(request.pending(), RESCHED);
+    }
+}

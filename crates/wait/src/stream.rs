@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which counter bit makes the event stream nearest to a period.
+//!
+//! An event is made at each rising edge of one bit of the counter, so the
+//! period is a power of two of ticks. The rule is that of Linux's generic
+//! timer driver (`arch_timer_configure_evtstream`): the nearest power of two to
+//! half the period, one bit up if the next lower bit of it is set. Only bits
+//! 0 to 15 can be chosen, or 8 to 23 with FEAT_ECV (EVNTIS; DDI 0487K.a, D13.8.2).
+
+/// A choice of counter bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stream {
+    /// Counter bit.
+    pub bit: u32,
+    /// With FEAT_ECV, whether the field counts from bit 8 (EVNTIS).
+    pub scaled: bool,
+    /// The period asked for can't be made and this is the nearest one.
+    pub clamped: bool,
+}
+
+/// CNTKCTL_EL1 and CNTHCTL_EL2 (E2H=0): event stream on.
+const EVNTEN: u64 = 1 << 2;
+const EVNTI_SHIFT: u32 = 4;
+const EVNTIS: u64 = 1 << 17;
+/// The register fields that this module owns: EVNTEN, EVNTDIR, EVNTI, EVNTIS.
+pub const FIELDS: u64 = EVNTEN | 1 << 3 | 0xf << EVNTI_SHIFT | EVNTIS;
+
+impl Stream {
+    /// The stream nearest to `period_us` microseconds of a counter of
+    /// `frequency` Hz; `None` for 0, which is off.
+    #[must_use]
+    pub const fn nearest(period_us: u32, frequency: u64, ecv: bool) -> Option<Self> {
+        if period_us == 0 {
+            return None;
+        }
+        // Ticks of half a period: what a bit stays high.
+        let half = frequency as u128 * period_us as u128 / 2_000_000;
+        let bit = if half == 0 {
+            0
+        } else {
+            let top = half.ilog2();
+            top + (top > 0 && half >> (top - 1) & 1 == 1) as u32
+        };
+        let highest = if ecv { 23 } else { 15 };
+        let chosen = if bit > highest { highest } else { bit };
+        Some(Self {
+            bit: chosen,
+            scaled: chosen > 15,
+            clamped: chosen != bit || half == 0,
+        })
+    }
+
+    /// Ticks between two events.
+    #[must_use]
+    pub const fn period(self) -> u64 {
+        2 << self.bit
+    }
+
+    /// The register fields that make it.
+    #[must_use]
+    pub const fn fields(self) -> u64 {
+        let (field, scale) = if self.scaled {
+            (self.bit - 8, EVNTIS)
+        } else {
+            (self.bit, 0)
+        };
+        EVNTEN | (field as u64) << EVNTI_SHIFT | scale
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_published_table() {
+        let rows = [
+            (19_200_000, false, 10),
+            (24_000_000, false, 10),
+            (25_000_000, false, 10),
+            (31_250_000, false, 11),
+            (50_000_000, false, 11),
+            (54_000_000, false, 11),
+            (62_500_000, false, 12),
+            (100_000_000, false, 12),
+            (121_875_000, false, 12),
+            (1_000_000_000, false, 15),
+            (1_000_000_000, true, 16),
+            (1_050_000_000, false, 15),
+        ];
+        for (frequency, ecv, bit) in rows {
+            let stream = Stream::nearest(100, frequency, ecv).unwrap();
+            assert_eq!(stream.bit, bit, "{frequency} Hz");
+        }
+    }
+
+    #[test]
+    fn fields_and_period() {
+        let stream = Stream::nearest(100, 1_000_000_000, true).unwrap();
+        assert_eq!(stream.fields(), 1 << 17 | 8 << 4 | 1 << 2);
+        assert_eq!(stream.period(), 131_072);
+        assert_eq!(Stream::nearest(0, 1, false), None);
+    }
+
+    #[test]
+    fn a_period_that_cannot_be_made_says_so() {
+        assert!(
+            Stream::nearest(100_000, 1_000_000_000, false)
+                .unwrap()
+                .clamped
+        );
+        assert!(Stream::nearest(1, 1000, false).unwrap().clamped);
+        assert!(!Stream::nearest(100, 62_500_000, false).unwrap().clamped);
+    }
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The record lines by which measurements leave the guest.
+//!
+//! ```text
+//! @r1 17 stat id=3 name=total count=2000 min=540 #0c5f2a91
+//! ```
+//!
+//! A line carries the format's version, a sequence number that grows by one
+//! from line to line, a kind, fields, and the CRC-32 of everything before
+//! ` #`. A console that drops or mixes characters is so noticed, and a missing
+//! line leaves a hole in the sequence. Values have no spaces: what may not
+//! stand in a line is written `%xx`. `docs/records.md` lists the kinds.
+
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+use core::fmt::{self, Display, Write};
+
+use arrayvec::ArrayString;
+use crc::{CRC_32_ISO_HDLC, Crc};
+
+/// What every line of this version starts with.
+pub const MARK: &str = "@r1 ";
+/// The longest line, in bytes, without its line end.
+pub const MAX_LINE: usize = 240;
+/// Bytes of ` #xxxxxxxx`.
+const TRAILER: usize = 10;
+
+const CRC: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
+
+/// A line being written.
+#[derive(Clone, Debug)]
+pub struct Line {
+    text: ArrayString<MAX_LINE>,
+    overflow: bool,
+}
+
+impl Line {
+    /// Starts line number `seq` of kind `kind`.
+    #[must_use]
+    pub fn new(seq: u64, kind: &str) -> Self {
+        let mut line = Self {
+            text: ArrayString::new(),
+            overflow: false,
+        };
+        line.put(format_args!("{MARK}{seq} {kind}"));
+        line
+    }
+
+    /// Adds a field; its value is escaped as needed.
+    #[must_use]
+    pub fn field(mut self, key: &str, value: impl Display) -> Self {
+        self.put(format_args!(" {key}="));
+        let escaped = write!(Escape(&mut self), "{value}");
+        self.overflow |= escaped.is_err();
+        self
+    }
+
+    /// Bytes that fields can still take.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.text.remaining_capacity().saturating_sub(TRAILER)
+    }
+
+    /// The complete line, without a line end; `None` if it became too long.
+    #[must_use]
+    pub fn finish(mut self) -> Option<ArrayString<MAX_LINE>> {
+        let crc = CRC.checksum(self.text.as_bytes());
+        let closed = write!(self.text, " #{crc:08x}");
+        (!self.overflow && closed.is_ok()).then_some(self.text)
+    }
+
+    fn put(&mut self, text: fmt::Arguments<'_>) {
+        self.overflow |= self.write_fmt(text).is_err();
+    }
+}
+
+impl Write for Line {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if text.len() > self.room() {
+            return Err(fmt::Error);
+        }
+        self.text.write_str(text)
+    }
+}
+
+/// Whether a byte stands in a value as it is.
+const fn plain(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !matches!(byte, b'%' | b'#' | b'=')
+}
+
+struct Escape<'l>(&'l mut Line);
+
+impl Write for Escape<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        text.bytes().try_for_each(|byte| {
+            if plain(byte) {
+                self.0.write_char(char::from(byte))
+            } else {
+                write!(self.0, "%{byte:02x}")
+            }
+        })
+    }
+}
+
+/// Why a line is not a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// It does not contain the mark.
+    NotARecord,
+    /// Its checksum is missing or wrong.
+    Checksum,
+    /// The checksum is right and the form is not: another version's writer.
+    Form,
+}
+
+/// A record that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// Sequence number.
+    pub seq: u64,
+    /// Kind.
+    pub kind: &'a str,
+    fields: &'a str,
+}
+
+impl<'a> Record<'a> {
+    /// Reads a line. Text before the mark is other output without a line end
+    /// and ignored.
+    ///
+    /// # Errors
+    /// [`Damage`] says what is wrong.
+    pub fn parse(line: &'a str) -> Result<Self, Damage> {
+        let start = line.find(MARK).ok_or(Damage::NotARecord)?;
+        let line = line[start..].trim_end();
+        let (body, crc) = line.rsplit_once(" #").ok_or(Damage::Checksum)?;
+        let crc = Some(crc)
+            .filter(|crc| crc.len() == 8)
+            .and_then(|crc| u32::from_str_radix(crc, 16).ok())
+            .ok_or(Damage::Checksum)?;
+        if CRC.checksum(body.as_bytes()) != crc {
+            return Err(Damage::Checksum);
+        }
+        let mut parts = body[MARK.len()..].splitn(3, ' ');
+        let seq = parts.next().and_then(|seq| seq.parse().ok());
+        Ok(Self {
+            seq: seq.ok_or(Damage::Form)?,
+            kind: parts.next().ok_or(Damage::Form)?,
+            fields: parts.next().unwrap_or(""),
+        })
+    }
+
+    /// Every field, key and still escaped value, in order.
+    pub fn fields(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+        self.fields
+            .split_ascii_whitespace()
+            .filter_map(|field| field.split_once('='))
+    }
+
+    /// The still escaped value of field `key`.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&'a str> {
+        self.fields().find(|field| field.0 == key).map(|f| f.1)
+    }
+
+    /// The value of field `key` as a number.
+    #[must_use]
+    pub fn number(&self, key: &str) -> Option<u64> {
+        self.get(key)?.parse().ok()
+    }
+
+    /// The text of field `key`.
+    #[must_use]
+    pub fn text(&self, key: &str) -> Option<Unescape<'a>> {
+        self.get(key).map(Unescape)
+    }
+}
+
+/// Shows an escaped value as the text that it stands for.
+#[derive(Clone, Copy, Debug)]
+pub struct Unescape<'a>(pub &'a str);
+
+impl Display for Unescape<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rest = self.0;
+        while let Some(at) = rest.find('%') {
+            f.write_str(&rest[..at])?;
+            let code = rest.get(at + 1..at + 3);
+            match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
+                Some(byte) if byte.is_ascii() => f.write_char(char::from(byte))?,
+                // Not ASCII: the writers' texts are, so keep a visible mark.
+                _ => f.write_char('\u{fffd}')?,
+            }
+            rest = rest.get(at + 3..).unwrap_or("");
+        }
+        f.write_str(rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn line() -> String {
+        let line = Line::new(17, "stat").field("id", 3).field("why", "a b#%=");
+        line.finish().unwrap().to_string()
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let text = line();
+        let record = Record::parse(&text).unwrap();
+        assert_eq!((record.seq, record.kind), (17, "stat"));
+        assert_eq!(record.number("id"), Some(3));
+        assert_eq!(record.text("why").unwrap().to_string(), "a b#%=");
+    }
+
+    #[test]
+    fn text_in_front_is_ignored_and_none_is_no_record() {
+        let text = format!("boot noise {}\r", line());
+        assert_eq!(Record::parse(&text).unwrap().seq, 17);
+        assert_eq!(Record::parse("hello"), Err(Damage::NotARecord));
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_refused() {
+        let text = "x".repeat(MAX_LINE);
+        assert!(Line::new(0, "note").field("text", text).finish().is_none());
+    }
+
+    #[test]
+    fn the_checksum_is_the_documented_one() {
+        assert_eq!(CRC.checksum(b"123456789"), 0xcbf4_3926);
+    }
+
+    proptest! {
+        #[test]
+        fn no_single_error_passes(at in 0usize..200, byte in any::<u8>()) {
+            let mut bytes = line().into_bytes();
+            let at = at % bytes.len();
+            prop_assume!(bytes[at] != byte);
+            bytes[at] = byte;
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            // Case of the checksum's digits is the one harmless difference.
+            let whole = line();
+            if let Ok(record) = Record::parse(&text) {
+                prop_assert_eq!(record, Record::parse(&whole).unwrap());
+            }
+        }
+
+        #[test]
+        fn parsing_never_panics(text in ".*") {
+            if let Ok(record) = Record::parse(&text) {
+                for (_, value) in record.fields() {
+                    let _ = Unescape(value).to_string();
+                }
+            }
+        }
+    }
+}
