@@ -39,6 +39,13 @@ unsafe extern "C" {
     fn _el2_held();
 }
 
+arch::symbol_addresses! {
+    /// Entry of the other CPUs, at EL2 with the MMU off.
+    secondary_entry = _el2_secondary;
+    /// Entry of CPUs that were let in and wait for their turn.
+    held_entry = el2_held_entry;
+}
+
 arch::image_start!(_el2_primary, _el2_held);
 
 core::arch::global_asm!(
@@ -95,7 +102,9 @@ _el2_secondary:
     b       park
 
     .global _el2_held
+    .global el2_held_entry
 _el2_held:
+el2_held_entry:
     mrs     x1, mpidr_el1
     ldr     x2, =0xff00ffffff               // affinity fields
     and     x1, x1, x2

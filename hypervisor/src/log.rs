@@ -39,6 +39,18 @@ pub fn print(text: fmt::Arguments<'_>) {
     }
 }
 
+/// Writes bytes as one unit, with carriage returns before line ends.
+pub fn bytes(bytes: &[u8]) {
+    if let Some(port) = PORT.lock().as_mut() {
+        for &byte in bytes {
+            if byte == b'\n' {
+                port.byte(b'\r');
+            }
+            port.byte(byte);
+        }
+    }
+}
+
 /// As [`print`], without waiting for whoever holds the console: for a CPU that
 /// reports a failure, and before locks work.
 pub fn print_unlocked(text: fmt::Arguments<'_>) {

@@ -4,22 +4,38 @@
 //! Boot order: [`boot`] (assembly, MMU off) → [`start`] (machine description,
 //! memory, page tables, GIC, the other CPUs) → `vcpu` (into the guest).
 //! From then on a CPU is at EL2 only for an exit: [`vectors`] (assembly) →
-//! `exit` (which handler) → back.
+//! [`exit`] and [`irq`] (which handler) → back.
+//!
+//! | what is measured | where |
+//! |---|---|
+//! | a trapped WFI or WFE | [`wfx`] |
+//! | a trapped SGI, at the sender | [`sgi`] |
+//! | the same, at the receiver | [`irq`], [`vgic_cpu`] |
+//! | no trap at all | [`deliver`] |
 
 #![no_std]
 #![no_main]
-#![allow(
-    dead_code,
-    reason = "the guest that uses stage 2 and the exits comes next"
-)]
 
 mod boot;
+mod console;
+mod counters;
+mod deliver;
 mod dump;
-mod layout;
+mod exit;
+mod hvc;
+mod irq;
+mod kick;
+mod knobs;
 mod log;
 mod memory;
+mod mmio;
 mod percpu;
-
+mod psci;
+mod sgi;
 mod smp;
 mod start;
+mod vcpu;
 mod vectors;
+mod vgic_cpu;
+mod vm;
+mod wfx;

@@ -1,87 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory at EL2: the page pool, and the stage-1 and stage-2 tables.
+//! Memory at EL2: the stage-1 and stage-2 tables.
 //!
 //! Stage 1 maps everything at its physical address with 4 KiB granules from
 //! level 0. Only what is used is mapped; code is never writable and, by
 //! SCTLR_EL2.WXN, nothing writable is executable.
 
 use core::mem::ManuallyDrop;
-use core::ptr::NonNull;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
 use aarch64_cpu::registers::{
     ID_AA64MMFR0_EL1, MAIR_EL2, Readable, SCTLR_EL2, TCR_EL2, TTBR0_EL2, Writeable,
 };
-use aarch64_paging::descriptor::{
-    El23Attributes, PagingAttributes, PhysicalAddress, Stage2Attributes,
-};
-use aarch64_paging::paging::{
-    Constraints, El2, MemoryRegion, PageTable, RootTable, Stage2, Translation,
-};
+use aarch64_paging::descriptor::{El23Attributes, PhysicalAddress, Stage2Attributes};
+use aarch64_paging::paging::{Constraints, El2, MemoryRegion, RootTable, Stage2};
 use arch::insn;
+use pages::{Pool, Tables};
 use platform::Region;
 
 use crate::boot::SCTLR_RES1;
-
-/// Page size, bytes.
-pub const PAGE: u64 = 4096;
-
-/// A stretch of RAM that is handed out page by page and never taken back.
-pub struct Pool {
-    next: u64,
-    end: u64,
-}
-
-impl Pool {
-    /// A pool over `region`.
-    ///
-    /// # Safety
-    /// The region must be RAM that nothing else uses, ever, and accessible.
-    pub const unsafe fn new(region: Region) -> Self {
-        Self {
-            next: region.base,
-            end: region.end(),
-        }
-    }
-
-    /// Takes `bytes` bytes, rounded up to pages, zeroed.
-    ///
-    /// # Panics
-    /// Panics if the pool is exhausted: it was sized too small.
-    pub fn take(&mut self, bytes: u64) -> u64 {
-        let base = self.next;
-        self.next += bytes.next_multiple_of(PAGE);
-        assert!(
-            self.next <= self.end,
-            "page pool of {:#x} bytes exhausted",
-            self.end - base
-        );
-        // SAFETY: inside the region that `new` was given.
-        unsafe { (base as *mut u8).write_bytes(0, bytes as usize) };
-        base
-    }
-}
-
-/// Page tables come from the pool and are used at their physical address.
-struct Tables<'p>(&'p mut Pool);
-
-impl<A: PagingAttributes> Translation<A> for Tables<'_> {
-    fn allocate_table(&mut self) -> (NonNull<PageTable<A>>, PhysicalAddress) {
-        let page = self.0.take(PAGE);
-        let table = NonNull::new(page as *mut PageTable<A>).expect("the pool is not at 0");
-        (table, PhysicalAddress(page as usize))
-    }
-
-    unsafe fn deallocate_table(&mut self, _table: NonNull<PageTable<A>>) {
-        // Tables are built once and live as long as the machine; one that the
-        // library replaces by a block during the build stays unused.
-    }
-
-    fn physical_to_virtual(&self, pa: PhysicalAddress) -> NonNull<PageTable<A>> {
-        NonNull::new(pa.0 as *mut PageTable<A>).expect("the pool is not at 0")
-    }
-}
 
 /// MAIR_EL2: index 0 Device-nGnRE, index 1 Normal write-back (DDI 0487K.a, D23.2.110).
 const MAIR: u64 = 0x04 | 0xff << 8;
@@ -253,17 +190,4 @@ impl<'p> GuestMap<'p> {
             | 1 << 31;
         (vttbr, vtcr)
     }
-}
-
-/// Cleans and invalidates `region` to the point of coherency, for a reader
-/// whose caches are off.
-pub fn clean(region: Region) {
-    const LINE: u64 = 16; // the smallest a cache may have; larger lines are only cleaned twice
-    let mut address = region.base & !(LINE - 1);
-    while address < region.end() {
-        // SAFETY: callers clean memory that they have just used.
-        unsafe { insn::dc_civac(address as usize) };
-        address += LINE;
-    }
-    insn::dsb_sy();
 }

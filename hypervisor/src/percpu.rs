@@ -4,26 +4,33 @@
 //! Each CPU has a [`Slot`] of its own: a guard page that is not mapped, the
 //! stack that grows towards it, and the [`PerCpu`] on cache lines of its own.
 
+use core::cell::UnsafeCell;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use aarch64_cpu::registers::{Readable, TPIDR_EL2, Writeable};
+use gic::Redistributor;
 use platform::Region;
+use spin::once::Once;
+
+use crate::vcpu::Vcpu;
 
 /// Bytes of EL2 stack per CPU.
 pub const STACK_SIZE: usize = 0x4000;
 
-/// State of one physical CPU and of the vCPU on it.
+/// One physical CPU and the vCPU that is pinned to it.
 #[repr(C, align(64))]
 pub struct PerCpu {
     /// Top of its EL2 stack.
     pub stack_top: u64,
-    /// Position in [`crate::start::machine`]'s list of CPUs.
-    pub index: usize,
     /// Affinity.
     pub mpidr: u64,
+    /// Its redistributor, once it has set it up.
+    pub redistributor: Once<Redistributor>,
     /// Whether it has arrived in the hypervisor.
     pub online: AtomicBool,
+    /// Its vCPU.
+    pub vcpu: Vcpu,
 }
 
 /// Memory of one CPU.
@@ -36,18 +43,25 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// Initialises the slot at `place` for CPU `index` and returns its state.
+    /// Initialises the slot at `place` for the CPU `mpidr` and returns its state.
     ///
     /// # Safety
-    /// `place` must be zeroed memory of a [`Slot`]'s size and alignment that
-    /// nothing else uses, ever.
-    pub unsafe fn init(place: *mut Self, index: usize, mpidr: u64) -> &'static PerCpu {
-        // SAFETY: the caller gives the memory away; all zeroes is a valid Slot.
-        let slot = unsafe { &mut *place };
-        slot.per_cpu.stack_top = (&raw const slot.per_cpu) as u64 & !15;
-        slot.per_cpu.index = index;
-        slot.per_cpu.mpidr = mpidr;
-        &slot.per_cpu
+    /// `place` must be memory of a [`Slot`]'s size and alignment that nothing
+    /// else uses, ever.
+    pub unsafe fn init(place: *mut Self, mpidr: u64) -> &'static PerCpu {
+        // SAFETY: the caller gives the memory away; guard and stack are only
+        // touched by the CPU itself.
+        unsafe {
+            let per_cpu = &raw mut (*place).per_cpu;
+            per_cpu.write(PerCpu {
+                stack_top: per_cpu as u64 & !15,
+                mpidr,
+                redistributor: Once::new(),
+                online: AtomicBool::new(false),
+                vcpu: Vcpu::new(),
+            });
+            &*per_cpu
+        }
     }
 }
 
@@ -76,6 +90,16 @@ impl PerCpu {
         }
     }
 
+    /// Its redistributor.
+    ///
+    /// # Panics
+    /// Panics before the CPU has set it up.
+    pub fn redistributor(&self) -> &Redistributor {
+        self.redistributor
+            .get()
+            .expect("the CPU sets up its redistributor before it reports in")
+    }
+
     /// Notes that the CPU has arrived.
     pub fn set_online(&self) {
         self.online.store(true, Ordering::Release);
@@ -84,5 +108,31 @@ impl PerCpu {
     /// Whether the CPU has arrived.
     pub fn is_online(&self) -> bool {
         self.online.load(Ordering::Acquire)
+    }
+}
+
+/// State that only the CPU it belongs to touches, and only with interrupts
+/// masked, as EL2 always runs: so it needs neither lock nor atomics.
+pub struct Local<T>(UnsafeCell<T>);
+
+// SAFETY: `with` gives access on one CPU only, by its contract.
+unsafe impl<T> Sync for Local<T> {}
+
+impl<T> Local<T> {
+    /// Wraps `value`.
+    pub const fn new(value: T) -> Self {
+        Self(UnsafeCell::new(value))
+    }
+
+    /// Runs `use_it` on the value.
+    ///
+    /// # Safety
+    /// The caller must run on the CPU that the value belongs to, and `use_it`
+    /// must not come here again for the same value.
+    #[inline(always)]
+    pub unsafe fn with<R>(&self, use_it: impl FnOnce(&mut T) -> R) -> R {
+        // SAFETY: the caller promises that no other reference exists: no other
+        // CPU makes one, and this CPU is not interrupted at EL2.
+        use_it(unsafe { &mut *self.0.get() })
     }
 }

@@ -7,10 +7,10 @@ use aarch64_cpu::registers::{CNTFRQ_EL0, CNTPCT_EL0, MPIDR_EL1, Readable};
 use arch::insn;
 use platform::{Conduit, Enable, Region};
 
-use crate::boot::EL2_RELEASE;
+use crate::boot::{self, EL2_RELEASE};
 use crate::percpu::PerCpu;
 use crate::start::Machine;
-use crate::{layout, memory, say, stage};
+use crate::{say, stage};
 
 /// Affinity fields of MPIDR_EL1.
 pub const AFFINITY: u64 = 0xff_00ff_ffff;
@@ -18,6 +18,8 @@ pub const AFFINITY: u64 = 0xff_00ff_ffff;
 const CPU_ON: u64 = 0xc400_0003;
 /// PSCI function (DEN0022F.b, 5.1.9).
 pub const SYSTEM_OFF: u64 = 0x8400_0008;
+/// PSCI function (DEN0022F.b, 5.1.10).
+pub const SYSTEM_RESET: u64 = 0x8400_0009;
 
 /// Starts every CPU but this one and waits until each has arrived. One that
 /// does not is reported and left out.
@@ -33,14 +35,14 @@ pub fn start_others(machine: &Machine) {
 }
 
 fn start(machine: &Machine, enable: Enable, state: &'static PerCpu) {
-    memory::clean(Region {
+    pages::clean(Region {
         base: core::ptr::from_ref(state) as u64,
         size: size_of::<PerCpu>() as u64,
     });
     let per_cpu = core::ptr::from_ref(state) as u64;
     match (enable, machine.platform.psci) {
         (Enable::Psci, Some(conduit)) => {
-            let entry = layout::secondary_entry();
+            let entry = boot::secondary_entry();
             let status = psci(conduit, CPU_ON, state.mpidr, entry, per_cpu);
             if status != 0 {
                 say!(
@@ -61,8 +63,8 @@ fn start(machine: &Machine, enable: Enable, state: &'static PerCpu) {
             let slot = address as *mut u64;
             // SAFETY: the description says that this doubleword of RAM is the
             // CPU's release address, for the one who starts it.
-            unsafe { slot.write_volatile(layout::held_entry()) };
-            memory::clean(Region {
+            unsafe { slot.write_volatile(boot::held_entry()) };
+            pages::clean(Region {
                 base: address,
                 size: 8,
             });
@@ -83,7 +85,7 @@ fn release(mpidr: u64, per_cpu: u64) {
     EL2_RELEASE.per_cpu.store(per_cpu, Ordering::Relaxed);
     insn::dmb_ish();
     EL2_RELEASE.mpidr.store(mpidr, Ordering::Relaxed);
-    memory::clean(Region {
+    pages::clean(Region {
         base: (&raw const EL2_RELEASE) as u64,
         size: size_of_val(&EL2_RELEASE) as u64,
     });

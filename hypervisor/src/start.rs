@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From the first Rust instruction to a machine that can run a guest.
 
+use aarch64_cpu::registers::{CNTFRQ_EL0, Readable};
+use arch::layout;
 use arrayvec::ArrayVec;
+use pages::{PAGE, Pool};
 use platform::{Platform, Region, carve};
 use spin::once::Once;
 
-use crate::memory::{EL2_REGIME, HypervisorMap, PAGE, Pool, Use};
+use crate::memory::{EL2_REGIME, GuestMap, HypervisorMap, Use};
 use crate::percpu::{PerCpu, Slot};
-use crate::{layout, log, memory, say, smp, stage};
+use crate::{log, say, smp, stage, vcpu, vgic_cpu, vm};
 
 /// What stays of the machine's description once it was read.
 pub struct Machine {
@@ -17,6 +20,17 @@ pub struct Machine {
     pub guest: Region,
     /// State of each CPU, in the order of `platform.cpus`.
     pub cpus: ArrayVec<&'static PerCpu, { platform::MAX_CPUS }>,
+    /// VTTBR_EL2 and VTCR_EL2 of the guest's map.
+    pub stage2: (u64, u64),
+    /// Frequency of the counter, Hz.
+    pub frequency: u64,
+}
+
+impl Machine {
+    /// `nanoseconds` in ticks of the counter.
+    pub fn ticks(&self, nanoseconds: u64) -> u64 {
+        (u128::from(nanoseconds) * u128::from(self.frequency) / 1_000_000_000) as u64
+    }
 }
 
 static MACHINE: Once<Machine> = Once::new();
@@ -77,25 +91,45 @@ extern "C" fn el2_start(dtb: u64) -> ! {
     // SAFETY: the description is true and `divide` mapped the distributor.
     unsafe { gic::enable_distributor(&machine.platform.gic) }
         .unwrap_or_else(|error| panic!("{error}"));
-    machine.cpus[0].set_online();
+    prepare(machine.cpus[0]);
     smp::start_others(machine);
-    stop()
+    vm::create(machine);
+    run_guest(machine.cpus[0])
+}
+
+/// Runs the guest's first vCPU on this CPU.
+fn run_guest(cpu: &PerCpu) -> ! {
+    let turned = cpu.vcpu.turn_on(vm::vm().entry, vm::RAM);
+    assert!(
+        turned.is_ok(),
+        "the first vCPU is on before it was turned on"
+    );
+    stage!("enter", "guest at {:#x}", vm::vm().entry);
+    vcpu::wait_for_power()
+}
+
+/// Sets up what each CPU has of its own: GIC interfaces, EL2 timer.
+fn prepare(cpu: &'static PerCpu) {
+    let machine = machine();
+    // SAFETY: the description is true, the frames are mapped, and this CPU is
+    // the only one that touches its own redistributor before it reports in.
+    unsafe { vgic_cpu::prepare(cpu, &machine.platform) }
+        .unwrap_or_else(|error| panic!("CPU {:#x}: {error}", cpu.mpidr));
+    cpu.set_online();
 }
 
 /// Runs on each other CPU, on its own stack, with MMU and caches on.
 #[unsafe(no_mangle)]
 extern "C" fn el2_start_secondary() -> ! {
-    PerCpu::this().set_online();
-    loop {
-        arch::insn::wfi();
-    }
+    prepare(PerCpu::this());
+    vcpu::wait_for_power()
 }
 
 /// Divides the RAM between hypervisor and guest and builds the EL2 map.
 fn divide(platform: Platform<'static>, dtb: Region) -> Machine {
     let image = Region {
         base: layout::base(),
-        size: layout::data_end() - layout::base(),
+        size: vm::payload().end().next_multiple_of(PAGE) - layout::base(),
     };
     let mut taken: ArrayVec<Region, 40> = platform.reserved.iter().copied().collect();
     taken.extend([image, dtb]);
@@ -116,14 +150,15 @@ fn divide(platform: Platform<'static>, dtb: Region) -> Machine {
     let cpus = platform
         .cpus
         .iter()
-        .enumerate()
-        .map(|(index, cpu)| {
+        .map(|cpu| {
             let slot = pool.take(size_of::<Slot>() as u64) as *mut Slot;
-            // SAFETY: fresh zeroed pages of the pool, given to this CPU.
-            unsafe { Slot::init(slot, index, cpu.mpidr) }
+            // SAFETY: fresh pages of the pool, given to this CPU.
+            unsafe { Slot::init(slot, cpu.mpidr) }
         })
         .collect();
     let machine = Machine {
+        stage2: guest_map(&mut pool, guest),
+        frequency: CNTFRQ_EL0.get(),
         platform,
         guest,
         cpus,
@@ -131,18 +166,32 @@ fn divide(platform: Platform<'static>, dtb: Region) -> Machine {
     map(&machine, &mut pool, hypervisor, dtb);
     // What was written with the caches off is in memory; drop what caches may
     // hold of it from before.
-    memory::clean(layout::data());
-    memory::clean(hypervisor);
+    pages::clean(layout::data().into());
+    pages::clean(hypervisor);
     machine
+}
+
+/// Builds the guest's map: its RAM, and nothing else.
+fn guest_map(pool: &mut Pool, ram: Region) -> (u64, u64) {
+    let mut map = GuestMap::new(pool);
+    map.map_ram(vm::RAM, ram);
+    map.registers()
 }
 
 /// Builds the EL2 map of everything that the hypervisor uses.
 fn map(machine: &Machine, pool: &mut Pool, hypervisor: Region, dtb: Region) {
     let platform = &machine.platform;
     let mut map = HypervisorMap::new(pool);
-    map.map(layout::text(), Use::Execute);
-    map.map(layout::rodata(), Use::Read);
-    map.map(layout::data(), Use::Write);
+    map.map(layout::text().into(), Use::Execute);
+    map.map(layout::rodata().into(), Use::Read);
+    map.map(layout::data().into(), Use::Write);
+    map.map(
+        Region {
+            base: layout::payload(),
+            size: vm::payload().end() - layout::payload(),
+        },
+        Use::Read,
+    );
     map.map(dtb, Use::Read);
     map.map(hypervisor, Use::Write);
     map.map(machine.guest, Use::Write);
@@ -180,8 +229,17 @@ unsafe fn device_tree(address: u64) -> &'static [u8] {
 
 /// Ends the machine: PSCI SYSTEM_OFF, and a halt where that does not return.
 pub fn stop() -> ! {
+    end(smp::SYSTEM_OFF)
+}
+
+/// Resets the machine: PSCI SYSTEM_RESET, and a halt where that does not return.
+pub fn reset() -> ! {
+    end(smp::SYSTEM_RESET)
+}
+
+fn end(function: u64) -> ! {
     if let Some(conduit) = MACHINE.get().and_then(|machine| machine.platform.psci) {
-        smp::psci(conduit, smp::SYSTEM_OFF, 0, 0, 0);
+        smp::psci(conduit, function, 0, 0, 0);
     }
     loop {
         arch::insn::wfi();

@@ -65,12 +65,44 @@ core::arch::global_asm!(
         b       {unexpected}
     .endm
 
-    .macro vector_exit fast
+    .macro restore_caller
+        ldp     x2, x3, [sp, #16]
+        ldp     x4, x5, [sp, #32]
+        ldp     x6, x7, [sp, #48]
+        ldp     x8, x9, [sp, #64]
+        ldp     x10, x11, [sp, #80]
+        ldp     x12, x13, [sp, #96]
+        ldp     x14, x15, [sp, #112]
+        ldp     x16, x17, [sp, #128]
+        ldr     x18, [sp, #144]
+        ldr     x30, [sp, #240]
+        ldp     x0, x1, [sp, #0]
+        add     sp, sp, #{frame}
+    .endm
+
+    .macro restore_rest
+        ldp     x19, x20, [sp, #152]
+        ldp     x21, x22, [sp, #168]
+        ldp     x23, x24, [sp, #184]
+        ldp     x25, x26, [sp, #200]
+        ldp     x27, x28, [sp, #216]
+        ldr     x29, [sp, #232]
+    .endm
+
+    .macro vector_sync
         .balign 128
         save_caller
         mov     x0, sp
-        bl      \fast
+        bl      {fast}
         cbnz    x0, exit_full
+        b       exit_resume
+    .endm
+
+    .macro vector_irq
+        .balign 128
+        save_caller
+        mov     x0, sp
+        bl      {irq}
         b       exit_resume
     .endm
 
@@ -86,16 +118,28 @@ el2_vectors:
     vector_unexpected 5
     vector_unexpected 6
     vector_unexpected 7
-    vector_unexpected 8
-    vector_unexpected 9
+    vector_sync
+    vector_irq
     vector_unexpected 10
     vector_unexpected 11
     vector_unexpected 12
     vector_unexpected 13
     vector_unexpected 14
     vector_unexpected 15
+
+exit_full:
+    save_rest
+    mov     x0, sp
+    bl      {full}
+    restore_rest
+exit_resume:
+    restore_caller
+    eret
     "#,
     frame = const FRAME,
+    fast = sym crate::exit::fast,
+    full = sym crate::exit::full,
+    irq = sym crate::irq::exit,
     unexpected = sym crate::dump::unexpected,
 );
 

@@ -1,4 +1,85 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The command line of Rouse.
+//! The command line of Rouse: `cargo xtask <verb>`.
+//!
+//! [`run`]: options become a checked [`job`]; the [`session`] finds an emulator
+//! ([`qemu`]), builds ([`images`], [`pack`]), boots ([`launch`], [`boot`]) and
+//! follows the [`console`], whose [`records`] become [`results`]; the [`table`]
+//! shows them, and the [`verdict`] becomes the exit status.
 
-fn main() {}
+mod board;
+mod boot;
+mod cli;
+mod console;
+mod debug;
+mod doctor;
+mod failure;
+mod folder;
+mod grid;
+mod images;
+mod interrupt;
+mod job;
+mod json;
+mod launch;
+mod pack;
+mod places;
+mod progress;
+mod qemu;
+mod records;
+mod results;
+mod run;
+mod session;
+mod suite;
+mod summary;
+mod symbols;
+mod table;
+mod terminal;
+mod toolchain;
+mod verdict;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use cli::{BuildArgs, Cli, Verb};
+use failure::BadInput;
+use terminal::say;
+
+fn main() -> ExitCode {
+    let done = parse().and_then(dispatch);
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failure::report(&error),
+    }
+}
+
+/// Reads the command line. Mistakes are told in one line like every other
+/// error; help and version are printed as they are.
+fn parse() -> anyhow::Result<Cli> {
+    Cli::try_parse().map_err(|error| match error.kind() {
+        ErrorKind::DisplayHelp
+        | ErrorKind::DisplayVersion
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
+        _ => BadInput::error(cli::one_line(&error)),
+    })
+}
+
+fn dispatch(cli: Cli) -> anyhow::Result<()> {
+    match cli.verb {
+        Verb::Run(args) => run::run(&args),
+        Verb::Test(args) => suite::run(&args),
+        Verb::Build(args) => build(&args),
+        Verb::Debug(args) => debug::debug(&args),
+        Verb::Boards => board::list(),
+        Verb::Doctor => doctor::doctor(),
+    }
+}
+
+/// The verb `build`.
+fn build(args: &BuildArgs) -> anyhow::Result<()> {
+    let board = board::Board::load(&args.board)?;
+    let guest = args.guest.as_ref().map(job::read_guest).transpose()?;
+    let built = images::build(&board.name, guest.as_deref())?;
+    say!("{}", places::shown(&built.images.packed));
+    Ok(())
+}

@@ -60,13 +60,12 @@ numbered! {
         Deliver = "deliver",
         /// Ticks of the counter that EL2 polls before it halts in a trapped WFI.
         HostPoll = "host-poll",
-        /// 1: the adaptive host-poll limit instead of a fixed one, [`Self::HostPoll`]
-        /// being its maximum.
+        /// 1: the limit adapts instead, by KVM's rules and defaults.
         HostPollAdaptive = "host-poll-adaptive",
         /// 1: the guest polls, so EL2 does not.
         GuestPolls = "guest-polls",
-        /// EL2's event stream: 0 off, otherwise CNTHCTL_EL2's EVNTI + 1, with
-        /// bit 8 for EVNTIS.
+        /// EL2's event stream: the EVNTEN, EVNTI and EVNTIS fields of
+        /// CNTHCTL_EL2, in their places.
         EventStream = "event-stream",
     }
 }

@@ -36,8 +36,14 @@ pub fn deactivate(intid: u32) {
 /// stores otherwise (IHI 0069H, 12.1.6).
 #[inline(always)]
 pub fn send_sgi(intid: u32, mpidr: u64) {
+    send_sgi_value(sgi_value(intid, mpidr));
+}
+
+/// As [`send_sgi`], with a value that [`sgi_value`] made.
+#[inline(always)]
+pub fn send_sgi_value(value: u64) {
     insn::dsb_ishst();
-    ICC_SGI1R_EL1.set(sgi_value(intid, mpidr));
+    ICC_SGI1R_EL1.set(value);
     insn::isb();
 }
 

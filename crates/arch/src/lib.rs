@@ -2,7 +2,7 @@
 //! What both images, the hypervisor at EL2 and the guest at EL1, need of the
 //! architecture: one-instruction wrappers ([`insn`]), the system registers that
 //! `aarch64-cpu` lacks ([`regs`]), the position-independent entry ([`image`])
-//! and the GICv3 CPU interface ([`gic_cpu`]).
+//! with its [`layout`], and the GICv3 CPU interface ([`gic_cpu`]).
 //!
 //! On other hosts the crate is empty, so that the workspace's host tests build.
 
@@ -14,5 +14,7 @@ pub mod gic_cpu;
 pub mod image;
 #[cfg(target_arch = "aarch64")]
 pub mod insn;
+#[cfg(target_arch = "aarch64")]
+pub mod layout;
 #[cfg(target_arch = "aarch64")]
 pub mod regs;

@@ -18,6 +18,9 @@ use core::ptr::NonNull;
 use platform::Gic;
 use safe_mmio::UniqueMmioPointer;
 
+/// Offsets of GICD_TYPER2 and GICD_PIDR2 (IHI 0069H, 12.9).
+const GICD_TYPER2: u64 = 0xc;
+const GICD_PIDR2: u64 = 0xffe8;
 /// Offset of GICR_TYPER in a redistributor frame (IHI 0069H, 12.11).
 const GICR_TYPER: u64 = 0x8;
 /// Offset of GICR_ISPENDR0 from the start of the redistributor: SGI frame, 0x200.
@@ -67,6 +70,30 @@ pub unsafe fn enable_distributor(gic: &Gic) -> Result<(), Error> {
     Ok(())
 }
 
+/// What the distributor says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// GICD_TYPER2: bit 8 says that SGIs can be delivered without hypervisor
+    /// (nASSGIcap, GICv4.1).
+    pub typer2: u32,
+    /// GICD_PIDR2: bits 7:4 are the version of the architecture.
+    pub pidr2: u32,
+}
+
+/// Reads the distributor's identification.
+///
+/// # Safety
+/// The description must be true and mapped as device memory.
+#[must_use]
+pub unsafe fn identify(gic: &Gic) -> Identity {
+    // SAFETY: the caller vouches for the frame; reading these changes nothing.
+    let read = |offset| unsafe { ((gic.distributor.base + offset) as *const u32).read_volatile() };
+    Identity {
+        typer2: read(GICD_TYPER2),
+        pidr2: read(GICD_PIDR2),
+    }
+}
+
 /// The redistributor of one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Redistributor {
@@ -114,14 +141,14 @@ impl Redistributor {
         device.configure_default_settings();
     }
 
-    /// Enables or disables SGI or PPI `intid` (0 to 31).
-    pub fn enable(&self, intid: u32, enable: bool) {
-        let offset = if enable {
-            GICR_ISENABLER0
-        } else {
-            GICR_ICENABLER0
-        };
-        self.write(offset, 1 << (intid & 31));
+    /// Enables the SGIs and PPIs of `bits`.
+    pub fn enable_all(&self, bits: u32) {
+        self.write(GICR_ISENABLER0, bits);
+    }
+
+    /// Disables the SGIs and PPIs of `bits`.
+    pub fn disable_all(&self, bits: u32) {
+        self.write(GICR_ICENABLER0, bits);
     }
 
     /// Makes the SGIs and PPIs of `bits` pending.

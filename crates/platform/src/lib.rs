@@ -30,6 +30,15 @@ pub struct Region {
     pub size: u64,
 }
 
+impl From<core::ops::Range<u64>> for Region {
+    fn from(range: core::ops::Range<u64>) -> Self {
+        Self {
+            base: range.start,
+            size: range.end - range.start,
+        }
+    }
+}
+
 impl Region {
     /// First address after the region.
     #[must_use]

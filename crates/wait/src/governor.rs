@@ -6,7 +6,8 @@
 //! `Documentation/virt/guest-halt-polling.rst` and
 //! `Documentation/virt/kvm/halt-polling.rst`). Both grow the limit when a
 //! slightly longer poll would have caught the wake-up and shrink it when the
-//! wait was far longer than any poll. Times are in nanoseconds.
+//! wait was far longer than any poll. The published times are nanoseconds;
+//! [`Tunables::scaled`] converts them to the unit that the caller's clock has.
 
 /// Tunables; the field names are those of the Linux parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +37,16 @@ impl Tunables {
         grow_start: 10_000,
         shrink: 2,
     };
+
+    /// The same times in another unit.
+    #[must_use]
+    pub fn scaled(self, convert: impl Fn(u64) -> u64) -> Self {
+        Self {
+            max: convert(self.max),
+            grow_start: convert(self.grow_start),
+            ..self
+        }
+    }
 
     const fn grown(&self, limit: u64) -> u64 {
         let grown = limit.saturating_mul(self.grow);

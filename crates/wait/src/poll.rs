@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The timed conditional wait: look at a word until it shows a request or an
+//! The timed conditional wait: look at a word until it shows a wanted bit or an
 //! absolute deadline has passed.
 //!
 //! The shape is that of the timed conditional load proposed for Linux
@@ -8,7 +8,7 @@
 //! time after the deadline, so that a request that came while the clock was
 //! read is not missed.
 
-use crate::request::{REQUESTS, Request};
+use crate::request::Request;
 
 /// How a CPU looks and pauses.
 pub trait Pause {
@@ -29,20 +29,20 @@ pub trait Pause {
     fn now(&self) -> u64;
 }
 
-/// Waits until `request` shows a request, which is answered, or the count has
-/// reached `deadline`, in ticks: then 0.
+/// Waits until `request` shows one of the bits `wanted`, which are answered, or
+/// the count has reached `deadline`, in ticks: then 0.
 #[inline(always)]
-pub fn until<P: Pause>(cpu: &P, request: &Request, deadline: u64) -> u32 {
+pub fn until<P: Pause>(cpu: &P, request: &Request, wanted: u32, deadline: u64) -> u32 {
     loop {
         for _ in 0..P::PER_CLOCK {
-            let seen = cpu.look(request) & REQUESTS;
+            let seen = cpu.look(request) & wanted;
             if seen != 0 {
                 return seen;
             }
             cpu.pause(deadline);
         }
         if cpu.now() >= deadline {
-            return request.pending();
+            return request.pending() & wanted;
         }
     }
 }
@@ -85,7 +85,7 @@ mod tests {
             at,
             request: &request,
         };
-        (until(&fake, &request, deadline), fake.time.get())
+        (until(&fake, &request, RESCHED, deadline), fake.time.get())
     }
 
     #[test]

@@ -114,6 +114,12 @@ impl Request {
         self.0.fetch_and(!POLLING, AcqRel) & REQUESTS
     }
 
+    /// Withdraws the promise and takes the requests of `bits`, in one.
+    #[inline(always)]
+    pub fn finish_polling(&self, bits: u32) -> u32 {
+        self.0.fetch_and(!(bits | POLLING), AcqRel) & bits
+    }
+
     /// Takes the requests of `bits`: they are the caller's to serve.
     #[inline(always)]
     pub fn take(&self, bits: u32) -> u32 {

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where the linker and the packer put the parts of this image.
+
+use core::ops::Range;
+
+/// Declares functions that return the address of a symbol.
+#[macro_export]
+macro_rules! symbol_addresses {
+    ($($(#[$doc:meta])* $name:ident = $symbol:ident;)*) => {
+        unsafe extern "C" { $(static $symbol: [u8; 0];)* }
+        $(
+            $(#[$doc])*
+            #[must_use]
+            pub fn $name() -> u64 {
+                // The value of a symbol is its address; nothing is read.
+                (&raw const $symbol) as u64
+            }
+        )*
+    };
+}
+
+symbol_addresses! {
+    /// Load address; the image is linked at 0, so it is also the relocation offset.
+    base = _head;
+    /// Where the packer put what travels with the image, behind a header.
+    payload = __payload;
+    /// End of the code.
+    text_end = __text_end;
+    /// Start of the constants.
+    rodata_start = __rodata_start;
+    /// End of the constants.
+    rodata_end = __rodata_end;
+    /// Start of the variables.
+    data_start = __data_start;
+    /// End of the variables.
+    data_end = __data_end;
+}
+
+/// Code: read and execute.
+#[must_use]
+pub fn text() -> Range<u64> {
+    base()..text_end()
+}
+
+/// Constants and relocations: read.
+#[must_use]
+pub fn rodata() -> Range<u64> {
+    rodata_start()..rodata_end()
+}
+
+/// Variables: read and write.
+#[must_use]
+pub fn data() -> Range<u64> {
+    data_start()..data_end()
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Pages for both images: the pool that they come from, the memory of the
+//! translation tables, and cache maintenance by address.
+
+#![no_std]
+#![cfg(target_arch = "aarch64")]
+
+use core::ptr::NonNull;
+
+use aarch64_paging::descriptor::{PagingAttributes, PhysicalAddress};
+use aarch64_paging::paging::{PageTable, Translation};
+use arch::insn;
+use platform::Region;
+
+/// Page size, bytes.
+pub const PAGE: u64 = 4096;
+
+/// A stretch of RAM that is handed out page by page and never taken back.
+#[derive(Debug)]
+pub struct Pool {
+    next: u64,
+    end: u64,
+}
+
+impl Pool {
+    /// A pool over `region`.
+    ///
+    /// # Safety
+    /// The region must be RAM that nothing else uses, ever, and accessible.
+    pub const unsafe fn new(region: Region) -> Self {
+        Self {
+            next: region.base,
+            end: region.end(),
+        }
+    }
+
+    /// Takes `bytes` bytes, rounded up to pages, zeroed.
+    ///
+    /// # Panics
+    /// Panics if the pool is exhausted: it was sized too small.
+    pub fn take(&mut self, bytes: u64) -> u64 {
+        let base = self.next;
+        self.next += bytes.next_multiple_of(PAGE);
+        assert!(
+            self.next <= self.end,
+            "page pool of {:#x} bytes exhausted",
+            self.end - base
+        );
+        // SAFETY: inside the region that `new` was given.
+        unsafe { (base as *mut u8).write_bytes(0, bytes as usize) };
+        base
+    }
+}
+
+/// Page tables come from the pool and are used at their physical address.
+#[derive(Debug)]
+pub struct Tables<'p>(pub &'p mut Pool);
+
+impl<A: PagingAttributes> Translation<A> for Tables<'_> {
+    fn allocate_table(&mut self) -> (NonNull<PageTable<A>>, PhysicalAddress) {
+        let page = self.0.take(PAGE);
+        let table = NonNull::new(page as *mut PageTable<A>).expect("the pool is not at 0");
+        (table, PhysicalAddress(page as usize))
+    }
+
+    unsafe fn deallocate_table(&mut self, _table: NonNull<PageTable<A>>) {
+        // Tables are built once and live as long as the machine; one that the
+        // library replaces by a block during the build stays unused.
+    }
+
+    fn physical_to_virtual(&self, pa: PhysicalAddress) -> NonNull<PageTable<A>> {
+        NonNull::new(pa.0 as *mut PageTable<A>).expect("the pool is not at 0")
+    }
+}
+
+/// Cleans and invalidates `region` to the point of coherency, for a reader
+/// whose caches are off.
+pub fn clean(region: Region) {
+    const LINE: u64 = 16; // the smallest a cache may have; larger lines are only cleaned twice
+    let mut address = region.base & !(LINE - 1);
+    while address < region.end() {
+        // SAFETY: callers clean memory that they have just used.
+        unsafe { insn::dc_civac(address as usize) };
+        address += LINE;
+    }
+    insn::dsb_sy();
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Data aborts taken from the guest (ISS of class 0x24, D23.2.39).
+
+use crate::esr::Esr;
+
+/// A load or store that the syndrome describes completely (ISV = 1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Bytes: 1, 2, 4 or 8.
+    pub size: u32,
+    /// Store rather than load.
+    pub write: bool,
+    /// General register; 31 is the zero register.
+    pub register: u32,
+    sign_extend: bool,
+    sixty_four: bool,
+}
+
+impl Access {
+    /// Decodes the ISS; `None` where it doesn't describe the access.
+    #[must_use]
+    pub const fn decode(esr: Esr) -> Option<Self> {
+        let iss = esr.iss();
+        // ISV says that the rest is valid; S1PTW that a table walk faulted.
+        if iss & 1 << 24 == 0 || iss & 1 << 7 != 0 {
+            return None;
+        }
+        Some(Self {
+            size: 1 << (iss >> 22 & 3),
+            sign_extend: iss & 1 << 21 != 0,
+            register: iss >> 16 & 31,
+            sixty_four: iss & 1 << 15 != 0,
+            write: iss & 1 << 6 != 0,
+        })
+    }
+
+    /// What a load writes to its register when memory holds `raw`.
+    #[must_use]
+    pub const fn loaded(&self, raw: u64) -> u64 {
+        let unused = 64 - 8 * self.size;
+        let value = if self.sign_extend {
+            ((raw << unused) as i64 >> unused) as u64
+        } else {
+            raw << unused >> unused
+        };
+        if self.sixty_four {
+            value
+        } else {
+            value & 0xffff_ffff
+        }
+    }
+
+    /// What a store writes to memory when its register holds `value`.
+    #[must_use]
+    pub const fn stored(&self, value: u64) -> u64 {
+        let unused = 64 - 8 * self.size;
+        value << unused >> unused
+    }
+}
+
+/// The guest physical address of a stage-2 fault: HPFAR_EL2.FIPA (43:4) is the
+/// page, FAR_EL2 has the offset in it (D23.2.58).
+#[must_use]
+pub const fn address(hpfar: u64, far: u64) -> u64 {
+    (hpfar >> 4 & 0xff_ffff_ffff) << 12 | far & 0xfff
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sign_extended_byte_to_a_word_register() {
+        let access = Access::decode(Esr(1 << 24 | 1 << 21 | 3 << 16)).unwrap();
+        assert_eq!((access.size, access.register, access.write), (1, 3, false));
+        assert_eq!(access.loaded(0x1_80), 0xffff_ff80);
+    }
+
+    #[test]
+    fn a_doubleword_store() {
+        let access = Access::decode(Esr(1 << 24 | 3 << 22 | 1 << 15 | 1 << 6)).unwrap();
+        assert!(access.write);
+        assert_eq!(access.stored(u64::MAX), u64::MAX);
+        assert_eq!(access.loaded(u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn without_isv_there_is_no_access() {
+        assert_eq!(Access::decode(Esr(0)), None);
+        assert_eq!(Access::decode(Esr(1 << 24 | 1 << 7)), None);
+    }
+
+    #[test]
+    fn the_address_has_its_offset() {
+        assert_eq!(
+            address(0x0800_0000 >> 8, 0xffff_0000_0000_0123),
+            0x0800_0123
+        );
+    }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a synchronous exception that EL2 gives to EL1 looks like
+//! (AArch64.TakeException, J1.1.1; D1.3.2 for the vector, D1.3.6 for PSTATE).
+
+use crate::esr::{Esr, IL, INST_ABORT_LOWER};
+
+/// Where EL1 continues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Address of the vector.
+    pub pc: u64,
+    /// PSTATE in the form of SPSR.
+    pub pstate: u64,
+}
+
+/// SPSR.M: EL1 with SP_EL1.
+const EL1H: u64 = 0b0101;
+/// SPSR.M\[4\]: AArch32.
+const AARCH32: u64 = 1 << 4;
+/// SPSR: D, A, I, F.
+const DAIF: u64 = 0xf << 6;
+/// SPSR.SSBS, PAN, UAO, DIT and TCO.
+const SSBS: u64 = 1 << 12;
+const PAN: u64 = 1 << 22;
+const DIT: u64 = 1 << 24;
+/// SCTLR_EL1.SPAN: 0 sets PAN on entry. DSSBS: the value of SSBS on entry.
+const SCTLR_SPAN: u64 = 1 << 23;
+const SCTLR_DSSBS: u64 = 1 << 44;
+
+/// The entry for an exception taken from `spsr`, with the guest's `vbar` and `sctlr`.
+#[must_use]
+pub const fn exception_entry(spsr: u64, vbar: u64, sctlr: u64) -> Entry {
+    let offset = if spsr & AARCH32 != 0 {
+        0x600
+    } else if spsr & 0xc == 0 {
+        0x400
+    } else if spsr & 1 != 0 {
+        0x200
+    } else {
+        0x000
+    };
+    let mut pstate = EL1H | DAIF | spsr & (PAN | DIT);
+    if sctlr & SCTLR_SPAN == 0 {
+        pstate |= PAN;
+    }
+    if sctlr & SCTLR_DSSBS != 0 {
+        pstate |= SSBS;
+    }
+    Entry {
+        pc: (vbar & !0x7ff) + offset,
+        pstate,
+    }
+}
+
+/// Syndrome of an undefined instruction: class 0.
+pub const UNDEFINED_ESR: u64 = IL;
+
+/// Syndrome of the synchronous external abort that a stage-2 abort `esr`
+/// becomes; `from_el0` says where it was taken from.
+#[must_use]
+pub const fn external_abort_esr(esr: Esr, from_el0: bool) -> u64 {
+    /// DFSC and IFSC: synchronous external abort, not on a table walk.
+    const EXTERNAL: u64 = 0x10;
+    /// Distance from "from a lower level" to "from the same level".
+    const SAME_LEVEL: u64 = 1;
+    let class = if esr.class() == INST_ABORT_LOWER {
+        0x20
+    } else {
+        0x24
+    };
+    let class = if from_el0 { class } else { class + SAME_LEVEL };
+    // WnR stays: the guest may look at it.
+    let wnr = if class >= 0x24 { esr.0 & 1 << 6 } else { 0 };
+    class << 26 | IL | wnr | EXTERNAL
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::esr::DATA_ABORT_LOWER;
+
+    #[test]
+    fn the_vector_depends_on_where_it_came_from() {
+        let pc = |spsr| exception_entry(spsr, 0x1000, SCTLR_SPAN).pc;
+        assert_eq!(pc(0x3c4), 0x1000);
+        assert_eq!(pc(0x3c5), 0x1200);
+        assert_eq!(pc(0x000), 0x1400);
+        assert_eq!(pc(0x010), 0x1600);
+    }
+
+    #[test]
+    fn everything_is_masked_and_pan_follows_span() {
+        assert_eq!(exception_entry(0, 0, SCTLR_SPAN).pstate, 0x3c5);
+        assert_eq!(exception_entry(0xf000_0000, 0, 0).pstate, 0x3c5 | PAN);
+        assert_eq!(exception_entry(PAN, 0, SCTLR_SPAN).pstate, 0x3c5 | PAN);
+    }
+
+    #[test]
+    fn aborts_become_external_aborts() {
+        let data = Esr(u64::from(DATA_ABORT_LOWER) << 26 | 1 << 6 | 5);
+        assert_eq!(
+            external_abort_esr(data, false),
+            0x25 << 26 | IL | 1 << 6 | 0x10
+        );
+        let fetch = Esr(u64::from(INST_ABORT_LOWER) << 26 | 5);
+        assert_eq!(external_abort_esr(fetch, true), 0x20 << 26 | IL | 0x10);
+    }
+}

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The registers of the distributor (12.9), with SPIs 32 to 95.
+//!
+//! No physical interrupt is behind an SPI: guests make them pending by
+//! register, which is how drivers and tests try out routing.
+
+use crate::bits::{fits, part, replaced};
+use crate::redistributor::{gather, spread};
+use crate::{Access, IIDR, PIDR2, PIDR2_OFFSET, PRIVATE};
+
+/// SPIs there are.
+const SPIS: usize = 64;
+/// GICD_CTLR: EnableGrp0 (0), EnableGrp1 (1) are what a guest can change.
+const CTLR_ENABLES: u64 = 0b11;
+/// GICD_CTLR: DS (6) and ARE (4) are fixed.
+const CTLR_FIXED: u64 = 1 << 6 | 1 << 4;
+/// GICD_IROUTER.IRM: any PE.
+const ANY: u64 = 1 << 31;
+/// GICD_IROUTER: Aff3 (39:32), IRM (31), Aff2 to Aff0 (23:0).
+const ROUTE: u64 = 0xff_80ff_ffff;
+
+/// An SPI that is to be delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spi {
+    /// INTID, from 32.
+    pub intid: u32,
+    /// Priority.
+    pub priority: u8,
+}
+
+/// The distributor. SPI n is bit or element n - 32.
+#[derive(Clone, Debug)]
+pub struct Distributor {
+    cpus: usize,
+    enables: u64,
+    group: u64,
+    enabled: u64,
+    pending: u64,
+    active: u64,
+    edge: u64,
+    priority: [u8; SPIS],
+    route: [u64; SPIS],
+}
+
+impl Distributor {
+    /// As after reset, for a machine of `cpus` vCPUs.
+    #[must_use]
+    pub const fn new(cpus: usize) -> Self {
+        Self {
+            cpus,
+            enables: 0,
+            group: 0,
+            enabled: 0,
+            pending: 0,
+            active: 0,
+            edge: 0,
+            priority: [0; SPIS],
+            route: [0; SPIS],
+        }
+    }
+
+    /// GICD_CTLR.EnableGrp1: whether Group 1 interrupts are forwarded.
+    #[must_use]
+    pub const fn forwards(&self) -> bool {
+        self.enables & 0b10 != 0
+    }
+
+    /// Takes the most urgent SPI that can be delivered to the vCPU with
+    /// `affinity`; SPIs that may go to any go to the one that is `first`.
+    pub fn take(&mut self, affinity: u64, first: bool) -> Option<Spi> {
+        let ready = self.pending & self.enabled & self.group & !self.active;
+        let ready = if self.forwards() { ready } else { 0 };
+        let best = (0..SPIS)
+            .filter(|&n| ready >> n & 1 != 0)
+            .filter(|&n| match self.route[n] & ANY {
+                0 => self.route[n] == affinity,
+                _ => first,
+            })
+            .min_by_key(|&n| self.priority[n])?;
+        self.pending &= !(1 << best);
+        Some(Spi {
+            intid: PRIVATE + best as u32,
+            priority: self.priority[best],
+        })
+    }
+
+    /// Makes an SPI pending again that was taken and not delivered.
+    pub const fn give_back(&mut self, intid: u32) {
+        self.pending |= 1 << (intid - PRIVATE);
+    }
+
+    /// Does the access; answers what a read gives (0 for a write), and whether
+    /// every vCPU has to sync.
+    #[must_use]
+    pub fn access(&mut self, access: Access) -> (u64, bool) {
+        match access.write {
+            None => (self.read(access), false),
+            Some(value) => (0, self.write(access, value)),
+        }
+    }
+
+    fn read(&self, access: Access) -> u64 {
+        match access.offset {
+            0x000 => self.enables | CTLR_FIXED,
+            // GICD_TYPER: ITLinesNumber (4:0) 2, CPUNumber (7:5) 0 as ARE is
+            // always on, IDbits (23:19) 9 for 10-bit INTIDs, A3V (24),
+            // No1N (25).
+            0x004 => (SPIS as u64 / 32) | 9 << 19 | 1 << 24 | 1 << 25,
+            0x008 => IIDR,
+            PIDR2_OFFSET => PIDR2,
+            0x400..0x460 if fits(access, 4) => self.priorities(access),
+            0x6000..0x6300 if fits(access, 8) => {
+                let (n, start) = route(access.offset);
+                n.map_or(0, |n| part(access, start, self.route[n]))
+            }
+            _ if access.size == 4 => self.read_word(access.offset),
+            _ => 0,
+        }
+    }
+
+    fn read_word(&self, offset: u64) -> u64 {
+        let Some((register, shift)) = array(offset) else {
+            return match configuration(offset) {
+                Some(shift) => spread((self.edge >> shift) as u32 & 0xffff),
+                None => 0,
+            };
+        };
+        let value = match register {
+            0x080 => self.group,
+            0x100 | 0x180 => self.enabled,
+            0x200 | 0x280 => self.pending,
+            0x300 | 0x380 => self.active,
+            _ => 0,
+        };
+        value >> shift & 0xffff_ffff
+    }
+
+    fn write(&mut self, access: Access, value: u64) -> bool {
+        match access.offset {
+            0x000 => self.enables = value & CTLR_ENABLES,
+            // SETSPI_NSR and CLRSPI_NSR take an INTID.
+            0x040 => self.pending |= spi_bit(value),
+            0x048 => self.pending &= !spi_bit(value),
+            0x400..0x460 if fits(access, 4) => self.set_priorities(access, value),
+            0x6000..0x6300 if fits(access, 8) => {
+                let (n, start) = route(access.offset);
+                if let Some(n) = n {
+                    self.route[n] = replaced(access, start, self.route[n], value) & ROUTE;
+                }
+            }
+            _ if access.size == 4 => return self.write_word(access.offset, value),
+            _ => return false,
+        }
+        true
+    }
+
+    fn write_word(&mut self, offset: u64, value: u64) -> bool {
+        let Some((register, shift)) = array(offset) else {
+            if let Some(shift) = configuration(offset) {
+                let kept = self.edge & !(0xffff << shift);
+                self.edge = kept | u64::from(gather(value)) << shift;
+            }
+            return false;
+        };
+        let bits = (value & 0xffff_ffff) << shift;
+        match register {
+            0x080 => self.group = self.group & !(0xffff_ffff << shift) | bits,
+            0x100 => self.enabled |= bits,
+            0x180 => self.enabled &= !bits,
+            0x200 => self.pending |= bits,
+            0x280 => self.pending &= !bits,
+            0x300 => self.active |= bits,
+            0x380 => self.active &= !bits,
+            _ => return false,
+        }
+        true
+    }
+
+    fn priorities(&self, access: Access) -> u64 {
+        let bytes = (0..u64::from(access.size)).map(|n| (n, access.offset - 0x400 + n));
+        bytes.fold(0, |value, (n, intid)| {
+            let byte = spi(intid).map_or(0, |spi| self.priority[spi]);
+            value | u64::from(byte) << (8 * n)
+        })
+    }
+
+    fn set_priorities(&mut self, access: Access, value: u64) {
+        for n in 0..u64::from(access.size) {
+            if let Some(spi) = spi(access.offset - 0x400 + n) {
+                self.priority[spi] = (value >> (8 * n)) as u8;
+            }
+        }
+    }
+
+    /// vCPUs of the machine.
+    #[must_use]
+    pub const fn cpus(&self) -> usize {
+        self.cpus
+    }
+}
+
+/// The index of an SPI, for INTIDs that are one. With affinity routing the
+/// registers of INTIDs 0 to 31 are the redistributors' and zero here.
+const fn spi(intid: u64) -> Option<usize> {
+    if intid >= PRIVATE as u64 && intid < PRIVATE as u64 + SPIS as u64 {
+        Some((intid - PRIVATE as u64) as usize)
+    } else {
+        None
+    }
+}
+
+fn spi_bit(intid: u64) -> u64 {
+    spi(intid & 0x3ff).map_or(0, |spi| 1 << spi)
+}
+
+/// The array register of one bit per INTID at `offset`, and its first SPI.
+fn array(offset: u64) -> Option<(u64, u32)> {
+    if !(0x080..0x400).contains(&offset) || !offset.is_multiple_of(4) {
+        return None;
+    }
+    let word = offset % 0x80 / 4;
+    (1..=2)
+        .contains(&word)
+        .then(|| (offset & !0x7f, 32 * (word as u32 - 1)))
+}
+
+/// The first SPI of the ICFGR at `offset`, 16 in each.
+fn configuration(offset: u64) -> Option<u32> {
+    let word = offset.checked_sub(0xc00)? / 4;
+    (2..6).contains(&word).then(|| 16 * (word as u32 - 2))
+}
+
+/// The SPI of the IROUTER at `offset`, and where that register starts.
+const fn route(offset: u64) -> (Option<usize>, u64) {
+    (spi((offset - 0x6000) / 8), offset & !7)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(distributor: &mut Distributor, offset: u64, size: u32, value: u64) {
+        let write = Some(value);
+        let _ = distributor.access(Access {
+            offset,
+            size,
+            write,
+        });
+    }
+
+    fn read(distributor: &mut Distributor, offset: u64, size: u32) -> u64 {
+        let access = Access {
+            offset,
+            size,
+            write: None,
+        };
+        distributor.access(access).0
+    }
+
+    /// A distributor with SPI 40 enabled in Group 1 for affinity 0x100.
+    fn with_spi_40() -> Distributor {
+        let mut distributor = Distributor::new(2);
+        write(&mut distributor, 0x000, 4, 0b10);
+        write(&mut distributor, 0x084, 4, 1 << 8);
+        write(&mut distributor, 0x104, 4, 1 << 8);
+        write(&mut distributor, 0x428, 1, 0xa0);
+        write(&mut distributor, 0x6000 + 8 * 40, 8, 0x100);
+        distributor
+    }
+
+    #[test]
+    fn a_pending_spi_goes_where_it_is_routed_once() {
+        let mut distributor = with_spi_40();
+        write(&mut distributor, 0x204, 4, 1 << 8);
+        assert_eq!(distributor.take(0, true), None);
+        let spi = Spi {
+            intid: 40,
+            priority: 0xa0,
+        };
+        assert_eq!(distributor.take(0x100, false), Some(spi));
+        assert_eq!(distributor.take(0x100, false), None);
+    }
+
+    #[test]
+    fn any_cpu_is_the_first_one() {
+        let mut distributor = with_spi_40();
+        write(&mut distributor, 0x6000 + 8 * 40, 8, ANY);
+        write(&mut distributor, 0x040, 4, 40);
+        assert_eq!(distributor.take(0x100, false), None);
+        assert!(distributor.take(0x0, true).is_some());
+    }
+
+    #[test]
+    fn what_is_disabled_stays_pending() {
+        let mut distributor = with_spi_40();
+        write(&mut distributor, 0x000, 4, 0);
+        write(&mut distributor, 0x204, 4, 1 << 8);
+        assert_eq!(distributor.take(0x100, false), None);
+        assert_eq!(read(&mut distributor, 0x284, 4), 1 << 8);
+        write(&mut distributor, 0x048, 4, 40);
+        assert_eq!(read(&mut distributor, 0x204, 4), 0);
+    }
+
+    #[test]
+    fn control_shows_one_security_state_and_affinity_routing() {
+        let mut distributor = Distributor::new(1);
+        write(&mut distributor, 0, 4, u64::MAX);
+        assert_eq!(read(&mut distributor, 0, 4), 0b101_0011);
+        assert_eq!(read(&mut distributor, 4, 4) & 0x1f, 2);
+        assert_eq!(read(&mut distributor, PIDR2_OFFSET, 4), 0x3b);
+    }
+
+    #[test]
+    fn private_interrupts_are_not_here() {
+        let mut distributor = Distributor::new(1);
+        for offset in [0x080, 0x100, 0x200, 0x300, 0x400, 0xc00, 0x6000] {
+            write(&mut distributor, offset, 4, u64::from(u32::MAX));
+            assert_eq!(read(&mut distributor, offset, 4), 0, "{offset:#x}");
+        }
+    }
+
+    #[test]
+    fn routes_by_halves_and_configuration() {
+        let mut distributor = Distributor::new(1);
+        write(&mut distributor, 0x6000 + 8 * 33 + 4, 4, 0x12);
+        write(&mut distributor, 0x6000 + 8 * 33, 4, 0x345);
+        assert_eq!(read(&mut distributor, 0x6000 + 8 * 33, 8), 0x12_0000_0345);
+        write(&mut distributor, 0xc08, 4, 0x8000_0002);
+        assert_eq!(read(&mut distributor, 0xc08, 4), 0x8000_0002);
+    }
+
+    #[test]
+    fn no_access_panics() {
+        let mut distributor = Distributor::new(1);
+        for offset in 0..0x1_0000 {
+            for size in [1, 2, 4, 8] {
+                write(&mut distributor, offset, size, u64::MAX);
+                read(&mut distributor, offset, size);
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The virtual GICv3 of a guest, as pure logic.
+//!
+//! A virtual interrupt is in one of three places. Software has made it pending
+//! and it can't be delivered yet: a bit in [`Private`] (SGIs and PPIs of one
+//! vCPU) or [`Distributor`] (SPIs). It can be delivered: in a list register, or
+//! in the queue behind them, both in [`List`]. The guest handles it: active, in
+//! a list register. [`List::sync`] moves interrupts between the first two when
+//! a register changed; the CPU interface does the rest by itself.
+//!
+//! The guest sees a GIC with one security state (GICD_CTLR.DS = 1) and
+//! affinity routing always on. Only Group 1 is delivered.
+//!
+//! Numbers of sections are those of IHI 0069H.
+
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+mod bits;
+mod distributor;
+mod list;
+mod lr;
+mod private;
+mod redistributor;
+
+pub use distributor::{Distributor, Spi};
+pub use list::{Bank, List, State};
+pub use lr::ListRegister;
+pub use private::Private;
+pub use redistributor::Redistributor;
+
+/// SGIs and PPIs: the INTIDs that each vCPU has of its own.
+pub const PRIVATE: u32 = 32;
+
+/// Implementer of GICD_IIDR and GICR_IIDR: none that Arm has assigned.
+const IIDR: u64 = 0;
+/// GICD_PIDR2 and GICR_PIDR2: GICv3.
+const PIDR2: u64 = 0x3b;
+/// Offset of PIDR2 in either frame.
+const PIDR2_OFFSET: u64 = 0xffe8;
+
+/// A guest's access to a device register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Bytes from the start of the device's frames.
+    pub offset: u64,
+    /// Bytes: 1, 2, 4 or 8.
+    pub size: u32,
+    /// The value to write; `None` reads.
+    pub write: Option<u64>,
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The list registers against a model of the CPU interface and of what the
+//! guest is owed.
+
+use super::*;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// List registers, and the guest's CPU interface on them.
+#[derive(Clone, Debug)]
+struct Fake {
+    registers: Vec<ListRegister>,
+    underflow: bool,
+}
+
+impl Fake {
+    fn new(count: usize) -> Self {
+        Self {
+            registers: vec![ListRegister::EMPTY; count],
+            underflow: false,
+        }
+    }
+
+    /// ICC_IAR1: the most urgent pending one, if it may preempt what is active.
+    fn acknowledge(&mut self) -> Option<u32> {
+        let running = self.registers.iter().filter(|one| one.is_active());
+        let running = running.map(|one| one.priority()).min().unwrap_or(255);
+        let pending = self.registers.iter().enumerate();
+        let (slot, _) = pending
+            .filter(|(_, one)| one.is_pending() && !one.is_active() && one.priority() < running)
+            .min_by_key(|(_, one)| one.priority())?;
+        let one = self.registers[slot];
+        self.registers[slot] = one.with_active().without_pending();
+        Some(one.intid())
+    }
+
+    /// ICC_EOIR1 of the innermost active one.
+    fn end(&mut self) -> Option<u32> {
+        let active = self.registers.iter().enumerate();
+        let (slot, _) = active
+            .filter(|(_, one)| one.is_active())
+            .min_by_key(|(_, one)| one.priority())?;
+        let intid = self.registers[slot].intid();
+        self.registers[slot] = self.registers[slot].without_active();
+        Some(intid)
+    }
+
+    fn used(&self) -> usize {
+        self.registers.iter().filter(|one| one.0 != 0).count()
+    }
+}
+
+impl Bank for Fake {
+    fn count(&self) -> usize {
+        self.registers.len()
+    }
+    fn empty(&self) -> u32 {
+        let empty = self.registers.iter().enumerate();
+        empty.fold(0, |bits, (n, one)| bits | u32::from(one.0 == 0) << n)
+    }
+    fn read(&self, n: usize) -> ListRegister {
+        self.registers[n]
+    }
+    fn write(&mut self, n: usize, value: ListRegister) {
+        self.registers[n] = value;
+    }
+    fn set_underflow(&mut self, on: bool) {
+        self.underflow = on;
+    }
+}
+
+/// What a guest can do, and what can happen to it.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Inject(u32),
+    Acknowledge,
+    End,
+    Maintenance,
+    Withdraw(u32),
+}
+
+/// INTIDs with their own priorities, so that preemption happens.
+fn priority(intid: u32) -> u8 {
+    (intid % 5 * 8 + 0x40) as u8
+}
+
+struct World {
+    bank: Fake,
+    list: List,
+    /// What the guest is owed.
+    owed: BTreeMap<u32, State>,
+}
+
+impl World {
+    fn new(count: usize) -> Self {
+        Self {
+            bank: Fake::new(count),
+            list: List::new(),
+            owed: BTreeMap::new(),
+        }
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Inject(intid) => {
+                self.list
+                    .inject(&mut self.bank, intid, priority(intid), None);
+                self.owed.entry(intid).or_default().pending = true;
+            }
+            Step::Acknowledge => {
+                if let Some(intid) = self.bank.acknowledge() {
+                    let state = self.owed.entry(intid).or_default();
+                    assert!(state.pending, "{intid} was not pending");
+                    *state = State {
+                        pending: false,
+                        active: true,
+                    };
+                }
+            }
+            Step::End => {
+                if let Some(intid) = self.bank.end() {
+                    self.owed.entry(intid).or_default().active = false;
+                }
+            }
+            Step::Maintenance => {
+                if self.bank.underflow && self.bank.used() <= 1 {
+                    self.list.refill(&mut self.bank);
+                }
+            }
+            Step::Withdraw(intid) => {
+                let had = self.list.withdraw(&mut self.bank, intid);
+                let state = self.owed.entry(intid).or_default();
+                assert_eq!(had, state.pending);
+                state.pending = false;
+            }
+        }
+        self.check(matches!(step, Step::Inject(_)));
+    }
+
+    fn check(&self, injected: bool) {
+        for (&intid, &state) in &self.owed {
+            assert_eq!(self.list.state(&self.bank, intid), state, "INTID {intid}");
+        }
+        let listed: Vec<_> = self
+            .bank
+            .registers
+            .iter()
+            .filter(|one| one.0 != 0)
+            .collect();
+        for (n, one) in listed.iter().enumerate() {
+            let twice = listed[n + 1..].iter().any(|two| two.intid() == one.intid());
+            assert!(!twice, "{} is listed twice", one.intid());
+        }
+        assert_eq!(self.bank.underflow, !self.list.queue.is_empty());
+        let room = listed.iter().any(|one| !one.is_active()) || listed.len() < self.bank.count();
+        if injected && room {
+            let best = self
+                .owed
+                .iter()
+                .filter(|(_, state)| state.pending && !state.active);
+            let best = best.map(|(&intid, _)| priority(intid)).min();
+            let pending = listed
+                .iter()
+                .filter(|one| one.is_pending() && !one.is_active());
+            assert_eq!(pending.map(|one| one.priority()).min(), best);
+        }
+    }
+
+    /// The guest handles what it gets until nothing comes any more.
+    fn settle(&mut self) {
+        for _ in 0..1000 {
+            self.step(Step::End);
+            self.step(Step::Maintenance);
+            self.step(Step::Acknowledge);
+        }
+        assert!(
+            self.owed.values().all(|state| *state == State::default()),
+            "lost: {:?}",
+            self.owed
+        );
+    }
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (0u32..40).prop_map(Step::Inject),
+        3 => Just(Step::Acknowledge),
+        3 => Just(Step::End),
+        2 => Just(Step::Maintenance),
+        1 => (0u32..40).prop_map(Step::Withdraw),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn nothing_is_lost_or_doubled(count in 1usize..=16, steps in proptest::collection::vec(step(), 1..120)) {
+        let mut world = World::new(count);
+        steps.into_iter().for_each(|step| world.step(step));
+        world.settle();
+    }
+}
+
+/// Every sequence of 7 steps on one and two registers with three INTIDs.
+#[test]
+fn short_sequences_exhaustively() {
+    let steps = [
+        Step::Inject(0),
+        Step::Inject(1),
+        Step::Inject(4),
+        Step::Acknowledge,
+        Step::End,
+        Step::Maintenance,
+    ];
+    const DEPTH: u32 = 7;
+    for count in 1..=2 {
+        for sequence in 0..steps.len().pow(DEPTH) {
+            let mut world = World::new(count);
+            let mut rest = sequence;
+            for _ in 0..DEPTH {
+                world.step(steps[rest % steps.len()]);
+                rest /= steps.len();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_hardware_interrupt_is_never_active_and_pending() {
+    let mut world = World::new(2);
+    world.list.inject(&mut world.bank, 27, 0x80, Some(27));
+    assert_eq!(world.bank.acknowledge(), Some(27));
+    world.list.inject(&mut world.bank, 27, 0x80, Some(27));
+    assert!(
+        world
+            .bank
+            .registers
+            .iter()
+            .all(|one| !(one.is_active() && one.is_pending()))
+    );
+    assert!(world.bank.underflow);
+    assert_eq!(world.bank.end(), Some(27));
+    world.list.refill(&mut world.bank);
+    assert_eq!(world.bank.acknowledge(), Some(27));
+}
+
+#[test]
+fn draining_gives_back_everything_pending() {
+    let mut world = World::new(2);
+    for intid in 0..5 {
+        world
+            .list
+            .inject(&mut world.bank, intid, priority(intid), None);
+    }
+    world.bank.acknowledge();
+    let mut drained = Vec::new();
+    world
+        .list
+        .drain(&mut world.bank, |one| drained.push(one.intid()));
+    drained.sort_unstable();
+    assert_eq!(drained, [1, 2, 3, 4]);
+    assert!(!world.list.deliverable(&world.bank));
+    assert!(world.list.state(&world.bank, 0).active);
+}

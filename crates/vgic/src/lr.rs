@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The value of a list register (ICH_LR\<n\>_EL2, 12.4.6).
+
+/// A list register's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListRegister(pub u64);
+
+const PENDING: u64 = 1 << 62;
+const ACTIVE: u64 = 1 << 63;
+const HW: u64 = 1 << 61;
+const GROUP1: u64 = 1 << 60;
+
+impl ListRegister {
+    /// Nothing.
+    pub const EMPTY: Self = Self(0);
+
+    /// A pending Group 1 interrupt; with `hw` its deactivation deactivates that
+    /// physical INTID.
+    #[must_use]
+    #[inline(always)]
+    pub const fn pending(intid: u32, priority: u8, hw: Option<u32>) -> Self {
+        let physical = match hw {
+            Some(physical) => HW | (physical as u64) << 32,
+            None => 0,
+        };
+        Self(PENDING | GROUP1 | physical | (priority as u64) << 48 | intid as u64)
+    }
+
+    /// vINTID.
+    #[must_use]
+    #[inline(always)]
+    pub const fn intid(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// Priority; lower is more urgent.
+    #[must_use]
+    pub const fn priority(self) -> u8 {
+        (self.0 >> 48) as u8
+    }
+
+    /// The physical INTID behind it.
+    #[must_use]
+    pub const fn hw(self) -> Option<u32> {
+        if self.0 & HW == 0 {
+            None
+        } else {
+            Some((self.0 >> 32 & 0x3ff) as u32)
+        }
+    }
+
+    /// Whether it is pending, or active and pending.
+    #[must_use]
+    #[inline(always)]
+    pub const fn is_pending(self) -> bool {
+        self.0 & PENDING != 0
+    }
+
+    /// Whether it is active, or active and pending.
+    #[must_use]
+    pub const fn is_active(self) -> bool {
+        self.0 & ACTIVE != 0
+    }
+
+    /// With the pending state. Not for hardware interrupts that are active:
+    /// those must not be in both states (12.4.6, State).
+    #[must_use]
+    #[inline(always)]
+    pub const fn with_pending(self) -> Self {
+        Self(self.0 | PENDING)
+    }
+
+    /// Without the pending state; without any state it is empty.
+    #[must_use]
+    pub const fn without_pending(self) -> Self {
+        Self(self.0 & !PENDING).normal()
+    }
+
+    /// With the active state.
+    #[must_use]
+    pub const fn with_active(self) -> Self {
+        Self(self.0 | ACTIVE)
+    }
+
+    /// Without the active state; without any state it is empty.
+    #[must_use]
+    pub const fn without_active(self) -> Self {
+        Self(self.0 & !ACTIVE).normal()
+    }
+
+    const fn normal(self) -> Self {
+        if self.0 & (PENDING | ACTIVE) == 0 {
+            Self::EMPTY
+        } else {
+            self
+        }
+    }
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The SGIs and PPIs of one vCPU.
+//!
+//! Any CPU may write a vCPU's redistributor, and the vCPU's own CPU reads it on
+//! every interrupt, so the registers are atomics and the owner takes no lock.
+//! What touches list registers is left as a request, which the owner serves in
+//! [`List::sync`].
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU8, AtomicU32};
+
+use crate::PRIVATE;
+use crate::list::{Bank, List, State};
+
+/// Registers of the SGIs and PPIs of a vCPU; one bit per INTID where not said
+/// otherwise.
+#[derive(Debug)]
+pub struct Private {
+    /// Group 1.
+    pub(crate) group: AtomicU32,
+    /// Enabled.
+    pub(crate) enabled: AtomicU32,
+    /// Pending and not in a list register.
+    pub(crate) pending: AtomicU32,
+    /// Edge-triggered PPIs, by bit; SGIs always are.
+    pub(crate) edge: AtomicU32,
+    pub(crate) priority: [AtomicU8; PRIVATE as usize],
+    /// GICR_WAKER.ProcessorSleep.
+    pub(crate) sleeping: AtomicU32,
+    /// Requests to the owner.
+    pub(crate) withdraw: AtomicU32,
+    pub(crate) activate: AtomicU32,
+    pub(crate) deactivate: AtomicU32,
+    /// As the owner last saw it in its list registers.
+    pub(crate) listed_pending: AtomicU32,
+    pub(crate) listed_active: AtomicU32,
+}
+
+impl Default for Private {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Private {
+    /// As after reset: Group 0, disabled, not pending.
+    #[must_use]
+    pub const fn new() -> Self {
+        const ZERO: AtomicU32 = AtomicU32::new(0);
+        Self {
+            group: ZERO,
+            enabled: ZERO,
+            pending: ZERO,
+            edge: ZERO,
+            priority: [const { AtomicU8::new(0) }; PRIVATE as usize],
+            sleeping: AtomicU32::new(1),
+            withdraw: ZERO,
+            activate: ZERO,
+            deactivate: ZERO,
+            listed_pending: ZERO,
+            listed_active: ZERO,
+        }
+    }
+
+    /// The priority of `intid` if it can be delivered: enabled and in Group 1.
+    #[must_use]
+    #[inline(always)]
+    pub fn ready(&self, intid: u32) -> Option<u8> {
+        let ready = self.enabled.load(Relaxed) & self.group.load(Relaxed);
+        (ready >> intid & 1 != 0).then(|| self.priority[intid as usize].load(Relaxed))
+    }
+
+    /// INTIDs that can be delivered.
+    #[must_use]
+    pub fn all_ready(&self) -> u32 {
+        self.enabled.load(Acquire) & self.group.load(Acquire)
+    }
+
+    /// INTIDs that are enabled.
+    #[must_use]
+    pub fn enabled(&self) -> u32 {
+        self.enabled.load(Acquire)
+    }
+
+    /// The priority of `intid`, deliverable or not.
+    #[must_use]
+    pub fn priority(&self, intid: u32) -> u8 {
+        self.priority[intid as usize].load(Relaxed)
+    }
+
+    /// Makes `intid` pending until it can be delivered.
+    pub fn set_pending(&self, intid: u32) {
+        self.pending.fetch_or(1 << intid, AcqRel);
+    }
+
+    /// Takes the pending INTIDs of `of` over: they are the caller's to deliver.
+    #[must_use]
+    pub fn take_pending(&self, of: u32) -> u32 {
+        self.pending.fetch_and(!of, AcqRel) & of
+    }
+}
+
+impl List {
+    /// Brings the list registers of the vCPU that owns `private` in line with
+    /// its registers. `hw` is the physical INTID behind a private one, if any;
+    /// `forward` is GICD_CTLR.EnableGrp1.
+    pub fn sync(
+        &mut self,
+        bank: &mut impl Bank,
+        private: &Private,
+        forward: bool,
+        hw: impl Fn(u32) -> Option<u32>,
+    ) {
+        each(private.withdraw.swap(0, AcqRel), |intid| {
+            self.withdraw(bank, intid);
+        });
+        each(private.deactivate.swap(0, AcqRel), |intid| {
+            self.set_active(bank, intid, 0, false);
+        });
+        each(private.activate.swap(0, AcqRel), |intid| {
+            self.set_active(bank, intid, private.priority(intid), true);
+        });
+        let ready = if forward { private.all_ready() } else { 0 };
+        each(!ready, |intid| {
+            if self.withdraw(bank, intid) {
+                private.set_pending(intid);
+            }
+        });
+        each(private.take_pending(ready), |intid| {
+            self.inject(bank, intid, private.priority(intid), hw(intid));
+        });
+        self.publish(bank, private);
+    }
+
+    /// Lets other vCPUs see what is listed.
+    pub fn publish(&self, bank: &impl Bank, private: &Private) {
+        let (mut pending, mut active) = (0, 0);
+        for intid in 0..PRIVATE {
+            let State {
+                pending: is_pending,
+                active: is_active,
+            } = self.state(bank, intid);
+            pending |= u32::from(is_pending) << intid;
+            active |= u32::from(is_active) << intid;
+        }
+        private.listed_pending.store(pending, Release);
+        private.listed_active.store(active, Release);
+    }
+}
+
+/// Calls `act` with the number of each bit that is set.
+fn each(mut bits: u32, mut act: impl FnMut(u32)) {
+    while bits != 0 {
+        act(bits.trailing_zeros());
+        bits &= bits - 1;
+    }
+}

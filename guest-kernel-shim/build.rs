@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Links the image with the layout that both images share.
+
+fn main() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/arch/image.ld");
+    println!("cargo:rerun-if-changed={script}");
+    println!("cargo:rustc-link-arg-bins=-T{script}");
+    println!("cargo:rustc-link-arg-bins=-pie");
+    println!("cargo:rustc-link-arg-bins=--no-dynamic-linker");
+    println!("cargo:rustc-link-arg-bins=-zmax-page-size=4096");
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The cells, one after another and interleaved: see [`plan::PASSES`].
+
+use core::mem::MaybeUninit;
+
+use arrayvec::ArrayVec;
+use pages::Pool;
+use plan::{Cell, Machine, Obstacle, PASSES, Plan, Shape, Wake, Workload};
+
+use crate::crew::{self, Counts, Job};
+use crate::idle;
+use crate::percpu::{self, PerCpu};
+use crate::workload::ipi::Caller;
+use crate::workload::pingpong::Near;
+use crate::workload::{Samples, call};
+use crate::{clock, hypervisor, probe, report};
+
+/// A cell and what was measured of it.
+pub struct Entry {
+    /// The cell.
+    pub cell: Cell,
+    /// Why it is not run.
+    pub obstacle: Option<Obstacle>,
+    /// Its samples, if it is.
+    pub samples: Option<&'static mut Samples>,
+    /// What was counted.
+    pub counts: Counts,
+    /// Waits that ended.
+    pub waits: u64,
+}
+
+/// Records of progress in a pass.
+const STEPS: usize = 8;
+
+/// Measures everything and reports it.
+pub fn run(plan: &Plan, pool: &mut Pool) {
+    let machine = Machine {
+        cpus: percpu::online().count(),
+        wfxt: probe::features().wfxt,
+        hypervisor: hypervisor::present(),
+    };
+    let entries = entries(plan, &machine, pool);
+    for pass in 0..PASSES {
+        let forwards = matches!(pass % 4, 0 | 3);
+        report::order(pass, forwards, entries.len());
+        let count = entries.len();
+        for step in 0..count {
+            let index = if forwards { step } else { count - 1 - step };
+            block(&mut entries[index], plan.share(pass));
+            let done = pass as usize * count + step + 1;
+            if done.is_multiple_of(count.div_ceil(STEPS)) {
+                report::progress(done, PASSES as usize * count);
+            }
+        }
+    }
+    for (id, entry) in entries.iter().enumerate() {
+        report::cell(id, entry, plan.iterations);
+    }
+    report::end(entries.len());
+}
+
+/// The cells of the plan, with memory for the samples of those that can run.
+fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Entry] {
+    let count = plan.cells(machine).count();
+    let place = pool.take((count * size_of::<Entry>()) as u64) as *mut MaybeUninit<Entry>;
+    // SAFETY: fresh memory of that size from the pool, aligned to a page.
+    let slots = unsafe { core::slice::from_raw_parts_mut(place, count) };
+    for (slot, cell) in slots.iter_mut().zip(plan.cells(machine)) {
+        let obstacle = cell.obstacle(machine);
+        let samples = obstacle.is_none().then(|| {
+            let samples = pool.take(size_of::<Samples>() as u64) as *mut Samples;
+            // SAFETY: fresh zeroed memory; all zeroes is two empty histograms.
+            unsafe { &mut *samples }
+        });
+        slot.write(Entry {
+            cell,
+            obstacle,
+            samples,
+            counts: Counts::ZERO,
+            waits: 0,
+        });
+    }
+    // SAFETY: every slot was written: both iterations yield `count` cells.
+    unsafe { slots.assume_init_mut() }
+}
+
+/// Runs `count` iterations of a cell.
+fn block(entry: &mut Entry, count: u32) {
+    let Some(samples) = entry.samples.as_deref_mut() else {
+        return;
+    };
+    let cell = entry.cell;
+    let job = Job { cell, count };
+    let gap = clock::ticks(cell.gap_us);
+    let targets = targets(&cell);
+    let waits = match cell.workload {
+        Workload::Pingpong => 2,
+        Workload::Ipi => targets.len() as u64,
+    };
+    let wakers = targets
+        .iter()
+        .map(|target| crew::waker(&cell, target))
+        .collect();
+    call::prepare(count);
+    let counts = match cell.workload {
+        Workload::Pingpong => {
+            let mut near = Near {
+                waker: crew::waker(&cell, targets[0]),
+                count,
+                gap,
+                samples,
+            };
+            crew::run(job, || idle::with(&crew::setting(&cell), &mut near))
+        }
+        Workload::Ipi => {
+            let mut caller = Caller {
+                shape: cell.shape,
+                wakers,
+                count,
+                gap,
+                at_once: cell.wake == Wake::Ipi,
+                samples,
+            };
+            crew::run(job, || caller.run())
+        }
+    };
+    entry.waits += waits * u64::from(count);
+    entry.counts.add(&Counts::ZERO, &counts);
+    // What the last call of a block left for this CPU's own task.
+    PerCpu::this().request.take(wait::request::REQUESTS);
+}
+
+/// Whom the leader wakes.
+fn targets(cell: &Cell) -> ArrayVec<&'static PerCpu, { platform::MAX_CPUS }> {
+    match cell.shape {
+        Shape::Dry => ArrayVec::new(),
+        Shape::Itself => percpu::online().take(1).collect(),
+        Shape::One => percpu::online().skip(1).take(1).collect(),
+        Shape::Broadcast => percpu::online().skip(1).collect(),
+    }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Time: the virtual count, which every CPU of the machine sees alike.
+
+use aarch64_cpu::registers::{CNTFRQ_EL0, CNTVCT_EL0, Readable};
+use arch::insn;
+
+/// The virtual count, ticks. The barrier keeps the read from being done early
+/// (DDI 0487K.a, D13.2.1); it counts as one instruction of what is measured.
+#[inline(always)]
+pub fn now() -> u64 {
+    insn::isb();
+    CNTVCT_EL0.get()
+}
+
+/// Frequency of the count, Hz.
+pub fn frequency() -> u64 {
+    CNTFRQ_EL0.get()
+}
+
+/// Microseconds in ticks.
+pub fn ticks(microseconds: u32) -> u64 {
+    (u128::from(microseconds) * u128::from(frequency()) / 1_000_000) as u64
+}
+
+/// Waits `ticks`, letting an emulator run the other CPUs.
+pub fn pause(ticks: u64) {
+    let end = now() + ticks;
+    while now() < end {
+        insn::yield_now();
+    }
+}
+
+/// What a tick is: one instruction of the machine, or time.
+///
+/// An emulator that counts instructions makes the count advance by exactly as
+/// much as instructions were executed, every time; nothing else does. So two
+/// loops whose lengths differ by a known number of instructions tell.
+pub fn counts_instructions() -> bool {
+    const SHORT: u64 = 1000;
+    const LONG: u64 = 5000;
+    /// Instructions of a round of [`rounds`].
+    const PER_ROUND: u64 = 2;
+    (0..8).all(|_| {
+        let short = rounds(SHORT);
+        let long = rounds(LONG);
+        long.wrapping_sub(short) == (LONG - SHORT) * PER_ROUND
+    })
+}
+
+/// Ticks that `count` rounds of two instructions take; not inlined, so that both
+/// lengths are measured by the same instructions.
+#[inline(never)]
+fn rounds(count: u64) -> u64 {
+    let start = now();
+    // SAFETY: counts a register down; no memory, no stack.
+    unsafe {
+        core::arch::asm!("2: subs {n}, {n}, #1", "b.ne 2b", n = inout(reg) count => _,
+            options(nomem, nostack));
+    }
+    now() - start
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The CPUs that take part in a measurement, and how they start and end a
+//! block of it together.
+//!
+//! The first CPU leads: it posts a job, wakes who takes part, and all of them
+//! turn their knobs. When everyone is ready the leader lets go; who is done
+//! puts its knobs back, leaves its counts and parks. Between jobs CPUs wait in
+//! a plain WFI, so that they cost nothing.
+
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+
+use abi::{Counter, Knob};
+use arch::insn;
+use arch::regs::CNTKCTL_EL1;
+use plan::{Cell, Deliver, Shape, Wake, Workload};
+use spin::mutex::SpinMutex;
+use wait::request::{CALL, RESCHED};
+use wait::stream::{self, Stream};
+
+use crate::idle::{self, Setting};
+use crate::percpu::{self, PerCpu};
+use crate::tally::Event;
+use crate::wake::Waker;
+use crate::workload::ipi::Called;
+use crate::workload::pingpong::Far;
+use crate::{clock, hypervisor, interrupts, probe};
+
+/// A part of a cell that is run without a pause.
+#[derive(Clone, Copy)]
+pub struct Job {
+    /// What.
+    pub cell: Cell,
+    /// How often.
+    pub count: u32,
+}
+
+static JOB: SpinMutex<Option<Job>> = SpinMutex::new(None);
+/// Number of the job; a change is what members wait for.
+static POSTED: AtomicU32 = AtomicU32::new(0);
+/// Members that have turned their knobs.
+static READY: AtomicU32 = AtomicU32::new(0);
+/// Number of the job that may run.
+static GO: AtomicU32 = AtomicU32::new(0);
+/// Members that are running.
+static RUNNING: AtomicU32 = AtomicU32::new(0);
+/// Members that have finished.
+static DONE: AtomicU32 = AtomicU32::new(0);
+
+/// What a CPU counted while it took part.
+#[derive(Clone, Copy, Debug)]
+pub struct Counts {
+    /// By the hypervisor.
+    pub exits: [u64; Counter::COUNT],
+    /// By the guest.
+    pub events: [u64; Event::ALL.len()],
+}
+
+impl Counts {
+    /// All zero.
+    pub const ZERO: Self = Self {
+        exits: [0; Counter::COUNT],
+        events: [0; Event::ALL.len()],
+    };
+
+    /// What this CPU has counted up to now.
+    fn now(cpu: &PerCpu) -> Self {
+        Self {
+            exits: if hypervisor::present() {
+                hypervisor::counters()
+            } else {
+                [0; Counter::COUNT]
+            },
+            events: Event::ALL.map(|(event, _)| cpu.tally.get(event)),
+        }
+    }
+
+    /// Adds what was counted from `start` to `end`.
+    pub fn add(&mut self, start: &Self, end: &Self) {
+        for (n, sum) in self.exits.iter_mut().enumerate() {
+            *sum += end.exits[n] - start.exits[n];
+        }
+        for (n, sum) in self.events.iter_mut().enumerate() {
+            *sum += end.events[n] - start.events[n];
+        }
+    }
+}
+
+/// How many CPUs take part in `cell` beside the leader.
+pub fn members(cell: &Cell) -> usize {
+    match (cell.workload, cell.shape) {
+        (Workload::Pingpong, _) | (_, Shape::One) => 1,
+        (_, Shape::Broadcast) => percpu::online().count() - 1,
+        (_, Shape::Dry | Shape::Itself) => 0,
+    }
+}
+
+/// How a CPU waits in `cell`.
+pub fn setting(cell: &Cell) -> Setting {
+    /// A WFET without a limit of its own returns after this long.
+    const BOUND_US: u32 = 100;
+    Setting {
+        wait: cell.wait,
+        // Without elision a function call is the interrupt's matter alone.
+        wanted: match cell.wake {
+            Wake::Ipi => RESCHED,
+            Wake::Elide => RESCHED | CALL,
+        },
+        limit: clock::ticks(cell.poll_limit_us),
+        bound: clock::ticks(BOUND_US),
+        wfxt: probe::features().wfxt,
+        stream: cell.event_stream_us != 0,
+    }
+}
+
+/// A waker of `target` for `cell`.
+pub fn waker(cell: &Cell, target: &'static PerCpu) -> Waker {
+    let (bit, intid) = match cell.workload {
+        Workload::Ipi => (CALL, interrupts::CALL),
+        Workload::Pingpong => (RESCHED, interrupts::RESCHED),
+    };
+    let event = cell.wait == plan::Wait::WfeSev;
+    Waker::new(target, bit, intid, cell.wake == Wake::Elide, event)
+}
+
+/// Turns this CPU's knobs for `cell`.
+fn turn(cell: &Cell) {
+    let features = probe::features();
+    let stream = Stream::nearest(cell.event_stream_us, clock::frequency(), features.ecv);
+    let fields = stream.map_or(0, Stream::fields);
+    CNTKCTL_EL1.set(CNTKCTL_EL1.get() & !stream::FIELDS | fields);
+    insn::isb();
+    if hypervisor::present() {
+        let trap = u64::from(cell.trap.wfi()) | u64::from(cell.trap.wfe()) << 1;
+        hypervisor::set(Knob::Trap, trap);
+        hypervisor::set(Knob::HostPoll, clock::ticks(cell.host_poll_us));
+        let direct = cell.deliver == Deliver::Direct;
+        hypervisor::set(Knob::Deliver, u64::from(direct));
+    }
+}
+
+/// Turns them back.
+fn turn_back() {
+    CNTKCTL_EL1.set(CNTKCTL_EL1.get() & !stream::FIELDS);
+    insn::isb();
+    if hypervisor::present() {
+        hypervisor::set(Knob::Deliver, 0);
+        hypervisor::set(Knob::Trap, 0);
+        hypervisor::set(Knob::HostPoll, 0);
+    }
+}
+
+/// Runs `job`: `lead` is the leader's part. Answers what all counted.
+pub fn run(job: Job, lead: impl FnOnce()) -> Counts {
+    let me = PerCpu::this();
+    let crew = percpu::online().skip(1).take(members(&job.cell));
+    let size = crew.clone().count() as u32;
+    for counter in [&READY, &RUNNING, &DONE] {
+        counter.store(0, Release);
+    }
+    *JOB.lock() = Some(job);
+    let number = POSTED.fetch_add(1, AcqRel) + 1;
+    for member in crew.clone() {
+        Waker::new(member, RESCHED, interrupts::RESCHED, false, false).wake(me);
+    }
+    turn(&job.cell);
+    until(|| READY.load(Acquire) == size);
+    GO.store(number, Release);
+    until(|| RUNNING.load(Acquire) == size);
+    let start = Counts::now(me);
+    lead();
+    let end = Counts::now(me);
+    until(|| DONE.load(Acquire) == size);
+    turn_back();
+    let mut sum = Counts::ZERO;
+    sum.add(&start, &end);
+    for member in crew {
+        let counts = *member.counts.lock();
+        sum.add(&Counts::ZERO, &counts);
+    }
+    sum
+}
+
+/// Takes part in jobs, for ever: what every CPU but the first does.
+pub fn serve() -> ! {
+    let me = PerCpu::this();
+    let mut seen = 0;
+    loop {
+        let number = POSTED.load(Acquire);
+        if number == seen {
+            idle::park(me);
+            continue;
+        }
+        seen = number;
+        let job = *JOB.lock();
+        if let Some(job) = job.filter(|job| takes_part(me, &job.cell)) {
+            take_part(me, number, &job);
+        }
+    }
+}
+
+fn takes_part(me: &PerCpu, cell: &Cell) -> bool {
+    let mut crew = percpu::online().skip(1).take(members(cell));
+    crew.any(|member| core::ptr::eq(member, me))
+}
+
+fn take_part(me: &PerCpu, number: u32, job: &Job) {
+    turn(&job.cell);
+    // Whatever woke this CPU before the job is of no meaning in it.
+    me.take_interrupted();
+    READY.fetch_add(1, AcqRel);
+    until(|| GO.load(Acquire) == number);
+    let start = Counts::now(me);
+    RUNNING.fetch_add(1, AcqRel);
+    let setting = setting(&job.cell);
+    match job.cell.workload {
+        Workload::Pingpong => {
+            let waker = waker(&job.cell, percpu::all()[0]);
+            let count = job.count;
+            idle::with(&setting, &mut Far { waker, count });
+        }
+        Workload::Ipi => idle::with(&setting, &mut Called),
+    }
+    let end = Counts::now(me);
+    turn_back();
+    let mut counts = Counts::ZERO;
+    counts.add(&start, &end);
+    *me.counts.lock() = counts;
+    DONE.fetch_add(1, AcqRel);
+}
+
+/// Waits until `reached`, letting an emulator run the other CPUs.
+fn until(reached: impl Fn() -> bool) {
+    while !reached() {
+        insn::yield_now();
+    }
+}

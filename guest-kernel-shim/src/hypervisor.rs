@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Calls to what is below: PSCI, and Rouse's hypercalls if it is there.
+
+use abi::{Counter, Info, Knob};
+use core::arch::asm;
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
+use platform::Conduit;
+use spin::once::Once;
+
+/// PSCI functions (DEN0022F.b, 5.1).
+const CPU_ON: u64 = 0xc400_0003;
+const SYSTEM_OFF: u64 = 0x8400_0008;
+
+static CONDUIT: Once<Conduit> = Once::new();
+static PRESENT: AtomicBool = AtomicBool::new(false);
+
+/// x0 to x17 of a call: what the convention passes and may change.
+type Registers = [u64; 18];
+
+/// Notes how calls are made and finds out whether Rouse answers them.
+pub fn discover(conduit: Option<Conduit>) {
+    let Some(conduit) = conduit else { return };
+    CONDUIT.call_once(|| conduit);
+    let answer = call(u64::from(abi::CALL_UID), [0; 3]);
+    let uid = answer.iter().zip(abi::UID);
+    let same = uid.clone().all(|(&got, word)| got as u32 == word);
+    PRESENT.store(same, Relaxed);
+}
+
+/// Whether the hypervisor is there.
+pub fn present() -> bool {
+    PRESENT.load(Relaxed)
+}
+
+/// Starts CPU `mpidr` at `entry` with x0 = `context`; PSCI's status.
+pub fn cpu_on(mpidr: u64, entry: u64, context: u64) -> i64 {
+    call(CPU_ON, [mpidr, entry, context])[0] as i32 as i64
+}
+
+/// Ends the machine with `status`.
+pub fn exit(status: u64) -> ! {
+    if present() {
+        call(u64::from(abi::CALL_EXIT), [status, 0, 0]);
+    }
+    crate::output::line(format_args!("rouse: exit status {status}"));
+    if CONDUIT.is_completed() {
+        call(SYSTEM_OFF, [0; 3]);
+    }
+    loop {
+        arch::insn::wfi();
+    }
+}
+
+/// Sets a knob of this vCPU.
+///
+/// # Panics
+/// Panics if the hypervisor refuses: the guest asked for nonsense.
+pub fn set(knob: Knob, value: u64) {
+    let status = call(u64::from(abi::CALL_SET), [knob as u64, value, 0])[0] as i64;
+    assert!(
+        status == abi::SUCCESS,
+        "hypervisor: knob {} does not take {value:#x}",
+        knob.name()
+    );
+}
+
+/// This vCPU's counters.
+pub fn counters() -> [u64; Counter::COUNT] {
+    let answer = call(u64::from(abi::CALL_COUNTERS), [0; 3]);
+    core::array::from_fn(|n| answer[1 + n])
+}
+
+/// What the hypervisor says of the machine.
+pub fn info(info: Info) -> u64 {
+    call(u64::from(abi::CALL_INFO), [0; 3])[1 + info as usize]
+}
+
+/// Makes a call by the machine's conduit.
+fn call(function: u64, arguments: [u64; 3]) -> Registers {
+    let mut registers: Registers = [0; 18];
+    registers[0] = function;
+    registers[1..4].copy_from_slice(&arguments);
+    let pointer = registers.as_mut_ptr();
+    // SAFETY: the pointer leads to 18 registers that the block loads and
+    // stores; the convention changes no register but x0 to x17, which are
+    // declared, and no memory of ours (DEN0028F, 2.6).
+    unsafe {
+        match CONDUIT.get() {
+            Some(Conduit::Hvc) => invoke_hvc(pointer),
+            _ => invoke_smc(pointer),
+        }
+    }
+    registers
+}
+
+/// Defines a function that makes a call by one instruction.
+macro_rules! invoke {
+    ($name:ident, $instruction:literal) => {
+        /// Loads x0 to x17 from `registers`, makes the call, stores them back.
+        ///
+        /// # Safety
+        /// `registers` must point to 18 writable words.
+        unsafe fn $name(registers: *mut u64) {
+            // SAFETY: as the caller promises; x18 to x30 are kept by the call,
+            // and x20, which holds the pointer, is saved around it.
+            unsafe {
+                asm!(
+                    "stp x20, xzr, [sp, #-16]!",
+                    "mov x20, x0",
+                    "ldp x2, x3, [x20, #16]",
+                    "ldp x4, x5, [x20, #32]",
+                    "ldp x6, x7, [x20, #48]",
+                    "ldp x8, x9, [x20, #64]",
+                    "ldp x10, x11, [x20, #80]",
+                    "ldp x12, x13, [x20, #96]",
+                    "ldp x14, x15, [x20, #112]",
+                    "ldp x16, x17, [x20, #128]",
+                    "ldp x0, x1, [x20]",
+                    concat!($instruction, " #0"),
+                    "stp x0, x1, [x20]",
+                    "stp x2, x3, [x20, #16]",
+                    "stp x4, x5, [x20, #32]",
+                    "stp x6, x7, [x20, #48]",
+                    "stp x8, x9, [x20, #64]",
+                    "stp x10, x11, [x20, #80]",
+                    "stp x12, x13, [x20, #96]",
+                    "stp x14, x15, [x20, #112]",
+                    "stp x16, x17, [x20, #128]",
+                    "ldp x20, xzr, [sp], #16",
+                    inout("x0") registers => _,
+                    clobber_abi("C"),
+                );
+            }
+        }
+    };
+}
+
+invoke!(invoke_hvc, "hvc");
+invoke!(invoke_smc, "smc");

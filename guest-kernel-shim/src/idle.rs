@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The ways of waiting for a request.
+//!
+//! Every one is a loop over the same four steps: promise to look (set
+//! POLLING), look and pause, withdraw the promise, halt. `spin`, `yield`, `wfe`,
+//! `wfe-sev` and `wfet` do only the first three; `wfi` only the last; `poll-wfi`
+//! and `haltpoll` all four. What differs is the pause, [`Pause`].
+//!
+//! Polls run with interrupts unmasked: a masked interrupt does not wake a WFE
+//! (DDI 0487K.a, D1.7.1), and would wait for the end of the poll. A halt is
+//! entered with interrupts masked, after the word has shown no request, and a
+//! pending interrupt ends it masked or not; see [`wait::request`].
+
+use core::cell::Cell;
+use core::sync::atomic::Ordering::Relaxed;
+
+use arch::insn;
+use plan::Wait;
+use wait::governor::{Guest, Tunables};
+use wait::poll::{self, Pause};
+use wait::request::{RESCHED, Request};
+
+use crate::clock;
+use crate::percpu::PerCpu;
+use crate::tally::Event;
+
+/// A way of waiting.
+pub trait Idle {
+    /// Waits until a wanted request is there, and takes it.
+    fn wait(&mut self, cpu: &PerCpu) -> u32;
+}
+
+/// Something to do with a way of waiting; generic, so that the wait is
+/// compiled into the loop that is measured.
+pub trait Body {
+    /// Does it.
+    fn run(&mut self, idle: impl Idle);
+}
+
+/// How a CPU waits.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// The way.
+    pub wait: Wait,
+    /// Request bits that end the wait when seen.
+    pub wanted: u32,
+    /// Poll limit, ticks.
+    pub limit: u64,
+    /// Ticks after which a WFET returns where there is no limit.
+    pub bound: u64,
+    /// FEAT_WFxT is there.
+    pub wfxt: bool,
+    /// An event stream bounds WFE.
+    pub stream: bool,
+}
+
+/// Runs `body` with the way of waiting that `setting` names.
+pub fn with(setting: &Setting, body: &mut impl Body) {
+    let &Setting {
+        wanted,
+        limit,
+        bound,
+        ..
+    } = setting;
+    match setting.wait {
+        Wait::Busy => body.run(Busy { wanted }),
+        Wait::Spin => body.run(Poll::new(Spin::default(), wanted, bound)),
+        Wait::Yield => body.run(Poll::new(Yield, wanted, bound)),
+        Wait::Wfe => body.run(Poll::new(Wfe, wanted, bound)),
+        Wait::WfeSev => body.run(Poll::new(WfeSev, wanted, bound)),
+        Wait::Wfet => body.run(Poll::new(Wfet, wanted, bound)),
+        Wait::Wfi => body.run(Halt { wanted }),
+        Wait::PollWfi if setting.wfxt => body.run(PollHalt::new(Wfet, wanted, limit)),
+        Wait::PollWfi if setting.stream => body.run(PollHalt::new(Wfe, wanted, limit)),
+        Wait::PollWfi => body.run(PollHalt::new(Yield, wanted, limit)),
+        Wait::Haltpoll if setting.wfxt => body.run(Haltpoll::new(Wfet, wanted, limit)),
+        Wait::Haltpoll if setting.stream => body.run(Haltpoll::new(Wfe, wanted, limit)),
+        Wait::Haltpoll => body.run(Haltpoll::new(Yield, wanted, limit)),
+    }
+}
+
+/// Looks again and again. An emulator with one thread for all CPUs runs
+/// another one only at a YIELD, so every 16th look has one.
+#[derive(Default)]
+struct Spin(Cell<u32>);
+
+impl Pause for Spin {
+    const PER_CLOCK: u32 = 200;
+    #[inline(always)]
+    fn look(&self, request: &Request) -> u32 {
+        request.word().load(Relaxed)
+    }
+    #[inline(always)]
+    fn pause(&self, _: u64) {
+        let looks = self.0.get().wrapping_add(1);
+        self.0.set(looks);
+        if looks.is_multiple_of(16) {
+            insn::yield_now();
+        }
+    }
+    #[inline(always)]
+    fn now(&self) -> u64 {
+        clock::now()
+    }
+}
+
+/// YIELD between two looks.
+struct Yield;
+
+impl Pause for Yield {
+    const PER_CLOCK: u32 = 200;
+    #[inline(always)]
+    fn look(&self, request: &Request) -> u32 {
+        request.word().load(Relaxed)
+    }
+    #[inline(always)]
+    fn pause(&self, _: u64) {
+        insn::yield_now();
+    }
+    #[inline(always)]
+    fn now(&self) -> u64 {
+        clock::now()
+    }
+}
+
+/// The exclusive load arms the monitor, so that a store to the word is an
+/// event; the event stream bounds the wait. The YIELD is for emulators whose
+/// WFE does not wait on an armed monitor.
+struct Wfe;
+
+impl Pause for Wfe {
+    const PER_CLOCK: u32 = 1;
+    #[inline(always)]
+    fn look(&self, request: &Request) -> u32 {
+        insn::load_exclusive(request.word())
+    }
+    #[inline(always)]
+    fn pause(&self, _: u64) {
+        insn::wfe();
+        insn::yield_now();
+    }
+    #[inline(always)]
+    fn now(&self) -> u64 {
+        clock::now()
+    }
+}
+
+/// Without monitor: the waker sends the event. One that comes between look and
+/// WFE stays in the event register and ends the WFE at once.
+struct WfeSev;
+
+impl Pause for WfeSev {
+    const PER_CLOCK: u32 = 1;
+    #[inline(always)]
+    fn look(&self, request: &Request) -> u32 {
+        request.word().load(Relaxed)
+    }
+    #[inline(always)]
+    fn pause(&self, _: u64) {
+        insn::wfe();
+    }
+    #[inline(always)]
+    fn now(&self) -> u64 {
+        clock::now()
+    }
+}
+
+/// As [`Wfe`], with the deadline in the instruction.
+struct Wfet;
+
+impl Pause for Wfet {
+    const PER_CLOCK: u32 = 1;
+    #[inline(always)]
+    fn look(&self, request: &Request) -> u32 {
+        insn::load_exclusive(request.word())
+    }
+    #[inline(always)]
+    fn pause(&self, deadline: u64) {
+        insn::wfet(deadline);
+        insn::yield_now();
+    }
+    #[inline(always)]
+    fn now(&self) -> u64 {
+        clock::now()
+    }
+}
+
+/// `busy`: not idle at all. It runs something else, here nothing worth
+/// mentioning, and looks at what its own interrupt handler left.
+struct Busy {
+    wanted: u32,
+}
+
+impl Idle for Busy {
+    #[inline(always)]
+    fn wait(&mut self, cpu: &PerCpu) -> u32 {
+        loop {
+            if cpu.take_interrupted() {
+                let taken = cpu.request.take(self.wanted);
+                if taken != 0 {
+                    return taken;
+                }
+            }
+            insn::yield_now();
+        }
+    }
+}
+
+/// Polls without a limit; every pause returns by itself within `bound` ticks.
+struct Poll<P> {
+    pause: P,
+    wanted: u32,
+    bound: u64,
+}
+
+impl<P: Pause> Poll<P> {
+    fn new(pause: P, wanted: u32, bound: u64) -> Self {
+        Self {
+            pause,
+            wanted,
+            bound,
+        }
+    }
+}
+
+impl<P: Pause> Idle for Poll<P> {
+    #[inline(always)]
+    fn wait(&mut self, cpu: &PerCpu) -> u32 {
+        let request = &cpu.request;
+        request.start_polling();
+        // The bound is only for the instruction; the wait as a whole has none.
+        while poll::until(&self.pause, request, self.wanted, clock::now() + self.bound) == 0 {}
+        request.finish_polling(self.wanted)
+    }
+}
+
+/// `wfi`.
+struct Halt {
+    wanted: u32,
+}
+
+impl Idle for Halt {
+    #[inline(always)]
+    fn wait(&mut self, cpu: &PerCpu) -> u32 {
+        loop {
+            insn::mask_irq();
+            if cpu.request.pending() & self.wanted == 0 {
+                insn::wfi();
+                cpu.tally.add(Event::Halted);
+            }
+            insn::unmask_irq();
+            let taken = cpu.request.take(self.wanted);
+            if taken != 0 {
+                return taken;
+            }
+        }
+    }
+}
+
+/// Polls until `deadline`; the requests that it found, or 0.
+#[inline(always)]
+fn poll_until<P: Pause>(pause: &P, cpu: &PerCpu, wanted: u32, deadline: u64) -> u32 {
+    cpu.request.start_polling();
+    if poll::until(pause, &cpu.request, wanted, deadline) != 0 {
+        return cpu.request.finish_polling(wanted);
+    }
+    cpu.tally.add(Event::PollTimeout);
+    cpu.tally
+        .add_many(Event::Overshoot, clock::now().saturating_sub(deadline));
+    0
+}
+
+/// Halts unless a request came before the promise to look was withdrawn;
+/// the requests that are there afterwards.
+#[inline(always)]
+fn halt(cpu: &PerCpu, wanted: u32) -> u32 {
+    insn::mask_irq();
+    if cpu.request.stop_polling() & wanted == 0 {
+        insn::wfi();
+        cpu.tally.add(Event::Halted);
+    }
+    insn::unmask_irq();
+    cpu.request.take(wanted)
+}
+
+/// `poll-wfi`: the two states of `arm_poll_idle` (H. Okanovic, 2024).
+struct PollHalt<P> {
+    pause: P,
+    wanted: u32,
+    limit: u64,
+}
+
+impl<P: Pause> PollHalt<P> {
+    fn new(pause: P, wanted: u32, limit: u64) -> Self {
+        Self {
+            pause,
+            wanted,
+            limit,
+        }
+    }
+}
+
+impl<P: Pause> Idle for PollHalt<P> {
+    #[inline(always)]
+    fn wait(&mut self, cpu: &PerCpu) -> u32 {
+        loop {
+            let deadline = clock::now() + self.limit;
+            let mut taken = poll_until(&self.pause, cpu, self.wanted, deadline);
+            if taken == 0 {
+                taken = halt(cpu, self.wanted);
+            }
+            if taken != 0 {
+                return taken;
+            }
+        }
+    }
+}
+
+/// `haltpoll`: the limit follows [`Guest`].
+struct Haltpoll<P> {
+    pause: P,
+    wanted: u32,
+    governor: Guest,
+}
+
+impl<P: Pause> Haltpoll<P> {
+    fn new(pause: P, wanted: u32, limit: u64) -> Self {
+        let mut tunables = Tunables::GUEST.scaled(|time| clock::ticks((time / 1000) as u32));
+        if limit != 0 {
+            tunables.max = limit;
+            tunables.grow_start = tunables.grow_start.min(limit);
+        }
+        Self {
+            pause,
+            wanted,
+            governor: Guest::new(tunables),
+        }
+    }
+}
+
+impl<P: Pause> Idle for Haltpoll<P> {
+    #[inline(always)]
+    fn wait(&mut self, cpu: &PerCpu) -> u32 {
+        loop {
+            let limit = self.governor.limit();
+            if limit != 0 {
+                let deadline = clock::now() + limit;
+                let taken = poll_until(&self.pause, cpu, self.wanted, deadline);
+                self.governor.polled(taken != 0);
+                if taken != 0 {
+                    return taken;
+                }
+            }
+            let start = clock::now();
+            let taken = halt(cpu, self.wanted);
+            self.governor.halted(clock::now() - start);
+            if taken != 0 {
+                return taken;
+            }
+        }
+    }
+}
+
+/// Waits for a task with the plainest means: between measurements.
+pub fn park(cpu: &PerCpu) {
+    Halt { wanted: RESCHED }.wait(cpu);
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Rouse's guest: a small kernel at EL1 whose CPUs idle in every way there is
+//! and wake each other, and that measures what a wake-up costs.
+//!
+//! It runs under the hypervisor and, unchanged, on the bare machine.
+//!
+//! | | |
+//! |---|---|
+//! | [`boot`], [`start`], [`memory`], [`smp`] | from the first instruction to all CPUs running |
+//! | [`vectors`], [`interrupts`] | what interrupts a CPU |
+//! | [`idle`] | the ways of waiting: what is measured |
+//! | [`wake`] | the other side: asking a CPU to leave its idle loop |
+//! | [`workload`] | what is run, over and over |
+//! | [`bench`], [`crew`] | the cells, one after another; the CPUs that run them |
+//! | [`probe`], [`report`] | what the machine models; records |
+
+#![no_std]
+#![no_main]
+
+mod bench;
+mod boot;
+mod clock;
+mod crew;
+mod hypervisor;
+mod idle;
+mod interrupts;
+mod memory;
+mod output;
+mod percpu;
+mod probe;
+mod report;
+mod smp;
+mod start;
+mod tally;
+mod vectors;
+mod wake;
+mod workload;

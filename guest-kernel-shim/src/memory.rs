@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Memory at EL1: everything at its own address, code never writable, nothing
+//! else executable.
+
+use core::mem::ManuallyDrop;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
+
+use aarch64_cpu::registers::{
+    ID_AA64MMFR0_EL1, MAIR_EL1, Readable, SCTLR_EL1, TCR_EL1, TTBR0_EL1, Writeable,
+};
+use aarch64_paging::descriptor::{El1Attributes, PhysicalAddress};
+use aarch64_paging::paging::{Constraints, El1And0, MemoryRegion, RootTable, VaRange};
+use arch::insn;
+use pages::{Pool, Tables};
+use platform::Region;
+
+use crate::boot::SCTLR_RES1;
+
+/// MAIR_EL1: index 0 Device-nGnRE, index 1 Normal write-back (DDI 0487K.a, D23.2.109).
+const MAIR: u64 = 0x04 | 0xff << 8;
+
+/// How a region may be used.
+#[derive(Clone, Copy)]
+pub enum Use {
+    /// Code.
+    Execute,
+    /// Constants.
+    Read,
+    /// Variables.
+    Write,
+    /// Device registers.
+    Device,
+}
+
+impl Use {
+    fn attributes(self) -> El1Attributes {
+        let common = El1Attributes::VALID | El1Attributes::ACCESSED | El1Attributes::UXN;
+        let normal = common | El1Attributes::ATTRIBUTE_INDEX_1 | El1Attributes::INNER_SHAREABLE;
+        match self {
+            Self::Execute => normal | El1Attributes::READ_ONLY,
+            Self::Read => normal | El1Attributes::READ_ONLY | El1Attributes::PXN,
+            Self::Write => normal | El1Attributes::PXN,
+            Self::Device => common | El1Attributes::ATTRIBUTE_INDEX_0 | El1Attributes::PXN,
+        }
+    }
+}
+
+/// The translation regime, as the start code of every CPU loads it.
+#[repr(C, align(64))]
+pub struct Regime {
+    /// TTBR0_EL1.
+    pub ttbr: AtomicU64,
+    /// TCR_EL1.
+    pub tcr: AtomicU64,
+    /// MAIR_EL1.
+    pub mair: AtomicU64,
+    /// SCTLR_EL1.
+    pub sctlr: AtomicU64,
+}
+
+/// The one regime; written by the first CPU before it starts another.
+#[unsafe(no_mangle)]
+pub static EL1_REGIME: Regime = Regime {
+    ttbr: AtomicU64::new(0),
+    tcr: AtomicU64::new(0),
+    mair: AtomicU64::new(0),
+    sctlr: AtomicU64::new(0),
+};
+
+/// Builds the map from `regions`, in order, and turns translation and caches on.
+///
+/// # Safety
+/// The regions must contain the running code, its data and its stack, and
+/// `pool`'s memory.
+pub unsafe fn enter(pool: &mut Pool, regions: &[(Region, Use)]) {
+    let mut root = ManuallyDrop::new(RootTable::with_va_range(
+        Tables(pool),
+        0,
+        El1And0,
+        VaRange::Lower,
+    ));
+    for &(region, how) in regions {
+        let range = MemoryRegion::new(region.base as usize, region.end() as usize);
+        let at = PhysicalAddress(range.start().0);
+        root.map_range(&range, at, how.attributes(), Constraints::empty())
+            .unwrap_or_else(|error| panic!("EL1 map of {region:x?}: {error}"));
+    }
+    let range = ID_AA64MMFR0_EL1.read(ID_AA64MMFR0_EL1::PARange).min(5);
+    // T0SZ 16, write-back inner-shareable walks, 4 KiB granule, nothing by
+    // TTBR1 (EPD1), IPS as the PE has it (DDI 0487K.a, D23.2.158).
+    let tcr = 16 | 1 << 8 | 1 << 10 | 3 << 12 | 1 << 23 | range << 32;
+    // M, C, SA, I and WXN; WFI, WFE and caches are EL1's own matter.
+    let sctlr = SCTLR_RES1 | 1 | 1 << 2 | 1 << 3 | 1 << 12 | 1 << 19;
+    let regime = &EL1_REGIME;
+    regime
+        .ttbr
+        .store(root.to_physical().0 as u64 | 1 << 48, Relaxed);
+    regime.tcr.store(tcr, Relaxed);
+    regime.mair.store(MAIR, Relaxed);
+    regime.sctlr.store(sctlr, Relaxed);
+    TTBR0_EL1.set(regime.ttbr.load(Relaxed));
+    TCR_EL1.set(tcr);
+    MAIR_EL1.set(MAIR);
+    insn::isb();
+    insn::tlbi_vmalle1();
+    insn::dsb_nsh();
+    insn::isb();
+    SCTLR_EL1.set(sctlr);
+    insn::isb();
+}

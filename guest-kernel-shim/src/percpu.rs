@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What belongs to one CPU, found through TPIDR_EL1.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicBool, AtomicU32};
+
+use aarch64_cpu::registers::{Readable, TPIDR_EL1, Writeable};
+use arrayvec::ArrayVec;
+use pages::Pool;
+use platform::MAX_CPUS;
+use spin::mutex::SpinMutex;
+use spin::once::Once;
+use wait::request::Request;
+
+use crate::crew::Counts;
+use crate::tally::Tally;
+
+/// Bytes of stack per CPU.
+const STACK_SIZE: u64 = 0x8000;
+
+/// One CPU.
+#[repr(C, align(64))]
+pub struct PerCpu {
+    /// Top of its stack.
+    pub stack_top: u64,
+    /// Affinity.
+    pub mpidr: u64,
+    /// Position in [`all`].
+    pub index: usize,
+    online: AtomicBool,
+    /// Set by the interrupt handler, looked at by a CPU that is busy.
+    pub interrupted: AtomicBool,
+    /// Function calls that it served in this block.
+    pub served: AtomicU32,
+    /// What it did so far.
+    pub tally: Tally,
+    /// What it counted in the last job that it took part in.
+    pub counts: SpinMutex<Counts>,
+    /// Where others ask it to leave its idle loop.
+    pub request: Request,
+}
+
+static ALL: Once<ArrayVec<&'static PerCpu, MAX_CPUS>> = Once::new();
+
+/// Allocates the state of every CPU of `mpidrs`; the first one is the caller.
+pub fn create(pool: &mut Pool, mpidrs: &[u64]) {
+    let build = |(index, &mpidr): (usize, &u64)| -> &'static PerCpu {
+        let stack = pool.take(STACK_SIZE);
+        let place = pool.take(size_of::<PerCpu>() as u64) as *mut PerCpu;
+        // SAFETY: fresh pages of the pool, which are never taken back.
+        unsafe {
+            place.write(PerCpu {
+                stack_top: stack + STACK_SIZE,
+                mpidr,
+                index,
+                online: AtomicBool::new(false),
+                interrupted: AtomicBool::new(false),
+                tally: Tally::new(),
+                counts: SpinMutex::new(Counts::ZERO),
+                served: AtomicU32::new(0),
+                request: Request::new(),
+            });
+            &*place
+        }
+    };
+    let cpus = mpidrs.iter().enumerate().map(build).collect();
+    let first = ALL.call_once(|| cpus)[0];
+    TPIDR_EL1.set(core::ptr::from_ref(first) as u64);
+}
+
+/// Every CPU that was described.
+///
+/// # Panics
+/// Panics before [`create`].
+pub fn all() -> &'static [&'static PerCpu] {
+    ALL.get().expect("CPUs are created before they are used")
+}
+
+/// Every CPU that runs.
+pub fn online() -> impl Iterator<Item = &'static PerCpu> + Clone {
+    all().iter().copied().filter(|cpu| cpu.is_online())
+}
+
+impl PerCpu {
+    /// This CPU's state.
+    #[inline(always)]
+    pub fn this() -> &'static Self {
+        // SAFETY: TPIDR_EL1 holds the address of this CPU's `PerCpu` from
+        // before interrupts are enabled or any other code asks (`create`,
+        // `el1_secondary`), and the memory is never given back.
+        unsafe { &*(TPIDR_EL1.get() as *const Self) }
+    }
+
+    /// Notes that the CPU runs.
+    pub fn set_online(&self) {
+        self.online.store(true, Release);
+    }
+
+    /// Whether the CPU runs.
+    pub fn is_online(&self) -> bool {
+        self.online.load(Acquire)
+    }
+
+    /// Whether an interrupt came since the last call.
+    #[inline(always)]
+    pub fn take_interrupted(&self) -> bool {
+        // Only this CPU writes it, handler and work, and a handler in between
+        // only sets what is about to be acted upon.
+        let was = self.interrupted.load(Relaxed);
+        self.interrupted.store(false, Relaxed);
+        was
+    }
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Records: what leaves the guest. `docs/records.md` describes them.
+
+use core::fmt::Write;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
+
+use aarch64_cpu::registers::{MIDR_EL1, Readable};
+use abi::{Counter, Info};
+use arrayvec::ArrayString;
+use hist::Histogram;
+use plan::{Cell, Obstacle};
+use wire::Line;
+
+use crate::bench::Entry;
+use crate::tally::Event;
+use crate::{clock, hypervisor, output, percpu, probe};
+
+/// Number of the next record.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// Starts a record of `kind`.
+fn record(kind: &str) -> Line {
+    Line::new(NEXT.fetch_add(1, Relaxed), kind)
+}
+
+/// Writes a record. One that is too long would leave a hole in the sequence,
+/// which readers report; fields are sized so that it does not happen.
+fn send(line: Line) {
+    if let Some(text) = line.finish() {
+        output::line(format_args!("{text}"));
+    }
+}
+
+/// What the machine is: `boot`, `machine`, `feature` and `unit`.
+pub fn machine() {
+    let (under, vtr, pidr2) = if hypervisor::present() {
+        let info = |which| hypervisor::info(which);
+        ("rouse", info(Info::Vtr), info(Info::Pidr2))
+    } else {
+        ("none", 0, 0)
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    send(
+        record("boot")
+            .field("under", under)
+            .field("version", version),
+    );
+    let line = record("machine")
+        .field("midr", format_args!("{:#x}", MIDR_EL1.get()))
+        .field("cpus", percpu::online().count())
+        .field("cntfrq_hz", clock::frequency())
+        .field("firmware", "fdt");
+    send(if hypervisor::present() {
+        line.field("gic", format_args!("v{}", pidr2 >> 4 & 0xf))
+            .field("list_registers", (vtr & 0x1f) + 1)
+            .field("sgi_without_exit", hypervisor::info(Info::Typer2) >> 8 & 1)
+    } else {
+        line
+    });
+    for (name, value) in probe::features().list() {
+        send(record("feature").field("name", name).field("value", value));
+    }
+    let (unit, how) = if clock::counts_instructions() {
+        (
+            "insns",
+            "CNTVCT counts every instruction of the machine, one tick each",
+        )
+    } else {
+        ("ticks", "CNTVCT")
+    };
+    send(record("unit").field("unit", unit).field("how", how));
+}
+
+/// The order of a pass.
+pub fn order(pass: u32, forwards: bool, cells: usize) {
+    let direction = if forwards { "forwards" } else { "backwards" };
+    let line = record("order").field("pass", pass);
+    send(line.field("direction", direction).field("cells", cells));
+}
+
+/// How far the measurement is.
+pub fn progress(done: usize, of: usize) {
+    send(record("progress").field("done", done).field("of", of));
+}
+
+/// The last record.
+pub fn end(cells: usize) {
+    send(record("end").field("cells", cells));
+}
+
+/// Everything of a cell, as one block.
+pub fn cell(id: usize, entry: &Entry, iterations: u32) {
+    let first = NEXT.load(Relaxed);
+    describe(id, &entry.cell, iterations);
+    match (entry.obstacle, &entry.samples) {
+        (Some(obstacle), _) => skipped(id, obstacle),
+        (None, Some(samples)) => {
+            samples_of(id, "total", &samples.total);
+            if samples.handler.count() != 0 {
+                samples_of(id, "handler", &samples.handler);
+            }
+            counts(id, entry);
+        }
+        (None, None) => {}
+    }
+    let records = NEXT.load(Relaxed) - first + 1;
+    send(record("done").field("id", id).field("records", records));
+}
+
+fn describe(id: usize, cell: &Cell, iterations: u32) {
+    let line = record("cell")
+        .field("id", id)
+        .field("workload", cell.workload)
+        .field("shape", cell.shape)
+        .field("wait", cell.wait)
+        .field("trap", cell.trap)
+        .field("deliver", cell.deliver)
+        .field("wake", cell.wake)
+        .field("poll_limit_us", cell.poll_limit_us)
+        .field("host_poll_us", cell.host_poll_us)
+        .field("event_stream_us", cell.event_stream_us)
+        .field("gap_us", cell.gap_us);
+    send(
+        line.field("cpus", percpu::online().count())
+            .field("iterations", iterations),
+    );
+}
+
+fn skipped(id: usize, obstacle: Obstacle) {
+    send(record("skipped").field("id", id).field("why", obstacle));
+}
+
+fn samples_of(id: usize, name: &str, samples: &Histogram) {
+    let line = record("stat")
+        .field("id", id)
+        .field("name", name)
+        .field("count", samples.count())
+        .field("min", samples.min());
+    let quantiles = [("p50", 500), ("p90", 900), ("p99", 990), ("p999", 999)];
+    let line = quantiles.iter().fold(line, |line, &(name, per_mille)| {
+        line.field(name, samples.quantile(per_mille))
+    });
+    send(line.field("max", samples.max()).field("sum", samples.sum()));
+    buckets(id, name, samples);
+}
+
+/// The histogram, as many lines as it takes.
+fn buckets(id: usize, name: &str, samples: &Histogram) {
+    let put = |text: &str| {
+        let line = record("hist").field("id", id).field("name", name);
+        send(line.field("b", text));
+    };
+    let mut text = ArrayString::<160>::new();
+    for (value, count) in samples.buckets() {
+        // A bucket takes at most 13 and 10 digits and two separators.
+        if text.remaining_capacity() < 25 {
+            put(&text);
+            text.clear();
+        }
+        let separator = if text.is_empty() { "" } else { "," };
+        let _ = write!(text, "{separator}{value}:{count}");
+    }
+    put(&text);
+}
+
+fn counts(id: usize, entry: &Entry) {
+    let exits = Counter::ALL.iter().zip(entry.counts.exits);
+    let line = record("count").field("id", id);
+    let mut line = exits.fold(line, |line, (counter, value)| {
+        if hypervisor::present() {
+            line.field(counter.name(), value)
+        } else {
+            line
+        }
+    });
+    send(line);
+    line = record("count").field("id", id);
+    for ((_, name), value) in Event::ALL.iter().zip(entry.counts.events) {
+        line = line.field(name, value);
+    }
+    // A wait ends by interrupt or, while it polls, by what it sees.
+    let taken = entry.counts.events[Event::Taken as usize];
+    line = line
+        .field("wake.irq", taken.min(entry.waits))
+        .field("wake.event", entry.waits.saturating_sub(taken));
+    send(line);
+}

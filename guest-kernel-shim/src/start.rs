@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From the first Rust instruction to a machine that can measure.
+
+use arch::layout;
+use arrayvec::ArrayVec;
+use pages::{PAGE, Pool};
+use plan::Plan;
+use platform::{MAX_CPUS, Platform, Region, carve};
+
+use crate::memory::Use;
+use crate::percpu::PerCpu;
+use crate::{bench, hypervisor, interrupts, memory, output, percpu, report, smp, stage};
+
+/// Runs on the first CPU with MMU and caches off, on the boot stack.
+#[unsafe(no_mangle)]
+extern "C" fn el1_start(dtb: u64) -> ! {
+    // SAFETY: the boot protocol says that x0 is the device tree's address, and
+    // the header's own size field bounds the slice.
+    let blob = unsafe { device_tree(dtb) };
+    let platform = Platform::from_fdt(blob).unwrap_or_else(|error| panic!("{error}"));
+    let tree = Region {
+        base: dtb,
+        size: blob.len() as u64,
+    };
+    let mut pool = enter(&platform, tree);
+    if let Some(uart) = platform.uart {
+        // SAFETY: the description names the UART, and `enter` mapped it.
+        unsafe { output::open(uart) };
+    }
+    output::line(format_args!("rouse: base guest {:#x}", layout::base()));
+    stage!("guest-mmu", "{} CPUs", platform.cpus.len());
+    hypervisor::discover(platform.psci);
+    let mpidrs: ArrayVec<u64, MAX_CPUS> = platform.cpus.iter().map(|cpu| cpu.mpidr).collect();
+    percpu::create(&mut pool, &mpidrs);
+    prepare(&platform);
+    smp::start_others(&platform);
+    let plan =
+        Plan::parse(platform.bootargs).unwrap_or_else(|error| panic!("boot arguments: {error}"));
+    stage!("measure", "{} CPUs run", percpu::online().count());
+    report::machine();
+    bench::run(&plan, &mut pool);
+    hypervisor::exit(0)
+}
+
+/// Sets up what each CPU has of its own, and lets interrupts in.
+pub fn prepare(platform: &Platform<'_>) {
+    let cpu = PerCpu::this();
+    // SAFETY: the description is true and its devices are mapped.
+    unsafe { interrupts::enable(cpu, platform) };
+    cpu.set_online();
+    arch::insn::unmask_irq();
+}
+
+/// Turns translation on; answers the memory that is free.
+fn enter(platform: &Platform<'_>, tree: Region) -> Pool {
+    let image = Region::from(layout::base()..layout::data().end);
+    let mut taken: ArrayVec<Region, 40> = platform.reserved.iter().copied().collect();
+    taken.extend([image, tree]);
+    let free = carve::largest_free(&platform.memory, &taken, PAGE)
+        .unwrap_or_else(|| panic!("RAM: no free page for the guest"));
+    // SAFETY: free RAM by the description.
+    let mut pool = unsafe { Pool::new(free) };
+    let mut regions: ArrayVec<(Region, Use), 24> = ArrayVec::new();
+    regions.extend([
+        (layout::text().into(), Use::Execute),
+        (layout::rodata().into(), Use::Read),
+        (layout::data().into(), Use::Write),
+        (tree, Use::Read),
+        (free, Use::Write),
+        (platform.gic.distributor, Use::Device),
+    ]);
+    regions.extend(
+        platform
+            .gic
+            .redistributors
+            .iter()
+            .map(|&frames| (frames, Use::Device)),
+    );
+    regions.extend(platform.uart.map(|uart| {
+        let registers = Region {
+            base: uart.base,
+            size: PAGE,
+        };
+        (registers, Use::Device)
+    }));
+    // SAFETY: image, stack (in its data) and pool are among the regions.
+    unsafe { memory::enter(&mut pool, &regions) };
+    pool
+}
+
+/// The device tree at `address`.
+///
+/// # Safety
+/// `address` must be what the loader passed.
+unsafe fn device_tree(address: u64) -> &'static [u8] {
+    let header = address as *const u32;
+    // SAFETY: the caller vouches for the address; the header has 40 bytes.
+    let (magic, size) = unsafe { (u32::from_be(*header), u32::from_be(*header.add(1))) };
+    assert!(magic == 0xd00d_feed, "no device tree at {address:#x}");
+    // SAFETY: the tree is `size` bytes long by its own header.
+    unsafe { core::slice::from_raw_parts(address as *const u8, size as usize) }
+}

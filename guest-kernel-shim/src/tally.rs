@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a CPU did: counted by itself, read by the one that reports.
+
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
+
+/// What is counted, by the name that records give it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Event {
+    /// Interrupts sent to other CPUs or itself.
+    Sent,
+    /// Interrupts left out because the target polled.
+    Elided,
+    /// Interrupts left out because the same request was there already.
+    Coalesced,
+    /// Interrupts taken.
+    Taken,
+    /// Polls that reached their limit.
+    PollTimeout,
+    /// Times that WFI was executed.
+    Halted,
+    /// Ticks that polls went on past their limit.
+    Overshoot,
+}
+
+impl Event {
+    /// Every one, in order.
+    pub const ALL: [(Self, &'static str); 7] = [
+        (Self::Sent, "ipi.sent"),
+        (Self::Elided, "ipi.elided"),
+        (Self::Coalesced, "ipi.coalesced"),
+        (Self::Taken, "irq.taken"),
+        (Self::PollTimeout, "wake.timeout"),
+        (Self::Halted, "halts"),
+        (Self::Overshoot, "poll.overshoot"),
+    ];
+}
+
+/// Counts of one CPU.
+pub struct Tally([AtomicU64; Event::ALL.len()]);
+
+impl Tally {
+    /// All zero.
+    pub const fn new() -> Self {
+        Self([const { AtomicU64::new(0) }; Event::ALL.len()])
+    }
+
+    /// Counts one more. Only the CPU itself calls this, its handlers included:
+    /// a handler between load and store would lose a count, so what handlers
+    /// count is counted nowhere else.
+    #[inline(always)]
+    pub fn add(&self, event: Event) {
+        self.add_many(event, 1);
+    }
+
+    /// Counts `many` more.
+    #[inline(always)]
+    pub fn add_many(&self, event: Event, many: u64) {
+        let count = &self.0[event as usize];
+        count.store(count.load(Relaxed) + many, Relaxed);
+    }
+
+    /// The count.
+    pub fn get(&self, event: Event) -> u64 {
+        self.0[event as usize].load(Relaxed)
+    }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The exception vectors of EL1. Only IRQ is expected: whatever else comes is
+//! an error of this kernel and ends it with the registers shown.
+
+/// General registers of the interrupted context.
+#[repr(C, align(16))]
+pub struct Frame {
+    /// x0 to x30; in an IRQ x19 to x29 are not saved.
+    pub x: [u64; 31],
+    _align: u64,
+}
+
+const FRAME: usize = size_of::<Frame>();
+
+core::arch::global_asm!(
+    r#"
+    .macro el1_save
+        sub     sp, sp, #{frame}
+        stp     x0, x1, [sp, #0]
+        stp     x2, x3, [sp, #16]
+        stp     x4, x5, [sp, #32]
+        stp     x6, x7, [sp, #48]
+        stp     x8, x9, [sp, #64]
+        stp     x10, x11, [sp, #80]
+        stp     x12, x13, [sp, #96]
+        stp     x14, x15, [sp, #112]
+        stp     x16, x17, [sp, #128]
+        str     x18, [sp, #144]
+        str     x30, [sp, #240]
+    .endm
+
+    .macro el1_unexpected number
+        .balign 128
+        el1_save
+        stp     x19, x20, [sp, #152]
+        stp     x21, x22, [sp, #168]
+        stp     x23, x24, [sp, #184]
+        stp     x25, x26, [sp, #200]
+        stp     x27, x28, [sp, #216]
+        str     x29, [sp, #232]
+        mov     x0, sp
+        mov     x1, #\number
+        b       {unexpected}
+    .endm
+
+    .section .text.vectors, "ax"
+    .balign 2048
+    .global el1_vectors
+el1_vectors:
+    el1_unexpected 0
+    el1_unexpected 1
+    el1_unexpected 2
+    el1_unexpected 3
+    el1_unexpected 4
+    .balign 128
+    el1_save
+    bl      {irq}
+    ldp     x0, x1, [sp, #0]
+    ldp     x2, x3, [sp, #16]
+    ldp     x4, x5, [sp, #32]
+    ldp     x6, x7, [sp, #48]
+    ldp     x8, x9, [sp, #64]
+    ldp     x10, x11, [sp, #80]
+    ldp     x12, x13, [sp, #96]
+    ldp     x14, x15, [sp, #112]
+    ldp     x16, x17, [sp, #128]
+    ldr     x18, [sp, #144]
+    ldr     x30, [sp, #240]
+    add     sp, sp, #{frame}
+    eret
+    el1_unexpected 6
+    el1_unexpected 7
+    el1_unexpected 8
+    el1_unexpected 9
+    el1_unexpected 10
+    el1_unexpected 11
+    el1_unexpected 12
+    el1_unexpected 13
+    el1_unexpected 14
+    el1_unexpected 15
+    "#,
+    frame = const FRAME,
+    irq = sym crate::interrupts::irq,
+    unexpected = sym crate::output::unexpected,
+);

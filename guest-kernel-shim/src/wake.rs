@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The waker's side: asking another CPU to leave its idle loop.
+
+use arch::{gic_cpu, insn};
+use wait::request::Notice;
+
+use crate::percpu::PerCpu;
+use crate::tally::Event;
+
+/// How a target is woken: what does not change from one wake-up to the next.
+#[derive(Clone, Copy)]
+pub struct Waker {
+    target: &'static PerCpu,
+    /// Request bit to set.
+    bit: u32,
+    /// ICC_SGI1R_EL1 value of the interrupt.
+    sgi: u64,
+    /// A target that polls gets no interrupt.
+    elide: bool,
+    /// A target that polls waits for an event.
+    event: bool,
+}
+
+impl Waker {
+    /// A waker of `target` that sets request `bit` and, where needed, sends
+    /// SGI `intid`.
+    pub fn new(target: &'static PerCpu, bit: u32, intid: u32, elide: bool, event: bool) -> Self {
+        Self {
+            target,
+            bit,
+            sgi: gic_cpu::sgi_value(intid, target.mpidr),
+            elide,
+            event,
+        }
+    }
+
+    /// Sets the request only: the interrupt is the caller's.
+    #[inline(always)]
+    pub fn request(&self) {
+        self.target.request.wake(self.bit, false);
+    }
+
+    /// Wakes the target. What the caller stored before is visible to it.
+    #[inline(always)]
+    pub fn wake(&self, me: &PerCpu) {
+        match self.target.request.wake(self.bit, self.elide) {
+            Notice::Send => {
+                gic_cpu::send_sgi_value(self.sgi);
+                me.tally.add(Event::Sent);
+            }
+            Notice::Elided => {
+                if self.event {
+                    insn::dsb_ishst();
+                    insn::sev();
+                }
+                me.tally.add(Event::Elided);
+            }
+            Notice::Coalesced => me.tally.add(Event::Coalesced),
+        }
+    }
+}

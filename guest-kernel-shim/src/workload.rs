@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is run, over and over: one module per workload. A workload has a part
+//! for the CPU that measures and one for each CPU that takes part.
+
+pub mod call;
+pub mod ipi;
+pub mod pingpong;
+
+use hist::Histogram;
+
+/// Samples of one cell.
+#[repr(C)]
+pub struct Samples {
+    /// From the beginning of a wake-up to its end, as the workload defines it.
+    pub total: Histogram,
+    /// From the beginning to the first instruction of the function called, for
+    /// workloads that have one.
+    pub handler: Histogram,
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A function call on other CPUs, with waiting for its return: what
+//! `smp_call_function_single` does. The function notes when it ran.
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+use arch::insn;
+use wait::request::{CALL, RESCHED};
+
+use crate::clock;
+use crate::percpu::PerCpu;
+
+/// The calls of a block, on lines of their own.
+#[repr(align(64))]
+struct Calls {
+    /// Calls that were served.
+    served: AtomicU32,
+    /// Calls that each receiver gets before it is done.
+    expected: AtomicU32,
+    /// When the last one began, ticks.
+    at: AtomicU64,
+}
+
+static CALLS: Calls = Calls {
+    served: AtomicU32::new(0),
+    expected: AtomicU32::new(0),
+    at: AtomicU64::new(0),
+};
+
+/// Prepares for `count` calls of each receiver.
+pub fn prepare(count: u32) {
+    CALLS.served.store(0, Relaxed);
+    CALLS.expected.store(count, Release);
+    for cpu in crate::percpu::online() {
+        cpu.served.store(0, Relaxed);
+    }
+}
+
+/// Serves the request if it is still there: from the interrupt handler.
+#[inline(always)]
+pub fn serve(cpu: &PerCpu) {
+    if cpu.request.take(CALL) != 0 {
+        run(cpu);
+    }
+}
+
+/// The function that is called.
+#[inline(always)]
+pub fn run(cpu: &PerCpu) {
+    CALLS.at.store(clock::now(), Relaxed);
+    let served = cpu.served.load(Relaxed) + 1;
+    cpu.served.store(served, Relaxed);
+    if served == CALLS.expected.load(Acquire) {
+        // The last one: this CPU's task may go on.
+        cpu.request.wake(RESCHED, false);
+        cpu.interrupted.store(true, Relaxed);
+    }
+    CALLS.served.fetch_add(1, AcqRel);
+}
+
+/// Waits until `total` calls were served; when the last of them began.
+#[inline(always)]
+pub fn wait(total: u32) -> u64 {
+    while CALLS.served.load(Acquire) != total {
+        insn::yield_now();
+    }
+    CALLS.at.load(Relaxed)
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `ipi`: a CPU calls a function on others and waits until it has run, as the
+//! kernel's IPI benchmark does. A sample is from before the call to its return;
+//! the stage `handler` ends when the function begins.
+
+use arch::gic_cpu;
+use arrayvec::ArrayVec;
+use plan::Shape;
+use platform::MAX_CPUS;
+use wait::request::CALL;
+
+use crate::clock;
+use crate::idle::{Body, Idle};
+use crate::interrupts;
+use crate::percpu::PerCpu;
+use crate::tally::Event;
+use crate::wake::Waker;
+use crate::workload::{Samples, call};
+
+/// The caller.
+pub struct Caller<'s> {
+    /// Whom it calls.
+    pub shape: Shape,
+    /// Wakers of the CPUs that it calls.
+    pub wakers: ArrayVec<Waker, MAX_CPUS>,
+    /// Calls.
+    pub count: u32,
+    /// Ticks between a call and the next.
+    pub gap: u64,
+    /// Every target is interrupted, so one broadcast serves for all.
+    pub at_once: bool,
+    /// Where samples go.
+    pub samples: &'s mut Samples,
+}
+
+impl Caller<'_> {
+    /// Calls `count` times.
+    pub fn run(&mut self) {
+        match self.shape {
+            Shape::Dry => self.repeat(|_, _| {}),
+            Shape::Itself | Shape::One => self.repeat(|caller, me| caller.wakers[0].wake(me)),
+            Shape::Broadcast if self.at_once => self.repeat(Self::broadcast),
+            Shape::Broadcast => self.repeat(|caller, me| {
+                caller.wakers.iter().for_each(|waker| waker.wake(me));
+            }),
+        }
+    }
+
+    #[inline(always)]
+    fn repeat(&mut self, send: impl Fn(&Self, &PerCpu)) {
+        let me = PerCpu::this();
+        let targets = self.wakers.len() as u32;
+        for n in 1..=self.count {
+            if self.gap != 0 {
+                clock::pause(self.gap);
+            }
+            let start = clock::now();
+            send(self, me);
+            let handler = call::wait(n * targets);
+            self.samples.total.record(clock::now() - start);
+            if targets != 0 {
+                self.samples.handler.record(handler.saturating_sub(start));
+            }
+        }
+    }
+
+    /// One interrupt to all others, after every request is set.
+    #[inline(always)]
+    fn broadcast(&self, me: &PerCpu) {
+        for waker in &self.wakers {
+            waker.request();
+        }
+        gic_cpu::send_sgi_to_others(interrupts::CALL);
+        me.tally.add(Event::Sent);
+    }
+}
+
+/// A CPU that is called.
+pub struct Called;
+
+impl Body for Called {
+    fn run(&mut self, mut idle: impl Idle) {
+        let me = PerCpu::this();
+        // The last call requests that this CPU's task goes on.
+        loop {
+            let taken = idle.wait(me);
+            if taken & CALL != 0 {
+                call::run(me);
+            }
+            if taken & !CALL != 0 {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `pingpong`: two CPUs wake each other, as two tasks do that pass a byte
+//! through two pipes (`perf bench sched pipe`). A sample is a round trip.
+
+use crate::clock;
+use crate::idle::{Body, Idle};
+use crate::percpu::PerCpu;
+use crate::wake::Waker;
+use crate::workload::Samples;
+
+/// The CPU that measures.
+pub struct Near<'s> {
+    /// Wakes the other one.
+    pub waker: Waker,
+    /// Round trips.
+    pub count: u32,
+    /// Ticks between a round trip and the next.
+    pub gap: u64,
+    /// Where samples go.
+    pub samples: &'s mut Samples,
+}
+
+impl Body for Near<'_> {
+    fn run(&mut self, mut idle: impl Idle) {
+        let me = PerCpu::this();
+        for _ in 0..self.count {
+            if self.gap != 0 {
+                clock::pause(self.gap);
+            }
+            let start = clock::now();
+            self.waker.wake(me);
+            idle.wait(me);
+            self.samples.total.record(clock::now() - start);
+        }
+    }
+}
+
+/// The other one.
+pub struct Far {
+    /// Wakes the first one.
+    pub waker: Waker,
+    /// Round trips.
+    pub count: u32,
+}
+
+impl Body for Far {
+    fn run(&mut self, mut idle: impl Idle) {
+        let me = PerCpu::this();
+        for _ in 0..self.count {
+            idle.wait(me);
+            self.waker.wake(me);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Calls of the guest by HVC or SMC: PSCI, the SMCCC discovery calls, and the
+//! hypercalls of crate `abi`.
+
+use aarch64_cpu::registers::ID_AA64MMFR1_EL1;
+use aarch64_cpu::registers::{ICH_VTR_EL2, Readable};
+use abi::{Counter, Info, Knob};
+use arch::layout;
+
+use crate::percpu::PerCpu;
+use crate::start::machine;
+use crate::vectors::Frame;
+use crate::{knobs, psci, say, start};
+
+/// SMCCC_VERSION (DEN0028F, 7.2) and the version that is answered: 1.2, which
+/// lets a call return up to x17.
+const SMCCC_VERSION: u32 = 0x8000_0000;
+const SMCCC_1_2: u64 = 0x1_0002;
+/// SMCCC_ARCH_FEATURES (DEN0028F, 7.3).
+const SMCCC_ARCH_FEATURES: u32 = 0x8000_0001;
+/// PSCI's function numbers, of either width (DEN0022F.b, 5.1).
+const PSCI: core::ops::Range<u32> = 0..0x20;
+
+/// Serves the call whose function and arguments are in `frame`; `by` is what
+/// the exit counts as. Looking at the counters does not change them.
+pub fn call(cpu: &PerCpu, frame: &mut Frame, by: Counter) {
+    let function = frame.x[0] as u32;
+    if function != abi::CALL_COUNTERS {
+        cpu.vcpu.counters.add(by);
+    }
+    match function {
+        abi::CALL_SET => {
+            let knob = Knob::ALL.get(frame.x[1] as usize);
+            let done = knob.and_then(|&knob| knobs::set(cpu, knob, frame.x[2]));
+            frame.x[0] = done.map_or(abi::INVALID, |()| abi::SUCCESS) as u64;
+        }
+        abi::CALL_COUNTERS => counters(cpu, frame),
+        abi::CALL_INFO => info(frame),
+        abi::CALL_EXIT => exit(cpu, frame.x[1]),
+        abi::CALL_UID => {
+            for (register, word) in frame.x.iter_mut().zip(abi::UID) {
+                *register = u64::from(word);
+            }
+        }
+        SMCCC_VERSION => frame.x[0] = SMCCC_1_2,
+        SMCCC_ARCH_FEATURES => {
+            let known = matches!(frame.x[1] as u32, SMCCC_VERSION | SMCCC_ARCH_FEATURES);
+            frame.x[0] = if known { 0 } else { abi::NOT_SUPPORTED as u64 };
+        }
+        // Standard Secure Service, 32- or 64-bit, function number of PSCI.
+        _ if matches!(function >> 24, 0x84 | 0xc4) && PSCI.contains(&(function & 0xffff)) => {
+            psci::call(cpu, frame);
+        }
+        _ => frame.x[0] = abi::NOT_SUPPORTED as u64,
+    }
+}
+
+fn counters(cpu: &PerCpu, frame: &mut Frame) {
+    frame.x[0] = abi::SUCCESS as u64;
+    for (register, &counter) in frame.x[1..].iter_mut().zip(Counter::ALL) {
+        *register = cpu.vcpu.counters.get(counter);
+    }
+}
+
+fn info(frame: &mut Frame) {
+    // SAFETY: the description is true, and the distributor mapped since boot.
+    let distributor = unsafe { gic::identify(&machine().platform.gic) };
+    frame.x[0] = abi::SUCCESS as u64;
+    for (register, &info) in frame.x[1..].iter_mut().zip(Info::ALL) {
+        *register = match info {
+            Info::Version => abi::VERSION,
+            Info::Vtr => ICH_VTR_EL2.get(),
+            Info::Typer2 => u64::from(distributor.typer2),
+            Info::Pidr2 => u64::from(distributor.pidr2),
+            Info::Mmfr1 => ID_AA64MMFR1_EL1.get(),
+            Info::Base => layout::base(),
+        };
+    }
+}
+
+/// Ends the machine for the guest, with its exit status.
+pub fn exit(cpu: &PerCpu, status: u64) -> ! {
+    // SAFETY: this CPU's own, and `flush` does not come here again.
+    unsafe { cpu.vcpu.console.with(|console| console.flush()) };
+    say!("exit status {status}");
+    start::stop()
+}

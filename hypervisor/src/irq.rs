@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The exit by physical interrupt.
+
+use abi::Counter;
+use arch::gic_cpu;
+
+use crate::percpu::PerCpu;
+use crate::start::machine;
+use crate::vectors::Frame;
+use crate::{kick, vgic_cpu};
+
+/// First INTID that is not an SGI.
+const PPI: u32 = 16;
+
+/// The exit.
+pub extern "C" fn exit(_frame: &mut Frame) {
+    let cpu = PerCpu::this();
+    take(cpu);
+}
+
+/// Takes the most urgent pending physical interrupt; whether there was one.
+#[inline(always)]
+pub fn take(cpu: &PerCpu) -> bool {
+    let intid = gic_cpu::acknowledge();
+    if intid < PPI {
+        cpu.vcpu.counters.add(Counter::Irq);
+        gic_cpu::end(intid);
+        gic_cpu::deactivate(intid);
+        if intid == kick::INTID {
+            kick::open(cpu);
+        } else {
+            vgic_cpu::inject(cpu, intid, None);
+        }
+        return true;
+    }
+    take_other(cpu, intid)
+}
+
+#[cold]
+fn take_other(cpu: &PerCpu, intid: u32) -> bool {
+    let platform = &machine().platform;
+    if intid >= 1020 {
+        return false;
+    }
+    gic_cpu::end(intid);
+    if intid == platform.gic.maintenance {
+        cpu.vcpu.counters.add(Counter::Maintenance);
+        vgic_cpu::refill(cpu);
+        gic_cpu::deactivate(intid);
+    } else if intid == platform.timer.virt || intid == platform.timer.phys {
+        // It stays active until the guest ends it through the list register:
+        // a level that is still high must not interrupt again meanwhile.
+        cpu.vcpu.counters.add(Counter::Irq);
+        vgic_cpu::inject(cpu, intid, Some(intid));
+    } else {
+        // Nobody enabled it; firmware may have left it so.
+        cpu.vcpu.counters.add(Counter::Irq);
+        gic_cpu::deactivate(intid);
+    }
+    true
+}

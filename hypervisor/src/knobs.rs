@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the guest can change of its vCPU while it runs.
+
+use abi::Knob;
+use arch::insn;
+use arch::regs::CNTHCTL_EL2;
+use wait::governor::{Host, Tunables};
+use wait::stream;
+
+use crate::percpu::PerCpu;
+use crate::start::machine;
+use crate::{deliver, vcpu};
+
+/// Sets `knob`; `None` if the value makes no sense.
+pub fn set(cpu: &PerCpu, knob: Knob, value: u64) -> Option<()> {
+    match knob {
+        Knob::Trap => (value < 4).then(|| vcpu::set_trap(value)),
+        Knob::Deliver => match value {
+            deliver::INJECT => deliver::inject(cpu),
+            deliver::DIRECT => deliver::direct(cpu),
+            _ => None,
+        },
+        // SAFETY: this CPU's own, and the closures do not come here again.
+        Knob::HostPoll => Some(unsafe { cpu.vcpu.halt.with(|halt| halt.poll = value) }),
+        Knob::HostPollAdaptive => {
+            let tunables = Tunables::HOST.scaled(|time| machine().ticks(time));
+            let host = (value == 1).then(|| Host::new(tunables));
+            // SAFETY: as above.
+            Some(unsafe { cpu.vcpu.halt.with(|halt| halt.adaptive = host) })
+        }
+        Knob::GuestPolls => {
+            // SAFETY: as above.
+            Some(unsafe { cpu.vcpu.halt.with(|halt| halt.guest_polls = value == 1) })
+        }
+        Knob::EventStream => {
+            // Only the fields of the stream: the others are what EL1 may use.
+            (value & !stream::FIELDS == 0).then(|| {
+                CNTHCTL_EL2.set(CNTHCTL_EL2.get() & !stream::FIELDS | value);
+                insn::isb();
+            })
+        }
+    }
+}

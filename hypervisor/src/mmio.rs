@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The exit by stage-2 data abort: the devices that are emulated.
+
+use aarch64_cpu::registers::{FAR_EL2, HPFAR_EL2, Readable};
+use abi::Counter;
+use trap::abort::{self, Access};
+use trap::esr::Esr;
+use vgic::Redistributor;
+
+use crate::console::Console;
+use crate::percpu::PerCpu;
+use crate::vectors::Frame;
+use crate::vm::{DISTRIBUTOR, REDISTRIBUTOR_SIZE, REDISTRIBUTORS, UART, vm};
+use crate::{exit, kick, say, vgic_cpu};
+
+/// The exit.
+pub fn exit(cpu: &PerCpu, frame: &mut Frame, esr: Esr) {
+    cpu.vcpu.counters.add(Counter::Mmio);
+    let address = abort::address(HPFAR_EL2.get(), FAR_EL2.get());
+    let done = Access::decode(esr).and_then(|access| {
+        let value = access.write.then(|| exit::value(frame, access.register));
+        let value = value.map(|value| access.stored(value));
+        let raw = emulate(cpu, address, access.size, value)?;
+        if let (false, Some(register)) = (access.write, frame.x.get_mut(access.register as usize)) {
+            *register = access.loaded(raw);
+        }
+        Some(())
+    });
+    match done {
+        Some(()) => exit::skip(),
+        None => refuse(cpu, address, esr),
+    }
+}
+
+/// Tells the guest, and whoever watches, that nothing is there.
+fn refuse(cpu: &PerCpu, address: u64, esr: Esr) {
+    say!(
+        "guest on CPU {:#x}: nothing at IPA {address:#x} (ESR {:#x}); it gets an external abort",
+        cpu.mpidr,
+        esr.0
+    );
+    exit::inject_abort(esr);
+}
+
+/// Does an access of `size` bytes at `address`; what a read gives, `None` where
+/// no device is.
+fn emulate(cpu: &PerCpu, address: u64, size: u32, write: Option<u64>) -> Option<u64> {
+    let access = |base: u64| vgic::Access {
+        offset: address - base,
+        size,
+        write,
+    };
+    let redistributors = vm().cpus.len() as u64 * REDISTRIBUTOR_SIZE;
+    if DISTRIBUTOR.contains(address) {
+        Some(distributor(access(DISTRIBUTOR.base)))
+    } else if (REDISTRIBUTORS..REDISTRIBUTORS + redistributors).contains(&address) {
+        let number = ((address - REDISTRIBUTORS) / REDISTRIBUTOR_SIZE) as usize;
+        let base = REDISTRIBUTORS + number as u64 * REDISTRIBUTOR_SIZE;
+        Some(redistributor(cpu, number, access(base)))
+    } else if UART.contains(address) {
+        let offset = address - UART.base;
+        // SAFETY: this CPU's own; `write` does not come here again.
+        unsafe {
+            cpu.vcpu.console.with(|console| match write {
+                None => Some(Console::read(offset)),
+                Some(value) => {
+                    console.write(offset, value);
+                    Some(0)
+                }
+            })
+        }
+    } else {
+        None
+    }
+}
+
+fn distributor(access: vgic::Access) -> u64 {
+    let (value, changed) = vm().distributor.lock().access(access);
+    if changed {
+        for cpu in &vm().cpus {
+            kick::send(cpu, kick::EVALUATE);
+        }
+    }
+    value
+}
+
+fn redistributor(cpu: &PerCpu, number: usize, access: vgic::Access) -> u64 {
+    let owner = vm().cpus[number];
+    if core::ptr::eq(owner, cpu) {
+        vgic_cpu::publish(cpu);
+    }
+    let frames = Redistributor {
+        private: &owner.vcpu.private,
+        affinity: owner.mpidr,
+        number,
+        last: number + 1 == vm().cpus.len(),
+    };
+    let (value, changed) = frames.access(access);
+    if changed {
+        kick::send(owner, kick::EVALUATE);
+    }
+    value
+}

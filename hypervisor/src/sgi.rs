@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The SGI path: a guest's write of ICC_SGI1R_EL1, which traps because
+//! interrupts are routed to EL2.
+//!
+//! vCPUs are pinned and carry the affinity of their CPU, so the value that the
+//! guest wrote names the right physical CPUs, whatever its target list or
+//! IRM say. The path is therefore to write it again, physically. The target
+//! takes the physical SGI ([`crate::irq`]) and lists the virtual one; a target
+//! in direct mode has it delivered by hardware. The interrupt controller itself
+//! merges what is sent twice, exactly as it would for the guest.
+
+use abi::Counter;
+use arch::regs::ICC_SGI1R_EL1;
+use trap::sgi::Sgi;
+
+use crate::kick;
+use crate::percpu::PerCpu;
+use crate::vm::vm;
+
+/// The bits that have a meaning: Aff3, RS, IRM, Aff2, INTID, Aff1, target list
+/// (IHI 0069H, 12.2.20).
+const FIELDS: u64 = 0x00ff_f1ff_0fff_ffff;
+
+/// Sends what the guest asked for by writing `value`.
+#[inline(always)]
+pub fn send(cpu: &PerCpu, value: u64) {
+    cpu.vcpu.counters.add(Counter::Sgi);
+    let intid = (value >> 24 & 15) as u32;
+    if intid < kick::INTID {
+        ICC_SGI1R_EL1.set(value & FIELDS);
+        return;
+    }
+    send_by_mail(cpu, value);
+}
+
+#[cold]
+fn send_by_mail(cpu: &PerCpu, value: u64) {
+    let sgi = Sgi::decode(value);
+    let me = cpu.mpidr;
+    let targets = vm().cpus.iter();
+    for target in targets.filter(|target| sgi.targets(target.mpidr, me)) {
+        kick::send(target, 1 << sgi.intid);
+    }
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A vCPU: one per physical CPU, pinned. Its EL1 state stays in the EL1
+//! registers, so there is nothing here to save or load but what EL2 emulates.
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+
+use aarch64_cpu::registers::{
+    CNTVOFF_EL2, CPACR_EL1, CPTR_EL2, ELR_EL2, HCR_EL2, ICH_VMCR_EL2, MDCR_EL2, MIDR_EL1,
+    MPIDR_EL1, Readable, SCTLR_EL1, SPSR_EL2, VMPIDR_EL2, VTCR_EL2, VTTBR_EL2, Writeable,
+};
+use arch::insn;
+use arch::regs::{CNTHCTL_EL2, CNTKCTL_EL1, ICH_AP1R0_EL2, PMCR_EL0, VPIDR_EL2};
+use vgic::Private;
+
+use crate::console::Console;
+use crate::counters::Counters;
+use crate::percpu::{Local, PerCpu};
+use crate::start::machine;
+use crate::wfx::Halt;
+use crate::{deliver, irq, vgic_cpu};
+
+/// HCR_EL2 while a guest runs, without what the knobs decide (DDI 0487K.a,
+/// D23.2.51): VM (0), SWIO (1), TSC (19), RW (31), APK and API (40, 41), the
+/// last two so that pointer authentication is the guest's own.
+const HCR_GUEST: u64 = 1 << 0 | 1 << 1 | 1 << 19 | 1 << 31 | 3 << 40;
+/// FMO and IMO: interrupts are EL2's, and the guest has the virtual interface.
+const HCR_INJECT: u64 = 1 << 3 | 1 << 4;
+const HCR_TWI: u64 = 1 << 13;
+const HCR_TWE: u64 = 1 << 14;
+/// CPTR_EL2 with E2H=0: RES1, with TZ set (no SVE), FP not trapped.
+const CPTR_GUEST: u64 = 0x33ff;
+/// CNTHCTL_EL2 with E2H=0: EL1 may use the physical counter and timer.
+const CNTHCTL_GUEST: u64 = 3;
+/// SCTLR_EL1 at the entry of a vCPU: the RES1 bits, MMU and caches off.
+const SCTLR_EL1_RESET: u64 = 0x30d0_0800;
+/// EL1 with SP_EL1, all interrupts masked.
+const SPSR_RESET: u64 = 0x3c5;
+
+/// Power states of a vCPU.
+mod power {
+    pub const OFF: u32 = 0;
+    /// Somebody turns it on and writes entry and context.
+    pub const CLAIMED: u32 = 1;
+    pub const ON_PENDING: u32 = 2;
+    pub const ON: u32 = 3;
+}
+
+/// Why a vCPU was not turned on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotOff {
+    /// It runs.
+    On,
+    /// It is about to.
+    Pending,
+}
+
+/// One vCPU.
+pub struct Vcpu {
+    power: AtomicU32,
+    entry: AtomicU64,
+    context: AtomicU64,
+    /// The guest owns the CPU interface; see [`deliver`].
+    pub direct: AtomicBool,
+    /// Virtual interrupts and requests that others left here; see [`kick`].
+    pub mailbox: AtomicU32,
+    /// The registers of its redistributor.
+    pub private: Private,
+    /// Exits and events.
+    pub counters: Counters,
+    /// Its list registers and what waits for one.
+    pub list: Local<vgic::List>,
+    /// How EL2 waits for it in a trapped WFI.
+    pub halt: Local<Halt>,
+    /// Output that is not yet a line.
+    pub console: Local<Console>,
+}
+
+impl Vcpu {
+    /// A vCPU that is off.
+    pub fn new() -> Self {
+        Self {
+            power: AtomicU32::new(power::OFF),
+            entry: AtomicU64::new(0),
+            context: AtomicU64::new(0),
+            direct: AtomicBool::new(false),
+            mailbox: AtomicU32::new(0),
+            private: Private::new(),
+            counters: Counters::new(),
+            list: Local::new(vgic::List::new()),
+            halt: Local::new(Halt::new()),
+            console: Local::new(Console::new()),
+        }
+    }
+
+    /// Turns it on at `entry` with x0 = `context`.
+    pub fn turn_on(&self, entry: u64, context: u64) -> Result<(), NotOff> {
+        let claim = self
+            .power
+            .compare_exchange(power::OFF, power::CLAIMED, AcqRel, Acquire);
+        match claim {
+            Ok(_) => {
+                self.entry.store(entry, Relaxed);
+                self.context.store(context, Relaxed);
+                self.power.store(power::ON_PENDING, Release);
+                Ok(())
+            }
+            Err(power::ON) => Err(NotOff::On),
+            Err(_) => Err(NotOff::Pending),
+        }
+    }
+
+    /// Whether it is on, `None` in between.
+    pub fn is_on(&self) -> Option<bool> {
+        match self.power.load(Acquire) {
+            power::OFF => Some(false),
+            power::ON => Some(true),
+            _ => None,
+        }
+    }
+}
+
+unsafe extern "C" {
+    /// Empties the EL2 stack, clears the general registers and enters the
+    /// guest as ELR_EL2 and SPSR_EL2 say, with x0 = `context`.
+    fn el2_enter_guest(context: u64, stack_top: u64) -> !;
+    /// Empties the EL2 stack and waits to be turned on.
+    fn el2_park(stack_top: u64) -> !;
+}
+
+core::arch::global_asm!(
+    r#"
+    .section .text.enter, "ax"
+el2_enter_guest:
+    mov     sp, x1
+    .irp    n, 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30
+    mov     x\n, #0
+    .endr
+    eret
+
+el2_park:
+    mov     sp, x0
+    bl      {wait}
+    udf     #0
+    "#,
+    wait = sym wait_for_power,
+);
+
+/// Turns this CPU's vCPU off and waits until it is turned on again.
+pub fn turn_off(cpu: &PerCpu) -> ! {
+    // Nothing is active: the caller made its call outside of any handler, or
+    // loses what it had, as with a real CPU interface that loses power.
+    ICH_AP1R0_EL2.set(0);
+    let _ = deliver::inject(cpu);
+    ICH_VMCR_EL2.set(0);
+    cpu.vcpu.power.store(power::OFF, Release);
+    // SAFETY: nothing on this stack is needed again.
+    unsafe { el2_park(cpu.stack_top) }
+}
+
+/// Waits with interrupts masked until the vCPU is to run, then runs it.
+pub extern "C" fn wait_for_power() -> ! {
+    let cpu = PerCpu::this();
+    loop {
+        if cpu.vcpu.power.load(Acquire) == power::ON_PENDING {
+            run(cpu);
+        }
+        insn::wfi();
+        while irq::take(cpu) {}
+    }
+}
+
+fn run(cpu: &PerCpu) -> ! {
+    reset_el1();
+    let vcpu = &cpu.vcpu;
+    ELR_EL2.set(vcpu.entry.load(Relaxed));
+    SPSR_EL2.set(SPSR_RESET);
+    vcpu.direct.store(false, Relaxed);
+    set_trap(0);
+    vcpu.power.store(power::ON, Release);
+    vgic_cpu::evaluate(cpu);
+    insn::isb();
+    // SAFETY: ELR and SPSR lead to EL1, and nothing on this stack is needed again.
+    unsafe { el2_enter_guest(vcpu.context.load(Relaxed), cpu.stack_top) }
+}
+
+/// The EL1 and EL2 registers as PSCI promises them to a CPU that is turned on
+/// (DEN0022F.b, 6.4).
+fn reset_el1() {
+    let (vttbr, vtcr) = machine().stage2;
+    VTTBR_EL2.set(vttbr);
+    VTCR_EL2.set(vtcr);
+    VPIDR_EL2.set(MIDR_EL1.get());
+    VMPIDR_EL2.set(MPIDR_EL1.get());
+    CPTR_EL2.set(CPTR_GUEST);
+    // HPMN: all event counters are the guest's; nothing traps.
+    MDCR_EL2.set(PMCR_EL0.get() >> 11 & 0x1f);
+    CNTHCTL_EL2.set(CNTHCTL_GUEST);
+    CNTVOFF_EL2.set(0);
+    CNTKCTL_EL1.set(0);
+    SCTLR_EL1.set(SCTLR_EL1_RESET);
+    CPACR_EL1.set(0);
+    insn::isb();
+    insn::tlbi_vmalle1();
+    insn::dsb_nsh();
+}
+
+/// Sets which waits trap: bit 0 WFI, bit 1 WFE; routes interrupts as
+/// [`Vcpu::direct`] says.
+pub fn set_trap(bits: u64) {
+    let direct = PerCpu::this().vcpu.direct.load(Relaxed);
+    let mut hcr = HCR_GUEST;
+    hcr |= if direct { 0 } else { HCR_INJECT };
+    hcr |= if bits & 1 != 0 { HCR_TWI } else { 0 };
+    hcr |= if bits & 2 != 0 { HCR_TWE } else { 0 };
+    HCR_EL2.set(hcr);
+}
+
+/// Which waits trap, in the form of [`set_trap`].
+pub fn trap() -> u64 {
+    let hcr = HCR_EL2.get();
+    u64::from(hcr & HCR_TWI != 0) | u64::from(hcr & HCR_TWE != 0) << 1
+}
+
+/// Sets whether interrupts go to the guest directly; the interrupt controller
+/// is [`deliver`]'s.
+pub fn set_direct(direct: bool) {
+    let bits = trap();
+    PerCpu::this().vcpu.direct.store(direct, SeqCst);
+    set_trap(bits);
+}
+
+const _: () = assert!(deliver::INJECT == 0);

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The virtual interrupts of this CPU: crate `vgic` on this CPU's registers.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use aarch64_cpu::registers::{ICH_HCR_EL2, ICH_VTR_EL2, Readable, Writeable};
+use abi::Counter;
+use arch::gic_cpu;
+use arch::regs::{ICC_SRE_EL2, ICH_ELRSR_EL2, ich_lr, set_ich_lr};
+use gic::Redistributor;
+use platform::Platform;
+use vgic::{Bank, ListRegister};
+
+use crate::kick;
+use crate::percpu::PerCpu;
+use crate::start::machine;
+use crate::vm::vm;
+
+/// ICC_SRE_EL2: system registers at EL2 (0), bypass off (1, 2), EL1 may choose
+/// too (3).
+const SRE: u64 = 0xf;
+/// ICH_HCR_EL2: En (0), UIE (1).
+const ENABLE: u64 = 1 << 0;
+const UNDERFLOW: u64 = 1 << 1;
+/// Every SGI, as bits of the redistributor's registers.
+const SGIS: u32 = 0xffff;
+
+/// The list registers of the CPU that runs.
+struct ListRegisters;
+
+impl Bank for ListRegisters {
+    #[inline(always)]
+    fn count(&self) -> usize {
+        // ListRegs, bits 4:0: one less than there are.
+        (ICH_VTR_EL2.get() & 0x1f) as usize + 1
+    }
+
+    #[inline(always)]
+    fn empty(&self) -> u32 {
+        ICH_ELRSR_EL2.get() as u32
+    }
+
+    #[inline(always)]
+    fn read(&self, n: usize) -> ListRegister {
+        ListRegister(ich_lr(n))
+    }
+
+    #[inline(always)]
+    fn write(&mut self, n: usize, value: ListRegister) {
+        set_ich_lr(n, value.0);
+    }
+
+    fn set_underflow(&mut self, on: bool) {
+        ICH_HCR_EL2.set(ENABLE | if on { UNDERFLOW } else { 0 });
+    }
+}
+
+/// Sets up the interrupt controller of this CPU for EL2.
+///
+/// # Safety
+/// The description must be true and mapped, and `cpu` the CPU that runs.
+pub unsafe fn prepare(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), gic::Error> {
+    // SAFETY: as the caller promises; each CPU has its own redistributor.
+    let redistributor = unsafe {
+        let redistributor = Redistributor::find(&platform.gic, cpu.mpidr)?;
+        redistributor.set_up();
+        redistributor
+    };
+    cpu.redistributor.call_once(|| redistributor);
+    ICC_SRE_EL2.set(SRE);
+    arch::insn::isb();
+    own(&redistributor, platform);
+    for n in 0..ListRegisters.count() {
+        set_ich_lr(n, 0);
+    }
+    ICH_HCR_EL2.set(ENABLE);
+    Ok(())
+}
+
+/// The interrupts that EL2 takes: SGIs, and the maintenance interrupt. Those of
+/// the timers follow the guest's enables.
+fn own(redistributor: &Redistributor, platform: &Platform<'_>) {
+    redistributor.enable_all(SGIS | 1 << platform.gic.maintenance);
+    gic_cpu::enable(true);
+}
+
+/// The physical interrupt behind a private INTID of the guest.
+fn hardware(intid: u32) -> Option<u32> {
+    let timer = &machine().platform.timer;
+    (intid == timer.virt || intid == timer.phys).then_some(intid)
+}
+
+/// PPIs whose physical enable follows the guest's.
+fn timers() -> u32 {
+    let timer = &machine().platform.timer;
+    1 << timer.virt | 1 << timer.phys
+}
+
+/// Makes SGI or PPI `intid` pending for this CPU's vCPU.
+#[inline(always)]
+pub fn inject(cpu: &PerCpu, intid: u32, hw: Option<u32>) {
+    let vcpu = &cpu.vcpu;
+    match vcpu.private.ready(intid) {
+        Some(priority) => {
+            // SAFETY: this CPU's own; `List::inject` does not come here again.
+            unsafe {
+                vcpu.list
+                    .with(|list| list.inject(&mut ListRegisters, intid, priority, hw));
+            }
+            vcpu.counters.add(Counter::Listed);
+        }
+        None => vcpu.private.set_pending(intid),
+    }
+}
+
+/// Whether the guest has an interrupt to acknowledge.
+#[inline(always)]
+pub fn deliverable(cpu: &PerCpu) -> bool {
+    // SAFETY: this CPU's own; `deliverable` does not come here again.
+    unsafe { cpu.vcpu.list.with(|list| list.deliverable(&ListRegisters)) }
+}
+
+/// Lists what waited for a register: the maintenance interrupt.
+pub fn refill(cpu: &PerCpu) {
+    // SAFETY: this CPU's own; `refill` does not come here again.
+    unsafe { cpu.vcpu.list.with(|list| list.refill(&mut ListRegisters)) }
+}
+
+/// Brings this CPU in line with the registers of the virtual interrupt
+/// controller after one was written.
+pub fn evaluate(cpu: &PerCpu) {
+    follow_timers(cpu);
+    if cpu.vcpu.direct.load(Relaxed) {
+        to_machine(cpu);
+        return;
+    }
+    let private = &cpu.vcpu.private;
+    let first = core::ptr::eq(vm().cpus[0], cpu);
+    // SAFETY: this CPU's own; nothing in the closure comes here again.
+    unsafe {
+        cpu.vcpu.list.with(|list| {
+            let mut distributor = vm().distributor.lock();
+            list.sync(
+                &mut ListRegisters,
+                private,
+                distributor.forwards(),
+                hardware,
+            );
+            while let Some(spi) = distributor.take(cpu.mpidr, first) {
+                list.inject(&mut ListRegisters, spi.intid, spi.priority, None);
+            }
+        });
+    }
+}
+
+/// Enables the physical interrupts of the timers as the guest has its own.
+fn follow_timers(cpu: &PerCpu) {
+    let enabled = cpu.vcpu.private.enabled() & timers();
+    cpu.redistributor().enable_all(enabled);
+    cpu.redistributor().disable_all(timers() & !enabled);
+}
+
+/// Lets other vCPUs read what is pending and active here.
+pub fn publish(cpu: &PerCpu) {
+    // SAFETY: this CPU's own; `publish` does not come here again.
+    unsafe {
+        cpu.vcpu
+            .list
+            .with(|list| list.publish(&ListRegisters, &cpu.vcpu.private));
+    }
+}
+
+/// Moves what is listed and pending back to the registers.
+pub fn unlist(cpu: &PerCpu) {
+    // SAFETY: this CPU's own; nothing in the closure comes here again.
+    unsafe {
+        cpu.vcpu.list.with(|list| {
+            list.drain(&mut ListRegisters, |one| match one.hw() {
+                // Still active physically: that makes it pending again.
+                Some(physical) => gic_cpu::deactivate(physical),
+                None if one.intid() < vgic::PRIVATE => cpu.vcpu.private.set_pending(one.intid()),
+                None => vm().distributor.lock().give_back(one.intid()),
+            });
+        });
+    }
+}
+
+/// Puts the guest's registers into the physical redistributor of `cpu`, which
+/// is in direct mode. Any CPU may do so.
+pub fn to_machine(cpu: &PerCpu) {
+    let (private, redistributor) = (&cpu.vcpu.private, cpu.redistributor());
+    let guest = SGIS | timers();
+    let ready = private.all_ready() & guest;
+    redistributor.disable_all(guest & !ready);
+    redistributor.enable_all(ready);
+    redistributor.set_pending(private.take_pending(ready & SGIS));
+}
+
+/// Takes the physical redistributor of this CPU back for EL2. What is pending
+/// there stays so and comes as an interrupt to EL2.
+pub fn from_machine(cpu: &PerCpu) {
+    own(cpu.redistributor(), &machine().platform);
+    follow_timers(cpu);
+}
+
+/// Delivers mailbox `bits` to a CPU that is in direct mode.
+pub fn deliver(cpu: &PerCpu, bits: u32) {
+    if bits & kick::EVALUATE != 0 {
+        to_machine(cpu);
+    }
+    cpu.redistributor().set_pending(bits & kick::SGIS);
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The virtual machine: its memory, its vCPUs, its distributor, and how the
+//! guest's image gets there.
+//!
+//! | guest physical address | what |
+//! |---|---|
+//! | `0x0800_0000` | distributor, emulated |
+//! | `0x080a_0000` | redistributors, emulated, 0x20000 bytes per vCPU |
+//! | `0x0900_0000` | PL011, emulated, output only |
+//! | `0x4000_0000` | RAM: device tree, then from 2 MiB the image |
+//!
+//! The addresses are those of QEMU's `virt` machine, so that one guest image
+//! boots unchanged with and without a hypervisor below it.
+
+use abi::PayloadHeader;
+use arch::layout;
+use arrayvec::ArrayVec;
+use platform::Region;
+use platform::guest::GuestTree;
+use spin::mutex::SpinMutex;
+use spin::once::Once;
+use vgic::Distributor;
+
+use crate::percpu::PerCpu;
+use crate::stage;
+use crate::start::Machine;
+
+/// Registers of the emulated distributor.
+pub const DISTRIBUTOR: Region = Region {
+    base: 0x0800_0000,
+    size: 0x1_0000,
+};
+/// Frames of the first emulated redistributor.
+pub const REDISTRIBUTORS: u64 = 0x080a_0000;
+/// Bytes of a redistributor's two frames.
+pub const REDISTRIBUTOR_SIZE: u64 = 0x2_0000;
+/// Registers of the emulated UART.
+pub const UART: Region = Region {
+    base: 0x0900_0000,
+    size: 0x1000,
+};
+/// Start of RAM.
+pub const RAM: u64 = 0x4000_0000;
+/// Where in RAM the image starts: the alignment that the arm64 boot protocol
+/// asks for; the device tree lies in front of it.
+const IMAGE_OFFSET: u64 = 0x20_0000;
+/// Most bytes of the guest's device tree.
+const TREE_SIZE: usize = 0x1_0000;
+
+/// The one virtual machine.
+pub struct Vm {
+    /// CPUs that have a vCPU, in the order of the guest's description.
+    pub cpus: ArrayVec<&'static PerCpu, { platform::MAX_CPUS }>,
+    /// The emulated distributor.
+    pub distributor: SpinMutex<Distributor>,
+    /// RAM as the guest addresses it.
+    pub ram: Region,
+    /// Where its first vCPU starts.
+    pub entry: u64,
+}
+
+static VM: Once<Vm> = Once::new();
+
+/// The virtual machine.
+///
+/// # Panics
+/// Panics before [`create`].
+#[inline]
+pub fn vm() -> &'static Vm {
+    VM.get().expect("vCPUs run after the machine was created")
+}
+
+impl Vm {
+    /// The CPU of the vCPU with affinity `mpidr`, and its number.
+    pub fn find(&self, mpidr: u64) -> Option<(usize, &'static PerCpu)> {
+        let mut cpus = self.cpus.iter().enumerate();
+        cpus.find(|(_, cpu)| cpu.mpidr == mpidr)
+            .map(|(number, cpu)| (number, *cpu))
+    }
+}
+
+/// The guest's image behind the hypervisor's, as the packer left it.
+///
+/// # Panics
+/// Panics if there is none.
+pub fn payload() -> Region {
+    // SAFETY: the header lies behind the image in the same file; without a
+    // payload it is whatever RAM holds there, which the magic tells.
+    let header = unsafe { &*(layout::payload() as *const PayloadHeader) };
+    assert!(
+        header.magic == PayloadHeader::MAGIC,
+        "no guest in this image: pack it with cargo xtask build"
+    );
+    Region {
+        base: layout::payload() + PayloadHeader::SIZE as u64,
+        size: header.length,
+    }
+}
+
+/// Copies the image and writes the device tree into the guest's RAM.
+pub fn create(machine: &Machine) {
+    let image = payload();
+    let ram = machine.guest;
+    assert!(
+        IMAGE_OFFSET + image.size < ram.size,
+        "guest: image of {} bytes does not fit {} bytes of RAM",
+        image.size,
+        ram.size
+    );
+    let online = machine.cpus.iter().copied().filter(|cpu| cpu.is_online());
+    let cpus: ArrayVec<&'static PerCpu, { platform::MAX_CPUS }> = online.collect();
+    let vm = VM.call_once(|| Vm {
+        distributor: SpinMutex::new(Distributor::new(cpus.len())),
+        ram: Region {
+            base: RAM,
+            size: ram.size,
+        },
+        entry: RAM + IMAGE_OFFSET,
+        cpus,
+    });
+    // SAFETY: the guest's RAM is nobody else's, is mapped, was checked to be
+    // large enough, and no vCPU runs yet.
+    unsafe {
+        let to = (ram.base + IMAGE_OFFSET) as *mut u8;
+        to.copy_from_nonoverlapping(image.base as *const u8, image.size as usize);
+        let tree = core::slice::from_raw_parts_mut(ram.base as *mut u8, TREE_SIZE);
+        write_tree(vm, machine, tree);
+    }
+    // The guest starts with its caches off.
+    pages::clean(Region {
+        base: ram.base,
+        size: IMAGE_OFFSET + image.size,
+    });
+    stage!("guest", "{} bytes at IPA {:#x}", image.size, vm.entry);
+}
+
+fn write_tree(vm: &Vm, machine: &Machine, buffer: &mut [u8]) {
+    let mpidrs: ArrayVec<u64, { platform::MAX_CPUS }> =
+        vm.cpus.iter().map(|cpu| cpu.mpidr).collect();
+    let tree = GuestTree {
+        cpus: &mpidrs,
+        memory: vm.ram,
+        distributor: DISTRIBUTOR,
+        redistributors: Region {
+            base: REDISTRIBUTORS,
+            size: vm.cpus.len() as u64 * REDISTRIBUTOR_SIZE,
+        },
+        uart: UART,
+        timer: machine.platform.timer,
+        bootargs: machine.platform.bootargs,
+    };
+    if tree.write(buffer).is_err() {
+        panic!("guest: device tree of more than {TREE_SIZE} bytes");
+    }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The trapped waits.
+//!
+//! WFI and WFIT idle the CPU here as they would have in the guest: until an
+//! interrupt is there for it, or the deadline. WFE and WFET only hint that the
+//! guest polls; with one vCPU per CPU there is nobody to run instead, so the
+//! handler returns, which the architecture allows at any time.
+
+use aarch64_cpu::registers::{CNTVCT_EL0, Readable};
+use abi::Counter;
+use arch::insn;
+use arch::regs::{CNTHP_CTL_EL2, CNTHP_CVAL_EL2, ISR_EL1};
+use core::sync::atomic::Ordering::Relaxed;
+use trap::wfx::Kind;
+use wait::governor::Host;
+
+use crate::irq;
+use crate::percpu::PerCpu;
+use crate::vgic_cpu;
+
+/// ISR_EL1.I: an IRQ is pending, masked or not.
+const IRQ_PENDING: u64 = 1 << 7;
+/// CNTHP_CTL_EL2.ENABLE.
+const TIMER_ON: u64 = 1;
+
+/// How EL2 waits for this vCPU's interrupts.
+pub struct Halt {
+    /// Ticks to poll before halting.
+    pub poll: u64,
+    /// The limit adapts instead.
+    pub adaptive: Option<Host>,
+    /// The guest has polled already, so EL2 does not.
+    pub guest_polls: bool,
+}
+
+impl Halt {
+    /// Halts at once.
+    pub const fn new() -> Self {
+        Self {
+            poll: 0,
+            adaptive: None,
+            guest_polls: false,
+        }
+    }
+
+    /// Ticks to poll now.
+    fn limit(&self) -> u64 {
+        match (self.guest_polls, &self.adaptive) {
+            (true, _) => 0,
+            (false, None) => self.poll,
+            (false, Some(host)) => host.limit(),
+        }
+    }
+}
+
+/// The exit; `deadline` is in ticks of the virtual count.
+#[inline(always)]
+pub fn exit(cpu: &PerCpu, kind: Kind, deadline: Option<u64>) {
+    match kind {
+        Kind::Wfi | Kind::Wfit => {
+            cpu.vcpu.counters.add(Counter::Wfi);
+            idle(cpu, deadline);
+        }
+        Kind::Wfe | Kind::Wfet => {
+            cpu.vcpu.counters.add(Counter::Wfe);
+            // Under a single-threaded emulator the CPU that the guest waits
+            // for has to get its turn.
+            insn::yield_now();
+        }
+    }
+}
+
+/// Idles until the guest has an interrupt or the deadline has passed.
+#[inline(always)]
+pub fn idle(cpu: &PerCpu, deadline: Option<u64>) {
+    let vcpu = &cpu.vcpu;
+    let direct = vcpu.direct.load(Relaxed);
+    if !direct && vgic_cpu::deliverable(cpu) {
+        return;
+    }
+    // SAFETY: this CPU's own, and nothing below comes here again.
+    let limit = unsafe { vcpu.halt.with(|halt| halt.limit()) };
+    if limit != 0 || deadline.is_some() {
+        return idle_until(cpu, limit, deadline, direct);
+    }
+    vcpu.counters.add(Counter::Halt);
+    insn::wfi();
+    if !direct {
+        irq::take(cpu);
+    }
+}
+
+/// As [`idle`], polling first and with a deadline.
+#[cold]
+fn idle_until(cpu: &PerCpu, limit: u64, deadline: Option<u64>, direct: bool) {
+    let start = CNTVCT_EL0.get();
+    if deadline.is_some_and(|deadline| start >= deadline) {
+        return;
+    }
+    let hit = poll(start + limit, deadline);
+    if limit != 0 {
+        let counter = if hit {
+            Counter::PollHit
+        } else {
+            Counter::PollMiss
+        };
+        cpu.vcpu.counters.add(counter);
+    }
+    if !hit {
+        arm(deadline);
+        cpu.vcpu.counters.add(Counter::Halt);
+        insn::wfi();
+        arm(None);
+    }
+    // SAFETY: this CPU's own, and the closure does not come here again.
+    unsafe {
+        cpu.vcpu.halt.with(|halt| {
+            if let Some(host) = &mut halt.adaptive {
+                host.waited(CNTVCT_EL0.get() - start);
+            }
+        });
+    }
+    if !direct {
+        irq::take(cpu);
+    }
+}
+
+/// Looks for a pending interrupt until `end`; whether there was one.
+fn poll(end: u64, deadline: Option<u64>) -> bool {
+    let end = deadline.map_or(end, |deadline| end.min(deadline));
+    loop {
+        if ISR_EL1.get() & IRQ_PENDING != 0 {
+            return true;
+        }
+        if CNTVCT_EL0.get() >= end {
+            return false;
+        }
+        insn::yield_now();
+    }
+}
+
+/// Sets or clears EL2's own timer, whose interrupt ends the WFI. The virtual
+/// and the physical count are the same: CNTVOFF_EL2 is 0.
+fn arm(deadline: Option<u64>) {
+    match deadline {
+        Some(deadline) => {
+            CNTHP_CVAL_EL2.set(deadline);
+            CNTHP_CTL_EL2.set(TIMER_ON);
+        }
+        None => CNTHP_CTL_EL2.set(0),
+    }
+    insn::isb();
+}

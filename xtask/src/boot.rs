@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One boot: starting the emulator, following its console, ending it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use crate::console::{Console, Kind};
+use crate::progress::Progress;
+use crate::terminal::say;
+use crate::{interrupt, qemu};
+
+/// How long a machine that has crashed or reported its exit may go on.
+const GRACE: Duration = Duration::from_secs(3);
+const TICK: Duration = Duration::from_millis(50);
+
+/// How a boot ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The images reported this exit status.
+    Status(u32),
+    /// The machine stopped without a report; the emulator's last words.
+    Stopped(String),
+    /// Something in it crashed.
+    Crash,
+    /// It did not end in time.
+    Hang,
+    /// Somebody pressed Ctrl-C.
+    Interrupted,
+}
+
+/// What came of a boot.
+#[derive(Debug)]
+pub struct Outcome {
+    /// How it ended.
+    pub ending: Ending,
+    /// What the console said.
+    pub console: Console,
+    /// The CPUs' registers when they had to be looked at.
+    pub registers: Vec<String>,
+}
+
+/// How a boot is followed.
+#[derive(Debug)]
+pub struct Watch<'a> {
+    /// The emulator's monitor.
+    pub monitor: &'a Path,
+    /// When patience ends.
+    pub timeout: Duration,
+    /// Show what the console says.
+    pub echo: bool,
+    /// Where people see that something goes on.
+    pub progress: Progress,
+}
+
+/// A line of the console or of the emulator itself.
+enum Line {
+    Console(String),
+    Emulator(String),
+}
+
+/// The emulator; it ends with us, however we end.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Both fail only when it has ended on its own.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Boots and follows until the end. Every line goes to `log` as it comes.
+pub fn boot(
+    mut command: Command,
+    console: Console,
+    log: &mut impl Write,
+    mut watch: Watch<'_>,
+) -> Result<Outcome> {
+    let piped = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = piped.spawn().context("QEMU can't be started")?;
+    let (sender, lines) = channel();
+    if let Some(stdout) = child.stdout.take() {
+        read_lines(stdout, sender.clone(), Line::Console);
+    }
+    if let Some(stderr) = child.stderr.take() {
+        read_lines(stderr, sender, Line::Emulator);
+    }
+    let mut follower = Follower {
+        console,
+        log,
+        last_words: String::new(),
+        grace: None,
+    };
+    let running = Running(child);
+    let stopped = follower.follow(&lines, &mut watch)?;
+    let mut registers = Vec::new();
+    if stopped == Some(Ending::Hang) || stopped == Some(Ending::Crash) {
+        registers = follower.registers(watch.monitor);
+    }
+    drop(running);
+    // What was still on its way, a line without end for instance.
+    while let Ok(line) = lines.recv_timeout(TICK) {
+        follower.take(line, &mut watch)?;
+    }
+    Ok(Outcome {
+        ending: follower.ending(stopped),
+        console: follower.console,
+        registers,
+    })
+}
+
+/// Sends every line of `source`, whatever bytes it has.
+fn read_lines(source: impl Read + Send + 'static, sender: Sender<Line>, kind: fn(String) -> Line) {
+    thread::spawn(move || {
+        let mut source = BufReader::new(source);
+        let mut bytes = Vec::new();
+        while source
+            .read_until(b'\n', &mut bytes)
+            .is_ok_and(|length| length > 0)
+        {
+            let text = String::from_utf8_lossy(&bytes);
+            if sender
+                .send(kind(text.trim_end_matches(['\r', '\n']).to_owned()))
+                .is_err()
+            {
+                break;
+            }
+            bytes.clear();
+        }
+    });
+}
+
+struct Follower<'a, L> {
+    console: Console,
+    log: &'a mut L,
+    /// What the emulator itself complained about last.
+    last_words: String,
+    /// Since when it should have ended.
+    grace: Option<Instant>,
+}
+
+impl<L: Write> Follower<'_, L> {
+    /// Reads until the machine stops, which is `None`, or has to be stopped.
+    fn follow(&mut self, lines: &Receiver<Line>, watch: &mut Watch<'_>) -> Result<Option<Ending>> {
+        let start = Instant::now();
+        loop {
+            match lines.recv_timeout(TICK) {
+                Ok(line) => self.take(line, watch)?,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+            }
+            watch.progress.show(
+                self.console.collector.progress,
+                self.console.stage.as_deref(),
+            );
+            if interrupt::requested() {
+                return Ok(Some(Ending::Interrupted));
+            }
+            if self.grace.is_some_and(|since| since.elapsed() > GRACE) {
+                return Ok(Some(match self.console.status {
+                    Some(status) => Ending::Status(status),
+                    None => Ending::Crash,
+                }));
+            }
+            if start.elapsed() > watch.timeout {
+                return Ok(Some(Ending::Hang));
+            }
+        }
+    }
+
+    fn take(&mut self, line: Line, watch: &mut Watch<'_>) -> Result<()> {
+        let line = match line {
+            Line::Console(line) => line,
+            Line::Emulator(line) => {
+                self.last_words = line;
+                return Ok(());
+            }
+        };
+        writeln!(self.log, "{line}").context("serial.log can't be written")?;
+        let kind = self.console.feed(&line);
+        if matches!(kind, Kind::Crash | Kind::Exit) {
+            self.grace.get_or_insert_with(Instant::now);
+        }
+        if kind == Kind::Crash {
+            watch.progress.clear();
+            eprintln!("{}", self.console.crash.last().unwrap_or(&line));
+        } else if watch.echo && kind == Kind::Other {
+            watch.progress.clear();
+            say!("{line}");
+        }
+        Ok(())
+    }
+
+    fn registers(&self, monitor: &Path) -> Vec<String> {
+        match qemu::registers(monitor) {
+            Ok(lines) => lines
+                .iter()
+                .map(|line| self.console.symbols.annotate(line))
+                .collect(),
+            Err(error) => vec![format!("the registers can't be read: {error:#}")],
+        }
+    }
+
+    fn ending(&self, stopped: Option<Ending>) -> Ending {
+        match (stopped, self.console.status) {
+            (Some(Ending::Interrupted), _) => Ending::Interrupted,
+            _ if !self.console.crash.is_empty() => Ending::Crash,
+            (Some(ending), _) => ending,
+            (None, Some(status)) => Ending::Status(status),
+            (None, None) => Ending::Stopped(self.last_words.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Boots a shell script instead of an emulator.
+    fn outcome(script: &str) -> (Ending, String) {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        let watch = Watch {
+            monitor: Path::new("/nonexistent"),
+            timeout: Duration::from_millis(300),
+            echo: false,
+            progress: Progress::new("test".into()),
+        };
+        let mut log = Vec::new();
+        let outcome = boot(command, Console::default(), &mut log, watch).unwrap();
+        (outcome.ending, String::from_utf8(log).unwrap())
+    }
+
+    #[test]
+    fn every_ending_is_told_from_the_others() {
+        let ended = |script| outcome(script).0;
+        assert_eq!(ended("echo 'rouse: exit status 0'"), Ending::Status(0));
+        assert_eq!(
+            ended("echo 'rouse: exit status 3'; exit 1"),
+            Ending::Status(3)
+        );
+        assert_eq!(ended("echo x; echo bad >&2"), Ending::Stopped("bad".into()));
+        assert_eq!(ended("echo 'rouse: panic: boo'"), Ending::Crash);
+        assert_eq!(ended("exec sleep 60"), Ending::Hang);
+    }
+
+    #[test]
+    fn the_log_has_every_line_whatever_its_bytes() {
+        let (_, log) = outcome(r"printf 'a\r\n\377b\nrest'");
+        assert_eq!(log, "a\n\u{fffd}b\nrest\n");
+    }
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The options, as they are typed.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::Deserialize;
+
+const STATUS: &str = "\
+Exit status:
+  0  what was asked for happened
+  1  it failed while running: a hang, a crash, damaged records, a failed test
+  2  it could not be tried: an unknown word, board or option, a file that is no
+     guest image, a missing tool, a folder that can't be written";
+
+const LISTS: &str = "\
+A LIST is values with commas between them, or `all`. The cells are the product of
+the lists; what is not named has a default. A cell that contradicts itself or that
+the machine can't run is listed as skipped, with the reason.";
+
+/// Rouse: what it costs to wake an idle CPU.
+///
+/// Builds the hypervisor and its guest, boots them on a board, and shows what
+/// each way of waiting costs.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", version, after_help = STATUS)]
+pub struct Cli {
+    /// What is to be done.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// What can be done.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Build, boot, measure, print the table and write the results
+    #[command(after_help = format!("{LISTS}\n\n{STATUS}"))]
+    Run(Box<RunArgs>),
+    /// Run the tests: the host's, then those that boot (tests/*.toml)
+    #[command(after_help = STATUS)]
+    Test(TestArgs),
+    /// Build and pack the image and print its path
+    #[command(after_help = STATUS)]
+    Build(BuildArgs),
+    /// Boot with the CPUs stopped and a debugger's port open, and print gdb's command
+    #[command(after_help = format!("{LISTS}\n\n{STATUS}"))]
+    Debug(Box<DebugArgs>),
+    /// List the boards
+    Boards,
+    /// Say which tools are there, which are missing and how to get them
+    #[command(after_help = STATUS)]
+    Doctor,
+}
+
+/// Options of `run`.
+#[derive(Args, Debug)]
+pub struct RunArgs {
+    /// What is measured.
+    #[command(flatten)]
+    pub job: JobArgs,
+    /// Folder for the results; new or empty [default: target/runs/TIME-BOARD, the time in UTC]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Write a copy of results.json to FILE
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+/// What is booted and what it measures.
+#[derive(Args, Debug)]
+pub struct JobArgs {
+    /// Machine: a name of boards/NAME.toml
+    #[arg(long, value_name = "NAME", default_value = "virt")]
+    pub board: String,
+    /// What is measured.
+    #[command(flatten)]
+    pub plan: PlanArgs,
+    /// What the guest runs under: rouse (the hypervisor), none (the bare machine) [default: rouse]
+    #[arg(long, value_name = "LIST")]
+    pub under: Option<String>,
+    /// Number of CPUs [default: the board's]
+    #[arg(long, value_name = "N")]
+    pub cpus: Option<u32>,
+    /// CPU model, of those that `boards` lists [default: the board's]
+    #[arg(long, value_name = "MODEL")]
+    pub cpu: Option<String>,
+    /// What to count: insns is exact and repeats, time shows CPUs that really run at once
+    #[arg(long, value_enum, default_value_t = Metric::Insns)]
+    pub metric: Metric,
+    /// Guest to run instead of the built one: an arm64 Image
+    #[arg(long, value_name = "IMAGE")]
+    pub guest: Option<PathBuf>,
+    /// Further boot arguments, passed on as they are
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub append: Option<String>,
+    /// How long each boot may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 240, value_parser = clap::value_parser!(u64).range(1..))]
+    pub timeout: u64,
+}
+
+/// The dimensions of what is measured.
+#[derive(Args, Debug, Default)]
+pub struct PlanArgs {
+    /// What is run: ipi, pingpong
+    #[arg(long, value_name = "LIST")]
+    pub workload: Option<String>,
+    /// Whom workload ipi interrupts: dry (nobody), self, one, broadcast
+    #[arg(long, value_name = "LIST")]
+    pub shape: Option<String>,
+    /// How the receiver waits: busy, spin, yield, wfe, wfe-sev, wfet, wfi, poll-wfi, haltpoll
+    #[arg(long, value_name = "LIST")]
+    pub wait: Option<String>,
+    /// Which waits of the guest trap: none, wfi, wfe, both
+    #[arg(long, value_name = "LIST")]
+    pub trap: Option<String>,
+    /// How interrupts reach the receiver: inject (by the hypervisor), direct (the guest owns the interface)
+    #[arg(long, value_name = "LIST")]
+    pub deliver: Option<String>,
+    /// Whether a polling receiver is interrupted: ipi (always), elide (no)
+    #[arg(long, value_name = "LIST")]
+    pub wake: Option<String>,
+    /// Wake-ups per cell
+    #[arg(long, value_name = "N")]
+    pub iterations: Option<String>,
+    /// How long the guest polls before WFI, microseconds
+    #[arg(long, value_name = "LIST")]
+    pub poll_limit_us: Option<String>,
+    /// How long the hypervisor polls on a trapped WFI, microseconds; 0 is off
+    #[arg(long, value_name = "LIST")]
+    pub host_poll_us: Option<String>,
+    /// Period of the event stream, microseconds; 0 is off
+    #[arg(long, value_name = "LIST")]
+    pub event_stream_us: Option<String>,
+    /// Pause between two wake-ups, microseconds
+    #[arg(long, value_name = "LIST")]
+    pub gap_us: Option<String>,
+}
+
+/// Options of `test`.
+#[derive(Args, Debug)]
+pub struct TestArgs {
+    /// Only tests whose name contains this
+    pub filter: Option<String>,
+    /// Only the tests that boot
+    #[arg(long, conflicts_with = "host_only")]
+    pub target_only: bool,
+    /// Only the tests of the host
+    #[arg(long)]
+    pub host_only: bool,
+}
+
+/// Options of `build`.
+#[derive(Args, Debug)]
+pub struct BuildArgs {
+    /// Machine: a name of boards/NAME.toml
+    #[arg(long, value_name = "NAME", default_value = "virt")]
+    pub board: String,
+    /// Guest to pack instead of the built one: an arm64 Image
+    #[arg(long, value_name = "IMAGE")]
+    pub guest: Option<PathBuf>,
+}
+
+/// Options of `debug`.
+#[derive(Args, Debug)]
+pub struct DebugArgs {
+    /// What is measured.
+    #[command(flatten)]
+    pub job: JobArgs,
+    /// TCP port for the debugger
+    #[arg(long, value_name = "PORT", default_value_t = 1234)]
+    pub port: u16,
+}
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Metric {
+    /// Instructions, exactly, one CPU at a time
+    Insns,
+    /// Time, with the CPUs in parallel
+    Time,
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Insns => "insns",
+            Self::Time => "time",
+        })
+    }
+}
+
+/// What is wrong with a command line, in one line.
+pub fn one_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let told =
+        lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
+    let told: Vec<&str> = told
+        .map(|line| line.trim_start_matches("error: "))
+        .collect();
+    format!("{}; --help lists what there is", told.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_options_do_not_contradict_each_other() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn mistakes_are_told_in_one_line() {
+        for (line, told) in [
+            (["run", "--wiat", "wfi"], "'--wait'"),
+            (["run", "--metric", "x"], "insns, time"),
+            (["run", "--timeout", "0"], "--timeout"),
+        ] {
+            let error = Cli::try_parse_from(["xtask"].into_iter().chain(line)).unwrap_err();
+            let text = one_line(&error);
+            assert!(text.contains(told) && !text.contains('\n'), "{text}");
+        }
+    }
+}

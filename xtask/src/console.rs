@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the lines of the board's console mean.
+
+use crate::records::Collector;
+use crate::symbols::Symbols;
+
+/// What starts a line of the hypervisor or the guest that is no record.
+const OURS: &str = "rouse: ";
+
+/// What a line was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A record, or the remains of one.
+    Record,
+    /// Part of the dump of a crash.
+    Crash,
+    /// The images' report that they are done.
+    Exit,
+    /// Something else.
+    Other,
+}
+
+/// Everything that is known from the console.
+#[derive(Debug, Default)]
+pub struct Console {
+    /// Records.
+    pub collector: Collector,
+    /// The last boot stage: its name and what it said.
+    pub stage: Option<String>,
+    /// The exit status that the images reported.
+    pub status: Option<u32>,
+    /// Lines of a dump, the functions' names added.
+    pub crash: Vec<String>,
+    /// Names of functions.
+    pub symbols: Symbols,
+}
+
+impl Console {
+    /// A console of images with these symbols.
+    pub fn new(symbols: Symbols) -> Self {
+        Self {
+            symbols,
+            ..Self::default()
+        }
+    }
+
+    /// Reads a line.
+    pub fn feed(&mut self, line: &str) -> Kind {
+        if self.collector.feed(line) {
+            return Kind::Record;
+        }
+        // A crash may begin in the middle of somebody's line.
+        if !self.crash.is_empty() || line.contains("panic:") {
+            self.crash.push(self.symbols.annotate(line));
+            return Kind::Crash;
+        }
+        let Some((_, text)) = line.split_once(OURS) else {
+            return Kind::Other;
+        };
+        if let Some(stage) = text.strip_prefix("stage ") {
+            self.stage = Some(stage.to_owned());
+        } else if let Some(base) = text.strip_prefix("base ") {
+            self.note_base(base);
+        } else if let Some(status) = text.strip_prefix("exit status ") {
+            self.status = status.trim().parse().ok();
+            return Kind::Exit;
+        }
+        Kind::Other
+    }
+
+    fn note_base(&mut self, text: &str) {
+        if let Some((name, base)) = text.split_once(" 0x")
+            && let Ok(base) = u64::from_str_radix(base.trim(), 16)
+        {
+            self.symbols.set_base(name, base);
+        }
+    }
+
+    /// Where a boot that did not end well got to.
+    pub fn last_stage(&self) -> String {
+        match &self.stage {
+            Some(stage) => format!("the last boot stage was `{stage}`"),
+            None => "it reported no boot stage".into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stages_status_and_crash_are_noticed() {
+        let mut console = Console::default();
+        assert_eq!(console.feed("rouse: stage mmu: on, 3 regions"), Kind::Other);
+        assert_eq!(
+            console.last_stage(),
+            "the last boot stage was `mmu: on, 3 regions`"
+        );
+        assert_eq!(console.feed("rouse: base guest 0x44000000"), Kind::Other);
+        assert_eq!(console.feed("@r1 0 boot #00000000"), Kind::Record);
+        assert_eq!(console.feed("rouse: exit status 3"), Kind::Exit);
+        assert_eq!(console.status, Some(3));
+        assert_eq!(
+            console.feed("noise rouse: panic: EL2 on CPU 0x0"),
+            Kind::Crash
+        );
+        assert_eq!(console.feed("rouse:   ELR 0x0"), Kind::Crash);
+        assert_eq!(console.crash.len(), 2);
+    }
+
+    #[test]
+    fn a_silent_board_has_no_stage() {
+        assert!(Console::default().last_stage().contains("no boot stage"));
+    }
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The verb `doctor`: what is there, what is missing, and how to get it.
+
+use anyhow::{Result, bail};
+
+use crate::grid::{self, Column};
+use crate::qemu::{self, Found};
+use crate::terminal::say;
+use crate::toolchain::{self, TARGET, output};
+
+/// A tool: its name, its state, and the remedy if something is to be done.
+struct Finding {
+    tool: &'static str,
+    state: String,
+    remedy: String,
+    /// Without it nothing runs.
+    blocks: bool,
+}
+
+impl Finding {
+    fn new(tool: &'static str, state: impl Into<String>) -> Self {
+        Self {
+            tool,
+            state: state.into(),
+            remedy: String::new(),
+            blocks: false,
+        }
+    }
+
+    fn remedy(self, remedy: impl Into<String>) -> Self {
+        Self {
+            remedy: remedy.into(),
+            ..self
+        }
+    }
+
+    fn blocks(self) -> Self {
+        Self {
+            blocks: true,
+            ..self
+        }
+    }
+}
+
+/// Looks at every tool.
+pub fn doctor() -> Result<()> {
+    let findings = [
+        rust(),
+        target(),
+        emulator(),
+        binutils(),
+        llvm_tools(),
+        debugger(),
+    ];
+    let column =
+        |title, of: fn(&Finding) -> String| Column::words(title, findings.iter().map(of).collect());
+    let columns = [
+        column("tool", |finding| finding.tool.into()),
+        column("state", |finding| finding.state.clone()),
+        column("how to get it", |finding| finding.remedy.clone()),
+    ];
+    say!("{}", grid::lines(&columns).join("\n"));
+    let missing: Vec<&str> = findings
+        .iter()
+        .filter(|finding| finding.blocks)
+        .map(|finding| finding.tool)
+        .collect();
+    if !missing.is_empty() {
+        bail!(
+            "`run` can't work without {}; the table says how to get it",
+            missing.join(" and ")
+        );
+    }
+    Ok(())
+}
+
+fn rust() -> Finding {
+    match toolchain::rustc_version() {
+        Some(version) => Finding::new("rust", version),
+        None => Finding::new("rust", "missing")
+            .remedy("https://rustup.rs")
+            .blocks(),
+    }
+}
+
+fn target() -> Finding {
+    let add = format!("rustup target add {TARGET}");
+    match toolchain::has_target() {
+        Some(true) => Finding::new("rust target", TARGET),
+        Some(false) => {
+            Finding::new("rust target", "missing").remedy(format!("on its own, or {add}"))
+        }
+        None => Finding::new("rust target", "unknown, there is no rustup").remedy(add),
+    }
+}
+
+fn emulator() -> Finding {
+    let finding = |state: String| Finding::new("qemu-system-aarch64", state);
+    match qemu::find() {
+        Found::Usable(emulator) => finding(format!("{} ({})", emulator.version, emulator.shown())),
+        Found::Unusable(why) => finding("unusable".into()).remedy(why).blocks(),
+        Found::Missing(old) => {
+            let state = old.map_or("missing".into(), |old| format!("too old: {old}"));
+            match qemu::provide_obstacle() {
+                None => finding(state).remedy("on its own, below target/tools, when first needed"),
+                Some(way) => finding(state).remedy(way).blocks(),
+            }
+        }
+    }
+}
+
+fn binutils() -> Finding {
+    match output("cargo-objdump", &["--version"]) {
+        Some(version) => Finding::new(
+            "cargo-binutils",
+            version.lines().next().unwrap_or("there").to_owned(),
+        ),
+        None => Finding::new("cargo-binutils", "missing, optional: disassembly")
+            .remedy("cargo install cargo-binutils"),
+    }
+}
+
+fn llvm_tools() -> Finding {
+    let components = output("rustup", &["component", "list", "--installed"]).unwrap_or_default();
+    if components
+        .lines()
+        .any(|line| line.starts_with("llvm-tools"))
+    {
+        return Finding::new("llvm-tools", "there");
+    }
+    Finding::new("llvm-tools", "missing, optional: disassembly")
+        .remedy("rustup component add llvm-tools")
+}
+
+fn debugger() -> Finding {
+    let found = ["gdb-multiarch", "gdb"].into_iter().find_map(|gdb| {
+        let version = output(gdb, &["--version"])?;
+        Some(format!("{gdb}: {}", version.lines().next()?))
+    });
+    match found {
+        Some(version) => Finding::new("gdb", version),
+        None => Finding::new("gdb", "missing, optional: `debug`")
+            .remedy("the package gdb-multiarch (Debian) or gdb"),
+    }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The two ways to fail, which the shell can tell apart.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// The request itself can't be met: a word, a board, a file or a tool is wrong
+/// or missing. Everything else is a failure while running.
+#[derive(Debug)]
+pub struct BadInput(String);
+
+impl BadInput {
+    /// An error with this one-line message.
+    pub fn error(message: impl Into<String>) -> anyhow::Error {
+        Self(message.into()).into()
+    }
+}
+
+impl fmt::Display for BadInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadInput {}
+
+/// Returns early with a [`BadInput`] that says the formatted text.
+macro_rules! bad_input {
+    ($($arg:tt)*) => { return Err($crate::failure::BadInput::error(format!($($arg)*))) };
+}
+pub(crate) use bad_input;
+
+/// Whether an error is about what was asked for.
+pub fn is_bad_input(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| cause.is::<BadInput>())
+}
+
+/// Prints an error as one line and turns it into the exit status.
+pub fn report(error: &anyhow::Error) -> ExitCode {
+    eprintln!("error: {error:#}");
+    ExitCode::from(if is_bad_input(error) { 2 } else { 1 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::{Context, anyhow};
+
+    #[test]
+    fn context_does_not_hide_bad_input() {
+        let error = Err::<(), _>(BadInput::error("x")).context("y").unwrap_err();
+        assert!(is_bad_input(&error));
+        assert!(!is_bad_input(&anyhow!("x")));
+    }
+}

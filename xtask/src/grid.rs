@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Text in columns.
+
+/// A column: the title of its group, its own, and its texts.
+#[derive(Debug)]
+pub struct Column {
+    group: &'static str,
+    title: String,
+    left: bool,
+    texts: Vec<String>,
+}
+
+impl Column {
+    /// A column of words.
+    pub fn words(title: &str, texts: Vec<String>) -> Self {
+        Self {
+            group: "",
+            title: title.into(),
+            left: true,
+            texts,
+        }
+    }
+
+    /// A column of numbers.
+    pub fn numbers(group: &'static str, title: &str, texts: Vec<String>) -> Self {
+        Self {
+            group,
+            title: title.into(),
+            left: false,
+            texts,
+        }
+    }
+
+    fn width(&self) -> usize {
+        let widths = self
+            .texts
+            .iter()
+            .chain([&self.title])
+            .map(|text| text.chars().count());
+        widths.max().unwrap_or(0)
+    }
+
+    fn aligned(&self, text: &str, width: usize) -> String {
+        if self.left {
+            format!("{text:<width$}")
+        } else {
+            format!("{text:>width$}")
+        }
+    }
+}
+
+/// The lines of a table: groups (if there are any), titles, rows.
+pub fn lines(columns: &[Column]) -> Vec<String> {
+    let rows = columns
+        .iter()
+        .map(|column| column.texts.len())
+        .max()
+        .unwrap_or(0);
+    let mut lines = Vec::new();
+    if columns.iter().any(|column| !column.group.is_empty()) {
+        lines.push(group_line(columns));
+    }
+    let widths = widths(columns);
+    let line = |text: &dyn Fn(&Column) -> &str| {
+        let cells = columns.iter().zip(&widths);
+        let cells: Vec<String> = cells
+            .map(|(column, &width)| column.aligned(text(column), width))
+            .collect();
+        cells.join("  ").trim_end().to_owned()
+    };
+    lines.push(line(&|column| &column.title));
+    for row in 0..rows {
+        lines.push(line(&|column| {
+            column.texts.get(row).map_or("", String::as_str)
+        }));
+    }
+    lines
+}
+
+/// Widths of the columns; the last of a group makes room for the group's title.
+fn widths(columns: &[Column]) -> Vec<usize> {
+    let mut widths: Vec<usize> = columns.iter().map(Column::width).collect();
+    for members in groups(columns) {
+        let needed = columns[members.start].group.chars().count();
+        let width = span(&widths[members.clone()]);
+        widths[members.end - 1] += needed.saturating_sub(width);
+    }
+    widths
+}
+
+/// Runs of columns that have the same group.
+fn groups(columns: &[Column]) -> Vec<std::ops::Range<usize>> {
+    let runs = columns.chunk_by(|a, b| a.group == b.group);
+    let ranges = runs.scan(0, |start, run| {
+        let range = *start..*start + run.len();
+        *start = range.end;
+        Some(range)
+    });
+    ranges.collect()
+}
+
+fn span(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1)
+}
+
+/// The groups' titles, each in the middle of a rule over its columns.
+fn group_line(columns: &[Column]) -> String {
+    let widths = widths(columns);
+    let titles = groups(columns).into_iter().map(|members| {
+        let (group, width) = (columns[members.start].group, span(&widths[members]));
+        if group.is_empty() {
+            " ".repeat(width)
+        } else {
+            format!("{group:─^width$}")
+        }
+    });
+    let titles: Vec<String> = titles.collect();
+    titles.join("  ").trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(|text| (*text).to_owned()).collect()
+    }
+
+    #[test]
+    fn columns_line_up() {
+        let columns = [
+            Column::words("wait", texts(&["wfi", "poll-wfi"])),
+            Column::numbers("", "p50", texts(&["7", "1234"])),
+        ];
+        assert_eq!(
+            lines(&columns),
+            ["wait       p50", "wfi          7", "poll-wfi  1234"]
+        );
+    }
+
+    #[test]
+    fn a_group_stands_over_its_columns() {
+        let columns = [
+            Column::words("wait", texts(&["wfi"])),
+            Column::numbers("exits", "a", texts(&["1"])),
+            Column::numbers("exits", "b", texts(&["2"])),
+            Column::numbers("more", "c", texts(&["3"])),
+        ];
+        assert_eq!(
+            lines(&columns),
+            [
+                "      exits  more",
+                "wait  a   b     c",
+                "wfi   1   2     3"
+            ]
+        );
+    }
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is to be booted: the options, checked before anything is built.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+use plan::{Machine, Plan, Under, Word};
+
+use crate::board::Board;
+use crate::cli::{JobArgs, Metric, PlanArgs};
+use crate::failure::{BadInput, bad_input};
+use crate::pack;
+
+/// One request to boot and measure.
+#[derive(Debug)]
+pub struct Job {
+    /// Where.
+    pub board: Board,
+    /// What.
+    pub plan: Plan,
+    /// A boot for each.
+    pub unders: Vec<Under>,
+    /// Number of CPUs.
+    pub cpus: u32,
+    /// Name of the CPU model.
+    pub model: String,
+    /// The emulator's option for it.
+    pub cpu: String,
+    /// What is counted.
+    pub metric: Metric,
+    /// Somebody else's guest.
+    pub guest: Option<Vec<u8>>,
+    /// Further boot arguments.
+    pub append: String,
+    /// How long a boot may take.
+    pub timeout: Duration,
+}
+
+impl Job {
+    /// Checks the options.
+    pub fn new(args: &JobArgs) -> Result<Self> {
+        let board = Board::load(&args.board)?;
+        let (cpu, model) = board.model(args.cpu.as_deref())?;
+        let job = Self {
+            plan: plan(&args.plan)?,
+            unders: words("--under", args.under.as_deref().unwrap_or("rouse"))?,
+            cpus: board.cpus(args.cpus)?,
+            model,
+            cpu,
+            metric: args.metric,
+            guest: args.guest.as_ref().map(read_guest).transpose()?,
+            append: args.append.clone().unwrap_or_default(),
+            timeout: Duration::from_secs(args.timeout),
+            board,
+        };
+        for &under in &job.unders {
+            job.board.machine(under)?;
+            job.something_runs(under)?;
+        }
+        job.board.mode(job.metric)?;
+        Ok(job)
+    }
+
+    /// What is passed to the guest.
+    pub fn boot_arguments(&self) -> String {
+        format!("{} {}", self.plan, self.append)
+            .trim_end()
+            .to_owned()
+    }
+
+    /// A request of which every cell would be skipped is refused right away.
+    fn something_runs(&self, under: Under) -> Result<()> {
+        let machine = Machine {
+            cpus: self.cpus as usize,
+            // Whether the model has it is the guest's to find out.
+            wfxt: true,
+            hypervisor: under == Under::Rouse,
+        };
+        let mut obstacles = Vec::new();
+        for cell in self.plan.cells(&machine) {
+            match cell.obstacle(&machine).map(|obstacle| obstacle.to_string()) {
+                None => return Ok(()),
+                Some(obstacle) if obstacles.contains(&obstacle) => {}
+                Some(obstacle) => obstacles.push(obstacle),
+            }
+        }
+        let mut why = obstacles.join("; ");
+        if why.is_empty() {
+            why = "name fewer options".into();
+        }
+        bad_input!("nothing of this can run under {under}: {why}")
+    }
+}
+
+/// The plan that the options describe.
+fn plan(args: &PlanArgs) -> Result<Plan> {
+    let mut plan = Plan::default();
+    for (key, values) in [
+        ("workload", &args.workload),
+        ("shape", &args.shape),
+        ("wait", &args.wait),
+        ("trap", &args.trap),
+        ("deliver", &args.deliver),
+        ("wake", &args.wake),
+        ("iterations", &args.iterations),
+        ("poll-limit-us", &args.poll_limit_us),
+        ("host-poll-us", &args.host_poll_us),
+        ("event-stream-us", &args.event_stream_us),
+        ("gap-us", &args.gap_us),
+    ] {
+        if let Some(values) = values {
+            let set = plan.set(key, values);
+            set.map_err(|error| BadInput::error(format!("--{error}")))?;
+        }
+    }
+    Ok(plan)
+}
+
+/// A list of words that is not part of the plan.
+fn words<T: Word>(option: &str, text: &str) -> Result<Vec<T>> {
+    if text == "all" {
+        return Ok(T::ALL.to_vec());
+    }
+    let mut values = Vec::new();
+    for word in text.split(',') {
+        let Some(value) = T::parse(word) else {
+            bad_input!(
+                "{option}: there is no `{word}`; use all, {}",
+                T::NAMES.join(", ")
+            );
+        };
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    Ok(values)
+}
+
+/// Reads and checks somebody else's guest.
+pub fn read_guest(path: &PathBuf) -> Result<Vec<u8>> {
+    let shown = path.display();
+    let image = match fs::read(path) {
+        Ok(image) => image,
+        Err(error) => bad_input!("--guest: {shown} can't be read ({error}); name an arm64 Image"),
+    };
+    match pack::check_guest(&image) {
+        Ok(()) => Ok(image),
+        Err(why) => bad_input!("--guest: {shown} {why}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Verb};
+    use crate::failure::is_bad_input;
+    use clap::Parser;
+
+    fn job(options: &[&str]) -> Result<Job> {
+        let line = ["cargo xtask", "run"].iter().chain(options);
+        match Cli::try_parse_from(line)?.verb {
+            Verb::Run(args) => Job::new(&args.job),
+            _ => unreachable!("the verb is run"),
+        }
+    }
+
+    #[test]
+    fn nothing_asked_for_is_the_default_matrix() {
+        let job = job(&[]).unwrap();
+        assert_eq!(job.unders, [Under::Rouse]);
+        assert_eq!(job.boot_arguments(), Plan::default().to_string());
+    }
+
+    #[test]
+    fn options_become_boot_arguments() {
+        let options = [
+            "--wait",
+            "wfi,wfe",
+            "--poll-limit-us",
+            "50",
+            "--append",
+            "x=1",
+        ];
+        let arguments = job(&options).unwrap().boot_arguments();
+        assert!(arguments.starts_with("rouse.wait=wfi,wfe "), "{arguments}");
+        assert!(arguments.ends_with(" x=1"), "{arguments}");
+    }
+
+    #[test]
+    fn what_can_not_be_is_refused_with_the_remedy() {
+        for (options, remedy) in [
+            (&["--wait", "wfx"][..], "use all, busy"),
+            (&["--under", "xen"], "use all, rouse, none"),
+            (&["--board", "no-such"], "use virt"),
+            (&["--cpus", "9"], "the nearest is 8"),
+            (&["--iterations", "0"], "the nearest is 4"),
+            (&["--guest", "/nonexistent"], "name an arm64 Image"),
+            (&["--wait", "wfi", "--wake", "elide"], "use wake ipi"),
+            (&["--under", "none", "--trap", "wfi"], "use trap none"),
+        ] {
+            let error = job(options).unwrap_err();
+            assert!(is_bad_input(&error), "{options:?}");
+            assert!(format!("{error:#}").contains(remedy), "{error:#}");
+        }
+    }
+}

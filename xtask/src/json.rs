@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! JSON for people and for tools that work by lines: a line per cell.
+
+use std::io::{self, Write};
+
+use anyhow::Result;
+use serde::Serialize;
+use serde_json::Serializer;
+use serde_json::ser::Formatter;
+
+/// What lies deeper stands on the line that it begins on.
+const DEPTH: usize = 2;
+
+/// The text of `value`, with a line end.
+pub fn text(value: &impl Serialize) -> Result<String> {
+    let mut bytes = Vec::new();
+    value.serialize(&mut Serializer::with_formatter(
+        &mut bytes,
+        Shallow::default(),
+    ))?;
+    bytes.push(b'\n');
+    Ok(String::from_utf8(bytes)?)
+}
+
+/// Breaks lines down to [`DEPTH`].
+#[derive(Debug, Default)]
+struct Shallow {
+    depth: usize,
+    /// What was closed last, or is being written, has anything in it.
+    filled: bool,
+}
+
+impl Shallow {
+    fn open(&mut self, writer: &mut (impl Write + ?Sized), bracket: &[u8]) -> io::Result<()> {
+        self.depth += 1;
+        self.filled = false;
+        writer.write_all(bracket)
+    }
+
+    fn close(&mut self, writer: &mut (impl Write + ?Sized), bracket: &[u8]) -> io::Result<()> {
+        self.depth -= 1;
+        if self.filled && self.depth < DEPTH {
+            self.break_line(writer)?;
+        }
+        writer.write_all(bracket)
+    }
+
+    fn next(&mut self, writer: &mut (impl Write + ?Sized), first: bool) -> io::Result<()> {
+        if !first {
+            writer.write_all(b",")?;
+        }
+        match self.depth {
+            ..=DEPTH => self.break_line(writer),
+            _ => Ok(()),
+        }
+    }
+
+    fn break_line(&self, writer: &mut (impl Write + ?Sized)) -> io::Result<()> {
+        writer.write_all(b"\n")?;
+        writer.write_all(b"  ".repeat(self.depth).as_slice())
+    }
+}
+
+impl Formatter for Shallow {
+    fn begin_array<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.open(writer, b"[")
+    }
+
+    fn end_array<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.close(writer, b"]")
+    }
+
+    fn begin_array_value<W: Write + ?Sized>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        self.next(writer, first)
+    }
+
+    fn end_array_value<W: Write + ?Sized>(&mut self, _: &mut W) -> io::Result<()> {
+        self.filled = true;
+        Ok(())
+    }
+
+    fn begin_object<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.open(writer, b"{")
+    }
+
+    fn end_object<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.close(writer, b"}")
+    }
+
+    fn begin_object_key<W: Write + ?Sized>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        self.next(writer, first)
+    }
+
+    fn begin_object_value<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(if self.depth <= DEPTH { b": " } else { b":" })
+    }
+
+    fn end_object_value<W: Write + ?Sized>(&mut self, _: &mut W) -> io::Result<()> {
+        self.filled = true;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn a_cell_is_a_line() {
+        let value = json!({ "cells": [{ "a": [1, 2] }, { "a": [] }], "none": [] });
+        let text = text(&value).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "{",
+                "  \"cells\": [",
+                "    {\"a\":[1,2]},",
+                "    {\"a\":[]}",
+                "  ],",
+                "  \"none\": []",
+                "}"
+            ]
+        );
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
+    }
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The image that is booted: the hypervisor, flattened, with the guest behind it.
+//!
+//! ```text
+//! 0          hypervisor, up to and including its zeroed memory
+//! __payload  header (abi::PayloadHeader), a page
+//!            guest, an arm64 Image, padded to a page
+//! ```
+//!
+//! Both parts are arm64 Images (Linux: Documentation/arch/arm64/booting.rst),
+//! so every loader that boots Linux boots them.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use abi::PayloadHeader;
+use anyhow::{Context, Result, bail, ensure};
+use object::read::elf::ElfFile64;
+use object::{Object, ObjectSegment};
+use tempfile::NamedTempFile;
+
+use crate::places;
+
+const PAGE: usize = 4096;
+/// Where the header of an Image has its magic number, and which.
+const MAGIC: (usize, &[u8; 4]) = (56, b"ARM\x64");
+/// Where it has the size of the image, with what follows it in memory.
+const IMAGE_SIZE: usize = 16;
+const HEADER: usize = 64;
+/// The largest guest: an eighth of the board's memory, so that it fits twice
+/// (as packed and as run) beside everything else.
+const GUEST_MAX: usize = 64 << 20;
+
+/// Name of our own guest.
+pub const OURS: &str = "guest";
+/// Name of somebody else's.
+pub const GIVEN: &str = "given";
+
+/// The two files that can be booted.
+#[derive(Debug)]
+pub struct Images {
+    /// Hypervisor and guest.
+    pub packed: PathBuf,
+    /// The guest alone.
+    pub guest: PathBuf,
+}
+
+impl Images {
+    /// Writes the files for a board, named after the guest too: a run with
+    /// somebody else's must not change what a run with ours is about to boot.
+    pub fn write(board: &str, name: &str, hypervisor: &[u8], guest: &[u8]) -> Result<Self> {
+        let folder = places::target().join("image");
+        fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        let images = Self {
+            packed: folder.join(match name {
+                OURS => format!("rouse-{board}.img"),
+                name => format!("rouse-{board}-{name}.img"),
+            }),
+            guest: folder.join(format!("{name}.img")),
+        };
+        write(&images.packed, &pack(hypervisor, guest)?)?;
+        write(&images.guest, guest)?;
+        Ok(images)
+    }
+}
+
+/// Replaces a file at once, so that an interrupted build leaves the old one.
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    let context = || format!("{} can't be written", path.display());
+    let parent = path.parent().unwrap_or(Path::new("."));
+    let mut partial = NamedTempFile::new_in(parent).with_context(context)?;
+    partial.write_all(bytes).with_context(context)?;
+    partial.persist(path).map(drop).with_context(context)
+}
+
+/// Puts the guest behind the hypervisor.
+fn pack(hypervisor: &[u8], guest: &[u8]) -> Result<Vec<u8>> {
+    ensure!(
+        is_image(hypervisor),
+        "the hypervisor is no arm64 Image; crates/arch/image.ld must put `.head` first"
+    );
+    ensure!(
+        hypervisor.len().is_multiple_of(PAGE),
+        "the hypervisor ends inside a page; crates/arch/image.ld must align __payload"
+    );
+    let mut packed = hypervisor.to_vec();
+    packed.extend(PayloadHeader::MAGIC.to_le_bytes());
+    packed.extend((guest.len() as u64).to_le_bytes());
+    packed.resize(hypervisor.len() + PayloadHeader::SIZE, 0);
+    packed.extend(guest);
+    packed.resize(packed.len().next_multiple_of(PAGE), 0);
+    let size = packed.len() as u64;
+    packed[IMAGE_SIZE..IMAGE_SIZE + 8].copy_from_slice(&size.to_le_bytes());
+    Ok(packed)
+}
+
+/// What is wrong with a guest that was given, as the end of a sentence.
+pub fn check_guest(image: &[u8]) -> Result<(), String> {
+    let mib = GUEST_MAX >> 20;
+    let size = image_size(image).unwrap_or(0).max(image.len() as u64);
+    match image {
+        [] => Err("is empty; name an arm64 Image".into()),
+        [0x7f, b'E', b'L', b'F', ..] => {
+            Err("is an ELF file; flatten it: objcopy -O binary FILE IMAGE".into())
+        }
+        _ if !is_image(image) => {
+            Err("is not an arm64 Image (no `ARM\\x64` at byte 56); name one that is".into())
+        }
+        _ if size > GUEST_MAX as u64 => Err(format!(
+            "takes {} MiB, and the guest has {mib}; use a smaller one",
+            size >> 20
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn is_image(image: &[u8]) -> bool {
+    let (at, magic) = MAGIC;
+    image.len() >= HEADER && image[at..].starts_with(magic)
+}
+
+/// The size in memory that an Image's header claims.
+fn image_size(image: &[u8]) -> Option<u64> {
+    let field = image.get(IMAGE_SIZE..IMAGE_SIZE + 8)?;
+    Some(u64::from_le_bytes(field.try_into().ok()?))
+}
+
+/// The memory that an ELF file linked at 0 describes, zeroed parts included.
+pub fn flatten(elf: &[u8]) -> Result<Vec<u8>> {
+    let file: ElfFile64 = ElfFile64::parse(elf).context("not a 64-bit ELF file")?;
+    let mut memory = Vec::new();
+    for segment in file.segments() {
+        let end = segment.address().checked_add(segment.size());
+        let Some(end) = end.filter(|&end| end <= GUEST_MAX as u64) else {
+            bail!("a segment ends at {end:#x?}: the image is not linked at 0");
+        };
+        if memory.len() < end as usize {
+            memory.resize(end as usize, 0);
+        }
+        let data = segment.data().context("a segment has no data")?;
+        memory[segment.address() as usize..][..data.len()].copy_from_slice(data);
+    }
+    ensure!(!memory.is_empty(), "nothing in it is loaded");
+    Ok(memory)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    fn image(len: usize) -> Vec<u8> {
+        let mut image = vec![0xaa; len];
+        image[IMAGE_SIZE..IMAGE_SIZE + 8].fill(0);
+        image[MAGIC.0..MAGIC.0 + 4].copy_from_slice(MAGIC.1);
+        image
+    }
+
+    #[test]
+    fn the_guest_stands_behind_a_header_page() {
+        let (hypervisor, guest) = (image(2 * PAGE), image(100));
+        let packed = pack(&hypervisor, &guest).unwrap();
+        assert_eq!(packed.len(), 4 * PAGE);
+        assert_eq!(image_size(&packed), Some(4 * PAGE as u64));
+        assert_eq!(&packed[2 * PAGE..2 * PAGE + 8], b"RSEPAYLD");
+        assert_eq!(packed[2 * PAGE + 8], 100);
+        assert_eq!(&packed[3 * PAGE..3 * PAGE + 100], &guest[..]);
+        assert_eq!(&packed[24..2 * PAGE], &hypervisor[24..]);
+    }
+
+    #[test]
+    fn what_is_no_guest_is_named() {
+        assert_eq!(check_guest(&image(64)), Ok(()));
+        assert!(check_guest(&[]).unwrap_err().contains("empty"));
+        assert!(
+            check_guest(&[0; 64])
+                .unwrap_err()
+                .contains("not an arm64 Image")
+        );
+        assert!(check_guest(b"\x7fELF").unwrap_err().contains("objcopy"));
+        let mut large = image(64);
+        large[IMAGE_SIZE + 3] = 0x80;
+        assert!(check_guest(&large).unwrap_err().contains("2048 MiB"));
+    }
+
+    #[test]
+    fn what_does_not_begin_or_end_well_is_not_packed() {
+        assert!(pack(&[0; PAGE], &image(64)).is_err());
+        assert!(pack(&image(PAGE + 1), &image(64)).is_err());
+    }
+
+    /// An ELF file with one segment: `data` at `address`, `size` bytes in memory.
+    pub fn elf(address: u64, data: &[u8], size: u64) -> Vec<u8> {
+        let mut elf = b"\x7fELF\x02\x01\x01".to_vec();
+        elf.resize(16, 0);
+        elf.extend([3, 0, 183, 0, 1, 0, 0, 0]);
+        for word in [0u64, 64, 0] {
+            elf.extend(word.to_le_bytes());
+        }
+        elf.extend([0, 0, 0, 0, 64, 0, 56, 0, 1, 0, 64, 0, 0, 0, 0, 0]);
+        elf.extend([1, 0, 0, 0, 5, 0, 0, 0]);
+        for word in [120, address, address, data.len() as u64, size, 4096] {
+            elf.extend(word.to_le_bytes());
+        }
+        elf.extend(data);
+        elf
+    }
+
+    #[test]
+    fn flattening_places_and_zeroes() {
+        assert_eq!(flatten(&elf(2, &[7, 8], 4)).unwrap(), [0, 0, 7, 8, 0, 0]);
+        assert!(flatten(&elf(1 << 40, &[7], 1)).is_err());
+        assert!(flatten(&elf(u64::MAX, &[7], 1)).is_err());
+        assert!(flatten(b"no ELF").is_err());
+    }
+}

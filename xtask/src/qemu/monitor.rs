@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Asking a running QEMU where its CPUs are (QMP).
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+/// An emulator that hangs itself must not make us hang.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The registers of every CPU, one line each as QEMU prints them.
+pub fn registers(socket: &Path) -> Result<Vec<String>> {
+    let mut monitor = Monitor::connect(socket).context("QEMU's monitor does not answer")?;
+    monitor.execute("qmp_capabilities", json!({}))?;
+    let command = json!({ "command-line": "info registers -a" });
+    let answer = monitor.execute("human-monitor-command", command)?;
+    let text = answer.as_str().unwrap_or_default();
+    // QEMU ends its lines as terminals want it.
+    Ok(text
+        .lines()
+        .map(|line| line.trim_end().to_owned())
+        .collect())
+}
+
+struct Monitor {
+    reader: BufReader<UnixStream>,
+    writer: UnixStream,
+}
+
+impl Monitor {
+    fn connect(socket: &Path) -> Result<Self> {
+        let writer = UnixStream::connect(socket)?;
+        writer.set_read_timeout(Some(PATIENCE))?;
+        let reader = BufReader::new(writer.try_clone()?);
+        let mut monitor = Self { reader, writer };
+        monitor.next()?;
+        Ok(monitor)
+    }
+
+    /// The next message: the greeting, an answer or an event.
+    fn next(&mut self) -> Result<Value> {
+        let mut line = String::new();
+        if self.reader.read_line(&mut line)? == 0 {
+            bail!("QEMU has closed its monitor");
+        }
+        Ok(serde_json::from_str(&line)?)
+    }
+
+    fn execute(&mut self, command: &str, arguments: Value) -> Result<Value> {
+        let request = json!({ "execute": command, "arguments": arguments });
+        writeln!(self.writer, "{request}")?;
+        loop {
+            let mut answer = self.next()?;
+            if let Some(value) = answer.get_mut("return") {
+                return Ok(value.take());
+            }
+            if let Some(error) = answer.get("error") {
+                bail!("QEMU's monitor refuses {command}: {error}");
+            }
+        }
+    }
+}

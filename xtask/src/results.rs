@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a run found: `results.json`, schema 1, and `results.csv`.
+//!
+//! Fields may be added to the schema and are never renamed.
+
+mod schema;
+mod spreadsheet;
+
+pub use schema::{Cell, Emulator, Results, Stage, Stats};
+pub use spreadsheet::csv;
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::json;
+use crate::records::{self, Records};
+
+/// Version of the schema.
+const SCHEMA: u32 = 1;
+
+impl Results {
+    /// The results of no boot yet.
+    pub fn new(board: &str, cpu: &str, emulator: Option<Emulator>) -> Self {
+        let mut results = Self {
+            schema: SCHEMA,
+            tool: concat!("rouse ", env!("CARGO_PKG_VERSION")).into(),
+            board: board.into(),
+            ..Self::default()
+        };
+        results.machine.cpu = cpu.into();
+        results.machine.emulator = emulator;
+        results
+    }
+
+    /// Adds what a boot under `under` reported. The machine is described by
+    /// the first boot that describes one.
+    pub fn add(&mut self, under: &str, records: &Records) {
+        if self.unit.is_empty() {
+            self.describe(records);
+        }
+        let unit = records.unit.as_ref().map_or("", |(unit, _)| unit);
+        let cells = records.cells.iter();
+        self.cells
+            .extend(cells.map(|cell| convert(under, unit, cell)));
+        self.damaged.extend(records.damaged.iter().cloned());
+        self.problems.extend(records.problems.iter().cloned());
+        self.notes.extend(records.notes.iter().cloned());
+    }
+
+    /// The text of `results.json`.
+    pub fn to_json(&self) -> Result<String> {
+        json::text(self).context("results.json")
+    }
+
+    fn describe(&mut self, records: &Records) {
+        let field = |key: &str| {
+            records
+                .machine
+                .get(key)
+                .map(String::as_str)
+                .unwrap_or_default()
+        };
+        let machine = &mut self.machine;
+        machine.midr = field("midr").into();
+        machine.cpus = field("cpus").parse().unwrap_or(0);
+        machine.cntfrq_hz = field("cntfrq_hz").parse().unwrap_or(0);
+        machine.gic = field("gic").into();
+        machine.list_registers = field("list_registers").parse().unwrap_or(0);
+        machine.firmware = field("firmware").into();
+        let features = records.features.iter();
+        machine.features = features
+            .map(|(name, text)| (name.clone(), value(text)))
+            .collect();
+        for (name, probe) in &records.probes {
+            self.fidelity.insert(name.clone(), value(&probe.value));
+            if !probe.detail.is_empty() {
+                self.fidelity_details
+                    .insert(name.clone(), probe.detail.clone());
+            }
+        }
+        if let Some((unit, how)) = &records.unit {
+            (self.unit, self.unit_how) = (unit.clone(), how.clone());
+        }
+    }
+}
+
+/// A text as the JSON value that it looks like.
+fn value(text: &str) -> Value {
+    match (text, text.parse::<u64>()) {
+        ("true", _) => Value::Bool(true),
+        ("false", _) => Value::Bool(false),
+        (_, Ok(number)) => number.into(),
+        _ => text.into(),
+    }
+}
+
+fn convert(under: &str, unit: &str, cell: &records::Cell) -> Cell {
+    let word = |key: &str| cell.fields.get(key).cloned().unwrap_or_default();
+    let number = |key: &str| word(key).parse().unwrap_or(0);
+    let total = cell.stats.iter().find(|stat| stat.name == "total");
+    let stages = cell.stats.iter().filter(|stat| stat.name != "total");
+    let mut groups = grouped(&cell.counts);
+    let mut group = |name: &str| groups.remove(name).unwrap_or_default();
+    Cell {
+        id: cell.id,
+        under: under.into(),
+        workload: word("workload"),
+        shape: word("shape"),
+        wait: word("wait"),
+        trap: word("trap"),
+        deliver: word("deliver"),
+        wake: word("wake"),
+        poll_limit_us: number("poll_limit_us"),
+        host_poll_us: number("host_poll_us"),
+        event_stream_us: number("event_stream_us"),
+        gap_us: number("gap_us"),
+        cpus: number("cpus"),
+        iterations: number("iterations"),
+        unit: unit.into(),
+        stats: total.map(stats),
+        stages: stages.map(stage).collect(),
+        exits: group("exit"),
+        ipis: group("ipi"),
+        wakes: group("wake"),
+        residency: group("residency"),
+        counters: groups,
+        histograms: cell.histograms.clone(),
+        skipped: cell.skipped.clone(),
+    }
+}
+
+fn stage(stat: &records::Stat) -> Stage {
+    Stage {
+        name: stat.name.clone(),
+        stats: stats(stat),
+    }
+}
+
+fn stats(stat: &records::Stat) -> Stats {
+    let number = |key: &str| stat.values.get(key).copied().unwrap_or(0);
+    let count = number("count");
+    Stats {
+        count,
+        min: number("min"),
+        p50: number("p50"),
+        p90: number("p90"),
+        p99: number("p99"),
+        p999: number("p999"),
+        max: number("max"),
+        mean: number("sum") as f64 / count.max(1) as f64,
+    }
+}
+
+/// Counters by what stands before the first dot of their names.
+fn grouped(counts: &BTreeMap<String, u64>) -> BTreeMap<String, BTreeMap<String, u64>> {
+    let mut groups: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
+    for (name, &count) in counts {
+        let (group, name) = name.split_once('.').unwrap_or(("", name));
+        groups
+            .entry(group.into())
+            .or_default()
+            .insert(name.into(), count);
+    }
+    groups
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::records::Collector;
+
+    pub fn results() -> Results {
+        let mut collector = Collector::default();
+        for line in crate::records::tests::lines() {
+            collector.feed(&line);
+        }
+        let mut results = Results::new("virt", "max", None);
+        results.add("rouse", &collector.finish());
+        results
+    }
+
+    #[test]
+    fn the_schema_has_the_promised_names() {
+        let json = serde_json::to_value(results()).unwrap();
+        assert_eq!(json["schema"], 1);
+        assert_eq!(json["machine"]["cntfrq_hz"], 1_000_000_000);
+        assert_eq!(json["machine"]["emulator"], Value::Null);
+        let [skipped, cell] = json["cells"].as_array().unwrap().as_slice() else {
+            panic!("two cells");
+        };
+        assert_eq!(skipped["skipped"], "one CPU only");
+        assert_eq!(skipped["stats"], Value::Null);
+        assert_eq!(cell["unit"], "insns");
+        assert_eq!(cell["skipped"], Value::Null);
+        assert_eq!(cell["stats"]["mean"], 30.0);
+        assert_eq!(cell["exits"]["wfi"], 8);
+        assert_eq!(cell["ipis"]["sent"], 8);
+        for name in [
+            "under",
+            "poll_limit_us",
+            "host_poll_us",
+            "stages",
+            "wakes",
+            "residency",
+        ] {
+            assert!(cell.get(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn values_keep_their_type() {
+        assert_eq!(value("true"), Value::Bool(true));
+        assert_eq!(value("2"), Value::from(2));
+        assert_eq!(value("not-run"), Value::from("not-run"));
+    }
+
+    #[test]
+    fn the_spreadsheet_has_a_row_per_cell() {
+        let text = csv(&results()).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3);
+        assert!(lines[0].starts_with("under,workload,shape,wait,"));
+        assert!(lines[2].starts_with("rouse,pingpong,,wfi,"));
+        let columns = |line: &str| line.split(',').count();
+        assert!(lines.iter().all(|line| columns(line) == columns(lines[0])));
+    }
+}

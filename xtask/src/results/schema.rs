@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The form of `results.json`.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// Counters by name.
+pub type Counts = BTreeMap<String, u64>;
+
+/// The whole file.
+#[derive(Debug, Default, Serialize)]
+pub struct Results {
+    /// Version of the schema.
+    pub schema: u32,
+    /// Who wrote it.
+    pub tool: String,
+    /// Name of the board.
+    pub board: String,
+    /// Where it was measured.
+    pub machine: Machine,
+    /// What the machine was found to model.
+    pub fidelity: BTreeMap<String, Value>,
+    /// More about it, for people.
+    pub fidelity_details: BTreeMap<String, String>,
+    /// What values count.
+    pub unit: String,
+    /// How that was found out.
+    pub unit_how: String,
+    /// What was measured.
+    pub cells: Vec<Cell>,
+    /// Cells that can't be shown because records of theirs are missing.
+    pub damaged: Vec<String>,
+    /// What else is wrong with the records.
+    pub problems: Vec<String>,
+    /// What the guest had to say.
+    pub notes: Vec<String>,
+}
+
+/// Where it was measured.
+#[derive(Debug, Default, Serialize)]
+pub struct Machine {
+    /// Model of the CPU.
+    pub cpu: String,
+    /// MIDR_EL1.
+    pub midr: String,
+    /// Number of CPUs.
+    pub cpus: u64,
+    /// Frequency of the counter.
+    pub cntfrq_hz: u64,
+    /// Interrupt controller.
+    pub gic: String,
+    /// List registers per CPU.
+    pub list_registers: u64,
+    /// Features of the architecture.
+    pub features: BTreeMap<String, Value>,
+    /// `null` on hardware.
+    pub emulator: Option<Emulator>,
+    /// `fdt` or `acpi`.
+    pub firmware: String,
+}
+
+/// What emulates the machine.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Emulator {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The way that it runs.
+    pub mode: String,
+}
+
+/// One combination, with its samples.
+#[derive(Debug, Default, Serialize)]
+pub struct Cell {
+    /// Number in its boot.
+    pub id: u64,
+    /// What the guest ran under.
+    pub under: String,
+    /// What was run.
+    pub workload: String,
+    /// Who was interrupted.
+    pub shape: String,
+    /// How the receiver waited.
+    pub wait: String,
+    /// What trapped.
+    pub trap: String,
+    /// How interrupts were delivered.
+    pub deliver: String,
+    /// Whether a polling receiver was interrupted.
+    pub wake: String,
+    /// Guest poll limit.
+    pub poll_limit_us: u64,
+    /// EL2 poll limit.
+    pub host_poll_us: u64,
+    /// Event-stream period.
+    pub event_stream_us: u64,
+    /// Pause between two wake-ups.
+    pub gap_us: u64,
+    /// CPUs that took part.
+    pub cpus: u64,
+    /// Wake-ups asked for.
+    pub iterations: u64,
+    /// What values count.
+    pub unit: String,
+    /// The sample from end to end; `null` if it was skipped.
+    pub stats: Option<Stats>,
+    /// Its parts.
+    pub stages: Vec<Stage>,
+    /// Exits by cause.
+    pub exits: Counts,
+    /// Interrupts between CPUs.
+    pub ipis: Counts,
+    /// What ended the waits.
+    pub wakes: Counts,
+    /// Where the time went.
+    pub residency: Counts,
+    /// Counters that have no place of their own, by group.
+    pub counters: BTreeMap<String, Counts>,
+    /// Values and counts, by stage.
+    pub histograms: BTreeMap<String, Vec<(u64, u64)>>,
+    /// Why it was not run.
+    pub skipped: Option<String>,
+}
+
+/// Statistics of samples.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Stats {
+    /// How many.
+    pub count: u64,
+    /// Smallest.
+    pub min: u64,
+    /// Median.
+    pub p50: u64,
+    /// 90th percentile.
+    pub p90: u64,
+    /// 99th percentile.
+    pub p99: u64,
+    /// 99.9th percentile.
+    pub p999: u64,
+    /// Largest.
+    pub max: u64,
+    /// Arithmetic mean.
+    pub mean: f64,
+}
+
+/// A part of the sample.
+#[derive(Debug, Serialize)]
+pub struct Stage {
+    /// Its name.
+    pub name: String,
+    /// Its statistics.
+    #[serde(flatten)]
+    pub stats: Stats,
+}
+
+impl Cell {
+    /// A counter per sample; 0 if it did not count.
+    pub fn per_sample(&self, counts: &Counts, name: &str) -> f64 {
+        let count = counts.get(name).copied().unwrap_or(0);
+        count as f64 / self.stats.map_or(1, |stats| stats.count.max(1)) as f64
+    }
+
+    /// The value of one of the words that make the cell what it is.
+    pub fn word(&self, key: &str) -> Option<String> {
+        Some(match key {
+            "under" => self.under.clone(),
+            "workload" => self.workload.clone(),
+            "shape" => self.shape.clone(),
+            "wait" => self.wait.clone(),
+            "trap" => self.trap.clone(),
+            "deliver" => self.deliver.clone(),
+            "wake" => self.wake.clone(),
+            "poll-limit-us" => self.poll_limit_us.to_string(),
+            "host-poll-us" => self.host_poll_us.to_string(),
+            "event-stream-us" => self.event_stream_us.to_string(),
+            "gap-us" => self.gap_us.to_string(),
+            _ => return None,
+        })
+    }
+
+    /// What it is, in one line.
+    pub fn title(&self) -> String {
+        let words = [
+            &self.workload,
+            &self.shape,
+            &self.wait,
+            &self.trap,
+            &self.deliver,
+            &self.wake,
+        ];
+        let words: Vec<&str> = words.into_iter().map(String::as_str).collect();
+        words.join(" ")
+    }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `results.csv`: a row per cell, with the same columns in every run.
+
+use anyhow::{Context, Result};
+
+use super::{Cell, Results};
+
+const WORDS: [&str; 11] = [
+    "under",
+    "workload",
+    "shape",
+    "wait",
+    "trap",
+    "deliver",
+    "wake",
+    "poll-limit-us",
+    "host-poll-us",
+    "event-stream-us",
+    "gap-us",
+];
+const STATS: [&str; 8] = ["count", "min", "p50", "p90", "p99", "p999", "max", "mean"];
+const EXITS: [&str; 10] = [
+    "wfi",
+    "wfe",
+    "sgi",
+    "irq",
+    "hvc",
+    "smc",
+    "sysreg",
+    "mmio",
+    "maintenance",
+    "other",
+];
+const IPIS: [&str; 3] = ["sent", "elided", "coalesced"];
+const WAKES: [&str; 3] = ["event", "timeout", "irq"];
+
+/// The text of the file.
+pub fn csv(results: &Results) -> Result<String> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(header())?;
+    for cell in &results.cells {
+        writer.write_record(row(cell))?;
+    }
+    let bytes = writer.into_inner().context("results.csv")?;
+    Ok(String::from_utf8(bytes)?)
+}
+
+fn header() -> Vec<String> {
+    let plain = WORDS
+        .into_iter()
+        .chain(["cpus", "iterations", "unit"])
+        .chain(STATS);
+    let mut header: Vec<String> = plain.map(|name| name.replace('-', "_")).collect();
+    for (group, names) in [("exits", &EXITS[..]), ("ipis", &IPIS), ("wakes", &WAKES)] {
+        header.extend(names.iter().map(|name| format!("{group}_{name}")));
+    }
+    header.push("skipped".into());
+    header
+}
+
+fn row(cell: &Cell) -> Vec<String> {
+    let words = WORDS.iter().map(|key| cell.word(key).unwrap_or_default());
+    let mut row: Vec<String> = words.collect();
+    row.extend([
+        cell.cpus.to_string(),
+        cell.iterations.to_string(),
+        cell.unit.clone(),
+    ]);
+    match &cell.stats {
+        None => row.extend(STATS.map(|_| String::new())),
+        Some(stats) => {
+            let exact = [
+                stats.count,
+                stats.min,
+                stats.p50,
+                stats.p90,
+                stats.p99,
+                stats.p999,
+                stats.max,
+            ];
+            row.extend(exact.map(|value| value.to_string()));
+            row.push(format!("{:.3}", stats.mean));
+        }
+    }
+    for (counts, names) in [
+        (&cell.exits, &EXITS[..]),
+        (&cell.ipis, &IPIS),
+        (&cell.wakes, &WAKES),
+    ] {
+        let count = |name: &&str| counts.get(*name).map(u64::to_string).unwrap_or_default();
+        row.extend(names.iter().map(count));
+    }
+    row.push(cell.skipped.clone().unwrap_or_default());
+    row
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The verb `run`: measure, show, judge.
+
+use anyhow::{Result, bail};
+
+use crate::cli::RunArgs;
+use crate::folder::{Copy, Folder};
+use crate::job::Job;
+use crate::terminal::say;
+use crate::{session, table};
+
+/// Does what `cargo xtask run` promises.
+pub fn run(args: &RunArgs) -> Result<()> {
+    let job = Job::new(&args.job)?;
+    let copy = args.json.as_deref().map(|file| Copy::claim("--json", file));
+    let copy = copy.transpose()?;
+    let folder = Folder::claim(args.out.as_deref(), &job.board.name)?;
+    let session = session::run(&job, folder)?;
+    let place = &session.place;
+    if !session.results.cells.is_empty() {
+        say!("{}", table::lines(&session.results).join("\n"));
+        say!("\nresults: {place}");
+    }
+    if let Some(failure) = session.failure {
+        bail!("{}; the console's log is {place}/serial.log", failure.why);
+    }
+    match copy {
+        Some(copy) => copy.write(&session.results.to_json()?),
+        None => Ok(()),
+    }
+}

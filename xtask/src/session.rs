@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The boots of a job, and the folder that they leave, whatever happens.
+
+use std::env;
+use std::fs::File;
+
+use anyhow::Result;
+use plan::{Under, Word};
+
+use crate::boot::{self, Outcome, Watch};
+use crate::console::Console;
+use crate::folder::Folder;
+use crate::images::{self, Built};
+use crate::job::Job;
+use crate::progress::Progress;
+use crate::qemu::{self, Emulator};
+use crate::results::{self, Results};
+use crate::symbols::Symbols;
+use crate::verdict::{Failure, judge, judge_results};
+use crate::{interrupt, launch, toolchain};
+
+/// What came of a job.
+#[derive(Debug)]
+pub struct Session {
+    /// What was measured; cells of complete blocks only.
+    pub results: Results,
+    /// What did not happen of what was asked for.
+    pub failure: Option<Failure>,
+    /// Everything that the console said.
+    pub console: String,
+    /// The folder, for people.
+    pub place: String,
+}
+
+/// Builds, then boots once for each `under`.
+pub fn run(job: &Job, folder: Folder) -> Result<Session> {
+    // From here on: what was begun, a folder above all, is to be cleaned up.
+    interrupt::catch()?;
+    let emulator = interrupt::or(qemu::ensure())?;
+    let built = interrupt::or(images::build(&job.board.name, job.guest.as_deref()))?;
+    let mut boots = Boots {
+        job,
+        emulator: &emulator,
+        built: &built,
+        log: folder.create("serial.log")?,
+        commands: heading(&emulator),
+        results: Results::new(&job.board.name, &job.model, Some(describe(job, &emulator)?)),
+        dump: String::new(),
+    };
+    let mut failure = None;
+    for &under in &job.unders {
+        failure = boots.boot(under)?;
+        if failure.is_some() {
+            break;
+        }
+    }
+    boots.close(failure, folder)
+}
+
+/// The boots so far.
+struct Boots<'j> {
+    job: &'j Job,
+    emulator: &'j Emulator,
+    built: &'j Built,
+    log: File,
+    commands: String,
+    results: Results,
+    dump: String,
+}
+
+impl Boots<'_> {
+    fn boot(&mut self, under: Under) -> Result<Option<Failure>> {
+        let job = self.job;
+        let socket = tempfile::tempdir()?;
+        let monitor = socket.path().join("qmp");
+        let mut command = launch::command(job, under, self.emulator, &self.built.images)?;
+        launch::supervise(&mut command, &monitor);
+        self.commands += &format!("\n# under {under}\n{}\n", launch::typed(&command));
+        let watch = Watch {
+            monitor: &monitor,
+            timeout: job.timeout,
+            echo: job.guest.is_some(),
+            progress: Progress::new(format!("{} under {under}", job.board.name)),
+        };
+        let console = Console::new(symbols(job, under, self.built));
+        let mut outcome = boot::boot(command, console, &mut self.log, watch)?;
+        let records = std::mem::take(&mut outcome.console.collector).finish();
+        self.results.add(under.name(), &records);
+        self.keep_dump(&outcome);
+        // Somebody else's guest need not know our records.
+        let owes_records = job.guest.is_none() || records.begun;
+        Ok(judge(
+            &outcome,
+            under,
+            job.timeout,
+            owes_records && !records.ended,
+        ))
+    }
+
+    fn keep_dump(&mut self, outcome: &Outcome) {
+        for line in outcome.console.crash.iter().chain(&outcome.registers) {
+            self.dump += line;
+            self.dump.push('\n');
+        }
+        for line in &outcome.registers {
+            eprintln!("{line}");
+        }
+    }
+
+    fn close(self, failure: Option<Failure>, folder: Folder) -> Result<Session> {
+        folder.write("command.txt", &self.commands)?;
+        if !self.dump.is_empty() {
+            folder.write("dump.txt", &self.dump)?;
+        }
+        if !self.results.cells.is_empty() {
+            folder.write("results.json", &self.results.to_json()?)?;
+            folder.write("results.csv", &results::csv(&self.results)?)?;
+        }
+        let console = folder.read("serial.log")?;
+        let place = folder.shown();
+        folder.publish()?;
+        Ok(Session {
+            failure: failure.or_else(|| judge_results(&self.results)),
+            results: self.results,
+            console,
+            place,
+        })
+    }
+}
+
+fn symbols(job: &Job, under: Under, built: &Built) -> Symbols {
+    let mut symbols = Symbols::default();
+    let base = Some(job.board.image_base);
+    if under == Under::Rouse {
+        symbols.add("hypervisor", &built.hypervisor, base);
+    }
+    if let Some(guest) = &built.guest {
+        symbols.add("guest", guest, base.filter(|_| under == Under::None));
+    }
+    symbols
+}
+
+fn describe(job: &Job, emulator: &Emulator) -> Result<results::Emulator> {
+    Ok(results::Emulator {
+        name: "QEMU".into(),
+        version: emulator.version.to_string(),
+        mode: job.board.mode(job.metric)?.mode.clone(),
+    })
+}
+
+/// What command.txt begins with: how this was started, and by what.
+fn heading(emulator: &Emulator) -> String {
+    let words: Vec<String> = env::args()
+        .skip(1)
+        .map(|word| launch::quoted(&word))
+        .collect();
+    let commit = toolchain::output("git", &["describe", "--always", "--dirty"]);
+    let commit = commit.map_or("unknown".into(), |commit| commit.trim().to_owned());
+    let rustc = toolchain::rustc_version().unwrap_or_else(|| "rustc unknown".into());
+    format!(
+        "cargo xtask {}\n\n# rouse {} (commit {commit})\n# {rustc}\n# QEMU {}\n",
+        words.join(" "),
+        env!("CARGO_PKG_VERSION"),
+        emulator.version
+    )
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The verb `test`: the host's tests, then those that boot.
+
+mod case;
+mod expectation;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::cli::TestArgs;
+use crate::failure::bad_input;
+use crate::terminal::say;
+use crate::{interrupt, places, toolchain};
+use case::Case;
+
+/// Packages that only exist on the target.
+const ON_TARGET: [&str; 3] = ["arch", "hypervisor", "guest-kernel-shim"];
+
+/// Runs what was asked for.
+pub fn run(args: &TestArgs) -> Result<()> {
+    let filter = args.filter.as_deref().unwrap_or("");
+    let cases = if args.host_only {
+        Vec::new()
+    } else {
+        cases(filter)?
+    };
+    if args.target_only && cases.is_empty() {
+        bad_input!("no test in tests/ has `{filter}` in its name");
+    }
+    if !args.target_only {
+        host(filter)?;
+    }
+    boot(&cases)
+}
+
+/// Everything that Cargo tests.
+fn host(filter: &str) -> Result<()> {
+    let mut cargo = Command::new(toolchain::cargo());
+    cargo
+        .current_dir(places::root())
+        .args(["test", "--workspace"])
+        .args(ON_TARGET.iter().flat_map(|package| ["--exclude", package]));
+    if !filter.is_empty() {
+        cargo.arg(filter);
+    }
+    let status = cargo.status().context("cargo can't be started")?;
+    if !status.success() {
+        bail!("tests of the host failed; what cargo said is above");
+    }
+    Ok(())
+}
+
+/// The tests that boot, sorted by name. All are read first: a mistake in one
+/// should not show up after minutes.
+fn cases(filter: &str) -> Result<Vec<Case>> {
+    let folder = places::inside("tests");
+    let entries = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
+    paths.retain(|path| {
+        path.extension()
+            .is_some_and(|extension| extension == "toml")
+    });
+    paths.retain(|path| {
+        path.file_stem()
+            .is_some_and(|name| name.to_string_lossy().contains(filter))
+    });
+    paths.sort();
+    paths.iter().map(|path| Case::load(path)).collect()
+}
+
+fn boot(cases: &[Case]) -> Result<()> {
+    let mut failed = Vec::new();
+    for case in cases {
+        match case.run() {
+            Ok(place) => say!("{}: ok ({place})", case.name),
+            Err(error) => {
+                say!("{}: FAILED, {error:#}", case.name);
+                failed.push(case.name.as_str());
+            }
+        }
+        if interrupt::requested() {
+            bail!("interrupted in test {}", case.name);
+        }
+    }
+    if !failed.is_empty() {
+        bail!(
+            "{} of {} tests that boot failed: {}",
+            failed.len(),
+            cases.len(),
+            failed.join(", ")
+        );
+    }
+    Ok(())
+}

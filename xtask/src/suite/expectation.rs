@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a test that boots expects; `case` shows how it is written.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, anyhow, bail, ensure};
+use serde::Deserialize;
+
+use crate::results::{Cell, Results};
+use crate::session::Session;
+use crate::verdict;
+
+/// Status of a run that is refused.
+const BAD_INPUT: &str = "bad-input";
+
+/// What must come of the run.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Expect {
+    status: String,
+    says: String,
+    console: Vec<String>,
+    skipped: Option<usize>,
+}
+
+impl Default for Expect {
+    fn default() -> Self {
+        Self {
+            status: verdict::OK.into(),
+            says: String::new(),
+            console: Vec::new(),
+            skipped: None,
+        }
+    }
+}
+
+impl Expect {
+    /// Whether it can be met at all.
+    pub fn check(&self) -> Result<()> {
+        let known = verdict::WORDS.contains(&self.status.as_str()) || self.wants_bad_input();
+        let words = verdict::WORDS.join(", ");
+        ensure!(
+            known,
+            "expect.status: there is no `{}`; use {words}, {BAD_INPUT}",
+            self.status
+        );
+        Ok(())
+    }
+
+    /// Whether the options should be refused.
+    pub fn wants_bad_input(&self) -> bool {
+        self.status == BAD_INPUT
+    }
+
+    /// Whether an error is the expected one.
+    pub fn says(&self, error: &str) -> Result<()> {
+        ensure!(
+            error.contains(&self.says),
+            "the error should say `{}` and says `{error}`",
+            self.says
+        );
+        Ok(())
+    }
+
+    /// Compares a run.
+    pub fn compare(&self, session: &Session) -> Result<()> {
+        let failure = session.failure.as_ref();
+        let status = failure.map_or(verdict::OK, |failure| failure.word);
+        let why = failure.map_or("", |failure| &failure.why);
+        ensure!(
+            status == self.status,
+            "status {status}, expected {} ({why})",
+            self.status
+        );
+        if failure.is_some() {
+            self.says(why)?;
+        }
+        let mut rest = session.console.as_str();
+        for part in &self.console {
+            let found = rest.split_once(part.as_str());
+            rest = found
+                .ok_or_else(|| anyhow!("the console does not say `{part}` where it should"))?
+                .1;
+        }
+        let skipped = session
+            .results
+            .cells
+            .iter()
+            .filter(|cell| cell.skipped.is_some())
+            .count();
+        if let Some(expected) = self.skipped {
+            ensure!(
+                skipped == expected,
+                "{skipped} cells were skipped, expected {expected}"
+            );
+        }
+        Ok(())
+    }
+}
+
+/// About a number, or within two.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(untagged)]
+enum Range {
+    About(f64),
+    Within([f64; 2]),
+}
+
+impl Range {
+    /// A count per sample is rarely whole: the first and last sample of a pass
+    /// may see an exit more or less.
+    fn contains(self, value: f64) -> bool {
+        match self {
+            Self::About(number) => (value - number).abs() <= number.abs() * 0.02 + 0.02,
+            Self::Within([low, high]) => (low..=high).contains(&value),
+        }
+    }
+
+    fn shown(self) -> String {
+        match self {
+            Self::About(number) => format!("about {number}"),
+            Self::Within([low, high]) => format!("{low} to {high}"),
+        }
+    }
+}
+
+/// What must hold for every cell that is selected.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expected {
+    select: BTreeMap<String, toml::Value>,
+    #[serde(default)]
+    exits: BTreeMap<String, Range>,
+    #[serde(default)]
+    no_exits: Vec<String>,
+    #[serde(default)]
+    ipis: BTreeMap<String, Range>,
+    #[serde(default)]
+    wakes: BTreeMap<String, Range>,
+    p50: Option<Range>,
+    max_p50: Option<f64>,
+}
+
+impl Expected {
+    /// Compares the results of a run.
+    pub fn compare(&self, results: &Results) -> Result<()> {
+        let mut cells = Vec::new();
+        for cell in results.cells.iter().filter(|cell| cell.stats.is_some()) {
+            if self.selects(cell)? {
+                cells.push(cell);
+            }
+        }
+        ensure!(
+            !cells.is_empty(),
+            "no cell was measured that {:?} selects",
+            self.select
+        );
+        cells
+            .into_iter()
+            .try_for_each(|cell| self.compare_cell(cell))
+    }
+
+    fn selects(&self, cell: &Cell) -> Result<bool> {
+        for (key, wanted) in &self.select {
+            let Some(word) = cell.word(&key.replace('_', "-")) else {
+                bail!("select: cells have no `{key}`");
+            };
+            let matches = match wanted {
+                toml::Value::Array(any) => any.iter().any(|wanted| text(wanted) == word),
+                one => text(one) == word,
+            };
+            if !matches {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn compare_cell(&self, cell: &Cell) -> Result<()> {
+        let title = cell.title();
+        let groups = [
+            ("exits", &self.exits, &cell.exits),
+            ("ipis", &self.ipis, &cell.ipis),
+            ("wakes", &self.wakes, &cell.wakes),
+        ];
+        for (group, expected, counts) in groups {
+            for (name, range) in expected {
+                let value = cell.per_sample(counts, name);
+                let range = (range.contains(value), range.shown());
+                ensure!(
+                    range.0,
+                    "{title}: {value:.3} {group} {name} per sample, expected {}",
+                    range.1
+                );
+            }
+        }
+        for name in &self.no_exits {
+            let count = cell.exits.get(name).copied().unwrap_or(0);
+            ensure!(count == 0, "{title}: {count} exits {name}, expected none");
+        }
+        let p50 = cell.stats.map_or(0.0, |stats| stats.p50 as f64);
+        let ranges = [self.p50, self.max_p50.map(|max| Range::Within([0.0, max]))];
+        for range in ranges.into_iter().flatten() {
+            ensure!(
+                range.contains(p50),
+                "{title}: p50 {p50}, expected {}",
+                range.shown()
+            );
+        }
+        Ok(())
+    }
+}
+
+fn text(value: &toml::Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::tests::results;
+
+    fn compare(text: &str) -> Result<()> {
+        toml::from_str::<Expected>(text)
+            .unwrap()
+            .compare(&results())
+    }
+
+    #[test]
+    fn cells_are_compared() {
+        compare("select = { wait = 'wfi' }\nexits = { wfi = 2 }\nno_exits = ['sgi']\nmax_p50 = 30")
+            .unwrap();
+        compare("select = { wait = ['spin', 'wfi'] }\nipis = { sent = [1, 3] }").unwrap();
+    }
+
+    #[test]
+    fn what_differs_is_named() {
+        for (text, named) in [
+            ("select = { wait = 'spin' }", "no cell"),
+            ("select = { colour = 'red' }", "`colour`"),
+            (
+                "select = {}\nexits = { wfi = 1 }",
+                "2.000 exits wfi per sample, expected about 1",
+            ),
+            ("select = {}\nno_exits = ['wfi']", "8 exits wfi"),
+            ("select = {}\nmax_p50 = 29", "p50 30, expected 0 to 29"),
+        ] {
+            let error = compare(text).unwrap_err().to_string();
+            assert!(error.contains(named), "{error}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The sentence that says what a run shows.
+
+use crate::results::{Cell, Results};
+use crate::table::{Scale, operation};
+
+/// What waits are compared with: the way that Linux would like to wait.
+const REFERENCE: &str = "poll-wfi";
+const WORKLOAD: &str = "pingpong";
+
+/// What the run shows: the median of every wait against the reference's.
+pub fn sentence(results: &Results, scale: Scale) -> String {
+    let measured: Vec<&Cell> = results
+        .cells
+        .iter()
+        .filter(|cell| cell.stats.is_some())
+        .collect();
+    let skipped = results.cells.len() - measured.len();
+    let references = measured
+        .iter()
+        .filter(|cell| cell.workload == WORKLOAD && cell.wait == REFERENCE);
+    let Some(&reference) = references.min_by_key(|cell| median(cell)) else {
+        return format!("Measured cells: {}, skipped: {skipped}.", measured.len());
+    };
+    let ratio = |p50: u64| p50 as f64 / median(reference).max(1) as f64;
+    // The best of each way of waiting, in the order of the cells.
+    let mut best: Vec<(String, u64)> = Vec::new();
+    for cell in measured.iter().filter(|cell| comparable(cell, reference)) {
+        let (name, p50) = (name(cell), median(cell));
+        match best.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, least)) => *least = p50.min(*least),
+            None => best.push((name, p50)),
+        }
+    }
+    let parts: Vec<String> = best
+        .iter()
+        .map(|(name, p50)| format!("{name} {:.2}x", ratio(*p50)))
+        .collect();
+    let against = format!(
+        "Against {REFERENCE} ({}, {}: {} {} a {})",
+        reference.deliver,
+        reference.wake,
+        scale.show(median(reference)),
+        scale.unit(results),
+        operation(WORKLOAD)
+    );
+    match parts.as_slice() {
+        [] => format!("{against}: nothing else was measured."),
+        parts => format!("{against}: {}.", parts.join(", ")),
+    }
+}
+
+fn median(cell: &Cell) -> u64 {
+    cell.stats.map_or(u64::MAX, |stats| stats.p50)
+}
+
+/// Whether only the way of waiting tells a cell from the reference.
+fn comparable(cell: &Cell, reference: &Cell) -> bool {
+    let same = |key| cell.word(key) == reference.word(key);
+    cell.wait != REFERENCE
+        && ["under", "workload", "deliver", "gap-us"]
+            .into_iter()
+            .all(same)
+}
+
+/// The way of waiting, with what became of it at EL2 where it can halt.
+fn name(cell: &Cell) -> String {
+    let trapped = match (cell.wait.as_str(), cell.trap.as_str()) {
+        (_, "none") | ("busy" | "spin" | "yield", _) => false,
+        ("wfi", trap) => trap != "wfe",
+        ("wfe" | "wfe-sev" | "wfet", trap) => trap != "wfi",
+        _ => true,
+    };
+    match (cell.wait.as_str(), trapped) {
+        (wait @ ("busy" | "spin" | "yield"), _) => wait.into(),
+        (wait, true) => format!("{wait} trapped"),
+        (wait, false) => format!("{wait} untrapped"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::Stats;
+
+    fn cell(wait: &str, trap: &str, wake: &str, p50: u64) -> Cell {
+        let stats = Stats {
+            p50,
+            ..Stats::default()
+        };
+        Cell {
+            workload: WORKLOAD.into(),
+            wait: wait.into(),
+            trap: trap.into(),
+            wake: wake.into(),
+            deliver: "inject".into(),
+            stats: Some(stats),
+            ..Cell::default()
+        }
+    }
+
+    fn results(cells: Vec<Cell>) -> Results {
+        Results {
+            unit: "insns".into(),
+            cells,
+            ..Results::default()
+        }
+    }
+
+    #[test]
+    fn every_wait_is_held_against_the_reference() {
+        let results = results(vec![
+            cell("spin", "none", "ipi", 220),
+            cell("spin", "none", "elide", 180),
+            cell("wfi", "none", "ipi", 600),
+            cell("wfi", "wfi", "ipi", 800),
+            cell("poll-wfi", "none", "ipi", 500),
+            cell("poll-wfi", "none", "elide", 400),
+        ]);
+        assert_eq!(
+            sentence(&results, Scale::of(&results)),
+            "Against poll-wfi (inject, elide: 400 instructions a round trip): \
+             spin 0.45x, wfi untrapped 1.50x, wfi trapped 2.00x."
+        );
+    }
+
+    #[test]
+    fn without_the_reference_there_is_a_count() {
+        let results = results(vec![cell("wfi", "none", "ipi", 1)]);
+        assert_eq!(
+            sentence(&results, Scale::of(&results)),
+            "Measured cells: 1, skipped: 0."
+        );
+    }
+}
