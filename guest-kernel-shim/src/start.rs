@@ -32,6 +32,9 @@ extern "C" fn el1_start(dtb: u64) -> ! {
     hypervisor::discover(platform.psci);
     let mpidrs: ArrayVec<u64, MAX_CPUS> = platform.cpus.iter().map(|cpu| cpu.mpidr).collect();
     percpu::create(&mut pool, &mpidrs);
+    // SAFETY: the description is true, its devices are mapped, and no other CPU
+    // runs yet.
+    unsafe { gic::enable_distributor(&platform.gic) }.unwrap_or_else(|error| panic!("{error}"));
     prepare(&platform);
     smp::start_others(&platform);
     let plan =

@@ -190,7 +190,8 @@ pub fn unlist(cpu: &PerCpu) {
 pub fn to_machine(cpu: &PerCpu) {
     let (private, redistributor) = (&cpu.vcpu.private, cpu.redistributor());
     let guest = SGIS | timers();
-    let ready = private.all_ready() & guest;
+    let forward = vm().distributor.lock().forwards();
+    let ready = private.refresh(forward) & guest;
     redistributor.disable_all(guest & !ready);
     redistributor.enable_all(ready);
     redistributor.set_pending(private.take_pending(ready & SGIS));

@@ -202,10 +202,7 @@ impl<L: Write> Follower<'_, L> {
 
     fn registers(&self, monitor: &Path) -> Vec<String> {
         match qemu::registers(monitor) {
-            Ok(lines) => lines
-                .iter()
-                .map(|line| self.console.symbols.annotate(line))
-                .collect(),
+            Ok(lines) => self.console.symbols.annotate_registers(&lines),
             Err(error) => vec![format!("the registers can't be read: {error:#}")],
         }
     }

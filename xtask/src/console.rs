@@ -51,7 +51,7 @@ impl Console {
         }
         // A crash may begin in the middle of somebody's line.
         if !self.crash.is_empty() || line.contains("panic:") {
-            self.crash.push(self.symbols.annotate(line));
+            self.crash.push(self.symbols.annotate(line, None));
             return Kind::Crash;
         }
         let Some((_, text)) = line.split_once(OURS) else {

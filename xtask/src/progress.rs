@@ -32,7 +32,7 @@ impl Progress {
         }
     }
 
-    /// Shows how many cells are done, unless that was just shown.
+    /// Shows how much is done, unless that was just shown.
     pub fn show(&mut self, (done, of): (u64, u64), stage: Option<&str>) {
         let interval = if self.terminal { TERMINAL } else { PLAIN };
         if self.shown.unwrap_or(self.start).elapsed() < interval {
@@ -42,7 +42,7 @@ impl Progress {
         let what = match (of, stage) {
             (0, Some(stage)) => stage.split(':').next().unwrap_or(stage).to_owned(),
             (0, None) => "booting".into(),
-            _ => format!("{done}/{of} cells"),
+            _ => format!("{done}/{of}"),
         };
         let line = format!(
             "{}: {what}, {} s",

@@ -90,7 +90,7 @@ impl Cell {
                 self.stats.push(Stat { name, values });
             }
             "hist" => {
-                let buckets = record.get("b")?.split(',').map(|bucket| {
+                let buckets = record.get("b")?.split_terminator(',').map(|bucket| {
                     let (value, count) = bucket.split_once(':')?;
                     Some((value.parse().ok()?, count.parse().ok()?))
                 });
@@ -142,7 +142,7 @@ pub struct Collector {
     records: Records,
     block: Option<Block>,
     expected: u64,
-    /// Cells done and wanted, as last reported.
+    /// Parts of the work done and wanted, as last reported.
     pub progress: (u64, u64),
 }
 

@@ -17,6 +17,17 @@ use serde_json::Value;
 use crate::json;
 use crate::records::{self, Records};
 
+/// Fields of the records `boot` and `machine` that have a place of their own.
+const MACHINE: [&str; 8] = [
+    "under",
+    "version",
+    "midr",
+    "cpus",
+    "cntfrq_hz",
+    "gic",
+    "list_registers",
+    "firmware",
+];
 /// Version of the schema.
 const SCHEMA: u32 = 1;
 
@@ -49,6 +60,11 @@ impl Results {
         self.notes.extend(records.notes.iter().cloned());
     }
 
+    /// Whether there is anything to show, if only what was lost.
+    pub fn has_cells(&self) -> bool {
+        !self.cells.is_empty() || !self.damaged.is_empty()
+    }
+
     /// The text of `results.json`.
     pub fn to_json(&self) -> Result<String> {
         json::text(self).context("results.json")
@@ -70,7 +86,13 @@ impl Results {
         machine.list_registers = field("list_registers").parse().unwrap_or(0);
         machine.firmware = field("firmware").into();
         let features = records.features.iter();
+        // What the machine is said to have besides what has a place of its own.
+        let more = records
+            .machine
+            .iter()
+            .filter(|(name, _)| !MACHINE.contains(&name.as_str()));
         machine.features = features
+            .chain(more)
             .map(|(name, text)| (name.clone(), value(text)))
             .collect();
         for (name, probe) in &records.probes {

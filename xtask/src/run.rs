@@ -17,7 +17,7 @@ pub fn run(args: &RunArgs) -> Result<()> {
     let folder = Folder::claim(args.out.as_deref(), &job.board.name)?;
     let session = session::run(&job, folder)?;
     let place = &session.place;
-    if !session.results.cells.is_empty() {
+    if session.results.has_cells() {
         say!("{}", table::lines(&session.results).join("\n"));
         say!("\nresults: {place}");
     }

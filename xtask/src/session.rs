@@ -15,7 +15,7 @@ use crate::job::Job;
 use crate::progress::Progress;
 use crate::qemu::{self, Emulator};
 use crate::results::{self, Results};
-use crate::symbols::Symbols;
+use crate::symbols::{self, Symbols};
 use crate::verdict::{Failure, judge, judge_results};
 use crate::{interrupt, launch, toolchain};
 
@@ -112,7 +112,7 @@ impl Boots<'_> {
         if !self.dump.is_empty() {
             folder.write("dump.txt", &self.dump)?;
         }
-        if !self.results.cells.is_empty() {
+        if self.results.has_cells() {
             folder.write("results.json", &self.results.to_json()?)?;
             folder.write("results.csv", &results::csv(&self.results)?)?;
         }
@@ -132,10 +132,10 @@ fn symbols(job: &Job, under: Under, built: &Built) -> Symbols {
     let mut symbols = Symbols::default();
     let base = Some(job.board.image_base);
     if under == Under::Rouse {
-        symbols.add("hypervisor", &built.hypervisor, base);
+        symbols.add(symbols::HYPERVISOR, &built.hypervisor, base);
     }
     if let Some(guest) = &built.guest {
-        symbols.add("guest", guest, base.filter(|_| under == Under::None));
+        symbols.add(symbols::GUEST, guest, base.filter(|_| under == Under::None));
     }
     symbols
 }

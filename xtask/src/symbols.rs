@@ -7,6 +7,11 @@ use std::path::Path;
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSymbol, SymbolKind};
 
+/// What the hypervisor is called on the console.
+pub const HYPERVISOR: &str = "hypervisor";
+/// What the guest is called on the console.
+pub const GUEST: &str = "guest";
+
 /// Functions of one image.
 #[derive(Debug)]
 struct Image {
@@ -61,13 +66,10 @@ impl Symbols {
         }
     }
 
-    /// `name+0x..` of the function at `address`.
-    fn name(&self, address: u64) -> Option<String> {
-        self.images.iter().find_map(|image| image.name(address))
-    }
-
-    /// The line with the functions' names behind their addresses.
-    pub fn annotate(&self, line: &str) -> String {
+    /// The line with the functions' names behind their addresses. Both images
+    /// see the same addresses, one of them as intermediate ones: without a
+    /// `level` an address may be that of either.
+    pub fn annotate(&self, line: &str, level: Option<Level>) -> String {
         let mut annotated = String::new();
         let mut rest = line;
         while let Some((before, token, after)) = next_number(rest) {
@@ -75,12 +77,50 @@ impl Symbols {
             annotated.push_str(token);
             let digits = token.strip_prefix("0x").unwrap_or(token);
             let address = u64::from_str_radix(digits, 16).ok();
-            if let Some(name) = address.and_then(|address| self.name(address)) {
-                annotated.push_str(&format!(" <{name}>"));
+            let names = address.map_or(Vec::new(), |address| self.names(address, level));
+            if !names.is_empty() {
+                annotated.push_str(&format!(" <{}>", names.join(" or ")));
             }
             rest = after;
         }
         annotated + rest
+    }
+
+    /// Every CPU's registers as QEMU prints them, with the functions' names.
+    pub fn annotate_registers(&self, lines: &[String]) -> Vec<String> {
+        let cpus = lines.chunk_by(|_, next| !next.starts_with("CPU#"));
+        let annotated = cpus.flat_map(|cpu| {
+            let level = cpu.iter().find_map(|line| Level::of(line));
+            cpu.iter().map(move |line| self.annotate(line, level))
+        });
+        annotated.collect()
+    }
+
+    fn names(&self, address: u64, level: Option<Level>) -> Vec<String> {
+        let images = self.images.iter();
+        let images = images.filter(|image| level.is_none_or(|level| image.level() == level));
+        images.filter_map(|image| image.name(address)).collect()
+    }
+}
+
+/// An exception level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// The guest's.
+    El1,
+    /// The hypervisor's.
+    El2,
+}
+
+impl Level {
+    /// The level that QEMU's line about PSTATE names.
+    fn of(line: &str) -> Option<Self> {
+        let flags = line.strip_prefix("PSTATE=")?;
+        let levels = [(" EL1", Self::El1), (" EL2", Self::El2)];
+        levels
+            .into_iter()
+            .find(|(text, _)| flags.contains(text))
+            .map(|(_, level)| level)
     }
 }
 
@@ -98,6 +138,14 @@ impl Image {
             base,
             functions,
             end,
+        }
+    }
+
+    fn level(&self) -> Level {
+        if self.name == HYPERVISOR {
+            Level::El2
+        } else {
+            Level::El1
         }
     }
 
@@ -140,21 +188,48 @@ mod tests {
 
     fn symbols() -> Symbols {
         let functions = vec![(0x100, "second".into()), (0, "first".into())];
+        let other = vec![(0, "vector".into())];
         Symbols {
-            images: vec![Image::new("guest", Some(0x4000_0000), functions, 0x200)],
+            images: vec![
+                Image::new(GUEST, Some(0x4000_0000), functions, 0x200),
+                Image::new(HYPERVISOR, Some(0x4000_0100), other, 0x100),
+            ],
         }
+    }
+
+    fn annotate(line: &str) -> String {
+        symbols().annotate(line, None)
     }
 
     #[test]
     fn addresses_get_names() {
         assert_eq!(
-            symbols().annotate("PC=0000000040000104 X00=0000000000000004"),
-            "PC=0000000040000104 <guest: second+0x4> X00=0000000000000004"
+            annotate("PC=0000000040000004 X00=0000000000000004"),
+            "PC=0000000040000004 <guest: first+0x4> X00=0000000000000004"
         );
         assert_eq!(
-            symbols().annotate("ELR 0x40000000"),
-            "ELR 0x40000000 <guest: first+0x0>"
+            annotate("ELR 0x40000100"),
+            "ELR 0x40000100 <guest: second+0x0 or hypervisor: vector+0x0>"
         );
+    }
+
+    #[test]
+    fn registers_are_those_of_their_level() {
+        let lines = [
+            "CPU#0",
+            " PC=0000000040000100",
+            "PSTATE=3c9 -- EL2h",
+            "CPU#1",
+            " PC=0000000040000100",
+            "PSTATE=3c5 -- EL1h",
+        ];
+        let lines = symbols().annotate_registers(&lines.map(str::to_owned));
+        assert!(
+            lines[1].ends_with("<hypervisor: vector+0x0>"),
+            "{}",
+            lines[1]
+        );
+        assert!(lines[4].ends_with("<guest: second+0x0>"), "{}", lines[4]);
     }
 
     #[test]
@@ -167,15 +242,15 @@ mod tests {
             "grün 0x",
             "0xffffffffffffffffff",
         ] {
-            assert_eq!(symbols().annotate(line), line);
+            assert_eq!(annotate(line), line);
         }
     }
 
     #[test]
     fn the_last_base_counts() {
         let mut symbols = symbols();
-        symbols.set_base("guest", 0x5000_0000);
-        assert_eq!(symbols.annotate("0x40000000"), "0x40000000");
-        assert!(symbols.annotate("0x50000000").contains("first"));
+        symbols.set_base(GUEST, 0x5000_0000);
+        assert_eq!(symbols.annotate("0x40000000", None), "0x40000000");
+        assert!(symbols.annotate("0x50000000", None).contains("first"));
     }
 }

@@ -86,7 +86,10 @@ fn machine(results: &Results) -> Vec<String> {
     let mut parts = vec![
         format!("{}: {} CPUs ({})", results.board, machine.cpus, machine.cpu),
         format!("counter {} MHz", machine.cntfrq_hz as f64 / 1e6),
-        machine.gic.clone(),
+        match machine.gic.as_str() {
+            "" => String::new(),
+            gic => format!("GIC {gic}"),
+        },
         format!("{} list registers", machine.list_registers),
     ];
     if let Some(emulator) = &machine.emulator {

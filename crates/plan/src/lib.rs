@@ -179,9 +179,9 @@ impl Plan {
         match obstacle {
             Obstacle::NeverPolls => self.wake.named,
             Obstacle::NothingTraps => self.trap.named,
-            Obstacle::OneCpu => true,
+            Obstacle::OneCpu => !self.is_left_out(cell),
             Obstacle::ShapeNeedsBusy => self.shape.named && self.wait.named,
-            Obstacle::NoWfxt => true,
+            Obstacle::NoWfxt => !self.is_left_out(cell),
             Obstacle::NoHypervisor => self.trap.named || self.deliver.named,
         }
     }

@@ -31,6 +31,9 @@ pub struct Private {
     pub(crate) withdraw: AtomicU32,
     pub(crate) activate: AtomicU32,
     pub(crate) deactivate: AtomicU32,
+    /// Enabled, in Group 1 and forwarded by the distributor, as of the owner's
+    /// last look at all three.
+    ready: AtomicU32,
     /// As the owner last saw it in its list registers.
     pub(crate) listed_pending: AtomicU32,
     pub(crate) listed_active: AtomicU32,
@@ -57,23 +60,32 @@ impl Private {
             withdraw: ZERO,
             activate: ZERO,
             deactivate: ZERO,
+            ready: ZERO,
             listed_pending: ZERO,
             listed_active: ZERO,
         }
     }
 
-    /// The priority of `intid` if it can be delivered: enabled and in Group 1.
+    /// The priority of `intid` if it can be delivered: enabled, in Group 1, and
+    /// forwarded by the distributor.
     #[must_use]
     #[inline(always)]
     pub fn ready(&self, intid: u32) -> Option<u8> {
-        let ready = self.enabled.load(Relaxed) & self.group.load(Relaxed);
+        let ready = self.ready.load(Relaxed);
         (ready >> intid & 1 != 0).then(|| self.priority[intid as usize].load(Relaxed))
     }
 
-    /// INTIDs that can be delivered.
-    #[must_use]
-    pub fn all_ready(&self) -> u32 {
-        self.enabled.load(Acquire) & self.group.load(Acquire)
+    /// Looks at the registers again; answers the INTIDs that can be delivered.
+    /// `forward` is GICD_CTLR.EnableGrp1. To be called by the owner, or for it
+    /// while it does not deliver.
+    pub fn refresh(&self, forward: bool) -> u32 {
+        let ready = if forward {
+            self.enabled.load(Acquire) & self.group.load(Acquire)
+        } else {
+            0
+        };
+        self.ready.store(ready, Release);
+        ready
     }
 
     /// INTIDs that are enabled.
@@ -120,7 +132,7 @@ impl List {
         each(private.activate.swap(0, AcqRel), |intid| {
             self.set_active(bank, intid, private.priority(intid), true);
         });
-        let ready = if forward { private.all_ready() } else { 0 };
+        let ready = private.refresh(forward);
         each(!ready, |intid| {
             if self.withdraw(bank, intid) {
                 private.set_pending(intid);

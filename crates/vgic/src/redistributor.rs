@@ -187,9 +187,12 @@ mod tests {
         assert!(write(&private, SGI_FRAME + 0x180, 4, 0b001));
         assert_eq!(read(&private, SGI_FRAME + 0x100, 4), 0b100);
         assert_eq!(read(&private, SGI_FRAME + 0x180, 4), 0b100);
-        assert_eq!(private.ready(2), None);
+        assert_eq!(private.refresh(true), 0);
         write(&private, SGI_FRAME + 0x080, 4, u64::MAX);
+        assert_eq!(private.refresh(true), 0b100);
         assert_eq!(private.ready(2), Some(0));
+        assert_eq!(private.refresh(false), 0);
+        assert_eq!(private.ready(2), None);
     }
 
     #[test]

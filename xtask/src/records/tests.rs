@@ -40,7 +40,7 @@ pub(crate) fn lines() -> Vec<String> {
         line(
             8,
             "hist",
-            &[("id", "1"), ("name", "total"), ("b", "29:1,30:3")],
+            &[("id", "1"), ("name", "total"), ("b", "29:1,30:3,")],
         ),
         line(
             9,
