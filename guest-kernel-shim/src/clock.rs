@@ -30,6 +30,18 @@ pub fn pause(ticks: u64) {
     }
 }
 
+/// Waits until `reached`, at most five seconds; whether it was.
+pub fn wait_for(reached: impl Fn() -> bool) -> bool {
+    let end = now() + 5 * frequency();
+    while !reached() {
+        if now() > end {
+            return false;
+        }
+        insn::yield_now();
+    }
+    true
+}
+
 /// What a tick is: one instruction of the machine, or time.
 ///
 /// An emulator that counts instructions makes the count advance by exactly as

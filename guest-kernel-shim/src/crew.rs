@@ -13,7 +13,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use abi::{Counter, Knob};
 use arch::insn;
 use arch::regs::CNTKCTL_EL1;
-use plan::{Cell, Deliver, Shape, Wake, Workload};
+use plan::{Cell, Deliver, Shape, Trap, Wake, Workload};
 use spin::mutex::SpinMutex;
 use wait::request::{CALL, RESCHED};
 use wait::stream::{self, Stream};
@@ -36,6 +36,8 @@ pub struct Job {
 }
 
 static JOB: SpinMutex<Option<Job>> = SpinMutex::new(None);
+/// Something that the second CPU is to do; see [`on_second`].
+static TASK: SpinMutex<Option<fn()>> = SpinMutex::new(None);
 /// Number of the job; a change is what members wait for.
 static POSTED: AtomicU32 = AtomicU32::new(0);
 /// Members that have turned their knobs.
@@ -131,11 +133,30 @@ fn turn(cell: &Cell) {
     CNTKCTL_EL1.set(CNTKCTL_EL1.get() & !stream::FIELDS | fields);
     insn::isb();
     if hypervisor::present() {
-        let trap = u64::from(cell.trap.wfi()) | u64::from(cell.trap.wfe()) << 1;
-        hypervisor::set(Knob::Trap, trap);
         hypervisor::set(Knob::HostPoll, clock::ticks(cell.host_poll_us));
-        let direct = cell.deliver == Deliver::Direct;
-        hypervisor::set(Knob::Deliver, u64::from(direct));
+        turn_exits(cell.trap, cell.deliver);
+    }
+}
+
+/// Turns the knobs that decide what exits.
+fn turn_exits(trap: Trap, deliver: Deliver) {
+    let bits = u64::from(trap.wfi()) | u64::from(trap.wfe()) << 1;
+    hypervisor::set(Knob::Trap, bits);
+    hypervisor::set(Knob::Deliver, u64::from(deliver == Deliver::Direct));
+}
+
+/// Turns them on the first two CPUs, for good.
+pub fn turn_everywhere(trap: Trap, deliver: Deliver) {
+    static CHOICE: SpinMutex<(Trap, Deliver)> = SpinMutex::new((Trap::None, Deliver::Inject));
+    fn turn() {
+        let (trap, deliver) = *CHOICE.lock();
+        turn_exits(trap, deliver);
+    }
+    *CHOICE.lock() = (trap, deliver);
+    turn();
+    if percpu::online().count() > 1 {
+        on_second(turn);
+        wait_for_second();
     }
 }
 
@@ -184,8 +205,15 @@ pub fn run(job: Job, lead: impl FnOnce()) -> Counts {
 /// Takes part in jobs, for ever: what every CPU but the first does.
 pub fn serve() -> ! {
     let me = PerCpu::this();
-    let mut seen = 0;
+    let mut seen = POSTED.load(Acquire);
     loop {
+        if me.index == 1 {
+            let task = TASK.lock().take();
+            if let Some(task) = task {
+                task();
+                DONE.fetch_add(1, AcqRel);
+            }
+        }
         let number = POSTED.load(Acquire);
         if number == seen {
             idle::park(me);
@@ -197,6 +225,19 @@ pub fn serve() -> ! {
             take_part(me, number, &job);
         }
     }
+}
+
+/// Has the second CPU do `task`, and goes on meanwhile.
+pub fn on_second(task: fn()) {
+    DONE.store(0, Release);
+    *TASK.lock() = Some(task);
+    let second = percpu::all()[1];
+    Waker::new(second, RESCHED, interrupts::RESCHED, false, false).wake(PerCpu::this());
+}
+
+/// Waits until the second CPU has done it.
+pub fn wait_for_second() {
+    until(|| DONE.load(Acquire) == 1);
 }
 
 fn takes_part(me: &PerCpu, cell: &Cell) -> bool {

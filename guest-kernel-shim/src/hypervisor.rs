@@ -9,6 +9,7 @@ use platform::Conduit;
 use spin::once::Once;
 
 /// PSCI functions (DEN0022F.b, 5.1).
+const CPU_OFF: u64 = 0x8400_0002;
 const CPU_ON: u64 = 0xc400_0003;
 const SYSTEM_OFF: u64 = 0x8400_0008;
 
@@ -16,7 +17,7 @@ static CONDUIT: Once<Conduit> = Once::new();
 static PRESENT: AtomicBool = AtomicBool::new(false);
 
 /// x0 to x17 of a call: what the convention passes and may change.
-type Registers = [u64; 18];
+pub type Registers = [u64; 18];
 
 /// Notes how calls are made and finds out whether Rouse answers them.
 pub fn discover(conduit: Option<Conduit>) {
@@ -36,6 +37,12 @@ pub fn present() -> bool {
 /// Starts CPU `mpidr` at `entry` with x0 = `context`; PSCI's status.
 pub fn cpu_on(mpidr: u64, entry: u64, context: u64) -> i64 {
     call(CPU_ON, [mpidr, entry, context])[0] as i32 as i64
+}
+
+/// Turns this CPU off; comes back only if it is refused.
+pub fn cpu_off() {
+    arch::insn::mask_all();
+    call(CPU_OFF, [0; 3]);
 }
 
 /// Ends the machine with `status`.
@@ -77,7 +84,7 @@ pub fn info(info: Info) -> u64 {
 }
 
 /// Makes a call by the machine's conduit.
-fn call(function: u64, arguments: [u64; 3]) -> Registers {
+pub fn call(function: u64, arguments: [u64; 3]) -> Registers {
     let mut registers: Registers = [0; 18];
     registers[0] = function;
     registers[1..4].copy_from_slice(&arguments);

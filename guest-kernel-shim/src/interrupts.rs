@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The interrupts of this kernel: two SGIs. The virtual timer's is enabled by
-//! who needs it.
+//! The interrupts of this kernel: two SGIs. Checks enable others, which are
+//! noted in the CPU's [`Journal`].
 
+use aarch64_cpu::registers::{CNTV_CTL_EL0, Writeable};
 use arch::gic_cpu;
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use gic::Redistributor;
 use platform::Platform;
 
@@ -29,6 +31,7 @@ pub unsafe fn enable(cpu: &PerCpu, platform: &Platform<'_>) {
         redistributor.set_up();
         redistributor
     };
+    cpu.redistributor.call_once(|| redistributor);
     redistributor.enable_all(1 << RESCHED | 1 << CALL);
     gic_cpu::enable(false);
 }
@@ -43,13 +46,79 @@ fn handle(intid: u32) {
         // look there looks here.
         RESCHED => cpu.interrupted.store(true, Relaxed),
         CALL => call::serve(cpu),
-        _ => unexpected(intid),
+        _ => unexpected(cpu, intid),
     }
 }
 
+/// Interrupts that a CPU took and that nobody but a check expects, in order.
+pub struct Journal {
+    count: AtomicU32,
+    intids: [AtomicU32; 64],
+}
+
+impl Journal {
+    /// None.
+    pub const fn new() -> Self {
+        Self {
+            count: AtomicU32::new(0),
+            intids: [const { AtomicU32::new(0) }; 64],
+        }
+    }
+
+    /// Forgets them.
+    pub fn clear(&self) {
+        self.count.store(0, Release);
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.count.load(Acquire) as usize
+    }
+
+    /// The latest.
+    pub fn last(&self) -> Option<u32> {
+        self.iter().last()
+    }
+
+    /// All, in order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        let known = self.intids.iter().take(self.len());
+        known.map(|intid| intid.load(Relaxed))
+    }
+
+    /// INTIDs below 32 that are among them, a bit each.
+    pub fn set(&self) -> u32 {
+        self.iter().fold(0, |bits, intid| bits | 1 << (intid & 31))
+    }
+
+    fn note(&self, intid: u32) {
+        let count = self.count.load(Relaxed);
+        if let Some(place) = self.intids.get(count as usize) {
+            place.store(intid, Relaxed);
+            self.count.store(count + 1, Release);
+        }
+    }
+}
+
+/// The journal of `cpu`.
+pub fn journal(cpu: &PerCpu) -> &Journal {
+    &cpu.journal
+}
+
+/// The redistributor of `cpu`.
+pub fn redistributor(cpu: &PerCpu) -> &Redistributor {
+    cpu.redistributor
+        .get()
+        .expect("a CPU sets up its redistributor before it is online")
+}
+
 #[cold]
-fn unexpected(intid: u32) {
-    panic!("interrupt {intid} was never enabled");
+fn unexpected(cpu: &PerCpu, intid: u32) {
+    if intid == crate::start::platform().timer.virt {
+        // IMASK: it stays expired, and the level would come again for ever.
+        CNTV_CTL_EL0.set(3);
+    }
+    cpu.journal.note(intid);
 }
 
 /// The vector's handler.

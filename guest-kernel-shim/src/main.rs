@@ -12,6 +12,7 @@
 //! | [`wake`] | the other side: asking a CPU to leave its idle loop |
 //! | [`workload`] | what is run, over and over |
 //! | [`bench`], [`crew`] | the cells, one after another; the CPUs that run them |
+//! | [`checks`] | what the platform owes a guest, tried out |
 //! | [`probe`], [`report`] | what the machine models; records |
 
 #![no_std]
@@ -19,6 +20,7 @@
 
 mod bench;
 mod boot;
+mod checks;
 mod clock;
 mod crew;
 mod hypervisor;

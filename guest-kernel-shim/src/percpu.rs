@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32};
 
 use aarch64_cpu::registers::{Readable, TPIDR_EL1, Writeable};
 use arrayvec::ArrayVec;
+use gic::Redistributor;
 use pages::Pool;
 use platform::MAX_CPUS;
 use spin::mutex::SpinMutex;
@@ -13,6 +14,7 @@ use spin::once::Once;
 use wait::request::Request;
 
 use crate::crew::Counts;
+use crate::interrupts::Journal;
 use crate::tally::Tally;
 
 /// Bytes of stack per CPU.
@@ -34,6 +36,10 @@ pub struct PerCpu {
     pub served: AtomicU32,
     /// What it did so far.
     pub tally: Tally,
+    /// Its redistributor, once it has set it up.
+    pub redistributor: Once<Redistributor>,
+    /// Interrupts that a check is waiting for.
+    pub journal: Journal,
     /// What it counted in the last job that it took part in.
     pub counts: SpinMutex<Counts>,
     /// Where others ask it to leave its idle loop.
@@ -56,6 +62,8 @@ pub fn create(pool: &mut Pool, mpidrs: &[u64]) {
                 online: AtomicBool::new(false),
                 interrupted: AtomicBool::new(false),
                 tally: Tally::new(),
+                redistributor: Once::new(),
+                journal: Journal::new(),
                 counts: SpinMutex::new(Counts::ZERO),
                 served: AtomicU32::new(0),
                 request: Request::new(),
@@ -94,6 +102,11 @@ impl PerCpu {
     /// Notes that the CPU runs.
     pub fn set_online(&self) {
         self.online.store(true, Release);
+    }
+
+    /// Notes that the CPU is about to be turned off.
+    pub fn set_offline(&self) {
+        self.online.store(false, Release);
     }
 
     /// Whether the CPU runs.

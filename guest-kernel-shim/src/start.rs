@@ -6,10 +6,36 @@ use arrayvec::ArrayVec;
 use pages::{PAGE, Pool};
 use plan::Plan;
 use platform::{MAX_CPUS, Platform, Region, carve};
+use spin::once::Once;
 
 use crate::memory::Use;
 use crate::percpu::PerCpu;
-use crate::{bench, hypervisor, interrupts, memory, output, percpu, report, smp, stage};
+use crate::{bench, checks, hypervisor, interrupts, memory, output, percpu, report, smp, stage};
+
+static PLATFORM: Once<Platform<'static>> = Once::new();
+
+/// The machine.
+///
+/// # Panics
+/// Panics before [`el1_start`] has read the description.
+pub fn platform() -> &'static Platform<'static> {
+    PLATFORM
+        .get()
+        .expect("the machine is described before anything asks")
+}
+
+/// Addresses where neither Rouse nor QEMU's `virt` has anything, mapped for the
+/// check that says so.
+pub const HOLE: Region = Region {
+    base: 0x0f00_0000,
+    size: PAGE,
+};
+
+/// The value of the boot argument that starts with `key`.
+fn argument<'a>(bootargs: &'a str, key: &str) -> Option<&'a str> {
+    let mut arguments = bootargs.split_ascii_whitespace();
+    arguments.find_map(|argument| argument.strip_prefix(key))
+}
 
 /// Runs on the first CPU with MMU and caches off, on the boot stack.
 #[unsafe(no_mangle)]
@@ -23,6 +49,7 @@ extern "C" fn el1_start(dtb: u64) -> ! {
         size: blob.len() as u64,
     };
     let mut pool = enter(&platform, tree);
+    let platform = PLATFORM.call_once(|| platform);
     if let Some(uart) = platform.uart {
         // SAFETY: the description names the UART, and `enter` mapped it.
         unsafe { output::open(uart) };
@@ -35,21 +62,26 @@ extern "C" fn el1_start(dtb: u64) -> ! {
     // SAFETY: the description is true, its devices are mapped, and no other CPU
     // runs yet.
     unsafe { gic::enable_distributor(&platform.gic) }.unwrap_or_else(|error| panic!("{error}"));
-    prepare(&platform);
-    smp::start_others(&platform);
+    prepare();
+    smp::start_others();
     let plan =
         Plan::parse(platform.bootargs).unwrap_or_else(|error| panic!("boot arguments: {error}"));
     stage!("measure", "{} CPUs run", percpu::online().count());
     report::machine();
+    if let Some(check) = argument(platform.bootargs, "rouse.check=") {
+        let failed = checks::run(check, &plan);
+        report::end(0);
+        hypervisor::exit(failed);
+    }
     bench::run(&plan, &mut pool);
     hypervisor::exit(0)
 }
 
 /// Sets up what each CPU has of its own, and lets interrupts in.
-pub fn prepare(platform: &Platform<'_>) {
+pub fn prepare() {
     let cpu = PerCpu::this();
     // SAFETY: the description is true and its devices are mapped.
-    unsafe { interrupts::enable(cpu, platform) };
+    unsafe { interrupts::enable(cpu, platform()) };
     cpu.set_online();
     arch::insn::unmask_irq();
 }
@@ -71,6 +103,7 @@ fn enter(platform: &Platform<'_>, tree: Region) -> Pool {
         (tree, Use::Read),
         (free, Use::Write),
         (platform.gic.distributor, Use::Device),
+        (HOLE, Use::Device),
     ]);
     regions.extend(
         platform

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The exception vectors of EL1. Only IRQ is expected: whatever else comes is
-//! an error of this kernel and ends it with the registers shown.
+//! an error of this kernel and ends it with the registers shown, unless code
+//! asked for it by [`catching`].
+
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use aarch64_cpu::registers::{ELR_EL1, ESR_EL1, FAR_EL1, Readable, Writeable};
 
 /// General registers of the interrupted context.
 #[repr(C, align(16))]
@@ -51,10 +57,15 @@ el1_vectors:
     el1_unexpected 1
     el1_unexpected 2
     el1_unexpected 3
-    el1_unexpected 4
+    .balign 128
+    el1_save
+    mov     x0, sp
+    bl      {sync}
+    b       el1_resume
     .balign 128
     el1_save
     bl      {irq}
+el1_resume:
     ldp     x0, x1, [sp, #0]
     ldp     x2, x3, [sp, #16]
     ldp     x4, x5, [sp, #32]
@@ -81,5 +92,46 @@ el1_vectors:
     "#,
     frame = const FRAME,
     irq = sym crate::interrupts::irq,
+    sync = sym synchronous,
     unexpected = sym crate::output::unexpected,
 );
+
+/// A synchronous exception that was caught.
+#[derive(Clone, Copy, Debug)]
+pub struct Exception {
+    /// ESR_EL1.
+    pub esr: u64,
+    /// FAR_EL1.
+    pub far: u64,
+}
+
+/// Whether a synchronous exception is wanted, and what came.
+static WANTED: AtomicU64 = AtomicU64::new(0);
+static ESR: AtomicU64 = AtomicU64::new(0);
+static FAR: AtomicU64 = AtomicU64::new(0);
+/// Values of [`WANTED`].
+const NO: u64 = 0;
+const YES: u64 = 1;
+const CAME: u64 = 2;
+
+/// Runs `code`, one instruction of which may fault: it is stepped over and the
+/// exception answered. One CPU at a time.
+pub fn catching(code: impl FnOnce()) -> Option<Exception> {
+    WANTED.store(YES, Release);
+    code();
+    let came = WANTED.swap(NO, Acquire) == CAME;
+    came.then(|| Exception {
+        esr: ESR.load(Relaxed),
+        far: FAR.load(Relaxed),
+    })
+}
+
+extern "C" fn synchronous(frame: &Frame) {
+    if WANTED.load(Acquire) != YES {
+        crate::output::unexpected(frame, 4);
+    }
+    ESR.store(ESR_EL1.get(), Relaxed);
+    FAR.store(FAR_EL1.get(), Relaxed);
+    WANTED.store(CAME, Release);
+    ELR_EL1.set(ELR_EL1.get() + 4);
+}

@@ -22,6 +22,8 @@ const SRE: u64 = 0xf;
 /// ICH_HCR_EL2: En (0), UIE (1).
 const ENABLE: u64 = 1 << 0;
 const UNDERFLOW: u64 = 1 << 1;
+/// Priority of everything that EL2 takes: none preempts another.
+const PRIORITY: u8 = 0x80;
 /// Every SGI, as bits of the redistributor's registers.
 const SGIS: u32 = 0xffff;
 
@@ -80,6 +82,10 @@ pub unsafe fn prepare(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), gic::
 /// The interrupts that EL2 takes: SGIs, and the maintenance interrupt. Those of
 /// the timers follow the guest's enables.
 fn own(redistributor: &Redistributor, platform: &Platform<'_>) {
+    for intid in 0..vgic::PRIVATE {
+        // SAFETY: only EL2 of the CPU that it belongs to gets here.
+        unsafe { redistributor.set_priority(intid, PRIORITY) };
+    }
     redistributor.enable_all(SGIS | 1 << platform.gic.maintenance);
     gic_cpu::enable(true);
 }
@@ -162,6 +168,12 @@ fn follow_timers(cpu: &PerCpu) {
 
 /// Lets other vCPUs read what is pending and active here.
 pub fn publish(cpu: &PerCpu) {
+    if cpu.vcpu.direct.load(Relaxed) {
+        let (redistributor, guest) = (cpu.redistributor(), SGIS | timers());
+        let (pending, active) = (redistributor.pending(), redistributor.active());
+        cpu.vcpu.private.publish(pending & guest, active & guest);
+        return;
+    }
     // SAFETY: this CPU's own; `publish` does not come here again.
     unsafe {
         cpu.vcpu
@@ -192,9 +204,18 @@ pub fn to_machine(cpu: &PerCpu) {
     let guest = SGIS | timers();
     let forward = vm().distributor.lock().forwards();
     let ready = private.refresh(forward) & guest;
+    for intid in (0..vgic::PRIVATE).filter(|intid| guest >> intid & 1 != 0) {
+        // SAFETY: the distributor's lock was not kept, but priorities are only
+        // written here, for the vCPU whose registers they are; the last one wins.
+        unsafe { redistributor.set_priority(intid, private.priority(intid)) };
+    }
     redistributor.disable_all(guest & !ready);
+    let [withdraw, deactivate, activate] = private.take_requests().map(|bits| bits & guest);
+    redistributor.clear_pending(withdraw);
+    redistributor.clear_active(deactivate);
+    redistributor.set_active(activate);
+    redistributor.set_pending(private.take_pending(SGIS));
     redistributor.enable_all(ready);
-    redistributor.set_pending(private.take_pending(ready & SGIS));
 }
 
 /// Takes the physical redistributor of this CPU back for EL2. What is pending

@@ -45,6 +45,17 @@ pub struct Outcome {
     pub registers: Vec<String>,
 }
 
+/// What the terminal shows of a boot while it runs; the log has everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Show {
+    /// Nothing.
+    Nothing,
+    /// Dumps.
+    Dumps,
+    /// Dumps, and every line that is no record.
+    Console,
+}
+
 /// How a boot is followed.
 #[derive(Debug)]
 pub struct Watch<'a> {
@@ -52,8 +63,8 @@ pub struct Watch<'a> {
     pub monitor: &'a Path,
     /// When patience ends.
     pub timeout: Duration,
-    /// Show what the console says.
-    pub echo: bool,
+    /// What the terminal shows of it.
+    pub show: Show,
     /// Where people see that something goes on.
     pub progress: Progress,
 }
@@ -190,10 +201,10 @@ impl<L: Write> Follower<'_, L> {
         if matches!(kind, Kind::Crash | Kind::Exit) {
             self.grace.get_or_insert_with(Instant::now);
         }
-        if kind == Kind::Crash {
+        if kind == Kind::Crash && watch.show >= Show::Dumps {
             watch.progress.clear();
             eprintln!("{}", self.console.crash.last().unwrap_or(&line));
-        } else if watch.echo && kind == Kind::Other {
+        } else if kind == Kind::Other && watch.show >= Show::Console {
             watch.progress.clear();
             say!("{line}");
         }
@@ -229,7 +240,7 @@ mod tests {
         let watch = Watch {
             monitor: Path::new("/nonexistent"),
             timeout: Duration::from_millis(300),
-            echo: false,
+            show: Show::Nothing,
             progress: Progress::new("test".into()),
         };
         let mut log = Vec::new();

@@ -70,6 +70,11 @@ impl Job {
             .to_owned()
     }
 
+    /// Whether it is our guest that runs, and to measure, not to check.
+    pub fn measures(&self) -> bool {
+        self.guest.is_none() && !self.append.contains("rouse.check=")
+    }
+
     /// A request of which every cell would be skipped is refused right away.
     fn something_runs(&self, under: Under) -> Result<()> {
         let machine = Machine {

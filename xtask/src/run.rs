@@ -3,6 +3,7 @@
 
 use anyhow::{Result, bail};
 
+use crate::boot::Show;
 use crate::cli::RunArgs;
 use crate::folder::{Copy, Folder};
 use crate::job::Job;
@@ -15,12 +16,17 @@ pub fn run(args: &RunArgs) -> Result<()> {
     let copy = args.json.as_deref().map(|file| Copy::claim("--json", file));
     let copy = copy.transpose()?;
     let folder = Folder::claim(args.out.as_deref(), &job.board.name)?;
-    let session = session::run(&job, folder)?;
+    // Where there may be no cells, the console is all that there is to see.
+    let show = match job.measures() {
+        true => Show::Dumps,
+        false => Show::Console,
+    };
+    let session = session::run(&job, folder, show)?;
     let place = &session.place;
     if session.results.has_cells() {
         say!("{}", table::lines(&session.results).join("\n"));
-        say!("\nresults: {place}");
     }
+    say!("\nresults: {place}");
     if let Some(failure) = session.failure {
         bail!("{}; the console's log is {place}/serial.log", failure.why);
     }

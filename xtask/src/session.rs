@@ -7,7 +7,7 @@ use std::fs::File;
 use anyhow::Result;
 use plan::{Under, Word};
 
-use crate::boot::{self, Outcome, Watch};
+use crate::boot::{self, Outcome, Show, Watch};
 use crate::console::Console;
 use crate::folder::Folder;
 use crate::images::{self, Built};
@@ -33,7 +33,7 @@ pub struct Session {
 }
 
 /// Builds, then boots once for each `under`.
-pub fn run(job: &Job, folder: Folder) -> Result<Session> {
+pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
     // From here on: what was begun, a folder above all, is to be cleaned up.
     interrupt::catch()?;
     let emulator = interrupt::or(qemu::ensure())?;
@@ -46,6 +46,7 @@ pub fn run(job: &Job, folder: Folder) -> Result<Session> {
         commands: heading(&emulator),
         results: Results::new(&job.board.name, &job.model, Some(describe(job, &emulator)?)),
         dump: String::new(),
+        show,
     };
     let mut failure = None;
     for &under in &job.unders {
@@ -66,6 +67,7 @@ struct Boots<'j> {
     commands: String,
     results: Results,
     dump: String,
+    show: Show,
 }
 
 impl Boots<'_> {
@@ -79,7 +81,7 @@ impl Boots<'_> {
         let watch = Watch {
             monitor: &monitor,
             timeout: job.timeout,
-            echo: job.guest.is_some(),
+            show: self.show,
             progress: Progress::new(format!("{} under {under}", job.board.name)),
         };
         let console = Console::new(symbols(job, under, self.built));
@@ -102,8 +104,11 @@ impl Boots<'_> {
             self.dump += line;
             self.dump.push('\n');
         }
-        for line in &outcome.registers {
-            eprintln!("{line}");
+        if self.show >= Show::Dumps {
+            outcome
+                .registers
+                .iter()
+                .for_each(|line| eprintln!("{line}"));
         }
     }
 

@@ -37,7 +37,12 @@ pub fn sentence(results: &Results, scale: Scale) -> String {
         .map(|(name, p50)| format!("{name} {:.2}x", ratio(*p50)))
         .collect();
     let against = format!(
-        "Against {REFERENCE} ({}, {}: {} {} a {})",
+        "{}gainst {REFERENCE} ({}, {}: {} {} a {})",
+        if scale.of_host {
+            "On this host's threads, a"
+        } else {
+            "A"
+        },
         reference.deliver,
         reference.wake,
         scale.show(median(reference)),

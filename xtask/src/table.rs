@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a run shows on the terminal.
 
+mod columns;
+
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::grid::{self, Column};
-use crate::results::{Cell, Results, Stats};
+use crate::grid;
+use crate::results::{Cell, Results};
 use crate::summary;
 
-/// Causes that have a column; the rest is summed up as `other`.
-const CAUSES: [&str; 4] = ["wfi", "wfe", "sgi", "irq"];
+/// Skipped cells that are listed for each reason.
+const LISTED: usize = 12;
 
 /// How values of a run are shown.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +73,7 @@ pub fn lines(results: &Results) -> Vec<String> {
         if !cells.is_empty() {
             lines.push(String::new());
             lines.push(heading(workload, results, scale));
-            lines.extend(grid::lines(&columns(&cells, scale)));
+            lines.extend(grid::lines(&columns::of(&cells, scale)));
         }
     }
     lines.extend(not_shown(results));
@@ -84,13 +86,22 @@ pub fn lines(results: &Results) -> Vec<String> {
 fn machine(results: &Results) -> Vec<String> {
     let machine = &results.machine;
     let mut parts = vec![
-        format!("{}: {} CPUs ({})", results.board, machine.cpus, machine.cpu),
+        format!(
+            "{}: {} {} ({})",
+            results.board,
+            machine.cpus,
+            if machine.cpus == 1 { "CPU" } else { "CPUs" },
+            machine.cpu
+        ),
         format!("counter {} MHz", machine.cntfrq_hz as f64 / 1e6),
         match machine.gic.as_str() {
             "" => String::new(),
             gic => format!("GIC {gic}"),
         },
-        format!("{} list registers", machine.list_registers),
+        match machine.list_registers {
+            0 => String::new(),
+            registers => format!("{registers} list registers"),
+        },
     ];
     if let Some(emulator) = &machine.emulator {
         parts.push(format!(
@@ -100,28 +111,32 @@ fn machine(results: &Results) -> Vec<String> {
     }
     parts.retain(|part| !part.is_empty());
     let mut lines = vec![parts.join(", ")];
-    for (title, wanted) in [
-        ("models", "true"),
-        ("does not model", "false"),
-        ("otherwise", ""),
-    ] {
-        let probes = results.fidelity.iter().filter_map(|(name, value)| {
-            let text = match value {
-                Value::String(text) => text.clone(),
-                other => other.to_string(),
-            };
-            match (wanted, text.as_str()) {
-                ("", "true" | "false") => None,
-                ("", _) => Some(format!("{name}: {text}")),
-                (wanted, text) => (wanted == text).then(|| name.clone()),
-            }
-        });
-        let probes: Vec<String> = probes.collect();
-        if !probes.is_empty() {
-            lines.push(format!("  {title}: {}", probes.join(", ")));
+    lines.extend(fidelity(results));
+    lines
+}
+
+/// What the probes found, sorted by answer.
+fn fidelity(results: &Results) -> Vec<String> {
+    let mut models = Vec::new();
+    let mut lacks = Vec::new();
+    let mut others = Vec::new();
+    for (name, value) in &results.fidelity {
+        match value {
+            Value::Bool(true) => models.push(name.clone()),
+            Value::Bool(false) => lacks.push(name.clone()),
+            Value::String(text) => others.push(format!("{name}: {text}")),
+            other => others.push(format!("{name}: {other}")),
         }
     }
-    lines
+    let titled = [
+        ("models", models),
+        ("does not model", lacks),
+        ("otherwise", others),
+    ];
+    let titled = titled.into_iter().filter(|(_, names)| !names.is_empty());
+    titled
+        .map(|(title, names)| format!("  {title}: {}", names.join(", ")))
+        .collect()
 }
 
 fn heading(workload: &str, results: &Results, scale: Scale) -> String {
@@ -147,112 +162,6 @@ pub fn operation(workload: &str) -> &'static str {
     }
 }
 
-fn columns(cells: &[&Cell], scale: Scale) -> Vec<Column> {
-    let mut columns = words(cells);
-    columns.extend(limits(cells));
-    columns.extend(statistics(cells, scale));
-    let rate = |group, title: &str, of: &dyn Fn(&Cell) -> f64| {
-        Column::numbers(
-            group,
-            title,
-            cells.iter().map(|cell| rate(of(cell))).collect(),
-        )
-    };
-    for cause in CAUSES {
-        columns.push(rate("exits/op", cause, &|cell| {
-            cell.per_sample(&cell.exits, cause)
-        }));
-    }
-    columns.push(rate("exits/op", "other", &other_exits));
-    for kind in ["sent", "elided"] {
-        columns.push(rate("IPIs/op", kind, &|cell| {
-            cell.per_sample(&cell.ipis, kind)
-        }));
-    }
-    for kind in ["event", "timeout", "irq"] {
-        columns.push(rate("wakes/op", kind, &|cell| {
-            cell.per_sample(&cell.wakes, kind)
-        }));
-    }
-    columns
-}
-
-/// Words of the cells. `under` and `shape` only if they tell cells apart.
-fn words(cells: &[&Cell]) -> Vec<Column> {
-    let keys = ["under", "shape", "wait", "trap", "deliver", "wake"];
-    let columns = keys.iter().filter_map(|key| {
-        let texts: Vec<String> = cells
-            .iter()
-            .map(|cell| cell.word(key).unwrap_or_default())
-            .collect();
-        let optional = ["under", "shape"].contains(key);
-        let differs = texts.windows(2).any(|pair| pair[0] != pair[1]);
-        (!optional || differs).then(|| Column::words(key, texts))
-    });
-    columns.collect()
-}
-
-/// Microseconds that apply to any of the cells.
-fn limits(cells: &[&Cell]) -> Vec<Column> {
-    let keys = [
-        ("limit", "poll-limit-us"),
-        ("host", "host-poll-us"),
-        ("stream", "event-stream-us"),
-        ("gap", "gap-us"),
-    ];
-    let columns = keys.iter().filter_map(|(title, key)| {
-        let texts = cells.iter().map(|cell| cell.word(key).unwrap_or_default());
-        let texts: Vec<String> = texts
-            .map(|text| if text == "0" { "-".into() } else { text })
-            .collect();
-        let any = texts.iter().any(|text| text != "-");
-        any.then(|| Column::numbers("us", title, texts))
-    });
-    columns.collect()
-}
-
-fn statistics(cells: &[&Cell], scale: Scale) -> Vec<Column> {
-    type Field = fn(&Stats) -> u64;
-    let fields: [(&str, Field); 5] = [
-        ("min", |stats| stats.min),
-        ("p50", |stats| stats.p50),
-        ("p90", |stats| stats.p90),
-        ("p99", |stats| stats.p99),
-        ("max", |stats| stats.max),
-    ];
-    let column = |title: &str, show: &dyn Fn(&Stats) -> String| {
-        let texts = cells
-            .iter()
-            .map(|cell| cell.stats.as_ref().map(show).unwrap_or_default());
-        Column::numbers("", title, texts.collect())
-    };
-    let shown = if scale.of_host { 2 } else { fields.len() };
-    let mut columns = vec![column("n", &|stats| stats.count.to_string())];
-    for (title, field) in &fields[..shown] {
-        columns.push(column(title, &|stats| scale.show(field(stats))));
-    }
-    columns
-}
-
-fn other_exits(cell: &Cell) -> f64 {
-    let others = cell
-        .exits
-        .keys()
-        .filter(|name| !CAUSES.contains(&name.as_str()));
-    others.map(|name| cell.per_sample(&cell.exits, name)).sum()
-}
-
-/// A count per operation, short: whole numbers without decimals, nothing as a dot.
-fn rate(value: f64) -> String {
-    let rounded = (value * 100.0).round() / 100.0;
-    match value {
-        0.0 => "·".into(),
-        _ if rounded == 0.0 => "<0.01".into(),
-        _ if rounded.fract() == 0.0 => format!("{rounded:.0}"),
-        _ => format!("{rounded:.2}"),
-    }
-}
-
 /// Cells that were skipped, by reason, and those that were damaged.
 fn not_shown(results: &Results) -> Vec<String> {
     let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
@@ -265,7 +174,10 @@ fn not_shown(results: &Results) -> Vec<String> {
     for (why, cells) in reasons {
         lines.push(String::new());
         lines.push(format!("skipped, {why}:"));
-        lines.extend(cells.iter().map(|cell| format!("  {cell}")));
+        lines.extend(cells.iter().take(LISTED).map(|cell| format!("  {cell}")));
+        if let Some(more) = cells.len().checked_sub(LISTED + 1) {
+            lines.push(format!("  and {} more, see results.json", more + 1));
+        }
     }
     if !results.damaged.is_empty() {
         lines.push(String::new());
@@ -286,12 +198,6 @@ fn not_shown(results: &Results) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::results::tests::results;
-
-    #[test]
-    fn rates_are_short() {
-        let shown = [0.0, 0.001, 1.0, 2.004, 1.5, 12.0].map(rate);
-        assert_eq!(shown, ["·", "<0.01", "1", "2", "1.50", "12"]);
-    }
 
     #[test]
     fn the_table_names_unit_cells_and_what_is_missing() {

@@ -25,6 +25,12 @@ const GICD_PIDR2: u64 = 0xffe8;
 const GICR_TYPER: u64 = 0x8;
 /// Offset of GICR_ISPENDR0 from the start of the redistributor: SGI frame, 0x200.
 const GICR_ISPENDR0: u64 = 0x1_0200;
+/// Offset of GICR_ICPENDR0 likewise.
+const GICR_ICPENDR0: u64 = 0x1_0280;
+/// Offset of GICR_ISACTIVER0 likewise.
+const GICR_ISACTIVER0: u64 = 0x1_0300;
+/// Offset of GICR_ICACTIVER0 likewise.
+const GICR_ICACTIVER0: u64 = 0x1_0380;
 /// Offset of GICR_ISENABLER0 likewise.
 const GICR_ISENABLER0: u64 = 0x1_0100;
 /// Offset of GICR_ICENABLER0 likewise.
@@ -68,6 +74,33 @@ pub unsafe fn enable_distributor(gic: &Gic) -> Result<(), Error> {
     let mut distributor = GicDistributor::new(unsafe { UniqueMmioPointer::new(base) });
     distributor.configure_default_settings();
     Ok(())
+}
+
+/// Enables SPI `intid` (32 to 1019) in Group 1 for the CPU with affinity `mpidr`.
+///
+/// # Safety
+/// As for [`identify`], and no other code may use that SPI.
+pub unsafe fn route_spi(gic: &Gic, intid: u32, mpidr: u64) {
+    let (word, bit) = (u64::from(intid / 32 * 4), 1 << (intid % 32));
+    let register = |offset: u64| (gic.distributor.base + offset) as *mut u32;
+    // SAFETY: the caller vouches for the frame. GICD_IGROUPR is read, changed
+    // and written by nobody else meanwhile; the other registers are the SPI's.
+    unsafe {
+        let group = register(0x080 + word);
+        group.write_volatile(group.read_volatile() | bit);
+        ((gic.distributor.base + 0x6000 + 8 * u64::from(intid)) as *mut u64).write_volatile(mpidr);
+        register(0x100 + word).write_volatile(bit);
+    }
+}
+
+/// Makes SPI `intid` (32 to 1019) pending.
+///
+/// # Safety
+/// As for [`identify`].
+pub unsafe fn set_spi_pending(gic: &Gic, intid: u32) {
+    let offset = 0x200 + u64::from(intid / 32 * 4);
+    // SAFETY: the caller vouches for the frame; only this SPI is changed.
+    unsafe { ((gic.distributor.base + offset) as *mut u32).write_volatile(1 << (intid % 32)) }
 }
 
 /// What the distributor says of itself.
@@ -156,6 +189,33 @@ impl Redistributor {
         self.write(GICR_ISPENDR0, bits);
     }
 
+    /// Takes the pending state from the SGIs and PPIs of `bits`.
+    pub fn clear_pending(&self, bits: u32) {
+        self.write(GICR_ICPENDR0, bits);
+    }
+
+    /// Makes the SGIs and PPIs of `bits` active.
+    pub fn set_active(&self, bits: u32) {
+        self.write(GICR_ISACTIVER0, bits);
+    }
+
+    /// Takes the active state from the SGIs and PPIs of `bits`.
+    pub fn clear_active(&self, bits: u32) {
+        self.write(GICR_ICACTIVER0, bits);
+    }
+
+    /// The SGIs and PPIs that are pending.
+    #[must_use]
+    pub fn pending(&self) -> u32 {
+        self.read(GICR_ISPENDR0)
+    }
+
+    /// The SGIs and PPIs that are active.
+    #[must_use]
+    pub fn active(&self) -> u32 {
+        self.read(GICR_ISACTIVER0)
+    }
+
     /// Sets the priority of SGI or PPI `intid` (0 to 31); lower is more urgent.
     ///
     /// # Safety
@@ -175,6 +235,12 @@ impl Redistributor {
         // SAFETY: `find` was promised that the frames are mapped; the callers
         // promise that nobody else uses this one meanwhile.
         GicRedistributor::new(unsafe { UniqueMmioPointer::new(base) })
+    }
+
+    fn read(&self, offset: u64) -> u32 {
+        // SAFETY: `find` was promised that the frames are mapped; reading these
+        // registers changes nothing.
+        unsafe { ((self.base + offset) as *const u32).read_volatile() }
     }
 
     /// Writes one of the write-one registers, which need no exclusive access.

@@ -100,6 +100,19 @@ impl Private {
         self.priority[intid as usize].load(Relaxed)
     }
 
+    /// Lets other vCPUs see what is pending and active where hardware delivers.
+    pub fn publish(&self, pending: u32, active: u32) {
+        self.listed_pending.store(pending, Release);
+        self.listed_active.store(active, Release);
+    }
+
+    /// Takes the requests to withdraw, to deactivate and to activate over, in
+    /// this order: where hardware delivers they are its to serve.
+    #[must_use]
+    pub fn take_requests(&self) -> [u32; 3] {
+        [&self.withdraw, &self.deactivate, &self.activate].map(|bits| bits.swap(0, AcqRel))
+    }
+
     /// Makes `intid` pending until it can be delivered.
     pub fn set_pending(&self, intid: u32) {
         self.pending.fetch_or(1 << intid, AcqRel);
@@ -123,13 +136,14 @@ impl List {
         forward: bool,
         hw: impl Fn(u32) -> Option<u32>,
     ) {
-        each(private.withdraw.swap(0, AcqRel), |intid| {
+        let [withdraw, deactivate, activate] = private.take_requests();
+        each(withdraw, |intid| {
             self.withdraw(bank, intid);
         });
-        each(private.deactivate.swap(0, AcqRel), |intid| {
+        each(deactivate, |intid| {
             self.set_active(bank, intid, 0, false);
         });
-        each(private.activate.swap(0, AcqRel), |intid| {
+        each(activate, |intid| {
             self.set_active(bank, intid, private.priority(intid), true);
         });
         let ready = private.refresh(forward);
@@ -155,8 +169,7 @@ impl List {
             pending |= u32::from(is_pending) << intid;
             active |= u32::from(is_active) << intid;
         }
-        private.listed_pending.store(pending, Release);
-        private.listed_active.store(active, Release);
+        private.publish(pending, active);
     }
 }
 

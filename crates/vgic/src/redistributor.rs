@@ -122,7 +122,10 @@ impl Redistributor<'_> {
                 value |= u64::from(byte.load(Relaxed)) << (8 * n);
             }
         }
-        (if access.write.is_some() { 0 } else { value }, false)
+        match access.write {
+            Some(_) => (0, true),
+            None => (value, false),
+        }
     }
 }
 

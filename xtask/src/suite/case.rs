@@ -35,6 +35,7 @@ use serde::Deserialize;
 
 use super::expectation::{Expect, Expected};
 use crate::board::one_line;
+use crate::boot::Show;
 use crate::cli::{self, Cli, RunArgs, Verb};
 use crate::failure::{BadInput, is_bad_input};
 use crate::folder::Folder;
@@ -115,7 +116,11 @@ impl Case {
         if out.exists() {
             fs::remove_dir_all(&out).with_context(|| places::shown(&out))?;
         }
-        let session = session::run(&job, Folder::claim(Some(&out), &job.board.name)?)?;
+        let session = session::run(
+            &job,
+            Folder::claim(Some(&out), &job.board.name)?,
+            Show::Nothing,
+        )?;
         let compared = self.expect.compare(&session).and_then(|()| {
             let mut cells = self.cells.iter();
             cells.try_for_each(|expected| expected.compare(&session.results))

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the platform below owes a guest, tried out: `rouse.check=all`, or the
+//! name of one, with the traps and the delivery that the plan names first.
+//! Each check is a claim about the Arm documents, not about the
+//! hypervisor, so it has to hold on the bare machine as well.
+
+mod faults;
+mod firmware;
+mod interrupts;
+
+use core::fmt;
+
+use plan::{Deliver, Plan};
+
+use crate::{crew, hypervisor, output, percpu};
+
+/// What went wrong.
+pub type Failure = &'static str;
+
+/// A check: its name, the CPUs that it needs, and what it does.
+struct Check {
+    name: &'static str,
+    cpus: usize,
+    /// The hypervisor can only do it where it injects: there is no physical
+    /// interrupt behind.
+    injected: bool,
+    run: fn() -> Result<(), Failure>,
+}
+
+/// Every check.
+const CHECKS: &[Check] = &[
+    Check::new("sgi-self", 1, interrupts::sgi_to_self),
+    Check::new("sgi-all-intids", 2, interrupts::every_sgi_to_another),
+    Check::new("sgi-broadcast", 2, interrupts::broadcast_spares_the_sender),
+    Check::new(
+        "sgi-overflow",
+        2,
+        interrupts::more_than_there_are_list_registers,
+    ),
+    Check::new("priority-order", 1, interrupts::most_urgent_first),
+    Check::new(
+        "disabled-stays-pending",
+        1,
+        interrupts::disabled_stays_pending,
+    ),
+    Check::new("pending-withdrawn", 1, interrupts::pending_can_be_withdrawn),
+    Check::injected("spi-routed", 2, interrupts::spi_goes_where_it_is_routed),
+    Check::new("timer", 1, interrupts::timer_again_and_again),
+    Check::new("wfi-masked", 1, interrupts::masked_interrupt_ends_wfi),
+    Check::new("psci-version", 1, firmware::version_and_features),
+    Check::new("psci-cpu-on-errors", 2, firmware::cpu_on_refuses),
+    Check::new("psci-off-and-on", 2, firmware::off_and_on_again),
+    Check::new("psci-suspend", 1, firmware::standby_returns),
+    Check::new("smccc-unknown", 1, firmware::unknown_calls_are_refused),
+    Check::new("undefined", 1, faults::undefined_instruction),
+    Check::new("hole", 1, faults::nothing_at_a_hole),
+];
+
+impl Check {
+    const fn new(name: &'static str, cpus: usize, run: fn() -> Result<(), Failure>) -> Self {
+        Self {
+            name,
+            cpus,
+            injected: false,
+            run,
+        }
+    }
+
+    const fn injected(name: &'static str, cpus: usize, run: fn() -> Result<(), Failure>) -> Self {
+        Self {
+            injected: true,
+            ..Self::new(name, cpus, run)
+        }
+    }
+
+    /// Why it can't be run.
+    fn obstacle(&self, direct: bool) -> Option<&'static str> {
+        if percpu::online().count() < self.cpus {
+            Some("needs 2 CPUs")
+        } else if self.injected && direct {
+            Some("a virtual SPI can't be delivered directly")
+        } else {
+            None
+        }
+    }
+}
+
+/// Where a check failed, as text.
+impl fmt::Display for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// Runs the check called `name`, or all; how many failed, or none was known.
+pub fn run(name: &str, plan: &Plan) -> u64 {
+    let direct = hypervisor::present() && plan.deliver.values[0] == Deliver::Direct;
+    if hypervisor::present() {
+        crew::turn_everywhere(plan.trap.values[0], plan.deliver.values[0]);
+    }
+    let mut chosen = 0;
+    let mut failed = 0;
+    for check in CHECKS {
+        if name != "all" && name != check.name {
+            continue;
+        }
+        chosen += 1;
+        if let Some(why) = check.obstacle(direct) {
+            output::line(format_args!("check {check}: skipped: {why}"));
+            continue;
+        }
+        match (check.run)() {
+            Ok(()) => output::line(format_args!("check {check}: ok")),
+            Err(why) => {
+                failed += 1;
+                output::line(format_args!("check {check}: FAILED: {why}"));
+            }
+        }
+    }
+    if chosen == 0 {
+        output::line(format_args!("check {name}: there is none of that name"));
+        return 1;
+    }
+    output::line(format_args!("checks: {chosen} run, {failed} failed"));
+    failed
+}
+
+/// `Err(why)` unless `condition`.
+fn ensure(condition: bool, why: Failure) -> Result<(), Failure> {
+    if condition { Ok(()) } else { Err(why) }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Checks of PSCI (DEN0022F.b) and SMCCC (DEN0028F).
+
+use super::{Failure, ensure};
+use crate::hypervisor::{self, call};
+use crate::percpu::{self, PerCpu};
+use crate::{boot, clock, crew, smp};
+
+const PSCI_VERSION: u64 = 0x8400_0000;
+const CPU_SUSPEND: u64 = 0xc400_0001;
+const CPU_ON: u64 = 0xc400_0003;
+const AFFINITY_INFO: u64 = 0xc400_0004;
+const PSCI_FEATURES: u64 = 0x8400_000a;
+
+const NOT_SUPPORTED: i32 = -1;
+const INVALID_PARAMETERS: i32 = -2;
+const ALREADY_ON: i32 = -4;
+const OFF: i32 = 1;
+
+fn psci(function: u64, arguments: [u64; 3]) -> i32 {
+    call(function, arguments)[0] as i32
+}
+
+pub fn version_and_features() -> Result<(), Failure> {
+    ensure(
+        psci(PSCI_VERSION, [0; 3]) >= 0x1_0000,
+        "PSCI older than 1.0",
+    )?;
+    ensure(psci(PSCI_FEATURES, [CPU_ON, 0, 0]) >= 0, "no CPU_ON")?;
+    ensure(
+        psci(PSCI_FEATURES, [0x8400_00ff, 0, 0]) == NOT_SUPPORTED,
+        "a function that does not exist is said to",
+    )
+}
+
+pub fn cpu_on_refuses() -> Result<(), Failure> {
+    let entry = boot::secondary_entry();
+    let running = percpu::all()[1].mpidr;
+    let on = |mpidr| psci(CPU_ON, [mpidr, entry, 0]);
+    ensure(on(running) == ALREADY_ON, "a running CPU")?;
+    ensure(on(PerCpu::this().mpidr) == ALREADY_ON, "the caller itself")?;
+    ensure(on(0xff_00ff_fff0) == INVALID_PARAMETERS, "an absent CPU")
+}
+
+pub fn off_and_on_again() -> Result<(), Failure> {
+    let other = percpu::all()[1];
+    for _ in 0..3 {
+        other.set_offline();
+        crew::on_second(|| hypervisor::cpu_off());
+        let off = clock::wait_for(|| psci(AFFINITY_INFO, [other.mpidr, 0, 0]) == OFF);
+        ensure(off, "not off after 5 s")?;
+        ensure(smp::start(other) == 0, "CPU_ON failed")?;
+        ensure(other.is_online(), "did not come back")?;
+        crew::on_second(|| {});
+        crew::wait_for_second();
+    }
+    Ok(())
+}
+
+pub fn standby_returns() -> Result<(), Failure> {
+    use arch::{gic_cpu, insn};
+    let me = PerCpu::this();
+    insn::mask_irq();
+    // A pending interrupt makes standby return at once, masked or not.
+    gic_cpu::send_sgi(5, me.mpidr);
+    let status = psci(CPU_SUSPEND, [0, 0, 0]);
+    insn::unmask_irq();
+    ensure(status == 0, "not SUCCESS")
+}
+
+pub fn unknown_calls_are_refused() -> Result<(), Failure> {
+    for function in [0x8000_ffff, 0xc200_0001, 0x8300_0000, 0xc600_00ff] {
+        ensure(psci(function, [0; 3]) == NOT_SUPPORTED, "not refused")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Checks of the interrupt controller and the timer.
+
+use aarch64_cpu::registers::{CNTV_CTL_EL0, CNTV_CVAL_EL0, Readable, Writeable};
+use arch::{gic_cpu, insn};
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{Acquire, Release};
+
+use super::{Failure, ensure};
+use crate::interrupts::{self, Journal, journal};
+use crate::percpu::{self, PerCpu};
+use crate::{clock, crew, start};
+
+/// First SGI that this kernel does not use itself.
+const FIRST: u32 = 2;
+const SGIS: u32 = 16;
+/// An SPI that nothing is connected to.
+const SPI: u32 = 40;
+
+/// Clears the journals and enables every private interrupt that is tried.
+fn begin() {
+    for cpu in percpu::online() {
+        journal(cpu).clear();
+        interrupts::redistributor(cpu).enable_all(0xffff);
+    }
+}
+
+/// Waits for `count` entries in a journal, long enough for any machine.
+fn entries(journal: &Journal, count: usize) -> bool {
+    clock::wait_for(|| journal.len() >= count) && journal.len() == count
+}
+
+/// Gives what should not come a chance to come.
+fn settle() {
+    clock::pause(clock::ticks(200));
+}
+
+fn other() -> &'static PerCpu {
+    percpu::all()[1]
+}
+
+pub fn sgi_to_self() -> Result<(), Failure> {
+    begin();
+    let me = PerCpu::this();
+    for intid in FIRST..SGIS {
+        gic_cpu::send_sgi(intid, me.mpidr);
+        ensure(
+            entries(journal(me), (intid - FIRST + 1) as usize),
+            "not received",
+        )?;
+        ensure(journal(me).last() == Some(intid), "another INTID came")?;
+    }
+    Ok(())
+}
+
+pub fn every_sgi_to_another() -> Result<(), Failure> {
+    begin();
+    let received = journal(other());
+    for intid in FIRST..SGIS {
+        gic_cpu::send_sgi(intid, other().mpidr);
+        ensure(
+            entries(received, (intid - FIRST + 1) as usize),
+            "not received",
+        )?;
+        ensure(received.last() == Some(intid), "another INTID came")?;
+    }
+    ensure(journal(PerCpu::this()).len() == 0, "the sender got one")
+}
+
+pub fn broadcast_spares_the_sender() -> Result<(), Failure> {
+    begin();
+    gic_cpu::send_sgi_to_others(9);
+    gic_cpu::send_sgi_to_others(3);
+    for cpu in percpu::online().skip(1) {
+        ensure(entries(journal(cpu), 2), "a CPU did not get both")?;
+    }
+    settle();
+    ensure(journal(PerCpu::this()).len() == 0, "the sender got one")
+}
+
+/// Interrupts at once, more than list registers hold.
+pub fn more_than_there_are_list_registers() -> Result<(), Failure> {
+    /// What the other CPU is to wait for, or has reached.
+    static STEP: AtomicU32 = AtomicU32::new(0);
+    const MASKED: u32 = 1;
+    const SENT: u32 = 2;
+    begin();
+    STEP.store(0, Release);
+    crew::on_second(|| {
+        insn::mask_irq();
+        STEP.store(MASKED, Release);
+        clock::wait_for(|| STEP.load(Acquire) == SENT);
+        insn::unmask_irq();
+    });
+    clock::wait_for(|| STEP.load(Acquire) == MASKED);
+    for intid in (FIRST..SGIS).rev() {
+        gic_cpu::send_sgi(intid, other().mpidr);
+        gic_cpu::send_sgi(intid, other().mpidr);
+    }
+    STEP.store(SENT, Release);
+    crew::wait_for_second();
+    ensure(
+        entries(journal(other()), (SGIS - FIRST) as usize),
+        "some were lost",
+    )?;
+    settle();
+    let all = (FIRST..SGIS).fold(0, |bits, intid| bits | 1 << intid);
+    ensure(journal(other()).set() == all, "not each came")?;
+    ensure(
+        journal(other()).len() == (SGIS - FIRST) as usize,
+        "some came twice",
+    )
+}
+
+pub fn most_urgent_first() -> Result<(), Failure> {
+    begin();
+    let me = PerCpu::this();
+    let redistributor = interrupts::redistributor(me);
+    for intid in FIRST..SGIS {
+        // SAFETY: only this CPU uses its redistributor's priorities.
+        unsafe { redistributor.set_priority(intid, (0xf0 - intid * 8) as u8) };
+    }
+    insn::mask_irq();
+    (FIRST..SGIS).for_each(|intid| gic_cpu::send_sgi(intid, me.mpidr));
+    clock::pause(clock::ticks(20));
+    insn::unmask_irq();
+    let all = entries(journal(me), (SGIS - FIRST) as usize);
+    for intid in 0..SGIS {
+        // SAFETY: as above.
+        unsafe { redistributor.set_priority(intid, 0x80) };
+    }
+    ensure(all, "some were lost")?;
+    let descending = journal(me)
+        .iter()
+        .zip((FIRST..SGIS).rev())
+        .all(|(a, b)| a == b);
+    ensure(descending, "not in order of priority")
+}
+
+pub fn disabled_stays_pending() -> Result<(), Failure> {
+    begin();
+    let me = PerCpu::this();
+    let redistributor = interrupts::redistributor(me);
+    redistributor.disable_all(1 << 5);
+    gic_cpu::send_sgi(5, me.mpidr);
+    settle();
+    ensure(journal(me).len() == 0, "a disabled one came")?;
+    ensure(
+        redistributor.pending() & 1 << 5 != 0,
+        "not shown as pending",
+    )?;
+    redistributor.enable_all(1 << 5);
+    ensure(entries(journal(me), 1), "did not come when enabled")?;
+    ensure(
+        redistributor.pending() & 1 << 5 == 0,
+        "still shown as pending",
+    )
+}
+
+pub fn pending_can_be_withdrawn() -> Result<(), Failure> {
+    begin();
+    let me = PerCpu::this();
+    let redistributor = interrupts::redistributor(me);
+    insn::mask_irq();
+    redistributor.set_pending(1 << 6);
+    let shown = redistributor.pending() & 1 << 6 != 0;
+    redistributor.clear_pending(1 << 6);
+    let hidden = redistributor.pending() & 1 << 6 == 0;
+    insn::unmask_irq();
+    settle();
+    ensure(shown && hidden, "the pending registers do not show it")?;
+    ensure(journal(me).len() == 0, "it came all the same")
+}
+
+pub fn spi_goes_where_it_is_routed() -> Result<(), Failure> {
+    begin();
+    let gic = &start::platform().gic;
+    for cpu in percpu::online().take(2) {
+        journal(cpu).clear();
+        // SAFETY: the description is true, and nothing else uses this SPI.
+        unsafe { gic::route_spi(gic, SPI, cpu.mpidr) };
+        // SAFETY: as above.
+        unsafe { gic::set_spi_pending(gic, SPI) };
+        ensure(entries(journal(cpu), 1), "did not come")?;
+        ensure(journal(cpu).last() == Some(SPI), "another INTID came")?;
+    }
+    Ok(())
+}
+
+/// Arms the virtual timer.
+fn arm(ticks: u64) {
+    CNTV_CVAL_EL0.set(clock::now() + ticks);
+    CNTV_CTL_EL0.set(1);
+    insn::isb();
+}
+
+pub fn timer_again_and_again() -> Result<(), Failure> {
+    begin();
+    let me = PerCpu::this();
+    let intid = start::platform().timer.virt;
+    interrupts::redistributor(me).enable_all(1 << intid);
+    for round in 1..=5 {
+        let start = clock::now();
+        arm(clock::ticks(50));
+        // The handler masks the timer, so one expiry is one interrupt.
+        ensure(entries(journal(me), round), "did not come")?;
+        ensure(clock::now() - start >= clock::ticks(50), "came early")?;
+    }
+    settle();
+    interrupts::redistributor(me).disable_all(1 << intid);
+    ensure(journal(me).len() == 5, "came more often than it expired")
+}
+
+pub fn masked_interrupt_ends_wfi() -> Result<(), Failure> {
+    begin();
+    let me = PerCpu::this();
+    let intid = start::platform().timer.virt;
+    interrupts::redistributor(me).enable_all(1 << intid);
+    insn::mask_irq();
+    let start = clock::now();
+    arm(clock::ticks(100));
+    while clock::now() - start < clock::ticks(100) {
+        insn::wfi();
+    }
+    let untouched = journal(me).len() == 0 && CNTV_CTL_EL0.get() & 4 != 0;
+    insn::unmask_irq();
+    let came = entries(journal(me), 1);
+    interrupts::redistributor(me).disable_all(1 << intid);
+    ensure(untouched, "taken though masked")?;
+    ensure(came, "did not come when unmasked")
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The columns of the table: what a cell is, its statistics, its events.
+
+use super::Scale;
+use crate::grid::Column;
+use crate::results::{Cell, Stats};
+
+/// Causes that have a column; the rest is summed up as `other`.
+const CAUSES: [&str; 4] = ["wfi", "wfe", "sgi", "irq"];
+
+/// The columns for some cells of one workload.
+pub fn of(cells: &[&Cell], scale: Scale) -> Vec<Column> {
+    let mut columns = words(cells);
+    columns.extend(limits(cells));
+    columns.extend(statistics(cells, scale));
+    let rate = |group, title: &str, of: &dyn Fn(&Cell) -> f64| {
+        Column::numbers(
+            group,
+            title,
+            cells.iter().map(|cell| rate(of(cell))).collect(),
+        )
+    };
+    for cause in CAUSES {
+        columns.push(rate("exits/op", cause, &|cell| {
+            cell.per_sample(&cell.exits, cause)
+        }));
+    }
+    columns.push(rate("exits/op", "other", &other_exits));
+    for kind in ["sent", "elided"] {
+        columns.push(rate("IPIs/op", kind, &|cell| {
+            cell.per_sample(&cell.ipis, kind)
+        }));
+    }
+    for kind in ["event", "timeout", "irq"] {
+        columns.push(rate("wakes/op", kind, &|cell| {
+            cell.per_sample(&cell.wakes, kind)
+        }));
+    }
+    columns
+}
+
+/// Words of the cells. `under` and `shape` only if they tell cells apart.
+fn words(cells: &[&Cell]) -> Vec<Column> {
+    let keys = ["under", "shape", "wait", "trap", "deliver", "wake"];
+    let columns = keys.iter().filter_map(|key| {
+        let texts: Vec<String> = cells
+            .iter()
+            .map(|cell| cell.word(key).unwrap_or_default())
+            .collect();
+        let optional = ["under", "shape"].contains(key);
+        let differs = texts.windows(2).any(|pair| pair[0] != pair[1]);
+        (!optional || differs).then(|| Column::words(key, texts))
+    });
+    columns.collect()
+}
+
+/// Microseconds that apply to any of the cells.
+fn limits(cells: &[&Cell]) -> Vec<Column> {
+    let keys = [
+        ("limit", "poll-limit-us"),
+        ("host", "host-poll-us"),
+        ("stream", "event-stream-us"),
+        ("gap", "gap-us"),
+    ];
+    let columns = keys.iter().filter_map(|(title, key)| {
+        let texts = cells.iter().map(|cell| cell.word(key).unwrap_or_default());
+        let texts: Vec<String> = texts
+            .map(|text| if text == "0" { "-".into() } else { text })
+            .collect();
+        let any = texts.iter().any(|text| text != "-");
+        any.then(|| Column::numbers("us", title, texts))
+    });
+    columns.collect()
+}
+
+fn statistics(cells: &[&Cell], scale: Scale) -> Vec<Column> {
+    type Field = fn(&Stats) -> u64;
+    let fields: [(&str, Field); 5] = [
+        ("min", |stats| stats.min),
+        ("p50", |stats| stats.p50),
+        ("p90", |stats| stats.p90),
+        ("p99", |stats| stats.p99),
+        ("max", |stats| stats.max),
+    ];
+    let column = |title: &str, show: &dyn Fn(&Stats) -> String| {
+        let texts = cells
+            .iter()
+            .map(|cell| cell.stats.as_ref().map(show).unwrap_or_default());
+        Column::numbers("", title, texts.collect())
+    };
+    let shown = if scale.of_host { 2 } else { fields.len() };
+    let mut columns = vec![column("n", &|stats| stats.count.to_string())];
+    for (title, field) in &fields[..shown] {
+        columns.push(column(title, &|stats| scale.show(field(stats))));
+    }
+    columns
+}
+
+fn other_exits(cell: &Cell) -> f64 {
+    let others = cell
+        .exits
+        .keys()
+        .filter(|name| !CAUSES.contains(&name.as_str()));
+    others.map(|name| cell.per_sample(&cell.exits, name)).sum()
+}
+
+/// A count per operation, short: whole numbers without decimals, nothing as a dot.
+fn rate(value: f64) -> String {
+    let rounded = (value * 100.0).round() / 100.0;
+    match value {
+        0.0 => "·".into(),
+        _ if rounded == 0.0 => "<0.01".into(),
+        _ if rounded.fract() == 0.0 => format!("{rounded:.0}"),
+        _ => format!("{rounded:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_short() {
+        let shown = [0.0, 0.001, 1.0, 2.004, 1.5, 12.0].map(rate);
+        assert_eq!(shown, ["·", "<0.01", "1", "2", "1.50", "12"]);
+    }
+}
