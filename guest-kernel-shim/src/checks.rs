@@ -125,6 +125,18 @@ pub fn run(name: &str, plan: &Plan) -> u64 {
     failed
 }
 
+/// Fails as `rouse.fault=` asks: a way to see what a failure looks like.
+pub fn fail(how: &str) {
+    match how {
+        "guest-panic" => panic!("as asked by rouse.fault={how}"),
+        "guest-abort" => faults::abort(),
+        "guest-hang" => loop {
+            arch::insn::wfi();
+        },
+        _ => {}
+    }
+}
+
 /// `Err(why)` unless `condition`.
 fn ensure(condition: bool, why: Failure) -> Result<(), Failure> {
     if condition { Ok(()) } else { Err(why) }

@@ -56,7 +56,7 @@ fn panic(info: &PanicInfo<'_>) -> ! {
     arch::insn::mask_all();
     line_unlocked(format_args!(
         "rouse: panic: EL1 on CPU {:#x}: {info}",
-        MPIDR_EL1.get()
+        MPIDR_EL1.get() & 0xff_00ff_ffff
     ));
     hypervisor::exit(1)
 }
@@ -67,7 +67,7 @@ fn panic(info: &PanicInfo<'_>) -> ! {
 pub extern "C" fn unexpected(frame: &Frame, vector: u64) -> ! {
     line_unlocked(format_args!(
         "rouse: panic: EL1 on CPU {:#x}: unexpected exception, vector {vector}",
-        MPIDR_EL1.get()
+        MPIDR_EL1.get() & 0xff_00ff_ffff
     ));
     line_unlocked(format_args!(
         "rouse:   ELR {:#018x}  SPSR {:#010x}  ESR {:#010x}  FAR {:#018x}",

@@ -73,6 +73,9 @@ extern "C" fn el1_start(dtb: u64) -> ! {
         report::end(0);
         hypervisor::exit(failed);
     }
+    if let Some(fault) = argument(platform.bootargs, "rouse.fault=") {
+        checks::fail(fault);
+    }
     bench::run(&plan, &mut pool);
     hypervisor::exit(0)
 }

@@ -1,12 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is printed when the hypervisor itself is wrong, and how it then ends.
+//!
+//! The CPU that failed prints first, then asks every other one, by mail, to
+//! print its own state and to stop; one that does not answer in time is named.
+//! A CPU whose guest owns the interrupts can't be asked.
 
 use core::panic::PanicInfo;
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use core::sync::atomic::{AtomicBool, AtomicUsize};
 
-use aarch64_cpu::registers::{ELR_EL2, ESR_EL2, FAR_EL2, HPFAR_EL2, MPIDR_EL1, Readable, SPSR_EL2};
+use aarch64_cpu::registers::{
+    CNTFRQ_EL0, CNTPCT_EL0, ELR_EL1, ELR_EL2, ESR_EL1, ESR_EL2, FAR_EL2, HCR_EL2, HPFAR_EL2,
+    ICH_VTR_EL2, MPIDR_EL1, Readable, SP_EL1, SPSR_EL2, TPIDR_EL2,
+};
+use arch::insn;
+use arch::regs::{ICH_ELRSR_EL2, ISR_EL1, ich_lr};
 
 use crate::log::print_unlocked;
+use crate::percpu::PerCpu;
 use crate::vectors::Frame;
+use crate::{kick, smp, start, vm};
+
+/// Exit status of a machine whose hypervisor failed.
+const STATUS: u64 = 70;
 
 /// Prints one line without waiting for the console's lock.
 macro_rules! dump {
@@ -15,23 +31,136 @@ macro_rules! dump {
     };
 }
 
+/// A CPU has failed: whoever fails next only stops.
+static FAILED: AtomicBool = AtomicBool::new(false);
+/// CPUs that have printed their state when they were asked to.
+static ANSWERED: AtomicUsize = AtomicUsize::new(0);
+
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
-    dump!("panic: EL2 on CPU {:#x}: {info}", MPIDR_EL1.get());
-    crate::start::stop()
+    first_or_stop();
+    dump!(
+        "panic: EL2 on CPU {:#x}: {info}",
+        (MPIDR_EL1.get() & smp::AFFINITY)
+    );
+    finish()
 }
 
 /// Reports an exception that has no handler and stops the machine.
 ///
 /// `vector` is the number of the vector, 0 to 15 in the order of the table.
 pub extern "C" fn unexpected(frame: &Frame, vector: u64) -> ! {
+    first_or_stop();
     dump!(
         "panic: EL2 on CPU {:#x}: unexpected exception, vector {vector} ({})",
-        MPIDR_EL1.get(),
+        (MPIDR_EL1.get() & smp::AFFINITY),
         VECTOR_NAMES[vector as usize & 15]
     );
-    registers(frame);
-    crate::start::stop()
+    general(frame);
+    finish()
+}
+
+/// Stops the machine because something is wrong with it: as a panic, with the
+/// state of every CPU.
+pub fn fail(why: core::fmt::Arguments<'_>) -> ! {
+    first_or_stop();
+    dump!(
+        "panic: EL2 on CPU {:#x}: {why}",
+        (MPIDR_EL1.get() & smp::AFFINITY)
+    );
+    finish()
+}
+
+fn first_or_stop() {
+    if FAILED.swap(true, SeqCst) {
+        halt();
+    }
+}
+
+fn halt() -> ! {
+    loop {
+        insn::wfi();
+    }
+}
+
+/// Prints this CPU's state, then everybody else's, and ends the machine.
+fn finish() -> ! {
+    if TPIDR_EL2.get() != 0 && vm::exists() {
+        let me = PerCpu::this();
+        state(me);
+        others(me);
+    }
+    dump!("exit status {STATUS}");
+    start::stop()
+}
+
+/// Has every other CPU print its state.
+fn others(me: &PerCpu) {
+    for cpu in &vm::vm().cpus {
+        if core::ptr::eq(*cpu, me) {
+            continue;
+        }
+        if cpu.vcpu.direct.load(SeqCst) {
+            dump!(
+                "CPU {:#x}: its guest owns the interrupts; it can't be asked",
+                cpu.mpidr
+            );
+            continue;
+        }
+        let before = ANSWERED.load(SeqCst);
+        kick::send(cpu, kick::DUMP);
+        let end = CNTPCT_EL0.get() + CNTFRQ_EL0.get() / 2;
+        while ANSWERED.load(SeqCst) == before {
+            if CNTPCT_EL0.get() > end {
+                dump!("CPU {:#x}: does not answer", cpu.mpidr);
+                break;
+            }
+            insn::yield_now();
+        }
+    }
+}
+
+/// Answers [`others`]: prints this CPU's state and stops it.
+pub fn answer(cpu: &PerCpu) -> ! {
+    state(cpu);
+    ANSWERED.fetch_add(1, SeqCst);
+    halt()
+}
+
+/// Prints the state of this CPU and its vCPU.
+fn state(cpu: &PerCpu) {
+    dump!("CPU {:#x}:", cpu.mpidr);
+    dump!(
+        "  ELR_EL2 {:#018x}  SPSR_EL2 {:#010x}  ESR_EL2 {:#010x}  HCR_EL2 {:#x}",
+        ELR_EL2.get(),
+        SPSR_EL2.get(),
+        ESR_EL2.get(),
+        HCR_EL2.get()
+    );
+    dump!(
+        "  FAR_EL2 {:#018x}  HPFAR_EL2 {:#x}  ISR_EL1 {:#x}",
+        FAR_EL2.get(),
+        HPFAR_EL2.get(),
+        ISR_EL1.get()
+    );
+    dump!(
+        "  ELR_EL1 {:#018x}  ESR_EL1 {:#010x}  SP_EL1 {:#018x}",
+        ELR_EL1.get(),
+        ESR_EL1.get(),
+        SP_EL1.get()
+    );
+    let vcpu = &cpu.vcpu;
+    dump!(
+        "  direct {}  mailbox {:#x}  {}",
+        vcpu.direct.load(Relaxed),
+        vcpu.mailbox.load(Relaxed),
+        vcpu.private
+    );
+    for n in 0..(ICH_VTR_EL2.get() & 0x1f) as usize + 1 {
+        if ICH_ELRSR_EL2.get() >> n & 1 == 0 {
+            dump!("  LR{n} {:#018x}", ich_lr(n));
+        }
+    }
 }
 
 const VECTOR_NAMES: [&str; 16] = [
@@ -53,16 +182,8 @@ const VECTOR_NAMES: [&str; 16] = [
     "lower 32-bit SError",
 ];
 
-/// Prints the interrupted context.
-fn registers(frame: &Frame) {
-    dump!(
-        "  ELR {:#018x}  SPSR {:#010x}  ESR {:#010x}  FAR {:#018x}  HPFAR {:#x}",
-        ELR_EL2.get(),
-        SPSR_EL2.get(),
-        ESR_EL2.get(),
-        FAR_EL2.get(),
-        HPFAR_EL2.get()
-    );
+/// Prints the general registers of the interrupted context.
+fn general(frame: &Frame) {
     for (row, registers) in frame.x.chunks(4).enumerate() {
         print_unlocked(format_args!("rouse:  "));
         for (column, value) in registers.iter().enumerate() {

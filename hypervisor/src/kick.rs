@@ -12,7 +12,7 @@ use abi::Counter;
 use arch::gic_cpu;
 
 use crate::percpu::PerCpu;
-use crate::vgic_cpu;
+use crate::{dump, vgic_cpu};
 
 /// The physical SGI that says "look into your mailbox".
 pub const INTID: u32 = 7;
@@ -23,6 +23,8 @@ pub const SGIS: u32 = 0xffff;
 pub const EVALUATE: u32 = 1 << 16;
 /// Mailbox: nothing; leave the halt.
 pub const WAKE: u32 = 1 << 17;
+/// Mailbox: print your state and stop; see [`dump`].
+pub const DUMP: u32 = 1 << 18;
 
 /// Leaves `bits` in the mailbox of `target` and tells it.
 pub fn send(target: &PerCpu, bits: u32) {
@@ -46,6 +48,9 @@ pub fn send(target: &PerCpu, bits: u32) {
 /// Does what the mailbox of this CPU asks for.
 pub fn open(cpu: &PerCpu) {
     let mut bits = cpu.vcpu.mailbox.swap(0, SeqCst);
+    if bits & DUMP != 0 {
+        dump::answer(cpu);
+    }
     if bits & EVALUATE != 0 {
         vgic_cpu::evaluate(cpu);
     }

@@ -99,6 +99,7 @@ extern "C" fn el2_start(dtb: u64) -> ! {
 
 /// Runs the guest's first vCPU on this CPU.
 fn run_guest(cpu: &PerCpu) -> ! {
+    fault_for_test(machine().platform.bootargs);
     let turned = cpu.vcpu.turn_on(vm::vm().entry, vm::RAM);
     assert!(
         turned.is_ok(),
@@ -106,6 +107,25 @@ fn run_guest(cpu: &PerCpu) -> ! {
     );
     stage!("enter", "guest at {:#x}", vm::vm().entry);
     vcpu::wait_for_power()
+}
+
+/// Fails as whoever boots the machine asks by `rouse.fault=`: a way to see what
+/// a failure looks like. The guest has no say in it.
+fn fault_for_test(bootargs: &str) {
+    for argument in bootargs.split_ascii_whitespace() {
+        match argument {
+            "rouse.fault=el2-panic" => panic!("as asked by {argument}"),
+            "rouse.fault=el2-abort" => {
+                // SAFETY: address 8 is not mapped: the read faults, which is
+                // what was asked for, and reads nothing.
+                unsafe { (8 as *const u64).read_volatile() };
+            }
+            "rouse.fault=el2-hang" => loop {
+                arch::insn::yield_now();
+            },
+            _ => {}
+        }
+    }
 }
 
 /// Sets up what each CPU has of its own: GIC interfaces, EL2 timer.

@@ -70,6 +70,11 @@ pub fn vm() -> &'static Vm {
     VM.get().expect("vCPUs run after the machine was created")
 }
 
+/// Whether the virtual machine was created.
+pub fn exists() -> bool {
+    VM.is_completed()
+}
+
 impl Vm {
     /// The CPU of the vCPU with affinity `mpidr`, and its number.
     pub fn find(&self, mpidr: u64) -> Option<(usize, &'static PerCpu)> {

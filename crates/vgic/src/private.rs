@@ -6,6 +6,7 @@
 //! What touches list registers is left as a request, which the owner serves in
 //! [`List::sync`].
 
+use core::fmt;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU8, AtomicU32};
 
@@ -122,6 +123,19 @@ impl Private {
     #[must_use]
     pub fn take_pending(&self, of: u32) -> u32 {
         self.pending.fetch_and(!of, AcqRel) & of
+    }
+}
+
+/// For dumps: the bitmaps, by the names of their registers.
+impl fmt::Display for Private {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "IGROUPR0 {:#010x}  ISENABLER0 {:#010x}  ISPENDR0 {:#010x}",
+            self.group.load(Relaxed),
+            self.enabled.load(Relaxed),
+            self.pending.load(Relaxed)
+        )
     }
 }
 

@@ -22,6 +22,12 @@ pub fn undefined_instruction() -> Result<(), Failure> {
     ensure(class(caught) == 0, "not an undefined instruction")
 }
 
+/// Reads what is not mapped, which nobody catches.
+pub fn abort() {
+    // SAFETY: address 8 is not mapped: the read faults and reads nothing.
+    unsafe { (8 as *const u64).read_volatile() };
+}
+
 pub fn nothing_at_a_hole() -> Result<(), Failure> {
     let caught = catching(|| {
         // SAFETY: mapped as device memory at EL1; whatever is there or not, a
