@@ -22,6 +22,11 @@ pub fn ticks(microseconds: u32) -> u64 {
     (u128::from(microseconds) * u128::from(frequency()) / 1_000_000) as u64
 }
 
+/// Ticks in nanoseconds.
+pub fn nanoseconds(ticks: u64) -> u64 {
+    (u128::from(ticks) * 1_000_000_000 / u128::from(frequency())) as u64
+}
+
 /// Waits `ticks`, letting an emulator run the other CPUs.
 pub fn pause(ticks: u64) {
     let end = now() + ticks;

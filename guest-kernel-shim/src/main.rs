@@ -11,7 +11,7 @@
 //! | [`idle`] | the ways of waiting: what is measured |
 //! | [`wake`] | the other side: asking a CPU to leave its idle loop |
 //! | [`workload`] | what is run, over and over |
-//! | [`bench`], [`crew`] | the cells, one after another; the CPUs that run them |
+//! | [`mod@bench`], [`crew`] | the cells, one after another; the CPUs that run them |
 //! | [`checks`] | what the platform owes a guest, tried out |
 //! | [`probe`], [`report`] | what the machine models; records |
 

@@ -2,7 +2,7 @@
 //! What belongs to one CPU, found through TPIDR_EL1.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicBool, AtomicU32};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use aarch64_cpu::registers::{Readable, TPIDR_EL1, Writeable};
 use arrayvec::ArrayVec;
@@ -32,6 +32,7 @@ pub struct PerCpu {
     online: AtomicBool,
     /// Set by the interrupt handler, looked at by a CPU that is busy.
     pub interrupted: AtomicBool,
+    time: AtomicU64,
     /// Function calls that it served in this block.
     pub served: AtomicU32,
     /// What it did so far.
@@ -65,6 +66,7 @@ pub fn create(pool: &mut Pool, mpidrs: &[u64]) {
                 redistributor: Once::new(),
                 journal: Journal::new(),
                 counts: SpinMutex::new(Counts::ZERO),
+                time: AtomicU64::new(0),
                 served: AtomicU32::new(0),
                 request: Request::new(),
             });
@@ -102,6 +104,16 @@ impl PerCpu {
     /// Notes that the CPU runs.
     pub fn set_online(&self) {
         self.online.store(true, Release);
+    }
+
+    /// Leaves a reading of the clock for [`Self::noted_time`].
+    pub fn note_time(&self, ticks: u64) {
+        self.time.store(ticks, Release);
+    }
+
+    /// The reading that the CPU left last.
+    pub fn noted_time(&self) -> u64 {
+        self.time.load(Acquire)
     }
 
     /// Notes that the CPU is about to be turned off.

@@ -61,6 +61,15 @@ pub fn machine() {
     for (name, value) in probe::features().list() {
         send(record("feature").field("name", name).field("value", value));
     }
+    for (name, answer) in probe::answers() {
+        let value = match answer.value {
+            Some(true) => "true",
+            Some(false) => "false",
+            None => "not-run",
+        };
+        let line = record("probe").field("name", name).field("value", value);
+        send(line.field("detail", answer));
+    }
     let (unit, how) = if clock::counts_instructions() {
         (
             "insns",

@@ -9,6 +9,7 @@ use wait::stream;
 
 use crate::percpu::PerCpu;
 use crate::start::machine;
+use crate::wfx::Halt;
 use crate::{deliver, vcpu};
 
 /// Sets `knob`; `None` if the value makes no sense.
@@ -20,18 +21,13 @@ pub fn set(cpu: &PerCpu, knob: Knob, value: u64) -> Option<()> {
             deliver::DIRECT => deliver::direct(cpu),
             _ => None,
         },
-        // SAFETY: this CPU's own, and the closures do not come here again.
-        Knob::HostPoll => Some(unsafe { cpu.vcpu.halt.with(|halt| halt.poll = value) }),
+        Knob::HostPoll => tune(cpu, |halt| halt.poll = value),
         Knob::HostPollAdaptive => {
             let tunables = Tunables::HOST.scaled(|time| machine().ticks(time));
             let host = (value == 1).then(|| Host::new(tunables));
-            // SAFETY: as above.
-            Some(unsafe { cpu.vcpu.halt.with(|halt| halt.adaptive = host) })
+            tune(cpu, |halt| halt.adaptive = host)
         }
-        Knob::GuestPolls => {
-            // SAFETY: as above.
-            Some(unsafe { cpu.vcpu.halt.with(|halt| halt.guest_polls = value == 1) })
-        }
+        Knob::GuestPolls => tune(cpu, |halt| halt.guest_polls = value == 1),
         Knob::EventStream => {
             // Only the fields of the stream: the others are what EL1 may use.
             (value & !stream::FIELDS == 0).then(|| {
@@ -40,4 +36,11 @@ pub fn set(cpu: &PerCpu, knob: Knob, value: u64) -> Option<()> {
             })
         }
     }
+}
+
+/// Changes how EL2 waits for this CPU's vCPU.
+fn tune(cpu: &PerCpu, change: impl FnOnce(&mut Halt)) -> Option<()> {
+    // SAFETY: this CPU's own, and no `change` comes here again.
+    unsafe { cpu.vcpu.halt.with(change) };
+    Some(())
 }

@@ -100,14 +100,14 @@ fn affinity_info(mpidr: Mpidr, level: u32) -> Result<u32, ErrorCode> {
         .iter()
         .filter(|cpu| cpu.mpidr & !ignored == wanted);
     let first = group.next().ok_or(ErrorCode::InvalidParameters)?;
-    let states = core::iter::once(first)
-        .chain(group)
-        .map(|cpu| cpu.vcpu.is_on());
-    let state = states.fold(Some(false), |all, one| match (all, one) {
-        (Some(true), _) | (_, Some(true)) => Some(true),
-        (None, _) | (_, None) => None,
-        (Some(false), Some(false)) => Some(false),
-    });
+    let mut state = first.vcpu.is_on();
+    for cpu in group {
+        state = match (state, cpu.vcpu.is_on()) {
+            (Some(true), _) | (_, Some(true)) => Some(true),
+            (None, _) | (_, None) => None,
+            (Some(false), Some(false)) => Some(false),
+        };
+    }
     Ok(u32::from(match state {
         Some(true) => AffinityInfo::On,
         Some(false) => AffinityInfo::Off,

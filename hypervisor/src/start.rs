@@ -116,9 +116,9 @@ fn fault_for_test(bootargs: &str) {
         match argument {
             "rouse.fault=el2-panic" => panic!("as asked by {argument}"),
             "rouse.fault=el2-abort" => {
-                // SAFETY: address 8 is not mapped: the read faults, which is
+                // SAFETY: address 0x10 is not mapped: the read faults, which is
                 // what was asked for, and reads nothing.
-                unsafe { (8 as *const u64).read_volatile() };
+                unsafe { (0x10 as *const u64).read_volatile() };
             }
             "rouse.fault=el2-hang" => loop {
                 arch::insn::yield_now();

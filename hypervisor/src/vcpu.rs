@@ -62,7 +62,7 @@ pub struct Vcpu {
     context: AtomicU64,
     /// The guest owns the CPU interface; see [`deliver`].
     pub direct: AtomicBool,
-    /// Virtual interrupts and requests that others left here; see [`kick`].
+    /// Virtual interrupts and requests that others left here; see [`crate::kick`].
     pub mailbox: AtomicU32,
     /// The registers of its redistributor.
     pub private: Private,

@@ -50,20 +50,19 @@ impl Private {
     /// As after reset: Group 0, disabled, not pending.
     #[must_use]
     pub const fn new() -> Self {
-        const ZERO: AtomicU32 = AtomicU32::new(0);
         Self {
-            group: ZERO,
-            enabled: ZERO,
-            pending: ZERO,
-            edge: ZERO,
+            group: AtomicU32::new(0),
+            enabled: AtomicU32::new(0),
+            pending: AtomicU32::new(0),
+            edge: AtomicU32::new(0),
             priority: [const { AtomicU8::new(0) }; PRIVATE as usize],
             sleeping: AtomicU32::new(1),
-            withdraw: ZERO,
-            activate: ZERO,
-            deactivate: ZERO,
-            ready: ZERO,
-            listed_pending: ZERO,
-            listed_active: ZERO,
+            withdraw: AtomicU32::new(0),
+            activate: AtomicU32::new(0),
+            deactivate: AtomicU32::new(0),
+            ready: AtomicU32::new(0),
+            listed_pending: AtomicU32::new(0),
+            listed_active: AtomicU32::new(0),
         }
     }
 

@@ -138,9 +138,7 @@ pub fn spread(bits: u32) -> u64 {
 
 /// The reverse of [`spread`].
 pub fn gather(pairs: u64) -> u32 {
-    (0..16).fold(0, |bits, n| {
-        bits | (pairs >> (2 * n + 1) & 1) as u32 * (1 << n)
-    })
+    (0..16).fold(0, |bits, n| bits | ((pairs >> (2 * n + 1) & 1) as u32) << n)
 }
 
 #[cfg(test)]

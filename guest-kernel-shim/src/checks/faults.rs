@@ -24,8 +24,8 @@ pub fn undefined_instruction() -> Result<(), Failure> {
 
 /// Reads what is not mapped, which nobody catches.
 pub fn abort() {
-    // SAFETY: address 8 is not mapped: the read faults and reads nothing.
-    unsafe { (8 as *const u64).read_volatile() };
+    // SAFETY: address 0x10 is not mapped: the read faults and reads nothing.
+    unsafe { (0x10 as *const u64).read_volatile() };
 }
 
 pub fn nothing_at_a_hole() -> Result<(), Failure> {

@@ -46,7 +46,7 @@ pub fn off_and_on_again() -> Result<(), Failure> {
     let other = percpu::all()[1];
     for _ in 0..3 {
         other.set_offline();
-        crew::on_second(|| hypervisor::cpu_off());
+        crew::on_second(hypervisor::cpu_off);
         let off = clock::wait_for(|| psci(AFFINITY_INFO, [other.mpidr, 0, 0]) == OFF);
         ensure(off, "not off after 5 s")?;
         ensure(smp::start(other) == 0, "CPU_ON failed")?;
