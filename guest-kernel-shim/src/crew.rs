@@ -35,7 +35,16 @@ pub struct Job {
     pub count: u32,
 }
 
-static JOB: SpinMutex<Option<Job>> = SpinMutex::new(None);
+static WORK: SpinMutex<Option<Work>> = SpinMutex::new(None);
+/// What is posted to all.
+#[derive(Clone, Copy)]
+enum Work {
+    /// A job of a measurement.
+    Job(Job),
+    /// A function that every CPU is to run.
+    All(fn()),
+}
+
 /// Something that the second CPU is to do; see [`on_second`].
 static TASK: SpinMutex<Option<fn()>> = SpinMutex::new(None);
 /// Number of the job; a change is what members wait for.
@@ -126,7 +135,7 @@ pub fn waker(cell: &Cell, target: &'static PerCpu) -> Waker {
 }
 
 /// Turns this CPU's knobs for `cell`.
-fn turn(cell: &Cell) {
+pub fn turn(cell: &Cell) {
     let features = probe::features();
     let stream = Stream::nearest(cell.event_stream_us, clock::frequency(), features.ecv);
     let fields = stream.map_or(0, Stream::fields);
@@ -161,7 +170,7 @@ pub fn turn_everywhere(trap: Trap, deliver: Deliver) {
 }
 
 /// Turns them back.
-fn turn_back() {
+pub fn turn_back() {
     CNTKCTL_EL1.set(CNTKCTL_EL1.get() & !stream::FIELDS);
     insn::isb();
     if hypervisor::present() {
@@ -179,7 +188,7 @@ pub fn run(job: Job, lead: impl FnOnce()) -> Counts {
     for counter in [&READY, &RUNNING, &DONE] {
         counter.store(0, Release);
     }
-    *JOB.lock() = Some(job);
+    *WORK.lock() = Some(Work::Job(job));
     let number = POSTED.fetch_add(1, AcqRel) + 1;
     for member in crew.clone() {
         Waker::new(member, RESCHED, interrupts::RESCHED, false, false).wake(me);
@@ -220,11 +229,30 @@ pub fn serve() -> ! {
             continue;
         }
         seen = number;
-        let job = *JOB.lock();
-        if let Some(job) = job.filter(|job| takes_part(me, &job.cell)) {
-            take_part(me, number, &job);
+        let work = *WORK.lock();
+        match work {
+            Some(Work::Job(job)) if takes_part(me, &job.cell) => take_part(me, number, &job),
+            Some(Work::All(task)) => {
+                task();
+                DONE.fetch_add(1, AcqRel);
+            }
+            _ => {}
         }
     }
+}
+
+/// Has every CPU, this one included, do `task`, and waits until all have.
+pub fn everywhere(task: fn()) {
+    let me = PerCpu::this();
+    let others = percpu::online().skip(1);
+    DONE.store(0, Release);
+    *WORK.lock() = Some(Work::All(task));
+    POSTED.fetch_add(1, AcqRel);
+    for other in others.clone() {
+        Waker::new(other, RESCHED, interrupts::RESCHED, false, false).wake(me);
+    }
+    task();
+    until(|| DONE.load(Acquire) as usize == others.clone().count());
 }
 
 /// Has the second CPU do `task`, and goes on meanwhile.

@@ -72,6 +72,18 @@ pub fn set(knob: Knob, value: u64) {
     );
 }
 
+/// Has EL2 watch the points at `address`; see [`abi::CALL_WATCH`].
+///
+/// # Panics
+/// Panics if the hypervisor refuses.
+pub fn watch(address: u64, period: u64) {
+    let status = call(u64::from(abi::CALL_WATCH), [address, period, 0])[0] as i64;
+    assert!(
+        status == abi::SUCCESS,
+        "hypervisor: no watch at {address:#x}"
+    );
+}
+
 /// This vCPU's counters.
 pub fn counters() -> [u64; Counter::COUNT] {
     let answer = call(u64::from(abi::CALL_COUNTERS), [0; 3]);

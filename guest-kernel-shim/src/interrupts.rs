@@ -3,7 +3,7 @@
 //! noted in the CPU's [`Journal`].
 
 use aarch64_cpu::registers::{CNTV_CTL_EL0, Writeable};
-use arch::gic_cpu;
+use arch::{gic_cpu, insn};
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use gic::Redistributor;
@@ -129,4 +129,9 @@ pub extern "C" fn irq() {
     }
     handle(intid);
     gic_cpu::end(intid);
+    // The handler may have come between a look at the request word and the WFE
+    // that follows. The return from here makes an event (DDI 0487K.a, D1.7.2),
+    // so that WFE does not wait; an emulator that leaves that out would sleep
+    // on the request, so the event is made here.
+    insn::sevl();
 }

@@ -13,6 +13,7 @@
 //! | [`workload`] | what is run, over and over |
 //! | [`mod@bench`], [`crew`] | the cells, one after another; the CPUs that run them |
 //! | [`checks`] | what the platform owes a guest, tried out |
+//! | [`stress`] | wake-ups at random, none of which may be lost |
 //! | [`probe`], [`report`] | what the machine models; records |
 
 #![no_std]
@@ -33,6 +34,7 @@ mod probe;
 mod report;
 mod smp;
 mod start;
+mod stress;
 mod tally;
 mod vectors;
 mod wake;

@@ -129,10 +129,14 @@ impl PerCpu {
     /// Whether an interrupt came since the last call.
     #[inline(always)]
     pub fn take_interrupted(&self) -> bool {
-        // Only this CPU writes it, handler and work, and a handler in between
-        // only sets what is about to be acted upon.
+        // Only this CPU writes it, handler and work. It must not be cleared
+        // unless it was seen set: a handler between the look and the clear
+        // would be forgotten. One that comes when it was set is about to be
+        // acted upon anyway.
         let was = self.interrupted.load(Relaxed);
-        self.interrupted.store(false, Relaxed);
+        if was {
+            self.interrupted.store(false, Relaxed);
+        }
         was
     }
 }

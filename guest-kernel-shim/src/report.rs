@@ -130,10 +130,22 @@ fn describe(id: usize, cell: &Cell, iterations: u32) {
         .field("host_poll_us", cell.host_poll_us)
         .field("event_stream_us", cell.event_stream_us)
         .field("gap_us", cell.gap_us);
-    send(
-        line.field("cpus", percpu::online().count())
-            .field("iterations", iterations),
-    );
+    let line = line
+        .field("cpus", percpu::online().count())
+        .field("iterations", iterations);
+    let mut missing = ArrayString::<100>::new();
+    for name in cell.depends_on() {
+        if probe::is_not_modelled(name) {
+            let separator = if missing.is_empty() { "" } else { "," };
+            // The names of all that a cell can depend on fit.
+            let _ = write!(missing, "{separator}{name}");
+        }
+    }
+    send(if missing.is_empty() {
+        line
+    } else {
+        line.field("not_modelled", missing)
+    });
 }
 
 fn skipped(id: usize, obstacle: Obstacle) {

@@ -10,7 +10,9 @@ use spin::once::Once;
 
 use crate::memory::Use;
 use crate::percpu::PerCpu;
-use crate::{bench, checks, hypervisor, interrupts, memory, output, percpu, report, smp, stage};
+use crate::{
+    bench, checks, hypervisor, interrupts, memory, output, percpu, report, smp, stage, stress,
+};
 
 static PLATFORM: Once<Platform<'static>> = Once::new();
 
@@ -72,6 +74,15 @@ extern "C" fn el1_start(dtb: u64) -> ! {
         let failed = checks::run(check, &plan);
         report::end(0);
         hypervisor::exit(failed);
+    }
+    if let Some(count) = argument(platform.bootargs, "rouse.stress=") {
+        let seed = argument(platform.bootargs, "rouse.seed=").and_then(|seed| seed.parse().ok());
+        let count = count
+            .parse()
+            .unwrap_or_else(|_| panic!("rouse.stress: {count} is no number"));
+        let lost = stress::run(count, seed.unwrap_or(1));
+        report::end(0);
+        hypervisor::exit(lost.min(1));
     }
     if let Some(fault) = argument(platform.bootargs, "rouse.fault=") {
         checks::fail(fault);

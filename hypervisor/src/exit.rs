@@ -16,6 +16,7 @@ use trap::wfx::Wfx;
 use trap::{esr, inject};
 
 use crate::percpu::PerCpu;
+use crate::trace::{Off, Trace, What};
 use crate::vectors::{Frame, Next};
 use crate::{hvc, mmio, sgi, wfx};
 
@@ -23,9 +24,10 @@ use crate::{hvc, mmio, sgi, wfx};
 const FAST: u32 = 19;
 
 /// The exit with x0 to x18 in `frame`.
-pub extern "C" fn fast(frame: &mut Frame) -> Next {
+pub extern "C" fn fast<T: Trace>(frame: &mut Frame) -> Next {
     let cpu = PerCpu::this();
     let esr = Esr(ESR_EL2.get());
+    T::note(cpu, What::Synchronous, u64::from(esr.class()));
     match esr.class() {
         esr::SYSREG => {
             let access = SystemRegister::decode(esr.iss());
@@ -35,7 +37,7 @@ pub extern "C" fn fast(frame: &mut Frame) -> Next {
             let Some(value) = fast_value(frame, access.rt) else {
                 return Next::Full;
             };
-            sgi::send(cpu, value);
+            sgi::send::<T>(cpu, value);
             skip();
         }
         esr::WFX => {
@@ -47,7 +49,7 @@ pub extern "C" fn fast(frame: &mut Frame) -> Next {
                     deadline => deadline,
                 },
             };
-            wfx::exit(cpu, wait.kind, deadline);
+            wfx::exit::<T>(cpu, wait.kind, deadline);
             skip();
         }
         esr::HVC64 => {
@@ -75,7 +77,7 @@ pub extern "C" fn full(frame: &mut Frame) {
             let deadline = wait
                 .deadline_register
                 .map(|register| value(frame, register));
-            wfx::exit(cpu, wait.kind, deadline);
+            wfx::exit::<Off>(cpu, wait.kind, deadline);
             skip();
         }
         esr::DATA_ABORT_LOWER => mmio::exit(cpu, frame, esr),
@@ -92,7 +94,7 @@ pub extern "C" fn full(frame: &mut Frame) {
 
 fn system_register(cpu: &PerCpu, frame: &mut Frame, access: SystemRegister) {
     match access.encoding {
-        ICC_SGI1R_EL1 if !access.read => sgi::send(cpu, value(frame, access.rt)),
+        ICC_SGI1R_EL1 if !access.read => sgi::send::<Off>(cpu, value(frame, access.rt)),
         // Group 0 and secure Group 1 SGIs: this guest has neither, and a write
         // that selects nobody is ignored (IHI 0069H, 12.2.19 and 12.2.1).
         ICC_SGI0R_EL1 | ICC_ASGI1R_EL1 if !access.read => {

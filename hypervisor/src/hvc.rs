@@ -10,7 +10,7 @@ use arch::layout;
 use crate::percpu::PerCpu;
 use crate::start::machine;
 use crate::vectors::Frame;
-use crate::{knobs, psci, say, start};
+use crate::{knobs, psci, say, start, trace, watchdog};
 
 /// SMCCC_VERSION (DEN0028F, 7.2) and the version that is answered: 1.2, which
 /// lets a call return up to x17.
@@ -36,6 +36,11 @@ pub fn call(cpu: &PerCpu, frame: &mut Frame, by: Counter) {
         }
         abi::CALL_COUNTERS => counters(cpu, frame),
         abi::CALL_INFO => info(frame),
+        abi::CALL_WATCH => {
+            let done = watchdog::watch(frame.x[1], frame.x[2]);
+            frame.x[0] = done.map_or(abi::INVALID, |()| abi::SUCCESS) as u64;
+        }
+        abi::CALL_TRACE => traced(cpu, frame),
         abi::CALL_EXIT => exit(cpu, frame.x[1]),
         abi::CALL_UID => {
             for (register, word) in frame.x.iter_mut().zip(abi::UID) {
@@ -59,6 +64,15 @@ fn counters(cpu: &PerCpu, frame: &mut Frame) {
     frame.x[0] = abi::SUCCESS as u64;
     for (register, &counter) in frame.x[1..].iter_mut().zip(Counter::ALL) {
         *register = cpu.vcpu.counters.get(counter);
+    }
+}
+
+/// This vCPU's last events; other vCPUs' rings are theirs.
+fn traced(cpu: &PerCpu, frame: &mut Frame) {
+    frame.x[0] = abi::SUCCESS as u64;
+    let events = trace::ring(cpu, |ring| ring.latest());
+    for (pair, event) in frame.x[1..].chunks_exact_mut(2).zip(events) {
+        pair.copy_from_slice(&[event.time, event.what as u64]);
     }
 }
 

@@ -6,15 +6,17 @@ use arch::gic_cpu;
 
 use crate::percpu::PerCpu;
 use crate::start::machine;
+use crate::trace::{Trace, What};
 use crate::vectors::Frame;
-use crate::{kick, vgic_cpu};
+use crate::{kick, vgic_cpu, watchdog};
 
 /// First INTID that is not an SGI.
 const PPI: u32 = 16;
 
 /// The exit.
-pub extern "C" fn exit(_frame: &mut Frame) {
+pub extern "C" fn exit<T: Trace>(_frame: &mut Frame) {
     let cpu = PerCpu::this();
+    T::note(cpu, What::Interrupt, 0);
     take(cpu);
 }
 
@@ -52,6 +54,9 @@ fn take_other(cpu: &PerCpu, intid: u32) -> bool {
         // a level that is still high must not interrupt again meanwhile.
         cpu.vcpu.counters.add(Counter::Irq);
         vgic_cpu::inject(cpu, intid, Some(intid));
+    } else if intid == platform.timer.hyp {
+        watchdog::expired(cpu);
+        gic_cpu::deactivate(intid);
     } else {
         // Nobody enabled it; firmware may have left it so.
         cpu.vcpu.counters.add(Counter::Irq);

@@ -10,7 +10,7 @@ use wait::stream;
 use crate::percpu::PerCpu;
 use crate::start::machine;
 use crate::wfx::Halt;
-use crate::{deliver, vcpu};
+use crate::{deliver, trace, vcpu};
 
 /// Sets `knob`; `None` if the value makes no sense.
 pub fn set(cpu: &PerCpu, knob: Knob, value: u64) -> Option<()> {
@@ -28,6 +28,7 @@ pub fn set(cpu: &PerCpu, knob: Knob, value: u64) -> Option<()> {
             tune(cpu, |halt| halt.adaptive = host)
         }
         Knob::GuestPolls => tune(cpu, |halt| halt.guest_polls = value == 1),
+        Knob::Trace => (value < 2).then(|| trace::set(value == 1)),
         Knob::EventStream => {
             // Only the fields of the stream: the others are what EL1 may use.
             (value & !stream::FIELDS == 0).then(|| {

@@ -8,6 +8,7 @@ use arm_psci::{
 };
 
 use crate::percpu::PerCpu;
+use crate::trace::Off;
 use crate::vcpu::NotOff;
 use crate::vectors::Frame;
 use crate::vm::vm;
@@ -42,7 +43,7 @@ fn serve(cpu: &PerCpu, function: Function) -> Result<u32, ErrorCode> {
         // Standby, also for a power-down request: the caller may always be
         // given a shallower state than it asked for (DEN0022F.b, 5.4.1).
         Function::CpuSuspend { .. } => {
-            wfx::idle(cpu, None);
+            wfx::idle::<Off>(cpu, None);
             Ok(0)
         }
         Function::MigrateInfoType => Ok(MigrateInfoType::MigrationNotRequired.into()),

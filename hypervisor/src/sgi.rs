@@ -15,6 +15,7 @@ use trap::sgi::Sgi;
 
 use crate::kick;
 use crate::percpu::PerCpu;
+use crate::trace::{Trace, What};
 use crate::vm::vm;
 
 /// The bits that have a meaning: Aff3, RS, IRM, Aff2, INTID, Aff1, target list
@@ -23,11 +24,12 @@ const FIELDS: u64 = 0x00ff_f1ff_0fff_ffff;
 
 /// Sends what the guest asked for by writing `value`.
 #[inline(always)]
-pub fn send(cpu: &PerCpu, value: u64) {
+pub fn send<T: Trace>(cpu: &PerCpu, value: u64) {
     cpu.vcpu.counters.add(Counter::Sgi);
     let intid = (value >> 24 & 15) as u32;
     if intid < kick::INTID {
         ICC_SGI1R_EL1.set(value & FIELDS);
+        T::note(cpu, What::Sent, value);
         return;
     }
     send_by_mail(cpu, value);

@@ -17,6 +17,7 @@ use crate::console::Console;
 use crate::counters::Counters;
 use crate::percpu::{Local, PerCpu};
 use crate::start::machine;
+use crate::trace::Ring;
 use crate::wfx::Halt;
 use crate::{deliver, irq, vgic_cpu};
 
@@ -72,6 +73,8 @@ pub struct Vcpu {
     pub list: Local<vgic::List>,
     /// How EL2 waits for it in a trapped WFI.
     pub halt: Local<Halt>,
+    /// What it did last, if that is traced.
+    pub trace: Local<Ring>,
     /// Output that is not yet a line.
     pub console: Local<Console>,
 }
@@ -89,6 +92,7 @@ impl Vcpu {
             counters: Counters::new(),
             list: Local::new(vgic::List::new()),
             halt: Local::new(Halt::new()),
+            trace: Local::new(Ring::new()),
             console: Local::new(Console::new()),
         }
     }

@@ -7,8 +7,20 @@
 //! returns, as the procedure call standard makes every function keep them
 //! (AAPCS64 2024Q3, 6.1.1). A handler that has to see or change one of those
 //! answers [`Next::Full`]: then the stub completes the frame and calls again.
+//!
+//! The table exists twice, for handlers without and with tracing: see
+//! [`crate::trace`].
 
 use core::mem::offset_of;
+
+use crate::trace;
+
+arch::symbol_addresses! {
+    /// The vectors without tracing.
+    plain = el2_vectors;
+    /// The vectors with tracing.
+    traced = el2_vectors_traced;
+}
 
 /// General registers of the interrupted context, on the EL2 stack.
 #[repr(C, align(16))]
@@ -89,57 +101,78 @@ core::arch::global_asm!(
         ldr     x29, [sp, #232]
     .endm
 
-    .macro vector_sync
+    .macro vector_sync handler, kind
         .balign 128
         save_caller
         mov     x0, sp
-        bl      {fast}
-        cbnz    x0, exit_full
-        b       exit_resume
+        bl      \handler
+        cbnz    x0, exit_full\kind
+        b       exit_resume\kind
     .endm
 
-    .macro vector_irq
+    .macro vector_irq handler, kind
         .balign 128
         save_caller
         mov     x0, sp
-        bl      {irq}
-        b       exit_resume
+        bl      \handler
+        b       exit_resume\kind
+    .endm
+
+    .macro vector_table fast, irq, kind
+        vector_unexpected 0
+        vector_unexpected 1
+        vector_unexpected 2
+        vector_unexpected 3
+        vector_unexpected 4
+        vector_unexpected 5
+        vector_unexpected 6
+        vector_unexpected 7
+        vector_sync \fast, \kind
+        vector_irq \irq, \kind
+        vector_unexpected 10
+        vector_unexpected 11
+        vector_unexpected 12
+        vector_unexpected 13
+        vector_unexpected 14
+        vector_unexpected 15
     .endm
 
     .section .text.vectors, "ax"
     .balign 2048
     .global el2_vectors
 el2_vectors:
-    vector_unexpected 0
-    vector_unexpected 1
-    vector_unexpected 2
-    vector_unexpected 3
-    vector_unexpected 4
-    vector_unexpected 5
-    vector_unexpected 6
-    vector_unexpected 7
-    vector_sync
-    vector_irq
-    vector_unexpected 10
-    vector_unexpected 11
-    vector_unexpected 12
-    vector_unexpected 13
-    vector_unexpected 14
-    vector_unexpected 15
+    vector_table {fast}, {irq}, _plain
+    .balign 2048
+    .global el2_vectors_traced
+el2_vectors_traced:
+    vector_table {fast_traced}, {irq_traced}, _traced
 
-exit_full:
+exit_full_plain:
     save_rest
     mov     x0, sp
     bl      {full}
     restore_rest
-exit_resume:
+exit_resume_plain:
+    restore_caller
+    eret
+
+exit_full_traced:
+    save_rest
+    mov     x0, sp
+    bl      {full}
+    restore_rest
+exit_resume_traced:
+    bl      {resume}
     restore_caller
     eret
     "#,
     frame = const FRAME,
-    fast = sym crate::exit::fast,
+    fast = sym crate::exit::fast::<trace::Off>,
+    fast_traced = sym crate::exit::fast::<trace::On>,
     full = sym crate::exit::full,
-    irq = sym crate::irq::exit,
+    irq = sym crate::irq::exit::<trace::Off>,
+    irq_traced = sym crate::irq::exit::<trace::On>,
+    resume = sym trace::resume,
     unexpected = sym crate::dump::unexpected,
 );
 

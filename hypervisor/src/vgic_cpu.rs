@@ -79,14 +79,15 @@ pub unsafe fn prepare(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), gic::
     Ok(())
 }
 
-/// The interrupts that EL2 takes: SGIs, and the maintenance interrupt. Those of
-/// the timers follow the guest's enables.
+/// The interrupts that EL2 takes: SGIs, the maintenance interrupt and its own
+/// timer's. Those of the guest's timers follow the guest's enables.
 fn own(redistributor: &Redistributor, platform: &Platform<'_>) {
     for intid in 0..vgic::PRIVATE {
         // SAFETY: only EL2 of the CPU that it belongs to gets here.
         unsafe { redistributor.set_priority(intid, PRIORITY) };
     }
-    redistributor.enable_all(SGIS | 1 << platform.gic.maintenance);
+    let timer = platform.timer.hyp;
+    redistributor.enable_all(SGIS | 1 << platform.gic.maintenance | 1 << timer);
     gic_cpu::enable(true);
 }
 

@@ -9,19 +9,18 @@
 use aarch64_cpu::registers::{CNTVCT_EL0, Readable};
 use abi::Counter;
 use arch::insn;
-use arch::regs::{CNTHP_CTL_EL2, CNTHP_CVAL_EL2, ISR_EL1};
+use arch::regs::ISR_EL1;
 use core::sync::atomic::Ordering::Relaxed;
 use trap::wfx::Kind;
 use wait::governor::Host;
 
 use crate::irq;
 use crate::percpu::PerCpu;
-use crate::vgic_cpu;
+use crate::trace::{Trace, What};
+use crate::{vgic_cpu, watchdog};
 
 /// ISR_EL1.I: an IRQ is pending, masked or not.
 const IRQ_PENDING: u64 = 1 << 7;
-/// CNTHP_CTL_EL2.ENABLE.
-const TIMER_ON: u64 = 1;
 
 /// How EL2 waits for this vCPU's interrupts.
 pub struct Halt {
@@ -55,11 +54,11 @@ impl Halt {
 
 /// The exit; `deadline` is in ticks of the virtual count.
 #[inline(always)]
-pub fn exit(cpu: &PerCpu, kind: Kind, deadline: Option<u64>) {
+pub fn exit<T: Trace>(cpu: &PerCpu, kind: Kind, deadline: Option<u64>) {
     match kind {
         Kind::Wfi | Kind::Wfit => {
             cpu.vcpu.counters.add(Counter::Wfi);
-            idle(cpu, deadline);
+            idle::<T>(cpu, deadline);
         }
         Kind::Wfe | Kind::Wfet => {
             cpu.vcpu.counters.add(Counter::Wfe);
@@ -72,7 +71,7 @@ pub fn exit(cpu: &PerCpu, kind: Kind, deadline: Option<u64>) {
 
 /// Idles until the guest has an interrupt or the deadline has passed.
 #[inline(always)]
-pub fn idle(cpu: &PerCpu, deadline: Option<u64>) {
+pub fn idle<T: Trace>(cpu: &PerCpu, deadline: Option<u64>) {
     let vcpu = &cpu.vcpu;
     let direct = vcpu.direct.load(Relaxed);
     if !direct && vgic_cpu::deliverable(cpu) {
@@ -84,7 +83,9 @@ pub fn idle(cpu: &PerCpu, deadline: Option<u64>) {
         return idle_until(cpu, limit, deadline, direct);
     }
     vcpu.counters.add(Counter::Halt);
+    T::note(cpu, What::Halt, 0);
     insn::wfi();
+    T::note(cpu, What::Awake, 0);
     if !direct {
         irq::take(cpu);
     }
@@ -107,10 +108,12 @@ fn idle_until(cpu: &PerCpu, limit: u64, deadline: Option<u64>, direct: bool) {
         cpu.vcpu.counters.add(counter);
     }
     if !hit {
-        arm(deadline);
+        // The interrupt of EL2's own timer ends the WFI; the virtual and the
+        // physical count are the same, as CNTVOFF_EL2 is 0.
+        watchdog::rearm(deadline);
         cpu.vcpu.counters.add(Counter::Halt);
         insn::wfi();
-        arm(None);
+        watchdog::rearm(None);
     }
     // SAFETY: this CPU's own, and the closure does not come here again.
     unsafe {
@@ -137,17 +140,4 @@ fn poll(end: u64, deadline: Option<u64>) -> bool {
         }
         insn::yield_now();
     }
-}
-
-/// Sets or clears EL2's own timer, whose interrupt ends the WFI. The virtual
-/// and the physical count are the same: CNTVOFF_EL2 is 0.
-fn arm(deadline: Option<u64>) {
-    match deadline {
-        Some(deadline) => {
-            CNTHP_CVAL_EL2.set(deadline);
-            CNTHP_CTL_EL2.set(TIMER_ON);
-        }
-        None => CNTHP_CTL_EL2.set(0),
-    }
-    insn::isb();
 }

@@ -53,6 +53,8 @@ pub struct Cell {
     pub stats: Vec<Stat>,
     /// Histograms, by stage: values and counts.
     pub histograms: BTreeMap<String, Vec<(u64, u64)>>,
+    /// The samples themselves, by stage.
+    pub raw: BTreeMap<String, Vec<u64>>,
     /// Counters.
     pub counts: BTreeMap<String, u64>,
     /// Why it was not run.
@@ -97,6 +99,13 @@ impl Cell {
                 let buckets = buckets.collect::<Option<Vec<_>>>()?;
                 let name = text(record, "name").unwrap_or_else(|| "total".into());
                 self.histograms.entry(name).or_default().extend(buckets);
+            }
+            "raw" => {
+                let values = record.get("v")?.split_terminator(',');
+                let values = values.map(|value| value.parse().ok());
+                let values = values.collect::<Option<Vec<u64>>>()?;
+                let name = text(record, "name").unwrap_or_else(|| "total".into());
+                self.raw.entry(name).or_default().extend(values);
             }
             "count" => self.counts.extend(numbers(record)),
             "skipped" => self.skipped = Some(text(record, "why")?),
@@ -174,6 +183,11 @@ impl Collector {
         self.records
     }
 
+    /// Whether a record with number `seq` can't be of this boot any more.
+    pub fn is_over_before(&self, seq: u64) -> bool {
+        self.records.begun && (self.records.ended || seq < self.expected)
+    }
+
     fn check_sequence(&mut self, seq: u64) {
         let expected = self.expected;
         self.expected = seq + 1;
@@ -194,7 +208,7 @@ impl Collector {
         match record.kind {
             "cell" => self.begin_block(record),
             "done" => self.end_block(record),
-            "stat" | "hist" | "count" | "skipped" => self.continue_block(record),
+            "stat" | "hist" | "raw" | "count" | "skipped" => self.continue_block(record),
             kind => {
                 if let Some(block) = &mut self.block {
                     block.records += 1;

@@ -6,7 +6,7 @@
 mod schema;
 mod spreadsheet;
 
-pub use schema::{Cell, Emulator, Results, Stage, Stats};
+pub use schema::{Cell, Counts, Emulator, Origin, Results, Stage, Stats};
 pub use spreadsheet::csv;
 
 use std::collections::BTreeMap;
@@ -126,6 +126,7 @@ fn convert(under: &str, unit: &str, cell: &records::Cell) -> Cell {
     let mut groups = grouped(&cell.counts);
     let mut group = |name: &str| groups.remove(name).unwrap_or_default();
     Cell {
+        run: String::new(),
         id: cell.id,
         under: under.into(),
         workload: word("workload"),
@@ -149,6 +150,7 @@ fn convert(under: &str, unit: &str, cell: &records::Cell) -> Cell {
         residency: group("residency"),
         counters: groups,
         histograms: cell.histograms.clone(),
+        raw: cell.raw.clone(),
         skipped: cell.skipped.clone(),
     }
 }

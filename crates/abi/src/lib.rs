@@ -9,6 +9,8 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+use core::sync::atomic::AtomicU64;
+
 /// Asks which hypervisor this is; answers [`UID`] in w0 to w3.
 pub const CALL_UID: u32 = 0x8600_ff01;
 /// The answer of Rouse, in the byte order of the convention.
@@ -22,6 +24,28 @@ pub const CALL_COUNTERS: u32 = 0xc600_0002;
 pub const CALL_INFO: u32 = 0xc600_0003;
 /// Ends the machine with exit status x1, which reaches the shell.
 pub const CALL_EXIT: u32 = 0xc600_0004;
+
+/// Watches [`WatchPoint`]s at guest physical address x1, one per vCPU, and
+/// stops the machine if nothing moves for x2 ticks while something waits;
+/// x2 = 0 ends it. x0 is [`SUCCESS`] or [`INVALID`].
+pub const CALL_WATCH: u32 = 0xc600_0005;
+/// x0 = [`SUCCESS`]; x1.. = the last [`TRACED`] events of the calling vCPU as
+/// pairs of time and kind, the newest first.
+pub const CALL_TRACE: u32 = 0xc600_0006;
+/// Events that [`CALL_TRACE`] answers.
+pub const TRACED: usize = 8;
+
+/// Where a vCPU shows that it makes progress.
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub struct WatchPoint {
+    /// Wake-ups that it has received.
+    pub progress: AtomicU64,
+    /// Wake-ups that were sent to it and that it has not received.
+    pub waiting: AtomicU64,
+    /// Guest physical address of its request word, 32 bits.
+    pub request: AtomicU64,
+}
 
 /// It was done.
 pub const SUCCESS: i64 = 0;
@@ -67,6 +91,8 @@ numbered! {
         /// EL2's event stream: the EVNTEN, EVNTI and EVNTIS fields of
         /// CNTHCTL_EL2, in their places.
         EventStream = "event-stream",
+        /// 1: note events with time stamps.
+        Trace = "trace",
     }
 }
 

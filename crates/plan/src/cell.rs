@@ -52,6 +52,9 @@ pub enum Obstacle {
     OneCpu,
     /// Shapes `dry` and `self` have no receiver that waits.
     ShapeNeedsBusy,
+    /// WFE without an event stream: an event that is lost would never be made
+    /// good.
+    Unbounded,
     /// WFET, and the machine has no FEAT_WFxT.
     NoWfxt,
     /// It needs EL2, and the guest runs on the bare machine.
@@ -65,6 +68,9 @@ impl fmt::Display for Obstacle {
             Self::NothingTraps => "trap: this wait does not execute that instruction",
             Self::OneCpu => "one CPU only; use --cpus 2 or more",
             Self::ShapeNeedsBusy => "shape: nobody waits; use wait busy",
+            Self::Unbounded => {
+                "wfe without event stream has no bound; use --event-stream-us 100, or wait wfet"
+            }
             Self::NoWfxt => "wfet: this CPU has no FEAT_WFxT; use wait wfe",
             Self::NoHypervisor => "needs EL2, and runs under none; use trap none, deliver direct",
         })
@@ -95,6 +101,19 @@ impl Cell {
         }
     }
 
+    /// What the machine has to model for the cell to show what its wait is
+    /// meant to do, by the names of the probes.
+    #[must_use]
+    pub const fn depends_on(&self) -> &'static [&'static str] {
+        match self.wait {
+            Wait::Wfe => &["wfe_halts", "monitor_wakes_wfe", "event_stream_period_ok"],
+            Wait::WfeSev => &["wfe_halts", "sev_wakes_wfe", "event_stream_period_ok"],
+            Wait::Wfet => &["wfet_halts", "monitor_wakes_wfe"],
+            Wait::PollWfi | Wait::Haltpoll => &["wfe_halts", "monitor_wakes_wfe"],
+            Wait::Busy | Wait::Spin | Wait::Yield | Wait::Wfi => &[],
+        }
+    }
+
     /// What stands against running the cell on `machine`.
     #[must_use]
     pub fn obstacle(&self, machine: &Machine) -> Option<Obstacle> {
@@ -118,6 +137,10 @@ impl Cell {
             (
                 !machine.hypervisor && (self.trap != Trap::None || self.deliver != Deliver::Direct),
                 Obstacle::NoHypervisor,
+            ),
+            (
+                matches!(self.wait, Wait::Wfe | Wait::WfeSev) && self.event_stream_us == 0,
+                Obstacle::Unbounded,
             ),
             (!no_receiver && machine.cpus < 2, Obstacle::OneCpu),
             (self.wait == Wait::Wfet && !machine.wfxt, Obstacle::NoWfxt),

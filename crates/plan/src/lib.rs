@@ -181,6 +181,7 @@ impl Plan {
             Obstacle::NothingTraps => self.trap.named,
             Obstacle::OneCpu => !self.is_left_out(cell),
             Obstacle::ShapeNeedsBusy => self.shape.named && self.wait.named,
+            Obstacle::Unbounded => true,
             Obstacle::NoWfxt => !self.is_left_out(cell),
             Obstacle::NoHypervisor => self.trap.named || self.deliver.named,
         }

@@ -3,14 +3,31 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Counters by name.
 pub type Counts = BTreeMap<String, u64>;
 
+/// The words that make a cell what it is.
+const KEY: [&str; 12] = [
+    "under",
+    "workload",
+    "shape",
+    "wait",
+    "trap",
+    "deliver",
+    "wake",
+    "poll-limit-us",
+    "host-poll-us",
+    "event-stream-us",
+    "gap-us",
+    "cpus",
+];
+
 /// The whole file.
-#[derive(Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
 pub struct Results {
     /// Version of the schema.
     pub schema: u32,
@@ -36,10 +53,34 @@ pub struct Results {
     pub problems: Vec<String>,
     /// What the guest had to say.
     pub notes: Vec<String>,
+    /// Where the cells come from, if that is more than one run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<Origin>,
+}
+
+/// One of the runs that were put together.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+pub struct Origin {
+    /// What its cells name it.
+    pub label: String,
+    /// Name of the board.
+    pub board: String,
+    /// Where it was measured.
+    pub machine: Machine,
+    /// What the machine was found to model.
+    pub fidelity: BTreeMap<String, Value>,
+    /// More about it, for people.
+    pub fidelity_details: BTreeMap<String, String>,
+    /// What values count.
+    pub unit: String,
+    /// How that was found out.
+    pub unit_how: String,
 }
 
 /// Where it was measured.
-#[derive(Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
 pub struct Machine {
     /// Model of the CPU.
     pub cpu: String,
@@ -62,7 +103,8 @@ pub struct Machine {
 }
 
 /// What emulates the machine.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
 pub struct Emulator {
     /// Its name.
     pub name: String,
@@ -73,8 +115,12 @@ pub struct Emulator {
 }
 
 /// One combination, with its samples.
-#[derive(Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
 pub struct Cell {
+    /// The run that it is of, if that is one of several.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub run: String,
     /// Number in its boot.
     pub id: u64,
     /// What the guest ran under.
@@ -121,12 +167,16 @@ pub struct Cell {
     pub counters: BTreeMap<String, Counts>,
     /// Values and counts, by stage.
     pub histograms: BTreeMap<String, Vec<(u64, u64)>>,
+    /// The samples themselves, by stage, if they were asked for.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub raw: BTreeMap<String, Vec<u64>>,
     /// Why it was not run.
     pub skipped: Option<String>,
 }
 
 /// Statistics of samples.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
 pub struct Stats {
     /// How many.
     pub count: u64,
@@ -147,7 +197,8 @@ pub struct Stats {
 }
 
 /// A part of the sample.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
 pub struct Stage {
     /// Its name.
     pub name: String,
@@ -177,8 +228,17 @@ impl Cell {
             "host-poll-us" => self.host_poll_us.to_string(),
             "event-stream-us" => self.event_stream_us.to_string(),
             "gap-us" => self.gap_us.to_string(),
+            "cpus" => self.cpus.to_string(),
             _ => return None,
         })
+    }
+
+    /// Everything that tells it from the other cells of its run.
+    pub fn key(&self) -> Vec<String> {
+        let words = KEY.iter();
+        words
+            .map(|key| self.word(key).unwrap_or_default())
+            .collect()
     }
 
     /// What it is, in one line.

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A watchdog over wake-ups: the guest shows where each vCPU counts what it
+//! received, and EL2 looks there now and then. If nothing moves anywhere while
+//! a request is waiting, a wake-up was lost, which is the worst thing that can
+//! happen here: the machine stops and shows everything.
+//!
+//! It looks from the first CPU, on EL2's own timer, so that CPU has to be one
+//! whose interrupts come to EL2.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+use aarch64_cpu::registers::{CNTPCT_EL0, Readable};
+use abi::WatchPoint;
+use arch::insn;
+use arch::regs::{CNTHP_CTL_EL2, CNTHP_CVAL_EL2};
+use platform::Region;
+
+use crate::dump;
+use crate::percpu::PerCpu;
+use crate::start::machine;
+use crate::vm::{RAM, vm};
+
+/// CNTHP_CTL_EL2.ENABLE.
+const TIMER_ON: u64 = 1;
+
+/// Where the guest has its watch points, physical; 0 is nowhere.
+static POINTS: AtomicU64 = AtomicU64::new(0);
+/// Ticks between two looks; 0 is off.
+static PERIOD: AtomicU64 = AtomicU64::new(0);
+/// Sum of all progress at the last look.
+static LAST: AtomicU64 = AtomicU64::new(0);
+
+/// Watches the points at guest physical `address`, one per vCPU, every
+/// `period` ticks; 0 ends it. `None` if they are not in RAM.
+pub fn watch(address: u64, period: u64) -> Option<()> {
+    let size = (vm().cpus.len() * size_of::<WatchPoint>()) as u64;
+    let points = Region {
+        base: address,
+        size,
+    };
+    let ram = vm().ram;
+    let inside = ram.contains(points.base) && points.end() <= ram.end();
+    if !inside || !address.is_multiple_of(align_of::<WatchPoint>() as u64) {
+        return None;
+    }
+    POINTS.store(machine().guest.base + (address - RAM), Relaxed);
+    LAST.store(u64::MAX, Relaxed);
+    PERIOD.store(period, Release);
+    rearm(None);
+    Some(())
+}
+
+/// The watch point of vCPU `number`.
+fn point(number: usize) -> &'static WatchPoint {
+    let place = POINTS.load(Relaxed) as *const WatchPoint;
+    // SAFETY: `watch` checked that one per vCPU lies in the guest's RAM, which
+    // is mapped and stays so; every field is an atomic.
+    unsafe { &*place.add(number) }
+}
+
+/// Sets this CPU's EL2 timer for `deadline`, or for the next look if it has
+/// one, or off.
+pub fn rearm(deadline: Option<u64>) {
+    let period = PERIOD.load(Acquire);
+    let mine = period != 0 && core::ptr::eq(PerCpu::this(), vm().cpus[0]);
+    let look = mine.then(|| CNTPCT_EL0.get() + period);
+    match deadline.or(look) {
+        Some(at) => {
+            CNTHP_CVAL_EL2.set(at);
+            CNTHP_CTL_EL2.set(TIMER_ON);
+        }
+        None => CNTHP_CTL_EL2.set(0),
+    }
+    insn::isb();
+}
+
+/// EL2's timer has expired: looks, if this CPU is the one that does.
+pub fn expired(cpu: &PerCpu) {
+    rearm(None);
+    if PERIOD.load(Relaxed) == 0 || !core::ptr::eq(cpu, vm().cpus[0]) {
+        return;
+    }
+    let points = || (0..vm().cpus.len()).map(point);
+    let sum = points().map(|point| point.progress.load(Acquire)).sum();
+    let waiting = points().any(|point| point.waiting.load(Acquire) != 0);
+    if LAST.swap(sum, Relaxed) == sum && waiting {
+        dump::fail(format_args!("wake-up lost:{}", Stuck));
+    }
+}
+
+/// The request word of a vCPU, if it is in RAM.
+fn request(point: &WatchPoint) -> Option<u32> {
+    let address = point.request.load(Relaxed);
+    let last = address.checked_add(3)?;
+    let inside = vm().ram.contains(address) && vm().ram.contains(last);
+    (inside && address.is_multiple_of(4)).then(|| {
+        let place = (machine().guest.base + (address - RAM)) as *const AtomicU32;
+        // SAFETY: an aligned word of the guest's RAM, which is mapped.
+        unsafe { (*place).load(Relaxed) }
+    })
+}
+
+/// Names the vCPUs for which something waits.
+struct Stuck;
+
+impl core::fmt::Display for Stuck {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        for (number, cpu) in vm().cpus.iter().enumerate() {
+            let point = point(number);
+            let waiting = point.waiting.load(Relaxed);
+            if waiting != 0 {
+                write!(f, " vCPU {number} ({:#x}) has {waiting} waiting", cpu.mpidr)?;
+            }
+            match request(point) {
+                Some(word) => write!(f, " [request {word:#x}]")?,
+                None => write!(f, " [request at {:#x}]", point.request.load(Relaxed))?,
+            }
+        }
+        Ok(())
+    }
+}
