@@ -32,6 +32,7 @@ pub fn run(args: &TestArgs) -> Result<()> {
     }
     if !args.target_only {
         host(filter)?;
+        models(filter)?;
     }
     boot(&cases)
 }
@@ -49,6 +50,33 @@ fn host(filter: &str) -> Result<()> {
     let status = cargo.status().context("cargo can't be started")?;
     if !status.success() {
         bail!("tests of the host failed; what cargo said is above");
+    }
+    Ok(())
+}
+
+/// The model checks: tests built with loom's atomics, which need a build of
+/// their own.
+fn models(filter: &str) -> Result<()> {
+    let mut cargo = Command::new(toolchain::cargo());
+    cargo
+        .current_dir(places::root())
+        .env("RUSTFLAGS", "--cfg loom")
+        .args([
+            "test",
+            "--release",
+            "--package",
+            "wait",
+            "--test",
+            "protocol",
+        ])
+        .arg("--target-dir")
+        .arg(places::inside("target/model"));
+    if !filter.is_empty() {
+        cargo.arg(filter);
+    }
+    let status = cargo.status().context("cargo can't be started")?;
+    if !status.success() {
+        bail!("model checks failed; what cargo said is above");
     }
     Ok(())
 }
