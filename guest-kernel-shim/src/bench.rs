@@ -37,6 +37,8 @@ pub fn run(plan: &Plan, pool: &mut Pool) {
     let machine = Machine {
         cpus: percpu::online().count(),
         wfxt: probe::features().wfxt,
+        ecv: probe::features().ecv,
+        frequency: clock::frequency(),
         hypervisor: hypervisor::present(),
     };
     let entries = entries(plan, &machine, pool);

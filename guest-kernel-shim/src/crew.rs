@@ -13,7 +13,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use abi::{Counter, Knob};
 use arch::insn;
 use arch::regs::CNTKCTL_EL1;
-use plan::{Cell, Deliver, Shape, Trap, Wake, Workload};
+use plan::{Cell, Deliver, Hint, HostPoll, Shape, Trap, Wake, Workload};
 use spin::mutex::SpinMutex;
 use wait::request::{CALL, RESCHED};
 use wait::stream::{self, Stream};
@@ -121,6 +121,7 @@ pub fn setting(cell: &Cell) -> Setting {
         bound: clock::ticks(BOUND_US),
         wfxt: probe::features().wfxt,
         stream: cell.event_stream_us != 0,
+        timed: cell.gap_us != 0,
     }
 }
 
@@ -142,7 +143,10 @@ pub fn turn(cell: &Cell) {
     CNTKCTL_EL1.set(CNTKCTL_EL1.get() & !stream::FIELDS | fields);
     insn::isb();
     if hypervisor::present() {
+        let adaptive = cell.host_poll == HostPoll::Adaptive && cell.host_poll_us != 0;
         hypervisor::set(Knob::HostPoll, clock::ticks(cell.host_poll_us));
+        hypervisor::set(Knob::HostPollAdaptive, u64::from(adaptive));
+        hypervisor::set(Knob::GuestPolls, u64::from(cell.hint == Hint::Tell));
         turn_exits(cell.trap, cell.deliver);
     }
 }
@@ -177,6 +181,8 @@ pub fn turn_back() {
         hypervisor::set(Knob::Deliver, 0);
         hypervisor::set(Knob::Trap, 0);
         hypervisor::set(Knob::HostPoll, 0);
+        hypervisor::set(Knob::HostPollAdaptive, 0);
+        hypervisor::set(Knob::GuestPolls, 0);
     }
 }
 

@@ -52,6 +52,9 @@ pub struct Setting {
     pub wfxt: bool,
     /// An event stream bounds WFE.
     pub stream: bool,
+    /// The time that polls take is to be summed up, which costs some
+    /// instructions.
+    pub timed: bool,
 }
 
 /// Runs `body` with the way of waiting that `setting` names.
@@ -60,6 +63,7 @@ pub fn with(setting: &Setting, body: &mut impl Body) {
         wanted,
         limit,
         bound,
+        timed,
         ..
     } = setting;
     match setting.wait {
@@ -70,12 +74,12 @@ pub fn with(setting: &Setting, body: &mut impl Body) {
         Wait::WfeSev => body.run(Poll::new(WfeSev, wanted, bound)),
         Wait::Wfet => body.run(Poll::new(Wfet, wanted, bound)),
         Wait::Wfi => body.run(Halt { wanted }),
-        Wait::PollWfi if setting.wfxt => body.run(PollHalt::new(Wfet, wanted, limit)),
-        Wait::PollWfi if setting.stream => body.run(PollHalt::new(Wfe, wanted, limit)),
-        Wait::PollWfi => body.run(PollHalt::new(Yield, wanted, limit)),
-        Wait::Haltpoll if setting.wfxt => body.run(Haltpoll::new(Wfet, wanted, limit)),
-        Wait::Haltpoll if setting.stream => body.run(Haltpoll::new(Wfe, wanted, limit)),
-        Wait::Haltpoll => body.run(Haltpoll::new(Yield, wanted, limit)),
+        Wait::PollWfi if setting.wfxt => body.run(PollHalt::new(Wfet, wanted, limit, timed)),
+        Wait::PollWfi if setting.stream => body.run(PollHalt::new(Wfe, wanted, limit, timed)),
+        Wait::PollWfi => body.run(PollHalt::new(Yield, wanted, limit, timed)),
+        Wait::Haltpoll if setting.wfxt => body.run(Haltpoll::new(Wfet, wanted, limit, timed)),
+        Wait::Haltpoll if setting.stream => body.run(Haltpoll::new(Wfe, wanted, limit, timed)),
+        Wait::Haltpoll => body.run(Haltpoll::new(Yield, wanted, limit, timed)),
     }
 }
 
@@ -257,16 +261,23 @@ impl Idle for Halt {
     }
 }
 
-/// Polls until `deadline`; the requests that it found, or 0.
+/// Polls for `limit` ticks; the requests that it found, or 0.
 #[inline(always)]
-fn poll_until<P: Pause>(pause: &P, cpu: &PerCpu, wanted: u32, deadline: u64) -> u32 {
+fn poll_for<P: Pause>(pause: &P, cpu: &PerCpu, wanted: u32, limit: u64, timed: bool) -> u32 {
+    let deadline = clock::now() + limit;
     cpu.request.start_polling();
     if poll::until(pause, &cpu.request, wanted, deadline) != 0 {
-        return cpu.request.finish_polling(wanted);
+        let taken = cpu.request.finish_polling(wanted);
+        if timed {
+            let ticks = clock::now() - (deadline - limit);
+            cpu.tally.add_many(Event::PollTicks, ticks);
+        }
+        return taken;
     }
+    let over = clock::now().saturating_sub(deadline);
     cpu.tally.add(Event::PollTimeout);
-    cpu.tally
-        .add_many(Event::Overshoot, clock::now().saturating_sub(deadline));
+    cpu.tally.add_many(Event::Overshoot, over);
+    cpu.tally.add_many(Event::PollTicks, limit + over);
     0
 }
 
@@ -288,14 +299,16 @@ struct PollHalt<P> {
     pause: P,
     wanted: u32,
     limit: u64,
+    timed: bool,
 }
 
 impl<P: Pause> PollHalt<P> {
-    fn new(pause: P, wanted: u32, limit: u64) -> Self {
+    fn new(pause: P, wanted: u32, limit: u64, timed: bool) -> Self {
         Self {
             pause,
             wanted,
             limit,
+            timed,
         }
     }
 }
@@ -304,8 +317,7 @@ impl<P: Pause> Idle for PollHalt<P> {
     #[inline(always)]
     fn wait(&mut self, cpu: &PerCpu) -> u32 {
         loop {
-            let deadline = clock::now() + self.limit;
-            let mut taken = poll_until(&self.pause, cpu, self.wanted, deadline);
+            let mut taken = poll_for(&self.pause, cpu, self.wanted, self.limit, self.timed);
             if taken == 0 {
                 taken = halt(cpu, self.wanted);
             }
@@ -321,10 +333,11 @@ struct Haltpoll<P> {
     pause: P,
     wanted: u32,
     governor: Guest,
+    timed: bool,
 }
 
 impl<P: Pause> Haltpoll<P> {
-    fn new(pause: P, wanted: u32, limit: u64) -> Self {
+    fn new(pause: P, wanted: u32, limit: u64, timed: bool) -> Self {
         let mut tunables = Tunables::GUEST.scaled(|time| clock::ticks((time / 1000) as u32));
         if limit != 0 {
             tunables.max = limit;
@@ -334,6 +347,7 @@ impl<P: Pause> Haltpoll<P> {
             pause,
             wanted,
             governor: Guest::new(tunables),
+            timed,
         }
     }
 }
@@ -344,8 +358,7 @@ impl<P: Pause> Idle for Haltpoll<P> {
         loop {
             let limit = self.governor.limit();
             if limit != 0 {
-                let deadline = clock::now() + limit;
-                let taken = poll_until(&self.pause, cpu, self.wanted, deadline);
+                let taken = poll_for(&self.pause, cpu, self.wanted, limit, self.timed);
                 self.governor.polled(taken != 0);
                 if taken != 0 {
                     return taken;

@@ -5,6 +5,7 @@ mod waits;
 
 use aarch64_cpu::registers::{ID_AA64MMFR0_EL1, ID_AA64MMFR1_EL1, Readable};
 use arch::regs::{ID_AA64ISAR2_EL1, PMCEID0_EL0};
+use arrayvec::ArrayVec;
 use core::fmt;
 use spin::once::Once;
 
@@ -108,56 +109,102 @@ struct Trial {
     name: &'static str,
     /// It needs a second CPU that acts.
     pair: bool,
+    /// Without this earlier one being true it would show nothing.
+    needs: Option<&'static str>,
     run: fn() -> Answer,
 }
 
-const fn trial(name: &'static str, pair: bool, run: fn() -> Answer) -> Trial {
-    Trial { name, pair, run }
+impl Trial {
+    const fn new(name: &'static str, run: fn() -> Answer) -> Self {
+        Self {
+            name,
+            pair: false,
+            needs: None,
+            run,
+        }
+    }
+
+    const fn with_second_cpu(self) -> Self {
+        Self { pair: true, ..self }
+    }
+
+    const fn needs(self, other: &'static str) -> Self {
+        Self {
+            needs: Some(other),
+            ..self
+        }
+    }
+
+    /// Tries it, with what was found before.
+    fn answer(&self, before: &[Answer]) -> Answer {
+        let known = TRIALS.iter().map(|trial| trial.name).zip(before);
+        let missing = |needed| {
+            let mut found = known.clone().filter(|(name, _)| *name == needed);
+            found.any(|(_, answer)| answer.value != Some(true))
+        };
+        if self.pair && !waits::has_second() {
+            Answer::not_run("needs a second CPU")
+        } else if self.needs.is_some_and(missing) {
+            Answer::not_run("the instruction does not wait here")
+        } else {
+            (self.run)()
+        }
+    }
 }
 
-/// Every trial, by the name that results give it.
-const TRIALS: [Trial; 11] = [
-    trial("wfe_halts", false, waits::wfe_halts),
-    trial("sev_wakes_wfe", true, waits::sev_wakes_wfe),
-    trial("monitor_wakes_wfe", true, waits::monitor_wakes_wfe),
-    trial(
-        "event_stream_period_ok",
-        false,
-        waits::event_stream_period_ok,
-    ),
-    trial("wfet_halts", false, waits::wfet_halts),
-    trial(
-        "wfet_timeout_sets_event",
-        false,
-        waits::wfet_timeout_sets_event,
-    ),
-    trial("eret_sets_event", false, waits::eret_sets_event),
-    trial("masked_irq_wakes_wfe", true, waits::masked_irq_wakes_wfe),
-    trial("counts_instructions", false, counts_instructions),
-    trial("counter_shared", true, counter_shared),
-    trial("pmu_counts_instructions", false, pmu_counts_instructions),
-];
+/// How many trials there are.
+const COUNT: usize = 12;
 
-static ANSWERS: Once<[Answer; TRIALS.len()]> = Once::new();
+/// Every trial, by the name that results give it.
+const TRIALS: [Trial; COUNT] = {
+    use Trial as T;
+    const WFE: &str = "wfe_halts";
+    const WFET: &str = "wfet_halts";
+    [
+        T::new(WFE, waits::wfe_halts),
+        T::new("sev_wakes_wfe", waits::sev_wakes_wfe)
+            .with_second_cpu()
+            .needs(WFE),
+        T::new("monitor_wakes_wfe", waits::monitor_wakes_wfe)
+            .with_second_cpu()
+            .needs(WFE),
+        T::new("event_stream_period_ok", waits::event_stream_period_ok).needs(WFE),
+        T::new(
+            "el2_event_stream_period_ok",
+            waits::el2_event_stream_period_ok,
+        )
+        .needs(WFE),
+        T::new(WFET, waits::wfet_halts),
+        T::new("wfet_timeout_sets_event", waits::wfet_timeout_sets_event).needs(WFET),
+        T::new("eret_sets_event", waits::eret_sets_event).needs(WFE),
+        T::new("masked_irq_wakes_wfe", waits::masked_irq_wakes_wfe)
+            .with_second_cpu()
+            .needs(WFE),
+        T::new("counts_instructions", counts_instructions),
+        T::new("counter_shared", counter_shared).with_second_cpu(),
+        T::new("pmu_counts_instructions", pmu_counts_instructions),
+    ]
+};
+
+static ANSWERS: Once<ArrayVec<Answer, COUNT>> = Once::new();
 
 /// Every trial's name and answer; tried the first time that somebody asks,
 /// which has to be the first CPU, with the others parked.
 pub fn answers() -> impl Iterator<Item = (&'static str, &'static Answer)> {
     let answers = ANSWERS.call_once(|| {
-        TRIALS.map(|trial| {
-            if trial.pair && !waits::has_second() {
-                Answer::not_run("needs a second CPU")
-            } else {
-                (trial.run)()
-            }
-        })
+        let mut answers = ArrayVec::new();
+        for trial in &TRIALS {
+            let answer = trial.answer(&answers);
+            answers.push(answer);
+        }
+        answers
     });
     TRIALS.iter().map(|trial| trial.name).zip(answers)
 }
 
-/// Whether the trial `name` was answered with no.
+/// Whether the trial `name` was not answered with yes.
 pub fn is_not_modelled(name: &str) -> bool {
-    answers().any(|(trial, answer)| trial == name && answer.value == Some(false))
+    answers().any(|(trial, answer)| trial == name && answer.value != Some(true))
 }
 
 fn counts_instructions() -> Answer {

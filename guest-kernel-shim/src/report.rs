@@ -9,7 +9,8 @@ use aarch64_cpu::registers::{MIDR_EL1, Readable};
 use abi::{Counter, Info};
 use arrayvec::ArrayString;
 use hist::Histogram;
-use plan::{Cell, Obstacle};
+use plan::{Cell, Hint, HostPoll, Obstacle};
+use wait::stream::Stream;
 use wire::Line;
 
 use crate::bench::Entry;
@@ -60,6 +61,16 @@ pub fn machine() {
     });
     for (name, value) in probe::features().list() {
         send(record("feature").field("name", name).field("value", value));
+    }
+    if hypervisor::present() && hypervisor::info(Info::Typer2) >> 8 & 1 != 0 {
+        let text = "the GIC can deliver SGIs without EL2 (GICv4.1); not used: it needs an ITS";
+        send(record("note").field("text", text));
+    }
+    let stream = Stream::nearest(100, clock::frequency(), probe::features().ecv);
+    if let Some(stream) = stream {
+        let made = clock::nanoseconds(stream.period());
+        let text = format_args!("event stream: asked for 100000 ns, the counter makes {made} ns");
+        send(record("note").field("text", text));
     }
     for (name, answer) in probe::answers() {
         let value = match answer.value {
@@ -130,6 +141,15 @@ fn describe(id: usize, cell: &Cell, iterations: u32) {
         .field("host_poll_us", cell.host_poll_us)
         .field("event_stream_us", cell.event_stream_us)
         .field("gap_us", cell.gap_us);
+    // What differs from the rule only where it was asked for, to keep lines short.
+    let line = match cell.host_poll {
+        HostPoll::Fixed => line,
+        HostPoll::Adaptive => line.field("host_poll", cell.host_poll),
+    };
+    let line = match cell.hint {
+        Hint::Silent => line,
+        Hint::Tell => line.field("hint", cell.hint),
+    };
     let line = line
         .field("cpus", percpu::online().count())
         .field("iterations", iterations);

@@ -12,7 +12,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64};
 
 use abi::WatchPoint;
-use plan::{Cell, Deliver, Shape, Trap, Wait, Wake, Word, Workload};
+use plan::{Cell, Deliver, Hint, HostPoll, Shape, Trap, Wait, Wake, Word, Workload};
 use platform::MAX_CPUS;
 use wait::request::{CALL, RESCHED};
 
@@ -152,6 +152,8 @@ fn draw(me: &PerCpu, random: &mut Random) -> Cell {
             Wait::Wfe | Wait::WfeSev => 100,
             _ => random.below(2) as u32 * 100,
         },
+        host_poll: random.of(HostPoll::ALL),
+        hint: random.of(Hint::ALL),
         gap_us: 0,
     }
 }

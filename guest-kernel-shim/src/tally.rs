@@ -20,19 +20,22 @@ pub enum Event {
     PollTimeout,
     /// Times that WFI was executed.
     Halted,
+    /// Ticks spent polling, where that is measured.
+    PollTicks,
     /// Ticks that polls went on past their limit.
     Overshoot,
 }
 
 impl Event {
     /// Every one, in order.
-    pub const ALL: [(Self, &'static str); 7] = [
+    pub const ALL: [(Self, &'static str); 8] = [
         (Self::Sent, "ipi.sent"),
         (Self::Elided, "ipi.elided"),
         (Self::Coalesced, "ipi.coalesced"),
         (Self::Taken, "irq.taken"),
         (Self::PollTimeout, "wake.timeout"),
         (Self::Halted, "halts"),
+        (Self::PollTicks, "poll.ticks"),
         (Self::Overshoot, "poll.overshoot"),
     ];
 }

@@ -6,8 +6,8 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use aarch64_cpu::registers::{
-    CNTVOFF_EL2, CPACR_EL1, CPTR_EL2, ELR_EL2, HCR_EL2, ICH_VMCR_EL2, MDCR_EL2, MIDR_EL1,
-    MPIDR_EL1, Readable, SCTLR_EL1, SPSR_EL2, VMPIDR_EL2, VTCR_EL2, VTTBR_EL2, Writeable,
+    CNTVOFF_EL2, CPACR_EL1, CPTR_EL2, ELR_EL2, HCR_EL2, ICH_VMCR_EL2, ID_AA64MMFR1_EL1, MDCR_EL2,
+    MIDR_EL1, MPIDR_EL1, Readable, SCTLR_EL1, SPSR_EL2, VMPIDR_EL2, VTCR_EL2, VTTBR_EL2, Writeable,
 };
 use arch::insn;
 use arch::regs::{CNTHCTL_EL2, CNTKCTL_EL1, ICH_AP1R0_EL2, PMCR_EL0, VPIDR_EL2};
@@ -29,6 +29,9 @@ const HCR_GUEST: u64 = 1 << 0 | 1 << 1 | 1 << 19 | 1 << 31 | 3 << 40;
 const HCR_INJECT: u64 = 1 << 3 | 1 << 4;
 const HCR_TWI: u64 = 1 << 13;
 const HCR_TWE: u64 = 1 << 14;
+/// TWEDEn, with TWEDEL 0: where the PE has FEAT_TWED, a WFE waits 2^8 cycles
+/// before it traps, so that one that is about to end by itself does not exit.
+const HCR_TWED: u64 = 1 << 59;
 /// CPTR_EL2 with E2H=0: RES1, with TZ set (no SVE), FP not trapped.
 const CPTR_GUEST: u64 = 0x33ff;
 /// CNTHCTL_EL2 with E2H=0: EL1 may use the physical counter and timer.
@@ -216,7 +219,12 @@ pub fn set_trap(bits: u64) {
     let mut hcr = HCR_GUEST;
     hcr |= if direct { 0 } else { HCR_INJECT };
     hcr |= if bits & 1 != 0 { HCR_TWI } else { 0 };
-    hcr |= if bits & 2 != 0 { HCR_TWE } else { 0 };
+    if bits & 2 != 0 {
+        hcr |= HCR_TWE;
+        // ID_AA64MMFR1_EL1.TWED, bits 35:32.
+        let delays = ID_AA64MMFR1_EL1.get() >> 32 & 0xf != 0;
+        hcr |= if delays { HCR_TWED } else { 0 };
+    }
     HCR_EL2.set(hcr);
 }
 

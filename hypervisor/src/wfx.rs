@@ -6,7 +6,7 @@
 //! guest polls; with one vCPU per CPU there is nobody to run instead, so the
 //! handler returns, which the architecture allows at any time.
 
-use aarch64_cpu::registers::{CNTVCT_EL0, Readable};
+use aarch64_cpu::registers::{CNTVCT_EL0, CNTVOFF_EL2, Readable};
 use abi::Counter;
 use arch::insn;
 use arch::regs::ISR_EL1;
@@ -108,9 +108,10 @@ fn idle_until(cpu: &PerCpu, limit: u64, deadline: Option<u64>, direct: bool) {
         cpu.vcpu.counters.add(counter);
     }
     if !hit {
-        // The interrupt of EL2's own timer ends the WFI; the virtual and the
-        // physical count are the same, as CNTVOFF_EL2 is 0.
-        watchdog::rearm(deadline);
+        // The interrupt of EL2's own timer, which has the physical count, ends
+        // the WFI.
+        let offset = CNTVOFF_EL2.get();
+        watchdog::rearm(deadline.map(|deadline| deadline.wrapping_add(offset)));
         cpu.vcpu.counters.add(Counter::Halt);
         insn::wfi();
         watchdog::rearm(None);

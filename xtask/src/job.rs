@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use plan::{Machine, Plan, Under, Word};
+use plan::{Machine, Plan, Shard, Under, Word};
 
 use crate::board::Board;
 use crate::cli::{JobArgs, Metric, PlanArgs};
@@ -81,6 +81,10 @@ impl Job {
             cpus: self.cpus as usize,
             // Whether the model has it is the guest's to find out.
             wfxt: true,
+            ecv: true,
+            // Boards count at this rate; another one only makes the guest say
+            // what can't be done instead.
+            frequency: 1_000_000_000,
             hypervisor: under == Under::Rouse,
         };
         let mut obstacles = Vec::new();
@@ -92,7 +96,9 @@ impl Job {
             }
         }
         let mut why = obstacles.join("; ");
-        if why.is_empty() {
+        if why.is_empty() && self.plan.shard != Shard::WHOLE {
+            why = format!("part {} has no cell; use fewer parts", self.plan.shard);
+        } else if why.is_empty() {
             why = "name fewer options".into();
         }
         bad_input!("nothing of this can run under {under}: {why}")
@@ -114,12 +120,14 @@ fn plan(args: &PlanArgs) -> Result<Plan> {
         ("host-poll-us", &args.host_poll_us),
         ("event-stream-us", &args.event_stream_us),
         ("gap-us", &args.gap_us),
+        ("shard", &args.shard),
     ] {
         if let Some(values) = values {
             let set = plan.set(key, values);
             set.map_err(|error| BadInput::error(format!("--{error}")))?;
         }
     }
+    plan.raw = args.raw;
     Ok(plan)
 }
 
@@ -201,6 +209,8 @@ mod tests {
             (&["--board", "no-such"], "use virt"),
             (&["--cpus", "9"], "the nearest is 8"),
             (&["--iterations", "0"], "the nearest is 4"),
+            (&["--shard", "9/8"], "the nearest is 8/8"),
+            (&["--shard", "9999/9999"], "use fewer parts"),
             (&["--guest", "/nonexistent"], "name an arm64 Image"),
             (&["--wait", "wfi", "--wake", "elide"], "use wake ipi"),
             (&["--under", "none", "--trap", "wfi"], "use trap none"),

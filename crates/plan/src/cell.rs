@@ -3,7 +3,9 @@
 
 use core::fmt;
 
-use crate::{Deliver, Shape, Trap, Wait, Wake, Workload};
+use wait::stream::Stream;
+
+use crate::{Deliver, Hint, HostPoll, Shape, Trap, Wait, Wake, Workload};
 
 /// One combination: what is measured as a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +26,10 @@ pub struct Cell {
     pub poll_limit_us: u32,
     /// EL2 poll limit in microseconds; 0 is off, or does not apply.
     pub host_poll_us: u32,
+    /// How EL2 chooses its limit; `fixed` where it does not poll.
+    pub host_poll: HostPoll,
+    /// Whether the guest says that it polls; `silent` where it makes no difference.
+    pub hint: Hint,
     /// Event-stream period in microseconds; 0 is off, or does not apply.
     pub event_stream_us: u32,
     /// Pause between two wake-ups in microseconds.
@@ -37,6 +43,10 @@ pub struct Machine {
     pub cpus: usize,
     /// FEAT_WFxT: WFET and WFIT.
     pub wfxt: bool,
+    /// FEAT_ECV: among others, slower event streams.
+    pub ecv: bool,
+    /// Frequency of the counter, Hz.
+    pub frequency: u64,
     /// The hypervisor is there.
     pub hypervisor: bool,
 }
@@ -55,6 +65,11 @@ pub enum Obstacle {
     /// WFE without an event stream: an event that is lost would never be made
     /// good.
     Unbounded,
+    /// The counter can't make an event stream near that period.
+    StreamPeriod {
+        /// The nearest that it can, microseconds.
+        nearest_us: u32,
+    },
     /// WFET, and the machine has no FEAT_WFxT.
     NoWfxt,
     /// It needs EL2, and the guest runs on the bare machine.
@@ -63,7 +78,14 @@ pub enum Obstacle {
 
 impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Self::StreamPeriod { nearest_us } = self {
+            return write!(
+                f,
+                "event stream: the counter can't make that period; use --event-stream-us {nearest_us}"
+            );
+        }
         f.write_str(match self {
+            Self::StreamPeriod { .. } => "",
             Self::NeverPolls => "elide: this wait never polls; use wake ipi",
             Self::NothingTraps => "trap: this wait does not execute that instruction",
             Self::OneCpu => "one CPU only; use --cpus 2 or more",
@@ -81,6 +103,7 @@ impl Cell {
     /// The cell with every dimension that does not apply set to its neutral value.
     pub(crate) fn normalised(self) -> Self {
         let traps_wfi = self.wait.halts() && self.trap.wfi();
+        let host_polls = traps_wfi && self.host_poll_us != 0;
         Self {
             shape: match self.workload {
                 Workload::Ipi => self.shape,
@@ -91,7 +114,17 @@ impl Cell {
             } else {
                 0
             },
-            host_poll_us: if traps_wfi { self.host_poll_us } else { 0 },
+            host_poll_us: if host_polls { self.host_poll_us } else { 0 },
+            host_poll: if host_polls {
+                self.host_poll
+            } else {
+                HostPoll::Fixed
+            },
+            hint: if host_polls && self.wait.limited() {
+                self.hint
+            } else {
+                Hint::Silent
+            },
             event_stream_us: if self.wait.uses_events() {
                 self.event_stream_us
             } else {
@@ -99,6 +132,16 @@ impl Cell {
             },
             ..self
         }
+    }
+
+    /// The nearest period, in microseconds, if the machine can't make one
+    /// within a factor of four of what the cell asks for.
+    fn off_period(&self, machine: &Machine) -> Option<u32> {
+        let stream = Stream::nearest(self.event_stream_us, machine.frequency, machine.ecv)?;
+        let made = u128::from(stream.period()) * 1_000_000 / u128::from(machine.frequency.max(1));
+        let asked = u128::from(self.event_stream_us);
+        let near = made * 4 >= asked && made <= asked * 4;
+        (!near).then_some(made.max(1) as u32)
     }
 
     /// What the machine has to model for the cell to show what its wait is
@@ -124,6 +167,7 @@ impl Cell {
             Trap::Both => !self.wait.halts() && !self.wait.uses_events(),
         };
         let no_receiver = matches!(self.shape, Shape::Dry | Shape::Itself);
+        let off_period = self.off_period(machine);
         let checks = [
             (
                 self.wake == Wake::Elide && !self.wait.polls(),
@@ -141,6 +185,12 @@ impl Cell {
             (
                 matches!(self.wait, Wait::Wfe | Wait::WfeSev) && self.event_stream_us == 0,
                 Obstacle::Unbounded,
+            ),
+            (
+                off_period.is_some(),
+                Obstacle::StreamPeriod {
+                    nearest_us: off_period.unwrap_or(0),
+                },
             ),
             (!no_receiver && machine.cpus < 2, Obstacle::OneCpu),
             (self.wait == Wait::Wfet && !machine.wfxt, Obstacle::NoWfxt),

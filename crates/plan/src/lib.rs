@@ -17,7 +17,7 @@ mod words;
 
 pub use cell::{Cell, Machine, Obstacle};
 pub use text::Error;
-pub use words::{Deliver, Shape, Trap, Under, Wait, Wake, Word, Workload};
+pub use words::{Deliver, Hint, HostPoll, Shape, Trap, Under, Wait, Wake, Word, Workload};
 
 use arrayvec::ArrayVec;
 
@@ -61,12 +61,39 @@ pub struct Plan {
     pub poll_limit_us: Dimension<u32>,
     /// EL2 poll limits, microseconds.
     pub host_poll_us: Dimension<u32>,
+    /// How EL2 chooses its limit.
+    pub host_poll: Dimension<HostPoll>,
+    /// Whether a polling guest says so.
+    pub hint: Dimension<Hint>,
     /// Event-stream periods, microseconds; 0 is off.
     pub event_stream_us: Dimension<u32>,
     /// Pauses between two wake-ups, microseconds.
     pub gap_us: Dimension<u32>,
     /// Wake-ups per cell.
     pub iterations: u32,
+    /// The part of the cells that is meant.
+    pub shard: Shard,
+    /// Every sample is to be reported, not only their histogram.
+    pub raw: bool,
+}
+
+/// One part of the cells, dealt out like cards: part `index` of `of`, from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// Which part, from 1.
+    pub index: u32,
+    /// Number of parts.
+    pub of: u32,
+}
+
+impl Shard {
+    /// The one part that is everything.
+    pub const WHOLE: Self = Self { index: 1, of: 1 };
+
+    /// Whether listed cell `number`, from 0, is of this part.
+    const fn has(self, number: usize) -> bool {
+        number % self.of as usize == self.index as usize - 1
+    }
 }
 
 /// Interleaved passes over the cells; the iterations of a cell are divided
@@ -86,10 +113,14 @@ impl Default for Plan {
             deliver: Dimension::default_of(D::ALL),
             wake: Dimension::default_of(Wake::ALL),
             poll_limit_us: Dimension::default_of(&[100]),
-            host_poll_us: Dimension::default_of(&[0]),
+            host_poll_us: Dimension::default_of(&[0, 50]),
+            host_poll: Dimension::default_of(&[HostPoll::Fixed]),
+            hint: Dimension::default_of(&[Hint::Silent]),
             event_stream_us: Dimension::default_of(&[100]),
             gap_us: Dimension::default_of(&[0]),
             iterations: 2000,
+            shard: Shard::WHOLE,
+            raw: false,
         }
     }
 }
@@ -104,6 +135,9 @@ impl Plan {
             .filter(|&(number, ref cell)| self.first_of_its_kind(number, cell))
             .map(|(_, cell)| cell)
             .filter(|cell| self.is_listed(cell, machine))
+            .enumerate()
+            .filter(|&(number, _)| self.shard.has(number))
+            .map(|(_, cell)| cell)
     }
 
     /// How many iterations of a cell pass `pass` makes.
@@ -117,7 +151,7 @@ impl Plan {
     }
 
     /// Lengths of the dimensions, the slowest first.
-    fn dimensions(&self) -> [usize; 10] {
+    fn dimensions(&self) -> [usize; 12] {
         [
             self.workload.values.len(),
             self.shape.values.len(),
@@ -129,6 +163,8 @@ impl Plan {
             self.poll_limit_us.values.len(),
             self.host_poll_us.values.len(),
             self.event_stream_us.values.len(),
+            self.host_poll.values.len(),
+            self.hint.values.len(),
         ]
     }
 
@@ -152,6 +188,8 @@ impl Plan {
             poll_limit_us: self.poll_limit_us.values[at[7]],
             host_poll_us: self.host_poll_us.values[at[8]],
             event_stream_us: self.event_stream_us.values[at[9]],
+            host_poll: self.host_poll.values[at[10]],
+            hint: self.hint.values[at[11]],
         }
         .normalised()
     }
@@ -165,6 +203,8 @@ impl Plan {
             self.poll_limit_us.values.len(),
             self.host_poll_us.values.len(),
             self.event_stream_us.values.len(),
+            self.host_poll.values.len(),
+            self.hint.values.len(),
         ];
         lists.iter().all(|&length| length == 1)
             || (0..number).all(|earlier| self.combination(earlier) != *cell)
@@ -181,15 +221,18 @@ impl Plan {
             Obstacle::NothingTraps => self.trap.named,
             Obstacle::OneCpu => !self.is_left_out(cell),
             Obstacle::ShapeNeedsBusy => self.shape.named && self.wait.named,
-            Obstacle::Unbounded => true,
+            Obstacle::Unbounded | Obstacle::StreamPeriod { .. } => true,
             Obstacle::NoWfxt => !self.is_left_out(cell),
             Obstacle::NoHypervisor => self.trap.named || self.deliver.named,
         }
     }
 
     /// What the default leaves out to stay readable: a broadcast is shown to
-    /// CPUs that halt, unless it is asked for.
+    /// CPUs that halt, and who polls, guest or hypervisor, in `pingpong`, unless
+    /// more is asked for.
     fn is_left_out(&self, cell: &Cell) -> bool {
-        cell.shape == Shape::Broadcast && !self.shape.named && cell.wait != Wait::Wfi
+        let broadcast = cell.shape == Shape::Broadcast && cell.wait != Wait::Wfi;
+        let host_polls = cell.host_poll_us != 0 && cell.workload != Workload::Pingpong;
+        broadcast && !self.shape.named || host_polls && !self.host_poll_us.named
     }
 }

@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use crate::{Dimension, List, PASSES, Plan, Word};
+use crate::{Dimension, List, PASSES, Plan, Shard, Word};
 
 /// What starts every argument that is ours.
 const PREFIX: &str = "rouse.";
@@ -12,6 +12,8 @@ const PREFIX: &str = "rouse.";
 const MAX_US: u32 = 10_000_000;
 /// Most wake-ups per cell: a bucket of the histogram counts up to 2^32.
 const MAX_ITERATIONS: u32 = 1_000_000_000;
+/// Most parts that the cells can be dealt out to.
+const MAX_SHARDS: u32 = 10_000;
 
 /// What is wrong with a plan's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +42,15 @@ pub enum Error<'a> {
     },
     /// More values than a list holds.
     TooMany(&'a str),
+    /// Not a part of a number of parts.
+    Shard {
+        /// What was given.
+        word: &'a str,
+        /// The part that comes nearest.
+        nearest: Shard,
+    },
+    /// It has no value.
+    NoValue(&'a str),
 }
 
 impl fmt::Display for Error<'_> {
@@ -65,6 +76,12 @@ impl fmt::Display for Error<'_> {
                     "{key}: `{word}` is not a number from {min} to {max}; the nearest is {nearest}"
                 )
             }
+            Self::Shard { word, nearest } => write!(
+                f,
+                "shard: `{word}` is not a part I/N with I from 1 to N, N to {MAX_SHARDS}; \
+                 the nearest is {nearest}"
+            ),
+            Self::NoValue(key) => write!(f, "{key}: it has no value; leave out `=` and the rest"),
             Self::TooMany(key) => write!(
                 f,
                 "{key}: more than {} values",
@@ -106,6 +123,8 @@ impl Plan {
             "wake" => self.wake.read(key, values),
             "poll-limit-us" => self.poll_limit_us.read_numbers(key, values, 1),
             "host-poll-us" => self.host_poll_us.read_numbers(key, values, 0),
+            "host-poll" => self.host_poll.read(key, values),
+            "hint" => self.hint.read(key, values),
             "event-stream-us" => self.event_stream_us.read_numbers(key, values, 0),
             "gap-us" => self.gap_us.read_numbers(key, values, 0),
             // What is to be checked instead, or to fail, is the images' own matter.
@@ -114,8 +133,38 @@ impl Plan {
                 self.iterations = number(key, values, PASSES, MAX_ITERATIONS)?;
                 Ok(())
             }
+            "shard" => {
+                self.shard = shard(values)?;
+                Ok(())
+            }
+            "raw" if values.is_empty() => {
+                self.raw = true;
+                Ok(())
+            }
+            "raw" => Err(Error::NoValue(key)),
             _ => Err(Error::UnknownKey(key)),
         }
+    }
+}
+
+fn shard(word: &str) -> Result<Shard, Error<'_>> {
+    let (index, of) = word.split_once('/').unwrap_or((word, ""));
+    let (index, of): (Option<u32>, Option<u32>) = (index.parse().ok(), of.parse().ok());
+    let parts = of.unwrap_or(1).clamp(1, MAX_SHARDS);
+    let nearest = Shard {
+        index: index.unwrap_or(1).clamp(1, parts),
+        of: parts,
+    };
+    if (index, of) == (Some(nearest.index), Some(nearest.of)) {
+        Ok(nearest)
+    } else {
+        Err(Error::Shard { word, nearest })
+    }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.index, self.of)
     }
 }
 
@@ -181,9 +230,18 @@ impl fmt::Display for Plan {
         show(f, "wake", &self.wake)?;
         show(f, "poll-limit-us", &self.poll_limit_us)?;
         show(f, "host-poll-us", &self.host_poll_us)?;
+        show(f, "host-poll", &self.host_poll)?;
+        show(f, "hint", &self.hint)?;
         show(f, "event-stream-us", &self.event_stream_us)?;
         show(f, "gap-us", &self.gap_us)?;
-        write!(f, "{PREFIX}iterations={}", self.iterations)
+        write!(f, "{PREFIX}iterations={}", self.iterations)?;
+        if self.shard != Shard::WHOLE {
+            write!(f, " {PREFIX}shard={}", self.shard)?;
+        }
+        if self.raw {
+            write!(f, " {PREFIX}raw")?;
+        }
+        Ok(())
     }
 }
 
@@ -213,6 +271,8 @@ mod tests {
         Machine {
             cpus: 2,
             wfxt: true,
+            ecv: true,
+            frequency: 1_000_000_000,
             hypervisor: true,
         }
     }
@@ -239,6 +299,48 @@ mod tests {
     }
 
     #[test]
+    fn the_shards_are_the_whole() {
+        let cells = |text: &str| -> Vec<Cell> {
+            let plan = Plan::parse(text).unwrap();
+            assert_eq!(Plan::parse(&plan.to_string()), Ok(plan.clone()));
+            plan.cells(&machine()).collect()
+        };
+        let whole = cells("rouse.raw");
+        let parts = ["rouse.shard=1/3", "rouse.shard=2/3", "rouse.shard=3/3"].map(cells);
+        assert_eq!(parts.iter().map(Vec::len).sum::<usize>(), whole.len());
+        for (number, cell) in whole.iter().enumerate() {
+            assert_eq!(parts[number % 3][number / 3], *cell);
+        }
+    }
+
+    #[test]
+    fn no_part_of_the_whole_is_refused_with_the_nearest() {
+        for (text, nearest) in [
+            ("0/8", "1/8"),
+            ("9/8", "8/8"),
+            ("2", "1/1"),
+            ("x/2", "1/2"),
+            ("1/0", "1/1"),
+            ("1/99999", "1/10000"),
+            ("", "1/1"),
+            ("01/8", "1/8"),
+        ] {
+            let mut plan = Plan::default();
+            match plan.set("shard", text) {
+                Ok(()) => assert_eq!(plan.shard.to_string(), nearest),
+                Err(error) => {
+                    let error = error.to_string();
+                    assert!(
+                        error.ends_with(&format!("the nearest is {nearest}")),
+                        "{error}"
+                    );
+                }
+            }
+        }
+        assert!(Plan::default().set("raw", "1").is_err());
+    }
+
+    #[test]
     fn the_default_matrix_has_no_obstacle() {
         let plan = Plan::default();
         let cells: Vec<Cell> = plan.cells(&machine()).collect();
@@ -247,7 +349,26 @@ mod tests {
         let trapped = cells.iter().filter(|cell| {
             cell.workload == Workload::Pingpong && cell.wait == Wait::Wfi && cell.trap == Trap::Wfi
         });
-        assert_eq!(trapped.count(), 2);
+        assert_eq!(trapped.count(), 4);
+    }
+
+    #[test]
+    fn a_period_that_the_counter_cannot_make_is_named_with_the_nearest() {
+        let plan = Plan::parse("rouse.wait=wfe rouse.event-stream-us=1000000").unwrap();
+        let slow = Machine {
+            ecv: false,
+            ..machine()
+        };
+        let obstacle = plan.cells(&slow).next().unwrap().obstacle(&slow);
+        assert_eq!(obstacle, Some(Obstacle::StreamPeriod { nearest_us: 65 }));
+    }
+
+    #[test]
+    fn a_wfe_without_bound_is_not_run() {
+        let plan = Plan::parse("rouse.wait=wfe rouse.event-stream-us=0").unwrap();
+        let machine = machine();
+        let mut cells = plan.cells(&machine);
+        assert!(cells.all(|cell| cell.obstacle(&machine) == Some(Obstacle::Unbounded)));
     }
 
     #[test]
@@ -263,7 +384,9 @@ mod tests {
     #[test]
     fn what_was_named_is_listed_though_it_cannot_run() {
         let plan = Plan::parse("rouse.workload=pingpong rouse.wait=all rouse.trap=all rouse.wake=all rouse.deliver=all").unwrap();
-        assert_eq!(plan.cells(&machine()).count(), 9 * 4 * 2 * 2);
+        // Three waits may halt, two traps catch that, and then EL2 polls or not.
+        let host_polls = 3 * 2 * 2 * 2;
+        assert_eq!(plan.cells(&machine()).count(), 9 * 4 * 2 * 2 + host_polls);
     }
 
     #[test]

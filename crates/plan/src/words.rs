@@ -114,6 +114,22 @@ words! {
         Elide = "elide",
     }
 
+    /// How EL2 chooses how long it polls before it halts for a trapped WFI.
+    HostPoll {
+        /// As long as `host-poll-us` says.
+        Fixed = "fixed",
+        /// By KVM's rules, which grow and shrink the limit.
+        Adaptive = "adaptive",
+    }
+
+    /// Whether a guest that polls says so to EL2, which then does not poll too.
+    Hint {
+        /// It does not.
+        Silent = "silent",
+        /// It does, by hypercall.
+        Tell = "tell",
+    }
+
     /// What the guest's image runs under.
     Under {
         /// The hypervisor.
@@ -183,6 +199,8 @@ mod tests {
         round_trip::<Trap>();
         round_trip::<Deliver>();
         round_trip::<Wake>();
+        round_trip::<HostPoll>();
+        round_trip::<Hint>();
         round_trip::<Under>();
     }
 }

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The machine that the protocol runs on: interrupts, masking, WFI, payloads,
+//! and what is checked about them.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use loom::sync::Notify;
+use loom::sync::atomic::AtomicU32;
+use loom::sync::atomic::Ordering::{Acquire, Relaxed};
+use wait::poll::Pause;
+use wait::request::{CALL, Notice, RESCHED, Request};
+
+use crate::protocol::Protocol;
+
+/// One wake-up that a waker does.
+#[derive(Clone, Copy, Debug)]
+pub struct Wake {
+    /// Request bit, also the name of the interrupt.
+    pub bit: u32,
+    /// Whether the interrupt may be left out.
+    pub elide: bool,
+}
+
+/// What happened in all executions of a model, to show that it was not empty.
+/// These counters are not loom's: they change nothing.
+#[derive(Debug, Default)]
+pub struct Coverage {
+    /// Executions.
+    pub executions: AtomicU64,
+    /// Wake-ups that sent an interrupt.
+    pub sent: AtomicU64,
+    /// Wake-ups whose interrupt was left out.
+    pub elided: AtomicU64,
+    /// Wake-ups that found their request set.
+    pub coalesced: AtomicU64,
+    /// WFIs that had to wait.
+    pub blocked: AtomicU64,
+    /// Function calls that the interrupt handler served.
+    pub handled: AtomicU64,
+}
+
+/// Counts.
+fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+}
+
+/// What target and wakers share.
+pub struct World {
+    /// The word under test.
+    pub request: Request,
+    /// Pending interrupts of the target, one bit per INTID.
+    lines: AtomicU32,
+    /// Ends a WFI.
+    event: Notify,
+    /// What each wake-up hands over: 1 once it is there.
+    payloads: Vec<AtomicU32>,
+    /// The bit of each wake-up.
+    bits: Vec<u32>,
+    coverage: Arc<Coverage>,
+}
+
+impl World {
+    /// A target that is awake, and what will be handed to it.
+    pub fn new(bits: Vec<u32>, coverage: Arc<Coverage>) -> Self {
+        count(&coverage.executions);
+        Self {
+            request: Request::new(),
+            lines: AtomicU32::new(0),
+            event: Notify::new(),
+            payloads: bits.iter().map(|_| AtomicU32::new(0)).collect(),
+            bits,
+            coverage,
+        }
+    }
+
+    /// The waker's side: hands over payload `index` and does what the
+    /// protocol says.
+    pub fn wake<P: Protocol>(&self, index: usize, wake: Wake) {
+        self.payloads[index].store(1, Relaxed);
+        match P::wake(&self.request, wake.bit, wake.elide) {
+            Notice::Send => {
+                count(&self.coverage.sent);
+                self.lines.fetch_or(wake.bit, P::BARRIER);
+                self.event.notify();
+            }
+            Notice::Elided => {
+                assert!(wake.elide, "elided unasked");
+                count(&self.coverage.elided);
+            }
+            Notice::Coalesced => count(&self.coverage.coalesced),
+        }
+    }
+}
+
+/// The waiting CPU. Everything here but `world` is its own.
+pub struct Cpu<P> {
+    world: Arc<World>,
+    masked: Cell<bool>,
+    /// An interrupt that is pending at the unmasking is taken one step later.
+    late: bool,
+    unmasked_now: Cell<bool>,
+    /// A bit per payload that was found.
+    seen: Cell<u32>,
+    self_woken: Cell<bool>,
+    time: Cell<u64>,
+    protocol: PhantomData<P>,
+}
+
+impl<P: Protocol> Cpu<P> {
+    /// Awake, unmasked.
+    pub fn new(world: Arc<World>, late: bool) -> Self {
+        Self {
+            world,
+            masked: Cell::new(false),
+            late,
+            unmasked_now: Cell::new(false),
+            seen: Cell::new(0),
+            self_woken: Cell::new(false),
+            time: Cell::new(0),
+            protocol: PhantomData,
+        }
+    }
+
+    /// Whether every payload was found.
+    pub fn done(&self) -> bool {
+        self.seen.get().count_ones() as usize == self.world.payloads.len()
+    }
+
+    /// One access to the request word, with a place for interrupts before it.
+    pub fn step<T>(&self, access: impl FnOnce(&Request) -> T) -> T {
+        self.window();
+        access(&self.world.request)
+    }
+
+    /// The request word, for the polling loop, which accesses it through
+    /// [`Looks`].
+    pub fn with_request<T>(&self, body: impl FnOnce(&Request) -> T) -> T {
+        body(&self.world.request)
+    }
+
+    /// Masks interrupts. Those that came before are taken.
+    pub fn mask(&self) {
+        self.window();
+        self.masked.set(true);
+    }
+
+    /// Unmasks them.
+    pub fn unmask(&self) {
+        self.masked.set(false);
+        self.unmasked_now.set(self.late);
+        self.window();
+    }
+
+    /// WFI: waits until an interrupt is pending, masked or not. By itself it
+    /// orders nothing.
+    pub fn wfi(&self) {
+        self.window();
+        if self.world.lines.fetch_or(0, Relaxed) == 0 {
+            count(&self.world.coverage.blocked);
+            loop {
+                self.world.event.wait();
+                if self.world.lines.fetch_or(0, Relaxed) != 0 {
+                    break;
+                }
+            }
+        }
+        self.window();
+    }
+
+    /// The vector and its handler, if an interrupt is pending and not masked.
+    pub fn window(&self) {
+        if self.masked.get() || self.unmasked_now.replace(false) {
+            return;
+        }
+        let lines = self.world.lines.swap(0, Acquire);
+        if lines & CALL != 0 && P::take(&self.world.request, CALL) != 0 {
+            count(&self.world.coverage.handled);
+            self.serve(CALL);
+        }
+    }
+
+    /// Serves what was taken: what was handed over has to be there.
+    pub fn serve(&self, taken: u32) {
+        for bit in [RESCHED, CALL] {
+            if taken & bit == 0 {
+                continue;
+            }
+            let found = self.look(bit);
+            let excused = bit == RESCHED && self.self_woken.get();
+            assert!(found != 0 || excused, "payload not there");
+        }
+        if taken & CALL != 0 && self.look(CALL).count_ones() == self.expected_calls() {
+            // As `call::run`: the last call lets the task go on.
+            self.self_woken.set(true);
+            self.world.request.wake(RESCHED, false);
+        }
+    }
+
+    fn expected_calls(&self) -> u32 {
+        let calls = self.world.bits.iter().filter(|&&bit| bit == CALL);
+        calls.count() as u32
+    }
+
+    /// The payloads of `bit` that are there.
+    fn look(&self, bit: u32) -> u32 {
+        let mut found = 0;
+        for (index, payload) in self.world.payloads.iter().enumerate() {
+            let known = self.seen.get() & 1 << index != 0;
+            if self.world.bits[index] == bit && (known || payload.load(Relaxed) != 0) {
+                found |= 1 << index;
+            }
+        }
+        self.seen.set(self.seen.get() | found);
+        found
+    }
+}
+
+/// How a [`Cpu`] polls. Its clock advances by one whenever it is read.
+pub struct Looks<'c, P> {
+    /// Who.
+    pub cpu: &'c Cpu<P>,
+    /// Whether there is no limit, so that the others have to come on.
+    pub endless: bool,
+}
+
+impl<P: Protocol> Pause for Looks<'_, P> {
+    const PER_CLOCK: u32 = 1;
+
+    fn look(&self, _: &Request) -> u32 {
+        self.cpu.step(|request| request.word().load(Relaxed))
+    }
+
+    fn pause(&self, _: u64) {
+        if self.endless {
+            loom::thread::yield_now();
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.cpu.window();
+        let now = self.cpu.time.get() + 1;
+        self.cpu.time.set(now);
+        now
+    }
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The protocol as it is, [`Real`], and broken in one place each.
+
+use loom::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
+use wait::request::{Notice, POLLING, REQUESTS, Request};
+
+use crate::machine::Cpu;
+
+/// The operations on the request word and the halt made of them. What a mutant
+/// does not override is the real thing.
+pub trait Protocol: Sized + 'static {
+    /// What the DSB before the interrupt orders.
+    const BARRIER: Ordering = Release;
+
+    /// [`Request::wake`].
+    fn wake(request: &Request, bit: u32, elide: bool) -> Notice {
+        request.wake(bit, elide)
+    }
+
+    /// [`Request::stop_polling`].
+    fn stop_polling(request: &Request) -> u32 {
+        request.stop_polling()
+    }
+
+    /// [`Request::finish_polling`].
+    fn finish_polling(request: &Request, bits: u32) -> u32 {
+        request.finish_polling(bits)
+    }
+
+    /// [`Request::take`].
+    fn take(request: &Request, bits: u32) -> u32 {
+        request.take(bits)
+    }
+
+    /// From the check to the end of the WFI: with interrupts masked, halts if
+    /// `check` finds none of the requests `wanted`.
+    fn halt(cpu: &Cpu<Self>, wanted: u32, check: fn(&Request) -> u32) {
+        cpu.mask();
+        if cpu.step(check) & wanted == 0 {
+            cpu.wfi();
+        }
+        cpu.unmask();
+    }
+}
+
+/// As it is.
+pub struct Real;
+impl Protocol for Real {}
+
+/// POLLING is cleared by a load and a store: a request in between is lost.
+pub struct StopNotAtomic;
+impl Protocol for StopNotAtomic {
+    fn stop_polling(request: &Request) -> u32 {
+        let old = request.word().load(Acquire);
+        request.word().store(old & !POLLING, Release);
+        old & REQUESTS
+    }
+}
+
+/// POLLING is not cleared before the WFI.
+pub struct StopKeepsPolling;
+impl Protocol for StopKeepsPolling {
+    fn stop_polling(request: &Request) -> u32 {
+        request.pending()
+    }
+}
+
+/// The requests are looked at first and POLLING is cleared after.
+pub struct CheckBeforeClear;
+impl Protocol for CheckBeforeClear {
+    fn stop_polling(request: &Request) -> u32 {
+        let seen = request.pending();
+        request.stop_polling();
+        seen
+    }
+}
+
+/// A poll that found its request leaves POLLING set.
+pub struct FinishKeepsPolling;
+impl Protocol for FinishKeepsPolling {
+    fn finish_polling(request: &Request, bits: u32) -> u32 {
+        request.take(bits)
+    }
+}
+
+/// Requests are taken by a load and a store: one in between is lost.
+pub struct TakeNotAtomic;
+impl Protocol for TakeNotAtomic {
+    fn take(request: &Request, bits: u32) -> u32 {
+        let old = request.word().load(Acquire);
+        request.word().store(old & !bits, Release);
+        old & bits
+    }
+}
+
+/// What a waker does about a word that was `old` before its request.
+fn notice(old: u32, bit: u32, polling: bool) -> Notice {
+    if old & bit != 0 {
+        Notice::Coalesced
+    } else if polling {
+        Notice::Elided
+    } else {
+        Notice::Send
+    }
+}
+
+/// The waker decides on POLLING as it was before the request was set.
+pub struct LookBeforeRequest;
+impl Protocol for LookBeforeRequest {
+    fn wake(request: &Request, bit: u32, elide: bool) -> Notice {
+        let polling = elide && request.word().load(Acquire) & POLLING != 0;
+        notice(request.word().fetch_or(bit, AcqRel), bit, polling)
+    }
+}
+
+/// The request is set without releasing what was stored before.
+pub struct RelaxedWake;
+impl Protocol for RelaxedWake {
+    fn wake(request: &Request, bit: u32, elide: bool) -> Notice {
+        let old = request.word().fetch_or(bit, Relaxed);
+        notice(old, bit, elide && old & POLLING != 0)
+    }
+}
+
+/// Requests are taken after a halt without acquiring what was stored before.
+pub struct RelaxedTake;
+impl Protocol for RelaxedTake {
+    fn stop_polling(request: &Request) -> u32 {
+        request.word().fetch_and(!POLLING, Relaxed) & REQUESTS
+    }
+    fn take(request: &Request, bits: u32) -> u32 {
+        request.word().fetch_and(!bits, Relaxed) & bits
+    }
+}
+
+/// Requests are taken after a poll without acquiring what was stored before.
+pub struct RelaxedFinish;
+impl Protocol for RelaxedFinish {
+    fn finish_polling(request: &Request, bits: u32) -> u32 {
+        request.word().fetch_and(!(bits | POLLING), Relaxed) & bits
+    }
+}
+
+/// Interrupts are not masked around check and WFI.
+pub struct NeverMasked;
+impl Protocol for NeverMasked {
+    fn halt(cpu: &Cpu<Self>, wanted: u32, check: fn(&Request) -> u32) {
+        if cpu.step(check) & wanted == 0 {
+            cpu.wfi();
+        }
+    }
+}
+
+/// Interrupts are masked only after the check.
+pub struct MaskedLate;
+impl Protocol for MaskedLate {
+    fn halt(cpu: &Cpu<Self>, wanted: u32, check: fn(&Request) -> u32) {
+        let seen = cpu.step(check);
+        cpu.mask();
+        if seen & wanted == 0 {
+            cpu.wfi();
+        }
+        cpu.unmask();
+    }
+}
+
+/// No DSB between the request and the interrupt.
+pub struct NoBarrier;
+impl Protocol for NoBarrier {
+    const BARRIER: Ordering = Relaxed;
+}
