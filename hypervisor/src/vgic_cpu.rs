@@ -75,6 +75,12 @@ pub unsafe fn prepare(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), gic::
     for n in 0..ListRegisters.count() {
         set_ich_lr(n, 0);
     }
+    // With one register "at most one is in use" always holds, and the
+    // maintenance interrupt that refills it would never end.
+    assert!(
+        ListRegisters.count() > 1,
+        "GIC: one list register; Rouse needs two"
+    );
     ICH_HCR_EL2.set(ENABLE);
     Ok(())
 }
@@ -142,6 +148,7 @@ pub fn evaluate(cpu: &PerCpu) {
         return;
     }
     let private = &cpu.vcpu.private;
+    release_timers(cpu);
     let first = core::ptr::eq(vm().cpus[0], cpu);
     // SAFETY: this CPU's own; nothing in the closure comes here again.
     unsafe {
@@ -158,6 +165,15 @@ pub fn evaluate(cpu: &PerCpu) {
             }
         });
     }
+}
+
+/// A timer whose virtual interrupt software takes back, or ends by register, is
+/// not going to end it through the list register: the physical one behind it
+/// is ended here, and comes again if its level is still high.
+fn release_timers(cpu: &PerCpu) {
+    let dropped = cpu.vcpu.private.withdrawn() & timers();
+    let disabled = timers() & !cpu.vcpu.private.enabled();
+    cpu.redistributor().clear_active(dropped | disabled);
 }
 
 /// Enables the physical interrupts of the timers as the guest has its own.

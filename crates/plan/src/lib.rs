@@ -96,6 +96,10 @@ impl Shard {
     }
 }
 
+/// Largest limit of `haltpoll`, microseconds, unless one is named: the published
+/// default of `guest_halt_poll_ns`.
+const HALTPOLL_US: u32 = 200;
+
 /// Interleaved passes over the cells; the iterations of a cell are divided
 /// among them. Passes run forwards, backwards, backwards, forwards, so that a
 /// drift of the machine meets every cell alike.
@@ -177,15 +181,20 @@ impl Plan {
             number /= *length;
             *length = index;
         }
+        let wait = self.wait.values[at[3]];
+        let poll_limit_us = match wait {
+            Wait::Haltpoll if !self.poll_limit_us.named => HALTPOLL_US,
+            _ => self.poll_limit_us.values[at[7]],
+        };
         Cell {
             workload: self.workload.values[at[0]],
             shape: self.shape.values[at[1]],
             gap_us: self.gap_us.values[at[2]],
-            wait: self.wait.values[at[3]],
+            wait,
             trap: self.trap.values[at[4]],
             deliver: self.deliver.values[at[5]],
             wake: self.wake.values[at[6]],
-            poll_limit_us: self.poll_limit_us.values[at[7]],
+            poll_limit_us,
             host_poll_us: self.host_poll_us.values[at[8]],
             event_stream_us: self.event_stream_us.values[at[9]],
             host_poll: self.host_poll.values[at[10]],

@@ -210,7 +210,7 @@ fn gic(fdt: Fdt<'_>) -> Result<Gic, Error> {
         .unwrap_or(1) as usize;
     let mut frames = regions(node);
     let distributor = frames.next().ok_or(error("reg"))?;
-    let redistributors: ArrayVec<Region, 8> = frames.take(count.min(8)).collect();
+    let redistributors: ArrayVec<Region, MAX_CPUS> = frames.take(count.min(MAX_CPUS)).collect();
     if redistributors.is_empty() {
         return Err(error("reg"));
     }

@@ -117,7 +117,7 @@ pub struct Gic {
     /// Distributor registers.
     pub distributor: Region,
     /// Ranges of redistributor frames.
-    pub redistributors: ArrayVec<Region, 8>,
+    pub redistributors: ArrayVec<Region, MAX_CPUS>,
     /// Distance between frames where the description gives one; otherwise each
     /// frame's own GICR_TYPER.VLPIS decides between 0x20000 and 0x40000.
     pub stride: Option<u64>,

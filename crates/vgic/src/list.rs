@@ -6,8 +6,11 @@
 //!   in the queue;
 //! - the most urgent pending interrupt is in a list register, unless every one
 //!   of them holds an active interrupt;
-//! - while the queue has something, the bank is asked to raise the maintenance
-//!   interrupt when its registers run empty (underflow).
+//! - while the queue has something that could be listed, the bank is asked to
+//!   raise the maintenance interrupt when its registers run empty (underflow).
+//!   What is queued and still active as a hardware interrupt can't be: asking
+//!   for it would raise the interrupt without end, before the guest gets to
+//!   deactivate it. It is listed at the next call after that.
 //!
 //! Each private INTID remembers where it was last: an SGI that comes again and
 //! again takes the same register without a search.
@@ -103,10 +106,13 @@ impl List {
     /// Lists what waits, as far as there is room for it or it is more urgent
     /// than what is listed. To be called on the maintenance interrupt.
     pub fn refill(&mut self, bank: &mut impl Bank) {
-        while let Some(next) = self.most_urgent(bank) {
+        let more = loop {
+            let Some(next) = self.most_urgent(bank) else {
+                break false;
+            };
             let waiting = self.queue[next];
             let Some(slot) = free(bank).or_else(|| less_urgent(bank, waiting)) else {
-                break;
+                break true;
             };
             let evicted = bank.read(slot);
             bank.write(slot, waiting);
@@ -118,8 +124,8 @@ impl List {
             } else {
                 self.queue.swap_remove(next);
             }
-        }
-        bank.set_underflow(!self.queue.is_empty());
+        };
+        bank.set_underflow(more);
     }
 
     /// The most urgent one that waits and is not still active in a register.
@@ -160,22 +166,34 @@ impl List {
     /// Without a free register an activation is lost: the machine has no place
     /// for it.
     pub fn set_active(&mut self, bank: &mut impl Bank, intid: u32, priority: u8, active: bool) {
-        let Some(slot) = find(bank, intid).or_else(|| free(bank).filter(|_| active)) else {
-            return;
-        };
-        let listed = bank.read(slot);
-        let value = match (listed.0, active) {
-            (0, _) => ListRegister::pending(intid, priority, None)
-                .with_active()
-                .without_pending(),
-            (_, true) => listed.with_active(),
-            (_, false) => listed.without_active(),
-        };
-        bank.write(slot, value);
-        if intid < PRIVATE {
-            self.slot[intid as usize] = slot as u8;
+        if let Some(slot) = find(bank, intid) {
+            let listed = bank.read(slot);
+            let value = if active {
+                listed.with_active()
+            } else {
+                listed.without_active()
+            };
+            bank.write(slot, value);
+        } else if let Some(slot) = free(bank).filter(|_| active) {
+            // What the free register still holds besides its state is of an
+            // interrupt that ended, and no matter here.
+            bank.write(slot, self.unqueue_as_active(intid, priority));
+            if intid < PRIVATE {
+                self.slot[intid as usize] = slot as u8;
+            }
         }
         self.refill(bank);
+    }
+
+    /// `intid`, which is not listed, as active. It keeps the pending state if it
+    /// waits in the queue, which it leaves: it could not be listed from there.
+    fn unqueue_as_active(&mut self, intid: u32, priority: u8) -> ListRegister {
+        match self.queue.iter().position(|one| one.intid() == intid) {
+            Some(at) => self.queue.swap_remove(at).with_active(),
+            None => ListRegister::pending(intid, priority, None)
+                .with_active()
+                .without_pending(),
+        }
     }
 
     /// Whether an interrupt waits to be acknowledged.

@@ -40,14 +40,19 @@ impl Fake {
         let (slot, _) = active
             .filter(|(_, one)| one.is_active())
             .min_by_key(|(_, one)| one.priority())?;
-        let intid = self.registers[slot].intid();
-        self.registers[slot] = self.registers[slot].without_active();
-        Some(intid)
+        let one = &mut self.registers[slot];
+        // Only the state changes (12.4.6): the rest stays in the register.
+        one.0 &= !(1 << 63);
+        Some(one.intid())
     }
 
     fn used(&self) -> usize {
-        self.registers.iter().filter(|one| one.0 != 0).count()
+        self.registers.iter().filter(|one| is_used(one)).count()
     }
+}
+
+fn is_used(one: &ListRegister) -> bool {
+    one.is_pending() || one.is_active()
 }
 
 impl Bank for Fake {
@@ -56,7 +61,7 @@ impl Bank for Fake {
     }
     fn empty(&self) -> u32 {
         let empty = self.registers.iter().enumerate();
-        empty.fold(0, |bits, (n, one)| bits | u32::from(one.0 == 0) << n)
+        empty.fold(0, |bits, (n, one)| bits | u32::from(!is_used(one)) << n)
     }
     fn read(&self, n: usize) -> ListRegister {
         self.registers[n]
@@ -77,6 +82,15 @@ enum Step {
     End,
     Maintenance,
     Withdraw(u32),
+    Activate(u32),
+    Deactivate(u32),
+}
+
+/// The INTID with a physical interrupt behind it.
+const TIMER: u32 = 27;
+
+fn hardware(intid: u32) -> Option<u32> {
+    (intid == TIMER).then_some(intid)
 }
 
 /// INTIDs with their own priorities, so that preemption happens.
@@ -101,12 +115,9 @@ impl World {
     }
 
     fn step(&mut self, step: Step) {
+        let mut injected = false;
         match step {
-            Step::Inject(intid) => {
-                self.list
-                    .inject(&mut self.bank, intid, priority(intid), None);
-                self.owed.entry(intid).or_default().pending = true;
-            }
+            Step::Inject(intid) => injected = self.inject(intid),
             Step::Acknowledge => {
                 if let Some(intid) = self.bank.acknowledge() {
                     let state = self.owed.entry(intid).or_default();
@@ -133,8 +144,40 @@ impl World {
                 assert_eq!(had, state.pending);
                 state.pending = false;
             }
+            Step::Activate(intid) => self.activate(intid),
+            Step::Deactivate(intid) => {
+                self.list
+                    .set_active(&mut self.bank, intid, priority(intid), false);
+                self.owed.entry(intid).or_default().active = false;
+            }
         }
-        self.check(matches!(step, Step::Inject(_)));
+        self.check(injected);
+    }
+
+    /// Whether there was an interrupt to inject.
+    fn inject(&mut self, intid: u32) -> bool {
+        let state = self.owed.entry(intid).or_default();
+        // A physical interrupt doesn't come while it is active.
+        if hardware(intid).is_some() && state.active {
+            return false;
+        }
+        state.pending = true;
+        self.list
+            .inject(&mut self.bank, intid, priority(intid), hardware(intid));
+        true
+    }
+
+    fn activate(&mut self, intid: u32) {
+        let listed = find(&self.bank, intid).is_some();
+        let room = listed || self.bank.empty() != 0;
+        self.list
+            .set_active(&mut self.bank, intid, priority(intid), true);
+        let state = self.owed.entry(intid).or_default();
+        if room {
+            state.active = true;
+            // The physical line is what makes it pending again.
+            state.pending &= hardware(intid).is_none();
+        }
     }
 
     fn check(&self, injected: bool) {
@@ -145,13 +188,22 @@ impl World {
             .bank
             .registers
             .iter()
-            .filter(|one| one.0 != 0)
+            .filter(|one| is_used(one))
             .collect();
         for (n, one) in listed.iter().enumerate() {
             let twice = listed[n + 1..].iter().any(|two| two.intid() == one.intid());
             assert!(!twice, "{} is listed twice", one.intid());
         }
+        let both = |one: &&ListRegister| one.is_pending() && one.is_active();
+        let both = listed.iter().filter(|one| both(one));
+        assert!(both.into_iter().all(|one| one.hw().is_none()));
         assert_eq!(self.bank.underflow, !self.list.queue.is_empty());
+        // With one register the condition of UIE always holds.
+        if self.bank.underflow && self.bank.used() <= 1 && self.bank.count() > 1 {
+            let (mut bank, mut list) = (self.bank.clone(), self.list.clone());
+            list.refill(&mut bank);
+            assert!(!bank.underflow || bank.used() > 1, "raised without end");
+        }
         let room = listed.iter().any(|one| !one.is_active()) || listed.len() < self.bank.count();
         if injected && room {
             let best = self
@@ -188,6 +240,10 @@ fn step() -> impl Strategy<Value = Step> {
         3 => Just(Step::End),
         2 => Just(Step::Maintenance),
         1 => (0u32..40).prop_map(Step::Withdraw),
+        1 => (0u32..40).prop_map(Step::Activate),
+        1 => (0u32..40).prop_map(Step::Deactivate),
+        1 => Just(Step::Inject(TIMER)),
+        1 => prop_oneof![Just(Step::Activate(TIMER)), Just(Step::Withdraw(TIMER))],
     ]
 }
 
@@ -237,7 +293,8 @@ fn a_hardware_interrupt_is_never_active_and_pending() {
             .iter()
             .all(|one| !(one.is_active() && one.is_pending()))
     );
-    assert!(world.bank.underflow);
+    // One register is in use: the maintenance interrupt would not go away.
+    assert!(!world.bank.underflow);
     assert_eq!(world.bank.end(), Some(27));
     world.list.refill(&mut world.bank);
     assert_eq!(world.bank.acknowledge(), Some(27));
@@ -260,4 +317,41 @@ fn draining_gives_back_everything_pending() {
     assert_eq!(drained, [1, 2, 3, 4]);
     assert!(!world.list.deliverable(&world.bank));
     assert!(world.list.state(&world.bank, 0).active);
+}
+
+#[test]
+fn a_register_that_was_used_before_takes_an_active_interrupt() {
+    let mut world = World::new(1);
+    world.step(Step::Inject(3));
+    world.step(Step::Acknowledge);
+    world.step(Step::End);
+    world.step(Step::Activate(5));
+    assert!(world.list.state(&world.bank, 5).active);
+    assert_eq!(world.list.state(&world.bank, 3), State::default());
+}
+
+#[test]
+fn a_pending_hardware_interrupt_that_is_activated_is_only_active() {
+    let mut world = World::new(2);
+    world.step(Step::Inject(TIMER));
+    world.step(Step::Activate(TIMER));
+    assert_eq!(world.bank.registers[0].hw(), Some(TIMER));
+    assert!(!world.bank.registers[0].is_pending());
+}
+
+#[test]
+fn a_queued_interrupt_that_is_activated_leaves_the_queue() {
+    let mut world = World::new(3);
+    (0..4).for_each(|n| world.step(Step::Inject(5 * n)));
+    world.step(Step::Acknowledge);
+    world.step(Step::End);
+    assert_eq!(world.list.queue.len(), 1);
+    let queued = world.list.queue[0].intid();
+    world.step(Step::Activate(queued));
+    assert!(world.list.queue.is_empty());
+    let both = State {
+        pending: true,
+        active: true,
+    };
+    assert_eq!(world.list.state(&world.bank, queued), both);
 }

@@ -76,10 +76,12 @@ impl ListRegister {
         Self(self.0 & !PENDING).normal()
     }
 
-    /// With the active state.
+    /// With the active state. A hardware interrupt must not keep the pending
+    /// one: the physical GIC has that, and shows it again (12.4.6, State).
     #[must_use]
     pub const fn with_active(self) -> Self {
-        Self(self.0 | ACTIVE)
+        let dropped = if self.0 & HW == 0 { 0 } else { PENDING };
+        Self(self.0 & !dropped | ACTIVE)
     }
 
     /// Without the active state; without any state it is empty.

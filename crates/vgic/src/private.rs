@@ -113,6 +113,13 @@ impl Private {
         [&self.withdraw, &self.deactivate, &self.activate].map(|bits| bits.swap(0, AcqRel))
     }
 
+    /// INTIDs whose pending or active state software has taken back since the
+    /// owner last synced.
+    #[must_use]
+    pub fn withdrawn(&self) -> u32 {
+        self.withdraw.load(Acquire) | self.deactivate.load(Acquire)
+    }
+
     /// Makes `intid` pending until it can be delivered.
     pub fn set_pending(&self, intid: u32) {
         self.pending.fetch_or(1 << intid, AcqRel);
@@ -168,6 +175,7 @@ impl List {
         each(private.take_pending(ready), |intid| {
             self.inject(bank, intid, private.priority(intid), hw(intid));
         });
+        self.refill(bank);
         self.publish(bank, private);
     }
 

@@ -3,7 +3,7 @@
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use crate::bits::{fits, part, replaced};
+use crate::bits::{fits, part};
 use crate::private::Private;
 use crate::{Access, IIDR, PIDR2, PIDR2_OFFSET};
 
@@ -82,9 +82,14 @@ impl Redistributor<'_> {
                 0x100 | 0x180 => private.enabled.load(Acquire).into(),
                 0x200 | 0x280 => {
                     let listed = private.listed_pending.load(Acquire);
+                    let listed = listed & !private.withdraw.load(Acquire);
                     (private.pending.load(Acquire) | listed).into()
                 }
-                0x300 | 0x380 => private.listed_active.load(Acquire).into(),
+                0x300 | 0x380 => {
+                    let listed = private.listed_active.load(Acquire);
+                    let listed = listed & !private.deactivate.load(Acquire);
+                    (private.activate.load(Acquire) | listed).into()
+                }
                 0xc00 => SGIS_EDGE,
                 0xc04 => spread(private.edge.load(Acquire) >> 16),
                 _ => 0,
@@ -101,8 +106,15 @@ impl Redistributor<'_> {
                 private.pending.fetch_and(!bits, AcqRel);
                 private.withdraw.fetch_or(bits, AcqRel);
             }
-            0x300 => drop(private.activate.fetch_or(bits, AcqRel)),
-            0x380 => drop(private.deactivate.fetch_or(bits, AcqRel)),
+            // The last of two writes counts, also where the owner sees both at once.
+            0x300 => {
+                private.deactivate.fetch_and(!bits, AcqRel);
+                private.activate.fetch_or(bits, AcqRel);
+            }
+            0x380 => {
+                private.activate.fetch_and(!bits, AcqRel);
+                private.deactivate.fetch_or(bits, AcqRel);
+            }
             0xc04 => private.edge.store(gather(value) << 16, Release),
             _ => return (0, false),
         }
@@ -116,7 +128,6 @@ impl Redistributor<'_> {
         let mut value = access.write.unwrap_or(0);
         for (n, byte) in bytes.iter().enumerate() {
             if access.write.is_some() {
-                value = replaced(access, access.offset, value, value);
                 byte.store((value >> (8 * n)) as u8, Relaxed);
             } else {
                 value |= u64::from(byte.load(Relaxed)) << (8 * n);
@@ -220,6 +231,26 @@ mod tests {
         write(&private, SGI_FRAME + 0xc04, 4, 0x8000_000a);
         assert_eq!(read(&private, SGI_FRAME + 0xc04, 4), 0x8000_000a);
         assert_eq!(read(&private, SGI_FRAME + 0xc00, 4), SGIS_EDGE);
+    }
+
+    #[test]
+    fn requests_read_back_before_the_owner_serves_them() {
+        let private = Private::new();
+        private.publish(0b10, 0b10);
+        write(&private, SGI_FRAME + 0x300, 4, 0b01);
+        assert_eq!(read(&private, SGI_FRAME + 0x380, 4), 0b11);
+        write(&private, SGI_FRAME + 0x380, 4, 0b10);
+        assert_eq!(read(&private, SGI_FRAME + 0x300, 4), 0b01);
+        write(&private, SGI_FRAME + 0x280, 4, 0b10);
+        assert_eq!(read(&private, SGI_FRAME + 0x200, 4), 0);
+    }
+
+    #[test]
+    fn the_last_of_two_requests_counts() {
+        let private = Private::new();
+        write(&private, SGI_FRAME + 0x300, 4, 0b11);
+        write(&private, SGI_FRAME + 0x380, 4, 0b01);
+        assert_eq!(private.take_requests(), [0, 0b01, 0b10]);
     }
 
     #[test]

@@ -126,16 +126,17 @@ pub struct Record<'a> {
 
 impl<'a> Record<'a> {
     /// Reads a line. Text before the mark is other output without a line end
-    /// and ignored.
+    /// and ignored, and so is what follows the checksum.
     ///
     /// # Errors
     /// [`Damage`] says what is wrong.
     pub fn parse(line: &'a str) -> Result<Self, Damage> {
         let start = line.find(MARK).ok_or(Damage::NotARecord)?;
-        let line = line[start..].trim_end();
-        let (body, crc) = line.rsplit_once(" #").ok_or(Damage::Checksum)?;
-        let crc = Some(crc)
-            .filter(|crc| crc.len() == 8)
+        // No value has a `#` in it.
+        let (body, crc) = line[start..].split_once(" #").ok_or(Damage::Checksum)?;
+        let crc = crc
+            .get(..8)
+            .filter(|crc| crc.bytes().all(|digit| digit.is_ascii_hexdigit()))
             .and_then(|crc| u32::from_str_radix(crc, 16).ok())
             .ok_or(Damage::Checksum)?;
         if CRC.checksum(body.as_bytes()) != crc {
@@ -221,6 +222,14 @@ mod tests {
         let text = format!("boot noise {}\r", line());
         assert_eq!(Record::parse(&text).unwrap().seq, 17);
         assert_eq!(Record::parse("hello"), Err(Damage::NotARecord));
+    }
+
+    #[test]
+    fn text_behind_is_ignored() {
+        for behind in ["\r", "rouse: exit status 0", "0", " #12345678"] {
+            let text = format!("{}{behind}", line());
+            assert_eq!(Record::parse(&text).unwrap().seq, 17, "{behind}");
+        }
     }
 
     #[test]

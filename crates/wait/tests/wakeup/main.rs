@@ -152,3 +152,26 @@ fn explore() {
         }
     }
 }
+#[test]
+fn mutants() {
+    fn go<P: Protocol>(name: &str) {
+    let bound = std::env::var("BOUND").ok().and_then(|b| b.parse().ok());
+    let sets: &[(&str, u32, &'static [&'static [Wake]])] = &[
+        ("R", REQUESTS, &[&[R]]), ("RR", REQUESTS, &[&[R, R]]),("RS", REQUESTS, &[&[RS]]),("CS", RESCHED, &[&[CS]]),
+        ("C", REQUESTS, &[&[C]]), ("RS CS", RESCHED, &[&[RS,CS]]),
+        ("R|C", REQUESTS, &[&[R], &[C]]), ("R|R", REQUESTS, &[&[R], &[R]]),
+    ];
+    for &(set, wanted, wakers) in sets {
+        for way in [Way::Poll, Way::Wfi, Way::PollWfi, Way::Haltpoll, Way::PollThenWfi] {
+            for late in [false, true] {
+                let r = catch_unwind(AssertUnwindSafe(|| check::<P>(Scenario { way, wanted, late, wakers, bound })));
+                if let Err(e) = r {
+                    println!("{name} {set:6} {way:?} late {late} {:.30?}", e.downcast_ref::<String>().cloned().or(e.downcast_ref::<&str>().map(|s|s.to_string())));
+                }
+            }
+        }
+    }
+    }
+    macro_rules! all { ($($m:ident)*) => { $(go::<$m>(stringify!($m));)* } }
+    all!(StopNotAtomic StopKeepsPolling CheckBeforeClear FinishKeepsPolling TakeNotAtomic LookBeforeRequest RelaxedWake RelaxedTake RelaxedFinish NeverMasked MaskedLate NoBarrier);
+}

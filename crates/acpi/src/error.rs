@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Why a description is refused.
+
+use core::fmt;
+
+use platform::Region;
+
+/// A table, by its place in the specification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Table {
+    /// Root System Description Pointer (5.2.5).
+    Rsdp,
+    /// Extended System Description Table (5.2.8).
+    Xsdt,
+    /// Fixed ACPI Description Table (5.2.9).
+    Fadt,
+    /// Multiple APIC Description Table (5.2.12).
+    Madt,
+    /// Generic Timer Description Table (5.2.25).
+    Gtdt,
+    /// Serial Port Console Redirection Table (Microsoft's specification of it).
+    Spcr,
+    /// Any other table, with its signature.
+    Other([u8; 4]),
+}
+
+impl Table {
+    /// The table that carries this signature (5.2.6).
+    pub(crate) const fn of(signature: [u8; 4]) -> Self {
+        match &signature {
+            b"XSDT" => Self::Xsdt,
+            b"FACP" => Self::Fadt,
+            b"APIC" => Self::Madt,
+            b"GTDT" => Self::Gtdt,
+            b"SPCR" => Self::Spcr,
+            _ => Self::Other(signature),
+        }
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rsdp => f.write_str("RSDP"),
+            Self::Xsdt => f.write_str("XSDT"),
+            Self::Fadt => f.write_str("FADT (signature FACP)"),
+            Self::Madt => f.write_str("MADT (signature APIC)"),
+            Self::Gtdt => f.write_str("GTDT"),
+            Self::Spcr => f.write_str("SPCR"),
+            Self::Other(signature) => write!(f, "table '{}'", signature.escape_ascii()),
+        }
+    }
+}
+
+/// Why a description is refused: what is missing or wrong, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// The XSDT does not lead to this table.
+    Missing(Table),
+    /// A table, or the start of one, does not lie in readable memory.
+    Unreadable {
+        /// The table.
+        table: Table,
+        /// Its physical address.
+        address: u64,
+        /// Bytes that were to be read there.
+        length: usize,
+    },
+    /// A value of a table is not what it has to be.
+    Defect {
+        /// The table.
+        table: Table,
+        /// Where in the table, in bytes.
+        offset: usize,
+        /// What has to be there.
+        expected: &'static str,
+        /// What is there.
+        found: u64,
+    },
+    /// What the caller says of the RAM can't be used.
+    Ram {
+        /// The region in question.
+        region: Region,
+        /// What it has to be.
+        expected: &'static str,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing(table) => write!(f, "ACPI: no {table}"),
+            Self::Unreadable {
+                table,
+                address,
+                length,
+            } => write!(
+                f,
+                "ACPI: {table}: {length} bytes at address {address:#x} are not readable memory"
+            ),
+            Self::Defect {
+                table,
+                offset,
+                expected,
+                found,
+            } => write!(
+                f,
+                "ACPI: {table}: offset {offset:#x}: expected {expected}, found {found:#x}"
+            ),
+            Self::Ram { region, expected } => write!(
+                f,
+                "RAM: {:#x} bytes at {:#x}: expected {expected}",
+                region.size, region.base
+            ),
+        }
+    }
+}
+
+impl core::error::Error for Error {}

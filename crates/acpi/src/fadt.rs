@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How PSCI is called: FADT, ARM Boot Architecture Flags (5.2.9.4).
+
+use platform::Conduit;
+
+use crate::error::Error;
+use crate::view::{REVISION, View};
+
+/// Offset of ARM_BOOT_ARCH.
+const ARM_BOOT_ARCH: usize = 129;
+/// Offset of the FADT Minor Version: bits 3:0 are it.
+const MINOR_VERSION: usize = 131;
+/// PSCI is implemented.
+const PSCI_COMPLIANT: u16 = 1 << 0;
+/// PSCI is called by HVC and not by SMC.
+const PSCI_USE_HVC: u16 = 1 << 1;
+
+/// How PSCI is called, where there is PSCI.
+pub fn psci(fadt: &View<'_>) -> Result<Option<Conduit>, Error> {
+    let major = fadt.u8(REVISION)?;
+    match major {
+        0..5 => return Err(fadt.defect(REVISION, "revision 5.1 or later", major)),
+        5 => fadt.at_least(268, "268 bytes or more in revision 5")?,
+        6.. => fadt.at_least(276, "276 bytes or more since revision 6")?,
+    }
+    let minor = fadt.u8(MINOR_VERSION)? & 0xf;
+    if major == 5 && minor == 0 {
+        return Err(fadt.defect(MINOR_VERSION, "revision 5.1 or later", minor));
+    }
+    let flags = fadt.u16(ARM_BOOT_ARCH)?;
+    match (flags & PSCI_COMPLIANT != 0, flags & PSCI_USE_HVC != 0) {
+        (true, false) => Ok(Some(Conduit::Smc)),
+        (true, true) => Ok(Some(Conduit::Hvc)),
+        (false, false) => Ok(None),
+        (false, true) => {
+            let expected = "PSCI_COMPLIANT (bit 0) with PSCI_USE_HVC (bit 1)";
+            Err(fadt.defect(ARM_BOOT_ARCH, expected, flags))
+        }
+    }
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The interrupt controller: a GICv3 or GICv4 (5.2.12.14 to 5.2.12.18).
+
+use arrayvec::ArrayVec;
+use platform::{Gic, MAX_CPUS, Region};
+
+use crate::MAX_ITS;
+use crate::claims::Claims;
+use crate::error::Error;
+use crate::madt::{GICC_MAINTENANCE, GICC_REDISTRIBUTOR, Gicc, Madt, Structure};
+use crate::view::View;
+
+/// Offsets of fields: GICD, then GICR, then GIC ITS structure.
+const GICD_BASE: usize = 8;
+const GICD_VECTOR_BASE: usize = 16;
+const GICD_VERSION: usize = 20;
+const GICR_BASE: usize = 4;
+const GICR_LENGTH: usize = 12;
+const ITS_BASE: usize = 8;
+
+/// Size of the distributor's frame, and the unit of all frames (IHI 0069H, 12.10).
+const FRAME: u64 = 0x1_0000;
+/// Size of a redistributor of GICv3: two frames.
+const GICV3_REDISTRIBUTOR: u64 = 2 * FRAME;
+/// Size of a redistributor of GICv4: two more, for virtual LPIs.
+const GICV4_REDISTRIBUTOR: u64 = 4 * FRAME;
+/// Size of a translation service: control and translation frame.
+const ITS: u64 = 2 * FRAME;
+/// What every base has to be.
+const ALIGNED: (u64, &str) = (FRAME, "an address that is a multiple of 0x10000 and not 0");
+/// The maintenance interrupt that the Base System Architecture names
+/// (DEN0094C, 3.6), for firmware that names none.
+const MAINTENANCE: u32 = 25;
+
+/// What the table says of the interrupt controller.
+#[derive(Debug)]
+pub struct Described {
+    pub gic: Gic,
+    pub version: u8,
+    pub per_cpu: bool,
+    pub maintenance_assumed: bool,
+    pub its: ArrayVec<u64, MAX_ITS>,
+    pub its_ignored: usize,
+}
+
+/// Puts the interrupt controller together.
+pub fn read(madt: &Madt<'_>, claims: &mut Claims<'_>) -> Result<Described, Error> {
+    let (distributor, version) = distributor(madt, claims)?;
+    let (its, its_ignored) = translation_services(madt, claims)?;
+    let ranges = described_ranges(madt, claims)?;
+    let per_cpu = ranges.is_empty();
+    let (redistributors, stride) = if per_cpu {
+        let size = match version {
+            4 => GICV4_REDISTRIBUTOR,
+            // Without a version: what both have, and all that is used.
+            _ => GICV3_REDISTRIBUTOR,
+        };
+        // A range is one redistributor, whatever its GICR_TYPER says.
+        (own_frames(madt, claims, size)?, Some(size))
+    } else {
+        (ranges, None)
+    };
+    let maintenance = maintenance(madt)?;
+    Ok(Described {
+        gic: Gic {
+            distributor,
+            redistributors,
+            stride,
+            maintenance: maintenance.unwrap_or(MAINTENANCE),
+        },
+        version,
+        per_cpu,
+        maintenance_assumed: maintenance.is_none(),
+        its,
+        its_ignored,
+    })
+}
+
+/// The one distributor and the GIC's version.
+fn distributor(madt: &Madt<'_>, claims: &mut Claims<'_>) -> Result<(Region, u8), Error> {
+    let mut found = None;
+    for structure in madt.structures() {
+        let Structure::Distributor(gicd) = structure else {
+            continue;
+        };
+        let version = gicd.u8(GICD_VERSION)?;
+        if !matches!(version, 0 | 3 | 4) {
+            return Err(gicd.defect(GICD_VERSION, "GIC version 3, 4 or 0 (unspecified)", version));
+        }
+        let vector = gicd.u32(GICD_VECTOR_BASE)?;
+        if vector != 0 {
+            return Err(gicd.defect(GICD_VECTOR_BASE, "System Vector Base 0", vector));
+        }
+        let base = gicd.u64(GICD_BASE)?;
+        if found.is_some() {
+            return Err(gicd.defect(GICD_BASE, "a single GICD structure", base));
+        }
+        let region = Region { base, size: FRAME };
+        found = Some((claims.take(&gicd, GICD_BASE, region, ALIGNED)?, version));
+    }
+    found.ok_or_else(|| madt.lacks("a GICD structure"))
+}
+
+/// Addresses of the translation services, and how many there are besides.
+fn translation_services(
+    madt: &Madt<'_>,
+    claims: &mut Claims<'_>,
+) -> Result<(ArrayVec<u64, MAX_ITS>, usize), Error> {
+    let mut found = ArrayVec::new();
+    let mut ignored = 0;
+    for structure in madt.structures() {
+        let Structure::Its(its) = structure else {
+            continue;
+        };
+        let base = its.u64(ITS_BASE)?;
+        if found.try_push(base).is_ok() {
+            claims.take(&its, ITS_BASE, Region { base, size: ITS }, ALIGNED)?;
+        } else {
+            ignored += 1;
+        }
+    }
+    Ok((found, ignored))
+}
+
+/// The ranges of GICR structures, of which there may be none.
+fn described_ranges(
+    madt: &Madt<'_>,
+    claims: &mut Claims<'_>,
+) -> Result<ArrayVec<Region, MAX_CPUS>, Error> {
+    let mut ranges = ArrayVec::new();
+    for structure in madt.structures() {
+        let Structure::Redistributors(gicr) = structure else {
+            continue;
+        };
+        let base = gicr.u64(GICR_BASE)?;
+        let length = gicr.u32(GICR_LENGTH)?;
+        let size = u64::from(length);
+        if size < GICV3_REDISTRIBUTOR || !size.is_multiple_of(FRAME) {
+            let expected = "a multiple of 0x10000 and at least 0x20000";
+            return Err(gicr.defect(GICR_LENGTH, expected, length));
+        }
+        // One more than fit would leave CPUs without a redistributor.
+        if ranges.is_full() {
+            return Err(gicr.defect(GICR_BASE, "no more than 64 GICR structures", base));
+        }
+        ranges.push(claims.take(&gicr, GICR_BASE, Region { base, size }, ALIGNED)?);
+    }
+    Ok(ranges)
+}
+
+/// The redistributors that the enabled CPUs' GICC structures name; those of
+/// CPUs that are off may not even answer.
+fn own_frames(
+    madt: &Madt<'_>,
+    claims: &mut Claims<'_>,
+    size: u64,
+) -> Result<ArrayVec<Region, MAX_CPUS>, Error> {
+    let mut frames = ArrayVec::new();
+    for cpu in madt.cpus() {
+        if frames.is_full() {
+            break;
+        }
+        if cpu.enabled()? {
+            frames.push(own_frame(&cpu, claims, size)?);
+        }
+    }
+    Ok(frames)
+}
+
+fn own_frame(cpu: &Gicc<'_>, claims: &mut Claims<'_>, size: u64) -> Result<Region, Error> {
+    let base = cpu.redistributor()?;
+    if base == 0 {
+        let expected = "a redistributor's address, as there is no GICR structure";
+        return Err(cpu.0.defect(GICC_REDISTRIBUTOR, expected, base));
+    }
+    claims.take(&cpu.0, GICC_REDISTRIBUTOR, Region { base, size }, ALIGNED)
+}
+
+/// The maintenance interrupt, on which all enabled CPUs must agree; `None` if
+/// they name none.
+fn maintenance(madt: &Madt<'_>) -> Result<Option<u32>, Error> {
+    let mut common = None;
+    for cpu in madt.cpus() {
+        if !cpu.enabled()? {
+            continue;
+        }
+        let named = cpu.maintenance()?;
+        if named != 0 {
+            ppi(&cpu.0, GICC_MAINTENANCE)?;
+        }
+        if *common.get_or_insert(named) != named {
+            let expected = "the maintenance interrupt of the CPUs before";
+            return Err(cpu.0.defect(GICC_MAINTENANCE, expected, named));
+        }
+    }
+    Ok(common.filter(|named| *named != 0))
+}
+
+/// The interrupt number at `offset`, which must be a PPI's. (GICv3.1 has more
+/// of them from INTID 1056 on, but the Base System Architecture names none.)
+pub fn ppi(view: &View<'_>, offset: usize) -> Result<u32, Error> {
+    let intid = view.u32(offset)?;
+    if !(16..32).contains(&intid) {
+        return Err(view.defect(offset, "a PPI: INTID 16 to 31", intid));
+    }
+    Ok(intid)
+}

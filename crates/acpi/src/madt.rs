@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The MADT's interrupt controller structures, as far as they are a GIC's (5.2.12).
+
+use crate::error::Error;
+use crate::view::{HEADER, View};
+
+/// Offset of the first structure: header, local controller address and flags.
+const FIRST: usize = HEADER + 8;
+
+/// GIC CPU Interface (5.2.12.14): one CPU.
+#[derive(Clone, Copy, Debug)]
+pub struct Gicc<'t>(pub View<'t>);
+
+/// Offsets of the GICC structure's fields.
+pub const GICC_FLAGS: usize = 12;
+pub const GICC_MAINTENANCE: usize = 56;
+pub const GICC_REDISTRIBUTOR: usize = 60;
+pub const GICC_MPIDR: usize = 68;
+const GICC_PARKED: usize = 24;
+/// Flags: the CPU is ready for use.
+const ENABLED: u32 = 1 << 0;
+/// Flags: the CPU is not, and can be made so at run time.
+const ONLINE_CAPABLE: u32 = 1 << 3;
+
+impl Gicc<'_> {
+    fn flags(&self) -> Result<u32, Error> {
+        self.0.u32(GICC_FLAGS)
+    }
+
+    /// Whether the CPU can be started now.
+    pub fn enabled(&self) -> Result<bool, Error> {
+        Ok(self.flags()? & ENABLED != 0)
+    }
+
+    /// Whether it could be added later.
+    pub fn online_capable(&self) -> Result<bool, Error> {
+        Ok(self.flags()? & ONLINE_CAPABLE != 0)
+    }
+
+    /// Its affinity, in the layout of MPIDR_EL1.
+    pub fn mpidr(&self) -> Result<u64, Error> {
+        self.0.u64(GICC_MPIDR)
+    }
+
+    /// Address of its mailbox in the parking protocol, or 0.
+    pub fn parked(&self) -> Result<u64, Error> {
+        self.0.u64(GICC_PARKED)
+    }
+
+    /// Address of its redistributor, or 0.
+    pub fn redistributor(&self) -> Result<u64, Error> {
+        self.0.u64(GICC_REDISTRIBUTOR)
+    }
+
+    /// INTID of its maintenance interrupt, or 0.
+    pub fn maintenance(&self) -> Result<u32, Error> {
+        self.0.u32(GICC_MAINTENANCE)
+    }
+}
+
+/// One structure.
+#[derive(Clone, Copy, Debug)]
+pub enum Structure<'t> {
+    /// GIC CPU Interface.
+    Cpu(Gicc<'t>),
+    /// GIC Distributor (5.2.12.15).
+    Distributor(View<'t>),
+    /// GIC Redistributor: a range of them (5.2.12.17).
+    Redistributors(View<'t>),
+    /// GIC Interrupt Translation Service (5.2.12.18).
+    Its(View<'t>),
+    /// Any other.
+    Other,
+}
+
+/// The table, all of whose structures have the length of their type.
+#[derive(Clone, Copy, Debug)]
+pub struct Madt<'t> {
+    view: View<'t>,
+}
+
+impl<'t> Madt<'t> {
+    /// Checks the division into structures.
+    pub fn new(view: View<'t>) -> Result<Self, Error> {
+        view.at_least(FIRST, "44 bytes or more")?;
+        let madt = Self { view };
+        let mut offset = FIRST;
+        while offset < view.len() {
+            offset += madt.structure(offset)?.1;
+        }
+        Ok(madt)
+    }
+
+    /// The error that says that the table lacks a structure.
+    pub fn lacks(&self, expected: &'static str) -> Error {
+        self.view.defect(self.view.len(), expected, 0_u64)
+    }
+
+    /// All structures.
+    pub fn structures(&self) -> impl Iterator<Item = Structure<'t>> {
+        let madt = *self;
+        let mut offset = FIRST;
+        core::iter::from_fn(move || {
+            let (structure, length) = madt.structure(offset).ok()?;
+            offset += length;
+            Some(structure)
+        })
+    }
+
+    /// The CPUs.
+    pub fn cpus(&self) -> impl Iterator<Item = Gicc<'t>> {
+        self.structures().filter_map(|structure| match structure {
+            Structure::Cpu(cpu) => Some(cpu),
+            _ => None,
+        })
+    }
+
+    /// The structure at `offset`, and its length, which is not 0.
+    fn structure(&self, offset: usize) -> Result<(Structure<'t>, usize), Error> {
+        let view = self.view;
+        let kind = view.u8(offset)?;
+        let length = view.u8(offset + 1)?;
+        let defect = |expected| view.defect(offset + 1, expected, length);
+        let (shortest, expected) = match kind {
+            // 76 bytes in ACPI 5.1, 80 since 6.0, 82 since 6.5.
+            0xb => (76, "76 bytes or more of a GICC structure"),
+            0xc => (24, "24 bytes of a GICD structure"),
+            0xe => (16, "16 bytes of a GICR structure"),
+            0xf => (20, "20 bytes of a GIC ITS structure"),
+            _ => (2, "2 bytes or more of a structure"),
+        };
+        if length < shortest {
+            return Err(defect(expected));
+        }
+        let part = view
+            .part(offset, usize::from(length))
+            .ok_or_else(|| defect("a structure that ends within the table"))?;
+        let structure = match kind {
+            0xb => Structure::Cpu(Gicc(part)),
+            0xc => Structure::Distributor(part),
+            0xe => Structure::Redistributors(part),
+            0xf => Structure::Its(part),
+            _ => Structure::Other,
+        };
+        Ok((structure, usize::from(length)))
+    }
+}

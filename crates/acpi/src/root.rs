@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From the RSDP to the tables that are read (5.2.5, 5.2.8).
+
+use crate::Tables;
+use crate::error::{Error, Table};
+use crate::view::{HEADER, View};
+
+/// Bytes of the RSDP that the first checksum covers: those of ACPI 1.0.
+const RSDP_FIRST: usize = 20;
+/// Bytes of the RSDP of revision 2.
+const RSDP_SIZE: usize = 36;
+/// The longest RSDP that is believed.
+const RSDP_MAX: usize = 4096;
+/// Offsets of its fields.
+const RSDP_CHECKSUM: usize = 8;
+const RSDP_REVISION: usize = 15;
+const RSDP_LENGTH: usize = 20;
+const RSDP_XSDT: usize = 24;
+const RSDP_EXTENDED_CHECKSUM: usize = 32;
+
+/// The tables that are read, each with the right length and checksum.
+#[derive(Debug)]
+pub struct Found<'t> {
+    pub xsdt: View<'t>,
+    pub fadt: View<'t>,
+    pub madt: View<'t>,
+    pub gtdt: View<'t>,
+    pub spcr: Option<View<'t>>,
+    /// Other tables with a wrong length or checksum.
+    pub damaged: usize,
+}
+
+/// Follows the RSDP at physical address `rsdp`.
+pub fn find<'t>(tables: &'t impl Tables, rsdp: u64) -> Result<Found<'t>, Error> {
+    let xsdt = View::whole(tables, Table::Xsdt, xsdt_address(tables, rsdp)?)?;
+    if !(xsdt.len() - HEADER).is_multiple_of(8) {
+        let expected = "a length of 36 bytes and 8 for each entry";
+        return Err(xsdt.defect(4, expected, xsdt.len() as u64));
+    }
+    let (mut fadt, mut madt, mut gtdt, mut spcr) = (None, None, None, None);
+    let mut damaged = 0;
+    let mut damage = None;
+    for offset in (HEADER..xsdt.len()).step_by(8) {
+        let address = xsdt.u64(offset)?;
+        // Firmware exists that leaves unused entries zero.
+        if address == 0 {
+            continue;
+        }
+        let table = signature(tables, &xsdt, offset, address)?;
+        let slot = match table {
+            Table::Fadt => &mut fadt,
+            Table::Madt => &mut madt,
+            Table::Gtdt => &mut gtdt,
+            Table::Spcr => &mut spcr,
+            _ => {
+                if let Err(error) = View::whole(tables, table, address) {
+                    damaged += 1;
+                    damage = damage.or(Some(error));
+                }
+                continue;
+            }
+        };
+        if slot.is_some() {
+            return Err(xsdt.defect(offset, "a table not yet listed", address));
+        }
+        *slot = Some(View::whole(tables, table, address)?);
+    }
+    // The SPCR may be missing. But a damaged table may be the SPCR.
+    if let (None, Some(error)) = (&spcr, damage) {
+        return Err(error);
+    }
+    Ok(Found {
+        xsdt,
+        fadt: fadt.ok_or(Error::Missing(Table::Fadt))?,
+        madt: madt.ok_or(Error::Missing(Table::Madt))?,
+        gtdt: gtdt.ok_or(Error::Missing(Table::Gtdt))?,
+        spcr,
+        damaged,
+    })
+}
+
+/// Which table the XSDT's entry at `offset` leads to.
+fn signature(
+    tables: &impl Tables,
+    xsdt: &View<'_>,
+    offset: usize,
+    address: u64,
+) -> Result<Table, Error> {
+    let header = View::raw(tables, Table::Xsdt, address, HEADER)
+        .map_err(|_| xsdt.defect(offset, "the address of a readable table", address))?;
+    Ok(Table::of(header.array(0)?))
+}
+
+/// The address of the XSDT, after a check of the RSDP (5.2.5.3).
+fn xsdt_address(tables: &impl Tables, rsdp: u64) -> Result<u64, Error> {
+    let first = View::raw(tables, Table::Rsdp, rsdp, RSDP_FIRST)?;
+    let signature = first.array(0)?;
+    if signature != *b"RSD PTR " {
+        let found = u64::from_be_bytes(signature);
+        return Err(first.defect(0, "the signature 'RSD PTR '", found));
+    }
+    first.sums_to_zero(
+        RSDP_CHECKSUM,
+        "a checksum that makes the sum of the first 20 bytes 0",
+    )?;
+    let revision = first.u8(RSDP_REVISION)?;
+    if revision < 2 {
+        return Err(first.defect(RSDP_REVISION, "revision 2 or later", revision));
+    }
+    let fixed = View::raw(tables, Table::Rsdp, rsdp, RSDP_SIZE)?;
+    let length = fixed.u32(RSDP_LENGTH)?;
+    let longest = if revision == 2 { RSDP_SIZE } else { RSDP_MAX };
+    let expected = "36 bytes, or up to 4096 after revision 2";
+    let size = usize::try_from(length)
+        .ok()
+        .filter(|size| (RSDP_SIZE..=longest).contains(size))
+        .ok_or(fixed.defect(RSDP_LENGTH, expected, length))?;
+    let whole = View::raw(tables, Table::Rsdp, rsdp, size)?;
+    whole.sums_to_zero(
+        RSDP_EXTENDED_CHECKSUM,
+        "an extended checksum that makes the sum of all bytes 0",
+    )?;
+    match whole.u64(RSDP_XSDT)? {
+        0 => Err(whole.defect(RSDP_XSDT, "the address of the XSDT", 0_u64)),
+        address => Ok(address),
+    }
+}

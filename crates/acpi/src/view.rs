@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Bytes of a table, with bounds: nothing is read that the table does not have.
+
+use crate::Tables;
+use crate::error::{Error, Table};
+
+/// Bytes of the header that every table but the RSDP begins with (5.2.6).
+pub const HEADER: usize = 36;
+/// Offset of the Revision in it.
+pub const REVISION: usize = 8;
+/// Offset of the OEMID in it.
+pub const OEM_ID: usize = 10;
+/// Offset of the OEM Table ID in it.
+pub const OEM_TABLE_ID: usize = 16;
+
+/// Offset of the Length in it.
+const LENGTH: usize = 4;
+/// Offset of the Checksum in it.
+const CHECKSUM: usize = 9;
+/// No table read here comes near this size, so a greater one is damage; what
+/// lies behind a table may be devices, which a checksum should not read.
+const MAX_LENGTH: usize = 1 << 24;
+
+/// Part of a table, or the whole.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'t> {
+    table: Table,
+    /// Where in the table `bytes` begins.
+    start: usize,
+    bytes: &'t [u8],
+}
+
+impl<'t> View<'t> {
+    /// The `length` bytes at physical address `address`, unchecked.
+    pub fn raw(
+        tables: &'t impl Tables,
+        table: Table,
+        address: u64,
+        length: usize,
+    ) -> Result<Self, Error> {
+        let bytes = tables
+            .bytes(address, length)
+            .filter(|bytes| bytes.len() == length)
+            .ok_or(Error::Unreadable {
+                table,
+                address,
+                length,
+            })?;
+        Ok(Self {
+            table,
+            start: 0,
+            bytes,
+        })
+    }
+
+    /// The table at physical address `address` as its header describes it:
+    /// signature, length and checksum are right (5.2.6).
+    pub fn whole(tables: &'t impl Tables, table: Table, address: u64) -> Result<Self, Error> {
+        let header = Self::raw(tables, table, address, HEADER)?;
+        let signature = header.array(0)?;
+        if Table::of(signature) != table {
+            let found = u64::from(u32::from_be_bytes(signature));
+            return Err(header.defect(0, "the table's signature", found));
+        }
+        let length = header.u32(LENGTH)?;
+        let expected = "a length of 36 bytes to 16 MiB";
+        let size = usize::try_from(length)
+            .ok()
+            .filter(|size| (HEADER..=MAX_LENGTH).contains(size))
+            .ok_or(header.defect(LENGTH, expected, length))?;
+        let whole = Self::raw(tables, table, address, size)?;
+        whole.sums_to_zero(CHECKSUM, "a checksum that makes the sum of all bytes 0")?;
+        Ok(whole)
+    }
+
+    /// Refuses the view if its bytes do not sum to 0 modulo 256; `offset` is
+    /// where the checksum stands. The error shows the sum.
+    pub fn sums_to_zero(&self, offset: usize, expected: &'static str) -> Result<(), Error> {
+        let sum = self.bytes.iter().fold(0_u8, |sum, b| sum.wrapping_add(*b));
+        match sum {
+            0 => Ok(()),
+            _ => Err(self.defect(offset, expected, sum)),
+        }
+    }
+
+    /// Refuses the table unless it has `size` bytes, which `expected` says.
+    pub fn at_least(&self, size: usize, expected: &'static str) -> Result<(), Error> {
+        if self.len() < size {
+            return Err(self.defect(LENGTH, expected, self.len() as u64));
+        }
+        Ok(())
+    }
+
+    /// The `length` bytes from `offset` on, which the view must have.
+    pub fn part(&self, offset: usize, length: usize) -> Option<Self> {
+        let end = offset.checked_add(length)?;
+        Some(Self {
+            table: self.table,
+            start: self.start + offset,
+            bytes: self.bytes.get(offset..end)?,
+        })
+    }
+
+    /// Number of bytes.
+    pub const fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The error that says that at `offset` something else is expected.
+    pub fn defect(&self, offset: usize, expected: &'static str, found: impl Into<u64>) -> Error {
+        Error::Defect {
+            table: self.table,
+            offset: self.start + offset,
+            expected,
+            found: found.into(),
+        }
+    }
+
+    /// `N` bytes at `offset`.
+    pub fn array<const N: usize>(&self, offset: usize) -> Result<[u8; N], Error> {
+        self.part(offset, N)
+            .and_then(|part| part.bytes.try_into().ok())
+            .ok_or_else(|| {
+                let left = self.len().saturating_sub(offset) as u64;
+                self.defect(offset, "a field where the bytes end", left)
+            })
+    }
+
+    /// The byte at `offset`.
+    pub fn u8(&self, offset: usize) -> Result<u8, Error> {
+        self.array(offset).map(u8::from_le_bytes)
+    }
+
+    /// The 16-bit number at `offset`.
+    pub fn u16(&self, offset: usize) -> Result<u16, Error> {
+        self.array(offset).map(u16::from_le_bytes)
+    }
+
+    /// The 32-bit number at `offset`.
+    pub fn u32(&self, offset: usize) -> Result<u32, Error> {
+        self.array(offset).map(u32::from_le_bytes)
+    }
+
+    /// The 64-bit number at `offset`.
+    pub fn u64(&self, offset: usize) -> Result<u64, Error> {
+        self.array(offset).map(u64::from_le_bytes)
+    }
+}
