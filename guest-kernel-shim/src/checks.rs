@@ -12,7 +12,7 @@ use core::fmt;
 
 use plan::{Deliver, Plan};
 
-use crate::{crew, hypervisor, output, percpu};
+use crate::{crew, hypervisor, output, percpu, probe};
 
 /// What went wrong.
 pub type Failure = &'static str;
@@ -24,6 +24,8 @@ struct Check {
     /// The hypervisor can only do it where it injects: there is no physical
     /// interrupt behind.
     injected: bool,
+    /// It needs FEAT_WFxT.
+    timed: bool,
     run: fn() -> Result<(), Failure>,
 }
 
@@ -46,6 +48,8 @@ const CHECKS: &[Check] = &[
     Check::new("pending-withdrawn", 1, interrupts::pending_can_be_withdrawn),
     Check::injected("spi-routed", 2, interrupts::spi_goes_where_it_is_routed),
     Check::new("timer", 1, interrupts::timer_again_and_again),
+    Check::new("timer-taken-back", 1, interrupts::timer_taken_back),
+    Check::timed("timed-waits", interrupts::timed_waits_keep_their_deadline),
     Check::new("wfi-masked", 1, interrupts::masked_interrupt_ends_wfi),
     Check::new("psci-version", 1, firmware::version_and_features),
     Check::new("psci-cpu-on-errors", 2, firmware::cpu_on_refuses),
@@ -62,6 +66,7 @@ impl Check {
             name,
             cpus,
             injected: false,
+            timed: false,
             run,
         }
     }
@@ -73,12 +78,21 @@ impl Check {
         }
     }
 
+    const fn timed(name: &'static str, run: fn() -> Result<(), Failure>) -> Self {
+        Self {
+            timed: true,
+            ..Self::new(name, 1, run)
+        }
+    }
+
     /// Why it can't be run.
     fn obstacle(&self, direct: bool) -> Option<&'static str> {
         if percpu::online().count() < self.cpus {
             Some("needs 2 CPUs")
         } else if self.injected && direct {
             Some("a virtual SPI can't be delivered directly")
+        } else if self.timed && !probe::features().wfxt {
+            Some("no FEAT_WFxT")
         } else {
             None
         }

@@ -3,8 +3,11 @@
 
 use aarch64_cpu::registers::{CNTV_CTL_EL0, CNTV_CVAL_EL0, Readable, Writeable};
 use arch::{gic_cpu, insn};
+use core::arch::asm;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Release};
+
+use gic::Redistributor;
 
 use super::{Failure, ensure};
 use crate::interrupts::{self, Journal, journal};
@@ -209,6 +212,64 @@ pub fn timer_again_and_again() -> Result<(), Failure> {
     settle();
     interrupts::redistributor(me).disable_all(1 << intid);
     ensure(journal(me).len() == 5, "came more often than it expired")
+}
+
+/// A timer interrupt that software takes back, in each way there is, comes
+/// again as long as the timer's level is high.
+pub fn timer_taken_back() -> Result<(), Failure> {
+    let me = PerCpu::this();
+    let intid = start::platform().timer.virt;
+    let redistributor = interrupts::redistributor(me);
+    let ways: [fn(&Redistributor, u32); 3] = [
+        |redistributor, bit| redistributor.disable_all(bit),
+        |redistributor, bit| redistributor.clear_pending(bit),
+        |redistributor, bit| redistributor.clear_active(bit),
+    ];
+    for take_back in ways {
+        begin();
+        redistributor.enable_all(1 << intid);
+        insn::mask_irq();
+        arm(0);
+        settle();
+        take_back(redistributor, 1 << intid);
+        redistributor.enable_all(1 << intid);
+        insn::unmask_irq();
+        let came = entries(journal(me), 1);
+        redistributor.disable_all(1 << intid);
+        ensure(came, "did not come again")?;
+    }
+    Ok(())
+}
+
+/// WFIT and WFET end at their deadline, or at once if that has passed.
+pub fn timed_waits_keep_their_deadline() -> Result<(), Failure> {
+    let limit = clock::ticks(200);
+    let time = |wait: fn(u64), deadline: u64| {
+        let start = clock::now();
+        wait(start.wrapping_add(deadline));
+        clock::now() - start
+    };
+    // An event that is still there may end a WFET early, once.
+    time(insn::wfet, 0);
+    ensure(time(insn::wfit, limit) >= limit, "WFIT came back early")?;
+    ensure(
+        time(insn::wfit, 0) < limit,
+        "WFIT waited though its deadline had passed",
+    )?;
+    ensure(
+        time(insn::wfet, 0) < limit,
+        "WFET waited though its deadline had passed",
+    )?;
+    // SAFETY: waits; XZR is a deadline that has always passed.
+    unsafe {
+        asm!(
+            ".arch_extension wfxt",
+            "wfit xzr",
+            "wfet xzr",
+            options(nomem, nostack)
+        )
+    };
+    Ok(())
 }
 
 pub fn masked_interrupt_ends_wfi() -> Result<(), Failure> {
