@@ -5,14 +5,14 @@ use core::mem::MaybeUninit;
 
 use arrayvec::ArrayVec;
 use pages::Pool;
-use plan::{Cell, Machine, Obstacle, PASSES, Plan, Shape, Wake, Workload};
+use plan::{Cell, Machine, Obstacle, PASSES, Plan, Shape, Stages, Wake, Workload};
 
 use crate::crew::{self, Counts, Job};
 use crate::idle;
 use crate::percpu::{self, PerCpu};
 use crate::workload::ipi::Caller;
 use crate::workload::pingpong::Near;
-use crate::workload::{Samples, call};
+use crate::workload::{Samples, call, stages};
 use crate::{clock, hypervisor, probe, report};
 
 /// A cell and what was measured of it.
@@ -29,6 +29,8 @@ pub struct Entry {
     pub waits: u64,
 }
 
+/// Most iterations with time stamps.
+const STAMPED: u32 = 200;
 /// Records of progress in a pass.
 const STEPS: usize = 8;
 
@@ -54,6 +56,10 @@ pub fn run(plan: &Plan, pool: &mut Pool) {
                 report::progress(done, PASSES as usize * count);
             }
         }
+    }
+    if plan.stages.values[0] == Stages::On {
+        let count = plan.iterations.min(STAMPED);
+        entries.iter_mut().for_each(|entry| stamped(entry, count));
     }
     for (id, entry) in entries.iter().enumerate() {
         report::cell(id, entry, plan.iterations);
@@ -92,7 +98,11 @@ fn block(entry: &mut Entry, count: u32) {
         return;
     };
     let cell = entry.cell;
-    let job = Job { cell, count };
+    let job = Job {
+        cell,
+        count,
+        traced: false,
+    };
     let gap = clock::ticks(cell.gap_us);
     let targets = targets(&cell);
     let waits = match cell.workload {
@@ -130,6 +140,28 @@ fn block(entry: &mut Entry, count: u32) {
     entry.counts.add(&Counts::ZERO, &counts);
     // What the last call of a block left for this CPU's own task.
     PerCpu::this().request.take(wait::request::REQUESTS);
+}
+
+/// Runs `count` iterations of a cell once more, with time stamps.
+fn stamped(entry: &mut Entry, count: u32) {
+    let cell = entry.cell;
+    let Some(samples) = entry.samples.as_deref_mut() else {
+        return;
+    };
+    if cell.workload != Workload::Pingpong {
+        return;
+    }
+    let job = Job {
+        cell,
+        count,
+        traced: true,
+    };
+    let mut near = stages::Near {
+        waker: crew::waker(&cell, targets(&cell)[0]),
+        count,
+        samples,
+    };
+    crew::run(job, || idle::with(&crew::setting(&cell), &mut near));
 }
 
 /// Whom the leader wakes.

@@ -24,7 +24,8 @@ use crate::tally::Event;
 use crate::wake::Waker;
 use crate::workload::ipi::Called;
 use crate::workload::pingpong::Far;
-use crate::{clock, hypervisor, interrupts, probe};
+use crate::workload::stages::FarSide;
+use crate::{clock, hypervisor, interrupts, probe, vectors};
 
 /// A part of a cell that is run without a pause.
 #[derive(Clone, Copy)]
@@ -33,6 +34,8 @@ pub struct Job {
     pub cell: Cell,
     /// How often.
     pub count: u32,
+    /// With time stamps: see [`crate::workload::stages`].
+    pub traced: bool,
 }
 
 static WORK: SpinMutex<Option<Work>> = SpinMutex::new(None);
@@ -186,6 +189,14 @@ pub fn turn_back() {
     }
 }
 
+/// Turns time stamps on or off for this CPU, at both levels.
+fn trace(on: bool) {
+    vectors::trace(on);
+    if hypervisor::present() {
+        hypervisor::set(Knob::Trace, u64::from(on));
+    }
+}
+
 /// Runs `job`: `lead` is the leader's part. Answers what all counted.
 pub fn run(job: Job, lead: impl FnOnce()) -> Counts {
     let me = PerCpu::this();
@@ -200,6 +211,7 @@ pub fn run(job: Job, lead: impl FnOnce()) -> Counts {
         Waker::new(member, RESCHED, interrupts::RESCHED, false, false).wake(me);
     }
     turn(&job.cell);
+    trace(job.traced);
     until(|| READY.load(Acquire) == size);
     GO.store(number, Release);
     until(|| RUNNING.load(Acquire) == size);
@@ -207,6 +219,7 @@ pub fn run(job: Job, lead: impl FnOnce()) -> Counts {
     lead();
     let end = Counts::now(me);
     until(|| DONE.load(Acquire) == size);
+    trace(false);
     turn_back();
     let mut sum = Counts::ZERO;
     sum.add(&start, &end);
@@ -281,6 +294,7 @@ fn takes_part(me: &PerCpu, cell: &Cell) -> bool {
 
 fn take_part(me: &PerCpu, number: u32, job: &Job) {
     turn(&job.cell);
+    trace(job.traced);
     // Whatever woke this CPU before the job is of no meaning in it.
     me.take_interrupted();
     READY.fetch_add(1, AcqRel);
@@ -292,11 +306,16 @@ fn take_part(me: &PerCpu, number: u32, job: &Job) {
         Workload::Pingpong => {
             let waker = waker(&job.cell, percpu::all()[0]);
             let count = job.count;
-            idle::with(&setting, &mut Far { waker, count });
+            if job.traced {
+                idle::with(&setting, &mut FarSide { waker, count });
+            } else {
+                idle::with(&setting, &mut Far { waker, count });
+            }
         }
         Workload::Ipi => idle::with(&setting, &mut Called),
     }
     let end = Counts::now(me);
+    trace(false);
     turn_back();
     let mut counts = Counts::ZERO;
     counts.add(&start, &end);

@@ -90,6 +90,12 @@ pub fn counters() -> [u64; Counter::COUNT] {
     core::array::from_fn(|n| answer[1 + n])
 }
 
+/// The last events of a vCPU at EL2, the newest first, as time and kind.
+pub fn events(vcpu: usize) -> [(u64, u64); abi::EVENTS] {
+    let answer = call(u64::from(abi::CALL_TRACE), [vcpu as u64, 0, 0]);
+    core::array::from_fn(|n| (answer[1 + 2 * n], answer[2 + 2 * n]))
+}
+
 /// What the hypervisor says of the machine.
 pub fn info(info: Info) -> u64 {
     call(u64::from(abi::CALL_INFO), [0; 3])[1 + info as usize]

@@ -33,6 +33,8 @@ pub struct PerCpu {
     /// Set by the interrupt handler, looked at by a CPU that is busy.
     pub interrupted: AtomicBool,
     time: AtomicU64,
+    /// When the last IRQ reached its vector, if that is traced, ticks.
+    pub vector_at: AtomicU64,
     /// Function calls that it served in this block.
     pub served: AtomicU32,
     /// What it did so far.
@@ -67,6 +69,7 @@ pub fn create(pool: &mut Pool, mpidrs: &[u64]) {
                 journal: Journal::new(),
                 counts: SpinMutex::new(Counts::ZERO),
                 time: AtomicU64::new(0),
+                vector_at: AtomicU64::new(0),
                 served: AtomicU32::new(0),
                 request: Request::new(),
             });

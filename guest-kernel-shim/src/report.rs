@@ -15,6 +15,7 @@ use wire::Line;
 
 use crate::bench::Entry;
 use crate::tally::Event;
+use crate::workload::stages::STAGES;
 use crate::{clock, hypervisor, output, percpu, probe};
 
 /// Number of the next record.
@@ -119,6 +120,14 @@ pub fn cell(id: usize, entry: &Entry, iterations: u32) {
             samples_of(id, "total", &samples.total);
             if samples.handler.count() != 0 {
                 samples_of(id, "handler", &samples.handler);
+            }
+            for (name, stage) in STAGES.iter().zip(&samples.stages) {
+                if stage.count() != 0 {
+                    samples_of(id, name, stage);
+                }
+            }
+            if samples.traced.count() != 0 {
+                samples_of(id, "traced", &samples.traced);
             }
             counts(id, entry);
         }

@@ -2,11 +2,30 @@
 //! The exception vectors of EL1. Only IRQ is expected: whatever else comes is
 //! an error of this kernel and ends it with the registers shown, unless code
 //! asked for it by [`catching`].
+//!
+//! The table exists twice: in the second one an IRQ notes the time first.
 
+use core::mem::offset_of;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use aarch64_cpu::registers::{ELR_EL1, ESR_EL1, FAR_EL1, Readable, Writeable};
+use aarch64_cpu::registers::{ELR_EL1, ESR_EL1, FAR_EL1, Readable, VBAR_EL1, Writeable};
+use arch::insn;
+
+use crate::percpu::PerCpu;
+
+arch::symbol_addresses! {
+    /// The vectors.
+    plain = el1_vectors;
+    /// The vectors that note the time of an IRQ.
+    traced = el1_vectors_traced;
+}
+
+/// Whether this CPU notes the time of an IRQ.
+pub fn trace(on: bool) {
+    VBAR_EL1.set(if on { traced() } else { plain() });
+    insn::isb();
+}
 
 /// General registers of the interrupted context.
 #[repr(C, align(16))]
@@ -49,22 +68,57 @@ core::arch::global_asm!(
         b       {unexpected}
     .endm
 
+    .macro el1_table irq
+        el1_unexpected 0
+        el1_unexpected 1
+        el1_unexpected 2
+        el1_unexpected 3
+        .balign 128
+        el1_save
+        mov     x0, sp
+        bl      {sync}
+        b       el1_resume
+        .balign 128
+        \irq
+        b       el1_resume
+        el1_unexpected 6
+        el1_unexpected 7
+        el1_unexpected 8
+        el1_unexpected 9
+        el1_unexpected 10
+        el1_unexpected 11
+        el1_unexpected 12
+        el1_unexpected 13
+        el1_unexpected 14
+        el1_unexpected 15
+    .endm
+
+    .macro el1_irq
+        el1_save
+        bl      {irq}
+    .endm
+
+    // Reads the clock as soon as there is a register for it.
+    .macro el1_irq_traced
+        stp     x0, x1, [sp, #-{frame}]
+        mrs     x0, cntvct_el0
+        mrs     x1, tpidr_el1
+        str     x0, [x1, #{vector_at}]
+        ldp     x0, x1, [sp, #-{frame}]
+        el1_save
+        bl      {irq}
+    .endm
+
     .section .text.vectors, "ax"
     .balign 2048
     .global el1_vectors
 el1_vectors:
-    el1_unexpected 0
-    el1_unexpected 1
-    el1_unexpected 2
-    el1_unexpected 3
-    .balign 128
-    el1_save
-    mov     x0, sp
-    bl      {sync}
-    b       el1_resume
-    .balign 128
-    el1_save
-    bl      {irq}
+    el1_table el1_irq
+    .balign 2048
+    .global el1_vectors_traced
+el1_vectors_traced:
+    el1_table el1_irq_traced
+
 el1_resume:
     ldp     x0, x1, [sp, #0]
     ldp     x2, x3, [sp, #16]
@@ -79,17 +133,8 @@ el1_resume:
     ldr     x30, [sp, #240]
     add     sp, sp, #{frame}
     eret
-    el1_unexpected 6
-    el1_unexpected 7
-    el1_unexpected 8
-    el1_unexpected 9
-    el1_unexpected 10
-    el1_unexpected 11
-    el1_unexpected 12
-    el1_unexpected 13
-    el1_unexpected 14
-    el1_unexpected 15
     "#,
+    vector_at = const offset_of!(PerCpu, vector_at),
     frame = const FRAME,
     irq = sym crate::interrupts::irq,
     sync = sym synchronous,

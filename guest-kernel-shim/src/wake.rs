@@ -34,6 +34,11 @@ impl Waker {
         }
     }
 
+    /// Whom it wakes.
+    pub fn target(&self) -> &'static PerCpu {
+        self.target
+    }
+
     /// Sets the request only: the interrupt is the caller's.
     #[inline(always)]
     pub fn request(&self) {

@@ -5,6 +5,7 @@
 pub mod call;
 pub mod ipi;
 pub mod pingpong;
+pub mod stages;
 
 use hist::Histogram;
 
@@ -16,4 +17,9 @@ pub struct Samples {
     /// From the beginning to the first instruction of the function called, for
     /// workloads that have one.
     pub handler: Histogram,
+    /// Where the time goes, by [`stages::STAGES`].
+    pub stages: [Histogram; stages::STAGES.len()],
+    /// `total` of the wake-ups that the stages were taken from: more than
+    /// `total` by what the time stamps cost.
+    pub traced: Histogram,
 }

@@ -19,7 +19,7 @@ use arch::regs::{ICH_ELRSR_EL2, ISR_EL1, ich_lr};
 use crate::log::print_unlocked;
 use crate::percpu::PerCpu;
 use crate::vectors::Frame;
-use crate::{kick, smp, start, trace, vm};
+use crate::{kick, smp, start, vm};
 
 /// Exit status of a machine whose hypervisor failed.
 const STATUS: u64 = 70;
@@ -161,11 +161,9 @@ fn state(cpu: &PerCpu) {
             dump!("  LR{n} {:#018x}", ich_lr(n));
         }
     }
-    trace::ring(cpu, |ring| {
-        for event in ring.iter() {
-            dump!("  {event}");
-        }
-    });
+    for event in vcpu.trace.iter() {
+        dump!("  {event}");
+    }
 }
 
 const VECTOR_NAMES: [&str; 16] = [

@@ -16,7 +16,7 @@ use trap::wfx::Wfx;
 use trap::{esr, inject};
 
 use crate::percpu::PerCpu;
-use crate::trace::{Off, Trace, What};
+use crate::trace::{Off, Trace, Traced};
 use crate::vectors::{Frame, Next};
 use crate::{hvc, mmio, sgi, wfx};
 
@@ -27,7 +27,7 @@ const FAST: u32 = 19;
 pub extern "C" fn fast<T: Trace>(frame: &mut Frame) -> Next {
     let cpu = PerCpu::this();
     let esr = Esr(ESR_EL2.get());
-    T::note(cpu, What::Synchronous, u64::from(esr.class()));
+    T::note(cpu, Traced::Synchronous, u64::from(esr.class()));
     match esr.class() {
         esr::SYSREG => {
             let access = SystemRegister::decode(esr.iss());

@@ -10,7 +10,8 @@ use arch::layout;
 use crate::percpu::PerCpu;
 use crate::start::machine;
 use crate::vectors::Frame;
-use crate::{knobs, psci, say, start, trace, watchdog};
+use crate::vm::vm;
+use crate::{knobs, psci, say, start, watchdog};
 
 /// SMCCC_VERSION (DEN0028F, 7.2) and the version that is answered: 1.2, which
 /// lets a call return up to x17.
@@ -40,7 +41,7 @@ pub fn call(cpu: &PerCpu, frame: &mut Frame, by: Counter) {
             let done = watchdog::watch(frame.x[1], frame.x[2]);
             frame.x[0] = done.map_or(abi::INVALID, |()| abi::SUCCESS) as u64;
         }
-        abi::CALL_TRACE => traced(cpu, frame),
+        abi::CALL_TRACE => traced(frame),
         abi::CALL_EXIT => exit(cpu, frame.x[1]),
         abi::CALL_UID => {
             for (register, word) in frame.x.iter_mut().zip(abi::UID) {
@@ -67,12 +68,16 @@ fn counters(cpu: &PerCpu, frame: &mut Frame) {
     }
 }
 
-/// This vCPU's last events; other vCPUs' rings are theirs.
-fn traced(cpu: &PerCpu, frame: &mut Frame) {
+/// The last events of vCPU x1.
+fn traced(frame: &mut Frame) {
+    let Some(cpu) = vm().cpus.get(frame.x[1] as usize) else {
+        frame.x[0] = abi::INVALID as u64;
+        return;
+    };
     frame.x[0] = abi::SUCCESS as u64;
-    let events = trace::ring(cpu, |ring| ring.latest());
+    let events = cpu.vcpu.trace.latest();
     for (pair, event) in frame.x[1..].chunks_exact_mut(2).zip(events) {
-        pair.copy_from_slice(&[event.time, event.what as u64]);
+        pair.copy_from_slice(&[event.time, event.what]);
     }
 }
 

@@ -6,7 +6,7 @@ use arch::gic_cpu;
 
 use crate::percpu::PerCpu;
 use crate::start::machine;
-use crate::trace::{Trace, What};
+use crate::trace::{Trace, Traced};
 use crate::vectors::Frame;
 use crate::{kick, vgic_cpu, watchdog};
 
@@ -16,7 +16,7 @@ const PPI: u32 = 16;
 /// The exit.
 pub extern "C" fn exit<T: Trace>(_frame: &mut Frame) {
     let cpu = PerCpu::this();
-    T::note(cpu, What::Interrupt, 0);
+    T::note(cpu, Traced::Interrupt, 0);
     take(cpu);
 }
 

@@ -15,7 +15,7 @@ use trap::sgi::Sgi;
 
 use crate::kick;
 use crate::percpu::PerCpu;
-use crate::trace::{Trace, What};
+use crate::trace::{Trace, Traced};
 use crate::vm::vm;
 
 /// The bits that have a meaning: Aff3, RS, IRM, Aff2, INTID, Aff1, target list
@@ -29,7 +29,7 @@ pub fn send<T: Trace>(cpu: &PerCpu, value: u64) {
     let intid = (value >> 24 & 15) as u32;
     if intid < kick::INTID {
         ICC_SGI1R_EL1.set(value & FIELDS);
-        T::note(cpu, What::Sent, value);
+        T::note(cpu, Traced::Sent, value);
         return;
     }
     send_by_mail(cpu, value);

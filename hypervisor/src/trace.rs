@@ -6,97 +6,92 @@
 //! ([`Trace`]), behind two vector tables, and the knob changes VBAR_EL2.
 
 use core::fmt;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU64, AtomicUsize};
 
 use aarch64_cpu::registers::{CNTVCT_EL0, Readable, VBAR_EL2, Writeable};
+pub use abi::Traced;
 use arch::insn;
 
-use crate::percpu::{Local, PerCpu};
+use crate::percpu::PerCpu;
 use crate::vectors;
 
 /// Events that a ring holds.
 pub const EVENTS: usize = 64;
-
-/// What happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum What {
-    /// Nothing yet.
-    None,
-    /// A synchronous exit; the data is the class.
-    Synchronous,
-    /// An exit by interrupt; the data is its INTID, noted once it is known.
-    Interrupt,
-    /// A physical SGI was sent; the data is the value written.
-    Sent,
-    /// EL2 halts for the guest.
-    Halt,
-    /// The halt ended.
-    Awake,
-    /// Back to the guest.
-    Resume,
-}
 
 /// An event.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
     /// Virtual count, ticks.
     pub time: u64,
-    /// What happened.
-    pub what: What,
+    /// What happened, a [`Traced`].
+    pub what: u64,
     /// What it happened with.
     pub data: u64,
 }
 
-/// The last events of a CPU.
+/// The last events of a CPU. It alone notes; anybody may look, and sees whole
+/// events only as long as it does not note any.
 pub struct Ring {
-    events: [Event; EVENTS],
-    count: usize,
+    events: [[AtomicU64; 3]; EVENTS],
+    count: AtomicUsize,
 }
 
 impl Ring {
     /// None.
     pub const fn new() -> Self {
-        let none = Event {
-            time: 0,
-            what: What::None,
-            data: 0,
-        };
         Self {
-            events: [none; EVENTS],
-            count: 0,
+            events: [const { [const { AtomicU64::new(0) }; 3] }; EVENTS],
+            count: AtomicUsize::new(0),
         }
     }
 
-    fn note(&mut self, what: What, data: u64) {
-        let time = CNTVCT_EL0.get();
-        self.events[self.count % EVENTS] = Event { time, what, data };
-        self.count += 1;
+    #[inline(always)]
+    fn note(&self, what: Traced, data: u64) {
+        let count = self.count.load(Relaxed);
+        let event = &self.events[count % EVENTS];
+        event[0].store(CNTVCT_EL0.get(), Relaxed);
+        event[1].store(what as u64, Relaxed);
+        event[2].store(data, Relaxed);
+        self.count.store(count + 1, Release);
+    }
+
+    /// Event `number`, counted from the first one ever.
+    fn event(&self, number: usize) -> Event {
+        let [time, what, data] = &self.events[number % EVENTS];
+        Event {
+            time: time.load(Relaxed),
+            what: what.load(Relaxed),
+            data: data.load(Relaxed),
+        }
     }
 
     /// The events that it holds, the oldest first.
-    pub fn iter(&self) -> impl Iterator<Item = &Event> {
-        let kept = self.count.min(EVENTS);
-        (self.count - kept..self.count).map(|n| &self.events[n % EVENTS])
+    pub fn iter(&self) -> impl Iterator<Item = Event> {
+        let count = self.count.load(Acquire);
+        (count - count.min(EVENTS)..count).map(|number| self.event(number))
     }
-}
 
-impl Ring {
     /// The newest events, the newest first.
-    pub fn latest(&self) -> [Event; abi::TRACED] {
-        core::array::from_fn(|n| self.events[self.count.wrapping_sub(1 + n) % EVENTS])
+    pub fn latest(&self) -> [Event; abi::EVENTS] {
+        let count = self.count.load(Acquire);
+        core::array::from_fn(|n| self.event(count.wrapping_sub(1 + n)))
     }
 }
 
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:>16} {:?} {:#x}", self.time, self.what, self.data)
+        let what = Traced::ALL
+            .get(self.what as usize)
+            .map_or("?", |what| what.name());
+        write!(f, "{:>16} {what} {:#x}", self.time, self.data)
     }
 }
 
 /// Whether a handler notes what it does.
 pub trait Trace {
     /// Notes an event of this CPU.
-    fn note(cpu: &PerCpu, what: What, data: u64);
+    fn note(cpu: &PerCpu, what: Traced, data: u64);
 }
 
 /// It does not.
@@ -104,7 +99,7 @@ pub struct Off;
 
 impl Trace for Off {
     #[inline(always)]
-    fn note(_: &PerCpu, _: What, _: u64) {}
+    fn note(_: &PerCpu, _: Traced, _: u64) {}
 }
 
 /// It does.
@@ -112,16 +107,9 @@ pub struct On;
 
 impl Trace for On {
     #[inline(always)]
-    fn note(cpu: &PerCpu, what: What, data: u64) {
-        ring(cpu, |ring| ring.note(what, data));
+    fn note(cpu: &PerCpu, what: Traced, data: u64) {
+        cpu.vcpu.trace.note(what, data);
     }
-}
-
-/// Runs `look` on the ring of this CPU.
-pub fn ring<R>(cpu: &PerCpu, look: impl FnOnce(&mut Ring) -> R) -> R {
-    let ring: &Local<Ring> = &cpu.vcpu.trace;
-    // SAFETY: this CPU's own, and no `look` comes here again.
-    unsafe { ring.with(look) }
 }
 
 /// Turns tracing on or off for this CPU.
@@ -136,5 +124,5 @@ pub fn set(on: bool) {
 
 /// The last thing before a traced return to the guest.
 pub extern "C" fn resume() {
-    On::note(PerCpu::this(), What::Resume, 0);
+    On::note(PerCpu::this(), Traced::Resume, 0);
 }

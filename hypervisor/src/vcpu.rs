@@ -77,7 +77,7 @@ pub struct Vcpu {
     /// How EL2 waits for it in a trapped WFI.
     pub halt: Local<Halt>,
     /// What it did last, if that is traced.
-    pub trace: Local<Ring>,
+    pub trace: Ring,
     /// Output that is not yet a line.
     pub console: Local<Console>,
 }
@@ -95,7 +95,7 @@ impl Vcpu {
             counters: Counters::new(),
             list: Local::new(vgic::List::new()),
             halt: Local::new(Halt::new()),
-            trace: Local::new(Ring::new()),
+            trace: Ring::new(),
             console: Local::new(Console::new()),
         }
     }

@@ -16,7 +16,7 @@ use wait::governor::Host;
 
 use crate::irq;
 use crate::percpu::PerCpu;
-use crate::trace::{Trace, What};
+use crate::trace::{Trace, Traced};
 use crate::{vgic_cpu, watchdog};
 
 /// ISR_EL1.I: an IRQ is pending, masked or not.
@@ -83,9 +83,9 @@ pub fn idle<T: Trace>(cpu: &PerCpu, deadline: Option<u64>) {
         return idle_until(cpu, limit, deadline, direct);
     }
     vcpu.counters.add(Counter::Halt);
-    T::note(cpu, What::Halt, 0);
+    T::note(cpu, Traced::Halt, 0);
     insn::wfi();
-    T::note(cpu, What::Awake, 0);
+    T::note(cpu, Traced::Awake, 0);
     if !direct {
         irq::take(cpu);
     }

@@ -29,11 +29,11 @@ pub const CALL_EXIT: u32 = 0xc600_0004;
 /// stops the machine if nothing moves for x2 ticks while something waits;
 /// x2 = 0 ends it. x0 is [`SUCCESS`] or [`INVALID`].
 pub const CALL_WATCH: u32 = 0xc600_0005;
-/// x0 = [`SUCCESS`]; x1.. = the last [`TRACED`] events of the calling vCPU as
-/// pairs of time and kind, the newest first.
+/// x0 = [`SUCCESS`] or [`INVALID`]; x1.. = the last [`EVENTS`] events of vCPU x1
+/// (its number in the device tree) as pairs of time (virtual count) and [`Traced`], the newest first.
 pub const CALL_TRACE: u32 = 0xc600_0006;
-/// Events that [`CALL_TRACE`] answers.
-pub const TRACED: usize = 8;
+/// Events that [`CALL_TRACE`] answers: what the convention's registers hold.
+pub const EVENTS: usize = 8;
 
 /// Where a vCPU shows that it makes progress.
 #[repr(C, align(64))]
@@ -150,6 +150,26 @@ numbered! {
         Mmfr1 = "mmfr1",
         /// Address of the hypervisor's image.
         Base = "base",
+    }
+}
+
+numbered! {
+    /// What EL2 notes when it traces.
+    Traced {
+        /// Nothing yet.
+        Nothing = "nothing",
+        /// A synchronous exit; its data is the class of the exception.
+        Synchronous = "synchronous",
+        /// An exit by interrupt.
+        Interrupt = "interrupt",
+        /// A physical SGI was sent; its data is the value written.
+        Sent = "sent",
+        /// EL2 halts for the guest.
+        Halt = "halt",
+        /// The halt has ended.
+        Awake = "awake",
+        /// Back to the guest.
+        Resume = "resume",
     }
 }
 

@@ -17,7 +17,7 @@ mod words;
 
 pub use cell::{Cell, Machine, Obstacle};
 pub use text::Error;
-pub use words::{Deliver, Hint, HostPoll, Shape, Trap, Under, Wait, Wake, Word, Workload};
+pub use words::{Deliver, Hint, HostPoll, Shape, Stages, Trap, Under, Wait, Wake, Word, Workload};
 
 use arrayvec::ArrayVec;
 
@@ -69,6 +69,8 @@ pub struct Plan {
     pub event_stream_us: Dimension<u32>,
     /// Pauses between two wake-ups, microseconds.
     pub gap_us: Dimension<u32>,
+    /// Whether cells are run once more with time stamps; one value.
+    pub stages: Dimension<Stages>,
     /// Wake-ups per cell.
     pub iterations: u32,
     /// The part of the cells that is meant.
@@ -122,6 +124,7 @@ impl Default for Plan {
             hint: Dimension::default_of(&[Hint::Silent]),
             event_stream_us: Dimension::default_of(&[100]),
             gap_us: Dimension::default_of(&[0]),
+            stages: Dimension::default_of(&[Stages::On]),
             iterations: 2000,
             shard: Shard::WHOLE,
             raw: false,

@@ -125,6 +125,7 @@ impl Plan {
             "host-poll-us" => self.host_poll_us.read_numbers(key, values, 0),
             "host-poll" => self.host_poll.read(key, values),
             "hint" => self.hint.read(key, values),
+            "stages" => self.stages.read(key, values),
             "event-stream-us" => self.event_stream_us.read_numbers(key, values, 0),
             "gap-us" => self.gap_us.read_numbers(key, values, 0),
             // What is to be checked instead, or to fail, is the images' own matter.
@@ -232,6 +233,7 @@ impl fmt::Display for Plan {
         show(f, "host-poll-us", &self.host_poll_us)?;
         show(f, "host-poll", &self.host_poll)?;
         show(f, "hint", &self.hint)?;
+        show(f, "stages", &self.stages)?;
         show(f, "event-stream-us", &self.event_stream_us)?;
         show(f, "gap-us", &self.gap_us)?;
         write!(f, "{PREFIX}iterations={}", self.iterations)?;

@@ -130,6 +130,14 @@ words! {
         Tell = "tell",
     }
 
+    /// Whether cells are run once more with time stamps, to show where the time goes.
+    Stages {
+        /// They are.
+        On = "on",
+        /// They are not.
+        Off = "off",
+    }
+
     /// What the guest's image runs under.
     Under {
         /// The hypervisor.
