@@ -8,7 +8,7 @@ use pages::Pool;
 use plan::{Cell, Machine, Obstacle, PASSES, Plan, Shape, Stages, Wake, Workload};
 
 use crate::crew::{self, Counts, Job};
-use crate::idle;
+use crate::idle::{self, Setting};
 use crate::percpu::{self, PerCpu};
 use crate::workload::ipi::Caller;
 use crate::workload::pingpong::Near;
@@ -27,6 +27,8 @@ pub struct Entry {
     pub counts: Counts,
     /// Waits that ended.
     pub waits: u64,
+    /// What was counted of those with time stamps.
+    pub stamped: Counts,
 }
 
 /// Most iterations with time stamps.
@@ -86,6 +88,7 @@ fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Ent
             samples,
             counts: Counts::ZERO,
             waits: 0,
+            stamped: Counts::ZERO,
         });
     }
     // SAFETY: every slot was written: both iterations yield `count` cells.
@@ -161,7 +164,11 @@ fn stamped(entry: &mut Entry, count: u32) {
         count,
         samples,
     };
-    crew::run(job, || idle::with(&crew::setting(&cell), &mut near));
+    let setting = Setting {
+        timed: true,
+        ..crew::setting(&cell)
+    };
+    entry.stamped = crew::run(job, || idle::with(&setting, &mut near));
 }
 
 /// Whom the leader wakes.

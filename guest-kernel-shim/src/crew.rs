@@ -68,6 +68,10 @@ pub struct Counts {
     pub exits: [u64; Counter::COUNT],
     /// By the guest.
     pub events: [u64; Event::ALL.len()],
+    /// Ticks at EL2, in the places of `exits`.
+    pub times: [u64; Counter::COUNT],
+    /// Ticks that it took part.
+    pub duration: u64,
 }
 
 impl Counts {
@@ -75,17 +79,23 @@ impl Counts {
     pub const ZERO: Self = Self {
         exits: [0; Counter::COUNT],
         events: [0; Event::ALL.len()],
+        times: [0; Counter::COUNT],
+        duration: 0,
     };
 
     /// What this CPU has counted up to now.
     fn now(cpu: &PerCpu) -> Self {
+        let none = [0; Counter::COUNT];
+        let (exits, times) = if hypervisor::present() {
+            (hypervisor::counters(), hypervisor::times())
+        } else {
+            (none, none)
+        };
         Self {
-            exits: if hypervisor::present() {
-                hypervisor::counters()
-            } else {
-                [0; Counter::COUNT]
-            },
+            exits,
             events: Event::ALL.map(|(event, _)| cpu.tally.get(event)),
+            times,
+            duration: clock::now(),
         }
     }
 
@@ -97,6 +107,10 @@ impl Counts {
         for (n, sum) in self.events.iter_mut().enumerate() {
             *sum += end.events[n] - start.events[n];
         }
+        for (n, sum) in self.times.iter_mut().enumerate() {
+            *sum += end.times[n] - start.times[n];
+        }
+        self.duration += end.duration - start.duration;
     }
 }
 
@@ -301,7 +315,10 @@ fn take_part(me: &PerCpu, number: u32, job: &Job) {
     until(|| GO.load(Acquire) == number);
     let start = Counts::now(me);
     RUNNING.fetch_add(1, AcqRel);
-    let setting = setting(&job.cell);
+    let setting = Setting {
+        timed: job.traced || job.cell.gap_us != 0,
+        ..setting(&job.cell)
+    };
     match job.cell.workload {
         Workload::Pingpong => {
             let waker = waker(&job.cell, percpu::all()[0]);

@@ -90,6 +90,13 @@ pub fn counters() -> [u64; Counter::COUNT] {
     core::array::from_fn(|n| answer[1 + n])
 }
 
+/// Ticks that this vCPU's CPU has spent at EL2 while it traced, in the places
+/// of the counters.
+pub fn times() -> [u64; Counter::COUNT] {
+    let answer = call(u64::from(abi::CALL_TIMES), [0; 3]);
+    core::array::from_fn(|n| answer[1 + n])
+}
+
 /// The last events of a vCPU at EL2, the newest first, as time and kind.
 pub fn events(vcpu: usize) -> [(u64, u64); abi::EVENTS] {
     let answer = call(u64::from(abi::CALL_TRACE), [vcpu as u64, 0, 0]);

@@ -68,12 +68,12 @@ pub fn with(setting: &Setting, body: &mut impl Body) {
     } = setting;
     match setting.wait {
         Wait::Busy => body.run(Busy { wanted }),
-        Wait::Spin => body.run(Poll::new(Spin::default(), wanted, bound)),
-        Wait::Yield => body.run(Poll::new(Yield, wanted, bound)),
-        Wait::Wfe => body.run(Poll::new(Wfe, wanted, bound)),
-        Wait::WfeSev => body.run(Poll::new(WfeSev, wanted, bound)),
-        Wait::Wfet => body.run(Poll::new(Wfet, wanted, bound)),
-        Wait::Wfi => body.run(Halt { wanted }),
+        Wait::Spin => body.run(Poll::new(Spin::default(), wanted, bound, timed)),
+        Wait::Yield => body.run(Poll::new(Yield, wanted, bound, timed)),
+        Wait::Wfe => body.run(Poll::new(Wfe, wanted, bound, timed)),
+        Wait::WfeSev => body.run(Poll::new(WfeSev, wanted, bound, timed)),
+        Wait::Wfet => body.run(Poll::new(Wfet, wanted, bound, timed)),
+        Wait::Wfi => body.run(Halt { wanted, timed }),
         Wait::PollWfi if setting.wfxt => body.run(PollHalt::new(Wfet, wanted, limit, timed)),
         Wait::PollWfi if setting.stream => body.run(PollHalt::new(Wfe, wanted, limit, timed)),
         Wait::PollWfi => body.run(PollHalt::new(Yield, wanted, limit, timed)),
@@ -215,14 +215,16 @@ struct Poll<P> {
     pause: P,
     wanted: u32,
     bound: u64,
+    timed: bool,
 }
 
 impl<P: Pause> Poll<P> {
-    fn new(pause: P, wanted: u32, bound: u64) -> Self {
+    fn new(pause: P, wanted: u32, bound: u64, timed: bool) -> Self {
         Self {
             pause,
             wanted,
             bound,
+            timed,
         }
     }
 }
@@ -231,16 +233,22 @@ impl<P: Pause> Idle for Poll<P> {
     #[inline(always)]
     fn wait(&mut self, cpu: &PerCpu) -> u32 {
         let request = &cpu.request;
+        let start = if self.timed { clock::now() } else { 0 };
         request.start_polling();
         // The bound is only for the instruction; the wait as a whole has none.
         while poll::until(&self.pause, request, self.wanted, clock::now() + self.bound) == 0 {}
-        request.finish_polling(self.wanted)
+        let taken = request.finish_polling(self.wanted);
+        if self.timed {
+            cpu.tally.add_many(Event::PollTicks, clock::now() - start);
+        }
+        taken
     }
 }
 
 /// `wfi`.
 struct Halt {
     wanted: u32,
+    timed: bool,
 }
 
 impl Idle for Halt {
@@ -249,8 +257,7 @@ impl Idle for Halt {
         loop {
             insn::mask_irq();
             if cpu.request.pending() & self.wanted == 0 {
-                insn::wfi();
-                cpu.tally.add(Event::Halted);
+                wfi(cpu, self.timed);
             }
             insn::unmask_irq();
             let taken = cpu.request.take(self.wanted);
@@ -259,6 +266,17 @@ impl Idle for Halt {
             }
         }
     }
+}
+
+/// WFI, counted; its time as well if it is to be `timed`.
+#[inline(always)]
+fn wfi(cpu: &PerCpu, timed: bool) {
+    let start = if timed { clock::now() } else { 0 };
+    insn::wfi();
+    if timed {
+        cpu.tally.add_many(Event::HaltTicks, clock::now() - start);
+    }
+    cpu.tally.add(Event::Halted);
 }
 
 /// Polls for `limit` ticks; the requests that it found, or 0.
@@ -284,11 +302,10 @@ fn poll_for<P: Pause>(pause: &P, cpu: &PerCpu, wanted: u32, limit: u64, timed: b
 /// Halts unless a request came before the promise to look was withdrawn;
 /// the requests that are there afterwards.
 #[inline(always)]
-fn halt(cpu: &PerCpu, wanted: u32) -> u32 {
+fn halt(cpu: &PerCpu, wanted: u32, timed: bool) -> u32 {
     insn::mask_irq();
     if cpu.request.stop_polling() & wanted == 0 {
-        insn::wfi();
-        cpu.tally.add(Event::Halted);
+        wfi(cpu, timed);
     }
     insn::unmask_irq();
     cpu.request.take(wanted)
@@ -319,7 +336,7 @@ impl<P: Pause> Idle for PollHalt<P> {
         loop {
             let mut taken = poll_for(&self.pause, cpu, self.wanted, self.limit, self.timed);
             if taken == 0 {
-                taken = halt(cpu, self.wanted);
+                taken = halt(cpu, self.wanted, self.timed);
             }
             if taken != 0 {
                 return taken;
@@ -365,7 +382,7 @@ impl<P: Pause> Idle for Haltpoll<P> {
                 }
             }
             let start = clock::now();
-            let taken = halt(cpu, self.wanted);
+            let taken = halt(cpu, self.wanted, self.timed);
             self.governor.halted(clock::now() - start);
             if taken != 0 {
                 return taken;
@@ -376,5 +393,9 @@ impl<P: Pause> Idle for Haltpoll<P> {
 
 /// Waits for a task with the plainest means: between measurements.
 pub fn park(cpu: &PerCpu) {
-    Halt { wanted: RESCHED }.wait(cpu);
+    Halt {
+        wanted: RESCHED,
+        timed: false,
+    }
+    .wait(cpu);
 }

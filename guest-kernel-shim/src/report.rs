@@ -14,6 +14,7 @@ use wait::stream::Stream;
 use wire::Line;
 
 use crate::bench::Entry;
+use crate::crew::Counts;
 use crate::tally::Event;
 use crate::workload::stages::STAGES;
 use crate::{clock, hypervisor, output, percpu, probe};
@@ -130,6 +131,7 @@ pub fn cell(id: usize, entry: &Entry, iterations: u32) {
                 samples_of(id, "traced", &samples.traced);
             }
             counts(id, entry);
+            residency(id, &entry.stamped);
         }
         (None, None) => {}
     }
@@ -234,5 +236,52 @@ fn counts(id: usize, entry: &Entry) {
     line = line
         .field("wake.irq", taken.min(entry.waits))
         .field("wake.event", entry.waits.saturating_sub(taken));
+    send(line);
+}
+
+/// Ticks at EL2 by cause. Calls are left out: they are those that read the
+/// stamps.
+const TIMES: [(Counter, &str); 8] = [
+    (Counter::Wfi, "time.wfi"),
+    (Counter::Wfe, "time.wfe"),
+    (Counter::Sgi, "time.sgi"),
+    (Counter::Irq, "time.irq"),
+    (Counter::Sysreg, "time.sysreg"),
+    (Counter::Mmio, "time.mmio"),
+    (Counter::Maintenance, "time.maintenance"),
+    (Counter::Other, "time.other"),
+];
+
+/// Where the CPUs were while time stamps were taken, in ticks: at EL2 by cause,
+/// and altogether. Trapped halts are halts; what is left is running.
+fn residency(id: usize, stamped: &Counts) {
+    if stamped.duration == 0 {
+        return;
+    }
+    let event = |event: Event| stamped.events[event as usize];
+    let halted_at_el2 = stamped.times[Counter::Halt as usize];
+    let mut el2 = 0;
+    let mut line = record("count").field("id", id);
+    for (counter, name) in TIMES {
+        let ticks = stamped.times[counter as usize];
+        el2 += ticks;
+        if ticks != 0 {
+            line = line.field(name, ticks);
+        }
+    }
+    // Where WFI traps, EL2 knows how long it halted; where it does not, the
+    // guest does. EL2's part of polls that trap or are interrupted is EL2's.
+    let wfi = match halted_at_el2 {
+        0 => event(Event::HaltTicks),
+        ticks => ticks,
+    };
+    let within = stamped.times[Counter::Wfe as usize] + stamped.times[Counter::Irq as usize];
+    let poll = event(Event::PollTicks).saturating_sub(within);
+    let run = stamped.duration.saturating_sub(wfi + poll + el2);
+    let line = line
+        .field("res.run", run)
+        .field("res.poll", poll)
+        .field("res.wfi", wfi)
+        .field("res.el2", el2);
     send(line);
 }

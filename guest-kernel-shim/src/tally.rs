@@ -22,13 +22,15 @@ pub enum Event {
     Halted,
     /// Ticks spent polling, where that is measured.
     PollTicks,
+    /// Ticks spent in WFI, trapped or not, where that is measured.
+    HaltTicks,
     /// Ticks that polls went on past their limit.
     Overshoot,
 }
 
 impl Event {
     /// Every one, in order.
-    pub const ALL: [(Self, &'static str); 8] = [
+    pub const ALL: [(Self, &'static str); 9] = [
         (Self::Sent, "ipi.sent"),
         (Self::Elided, "ipi.elided"),
         (Self::Coalesced, "ipi.coalesced"),
@@ -36,6 +38,7 @@ impl Event {
         (Self::PollTimeout, "wake.timeout"),
         (Self::Halted, "halts"),
         (Self::PollTicks, "poll.ticks"),
+        (Self::HaltTicks, "halt.ticks"),
         (Self::Overshoot, "poll.overshoot"),
     ];
 }

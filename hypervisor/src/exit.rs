@@ -27,7 +27,7 @@ const FAST: u32 = 19;
 pub extern "C" fn fast<T: Trace>(frame: &mut Frame) -> Next {
     let cpu = PerCpu::this();
     let esr = Esr(ESR_EL2.get());
-    T::note(cpu, Traced::Synchronous, u64::from(esr.class()));
+    T::note(cpu, Traced::Synchronous, esr.0);
     match esr.class() {
         esr::SYSREG => {
             let access = SystemRegister::decode(esr.iss());

@@ -26,7 +26,7 @@ const PSCI: core::ops::Range<u32> = 0..0x20;
 /// the exit counts as. Looking at the counters does not change them.
 pub fn call(cpu: &PerCpu, frame: &mut Frame, by: Counter) {
     let function = frame.x[0] as u32;
-    if function != abi::CALL_COUNTERS {
+    if !matches!(function, abi::CALL_COUNTERS | abi::CALL_TIMES) {
         cpu.vcpu.counters.add(by);
     }
     match function {
@@ -42,6 +42,11 @@ pub fn call(cpu: &PerCpu, frame: &mut Frame, by: Counter) {
             frame.x[0] = done.map_or(abi::INVALID, |()| abi::SUCCESS) as u64;
         }
         abi::CALL_TRACE => traced(frame),
+        abi::CALL_TIMES => {
+            frame.x[0] = abi::SUCCESS as u64;
+            let times = cpu.vcpu.trace.times();
+            frame.x[1..=times.len()].copy_from_slice(&times);
+        }
         abi::CALL_EXIT => exit(cpu, frame.x[1]),
         abi::CALL_UID => {
             for (register, word) in frame.x.iter_mut().zip(abi::UID) {

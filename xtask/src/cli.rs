@@ -43,6 +43,12 @@ pub enum Verb {
     /// Build and pack the image and print its path
     #[command(after_help = STATUS)]
     Build(BuildArgs),
+    /// Make a report from runs or from serial logs, whole or damaged, of one machine or of several
+    #[command(after_help = STATUS)]
+    Report(ReportArgs),
+    /// Say of every cell whether B is better or worse than A
+    #[command(after_help = STATUS)]
+    Compare(CompareArgs),
     /// Boot with the CPUs stopped and a debugger's port open, and print gdb's command
     #[command(after_help = format!("{LISTS}\n\n{STATUS}"))]
     Debug(Box<DebugArgs>),
@@ -135,6 +141,39 @@ pub struct PlanArgs {
     /// Pause between two wake-ups, microseconds
     #[arg(long, value_name = "LIST")]
     pub gap_us: Option<String>,
+    /// Only part I of N of the cells, I from 1; `report` puts the parts together again
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<String>,
+    /// Report every sample, not only their histogram
+    #[arg(long)]
+    pub raw: bool,
+}
+
+/// Options of `report`.
+#[derive(Args, Debug)]
+pub struct ReportArgs {
+    /// Run folders, results.json files, or captures of a console (lines with `@r1 `)
+    #[arg(value_name = "INPUT", required = true)]
+    pub inputs: Vec<PathBuf>,
+    /// Where the report goes: FILE.html, or a folder, which also gets results.json and results.csv unless that is
+    /// what the report is made from [default: the run folder if there is one INPUT, else target/reports/TIME]
+    #[arg(long, value_name = "FILE|DIR")]
+    pub out: Option<PathBuf>,
+    /// Title of the page
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
+}
+
+/// Options of `compare`.
+#[derive(Args, Debug)]
+pub struct CompareArgs {
+    /// The reference: a run folder, results.json or serial log
+    pub a: PathBuf,
+    /// What is judged against it
+    pub b: PathBuf,
+    /// Exit with status 1 if any cell is worse by more than this much
+    #[arg(long, value_name = "PERCENT")]
+    pub fail_if_worse: Option<String>,
 }
 
 /// Options of `test`.

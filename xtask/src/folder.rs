@@ -3,6 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -51,6 +52,12 @@ impl Folder {
         places::shown(&self.target)
     }
 
+    /// Its name.
+    pub fn name(&self) -> String {
+        let name = self.target.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+
     /// A new file in it.
     pub fn create(&self, name: &str) -> Result<File> {
         let path = self.partial.path().join(name);
@@ -88,7 +95,6 @@ impl Folder {
 
 /// Temporary folders are private; results are not.
 fn make_readable(folder: &Path) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt;
     let context = || folder.display().to_string();
     fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).with_context(context)
 }
@@ -148,6 +154,10 @@ impl Copy {
         self.partial
             .write_all(text.as_bytes())
             .with_context(context)?;
+        // Temporary files are private; results are not.
+        let file = self.partial.as_file();
+        let readable = file.set_permissions(fs::Permissions::from_mode(0o644));
+        readable.with_context(context)?;
         let kept = self.partial.persist(&self.target);
         kept.map(drop)
             .with_context(|| format!("{} can't be written", self.target.display()))

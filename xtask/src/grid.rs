@@ -31,6 +31,26 @@ impl Column {
         }
     }
 
+    /// Title of its group; empty if it has none.
+    pub fn group(&self) -> &'static str {
+        self.group
+    }
+
+    /// Its own title.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// Whether it is of words, which begin at the left.
+    pub fn is_left(&self) -> bool {
+        self.left
+    }
+
+    /// Its texts, from above.
+    pub fn texts(&self) -> &[String] {
+        &self.texts
+    }
+
     fn width(&self) -> usize {
         let widths = self
             .texts

@@ -4,11 +4,17 @@
 //! [`run`]: options become a checked [`job`]; the [`session`] finds an emulator
 //! ([`qemu`]), builds ([`images`], [`pack`]), boots ([`launch`], [`boot`]) and
 //! follows the [`console`], whose [`records`] become [`results`]; the [`table`]
-//! shows them, and the [`verdict`] becomes the exit status.
+//! shows them, the [`page`] draws them, and the [`verdict`] becomes the exit
+//! status.
+//!
+//! [`report`] does the same with runs and with somebody's [`capture`] of a
+//! console; [`compare`] holds two of them against each other.
 
 mod board;
 mod boot;
+mod capture;
 mod cli;
+mod compare;
 mod console;
 mod debug;
 mod doctor;
@@ -21,10 +27,12 @@ mod job;
 mod json;
 mod launch;
 mod pack;
+mod page;
 mod places;
 mod progress;
 mod qemu;
 mod records;
+mod report;
 mod results;
 mod run;
 mod session;
@@ -67,6 +75,8 @@ fn parse() -> anyhow::Result<Cli> {
 fn dispatch(cli: Cli) -> anyhow::Result<()> {
     match cli.verb {
         Verb::Run(args) => run::run(&args),
+        Verb::Report(args) => report::report(&args),
+        Verb::Compare(args) => compare::compare(&args),
         Verb::Test(args) => suite::run(&args),
         Verb::Build(args) => build(&args),
         Verb::Debug(args) => debug::debug(&args),

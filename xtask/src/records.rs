@@ -114,6 +114,15 @@ impl Cell {
         Some(())
     }
 
+    /// Whether what the last record repeats of the first is the same. Where a
+    /// boot's end and the next one's beginning are lost, sequence and id alone
+    /// could fit by chance.
+    fn agrees_with(&self, done: &Record<'_>) -> bool {
+        fields(done)
+            .iter()
+            .all(|(key, value)| self.fields.get(key).is_none_or(|first| first == value))
+    }
+
     fn has_result(&self) -> bool {
         self.skipped.is_some() || self.stats.iter().any(|stat| stat.name == "total")
     }
@@ -274,7 +283,9 @@ impl Collector {
         let id = record.number("id");
         match self.block.take() {
             Some(block) if Some(block.cell.id) == id => {
-                let whole = !block.spoilt && record.number("records") == Some(block.records + 1);
+                let whole = !block.spoilt
+                    && record.number("records") == Some(block.records + 1)
+                    && block.cell.agrees_with(record);
                 if whole && block.cell.has_result() {
                     self.records.cells.push(block.cell);
                 } else {

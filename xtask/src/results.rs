@@ -128,7 +128,11 @@ fn convert(under: &str, unit: &str, cell: &records::Cell) -> Cell {
     Cell {
         run: String::new(),
         id: cell.id,
-        under: under.into(),
+        under: cell
+            .fields
+            .get("under")
+            .map_or(under, String::as_str)
+            .into(),
         workload: word("workload"),
         shape: word("shape"),
         wait: word("wait"),
@@ -147,10 +151,16 @@ fn convert(under: &str, unit: &str, cell: &records::Cell) -> Cell {
         exits: group("exit"),
         ipis: group("ipi"),
         wakes: group("wake"),
-        residency: group("residency"),
+        residency: group("res"),
         counters: groups,
         histograms: cell.histograms.clone(),
         raw: cell.raw.clone(),
+        host_poll: word("host_poll"),
+        hint: word("hint"),
+        not_modelled: word("not_modelled")
+            .split_terminator(',')
+            .map(String::from)
+            .collect(),
         skipped: cell.skipped.clone(),
     }
 }

@@ -8,7 +8,7 @@ use crate::cli::RunArgs;
 use crate::folder::{Copy, Folder};
 use crate::job::Job;
 use crate::terminal::say;
-use crate::{session, table};
+use crate::{report, session, table};
 
 /// Does what `cargo xtask run` promises.
 pub fn run(args: &RunArgs) -> Result<()> {
@@ -27,6 +27,9 @@ pub fn run(args: &RunArgs) -> Result<()> {
         say!("{}", table::lines(&session.results).join("\n"));
     }
     say!("\nresults: {place}");
+    if session.results.has_cells() {
+        say!("report: {place}/{}", report::PAGE);
+    }
     if let Some(failure) = session.failure {
         bail!("{}; the console's log is {place}/serial.log", failure.why);
     }

@@ -17,7 +17,7 @@ use crate::qemu::{self, Emulator};
 use crate::results::{self, Results};
 use crate::symbols::{self, Symbols};
 use crate::verdict::{Failure, judge, judge_results};
-use crate::{interrupt, launch, toolchain};
+use crate::{interrupt, launch, report, toolchain};
 
 /// What came of a job.
 #[derive(Debug)]
@@ -120,6 +120,8 @@ impl Boots<'_> {
         if self.results.has_cells() {
             folder.write("results.json", &self.results.to_json()?)?;
             folder.write("results.csv", &results::csv(&self.results)?)?;
+            let page = report::of_run(&folder.name(), &self.results, &self.commands)?;
+            folder.write(report::PAGE, &page)?;
         }
         let console = folder.read("serial.log")?;
         let place = folder.shown();

@@ -8,33 +8,27 @@ use crate::table::{Scale, operation};
 const REFERENCE: &str = "poll-wfi";
 const WORKLOAD: &str = "pingpong";
 
+/// A way of waiting, and what it costs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Way {
+    /// Its name.
+    pub name: String,
+    /// The best median.
+    pub p50: u64,
+    /// That in medians of the reference.
+    pub ratio: f64,
+}
+
 /// What the run shows: the median of every wait against the reference's.
 pub fn sentence(results: &Results, scale: Scale) -> String {
-    let measured: Vec<&Cell> = results
-        .cells
-        .iter()
-        .filter(|cell| cell.stats.is_some())
-        .collect();
-    let skipped = results.cells.len() - measured.len();
-    let references = measured
-        .iter()
-        .filter(|cell| cell.workload == WORKLOAD && cell.wait == REFERENCE);
-    let Some(&reference) = references.min_by_key(|cell| median(cell)) else {
-        return format!("Measured cells: {}, skipped: {skipped}.", measured.len());
+    let Some(reference) = reference(results) else {
+        let measured = measured(results).count();
+        let skipped = results.cells.len() - measured;
+        return format!("Measured cells: {measured}, skipped: {skipped}.");
     };
-    let ratio = |p50: u64| p50 as f64 / median(reference).max(1) as f64;
-    // The best of each way of waiting, in the order of the cells.
-    let mut best: Vec<(String, u64)> = Vec::new();
-    for cell in measured.iter().filter(|cell| comparable(cell, reference)) {
-        let (name, p50) = (name(cell), median(cell));
-        match best.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, least)) => *least = p50.min(*least),
-            None => best.push((name, p50)),
-        }
-    }
-    let parts: Vec<String> = best
+    let parts: Vec<String> = ways(results, reference)
         .iter()
-        .map(|(name, p50)| format!("{name} {:.2}x", ratio(*p50)))
+        .map(|way| format!("{} {:.2}x", way.name, way.ratio))
         .collect();
     let against = format!(
         "{}gainst {REFERENCE} ({}, {}: {} {} a {})",
@@ -53,6 +47,72 @@ pub fn sentence(results: &Results, scale: Scale) -> String {
         [] => format!("{against}: nothing else was measured."),
         parts => format!("{against}: {}.", parts.join(", ")),
     }
+}
+
+/// Who polls, guest or hypervisor, and what that costs where WFI traps; `None`
+/// unless all four were measured.
+pub fn who_polls(results: &Results, scale: Scale) -> Option<String> {
+    let best = |wait: &str, host: bool| {
+        let cells = measured(results).filter(|cell| {
+            cell.workload == WORKLOAD
+                && cell.wait == wait
+                && cell.trap == "wfi"
+                && cell.deliver == "inject"
+                && (cell.host_poll_us != 0) == host
+        });
+        cells.map(median).min().map(|p50| scale.show(p50))
+    };
+    Some(format!(
+        "Who polls (wfi trapped, inject): nobody {}, the hypervisor {}, the guest {}, both {} {} a {}.",
+        best("wfi", false)?,
+        best("wfi", true)?,
+        best(REFERENCE, false)?,
+        best(REFERENCE, true)?,
+        scale.unit(results),
+        operation(WORKLOAD)
+    ))
+}
+
+/// The same as numbers, the reference first; empty without a reference.
+pub fn headline(results: &Results) -> Vec<Way> {
+    let Some(reference) = reference(results) else {
+        return Vec::new();
+    };
+    let first = Way {
+        name: format!("{REFERENCE} ({})", reference.wake),
+        p50: median(reference),
+        ratio: 1.0,
+    };
+    std::iter::once(first)
+        .chain(ways(results, reference))
+        .collect()
+}
+
+fn measured(results: &Results) -> impl Iterator<Item = &Cell> {
+    results.cells.iter().filter(|cell| cell.stats.is_some())
+}
+
+/// The best cell of the reference's way of waiting.
+fn reference(results: &Results) -> Option<&Cell> {
+    measured(results)
+        .filter(|cell| cell.workload == WORKLOAD && cell.wait == REFERENCE)
+        .min_by_key(|cell| median(cell))
+}
+
+/// The best of each other way of waiting, in the order of the cells.
+fn ways(results: &Results, reference: &Cell) -> Vec<Way> {
+    let mut best: Vec<Way> = Vec::new();
+    for cell in measured(results).filter(|cell| comparable(cell, reference)) {
+        let (name, p50) = (name(cell), median(cell));
+        let ratio = p50 as f64 / median(reference).max(1) as f64;
+        let way = Way { name, p50, ratio };
+        match best.iter_mut().find(|known| known.name == way.name) {
+            Some(known) if known.p50 <= p50 => {}
+            Some(known) => *known = way,
+            None => best.push(way),
+        }
+    }
+    best
 }
 
 fn median(cell: &Cell) -> u64 {

@@ -3,7 +3,9 @@
 
 mod columns;
 
-use std::collections::BTreeMap;
+pub use columns::of as columns;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -48,6 +50,11 @@ impl Scale {
         }
     }
 
+    /// A value in the unit that is shown, as a number.
+    pub fn value(&self, value: u64) -> f64 {
+        value as f64 * self.nanoseconds.unwrap_or(1.0)
+    }
+
     /// A value in the unit that is shown.
     pub fn show(&self, value: u64) -> String {
         match self.nanoseconds {
@@ -73,11 +80,12 @@ pub fn lines(results: &Results) -> Vec<String> {
         if !cells.is_empty() {
             lines.push(String::new());
             lines.push(heading(workload, results, scale));
-            lines.extend(grid::lines(&columns::of(&cells, scale)));
+            lines.extend(grid::lines(&columns(&cells, scale)));
         }
     }
     lines.extend(not_shown(results));
     lines.push(String::new());
+    lines.extend(summary::who_polls(results, scale));
     lines.push(summary::sentence(results, scale));
     lines
 }
@@ -162,6 +170,24 @@ pub fn operation(workload: &str) -> &'static str {
     }
 }
 
+/// What the mark at a wait means, if any has it.
+fn marks(results: &Results) -> Vec<String> {
+    let cells = results.cells.iter();
+    let missing: BTreeSet<&str> = cells
+        .flat_map(|cell| cell.not_modelled.iter().map(String::as_str))
+        .collect();
+    if missing.is_empty() {
+        return Vec::new();
+    }
+    let missing: Vec<&str> = missing.into_iter().collect();
+    let text = format!(
+        "{} depends on what this machine does not model: {}",
+        columns::MARK,
+        missing.join(", ")
+    );
+    vec![String::new(), text]
+}
+
 /// Cells that were skipped, by reason, and those that were damaged.
 fn not_shown(results: &Results) -> Vec<String> {
     let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
@@ -170,7 +196,7 @@ fn not_shown(results: &Results) -> Vec<String> {
             reasons.entry(why).or_default().push(cell.title());
         }
     }
-    let mut lines = Vec::new();
+    let mut lines = marks(results);
     for (why, cells) in reasons {
         lines.push(String::new());
         lines.push(format!("skipped, {why}:"));

@@ -32,6 +32,11 @@ pub const CALL_WATCH: u32 = 0xc600_0005;
 /// x0 = [`SUCCESS`] or [`INVALID`]; x1.. = the last [`EVENTS`] events of vCPU x1
 /// (its number in the device tree) as pairs of time (virtual count) and [`Traced`], the newest first.
 pub const CALL_TRACE: u32 = 0xc600_0006;
+/// x0 = [`SUCCESS`], x1.. = ticks that the calling vCPU's CPU has spent at EL2
+/// while it traced, in the place of the [`Counter`] that counts them: exits by
+/// cause without the time that EL2 halted in them, and that under
+/// [`Counter::Halt`]. The call does not count itself.
+pub const CALL_TIMES: u32 = 0xc600_0007;
 /// Events that [`CALL_TRACE`] answers: what the convention's registers hold.
 pub const EVENTS: usize = 8;
 
@@ -158,7 +163,7 @@ numbered! {
     Traced {
         /// Nothing yet.
         Nothing = "nothing",
-        /// A synchronous exit; its data is the class of the exception.
+        /// A synchronous exit; its data is the syndrome.
         Synchronous = "synchronous",
         /// An exit by interrupt.
         Interrupt = "interrupt",

@@ -43,8 +43,8 @@ pub const MAX_ITS: usize = 16;
 /// Physical memory, as far as tables can lie in it.
 pub trait Tables {
     /// The `length` bytes from physical address `address` on; `None` if they
-    /// are not all readable memory. Tables lie wherever firmware put them, so
-    /// an address may have any alignment.
+    /// are not all readable memory. Tables and their fields have no alignment,
+    /// so the memory must be mapped as Normal memory.
     fn bytes(&self, address: u64, length: usize) -> Option<&[u8]>;
 }
 

@@ -70,18 +70,12 @@ impl Ram {
         Ok(&self.memory)
     }
 
-    /// Drops the smallest region if it is smaller than `size`. The last one
-    /// stays, as it may still grow.
+    /// Drops the smallest region if it is smaller than `size`.
     fn drop_smallest(&mut self, size: u64) {
-        let closed = self.memory.len().saturating_sub(1);
-        let smallest = self
-            .memory
-            .iter()
-            .take(closed)
-            .enumerate()
-            .min_by_key(|(_, region)| region.size);
-        if let Some((index, region)) = smallest
-            && region.size < size
+        let sizes = self.memory.iter().map(|region| region.size);
+        let smallest = sizes.enumerate().min_by_key(|(_, size)| *size);
+        if let Some((index, smallest)) = smallest
+            && smallest < size
         {
             self.memory.remove(index);
         }
@@ -94,4 +88,56 @@ fn check(region: Region) -> Result<(), Error> {
         return Err(Error::Ram { region, expected });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn region(base: u64, size: u64) -> Region {
+        Region { base, size }
+    }
+
+    #[test]
+    fn neighbours_become_one() {
+        let mut ram = Ram::new();
+        for part in [(0x1000, 0x1000), (0x2000, 0), (0x2000, 0x3000), (0x6000, 1)] {
+            ram.usable(region(part.0, part.1)).unwrap();
+        }
+        let expected = [region(0x1000, 0x4000), region(0x6000, 1)];
+        assert_eq!(ram.memory(), Ok(expected.as_slice()));
+    }
+
+    #[test]
+    fn of_many_the_largest_stay() {
+        let mut ram = Ram::new();
+        for index in 0..40 {
+            // Sizes 1 to 40 in a mixed order.
+            ram.usable(region(index << 20, 1 + index * 7 % 40)).unwrap();
+        }
+        let mut sizes: Vec<u64> = ram.memory.iter().map(|region| region.size).collect();
+        assert!(ram.memory.is_sorted_by_key(|region| region.base));
+        sizes.sort_unstable();
+        assert_eq!(sizes, (25..=40).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_reservation_is_never_lost() {
+        let mut ram = Ram::new();
+        for index in 0..32 {
+            ram.reserve(region(index << 12, 0x1000)).unwrap();
+        }
+        ram.reserve(region(0, 0)).unwrap();
+        let error = ram.reserve(region(32 << 12, 0x1000)).unwrap_err();
+        let expected = "RAM: 0x1000 bytes at 0x20000: expected no more than 32 reserved regions";
+        assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn the_address_space_has_an_end() {
+        let mut ram = Ram::new();
+        assert!(ram.usable(region(u64::MAX, 2)).is_err());
+        assert!(ram.reserve(region(u64::MAX, 2)).is_err());
+        assert!(ram.memory().is_err());
+    }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 pub type Counts = BTreeMap<String, u64>;
 
 /// The words that make a cell what it is.
-const KEY: [&str; 12] = [
+const KEY: [&str; 14] = [
     "under",
     "workload",
     "shape",
@@ -20,6 +20,8 @@ const KEY: [&str; 12] = [
     "wake",
     "poll-limit-us",
     "host-poll-us",
+    "host-poll",
+    "hint",
     "event-stream-us",
     "gap-us",
     "cpus",
@@ -170,6 +172,16 @@ pub struct Cell {
     /// The samples themselves, by stage, if they were asked for.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub raw: BTreeMap<String, Vec<u64>>,
+    /// How EL2 chose its poll limit, if not as named.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub host_poll: String,
+    /// Whether the guest said that it polls, if it did.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub hint: String,
+    /// What the machine would have to model for the cell to show what its wait
+    /// is meant to do, and does not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_modelled: Vec<String>,
     /// Why it was not run.
     pub skipped: Option<String>,
 }
@@ -226,6 +238,8 @@ impl Cell {
             "wake" => self.wake.clone(),
             "poll-limit-us" => self.poll_limit_us.to_string(),
             "host-poll-us" => self.host_poll_us.to_string(),
+            "host-poll" => self.host_poll.clone(),
+            "hint" => self.hint.clone(),
             "event-stream-us" => self.event_stream_us.to_string(),
             "gap-us" => self.gap_us.to_string(),
             "cpus" => self.cpus.to_string(),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The columns of the table: what a cell is, its statistics, its events.
 
+use std::collections::BTreeSet;
+
 use super::Scale;
 use crate::grid::Column;
 use crate::results::{Cell, Stats};
@@ -36,22 +38,61 @@ pub fn of(cells: &[&Cell], scale: Scale) -> Vec<Column> {
             cell.per_sample(&cell.wakes, kind)
         }));
     }
+    columns.extend(residency(cells));
     columns
+}
+
+/// Where the time went, in per cent, if any cell says so.
+fn residency(cells: &[&Cell]) -> Vec<Column> {
+    let names: BTreeSet<&String> = cells
+        .iter()
+        .flat_map(|cell| cell.residency.keys())
+        .collect();
+    let column = |name: &&String| {
+        let texts = cells.iter().map(|cell| {
+            let sum: u64 = cell.residency.values().sum();
+            let part = cell.residency.get(*name).copied().unwrap_or(0);
+            match sum {
+                0 => "·".into(),
+                _ => format!("{:.1}", part as f64 * 100.0 / sum as f64),
+            }
+        });
+        Column::numbers("time %", name, texts.collect())
+    };
+    names.iter().map(column).collect()
 }
 
 /// Words of the cells. `under` and `shape` only if they tell cells apart.
 fn words(cells: &[&Cell]) -> Vec<Column> {
-    let keys = ["under", "shape", "wait", "trap", "deliver", "wake"];
+    let keys = [
+        "under",
+        "shape",
+        "wait",
+        "trap",
+        "deliver",
+        "wake",
+        "host-poll",
+        "hint",
+    ];
     let columns = keys.iter().filter_map(|key| {
-        let texts: Vec<String> = cells
-            .iter()
-            .map(|cell| cell.word(key).unwrap_or_default())
-            .collect();
-        let optional = ["under", "shape"].contains(key);
+        let texts: Vec<String> = cells.iter().map(|cell| marked(cell, key)).collect();
+        let optional = ["under", "shape", "host-poll", "hint"].contains(key);
         let differs = texts.windows(2).any(|pair| pair[0] != pair[1]);
         (!optional || differs).then(|| Column::words(key, texts))
     });
     columns.collect()
+}
+
+/// What marks a wait that depends on something that the machine does not model.
+pub const MARK: &str = "*";
+
+fn marked(cell: &Cell, key: &str) -> String {
+    let word = cell.word(key).unwrap_or_default();
+    if key == "wait" && !cell.not_modelled.is_empty() {
+        word + MARK
+    } else {
+        word
+    }
 }
 
 /// Microseconds that apply to any of the cells.
@@ -75,11 +116,12 @@ fn limits(cells: &[&Cell]) -> Vec<Column> {
 
 fn statistics(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     type Field = fn(&Stats) -> u64;
-    let fields: [(&str, Field); 5] = [
+    let fields: [(&str, Field); 6] = [
         ("min", |stats| stats.min),
         ("p50", |stats| stats.p50),
         ("p90", |stats| stats.p90),
         ("p99", |stats| stats.p99),
+        ("p99.9", |stats| stats.p999),
         ("max", |stats| stats.max),
     ];
     let column = |title: &str, show: &dyn Fn(&Stats) -> String| {

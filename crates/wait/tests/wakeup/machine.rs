@@ -80,11 +80,15 @@ impl World {
     /// protocol says.
     pub fn wake<P: Protocol>(&self, index: usize, wake: Wake) {
         self.payloads[index].store(1, Relaxed);
+        if P::OVERTAKES {
+            self.interrupt::<P>(wake.bit);
+        }
         match P::wake(&self.request, wake.bit, wake.elide) {
             Notice::Send => {
                 count(&self.coverage.sent);
-                self.lines.fetch_or(wake.bit, P::BARRIER);
-                self.event.notify();
+                if !P::OVERTAKES {
+                    self.interrupt::<P>(wake.bit);
+                }
             }
             Notice::Elided => {
                 assert!(wake.elide, "elided unasked");
@@ -92,6 +96,12 @@ impl World {
             }
             Notice::Coalesced => count(&self.coverage.coalesced),
         }
+    }
+
+    /// Makes an interrupt pending at the target.
+    fn interrupt<P: Protocol>(&self, line: u32) {
+        self.lines.fetch_or(line, P::BARRIER);
+        self.event.notify();
     }
 }
 

@@ -11,6 +11,8 @@ use crate::machine::Cpu;
 pub trait Protocol: Sized + 'static {
     /// What the DSB before the interrupt orders.
     const BARRIER: Ordering = Release;
+    /// The interrupt is there before the request is.
+    const OVERTAKES: bool = false;
 
     /// [`Request::wake`].
     fn wake(request: &Request, bit: u32, elide: bool) -> Notice {
@@ -164,8 +166,15 @@ impl Protocol for MaskedLate {
     }
 }
 
-/// No DSB between the request and the interrupt.
+/// No DSB between the request and the interrupt, which orders nothing then.
 pub struct NoBarrier;
 impl Protocol for NoBarrier {
     const BARRIER: Ordering = Relaxed;
+}
+
+/// No DSB between the request and the interrupt, which overtakes it. Only for
+/// wakers that do not elide: there it is certain beforehand that one is sent.
+pub struct InterruptOvertakes;
+impl Protocol for InterruptOvertakes {
+    const OVERTAKES: bool = true;
 }

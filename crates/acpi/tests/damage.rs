@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tables that end too early or carry a wrong byte.
+
+mod tables;
+
+use acpi::{Error, Table};
+use tables::{FADT, GTDT, Gicc, MADT, Machine, Memory, RSDP, SPCR, XSDT, pair, seal, small};
+
+/// A machine with ranges of redistributors and one with a redistributor per CPU.
+fn machines() -> [Machine; 2] {
+    let cpu = |n: u64| Gicc::new(n << 16, 0xb8_0014_0000 + n * 0x4_0000);
+    [small(), pair(cpu(0), cpu(1))]
+}
+
+const TABLES: [(u64, Table); 6] = [
+    (RSDP, Table::Rsdp),
+    (XSDT, Table::Xsdt),
+    (FADT, Table::Fadt),
+    (MADT, Table::Madt),
+    (GTDT, Table::Gtdt),
+    (SPCR, Table::Spcr),
+];
+
+#[test]
+fn every_changed_byte_is_refused() {
+    for (machine, (address, _)) in machines().iter().flat_map(|m| TABLES.map(|t| (m, t))) {
+        let mut memory = machine.memory();
+        memory.read().unwrap();
+        for offset in 0..memory.at(address).len() {
+            let good = memory.at(address)[offset];
+            for bad in (0..=u8::MAX).filter(|bad| *bad != good) {
+                memory.at(address)[offset] = bad;
+                let read = memory.read();
+                assert!(
+                    read.is_err(),
+                    "{address:#x}+{offset:#x}: {good:#x} -> {bad:#x}"
+                );
+            }
+            memory.at(address)[offset] = good;
+        }
+    }
+}
+
+#[test]
+fn every_changed_byte_is_refused_with_memory_behind_the_table() {
+    // A length that grew then takes in zeros, which leave the sum as it was.
+    for (machine, (address, _)) in machines().iter().flat_map(|m| TABLES.map(|t| (m, t))) {
+        let mut memory = machine.memory();
+        for offset in 0..memory.at(address).len() {
+            for bit in 0..8 {
+                let mut memory = memory.clone();
+                memory.at(address)[offset] ^= 1 << bit;
+                memory.at(address).extend([0; 0x1000]);
+                assert!(memory.read().is_err(), "{address:#x}+{offset:#x} bit {bit}");
+            }
+        }
+    }
+}
+
+#[test]
+fn memory_that_ends_inside_a_table_is_refused() {
+    for (machine, (address, table)) in machines().iter().flat_map(|m| TABLES.map(|t| (m, t))) {
+        let mut memory = machine.memory();
+        for length in (0..memory.at(address).len()).rev() {
+            memory.at(address).truncate(length);
+            let error = memory.read().unwrap_err();
+            // Where not even the header is left, the XSDT's entry is at fault.
+            let named = match error {
+                Error::Unreadable { table, .. } => table,
+                Error::Defect { table, found, .. } => {
+                    assert_eq!(found, address);
+                    table
+                }
+                _ => panic!("{error}"),
+            };
+            let entry = address >= FADT && length < 36;
+            assert_eq!(named, if entry { Table::Xsdt } else { table }, "{error}");
+        }
+    }
+}
+
+/// The machine with the table at `address` cut to `length` bytes, and length
+/// and checksum made to fit.
+fn cut(machine: &Machine, address: u64, length: usize) -> Memory {
+    let mut memory = machine.memory();
+    memory.at(address).truncate(length);
+    seal(memory.at(address));
+    memory
+}
+
+#[test]
+fn tables_of_fixed_form_cut_short_are_refused() {
+    for (address, table) in [
+        (FADT, Table::Fadt),
+        (GTDT, Table::Gtdt),
+        (SPCR, Table::Spcr),
+    ] {
+        let length = small().memory().at(address).len();
+        for length in 36..length {
+            match cut(&small(), address, length).read() {
+                Err(Error::Defect {
+                    table: named,
+                    offset: 4,
+                    found,
+                    ..
+                }) => {
+                    assert_eq!((named, found), (table, length as u64));
+                }
+                other => panic!("{length}: {other:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn an_xsdt_cut_short_is_refused_or_lacks_tables() {
+    let missing = [Table::Fadt, Table::Madt, Table::Gtdt];
+    for length in 36..36 + 8 * 4 {
+        let read = cut(&small(), XSDT, length).read();
+        match (length - 36) % 8 {
+            0 if length == 36 + 8 * 3 => assert_eq!(read.unwrap().platform.uart, None),
+            0 => assert_eq!(
+                read.unwrap_err(),
+                Error::Missing(missing[(length - 36) / 8])
+            ),
+            _ => assert!(matches!(
+                read,
+                Err(Error::Defect {
+                    table: Table::Xsdt,
+                    offset: 4,
+                    ..
+                })
+            )),
+        }
+    }
+}
+
+#[test]
+fn a_madt_cut_short_is_refused_unless_what_is_left_is_a_machine() {
+    for machine in machines() {
+        let length = machine.madt.len();
+        let accepted: Vec<usize> = (36..length)
+            .filter(|length| cut(&machine, MADT, *length).read().is_ok())
+            .collect();
+        // Without the ITS; without the second CPU.
+        let whole_structures = if length == 44 + 24 + 160 { 80 } else { 20 };
+        assert_eq!(accepted, [length - whole_structures]);
+    }
+}
+
+#[test]
+fn a_table_that_may_be_the_console_hides_nothing() {
+    let mut machine = small();
+    machine.others.push(tables::table(b"OEM1", 1, 40, &[]));
+    let mut memory = machine.memory();
+    assert_eq!(memory.read().unwrap().notes.damaged, 0);
+    let other = SPCR + tables::STEP;
+    memory.at(other)[38] = 1;
+    let read = memory.read().unwrap();
+    assert_eq!(read.notes.damaged, 1);
+    assert!(read.platform.uart.is_some());
+    memory.at(SPCR)[..4].copy_from_slice(b"OEM2");
+    tables::seal(memory.at(SPCR));
+    let error = memory.read().unwrap_err().to_string();
+    let expected = "ACPI: table 'OEM1': offset 0x9: \
+        expected a checksum that makes the sum of all bytes 0, found 0x1";
+    assert_eq!(error, expected);
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The verb `compare`: whether B is better or worse than A, cell by cell.
+
+mod gate;
+mod median;
+mod pairs;
+mod shown;
+
+use anyhow::{Result, bail};
+
+use crate::cli::CompareArgs;
+use crate::failure::bad_input;
+use crate::report::inputs::Input;
+use crate::terminal::say;
+use gate::Gate;
+use pairs::Comparison;
+
+/// Does what `cargo xtask compare` promises.
+pub fn compare(args: &CompareArgs) -> Result<()> {
+    let gate = args.fail_if_worse.as_deref().map(Gate::parse).transpose()?;
+    let (a, b) = (Input::read(&args.a)?, Input::read(&args.b)?);
+    for input in [&a, &b] {
+        input
+            .complaints()
+            .for_each(|line| eprintln!("warning: {line}"));
+    }
+    check_units(&a, &b)?;
+    let comparison = Comparison::new(&a.results, &b.results);
+    if comparison.pairs.is_empty() {
+        bad_input!(
+            "{} and {} have no cell in common; run both with the same options",
+            a.shown,
+            b.shown
+        );
+    }
+    say!("{}", shown::lines(&comparison, &a, &b).join("\n"));
+    let Some(gate) = gate else {
+        return Ok(());
+    };
+    match gate.judge(&comparison) {
+        None => Ok(()),
+        Some(why) => bail!("{why}; see the lines marked worse"),
+    }
+}
+
+/// Instructions can't be compared with time.
+fn check_units(a: &Input, b: &Input) -> Result<()> {
+    let (unit, other) = (&a.results.unit, &b.results.unit);
+    if unit != other {
+        bad_input!(
+            "{} counts {}, {} counts {}; run both with the same --metric",
+            a.shown,
+            named(unit),
+            b.shown,
+            named(other)
+        );
+    }
+    if unit == "ticks" && a.results.machine.cntfrq_hz != b.results.machine.cntfrq_hz {
+        bad_input!(
+            "{} counts ticks of {} Hz, {} ticks of {} Hz; run both on the same CPU model",
+            a.shown,
+            a.results.machine.cntfrq_hz,
+            b.shown,
+            b.results.machine.cntfrq_hz
+        );
+    }
+    Ok(())
+}
+
+fn named(unit: &str) -> &str {
+    if unit.is_empty() {
+        "something unknown"
+    } else {
+        unit
+    }
+}
+
+#[cfg(test)]
+mod tests;

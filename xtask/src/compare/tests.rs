@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Verdicts, and what is refused.
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::*;
+use crate::failure::is_bad_input;
+use crate::results::{Cell, Results, Stage, Stats};
+
+/// A run with one cell: a median of `total`, of which `kick` is a stage.
+fn run(total: u64, kick: u64, unit: &str) -> Results {
+    let around = |value: u64| vec![(value - 1, 10), (value, 980), (value + 100, 10)];
+    let stats = Stats {
+        count: 1000,
+        p50: total,
+        ..Stats::default()
+    };
+    let cell = Cell {
+        workload: "pingpong".into(),
+        wait: "wfi".into(),
+        unit: unit.into(),
+        stats: Some(stats),
+        stages: vec![Stage {
+            name: "kick".into(),
+            stats,
+        }],
+        histograms: [
+            ("total".into(), around(total)),
+            ("kick".into(), around(kick)),
+        ]
+        .into(),
+        ..Cell::default()
+    };
+    let mut results = Results::new("virt", "max", None);
+    results.unit = unit.into();
+    results.cells = vec![cell];
+    results
+}
+
+fn input(results: Results) -> Input {
+    Input {
+        shown: "x".into(),
+        label: "x".into(),
+        folder: None,
+        is_log: false,
+        results,
+        commands: None,
+    }
+}
+
+fn told(a: Results, b: Results) -> String {
+    let (a, b) = (input(a), input(b));
+    let comparison = Comparison::new(&a.results, &b.results);
+    shown::lines(&comparison, &a, &b).join("\n")
+}
+
+#[test]
+fn a_slowdown_is_found_in_its_stage() {
+    let text = told(run(400, 100, "insns"), run(420, 120, "insns"));
+    assert!(text.contains("+20  +5.0  worse    kick +20"), "{text}");
+    assert!(
+        text.contains("1 worse, 0 better, 0 no difference"),
+        "{text}"
+    );
+    let text = told(run(420, 120, "insns"), run(400, 100, "insns"));
+    assert!(text.contains("-20  -4.8  better   kick -20"), "{text}");
+}
+
+#[test]
+fn the_same_is_no_difference() {
+    let text = told(run(400, 100, "insns"), run(400, 100, "insns"));
+    assert!(
+        text.contains("no difference") && text.contains("0 worse, 0 better, 1 no"),
+        "{text}"
+    );
+}
+
+#[test]
+fn cells_of_one_side_are_listed() {
+    let mut b = run(400, 100, "insns");
+    b.cells[0].wait = "wfe".into();
+    let text = told(run(400, 100, "insns"), b);
+    assert!(
+        text.contains("only in A:\n") && text.contains("only in B:\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_gate_has_a_width() {
+    let (a, b) = (run(400, 100, "insns"), run(420, 120, "insns"));
+    let comparison = Comparison::new(&a, &b);
+    assert!(Gate::parse("2%").unwrap().judge(&comparison).is_some());
+    assert!(Gate::parse("5").unwrap().judge(&comparison).is_none());
+    for text in ["", "x", "-1%", "inf", "NaN%"] {
+        assert!(is_bad_input(&Gate::parse(text).unwrap_err()), "{text}");
+    }
+    let mut empty = run(400, 100, "insns");
+    empty.cells[0].stats = None;
+    let nothing = Comparison::new(&empty, &b);
+    assert!(Gate::parse("2%").unwrap().judge(&nothing).is_some());
+}
+
+#[test]
+fn files_are_compared_and_units_have_to_match() {
+    let parent = tempfile::tempdir().unwrap();
+    let file = |name: &str, results: Results| -> PathBuf {
+        let path = parent.path().join(name);
+        fs::write(&path, results.to_json().unwrap()).unwrap();
+        path
+    };
+    let a = file("a", run(400, 100, "insns"));
+    let slow = file("slow", run(420, 120, "insns"));
+    let ticks = file("ticks", run(400, 100, "ticks"));
+    let args = |b: &PathBuf, gate: Option<&str>| CompareArgs {
+        a: a.clone(),
+        b: b.clone(),
+        fail_if_worse: gate.map(str::to_owned),
+    };
+    compare(&args(&slow, None)).unwrap();
+    compare(&args(&a, Some("0"))).unwrap();
+    assert!(!is_bad_input(
+        &compare(&args(&slow, Some("2%"))).unwrap_err()
+    ));
+    let error = compare(&args(&ticks, None)).unwrap_err();
+    assert!(
+        is_bad_input(&error) && error.to_string().contains("--metric"),
+        "{error}"
+    );
+}

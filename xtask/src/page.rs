@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `report.html`: one file that needs nothing else, not even a script.
+//!
+//! The charts are SVG, drawn here. They are small, all of one width, and laid
+//! out as many as fit beside each other, so that their text has the same size
+//! on a wide screen, on a phone and on paper.
+
+mod axis;
+mod bars;
+mod cells;
+mod charts;
+mod curves;
+mod frame;
+mod machine;
+mod rest;
+mod stacks;
+mod svg;
+
+use anyhow::Result;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::report::merge::Run;
+use crate::summary;
+use crate::table::Scale;
+
+const STYLE: &str = include_str!("page/style.css");
+/// The page asks for nothing, whatever texts a log brings into it.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+
+/// The page about some runs.
+pub fn html(title: Option<&str>, runs: &[Run]) -> Result<String> {
+    let title = title.map_or_else(|| default_title(runs), str::to_owned);
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                main {
+                    (heading(&title, runs))
+                    (machine::section(runs))
+                    (charts::sections(runs))
+                    (rest::sections(runs))
+                }
+            }
+        }
+    };
+    Ok(page.into_string())
+}
+
+fn default_title(runs: &[Run]) -> String {
+    let mut boards: Vec<&str> = Vec::new();
+    for run in runs {
+        let board = run.results.board.as_str();
+        let name = if board.is_empty() {
+            run.label.as_str()
+        } else {
+            board
+        };
+        if !boards.contains(&name) {
+            boards.push(name);
+        }
+    }
+    format!("The cost of waking an idle CPU: {}", boards.join(", "))
+}
+
+fn heading(title: &str, runs: &[Run]) -> Markup {
+    html! {
+        header {
+            h1 { (title) }
+            @for run in runs {
+                p.headline {
+                    @if runs.len() > 1 { b { (run.label) ": " } }
+                    (summary::sentence(&run.results, Scale::of(&run.results)))
+                }
+            }
+            (headline_numbers(runs))
+            p.meta { (counts(runs)) }
+        }
+    }
+}
+
+/// The sentence again, as numbers beside each other.
+fn headline_numbers(runs: &[Run]) -> Markup {
+    html! {
+        @for run in runs {
+            @let ways = summary::headline(&run.results);
+            @let scale = Scale::of(&run.results);
+            @if ways.len() > 1 {
+                p.about.tight {
+                    @if runs.len() > 1 { (run.label) ": " }
+                    "Median " (scale.unit(&run.results))
+                    " per wake-up, half a round trip of pingpong; each way of waiting at its best"
+                }
+                ul.strip {
+                    @for way in &ways {
+                        li {
+                            span.name { (way.name) }
+                            b { (svg::number(scale.value(way.p50) / 2.0)) }
+                            span.muted { (format!("{:.2}×", way.ratio)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// How much the page is made from.
+fn counts(runs: &[Run]) -> String {
+    let cells = || runs.iter().flat_map(|run| &run.results.cells);
+    let measured = cells().filter(|cell| cell.stats.is_some());
+    let samples: u64 = measured
+        .clone()
+        .filter_map(|cell| Some(cell.stats?.count))
+        .sum();
+    let skipped = cells().filter(|cell| cell.skipped.is_some()).count();
+    let damaged: usize = runs.iter().map(|run| run.results.damaged.len()).sum();
+    let tool = runs.first().map_or("", |run| run.results.tool.as_str());
+    format!(
+        "{} cells, {} samples, {skipped} cells skipped, {damaged} damaged; {tool}",
+        measured.count(),
+        svg::number(samples as f64)
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Charts over a limit or a pause that takes several values.
+
+use maud::Markup;
+
+use crate::page::cells::{Panel, distinct, number, path, wait_class, waiting};
+use crate::page::curves::{self, Line};
+use crate::page::frame::{self, figure};
+use crate::results::Cell;
+
+/// Dimensions that can be swept, with their names. The limits and the period
+/// have a chart for each gap.
+const SWEPT: [(&str, &str); 4] = [
+    (LIMIT, "Poll limit"),
+    (GAP, "Gap"),
+    ("host-poll-us", "Host poll limit"),
+    ("event-stream-us", "Event-stream period"),
+];
+const LIMIT: &str = "poll-limit-us";
+const GAP: &str = "gap-us";
+/// Lines that one chart can show.
+const MOST: usize = 12;
+/// Charts for each workload and swept dimension.
+const CHARTS: usize = 12;
+
+/// The section: charts of each dimension that takes more than one value.
+pub fn section(panels: &[Panel<'_>]) -> Markup {
+    let mut figures = Vec::new();
+    for (key, name) in SWEPT {
+        for panel in panels {
+            let (cells, chosen) = panel.plain_but(&[key, GAP]);
+            let groups = groups(&cells, (key != GAP).then_some(GAP));
+            let charts = groups.into_iter().filter_map(|(title, cells)| {
+                let title = format!("{name}: {}, {title}", panel.title);
+                chart(panel, key, (&title, &chosen), &cells)
+            });
+            figures.extend(charts.take(CHARTS));
+        }
+    }
+    frame::section(
+        "sweeps",
+        "Sweeps",
+        "Medians over a limit or a pause, everything else being equal.",
+        &figures,
+    )
+}
+
+/// Cells of one path each, and of one value of `apart`, with their title.
+fn groups<'r>(cells: &[&'r Cell], apart: Option<&str>) -> Vec<(String, Vec<&'r Cell>)> {
+    let several = apart.filter(|key| distinct(cells, key).len() > 1);
+    let mut groups: Vec<(String, Vec<&Cell>)> = Vec::new();
+    for cell in cells {
+        let title = match several {
+            Some(key) => format!("{}, {key} {}", path(cell), number(cell, key)),
+            None => path(cell),
+        };
+        match groups.iter_mut().find(|group| group.0 == title) {
+            Some(group) => group.1.push(cell),
+            None => groups.push((title, vec![cell])),
+        }
+    }
+    groups
+}
+
+fn chart(
+    panel: &Panel<'_>,
+    key: &str,
+    (title, chosen): (&str, &str),
+    cells: &[&Cell],
+) -> Option<Markup> {
+    let applying: Vec<&Cell> = cells
+        .iter()
+        .copied()
+        .filter(|cell| applies(cell, key))
+        .collect();
+    let swept = distinct(&applying, key);
+    let (Some(&first), Some(&last)) = (swept.first(), swept.last()) else {
+        return None;
+    };
+    if first == last {
+        return None;
+    }
+    let mut lines = lines(panel, key, &applying);
+    if key == LIMIT {
+        // What it would cost not to poll at all.
+        let unlimited = cells.iter().filter(|cell| cell.wait == "wfi");
+        for mut line in unlimited.flat_map(|cell| beginning(panel, key, cell)) {
+            let value = line.points[0].1;
+            line.points = vec![(first as f64, value), (last as f64, value)];
+            lines.push(line);
+        }
+    }
+    lines.retain(|line| line.points.len() > 1);
+    lines.truncate(MOST);
+    let mut note = format!("p50, {}, {}", panel.measure(), Panel::samples(cells.iter()));
+    if !chosen.is_empty() {
+        note = format!("{note}; {chosen}");
+    }
+    let chart = curves::sweep(&lines, &format!("{key}, µs"), panel.unit(), title);
+    Some(figure(title, &note, &[], chart))
+}
+
+/// A line for each way of waiting.
+fn lines(panel: &Panel<'_>, key: &str, cells: &[&Cell]) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    for new in cells.iter().filter_map(|cell| beginning(panel, key, cell)) {
+        match lines.iter_mut().find(|line| line.name == new.name) {
+            Some(line) => line.points.extend(new.points),
+            None => lines.push(new),
+        }
+    }
+    for line in &mut lines {
+        line.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    }
+    lines
+}
+
+/// The line that begins with a cell.
+fn beginning(panel: &Panel<'_>, key: &str, cell: &Cell) -> Option<Line> {
+    let (wait, trap) = waiting(cell);
+    Some(Line {
+        class: wait_class(cell),
+        name: format!("{wait} {trap}").trim_end().to_owned(),
+        points: vec![(number(cell, key) as f64, panel.value(cell.stats?.p50))],
+    })
+}
+
+/// Zero is a value of its own only where the dimension applies at all.
+fn applies(cell: &Cell, key: &str) -> bool {
+    match key {
+        LIMIT => cell.poll_limit_us > 0,
+        "event-stream-us" => !matches!(cell.wait.as_str(), "wfi" | "busy" | "spin" | "yield"),
+        "host-poll-us" => matches!(cell.trap.as_str(), "wfi" | "both"),
+        _ => true,
+    }
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The few shapes that the charts are made of. Colours are the style sheet's.
+
+use std::fmt::Write;
+
+use maud::{Markup, PreEscaped};
+
+/// Width of every chart, in the units of its coordinates: pixels where it is
+/// shown as large as it was drawn.
+pub const WIDTH: f64 = 380.0;
+
+/// Which end of a text stands at its place.
+#[derive(Clone, Copy, Debug)]
+pub enum Anchor {
+    /// It begins there.
+    Start,
+    /// Its middle is there.
+    Middle,
+    /// It ends there.
+    End,
+}
+
+/// A drawing.
+#[derive(Debug)]
+pub struct Canvas {
+    height: f64,
+    body: String,
+}
+
+impl Canvas {
+    /// An empty one.
+    pub fn new(height: f64) -> Self {
+        Self {
+            height,
+            body: String::new(),
+        }
+    }
+
+    /// A filled rectangle; `hint` is shown when pointed at.
+    pub fn rect(
+        &mut self,
+        (x, y): (f64, f64),
+        (width, height): (f64, f64),
+        class: &str,
+        hint: &str,
+    ) {
+        let width = width.max(0.0);
+        self.put(format_args!(
+            r#"<rect class="{class}" x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}">{}</rect>"#,
+            title(hint)
+        ));
+    }
+
+    /// A straight line.
+    pub fn line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), class: &str) {
+        self.put(format_args!(
+            r#"<line class="{class}" x1="{x1:.1}" y1="{y1:.1}" x2="{x2:.1}" y2="{y2:.1}"/>"#
+        ));
+    }
+
+    /// A dot.
+    pub fn dot(&mut self, (x, y): (f64, f64), class: &str, hint: &str) {
+        self.put(format_args!(
+            r#"<circle class="{class}" cx="{x:.1}" cy="{y:.1}" r="3">{}</circle>"#,
+            title(hint)
+        ));
+    }
+
+    /// A line through points.
+    pub fn curve(&mut self, points: &[(f64, f64)], class: &str, hint: &str) {
+        let mut path = String::new();
+        for (index, (x, y)) in points.iter().enumerate() {
+            let command = if index == 0 { 'M' } else { 'L' };
+            // Writing to a string can't fail.
+            let _ = write!(path, "{command}{x:.1} {y:.1}");
+        }
+        self.put(format_args!(
+            r#"<path class="{class}" d="{path}">{}</path>"#,
+            title(hint)
+        ));
+    }
+
+    /// A text; `y` is its base line.
+    pub fn text(&mut self, (x, y): (f64, f64), anchor: Anchor, class: &str, text: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        self.put(format_args!(
+            r#"<text class="{class}" x="{x:.1}" y="{y:.1}" text-anchor="{anchor}">{}</text>"#,
+            escaped(text)
+        ));
+    }
+
+    /// The drawing; `about` says what it shows to those who can't see it.
+    pub fn finish(self, about: &str) -> Markup {
+        PreEscaped(format!(
+            r#"<svg viewBox="0 0 {WIDTH:.0} {:.0}" role="img" aria-label="{}">{}</svg>"#,
+            self.height,
+            escaped(about),
+            self.body
+        ))
+    }
+
+    fn put(&mut self, shape: std::fmt::Arguments<'_>) {
+        let _ = self.body.write_fmt(shape);
+    }
+}
+
+fn title(hint: &str) -> String {
+    match hint {
+        "" => String::new(),
+        hint => format!("<title>{}</title>", escaped(hint)),
+    }
+}
+
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// How wide a text of the charts' size will be, near enough.
+pub fn width_of(text: &str) -> f64 {
+    text.chars().count() as f64 * 5.9
+}
+
+/// A number for people: groups of three digits from five digits on, decimals
+/// only below 100 and where there are any.
+pub fn number(value: f64) -> String {
+    let decimals = match value.abs() {
+        size if size >= 100.0 || (value - value.round()).abs() < 0.005 => 0,
+        size if size >= 10.0 => 1,
+        _ => 2,
+    };
+    let text = format!("{value:.decimals$}");
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let digits = whole.trim_start_matches('-');
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        let left = digits.len() - index;
+        if index > 0 && left % 3 == 0 && digits.len() > 4 {
+            grouped.push('\u{202f}');
+        }
+        grouped.push(digit);
+    }
+    let sign = if value < 0.0 { "−" } else { "" };
+    match fraction {
+        "" => format!("{sign}{grouped}"),
+        fraction => format!("{sign}{grouped}.{fraction}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short_and_grouped() {
+        let shown = [0.0, 0.126, 12.34, 77.0, 1234.6, 12_345.0, -1_234_567.0].map(number);
+        assert_eq!(
+            shown,
+            [
+                "0",
+                "0.13",
+                "12.3",
+                "77",
+                "1235",
+                "12\u{202f}345",
+                "−1\u{202f}234\u{202f}567"
+            ]
+        );
+    }
+
+    #[test]
+    fn texts_can_not_be_markup() {
+        let mut canvas = Canvas::new(10.0);
+        canvas.text((0.0, 0.0), Anchor::Start, "", "<script>&\"");
+        canvas.rect((0.0, 0.0), (-1.0, 1.0), "", "<b>");
+        let text = canvas.finish("a\"b").into_string();
+        assert!(!text.contains("<script>") && !text.contains("<b>") && !text.contains("a\"b"));
+        assert!(text.contains(r#"width="0.0""#));
+    }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What must hold of the page whatever is on it.
+
+use super::*;
+use crate::results::tests::results;
+use crate::results::{Cell, Results, Stage, Stats};
+
+fn run(label: &str, results: Results) -> Run {
+    Run {
+        label: label.into(),
+        results,
+        commands: vec!["cargo xtask run --wait 'a<b'".into()],
+    }
+}
+
+/// A run that has data for every chart.
+fn rich() -> Results {
+    let mut all = results();
+    all.cells.retain(|cell| cell.skipped.is_some());
+    for (wait, limit, p50) in [
+        ("wfi", 0, 400),
+        ("wfe", 0, 90),
+        ("poll-wfi", 10, 300),
+        ("poll-wfi", 100, 80),
+    ] {
+        for gap in [0, 50] {
+            all.cells.push(cell(wait, limit, gap, p50 + gap));
+        }
+    }
+    all.fidelity.insert("wfe_halts".into(), false.into());
+    all.damaged.push("cell 9 (pingpong)".into());
+    all
+}
+
+fn cell(wait: &str, limit: u64, gap: u64, p50: u64) -> Cell {
+    let stats = Stats {
+        count: 100,
+        min: p50 - 2,
+        p50,
+        max: p50 * 9,
+        ..Stats::default()
+    };
+    let part = Stats {
+        p50: p50 / 3,
+        ..stats
+    };
+    Cell {
+        under: "rouse".into(),
+        workload: "pingpong".into(),
+        wait: wait.into(),
+        trap: "none".into(),
+        deliver: "inject".into(),
+        wake: "ipi".into(),
+        poll_limit_us: limit,
+        gap_us: gap,
+        unit: "insns".into(),
+        stats: Some(stats),
+        stages: vec![Stage {
+            name: "kick".into(),
+            stats: part,
+        }],
+        exits: [("wfi".into(), 200), ("sgi".into(), 200)].into(),
+        residency: [("run".into(), 30), ("wfi".into(), 70)].into(),
+        histograms: [("total".into(), vec![(p50 - 2, 1), (p50, 98), (p50 * 9, 1)])].into(),
+        ..Cell::default()
+    }
+}
+
+#[test]
+fn everything_that_was_measured_is_on_the_page() {
+    let page = html(None, &[run("a", rich())]).unwrap();
+    for id in [
+        "machine",
+        "cost",
+        "latency",
+        "stages",
+        "exits",
+        "residency",
+        "sweeps",
+        "table",
+        "skipped",
+        "damaged",
+        "reproduce",
+    ] {
+        assert!(page.contains(&format!(r#"<section id="{id}">"#)), "{id}");
+    }
+    for text in [
+        "WFE halts the CPU",
+        "one CPU only",
+        "cell 9 (pingpong)",
+        "n = 100 each",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+}
+
+#[test]
+fn the_page_needs_nothing_else() {
+    let page = html(None, &[run("a", rich()), run("b", results())]).unwrap();
+    for part in [
+        "<script", "src=", "href=", "@import", "url(", "http:", "https:",
+    ] {
+        assert!(!page.contains(part), "{part}");
+    }
+    for part in ["NaN", "inf\"", "inf "] {
+        assert!(!page.contains(&format!("\"{part}")), "{part}");
+    }
+}
+
+#[test]
+fn no_text_of_an_input_is_markup() {
+    let mut results = rich();
+    let evil = "<img src=x>\"'&";
+    results.board = evil.into();
+    results.notes.push(evil.into());
+    results.damaged.push(evil.into());
+    results.machine.cpu = evil.into();
+    for cell in &mut results.cells {
+        cell.wait = evil.into();
+        cell.deliver = evil.into();
+        cell.shape = evil.into();
+        cell.exits.insert(evil.into(), 5);
+        cell.stages.push(Stage {
+            name: evil.into(),
+            stats: Stats::default(),
+        });
+    }
+    let page = html(Some(evil), &[run(evil, results)]).unwrap();
+    assert!(!page.contains("<img"));
+}
+
+#[test]
+fn nothing_and_nonsense_make_a_page() {
+    let empty = Results::default();
+    let mut zero = rich();
+    for cell in &mut zero.cells {
+        cell.stats = Some(Stats::default());
+        cell.histograms.clear();
+    }
+    for results in [empty, zero] {
+        let page = html(None, &[run("a", results)]).unwrap();
+        assert!(page.ends_with("</html>") && !page.contains("NaN"));
+    }
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Several inputs as one: the parts of a sweep become one run again, runs of
+//! other machines or at other times stay apart.
+
+use std::collections::BTreeSet;
+
+use plan::{Deliver, Shape, Trap, Wait, Wake, Word, Workload};
+
+use super::inputs::Input;
+use crate::results::{Cell, Origin, Results};
+
+/// What was measured on one machine, each cell once.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// What tells it from the others.
+    pub label: String,
+    /// What it has.
+    pub results: Results,
+    /// How it was made, as far as that is known.
+    pub commands: Vec<String>,
+}
+
+/// The runs that some inputs make.
+pub fn runs(inputs: Vec<Input>) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for input in inputs {
+        let commands: Vec<String> = input.commands.into_iter().collect();
+        for (label, results) in apart(input.label, input.results) {
+            let part = Run {
+                label,
+                results,
+                commands: commands.clone(),
+            };
+            match runs.iter_mut().find(|run| continues(run, &part)) {
+                Some(run) => join(run, part),
+                None => runs.push(part),
+            }
+        }
+    }
+    name_apart(&mut runs);
+    runs
+}
+
+/// The runs of one results.json, which may have been put together before.
+fn apart(label: String, mut results: Results) -> Vec<(String, Results)> {
+    let origins = std::mem::take(&mut results.runs);
+    if origins.is_empty() {
+        return vec![(label, results)];
+    }
+    let mut cells = std::mem::take(&mut results.cells);
+    let mut losses = Some((results.damaged, results.problems, results.notes));
+    let part = |origin: Origin| {
+        let own = cells.extract_if(.., |cell| cell.run == origin.label);
+        let own = own.map(|mut cell| {
+            cell.run.clear();
+            cell
+        });
+        // Which run they were of is only in their text.
+        let (damaged, problems, notes) = losses.take().unwrap_or_default();
+        let part = Results {
+            schema: results.schema,
+            tool: results.tool.clone(),
+            board: origin.board,
+            machine: origin.machine,
+            fidelity: origin.fidelity,
+            fidelity_details: origin.fidelity_details,
+            unit: origin.unit,
+            unit_how: origin.unit_how,
+            cells: own.collect(),
+            damaged,
+            problems,
+            notes,
+            runs: Vec::new(),
+        };
+        (origin.label, part)
+    };
+    origins.into_iter().map(part).collect()
+}
+
+/// Whether `part` is a further part of the sweep that `run` is: the same
+/// machine, the same unit, and no cell that is there already.
+fn continues(run: &Run, part: &Run) -> bool {
+    let (a, b) = (&run.results, &part.results);
+    let same = a.board == b.board
+        && a.machine == b.machine
+        && a.fidelity == b.fidelity
+        && (&a.unit, &a.unit_how) == (&b.unit, &b.unit_how);
+    let known: BTreeSet<_> = a.cells.iter().map(|cell| cell.key()).collect();
+    same && b.cells.iter().all(|cell| !known.contains(&cell.key()))
+}
+
+fn join(run: &mut Run, part: Run) {
+    run.label = format!("{}+{}", run.label, part.label);
+    run.commands.extend(part.commands);
+    let (all, more) = (&mut run.results, part.results);
+    all.cells.extend(more.cells);
+    // Parts are dealt out like cards: the order is to be that of the whole.
+    all.cells.sort_by_key(rank);
+    all.damaged.extend(more.damaged);
+    all.problems.extend(more.problems);
+    let new: Vec<String> = more
+        .notes
+        .into_iter()
+        .filter(|note| !all.notes.contains(note))
+        .collect();
+    all.notes.extend(new);
+}
+
+/// Where a cell stands among those of one plan.
+fn rank(cell: &Cell) -> [u64; 11] {
+    [
+        place::<Workload>(&cell.workload),
+        place::<Shape>(&cell.shape),
+        u64::from(cell.under != "rouse"),
+        cell.gap_us,
+        place::<Wait>(&cell.wait),
+        place::<Trap>(&cell.trap),
+        place::<Deliver>(&cell.deliver),
+        place::<Wake>(&cell.wake),
+        cell.poll_limit_us,
+        cell.host_poll_us,
+        cell.event_stream_us,
+    ]
+}
+
+/// Where a word stands in its list; those that are not known come last.
+fn place<W: Word>(word: &str) -> u64 {
+    let place = W::NAMES.iter().position(|name| *name == word);
+    place.unwrap_or(W::NAMES.len()) as u64
+}
+
+/// Numbers runs that would have the same name.
+fn name_apart(runs: &mut [Run]) {
+    let mut known: BTreeSet<String> = BTreeSet::new();
+    for run in runs {
+        let numbered = (2..).map(|number| format!("{} ({number})", run.label));
+        let mut names = std::iter::once(run.label.clone()).chain(numbered);
+        if let Some(free) = names.find(|name| !known.contains(name)) {
+            run.label = free;
+        }
+        known.insert(run.label.clone());
+    }
+}
+
+/// All runs as one results.json; [`runs`] takes it apart again.
+pub fn into_one(runs: &[Run]) -> Results {
+    let [first, ..] = runs else {
+        return Results::default();
+    };
+    let mut all = first.results.clone();
+    if runs.len() == 1 {
+        return all;
+    }
+    all.cells.clear();
+    let (mut damaged, mut problems, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    for run in runs {
+        let results = &run.results;
+        let labelled = |texts: &[String]| -> Vec<String> {
+            texts
+                .iter()
+                .map(|text| format!("{}: {text}", run.label))
+                .collect()
+        };
+        damaged.extend(labelled(&results.damaged));
+        problems.extend(labelled(&results.problems));
+        notes.extend(labelled(&results.notes));
+        all.cells
+            .extend(results.cells.iter().cloned().map(|mut cell| {
+                cell.run.clone_from(&run.label);
+                cell
+            }));
+        all.runs.push(Origin {
+            label: run.label.clone(),
+            board: results.board.clone(),
+            machine: results.machine.clone(),
+            fidelity: results.fidelity.clone(),
+            fidelity_details: results.fidelity_details.clone(),
+            unit: results.unit.clone(),
+            unit_how: results.unit_how.clone(),
+        });
+    }
+    (all.damaged, all.problems, all.notes) = (damaged, problems, notes);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::tests::results;
+
+    fn input(label: &str, cells: std::ops::Range<usize>) -> Input {
+        let mut results = results();
+        results.cells = results.cells[cells].to_vec();
+        Input {
+            shown: label.into(),
+            label: label.into(),
+            folder: None,
+            is_log: false,
+            results,
+            commands: None,
+        }
+    }
+
+    #[test]
+    fn parts_of_a_sweep_are_one_run() {
+        let runs = runs(vec![input("a", 0..1), input("b", 1..2)]);
+        assert_eq!(runs.len(), 1);
+        assert_eq!(
+            (runs[0].label.as_str(), runs[0].results.cells.len()),
+            ("a+b", 2)
+        );
+    }
+
+    #[test]
+    fn a_cell_twice_makes_two_runs_and_so_does_another_machine() {
+        let mut other = input("a", 1..2);
+        other.results.machine.cpus = 64;
+        let runs = runs(vec![input("a", 0..1), input("a", 0..2), other]);
+        let labels: Vec<&str> = runs.iter().map(|run| run.label.as_str()).collect();
+        assert_eq!(labels, ["a", "a (2)", "a (3)"]);
+    }
+
+    #[test]
+    fn what_was_put_together_comes_apart_again() {
+        let mut damaged = input("a", 0..1);
+        damaged.results.damaged.push("cell 7".into());
+        let before = runs(vec![damaged, input("b", 0..2)]);
+        let one = into_one(&before);
+        assert_eq!(one.damaged, ["a: cell 7"]);
+        let text = one.to_json().unwrap();
+        let again = Input {
+            results: serde_json::from_str(&text).unwrap(),
+            ..input("c", 0..0)
+        };
+        let after = runs(vec![again]);
+        assert_eq!(after.len(), 2);
+        assert_eq!(
+            (after[1].label.as_str(), after[1].results.cells.len()),
+            ("b", 2)
+        );
+        assert!(
+            after[1]
+                .results
+                .cells
+                .iter()
+                .all(|cell| cell.run.is_empty())
+        );
+    }
+}
