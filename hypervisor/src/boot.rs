@@ -125,7 +125,7 @@ el2_boot_stack:
     "#,
     hcr = const HCR_BOOT,
     sctlr = const SCTLR_RES1,
-    stack_size = const 0x8000,
+    stack_size = const 0x10000,
     regime_ttbr = const offset_of!(Regime, ttbr),
     regime_mair = const offset_of!(Regime, mair),
     stack_top = const offset_of!(PerCpu, stack_top),

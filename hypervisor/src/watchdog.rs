@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A watchdog over wake-ups: the guest shows where each vCPU counts what it
-//! received, and EL2 looks there now and then. If nothing moves anywhere while
-//! a request is waiting, a wake-up was lost, which is the worst thing that can
-//! happen here: the machine stops and shows everything.
+//! received, and EL2 looks there now and then. If nothing moves anywhere, a
+//! wake-up was lost, which is the worst thing that can happen here: the machine
+//! stops and shows everything.
 //!
 //! It looks from the first CPU, on EL2's own timer, so that CPU has to be one
 //! whose interrupts come to EL2.
@@ -28,6 +28,8 @@ const TIMER_ON: u64 = 1;
 static POINTS: AtomicU64 = AtomicU64::new(0);
 /// Ticks between two looks; 0 is off.
 static PERIOD: AtomicU64 = AtomicU64::new(0);
+/// When the next look is due, ticks of the physical count.
+static NEXT: AtomicU64 = AtomicU64::new(0);
 /// Sum of all progress at the last look.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
@@ -46,6 +48,7 @@ pub fn watch(address: u64, period: u64) -> Option<()> {
     }
     POINTS.store(machine().guest.base + (address - RAM), Relaxed);
     LAST.store(u64::MAX, Relaxed);
+    NEXT.store(CNTPCT_EL0.get() + period, Relaxed);
     PERIOD.store(period, Release);
     rearm(None);
     Some(())
@@ -64,8 +67,10 @@ fn point(number: usize) -> &'static WatchPoint {
 pub fn rearm(deadline: Option<u64>) {
     let period = PERIOD.load(Acquire);
     let mine = period != 0 && core::ptr::eq(PerCpu::this(), vm().cpus[0]);
-    let look = mine.then(|| CNTPCT_EL0.get() + period);
-    match deadline.or(look) {
+    let look = mine.then(|| NEXT.load(Relaxed));
+    // Whichever comes first: a guest that waits with deadlines again and again
+    // must not put the look off.
+    match deadline.into_iter().chain(look).min() {
         Some(at) => {
             CNTHP_CVAL_EL2.set(at);
             CNTHP_CTL_EL2.set(TIMER_ON);
@@ -77,14 +82,19 @@ pub fn rearm(deadline: Option<u64>) {
 
 /// EL2's timer has expired: looks, if this CPU is the one that does.
 pub fn expired(cpu: &PerCpu) {
+    let period = PERIOD.load(Relaxed);
+    let mine = period != 0 && core::ptr::eq(cpu, vm().cpus[0]);
+    let due = mine && CNTPCT_EL0.get() >= NEXT.load(Relaxed);
+    if due {
+        NEXT.store(CNTPCT_EL0.get() + period, Relaxed);
+    }
     rearm(None);
-    if PERIOD.load(Relaxed) == 0 || !core::ptr::eq(cpu, vm().cpus[0]) {
+    if !due {
         return;
     }
     let points = || (0..vm().cpus.len()).map(point);
     let sum = points().map(|point| point.progress.load(Acquire)).sum();
-    let waiting = points().any(|point| point.waiting.load(Acquire) != 0);
-    if LAST.swap(sum, Relaxed) == sum && waiting {
+    if LAST.swap(sum, Relaxed) == sum {
         dump::fail(format_args!("wake-up lost:{}", Stuck));
     }
 }
@@ -101,7 +111,7 @@ fn request(point: &WatchPoint) -> Option<u32> {
     })
 }
 
-/// Names the vCPUs for which something waits.
+/// Shows every watch point, and names the vCPUs for which something waits.
 struct Stuck;
 
 impl core::fmt::Display for Stuck {
@@ -109,9 +119,13 @@ impl core::fmt::Display for Stuck {
         for (number, cpu) in vm().cpus.iter().enumerate() {
             let point = point(number);
             let waiting = point.waiting.load(Relaxed);
-            if waiting != 0 {
-                write!(f, " vCPU {number} ({:#x}) has {waiting} waiting", cpu.mpidr)?;
-            }
+            let progress = point.progress.load(Relaxed);
+            let stuck = if waiting != 0 { "STUCK, " } else { "" };
+            write!(
+                f,
+                " vCPU {number} ({:#x}) {stuck}received {progress}, waiting {waiting}",
+                cpu.mpidr
+            )?;
             match request(point) {
                 Some(word) => write!(f, " [request {word:#x}]")?,
                 None => write!(f, " [request at {:#x}]", point.request.load(Relaxed))?,

@@ -239,7 +239,8 @@ pub fn one_line(error: &clap::Error) -> String {
     let told: Vec<&str> = told
         .map(|line| line.trim_start_matches("error: "))
         .collect();
-    format!("{}; --help lists what there is", told.join("; "))
+    let told = told.join("; ").replace(":; ", ": ");
+    format!("{told}; --help lists what there is")
 }
 
 #[cfg(test)]
@@ -258,6 +259,7 @@ mod tests {
             (["run", "--wiat", "wfi"], "'--wait'"),
             (["run", "--metric", "x"], "insns, time"),
             (["run", "--timeout", "0"], "--timeout"),
+            (["report", "--title", "x"], "provided: <INPUT>..."),
         ] {
             let error = Cli::try_parse_from(["xtask"].into_iter().chain(line)).unwrap_err();
             let text = one_line(&error);

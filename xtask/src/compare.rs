@@ -17,6 +17,16 @@ use pairs::Comparison;
 
 /// Does what `cargo xtask compare` promises.
 pub fn compare(args: &CompareArgs) -> Result<()> {
+    let (lines, failure) = judge(args)?;
+    say!("{}", lines.join("\n"));
+    match failure {
+        None => Ok(()),
+        Some(why) => bail!("{why}; see the lines marked worse"),
+    }
+}
+
+/// What is shown, and why B does not pass if it doesn't.
+fn judge(args: &CompareArgs) -> Result<(Vec<String>, Option<String>)> {
     let gate = args.fail_if_worse.as_deref().map(Gate::parse).transpose()?;
     let (a, b) = (Input::read(&args.a)?, Input::read(&args.b)?);
     for input in [&a, &b] {
@@ -33,14 +43,8 @@ pub fn compare(args: &CompareArgs) -> Result<()> {
             b.shown
         );
     }
-    say!("{}", shown::lines(&comparison, &a, &b).join("\n"));
-    let Some(gate) = gate else {
-        return Ok(());
-    };
-    match gate.judge(&comparison) {
-        None => Ok(()),
-        Some(why) => bail!("{why}; see the lines marked worse"),
-    }
+    let failure = gate.and_then(|gate| gate.judge(&comparison));
+    Ok((shown::lines(&comparison, &a, &b), failure))
 }
 
 /// Instructions can't be compared with time.

@@ -16,6 +16,8 @@ pub struct Progress {
     title: String,
     start: Instant,
     shown: Option<Instant>,
+    /// When measuring began, and how much was done then.
+    begun: Option<(Instant, u64)>,
     terminal: bool,
     dirty: bool,
 }
@@ -27,6 +29,7 @@ impl Progress {
             title,
             start: Instant::now(),
             shown: None,
+            begun: None,
             terminal: io::stderr().is_terminal(),
             dirty: false,
         }
@@ -34,6 +37,9 @@ impl Progress {
 
     /// Shows how much is done, unless that was just shown.
     pub fn show(&mut self, (done, of): (u64, u64), stage: Option<&str>) {
+        if of > 0 && self.begun.is_none() {
+            self.begun = Some((Instant::now(), done));
+        }
         let interval = if self.terminal { TERMINAL } else { PLAIN };
         if self.shown.unwrap_or(self.start).elapsed() < interval {
             return;
@@ -44,11 +50,10 @@ impl Progress {
             (0, None) => "booting".into(),
             _ => format!("{done}/{of}"),
         };
-        let line = format!(
-            "{}: {what}, {} s",
-            self.title,
-            self.start.elapsed().as_secs()
-        );
+        let seconds = self.start.elapsed().as_secs();
+        let left = self.left(done, of).map(|left| format!(", {left} s left"));
+        let left = left.unwrap_or_default();
+        let line = format!("{}: {what}, {seconds} s{left}", self.title);
         // There is nobody to tell of an error of standard error.
         let _ = if self.terminal {
             self.dirty = true;
@@ -56,6 +61,14 @@ impl Progress {
         } else {
             writeln!(io::stderr(), "{line}")
         };
+    }
+
+    /// Seconds that what is left will take, if it takes as long as the rest.
+    fn left(&self, done: u64, of: u64) -> Option<u64> {
+        let (begun, before) = self.begun?;
+        let new = done.checked_sub(before).filter(|new| *new > 0)?;
+        let per_part = begun.elapsed().as_secs_f64() / new as f64;
+        Some((per_part * of.saturating_sub(done) as f64).ceil() as u64)
     }
 
     /// Makes room for other output.
@@ -70,5 +83,20 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_takes_as_long_as_the_rest() {
+        let mut progress = Progress::new("test".into());
+        assert_eq!(progress.left(3, 10), None);
+        progress.begun = Some((Instant::now() - Duration::from_secs(9), 1));
+        assert_eq!(progress.left(1, 10), None);
+        assert_eq!(progress.left(4, 10), Some(19));
+        assert_eq!(progress.left(10, 10), Some(0));
     }
 }

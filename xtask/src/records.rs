@@ -85,6 +85,7 @@ impl Cell {
     fn take(&mut self, record: &Record<'_>) -> Option<()> {
         match record.kind {
             "cell" => self.fields = fields(record),
+            "more" => self.fields.extend(fields(record)),
             "stat" => {
                 let values = numbers(record);
                 values.contains_key("count").then_some(())?;
@@ -217,7 +218,7 @@ impl Collector {
         match record.kind {
             "cell" => self.begin_block(record),
             "done" => self.end_block(record),
-            "stat" | "hist" | "raw" | "count" | "skipped" => self.continue_block(record),
+            "more" | "stat" | "hist" | "raw" | "count" | "skipped" => self.continue_block(record),
             kind => {
                 if let Some(block) = &mut self.block {
                     block.records += 1;

@@ -26,7 +26,7 @@ pub const CALL_INFO: u32 = 0xc600_0003;
 pub const CALL_EXIT: u32 = 0xc600_0004;
 
 /// Watches [`WatchPoint`]s at guest physical address x1, one per vCPU, and
-/// stops the machine if nothing moves for x2 ticks while something waits;
+/// stops the machine if nothing moves for x2 ticks;
 /// x2 = 0 ends it. x0 is [`SUCCESS`] or [`INVALID`].
 pub const CALL_WATCH: u32 = 0xc600_0005;
 /// x0 = [`SUCCESS`] or [`INVALID`]; x1.. = the last [`EVENTS`] events of vCPU x1

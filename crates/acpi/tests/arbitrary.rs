@@ -119,10 +119,13 @@ proptest! {
 
 #[test]
 fn memory_of_the_wrong_size_is_not_read() {
+    let mut ram = Ram::new();
+    ram.usable(RAM).unwrap();
     for surplus in [0, 2] {
         let careless = Careless(small().memory(), surplus);
-        assert!(acpi::read(&careless, RSDP, &Ram::new(), "").is_err());
-        read(&careless, RSDP);
+        let error = acpi::read(&careless, RSDP, &ram, "").unwrap_err();
+        let expected = "ACPI: RSDP: 20 bytes at address 0x1000 are not readable memory";
+        assert_eq!(error.to_string(), expected);
     }
-    read(&Careless(small().memory(), 1), RSDP);
+    acpi::read(&Careless(small().memory(), 1), RSDP, &ram, "").unwrap();
 }

@@ -147,7 +147,7 @@ fn altra_has_more_cpus_than_fit() {
     let frames: Vec<(u64, u64)> = (0..80)
         .map(|cpu| {
             (
-                cpu / 2 << 16 | cpu % 2 << 8,
+                ((cpu / 2) << 16) | ((cpu % 2) << 8),
                 0x1001_0014_0000 + cpu * 0x2_0000,
             )
         })

@@ -15,6 +15,9 @@
 //! | [`Request::stop_polling`] finds the request, does not halt | |
 //! | [`Request::take`] | |
 //!
+//! The interrupt must not overtake the request: whoever sends it orders its
+//! stores before it (`arch::gic_cpu::send_sgi_value` has the DSB).
+//!
 //! A target halts only after `stop_polling` answered that there is no request,
 //! with interrupts masked from before that until after the WFI: a waker that
 //! comes later finds POLLING clear and sends an interrupt, which ends the WFI.

@@ -63,6 +63,7 @@ fn cell(line: &mut impl FnMut(&str, &[(&str, String)]), under: &str, id: u64, p5
             limit,
         ],
     );
+    line("more", &[id.clone(), ("gap_us", number(5))]);
     let stat = |name: &str, p50: u64| {
         vec![
             id.clone(),
@@ -92,7 +93,7 @@ fn cell(line: &mut impl FnMut(&str, &[(&str, String)]), under: &str, id: u64, p5
     line("count", &[id.clone(), ("exit.wfi", number(p50 * 2))]);
     line(
         "done",
-        &[id, ("under", under.into()), ("records", number(7))],
+        &[id, ("under", under.into()), ("records", number(8))],
     );
 }
 
@@ -113,6 +114,7 @@ fn a_whole_log_is_taken_whole() {
         assert_eq!(results.cells.len(), 24);
         assert!(results.problems.is_empty() && results.damaged.is_empty());
         assert_eq!(results.cells[12].under, "none");
+        assert_eq!(results.cells[12].gap_us, 5);
         assert_eq!(results.cells[0].raw["total"], [400, 400]);
     }
 }
@@ -135,7 +137,7 @@ fn a_lost_line_end_costs_nothing() {
 fn a_boot_without_its_beginning_is_not_the_one_before() {
     let text = log();
     let second = text.rfind("@r1 0 boot").unwrap();
-    for cut in [second, text.find("@r1 80 ").unwrap()] {
+    for cut in [second, text.find("@r1 90 ").unwrap()] {
         let joined = format!("{}\n{}", &text[..cut], &text[second + 60..]);
         check(&joined).unwrap();
         let boots = boots(&joined);

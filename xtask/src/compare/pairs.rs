@@ -120,7 +120,7 @@ fn pair<'r>(a: &'r Cell, b: &Cell) -> Pair<'r> {
         |name: &str| Difference::between(a.histograms.get(name)?, b.histograms.get(name)?);
     let total = difference("total").filter(|_| a.stats.is_some() && b.stats.is_some());
     let sign = total.as_ref().map_or(0, |total| total.by().signum());
-    let stages = a.stages.iter().map(|stage| &stage.name);
+    let stages = a.stages().map(|stage| &stage.name);
     let changed = stages.filter_map(|name| Some((name.clone(), difference(name)?)));
     let stage = changed
         .filter(|(_, stage)| {

@@ -122,7 +122,7 @@ impl Axis {
     fn linear_ticks(&self) -> Vec<f64> {
         let rough = (self.high - self.low) / 4.0;
         let decade = 10_f64.powf(rough.log10().floor());
-        let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * decade);
+        let steps = [1.0, 2.0, 2.5, 5.0, 10.0].map(|step| step * decade);
         let step = steps
             .into_iter()
             .find(|&step| step >= rough)
@@ -168,7 +168,7 @@ mod tests {
             (0.0, 100.0, 200.0)
         );
         let ticks: Vec<String> = axis.ticks().into_iter().map(|tick| tick.1).collect();
-        assert_eq!(ticks, ["0", "50", "100"]);
+        assert_eq!(ticks, ["0", "25", "50", "75", "100"]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use maud::Markup;
 
 use super::axis::{Axis, Kind};
 use super::frame::across;
-use super::svg::{Anchor, Canvas, WIDTH, number};
+use super::svg::{Anchor, Canvas, WIDTH, number, width_of};
 
 /// A group: the bars of one row of labels.
 #[derive(Debug)]
@@ -28,18 +28,17 @@ pub struct Bar {
 }
 
 const LEFT: f64 = 108.0;
-const RIGHT: f64 = 50.0;
 const THICK: f64 = 9.0;
 const STEP: f64 = 11.0;
 const GAP: f64 = 8.0;
 
 /// The chart; `unit` is written at its axis.
 pub fn chart(groups: &[Group], unit: &str, about: &str) -> Markup {
-    let values = groups
-        .iter()
-        .flat_map(|group| &group.bars)
-        .map(|bar| bar.value);
-    let axis = Axis::from_zero(values, LEFT, WIDTH - RIGHT);
+    let values = groups.iter().flat_map(|group| &group.bars);
+    let values = values.map(|bar| bar.value);
+    let texts = values.clone().map(|value| width_of(&number(value)));
+    let right = WIDTH - texts.fold(24.0, f64::max) - 8.0;
+    let axis = Axis::from_zero(values, LEFT, right);
     let bars: usize = groups.iter().map(|group| group.bars.len()).sum();
     let bottom = 4.0 + bars as f64 * STEP + groups.len() as f64 * GAP;
     let mut canvas = Canvas::new(bottom + 32.0);

@@ -144,13 +144,31 @@ fn list(values: &[u64]) -> String {
     values.join(", ")
 }
 
-/// How a receiver waits, and what of that traps.
+/// How a receiver waits, and what of that is special. The dagger is explained
+/// where charts are.
 pub fn waiting(cell: &Cell) -> (String, String) {
-    let trap = match cell.trap.as_str() {
-        "none" | "" => String::new(),
-        trap => format!("trap {trap}"),
+    let dagger = if cell.not_modelled.is_empty() {
+        ""
+    } else {
+        "†"
     };
-    (cell.wait.clone(), trap)
+    let mut special = Vec::new();
+    if !matches!(cell.trap.as_str(), "none" | "") {
+        special.push(format!("trap {}", cell.trap));
+    }
+    if !matches!(cell.host_poll.as_str(), "" | "fixed") {
+        special.push(format!("EL2 {}", cell.host_poll));
+    }
+    if !matches!(cell.hint.as_str(), "" | "none" | "off") {
+        special.push(format!("hint {}", cell.hint));
+    }
+    (format!("{}{dagger}", cell.wait), special.join(", "))
+}
+
+/// The same in one text.
+pub fn waiting_text(cell: &Cell) -> String {
+    let (wait, special) = waiting(cell);
+    format!("{wait} {special}").trim_end().to_owned()
 }
 
 /// Where a wake-up goes: under, deliver, wake.

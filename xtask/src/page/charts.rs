@@ -3,6 +3,7 @@
 
 mod distributions;
 mod parts;
+mod stage_table;
 mod sweeps;
 
 use maud::{Markup, html};
@@ -18,24 +19,28 @@ pub fn sections(runs: &[Run]) -> Markup {
     html! {
         (section(
             "cost", "Cost by way of waiting",
-            "Median of each cell, by wait and trap; a bar for each way that the wake-up can take.",
+            "Median of each cell, by wait and trap; a bar for each way that the wake-up can take. A \
+             dagger (†) here and below: the machine does not model what this wait depends on.",
             &figures(&panels, cost),
         ))
         (distributions::section(&panels))
         (section(
             "stages", "Where it goes",
-            "Medians of the stages of a wake-up, end to end; the mark is the median of the whole, \
-             which was measured apart. Grey is what no stage accounts for.",
+            "Medians of the stages of a wake-up, from end to end, as time stamps see them. The mark and \
+             the second number are the median without stamps: what lies beyond it is what stamping \
+             costs. Grey is what no stage accounts for.",
             &figures(&panels, parts::stages),
         ))
+        (stage_table::tables(&panels))
         (section(
             "exits", "Exits per wake-up",
-            "Exits to EL2 by cause, over all CPUs that took part, divided by the wake-ups.",
-            &figures(&panels, parts::exits),
+            "Exits to EL2 by cause, over all CPUs that took part, divided by the wake-ups; then what \
+             they take.",
+            &[figures(&panels, parts::exits), figures(&panels, parts::time_at_el2)].concat(),
         ))
         (section(
             "residency", "Residency",
-            "Where the CPUs spent their time while the cell ran, in per cent.",
+            "Where the CPUs spent their time, in per cent: in the guest, polling, halted, at EL2.",
             &figures(&panels, parts::residency),
         ))
         (sweeps::section(&panels))

@@ -6,32 +6,55 @@ use serde_json::Value;
 
 use crate::report::merge::Run;
 use crate::results::Results;
+use crate::table::Scale;
 
-/// What the fidelity probes ask, in the words of the architecture.
-const PROBES: [(&str, &str); 11] = [
-    ("wfe_halts", "WFE halts the CPU"),
-    ("wfet_halts", "WFET halts the CPU"),
+/// The fidelity probes: what each asks, and whether a no means that cells do
+/// not show what hardware would do.
+const PROBES: [(&str, &str, bool); 12] = [
+    ("wfe_halts", "WFE with an empty event register waits", true),
+    ("wfet_halts", "WFET waits until its deadline", true),
     (
         "monitor_wakes_wfe",
-        "a store to the monitored line, and nothing else, ends WFE",
+        "a store to the monitored line ends WFE, and nothing before it",
+        true,
     ),
     (
         "event_stream_period_ok",
         "the event stream ends WFE once per period",
+        true,
     ),
-    ("eret_sets_event", "ERET sets the event register"),
-    ("sev_wakes_wfe", "SEV of another CPU ends WFE"),
+    (
+        "el2_event_stream_period_ok",
+        "the event stream of EL2 ends WFE once per period",
+        true,
+    ),
+    (
+        "eret_sets_event",
+        "an exception return sets the event register",
+        true,
+    ),
+    ("sev_wakes_wfe", "SEV of another CPU ends WFE", true),
+    ("counter_shared", "all CPUs read one counter", true),
     (
         "masked_irq_wakes_wfe",
-        "an interrupt that is masked ends WFE",
+        "a masked interrupt ends WFE, which it need not",
+        false,
     ),
     (
         "wfet_timeout_sets_event",
-        "WFET that times out leaves the event register as the architecture says",
+        "WFET that ran into its deadline leaves the event register set",
+        false,
     ),
-    ("counter_shared", "all CPUs read one counter"),
-    ("counts_instructions", "the counter counts instructions"),
-    ("pmu_counts_instructions", "the PMU counts instructions"),
+    (
+        "counts_instructions",
+        "the counter counts instructions",
+        false,
+    ),
+    (
+        "pmu_counts_instructions",
+        "the PMU can count instructions",
+        false,
+    ),
 ];
 
 /// The section.
@@ -56,17 +79,21 @@ fn lacks(results: &Results) -> Markup {
     let lacking = results
         .fidelity
         .iter()
-        .filter(|(_, value)| **value == Value::Bool(false));
+        .filter(|(name, value)| **value == Value::Bool(false) && matters(name));
     let lacking: Vec<&str> = lacking.map(|(name, _)| asked(name)).collect();
     html! {
+        @if Scale::of(results).of_host {
+            p.caution {
+                b { "Times of an emulator: " }
+                "its CPUs are threads of the host, so this is how that host behaves. Of such samples only \
+                 minimum and median are shown."
+            }
+        }
         @if !lacking.is_empty() {
             p.caution {
                 b { "Not modelled here: " } (lacking.join("; ")) ". "
                 "Cells that depend on these show the code's path, not what hardware would do."
             }
-        }
-        @if !results.fidelity.is_empty() && results.fidelity.values().all(|value| *value == Value::Bool(true)) {
-            p { "Every probe found what the architecture promises." }
         }
         @if results.fidelity.is_empty() {
             p.caution { "No probe reported what this machine models." }
@@ -75,8 +102,14 @@ fn lacks(results: &Results) -> Markup {
 }
 
 fn asked(name: &str) -> &str {
-    let known = PROBES.iter().find(|(probe, _)| *probe == name);
-    known.map_or(name, |(_, text)| text)
+    let known = PROBES.iter().find(|(probe, ..)| *probe == name);
+    known.map_or(name, |(_, text, _)| text)
+}
+
+/// Whether a no is to be warned of.
+fn matters(name: &str) -> bool {
+    let known = PROBES.iter().find(|(probe, ..)| *probe == name);
+    known.is_none_or(|(.., matters)| *matters)
 }
 
 fn description(results: &Results) -> Markup {
@@ -144,7 +177,7 @@ fn fidelity(results: &Results) -> Markup {
             table.facts {
                 thead { tr { th { "Probe" } th { "found" } th { "detail" } } }
                 @for (name, value) in &results.fidelity {
-                    @let (class, found) = found(value);
+                    @let (class, found) = found(name, value);
                     tr {
                         th scope="row" title=(name) { (asked(name)) }
                         td class=(class) { (found) }
@@ -156,10 +189,11 @@ fn fidelity(results: &Results) -> Markup {
     }
 }
 
-fn found(value: &Value) -> (&'static str, String) {
+fn found(name: &str, value: &Value) -> (&'static str, String) {
     match value {
         Value::Bool(true) => ("yes", "✓ yes".into()),
-        Value::Bool(false) => ("no", "✗ no".into()),
+        Value::Bool(false) if matters(name) => ("no", "✗ no".into()),
+        Value::Bool(false) => ("yes", "no".into()),
         Value::String(text) => ("muted", text.replace('-', " ")),
         other => ("muted", other.to_string()),
     }

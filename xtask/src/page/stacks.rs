@@ -23,12 +23,12 @@ pub struct Stack {
     pub label: String,
     /// Class of its colour, name and length of each part.
     pub parts: Vec<(&'static str, String, f64)>,
-    /// Where the whole ends, if that is known apart from the parts.
+    /// The whole as it was measured apart from the parts: it gets a mark, and its
+    /// number stands beside their sum.
     pub whole: Option<f64>,
 }
 
 const LEFT: f64 = 108.0;
-const RIGHT: f64 = 40.0;
 const THICK: f64 = 13.0;
 const STEP: f64 = 16.0;
 
@@ -38,6 +38,13 @@ impl Stack {
         self.parts.iter().map(|part| part.2).sum()
     }
 
+    /// Its number, and that of the whole where that is another one.
+    fn shown(&self) -> String {
+        let sum = number(self.sum());
+        let whole = self.whole.map(number).filter(|whole| *whole != sum);
+        whole.map_or(sum.clone(), |whole| format!("{sum} / {whole}"))
+    }
+
     fn end(&self) -> f64 {
         self.whole.unwrap_or(0.0).max(self.sum())
     }
@@ -45,12 +52,16 @@ impl Stack {
 
 /// The chart, always linear: parts of a length can be seen no other way.
 pub fn chart(rows: &[Row], unit: &str, about: &str) -> Markup {
-    let stacks = rows.iter().filter_map(|row| match row {
-        Row::Stack(stack) => Some(stack),
-        Row::Heading(_) => None,
-    });
-    let longest = stacks.map(Stack::end).fold(0.0, f64::max);
-    let axis = Axis::from_zero(std::iter::once(longest), LEFT, WIDTH - RIGHT);
+    let stacks = || {
+        rows.iter().filter_map(|row| match row {
+            Row::Stack(stack) => Some(stack),
+            Row::Heading(_) => None,
+        })
+    };
+    let longest = stacks().map(Stack::end).fold(0.0, f64::max);
+    let texts = stacks().map(|stack| width_of(&stack.shown()));
+    let right = WIDTH - texts.fold(24.0, f64::max) - 8.0;
+    let axis = Axis::from_zero(std::iter::once(longest), LEFT, right);
     let bottom = 4.0 + rows.len() as f64 * STEP;
     let mut canvas = Canvas::new(bottom + 32.0);
     across(&mut canvas, &axis, (0.0, bottom), unit);
@@ -96,11 +107,10 @@ fn draw(canvas: &mut Canvas, axis: &Axis, y: f64, stack: &Stack) {
         let x = axis.place(whole);
         canvas.line((x, y - 1.5), (x, y + THICK + 1.5), "whole");
     }
-    let shown = number(stack.whole.unwrap_or(sum));
     canvas.text(
         (axis.place(stack.end()) + 5.0, base_line),
         Anchor::Start,
         "value",
-        &shown,
+        &stack.shown(),
     );
 }

@@ -85,7 +85,7 @@ fn everything_that_was_measured_is_on_the_page() {
         assert!(page.contains(&format!(r#"<section id="{id}">"#)), "{id}");
     }
     for text in [
-        "WFE halts the CPU",
+        "WFE with an empty event register waits",
         "one CPU only",
         "cell 9 (pingpong)",
         "n = 100 each",

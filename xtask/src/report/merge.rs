@@ -42,24 +42,20 @@ pub fn runs(inputs: Vec<Input>) -> Vec<Run> {
 }
 
 /// The runs of one results.json, which may have been put together before.
-fn apart(label: String, mut results: Results) -> Vec<(String, Results)> {
-    let origins = std::mem::take(&mut results.runs);
+fn apart(label: String, mut all: Results) -> Vec<(String, Results)> {
+    let origins = std::mem::take(&mut all.runs);
     if origins.is_empty() {
-        return vec![(label, results)];
+        return vec![(label, all)];
     }
-    let mut cells = std::mem::take(&mut results.cells);
-    let mut losses = Some((results.damaged, results.problems, results.notes));
-    let part = |origin: Origin| {
-        let own = cells.extract_if(.., |cell| cell.run == origin.label);
+    let parts = origins.into_iter().map(|origin| {
+        let own = all.cells.extract_if(.., |cell| cell.run == origin.label);
         let own = own.map(|mut cell| {
             cell.run.clear();
             cell
         });
-        // Which run they were of is only in their text.
-        let (damaged, problems, notes) = losses.take().unwrap_or_default();
         let part = Results {
-            schema: results.schema,
-            tool: results.tool.clone(),
+            schema: all.schema,
+            tool: all.tool.clone(),
             board: origin.board,
             machine: origin.machine,
             fidelity: origin.fidelity,
@@ -67,14 +63,21 @@ fn apart(label: String, mut results: Results) -> Vec<(String, Results)> {
             unit: origin.unit,
             unit_how: origin.unit_how,
             cells: own.collect(),
-            damaged,
-            problems,
-            notes,
+            damaged: own_texts(&mut all.damaged, &origin.label),
+            problems: own_texts(&mut all.problems, &origin.label),
+            notes: own_texts(&mut all.notes, &origin.label),
             runs: Vec::new(),
         };
         (origin.label, part)
-    };
-    origins.into_iter().map(part).collect()
+    });
+    parts.collect()
+}
+
+/// What `texts` says of the run `label`, as it said itself.
+fn own_texts(texts: &mut Vec<String>, label: &str) -> Vec<String> {
+    let prefix = format!("{label}: ");
+    let own = texts.extract_if(.., |text| text.starts_with(&prefix));
+    own.map(|text| text[prefix.len()..].to_owned()).collect()
 }
 
 /// Whether `part` is a further part of the sweep that `run` is: the same
@@ -234,6 +237,7 @@ mod tests {
         };
         let after = runs(vec![again]);
         assert_eq!(after.len(), 2);
+        assert_eq!(after[0].results.damaged, ["cell 7"]);
         assert_eq!(
             (after[1].label.as_str(), after[1].results.cells.len()),
             ("b", 2)

@@ -9,6 +9,9 @@ use serde_json::Value;
 /// Counters by name.
 pub type Counts = BTreeMap<String, u64>;
 
+/// Name of what is no stage, but the sum of the stages.
+const STAMPED: &str = "traced";
+
 /// The words that make a cell what it is.
 const KEY: [&str; 14] = [
     "under",
@@ -224,6 +227,16 @@ impl Cell {
     pub fn per_sample(&self, counts: &Counts, name: &str) -> f64 {
         let count = counts.get(name).copied().unwrap_or(0);
         count as f64 / self.stats.map_or(1, |stats| stats.count.max(1)) as f64
+    }
+
+    /// The stages that the sample is made of.
+    pub fn stages(&self) -> impl Iterator<Item = &Stage> {
+        self.stages.iter().filter(|stage| stage.name != STAMPED)
+    }
+
+    /// The whole sample as it is with time stamps being taken.
+    pub fn stamped(&self) -> Option<&Stage> {
+        self.stages.iter().find(|stage| stage.name == STAMPED)
     }
 
     /// The value of one of the words that make the cell what it is.

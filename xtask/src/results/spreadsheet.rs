@@ -54,7 +54,7 @@ fn header() -> Vec<String> {
     for (group, names) in [("exits", &EXITS[..]), ("ipis", &IPIS), ("wakes", &WAKES)] {
         header.extend(names.iter().map(|name| format!("{group}_{name}")));
     }
-    header.push("skipped".into());
+    header.extend(["skipped".into(), "run".into()]);
     header
 }
 
@@ -91,5 +91,6 @@ fn row(cell: &Cell) -> Vec<String> {
         row.extend(names.iter().map(count));
     }
     row.push(cell.skipped.clone().unwrap_or_default());
+    row.push(cell.run.clone());
     row
 }

@@ -3,7 +3,7 @@
 
 use maud::Markup;
 
-use crate::page::cells::{Panel, path, wait_class, waiting};
+use crate::page::cells::{Panel, path, wait_class, waiting_text};
 use crate::page::curves::{self, Line};
 use crate::page::frame::{self, Entry, figure};
 use crate::page::svg::number;
@@ -62,8 +62,7 @@ fn chart(panel: &Panel<'_>, path: &str, cells: &[&Cell], chosen: &str) -> Option
         if points.is_empty() {
             continue;
         }
-        let (wait, trap) = waiting(cell);
-        let name = format!("{wait} {trap}").trim_end().to_owned();
+        let name = waiting_text(cell);
         let stats = cell.stats?;
         let more = format!(
             "{}, max {}",

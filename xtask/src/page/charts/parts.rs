@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use maud::Markup;
 
-use crate::page::cells::{Panel, path, waiting};
+use crate::page::cells::{Panel, path, waiting_text};
 use crate::page::frame::{Entry, figure};
 use crate::page::stacks::{self, Row, Stack};
 use crate::results::{Cell, Counts};
@@ -40,37 +40,30 @@ const RESIDENCY: [&str; 4] = ["run", "poll", "wfi", "el2"];
 
 type Parts = Vec<(&'static str, String, f64)>;
 
-/// Stages of each cell that has any.
+/// Stages of each cell that has any, of the samples with time stamps.
 pub fn stages(panel: &Panel<'_>) -> Option<Markup> {
-    let cells = with(panel, |cell| !cell.stages.is_empty());
-    // In the order of the first cell that has them: that of the wake-up.
-    let mut names: Vec<String> = Vec::new();
-    for stage in cells.iter().flat_map(|cell| &cell.stages) {
-        if !names.contains(&stage.name) {
-            names.push(stage.name.clone());
-        }
-    }
+    let cells = with(panel, |cell| cell.stages().next().is_some());
+    let names = stage_names(&cells);
     let mut overlapping = 0;
     let rows = rows(&cells, |cell| {
         let parts = names.iter().enumerate().filter_map(|(index, name)| {
-            let stage = cell.stages.iter().find(|stage| stage.name == *name)?;
+            let stage = cell.stages().find(|stage| stage.name == *name)?;
             Some((colour(index), name.clone(), panel.value(stage.stats.p50)))
         });
         let mut parts: Parts = parts.collect();
-        let whole = panel.value(cell.stats?.p50);
+        let total = cell.stats?.p50;
+        let whole = panel.value(cell.stamped().map_or(total, |stamped| stamped.stats.p50));
         let sum: f64 = parts.iter().map(|part| part.2).sum();
         if sum < whole {
             parts.push((REST.0, REST.1.into(), whole - sum));
         } else if sum > whole * 1.02 {
             overlapping += 1;
         }
-        Some((parts, Some(whole)))
+        Some((parts, Some(panel.value(total))))
     });
-    let mut note = format!("p50, {}, {}", panel.measure(), Panel::samples(cells.iter()));
+    let mut note = format!("p50, {}, {}", panel.measure(), samples(&cells));
     if overlapping > 0 {
-        note = format!(
-            "{note}; in {overlapping} cells the stages overlap and sum up to more than the whole"
-        );
+        note = format!("{note}; in {overlapping} cells the medians of the stages sum up to more");
     }
     draw(
         panel,
@@ -79,6 +72,45 @@ pub fn stages(panel: &Panel<'_>) -> Option<Markup> {
         (panel.unit(), &note),
         "stages",
     )
+}
+
+/// Names in the order of the cell that has the most: that of the wake-up.
+pub fn stage_names(cells: &[&Cell]) -> Vec<String> {
+    let longest = cells.iter().max_by_key(|cell| cell.stages().count());
+    let mut names: Vec<String> = Vec::new();
+    for stage in longest
+        .into_iter()
+        .chain(cells)
+        .flat_map(|cell| cell.stages())
+    {
+        if !names.contains(&stage.name) {
+            names.push(stage.name.clone());
+        }
+    }
+    names
+}
+
+/// Time at EL2 by cause of the exit, of the samples with time stamps.
+pub fn time_at_el2(panel: &Panel<'_>) -> Option<Markup> {
+    let time = |cell: &Cell| cell.counters.get("time").cloned().unwrap_or_default();
+    let cells = with(panel, |cell| {
+        cell.stamped().is_some() && time(cell).values().sum::<u64>() > 0
+    });
+    let counts: Vec<Counts> = cells.iter().map(|cell| time(cell)).collect();
+    let names = known_first(&EXITS, counts.iter());
+    let wakes = wakes_per_sample(panel.cells[0]);
+    let rows = rows(&cells, |cell| {
+        let samples = cell.stamped()?.stats.count.max(1) as f64 * wakes;
+        let times = time(cell);
+        let parts = names.iter().enumerate().map(|(index, name)| {
+            let ticks = times.get(name).copied().unwrap_or(0);
+            (colour(index), name.clone(), panel.value(ticks) / samples)
+        });
+        Some((parts.collect(), None))
+    });
+    let unit = format!("{} per wake-up", panel.unit());
+    let note = format!("mean {unit} at EL2 by cause, {}", samples(&cells));
+    draw(panel, rows, &legend(&names), (&unit, &note), "time at EL2")
 }
 
 /// Exits by cause.
@@ -123,10 +155,7 @@ pub fn residency(panel: &Panel<'_>) -> Option<Markup> {
         });
         Some((parts.collect(), None))
     });
-    let note = format!(
-        "per cent of the time of all CPUs, {}",
-        Panel::samples(cells.iter())
-    );
+    let note = format!("of all CPUs, {}", samples(&cells));
     draw(
         panel,
         rows,
@@ -134,6 +163,19 @@ pub fn residency(panel: &Panel<'_>) -> Option<Markup> {
         ("%", &note),
         "residency by state",
     )
+}
+
+/// How many samples have stages; with stamps, these are others than the rest.
+fn samples(cells: &[&Cell]) -> String {
+    let most = |cell: &&Cell| cell.stages.iter().map(|stage| stage.stats.count).max();
+    let counts: Vec<u64> = cells.iter().filter_map(most).collect();
+    let stamped = cells.iter().any(|cell| cell.stamped().is_some());
+    let what = if stamped { " samples with stamps" } else { "" };
+    match (counts.iter().min(), counts.iter().max()) {
+        (Some(least), Some(most)) if least == most => format!("n = {most}{what}"),
+        (Some(least), Some(most)) => format!("n = {least} to {most}{what}"),
+        _ => Panel::samples(cells.iter()),
+    }
 }
 
 /// Wake-ups that one sample of a workload has.
@@ -152,24 +194,15 @@ fn with<'r>(panel: &Panel<'r>, has: impl Fn(&Cell) -> bool) -> Vec<&'r Cell> {
 
 /// Names of counters that are not zero everywhere, in a known order.
 fn names(cells: &[&Cell], order: &[&str], of: impl Fn(&Cell) -> &Counts) -> Vec<String> {
-    let counted: BTreeSet<&String> = cells
-        .iter()
-        .flat_map(|cell| {
-            of(cell)
-                .iter()
-                .filter(|(_, count)| **count > 0)
-                .map(|(name, _)| name)
-        })
-        .collect();
-    let known = order.iter().map(|name| (*name).to_owned());
-    let others = counted
-        .iter()
-        .filter(|name| !order.contains(&name.as_str()));
-    let others = others.map(|name| (*name).clone()).collect::<Vec<_>>();
-    known
-        .filter(|name| counted.contains(name))
-        .chain(others)
-        .collect()
+    known_first(order, cells.iter().map(|cell| of(cell)))
+}
+
+fn known_first<'c>(order: &[&str], counts: impl Iterator<Item = &'c Counts>) -> Vec<String> {
+    let counted = counts.flat_map(|counts| counts.iter().filter(|(_, count)| **count > 0));
+    let counted: BTreeSet<&str> = counted.map(|(name, _)| name.as_str()).collect();
+    let known = order.iter().copied().filter(|name| counted.contains(name));
+    let others = counted.iter().copied().filter(|name| !order.contains(name));
+    known.chain(others).map(str::to_owned).collect()
 }
 
 /// A stack for each cell, below the path that it shares with others.
@@ -184,8 +217,7 @@ fn rows(cells: &[&Cell], mut parts: impl FnMut(&Cell) -> Option<(Parts, Option<f
     for of in paths {
         rows.push(Row::Heading(of.clone()));
         for cell in cells.iter().filter(|cell| path(cell) == of) {
-            let (wait, trap) = waiting(cell);
-            let label = format!("{wait} {trap}").trim_end().to_owned();
+            let label = waiting_text(cell);
             if let Some((parts, whole)) = parts(cell) {
                 rows.push(Row::Stack(Stack {
                     label,

@@ -3,7 +3,7 @@
 
 use maud::Markup;
 
-use crate::page::cells::{Panel, distinct, number, path, wait_class, waiting};
+use crate::page::cells::{Panel, distinct, number, path, wait_class, waiting_text};
 use crate::page::curves::{self, Line};
 use crate::page::frame::{self, figure};
 use crate::results::Cell;
@@ -117,10 +117,9 @@ fn lines(panel: &Panel<'_>, key: &str, cells: &[&Cell]) -> Vec<Line> {
 
 /// The line that begins with a cell.
 fn beginning(panel: &Panel<'_>, key: &str, cell: &Cell) -> Option<Line> {
-    let (wait, trap) = waiting(cell);
     Some(Line {
         class: wait_class(cell),
-        name: format!("{wait} {trap}").trim_end().to_owned(),
+        name: waiting_text(cell),
         points: vec![(number(cell, key) as f64, panel.value(cell.stats?.p50))],
     })
 }
