@@ -3,7 +3,7 @@
 
 mod columns;
 
-pub use columns::of as columns;
+pub use columns::{MARK, of as columns};
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -3,7 +3,7 @@
 
 use crate::report::merge::Run;
 use crate::results::Cell;
-use crate::table::{Scale, operation};
+use crate::table::{MARK, Scale, operation};
 
 /// Cells of one run that can stand in one chart: the same workload and shape.
 #[derive(Debug)]
@@ -144,13 +144,13 @@ fn list(values: &[u64]) -> String {
     values.join(", ")
 }
 
-/// How a receiver waits, and what of that is special. The dagger is explained
-/// where charts are.
+/// How a receiver waits, marked if the machine does not model what that depends
+/// on, and what of it is special.
 pub fn waiting(cell: &Cell) -> (String, String) {
-    let dagger = if cell.not_modelled.is_empty() {
+    let mark = if cell.not_modelled.is_empty() {
         ""
     } else {
-        "†"
+        MARK
     };
     let mut special = Vec::new();
     if !matches!(cell.trap.as_str(), "none" | "") {
@@ -162,7 +162,7 @@ pub fn waiting(cell: &Cell) -> (String, String) {
     if !matches!(cell.hint.as_str(), "" | "none" | "off") {
         special.push(format!("hint {}", cell.hint));
     }
-    (format!("{}{dagger}", cell.wait), special.join(", "))
+    (format!("{}{mark}", cell.wait), special.join(", "))
 }
 
 /// The same in one text.

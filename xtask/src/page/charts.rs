@@ -20,7 +20,7 @@ pub fn sections(runs: &[Run]) -> Markup {
         (section(
             "cost", "Cost by way of waiting",
             "Median of each cell, by wait and trap; a bar for each way that the wake-up can take. A \
-             dagger (†) here and below: the machine does not model what this wait depends on.",
+             star (*) here and below: the machine does not model what this wait depends on.",
             &figures(&panels, cost),
         ))
         (distributions::section(&panels))

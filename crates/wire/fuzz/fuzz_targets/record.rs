@@ -30,12 +30,23 @@ fn read(line: &str) {
 
 /// A value that fits into a line comes out as it went in, text around it or not.
 fn write(value: &str) {
-    let Some(line) = Line::new(7, "note").field("id", 1).field("text", value).finish() else {
+    let Some(line) = Line::new(7, "note")
+        .field("id", 1)
+        .field("text", value)
+        .finish()
+    else {
         return;
     };
-    for line in [line.to_string(), format!("noise {line}\r"), format!("{line}noise")] {
+    for line in [
+        line.to_string(),
+        format!("noise {line}\r"),
+        format!("{line}noise"),
+    ] {
         let record = Record::parse(&line).expect("what was written is a record");
-        assert_eq!((record.seq, record.kind, record.number("id")), (7, "note", Some(1)));
+        assert_eq!(
+            (record.seq, record.kind, record.number("id")),
+            (7, "note", Some(1))
+        );
         let text = record.text("text").expect("the field").to_string();
         if value.is_ascii() {
             assert_eq!(text, value);
