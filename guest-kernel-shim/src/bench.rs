@@ -55,7 +55,7 @@ pub fn run(plan: &Plan, pool: &mut Pool) {
             block(&mut entries[index], plan.share(pass));
             let done = pass as usize * count + step + 1;
             if done.is_multiple_of(count.div_ceil(STEPS)) {
-                report::progress(done, PASSES as usize * count);
+                report::progress(done, PASSES as usize * count, &entries[index].cell);
             }
         }
     }
@@ -79,8 +79,11 @@ fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Ent
         let obstacle = cell.obstacle(machine);
         let samples = obstacle.is_none().then(|| {
             let samples = pool.take(size_of::<Samples>() as u64) as *mut Samples;
-            // SAFETY: fresh zeroed memory; all zeroes is two empty histograms.
-            unsafe { &mut *samples }
+            // SAFETY: fresh zeroed memory; all zeroes is empty histograms and
+            // no place for raw samples.
+            let samples = unsafe { &mut *samples };
+            samples.raw = plan.raw.then(|| values(pool, plan.iterations as usize));
+            samples
         });
         slot.write(Entry {
             cell,
@@ -93,6 +96,13 @@ fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Ent
     }
     // SAFETY: every slot was written: both iterations yield `count` cells.
     unsafe { slots.assume_init_mut() }
+}
+
+/// Memory for `count` values.
+fn values(pool: &mut Pool, count: usize) -> &'static mut [u64] {
+    let place = pool.take((count * size_of::<u64>()) as u64) as *mut u64;
+    // SAFETY: fresh zeroed memory of that size, aligned to a page.
+    unsafe { core::slice::from_raw_parts_mut(place, count) }
 }
 
 /// Runs `count` iterations of a cell.

@@ -16,6 +16,7 @@ use wire::Line;
 use crate::bench::Entry;
 use crate::crew::Counts;
 use crate::tally::Event;
+use crate::workload::Samples;
 use crate::workload::stages::STAGES;
 use crate::{clock, hypervisor, output, percpu, probe};
 
@@ -27,26 +28,39 @@ fn record(kind: &str) -> Line {
     Line::new(NEXT.fetch_add(1, Relaxed), kind)
 }
 
-/// Writes a record. One that is too long would leave a hole in the sequence,
-/// which readers report; fields are sized so that it does not happen.
+/// Writes a record. Fields are sized so that a line holds them; one that does
+/// not is an error of this kernel, and a silent hole in the sequence would be
+/// a riddle for whoever reads it.
 fn send(line: Line) {
-    if let Some(text) = line.finish() {
-        output::line(format_args!("{text}"));
+    match line.finish() {
+        Some(text) => output::line(format_args!("{text}")),
+        None => output::line(format_args!(
+            "rouse: a record of more than {} bytes was not written",
+            wire::MAX_LINE
+        )),
+    }
+}
+
+/// What this guest runs under.
+fn under() -> &'static str {
+    if hypervisor::present() {
+        "rouse"
+    } else {
+        "none"
     }
 }
 
 /// What the machine is: `boot`, `machine`, `feature` and `unit`.
 pub fn machine() {
-    let (under, vtr, pidr2) = if hypervisor::present() {
-        let info = |which| hypervisor::info(which);
-        ("rouse", info(Info::Vtr), info(Info::Pidr2))
+    let (vtr, pidr2) = if hypervisor::present() {
+        (hypervisor::info(Info::Vtr), hypervisor::info(Info::Pidr2))
     } else {
-        ("none", 0, 0)
+        (0, 0)
     };
     let version = env!("CARGO_PKG_VERSION");
     send(
         record("boot")
-            .field("under", under)
+            .field("under", under())
             .field("version", version),
     );
     let line = record("machine")
@@ -102,8 +116,18 @@ pub fn order(pass: u32, forwards: bool, cells: usize) {
 }
 
 /// How far the measurement is.
-pub fn progress(done: usize, of: usize) {
-    send(record("progress").field("done", done).field("of", of));
+pub fn progress(done: usize, of: usize, cell: &Cell) {
+    let Cell {
+        workload,
+        wait,
+        trap,
+        deliver,
+        wake,
+        ..
+    } = cell;
+    let name = format_args!("{workload} {wait} {trap} {deliver} {wake}");
+    let line = record("progress").field("done", done).field("of", of);
+    send(line.field("cell", name));
 }
 
 /// The last record.
@@ -119,6 +143,7 @@ pub fn cell(id: usize, entry: &Entry, iterations: u32) {
         (Some(obstacle), _) => skipped(id, obstacle),
         (None, Some(samples)) => {
             samples_of(id, "total", &samples.total);
+            raw(id, samples);
             if samples.handler.count() != 0 {
                 samples_of(id, "handler", &samples.handler);
             }
@@ -136,12 +161,14 @@ pub fn cell(id: usize, entry: &Entry, iterations: u32) {
         (None, None) => {}
     }
     let records = NEXT.load(Relaxed) - first + 1;
-    send(record("done").field("id", id).field("records", records));
+    let line = record("done").field("id", id).field("under", under());
+    send(line.field("records", records));
 }
 
 fn describe(id: usize, cell: &Cell, iterations: u32) {
     let line = record("cell")
         .field("id", id)
+        .field("under", under())
         .field("workload", cell.workload)
         .field("shape", cell.shape)
         .field("wait", cell.wait)
@@ -152,7 +179,12 @@ fn describe(id: usize, cell: &Cell, iterations: u32) {
         .field("host_poll_us", cell.host_poll_us)
         .field("event_stream_us", cell.event_stream_us)
         .field("gap_us", cell.gap_us);
-    // What differs from the rule only where it was asked for, to keep lines short.
+    send(line);
+    // The rest has a line of its own: with long numbers one would not do.
+    let line = record("more")
+        .field("id", id)
+        .field("cpus", percpu::online().count())
+        .field("iterations", iterations);
     let line = match cell.host_poll {
         HostPoll::Fixed => line,
         HostPoll::Adaptive => line.field("host_poll", cell.host_poll),
@@ -161,10 +193,7 @@ fn describe(id: usize, cell: &Cell, iterations: u32) {
         Hint::Silent => line,
         Hint::Tell => line.field("hint", cell.hint),
     };
-    let line = line
-        .field("cpus", percpu::online().count())
-        .field("iterations", iterations);
-    let mut missing = ArrayString::<100>::new();
+    let mut missing = ArrayString::<120>::new();
     for name in cell.depends_on() {
         if probe::is_not_modelled(name) {
             let separator = if missing.is_empty() { "" } else { "," };
@@ -214,6 +243,28 @@ fn buckets(id: usize, name: &str, samples: &Histogram) {
         let _ = write!(text, "{separator}{value}:{count}");
     }
     put(&text);
+}
+
+/// The samples themselves, if they were kept, as many lines as it takes.
+fn raw(id: usize, samples: &Samples) {
+    let put = |text: &str| {
+        let line = record("raw").field("id", id).field("name", "total");
+        send(line.field("v", text));
+    };
+    let mut text = ArrayString::<160>::new();
+    let kept = samples.raw.as_deref().unwrap_or_default();
+    for value in &kept[..samples.kept] {
+        // A value has at most 20 digits.
+        if text.remaining_capacity() < 21 {
+            put(&text);
+            text.clear();
+        }
+        let separator = if text.is_empty() { "" } else { "," };
+        let _ = write!(text, "{separator}{value}");
+    }
+    if !text.is_empty() {
+        put(&text);
+    }
 }
 
 fn counts(id: usize, entry: &Entry) {

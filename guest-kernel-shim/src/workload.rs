@@ -22,4 +22,21 @@ pub struct Samples {
     /// `total` of the wake-ups that the stages were taken from: more than
     /// `total` by what the time stamps cost.
     pub traced: Histogram,
+    /// Every value of `total`, if they were asked for, in the order in which
+    /// they came; as many as fit.
+    pub raw: Option<&'static mut [u64]>,
+    /// Values in `raw`.
+    pub kept: usize,
+}
+
+impl Samples {
+    /// Counts a sample from end to end.
+    #[inline(always)]
+    pub fn record(&mut self, value: u64) {
+        self.total.record(value);
+        if let Some(place) = self.raw.as_mut().and_then(|raw| raw.get_mut(self.kept)) {
+            *place = value;
+            self.kept += 1;
+        }
+    }
 }

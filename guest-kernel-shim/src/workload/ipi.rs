@@ -57,7 +57,8 @@ impl Caller<'_> {
             let start = clock::now();
             send(self, me);
             let handler = call::wait(n * targets);
-            self.samples.total.record(clock::now() - start);
+            let ticks = clock::now() - start;
+            self.samples.record(ticks);
             if targets != 0 {
                 self.samples.handler.record(handler.saturating_sub(start));
             }
