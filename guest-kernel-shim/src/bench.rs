@@ -46,27 +46,29 @@ pub fn run(plan: &Plan, pool: &mut Pool) {
         hypervisor: hypervisor::present(),
     };
     let entries = entries(plan, &machine, pool);
+    let count = entries.len();
     for pass in 0..PASSES {
         let forwards = matches!(pass % 4, 0 | 3);
-        report::order(pass, forwards, entries.len());
-        let count = entries.len();
+        report::order(pass, forwards, count);
         for step in 0..count {
-            let index = if forwards { step } else { count - 1 - step };
-            block(&mut entries[index], plan.share(pass));
+            let id = if forwards { step } else { count - 1 - step };
+            let entry = &mut entries[id];
+            block(entry, plan.share(pass));
+            // A cell is reported as soon as it is complete, so that a run that
+            // is cut short leaves what it has measured.
+            if pass == PASSES - 1 {
+                if plan.stages.values[0] == Stages::On && !plan.compact {
+                    stamped(entry, plan.iterations.min(STAMPED));
+                }
+                report::cell(id, entry, plan);
+            }
             let done = pass as usize * count + step + 1;
             if done.is_multiple_of(count.div_ceil(STEPS)) {
-                report::progress(done, PASSES as usize * count, &entries[index].cell);
+                report::progress(done, PASSES as usize * count, &entry.cell);
             }
         }
     }
-    if plan.stages.values[0] == Stages::On {
-        let count = plan.iterations.min(STAMPED);
-        entries.iter_mut().for_each(|entry| stamped(entry, count));
-    }
-    for (id, entry) in entries.iter().enumerate() {
-        report::cell(id, entry, plan.iterations);
-    }
-    report::end(entries.len());
+    report::end(count);
 }
 
 /// The cells of the plan, with memory for the samples of those that can run.

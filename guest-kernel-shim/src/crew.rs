@@ -25,7 +25,7 @@ use crate::wake::Waker;
 use crate::workload::ipi::Called;
 use crate::workload::pingpong::Far;
 use crate::workload::stages::FarSide;
-use crate::{clock, hypervisor, interrupts, probe, vectors};
+use crate::{clock, hypervisor, interrupts, pmu, probe, vectors};
 
 /// A part of a cell that is run without a pause.
 #[derive(Clone, Copy)]
@@ -72,6 +72,8 @@ pub struct Counts {
     pub times: [u64; Counter::COUNT],
     /// Ticks that it took part.
     pub duration: u64,
+    /// Cycles and instructions by the PMU, at EL1 and EL2; see [`crate::pmu`].
+    pub pmu: [u64; 2],
 }
 
 impl Counts {
@@ -81,6 +83,7 @@ impl Counts {
         events: [0; Event::ALL.len()],
         times: [0; Counter::COUNT],
         duration: 0,
+        pmu: [0; 2],
     };
 
     /// What this CPU has counted up to now.
@@ -96,6 +99,7 @@ impl Counts {
             events: Event::ALL.map(|(event, _)| cpu.tally.get(event)),
             times,
             duration: clock::now(),
+            pmu: pmu::read(),
         }
     }
 
@@ -111,6 +115,9 @@ impl Counts {
             *sum += end.times[n] - start.times[n];
         }
         self.duration += end.duration - start.duration;
+        for (n, sum) in self.pmu.iter_mut().enumerate() {
+            *sum += end.pmu[n].wrapping_sub(start.pmu[n]);
+        }
     }
 }
 

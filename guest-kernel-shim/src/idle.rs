@@ -17,7 +17,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use arch::insn;
 use plan::Wait;
 use wait::governor::{Guest, Tunables};
-use wait::poll::{self, Pause};
+use wait::poll::{self, Counted, Pause};
 use wait::request::{RESCHED, Request};
 
 use crate::clock;
@@ -59,27 +59,48 @@ pub struct Setting {
 
 /// Runs `body` with the way of waiting that `setting` names.
 pub fn with(setting: &Setting, body: &mut impl Body) {
+    let &Setting { wanted, timed, .. } = setting;
+    match setting.wait {
+        Wait::Busy => body.run(Busy { wanted }),
+        Wait::Spin => poll_without_limit(setting, Spin::default(), body),
+        Wait::Yield => poll_without_limit(setting, Yield, body),
+        Wait::Wfe => poll_without_limit(setting, Wfe, body),
+        Wait::WfeSev => poll_without_limit(setting, WfeSev, body),
+        Wait::Wfet => poll_without_limit(setting, Wfet, body),
+        Wait::Wfi => body.run(Halt { wanted, timed }),
+        Wait::PollWfi | Wait::Haltpoll if setting.wfxt => poll_then_halt(setting, Wfet, body),
+        Wait::PollWfi | Wait::Haltpoll if setting.stream => poll_then_halt(setting, Wfe, body),
+        Wait::PollWfi | Wait::Haltpoll => poll_then_halt(setting, Yield, body),
+    }
+}
+
+fn poll_without_limit(setting: &Setting, pause: impl Pause, body: &mut impl Body) {
+    let (wanted, bound) = (setting.wanted, setting.bound);
+    if setting.timed {
+        body.run(Poll::new(Counted::new(pause), wanted, bound, true));
+    } else {
+        body.run(Poll::new(pause, wanted, bound, false));
+    }
+}
+
+fn poll_then_halt(setting: &Setting, pause: impl Pause, body: &mut impl Body) {
+    if setting.timed {
+        poll_then_halt_by(setting, Counted::new(pause), body);
+    } else {
+        poll_then_halt_by(setting, pause, body);
+    }
+}
+
+fn poll_then_halt_by(setting: &Setting, pause: impl Pause, body: &mut impl Body) {
     let &Setting {
         wanted,
         limit,
-        bound,
         timed,
         ..
     } = setting;
     match setting.wait {
-        Wait::Busy => body.run(Busy { wanted }),
-        Wait::Spin => body.run(Poll::new(Spin::default(), wanted, bound, timed)),
-        Wait::Yield => body.run(Poll::new(Yield, wanted, bound, timed)),
-        Wait::Wfe => body.run(Poll::new(Wfe, wanted, bound, timed)),
-        Wait::WfeSev => body.run(Poll::new(WfeSev, wanted, bound, timed)),
-        Wait::Wfet => body.run(Poll::new(Wfet, wanted, bound, timed)),
-        Wait::Wfi => body.run(Halt { wanted, timed }),
-        Wait::PollWfi if setting.wfxt => body.run(PollHalt::new(Wfet, wanted, limit, timed)),
-        Wait::PollWfi if setting.stream => body.run(PollHalt::new(Wfe, wanted, limit, timed)),
-        Wait::PollWfi => body.run(PollHalt::new(Yield, wanted, limit, timed)),
-        Wait::Haltpoll if setting.wfxt => body.run(Haltpoll::new(Wfet, wanted, limit, timed)),
-        Wait::Haltpoll if setting.stream => body.run(Haltpoll::new(Wfe, wanted, limit, timed)),
-        Wait::Haltpoll => body.run(Haltpoll::new(Yield, wanted, limit, timed)),
+        Wait::Haltpoll => body.run(Haltpoll::new(pause, wanted, limit, timed)),
+        _ => body.run(PollHalt::new(pause, wanted, limit, timed)),
     }
 }
 
@@ -240,6 +261,7 @@ impl<P: Pause> Idle for Poll<P> {
         let taken = request.finish_polling(self.wanted);
         if self.timed {
             cpu.tally.add_many(Event::PollTicks, clock::now() - start);
+            cpu.tally.add_many(Event::Pauses, self.pause.take_pauses());
         }
         taken
     }
@@ -289,6 +311,7 @@ fn poll_for<P: Pause>(pause: &P, cpu: &PerCpu, wanted: u32, limit: u64, timed: b
         if timed {
             let ticks = clock::now() - (deadline - limit);
             cpu.tally.add_many(Event::PollTicks, ticks);
+            cpu.tally.add_many(Event::Pauses, pause.take_pauses());
         }
         return taken;
     }
@@ -296,6 +319,7 @@ fn poll_for<P: Pause>(pause: &P, cpu: &PerCpu, wanted: u32, limit: u64, timed: b
     cpu.tally.add(Event::PollTimeout);
     cpu.tally.add_many(Event::Overshoot, over);
     cpu.tally.add_many(Event::PollTicks, limit + over);
+    cpu.tally.add_many(Event::Pauses, pause.take_pauses());
     0
 }
 

@@ -14,7 +14,7 @@
 //! | [`mod@bench`], [`crew`] | the cells, one after another; the CPUs that run them |
 //! | [`checks`] | what the platform owes a guest, tried out |
 //! | [`stress`] | wake-ups at random, none of which may be lost |
-//! | [`probe`], [`report`] | what the machine models; records |
+//! | [`probe`], [`pmu`], [`report`] | what the machine models; records |
 
 #![no_std]
 #![no_main]
@@ -30,6 +30,7 @@ mod interrupts;
 mod memory;
 mod output;
 mod percpu;
+mod pmu;
 mod probe;
 mod report;
 mod smp;

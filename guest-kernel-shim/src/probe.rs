@@ -4,13 +4,13 @@
 mod waits;
 
 use aarch64_cpu::registers::{ID_AA64MMFR0_EL1, ID_AA64MMFR1_EL1, Readable};
-use arch::regs::{ID_AA64ISAR2_EL1, PMCEID0_EL0};
+use arch::regs::ID_AA64ISAR2_EL1;
 use arrayvec::ArrayVec;
 use core::fmt;
 use spin::once::Once;
 
-use crate::clock;
 use crate::percpu::{self, PerCpu};
+use crate::{clock, pmu};
 
 /// Architecture features that a way of waiting may use.
 #[derive(Clone, Copy, Debug)]
@@ -221,8 +221,7 @@ fn counter_shared() -> Answer {
     Answer::plain(before <= between && between <= clock::now())
 }
 
-/// The PMU has the event "instruction architecturally executed" (PMCEID0_EL0
-/// bit 8; DDI 0487K.a, D14.11.3).
+/// The PMU counts instructions.
 fn pmu_counts_instructions() -> Answer {
-    Answer::plain(PMCEID0_EL0.get() >> 8 & 1 != 0)
+    Answer::plain(pmu::counts_instructions())
 }

@@ -7,9 +7,9 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use aarch64_cpu::registers::{MIDR_EL1, Readable};
 use abi::{Counter, Info};
-use arrayvec::ArrayString;
+use arrayvec::{ArrayString, ArrayVec};
 use hist::Histogram;
-use plan::{Cell, Hint, HostPoll, Obstacle};
+use plan::{Cell, Hint, HostPoll, Obstacle, Plan};
 use wait::stream::Stream;
 use wire::Line;
 
@@ -136,26 +136,14 @@ pub fn end(cells: usize) {
 }
 
 /// Everything of a cell, as one block.
-pub fn cell(id: usize, entry: &Entry, iterations: u32) {
+pub fn cell(id: usize, entry: &Entry, plan: &Plan) {
     let first = NEXT.load(Relaxed);
-    describe(id, &entry.cell, iterations);
+    describe(id, &entry.cell, plan.iterations);
     match (entry.obstacle, &entry.samples) {
         (Some(obstacle), _) => skipped(id, obstacle),
         (None, Some(samples)) => {
-            samples_of(id, "total", &samples.total);
-            raw(id, samples);
-            if samples.handler.count() != 0 {
-                samples_of(id, "handler", &samples.handler);
-            }
-            for (name, stage) in STAGES.iter().zip(&samples.stages) {
-                if stage.count() != 0 {
-                    samples_of(id, name, stage);
-                }
-            }
-            if samples.traced.count() != 0 {
-                samples_of(id, "traced", &samples.traced);
-            }
-            counts(id, entry);
+            measured(id, samples, plan.compact);
+            counts(id, entry, plan.compact);
             residency(id, &entry.stamped);
         }
         (None, None) => {}
@@ -163,6 +151,25 @@ pub fn cell(id: usize, entry: &Entry, iterations: u32) {
     let records = NEXT.load(Relaxed) - first + 1;
     let line = record("done").field("id", id).field("under", under());
     send(line.field("records", records));
+}
+
+/// What was measured of a cell; `compact` is the statistics alone.
+fn measured(id: usize, samples: &Samples, compact: bool) {
+    let put = |name, histogram: &Histogram| {
+        statistics(id, name, histogram);
+        if !compact {
+            buckets(id, name, histogram);
+        }
+    };
+    put("total", &samples.total);
+    raw(id, samples);
+    let stages = STAGES.iter().copied().zip(&samples.stages);
+    let others = [("handler", &samples.handler), ("traced", &samples.traced)];
+    for (name, histogram) in stages.chain(others) {
+        if histogram.count() != 0 {
+            put(name, histogram);
+        }
+    }
 }
 
 fn describe(id: usize, cell: &Cell, iterations: u32) {
@@ -212,7 +219,7 @@ fn skipped(id: usize, obstacle: Obstacle) {
     send(record("skipped").field("id", id).field("why", obstacle));
 }
 
-fn samples_of(id: usize, name: &str, samples: &Histogram) {
+fn statistics(id: usize, name: &str, samples: &Histogram) {
     let line = record("stat")
         .field("id", id)
         .field("name", name)
@@ -223,7 +230,6 @@ fn samples_of(id: usize, name: &str, samples: &Histogram) {
         line.field(name, samples.quantile(per_mille))
     });
     send(line.field("max", samples.max()).field("sum", samples.sum()));
-    buckets(id, name, samples);
 }
 
 /// The histogram, as many lines as it takes.
@@ -267,20 +273,27 @@ fn raw(id: usize, samples: &Samples) {
     }
 }
 
-fn counts(id: usize, entry: &Entry) {
-    let exits = Counter::ALL.iter().zip(entry.counts.exits);
-    let line = record("count").field("id", id);
-    let mut line = exits.fold(line, |line, (counter, value)| {
-        if hypervisor::present() {
-            line.field(counter.name(), value)
-        } else {
-            line
+fn counts(id: usize, entry: &Entry, compact: bool) {
+    /// Counters that a line holds whatever their values are.
+    const PER_LINE: usize = 6;
+    let value = |counter: Counter| entry.counts.exits[counter as usize];
+    let counters: ArrayVec<Counter, { Counter::COUNT }> = Counter::ALL
+        .iter()
+        .copied()
+        .filter(|&counter| hypervisor::present() && !(compact && value(counter) == 0))
+        .collect();
+    for some in counters.chunks(PER_LINE) {
+        let line = record("count").field("id", id);
+        send(some.iter().fold(line, |line, &counter| {
+            line.field(counter.name(), value(counter))
+        }));
+    }
+    let mut line = record("count").field("id", id);
+    for ((event, name), value) in Event::ALL.iter().zip(entry.counts.events) {
+        // Pauses are only counted where time stamps are taken.
+        if *event != Event::Pauses {
+            line = line.field(name, value);
         }
-    });
-    send(line);
-    line = record("count").field("id", id);
-    for ((_, name), value) in Event::ALL.iter().zip(entry.counts.events) {
-        line = line.field(name, value);
     }
     // A wait ends by interrupt or, while it polls, by what it sees.
     let taken = entry.counts.events[Event::Taken as usize];
@@ -329,7 +342,12 @@ fn residency(id: usize, stamped: &Counts) {
     let within = stamped.times[Counter::Wfe as usize] + stamped.times[Counter::Irq as usize];
     let poll = event(Event::PollTicks).saturating_sub(within);
     let run = stamped.duration.saturating_sub(wfi + poll + el2);
-    let line = line
+    send(line);
+    let line = record("count")
+        .field("id", id)
+        .field("pmu.cycles", stamped.pmu[0])
+        .field("pmu.insns", stamped.pmu[1])
+        .field("poll.pauses", event(Event::Pauses))
         .field("res.run", run)
         .field("res.poll", poll)
         .field("res.wfi", wfi)

@@ -11,7 +11,7 @@ use spin::once::Once;
 use crate::memory::Use;
 use crate::percpu::PerCpu;
 use crate::{
-    bench, checks, hypervisor, interrupts, memory, output, percpu, report, smp, stage, stress,
+    bench, checks, hypervisor, interrupts, memory, output, percpu, pmu, report, smp, stage, stress,
 };
 
 static PLATFORM: Once<Platform<'static>> = Once::new();
@@ -96,6 +96,7 @@ pub fn prepare() {
     let cpu = PerCpu::this();
     // SAFETY: the description is true and its devices are mapped.
     unsafe { interrupts::enable(cpu, platform()) };
+    pmu::start();
     cpu.set_online();
     arch::insn::unmask_irq();
 }

@@ -20,6 +20,9 @@ pub enum Event {
     PollTimeout,
     /// Times that WFI was executed.
     Halted,
+    /// Times that a poll paused, where that is measured: returns of WFE or WFET,
+    /// all but the last of each poll without a request to see.
+    Pauses,
     /// Ticks spent polling, where that is measured.
     PollTicks,
     /// Ticks spent in WFI, trapped or not, where that is measured.
@@ -30,13 +33,14 @@ pub enum Event {
 
 impl Event {
     /// Every one, in order.
-    pub const ALL: [(Self, &'static str); 9] = [
+    pub const ALL: [(Self, &'static str); 10] = [
         (Self::Sent, "ipi.sent"),
         (Self::Elided, "ipi.elided"),
         (Self::Coalesced, "ipi.coalesced"),
         (Self::Taken, "irq.taken"),
         (Self::PollTimeout, "wake.timeout"),
         (Self::Halted, "halts"),
+        (Self::Pauses, "poll.pauses"),
         (Self::PollTicks, "poll.ticks"),
         (Self::HaltTicks, "halt.ticks"),
         (Self::Overshoot, "poll.overshoot"),

@@ -42,6 +42,8 @@ pub fn send(target: &PerCpu, bits: u32) {
     } else if first {
         gic_cpu::send_sgi(INTID, target.mpidr);
         me.vcpu.counters.add(Counter::Kick);
+    } else {
+        me.vcpu.counters.add(Counter::KickSaved);
     }
 }
 

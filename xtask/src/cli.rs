@@ -145,8 +145,11 @@ pub struct PlanArgs {
     #[arg(long, value_name = "I/N")]
     pub shard: Option<String>,
     /// Report every sample, not only their histogram
-    #[arg(long)]
+    #[arg(long, conflicts_with = "compact")]
     pub raw: bool,
+    /// Report only what the table needs, for a console ring of 64 KiB: no histograms, no stages
+    #[arg(long)]
+    pub compact: bool,
 }
 
 /// Options of `report`.

@@ -128,6 +128,7 @@ fn plan(args: &PlanArgs) -> Result<Plan> {
         }
     }
     plan.raw = args.raw;
+    plan.compact = args.compact;
     Ok(plan)
 }
 

@@ -67,7 +67,7 @@ fn models(filter: &str) -> Result<()> {
             "--package",
             "wait",
             "--test",
-            "protocol",
+            "wakeup",
         ])
         .arg("--target-dir")
         .arg(places::inside("target/model"));

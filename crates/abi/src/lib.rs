@@ -126,6 +126,8 @@ numbered! {
         Other = "exit.other",
         /// Physical SGIs sent for the guest or as kicks.
         Kick = "el2.kick",
+        /// Kicks that were not sent because one was on its way.
+        KickSaved = "el2.kick-saved",
         /// Virtual interrupts listed.
         Listed = "el2.listed",
         /// Trapped WFIs that polling at EL2 satisfied.

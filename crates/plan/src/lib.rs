@@ -77,6 +77,8 @@ pub struct Plan {
     pub shard: Shard,
     /// Every sample is to be reported, not only their histogram.
     pub raw: bool,
+    /// Only what the table needs is reported: no histograms, no stages.
+    pub compact: bool,
 }
 
 /// One part of the cells, dealt out like cards: part `index` of `of`, from 1.
@@ -128,6 +130,7 @@ impl Default for Plan {
             iterations: 2000,
             shard: Shard::WHOLE,
             raw: false,
+            compact: false,
         }
     }
 }

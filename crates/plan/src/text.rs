@@ -142,7 +142,11 @@ impl Plan {
                 self.raw = true;
                 Ok(())
             }
-            "raw" => Err(Error::NoValue(key)),
+            "compact" if values.is_empty() => {
+                self.compact = true;
+                Ok(())
+            }
+            "raw" | "compact" => Err(Error::NoValue(key)),
             _ => Err(Error::UnknownKey(key)),
         }
     }
@@ -239,6 +243,9 @@ impl fmt::Display for Plan {
         write!(f, "{PREFIX}iterations={}", self.iterations)?;
         if self.shard != Shard::WHOLE {
             write!(f, " {PREFIX}shard={}", self.shard)?;
+        }
+        if self.compact {
+            write!(f, " {PREFIX}compact")?;
         }
         if self.raw {
             write!(f, " {PREFIX}raw")?;

@@ -8,6 +8,8 @@
 //! time after the deadline, so that a request that came while the clock was
 //! read is not missed.
 
+use core::cell::Cell;
+
 use crate::request::Request;
 
 /// How a CPU looks and pauses.
@@ -27,6 +29,49 @@ pub trait Pause {
 
     /// The virtual count, ticks.
     fn now(&self) -> u64;
+
+    /// Pauses since the last call, if they are counted.
+    fn take_pauses(&self) -> u64 {
+        0
+    }
+}
+
+/// Counts the pauses of another way to pause.
+#[derive(Debug, Default)]
+pub struct Counted<P> {
+    inner: P,
+    pauses: Cell<u64>,
+}
+
+impl<P> Counted<P> {
+    /// Counts the pauses of `inner`.
+    pub const fn new(inner: P) -> Self {
+        Self {
+            inner,
+            pauses: Cell::new(0),
+        }
+    }
+}
+
+impl<P: Pause> Pause for Counted<P> {
+    const PER_CLOCK: u32 = P::PER_CLOCK;
+
+    fn look(&self, request: &Request) -> u32 {
+        self.inner.look(request)
+    }
+
+    fn pause(&self, deadline: u64) {
+        self.pauses.set(self.pauses.get() + 1);
+        self.inner.pause(deadline);
+    }
+
+    fn now(&self) -> u64 {
+        self.inner.now()
+    }
+
+    fn take_pauses(&self) -> u64 {
+        self.pauses.take()
+    }
 }
 
 /// Waits until `request` shows one of the bits `wanted`, which are answered, or
@@ -51,7 +96,6 @@ pub fn until<P: Pause>(cpu: &P, request: &Request, wanted: u32, deadline: u64) -
 mod tests {
     use super::*;
     use crate::request::RESCHED;
-    use core::cell::Cell;
 
     /// A clock that advances by `step` when looked at; `at` is when the request
     /// appears.

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The performance monitors of this CPU: cycles, and instructions if the
+//! machine counts them (event INST_RETIRED; DDI 0487K.a, D14.11.3).
+//!
+//! They count at EL1 and at EL2 (NSH), so that what the hypervisor does for a
+//! wake-up is in them. A counter belongs to one CPU, so it gives no time from
+//! one CPU to another; that is the clock's. Whether it goes on in WFI is the
+//! machine's choice.
+
+use aarch64_cpu::registers::{ID_AA64DFR0_EL1, Readable};
+use arch::insn;
+use arch::regs::{
+    PMCCFILTR_EL0, PMCCNTR_EL0, PMCEID0_EL0, PMCNTENSET_EL0, PMCR_EL0, PMEVCNTR0_EL0,
+    PMEVTYPER0_EL0,
+};
+
+/// PMCR_EL0: E (0) enable, P (1) and C (2) reset, LC (6) 64-bit cycle counter.
+const ENABLE: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 6;
+/// PMCCFILTR_EL0 and PMEVTYPERn_EL0: NSH, count at EL2.
+const AT_EL2: u64 = 1 << 27;
+/// Event number of INST_RETIRED; also its bit in PMCEID0_EL0.
+const INST_RETIRED: u64 = 8;
+/// PMCNTENSET_EL0: the cycle counter, and event counter 0.
+const CYCLES: u64 = 1 << 31;
+const COUNTER0: u64 = 1;
+
+/// Whether there is a PMU as the architecture describes it (PMUVer).
+pub fn is_there() -> bool {
+    let version = ID_AA64DFR0_EL1.get() >> 8 & 0xf;
+    version != 0 && version != 0xf
+}
+
+/// Whether it counts instructions.
+pub fn counts_instructions() -> bool {
+    is_there() && PMCEID0_EL0.get() >> INST_RETIRED & 1 != 0
+}
+
+/// Starts the counters of this CPU.
+pub fn start() {
+    if !is_there() {
+        return;
+    }
+    PMCCFILTR_EL0.set(AT_EL2);
+    PMEVTYPER0_EL0.set(AT_EL2 | INST_RETIRED);
+    PMCNTENSET_EL0.set(CYCLES | COUNTER0);
+    PMCR_EL0.set(PMCR_EL0.get() | ENABLE);
+    insn::isb();
+}
+
+/// Cycles and instructions so far; 0 for what is not counted.
+pub fn read() -> [u64; 2] {
+    if !is_there() {
+        return [0; 2];
+    }
+    insn::isb();
+    let instructions = if counts_instructions() {
+        PMEVCNTR0_EL0.get()
+    } else {
+        0
+    };
+    [PMCCNTR_EL0.get(), instructions]
+}
