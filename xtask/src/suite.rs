@@ -61,14 +61,7 @@ fn models(filter: &str) -> Result<()> {
     cargo
         .current_dir(places::root())
         .env("RUSTFLAGS", "--cfg loom")
-        .args([
-            "test",
-            "--release",
-            "--package",
-            "wait",
-            "--test",
-            "wakeup",
-        ])
+        .args(["test", "--release", "--package", "wait", "--test", "wakeup"])
         .arg("--target-dir")
         .arg(places::inside("target/model"));
     if !filter.is_empty() {
