@@ -11,6 +11,7 @@
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64};
 
+use aarch64_cpu::registers::{DAIF, Readable};
 use abi::WatchPoint;
 use plan::{Cell, Deliver, Hint, HostPoll, Shape, Trap, Wait, Wake, Word, Workload};
 use platform::MAX_CPUS;
@@ -179,6 +180,10 @@ impl Body for Block<'_> {
                 return;
             }
             idle.wait(me);
+            assert!(
+                DAIF.matches_all(DAIF::I::Unmasked),
+                "a wait came back with interrupts masked"
+            );
         }
         for _ in 0..receive(me) {
             pass(me, self.random);

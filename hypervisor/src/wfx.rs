@@ -42,12 +42,13 @@ impl Halt {
         }
     }
 
-    /// Ticks to poll now.
-    fn limit(&self) -> u64 {
+    /// Ticks to poll now; `None` where nothing is polled or adapted.
+    fn limit(&self) -> Option<u64> {
         match (self.guest_polls, &self.adaptive) {
-            (true, _) => 0,
-            (false, None) => self.poll,
-            (false, Some(host)) => host.limit(),
+            (true, _) => None,
+            (false, None) => (self.poll != 0).then_some(self.poll),
+            // Also with limit 0: it grows by what waits turn out to last.
+            (false, Some(host)) => Some(host.limit()),
         }
     }
 }
@@ -79,8 +80,8 @@ pub fn idle<T: Trace>(cpu: &PerCpu, deadline: Option<u64>) {
     }
     // SAFETY: this CPU's own, and nothing below comes here again.
     let limit = unsafe { vcpu.halt.with(|halt| halt.limit()) };
-    if limit != 0 || deadline.is_some() {
-        return idle_until(cpu, limit, deadline, direct);
+    if limit.is_some() || deadline.is_some() {
+        return idle_until(cpu, limit.unwrap_or(0), deadline, direct);
     }
     vcpu.counters.add(Counter::Halt);
     T::note(cpu, Traced::Halt, 0);

@@ -169,9 +169,11 @@ impl<L: Write> Follower<'_, L> {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Ok(None),
             }
+            let console = &self.console;
             watch.progress.show(
-                self.console.collector.progress,
-                self.console.stage.as_deref(),
+                console.collector.progress,
+                &console.collector.at,
+                console.stage.as_deref(),
             );
             if interrupt::requested() {
                 return Ok(Some(Ending::Interrupted));

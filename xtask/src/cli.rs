@@ -135,6 +135,15 @@ pub struct PlanArgs {
     /// How long the hypervisor polls on a trapped WFI, microseconds; 0 is off
     #[arg(long, value_name = "LIST")]
     pub host_poll_us: Option<String>,
+    /// How the hypervisor chooses that limit: fixed, adaptive (by KVM's rules)
+    #[arg(long, value_name = "LIST")]
+    pub host_poll: Option<String>,
+    /// Whether a guest that polls tells the hypervisor, which then does not: silent, tell
+    #[arg(long, value_name = "LIST")]
+    pub hint: Option<String>,
+    /// Whether to run pingpong once more with time stamps, to show where the time goes: on, off
+    #[arg(long, value_name = "on|off")]
+    pub stages: Option<String>,
     /// Period of the event stream, microseconds; 0 is off
     #[arg(long, value_name = "LIST")]
     pub event_stream_us: Option<String>,

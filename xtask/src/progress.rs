@@ -35,8 +35,8 @@ impl Progress {
         }
     }
 
-    /// Shows how much is done, unless that was just shown.
-    pub fn show(&mut self, (done, of): (u64, u64), stage: Option<&str>) {
+    /// Shows how much is done and which cell was last, unless that was just shown.
+    pub fn show(&mut self, (done, of): (u64, u64), cell: &str, stage: Option<&str>) {
         if of > 0 && self.begun.is_none() {
             self.begun = Some((Instant::now(), done));
         }
@@ -48,7 +48,7 @@ impl Progress {
         let what = match (of, stage) {
             (0, Some(stage)) => stage.split(':').next().unwrap_or(stage).to_owned(),
             (0, None) => "booting".into(),
-            _ => format!("{done}/{of}"),
+            _ => format!("{done}/{of} {cell}"),
         };
         let seconds = self.start.elapsed().as_secs();
         let left = self.left(done, of).map(|left| format!(", {left} s left"));

@@ -63,6 +63,8 @@ pub struct Collector {
     expected: u64,
     /// Parts of the work done and wanted, as last reported.
     pub progress: (u64, u64),
+    /// The cell that was run last.
+    pub at: String,
 }
 
 impl Collector {
@@ -145,6 +147,7 @@ impl Collector {
             "progress" => {
                 let number = |key| record.number(key).unwrap_or(0);
                 self.progress = (number("done"), number("of"));
+                self.at = value("cell");
             }
             "end" => records.ended = true,
             // Of a newer writer.
