@@ -211,7 +211,7 @@ pub fn turn_back() {
 }
 
 /// Turns time stamps on or off for this CPU, at both levels.
-fn trace(on: bool) {
+pub fn trace(on: bool) {
     vectors::trace(on);
     if hypervisor::present() {
         hypervisor::set(Knob::Trace, u64::from(on));

@@ -80,7 +80,8 @@ extern "C" fn el1_start(dtb: u64) -> ! {
         let count = count
             .parse()
             .unwrap_or_else(|_| panic!("rouse.stress: {count} is no number"));
-        let lost = stress::run(count, seed.unwrap_or(1));
+        let lose = argument(platform.bootargs, "rouse.fault=") == Some("lost-wake-up");
+        let lost = stress::run(count, seed.unwrap_or(1), lose);
         report::end(0);
         hypervisor::exit(lost.min(1));
     }

@@ -25,8 +25,13 @@ use crate::{clock, crew, hypervisor, interrupts, output, probe, stage};
 
 /// Tokens that a CPU takes before it draws another way of waiting.
 const BLOCK: u32 = 32;
-/// Nothing moving for this long is a lost wake-up, microseconds.
+/// Nothing moving for this long is a lost wake-up, microseconds; far longer
+/// than any CPU of an overloaded emulator stands still.
 const WATCH_US: u32 = 10_000_000;
+/// The same where one is lost on purpose.
+const WATCH_LOSS_US: u32 = 20_000;
+/// The wake-up that is lost on purpose, if one is to be.
+const LOSS: i64 = 500;
 
 /// Tokens on their way to a CPU.
 #[repr(align(64))]
@@ -53,11 +58,14 @@ static POINTS: [WatchPoint; MAX_CPUS] = [const {
 /// Wake-ups that are still to be sent.
 static LEFT: AtomicI64 = AtomicI64::new(0);
 static SENT: AtomicU64 = AtomicU64::new(0);
+static LOSE: AtomicBool = AtomicBool::new(false);
 static STOP: AtomicBool = AtomicBool::new(false);
 static SEED: AtomicU64 = AtomicU64::new(0);
 
 /// Sends `count` wake-ups; how many were lost.
-pub fn run(count: u64, seed: u64) -> u64 {
+///
+/// With `lose` one is lost on purpose, to see that it is noticed.
+pub fn run(count: u64, seed: u64, lose: bool) -> u64 {
     stage!("stress", "{count} wake-ups, seed {seed}");
     let cpus = percpu::online().count();
     if cpus < 2 {
@@ -71,8 +79,10 @@ pub fn run(count: u64, seed: u64) -> u64 {
         let word = cpu.request.word().as_ptr() as u64;
         point.request.store(word, Relaxed);
     }
+    LOSE.store(lose, Release);
+    let watch = if lose { WATCH_LOSS_US } else { WATCH_US };
     if hypervisor::present() {
-        hypervisor::watch(POINTS.as_ptr() as u64, clock::ticks(WATCH_US));
+        hypervisor::watch(POINTS.as_ptr() as u64, clock::ticks(watch));
     }
     crew::everywhere(runner);
     if hypervisor::present() {
@@ -100,6 +110,8 @@ fn runner() {
     let me = PerCpu::this();
     let seed = SEED.load(Acquire);
     let mut random = Random::new(seed ^ (me.index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    // For the dump, should it come to that.
+    crew::trace(true);
     let tokens = percpu::online().count() / 2;
     if me.index < tokens {
         pass(me, &mut random);
@@ -115,6 +127,7 @@ fn runner() {
             },
         );
     }
+    crew::trace(false);
     crew::turn_back();
 }
 
@@ -203,7 +216,8 @@ fn receive(me: &PerCpu) -> u32 {
 
 /// Passes a token on to another CPU, after a while.
 fn pass(me: &PerCpu, random: &mut Random) {
-    if LEFT.fetch_sub(1, AcqRel) <= 0 {
+    let left = LEFT.fetch_sub(1, AcqRel);
+    if left <= 0 {
         stop(me);
         return;
     }
@@ -224,6 +238,9 @@ fn pass(me: &PerCpu, random: &mut Random) {
         inbox.calls.fetch_add(1, AcqRel);
         (CALL, interrupts::CALL)
     };
+    if left == LOSS && LOSE.load(Acquire) {
+        return;
+    }
     Waker::new(target, bit, intid, elide, true).wake(me);
 }
 

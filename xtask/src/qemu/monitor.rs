@@ -16,6 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub fn registers(socket: &Path) -> Result<Vec<String>> {
     let mut monitor = Monitor::connect(socket).context("QEMU's monitor does not answer")?;
     monitor.execute("qmp_capabilities", json!({}))?;
+    // All at one moment.
+    monitor.execute("stop", json!({}))?;
     let command = json!({ "command-line": "info registers -a" });
     let answer = monitor.execute("human-monitor-command", command)?;
     let text = answer.as_str().unwrap_or_default();
@@ -23,7 +25,16 @@ pub fn registers(socket: &Path) -> Result<Vec<String>> {
     Ok(text
         .lines()
         .map(|line| line.trim_end().to_owned())
+        .filter(|line| !is_vector(line))
         .collect())
+}
+
+/// Whether a line shows vector or predicate registers, which neither image uses.
+fn is_vector(line: &str) -> bool {
+    let mut start = line.chars();
+    let kind = start.next();
+    let numbered = start.next().is_some_and(|digit| digit.is_ascii_digit());
+    line.starts_with("FFR=") || matches!(kind, Some('P' | 'Q' | 'Z')) && numbered
 }
 
 struct Monitor {
