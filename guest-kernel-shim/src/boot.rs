@@ -3,7 +3,8 @@
 
 use core::mem::offset_of;
 
-use crate::memory::Regime;
+use pages::Regime;
+
 use crate::percpu::PerCpu;
 
 unsafe extern "C" {

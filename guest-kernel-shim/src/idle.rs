@@ -11,15 +11,15 @@
 //! entered with interrupts masked, after the word has shown no request, and a
 //! pending interrupt ends it masked or not; see [`wait::request`].
 
-use core::cell::Cell;
-use core::sync::atomic::Ordering::Relaxed;
+mod pause;
 
 use arch::insn;
 use plan::Wait;
 use wait::governor::{Guest, Tunables};
 use wait::poll::{self, Counted, Pause};
-use wait::request::{RESCHED, Request};
+use wait::request::RESCHED;
 
+use self::pause::{By, Spin, Wfe, WfeSev, Wfet, Yield};
 use crate::clock;
 use crate::percpu::PerCpu;
 use crate::tally::Event;
@@ -62,15 +62,15 @@ pub fn with(setting: &Setting, body: &mut impl Body) {
     let &Setting { wanted, timed, .. } = setting;
     match setting.wait {
         Wait::Busy => body.run(Busy { wanted }),
-        Wait::Spin => poll_without_limit(setting, Spin::default(), body),
-        Wait::Yield => poll_without_limit(setting, Yield, body),
-        Wait::Wfe => poll_without_limit(setting, Wfe, body),
-        Wait::WfeSev => poll_without_limit(setting, WfeSev, body),
-        Wait::Wfet => poll_without_limit(setting, Wfet, body),
+        Wait::Spin => poll_without_limit(setting, By(Spin::default()), body),
+        Wait::Yield => poll_without_limit(setting, By(Yield), body),
+        Wait::Wfe => poll_without_limit(setting, By(Wfe), body),
+        Wait::WfeSev => poll_without_limit(setting, By(WfeSev), body),
+        Wait::Wfet => poll_without_limit(setting, By(Wfet), body),
         Wait::Wfi => body.run(Halt { wanted, timed }),
-        Wait::PollWfi | Wait::Haltpoll if setting.wfxt => poll_then_halt(setting, Wfet, body),
-        Wait::PollWfi | Wait::Haltpoll if setting.stream => poll_then_halt(setting, Wfe, body),
-        Wait::PollWfi | Wait::Haltpoll => poll_then_halt(setting, Yield, body),
+        Wait::PollWfi | Wait::Haltpoll if setting.wfxt => poll_then_halt(setting, By(Wfet), body),
+        Wait::PollWfi | Wait::Haltpoll if setting.stream => poll_then_halt(setting, By(Wfe), body),
+        Wait::PollWfi | Wait::Haltpoll => poll_then_halt(setting, By(Yield), body),
     }
 }
 
@@ -101,112 +101,6 @@ fn poll_then_halt_by(setting: &Setting, pause: impl Pause, body: &mut impl Body)
     match setting.wait {
         Wait::Haltpoll => body.run(Haltpoll::new(pause, wanted, limit, timed)),
         _ => body.run(PollHalt::new(pause, wanted, limit, timed)),
-    }
-}
-
-/// Looks again and again. An emulator with one thread for all CPUs runs
-/// another one only at a YIELD, so every 16th look has one.
-#[derive(Default)]
-struct Spin(Cell<u32>);
-
-impl Pause for Spin {
-    const PER_CLOCK: u32 = 200;
-    #[inline(always)]
-    fn look(&self, request: &Request) -> u32 {
-        request.word().load(Relaxed)
-    }
-    #[inline(always)]
-    fn pause(&self, _: u64) {
-        let looks = self.0.get().wrapping_add(1);
-        self.0.set(looks);
-        if looks.is_multiple_of(16) {
-            insn::yield_now();
-        }
-    }
-    #[inline(always)]
-    fn now(&self) -> u64 {
-        clock::now()
-    }
-}
-
-/// YIELD between two looks.
-struct Yield;
-
-impl Pause for Yield {
-    const PER_CLOCK: u32 = 200;
-    #[inline(always)]
-    fn look(&self, request: &Request) -> u32 {
-        request.word().load(Relaxed)
-    }
-    #[inline(always)]
-    fn pause(&self, _: u64) {
-        insn::yield_now();
-    }
-    #[inline(always)]
-    fn now(&self) -> u64 {
-        clock::now()
-    }
-}
-
-/// The exclusive load arms the monitor, so that a store to the word is an
-/// event; the event stream bounds the wait. The YIELD is for emulators whose
-/// WFE does not wait on an armed monitor.
-struct Wfe;
-
-impl Pause for Wfe {
-    const PER_CLOCK: u32 = 1;
-    #[inline(always)]
-    fn look(&self, request: &Request) -> u32 {
-        insn::load_exclusive(request.word())
-    }
-    #[inline(always)]
-    fn pause(&self, _: u64) {
-        insn::wfe();
-        insn::yield_now();
-    }
-    #[inline(always)]
-    fn now(&self) -> u64 {
-        clock::now()
-    }
-}
-
-/// Without monitor: the waker sends the event. One that comes between look and
-/// WFE stays in the event register and ends the WFE at once.
-struct WfeSev;
-
-impl Pause for WfeSev {
-    const PER_CLOCK: u32 = 1;
-    #[inline(always)]
-    fn look(&self, request: &Request) -> u32 {
-        request.word().load(Relaxed)
-    }
-    #[inline(always)]
-    fn pause(&self, _: u64) {
-        insn::wfe();
-    }
-    #[inline(always)]
-    fn now(&self) -> u64 {
-        clock::now()
-    }
-}
-
-/// As [`Wfe`], with the deadline in the instruction.
-struct Wfet;
-
-impl Pause for Wfet {
-    const PER_CLOCK: u32 = 1;
-    #[inline(always)]
-    fn look(&self, request: &Request) -> u32 {
-        insn::load_exclusive(request.word())
-    }
-    #[inline(always)]
-    fn pause(&self, deadline: u64) {
-        insn::wfet(deadline);
-        insn::yield_now();
-    }
-    #[inline(always)]
-    fn now(&self) -> u64 {
-        clock::now()
     }
 }
 

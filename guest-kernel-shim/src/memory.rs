@@ -3,7 +3,6 @@
 //! else executable.
 
 use core::mem::ManuallyDrop;
-use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
 use aarch64_cpu::registers::{
@@ -12,7 +11,7 @@ use aarch64_cpu::registers::{
 use aarch64_paging::descriptor::{El1Attributes, PhysicalAddress};
 use aarch64_paging::paging::{Constraints, El1And0, MemoryRegion, RootTable, VaRange};
 use arch::insn;
-use pages::{Pool, Tables};
+use pages::{Pool, Regime, Tables, Use};
 use platform::Region;
 
 use crate::boot::SCTLR_RES1;
@@ -20,53 +19,21 @@ use crate::boot::SCTLR_RES1;
 /// MAIR_EL1: index 0 Device-nGnRE, index 1 Normal write-back (DDI 0487K.a, D23.2.109).
 const MAIR: u64 = 0x04 | 0xff << 8;
 
-/// How a region may be used.
-#[derive(Clone, Copy)]
-pub enum Use {
-    /// Code.
-    Execute,
-    /// Constants.
-    Read,
-    /// Variables.
-    Write,
-    /// Device registers.
-    Device,
-}
-
-impl Use {
-    fn attributes(self) -> El1Attributes {
-        let common = El1Attributes::VALID | El1Attributes::ACCESSED | El1Attributes::UXN;
-        let normal = common | El1Attributes::ATTRIBUTE_INDEX_1 | El1Attributes::INNER_SHAREABLE;
-        match self {
-            Self::Execute => normal | El1Attributes::READ_ONLY,
-            Self::Read => normal | El1Attributes::READ_ONLY | El1Attributes::PXN,
-            Self::Write => normal | El1Attributes::PXN,
-            Self::Device => common | El1Attributes::ATTRIBUTE_INDEX_0 | El1Attributes::PXN,
-        }
+/// The attributes of a use.
+fn attributes(how: Use) -> El1Attributes {
+    let common = El1Attributes::VALID | El1Attributes::ACCESSED | El1Attributes::UXN;
+    let normal = common | El1Attributes::ATTRIBUTE_INDEX_1 | El1Attributes::INNER_SHAREABLE;
+    match how {
+        Use::Execute => normal | El1Attributes::READ_ONLY,
+        Use::Read => normal | El1Attributes::READ_ONLY | El1Attributes::PXN,
+        Use::Write => normal | El1Attributes::PXN,
+        Use::Device => common | El1Attributes::ATTRIBUTE_INDEX_0 | El1Attributes::PXN,
     }
-}
-
-/// The translation regime, as the start code of every CPU loads it.
-#[repr(C, align(64))]
-pub struct Regime {
-    /// TTBR0_EL1.
-    pub ttbr: AtomicU64,
-    /// TCR_EL1.
-    pub tcr: AtomicU64,
-    /// MAIR_EL1.
-    pub mair: AtomicU64,
-    /// SCTLR_EL1.
-    pub sctlr: AtomicU64,
 }
 
 /// The one regime; written by the first CPU before it starts another.
 #[unsafe(no_mangle)]
-pub static EL1_REGIME: Regime = Regime {
-    ttbr: AtomicU64::new(0),
-    tcr: AtomicU64::new(0),
-    mair: AtomicU64::new(0),
-    sctlr: AtomicU64::new(0),
-};
+pub static EL1_REGIME: Regime = Regime::new();
 
 /// Builds the map from `regions`, in order, and turns translation and caches on.
 ///
@@ -83,7 +50,7 @@ pub unsafe fn enter(pool: &mut Pool, regions: &[(Region, Use)]) {
     for &(region, how) in regions {
         let range = MemoryRegion::new(region.base as usize, region.end() as usize);
         let at = PhysicalAddress(range.start().0);
-        root.map_range(&range, at, how.attributes(), Constraints::empty())
+        root.map_range(&range, at, attributes(how), Constraints::empty())
             .unwrap_or_else(|error| panic!("EL1 map of {region:x?}: {error}"));
     }
     let range = ID_AA64MMFR0_EL1.read(ID_AA64MMFR0_EL1::PARange).min(5);

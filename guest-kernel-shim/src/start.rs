@@ -3,12 +3,11 @@
 
 use arch::layout;
 use arrayvec::ArrayVec;
-use pages::{PAGE, Pool};
+use pages::{PAGE, Pool, Use};
 use plan::Plan;
 use platform::{MAX_CPUS, Platform, Region, carve};
 use spin::once::Once;
 
-use crate::memory::Use;
 use crate::percpu::PerCpu;
 use crate::{
     bench, checks, hypervisor, interrupts, memory, output, percpu, pmu, report, smp, stage, stress,

@@ -8,7 +8,8 @@
 use core::mem::offset_of;
 use core::sync::atomic::AtomicU64;
 
-use crate::memory::Regime;
+use pages::Regime;
+
 use crate::percpu::PerCpu;
 
 /// HCR_EL2 until a vCPU runs: EL1 is AArch64 (RW), everything else off, so

@@ -6,7 +6,6 @@
 //! SCTLR_EL2.WXN, nothing writable is executable.
 
 use core::mem::ManuallyDrop;
-use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
 use aarch64_cpu::registers::{
@@ -15,7 +14,7 @@ use aarch64_cpu::registers::{
 use aarch64_paging::descriptor::{El23Attributes, PhysicalAddress, Stage2Attributes};
 use aarch64_paging::paging::{Constraints, El2, MemoryRegion, RootTable, Stage2};
 use arch::insn;
-use pages::{Pool, Tables};
+use pages::{Pool, Regime, Tables, Use};
 use platform::Region;
 
 use crate::boot::SCTLR_RES1;
@@ -23,72 +22,38 @@ use crate::boot::SCTLR_RES1;
 /// MAIR_EL2: index 0 Device-nGnRE, index 1 Normal write-back (DDI 0487K.a, D23.2.110).
 const MAIR: u64 = 0x04 | 0xff << 8;
 
-/// How a region of the EL2 map may be used.
-#[derive(Clone, Copy)]
-pub enum Use {
-    /// Code.
-    Execute,
-    /// Constants.
-    Read,
-    /// Variables.
-    Write,
-    /// Device registers.
-    Device,
-}
-
-impl Use {
-    fn attributes(self) -> El23Attributes {
-        let common = El23Attributes::VALID | El23Attributes::ACCESSED | El23Attributes::USER_RES1;
-        let normal = common | El23Attributes::ATTRIBUTE_INDEX_1 | El23Attributes::INNER_SHAREABLE;
-        match self {
-            Self::Execute => normal | El23Attributes::READ_ONLY,
-            Self::Read => normal | El23Attributes::READ_ONLY | El23Attributes::XN,
-            Self::Write => normal | El23Attributes::XN,
-            Self::Device => common | El23Attributes::ATTRIBUTE_INDEX_0 | El23Attributes::XN,
-        }
+/// The attributes of a use.
+fn attributes(how: Use) -> El23Attributes {
+    let common = El23Attributes::VALID | El23Attributes::ACCESSED | El23Attributes::USER_RES1;
+    let normal = common | El23Attributes::ATTRIBUTE_INDEX_1 | El23Attributes::INNER_SHAREABLE;
+    match how {
+        Use::Execute => normal | El23Attributes::READ_ONLY,
+        Use::Read => normal | El23Attributes::READ_ONLY | El23Attributes::XN,
+        Use::Write => normal | El23Attributes::XN,
+        Use::Device => common | El23Attributes::ATTRIBUTE_INDEX_0 | El23Attributes::XN,
     }
-}
-
-/// The EL2 translation regime, as the start code of every CPU loads it.
-#[repr(C, align(64))]
-pub struct Regime {
-    /// TTBR0_EL2.
-    pub ttbr: AtomicU64,
-    /// TCR_EL2.
-    pub tcr: AtomicU64,
-    /// MAIR_EL2.
-    pub mair: AtomicU64,
-    /// SCTLR_EL2.
-    pub sctlr: AtomicU64,
 }
 
 /// The one regime; written by the first CPU before it starts another.
 #[unsafe(no_mangle)]
-pub static EL2_REGIME: Regime = Regime {
-    ttbr: AtomicU64::new(0),
-    tcr: AtomicU64::new(0),
-    mair: AtomicU64::new(0),
-    sctlr: AtomicU64::new(0),
-};
+pub static EL2_REGIME: Regime = Regime::new();
 
-impl Regime {
-    /// Turns translation and caches on for this CPU, which runs with both off.
-    ///
-    /// # Safety
-    /// The tables must map the running code, its data and its stack at their
-    /// physical addresses.
-    pub unsafe fn enter(&self) {
-        TTBR0_EL2.set(self.ttbr.load(Relaxed));
-        TCR_EL2.set(self.tcr.load(Relaxed));
-        MAIR_EL2.set(self.mair.load(Relaxed));
-        insn::isb();
-        insn::tlbi_alle2();
-        insn::dsb_nsh();
-        insn::isb();
-        // The caller promises that the next instruction is where it was.
-        SCTLR_EL2.set(self.sctlr.load(Relaxed));
-        insn::isb();
-    }
+/// Turns translation and caches on for this CPU, which runs with both off.
+///
+/// # Safety
+/// The tables must map the running code, its data and its stack at their
+/// physical addresses.
+pub unsafe fn enter(regime: &Regime) {
+    TTBR0_EL2.set(regime.ttbr.load(Relaxed));
+    TCR_EL2.set(regime.tcr.load(Relaxed));
+    MAIR_EL2.set(regime.mair.load(Relaxed));
+    insn::isb();
+    insn::tlbi_alle2();
+    insn::dsb_nsh();
+    insn::isb();
+    // The caller promises that the next instruction is where it was.
+    SCTLR_EL2.set(regime.sctlr.load(Relaxed));
+    insn::isb();
 }
 
 /// Builds the EL2 map.
@@ -109,7 +74,7 @@ impl<'p> HypervisorMap<'p> {
         let range = MemoryRegion::new(region.base as usize, region.end() as usize);
         let at = PhysicalAddress(range.start().0);
         self.root
-            .map_range(&range, at, how.attributes(), Constraints::empty())
+            .map_range(&range, at, attributes(how), Constraints::empty())
             .unwrap_or_else(|error| panic!("EL2 map of {region:x?}: {error}"));
     }
 

@@ -4,11 +4,11 @@
 use aarch64_cpu::registers::{CNTFRQ_EL0, Readable};
 use arch::layout;
 use arrayvec::ArrayVec;
-use pages::{PAGE, Pool};
+use pages::{PAGE, Pool, Use};
 use platform::{Platform, Region, carve};
 use spin::once::Once;
 
-use crate::memory::{EL2_REGIME, GuestMap, HypervisorMap, Use};
+use crate::memory::{self, EL2_REGIME, GuestMap, HypervisorMap};
 use crate::percpu::{PerCpu, Slot};
 use crate::{log, say, smp, stage, vcpu, vgic_cpu, vm};
 
@@ -84,7 +84,7 @@ extern "C" fn el2_start(dtb: u64) -> ! {
         machine.guest.end()
     );
     // SAFETY: `divide` mapped the image, the boot stack in it included.
-    unsafe { EL2_REGIME.enter() };
+    unsafe { memory::enter(&EL2_REGIME) };
     log::enable_locking();
     machine.cpus[0].install();
     stage!("mmu", "stage 1 on, W^X");

@@ -43,7 +43,7 @@ pub fn send_sgi(intid: u32, mpidr: u64) {
 #[inline(always)]
 pub fn send_sgi_value(value: u64) {
     insn::dsb_ishst();
-    ICC_SGI1R_EL1.set(value);
+    insn::write_sgi(value);
     insn::isb();
 }
 
@@ -51,7 +51,7 @@ pub fn send_sgi_value(value: u64) {
 #[inline(always)]
 pub fn send_sgi_to_others(intid: u32) {
     insn::dsb_ishst();
-    ICC_SGI1R_EL1.set(u64::from(intid) << 24 | 1 << 40);
+    insn::write_sgi(u64::from(intid) << 24 | 1 << 40);
     insn::isb();
 }
 

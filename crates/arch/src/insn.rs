@@ -83,6 +83,18 @@ pub fn wfit(deadline: u64) {
     }
 }
 
+/// Writes ICC_SGI1R_EL1, out of x1: where the write traps, a hypervisor has the
+/// registers that a call may change at hand, and a choice of the compiler would
+/// make the same send cost more in one place than in another.
+#[inline(always)]
+pub fn write_sgi(value: u64) {
+    // SAFETY: sends an interrupt; changes no register and accesses no memory.
+    // No `nomem`: earlier stores stay before the write.
+    unsafe {
+        asm!("msr S3_0_C12_C11_5, x1", in("x1") value, options(nostack, preserves_flags));
+    }
+}
+
 /// Loads `*word` exclusively with acquire semantics and so arms the local monitor.
 #[inline(always)]
 pub fn load_exclusive(word: &core::sync::atomic::AtomicU32) -> u32 {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pages for both images: the pool that they come from, the memory of the
-//! translation tables, and cache maintenance by address.
+//! translation tables, what both levels' maps have in common, and cache
+//! maintenance by address.
 
 #![no_std]
 #![cfg(target_arch = "aarch64")]
 
 use core::ptr::NonNull;
+use core::sync::atomic::AtomicU64;
 
 use aarch64_paging::descriptor::{PagingAttributes, PhysicalAddress};
 use aarch64_paging::paging::{PageTable, Translation};
@@ -49,6 +51,51 @@ impl Pool {
         // SAFETY: inside the region that `new` was given.
         unsafe { (base as *mut u8).write_bytes(0, bytes as usize) };
         base
+    }
+}
+
+/// How a region of a stage-1 map may be used.
+#[derive(Clone, Copy, Debug)]
+pub enum Use {
+    /// Code.
+    Execute,
+    /// Constants.
+    Read,
+    /// Variables.
+    Write,
+    /// Device registers.
+    Device,
+}
+
+/// A stage-1 translation regime, as the start code of every CPU loads it; the
+/// registers are those of the image's exception level.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Regime {
+    /// TTBR0.
+    pub ttbr: AtomicU64,
+    /// TCR.
+    pub tcr: AtomicU64,
+    /// MAIR.
+    pub mair: AtomicU64,
+    /// SCTLR.
+    pub sctlr: AtomicU64,
+}
+
+impl Regime {
+    /// Nothing yet.
+    #[must_use]
+    #[expect(
+        clippy::new_without_default,
+        reason = "it is only made once, as a static"
+    )]
+    pub const fn new() -> Self {
+        Self {
+            ttbr: AtomicU64::new(0),
+            tcr: AtomicU64::new(0),
+            mair: AtomicU64::new(0),
+            sctlr: AtomicU64::new(0),
+        }
     }
 }
 

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The instructions by which a poll pauses between two looks.
+
+use core::cell::Cell;
+use core::sync::atomic::Ordering::Relaxed;
+
+use arch::insn;
+use wait::poll::Pause;
+use wait::request::Request;
+
+use crate::clock;
+
+/// One of them.
+pub trait Instruction {
+    /// See [`Pause::PER_CLOCK`].
+    const PER_CLOCK: u32;
+    /// The look has to arm the monitor on the request word.
+    const ARMED: bool;
+
+    /// Pauses, at most until `deadline` where the instruction has one.
+    fn execute(&self, deadline: u64);
+}
+
+/// A pause by one of them.
+pub struct By<I>(pub I);
+
+impl<I: Instruction> Pause for By<I> {
+    const PER_CLOCK: u32 = I::PER_CLOCK;
+
+    #[inline(always)]
+    fn look(&self, request: &Request) -> u32 {
+        if I::ARMED {
+            insn::load_exclusive(request.word())
+        } else {
+            request.word().load(Relaxed)
+        }
+    }
+
+    #[inline(always)]
+    fn pause(&self, deadline: u64) {
+        self.0.execute(deadline);
+    }
+
+    #[inline(always)]
+    fn now(&self) -> u64 {
+        clock::now()
+    }
+}
+
+/// Nothing: looks again and again. An emulator with one thread for all CPUs
+/// runs another one only at a YIELD, so every 16th look has one.
+#[derive(Default)]
+pub struct Spin(Cell<u32>);
+
+impl Instruction for Spin {
+    const PER_CLOCK: u32 = 200;
+    const ARMED: bool = false;
+
+    #[inline(always)]
+    fn execute(&self, _: u64) {
+        let looks = self.0.get().wrapping_add(1);
+        self.0.set(looks);
+        if looks.is_multiple_of(16) {
+            insn::yield_now();
+        }
+    }
+}
+
+/// YIELD between two looks.
+pub struct Yield;
+
+impl Instruction for Yield {
+    const PER_CLOCK: u32 = 200;
+    const ARMED: bool = false;
+
+    #[inline(always)]
+    fn execute(&self, _: u64) {
+        insn::yield_now();
+    }
+}
+
+/// WFE on the armed monitor, so that a store to the word is an event; the event
+/// stream bounds the wait. The YIELD is for emulators whose WFE does not wait
+/// on an armed monitor.
+pub struct Wfe;
+
+impl Instruction for Wfe {
+    const PER_CLOCK: u32 = 1;
+    const ARMED: bool = true;
+
+    #[inline(always)]
+    fn execute(&self, _: u64) {
+        insn::wfe();
+        insn::yield_now();
+    }
+}
+
+/// WFE without monitor: the waker sends the event. One that comes between look
+/// and WFE stays in the event register and ends the WFE at once.
+pub struct WfeSev;
+
+impl Instruction for WfeSev {
+    const PER_CLOCK: u32 = 1;
+    const ARMED: bool = false;
+
+    #[inline(always)]
+    fn execute(&self, _: u64) {
+        insn::wfe();
+    }
+}
+
+/// As [`Wfe`], with the deadline in the instruction.
+pub struct Wfet;
+
+impl Instruction for Wfet {
+    const PER_CLOCK: u32 = 1;
+    const ARMED: bool = true;
+
+    #[inline(always)]
+    fn execute(&self, deadline: u64) {
+        insn::wfet(deadline);
+        insn::yield_now();
+    }
+}
