@@ -115,5 +115,7 @@ pub fn inject(cpu: &PerCpu) -> Option<()> {
     vgic_cpu::from_machine(cpu);
     vcpu::set_direct(false);
     insn::isb();
+    // What could not be delivered directly is due now.
+    vgic_cpu::evaluate(cpu);
     Some(())
 }

@@ -52,7 +52,7 @@ fn emulate(cpu: &PerCpu, address: u64, size: u32, write: Option<u64>) -> Option<
     };
     let redistributors = vm().cpus.len() as u64 * REDISTRIBUTOR_SIZE;
     if DISTRIBUTOR.contains(address) {
-        Some(distributor(access(DISTRIBUTOR.base)))
+        Some(distributor(cpu, access(DISTRIBUTOR.base)))
     } else if (REDISTRIBUTORS..REDISTRIBUTORS + redistributors).contains(&address) {
         let number = ((address - REDISTRIBUTORS) / REDISTRIBUTOR_SIZE) as usize;
         let base = REDISTRIBUTORS + number as u64 * REDISTRIBUTOR_SIZE;
@@ -74,7 +74,8 @@ fn emulate(cpu: &PerCpu, address: u64, size: u32, write: Option<u64>) -> Option<
     }
 }
 
-fn distributor(access: vgic::Access) -> u64 {
+fn distributor(cpu: &PerCpu, access: vgic::Access) -> u64 {
+    vgic_cpu::publish(cpu);
     let (value, changed) = vm().distributor.lock().access(access);
     if changed {
         for cpu in &vm().cpus {

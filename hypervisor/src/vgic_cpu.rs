@@ -149,9 +149,9 @@ pub fn evaluate(cpu: &PerCpu) {
     }
     let private = &cpu.vcpu.private;
     release_timers(cpu);
-    let first = core::ptr::eq(vm().cpus[0], cpu);
+    let vcpu = spis(cpu);
     // SAFETY: this CPU's own; nothing in the closure comes here again.
-    unsafe {
+    let others = unsafe {
         cpu.vcpu.list.with(|list| {
             let mut distributor = vm().distributor.lock();
             list.sync(
@@ -160,10 +160,24 @@ pub fn evaluate(cpu: &PerCpu) {
                 distributor.forwards(),
                 hardware,
             );
-            while let Some(spi) = distributor.take(cpu.mpidr, first) {
-                list.inject(&mut ListRegisters, spi.intid, spi.priority, None);
-            }
-        });
+            list.sync_spis(&mut ListRegisters, &mut distributor, vcpu)
+        })
+    };
+    if others {
+        let others = vm()
+            .cpus
+            .iter()
+            .filter(|other| !core::ptr::eq(**other, cpu));
+        others.for_each(|other| kick::send(other, kick::EVALUATE));
+    }
+}
+
+/// The vCPU of `cpu`, as the distributor knows it.
+fn spis(cpu: &PerCpu) -> vgic::Vcpu {
+    let number = vm().find(cpu.mpidr).map_or(0, |(number, _)| number);
+    vgic::Vcpu {
+        number,
+        affinity: cpu.mpidr,
     }
 }
 
@@ -193,9 +207,11 @@ pub fn publish(cpu: &PerCpu) {
     }
     // SAFETY: this CPU's own; `publish` does not come here again.
     unsafe {
-        cpu.vcpu
-            .list
-            .with(|list| list.publish(&ListRegisters, &cpu.vcpu.private));
+        cpu.vcpu.list.with(|list| {
+            list.publish(&ListRegisters, &cpu.vcpu.private);
+            let mut distributor = vm().distributor.lock();
+            list.publish_spis(&ListRegisters, &mut distributor, spis(cpu));
+        });
     }
 }
 

@@ -21,11 +21,20 @@ const ROUTE: u64 = 0xff_80ff_ffff;
 
 /// An SPI that is to be delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spi {
+pub(crate) struct Spi {
     /// INTID, from 32.
     pub intid: u32,
     /// Priority.
     pub priority: u8,
+}
+
+/// A vCPU, as far as SPIs are concerned.
+#[derive(Clone, Copy, Debug)]
+pub struct Vcpu {
+    /// Its number.
+    pub number: usize,
+    /// Its affinity, as in MPIDR_EL1.
+    pub affinity: u64,
 }
 
 /// The distributor. SPI n is bit or element n - 32.
@@ -40,6 +49,15 @@ pub struct Distributor {
     edge: u64,
     priority: [u8; SPIS],
     route: [u64; SPIS],
+    /// In the list of the vCPU that `holder` names; see [`crate::spi`].
+    pub(crate) listed: u64,
+    pub(crate) holder: [u16; SPIS],
+    /// Requests to the holder: take the pending state, the active state back.
+    pub(crate) withdraw: u64,
+    pub(crate) deactivate: u64,
+    /// As the holders last saw them in their lists.
+    pub(crate) listed_pending: u64,
+    pub(crate) listed_active: u64,
 }
 
 impl Distributor {
@@ -56,6 +74,12 @@ impl Distributor {
             edge: 0,
             priority: [0; SPIS],
             route: [0; SPIS],
+            listed: 0,
+            holder: [0; SPIS],
+            withdraw: 0,
+            deactivate: 0,
+            listed_pending: 0,
+            listed_active: 0,
         }
     }
 
@@ -65,19 +89,29 @@ impl Distributor {
         self.enables & 0b10 != 0
     }
 
-    /// Takes the most urgent SPI that can be delivered to the vCPU with
-    /// `affinity`; SPIs that may go to any go to the one that is `first`.
-    pub fn take(&mut self, affinity: u64, first: bool) -> Option<Spi> {
-        let ready = self.pending & self.enabled & self.group & !self.active;
-        let ready = if self.forwards() { ready } else { 0 };
+    /// Whether SPI n may be delivered to `vcpu`: enabled, in Group 1, forwarded
+    /// and routed there. SPIs that may go to any go to the first vCPU.
+    pub(crate) const fn deliverable(&self, n: usize, vcpu: Vcpu) -> bool {
+        let ready = self.enabled & self.group & !self.active;
+        let routed = match self.route[n] & ANY {
+            0 => self.route[n] == vcpu.affinity,
+            _ => vcpu.number == 0,
+        };
+        self.forwards() && ready >> n & 1 != 0 && routed
+    }
+
+    /// Takes the most urgent SPI that is to be delivered to `vcpu`, whose list
+    /// holds it from now on. One that another vCPU holds has to wait.
+    pub(crate) fn take(&mut self, vcpu: Vcpu) -> Option<Spi> {
+        let held_elsewhere =
+            |n: usize| self.listed >> n & 1 != 0 && usize::from(self.holder[n]) != vcpu.number;
         let best = (0..SPIS)
-            .filter(|&n| ready >> n & 1 != 0)
-            .filter(|&n| match self.route[n] & ANY {
-                0 => self.route[n] == affinity,
-                _ => first,
-            })
+            .filter(|&n| self.pending >> n & 1 != 0 && self.deliverable(n, vcpu))
+            .filter(|&n| !held_elsewhere(n))
             .min_by_key(|&n| self.priority[n])?;
         self.pending &= !(1 << best);
+        self.listed |= 1 << best;
+        self.holder[best] = vcpu.number as u16;
         Some(Spi {
             intid: PRIVATE + best as u32,
             priority: self.priority[best],
@@ -87,6 +121,11 @@ impl Distributor {
     /// Makes an SPI pending again that was taken and not delivered.
     pub const fn give_back(&mut self, intid: u32) {
         self.pending |= 1 << (intid - PRIVATE);
+    }
+
+    /// Whether anything is pending that no vCPU holds.
+    pub(crate) const fn waits(&self) -> bool {
+        self.pending & !self.listed != 0
     }
 
     /// Does the access; answers what a read gives (0 for a write), and whether
@@ -128,8 +167,8 @@ impl Distributor {
         let value = match register {
             0x080 => self.group,
             0x100 | 0x180 => self.enabled,
-            0x200 | 0x280 => self.pending,
-            0x300 | 0x380 => self.active,
+            0x200 | 0x280 => self.pending | self.listed_pending,
+            0x300 | 0x380 => self.active | self.listed_active,
             _ => 0,
         };
         value >> shift & 0xffff_ffff
@@ -140,7 +179,7 @@ impl Distributor {
             0x000 => self.enables = value & CTLR_ENABLES,
             // SETSPI_NSR and CLRSPI_NSR take an INTID.
             0x040 => self.pending |= spi_bit(value),
-            0x048 => self.pending &= !spi_bit(value),
+            0x048 => self.clear_pending(spi_bit(value)),
             0x400..0x460 if fits(access, 4) => self.set_priorities(access, value),
             0x6000..0x6300 if fits(access, 8) => {
                 let (n, start) = route(access.offset);
@@ -168,12 +207,20 @@ impl Distributor {
             0x100 => self.enabled |= bits,
             0x180 => self.enabled &= !bits,
             0x200 => self.pending |= bits,
-            0x280 => self.pending &= !bits,
+            0x280 => self.clear_pending(bits),
             0x300 => self.active |= bits,
-            0x380 => self.active &= !bits,
+            0x380 => {
+                self.active &= !bits;
+                self.deactivate |= bits & self.listed;
+            }
             _ => return false,
         }
         true
+    }
+
+    const fn clear_pending(&mut self, bits: u64) {
+        self.pending &= !bits;
+        self.withdraw |= bits & self.listed;
     }
 
     fn priorities(&self, access: Access) -> u64 {
@@ -239,6 +286,15 @@ const fn route(offset: u64) -> (Option<usize>, u64) {
 mod tests {
     use super::*;
 
+    const FIRST: Vcpu = Vcpu {
+        number: 0,
+        affinity: 0,
+    };
+    const SECOND: Vcpu = Vcpu {
+        number: 1,
+        affinity: 0x100,
+    };
+
     fn write(distributor: &mut Distributor, offset: u64, size: u32, value: u64) {
         let write = Some(value);
         let _ = distributor.access(Access {
@@ -272,13 +328,13 @@ mod tests {
     fn a_pending_spi_goes_where_it_is_routed_once() {
         let mut distributor = with_spi_40();
         write(&mut distributor, 0x204, 4, 1 << 8);
-        assert_eq!(distributor.take(0, true), None);
+        assert_eq!(distributor.take(FIRST), None);
         let spi = Spi {
             intid: 40,
             priority: 0xa0,
         };
-        assert_eq!(distributor.take(0x100, false), Some(spi));
-        assert_eq!(distributor.take(0x100, false), None);
+        assert_eq!(distributor.take(SECOND), Some(spi));
+        assert_eq!(distributor.take(SECOND), None);
     }
 
     #[test]
@@ -286,8 +342,8 @@ mod tests {
         let mut distributor = with_spi_40();
         write(&mut distributor, 0x6000 + 8 * 40, 8, ANY);
         write(&mut distributor, 0x040, 4, 40);
-        assert_eq!(distributor.take(0x100, false), None);
-        assert!(distributor.take(0x0, true).is_some());
+        assert_eq!(distributor.take(SECOND), None);
+        assert!(distributor.take(FIRST).is_some());
     }
 
     #[test]
@@ -295,7 +351,7 @@ mod tests {
         let mut distributor = with_spi_40();
         write(&mut distributor, 0x000, 4, 0);
         write(&mut distributor, 0x204, 4, 1 << 8);
-        assert_eq!(distributor.take(0x100, false), None);
+        assert_eq!(distributor.take(SECOND), None);
         assert_eq!(read(&mut distributor, 0x284, 4), 1 << 8);
         write(&mut distributor, 0x048, 4, 40);
         assert_eq!(read(&mut distributor, 0x204, 4), 0);

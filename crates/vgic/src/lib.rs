@@ -22,8 +22,9 @@ mod list;
 mod lr;
 mod private;
 mod redistributor;
+mod spi;
 
-pub use distributor::{Distributor, Spi};
+pub use distributor::{Distributor, Vcpu};
 pub use list::{Bank, List, State};
 pub use lr::ListRegister;
 pub use private::Private;

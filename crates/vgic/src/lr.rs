@@ -2,7 +2,7 @@
 //! The value of a list register (ICH_LR\<n\>_EL2, 12.4.6).
 
 /// A list register's value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ListRegister(pub u64);
 
 const PENDING: u64 = 1 << 62;
