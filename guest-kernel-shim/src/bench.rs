@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The cells, one after another and interleaved: see [`plan::PASSES`].
 
-use core::mem::MaybeUninit;
-
 use arrayvec::ArrayVec;
 use pages::Pool;
 use plan::{Cell, Machine, Obstacle, PASSES, Plan, Shape, Stages, Wake, Workload};
@@ -74,37 +72,23 @@ pub fn run(plan: &Plan, pool: &mut Pool) {
 /// The cells of the plan, with memory for the samples of those that can run.
 fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Entry] {
     let count = plan.cells(machine).count();
-    let place = pool.take((count * size_of::<Entry>()) as u64) as *mut MaybeUninit<Entry>;
-    // SAFETY: fresh memory of that size from the pool, aligned to a page.
-    let slots = unsafe { core::slice::from_raw_parts_mut(place, count) };
-    for (slot, cell) in slots.iter_mut().zip(plan.cells(machine)) {
-        let obstacle = cell.obstacle(machine);
-        let samples = obstacle.is_none().then(|| {
-            let samples = pool.take(size_of::<Samples>() as u64) as *mut Samples;
-            // SAFETY: fresh zeroed memory; all zeroes is empty histograms and
-            // no place for raw samples.
-            let samples = unsafe { &mut *samples };
-            samples.raw = plan.raw.then(|| values(pool, plan.iterations as usize));
-            samples
-        });
-        slot.write(Entry {
+    let mut cells = plan.cells(machine);
+    let entries = pool.fill((0..count).map(|_| {
+        let cell = cells.next().expect("as many as were counted");
+        Entry {
             cell,
-            obstacle,
-            samples,
+            obstacle: cell.obstacle(machine),
+            samples: None,
             counts: Counts::ZERO,
             waits: 0,
             stamped: Counts::ZERO,
-        });
+        }
+    }));
+    for entry in entries.iter_mut().filter(|entry| entry.obstacle.is_none()) {
+        let raw = if plan.raw { plan.iterations } else { 0 };
+        entry.samples = Some(Samples::place(pool, raw));
     }
-    // SAFETY: every slot was written: both iterations yield `count` cells.
-    unsafe { slots.assume_init_mut() }
-}
-
-/// Memory for `count` values.
-fn values(pool: &mut Pool, count: usize) -> &'static mut [u64] {
-    let place = pool.take((count * size_of::<u64>()) as u64) as *mut u64;
-    // SAFETY: fresh zeroed memory of that size, aligned to a page.
-    unsafe { core::slice::from_raw_parts_mut(place, count) }
+    entries
 }
 
 /// Runs `count` iterations of a cell.

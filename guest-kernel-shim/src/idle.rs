@@ -150,8 +150,7 @@ impl<P: Pause> Idle for Poll<P> {
         let request = &cpu.request;
         let start = if self.timed { clock::now() } else { 0 };
         request.start_polling();
-        // The bound is only for the instruction; the wait as a whole has none.
-        while poll::until(&self.pause, request, self.wanted, clock::now() + self.bound) == 0 {}
+        poll::forever(&self.pause, request, self.wanted, self.bound);
         let taken = request.finish_polling(self.wanted);
         if self.timed {
             cpu.tally.add_many(Event::PollTicks, clock::now() - start);

@@ -55,26 +55,22 @@ static ALL: Once<ArrayVec<&'static PerCpu, MAX_CPUS>> = Once::new();
 pub fn create(pool: &mut Pool, mpidrs: &[u64]) {
     let build = |(index, &mpidr): (usize, &u64)| -> &'static PerCpu {
         let stack = pool.take(STACK_SIZE);
-        let place = pool.take(size_of::<PerCpu>() as u64) as *mut PerCpu;
-        // SAFETY: fresh pages of the pool, which are never taken back.
-        unsafe {
-            place.write(PerCpu {
-                stack_top: stack + STACK_SIZE,
-                mpidr,
-                index,
-                online: AtomicBool::new(false),
-                interrupted: AtomicBool::new(false),
-                tally: Tally::new(),
-                redistributor: Once::new(),
-                journal: Journal::new(),
-                counts: SpinMutex::new(Counts::ZERO),
-                time: AtomicU64::new(0),
-                vector_at: AtomicU64::new(0),
-                served: AtomicU32::new(0),
-                request: Request::new(),
-            });
-            &*place
-        }
+        let cpu = PerCpu {
+            stack_top: stack + STACK_SIZE,
+            mpidr,
+            index,
+            online: AtomicBool::new(false),
+            interrupted: AtomicBool::new(false),
+            tally: Tally::new(),
+            redistributor: Once::new(),
+            journal: Journal::new(),
+            counts: SpinMutex::new(Counts::ZERO),
+            time: AtomicU64::new(0),
+            vector_at: AtomicU64::new(0),
+            served: AtomicU32::new(0),
+            request: Request::new(),
+        };
+        &pool.fill(core::iter::once(cpu))[0]
     };
     let cpus = mpidrs.iter().enumerate().map(build).collect();
     let first = ALL.call_once(|| cpus)[0];

@@ -10,6 +10,7 @@ use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use aarch64_cpu::registers::{ELR_EL1, ESR_EL1, FAR_EL1, Readable, VBAR_EL1, Writeable};
+pub use arch::frame::Frame;
 use arch::insn;
 
 use crate::percpu::PerCpu;
@@ -27,85 +28,48 @@ pub fn trace(on: bool) {
     insn::isb();
 }
 
-/// General registers of the interrupted context.
-#[repr(C, align(16))]
-pub struct Frame {
-    /// x0 to x30; in an IRQ x19 to x29 are not saved.
-    pub x: [u64; 31],
-    _align: u64,
-}
-
-const FRAME: usize = size_of::<Frame>();
-
 core::arch::global_asm!(
+    arch::frame_macros!(),
     r#"
-    .macro el1_save
-        sub     sp, sp, #{frame}
-        stp     x0, x1, [sp, #0]
-        stp     x2, x3, [sp, #16]
-        stp     x4, x5, [sp, #32]
-        stp     x6, x7, [sp, #48]
-        stp     x8, x9, [sp, #64]
-        stp     x10, x11, [sp, #80]
-        stp     x12, x13, [sp, #96]
-        stp     x14, x15, [sp, #112]
-        stp     x16, x17, [sp, #128]
-        str     x18, [sp, #144]
-        str     x30, [sp, #240]
-    .endm
-
-    .macro el1_unexpected number
-        .balign 128
-        el1_save
-        stp     x19, x20, [sp, #152]
-        stp     x21, x22, [sp, #168]
-        stp     x23, x24, [sp, #184]
-        stp     x25, x26, [sp, #200]
-        stp     x27, x28, [sp, #216]
-        str     x29, [sp, #232]
-        mov     x0, sp
-        mov     x1, #\number
-        b       {unexpected}
-    .endm
-
     .macro el1_table irq
-        el1_unexpected 0
-        el1_unexpected 1
-        el1_unexpected 2
-        el1_unexpected 3
+        vector_unexpected {unexpected}, 0
+        vector_unexpected {unexpected}, 1
+        vector_unexpected {unexpected}, 2
+        vector_unexpected {unexpected}, 3
         .balign 128
-        el1_save
+        save_caller
+        save_rest
         mov     x0, sp
         bl      {sync}
         b       el1_resume
         .balign 128
         \irq
         b       el1_resume
-        el1_unexpected 6
-        el1_unexpected 7
-        el1_unexpected 8
-        el1_unexpected 9
-        el1_unexpected 10
-        el1_unexpected 11
-        el1_unexpected 12
-        el1_unexpected 13
-        el1_unexpected 14
-        el1_unexpected 15
+        vector_unexpected {unexpected}, 6
+        vector_unexpected {unexpected}, 7
+        vector_unexpected {unexpected}, 8
+        vector_unexpected {unexpected}, 9
+        vector_unexpected {unexpected}, 10
+        vector_unexpected {unexpected}, 11
+        vector_unexpected {unexpected}, 12
+        vector_unexpected {unexpected}, 13
+        vector_unexpected {unexpected}, 14
+        vector_unexpected {unexpected}, 15
     .endm
 
     .macro el1_irq
-        el1_save
+        save_caller
         bl      {irq}
     .endm
 
     // Reads the clock as soon as there is a register for it.
     .macro el1_irq_traced
-        stp     x0, x1, [sp, #-{frame}]
+        stp     x0, x1, [sp, #-256]
         mrs     x0, cntvct_el0
         mrs     x1, tpidr_el1
         str     x0, [x1, #{vector_at}]
-        ldp     x0, x1, [sp, #-{frame}]
-        el1_save
+        ldp     x0, x1, [sp, #-256]
+        save_caller
         bl      {irq}
     .endm
 
@@ -120,22 +84,10 @@ el1_vectors_traced:
     el1_table el1_irq_traced
 
 el1_resume:
-    ldp     x0, x1, [sp, #0]
-    ldp     x2, x3, [sp, #16]
-    ldp     x4, x5, [sp, #32]
-    ldp     x6, x7, [sp, #48]
-    ldp     x8, x9, [sp, #64]
-    ldp     x10, x11, [sp, #80]
-    ldp     x12, x13, [sp, #96]
-    ldp     x14, x15, [sp, #112]
-    ldp     x16, x17, [sp, #128]
-    ldr     x18, [sp, #144]
-    ldr     x30, [sp, #240]
-    add     sp, sp, #{frame}
+    restore_caller
     eret
     "#,
     vector_at = const offset_of!(PerCpu, vector_at),
-    frame = const FRAME,
     irq = sym crate::interrupts::irq,
     sync = sym synchronous,
     unexpected = sym crate::output::unexpected,

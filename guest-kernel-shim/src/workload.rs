@@ -8,6 +8,7 @@ pub mod pingpong;
 pub mod stages;
 
 use hist::Histogram;
+use pages::Pool;
 
 /// Samples of one cell.
 #[repr(C)]
@@ -30,6 +31,18 @@ pub struct Samples {
 }
 
 impl Samples {
+    /// Empty samples in memory of `pool`, with room for `raw` values as they
+    /// come; 0 keeps none.
+    pub fn place(pool: &mut Pool, raw: u32) -> &'static mut Self {
+        let place = pool.take(size_of::<Self>() as u64) as *mut Self;
+        // SAFETY: fresh zeroed memory of that size, which is never taken back;
+        // all zeroes is empty histograms and no room for values. It is not built
+        // by value because it does not fit a stack.
+        let samples = unsafe { &mut *place };
+        samples.raw = (raw != 0).then(|| pool.fill((0..raw as usize).map(|_| 0)));
+        samples
+    }
+
     /// Counts a sample from end to end.
     #[inline(always)]
     pub fn record(&mut self, value: u64) {

@@ -11,7 +11,7 @@
 //! The table exists twice, for handlers without and with tracing: see
 //! [`crate::trace`].
 
-use core::mem::offset_of;
+pub use arch::frame::Frame;
 
 use crate::trace;
 
@@ -20,14 +20,6 @@ arch::symbol_addresses! {
     plain = el2_vectors;
     /// The vectors with tracing.
     traced = el2_vectors_traced;
-}
-
-/// General registers of the interrupted context, on the EL2 stack.
-#[repr(C, align(16))]
-pub struct Frame {
-    /// x0 to x30; x19 to x29 are valid only in a complete frame.
-    pub x: [u64; 31],
-    _align: u64,
 }
 
 /// What the stub does after a handler.
@@ -40,67 +32,9 @@ pub enum Next {
     Full = 1,
 }
 
-const FRAME: usize = size_of::<Frame>();
-
 core::arch::global_asm!(
+    arch::frame_macros!(),
     r#"
-    .macro save_caller
-        sub     sp, sp, #{frame}
-        stp     x0, x1, [sp, #0]
-        stp     x2, x3, [sp, #16]
-        stp     x4, x5, [sp, #32]
-        stp     x6, x7, [sp, #48]
-        stp     x8, x9, [sp, #64]
-        stp     x10, x11, [sp, #80]
-        stp     x12, x13, [sp, #96]
-        stp     x14, x15, [sp, #112]
-        stp     x16, x17, [sp, #128]
-        str     x18, [sp, #144]
-        str     x30, [sp, #240]
-    .endm
-
-    .macro save_rest
-        stp     x19, x20, [sp, #152]
-        stp     x21, x22, [sp, #168]
-        stp     x23, x24, [sp, #184]
-        stp     x25, x26, [sp, #200]
-        stp     x27, x28, [sp, #216]
-        str     x29, [sp, #232]
-    .endm
-
-    .macro vector_unexpected number
-        .balign 128
-        save_caller
-        save_rest
-        mov     x0, sp
-        mov     x1, #\number
-        b       {unexpected}
-    .endm
-
-    .macro restore_caller
-        ldp     x2, x3, [sp, #16]
-        ldp     x4, x5, [sp, #32]
-        ldp     x6, x7, [sp, #48]
-        ldp     x8, x9, [sp, #64]
-        ldp     x10, x11, [sp, #80]
-        ldp     x12, x13, [sp, #96]
-        ldp     x14, x15, [sp, #112]
-        ldp     x16, x17, [sp, #128]
-        ldr     x18, [sp, #144]
-        ldr     x30, [sp, #240]
-        ldp     x0, x1, [sp, #0]
-        add     sp, sp, #{frame}
-    .endm
-
-    .macro restore_rest
-        ldp     x19, x20, [sp, #152]
-        ldp     x21, x22, [sp, #168]
-        ldp     x23, x24, [sp, #184]
-        ldp     x25, x26, [sp, #200]
-        ldp     x27, x28, [sp, #216]
-        ldr     x29, [sp, #232]
-    .endm
-
     .macro vector_sync handler, kind
         .balign 128
         save_caller
@@ -119,22 +53,22 @@ core::arch::global_asm!(
     .endm
 
     .macro vector_table fast, irq, kind
-        vector_unexpected 0
-        vector_unexpected 1
-        vector_unexpected 2
-        vector_unexpected 3
-        vector_unexpected 4
-        vector_unexpected 5
-        vector_unexpected 6
-        vector_unexpected 7
+        vector_unexpected {unexpected}, 0
+        vector_unexpected {unexpected}, 1
+        vector_unexpected {unexpected}, 2
+        vector_unexpected {unexpected}, 3
+        vector_unexpected {unexpected}, 4
+        vector_unexpected {unexpected}, 5
+        vector_unexpected {unexpected}, 6
+        vector_unexpected {unexpected}, 7
         vector_sync \fast, \kind
         vector_irq \irq, \kind
-        vector_unexpected 10
-        vector_unexpected 11
-        vector_unexpected 12
-        vector_unexpected 13
-        vector_unexpected 14
-        vector_unexpected 15
+        vector_unexpected {unexpected}, 10
+        vector_unexpected {unexpected}, 11
+        vector_unexpected {unexpected}, 12
+        vector_unexpected {unexpected}, 13
+        vector_unexpected {unexpected}, 14
+        vector_unexpected {unexpected}, 15
     .endm
 
     .section .text.vectors, "ax"
@@ -166,7 +100,6 @@ exit_resume_traced:
     restore_caller
     eret
     "#,
-    frame = const FRAME,
     fast = sym crate::exit::fast::<trace::Off>,
     fast_traced = sym crate::exit::fast::<trace::On>,
     full = sym crate::exit::full,
@@ -175,5 +108,3 @@ exit_resume_traced:
     resume = sym trace::resume,
     unexpected = sym crate::dump::unexpected,
 );
-
-const _: () = assert!(offset_of!(Frame, x) == 0 && FRAME == 256);

@@ -6,7 +6,7 @@
 mod schema;
 mod spreadsheet;
 
-pub use schema::{Cell, Counts, Emulator, Origin, Results, Stage, Stats};
+pub use schema::{Cell, Counts, Emulator, KEY, Origin, Results, Stage, Stats};
 pub use spreadsheet::csv;
 
 use std::collections::BTreeMap;

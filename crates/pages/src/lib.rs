@@ -6,6 +6,7 @@
 #![no_std]
 #![cfg(target_arch = "aarch64")]
 
+use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicU64;
 
@@ -51,6 +52,29 @@ impl Pool {
         // SAFETY: inside the region that `new` was given.
         unsafe { (base as *mut u8).write_bytes(0, bytes as usize) };
         base
+    }
+}
+
+impl Pool {
+    /// Puts `items` into memory of the pool, one after another, for ever.
+    ///
+    /// # Panics
+    /// Panics if the pool is exhausted.
+    pub fn fill<T>(&mut self, items: impl ExactSizeIterator<Item = T>) -> &'static mut [T] {
+        const { assert!(align_of::<T>() as u64 <= PAGE) };
+        let count = items.len();
+        let place = self.take((count * size_of::<T>()) as u64) as *mut MaybeUninit<T>;
+        // SAFETY: fresh memory of that size, aligned to a page, which is never
+        // taken back and which nobody else has.
+        let slots = unsafe { core::slice::from_raw_parts_mut(place, count) };
+        let mut written = 0;
+        for (slot, item) in slots.iter_mut().zip(items) {
+            slot.write(item);
+            written += 1;
+        }
+        assert!(written == count, "an iterator is shorter than it says");
+        // SAFETY: as many slots were written as there are.
+        unsafe { slots.assume_init_mut() }
     }
 }
 

@@ -78,14 +78,14 @@ pub enum Obstacle {
 
 impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Self::StreamPeriod { nearest_us } = self {
-            return write!(
-                f,
-                "event stream: the counter can't make that period; use --event-stream-us {nearest_us}"
-            );
-        }
         f.write_str(match self {
-            Self::StreamPeriod { .. } => "",
+            Self::StreamPeriod { nearest_us } => {
+                return write!(
+                    f,
+                    "event stream: the counter can't make that period; \
+                     use --event-stream-us {nearest_us}"
+                );
+            }
             Self::NeverPolls => "elide: this wait never polls; use wake ipi",
             Self::NothingTraps => "trap: this wait does not execute that instruction",
             Self::OneCpu => "one CPU only; use --cpus 2 or more",

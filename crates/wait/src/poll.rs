@@ -18,6 +18,8 @@ pub trait Pause {
     /// by itself needs one; YIELD takes 20 to 30 cycles, and reading the clock
     /// about as much.
     const PER_CLOCK: u32;
+    /// The pause uses its deadline.
+    const TIMED: bool = false;
 
     /// The request word; where the pause relies on the monitor, an exclusive
     /// load that arms it.
@@ -55,6 +57,7 @@ impl<P> Counted<P> {
 
 impl<P: Pause> Pause for Counted<P> {
     const PER_CLOCK: u32 = P::PER_CLOCK;
+    const TIMED: bool = P::TIMED;
 
     fn look(&self, request: &Request) -> u32 {
         self.inner.look(request)
@@ -92,6 +95,20 @@ pub fn until<P: Pause>(cpu: &P, request: &Request, wanted: u32, deadline: u64) -
     }
 }
 
+/// Waits without a limit until `request` shows one of the bits `wanted`, which
+/// are answered. No clock is read, but for the deadline of a pause that has
+/// one: `bound` ticks ahead.
+#[inline(always)]
+pub fn forever<P: Pause>(cpu: &P, request: &Request, wanted: u32, bound: u64) -> u32 {
+    loop {
+        let seen = cpu.look(request) & wanted;
+        if seen != 0 {
+            return seen;
+        }
+        cpu.pause(if P::TIMED { cpu.now() + bound } else { 0 });
+    }
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
@@ -107,6 +124,7 @@ mod tests {
 
     impl Pause for Fake<'_> {
         const PER_CLOCK: u32 = 3;
+        const TIMED: bool = true;
         fn look(&self, request: &Request) -> u32 {
             request.pending()
         }
@@ -135,6 +153,18 @@ mod tests {
     #[test]
     fn a_request_ends_the_wait() {
         assert_eq!(run(10, 100).0, RESCHED);
+    }
+
+    #[test]
+    fn without_a_limit_only_a_request_ends_the_wait() {
+        let request = Request::new();
+        let fake = Fake {
+            time: Cell::new(0),
+            at: 1000,
+            request: &request,
+        };
+        assert_eq!(forever(&fake, &request, RESCHED, 5), RESCHED);
+        assert!(fake.time.get() >= 1000);
     }
 
     #[test]

@@ -14,6 +14,8 @@ use crate::clock;
 pub trait Instruction {
     /// See [`Pause::PER_CLOCK`].
     const PER_CLOCK: u32;
+    /// It has a deadline.
+    const TIMED: bool = false;
     /// The look has to arm the monitor on the request word.
     const ARMED: bool;
 
@@ -26,6 +28,7 @@ pub struct By<I>(pub I);
 
 impl<I: Instruction> Pause for By<I> {
     const PER_CLOCK: u32 = I::PER_CLOCK;
+    const TIMED: bool = I::TIMED;
 
     #[inline(always)]
     fn look(&self, request: &Request) -> u32 {
@@ -114,6 +117,7 @@ pub struct Wfet;
 
 impl Instruction for Wfet {
     const PER_CLOCK: u32 = 1;
+    const TIMED: bool = true;
     const ARMED: bool = true;
 
     #[inline(always)]

@@ -5,24 +5,9 @@ use super::median::Median;
 use super::pairs::{Comparison, Difference, Pair, Verdict};
 use crate::grid::{self, Column};
 use crate::report::inputs::Input;
-use crate::results::Cell;
+use crate::results::{Cell, KEY};
 use crate::table::Scale;
 
-/// Words that tell cells apart; a column for each that differs.
-const WORDS: [&str; 12] = [
-    "workload",
-    "shape",
-    "under",
-    "wait",
-    "trap",
-    "deliver",
-    "wake",
-    "poll-limit-us",
-    "host-poll-us",
-    "event-stream-us",
-    "gap-us",
-    "cpus",
-];
 /// Cells of one side that are listed.
 const LISTED: usize = 12;
 
@@ -65,7 +50,7 @@ fn place(input: &Input) -> String {
 fn columns(comparison: &Comparison<'_>, scale: Scale) -> Vec<Column> {
     let pairs = &comparison.pairs;
     let mut columns: Vec<Column> = Vec::new();
-    for key in WORDS {
+    for key in KEY {
         let word = |pair: &Pair<'_>| pair.a.word(key).unwrap_or_default();
         let texts: Vec<String> = pairs.iter().map(word).collect();
         if texts.iter().any(|text| *text != texts[0]) || key == "wait" {

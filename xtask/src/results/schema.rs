@@ -13,7 +13,7 @@ pub type Counts = BTreeMap<String, u64>;
 const STAMPED: &str = "traced";
 
 /// The words that make a cell what it is.
-const KEY: [&str; 14] = [
+pub const KEY: [&str; 14] = [
     "under",
     "workload",
     "shape",

@@ -3,21 +3,8 @@
 
 use anyhow::{Context, Result};
 
-use super::{Cell, Results};
+use super::{Cell, KEY, Results};
 
-const WORDS: [&str; 11] = [
-    "under",
-    "workload",
-    "shape",
-    "wait",
-    "trap",
-    "deliver",
-    "wake",
-    "poll-limit-us",
-    "host-poll-us",
-    "event-stream-us",
-    "gap-us",
-];
 const STATS: [&str; 8] = ["count", "min", "p50", "p90", "p99", "p999", "max", "mean"];
 const EXITS: [&str; 10] = [
     "wfi",
@@ -46,10 +33,7 @@ pub fn csv(results: &Results) -> Result<String> {
 }
 
 fn header() -> Vec<String> {
-    let plain = WORDS
-        .into_iter()
-        .chain(["cpus", "iterations", "unit"])
-        .chain(STATS);
+    let plain = KEY.into_iter().chain(["iterations", "unit"]).chain(STATS);
     let mut header: Vec<String> = plain.map(|name| name.replace('-', "_")).collect();
     for (group, names) in [("exits", &EXITS[..]), ("ipis", &IPIS), ("wakes", &WAKES)] {
         header.extend(names.iter().map(|name| format!("{group}_{name}")));
@@ -59,13 +43,9 @@ fn header() -> Vec<String> {
 }
 
 fn row(cell: &Cell) -> Vec<String> {
-    let words = WORDS.iter().map(|key| cell.word(key).unwrap_or_default());
+    let words = KEY.iter().map(|key| cell.word(key).unwrap_or_default());
     let mut row: Vec<String> = words.collect();
-    row.extend([
-        cell.cpus.to_string(),
-        cell.iterations.to_string(),
-        cell.unit.clone(),
-    ]);
+    row.extend([cell.iterations.to_string(), cell.unit.clone()]);
     match &cell.stats {
         None => row.extend(STATS.map(|_| String::new())),
         Some(stats) => {

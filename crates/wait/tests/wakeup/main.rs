@@ -5,7 +5,7 @@
 //! # What is modelled
 //!
 //! The request word is the real one, `wait::request`, and the polling loop too,
-//! `wait::poll::until`. The ways of waiting are those of `guest-kernel-shim`'s
+//! `wait::poll`. The ways of waiting are those of `guest-kernel-shim`'s
 //! `idle.rs`, copied, because that is not built for the host. Around them is a
 //! machine, [`machine`]:
 //!
@@ -87,7 +87,7 @@ enum Way {
 fn poll_wait<P: Protocol>(cpu: &Cpu<P>, wanted: u32) -> u32 {
     let looks = Looks { cpu, endless: true };
     cpu.step(Request::start_polling);
-    while cpu.until(&looks, wanted) == 0 {}
+    cpu.with_request(|request| poll::forever(&looks, request, wanted, 0));
     cpu.step(|request| P::finish_polling(request, wanted))
 }
 

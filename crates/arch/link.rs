@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Links the image with the layout that both images share.
+//! The build script of both images: links them with the layout that they share.
 
 fn main() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/arch/image.ld");

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Builders for tables, and the memory they lie in.
 
-// Each test binary uses its part of this.
-#![allow(dead_code)]
-
-use acpi::{Description, Error, Ram, Tables};
+use acpi::{Description, Error, Ram, Table, Tables};
 use platform::Region;
 
 /// Where the RSDP, the XSDT and the first table lie.
@@ -269,4 +266,23 @@ pub fn small() -> Machine {
 /// A machine of two CPUs with a redistributor each.
 pub fn pair(first: Gicc, second: Gicc) -> Machine {
     Machine::new(madt(&[gicd(0x800_0000, 4), first.bytes(), second.bytes()]))
+}
+
+/// The machine is refused with this message.
+#[track_caller]
+pub fn refused(machine: &Machine, expected: &str) {
+    assert_eq!(machine.read().unwrap_err().to_string(), expected);
+}
+
+/// The machine is refused because of what stands at `offset` of `table`.
+#[track_caller]
+pub fn refused_at(machine: &Machine, table: Table, offset: usize) {
+    match machine.read() {
+        Err(Error::Defect {
+            table: t,
+            offset: o,
+            ..
+        }) => assert_eq!((t, o), (table, offset)),
+        other => panic!("{other:?}"),
+    }
 }

@@ -2,13 +2,11 @@
 //! Machines as they are: c7g.metal with all its harvested cores, Altra, and
 //! QEMU's `virt`.
 
-mod tables;
-
 use std::collections::HashMap;
 
+use crate::tables::{Gicc, Machine, RAM, RSDP, fadt, gicd, gicr, gtdt, its, madt, small, spcr};
 use acpi::{Description, Ram};
 use platform::{Conduit, Cpu, Enable, MAX_CPUS, Region, Timer, Uart, UartKind};
-use tables::{Gicc, Machine, RAM, RSDP, fadt, gicd, gicr, gtdt, its, madt, small, spcr};
 
 const VLPIS: u64 = 1 << 1;
 const LAST: u64 = 1 << 4;

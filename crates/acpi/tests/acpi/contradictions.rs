@@ -1,29 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! MADTs whose length and checksum are right and which say what can't be.
 
-mod tables;
-
-use acpi::{Error, Table};
-use tables::{Gicc, Machine, RAM, gicd, gicr, its, madt, pair};
-
-/// The machine is refused with this message.
-#[track_caller]
-fn refused(machine: &Machine, expected: &str) {
-    assert_eq!(machine.read().unwrap_err().to_string(), expected);
-}
-
-/// The machine is refused because of what stands at `offset` of `table`.
-#[track_caller]
-fn refused_at(machine: &Machine, table: Table, offset: usize) {
-    match machine.read() {
-        Err(Error::Defect {
-            table: t,
-            offset: o,
-            ..
-        }) => assert_eq!((t, o), (table, offset)),
-        other => panic!("{other:?}"),
-    }
-}
+use crate::tables::{Gicc, Machine, RAM, gicd, gicr, its, madt, pair, refused, refused_at};
+use acpi::Table;
 
 /// Offset of the `n`-th GICC of [`pair`].
 const fn nth(n: usize) -> usize {

@@ -2,30 +2,11 @@
 //! RSDP, XSDT, FADT, GTDT and SPCR whose lengths and checksums are right: what
 //! they say, and what they can't say.
 
-mod tables;
-
+use crate::tables::{
+    self, FADT, Gicc, Machine, RAM, RSDP, XSDT, fadt, gtdt, pair, refused, refused_at, small,
+};
 use acpi::{Error, Ram, Table};
 use platform::{Conduit, Enable, Region, UartKind};
-use tables::{FADT, Gicc, Machine, RAM, RSDP, XSDT, fadt, gtdt, pair, small};
-
-/// The machine is refused with this message.
-#[track_caller]
-fn refused(machine: &Machine, expected: &str) {
-    assert_eq!(machine.read().unwrap_err().to_string(), expected);
-}
-
-/// The machine is refused because of what stands at `offset` of `table`.
-#[track_caller]
-fn refused_at(machine: &Machine, table: Table, offset: usize) {
-    match machine.read() {
-        Err(Error::Defect {
-            table: t,
-            offset: o,
-            ..
-        }) => assert_eq!((t, o), (table, offset)),
-        other => panic!("{other:?}"),
-    }
-}
 
 fn first() -> Gicc {
     Gicc::new(0x0, 0xb8_0014_0000)

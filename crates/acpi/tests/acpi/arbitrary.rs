@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whatever the bytes are, reading them ends in a machine or an error.
 
-mod tables;
-
+use crate::tables::{self, FADT, GTDT, MADT, Memory, RAM, RSDP, SPCR, XSDT, small};
 use acpi::{Ram, Tables};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use tables::{FADT, GTDT, MADT, Memory, RAM, RSDP, SPCR, XSDT, small};
 
 /// The same bytes wherever one looks.
 struct Everywhere(Vec<u8>);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tables that end too early or carry a wrong byte.
 
-mod tables;
-
+use crate::tables::{
+    self, FADT, GTDT, Gicc, MADT, Machine, Memory, RSDP, SPCR, XSDT, pair, seal, small,
+};
 use acpi::{Error, Table};
-use tables::{FADT, GTDT, Gicc, MADT, Machine, Memory, RSDP, SPCR, XSDT, pair, seal, small};
 
 /// A machine with ranges of redistributors and one with a redistributor per CPU.
 fn machines() -> [Machine; 2] {

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! ACPI tables as machines have them, as none should have them, and damaged.
+
+mod arbitrary;
+mod contradictions;
+mod damage;
+mod layouts;
+mod others;
+mod tables;
