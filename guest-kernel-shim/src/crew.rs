@@ -58,6 +58,8 @@ static READY: AtomicU32 = AtomicU32::new(0);
 static GO: AtomicU32 = AtomicU32::new(0);
 /// Members that are running.
 static RUNNING: AtomicU32 = AtomicU32::new(0);
+/// Number of the job whose last sample is taken.
+static OVER: AtomicU32 = AtomicU32::new(0);
 /// Members that have finished.
 static DONE: AtomicU32 = AtomicU32::new(0);
 
@@ -239,6 +241,7 @@ pub fn run(job: Job, lead: impl FnOnce()) -> Counts {
     let start = Counts::now(me);
     lead();
     let end = Counts::now(me);
+    OVER.store(number, Release);
     until(|| DONE.load(Acquire) == size);
     trace(false);
     turn_back();
@@ -320,12 +323,13 @@ fn take_part(me: &PerCpu, number: u32, job: &Job) {
     me.take_interrupted();
     READY.fetch_add(1, AcqRel);
     until(|| GO.load(Acquire) == number);
-    let start = Counts::now(me);
-    RUNNING.fetch_add(1, AcqRel);
+    // Ready is who has nothing left to do but to wait.
     let setting = Setting {
         timed: job.traced || job.cell.gap_us != 0,
         ..setting(&job.cell)
     };
+    let start = Counts::now(me);
+    RUNNING.fetch_add(1, AcqRel);
     match job.cell.workload {
         Workload::Pingpong => {
             let waker = waker(&job.cell, percpu::all()[0]);
@@ -338,6 +342,9 @@ fn take_part(me: &PerCpu, number: u32, job: &Job) {
         }
         Workload::Ipi => idle::with(&setting, &mut Called),
     }
+    // What a member does after its last answer must not be in the leader's last
+    // sample: where one thread runs all CPUs it would be.
+    until(|| OVER.load(Acquire) == number);
     let end = Counts::now(me);
     trace(false);
     turn_back();

@@ -126,7 +126,7 @@ pub struct PlanArgs {
     /// Whether a polling receiver is interrupted: ipi (always), elide (no)
     #[arg(long, value_name = "LIST")]
     pub wake: Option<String>,
-    /// Wake-ups per cell
+    /// Wake-ups per cell; 2000 if not given, 200 with --gap-us, which makes each one long
     #[arg(long, value_name = "N")]
     pub iterations: Option<String>,
     /// How long the guest polls before WFI, microseconds

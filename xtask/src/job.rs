@@ -105,6 +105,9 @@ impl Job {
     }
 }
 
+/// Wake-ups per cell if pauses are asked for and no number is.
+const WITH_GAP: u32 = 200;
+
 /// The plan that the options describe.
 fn plan(args: &PlanArgs) -> Result<Plan> {
     let mut plan = Plan::default();
@@ -129,6 +132,9 @@ fn plan(args: &PlanArgs) -> Result<Plan> {
             let set = plan.set(key, values);
             set.map_err(|error| BadInput::error(format!("--{error}")))?;
         }
+    }
+    if args.gap_us.is_some() && args.iterations.is_none() {
+        plan.iterations = WITH_GAP;
     }
     plan.raw = args.raw;
     plan.compact = args.compact;
