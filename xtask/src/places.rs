@@ -24,8 +24,9 @@ pub fn target() -> PathBuf {
 /// `path` as people type it: relative to where they are, if it is below.
 pub fn shown(path: &Path) -> String {
     let here = env::current_dir().unwrap_or_default();
-    path.strip_prefix(here)
-        .unwrap_or(path)
-        .display()
-        .to_string()
+    match path.strip_prefix(here) {
+        Ok(below) if below.as_os_str().is_empty() => ".".into(),
+        Ok(below) => below.display().to_string(),
+        Err(_) => path.display().to_string(),
+    }
 }
