@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Everything about idling that one CPU has.
+
+use crate::{
+    Choice, FOREVER, Governor, Moment, Name, Outcome, Psd, Selected, Statistics, Table, TableError,
+};
+
+/// States, governor, limits and statistics of one CPU.
+///
+/// The idle loop asks [`Device::select`], enters the state and reports by
+/// [`Device::reflect`], each time; whatever submits I/O calls
+/// [`Device::submitted`].
+#[derive(Clone, Copy, Debug)]
+pub struct Device {
+    states: Table,
+    governor: Selected,
+    psd: Psd,
+    latency_limit_ns: u64,
+    statistics: Statistics,
+}
+
+impl Device {
+    /// A CPU with these states, without latency limit and PSD window.
+    #[must_use]
+    pub const fn new(states: Table, governor: Name) -> Self {
+        Self {
+            psd: Psd::new(0, states.tick_ns()),
+            states,
+            governor: Selected::new(governor),
+            latency_limit_ns: FOREVER,
+            statistics: Statistics::new(),
+        }
+    }
+
+    /// Sets the latency limit of this CPU, ns; the stricter of it and
+    /// [`Moment::latency_limit_ns`] holds. 0 makes the CPU poll if it can,
+    /// [`FOREVER`] takes the limit back.
+    pub const fn set_latency_limit(&mut self, limit_ns: u64) {
+        self.latency_limit_ns = limit_ns;
+    }
+
+    /// Sets the PSD window.
+    pub const fn set_psd(&mut self, psd: Psd) {
+        self.psd = psd;
+    }
+
+    /// Allows or forbids a state.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::set_enabled`].
+    pub fn set_enabled(&mut self, index: usize, enabled: bool) -> Result<(), TableError> {
+        self.states.set_enabled(index, enabled)
+    }
+
+    /// Chooses the state to enter; see [`Governor::select`].
+    #[inline]
+    pub fn select(&mut self, moment: &Moment, next_timer: impl FnOnce() -> u64) -> Choice {
+        let limit = moment.latency_limit_ns.min(self.latency_limit_ns);
+        let moment = Moment {
+            latency_limit_ns: self.psd.applied(moment.now_ns, limit),
+            ..*moment
+        };
+        self.governor.select(&self.states, &moment, next_timer)
+    }
+
+    /// Counts and learns from what became of the choice.
+    #[inline]
+    pub fn reflect(&mut self, outcome: &Outcome) {
+        let Outcome {
+            state,
+            residency_ns,
+            ..
+        } = *outcome;
+        self.statistics.left(&self.states, state, residency_ns);
+        self.governor.reflect(&self.states, outcome);
+    }
+
+    /// State `index` could not be entered: nothing to learn, but counted.
+    pub const fn rejected(&mut self, index: usize) {
+        self.statistics.rejected(index);
+    }
+
+    /// I/O was submitted on this CPU.
+    #[inline]
+    pub const fn submitted(&mut self, now_ns: u64) {
+        self.psd.submitted(now_ns);
+    }
+
+    /// The states.
+    #[must_use]
+    pub const fn states(&self) -> &Table {
+        &self.states
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub const fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a governor is asked and what it answers.
+
+use crate::{FOREVER, Table};
+
+/// What is known when a CPU has nothing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// The time, ns, by a clock that never goes back.
+    pub now_ns: u64,
+    /// Time to the next tick, ns; of no meaning if `tick_stopped`.
+    pub next_tick_ns: u64,
+    /// The tick was stopped before, and the CPU has not run a task since; or
+    /// there is none.
+    pub tick_stopped: bool,
+    /// The CPU has to be back within this time of an event, ns; [`FOREVER`] if
+    /// nobody minds. The limit of Linux's PM QoS.
+    pub latency_limit_ns: u64,
+    /// How busy the CPU was lately, in 1024ths of its capacity.
+    pub utilisation: u32,
+}
+
+impl Moment {
+    /// At `now_ns`, on a CPU that has no tick, no limit and no load.
+    #[must_use]
+    pub const fn at(now_ns: u64) -> Self {
+        Self {
+            now_ns,
+            next_tick_ns: FOREVER,
+            tick_stopped: true,
+            latency_limit_ns: FOREVER,
+            utilisation: 0,
+        }
+    }
+}
+
+/// What a governor decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Index of the state.
+    pub state: usize,
+    /// The tick is not needed while the CPU is in it.
+    pub stop_tick: bool,
+    /// How long to poll at most, ns, if the state polls. After that the governor
+    /// is told ([`Wake::PollTimeout`]) and asked again.
+    pub poll_limit_ns: u64,
+}
+
+impl Choice {
+    /// `state`, polling as long as the table says.
+    #[must_use]
+    #[inline(always)]
+    pub const fn of(states: &Table, state: usize, stop_tick: bool) -> Self {
+        let poll_limit_ns = if states.at(state).polls() {
+            states.poll_limit_ns()
+        } else {
+            0
+        };
+        Self {
+            state,
+            stop_tick,
+            poll_limit_ns,
+        }
+    }
+}
+
+/// What ended a stay in a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Wake {
+    /// A request in the CPU's word, seen or announced by an interrupt.
+    Request,
+    /// Some other interrupt.
+    Interrupt,
+    /// The timer that the governor was told of.
+    Timer,
+    /// The scheduler tick.
+    Tick,
+    /// Nothing: the poll was as long as it may be.
+    PollTimeout,
+}
+
+/// What became of a choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Index of the state that was entered.
+    pub state: usize,
+    /// Time from entering to having left it, exit latency included, ns.
+    pub residency_ns: u64,
+    /// What ended it.
+    pub wake: Wake,
+}
+
+/// Chooses idle states for one CPU.
+pub trait Governor {
+    /// Chooses the state to enter: one that `states` allows under
+    /// `moment.latency_limit_ns`. `next_timer` answers the time to the next
+    /// timer other than the tick, ns, or [`FOREVER`]; to find that out may be
+    /// expensive, so it is asked only if it matters.
+    fn select(
+        &mut self,
+        states: &Table,
+        moment: &Moment,
+        next_timer: impl FnOnce() -> u64,
+    ) -> Choice;
+
+    /// Learns from what became of the last choice.
+    fn reflect(&mut self, states: &Table, outcome: &Outcome);
+}

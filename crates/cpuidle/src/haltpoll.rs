@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `haltpoll`: polls for as long as the last waits would have needed.
+//!
+//! The governor of Linux guests (`Documentation/virt/guest-halt-polling.rst`).
+//! How the limit grows and shrinks is [`wait::governor::Guest`]'s; here it meets
+//! states. It knows two of them, polling and the shallowest halt. A latency limit
+//! of 0 makes it poll, as in Linux; our choice is that it also polls on where the
+//! halt would miss a limit above 0, which Linux's does not look at.
+
+use wait::governor::{Guest, Tunables};
+
+use crate::fixed::poll_or_halt;
+use crate::{Choice, Governor, Moment, Outcome, Table, Wake};
+
+/// The governor.
+#[derive(Clone, Copy, Debug)]
+pub struct Haltpoll(Guest);
+
+impl Haltpoll {
+    /// With limit 0: the first wait halts. Times of `tunables` are ns.
+    #[must_use]
+    pub const fn new(tunables: Tunables) -> Self {
+        Self(Guest::new(tunables))
+    }
+}
+
+impl Governor for Haltpoll {
+    fn select(&mut self, states: &Table, moment: &Moment, _: impl FnOnce() -> u64) -> Choice {
+        if moment.latency_limit_ns == 0 {
+            return Choice::of(states, states.shallowest(), false);
+        }
+        poll_or_halt(states, moment, self.0.limit())
+    }
+
+    fn reflect(&mut self, states: &Table, outcome: &Outcome) {
+        if states.at(outcome.state).polls() {
+            self.0.polled(outcome.wake != Wake::PollTimeout);
+        } else {
+            self.0.halted(outcome.residency_ns);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::tests::table;
+
+    /// Published defaults: max 200 us, grow and shrink 2, grow start 50 us.
+    ///
+    /// | chosen | stay, us | limit afterwards, us |
+    /// |---|---|---|
+    /// | halt, as the limit is 0 | 150 | 0 * 2 < 50: 50 |
+    /// | poll 50 | missed | 50, and one halt |
+    /// | halt | 150 | 50 * 2 = 100 |
+    /// | poll 100 | seen after 80 | 100 |
+    /// | poll 100 | missed | 100, and one halt |
+    /// | halt | 300 | 300 > 200: 100 / 2 = 50 |
+    /// | poll 50 | missed | 50, and one halt |
+    /// | halt | 300 | 50 / 2 = 25 < 50: 0 |
+    /// | halt, as the limit is 0 | | |
+    #[test]
+    fn the_limit_follows_the_stays() {
+        let states = table();
+        let mut governor = Haltpoll::new(Tunables::GUEST);
+        let mut chosen = Vec::new();
+        for (stay_us, wake) in [
+            (150, Wake::Interrupt),
+            (50, Wake::PollTimeout),
+            (150, Wake::Interrupt),
+            (80, Wake::Request),
+            (100, Wake::PollTimeout),
+            (300, Wake::Interrupt),
+            (50, Wake::PollTimeout),
+            (300, Wake::Interrupt),
+            (1, Wake::Interrupt),
+        ] {
+            let choice = governor.select(&states, &Moment::at(0), || 0);
+            assert_eq!(choice.stop_tick, choice.state == 1);
+            chosen.push((choice.state, choice.poll_limit_ns / 1000));
+            let residency_ns = stay_us * 1000;
+            governor.reflect(
+                &states,
+                &Outcome {
+                    state: choice.state,
+                    residency_ns,
+                    wake,
+                },
+            );
+        }
+        let halt = (1, 0);
+        assert_eq!(
+            chosen,
+            [
+                halt,
+                (0, 50),
+                halt,
+                (0, 100),
+                (0, 100),
+                halt,
+                (0, 50),
+                halt,
+                halt
+            ]
+        );
+    }
+
+    #[test]
+    fn a_limit_of_nothing_polls() {
+        let strict = Moment {
+            latency_limit_ns: 0,
+            ..Moment::at(0)
+        };
+        let choice = Haltpoll::new(Tunables::GUEST).select(&table(), &strict, || 0);
+        assert_eq!(choice, Choice::of(&table(), 0, false));
+    }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which idle state a CPU enters, as far as it is logic.
+//!
+//! The framework is that of Linux's cpuidle (`Documentation/admin-guide/pm/cpuidle.rst`):
+//! a [`Table`] of [`State`]s, each with an exit latency and a target residency;
+//! a [`Governor`] that chooses one when the CPU has nothing to do and learns
+//! from how long it then stayed; [`Statistics`] of how good the choices were. A
+//! [`Device`] has one of each, for one CPU:
+//!
+//! ```
+//! use cpuidle::{Device, Kind, Moment, Name, Outcome, State, Table, Wake};
+//!
+//! let states = [
+//!     State::new("poll", Kind::Poll, 0, 0),
+//!     State::new("wfi", Kind::Wfi, 2_000, 5_000),
+//! ];
+//! let table = Table::new(&states, 4_000_000).unwrap();
+//! let mut idle = Device::new(table, Name::Fixed { limit_us: 10 });
+//! // The CPU has nothing to do, and its next timer is in 1 ms.
+//! let choice = idle.select(&Moment::at(0), || 1_000_000);
+//! assert_eq!((choice.state, choice.poll_limit_ns), (0, 10_000));
+//! // It polled for 3 us and saw a request.
+//! idle.reflect(&Outcome { state: 0, residency_ns: 3_000, wake: Wake::Request });
+//! assert_eq!(idle.statistics().of(0).usage, 1);
+//! ```
+//!
+//! All times are nanoseconds, [`FOREVER`] is a time that does not come. There is
+//! no floating point, no allocation and no clock in here: the idle loop
+//! reads its clock and passes what it read.
+
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+mod device;
+mod fixed;
+mod governor;
+mod haltpoll;
+mod name;
+mod psd;
+mod state;
+mod statistics;
+
+pub use device::Device;
+pub use fixed::Fixed;
+pub use governor::{Choice, Governor, Moment, Outcome, Wake};
+pub use haltpoll::Haltpoll;
+pub use name::{Name, Selected};
+pub use psd::Psd;
+pub use state::{Kind, MAX_STATES, State, Table, TableError};
+pub use statistics::{Statistics, Tally};
+
+/// A time that does not come: no timer is set, no limit applies.
+pub const FOREVER: u64 = u64::MAX;

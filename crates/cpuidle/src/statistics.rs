@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is counted about the choices, as Linux defines it
+//! (`Documentation/admin-guide/pm/cpuidle.rst`, "Representation of Idle States").
+
+use crate::{MAX_STATES, Table};
+
+/// The counts of one state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Times it was entered.
+    pub usage: u64,
+    /// Times that entering it was refused, by firmware or because a request came
+    /// first.
+    pub rejected: u64,
+    /// Time in it, exit latency included, ns.
+    pub time_ns: u64,
+    /// Too deep: the stay was shorter than its target residency, and a shallower
+    /// state is enabled.
+    pub above: u64,
+    /// Too shallow: the stay less the exit latency reached the target residency of
+    /// the next deeper enabled state.
+    pub below: u64,
+}
+
+/// The counts of all states of a CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics([Tally; MAX_STATES]);
+
+impl Statistics {
+    /// All zero.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(
+            [Tally {
+                usage: 0,
+                rejected: 0,
+                time_ns: 0,
+                above: 0,
+                below: 0,
+            }; MAX_STATES],
+        )
+    }
+
+    /// The counts of state `index`.
+    #[must_use]
+    pub const fn of(&self, index: usize) -> &Tally {
+        &self.0[index % MAX_STATES]
+    }
+
+    /// The counts of all states together.
+    #[must_use]
+    pub fn total(&self) -> Tally {
+        self.0.iter().fold(Tally::default(), |sum, tally| Tally {
+            usage: sum.usage + tally.usage,
+            rejected: sum.rejected + tally.rejected,
+            time_ns: sum.time_ns.saturating_add(tally.time_ns),
+            above: sum.above + tally.above,
+            below: sum.below + tally.below,
+        })
+    }
+
+    /// State `index` was left after `residency_ns`.
+    pub fn left(&mut self, states: &Table, index: usize, residency_ns: u64) {
+        let state = states.at(index);
+        let tally = &mut self.0[index % MAX_STATES];
+        tally.usage += 1;
+        tally.time_ns = tally.time_ns.saturating_add(residency_ns);
+        if residency_ns < state.target_residency_ns {
+            tally.above += u64::from(states.shallower(index).is_some());
+        } else if residency_ns > state.exit_latency_ns
+            && let Some(deeper) = states.deeper(index)
+        {
+            let slept = residency_ns - state.exit_latency_ns;
+            tally.below += u64::from(slept >= states.at(deeper).target_residency_ns);
+        }
+    }
+
+    /// State `index` could not be entered.
+    pub const fn rejected(&mut self, index: usize) {
+        self.0[index % MAX_STATES].rejected += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::tests::table;
+
+    /// Exit latency and residency of the states, us: 0/0, 2/10, 40/200, 400/2000.
+    #[test]
+    fn misses_are_those_of_linux() {
+        let mut states = table();
+        let count = |states: &Table, index, residency_us: u64| {
+            let mut statistics = Statistics::new();
+            statistics.left(states, index, residency_us * 1000);
+            let tally = *statistics.of(index);
+            assert_eq!((tally.usage, tally.time_ns), (1, residency_us * 1000));
+            assert_eq!(statistics.total(), tally);
+            (tally.above, tally.below)
+        };
+        // 9 < 10: too deep. 10: fits.
+        assert_eq!(count(&states, 1, 9), (1, 0));
+        assert_eq!(count(&states, 1, 10), (0, 0));
+        // 201 - 2 = 199 < 200: fits. 202 - 2 = 200: the next one would have paid.
+        assert_eq!(count(&states, 1, 201), (0, 0));
+        assert_eq!(count(&states, 1, 202), (0, 1));
+        // Nothing is shallower than polling, nothing deeper than the last.
+        assert_eq!(count(&states, 0, 0), (0, 0));
+        assert_eq!(count(&states, 3, 1 << 40), (0, 0));
+        // With state 2 off, the next deeper of 1 is 3, from 2000 us on.
+        states.set_enabled(2, false).unwrap();
+        assert_eq!(count(&states, 1, 202), (0, 0));
+        assert_eq!(count(&states, 1, 2002), (0, 1));
+        // With nothing shallower enabled, too deep can't be helped.
+        states.set_enabled(0, false).unwrap();
+        assert_eq!(count(&states, 1, 9), (0, 0));
+    }
+
+    #[test]
+    fn a_refusal_is_no_stay() {
+        let mut statistics = Statistics::new();
+        statistics.rejected(2);
+        let total = statistics.total();
+        assert_eq!((total.rejected, total.usage, total.time_ns), (1, 0, 0));
+    }
+}
