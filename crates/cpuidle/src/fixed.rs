@@ -54,7 +54,7 @@ impl Governor for Fixed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::tests::table;
+    use crate::table::tests::table;
 
     /// Polls, misses, halts, and polls again.
     #[test]

@@ -44,7 +44,7 @@ impl Governor for Haltpoll {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::tests::table;
+    use crate::table::tests::table;
 
     /// Published defaults: max 200 us, grow and shrink 2, grow start 50 us.
     ///

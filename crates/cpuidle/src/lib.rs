@@ -35,19 +35,30 @@ mod device;
 mod fixed;
 mod governor;
 mod haltpoll;
+mod ladder;
+mod menu;
 mod name;
 mod psd;
 mod state;
 mod statistics;
+mod table;
+mod teo;
+mod teo_util;
+mod tick;
 
 pub use device::Device;
 pub use fixed::Fixed;
 pub use governor::{Choice, Governor, Moment, Outcome, Wake};
 pub use haltpoll::Haltpoll;
+pub use ladder::Ladder;
+pub use menu::Menu;
 pub use name::{Name, Selected};
 pub use psd::Psd;
-pub use state::{Kind, MAX_STATES, State, Table, TableError};
+pub use state::{Kind, State};
 pub use statistics::{Statistics, Tally};
+pub use table::{MAX_STATES, Table, TableError};
+pub use teo::Teo;
+pub use teo_util::TeoUtil;
 
 /// A time that does not come: no timer is set, no limit applies.
 pub const FOREVER: u64 = u64::MAX;

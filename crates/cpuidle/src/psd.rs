@@ -2,7 +2,7 @@
 //! Power-sleep-demotion prevention: after I/O was submitted, the CPU stays
 //! shallow for a while.
 //!
-//! C. I. King, "[PATCH] cpuidle: psd: add power sleep demotion prevention for
+//! C. I. King, "cpuidle: psd: add power sleep demotion prevention for
 //! fast I/O devices", March 2025. A submission opens a window of
 //! `psd_cpu_lat_timeout_ms`; as long as it is open, the shallowest state is
 //! forced. Both ends are ticks ("jiffies"), so that neither submission nor

@@ -84,7 +84,7 @@ impl Statistics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::tests::table;
+    use crate::table::tests::table;
 
     /// Exit latency and residency of the states, us: 0/0, 2/10, 40/200, 400/2000.
     #[test]

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! By hand. Exit latency and residency of the states, us: 0/0, 2/10, 40/200,
+//! 400/2000; the tick is 4 ms.
+
+use super::*;
+use crate::table::tests::{TICK, table};
+
+const MS: u64 = 1_000_000;
+
+fn ticking() -> Moment {
+    Moment {
+        tick_stopped: false,
+        next_tick_ns: TICK,
+        ..Moment::at(0)
+    }
+}
+
+fn reflect(governor: &mut Menu, state: usize, residency_us: u64, wake: Wake) {
+    let outcome = Outcome {
+        state,
+        residency_ns: residency_us * 1000,
+        wake,
+    };
+    governor.reflect(&table(), &outcome);
+}
+
+#[test]
+fn buckets_are_powers_of_ten() {
+    let buckets = [9_999, 10_000, 999_999, 99 * MS, 100 * MS, FOREVER].map(bucket);
+    assert_eq!(buckets, [0, 1, 2, 4, 5, 5]);
+}
+
+/// Timer in 5 ms, bucket 3, factor 8192.
+///
+/// | stay in state 3 | measured | factor |
+/// |---|---|---|
+/// | 1400 us > 2 * 400 | 1000 | 8192 - 1024 + 1024 * 1000 / 5000 = 7168 + 204 = 7372 |
+/// | 600 us < 2 * 400 | 300 | 7372 - 921 + 1024 * 300 / 5000 = 6451 + 61 = 6512 |
+///
+/// Next: the intervals are 1000, 300 and six 0. Average 162, mean square 136250,
+/// variance 110006; 1000 goes, 300 goes with average 42 (90000 / 7 - 1764 = 11093
+/// is above 400), the rest is 0: none. 5 ms * 6512 / 8192 = 3.9746 ms >= 2 ms: state 3, and
+/// the tick, due in 4 ms, stays.
+#[test]
+fn the_factor_follows_what_was_slept() {
+    let mut governor = Menu::new();
+    let mut factors = Vec::new();
+    for residency_us in [1400, 600] {
+        governor.select(&table(), &ticking(), || 5 * MS);
+        reflect(&mut governor, 3, residency_us, Wake::Interrupt);
+        factors.push(governor.factors[3]);
+    }
+    assert_eq!(factors, [7372, 6512]);
+    let choice = governor.select(&table(), &ticking(), || 5 * MS);
+    assert_eq!((choice.state, choice.stop_tick), (3, false));
+    assert_eq!(scaled(5 * MS, 6512), 3_974_609);
+}
+
+/// Eight stays of 60 us: typical, so WFI whatever the timer says (10 <= 60 < 200).
+#[test]
+fn a_typical_interval_beats_the_timer() {
+    let mut governor = Menu::new();
+    for _ in 0..8 {
+        governor.select(&table(), &ticking(), || 20 * MS);
+        // 62 > 2 * 2: 60.
+        reflect(&mut governor, 1, 62, Wake::Interrupt);
+    }
+    let choice = governor.select(&table(), &ticking(), || 20 * MS);
+    assert_eq!((choice.state, choice.stop_tick), (1, false));
+    assert_eq!(governor.predict(&table(), &ticking(), || 20 * MS).0, 60_000);
+}
+
+/// Eight stays of 5 us, 5 <= 15: the timer isn't asked for. Of poll and WFI, WFI:
+/// it pays from 10 < 15 us on and is left in 2 <= 5 us. Where WFI takes 20 us to
+/// pay, polling.
+#[test]
+fn short_intervals_need_no_timer() {
+    let mut governor = Menu::new();
+    for _ in 0..8 {
+        governor.select(&table(), &ticking(), || 20 * MS);
+        reflect(&mut governor, 0, 5, Wake::Request);
+    }
+    // 5 / 2 > 0, so 5 - 0 = 5.
+    let choice = governor.select(&table(), &ticking(), || panic!("asked"));
+    assert_eq!((choice.state, choice.stop_tick), (1, false));
+    let slow = Table::arm_poll_idle(20_000, TICK).unwrap();
+    let choice = governor.select(&slow, &ticking(), || panic!("asked"));
+    assert_eq!(choice, Choice::of(&slow, 0, false));
+    // The second choice saw one 5 among seven 0, average 0, and didn't ask either. So
+    // eight times 1024 * 5 us / forever = 0 was added to the last factor: 8192 7168
+    // 6272 5488 4802 4202 3677 3218 2816.
+    reflect(&mut governor, 0, 5, Wake::Request);
+    assert_eq!(governor.factors[5], 2816);
+}
+
+/// Timer in 20 ms: a stay that the tick ended counts as 45 ms, so 20 ms and 1024
+/// are added; a poll that timed out counts as 20 ms too.
+#[test]
+fn safety_nets_speak_for_the_timer() {
+    for (state, wake) in [(3, Wake::Tick), (0, Wake::PollTimeout)] {
+        let mut governor = Menu::new();
+        governor.select(&table(), &ticking(), || 20 * MS);
+        reflect(&mut governor, state, 200, wake);
+        assert_eq!(governor.factors[4], 8192);
+        assert_eq!(
+            governor.measured(
+                &table(),
+                &Outcome {
+                    state,
+                    residency_ns: 0,
+                    wake
+                }
+            ),
+            20 * MS
+        );
+    }
+}
+
+/// Nothing learnt, timer in 20 ms: state 3, and the tick would cut it short. In
+/// 3 ms: state 3 within the tick. In 100 us: state 1.
+#[test]
+fn the_tick_stops_only_for_long_stays() {
+    let choices = [20 * MS, 3 * MS, 100_000].map(|timer_ns| {
+        let choice = Menu::new().select(&table(), &ticking(), || timer_ns);
+        (choice.state, choice.stop_tick)
+    });
+    assert_eq!(choices, [(3, true), (3, false), (1, false)]);
+    // The tick comes first: 200 us don't pay before it.
+    let soon = Moment {
+        next_tick_ns: 150_000,
+        ..ticking()
+    };
+    assert_eq!(Menu::new().select(&table(), &soon, || 300_000).state, 1);
+}
+
+/// Eight stays of 60 us and no tick: with a timer in 20 ms > 2 * 4 ms the timer
+/// holds, with one in 8 ms the prediction does.
+#[test]
+fn without_a_tick_only_the_timer_is_safe() {
+    let mut governor = Menu::new();
+    for _ in 0..8 {
+        governor.select(&table(), &ticking(), || 20 * MS);
+        reflect(&mut governor, 1, 62, Wake::Interrupt);
+    }
+    assert_eq!(
+        governor.select(&table(), &Moment::at(0), || 20 * MS).state,
+        3
+    );
+    assert_eq!(
+        governor.select(&table(), &Moment::at(0), || 8 * MS).state,
+        1
+    );
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The table of the states that a CPU has.
+
+use core::fmt;
+
+use crate::{Kind, State};
+
+/// States that a table has room for.
+pub const MAX_STATES: usize = 8;
+
+/// Limits between which a poll is worth its name, as fractions and values of
+/// Linux's `drivers/cpuidle/poll_state.c`.
+const POLL_MAX_OF_TICK: u64 = 16;
+const POLL_MIN_NS: u64 = 10_000;
+
+/// What is wrong with a table; the number is that of the state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableError {
+    /// There is none, or more than [`MAX_STATES`].
+    Count(usize),
+    /// The tick's period is 0.
+    NoTick,
+    /// A polling state that is not the first.
+    PollNotFirst(usize),
+    /// Its exit latency or target residency is below that of the state before it.
+    NotDeeper(usize),
+    /// No state would be left enabled.
+    NoneEnabled,
+    /// There is no such state.
+    NoSuchState(usize),
+}
+
+impl fmt::Display for TableError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count(count) => write!(f, "{count} states; there have to be 1 to {MAX_STATES}"),
+            Self::NoTick => f.write_str("the tick's period is 0; Linux has 1, 4 or 10 ms"),
+            Self::PollNotFirst(index) => {
+                write!(f, "state {index} polls; only state 0 can, put it first")
+            }
+            Self::NotDeeper(index) => write!(
+                f,
+                "state {index} has a lower exit latency or target residency than the one before it; \
+                 order the states from shallow to deep"
+            ),
+            Self::NoneEnabled => f.write_str("no state is enabled; leave one that is"),
+            Self::NoSuchState(index) => write!(f, "there is no state {index}"),
+        }
+    }
+}
+
+impl core::error::Error for TableError {}
+
+/// The states of a CPU, from shallow to deep; at least one is enabled.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    states: [State; MAX_STATES],
+    count: usize,
+    shallowest: usize,
+    tick_ns: u64,
+    poll_limit_ns: u64,
+}
+
+impl Table {
+    /// A table of `states` for a CPU whose scheduler tick comes every `tick_ns`.
+    ///
+    /// # Errors
+    ///
+    /// The first rule of [`TableError`] that is broken.
+    pub fn new(states: &[State], tick_ns: u64) -> Result<Self, TableError> {
+        if tick_ns == 0 {
+            return Err(TableError::NoTick);
+        }
+        // What is never there is never enabled.
+        let nothing = State {
+            enabled: false,
+            ..State::new("", Kind::Standby, u64::MAX, u64::MAX)
+        };
+        let mut table = Self {
+            states: [nothing; MAX_STATES],
+            count: states.len(),
+            shallowest: 0,
+            tick_ns,
+            poll_limit_ns: 0,
+        };
+        match table.states.get_mut(..states.len()) {
+            Some(room) if !states.is_empty() => room.copy_from_slice(states),
+            _ => return Err(TableError::Count(states.len())),
+        }
+        check_order(states)?;
+        table.refresh()?;
+        Ok(table)
+    }
+
+    /// The two states of `arm_poll_idle` (H. Okanovic, "arm64:
+    /// cpuidle: Add arm_poll_idle", April 2024): exit latency and residency of
+    /// WFI are the poll limit, so that any governor which expects less polls.
+    ///
+    /// # Errors
+    ///
+    /// [`TableError::NoTick`].
+    pub fn arm_poll_idle(limit_ns: u64, tick_ns: u64) -> Result<Self, TableError> {
+        let poll = State::new("poll", Kind::Poll, 0, 0);
+        let wfi = State::new("wfi", Kind::Wfi, limit_ns, limit_ns);
+        Self::new(&[poll, wfi], tick_ns)
+    }
+
+    /// Allows or forbids a state.
+    ///
+    /// # Errors
+    ///
+    /// [`TableError::NoSuchState`]; [`TableError::NoneEnabled`], and then
+    /// nothing has changed.
+    pub fn set_enabled(&mut self, index: usize, enabled: bool) -> Result<(), TableError> {
+        if index >= self.count {
+            return Err(TableError::NoSuchState(index));
+        }
+        let mut changed = *self;
+        changed.states[index].enabled = enabled;
+        changed.refresh()?;
+        *self = changed;
+        Ok(())
+    }
+
+    /// Computes what depends on which states are enabled.
+    fn refresh(&mut self) -> Result<(), TableError> {
+        let first = self.states().iter().position(|state| state.enabled);
+        self.shallowest = first.ok_or(TableError::NoneEnabled)?;
+        let longest = self.tick_ns / POLL_MAX_OF_TICK;
+        let mut residencies = (1..self.count).filter_map(|index| {
+            let state = &self.states[index];
+            let counts = state.enabled && state.target_residency_ns >= POLL_MIN_NS;
+            counts.then_some(state.target_residency_ns)
+        });
+        self.poll_limit_ns = residencies.next().unwrap_or(longest).min(longest);
+        Ok(())
+    }
+
+    /// The states.
+    #[must_use]
+    pub fn states(&self) -> &[State] {
+        &self.states[..self.count]
+    }
+
+    /// State `index`; what is beyond the table is never enabled. Indices wrap at
+    /// [`MAX_STATES`], so that there is nothing to panic about in the idle loop.
+    #[must_use]
+    #[inline(always)]
+    pub const fn at(&self, index: usize) -> &State {
+        &self.states[index % MAX_STATES]
+    }
+
+    /// Number of states, enabled or not.
+    #[must_use]
+    #[inline(always)]
+    pub const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Period of the scheduler tick, ns.
+    #[must_use]
+    #[inline(always)]
+    pub const fn tick_ns(&self) -> u64 {
+        self.tick_ns
+    }
+
+    /// How long the polling state polls by itself, ns: up to the residency of the
+    /// first halting state that is worth it (10 us), but no longer than a
+    /// sixteenth of the tick. A poll limit above that is not reached; 100 us is
+    /// out of reach at 1000 Hz.
+    #[must_use]
+    #[inline(always)]
+    pub const fn poll_limit_ns(&self) -> u64 {
+        self.poll_limit_ns
+    }
+
+    /// The shallowest enabled state.
+    #[must_use]
+    #[inline(always)]
+    pub const fn shallowest(&self) -> usize {
+        self.shallowest
+    }
+
+    /// Whether a CPU that has to be back within `limit_ns` may enter `index`: it
+    /// is enabled and left in time. It may always enter the shallowest: it has to
+    /// wait somehow.
+    #[must_use]
+    #[inline(always)]
+    pub const fn allows(&self, index: usize, limit_ns: u64) -> bool {
+        let state = self.at(index);
+        index == self.shallowest || (state.enabled && state.exit_latency_ns <= limit_ns)
+    }
+
+    /// The deepest state that is allowed and pays in a stay of `stay_ns`; the
+    /// shallowest if there is none.
+    #[must_use]
+    pub fn deepest(&self, stay_ns: u64, limit_ns: u64) -> usize {
+        let pays = |&index: &usize| self.at(index).target_residency_ns <= stay_ns;
+        let allowed = |&index: &usize| self.allows(index, limit_ns);
+        let mut candidates = (0..self.count).rev().filter(allowed);
+        candidates.find(pays).unwrap_or(self.shallowest)
+    }
+
+    /// The next shallower enabled state.
+    #[must_use]
+    pub fn shallower(&self, index: usize) -> Option<usize> {
+        let below = (0..index.min(self.count)).rev();
+        below.into_iter().find(|&index| self.at(index).enabled)
+    }
+
+    /// The next deeper enabled state.
+    #[must_use]
+    pub fn deeper(&self, index: usize) -> Option<usize> {
+        (index.saturating_add(1)..self.count).find(|&index| self.at(index).enabled)
+    }
+
+    /// The shallowest allowed state that does not poll; the shallowest at all if
+    /// there is none.
+    #[must_use]
+    pub fn first_halt(&self, limit_ns: u64) -> usize {
+        let halts = |&index: &usize| !self.at(index).polls() && self.allows(index, limit_ns);
+        (0..self.count).find(halts).unwrap_or(self.shallowest)
+    }
+
+    /// The polling state, if it is enabled.
+    #[must_use]
+    #[inline(always)]
+    pub const fn poll(&self) -> Option<usize> {
+        let first = self.at(0);
+        if first.enabled && first.polls() {
+            Some(0)
+        } else {
+            None
+        }
+    }
+}
+
+fn check_order(states: &[State]) -> Result<(), TableError> {
+    for (index, pair) in states.windows(2).enumerate() {
+        let (before, state) = (&pair[0], &pair[1]);
+        if state.polls() {
+            return Err(TableError::PollNotFirst(index + 1));
+        }
+        if state.exit_latency_ns < before.exit_latency_ns
+            || state.target_residency_ns < before.target_residency_ns
+        {
+            return Err(TableError::NotDeeper(index + 1));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+pub mod tests;

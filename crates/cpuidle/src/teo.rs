@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `teo`: the timer-events-oriented governor, as it is in Linux 7.2.
+//!
+//! R. Wysocki's governor (2018) starts from what is certain, the next timer, and
+//! asks how often the CPU was woken before it. Each state has a bin of stays,
+//! from its target residency to that of the next. A wake-up that falls into the
+//! bin of the timer, and close to it, is a *hit* of that bin; any other is an
+//! *intercept* of the bin of the stay. Both decay by an eighth with each wake-up
+//! and grow by [`PULSE`].
+//!
+//! **Choosing.** The candidate is the deepest state. If more than half of what
+//! could speak against it does (intercepts of shallower bins against everything
+//! but their hits), it becomes the deepest state that more than half of those
+//! intercepts would have paid for, and no deeper than the bin that has most of
+//! them. Then the latency limit; and only then, unless short stays dominate
+//! anyway, the next timer is asked for: finding it is the expensive part.
+//!
+//! **The tick.** A CPU that expects to wake within the tick keeps it, as a net
+//! under a wrong choice. A wake-up by the tick says nothing about other wake-ups:
+//! it counts as a hit if the tick is the main waker (of the deepest bin), or if
+//! intercepts within a tick are rare (of the timer's). If they are frequent, over
+//! 5/8, the tick is kept on. Where it is stopped already, a shallow state is safe
+//! only if a timer ends it within [`SAFE_TICKS`].
+//!
+//! Sources: Linux 6.15, `drivers/cpuidle/governors/teo.c`, and the changes of 7.0
+//! (pull request of 2026-02-05) and 7.2. Theirs are all constants. Two points our
+//! sources leave open: we decay everything before anything is compared, and a
+//! first choice that has learnt nothing is the deepest state.
+
+use crate::tick::{SAFE_TICKS, SHORT_NS, next_event};
+use crate::{Choice, FOREVER, Governor, MAX_STATES, Moment, Outcome, Table, Wake};
+
+/// What a metric grows by at an event.
+pub(crate) const PULSE: u32 = 1024;
+/// Binary logarithm of the part that a metric loses at each event.
+const DECAY_SHIFT: u32 = 3;
+/// Latency limits below this, and timers missed by less, count as nothing.
+const LATENCY_THRESHOLD_NS: u64 = SHORT_NS / 2;
+
+/// What was learnt about stays between one residency and the next.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bin {
+    hits: u32,
+    intercepts: u32,
+}
+
+/// The governor.
+#[derive(Clone, Copy, Debug)]
+pub struct Teo {
+    bins: [Bin; MAX_STATES],
+    /// Sum over the bins.
+    total: u32,
+    /// Intercepts within a tick.
+    tick_intercepts: u32,
+    /// Wake-ups after less than [`SHORT_NS`].
+    short_idles: u32,
+    /// Wake-ups by the tick.
+    total_tick: u32,
+    /// Time to the timer at the last choice, ns; [`FOREVER`] if not asked for.
+    sleep_length_ns: u64,
+}
+
+impl Default for Teo {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Teo {
+    /// One that has learnt nothing.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            bins: [Bin {
+                hits: 0,
+                intercepts: 0,
+            }; MAX_STATES],
+            total: 0,
+            tick_intercepts: 0,
+            short_idles: 0,
+            total_tick: 0,
+            sleep_length_ns: FOREVER,
+        }
+    }
+
+    fn decay(&mut self, states: &Table) {
+        self.total = 0;
+        for bin in &mut self.bins[..states.count()] {
+            decay(&mut bin.hits);
+            decay(&mut bin.intercepts);
+            self.total += bin.hits + bin.intercepts;
+        }
+        decay(&mut self.tick_intercepts);
+        decay(&mut self.short_idles);
+        decay(&mut self.total_tick);
+    }
+
+    /// What wake-ups so far say about how deep it is worth to go.
+    fn by_experience(&self, states: &Table) -> usize {
+        let deepest = states.deepest(FOREVER, FOREVER);
+        let shallower = &self.bins[..deepest];
+        let intercepts: u32 = shallower.iter().map(|bin| bin.intercepts).sum();
+        let hits: u32 = shallower.iter().map(|bin| bin.hits).sum();
+        if 2 * intercepts <= self.total - hits {
+            return deepest;
+        }
+        let most = (0..deepest).max_by_key(|&index| shallower[index].intercepts);
+        let mut above = 0;
+        for index in (states.shallowest()..deepest).rev() {
+            above += shallower[index].intercepts;
+            if 2 * above > intercepts && Some(index) <= most && states.at(index).enabled {
+                return index;
+            }
+        }
+        states.shallowest()
+    }
+
+    /// Whether it doesn't matter when the next timer is: the stay will be short in
+    /// most cases, or has to be shallow in all.
+    fn timer_does_not_matter(&self, states: &Table, moment: &Moment, state: usize) -> bool {
+        let shallow = state == 0 || states.at(state).target_residency_ns < SHORT_NS;
+        let short = 2 * self.short_idles >= self.total;
+        let strict = moment.latency_limit_ns < LATENCY_THRESHOLD_NS;
+        !moment.tick_stopped && shallow && (short || strict)
+    }
+}
+
+/// Takes an eighth away; what is too small for that, altogether.
+const fn decay(metric: &mut u32) {
+    let part = *metric >> DECAY_SHIFT;
+    *metric = if part == 0 { 0 } else { *metric - part };
+}
+
+/// The stay without what leaving it took, of which half the exit latency is an
+/// estimate, ns.
+pub(crate) const fn without_exit(residency_ns: u64, exit_latency_ns: u64) -> u64 {
+    if residency_ns >= exit_latency_ns {
+        residency_ns - exit_latency_ns / 2
+    } else {
+        residency_ns / 2
+    }
+}
+
+/// The bins of the timer and of the stay, where a stay can't be deeper than the
+/// timer.
+pub(crate) fn bins_of(states: &Table, sleep_length_ns: u64, measured_ns: u64) -> (usize, usize) {
+    let bin = |time_ns| {
+        let reached = |state: &&crate::State| state.target_residency_ns <= time_ns;
+        let reached = states.states().iter().take_while(reached).count();
+        reached.saturating_sub(1)
+    };
+    (bin(sleep_length_ns), bin(measured_ns.min(sleep_length_ns)))
+}
+
+impl Governor for Teo {
+    fn select(
+        &mut self,
+        states: &Table,
+        moment: &Moment,
+        next_timer: impl FnOnce() -> u64,
+    ) -> Choice {
+        self.sleep_length_ns = FOREVER;
+        let limit_ns = moment.latency_limit_ns;
+        let constraint = states.deepest(FOREVER, limit_ns);
+        let mut state = self.by_experience(states).min(constraint);
+        if self.timer_does_not_matter(states, moment, state) {
+            return Choice::keep_tick(states, state);
+        }
+        let sleep_ns = next_timer();
+        self.sleep_length_ns = sleep_ns;
+        let tick_ns = states.tick_ns();
+        let within_tick = states.at(state).target_residency_ns < tick_ns;
+        if moment.tick_stopped && sleep_ns > tick_ns.saturating_mul(SAFE_TICKS) && within_tick {
+            let state = states.deepest(sleep_ns, limit_ns);
+            return Choice::of(states, state, true);
+        }
+        state = state.min(states.deepest(sleep_ns, limit_ns));
+        if state == 0 {
+            return Choice::keep_tick(states, state);
+        }
+        let within_tick = states.at(state).target_residency_ns < tick_ns;
+        let intercepted = 8 * u64::from(self.tick_intercepts) > 5 * u64::from(self.total);
+        let duration_ns = if within_tick && intercepted {
+            tick_ns / 2
+        } else {
+            sleep_ns
+        };
+        let event_ns = next_event(moment, sleep_ns);
+        Choice::with_tick(states, moment, state, duration_ns, event_ns)
+    }
+
+    fn reflect(&mut self, states: &Table, outcome: &Outcome) {
+        self.decay(states);
+        let exit_latency_ns = states.at(outcome.state).exit_latency_ns;
+        let measured_ns = match outcome.wake {
+            Wake::PollTimeout => FOREVER,
+            _ => without_exit(outcome.residency_ns, exit_latency_ns),
+        };
+        if measured_ns < SHORT_NS {
+            self.short_idles += PULSE;
+        }
+        let (timer, stay) = bins_of(states, self.sleep_length_ns, measured_ns);
+        let hit = if outcome.wake == Wake::Tick {
+            self.total_tick += PULSE;
+            if 3 * self.total_tick > 2 * self.total {
+                Some(states.count() - 1)
+            } else if 3 * self.tick_intercepts < 2 * self.total {
+                Some(timer)
+            } else {
+                None
+            }
+        } else {
+            None
+        };
+        let missed_ns = self.sleep_length_ns.saturating_sub(measured_ns);
+        let on_time = timer == stay && missed_ns < LATENCY_THRESHOLD_NS;
+        if let Some(bin) = hit.or(on_time.then_some(timer)) {
+            self.bins[bin].hits += PULSE;
+        } else {
+            self.bins[stay].intercepts += PULSE;
+            if measured_ns <= states.tick_ns() {
+                self.tick_intercepts += PULSE;
+            }
+        }
+        self.total += PULSE;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `teo-6.2` and `teo-util`: the timer-events-oriented governor of early 2023,
+//! without and with K. Puchalski's util-awareness.
+//!
+//! "cpuidle: teo: Introduce util-awareness" (January 2023) was in
+//! Linux 6.3 to 6.10: a CPU whose run queue was used to more than 1/64 of its
+//! capacity will be woken soon, so it takes the next shallower state that does not
+//! poll, or with two states the shallowest that does not. It was reverted because
+//! the bias is always towards shallow and a threshold of utilisation says nothing
+//! about the length of the stay; and with only poll and WFI it never polls at all.
+//! `teo-6.2` is what it was measured against.
+//!
+//! Beside the bins that [`Teo`](crate::Teo) has, this version keeps the bins of
+//! the last [`RECENT`] wake-ups: more than half of them intercepted is as good a
+//! reason to go shallower as more than half of the decayed sums. What the bins
+//! get does not depend on how close the timer was, the timer is always asked for,
+//! and a wake-up by the tick counts as one at the timer if that was beyond it.
+//!
+//! The sources contradict each other on what "shallower" means ("one state", "to
+//! C0"); this follows the code: closest shallower that does not poll. Ours is the
+//! choice to keep the latency limit also with two states, which the code ignores
+//! there.
+
+use crate::teo::{PULSE, bins_of, without_exit};
+use crate::tick::next_event;
+use crate::{Choice, FOREVER, Governor, MAX_STATES, Moment, Outcome, Table, Wake};
+
+/// Binary logarithm of the part that a metric loses at each event.
+const DECAY_SHIFT: u32 = 3;
+/// Wake-ups that are remembered one by one (`NR_RECENT`).
+const RECENT: usize = 9;
+/// Capacity of a CPU, as in [`Moment::utilisation`].
+const CAPACITY: u32 = 1024;
+/// The share of its capacity above which a CPU is utilised: 1/64.
+const UTIL_THRESHOLD: u32 = CAPACITY >> 6;
+
+/// What was learnt about stays between one residency and the next.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bin {
+    hits: u32,
+    intercepts: u32,
+    /// Intercepts among the last [`RECENT`] wake-ups.
+    recent: u32,
+}
+
+/// The governor.
+#[derive(Clone, Copy, Debug)]
+pub struct TeoUtil {
+    util_aware: bool,
+    bins: [Bin; MAX_STATES],
+    /// Sum over the bins' hits and intercepts.
+    total: u32,
+    /// Bins of the last intercepts; nothing for a hit.
+    recent: [Option<u8>; RECENT],
+    /// Where the oldest of them is.
+    oldest: usize,
+    /// Time to the timer at the last choice, ns.
+    sleep_length_ns: u64,
+}
+
+/// What speaks for a state shallower than the candidate.
+#[derive(Clone, Copy)]
+struct Early {
+    intercepts: Option<u32>,
+    recent: Option<u32>,
+}
+
+impl Early {
+    /// These sums are more than half of each one that speaks.
+    fn outweighed_by(self, intercepts: u32, recent: u32) -> bool {
+        self.intercepts.is_none_or(|all| 2 * intercepts > all)
+            && self.recent.is_none_or(|all| 2 * recent > all)
+    }
+}
+
+impl TeoUtil {
+    /// One that has learnt nothing, and that looks at utilisation or does not.
+    #[must_use]
+    pub const fn new(util_aware: bool) -> Self {
+        Self {
+            util_aware,
+            bins: [Bin {
+                hits: 0,
+                intercepts: 0,
+                recent: 0,
+            }; MAX_STATES],
+            total: 0,
+            recent: [None; RECENT],
+            oldest: 0,
+            sleep_length_ns: FOREVER,
+        }
+    }
+
+    /// Whether early wake-ups were frequent enough to distrust `candidate`.
+    fn early(&self, candidate: usize) -> Option<Early> {
+        let shallower = &self.bins[..candidate];
+        let sum = |metric: fn(&Bin) -> u32| -> u32 { shallower.iter().map(metric).sum() };
+        let (intercepts, recent) = (sum(|bin| bin.intercepts), sum(|bin| bin.recent));
+        let by_sums = 2 * intercepts > self.total - sum(|bin| bin.hits);
+        let by_recent = recent > RECENT as u32 / 2;
+        (by_sums || by_recent).then_some(Early {
+            intercepts: by_sums.then_some(intercepts),
+            recent: by_recent.then_some(recent),
+        })
+    }
+
+    /// A shallower state and the stay to expect in it, in place of `candidate` and
+    /// `duration_ns`.
+    fn shallower(
+        &self,
+        states: &Table,
+        moment: &Moment,
+        early: Early,
+        candidate: usize,
+        duration_ns: u64,
+    ) -> (usize, u64) {
+        let mut suitable = (candidate, duration_ns);
+        let (mut intercepts, mut recent) = (0, 0);
+        for index in (0..candidate).rev() {
+            let bin = &self.bins[index];
+            intercepts += bin.intercepts;
+            recent += bin.recent;
+            let span = (index, middle_of_bin(states, index));
+            let (enabled, time_ok) = (states.at(index).enabled, time_ok(states, moment, span.1));
+            if early.outweighed_by(intercepts, recent) {
+                return if enabled && time_ok { span } else { suitable };
+            }
+            if enabled && time_ok {
+                suitable = span;
+            } else if enabled && suitable.0 == candidate {
+                // Too shallow, and so are the rest.
+                break;
+            }
+        }
+        (candidate, duration_ns)
+    }
+
+    fn remember(&mut self, intercepted: Option<u8>) {
+        let slot = &mut self.recent[self.oldest];
+        if let Some(bin) = core::mem::replace(slot, intercepted) {
+            self.bins[usize::from(bin)].recent -= 1;
+        }
+        if let Some(bin) = intercepted {
+            self.bins[usize::from(bin)].recent += 1;
+        }
+        self.oldest = (self.oldest + 1) % RECENT;
+    }
+}
+
+/// What a stay in the bin of `index` lasts, if nothing else is known, ns.
+fn middle_of_bin(states: &Table, index: usize) -> u64 {
+    let residency = |index: usize| {
+        let state = states.states().get(index);
+        state.map_or(FOREVER, |state| state.target_residency_ns)
+    };
+    residency(index) / 2 + residency(index + 1) / 2
+}
+
+/// Whether a CPU may be left where it expects to stay `span_ns`: without a tick
+/// nothing may come to take it out of too shallow a state.
+const fn time_ok(states: &Table, moment: &Moment, span_ns: u64) -> bool {
+    !moment.tick_stopped || span_ns >= states.tick_ns()
+}
+
+/// The closest shallower state that does not poll and pays in `duration_ns`, or
+/// else the shallowest that does not poll.
+fn shallower_halt(states: &Table, state: usize, duration_ns: u64) -> usize {
+    let halts = |&index: &usize| states.at(index).enabled && !states.at(index).polls();
+    let mut found = state;
+    for index in (0..state).rev().filter(halts) {
+        found = index;
+        if states.at(index).target_residency_ns <= duration_ns {
+            break;
+        }
+    }
+    found
+}
+
+impl Governor for TeoUtil {
+    fn select(
+        &mut self,
+        states: &Table,
+        moment: &Moment,
+        next_timer: impl FnOnce() -> u64,
+    ) -> Choice {
+        let sleep_ns = next_timer();
+        self.sleep_length_ns = sleep_ns;
+        let event_ns = next_event(moment, sleep_ns);
+        let finish =
+            |state, duration_ns| Choice::with_tick(states, moment, state, duration_ns, event_ns);
+        let limit_ns = moment.latency_limit_ns;
+        let mut state = states.deepest(sleep_ns, FOREVER);
+        let mut duration_ns = sleep_ns;
+        if state == states.shallowest() {
+            return finish(state, states.at(state).target_residency_ns);
+        }
+        let utilised = self.util_aware && moment.utilisation > UTIL_THRESHOLD;
+        if utilised && states.count() < 3 {
+            let span_ns = middle_of_bin(states, 0);
+            let halt = states.first_halt(limit_ns);
+            let halt = if time_ok(states, moment, span_ns) {
+                halt
+            } else {
+                states.deepest(FOREVER, limit_ns)
+            };
+            return finish(halt, span_ns);
+        }
+        if let Some(early) = self.early(state) {
+            (state, duration_ns) = self.shallower(states, moment, early, state, duration_ns);
+        }
+        state = state.min(states.deepest(FOREVER, limit_ns));
+        if utilised {
+            let shallower = shallower_halt(states, state, duration_ns);
+            let span_ns = middle_of_bin(states, shallower);
+            if time_ok(states, moment, span_ns) {
+                (state, duration_ns) = (shallower, span_ns);
+            }
+        }
+        finish(state, duration_ns)
+    }
+
+    fn reflect(&mut self, states: &Table, outcome: &Outcome) {
+        let beyond_tick = self.sleep_length_ns > states.tick_ns();
+        let at_timer = match outcome.wake {
+            Wake::PollTimeout | Wake::Timer => true,
+            Wake::Tick if beyond_tick => true,
+            _ => outcome.residency_ns >= self.sleep_length_ns,
+        };
+        let measured_ns = if at_timer {
+            FOREVER
+        } else {
+            without_exit(
+                outcome.residency_ns,
+                states.at(outcome.state).exit_latency_ns,
+            )
+        };
+        self.total = PULSE;
+        for bin in &mut self.bins[..states.count()] {
+            bin.hits -= bin.hits >> DECAY_SHIFT;
+            bin.intercepts -= bin.intercepts >> DECAY_SHIFT;
+            self.total += bin.hits + bin.intercepts;
+        }
+        let (timer, stay) = bins_of(states, self.sleep_length_ns, measured_ns);
+        if timer == stay {
+            self.bins[timer].hits += PULSE;
+            self.remember(None);
+        } else {
+            self.bins[stay].intercepts += PULSE;
+            self.remember(Some(stay as u8));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whether to stop the tick: the last step of `menu` and of every `teo`.
+
+use crate::{Choice, Moment, Table};
+
+/// Residencies and latencies below which knowing the next timer isn't worth what
+/// finding it out costs (`RESIDENCY_THRESHOLD_NS` of Linux).
+pub const SHORT_NS: u64 = 15_000;
+
+/// A timer that is within this many ticks ends a stay soon enough even if the
+/// tick is stopped (`SAFE_TIMER_RANGE_NS` of Linux).
+pub const SAFE_TICKS: u64 = 2;
+
+impl Choice {
+    /// `state` without stopping the tick.
+    pub(crate) const fn keep_tick(states: &Table, state: usize) -> Self {
+        Self::of(states, state, false)
+    }
+
+    /// `state` for a stay that is expected to last `duration_ns`. The tick is
+    /// stopped if it would cut that short, and never for a poll. If it goes on, a
+    /// state that does not pay before `next_event_ns`, the tick or a timer, is
+    /// exchanged for a shallower one.
+    pub(crate) fn with_tick(
+        states: &Table,
+        moment: &Moment,
+        state: usize,
+        duration_ns: u64,
+        next_event_ns: u64,
+    ) -> Self {
+        let cut_short = duration_ns >= states.tick_ns();
+        if moment.tick_stopped || (cut_short && !states.at(state).polls()) {
+            return Self::of(states, state, true);
+        }
+        let pays = states.deepest(next_event_ns, moment.latency_limit_ns);
+        Self::keep_tick(states, state.min(pays))
+    }
+}
+
+/// Time to whatever comes first, ns.
+pub const fn next_event(moment: &Moment, next_timer_ns: u64) -> u64 {
+    if moment.tick_stopped || next_timer_ns < moment.next_tick_ns {
+        next_timer_ns
+    } else {
+        moment.next_tick_ns
+    }
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What holds for every governor, whatever it is told.
+
+use cpuidle::{Device, FOREVER, Kind, Moment, Name, Outcome, Psd, State, Table, Wake};
+use proptest::prelude::*;
+
+/// Times of all magnitudes, with the extremes.
+fn time() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        (0u32..64, any::<u64>()).prop_map(|(shift, value)| value >> shift),
+        Just(FOREVER),
+        Just(0)
+    ]
+}
+
+fn table() -> impl Strategy<Value = Table> {
+    let states = prop::collection::vec((time(), time(), any::<bool>()), 1..=8);
+    (states, any::<bool>(), time()).prop_filter_map(
+        "no state is enabled",
+        |(times, polls, tick)| {
+            let (mut latencies, mut residencies): (Vec<_>, Vec<_>) = times
+                .iter()
+                .map(|&(latency, residency, _)| (latency, residency))
+                .unzip();
+            latencies.sort_unstable();
+            residencies.sort_unstable();
+            let states: Vec<State> = (0..times.len())
+                .map(|index| {
+                    let kind = match index {
+                        0 if polls => Kind::Poll,
+                        0 | 1 => Kind::Wfi,
+                        _ => Kind::Standby,
+                    };
+                    State {
+                        enabled: times[index].2,
+                        ..State::new("state", kind, latencies[index], residencies[index])
+                    }
+                })
+                .collect();
+            Table::new(&states, tick.max(1)).ok()
+        },
+    )
+}
+
+fn name() -> impl Strategy<Value = Name> {
+    prop_oneof![
+        prop::sample::select(Name::PLAIN.to_vec()),
+        (0..=Name::MAX_LIMIT_US).prop_map(|limit_us| Name::Fixed { limit_us })
+    ]
+}
+
+/// Something that happens to an idle CPU.
+#[derive(Clone, Debug)]
+enum Step {
+    Idle(Moment, u64, Outcome),
+    Enable(usize, bool),
+    Submit(u64),
+    Rejected(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    const WAKES: &[Wake] = &[
+        Wake::Request,
+        Wake::Interrupt,
+        Wake::Timer,
+        Wake::Tick,
+        Wake::PollTimeout,
+    ];
+    let moment = (time(), time(), any::<bool>(), time(), any::<u32>()).prop_map(
+        |(now_ns, next_tick_ns, tick_stopped, latency_limit_ns, utilisation)| Moment {
+            now_ns,
+            next_tick_ns,
+            tick_stopped,
+            latency_limit_ns,
+            utilisation,
+        },
+    );
+    // Now and then the state that is reported is not the one that was chosen.
+    let outcome = (
+        prop::option::weighted(0.1, 0usize..20),
+        time(),
+        prop::sample::select(WAKES),
+    )
+        .prop_map(|(state, residency_ns, wake)| Outcome {
+            state: state.unwrap_or(usize::MAX),
+            residency_ns,
+            wake,
+        });
+    prop_oneof![
+        8 => (moment, time(), outcome).prop_map(|(moment, timer, outcome)| Step::Idle(moment, timer, outcome)),
+        1 => (0usize..9, any::<bool>()).prop_map(|(index, enabled)| Step::Enable(index, enabled)),
+        1 => time().prop_map(Step::Submit),
+        1 => (0usize..20).prop_map(Step::Rejected),
+    ]
+}
+
+/// Takes `step` and answers the choice, if it makes one.
+fn take(device: &mut Device, step: &Step) -> Option<(usize, bool, u64)> {
+    match *step {
+        Step::Idle(moment, timer_ns, outcome) => {
+            let choice = device.select(&moment, || timer_ns);
+            let chosen = outcome.state == usize::MAX;
+            let state = if chosen { choice.state } else { outcome.state };
+            device.reflect(&Outcome { state, ..outcome });
+            return Some((choice.state, choice.stop_tick, choice.poll_limit_ns));
+        }
+        Step::Enable(index, enabled) => drop(device.set_enabled(index, enabled)),
+        Step::Submit(now_ns) => device.submitted(now_ns),
+        Step::Rejected(index) => device.rejected(index),
+    }
+    None
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    /// Never a disabled state, never past the latency limit unless nothing keeps
+    /// it, a poll limit exactly for polls; no panic and no overflow.
+    #[test]
+    fn choices_are_allowed(
+        table in table(),
+        name in name(),
+        limit_ns in time(),
+        psd_ms in 0u32..100,
+        steps in prop::collection::vec(step(), 1..60),
+    ) {
+        let mut device = Device::new(table, name);
+        device.set_latency_limit(limit_ns);
+        let mut psd = Psd::new(psd_ms, table.tick_ns());
+        device.set_psd(psd);
+        for step in &steps {
+            if let Step::Submit(now_ns) = *step {
+                psd.submitted(now_ns);
+            }
+            let before = *device.states();
+            let Some((index, _, poll_ns)) = take(&mut device, step) else { continue };
+            let Step::Idle(moment, ..) = *step else { unreachable!() };
+            let state = before.states()[index];
+            prop_assert!(state.enabled, "{name}: {index} of {before:?}");
+            let limit_ns = psd.applied(moment.now_ns, limit_ns.min(moment.latency_limit_ns));
+            let keeps = |state: &State| state.enabled && state.exit_latency_ns <= limit_ns;
+            prop_assert!(
+                keeps(&state) || !before.states().iter().any(keeps) && index == before.shallowest(),
+                "{name}: {index} of {before:?} with limit {limit_ns}"
+            );
+            prop_assert!(state.polls() || poll_ns == 0);
+        }
+    }
+
+    /// The same steps, the same choices and counts.
+    #[test]
+    fn choices_repeat(table in table(), name in name(), steps in prop::collection::vec(step(), 1..60)) {
+        let run = || {
+            let mut device = Device::new(table, name);
+            let choices: Vec<_> = steps.iter().map(|step| take(&mut device, step)).collect();
+            (choices, *device.statistics())
+        };
+        prop_assert_eq!(run(), run());
+    }
+
+    /// Every stay is counted once, and is not both too deep and too shallow.
+    #[test]
+    fn stays_are_counted(table in table(), name in name(), steps in prop::collection::vec(step(), 1..60)) {
+        let mut device = Device::new(table, name);
+        let stays = steps.iter().filter_map(|step| take(&mut device, step)).count() as u64;
+        let total = device.statistics().total();
+        prop_assert_eq!(total.usage, stays);
+        prop_assert!(total.above + total.below <= stays);
+    }
+}
+
+/// All CPUs that were asked to stay shallow do, and stop when the window closes.
+#[test]
+fn a_psd_window_makes_every_governor_poll() {
+    const MS: u64 = 1_000_000;
+    let states = [
+        State::new("poll", Kind::Poll, 0, 0),
+        State::new("wfi", Kind::Wfi, 2_000, 10_000),
+        State::new("standby", Kind::Standby, 40_000, 200_000),
+    ];
+    let table = Table::new(&states, MS).unwrap();
+    for name in Name::PLAIN {
+        let mut device = Device::new(table, name);
+        device.set_psd(Psd::new(Psd::DEFAULT_MS, MS));
+        device.submitted(5 * MS);
+        let idle =
+            |device: &mut Device, now_ns| device.select(&Moment::at(now_ns), || 50 * MS).state;
+        assert_eq!(idle(&mut device, 8 * MS - 1), 0, "{name}");
+        assert_ne!(idle(&mut device, 8 * MS), 0, "{name}");
+    }
+}
