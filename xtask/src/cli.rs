@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::Deserialize;
 
+use crate::governors::GovernorsArgs;
+
 const STATUS: &str = "\
 Exit status:
   0  what was asked for happened
@@ -49,6 +51,9 @@ pub enum Verb {
     /// Say of every cell whether B is better or worse than A
     #[command(after_help = STATUS)]
     Compare(CompareArgs),
+    /// Replay a trace of idle intervals to every governor and to an oracle, on this machine
+    #[command(after_help = STATUS)]
+    Governors(GovernorsArgs),
     /// Boot with the CPUs stopped and a debugger's port open, and print gdb's command
     #[command(after_help = format!("{LISTS}\n\n{STATUS}"))]
     Debug(Box<DebugArgs>),

@@ -8,7 +8,8 @@
 //! status.
 //!
 //! [`report`] does the same with runs and with somebody's [`capture`] of a
-//! console; [`compare`] holds two of them against each other.
+//! console; [`compare`] holds two of them against each other. [`governors`] replays
+//! traces of idle intervals to the guest's governors, on the host.
 
 mod board;
 mod boot;
@@ -20,6 +21,7 @@ mod debug;
 mod doctor;
 mod failure;
 mod folder;
+mod governors;
 mod grid;
 mod images;
 mod interrupt;
@@ -77,6 +79,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<()> {
         Verb::Run(args) => run::run(&args),
         Verb::Report(args) => report::report(&args),
         Verb::Compare(args) => compare::compare(&args),
+        Verb::Governors(args) => governors::governors(&args),
         Verb::Test(args) => suite::run(&args),
         Verb::Build(args) => build(&args),
         Verb::Debug(args) => debug::debug(&args),

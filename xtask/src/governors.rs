@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The verb `governors`: what each idle governor would have made of a trace of
+//! idle intervals.
+//!
+//! The governors are those of the guest, the same code. A [`trace`], recorded or
+//! [generated](generate), is [replayed](replay) to each of them with the states of
+//! a [file](states); the [`ledger`] counts what it cost, and [`oracle`] is the
+//! choice of somebody who knows the future. [`shown`] and [`written`] show it.
+
+mod generate;
+mod ledger;
+mod oracle;
+mod replay;
+mod shown;
+mod states;
+mod trace;
+mod written;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use cpuidle::{FOREVER, Name};
+
+use crate::failure::{BadInput, bad_input};
+use crate::folder::Copy;
+use crate::json;
+use crate::terminal::say;
+use generate::{Generated, Kind};
+use ledger::Ledger;
+use replay::Setting;
+use states::States;
+use trace::Trace;
+
+/// Options of `governors`.
+#[derive(Args, Debug)]
+pub struct GovernorsArgs {
+    /// Trace to replay: a CSV file (docs/governors.md)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["generate", "seed", "count", "mean_us", "save"],
+        required_unless_present = "generate")]
+    pub trace: Option<PathBuf>,
+    /// Replay a made-up trace: exponential, periodic, bursty, mixed, pareto
+    #[arg(long, value_name = "KIND")]
+    pub generate: Option<String>,
+    /// What chance is made of; the same number makes the same trace [default: 1]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Idle intervals to make up, 1 to 10000000 [default: 10000]
+    #[arg(long, value_name = "N")]
+    pub count: Option<u64>,
+    /// Their mean length, microseconds, 1 to 1000000 [default: 500]
+    #[arg(long, value_name = "US")]
+    pub mean_us: Option<u64>,
+    /// Write the made-up trace to FILE
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+    /// Idle states: a TOML file [default: xtask/src/governors/states.toml]
+    #[arg(long, value_name = "FILE")]
+    pub states: Option<PathBuf>,
+    /// Governors: menu, teo, teo-6.2, teo-util, ladder, haltpoll, fixed:<us> [default: all, with fixed:50]
+    #[arg(long, value_name = "LIST")]
+    pub governor: Option<String>,
+    /// Exit latency that is still allowed, microseconds [default: any]
+    #[arg(long, value_name = "US")]
+    pub latency_limit_us: Option<u64>,
+    /// Utilisation of the CPU, 1024ths, where the trace has none
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub util: u32,
+    /// Keep the CPU shallow for so long after the trace submitted I/O, milliseconds; 0 is off
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    pub psd_ms: u32,
+    /// Write the results to FILE
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+/// The fixed poll limit that is shown if no governor is named.
+const DEFAULT_FIXED: Name = Name::Fixed { limit_us: 50 };
+
+/// The options, checked.
+struct Request {
+    trace: Trace,
+    states: States,
+    names: Vec<Name>,
+    setting: Setting,
+}
+
+/// What came out.
+struct Answer {
+    request: Request,
+    oracle: Ledger,
+    governors: Vec<(Name, Ledger)>,
+}
+
+/// Does what `cargo xtask governors` promises.
+pub fn governors(args: &GovernorsArgs) -> Result<()> {
+    let request = Request::new(args)?;
+    let save = claim("--save", args.save.as_ref())?;
+    let json = claim("--json", args.json.as_ref())?;
+    if let Some(save) = save {
+        save.write(&request.trace.text())?;
+    }
+    let answer = Answer::new(request);
+    say!("{}", shown::lines(&answer).join("\n"));
+    match json {
+        Some(json) => json.write(&json::text(&written::Document::new(&answer))?),
+        None => Ok(()),
+    }
+}
+
+fn claim(option: &str, path: Option<&PathBuf>) -> Result<Option<Copy>> {
+    path.map(|path| Copy::claim(option, path)).transpose()
+}
+
+impl Request {
+    fn new(args: &GovernorsArgs) -> Result<Self> {
+        let states = match &args.states {
+            Some(path) => States::read(path)?,
+            None => States::of_default(),
+        };
+        Ok(Self {
+            setting: setting(args)?,
+            names: names(args.governor.as_deref())?,
+            trace: match &args.trace {
+                Some(path) => Trace::read(path)?,
+                None => generated(args)?.trace(),
+            },
+            states,
+        })
+    }
+}
+
+impl Answer {
+    fn new(request: Request) -> Self {
+        let Request {
+            trace,
+            states,
+            names,
+            setting,
+        } = &request;
+        let replay = |&name| (name, replay::replay(name, trace, states, setting));
+        Self {
+            oracle: oracle::oracle(trace, states, setting),
+            governors: names.iter().map(replay).collect(),
+            request,
+        }
+    }
+
+    /// The rows of the table, the oracle first.
+    fn rows(&self) -> impl Iterator<Item = (String, &Ledger)> {
+        let governors = self.governors.iter();
+        let governors = governors.map(|(name, ledger)| (name.to_string(), ledger));
+        std::iter::once(("oracle".to_owned(), &self.oracle)).chain(governors)
+    }
+}
+
+/// The governors that are named.
+fn names(text: Option<&str>) -> Result<Vec<Name>> {
+    let Some(text) = text.filter(|&text| text != "all") else {
+        return Ok(Name::PLAIN.into_iter().chain([DEFAULT_FIXED]).collect());
+    };
+    let mut names = Vec::new();
+    for word in text.split(',') {
+        let Some(name) = Name::parse(word) else {
+            bad_input!(
+                "--governor: there is no `{word}`; use all, {} with at most {} us",
+                Name::WORDS,
+                Name::MAX_LIMIT_US
+            );
+        };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
+fn generated(args: &GovernorsArgs) -> Result<Generated> {
+    let word = args.generate.as_deref().unwrap_or_default();
+    let Some(kind) = Kind::parse(word) else {
+        bad_input!("--generate: there is no `{word}`; use {}", Kind::WORDS);
+    };
+    Ok(Generated {
+        kind,
+        seed: args.seed.unwrap_or(1),
+        count: within("--count", args.count.unwrap_or(10_000), 1, 10_000_000)?,
+        mean_us: within("--mean-us", args.mean_us.unwrap_or(500), 1, 1_000_000)?,
+    })
+}
+
+fn setting(args: &GovernorsArgs) -> Result<Setting> {
+    let limit_us = args.latency_limit_us;
+    let limit_us =
+        limit_us.map(|limit_us| within("--latency-limit-us", limit_us, 0, 1_000_000_000));
+    Ok(Setting {
+        latency_limit_ns: limit_us.transpose()?.map_or(FOREVER, |us| us * 1000),
+        utilisation: within("--util", args.util.into(), 0, 1024)? as u32,
+        psd_ms: within("--psd-ms", args.psd_ms.into(), 0, 10_000)? as u32,
+    })
+}
+
+fn within(option: &str, value: u64, min: u64, max: u64) -> Result<u64> {
+    if (min..=max).contains(&value) {
+        return Ok(value);
+    }
+    let nearest = value.clamp(min, max);
+    Err(BadInput::error(format!(
+        "{option}: {value} is not within {min} to {max}; the nearest is {nearest}"
+    )))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a row of choices cost.
+
+use cpuidle::Statistics;
+
+use super::states::{FULL_POWER, States};
+
+/// The account of one governor.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    /// Usage, time and misses of the states.
+    pub statistics: Statistics,
+    /// Energy from having nothing to do to the event, in thousandths of a nanosecond
+    /// of a running CPU.
+    pub energy: u128,
+    /// Time polling and leaving states, ns.
+    pub awake_ns: u64,
+    /// Time from each event to the first instruction, ns, in order.
+    pub lateness_ns: Vec<u64>,
+    /// Choices for which the next timer was asked for.
+    pub timer_asked: u64,
+    /// Stays that the tick ended.
+    pub ticks: u64,
+}
+
+impl Ledger {
+    /// A stay in state `index`: `slept_ns` to what ended it, and of the exit latency
+    /// that followed, `exit_ns` before the event.
+    pub fn stay(&mut self, states: &States, index: usize, slept_ns: u64, exit_ns: u64) {
+        let state = states.table.at(index);
+        let residency_ns = slept_ns + state.exit_latency_ns;
+        self.statistics.left(&states.table, index, residency_ns);
+        let exit = u128::from(FULL_POWER) * u128::from(exit_ns);
+        self.energy += states.costs[index].of(slept_ns) + exit;
+        self.awake_ns += state.exit_latency_ns;
+        if state.polls() {
+            self.awake_ns += slept_ns;
+        }
+    }
+
+    /// Choices that were made.
+    pub fn choices(&self) -> u64 {
+        self.statistics.total().usage
+    }
+
+    /// Puts the latenesses in order of size, for [`Ledger::quantile`].
+    pub fn sort(&mut self) {
+        self.lateness_ns.sort_unstable();
+    }
+
+    /// The lateness that `per_mille` of the events don't exceed (nearest rank), ns.
+    pub fn quantile(&self, per_mille: usize) -> u64 {
+        let rank = (self.lateness_ns.len() * per_mille).div_ceil(1000).max(1);
+        self.lateness_ns.get(rank - 1).copied().unwrap_or(0)
+    }
+
+    /// Mean lateness, ns.
+    pub fn mean(&self) -> f64 {
+        let sum: u64 = self.lateness_ns.iter().sum();
+        sum as f64 / self.lateness_ns.len().max(1) as f64
+    }
+
+    /// Energy in per cent of that of a CPU that is never idle.
+    pub fn energy_percent(&self, idle_ns: u64) -> f64 {
+        percent(self.energy as f64, FULL_POWER as f64 * idle_ns as f64)
+    }
+
+    /// Time awake in per cent of the time idle.
+    pub fn awake_percent(&self, idle_ns: u64) -> f64 {
+        percent(self.awake_ns as f64, idle_ns as f64)
+    }
+
+    /// Choices that were too deep, per cent.
+    pub fn too_deep_percent(&self) -> f64 {
+        percent(self.statistics.total().above as f64, self.choices() as f64)
+    }
+
+    /// Choices that were too shallow, per cent.
+    pub fn too_shallow_percent(&self) -> f64 {
+        percent(self.statistics.total().below as f64, self.choices() as f64)
+    }
+}
+
+/// `part` of `all`, per cent; 0 of nothing.
+pub fn percent(part: f64, all: f64) -> f64 {
+    if all == 0.0 { 0.0 } else { part * 100.0 / all }
+}

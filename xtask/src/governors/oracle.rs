@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The choice of somebody who knows when the event will come.
+//!
+//! For each interval the oracle enters once the state that costs least energy, of
+//! those that the latency limit allows, with the tick stopped: the deepest whose
+//! target residency the interval reaches. No governor can use less energy on the
+//! same states: however it divides an interval into stays, each stay has a price
+//! that is not negative, each moment up to the event at least the power of the
+//! deepest state it entered, and the oracle would have paid that state's price
+//! once. The oracle is never too deep, and too shallow only where the latency limit
+//! forbids what would have paid. It is no limit for lateness, whose limit is 0:
+//! polling.
+
+use super::ledger::Ledger;
+use super::replay::Setting;
+use super::states::States;
+use super::trace::Trace;
+
+/// What the oracle makes of `trace`. The PSD window does not bind it.
+pub fn oracle(trace: &Trace, states: &States, setting: &Setting) -> Ledger {
+    let mut ledger = Ledger::default();
+    for interval in &trace.intervals {
+        let stay_ns = interval.duration_ns;
+        let index = states.table.deepest(stay_ns, setting.latency_limit_ns);
+        ledger.stay(states, index, stay_ns, 0);
+        let lateness_ns = states.table.at(index).exit_latency_ns;
+        ledger.lateness_ns.push(lateness_ns);
+    }
+    ledger.sort();
+    ledger
+}

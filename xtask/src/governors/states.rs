@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The idle states of a replay, and what they cost.
+//!
+//! A state has a power, and entering and leaving it has a price. The price is not
+//! asked for, because the target residency contains it: it is the stay at which
+//! the state begins to pay against the next shallower enabled one. With powers `p`
+//! and residencies `R`, the price of state `i` is that of the shallower state `j`
+//! plus `(p_j - p_i) * R_i`.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Result;
+use cpuidle::{Kind, State, Table};
+use serde::Deserialize;
+
+use crate::failure::{BadInput, bad_input};
+
+/// The file of the states that are taken if there is no other.
+const DEFAULT: &str = include_str!("states.toml");
+/// Power of a CPU that runs.
+pub const FULL_POWER: u64 = 1000;
+/// Shortest and longest tick, us.
+const TICK_US: std::ops::RangeInclusive<u64> = 100..=1_000_000;
+/// Longest latency and residency, us.
+const MAX_US: u64 = 1_000_000_000;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    tick_us: u64,
+    state: Vec<Entry>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: String,
+    kind: Word,
+    exit_latency_us: u64,
+    target_residency_us: u64,
+    power: u64,
+    #[serde(default)]
+    disabled: bool,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Word {
+    Poll,
+    Wfi,
+    Standby,
+}
+
+impl From<Word> for Kind {
+    fn from(word: Word) -> Self {
+        match word {
+            Word::Poll => Self::Poll,
+            Word::Wfi => Self::Wfi,
+            Word::Standby => Self::Standby,
+        }
+    }
+}
+
+/// What a stay in a state costs, in thousandths of a nanosecond of a running CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// Of entering and leaving it.
+    pub price: u128,
+    /// Of each nanosecond.
+    pub power: u64,
+}
+
+impl Cost {
+    /// Of a stay.
+    pub fn of(self, stay_ns: u64) -> u128 {
+        self.price + u128::from(self.power) * u128::from(stay_ns)
+    }
+}
+
+/// The states and their costs.
+#[derive(Clone, Debug)]
+pub struct States {
+    /// What governors see of them.
+    pub table: Table,
+    /// What they cost; the price of disabled ones means nothing.
+    pub costs: Vec<Cost>,
+}
+
+impl States {
+    /// Those of the file that comes with xtask.
+    pub fn of_default() -> Self {
+        Self::parse(DEFAULT).unwrap_or_else(|why| unreachable!("states.toml: {why}"))
+    }
+
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Self> {
+        let shown = path.display();
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) => bad_input!(
+                "--states: {shown} can't be read ({error}); xtask/src/governors/states.toml is an example"
+            ),
+        };
+        Self::parse(&text).map_err(|why| BadInput::error(format!("--states: {shown}: {why}")))
+    }
+
+    /// Reads the text of a file; what is wrong with it, in one line, if it is.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let file: File = toml::from_str(text).map_err(|error| one_line(&error, text))?;
+        if !TICK_US.contains(&file.tick_us) {
+            let (min, max) = (TICK_US.start(), TICK_US.end());
+            return Err(format!(
+                "tick_us = {}: not within {min} to {max}",
+                file.tick_us
+            ));
+        }
+        check(&file.state)?;
+        let costs = costs(&file.state);
+        let states: Vec<State> = file.state.into_iter().map(state).collect();
+        let table = Table::new(&states, file.tick_us * 1000).map_err(|why| why.to_string())?;
+        Ok(Self { table, costs })
+    }
+}
+
+/// The place and the kind of a mistake.
+fn one_line(error: &toml::de::Error, text: &str) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start));
+    let line = before.map_or(1, |before| before.matches('\n').count() + 1);
+    format!("line {line}: {}", error.message().replace('\n', " "))
+}
+
+fn check(entries: &[Entry]) -> Result<(), String> {
+    let mut power = FULL_POWER;
+    for entry in entries {
+        let name = &entry.name;
+        if entry.power > power {
+            return Err(format!(
+                "state `{name}`: power {} is above {power}, that of what is shallower; \
+                 1000 is a CPU that runs",
+                entry.power
+            ));
+        }
+        power = entry.power;
+        for (key, value) in [
+            ("exit_latency_us", entry.exit_latency_us),
+            ("target_residency_us", entry.target_residency_us),
+        ] {
+            if value > MAX_US {
+                return Err(format!(
+                    "state `{name}`: {key} = {value}: not within 0 to {MAX_US}"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn costs(entries: &[Entry]) -> Vec<Cost> {
+    let mut shallower: Option<Cost> = None;
+    let cost = |entry: &Entry| {
+        if entry.disabled {
+            return Cost {
+                price: 0,
+                power: entry.power,
+            };
+        }
+        let saved = shallower.map_or(0, |shallower| shallower.power - entry.power);
+        let price = u128::from(saved) * u128::from(entry.target_residency_us * 1000);
+        let cost = Cost {
+            price: shallower.map_or(0, |shallower| shallower.price) + price,
+            power: entry.power,
+        };
+        shallower = Some(cost);
+        cost
+    };
+    entries.iter().map(cost).collect()
+}
+
+fn state(entry: Entry) -> State {
+    State {
+        enabled: !entry.disabled,
+        ..State::new(
+            // A state lives as long as the process; there is one file of them.
+            entry.name.leak(),
+            entry.kind.into(),
+            entry.exit_latency_us * 1000,
+            entry.target_residency_us * 1000,
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Powers 1000, 400, 150, 30; residencies 0, 10, 200, 2000 us. Prices in us of
+    /// a running CPU: 0, 0.6 * 10 = 6, 6 + 0.25 * 200 = 56, 56 + 0.12 * 2000 = 296.
+    #[test]
+    fn prices_follow_from_residencies() {
+        let states = States::of_default();
+        let prices: Vec<u128> = states
+            .costs
+            .iter()
+            .map(|cost| cost.price / 1_000_000)
+            .collect();
+        assert_eq!(prices, [0, 6, 56, 296]);
+        for index in 1..4 {
+            let pays_ns = states.table.at(index).target_residency_ns;
+            let (shallow, deep) = (states.costs[index - 1], states.costs[index]);
+            assert_eq!(shallow.of(pays_ns), deep.of(pays_ns));
+            assert!(shallow.of(pays_ns - 1) < deep.of(pays_ns - 1));
+        }
+    }
+
+    #[test]
+    fn bad_files_are_refused_by_line_or_state() {
+        let state = |text: &str| format!("tick_us = 4000\n[[state]]\nname = \"a\"\n{text}");
+        let wfi = "kind = \"wfi\"\nexit_latency_us = 1\ntarget_residency_us = 1\npower = 500\n";
+        assert!(States::parse(&state(wfi)).is_ok());
+        for (text, told) in [
+            (String::new(), "line 1: missing field `tick_us`"),
+            (
+                "tick_us = 99\nstate = []".into(),
+                "tick_us = 99: not within 100",
+            ),
+            (
+                "tick_us = 4000\nstate = []".into(),
+                "0 states; there have to be 1 to 8",
+            ),
+            (state("kind = \"c1\"\n"), "line 4: unknown variant `c1`"),
+            (
+                state(&wfi.replace("500", "1001")),
+                "`a`: power 1001 is above 1000",
+            ),
+            (
+                state(&format!("{wfi}disabled = true\n")),
+                "no state is enabled",
+            ),
+            (
+                state(&format!("{wfi}speed = 1\n")),
+                "line 8: unknown field `speed`",
+            ),
+            (
+                state(&wfi.replace("us = 1\n", "us = 1000000001\n")),
+                "exit_latency_us = 1000000001",
+            ),
+        ] {
+            let why = States::parse(&text).unwrap_err();
+            assert!(why.contains(told) && !why.contains('\n'), "{why}");
+        }
+    }
+}

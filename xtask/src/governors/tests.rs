@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+use std::fs;
+
+use clap::Parser;
+use cpuidle::Wake;
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::trace::Interval;
+use super::*;
+use crate::cli::{Cli, Verb};
+use crate::failure::is_bad_input;
+
+fn args(options: &[&str]) -> GovernorsArgs {
+    let line = ["cargo xtask", "governors"].iter().chain(options);
+    match Cli::try_parse_from(line).unwrap().verb {
+        Verb::Governors(args) => args,
+        _ => unreachable!("the verb is governors"),
+    }
+}
+
+const FREE: Setting = Setting {
+    latency_limit_ns: FOREVER,
+    utilisation: 0,
+    psd_ms: 0,
+};
+
+fn interval(duration_us: u64, timer_us: u64, wake: Wake) -> Interval {
+    Interval {
+        duration_ns: duration_us * 1000,
+        next_timer_ns: timer_us * 1000,
+        wake,
+        busy_ns: 0,
+        utilisation: None,
+        io: false,
+    }
+}
+
+fn trace(intervals: Vec<Interval>) -> Trace {
+    let source = "by hand".into();
+    Trace { source, intervals }
+}
+
+/// fixed:50 with the default states: poll at power 1000, WFI (5/10 us) at power 400
+/// and a price of 6 us.
+///
+/// | interval, us | stays | energy, us | late, us | awake, us |
+/// |---|---|---|---|---|
+/// | 30 | poll 30 | 30 | 0 | 30 |
+/// | 150 | poll 50, WFI 100 + 5 | 50 + 6 + 40 = 96 | 5 | 55 |
+/// | 9950 | poll 50, WFI 9900 + 5 | 50 + 6 + 3960 = 4016 | 5 | 55 |
+///
+/// WFI stops the tick, so that does not cut the last stay short. Too shallow: the
+/// polls of 50 us, since WFI pays from 10 on, and of 30; the stay of 9900, for which
+/// standby pays from 200 on. That of 100 is right.
+#[test]
+fn a_replay_by_hand() {
+    let intervals = vec![
+        interval(30, 1000, Wake::Request),
+        interval(150, 1000, Wake::Interrupt),
+        interval(9950, 9950, Wake::Timer),
+    ];
+    let states = States::of_default();
+    let name = Name::Fixed { limit_us: 50 };
+    let ledger = replay::replay(name, &trace(intervals), &states, &FREE);
+    assert_eq!(ledger.energy, (30 + 96 + 4016) * 1_000_000);
+    assert_eq!(ledger.lateness_ns, [0, 5000, 5000]);
+    assert_eq!(ledger.awake_ns, 140_000);
+    let total = ledger.statistics.total();
+    assert_eq!((total.usage, total.above, total.below), (5, 0, 4));
+    assert_eq!((ledger.timer_asked, ledger.ticks), (0, 0));
+}
+
+/// A timer in 4003 us, and the tick at 4000 us, which teo keeps if most wake-ups
+/// come within it: here it does not, as 4003 us is beyond the tick. With a timer in
+/// 3990 us after 200 us of running, the tick comes after 3800 us, before it: deep
+/// (400/2000 us) is left for the tick, and the event, 190 us later, is noticed when
+/// that is over, 210 us late.
+#[test]
+fn an_event_waits_for_the_exit_that_the_tick_began() {
+    let mut beginning = interval(3990, 3990, Wake::Timer);
+    beginning.busy_ns = 200_000;
+    let states = States::of_default();
+    let cut = replay::replay(Name::Teo, &trace(vec![beginning]), &states, &FREE);
+    assert_eq!((cut.ticks, &cut.lateness_ns[..]), (1, &[210_000][..]));
+    let deep = states.costs[3];
+    // The 190 us before the event are those of a CPU that runs.
+    assert_eq!(cut.energy, deep.of(3_800_000) + 1000 * 190_000);
+    let beyond = trace(vec![interval(4003, 4003, Wake::Timer)]);
+    let stopped = replay::replay(Name::Teo, &beyond, &states, &FREE);
+    assert_eq!(
+        (stopped.ticks, &stopped.lateness_ns[..]),
+        (0, &[400_000][..])
+    );
+}
+
+/// With a window of 3 ms from each submission, the CPU polls.
+#[test]
+fn io_in_a_trace_opens_the_window() {
+    let mut io = interval(500, 500, Wake::Interrupt);
+    io.io = true;
+    let intervals = trace(vec![io]);
+    let states = States::of_default();
+    let lateness = |psd_ms| {
+        let setting = Setting { psd_ms, ..FREE };
+        replay::replay(Name::Teo, &intervals, &states, &setting).lateness_ns
+    };
+    assert_eq!((lateness(0), lateness(3)), (vec![50_000], vec![0]));
+}
+
+/// The utilisation of a line goes before that of the option.
+#[test]
+fn utilisation_is_that_of_the_line() {
+    let mut busy = interval(9950, 9950, Wake::Timer);
+    busy.utilisation = Some(17);
+    let intervals = trace(vec![busy]);
+    let states = States::of_default();
+    let ledger = replay::replay(Name::TeoUtil, &intervals, &states, &FREE);
+    assert_eq!(ledger.statistics.of(3).usage, 0);
+}
+
+fn any_states() -> impl Strategy<Value = States> {
+    let state = (
+        0u64..500,
+        0u64..3000,
+        0u64..=1000,
+        prop::bool::weighted(0.2),
+    );
+    let states = prop::collection::vec(state, 1..=8);
+    (states, any::<bool>()).prop_filter_map("no state is enabled", |(mut states, polls)| {
+        let sorted = |values: Vec<u64>| {
+            let mut values = values;
+            values.sort_unstable();
+            values
+        };
+        let latencies = sorted(states.iter().map(|state| state.0).collect());
+        let residencies = sorted(states.iter().map(|state| state.1).collect());
+        let powers = sorted(states.iter().map(|state| state.2).collect());
+        let count = states.len();
+        let mut text = "tick_us = 1000\n".to_owned();
+        for (index, (.., disabled)) in states.drain(..).enumerate() {
+            let kind = match index {
+                0 if polls => "poll",
+                _ => "standby",
+            };
+            text += &format!(
+                "[[state]]\nname = \"s\"\nkind = \"{kind}\"\nexit_latency_us = {}\n\
+                 target_residency_us = {}\npower = {}\ndisabled = {disabled}\n",
+                latencies[index],
+                residencies[index],
+                powers[count - 1 - index]
+            );
+        }
+        States::parse(&text).ok()
+    })
+}
+
+fn any_interval() -> impl Strategy<Value = Interval> {
+    let wakes = prop::sample::select(&[Wake::Timer, Wake::Request, Wake::Interrupt][..]);
+    let times = (1u64..5_000_000, 0u64..8_000_000, 0u64..2_000_000);
+    (times, wakes, 0u32..100, any::<bool>()).prop_map(|(times, wake, util, io)| Interval {
+        duration_ns: times.0,
+        next_timer_ns: if wake == Wake::Timer {
+            times.0
+        } else {
+            times.1
+        },
+        wake,
+        busy_ns: times.2,
+        utilisation: Some(util),
+        io,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    /// The oracle: never more energy than any governor, never too deep, and
+    /// without a latency limit never too shallow.
+    #[test]
+    fn nobody_is_better_than_the_oracle(
+        states in any_states(),
+        intervals in prop::collection::vec(any_interval(), 1..60),
+        limit_us in prop::option::of(0u64..600),
+        psd_ms in 0u32..4,
+        limit in 0u32..300,
+    ) {
+        let trace = trace(intervals);
+        let latency_limit_ns = limit_us.map_or(FOREVER, |us| us * 1000);
+        let setting = Setting { latency_limit_ns, utilisation: 0, psd_ms };
+        let best = oracle::oracle(&trace, &states, &setting);
+        let misses = best.statistics.total();
+        prop_assert_eq!(misses.above, 0);
+        prop_assert!(limit_us.is_some() || misses.below == 0);
+        for name in Name::PLAIN.into_iter().chain([Name::Fixed { limit_us: limit }]) {
+            let ledger = replay::replay(name, &trace, &states, &setting);
+            prop_assert!(best.energy <= ledger.energy, "{}", name);
+            prop_assert_eq!(ledger.lateness_ns.len(), trace.intervals.len());
+        }
+    }
+}
+
+/// Two runs write the same file; what is in it is what docs/governors.md says.
+#[test]
+fn results_repeat() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |name: &str| {
+        let (json, save) = (folder.path().join(name), folder.path().join("trace.csv"));
+        let options = [
+            "--generate",
+            "mixed",
+            "--count",
+            "2000",
+            "--latency-limit-us",
+            "60",
+            "--json",
+            json.to_str().unwrap(),
+            "--save",
+            save.to_str().unwrap(),
+        ];
+        governors(&args(&options)).unwrap();
+        fs::read_to_string(json).unwrap()
+    };
+    let text = run("a.json");
+    assert_eq!(text, run("b.json"));
+    let value: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["latency_limit_us"], 60);
+    let rows = value["governors"].as_array().unwrap();
+    let names: Vec<&str> = rows
+        .iter()
+        .map(|row| row["governor"].as_str().unwrap())
+        .collect();
+    let all = [
+        "oracle", "menu", "teo", "teo-6.2", "teo-util", "ladder", "haltpoll", "fixed:50",
+    ];
+    assert_eq!(names, all);
+    // The deepest state takes 400 us to leave.
+    assert!(rows.iter().all(|row| row["states"][3]["usage"] == 0));
+    // The saved trace gives the same numbers.
+    let saved = folder.path().join("trace.csv");
+    let request = |options: &[&str]| Request::new(&args(options)).unwrap().trace.intervals;
+    assert_eq!(
+        request(&["--trace", saved.to_str().unwrap()]),
+        request(&["--generate", "mixed", "--count", "2000"])
+    );
+}
+
+#[test]
+fn the_table_has_a_line_for_each() {
+    let options = [
+        "--generate",
+        "periodic",
+        "--count",
+        "10",
+        "--governor",
+        "teo,fixed:7,teo",
+    ];
+    let answer = Answer::new(Request::new(&args(&options)).unwrap());
+    let lines = shown::lines(&answer).join("\n");
+    for told in [
+        "periodic, mean 500 us, seed 1, 10 intervals",
+        "wfi 5/10, standby 50/200",
+        "\noracle ",
+        "\nteo ",
+        "\nfixed:7 ",
+    ] {
+        assert!(lines.contains(told), "{lines}");
+    }
+    assert_eq!(answer.governors.len(), 2);
+}
+
+#[test]
+fn bad_options_are_refused_by_name() {
+    let generate = ["--generate", "mixed"];
+    for (options, told) in [
+        (
+            &["--generate", "chaos"][..],
+            "--generate: there is no `chaos`; use exponential,",
+        ),
+        (
+            &["--trace", "/nonexistent"],
+            "--trace: /nonexistent can't be read",
+        ),
+        (
+            &["--governor", "best"],
+            "--governor: there is no `best`; use all, menu,",
+        ),
+        (&["--governor", "fixed:1000001"], "at most 1000000 us"),
+        (
+            &["--count", "0"],
+            "--count: 0 is not within 1 to 10000000; the nearest is 1",
+        ),
+        (&["--mean-us", "0"], "--mean-us: 0"),
+        (&["--util", "1025"], "--util: 1025 is not within 0 to 1024"),
+        (&["--psd-ms", "10001"], "--psd-ms: 10001"),
+        (
+            &["--latency-limit-us", "1000000001"],
+            "--latency-limit-us: 1000000001",
+        ),
+        (
+            &["--states", "/nonexistent"],
+            "--states: /nonexistent can't be read",
+        ),
+        (&["--json", "/"], "--json: / is a folder"),
+        (
+            &["--save", "/nonexistent/x"],
+            "--save: /nonexistent/x can't be written",
+        ),
+    ] {
+        let named = options.contains(&"--generate") || options.contains(&"--trace");
+        let base = if named { &[][..] } else { &generate };
+        let error = governors(&args(&[base, options].concat())).unwrap_err();
+        assert!(is_bad_input(&error), "{options:?}");
+        assert!(format!("{error:#}").contains(told), "{error:#}");
+    }
+    for line in [
+        &["governors"][..],
+        &["governors", "--trace", "x", "--seed", "1"],
+    ] {
+        assert!(Cli::try_parse_from([&["xtask"], line].concat()).is_err());
+    }
+}
