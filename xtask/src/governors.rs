@@ -36,12 +36,11 @@ use trace::Trace;
 #[derive(Args, Debug)]
 pub struct GovernorsArgs {
     /// Trace to replay: a CSV file (docs/governors.md)
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["generate", "seed", "count", "mean_us", "save"],
-        required_unless_present = "generate")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["generate", "seed", "count", "mean_us", "save"])]
     pub trace: Option<PathBuf>,
-    /// Replay a made-up trace: exponential, periodic, bursty, mixed, pareto
-    #[arg(long, value_name = "KIND")]
-    pub generate: Option<String>,
+    /// Replay a made-up trace
+    #[arg(long, value_name = "KIND", value_enum)]
+    pub generate: Option<Kind>,
     /// What chance is made of; the same number makes the same trace [default: 1]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -121,9 +120,12 @@ impl Request {
         Ok(Self {
             setting: setting(args)?,
             names: names(args.governor.as_deref())?,
-            trace: match &args.trace {
-                Some(path) => Trace::read(path)?,
-                None => generated(args)?.trace(),
+            trace: match (&args.trace, args.generate) {
+                (Some(path), _) => Trace::read(path)?,
+                (None, Some(kind)) => generated(kind, args)?.trace(),
+                (None, None) => {
+                    bad_input!("no trace is named; use --trace FILE or --generate KIND")
+                }
             },
             states,
         })
@@ -175,11 +177,7 @@ fn names(text: Option<&str>) -> Result<Vec<Name>> {
     Ok(names)
 }
 
-fn generated(args: &GovernorsArgs) -> Result<Generated> {
-    let word = args.generate.as_deref().unwrap_or_default();
-    let Some(kind) = Kind::parse(word) else {
-        bad_input!("--generate: there is no `{word}`; use {}", Kind::WORDS);
-    };
+fn generated(kind: Kind, args: &GovernorsArgs) -> Result<Generated> {
     Ok(Generated {
         kind,
         seed: args.seed.unwrap_or(1),

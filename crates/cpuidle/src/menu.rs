@@ -76,7 +76,7 @@ impl Menu {
         let timer_ns = next_timer();
         self.next_timer_ns = timer_ns;
         self.bucket = bucket(timer_ns);
-        let corrected_ns = scaled(timer_ns, self.factors[self.bucket]);
+        let corrected_ns = scaled(timer_ns, self.factors[self.bucket % BUCKETS]);
         let predicted_ns = typical_ns.min(corrected_ns);
         // Without a tick nothing but the timer corrects a wrong prediction.
         let far = timer_ns > states.tick_ns().saturating_mul(SAFE_TICKS);
@@ -176,14 +176,12 @@ impl Governor for Menu {
     fn reflect(&mut self, states: &Table, outcome: &Outcome) {
         let measured_ns = self.measured(states, outcome);
         let timer_ns = self.next_timer_ns;
-        let perfect = measured_ns >= MAX_INTERESTING_NS || measured_ns >= timer_ns;
-        let part = if perfect {
-            RESOLUTION
-        } else {
-            // Below 50 ms, so the product is below 2^36.
-            RESOLUTION * measured_ns / timer_ns
+        // A stay from 50 ms on is as good as its timer, so there is no overflow.
+        let part = match (RESOLUTION * measured_ns.min(MAX_INTERESTING_NS)).checked_div(timer_ns) {
+            Some(part) if measured_ns < MAX_INTERESTING_NS => part,
+            _ => RESOLUTION,
         };
-        let factor = &mut self.factors[self.bucket];
+        let factor = &mut self.factors[self.bucket % BUCKETS];
         *factor = (*factor - *factor / DECAY + part).max(1);
         self.intervals.add(measured_ns);
     }

@@ -139,7 +139,7 @@ impl Table {
     /// The states.
     #[must_use]
     pub fn states(&self) -> &[State] {
-        &self.states[..self.count]
+        self.states.get(..self.count).unwrap_or(&self.states)
     }
 
     /// State `index`; what is beyond the table is never enabled. Indices wrap at

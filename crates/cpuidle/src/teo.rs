@@ -85,7 +85,7 @@ impl Teo {
 
     fn decay(&mut self, states: &Table) {
         self.total = 0;
-        for bin in &mut self.bins[..states.count()] {
+        for bin in self.bins.iter_mut().take(states.count()) {
             decay(&mut bin.hits);
             decay(&mut bin.intercepts);
             self.total += bin.hits + bin.intercepts;
@@ -98,17 +98,23 @@ impl Teo {
     /// What wake-ups so far say about how deep it is worth to go.
     fn by_experience(&self, states: &Table) -> usize {
         let deepest = states.deepest(FOREVER, FOREVER);
-        let shallower = &self.bins[..deepest];
-        let intercepts: u32 = shallower.iter().map(|bin| bin.intercepts).sum();
-        let hits: u32 = shallower.iter().map(|bin| bin.hits).sum();
-        if 2 * intercepts <= self.total - hits {
+        let (mut intercepts, mut hits) = (0, 0);
+        // The bin with most intercepts, the deepest of several.
+        let (mut most, mut most_intercepts) = (0, 0);
+        for (index, bin) in self.bins.iter().take(deepest).enumerate() {
+            intercepts += bin.intercepts;
+            hits += bin.hits;
+            if bin.intercepts >= most_intercepts {
+                (most, most_intercepts) = (index, bin.intercepts);
+            }
+        }
+        if 2 * intercepts <= self.total.saturating_sub(hits) {
             return deepest;
         }
-        let most = (0..deepest).max_by_key(|&index| shallower[index].intercepts);
         let mut above = 0;
         for index in (states.shallowest()..deepest).rev() {
-            above += shallower[index].intercepts;
-            if 2 * above > intercepts && Some(index) <= most && states.at(index).enabled {
+            above += self.bins[index % MAX_STATES].intercepts;
+            if 2 * above > intercepts && index <= most && states.at(index).enabled {
                 return index;
             }
         }
@@ -215,9 +221,9 @@ impl Governor for Teo {
         let missed_ns = self.sleep_length_ns.saturating_sub(measured_ns);
         let on_time = timer == stay && missed_ns < LATENCY_THRESHOLD_NS;
         if let Some(bin) = hit.or(on_time.then_some(timer)) {
-            self.bins[bin].hits += PULSE;
+            self.bins[bin % MAX_STATES].hits += PULSE;
         } else {
-            self.bins[stay].intercepts += PULSE;
+            self.bins[stay % MAX_STATES].intercepts += PULSE;
             if measured_ns <= states.tick_ns() {
                 self.tick_intercepts += PULSE;
             }

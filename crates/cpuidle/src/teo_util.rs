@@ -93,10 +93,13 @@ impl TeoUtil {
 
     /// Whether early wake-ups were frequent enough to distrust `candidate`.
     fn early(&self, candidate: usize) -> Option<Early> {
-        let shallower = &self.bins[..candidate];
-        let sum = |metric: fn(&Bin) -> u32| -> u32 { shallower.iter().map(metric).sum() };
-        let (intercepts, recent) = (sum(|bin| bin.intercepts), sum(|bin| bin.recent));
-        let by_sums = 2 * intercepts > self.total - sum(|bin| bin.hits);
+        let (mut intercepts, mut hits, mut recent) = (0, 0, 0);
+        for bin in self.bins.iter().take(candidate) {
+            intercepts += bin.intercepts;
+            hits += bin.hits;
+            recent += bin.recent;
+        }
+        let by_sums = 2 * intercepts > self.total.saturating_sub(hits);
         let by_recent = recent > RECENT as u32 / 2;
         (by_sums || by_recent).then_some(Early {
             intercepts: by_sums.then_some(intercepts),
@@ -117,7 +120,7 @@ impl TeoUtil {
         let mut suitable = (candidate, duration_ns);
         let (mut intercepts, mut recent) = (0, 0);
         for index in (0..candidate).rev() {
-            let bin = &self.bins[index];
+            let bin = &self.bins[index % MAX_STATES];
             intercepts += bin.intercepts;
             recent += bin.recent;
             let span = (index, middle_of_bin(states, index));
@@ -136,12 +139,12 @@ impl TeoUtil {
     }
 
     fn remember(&mut self, intercepted: Option<u8>) {
-        let slot = &mut self.recent[self.oldest];
+        let slot = &mut self.recent[self.oldest % RECENT];
         if let Some(bin) = core::mem::replace(slot, intercepted) {
-            self.bins[usize::from(bin)].recent -= 1;
+            self.bins[usize::from(bin) % MAX_STATES].recent -= 1;
         }
         if let Some(bin) = intercepted {
-            self.bins[usize::from(bin)].recent += 1;
+            self.bins[usize::from(bin) % MAX_STATES].recent += 1;
         }
         self.oldest = (self.oldest + 1) % RECENT;
     }
@@ -235,17 +238,17 @@ impl Governor for TeoUtil {
             )
         };
         self.total = PULSE;
-        for bin in &mut self.bins[..states.count()] {
+        for bin in self.bins.iter_mut().take(states.count()) {
             bin.hits -= bin.hits >> DECAY_SHIFT;
             bin.intercepts -= bin.intercepts >> DECAY_SHIFT;
             self.total += bin.hits + bin.intercepts;
         }
         let (timer, stay) = bins_of(states, self.sleep_length_ns, measured_ns);
         if timer == stay {
-            self.bins[timer].hits += PULSE;
+            self.bins[timer % MAX_STATES].hits += PULSE;
             self.remember(None);
         } else {
-            self.bins[stay].intercepts += PULSE;
+            self.bins[stay % MAX_STATES].intercepts += PULSE;
             self.remember(Some(stay as u8));
         }
     }

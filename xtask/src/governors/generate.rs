@@ -6,14 +6,13 @@
 //! that a seed means the same trace for ever, which crates don't promise between
 //! their versions.
 
-use std::str::FromStr;
-
+use clap::ValueEnum;
 use cpuidle::{FOREVER, Wake};
 
 use super::trace::{Interval, Trace};
 
 /// What wakes the CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
     /// Interrupts that don't know of each other, and timers four times as rare.
     Exponential,
@@ -25,41 +24,6 @@ pub enum Kind {
     Mixed,
     /// Interrupts, mostly soon and sometimes very late (shape 1.5).
     Pareto,
-}
-
-impl Kind {
-    /// Words for help.
-    pub const WORDS: &'static str = "exponential, periodic, bursty, mixed, pareto";
-
-    /// The kind with this name.
-    pub fn parse(text: &str) -> Option<Self> {
-        text.parse().ok()
-    }
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Exponential => "exponential",
-            Self::Periodic => "periodic",
-            Self::Bursty => "bursty",
-            Self::Mixed => "mixed",
-            Self::Pareto => "pareto",
-        }
-    }
-}
-
-impl FromStr for Kind {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        let all = [
-            Self::Exponential,
-            Self::Periodic,
-            Self::Bursty,
-            Self::Mixed,
-            Self::Pareto,
-        ];
-        all.into_iter().find(|kind| kind.word() == text).ok_or(())
-    }
 }
 
 /// A trace to be made.
@@ -84,6 +48,11 @@ const BURST: f64 = 16.0;
 const BURST_GAP: f64 = 0.05;
 
 impl Generated {
+    fn word(&self) -> String {
+        let value = self.kind.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
     /// Makes it.
     pub fn trace(&self) -> Trace {
         let mut chance = Chance(self.seed);
@@ -94,7 +63,7 @@ impl Generated {
         Trace {
             source: format!(
                 "{}, mean {} us, seed {}",
-                self.kind.word(),
+                self.word(),
                 self.mean_us,
                 self.seed
             ),
@@ -201,12 +170,11 @@ mod tests {
     /// The mean is what was asked for within 10 %; of the heavy tail within 30 %.
     #[test]
     fn intervals_have_their_mean() {
-        for word in Kind::WORDS.split(", ") {
-            let kind = Kind::parse(word).unwrap();
+        for &kind in Kind::value_variants() {
             let trace = trace(kind, 7);
             let mean_us = trace.idle_ns() / 20_000 / 1000;
             let off = if kind == Kind::Pareto { 150 } else { 50 };
-            assert!(mean_us.abs_diff(500) < off, "{word}: {mean_us}");
+            assert!(mean_us.abs_diff(500) < off, "{kind:?}: {mean_us}");
         }
     }
 

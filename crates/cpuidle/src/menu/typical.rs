@@ -8,7 +8,9 @@
 //! typical value, but of at least half of the samples the largest is a bound.
 //!
 //! Linux 6.15, `get_typical_interval()`. It has no square root, so it compares
-//! variances; and it counts in us, so that their squares have room.
+//! variances; and it counts in us, so that their squares have room. Ours is that a
+//! stay from 2^30 us (18 minutes) on counts as endless, where Linux has 2^32 - 1
+//! us: the squares of eight fit into 64 bits, whose division is one instruction.
 
 use crate::FOREVER;
 
@@ -18,8 +20,8 @@ const INTERVALS: usize = 8;
 const SMALL_VARIANCE: u64 = 400;
 /// Square of the ratio of average and deviation that is small.
 const SMALL_RATIO: u64 = 36;
-/// A stay of at least this is as long as any, us: Linux' `UINT_MAX`.
-const LONGEST_US: u64 = u32::MAX as u64;
+/// A stay of at least this is endless, us.
+const ENDLESS_US: u64 = 1 << 30;
 
 /// The last stays, us.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +50,7 @@ impl Intervals {
 
     /// Remembers a stay in place of the oldest.
     pub fn add(&mut self, stay_ns: u64) {
-        self.samples[self.oldest] = u32::try_from(stay_ns / 1000).unwrap_or(u32::MAX);
+        self.samples[self.oldest % INTERVALS] = u32::try_from(stay_ns / 1000).unwrap_or(u32::MAX);
         self.oldest = (self.oldest + 1) % INTERVALS;
     }
 
@@ -59,7 +61,7 @@ impl Intervals {
 
     fn typical_us(&self) -> Option<u64> {
         // Samples from `low` up to but without `high` count.
-        let (mut low, mut high) = (0, LONGEST_US);
+        let (mut low, mut high) = (0, ENDLESS_US);
         loop {
             let all = self.between(low, high)?;
             let enough = all.count * 4 >= INTERVALS as u64 * 3;
@@ -86,7 +88,7 @@ impl Intervals {
             if (low..high).contains(&sample) {
                 count += 1;
                 sum += sample;
-                squares += u128::from(sample * sample);
+                squares += sample * sample;
                 min = min.min(sample);
                 max = max.max(sample);
             }
@@ -94,13 +96,11 @@ impl Intervals {
         if max == 0 {
             return None;
         }
-        let average = sum / count;
-        // The mean of the squares is below 2^64, as each of them is.
-        let mean_square = (squares / u128::from(count)) as u64;
+        let average = u64::checked_div(sum, count)?;
         Some(Summary {
             count,
             average,
-            variance: mean_square.saturating_sub(average * average),
+            variance: (squares / count).saturating_sub(average * average),
             min,
             max,
         })
@@ -154,7 +154,7 @@ mod tests {
             Some(3200)
         );
         // Five that are too long to count leave less than half.
-        let long = u32::MAX;
+        let long = 1 << 30;
         assert_eq!(typical([90, long, long, 700, long, long, 2000, long]), None);
     }
 
