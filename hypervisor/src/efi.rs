@@ -20,14 +20,14 @@ use core::ffi::c_void;
 use core::fmt::{self, Write};
 
 use acpi::Description;
-use arch::layout;
+use arch::{insn, layout};
 use platform::{Platform, Region};
 use spin::once::Once;
 use uefi::mem::memory_map::MemoryType;
 use uefi::runtime::ResetType;
 use uefi::{Handle, Status, boot, runtime, system, table};
 
-use crate::start::{self, Found};
+use crate::start::{self, Acpi, Found};
 use crate::{boot as entry, log, say, vm};
 
 /// What was found out, for [`crate::start`].
@@ -84,8 +84,26 @@ extern "C" fn efi_start(image: *mut c_void, system: *const c_void) -> usize {
         Ok(found) => take_over(found),
         Err(refusal) => {
             say!("refused: {refusal}");
+            say_where_tables_say(&refusal);
             Status::UNSUPPORTED.0
         }
+    }
+}
+
+/// Repeats a refusal on the console that the SPCR names: on some servers
+/// firmware's own console is not the one that people see.
+fn say_where_tables_say(refusal: &Refusal) {
+    let (tables::Found::Acpi(rsdp), Ok(map)) =
+        (tables::find(), boot::memory_map(MemoryType::LOADER_DATA))
+    else {
+        return;
+    };
+    let uart = acpi::console(&tables::Mapped(&map), rsdp);
+    if let Some(uart) = uart.filter(|uart| insn::el2_can_read(uart.base)) {
+        // SAFETY: the table names the UART, and firmware maps it.
+        unsafe { log::open(uart) };
+        log::use_firmware(false);
+        say!("refused: {refusal}");
     }
 }
 
@@ -97,13 +115,14 @@ fn describe() -> Result<Found, Refusal> {
     boot::set_watchdog_timer(0, 0x1_0000, None).map_err(failed("SetWatchdogTimer"))?;
     let bootargs = arguments::read().map_err(Refusal::Arguments)?;
     let map = boot::memory_map(MemoryType::LOADER_DATA).map_err(failed("GetMemoryMap"))?;
-    let (mut platform, notes) = match tables::find() {
+    let (mut platform, acpi) = match tables::find() {
         tables::Found::Acpi(rsdp) => {
             let ram = memory::ram(&map);
             let tables = tables::Mapped(&map);
             let Description { platform, notes } =
                 acpi::read(&tables, rsdp, &ram, bootargs).map_err(Refusal::Acpi)?;
-            (platform, Some(notes))
+            let tables = acpi::list(&tables, rsdp);
+            (platform, Some(Acpi { notes, tables }))
         }
         tables::Found::Tree(address) => {
             // SAFETY: firmware publishes a device tree under this GUID.
@@ -115,7 +134,7 @@ fn describe() -> Result<Found, Refusal> {
     platform.bootargs = bootargs;
     Ok(Found {
         platform,
-        notes,
+        acpi,
         tree: None,
     })
 }

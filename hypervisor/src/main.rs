@@ -35,6 +35,7 @@ mod psci;
 mod sgi;
 mod smp;
 mod start;
+mod survey;
 mod trace;
 mod vcpu;
 mod vectors;

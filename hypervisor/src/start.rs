@@ -13,7 +13,7 @@ use spin::once::Once;
 
 use crate::memory::{self, EL2_REGIME, GuestMap, HypervisorMap};
 use crate::percpu::{PerCpu, Slot};
-use crate::{efi, log, say, smp, stage, vcpu, vgic_cpu, vm};
+use crate::{efi, log, say, smp, stage, survey, vcpu, vgic_cpu, vm};
 
 /// What stays of the machine's description once it was read.
 pub struct Machine {
@@ -51,6 +51,10 @@ pub fn machine() -> &'static Machine {
 /// The guest's RAM begins and ends on blocks of stage 2.
 const GUEST_ALIGN: u64 = 2 << 20;
 
+/// The most RAM that the guest gets, on machines that have it: more would only
+/// take time to prepare.
+const GUEST_MOST: u64 = 4 << 30;
+
 /// Bytes of the page pool: page tables, and a slot for each CPU.
 fn pool_size(cpus: usize) -> u64 {
     const TABLES: u64 = 64 * PAGE;
@@ -61,10 +65,26 @@ fn pool_size(cpus: usize) -> u64 {
 pub struct Found {
     /// The machine.
     pub platform: Platform<'static>,
-    /// What ACPI tables say besides, where they describe it.
-    pub notes: Option<acpi::Notes>,
+    /// More of the ACPI tables, where they describe it.
+    pub acpi: Option<Acpi>,
     /// The device tree, where the platform refers to it.
     pub tree: Option<Region>,
+}
+
+/// What ACPI tables say besides, and where they are.
+pub struct Acpi {
+    /// What has no place in [`Platform`].
+    pub notes: acpi::Notes,
+    /// The tables.
+    pub tables: ArrayVec<acpi::Listed, { acpi::MAX_LISTED }>,
+}
+
+impl Found {
+    /// The memory of the description, as far as it is read later.
+    fn regions(&self) -> impl Iterator<Item = Region> {
+        let tables = self.acpi.iter().flat_map(|acpi| &acpi.tables);
+        self.tree.into_iter().chain(tables.map(|table| table.place))
+    }
 }
 
 /// Why a CPU can't run the hypervisor.
@@ -138,7 +158,7 @@ fn from_tree(dtb: u64) -> Found {
     let blob = unsafe { device_tree(dtb) };
     Found {
         platform: Platform::from_fdt(blob).unwrap_or_else(|error| panic!("{error}")),
-        notes: None,
+        acpi: None,
         tree: Some(Region {
             base: dtb,
             size: blob.len() as u64,
@@ -167,7 +187,7 @@ fn take_over(found: &Found) -> ! {
     }
     platform.begin_with(MPIDR_EL1.get() & smp::AFFINITY);
     report(found, &platform);
-    let machine = divide(platform, found.tree);
+    let machine = divide(platform, found);
     stage!(
         "memory",
         "guest {:#x}..{:#x}",
@@ -186,6 +206,9 @@ fn take_over(found: &Found) -> ! {
         .unwrap_or_else(|error| panic!("{error}"));
     prepare(machine.cpus[0]);
     smp::start_others(machine);
+    if survey::wanted(machine.platform.bootargs) {
+        survey::print(machine, found);
+    }
     vm::create(machine);
     run_guest(machine.cpus[0])
 }
@@ -205,8 +228,8 @@ fn report(found: &Found, platform: &Platform<'_>) {
             platform::MAX_CPUS
         );
     }
-    if let Some(notes) = &found.notes {
-        say!("{notes}");
+    if let Some(acpi) = &found.acpi {
+        say!("{}", acpi.notes);
     }
 }
 
@@ -259,14 +282,14 @@ extern "C" fn el2_start_secondary() -> ! {
 }
 
 /// Divides the RAM between hypervisor and guest and builds the EL2 map.
-fn divide(platform: Platform<'static>, tree: Option<Region>) -> Machine {
+fn divide(platform: Platform<'static>, found: &Found) -> Machine {
     let image = Region {
         base: layout::base(),
         size: vm::payload().end().next_multiple_of(PAGE) - layout::base(),
     };
     let mut taken: ArrayVec<Region, 40> = platform.reserved.iter().copied().collect();
     taken.push(image);
-    taken.extend(tree);
+    taken.extend(found.tree);
     let size = pool_size(platform.cpus.len());
     let free = carve::largest_free(&platform.memory, &taken, PAGE)
         .filter(|free| free.size > size)
@@ -277,8 +300,12 @@ fn divide(platform: Platform<'static>, tree: Option<Region>) -> Machine {
         size,
     };
     taken.push(hypervisor);
-    let guest = carve::largest_free(&platform.memory, &taken, GUEST_ALIGN)
+    let mut guest = carve::largest_free(&platform.memory, &taken, GUEST_ALIGN)
         .unwrap_or_else(|| panic!("RAM: no {GUEST_ALIGN} free bytes for the guest"));
+    guest.size = guest.size.min(GUEST_MOST);
+    // What the loader left in the caches must not come over what is written
+    // past them from here on.
+    pages::clean(hypervisor);
     // SAFETY: free RAM by the description, and taken out of what others get.
     let mut pool = unsafe { Pool::new(hypervisor) };
     let cpus = platform
@@ -297,7 +324,7 @@ fn divide(platform: Platform<'static>, tree: Option<Region>) -> Machine {
         guest,
         cpus,
     };
-    map(&machine, &mut pool, hypervisor, tree);
+    map(&machine, &mut pool, hypervisor, found);
     // What was written with the caches off is in memory; drop what caches may
     // hold of it from before.
     pages::clean(layout::data().into());
@@ -313,7 +340,7 @@ fn guest_map(pool: &mut Pool, ram: Region) -> (u64, u64) {
 }
 
 /// Builds the EL2 map of everything that the hypervisor uses.
-fn map(machine: &Machine, pool: &mut Pool, hypervisor: Region, tree: Option<Region>) {
+fn map(machine: &Machine, pool: &mut Pool, hypervisor: Region, found: &Found) {
     let platform = &machine.platform;
     let mut map = HypervisorMap::new(pool);
     map.map(layout::text().into(), Use::Execute);
@@ -326,8 +353,8 @@ fn map(machine: &Machine, pool: &mut Pool, hypervisor: Region, tree: Option<Regi
         },
         Use::Read,
     );
-    if let Some(tree) = tree {
-        map.map(tree, Use::Read);
+    for region in found.regions() {
+        map.map(region, Use::Read);
     }
     map.map(hypervisor, Use::Write);
     map.map(machine.guest, Use::Write);

@@ -22,6 +22,7 @@ mod error;
 mod fadt;
 mod gic;
 mod gtdt;
+mod list;
 mod madt;
 mod notes;
 mod ram;
@@ -32,6 +33,7 @@ mod view;
 use platform::{Firmware, Platform};
 
 pub use error::{Error, Table};
+pub use list::{Listed, MAX_LISTED, console, list};
 pub use notes::{MAX_ITS, Notes};
 pub use ram::Ram;
 
