@@ -30,6 +30,7 @@ mod knobs;
 mod log;
 mod memory;
 mod mmio;
+mod pci;
 mod percpu;
 mod psci;
 mod sgi;

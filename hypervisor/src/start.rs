@@ -8,12 +8,13 @@ use arch::layout;
 use arch::regs::ID_AA64MMFR4_EL1;
 use arrayvec::ArrayVec;
 use pages::{PAGE, Pool, Use};
-use platform::{Conduit, Firmware, Platform, Region, Uart, carve};
+use platform::uart::Named;
+use platform::{Conduit, Firmware, Platform, Region, carve};
 use spin::once::Once;
 
 use crate::memory::{self, EL2_REGIME, GuestMap, HypervisorMap};
 use crate::percpu::{PerCpu, Slot};
-use crate::{efi, log, say, smp, stage, survey, vcpu, vgic_cpu, vm};
+use crate::{efi, log, pci, say, smp, stage, survey, vcpu, vgic_cpu, vm};
 
 /// What stays of the machine's description once it was read.
 pub struct Machine {
@@ -141,8 +142,8 @@ extern "C" fn el2_start_described() -> ! {
 /// Runs at another level than EL2, to say so.
 #[unsafe(no_mangle)]
 extern "C" fn el2_missing(dtb: u64) {
-    let found = from_tree(dtb);
-    open_console(&found.platform);
+    let mut found = from_tree(dtb);
+    open_console(&mut found.platform);
     if let Err(unfit) = fit() {
         say!("refused: {unfit}");
     }
@@ -167,9 +168,21 @@ fn from_tree(dtb: u64) -> Found {
 }
 
 /// Starts output on the UART that the boot arguments name, or the description.
-fn open_console(platform: &Platform<'_>) {
-    let named = Uart::from_bootargs(platform.bootargs);
-    if let Some(uart) = named.or(platform.uart) {
+fn open_console(platform: &mut Platform<'_>) {
+    match Named::from_bootargs(platform.bootargs) {
+        Some(Named::Ready(uart)) => platform.uart = Some(uart),
+        Some(Named::Pci {
+            configuration,
+            window,
+        }) => {
+            // SAFETY: whoever boots the machine names the function, the MMU is
+            // off, and nobody else uses PCI.
+            let uart = unsafe { pci::enable_uart(configuration, window) };
+            platform.uart = uart.or(platform.uart);
+        }
+        None => {}
+    }
+    if let Some(uart) = platform.uart {
         // SAFETY: the machine's description names the UART, or whoever boots it.
         unsafe { log::open(uart) };
     }
@@ -178,7 +191,7 @@ fn open_console(platform: &Platform<'_>) {
 /// Takes the machine over, on the first CPU with MMU and caches off.
 fn take_over(found: &Found) -> ! {
     let mut platform = found.platform.clone();
-    open_console(&platform);
+    open_console(&mut platform);
     say!("hypervisor {} at EL2", env!("CARGO_PKG_VERSION"));
     say!("base hypervisor {:#x}", layout::base());
     if let Err(unfit) = fit() {

@@ -14,7 +14,7 @@
 pub mod carve;
 mod fdt;
 pub mod guest;
-mod uart;
+pub mod uart;
 
 use arrayvec::ArrayVec;
 use core::fmt;
