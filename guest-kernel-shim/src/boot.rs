@@ -59,7 +59,7 @@ core::arch::global_asm!(
     .endm
 
     .section .text.boot, "ax"
-    // In: x0 = device tree, x19 = load address.
+    // In: x0 = device tree.
     .global _el1_primary
 _el1_primary:
     el1_reset

@@ -52,10 +52,14 @@ fn under() -> &'static str {
 
 /// What the machine is: `boot`, `machine`, `feature` and `unit`.
 pub fn machine() {
-    let (vtr, pidr2) = if hypervisor::present() {
-        (hypervisor::info(Info::Vtr), hypervisor::info(Info::Pidr2))
-    } else {
-        (0, 0)
+    let info = |info| match hypervisor::present() {
+        true => hypervisor::info(info),
+        false => 0,
+    };
+    let (vtr, pidr2) = (info(Info::Vtr), info(Info::Pidr2));
+    let firmware = match info(Info::Acpi) {
+        1 => "acpi",
+        _ => "fdt",
     };
     let version = env!("CARGO_PKG_VERSION");
     send(
@@ -67,7 +71,7 @@ pub fn machine() {
         .field("midr", format_args!("{:#x}", MIDR_EL1.get()))
         .field("cpus", percpu::online().count())
         .field("cntfrq_hz", clock::frequency())
-        .field("firmware", "fdt");
+        .field("firmware", firmware);
     send(if hypervisor::present() {
         line.field("gic", format_args!("v{}", pidr2 >> 4 & 0xf))
             .field("list_registers", (vtr & 0x1f) + 1)

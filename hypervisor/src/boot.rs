@@ -4,6 +4,8 @@
 //! `_el2_primary` runs on the CPU that the loader started, `_el2_secondary` on
 //! each other one, with x0 = its [`PerCpu`] (the PSCI context id).
 //! `_el2_held` is the waiting place of CPUs that a loader without PSCI lets in.
+//! UEFI calls `_efi_entry`, with everything on; see [`crate::efi`]. It comes
+//! to `_el2_leave_firmware`, and from there the way is the same.
 
 use core::mem::offset_of;
 use core::sync::atomic::AtomicU64;
@@ -38,6 +40,15 @@ pub static EL2_RELEASE: Release = Release {
 unsafe extern "C" {
     fn _el2_primary();
     fn _el2_held();
+    fn _efi_entry();
+    /// Turns MMU and caches off and starts the hypervisor on its own stack, for
+    /// the machine that [`crate::efi`] has described.
+    ///
+    /// # Safety
+    /// Firmware must have handed the machine over, and the whole image must be
+    /// clean to the point of coherency.
+    #[link_name = "_el2_leave_firmware"]
+    pub fn leave_firmware() -> !;
 }
 
 arch::symbol_addresses! {
@@ -47,16 +58,18 @@ arch::symbol_addresses! {
     held_entry = el2_held_entry;
 }
 
-arch::image_start!(_el2_primary, _el2_held);
+arch::image_start!(_el2_primary, _el2_held, efi _efi_entry);
 
 core::arch::global_asm!(
     r#"
-    // Common: EL2 in a known state. Clobbers x1.
+    // Common: EL2 in a known state. The MMU goes off first: E2H changes what the
+    // translation registers mean. Clobbers x1.
     .macro el2_reset
-        mov     x1, #{hcr}
-        msr     hcr_el2, x1
         ldr     x1, ={sctlr}
         msr     sctlr_el2, x1
+        isb
+        mov     x1, #{hcr}
+        msr     hcr_el2, x1
         isb
         adrp    x1, el2_vectors
         add     x1, x1, :lo12:el2_vectors
@@ -65,16 +78,20 @@ core::arch::global_asm!(
     .endm
 
     .section .text.boot, "ax"
-    // In: x0 = device tree, x19 = load address.
+    // In: x0 = device tree.
     .global _el2_primary
 _el2_primary:
+    adrp    x1, el2_boot_stack + {stack_size}
+    add     x2, x1, :lo12:el2_boot_stack + {stack_size}
     mrs     x1, CurrentEL
     cmp     x1, #8
-    b.ne    park                            // no console yet to say so
+    b.ne    1f
     el2_reset
-    adrp    x1, el2_boot_stack + {stack_size}
-    add     sp, x1, :lo12:el2_boot_stack + {stack_size}
+    mov     sp, x2
     bl      el2_start
+1:  msr     spsel, #1
+    mov     sp, x2
+    bl      el2_missing
 park:
     wfe
     b       park
@@ -100,6 +117,33 @@ _el2_secondary:
     mov     sp, x1
     msr     tpidr_el2, x0
     bl      el2_start_secondary
+    b       park
+
+    // As firmware calls it: x0 = image handle, x1 = system table, its stack.
+    // What comes back is a status.
+    .global _efi_entry
+_efi_entry:
+    stp     x29, x30, [sp, #-32]!
+    mov     x29, sp
+    stp     x0, x1, [sp, #16]
+    bl      _image_relocate
+    ldp     x0, x1, [sp, #16]
+    bl      efi_start
+    ldp     x29, x30, [sp], #32
+    ret
+
+    .global _el2_leave_firmware
+_el2_leave_firmware:
+    msr     daifset, #15
+    el2_reset
+    // Nothing of what firmware cached for fetching and translating is valid.
+    tlbi    alle2
+    ic      iallu
+    dsb     sy
+    isb
+    adrp    x1, el2_boot_stack + {stack_size}
+    add     sp, x1, :lo12:el2_boot_stack + {stack_size}
+    bl      el2_start_described
     b       park
 
     .global _el2_held

@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicBool, AtomicUsize};
 
 use aarch64_cpu::registers::{
     CNTFRQ_EL0, CNTPCT_EL0, ELR_EL1, ELR_EL2, ESR_EL1, ESR_EL2, FAR_EL2, HCR_EL2, HPFAR_EL2,
-    ICH_VTR_EL2, MPIDR_EL1, Readable, SP_EL1, SPSR_EL2, TPIDR_EL2,
+    ICH_VTR_EL2, MPIDR_EL1, Readable, SCTLR_EL2, SP_EL1, SPSR_EL2, TPIDR_EL2,
 };
 use arch::insn;
 use arch::regs::{ICH_ELRSR_EL2, ISR_EL1, ich_lr};
@@ -72,7 +72,9 @@ pub fn fail(why: core::fmt::Arguments<'_>) -> ! {
 }
 
 fn first_or_stop() {
-    if FAILED.swap(true, SeqCst) {
+    // With the MMU off there is one CPU, and an exclusive access needs
+    // cacheable memory (DDI 0487K.a, B2.12.1).
+    if SCTLR_EL2.is_set(SCTLR_EL2::M) && FAILED.swap(true, SeqCst) {
         halt();
     }
 }

@@ -6,6 +6,7 @@ use aarch64_cpu::registers::ID_AA64MMFR1_EL1;
 use aarch64_cpu::registers::{ICH_VTR_EL2, Readable};
 use abi::{Counter, Info, Knob};
 use arch::layout;
+use platform::Firmware;
 
 use crate::percpu::PerCpu;
 use crate::start::machine;
@@ -98,6 +99,7 @@ fn info(frame: &mut Frame) {
             Info::Pidr2 => u64::from(distributor.pidr2),
             Info::Mmfr1 => ID_AA64MMFR1_EL1.get(),
             Info::Base => layout::base(),
+            Info::Acpi => u64::from(machine().platform.described_by == Firmware::Acpi),
         };
     }
 }

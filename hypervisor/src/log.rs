@@ -8,9 +8,23 @@ use console::Port;
 use platform::Uart;
 use spin::mutex::SpinMutex;
 
+use crate::efi;
+
 static PORT: SpinMutex<Option<Port>> = SpinMutex::new(None);
 /// The lock is an exclusive access, which needs cacheable memory.
 static LOCKING: AtomicBool = AtomicBool::new(false);
+/// Firmware is in charge, and so is its console.
+static FIRMWARE: AtomicBool = AtomicBool::new(false);
+
+/// From now on output goes to firmware's console, or no longer.
+pub fn use_firmware(use_it: bool) {
+    FIRMWARE.store(use_it, Ordering::Relaxed);
+}
+
+/// Whether output goes to firmware's console.
+pub fn uses_firmware() -> bool {
+    FIRMWARE.load(Ordering::Relaxed)
+}
 
 /// Starts output on `uart`.
 ///
@@ -54,6 +68,9 @@ pub fn bytes(bytes: &[u8]) {
 /// As [`print`], without waiting for whoever holds the console: for a CPU that
 /// reports a failure, and before locks work.
 pub fn print_unlocked(text: fmt::Arguments<'_>) {
+    if uses_firmware() {
+        return efi::print(text);
+    }
     // SAFETY: before `enable_locking` one CPU runs. In a failure the holder
     // may be the failed CPU itself; two writers at worst mix their characters.
     if let Some(port) = unsafe { (*PORT.as_mut_ptr()).as_mut() } {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rouse's hypervisor: one vCPU on each physical CPU, at EL2, nVHE.
 //!
-//! Boot order: [`boot`] (assembly, MMU off) → [`start`] (machine description,
+//! Boot order: [`boot`] (assembly, MMU off; from UEFI through [`efi`]) → [`start`] (machine description,
 //! memory, page tables, GIC, the other CPUs) → `vcpu` (into the guest).
 //! From then on a CPU is at EL2 only for an exit: [`vectors`] (assembly) →
 //! [`exit`] and [`irq`] (which handler) → back.
@@ -21,6 +21,7 @@ mod console;
 mod counters;
 mod deliver;
 mod dump;
+mod efi;
 mod exit;
 mod hvc;
 mod irq;
@@ -29,11 +30,13 @@ mod knobs;
 mod log;
 mod memory;
 mod mmio;
+mod pci;
 mod percpu;
 mod psci;
 mod sgi;
 mod smp;
 mod start;
+mod survey;
 mod trace;
 mod vcpu;
 mod vectors;

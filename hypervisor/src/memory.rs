@@ -110,10 +110,13 @@ fn physical_range() -> u64 {
     ID_AA64MMFR0_EL1.read(ID_AA64MMFR0_EL1::PARange).min(5)
 }
 
-/// Bits of an intermediate physical address.
+/// Bits of a physical address, by the encoding of PARange and PS.
+const PHYSICAL_BITS: [u64; 6] = [32, 36, 40, 42, 44, 48];
+/// The most bits of an intermediate physical address: what tables from level 1
+/// cover. No PE may be asked for more than it has physically.
 const IPA_BITS: u64 = 39;
 
-/// Builds the guest's stage-2 map: 39-bit IPAs, tables from level 1.
+/// Builds the guest's stage-2 map: tables from level 1.
 pub struct GuestMap<'p> {
     root: ManuallyDrop<RootTable<Stage2, Tables<'p>>>,
 }
@@ -146,13 +149,9 @@ impl<'p> GuestMap<'p> {
         let vttbr = self.root.to_physical().0 as u64 | 1 << 48;
         // Start level 1 (SL0=1), write-back inner-shareable walks, RES1 bit 31
         // (DDI 0487K.a, D23.2.177).
-        let vtcr = (64 - IPA_BITS)
-            | 1 << 6
-            | 1 << 8
-            | 1 << 10
-            | 3 << 12
-            | physical_range() << 16
-            | 1 << 31;
+        let bits = IPA_BITS.min(PHYSICAL_BITS[physical_range() as usize]);
+        let vtcr =
+            (64 - bits) | 1 << 6 | 1 << 8 | 1 << 10 | 3 << 12 | physical_range() << 16 | 1 << 31;
         (vttbr, vtcr)
     }
 }

@@ -28,6 +28,8 @@ pub enum Ending {
     Stopped(String),
     /// Something in it crashed.
     Crash,
+    /// It is none to run on, for this reason.
+    Refused(String),
     /// It did not end in time.
     Hang,
     /// Somebody pressed Ctrl-C.
@@ -178,6 +180,9 @@ impl<L: Write> Follower<'_, L> {
             if interrupt::requested() {
                 return Ok(Some(Ending::Interrupted));
             }
+            if let Some(why) = &self.console.refused {
+                return Ok(Some(Ending::Refused(why.clone())));
+            }
             if self.grace.is_some_and(|since| since.elapsed() > GRACE) {
                 return Ok(Some(match self.console.status {
                     Some(status) => Ending::Status(status),
@@ -221,6 +226,9 @@ impl<L: Write> Follower<'_, L> {
     }
 
     fn ending(&self, stopped: Option<Ending>) -> Ending {
+        if let (None, Some(why)) = (&stopped, &self.console.refused) {
+            return Ending::Refused(why.clone());
+        }
         match (stopped, self.console.status) {
             (Some(Ending::Interrupted), _) => Ending::Interrupted,
             _ if !self.console.crash.is_empty() => Ending::Crash,
@@ -261,6 +269,9 @@ mod tests {
         assert_eq!(ended("echo x; echo bad >&2"), Ending::Stopped("bad".into()));
         assert_eq!(ended("echo 'rouse: panic: boo'"), Ending::Crash);
         assert_eq!(ended("exec sleep 60"), Ending::Hang);
+        let refused = Ending::Refused("why".into());
+        assert_eq!(ended("echo 'rouse: refused: why'; exec sleep 60"), refused);
+        assert_eq!(ended("echo 'rouse: refused: why'"), refused);
     }
 
     #[test]

@@ -7,6 +7,11 @@ use crate::symbols::Symbols;
 /// What starts a line of the hypervisor or the guest that is no record.
 const OURS: &str = "rouse: ";
 
+/// What firmware says when Secure Boot does not let an image start.
+const UNSIGNED: [&str; 2] = [": Access Denied", ": Security Violation"];
+const SECURE_BOOT: &str = "firmware's Secure Boot does not let the image start, as it is not \
+    signed: turn Secure Boot off, or sign the image with a key that the firmware has";
+
 /// What a line was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -16,6 +21,8 @@ pub enum Kind {
     Crash,
     /// The images' report that they are done.
     Exit,
+    /// The machine is none to run on.
+    Refused,
     /// Something else.
     Other,
 }
@@ -29,6 +36,8 @@ pub struct Console {
     pub stage: Option<String>,
     /// The exit status that the images reported.
     pub status: Option<u32>,
+    /// Why the machine is none to run on.
+    pub refused: Option<String>,
     /// Lines of a dump, the functions' names added.
     pub crash: Vec<String>,
     /// Names of functions.
@@ -54,6 +63,10 @@ impl Console {
             self.crash.push(self.symbols.annotate(line, None));
             return Kind::Crash;
         }
+        if UNSIGNED.iter().any(|words| line.contains(words)) {
+            self.refused = Some(SECURE_BOOT.into());
+            return Kind::Refused;
+        }
         let Some((_, text)) = line.split_once(OURS) else {
             return Kind::Other;
         };
@@ -64,6 +77,9 @@ impl Console {
         } else if let Some(status) = text.strip_prefix("exit status ") {
             self.status = status.trim().parse().ok();
             return Kind::Exit;
+        } else if let Some(why) = text.strip_prefix("refused: ") {
+            self.refused = Some(why.trim().to_owned());
+            return Kind::Refused;
         }
         Kind::Other
     }
@@ -101,6 +117,14 @@ mod tests {
         assert_eq!(console.feed("@r1 0 boot #00000000"), Kind::Record);
         assert_eq!(console.feed("rouse: exit status 3"), Kind::Exit);
         assert_eq!(console.status, Some(3));
+        assert_eq!(
+            console.feed("rouse: refused: started at EL1"),
+            Kind::Refused
+        );
+        assert_eq!(console.refused.as_deref(), Some("started at EL1"));
+        let firmware = "BdsDxe: failed to load Boot0001 \"disk\" from PciRoot(0x0): Access Denied";
+        assert_eq!(console.feed(firmware), Kind::Refused);
+        assert!(console.refused.as_ref().unwrap().contains("Secure Boot"));
         assert_eq!(
             console.feed("noise rouse: panic: EL2 on CPU 0x0"),
             Kind::Crash

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Both parts are arm64 Images (Linux: Documentation/arch/arm64/booting.rst),
-//! so every loader that boots Linux boots them.
+//! so every loader that boots Linux boots them. The hypervisor has a PE header
+//! besides (crates/arch/src/image.rs): the whole is also a UEFI application.
 
 use std::fs;
 use std::io::Write;
@@ -28,6 +29,16 @@ const MAGIC: (usize, &[u8; 4]) = (56, b"ARM\x64");
 /// Where it has the size of the image, with what follows it in memory.
 const IMAGE_SIZE: usize = 16;
 const HEADER: usize = 64;
+/// Where an Image has the offset of its PE header, and what that begins with.
+const PE_OFFSET: usize = 60;
+const PE_MAGIC: &[u8; 4] = b"PE\0\0";
+/// From there: bytes of initialised data, bytes of the image in memory, and of
+/// the section `.data` its size in memory, address and size in the file.
+const PE_DATA_SIZE: usize = 32;
+const PE_IMAGE_SIZE: usize = 80;
+const PE_SECTION_SIZE: usize = 232;
+const PE_SECTION_ADDRESS: usize = 236;
+const PE_SECTION_FILE_SIZE: usize = 240;
 /// The largest guest: an eighth of the board's memory, so that it fits twice
 /// (as packed and as run) beside everything else.
 const GUEST_MAX: usize = 64 << 20;
@@ -92,7 +103,39 @@ fn pack(hypervisor: &[u8], guest: &[u8]) -> Result<Vec<u8>> {
     packed.resize(packed.len().next_multiple_of(PAGE), 0);
     let size = packed.len() as u64;
     packed[IMAGE_SIZE..IMAGE_SIZE + 8].copy_from_slice(&size.to_le_bytes());
+    finish_pe(&mut packed)?;
     Ok(packed)
+}
+
+/// Writes the sizes into the PE header, if there is one.
+fn finish_pe(packed: &mut [u8]) -> Result<()> {
+    let size = u32::try_from(packed.len()).context("an image of more than 4 GiB")?;
+    let pe = word(packed, PE_OFFSET)? as usize;
+    if pe == 0 {
+        return Ok(());
+    }
+    ensure!(
+        packed
+            .get(pe..)
+            .is_some_and(|header| header.starts_with(PE_MAGIC)),
+        "no PE header at {pe:#x}, where the hypervisor's Image header says"
+    );
+    let section = size - word(packed, pe + PE_SECTION_ADDRESS)?;
+    let fields = [
+        (PE_DATA_SIZE, section),
+        (PE_IMAGE_SIZE, size),
+        (PE_SECTION_SIZE, section),
+        (PE_SECTION_FILE_SIZE, section),
+    ];
+    for (field, value) in fields {
+        packed[pe + field..][..4].copy_from_slice(&value.to_le_bytes());
+    }
+    Ok(())
+}
+
+fn word(bytes: &[u8], at: usize) -> Result<u32> {
+    let field = bytes.get(at..at + 4).context("the image is too short")?;
+    Ok(u32::from_le_bytes(field.try_into()?))
 }
 
 /// What is wrong with a guest that was given, as the end of a sentence.
@@ -153,6 +196,9 @@ pub(crate) mod tests {
         let mut image = vec![0xaa; len];
         image[IMAGE_SIZE..IMAGE_SIZE + 8].fill(0);
         image[MAGIC.0..MAGIC.0 + 4].copy_from_slice(MAGIC.1);
+        if len > HEADER {
+            image[PE_OFFSET..HEADER].fill(0);
+        }
         image
     }
 
@@ -166,6 +212,22 @@ pub(crate) mod tests {
         assert_eq!(packed[2 * PAGE + 8], 100);
         assert_eq!(&packed[3 * PAGE..3 * PAGE + 100], &guest[..]);
         assert_eq!(&packed[24..2 * PAGE], &hypervisor[24..]);
+    }
+
+    #[test]
+    fn the_pe_header_covers_the_guest() {
+        let mut hypervisor = image(2 * PAGE);
+        let pe = 64;
+        hypervisor[PE_OFFSET] = pe as u8;
+        assert!(pack(&hypervisor, &image(100)).is_err());
+        hypervisor[pe..pe + 4].copy_from_slice(PE_MAGIC);
+        hypervisor[pe + PE_SECTION_ADDRESS..][..4].copy_from_slice(&0x1000u32.to_le_bytes());
+        let packed = pack(&hypervisor, &image(100)).unwrap();
+        let field = |at| word(&packed, pe + at).unwrap() as usize;
+        assert_eq!(field(PE_IMAGE_SIZE), packed.len());
+        for size in [PE_DATA_SIZE, PE_SECTION_SIZE, PE_SECTION_FILE_SIZE] {
+            assert_eq!(field(size), packed.len() - 0x1000);
+        }
     }
 
     #[test]

@@ -20,11 +20,21 @@ pub struct Failure {
 /// The word of a run that did what it should.
 pub const OK: &str = "ok";
 /// What can come of a run.
-pub const WORDS: [&str; 7] = [OK, CRASH, HANG, STOPPED, EXIT, DAMAGED, INTERRUPTED];
+pub const WORDS: [&str; 8] = [
+    OK,
+    CRASH,
+    HANG,
+    STOPPED,
+    EXIT,
+    REFUSED,
+    DAMAGED,
+    INTERRUPTED,
+];
 const CRASH: &str = "crash";
 const HANG: &str = "hang";
 const STOPPED: &str = "stopped-early";
 const EXIT: &str = "exit-status";
+const REFUSED: &str = "refused";
 const DAMAGED: &str = "damaged";
 const INTERRUPTED: &str = "interrupted";
 
@@ -42,6 +52,7 @@ pub fn judge(
             let first = outcome.console.crash.first().map_or("", String::as_str);
             (CRASH, format!("crashed ({first}); {stage}"))
         }
+        Ending::Refused(words) => (REFUSED, format!("the machine is refused: {words}")),
         Ending::Hang => {
             let seconds = timeout.as_secs();
             let why = format!("no end after {seconds} s; {stage}; --timeout gives it longer");

@@ -157,6 +157,8 @@ numbered! {
         Mmfr1 = "mmfr1",
         /// Address of the hypervisor's image.
         Base = "base",
+        /// 1: the machine is described by ACPI tables; 0: by a device tree.
+        Acpi = "acpi",
     }
 }
 

@@ -22,23 +22,23 @@ mod error;
 mod fadt;
 mod gic;
 mod gtdt;
+mod list;
 mod madt;
+mod notes;
 mod ram;
 mod root;
 mod spcr;
 mod view;
 
-use arrayvec::ArrayVec;
-use platform::Platform;
+use platform::{Firmware, Platform};
 
 pub use error::{Error, Table};
+pub use list::{Listed, MAX_LISTED, console, list};
+pub use notes::{MAX_ITS, Notes};
 pub use ram::Ram;
 
 use claims::Claims;
 use madt::Madt;
-
-/// The most interrupt translation services that [`Notes`] lists.
-pub const MAX_ITS: usize = 16;
 
 /// Physical memory, as far as tables can lie in it.
 pub trait Tables {
@@ -55,35 +55,6 @@ pub struct Description<'a> {
     pub platform: Platform<'a>,
     /// What has no place in it.
     pub notes: Notes,
-}
-
-/// Facts of the tables that [`Platform`] has no place for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notes {
-    /// OEMID of the XSDT, as it stands there.
-    pub oem: [u8; 6],
-    /// OEM Table ID of the XSDT, as it stands there.
-    pub oem_table: [u8; 8],
-    /// Tables that are not read here and whose length or checksum is wrong.
-    pub damaged: usize,
-    /// GIC version of the GICD structure: 3, 4, or 0 for "look it up yourself".
-    pub gic_version: u8,
-    /// The redistributors are described CPU by CPU (GICC) and not in ranges (GICR).
-    pub redistributor_per_cpu: bool,
-    /// No CPU names a maintenance interrupt, and the usual INTID was taken.
-    pub maintenance_assumed: bool,
-    /// CPUs that are off and could be added at run time; they are not used.
-    pub online_capable: usize,
-    /// CPUs that are described and unusable, such as harvested cores.
-    pub unusable: usize,
-    /// CPUs, of those in use, with a mailbox of the parking protocol.
-    pub parked: usize,
-    /// Physical addresses of the interrupt translation services.
-    pub its: ArrayVec<u64, MAX_ITS>,
-    /// Interrupt translation services beyond [`MAX_ITS`].
-    pub its_ignored: usize,
-    /// Interface type of the SPCR, also where it is a type not known here.
-    pub uart_type: Option<u8>,
 }
 
 /// Reads the machine from the tables that the RSDP at physical address `rsdp`
@@ -133,6 +104,7 @@ pub fn read<'a>(
             uart: console.and_then(|console| console.uart),
             psci,
             bootargs,
+            described_by: Firmware::Acpi,
         },
     })
 }

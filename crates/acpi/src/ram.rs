@@ -2,7 +2,7 @@
 //! What the loader says of the RAM, gathered region by region.
 
 use arrayvec::ArrayVec;
-use platform::Region;
+use platform::{Platform, Region};
 
 use crate::error::Error;
 
@@ -58,6 +58,12 @@ impl Ram {
         self.reserved
             .try_push(region)
             .map_err(|_| Error::Ram { region, expected })
+    }
+
+    /// Makes this the RAM of `platform`, in place of what its description says;
+    /// what is reserved there stays so.
+    pub fn describe(self, platform: &mut Platform<'_>) {
+        platform.memory = self.memory;
     }
 
     /// The usable RAM, of which there must be some.

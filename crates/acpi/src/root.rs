@@ -92,7 +92,7 @@ fn signature(
 }
 
 /// The address of the XSDT, after a check of the RSDP (5.2.5.3).
-fn xsdt_address(tables: &impl Tables, rsdp: u64) -> Result<u64, Error> {
+pub fn xsdt_address(tables: &impl Tables, rsdp: u64) -> Result<u64, Error> {
     let first = View::raw(tables, Table::Rsdp, rsdp, RSDP_FIRST)?;
     let signature = first.array(0)?;
     if signature != *b"RSD PTR " {

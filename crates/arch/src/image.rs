@@ -1,34 +1,53 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The arm64 Image header and the self-relocation that both images start with.
+//! The headers of an image and the self-relocation that it starts with.
 //!
-//! An image is a position-independent executable linked at address 0 with the
-//! 64-byte header that boot loaders expect (Linux, `Documentation/arch/arm64/booting.rst`)
-//! as its first bytes. The linker leaves one table of relative relocations;
-//! the entry applies it before any Rust code runs, with the MMU off.
+//! An image is a position-independent executable linked at address 0 whose
+//! first page are headers. The 64 bytes that boot loaders expect of an arm64
+//! Image (Linux, `Documentation/arch/arm64/booting.rst`) begin with an
+//! instruction whose first two bytes read `MZ`, and end with the offset of a
+//! PE header, if the image is a UEFI application too: firmware and boot loaders
+//! each find in the one file what they look for.
+//!
+//! The linker leaves one table of relative relocations; either entry applies it
+//! before any Rust code runs.
 
-/// Emits the header and the start code of an image.
+/// Emits the headers and the start code of an image.
 ///
 /// `$then` is the symbol that the start code branches to on the CPU that came
-/// first, relocated, with x0 as the loader left it and x19 = load address.
-/// `$held` is where every other CPU goes that the loader let in at the same
-/// time. Both run without a stack. Clobbers x1 to x8.
+/// first, relocated, with x0 as the loader left it. `$held` is where every
+/// other CPU goes that the loader let in at the same time. Both run without a
+/// stack. Clobbers x1 to x8 and x13.
+///
+/// `_image_relocate` relocates the image and leaves x0 and the stack alone;
+/// clobbers x1 to x5 and x8.
 #[macro_export]
 macro_rules! image_start {
     ($then:path, $held:path) => {
+        $crate::image_start!(@ $then, $held, "", 0);
+    };
+    // `$efi`: the entry of the UEFI application.
+    ($then:path, $held:path, efi $efi:path) => {
+        $crate::image_start!(@ $then, $held, $crate::pe_header!(), 64, efi = sym $efi);
+    };
+    (@ $then:path, $held:path, $pe:expr, $pe_offset:literal $(, $($efi:tt)*)?) => {
         core::arch::global_asm!(
             r#"
             .section .head, "ax"
             .global _head
         _head:
-            b       1f
-            nop
+            add     x13, x18, #22           // reads "MZ"; does nothing of use
+            b       _image_start
             .quad   0                       // text_offset
             .quad   __image_end - _head     // image_size; the packer adds the payload
             .quad   0xa                     // little endian, 4 KiB pages, anywhere in RAM
             .quad   0, 0, 0
             .ascii  "ARM\x64"
-            .long   0
-        1:
+            .long   {pe_offset}
+            "#,
+            $pe,
+            r#"
+            .section .text.boot, "ax"
+        _image_start:
             // The first CPU to claim the image goes on; PSCI and spin-table
             // loaders let in only one, others let in all of them.
             adrp    x1, __boot_claim
@@ -38,9 +57,17 @@ macro_rules! image_start {
             mov     w3, #1
             stxr    w4, w3, [x1]
             cbnz    w4, 2b
-            // Relocate: entries of 24 bytes, offset, info (only R_AARCH64_RELATIVE,
-            // the linker script asserts no other kind), addend.
-            adr     x19, _head
+            bl      _image_relocate
+            b       {then}
+        9:  clrex
+            b       {held}
+
+            // Entries of 24 bytes: offset, info (only R_AARCH64_RELATIVE, the
+            // linker script asserts no other kind), addend.
+            .global _image_relocate
+        _image_relocate:
+            adrp    x8, _head
+            add     x8, x8, :lo12:_head
             adrp    x1, __rela_start
             add     x1, x1, :lo12:__rela_start
             adrp    x2, __rela_end
@@ -49,12 +76,10 @@ macro_rules! image_start {
             b.hs    4f
             ldp     x3, x4, [x1], #16
             ldr     x5, [x1], #8
-            add     x5, x5, x19
-            str     x5, [x3, x19]
+            add     x5, x5, x8
+            str     x5, [x3, x8]
             b       3b
-        4:  b       {then}
-        9:  clrex
-            b       {held}
+        4:  ret
 
             .section .data.boot_claim, "aw"
             .balign 64                      // a line of its own: it is written uncached
@@ -65,6 +90,61 @@ macro_rules! image_start {
             "#,
             then = sym $then,
             held = sym $held,
+            pe_offset = const $pe_offset,
+            $($($efi)*)?
         );
+    };
+}
+
+/// The PE header of an arm64 UEFI application (Microsoft, "PE Format"; UEFI
+/// Specification 2.10, 2.1.1), in the section `.head`, as assembler text.
+///
+/// File and memory have the same layout, in two sections, so that firmware
+/// which keeps code unwritable can load it: code, and all the rest, which the
+/// packer makes longer by the payload. There are no base relocations: the
+/// image relocates itself.
+#[macro_export]
+macro_rules! pe_header {
+    () => {
+        r#"
+            .ascii  "PE\0\0"
+            .short  0xaa64                  // arm64
+            .short  2                       // sections
+            .long   0, 0, 0                 // no time, no symbols
+            .short  160                     // bytes of the optional header
+            .short  0x206                   // executable, no line numbers, no debug information
+            .short  0x20b                   // PE32+
+            .short  0
+            .long   __text_end - _head - 0x1000
+            .long   0                       // initialised data; the packer fills it in
+            .long   0
+            .long   {efi} - _head
+            .long   0x1000                  // base of code
+            .quad   0                       // image base: any
+            .long   0x1000, 0x1000          // alignment in memory and in the file
+            .short  0, 0, 0, 0, 0, 0
+            .long   0
+            .long   0                       // size of image; the packer fills it in
+            .long   0x1000                  // size of headers
+            .long   0
+            .short  10                      // UEFI application
+            .short  0x100                   // works where data can't be executed
+            .quad   0, 0, 0, 0
+            .long   0
+            .long   6                       // data directories, all empty
+            .quad   0, 0, 0, 0, 0, 0
+
+            .ascii  ".text\0\0\0"
+            .long   __text_end - _head - 0x1000, 0x1000
+            .long   __text_end - _head - 0x1000, 0x1000
+            .long   0, 0, 0
+            .long   0x60000020              // code, executed and read
+
+            .ascii  ".data\0\0\0"          // the packer fills in both sizes
+            .long   0, __text_end - _head
+            .long   0, __text_end - _head
+            .long   0, 0, 0
+            .long   0xc0000040              // data, read and written
+        "#
     };
 }

@@ -118,3 +118,18 @@ pub unsafe fn dc_civac(address: usize) {
     // SAFETY: the caller vouches for the mapping; the operation keeps contents.
     unsafe { asm!("dc civac, {0}", in(reg) address, options(nostack, preserves_flags)) }
 }
+
+/// Whether the running translation of EL2 lets EL2 read at `address`.
+#[inline]
+#[must_use]
+pub fn el2_can_read(address: u64) -> bool {
+    let result: u64;
+    // SAFETY: an address translation has no effect but on PAR_EL1, which nobody
+    // holds a value in.
+    unsafe {
+        core::arch::asm!("at s1e2r, {0}", "isb", "mrs {1}, par_el1",
+            in(reg) address, out(reg) result, options(nostack, preserves_flags));
+    }
+    // PAR_EL1.F (DDI 0487K.a, D23.2.130).
+    result & 1 == 0
+}

@@ -13,6 +13,7 @@ pub mod frame;
 #[cfg(target_arch = "aarch64")]
 pub mod gic_cpu;
 #[cfg(target_arch = "aarch64")]
+pub mod id;
 pub mod image;
 #[cfg(target_arch = "aarch64")]
 pub mod insn;

@@ -44,6 +44,8 @@ macro_rules! registers {
 }
 
 registers! {
+    /// Caches: DminLine (19:16) among others.
+    CTR_EL0 = "S3_3_C0_C0_1", read;
     /// Feature register: WFxT (bits 3:0) among others.
     ID_AA64ISAR2_EL1 = "S3_0_C0_C6_2", read;
     /// Feature register: E2H0 (bits 27:24) among others.

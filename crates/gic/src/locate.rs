@@ -5,7 +5,9 @@
 //! frame's CPU (IHI 0069H, 12.11.38). Frames may be missing where a core was
 //! harvested, `Last` may be set in the middle of a range or nowhere, and the
 //! distance between frames depends on each frame's own VLPIS bit. So the walk
-//! is bounded by the described range alone and believes affinities only.
+//! is bounded by the described range alone and believes affinities only. A range
+//! need not be a multiple of that distance: where less of it is left than the
+//! frame before took, nothing answers.
 
 use platform::Gic;
 
@@ -32,13 +34,14 @@ const fn affinity(typer: u64) -> u64 {
 #[must_use]
 pub fn locate(gic: &Gic, mpidr: u64, typer: impl Fn(u64) -> u64) -> Option<u64> {
     for range in &gic.redistributors {
-        let mut frame = range.base;
-        while frame < range.end() {
+        let (mut frame, mut size) = (range.base, 0);
+        while frame < range.end() && size <= range.end() - frame {
             let typer = typer(frame);
             if affinity(typer) == mpidr {
                 return Some(frame);
             }
-            frame += gic.stride.unwrap_or(stride(typer));
+            size = gic.stride.unwrap_or(stride(typer));
+            frame = frame.saturating_add(size);
         }
     }
     None
@@ -93,6 +96,21 @@ mod tests {
             assert_eq!(locate(&gic(&ranges, None), mpidr, read), Some(address));
         }
         assert_eq!(locate(&gic(&ranges, None), 0x2, read), None);
+    }
+
+    #[test]
+    fn nothing_is_read_where_no_frame_fits() {
+        // As QEMU's virt describes 61 frames of GICv4 in 0xf6_0000 bytes.
+        let ranges = [Region {
+            base: 0x080a_0000,
+            size: 0xf6_0000,
+        }];
+        let read = |address: u64| {
+            assert!(address + 0x4_0000 <= ranges[0].end(), "{address:#x}");
+            typer((address - ranges[0].base) / 0x4_0000, VLPIS)
+        };
+        assert_eq!(locate(&gic(&ranges, None), 60, read), Some(0x08fa_0000));
+        assert_eq!(locate(&gic(&ranges, None), 61, read), None);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use core::sync::atomic::AtomicU64;
 use aarch64_paging::descriptor::{PagingAttributes, PhysicalAddress};
 use aarch64_paging::paging::{PageTable, Translation};
 use arch::insn;
+use arch::regs::CTR_EL0;
 use platform::Region;
 
 /// Page size, bytes.
@@ -147,12 +148,13 @@ impl<A: PagingAttributes> Translation<A> for Tables<'_> {
 /// Cleans and invalidates `region` to the point of coherency, for a reader
 /// whose caches are off.
 pub fn clean(region: Region) {
-    const LINE: u64 = 16; // the smallest a cache may have; larger lines are only cleaned twice
-    let mut address = region.base & !(LINE - 1);
+    // DminLine: words of the smallest line of all data caches (DDI 0487K.a, D23.2.34).
+    let line = 4u64 << (CTR_EL0.get() >> 16 & 0xf);
+    let mut address = region.base & !(line - 1);
     while address < region.end() {
         // SAFETY: callers clean memory that they have just used.
         unsafe { insn::dc_civac(address as usize) };
-        address += LINE;
+        address += line;
     }
     insn::dsb_sy();
 }

@@ -5,7 +5,9 @@ use arrayvec::ArrayVec;
 use dtoolkit::fdt::{Fdt, FdtNode};
 use dtoolkit::{Node, Property};
 
-use crate::{Conduit, Cpu, Enable, Error, Gic, MAX_CPUS, Platform, Region, Timer, Uart, UartKind};
+use crate::{
+    Conduit, Cpu, Enable, Error, Firmware, Gic, MAX_CPUS, Platform, Region, Timer, Uart, UartKind,
+};
 
 /// PPIs start at this INTID, SPIs at 32 (bindings: arm,gic-v3).
 const PPI_BASE: u32 = 16;
@@ -30,6 +32,7 @@ impl<'a> Platform<'a> {
             uart: uart(fdt),
             psci,
             bootargs: chosen(fdt, "bootargs").unwrap_or(""),
+            described_by: Firmware::Fdt,
         })
     }
 }

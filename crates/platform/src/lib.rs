@@ -14,9 +14,12 @@
 pub mod carve;
 mod fdt;
 pub mod guest;
+pub mod uart;
 
 use arrayvec::ArrayVec;
 use core::fmt;
+
+pub use uart::{Uart, UartKind};
 
 /// The most CPUs a machine can have here; more are ignored.
 pub const MAX_CPUS: usize = 64;
@@ -88,29 +91,6 @@ pub enum Conduit {
     Hvc,
 }
 
-/// The console UART.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Uart {
-    /// Its programming model.
-    pub kind: UartKind,
-    /// Physical address of its registers.
-    pub base: u64,
-}
-
-/// Programming model of a UART.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UartKind {
-    /// Arm PL011 or SBSA generic UART: 32-bit registers.
-    Pl011,
-    /// 16550: registers `1 << shift` bytes apart, accessed `width` bytes wide (1 or 4).
-    Ns16550 {
-        /// Binary logarithm of the distance between registers, in bytes.
-        shift: u8,
-        /// Access width in bytes.
-        width: u8,
-    },
-}
-
 /// A GICv3 or later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gic {
@@ -157,6 +137,38 @@ pub struct Platform<'a> {
     pub psci: Option<Conduit>,
     /// Command line.
     pub bootargs: &'a str,
+    /// By what it was described.
+    pub described_by: Firmware,
+}
+
+/// By what firmware describes a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Firmware {
+    /// A flattened device tree.
+    Fdt,
+    /// ACPI tables.
+    Acpi,
+}
+
+impl Platform<'_> {
+    /// Makes the CPU that is running the first of the list. Where it is none of
+    /// them, because the machine has more than [`MAX_CPUS`], the last one is
+    /// left out for it.
+    ///
+    /// `enable` is how it would be started, which nobody will need.
+    pub fn begin_with(&mut self, mpidr: u64) {
+        match self.cpus.iter().position(|cpu| cpu.mpidr == mpidr) {
+            Some(index) => self.cpus[..=index].rotate_right(1),
+            None => {
+                let enable = Enable::Held;
+                if self.cpus.is_full() {
+                    self.cpus.pop();
+                    self.cpus_ignored += 1;
+                }
+                self.cpus.insert(0, Cpu { mpidr, enable });
+            }
+        }
+    }
 }
 
 /// Why a description is refused: what is missing or wrong, and where.

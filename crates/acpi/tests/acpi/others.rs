@@ -221,3 +221,27 @@ fn there_must_be_ram() {
     let region = Region { base: 0, size: 0 };
     assert!(matches!(error, Error::Ram { region: r, .. } if r == region));
 }
+
+#[test]
+fn tables_are_listed_even_if_one_is_damaged() {
+    let machine = small();
+    let mut memory = machine.memory();
+    let listed = acpi::list(&memory, RSDP);
+    let signatures: Vec<_> = listed.iter().map(|table| &table.signature).collect();
+    assert_eq!(*signatures[0], *b"XSDT");
+    for signature in [b"FACP", b"APIC", b"GTDT", b"SPCR"] {
+        assert!(signatures.contains(&signature), "{signatures:x?}");
+    }
+    assert!(listed.iter().all(|table| table.sound));
+    let madt = listed.iter().find(|table| table.signature == *b"APIC");
+    let place = madt.unwrap().place;
+    memory.at(place.base)[20] ^= 1;
+    let listed = acpi::list(&memory, RSDP);
+    let damaged: Vec<_> = listed.iter().filter(|table| !table.sound).collect();
+    assert_eq!(damaged.len(), 1);
+    assert_eq!(damaged[0].place, place);
+    // The console is still known.
+    let uart = machine.read().unwrap().platform.uart;
+    assert!(uart.is_some());
+    assert_eq!(acpi::console(&memory, RSDP), uart);
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Looking at tables without believing them: for a survey of a machine, and for
+//! the console on which a defect is reported.
+
+use arrayvec::ArrayVec;
+use platform::{Region, Uart};
+
+use crate::claims::Claims;
+use crate::error::Table;
+use crate::view::{HEADER, View};
+use crate::{Tables, root, spcr};
+
+/// The most tables that are listed.
+pub const MAX_LISTED: usize = 40;
+
+/// A table that the XSDT lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Its signature, as it stands there.
+    pub signature: [u8; 4],
+    /// Where it is, as long as it says.
+    pub place: Region,
+    /// Its length and checksum are right.
+    pub sound: bool,
+}
+
+/// The tables that the RSDP at physical address `rsdp` leads to, as far as they
+/// can be followed, the XSDT first.
+#[must_use]
+pub fn list(tables: &impl Tables, rsdp: u64) -> ArrayVec<Listed, MAX_LISTED> {
+    let mut found = ArrayVec::new();
+    let Ok(address) = root::xsdt_address(tables, rsdp) else {
+        return found;
+    };
+    found.extend(look(tables, address));
+    let Ok(xsdt) = View::whole(tables, Table::Xsdt, address) else {
+        return found;
+    };
+    for offset in (HEADER..xsdt.len()).step_by(8) {
+        let entry = xsdt.u64(offset).ok().and_then(|at| look(tables, at));
+        if let Some(entry) = entry {
+            // Tables beyond the most are not worth a failure.
+            let _ = found.try_push(entry);
+        }
+    }
+    found
+}
+
+/// The UART that the SPCR names, whatever is wrong with other tables.
+#[must_use]
+pub fn console(tables: &impl Tables, rsdp: u64) -> Option<Uart> {
+    let listed = list(tables, rsdp);
+    let spcr = listed.iter().find(|table| table.signature == *b"SPCR")?;
+    let spcr = View::whole(tables, Table::Spcr, spcr.place.base).ok()?;
+    spcr::read(&spcr, &mut Claims::new(&[])).ok()?.uart
+}
+
+fn look(tables: &impl Tables, address: u64) -> Option<Listed> {
+    let header = View::raw(tables, Table::Xsdt, address, HEADER).ok()?;
+    let signature = header.array(0).ok()?;
+    let place = Region {
+        base: address,
+        size: u64::from(header.u32(4).ok()?),
+    };
+    Some(Listed {
+        signature,
+        place,
+        sound: View::whole(tables, Table::of(signature), address).is_ok(),
+    })
+}

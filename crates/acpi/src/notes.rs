@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the tables say beside the machine, for the first boot on it.
+
+use core::fmt;
+
+use arrayvec::ArrayVec;
+
+/// The most interrupt translation services that [`Notes`] lists.
+pub const MAX_ITS: usize = 16;
+
+/// Facts of the tables that [`Platform`] has no place for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notes {
+    /// OEMID of the XSDT, as it stands there.
+    pub oem: [u8; 6],
+    /// OEM Table ID of the XSDT, as it stands there.
+    pub oem_table: [u8; 8],
+    /// Tables that are not read here and whose length or checksum is wrong.
+    pub damaged: usize,
+    /// GIC version of the GICD structure: 3, 4, or 0 for "look it up yourself".
+    pub gic_version: u8,
+    /// The redistributors are described CPU by CPU (GICC) and not in ranges (GICR).
+    pub redistributor_per_cpu: bool,
+    /// No CPU names a maintenance interrupt, and the usual INTID was taken.
+    pub maintenance_assumed: bool,
+    /// CPUs that are off and could be added at run time; they are not used.
+    pub online_capable: usize,
+    /// CPUs that are described and unusable, such as harvested cores.
+    pub unusable: usize,
+    /// CPUs, of those in use, with a mailbox of the parking protocol.
+    pub parked: usize,
+    /// Physical addresses of the interrupt translation services.
+    pub its: ArrayVec<u64, MAX_ITS>,
+    /// Interrupt translation services beyond [`MAX_ITS`].
+    pub its_ignored: usize,
+    /// Interface type of the SPCR, also where it is a type not known here.
+    pub uart_type: Option<u8>,
+}
+
+impl fmt::Display for Notes {
+    /// One line: whose tables they are, and what is uncommon about them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (oem, table) = (Text(&self.oem), Text(&self.oem_table));
+        write!(f, "ACPI: {oem}/{table}, GIC v{}", self.gic_version)?;
+        let form = if self.redistributor_per_cpu {
+            "a redistributor named by each CPU"
+        } else {
+            "redistributors in ranges"
+        };
+        write!(f, ", {form}, {} ITS", self.its.len() + self.its_ignored)?;
+        let counted = [
+            (self.damaged, "other tables with a wrong checksum"),
+            (self.unusable, "CPUs unusable"),
+            (self.online_capable, "CPUs could be added"),
+            (self.parked, "CPUs with a parking mailbox"),
+        ];
+        for (count, what) in counted {
+            if count > 0 {
+                write!(f, ", {count} {what}")?;
+            }
+        }
+        if self.maintenance_assumed {
+            write!(f, ", no maintenance interrupt named: 25 assumed")?;
+        }
+        match self.uart_type {
+            Some(interface) => write!(f, ", SPCR type {interface}"),
+            None => write!(f, ", no SPCR"),
+        }
+    }
+}
+
+/// Characters of an identifier, which is padded.
+struct Text<'a>(&'a [u8]);
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.0.trim_ascii_end();
+        for &byte in text {
+            let shown = if byte.is_ascii_graphic() { byte } else { b'.' };
+            write!(f, "{}", char::from(shown))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_uncommon_is_said() {
+        let mut notes = Notes {
+            oem: *b"AMAZON",
+            oem_table: *b"GRVTN003",
+            damaged: 0,
+            gic_version: 4,
+            redistributor_per_cpu: true,
+            maintenance_assumed: false,
+            online_capable: 0,
+            unusable: 0,
+            parked: 0,
+            its: ArrayVec::from_iter([0xbc_0010_0000]),
+            its_ignored: 0,
+            uart_type: Some(0),
+        };
+        let usual = "ACPI: AMAZON/GRVTN003, GIC v4, a redistributor named by each CPU, 1 ITS";
+        assert_eq!(notes.to_string(), format!("{usual}, SPCR type 0"));
+        notes.oem = *b"A\0    ";
+        notes.unusable = 3;
+        notes.maintenance_assumed = true;
+        notes.uart_type = None;
+        let text = notes.to_string();
+        assert!(text.starts_with("ACPI: A./GRVTN003"), "{text}");
+        let uncommon = "3 CPUs unusable, no maintenance interrupt named: 25 assumed, no SPCR";
+        assert!(text.ends_with(uncommon), "{text}");
+    }
+}

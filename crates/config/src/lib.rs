@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The text file beside a boot image, by which one says what to do without a
+//! build: boot arguments, for people to edit.
+//!
+//! ```text
+//! # What is measured; `cargo xtask run --help` says what there is.
+//! rouse.workload=pingpong rouse.wait=wfi,poll-wfi
+//! rouse.trap=all      # this too
+//! ```
+//!
+//! The words of all lines, in their order, are the boot arguments. Words are
+//! divided by spaces, tabs and line ends; a `#` where a word could begin starts a
+//! comment, which goes to the end of its line. Everything is printable ASCII,
+//! comments too: a file of another kind, or in another encoding, is noticed
+//! rather than obeyed in parts. Lines end as any system ends them, `\n` or `\r\n`.
+//!
+//! The crate touches no register and allocates nothing.
+
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+use core::fmt;
+
+/// Where the file is on the EFI system partition, as UEFI writes paths.
+pub const PATH: &str = r"\ROUSE.TXT";
+
+/// The most bytes that a file may have.
+pub const LIMIT: usize = 4096;
+
+/// Reads a file's bytes into `room`: its words, with one space between two.
+/// [`LIMIT`] bytes of room are always enough.
+///
+/// # Errors
+/// Says which byte of the file is wrong, and what would be right.
+pub fn parse<'a>(file: &[u8], room: &'a mut [u8]) -> Result<&'a str, Error> {
+    let mut place = Place { line: 1, column: 1 };
+    let mut words = Words { room, length: 0 };
+    let mut at = At::Gap;
+    for (index, &byte) in file.iter().enumerate() {
+        let wrong = |defect| Error { place, defect };
+        if index == LIMIT {
+            return Err(wrong(Defect::TooLong));
+        }
+        let ends_line = byte == b'\n' || (byte == b'\r' && file.get(index + 1) == Some(&b'\n'));
+        at = match (at, byte) {
+            _ if ends_line => At::Gap,
+            (_, byte) if !matches!(byte, b' '..=b'~' | b'\t') => {
+                return Err(wrong(Defect::Byte(byte)));
+            }
+            (At::Comment, _) | (At::Gap, b'#') => At::Comment,
+            (_, b' ' | b'\t') => At::Gap,
+            (at, byte) => {
+                let put = words.put(at == At::Gap, byte);
+                put.ok_or(wrong(Defect::NoRoom))?;
+                At::Word
+            }
+        };
+        place = place.after(byte);
+    }
+    Ok(words.text())
+}
+
+/// What the reader is in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum At {
+    Gap,
+    Word,
+    Comment,
+}
+
+/// The words so far.
+struct Words<'a> {
+    room: &'a mut [u8],
+    length: usize,
+}
+
+impl<'a> Words<'a> {
+    /// Adds a byte, the first of a word or not, if there is room.
+    fn put(&mut self, first: bool, byte: u8) -> Option<()> {
+        if first && self.length > 0 {
+            self.push(b' ')?;
+        }
+        self.push(byte)
+    }
+
+    fn push(&mut self, byte: u8) -> Option<()> {
+        *self.room.get_mut(self.length)? = byte;
+        self.length += 1;
+        Some(())
+    }
+
+    fn text(self) -> &'a str {
+        // Only ASCII was put in, which is UTF-8.
+        core::str::from_utf8(&self.room[..self.length]).unwrap_or_default()
+    }
+}
+
+/// A place in the file, as editors show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Line, from 1.
+    pub line: usize,
+    /// Byte in the line, from 1.
+    pub column: usize,
+}
+
+impl Place {
+    fn after(self, byte: u8) -> Self {
+        match byte {
+            b'\n' => Self {
+                line: self.line + 1,
+                column: 1,
+            },
+            _ => Self {
+                column: self.column + 1,
+                ..self
+            },
+        }
+    }
+}
+
+/// What is wrong with a file, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// The byte that can't be taken.
+    pub place: Place,
+    /// What is wrong with it.
+    pub defect: Defect,
+}
+
+/// What can be wrong with a byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Defect {
+    /// It is no printable ASCII.
+    Byte(u8),
+    /// It is one more than a file may have.
+    TooLong,
+    /// The caller's room ends before it.
+    NoRoom,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Place { line, column } = self.place;
+        write!(f, "line {line}, column {column}: ")?;
+        match self.defect {
+            Defect::Byte(byte) => write!(
+                f,
+                "byte {byte:#04x}; use printable ASCII, spaces, tabs and line ends"
+            ),
+            Defect::TooLong => write!(
+                f,
+                "the file goes on after {LIMIT} bytes; shorten it to that"
+            ),
+            Defect::NoRoom => write!(f, "no room for more boot arguments; shorten the file"),
+        }
+    }
+}
+
+impl core::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(file: &[u8]) -> Result<String, Error> {
+        parse(file, &mut [0; LIMIT]).map(str::to_owned)
+    }
+
+    fn told(file: &[u8]) -> String {
+        read(file).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn lines_are_joined_and_comments_left_out() {
+        let file = b"# one\n\n a=1\tb=2  # two # three\r\n  #\r\nc=#3\n";
+        assert_eq!(read(file).unwrap(), "a=1 b=2 c=#3");
+        assert_eq!(read(b"").unwrap(), "");
+        assert_eq!(read(b"# only this").unwrap(), "");
+        assert_eq!(read(b"last").unwrap(), "last");
+    }
+
+    #[test]
+    fn a_wrong_byte_is_named_with_its_place() {
+        assert!(told(b"a\nb \xe4").starts_with("line 2, column 3: byte 0xe4;"));
+        assert!(told(b"# \x00").starts_with("line 1, column 3: byte 0x00;"));
+        // A carriage return alone ends no line.
+        assert!(told(b"a\rb\n").starts_with("line 1, column 2: byte 0x0d;"));
+        assert!(told(b"a\r").starts_with("line 1, column 2: byte 0x0d;"));
+        assert!(told(b"\xef\xbb\xbfa").starts_with("line 1, column 1: byte 0xef;"));
+    }
+
+    #[test]
+    fn a_file_has_a_greatest_length() {
+        let mut file = [b'x'; LIMIT + 1];
+        assert!(told(&file).starts_with("line 1, column 4097: "));
+        assert_eq!(read(&file[..LIMIT]).unwrap().len(), LIMIT);
+        file[LIMIT - 1] = b'\n';
+        assert!(told(&file).starts_with("line 2, column 1: "));
+    }
+
+    #[test]
+    fn too_little_room_is_no_panic() {
+        let error = parse(b"a b", &mut [0; 2]).unwrap_err();
+        assert_eq!(error.defect, Defect::NoRoom);
+        assert_eq!(parse(b"a b", &mut [0; 3]), Ok("a b"));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_the_file_it_ends_with_words_or_a_place_in_it(file: Vec<u8>) {
+            match read(&file) {
+                Ok(text) => {
+                    prop_assert!(text.len() <= file.len());
+                    // What comes out is a file of the same words.
+                    prop_assert_eq!(read(text.as_bytes()).unwrap(), text);
+                }
+                Err(error) => {
+                    let lines: Vec<&[u8]> = file.split(|&byte| byte == b'\n').collect();
+                    let line = lines[error.place.line - 1];
+                    // The end of the line counts as its last byte.
+                    prop_assert!(error.place.column <= line.len() + 1);
+                }
+            }
+        }
+
+        #[test]
+        fn words_come_out_in_order(
+            words in prop::collection::vec("[!\"$-~][!-~]{0,9}", 0..20),
+            gaps in prop::collection::vec("[ \t\n]|\r\n|  #[ -~]{0,9}\n", 20),
+        ) {
+            let file: String = words.iter().zip(&gaps).map(|(word, gap)| format!("{word}{gap}")).collect();
+            prop_assert_eq!(read(file.as_bytes()).unwrap(), words.join(" "));
+        }
+    }
+}

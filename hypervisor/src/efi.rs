@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Started by UEFI: what is to be learned while firmware still runs.
+//!
+//! Firmware calls [`efi_start`] at EL2 with its MMU, its stack and its services.
+//! Everything that only firmware can tell is asked for here: the boot arguments,
+//! the tables that describe the machine, and at last, in the call that ends its
+//! services, which memory is free. Then MMU and caches go off, and the hypervisor
+//! starts as from any other loader, in [`crate::start`]: there is one way of
+//! taking over a machine, and no device is touched through firmware's own page
+//! tables, which lack whatever firmware did not need.
+//!
+//! What is refused before that point is said by firmware's console, and firmware
+//! goes on with its next boot option (UEFI Specification 2.10, 7.4 and 12).
+
+mod arguments;
+mod memory;
+mod tables;
+
+use core::ffi::c_void;
+use core::fmt::{self, Write};
+
+use acpi::Description;
+use arch::{insn, layout};
+use platform::{Platform, Region};
+use spin::once::Once;
+use uefi::mem::memory_map::MemoryType;
+use uefi::runtime::ResetType;
+use uefi::{Handle, Status, boot, runtime, system, table};
+
+use crate::start::{self, Acpi, Found};
+use crate::{boot as entry, log, say, vm};
+
+/// What was found out, for [`crate::start`].
+static FOUND: Once<Found> = Once::new();
+
+/// Why the machine is not taken over.
+enum Refusal {
+    /// It can't run a hypervisor.
+    Level(start::Unfit),
+    /// A call of firmware failed.
+    Firmware(&'static str, uefi::Error),
+    /// The boot arguments can't be read.
+    Arguments(arguments::Error),
+    /// The tables are wrong.
+    Acpi(acpi::Error),
+    /// The device tree is wrong.
+    Tree(platform::Error),
+    /// Neither is there.
+    NoDescription,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Level(unfit) => write!(f, "{unfit}"),
+            Self::Firmware(call, error) => write!(f, "UEFI: {call}: {error}"),
+            Self::Arguments(error) => write!(f, "{error}"),
+            Self::Acpi(error) => write!(f, "{error}"),
+            Self::Tree(error) => write!(f, "{error}"),
+            Self::NoDescription => {
+                write!(
+                    f,
+                    "UEFI: firmware has neither ACPI 2.0 tables nor a device tree"
+                )
+            }
+        }
+    }
+}
+
+/// Called by `_efi_entry`; returns to firmware if the machine is refused.
+#[unsafe(no_mangle)]
+extern "C" fn efi_start(image: *mut c_void, system: *const c_void) -> usize {
+    // SAFETY: firmware passes its system table and this image's handle
+    // (UEFI Specification 2.10, 4.1), and nothing has used either before.
+    unsafe {
+        table::set_system_table(system.cast());
+        if let Some(image) = Handle::from_ptr(image) {
+            boot::set_image_handle(image);
+        }
+    }
+    log::use_firmware(true);
+    say!("hypervisor {} in UEFI", env!("CARGO_PKG_VERSION"));
+    match describe() {
+        Ok(found) => take_over(found),
+        Err(refusal) => {
+            say!("refused: {refusal}");
+            say_where_tables_say(&refusal);
+            Status::UNSUPPORTED.0
+        }
+    }
+}
+
+/// Repeats a refusal on the console that the SPCR names: on some servers
+/// firmware's own console is not the one that people see.
+fn say_where_tables_say(refusal: &Refusal) {
+    let (tables::Found::Acpi(rsdp), Ok(map)) =
+        (tables::find(), boot::memory_map(MemoryType::LOADER_DATA))
+    else {
+        return;
+    };
+    let uart = acpi::console(&tables::Mapped(&map), rsdp);
+    if let Some(uart) = uart.filter(|uart| insn::el2_can_read(uart.base)) {
+        // SAFETY: the table names the UART, and firmware maps it.
+        unsafe { log::open(uart) };
+        log::use_firmware(false);
+        say!("refused: {refusal}");
+    }
+}
+
+/// Asks firmware for everything but the final memory map.
+fn describe() -> Result<Found, Refusal> {
+    start::fit().map_err(Refusal::Level)?;
+    let failed = |call| move |error| Refusal::Firmware(call, error);
+    // The boot manager's timer would reset the machine after five minutes.
+    boot::set_watchdog_timer(0, 0x1_0000, None).map_err(failed("SetWatchdogTimer"))?;
+    let bootargs = arguments::read().map_err(Refusal::Arguments)?;
+    let map = boot::memory_map(MemoryType::LOADER_DATA).map_err(failed("GetMemoryMap"))?;
+    let (mut platform, acpi) = match tables::find() {
+        tables::Found::Acpi(rsdp) => {
+            let ram = memory::ram(&map);
+            let tables = tables::Mapped(&map);
+            let Description { platform, notes } =
+                acpi::read(&tables, rsdp, &ram, bootargs).map_err(Refusal::Acpi)?;
+            let tables = acpi::list(&tables, rsdp);
+            (platform, Some(Acpi { notes, tables }))
+        }
+        tables::Found::Tree(address) => {
+            // SAFETY: firmware publishes a device tree under this GUID.
+            let blob = unsafe { start::device_tree(address) };
+            (Platform::from_fdt(blob).map_err(Refusal::Tree)?, None)
+        }
+        tables::Found::Nothing => return Err(Refusal::NoDescription),
+    };
+    platform.bootargs = bootargs;
+    Ok(Found {
+        platform,
+        acpi,
+        tree: None,
+    })
+}
+
+/// Ends firmware's services and starts the hypervisor.
+fn take_over(mut found: Found) -> ! {
+    say!("firmware's services end here; what follows comes from the console that the tables name");
+    log::use_firmware(false);
+    // SAFETY: nothing of firmware is used after this: the platform holds no
+    // reference to its memory, and output goes elsewhere.
+    let map = unsafe { boot::exit_boot_services(Some(MemoryType::LOADER_DATA)) };
+    memory::ram(&map).describe(&mut found.platform);
+    FOUND.call_once(|| found);
+    // Firmware loaded the image through its caches, and the relocations and all
+    // that was found went there too.
+    pages::clean(Region::from(layout::base()..vm::payload().end()));
+    // SAFETY: firmware's services ended, and the image is clean.
+    unsafe { entry::leave_firmware() }
+}
+
+/// What [`efi_start`] has found out.
+///
+/// # Panics
+/// Panics if it did not run.
+pub fn found() -> &'static Found {
+    FOUND.get().expect("firmware was asked before")
+}
+
+/// Writes to firmware's console.
+pub fn print(text: fmt::Arguments<'_>) {
+    // An error of the console has nowhere to go.
+    let _ = system::with_stdout(|console| console.write_fmt(text));
+}
+
+/// Turns the machine off by firmware, while that is still in charge.
+pub fn shut_down() -> ! {
+    runtime::reset(ResetType::SHUTDOWN, Status::ABORTED, None)
+}

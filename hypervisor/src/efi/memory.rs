@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which memory is free, by the UEFI memory map (UEFI Specification 2.10, 7.2).
+
+use acpi::Ram;
+use platform::Region;
+use uefi::boot::{MemoryAttribute, MemoryDescriptor, MemoryType};
+use uefi::mem::memory_map::MemoryMap;
+
+/// Size of UEFI's pages, bytes, whatever the granule of the machine.
+const PAGE: u64 = 4096;
+
+/// The bytes that `entry` describes.
+pub fn region(entry: &MemoryDescriptor) -> Region {
+    Region {
+        base: entry.phys_start,
+        size: entry.page_count.saturating_mul(PAGE),
+    }
+}
+
+/// Whether `entry` is ordinary RAM that is free once firmware's services end.
+/// What this image occupies is among it.
+fn is_free(entry: &MemoryDescriptor) -> bool {
+    let free = [
+        MemoryType::CONVENTIONAL,
+        MemoryType::BOOT_SERVICES_CODE,
+        MemoryType::BOOT_SERVICES_DATA,
+        MemoryType::LOADER_CODE,
+        MemoryType::LOADER_DATA,
+    ];
+    free.contains(&entry.ty)
+        && entry.att.contains(MemoryAttribute::WRITE_BACK)
+        && !entry.att.contains(MemoryAttribute::SPECIAL_PURPOSE)
+}
+
+/// The free RAM, in order of address: firmware lists it in any order, and in
+/// many pieces.
+pub fn ram(map: &impl MemoryMap) -> Ram {
+    let mut ram = Ram::new();
+    let mut from = 0;
+    let free = || map.entries().filter(|entry| is_free(entry)).map(region);
+    while let Some(next) = free()
+        .filter(|region| region.base >= from && region.size > 0)
+        .min_by_key(|region| region.base)
+    {
+        // What does not end within the address space is not RAM.
+        let _ = ram.usable(next);
+        from = next.end();
+    }
+    ram
+}
