@@ -93,6 +93,13 @@ struct Answer {
 
 /// Does what `cargo xtask governors` promises.
 pub fn governors(args: &GovernorsArgs) -> Result<()> {
+    let answer = answer(args)?;
+    say!("{}", shown::lines(&answer).join("\n"));
+    Ok(())
+}
+
+/// Replays and writes the files that are asked for.
+fn answer(args: &GovernorsArgs) -> Result<Answer> {
     let request = Request::new(args)?;
     let save = claim("--save", args.save.as_ref())?;
     let json = claim("--json", args.json.as_ref())?;
@@ -100,11 +107,10 @@ pub fn governors(args: &GovernorsArgs) -> Result<()> {
         save.write(&request.trace.text())?;
     }
     let answer = Answer::new(request);
-    say!("{}", shown::lines(&answer).join("\n"));
-    match json {
-        Some(json) => json.write(&json::text(&written::Document::new(&answer))?),
-        None => Ok(()),
+    if let Some(json) = json {
+        json.write(&json::text(&written::Document::new(&answer))?)?;
     }
+    Ok(answer)
 }
 
 fn claim(option: &str, path: Option<&PathBuf>) -> Result<Option<Copy>> {

@@ -168,6 +168,12 @@ impl Governor for Teo {
         self.sleep_length_ns = FOREVER;
         let limit_ns = moment.latency_limit_ns;
         let constraint = states.deepest(FOREVER, limit_ns);
+        let only = states.shallowest();
+        if states.deeper(only).is_none() {
+            // No choice, so no need for the timer; the tick stays if the state is shallow.
+            let stay_ns = states.at(only).target_residency_ns;
+            return Choice::with_tick(states, moment, only, stay_ns, states.tick_ns() / 2);
+        }
         let mut state = self.by_experience(states).min(constraint);
         if self.timer_does_not_matter(states, moment, state) {
             return Choice::keep_tick(states, state);

@@ -218,7 +218,7 @@ fn results_repeat() {
             "--save",
             save.to_str().unwrap(),
         ];
-        governors(&args(&options)).unwrap();
+        answer(&args(&options)).unwrap();
         fs::read_to_string(json).unwrap()
     };
     let text = run("a.json");
@@ -269,6 +269,14 @@ fn the_table_has_a_line_for_each() {
     assert_eq!(answer.governors.len(), 2);
 }
 
+/// Why `options` can't be tried.
+fn refused(options: &[&str]) -> anyhow::Error {
+    match answer(&args(options)) {
+        Err(error) => error,
+        Ok(_) => panic!("{options:?} are accepted"),
+    }
+}
+
 #[test]
 fn bad_options_are_refused_by_name() {
     let generate = ["--generate", "mixed"];
@@ -308,11 +316,11 @@ fn bad_options_are_refused_by_name() {
         } else {
             &generate
         };
-        let error = governors(&args(&[base, options].concat())).unwrap_err();
+        let error = refused(&[base, options].concat());
         assert!(is_bad_input(&error), "{options:?}");
         assert!(format!("{error:#}").contains(told), "{error:#}");
     }
-    let error = governors(&args(&[])).unwrap_err();
+    let error = refused(&[]);
     assert!(format!("{error:#}").contains("use --trace FILE or --generate"));
     for options in [
         ["--generate", "chaos"].as_slice(),

@@ -264,6 +264,18 @@ mod tests {
         assert_eq!((interval.wake, interval.io), (Wake::Request, true));
     }
 
+    /// The example of the documentation is one.
+    #[test]
+    fn the_documented_example_is_read() {
+        let text = include_str!("../../../docs/governors.md");
+        let start = text.find(HEADER.trim_end()).unwrap();
+        let example = text[start..].split("```").next().unwrap();
+        let [_, timer] = parse(example.as_bytes()).unwrap()[..] else {
+            panic!("{example}")
+        };
+        assert_eq!((timer.wake, timer.busy_ns), (Wake::Timer, 9000));
+    }
+
     #[test]
     fn bad_lines_are_refused_by_number() {
         for (text, told) in [

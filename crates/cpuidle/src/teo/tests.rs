@@ -192,3 +192,18 @@ fn a_disabled_state_is_passed_over() {
     let choice = governor.select(&states, &ticking(4000), || 10 * MS);
     assert_eq!(choice.state, 1);
 }
+
+/// With a single enabled state there is nothing to ask for. WFI pays from 10 us on,
+/// within the tick, which stays on if it is.
+#[test]
+fn without_a_choice_the_timer_does_not_matter() {
+    let mut states = table();
+    for index in [0, 2, 3] {
+        states.set_enabled(index, false).unwrap();
+    }
+    let mut governor = Teo::new();
+    let choice = governor.select(&states, &ticking(4000), || panic!("asked"));
+    assert_eq!(choice, Choice::of(&states, 1, false));
+    let choice = governor.select(&states, &Moment::at(0), || panic!("asked"));
+    assert_eq!(choice, Choice::of(&states, 1, true));
+}
