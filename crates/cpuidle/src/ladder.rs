@@ -5,8 +5,8 @@
 //! The oldest governor of Linux (`drivers/cpuidle/governors/ladder.c`), made for
 //! CPUs with a periodic tick: it predicts nothing and asks for no timer. A stay,
 //! less the exit latency, that is longer than the exit latency counts for
-//! promotion, and [`PROMOTIONS`] of them in a row promote; one shorter than it
-//! demotes. If the state may no longer be entered, it demotes until one may.
+//! promotion, and [`PROMOTIONS`] of them with none shorter between promote; one
+//! shorter than it demotes (`DEMOTION_COUNT` is 1). If the state may no longer be entered, it demotes until one may.
 //!
 //! It stands on halting states only; a latency limit of 0 makes it poll. Ours is
 //! that it also polls where no halting state keeps the limit, that it begins again
@@ -17,15 +17,12 @@ use crate::{Choice, Governor, Moment, Outcome, Table};
 
 /// Long stays that promote (`PROMOTION_COUNT`).
 const PROMOTIONS: u32 = 4;
-/// Short stays that demote (`DEMOTION_COUNT`).
-const DEMOTIONS: u32 = 1;
 
 /// The governor.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ladder {
     rung: usize,
     promotions: u32,
-    demotions: u32,
     /// Length of the last stay, until it was looked at, ns.
     residency_ns: Option<u64>,
 }
@@ -37,7 +34,6 @@ impl Ladder {
         Self {
             rung: 0,
             promotions: 0,
-            demotions: 0,
             residency_ns: None,
         }
     }
@@ -59,16 +55,14 @@ impl Ladder {
         let up = up.filter(|&up| states.allows(up, limit_ns) && slept_ns > threshold_ns);
         if let Some(up) = up {
             self.promotions += 1;
-            self.demotions = 0;
             if self.promotions >= PROMOTIONS {
                 self.stand_on(up);
             }
         } else if slept_ns < threshold_ns {
-            self.demotions += 1;
             self.promotions = 0;
             let down = states.shallower(self.rung);
             let down = down.filter(|&down| !states.at(down).polls());
-            if let Some(down) = down.filter(|_| self.demotions >= DEMOTIONS) {
+            if let Some(down) = down {
                 self.stand_on(down);
             }
         }

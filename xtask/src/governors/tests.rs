@@ -94,6 +94,21 @@ fn an_event_waits_for_the_exit_that_the_tick_began() {
     );
 }
 
+/// A timer in 10 ms stops the tick: awake at 10.4 ms. A task has run, so in the next
+/// interval the tick is there again, at 12 ms, before the event.
+#[test]
+fn the_tick_is_started_again_by_a_task() {
+    let states = States::of_default();
+    let mut intervals = vec![interval(10_000, 10_000, Wake::Timer)];
+    let ticks = |intervals: &[Interval]| {
+        let trace = trace(intervals.to_vec());
+        replay::replay(Name::Teo, &trace, &states, &FREE).ticks
+    };
+    assert_eq!(ticks(&intervals), 0);
+    intervals.push(interval(3990, 3990, Wake::Timer));
+    assert_eq!(ticks(&intervals), 1);
+}
+
 /// With a window of 3 ms from each submission, the CPU polls.
 #[test]
 fn io_in_a_trace_opens_the_window() {

@@ -4,6 +4,7 @@
 
 use super::*;
 use crate::table::tests::{TICK, table};
+use crate::{Kind, State};
 
 const MS: u64 = 1_000_000;
 
@@ -150,4 +151,50 @@ fn without_a_tick_only_the_timer_is_safe() {
         governor.select(&table(), &Moment::at(0), || 8 * MS).state,
         1
     );
+}
+
+/// Timer in 5 us, nothing learnt. Poll, as WFI would not pay before the timer (10 us).
+/// A typical stay of 8 us and WFI that pays from 20 us on, left in 2 us: poll, as 20 > 15;
+/// WFI that pays from 14 us on is taken.
+#[test]
+fn polls_are_for_short_stays_and_slow_halts() {
+    let choose = |residency_us: u64, stay_us: u64, timer_us: u64| {
+        let poll = State::new("poll", Kind::Poll, 0, 0);
+        let wfi = State::new("wfi", Kind::Wfi, 2_000, residency_us * 1000);
+        let states = Table::new(&[poll, wfi], TICK).unwrap();
+        let mut governor = Menu::new();
+        for _ in 0..8 {
+            governor.intervals.add(stay_us * 1000);
+        }
+        governor
+            .select(&states, &ticking(), || timer_us * 1000)
+            .state
+    };
+    assert_eq!(choose(10, 20, 5), 0);
+    assert_eq!(choose(20, 8, 1000), 0);
+    assert_eq!(choose(14, 8, 1000), 1);
+    // Left in 2 us, which is longer than the stay.
+    assert_eq!(choose(14, 1, 1000), 0);
+}
+
+/// Eight stays of 10 ms, longer than a tick, and a state that pays from 20 ms on; the
+/// timer is in 30 ms. With the tick on, it stays on: there will be another choice. With
+/// it off, the CPU could be stuck for 30 ms in a state that pays from 200 us on, so it
+/// goes deeper; one that pays from 5 ms on, beyond the tick, is deep enough.
+#[test]
+fn between_two_states_the_tick_decides() {
+    let choose = |residency_us: u64, moment: &Moment| {
+        let standby = State::new("standby", Kind::Standby, 0, residency_us * 1000);
+        let deep = State::new("deep", Kind::Standby, 0, 20 * MS);
+        let states = Table::new(&[standby, deep], TICK).unwrap();
+        let mut governor = Menu::new();
+        for _ in 0..8 {
+            governor.intervals.add(10 * MS);
+        }
+        let choice = governor.select(&states, moment, || 30 * MS);
+        (choice.state, choice.stop_tick)
+    };
+    assert_eq!(choose(200, &ticking()), (0, false));
+    assert_eq!(choose(200, &Moment::at(0)), (1, true));
+    assert_eq!(choose(5000, &Moment::at(0)), (0, true));
 }

@@ -153,8 +153,11 @@ mod tests {
             typical([100, 200, 400, 800, 1600, 3200, 6400, 12_800]),
             Some(3200)
         );
-        // Five that are too long to count leave less than half.
+        // Of four that count, none steady, the largest.
         let long = 1 << 30;
+        let four = [100, long, 5000, long, 20_000, long, 70_000, long];
+        assert_eq!(typical(four), Some(70_000));
+        // Five that are too long to count leave less than half.
         assert_eq!(typical([90, long, long, 700, long, long, 2000, long]), None);
     }
 

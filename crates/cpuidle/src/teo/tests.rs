@@ -207,3 +207,37 @@ fn without_a_choice_the_timer_does_not_matter() {
     let choice = governor.select(&states, &Moment::at(0), || panic!("asked"));
     assert_eq!(choice, Choice::of(&states, 1, true));
 }
+
+/// Intercepts of bins 0, 1, 2, nothing else.
+///
+/// - 4, 3, 3: I = 10. 2 * 3 > 10 is false, 2 * (3 + 3) > 10 is true, but bin 0 has
+///   most, so state 0.
+/// - 4, 4, 2: 2 * (2 + 4) > 10, and bin 1 has as many as bin 0, so state 1.
+/// - 0, 4, 6: 2 * 6 > 10, state 2.
+#[test]
+fn the_choice_is_no_deeper_than_most_intercepts() {
+    let choose = |intercepts: [u32; 3]| {
+        let mut governor = Teo::new();
+        for (bin, intercepts) in governor.bins.iter_mut().zip(intercepts) {
+            bin.intercepts = intercepts;
+            governor.total += intercepts;
+        }
+        governor.by_experience(&table())
+    };
+    let chosen = [[4, 3, 3], [4, 4, 2], [0, 4, 6]].map(choose);
+    assert_eq!(chosen, [0, 1, 2]);
+}
+
+/// A tick with the timer in 1 ms (bin 2), after hits of bin 2 that decay to 1225 of
+/// 1400, or to 1750 of 2000: 3 * 1024 = 3072 > 2 * 1225 = 2450, the tick is the main
+/// waker, a hit of the deepest bin; 3072 > 3500 is false, a hit of the timer's.
+#[test]
+fn two_thirds_of_the_wakers_are_the_main_one() {
+    for (hits, deepest) in [(1400, 1024), (2000, 0)] {
+        let mut governor = Teo::new();
+        governor.sleep_length_ns = MS;
+        governor.bins[2].hits = hits;
+        woken(&mut governor, 2, 500, Wake::Tick);
+        assert_eq!(metrics(&governor).0[3], deepest);
+    }
+}
