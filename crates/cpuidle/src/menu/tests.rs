@@ -153,12 +153,13 @@ fn without_a_tick_only_the_timer_is_safe() {
     );
 }
 
-/// Timer in 5 us, nothing learnt. Poll, as WFI would not pay before the timer (10 us).
-/// A typical stay of 8 us and WFI that pays from 20 us on, left in 2 us: poll, as 20 > 15;
-/// WFI that pays from 14 us on is taken.
+/// A typical stay of 20 us, and a timer in 5: polls, as WFI would not pay before it (10
+/// us). A typical stay of 8 us and WFI that pays from 20 us on, left in 2: polls, as
+/// 20 > 15; WFI that pays from 14 us on is taken. A typical stay of 1 us: polls, as
+/// leaving WFI takes longer.
 #[test]
 fn polls_are_for_short_stays_and_slow_halts() {
-    let choose = |residency_us: u64, stay_us: u64, timer_us: u64| {
+    let choose = |residency_us: u64, stay_us: u64, timer_us: u64, moment: &Moment| {
         let poll = State::new("poll", Kind::Poll, 0, 0);
         let wfi = State::new("wfi", Kind::Wfi, 2_000, residency_us * 1000);
         let states = Table::new(&[poll, wfi], TICK).unwrap();
@@ -166,15 +167,15 @@ fn polls_are_for_short_stays_and_slow_halts() {
         for _ in 0..8 {
             governor.intervals.add(stay_us * 1000);
         }
-        governor
-            .select(&states, &ticking(), || timer_us * 1000)
-            .state
+        let choice = governor.select(&states, moment, || timer_us * 1000);
+        choice.state
     };
-    assert_eq!(choose(10, 20, 5), 0);
-    assert_eq!(choose(20, 8, 1000), 0);
-    assert_eq!(choose(14, 8, 1000), 1);
-    // Left in 2 us, which is longer than the stay.
-    assert_eq!(choose(14, 1, 1000), 0);
+    // Also without a tick, which could put it right.
+    assert_eq!(choose(10, 20, 5, &ticking()), 0);
+    assert_eq!(choose(10, 20, 5, &Moment::at(0)), 0);
+    assert_eq!(choose(20, 8, 1000, &ticking()), 0);
+    assert_eq!(choose(14, 8, 1000, &ticking()), 1);
+    assert_eq!(choose(14, 1, 1000, &ticking()), 0);
 }
 
 /// Eight stays of 10 ms, longer than a tick, and a state that pays from 20 ms on; the
