@@ -56,7 +56,7 @@ pub struct GovernorsArgs {
     /// Idle states: a TOML file [default: xtask/src/governors/states.toml]
     #[arg(long, value_name = "FILE")]
     pub states: Option<PathBuf>,
-    /// Governors: menu, teo, teo-6.2, teo-util, ladder, haltpoll, fixed:<us> [default: all, with fixed:50]
+    /// Governors: menu, teo, teo-6.2, teo-util, ladder, haltpoll, fixed:US [default: all, with fixed:50]
     #[arg(long, value_name = "LIST")]
     pub governor: Option<String>,
     /// Exit latency that is still allowed, microseconds [default: any]
