@@ -12,7 +12,6 @@ use serde::Deserialize;
 use crate::cli::Metric;
 use crate::failure::{BadInput, bad_input};
 use crate::places;
-use crate::terminal::say;
 
 /// A machine.
 #[derive(Debug, Deserialize)]
@@ -23,34 +22,32 @@ pub struct Board {
     pub name: String,
     /// One line for people.
     pub about: String,
-    /// Where the loader puts the image.
-    pub image_base: u64,
-    /// How many CPUs it can have.
+    /// What it has of the machine that it stands for; for people.
+    pub models: Vec<String>,
+    /// What it has not, or has otherwise.
+    pub lacks: Vec<String>,
+    /// Where the loader puts the image, if that is always the same place.
+    pub image_base: Option<u64>,
+    /// Its CPUs.
     pub cpus: Cpus,
-    /// CPU models.
-    pub models: Models,
     /// How to launch it.
     pub qemu: Qemu,
 }
 
-/// Numbers of CPUs.
+/// CPUs.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cpus {
-    /// Unless asked otherwise.
+    /// How many, unless asked otherwise.
     pub default: u32,
     /// The most.
     pub max: u32,
-}
-
-/// CPU models.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Models {
-    /// Unless asked otherwise.
-    pub default: String,
+    /// Which, unless asked otherwise.
+    pub model: String,
     /// Properties that each known model is started with.
-    pub properties: BTreeMap<String, String>,
+    pub models: BTreeMap<String, String>,
+    /// Frequency of the counter, Hz, for each metric.
+    pub counter_hz: BTreeMap<Metric, u64>,
 }
 
 /// How QEMU emulates it.
@@ -59,20 +56,10 @@ pub struct Models {
 pub struct Qemu {
     /// Size of RAM.
     pub memory: String,
+    /// File name of the UEFI firmware; without it, QEMU itself loads the image.
+    pub firmware: Option<String>,
     /// `-M` by what the guest runs under.
     pub machine: BTreeMap<String, String>,
-    /// What each metric adds.
-    pub metric: BTreeMap<Metric, Mode>,
-}
-
-/// A way to run the emulator.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Mode {
-    /// Its name in the results.
-    pub mode: String,
-    /// Arguments that select it.
-    pub args: Vec<String>,
 }
 
 impl Board {
@@ -108,19 +95,38 @@ impl Board {
         Ok(cpus)
     }
 
-    /// The value of `-cpu` for `asked`, and the model's name.
-    pub fn model(&self, asked: Option<&str>) -> Result<(String, String)> {
-        let model = asked.unwrap_or(&self.models.default);
-        let Some(properties) = self.models.properties.get(model) else {
-            let known: Vec<&str> = self.models.properties.keys().map(String::as_str).collect();
+    /// The name of the CPU model to use when `asked` was asked for.
+    pub fn model<'b>(&'b self, asked: Option<&'b str>) -> Result<&'b str> {
+        let model = asked.unwrap_or(&self.cpus.model);
+        if !self.cpus.models.contains_key(model) {
             bad_input!(
                 "--cpu: board {} has no `{model}`; use {}",
                 self.name,
-                known.join(", ")
+                self.model_names().join(", ")
             );
-        };
+        }
+        Ok(model)
+    }
+
+    /// Names of the CPU models, sorted.
+    pub fn model_names(&self) -> Vec<&str> {
+        self.cpus.models.keys().map(String::as_str).collect()
+    }
+
+    /// The value of `-cpu`: a model, its properties, and its counter.
+    pub fn cpu(&self, model: &str, metric: Metric) -> Result<String> {
+        let properties = self.cpus.models.get(model).map_or("", String::as_str);
         let separator = if properties.is_empty() { "" } else { "," };
-        Ok((format!("{model}{separator}{properties}"), model.into()))
+        let frequency = self.counter_hz(metric)?;
+        Ok(format!("{model}{separator}{properties},cntfrq={frequency}"))
+    }
+
+    /// The counter's frequency.
+    pub fn counter_hz(&self, metric: Metric) -> Result<u64> {
+        let frequency = self.cpus.counter_hz.get(&metric);
+        frequency
+            .copied()
+            .ok_or_else(|| self.silent("--metric", metric))
     }
 
     /// The value of `-M`.
@@ -128,16 +134,10 @@ impl Board {
         let machine = self.qemu.machine.get(under.name());
         machine
             .map(String::as_str)
-            .ok_or_else(|| self.lacks("--under", under))
+            .ok_or_else(|| self.silent("--under", under))
     }
 
-    /// The emulator's mode for a metric.
-    pub fn mode(&self, metric: Metric) -> Result<&Mode> {
-        let mode = self.qemu.metric.get(&metric);
-        mode.ok_or_else(|| self.lacks("--metric", metric))
-    }
-
-    fn lacks(&self, option: &str, value: impl std::fmt::Display) -> anyhow::Error {
+    fn silent(&self, option: &str, value: impl std::fmt::Display) -> anyhow::Error {
         BadInput::error(format!(
             "{option}: boards/{}.toml does not say how to run `{value}`; add it there",
             self.name
@@ -155,26 +155,6 @@ pub fn names() -> Result<Vec<String>> {
         .collect();
     names.sort();
     Ok(names)
-}
-
-/// Prints the boards: the verb `boards`.
-pub fn list() -> Result<()> {
-    for name in names()? {
-        let board = Board::load(&name)?;
-        say!("{name}: {}", board.about);
-        say!(
-            "    CPUs    1 to {}, {} by default",
-            board.cpus.max,
-            board.cpus.default
-        );
-        let models: Vec<&str> = board.models.properties.keys().map(String::as_str).collect();
-        say!(
-            "    models  {}; {} by default",
-            models.join(", "),
-            board.models.default
-        );
-    }
-    Ok(())
 }
 
 fn folder() -> PathBuf {
@@ -196,10 +176,25 @@ mod tests {
         for name in names().unwrap() {
             let board = Board::load(&name).unwrap();
             board.cpus(None).unwrap();
-            board.model(None).unwrap();
+            let model = board.model(None).unwrap();
+            for metric in [Metric::Insns, Metric::Time] {
+                board.cpu(model, metric).unwrap();
+            }
             for &under in Under::ALL {
                 board.machine(under).unwrap();
             }
+            assert!(
+                !board.models.is_empty() && !board.lacks.is_empty(),
+                "{name} says what it is"
+            );
+        }
+    }
+
+    #[test]
+    fn an_instruction_is_a_tick_on_every_board() {
+        for name in names().unwrap() {
+            let board = Board::load(&name).unwrap();
+            assert_eq!(board.counter_hz(Metric::Insns).unwrap(), 1_000_000_000);
         }
     }
 
@@ -220,13 +215,13 @@ mod tests {
     }
 
     #[test]
-    fn models_bring_their_properties() {
+    fn models_bring_their_properties_and_the_counter() {
+        let board = Board::load("graviton3").unwrap();
+        let model = board.model(None).unwrap();
+        let cpu = board.cpu(model, Metric::Time).unwrap();
+        assert_eq!(cpu, "neoverse-v1,sve256=on,cntfrq=1050000000");
         let board = Board::load("virt").unwrap();
-        assert_eq!(board.model(None).unwrap().0, "max");
-        let (value, name) = board.model(Some("neoverse-n1")).unwrap();
-        assert_eq!(
-            (value.as_str(), name.as_str()),
-            ("neoverse-n1,cntfrq=1000000000", "neoverse-n1")
-        );
+        let cpu = board.cpu("max", Metric::Insns).unwrap();
+        assert_eq!(cpu, "max,cntfrq=1000000000");
     }
 }

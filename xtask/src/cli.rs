@@ -45,6 +45,9 @@ pub enum Verb {
     /// Build and pack the image and print its path
     #[command(after_help = STATUS)]
     Build(BuildArgs),
+    /// Write a disk that boots on a machine with UEFI: an instance's root disk, for example
+    #[command(after_help = format!("{LISTS}\n\n{STATUS}"))]
+    Image(Box<ImageArgs>),
     /// Make a report from runs or from serial logs, whole or damaged, of one machine or of several
     #[command(after_help = STATUS)]
     Report(ReportArgs),
@@ -57,7 +60,7 @@ pub enum Verb {
     /// Boot with the CPUs stopped and a debugger's port open, and print gdb's command
     #[command(after_help = format!("{LISTS}\n\n{STATUS}"))]
     Debug(Box<DebugArgs>),
-    /// List the boards
+    /// List the boards: what each has of the machine that it stands for, and what not
     Boards,
     /// Say which tools are there, which are missing and how to get them
     #[command(after_help = STATUS)]
@@ -78,15 +81,36 @@ pub struct RunArgs {
     pub json: Option<PathBuf>,
 }
 
-/// What is booted and what it measures.
+/// What is booted: the images, and what they are told.
 #[derive(Args, Debug)]
-pub struct JobArgs {
+pub struct LoadArgs {
     /// Machine: a name of boards/NAME.toml
     #[arg(long, value_name = "NAME", default_value = "virt")]
     pub board: String,
     /// What is measured.
     #[command(flatten)]
     pub plan: PlanArgs,
+    /// Guest to run instead of the built one: an arm64 Image
+    #[arg(long, value_name = "IMAGE")]
+    pub guest: Option<PathBuf>,
+    /// Further boot arguments, passed on as they are
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub append: Option<String>,
+    /// Print what the machine is, for the first boot on a new one: ID registers, tables, GIC, counters, PMU
+    #[arg(long)]
+    pub survey: bool,
+}
+
+/// What is booted, on which machine, and what is counted.
+#[derive(Args, Debug)]
+pub struct JobArgs {
+    /// What is booted.
+    #[command(flatten)]
+    pub load: LoadArgs,
+    /// How the image reaches the machine: kernel (QEMU loads it or hands it to the firmware), virtio, nvme (as the
+    /// disk that `image` writes, which the firmware boots); the bare machine's is always loaded
+    #[arg(long, value_enum, default_value_t = Boot::Kernel)]
+    pub boot: Boot,
     /// What the guest runs under: rouse (the hypervisor), none (the bare machine) [default: rouse]
     #[arg(long, value_name = "LIST")]
     pub under: Option<String>,
@@ -99,12 +123,6 @@ pub struct JobArgs {
     /// What to count: insns is exact and repeats, time shows CPUs that really run at once
     #[arg(long, value_enum, default_value_t = Metric::Insns)]
     pub metric: Metric,
-    /// Guest to run instead of the built one: an arm64 Image
-    #[arg(long, value_name = "IMAGE")]
-    pub guest: Option<PathBuf>,
-    /// Further boot arguments, passed on as they are
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
-    pub append: Option<String>,
     /// How long each boot may take
     #[arg(long, value_name = "SECONDS", default_value_t = 240, value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: u64,
@@ -217,6 +235,17 @@ pub struct BuildArgs {
     pub guest: Option<PathBuf>,
 }
 
+/// Options of `image`.
+#[derive(Args, Debug)]
+pub struct ImageArgs {
+    /// What the disk holds.
+    #[command(flatten)]
+    pub load: LoadArgs,
+    /// The disk: a new file, or an old one that is replaced [default: target/image/rouse-BOARD.disk]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
 /// Options of `debug`.
 #[derive(Args, Debug)]
 pub struct DebugArgs {
@@ -243,6 +272,27 @@ impl fmt::Display for Metric {
         f.pad(match self {
             Self::Insns => "insns",
             Self::Time => "time",
+        })
+    }
+}
+
+/// How the image reaches the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Boot {
+    /// QEMU loads it, or hands it to the firmware
+    Kernel,
+    /// The firmware reads it from a virtio disk
+    Virtio,
+    /// The firmware reads it from an NVMe disk
+    Nvme,
+}
+
+impl fmt::Display for Boot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Kernel => "kernel",
+            Self::Virtio => "virtio",
+            Self::Nvme => "nvme",
         })
     }
 }

@@ -2,8 +2,8 @@
 //! The folder that a run leaves: complete under its name, or not there.
 
 use std::fs::{self, File};
-use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -12,6 +12,9 @@ use tempfile::{Builder, NamedTempFile, TempDir};
 
 use crate::failure::bad_input;
 use crate::places;
+
+/// What a file is written or left out by.
+const BLOCK: usize = 4096;
 
 /// A folder in the making, beside the place where it will be.
 #[derive(Debug)]
@@ -148,12 +151,10 @@ impl Copy {
         }
     }
 
-    /// Writes it.
-    pub fn write(mut self, text: &str) -> Result<()> {
+    /// Writes it. Blocks of zeroes take no space where the file system knows how.
+    pub fn write(self, bytes: impl AsRef<[u8]>) -> Result<()> {
         let context = || format!("{} can't be written", self.target.display());
-        self.partial
-            .write_all(text.as_bytes())
-            .with_context(context)?;
+        write_sparse(self.partial.as_file(), bytes.as_ref()).with_context(context)?;
         // Temporary files are private; results are not.
         let file = self.partial.as_file();
         let readable = file.set_permissions(fs::Permissions::from_mode(0o644));
@@ -162,6 +163,17 @@ impl Copy {
         kept.map(drop)
             .with_context(|| format!("{} can't be written", self.target.display()))
     }
+}
+
+/// Writes `bytes` to an empty file, leaving holes in place of blocks of zeroes.
+fn write_sparse(file: &File, bytes: &[u8]) -> io::Result<()> {
+    file.set_len(bytes.len() as u64)?;
+    for (index, block) in bytes.chunks(BLOCK).enumerate() {
+        if block.iter().any(|&byte| byte != 0) {
+            file.write_all_at(block, (index * BLOCK) as u64)?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

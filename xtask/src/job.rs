@@ -9,17 +9,53 @@ use anyhow::Result;
 use plan::{Machine, Plan, Shard, Under, Word};
 
 use crate::board::Board;
-use crate::cli::{JobArgs, Metric, PlanArgs};
+use crate::cli::{Boot, JobArgs, LoadArgs, Metric, PlanArgs};
 use crate::failure::{BadInput, bad_input};
 use crate::pack;
+
+/// What is booted, and what it is told.
+#[derive(Debug)]
+pub struct Load {
+    /// Where.
+    pub board: Board,
+    /// What is measured.
+    pub plan: Plan,
+    /// Somebody else's guest.
+    pub guest: Option<Vec<u8>>,
+    /// Further boot arguments.
+    append: String,
+    /// Whether the machine is to be described first.
+    pub survey: bool,
+}
+
+impl Load {
+    /// Checks the options.
+    pub fn new(args: &LoadArgs) -> Result<Self> {
+        Ok(Self {
+            board: Board::load(&args.board)?,
+            plan: plan(&args.plan)?,
+            guest: args.guest.as_ref().map(read_guest).transpose()?,
+            append: args.append.clone().unwrap_or_default(),
+            survey: args.survey,
+        })
+    }
+
+    /// What is passed to the guest.
+    pub fn boot_arguments(&self) -> String {
+        let survey = if self.survey { " rouse.survey" } else { "" };
+        format!("{}{survey} {}", self.plan, self.append)
+            .trim_end()
+            .to_owned()
+    }
+}
 
 /// One request to boot and measure.
 #[derive(Debug)]
 pub struct Job {
-    /// Where.
-    pub board: Board,
-    /// What.
-    pub plan: Plan,
+    /// What is booted.
+    pub load: Load,
+    /// How it gets there.
+    pub boot: Boot,
     /// A boot for each.
     pub unders: Vec<Under>,
     /// Number of CPUs.
@@ -30,10 +66,6 @@ pub struct Job {
     pub cpu: String,
     /// What is counted.
     pub metric: Metric,
-    /// Somebody else's guest.
-    pub guest: Option<Vec<u8>>,
-    /// Further boot arguments.
-    pub append: String,
     /// How long a boot may take.
     pub timeout: Duration,
 }
@@ -41,38 +73,48 @@ pub struct Job {
 impl Job {
     /// Checks the options.
     pub fn new(args: &JobArgs) -> Result<Self> {
-        let board = Board::load(&args.board)?;
-        let (cpu, model) = board.model(args.cpu.as_deref())?;
+        let load = Load::new(&args.load)?;
+        let board = &load.board;
+        let model = board.model(args.cpu.as_deref())?;
         let job = Self {
-            plan: plan(&args.plan)?,
+            boot: args.boot,
             unders: words("--under", args.under.as_deref().unwrap_or("rouse"))?,
             cpus: board.cpus(args.cpus)?,
-            model,
-            cpu,
+            model: model.into(),
+            cpu: board.cpu(model, args.metric)?,
             metric: args.metric,
-            guest: args.guest.as_ref().map(read_guest).transpose()?,
-            append: args.append.clone().unwrap_or_default(),
             timeout: Duration::from_secs(args.timeout),
-            board,
+            load,
         };
+        job.firmware_boots()?;
         for &under in &job.unders {
-            job.board.machine(under)?;
+            job.load.board.machine(under)?;
             job.something_runs(under)?;
         }
-        job.board.mode(job.metric)?;
         Ok(job)
     }
 
-    /// What is passed to the guest.
-    pub fn boot_arguments(&self) -> String {
-        format!("{} {}", self.plan, self.append)
-            .trim_end()
-            .to_owned()
+    /// The board.
+    pub fn board(&self) -> &Board {
+        &self.load.board
     }
 
     /// Whether it is our guest that runs, and to measure, not to check.
     pub fn measures(&self) -> bool {
-        self.guest.is_none() && !self.append.contains("rouse.check=")
+        self.load.guest.is_none() && !self.load.append.contains("rouse.check=")
+    }
+
+    /// Disks are booted by firmware.
+    fn firmware_boots(&self) -> Result<()> {
+        let board = self.board();
+        if self.boot != Boot::Kernel && board.qemu.firmware.is_none() {
+            bad_input!(
+                "--boot: board {} has no firmware that boots from {}; use kernel, or board virt-uefi",
+                board.name,
+                self.boot
+            );
+        }
+        Ok(())
     }
 
     /// A request of which every cell would be skipped is refused right away.
@@ -82,13 +124,11 @@ impl Job {
             // Whether the model has it is the guest's to find out.
             wfxt: true,
             ecv: true,
-            // Boards count at this rate; another one only makes the guest say
-            // what can't be done instead.
-            frequency: 1_000_000_000,
+            frequency: self.board().counter_hz(self.metric)?,
             hypervisor: under == Under::Rouse,
         };
         let mut obstacles = Vec::new();
-        for cell in self.plan.cells(&machine) {
+        for cell in self.load.plan.cells(&machine) {
             match cell.obstacle(&machine).map(|obstacle| obstacle.to_string()) {
                 None => return Ok(()),
                 Some(obstacle) if obstacles.contains(&obstacle) => {}
@@ -96,8 +136,8 @@ impl Job {
             }
         }
         let mut why = obstacles.join("; ");
-        if why.is_empty() && self.plan.shard != Shard::WHOLE {
-            why = format!("part {} has no cell; use fewer parts", self.plan.shard);
+        if why.is_empty() && self.load.plan.shard != Shard::WHOLE {
+            why = format!("part {} has no cell; use fewer parts", self.load.plan.shard);
         } else if why.is_empty() {
             why = "name fewer options".into();
         }
@@ -193,7 +233,7 @@ mod tests {
     fn nothing_asked_for_is_the_default_matrix() {
         let job = job(&[]).unwrap();
         assert_eq!(job.unders, [Under::Rouse]);
-        assert_eq!(job.boot_arguments(), Plan::default().to_string());
+        assert_eq!(job.load.boot_arguments(), Plan::default().to_string());
     }
 
     #[test]
@@ -206,7 +246,7 @@ mod tests {
             "--append",
             "x=1",
         ];
-        let arguments = job(&options).unwrap().boot_arguments();
+        let arguments = job(&options).unwrap().load.boot_arguments();
         assert!(arguments.starts_with("rouse.wait=wfi,wfe "), "{arguments}");
         assert!(arguments.ends_with(" x=1"), "{arguments}");
     }
@@ -216,7 +256,13 @@ mod tests {
         for (options, remedy) in [
             (&["--wait", "wfx"][..], "use all, busy"),
             (&["--under", "xen"], "use all, rouse, none"),
-            (&["--board", "no-such"], "use virt"),
+            (&["--board", "no-such"], "use altra, graviton2"),
+            (&["--boot", "nvme"], "use kernel, or board virt-uefi"),
+            (&["--board", "altra", "--cpu", "max"], "use neoverse-n1"),
+            (
+                &["--board", "virt-uefi", "--cpus", "65"],
+                "the nearest is 64",
+            ),
             (&["--cpus", "9"], "the nearest is 8"),
             (&["--iterations", "0"], "the nearest is 4"),
             (&["--shard", "9/8"], "the nearest is 8/8"),

@@ -1,35 +1,96 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The emulator's command line for a job.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Result;
 use plan::Under;
 
+use crate::cli::{Boot, Metric};
+use crate::images::Built;
 use crate::job::Job;
-use crate::pack::Images;
-use crate::qemu::Emulator;
+use crate::qemu::{Emulator, firmware};
+use crate::{disk, places};
 
-/// The command that boots `job` under `under`.
-pub fn command(job: &Job, under: Under, emulator: &Emulator, images: &Images) -> Result<Command> {
-    let image = match under {
-        Under::Rouse => &images.packed,
-        Under::None => &images.guest,
-    };
+/// The command that boots `job` under `under`. For a boot from disk the disk is
+/// written.
+pub fn command(job: &Job, under: Under, emulator: &Emulator, built: &Built) -> Result<Command> {
+    let board = job.board();
     let mut command = emulator.command();
     command
-        .args(["-M", job.board.machine(under)?])
+        .args(["-M", board.machine(under)?])
         .args(["-cpu", &job.cpu])
         .args(["-smp", &job.cpus.to_string()])
-        .args(["-m", &job.board.qemu.memory])
+        .args(["-m", &board.qemu.memory])
         .args(["-nic", "none", "-display", "none", "-monitor", "none"])
         .args(["-serial", "stdio", "-no-reboot"])
-        .args(&job.board.mode(job.metric)?.args)
-        .arg("-kernel")
-        .arg(image)
-        .args(["-append", &job.boot_arguments()]);
+        .args(mode(job.metric).args);
+    // The bare machine has no firmware: boards/virt-uefi.toml says why.
+    if under == Under::None {
+        kernel(&mut command, job, &built.images.guest);
+        return Ok(command);
+    }
+    if let Some(name) = &board.qemu.firmware {
+        command.arg("-bios").arg(firmware(name)?);
+    }
+    match job.boot {
+        Boot::Kernel => kernel(&mut command, job, &built.images.packed),
+        Boot::Virtio => disk(&mut command, "virtio-blk-pci", &written(job, built)?),
+        Boot::Nvme => disk(&mut command, "nvme,serial=rouse", &written(job, built)?),
+    }
     Ok(command)
+}
+
+/// A way to run the emulator.
+#[derive(Debug)]
+pub struct Mode {
+    /// Its name in the results.
+    pub name: &'static str,
+    /// Arguments that select it.
+    args: &'static [&'static str],
+}
+
+/// The emulator's mode for a metric. Counting needs one CPU at a time, an
+/// instruction per nanosecond, and pauses that take no time.
+pub fn mode(metric: Metric) -> Mode {
+    match metric {
+        Metric::Insns => Mode {
+            name: "icount",
+            args: &["-icount", "shift=0,sleep=off"],
+        },
+        Metric::Time => Mode {
+            name: "mttcg",
+            args: &[],
+        },
+    }
+}
+
+/// Has `image` loaded, or handed to the firmware.
+fn kernel(command: &mut Command, job: &Job, image: &Path) {
+    let arguments = job.load.boot_arguments();
+    command.arg("-kernel").arg(image);
+    command.args(["-append", &arguments]);
+}
+
+/// Writes the disk that a run boots: not the one that `image` writes, which is
+/// somebody's.
+fn written(job: &Job, built: &Built) -> Result<PathBuf> {
+    let name = format!("rouse-{}-run.disk", job.board().name);
+    let path = places::target().join("image").join(name);
+    disk::write_for(&job.load, built, &path)?;
+    Ok(path)
+}
+
+/// Attaches the disk at `path`, which stays as it is.
+fn disk(command: &mut Command, device: &str, path: &Path) {
+    // A comma ends a value unless it is doubled.
+    let mut drive = OsString::from("if=none,id=disk,format=raw,readonly=on,file=");
+    drive.push(path.to_string_lossy().replace(',', ",,"));
+    command.arg("-drive").arg(drive);
+    let device = format!("{device},drive=disk,bootindex=0");
+    command.args(["-device", &device]);
 }
 
 /// Lets the emulator be asked through `socket`, and end when we do.

@@ -7,17 +7,20 @@
 //! shows them, the [`page`] draws them, and the [`verdict`] becomes the exit
 //! status.
 //!
-//! [`report`] does the same with runs and with somebody's [`capture`] of a
-//! console; [`compare`] holds two of them against each other. [`governors`] replays
-//! traces of idle intervals to the guest's governors, on the host.
+//! The verb `image` puts the same image on a [`disk`]. [`report`] does the same as
+//! [`run`] with runs and with somebody's [`capture`] of a console; [`compare`] holds
+//! two of them against each other. [`governors`] replays traces of idle intervals to
+//! the guest's governors, on the host.
 
 mod board;
+mod boards;
 mod boot;
 mod capture;
 mod cli;
 mod compare;
 mod console;
 mod debug;
+mod disk;
 mod doctor;
 mod failure;
 mod folder;
@@ -83,7 +86,8 @@ fn dispatch(cli: Cli) -> anyhow::Result<()> {
         Verb::Test(args) => suite::run(&args),
         Verb::Build(args) => build(&args),
         Verb::Debug(args) => debug::debug(&args),
-        Verb::Boards => board::list(),
+        Verb::Image(args) => disk::image(&args),
+        Verb::Boards => boards::list(),
         Verb::Doctor => doctor::doctor(),
     }
 }

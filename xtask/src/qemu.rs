@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The emulator: which one is used.
 
+mod firmware;
 mod monitor;
 mod provide;
 
+pub use firmware::firmware;
 pub use monitor::registers;
 pub use provide::obstacle as provide_obstacle;
 

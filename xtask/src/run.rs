@@ -15,7 +15,7 @@ pub fn run(args: &RunArgs) -> Result<()> {
     let job = Job::new(&args.job)?;
     let copy = args.json.as_deref().map(|file| Copy::claim("--json", file));
     let copy = copy.transpose()?;
-    let folder = Folder::claim(args.out.as_deref(), &job.board.name)?;
+    let folder = Folder::claim(args.out.as_deref(), &job.board().name)?;
     // Where there may be no cells, the console is all that there is to see.
     let show = match job.measures() {
         true => Show::Dumps,
@@ -34,7 +34,7 @@ pub fn run(args: &RunArgs) -> Result<()> {
         bail!("{}; the console's log is {place}/serial.log", failure.why);
     }
     match copy {
-        Some(copy) => copy.write(&session.results.to_json()?),
+        Some(copy) => copy.write(session.results.to_json()?),
         None => Ok(()),
     }
 }

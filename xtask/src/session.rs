@@ -37,14 +37,18 @@ pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
     // From here on: what was begun, a folder above all, is to be cleaned up.
     interrupt::catch()?;
     let emulator = interrupt::or(qemu::ensure())?;
-    let built = interrupt::or(images::build(&job.board.name, job.guest.as_deref()))?;
+    let built = interrupt::or(images::build(&job.board().name, job.load.guest.as_deref()))?;
     let mut boots = Boots {
         job,
         emulator: &emulator,
         built: &built,
         log: folder.create("serial.log")?,
         commands: heading(&emulator),
-        results: Results::new(&job.board.name, &job.model, Some(describe(job, &emulator)?)),
+        results: Results::new(
+            &job.board().name,
+            &job.model,
+            Some(describe(job, &emulator)),
+        ),
         dump: String::new(),
         show,
     };
@@ -75,14 +79,14 @@ impl Boots<'_> {
         let job = self.job;
         let socket = tempfile::tempdir()?;
         let monitor = socket.path().join("qmp");
-        let mut command = launch::command(job, under, self.emulator, &self.built.images)?;
+        let mut command = launch::command(job, under, self.emulator, self.built)?;
         launch::supervise(&mut command, &monitor);
         self.commands += &format!("\n# under {under}\n{}\n", launch::typed(&command));
         let watch = Watch {
             monitor: &monitor,
             timeout: job.timeout,
             show: self.show,
-            progress: Progress::new(format!("{} under {under}", job.board.name)),
+            progress: Progress::new(format!("{} under {under}", job.board().name)),
         };
         let console = Console::new(symbols(job, under, self.built));
         let mut outcome = boot::boot(command, console, &mut self.log, watch)?;
@@ -90,7 +94,7 @@ impl Boots<'_> {
         self.results.add(under.name(), &records);
         self.keep_dump(&outcome);
         // Somebody else's guest need not know our records.
-        let owes_records = job.guest.is_none() || records.begun;
+        let owes_records = job.load.guest.is_none() || records.begun;
         Ok(judge(
             &outcome,
             under,
@@ -137,7 +141,7 @@ impl Boots<'_> {
 
 fn symbols(job: &Job, under: Under, built: &Built) -> Symbols {
     let mut symbols = Symbols::default();
-    let base = Some(job.board.image_base);
+    let base = job.board().image_base;
     if under == Under::Rouse {
         symbols.add(symbols::HYPERVISOR, &built.hypervisor, base);
     }
@@ -147,12 +151,12 @@ fn symbols(job: &Job, under: Under, built: &Built) -> Symbols {
     symbols
 }
 
-fn describe(job: &Job, emulator: &Emulator) -> Result<results::Emulator> {
-    Ok(results::Emulator {
+fn describe(job: &Job, emulator: &Emulator) -> results::Emulator {
+    results::Emulator {
         name: "QEMU".into(),
         version: emulator.version.to_string(),
-        mode: job.board.mode(job.metric)?.mode.clone(),
-    })
+        mode: launch::mode(job.metric).name.into(),
+    }
 }
 
 /// What command.txt begins with: how this was started, and by what.

@@ -33,6 +33,11 @@ fn prefix() -> PathBuf {
     places::target().join("tools/qemu")
 }
 
+/// Where the firmware is that came with a provided emulator.
+pub fn firmware_folder() -> PathBuf {
+    prefix().join("usr/share/qemu-efi-aarch64")
+}
+
 /// The emulator that an earlier run has provided.
 pub fn provided() -> Option<Emulator> {
     let prefix = prefix();

@@ -95,8 +95,8 @@ impl Case {
             .verb
         {
             Verb::Run(mut args) => {
-                let guest = args.job.guest.take();
-                args.job.guest = guest.map(|path| places::root().join(path));
+                let guest = args.job.load.guest.take();
+                args.job.load.guest = guest.map(|path| places::root().join(path));
                 Ok(*args)
             }
             _ => bail!("only `run` can be tested"),
@@ -118,7 +118,7 @@ impl Case {
         }
         let session = session::run(
             &job,
-            Folder::claim(Some(&out), &job.board.name)?,
+            Folder::claim(Some(&out), &job.board().name)?,
             Show::Nothing,
         )?;
         let compared = self.expect.compare(&session).and_then(|()| {
@@ -147,8 +147,8 @@ mod tests {
     fn options_are_those_of_run() {
         let text = "about = 'x'\n[run]\nwait = ['wfi', 'wfe']\npoll_limit_us = 5\ncpus = 4";
         let args = Case::parse("x", text).unwrap().options().unwrap();
-        assert_eq!(args.job.plan.wait.as_deref(), Some("wfi,wfe"));
-        assert_eq!(args.job.plan.poll_limit_us.as_deref(), Some("5"));
+        assert_eq!(args.job.load.plan.wait.as_deref(), Some("wfi,wfe"));
+        assert_eq!(args.job.load.plan.poll_limit_us.as_deref(), Some("5"));
         assert_eq!(args.job.cpus, Some(4));
     }
 

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The verb `boards`: what there is, what each one models, and what it lacks.
+
+use anyhow::Result;
+
+use crate::board::{Board, names};
+use crate::cli::Metric;
+use crate::terminal::say;
+
+/// What no emulated board has; so that not every file has to say it.
+const COMMON: &str = "\
+None of them models caches, pipelines or power states: a number is instructions (--metric insns), or time of the
+emulator (--metric time), never of the machine. Under --metric insns every counter runs at 1 GHz, so that a tick is an
+instruction; under --metric time it has the machine's rate. docs/fidelity.md says what the emulator makes of waits, and
+every run finds it out anew.";
+
+/// Prints the boards.
+pub fn list() -> Result<()> {
+    for name in names()? {
+        say!("{}\n", lines(&Board::load(&name)?)?.join("\n"));
+    }
+    say!("{COMMON}");
+    Ok(())
+}
+
+/// A board's description.
+fn lines(board: &Board) -> Result<Vec<String>> {
+    let cpus = &board.cpus;
+    let mut lines = vec![format!("{}: {}", board.name, board.about)];
+    let mut add = |title: &str, texts: &[String]| {
+        let titles = std::iter::once(title).chain(std::iter::repeat(""));
+        let said = titles.zip(texts);
+        lines.extend(said.map(|(title, text)| format!("    {title:<9}{text}")));
+    };
+    add(
+        "CPUs",
+        &[format!(
+            "1 to {}, {} by default; {}",
+            cpus.max,
+            cpus.default,
+            model_line(board)
+        )],
+    );
+    add(
+        "counter",
+        &[format!(
+            "{} MHz (insns), {} MHz (time)",
+            mhz(board, Metric::Insns)?,
+            mhz(board, Metric::Time)?
+        )],
+    );
+    let boots = match board.qemu.firmware {
+        Some(_) => "by UEFI: handed to it (--boot kernel) or from a disk (--boot virtio, nvme)",
+        None => "loaded by QEMU, with a device tree",
+    };
+    add("boots", &[boots.into()]);
+    add("models", &board.models);
+    add("lacks", &board.lacks);
+    Ok(lines)
+}
+
+fn model_line(board: &Board) -> String {
+    match board.model_names()[..] {
+        [only] => only.into(),
+        ref names => format!("{} ({} by default)", names.join(", "), board.cpus.model),
+    }
+}
+
+fn mhz(board: &Board, metric: Metric) -> Result<f64> {
+    Ok(board.counter_hz(metric)? as f64 / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_board_is_described_line_by_line() {
+        let lines = lines(&Board::load("graviton3").unwrap()).unwrap();
+        assert!(lines[0].starts_with("graviton3: "));
+        assert_eq!(lines[1], "    CPUs     1 to 64, 2 by default; neoverse-v1");
+        assert_eq!(lines[2], "    counter  1000 MHz (insns), 1050 MHz (time)");
+        let lacks = lines.iter().position(|line| line.starts_with("    lacks"));
+        assert!(lines[lacks.unwrap() + 1].starts_with("             "));
+    }
+}

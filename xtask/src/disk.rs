@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The disk that an arm64 machine with UEFI boots: the verb `image`, and
+//! `run --boot virtio` or `nvme`.
+//!
+//! ```text
+//! 0       protective MBR and GPT
+//! 1 MiB   EFI system partition, FAT32
+//!           \EFI\BOOT\BOOTAA64.EFI   the packed image, as it is
+//!           \ROUSE.TXT               boot arguments, for people to edit
+//! -1 MiB  GPT again, at the end
+//! ```
+//!
+//! UEFI starts `\EFI\BOOT\BOOTAA64.EFI` of a disk that it was told nothing about
+//! (UEFI 2.10, section 3.5.1.1), which is what a new instance's root disk is.
+
+mod text;
+mod volume;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::cli::ImageArgs;
+use crate::folder::Copy;
+use crate::images::{self, Built};
+use crate::job::Load;
+use crate::terminal::say;
+use crate::{interrupt, places};
+
+/// The verb `image`.
+pub fn image(args: &ImageArgs) -> Result<()> {
+    let load = Load::new(&args.load)?;
+    // Before anything is built: what can't be said, or written, is refused.
+    text::of(&load)?;
+    let path = match &args.out {
+        Some(path) => path.clone(),
+        None => default_path(&load)?,
+    };
+    let copy = Copy::claim("--out", &path)?;
+    interrupt::catch()?;
+    let built = interrupt::or(images::build(&load.board.name, load.guest.as_deref()))?;
+    copy.write(bytes(&load, &built)?)?;
+    say!("{}", shown(&path));
+    say!("{}", next_step(&load));
+    Ok(())
+}
+
+/// Writes the disk for `load` to `path`.
+pub fn write_for(load: &Load, built: &Built, path: &Path) -> Result<()> {
+    Copy::claim("--boot", path)?.write(bytes(load, built)?)
+}
+
+/// What the disk holds.
+fn bytes(load: &Load, built: &Built) -> Result<Vec<u8>> {
+    let image = &built.images.packed;
+    let image = fs::read(image).with_context(|| image.display().to_string())?;
+    volume::disk(&image, &text::of(load)?)
+}
+
+fn default_path(load: &Load) -> Result<PathBuf> {
+    let folder = places::target().join("image");
+    fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    Ok(folder.join(format!("rouse-{}.disk", load.board.name)))
+}
+
+fn shown(path: &Path) -> String {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
+    places::shown(&path)
+}
+
+/// What to do with the disk.
+fn next_step(load: &Load) -> String {
+    let docs = places::shown(&places::inside("docs/bring-up.md"));
+    let mut said = format!(
+        "Raw disk, GPT, one EFI system partition; {} on it holds the boot arguments.\n\
+         {docs} has the way from here to a table: snapshot, machine image, instance, console, report.",
+        config::PATH
+    );
+    if !load.plan.compact {
+        said += "\nA console that keeps only 64 KiB loses the beginning of a long run: --compact makes it short, \
+                 --shard divides it.";
+    }
+    said
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The text file on the disk: the boot arguments, and how to change them.
+
+use anyhow::{Context, Result};
+
+use crate::failure::BadInput;
+use crate::job::Load;
+
+/// What it begins with.
+const HEAD: &str = "\
+# Rouse reads this file when this disk boots: boot arguments, on any number of
+# lines. Change it as you like; nothing has to be built again. The words are the
+# options of `cargo xtask run` that choose what is measured:
+#
+#   rouse.wait=wfi,poll-wfi    --wait wfi,poll-wfi; the others likewise
+#   rouse.survey               print what the machine is, for a first boot
+#   rouse.compact              print no more than a console of 64 KiB keeps
+#   rouse.shard=2/8            only the second eighth of the cells
+#
+# Printable ASCII, 4096 bytes at most.
+";
+
+/// The file for `load`; read back, it says what `load` says.
+///
+/// # Errors
+/// It can't be said in such a file.
+pub fn of(load: &Load) -> Result<String> {
+    file(&load.boot_arguments())
+        .context("the boot arguments can't be put into the disk's text file")
+}
+
+fn file(arguments: &str) -> Result<String> {
+    let mut file = HEAD.to_owned();
+    for argument in arguments.split_ascii_whitespace() {
+        file += argument;
+        file.push('\n');
+    }
+    let mut room = [0; config::LIMIT];
+    let read = config::parse(file.as_bytes(), &mut room);
+    let read = read.map_err(|error| BadInput::error(error.to_string()))?;
+    // A word that begins with `#` would be a comment.
+    if !read.split(' ').eq(arguments.split_ascii_whitespace()) {
+        return Err(BadInput::error(
+            "--append: a word that begins with `#` is a comment there; write it otherwise",
+        ));
+    }
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::is_bad_input;
+
+    #[test]
+    fn the_file_says_what_the_command_line_says() {
+        let file = file("rouse.wait=wfi  rouse.iterations=5 x=#1").unwrap();
+        let mut room = [0; config::LIMIT];
+        let read = config::parse(file.as_bytes(), &mut room).unwrap();
+        assert_eq!(read, "rouse.wait=wfi rouse.iterations=5 x=#1");
+        assert!(file.ends_with("\nrouse.wait=wfi\nrouse.iterations=5\nx=#1\n"));
+    }
+
+    #[test]
+    fn what_can_not_be_said_is_refused() {
+        for (arguments, named) in [
+            ("a #b", "comment"),
+            ("a \u{e4}", "line 12, column 1: byte 0xc3"),
+            (&"x".repeat(config::LIMIT), "4096 bytes"),
+        ] {
+            let error = file(arguments).unwrap_err();
+            assert!(is_bad_input(&error), "{error:#}");
+            assert!(error.to_string().contains(named), "{error:#}");
+        }
+    }
+}

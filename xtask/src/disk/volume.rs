@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A disk, bit for bit: partition table, file system, files.
+//!
+//! The same files make the same disk wherever and whenever it is made. All that
+//! usually differs is fixed: the GUIDs of disk and partition, the serial number of
+//! the file system, the times of its files (FAT's first day).
+
+use std::collections::BTreeMap;
+use std::io::{Cursor, Write};
+
+use anyhow::{Context, Result};
+use fatfs::{FatType, FileSystem, FormatVolumeOptions, FsOptions};
+use gpt::GptConfig;
+use gpt::disk::LogicalBlockSize;
+use gpt::mbr::ProtectiveMBR;
+use gpt::partition::Partition;
+use gpt::partition_types::EFI;
+use uuid::{Uuid, uuid};
+
+const MIB: usize = 1 << 20;
+const SECTOR: usize = 512;
+/// Where the partition starts, and what stays free behind it.
+const MARGIN: usize = MIB;
+/// The least that a disk has, so that FAT32 has the clusters that make it FAT32
+/// (65525 of a sector each) with room to spare.
+const LEAST: usize = 64 * MIB;
+/// What a disk has beyond its image: margins, file allocation tables, the text,
+/// and room for people to keep a second one.
+const SPARE: usize = 16 * MIB;
+
+const DISK: Uuid = uuid!("9d6bd3a1-4f0e-4c0b-8d0c-7f2c5f6f7573");
+const PARTITION: Uuid = uuid!("2c8fa6f0-0f5e-4a3a-9c5b-1b726f757365");
+const SERIAL: u32 = 0x526f_7573;
+const LABEL: &[u8; 11] = b"ROUSE      ";
+
+/// A disk with `image` where UEFI looks for it, and `text` where the image does.
+pub fn disk(image: &[u8], text: &str) -> Result<Vec<u8>> {
+    let size = (image.len() + SPARE).next_multiple_of(MIB).max(LEAST);
+    let mut disk = vec![0; size];
+    let partition = MARGIN..size - MARGIN;
+    table(&mut disk, &partition).context("the disk's partition table")?;
+    let partition = &mut disk[partition];
+    files(partition, image, text).context("the disk's file system")?;
+    Ok(disk)
+}
+
+/// Writes a partition table with one EFI system partition.
+fn table(disk: &mut [u8], partition: &std::ops::Range<usize>) -> Result<()> {
+    let sectors = disk.len() / SECTOR;
+    let mut device = Cursor::new(disk);
+    ProtectiveMBR::with_lb_size(u32::try_from(sectors - 1)?).overwrite_lba0(&mut device)?;
+    let config = GptConfig::new().writable(true);
+    let config = config.logical_block_size(LogicalBlockSize::Lb512);
+    let mut table = config.create_from_device(device, Some(DISK))?;
+    let entry = Partition {
+        part_type_guid: EFI,
+        part_guid: PARTITION,
+        first_lba: (partition.start / SECTOR) as u64,
+        last_lba: (partition.end / SECTOR - 1) as u64,
+        flags: 0,
+        name: "rouse".into(),
+    };
+    table.update_partitions(BTreeMap::from([(1, entry)]))?;
+    table.write()?;
+    Ok(())
+}
+
+/// Makes a file system of `partition` and puts the files into it.
+fn files(partition: &mut [u8], image: &[u8], text: &str) -> Result<()> {
+    let mut device = Cursor::new(partition);
+    let options = FormatVolumeOptions::new()
+        .fat_type(FatType::Fat32)
+        .bytes_per_cluster(SECTOR as u32)
+        .volume_id(SERIAL)
+        .volume_label(*LABEL);
+    fatfs::format_volume(&mut device, options)?;
+    device.set_position(0);
+    let system = FileSystem::new(device, FsOptions::new())?;
+    let root = system.root_dir();
+    let boot = root.create_dir("EFI")?.create_dir("BOOT")?;
+    boot.create_file("BOOTAA64.EFI")?.write_all(image)?;
+    let name = config::PATH.trim_start_matches('\\');
+    root.create_file(name)?.write_all(text.as_bytes())?;
+    drop((root, boot));
+    system.unmount()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    fn image(size: usize) -> Vec<u8> {
+        (0..size).map(|at| (at % 251) as u8).collect()
+    }
+
+    /// The partition's place by the table, from either end of the disk.
+    fn partition(disk: &mut [u8], lba: usize) -> (usize, usize) {
+        let table = GptConfig::new()
+            .open_from_device(Cursor::new(disk))
+            .unwrap();
+        let header = match lba {
+            1 => table.primary_header().unwrap(),
+            _ => table.backup_header().unwrap(),
+        };
+        assert_eq!(header.disk_guid, DISK);
+        let entry = &table.partitions()[&1];
+        assert_eq!(
+            (entry.part_type_guid.guid, entry.part_guid),
+            (EFI.guid, PARTITION)
+        );
+        (
+            entry.first_lba as usize * SECTOR,
+            (entry.last_lba as usize + 1) * SECTOR,
+        )
+    }
+
+    fn read(disk: &mut [u8], path: &str) -> Vec<u8> {
+        let (start, end) = partition(disk, 1);
+        let device = Cursor::new(&mut disk[start..end]);
+        let system = FileSystem::new(device, FsOptions::new()).unwrap();
+        assert_eq!(system.fat_type(), FatType::Fat32);
+        let mut bytes = Vec::new();
+        let mut file = system.root_dir().open_file(path).unwrap();
+        file.read_to_end(&mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn the_files_are_where_firmware_and_image_look() {
+        let mut disk = disk(&image(700_001), "a=1\n").unwrap();
+        assert_eq!(disk.len(), LEAST);
+        assert_eq!(read(&mut disk, "efi/boot/bootaa64.efi"), image(700_001));
+        assert_eq!(read(&mut disk, "rouse.txt"), b"a=1\n");
+        assert_eq!(partition(&mut disk, 1), partition(&mut disk, 2));
+    }
+
+    #[test]
+    fn a_large_image_gets_a_larger_disk() {
+        let size = LEAST + 5;
+        let mut disk = disk(&image(size), "").unwrap();
+        assert!(disk.len() > LEAST && disk.len().is_multiple_of(MIB));
+        assert_eq!(read(&mut disk, "EFI/BOOT/BOOTAA64.EFI").len(), size);
+    }
+
+    #[test]
+    fn the_same_files_make_the_same_disk() {
+        let make = || disk(&image(5000), "x").unwrap();
+        let mut first = make();
+        assert!(first == make());
+        // Two disks of one second could agree on what time it is.
+        let (start, end) = partition(&mut first, 1);
+        let device = Cursor::new(&mut first[start..end]);
+        let system = FileSystem::new(device, FsOptions::new()).unwrap();
+        for entry in system.root_dir().iter().map(Result::unwrap) {
+            let times = (entry.created(), entry.modified().date, entry.accessed());
+            assert_eq!(times, (times.0, times.0.date, times.0.date));
+            assert_eq!(times.0.date.year, 1980);
+        }
+    }
+}
