@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 
 use crate::console::{Console, Kind};
 use crate::progress::Progress;
-use crate::terminal::say;
+use crate::terminal::{self, say};
 use crate::{interrupt, qemu};
 
 /// How long a machine that has crashed or reported its exit may go on.
@@ -52,9 +52,9 @@ pub struct Outcome {
 pub enum Show {
     /// Nothing.
     Nothing,
-    /// Dumps.
+    /// Dumps, and what the machine is if that was asked for.
     Dumps,
-    /// Dumps, and every line that is no record.
+    /// That, and every line that is no record.
     Console,
 }
 
@@ -211,9 +211,9 @@ impl<L: Write> Follower<'_, L> {
         if kind == Kind::Crash && watch.show >= Show::Dumps {
             watch.progress.clear();
             eprintln!("{}", self.console.crash.last().unwrap_or(&line));
-        } else if kind == Kind::Other && watch.show >= Show::Console {
+        } else if shown_from(kind).is_some_and(|from| watch.show >= from) {
             watch.progress.clear();
-            say!("{line}");
+            say!("{}", terminal::plain(&line));
         }
         Ok(())
     }
@@ -236,6 +236,16 @@ impl<L: Write> Follower<'_, L> {
             (None, Some(status)) => Ending::Status(status),
             (None, None) => Ending::Stopped(self.last_words.clone()),
         }
+    }
+}
+
+/// From when on lines of this kind go to the terminal; of a crash the reader
+/// gets more than the line.
+fn shown_from(kind: Kind) -> Option<Show> {
+    match kind {
+        Kind::Survey => Some(Show::Dumps),
+        Kind::Other => Some(Show::Console),
+        Kind::Record | Kind::Crash | Kind::Exit | Kind::Refused => None,
     }
 }
 

@@ -23,6 +23,8 @@ pub enum Kind {
     Exit,
     /// The machine is none to run on.
     Refused,
+    /// What the machine is, for a first boot.
+    Survey,
     /// Something else.
     Other,
 }
@@ -38,6 +40,8 @@ pub struct Console {
     pub status: Option<u32>,
     /// Why the machine is none to run on.
     pub refused: Option<String>,
+    /// What the machine is, line by line, if it was asked for.
+    pub survey: Vec<String>,
     /// Lines of a dump, the functions' names added.
     pub crash: Vec<String>,
     /// Names of functions.
@@ -77,6 +81,9 @@ impl Console {
         } else if let Some(status) = text.strip_prefix("exit status ") {
             self.status = status.trim().parse().ok();
             return Kind::Exit;
+        } else if let Some(line) = text.strip_prefix("survey ") {
+            self.survey.push(line.to_owned());
+            return Kind::Survey;
         } else if let Some(why) = text.strip_prefix("refused: ") {
             self.refused = Some(why.trim().to_owned());
             return Kind::Refused;
@@ -115,6 +122,8 @@ mod tests {
         );
         assert_eq!(console.feed("rouse: base guest 0x44000000"), Kind::Other);
         assert_eq!(console.feed("@r1 0 boot #00000000"), Kind::Record);
+        assert_eq!(console.feed("rouse: survey GICD 0x1"), Kind::Survey);
+        assert_eq!(console.survey, ["GICD 0x1"]);
         assert_eq!(console.feed("rouse: exit status 3"), Kind::Exit);
         assert_eq!(console.status, Some(3));
         assert_eq!(

@@ -87,6 +87,9 @@ impl Job {
             load,
         };
         job.firmware_boots()?;
+        if job.load.survey && !job.unders.contains(&Under::Rouse) {
+            bad_input!("--survey: it is the hypervisor that prints it; use --under rouse");
+        }
         for &under in &job.unders {
             job.load.board.machine(under)?;
             job.something_runs(under)?;
@@ -257,6 +260,7 @@ mod tests {
             (&["--wait", "wfx"][..], "use all, busy"),
             (&["--under", "xen"], "use all, rouse, none"),
             (&["--board", "no-such"], "use altra, graviton2"),
+            (&["--survey", "--under", "none"], "use --under rouse"),
             (&["--boot", "nvme"], "use kernel, or board virt-uefi"),
             (&["--board", "altra", "--cpu", "max"], "use neoverse-n1"),
             (

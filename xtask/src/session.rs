@@ -50,6 +50,7 @@ pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
             Some(describe(job, &emulator)),
         ),
         dump: String::new(),
+        survey: String::new(),
         show,
     };
     let mut failure = None;
@@ -71,6 +72,7 @@ struct Boots<'j> {
     commands: String,
     results: Results,
     dump: String,
+    survey: String,
     show: Show,
 }
 
@@ -93,6 +95,10 @@ impl Boots<'_> {
         let records = std::mem::take(&mut outcome.console.collector).finish();
         self.results.add(under.name(), &records);
         self.keep_dump(&outcome);
+        for line in &outcome.console.survey {
+            self.survey += line;
+            self.survey.push('\n');
+        }
         // Somebody else's guest need not know our records.
         let owes_records = job.load.guest.is_none() || records.begun;
         Ok(judge(
@@ -118,8 +124,10 @@ impl Boots<'_> {
 
     fn close(self, failure: Option<Failure>, folder: Folder) -> Result<Session> {
         folder.write("command.txt", &self.commands)?;
-        if !self.dump.is_empty() {
-            folder.write("dump.txt", &self.dump)?;
+        for (name, text) in [("dump.txt", &self.dump), ("survey.txt", &self.survey)] {
+            if !text.is_empty() {
+                folder.write(name, text)?;
+            }
         }
         if self.results.has_cells() {
             folder.write("results.json", &self.results.to_json()?)?;

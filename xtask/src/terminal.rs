@@ -10,7 +10,37 @@ macro_rules! say {
 }
 pub(crate) use say;
 
+/// A line of some machine's console without what would move the terminal's
+/// cursor or clear its screen: firmware draws.
+pub fn plain(line: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = line.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            // A control sequence ends with a letter (ECMA-48, 5.4).
+            '\u{1b}' if rest.next() == Some('[') => {
+                rest.by_ref().find(|c| ('@'..='~').contains(c));
+            }
+            '\t' => plain.push(c),
+            c if c.is_control() => {}
+            c => plain.push(c),
+        }
+    }
+    plain
+}
+
 /// Prints a line. That nobody reads it any more (`| head`) is no reason to fail.
 pub fn print(line: fmt::Arguments<'_>) {
     let _ = writeln!(io::stdout(), "{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_firmware_draws_is_left_out() {
+        let line = "\u{1b}[2J\u{1b}[01;01H\u{1b}[=3hrouse: a\tb\u{7}\r \u{e4}\u{1b}[";
+        assert_eq!(plain(line), "rouse: a\tb \u{e4}");
+    }
 }
