@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use plan::{Under, Word};
@@ -63,22 +63,43 @@ pub struct Qemu {
 }
 
 impl Board {
-    /// Reads board `name`.
+    /// Reads a board: `name` of the tree, or a file of somebody's own.
     pub fn load(name: &str) -> Result<Self> {
-        let path = folder().join(format!("{name}.toml"));
-        let Ok(text) = fs::read_to_string(&path) else {
-            let known = names()?.join(", ");
-            bad_input!("--board: there is no `{name}`; use {known}, or add boards/{name}.toml");
+        let path = match Self::file(name) {
+            Some(file) => file.into(),
+            None => folder().join(format!("{name}.toml")),
         };
-        Self::parse(name, &text)
+        match fs::read_to_string(&path) {
+            Ok(text) => Self::parse(&path, &text),
+            Err(error) if Self::file(name).is_some() => {
+                bad_input!("--board: {name} can't be read ({error}); name a board, or its file")
+            }
+            Err(_) => {
+                let known = names()?.join(", ");
+                bad_input!("--board: there is no `{name}`; use {known}, or add boards/{name}.toml")
+            }
+        }
     }
 
-    fn parse(name: &str, text: &str) -> Result<Self> {
-        let place = || BadInput::error(format!("boards/{name}.toml can't be used; correct it"));
+    /// `board` as a path, if it is one and no name.
+    pub fn file(board: &str) -> Option<&Path> {
+        let path = Path::new(board);
+        path.extension()
+            .is_some_and(|end| end == "toml")
+            .then_some(path)
+    }
+
+    fn parse(path: &Path, text: &str) -> Result<Self> {
+        let place =
+            || BadInput::error(format!("{} can't be used; correct it", places::shown(path)));
         let mut board: Self = toml::from_str(text)
             .map_err(|error| BadInput::error(one_line(&error)))
             .with_context(place)?;
-        board.name = name.into();
+        board.name = path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into();
         Ok(board)
     }
 
@@ -139,7 +160,7 @@ impl Board {
 
     fn silent(&self, option: &str, value: impl std::fmt::Display) -> anyhow::Error {
         BadInput::error(format!(
-            "{option}: boards/{}.toml does not say how to run `{value}`; add it there",
+            "{option}: the file of board {} does not say how to run `{value}`; add it there",
             self.name
         ))
     }
@@ -206,7 +227,8 @@ mod tests {
             board.cpus(Some(9)).unwrap_err(),
             board.model(Some("z80")).unwrap_err(),
             Board::load("no-such").unwrap_err(),
-            Board::parse("x", "about = 3").unwrap_err(),
+            Board::load("no-such.toml").unwrap_err(),
+            Board::parse(Path::new("x.toml"), "about = 3").unwrap_err(),
         ] {
             assert!(is_bad_input(&error), "{error:#}");
         }

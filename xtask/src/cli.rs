@@ -84,8 +84,8 @@ pub struct RunArgs {
 /// What is booted: the images, and what they are told.
 #[derive(Args, Debug)]
 pub struct LoadArgs {
-    /// Machine: a name of boards/NAME.toml
-    #[arg(long, value_name = "NAME", default_value = "virt")]
+    /// Machine: a name of boards/NAME.toml, or a file of this kind
+    #[arg(long, value_name = "NAME|FILE.toml", default_value = "virt")]
     pub board: String,
     /// What is measured.
     #[command(flatten)]

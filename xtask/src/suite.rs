@@ -3,6 +3,7 @@
 
 mod case;
 mod expectation;
+mod same;
 
 use std::fs;
 use std::path::PathBuf;

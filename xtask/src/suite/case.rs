@@ -7,7 +7,8 @@
 //! [run]                       # options of `cargo xtask run`, without dashes
 //! workload = "pingpong"
 //! wait = ["wfi", "spin"]      # a list is joined with commas
-//! iterations = 400            # a `guest` is a path in the workspace
+//! iterations = 400            # a `guest`, or a `board` of its own, is a path in the workspace
+//! survey = true               # an option without a value
 //!
 //! [expect]
 //! status = "ok"               # or crash, hang, stopped-early, exit-status, damaged, bad-input
@@ -23,6 +24,10 @@
 //! wakes = { irq = 2 }
 //! p50 = [100, 5000]
 //! max_p50 = 5000
+//!
+//! [[same]]                    # a further run, with these options in place of those above,
+//! run = { boot = "virtio" }   # has the same cells,
+//! percent = 1                 # and medians that differ by no more than this
 //! ```
 
 use std::collections::BTreeMap;
@@ -34,13 +39,18 @@ use clap::Parser;
 use serde::Deserialize;
 
 use super::expectation::{Expect, Expected};
-use crate::board::one_line;
+use super::same::Same;
+use crate::board::{Board, one_line};
 use crate::boot::Show;
 use crate::cli::{self, Cli, RunArgs, Verb};
 use crate::failure::{BadInput, is_bad_input};
 use crate::folder::Folder;
 use crate::job::Job;
-use crate::{places, session};
+use crate::places;
+use crate::session::{self, Session};
+
+/// Options of `run` and their values.
+pub type Options = BTreeMap<String, toml::Value>;
 
 /// A test.
 #[derive(Debug, Deserialize)]
@@ -57,13 +67,16 @@ pub struct Case {
     about: String,
     /// Options of `run`.
     #[serde(default)]
-    run: BTreeMap<String, toml::Value>,
+    run: Options,
     /// What must come of the run.
     #[serde(default)]
     expect: Expect,
     /// What must hold for cells.
     #[serde(default, rename = "cell")]
     cells: Vec<Expected>,
+    /// Further runs that must come to the same.
+    #[serde(default)]
+    same: Vec<Same>,
 }
 
 impl Case {
@@ -80,53 +93,76 @@ impl Case {
         let mut case: Self = parsed.with_context(place)?;
         case.name = name.into();
         case.expect.check().with_context(place)?;
-        case.options().with_context(place)?;
+        options(&case.run).with_context(place)?;
+        for same in &case.same {
+            options(&same.options(&case.run)).with_context(place)?;
+        }
         Ok(case)
-    }
-
-    /// The options as `run` would get them.
-    fn options(&self) -> Result<RunArgs> {
-        let mut line = vec!["cargo xtask".to_owned(), "run".into()];
-        for (option, value) in &self.run {
-            line.push(format!("--{}={}", option.replace('_', "-"), typed(value)));
-        }
-        match Cli::try_parse_from(line)
-            .map_err(|error| anyhow!(cli::one_line(&error)))?
-            .verb
-        {
-            Verb::Run(mut args) => {
-                let guest = args.job.load.guest.take();
-                args.job.load.guest = guest.map(|path| places::root().join(path));
-                Ok(*args)
-            }
-            _ => bail!("only `run` can be tested"),
-        }
     }
 
     /// Boots and compares; the folder with the logs for people.
     pub fn run(&self) -> Result<String> {
-        let job = match Job::new(&self.options()?.job) {
+        let job = match Job::new(&options(&self.run)?.job) {
             Err(error) if is_bad_input(&error) && self.expect.wants_bad_input() => {
                 self.expect.says(&format!("{error:#}"))?;
                 return Ok("refused".into());
             }
             other => other?,
         };
-        let out = places::target().join("tests").join(&self.name);
-        if out.exists() {
-            fs::remove_dir_all(&out).with_context(|| places::shown(&out))?;
-        }
-        let session = session::run(
-            &job,
-            Folder::claim(Some(&out), &job.board().name)?,
-            Show::Nothing,
-        )?;
+        let session = boot(&job, &self.name)?;
         let compared = self.expect.compare(&session).and_then(|()| {
             let mut cells = self.cells.iter();
             cells.try_for_each(|expected| expected.compare(&session.results))
         });
         compared.map_err(|error| anyhow!("{error:#}; see {}", session.place))?;
+        for (number, same) in (2..).zip(&self.same) {
+            let job = Job::new(&options(&same.options(&self.run))?.job)?;
+            let further = boot(&job, &format!("{}-{number}", self.name))?;
+            let compared = match &further.failure {
+                Some(failure) => Err(anyhow!("{}", failure.why)),
+                None => same.compare(&session.results, &further.results),
+            };
+            compared.map_err(|error| anyhow!("{error:#}; see {}", further.place))?;
+        }
         Ok(session.place)
+    }
+}
+
+/// Boots, into a folder of this name that replaces an older one.
+fn boot(job: &Job, name: &str) -> Result<Session> {
+    let out = places::target().join("tests").join(name);
+    if out.exists() {
+        fs::remove_dir_all(&out).with_context(|| places::shown(&out))?;
+    }
+    let folder = Folder::claim(Some(&out), &job.board().name)?;
+    session::run(job, folder, Show::Nothing)
+}
+
+/// Options as `run` would get them.
+fn options(run: &Options) -> Result<RunArgs> {
+    let mut line = vec!["cargo xtask".to_owned(), "run".into()];
+    for (option, value) in run {
+        let option = option.replace('_', "-");
+        match value {
+            toml::Value::Boolean(true) => line.push(format!("--{option}")),
+            toml::Value::Boolean(false) => {}
+            value => line.push(format!("--{option}={}", typed(value))),
+        }
+    }
+    match Cli::try_parse_from(line)
+        .map_err(|error| anyhow!(cli::one_line(&error)))?
+        .verb
+    {
+        Verb::Run(mut args) => {
+            let load = &mut args.job.load;
+            let guest = load.guest.take();
+            load.guest = guest.map(|path| places::root().join(path));
+            if let Some(board) = Board::file(&load.board) {
+                load.board = places::root().join(board).display().to_string();
+            }
+            Ok(*args)
+        }
+        _ => bail!("only `run` can be tested"),
     }
 }
 
@@ -145,11 +181,13 @@ mod tests {
 
     #[test]
     fn options_are_those_of_run() {
-        let text = "about = 'x'\n[run]\nwait = ['wfi', 'wfe']\npoll_limit_us = 5\ncpus = 4";
-        let args = Case::parse("x", text).unwrap().options().unwrap();
+        let text =
+            "about = 'x'\n[run]\nwait = ['wfi', 'wfe']\npoll_limit_us = 5\ncpus = 4\nsurvey = true";
+        let args = options(&Case::parse("x", text).unwrap().run).unwrap();
         assert_eq!(args.job.load.plan.wait.as_deref(), Some("wfi,wfe"));
         assert_eq!(args.job.load.plan.poll_limit_us.as_deref(), Some("5"));
         assert_eq!(args.job.cpus, Some(4));
+        assert!(args.job.load.survey && !args.job.load.plan.raw);
     }
 
     #[test]
@@ -159,6 +197,7 @@ mod tests {
             ("about = 'x'\n[expect]\nstatus = 'fine'", "`fine`"),
             ("about = 'x'\nexpects = 1", "expects"),
             ("[run]", "about"),
+            ("about = 'x'\n[[same]]\npercent = 1\nrun = { x = 1 }", "--x"),
         ] {
             let error = format!("{:#}", Case::parse("name", text).unwrap_err());
             assert!(
