@@ -58,8 +58,20 @@ pub struct Qemu {
     pub memory: String,
     /// File name of the UEFI firmware; without it, QEMU itself loads the image.
     pub firmware: Option<String>,
+    /// The console under the firmware, if it is not the machine's own.
+    pub console: Option<Console>,
     /// `-M` by what the guest runs under.
     pub machine: BTreeMap<String, String>,
+}
+
+/// A console that the machine's description does not name.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Console {
+    /// The emulator's device; `console` is the character device that it writes to.
+    pub device: String,
+    /// The boot argument that names it.
+    pub argument: String,
 }
 
 impl Board {

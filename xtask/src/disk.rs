@@ -32,7 +32,7 @@ use crate::{interrupt, places};
 pub fn image(args: &ImageArgs) -> Result<()> {
     let load = Load::new(&args.load)?;
     // Before anything is built: what can't be said, or written, is refused.
-    text::of(&load)?;
+    text::of(&load.boot_arguments())?;
     let path = match &args.out {
         Some(path) => path.clone(),
         None => default_path(&load)?,
@@ -40,22 +40,22 @@ pub fn image(args: &ImageArgs) -> Result<()> {
     let copy = Copy::claim("--out", &path)?;
     interrupt::catch()?;
     let built = interrupt::or(images::build(&load.board.name, load.guest.as_deref()))?;
-    copy.write(bytes(&load, &built)?)?;
+    copy.write(bytes(&built, &load.boot_arguments())?)?;
     say!("{}", shown(&path));
     say!("{}", next_step(&load));
     Ok(())
 }
 
-/// Writes the disk for `load` to `path`.
-pub fn write_for(load: &Load, built: &Built, path: &Path) -> Result<()> {
-    Copy::claim("--boot", path)?.write(bytes(load, built)?)
+/// Writes a disk with these boot arguments to `path`.
+pub fn write(built: &Built, arguments: &str, path: &Path) -> Result<()> {
+    Copy::claim("--boot", path)?.write(bytes(built, arguments)?)
 }
 
 /// What the disk holds.
-fn bytes(load: &Load, built: &Built) -> Result<Vec<u8>> {
+fn bytes(built: &Built, arguments: &str) -> Result<Vec<u8>> {
     let image = &built.images.packed;
     let image = fs::read(image).with_context(|| image.display().to_string())?;
-    volume::disk(&image, &text::of(load)?)
+    volume::disk(&image, &text::of(arguments)?)
 }
 
 fn default_path(load: &Load) -> Result<PathBuf> {

@@ -8,6 +8,7 @@ use std::process::Command;
 use anyhow::Result;
 use plan::Under;
 
+use crate::board::Board;
 use crate::cli::{Boot, Metric};
 use crate::images::Built;
 use crate::job::Job;
@@ -24,22 +25,44 @@ pub fn command(job: &Job, under: Under, emulator: &Emulator, built: &Built) -> R
         .args(["-cpu", &job.cpu])
         .args(["-smp", &job.cpus.to_string()])
         .args(["-m", &board.qemu.memory])
-        .args(["-nic", "none", "-display", "none", "-monitor", "none"])
-        .args(["-serial", "stdio", "-no-reboot"])
+        .args([
+            "-nic",
+            "none",
+            "-display",
+            "none",
+            "-monitor",
+            "none",
+            "-no-reboot",
+        ])
         .args(mode(job.metric).args);
+    let mut arguments = job.load.boot_arguments();
     // The bare machine has no firmware: boards/virt-uefi.toml says why.
     if under == Under::None {
-        kernel(&mut command, job, &built.images.guest);
+        command.args(["-serial", "stdio"]);
+        kernel(&mut command, &built.images.guest, &arguments);
         return Ok(command);
     }
     if let Some(name) = &board.qemu.firmware {
         command.arg("-bios").arg(firmware(name)?);
     }
-    match job.boot {
-        Boot::Kernel => kernel(&mut command, job, &built.images.packed),
-        Boot::Virtio => disk(&mut command, "virtio-blk-pci", &written(job, built)?),
-        Boot::Nvme => disk(&mut command, "nvme,serial=rouse", &written(job, built)?),
+    match &board.qemu.console {
+        None => drop(command.args(["-serial", "stdio"])),
+        Some(console) => {
+            // Firmware writes to the machine's own console, and both are shown.
+            command.args(["-chardev", "stdio,id=console,mux=on,signal=off"]);
+            command.args(["-serial", "chardev:console", "-device", &console.device]);
+            arguments = format!("{arguments} {}", console.argument);
+        }
     }
+    let device = match job.boot {
+        Boot::Kernel => {
+            kernel(&mut command, &built.images.packed, &arguments);
+            return Ok(command);
+        }
+        Boot::Virtio => "virtio-blk-pci",
+        Boot::Nvme => "nvme,serial=rouse",
+    };
+    disk(&mut command, device, &written(board, built, &arguments)?);
     Ok(command)
 }
 
@@ -68,18 +91,17 @@ pub fn mode(metric: Metric) -> Mode {
 }
 
 /// Has `image` loaded, or handed to the firmware.
-fn kernel(command: &mut Command, job: &Job, image: &Path) {
-    let arguments = job.load.boot_arguments();
+fn kernel(command: &mut Command, image: &Path, arguments: &str) {
     command.arg("-kernel").arg(image);
-    command.args(["-append", &arguments]);
+    command.args(["-append", arguments]);
 }
 
 /// Writes the disk that a run boots: not the one that `image` writes, which is
 /// somebody's.
-fn written(job: &Job, built: &Built) -> Result<PathBuf> {
-    let name = format!("rouse-{}-run.disk", job.board().name);
+fn written(board: &Board, built: &Built, arguments: &str) -> Result<PathBuf> {
+    let name = format!("rouse-{}-run.disk", board.name);
     let path = places::target().join("image").join(name);
-    disk::write_for(&job.load, built, &path)?;
+    disk::write(built, arguments, &path)?;
     Ok(path)
 }
 

@@ -4,7 +4,6 @@
 use anyhow::{Context, Result};
 
 use crate::failure::BadInput;
-use crate::job::Load;
 
 /// What it begins with.
 const HEAD: &str = "\
@@ -20,13 +19,12 @@ const HEAD: &str = "\
 # Printable ASCII, 4096 bytes at most.
 ";
 
-/// The file for `load`; read back, it says what `load` says.
+/// The file for these boot arguments; read back, it says the same.
 ///
 /// # Errors
-/// It can't be said in such a file.
-pub fn of(load: &Load) -> Result<String> {
-    file(&load.boot_arguments())
-        .context("the boot arguments can't be put into the disk's text file")
+/// They can't be said in such a file.
+pub fn of(arguments: &str) -> Result<String> {
+    file(arguments).context("the boot arguments can't be put into the disk's text file")
 }
 
 fn file(arguments: &str) -> Result<String> {
