@@ -58,6 +58,9 @@ pub struct Qemu {
     pub memory: String,
     /// File name of the UEFI firmware; without it, QEMU itself loads the image.
     pub firmware: Option<String>,
+    /// File name of what the firmware remembers from boot to boot, its keys for
+    /// Secure Boot for instance; without it, it remembers nothing.
+    pub variables: Option<String>,
     /// The console under the firmware, if it is not the machine's own.
     pub console: Option<Console>,
     /// `-M` by what the guest runs under.

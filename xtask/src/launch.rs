@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The emulator's command line for a job.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -42,8 +41,9 @@ pub fn command(job: &Job, under: Under, emulator: &Emulator, built: &Built) -> R
         kernel(&mut command, &built.images.guest, &arguments);
         return Ok(command);
     }
-    if let Some(name) = &board.qemu.firmware {
-        command.arg("-bios").arg(firmware(name)?);
+    if let Some(code) = &board.qemu.firmware {
+        let variables = board.qemu.variables.as_deref();
+        flash(&mut command, code, variables)?;
     }
     match &board.qemu.console {
         None => drop(command.args(["-serial", "stdio"])),
@@ -90,6 +90,22 @@ pub fn mode(metric: Metric) -> Mode {
     }
 }
 
+/// Puts firmware into the machine. What it remembers is forgotten at the end.
+fn flash(command: &mut Command, code: &str, variables: Option<&str>) -> Result<()> {
+    let code = firmware(code)?;
+    let Some(variables) = variables else {
+        command.arg("-bios").arg(code);
+        return Ok(());
+    };
+    drive(command, "if=pflash,unit=0,readonly=on", &code);
+    drive(
+        command,
+        "if=pflash,unit=1,snapshot=on",
+        &firmware(variables)?,
+    );
+    Ok(())
+}
+
 /// Has `image` loaded, or handed to the firmware.
 fn kernel(command: &mut Command, image: &Path, arguments: &str) {
     command.arg("-kernel").arg(image);
@@ -107,12 +123,17 @@ fn written(board: &Board, built: &Built, arguments: &str) -> Result<PathBuf> {
 
 /// Attaches the disk at `path`, which stays as it is.
 fn disk(command: &mut Command, device: &str, path: &Path) {
-    // A comma ends a value unless it is doubled.
-    let mut drive = OsString::from("if=none,id=disk,format=raw,readonly=on,file=");
-    drive.push(path.to_string_lossy().replace(',', ",,"));
-    command.arg("-drive").arg(drive);
+    drive(command, "if=none,id=disk,readonly=on", path);
     let device = format!("{device},drive=disk,bootindex=0");
     command.args(["-device", &device]);
+}
+
+/// Makes a drive of the file at `path`.
+fn drive(command: &mut Command, options: &str, path: &Path) {
+    // A comma ends a value unless it is doubled.
+    let path = path.to_string_lossy().replace(',', ",,");
+    let drive = format!("{options},format=raw,file={path}");
+    command.args(["-drive", &drive]);
 }
 
 /// Lets the emulator be asked through `socket`, and end when we do.

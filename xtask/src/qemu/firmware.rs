@@ -5,20 +5,21 @@
 //! elsewhere distributions keep it in folders of their own.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 
 use super::provide;
 use crate::failure::bad_input;
 
-/// Names a file to use instead of looking for one.
+/// Names a folder to look into instead of those below.
 const VARIABLE: &str = "ROUSE_FIRMWARE";
 
 /// Where distributions keep the firmware of QEMU's arm64 machines: Debian and
 /// its derivatives, Fedora and Arch, SUSE.
-const FOLDERS: [&str; 3] = [
+const FOLDERS: [&str; 4] = [
     "/usr/share/qemu-efi-aarch64",
+    "/usr/share/AAVMF",
     "/usr/share/edk2/aarch64",
     "/usr/share/qemu",
 ];
@@ -28,29 +29,29 @@ const FOLDERS: [&str; 3] = [
 /// # Errors
 /// There is none: says how to get it.
 pub fn firmware(name: &str) -> Result<PathBuf> {
-    if let Some(named) = env::var_os(VARIABLE).map(PathBuf::from) {
-        if named.is_file() {
-            return Ok(named);
-        }
-        bad_input!(
-            "{VARIABLE}: {} is no file; name a {name}, or unset it",
-            named.display()
-        );
+    if let Some(folder) = env::var_os(VARIABLE).map(PathBuf::from) {
+        let Some(path) = first([folder.clone()], name) else {
+            bad_input!(
+                "{VARIABLE}: {} has no file {name}; name a folder that has it, or unset it",
+                folder.display()
+            );
+        };
+        return Ok(path);
     }
-    let folders = [provide::firmware_folder()];
-    let folders = folders.iter().map(PathBuf::as_path);
-    match first(folders.chain(FOLDERS.map(Path::new)), name) {
+    let provided = FOLDERS.iter().map(|folder| provide::folder(folder));
+    match first(provided.chain(FOLDERS.map(PathBuf::from)), name) {
         Some(path) => Ok(path),
         None => bad_input!(
             "the board's firmware {name} is missing: install qemu-efi-aarch64 (Debian) or edk2-aarch64 (Fedora, \
-             Arch), or set {VARIABLE}=/path/to/{name}"
+             Arch), or set {VARIABLE} to a folder that has it"
         ),
     }
 }
 
 /// The first folder's file of this name.
-fn first<'p>(folders: impl Iterator<Item = &'p Path>, name: &str) -> Option<PathBuf> {
+fn first(folders: impl IntoIterator<Item = PathBuf>, name: &str) -> Option<PathBuf> {
     folders
+        .into_iter()
         .map(|folder| folder.join(name))
         .find(|path| path.is_file())
 }
@@ -67,7 +68,7 @@ mod tests {
         for folder in &folders {
             fs::create_dir(folder).unwrap();
         }
-        let look = || first(folders.iter().map(PathBuf::as_path), "x.fd");
+        let look = || first(folders.clone(), "x.fd");
         assert_eq!(look(), None);
         fs::write(folders[2].join("x.fd"), "").unwrap();
         fs::write(folders[1].join("x.fd"), "").unwrap();

@@ -33,9 +33,9 @@ fn prefix() -> PathBuf {
     places::target().join("tools/qemu")
 }
 
-/// Where the firmware is that came with a provided emulator.
-pub fn firmware_folder() -> PathBuf {
-    prefix().join("usr/share/qemu-efi-aarch64")
+/// A folder of this name, were it the system's, as it came with a provided emulator.
+pub fn folder(system: &str) -> PathBuf {
+    prefix().join(system.trim_start_matches('/'))
 }
 
 /// The emulator that an earlier run has provided.
