@@ -4,9 +4,13 @@
 use anyhow::{Result, bail};
 
 use crate::grid::{self, Column};
+use crate::places;
 use crate::qemu::{self, Found};
 use crate::terminal::say;
 use crate::toolchain::{self, TARGET, output};
+
+/// The firmware of boards that have one (boards/*.toml).
+const FIRMWARE: &str = "QEMU_EFI.fd";
 
 /// A tool: its name, its state, and the remedy if something is to be done.
 struct Finding {
@@ -48,6 +52,7 @@ pub fn doctor() -> Result<()> {
         rust(),
         target(),
         emulator(),
+        firmware(),
         binutils(),
         llvm_tools(),
         debugger(),
@@ -105,6 +110,19 @@ fn emulator() -> Finding {
                 None => finding(state).remedy("on its own, below target/tools, when first needed"),
                 Some(way) => finding(state).remedy(way).blocks(),
             }
+        }
+    }
+}
+
+fn firmware() -> Finding {
+    let finding = |state: String| Finding::new("uefi firmware", state);
+    match (qemu::firmware(FIRMWARE), qemu::find()) {
+        (Ok(path), _) => finding(places::shown(&path)),
+        (Err(_), Found::Missing(_)) if qemu::provide_obstacle().is_none() => {
+            finding("missing".into()).remedy("on its own, with QEMU")
+        }
+        (Err(error), _) => {
+            finding("missing, optional: boards with UEFI".into()).remedy(error.to_string())
         }
     }
 }
