@@ -165,6 +165,18 @@ impl Board {
             .ok_or_else(|| self.silent("--metric", metric))
     }
 
+    /// Whether it boots disks, for the one who wants it by `option`.
+    pub fn boots_disks(&self, option: &str) -> Result<()> {
+        if self.qemu.firmware.is_none() {
+            bad_input!(
+                "{option}: board {} has no firmware that boots disks; use board virt-uefi, or another that `boards` \
+                 shows with UEFI",
+                self.name
+            );
+        }
+        Ok(())
+    }
+
     /// The value of `-M`.
     pub fn machine(&self, under: Under) -> Result<&str> {
         let machine = self.qemu.machine.get(under.name());

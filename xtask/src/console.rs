@@ -7,10 +7,16 @@ use crate::symbols::Symbols;
 /// What starts a line of the hypervisor or the guest that is no record.
 const OURS: &str = "rouse: ";
 
-/// What firmware says when Secure Boot does not let an image start.
-const UNSIGNED: [&str; 2] = [": Access Denied", ": Security Violation"];
+/// What firmware says when it does not start the image, and what that means.
+const NOT_STARTED: [(&str, &str); 4] = [
+    (": Access Denied", SECURE_BOOT),
+    (": Security Violation", SECURE_BOOT),
+    ("No bootable option or device was found", NOTHING),
+    ("UEFI Interactive Shell", NOTHING),
+];
 const SECURE_BOOT: &str = "firmware's Secure Boot does not let the image start, as it is not \
     signed: turn Secure Boot off, or sign the image with a key that the firmware has";
+const NOTHING: &str = "firmware finds nothing that it can start; serial.log says what it tried";
 
 /// What a line was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,8 +73,9 @@ impl Console {
             self.crash.push(self.symbols.annotate(line, None));
             return Kind::Crash;
         }
-        if UNSIGNED.iter().any(|words| line.contains(words)) {
-            self.refused = Some(SECURE_BOOT.into());
+        let mut not_started = NOT_STARTED.iter();
+        if let Some((_, why)) = not_started.find(|(words, _)| line.contains(words)) {
+            self.refused = Some((*why).into());
             return Kind::Refused;
         }
         let Some((_, text)) = line.split_once(OURS) else {

@@ -31,7 +31,8 @@ use crate::{interrupt, places};
 /// The verb `image`.
 pub fn image(args: &ImageArgs) -> Result<()> {
     let load = Load::new(&args.load)?;
-    // Before anything is built: what can't be said, or written, is refused.
+    // Before anything is built: what can't boot, be said or written, is refused.
+    load.board.boots_disks("--board")?;
     text::of(&load.boot_arguments())?;
     let path = match &args.out {
         Some(path) => path.clone(),

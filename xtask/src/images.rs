@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Building both images with Cargo.
 
+use std::env;
 use std::fs;
 use std::io::{self, BufRead, BufReader, IsTerminal};
 use std::path::PathBuf;
@@ -68,6 +69,17 @@ fn flat(package: &str) -> Result<Vec<u8>> {
     flatten(&file).with_context(|| path.display().to_string())
 }
 
+/// Cargo's setting that gives files of dependencies, whose names are in messages
+/// of panics, the same names wherever Cargo keeps them: the same source makes the
+/// same image on every machine.
+fn remapped() -> String {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(env::home_dir()?.join(".cargo")));
+    let home = home.unwrap_or_default().display().to_string();
+    let flags = toml::Value::from(vec![format!("--remap-path-prefix={home}=/cargo")]);
+    format!("target.{}.rustflags={flags}", toolchain::TARGET)
+}
+
 fn cargo_build(packages: &[&str]) -> Result<()> {
     let color = if io::stderr().is_terminal() {
         "always"
@@ -81,6 +93,8 @@ fn cargo_build(packages: &[&str]) -> Result<()> {
         .args(["--target", toolchain::TARGET])
         .arg("--target-dir")
         .arg(directory())
+        .arg("--config")
+        .arg(remapped())
         .args(packages.iter().flat_map(|package| ["--package", package]))
         .stdin(Stdio::null())
         .stdout(Stdio::null())

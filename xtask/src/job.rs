@@ -86,7 +86,9 @@ impl Job {
             timeout: Duration::from_secs(args.timeout),
             load,
         };
-        job.firmware_boots()?;
+        if job.boot != Boot::Kernel {
+            job.board().boots_disks("--boot")?;
+        }
         if job.load.survey && !job.unders.contains(&Under::Rouse) {
             bad_input!("--survey: it is the hypervisor that prints it; use --under rouse");
         }
@@ -105,19 +107,6 @@ impl Job {
     /// Whether it is our guest that runs, and to measure, not to check.
     pub fn measures(&self) -> bool {
         self.load.guest.is_none() && !self.load.append.contains("rouse.check=")
-    }
-
-    /// Disks are booted by firmware.
-    fn firmware_boots(&self) -> Result<()> {
-        let board = self.board();
-        if self.boot != Boot::Kernel && board.qemu.firmware.is_none() {
-            bad_input!(
-                "--boot: board {} has no firmware that boots from {}; use kernel, or board virt-uefi",
-                board.name,
-                self.boot
-            );
-        }
-        Ok(())
     }
 
     /// A request of which every cell would be skipped is refused right away.
@@ -261,7 +250,7 @@ mod tests {
             (&["--under", "xen"], "use all, rouse, none"),
             (&["--board", "no-such"], "use altra, graviton2"),
             (&["--survey", "--under", "none"], "use --under rouse"),
-            (&["--boot", "nvme"], "use kernel, or board virt-uefi"),
+            (&["--boot", "nvme"], "use board virt-uefi"),
             (&["--board", "altra", "--cpu", "max"], "use neoverse-n1"),
             (
                 &["--board", "virt-uefi", "--cpus", "65"],
