@@ -53,7 +53,8 @@ fn lines(board: &Board) -> Result<Vec<String>> {
         Some(_) => "by UEFI: handed to it (--boot kernel) or from a disk (--boot virtio, nvme)",
         None => "loaded by QEMU, with a device tree",
     };
-    add("boots", &[boots.into()]);
+    let bare = "the bare machine (--under none): always loaded by QEMU, with a device tree, at EL1";
+    add("boots", &[boots.into(), bare.into()]);
     add("models", &board.models);
     add("lacks", &board.lacks);
     Ok(lines)

@@ -7,12 +7,14 @@ use crate::symbols::Symbols;
 /// What starts a line of the hypervisor or the guest that is no record.
 const OURS: &str = "rouse: ";
 
-/// What firmware says when it does not start the image, and what that means.
+/// What EDK2, whose boot manager has this name, says when it does not start the
+/// image, and what that means. Guests may say such things too, without the name.
+const BOOT_MANAGER: &str = "BdsDxe: ";
 const NOT_STARTED: [(&str, &str); 4] = [
     (": Access Denied", SECURE_BOOT),
     (": Security Violation", SECURE_BOOT),
     ("No bootable option or device was found", NOTHING),
-    ("UEFI Interactive Shell", NOTHING),
+    ("\"EFI Internal Shell\"", NOTHING),
 ];
 const SECURE_BOOT: &str = "firmware's Secure Boot does not let the image start, as it is not \
     signed: turn Secure Boot off, or sign the image with a key that the firmware has";
@@ -73,9 +75,8 @@ impl Console {
             self.crash.push(self.symbols.annotate(line, None));
             return Kind::Crash;
         }
-        let mut not_started = NOT_STARTED.iter();
-        if let Some((_, why)) = not_started.find(|(words, _)| line.contains(words)) {
-            self.refused = Some((*why).into());
+        if let Some(why) = not_started(line) {
+            self.refused = Some(why.into());
             return Kind::Refused;
         }
         let Some((_, text)) = line.split_once(OURS) else {
@@ -115,6 +116,14 @@ impl Console {
     }
 }
 
+/// Why firmware does not start the image, if that is what the line says.
+fn not_started(line: &str) -> Option<&'static str> {
+    let (_, said) = line.split_once(BOOT_MANAGER)?;
+    let mut known = NOT_STARTED.iter();
+    let (_, why) = known.find(|(words, _)| said.contains(words))?;
+    Some(why)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,6 +156,27 @@ mod tests {
         );
         assert_eq!(console.feed("rouse:   ELR 0x0"), Kind::Crash);
         assert_eq!(console.crash.len(), 2);
+    }
+
+    #[test]
+    fn firmware_that_gives_up_is_told_from_guests_that_complain() {
+        for (line, kind) in [
+            (
+                "BdsDxe: starting Boot0002 \"EFI Internal Shell\" from Fv(x)",
+                Kind::Refused,
+            ),
+            (
+                "BdsDxe: No bootable option or device was found.",
+                Kind::Refused,
+            ),
+            (
+                "BdsDxe: starting Boot0001 \"UEFI QEMU NVMe Ctrl\"",
+                Kind::Other,
+            ),
+            ("/dev/kmsg: Access Denied", Kind::Other),
+        ] {
+            assert_eq!(Console::default().feed(line), kind, "{line}");
+        }
     }
 
     #[test]
