@@ -41,7 +41,7 @@ pub fn image(args: &ImageArgs) -> Result<()> {
     let copy = Copy::claim("--out", &path)?;
     interrupt::catch()?;
     let built = interrupt::or(images::build(&load.board.name, load.guest.as_deref()))?;
-    copy.write(bytes(&built, &load.boot_arguments())?)?;
+    copy.write_bytes(&bytes(&built, &load.boot_arguments())?)?;
     say!("{}", shown(&path));
     say!("{}", next_step(&load));
     Ok(())
@@ -49,7 +49,7 @@ pub fn image(args: &ImageArgs) -> Result<()> {
 
 /// Writes a disk with these boot arguments to `path`.
 pub fn write(built: &Built, arguments: &str, path: &Path) -> Result<()> {
-    Copy::claim("--boot", path)?.write(bytes(built, arguments)?)
+    Copy::claim("--boot", path)?.write_bytes(&bytes(built, arguments)?)
 }
 
 /// What the disk holds.

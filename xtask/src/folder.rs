@@ -151,10 +151,15 @@ impl Copy {
         }
     }
 
-    /// Writes it. Blocks of zeroes take no space where the file system knows how.
-    pub fn write(self, bytes: impl AsRef<[u8]>) -> Result<()> {
+    /// Writes text.
+    pub fn write(self, text: &str) -> Result<()> {
+        self.write_bytes(text.as_bytes())
+    }
+
+    /// Writes bytes. Blocks of zeroes take no space where the file system knows how.
+    pub fn write_bytes(self, bytes: &[u8]) -> Result<()> {
         let context = || format!("{} can't be written", self.target.display());
-        write_sparse(self.partial.as_file(), bytes.as_ref()).with_context(context)?;
+        write_sparse(self.partial.as_file(), bytes).with_context(context)?;
         // Temporary files are private; results are not.
         let file = self.partial.as_file();
         let readable = file.set_permissions(fs::Permissions::from_mode(0o644));

@@ -34,7 +34,7 @@ pub fn run(args: &RunArgs) -> Result<()> {
         bail!("{}; the console's log is {place}/serial.log", failure.why);
     }
     match copy {
-        Some(copy) => copy.write(session.results.to_json()?),
+        Some(copy) => copy.write(&session.results.to_json()?),
         None => Ok(()),
     }
 }
