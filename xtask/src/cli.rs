@@ -109,7 +109,7 @@ pub struct JobArgs {
     pub load: LoadArgs,
     /// How the image reaches the machine: kernel (QEMU loads it or hands it to the firmware), virtio, nvme (as the
     /// disk that `image` writes, which the firmware boots); the bare machine's is always loaded
-    #[arg(long, value_enum, default_value_t = Boot::Kernel)]
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = Boot::Kernel)]
     pub boot: Boot,
     /// What the guest runs under: rouse (the hypervisor), none (the bare machine) [default: rouse]
     #[arg(long, value_name = "LIST")]

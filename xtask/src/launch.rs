@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The emulator's command line for a job.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Result;
 use plan::Under;
 
-use crate::board::Board;
 use crate::cli::{Boot, Metric};
+use crate::disk;
 use crate::images::Built;
 use crate::job::Job;
 use crate::qemu::{Emulator, firmware};
-use crate::{disk, places};
 
 /// The command that boots `job` under `under`. For a boot from disk the disk is
 /// written.
@@ -62,7 +62,7 @@ pub fn command(job: &Job, under: Under, emulator: &Emulator, built: &Built) -> R
         Boot::Virtio => "virtio-blk-pci",
         Boot::Nvme => "nvme,serial=rouse",
     };
-    disk(&mut command, device, &written(board, built, &arguments)?);
+    disk(&mut command, device, &written(built, &arguments)?);
     Ok(command)
 }
 
@@ -112,11 +112,14 @@ fn kernel(command: &mut Command, image: &Path, arguments: &str) {
     command.args(["-append", arguments]);
 }
 
-/// Writes the disk that a run boots: not the one that `image` writes, which is
-/// somebody's.
-fn written(board: &Board, built: &Built, arguments: &str) -> Result<PathBuf> {
-    let name = format!("rouse-{}-run.disk", board.name);
-    let path = places::target().join("image").join(name);
+/// Writes the disk that a run boots. It is not the one that `image` writes, which
+/// is somebody's, nor that of another run at the same time, which may want
+/// something else: its name stands for what it holds.
+fn written(built: &Built, arguments: &str) -> Result<PathBuf> {
+    let mut hasher = DefaultHasher::new();
+    arguments.hash(&mut hasher);
+    let path = &built.images.packed;
+    let path = path.with_extension(format!("{:08x}.disk", hasher.finish() as u32));
     disk::write(built, arguments, &path)?;
     Ok(path)
 }
@@ -165,6 +168,13 @@ pub fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_comma_ends_no_path() {
+        let mut command = Command::new("qemu");
+        drive(&mut command, "if=none", Path::new("/a,b"));
+        assert_eq!(typed(&command), "qemu -drive if=none,format=raw,file=/a,,b");
+    }
 
     #[test]
     fn shells_read_back_what_was_typed() {
