@@ -13,7 +13,7 @@
 //! | [`workload`] | what is run, over and over |
 //! | [`mod@bench`], [`crew`] | the cells, one after another; the CPUs that run them |
 //! | [`checks`] | what the platform owes a guest, tried out |
-//! | [`stress`] | wake-ups at random, none of which may be lost |
+//! | [`soak`] | everything at random, and what must hold all the while |
 //! | [`probe`], [`pmu`], [`report`] | what the machine models; records |
 
 #![no_std]
@@ -34,8 +34,8 @@ mod pmu;
 mod probe;
 mod report;
 mod smp;
+mod soak;
 mod start;
-mod stress;
 mod tally;
 mod vectors;
 mod wake;

@@ -12,7 +12,7 @@ use crate::percpu::PerCpu;
 use crate::start::machine;
 use crate::vectors::Frame;
 use crate::vm::vm;
-use crate::{knobs, psci, say, start, watchdog};
+use crate::{audit, dump, knobs, psci, say, start, watchdog};
 
 /// SMCCC_VERSION (DEN0028F, 7.2) and the version that is answered: 1.2, which
 /// lets a call return up to x17.
@@ -48,6 +48,11 @@ pub fn call(cpu: &PerCpu, frame: &mut Frame, by: Counter) {
             let times = cpu.vcpu.trace.times();
             frame.x[1..=times.len()].copy_from_slice(&times);
         }
+        abi::CALL_AUDIT => {
+            let agrees = audit::audit(cpu, frame);
+            frame.x[0] = if agrees { abi::SUCCESS } else { abi::INVALID } as u64;
+        }
+        abi::CALL_DUMP => dump::asked(frame.x[1]),
         abi::CALL_EXIT => exit(cpu, frame.x[1]),
         abi::CALL_UID => {
             for (register, word) in frame.x.iter_mut().zip(abi::UID) {

@@ -16,6 +16,7 @@
 #![no_std]
 #![no_main]
 
+mod audit;
 mod boot;
 mod console;
 mod counters;

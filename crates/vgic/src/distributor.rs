@@ -9,7 +9,7 @@ use crate::redistributor::{gather, spread};
 use crate::{Access, IIDR, PIDR2, PIDR2_OFFSET, PRIVATE};
 
 /// SPIs there are.
-const SPIS: usize = 64;
+pub const SPIS: usize = 64;
 /// GICD_CTLR: EnableGrp0 (0), EnableGrp1 (1) are what a guest can change.
 const CTLR_ENABLES: u64 = 0b11;
 /// GICD_CTLR: DS (6) and ARE (4) are fixed.
@@ -121,6 +121,12 @@ impl Distributor {
     /// Makes an SPI pending again that was taken and not delivered.
     pub const fn give_back(&mut self, intid: u32) {
         self.pending |= 1 << (intid - PRIVATE);
+    }
+
+    /// Whether SPI `intid` is in the list of `vcpu`.
+    pub(crate) fn is_held(&self, intid: u32, vcpu: Vcpu) -> bool {
+        let n = (intid - PRIVATE) as usize;
+        self.listed >> n & 1 != 0 && usize::from(self.holder[n]) == vcpu.number
     }
 
     /// Whether anything is pending that no vCPU holds.

@@ -17,8 +17,8 @@
 
 use arrayvec::ArrayVec;
 
-use crate::PRIVATE;
 use crate::lr::ListRegister;
+use crate::{INTIDS, PRIVATE};
 
 /// The list registers of a CPU.
 pub trait Bank {
@@ -45,7 +45,7 @@ pub struct State {
 }
 
 /// Most interrupts that wait for a register: every INTID that there is.
-const QUEUE: usize = 96;
+const QUEUE: usize = INTIDS as usize;
 
 /// What is in the list registers of one vCPU, and what waits for one.
 #[derive(Clone, Debug)]
@@ -69,6 +69,11 @@ impl List {
             slot: [0; PRIVATE as usize],
             queue: ArrayVec::new_const(),
         }
+    }
+
+    /// What waits for a list register.
+    pub(crate) fn queued(&self) -> &[ListRegister] {
+        &self.queue
     }
 
     /// Makes `intid` pending; `hw` is the physical INTID behind it.
@@ -257,4 +262,4 @@ fn less_urgent(bank: &impl Bank, than: ListRegister) -> Option<usize> {
 
 #[cfg(test)]
 #[path = "list_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -120,6 +120,24 @@ impl Private {
         self.withdraw.load(Acquire) | self.deactivate.load(Acquire)
     }
 
+    /// INTIDs that are pending and not listed, though they could be.
+    #[must_use]
+    pub(crate) fn deliverable(&self) -> u32 {
+        self.pending.load(Acquire) & self.ready.load(Acquire)
+    }
+
+    /// INTIDs with a request that the owner has not served.
+    #[must_use]
+    pub(crate) fn requested(&self) -> u32 {
+        self.withdrawn() | self.activate.load(Acquire)
+    }
+
+    /// INTIDs that are pending and not in a list register.
+    #[must_use]
+    pub fn pending(&self) -> u32 {
+        self.pending.load(Acquire)
+    }
+
     /// Makes `intid` pending until it can be delivered.
     pub fn set_pending(&self, intid: u32) {
         self.pending.fetch_or(1 << intid, AcqRel);

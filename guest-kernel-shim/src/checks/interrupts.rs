@@ -7,7 +7,7 @@ use core::arch::asm;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Release};
 
-use gic::Redistributor;
+use gic::{Redistributor, Spi};
 
 use super::{Failure, ensure};
 use crate::interrupts::{self, Journal, journal};
@@ -181,9 +181,11 @@ pub fn spi_goes_where_it_is_routed() -> Result<(), Failure> {
     for cpu in percpu::online().take(2) {
         journal(cpu).clear();
         // SAFETY: the description is true, and nothing else uses this SPI.
-        unsafe { gic::route_spi(gic, SPI, cpu.mpidr) };
-        // SAFETY: as above.
-        unsafe { gic::set_spi_pending(gic, SPI) };
+        let spi = unsafe { Spi::new(gic, SPI) };
+        spi.set_group1();
+        spi.route(cpu.mpidr);
+        spi.enable();
+        spi.set_pending();
         ensure(entries(journal(cpu), 1), "did not come")?;
         ensure(journal(cpu).last() == Some(SPI), "another INTID came")?;
     }

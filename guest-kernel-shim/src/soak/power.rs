@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! CPUs that turn themselves off, and others that turn them on again.
+//!
+//! A CPU asks one with a lower number to turn it on before it turns itself off.
+//! So whoever waits to be turned on waits for a CPU that runs, in the end the
+//! first one, which is never off.
+
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::AcqRel;
+
+use platform::MAX_CPUS;
+
+use super::operation::timer;
+use super::random::Random;
+use super::tokens;
+use super::violation::{Kind, violation};
+use crate::percpu::{self, PerCpu};
+use crate::{clock, crew, hypervisor, smp};
+
+/// PSCI's AFFINITY_INFO: off (DEN0022F.b, 5.1.5).
+const OFF: i64 = 1;
+
+/// CPUs that each CPU is to turn on, a bit each.
+static TO_TURN_ON: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
+
+/// Turns this CPU off, until somebody turns it on: it then begins its task anew.
+pub fn off(me: &PerCpu, random: &mut Random) -> ! {
+    let helper = percpu::all()[random.below(me.index as u64) as usize];
+    // A timer's state is unknown when power is back (DDI 0487K.a, D23.11.25).
+    timer::stop(me, timer::VIRTUAL);
+    timer::stop(me, timer::PHYSICAL);
+    me.set_offline();
+    crew::begin_anew(me);
+    TO_TURN_ON[helper.index].fetch_or(1 << me.index, AcqRel);
+    tokens::wake(me, helper);
+    hypervisor::cpu_off();
+    violation(Kind::Answer, format_args!("CPU_OFF came back"))
+}
+
+/// Turns on whoever has asked for it.
+pub fn serve(me: &PerCpu) {
+    let mut asked = TO_TURN_ON[me.index].swap(0, AcqRel);
+    while asked != 0 {
+        turn_on(percpu::all()[asked.trailing_zeros() as usize]);
+        asked &= asked - 1;
+    }
+}
+
+fn turn_on(cpu: &'static PerCpu) {
+    let off = clock::wait_for(|| hypervisor::affinity_info(cpu.mpidr) == OFF);
+    let status = smp::start(cpu);
+    if !off || status != 0 || !cpu.is_online() {
+        violation(
+            Kind::Answer,
+            format_args!(
+                "CPU {:#x}: off {off}, CPU_ON answers {status}, runs {}",
+                cpu.mpidr,
+                cpu.is_online()
+            ),
+        );
+    }
+}
