@@ -32,6 +32,7 @@ mod output;
 mod percpu;
 mod pmu;
 mod probe;
+mod random;
 mod report;
 mod smp;
 mod soak;

@@ -30,7 +30,6 @@ pub mod books;
 mod check;
 mod operation;
 mod power;
-mod random;
 mod tokens;
 pub mod violation;
 
@@ -42,11 +41,11 @@ use plan::{Cell, Deliver, Hint, HostPoll, Shape, Trap, Wait, Wake, Word, Workloa
 use platform::MAX_CPUS;
 
 use self::operation::Operation;
-use self::random::Random;
 use self::violation::{SEED, note};
 use crate::idle::{self, Body, Idle};
 use crate::interrupts::redistributor;
 use crate::percpu::{self, PerCpu};
+use crate::random::Random;
 use crate::workload::call;
 use crate::{clock, crew, hypervisor, output, probe, report, stage};
 
@@ -101,12 +100,24 @@ static STRETCHES: AtomicU64 = AtomicU64::new(0);
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 /// Steps that each CPU has begun.
 static STEPS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
+static COUNTS_INSTRUCTIONS: AtomicBool = AtomicBool::new(false);
 /// Whether interrupts are counted in [`books`].
 static RUNS: AtomicBool = AtomicBool::new(false);
 
 /// Whether `fault` is to be made.
 fn planted(fault: Fault) -> bool {
     FAULT.load(Relaxed) == fault as u32
+}
+
+/// Waits until `reached`, long enough for any machine; whether it was. Where a
+/// tick is an instruction, a CPU that waits is not slow but forgotten.
+fn wait_for(reached: impl Fn() -> bool) -> bool {
+    let limit = if COUNTS_INSTRUCTIONS.load(Relaxed) {
+        clock::ticks(200_000)
+    } else {
+        20 * clock::frequency()
+    };
+    clock::wait_at_most(limit, reached)
 }
 
 /// Whether interrupts that nobody else expects are the soak's.
@@ -125,6 +136,7 @@ pub fn run(count: u64, seed: u64, mix: Mix, fault: Fault) -> Result<(), &'static
         return Err("needs 2 to 8 CPUs; use --cpus");
     }
     SEED.store(seed, Release);
+    COUNTS_INSTRUCTIONS.store(clock::counts_instructions(), Relaxed);
     FAULT.store(fault as u32, Release);
     OPERATIONS.store(mix == Mix::All, Release);
     STRETCHES.store(count.div_ceil(STRETCH), Release);

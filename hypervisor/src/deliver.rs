@@ -88,7 +88,7 @@ pub fn direct(cpu: &PerCpu) -> Option<()> {
     if cpu.vcpu.direct.load(Relaxed) {
         return Some(());
     }
-    if ICH_AP1R0_EL2.get() != 0 {
+    if ICH_AP1R0_EL2.get() != 0 || vgic_cpu::has_active(cpu) {
         return None;
     }
     // Senders deliver by hardware from here on; what they sent before that is
@@ -96,7 +96,11 @@ pub fn direct(cpu: &PerCpu) -> Option<()> {
     vcpu::set_direct(true);
     while irq::take(cpu) {}
     kick::open(cpu);
+    // From here on a letter that was already announced is no matter: what it
+    // asked for is done, and the guest must not get its interrupt.
+    cpu.redistributor().disable_all(kick::interrupt());
     vgic_cpu::unlist(cpu);
+    vgic_cpu::release_spis(cpu);
     vgic_cpu::to_machine(cpu);
     Interface::of_guest().to_machine();
     Some(())
@@ -107,13 +111,12 @@ pub fn inject(cpu: &PerCpu) -> Option<()> {
     if !cpu.vcpu.direct.load(Relaxed) {
         return Some(());
     }
-    if ICC_RPR_EL1.get() != IDLE_PRIORITY {
+    if ICC_RPR_EL1.get() != IDLE_PRIORITY || vgic_cpu::has_active(cpu) {
         return None;
     }
     Interface::of_machine().to_guest();
     gic_cpu::enable(true);
     vgic_cpu::from_machine(cpu);
-    vcpu::set_direct(false);
     insn::isb();
     // What could not be delivered directly is due now.
     vgic_cpu::evaluate(cpu);

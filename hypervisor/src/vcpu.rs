@@ -11,6 +11,7 @@ use aarch64_cpu::registers::{
 };
 use arch::insn;
 use arch::regs::{CNTHCTL_EL2, CNTKCTL_EL1, ICH_AP1R0_EL2, PMCR_EL0, VPIDR_EL2};
+use spin::mutex::SpinMutex;
 use vgic::Private;
 
 use crate::console::Console;
@@ -66,6 +67,9 @@ pub struct Vcpu {
     context: AtomicU64,
     /// The guest owns the CPU interface; see [`deliver`].
     pub direct: AtomicBool,
+    /// Held while the physical redistributor changes hands, and while its
+    /// registers are written for the guest.
+    pub switching: SpinMutex<()>,
     /// Virtual interrupts and requests that others left here; see [`crate::kick`].
     pub mailbox: AtomicU32,
     /// The registers of its redistributor.
@@ -90,6 +94,7 @@ impl Vcpu {
             entry: AtomicU64::new(0),
             context: AtomicU64::new(0),
             direct: AtomicBool::new(false),
+            switching: SpinMutex::new(()),
             mailbox: AtomicU32::new(0),
             private: Private::new(),
             counters: Counters::new(),

@@ -12,9 +12,10 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use platform::MAX_CPUS;
 
 use super::violation::{Kind, violation};
+use super::wait_for;
+use crate::percpu;
 use crate::percpu::PerCpu;
 use crate::start::platform;
-use crate::{clock, percpu};
 
 /// The first SGI that this kernel does not use itself. CPU n alone sends number
 /// `OWN + n`; those from `SHARED` on are for anybody.
@@ -68,9 +69,8 @@ impl Channel {
 
     /// Notes that the sender is about to take back what was not taken yet.
     pub fn take_back(&self) {
-        if self.is_open() {
-            self.uncertain.fetch_add(1, AcqRel);
-        }
+        let open = self.sent.load(Acquire) - self.taken.load(Acquire);
+        self.uncertain.fetch_max(open, AcqRel);
     }
 
     /// Whether something may still come.
@@ -173,7 +173,7 @@ pub fn settle_spis() {
 }
 
 fn settle_one(channel: &Channel, intid: u32) {
-    if !clock::wait_for(|| channel.is_settled()) {
+    if !wait_for(|| channel.is_settled()) {
         let (taken, sent) = (channel.taken.load(Acquire), channel.sent.load(Acquire));
         let uncertain = channel.uncertain.load(Acquire);
         violation(

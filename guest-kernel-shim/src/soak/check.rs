@@ -12,11 +12,11 @@ use platform::MAX_CPUS;
 use wait::request::REQUESTS;
 
 use super::books::{self, PPI, SGIS};
-use super::operation;
-use super::random::Random;
 use super::violation::{Kind, violation};
+use super::{operation, wait_for};
 use crate::interrupts::{self, redistributor};
 use crate::percpu::{self, PerCpu};
+use crate::random::Random;
 use crate::start::platform;
 use crate::{clock, hypervisor};
 
@@ -29,9 +29,6 @@ const OPEN: u64 = 0xf0;
 const IDLE: u64 = 0xff;
 /// Priority of everything at a quiescent point.
 const PRIORITY: u8 = 0x80;
-/// How long EL2 may find something to do at a quiescent point, microseconds: a
-/// bound for what hangs, not for what is slow.
-const BOUND_US: u32 = 2_000_000;
 
 /// SGIs and PPIs that are enabled while the soak runs.
 pub fn enabled() -> u32 {
@@ -179,16 +176,12 @@ fn nothing_left(me: &PerCpu) {
         let state = redistributor.pending() | redistributor.active();
         state & enabled() == 0 && hypervisor::audit(mode::QUIET)
     };
-    let end = clock::now() + clock::ticks(BOUND_US);
-    while !clean() {
-        if clock::now() > end {
-            let (pending, active) = (redistributor.pending(), redistributor.active());
-            violation(
-                Kind::ListRegister,
-                format_args!("pending {pending:#x}, active {active:#x} when all is quiet"),
-            );
-        }
-        arch::insn::yield_now();
+    if !wait_for(clean) {
+        let (pending, active) = (redistributor.pending(), redistributor.active());
+        violation(
+            Kind::ListRegister,
+            format_args!("pending {pending:#x}, active {active:#x} when all is quiet"),
+        );
     }
 }
 

@@ -17,11 +17,11 @@ use gic::Spi;
 use wait::stream::Stream;
 
 use super::books::{self, OWN, PPI, SGIS, SHARED};
-use super::random::Random;
 use super::violation::{Kind, violation};
 use super::{check, power};
 use crate::interrupts::redistributor;
 use crate::percpu::{self, PerCpu};
+use crate::random::Random;
 use crate::start::platform;
 use crate::{clock, crew, hypervisor, probe};
 

@@ -11,11 +11,12 @@ use core::sync::atomic::Ordering::AcqRel;
 use platform::MAX_CPUS;
 
 use super::operation::timer;
-use super::random::Random;
 use super::tokens;
 use super::violation::{Kind, violation};
+use super::wait_for;
 use crate::percpu::{self, PerCpu};
-use crate::{clock, crew, hypervisor, smp};
+use crate::random::Random;
+use crate::{crew, hypervisor, smp};
 
 /// PSCI's AFFINITY_INFO: off (DEN0022F.b, 5.1.5).
 const OFF: i64 = 1;
@@ -47,9 +48,9 @@ pub fn serve(me: &PerCpu) {
 }
 
 fn turn_on(cpu: &'static PerCpu) {
-    let off = clock::wait_for(|| hypervisor::affinity_info(cpu.mpidr) == OFF);
-    let status = smp::start(cpu);
-    if !off || status != 0 || !cpu.is_online() {
+    let off = wait_for(|| hypervisor::affinity_info(cpu.mpidr) == OFF);
+    let status = smp::turn_on(cpu);
+    if !off || status != 0 || !wait_for(|| cpu.is_online()) {
         violation(
             Kind::Answer,
             format_args!(

@@ -15,10 +15,10 @@ use arch::insn;
 use platform::MAX_CPUS;
 use wait::request::{CALL, RESCHED};
 
-use super::random::Random;
 use super::violation::{Kind, LOGS, violation};
 use super::{Fault, planted};
 use crate::percpu::{self, PerCpu};
+use crate::random::Random;
 use crate::wake::Waker;
 use crate::{clock, interrupts};
 

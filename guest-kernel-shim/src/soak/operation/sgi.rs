@@ -6,8 +6,8 @@ use arch::{gic_cpu, insn};
 
 use super::pause;
 use crate::percpu::{self, PerCpu};
+use crate::random::Random;
 use crate::soak::books::{self, OWN, SGIS, SHARED};
-use crate::soak::random::Random;
 
 /// Notes that `me` is about to send `intid` to each of `targets`; whether it may.
 /// With an INTID of its own it waits for its turn, so that none merge, unless

@@ -10,8 +10,8 @@ use arch::insn;
 
 use crate::clock;
 use crate::percpu::PerCpu;
+use crate::random::Random;
 use crate::soak::books;
-use crate::soak::random::Random;
 
 /// Place of the virtual timer among a CPU's channels.
 pub const VIRTUAL: usize = 0;

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is drawn at random: for each step from a generator of its own, so that
-//! what a CPU does in a step depends on the seed, the CPU and the number of the
-//! step, and not on what came before or at the same time.
+//! What is drawn at random, and can be drawn again.
 
 /// Marsaglia's xorshift64* (S. Vigna, "An experimental exploration of Marsaglia's
 /// xorshift generators, scrambled", 2016): nothing depends on its quality.
 pub struct Random(u64);
 
 impl Random {
-    /// The generator of step `step` of stream `stream`.
-    pub fn at(seed: u64, stream: u64, step: u64) -> Self {
-        let mixed = mix(mix(mix(seed) ^ stream) ^ step);
-        Self(mixed.max(1))
+    /// A generator that starts with `seed`.
+    pub fn new(seed: u64) -> Self {
+        Self(seed.max(1))
     }
 
-    fn next(&mut self) -> u64 {
+    /// The generator of step `step` of stream `stream`: what it draws depends on
+    /// these and the seed alone, and not on what was drawn before.
+    pub fn at(seed: u64, stream: u64, step: u64) -> Self {
+        Self::new(mix(mix(mix(seed) ^ stream) ^ step))
+    }
+
+    /// The next number.
+    pub fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
