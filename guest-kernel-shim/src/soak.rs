@@ -180,6 +180,7 @@ fn watch(points: u64, microseconds: u32) {
 fn runner() {
     let me = PerCpu::this();
     redistributor(me).enable_all(check::enabled());
+    power::arrived(me);
     while NUMBER.load(Acquire) < STRETCHES.load(Acquire) {
         while !tokens::stopped() {
             wait_in_some_way(me);

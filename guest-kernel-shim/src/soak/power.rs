@@ -6,7 +6,7 @@
 //! first one, which is never off.
 
 use core::sync::atomic::AtomicU32;
-use core::sync::atomic::Ordering::AcqRel;
+use core::sync::atomic::Ordering::{AcqRel, Acquire};
 
 use platform::MAX_CPUS;
 
@@ -23,6 +23,9 @@ const OFF: i64 = 1;
 
 /// CPUs that each CPU is to turn on, a bit each.
 static TO_TURN_ON: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
+
+/// How often each CPU began to run: it may be off again before anybody looks.
+static ARRIVALS: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
 
 /// Turns this CPU off, until somebody turns it on: it then begins its task anew.
 pub fn off(me: &PerCpu, random: &mut Random) -> ! {
@@ -47,16 +50,23 @@ pub fn serve(me: &PerCpu) {
     }
 }
 
+/// Notes that this CPU runs.
+pub fn arrived(me: &PerCpu) {
+    ARRIVALS[me.index].fetch_add(1, AcqRel);
+}
+
 fn turn_on(cpu: &'static PerCpu) {
+    let arrivals = || ARRIVALS[cpu.index].load(Acquire);
+    let before = arrivals();
     let off = wait_for(|| hypervisor::affinity_info(cpu.mpidr) == OFF);
     let status = smp::turn_on(cpu);
-    if !off || status != 0 || !wait_for(|| cpu.is_online()) {
+    if !off || status != 0 || !wait_for(|| arrivals() != before) {
         violation(
             Kind::Answer,
             format_args!(
-                "CPU {:#x}: off {off}, CPU_ON answers {status}, runs {}",
+                "CPU {:#x}: off {off}, CPU_ON answers {status}, arrived {} times",
                 cpu.mpidr,
-                cpu.is_online()
+                arrivals()
             ),
         );
     }
