@@ -4,11 +4,11 @@
 //! nothing of this is on a measured path.
 //!
 //! `rouse.fault=soak-...` makes the contradictions that it has to find, one of
-//! each kind, in the vCPU that asks.
+//! each kind, in the first vCPU.
 
 use core::fmt;
-use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use core::sync::atomic::{AtomicBool, AtomicU64};
 
 use aarch64_cpu::registers::{
     CNTFRQ_EL0, CNTPCT_EL0, CNTVOFF_EL2, ICH_VMCR_EL2, Readable, Writeable,
@@ -20,6 +20,7 @@ use vgic::ListRegister;
 use crate::percpu::PerCpu;
 use crate::start::machine;
 use crate::vectors::Frame;
+use crate::vm::vm;
 use crate::{irq, say, vgic_cpu};
 
 /// What is wrong.
@@ -50,9 +51,9 @@ impl fmt::Display for Finding {
 
 /// Compares, in the mode of `frame`'s x1; whether everything agrees.
 pub fn audit(cpu: &PerCpu, frame: &Frame) -> bool {
-    plant(cpu);
     let asked = frame.x[1];
     let quiet = matches!(asked, mode::QUIET | mode::QUIET_TOLD);
+    plant(cpu, quiet);
     match compare(cpu, frame, quiet) {
         Ok(()) => true,
         Err(finding) => {
@@ -99,21 +100,29 @@ fn empty_mailbox(cpu: &PerCpu) -> Result<(), Finding> {
 /// Audits before a fault is made: enough for the guest to be amidst its work.
 const BEFORE: u64 = 100;
 
-/// Makes the fault that whoever boots the machine asks for.
-fn plant(cpu: &PerCpu) {
+/// Makes the fault that whoever boots the machine asks for, once.
+fn plant(cpu: &PerCpu, quiet: bool) {
     static AUDITS: AtomicU64 = AtomicU64::new(0);
-    if AUDITS.fetch_add(1, Relaxed) < BEFORE || cpu.vcpu.direct.load(Relaxed) {
+    static PLANTED: AtomicBool = AtomicBool::new(false);
+    // The guest leaves that one's interrupts at EL2.
+    let first = core::ptr::eq(cpu, vm().cpus[0]);
+    if AUDITS.fetch_add(1, Relaxed) < BEFORE || !first {
         return;
     }
     let mut arguments = machine().platform.bootargs.split_ascii_whitespace();
     let Some(fault) = arguments.find_map(|one| one.strip_prefix("rouse.fault=soak-")) else {
         return;
     };
+    // Amidst other work a full mailbox would lose letters, which is another fault.
+    if quiet != (fault == "mailbox") || PLANTED.swap(true, Relaxed) {
+        return;
+    }
     match fault {
-        // Of a priority that the guest's mask does not let through.
+        // Active, and nobody will end it.
         "stuck-lr" => {
             let free = ICH_ELRSR_EL2.get().trailing_zeros() as usize;
-            set_ich_lr(free, ListRegister::pending(31, 0xff, None).0);
+            let pending = ListRegister::pending(31, 0x80, None);
+            set_ich_lr(free, pending.with_active().without_pending().0);
         }
         "listed-twice" => {
             let listed = ListRegister::pending(9, 0xff, None).0;
@@ -123,7 +132,7 @@ fn plant(cpu: &PerCpu) {
         "double-delivery" => vgic_cpu::inject(cpu, 9, None),
         // VPMR, bits 31:24.
         "unbalanced-mask" => ICH_VMCR_EL2.set(ICH_VMCR_EL2.get() & !(0x80 << 24)),
-        "counter-back" => cpu.vcpu.counters.forget(Counter::Hvc),
+        "counter-back" => cpu.vcpu.counters.forget(Counter::Irq),
         "time-back" => CNTVOFF_EL2.set(CNTFRQ_EL0.get() / 10),
         "mailbox" => drop(cpu.vcpu.mailbox.fetch_or(1 << 31, SeqCst)),
         _ => {}

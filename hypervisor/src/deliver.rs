@@ -13,7 +13,8 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use aarch64_cpu::registers::{ICH_VMCR_EL2, Readable, Writeable};
 use arch::regs::{
-    ICC_BPR1_EL1, ICC_CTLR_EL1, ICC_IGRPEN1_EL1, ICC_PMR_EL1, ICC_RPR_EL1, ICH_AP1R0_EL2,
+    ICC_AP1R0_EL1, ICC_BPR1_EL1, ICC_CTLR_EL1, ICC_IGRPEN1_EL1, ICC_PMR_EL1, ICC_RPR_EL1,
+    ICH_AP1R0_EL2,
 };
 use arch::{gic_cpu, insn};
 
@@ -104,6 +105,21 @@ pub fn direct(cpu: &PerCpu) -> Option<()> {
     vgic_cpu::to_machine(cpu);
     Interface::of_guest().to_machine();
     Some(())
+}
+
+/// Takes the CPU interface back from a vCPU that is turned off, in the middle of
+/// a handler perhaps: running priorities are lost, as with a real interface that
+/// loses power. What is active stays so, as in a real redistributor.
+pub fn reclaim(cpu: &PerCpu) {
+    if cpu.vcpu.direct.load(Relaxed) {
+        ICC_AP1R0_EL1.set(0);
+        insn::isb();
+        vgic_cpu::keep_active(cpu);
+    }
+    ICH_AP1R0_EL2.set(0);
+    let taken = inject(cpu);
+    assert!(taken.is_some(), "nothing holds the interface any more");
+    ICH_VMCR_EL2.set(0);
 }
 
 /// Takes the CPU interface back; `None` while the guest has an interrupt active.

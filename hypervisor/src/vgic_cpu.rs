@@ -334,6 +334,13 @@ fn evaluate_others(cpu: &PerCpu) {
     others.for_each(|other| kick::send(other, kick::EVALUATE));
 }
 
+/// Leaves what the guest has active physically to its list registers.
+pub fn keep_active(cpu: &PerCpu) {
+    let active = cpu.redistributor().active() & (SGIS | timers());
+    cpu.redistributor().clear_active(active);
+    cpu.vcpu.private.activate(active);
+}
+
 /// Whether the guest has an interrupt active, whoever owns the interface: in a
 /// list register, or physically. The running priority alone does not tell where
 /// the guest ends interrupts in two steps.

@@ -113,6 +113,11 @@ impl Private {
         [&self.withdraw, &self.deactivate, &self.activate].map(|bits| bits.swap(0, AcqRel))
     }
 
+    /// Makes the INTIDs of `bits` active when the owner syncs.
+    pub fn activate(&self, bits: u32) {
+        self.activate.fetch_or(bits, AcqRel);
+    }
+
     /// INTIDs whose pending or active state software has taken back since the
     /// owner last synced.
     #[must_use]
