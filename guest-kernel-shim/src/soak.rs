@@ -182,6 +182,8 @@ fn runner() {
     redistributor(me).enable_all(check::enabled());
     power::arrived(me);
     while NUMBER.load(Acquire) < STRETCHES.load(Acquire) {
+        // For the dump, should it come to that; with operations they decide.
+        crew::trace(!has_operations());
         while !tokens::stopped() {
             wait_in_some_way(me);
         }

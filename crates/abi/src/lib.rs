@@ -220,9 +220,9 @@ numbered! {
         Maintenance = "exit.maintenance",
         /// Anything else.
         Other = "exit.other",
-        /// Physical SGIs sent for the guest or as kicks.
+        /// Interrupts by which EL2 told another CPU of a letter in its mailbox.
         Kick = "el2.kick",
-        /// Kicks that were not sent because one was on its way.
+        /// Those that were not sent because one was on its way.
         KickSaved = "el2.kick-saved",
         /// Virtual interrupts listed.
         Listed = "el2.listed",
