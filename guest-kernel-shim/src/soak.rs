@@ -30,29 +30,26 @@ pub mod books;
 mod check;
 mod operation;
 mod power;
+mod rest;
 mod tokens;
 pub mod violation;
+mod waits;
 
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
-use arch::insn;
-use plan::{Cell, Deliver, Hint, HostPoll, Shape, Trap, Wait, Wake, Word, Workload};
 use platform::MAX_CPUS;
 
 use self::operation::Operation;
 use self::violation::{SEED, note};
-use crate::idle::{self, Body, Idle};
 use crate::interrupts::redistributor;
 use crate::percpu::{self, PerCpu};
 use crate::random::Random;
 use crate::workload::call;
-use crate::{clock, crew, hypervisor, output, probe, report, stage};
+use crate::{clock, crew, hypervisor, output, report, stage};
 
 /// Wake-ups between two quiescent points.
 const STRETCH: u64 = 2000;
-/// Most waits before a CPU draws another way of waiting.
-const BLOCK: u64 = 32;
 /// Nothing moving for this long is a lost wake-up, microseconds; far longer
 /// than any CPU of an overloaded emulator stands still.
 const WATCH_US: u32 = 20_000_000;
@@ -185,9 +182,9 @@ fn runner() {
         // For the dump, should it come to that; with operations they decide.
         crew::trace(!has_operations());
         while !tokens::stopped() {
-            wait_in_some_way(me);
+            waits::some(me);
         }
-        rest(me);
+        rest::rest(me);
     }
 }
 
@@ -196,79 +193,6 @@ fn next(me: &PerCpu) -> (u64, Random) {
     let step = STEPS[me.index].fetch_add(1, Relaxed);
     let seed = SEED.load(Relaxed);
     (step, Random::at(seed, me.index as u64, step))
-}
-
-/// Draws a way of waiting and waits some times.
-fn wait_in_some_way(me: &'static PerCpu) {
-    let (step, mut random) = next(me);
-    let cell = draw(me, &mut random);
-    note(
-        me,
-        cell.wait.name(),
-        step,
-        cell.trap as u64 | (cell.deliver as u64) << 8,
-    );
-    crew::turn(&cell);
-    let waits = 1 + random.below(BLOCK);
-    idle::with(&crew::setting(&cell), &mut Waits { me, waits });
-}
-
-/// A way of waiting, and everything that goes with it.
-fn draw(me: &PerCpu, random: &mut Random) -> Cell {
-    let features = probe::features();
-    let wait = loop {
-        let wait = random.of(Wait::ALL);
-        if wait != Wait::Wfet || features.wfxt {
-            break wait;
-        }
-    };
-    let deliver = random.of(Deliver::ALL);
-    Cell {
-        workload: Workload::Pingpong,
-        shape: Shape::One,
-        wait,
-        trap: random.of(Trap::ALL),
-        deliver: match (hypervisor::present(), me.index) {
-            (false, _) => Deliver::Direct,
-            (true, 0) => Deliver::Inject,
-            (true, _) => deliver,
-        },
-        // Every CPU looks at both request bits, so any sender may elide.
-        wake: Wake::Elide,
-        poll_limit_us: random.below(20) as u32 + 1,
-        host_poll_us: random.below(2) as u32 * 5,
-        // A WFE that nothing bounds would wait for ever on an event that was
-        // lost, as multi-threaded emulators lose some.
-        event_stream_us: match wait {
-            Wait::Wfe | Wait::WfeSev => 100,
-            _ => random.below(2) as u32 * 100,
-        },
-        host_poll: random.of(HostPoll::ALL),
-        hint: random.of(Hint::ALL),
-        gap_us: 0,
-    }
-}
-
-/// Some waits of one kind.
-struct Waits {
-    me: &'static PerCpu,
-    waits: u64,
-}
-
-impl Body for Waits {
-    fn run(&mut self, mut idle: impl Idle) {
-        for _ in 0..self.waits {
-            // Before the first wait there may be a token already, whose request
-            // was taken by whatever waited before.
-            serve(self.me);
-            if tokens::stopped() {
-                return;
-            }
-            idle.wait(self.me);
-            check::masks("a wait");
-        }
-        serve(self.me);
-    }
 }
 
 /// Does what has arrived for this CPU.
@@ -304,47 +228,6 @@ fn step(me: &'static PerCpu) {
 /// one of them could make good what a wake-up had lost.
 fn has_operations() -> bool {
     OPERATIONS.load(Relaxed) && NUMBER.load(Acquire) % 4 != 3
-}
-
-/// A quiescent point: all meet, each looks at itself, one at everything.
-fn rest(me: &'static PerCpu) {
-    let (step, _) = next(me);
-    note(me, "quiet", step, 0);
-    crew::trace(false);
-    crew::turn_back();
-    meet(me);
-    if planted(Fault::Leak) && me.index == 1 {
-        me.request.wake(1 << 3, true);
-    }
-    check::quiet(me);
-    check::reset_priorities(me);
-    meet(me);
-    if me.index == 0 {
-        check::all_quiet();
-        books::reset();
-        let number = NUMBER.fetch_add(1, AcqRel) + 1;
-        let all = STRETCHES.load(Acquire);
-        if number.is_multiple_of(all.div_ceil(REPORTS)) && number != all {
-            progress();
-        }
-        tokens::start(STRETCH);
-    }
-    meet(me);
-}
-
-/// Waits until all CPUs are here. Who is off has to be turned on for that.
-fn meet(me: &PerCpu) {
-    static ARRIVED: AtomicU32 = AtomicU32::new(0);
-    static MEETING: AtomicU32 = AtomicU32::new(0);
-    let meeting = MEETING.load(Acquire);
-    if ARRIVED.fetch_add(1, AcqRel) + 1 == percpu::all().len() as u32 {
-        ARRIVED.store(0, Release);
-        MEETING.fetch_add(1, AcqRel);
-    }
-    while MEETING.load(Acquire) == meeting {
-        power::serve(me);
-        insn::yield_now();
-    }
 }
 
 /// Steps of all CPUs.
