@@ -210,7 +210,7 @@ impl<L: Write> Follower<'_, L> {
             // It may take its time over its dump.
             Kind::Crash => self.grace = Some(Instant::now()),
             Kind::Exit => drop(self.grace.get_or_insert_with(Instant::now)),
-            Kind::Refused | Kind::Record | Kind::Other => {}
+            _ => {}
         }
         if kind == Kind::Crash && watch.show >= Show::Dumps {
             watch.progress.clear();

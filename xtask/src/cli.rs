@@ -242,8 +242,8 @@ pub struct SoakArgs {
     /// How long; the round in which the time ends is the last, and there is at least one
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=100_000))]
     pub minutes: u64,
-    /// Machine: a name of boards/NAME.toml
-    #[arg(long, value_name = "NAME", default_value = "virt")]
+    /// Machine: a name of boards/NAME.toml, or a file of this kind
+    #[arg(long, value_name = "NAME|FILE.toml", default_value = "virt")]
     pub board: String,
     /// Numbers of CPUs, 2 to 8, in turn
     #[arg(long, value_name = "LIST", default_value = "4,8")]

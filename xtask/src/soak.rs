@@ -31,10 +31,11 @@ use summary::{Done, Summary};
 /// Does what `cargo xtask soak` promises.
 pub fn run(args: &SoakArgs) -> Result<()> {
     let request = Request::new(args)?;
-    let folder = Folder::claim(args.out.as_deref(), &format!("{}-soak", args.board))?;
+    let board = request.job(&request.round(0))?.load.board.name;
+    let folder = Folder::claim(args.out.as_deref(), &format!("{board}-soak"))?;
     interrupt::catch()?;
     let emulator = interrupt::or(qemu::ensure())?;
-    let built = interrupt::or(images::build(&args.board, None))?;
+    let built = interrupt::or(images::build(&board, None))?;
     let mut soak = Soak {
         log: folder.create("serial.log")?,
         commands: session::heading(&emulator),
@@ -96,8 +97,7 @@ impl Soak<'_> {
         let job = request.job(round)?;
         let socket = tempfile::tempdir()?;
         let monitor = socket.path().join("qmp");
-        let images = &self.built.images;
-        let mut command = launch::command(&job, Under::Rouse, self.emulator, images)?;
+        let mut command = launch::command(&job, Under::Rouse, self.emulator, self.built)?;
         launch::supervise(&mut command, &monitor);
         self.commands += &format!("\n# {round}\n{}\n", launch::typed(&command));
         let watch = Watch {

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 
-use crate::cli::{JobArgs, Metric, PlanArgs, SoakArgs, SoakMetric};
+use crate::cli::{Boot, JobArgs, LoadArgs, Metric, PlanArgs, SoakArgs, SoakMetric};
 use crate::failure::bad_input;
 use crate::job::Job;
 use crate::launch::quoted;
@@ -98,14 +98,18 @@ impl Request {
             append += &format!(" {more}");
         }
         Job::new(&JobArgs {
-            board: self.board.clone(),
-            plan: PlanArgs::default(),
+            load: LoadArgs {
+                board: self.board.clone(),
+                plan: PlanArgs::default(),
+                guest: None,
+                append: Some(append),
+                survey: false,
+            },
+            boot: Boot::Kernel,
             under: None,
             cpus: Some(round.cpus),
             cpu: self.cpu.clone(),
             metric: round.metric,
-            guest: None,
-            append: Some(append),
             timeout: self.timeout.as_secs(),
         })
     }
