@@ -183,7 +183,7 @@ mod tests {
         for (options, remedy) in [
             (&["--cpus", "1"][..], "from 2 to 8"),
             (&["--cpus", "4,x"], "`x`"),
-            (&["--board", "no-such"], "use virt"),
+            (&["--board", "no-such"], "--board"),
             (&["--cpu", "z80"], "--cpu"),
         ] {
             let error = request(options).unwrap_err();
