@@ -11,8 +11,11 @@
 //! The table exists twice, for handlers without and with tracing: see
 //! [`crate::trace`].
 
+use core::mem::offset_of;
+
 pub use arch::frame::Frame;
 
+use crate::percpu::PerCpu;
 use crate::trace;
 
 arch::symbol_addresses! {
@@ -52,15 +55,32 @@ core::arch::global_asm!(
         b       exit_resume\kind
     .endm
 
+    // EL2 itself is wrong, its stack perhaps: the report has one of its own, as
+    // soon as the CPU has a PerCpu. SP_EL0, the guest's, holds x0 meanwhile.
+    .macro vector_own handler, number
+        .balign 128
+        msr     sp_el0, x0
+        mrs     x0, tpidr_el2
+        cbz     x0, 1f
+        ldr     x0, [x0, #{report_stack_top}]
+        mov     sp, x0
+1:      mrs     x0, sp_el0
+        save_caller
+        save_rest
+        mov     x0, sp
+        mov     x1, #\number
+        b       \handler
+    .endm
+
     .macro vector_table fast, irq, kind
         vector_unexpected {unexpected}, 0
         vector_unexpected {unexpected}, 1
         vector_unexpected {unexpected}, 2
         vector_unexpected {unexpected}, 3
-        vector_unexpected {unexpected}, 4
-        vector_unexpected {unexpected}, 5
-        vector_unexpected {unexpected}, 6
-        vector_unexpected {unexpected}, 7
+        vector_own {unexpected}, 4
+        vector_own {unexpected}, 5
+        vector_own {unexpected}, 6
+        vector_own {unexpected}, 7
         vector_sync \fast, \kind
         vector_irq \irq, \kind
         vector_unexpected {unexpected}, 10
@@ -107,4 +127,5 @@ exit_resume_traced:
     irq_traced = sym crate::irq::exit::<trace::On>,
     resume = sym trace::resume,
     unexpected = sym crate::dump::unexpected,
+    report_stack_top = const offset_of!(PerCpu, report_stack_top),
 );
