@@ -13,6 +13,7 @@
 //! | [`workload`] | what is run, over and over |
 //! | [`mod@bench`], [`crew`] | the cells, one after another; the CPUs that run them |
 //! | [`checks`] | what the platform owes a guest, tried out |
+//! | [`hostile`] | a guest that means harm |
 //! | [`soak`] | everything at random, and what must hold all the while |
 //! | [`probe`], [`pmu`], [`report`] | what the machine models; records |
 
@@ -24,6 +25,7 @@ mod boot;
 mod checks;
 mod clock;
 mod crew;
+mod hostile;
 mod hypervisor;
 mod idle;
 mod interrupts;
