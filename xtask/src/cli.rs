@@ -66,6 +66,9 @@ pub enum Verb {
     /// Say of every cell whether B is better or worse than A
     #[command(after_help = STATUS)]
     Compare(CompareArgs),
+    /// Do what the authors of idle systems did, and lay their figures beside ours
+    #[command(after_help = STATUS)]
+    Experiment(ExperimentArgs),
     /// Replay a trace of idle intervals to every governor and to an oracle, on this machine
     #[command(after_help = STATUS)]
     Governors(GovernorsArgs),
@@ -300,6 +303,26 @@ pub struct CompareArgs {
     /// Exit with status 1 if any cell is worse by more than this much
     #[arg(long, value_name = "PERCENT")]
     pub fail_if_worse: Option<String>,
+}
+
+/// Options of `experiment`.
+#[derive(Args, Debug)]
+pub struct ExperimentArgs {
+    /// all, or some of: poll-limit, sched, resched-ipis, ipistorm, psd, idle-poll, governors, who-polls
+    #[arg(value_name = "NAME", required = true)]
+    pub names: Vec<String>,
+    /// Machine: a name of boards/NAME.toml
+    #[arg(long, value_name = "NAME", default_value = "virt")]
+    pub board: String,
+    /// Folder for the report and the runs behind it; new or empty [default: target/runs/TIME-experiment]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Write a copy of experiments.json to FILE
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// How long each boot may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 240, value_parser = clap::value_parser!(u64).range(1..))]
+    pub timeout: u64,
 }
 
 /// Options of `test`.
