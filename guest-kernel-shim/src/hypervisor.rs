@@ -11,6 +11,7 @@ use spin::once::Once;
 /// PSCI functions (DEN0022F.b, 5.1).
 const CPU_OFF: u64 = 0x8400_0002;
 const CPU_ON: u64 = 0xc400_0003;
+const AFFINITY_INFO: u64 = 0xc400_0004;
 const SYSTEM_OFF: u64 = 0x8400_0008;
 
 static CONDUIT: Once<Conduit> = Once::new();
@@ -43,6 +44,13 @@ pub fn cpu_on(mpidr: u64, entry: u64, context: u64) -> i64 {
 pub fn cpu_off() {
     arch::insn::mask_all();
     call(CPU_OFF, [0; 3]);
+}
+
+/// Whether CPU `mpidr` is off.
+pub fn is_off(mpidr: u64) -> bool {
+    /// AFFINITY_INFO's answer (DEN0022F.b, 5.1.5).
+    const OFF: u64 = 1;
+    call(AFFINITY_INFO, [mpidr, 0, 0])[0] == OFF
 }
 
 /// Ends the machine with `status`.

@@ -14,6 +14,7 @@
 //! | [`mod@bench`], [`crew`] | the cells, one after another; the CPUs that run them |
 //! | [`checks`] | what the platform owes a guest, tried out |
 //! | [`stress`] | wake-ups at random, none of which may be lost |
+//! | [`mod@cost`] | every path that has a price, between marks |
 //! | [`probe`], [`pmu`], [`report`] | what the machine models; records |
 
 #![no_std]
@@ -23,6 +24,7 @@ mod bench;
 mod boot;
 mod checks;
 mod clock;
+mod cost;
 mod crew;
 mod hypervisor;
 mod idle;

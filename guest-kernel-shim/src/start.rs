@@ -10,7 +10,8 @@ use spin::once::Once;
 
 use crate::percpu::PerCpu;
 use crate::{
-    bench, checks, hypervisor, interrupts, memory, output, percpu, pmu, report, smp, stage, stress,
+    bench, checks, cost, hypervisor, interrupts, memory, output, percpu, pmu, report, smp, stage,
+    stress,
 };
 
 static PLATFORM: Once<Platform<'static>> = Once::new();
@@ -73,6 +74,11 @@ extern "C" fn el1_start(dtb: u64) -> ! {
         let failed = checks::run(check, &plan);
         report::end(0);
         hypervisor::exit(failed);
+    }
+    if let Some(which) = argument(platform.bootargs, "rouse.cost=") {
+        cost::run(which, &plan);
+        report::end(0);
+        hypervisor::exit(0);
     }
     if let Some(count) = argument(platform.bootargs, "rouse.stress=") {
         let seed = argument(platform.bootargs, "rouse.seed=").and_then(|seed| seed.parse().ok());

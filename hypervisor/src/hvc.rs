@@ -8,7 +8,7 @@ use abi::{Counter, Info, Knob};
 use arch::layout;
 use platform::Firmware;
 
-use crate::percpu::PerCpu;
+use crate::percpu::{PerCpu, Slot};
 use crate::start::machine;
 use crate::vectors::Frame;
 use crate::vm::vm;
@@ -100,6 +100,7 @@ fn info(frame: &mut Frame) {
             Info::Mmfr1 => ID_AA64MMFR1_EL1.get(),
             Info::Base => layout::base(),
             Info::Acpi => u64::from(machine().platform.described_by == Firmware::Acpi),
+            Info::PerVcpu => size_of::<Slot>() as u64,
         };
     }
 }

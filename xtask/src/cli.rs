@@ -42,6 +42,9 @@ pub enum Verb {
     /// Run the tests: the host's, then those that boot (tests/*.toml)
     #[command(after_help = STATUS)]
     Test(TestArgs),
+    /// Count what each path through the hypervisor costs: instructions, registers, barriers, exceptions
+    #[command(after_help = STATUS)]
+    Cost(CostArgs),
     /// Build and pack the image and print its path
     #[command(after_help = STATUS)]
     Build(BuildArgs),
@@ -222,6 +225,26 @@ pub struct TestArgs {
     /// Only the tests of the host
     #[arg(long)]
     pub host_only: bool,
+}
+
+/// Options of `cost`.
+#[derive(Args, Debug)]
+pub struct CostArgs {
+    /// Machine: a name of boards/NAME.toml
+    #[arg(long, value_name = "NAME", default_value = "virt")]
+    pub board: String,
+    /// Write the card to FILE
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Exit with status 1 if anything costs 2 % more than in the card FILE [default: the newest of docs/cost]
+    #[arg(long, value_name = "FILE")]
+    pub compare: Option<Option<PathBuf>>,
+    /// Keep the card in docs/cost under this name, and write docs/cost.md anew
+    #[arg(long, value_name = "LABEL")]
+    pub save: Option<String>,
+    /// Only write docs/cost.md anew from the cards in docs/cost
+    #[arg(long, conflicts_with_all = ["json", "compare", "save"])]
+    pub page: bool,
 }
 
 /// Options of `build`.

@@ -19,6 +19,7 @@ mod capture;
 mod cli;
 mod compare;
 mod console;
+mod cost;
 mod debug;
 mod disk;
 mod doctor;
@@ -85,6 +86,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<()> {
         Verb::Governors(args) => governors::governors(&args),
         Verb::Test(args) => suite::run(&args),
         Verb::Build(args) => build(&args),
+        Verb::Cost(args) => cost::cost(&args),
         Verb::Debug(args) => debug::debug(&args),
         Verb::Image(args) => disk::image(&args),
         Verb::Boards => boards::list(),
