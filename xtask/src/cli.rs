@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::Deserialize;
 
 use crate::governors::GovernorsArgs;
+use crate::cost::card::Mode;
 
 const STATUS: &str = "\
 Exit status:
@@ -45,6 +46,9 @@ pub enum Verb {
     /// Count what each path through the hypervisor costs: instructions, registers, barriers, exceptions
     #[command(after_help = STATUS)]
     Cost(CostArgs),
+    /// Show the instructions of a path, with how often each is executed
+    #[command(after_help = STATUS)]
+    Asm(AsmArgs),
     /// Build and pack the image and print its path
     #[command(after_help = STATUS)]
     Build(BuildArgs),
@@ -245,6 +249,19 @@ pub struct CostArgs {
     /// Only write docs/cost.md anew from the cards in docs/cost
     #[arg(long, conflicts_with_all = ["json", "compare", "save"])]
     pub page: bool,
+}
+
+/// Options of `asm`.
+#[derive(Args, Debug)]
+pub struct AsmArgs {
+    /// The path, by its name in the table of `cost`
+    pub path: String,
+    /// Machine: a name of boards/NAME.toml
+    #[arg(long, value_name = "NAME", default_value = "virt")]
+    pub board: String,
+    /// How interrupts reach the guest; none is the bare machine
+    #[arg(long, value_enum, default_value_t = Mode::Inject)]
+    pub deliver: Mode,
 }
 
 /// Options of `build`.

@@ -7,16 +7,16 @@
 //! [`trace`] reads it, [`visit`] finds the stays at EL2, [`tally`] counts,
 //! [`card`] puts it together.
 
-mod card;
+pub mod card;
 mod document;
 mod gate;
 mod history;
 mod numbers;
-mod recorder;
+pub mod recorder;
 mod show;
 mod tally;
-mod trace;
-mod visit;
+pub mod trace;
+pub mod visit;
 mod word;
 
 use anyhow::{Result, bail};

@@ -12,6 +12,7 @@
 //! two of them against each other. [`governors`] replays traces of idle intervals to
 //! the guest's governors, on the host.
 
+mod asm;
 mod board;
 mod boards;
 mod boot;
@@ -87,6 +88,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<()> {
         Verb::Test(args) => suite::run(&args),
         Verb::Build(args) => build(&args),
         Verb::Cost(args) => cost::cost(&args),
+        Verb::Asm(args) => asm::asm(&args),
         Verb::Debug(args) => debug::debug(&args),
         Verb::Image(args) => disk::image(&args),
         Verb::Boards => boards::list(),

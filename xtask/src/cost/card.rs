@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
+use clap::ValueEnum;
 use cost::Path;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +13,7 @@ use super::trace::{Trace, Window};
 use super::visit;
 
 /// What the guest runs on.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// The hypervisor, which injects interrupts and traps what waits.
@@ -21,6 +22,12 @@ pub enum Mode {
     Direct,
     /// The bare machine.
     None,
+}
+
+impl std::fmt::Display for Mode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
 }
 
 impl Mode {
