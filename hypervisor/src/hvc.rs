@@ -70,7 +70,7 @@ pub fn call(cpu: &PerCpu, frame: &mut Frame, by: Counter) {
 fn counters(cpu: &PerCpu, frame: &mut Frame) {
     frame.x[0] = abi::SUCCESS as u64;
     for (register, &counter) in frame.x[1..].iter_mut().zip(Counter::ALL) {
-        *register = cpu.vcpu.counters.get(counter);
+        *register = cpu.vcpu.count(counter);
     }
 }
 

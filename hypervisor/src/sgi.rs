@@ -20,7 +20,7 @@ use crate::vm::vm;
 
 /// The bits that have a meaning: Aff3, RS, IRM, Aff2, INTID, Aff1, target list
 /// (IHI 0069H, 12.2.20).
-const FIELDS: u64 = 0x00ff_f1ff_0fff_ffff;
+pub const FIELDS: u64 = 0x00ff_f1ff_0fff_ffff;
 
 /// Sends what the guest asked for by writing `value`.
 #[inline(always)]

@@ -2,6 +2,7 @@
 //! A vCPU: one per physical CPU, pinned. Its EL1 state stays in the EL1
 //! registers, so there is nothing here to save or load but what EL2 emulates.
 
+use core::mem::offset_of;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
@@ -9,13 +10,15 @@ use aarch64_cpu::registers::{
     CNTVOFF_EL2, CPACR_EL1, CPTR_EL2, ELR_EL2, HCR_EL2, ICH_VMCR_EL2, ID_AA64MMFR1_EL1, MDCR_EL2,
     MIDR_EL1, MPIDR_EL1, Readable, SCTLR_EL1, SPSR_EL2, VMPIDR_EL2, VTCR_EL2, VTTBR_EL2, Writeable,
 };
+use abi::Counter;
 use arch::insn;
 use arch::regs::{CNTHCTL_EL2, CNTKCTL_EL1, ICH_AP1R0_EL2, PMCR_EL0, VPIDR_EL2};
 use vgic::Private;
 
 use crate::console::Console;
 use crate::counters::Counters;
-use crate::percpu::{Local, PerCpu};
+use crate::percpu::{Line, Local, PerCpu};
+use crate::shortcuts::{self, Shortcuts};
 use crate::start::machine;
 use crate::trace::Ring;
 use crate::wfx::Halt;
@@ -59,17 +62,13 @@ pub enum NotOff {
     Pending,
 }
 
-/// One vCPU.
+/// One vCPU. First what only its own CPU touches, what every exit uses before
+/// the rest; then what others write, on lines of its own, so that their writes
+/// take no line away that this CPU is about to use.
+#[repr(C, align(64))]
 pub struct Vcpu {
-    power: AtomicU32,
-    entry: AtomicU64,
-    context: AtomicU64,
-    /// The guest owns the CPU interface; see [`deliver`].
-    pub direct: AtomicBool,
-    /// Virtual interrupts and requests that others left here; see [`crate::kick`].
-    pub mailbox: AtomicU32,
-    /// The registers of its redistributor.
-    pub private: Private,
+    /// What is handled in assembly.
+    pub shortcuts: Shortcuts,
     /// Exits and events.
     pub counters: Counters,
     /// Its list registers and what waits for one.
@@ -80,24 +79,54 @@ pub struct Vcpu {
     pub trace: Ring,
     /// Output that is not yet a line.
     pub console: Local<Console>,
+    /// Virtual interrupts and requests that others left here; see [`crate::kick`].
+    pub mailbox: Line<AtomicU32>,
+    /// The registers of its redistributor.
+    pub private: Private,
+    /// The guest owns the CPU interface; see [`deliver`].
+    pub direct: AtomicBool,
+    power: AtomicU32,
+    entry: AtomicU64,
+    context: AtomicU64,
 }
+
+// The exits that are measured find what they need of a vCPU on its first lines,
+// and what others write begins on another.
+const _: () = assert!(offset_of!(Vcpu, list) <= 4 * 64);
+const _: () = assert!(offset_of!(Vcpu, mailbox).is_multiple_of(64));
+const _: () = assert!(align_of::<Vcpu>() == 64);
 
 impl Vcpu {
     /// A vCPU that is off.
     pub fn new() -> Self {
         Self {
-            power: AtomicU32::new(power::OFF),
-            entry: AtomicU64::new(0),
-            context: AtomicU64::new(0),
-            direct: AtomicBool::new(false),
-            mailbox: AtomicU32::new(0),
-            private: Private::new(),
+            shortcuts: Shortcuts::new(),
             counters: Counters::new(),
             list: Local::new(vgic::List::new()),
             halt: Local::new(Halt::new()),
             trace: Ring::new(),
             console: Local::new(Console::new()),
+            mailbox: Line(AtomicU32::new(0)),
+            private: Private::new(),
+            direct: AtomicBool::new(false),
+            power: AtomicU32::new(power::OFF),
+            entry: AtomicU64::new(0),
+            context: AtomicU64::new(0),
         }
+    }
+
+    /// How often `counter` happened, in assembly or not.
+    pub fn count(&self, counter: Counter) -> u64 {
+        let short = match counter {
+            Counter::Wfi | Counter::Halt => self.shortcuts.halted.load(Relaxed),
+            _ => 0,
+        };
+        // A WFI that halted took its interrupt on the way; there it is counted.
+        let listed = match counter {
+            Counter::Irq | Counter::Listed => self.shortcuts.listed.load(Relaxed),
+            _ => 0,
+        };
+        self.counters.get(counter) + short + listed
     }
 
     /// Turns it on at `entry` with x0 = `context`.
@@ -185,6 +214,7 @@ fn run(cpu: &PerCpu) -> ! {
     vcpu.direct.store(false, Relaxed);
     set_trap(0);
     vcpu.power.store(power::ON, Release);
+    shortcuts::review_halt(cpu);
     vgic_cpu::evaluate(cpu);
     insn::isb();
     // SAFETY: ELR and SPSR lead to EL1, and nothing on this stack is needed again.
@@ -237,8 +267,9 @@ pub fn trap() -> u64 {
 /// Sets whether interrupts go to the guest directly; the interrupt controller
 /// is [`deliver`]'s.
 pub fn set_direct(direct: bool) {
-    let bits = trap();
-    PerCpu::this().vcpu.direct.store(direct, SeqCst);
+    let (cpu, bits) = (PerCpu::this(), trap());
+    cpu.vcpu.direct.store(direct, SeqCst);
+    shortcuts::review_halt(cpu);
     set_trap(bits);
 }
 

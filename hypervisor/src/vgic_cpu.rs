@@ -9,7 +9,7 @@ use arch::gic_cpu;
 use arch::regs::{ICC_SRE_EL2, ICH_ELRSR_EL2, ich_lr, set_ich_lr};
 use gic::Redistributor;
 use platform::Platform;
-use vgic::{Bank, ListRegister};
+use vgic::{Bank, List, ListRegister, Private};
 
 use crate::kick;
 use crate::percpu::PerCpu;
@@ -160,6 +160,7 @@ pub fn evaluate(cpu: &PerCpu) {
                 distributor.forwards(),
                 hardware,
             );
+            expect(list, private);
             list.sync_spis(&mut ListRegisters, &mut distributor, vcpu)
         })
     };
@@ -169,6 +170,18 @@ pub fn evaluate(cpu: &PerCpu) {
             .iter()
             .filter(|other| !core::ptr::eq(**other, cpu));
         others.for_each(|other| kick::send(other, kick::EVALUATE));
+    }
+}
+
+/// Says what is to be listed when one of the interrupts arrives that EL2 takes
+/// for the guest: what the short way does without asking.
+fn expect(list: &mut List, private: &Private) {
+    let sgis = (1 << kick::INTID) - 1;
+    for intid in (0..vgic::PRIVATE).filter(|intid| (sgis | timers()) >> intid & 1 != 0) {
+        let priority = private.ready(intid);
+        let value =
+            priority.map(|priority| ListRegister::pending(intid, priority, hardware(intid)));
+        list.expect(intid, value);
     }
 }
 

@@ -42,6 +42,11 @@ impl Halt {
         }
     }
 
+    /// Whether EL2 polls before it halts, or measures how long a halt takes.
+    pub fn polls(&self) -> bool {
+        self.limit().is_some()
+    }
+
     /// Ticks to poll now; `None` where nothing is polled or adapted.
     fn limit(&self) -> Option<u64> {
         match (self.guest_polls, &self.adaptive) {

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use cost::Path;
 
 use crate::cli::AsmArgs;
-use crate::cost::card::{self, Mode};
+use crate::cost::card;
 use crate::cost::recorder::{Bench, Recorded};
 use crate::cost::trace::{Step, Window};
 use crate::cost::visit;

@@ -11,7 +11,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU8, AtomicU32};
 
 use crate::PRIVATE;
-use crate::list::{Bank, List, State};
+use crate::list::{Bank, List};
 
 /// Registers of the SGIs and PPIs of a vCPU; one bit per INTID where not said
 /// otherwise.
@@ -167,7 +167,8 @@ impl List {
             self.set_active(bank, intid, private.priority(intid), true);
         });
         let ready = private.refresh(forward);
-        each(!ready, |intid| {
+        let (pending, _) = self.private(bank);
+        each(pending & !ready, |intid| {
             if self.withdraw(bank, intid) {
                 private.set_pending(intid);
             }
@@ -181,15 +182,7 @@ impl List {
 
     /// Lets other vCPUs see what is listed.
     pub fn publish(&self, bank: &impl Bank, private: &Private) {
-        let (mut pending, mut active) = (0, 0);
-        for intid in 0..PRIVATE {
-            let State {
-                pending: is_pending,
-                active: is_active,
-            } = self.state(bank, intid);
-            pending |= u32::from(is_pending) << intid;
-            active |= u32::from(is_active) << intid;
-        }
+        let (pending, active) = self.private(bank);
         private.publish(pending, active);
     }
 }
