@@ -61,6 +61,7 @@ struct Errand {
 
 const ERRANDS: &[Errand] = &[
     Errand::new(&[Path::Hypercall], alone::hypercall),
+    Errand::new(&[Path::Service], alone::service),
     Errand::new(&[Path::SgiSend, Path::SgiReceive], pair::sgi),
     Errand::new(&[Path::Broadcast], pair::broadcast),
     Errand::trapping(&[Path::Wfi], Trap::Wfi, pair::wfi),
@@ -86,7 +87,7 @@ impl Errand {
         let injects = deliver == Some(Deliver::Inject);
         if percpu::online().count() < 2 && self.paths.len() > 1 {
             Some("needs 2 CPUs")
-        } else if has(Path::Hypercall) && deliver.is_none() {
+        } else if (has(Path::Hypercall) || has(Path::Service)) && deliver.is_none() {
             Some("nobody to call")
         } else if has(Path::Wfe) && !injects {
             Some("not trapped, it waits for an event")

@@ -25,11 +25,21 @@ const PSCI: core::ops::Range<u32> = 0..0x20;
 
 /// Serves the call whose function and arguments are in `frame`; `by` is what
 /// the exit counts as. Looking at the counters does not change them.
+#[inline(always)]
 pub fn call(cpu: &PerCpu, frame: &mut Frame, by: Counter) {
     let function = frame.x[0] as u32;
     if !matches!(function, abi::CALL_COUNTERS | abi::CALL_TIMES) {
         cpu.vcpu.counters.add(by);
     }
+    match function {
+        // Not among the others: they need registers and stack that this does not.
+        SMCCC_VERSION => frame.x[0] = SMCCC_1_2,
+        _ => serve(cpu, frame, function),
+    }
+}
+
+#[inline(never)]
+fn serve(cpu: &PerCpu, frame: &mut Frame, function: u32) {
     match function {
         abi::CALL_SET => {
             let knob = Knob::ALL.get(frame.x[1] as usize);
@@ -54,7 +64,6 @@ pub fn call(cpu: &PerCpu, frame: &mut Frame, by: Counter) {
                 *register = u64::from(word);
             }
         }
-        SMCCC_VERSION => frame.x[0] = SMCCC_1_2,
         SMCCC_ARCH_FEATURES => {
             let known = matches!(frame.x[1] as u32, SMCCC_VERSION | SMCCC_ARCH_FEATURES);
             frame.x[0] = if known { 0 } else { abi::NOT_SUPPORTED as u64 };

@@ -177,7 +177,7 @@ pub fn evaluate(cpu: &PerCpu) {
 /// for the guest: what the short way does without asking.
 fn expect(list: &mut List, private: &Private) {
     let sgis = (1 << kick::INTID) - 1;
-    for intid in (0..vgic::PRIVATE).filter(|intid| (sgis | timers()) >> intid & 1 != 0) {
+    for intid in vgic::ones((sgis | timers()).into()) {
         let priority = private.ready(intid);
         let value =
             priority.map(|priority| ListRegister::pending(intid, priority, hardware(intid)));

@@ -31,6 +31,8 @@ macro_rules! paths {
 paths! {
     /// A call of a function that nobody has.
     Hypercall = "hypercall", "null hypercall";
+    /// A call of SMCCC_VERSION, which is answered.
+    Service = "service", "hypercall that is answered";
     /// A wake-up, up to the return from the write of ICC_SGI1R_EL1.
     SgiSend = "sgi-send", "SGI to another CPU, at the sender";
     /// The same, at a target that runs.

@@ -24,6 +24,7 @@ mod private;
 mod redistributor;
 mod spi;
 
+pub use bits::ones;
 pub use distributor::{Distributor, Vcpu};
 pub use list::{Bank, List, State};
 pub use lr::ListRegister;

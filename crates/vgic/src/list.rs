@@ -20,11 +20,13 @@
 //!
 //! Registers are slow to read, so each operation reads what it needs once.
 
+use core::array::from_fn;
 use core::mem::offset_of;
 
 use arrayvec::ArrayVec;
 
 use crate::PRIVATE;
+use crate::bits::ones;
 use crate::lr::ListRegister;
 
 /// The list registers of a CPU.
@@ -341,17 +343,20 @@ struct Listed {
 }
 
 impl Listed {
+    #[inline(always)]
     fn read(bank: &impl Bank) -> Self {
         let all = mask(bank.count());
-        let mut listed = Self {
-            registers: [ListRegister::EMPTY; 16],
+        let used = !bank.empty() & all;
+        Self {
+            // One by one by its number: which register an instruction reads is
+            // part of the instruction.
+            registers: from_fn(|slot| match used >> slot & 1 {
+                0 => ListRegister::EMPTY,
+                _ => bank.read(slot),
+            }),
             all,
-            used: !bank.empty() & all,
-        };
-        for slot in slots(listed.used) {
-            listed.registers[slot] = bank.read(slot);
+            used,
         }
-        listed
     }
 
     /// Sets a register, here and there.
@@ -362,39 +367,36 @@ impl Listed {
         self.used = self.used & !(1 << slot) | used << slot;
     }
 
+    /// The numbers in a mask.
+    fn slots(&self, mask: u32) -> impl Iterator<Item = usize> + use<> {
+        ones(mask.into()).map(|slot| slot as usize)
+    }
+
     /// Those in use.
     fn iter(&self) -> impl Iterator<Item = &ListRegister> {
-        slots(self.used).map(|slot| &self.registers[slot])
+        self.slots(self.used).map(|slot| &self.registers[slot])
     }
 
     /// The register that holds `intid`.
     fn find(&self, intid: u32) -> Option<usize> {
-        slots(self.used).find(|&slot| self.registers[slot].intid() == intid)
+        self.slots(self.used)
+            .find(|&slot| self.registers[slot].intid() == intid)
     }
 
     fn free(&self) -> Option<usize> {
-        slots(self.all & !self.used).next()
+        self.slots(self.all & !self.used).next()
     }
 
     /// The register with the least urgent interrupt that is only pending, if it
     /// is less urgent than `than`.
     fn less_urgent(&self, than: ListRegister) -> Option<usize> {
-        slots(self.used)
+        self.slots(self.used)
             .map(|slot| (slot, self.registers[slot]))
             .filter(|(_, listed)| listed.is_pending() && !listed.is_active())
             .max_by_key(|(_, listed)| (listed.priority(), listed.intid()))
             .filter(|(_, listed)| listed.priority() > than.priority())
             .map(|(slot, _)| slot)
     }
-}
-
-/// The numbers of the bits that are set, from the lowest.
-fn slots(mut bits: u32) -> impl Iterator<Item = usize> {
-    core::iter::from_fn(move || {
-        let slot = (bits != 0).then(|| bits.trailing_zeros() as usize);
-        bits &= bits.wrapping_sub(1);
-        slot
-    })
 }
 
 #[cfg(test)]

@@ -14,16 +14,33 @@ use crate::{clock, start};
 /// A function identifier that is nobody's (DEN0028F, 6.1: a vendor-specific
 /// hypervisor service of a number that is not assigned).
 const NOBODY: u64 = 0x4b00_0000;
+/// A call that the hypervisor answers (DEN0028F, 7.2).
+const SMCCC_VERSION: u64 = 0x8000_0000;
 /// GICD_IIDR (IHI 0069H, 12.9.17).
 const IIDR: u64 = 0x8;
 
 pub fn hypercall() {
     for _ in 0..PASSES {
-        begin::<{ Path::Hypercall as u8 }>();
-        // SAFETY: an unknown function changes x0 to x17 at most (DEN0028F, 2.6).
-        unsafe { asm!("hvc #0", inout("x0") NOBODY => _, clobber_abi("C")) };
-        end::<{ Path::Hypercall as u8 }>();
+        call::<{ Path::Hypercall as u8 }>(NOBODY);
     }
+}
+
+pub fn service() {
+    for _ in 0..PASSES {
+        call::<{ Path::Service as u8 }>(SMCCC_VERSION);
+    }
+}
+
+/// One pass of `PATH`, a call of `function`; not inlined, so that all passes
+/// are made by the same instructions.
+#[inline(never)]
+fn call<const PATH: u8>(function: u64) {
+    let function = core::hint::black_box(function);
+    begin::<PATH>();
+    // SAFETY: neither an unknown function nor SMCCC_VERSION changes more than
+    // x0 to x17 (DEN0028F, 2.6).
+    unsafe { asm!("hvc #0", inout("x0") function => _, clobber_abi("C")) };
+    end::<PATH>();
 }
 
 pub fn wfe() {

@@ -25,11 +25,20 @@ pub fn lines(text: &str, counts: &Counts) -> Vec<String> {
             .iter()
             .any(|(at, _)| counts.executed.contains_key(at))
         {
-            lines.push(function.name.to_owned());
+            lines.push(plain(function.name).to_owned());
             lines.extend(body(&function, counts));
         }
     }
     lines
+}
+
+/// The name of a function without the hash that tells instances apart.
+fn plain(name: &str) -> &str {
+    let hash = |hash: &str| hash.len() == 17 && hash.starts_with('h');
+    match name.rsplit_once("::") {
+        Some((plain, last)) if hash(last) => plain,
+        _ => name,
+    }
 }
 
 struct Function<'t> {

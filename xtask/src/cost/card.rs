@@ -113,7 +113,9 @@ fn is_clean(window: &Window, mode: Mode) -> bool {
         Mode::Inject => visits == causes,
         // Calls and emulated devices are the hypervisor's in any mode.
         Mode::Direct => match window.path {
-            Path::Hypercall | Path::CpuOn | Path::CpuStart | Path::Mmio => visits.len() == 1,
+            Path::Hypercall | Path::Service | Path::CpuOn | Path::CpuStart | Path::Mmio => {
+                visits.len() == 1
+            }
             _ => visits.is_empty(),
         },
         Mode::None => visits.is_empty(),

@@ -91,7 +91,7 @@ pub fn handlers(window: &Window) -> Vec<Vec<&Step>> {
 /// and how many interrupts the guest takes, where that is always the same.
 pub fn expected(path: Path) -> (&'static [Cause], Option<usize>) {
     match path {
-        Path::Hypercall | Path::CpuOn | Path::CpuStart => (&[Cause::Call], Some(0)),
+        Path::Hypercall | Path::Service | Path::CpuOn | Path::CpuStart => (&[Cause::Call], Some(0)),
         Path::SgiSend | Path::Broadcast => (&[Cause::Sgi], Some(0)),
         Path::SgiReceive | Path::Timer => (&[Cause::Interrupt], Some(1)),
         Path::Wfi => (&[Cause::Wfi], Some(1)),
