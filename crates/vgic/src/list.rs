@@ -20,7 +20,6 @@
 //!
 //! Registers are slow to read, so each operation reads what it needs once.
 
-use core::array::from_fn;
 use core::mem::offset_of;
 
 use arrayvec::ArrayVec;
@@ -149,11 +148,10 @@ impl List {
     #[cold]
     fn inject_anywhere(&mut self, bank: &mut impl Bank, new: ListRegister) {
         let mut listed = Listed::read(bank);
-        if let Some(slot) = listed.find(new.intid()) {
-            let old = listed.registers[slot];
+        if let Some((slot, old)) = listed.find(new.intid()) {
             if old.hw().is_none() || !old.is_active() {
                 listed.set(bank, slot, old.with_pending());
-                self.refill_from(listed, bank);
+                self.refill_from(&mut listed, bank);
                 return;
             }
         }
@@ -161,7 +159,7 @@ impl List {
         if !queued {
             self.queue.push(new);
         }
-        self.refill_from(listed, bank);
+        self.refill_from(&mut listed, bank);
     }
 
     /// Lists what waits, as far as there is room for it or it is more urgent
@@ -170,21 +168,21 @@ impl List {
         if self.queue.is_empty() {
             self.waits(bank, false);
         } else {
-            self.refill_from(Listed::read(bank), bank);
+            self.refill_from(&mut Listed::read(bank), bank);
         }
     }
 
     /// As [`Self::refill`]; `listed` is what was read of the registers.
-    fn refill_from(&mut self, mut listed: Listed, bank: &mut impl Bank) {
+    fn refill_from(&mut self, listed: &mut Listed, bank: &mut impl Bank) {
         let more = loop {
-            let Some(next) = self.most_urgent(&listed) else {
+            let Some(next) = self.most_urgent(listed) else {
                 break false;
             };
             let waiting = self.queue[next];
-            let Some(slot) = listed.free().or_else(|| listed.less_urgent(waiting)) else {
+            let free = listed.free().map(|slot| (slot, ListRegister::EMPTY));
+            let Some((slot, evicted)) = free.or_else(|| listed.less_urgent(waiting)) else {
                 break true;
             };
-            let evicted = listed.registers[slot];
             listed.set(bank, slot, waiting);
             self.remember(waiting.intid(), slot);
             if evicted.is_pending() {
@@ -230,20 +228,18 @@ impl List {
             return true;
         }
         let mut listed = Listed::read(bank);
-        let Some(slot) = listed.find(intid) else {
+        let Some((slot, old)) = listed.find(intid) else {
             return false;
         };
-        let old = listed.registers[slot];
         listed.set(bank, slot, old.without_pending());
-        self.refill_from(listed, bank);
+        self.refill_from(&mut listed, bank);
         old.is_pending()
     }
 
     /// The state of `intid`.
     pub fn state(&self, bank: &impl Bank, intid: u32) -> State {
-        let listed = Listed::read(bank);
-        let listed = listed.find(intid).map(|slot| listed.registers[slot]);
-        let listed = listed.unwrap_or(ListRegister::EMPTY);
+        let listed = Listed::read(bank).find(intid);
+        let listed = listed.map_or(ListRegister::EMPTY, |(_, one)| one);
         State {
             pending: listed.is_pending() || self.queue.iter().any(|one| one.intid() == intid),
             active: listed.is_active(),
@@ -257,7 +253,7 @@ impl List {
             _ => 0,
         };
         let (mut pending, mut active) = (0, 0);
-        for one in Listed::read(bank).iter() {
+        for (_, one) in &Listed::read(bank).registers {
             pending |= if one.is_pending() { bit(one) } else { 0 };
             active |= if one.is_active() { bit(one) } else { 0 };
         }
@@ -270,8 +266,7 @@ impl List {
     /// for it.
     pub fn set_active(&mut self, bank: &mut impl Bank, intid: u32, priority: u8, active: bool) {
         let mut listed = Listed::read(bank);
-        if let Some(slot) = listed.find(intid) {
-            let old = listed.registers[slot];
+        if let Some((slot, old)) = listed.find(intid) {
             let value = if active {
                 old.with_active()
             } else {
@@ -284,7 +279,7 @@ impl List {
             listed.set(bank, slot, self.unqueue_as_active(intid, priority));
             self.remember(intid, slot);
         }
-        self.refill_from(listed, bank);
+        self.refill_from(&mut listed, bank);
     }
 
     /// `intid`, which is not listed, as active. It keeps the pending state if it
@@ -307,12 +302,10 @@ impl List {
 
     /// Takes every pending interrupt out and gives it to `each`.
     pub fn drain(&mut self, bank: &mut impl Bank, mut each: impl FnMut(ListRegister)) {
-        let mut listed = Listed::read(bank);
-        for slot in 0..bank.count() {
-            let old = listed.registers[slot];
+        for (slot, old) in Listed::read(bank).registers {
             if old.is_pending() {
                 each(old);
-                listed.set(bank, slot, old.without_pending());
+                bank.write(slot, old.without_pending());
             }
         }
         self.queue.drain(..).for_each(each);
@@ -334,68 +327,55 @@ fn any_pending(bank: &impl Bank, mut used: u32) -> bool {
     false
 }
 
-/// The registers, as far as they are in use, read once.
+/// The registers that are in use, read once.
 struct Listed {
-    registers: [ListRegister; 16],
-    /// How many there are, as a mask.
-    all: u32,
-    used: u32,
+    /// Number and value, in no order.
+    registers: ArrayVec<(usize, ListRegister), 16>,
+    /// Those that are empty, a bit each.
+    empty: u32,
 }
 
 impl Listed {
-    #[inline(always)]
     fn read(bank: &impl Bank) -> Self {
         let all = mask(bank.count());
-        let used = !bank.empty() & all;
-        Self {
-            // One by one by its number: which register an instruction reads is
-            // part of the instruction.
-            registers: from_fn(|slot| match used >> slot & 1 {
-                0 => ListRegister::EMPTY,
-                _ => bank.read(slot),
-            }),
-            all,
-            used,
+        let empty = bank.empty() & all;
+        let mut registers = ArrayVec::new_const();
+        for slot in ones((all & !empty).into()) {
+            registers.push((slot as usize, bank.read(slot as usize)));
         }
+        Self { registers, empty }
     }
 
     /// Sets a register, here and there.
     fn set(&mut self, bank: &mut impl Bank, slot: usize, value: ListRegister) {
         bank.write(slot, value);
-        self.registers[slot] = value;
-        let used = u32::from(value.is_pending() || value.is_active());
-        self.used = self.used & !(1 << slot) | used << slot;
+        self.registers.retain(|(at, _)| *at != slot);
+        if value.is_pending() || value.is_active() {
+            self.registers.push((slot, value));
+            self.empty &= !(1 << slot);
+        } else {
+            self.empty |= 1 << slot;
+        }
     }
 
-    /// The numbers in a mask.
-    fn slots(&self, mask: u32) -> impl Iterator<Item = usize> + use<> {
-        ones(mask.into()).map(|slot| slot as usize)
-    }
-
-    /// Those in use.
-    fn iter(&self) -> impl Iterator<Item = &ListRegister> {
-        self.slots(self.used).map(|slot| &self.registers[slot])
-    }
-
-    /// The register that holds `intid`.
-    fn find(&self, intid: u32) -> Option<usize> {
-        self.slots(self.used)
-            .find(|&slot| self.registers[slot].intid() == intid)
+    /// The register that holds `intid`, and what it holds.
+    fn find(&self, intid: u32) -> Option<(usize, ListRegister)> {
+        let mut registers = self.registers.iter();
+        registers.find(|(_, one)| one.intid() == intid).copied()
     }
 
     fn free(&self) -> Option<usize> {
-        self.slots(self.all & !self.used).next()
+        (self.empty != 0).then(|| self.empty.trailing_zeros() as usize)
     }
 
     /// The register with the least urgent interrupt that is only pending, if it
-    /// is less urgent than `than`.
-    fn less_urgent(&self, than: ListRegister) -> Option<usize> {
-        self.slots(self.used)
-            .map(|slot| (slot, self.registers[slot]))
+    /// is less urgent than `than`, and that interrupt.
+    fn less_urgent(&self, than: ListRegister) -> Option<(usize, ListRegister)> {
+        let waiting = self.registers.iter().copied();
+        waiting
             .filter(|(_, listed)| listed.is_pending() && !listed.is_active())
             .max_by_key(|(_, listed)| (listed.priority(), listed.intid()))
             .filter(|(_, listed)| listed.priority() > than.priority())
-            .map(|(slot, _)| slot)
     }
 }
 
