@@ -168,7 +168,9 @@ impl List {
         if self.queue.is_empty() {
             self.waits(bank, false);
         } else {
-            self.refill_from(&mut Listed::read(bank), bank);
+            let mut listed = Listed::new();
+            listed.fill(bank);
+            self.refill_from(&mut listed, bank);
         }
     }
 
@@ -337,13 +339,26 @@ struct Listed {
 
 impl Listed {
     fn read(bank: &impl Bank) -> Self {
-        let all = mask(bank.count());
-        let empty = bank.empty() & all;
-        let mut registers = ArrayVec::new_const();
-        for slot in ones((all & !empty).into()) {
-            registers.push((slot as usize, bank.read(slot as usize)));
+        let mut listed = Self::new();
+        listed.fill(bank);
+        listed
+    }
+
+    const fn new() -> Self {
+        Self {
+            registers: ArrayVec::new_const(),
+            empty: 0,
         }
-        Self { registers, empty }
+    }
+
+    /// What [`Self::read`] does, in place: a value that is returned is copied.
+    fn fill(&mut self, bank: &impl Bank) {
+        let all = mask(bank.count());
+        self.empty = bank.empty() & all;
+        for slot in ones((all & !self.empty).into()) {
+            self.registers
+                .push((slot as usize, bank.read(slot as usize)));
+        }
     }
 
     /// Sets a register, here and there.
