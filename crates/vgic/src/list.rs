@@ -364,7 +364,9 @@ impl Listed {
     /// Sets a register, here and there.
     fn set(&mut self, bank: &mut impl Bank, slot: usize, value: ListRegister) {
         bank.write(slot, value);
-        self.registers.retain(|(at, _)| *at != slot);
+        if self.empty >> slot & 1 == 0 {
+            self.registers.retain(|(at, _)| *at != slot);
+        }
         if value.is_pending() || value.is_active() {
             self.registers.push((slot, value));
             self.empty &= !(1 << slot);
