@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::Deserialize;
 
-use crate::governors::GovernorsArgs;
 use crate::cost::card::Mode;
+use crate::governors::GovernorsArgs;
 
 const STATUS: &str = "\
 Exit status:
