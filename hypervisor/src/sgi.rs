@@ -22,12 +22,16 @@ use crate::vm::vm;
 /// (IHI 0069H, 12.2.20).
 pub const FIELDS: u64 = 0x00ff_f1ff_0fff_ffff;
 
+/// The first SGI that goes through the mailbox; those below travel as
+/// themselves.
+pub const MAILED: u32 = kick::INTID;
+
 /// Sends what the guest asked for by writing `value`.
 #[inline(always)]
 pub fn send<T: Trace>(cpu: &PerCpu, value: u64) {
     cpu.vcpu.counters.add(Counter::Sgi);
     let intid = (value >> 24 & 15) as u32;
-    if intid < kick::INTID {
+    if intid < MAILED {
         ICC_SGI1R_EL1.set(value & FIELDS);
         T::note(cpu, Traced::Sent, value);
         return;

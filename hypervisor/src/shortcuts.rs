@@ -130,9 +130,9 @@ macro_rules! shortcut_macros {
         movk    w2, #{esr_sgi} >> 16, lsl #16
         cmp     w0, w2
         b.ne    rest_sync
-        // The guest's x1 is what it sends. SGIs from {kick} on go by mail.
+        // The guest's x1 is what it sends. SGIs from {mailed} on go by mail.
         ubfx    x0, x1, #24, #4
-        cmp     x0, #{kick}
+        cmp     x0, #{mailed}
         b.hs    rest_sync
         mrs     x0, tpidr_el2
         ldr     x2, [x0, #{sgi_fields}]

@@ -145,7 +145,7 @@ exit_resume_traced:
     esr_wfi = const shortcuts::ESR_WFI,
     class_hvc = const trap::esr::HVC64,
     not_supported = const abi::NOT_SUPPORTED,
-    kick = const crate::kick::INTID,
+    mailed = const crate::sgi::MAILED,
     private = const vgic::PRIVATE,
     hw = const vgic::ListRegister::HW_BIT,
     sgi_fields = const offset_of!(PerCpu, vcpu.shortcuts.sgi_fields),

@@ -11,10 +11,10 @@ use gic::Redistributor;
 use platform::Platform;
 use vgic::{Bank, List, ListRegister, Private};
 
-use crate::kick;
 use crate::percpu::PerCpu;
 use crate::start::machine;
 use crate::vm::vm;
+use crate::{kick, sgi};
 
 /// ICC_SRE_EL2: system registers at EL2 (0), bypass off (1, 2), EL1 may choose
 /// too (3).
@@ -176,7 +176,7 @@ pub fn evaluate(cpu: &PerCpu) {
 /// Says what is to be listed when one of the interrupts arrives that EL2 takes
 /// for the guest: what the short way does without asking.
 fn expect(list: &mut List, private: &Private) {
-    let sgis = (1 << kick::INTID) - 1;
+    let sgis = (1 << sgi::MAILED) - 1;
     for intid in vgic::ones((sgis | timers()).into()) {
         let priority = private.ready(intid);
         let value =

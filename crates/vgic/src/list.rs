@@ -333,7 +333,7 @@ fn any_pending(bank: &impl Bank, mut used: u32) -> bool {
 struct Listed {
     /// Number and value, in no order.
     registers: ArrayVec<(usize, ListRegister), 16>,
-    /// Those that are empty, a bit each.
+    /// Those that are free, a bit each.
     empty: u32,
 }
 
@@ -356,8 +356,10 @@ impl Listed {
         let all = mask(bank.count());
         self.empty = bank.empty() & all;
         for slot in ones((all & !self.empty).into()) {
-            self.registers
-                .push((slot as usize, bank.read(slot as usize)));
+            let one = bank.read(slot as usize);
+            if one.is_pending() || one.is_active() {
+                self.registers.push((slot as usize, one));
+            }
         }
     }
 

@@ -21,6 +21,11 @@ use crate::session;
 /// Numbers by name.
 pub type Numbers = BTreeMap<String, u64>;
 
+/// What the names of sizes begin with.
+pub const BYTES: &str = "bytes: ";
+/// Name of the length of a boot.
+pub const BOOT: &str = "insns: reset to the guest's first, 1 CPU";
+
 /// Bytes of code, constants and variables of both images.
 pub fn sizes(bench: &Bench) -> Result<Numbers> {
     let mut numbers = Numbers::new();
@@ -31,7 +36,7 @@ pub fn sizes(bench: &Bench) -> Result<Numbers> {
     for (name, path) in images {
         let Some(path) = path else { continue };
         for (part, bytes) in parts(path)? {
-            numbers.insert(format!("bytes: {name}, {part}"), bytes);
+            numbers.insert(format!("{BYTES}{name}, {part}"), bytes);
         }
     }
     Ok(numbers)
@@ -66,7 +71,7 @@ pub fn per_vcpu(recorded: &Recorded) -> Result<Numbers> {
     let said = lines.find_map(|line| line.strip_prefix("cost: per-vcpu "));
     let bytes = said.and_then(|text| text.trim().parse().ok());
     let bytes = bytes.context("the guest did not say how much memory a vCPU takes")?;
-    Ok([("bytes: hypervisor, per vCPU".to_owned(), bytes)].into())
+    Ok([(format!("{BYTES}hypervisor, per vCPU"), bytes)].into())
 }
 
 /// Instructions from reset to the guest's first one, on a machine of one CPU:
@@ -78,11 +83,7 @@ pub fn boot(bench: &Bench) -> Result<Numbers> {
     let Some((_, before)) = entered.find(|(cpu, _)| *cpu == 0) else {
         bail!("the recorder did not see the guest begin");
     };
-    Ok([(
-        "insns: reset to the guest's first, 1 CPU".to_owned(),
-        *before,
-    )]
-    .into())
+    Ok([(BOOT.to_owned(), *before)].into())
 }
 
 /// Median round trips of `pingpong` in WFI, counted by the guest where an
