@@ -42,9 +42,19 @@ pub fn send<T: Trace>(cpu: &PerCpu, value: u64) {
 #[cold]
 fn send_by_mail(cpu: &PerCpu, value: u64) {
     let sgi = Sgi::decode(value);
-    let me = cpu.mpidr;
-    let targets = vm().cpus.iter();
-    for target in targets.filter(|target| sgi.targets(target.mpidr, me)) {
-        kick::send(target, 1 << sgi.intid);
+    match sgi.named() {
+        // Whoever is named is looked up: what it costs is independent of how
+        // many vCPUs there are.
+        Some(named) => {
+            let targets = named.filter_map(|mpidr| vm().find(mpidr));
+            targets.for_each(|(_, target)| kick::send(target, 1 << sgi.intid));
+        }
+        None => {
+            let others = vm()
+                .cpus
+                .iter()
+                .filter(|other| !core::ptr::eq(**other, cpu));
+            others.for_each(|other| kick::send(other, 1 << sgi.intid));
+        }
     }
 }

@@ -37,6 +37,10 @@ paths! {
     SgiSend = "sgi-send", "SGI to another CPU, at the sender";
     /// The same, at a target that runs.
     SgiReceive = "sgi-receive", "the same, at a target that runs";
+    /// As [`Path::SgiSend`], of an SGI that goes through the mailbox.
+    MailSend = "mail-send", "SGI by the mailbox, at the sender";
+    /// The kick that announces it, and its listing.
+    MailReceive = "mail-receive", "the same, at a target that runs";
     /// A broadcast, at the sender.
     Broadcast = "broadcast", "SGI to all others, at the sender";
     /// WFI, ended by an SGI.

@@ -11,6 +11,7 @@ use cost::Path;
 use wait::request::RESCHED;
 
 use super::{PASSES, begin, end};
+use crate::interrupts::journal;
 use crate::percpu::{self, PerCpu};
 use crate::wake::Waker;
 use crate::{boot, clock, crew, hypervisor, idle, interrupts};
@@ -78,6 +79,37 @@ pub fn sgi() {
     reset();
     crew::on_second(receive);
     send(true);
+}
+
+/// The same with an SGI that EL2 may not send as itself.
+pub fn mail() {
+    /// The first that is always so.
+    const INTID: u32 = 8;
+    fn receive() {
+        let me = PerCpu::this();
+        interrupts::redistributor(me).enable_all(1 << INTID);
+        for _ in 0..PASSES {
+            journal(me).clear();
+            begin::<{ Path::MailReceive as u8 }>();
+            READY.fetch_add(1, AcqRel);
+            while journal(me).len() == 0 {
+                insn::yield_now();
+            }
+            end::<{ Path::MailReceive as u8 }>();
+            RECEIVED.fetch_add(1, AcqRel);
+        }
+    }
+    reset();
+    crew::on_second(receive);
+    for round in 1..=PASSES {
+        until(&READY, round);
+        settle();
+        begin::<{ Path::MailSend as u8 }>();
+        gic_cpu::send_sgi(INTID, second().mpidr);
+        end::<{ Path::MailSend as u8 }>();
+        until(&RECEIVED, round);
+    }
+    crew::wait_for_second();
 }
 
 /// To a CPU that waits in the plain idle loop.
