@@ -246,6 +246,10 @@ pub struct CostArgs {
     /// Keep the card in docs/cost under this name, and write docs/cost.md anew
     #[arg(long, value_name = "LABEL")]
     pub save: Option<String>,
+    /// Also with 2 to 64 vCPUs, and every workload of the guest; charts in target/cost-scale.html. Exit with
+    /// status 1 if an SGI's cost depends on how many there are
+    #[arg(long)]
+    pub scale: bool,
     /// Only write docs/cost.md anew from the cards in docs/cost
     #[arg(long, conflicts_with_all = ["json", "compare", "save"])]
     pub page: bool,

@@ -13,6 +13,7 @@ mod gate;
 mod history;
 mod numbers;
 pub mod recorder;
+mod scale;
 mod show;
 mod tally;
 pub mod trace;
@@ -22,13 +23,16 @@ mod word;
 use anyhow::{Result, bail};
 use cost::Path;
 
+use crate::board::Board;
 use crate::cli::CostArgs;
 use crate::folder::Copy;
 use crate::terminal::say;
-use crate::toolchain;
+use crate::{places, toolchain};
 use card::{Card, Mode};
 use recorder::{Bench, Recorded};
 
+/// The charts of `--scale`, below `target/`.
+const SCALE_PAGE: &str = "cost-scale.html";
 /// CPUs of the boots that count paths.
 const CPUS: u32 = 2;
 
@@ -45,8 +49,17 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     let copy = args.json.as_deref().map(|file| Copy::claim("--json", file));
     let copy = copy.transpose()?;
     let bench = Bench::new(&args.board)?;
-    let card = measure(&bench, &args.board)?;
+    let mut card = measure(&bench, &args.board)?;
     say!("{}", show::table(&card).join("\n"));
+    if args.scale {
+        let most = Board::load(&args.board)?.cpus.max;
+        card.scale = scale::measure(&bench, &args.board, most)?;
+        say!("\n{}", scale::table(&card.scale).join("\n"));
+        let page = places::target().join(SCALE_PAGE);
+        Copy::claim("--scale", &page)?.write(&scale::page(&card.scale))?;
+        say!("charts: {}", places::shown(&page));
+        scale::judge(&card.scale)?;
+    }
     if let Some(copy) = copy {
         copy.write(&serde_json::to_string_pretty(&card)?)?;
     }

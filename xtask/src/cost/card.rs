@@ -83,6 +83,9 @@ pub struct Card {
     pub paths: Vec<Row>,
     /// Single numbers by name: round trips, sizes, the length of a boot.
     pub numbers: BTreeMap<String, u64>,
+    /// Instructions per operation by number of vCPUs, if that was asked for.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub scale: super::scale::Lines,
 }
 
 /// Version of [`Card`]'s format.

@@ -39,6 +39,9 @@ pub fn page(cards: &[Card]) -> String {
         table(&mut page, &format!("Before: {}", before.label), before);
     }
     numbers(&mut page, cards);
+    if let Some(card) = cards.iter().rev().find(|card| !card.scale.is_empty()) {
+        scale(&mut page, card);
+    }
     history(&mut page, cards);
     page
 }
@@ -110,6 +113,30 @@ fn numbers(page: &mut String, cards: &[Card]) {
         let was = before.numbers.get(name);
         let was = was.map_or("-".into(), u64::to_string);
         let _ = writeln!(page, "| {name} | {was} | {is} |");
+    }
+}
+
+/// What operations cost with more vCPUs, as of the last card that has it.
+fn scale(page: &mut String, card: &Card) {
+    let counts = super::scale::counts(&card.scale);
+    let _ = write!(
+        page,
+        "\n## Scale: {}\n\nInstructions per operation by number of vCPUs (`--scale`, which fails if an SGI to one depends on it, \
+         or a broadcast is not linear). `EL2`: the hypervisor's own, on all CPUs that take part. The others: medians of the \
+         guest's workloads waiting in WFI, in instructions of all CPUs.\n\n| |",
+        card.label
+    );
+    counts.iter().for_each(|cpus| {
+        let _ = write!(page, " {cpus} |");
+    });
+    let _ = write!(page, "\n|---|{}\n", "---:|".repeat(counts.len()));
+    for (name, values) in &card.scale {
+        let _ = write!(page, "| {name} |");
+        for cpus in &counts {
+            let value = values.get(cpus).map_or("-".into(), u64::to_string);
+            let _ = write!(page, " {value} |");
+        }
+        page.push('\n');
     }
 }
 
