@@ -143,6 +143,7 @@ exit_resume_traced:
     unexpected = sym crate::dump::unexpected,
     esr_sgi = const shortcuts::ESR_SGI_FROM_X1,
     esr_wfi = const shortcuts::ESR_WFI,
+    planted = const shortcuts::PLANTED,
     class_hvc = const trap::esr::HVC64,
     not_supported = const abi::NOT_SUPPORTED,
     mailed = const crate::sgi::MAILED,

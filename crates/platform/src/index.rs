@@ -80,7 +80,7 @@ mod tests {
     fn real_machines_have_short_ways() {
         for shape in [16, 1, 4] {
             let all: Vec<u64> = (0..MAX_CPUS as u64)
-                .map(|n| n / shape << 8 | n % shape)
+                .map(|n| ((n / shape) << 8) + n % shape)
                 .collect();
             let used: BTreeSet<usize> = all.iter().map(|&affinity| first(affinity)).collect();
             assert!(used.len() * 2 > MAX_CPUS, "{shape}: {} places", used.len());

@@ -148,12 +148,12 @@ impl List {
     #[cold]
     fn inject_anywhere(&mut self, bank: &mut impl Bank, new: ListRegister) {
         let mut listed = Listed::read(bank);
-        if let Some((slot, old)) = listed.find(new.intid()) {
-            if old.hw().is_none() || !old.is_active() {
-                listed.set(bank, slot, old.with_pending());
-                self.refill_from(&mut listed, bank);
-                return;
-            }
+        // A hardware interrupt that is active must not become pending too.
+        let there = listed.find(new.intid());
+        if let Some((slot, old)) = there.filter(|(_, old)| old.hw().is_none() || !old.is_active()) {
+            listed.set(bank, slot, old.with_pending());
+            self.refill_from(&mut listed, bank);
+            return;
         }
         let queued = self.queue.iter().any(|one| one.intid() == new.intid());
         if !queued {
