@@ -3,8 +3,8 @@
 
 mod case;
 mod expectation;
-mod same;
 mod gate;
+mod same;
 
 use std::fs;
 use std::path::PathBuf;
