@@ -43,6 +43,6 @@ pub fn set(cpu: &PerCpu, knob: Knob, value: u64) -> Option<()> {
 fn tune(cpu: &PerCpu, change: impl FnOnce(&mut Halt)) -> Option<()> {
     // SAFETY: this CPU's own, and no `change` comes here again.
     unsafe { cpu.vcpu.halt.with(change) };
-    shortcuts::review_halt(cpu);
+    shortcuts::review_wait(cpu);
     Some(())
 }

@@ -36,13 +36,14 @@ use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
 use crate::percpu::PerCpu;
+use crate::wfx::Way;
 
 /// What the shortcuts look at and count. Only the CPU that it belongs to touches
 /// it.
 #[repr(C)]
 pub struct Shortcuts {
-    /// The value of ICH_ELRSR_EL2 with which a trapped WFI may halt at once: no
-    /// interrupt is listed. [`NEVER`] where there is more to a halt.
+    /// The value of ICH_ELRSR_EL2, no interrupt being listed, with which a trapped
+    /// WFI is nothing but a halt; [`NEVER`] where it is more.
     pub halt_if: AtomicU64,
     /// [`crate::sgi::FIELDS`], in reach of one load.
     pub sgi_fields: u64,
@@ -50,38 +51,53 @@ pub struct Shortcuts {
     pub listed: AtomicU64,
     /// WFIs that halted.
     pub halted: AtomicU64,
+    /// As `halt_if`, with polling for [`Self::poll`] ticks before the halt.
+    pub poll_if: AtomicU64,
+    /// See `poll_if`.
+    pub poll: AtomicU64,
+    /// As `halt_if`, where the interrupt that ends the wait is the guest's;
+    /// [`NEVER`], which is -1, where it is not.
+    pub direct_if: AtomicU64,
 }
 
 /// A value that ICH_ELRSR_EL2 never has.
 const NEVER: u64 = u64::MAX;
 
 impl Shortcuts {
-    /// None taken, and no halt.
+    /// None taken, and no wait.
     pub const fn new() -> Self {
         Self {
             halt_if: AtomicU64::new(NEVER),
             sgi_fields: crate::sgi::FIELDS,
             listed: AtomicU64::new(0),
             halted: AtomicU64::new(0),
+            poll_if: AtomicU64::new(NEVER),
+            poll: AtomicU64::new(0),
+            direct_if: AtomicU64::new(NEVER),
         }
-    }
-
-    /// Says whether a trapped WFI is nothing but a halt, if no interrupt is
-    /// listed.
-    pub fn allow_halt(&self, allowed: bool) {
-        let all = (2 << (ICH_VTR_EL2.get() & 0x1f)) - 1;
-        self.halt_if
-            .store(if allowed { all } else { NEVER }, Relaxed);
     }
 }
 
-/// Has `cpu`, which is the one that runs, halt by the shortcut if it may.
-pub fn review_halt(cpu: &PerCpu) {
+/// Has `cpu`, which is the one that runs, wait by a shortcut where there is one.
+/// To be called when something changed of how it waits.
+pub fn review_wait(cpu: &PerCpu) {
     let vcpu = &cpu.vcpu;
     // SAFETY: this CPU's own, and the closure does not come here again.
-    let polls = unsafe { vcpu.halt.with(|halt| halt.polls()) };
+    let way = unsafe { vcpu.halt.with(|halt| halt.way()) };
     let direct = vcpu.direct.load(Relaxed);
-    vcpu.shortcuts.allow_halt(!polls && !direct);
+    let none_listed = (2 << (ICH_VTR_EL2.get() & 0x1f)) - 1;
+    let set = |word: &AtomicU64, allowed| {
+        word.store(if allowed { none_listed } else { NEVER }, Relaxed);
+    };
+    let shortcuts = &vcpu.shortcuts;
+    set(&shortcuts.halt_if, way == Way::Halt && !direct);
+    set(&shortcuts.direct_if, way != Way::Adapt && direct);
+    let ticks = match way {
+        Way::Poll(ticks) => Some(ticks),
+        _ => None,
+    };
+    shortcuts.poll.store(ticks.unwrap_or(0), Relaxed);
+    set(&shortcuts.poll_if, ticks.is_some());
 }
 
 /// Instructions that do nothing, planted in the SGI path: for the test that the
@@ -215,11 +231,46 @@ macro_rules! shortcut_macros {
         ldr     x2, [x0, #{halt_if}]
         mrs     x1, S3_4_C12_C11_5              // ICH_ELRSR_EL2
         cmp     x1, x2
-        b.ne    rest_sync
+        b.ne    short_wait_otherwise
+    short_halt:
         count   {count_halted}
         step_over
         wfi
         b       short_taken
+    short_wait_otherwise:
+        ldr     x2, [x0, #{poll_if}]
+        cmp     x1, x2
+        b.eq    short_poll
+        ldr     x2, [x0, #{direct_if}]
+        cmp     x1, x2
+        b.ne    rest_sync
+    short_halt_direct:
+        count   {count_halted}
+        step_over
+        wfi
+        leave
+    short_poll:
+        ldr     x1, [x0, #{poll}]
+        mrs     x2, cntvct_el0
+        add     x3, x1, x2                      // the end
+    1:  mrs     x1, isr_el1
+        tbnz    w1, #{irq_pending}, 2f
+        mrs     x1, cntvct_el0
+        cmp     x1, x3
+        yield
+        b.lo    1b
+        count   {count_miss}
+        ldr     x1, [x0, #{direct_if}]
+        cmn     x1, #1
+        b.eq    short_halt
+        b       short_halt_direct
+    2:  count   {count_wfi}
+        count   {count_hit}
+        ldr     x1, [x0, #{direct_if}]
+        cmn     x1, #1
+        step_over
+        b.eq    short_taken
+        leave
     short_wfe:
         cmp     w2, #1
         b.ne    rest_sync

@@ -214,7 +214,7 @@ fn run(cpu: &PerCpu) -> ! {
     vcpu.direct.store(false, Relaxed);
     set_trap(0);
     vcpu.power.store(power::ON, Release);
-    shortcuts::review_halt(cpu);
+    shortcuts::review_wait(cpu);
     vgic_cpu::evaluate(cpu);
     insn::isb();
     // SAFETY: ELR and SPSR lead to EL1, and nothing on this stack is needed again.
@@ -269,7 +269,7 @@ pub fn trap() -> u64 {
 pub fn set_direct(direct: bool) {
     let (cpu, bits) = (PerCpu::this(), trap());
     cpu.vcpu.direct.store(direct, SeqCst);
-    shortcuts::review_halt(cpu);
+    shortcuts::review_wait(cpu);
     set_trap(bits);
 }
 
