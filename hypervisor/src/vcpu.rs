@@ -216,7 +216,8 @@ fn run(cpu: &PerCpu) -> ! {
     vcpu.power.store(power::ON, Release);
     shortcuts::review_wait(cpu);
     vgic_cpu::evaluate(cpu);
-    insn::isb();
+    // No ISB: the exception return into the guest is a context synchronization
+    // event (DDI 0487K.a, D1.4.1).
     // SAFETY: ELR and SPSR lead to EL1, and nothing on this stack is needed again.
     unsafe { el2_enter_guest(vcpu.context.load(Relaxed), cpu.stack_top) }
 }
@@ -237,6 +238,8 @@ fn reset_el1() {
     CNTKCTL_EL1.set(0);
     SCTLR_EL1.set(SCTLR_EL1_RESET);
     CPACR_EL1.set(0);
+    // The TLBI is for the VMID that VTTBR_EL2 names, as of this ISB; its effect is
+    // certain only after the DSB (DDI 0487K.a, D8.17.5), of this PE's own TLB.
     insn::isb();
     insn::tlbi_vmalle1();
     insn::dsb_nsh();

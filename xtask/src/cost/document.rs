@@ -22,6 +22,10 @@ Columns: instructions at EL2; system registers read / written; DSB / ISB / DMB; 
 instructions that load / store; 64-byte lines of data / code; then the guest's own instructions (the interrupt handler where the
 path is an interrupt) and the same on the bare machine, where there is no EL2. `direct` is with interrupts delivered directly and
 no wait trapped: a 0 there was counted, not assumed. `-`: the path can't be taken.
+
+What the barriers and registers of a path are for is said where they are: `hypervisor/src/shortcuts.rs` for the paths of up to 50
+instructions, `crates/arch/src/gic_cpu.rs` for the DSB and ISB around a kick (`mail-send`, `cpu-on`), `hypervisor/src/vcpu.rs` for those
+of `cpu-start`. No path takes a lock but `mmio` and `cpu-start`, which look at the one distributor that the guest has.
 ";
 
 const COLUMNS: &str = "\
