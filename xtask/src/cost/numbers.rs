@@ -108,7 +108,7 @@ pub fn round_trips(board: &str) -> Result<Numbers> {
     let job = Job::new(&args.job)?;
     let folder = tempfile::tempdir()?;
     let out = folder.path().join("run");
-    let folder = Folder::claim(Some(&out), &job.board.name)?;
+    let folder = Folder::claim(Some(&out), &job.board().name)?;
     let session = session::run(&job, folder, Show::Dumps)?;
     if let Some(failure) = session.failure {
         bail!("{}", failure.why);

@@ -86,7 +86,7 @@ impl Bench {
         let under = job.unders[0];
         let folder = tempfile::tempdir()?;
         let (monitor, trace) = (folder.path().join("qmp"), folder.path().join("trace"));
-        let mut command = launch::command(&job, under, &self.emulator, &self.built.images)?;
+        let mut command = launch::command(&job, under, &self.emulator, &self.built)?;
         attach(&mut command, &self.plugin, &trace);
         launch::supervise(&mut command, &monitor);
         let watch = Watch {
@@ -95,7 +95,7 @@ impl Bench {
             show: Show::Nothing,
             progress: Progress::new(format!("{}, {cpus} CPUs", mode.name())),
         };
-        let console = Console::new(self.symbols(under, job.board.image_base));
+        let console = Console::new(self.symbols(under, job.board().image_base));
         let mut log = Vec::new();
         let outcome = boot::boot(command, console, &mut log, watch)?;
         let console = String::from_utf8_lossy(&log).into_owned();
@@ -107,13 +107,13 @@ impl Bench {
         })
     }
 
-    fn symbols(&self, under: Under, base: u64) -> Symbols {
+    fn symbols(&self, under: Under, base: Option<u64>) -> Symbols {
         let mut symbols = Symbols::default();
         if under == Under::Rouse {
-            symbols.add(symbols::HYPERVISOR, &self.built.hypervisor, Some(base));
+            symbols.add(symbols::HYPERVISOR, &self.built.hypervisor, base);
         }
         if let Some(guest) = &self.built.guest {
-            let base = Some(base).filter(|_| under == Under::None);
+            let base = base.filter(|_| under == Under::None);
             symbols.add(symbols::GUEST, guest, base);
         }
         symbols

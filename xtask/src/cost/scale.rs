@@ -87,7 +87,7 @@ fn workloads(board: &str, cpus: u32) -> Result<Vec<(String, u64)>> {
     };
     let job = Job::new(&args.job)?;
     let place = tempfile::tempdir()?;
-    let folder = Folder::claim(Some(&place.path().join("run")), &job.board.name)?;
+    let folder = Folder::claim(Some(&place.path().join("run")), &job.board().name)?;
     let session = session::run(&job, folder, Show::Dumps)?;
     if let Some(failure) = session.failure {
         bail!("{cpus} vCPUs: {}", failure.why);
