@@ -38,8 +38,8 @@ use core::sync::atomic::Ordering::Relaxed;
 use crate::percpu::PerCpu;
 use crate::wfx::Way;
 
-/// What the shortcuts look at and count. Only the CPU that it belongs to touches
-/// it.
+/// What the shortcuts look at and count: half a cache line, the other half of
+/// which has the first counters. Only the CPU that it belongs to touches it.
 #[repr(C)]
 pub struct Shortcuts {
     /// The value of ICH_ELRSR_EL2, no interrupt being listed, with which a trapped
@@ -51,12 +51,18 @@ pub struct Shortcuts {
     pub listed: AtomicU64,
     /// WFIs that halted.
     pub halted: AtomicU64,
-    /// As `halt_if`, with polling for [`Self::poll`] ticks before the halt.
+}
+
+/// What they look at where a trapped WFI is not just a halt.
+#[repr(C)]
+pub struct Waits {
+    /// As [`Shortcuts::halt_if`], with polling for [`Self::poll`] ticks before the
+    /// halt.
     pub poll_if: AtomicU64,
     /// See `poll_if`.
     pub poll: AtomicU64,
-    /// As `halt_if`, where the interrupt that ends the wait is the guest's;
-    /// [`NEVER`], which is -1, where it is not.
+    /// As [`Shortcuts::halt_if`], where the interrupt that ends the wait is the
+    /// guest's; [`NEVER`], which is -1, where it is not.
     pub direct_if: AtomicU64,
 }
 
@@ -71,6 +77,16 @@ impl Shortcuts {
             sgi_fields: crate::sgi::FIELDS,
             listed: AtomicU64::new(0),
             halted: AtomicU64::new(0),
+        }
+    }
+}
+
+const _: () = assert!(size_of::<Shortcuts>() == 32);
+
+impl Waits {
+    /// None.
+    pub const fn new() -> Self {
+        Self {
             poll_if: AtomicU64::new(NEVER),
             poll: AtomicU64::new(0),
             direct_if: AtomicU64::new(NEVER),
@@ -89,15 +105,15 @@ pub fn review_wait(cpu: &PerCpu) {
     let set = |word: &AtomicU64, allowed| {
         word.store(if allowed { none_listed } else { NEVER }, Relaxed);
     };
-    let shortcuts = &vcpu.shortcuts;
-    set(&shortcuts.halt_if, way == Way::Halt && !direct);
-    set(&shortcuts.direct_if, way != Way::Adapt && direct);
+    let waits = &vcpu.waits;
+    set(&vcpu.shortcuts.halt_if, way == Way::Halt && !direct);
+    set(&waits.direct_if, way != Way::Adapt && direct);
     let ticks = match way {
         Way::Poll(ticks) => Some(ticks),
         _ => None,
     };
-    shortcuts.poll.store(ticks.unwrap_or(0), Relaxed);
-    set(&shortcuts.poll_if, ticks.is_some());
+    waits.poll.store(ticks.unwrap_or(0), Relaxed);
+    set(&waits.poll_if, ticks.is_some());
 }
 
 /// Instructions that do nothing, planted in the SGI path: for the test that the

@@ -18,7 +18,7 @@ use vgic::Private;
 use crate::console::Console;
 use crate::counters::Counters;
 use crate::percpu::{Line, Local, PerCpu};
-use crate::shortcuts::{self, Shortcuts};
+use crate::shortcuts::{self, Shortcuts, Waits};
 use crate::start::machine;
 use crate::trace::Ring;
 use crate::wfx::Halt;
@@ -73,6 +73,8 @@ pub struct Vcpu {
     pub counters: Counters,
     /// Its list registers and what waits for one.
     pub list: Local<vgic::List>,
+    /// What else a trapped WFI in assembly looks at.
+    pub waits: Waits,
     /// How EL2 waits for it in a trapped WFI.
     pub halt: Local<Halt>,
     /// What it did last, if that is traced.
@@ -103,6 +105,7 @@ impl Vcpu {
             shortcuts: Shortcuts::new(),
             counters: Counters::new(),
             list: Local::new(vgic::List::new()),
+            waits: Waits::new(),
             halt: Local::new(Halt::new()),
             trace: Ring::new(),
             console: Local::new(Console::new()),
