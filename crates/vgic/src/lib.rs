@@ -19,6 +19,7 @@
 mod bits;
 mod distributor;
 mod list;
+mod listed;
 mod lr;
 mod private;
 mod redistributor;
