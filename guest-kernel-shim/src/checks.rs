@@ -54,6 +54,7 @@ const CHECKS: &[Check] = &[
     Check::new("psci-version", 1, firmware::version_and_features),
     Check::new("psci-cpu-on-errors", 2, firmware::cpu_on_refuses),
     Check::new("psci-off-and-on", 2, firmware::off_and_on_again),
+    Check::new("psci-off-active", 2, interrupts::off_while_active),
     Check::new("psci-suspend", 1, firmware::standby_returns),
     Check::new("smccc-unknown", 1, firmware::unknown_calls_are_refused),
     Check::new("undefined", 1, faults::undefined_instruction),

@@ -37,7 +37,12 @@ pub fn pause(ticks: u64) {
 
 /// Waits until `reached`, at most five seconds; whether it was.
 pub fn wait_for(reached: impl Fn() -> bool) -> bool {
-    let end = now() + 5 * frequency();
+    wait_at_most(5 * frequency(), reached)
+}
+
+/// Waits until `reached`, at most `limit` ticks; whether it was.
+pub fn wait_at_most(limit: u64, reached: impl Fn() -> bool) -> bool {
+    let end = now() + limit;
     while !reached() {
         if now() > end {
             return false;

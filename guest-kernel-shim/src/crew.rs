@@ -257,7 +257,8 @@ pub fn run(job: Job, lead: impl FnOnce()) -> Counts {
 /// Takes part in jobs, for ever: what every CPU but the first does.
 pub fn serve() -> ! {
     let me = PerCpu::this();
-    let mut seen = POSTED.load(Acquire);
+    let unfinished = me.unfinished.swap(false, AcqRel);
+    let mut seen = POSTED.load(Acquire).wrapping_sub(u32::from(unfinished));
     loop {
         if me.index == 1 {
             let task = TASK.lock().take();
@@ -309,6 +310,12 @@ pub fn on_second(task: fn()) {
 /// Waits until the second CPU has done it.
 pub fn wait_for_second() {
     until(|| DONE.load(Acquire) == 1);
+}
+
+/// This CPU is about to be turned off in the middle of a task for all: when it
+/// is on again it begins the task anew.
+pub fn begin_anew(me: &PerCpu) {
+    me.unfinished.store(true, Release);
 }
 
 fn takes_part(me: &PerCpu, cell: &Cell) -> bool {

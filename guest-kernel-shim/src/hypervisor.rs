@@ -11,7 +11,9 @@ use spin::once::Once;
 /// PSCI functions (DEN0022F.b, 5.1).
 const CPU_OFF: u64 = 0x8400_0002;
 const CPU_ON: u64 = 0xc400_0003;
+const CPU_SUSPEND: u64 = 0xc400_0001;
 const AFFINITY_INFO: u64 = 0xc400_0004;
+const PSCI_VERSION: u64 = 0x8400_0000;
 const SYSTEM_OFF: u64 = 0x8400_0008;
 
 static CONDUIT: Once<Conduit> = Once::new();
@@ -46,11 +48,33 @@ pub fn cpu_off() {
     call(CPU_OFF, [0; 3]);
 }
 
-/// Whether CPU `mpidr` is off.
-pub fn is_off(mpidr: u64) -> bool {
-    /// AFFINITY_INFO's answer (DEN0022F.b, 5.1.5).
-    const OFF: u64 = 1;
-    call(AFFINITY_INFO, [mpidr, 0, 0])[0] == OFF
+/// Version of PSCI.
+pub fn version() -> u64 {
+    call(PSCI_VERSION, [0; 3])[0]
+}
+
+/// Whether CPU `mpidr` is off (1), on (0) or about to be (2), or an error of PSCI.
+pub fn affinity_info(mpidr: u64) -> i64 {
+    call(AFFINITY_INFO, [mpidr, 0, 0])[0] as i32 as i64
+}
+
+/// Waits for an interrupt in standby; PSCI's status.
+pub fn cpu_suspend() -> i64 {
+    call(CPU_SUSPEND, [0; 3])[0] as i32 as i64
+}
+
+/// Has EL2 compare what it keeps of this vCPU's interrupts with its list
+/// registers, by a mode of [`abi::audit`]; whether they agree.
+pub fn audit(mode: u64) -> bool {
+    !present() || call(u64::from(abi::CALL_AUDIT), [mode, 0, 0])[0] as i64 == abi::SUCCESS
+}
+
+/// Ends the machine with `status`, with the state of every CPU if EL2 has it.
+pub fn dump(status: u64) -> ! {
+    if present() {
+        call(u64::from(abi::CALL_DUMP), [status, 0, 0]);
+    }
+    exit(status)
 }
 
 /// Ends the machine with `status`.

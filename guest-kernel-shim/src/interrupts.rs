@@ -2,7 +2,7 @@
 //! The interrupts of this kernel: two SGIs. Checks enable others, which are
 //! noted in the CPU's [`Journal`].
 
-use aarch64_cpu::registers::{CNTV_CTL_EL0, Writeable};
+use aarch64_cpu::registers::{CNTP_CTL_EL0, CNTV_CTL_EL0, Writeable};
 use arch::{gic_cpu, insn};
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -10,6 +10,7 @@ use gic::Redistributor;
 use platform::Platform;
 
 use crate::percpu::PerCpu;
+use crate::soak;
 use crate::tally::Event;
 use crate::workload::call;
 
@@ -114,11 +115,21 @@ pub fn redistributor(cpu: &PerCpu) -> &Redistributor {
 
 #[cold]
 fn unexpected(cpu: &PerCpu, intid: u32) {
-    if intid == crate::start::platform().timer.virt {
-        // IMASK: it stays expired, and the level would come again for ever.
-        CNTV_CTL_EL0.set(3);
+    /// CNTV_CTL_EL0, CNTP_CTL_EL0: ENABLE and IMASK. It stays expired, and the
+    /// level would come again for ever.
+    const MASKED: u64 = 3;
+    let timer = &crate::start::platform().timer;
+    if intid == timer.virt {
+        CNTV_CTL_EL0.set(MASKED);
+    } else if intid == timer.phys {
+        CNTP_CTL_EL0.set(MASKED);
     }
+    // The level has to be low before the interrupt is ended.
+    insn::isb();
     cpu.journal.note(intid);
+    if soak::runs() {
+        soak::books::taken(cpu, intid);
+    }
 }
 
 /// The vector's handler.

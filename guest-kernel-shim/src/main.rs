@@ -13,8 +13,8 @@
 //! | [`workload`] | what is run, over and over |
 //! | [`mod@bench`], [`crew`] | the cells, one after another; the CPUs that run them |
 //! | [`checks`] | what the platform owes a guest, tried out |
-//! | [`stress`] | wake-ups at random, none of which may be lost |
 //! | [`mod@cost`] | every path that has a price, between marks |
+//! | [`soak`] | everything at random, and what must hold all the while |
 //! | [`probe`], [`pmu`], [`report`] | what the machine models; records |
 
 #![no_std]
@@ -34,10 +34,11 @@ mod output;
 mod percpu;
 mod pmu;
 mod probe;
+mod random;
 mod report;
 mod smp;
+mod soak;
 mod start;
-mod stress;
 mod tally;
 mod vectors;
 mod wake;

@@ -34,7 +34,7 @@ pub fn line(text: fmt::Arguments<'_>) {
 
 /// Writes a line without waiting for who holds the console, which may be the
 /// CPU that just failed.
-fn line_unlocked(text: fmt::Arguments<'_>) {
+pub fn line_unlocked(text: fmt::Arguments<'_>) {
     // SAFETY: this CPU ends the machine; two writers at worst mix characters.
     if let Some(port) = unsafe { (*PORT.as_mut_ptr()).as_mut() } {
         let _ = writeln!(port, "{text}");

@@ -30,6 +30,8 @@ pub struct PerCpu {
     /// Position in [`all`].
     pub index: usize,
     online: AtomicBool,
+    /// It was turned off in the middle of a task that it is to begin anew.
+    pub unfinished: AtomicBool,
     /// Set by the interrupt handler, looked at by a CPU that is busy.
     pub interrupted: AtomicBool,
     time: AtomicU64,
@@ -60,6 +62,7 @@ pub fn create(pool: &mut Pool, mpidrs: &[u64]) {
             mpidr,
             index,
             online: AtomicBool::new(false),
+            unfinished: AtomicBool::new(false),
             interrupted: AtomicBool::new(false),
             tally: Tally::new(),
             redistributor: Once::new(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Records: what leaves the guest. `docs/records.md` describes them.
 
-use core::fmt::Write;
+use core::fmt::{self, Write};
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -130,8 +130,18 @@ pub fn progress(done: usize, of: usize, cell: &Cell) {
         ..
     } = cell;
     let name = format_args!("{workload} {wait} {trap} {deliver} {wake}");
+    progress_at(done as u64, of as u64, name);
+}
+
+/// How far anything else is, and where.
+pub fn progress_at(done: u64, of: u64, at: fmt::Arguments<'_>) {
     let line = record("progress").field("done", done).field("of", of);
-    send(line.field("cell", name));
+    send(line.field("cell", at));
+}
+
+/// How often the soak has done something so far.
+pub fn soak(name: &str, count: u64) {
+    send(record("soak").field("name", name).field("count", count));
 }
 
 /// The last record.

@@ -25,16 +25,21 @@ pub fn start_others() {
 
 /// Starts `cpu` and waits until it runs; PSCI's status.
 pub fn start(cpu: &'static PerCpu) -> i64 {
+    let status = turn_on(cpu);
+    if status == 0 {
+        clock::wait_for(|| cpu.is_online());
+    }
+    status
+}
+
+/// Starts `cpu`; PSCI's status.
+pub fn turn_on(cpu: &'static PerCpu) -> i64 {
     let context = core::ptr::from_ref(cpu) as u64;
     pages::clean(Region {
         base: context,
         size: size_of::<PerCpu>() as u64,
     });
-    let status = hypervisor::cpu_on(cpu.mpidr, boot::secondary_entry(), context);
-    if status == 0 {
-        clock::wait_for(|| cpu.is_online());
-    }
-    status
+    hypervisor::cpu_on(cpu.mpidr, boot::secondary_entry(), context)
 }
 
 /// Runs on each other CPU, on its own stack, with MMU and caches on.

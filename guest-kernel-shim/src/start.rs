@@ -9,9 +9,10 @@ use platform::{MAX_CPUS, Platform, Region, carve};
 use spin::once::Once;
 
 use crate::percpu::PerCpu;
+use crate::soak::{Fault, Mix};
 use crate::{
-    bench, checks, cost, hypervisor, interrupts, memory, output, percpu, pmu, report, smp, stage,
-    stress,
+    bench, checks, cost, hypervisor, interrupts, memory, output, percpu, pmu, report, smp, soak,
+    stage,
 };
 
 static PLATFORM: Once<Platform<'static>> = Once::new();
@@ -80,21 +81,33 @@ extern "C" fn el1_start(dtb: u64) -> ! {
         report::end(0);
         hypervisor::exit(0);
     }
-    if let Some(count) = argument(platform.bootargs, "rouse.stress=") {
-        let seed = argument(platform.bootargs, "rouse.seed=").and_then(|seed| seed.parse().ok());
-        let count = count
-            .parse()
-            .unwrap_or_else(|_| panic!("rouse.stress: {count} is no number"));
-        let lose = argument(platform.bootargs, "rouse.fault=") == Some("lost-wake-up");
-        let lost = stress::run(count, seed.unwrap_or(1), lose);
-        report::end(0);
-        hypervisor::exit(lost.min(1));
+    for (key, mix) in [("rouse.soak=", Mix::All), ("rouse.stress=", Mix::WakeUps)] {
+        if let Some(count) = argument(platform.bootargs, key) {
+            soak(platform.bootargs, key, count, mix);
+        }
     }
     if let Some(fault) = argument(platform.bootargs, "rouse.fault=") {
         checks::fail(fault);
     }
     bench::run(&plan, &mut pool);
     hypervisor::exit(0)
+}
+
+/// Soaks as the boot arguments say, and ends the machine.
+fn soak(bootargs: &str, key: &str, count: &str, mix: Mix) -> ! {
+    let number = |key: &str, text: &str| {
+        let number = text.parse();
+        number.unwrap_or_else(|_| panic!("{key}{text}: no number"))
+    };
+    let count = number(key, count);
+    let seed = argument(bootargs, "rouse.seed=").map_or(1, |seed| number("rouse.seed=", seed));
+    let fault = Fault::parse(argument(bootargs, "rouse.fault="));
+    let done = soak::run(count, seed, mix, fault);
+    report::end(0);
+    if let Err(why) = done {
+        output::line(format_args!("soak: {why}"));
+    }
+    hypervisor::exit(u64::from(done.is_err()))
 }
 
 /// Sets up what each CPU has of its own, and lets interrupts in.

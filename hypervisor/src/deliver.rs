@@ -13,7 +13,8 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use aarch64_cpu::registers::{ICH_VMCR_EL2, Readable, Writeable};
 use arch::regs::{
-    ICC_BPR1_EL1, ICC_CTLR_EL1, ICC_IGRPEN1_EL1, ICC_PMR_EL1, ICC_RPR_EL1, ICH_AP1R0_EL2,
+    ICC_AP1R0_EL1, ICC_BPR1_EL1, ICC_CTLR_EL1, ICC_IGRPEN1_EL1, ICC_PMR_EL1, ICC_RPR_EL1,
+    ICH_AP1R0_EL2,
 };
 use arch::{gic_cpu, insn};
 
@@ -88,7 +89,7 @@ pub fn direct(cpu: &PerCpu) -> Option<()> {
     if cpu.vcpu.direct.load(Relaxed) {
         return Some(());
     }
-    if ICH_AP1R0_EL2.get() != 0 {
+    if ICH_AP1R0_EL2.get() != 0 || vgic_cpu::has_active(cpu) {
         return None;
     }
     // Senders deliver by hardware from here on; what they sent before that is
@@ -96,10 +97,29 @@ pub fn direct(cpu: &PerCpu) -> Option<()> {
     vcpu::set_direct(true);
     while irq::take(cpu) {}
     kick::open(cpu);
+    // From here on a letter that was already announced is no matter: what it
+    // asked for is done, and the guest must not get its interrupt.
+    cpu.redistributor().disable_all(kick::interrupt());
     vgic_cpu::unlist(cpu);
+    vgic_cpu::release_spis(cpu);
     vgic_cpu::to_machine(cpu);
     Interface::of_guest().to_machine();
     Some(())
+}
+
+/// Takes the CPU interface back from a vCPU that is turned off, in the middle of
+/// a handler perhaps: running priorities are lost, as with a real interface that
+/// loses power. What is active stays so, as in a real redistributor.
+pub fn reclaim(cpu: &PerCpu) {
+    if cpu.vcpu.direct.load(Relaxed) {
+        ICC_AP1R0_EL1.set(0);
+        insn::isb();
+        vgic_cpu::keep_active(cpu);
+    }
+    ICH_AP1R0_EL2.set(0);
+    let taken = inject(cpu);
+    assert!(taken.is_some(), "nothing holds the interface any more");
+    ICH_VMCR_EL2.set(0);
 }
 
 /// Takes the CPU interface back; `None` while the guest has an interrupt active.
@@ -107,13 +127,12 @@ pub fn inject(cpu: &PerCpu) -> Option<()> {
     if !cpu.vcpu.direct.load(Relaxed) {
         return Some(());
     }
-    if ICC_RPR_EL1.get() != IDLE_PRIORITY {
+    if ICC_RPR_EL1.get() != IDLE_PRIORITY || vgic_cpu::has_active(cpu) {
         return None;
     }
     Interface::of_machine().to_guest();
     gic_cpu::enable(true);
     vgic_cpu::from_machine(cpu);
-    vcpu::set_direct(false);
     insn::isb();
     // What could not be delivered directly is due now.
     vgic_cpu::evaluate(cpu);

@@ -19,7 +19,7 @@ use arch::regs::{ICH_ELRSR_EL2, ISR_EL1, ich_lr};
 use crate::log::print_unlocked;
 use crate::percpu::PerCpu;
 use crate::vectors::Frame;
-use crate::{kick, smp, start, vm};
+use crate::{kick, smp, start, vm, watchdog};
 
 /// Exit status of a machine whose hypervisor failed.
 const STATUS: u64 = 70;
@@ -71,6 +71,13 @@ pub fn fail(why: core::fmt::Arguments<'_>) -> ! {
     finish()
 }
 
+/// Prints the state of every CPU for the guest, which found something wrong with
+/// itself, and ends the machine with its `status`.
+pub fn asked(status: u64) -> ! {
+    first_or_stop();
+    finish_with(status)
+}
+
 fn first_or_stop() {
     // With the MMU off there is one CPU, and an exclusive access needs
     // cacheable memory (DDI 0487K.a, B2.12.1).
@@ -87,12 +94,17 @@ fn halt() -> ! {
 
 /// Prints this CPU's state, then everybody else's, and ends the machine.
 fn finish() -> ! {
+    finish_with(STATUS)
+}
+
+fn finish_with(status: u64) -> ! {
     if TPIDR_EL2.get() != 0 && vm::exists() {
         let me = PerCpu::this();
         state(me);
         others(me);
+        operations();
     }
-    dump!("exit status {STATUS}");
+    dump!("exit status {status}");
     start::stop()
 }
 
@@ -118,6 +130,24 @@ fn others(me: &PerCpu) {
                 break;
             }
             insn::yield_now();
+        }
+    }
+}
+
+/// Shows what each vCPU did last, where the guest notes it.
+fn operations() {
+    for (cpu, log) in watchdog::logs() {
+        dump!("vCPU {:#x} did last:", cpu.mpidr);
+        for noted in log.iter() {
+            let mut name = noted.name.split(|byte| *byte == 0);
+            let name = name.next().unwrap_or_default();
+            dump!(
+                "  {:>16} {} step {} {:#x}",
+                noted.time,
+                name.escape_ascii(),
+                noted.step,
+                noted.data
+            );
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::percpu::{PerCpu, Slot};
 use crate::start::machine;
 use crate::vectors::Frame;
 use crate::vm::vm;
-use crate::{knobs, psci, say, start, watchdog};
+use crate::{audit, dump, knobs, psci, say, start, watchdog};
 
 /// SMCCC_VERSION (DEN0028F, 7.2) and the version that is answered: 1.2, which
 /// lets a call return up to x17.
@@ -58,6 +58,11 @@ fn serve(cpu: &PerCpu, frame: &mut Frame, function: u32) {
             let times = cpu.vcpu.trace.times();
             frame.x[1..=times.len()].copy_from_slice(&times);
         }
+        abi::CALL_AUDIT => {
+            let agrees = audit::audit(cpu, frame);
+            frame.x[0] = if agrees { abi::SUCCESS } else { abi::INVALID } as u64;
+        }
+        abi::CALL_DUMP => dump::asked(frame.x[1]),
         abi::CALL_EXIT => exit(cpu, frame.x[1]),
         abi::CALL_UID => {
             for (register, word) in frame.x.iter_mut().zip(abi::UID) {

@@ -45,11 +45,7 @@ fn handle(cpu: &PerCpu, intid: u32) -> bool {
         // EOImode 1: priority drop and deactivation are two writes.
         gic_cpu::end(intid);
         gic_cpu::deactivate(intid);
-        if intid == kick::INTID {
-            kick::open(cpu);
-        } else {
-            vgic_cpu::inject(cpu, intid, None);
-        }
+        vgic_cpu::inject(cpu, intid, None);
         return true;
     }
     take_other(cpu, intid)
@@ -63,9 +59,14 @@ fn take_other(cpu: &PerCpu, intid: u32) -> bool {
     }
     gic_cpu::end(intid);
     if intid == platform.gic.maintenance {
-        cpu.vcpu.counters.add(Counter::Maintenance);
-        vgic_cpu::refill(cpu);
+        // Before the mailbox is opened: a letter that comes later has an
+        // interrupt of its own.
         gic_cpu::deactivate(intid);
+        cpu.vcpu.counters.add(match vgic_cpu::refill(cpu) {
+            true => Counter::Maintenance,
+            false => Counter::Irq,
+        });
+        kick::open(cpu);
     } else if intid == platform.timer.virt || intid == platform.timer.phys {
         // It stays active until the guest ends it through the list register:
         // a level that is still high must not interrupt again meanwhile.

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How one CPU at EL2 gets another one's attention: a bit in the target's
-//! mailbox and the physical SGI [`INTID`].
+//! mailbox, and the maintenance interrupt made pending in the target's
+//! redistributor. No SGI will do: a guest that owns its CPU interface sends all
+//! of them physically, and one that was on its way when a CPU changed hands
+//! would be taken for the other kind.
 //!
-//! A guest's SGIs 0 to 6 travel as themselves (see [`crate::sgi`]). The others
-//! go through the mailbox: [`INTID`] is taken, and 8 to 15 may belong to the
-//! secure world, as they do by convention where there is one.
+//! A guest's SGIs 0 to 7 travel as themselves (see [`crate::sgi`]). The others
+//! go through the mailbox: they may belong to the secure world, as they do by
+//! convention where there is one.
 
 use core::sync::atomic::Ordering::SeqCst;
 
 use abi::Counter;
-use arch::gic_cpu;
+use arch::insn;
 
 use crate::percpu::PerCpu;
+use crate::start::machine;
 use crate::{dump, vgic_cpu};
-
-/// The physical SGI that says "look into your mailbox".
-pub const INTID: u32 = 7;
 
 /// Mailbox: virtual SGIs 0 to 15.
 pub const SGIS: u32 = 0xffff;
@@ -27,24 +28,44 @@ pub const WAKE: u32 = 1 << 17;
 pub const DUMP: u32 = 1 << 18;
 
 /// Leaves `bits` in the mailbox of `target` and tells it.
-pub fn send(target: &PerCpu, bits: u32) {
+pub fn send(target: &PerCpu, mut bits: u32) {
     let me = PerCpu::this();
     let mailbox = &target.vcpu.mailbox;
-    // Whoever finds the mailbox empty sends; the target empties it after the
-    // interrupt, so a letter is never left without one.
-    let first = mailbox.fetch_or(bits, SeqCst) == 0;
-    if target.vcpu.direct.load(SeqCst) {
+    loop {
+        // Whoever finds the mailbox empty sends; the target empties it after the
+        // interrupt, so a letter is never left without one.
+        let first = mailbox.fetch_or(bits, SeqCst) == 0;
+        if !target.vcpu.direct.load(SeqCst) {
+            return announce(me, target, first);
+        }
         // EL2 sees no interrupt there. A target that is just switching empties
         // its mailbox after it set the flag: one of the two finds the letter.
-        vgic_cpu::deliver(target, mailbox.swap(0, SeqCst));
-    } else if core::ptr::eq(me, target) {
+        bits = mailbox.swap(0, SeqCst);
+        if vgic_cpu::deliver(target, bits) {
+            return;
+        }
+    }
+}
+
+/// Tells `target`, which injects, that there is a letter; `first`: it is the
+/// first one.
+fn announce(me: &PerCpu, target: &PerCpu, first: bool) {
+    if core::ptr::eq(me, target) {
         open(target);
     } else if first {
-        gic_cpu::send_sgi(INTID, target.mpidr);
+        // The letter has to be there before the interrupt.
+        insn::dsb_ishst();
+        target.redistributor().set_pending(interrupt());
         me.vcpu.counters.add(Counter::Kick);
     } else {
         me.vcpu.counters.add(Counter::KickSaved);
     }
+}
+
+/// The interrupt that says "look into your mailbox", as a bit of the
+/// redistributor's registers.
+pub fn interrupt() -> u32 {
+    1 << machine().platform.gic.maintenance
 }
 
 /// Does what the mailbox of this CPU asks for.

@@ -18,6 +18,7 @@
 #![no_std]
 #![no_main]
 
+mod audit;
 mod boot;
 mod console;
 mod counters;

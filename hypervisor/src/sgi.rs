@@ -22,9 +22,9 @@ use crate::vm::vm;
 /// (IHI 0069H, 12.2.20).
 pub const FIELDS: u64 = 0x00ff_f1ff_0fff_ffff;
 
-/// The first SGI that goes through the mailbox; those below travel as
-/// themselves.
-pub const MAILED: u32 = kick::INTID;
+/// The first SGI that goes through the mailbox: it and those that follow may be
+/// the secure world's.
+pub const MAILED: u32 = 8;
 
 /// Sends what the guest asked for by writing `value`.
 #[inline(always)]

@@ -7,12 +7,13 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use aarch64_cpu::registers::{
-    CNTVOFF_EL2, CPACR_EL1, CPTR_EL2, ELR_EL2, HCR_EL2, ICH_VMCR_EL2, ID_AA64MMFR1_EL1, MDCR_EL2,
-    MIDR_EL1, MPIDR_EL1, Readable, SCTLR_EL1, SPSR_EL2, VMPIDR_EL2, VTCR_EL2, VTTBR_EL2, Writeable,
+    CNTVOFF_EL2, CPACR_EL1, CPTR_EL2, ELR_EL2, HCR_EL2, ID_AA64MMFR1_EL1, MDCR_EL2, MIDR_EL1,
+    MPIDR_EL1, Readable, SCTLR_EL1, SPSR_EL2, VMPIDR_EL2, VTCR_EL2, VTTBR_EL2, Writeable,
 };
 use abi::Counter;
 use arch::insn;
-use arch::regs::{CNTHCTL_EL2, CNTKCTL_EL1, ICH_AP1R0_EL2, PMCR_EL0, VPIDR_EL2};
+use arch::regs::{CNTHCTL_EL2, CNTKCTL_EL1, PMCR_EL0, VPIDR_EL2};
+use spin::mutex::SpinMutex;
 use vgic::Private;
 
 use crate::console::Console;
@@ -87,6 +88,9 @@ pub struct Vcpu {
     pub private: Private,
     /// The guest owns the CPU interface; see [`deliver`].
     pub direct: AtomicBool,
+    /// Held while the physical redistributor changes hands, and while its
+    /// registers are written for the guest.
+    pub switching: SpinMutex<()>,
     power: AtomicU32,
     entry: AtomicU64,
     context: AtomicU64,
@@ -112,6 +116,7 @@ impl Vcpu {
             mailbox: Line(AtomicU32::new(0)),
             private: Private::new(),
             direct: AtomicBool::new(false),
+            switching: SpinMutex::new(()),
             power: AtomicU32::new(power::OFF),
             entry: AtomicU64::new(0),
             context: AtomicU64::new(0),
@@ -187,11 +192,7 @@ el2_park:
 
 /// Turns this CPU's vCPU off and waits until it is turned on again.
 pub fn turn_off(cpu: &PerCpu) -> ! {
-    // Nothing is active: the caller made its call outside of any handler, or
-    // loses what it had, as with a real CPU interface that loses power.
-    ICH_AP1R0_EL2.set(0);
-    let _ = deliver::inject(cpu);
-    ICH_VMCR_EL2.set(0);
+    deliver::reclaim(cpu);
     cpu.vcpu.power.store(power::OFF, Release);
     // SAFETY: nothing on this stack is needed again.
     unsafe { el2_park(cpu.stack_top) }

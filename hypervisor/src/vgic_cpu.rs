@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The virtual interrupts of this CPU: crate `vgic` on this CPU's registers.
 
+mod look;
+
+pub use look::{audit, stray};
+
 use core::sync::atomic::Ordering::Relaxed;
 
 use aarch64_cpu::registers::{ICH_HCR_EL2, ICH_VTR_EL2, Readable, Writeable};
@@ -14,7 +18,7 @@ use vgic::{Bank, List, ListRegister, Private};
 use crate::percpu::PerCpu;
 use crate::start::machine;
 use crate::vm::vm;
-use crate::{kick, sgi};
+use crate::{kick, sgi, vcpu};
 
 /// ICC_SRE_EL2: system registers at EL2 (0), bypass off (1, 2), EL1 may choose
 /// too (3).
@@ -133,18 +137,22 @@ pub fn deliverable(cpu: &PerCpu) -> bool {
     unsafe { cpu.vcpu.list.with(|list| list.deliverable(&ListRegisters)) }
 }
 
-/// Lists what waited for a register: the maintenance interrupt.
-pub fn refill(cpu: &PerCpu) {
-    // SAFETY: this CPU's own; `refill` does not come here again.
-    unsafe { cpu.vcpu.list.with(|list| list.refill(&mut ListRegisters)) }
+/// Lists what waited for a register, if the list registers are running empty:
+/// the maintenance interrupt. Answers whether they were.
+pub fn refill(cpu: &PerCpu) -> bool {
+    let asked = ICH_HCR_EL2.get() & UNDERFLOW != 0;
+    if asked {
+        // SAFETY: this CPU's own; `refill` does not come here again.
+        unsafe { cpu.vcpu.list.with(|list| list.refill(&mut ListRegisters)) }
+    }
+    asked
 }
 
 /// Brings this CPU in line with the registers of the virtual interrupt
 /// controller after one was written.
 pub fn evaluate(cpu: &PerCpu) {
     follow_timers(cpu);
-    if cpu.vcpu.direct.load(Relaxed) {
-        to_machine(cpu);
+    if to_machine(cpu) {
         return;
     }
     let private = &cpu.vcpu.private;
@@ -165,11 +173,7 @@ pub fn evaluate(cpu: &PerCpu) {
         })
     };
     if others {
-        let others = vm()
-            .cpus
-            .iter()
-            .filter(|other| !core::ptr::eq(**other, cpu));
-        others.for_each(|other| kick::send(other, kick::EVALUATE));
+        evaluate_others(cpu);
     }
 }
 
@@ -243,16 +247,21 @@ pub fn unlist(cpu: &PerCpu) {
     }
 }
 
-/// Puts the guest's registers into the physical redistributor of `cpu`, which
-/// is in direct mode. Any CPU may do so.
-pub fn to_machine(cpu: &PerCpu) {
+/// Puts the guest's registers into the physical redistributor of `cpu`, if that
+/// is in direct mode; whether it is. Any CPU may do so: the lock sees to it that
+/// who comes last has read the registers last, and that the redistributor stays
+/// the guest's meanwhile.
+pub fn to_machine(cpu: &PerCpu) -> bool {
+    let _alone = cpu.vcpu.switching.lock();
+    if !cpu.vcpu.direct.load(Relaxed) {
+        return false;
+    }
     let (private, redistributor) = (&cpu.vcpu.private, cpu.redistributor());
     let guest = SGIS | timers();
     let forward = vm().distributor.lock().forwards();
     let ready = private.refresh(forward) & guest;
     for intid in (0..vgic::PRIVATE).filter(|intid| guest >> intid & 1 != 0) {
-        // SAFETY: the distributor's lock was not kept, but priorities are only
-        // written here, for the vCPU whose registers they are; the last one wins.
+        // SAFETY: under the lock nobody else writes this redistributor's priorities.
         unsafe { redistributor.set_priority(intid, private.priority(intid)) };
     }
     redistributor.disable_all(guest & !ready);
@@ -262,19 +271,60 @@ pub fn to_machine(cpu: &PerCpu) {
     redistributor.set_active(activate);
     redistributor.set_pending(private.take_pending(SGIS));
     redistributor.enable_all(ready);
+    true
 }
 
 /// Takes the physical redistributor of this CPU back for EL2. What is pending
 /// there stays so and comes as an interrupt to EL2.
 pub fn from_machine(cpu: &PerCpu) {
+    let _alone = cpu.vcpu.switching.lock();
     own(cpu.redistributor(), &machine().platform);
     follow_timers(cpu);
+    vcpu::set_direct(false);
 }
 
-/// Delivers mailbox `bits` to a CPU that is in direct mode.
-pub fn deliver(cpu: &PerCpu, bits: u32) {
-    if bits & kick::EVALUATE != 0 {
-        to_machine(cpu);
+/// Delivers mailbox `bits` to a CPU that is in direct mode; `false` if it is no
+/// longer, and nothing was done.
+pub fn deliver(cpu: &PerCpu, bits: u32) -> bool {
+    if bits & kick::EVALUATE != 0 && !to_machine(cpu) {
+        return false;
     }
+    // Right in either mode: EL2 takes a physical SGI for a virtual one.
     cpu.redistributor().set_pending(bits & kick::SGIS);
+    true
+}
+
+/// Lets go of the SPIs that were listed here: what is pending of them was given
+/// back, and other vCPUs may be waiting for it.
+pub fn release_spis(cpu: &PerCpu) {
+    let waiting = vm().distributor.lock().release(spis(cpu));
+    if waiting {
+        evaluate_others(cpu);
+    }
+}
+
+/// Has every other CPU look at the registers.
+fn evaluate_others(cpu: &PerCpu) {
+    let others = vm().cpus.iter();
+    let others = others.filter(|other| !core::ptr::eq(**other, cpu));
+    others.for_each(|other| kick::send(other, kick::EVALUATE));
+}
+
+/// Leaves what the guest has active physically to its list registers.
+pub fn keep_active(cpu: &PerCpu) {
+    let active = cpu.redistributor().active() & (SGIS | timers());
+    cpu.redistributor().clear_active(active);
+    cpu.vcpu.private.activate(active);
+}
+
+/// Whether the guest has an interrupt active, whoever owns the interface: in a
+/// list register, or physically. The running priority alone does not tell where
+/// the guest ends interrupts in two steps.
+pub fn has_active(cpu: &PerCpu) -> bool {
+    if cpu.vcpu.direct.load(Relaxed) {
+        return cpu.redistributor().active() & (SGIS | timers()) != 0;
+    }
+    let used = (0..ListRegisters.count()).filter(|&n| ListRegisters.empty() >> n & 1 == 0);
+    used.map(|n| ListRegisters.read(n))
+        .any(ListRegister::is_active)
 }

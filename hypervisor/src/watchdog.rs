@@ -11,7 +11,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use aarch64_cpu::registers::{CNTPCT_EL0, Readable};
-use abi::WatchPoint;
+use abi::{OperationLog, WatchPoint};
 use arch::insn;
 use arch::regs::{CNTHP_CTL_EL2, CNTHP_CVAL_EL2};
 use platform::Region;
@@ -101,14 +101,29 @@ pub fn expired(cpu: &PerCpu) {
 
 /// The request word of a vCPU, if it is in RAM.
 fn request(point: &WatchPoint) -> Option<u32> {
-    let address = point.request.load(Relaxed);
-    let last = address.checked_add(3)?;
-    let inside = vm().ram.contains(address) && vm().ram.contains(last);
-    (inside && address.is_multiple_of(4)).then(|| {
-        let place = (machine().guest.base + (address - RAM)) as *const AtomicU32;
-        // SAFETY: an aligned word of the guest's RAM, which is mapped.
-        unsafe { (*place).load(Relaxed) }
+    let word = in_ram::<AtomicU32>(point.request.load(Relaxed))?;
+    // SAFETY: `in_ram` checked it, and any bits are a valid word.
+    Some(unsafe { (*word).load(Relaxed) })
+}
+
+/// The log of each vCPU that keeps one in RAM.
+pub fn logs() -> impl Iterator<Item = (&'static PerCpu, &'static OperationLog)> {
+    let watched = POINTS.load(Relaxed) != 0;
+    let cpus = vm().cpus.iter().enumerate().filter(move |_| watched);
+    cpus.filter_map(|(number, cpu)| {
+        let log = in_ram::<OperationLog>(point(number).log.load(Relaxed))?;
+        // SAFETY: `in_ram` checked it, and every field is an atomic.
+        Some((*cpu, unsafe { &*log }))
     })
+}
+
+/// Where the `T` at guest physical `address` is; `None` unless it is aligned and
+/// lies in RAM, which is mapped and stays so.
+fn in_ram<T>(address: u64) -> Option<*const T> {
+    let last = address.checked_add(size_of::<T>() as u64 - 1)?;
+    let inside = vm().ram.contains(address) && vm().ram.contains(last);
+    (inside && address.is_multiple_of(align_of::<T>() as u64))
+        .then(|| (machine().guest.base + (address - RAM)) as *const T)
 }
 
 /// Shows every watch point, and names the vCPUs for which something waits.

@@ -15,7 +15,8 @@ use crate::progress::Progress;
 use crate::terminal::{self, say};
 use crate::{interrupt, qemu};
 
-/// How long a machine that has crashed or reported its exit may go on.
+/// How long a machine that has crashed may be silent, or one that has reported
+/// its exit go on.
 const GRACE: Duration = Duration::from_secs(3);
 const TICK: Duration = Duration::from_millis(50);
 
@@ -157,7 +158,7 @@ struct Follower<'a, L> {
     log: &'a mut L,
     /// What the emulator itself complained about last.
     last_words: String,
-    /// Since when it should have ended.
+    /// Since when it should have ended, or has been silent.
     grace: Option<Instant>,
 }
 
@@ -205,8 +206,11 @@ impl<L: Write> Follower<'_, L> {
         };
         writeln!(self.log, "{line}").context("serial.log can't be written")?;
         let kind = self.console.feed(&line);
-        if matches!(kind, Kind::Crash | Kind::Exit) {
-            self.grace.get_or_insert_with(Instant::now);
+        match kind {
+            // It may take its time over its dump.
+            Kind::Crash => self.grace = Some(Instant::now()),
+            Kind::Exit => drop(self.grace.get_or_insert_with(Instant::now)),
+            _ => {}
         }
         if kind == Kind::Crash && watch.show >= Show::Dumps {
             watch.progress.clear();

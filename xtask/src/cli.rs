@@ -17,6 +17,15 @@ Exit status:
   2  it could not be tried: an unknown word, board or option, a file that is no
      guest image, a missing tool, a folder that can't be written";
 
+const SOAK: &str = "\
+Each boot is a round with a seed of its own: wake-ups in every way of waiting, and
+between them SGIs of all shapes, timers, SPIs, masks, priorities, knobs, CPUs turned
+off and on, switches of delivery. It ends at the first lost wake-up, stuck list
+register, interrupt that comes twice, mask that stays, counter that goes back or leak,
+with the state and the last operations of every CPU and the command that shows it
+again. The folder has soak.json (rates by kind, seeds), serial.log, command.txt and,
+if something was wrong, dump.txt. Ctrl-C ends it with the summary so far.";
+
 const LISTS: &str = "\
 A LIST is values with commas between them, or `all`. The cells are the product of
 the lists; what is not named has a default. A cell that contradicts itself or that
@@ -49,6 +58,9 @@ pub enum Verb {
     /// Show the instructions of a path, with how often each is executed
     #[command(after_help = STATUS)]
     Asm(AsmArgs),
+    /// Boot over and over with everything at random, and stop at the first thing that must not happen
+    #[command(after_help = format!("{SOAK}\n\n{STATUS}"))]
+    Soak(SoakArgs),
     /// Build and pack the image and print its path
     #[command(after_help = STATUS)]
     Build(BuildArgs),
@@ -266,6 +278,52 @@ pub struct AsmArgs {
     /// How interrupts reach the guest; none is the bare machine
     #[arg(long, value_enum, default_value_t = Mode::Inject)]
     pub deliver: Mode,
+}
+
+/// Options of `soak`.
+#[derive(Args, Debug)]
+pub struct SoakArgs {
+    /// How long; the round in which the time ends is the last, and there is at least one
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=100_000))]
+    pub minutes: u64,
+    /// Machine: a name of boards/NAME.toml, or a file of this kind
+    #[arg(long, value_name = "NAME|FILE.toml", default_value = "virt")]
+    pub board: String,
+    /// Numbers of CPUs, 2 to 8, in turn
+    #[arg(long, value_name = "LIST", default_value = "4,8")]
+    pub cpus: String,
+    /// CPU model, of those that `boards` lists [default: the board's]
+    #[arg(long, value_name = "MODEL")]
+    pub cpu: Option<String>,
+    /// How the emulator runs: insns repeats exactly, time has CPUs that really run at once
+    #[arg(long, value_enum, default_value_t = SoakMetric::Both)]
+    pub metric: SoakMetric,
+    /// Seed of the first round; each one has the next [default: another one each time]
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
+    /// Wake-ups per round
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub wake_ups: u64,
+    /// Further boot arguments, passed on as they are
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub append: Option<String>,
+    /// How long each round may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 1200, value_parser = clap::value_parser!(u64).range(1..))]
+    pub timeout: u64,
+    /// Folder for the summary; new or empty [default: target/runs/TIME-BOARD-soak, the time in UTC]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// What `soak` counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SoakMetric {
+    /// Instructions.
+    Insns,
+    /// Time.
+    Time,
+    /// One after the other.
+    Both,
 }
 
 /// Options of `build`.

@@ -106,7 +106,9 @@ impl Job {
 
     /// Whether it is our guest that runs, and to measure, not to check.
     pub fn measures(&self) -> bool {
-        self.load.guest.is_none() && !self.load.append.contains("rouse.check=")
+        let others = ["rouse.check=", "rouse.soak=", "rouse.stress="];
+        let append = &self.load.append;
+        self.load.guest.is_none() && !others.iter().any(|other| append.contains(other))
     }
 
     /// A request of which every cell would be skipped is refused right away.

@@ -10,7 +10,8 @@
 //! The verb `image` puts the same image on a [`disk`]. [`report`] does the same as
 //! [`run`] with runs and with somebody's [`capture`] of a console; [`compare`] holds
 //! two of them against each other. [`governors`] replays traces of idle intervals to
-//! the guest's governors, on the host.
+//! the guest's governors, on the host. [`soak`] boots again and again, until
+//! something breaks.
 
 mod asm;
 mod board;
@@ -43,6 +44,7 @@ mod report;
 mod results;
 mod run;
 mod session;
+mod soak;
 mod suite;
 mod summary;
 mod symbols;
@@ -86,6 +88,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<()> {
         Verb::Compare(args) => compare::compare(&args),
         Verb::Governors(args) => governors::governors(&args),
         Verb::Test(args) => suite::run(&args),
+        Verb::Soak(args) => soak::run(&args),
         Verb::Build(args) => build(&args),
         Verb::Cost(args) => cost::cost(&args),
         Verb::Asm(args) => asm::asm(&args),

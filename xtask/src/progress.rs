@@ -14,6 +14,8 @@ const TERMINAL: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Progress {
     title: String,
+    /// What is done per second, if that is to be shown.
+    unit: Option<&'static str>,
     start: Instant,
     shown: Option<Instant>,
     /// When measuring began, and how much was done then.
@@ -27,12 +29,19 @@ impl Progress {
     pub fn new(title: String) -> Self {
         Self {
             title,
+            unit: None,
             start: Instant::now(),
             shown: None,
             begun: None,
             terminal: io::stderr().is_terminal(),
             dirty: false,
         }
+    }
+
+    /// Shows how many `unit` are done per second as well.
+    pub fn with_rate(mut self, unit: &'static str) -> Self {
+        self.unit = Some(unit);
+        self
     }
 
     /// Shows how much is done and which cell was last, unless that was just shown.
@@ -53,7 +62,8 @@ impl Progress {
         let seconds = self.start.elapsed().as_secs();
         let left = self.left(done, of).map(|left| format!(", {left} s left"));
         let left = left.unwrap_or_default();
-        let line = format!("{}: {what}, {seconds} s{left}", self.title);
+        let rate = self.rate(done).unwrap_or_default();
+        let line = format!("{}: {what}{rate}, {seconds} s{left}", self.title);
         // There is nobody to tell of an error of standard error.
         let _ = if self.terminal {
             self.dirty = true;
@@ -61,6 +71,14 @@ impl Progress {
         } else {
             writeln!(io::stderr(), "{line}")
         };
+    }
+
+    /// What was done per second so far.
+    fn rate(&self, done: u64) -> Option<String> {
+        let (unit, (begun, before)) = (self.unit?, self.begun?);
+        let new = done.checked_sub(before).filter(|new| *new > 0)?;
+        let rate = new as f64 / begun.elapsed().as_secs_f64();
+        Some(format!(", {rate:.0} {unit}/s"))
     }
 
     /// Seconds that what is left will take, if it takes as long as the rest.
@@ -89,6 +107,15 @@ impl Drop for Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rate_is_of_what_was_done_since_it_began() {
+        let mut progress = Progress::new("test".into()).with_rate("parts");
+        progress.begun = Some((Instant::now() - Duration::from_secs(10), 100));
+        assert_eq!(progress.rate(100), None);
+        assert_eq!(progress.rate(300).unwrap(), ", 20 parts/s");
+        assert_eq!(Progress::new("test".into()).rate(300), None);
+    }
 
     #[test]
     fn what_is_left_takes_as_long_as_the_rest() {

@@ -30,6 +30,8 @@ pub struct Records {
     pub damaged: Vec<String>,
     /// What else is wrong with the records.
     pub problems: Vec<String>,
+    /// What the soak has done, by name.
+    pub soak: BTreeMap<String, u64>,
     /// Texts for people.
     pub notes: Vec<String>,
     /// The last record has arrived.
@@ -95,6 +97,11 @@ impl Collector {
         self.records
     }
 
+    /// What the soak has done so far.
+    pub const fn soak(&self) -> &BTreeMap<String, u64> {
+        &self.records.soak
+    }
+
     /// Whether a record with number `seq` can't be of this boot any more.
     pub fn is_over_before(&self, seq: u64) -> bool {
         self.records.begun && (self.records.ended || seq < self.expected)
@@ -143,6 +150,11 @@ impl Collector {
                 records.probes.insert(name(), Probe { value, detail });
             }
             "unit" => records.unit = Some((value("unit"), value("how"))),
+            "soak" => drop(
+                records
+                    .soak
+                    .insert(name(), record.number("count").unwrap_or(0)),
+            ),
             "note" => records.notes.push(value("text")),
             "progress" => {
                 let number = |key| record.number(key).unwrap_or(0);

@@ -147,7 +147,8 @@ impl Boots<'_> {
     }
 }
 
-fn symbols(job: &Job, under: Under, built: &Built) -> Symbols {
+/// The names of functions in the images of a boot.
+pub fn symbols(job: &Job, under: Under, built: &Built) -> Symbols {
     let mut symbols = Symbols::default();
     let base = job.board().image_base;
     if under == Under::Rouse {
@@ -168,7 +169,7 @@ fn describe(job: &Job, emulator: &Emulator) -> results::Emulator {
 }
 
 /// What command.txt begins with: how this was started, and by what.
-fn heading(emulator: &Emulator) -> String {
+pub fn heading(emulator: &Emulator) -> String {
     let words: Vec<String> = env::args()
         .skip(1)
         .map(|word| launch::quoted(&word))

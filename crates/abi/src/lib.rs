@@ -6,10 +6,11 @@
 //! the vendor-specific hypervisor service (DEN0028F, 6.1 and 6.2): function in
 //! x0, arguments from x1, results from x0. They are made with HVC.
 
-#![no_std]
+#![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
 use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// Asks which hypervisor this is; answers [`UID`] in w0 to w3.
 pub const CALL_UID: u32 = 0x8600_ff01;
@@ -37,6 +38,12 @@ pub const CALL_TRACE: u32 = 0xc600_0006;
 /// cause without the time that EL2 halted in them, and that under
 /// [`Counter::Halt`]. The call does not count itself.
 pub const CALL_TIMES: u32 = 0xc600_0007;
+/// Compares what EL2 keeps of the calling vCPU's interrupts with its list
+/// registers; x1 is one of [`audit`]. x0 is [`SUCCESS`], or [`INVALID`] where they
+/// contradict each other or the guest.
+pub const CALL_AUDIT: u32 = 0xc600_0008;
+/// Prints the state of every CPU and ends the machine with exit status x1.
+pub const CALL_DUMP: u32 = 0xc600_0009;
 /// Events that [`CALL_TRACE`] answers: what the convention's registers hold.
 pub const EVENTS: usize = 8;
 
@@ -50,6 +57,95 @@ pub struct WatchPoint {
     pub waiting: AtomicU64,
     /// Guest physical address of its request word, 32 bits.
     pub request: AtomicU64,
+    /// Guest physical address of its [`OperationLog`]; 0 is none.
+    pub log: AtomicU64,
+}
+
+/// What [`CALL_AUDIT`] may expect of the guest.
+pub mod audit {
+    /// Nothing: other vCPUs interrupt it meanwhile.
+    pub const RUNNING: u64 = 0;
+    /// Nothing is owed to it: it has ended every interrupt, and nobody sends.
+    pub const QUIET: u64 = 1;
+    /// As [`QUIET`]; and what is wrong is to be printed.
+    pub const QUIET_TOLD: u64 = 2;
+    /// As [`RUNNING`]; and what is wrong is to be printed.
+    pub const RUNNING_TOLD: u64 = 3;
+}
+
+/// The last operations of a vCPU in the guest's own words, for dumps. The vCPU
+/// alone notes.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct OperationLog {
+    count: AtomicU64,
+    entries: [[AtomicU64; 5]; OperationLog::KEPT],
+}
+
+/// One of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Noted {
+    /// Virtual count when it began, ticks.
+    pub time: u64,
+    /// Its name, padded with zeros.
+    pub name: [u8; 16],
+    /// Its number among those of the vCPU.
+    pub step: u64,
+    /// What it was done with.
+    pub data: u64,
+}
+
+impl Default for OperationLog {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl OperationLog {
+    /// Operations that are kept.
+    pub const KEPT: usize = 16;
+
+    /// None yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            count: AtomicU64::new(0),
+            entries: [const { [const { AtomicU64::new(0) }; 5] }; Self::KEPT],
+        }
+    }
+
+    /// Notes an operation; of `name` the first 16 bytes are kept.
+    pub fn note(&self, time: u64, name: &str, step: u64, data: u64) {
+        let mut bytes = [0; 16];
+        let kept = name.len().min(bytes.len());
+        bytes[..kept].copy_from_slice(&name.as_bytes()[..kept]);
+        let name = u128::from_le_bytes(bytes);
+        let count = self.count.load(Relaxed);
+        let words = [time, name as u64, (name >> 64) as u64, step, data];
+        let entry = &self.entries[count as usize % Self::KEPT];
+        for (place, word) in entry.iter().zip(words) {
+            place.store(word, Relaxed);
+        }
+        self.count.store(count + 1, Release);
+    }
+
+    /// Those that are kept, the oldest first. Whole only while the vCPU notes
+    /// none.
+    pub fn iter(&self) -> impl Iterator<Item = Noted> + '_ {
+        let count = self.count.load(Acquire);
+        let kept = count.min(Self::KEPT as u64);
+        (count - kept..count).map(|number| {
+            let entry = &self.entries[number as usize % Self::KEPT];
+            let [time, low, high, step, data] = [0, 1, 2, 3, 4].map(|n| entry[n].load(Relaxed));
+            let name = (u128::from(high) << 64 | u128::from(low)).to_le_bytes();
+            Noted {
+                time,
+                name,
+                step,
+                data,
+            }
+        })
+    }
 }
 
 /// It was done.
@@ -124,9 +220,9 @@ numbered! {
         Maintenance = "exit.maintenance",
         /// Anything else.
         Other = "exit.other",
-        /// Physical SGIs sent for the guest or as kicks.
+        /// Interrupts by which EL2 told another CPU of a letter in its mailbox.
         Kick = "el2.kick",
-        /// Kicks that were not sent because one was on its way.
+        /// Those that were not sent because one was on its way.
         KickSaved = "el2.kick-saved",
         /// Virtual interrupts listed.
         Listed = "el2.listed",
@@ -202,4 +298,23 @@ impl PayloadHeader {
     pub const MAGIC: u64 = 0x444c_5941_5045_5352;
     /// Bytes from the header to the image: a page.
     pub const SIZE: usize = 4096;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_keeps_the_newest_in_order() {
+        let log = OperationLog::new();
+        assert_eq!(log.iter().count(), 0);
+        for step in 0..20 {
+            log.note(step * 10, "a-name-of-more-than-sixteen", step, !step);
+        }
+        let steps: Vec<u64> = log.iter().map(|noted| noted.step).collect();
+        assert_eq!(steps, (4..20).collect::<Vec<u64>>());
+        let last = log.iter().last().unwrap();
+        assert_eq!((last.time, last.data), (190, !19));
+        assert_eq!(&last.name, b"a-name-of-more-t");
+    }
 }

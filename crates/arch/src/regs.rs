@@ -80,6 +80,8 @@ registers! {
     ICH_ELRSR_EL2 = "S3_4_C12_C11_5", read;
     /// List registers with an EOI maintenance interrupt, a bit each.
     ICH_EISR_EL2 = "S3_4_C12_C11_3", read;
+    /// Active priorities, Group 1, of the physical interface.
+    ICC_AP1R0_EL1 = "S3_0_C12_C9_0", read write;
     /// Active priorities, Group 1.
     ICH_AP1R0_EL2 = "S3_4_C12_C9_0", read write;
     /// Active priorities, Group 0.

@@ -9,6 +9,7 @@
 #![cfg_attr(not(test), no_std)]
 
 pub mod locate;
+mod spi;
 
 use arm_gic::IntId;
 use arm_gic::gicv3::registers::{Gicd, GicrSgi};
@@ -17,6 +18,8 @@ use core::fmt;
 use core::ptr::NonNull;
 use platform::Gic;
 use safe_mmio::UniqueMmioPointer;
+
+pub use spi::Spi;
 
 /// Offsets of GICD_TYPER2 and GICD_PIDR2 (IHI 0069H, 12.9).
 const GICD_TYPER2: u64 = 0xc;
@@ -31,6 +34,8 @@ const GICR_ICPENDR0: u64 = 0x1_0280;
 const GICR_ISACTIVER0: u64 = 0x1_0300;
 /// Offset of GICR_ICACTIVER0 likewise.
 const GICR_ICACTIVER0: u64 = 0x1_0380;
+/// Offset of GICR_IPRIORITYR0 likewise.
+const GICR_IPRIORITYR0: u64 = 0x1_0400;
 /// Offset of GICR_ISENABLER0 likewise.
 const GICR_ISENABLER0: u64 = 0x1_0100;
 /// Offset of GICR_ICENABLER0 likewise.
@@ -74,33 +79,6 @@ pub unsafe fn enable_distributor(gic: &Gic) -> Result<(), Error> {
     let mut distributor = GicDistributor::new(unsafe { UniqueMmioPointer::new(base) });
     distributor.configure_default_settings();
     Ok(())
-}
-
-/// Enables SPI `intid` (32 to 1019) in Group 1 for the CPU with affinity `mpidr`.
-///
-/// # Safety
-/// As for [`identify`], and no other code may use that SPI.
-pub unsafe fn route_spi(gic: &Gic, intid: u32, mpidr: u64) {
-    let (word, bit) = (u64::from(intid / 32 * 4), 1 << (intid % 32));
-    let register = |offset: u64| (gic.distributor.base + offset) as *mut u32;
-    // SAFETY: the caller vouches for the frame. GICD_IGROUPR is read, changed
-    // and written by nobody else meanwhile; the other registers are the SPI's.
-    unsafe {
-        let group = register(0x080 + word);
-        group.write_volatile(group.read_volatile() | bit);
-        ((gic.distributor.base + 0x6000 + 8 * u64::from(intid)) as *mut u64).write_volatile(mpidr);
-        register(0x100 + word).write_volatile(bit);
-    }
-}
-
-/// Makes SPI `intid` (32 to 1019) pending.
-///
-/// # Safety
-/// As for [`identify`].
-pub unsafe fn set_spi_pending(gic: &Gic, intid: u32) {
-    let offset = 0x200 + u64::from(intid / 32 * 4);
-    // SAFETY: the caller vouches for the frame; only this SPI is changed.
-    unsafe { ((gic.distributor.base + offset) as *mut u32).write_volatile(1 << (intid % 32)) }
 }
 
 /// What the distributor says of itself.
@@ -208,6 +186,19 @@ impl Redistributor {
     #[must_use]
     pub fn pending(&self) -> u32 {
         self.read(GICR_ISPENDR0)
+    }
+
+    /// The SGIs and PPIs that are enabled.
+    #[must_use]
+    pub fn enabled(&self) -> u32 {
+        self.read(GICR_ISENABLER0)
+    }
+
+    /// The priority of SGI or PPI `intid` (0 to 31), as far as it is implemented.
+    #[must_use]
+    pub fn priority(&self, intid: u32) -> u8 {
+        let word = self.read(GICR_IPRIORITYR0 + u64::from(intid & !3));
+        (word >> (8 * (intid & 3))) as u8
     }
 
     /// The SGIs and PPIs that are active.

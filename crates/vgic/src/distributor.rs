@@ -9,7 +9,7 @@ use crate::redistributor::{gather, spread};
 use crate::{Access, IIDR, PIDR2, PIDR2_OFFSET, PRIVATE};
 
 /// SPIs there are.
-const SPIS: usize = 64;
+pub const SPIS: usize = 64;
 /// GICD_CTLR: EnableGrp0 (0), EnableGrp1 (1) are what a guest can change.
 const CTLR_ENABLES: u64 = 0b11;
 /// GICD_CTLR: DS (6) and ARE (4) are fixed.
@@ -119,9 +119,30 @@ impl Distributor {
         })
     }
 
-    /// Makes an SPI pending again that was taken and not delivered.
+    /// Makes an SPI pending again that was taken and not delivered, unless
+    /// software wants its pending state back.
     pub const fn give_back(&mut self, intid: u32) {
-        self.pending |= 1 << (intid - PRIVATE);
+        self.pending |= 1 << (intid - PRIVATE) & !self.withdraw;
+    }
+
+    /// Whether SPI `intid` is in the list of `vcpu`.
+    pub(crate) fn is_held(&self, intid: u32, vcpu: Vcpu) -> bool {
+        let n = (intid - PRIVATE) as usize;
+        self.listed >> n & 1 != 0 && usize::from(self.holder[n]) == vcpu.number
+    }
+
+    /// Lets go of every SPI that `vcpu` holds, none of which is listed any more;
+    /// whether another may wait for one.
+    #[must_use]
+    pub fn release(&mut self, vcpu: Vcpu) -> bool {
+        let held = (0..SPIS).filter(|&n| self.is_held(PRIVATE + n as u32, vcpu));
+        let bits = held.fold(0, |bits, n| bits | 1 << n);
+        self.listed &= !bits;
+        self.listed_pending &= !bits;
+        self.listed_active &= !bits;
+        self.withdraw &= !bits;
+        self.deactivate &= !bits;
+        bits & self.pending != 0
     }
 
     /// Whether anything is pending that no vCPU holds.

@@ -16,6 +16,7 @@
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
+mod audit;
 mod bits;
 mod distributor;
 mod list;
@@ -25,6 +26,7 @@ mod private;
 mod redistributor;
 mod spi;
 
+pub use audit::Fault;
 pub use bits::ones;
 pub use distributor::{Distributor, Vcpu};
 pub use list::{Bank, List, State};
@@ -34,6 +36,8 @@ pub use redistributor::Redistributor;
 
 /// SGIs and PPIs: the INTIDs that each vCPU has of its own.
 pub const PRIVATE: u32 = 32;
+/// All INTIDs that there are.
+pub const INTIDS: u32 = PRIVATE + distributor::SPIS as u32;
 
 /// Implementer of GICD_IIDR and GICR_IIDR: none that Arm has assigned.
 const IIDR: u64 = 0;

@@ -24,9 +24,9 @@ use core::mem::offset_of;
 
 use arrayvec::ArrayVec;
 
-use crate::PRIVATE;
 use crate::listed::{Listed, mask};
 use crate::lr::ListRegister;
+use crate::{INTIDS, PRIVATE};
 
 /// The list registers of a CPU.
 pub trait Bank {
@@ -53,7 +53,7 @@ pub struct State {
 }
 
 /// Most interrupts that wait for a register: every INTID that there is.
-const QUEUE: usize = 96;
+const QUEUE: usize = INTIDS as usize;
 
 /// What becomes of a private INTID that arrives.
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +101,11 @@ impl List {
             arrivals: [NOT_YET; PRIVATE as usize],
             queue: ArrayVec::new_const(),
         }
+    }
+
+    /// What waits for a list register.
+    pub(crate) fn queued(&self) -> &[ListRegister] {
+        &self.queue
     }
 
     /// Offset of the number of interrupts that wait, 64 bits.
@@ -327,4 +332,4 @@ fn any_pending(bank: &impl Bank, mut used: u32) -> bool {
 
 #[cfg(test)]
 #[path = "list_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 
 /// List registers, and the guest's CPU interface on them.
 #[derive(Clone, Debug)]
-struct Fake {
-    registers: Vec<ListRegister>,
-    underflow: bool,
+pub struct Fake {
+    pub registers: Vec<ListRegister>,
+    pub underflow: bool,
 }
 
 impl Fake {
-    fn new(count: usize) -> Self {
+    pub fn new(count: usize) -> Self {
         Self {
             registers: vec![ListRegister::EMPTY; count],
             underflow: false,

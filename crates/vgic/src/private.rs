@@ -114,11 +114,34 @@ impl Private {
         [&self.withdraw, &self.deactivate, &self.activate].map(|bits| bits.swap(0, AcqRel))
     }
 
+    /// Makes the INTIDs of `bits` active when the owner syncs.
+    pub fn activate(&self, bits: u32) {
+        self.activate.fetch_or(bits, AcqRel);
+    }
+
     /// INTIDs whose pending or active state software has taken back since the
     /// owner last synced.
     #[must_use]
     pub fn withdrawn(&self) -> u32 {
         self.withdraw.load(Acquire) | self.deactivate.load(Acquire)
+    }
+
+    /// INTIDs that are pending and not listed, though they could be.
+    #[must_use]
+    pub(crate) fn deliverable(&self) -> u32 {
+        self.pending.load(Acquire) & self.ready.load(Acquire)
+    }
+
+    /// INTIDs with a request that the owner has not served.
+    #[must_use]
+    pub(crate) fn requested(&self) -> u32 {
+        self.withdrawn() | self.activate.load(Acquire)
+    }
+
+    /// INTIDs that are pending and not in a list register.
+    #[must_use]
+    pub fn pending(&self) -> u32 {
+        self.pending.load(Acquire)
     }
 
     /// Makes `intid` pending until it can be delivered.

@@ -245,6 +245,46 @@ mod tests {
         assert!(world.pending(0) && !world.pending(1));
     }
 
+    /// As the hypervisor does when hardware delivers from now on.
+    fn unlist(world: &mut World, vcpu: usize) -> bool {
+        let (list, bank) = &mut world.lists[vcpu];
+        let distributor = &mut world.distributor;
+        list.drain(bank, |one| distributor.give_back(one.intid()));
+        distributor.release(VCPUS[vcpu])
+    }
+
+    #[test]
+    fn a_vcpu_that_stops_listing_holds_nothing() {
+        let mut world = World::new();
+        world.write(0x204, 4, BIT);
+        world.acknowledge(0);
+        world.end(0);
+        assert!(!unlist(&mut world, 0), "nobody waits for it");
+        // The first does not sync any more; the second gets it all the same.
+        let _ = world.distributor.access(Access {
+            offset: 0x6000 + 8 * u64::from(INTID),
+            size: 8,
+            write: Some(VCPUS[1].affinity),
+        });
+        world.distributor.give_back(INTID);
+        let (list, bank) = &mut world.lists[1];
+        list.sync_spis(bank, &mut world.distributor, VCPUS[1]);
+        assert!(world.pending(1));
+    }
+
+    #[test]
+    fn what_is_cleared_does_not_come_back_from_a_list() {
+        let mut world = World::new();
+        world.write(0x204, 4, BIT);
+        let _ = world.distributor.access(Access {
+            offset: 0x284,
+            size: 4,
+            write: Some(BIT),
+        });
+        assert!(!unlist(&mut world, 0));
+        assert_eq!(world.read(0x204), 0);
+    }
+
     #[test]
     fn the_active_state_can_be_taken_back() {
         let mut world = World::new();

@@ -6,26 +6,20 @@ use crate::hypervisor::{self, call};
 use crate::percpu::{self, PerCpu};
 use crate::{boot, clock, crew, smp};
 
-const PSCI_VERSION: u64 = 0x8400_0000;
-const CPU_SUSPEND: u64 = 0xc400_0001;
 const CPU_ON: u64 = 0xc400_0003;
-const AFFINITY_INFO: u64 = 0xc400_0004;
 const PSCI_FEATURES: u64 = 0x8400_000a;
 
 const NOT_SUPPORTED: i32 = -1;
 const INVALID_PARAMETERS: i32 = -2;
 const ALREADY_ON: i32 = -4;
-const OFF: i32 = 1;
+const OFF: i64 = 1;
 
 fn psci(function: u64, arguments: [u64; 3]) -> i32 {
     call(function, arguments)[0] as i32
 }
 
 pub fn version_and_features() -> Result<(), Failure> {
-    ensure(
-        psci(PSCI_VERSION, [0; 3]) >= 0x1_0000,
-        "PSCI older than 1.0",
-    )?;
+    ensure(hypervisor::version() >= 0x1_0000, "PSCI older than 1.0")?;
     ensure(psci(PSCI_FEATURES, [CPU_ON, 0, 0]) >= 0, "no CPU_ON")?;
     ensure(
         psci(PSCI_FEATURES, [0x8400_00ff, 0, 0]) == NOT_SUPPORTED,
@@ -47,7 +41,7 @@ pub fn off_and_on_again() -> Result<(), Failure> {
     for _ in 0..3 {
         other.set_offline();
         crew::on_second(hypervisor::cpu_off);
-        let off = clock::wait_for(|| psci(AFFINITY_INFO, [other.mpidr, 0, 0]) == OFF);
+        let off = clock::wait_for(|| hypervisor::affinity_info(other.mpidr) == OFF);
         ensure(off, "not off after 5 s")?;
         ensure(smp::start(other) == 0, "CPU_ON failed")?;
         ensure(other.is_online(), "did not come back")?;
@@ -63,7 +57,7 @@ pub fn standby_returns() -> Result<(), Failure> {
     insn::mask_irq();
     // A pending interrupt makes standby return at once, masked or not.
     gic_cpu::send_sgi(5, me.mpidr);
-    let status = psci(CPU_SUSPEND, [0, 0, 0]);
+    let status = hypervisor::cpu_suspend();
     insn::unmask_irq();
     ensure(status == 0, "not SUCCESS")
 }

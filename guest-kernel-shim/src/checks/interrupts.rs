@@ -7,12 +7,12 @@ use core::arch::asm;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Release};
 
-use gic::Redistributor;
+use gic::{Redistributor, Spi};
 
 use super::{Failure, ensure};
 use crate::interrupts::{self, Journal, journal};
 use crate::percpu::{self, PerCpu};
-use crate::{clock, crew, start};
+use crate::{clock, crew, hypervisor, smp, start};
 
 /// First SGI that this kernel does not use itself.
 const FIRST: u32 = 2;
@@ -181,13 +181,43 @@ pub fn spi_goes_where_it_is_routed() -> Result<(), Failure> {
     for cpu in percpu::online().take(2) {
         journal(cpu).clear();
         // SAFETY: the description is true, and nothing else uses this SPI.
-        unsafe { gic::route_spi(gic, SPI, cpu.mpidr) };
-        // SAFETY: as above.
-        unsafe { gic::set_spi_pending(gic, SPI) };
+        let spi = unsafe { Spi::new(gic, SPI) };
+        spi.set_group1();
+        spi.route(cpu.mpidr);
+        spi.enable();
+        spi.set_pending();
         ensure(entries(journal(cpu), 1), "did not come")?;
         ensure(journal(cpu).last() == Some(SPI), "another INTID came")?;
     }
     Ok(())
+}
+
+/// A CPU that turns itself off with an interrupt active takes others when it is
+/// on again; the active one stays so until software ends it by register.
+pub fn off_while_active() -> Result<(), Failure> {
+    begin();
+    let other = other();
+    other.set_offline();
+    crew::on_second(|| {
+        let me = PerCpu::this();
+        insn::mask_irq();
+        gic_cpu::send_sgi(5, me.mpidr);
+        while gic_cpu::acknowledge() != 5 {
+            insn::yield_now();
+        }
+        hypervisor::cpu_off();
+    });
+    let off = clock::wait_for(|| hypervisor::affinity_info(other.mpidr) == 1);
+    ensure(off, "not off after 5 s")?;
+    ensure(smp::start(other) == 0, "CPU_ON failed")?;
+    begin();
+    gic_cpu::send_sgi(6, other.mpidr);
+    ensure(entries(journal(other), 1), "takes no interrupt any more")?;
+    let redistributor = interrupts::redistributor(other);
+    ensure(redistributor.active() & 1 << 5 != 0, "not active any more")?;
+    redistributor.clear_active(1 << 5);
+    gic_cpu::send_sgi(5, other.mpidr);
+    ensure(entries(journal(other), 2), "can't be ended by register")
 }
 
 /// Arms the virtual timer.

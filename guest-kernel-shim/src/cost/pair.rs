@@ -174,6 +174,8 @@ pub fn broadcast() {
 /// The second CPU is turned off and on again. Its window begins before it is
 /// turned off, and [`super::started`] ends it.
 pub fn cpu_on() {
+    /// AFFINITY_INFO's answer (DEN0022F.b, 5.1.5).
+    const OFF: i64 = 1;
     fn turn_off() {
         PerCpu::this().set_offline();
         begin::<{ Path::CpuStart as u8 }>();
@@ -183,7 +185,7 @@ pub fn cpu_on() {
         let target = second();
         let context = core::ptr::from_ref(target) as u64;
         crew::on_second(turn_off);
-        clock::wait_for(|| !target.is_online() && hypervisor::is_off(target.mpidr));
+        clock::wait_for(|| !target.is_online() && hypervisor::affinity_info(target.mpidr) == OFF);
         settle();
         pages::clean(platform::Region {
             base: context,

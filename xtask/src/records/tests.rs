@@ -111,3 +111,14 @@ fn other_output_is_no_record() {
     let records = collector.finish();
     assert!(!records.begun && records.problems.is_empty());
 }
+
+#[test]
+fn the_last_count_of_the_soak_counts() {
+    let line = |seq, name, count: u64| {
+        let line = Line::new(seq, "soak").field("name", name);
+        line.field("count", count).finish().unwrap().to_string()
+    };
+    let records = collect(&[line(0, "off", 3), line(1, "steps", 9), line(2, "off", 5)]);
+    let counts: Vec<_> = records.soak.into_iter().collect();
+    assert_eq!(counts, [("off".into(), 5), ("steps".into(), 9)]);
+}

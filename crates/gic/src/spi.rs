@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One SPI, by the registers of the distributor (IHI 0069H, 12.9).
+
+use platform::Gic;
+
+/// GICD_IGROUPR, ISENABLER, ICENABLER, ISPENDR, ICPENDR, ISACTIVER: a bit per INTID.
+const IGROUPR: u64 = 0x080;
+const ISENABLER: u64 = 0x100;
+const ICENABLER: u64 = 0x180;
+const ISPENDR: u64 = 0x200;
+const ICPENDR: u64 = 0x280;
+const ISACTIVER: u64 = 0x300;
+/// GICD_IPRIORITYR: a byte per INTID.
+const IPRIORITYR: u64 = 0x400;
+/// GICD_IROUTER: a doubleword per INTID.
+const IROUTER: u64 = 0x6000;
+
+/// An SPI, 32 to 1019.
+#[derive(Clone, Copy, Debug)]
+pub struct Spi {
+    distributor: u64,
+    intid: u32,
+}
+
+impl Spi {
+    /// SPI `intid` of `gic`.
+    ///
+    /// # Safety
+    /// The description must be true and mapped as device memory for as long as
+    /// this is used, and no other code may use that SPI.
+    #[must_use]
+    pub const unsafe fn new(gic: &Gic, intid: u32) -> Self {
+        let distributor = gic.distributor.base;
+        Self { distributor, intid }
+    }
+
+    /// Puts it into Group 1, which it shares a register for with 31 others:
+    /// nobody else may change their group meanwhile.
+    pub fn set_group1(&self) {
+        let (word, bit) = (self.word(IGROUPR), self.bit());
+        // SAFETY: `new` was promised that the frame is mapped.
+        unsafe { word.write_volatile(word.read_volatile() | bit) }
+    }
+
+    /// Routes it to the CPU with affinity `mpidr`.
+    pub fn route(&self, mpidr: u64) {
+        let register = self.distributor + IROUTER + 8 * u64::from(self.intid);
+        // SAFETY: as above; the register is this SPI's alone.
+        unsafe { (register as *mut u64).write_volatile(mpidr) }
+    }
+
+    /// Sets its priority; lower is more urgent.
+    pub fn set_priority(&self, priority: u8) {
+        let register = self.distributor + IPRIORITYR + u64::from(self.intid);
+        // SAFETY: as above; the byte is this SPI's alone.
+        unsafe { (register as *mut u8).write_volatile(priority) }
+    }
+
+    /// Lets it through.
+    pub fn enable(&self) {
+        self.write(ISENABLER);
+    }
+
+    /// Holds it back.
+    pub fn disable(&self) {
+        self.write(ICENABLER);
+    }
+
+    /// Makes it pending.
+    pub fn set_pending(&self) {
+        self.write(ISPENDR);
+    }
+
+    /// Takes its pending state back.
+    pub fn clear_pending(&self) {
+        self.write(ICPENDR);
+    }
+
+    /// Whether it is pending.
+    #[must_use]
+    pub fn is_pending(&self) -> bool {
+        self.read(ISPENDR)
+    }
+
+    /// Whether it is active.
+    #[must_use]
+    pub fn is_active(&self) -> bool {
+        self.read(ISACTIVER)
+    }
+
+    const fn word(&self, register: u64) -> *mut u32 {
+        (self.distributor + register + (self.intid / 32 * 4) as u64) as *mut u32
+    }
+
+    const fn bit(&self) -> u32 {
+        1 << (self.intid % 32)
+    }
+
+    fn read(&self, register: u64) -> bool {
+        // SAFETY: as above; reading these registers changes nothing.
+        unsafe { self.word(register).read_volatile() & self.bit() != 0 }
+    }
+
+    /// Writes one of the write-one registers, which need no exclusive access.
+    fn write(&self, register: u64) {
+        // SAFETY: as above; the register changes only the bit written as one.
+        unsafe { self.word(register).write_volatile(self.bit()) }
+    }
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whether the rules of [`List`] hold, for whoever wants to know: nothing here is
+//! needed to deliver an interrupt.
+
+use core::fmt;
+
+use crate::distributor::{Distributor, Vcpu};
+use crate::list::{Bank, List};
+use crate::private::Private;
+use crate::{INTIDS, PRIVATE};
+
+/// A rule that does not hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// This INTID is in two list registers.
+    ListedTwice(u32),
+    /// This INTID is pending in a list register and in the queue, or there twice.
+    Queued(u32),
+    /// This INTID does not exist.
+    Unknown(u32),
+    /// This SPI is listed, and the distributor does not know it.
+    NotHeld(u32),
+    /// This INTID waits for a list register, and nobody will list it.
+    Forgotten(u32),
+    /// This INTID is in a list register and should not be.
+    Listed(u32),
+    /// These private INTIDs are pending, though they could be delivered.
+    Pending(u32),
+    /// These private INTIDs have requests that nobody serves.
+    Requested(u32),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ListedTwice(intid) => write!(f, "INTID {intid} is in two list registers"),
+            Self::Queued(intid) => write!(f, "INTID {intid} is queued though it is there already"),
+            Self::Unknown(intid) => write!(f, "INTID {intid} is listed and does not exist"),
+            Self::NotHeld(intid) => write!(f, "SPI {intid} is listed and not held by this vCPU"),
+            Self::Forgotten(intid) => {
+                write!(
+                    f,
+                    "INTID {intid} waits for a list register that nobody will give it"
+                )
+            }
+            Self::Listed(intid) => write!(f, "INTID {intid} is left in a list register"),
+            Self::Pending(bits) => write!(f, "INTIDs {bits:#x} are left pending"),
+            Self::Requested(bits) => write!(f, "requests for INTIDs {bits:#x} are left"),
+        }
+    }
+}
+
+impl List {
+    /// Rules that hold at any time while `vcpu` injects and is at EL2.
+    /// `underflow`: the bank is asked for the maintenance interrupt.
+    ///
+    /// # Errors
+    /// The first rule that does not hold.
+    pub fn audit(
+        &self,
+        bank: &impl Bank,
+        distributor: &Distributor,
+        vcpu: Vcpu,
+        underflow: bool,
+    ) -> Result<(), Fault> {
+        for slot in 0..bank.count() {
+            let listed = bank.read(slot);
+            if !listed.is_pending() && !listed.is_active() {
+                continue;
+            }
+            let intid = listed.intid();
+            let again = (slot + 1..bank.count()).map(|slot| bank.read(slot));
+            let mut again = again.filter(|other| other.is_pending() || other.is_active());
+            if again.any(|other| other.intid() == intid) {
+                return Err(Fault::ListedTwice(intid));
+            }
+            if intid >= INTIDS {
+                return Err(Fault::Unknown(intid));
+            }
+            if intid >= PRIVATE && !distributor.is_held(intid, vcpu) {
+                return Err(Fault::NotHeld(intid));
+            }
+        }
+        self.audit_queue(bank, underflow)
+    }
+
+    fn audit_queue(&self, bank: &impl Bank, underflow: bool) -> Result<(), Fault> {
+        for (n, waiting) in self.queued().iter().enumerate() {
+            let intid = waiting.intid();
+            let listed = (0..bank.count()).map(|slot| bank.read(slot));
+            let mut listed = listed.filter(|one| one.intid() == intid);
+            let mut rest = self.queued()[n + 1..].iter();
+            if listed.clone().any(|one| one.is_pending()) || rest.any(|one| one.intid() == intid) {
+                return Err(Fault::Queued(intid));
+            }
+            // Still active as a hardware interrupt: its end is the guest's.
+            if !underflow && !listed.any(|one| one.is_active()) {
+                return Err(Fault::Forgotten(intid));
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Self::audit`], where the guest has ended every interrupt and nobody
+    /// sends: nothing may be left. Where hardware delivers (`direct`) it may send,
+    /// and only list registers and queue have to be empty.
+    ///
+    /// # Errors
+    /// The first rule that does not hold.
+    pub fn audit_quiet(
+        &self,
+        bank: &impl Bank,
+        private: &Private,
+        direct: bool,
+    ) -> Result<(), Fault> {
+        let listed = (0..bank.count()).map(|slot| bank.read(slot));
+        let mut listed = listed.filter(|one| one.is_pending() || one.is_active());
+        if let Some(left) = listed.next() {
+            return Err(Fault::Listed(left.intid()));
+        }
+        if let Some(left) = self.queued().first() {
+            return Err(Fault::Forgotten(left.intid()));
+        }
+        match (private.deliverable(), private.requested()) {
+            _ if direct => Ok(()),
+            (0, 0) => Ok(()),
+            (0, bits) => Err(Fault::Requested(bits)),
+            (bits, _) => Err(Fault::Pending(bits)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::list::tests::Fake;
+    use crate::{Access, ListRegister};
+
+    const VCPU: Vcpu = Vcpu {
+        number: 1,
+        affinity: 0x100,
+    };
+
+    fn audit(list: &List, bank: &Fake) -> Result<(), Fault> {
+        list.audit(bank, &Distributor::new(2), VCPU, bank.underflow)
+    }
+
+    fn with(registers: &[ListRegister]) -> Fake {
+        let mut bank = Fake::new(4);
+        bank.registers[..registers.len()].copy_from_slice(registers);
+        bank
+    }
+
+    #[test]
+    fn what_the_list_does_keeps_the_rules() {
+        let (mut list, mut bank) = (List::new(), Fake::new(4));
+        for intid in (0..20).chain(5..10) {
+            list.inject(&mut bank, intid, 0x80, None);
+            assert_eq!(audit(&list, &bank), Ok(()));
+        }
+        for intid in 0..20 {
+            list.withdraw(&mut bank, intid);
+            assert_eq!(audit(&list, &bank), Ok(()));
+        }
+        assert_eq!(list.audit_quiet(&bank, &Private::new(), false), Ok(()));
+    }
+
+    #[test]
+    fn each_fault_of_list_registers_is_found() {
+        let pending = |intid| ListRegister::pending(intid, 0x80, None);
+        for (registers, fault) in [
+            (&[pending(3), pending(3)][..], Fault::ListedTwice(3)),
+            (
+                &[pending(3), pending(3).with_active()],
+                Fault::ListedTwice(3),
+            ),
+            (&[pending(200)], Fault::Unknown(200)),
+            (&[pending(40)], Fault::NotHeld(40)),
+        ] {
+            assert_eq!(audit(&List::new(), &with(registers)), Err(fault));
+        }
+    }
+
+    #[test]
+    fn each_fault_of_the_queue_is_found() {
+        let (mut list, mut bank) = (List::new(), Fake::new(4));
+        for intid in 0..6 {
+            list.inject(&mut bank, intid, 0x80, None);
+        }
+        let queued = list.queued()[0].intid();
+        bank.underflow = false;
+        assert_eq!(audit(&list, &bank), Err(Fault::Forgotten(queued)));
+        bank.registers[0] = ListRegister::pending(queued, 0x80, None);
+        assert_eq!(audit(&list, &bank), Err(Fault::Queued(queued)));
+    }
+
+    #[test]
+    fn what_is_left_is_found() {
+        let quiet = |bank: &Fake, private: &Private| List::new().audit_quiet(bank, private, false);
+        let private = Private::new();
+        private.set_pending(4);
+        assert_eq!(quiet(&Fake::new(4), &private), Ok(()), "it is disabled");
+        private
+            .enabled
+            .fetch_or(1 << 4, core::sync::atomic::Ordering::Relaxed);
+        private
+            .group
+            .fetch_or(1 << 4, core::sync::atomic::Ordering::Relaxed);
+        private.refresh(true);
+        assert_eq!(quiet(&Fake::new(4), &private), Err(Fault::Pending(0x10)));
+        let active = ListRegister::pending(7, 0, None).with_active();
+        assert_eq!(
+            quiet(&with(&[active]), &Private::new()),
+            Err(Fault::Listed(7))
+        );
+        let private = Private::new();
+        let write = Access {
+            offset: 0x1_0280,
+            size: 4,
+            write: Some(2),
+        };
+        let frames = crate::Redistributor {
+            private: &private,
+            affinity: 0,
+            number: 0,
+            last: true,
+        };
+        assert!(frames.access(write).1);
+        assert_eq!(quiet(&Fake::new(4), &private), Err(Fault::Requested(2)));
+    }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is drawn at random, and can be drawn again.
+
+/// Marsaglia's xorshift64* (S. Vigna, "An experimental exploration of Marsaglia's
+/// xorshift generators, scrambled", 2016): nothing depends on its quality.
+pub struct Random(u64);
+
+impl Random {
+    /// A generator that starts with `seed`.
+    pub fn new(seed: u64) -> Self {
+        Self(seed.max(1))
+    }
+
+    /// The generator of step `step` of stream `stream`: what it draws depends on
+    /// these and the seed alone, and not on what was drawn before.
+    pub fn at(seed: u64, stream: u64, step: u64) -> Self {
+        Self::new(mix(mix(mix(seed) ^ stream) ^ step))
+    }
+
+    /// The next number.
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    /// A number below `limit`.
+    pub fn below(&mut self, limit: u64) -> u64 {
+        (self.next() >> 32) % limit.max(1)
+    }
+
+    /// Whether it is that one time in `times`.
+    pub fn one_in(&mut self, times: u64) -> bool {
+        self.below(times) == 0
+    }
+
+    /// One of `choice`.
+    pub fn of<T: Copy>(&mut self, choice: &[T]) -> T {
+        choice[self.below(choice.len() as u64) as usize]
+    }
+}
+
+/// Spreads neighbouring numbers (the finalizer of splitmix64: G. Steele, D. Lea,
+/// C. Flood, "Fast splittable pseudorandom number generators", 2014).
+const fn mix(value: u64) -> u64 {
+    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ value >> 31
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The quiescent points between two stretches.
+
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+
+use arch::insn;
+
+use super::violation::note;
+use super::{
+    Fault, NUMBER, REPORTS, STRETCH, STRETCHES, books, check, next, planted, power, progress,
+    tokens,
+};
+use crate::crew;
+use crate::percpu::{self, PerCpu};
+
+/// A quiescent point: all meet, each looks at itself, one at everything.
+pub fn rest(me: &'static PerCpu) {
+    let (step, _) = next(me);
+    note(me, "quiet", step, 0);
+    crew::trace(false);
+    crew::turn_back();
+    meet(me);
+    if planted(Fault::Leak) && me.index == 1 {
+        me.request.wake(1 << 3, true);
+    }
+    check::quiet(me);
+    check::reset_priorities(me);
+    meet(me);
+    if me.index == 0 {
+        check::all_quiet();
+        books::reset();
+        let number = NUMBER.fetch_add(1, AcqRel) + 1;
+        let all = STRETCHES.load(Acquire);
+        if number.is_multiple_of(all.div_ceil(REPORTS)) && number != all {
+            progress();
+        }
+        tokens::start(STRETCH);
+    }
+    meet(me);
+}
+
+/// Waits until all CPUs are here. Who is off has to be turned on for that.
+fn meet(me: &PerCpu) {
+    static ARRIVED: AtomicU32 = AtomicU32::new(0);
+    static MEETING: AtomicU32 = AtomicU32::new(0);
+    let meeting = MEETING.load(Acquire);
+    if ARRIVED.fetch_add(1, AcqRel) + 1 == percpu::all().len() as u32 {
+        ARRIVED.store(0, Release);
+        MEETING.fetch_add(1, AcqRel);
+    }
+    while MEETING.load(Acquire) == meeting {
+        power::serve(me);
+        insn::yield_now();
+    }
+}

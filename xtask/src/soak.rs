@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The verb `soak`: boots in which everything happens at random, one after
+//! another, until the time is over or something is wrong.
+//!
+//! Each boot is a round with a seed of its own, and ends by itself after a
+//! number of wake-ups; what it does and what must hold all the while is the
+//! guest's matter (`guest-kernel-shim/src/soak.rs`).
+
+mod request;
+mod summary;
+
+use std::fs::File;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use plan::Under;
+
+use crate::boot::{self, Ending, Outcome, Show, Watch};
+use crate::cli::SoakArgs;
+use crate::console::Console;
+use crate::folder::Folder;
+use crate::images::{self, Built};
+use crate::progress::Progress;
+use crate::qemu::{self, Emulator};
+use crate::terminal::say;
+use crate::verdict::{self, Failure};
+use crate::{interrupt, launch, session};
+use request::{Request, Round};
+use summary::{Done, Summary};
+
+/// Does what `cargo xtask soak` promises.
+pub fn run(args: &SoakArgs) -> Result<()> {
+    let request = Request::new(args)?;
+    let board = request.job(&request.round(0))?.load.board.name;
+    let folder = Folder::claim(args.out.as_deref(), &format!("{board}-soak"))?;
+    interrupt::catch()?;
+    let emulator = interrupt::or(qemu::ensure())?;
+    let built = interrupt::or(images::build(&board, None))?;
+    let mut soak = Soak {
+        log: folder.create("serial.log")?,
+        commands: session::heading(&emulator),
+        dump: String::new(),
+        summary: Summary::new(&request, &emulator),
+        emulator: &emulator,
+        built: &built,
+    };
+    say!(
+        "seeds from {}; Ctrl-C ends it with what there is",
+        request.seed
+    );
+    let end = soak.rounds(&request)?;
+    soak.close(&request, end, folder)
+}
+
+/// How it ended.
+enum End {
+    /// The time is over.
+    Time,
+    /// Somebody pressed Ctrl-C.
+    Interrupted,
+    /// Something is wrong.
+    Failed(Round, Failure),
+}
+
+/// The rounds so far.
+struct Soak<'a> {
+    emulator: &'a Emulator,
+    built: &'a Built,
+    log: File,
+    commands: String,
+    dump: String,
+    summary: Summary,
+}
+
+impl Soak<'_> {
+    /// Boots rounds until the minutes are over: the one in which they end is the
+    /// last, and there is at least one.
+    fn rounds(&mut self, request: &Request) -> Result<End> {
+        let start = Instant::now();
+        for number in 0.. {
+            let round = request.round(number);
+            let outcome = self.boot(request, &round, number)?;
+            if outcome.ending == Ending::Interrupted {
+                return Ok(End::Interrupted);
+            }
+            if let Some(failure) = self.judge(request, outcome) {
+                return Ok(End::Failed(round, failure));
+            }
+            if start.elapsed() >= request.duration {
+                break;
+            }
+        }
+        Ok(End::Time)
+    }
+
+    fn boot(&mut self, request: &Request, round: &Round, number: usize) -> Result<Outcome> {
+        let job = request.job(round)?;
+        let socket = tempfile::tempdir()?;
+        let monitor = socket.path().join("qmp");
+        let mut command = launch::command(&job, Under::Rouse, self.emulator, self.built)?;
+        launch::supervise(&mut command, &monitor);
+        self.commands += &format!("\n# {round}\n{}\n", launch::typed(&command));
+        let watch = Watch {
+            monitor: &monitor,
+            timeout: request.timeout,
+            show: Show::Dumps,
+            progress: Progress::new(format!("round {}: {round}", number + 1)).with_rate("wake-ups"),
+        };
+        let console = Console::new(session::symbols(&job, Under::Rouse, self.built));
+        let begun = Instant::now();
+        let outcome = boot::boot(command, console, &mut self.log, watch)?;
+        self.note(round, number, &outcome, begun.elapsed());
+        Ok(outcome)
+    }
+
+    /// Notes a round, whole or not, and shows it.
+    fn note(&mut self, round: &Round, number: usize, outcome: &Outcome, took: Duration) {
+        for line in outcome.console.crash.iter().chain(&outcome.registers) {
+            self.dump += line;
+            self.dump.push('\n');
+        }
+        let done = Done::new(round, took, outcome.console.collector.soak());
+        say!("round {}: {round}: {done}", number + 1);
+        self.summary.add(done);
+    }
+
+    fn judge(&mut self, request: &Request, mut outcome: Outcome) -> Option<Failure> {
+        let records = std::mem::take(&mut outcome.console.collector).finish();
+        let unfinished = !records.ended;
+        verdict::judge(&outcome, Under::Rouse, request.timeout, unfinished)
+    }
+
+    /// Writes the folder, and says how it went.
+    fn close(mut self, request: &Request, end: End, folder: Folder) -> Result<()> {
+        let place = folder.shown();
+        let again = |round: &Round| request.command(round);
+        match &end {
+            End::Failed(round, failure) => {
+                self.summary.violate(round, &failure.why, &again(round));
+            }
+            End::Interrupted => self.summary.interrupt(),
+            End::Time => {}
+        }
+        folder.write("command.txt", &self.commands)?;
+        if !self.dump.is_empty() {
+            folder.write("dump.txt", &self.dump)?;
+        }
+        folder.write("soak.json", &self.summary.to_json()?)?;
+        folder.publish()?;
+        say!("\n{}", self.summary.lines().join("\n"));
+        say!("summary: {place}");
+        match end {
+            End::Time => Ok(()),
+            End::Interrupted => bail!("interrupted; nothing was wrong until then"),
+            End::Failed(round, failure) => bail!(
+                "{}; the console's log is {place}/serial.log; again: {}",
+                failure.why,
+                again(&round)
+            ),
+        }
+    }
+}
