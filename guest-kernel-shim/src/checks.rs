@@ -12,6 +12,7 @@ use core::fmt;
 
 use plan::{Deliver, Plan};
 
+use crate::percpu::PerCpu;
 use crate::{crew, hypervisor, output, percpu, probe};
 
 /// What went wrong.
@@ -140,16 +141,31 @@ pub fn run(name: &str, plan: &Plan) -> u64 {
     failed
 }
 
-/// Fails as `rouse.fault=` asks: a way to see what a failure looks like.
-pub fn fail(how: &str) {
+/// Fails as `rouse.fault=` asks: a way to see what a failure looks like. Those of
+/// the hypervisor happen when it is asked to watch; first the interrupts are
+/// delivered as the plan says.
+pub fn fail(how: &str, plan: &Plan) {
     match how {
         "guest-panic" => panic!("as asked by rouse.fault={how}"),
         "guest-abort" => faults::abort(),
         "guest-hang" => loop {
             arch::insn::wfi();
         },
+        "ram-dirty" => faults::neighbor(),
+        _ if !hypervisor::present() => {}
+        "el2-panic-everywhere" => crew::everywhere(watch),
+        "el2-panic-running" | "el2-overflow-running" | "el2-panic-nested" | "el2-panic-held" => {
+            crew::turn_everywhere(plan.trap.values[0], plan.deliver.values[0]);
+            watch();
+        }
         _ => {}
     }
+}
+
+/// Asks EL2 to end its watch, which it does not have.
+fn watch() {
+    let here = PerCpu::this() as *const PerCpu as u64 & !63;
+    hypervisor::watch(here, 0);
 }
 
 /// `Err(why)` unless `condition`.

@@ -25,7 +25,7 @@ use crate::wake::Waker;
 use crate::workload::ipi::Called;
 use crate::workload::pingpong::Far;
 use crate::workload::stages::FarSide;
-use crate::{clock, hypervisor, interrupts, pmu, probe, vectors};
+use crate::{clock, hostile, hypervisor, interrupts, pmu, probe, vectors};
 
 /// A part of a cell that is run without a pause.
 #[derive(Clone, Copy)]
@@ -48,8 +48,10 @@ enum Work {
     All(fn()),
 }
 
-/// Something that the second CPU is to do; see [`on_second`].
-static TASK: SpinMutex<Option<fn()>> = SpinMutex::new(None);
+/// Something that one CPU is to do: its index, and what.
+type Task = (usize, fn());
+/// The task that was posted last, until it is taken; see [`on`].
+static TASK: SpinMutex<Option<Task>> = SpinMutex::new(None);
 /// Number of the job; a change is what members wait for.
 static POSTED: AtomicU32 = AtomicU32::new(0);
 /// Members that have turned their knobs.
@@ -260,13 +262,12 @@ pub fn serve() -> ! {
     let unfinished = me.unfinished.swap(false, AcqRel);
     let mut seen = POSTED.load(Acquire).wrapping_sub(u32::from(unfinished));
     loop {
-        if me.index == 1 {
-            let task = TASK.lock().take();
-            if let Some(task) = task {
-                task();
-                DONE.fetch_add(1, AcqRel);
-            }
+        let task = TASK.lock().take_if(|(index, _)| *index == me.index);
+        if let Some((_, task)) = task {
+            task();
+            DONE.fetch_add(1, AcqRel);
         }
+        hostile::serve(me);
         let number = POSTED.load(Acquire);
         if number == seen {
             idle::park(me);
@@ -302,9 +303,13 @@ pub fn everywhere(task: fn()) {
 /// Has the second CPU do `task`, and goes on meanwhile.
 pub fn on_second(task: fn()) {
     DONE.store(0, Release);
-    *TASK.lock() = Some(task);
-    let second = percpu::all()[1];
-    Waker::new(second, RESCHED, interrupts::RESCHED, false, false).wake(PerCpu::this());
+    on(percpu::all()[1], task);
+}
+
+/// Has `cpu`, which is not the first one, do `task`.
+pub fn on(cpu: &'static PerCpu, task: fn()) {
+    *TASK.lock() = Some((cpu.index, task));
+    Waker::new(cpu, RESCHED, interrupts::RESCHED, false, false).wake(PerCpu::this());
 }
 
 /// Waits until the second CPU has done it.

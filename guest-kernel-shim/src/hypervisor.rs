@@ -145,17 +145,25 @@ pub fn call(function: u64, arguments: [u64; 3]) -> Registers {
     let mut registers: Registers = [0; 18];
     registers[0] = function;
     registers[1..4].copy_from_slice(&arguments);
+    call_by(
+        CONDUIT.get().copied().unwrap_or(Conduit::Smc),
+        &mut registers,
+    );
+    registers
+}
+
+/// Makes a call by `conduit` with all of `registers`, which hold the answer.
+pub fn call_by(conduit: Conduit, registers: &mut Registers) {
     let pointer = registers.as_mut_ptr();
     // SAFETY: the pointer leads to 18 registers that the block loads and
     // stores; the convention changes no register but x0 to x17, which are
     // declared, and no memory of ours (DEN0028F, 2.6).
     unsafe {
-        match CONDUIT.get() {
-            Some(Conduit::Hvc) => invoke_hvc(pointer),
-            _ => invoke_smc(pointer),
+        match conduit {
+            Conduit::Hvc => invoke_hvc(pointer),
+            Conduit::Smc => invoke_smc(pointer),
         }
     }
-    registers
 }
 
 /// Defines a function that makes a call by one instruction.

@@ -13,6 +13,7 @@ use arch::regs::{
     PMCCFILTR_EL0, PMCCNTR_EL0, PMCEID0_EL0, PMCNTENSET_EL0, PMCR_EL0, PMEVCNTR0_EL0,
     PMEVTYPER0_EL0,
 };
+use spin::once::Once;
 
 /// PMCR_EL0: E (0) enable, P (1) and C (2) reset, LC (6) 64-bit cycle counter.
 const ENABLE: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 6;
@@ -26,9 +27,14 @@ const COUNTER0: u64 = 1;
 
 /// Whether there is a PMU as the architecture describes it (PMUVer).
 pub fn is_there() -> bool {
-    let version = ID_AA64DFR0_EL1.get() >> 8 & 0xf;
-    version != 0 && version != 0xf
+    // Asked once: a hypervisor may make the register trap.
+    *IS_THERE.call_once(|| {
+        let version = ID_AA64DFR0_EL1.get() >> 8 & 0xf;
+        version != 0 && version != 0xf
+    })
 }
+
+static IS_THERE: Once<bool> = Once::new();
 
 /// Whether it counts instructions.
 pub fn counts_instructions() -> bool {

@@ -119,6 +119,13 @@ pub fn order(pass: u32, forwards: bool, cells: usize) {
     send(line.field("direction", direction).field("cells", cells));
 }
 
+/// What CPUs measured beside a hostile one: their round trips, and the median, ticks.
+pub fn hostile(class: &str, deliver: plan::Deliver, trips: u64, median: u64) {
+    let line = record("hostile").field("class", class);
+    let line = line.field("deliver", deliver);
+    send(line.field("trips", trips).field("p50", median));
+}
+
 /// How far the measurement is.
 pub fn progress(done: usize, of: usize, cell: &Cell) {
     let Cell {

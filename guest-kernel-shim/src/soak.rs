@@ -77,6 +77,8 @@ pub enum Fault {
     LostWakeUp,
     /// A bit is left in a request word.
     Leak,
+    /// Somebody below loses an interrupt.
+    LostBelow,
 }
 
 impl Fault {
@@ -85,6 +87,7 @@ impl Fault {
         match name {
             Some("lost-wake-up" | "soak-lost-wake-up") => Self::LostWakeUp,
             Some("soak-leak") => Self::Leak,
+            Some("sgi-lost") => Self::LostBelow,
             _ => Self::None,
         }
     }
@@ -148,7 +151,7 @@ pub fn run(count: u64, seed: u64, mix: Mix, fault: Fault) -> Result<(), &'static
     watch(
         points,
         match fault {
-            Fault::LostWakeUp => WATCH_LOSS_US,
+            Fault::LostWakeUp | Fault::LostBelow => WATCH_LOSS_US,
             _ => WATCH_US,
         },
     );

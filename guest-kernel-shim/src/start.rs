@@ -11,8 +11,8 @@ use spin::once::Once;
 use crate::percpu::PerCpu;
 use crate::soak::{Fault, Mix};
 use crate::{
-    bench, checks, cost, hypervisor, interrupts, memory, output, percpu, pmu, report, smp, soak,
-    stage,
+    bench, checks, cost, hostile, hypervisor, interrupts, memory, output, percpu, pmu, report, smp,
+    soak, stage,
 };
 
 static PLATFORM: Once<Platform<'static>> = Once::new();
@@ -86,8 +86,14 @@ extern "C" fn el1_start(dtb: u64) -> ! {
             soak(platform.bootargs, key, count, mix);
         }
     }
+    if let Some(class) = argument(platform.bootargs, "rouse.hostile=") {
+        let seed = argument(platform.bootargs, "rouse.seed=").and_then(|seed| seed.parse().ok());
+        let wrong = hostile::run(class, seed.unwrap_or(1), &plan, &mut pool);
+        report::end(0);
+        hypervisor::exit(wrong.min(1));
+    }
     if let Some(fault) = argument(platform.bootargs, "rouse.fault=") {
-        checks::fail(fault);
+        checks::fail(fault, &plan);
     }
     bench::run(&plan, &mut pool);
     hypervisor::exit(0)

@@ -10,7 +10,8 @@
 use core::mem::offset_of;
 use core::sync::atomic::AtomicU64;
 
-use pages::Regime;
+use pages::{PAGE, Regime};
+use platform::Region;
 
 use crate::percpu::PerCpu;
 
@@ -56,6 +57,16 @@ arch::symbol_addresses! {
     secondary_entry = _el2_secondary;
     /// Entry of CPUs that were let in and wait for their turn.
     held_entry = el2_held_entry;
+    /// The page below the boot stack.
+    boot_guard = el2_boot_guard;
+}
+
+/// The page below the boot stack, which is not mapped.
+pub fn stack_guard() -> Region {
+    Region {
+        base: boot_guard(),
+        size: PAGE,
+    }
 }
 
 arch::image_start!(_el2_primary, _el2_held, efi _efi_entry);
@@ -164,7 +175,10 @@ el2_held_entry:
     b       _el2_secondary
 
     .section .bss.boot_stack, "aw", @nobits
-    .balign 16
+    .balign 4096
+    .global el2_boot_guard
+el2_boot_guard:                             // left out of the page tables
+    .space  4096
 el2_boot_stack:
     .space  {stack_size}
     "#,

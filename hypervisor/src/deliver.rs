@@ -13,8 +13,8 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use aarch64_cpu::registers::{ICH_VMCR_EL2, Readable, Writeable};
 use arch::regs::{
-    ICC_AP1R0_EL1, ICC_BPR1_EL1, ICC_CTLR_EL1, ICC_IGRPEN1_EL1, ICC_PMR_EL1, ICC_RPR_EL1,
-    ICH_AP1R0_EL2,
+    ICC_AP0R0_EL1, ICC_AP1R0_EL1, ICC_BPR1_EL1, ICC_CTLR_EL1, ICC_IGRPEN1_EL1, ICC_PMR_EL1,
+    ICC_RPR_EL1, ICH_AP0R0_EL2, ICH_AP1R0_EL2,
 };
 use arch::{gic_cpu, insn};
 
@@ -89,7 +89,8 @@ pub fn direct(cpu: &PerCpu) -> Option<()> {
     if cpu.vcpu.direct.load(Relaxed) {
         return Some(());
     }
-    if ICH_AP1R0_EL2.get() != 0 || vgic_cpu::has_active(cpu) {
+    let active = ICH_AP1R0_EL2.get() | ICH_AP0R0_EL2.get();
+    if active != 0 || vgic_cpu::has_active(cpu) {
         return None;
     }
     // Senders deliver by hardware from here on; what they sent before that is
@@ -112,11 +113,15 @@ pub fn direct(cpu: &PerCpu) -> Option<()> {
 /// loses power. What is active stays so, as in a real redistributor.
 pub fn reclaim(cpu: &PerCpu) {
     if cpu.vcpu.direct.load(Relaxed) {
+        // Those of Group 0 as well, which only a guest can have used: EL2 would
+        // not get an interrupt of its own any more.
         ICC_AP1R0_EL1.set(0);
+        ICC_AP0R0_EL1.set(0);
         insn::isb();
         vgic_cpu::keep_active(cpu);
     }
     ICH_AP1R0_EL2.set(0);
+    ICH_AP0R0_EL2.set(0);
     let taken = inject(cpu);
     assert!(taken.is_some(), "nothing holds the interface any more");
     ICH_VMCR_EL2.set(0);

@@ -3,11 +3,11 @@
 //!
 //! The CPU that failed prints first, then asks every other one, by mail, to
 //! print its own state and to stop; one that does not answer in time is named.
-//! A CPU whose guest owns the interrupts can't be asked.
+//! A CPU whose guest owns the interrupts takes no mail: see [`others`].
 
 use core::panic::PanicInfo;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
-use core::sync::atomic::{AtomicBool, AtomicUsize};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 
 use aarch64_cpu::registers::{
     CNTFRQ_EL0, CNTPCT_EL0, ELR_EL1, ELR_EL2, ESR_EL1, ESR_EL2, FAR_EL2, HCR_EL2, HPFAR_EL2,
@@ -19,10 +19,12 @@ use arch::regs::{ICH_ELRSR_EL2, ISR_EL1, ich_lr};
 use crate::log::print_unlocked;
 use crate::percpu::PerCpu;
 use crate::vectors::Frame;
-use crate::{kick, smp, start, vm, watchdog};
+use crate::{kick, log, memory, smp, start, vm, watchdog};
 
 /// Exit status of a machine whose hypervisor failed.
 const STATUS: u64 = 70;
+/// Number of the vector for synchronous exceptions of EL2 itself.
+const EL2_SYNC: u64 = 4;
 
 /// Prints one line without waiting for the console's lock.
 macro_rules! dump {
@@ -31,18 +33,18 @@ macro_rules! dump {
     };
 }
 
-/// A CPU has failed: whoever fails next only stops.
-static FAILED: AtomicBool = AtomicBool::new(false);
+/// The CPU that failed first, as its affinity + 1; 0 is none.
+static FAILED: AtomicU64 = AtomicU64::new(0);
+/// It has failed again while it reported.
+static AGAIN: AtomicBool = AtomicBool::new(false);
+/// The guest's memory is no longer mapped.
+static REVOKED: AtomicBool = AtomicBool::new(false);
 /// CPUs that have printed their state when they were asked to.
 static ANSWERED: AtomicUsize = AtomicUsize::new(0);
 
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
-    first_or_stop();
-    dump!(
-        "panic: EL2 on CPU {:#x}: {info}",
-        (MPIDR_EL1.get() & smp::AFFINITY)
-    );
+    begin(format_args!("{info}"));
     finish()
 }
 
@@ -50,12 +52,16 @@ fn panic(info: &PanicInfo<'_>) -> ! {
 ///
 /// `vector` is the number of the vector, 0 to 15 in the order of the table.
 pub extern "C" fn unexpected(frame: &Frame, vector: u64) -> ! {
-    first_or_stop();
-    dump!(
-        "panic: EL2 on CPU {:#x}: unexpected exception, vector {vector} ({})",
-        (MPIDR_EL1.get() & smp::AFFINITY),
-        VECTOR_NAMES[vector as usize & 15]
-    );
+    let name = VECTOR_NAMES[vector as usize & 15];
+    let far = FAR_EL2.get();
+    let overflow = TPIDR_EL2.get() != 0 && PerCpu::this().is_guard(far);
+    if overflow && vector == EL2_SYNC {
+        begin(format_args!("stack overflow at {far:#x}"));
+    } else {
+        begin(format_args!(
+            "unexpected exception, vector {vector} ({name})"
+        ));
+    }
     general(frame);
     finish()
 }
@@ -63,27 +69,66 @@ pub extern "C" fn unexpected(frame: &Frame, vector: u64) -> ! {
 /// Stops the machine because something is wrong with it: as a panic, with the
 /// state of every CPU.
 pub fn fail(why: core::fmt::Arguments<'_>) -> ! {
-    first_or_stop();
-    dump!(
-        "panic: EL2 on CPU {:#x}: {why}",
-        (MPIDR_EL1.get() & smp::AFFINITY)
-    );
+    begin(why);
     finish()
 }
 
 /// Prints the state of every CPU for the guest, which found something wrong with
 /// itself, and ends the machine with its `status`.
 pub fn asked(status: u64) -> ! {
-    first_or_stop();
+    take_console(format_args!("asked to show the state of every CPU"));
     finish_with(status)
 }
 
-fn first_or_stop() {
-    // With the MMU off there is one CPU, and an exclusive access needs
-    // cacheable memory (DDI 0487K.a, B2.12.1).
-    if SCTLR_EL2.is_set(SCTLR_EL2::M) && FAILED.swap(true, SeqCst) {
+/// Says what is wrong, on the CPU that fails first.
+fn begin(why: core::fmt::Arguments<'_>) {
+    take_console(why);
+    let cpu = MPIDR_EL1.get() & smp::AFFINITY;
+    dump!("panic: EL2 on CPU {cpu:#x}: {why}");
+}
+
+/// Returns on the CPU that fails first, the console being its own. Another one
+/// waits for its turn to report; the same one, failing in its own report, just
+/// ends it.
+fn take_console(why: core::fmt::Arguments<'_>) {
+    let cpu = MPIDR_EL1.get() & smp::AFFINITY;
+    let exclusive = SCTLR_EL2.is_set(SCTLR_EL2::M);
+    let first = if exclusive {
+        let first = FAILED.compare_exchange(0, cpu + 1, SeqCst, SeqCst);
+        first.err().unwrap_or(0)
+    } else {
+        // With the MMU off there is one CPU, and an exclusive access needs
+        // cacheable memory (DDI 0487K.a, B2.12.1).
+        let first = FAILED.load(Relaxed);
+        FAILED.store(cpu + 1, Relaxed);
+        first
+    };
+    match first {
+        0 => log::fail(),
+        first if first == cpu + 1 => {
+            // What is broken enough to fail here twice is not asked a third time.
+            if exclusive && !AGAIN.swap(true, SeqCst) {
+                dump!("panic: EL2 on CPU {cpu:#x} again, while it reported: {why}");
+                dump!("exit status {STATUS}");
+            }
+            start::stop();
+        }
+        _ => as_well(why),
+    }
+}
+
+/// Reports a failure while another CPU reports its own: when that one asks.
+fn as_well(why: core::fmt::Arguments<'_>) -> ! {
+    if TPIDR_EL2.get() == 0 {
         halt();
     }
+    let me = PerCpu::this();
+    while me.vcpu.mailbox.load(SeqCst) & kick::DUMP == 0 {
+        // The interrupt that comes with the mail ends it.
+        insn::wfi();
+    }
+    dump!("CPU {:#x} has failed as well: {why}", me.mpidr);
+    answer(me)
 }
 
 fn halt() -> ! {
@@ -108,21 +153,23 @@ fn finish_with(status: u64) -> ! {
     start::stop()
 }
 
-/// Has every other CPU print its state.
+/// Has every other CPU print its state. One whose guest owns the interrupts can't
+/// be asked by one: the guest's memory is taken away, so that whatever it does
+/// next comes to EL2 as an abort.
 fn others(me: &PerCpu) {
     for cpu in &vm::vm().cpus {
         if core::ptr::eq(*cpu, me) {
             continue;
         }
-        if cpu.vcpu.direct.load(SeqCst) {
-            dump!(
-                "CPU {:#x}: its guest owns the interrupts; it can't be asked",
-                cpu.mpidr
-            );
-            continue;
-        }
         let before = ANSWERED.load(SeqCst);
-        kick::send(cpu, kick::DUMP);
+        cpu.vcpu.mailbox.fetch_or(kick::DUMP, SeqCst);
+        if cpu.vcpu.direct.load(SeqCst) && !REVOKED.swap(true, SeqCst) {
+            memory::revoke(start::machine().stage2.0);
+        }
+        // Ends a WFI, whoever takes it; while a guest owns the interrupts this
+        // one is off.
+        cpu.redistributor().enable_all(kick::interrupt());
+        cpu.redistributor().set_pending(kick::interrupt());
         let end = CNTPCT_EL0.get() + CNTFRQ_EL0.get() / 2;
         while ANSWERED.load(SeqCst) == before {
             if CNTPCT_EL0.get() > end {
@@ -132,6 +179,11 @@ fn others(me: &PerCpu) {
             insn::yield_now();
         }
     }
+}
+
+/// Whether the guest's memory was taken away to stop its CPUs.
+pub fn revoked() -> bool {
+    REVOKED.load(Relaxed)
 }
 
 /// Shows what each vCPU did last, where the guest notes it.
@@ -188,6 +240,14 @@ fn state(cpu: &PerCpu) {
         vcpu.mailbox.load(Relaxed),
         vcpu.private
     );
+    if let Some(redistributor) = cpu.redistributor.get() {
+        dump!(
+            "  physical: pending {:#x}  active {:#x}  enabled {:#x}",
+            redistributor.pending(),
+            redistributor.active(),
+            redistributor.enabled()
+        );
+    }
     for n in 0..(ICH_VTR_EL2.get() & 0x1f) as usize + 1 {
         if ICH_ELRSR_EL2.get() >> n & 1 == 0 {
             dump!("  LR{n} {:#018x}", ich_lr(n));

@@ -5,20 +5,17 @@
 //! what is measured and answers [`Next::Full`] for the rest, before it has
 //! changed anything.
 
-use aarch64_cpu::registers::{
-    ELR_EL1, ELR_EL2, ESR_EL1, ESR_EL2, FAR_EL1, FAR_EL2, Readable, SCTLR_EL1, SPSR_EL1, SPSR_EL2,
-    VBAR_EL1, Writeable,
-};
+use aarch64_cpu::registers::{ELR_EL2, ESR_EL2, Readable, Writeable};
 use abi::Counter;
+use trap::esr;
 use trap::esr::Esr;
-use trap::sysreg::{ICC_ASGI1R_EL1, ICC_SGI0R_EL1, ICC_SGI1R_EL1, SystemRegister};
+use trap::sysreg::{ICC_SGI1R_EL1, SystemRegister};
 use trap::wfx::Wfx;
-use trap::{esr, inject};
 
 use crate::percpu::PerCpu;
 use crate::trace::{Off, Trace, Traced};
 use crate::vectors::{Frame, Next};
-use crate::{hvc, mmio, sgi, wfx};
+use crate::{hvc, inject, mmio, sgi, sysreg, wfx};
 
 /// Registers that the fast frame holds: x0 to x18.
 const FAST: u32 = 19;
@@ -71,7 +68,15 @@ pub extern "C" fn full(frame: &mut Frame) {
             skip();
             hvc::call(cpu, frame, Counter::Smc);
         }
-        esr::SYSREG => system_register(cpu, frame, SystemRegister::decode(esr.iss())),
+        esr::SYSREG => {
+            let access = SystemRegister::decode(esr.iss());
+            if access.encoding == ICC_SGI1R_EL1 && !access.read {
+                sgi::send::<Off>(cpu, value(frame, access.rt));
+                skip();
+            } else {
+                sysreg::exit(cpu, frame, access);
+            }
+        }
         esr::WFX => {
             let wait = Wfx::decode(esr.iss());
             let deadline = wait
@@ -83,30 +88,13 @@ pub extern "C" fn full(frame: &mut Frame) {
         esr::DATA_ABORT_LOWER => mmio::exit(cpu, frame, esr),
         esr::INST_ABORT_LOWER => {
             cpu.vcpu.counters.add(Counter::Other);
-            inject_abort(esr);
+            inject::abort(cpu, esr);
         }
         _ => {
             cpu.vcpu.counters.add(Counter::Other);
-            inject_undefined();
+            inject::undefined(cpu);
         }
     }
-}
-
-fn system_register(cpu: &PerCpu, frame: &mut Frame, access: SystemRegister) {
-    match access.encoding {
-        ICC_SGI1R_EL1 if !access.read => sgi::send::<Off>(cpu, value(frame, access.rt)),
-        // Group 0 and secure Group 1 SGIs: this guest has neither, and a write
-        // that selects nobody is ignored (IHI 0069H, 12.2.19 and 12.2.1).
-        ICC_SGI0R_EL1 | ICC_ASGI1R_EL1 if !access.read => {
-            cpu.vcpu.counters.add(Counter::Sysreg);
-        }
-        _ => {
-            cpu.vcpu.counters.add(Counter::Sysreg);
-            inject_undefined();
-            return;
-        }
-    }
-    skip();
 }
 
 /// Steps over the trapped instruction.
@@ -128,27 +116,4 @@ fn fast_value(frame: &Frame, register: u32) -> Option<u64> {
 /// The value of general register `register`, 31 being zero.
 pub fn value(frame: &Frame, register: u32) -> u64 {
     frame.x.get(register as usize).copied().unwrap_or(0)
-}
-
-/// Gives the guest an Undefined Instruction exception for what it just executed.
-pub fn inject_undefined() {
-    inject(inject::UNDEFINED_ESR);
-}
-
-/// Gives the guest the stage-2 abort `esr` as a synchronous external abort: for
-/// it nothing is at that address.
-pub fn inject_abort(esr: Esr) {
-    FAR_EL1.set(FAR_EL2.get());
-    let from_el0 = SPSR_EL2.get() & 0xf == 0;
-    inject(inject::external_abort_esr(esr, from_el0));
-}
-
-fn inject(syndrome: u64) {
-    let spsr = SPSR_EL2.get();
-    let entry = inject::exception_entry(spsr, VBAR_EL1.get(), SCTLR_EL1.get());
-    ELR_EL1.set(ELR_EL2.get());
-    SPSR_EL1.set(spsr);
-    ESR_EL1.set(syndrome);
-    ELR_EL2.set(entry.pc);
-    SPSR_EL2.set(entry.pstate);
 }

@@ -12,7 +12,7 @@ use crate::percpu::{PerCpu, Slot};
 use crate::start::machine;
 use crate::vectors::Frame;
 use crate::vm::vm;
-use crate::{audit, dump, knobs, psci, say, start, watchdog};
+use crate::{audit, dump, fault, knobs, psci, say, start, watchdog};
 
 /// SMCCC_VERSION (DEN0028F, 7.2) and the version that is answered: 1.2, which
 /// lets a call return up to x17.
@@ -49,6 +49,7 @@ fn serve(cpu: &PerCpu, frame: &mut Frame, function: u32) {
         abi::CALL_COUNTERS => counters(cpu, frame),
         abi::CALL_INFO => info(frame),
         abi::CALL_WATCH => {
+            fault::while_running();
             let done = watchdog::watch(frame.x[1], frame.x[2]);
             frame.x[0] = done.map_or(abi::INVALID, |()| abi::SUCCESS) as u64;
         }

@@ -4,6 +4,7 @@
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use arch::insn;
 use console::Port;
 use platform::Uart;
 use spin::mutex::SpinMutex;
@@ -13,6 +14,8 @@ use crate::efi;
 static PORT: SpinMutex<Option<Port>> = SpinMutex::new(None);
 /// The lock is an exclusive access, which needs cacheable memory.
 static LOCKING: AtomicBool = AtomicBool::new(false);
+/// A CPU has failed.
+static FAILED: AtomicBool = AtomicBool::new(false);
 /// Firmware is in charge, and so is its console.
 static FIRMWARE: AtomicBool = AtomicBool::new(false);
 
@@ -41,28 +44,80 @@ pub fn enable_locking() {
     LOCKING.store(true, Ordering::Relaxed);
 }
 
+/// Whether locks work.
+pub fn locks() -> bool {
+    LOCKING.load(Ordering::Relaxed)
+}
+
 /// Writes formatted text as one unit.
 pub fn print(text: fmt::Arguments<'_>) {
-    if LOCKING.load(Ordering::Relaxed) {
-        if let Some(port) = PORT.lock().as_mut() {
+    if locks() {
+        with(|port| {
             // Output to a `Port` has no error: it loses what it can't send.
             let _ = port.write_fmt(text);
-        }
+        });
     } else {
         print_unlocked(text);
     }
 }
 
+/// Runs `write` on the port, alone; not any more once a CPU has failed.
+fn with(write: impl FnOnce(&mut Port)) {
+    loop {
+        if FAILED.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Some(mut port) = PORT.try_lock() {
+            port.as_mut().map(write);
+            return;
+        }
+        insn::yield_now();
+    }
+}
+
+/// From now on only [`print_unlocked`] writes: a CPU has failed, and nobody may
+/// write into its report. Waits for whoever is writing, but not for ever: that
+/// may be the failed CPU itself.
+pub fn fail() {
+    const PATIENCE: u32 = 100_000;
+    FAILED.store(true, Ordering::Relaxed);
+    let patience = if locks() { PATIENCE } else { 0 };
+    for _ in 0..patience {
+        if let Some(port) = PORT.try_lock() {
+            core::mem::forget(port);
+            return;
+        }
+        insn::yield_now();
+    }
+}
+
+/// Runs `work` while somebody holds the console.
+pub fn while_held(work: impl FnOnce()) {
+    let _held = PORT.lock();
+    work();
+}
+
+/// Uses another port from now on; how many bytes the last one lost.
+///
+/// # Safety
+/// As for [`open`].
+pub unsafe fn change(uart: Uart) -> u64 {
+    // SAFETY: the caller's promise is the one that `Port::new` asks for.
+    let new = unsafe { Port::new(uart) };
+    let old = PORT.lock().replace(new);
+    old.map_or(0, |port| port.lost())
+}
+
 /// Writes bytes as one unit, with carriage returns before line ends.
 pub fn bytes(bytes: &[u8]) {
-    if let Some(port) = PORT.lock().as_mut() {
+    with(|port| {
         for &byte in bytes {
             if byte == b'\n' {
                 port.byte(b'\r');
             }
             port.byte(byte);
         }
-    }
+    });
 }
 
 /// As [`print`], without waiting for whoever holds the console: for a CPU that

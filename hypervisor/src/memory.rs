@@ -6,6 +6,7 @@
 //! SCTLR_EL2.WXN, nothing writable is executable.
 
 use core::mem::ManuallyDrop;
+use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
 use aarch64_cpu::registers::{
@@ -154,4 +155,89 @@ impl<'p> GuestMap<'p> {
             (64 - bits) | 1 << 6 | 1 << 8 | 1 << 10 | 3 << 12 | physical_range() << 16 | 1 << 31;
         (vttbr, vtcr)
     }
+}
+
+/// What a walk through a map found.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Audit {
+    /// Blocks and pages.
+    pub entries: usize,
+    /// Bytes of code.
+    pub executable: u64,
+    /// Bytes that can be written.
+    pub writable: u64,
+}
+
+/// Walks the map of EL2 that is in force.
+///
+/// # Panics
+/// Panics if anything can be written and executed.
+pub fn audit() -> Audit {
+    let mut audit = Audit::default();
+    leaves(TTBR0_EL2.get(), 0, 0, &mut |address, size, descriptor| {
+        // AP[2] (7) makes it read-only, XN (54) data (DDI 0487K.a, D8.3.1).
+        let (writable, executable) = (descriptor >> 7 & 1 == 0, descriptor >> 54 & 1 == 0);
+        assert!(
+            !(writable && executable),
+            "EL2 map: {address:#x} can be written and executed"
+        );
+        audit.entries += 1;
+        audit.executable += if executable { size } else { 0 };
+        audit.writable += if writable { size } else { 0 };
+    });
+    audit
+}
+
+/// Walks the guest's map behind `vttbr`.
+///
+/// # Panics
+/// Panics if it leads to anything but `ram`.
+pub fn audit_guest(vttbr: u64, ram: Region) -> Audit {
+    let mut audit = Audit::default();
+    leaves(vttbr, 1, 0, &mut |address, size, descriptor| {
+        let to = descriptor & ADDRESS;
+        assert!(
+            ram.contains(to) && ram.contains(to + size - 1),
+            "stage-2 map: IPA {address:#x} leads to {to:#x}, which is not the guest's"
+        );
+        audit.entries += 1;
+        audit.writable += size;
+    });
+    audit
+}
+
+/// Output address of a descriptor, with 4 KiB granules.
+const ADDRESS: u64 = 0xffff_ffff_f000;
+
+/// The entries of a table.
+fn table(address: u64) -> &'static [AtomicU64; 512] {
+    let place = (address & ADDRESS) as *const [AtomicU64; 512];
+    // SAFETY: tables lie in the pool, which is mapped and never given back.
+    unsafe { &*place }
+}
+
+/// Shows `see` every block and page below the table at `root` of `level`, which
+/// begins at `start`: its address, its size, its descriptor.
+fn leaves(root: u64, level: u32, start: u64, see: &mut dyn FnMut(u64, u64, u64)) {
+    let size = 1u64 << (39 - 9 * level);
+    for (n, entry) in table(root).iter().enumerate() {
+        let descriptor = entry.load(Relaxed);
+        let address = start + n as u64 * size;
+        match (descriptor & 3, level) {
+            (1, _) | (3, 3) => see(address, size, descriptor),
+            (3, _) => leaves(descriptor, level + 1, address, see),
+            _ => {}
+        }
+    }
+}
+
+/// Takes everything from the guest whose map is behind `vttbr`, on every CPU.
+pub fn revoke(vttbr: u64) {
+    for entry in table(vttbr) {
+        entry.store(0, Relaxed);
+    }
+    insn::dsb_ish();
+    insn::tlbi_alle1is();
+    insn::dsb_ish();
+    insn::isb();
 }

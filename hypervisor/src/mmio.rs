@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The exit by stage-2 data abort: the devices that are emulated.
 
-use aarch64_cpu::registers::{FAR_EL2, HPFAR_EL2, Readable};
+use core::sync::atomic::Ordering::Relaxed;
+
+use aarch64_cpu::registers::{ELR_EL2, FAR_EL2, HPFAR_EL2, Readable, Writeable};
 use abi::Counter;
 use trap::abort::{self, Access};
-use trap::esr::Esr;
+use trap::esr::{Esr, IL};
 use vgic::Redistributor;
 
 use crate::console::Console;
 use crate::percpu::PerCpu;
 use crate::vectors::Frame;
 use crate::vm::{DISTRIBUTOR, REDISTRIBUTOR_SIZE, REDISTRIBUTORS, UART, vm};
-use crate::{exit, kick, say, vgic_cpu};
+use crate::{exit, inject, kick, say, vgic_cpu};
 
 /// The exit.
 pub fn exit(cpu: &PerCpu, frame: &mut Frame, esr: Esr) {
     cpu.vcpu.counters.add(Counter::Mmio);
     let address = abort::address(HPFAR_EL2.get(), FAR_EL2.get());
-    let done = Access::decode(esr).and_then(|access| {
+    let described = abort::is_translation_fault(esr).then(|| Access::decode(esr));
+    let done = described.flatten().and_then(|access| {
         let value = access.write.then(|| exit::value(frame, access.register));
         let value = value.map(|value| access.stored(value));
         let raw = emulate(cpu, address, access.size, value)?;
@@ -27,19 +30,33 @@ pub fn exit(cpu: &PerCpu, frame: &mut Frame, esr: Esr) {
         Some(())
     });
     match done {
-        Some(()) => exit::skip(),
+        // A guest's EL0 may be in AArch32, where instructions can be short (IL).
+        Some(()) => ELR_EL2.set(ELR_EL2.get() + if esr.0 & IL != 0 { 4 } else { 2 }),
         None => refuse(cpu, address, esr),
     }
 }
 
-/// Tells the guest, and whoever watches, that nothing is there.
+/// Refused accesses that are shown for each vCPU; a guest that goes on like that
+/// should not have the console for itself.
+const SHOWN: u64 = 8;
+
+/// Tells the guest, and at first whoever watches, that nothing is there.
 fn refuse(cpu: &PerCpu, address: u64, esr: Esr) {
-    say!(
-        "guest on CPU {:#x}: nothing at IPA {address:#x} (ESR {:#x}); it gets an external abort",
-        cpu.mpidr,
-        esr.0
-    );
-    exit::inject_abort(esr);
+    let before = cpu.vcpu.refused.load(Relaxed);
+    cpu.vcpu.refused.store(before + 1, Relaxed);
+    if before < SHOWN {
+        say!(
+            "guest on CPU {:#x}: nothing at IPA {address:#x} (ESR {:#x}); it gets an external abort{}",
+            cpu.mpidr,
+            esr.0,
+            if before + 1 == SHOWN {
+                "; more of them are not shown"
+            } else {
+                ""
+            }
+        );
+    }
+    inject::abort(cpu, esr);
 }
 
 /// Does an access of `size` bytes at `address`; what a read gives, `None` where

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What belongs to one physical CPU, found through TPIDR_EL2.
 //!
-//! Each CPU has a [`Slot`] of its own: a guard page that is not mapped, the
-//! stack that grows towards it, and the [`PerCpu`] on cache lines of its own.
+//! Each CPU has a [`Slot`] of its own: its stacks, each above a guard page that
+//! is not mapped, and the [`PerCpu`] on cache lines of its own.
 
 use core::cell::UnsafeCell;
 use core::mem::offset_of;
@@ -14,16 +14,21 @@ use gic::Redistributor;
 use platform::Region;
 use spin::once::Once;
 
+use crate::boot;
 use crate::vcpu::Vcpu;
 
 /// Bytes of EL2 stack per CPU.
 pub const STACK_SIZE: usize = 0x4000;
+/// Bytes of the stack for what is wrong with EL2 itself, its stack for example.
+const REPORT_STACK_SIZE: usize = 0x3000;
 
 /// One physical CPU and the vCPU that is pinned to it.
 #[repr(C, align(64))]
 pub struct PerCpu {
     /// Top of its EL2 stack.
     pub stack_top: u64,
+    /// Top of the stack on which it reports failures of EL2.
+    pub report_stack_top: u64,
     /// Affinity.
     pub mpidr: u64,
     /// Its redistributor, once it has set it up.
@@ -34,11 +39,17 @@ pub struct PerCpu {
     pub vcpu: Vcpu,
 }
 
+/// A page that is not mapped.
+type Guard = [u8; 4096];
+
 /// Memory of one CPU.
 #[repr(C, align(4096))]
 pub struct Slot {
-    /// Left out of the page tables: running over the stack faults.
-    guard: [u8; 4096],
+    /// Left out of the page tables: running over a stack faults.
+    report_guard: Guard,
+    report_stack: [u8; REPORT_STACK_SIZE],
+    /// As well.
+    guard: Guard,
     stack: [u8; STACK_SIZE],
     per_cpu: PerCpu,
 }
@@ -56,6 +67,7 @@ impl Slot {
             let per_cpu = &raw mut (*place).per_cpu;
             per_cpu.write(PerCpu {
                 stack_top: per_cpu as u64 & !15,
+                report_stack_top: &raw const (*place).guard as u64,
                 mpidr,
                 redistributor: Once::new(),
                 online: AtomicBool::new(false),
@@ -81,14 +93,23 @@ impl PerCpu {
         TPIDR_EL2.set(core::ptr::from_ref(self) as u64);
     }
 
-    /// The guard page below its stack.
-    pub fn guard(&self) -> Region {
-        let per_cpu = core::ptr::from_ref(self) as usize;
-        let slot = per_cpu - offset_of!(Slot, per_cpu);
-        Region {
-            base: slot as u64,
-            size: size_of::<[u8; 4096]>() as u64,
-        }
+    /// The guard pages below its stacks.
+    pub fn guards(&self) -> [Region; 2] {
+        let slot = core::ptr::from_ref(self) as usize - offset_of!(Slot, per_cpu);
+        let guards = [offset_of!(Slot, report_guard), offset_of!(Slot, guard)];
+        guards.map(|offset| Region {
+            base: (slot + offset) as u64,
+            size: size_of::<Guard>() as u64,
+        })
+    }
+
+    /// Whether a stack that ran over faults at `address`.
+    pub fn is_guard(&self, address: u64) -> bool {
+        let boot = boot::stack_guard();
+        self.guards()
+            .iter()
+            .chain([&boot])
+            .any(|guard| guard.contains(address))
     }
 
     /// Its redistributor.

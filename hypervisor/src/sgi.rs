@@ -10,7 +10,7 @@
 //! merges what is sent twice, exactly as it would for the guest.
 
 use abi::Counter;
-use arch::regs::ICC_SGI1R_EL1;
+use arch::regs::{ICC_CTLR_EL1, ICC_SGI1R_EL1};
 use trap::sgi::Sgi;
 
 use crate::kick;
@@ -21,6 +21,9 @@ use crate::vm::vm;
 /// The bits that have a meaning: Aff3, RS, IRM, Aff2, INTID, Aff1, target list
 /// (IHI 0069H, 12.2.20).
 pub const FIELDS: u64 = 0x00ff_f1ff_0fff_ffff;
+/// ICC_SGI1R_EL1.RS, and ICC_CTLR_EL1.RSS: there is more than one range.
+const RANGE: u64 = 0xf << 44;
+const RSS: u64 = 1 << 18;
 
 /// The first SGI that goes through the mailbox: it and those that follow may be
 /// the secure world's.
@@ -41,7 +44,10 @@ pub fn send<T: Trace>(cpu: &PerCpu, value: u64) {
 
 #[cold]
 fn send_by_mail(cpu: &PerCpu, value: u64) {
-    let sgi = Sgi::decode(value);
+    // Without RSS the range selector has no meaning (IHI 0069H, 12.2.20), as
+    // the machine has it for the SGIs that it sends.
+    let ranges = ICC_CTLR_EL1.get() & RSS != 0;
+    let sgi = Sgi::decode(if ranges { value } else { value & !RANGE });
     match sgi.named() {
         // Whoever is named is looked up: what it costs is independent of how
         // many vCPUs there are.

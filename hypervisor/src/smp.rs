@@ -8,6 +8,7 @@ use arch::insn;
 use platform::{Conduit, Enable, Region};
 
 use crate::boot::{self, EL2_RELEASE};
+use crate::fault::{self, Fault};
 use crate::percpu::PerCpu;
 use crate::start::Machine;
 use crate::{say, stage};
@@ -42,7 +43,13 @@ fn start(machine: &Machine, enable: Enable, state: &'static PerCpu) {
     let per_cpu = core::ptr::from_ref(state) as u64;
     match (enable, machine.platform.psci) {
         (Enable::Psci, Some(conduit)) => {
-            let entry = boot::secondary_entry();
+            // Where it is held is where nobody lets it go.
+            let silent = fault::is(Fault::Secondary);
+            let entry = if silent {
+                boot::held_entry()
+            } else {
+                boot::secondary_entry()
+            };
             let status = psci(conduit, CPU_ON, state.mpidr, entry, per_cpu);
             if status != 0 {
                 say!(

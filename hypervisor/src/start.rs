@@ -2,6 +2,8 @@
 //! From the first Rust instruction to a machine that can run a guest.
 
 use core::fmt;
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::Relaxed;
 
 use aarch64_cpu::registers::{CNTFRQ_EL0, CurrentEL, MPIDR_EL1, Readable};
 use arch::layout;
@@ -9,12 +11,12 @@ use arch::regs::ID_AA64MMFR4_EL1;
 use arrayvec::ArrayVec;
 use pages::{PAGE, Pool, Use};
 use platform::uart::Named;
-use platform::{Conduit, Firmware, Platform, Region, carve};
+use platform::{Conduit, Firmware, Platform, Region, Report, carve};
 use spin::once::Once;
 
 use crate::memory::{self, EL2_REGIME, GuestMap, HypervisorMap};
 use crate::percpu::{PerCpu, Slot};
-use crate::{efi, log, pci, say, smp, stage, survey, vcpu, vgic_cpu, vm};
+use crate::{boot, efi, fault, log, pci, say, smp, stage, survey, vcpu, vgic_cpu, vm};
 
 /// What stays of the machine's description once it was read.
 pub struct Machine {
@@ -47,6 +49,46 @@ pub fn machine() -> &'static Machine {
     MACHINE
         .get()
         .expect("the machine is described before anything asks")
+}
+
+/// How the firmware is called, as soon as that is known: 1 is SMC, 2 is HVC. Not
+/// a lock, because those are exclusive accesses.
+static CONDUIT: AtomicU32 = AtomicU32::new(0);
+
+fn note_conduit(conduit: Option<Conduit>) {
+    let number = match conduit {
+        None => 0,
+        Some(Conduit::Smc) => 1,
+        Some(Conduit::Hvc) => 2,
+    };
+    CONDUIT.store(number, Relaxed);
+}
+
+fn conduit() -> Option<Conduit> {
+    match CONDUIT.load(Relaxed) {
+        1 => Some(Conduit::Smc),
+        2 => Some(Conduit::Hvc),
+        _ => None,
+    }
+}
+
+/// Makes sure that there is time: every wait of the start ends by the counter.
+///
+/// # Panics
+/// Panics if the counter has no frequency or stands still.
+fn check_counter() {
+    /// Looks at it: far more than a tick takes on any machine.
+    const PATIENCE: u32 = 1_000_000;
+    assert!(
+        CNTFRQ_EL0.get() != 0,
+        "counter: CNTFRQ_EL0 is 0; the firmware has to set it"
+    );
+    let first = fault::counter();
+    let moves = (0..PATIENCE).any(|_| fault::counter() != first);
+    assert!(
+        moves,
+        "counter: CNTPCT_EL0 stands still at {first:#x}; the firmware has to enable the system counter"
+    );
 }
 
 /// The guest's RAM begins and ends on blocks of stage 2.
@@ -157,6 +199,13 @@ fn from_tree(dtb: u64) -> Found {
     // SAFETY: the boot protocol says that x0 is the device tree's address, and
     // the header's own size field bounds the slice.
     let blob = unsafe { device_tree(dtb) };
+    // First what is needed to say that the rest can't be used.
+    let report = Report::from_fdt(blob);
+    note_conduit(report.psci);
+    if let Some(uart) = report.uart {
+        // SAFETY: the machine's description names the UART.
+        unsafe { log::open(uart) };
+    }
     Found {
         platform: Platform::from_fdt(blob).unwrap_or_else(|error| panic!("{error}")),
         acpi: None,
@@ -191,13 +240,16 @@ fn open_console(platform: &mut Platform<'_>) {
 /// Takes the machine over, on the first CPU with MMU and caches off.
 fn take_over(found: &Found) -> ! {
     let mut platform = found.platform.clone();
+    note_conduit(platform.psci);
     open_console(&mut platform);
+    fault::read(platform.bootargs);
     say!("hypervisor {} at EL2", env!("CARGO_PKG_VERSION"));
     say!("base hypervisor {:#x}", layout::base());
     if let Err(unfit) = fit() {
         say!("refused: {unfit}");
         end(platform.psci, smp::SYSTEM_OFF);
     }
+    check_counter();
     platform.begin_with(MPIDR_EL1.get() & smp::AFFINITY);
     report(found, &platform);
     let machine = divide(platform, found);
@@ -213,7 +265,14 @@ fn take_over(found: &Found) -> ! {
     let machine = MACHINE.call_once(|| machine);
     log::enable_locking();
     machine.cpus[0].install();
-    stage!("mmu", "stage 1 on, W^X");
+    let audit = memory::audit();
+    stage!(
+        "mmu",
+        "stage 1 on, {} bytes of code, {} that can be written, none both",
+        audit.executable,
+        audit.writable
+    );
+    memory::audit_guest(machine.stage2.0, machine.guest);
     // SAFETY: the description is true and `divide` mapped the distributor.
     unsafe { gic::enable_distributor(&machine.platform.gic) }
         .unwrap_or_else(|error| panic!("{error}"));
@@ -248,7 +307,7 @@ fn report(found: &Found, platform: &Platform<'_>) {
 
 /// Runs the guest's first vCPU on this CPU.
 fn run_guest(cpu: &PerCpu) -> ! {
-    fault_for_test(machine().platform.bootargs);
+    fault::before_guest();
     let turned = cpu.vcpu.turn_on(vm::vm().entry, vm::RAM);
     assert!(
         turned.is_ok(),
@@ -256,25 +315,6 @@ fn run_guest(cpu: &PerCpu) -> ! {
     );
     stage!("enter", "guest at {:#x}", vm::vm().entry);
     vcpu::wait_for_power()
-}
-
-/// Fails as whoever boots the machine asks by `rouse.fault=`: a way to see what
-/// a failure looks like. The guest has no say in it.
-fn fault_for_test(bootargs: &str) {
-    for argument in bootargs.split_ascii_whitespace() {
-        match argument {
-            "rouse.fault=el2-panic" => panic!("as asked by {argument}"),
-            "rouse.fault=el2-abort" => {
-                // SAFETY: address 0x10 is not mapped: the read faults, which is
-                // what was asked for, and reads nothing.
-                unsafe { (0x10 as *const u64).read_volatile() };
-            }
-            "rouse.fault=el2-hang" => loop {
-                arch::insn::yield_now();
-            },
-            _ => {}
-        }
-    }
 }
 
 /// Sets up what each CPU has of its own: GIC interfaces, EL2 timer.
@@ -306,15 +346,19 @@ fn divide(platform: Platform<'static>, found: &Found) -> Machine {
     let size = pool_size(platform.cpus.len());
     let free = carve::largest_free(&platform.memory, &taken, PAGE)
         .filter(|free| free.size > size)
-        .unwrap_or_else(|| panic!("RAM: no {size} free bytes for the hypervisor"));
+        .unwrap_or_else(|| {
+            panic!("RAM: no {size} free bytes for the hypervisor; give the machine more memory")
+        });
     // From the top, so that the guest's RAM starts on a large boundary.
     let hypervisor = Region {
         base: free.end() - size,
         size,
     };
     taken.push(hypervisor);
-    let mut guest = carve::largest_free(&platform.memory, &taken, GUEST_ALIGN)
-        .unwrap_or_else(|| panic!("RAM: no {GUEST_ALIGN} free bytes for the guest"));
+    let mut guest =
+        carve::largest_free(&platform.memory, &taken, GUEST_ALIGN).unwrap_or_else(|| {
+            panic!("RAM: no {GUEST_ALIGN} free bytes for the guest; give the machine more memory")
+        });
     guest.size = guest.size.min(GUEST_MOST);
     // What the loader left in the caches must not come over what is written
     // past them from here on.
@@ -371,8 +415,9 @@ fn map(machine: &Machine, pool: &mut Pool, hypervisor: Region, found: &Found) {
     }
     map.map(hypervisor, Use::Write);
     map.map(machine.guest, Use::Write);
-    for cpu in &machine.cpus {
-        map.unmap(cpu.guard());
+    let guards = machine.cpus.iter().flat_map(|cpu| cpu.guards());
+    for guard in guards.chain([boot::stack_guard()]) {
+        map.unmap(guard);
     }
     map.map(platform.gic.distributor, Use::Device);
     for frames in &platform.gic.redistributors {
@@ -417,10 +462,7 @@ fn off(function: u64) -> ! {
     if log::uses_firmware() {
         efi::shut_down();
     }
-    end(
-        MACHINE.get().and_then(|machine| machine.platform.psci),
-        function,
-    )
+    end(conduit(), function)
 }
 
 fn end(conduit: Option<Conduit>, function: u64) -> ! {

@@ -7,28 +7,25 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use aarch64_cpu::registers::{
-    CNTVOFF_EL2, CPACR_EL1, CPTR_EL2, ELR_EL2, HCR_EL2, ID_AA64MMFR1_EL1, MDCR_EL2, MIDR_EL1,
-    MPIDR_EL1, Readable, SCTLR_EL1, SPSR_EL2, VMPIDR_EL2, VTCR_EL2, VTTBR_EL2, Writeable,
+    CNTP_CTL_EL0, CNTV_CTL_EL0, CNTVOFF_EL2, CPACR_EL1, ELR_EL2, HCR_EL2, ID_AA64MMFR1_EL1,
+    MIDR_EL1, MPIDR_EL1, Readable, SCTLR_EL1, SPSR_EL2, VMPIDR_EL2, VTCR_EL2, VTTBR_EL2, Writeable,
 };
 use abi::Counter;
 use arch::insn;
-use arch::regs::{CNTHCTL_EL2, CNTKCTL_EL1, PMCR_EL0, VPIDR_EL2};
+use arch::regs::{CNTKCTL_EL1, MDSCR_EL1, VPIDR_EL2};
 use spin::mutex::SpinMutex;
 use vgic::Private;
 
 use crate::console::Console;
+use crate::controls::HCR_GUEST;
 use crate::counters::Counters;
 use crate::percpu::{Line, Local, PerCpu};
 use crate::shortcuts::{self, Shortcuts, Waits};
 use crate::start::machine;
 use crate::trace::Ring;
 use crate::wfx::Halt;
-use crate::{deliver, irq, vgic_cpu};
+use crate::{controls, deliver, irq, vgic_cpu};
 
-/// HCR_EL2 while a guest runs, without what the knobs decide (DDI 0487K.a,
-/// D23.2.51): VM (0), SWIO (1), TSC (19), RW (31), APK and API (40, 41), the
-/// last two so that pointer authentication is the guest's own.
-const HCR_GUEST: u64 = 1 << 0 | 1 << 1 | 1 << 19 | 1 << 31 | 3 << 40;
 /// FMO and IMO: interrupts are EL2's, and the guest has the virtual interface.
 const HCR_INJECT: u64 = 1 << 3 | 1 << 4;
 const HCR_TWI: u64 = 1 << 13;
@@ -36,10 +33,6 @@ const HCR_TWE: u64 = 1 << 14;
 /// TWEDEn, with TWEDEL 0: where the PE has FEAT_TWED, a WFE waits 2^8 cycles
 /// before it traps, so that one that is about to end by itself does not exit.
 const HCR_TWED: u64 = 1 << 59;
-/// CPTR_EL2 with E2H=0: RES1, with TZ set (no SVE), FP not trapped.
-const CPTR_GUEST: u64 = 0x33ff;
-/// CNTHCTL_EL2 with E2H=0: EL1 may use the physical counter and timer.
-const CNTHCTL_GUEST: u64 = 3;
 /// SCTLR_EL1 at the entry of a vCPU: the RES1 bits, MMU and caches off.
 const SCTLR_EL1_RESET: u64 = 0x30d0_0800;
 /// EL1 with SP_EL1, all interrupts masked.
@@ -80,6 +73,8 @@ pub struct Vcpu {
     pub halt: Local<Halt>,
     /// What it did last, if that is traced.
     pub trace: Ring,
+    /// Accesses to addresses where nothing is.
+    pub refused: AtomicU64,
     /// Output that is not yet a line.
     pub console: Local<Console>,
     /// Virtual interrupts and requests that others left here; see [`crate::kick`].
@@ -112,6 +107,7 @@ impl Vcpu {
             waits: Waits::new(),
             halt: Local::new(Halt::new()),
             trace: Ring::new(),
+            refused: AtomicU64::new(0),
             console: Local::new(Console::new()),
             mailbox: Line(AtomicU32::new(0)),
             private: Private::new(),
@@ -234,12 +230,12 @@ fn reset_el1() {
     VTCR_EL2.set(vtcr);
     VPIDR_EL2.set(MIDR_EL1.get());
     VMPIDR_EL2.set(MPIDR_EL1.get());
-    CPTR_EL2.set(CPTR_GUEST);
-    // HPMN: all event counters are the guest's; nothing traps.
-    MDCR_EL2.set(PMCR_EL0.get() >> 11 & 0x1f);
-    CNTHCTL_EL2.set(CNTHCTL_GUEST);
+    controls::set_up();
     CNTVOFF_EL2.set(0);
     CNTKCTL_EL1.set(0);
+    CNTV_CTL_EL0.set(0);
+    CNTP_CTL_EL0.set(0);
+    MDSCR_EL1.set(0);
     SCTLR_EL1.set(SCTLR_EL1_RESET);
     CPACR_EL1.set(0);
     // The TLBI is for the VMID that VTTBR_EL2 names, as of this ISB; its effect is

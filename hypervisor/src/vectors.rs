@@ -12,9 +12,9 @@
 //! [`crate::trace`]. In the one without, the commonest exits don't get that far:
 //! see [`crate::shortcuts`].
 
-pub use arch::frame::Frame;
-
 use core::mem::offset_of;
+
+pub use arch::frame::Frame;
 
 use abi::Counter;
 
@@ -68,15 +68,32 @@ core::arch::global_asm!(
         b       exit_resume\kind
     .endm
 
+    // EL2 itself is wrong, its stack perhaps: the report has one of its own, as
+    // soon as the CPU has a PerCpu. SP_EL0, the guest's, holds x0 meanwhile.
+    .macro vector_own handler, number
+        .balign 128
+        msr     sp_el0, x0
+        mrs     x0, tpidr_el2
+        cbz     x0, 1f
+        ldr     x0, [x0, #{report_stack_top}]
+        mov     sp, x0
+1:      mrs     x0, sp_el0
+        save_caller
+        save_rest
+        mov     x0, sp
+        mov     x1, #\number
+        b       \handler
+    .endm
+
     .macro vectors_before
         vector_unexpected {unexpected}, 0
         vector_unexpected {unexpected}, 1
         vector_unexpected {unexpected}, 2
         vector_unexpected {unexpected}, 3
-        vector_unexpected {unexpected}, 4
-        vector_unexpected {unexpected}, 5
-        vector_unexpected {unexpected}, 6
-        vector_unexpected {unexpected}, 7
+        vector_own {unexpected}, 4
+        vector_own {unexpected}, 5
+        vector_own {unexpected}, 6
+        vector_own {unexpected}, 7
     .endm
 
     .macro vectors_after
@@ -166,4 +183,5 @@ exit_resume_traced:
     backlog = const LIST + vgic::List::BACKLOG,
     arrivals = const LIST + vgic::List::ARRIVALS,
     arrival_shift = const vgic::List::ARRIVAL_SHIFT,
+    report_stack_top = const offset_of!(PerCpu, report_stack_top),
 );

@@ -20,9 +20,9 @@ use crate::start::machine;
 use crate::vm::vm;
 use crate::{kick, sgi, vcpu};
 
-/// ICC_SRE_EL2: system registers at EL2 (0), bypass off (1, 2), EL1 may choose
-/// too (3).
-const SRE: u64 = 0xf;
+/// ICC_SRE_EL2: system registers at EL2 (0), bypass off (1, 2); EL1's choice of
+/// its own traps (3 is 0).
+const SRE: u64 = 0x7;
 /// ICH_HCR_EL2: En (0), UIE (1).
 const ENABLE: u64 = 1 << 0;
 const UNDERFLOW: u64 = 1 << 1;

@@ -22,6 +22,7 @@ use spin::mutex::SpinMutex;
 use spin::once::Once;
 use vgic::Distributor;
 
+use crate::fault::{self, Fault};
 use crate::percpu::PerCpu;
 use crate::stage;
 use crate::start::Machine;
@@ -104,16 +105,29 @@ pub fn payload() -> Region {
     }
 }
 
+/// Zeroes the guest's RAM, in memory and not only in the caches, which a guest
+/// does not use at first: what was there is no business of this guest's.
+fn scrub(ram: Region) {
+    if fault::is(Fault::Dirty) {
+        for page in (ram.base..ram.end()).step_by(pages::PAGE as usize) {
+            // SAFETY: the guest's RAM is nobody else's, and is mapped.
+            unsafe { (page as *mut u64).write(u64::from_ne_bytes(*b"neighbor")) };
+        }
+    }
+    pages::zero(ram);
+}
+
 /// Copies the image and writes the device tree into the guest's RAM.
 pub fn create(machine: &Machine) {
     let image = payload();
     let ram = machine.guest;
     assert!(
         IMAGE_OFFSET + image.size < ram.size,
-        "guest: image of {} bytes does not fit {} bytes of RAM",
+        "guest: image of {} bytes does not fit {} bytes of RAM; give the machine more memory",
         image.size,
         ram.size
     );
+    scrub(ram);
     let online = machine.cpus.iter().copied().filter(|cpu| cpu.is_online());
     let cpus: ArrayVec<&'static PerCpu, { platform::MAX_CPUS }> = online.collect();
     let vm = VM.call_once(|| Vm {

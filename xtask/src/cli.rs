@@ -142,6 +142,12 @@ pub struct JobArgs {
     /// What to count: insns is exact and repeats, time shows CPUs that really run at once
     #[arg(long, value_enum, default_value_t = Metric::Insns)]
     pub metric: Metric,
+    /// RAM of the machine, as the emulator takes it: 64M, 2G [default: the board's]
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<String>,
+    /// Device tree to boot with instead of the machine's own: a flattened one
+    #[arg(long, value_name = "FILE")]
+    pub dtb: Option<PathBuf>,
     /// How long each boot may take
     #[arg(long, value_name = "SECONDS", default_value_t = 240, value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: u64,

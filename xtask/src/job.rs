@@ -66,6 +66,10 @@ pub struct Job {
     pub cpu: String,
     /// What is counted.
     pub metric: Metric,
+    /// RAM, as the emulator takes it.
+    pub memory: String,
+    /// A device tree to boot with.
+    pub dtb: Option<PathBuf>,
     /// How long a boot may take.
     pub timeout: Duration,
 }
@@ -83,6 +87,8 @@ impl Job {
             model: model.into(),
             cpu: board.cpu(model, args.metric)?,
             metric: args.metric,
+            memory: memory(args, board)?,
+            dtb: args.dtb.as_ref().map(existing).transpose()?,
             timeout: Duration::from_secs(args.timeout),
             load,
         };
@@ -106,7 +112,12 @@ impl Job {
 
     /// Whether it is our guest that runs, and to measure, not to check.
     pub fn measures(&self) -> bool {
-        let others = ["rouse.check=", "rouse.soak=", "rouse.stress="];
+        let others = [
+            "rouse.check=",
+            "rouse.hostile=",
+            "rouse.soak=",
+            "rouse.stress=",
+        ];
         let append = &self.load.append;
         self.load.guest.is_none() && !others.iter().any(|other| append.contains(other))
     }
@@ -136,6 +147,29 @@ impl Job {
             why = "name fewer options".into();
         }
         bad_input!("nothing of this can run under {under}: {why}")
+    }
+}
+
+/// How much RAM there is to be.
+fn memory(args: &JobArgs, board: &Board) -> Result<String> {
+    let Some(memory) = &args.memory else {
+        return Ok(board.qemu.memory.clone());
+    };
+    let number = memory.trim_end_matches(['M', 'G']);
+    if number.parse::<u32>().is_ok_and(|number| number > 0) && memory.len() - number.len() < 2 {
+        return Ok(memory.clone());
+    }
+    bad_input!("--memory: `{memory}` is no size; use for instance 64M or 2G")
+}
+
+/// A file that has to be there.
+fn existing(path: &PathBuf) -> Result<PathBuf> {
+    match fs::canonicalize(path) {
+        Ok(path) => Ok(path),
+        Err(error) => bad_input!(
+            "--dtb: {}: {error}; name a flattened device tree",
+            path.display()
+        ),
     }
 }
 
@@ -261,6 +295,9 @@ mod tests {
             (&["--cpus", "65"], "the nearest is 64"),
             (&["--iterations", "0"], "the nearest is 4"),
             (&["--shard", "9/8"], "the nearest is 8/8"),
+            (&["--memory", "much"], "use for instance 64M"),
+            (&["--memory", "64MM"], "use for instance 64M"),
+            (&["--dtb", "no-such.dtb"], "name a flattened device tree"),
             (&["--shard", "9999/9999"], "use fewer parts"),
             (&["--guest", "/nonexistent"], "name an arm64 Image"),
             (&["--wait", "wfi", "--wake", "elide"], "use wake ipi"),

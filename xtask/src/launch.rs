@@ -23,7 +23,7 @@ pub fn command(job: &Job, under: Under, emulator: &Emulator, built: &Built) -> R
         .args(["-M", board.machine(under)?])
         .args(["-cpu", &job.cpu])
         .args(["-smp", &job.cpus.to_string()])
-        .args(["-m", &board.qemu.memory])
+        .args(["-m", &job.memory])
         .args([
             "-nic",
             "none",
@@ -34,6 +34,9 @@ pub fn command(job: &Job, under: Under, emulator: &Emulator, built: &Built) -> R
             "-no-reboot",
         ])
         .args(mode(job.metric).args);
+    if let Some(tree) = &job.dtb {
+        command.arg("-dtb").arg(tree);
+    }
     let mut arguments = job.load.boot_arguments();
     // The bare machine has no firmware: boards/virt-uefi.toml says why.
     if under == Under::None {

@@ -2,6 +2,8 @@
 //! The verb `test`: the host's tests, then those that boot.
 
 mod case;
+#[cfg(test)]
+mod documented;
 mod expectation;
 mod gate;
 mod same;

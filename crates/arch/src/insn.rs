@@ -133,3 +133,13 @@ pub fn el2_can_read(address: u64) -> bool {
     // PAR_EL1.F (DDI 0487K.a, D23.2.130).
     result & 1 == 0
 }
+
+/// Zeroes the block of DCZID_EL0's size that holds `address`.
+///
+/// # Safety
+/// The block must be mapped as normal memory and nobody's.
+#[inline(always)]
+pub unsafe fn dc_zva(address: usize) {
+    // SAFETY: the caller gives the block away.
+    unsafe { asm!("dc zva, {0}", in(reg) address, options(nostack, preserves_flags)) }
+}

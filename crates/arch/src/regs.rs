@@ -44,8 +44,10 @@ macro_rules! registers {
 }
 
 registers! {
-    /// Caches: DminLine (19:16) among others.
+    /// Caches: DminLine (19:16).
     CTR_EL0 = "S3_3_C0_C0_1", read;
+    /// Zeroing by DC ZVA: BS (3:0), DZP (4).
+    DCZID_EL0 = "S3_3_C0_C0_7", read;
     /// Feature register: WFxT (bits 3:0) among others.
     ID_AA64ISAR2_EL1 = "S3_0_C0_C6_2", read;
     /// Feature register: E2H0 (bits 27:24) among others.
@@ -114,7 +116,77 @@ registers! {
     CNTKCTL_EL1 = "S3_0_C14_C1_0", read write;
     /// Interrupt status: I (7), F (6), A (8).
     ISR_EL1 = "S3_0_C12_C1_0", read;
+    /// OS lock access: OSLK (0).
+    OSLAR_EL1 = "S2_0_C1_C0_4", write;
+    /// OS lock status: OSLK (1), OSLM (3, 0).
+    OSLSR_EL1 = "S2_0_C1_C1_4", read;
+    /// Debug exceptions of this PE: SS (0), KDE (13), MDE (15).
+    MDSCR_EL1 = "S2_0_C0_C2_2", read write;
+    /// Active priorities, Group 0.
+    ICC_AP0R0_EL1 = "S3_0_C12_C8_4", read write;
+
+    /// Traps of AArch32 system registers.
+    HSTR_EL2 = "S3_4_C1_C1_3", read write;
+    /// More of HCR_EL2 (FEAT_HCX).
+    HCRX_EL2 = "S3_4_C1_C2_2", read write;
+    /// Fine-grained traps of reads (FEAT_FGT).
+    HFGRTR_EL2 = "S3_4_C1_C1_4", read write;
+    /// Fine-grained traps of writes (FEAT_FGT).
+    HFGWTR_EL2 = "S3_4_C1_C1_5", read write;
+    /// Fine-grained traps of instructions (FEAT_FGT).
+    HFGITR_EL2 = "S3_4_C1_C1_6", read write;
+    /// Fine-grained traps of reads of debug registers (FEAT_FGT).
+    HDFGRTR_EL2 = "S3_4_C3_C1_4", read write;
+    /// Fine-grained traps of writes of debug registers (FEAT_FGT).
+    HDFGWTR_EL2 = "S3_4_C3_C1_5", read write;
+    /// Fine-grained traps of activity monitors (FEAT_FGT with FEAT_AMUv1).
+    HAFGRTR_EL2 = "S3_4_C3_C1_6", read write;
+    /// Memory partitioning at EL2 (FEAT_MPAM).
+    MPAM2_EL2 = "S3_4_C10_C5_0", read write;
 }
+
+/// Reads the feature register S3_0_C0_C`crm`_`op2`; 0 unless `crm` is 1 to 7 and
+/// `op2` 0 to 7. Those that are not allocated read as zero (DDI 0487K.a, D24.3.1).
+#[must_use]
+pub fn feature_register(crm: u32, op2: u32) -> u64 {
+    match crm {
+        1 => feature_registers!("1", op2),
+        2 => feature_registers!("2", op2),
+        3 => feature_registers!("3", op2),
+        4 => feature_registers!("4", op2),
+        5 => feature_registers!("5", op2),
+        6 => feature_registers!("6", op2),
+        7 => feature_registers!("7", op2),
+        _ => 0,
+    }
+}
+
+/// A system register is named in the instruction, so numbers need a branch.
+macro_rules! feature_registers {
+    ($crm:literal, $op2:expr) => {
+        match $op2 {
+            0 => feature_registers!(@one $crm, "0"),
+            1 => feature_registers!(@one $crm, "1"),
+            2 => feature_registers!(@one $crm, "2"),
+            3 => feature_registers!(@one $crm, "3"),
+            4 => feature_registers!(@one $crm, "4"),
+            5 => feature_registers!(@one $crm, "5"),
+            6 => feature_registers!(@one $crm, "6"),
+            7 => feature_registers!(@one $crm, "7"),
+            _ => 0,
+        }
+    };
+    (@one $crm:literal, $op2:literal) => {{
+        let value: u64;
+        // SAFETY: reads an identification register; no side effect.
+        unsafe {
+            core::arch::asm!(concat!("mrs {0}, S3_0_C0_C", $crm, "_", $op2), out(reg) value,
+                options(nomem, nostack, preserves_flags));
+        }
+        value
+    }};
+}
+use feature_registers;
 
 /// Reads list register `n`.
 ///

@@ -13,7 +13,7 @@ use core::sync::atomic::AtomicU64;
 use aarch64_paging::descriptor::{PagingAttributes, PhysicalAddress};
 use aarch64_paging::paging::{PageTable, Translation};
 use arch::insn;
-use arch::regs::CTR_EL0;
+use arch::regs::{CTR_EL0, DCZID_EL0};
 use platform::Region;
 
 /// Page size, bytes.
@@ -155,6 +155,30 @@ pub fn clean(region: Region) {
         // SAFETY: callers clean memory that they have just used.
         unsafe { insn::dc_civac(address as usize) };
         address += line;
+    }
+    insn::dsb_sy();
+}
+
+/// Zeroes `region`, which begins and ends on pages, and cleans it to the point of
+/// coherency.
+///
+/// # Panics
+/// Panics if `DC ZVA` is prohibited here, which it is not at EL2.
+pub fn zero(region: Region) {
+    // DCZID_EL0: BS (3:0) is the logarithm of the block's words; at most 2 KiB
+    // (DDI 0487K.a, D24.2.36). The smallest data cache line is CTR_EL0.DminLine
+    // (19:16), in words too.
+    let id = DCZID_EL0.get();
+    assert!(id & 1 << 4 == 0, "DC ZVA is prohibited");
+    let block = 4 << (id & 0xf);
+    let line = (4 << (CTR_EL0.get() >> 16 & 0xf)).min(block);
+    for start in (region.base..region.end()).step_by(block as usize) {
+        // SAFETY: the callers give the region away, and it is mapped as memory.
+        unsafe { insn::dc_zva(start as usize) };
+        for address in (start..start + block).step_by(line as usize) {
+            // SAFETY: as above.
+            unsafe { insn::dc_civac(address as usize) };
+        }
     }
     insn::dsb_sy();
 }

@@ -6,7 +6,8 @@ use dtoolkit::fdt::{Fdt, FdtNode};
 use dtoolkit::{Node, Property};
 
 use crate::{
-    Conduit, Cpu, Enable, Error, Firmware, Gic, MAX_CPUS, Platform, Region, Timer, Uart, UartKind,
+    Conduit, Cpu, Enable, Error, Firmware, Gic, MAX_CPUS, Platform, Region, Report, Timer, Uart,
+    UartKind,
 };
 
 /// PPIs start at this INTID, SPIs at 32 (bindings: arm,gic-v3).
@@ -34,6 +35,18 @@ impl<'a> Platform<'a> {
             bootargs: chosen(fdt, "bootargs").unwrap_or(""),
             described_by: Firmware::Fdt,
         })
+    }
+}
+
+impl Report {
+    /// Reads what there is of it in the flattened device tree `blob`.
+    #[must_use]
+    pub fn from_fdt(blob: &[u8]) -> Self {
+        let fdt = Fdt::new(blob).ok();
+        Self {
+            uart: fdt.and_then(uart),
+            psci: fdt.and_then(|fdt| psci(fdt).ok().flatten()),
+        }
     }
 }
 
@@ -156,8 +169,13 @@ fn enable(cpu: FdtNode<'_>) -> Result<Enable, Error> {
 
 fn memory(fdt: Fdt<'_>) -> Result<ArrayVec<Region, 16>, Error> {
     let mut memory = ArrayVec::new();
+    let mut missing = Error::NoNode("memory");
     for node in fdt.root().children() {
         if string(node, "device_type") == Some("memory") {
+            missing = Error::Property {
+                node: "memory",
+                property: "reg",
+            };
             for region in regions(node).filter(|region| region.size > 0) {
                 // More banks than fit are banks not used, which is no error.
                 let _ = memory.try_push(region);
@@ -165,7 +183,7 @@ fn memory(fdt: Fdt<'_>) -> Result<ArrayVec<Region, 16>, Error> {
         }
     }
     if memory.is_empty() {
-        return Err(Error::NoNode("memory"));
+        return Err(missing);
     }
     Ok(memory)
 }

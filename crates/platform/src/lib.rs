@@ -172,6 +172,16 @@ impl Platform<'_> {
     }
 }
 
+/// What it takes to report that a machine can't be used: read without any other
+/// demand on its description.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// Console, where one is named.
+    pub uart: Option<Uart>,
+    /// How PSCI is called, to end the machine, where that is known.
+    pub psci: Option<Conduit>,
+}
+
 /// Why a description is refused: what is missing or wrong, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {

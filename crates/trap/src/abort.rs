@@ -58,6 +58,19 @@ impl Access {
     }
 }
 
+/// Whether the abort is a stage-2 translation fault, which is the only one that
+/// tells where: for others HPFAR_EL2 is not valid (D24.2.64).
+#[must_use]
+pub const fn is_translation_fault(esr: Esr) -> bool {
+    esr.iss() & 0x3c == 0x04
+}
+
+/// Whether it was the guest's own table walk that faulted (S1PTW).
+#[must_use]
+pub const fn is_table_walk(esr: Esr) -> bool {
+    esr.iss() & 1 << 7 != 0
+}
+
 /// The guest physical address of a stage-2 fault: HPFAR_EL2.FIPA (43:4) is the
 /// page, FAR_EL2 has the offset in it (D23.2.58).
 #[must_use]
@@ -88,6 +101,13 @@ mod tests {
     fn without_isv_there_is_no_access() {
         assert_eq!(Access::decode(Esr(0)), None);
         assert_eq!(Access::decode(Esr(1 << 24 | 1 << 7)), None);
+    }
+
+    #[test]
+    fn other_faults_have_no_address() {
+        assert!(is_translation_fault(Esr(0x93c0_0007)));
+        assert!(!is_translation_fault(Esr(0x93c0_0021)));
+        assert!(is_table_walk(Esr(0x9200_0087)) && !is_table_walk(Esr(0x9200_0007)));
     }
 
     #[test]

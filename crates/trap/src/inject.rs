@@ -56,11 +56,16 @@ pub const fn exception_entry(spsr: u64, vbar: u64, sctlr: u64) -> Entry {
 pub const UNDEFINED_ESR: u64 = IL;
 
 /// Syndrome of the synchronous external abort that a stage-2 abort `esr`
-/// becomes; `from_el0` says where it was taken from.
+/// becomes; `from_el0` says where it was taken from, `walk` the level of the
+/// guest's own table that could not be read, if it was one.
 #[must_use]
-pub const fn external_abort_esr(esr: Esr, from_el0: bool) -> u64 {
-    /// DFSC and IFSC: synchronous external abort, not on a table walk.
+pub const fn external_abort_esr(esr: Esr, from_el0: bool, walk: Option<u32>) -> u64 {
+    /// DFSC and IFSC: synchronous external abort, not on a table walk, and on
+    /// one of level 0.
     const EXTERNAL: u64 = 0x10;
+    const EXTERNAL_WALK: u64 = 0x14;
+    /// WnR and CM of a data abort: the guest may look at them.
+    const KEPT: u64 = 1 << 6 | 1 << 8;
     /// Distance from "from a lower level" to "from the same level".
     const SAME_LEVEL: u64 = 1;
     let class = if esr.class() == INST_ABORT_LOWER {
@@ -69,9 +74,12 @@ pub const fn external_abort_esr(esr: Esr, from_el0: bool) -> u64 {
         0x24
     };
     let class = if from_el0 { class } else { class + SAME_LEVEL };
-    // WnR stays: the guest may look at it.
-    let wnr = if class >= 0x24 { esr.0 & 1 << 6 } else { 0 };
-    class << 26 | IL | wnr | EXTERNAL
+    let kept = if class >= 0x24 { esr.0 & KEPT } else { 0 };
+    let fault = match walk {
+        Some(level) => EXTERNAL_WALK + level as u64,
+        None => EXTERNAL,
+    };
+    class << 26 | IL | kept | fault
 }
 
 #[cfg(test)]
@@ -99,10 +107,17 @@ mod tests {
     fn aborts_become_external_aborts() {
         let data = Esr(u64::from(DATA_ABORT_LOWER) << 26 | 1 << 6 | 5);
         assert_eq!(
-            external_abort_esr(data, false),
+            external_abort_esr(data, false, None),
             0x25 << 26 | IL | 1 << 6 | 0x10
         );
         let fetch = Esr(u64::from(INST_ABORT_LOWER) << 26 | 5);
-        assert_eq!(external_abort_esr(fetch, true), 0x20 << 26 | IL | 0x10);
+        assert_eq!(
+            external_abort_esr(fetch, true, None),
+            0x20 << 26 | IL | 0x10
+        );
+        assert_eq!(
+            external_abort_esr(fetch, true, Some(2)),
+            0x20 << 26 | IL | 0x16
+        );
     }
 }

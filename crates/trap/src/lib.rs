@@ -7,7 +7,9 @@
 
 pub mod abort;
 pub mod esr;
+pub mod id;
 pub mod inject;
 pub mod sgi;
 pub mod sysreg;
+pub mod walk;
 pub mod wfx;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Trapped system registers (ISS of class 0x18, D23.2.39).
 
+use crate::id::is_feature_register;
+
 /// ICC_SGI1R_EL1.
 pub const ICC_SGI1R_EL1: u32 = encoding(3, 0, 12, 11, 5);
 /// ICC_ASGI1R_EL1.
@@ -8,8 +10,55 @@ pub const ICC_ASGI1R_EL1: u32 = encoding(3, 0, 12, 11, 6);
 /// ICC_SGI0R_EL1.
 pub const ICC_SGI0R_EL1: u32 = encoding(3, 0, 12, 11, 7);
 
+/// What a trapped access to another register ends in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// A read gives this, a write is ignored.
+    Constant(u64),
+    /// A read gives what [`crate::id::seen`] leaves of it.
+    Feature,
+    /// The OS lock, which is the guest's own.
+    OsLock,
+    /// There is no such register.
+    Undefined,
+}
+
+/// What `access` ends in.
+#[must_use]
+pub fn answer(access: SystemRegister) -> Answer {
+    match access.encoding {
+        // System registers on, bypass off, whatever is written: there is no
+        // other interface (IHI 0069H, 12.2.24).
+        ICC_SRE_EL1 => Answer::Constant(0b111),
+        // Whoever has neither bits of its own there nor power of its own.
+        ACTLR_EL1 | OSDLR_EL1 | DBGPRCR_EL1 => Answer::Constant(0),
+        MDRAR_EL1 if access.read => Answer::Constant(0),
+        // SGIs of Group 0 and of the secure Group 1: this guest has neither, and
+        // a write that selects nobody is ignored (IHI 0069H, 12.2.19 and 12.2.1).
+        ICC_SGI0R_EL1 | ICC_ASGI1R_EL1 if !access.read => Answer::Constant(0),
+        OSLAR_EL1 if !access.read => Answer::OsLock,
+        OSLSR_EL1 if access.read => Answer::OsLock,
+        name if access.read && is_feature_register(name) => Answer::Feature,
+        _ => Answer::Undefined,
+    }
+}
+
 /// The bits of the ISS that name the register: all but direction and Rt.
 const NAME: u32 = 0x3f_fc1e;
+
+/// ICC_SRE_EL1.
+const ICC_SRE_EL1: u32 = encoding(3, 0, 12, 12, 5);
+/// ACTLR_EL1.
+const ACTLR_EL1: u32 = encoding(3, 0, 1, 0, 1);
+/// MDRAR_EL1: where the debug ROM is.
+const MDRAR_EL1: u32 = encoding(2, 0, 1, 0, 0);
+/// OSLAR_EL1 and OSLSR_EL1: the OS lock.
+const OSLAR_EL1: u32 = encoding(2, 0, 1, 0, 4);
+const OSLSR_EL1: u32 = encoding(2, 0, 1, 1, 4);
+/// OSDLR_EL1: the OS double lock.
+const OSDLR_EL1: u32 = encoding(2, 0, 1, 3, 4);
+/// DBGPRCR_EL1: power requests of a debugger.
+const DBGPRCR_EL1: u32 = encoding(2, 0, 1, 4, 4);
 
 /// A register's name in the places of the ISS.
 #[must_use]
@@ -52,6 +101,26 @@ mod tests {
         assert!(!access.read);
         let access = SystemRegister::decode(crate::esr::Esr(0x623e_3016).iss());
         assert_eq!(access.encoding, ICC_SGI0R_EL1);
+    }
+
+    #[test]
+    fn who_has_no_register_gets_an_exception() {
+        let access = |encoding, read| SystemRegister {
+            encoding,
+            read,
+            rt: 0,
+        };
+        let feature = encoding(3, 0, 0, 4, 0);
+        assert_eq!(answer(access(feature, true)), Answer::Feature);
+        assert_eq!(answer(access(feature, false)), Answer::Undefined);
+        assert_eq!(answer(access(OSLAR_EL1, true)), Answer::Undefined);
+        assert_eq!(answer(access(ACTLR_EL1, true)), Answer::Constant(0));
+        assert_eq!(answer(access(ACTLR_EL1, false)), Answer::Constant(0));
+        assert_eq!(answer(access(ICC_SGI1R_EL1, true)), Answer::Undefined);
+        assert_eq!(
+            answer(access(encoding(3, 0, 15, 1, 0), true)),
+            Answer::Undefined
+        );
     }
 
     #[test]

@@ -110,6 +110,8 @@ impl Request {
             cpus: Some(round.cpus),
             cpu: self.cpu.clone(),
             metric: round.metric,
+            memory: None,
+            dtb: None,
             timeout: self.timeout.as_secs(),
         })
     }

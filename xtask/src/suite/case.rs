@@ -7,7 +7,7 @@
 //! [run]                       # options of `cargo xtask run`, without dashes
 //! workload = "pingpong"
 //! wait = ["wfi", "spin"]      # a list is joined with commas
-//! iterations = 400            # a `guest`, or a `board` of its own, is a path in the workspace
+//! iterations = 400            # `guest`, `dtb` and a `board` of its own are paths in the workspace
 //! survey = true               # an option without a value
 //!
 //! [expect]
@@ -154,6 +154,8 @@ fn options(run: &Options) -> Result<RunArgs> {
         .verb
     {
         Verb::Run(mut args) => {
+            let tree = args.job.dtb.take();
+            args.job.dtb = tree.map(|path| places::root().join(path));
             let load = &mut args.job.load;
             let guest = load.guest.take();
             load.guest = guest.map(|path| places::root().join(path));

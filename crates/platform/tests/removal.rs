@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The device tree of QEMU's `virt` with each node and each property missing in
+//! turn (`virt.dtb`, two CPUs, made by `-machine dumpdtb=`): each removal is
+//! harmless or refused by an error that names what is missing, and either way the
+//! console is still known unless it is what was removed.
+
+use std::fmt::Write;
+
+use platform::{Platform, Report};
+
+const TREE: &[u8] = include_bytes!("virt.dtb");
+
+/// Tokens of the structure block (Devicetree Specification 0.4, 5.4.1).
+const BEGIN: u32 = 1;
+const END: u32 = 2;
+const PROPERTY: u32 = 3;
+const NOP: u32 = 4;
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap())
+}
+
+/// A node or a property: its path, and the bytes that it takes.
+struct Part {
+    path: String,
+    start: usize,
+    end: usize,
+}
+
+/// Every node and property of `tree`.
+fn parts(tree: &[u8]) -> Vec<Part> {
+    let strings = word(tree, 12) as usize;
+    let text = |at: usize| {
+        let end = at + tree[at..].iter().position(|&byte| byte == 0).unwrap();
+        std::str::from_utf8(&tree[at..end]).unwrap().to_owned()
+    };
+    let mut at = word(tree, 8) as usize;
+    let mut open: Vec<(String, usize)> = Vec::new();
+    let mut parts = Vec::new();
+    loop {
+        let start = at;
+        let token = word(tree, at);
+        at += 4;
+        match token {
+            BEGIN => {
+                let name = text(at);
+                at = (at + name.len() + 4) & !3;
+                let parent = open.last().map_or("", |(path, _)| path.as_str());
+                let path = if open.is_empty() {
+                    String::new()
+                } else {
+                    format!("{parent}/{name}")
+                };
+                open.push((path, start));
+            }
+            END => {
+                let (path, start) = open.pop().unwrap();
+                if open.is_empty() {
+                    return parts;
+                }
+                parts.push(Part {
+                    path,
+                    start,
+                    end: at,
+                });
+            }
+            PROPERTY => {
+                let (length, name) = (word(tree, at) as usize, word(tree, at + 4) as usize);
+                at = (at + 8 + length + 3) & !3;
+                let path = format!("{}:{}", open.last().unwrap().0, text(strings + name));
+                parts.push(Part {
+                    path,
+                    start,
+                    end: at,
+                });
+            }
+            NOP => {}
+            other => panic!("token {other} at {start}"),
+        }
+    }
+}
+
+/// The tree without a part of it.
+fn without(part: &Part) -> Vec<u8> {
+    let mut tree = TREE.to_vec();
+    for token in tree[part.start..part.end].chunks_exact_mut(4) {
+        token.copy_from_slice(&NOP.to_be_bytes());
+    }
+    tree
+}
+
+#[test]
+fn the_tree_is_complete() {
+    let platform = Platform::from_fdt(TREE).unwrap();
+    assert_eq!(platform.cpus.len(), 2);
+    assert!(platform.uart.is_some() && platform.psci.is_some());
+}
+
+/// What is refused, and what the error says.
+const REFUSED: &str = "\
+:#size-cells device tree: memory: property 'reg' is missing or malformed
+/psci:method device tree: psci: property 'method' is missing or malformed
+/memory@40000000:reg device tree: memory: property 'reg' is missing or malformed
+/memory@40000000:device_type device tree: no memory node
+/memory@40000000 device tree: no memory node
+/intc@8000000:reg device tree: interrupt-controller: property 'reg' is missing or malformed
+/intc@8000000:compatible device tree: no GICv3 (arm,gic-v3) node
+/intc@8000000 device tree: no GICv3 (arm,gic-v3) node
+/cpus/cpu@0:reg device tree: cpu: property 'reg' is missing or malformed
+/cpus/cpu@1:reg device tree: cpu: property 'reg' is missing or malformed
+/cpus device tree: no cpus node
+/timer:interrupts device tree: timer: property 'interrupts' is missing or malformed
+/timer:compatible device tree: no timer node
+/timer device tree: no timer node
+";
+
+/// What changes something that whoever boots may not want, and is allowed.
+const NOTICED: &str = "\
+/psci:compatible
+/psci
+/pl011@9000000:reg
+/pl011@9000000:compatible
+/pl011@9000000
+/cpus/cpu@0:enable-method
+/cpus/cpu@0
+/cpus/cpu@1:enable-method
+/cpus/cpu@1
+/chosen:stdout-path
+/chosen
+";
+
+#[test]
+fn each_removal_is_harmless_or_refused_by_name() {
+    let whole = Platform::from_fdt(TREE).unwrap();
+    let (mut refused, mut noticed) = (String::new(), String::new());
+    for part in parts(TREE) {
+        let tree = without(&part);
+        let path = &part.path;
+        match Platform::from_fdt(&tree) {
+            Err(error) => writeln!(refused, "{path} {error}").unwrap(),
+            Ok(platform) if platform != whole => writeln!(noticed, "{path}").unwrap(),
+            Ok(_) => {}
+        }
+        // The root's cells say how every address is written.
+        let names_console = ["/chosen", "/aliases", "/pl011", ":#"];
+        if !names_console.iter().any(|start| path.starts_with(start)) {
+            assert_eq!(Report::from_fdt(&tree).uart, whole.uart, "without {path}");
+        }
+    }
+    assert_eq!(refused, REFUSED);
+    assert_eq!(noticed, NOTICED);
+}
+
+#[test]
+fn a_damaged_tree_is_refused() {
+    for length in [0, 4, 39, 40, 100, TREE.len() / 2] {
+        let mut tree = TREE[..length].to_vec();
+        assert!(Platform::from_fdt(&tree).is_err());
+        assert!(Report::from_fdt(&tree).uart.is_none());
+        tree.resize(TREE.len(), 0);
+        assert!(Platform::from_fdt(&tree).is_err());
+    }
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a guest reads in the feature registers, ID_AA64PFR0_EL1 to
+//! ID_AA64MMFR4_EL1 and their AArch32 companions (op0 3, op1 0, CRn 0, CRm 1 to
+//! 7; D24.3): what the CPU has, without what EL2 keeps from it. A feature whose
+//! registers trap must not be announced, or a guest that believes it ends in an
+//! undefined instruction.
+//!
+//! Fields are let through by name, so that what comes with later versions of the
+//! architecture is hidden until somebody has looked at it.
+
+use crate::sysreg::encoding;
+
+/// The field of four bits whose lowest is `low`.
+const fn field(low: u32) -> u64 {
+    0xf << low
+}
+
+/// What a field says at most, where that is less than the CPU has.
+struct Limit {
+    low: u32,
+    most: u64,
+}
+
+/// What a guest sees of a register: the fields in `shown`, some of them limited.
+struct View {
+    crm: u32,
+    op2: u32,
+    shown: u64,
+    limits: &'static [Limit],
+}
+
+impl View {
+    const fn new(crm: u32, op2: u32, shown: u64) -> Self {
+        Self {
+            crm,
+            op2,
+            shown,
+            limits: &[],
+        }
+    }
+}
+
+/// DFR0.DoubleLock: there is none.
+const NO_DOUBLE_LOCK: u64 = 0xf << 36;
+
+/// Every register of which something is shown.
+const VIEWS: [View; 11] = [
+    // PFR0: EL0 and EL1 in AArch64 only; FP, AdvSIMD, GIC, DIT, CSV2, CSV3. Not:
+    // EL2, EL3, RAS (error records trap), SVE, SEL2, MPAM, AMU, RME.
+    View {
+        crm: 4,
+        op2: 0,
+        shown: field(0)
+            | field(4)
+            | field(16)
+            | field(20)
+            | field(24)
+            | field(48)
+            | field(56)
+            | field(60),
+        limits: &[Limit { low: 0, most: 1 }, Limit { low: 4, most: 1 }],
+    },
+    // PFR1: BT, SSBS, CSV2_frac. Not: MTE, SME, NMI, GCS, THE and the fractions
+    // of what PFR0 hides.
+    View::new(4, 1, field(0) | field(4) | field(32)),
+    // DFR0: DebugVer, PMUVer, BRPs, WRPs, CTX_CMPs. Not: trace, SPE, BRBE.
+    View::new(
+        5,
+        0,
+        field(0) | field(8) | field(12) | field(20) | field(28),
+    ),
+    // ISAR0: everything but TME.
+    View::new(6, 0, !field(24)),
+    // ISAR1: everything but LS64.
+    View::new(6, 1, !field(60)),
+    // ISAR2: WFxT, RPRES, GPA3, APA3, MOPS, BC, PAC_frac, CLRBHB, PRFMSLC, RPRFM,
+    // CSSC. Not: 128-bit system registers and instructions.
+    View::new(
+        6,
+        2,
+        0x0fff_ffff | field(28) | field(40) | field(48) | field(52),
+    ),
+    // MMFR0: all of it.
+    View::new(7, 0, u64::MAX),
+    // MMFR1: everything but limited ordering regions.
+    View::new(7, 1, !field(16)),
+    // MMFR2: everything but nested virtualization.
+    View::new(7, 2, !field(24)),
+    // MMFR3: Spec_FPACC. What TCR2_EL1 and SCTLR2_EL1 turn on traps.
+    View::new(7, 3, field(60)),
+    // MMFR4: E2H0, of which a guest at EL1 sees nothing else.
+    View::new(7, 4, field(24)),
+];
+
+/// Whether the register belongs to those that this module is about.
+#[must_use]
+pub const fn is_feature_register(name: u32) -> bool {
+    let crm = name >> 1 & 15;
+    let rest = name & !(7 << 17) & !(15 << 1);
+    rest == encoding(3, 0, 0, 0, 0) && crm >= 1 && crm <= 7
+}
+
+/// What the guest reads where the CPU has `value` in the feature register `name`.
+#[must_use]
+pub fn seen(name: u32, value: u64) -> u64 {
+    let (crm, op2) = (name >> 1 & 15, name >> 17 & 7);
+    let Some(view) = VIEWS.iter().find(|view| (view.crm, view.op2) == (crm, op2)) else {
+        // Not allocated, or all of it is hidden.
+        return 0;
+    };
+    let mut seen = value & view.shown;
+    for limit in view.limits {
+        let most = limit.most << limit.low;
+        if seen & field(limit.low) > most {
+            seen = seen & !field(limit.low) | most;
+        }
+    }
+    if (crm, op2) == (5, 0) {
+        seen |= NO_DOUBLE_LOCK;
+    }
+    seen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const PFR0: u32 = encoding(3, 0, 0, 4, 0);
+    const DFR0: u32 = encoding(3, 0, 0, 5, 0);
+
+    #[test]
+    fn which_registers_they_are() {
+        assert!(is_feature_register(PFR0));
+        assert!(is_feature_register(encoding(3, 0, 0, 7, 7)));
+        assert!(!is_feature_register(encoding(3, 0, 0, 0, 5)));
+        assert!(!is_feature_register(encoding(3, 0, 0, 8, 0)));
+        assert!(!is_feature_register(encoding(3, 3, 0, 4, 0)));
+        assert!(!is_feature_register(encoding(2, 0, 0, 4, 0)));
+    }
+
+    #[test]
+    fn what_traps_is_not_announced() {
+        // QEMU's `max`.
+        let pfr0 = seen(PFR0, 0x1301_0011_2111_0222);
+        assert_eq!(pfr0, 0x1301_0000_0111_0011);
+        assert_eq!(seen(encoding(3, 0, 0, 4, 4), u64::MAX), 0);
+        assert_eq!(seen(DFR0, 0) >> 36 & 0xf, 0xf);
+    }
+
+    #[test]
+    fn what_measurements_ask_for_stays() {
+        for (crm, op2) in [(6, 2), (7, 0), (7, 1)] {
+            let name = encoding(3, 0, 0, crm, op2);
+            // WFxT; ECV and FGT; VH and TWED.
+            let asked = [0xf, 0xff << 56, 0xf << 8 | 0xf << 32][[(6, 2), (7, 0), (7, 1)]
+                .iter()
+                .position(|one| *one == (crm, op2))
+                .unwrap()];
+            assert_eq!(seen(name, asked), asked);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_added(crm in 1u32..8, op2 in 0u32..8, value in any::<u64>()) {
+            let name = encoding(3, 0, 0, crm, op2);
+            let extra = if name == DFR0 { NO_DOUBLE_LOCK } else { 0 };
+            for low in (0..64).step_by(4) {
+                let seen = seen(name, value) & !extra & field(low);
+                prop_assert!(seen <= value & field(low));
+            }
+        }
+    }
+}

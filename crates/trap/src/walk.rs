@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! At which level a guest's own table walk went where nothing is: what the
+//! syndrome of the abort that it gets has to say, and what the syndrome that EL2
+//! got does not (that has the level of the stage-2 walk; D24.2.40, D8.2).
+
+/// The registers of the guest's translation regime.
+#[derive(Clone, Copy, Debug)]
+pub struct Regime {
+    /// TCR_EL1.
+    pub tcr: u64,
+    /// TTBR0_EL1 and TTBR1_EL1.
+    pub ttbr: [u64; 2],
+}
+
+/// One half of the address space.
+struct Half {
+    /// Bits of an address that are translated.
+    bits: u32,
+    /// Bits of an address within a page.
+    page: u32,
+    table: u64,
+}
+
+impl Half {
+    /// The half that `va` is in; `None` if the registers make no sense.
+    fn of(regime: &Regime, va: u64) -> Option<Self> {
+        let upper = va >> 55 & 1 != 0;
+        let (size, granule, ttbr) = if upper {
+            (
+                regime.tcr >> 16 & 0x3f,
+                regime.tcr >> 30 & 3,
+                regime.ttbr[1],
+            )
+        } else {
+            (regime.tcr & 0x3f, regime.tcr >> 14 & 3, regime.ttbr[0])
+        };
+        // TG0 and TG1 number the sizes differently (D24.2.208).
+        let page = match (upper, granule) {
+            (false, 0) | (true, 2) => 12,
+            (false, 1) | (true, 3) => 16,
+            (false, 2) | (true, 1) => 14,
+            _ => return None,
+        };
+        (16..=39).contains(&size).then_some(Self {
+            bits: 64 - size as u32,
+            page,
+            table: ttbr & 0xffff_ffff_fffe,
+        })
+    }
+
+    /// Bits of an address that one level translates.
+    const fn stride(&self) -> u32 {
+        self.page - 3
+    }
+
+    /// The level at which walks begin.
+    const fn start(&self) -> u32 {
+        4 - (self.bits - self.page).div_ceil(self.stride())
+    }
+
+    /// Where the descriptor for `va` of `level` is in `table`.
+    const fn descriptor(&self, table: u64, va: u64, level: u32) -> u64 {
+        let shift = self.page + (3 - level) * self.stride();
+        let index = (va & ((1 << self.bits) - 1)) >> shift & ((1 << self.stride()) - 1);
+        table + 8 * index
+    }
+}
+
+/// The level at which a walk for `va` reads a descriptor in the page at `ipa`.
+/// `read` reads the guest's memory. `None` if it does not, which can be if the
+/// tables have changed meanwhile.
+#[must_use]
+pub fn level(regime: &Regime, va: u64, ipa: u64, read: impl Fn(u64) -> Option<u64>) -> Option<u32> {
+    let half = Half::of(regime, va)?;
+    let mut table = half.table;
+    for level in half.start()..=3 {
+        let place = half.descriptor(table, va, level);
+        if place >> 12 == ipa >> 12 {
+            return Some(level);
+        }
+        let descriptor = read(place)?;
+        if descriptor & 3 != 3 {
+            return None;
+        }
+        table = descriptor & 0xffff_ffff_f000 >> half.page << half.page;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOWHERE: u64 = 0x7000_0000;
+
+    /// Tables of 4 KiB from level 0, of which that of `broken` is nowhere.
+    fn found(broken: u64, va: u64) -> Option<u32> {
+        let regime = Regime {
+            tcr: 16 | 16 << 16 | 2 << 30,
+            ttbr: [0x1000 | 1 << 48, 0x1000],
+        };
+        let mut tables = [0x1000, 0x2000, 0x3000, 0x4000];
+        if broken > 0 {
+            tables[broken as usize] = NOWHERE;
+        }
+        level(&regime, va, NOWHERE, |place| {
+            let at = tables.iter().position(|&table| table == place & !0xfff)?;
+            Some(tables.get(at + 1)? | 3 | 1 << 59)
+        })
+    }
+
+    #[test]
+    fn the_level_of_the_table_that_is_not_there() {
+        for va in [0x80_0000_0238, 0xffff_8000_0000_1000] {
+            for broken in 1..=3 {
+                assert_eq!(found(broken, va), Some(broken as u32));
+            }
+            assert_eq!(found(0, va), None);
+        }
+    }
+
+    #[test]
+    fn large_pages_and_short_addresses_begin_later() {
+        let half = |tcr| Half::of(&Regime { tcr, ttbr: [0; 2] }, 0).unwrap().start();
+        assert_eq!(half(16), 0);
+        assert_eq!(half(25), 1);
+        assert_eq!(half(39), 2);
+        assert_eq!(half(16 | 1 << 14), 1);
+        assert_eq!(half(16 | 2 << 14), 0);
+        assert_eq!(half(17 | 2 << 14), 1);
+    }
+
+    #[test]
+    fn nonsense_in_the_registers_is_no_level() {
+        let regime = |tcr| Regime { tcr, ttbr: [0; 2] };
+        for tcr in [0, 63, 16 | 3 << 14] {
+            assert_eq!(level(&regime(tcr), 0, 0, |_| Some(3)), None);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The ways of touching an address, one function each: x0 is the address, x1 a value.
+
+use core::arch::global_asm;
+
+/// What an instruction does to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Loads one general register: a syndrome describes it.
+    Load,
+    /// Stores one general register.
+    Store,
+    /// Loads in a way that no syndrome describes.
+    OtherLoad,
+    /// Stores in a way that no syndrome describes.
+    OtherStore,
+    /// Reads and writes at once.
+    Atomic,
+    /// Cache maintenance, which need not look whether anything is there.
+    Maintenance,
+    /// Never faults: a prefetch, a translation.
+    Harmless,
+}
+
+/// A way of touching an address.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// The instruction.
+    pub name: &'static str,
+    /// What it does.
+    pub kind: Kind,
+    /// Bytes.
+    pub size: u64,
+    /// Address of the code.
+    pub code: u64,
+}
+
+/// Declares them: the function's instruction, its kind, its size.
+macro_rules! shapes {
+    ($($text:literal $kind:ident $size:literal;)*) => {
+        global_asm!(
+            ".section .text.hostile, \"ax\"",
+            ".arch armv8.2-a+lse",
+            ".balign 8",
+            ".global hostile_shapes",
+            "hostile_shapes:",
+            $($text, "ret",)*
+        );
+        const LIST: &[(&str, Kind, u64)] = &[$(($text, Kind::$kind, $size)),*];
+    };
+}
+
+shapes! {
+    "ldrb w0, [x0]" Load 1;
+    "ldrh w0, [x0]" Load 2;
+    "ldr w0, [x0]" Load 4;
+    "ldr x0, [x0]" Load 8;
+    "ldrsb x0, [x0]" Load 1;
+    "ldrsh w0, [x0]" Load 2;
+    "ldrsw x0, [x0]" Load 4;
+    "ldar w0, [x0]" Load 4;
+    "strb w1, [x0]" Store 1;
+    "strh w1, [x0]" Store 2;
+    "str w1, [x0]" Store 4;
+    "str x1, [x0]" Store 8;
+    "stlr x1, [x0]" Store 8;
+    "ldr w1, [x0], #4" OtherLoad 4;
+    "ldp w1, w2, [x0]" OtherLoad 4;
+    "ldp x1, x2, [x0]" OtherLoad 8;
+    "ldnp x1, x2, [x0]" OtherLoad 8;
+    "ldxr w1, [x0]" OtherLoad 4;
+    "ldaxp x1, x2, [x0]" OtherLoad 16;
+    "ldr s0, [x0]" OtherLoad 4;
+    "ldr q0, [x0]" OtherLoad 16;
+    "ld1 {{v0.16b}}, [x0]" OtherLoad 1;
+    "str w1, [x0], #4" OtherStore 4;
+    "stp x1, x1, [x0]" OtherStore 8;
+    "str q0, [x0]" OtherStore 16;
+    "ldadd w1, w2, [x0]" Atomic 4;
+    "swpal x1, x2, [x0]" Atomic 8;
+    "cas w1, w2, [x0]" Atomic 4;
+    "dc civac, x0" Maintenance 1;
+    "dc cvac, x0" Maintenance 1;
+    "dc ivac, x0" Maintenance 1;
+    "dc cvau, x0" Maintenance 1;
+    "ic ivau, x0" Maintenance 1;
+    "prfm pldl1keep, [x0]" Harmless 1;
+    "at s1e1r, x0" Harmless 1;
+    "at s1e0w, x0" Harmless 1;
+}
+
+arch::symbol_addresses! {
+    /// The first one; each takes two instructions.
+    first = hostile_shapes;
+}
+
+/// Every one that this CPU has.
+pub fn all() -> impl Iterator<Item = Shape> + Clone {
+    use aarch64_cpu::registers::{ID_AA64ISAR0_EL1, Readable};
+    // ID_AA64ISAR0_EL1.Atomic, bits 23:20.
+    let atomics = ID_AA64ISAR0_EL1.get() >> 20 & 0xf != 0;
+    LIST.iter()
+        .enumerate()
+        .map(|(n, &(name, kind, size))| Shape {
+            name,
+            kind,
+            size,
+            code: first() + 8 * n as u64,
+        })
+        .filter(move |shape| atomics || shape.kind != Kind::Atomic)
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A place for instructions that are made up while running.
+//!
+//! Code is never writable here, also not for the guest itself: what is put into
+//! the page is stored with translation off, for as long as that takes.
+
+use core::arch::{asm, global_asm};
+
+use super::attempt::{Outcome, attempt};
+
+/// Instructions that fit.
+pub const WORDS: usize = 1024;
+/// RET.
+pub const RET: u32 = 0xd65f_03c0;
+
+arch::symbol_addresses! {
+    /// Where they are run.
+    place = hostile_stubs;
+}
+
+global_asm!(
+    r#"
+    .section .text.hostile_stubs, "ax"
+    .balign 4096
+    .global hostile_stubs
+hostile_stubs:
+    .rept {words}
+    ret
+    .endr
+
+    // Cleans and invalidates from \from, \bytes on, to memory. Clobbers x8, x9.
+    .macro hostile_clean from, bytes
+        mov     x8, \from
+        add     x9, \from, \bytes
+1:      dc      civac, x8
+        add     x8, x8, #16
+        cmp     x8, x9
+        b.lo    1b
+        dsb     sy
+    .endm
+
+    // In: x0 = destination in code, x1 = source, x2 = bytes, a multiple of 8.
+    .section .text.hostile, "ax"
+hostile_write:
+    hostile_clean x0, x2
+    hostile_clean x1, x2
+    mrs     x10, sctlr_el1
+    and     x11, x10, #~1                   // M
+    and     x11, x11, #~4                   // C
+    msr     sctlr_el1, x11
+    isb
+    mov     x12, #0
+2:  ldr     x13, [x1, x12]
+    str     x13, [x0, x12]
+    add     x12, x12, #8
+    cmp     x12, x2
+    b.lo    2b
+    dsb     sy
+    msr     sctlr_el1, x10
+    isb
+    hostile_clean x0, x2
+    ic      iallu
+    dsb     sy
+    isb
+    ret
+    "#,
+    words = const WORDS,
+);
+
+/// Puts `code` into the page; IRQs have to be masked. Its length has to be even.
+pub fn write(code: &[u32]) {
+    assert!(code.len() <= WORDS && code.len().is_multiple_of(2));
+    // SAFETY: source and destination are as long as that, and the destination
+    // is nobody else's; with identity mapping both have the same addresses
+    // without translation, and the source was cleaned to memory.
+    unsafe {
+        asm!("bl hostile_write", in("x0") place(), in("x1") code.as_ptr(),
+            in("x2") size_of_val(code), clobber_abi("C"));
+    }
+}
+
+/// Puts `code` into the page, and a return behind it, and tries it with x0 and x1.
+///
+/// # Safety
+/// As for [`attempt`].
+pub unsafe fn run(code: &[u32], a: u64, b: u64) -> Outcome {
+    let mut padded = [RET; 16];
+    padded[..code.len()].copy_from_slice(code);
+    write(&padded[..(code.len() + 2) & !1]);
+    // SAFETY: as the caller promises.
+    unsafe { attempt(place(), a, b) }
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A page through which the hostile CPU looks at any address, and tables that it
+//! may make point anywhere: a copy of this kernel's map with one address range
+//! added, which only this CPU uses.
+
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
+
+use aarch64_cpu::registers::{Readable, TCR_EL1, TTBR0_EL1, Writeable};
+use arch::insn;
+
+/// A translation table.
+#[repr(C, align(4096))]
+pub struct Table([AtomicU64; 512]);
+
+impl Table {
+    const fn new() -> Self {
+        Self([const { AtomicU64::new(0) }; 512])
+    }
+
+    /// Its address, physical as virtual.
+    pub fn address(&self) -> u64 {
+        self.0.as_ptr() as u64
+    }
+
+    /// Sets descriptor `index`.
+    pub fn set(&self, index: usize, descriptor: u64) {
+        self.0[index].store(descriptor, Relaxed);
+    }
+}
+
+static ROOT: Table = Table::new();
+static LEVEL1: Table = Table::new();
+static LEVEL2: Table = Table::new();
+static LEVEL3: Table = Table::new();
+
+/// Where the page is: in a range that this kernel does not use.
+pub const ADDRESS: u64 = 1 << 39;
+/// Bits 1:0 of a descriptor: a table, or a page.
+pub const TABLE: u64 = 3;
+/// Accessed (10), not executable (53, 54).
+const DATA: u64 = 1 << 10 | 3 << 53 | TABLE;
+/// Attribute index 1 (2), inner shareable (8, 9).
+const NORMAL: u64 = 1 << 2 | 3 << 8;
+/// TCR_EL1.IPS: 48 bits.
+const IPS: u64 = 7 << 32;
+const IPS_48: u64 = 5 << 32;
+
+/// How the page is mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum As {
+    /// Device-nGnRE.
+    Device,
+    /// Normal, cacheable.
+    Normal,
+    /// Normal, and code.
+    Code,
+}
+
+/// Runs `work` with the window there.
+pub fn with(work: impl FnOnce()) {
+    let kept = (TTBR0_EL1.get(), TCR_EL1.get());
+    let original = (kept.0 & 0xffff_ffff_f000) as *const u64;
+    for n in 0..512 {
+        // SAFETY: this kernel's own root table, which nobody changes.
+        ROOT.set(n, unsafe { original.add(n).read_volatile() });
+    }
+    ROOT.set(1, LEVEL1.address() | TABLE);
+    LEVEL1.set(0, LEVEL2.address() | TABLE);
+    LEVEL2.set(0, LEVEL3.address() | TABLE);
+    LEVEL3.set(0, 0);
+    TCR_EL1.set(kept.1 & !IPS | IPS_48);
+    TTBR0_EL1.set(ROOT.address() | kept.0 >> 48 << 48);
+    flush();
+    work();
+    TTBR0_EL1.set(kept.0);
+    TCR_EL1.set(kept.1);
+    flush();
+}
+
+/// Lets the window show `page`; the address of what is `address` there.
+pub fn show(address: u64, how: As) -> u64 {
+    let attributes = match how {
+        As::Device => DATA,
+        As::Normal => DATA | NORMAL,
+        // Read-only (7): what is writable is never executable here.
+        As::Code => DATA & !(1 << 53) | NORMAL | 1 << 7,
+    };
+    point(3, address & 0xffff_ffff_f000 | attributes);
+    ADDRESS | address & 0xfff
+}
+
+/// Sets the descriptor of level 0 to 3 that leads to the window.
+pub fn point(level: u64, descriptor: u64) {
+    match level {
+        0 => ROOT.set(1, descriptor),
+        1 => LEVEL1.set(0, descriptor),
+        2 => LEVEL2.set(0, descriptor),
+        _ => LEVEL3.set(0, descriptor),
+    }
+    flush();
+}
+
+/// Puts the tables in order again.
+pub fn repair() {
+    ROOT.set(1, LEVEL1.address() | TABLE);
+    LEVEL1.set(0, LEVEL2.address() | TABLE);
+    LEVEL2.set(0, LEVEL3.address() | TABLE);
+    LEVEL3.set(0, 0);
+    flush();
+}
+
+fn flush() {
+    insn::dsb_ishst();
+    insn::tlbi_vmalle1();
+    insn::dsb_nsh();
+    insn::isb();
+}

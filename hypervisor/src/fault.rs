@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Failing as whoever boots the machine asks by `rouse.fault=NAME`: a way to see
+//! what a failure looks like, and that it is noticed. The guest has no say in it.
+//!
+//! Nothing of this is looked at on a measured path: the machine's own faults are
+//! made while it starts, those of EL2 when the guest asks for a watch
+//! ([`abi::CALL_WATCH`]), which every guest does that wants one of them.
+
+use core::fmt;
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::Relaxed;
+
+use aarch64_cpu::registers::{CNTPCT_EL0, Readable};
+use arch::insn;
+use platform::{Uart, UartKind};
+
+use crate::start::machine;
+use crate::vm::vm;
+use crate::{log, say};
+
+/// Declares the faults by their names.
+macro_rules! faults {
+    ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
+        /// A fault that can be asked for.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Fault { $($(#[$doc])* $name,)* }
+        impl Fault {
+            fn named(name: &str) -> Option<Self> {
+                match name { $($text => Some(Self::$name),)* _ => None }
+            }
+        }
+    };
+}
+
+faults! {
+    /// EL2 panics before the guest runs.
+    Panic = "el2-panic",
+    /// EL2 reads what is not mapped.
+    Abort = "el2-abort",
+    /// EL2 does nothing any more.
+    Hang = "el2-hang",
+    /// The stack of the start runs over.
+    Overflow = "el2-overflow",
+    /// EL2 writes into its code.
+    WriteCode = "el2-write-code",
+    /// EL2 goes to where its variables are.
+    RunData = "el2-run-data",
+    /// A CPU that is started never arrives.
+    Secondary = "secondary-silent",
+    /// The counter stands still.
+    Counter = "counter-stands",
+    /// The console takes nothing for a while.
+    Console = "console-stalls",
+    /// Somebody else's data is in the guest's RAM before the guest is.
+    Dirty = "ram-dirty",
+    /// The interrupt controller loses SGI 0 of the second CPU.
+    Sgi = "sgi-lost",
+    /// EL2 panics while the guest runs.
+    Running = "el2-panic-running",
+    /// The stack of a CPU runs over while the guest runs.
+    RunningOverflow = "el2-overflow-running",
+    /// EL2 panics in its own panic.
+    Nested = "el2-panic-nested",
+    /// EL2 panics while it holds the console.
+    Held = "el2-panic-held",
+    /// Every CPU that comes by panics.
+    Every = "el2-panic-everywhere",
+}
+
+/// The fault that is asked for, by its number + 1; 0 is none.
+static ASKED: AtomicU32 = AtomicU32::new(0);
+
+/// Reads which fault is asked for.
+pub fn read(bootargs: &str) {
+    let mut arguments = bootargs.split_ascii_whitespace();
+    let name = arguments.find_map(|argument| argument.strip_prefix("rouse.fault="));
+    let asked = name.and_then(Fault::named);
+    ASKED.store(asked.map_or(0, |fault| 1 + fault as u32), Relaxed);
+}
+
+/// Whether `fault` is asked for.
+pub fn is(fault: Fault) -> bool {
+    ASKED.load(Relaxed) == 1 + fault as u32
+}
+
+/// Faults of EL2 before the guest runs.
+pub fn before_guest() {
+    if is(Fault::Panic) {
+        panic!("as asked by rouse.fault=el2-panic");
+    } else if is(Fault::Abort) {
+        // SAFETY: address 0x10 is not mapped: the read faults, which is what was
+        // asked for, and reads nothing.
+        unsafe { (0x10 as *const u64).read_volatile() };
+    } else if is(Fault::Hang) {
+        loop {
+            insn::yield_now();
+        }
+    } else if is(Fault::Overflow) {
+        overflow(0);
+    } else if is(Fault::WriteCode) {
+        // SAFETY: code is not writable: the write faults, and writes nothing.
+        unsafe { (arch::layout::base() as *mut u64).write_volatile(0) };
+    } else if is(Fault::RunData) {
+        let data = arch::layout::data().start as *const ();
+        // SAFETY: variables can't be run: the call faults at its first
+        // instruction, which is what was asked for.
+        unsafe { core::mem::transmute::<*const (), extern "C" fn()>(data)() };
+    } else if is(Fault::Console) {
+        stall();
+    }
+}
+
+/// Faults of EL2 while the guest runs.
+pub fn while_running() {
+    if is(Fault::Running) {
+        panic!("as asked, while the guest runs");
+    } else if is(Fault::RunningOverflow) {
+        overflow(0);
+    } else if is(Fault::Nested) {
+        panic!("as asked, {Broken}");
+    } else if is(Fault::Held) {
+        log::while_held(|| panic!("as asked, while the console is held"));
+    } else if is(Fault::Every) {
+        everywhere();
+    } else if is(Fault::Sgi)
+        && let Some(other) = vm().cpus.get(1)
+    {
+        say!("fault: CPU {:#x} gets no SGI 0 any more", other.mpidr);
+        other.redistributor().disable_all(1);
+    }
+}
+
+/// Panics, when as many CPUs as there are have come here.
+fn everywhere() {
+    static HERE: AtomicU32 = AtomicU32::new(0);
+    HERE.fetch_add(1, Relaxed);
+    while (HERE.load(Relaxed) as usize) < vm().cpus.len() {
+        insn::yield_now();
+    }
+    panic!("as asked, on every CPU");
+}
+
+/// Panics when it is shown.
+struct Broken;
+
+impl fmt::Display for Broken {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        panic!("in the message of a panic")
+    }
+}
+
+/// Calls itself until there is no stack left.
+#[expect(unconditional_recursion, reason = "it is asked for")]
+fn overflow(depth: u64) -> u64 {
+    let page = core::hint::black_box([depth; 32]);
+    overflow(depth + 1) + page[depth as usize % 32]
+}
+
+/// Has the console take nothing for some lines.
+fn stall() {
+    /// Registers of a PL011 whose transmit FIFO is full for ever (DDI 0183G, 3.3.3).
+    static FULL: [AtomicU32; 1024] = {
+        let mut registers = [const { AtomicU32::new(0) }; 1024];
+        registers[0x18 / 4] = AtomicU32::new(1 << 5);
+        registers
+    };
+    const LINES: u32 = 100;
+    let Some(uart) = machine().platform.uart else {
+        return;
+    };
+    let stalled = Uart {
+        kind: UartKind::Pl011,
+        base: FULL.as_ptr() as u64,
+    };
+    let start = CNTPCT_EL0.get();
+    // SAFETY: memory that behaves as the registers of a stalled UART; then the
+    // machine's own again.
+    let lost = unsafe {
+        log::change(stalled);
+        for n in 0..LINES {
+            say!("line {n} that nobody will read");
+        }
+        log::change(uart)
+    };
+    let ticks = CNTPCT_EL0.get() - start;
+    say!("fault: the console stalled; {lost} bytes lost in {ticks} ticks");
+}
+
+/// The counter as EL2 reads it while it starts.
+pub fn counter() -> u64 {
+    if is(Fault::Counter) {
+        0
+    } else {
+        CNTPCT_EL0.get()
+    }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The exit by a system register that is neither measured nor the guest's own.
+//! What each ends in is said in `trap::sysreg`; why each traps in [`crate::controls`].
+
+use abi::Counter;
+use arch::regs::{OSLAR_EL1, OSLSR_EL1, feature_register};
+use trap::id;
+use trap::sysreg::{Answer, SystemRegister, answer};
+
+use crate::exit::{self, skip};
+use crate::inject;
+use crate::percpu::PerCpu;
+use crate::vectors::Frame;
+
+/// The exit.
+pub fn exit(cpu: &PerCpu, frame: &mut Frame, access: SystemRegister) {
+    cpu.vcpu.counters.add(Counter::Sysreg);
+    let value = match answer(access) {
+        Answer::Undefined => return inject::undefined(cpu),
+        Answer::Constant(value) => value,
+        Answer::Feature => {
+            let (crm, op2) = (access.encoding >> 1 & 15, access.encoding >> 17 & 7);
+            id::seen(access.encoding, feature_register(crm, op2))
+        }
+        Answer::OsLock if access.read => OSLSR_EL1.get(),
+        Answer::OsLock => {
+            OSLAR_EL1.set(exit::value(frame, access.rt) & 1);
+            0
+        }
+    };
+    if let (true, Some(register)) = (access.read, frame.x.get_mut(access.rt as usize)) {
+        *register = value;
+    }
+    skip();
+}
