@@ -140,7 +140,11 @@ fn unexpected(cpu: &PerCpu, intid: u32) {
 
 /// The vector's handler.
 pub extern "C" fn irq() {
-    let intid = gic_cpu::acknowledge();
+    acknowledged(gic_cpu::acknowledge());
+}
+
+/// The rest of it, after an acknowledge that gave `intid`.
+pub extern "C" fn acknowledged(intid: u32) {
     if intid == gic_cpu::SPURIOUS {
         return;
     }

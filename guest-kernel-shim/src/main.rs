@@ -14,6 +14,7 @@
 //! | [`workload`] | what is run, over and over |
 //! | [`mod@bench`], [`crew`] | the cells, one after another; the CPUs that run them |
 //! | [`checks`] | what the platform owes a guest, tried out |
+//! | [`mod@cost`] | every path that has a price, between marks |
 //! | [`hostile`] | a guest that means harm |
 //! | [`soak`] | everything at random, and what must hold all the while |
 //! | [`probe`], [`pmu`], [`report`] | what the machine models; records |
@@ -25,6 +26,7 @@ mod bench;
 mod boot;
 mod checks;
 mod clock;
+mod cost;
 mod crew;
 mod hostile;
 mod hypervisor;

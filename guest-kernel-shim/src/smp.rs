@@ -5,7 +5,7 @@ use platform::Region;
 
 use crate::percpu::PerCpu;
 use crate::start::prepare;
-use crate::{boot, clock, crew, hypervisor, output, percpu};
+use crate::{boot, clock, cost, crew, hypervisor, output, percpu};
 
 /// Starts every CPU but this one and waits until each runs. One that does not
 /// is reported and left out.
@@ -45,6 +45,7 @@ pub fn turn_on(cpu: &'static PerCpu) -> i64 {
 /// Runs on each other CPU, on its own stack, with MMU and caches on.
 #[unsafe(no_mangle)]
 extern "C" fn el1_start_secondary() -> ! {
+    cost::started();
     prepare();
     crew::serve()
 }

@@ -11,8 +11,8 @@ use spin::once::Once;
 use crate::percpu::PerCpu;
 use crate::soak::{Fault, Mix};
 use crate::{
-    bench, checks, hostile, hypervisor, interrupts, kernel, memory, output, percpu, pmu, report,
-    smp, soak, stage,
+    bench, checks, cost, hostile, hypervisor, interrupts, kernel, memory, output, percpu, pmu,
+    report, smp, soak, stage,
 };
 
 static PLATFORM: Once<Platform<'static>> = Once::new();
@@ -76,6 +76,11 @@ extern "C" fn el1_start(dtb: u64) -> ! {
         let failed = checks::run(check, &plan);
         report::end(0);
         hypervisor::exit(failed);
+    }
+    if let Some(which) = argument(platform.bootargs, "rouse.cost=") {
+        cost::run(which, &plan);
+        report::end(0);
+        hypervisor::exit(0);
     }
     for (key, mix) in [("rouse.soak=", Mix::All), ("rouse.stress=", Mix::WakeUps)] {
         if let Some(count) = argument(platform.bootargs, key) {

@@ -56,6 +56,11 @@ impl Tally {
         Self([const { AtomicU64::new(0) }; Event::ALL.len()])
     }
 
+    /// Where the count of `event` is, for assembly.
+    pub const fn offset(event: Event) -> usize {
+        event as usize * size_of::<AtomicU64>()
+    }
+
     /// Counts one more. Only the CPU itself calls this, its handlers included:
     /// a handler between load and store would lose a count, so what handlers
     /// count is counted nowhere else.

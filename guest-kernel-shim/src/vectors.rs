@@ -3,7 +3,11 @@
 //! an error of this kernel and ends it with the registers shown, unless code
 //! asked for it by [`catching`].
 //!
-//! The table exists twice: in the second one an IRQ notes the time first.
+//! The table exists twice: in the second one an IRQ notes the time first. In the
+//! first one the interrupt that wakes a CPU is handled in assembly, as it is in
+//! every number: what [`crate::interrupts::irq`] does for RESCHED needs two
+//! registers, and a Rust function may change nineteen. Any other goes on to that
+//! function, with its number.
 
 use core::mem::offset_of;
 use core::sync::atomic::AtomicU64;
@@ -13,7 +17,12 @@ use aarch64_cpu::registers::{ELR_EL1, ESR_EL1, FAR_EL1, Readable, VBAR_EL1, Writ
 pub use arch::frame::Frame;
 use arch::insn;
 
+use crate::interrupts;
 use crate::percpu::PerCpu;
+use crate::tally::{Event, Tally};
+
+// What the assembly takes for granted.
+const _: () = assert!(interrupts::RESCHED == 0);
 
 arch::symbol_addresses! {
     /// The vectors.
@@ -44,7 +53,6 @@ core::arch::global_asm!(
         b       el1_resume
         .balign 128
         \irq
-        b       el1_resume
         vector_unexpected {unexpected}, 6
         vector_unexpected {unexpected}, 7
         vector_unexpected {unexpected}, 8
@@ -58,8 +66,19 @@ core::arch::global_asm!(
     .endm
 
     .macro el1_irq
-        save_caller
-        bl      {irq}
+        stp     x0, x1, [sp, #-256]!
+        mrs     x0, S3_0_C12_C12_0              // ICC_IAR1_EL1
+        cbnz    w0, el1_irq_rest                // INTID 0: RESCHED
+        mrs     x0, tpidr_el1
+        ldr     x1, [x0, #{taken}]
+        add     x1, x1, #1
+        str     x1, [x0, #{taken}]
+        mov     w1, #1
+        strb    w1, [x0, #{interrupted}]
+        msr     S3_0_C12_C12_1, xzr             // ICC_EOIR1_EL1
+        sevl                                    // see interrupts::acknowledged
+        ldp     x0, x1, [sp], #256
+        eret
     .endm
 
     // Reads the clock as soon as there is a register for it.
@@ -71,6 +90,7 @@ core::arch::global_asm!(
         ldp     x0, x1, [sp, #-256]
         save_caller
         bl      {irq}
+        b       el1_resume
     .endm
 
     .section .text.vectors, "ax"
@@ -83,12 +103,19 @@ el1_vectors:
 el1_vectors_traced:
     el1_table el1_irq_traced
 
+el1_irq_rest:
+        stp     x2, x3, [sp, #16]
+        save_caller_rest
+        bl      {acknowledged}
 el1_resume:
     restore_caller
     eret
     "#,
     vector_at = const offset_of!(PerCpu, vector_at),
+    taken = const offset_of!(PerCpu, tally) + Tally::offset(Event::Taken),
+    interrupted = const offset_of!(PerCpu, interrupted),
     irq = sym crate::interrupts::irq,
+    acknowledged = sym crate::interrupts::acknowledged,
     sync = sym synchronous,
     unexpected = sym crate::output::unexpected,
 );

@@ -8,7 +8,7 @@ use abi::{Counter, Info, Knob};
 use arch::layout;
 use platform::Firmware;
 
-use crate::percpu::PerCpu;
+use crate::percpu::{PerCpu, Slot};
 use crate::start::machine;
 use crate::vectors::Frame;
 use crate::vm::vm;
@@ -25,11 +25,21 @@ const PSCI: core::ops::Range<u32> = 0..0x20;
 
 /// Serves the call whose function and arguments are in `frame`; `by` is what
 /// the exit counts as. Looking at the counters does not change them.
+#[inline(always)]
 pub fn call(cpu: &PerCpu, frame: &mut Frame, by: Counter) {
     let function = frame.x[0] as u32;
     if !matches!(function, abi::CALL_COUNTERS | abi::CALL_TIMES) {
         cpu.vcpu.counters.add(by);
     }
+    match function {
+        // Not among the others: they need registers and stack that this does not.
+        SMCCC_VERSION => frame.x[0] = SMCCC_1_2,
+        _ => serve(cpu, frame, function),
+    }
+}
+
+#[inline(never)]
+fn serve(cpu: &PerCpu, frame: &mut Frame, function: u32) {
     match function {
         abi::CALL_SET => {
             let knob = Knob::ALL.get(frame.x[1] as usize);
@@ -60,7 +70,6 @@ pub fn call(cpu: &PerCpu, frame: &mut Frame, by: Counter) {
                 *register = u64::from(word);
             }
         }
-        SMCCC_VERSION => frame.x[0] = SMCCC_1_2,
         SMCCC_ARCH_FEATURES => {
             let known = matches!(frame.x[1] as u32, SMCCC_VERSION | SMCCC_ARCH_FEATURES);
             frame.x[0] = if known { 0 } else { abi::NOT_SUPPORTED as u64 };
@@ -76,7 +85,7 @@ pub fn call(cpu: &PerCpu, frame: &mut Frame, by: Counter) {
 fn counters(cpu: &PerCpu, frame: &mut Frame) {
     frame.x[0] = abi::SUCCESS as u64;
     for (register, &counter) in frame.x[1..].iter_mut().zip(Counter::ALL) {
-        *register = cpu.vcpu.counters.get(counter);
+        *register = cpu.vcpu.count(counter);
     }
 }
 
@@ -106,6 +115,7 @@ fn info(frame: &mut Frame) {
             Info::Mmfr1 => ID_AA64MMFR1_EL1.get(),
             Info::Base => layout::base(),
             Info::Acpi => u64::from(machine().platform.described_by == Firmware::Acpi),
+            Info::PerVcpu => size_of::<Slot>() as u64,
         };
     }
 }

@@ -6,26 +6,43 @@ use arch::gic_cpu;
 
 use crate::percpu::PerCpu;
 use crate::start::machine;
-use crate::trace::{Trace, Traced};
-use crate::vectors::Frame;
+use crate::trace::{On, Trace, Traced};
 use crate::{kick, vgic_cpu, watchdog};
 
 /// First INTID that is not an SGI.
 const PPI: u32 = 16;
 
-/// The exit.
-pub extern "C" fn exit<T: Trace>(_frame: &mut Frame) {
+/// The exit, traced.
+pub extern "C" fn exit() {
     let cpu = PerCpu::this();
-    T::note(cpu, Traced::Interrupt, 0);
+    On::note(cpu, Traced::Interrupt, 0);
     take(cpu);
+}
+
+/// The exit after an acknowledge that gave `intid`: what is left of it by
+/// [`crate::shortcuts`].
+pub extern "C" fn acknowledged(intid: u32) {
+    handle(PerCpu::this(), intid);
 }
 
 /// Takes the most urgent pending physical interrupt; whether there was one.
 #[inline(always)]
 pub fn take(cpu: &PerCpu) -> bool {
-    let intid = gic_cpu::acknowledge();
+    handle(cpu, gic_cpu::acknowledge())
+}
+
+/// Handles interrupt `intid`, which is active; whether it was one.
+///
+/// No barrier follows the acknowledge: what is done for an interrupt reads no
+/// memory but this CPU's, except for the mailbox, which is emptied by an atomic
+/// exchange. Its store is not made before the acknowledge has returned, and
+/// whoever filled the mailbox had done so before it sent the interrupt
+/// ([`kick::send`]), so the exchange finds the letter.
+#[inline(always)]
+fn handle(cpu: &PerCpu, intid: u32) -> bool {
     if intid < PPI {
         cpu.vcpu.counters.add(Counter::Irq);
+        // EOImode 1: priority drop and deactivation are two writes.
         gic_cpu::end(intid);
         gic_cpu::deactivate(intid);
         vgic_cpu::inject(cpu, intid, None);

@@ -10,7 +10,7 @@ use wait::stream;
 use crate::percpu::PerCpu;
 use crate::start::machine;
 use crate::wfx::Halt;
-use crate::{deliver, trace, vcpu};
+use crate::{deliver, shortcuts, trace, vcpu};
 
 /// Sets `knob`; `None` if the value makes no sense.
 pub fn set(cpu: &PerCpu, knob: Knob, value: u64) -> Option<()> {
@@ -43,5 +43,6 @@ pub fn set(cpu: &PerCpu, knob: Knob, value: u64) -> Option<()> {
 fn tune(cpu: &PerCpu, change: impl FnOnce(&mut Halt)) -> Option<()> {
     // SAFETY: this CPU's own, and no `change` comes here again.
     unsafe { cpu.vcpu.halt.with(change) };
+    shortcuts::review_wait(cpu);
     Some(())
 }

@@ -4,10 +4,12 @@
 //! Boot order: [`boot`] (assembly, MMU off; from UEFI through [`efi`]) → [`start`] (machine description,
 //! memory, page tables, GIC, the other CPUs) → `vcpu` (into the guest).
 //! From then on a CPU is at EL2 only for an exit: [`vectors`] (assembly) →
-//! [`exit`] and [`irq`] (which handler) → back.
+//! [`shortcuts`] (the commonest cases, assembly) or else [`exit`] and [`irq`]
+//! (which handler) → back.
 //!
 //! | what is measured | where |
 //! |---|---|
+//! | the common case of each of them | [`shortcuts`] |
 //! | a trapped WFI or WFE | [`wfx`] |
 //! | a trapped SGI, at the sender | [`sgi`] |
 //! | the same, at the receiver | [`irq`], [`vgic_cpu`] |
@@ -38,6 +40,7 @@ mod pci;
 mod percpu;
 mod psci;
 mod sgi;
+mod shortcuts;
 mod smp;
 mod start;
 mod survey;

@@ -91,8 +91,14 @@ fn emulate(cpu: &PerCpu, address: u64, size: u32, write: Option<u64>) -> Option<
     }
 }
 
+/// GICx_ISPENDR to GICx_ICACTIVER: what is read there depends on what is in list
+/// registers.
+const STATES: core::ops::Range<u64> = 0x200..0x400;
+
 fn distributor(cpu: &PerCpu, access: vgic::Access) -> u64 {
-    vgic_cpu::publish(cpu);
+    if STATES.contains(&access.offset) {
+        vgic_cpu::publish(cpu);
+    }
     let (value, changed) = vm().distributor.lock().access(access);
     if changed {
         for cpu in &vm().cpus {
@@ -104,7 +110,10 @@ fn distributor(cpu: &PerCpu, access: vgic::Access) -> u64 {
 
 fn redistributor(cpu: &PerCpu, number: usize, access: vgic::Access) -> u64 {
     let owner = vm().cpus[number];
-    if core::ptr::eq(owner, cpu) {
+    /// The second frame.
+    const SGI_FRAME: u64 = 0x1_0000;
+    let state = access.offset.checked_sub(SGI_FRAME);
+    if state.is_some_and(|offset| STATES.contains(&offset)) && core::ptr::eq(owner, cpu) {
         vgic_cpu::publish(cpu);
     }
     let frames = Redistributor {

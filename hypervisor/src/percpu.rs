@@ -6,6 +6,7 @@
 
 use core::cell::UnsafeCell;
 use core::mem::offset_of;
+use core::ops::Deref;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use aarch64_cpu::registers::{Readable, TPIDR_EL2, Writeable};
@@ -129,6 +130,19 @@ impl PerCpu {
     /// Whether the CPU has arrived.
     pub fn is_online(&self) -> bool {
         self.online.load(Ordering::Acquire)
+    }
+}
+
+/// A value that begins a cache line which nothing else is on, for what others
+/// write while its CPU is busy with something else.
+#[repr(C, align(64))]
+pub struct Line<T>(pub T);
+
+impl<T> Deref for Line<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
     }
 }
 

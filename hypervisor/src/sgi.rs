@@ -20,14 +20,14 @@ use crate::vm::vm;
 
 /// The bits that have a meaning: Aff3, RS, IRM, Aff2, INTID, Aff1, target list
 /// (IHI 0069H, 12.2.20).
-const FIELDS: u64 = 0x00ff_f1ff_0fff_ffff;
+pub const FIELDS: u64 = 0x00ff_f1ff_0fff_ffff;
 /// ICC_SGI1R_EL1.RS, and ICC_CTLR_EL1.RSS: there is more than one range.
 const RANGE: u64 = 0xf << 44;
 const RSS: u64 = 1 << 18;
 
 /// The first SGI that goes through the mailbox: it and those that follow may be
 /// the secure world's.
-const MAILED: u32 = 8;
+pub const MAILED: u32 = 8;
 
 /// Sends what the guest asked for by writing `value`.
 #[inline(always)]
@@ -48,9 +48,19 @@ fn send_by_mail(cpu: &PerCpu, value: u64) {
     // the machine has it for the SGIs that it sends.
     let ranges = ICC_CTLR_EL1.get() & RSS != 0;
     let sgi = Sgi::decode(if ranges { value } else { value & !RANGE });
-    let me = cpu.mpidr;
-    let targets = vm().cpus.iter();
-    for target in targets.filter(|target| sgi.targets(target.mpidr, me)) {
-        kick::send(target, 1 << sgi.intid);
+    match sgi.named() {
+        // Whoever is named is looked up: what it costs is independent of how
+        // many vCPUs there are.
+        Some(named) => {
+            let targets = named.filter_map(|mpidr| vm().find(mpidr));
+            targets.for_each(|(_, target)| kick::send(target, 1 << sgi.intid));
+        }
+        None => {
+            let others = vm()
+                .cpus
+                .iter()
+                .filter(|other| !core::ptr::eq(**other, cpu));
+            others.for_each(|other| kick::send(other, 1 << sgi.intid));
+        }
     }
 }

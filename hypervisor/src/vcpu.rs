@@ -2,6 +2,7 @@
 //! A vCPU: one per physical CPU, pinned. Its EL1 state stays in the EL1
 //! registers, so there is nothing here to save or load but what EL2 emulates.
 
+use core::mem::offset_of;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
@@ -9,6 +10,7 @@ use aarch64_cpu::registers::{
     CNTP_CTL_EL0, CNTV_CTL_EL0, CNTVOFF_EL2, CPACR_EL1, ELR_EL2, HCR_EL2, ID_AA64MMFR1_EL1,
     MIDR_EL1, MPIDR_EL1, Readable, SCTLR_EL1, SPSR_EL2, VMPIDR_EL2, VTCR_EL2, VTTBR_EL2, Writeable,
 };
+use abi::Counter;
 use arch::insn;
 use arch::regs::{CNTKCTL_EL1, MDSCR_EL1, VPIDR_EL2};
 use spin::mutex::SpinMutex;
@@ -17,7 +19,8 @@ use vgic::Private;
 use crate::console::Console;
 use crate::controls::HCR_GUEST;
 use crate::counters::Counters;
-use crate::percpu::{Local, PerCpu};
+use crate::percpu::{Line, Local, PerCpu};
+use crate::shortcuts::{self, Shortcuts, Waits};
 use crate::start::machine;
 use crate::trace::Ring;
 use crate::wfx::Halt;
@@ -53,24 +56,19 @@ pub enum NotOff {
     Pending,
 }
 
-/// One vCPU.
+/// One vCPU. First what only its own CPU touches, what every exit uses before
+/// the rest; then what others write, on lines of its own, so that their writes
+/// take no line away that this CPU is about to use.
+#[repr(C, align(64))]
 pub struct Vcpu {
-    power: AtomicU32,
-    entry: AtomicU64,
-    context: AtomicU64,
-    /// The guest owns the CPU interface; see [`deliver`].
-    pub direct: AtomicBool,
-    /// Held while the physical redistributor changes hands, and while its
-    /// registers are written for the guest.
-    pub switching: SpinMutex<()>,
-    /// Virtual interrupts and requests that others left here; see [`crate::kick`].
-    pub mailbox: AtomicU32,
-    /// The registers of its redistributor.
-    pub private: Private,
+    /// What is handled in assembly.
+    pub shortcuts: Shortcuts,
     /// Exits and events.
     pub counters: Counters,
     /// Its list registers and what waits for one.
     pub list: Local<vgic::List>,
+    /// What else a trapped WFI in assembly looks at.
+    pub waits: Waits,
     /// How EL2 waits for it in a trapped WFI.
     pub halt: Local<Halt>,
     /// What it did last, if that is traced.
@@ -79,26 +77,60 @@ pub struct Vcpu {
     pub refused: AtomicU64,
     /// Output that is not yet a line.
     pub console: Local<Console>,
+    /// Virtual interrupts and requests that others left here; see [`crate::kick`].
+    pub mailbox: Line<AtomicU32>,
+    /// The registers of its redistributor.
+    pub private: Private,
+    /// The guest owns the CPU interface; see [`deliver`].
+    pub direct: AtomicBool,
+    /// Held while the physical redistributor changes hands, and while its
+    /// registers are written for the guest.
+    pub switching: SpinMutex<()>,
+    power: AtomicU32,
+    entry: AtomicU64,
+    context: AtomicU64,
 }
+
+// The exits that are measured find what they need of a vCPU on its first lines,
+// and what others write begins on another.
+const _: () = assert!(offset_of!(Vcpu, list) <= 4 * 64);
+const _: () = assert!(offset_of!(Vcpu, mailbox).is_multiple_of(64));
+const _: () = assert!(align_of::<Vcpu>() == 64);
 
 impl Vcpu {
     /// A vCPU that is off.
     pub fn new() -> Self {
         Self {
-            power: AtomicU32::new(power::OFF),
-            entry: AtomicU64::new(0),
-            context: AtomicU64::new(0),
-            direct: AtomicBool::new(false),
-            switching: SpinMutex::new(()),
-            mailbox: AtomicU32::new(0),
-            private: Private::new(),
+            shortcuts: Shortcuts::new(),
             counters: Counters::new(),
             list: Local::new(vgic::List::new()),
+            waits: Waits::new(),
             halt: Local::new(Halt::new()),
             trace: Ring::new(),
             refused: AtomicU64::new(0),
             console: Local::new(Console::new()),
+            mailbox: Line(AtomicU32::new(0)),
+            private: Private::new(),
+            direct: AtomicBool::new(false),
+            switching: SpinMutex::new(()),
+            power: AtomicU32::new(power::OFF),
+            entry: AtomicU64::new(0),
+            context: AtomicU64::new(0),
         }
+    }
+
+    /// How often `counter` happened, in assembly or not.
+    pub fn count(&self, counter: Counter) -> u64 {
+        let short = match counter {
+            Counter::Wfi | Counter::Halt => self.shortcuts.halted.load(Relaxed),
+            _ => 0,
+        };
+        // A WFI that halted took its interrupt on the way; there it is counted.
+        let listed = match counter {
+            Counter::Irq | Counter::Listed => self.shortcuts.listed.load(Relaxed),
+            _ => 0,
+        };
+        self.counters.get(counter) + short + listed
     }
 
     /// Turns it on at `entry` with x0 = `context`.
@@ -182,8 +214,10 @@ fn run(cpu: &PerCpu) -> ! {
     vcpu.direct.store(false, Relaxed);
     set_trap(0);
     vcpu.power.store(power::ON, Release);
+    shortcuts::review_wait(cpu);
     vgic_cpu::evaluate(cpu);
-    insn::isb();
+    // No ISB: the exception return into the guest is a context synchronization
+    // event (DDI 0487K.a, D1.4.1).
     // SAFETY: ELR and SPSR lead to EL1, and nothing on this stack is needed again.
     unsafe { el2_enter_guest(vcpu.context.load(Relaxed), cpu.stack_top) }
 }
@@ -204,6 +238,8 @@ fn reset_el1() {
     MDSCR_EL1.set(0);
     SCTLR_EL1.set(SCTLR_EL1_RESET);
     CPACR_EL1.set(0);
+    // The TLBI is for the VMID that VTTBR_EL2 names, as of this ISB; its effect is
+    // certain only after the DSB (DDI 0487K.a, D8.17.5), of this PE's own TLB.
     insn::isb();
     insn::tlbi_vmalle1();
     insn::dsb_nsh();
@@ -234,8 +270,9 @@ pub fn trap() -> u64 {
 /// Sets whether interrupts go to the guest directly; the interrupt controller
 /// is [`deliver`]'s.
 pub fn set_direct(direct: bool) {
-    let bits = trap();
-    PerCpu::this().vcpu.direct.store(direct, SeqCst);
+    let (cpu, bits) = (PerCpu::this(), trap());
+    cpu.vcpu.direct.store(direct, SeqCst);
+    shortcuts::review_wait(cpu);
     set_trap(bits);
 }
 

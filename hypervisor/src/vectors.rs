@@ -9,14 +9,17 @@
 //! answers [`Next::Full`]: then the stub completes the frame and calls again.
 //!
 //! The table exists twice, for handlers without and with tracing: see
-//! [`crate::trace`].
+//! [`crate::trace`]. In the one without, the commonest exits don't get that far:
+//! see [`crate::shortcuts`].
 
 use core::mem::offset_of;
 
 pub use arch::frame::Frame;
 
+use abi::Counter;
+
 use crate::percpu::PerCpu;
-use crate::trace;
+use crate::{shortcuts, trace};
 
 arch::symbol_addresses! {
     /// The vectors without tracing.
@@ -35,8 +38,19 @@ pub enum Next {
     Full = 1,
 }
 
+/// Where assembly finds the list of a CPU's vCPU.
+const LIST: usize = offset_of!(PerCpu, vcpu.list);
+// What one load pair reaches.
+const _: () = assert!(LIST + vgic::List::ARRIVALS <= 504);
+
+/// Where it finds a counter.
+const fn counter(counter: Counter) -> usize {
+    offset_of!(PerCpu, vcpu.counters) + 8 * counter as usize
+}
+
 core::arch::global_asm!(
     arch::frame_macros!(),
+    crate::shortcuts::shortcut_macros!(),
     r#"
     .macro vector_sync handler, kind
         .balign 128
@@ -50,7 +64,6 @@ core::arch::global_asm!(
     .macro vector_irq handler, kind
         .balign 128
         save_caller
-        mov     x0, sp
         bl      \handler
         b       exit_resume\kind
     .endm
@@ -72,7 +85,7 @@ core::arch::global_asm!(
         b       \handler
     .endm
 
-    .macro vector_table fast, irq, kind
+    .macro vectors_before
         vector_unexpected {unexpected}, 0
         vector_unexpected {unexpected}, 1
         vector_unexpected {unexpected}, 2
@@ -81,8 +94,9 @@ core::arch::global_asm!(
         vector_own {unexpected}, 5
         vector_own {unexpected}, 6
         vector_own {unexpected}, 7
-        vector_sync \fast, \kind
-        vector_irq \irq, \kind
+    .endm
+
+    .macro vectors_after
         vector_unexpected {unexpected}, 10
         vector_unexpected {unexpected}, 11
         vector_unexpected {unexpected}, 12
@@ -95,13 +109,25 @@ core::arch::global_asm!(
     .balign 2048
     .global el2_vectors
 el2_vectors:
-    vector_table {fast}, {irq}, _plain
+    vectors_before
+    vector_sync_short
+    vector_irq_short
+    vectors_after
     .balign 2048
     .global el2_vectors_traced
 el2_vectors_traced:
-    vector_table {fast_traced}, {irq_traced}, _traced
+    vectors_before
+    vector_sync {fast_traced}, _traced
+    vector_irq {irq_traced}, _traced
+    vectors_after
 
-exit_full_plain:
+    shortcuts
+
+rest_sync:
+    save_caller_rest
+    mov     x0, sp
+    bl      {fast}
+    cbz     x0, exit_resume_plain
     save_rest
     mov     x0, sp
     bl      {full}
@@ -109,6 +135,11 @@ exit_full_plain:
 exit_resume_plain:
     restore_caller
     eret
+
+rest_irq:
+    save_caller_rest
+    bl      {irq}
+    b       exit_resume_plain
 
 exit_full_traced:
     save_rest
@@ -123,9 +154,34 @@ exit_resume_traced:
     fast = sym crate::exit::fast::<trace::Off>,
     fast_traced = sym crate::exit::fast::<trace::On>,
     full = sym crate::exit::full,
-    irq = sym crate::irq::exit::<trace::Off>,
-    irq_traced = sym crate::irq::exit::<trace::On>,
+    irq = sym crate::irq::acknowledged,
+    irq_traced = sym crate::irq::exit,
     resume = sym trace::resume,
     unexpected = sym crate::dump::unexpected,
+    esr_sgi = const shortcuts::ESR_SGI_FROM_X1,
+    esr_wfi = const shortcuts::ESR_WFI,
+    planted = const shortcuts::PLANTED,
+    class_hvc = const trap::esr::HVC64,
+    not_supported = const abi::NOT_SUPPORTED,
+    mailed = const crate::sgi::MAILED,
+    private = const vgic::PRIVATE,
+    hw = const vgic::ListRegister::HW_BIT,
+    sgi_fields = const offset_of!(PerCpu, vcpu.shortcuts.sgi_fields),
+    halt_if = const offset_of!(PerCpu, vcpu.shortcuts.halt_if),
+    poll_if = const offset_of!(PerCpu, vcpu.waits.poll_if),
+    poll = const offset_of!(PerCpu, vcpu.waits.poll),
+    direct_if = const offset_of!(PerCpu, vcpu.waits.direct_if),
+    irq_pending = const crate::wfx::IRQ_PENDING.trailing_zeros(),
+    count_wfi = const counter(Counter::Wfi),
+    count_hit = const counter(Counter::PollHit),
+    count_miss = const counter(Counter::PollMiss),
+    count_listed = const offset_of!(PerCpu, vcpu.shortcuts.listed),
+    count_halted = const offset_of!(PerCpu, vcpu.shortcuts.halted),
+    count_sgi = const counter(Counter::Sgi),
+    count_wfe = const counter(Counter::Wfe),
+    count_hvc = const counter(Counter::Hvc),
+    backlog = const LIST + vgic::List::BACKLOG,
+    arrivals = const LIST + vgic::List::ARRIVALS,
+    arrival_shift = const vgic::List::ARRIVAL_SHIFT,
     report_stack_top = const offset_of!(PerCpu, report_stack_top),
 );

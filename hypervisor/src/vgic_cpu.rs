@@ -13,12 +13,12 @@ use arch::gic_cpu;
 use arch::regs::{ICC_SRE_EL2, ICH_ELRSR_EL2, ich_lr, set_ich_lr};
 use gic::Redistributor;
 use platform::Platform;
-use vgic::{Bank, ListRegister};
+use vgic::{Bank, List, ListRegister, Private};
 
 use crate::percpu::PerCpu;
 use crate::start::machine;
 use crate::vm::vm;
-use crate::{kick, vcpu};
+use crate::{kick, sgi, vcpu};
 
 /// ICC_SRE_EL2: system registers at EL2 (0), bypass off (1, 2); EL1's choice of
 /// its own traps (3 is 0).
@@ -168,11 +168,24 @@ pub fn evaluate(cpu: &PerCpu) {
                 distributor.forwards(),
                 hardware,
             );
+            expect(list, private);
             list.sync_spis(&mut ListRegisters, &mut distributor, vcpu)
         })
     };
     if others {
         evaluate_others(cpu);
+    }
+}
+
+/// Says what is to be listed when one of the interrupts arrives that EL2 takes
+/// for the guest: what the short way does without asking.
+fn expect(list: &mut List, private: &Private) {
+    let sgis = (1 << sgi::MAILED) - 1;
+    for intid in vgic::ones((sgis | timers()).into()) {
+        let priority = private.ready(intid);
+        let value =
+            priority.map(|priority| ListRegister::pending(intid, priority, hardware(intid)));
+        list.expect(intid, value);
     }
 }
 

@@ -17,6 +17,7 @@ use arch::layout;
 use arrayvec::ArrayVec;
 use platform::Region;
 use platform::guest::GuestTree;
+use platform::index::Index;
 use spin::mutex::SpinMutex;
 use spin::once::Once;
 use vgic::Distributor;
@@ -52,6 +53,8 @@ const TREE_SIZE: usize = 0x1_0000;
 pub struct Vm {
     /// CPUs that have a vCPU, in the order of the guest's description.
     pub cpus: ArrayVec<&'static PerCpu, { platform::MAX_CPUS }>,
+    /// Their numbers by affinity.
+    index: Index,
     /// The emulated distributor.
     pub distributor: SpinMutex<Distributor>,
     /// RAM as the guest addresses it.
@@ -79,9 +82,8 @@ pub fn exists() -> bool {
 impl Vm {
     /// The CPU of the vCPU with affinity `mpidr`, and its number.
     pub fn find(&self, mpidr: u64) -> Option<(usize, &'static PerCpu)> {
-        let mut cpus = self.cpus.iter().enumerate();
-        cpus.find(|(_, cpu)| cpu.mpidr == mpidr)
-            .map(|(number, cpu)| (number, *cpu))
+        let number = self.index.find(mpidr, |number| self.cpus[number].mpidr)?;
+        Some((number, self.cpus[number]))
     }
 }
 
@@ -135,6 +137,7 @@ pub fn create(machine: &Machine) {
             size: ram.size,
         },
         entry: RAM + IMAGE_OFFSET,
+        index: Index::new(cpus.iter().map(|cpu| cpu.mpidr)),
         cpus,
     });
     // SAFETY: the guest's RAM is nobody else's, is mapped, was checked to be

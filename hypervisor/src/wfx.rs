@@ -20,7 +20,18 @@ use crate::trace::{Trace, Traced};
 use crate::{vgic_cpu, watchdog};
 
 /// ISR_EL1.I: an IRQ is pending, masked or not.
-const IRQ_PENDING: u64 = 1 << 7;
+pub const IRQ_PENDING: u64 = 1 << 7;
+
+/// What EL2 does in a trapped WFI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// It halts.
+    Halt,
+    /// It polls for so many ticks, then halts.
+    Poll(u64),
+    /// It polls for as long as turned out to be worth it, and measures that.
+    Adapt,
+}
 
 /// How EL2 waits for this vCPU's interrupts.
 pub struct Halt {
@@ -39,6 +50,15 @@ impl Halt {
             poll: 0,
             adaptive: None,
             guest_polls: false,
+        }
+    }
+
+    /// What a wait without deadline is.
+    pub fn way(&self) -> Way {
+        match (self.limit(), &self.adaptive) {
+            (None, _) => Way::Halt,
+            (Some(ticks), None) => Way::Poll(ticks),
+            (Some(_), Some(_)) => Way::Adapt,
         }
     }
 

@@ -251,7 +251,7 @@ mod tests {
         let board = Board::load("virt").unwrap();
         for error in [
             board.cpus(Some(0)).unwrap_err(),
-            board.cpus(Some(9)).unwrap_err(),
+            board.cpus(Some(65)).unwrap_err(),
             board.model(Some("z80")).unwrap_err(),
             Board::load("no-such").unwrap_err(),
             Board::load("no-such.toml").unwrap_err(),
@@ -260,7 +260,7 @@ mod tests {
             assert!(is_bad_input(&error), "{error:#}");
         }
         let error = board.cpus(Some(99)).unwrap_err().to_string();
-        assert!(error.ends_with("the nearest is 8"), "{error}");
+        assert!(error.ends_with("the nearest is 64"), "{error}");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::Deserialize;
 
+use crate::cost::card::Mode;
 use crate::governors::GovernorsArgs;
 
 const STATUS: &str = "\
@@ -51,6 +52,12 @@ pub enum Verb {
     /// Run the tests: the host's, then those that boot (tests/*.toml)
     #[command(after_help = STATUS)]
     Test(TestArgs),
+    /// Count what each path through the hypervisor costs: instructions, registers, barriers, exceptions
+    #[command(after_help = STATUS)]
+    Cost(CostArgs),
+    /// Show the instructions of a path, with how often each is executed
+    #[command(after_help = STATUS)]
+    Asm(AsmArgs),
     /// Boot over and over with everything at random, and stop at the first thing that must not happen
     #[command(after_help = format!("{SOAK}\n\n{STATUS}"))]
     Soak(SoakArgs),
@@ -336,6 +343,43 @@ pub struct TestArgs {
     /// Only the tests of the host
     #[arg(long)]
     pub host_only: bool,
+}
+
+/// Options of `cost`.
+#[derive(Args, Debug)]
+pub struct CostArgs {
+    /// Machine: a name of boards/NAME.toml
+    #[arg(long, value_name = "NAME", default_value = "virt")]
+    pub board: String,
+    /// Write the card to FILE
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Exit with status 1 if anything costs 2 % more than in the card FILE [default: the newest of docs/cost]
+    #[arg(long, value_name = "FILE")]
+    pub compare: Option<Option<PathBuf>>,
+    /// Keep the card in docs/cost under this name, and write docs/cost.md anew
+    #[arg(long, value_name = "LABEL")]
+    pub save: Option<String>,
+    /// Also with 2 to 64 vCPUs, and every workload of the guest; charts in target/cost-scale.html. Exit with
+    /// status 1 if an SGI's cost depends on how many there are
+    #[arg(long)]
+    pub scale: bool,
+    /// Only write docs/cost.md anew from the cards in docs/cost
+    #[arg(long, conflicts_with_all = ["json", "compare", "save"])]
+    pub page: bool,
+}
+
+/// Options of `asm`.
+#[derive(Args, Debug)]
+pub struct AsmArgs {
+    /// The path, by its name in the table of `cost`
+    pub path: String,
+    /// Machine: a name of boards/NAME.toml
+    #[arg(long, value_name = "NAME", default_value = "virt")]
+    pub board: String,
+    /// How interrupts reach the guest; none is the bare machine
+    #[arg(long, value_enum, default_value_t = Mode::Inject)]
+    pub deliver: Mode,
 }
 
 /// Options of `soak`.

@@ -295,7 +295,7 @@ mod tests {
                 &["--board", "virt-uefi", "--cpus", "65"],
                 "the nearest is 64",
             ),
-            (&["--cpus", "9"], "the nearest is 8"),
+            (&["--cpus", "65"], "the nearest is 64"),
             (&["--iterations", "0"], "the nearest is 4"),
             (&["--shard", "9/8"], "the nearest is 8/8"),
             (&["--memory", "much"], "use for instance 64M"),

@@ -14,6 +14,7 @@
 //! published and lays their figures beside ours. [`soak`] boots again and again,
 //! until something breaks.
 
+mod asm;
 mod board;
 mod boards;
 mod boot;
@@ -21,6 +22,7 @@ mod capture;
 mod cli;
 mod compare;
 mod console;
+mod cost;
 mod debug;
 mod disk;
 mod doctor;
@@ -91,6 +93,8 @@ fn dispatch(cli: Cli) -> anyhow::Result<()> {
         Verb::Soak(args) => soak::run(&args),
         Verb::Build(args) => build(&args),
         Verb::Experiment(args) => experiment::run(&args),
+        Verb::Cost(args) => cost::cost(&args),
+        Verb::Asm(args) => asm::asm(&args),
         Verb::Debug(args) => debug::debug(&args),
         Verb::Image(args) => disk::image(&args),
         Verb::Boards => boards::list(),

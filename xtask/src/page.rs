@@ -23,9 +23,26 @@ use crate::report::merge::Run;
 use crate::summary;
 use crate::table::Scale;
 
-const STYLE: &str = include_str!("page/style.css");
+/// The style sheet.
+pub const STYLE: &str = include_str!("page/style.css");
 /// The page asks for nothing, whatever texts a log brings into it.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+pub const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+
+/// A chart of one line, for pages that are not about runs.
+pub fn chart(name: &str, points: &[(f64, f64)], along: &str, unit: &str) -> Markup {
+    let line = curves::Line {
+        class: "line s1".into(),
+        name: String::new(),
+        points: points.to_vec(),
+    };
+    let drawn = curves::sweep(
+        &[line],
+        along,
+        unit,
+        &format!("{name}: {unit} over {along}"),
+    );
+    frame::figure(name, "", &[], drawn)
+}
 
 /// The page about some runs.
 pub fn html(title: Option<&str>, runs: &[Run]) -> Result<String> {

@@ -5,6 +5,7 @@ mod case;
 #[cfg(test)]
 mod documented;
 mod expectation;
+mod gate;
 mod same;
 
 use std::fs;
@@ -18,6 +19,7 @@ use crate::failure::bad_input;
 use crate::terminal::say;
 use crate::{interrupt, places, toolchain};
 use case::Case;
+use gate::Gate;
 
 /// Packages that only exist on the target.
 const ON_TARGET: [&str; 3] = ["arch", "hypervisor", "guest-kernel-shim"];
@@ -30,14 +32,19 @@ pub fn run(args: &TestArgs) -> Result<()> {
     } else {
         cases(filter)?
     };
-    if args.target_only && cases.is_empty() {
+    let gates = if args.host_only {
+        Vec::new()
+    } else {
+        gate::all(filter)
+    };
+    if args.target_only && cases.is_empty() && gates.is_empty() {
         bad_input!("no test in tests/ has `{filter}` in its name");
     }
     if !args.target_only {
         host(filter)?;
         models(filter)?;
     }
-    boot(&cases)
+    boot(&cases, &gates)
 }
 
 /// Everything that Cargo tests.
@@ -98,7 +105,7 @@ fn cases(filter: &str) -> Result<Vec<Case>> {
     paths.iter().map(|path| Case::load(path)).collect()
 }
 
-fn boot(cases: &[Case]) -> Result<()> {
+fn boot(cases: &[Case], gates: &[&Gate]) -> Result<()> {
     let mut failed = Vec::new();
     for case in cases {
         match case.run() {
@@ -112,11 +119,23 @@ fn boot(cases: &[Case]) -> Result<()> {
             bail!("interrupted in test {}", case.name);
         }
     }
+    for gate in gates {
+        match gate.run() {
+            Ok(()) => say!("{}: ok", gate.name),
+            Err(error) => {
+                say!("{}: FAILED, {error:#}", gate.name);
+                failed.push(gate.name);
+            }
+        }
+        if interrupt::requested() {
+            bail!("interrupted in test {}", gate.name);
+        }
+    }
     if !failed.is_empty() {
         bail!(
             "{} of {} tests that boot failed: {}",
             failed.len(),
-            cases.len(),
+            cases.len() + gates.len(),
             failed.join(", ")
         );
     }

@@ -60,6 +60,13 @@ pub fn ensure_target() -> Result<()> {
     }
 }
 
+/// The triple of the machine that this runs on, as rustc names it.
+pub fn host() -> Option<String> {
+    let version = output("rustc", &["-vV"])?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned)
+}
+
 /// First line of `rustc --version`.
 pub fn rustc_version() -> Option<String> {
     let version = output("rustc", &["--version"])?;

@@ -255,6 +255,8 @@ numbered! {
         Base = "base",
         /// 1: the machine is described by ACPI tables; 0: by a device tree.
         Acpi = "acpi",
+        /// Bytes that the hypervisor has for each vCPU: state and stack.
+        PerVcpu = "per-vcpu",
     }
 }
 

@@ -17,16 +17,19 @@ pub struct Frame {
 const _: () = assert!(offset_of!(Frame, x) == 0 && size_of::<Frame>() == 256);
 
 /// Assembler macros on a [`Frame`] at the stack pointer: `save_caller` makes it
-/// and saves what a function may clobber (x0 to x18 and x30), `save_rest`
-/// completes it; `restore_rest` and `restore_caller` undo them in turn.
+/// and saves what a function may clobber (x0 to x18 and x30; `save_caller_rest`
+/// all of these but x0 to x3), `save_rest` completes it; `restore_rest` and `restore_caller` undo them in turn.
 #[macro_export]
 macro_rules! frame_macros {
     () => {
         r#"
     .macro save_caller
-        sub     sp, sp, #256
-        stp     x0, x1, [sp, #0]
+        stp     x0, x1, [sp, #-256]!
         stp     x2, x3, [sp, #16]
+        save_caller_rest
+    .endm
+
+    .macro save_caller_rest
         stp     x4, x5, [sp, #32]
         stp     x6, x7, [sp, #48]
         stp     x8, x9, [sp, #64]
@@ -58,8 +61,7 @@ macro_rules! frame_macros {
         ldp     x16, x17, [sp, #128]
         ldr     x18, [sp, #144]
         ldr     x30, [sp, #240]
-        ldp     x0, x1, [sp, #0]
-        add     sp, sp, #256
+        ldp     x0, x1, [sp], #256
     .endm
 
     .macro restore_rest

@@ -33,7 +33,8 @@ pub fn deactivate(intid: u32) {
 ///
 /// Stores made before the call are visible to the receiver's handler: the
 /// barrier is required, as a system-register write is not ordered after
-/// stores otherwise (IHI 0069H, 12.1.6).
+/// stores otherwise (IHI 0069H, 12.1.6). The ISB after it has the write performed
+/// now: what follows may be a long time without one, and the receiver waits.
 #[inline(always)]
 pub fn send_sgi(intid: u32, mpidr: u64) {
     send_sgi_value(sgi_value(intid, mpidr));

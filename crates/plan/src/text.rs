@@ -141,9 +141,8 @@ impl Plan {
             "event-stream-us" => self.event_stream_us.read_numbers(key, values, 0),
             "gap-us" => self.gap_us.read_numbers(key, values, 0),
             // What is to be checked instead, or to fail, is the images' own matter.
-            "check" | "fault" | "hostile" | "seed" | "soak" | "stress" | "survey" | "uart" => {
-                Ok(())
-            }
+            "check" | "cost" | "fault" | "hostile" | "seed" | "soak" | "stress" | "survey"
+            | "uart" => Ok(()),
             "iterations" => {
                 self.iterations = number(key, values, PASSES, MAX_ITERATIONS)?;
                 Ok(())

@@ -14,6 +14,7 @@
 pub mod carve;
 mod fdt;
 pub mod guest;
+pub mod index;
 pub mod uart;
 
 use arrayvec::ArrayVec;

@@ -31,6 +31,19 @@ impl Sgi {
         }
     }
 
+    /// The affinities that it names, existing or not; `None` if it goes to all
+    /// PEs but the sender.
+    #[must_use]
+    pub fn named(&self) -> Option<impl Iterator<Item = u64> + use<>> {
+        let (mut left, first) = (self.list, self.cluster | self.range);
+        let next = move || {
+            let bit = (left != 0).then(|| u64::from(left.trailing_zeros()))?;
+            left &= left - 1;
+            Some(first + bit)
+        };
+        (!self.broadcast).then(|| core::iter::from_fn(next))
+    }
+
     /// Whether the PE with affinity `target` (in the layout of MPIDR_EL1) gets
     /// it, sent by the one with affinity `sender`.
     #[must_use]
@@ -59,6 +72,15 @@ mod tests {
         assert!(!sgi.targets(1, 1));
     }
 
+    #[test]
+    fn who_is_named_is_a_target() {
+        let sgi = Sgi::decode(2 << 44 | 3 << 16 | 0x8001);
+        let named: Vec<u64> = sgi.named().unwrap().collect();
+        assert_eq!(named, [0x320, 0x32f]);
+        assert!(named.iter().all(|&mpidr| sgi.targets(mpidr, 0)));
+        assert!(Sgi::decode(1 << 40).named().is_none());
+    }
+
     proptest! {
         #[test]
         fn one_bit_is_one_target(aff0 in 0u64..256, aff1 in 0u64..256, aff2 in 0u64..256,
@@ -67,6 +89,7 @@ mod tests {
             let value = aff3 << 48 | (aff0 >> 4) << 44 | aff2 << 32 | aff1 << 16 | 1 << (aff0 & 15);
             let other = other & 0xff_00ff_ffff;
             prop_assert!(Sgi::decode(value).targets(mpidr, 0));
+            prop_assert!(Sgi::decode(value).named().unwrap().eq([mpidr]));
             prop_assert_eq!(Sgi::decode(value).targets(other, 0), other == mpidr);
         }
     }

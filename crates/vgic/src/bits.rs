@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers that are arrays: a part of one as an access sees it.
+//! Registers that are arrays: of bytes, of which an access sees a part, or of bits.
 
 use crate::Access;
 
@@ -21,4 +21,25 @@ pub fn replaced(access: Access, start: u64, value: u64, written: u64) -> u64 {
 /// of a register of `size` bytes.
 pub const fn fits(access: Access, size: u32) -> bool {
     access.size <= size && access.offset.is_multiple_of(access.size as u64)
+}
+
+/// The numbers of the bits that are set, from the lowest.
+pub fn ones(mut bits: u64) -> impl Iterator<Item = u32> {
+    core::iter::from_fn(move || {
+        let lowest = (bits != 0).then(|| bits.trailing_zeros());
+        bits &= bits.wrapping_sub(1);
+        lowest
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bit_that_is_set_once() {
+        assert!(ones(0b1010_0001).eq([0, 5, 7]));
+        assert!(ones(u64::MAX).eq(0..64));
+        assert_eq!(ones(0).next(), None);
+    }
 }

@@ -4,7 +4,7 @@
 //! No physical interrupt is behind an SPI: guests make them pending by
 //! register, which is how drivers and tests try out routing.
 
-use crate::bits::{fits, part, replaced};
+use crate::bits::{fits, ones, part, replaced};
 use crate::redistributor::{gather, spread};
 use crate::{Access, IIDR, PIDR2, PIDR2_OFFSET, PRIVATE};
 
@@ -105,8 +105,9 @@ impl Distributor {
     pub(crate) fn take(&mut self, vcpu: Vcpu) -> Option<Spi> {
         let held_elsewhere =
             |n: usize| self.listed >> n & 1 != 0 && usize::from(self.holder[n]) != vcpu.number;
-        let best = (0..SPIS)
-            .filter(|&n| self.pending >> n & 1 != 0 && self.deliverable(n, vcpu))
+        let pending = ones(self.pending).map(|n| n as usize);
+        let best = pending
+            .filter(|&n| self.deliverable(n, vcpu))
             .filter(|&n| !held_elsewhere(n))
             .min_by_key(|&n| self.priority[n])?;
         self.pending &= !(1 << best);

@@ -20,12 +20,14 @@ mod audit;
 mod bits;
 mod distributor;
 mod list;
+mod listed;
 mod lr;
 mod private;
 mod redistributor;
 mod spi;
 
 pub use audit::Fault;
+pub use bits::ones;
 pub use distributor::{Distributor, Vcpu};
 pub use list::{Bank, List, State};
 pub use lr::ListRegister;

@@ -12,11 +12,19 @@
 //!   for it would raise the interrupt without end, before the guest gets to
 //!   deactivate it. It is listed at the next call after that.
 //!
-//! Each private INTID remembers where it was last: an SGI that comes again and
-//! again takes the same register without a search.
+//! Each private INTID remembers where it was last, and what a register is to
+//! hold when it comes: an SGI that comes again and again takes the same register
+//! without a search, by a load, a look whether the register is empty, and a
+//! write ([`List::arrive`]). A hypervisor may do that in assembly; the
+//! offsets that it needs are constants of [`List`].
+//!
+//! Registers are slow to read, so each operation reads what it needs once.
+
+use core::mem::offset_of;
 
 use arrayvec::ArrayVec;
 
+use crate::listed::{Listed, mask};
 use crate::lr::ListRegister;
 use crate::{INTIDS, PRIVATE};
 
@@ -47,11 +55,29 @@ pub struct State {
 /// Most interrupts that wait for a register: every INTID that there is.
 const QUEUE: usize = INTIDS as usize;
 
+/// What becomes of a private INTID that arrives.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Arrival {
+    /// What a register is to hold; [`ListRegister::EMPTY`] if that is not all
+    /// that there is to do.
+    value: ListRegister,
+    /// The register where it is, if it is listed, or was last.
+    slot: u64,
+}
+
+// What `List::ARRIVALS` says.
+const _: () = assert!(offset_of!(Arrival, value) == 0 && offset_of!(Arrival, slot) == 8);
+
 /// What is in the list registers of one vCPU, and what waits for one.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct List {
-    /// Where a private INTID is, if it is listed, or was last.
-    slot: [u8; PRIVATE as usize],
+    /// How many wait. On the line of the first arrivals.
+    backlog: u64,
+    /// Whether the bank was asked for the maintenance interrupt.
+    underflow: bool,
+    arrivals: [Arrival; PRIVATE as usize],
     queue: ArrayVec<ListRegister, QUEUE>,
 }
 
@@ -65,8 +91,14 @@ impl List {
     /// Nothing is listed.
     #[must_use]
     pub const fn new() -> Self {
+        const NOT_YET: Arrival = Arrival {
+            value: ListRegister::EMPTY,
+            slot: 0,
+        };
         Self {
-            slot: [0; PRIVATE as usize],
+            backlog: 0,
+            underflow: false,
+            arrivals: [NOT_YET; PRIVATE as usize],
             queue: ArrayVec::new_const(),
         }
     }
@@ -76,11 +108,40 @@ impl List {
         &self.queue
     }
 
+    /// Offset of the number of interrupts that wait, 64 bits.
+    pub const BACKLOG: usize = offset_of!(Self, backlog);
+    /// Offset of what becomes of INTID 0 when it arrives: the value for the
+    /// register, 0 for none, and the number of the register, 64 bits each. That
+    /// of the next INTID follows.
+    pub const ARRIVALS: usize = offset_of!(Self, arrivals);
+    /// Bytes of it for one INTID, as a power of two.
+    pub const ARRIVAL_SHIFT: u32 = size_of::<Arrival>().trailing_zeros();
+
+    /// Says what is to be listed when private `intid` arrives; `None` if more is
+    /// to be done, or nothing.
+    pub fn expect(&mut self, intid: u32, value: Option<ListRegister>) {
+        self.arrivals[intid as usize].value = value.unwrap_or(ListRegister::EMPTY);
+    }
+
+    /// Lists private `intid` as [`List::expect`] said, if its register is empty
+    /// and nothing waits; whether that was so. What the assembly does, for
+    /// those who don't have it.
+    #[inline(always)]
+    pub fn arrive(&mut self, bank: &mut impl Bank, intid: u32) -> bool {
+        let Arrival { value, slot } = self.arrivals[intid as usize];
+        let free = bank.empty() >> slot & 1 != 0;
+        let simple = free && self.backlog == 0 && value != ListRegister::EMPTY;
+        if simple {
+            bank.write(slot as usize, value);
+        }
+        simple
+    }
+
     /// Makes `intid` pending; `hw` is the physical INTID behind it.
     #[inline(always)]
     pub fn inject(&mut self, bank: &mut impl Bank, intid: u32, priority: u8, hw: Option<u32>) {
-        if intid < PRIVATE && self.queue.is_empty() {
-            let slot = usize::from(self.slot[intid as usize]);
+        if intid < PRIVATE && self.backlog == 0 {
+            let slot = self.arrivals[intid as usize].slot as usize;
             if bank.empty() >> slot & 1 != 0 {
                 bank.write(slot, ListRegister::pending(intid, priority, hw));
                 return;
@@ -91,53 +152,77 @@ impl List {
 
     #[cold]
     fn inject_anywhere(&mut self, bank: &mut impl Bank, new: ListRegister) {
-        if let Some(slot) = find(bank, new.intid()) {
-            let listed = bank.read(slot);
-            if listed.hw().is_none() || !listed.is_active() {
-                bank.write(slot, listed.with_pending());
-                if !self.queue.is_empty() {
-                    self.refill(bank);
-                }
-                return;
-            }
+        let mut listed = Listed::read(bank);
+        // A hardware interrupt that is active must not become pending too.
+        let there = listed.find(new.intid());
+        if let Some((slot, old)) = there.filter(|(_, old)| old.hw().is_none() || !old.is_active()) {
+            listed.set(bank, slot, old.with_pending());
+            self.refill_from(&mut listed, bank);
+            return;
         }
         let queued = self.queue.iter().any(|one| one.intid() == new.intid());
         if !queued {
             self.queue.push(new);
         }
-        self.refill(bank);
+        self.refill_from(&mut listed, bank);
     }
 
     /// Lists what waits, as far as there is room for it or it is more urgent
     /// than what is listed. To be called on the maintenance interrupt.
     pub fn refill(&mut self, bank: &mut impl Bank) {
+        if self.queue.is_empty() {
+            self.waits(bank, false);
+        } else {
+            let mut listed = Listed::new();
+            listed.fill(bank);
+            self.refill_from(&mut listed, bank);
+        }
+    }
+
+    /// As [`Self::refill`]; `listed` is what was read of the registers.
+    fn refill_from(&mut self, listed: &mut Listed, bank: &mut impl Bank) {
         let more = loop {
-            let Some(next) = self.most_urgent(bank) else {
+            let Some(next) = self.most_urgent(listed) else {
                 break false;
             };
             let waiting = self.queue[next];
-            let Some(slot) = free(bank).or_else(|| less_urgent(bank, waiting)) else {
+            let free = listed.free().map(|slot| (slot, ListRegister::EMPTY));
+            let Some((slot, evicted)) = free.or_else(|| listed.less_urgent(waiting)) else {
                 break true;
             };
-            let evicted = bank.read(slot);
-            bank.write(slot, waiting);
-            if waiting.intid() < PRIVATE {
-                self.slot[waiting.intid() as usize] = slot as u8;
-            }
+            listed.set(bank, slot, waiting);
+            self.remember(waiting.intid(), slot);
             if evicted.is_pending() {
                 self.queue[next] = evicted;
             } else {
                 self.queue.swap_remove(next);
             }
         };
-        bank.set_underflow(more);
+        self.waits(bank, more);
+    }
+
+    /// Notes how many wait, and that the maintenance interrupt is wanted, or not.
+    /// To be called after each change of the queue.
+    fn waits(&mut self, bank: &mut impl Bank, underflow: bool) {
+        self.backlog = self.queue.len() as u64;
+        if self.underflow != underflow {
+            self.underflow = underflow;
+            bank.set_underflow(underflow);
+        }
+    }
+
+    /// Notes where `intid` is.
+    fn remember(&mut self, intid: u32, slot: usize) {
+        if let Some(arrival) = self.arrivals.get_mut(intid as usize) {
+            arrival.slot = slot as u64;
+        }
     }
 
     /// The most urgent one that waits and is not still active in a register.
-    fn most_urgent(&self, bank: &impl Bank) -> Option<usize> {
+    fn most_urgent(&self, listed: &Listed) -> Option<usize> {
         let waiting = self.queue.iter().enumerate();
         waiting
-            .filter(|(_, one)| find(bank, one.intid()).is_none())
+            .filter(|(_, one)| listed.find(one.intid()).is_none())
             .min_by_key(|(_, one)| (one.priority(), one.intid()))
             .map(|(index, _)| index)
     }
@@ -149,45 +234,59 @@ impl List {
             self.refill(bank);
             return true;
         }
-        let Some(slot) = find(bank, intid) else {
+        let mut listed = Listed::read(bank);
+        let Some((slot, old)) = listed.find(intid) else {
             return false;
         };
-        let listed = bank.read(slot);
-        bank.write(slot, listed.without_pending());
-        self.refill(bank);
-        listed.is_pending()
+        listed.set(bank, slot, old.without_pending());
+        self.refill_from(&mut listed, bank);
+        old.is_pending()
     }
 
     /// The state of `intid`.
     pub fn state(&self, bank: &impl Bank, intid: u32) -> State {
-        let listed = find(bank, intid).map_or(ListRegister::EMPTY, |slot| bank.read(slot));
+        let listed = Listed::read(bank).find(intid);
+        let listed = listed.map_or(ListRegister::EMPTY, |(_, one)| one);
         State {
             pending: listed.is_pending() || self.queue.iter().any(|one| one.intid() == intid),
             active: listed.is_active(),
         }
     }
 
+    /// The private INTIDs that are pending and that are active, a bit each.
+    pub(crate) fn private(&self, bank: &impl Bank) -> (u32, u32) {
+        let bit = |one: &ListRegister| match one.intid() {
+            intid if intid < PRIVATE => 1 << intid,
+            _ => 0,
+        };
+        let (mut pending, mut active) = (0, 0);
+        for (_, one) in &Listed::read(bank).registers {
+            pending |= if one.is_pending() { bit(one) } else { 0 };
+            active |= if one.is_active() { bit(one) } else { 0 };
+        }
+        pending |= self.queue.iter().fold(0, |bits, one| bits | bit(one));
+        (pending, active)
+    }
+
     /// Sets or clears the active state of `intid`, as software may by register.
     /// Without a free register an activation is lost: the machine has no place
     /// for it.
     pub fn set_active(&mut self, bank: &mut impl Bank, intid: u32, priority: u8, active: bool) {
-        if let Some(slot) = find(bank, intid) {
-            let listed = bank.read(slot);
+        let mut listed = Listed::read(bank);
+        if let Some((slot, old)) = listed.find(intid) {
             let value = if active {
-                listed.with_active()
+                old.with_active()
             } else {
-                listed.without_active()
+                old.without_active()
             };
-            bank.write(slot, value);
-        } else if let Some(slot) = free(bank).filter(|_| active) {
+            listed.set(bank, slot, value);
+        } else if let Some(slot) = listed.free().filter(|_| active) {
             // What the free register still holds besides its state is of an
             // interrupt that ended, and no matter here.
-            bank.write(slot, self.unqueue_as_active(intid, priority));
-            if intid < PRIVATE {
-                self.slot[intid as usize] = slot as u8;
-            }
+            listed.set(bank, slot, self.unqueue_as_active(intid, priority));
+            self.remember(intid, slot);
         }
-        self.refill(bank);
+        self.refill_from(&mut listed, bank);
     }
 
     /// `intid`, which is not listed, as active. It keeps the pending state if it
@@ -210,20 +309,15 @@ impl List {
 
     /// Takes every pending interrupt out and gives it to `each`.
     pub fn drain(&mut self, bank: &mut impl Bank, mut each: impl FnMut(ListRegister)) {
-        for slot in 0..bank.count() {
-            let listed = bank.read(slot);
-            if listed.is_pending() {
-                each(listed);
-                bank.write(slot, listed.without_pending());
+        for (slot, old) in Listed::read(bank).registers {
+            if old.is_pending() {
+                each(old);
+                bank.write(slot, old.without_pending());
             }
         }
         self.queue.drain(..).for_each(each);
-        bank.set_underflow(false);
+        self.waits(bank, false);
     }
-}
-
-const fn mask(count: usize) -> u32 {
-    (1 << count) - 1
 }
 
 fn any_pending(bank: &impl Bank, mut used: u32) -> bool {
@@ -234,30 +328,6 @@ fn any_pending(bank: &impl Bank, mut used: u32) -> bool {
         used &= used - 1;
     }
     false
-}
-
-/// The register that holds `intid`.
-fn find(bank: &impl Bank, intid: u32) -> Option<usize> {
-    (0..bank.count()).find(|&slot| {
-        let listed = bank.read(slot);
-        (listed.is_pending() || listed.is_active()) && listed.intid() == intid
-    })
-}
-
-fn free(bank: &impl Bank) -> Option<usize> {
-    let empty = bank.empty() & mask(bank.count());
-    (empty != 0).then(|| empty.trailing_zeros() as usize)
-}
-
-/// The register with the least urgent interrupt that is only pending, if it is
-/// less urgent than `than`.
-fn less_urgent(bank: &impl Bank, than: ListRegister) -> Option<usize> {
-    (0..bank.count())
-        .map(|slot| (slot, bank.read(slot)))
-        .filter(|(_, listed)| listed.is_pending() && !listed.is_active())
-        .max_by_key(|(_, listed)| (listed.priority(), listed.intid()))
-        .filter(|(_, listed)| listed.priority() > than.priority())
-        .map(|(slot, _)| slot)
 }
 
 #[cfg(test)]

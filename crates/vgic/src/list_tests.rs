@@ -162,13 +162,21 @@ impl World {
             return false;
         }
         state.pending = true;
+        // As the hypervisor does: the short way where that is all.
+        if intid < PRIVATE {
+            let value = ListRegister::pending(intid, priority(intid), hardware(intid));
+            self.list.expect(intid, Some(value));
+            if self.list.arrive(&mut self.bank, intid) {
+                return true;
+            }
+        }
         self.list
             .inject(&mut self.bank, intid, priority(intid), hardware(intid));
         true
     }
 
     fn activate(&mut self, intid: u32) {
-        let listed = find(&self.bank, intid).is_some();
+        let listed = Listed::read(&self.bank).find(intid).is_some();
         let room = listed || self.bank.empty() != 0;
         self.list
             .set_active(&mut self.bank, intid, priority(intid), true);
@@ -197,6 +205,7 @@ impl World {
         let both = |one: &&ListRegister| one.is_pending() && one.is_active();
         let both = listed.iter().filter(|one| both(one));
         assert!(both.into_iter().all(|one| one.hw().is_none()));
+        assert_eq!(self.list.backlog, self.list.queue.len() as u64);
         assert_eq!(self.bank.underflow, !self.list.queue.is_empty());
         // With one register the condition of UIE always holds.
         if self.bank.underflow && self.bank.used() <= 1 && self.bank.count() > 1 {
@@ -298,6 +307,23 @@ fn a_hardware_interrupt_is_never_active_and_pending() {
     assert_eq!(world.bank.end(), Some(27));
     world.list.refill(&mut world.bank);
     assert_eq!(world.bank.acknowledge(), Some(27));
+}
+
+#[test]
+fn what_is_not_expected_does_not_arrive() {
+    let mut world = World::new(2);
+    assert!(!world.list.arrive(&mut world.bank, 3));
+    let value = ListRegister::pending(3, 0x40, None);
+    world.list.expect(3, Some(value));
+    assert!(world.list.arrive(&mut world.bank, 3));
+    assert_eq!(world.bank.registers[0], value);
+    assert!(
+        !world.list.arrive(&mut world.bank, 3),
+        "its register is used"
+    );
+    world.list.expect(3, None);
+    world.bank.registers[0] = ListRegister::EMPTY;
+    assert!(!world.list.arrive(&mut world.bank, 3));
 }
 
 #[test]

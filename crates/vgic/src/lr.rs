@@ -7,12 +7,15 @@ pub struct ListRegister(pub u64);
 
 const PENDING: u64 = 1 << 62;
 const ACTIVE: u64 = 1 << 63;
-const HW: u64 = 1 << 61;
+const HW: u64 = 1 << ListRegister::HW_BIT;
 const GROUP1: u64 = 1 << 60;
 
 impl ListRegister {
     /// Nothing.
     pub const EMPTY: Self = Self(0);
+
+    /// Number of the bit that says that there is a physical interrupt behind it.
+    pub const HW_BIT: u32 = 61;
 
     /// A pending Group 1 interrupt; with `hw` its deactivation deactivates that
     /// physical INTID.

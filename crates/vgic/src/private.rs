@@ -11,7 +11,8 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU8, AtomicU32};
 
 use crate::PRIVATE;
-use crate::list::{Bank, List, State};
+use crate::bits::ones;
+use crate::list::{Bank, List};
 
 /// Registers of the SGIs and PPIs of a vCPU; one bit per INTID where not said
 /// otherwise.
@@ -180,47 +181,32 @@ impl List {
         hw: impl Fn(u32) -> Option<u32>,
     ) {
         let [withdraw, deactivate, activate] = private.take_requests();
-        each(withdraw, |intid| {
+        for intid in ones(withdraw.into()) {
             self.withdraw(bank, intid);
-        });
-        each(deactivate, |intid| {
+        }
+        for intid in ones(deactivate.into()) {
             self.set_active(bank, intid, 0, false);
-        });
-        each(activate, |intid| {
+        }
+        for intid in ones(activate.into()) {
             self.set_active(bank, intid, private.priority(intid), true);
-        });
+        }
         let ready = private.refresh(forward);
-        each(!ready, |intid| {
+        let (pending, _) = self.private(bank);
+        for intid in ones((pending & !ready).into()) {
             if self.withdraw(bank, intid) {
                 private.set_pending(intid);
             }
-        });
-        each(private.take_pending(ready), |intid| {
+        }
+        for intid in ones(private.take_pending(ready).into()) {
             self.inject(bank, intid, private.priority(intid), hw(intid));
-        });
+        }
         self.refill(bank);
         self.publish(bank, private);
     }
 
     /// Lets other vCPUs see what is listed.
     pub fn publish(&self, bank: &impl Bank, private: &Private) {
-        let (mut pending, mut active) = (0, 0);
-        for intid in 0..PRIVATE {
-            let State {
-                pending: is_pending,
-                active: is_active,
-            } = self.state(bank, intid);
-            pending |= u32::from(is_pending) << intid;
-            active |= u32::from(is_active) << intid;
-        }
+        let (pending, active) = self.private(bank);
         private.publish(pending, active);
-    }
-}
-
-/// Calls `act` with the number of each bit that is set.
-fn each(mut bits: u32, mut act: impl FnMut(u32)) {
-    while bits != 0 {
-        act(bits.trailing_zeros());
-        bits &= bits - 1;
     }
 }

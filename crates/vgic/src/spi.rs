@@ -7,6 +7,7 @@
 //! next has to wait until the holder has let go of it.
 
 use crate::PRIVATE;
+use crate::bits::ones;
 use crate::distributor::{Distributor, Vcpu};
 use crate::list::{Bank, List};
 
@@ -75,9 +76,10 @@ impl List {
 
 /// The SPIs that `vcpu` holds.
 fn held(distributor: &Distributor, vcpu: Vcpu) -> impl Iterator<Item = usize> + use<> {
-    let (listed, holder) = (distributor.listed, distributor.holder);
-    (0..holder.len())
-        .filter(move |&n| listed >> n & 1 != 0 && usize::from(holder[n]) == vcpu.number)
+    let listed = ones(distributor.listed).map(|n| n as usize);
+    let mine = listed.filter(|&n| usize::from(distributor.holder[n]) == vcpu.number);
+    let mine = mine.fold(0, |bits, n| bits | 1 << n);
+    ones(mine).map(|n| n as usize)
 }
 
 #[cfg(test)]

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the cost card is made of: the paths that are counted, the instructions
+//! that mark them in the guest, and the trace in which the recorder writes down
+//! what was executed between two marks.
+//!
+//! The guest executes a mark before and after each pass of a path, at EL1 only.
+//! A mark is `MOVZ XZR, #imm16`: it changes nothing (DDI 0487K.a, C6.2.255;
+//! register 31 is the zero register), no compiler emits it, and its immediate
+//! says which path begins or ends. Nothing is added to what is counted, and an
+//! image with marks runs the same with nobody to look at them.
+
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+mod mark;
+mod path;
+mod trace;
+
+pub use mark::{Edge, Mark};
+pub use path::Path;
+pub use trace::{Entry, Level};

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The marks.
+
+use crate::Path;
+
+/// MOVZ XZR, #0.
+const MOVZ: u32 = 0xd280_001f;
+/// Where its immediate is.
+const IMMEDIATE: u32 = 0xffff << 5;
+/// What the upper byte of every mark's immediate is.
+const MAGIC: u16 = 0x5200;
+
+/// Which end of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edge {
+    /// It begins behind the mark.
+    Begin,
+    /// It has ended before the mark.
+    End,
+}
+
+/// A mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// What it delimits.
+    pub path: Path,
+    /// Which end.
+    pub edge: Edge,
+}
+
+impl Mark {
+    /// The immediate of the instruction.
+    #[must_use]
+    pub const fn immediate(self) -> u16 {
+        MAGIC | (self.path as u16) << 1 | matches!(self.edge, Edge::End) as u16
+    }
+
+    /// The instruction.
+    #[must_use]
+    pub const fn instruction(self) -> u32 {
+        MOVZ | (self.immediate() as u32) << 5
+    }
+
+    /// The mark that `instruction` is, if it is one.
+    #[must_use]
+    pub fn decode(instruction: u32) -> Option<Self> {
+        let immediate = (instruction >> 5) as u16;
+        if instruction & !IMMEDIATE != MOVZ || immediate & 0xff00 != MAGIC {
+            return None;
+        }
+        let path = *Path::ALL.get(usize::from(immediate & 0xff) >> 1)?;
+        let edge = if immediate & 1 == 0 {
+            Edge::Begin
+        } else {
+            Edge::End
+        };
+        Some(Self { path, edge })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mark_is_recognised_and_nothing_else() {
+        for &path in Path::ALL {
+            for edge in [Edge::Begin, Edge::End] {
+                let mark = Mark { path, edge };
+                assert_eq!(Mark::decode(mark.instruction()), Some(mark));
+                // Another register, another immediate, MOVK.
+                for other in [1 << 0, 1 << 20, 1 << 29] {
+                    assert_eq!(Mark::decode(mark.instruction() ^ other), None);
+                }
+            }
+        }
+        let after = Path::ALL.len() as u32;
+        assert_eq!(
+            Mark::decode(MOVZ | u32::from(MAGIC) << 5 | after << 6),
+            None
+        );
+    }
+
+    #[test]
+    fn the_instruction_is_what_an_assembler_makes_of_it() {
+        let mark = Mark {
+            path: Path::Hypercall,
+            edge: Edge::Begin,
+        };
+        // movz xzr, #0x5200
+        assert_eq!(mark.instruction(), 0xd28a_401f);
+    }
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The trace: entries of 16 bytes, little endian.
+//!
+//! A window, which is one pass of a path on one CPU, is an [`Entry::Window`] and
+//! then as many entries as that says.
+
+/// An exception level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Level {
+    /// EL0.
+    El0,
+    /// EL1.
+    El1,
+    /// EL2.
+    El2,
+    /// EL3.
+    El3,
+}
+
+impl Level {
+    /// The level in bits 3:2 of a PSTATE.
+    #[must_use]
+    pub const fn of_pstate(pstate: u64) -> Self {
+        match pstate >> 2 & 3 {
+            0 => Self::El0,
+            1 => Self::El1,
+            2 => Self::El2,
+            _ => Self::El3,
+        }
+    }
+}
+
+/// An entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// An instruction was executed.
+    Executed {
+        /// At which level.
+        level: Level,
+        /// The instruction.
+        word: u32,
+        /// Its address.
+        pc: u64,
+    },
+    /// The instruction before read or wrote memory.
+    Accessed {
+        /// It was a store.
+        store: bool,
+        /// Bytes, as a power of two.
+        size: u8,
+        /// Virtual address.
+        address: u64,
+    },
+    /// A window follows.
+    Window {
+        /// Number of the path.
+        path: u8,
+        /// Number of the CPU.
+        cpu: u16,
+        /// Entries.
+        count: u64,
+    },
+    /// A CPU went on in a loop for this many more instructions, which are left out.
+    LeftOut {
+        /// Instructions.
+        count: u64,
+    },
+    /// A CPU has executed its first instruction at EL1 after this many at EL2.
+    Entered {
+        /// Number of the CPU.
+        cpu: u16,
+        /// Instructions before it.
+        before: u64,
+    },
+}
+
+const EXECUTED: u8 = 0;
+const ACCESSED: u8 = 1;
+const WINDOW: u8 = 2;
+const ENTERED: u8 = 3;
+const LEFT_OUT: u8 = 4;
+
+impl Entry {
+    /// Bytes of an entry.
+    pub const SIZE: usize = 16;
+
+    /// As bytes: kind, a byte, a halfword, a word, a doubleword.
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let (kind, byte, half, word, double) = match self {
+            Self::Executed { level, word, pc } => (EXECUTED, level as u8, 0, word, pc),
+            Self::Accessed {
+                store,
+                size,
+                address,
+            } => (ACCESSED, u8::from(store), u16::from(size), 0, address),
+            Self::Window { path, cpu, count } => (WINDOW, path, cpu, 0, count),
+            Self::Entered { cpu, before } => (ENTERED, 0, cpu, 0, before),
+            Self::LeftOut { count } => (LEFT_OUT, 0, 0, 0, count),
+        };
+        let mut bytes = [0; Self::SIZE];
+        bytes[0] = kind;
+        bytes[1] = byte;
+        bytes[2..4].copy_from_slice(&half.to_le_bytes());
+        bytes[4..8].copy_from_slice(&word.to_le_bytes());
+        bytes[8..].copy_from_slice(&double.to_le_bytes());
+        bytes
+    }
+
+    /// Back; `None` if no entry has these bytes.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; Self::SIZE]) -> Option<Self> {
+        let [kind, byte, h0, h1, w0, w1, w2, w3, double @ ..] = bytes;
+        let half = u16::from_le_bytes([h0, h1]);
+        let double = u64::from_le_bytes(double);
+        Some(match kind {
+            EXECUTED => Self::Executed {
+                level: Level::of_pstate(u64::from(byte) << 2),
+                word: u32::from_le_bytes([w0, w1, w2, w3]),
+                pc: double,
+            },
+            ACCESSED => Self::Accessed {
+                store: byte != 0,
+                size: u8::try_from(half).ok()?,
+                address: double,
+            },
+            WINDOW => Self::Window {
+                path: byte,
+                cpu: half,
+                count: double,
+            },
+            ENTERED => Self::Entered {
+                cpu: half,
+                before: double,
+            },
+            LEFT_OUT => Self::LeftOut { count: double },
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_comes_back() {
+        for entry in [
+            Entry::Executed {
+                level: Level::El2,
+                word: 0xd69f_03e0,
+                pc: u64::MAX,
+            },
+            Entry::Accessed {
+                store: true,
+                size: 4,
+                address: 0x4020_0040,
+            },
+            Entry::Window {
+                path: 3,
+                cpu: 511,
+                count: 1 << 40,
+            },
+            Entry::Entered { cpu: 1, before: 7 },
+            Entry::LeftOut { count: 9 },
+        ] {
+            assert_eq!(Entry::from_bytes(entry.to_bytes()), Some(entry));
+        }
+        assert_eq!(Entry::from_bytes([0xff; Entry::SIZE]), None);
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which CPU has an affinity, in a time that does not depend on how many there
+//! are: a hash table with open addressing, a quarter full at most.
+
+use crate::MAX_CPUS;
+
+const SLOTS: usize = 4 * MAX_CPUS;
+const FREE: u8 = u8::MAX;
+
+const _: () = assert!(SLOTS.is_power_of_two() && MAX_CPUS < FREE as usize);
+
+/// The numbers of CPUs by affinity.
+#[derive(Clone, Debug)]
+pub struct Index([u8; SLOTS]);
+
+impl Index {
+    /// Of CPUs with these affinities, in the order of their numbers, as many as
+    /// [`MAX_CPUS`].
+    #[must_use]
+    pub fn new(affinities: impl Iterator<Item = u64>) -> Self {
+        let mut slots = [FREE; SLOTS];
+        for (number, affinity) in affinities.take(MAX_CPUS).enumerate() {
+            let mut slot = first(affinity);
+            while slots[slot] != FREE {
+                slot = (slot + 1) % SLOTS;
+            }
+            slots[slot] = number as u8;
+        }
+        Self(slots)
+    }
+
+    /// The number of the CPU with `affinity`; `of` says what affinity a number
+    /// has, for those that share its place.
+    #[inline]
+    pub fn find(&self, affinity: u64, of: impl Fn(usize) -> u64) -> Option<usize> {
+        let mut slot = first(affinity);
+        loop {
+            let number = self.0[slot];
+            if number == FREE {
+                return None;
+            }
+            if of(number.into()) == affinity {
+                return Some(number.into());
+            }
+            slot = (slot + 1) % SLOTS;
+        }
+    }
+}
+
+/// Where to look first: the upper bits of a product with 2^64 divided by the
+/// golden ratio, which scatters what differs in few bits (Knuth, The Art of
+/// Computer Programming, volume 3, 6.4).
+fn first(affinity: u64) -> usize {
+    (affinity.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SLOTS.trailing_zeros())) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn it_finds_what_a_search_finds(
+            affinities in proptest::collection::btree_set(0u64..1 << 40, 0..=MAX_CPUS),
+            other in 0u64..1 << 40,
+        ) {
+            let all: Vec<u64> = affinities.into_iter().collect();
+            let index = Index::new(all.iter().copied());
+            for &one in all.iter().chain([&other]) {
+                let expected = all.iter().position(|&affinity| affinity == one);
+                prop_assert_eq!(index.find(one, |number| all[number]), expected);
+            }
+        }
+    }
+
+    /// How machines number their CPUs: 16 in a cluster, one in a cluster, four.
+    #[test]
+    fn real_machines_have_short_ways() {
+        for shape in [16, 1, 4] {
+            let all: Vec<u64> = (0..MAX_CPUS as u64)
+                .map(|n| ((n / shape) << 8) + n % shape)
+                .collect();
+            let used: BTreeSet<usize> = all.iter().map(|&affinity| first(affinity)).collect();
+            assert!(used.len() * 2 > MAX_CPUS, "{shape}: {} places", used.len());
+        }
+    }
+}

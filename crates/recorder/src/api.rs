@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The part of QEMU's plugin interface, version 7, that is used; declared here
+//! by what the emulator exports, so that no header of it is needed.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+/// Version of the interface.
+pub const VERSION: c_int = 7;
+
+/// A block of translated code, during its translation.
+#[repr(C)]
+pub struct Block([u8; 0]);
+/// An instruction of it.
+#[repr(C)]
+pub struct Instruction([u8; 0]);
+/// A register that can be read.
+#[repr(C)]
+pub struct Handle([u8; 0]);
+
+/// Identifies the plugin.
+pub type Id = u64;
+/// Given back to every callback.
+pub type Data = *mut c_void;
+
+/// A register, as it is described.
+#[repr(C)]
+pub struct Register {
+    /// For [`qemu_plugin_read_register`].
+    pub handle: *mut Handle,
+    /// Its name.
+    pub name: *const c_char,
+    _feature: *const c_char,
+    _reserved: *const c_void,
+}
+
+/// GLib's array, of what it was made for.
+#[repr(C)]
+pub struct Array<T> {
+    /// The elements.
+    pub data: *mut T,
+    /// How many there are.
+    pub length: c_uint,
+}
+
+/// The callback changes and reads no register.
+pub const NO_REGISTERS: c_int = 0;
+/// The callback reads registers.
+pub const READS_REGISTERS: c_int = 1;
+/// Loads and stores.
+pub const LOADS_AND_STORES: c_int = 3;
+
+unsafe extern "C" {
+    pub fn qemu_plugin_register_vcpu_init_cb(
+        id: Id,
+        callback: extern "C" fn(c_uint, Data),
+        data: Data,
+    );
+    pub fn qemu_plugin_register_vcpu_tb_trans_cb(
+        id: Id,
+        callback: extern "C" fn(*mut Block, Data),
+        data: Data,
+    );
+    pub fn qemu_plugin_register_vcpu_tb_exec_cb(
+        block: *mut Block,
+        callback: extern "C" fn(c_uint, Data),
+        flags: c_int,
+        data: Data,
+    );
+    pub fn qemu_plugin_register_vcpu_insn_exec_cb(
+        instruction: *mut Instruction,
+        callback: extern "C" fn(c_uint, Data),
+        flags: c_int,
+        data: Data,
+    );
+    pub fn qemu_plugin_register_vcpu_mem_cb(
+        instruction: *mut Instruction,
+        callback: extern "C" fn(c_uint, u32, u64, Data),
+        flags: c_int,
+        which: c_int,
+        data: Data,
+    );
+    pub fn qemu_plugin_tb_n_insns(block: *const Block) -> usize;
+    pub fn qemu_plugin_tb_get_insn(block: *const Block, index: usize) -> *mut Instruction;
+    pub fn qemu_plugin_insn_data(
+        instruction: *const Instruction,
+        place: *mut c_void,
+        length: usize,
+    ) -> usize;
+    pub fn qemu_plugin_insn_vaddr(instruction: *const Instruction) -> u64;
+    pub fn qemu_plugin_mem_size_shift(info: u32) -> c_uint;
+    pub fn qemu_plugin_mem_is_store(info: u32) -> bool;
+    pub fn qemu_plugin_get_registers() -> *mut Array<Register>;
+    pub fn qemu_plugin_read_register(handle: *mut Handle, value: *mut Array<u8>) -> bool;
+
+    // GLib's, in the same process.
+    pub fn g_byte_array_new() -> *mut Array<u8>;
+    pub fn g_byte_array_set_size(array: *mut Array<u8>, length: c_uint) -> *mut Array<u8>;
+}

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A plugin of QEMU that writes down every instruction and every memory access
+//! of a CPU from one mark to the next: see crate `cost` for marks and trace.
+//!
+//! It counts nothing and knows no path. What is made of the trace is made by
+//! whoever reads it, where it can be tested. For multi-threaded emulation only:
+//! with one thread QEMU 11.1 charges code that CPUs share to the one that ran
+//! it first.
+//!
+//! Option `out=FILE` says where the trace goes.
+
+#![allow(unsafe_code)]
+
+mod api;
+
+use std::cell::UnsafeCell;
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::fs::File;
+use std::io::Write;
+use std::ptr::null_mut;
+use std::sync::atomic::AtomicU8;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, OnceLock};
+
+use cost::{Edge, Entry, Level, Mark};
+
+/// The interface that this is written for.
+#[unsafe(export_name = "qemu_plugin_version")]
+pub static VERSION: c_int = api::VERSION;
+
+/// Most CPUs that the emulator has.
+const CPUS: usize = 512;
+/// Entries of a CPU that goes on at the same level without an exception before
+/// it is taken for one that spins, and the rest is left out.
+const MOST: usize = 1 << 14;
+/// Vectors are this far apart (DDI 0487K.a, D1.3.1.5).
+const VECTOR: u64 = 0x80;
+
+static OUT: OnceLock<Mutex<File>> = OnceLock::new();
+
+/// A translated block. The level is part of what a block is translated for, so
+/// it is the same each time that the block runs.
+struct Block {
+    /// A [`Level`], or [`UNKNOWN`] before the first time.
+    level: AtomicU8,
+}
+
+const UNKNOWN: u8 = 0xff;
+
+/// An instruction of a block.
+struct Step {
+    block: &'static Block,
+    word: u32,
+    pc: u64,
+    mark: Option<Mark>,
+}
+
+/// What is known of a CPU.
+struct Cpu {
+    /// PSTATE, and the place where its value goes.
+    pstate: *mut api::Handle,
+    value: *mut api::Array<u8>,
+    /// Instructions so far, until it has reached EL1.
+    before: Option<u64>,
+    /// The path whose begin was marked, and what was executed since.
+    window: Option<Mark>,
+    entries: Vec<Entry>,
+    /// Level and address of the last instruction.
+    last: (Level, u64),
+    /// Entries since the level changed or a vector was reached.
+    run: usize,
+}
+
+/// The CPUs; each is touched by its own thread only.
+struct Cpus([UnsafeCell<Cpu>; CPUS]);
+
+// SAFETY: an element is used only in callbacks for its CPU, which the emulator
+// makes on that CPU's one thread.
+unsafe impl Sync for Cpus {}
+
+static ALL: Cpus = Cpus(
+    [const {
+        UnsafeCell::new(Cpu {
+            pstate: null_mut(),
+            value: null_mut(),
+            before: Some(0),
+            window: None,
+            entries: Vec::new(),
+            last: (Level::El3, 0),
+            run: 0,
+        })
+    }; CPUS],
+);
+
+/// The CPU `index`, for the callback that runs for it.
+///
+/// # Safety
+/// To be called once per callback, with the index that the callback got.
+unsafe fn cpu(index: c_uint) -> &'static mut Cpu {
+    // SAFETY: see `Cpus`; the caller holds no other reference.
+    unsafe { &mut *ALL.0[index as usize].get() }
+}
+
+/// Called when the plugin is loaded; 0 if it can work.
+///
+/// # Safety
+/// The emulator's: `arguments` are `count` strings.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qemu_plugin_install(
+    id: api::Id,
+    _: *const c_void,
+    count: c_int,
+    arguments: *const *const c_char,
+) -> c_int {
+    // SAFETY: as the emulator promises.
+    let mut arguments = (0..count as usize).map(|n| unsafe { CStr::from_ptr(*arguments.add(n)) });
+    let path = arguments.find_map(|argument| argument.to_str().ok()?.strip_prefix("out="));
+    let Some(path) = path else {
+        eprintln!("recorder: no option out=FILE");
+        return 1;
+    };
+    match File::create(path) {
+        Ok(file) => OUT.get_or_init(|| Mutex::new(file)),
+        Err(error) => {
+            eprintln!("recorder: {path}: {error}");
+            return 1;
+        }
+    };
+    // SAFETY: the functions have the signatures that the interface asks for.
+    unsafe {
+        api::qemu_plugin_register_vcpu_init_cb(id, starts, null_mut());
+        api::qemu_plugin_register_vcpu_tb_trans_cb(id, translates, null_mut());
+    }
+    0
+}
+
+/// A CPU begins to exist: finds out how its PSTATE is read.
+extern "C" fn starts(index: c_uint, _: api::Data) {
+    // SAFETY: the interface hands out an array of descriptions that stay valid.
+    let registers = unsafe {
+        let array = &*api::qemu_plugin_get_registers();
+        std::slice::from_raw_parts(array.data, array.length as usize)
+    };
+    // SAFETY: names are strings; the handle is valid as long as the CPU is.
+    unsafe {
+        let pstate = |one: &&api::Register| CStr::from_ptr(one.name).to_bytes() == b"cpsr";
+        let found = registers.iter().find(pstate);
+        let cpu = cpu(index);
+        cpu.pstate = found.map_or(null_mut(), |register| register.handle);
+        cpu.value = api::g_byte_array_new();
+    }
+}
+
+/// A block is translated: asks to be called for each of its instructions. What
+/// they are called with is kept for ever, as the emulator may run it for ever.
+extern "C" fn translates(block: *mut api::Block, _: api::Data) {
+    let known: &'static Block = Box::leak(Box::new(Block {
+        level: AtomicU8::new(UNKNOWN),
+    }));
+    // SAFETY: the block is valid during the call, what is passed for ever.
+    unsafe {
+        let data = std::ptr::from_ref(known).cast_mut().cast();
+        api::qemu_plugin_register_vcpu_tb_exec_cb(block, enters, api::READS_REGISTERS, data);
+        for n in 0..api::qemu_plugin_tb_n_insns(block) {
+            let instruction = api::qemu_plugin_tb_get_insn(block, n);
+            let mut bytes = [0u8; 4];
+            api::qemu_plugin_insn_data(instruction, bytes.as_mut_ptr().cast(), bytes.len());
+            let word = u32::from_le_bytes(bytes);
+            let step = Box::leak(Box::new(Step {
+                block: known,
+                word,
+                pc: api::qemu_plugin_insn_vaddr(instruction),
+                mark: Mark::decode(word),
+            }));
+            let data = std::ptr::from_ref(step).cast_mut().cast();
+            api::qemu_plugin_register_vcpu_insn_exec_cb(
+                instruction,
+                executes,
+                api::NO_REGISTERS,
+                data,
+            );
+            api::qemu_plugin_register_vcpu_mem_cb(
+                instruction,
+                accesses,
+                api::NO_REGISTERS,
+                api::LOADS_AND_STORES,
+                null_mut(),
+            );
+        }
+    }
+}
+
+/// A block is about to run: notes its level the first time.
+extern "C" fn enters(index: c_uint, data: api::Data) {
+    // SAFETY: the data of the registration in `translates`.
+    let block = unsafe { &*data.cast::<Block>() };
+    if block.level.load(Relaxed) != UNKNOWN {
+        return;
+    }
+    // SAFETY: the only reference in this callback.
+    let cpu = unsafe { cpu(index) };
+    // SAFETY: handle and array are this CPU's, and this callback may read
+    // registers.
+    let pstate = unsafe {
+        api::g_byte_array_set_size(cpu.value, 0);
+        api::qemu_plugin_read_register(cpu.pstate, cpu.value);
+        let value = &*cpu.value;
+        let bytes = std::slice::from_raw_parts(value.data, value.length as usize);
+        bytes.first().copied()
+    };
+    if let Some(pstate) = pstate {
+        let level = Level::of_pstate(u64::from(pstate));
+        block.level.store(level as u8, Relaxed);
+    }
+}
+
+/// An instruction is about to be executed.
+extern "C" fn executes(index: c_uint, data: api::Data) {
+    // SAFETY: the data of the registration in `translates`.
+    let step = unsafe { &*data.cast::<Step>() };
+    // SAFETY: the only reference in this callback.
+    let cpu = unsafe { cpu(index) };
+    let level = Level::of_pstate(u64::from(step.block.level.load(Relaxed)) << 2);
+    match &mut cpu.before {
+        Some(before) if level == Level::El1 => {
+            let before = *before;
+            cpu.before = None;
+            let cpu = index as u16;
+            write(&[Entry::Entered { cpu, before }]);
+        }
+        Some(before) => *before += 1,
+        None => {}
+    }
+    match step.mark {
+        Some(mark) => cpu.passes(index, mark),
+        None if cpu.window.is_some() => cpu.executes(level, step),
+        None => {}
+    }
+}
+
+/// The instruction has accessed memory.
+extern "C" fn accesses(index: c_uint, info: u32, address: u64, _: api::Data) {
+    // SAFETY: the only reference in this callback.
+    let cpu = unsafe { cpu(index) };
+    if cpu.window.is_some() && cpu.run < MOST {
+        // SAFETY: pure functions of the access.
+        let (store, size) = unsafe {
+            let store = api::qemu_plugin_mem_is_store(info);
+            (store, api::qemu_plugin_mem_size_shift(info) as u8)
+        };
+        cpu.entries.push(Entry::Accessed {
+            store,
+            size,
+            address,
+        });
+    }
+}
+
+impl Cpu {
+    /// Notes an instruction of the window.
+    fn executes(&mut self, level: Level, step: &Step) {
+        let (last_level, last_pc) = self.last;
+        self.last = (level, step.pc);
+        let jumped = step.pc != last_pc.wrapping_add(4);
+        if level != last_level || (jumped && step.pc.is_multiple_of(VECTOR)) {
+            self.run = 0;
+        }
+        self.run += 1;
+        if self.run < MOST {
+            self.entries.push(Entry::Executed {
+                level,
+                word: step.word,
+                pc: step.pc,
+            });
+        } else if let Some(Entry::LeftOut { count }) = self.entries.last_mut() {
+            *count += 1;
+        } else {
+            self.entries.push(Entry::LeftOut { count: 1 });
+        }
+    }
+
+    /// Begins a window, or ends and writes it. A begin without end is
+    /// forgotten, and so is an end without begin.
+    fn passes(&mut self, index: c_uint, mark: Mark) {
+        let begun = self.window.take();
+        let path = mark.path as u8;
+        match (mark.edge, begun) {
+            (Edge::Begin, _) => self.window = Some(mark),
+            (Edge::End, Some(begin)) if begin.path == mark.path => {
+                let window = Entry::Window {
+                    path,
+                    cpu: index as u16,
+                    count: self.entries.len() as u64,
+                };
+                self.entries.insert(0, window);
+                write(&self.entries);
+            }
+            (Edge::End, _) => {}
+        }
+        self.entries.clear();
+        self.run = 0;
+    }
+}
+
+/// Appends entries to the trace, all or none between those of other CPUs.
+fn write(entries: &[Entry]) {
+    let bytes: Vec<u8> = entries.iter().flat_map(|entry| entry.to_bytes()).collect();
+    let Some(out) = OUT.get() else { return };
+    let Ok(mut file) = out.lock() else { return };
+    if let Err(error) = file.write_all(&bytes) {
+        eprintln!("recorder: the trace can't be written: {error}");
+        std::process::exit(1);
+    }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The list registers as an operation sees them: read once, as they are slow to
+//! read, and written through.
+
+use arrayvec::ArrayVec;
+
+use crate::bits::ones;
+use crate::list::Bank;
+use crate::lr::ListRegister;
+
+/// The first `count` registers, a bit each.
+pub const fn mask(count: usize) -> u32 {
+    (1 << count) - 1
+}
+
+/// The registers that are in use, read once.
+pub struct Listed {
+    /// Number and value, in no order.
+    pub registers: ArrayVec<(usize, ListRegister), 16>,
+    /// Those that are free, a bit each.
+    empty: u32,
+}
+
+impl Listed {
+    /// What `bank` holds.
+    pub fn read(bank: &impl Bank) -> Self {
+        let mut listed = Self::new();
+        listed.fill(bank);
+        listed
+    }
+
+    /// Nothing, before [`Self::fill`].
+    pub const fn new() -> Self {
+        Self {
+            registers: ArrayVec::new_const(),
+            empty: 0,
+        }
+    }
+
+    /// What [`Self::read`] does, in place: a value that is returned is copied.
+    pub fn fill(&mut self, bank: &impl Bank) {
+        let all = mask(bank.count());
+        self.empty = bank.empty() & all;
+        for slot in ones((all & !self.empty).into()) {
+            let one = bank.read(slot as usize);
+            if one.is_pending() || one.is_active() {
+                self.registers.push((slot as usize, one));
+            }
+        }
+    }
+
+    /// Sets a register, here and there.
+    pub fn set(&mut self, bank: &mut impl Bank, slot: usize, value: ListRegister) {
+        bank.write(slot, value);
+        if self.empty >> slot & 1 == 0 {
+            self.registers.retain(|(at, _)| *at != slot);
+        }
+        if value.is_pending() || value.is_active() {
+            self.registers.push((slot, value));
+            self.empty &= !(1 << slot);
+        } else {
+            self.empty |= 1 << slot;
+        }
+    }
+
+    /// The register that holds `intid`, and what it holds.
+    pub fn find(&self, intid: u32) -> Option<(usize, ListRegister)> {
+        let mut registers = self.registers.iter();
+        registers.find(|(_, one)| one.intid() == intid).copied()
+    }
+
+    /// A register that is free.
+    pub fn free(&self) -> Option<usize> {
+        (self.empty != 0).then(|| self.empty.trailing_zeros() as usize)
+    }
+
+    /// The register with the least urgent interrupt that is only pending, if it
+    /// is less urgent than `than`, and that interrupt.
+    pub fn less_urgent(&self, than: ListRegister) -> Option<(usize, ListRegister)> {
+        let waiting = self.registers.iter().copied();
+        waiting
+            .filter(|(_, listed)| listed.is_pending() && !listed.is_active())
+            .max_by_key(|(_, listed)| (listed.priority(), listed.intid()))
+            .filter(|(_, listed)| listed.priority() > than.priority())
+    }
+}

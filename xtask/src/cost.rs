@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The verb `cost`: what each path costs, counted from its execution.
+//!
+//! The guest takes every path again and again between two marks (crate `cost`,
+//! `guest-kernel-shim/src/cost.rs`); a plugin of the emulator writes down what
+//! each CPU executes there (`crates/recorder`). What is made of it is made here:
+//! [`trace`] reads it, [`visit`] finds the stays at EL2, [`tally`] counts,
+//! [`card`] puts it together.
+
+pub mod card;
+mod document;
+mod gate;
+mod history;
+mod numbers;
+pub mod recorder;
+mod scale;
+mod show;
+mod tally;
+pub mod trace;
+pub mod visit;
+mod word;
+
+use anyhow::{Result, bail};
+use cost::Path;
+
+use crate::board::Board;
+use crate::cli::CostArgs;
+use crate::folder::Copy;
+use crate::terminal::say;
+use crate::{places, toolchain};
+use card::{Card, Mode};
+use recorder::{Bench, Recorded};
+
+/// The charts of `--scale`, below `target/`.
+const SCALE_PAGE: &str = "cost-scale.html";
+/// CPUs of the boots that count paths.
+const CPUS: u32 = 2;
+
+/// Does what `cargo xtask cost` promises.
+pub fn cost(args: &CostArgs) -> Result<()> {
+    if args.page {
+        return history::write_document();
+    }
+    let base = args.compare.as_ref().map(|file| match file {
+        Some(file) => history::read(file),
+        None => history::read(&history::newest()?),
+    });
+    let base = base.transpose()?;
+    let copy = args.json.as_deref().map(|file| Copy::claim("--json", file));
+    let copy = copy.transpose()?;
+    let bench = Bench::new(&args.board)?;
+    let mut card = measure(&bench, &args.board)?;
+    say!("{}", show::table(&card).join("\n"));
+    if args.scale {
+        let most = Board::load(&args.board)?.cpus.max;
+        card.scale = scale::measure(&bench, &args.board, most)?;
+        say!("\n{}", scale::table(&card.scale).join("\n"));
+        let page = places::target().join(SCALE_PAGE);
+        Copy::claim("--scale", &page)?.write(&scale::page(&card.scale))?;
+        say!("charts: {}", places::shown(&page));
+        scale::judge(&card.scale)?;
+    }
+    if let Some(copy) = copy {
+        copy.write(&serde_json::to_string_pretty(&card)?)?;
+    }
+    let judged = base.map_or(Ok(()), |base| compare(&base, &card));
+    if let Some(label) = &args.save {
+        say!("kept as {}", history::save(card, label)?);
+    }
+    judged
+}
+
+/// Tells what is not as in `base`; fails if something grew too much.
+fn compare(base: &Card, card: &Card) -> Result<()> {
+    let (changes, gone) = gate::changes(base, card);
+    say!("\nagainst `{}` ({}):", base.label, base.rustc);
+    if changes.is_empty() && gone.is_empty() {
+        say!("the same");
+    }
+    changes.iter().for_each(|change| say!("{}", change.text()));
+    gone.iter()
+        .for_each(|name| say!("{name}: no longer counted"));
+    let grown: Vec<String> = changes
+        .iter()
+        .filter(|change| change.fails())
+        .map(|change| change.text())
+        .collect();
+    if !grown.is_empty() || !gone.is_empty() {
+        let all: Vec<String> = grown.into_iter().chain(gone).collect();
+        bail!("more than before: {}", all.join("; "));
+    }
+    Ok(())
+}
+
+/// Counts everything.
+fn measure(bench: &Bench, board: &str) -> Result<Card> {
+    let mut card = Card {
+        schema: card::SCHEMA,
+        board: board.into(),
+        emulator: format!("QEMU {}", bench.emulator.version),
+        rustc: toolchain::rustc_version().unwrap_or_default(),
+        ..Card::default()
+    };
+    for mode in Mode::ALL {
+        let recorded = bench.record(mode, CPUS, "rouse.cost=all")?;
+        if mode == Mode::Inject {
+            card.numbers.extend(numbers::per_vcpu(&recorded)?);
+        }
+        for &path in Path::ALL {
+            card.paths.push(match why_not(&recorded, path) {
+                Some(why) => card::skipped(path, mode, why),
+                None => card::row(&recorded.trace, path, mode)?,
+            });
+        }
+    }
+    card.numbers.extend(numbers::sizes(bench)?);
+    card.numbers.extend(numbers::boot(bench)?);
+    card.numbers.extend(numbers::round_trips(board)?);
+    Ok(card)
+}
+
+/// Why the guest did not take `path`, if it did not.
+fn why_not(recorded: &Recorded, path: Path) -> Option<&str> {
+    let start = format!("cost: {}: skipped: ", path.name());
+    let mut lines = recorded.console.lines();
+    lines.find_map(|line| line.strip_prefix(&start))
+}

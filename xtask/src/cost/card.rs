@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The cost card: what each path costs in each mode.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, bail};
+use clap::ValueEnum;
+use cost::Path;
+use serde::{Deserialize, Serialize};
+
+use super::tally::Tally;
+use super::trace::{Trace, Window};
+use super::visit;
+
+/// What the guest runs on.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// The hypervisor, which injects interrupts and traps what waits.
+    Inject,
+    /// The hypervisor, interrupts delivered directly, no wait trapped.
+    Direct,
+    /// The bare machine.
+    None,
+}
+
+impl std::fmt::Display for Mode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl Mode {
+    /// Every one.
+    pub const ALL: [Self; 3] = [Self::Inject, Self::Direct, Self::None];
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Inject => "inject",
+            Self::Direct => "direct",
+            Self::None => "none",
+        }
+    }
+}
+
+/// A path in a mode.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Row {
+    /// Name of the path.
+    pub path: String,
+    /// The mode.
+    pub mode: Mode,
+    /// Passes that are counted.
+    pub passes: u64,
+    /// How many of them had as many instructions as the one that is shown.
+    pub agree: u64,
+    /// Passes in which something else happened as well, and which are not counted.
+    pub set_aside: u64,
+    /// The hypervisor's part of the median pass.
+    pub el2: Option<Tally>,
+    /// The guest's part of it.
+    pub guest: Option<Tally>,
+    /// Why there is nothing.
+    pub skipped: Option<String>,
+}
+
+/// Everything that was counted.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Card {
+    /// Version of this format.
+    pub schema: u32,
+    /// What it is called in the history.
+    #[serde(default)]
+    pub label: String,
+    /// The board.
+    pub board: String,
+    /// Version of the emulator.
+    pub emulator: String,
+    /// The compiler.
+    pub rustc: String,
+    /// The paths.
+    pub paths: Vec<Row>,
+    /// Single numbers by name: round trips, sizes, the length of a boot.
+    pub numbers: BTreeMap<String, u64>,
+    /// Instructions per operation by number of vCPUs, if that was asked for.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub scale: super::scale::Lines,
+}
+
+/// Version of [`Card`]'s format.
+pub const SCHEMA: u32 = 1;
+
+impl Card {
+    /// The row of `path` in `mode`.
+    pub fn row(&self, path: Path, mode: Mode) -> Option<&Row> {
+        let mut rows = self.paths.iter();
+        rows.find(|row| row.path == path.name() && row.mode == mode)
+    }
+}
+
+/// The windows of `trace` that show `path` and nothing else; how many there were.
+pub fn clean(trace: &Trace, path: Path, mode: Mode) -> (Vec<&Window>, usize) {
+    let windows = trace.windows.iter().filter(|window| window.path == path);
+    let all = windows.clone().count();
+    (
+        windows.filter(|window| is_clean(window, mode)).collect(),
+        all,
+    )
+}
+
+fn is_clean(window: &Window, mode: Mode) -> bool {
+    let (causes, interrupts) = visit::expected(window.path);
+    let visits = visit::visits(window);
+    let came = match mode {
+        Mode::Inject => visits == causes,
+        // Calls and emulated devices are the hypervisor's in any mode.
+        Mode::Direct => match window.path {
+            Path::Hypercall | Path::Service | Path::CpuOn | Path::CpuStart | Path::Mmio => {
+                visits.len() == 1
+            }
+            _ => visits.is_empty(),
+        },
+        Mode::None => visits.is_empty(),
+    };
+    let taken = visit::handlers(window).len();
+    came && interrupts.is_none_or(|expected| taken == expected)
+}
+
+/// Counts the passes of `path`.
+pub fn row(trace: &Trace, path: Path, mode: Mode) -> Result<Row> {
+    let (windows, all) = clean(trace, path, mode);
+    let mut passes: Vec<(Tally, Option<Tally>)> =
+        windows.iter().map(|window| count(window)).collect();
+    passes.sort_by_key(|(el2, guest)| (el2.insns, guest.map(|guest| guest.insns)));
+    let Some(&(el2, guest)) = passes.get(passes.len() / 2) else {
+        bail!(
+            "{} ({}): none of {all} passes showed the path and nothing else",
+            path.name(),
+            mode.name()
+        );
+    };
+    let same = |pass: &&(Tally, Option<Tally>)| {
+        let insns = |tally: Option<Tally>| tally.map(|tally| tally.insns);
+        pass.0.insns == el2.insns && insns(pass.1) == insns(guest)
+    };
+    Ok(Row {
+        path: path.name().into(),
+        mode,
+        passes: passes.len() as u64,
+        agree: passes.iter().filter(same).count() as u64,
+        set_aside: (all - passes.len()) as u64,
+        el2: (mode != Mode::None).then_some(el2),
+        guest,
+        skipped: None,
+    })
+}
+
+/// The hypervisor's and the guest's part of a pass.
+fn count(window: &Window) -> (Tally, Option<Tally>) {
+    let entries = visit::visits(window).len();
+    let el2 = Tally::of(&visit::hypervisor_steps(window), entries);
+    let taken = visit::handlers(window).len();
+    let guest = visit::guest_steps(window).map(|steps| Tally::of(&steps, taken));
+    (el2, guest)
+}
+
+/// The row of a path that was not taken.
+pub fn skipped(path: Path, mode: Mode, why: &str) -> Row {
+    Row {
+        path: path.name().into(),
+        mode,
+        passes: 0,
+        agree: 0,
+        set_aside: 0,
+        el2: None,
+        guest: None,
+        skipped: Some(why.into()),
+    }
+}

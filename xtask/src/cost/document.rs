@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `docs/cost.md`, made of the cards that were kept.
+
+use std::fmt::Write;
+
+use cost::Path;
+
+use super::card::{Card, Mode, Row};
+use super::tally::Tally;
+
+const HEAD: &str = "\
+<!-- Written by `cargo xtask cost --save LABEL` from the cards in docs/cost/; a test checks that it is. -->
+
+# What each path costs
+
+Counted from execution by `cargo xtask cost`, not estimated: the guest takes each path again and again between two marks
+(`guest-kernel-shim/src/cost.rs`), a plugin of the emulator (`crates/recorder`) writes down every instruction that a CPU executes
+between them, with its exception level and memory accesses, and `xtask/src/cost/` counts. The CPUs run in parallel. A row is the
+median pass. `cargo xtask asm PATH` shows the instructions.
+
+Columns: instructions at EL2; system registers read / written; DSB / ISB / DMB; exceptions taken to EL2 / returns from it;
+instructions that load / store; 64-byte lines of data / code; then the guest's own instructions (the interrupt handler where the
+path is an interrupt) and the same on the bare machine, where there is no EL2. `direct` is with interrupts delivered directly and
+no wait trapped: a 0 there was counted, not assumed. `-`: the path can't be taken.
+
+What the barriers and registers of a path are for is said where they are: `hypervisor/src/shortcuts.rs` for the paths of up to 50
+instructions, `crates/arch/src/gic_cpu.rs` for the DSB and ISB around a kick (`mail-send`, `cpu-on`), `hypervisor/src/vcpu.rs` for those
+of `cpu-start`. No path takes a lock but `mmio` and `cpu-start`, which look at the one distributor that the guest has.
+";
+
+const COLUMNS: &str = "\
+| path | deliver | EL2 insns | sysregs r/w | DSB/ISB/DMB | in/out | ld/st | lines d/c | guest | bare |
+|---|---|---:|---:|---:|---:|---:|---:|---:|---:|
+";
+
+/// The page.
+pub fn page(cards: &[Card]) -> String {
+    let mut page = HEAD.to_owned();
+    if let Some(now) = cards.last() {
+        table(&mut page, &format!("Now: {}", now.label), now);
+    }
+    if let [before, .., _] = cards {
+        table(&mut page, &format!("Before: {}", before.label), before);
+    }
+    numbers(&mut page, cards);
+    if let Some(card) = cards.iter().rev().find(|card| !card.scale.is_empty()) {
+        scale(&mut page, card);
+    }
+    history(&mut page, cards);
+    page
+}
+
+fn table(page: &mut String, title: &str, card: &Card) {
+    // Writing to a string can't fail, here and below.
+    let _ = write!(
+        page,
+        "\n## {title}\n\n{}, {}\n\n{COLUMNS}",
+        card.emulator, card.rustc
+    );
+    for &path in Path::ALL {
+        for mode in [Mode::Inject, Mode::Direct] {
+            if let Some(row) = card.row(path, mode) {
+                let _ = writeln!(page, "{}", line(path, row, card.row(path, Mode::None)));
+            }
+        }
+    }
+}
+
+fn line(path: Path, row: &Row, bare: Option<&Row>) -> String {
+    let guest = |row: Option<&Row>| {
+        let tally = row.and_then(|row| row.guest);
+        tally.map_or("-".into(), |tally| tally.insns.to_string())
+    };
+    let start = format!(
+        "| {} (`{}`) | {} |",
+        path.about(),
+        path.name(),
+        row.mode.name()
+    );
+    match (row.el2, &row.skipped) {
+        (Some(el2), _) => {
+            let (guest, bare) = (guest(Some(row)), guest(bare));
+            format!("{start} {} | {guest} | {bare} |", hypervisor(&el2))
+        }
+        (None, why) => format!("{start} - | {} | | | | | | |", why.as_deref().unwrap_or("")),
+    }
+}
+
+fn hypervisor(el2: &Tally) -> String {
+    format!(
+        "**{}** | {}/{} | {}/{}/{} | {}/{} | {}/{} | {}/{}",
+        el2.insns,
+        el2.reads,
+        el2.writes,
+        el2.dsb,
+        el2.isb,
+        el2.dmb,
+        el2.entries,
+        el2.returns,
+        el2.loads,
+        el2.stores,
+        el2.lines,
+        el2.code_lines
+    )
+}
+
+/// The single numbers, the first card's beside the last one's.
+fn numbers(page: &mut String, cards: &[Card]) {
+    let (Some(before), Some(now)) = (cards.first(), cards.last()) else {
+        return;
+    };
+    let _ = write!(
+        page,
+        "\n## Footprint and round trips\n\n| | before | now |\n|---|---:|---:|\n"
+    );
+    for (name, is) in &now.numbers {
+        let was = before.numbers.get(name);
+        let was = was.map_or("-".into(), u64::to_string);
+        let _ = writeln!(page, "| {name} | {was} | {is} |");
+    }
+}
+
+/// What operations cost with more vCPUs, as of the last card that has it.
+fn scale(page: &mut String, card: &Card) {
+    let counts = super::scale::counts(&card.scale);
+    let _ = write!(
+        page,
+        "\n## Scale: {}\n\nInstructions per operation by number of vCPUs (`--scale`, which fails if an SGI to one depends on it, \
+         or a broadcast is not linear). `EL2`: the hypervisor's own, on all CPUs that take part. The others: medians of the \
+         guest's workloads waiting in WFI, in instructions of all CPUs.\n\n| |",
+        card.label
+    );
+    counts.iter().for_each(|cpus| {
+        let _ = write!(page, " {cpus} |");
+    });
+    let _ = write!(page, "\n|---|{}\n", "---:|".repeat(counts.len()));
+    for (name, values) in &card.scale {
+        let _ = write!(page, "| {name} |");
+        for cpus in &counts {
+            let value = values.get(cpus).map_or("-".into(), u64::to_string);
+            let _ = write!(page, " {value} |");
+        }
+        page.push('\n');
+    }
+}
+
+/// EL2 instructions of every path where interrupts are injected, card by card.
+fn history(page: &mut String, cards: &[Card]) {
+    let _ = write!(
+        page,
+        "\n## History\n\nInstructions at EL2 with `inject`.\n\n| card |"
+    );
+    Path::ALL.iter().for_each(|path| {
+        let _ = write!(page, " {} |", path.name());
+    });
+    let _ = write!(page, "\n|---|{}\n", "---:|".repeat(Path::ALL.len()));
+    for card in cards {
+        let _ = write!(page, "| {} |", card.label);
+        for &path in Path::ALL {
+            let row = card.row(path, Mode::Inject);
+            let insns = row
+                .and_then(|row| row.el2)
+                .map(|tally| tally.insns.to_string());
+            let _ = write!(page, " {} |", insns.unwrap_or("-".into()));
+        }
+        page.push('\n');
+    }
+}

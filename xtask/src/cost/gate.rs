@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whether a card is worse than another one.
+
+use super::card::{Card, Row};
+
+/// Most that anything may grow, per cent.
+const MOST: f64 = 2.0;
+
+/// What names of numbers that are not gated begin with.
+const FREE: [&str; 2] = [super::numbers::BYTES, super::numbers::BOOT];
+
+/// Something that grew or shrank.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// What.
+    pub what: String,
+    /// Before.
+    pub was: u64,
+    /// Now.
+    pub is: u64,
+}
+
+impl Change {
+    fn new(what: String, was: Option<u64>, is: Option<u64>) -> Option<Self> {
+        let (was, is) = (was?, is?);
+        (was != is).then_some(Self { what, was, is })
+    }
+
+    /// Whether it grew by more than is allowed. Sizes and the length of a boot
+    /// may: they grow with what is added, and are told.
+    pub fn fails(&self) -> bool {
+        let gated = !FREE.iter().any(|free| self.what.starts_with(free));
+        gated && self.is as f64 > self.was as f64 * (1.0 + MOST / 100.0)
+    }
+
+    /// In words.
+    pub fn text(&self) -> String {
+        let delta = self.is as i64 - self.was as i64;
+        let percent = 100.0 * delta as f64 / (self.was as f64).max(1.0);
+        format!(
+            "{}: {} became {} ({delta:+}, {percent:+.1} %)",
+            self.what, self.was, self.is
+        )
+    }
+}
+
+/// Everything of `new` that is not as in `old`, and what was counted then and
+/// no longer is.
+pub fn changes(old: &Card, new: &Card) -> (Vec<Change>, Vec<String>) {
+    let (mut changes, mut gone) = (Vec::new(), Vec::new());
+    for was in &old.paths {
+        let name = format!("{} ({})", was.path, was.mode.name());
+        let mut rows = new.paths.iter();
+        let is = rows.find(|is| is.path == was.path && is.mode == was.mode);
+        if was.passes != 0 && is.is_none_or(|is| is.passes == 0) {
+            gone.push(name);
+            continue;
+        }
+        let Some(is) = is else { continue };
+        for (part, of) in PARTS {
+            changes.extend(Change::new(format!("{name}, {part}"), of(was), of(is)));
+        }
+    }
+    for (name, &was) in &old.numbers {
+        match new.numbers.get(name) {
+            Some(&is) => changes.extend(Change::new(name.clone(), Some(was), Some(is))),
+            None => gone.push(name.clone()),
+        }
+    }
+    (changes, gone)
+}
+
+type Part = (&'static str, fn(&Row) -> Option<u64>);
+
+/// The numbers of a row that are gated.
+const PARTS: [Part; 2] = [
+    ("hypervisor", |row| row.el2.map(|tally| tally.insns)),
+    ("guest", |row| row.guest.map(|tally| tally.insns)),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost::card::Mode;
+    use crate::cost::tally::Tally;
+
+    fn card(insns: u64) -> Card {
+        let row = Row {
+            path: "sgi-send".into(),
+            mode: Mode::Inject,
+            passes: 24,
+            agree: 24,
+            set_aside: 0,
+            el2: Some(Tally {
+                insns,
+                ..Tally::default()
+            }),
+            guest: None,
+            skipped: None,
+        };
+        Card {
+            paths: vec![row],
+            ..Card::default()
+        }
+    }
+
+    #[test]
+    fn two_per_cent_is_the_most() {
+        let judge = |was, is| {
+            let (changes, _) = changes(&card(was), &card(is));
+            changes.first().map(Change::fails)
+        };
+        assert_eq!(judge(100, 100), None);
+        assert_eq!(judge(100, 102), Some(false));
+        assert_eq!(judge(100, 103), Some(true));
+        assert_eq!(judge(100, 50), Some(false));
+        assert_eq!(judge(0, 1), Some(true));
+        assert_eq!(judge(45, 46), Some(true));
+    }
+
+    #[test]
+    fn sizes_may_grow_and_round_trips_may_not() {
+        let numbers = |bytes, insns| Card {
+            numbers: [
+                ("bytes: x".into(), bytes),
+                ("insns: round trip".into(), insns),
+            ]
+            .into(),
+            ..Card::default()
+        };
+        let (changes, _) = changes(&numbers(10, 10), &numbers(99, 11));
+        let fails: Vec<bool> = changes.iter().map(Change::fails).collect();
+        assert_eq!(fails, [false, true]);
+    }
+
+    #[test]
+    fn what_is_no_longer_counted_is_told() {
+        let mut new = card(1);
+        new.paths[0].passes = 0;
+        let (_, gone) = changes(&card(1), &new);
+        assert_eq!(gone, ["sgi-send (inject)"]);
+    }
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is one number each: sizes, the length of a boot, round trips.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use object::read::elf::ElfFile64;
+use object::{Object, ObjectSection, SectionKind};
+
+use super::card::Mode;
+use super::recorder::{Bench, Recorded};
+use crate::boot::Show;
+use crate::cli::{Cli, Verb};
+use crate::folder::Folder;
+use crate::job::Job;
+use crate::session;
+
+/// Numbers by name.
+pub type Numbers = BTreeMap<String, u64>;
+
+/// What the names of sizes begin with.
+pub const BYTES: &str = "bytes: ";
+/// Name of the length of a boot.
+pub const BOOT: &str = "insns: reset to the guest's first, 1 CPU";
+
+/// Bytes of code, constants and variables of both images.
+pub fn sizes(bench: &Bench) -> Result<Numbers> {
+    let mut numbers = Numbers::new();
+    let images = [
+        ("hypervisor", Some(&bench.built.hypervisor)),
+        ("guest", bench.built.guest.as_ref()),
+    ];
+    for (name, path) in images {
+        let Some(path) = path else { continue };
+        for (part, bytes) in parts(path)? {
+            numbers.insert(format!("{BYTES}{name}, {part}"), bytes);
+        }
+    }
+    Ok(numbers)
+}
+
+fn parts(path: &Path) -> Result<[(&'static str, u64); 3]> {
+    let shown = || path.display().to_string();
+    let bytes = fs::read(path).with_context(shown)?;
+    let file = ElfFile64::<object::Endianness>::parse(&*bytes).with_context(shown)?;
+    let sum = |kinds: &[SectionKind]| {
+        let sections = file
+            .sections()
+            .filter(|section| kinds.contains(&section.kind()));
+        sections.map(|section| section.size()).sum()
+    };
+    Ok([
+        ("text", sum(&[SectionKind::Text])),
+        (
+            "read-only data",
+            sum(&[SectionKind::ReadOnlyData, SectionKind::ReadOnlyString]),
+        ),
+        (
+            "data",
+            sum(&[SectionKind::Data, SectionKind::UninitializedData]),
+        ),
+    ])
+}
+
+/// Bytes that the hypervisor has for a vCPU, as it says itself.
+pub fn per_vcpu(recorded: &Recorded) -> Result<Numbers> {
+    let mut lines = recorded.console.lines();
+    let said = lines.find_map(|line| line.strip_prefix("cost: per-vcpu "));
+    let bytes = said.and_then(|text| text.trim().parse().ok());
+    let bytes = bytes.context("the guest did not say how much memory a vCPU takes")?;
+    Ok([(format!("{BYTES}hypervisor, per vCPU"), bytes)].into())
+}
+
+/// Instructions from reset to the guest's first one, on a machine of one CPU:
+/// no CPU waits for another there, so that it is the same every time. What the
+/// emulator runs in place of a boot loader, five instructions, is part of it.
+pub fn boot(bench: &Bench) -> Result<Numbers> {
+    let recorded = bench.record(Mode::Inject, 1, "rouse.cost=hypercall")?;
+    let mut entered = recorded.trace.entered.iter();
+    let Some((_, before)) = entered.find(|(cpu, _)| *cpu == 0) else {
+        bail!("the recorder did not see the guest begin");
+    };
+    Ok([(BOOT.to_owned(), *before)].into())
+}
+
+/// Median round trips of `pingpong` in WFI, counted by the guest where an
+/// instruction is a tick.
+pub fn round_trips(board: &str) -> Result<Numbers> {
+    let options = [
+        "--under=rouse,none",
+        "--workload=pingpong",
+        "--wait=wfi",
+        "--trap=none,wfi",
+        "--deliver=inject,direct",
+        "--wake=ipi",
+        "--host-poll-us=0",
+        "--stages=off",
+        "--iterations=400",
+    ];
+    let board = format!("--board={board}");
+    let line = ["cargo xtask", "run", &board].into_iter().chain(options);
+    let Verb::Run(args) = Cli::try_parse_from(line)?.verb else {
+        unreachable!("the verb is run")
+    };
+    let job = Job::new(&args.job)?;
+    let folder = tempfile::tempdir()?;
+    let out = folder.path().join("run");
+    let folder = Folder::claim(Some(&out), &job.board().name)?;
+    let session = session::run(&job, folder, Show::Dumps)?;
+    if let Some(failure) = session.failure {
+        bail!("{}", failure.why);
+    }
+    let mut numbers = Numbers::new();
+    for cell in &session.results.cells {
+        let Some(stats) = cell.stats else { continue };
+        let below = match cell.under.as_str() {
+            "none" => "bare machine".to_owned(),
+            _ => cell.deliver.clone(),
+        };
+        let trap = match (cell.under.as_str(), cell.trap.as_str()) {
+            ("none", _) => "",
+            (_, "none") => ", not trapped",
+            _ => ", trapped",
+        };
+        numbers.insert(format!("insns: round trip, wfi{trap}, {below}"), stats.p50);
+    }
+    Ok(numbers)
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Boots with the recorder looking on.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use plan::Under;
+
+use super::card::Mode;
+use super::trace::Trace;
+use crate::boot::{self, Outcome, Show, Watch};
+use crate::cli::{Cli, Verb};
+use crate::console::Console;
+use crate::images::{self, Built};
+use crate::job::Job;
+use crate::progress::Progress;
+use crate::qemu::{self, Emulator};
+use crate::symbols::{self, Symbols};
+use crate::{interrupt, launch, places, toolchain, verdict};
+
+const PACKAGE: &str = "recorder";
+
+/// What boots need.
+#[derive(Debug)]
+pub struct Bench {
+    /// The emulator.
+    pub emulator: Emulator,
+    /// The images.
+    pub built: Built,
+    plugin: PathBuf,
+    board: String,
+}
+
+/// What came of a boot.
+#[derive(Debug)]
+pub struct Recorded {
+    /// What was executed.
+    pub trace: Trace,
+    /// What the console said.
+    pub console: String,
+}
+
+impl Bench {
+    /// Builds everything for `board`.
+    pub fn new(board: &str) -> Result<Self> {
+        interrupt::catch()?;
+        let emulator = interrupt::or(qemu::ensure())?;
+        let built = interrupt::or(images::build(board, None))?;
+        Ok(Self {
+            emulator,
+            built,
+            plugin: interrupt::or(build())?,
+            board: board.into(),
+        })
+    }
+
+    /// A job whose CPUs run at the same time; `arguments` are the guest's.
+    fn job(&self, mode: Mode, cpus: u32, arguments: &str) -> Result<Job> {
+        let (under, deliver) = match mode {
+            Mode::Inject => ("rouse", "inject"),
+            Mode::Direct => ("rouse", "direct"),
+            Mode::None => ("none", "inject"),
+        };
+        let options = [
+            format!("--board={}", self.board),
+            format!("--under={under}"),
+            format!("--cpus={cpus}"),
+            format!("--append={arguments} rouse.deliver={deliver}"),
+            "--metric=time".into(),
+        ];
+        let line = ["cargo xtask".to_owned(), "run".into()]
+            .into_iter()
+            .chain(options);
+        match Cli::try_parse_from(line)?.verb {
+            Verb::Run(args) => Job::new(&args.job),
+            _ => unreachable!("the verb is run"),
+        }
+    }
+
+    /// Boots in `mode` with `arguments` for the guest and answers what was recorded.
+    pub fn record(&self, mode: Mode, cpus: u32, arguments: &str) -> Result<Recorded> {
+        let job = self.job(mode, cpus, arguments)?;
+        let under = job.unders[0];
+        let folder = tempfile::tempdir()?;
+        let (monitor, trace) = (folder.path().join("qmp"), folder.path().join("trace"));
+        let mut command = launch::command(&job, under, &self.emulator, &self.built)?;
+        attach(&mut command, &self.plugin, &trace);
+        launch::supervise(&mut command, &monitor);
+        let watch = Watch {
+            monitor: &monitor,
+            timeout: job.timeout,
+            show: Show::Nothing,
+            progress: Progress::new(format!("{}, {cpus} CPUs", mode.name())),
+        };
+        let console = Console::new(self.symbols(under, job.board().image_base));
+        let mut log = Vec::new();
+        let outcome = boot::boot(command, console, &mut log, watch)?;
+        let console = String::from_utf8_lossy(&log).into_owned();
+        check(&outcome, &job, under, &console)?;
+        let bytes = fs::read(&trace).context("the recorder left no trace")?;
+        Ok(Recorded {
+            trace: Trace::parse(&bytes)?,
+            console,
+        })
+    }
+
+    fn symbols(&self, under: Under, base: Option<u64>) -> Symbols {
+        let mut symbols = Symbols::default();
+        if under == Under::Rouse {
+            symbols.add(symbols::HYPERVISOR, &self.built.hypervisor, base);
+        }
+        if let Some(guest) = &self.built.guest {
+            let base = base.filter(|_| under == Under::None);
+            symbols.add(symbols::GUEST, guest, base);
+        }
+        symbols
+    }
+}
+
+fn check(outcome: &Outcome, job: &Job, under: Under, console: &str) -> Result<()> {
+    match verdict::judge(outcome, under, job.timeout, false) {
+        None if console.contains("exit status 0") => Ok(()),
+        None => bail!("under {under}: ended without saying so; the console said:\n{console}"),
+        Some(failure) => bail!("{}; the console said:\n{console}", failure.why),
+    }
+}
+
+/// Has the emulator load the plugin and write to `trace`.
+fn attach(command: &mut Command, plugin: &Path, trace: &Path) {
+    let option = |path: &Path| path.display().to_string().replace(',', ",,");
+    let value = format!("file={},out={}", option(plugin), option(trace));
+    command.arg("-plugin").arg(value);
+}
+
+/// Builds the plugin, in a directory of its own: Cargo locks the one that runs
+/// this program.
+fn build() -> Result<PathBuf> {
+    let directory = places::inside("target/recorder");
+    let mut cargo = Command::new(toolchain::cargo());
+    cargo
+        .current_dir(places::root())
+        .args(["build", "--quiet", "--release", "--package", PACKAGE])
+        .arg("--target-dir")
+        .arg(&directory);
+    let status = cargo.status().context("cargo can't be started")?;
+    if !status.success() {
+        bail!("the recorder does not build; what cargo said is above");
+    }
+    let (prefix, suffix) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+    Ok(directory.join(format!("release/{prefix}{PACKAGE}{suffix}")))
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What an operation costs with more and more vCPUs.
+//!
+//! Two kinds of lines. The hypervisor's own part is recorded like the card: an
+//! SGI to one vCPU has to cost the same however many there are, and a broadcast
+//! as much more as there are receivers more; anything else fails. The workloads
+//! that the guest has are run where an instruction is a tick.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, bail};
+use clap::Parser;
+use cost::Path;
+use maud::{DOCTYPE, PreEscaped, html};
+use plan::{Word, Workload};
+
+use super::card::{self, Mode};
+use super::recorder::{Bench, Recorded};
+use crate::boot::Show;
+use crate::cli::{Cli, Verb};
+use crate::folder::Folder;
+use crate::job::Job;
+use crate::page::{POLICY, STYLE, chart};
+use crate::session;
+use crate::terminal::say;
+
+/// Numbers of vCPUs that are tried, as far as the board has them.
+const CPUS: [u32; 6] = [2, 4, 8, 16, 32, 64];
+
+/// Values by number of vCPUs, by what they are of.
+pub type Lines = BTreeMap<String, BTreeMap<u32, u64>>;
+
+/// What a line is called that must not rise.
+const SGI: &str = "EL2: SGI to one, both sides";
+const MAIL: &str = "EL2: mailed SGI to one, both sides";
+/// What a line is called that must be straight.
+const BROADCAST: &str = "EL2: SGI to all others, all CPUs";
+
+/// Measures every line up to `most` vCPUs.
+pub fn measure(bench: &Bench, board: &str, most: u32) -> Result<Lines> {
+    let mut lines = Lines::new();
+    for cpus in CPUS.into_iter().filter(|&cpus| cpus <= most) {
+        for (name, value) in hypervisor(bench, cpus)? {
+            lines.entry(name.into()).or_default().insert(cpus, value);
+        }
+        for (name, value) in workloads(board, cpus)? {
+            lines.entry(name).or_default().insert(cpus, value);
+        }
+        say!("{cpus} vCPUs: done");
+    }
+    Ok(lines)
+}
+
+/// Instructions at EL2 of an operation, on all CPUs together.
+fn hypervisor(bench: &Bench, cpus: u32) -> Result<[(&'static str, u64); 3]> {
+    let pairs = bench.record(Mode::Inject, cpus, "rouse.cost=sgi-send,mail-send")?;
+    let all = bench.record(Mode::Inject, cpus, "rouse.cost=broadcast")?;
+    let one = |recorded: &Recorded, path| -> Result<u64> {
+        let row = card::row(&recorded.trace, path, Mode::Inject)?;
+        Ok(row.el2.map_or(0, |tally| tally.insns))
+    };
+    let sgi = one(&pairs, Path::SgiSend)? + one(&pairs, Path::SgiReceive)?;
+    let mail = one(&pairs, Path::MailSend)? + one(&pairs, Path::MailReceive)?;
+    let receivers = u64::from(cpus - 1);
+    let broadcast = one(&all, Path::Broadcast)? + receivers * one(&all, Path::SgiReceive)?;
+    Ok([(SGI, sgi), (MAIL, mail), (BROADCAST, broadcast)])
+}
+
+/// Median samples of everything that the guest can run with one plain wait.
+fn workloads(board: &str, cpus: u32) -> Result<Vec<(String, u64)>> {
+    let options = [
+        format!("--board={board}"),
+        format!("--cpus={cpus}"),
+        format!("--workload={}", Workload::NAMES.join(",")),
+    ];
+    let plain = [
+        "--wait=wfi",
+        "--trap=none",
+        "--deliver=inject,direct",
+        "--wake=ipi",
+    ];
+    let short = ["--stages=off", "--iterations=200"];
+    let line = ["cargo xtask", "run"].into_iter().chain(plain).chain(short);
+    let line = line.map(str::to_owned).chain(options);
+    let Verb::Run(args) = Cli::try_parse_from(line)?.verb else {
+        unreachable!("the verb is run")
+    };
+    let job = Job::new(&args.job)?;
+    let place = tempfile::tempdir()?;
+    let folder = Folder::claim(Some(&place.path().join("run")), &job.board().name)?;
+    let session = session::run(&job, folder, Show::Dumps)?;
+    if let Some(failure) = session.failure {
+        bail!("{cpus} vCPUs: {}", failure.why);
+    }
+    let mut values: Vec<(String, u64)> = Vec::new();
+    for cell in &session.results.cells {
+        let name = format!("{} {} {}", cell.workload, cell.shape, cell.deliver);
+        let known = values.iter().any(|(other, _)| *other == name);
+        if let (false, Some(stats)) = (known, cell.stats) {
+            values.push((name, stats.p50));
+        }
+    }
+    Ok(values)
+}
+
+/// Fails if what should be independent of the number of vCPUs is not, or what
+/// should be linear.
+pub fn judge(lines: &Lines) -> Result<()> {
+    for name in [SGI, MAIL] {
+        let values = lines.get(name).into_iter().flat_map(BTreeMap::values);
+        let (least, most) = (values.clone().min(), values.max());
+        if least != most {
+            bail!(
+                "{name}: from {least:?} to {most:?} instructions, which should not depend on the number of vCPUs"
+            );
+        }
+    }
+    let Some(points) = lines.get(BROADCAST) else {
+        return Ok(());
+    };
+    let points: Vec<(u64, u64)> = points
+        .iter()
+        .map(|(&cpus, &value)| (cpus.into(), value))
+        .collect();
+    let slopes = points
+        .windows(2)
+        .map(|pair| (pair[1].1 - pair[0].1) / (pair[1].0 - pair[0].0));
+    let slopes: Vec<u64> = slopes.collect();
+    if slopes.windows(2).any(|pair| pair[0] != pair[1]) {
+        bail!(
+            "{BROADCAST}: {slopes:?} instructions for each further vCPU, which should be the same for all"
+        );
+    }
+    Ok(())
+}
+
+/// The lines as a table of text.
+pub fn table(lines: &Lines) -> Vec<String> {
+    let counts = counts(lines);
+    let head: String = counts.iter().map(|cpus| format!("{cpus:>9}")).collect();
+    let mut table = vec![format!(
+        "{:<40}{head}",
+        "instructions per operation, by vCPUs"
+    )];
+    for (name, values) in lines {
+        let cell = |cpus: &u32| values.get(cpus).map_or("-".into(), u64::to_string);
+        let row: String = counts
+            .iter()
+            .map(|cpus| format!("{:>9}", cell(cpus)))
+            .collect();
+        table.push(format!("{name:<40}{row}"));
+    }
+    table
+}
+
+/// The numbers of vCPUs that any line has.
+pub fn counts(lines: &Lines) -> Vec<u32> {
+    let mut counts: Vec<u32> = lines.values().flat_map(BTreeMap::keys).copied().collect();
+    counts.sort_unstable();
+    counts.dedup();
+    counts
+}
+
+/// A page with a chart for each line.
+pub fn page(lines: &Lines) -> String {
+    let points = |values: &BTreeMap<u32, u64>| -> Vec<(f64, f64)> {
+        let points = values.iter();
+        points
+            .map(|(&cpus, &value)| (f64::from(cpus), value as f64))
+            .collect()
+    };
+    let throughput = |values: &BTreeMap<u32, u64>| -> Vec<(f64, f64)> {
+        let points = values.iter().filter(|(_, value)| **value != 0);
+        points
+            .map(|(&cpus, &value)| (f64::from(cpus), 1e6 / value as f64))
+            .collect()
+    };
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { "Cost over vCPUs" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body { main {
+                h1 { "Cost over vCPUs" }
+                p.about { "Lines that begin with EL2 are the hypervisor's own instructions, counted on every CPU that takes \
+                    part; the others are medians of the guest's workloads, waiting in WFI, in instructions of all CPUs." }
+                div.charts {
+                    @for (name, values) in lines {
+                        (chart(name, &points(values), "vCPUs", "instructions per operation"))
+                    }
+                }
+                h2 { "Throughput" }
+                div.charts {
+                    @for (name, values) in lines.iter().filter(|(name, _)| !name.starts_with("EL2")) {
+                        (chart(name, &throughput(values), "vCPUs", "operations per million instructions"))
+                    }
+                }
+            } }
+        }
+    };
+    page.into_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(name: &str, values: &[u64]) -> Lines {
+        let values = CPUS.into_iter().zip(values.iter().copied()).collect();
+        [(name.to_owned(), values)].into()
+    }
+
+    #[test]
+    fn what_depends_on_the_number_of_vcpus_fails() {
+        assert!(judge(&lines(SGI, &[51, 51, 51])).is_ok());
+        let error = judge(&lines(SGI, &[51, 51, 52])).unwrap_err().to_string();
+        assert!(error.contains(SGI), "{error}");
+    }
+
+    #[test]
+    fn a_broadcast_is_linear() {
+        let values = CPUS.map(|cpus| 25 + 26 * u64::from(cpus - 1));
+        assert!(judge(&lines(BROADCAST, &values)).is_ok());
+        assert!(judge(&lines(BROADCAST, &[51, 103, 300])).is_err());
+    }
+
+    #[test]
+    fn a_page_has_every_line() {
+        let page = page(&lines("ipi one inject", &[100, 100]));
+        assert!(
+            page.contains("ipi one inject") && page.contains("<svg"),
+            "{page}"
+        );
+    }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a piece of a path consists of.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::trace::{Access, Step};
+use super::word::{Kind, kind};
+
+/// Bytes of a cache line.
+const LINE: u64 = 64;
+
+/// Counts of one pass.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// Instructions.
+    pub insns: u64,
+    /// System registers read.
+    pub reads: u64,
+    /// System registers written.
+    pub writes: u64,
+    /// DSB.
+    pub dsb: u64,
+    /// ISB.
+    pub isb: u64,
+    /// DMB.
+    pub dmb: u64,
+    /// Exceptions taken to the level.
+    pub entries: u64,
+    /// Exception returns from it.
+    pub returns: u64,
+    /// Instructions that load.
+    pub loads: u64,
+    /// Instructions that store.
+    pub stores: u64,
+    /// Cache lines of 64 bytes that were loaded from or stored to.
+    pub lines: u64,
+    /// Cache lines of 64 bytes that instructions came from.
+    pub code_lines: u64,
+}
+
+impl Tally {
+    /// Counts `steps`; `entries` exceptions led to them.
+    pub fn of(steps: &[&Step], entries: usize) -> Self {
+        let kinds = |wanted: &[Kind]| {
+            let found = steps
+                .iter()
+                .filter(|step| wanted.contains(&kind(step.word)));
+            found.count() as u64
+        };
+        let with = |store: bool| {
+            let one = |access: &Access| access.store == store;
+            let found = steps.iter().filter(|step| step.accesses.iter().any(one));
+            found.count() as u64
+        };
+        let accesses = steps.iter().flat_map(|step| &step.accesses);
+        let lines = accesses
+            .flat_map(|access| access.address / LINE..=(access.address + access.bytes - 1) / LINE);
+        Self {
+            insns: steps.len() as u64,
+            reads: kinds(&[Kind::Read]),
+            writes: kinds(&[Kind::Write, Kind::SendSgi]),
+            dsb: kinds(&[Kind::Dsb]),
+            isb: kinds(&[Kind::Isb]),
+            dmb: kinds(&[Kind::Dmb]),
+            entries: entries as u64,
+            returns: kinds(&[Kind::Return]),
+            loads: with(false),
+            stores: with(true),
+            lines: lines.collect::<BTreeSet<_>>().len() as u64,
+            code_lines: distinct(steps.iter().map(|step| step.pc / LINE)),
+        }
+    }
+}
+
+fn distinct(values: impl Iterator<Item = u64>) -> u64 {
+    values.collect::<BTreeSet<_>>().len() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cost::Level;
+
+    #[test]
+    fn lines_are_counted_once_and_accesses_across_two_twice() {
+        let access = |store, address, bytes| Access {
+            store,
+            address,
+            bytes,
+        };
+        let step = |pc, word, accesses: &[Access]| Step {
+            level: Level::El2,
+            word,
+            pc,
+            accesses: accesses.to_vec(),
+        };
+        let steps = [
+            // One instruction that makes two accesses.
+            step(0, 0, &[access(true, 0x100, 8), access(true, 0x108, 8)]),
+            step(4, 0, &[access(false, 0x13c, 8)]),
+            step(64, 0xd503_3fdf, &[]),
+            step(68, 0xd69f_03e0, &[]),
+        ];
+        let tally = Tally::of(&steps.iter().collect::<Vec<_>>(), 1);
+        let expected = Tally {
+            insns: 4,
+            isb: 1,
+            entries: 1,
+            returns: 1,
+            loads: 1,
+            stores: 1,
+            lines: 2,
+            code_lines: 2,
+            ..Tally::default()
+        };
+        assert_eq!(tally, expected);
+    }
+}

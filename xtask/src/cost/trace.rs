@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The recorder's trace, taken apart.
+
+use anyhow::{Result, bail};
+use cost::{Entry, Level, Path};
+
+/// A load or store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// It was a store.
+    pub store: bool,
+    /// Virtual address.
+    pub address: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// An instruction that was executed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// At which level.
+    pub level: Level,
+    /// The instruction.
+    pub word: u32,
+    /// Its address.
+    pub pc: u64,
+    /// What it accessed.
+    pub accesses: Vec<Access>,
+}
+
+/// One pass of a path on one CPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// The path.
+    pub path: Path,
+    /// Number of the CPU.
+    pub cpu: u16,
+    /// What was executed.
+    pub steps: Vec<Step>,
+    /// A loop in it is not complete.
+    pub spun: bool,
+}
+
+/// A trace.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    /// Its windows.
+    pub windows: Vec<Window>,
+    /// CPUs that reached EL1, and the instructions that each had executed.
+    pub entered: Vec<(u16, u64)>,
+}
+
+impl Trace {
+    /// Reads a trace.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let (entries, rest) = bytes.as_chunks::<{ Entry::SIZE }>();
+        let mut trace = Self::default();
+        let mut left = 0;
+        for &entry in entries {
+            let Some(entry) = Entry::from_bytes(entry) else {
+                bail!("the recorder's trace is damaged: {entry:02x?} is no entry");
+            };
+            trace.take(entry, &mut left)?;
+        }
+        if left != 0 || !rest.is_empty() {
+            bail!("the recorder's trace ends in the middle; is the disk full?");
+        }
+        Ok(trace)
+    }
+
+    fn take(&mut self, entry: Entry, left: &mut u64) -> Result<()> {
+        let inside = *left != 0;
+        *left = left.saturating_sub(1);
+        match (entry, self.windows.last_mut()) {
+            (Entry::Window { path, cpu, count }, _) if !inside => {
+                let Some(&path) = Path::ALL.get(usize::from(path)) else {
+                    bail!("the recorder's trace has a path {path}, which is not known");
+                };
+                self.windows.push(Window {
+                    path,
+                    cpu,
+                    steps: Vec::new(),
+                    spun: false,
+                });
+                *left = count;
+            }
+            (Entry::Entered { cpu, before }, _) if !inside => self.entered.push((cpu, before)),
+            (Entry::Executed { level, word, pc }, Some(window)) if inside => {
+                window.steps.push(Step {
+                    level,
+                    word,
+                    pc,
+                    accesses: Vec::new(),
+                });
+            }
+            (
+                Entry::Accessed {
+                    store,
+                    size,
+                    address,
+                },
+                Some(window),
+            ) if inside => {
+                // Without a step it is of the mark itself, which has none.
+                if let Some(step) = window.steps.last_mut() {
+                    step.accesses.push(Access {
+                        store,
+                        address,
+                        bytes: 1 << size,
+                    });
+                }
+            }
+            (Entry::LeftOut { .. }, Some(window)) if inside => window.spun = true,
+            (entry, _) => bail!("the recorder's trace is damaged: {entry:?} is out of place"),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_cut_or_out_of_place_is_refused() {
+        let window = Entry::Window {
+            path: 0,
+            cpu: 1,
+            count: 1,
+        };
+        let step = Entry::Executed {
+            level: Level::El2,
+            word: 1,
+            pc: 2,
+        };
+        let bytes = |entries: &[Entry]| -> Vec<u8> {
+            entries.iter().flat_map(|entry| entry.to_bytes()).collect()
+        };
+        let whole = bytes(&[window, step, window, step]);
+        let trace = Trace::parse(&whole).unwrap();
+        assert_eq!(trace.windows.len(), 2);
+        assert_eq!(trace.windows[1].steps[0].pc, 2);
+        assert!(Trace::parse(&whole[..17]).is_err());
+        assert!(Trace::parse(&whole[..16]).is_err());
+        assert!(Trace::parse(&bytes(&[step])).is_err());
+        assert!(Trace::parse(&bytes(&[window, window])).is_err());
+        assert!(Trace::parse(&[0xff; 16]).is_err());
+    }
+}

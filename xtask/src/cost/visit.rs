@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The stays at EL2 in a window: from a vector to the ERET.
+
+use cost::{Level, Path};
+
+use super::trace::{Step, Window};
+use super::word::{Kind, kind};
+
+/// Why a CPU came to EL2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// HVC or SMC.
+    Call,
+    /// Write of ICC_SGI1R_EL1.
+    Sgi,
+    /// WFI.
+    Wfi,
+    /// WFE.
+    Wfe,
+    /// An access that stage 2 does not allow.
+    Memory,
+    /// A physical interrupt.
+    Interrupt,
+    /// Anything else.
+    Other,
+}
+
+/// Vectors of interrupts and of synchronous exceptions from a lower level
+/// (DDI 0487K.a, D1.3.1.5), as offsets in the table.
+const SYNCHRONOUS: u64 = 0x400;
+const INTERRUPT: u64 = 0x480;
+/// Vector of an interrupt at the level that takes it.
+const OWN_INTERRUPT: u64 = 0x280;
+const TABLE: u64 = 0x7ff;
+
+/// The causes of the stays in `window`, in order.
+pub fn visits(window: &Window) -> Vec<Cause> {
+    let mut found = Vec::new();
+    let mut last: Option<&Step> = None;
+    let mut rest = window.steps.as_slice();
+    while let Some(start) = rest.iter().position(|step| step.level == Level::El2) {
+        last = rest[..start].last().or(last);
+        rest = &rest[start..];
+        let same = rest.iter().take_while(|step| step.level == Level::El2);
+        let before_return = same
+            .clone()
+            .position(|step| kind(step.word) == Kind::Return);
+        let length = before_return.map_or(same.count(), |before| before + 1);
+        let (steps, after) = rest.split_at(length);
+        found.push(cause(steps[0].pc & TABLE, last));
+        rest = after;
+    }
+    found
+}
+
+/// The cause of a stay that began at `vector`, `last` being the guest's last
+/// instruction before.
+fn cause(vector: u64, last: Option<&Step>) -> Cause {
+    match (vector, last.map(|step| kind(step.word))) {
+        (INTERRUPT, _) => Cause::Interrupt,
+        (SYNCHRONOUS, Some(Kind::Hvc | Kind::Smc)) => Cause::Call,
+        (SYNCHRONOUS, Some(Kind::SendSgi)) => Cause::Sgi,
+        (SYNCHRONOUS, Some(Kind::Wfi)) => Cause::Wfi,
+        (SYNCHRONOUS, Some(Kind::Wfe)) => Cause::Wfe,
+        (SYNCHRONOUS, Some(Kind::Other)) => Cause::Memory,
+        _ => Cause::Other,
+    }
+}
+
+/// The guest's interrupt handlers in `window`, each from its vector to its ERET.
+pub fn handlers(window: &Window) -> Vec<Vec<&Step>> {
+    let mut found: Vec<Vec<&Step>> = Vec::new();
+    let mut inside = false;
+    let mut last = 0;
+    for step in window.steps.iter().filter(|step| step.level == Level::El1) {
+        let jumped = step.pc != last + 4;
+        last = step.pc;
+        if !inside && jumped && step.pc & TABLE == OWN_INTERRUPT {
+            found.push(Vec::new());
+            inside = true;
+        }
+        if let (true, Some(handler)) = (inside, found.last_mut()) {
+            handler.push(step);
+            inside = kind(step.word) != Kind::Return;
+        }
+    }
+    found
+}
+
+/// How a window of `path` is to look where interrupts are injected: the stays,
+/// and how many interrupts the guest takes, where that is always the same.
+pub fn expected(path: Path) -> (&'static [Cause], Option<usize>) {
+    match path {
+        Path::Hypercall | Path::Service | Path::CpuOn | Path::CpuStart => (&[Cause::Call], Some(0)),
+        Path::SgiSend | Path::MailSend | Path::Broadcast => (&[Cause::Sgi], Some(0)),
+        Path::SgiReceive | Path::MailReceive | Path::Timer => (&[Cause::Interrupt], Some(1)),
+        Path::Wfi => (&[Cause::Wfi], Some(1)),
+        Path::Wfe => (&[Cause::Wfe], Some(0)),
+        Path::Maintenance => (&[Cause::Interrupt], None),
+        Path::Mmio => (&[Cause::Memory], Some(0)),
+    }
+}
+
+/// What of the guest's own instructions belongs to a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Own {
+    /// All.
+    All,
+    /// The interrupt handler; the rest waits for it.
+    Handler,
+    /// What comes after the last call.
+    AfterCall,
+    /// Nothing that says anything.
+    Nothing,
+}
+
+/// What of the guest's instructions belongs to `path`.
+pub fn own(path: Path) -> Own {
+    match path {
+        Path::SgiReceive | Path::MailReceive | Path::Timer => Own::Handler,
+        Path::CpuStart => Own::AfterCall,
+        Path::Maintenance => Own::Nothing,
+        _ => Own::All,
+    }
+}
+
+/// The hypervisor's steps that belong to the path of `window`.
+pub fn hypervisor_steps(window: &Window) -> Vec<&Step> {
+    let steps = window.steps.iter().filter(|step| step.level == Level::El2);
+    let steps: Vec<&Step> = steps.collect();
+    // A CPU that is started comes out of the halt in which it was off.
+    let halted = match window.path {
+        Path::CpuStart => steps.iter().rposition(|step| kind(step.word) == Kind::Wfi),
+        _ => None,
+    };
+    steps[halted.map_or(0, |halt| halt + 1)..].to_vec()
+}
+
+/// The guest's steps that belong to the path of `window`; `None` if they say
+/// nothing.
+pub fn guest_steps(window: &Window) -> Option<Vec<&Step>> {
+    let steps = || window.steps.iter().filter(|step| step.level == Level::El1);
+    match own(window.path) {
+        Own::All => (!window.spun).then(|| steps().collect()),
+        Own::Handler => Some(handlers(window).concat()),
+        Own::AfterCall => {
+            let is_call = |step: &&Step| matches!(kind(step.word), Kind::Hvc | Kind::Smc);
+            let steps: Vec<&Step> = steps().collect();
+            let call = steps.iter().rposition(is_call)?;
+            Some(steps[call + 1..].to_vec())
+        }
+        Own::Nothing => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOP: u32 = 0xd503_201f;
+    const ERET: u32 = 0xd69f_03e0;
+    const WFI: u32 = 0xd503_207f;
+
+    fn window(path: Path, steps: &[(Level, u64, u32)]) -> Window {
+        let steps = steps.iter().map(|&(level, pc, word)| Step {
+            level,
+            word,
+            pc,
+            accesses: Vec::new(),
+        });
+        Window {
+            path,
+            cpu: 0,
+            steps: steps.collect(),
+            spun: false,
+        }
+    }
+
+    #[test]
+    fn a_stay_ends_with_its_return_also_where_the_next_follows_at_once() {
+        let window = window(
+            Path::Wfi,
+            &[
+                (Level::El1, 0x10, WFI),
+                (Level::El2, 0x1400, NOP),
+                (Level::El2, 0x1404, ERET),
+                (Level::El2, 0x1480, NOP),
+                (Level::El2, 0x1484, ERET),
+                (Level::El1, 0x14, NOP),
+            ],
+        );
+        assert_eq!(visits(&window), [Cause::Wfi, Cause::Interrupt]);
+    }
+
+    #[test]
+    fn a_handler_is_told_from_code_that_runs_through_such_an_address() {
+        let window = window(
+            Path::SgiReceive,
+            &[
+                (Level::El1, 0x27c, NOP),
+                (Level::El1, 0x280, NOP),
+                (Level::El1, 0x284, NOP),
+                (Level::El1, 0x1280, NOP),
+                (Level::El1, 0x9000, NOP),
+                (Level::El1, 0x9004, ERET),
+                (Level::El1, 0x284, NOP),
+            ],
+        );
+        let handlers = handlers(&window);
+        assert_eq!(handlers.len(), 1);
+        assert_eq!(handlers[0].len(), 3);
+        assert_eq!(guest_steps(&window).unwrap().len(), 3);
+    }
+
+    #[test]
+    fn a_start_is_counted_from_the_halt_and_from_the_call() {
+        let window = window(
+            Path::CpuStart,
+            &[
+                (Level::El1, 0x0, 0xd400_0002),
+                (Level::El2, 0x1400, NOP),
+                (Level::El2, 0x1404, WFI),
+                (Level::El2, 0x1408, ERET),
+                (Level::El1, 0x40, NOP),
+                (Level::El1, 0x44, NOP),
+            ],
+        );
+        assert_eq!(hypervisor_steps(&window).len(), 1);
+        assert_eq!(guest_steps(&window).unwrap().len(), 2);
+    }
+}

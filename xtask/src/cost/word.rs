@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What an instruction is, as far as the card tells instructions apart
+//! (encodings: DDI 0487K.a, C4.1).
+
+/// A kind of instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// MRS.
+    Read,
+    /// MSR of a register.
+    Write,
+    /// MSR of ICC_SGI1R_EL1.
+    SendSgi,
+    /// DSB.
+    Dsb,
+    /// ISB.
+    Isb,
+    /// DMB.
+    Dmb,
+    /// ERET.
+    Return,
+    /// HVC.
+    Hvc,
+    /// SMC.
+    Smc,
+    /// WFI.
+    Wfi,
+    /// WFE.
+    Wfe,
+    /// Anything else.
+    Other,
+}
+
+/// Encoding of the register in MSR and MRS.
+const NAME: u32 = 0x000f_ffe0;
+/// MSR ICC_SGI1R_EL1, X0.
+const SEND_SGI: u32 = 0xd518_cba0;
+
+/// What `word` is.
+pub fn kind(word: u32) -> Kind {
+    const KINDS: [(u32, u32, Kind); 10] = [
+        (0xfff0_0000, 0xd530_0000, Kind::Read),
+        (0xfff0_0000, 0xd510_0000, Kind::Write),
+        (0xffff_f0ff, 0xd503_309f, Kind::Dsb),
+        (0xffff_f0ff, 0xd503_30bf, Kind::Dmb),
+        (0xffff_f0ff, 0xd503_30df, Kind::Isb),
+        (0xffff_ffff, 0xd69f_03e0, Kind::Return),
+        (0xffe0_001f, 0xd400_0002, Kind::Hvc),
+        (0xffe0_001f, 0xd400_0003, Kind::Smc),
+        (0xffff_ffff, 0xd503_207f, Kind::Wfi),
+        (0xffff_ffff, 0xd503_205f, Kind::Wfe),
+    ];
+    let found = KINDS.iter().find(|(mask, value, _)| word & mask == *value);
+    match found {
+        Some((.., Kind::Write)) if word & NAME == SEND_SGI & NAME => Kind::SendSgi,
+        Some((.., kind)) => *kind,
+        None => Kind::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_as_an_assembler_makes_them() {
+        for (word, expected) in [
+            (0xd538_d080, Kind::Read),    // mrs x0, tpidr_el1
+            (0xd51c_1100, Kind::Write),   // msr hcr_el2, x0
+            (0xd518_cba1, Kind::SendSgi), // msr icc_sgi1r_el1, x1
+            (0xd518_cbe1, Kind::Write),   // msr icc_sgi0r_el1, x1
+            (0xd503_3a9f, Kind::Dsb),     // dsb ishst
+            (0xd503_3bbf, Kind::Dmb),     // dmb ish
+            (0xd503_3fdf, Kind::Isb),     // isb
+            (0xd503_42df, Kind::Other),   // msr daifset, #2
+            (0xd69f_03e0, Kind::Return),  // eret
+            (0xd65f_03c0, Kind::Other),   // ret
+            (0xd400_0002, Kind::Hvc),     // hvc #0
+            (0xd503_207f, Kind::Wfi),     // wfi
+            (0xd503_203f, Kind::Other),   // yield
+        ] {
+            assert_eq!(kind(word), expected, "{word:#x}");
+        }
+    }
+}

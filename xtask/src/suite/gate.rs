@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tests of the command line as a whole, where its exit status is the point: the
+//! gate on the length of paths, that it notices a path that got longer, and the
+//! listing of a path.
+
+use std::env;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+/// A test.
+#[derive(Debug)]
+pub struct Gate {
+    /// Its name.
+    pub name: &'static str,
+    /// The command.
+    line: &'static [&'static str],
+    /// Instructions to plant in the SGI path: see `hypervisor/src/shortcuts.rs`.
+    planted: Option<&'static str>,
+    /// Exit status.
+    status: i32,
+    /// What it says.
+    says: &'static str,
+}
+
+const ALL: [Gate; 3] = [
+    Gate {
+        name: "cost-is-not-more",
+        line: &["cost", "--compare"],
+        planted: None,
+        status: 0,
+        says: "against `",
+    },
+    Gate {
+        name: "cost-notices-five-instructions",
+        line: &["cost", "--compare"],
+        planted: Some("5"),
+        status: 1,
+        says: "sgi-send (inject), hypervisor",
+    },
+    Gate {
+        name: "cost-shows-instructions",
+        line: &["asm", "sgi-send"],
+        planted: None,
+        status: 0,
+        says: "msr     ICC_SGI1R_EL1",
+    },
+];
+
+/// The tests whose name contains `filter`.
+pub fn all(filter: &str) -> Vec<&'static Gate> {
+    let named = ALL.iter().filter(|gate| gate.name.contains(filter));
+    named.collect()
+}
+
+impl Gate {
+    /// Runs the command and compares.
+    pub fn run(&self) -> Result<()> {
+        let mut command = Command::new(env::current_exe().context("this program has no file")?);
+        command.args(self.line);
+        match self.planted {
+            Some(count) => command.env("ROUSE_PLANTED_NOPS", count),
+            None => command.env_remove("ROUSE_PLANTED_NOPS"),
+        };
+        let output = command
+            .output()
+            .context("this program can't be started again")?;
+        let [said, complained] =
+            [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+        let line = self.line.join(" ");
+        if output.status.code() != Some(self.status) {
+            bail!(
+                "`cargo xtask {line}` ended with {}, not {}; it said:\n{said}{complained}",
+                output.status,
+                self.status
+            );
+        }
+        if !said.contains(self.says) && !complained.contains(self.says) {
+            bail!(
+                "`cargo xtask {line}` did not say `{}`, but:\n{said}{complained}",
+                self.says
+            );
+        }
+        Ok(())
+    }
+}
