@@ -44,8 +44,8 @@ pub struct Distributor {
     enables: u64,
     group: u64,
     enabled: u64,
-    pending: u64,
-    active: u64,
+    pub(crate) pending: u64,
+    pub(crate) active: u64,
     edge: u64,
     priority: [u8; SPIS],
     route: [u64; SPIS],
@@ -142,6 +142,14 @@ impl Distributor {
         self.withdraw &= !bits;
         self.deactivate &= !bits;
         bits & self.pending != 0
+    }
+
+    /// The priority of `intid`, if it is an SPI's.
+    pub(crate) const fn priority_of(&self, intid: u32) -> Option<u8> {
+        match spi(intid as u64) {
+            Some(n) => Some(self.priority[n]),
+            None => None,
+        }
     }
 
     /// Whether anything is pending that no vCPU holds.

@@ -198,6 +198,9 @@ impl List {
         each(private.take_pending(ready), |intid| {
             self.inject(bank, intid, private.priority(intid), hw(intid));
         });
+        self.reprioritise(bank, |intid| {
+            (intid < PRIVATE).then(|| private.priority(intid))
+        });
         self.refill(bank);
         self.publish(bank, private);
     }
