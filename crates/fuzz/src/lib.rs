@@ -15,6 +15,7 @@
 
 mod acpi_tables;
 mod bytes;
+mod configuration;
 mod frames;
 pub mod gic;
 mod payload;
@@ -56,6 +57,14 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "plan",
         run: plans::read,
+    },
+    Target {
+        name: "config",
+        run: configuration::file,
+    },
+    Target {
+        name: "uart",
+        run: configuration::uart,
     },
     Target {
         name: "payload",

@@ -24,11 +24,18 @@ pub fn check(platform: &Platform<'_>) {
         gic.stride
             .is_none_or(|stride| stride >= 0x2_0000 && stride % 0x1_0000 == 0)
     );
-    if let Some(UartKind::Ns16550 { shift, width }) = platform.uart.map(|uart| uart.kind) {
-        assert!(shift <= 4 && matches!(width, 1 | 4), "{shift} {width}");
+    if let Some(console) = platform.uart {
+        uart(console.kind);
     }
     assert!(!platform.memory.is_empty(), "no RAM");
     free(&platform.memory, &platform.reserved);
+}
+
+/// A driver can reach its registers.
+pub fn uart(kind: UartKind) {
+    if let UartKind::Ns16550 { shift, width } = kind {
+        assert!(shift <= 4 && matches!(width, 1 | 4), "{shift} {width}");
+    }
 }
 
 /// They are PPIs, each its own: EL2 has a bit map of them.

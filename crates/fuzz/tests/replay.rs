@@ -41,6 +41,8 @@ targets! {
     acpi = "acpi",
     record = "record",
     plan = "plan",
+    config = "config",
+    uart = "uart",
     payload = "payload",
     sgi = "sgi",
     syndrome = "syndrome",
