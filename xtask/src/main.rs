@@ -13,6 +13,7 @@
 //! the guest's governors, on the host. [`soak`] boots again and again, until
 //! something breaks.
 
+mod audit;
 mod board;
 mod boards;
 mod boot;
@@ -20,6 +21,7 @@ mod capture;
 mod cli;
 mod compare;
 mod console;
+mod coverage;
 mod debug;
 mod disk;
 mod doctor;
@@ -32,6 +34,7 @@ mod interrupt;
 mod job;
 mod json;
 mod launch;
+mod miri;
 mod pack;
 mod page;
 mod places;
