@@ -417,7 +417,7 @@ mod tests {
     #[test]
     fn no_access_panics() {
         let mut distributor = Distributor::new(1);
-        for offset in 0..0x1_0000 {
+        for offset in (0..0x1_0000).step_by(if cfg!(miri) { 61 } else { 1 }) {
             for size in [1, 2, 4, 8] {
                 write(&mut distributor, offset, size, u64::MAX);
                 read(&mut distributor, offset, size);
