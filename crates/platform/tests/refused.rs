@@ -6,10 +6,14 @@ use platform::{MAX_CPUS, Platform, Region, Timer, UartKind};
 
 /// A tree of two CPUs, with a serial port that is easily made a 16550.
 fn tree() -> Vec<u8> {
+    tree_of(&[0x1_0001_0000, 0x3])
+}
+
+fn tree_of(cpus: &[u64]) -> Vec<u8> {
     let region = |base, size| Region { base, size };
-    let mut buffer = vec![0; 4096];
+    let mut buffer = vec![0; 0x4000];
     let tree = GuestTree {
-        cpus: &[0x1_0001_0000, 0x3],
+        cpus,
         memory: region(0x4000_0000, 0x1000_0000),
         distributor: region(0x800_0000, 0x1_0000),
         redistributors: region(0x80a_0000, 0x4_0000),
@@ -186,23 +190,8 @@ fn reservations_that_do_not_fit_are_refused() {
 #[test]
 fn more_cpus_than_fit_are_counted() {
     let cpus: Vec<u64> = (0..MAX_CPUS as u64 + 3).collect();
-    let region = |base, size| Region { base, size };
-    let mut buffer = vec![0; 0x4000];
-    let tree = GuestTree {
-        cpus: &cpus,
-        memory: region(0x4000_0000, 0x1000_0000),
-        distributor: region(0x800_0000, 0x1_0000),
-        redistributors: region(0x80a_0000, 0x100_0000),
-        uart: region(0x900_0000, 0x1000),
-        timer: Timer {
-            virt: 27,
-            phys: 30,
-            hyp: 26,
-        },
-        bootargs: "",
-    };
-    let size = tree.write(&mut buffer).unwrap();
-    let read = Platform::from_fdt(&buffer[..size]).unwrap();
+    let tree = tree_of(&cpus);
+    let read = Platform::from_fdt(&tree).unwrap();
     assert_eq!((read.cpus.len(), read.cpus_ignored), (MAX_CPUS, 3));
 }
 
