@@ -62,7 +62,7 @@ fn take_other(cpu: &PerCpu, intid: u32) -> bool {
         // Before the mailbox is opened: a letter that comes later has an
         // interrupt of its own.
         gic_cpu::deactivate(intid);
-        cpu.vcpu.counters.add(match vgic_cpu::refill(cpu) {
+        cpu.vcpu.counters.add(match vgic_cpu::maintain(cpu) {
             true => Counter::Maintenance,
             false => Counter::Irq,
         });

@@ -10,7 +10,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use aarch64_cpu::registers::{ICH_HCR_EL2, ICH_VTR_EL2, Readable, Writeable};
 use abi::Counter;
 use arch::gic_cpu;
-use arch::regs::{ICC_SRE_EL2, ICH_ELRSR_EL2, ich_lr, set_ich_lr};
+use arch::regs::{ICC_SRE_EL2, ICH_EISR_EL2, ICH_ELRSR_EL2, ich_lr, set_ich_lr};
 use gic::Redistributor;
 use platform::Platform;
 use vgic::{Bank, List, ListRegister, Private};
@@ -137,9 +137,14 @@ pub fn deliverable(cpu: &PerCpu) -> bool {
     unsafe { cpu.vcpu.list.with(|list| list.deliverable(&ListRegisters)) }
 }
 
-/// Lists what waited for a register, if the list registers are running empty:
-/// the maintenance interrupt. Answers whether they were.
-pub fn refill(cpu: &PerCpu) -> bool {
+/// The maintenance interrupt: lists what waited for a register, if the list
+/// registers are running empty, or lets go of what the guest has ended and another
+/// vCPU waits for. Answers whether there was either.
+pub fn maintain(cpu: &PerCpu) -> bool {
+    if ICH_EISR_EL2.get() != 0 {
+        evaluate(cpu);
+        return true;
+    }
     let asked = ICH_HCR_EL2.get() & UNDERFLOW != 0;
     if asked {
         // SAFETY: this CPU's own; `refill` does not come here again.

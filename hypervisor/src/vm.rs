@@ -95,13 +95,10 @@ pub fn payload() -> Region {
     // SAFETY: the header lies behind the image in the same file; without a
     // payload it is whatever RAM holds there, which the magic tells.
     let header = unsafe { &*(layout::payload() as *const PayloadHeader) };
-    assert!(
-        header.magic == PayloadHeader::MAGIC,
-        "no guest in this image: pack it with cargo xtask build"
-    );
-    Region {
-        base: layout::payload() + PayloadHeader::SIZE as u64,
-        size: header.length,
+    let base = layout::payload() + PayloadHeader::SIZE as u64;
+    match header.image(u64::MAX - base) {
+        Ok(size) => Region { base, size },
+        Err(error) => panic!("{error}: pack it with cargo xtask build"),
     }
 }
 
@@ -122,7 +119,7 @@ pub fn create(machine: &Machine) {
     let image = payload();
     let ram = machine.guest;
     assert!(
-        IMAGE_OFFSET + image.size < ram.size,
+        image.size < ram.size.saturating_sub(IMAGE_OFFSET),
         "guest: image of {} bytes does not fit {} bytes of RAM; give the machine more memory",
         image.size,
         ram.size

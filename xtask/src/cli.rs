@@ -343,6 +343,18 @@ pub struct TestArgs {
     /// Only the tests of the host
     #[arg(long)]
     pub host_only: bool,
+    /// Instead: line coverage of the pure crates, at least 90 % of each
+    #[arg(long, group = "instead", conflicts_with_all = ["target_only", "host_only", "filter"])]
+    pub coverage: bool,
+    /// Instead: the tests of the host under Miri, for undefined behaviour
+    #[arg(long, group = "instead", conflicts_with_all = ["target_only", "host_only"])]
+    pub miri: bool,
+    /// Instead: licences, versions and advisories of the dependencies, without network
+    #[arg(long, group = "instead", conflicts_with_all = ["target_only", "host_only", "filter"])]
+    pub audit: bool,
+    /// Folder of advisories in RustSec's format, for --audit
+    #[arg(long, value_name = "DIR", requires = "audit")]
+    pub advisory_db: Option<PathBuf>,
 }
 
 /// Options of `cost`.

@@ -15,6 +15,7 @@
 //! until something breaks.
 
 mod asm;
+mod audit;
 mod board;
 mod boards;
 mod boot;
@@ -23,6 +24,7 @@ mod cli;
 mod compare;
 mod console;
 mod cost;
+mod coverage;
 mod debug;
 mod disk;
 mod doctor;
@@ -36,6 +38,7 @@ mod interrupt;
 mod job;
 mod json;
 mod launch;
+mod miri;
 mod pack;
 mod page;
 mod places;

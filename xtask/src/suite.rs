@@ -17,7 +17,7 @@ use anyhow::{Context, Result, bail};
 use crate::cli::TestArgs;
 use crate::failure::bad_input;
 use crate::terminal::say;
-use crate::{interrupt, places, toolchain};
+use crate::{audit, coverage, interrupt, miri, places, toolchain};
 use case::Case;
 use gate::Gate;
 
@@ -27,6 +27,15 @@ const ON_TARGET: [&str; 3] = ["arch", "hypervisor", "guest-kernel-shim"];
 /// Runs what was asked for.
 pub fn run(args: &TestArgs) -> Result<()> {
     let filter = args.filter.as_deref().unwrap_or("");
+    if args.coverage {
+        return coverage::run();
+    }
+    if args.miri {
+        return miri::run(filter);
+    }
+    if args.audit {
+        return audit::run(args.advisory_db.as_deref());
+    }
     let cases = if args.host_only {
         Vec::new()
     } else {

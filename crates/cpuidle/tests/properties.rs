@@ -112,7 +112,7 @@ fn take(device: &mut Device, step: &Step) -> Option<(usize, bool, u64)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 200 }))]
 
     /// Never a disabled state, never past the latency limit unless nothing keeps
     /// it, a poll limit exactly for polls; no panic and no overflow.

@@ -10,8 +10,16 @@ use crate::{
     UartKind,
 };
 
-/// PPIs start at this INTID, SPIs at 32 (bindings: arm,gic-v3).
-const PPI_BASE: u32 = 16;
+/// PPIs start at this INTID and end before SPIs, at 32 (bindings: arm,gic-v3).
+const PPIS: core::ops::Range<u32> = 16..32;
+/// Aff3, Aff2, Aff1 and Aff0 of MPIDR_EL1.
+const AFFINITY: u64 = 0xff_00ff_ffff;
+/// Size of a redistributor's frame, and the least that one has (IHI 0069H, 12.10).
+const FRAME: u64 = 0x1_0000;
+const REDISTRIBUTOR: u64 = 2 * FRAME;
+/// How deep nodes are nested at most: more than in any machine's tree, and few
+/// enough for the stack of EL2.
+const MAX_DEPTH: usize = 16;
 
 impl<'a> Platform<'a> {
     /// Reads the machine from the flattened device tree `blob`.
@@ -21,15 +29,19 @@ impl<'a> Platform<'a> {
     /// another form than its binding requires.
     pub fn from_fdt(blob: &'a [u8]) -> Result<Self, Error> {
         let fdt = Fdt::new(blob).map_err(|_| Error::Malformed)?;
+        if is_deep(fdt.root(), MAX_DEPTH) {
+            return Err(Error::TooDeep(MAX_DEPTH));
+        }
         let psci = psci(fdt)?;
         let (cpus, cpus_ignored) = cpus(fdt)?;
+        let timer = timer(fdt)?;
         Ok(Self {
             cpus,
             cpus_ignored,
             memory: memory(fdt)?,
-            reserved: reserved(fdt),
-            gic: gic(fdt)?,
-            timer: timer(fdt)?,
+            reserved: reserved(fdt)?,
+            gic: gic(fdt, &timer)?,
+            timer,
             uart: uart(fdt),
             psci,
             bootargs: chosen(fdt, "bootargs").unwrap_or(""),
@@ -54,6 +66,12 @@ impl Report {
 fn is_compatible(node: &FdtNode<'_>, names: &[&str]) -> bool {
     node.compatible()
         .is_some_and(|mut list| list.any(|name| names.contains(&name)))
+}
+
+/// Whether nodes are nested in `node` more than `depth` deep.
+fn is_deep(node: FdtNode<'_>, depth: usize) -> bool {
+    node.children()
+        .any(|child| depth == 0 || is_deep(child, depth - 1))
 }
 
 /// First node, depth first, that is compatible with one of `names`.
@@ -131,6 +149,10 @@ fn cpus(fdt: Fdt<'_>) -> Result<(ArrayVec<Cpu, MAX_CPUS>, usize), Error> {
             }
             _ => return Err(reg),
         };
+        let known = |other: &Cpu| other.mpidr == mpidr;
+        if mpidr & !AFFINITY != 0 || found.iter().any(known) {
+            return Err(reg);
+        }
         let enable = enable(*cpu)?;
         if found.try_push(Cpu { mpidr, enable }).is_err() {
             ignored += 1;
@@ -188,37 +210,35 @@ fn memory(fdt: Fdt<'_>) -> Result<ArrayVec<Region, 16>, Error> {
     Ok(memory)
 }
 
-fn reserved(fdt: Fdt<'_>) -> ArrayVec<Region, 32> {
+fn reserved(fdt: Fdt<'_>) -> Result<ArrayVec<Region, 32>, Error> {
     let mut reserved = ArrayVec::new();
+    // One that is not kept would be used.
+    let mut keep = |region| {
+        let error = Error::TooMany("reserved regions", 32);
+        reserved.try_push(region).map_err(|_| error)
+    };
     for entry in fdt.memory_reservations() {
-        let _ = reserved.try_push(Region {
+        keep(Region {
             base: entry.address(),
             size: entry.size(),
-        });
+        })?;
     }
     if let Some(node) = fdt.find_node("/reserved-memory") {
         for child in node.children() {
-            for region in regions(child) {
-                let _ = reserved.try_push(region);
-            }
+            regions(child).try_for_each(&mut keep)?;
         }
     }
-    reserved
+    Ok(reserved)
 }
 
-/// INTID of entry `index` of an `interrupts` property in the GIC's binding.
-fn intid(node: FdtNode<'_>, index: usize) -> Option<u32> {
-    let interrupts = node.property("interrupts")?;
-    let value = interrupts.value();
-    let number = cell(value, index * 3 + 1)?;
-    match cell(value, index * 3)? {
-        0 => Some(32 + number),
-        1 => Some(PPI_BASE + number),
-        _ => None,
-    }
+/// INTID of entry `index` of an `interrupts` property in the GIC's binding, which
+/// must be a PPI.
+fn ppi(interrupts: &[u8], index: usize) -> Option<u32> {
+    let intid = cell(interrupts, index * 3 + 1)?.checked_add(PPIS.start)?;
+    (cell(interrupts, index * 3)? == 1 && PPIS.contains(&intid)).then_some(intid)
 }
 
-fn gic(fdt: Fdt<'_>) -> Result<Gic, Error> {
+fn gic(fdt: Fdt<'_>, timer: &Timer) -> Result<Gic, Error> {
     let node =
         find_compatible(fdt.root(), &["arm,gic-v3"]).ok_or(Error::NoNode("GICv3 (arm,gic-v3)"))?;
     let error = |property| Error::Property {
@@ -232,36 +252,47 @@ fn gic(fdt: Fdt<'_>) -> Result<Gic, Error> {
     let mut frames = regions(node);
     let distributor = frames.next().ok_or(error("reg"))?;
     let redistributors: ArrayVec<Region, MAX_CPUS> = frames.take(count.min(MAX_CPUS)).collect();
-    if redistributors.is_empty() {
+    if redistributors.is_empty() || redistributors.iter().any(|one| one.size < REDISTRIBUTOR) {
         return Err(error("reg"));
     }
-    let stride = node.property("redistributor-stride").and_then(|stride| {
+    let stride = node.property("redistributor-stride").map(|stride| {
         let value = stride.value();
-        Some(u64::from(cell(value, 0)?) << 32 | u64::from(cell(value, 1)?))
+        let stride = u64::from(cell(value, 0)?) << 32 | u64::from(cell(value, 1)?);
+        (stride >= REDISTRIBUTOR && stride.is_multiple_of(FRAME)).then_some(stride)
     });
+    let maintenance = match node.property("interrupts") {
+        Some(interrupts) => ppi(interrupts.value(), 0),
+        // What the Base System Architecture names (DEN0094C, 3.6).
+        None => Some(25),
+    };
+    let taken = [timer.phys, timer.virt, timer.hyp];
     Ok(Gic {
         distributor,
         redistributors,
-        stride,
-        // INTID 25 is what the Base System Architecture names (DEN0094C, 3.6).
-        maintenance: intid(node, 0).unwrap_or(25),
+        stride: match stride {
+            Some(stride) => Some(stride.ok_or(error("redistributor-stride"))?),
+            None => None,
+        },
+        maintenance: maintenance
+            .filter(|intid| !taken.contains(intid))
+            .ok_or(error("interrupts"))?,
     })
 }
 
 fn timer(fdt: Fdt<'_>) -> Result<Timer, Error> {
     let node = find_compatible(fdt.root(), &["arm,armv8-timer"]).ok_or(Error::NoNode("timer"))?;
-    let entry = |index| {
-        intid(node, index).ok_or(Error::Property {
-            node: "timer",
-            property: "interrupts",
-        })
+    let error = Error::Property {
+        node: "timer",
+        property: "interrupts",
     };
+    let interrupts = node.property("interrupts").ok_or(error)?;
+    let entry = |index| ppi(interrupts.value(), index).ok_or(error);
     // Binding order: secure physical, non-secure physical, virtual, hypervisor.
-    Ok(Timer {
-        phys: entry(1)?,
-        virt: entry(2)?,
-        hyp: entry(3)?,
-    })
+    let (phys, virt, hyp) = (entry(1)?, entry(2)?, entry(3)?);
+    if phys == virt || virt == hyp || hyp == phys {
+        return Err(error);
+    }
+    Ok(Timer { virt, phys, hyp })
 }
 
 fn uart(fdt: Fdt<'_>) -> Option<Uart> {
@@ -284,11 +315,15 @@ fn uart(fdt: Fdt<'_>) -> Option<Uart> {
             node.property(name)
                 .and_then(|property| cell(property.value(), 0))
         };
+        let shift = number("reg-shift").unwrap_or(0);
+        let width = number("reg-io-width").unwrap_or(1);
+        // Others are not known, and would be written to wrong addresses.
+        let known = shift <= 4 && matches!(width, 1 | 4);
         let kind = UartKind::Ns16550 {
-            shift: number("reg-shift").unwrap_or(0) as u8,
-            width: number("reg-io-width").unwrap_or(1) as u8,
+            shift: shift as u8,
+            width: width as u8,
         };
-        return Some(Uart { kind, base });
+        return known.then_some(Uart { kind, base });
     }
     None
 }

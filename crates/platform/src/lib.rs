@@ -196,6 +196,10 @@ pub enum Error {
         /// Property.
         property: &'static str,
     },
+    /// There are more of these than this many, and none may be left out.
+    TooMany(&'static str, usize),
+    /// Nodes are nested more than this deep.
+    TooDeep(usize),
     /// A CPU names a way of starting it that is not known here.
     EnableMethod,
 }
@@ -210,6 +214,10 @@ impl fmt::Display for Error {
                     f,
                     "device tree: {node}: property '{property}' is missing or malformed"
                 )
+            }
+            Self::TooMany(what, most) => write!(f, "device tree: more than {most} {what}"),
+            Self::TooDeep(most) => {
+                write!(f, "device tree: nodes nested more than {most} deep")
             }
             Self::EnableMethod => write!(
                 f,

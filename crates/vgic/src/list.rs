@@ -32,7 +32,8 @@ use crate::{INTIDS, PRIVATE};
 pub trait Bank {
     /// How many there are, 1 to 16.
     fn count(&self) -> usize;
-    /// Bit n: register n is empty (ICH_ELRSR_EL2).
+    /// Bit n: register n is empty and does not say that its interrupt has ended
+    /// (ICH_ELRSR_EL2).
     fn empty(&self) -> u32;
     /// Register `n`.
     fn read(&self, n: usize) -> ListRegister;
@@ -156,7 +157,7 @@ impl List {
         // A hardware interrupt that is active must not become pending too.
         let there = listed.find(new.intid());
         if let Some((slot, old)) = there.filter(|(_, old)| old.hw().is_none() || !old.is_active()) {
-            listed.set(bank, slot, old.with_pending());
+            listed.set(bank, slot, old.with_priority(new.priority()).with_pending());
             self.refill_from(&mut listed, bank);
             return;
         }
@@ -225,6 +226,23 @@ impl List {
             .filter(|(_, one)| listed.find(one.intid()).is_none())
             .min_by_key(|(_, one)| (one.priority(), one.intid()))
             .map(|(index, _)| index)
+    }
+
+    /// Gives every pending interrupt the priority that `of` names for its INTID,
+    /// if it names one. A new priority must count in finite time (12.9.20), and
+    /// one that is masked would otherwise never be acknowledged.
+    pub(crate) fn reprioritise(&mut self, bank: &mut impl Bank, of: impl Fn(u32) -> Option<u8>) {
+        for slot in 0..bank.count() {
+            let listed = bank.read(slot);
+            let changed = of(listed.intid()).filter(|&new| new != listed.priority());
+            if let Some(priority) = changed.filter(|_| listed.is_pending()) {
+                bank.write(slot, listed.with_priority(priority));
+            }
+        }
+        for waiting in &mut self.queue {
+            let priority = of(waiting.intid()).unwrap_or(waiting.priority());
+            *waiting = waiting.with_priority(priority);
+        }
     }
 
     /// Takes the pending state from `intid`; whether it had it.
@@ -297,6 +315,23 @@ impl List {
             None => ListRegister::pending(intid, priority, None)
                 .with_active()
                 .without_pending(),
+        }
+    }
+
+    /// Has the maintenance interrupt come when the guest ends `intid`: it says so
+    /// in ICH_EISR_EL2, and [`Self::sync_spis`] is due, not [`Self::refill`].
+    pub(crate) fn notice_end(&self, bank: &mut impl Bank, intid: u32) {
+        if let Some((slot, one)) = Listed::read(bank).find(intid) {
+            bank.write(slot, one.with_notice());
+        }
+    }
+
+    /// Empties the registers whose interrupts have ended and say so.
+    pub(crate) fn clear_ended(&self, bank: &mut impl Bank) {
+        for slot in 0..bank.count() {
+            if bank.read(slot).has_ended() {
+                bank.write(slot, ListRegister::EMPTY);
+            }
         }
     }
 

@@ -9,6 +9,8 @@ const PENDING: u64 = 1 << 62;
 const ACTIVE: u64 = 1 << 63;
 const HW: u64 = 1 << ListRegister::HW_BIT;
 const GROUP1: u64 = 1 << 60;
+/// Where HW is 0: maintenance interrupt when it is deactivated.
+const EOI: u64 = 1 << 41;
 
 impl ListRegister {
     /// Nothing.
@@ -73,6 +75,12 @@ impl ListRegister {
         Self(self.0 | PENDING)
     }
 
+    /// With another priority.
+    #[must_use]
+    pub const fn with_priority(self, priority: u8) -> Self {
+        Self(self.0 & !(0xff << 48) | (priority as u64) << 48)
+    }
+
     /// Without the pending state; without any state it is empty.
     #[must_use]
     pub const fn without_pending(self) -> Self {
@@ -91,6 +99,19 @@ impl ListRegister {
     #[must_use]
     pub const fn without_active(self) -> Self {
         Self(self.0 & !ACTIVE).normal()
+    }
+
+    /// With the request for a maintenance interrupt when it is deactivated.
+    /// Nothing for hardware interrupts, which have no such request.
+    #[must_use]
+    pub const fn with_notice(self) -> Self {
+        Self(self.0 | if self.0 & HW == 0 { EOI } else { 0 })
+    }
+
+    /// Whether it has been deactivated and says so (ICH_EISR_EL2).
+    #[must_use]
+    pub const fn has_ended(self) -> bool {
+        self.0 & (PENDING | ACTIVE | HW | EOI) == EOI
     }
 
     const fn normal(self) -> Self {

@@ -200,6 +200,9 @@ impl List {
         for intid in ones(private.take_pending(ready).into()) {
             self.inject(bank, intid, private.priority(intid), hw(intid));
         }
+        self.reprioritise(bank, |intid| {
+            (intid < PRIVATE).then(|| private.priority(intid))
+        });
         self.refill(bank);
         self.publish(bank, private);
     }

@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn what_is_not_there_reads_zero_and_ignores_writes() {
         let private = Private::new();
-        for offset in (0..0x2_0000).step_by(4) {
+        for offset in (0..0x2_0000).step_by(if cfg!(miri) { 124 } else { 4 }) {
             for size in [1, 2, 4, 8] {
                 write(&private, offset, size, 0);
                 read(&private, offset, size);

@@ -4,7 +4,9 @@
 //! The distributor knows which vCPU holds an SPI; only that one can take it out
 //! of its list again, when software disables it, routes it elsewhere or takes
 //! its state back. An SPI is in one list at a time: whoever it is routed to
-//! next has to wait until the holder has let go of it.
+//! next has to wait until the holder has let go of it. Where that is a guest
+//! that handles it, which ends it without an exit, its list register is made to
+//! raise the maintenance interrupt then, and the holder syncs.
 
 use crate::PRIVATE;
 use crate::bits::ones;
@@ -21,6 +23,7 @@ impl List {
         distributor: &mut Distributor,
         vcpu: Vcpu,
     ) -> bool {
+        self.clear_ended(bank);
         let mut released = false;
         for n in held(distributor, vcpu) {
             released |= self.review(bank, distributor, vcpu, n);
@@ -28,6 +31,11 @@ impl List {
         while let Some(spi) = distributor.take(vcpu) {
             self.inject(bank, spi.intid, spi.priority, None);
         }
+        for n in held(distributor, vcpu).filter(|n| distributor.pending >> n & 1 != 0) {
+            self.notice_end(bank, PRIVATE + n as u32);
+        }
+        self.reprioritise(bank, |intid| distributor.priority_of(intid));
+        self.refill(bank);
         self.publish_spis(bank, distributor, vcpu);
         released && distributor.waits()
     }
@@ -41,6 +49,10 @@ impl List {
         n: usize,
     ) -> bool {
         let (bit, intid) = (1 << n, PRIVATE + n as u32);
+        if self.state(bank, intid).active {
+            // Set active by register, which it was: the guest ends it here.
+            distributor.active &= !bit;
+        }
         if distributor.withdraw & bit != 0 {
             self.withdraw(bank, intid);
         } else if !distributor.deliverable(n, vcpu) && self.withdraw(bank, intid) {

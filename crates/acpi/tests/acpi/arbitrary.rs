@@ -64,7 +64,7 @@ fn repair(memory: &mut Memory) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 2000 }))]
 
     #[test]
     fn bytes_at_random(bytes in vec(any::<u8>(), 0..4096), rsdp: u64) {

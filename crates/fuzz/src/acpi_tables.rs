@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! ACPI tables: the bytes are physical memory from [`BASE`] on, where the RSDP is.
+
+use acpi::{Ram, Tables};
+use platform::Region;
+
+use crate::sound;
+
+/// Where the bytes lie.
+const BASE: u64 = 0x1000;
+/// Offsets of the length of a table, and of a table's and the RSDP's checksums.
+const LENGTH: usize = 4;
+const CHECKSUM: usize = 9;
+const RSDP_CHECKSUM: usize = 8;
+const RSDP_EXTENDED_CHECKSUM: usize = 32;
+
+struct Memory(Vec<u8>);
+
+impl Tables for Memory {
+    fn bytes(&self, address: u64, length: usize) -> Option<&[u8]> {
+        let start = offset(address)?;
+        self.0.get(start..start.checked_add(length)?)
+    }
+}
+
+/// The tables as they are, and with checksums that are right, so that what is
+/// behind them is read.
+pub fn read(data: &[u8]) {
+    let mut memory = Memory(data.to_vec());
+    parse(&memory);
+    repair(&mut memory.0);
+    parse(&memory);
+}
+
+fn parse(memory: &Memory) {
+    let mut ram = Ram::new();
+    let usable = Region {
+        base: 0x4000_0000,
+        size: 0x4000_0000,
+    };
+    ram.usable(usable)
+        .expect("a region within the address space");
+    match acpi::read(memory, BASE, &ram, "") {
+        Ok(description) => sound::check(&description.platform),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+fn repair(memory: &mut [u8]) {
+    let Some(xsdt) = memory.get(24..32).and_then(number).and_then(offset) else {
+        return;
+    };
+    // The XSDT last: tables that overlap it would spoil it.
+    for table in entries(memory, xsdt) {
+        seal(memory, table);
+    }
+    seal(memory, xsdt);
+    correct(memory, 0, 20, RSDP_CHECKSUM);
+    correct(memory, 0, 36, RSDP_EXTENDED_CHECKSUM);
+}
+
+/// Where the tables are that the XSDT names.
+fn entries(memory: &[u8], xsdt: usize) -> Vec<usize> {
+    let end = xsdt.saturating_add(length(memory, xsdt)).min(memory.len());
+    let entries = memory.get(xsdt.saturating_add(36)..end).unwrap_or(&[]);
+    let addresses = entries.chunks_exact(8).filter_map(number);
+    addresses.filter_map(offset).collect()
+}
+
+fn seal(memory: &mut [u8], table: usize) {
+    let length = length(memory, table);
+    correct(memory, table, length, CHECKSUM);
+}
+
+fn length(memory: &[u8], table: usize) -> usize {
+    let field = table
+        .checked_add(LENGTH)
+        .and_then(|at| memory.get(at..at + 4));
+    field.map_or(0, |field| {
+        field
+            .iter()
+            .rev()
+            .fold(0, |value, &byte| value << 8 | usize::from(byte))
+    })
+}
+
+/// Makes the sum of `length` bytes 0 by the one at `checksum`.
+fn correct(memory: &mut [u8], start: usize, length: usize, checksum: usize) {
+    let end = start.saturating_add(length);
+    if let Some(table) = memory
+        .get_mut(start..end)
+        .filter(|table| table.len() > checksum)
+    {
+        let sum = table.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte));
+        table[checksum] = table[checksum].wrapping_sub(sum);
+    }
+}
+
+fn offset(address: u64) -> Option<usize> {
+    usize::try_from(address.checked_sub(BASE)?).ok()
+}
+
+fn number(bytes: &[u8]) -> Option<u64> {
+    Some(u64::from_le_bytes(bytes.try_into().ok()?))
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Values from the bytes of an input; zeroes behind its end.
+
+/// What is left of an input.
+#[derive(Clone, Debug)]
+pub struct Bytes<'d>(pub &'d [u8]);
+
+impl Bytes<'_> {
+    /// Whether nothing is left.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The next byte.
+    pub fn u8(&mut self) -> u8 {
+        let Some((&first, rest)) = self.0.split_first() else {
+            return 0;
+        };
+        self.0 = rest;
+        first
+    }
+
+    /// A number below `bound`, which is not 0, from the next byte.
+    pub fn below(&mut self, bound: usize) -> usize {
+        usize::from(self.u8()) % bound
+    }
+
+    /// One of a list.
+    pub fn choice<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len())]
+    }
+
+    /// The next four bytes.
+    pub fn u32(&mut self) -> u32 {
+        u32::from_le_bytes([(); 4].map(|()| self.u8()))
+    }
+
+    /// The next eight bytes.
+    pub fn u64(&mut self) -> u64 {
+        u64::from_le_bytes([(); 8].map(|()| self.u8()))
+    }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What people write: the file beside a boot image, and a UART's name.
+
+use config::{Defect, LIMIT, parse};
+use platform::UartKind;
+use platform::uart::Named;
+
+use crate::bytes::Bytes;
+use crate::sound;
+
+/// A file into any room; what comes out reads as itself.
+pub fn file(data: &[u8]) {
+    let mut bytes = Bytes(data);
+    let mut room = vec![0; bytes.u32() as usize % (2 * LIMIT)];
+    match parse(bytes.0, &mut room) {
+        Ok(text) => assert_eq!(parse(text.as_bytes(), &mut [0; LIMIT]), Ok(text)),
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            assert!(error.defect != Defect::NoRoom || room.len() < LIMIT);
+        }
+    }
+}
+
+/// Boot arguments that name a console.
+pub fn uart(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    for text in [text.to_string(), format!("rouse.uart={text}")] {
+        match Named::from_bootargs(&text) {
+            Some(Named::Ready(uart)) => sound::uart(uart.kind),
+            Some(Named::Pci { .. }) | None => {}
+        }
+    }
+    // A width and shift that are known are taken, in any words around them.
+    let shift = data.len() as u8 % 8;
+    let text = format!("a=b rouse.uart=16550,0x10,{shift},4 {text}");
+    let kind = Named::from_bootargs(&text).map(|named| match named {
+        Named::Ready(uart) => uart.kind,
+        Named::Pci { .. } => UartKind::Pl011,
+    });
+    let expected = UartKind::Ns16550 { shift, width: 4 };
+    assert_eq!(kind, (shift <= 4).then_some(expected));
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The virtual CPU interface of one CPU, from its list registers (IHI 0069H,
+//! chapter 6 and 12.4): what hardware does between two exits.
+
+use vgic::{Bank, ListRegister};
+
+const PENDING: u64 = 1 << 62;
+const ACTIVE: u64 = 1 << 63;
+/// LR.HW and LR.EOI, which means something where HW is 0.
+const HW: u64 = 1 << 61;
+const EOI: u64 = 1 << 41;
+/// Priority bits that are implemented: 55:51 of 55:48.
+const NOT_IMPLEMENTED: u64 = 7 << 48;
+
+/// The interface of a CPU.
+#[derive(Clone, Debug)]
+pub struct Interface {
+    registers: Vec<ListRegister>,
+    /// ICH_HCR_EL2.UIE.
+    underflow: bool,
+    /// ICH_AP1R0_EL2: one bit per priority that runs.
+    running: u32,
+    /// ICH_VMCR_EL2.VPMR.
+    pub mask: u8,
+    /// VEOIM.
+    pub split: bool,
+    /// VENG1.
+    pub on: bool,
+}
+
+impl Interface {
+    /// With `registers` empty list registers, and everything let through.
+    pub fn new(registers: usize) -> Self {
+        Self {
+            registers: vec![ListRegister::EMPTY; registers],
+            underflow: false,
+            running: 0,
+            mask: 0xf8,
+            split: false,
+            on: true,
+        }
+    }
+
+    /// ICV_IAR1_EL1.
+    pub fn acknowledge(&mut self) -> Option<u32> {
+        let level = |one: &ListRegister| u32::from(one.priority() >> 3);
+        let eligible = self.registers.iter_mut().filter(|one| {
+            self.on
+                && one.0 & (PENDING | ACTIVE) == PENDING
+                && one.priority() < self.mask & 0xf8
+                && level(one) < self.running.trailing_zeros()
+        });
+        let one = eligible.min_by_key(|one| level(one))?;
+        one.0 = one.0 & !PENDING | ACTIVE;
+        self.running |= 1 << level(one);
+        Some(one.intid())
+    }
+
+    /// ICV_EOIR1_EL1; with EOImode 0, whether it deactivated `intid`.
+    pub fn end(&mut self, intid: u32) -> Option<bool> {
+        self.running &= self.running.wrapping_sub(1);
+        (!self.split).then(|| self.deactivate(intid))
+    }
+
+    /// ICV_DIR_EL1; whether `intid` was active in a list register. Otherwise
+    /// ICH_HCR_EL2.EOIcount counts it.
+    pub fn deactivate(&mut self, intid: u32) -> bool {
+        let mut registers = self.registers.iter_mut();
+        let active = registers.find(|one| one.0 & ACTIVE != 0 && one.intid() == intid);
+        // Only the state changes: the rest stays in the register.
+        active.map(|one| one.0 &= !ACTIVE).is_some()
+    }
+
+    /// ICH_EISR_EL2: registers whose interrupt has ended and was to say so.
+    pub fn ended(&self) -> u32 {
+        self.bits(|one| one.0 & (PENDING | ACTIVE | HW | EOI) == EOI)
+    }
+
+    /// Whether the maintenance interrupt is asserted (ICH_MISR_EL2.EOI, U).
+    pub fn maintenance(&self) -> bool {
+        self.ended() != 0 || self.underflow && self.used().count() <= 1
+    }
+
+    /// What the registers hold.
+    pub fn used(&self) -> impl Iterator<Item = &ListRegister> + Clone {
+        let used = |one: &&ListRegister| one.0 & (PENDING | ACTIVE) != 0;
+        self.registers.iter().filter(used)
+    }
+
+    fn bits(&self, of: impl Fn(&ListRegister) -> bool) -> u32 {
+        let registers = self.registers.iter().enumerate();
+        registers.fold(0, |bits, (n, one)| bits | u32::from(of(one)) << n)
+    }
+}
+
+impl Bank for Interface {
+    fn count(&self) -> usize {
+        self.registers.len()
+    }
+
+    /// ICH_ELRSR_EL2: without state, and not waiting to be looked at.
+    fn empty(&self) -> u32 {
+        self.bits(|one| one.0 & (PENDING | ACTIVE) == 0) & !self.ended()
+    }
+
+    fn read(&self, n: usize) -> ListRegister {
+        self.registers[n]
+    }
+
+    fn write(&mut self, n: usize, value: ListRegister) {
+        let both = PENDING | ACTIVE | HW;
+        assert!(value.0 & both != both, "hardware, active and pending");
+        self.registers[n] = ListRegister(value.0 & !NOT_IMPLEMENTED);
+    }
+
+    fn set_underflow(&mut self, on: bool) {
+        self.underflow = on;
+    }
+}

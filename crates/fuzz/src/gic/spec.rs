@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The reference: what a GIC with one security state does, as naively as it can
+//! be written down. It knows no list registers, queues or vCPUs that hold
+//! anything: an interrupt is a few flags, and what a CPU is to be told follows
+//! from them (IHI 0069H, 4.1 for the states, 4.8 for priorities).
+
+/// vCPUs of the machine.
+pub const CPUS: usize = 3;
+/// INTIDs that there are.
+pub const INTIDS: u32 = 96;
+/// SGIs and PPIs.
+pub const PRIVATE: u32 = 32;
+/// Priority bits of the CPU interface: the upper five, all of which preempt.
+const PRIORITY: u8 = 0xf8;
+/// Running priority of a CPU that handles nothing.
+const IDLE: u8 = 0xff;
+
+/// Affinity of a vCPU: not its number, and different in two levels.
+pub const fn affinity(cpu: usize) -> u64 {
+    [0x0000, 0x0001, 0x0100][cpu]
+}
+
+/// Where an interrupt's active state comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Active {
+    /// It is not active.
+    #[default]
+    No,
+    /// This CPU acknowledged it.
+    Acknowledged(usize),
+    /// Software set it by register.
+    Set,
+}
+
+/// One interrupt.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Interrupt {
+    /// IGROUPR.
+    pub group1: bool,
+    /// ISENABLER.
+    pub enabled: bool,
+    /// ISPENDR.
+    pub pending: bool,
+    /// ISACTIVER.
+    pub active: Active,
+    /// IPRIORITYR.
+    pub priority: u8,
+    /// Of an SPI: GICD_IROUTER.
+    pub route: u64,
+}
+
+/// The registers of one bit per INTID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bits {
+    /// IGROUPR.
+    Group,
+    /// ISENABLER.
+    SetEnable,
+    /// ICENABLER.
+    ClearEnable,
+    /// ISPENDR.
+    SetPending,
+    /// ICPENDR.
+    ClearPending,
+    /// ISACTIVER.
+    SetActive,
+    /// ICACTIVER.
+    ClearActive,
+}
+
+impl Bits {
+    /// Every one.
+    pub const ALL: [Self; 7] = [
+        Self::Group,
+        Self::SetEnable,
+        Self::ClearEnable,
+        Self::SetPending,
+        Self::ClearPending,
+        Self::SetActive,
+        Self::ClearActive,
+    ];
+
+    /// Its offset in the distributor and in the redistributor's second frame.
+    pub const fn offset(self) -> u64 {
+        match self {
+            Self::Group => 0x080,
+            Self::SetEnable => 0x100,
+            Self::ClearEnable => 0x180,
+            Self::SetPending => 0x200,
+            Self::ClearPending => 0x280,
+            Self::SetActive => 0x300,
+            Self::ClearActive => 0x380,
+        }
+    }
+}
+
+/// A CPU's interface.
+#[derive(Clone, Debug)]
+pub struct Interface {
+    /// ICC_PMR_EL1.
+    pub mask: u8,
+    /// ICC_CTLR_EL1.EOImode.
+    pub split: bool,
+    /// ICC_IGRPEN1_EL1.
+    pub on: bool,
+    /// Priorities of what was acknowledged and not ended, the innermost last.
+    pub running: Vec<u8>,
+}
+
+/// The whole GIC.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    private: [[Interrupt; PRIVATE as usize]; CPUS],
+    shared: [Interrupt; (INTIDS - PRIVATE) as usize],
+    /// GICD_CTLR.EnableGrp1.
+    pub forwards: bool,
+    /// The CPU interfaces.
+    pub cpus: [Interface; CPUS],
+}
+
+impl Spec {
+    /// As after reset, with CPU interfaces that let everything through.
+    pub fn new() -> Self {
+        Self {
+            private: [[Interrupt::default(); PRIVATE as usize]; CPUS],
+            shared: [Interrupt::default(); (INTIDS - PRIVATE) as usize],
+            forwards: false,
+            cpus: core::array::from_fn(|_| Interface {
+                mask: 0xf8,
+                split: false,
+                on: true,
+                running: Vec::new(),
+            }),
+        }
+    }
+
+    /// `intid` as `cpu` sees it.
+    pub fn at(&self, cpu: usize, intid: u32) -> &Interrupt {
+        match intid.checked_sub(PRIVATE) {
+            None => &self.private[cpu][intid as usize],
+            Some(n) => &self.shared[n as usize],
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn at_mut(&mut self, cpu: usize, intid: u32) -> &mut Interrupt {
+        match intid.checked_sub(PRIVATE) {
+            None => &mut self.private[cpu][intid as usize],
+            Some(n) => &mut self.shared[n as usize],
+        }
+    }
+
+    /// Whether `intid` is forwarded to `cpu`: 4.7 for the routing. Where any PE
+    /// may be chosen (GICD_IROUTER.IRM), the choice is the implementation's, and
+    /// ours is the first.
+    fn forwarded(&self, cpu: usize, intid: u32) -> bool {
+        let one = self.at(cpu, intid);
+        let routed = intid < PRIVATE
+            || if one.route >> 31 & 1 != 0 {
+                cpu == 0
+            } else {
+                one.route == affinity(cpu)
+            };
+        self.forwards && one.enabled && one.group1 && routed
+    }
+
+    /// Whether `cpu` is to be told of `intid`, were nothing more urgent: pending
+    /// and not active, above the mask and above what runs (4.8.2, 4.8.5).
+    pub fn signalled(&self, cpu: usize, intid: u32) -> bool {
+        let (one, interface) = (self.at(cpu, intid), &self.cpus[cpu]);
+        let priority = one.priority & PRIORITY;
+        let running = interface.running.last().copied().unwrap_or(IDLE);
+        self.forwarded(cpu, intid)
+            && one.pending
+            && one.active == Active::No
+            && interface.on
+            && priority < interface.mask & PRIORITY
+            && priority < running
+    }
+
+    /// The INTIDs of which an acknowledge by `cpu` must give one: the most
+    /// urgent. Among equals the choice is the implementation's (4.8).
+    pub fn most_urgent(&self, cpu: usize) -> Vec<u32> {
+        let signalled = (0..INTIDS).filter(|&intid| self.signalled(cpu, intid));
+        let urgency = |intid: u32| self.at(cpu, intid).priority & PRIORITY;
+        let Some(best) = signalled.clone().map(urgency).min() else {
+            return Vec::new();
+        };
+        signalled.filter(|&intid| urgency(intid) == best).collect()
+    }
+
+    /// ICC_IAR1_EL1 that gave `intid` (4.1.2).
+    pub fn acknowledge(&mut self, cpu: usize, intid: u32) {
+        let one = self.at_mut(cpu, intid);
+        one.pending = false;
+        one.active = Active::Acknowledged(cpu);
+        let priority = one.priority & PRIORITY;
+        self.cpus[cpu].running.push(priority);
+    }
+
+    /// ICC_EOIR1_EL1: priority drop, and with EOImode 0 deactivation (4.1.3).
+    pub fn end(&mut self, cpu: usize, intid: u32) {
+        self.cpus[cpu].running.pop();
+        if !self.cpus[cpu].split {
+            self.deactivate(cpu, intid);
+        }
+    }
+
+    /// Whether it is this CPU's to deactivate. An SPI whose active state was set
+    /// by register is not: see `world`, where a virtual interface can't follow.
+    pub fn deactivates(&self, cpu: usize, intid: u32) -> bool {
+        match self.at(cpu, intid).active {
+            Active::No => false,
+            Active::Acknowledged(by) => by == cpu,
+            Active::Set => intid < PRIVATE,
+        }
+    }
+
+    /// ICC_DIR_EL1, or the second half of [`Self::end`].
+    pub fn deactivate(&mut self, cpu: usize, intid: u32) {
+        if self.deactivates(cpu, intid) {
+            self.at_mut(cpu, intid).active = Active::No;
+        }
+    }
+
+    /// A write of one of the registers of one bit per INTID, for the 32 from
+    /// `first` on; of `cpu` where they are private (12.9, 12.11).
+    pub fn write(&mut self, cpu: usize, bits: Bits, first: u32, value: u32) {
+        for n in 0..32 {
+            let (one, set) = (self.at_mut(cpu, first + n), value >> n & 1 != 0);
+            match bits {
+                Bits::Group => one.group1 = set,
+                _ if !set => {}
+                Bits::SetEnable => one.enabled = true,
+                Bits::ClearEnable => one.enabled = false,
+                Bits::SetPending => one.pending = true,
+                Bits::ClearPending => one.pending = false,
+                Bits::SetActive if one.active == Active::No => one.active = Active::Set,
+                Bits::SetActive => {}
+                Bits::ClearActive => one.active = Active::No,
+            }
+        }
+    }
+
+    /// What such a register reads.
+    pub fn read(&self, cpu: usize, bits: Bits, first: u32) -> u32 {
+        (0..32).fold(0, |value, n| {
+            let one = self.at(cpu, first + n);
+            let set = match bits {
+                Bits::Group => one.group1,
+                Bits::SetEnable | Bits::ClearEnable => one.enabled,
+                Bits::SetPending | Bits::ClearPending => one.pending,
+                Bits::SetActive | Bits::ClearActive => one.active != Active::No,
+            };
+            value | u32::from(set) << n
+        })
+    }
+
+    /// ICC_SGI1R_EL1 (12.2.20): `intid` to the CPUs of `targets`.
+    pub fn send(&mut self, intid: u32, targets: &[usize]) {
+        for &cpu in targets {
+            self.at_mut(cpu, intid).pending = true;
+        }
+    }
+}

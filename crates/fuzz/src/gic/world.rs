@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Both in lockstep. The machine may differ from the specification in this, and
+//! in nothing else:
+//!
+//! - A pending interrupt may wait for a list register and not be signalled,
+//!   though it is the most urgent, while two or more registers are in use. But
+//!   whenever an interrupt or a register is looked at for its vCPU, it is listed if
+//!   a list register is empty, or holds a less urgent one that is only pending.
+//! - Setting the active state of a private interrupt by register is lost if
+//!   every list register is in use.
+//! - An SPI whose active state was set by register is deactivated by register
+//!   only: EOIR and DIR reach what a list register holds.
+//! - Pending and active states of another vCPU read as they are or as they
+//!   were at its last access to its own registers or the distributor's, or at
+//!   the last write to them by anybody.
+
+use vgic::Bank;
+
+use super::machine::Machine;
+use super::spec::{Active, Bits, CPUS, INTIDS, PRIVATE, Spec, affinity};
+
+/// What a guest can do, and what can happen to it.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// A CPU acknowledges.
+    Acknowledge(usize),
+    /// It ends what it acknowledged last.
+    End(usize),
+    /// It deactivates one of those that it ended with EOImode 1; which, modulo
+    /// how many there are.
+    Deactivate(usize, usize),
+    /// Somebody sends an SGI to the CPUs of a bit map.
+    Send(u32, u8),
+    /// It sets ICC_PMR_EL1.
+    Mask(usize, u8),
+    /// It sets ICC_CTLR_EL1.EOImode.
+    Split(usize, bool),
+    /// It sets ICC_IGRPEN1_EL1.
+    Enable(usize, bool),
+    /// `by` writes a register, of `of` where it is private.
+    Write {
+        /// Who.
+        by: usize,
+        /// Whose.
+        of: usize,
+        /// Which register.
+        bits: Bits,
+        /// First of its 32 INTIDs.
+        first: u32,
+        /// Written value.
+        value: u32,
+    },
+    /// `by` reads one.
+    Read {
+        /// Who.
+        by: usize,
+        /// Whose.
+        of: usize,
+        /// Which register.
+        bits: Bits,
+        /// First of its 32 INTIDs.
+        first: u32,
+    },
+    /// By, of, INTID, priority.
+    Priority(usize, usize, u32, u8),
+    /// By, SPI, to: one beyond the last CPU is any.
+    Route(usize, u32, usize),
+    /// GICD_CTLR.EnableGrp1.
+    Forward(usize, bool),
+    /// Delivery changes to the hardware's and back.
+    Drain(usize),
+}
+
+/// Both, and the guest's handlers.
+#[derive(Debug)]
+pub struct World {
+    machine: Machine,
+    spec: Spec,
+    /// Acknowledged and not ended, the innermost last; ended and not deactivated.
+    handling: [Vec<u32>; CPUS],
+    ended: [Vec<u32>; CPUS],
+    /// The specification's state at the last exit of each CPU.
+    seen: [Spec; CPUS],
+}
+
+impl World {
+    /// As after reset, with `registers` list registers per CPU, 1 to 16.
+    #[must_use]
+    pub fn new(registers: usize) -> Self {
+        let spec = Spec::new();
+        Self {
+            machine: Machine::new(registers),
+            handling: Default::default(),
+            ended: Default::default(),
+            seen: [spec.clone(), spec.clone(), spec.clone()],
+            spec,
+        }
+    }
+
+    /// With everything enabled in Group 1 at the highest priority.
+    #[must_use]
+    pub fn started(registers: usize) -> Self {
+        let mut world = Self::new(registers);
+        world.step(&Step::Forward(0, true));
+        for (of, first) in [(0, 0), (1, 0), (2, 0), (0, 32), (0, 64)] {
+            for bits in [Bits::Group, Bits::SetEnable] {
+                world.write(0, of, bits, first, u32::MAX);
+            }
+        }
+        world
+    }
+
+    /// Does one thing in both.
+    ///
+    /// # Panics
+    /// Panics if they differ where they may not.
+    pub fn step(&mut self, step: &Step) {
+        match *step {
+            Step::Acknowledge(cpu) => self.acknowledge(cpu),
+            Step::End(cpu) => self.end(cpu),
+            Step::Deactivate(cpu, which) if !self.ended[cpu].is_empty() => {
+                let which = which % self.ended[cpu].len();
+                let intid = self.ended[cpu].remove(which);
+                self.deactivate(cpu, intid);
+            }
+            Step::Deactivate(..) => {}
+            Step::Send(intid, targets) => self.send(intid, targets),
+            Step::Mask(cpu, mask) => {
+                self.machine.cpus[cpu].interface.mask = mask;
+                self.spec.cpus[cpu].mask = mask;
+            }
+            // To change it while something is active is the guest's mistake (12.2.6).
+            Step::Split(cpu, split) if self.handling[cpu].is_empty() => {
+                self.machine.cpus[cpu].interface.split = split;
+                self.spec.cpus[cpu].split = split;
+            }
+            Step::Split(..) => {}
+            Step::Enable(cpu, on) => {
+                self.machine.cpus[cpu].interface.on = on;
+                self.spec.cpus[cpu].on = on;
+            }
+            Step::Write {
+                by,
+                of,
+                bits,
+                first,
+                value,
+            } => self.write(by, of, bits, first, value),
+            Step::Read {
+                by,
+                of,
+                bits,
+                first,
+            } => self.read(by, of, bits, first),
+            Step::Priority(by, of, intid, priority) => self.prioritise(by, of, intid, priority),
+            Step::Route(by, intid, to) => {
+                let route = if to < CPUS { affinity(to) } else { 1 << 31 };
+                let offset = 0x6000 + 8 * u64::from(intid);
+                self.machine.shared(by, offset, 8, Some(route));
+                self.spec.at_mut(by, intid).route = route;
+                self.exited(0..CPUS);
+            }
+            Step::Forward(by, on) => {
+                self.machine.shared(by, 0, 4, Some(u64::from(on) << 1));
+                self.spec.forwards = on;
+                self.exited(0..CPUS);
+            }
+            Step::Drain(cpu) => {
+                self.machine.drain(cpu);
+                self.exited([cpu]);
+            }
+        }
+        self.settled();
+    }
+
+    /// What follows a step by itself, and must hold after it.
+    fn settled(&mut self) {
+        self.machine.maintenance();
+        assert_eq!(self.machine.listed_twice(), None);
+    }
+
+    fn acknowledge(&mut self, cpu: usize) {
+        let expected = self.spec.most_urgent(cpu);
+        let interface = &self.machine.cpus[cpu].interface;
+        let queued = |intid: &u32| self.machine.is_queued(cpu, *intid);
+        let may_wait = interface.used().count() >= 2 && expected.iter().all(queued);
+        let got = self.machine.cpus[cpu].interface.acknowledge();
+        match got {
+            Some(intid) if expected.contains(&intid) => {}
+            Some(intid) => assert!(
+                may_wait && self.spec.signalled(cpu, intid),
+                "CPU {cpu} got {intid} and not one of {expected:?}"
+            ),
+            None => assert!(
+                may_wait || expected.is_empty(),
+                "CPU {cpu} got none of {expected:?}"
+            ),
+        }
+        if let Some(intid) = got {
+            self.spec.acknowledge(cpu, intid);
+            self.handling[cpu].push(intid);
+        }
+    }
+
+    fn end(&mut self, cpu: usize) {
+        let Some(intid) = self.handling[cpu].pop() else {
+            return;
+        };
+        let active = self.spec.deactivates(cpu, intid);
+        let deactivated = self.machine.cpus[cpu].interface.end(intid);
+        self.spec.end(cpu, intid);
+        match deactivated {
+            None => self.ended[cpu].push(intid),
+            Some(was) => assert_eq!(was, active, "CPU {cpu}: {intid} was active"),
+        }
+    }
+
+    fn deactivate(&mut self, cpu: usize, intid: u32) {
+        let active = self.spec.deactivates(cpu, intid);
+        let was = self.machine.cpus[cpu].interface.deactivate(intid);
+        self.spec.deactivate(cpu, intid);
+        assert_eq!(was, active, "CPU {cpu}: {intid} was active");
+    }
+
+    fn send(&mut self, intid: u32, targets: u8) {
+        let targets: Vec<usize> = (0..CPUS).filter(|cpu| targets >> cpu & 1 != 0).collect();
+        for &cpu in &targets {
+            self.machine.inject(cpu, intid);
+        }
+        self.spec.send(intid, &targets);
+        // One that is not enabled there is only noted.
+        let ready = |cpu: &&usize| self.machine.cpus[**cpu].private.ready(intid).is_some();
+        let listed = targets.iter().filter(ready);
+        listed.for_each(|&cpu| self.check_listed(cpu));
+    }
+
+    fn access(&mut self, by: usize, of: usize, offset: u64, size: u32, write: Option<u64>) -> u64 {
+        self.machine.private(by, of, offset, size, write)
+    }
+
+    fn write(&mut self, by: usize, of: usize, bits: Bits, first: u32, value: u32) {
+        let offset = bits.offset() + u64::from(first) / 8;
+        let write = Some(u64::from(value));
+        if first < PRIVATE {
+            self.access(by, of, offset, 4, write);
+        } else {
+            self.machine.shared(by, offset, 4, write);
+        }
+        self.spec.write(of, bits, first, value);
+        if first < PRIVATE && bits == Bits::SetActive {
+            self.drop_activations(of, value);
+        }
+        self.written(of, first);
+    }
+
+    /// Where no list register is free, what was set active may not be.
+    fn drop_activations(&mut self, of: usize, value: u32) {
+        let interface = &self.machine.cpus[of].interface;
+        if interface.empty() != 0 {
+            return;
+        }
+        for intid in (0..PRIVATE).filter(|intid| value >> intid & 1 != 0) {
+            let one = &self.machine.cpus[of];
+            let active = one.list.state(&one.interface, intid).active;
+            let spec = self.spec.at_mut(of, intid);
+            if !active && spec.active == Active::Set {
+                spec.active = Active::No;
+            }
+        }
+    }
+
+    fn read(&mut self, by: usize, of: usize, bits: Bits, first: u32) {
+        let offset = bits.offset() + u64::from(first) / 8;
+        let got = if first < PRIVATE {
+            self.access(by, of, offset, 4, None)
+        } else {
+            self.machine.shared(by, offset, 4, None)
+        };
+        let now = self.spec.read(of, bits, first);
+        let states = self.seen.iter().map(|seen| seen.read(of, bits, first));
+        let stale = states.fold(0, |stale, seen| stale | seen ^ now);
+        let may_differ = match bits {
+            Bits::Group | Bits::SetEnable | Bits::ClearEnable => 0,
+            _ if first < PRIVATE && by == of => 0,
+            _ => stale,
+        };
+        let differs = got as u32 ^ now;
+        assert!(
+            differs & !may_differ == 0 && got >> 32 == 0,
+            "{bits:?} of CPU {of} from {first}: {got:#x}, not {now:#x} but for {may_differ:#x}"
+        );
+        if first >= PRIVATE || by == of {
+            self.exited([by]);
+        }
+    }
+
+    fn prioritise(&mut self, by: usize, of: usize, intid: u32, priority: u8) {
+        let offset = 0x400 + u64::from(intid);
+        let write = Some(u64::from(priority));
+        if intid < PRIVATE {
+            self.access(by, of, offset, 1, write);
+        } else {
+            self.machine.shared(by, offset, 1, write);
+        }
+        self.spec.at_mut(of, intid).priority = priority;
+        self.written(of, intid);
+    }
+
+    /// A register about `intid` was written, of `of` where it is private.
+    fn written(&mut self, of: usize, intid: u32) {
+        if intid < PRIVATE {
+            self.exited([of]);
+            self.check_listed(of);
+        } else {
+            self.exited(0..CPUS);
+            (0..CPUS).for_each(|cpu| self.check_listed(cpu));
+        }
+    }
+
+    /// These CPUs have shown the others what they hold.
+    fn exited(&mut self, cpus: impl IntoIterator<Item = usize>) {
+        for cpu in cpus {
+            self.seen[cpu] = self.spec.clone();
+        }
+    }
+
+    /// Every register of one bit per INTID, as its owner reads it.
+    ///
+    /// # Panics
+    /// Panics if one differs.
+    pub fn compare(&mut self) {
+        // Everyone exits, so that nothing is stale.
+        for cpu in 0..CPUS {
+            self.read(cpu, cpu, Bits::SetPending, 32);
+        }
+        for (cpu, first) in [(0, 0), (1, 0), (2, 0), (0, 32), (0, 64)] {
+            for bits in Bits::ALL {
+                self.read(cpu, cpu, bits, first);
+            }
+        }
+    }
+
+    /// After an exit of `cpu` none of its interrupts waits that could be listed.
+    fn check_listed(&self, cpu: usize) {
+        let interface = &self.machine.cpus[cpu].interface;
+        let pending = interface.used().filter(|one| !one.is_active());
+        let least = pending.map(|one| one.priority()).max();
+        for intid in (0..INTIDS).filter(|&intid| self.machine.is_queued(cpu, intid)) {
+            let urgent = least.is_some_and(|least| self.spec.at(cpu, intid).priority < least);
+            assert!(
+                interface.empty() == 0 && !urgent,
+                "CPU {cpu}: {intid} waits"
+            );
+        }
+    }
+
+    /// The guest handles what it gets until there is nothing left, without
+    /// another exit than for maintenance: nothing may be lost.
+    ///
+    /// # Panics
+    /// Panics if something is.
+    pub fn settle(&mut self) {
+        self.undo_activations();
+        for cpu in 0..CPUS {
+            self.step(&Step::Mask(cpu, 0xff));
+            self.step(&Step::Enable(cpu, true));
+        }
+        for _ in 0..4 * INTIDS {
+            let idle = |cpu: usize| {
+                let handled = self.handling[cpu].is_empty() && self.ended[cpu].is_empty();
+                handled && self.spec.most_urgent(cpu).is_empty()
+            };
+            if (0..CPUS).all(idle) {
+                break;
+            }
+            for cpu in 0..CPUS {
+                self.step(&Step::End(cpu));
+                while let Some(intid) = self.ended[cpu].pop() {
+                    self.deactivate(cpu, intid);
+                    self.settled();
+                }
+                self.step(&Step::Acknowledge(cpu));
+            }
+        }
+        for cpu in 0..CPUS {
+            let left = self.spec.most_urgent(cpu);
+            assert!(left.is_empty(), "CPU {cpu}: {left:?} never came");
+        }
+    }
+
+    /// Takes active states back that no handler is going to end.
+    fn undo_activations(&mut self) {
+        for (of, first) in [(0, 0), (1, 0), (2, 0), (0, 32), (0, 64)] {
+            let set = (0..32).filter(|n| self.spec.at(of, first + n).active == Active::Set);
+            let set = set.fold(0, |bits, n| bits | 1 << n);
+            self.write(of, of, Bits::ClearActive, first, set);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a description of a machine promises, whatever it was read from.
+
+use platform::{Platform, Region, UartKind, carve};
+
+/// Aff3, Aff2, Aff1 and Aff0 of MPIDR_EL1.
+const AFFINITY: u64 = 0xff_00ff_ffff;
+const PAGE: u64 = 4096;
+
+/// Panics where `platform` breaks its promises.
+pub fn check(platform: &Platform<'_>) {
+    assert!(!platform.cpus.is_empty(), "no CPU");
+    for (n, cpu) in platform.cpus.iter().enumerate() {
+        assert_eq!(cpu.mpidr & !AFFINITY, 0, "not an affinity");
+        let twice = platform.cpus[n + 1..]
+            .iter()
+            .any(|other| other.mpidr == cpu.mpidr);
+        assert!(!twice, "two CPUs are {:#x}", cpu.mpidr);
+    }
+    interrupts(platform);
+    let gic = &platform.gic;
+    assert!(!gic.redistributors.is_empty(), "no redistributor");
+    assert!(
+        gic.stride
+            .is_none_or(|stride| stride >= 0x2_0000 && stride % 0x1_0000 == 0)
+    );
+    if let Some(console) = platform.uart {
+        uart(console.kind);
+    }
+    assert!(!platform.memory.is_empty(), "no RAM");
+    free(&platform.memory, &platform.reserved);
+}
+
+/// A driver can reach its registers.
+pub fn uart(kind: UartKind) {
+    if let UartKind::Ns16550 { shift, width } = kind {
+        assert!(shift <= 4 && matches!(width, 1 | 4), "{shift} {width}");
+    }
+}
+
+/// They are PPIs, each its own: EL2 has a bit map of them.
+fn interrupts(platform: &Platform<'_>) {
+    let timer = &platform.timer;
+    let mut ppis = [timer.virt, timer.phys, timer.hyp, platform.gic.maintenance];
+    ppis.sort_unstable();
+    assert!(ppis[0] >= 16 && ppis[3] < 32, "not PPIs: {ppis:?}");
+    assert!(ppis.windows(2).all(|pair| pair[0] != pair[1]), "{ppis:?}");
+}
+
+/// What is free is RAM and nobody's.
+fn free(memory: &[Region], reserved: &[Region]) {
+    let Some(free) = carve::largest_free(memory, reserved, PAGE) else {
+        return;
+    };
+    let inside = |bank: &Region| bank.base <= free.base && free.end() <= bank.end();
+    assert!(memory.iter().any(inside), "{free:?} is not RAM");
+    let empty = |region: &&Region| region.size != 0;
+    assert!(!reserved.iter().filter(empty).any(|one| one.overlaps(&free)));
+    assert!(free.size > 0 && (free.base | free.size) % PAGE == 0);
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Bytes as what a guest does with its GIC, in lockstep with the model.
+
+use crate::bytes::Bytes;
+use crate::gic::{Bits, CPUS, Step, World};
+
+/// INTIDs that steps are about: few, so that they meet.
+const PRIVATE: [u32; 6] = [0, 1, 7, 15, 16, 31];
+const SHARED: [u32; 4] = [32, 33, 63, 95];
+/// Most steps of an input.
+const MOST: usize = 200;
+
+/// Both do the same, and nothing is lost in the end.
+pub fn run(data: &[u8]) {
+    let mut bytes = Bytes(data);
+    let mut world = World::started(2 + bytes.below(4));
+    for _ in 0..MOST {
+        if bytes.is_empty() {
+            break;
+        }
+        world.step(&step(&mut bytes));
+    }
+    world.settle();
+    world.compare();
+}
+
+fn step(bytes: &mut Bytes<'_>) -> Step {
+    let (what, by) = (bytes.u8(), bytes.below(CPUS));
+    match what % 16 {
+        0..3 => Step::Acknowledge(by),
+        3..5 => Step::End(by),
+        5 => Step::Deactivate(by, bytes.below(4)),
+        6 => Step::Send(bytes.choice(&PRIVATE[..4]), bytes.u8()),
+        7 => Step::Mask(by, bytes.u8()),
+        8 => Step::Split(by, what & 0x80 != 0),
+        9 => Step::Enable(by, what & 0x80 == 0),
+        10 => Step::Priority(by, bytes.below(CPUS), intid(bytes), bytes.u8() & 0xf8),
+        11 => Step::Route(by, bytes.choice(&SHARED), bytes.below(CPUS + 1)),
+        12 if what & 0x80 == 0 => Step::Forward(by, what & 0x40 != 0),
+        12 => Step::Drain(by),
+        13 => Step::Read {
+            by,
+            of: bytes.below(CPUS),
+            bits: bytes.choice(&Bits::ALL),
+            first: intid(bytes) / 32 * 32,
+        },
+        _ => {
+            let intid = intid(bytes);
+            Step::Write {
+                by,
+                of: bytes.below(CPUS),
+                bits: bytes.choice(&Bits::ALL),
+                first: intid / 32 * 32,
+                value: 1 << (intid % 32) | if what & 0x80 != 0 { bytes.u32() } else { 0 },
+            }
+        }
+    }
+}
+
+fn intid(bytes: &mut Bytes<'_>) -> u32 {
+    match bytes.u8() {
+        at @ 0..128 => PRIVATE[usize::from(at) % PRIVATE.len()],
+        at => SHARED[usize::from(at) % SHARED.len()],
+    }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Decoders of what trapped, against the documents' tables read naively.
+
+use trap::abort::{self, Access};
+use trap::esr::Esr;
+use trap::inject::{exception_entry, external_abort_esr};
+use trap::sgi::Sgi;
+use trap::sysreg::{SystemRegister, encoding};
+use trap::wfx::{Kind, Wfx};
+
+use crate::bytes::Bytes;
+
+/// Bits `high` to `low` of `value`.
+fn field(value: u64, high: u32, low: u32) -> u64 {
+    (low..=high).fold(0, |field, bit| field | (value >> bit & 1) << (bit - low))
+}
+
+/// ICC_SGI1R_EL1 (IHI 0069H, 12.2.20), for some targets.
+pub fn sgi(data: &[u8]) {
+    let mut bytes = Bytes(data);
+    let value = bytes.u64();
+    let sender = bytes.u64() & 0xff_00ff_ffff;
+    let sgi = Sgi::decode(value);
+    assert_eq!(u64::from(sgi.intid), field(value, 27, 24));
+    for _ in 0..4 {
+        let near =
+            field(value, 55, 48) << 32 | field(value, 39, 32) << 16 | field(value, 23, 16) << 8;
+        let target =
+            near ^ bytes.u64() & 0xff_00ff_ffff & if bytes.u8() & 1 == 0 { 0xff } else { u64::MAX };
+        let expected = if field(value, 40, 40) == 1 {
+            target != sender
+        } else {
+            // The list's bit n is Aff0 = 16 * RS + n.
+            (0..16).any(|n| {
+                let aff0 = 16 * field(value, 47, 44) + n;
+                value >> n & 1 == 1 && target == near | aff0
+            })
+        };
+        assert_eq!(
+            sgi.targets(target, sender),
+            expected,
+            "{value:#x} {target:#x}"
+        );
+    }
+}
+
+/// ESR_EL2 and what is read with it (DDI 0487K.a, D23.2.39).
+pub fn syndrome(data: &[u8]) {
+    let mut bytes = Bytes(data);
+    let (esr, hpfar, far) = (bytes.u64(), bytes.u64(), bytes.u64());
+    assert_eq!(u64::from(Esr(esr).class()), field(esr, 31, 26));
+    assert_eq!(u64::from(Esr(esr).iss()), field(esr, 24, 0));
+    wait(esr);
+    register(esr);
+    data_abort(esr, bytes.u64());
+    let page = field(hpfar, 43, 4) << 12;
+    assert_eq!(abort::address(hpfar, far), page + far % 4096);
+    entry(Esr(esr), bytes.u64(), bytes.u64(), bytes.u64());
+}
+
+fn wait(esr: u64) {
+    let decoded = Wfx::decode(Esr(esr).iss());
+    let kinds = [Kind::Wfi, Kind::Wfe, Kind::Wfit, Kind::Wfet];
+    let ti = field(esr, 1, 0);
+    assert_eq!(decoded.kind, kinds[ti as usize]);
+    let known = ti >= 2 && field(esr, 2, 2) == 1;
+    assert_eq!(
+        decoded.deadline_register.map(u64::from),
+        known.then(|| field(esr, 9, 5))
+    );
+}
+
+fn register(esr: u64) {
+    let decoded = SystemRegister::decode(Esr(esr).iss());
+    let [op0, op2, op1, crn, crm] = [(21, 20), (19, 17), (16, 14), (13, 10), (4, 1)]
+        .map(|(high, low)| field(esr, high, low) as u32);
+    assert_eq!(decoded.encoding, encoding(op0, op1, crn, crm, op2));
+    assert_eq!(u64::from(decoded.rt), field(esr, 9, 5));
+    assert_eq!(decoded.read, field(esr, 0, 0) == 1);
+}
+
+fn data_abort(esr: u64, value: u64) {
+    let decoded = Access::decode(Esr(esr));
+    let described = field(esr, 24, 24) == 1 && field(esr, 7, 7) == 0;
+    assert_eq!(decoded.is_some(), described);
+    let Some(access) = decoded else { return };
+    let size = 1_u32 << field(esr, 23, 22);
+    assert_eq!((access.size, access.write), (size, field(esr, 6, 6) == 1));
+    assert_eq!(u64::from(access.register), field(esr, 20, 16));
+    let bytes = field(value, 8 * size - 1, 0);
+    assert_eq!(access.stored(value), bytes);
+    let negative = field(esr, 21, 21) == 1 && value >> (8 * size - 1) & 1 == 1;
+    let above = u64::MAX.checked_shl(8 * size).unwrap_or(0);
+    let extended = if negative { bytes | above } else { bytes };
+    let kept = if field(esr, 15, 15) == 1 { 63 } else { 31 };
+    assert_eq!(access.loaded(value), field(extended, kept, 0));
+}
+
+/// An exception given to EL1 goes to one of its sixteen vectors, masked.
+fn entry(esr: Esr, spsr: u64, vbar: u64, sctlr: u64) {
+    let vbar = vbar & !0x7ff & u64::MAX >> 1;
+    let entry = exception_entry(spsr, vbar, sctlr);
+    assert!([0, 0x200, 0x400, 0x600].contains(&(entry.pc - vbar)));
+    assert_eq!(field(entry.pstate, 9, 6), 0xf, "masked");
+    assert_eq!(field(entry.pstate, 4, 0), 0b00101, "EL1h");
+    for from_el0 in [false, true] {
+        let given = Esr(external_abort_esr(esr, from_el0));
+        assert!([0x20, 0x21, 0x24, 0x25].contains(&given.class()));
+        assert_eq!(given.class() & 1 == 0, from_el0);
+        assert_eq!(field(given.0, 5, 0), 0x10, "external abort");
+    }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Device trees, read and written.
+
+use platform::guest::GuestTree;
+use platform::{Platform, Region, Timer};
+
+use crate::bytes::Bytes;
+use crate::sound;
+
+/// A device tree as firmware may leave it.
+pub fn device_tree(data: &[u8]) {
+    match Platform::from_fdt(data) {
+        Ok(platform) => sound::check(&platform),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// A guest's tree into a buffer of any size, and back.
+pub fn guest_tree(data: &[u8]) {
+    let mut bytes = Bytes(data);
+    let mut buffer = vec![0xa5; bytes.u32() as usize % 0x4000];
+    let first = bytes.u64() & 0xff_00ff_0000;
+    let cpus: Vec<u64> = (0..=bytes.u8() % 64)
+        .map(|n| first | u64::from(n))
+        .collect();
+    let mut region = || Region {
+        base: bytes.u64() >> 1,
+        size: 0x2_0000 + (bytes.u64() >> 2),
+    };
+    let (memory, distributor, uart) = (region(), region(), region());
+    let redistributors = region();
+    let tree = GuestTree {
+        cpus: &cpus,
+        memory,
+        distributor,
+        redistributors,
+        uart,
+        timer: Timer {
+            virt: 16 + u32::from(bytes.u8() % 5),
+            phys: 21 + u32::from(bytes.u8() % 4),
+            hyp: 26 + u32::from(bytes.u8() % 6),
+        },
+        bootargs: &String::from_utf8_lossy(bytes.0).replace('\0', " "),
+    };
+    if let Ok(size) = tree.write(&mut buffer) {
+        let read = Platform::from_fdt(&buffer[..size]).expect("what was written can be read");
+        assert!(
+            read.cpus
+                .iter()
+                .map(|cpu| cpu.mpidr)
+                .eq(cpus.iter().copied())
+        );
+        assert_eq!(read.memory.as_slice(), [memory]);
+        assert_eq!(read.gic.distributor, distributor);
+        assert_eq!(read.gic.redistributors.as_slice(), [redistributors]);
+        assert_eq!(read.timer, tree.timer);
+        assert_eq!(read.uart.map(|uart| uart.base), Some(uart.base));
+        assert_eq!(read.bootargs, tree.bootargs);
+    }
+}

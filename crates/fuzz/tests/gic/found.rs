@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the random sequences have found, each as short as it can be.
+
+use fuzz::gic::{Bits, Step, World};
+
+/// CPU 2 writes INTID 32's bit, or that of SGI 0 on CPU 0.
+fn write(bits: Bits, first: u32) -> Step {
+    let (by, of) = (2, if first == 0 { 0 } else { 2 });
+    Step::Write {
+        by,
+        of,
+        bits,
+        first,
+        value: 1,
+    }
+}
+
+fn run(steps: impl IntoIterator<Item = Step>) {
+    let mut world = World::started(2);
+    for step in steps {
+        world.step(&step);
+        world.compare();
+    }
+    world.settle();
+}
+
+fn run_without_exits(steps: impl IntoIterator<Item = Step>) {
+    let mut world = World::started(2);
+    for step in steps {
+        world.step(&step);
+    }
+    world.settle();
+}
+
+#[test]
+fn a_priority_that_is_changed_while_pending_counts() {
+    for first in [0, 32] {
+        run([
+            Step::Priority(0, 0, first, 0xf8),
+            write(Bits::SetPending, first),
+            Step::Acknowledge(0),
+            Step::Priority(0, 0, first, 0x40),
+            Step::Acknowledge(0),
+        ]);
+    }
+}
+
+#[test]
+fn a_priority_that_is_changed_while_active_counts_when_it_comes_again() {
+    run([
+        Step::Priority(0, 0, 0, 0x40),
+        Step::Send(0, 1),
+        Step::Acknowledge(0),
+        Step::Priority(0, 0, 0, 0xa0),
+        Step::Send(0, 1),
+        Step::Send(1, 1),
+        Step::Priority(0, 0, 1, 0x80),
+        Step::End(0),
+        Step::Acknowledge(0),
+    ]);
+}
+
+#[test]
+fn an_spi_that_is_set_active_while_it_is_ends_as_usual() {
+    run([
+        write(Bits::SetPending, 32),
+        Step::Acknowledge(0),
+        write(Bits::SetActive, 32),
+        Step::End(0),
+    ]);
+}
+
+/// It comes again while a CPU handles it, and is to go to another by then.
+#[test]
+fn an_spi_that_is_rerouted_while_active_comes_when_it_is_ended() {
+    run_without_exits([
+        write(Bits::SetPending, 32),
+        Step::Acknowledge(0),
+        Step::Route(2, 32, 1),
+        write(Bits::SetPending, 32),
+        Step::Acknowledge(1),
+        Step::End(0),
+        Step::Acknowledge(1),
+    ]);
+}

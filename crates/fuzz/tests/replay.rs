@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Every target on its corpus and on a bounded number of inputs made from it.
+
+use std::path::Path;
+
+use fuzz::{TARGETS, short};
+
+fn target(name: &str) {
+    let target = TARGETS.iter().find(|target| target.name == name).unwrap();
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    // Enough for seconds.
+    let made = match name {
+        _ if cfg!(miri) => 2,
+        "gic" => 500,
+        "device-tree" => 10_000,
+        _ => 3000,
+    };
+    short::run(&corpus.join(name), made, target.run);
+}
+
+/// One test per target, so that they run side by side and fail by name.
+macro_rules! targets {
+    ($($test:ident = $name:literal,)*) => {
+        $(#[test] fn $test() { target($name); })*
+
+        #[test]
+        fn every_target_has_a_test_and_a_binary() {
+            let names = [$($name),*];
+            assert_eq!(TARGETS.iter().map(|target| target.name).collect::<Vec<_>>(), names);
+            let binaries = include_str!("../libfuzzer/Cargo.toml");
+            for name in names {
+                assert!(binaries.contains(&format!("name = \"{name}\"\n")), "{name}");
+            }
+        }
+    };
+}
+
+targets! {
+    device_tree = "device-tree",
+    guest_tree = "guest-tree",
+    acpi = "acpi",
+    record = "record",
+    plan = "plan",
+    config = "config",
+    uart = "uart",
+    payload = "payload",
+    sgi = "sgi",
+    syndrome = "syndrome",
+    frames = "frames",
+    gic = "gic",
+}

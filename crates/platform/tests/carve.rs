@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Dividing RAM: every way to put two reservations into a bank of twelve units,
+//! against counting units one by one.
+
+use platform::Region;
+use platform::carve::largest_free;
+
+const FIRST: u64 = 3;
+const UNITS: u64 = 12;
+
+/// The longest run of free units that begins and ends on multiples of `align`;
+/// the first of several.
+fn counted(taken: &[Region], align: u64) -> Option<Region> {
+    let is_free = |unit: u64| !taken.iter().any(|region| region.contains(unit));
+    let mut best: Option<Region> = None;
+    for base in (FIRST..FIRST + UNITS).filter(|base| base % align == 0) {
+        for end in (base + 1..=FIRST + UNITS).filter(|end| end % align == 0) {
+            let size = end - base;
+            let longer = best.is_none_or(|best| size > best.size);
+            if longer && (base..end).all(is_free) {
+                best = Some(Region { base, size });
+            }
+        }
+    }
+    best
+}
+
+#[test]
+fn two_reservations_anywhere() {
+    let memory = [Region {
+        base: FIRST,
+        size: UNITS,
+    }];
+    let places =
+        || (0..FIRST + UNITS + 2).flat_map(|base| (1..6).map(move |size| Region { base, size }));
+    for one in places().step_by(if cfg!(miri) { 17 } else { 1 }) {
+        for two in places() {
+            for align in [1, 2, 4] {
+                let taken = [one, two];
+                assert_eq!(
+                    largest_free(&memory, &taken, align),
+                    counted(&taken, align),
+                    "{taken:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn more_reservations_than_can_be_kept_leave_nothing() {
+    let memory = [Region {
+        base: 0,
+        size: 1000,
+    }];
+    let taken: Vec<Region> = (0..65)
+        .map(|n| Region {
+            base: 2 * n,
+            size: 1,
+        })
+        .collect();
+    assert_eq!(largest_free(&memory, &taken, 1), None);
+    assert!(largest_free(&memory, &taken[..64], 1).is_some());
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Device trees that say what can't be so.
+
+use platform::guest::GuestTree;
+use platform::{MAX_CPUS, Platform, Region, Timer, UartKind};
+
+/// A tree of two CPUs, with a serial port that is easily made a 16550.
+fn tree() -> Vec<u8> {
+    tree_of(&[0x1_0001_0000, 0x3])
+}
+
+fn tree_of(cpus: &[u64]) -> Vec<u8> {
+    let region = |base, size| Region { base, size };
+    let mut buffer = vec![0; 0x4000];
+    let tree = GuestTree {
+        cpus,
+        memory: region(0x4000_0000, 0x1000_0000),
+        distributor: region(0x800_0000, 0x1_0000),
+        redistributors: region(0x80a_0000, 0x4_0000),
+        uart: region(0x900_0000, 0x1000),
+        timer: Timer {
+            virt: 27,
+            phys: 30,
+            hyp: 26,
+        },
+        bootargs: "",
+    };
+    let size = tree.write(&mut buffer).unwrap();
+    buffer.truncate(size);
+    buffer
+}
+
+/// The tree with `from` replaced by as many bytes, once.
+fn with(tree: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    assert_eq!(from.len(), to.len());
+    let mut at = tree.windows(from.len()).enumerate();
+    let at = at.find(|(_, window)| window == &from).unwrap().0;
+    let mut tree = tree.to_vec();
+    tree[at..at + to.len()].copy_from_slice(to);
+    tree
+}
+
+fn cells(cells: &[u32]) -> Vec<u8> {
+    cells.iter().flat_map(|cell| cell.to_be_bytes()).collect()
+}
+
+/// The tree with these properties in front of those of the node whose first
+/// property is `compatible` = `of`.
+fn with_properties(of: &str, properties: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let mut tree = tree();
+    for (name, value) in properties {
+        let word =
+            |tree: &[u8], at: usize| u32::from_be_bytes(tree[at..at + 4].try_into().unwrap());
+        let strings = word(&tree, 12);
+        let name_at = tree.len() as u32 - strings;
+        tree.extend(name.bytes().chain([0]));
+        let mut property = cells(&[3, value.len() as u32, name_at]);
+        property.extend(value);
+        property.resize(property.len().next_multiple_of(4), 0);
+        let text = tree
+            .windows(of.len())
+            .position(|window| window == of.as_bytes());
+        let at = text.unwrap() - 12;
+        let grown = property.len() as u32;
+        tree.splice(at..at, property);
+        // Total size, offset and size of the strings, size of the structure.
+        for (field, more) in [(12, grown), (32, name.len() as u32 + 1), (36, grown)] {
+            let value = word(&tree, field) + more;
+            tree[field..field + 4].copy_from_slice(&value.to_be_bytes());
+        }
+        let total = tree.len() as u32;
+        tree[4..8].copy_from_slice(&total.to_be_bytes());
+    }
+    tree
+}
+
+#[track_caller]
+fn refused(tree: &[u8], expected: &str) {
+    assert_eq!(Platform::from_fdt(tree).unwrap_err().to_string(), expected);
+}
+
+#[test]
+fn an_mpidr_is_an_affinity_and_one_cpus() {
+    let expected = "device tree: cpu: property 'reg' is missing or malformed";
+    // The last CPU's reg, its end, and that of the CPUs.
+    let cpu = |high, low| cells(&[high, low, 2, 2]);
+    for (high, low) in [(0, 0x8000_0003), (0x100, 3), (1, 0x1_0000)] {
+        refused(&with(&tree(), &cpu(0, 3), &cpu(high, low)), expected);
+    }
+}
+
+#[test]
+fn a_timers_interrupts_are_ppis_and_its_own() {
+    let expected = "device tree: timer: property 'interrupts' is missing or malformed";
+    // PPI 11 is INTID 27.
+    for other in [
+        [0, 11, 4],
+        [1, 16, 4],
+        [1, u32::MAX, 4],
+        [1, 14, 4],
+        [2, 11, 4],
+    ] {
+        refused(
+            &with(&tree(), &cells(&[1, 11, 4]), &cells(&other)),
+            expected,
+        );
+    }
+}
+
+#[test]
+fn the_maintenance_interrupt_is_a_ppi_and_its_own() {
+    let expected =
+        "device tree: interrupt-controller: property 'interrupts' is missing or malformed";
+    for other in [[0, 9, 4], [1, 16, 4], [1, u32::MAX, 4], [1, 11, 4]] {
+        refused(
+            &with_properties("arm,gic-v3", &[("interrupts", cells(&other))]),
+            expected,
+        );
+    }
+    let good = with_properties("arm,gic-v3", &[("interrupts", cells(&[1, 8, 4]))]);
+    assert_eq!(Platform::from_fdt(&good).unwrap().gic.maintenance, 24);
+}
+
+#[test]
+fn a_stride_is_at_least_two_frames() {
+    let expected = "device tree: interrupt-controller: property 'redistributor-stride' is missing or malformed";
+    for other in [0, 0x1_0000, 0x2_8000] {
+        let stride = [("redistributor-stride", cells(&[0, other]))];
+        refused(&with_properties("arm,gic-v3", &stride), expected);
+    }
+    let stride = [("redistributor-stride", cells(&[0, 0x4_0000]))];
+    let good = with_properties("arm,gic-v3", &stride);
+    assert_eq!(
+        Platform::from_fdt(&good).unwrap().gic.stride,
+        Some(0x4_0000)
+    );
+}
+
+#[test]
+fn a_16550_of_unknown_form_is_no_console() {
+    let uart = |shift, width| {
+        let form = [
+            ("reg-shift", cells(&[shift])),
+            ("reg-io-width", cells(&[width])),
+            ("compatible", b"ns16550a\0".to_vec()),
+        ];
+        let tree = with_properties("arm,pl011", &form);
+        Platform::from_fdt(&tree)
+            .unwrap()
+            .uart
+            .map(|uart| uart.kind)
+    };
+    assert_eq!(uart(2, 4), Some(UartKind::Ns16550 { shift: 2, width: 4 }));
+    assert_eq!(uart(2, 2), None);
+    assert_eq!(uart(256, 4), None);
+    assert_eq!(uart(64, 1), None);
+}
+
+#[test]
+fn a_redistributor_has_two_frames() {
+    let expected = "device tree: interrupt-controller: property 'reg' is missing or malformed";
+    let region = cells(&[0, 0x80a_0000, 0, 0x4_0000]);
+    let small = cells(&[0, 0x80a_0000, 0, 0x1_0000]);
+    refused(&with(&tree(), &region, &small), expected);
+}
+
+#[test]
+fn reservations_that_do_not_fit_are_refused() {
+    let mut tree = tree();
+    // The reservation map ends behind the header; entries go in front of that.
+    let entries: Vec<u8> = (1..=33)
+        .flat_map(|n| cells(&[0, n << 12, 0, 0x1000]))
+        .collect();
+    let grown = entries.len() as u32;
+    tree.splice(40..40, entries);
+    for field in [4, 8, 12] {
+        let value = u32::from_be_bytes(tree[field..field + 4].try_into().unwrap()) + grown;
+        tree[field..field + 4].copy_from_slice(&value.to_be_bytes());
+    }
+    refused(&tree, "device tree: more than 32 reserved regions");
+    // One less fits.
+    tree.drain(40..56);
+    for field in [4, 8, 12] {
+        let value = u32::from_be_bytes(tree[field..field + 4].try_into().unwrap()) - 16;
+        tree[field..field + 4].copy_from_slice(&value.to_be_bytes());
+    }
+    assert_eq!(Platform::from_fdt(&tree).unwrap().reserved.len(), 32);
+}
+
+#[test]
+fn more_cpus_than_fit_are_counted() {
+    let cpus: Vec<u64> = (0..MAX_CPUS as u64 + 3).collect();
+    let tree = tree_of(&cpus);
+    let read = Platform::from_fdt(&tree).unwrap();
+    assert_eq!((read.cpus.len(), read.cpus_ignored), (MAX_CPUS, 3));
+}
+
+#[test]
+fn a_tree_that_is_deeper_than_any_machine_is_refused() {
+    let mut tree = tree();
+    let word = |tree: &[u8], at: usize| u32::from_be_bytes(tree[at..at + 4].try_into().unwrap());
+    // In front of END, behind the root's last child: the root ends later.
+    let end = (word(&tree, 8) + word(&tree, 36)) as usize - 8;
+    let depth = 2000;
+    let mut nested: Vec<u8> = (0..depth).flat_map(|_| cells(&[1, 0x6100_0000])).collect();
+    nested.extend((0..depth).flat_map(|_| cells(&[2])));
+    let grown = nested.len() as u32;
+    tree.splice(end..end, nested);
+    for field in [4, 12, 36] {
+        let value = word(&tree, field) + grown;
+        tree[field..field + 4].copy_from_slice(&value.to_be_bytes());
+    }
+    // Everything that is looked for comes first, but PSCI of another kind.
+    let tree = with(&tree, b"arm,psci-1.0", b"arm,psci-9.0");
+    let tree = with(&tree, b"arm,psci-0.2", b"arm,psci-9.2");
+    refused(&tree, "device tree: nodes nested more than 16 deep");
+}
