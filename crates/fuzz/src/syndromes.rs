@@ -103,10 +103,16 @@ fn entry(esr: Esr, spsr: u64, vbar: u64, sctlr: u64) {
     assert!([0, 0x200, 0x400, 0x600].contains(&(entry.pc - vbar)));
     assert_eq!(field(entry.pstate, 9, 6), 0xf, "masked");
     assert_eq!(field(entry.pstate, 4, 0), 0b00101, "EL1h");
-    for from_el0 in [false, true] {
-        let given = Esr(external_abort_esr(esr, from_el0));
+    let walks = [None, Some(0), Some(1), Some(2), Some(3)];
+    for (from_el0, walk) in [false, true]
+        .iter()
+        .flat_map(|el| walks.map(|walk| (*el, walk)))
+    {
+        let given = Esr(external_abort_esr(esr, from_el0, walk));
         assert!([0x20, 0x21, 0x24, 0x25].contains(&given.class()));
         assert_eq!(given.class() & 1 == 0, from_el0);
-        assert_eq!(field(given.0, 5, 0), 0x10, "external abort");
+        // External abort, or one on a walk, with its level.
+        let fault = walk.map_or(0x10, |level| 0x14 + u64::from(level));
+        assert_eq!(field(given.0, 5, 0), fault);
     }
 }
