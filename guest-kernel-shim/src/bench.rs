@@ -7,10 +7,12 @@ use plan::{Cell, Machine, Obstacle, PASSES, Plan, Shape, Stages, Wake, Workload}
 
 use crate::crew::{self, Counts, Job};
 use crate::idle::{self, Setting};
+use crate::kernel::block::Block;
+use crate::kernel::stats::{Stat, Totals};
 use crate::percpu::{self, PerCpu};
 use crate::workload::ipi::Caller;
 use crate::workload::pingpong::Near;
-use crate::workload::{Samples, call, stages};
+use crate::workload::{self, Samples, call, stages};
 use crate::{clock, hypervisor, probe, report};
 
 /// A cell and what was measured of it.
@@ -27,6 +29,8 @@ pub struct Entry {
     pub waits: u64,
     /// What was counted of those with time stamps.
     pub stamped: Counts,
+    /// What the kernel counted, for workloads that run on it.
+    pub kernel: Totals,
 }
 
 /// Most iterations with time stamps.
@@ -51,7 +55,11 @@ pub fn run(plan: &Plan, pool: &mut Pool) {
         for step in 0..count {
             let id = if forwards { step } else { count - 1 - step };
             let entry = &mut entries[id];
-            block(entry, plan.share(pass));
+            if entry.cell.workload.has_tasks() {
+                block_of_tasks(entry, plan.share(pass));
+            } else {
+                block(entry, plan.share(pass));
+            }
             // A cell is reported as soon as it is complete, so that a run that
             // is cut short leaves what it has measured.
             if pass == PASSES - 1 {
@@ -82,6 +90,7 @@ fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Ent
             counts: Counts::ZERO,
             waits: 0,
             stamped: Counts::ZERO,
+            kernel: Totals::ZERO,
         }
     }));
     for entry in entries.iter_mut().filter(|entry| entry.obstacle.is_none()) {
@@ -91,7 +100,9 @@ fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Ent
     entries
 }
 
-/// Runs `count` iterations of a cell.
+/// Runs `count` iterations of a cell. A function of its own, so that the code
+/// that is measured does not depend on what else there is.
+#[inline(never)]
 fn block(entry: &mut Entry, count: u32) {
     let Some(samples) = entry.samples.as_deref_mut() else {
         return;
@@ -106,7 +117,7 @@ fn block(entry: &mut Entry, count: u32) {
     let targets = targets(&cell);
     let waits = match cell.workload {
         Workload::Pingpong => 2,
-        Workload::Ipi => targets.len() as u64,
+        _ => targets.len() as u64,
     };
     let wakers = targets
         .iter()
@@ -123,7 +134,7 @@ fn block(entry: &mut Entry, count: u32) {
             };
             crew::run(job, || idle::with(&crew::setting(&cell), &mut near))
         }
-        Workload::Ipi => {
+        _ => {
             let mut caller = Caller {
                 shape: cell.shape,
                 wakers,
@@ -139,6 +150,30 @@ fn block(entry: &mut Entry, count: u32) {
     entry.counts.add(&Counts::ZERO, &counts);
     // What the last call of a block left for this CPU's own task.
     PerCpu::this().request.take(wait::request::REQUESTS);
+}
+
+/// The same on the executor.
+#[inline(never)]
+fn block_of_tasks(entry: &mut Entry, count: u32) {
+    let Some(samples) = entry.samples.take() else {
+        return;
+    };
+    let cell = entry.cell;
+    let block = Block { cell, count };
+    block.prepare();
+    block.begin();
+    workload::collect(Some(samples));
+    let job = Job {
+        cell,
+        count,
+        traced: false,
+    };
+    let counts = crew::run(job, || block.run());
+    entry.samples = workload::collect(None);
+    entry.counts.add(&Counts::ZERO, &counts);
+    let totals = Block::totals();
+    entry.waits += totals.stats[Stat::Idled as usize];
+    entry.kernel.add(&totals);
 }
 
 /// Runs `count` iterations of a cell once more, with time stamps.

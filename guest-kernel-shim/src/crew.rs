@@ -19,6 +19,7 @@ use wait::request::{CALL, RESCHED};
 use wait::stream::{self, Stream};
 
 use crate::idle::{self, Setting};
+use crate::kernel::block::Block;
 use crate::percpu::{self, PerCpu};
 use crate::tally::Event;
 use crate::wake::Waker;
@@ -128,6 +129,7 @@ impl Counts {
 /// How many CPUs take part in `cell` beside the leader.
 pub fn members(cell: &Cell) -> usize {
     match (cell.workload, cell.shape) {
+        (workload, _) if workload.has_tasks() => percpu::online().count() - 1,
         (Workload::Pingpong, _) | (_, Shape::One) => 1,
         (_, Shape::Broadcast) => percpu::online().count() - 1,
         (_, Shape::Dry | Shape::Itself) => 0,
@@ -150,6 +152,8 @@ pub fn setting(cell: &Cell) -> Setting {
         wfxt: probe::features().wfxt,
         stream: cell.event_stream_us != 0,
         timed: cell.gap_us != 0,
+        standby_us: cell.system.standby_us.unwrap_or(0),
+        psd_ms: cell.system.psd_ms.unwrap_or(0),
     }
 }
 
@@ -157,7 +161,7 @@ pub fn setting(cell: &Cell) -> Setting {
 pub fn waker(cell: &Cell, target: &'static PerCpu) -> Waker {
     let (bit, intid) = match cell.workload {
         Workload::Ipi => (CALL, interrupts::CALL),
-        Workload::Pingpong => (RESCHED, interrupts::RESCHED),
+        _ => (RESCHED, interrupts::RESCHED),
     };
     let event = cell.wait == plan::Wait::WfeSev;
     Waker::new(target, bit, intid, cell.wake == Wake::Elide, event)
@@ -333,6 +337,13 @@ fn take_part(me: &PerCpu, number: u32, job: &Job) {
     trace(job.traced);
     // Whatever woke this CPU before the job is of no meaning in it.
     me.take_interrupted();
+    let block = Block {
+        cell: job.cell,
+        count: job.count,
+    };
+    if job.cell.workload.has_tasks() {
+        block.begin();
+    }
     READY.fetch_add(1, AcqRel);
     until(|| GO.load(Acquire) == number);
     // Ready is who has nothing left to do but to wait.
@@ -353,6 +364,7 @@ fn take_part(me: &PerCpu, number: u32, job: &Job) {
             }
         }
         Workload::Ipi => idle::with(&setting, &mut Called),
+        _ => block.run(),
     }
     // What a member does after its last answer must not be in the leader's last
     // sample: where one thread runs all CPUs it would be.

@@ -39,7 +39,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use abi::Knob;
 use pages::Pool;
-use plan::{Cell, Deliver, Hint, HostPoll, Plan, Shape, Trap, Wait, Wake, Workload};
+use plan::{Cell, Deliver, Hint, HostPoll, Plan, Shape, System, Trap, Wait, Wake, Workload};
 use spin::mutex::SpinMutex;
 use wait::request::{REQUESTS, RESCHED};
 
@@ -207,6 +207,7 @@ fn cell(plan: &Plan, deliver: Deliver) -> Cell {
         host_poll: HostPoll::Fixed,
         hint: Hint::Silent,
         gap_us: 0,
+        system: System::default(),
     }
 }
 

@@ -58,7 +58,8 @@ pub fn affinity_info(mpidr: u64) -> i64 {
     call(AFFINITY_INFO, [mpidr, 0, 0])[0] as i32 as i64
 }
 
-/// Waits for an interrupt in standby; PSCI's status.
+/// Waits for an interrupt in standby (DEN0022F.b, 5.4): power_state 0, so nothing
+/// is lost and the entry point is not used; PSCI's status.
 pub fn cpu_suspend() -> i64 {
     call(CPU_SUSPEND, [0; 3])[0] as i32 as i64
 }

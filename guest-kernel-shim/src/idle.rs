@@ -4,7 +4,8 @@
 //! Every one is a loop over the same four steps: promise to look (set
 //! POLLING), look and pause, withdraw the promise, halt. `spin`, `yield`, `wfe`,
 //! `wfe-sev` and `wfet` do only the first three; `wfi` only the last; `poll-wfi`
-//! and `haltpoll` all four. What differs is the pause, [`Pause`].
+//! and `haltpoll` all four. What differs is the pause, [`Pause`]. Where a governor
+//! chooses among idle states, the loop is that of [`governed`].
 //!
 //! Polls run with interrupts unmasked: a masked interrupt does not wake a WFE
 //! (DDI 0487K.a, D1.7.1), and would wait for the end of the poll. A halt is
@@ -21,6 +22,7 @@ use wait::request::RESCHED;
 
 use self::pause::{By, Spin, Wfe, WfeSev, Wfet, Yield};
 use crate::clock;
+use crate::kernel::governed;
 use crate::percpu::PerCpu;
 use crate::tally::Event;
 
@@ -55,6 +57,10 @@ pub struct Setting {
     /// The time that polls take is to be summed up, which costs some
     /// instructions.
     pub timed: bool,
+    /// Exit latency of the standby state, microseconds; 0 is without it.
+    pub standby_us: u32,
+    /// How long a CPU stays shallow after it asked a device, milliseconds.
+    pub psd_ms: u32,
 }
 
 /// Runs `body` with the way of waiting that `setting` names.
@@ -71,6 +77,7 @@ pub fn with(setting: &Setting, body: &mut impl Body) {
         Wait::PollWfi | Wait::Haltpoll if setting.wfxt => poll_then_halt(setting, By(Wfet), body),
         Wait::PollWfi | Wait::Haltpoll if setting.stream => poll_then_halt(setting, By(Wfe), body),
         Wait::PollWfi | Wait::Haltpoll => poll_then_halt(setting, By(Yield), body),
+        _ => by_governor(setting, body),
     }
 }
 
@@ -80,6 +87,17 @@ fn poll_without_limit(setting: &Setting, pause: impl Pause, body: &mut impl Body
         body.run(Poll::new(Counted::new(pause), wanted, bound, true));
     } else {
         body.run(Poll::new(pause, wanted, bound, false));
+    }
+}
+
+/// Apart from the others, whose code must not depend on how much there is of this.
+#[cold]
+#[inline(never)]
+fn by_governor(setting: &Setting, body: &mut impl Body) {
+    match setting {
+        _ if setting.wfxt => governed::with(setting, By(Wfet), body),
+        _ if setting.stream => governed::with(setting, By(Wfe), body),
+        _ => governed::with(setting, By(Yield), body),
     }
 }
 
@@ -185,7 +203,7 @@ impl Idle for Halt {
 
 /// WFI, counted; its time as well if it is to be `timed`.
 #[inline(always)]
-fn wfi(cpu: &PerCpu, timed: bool) {
+pub fn wfi(cpu: &PerCpu, timed: bool) {
     let start = if timed { clock::now() } else { 0 };
     insn::wfi();
     if timed {
@@ -196,7 +214,7 @@ fn wfi(cpu: &PerCpu, timed: bool) {
 
 /// Polls for `limit` ticks; the requests that it found, or 0.
 #[inline(always)]
-fn poll_for<P: Pause>(pause: &P, cpu: &PerCpu, wanted: u32, limit: u64, timed: bool) -> u32 {
+pub fn poll_for<P: Pause>(pause: &P, cpu: &PerCpu, wanted: u32, limit: u64, timed: bool) -> u32 {
     let deadline = clock::now() + limit;
     cpu.request.start_polling();
     if poll::until(pause, &cpu.request, wanted, deadline) != 0 {

@@ -9,6 +9,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use gic::Redistributor;
 use platform::Platform;
 
+use crate::kernel;
 use crate::percpu::PerCpu;
 use crate::soak;
 use crate::tally::Event;
@@ -18,6 +19,8 @@ use crate::workload::call;
 pub const RESCHED: u32 = 0;
 /// A function is to be called.
 pub const CALL: u32 = 1;
+/// Functions are to be called by [`crate::kernel`].
+pub const FUNCTION: u32 = 2;
 
 /// Sets up the interrupt controller of this CPU.
 ///
@@ -118,6 +121,9 @@ fn unexpected(cpu: &PerCpu, intid: u32) {
     /// CNTV_CTL_EL0, CNTP_CTL_EL0: ENABLE and IMASK. It stays expired, and the
     /// level would come again for ever.
     const MASKED: u64 = 3;
+    if kernel::interrupt(cpu, intid) {
+        return;
+    }
     let timer = &crate::start::platform().timer;
     if intid == timer.virt {
         CNTV_CTL_EL0.set(MASKED);

@@ -10,6 +10,7 @@
 //! | [`vectors`], [`interrupts`] | what interrupts a CPU |
 //! | [`idle`] | the ways of waiting: what is measured |
 //! | [`wake`] | the other side: asking a CPU to leave its idle loop |
+//! | [`kernel`] | tasks, timers and function calls, for workloads that are more than a wake-up |
 //! | [`workload`] | what is run, over and over |
 //! | [`mod@bench`], [`crew`] | the cells, one after another; the CPUs that run them |
 //! | [`checks`] | what the platform owes a guest, tried out |
@@ -31,6 +32,7 @@ mod hostile;
 mod hypervisor;
 mod idle;
 mod interrupts;
+mod kernel;
 mod memory;
 mod output;
 mod percpu;

@@ -15,6 +15,7 @@ use wire::Line;
 
 use crate::bench::Entry;
 use crate::crew::Counts;
+use crate::kernel::stats::{STATES, Stat, Totals};
 use crate::tally::Event;
 use crate::workload::Samples;
 use crate::workload::stages::STAGES;
@@ -166,6 +167,9 @@ pub fn cell(id: usize, entry: &Entry, plan: &Plan) {
             measured(id, samples, plan.compact);
             counts(id, entry, plan.compact);
             residency(id, &entry.stamped);
+            if entry.cell.workload.has_tasks() {
+                kernel(id, &entry.kernel);
+            }
         }
         (None, None) => {}
     }
@@ -208,6 +212,7 @@ fn describe(id: usize, cell: &Cell, iterations: u32) {
         .field("event_stream_us", cell.event_stream_us)
         .field("gap_us", cell.gap_us);
     send(line);
+    system(id, cell);
     // The rest has a line of its own: with long numbers one would not do.
     let line = record("more")
         .field("id", id)
@@ -234,6 +239,29 @@ fn describe(id: usize, cell: &Cell, iterations: u32) {
     } else {
         line.field("not_modelled", missing)
     });
+}
+
+/// What belongs to the executor, in lines of its own.
+fn system(id: usize, cell: &Cell) {
+    let mut line = None;
+    let done = cell.system.each(|key, value| {
+        // The longest of these fields, a set of CPUs aside, has less than 40 bytes.
+        let fresh = || record("more").field("id", id);
+        let begun: Line = match line.take() {
+            Some(line) if Line::room(&line) > 80 => line,
+            Some(line) => {
+                send(line);
+                fresh()
+            }
+            None => fresh(),
+        };
+        let mut name = ArrayString::<40>::new();
+        write!(name, "sys.{key}")?;
+        line = Some(begun.field(&name, value));
+        Ok::<(), core::fmt::Error>(())
+    });
+    done.expect("the names of dimensions are short");
+    line.into_iter().for_each(send);
 }
 
 fn skipped(id: usize, obstacle: Obstacle) {
@@ -322,6 +350,40 @@ fn counts(id: usize, entry: &Entry, compact: bool) {
         .field("wake.irq", taken.min(entry.waits))
         .field("wake.event", entry.waits.saturating_sub(taken));
     send(line);
+}
+
+/// What the executor counted.
+fn kernel(id: usize, totals: &Totals) {
+    let span = record("count").field("id", id);
+    send(span.field("span.ticks", totals.span));
+    let stats = Stat::ALL.map(|(stat, name)| (name, totals.stats[stat as usize]));
+    for some in stats.chunks(5) {
+        let line = record("count").field("id", id);
+        send(
+            some.iter()
+                .fold(line, |line, &(name, value)| line.field(name, value)),
+        );
+    }
+    for (state, tally) in STATES.iter().zip(&totals.states) {
+        let values = [
+            ("usage", tally.usage),
+            ("rejected", tally.rejected),
+            ("time-ns", tally.time_ns),
+            ("above", tally.above),
+            ("below", tally.below),
+        ];
+        if tally.usage == 0 && tally.rejected == 0 {
+            continue;
+        }
+        let mut line = record("count").field("id", id);
+        for (what, value) in values {
+            let mut name = ArrayString::<40>::new();
+            // The names of states are short.
+            let _ = write!(name, "cpuidle.{state}.{what}");
+            line = line.field(&name, value);
+        }
+        send(line);
+    }
 }
 
 /// Ticks at EL2 by cause. Calls are left out: they are those that read the

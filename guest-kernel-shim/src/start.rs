@@ -11,8 +11,8 @@ use spin::once::Once;
 use crate::percpu::PerCpu;
 use crate::soak::{Fault, Mix};
 use crate::{
-    bench, checks, cost, hostile, hypervisor, interrupts, memory, output, percpu, pmu, report, smp,
-    soak, stage,
+    bench, checks, cost, hostile, hypervisor, interrupts, kernel, memory, output, percpu, pmu,
+    report, smp, soak, stage,
 };
 
 static PLATFORM: Once<Platform<'static>> = Once::new();
@@ -62,6 +62,7 @@ extern "C" fn el1_start(dtb: u64) -> ! {
     hypervisor::discover(platform.psci);
     let mpidrs: ArrayVec<u64, MAX_CPUS> = platform.cpus.iter().map(|cpu| cpu.mpidr).collect();
     percpu::create(&mut pool, &mpidrs);
+    kernel::create(&mut pool, mpidrs.len());
     // SAFETY: the description is true, its devices are mapped, and no other CPU
     // runs yet.
     unsafe { gic::enable_distributor(&platform.gic) }.unwrap_or_else(|error| panic!("{error}"));

@@ -3,12 +3,24 @@
 //! for the CPU that measures and one for each CPU that takes part.
 
 pub mod call;
+pub mod idle;
+pub mod io;
 pub mod ipi;
+pub mod ipistorm;
+pub mod messaging;
+pub mod notify;
 pub mod pingpong;
 pub mod stages;
+pub mod timer;
 
 use hist::Histogram;
 use pages::Pool;
+use plan::{Cell, Workload};
+use spin::mutex::SpinMutex;
+
+use crate::kernel::Cpu;
+use crate::kernel::channel::Channel;
+use crate::{clock, percpu};
 
 /// Samples of one cell.
 #[repr(C)]
@@ -51,5 +63,63 @@ impl Samples {
             *place = value;
             self.kept += 1;
         }
+    }
+}
+
+/// The channels of the workloads that run on the executor: as many as 16 groups of
+/// `messaging` need.
+static CHANNELS: [Channel; 16 * messaging::EACH] = [const { Channel::new() }; 16 * messaging::EACH];
+
+/// Where their samples go: tasks of several CPUs have some.
+static SINK: SpinMutex<Option<&'static mut Samples>> = SpinMutex::new(None);
+
+/// Gives samples a place, and takes back the one they had.
+pub fn collect(place: Option<&'static mut Samples>) -> Option<&'static mut Samples> {
+    core::mem::replace(&mut *SINK.lock(), place)
+}
+
+/// Counts a sample of a task.
+fn record(value: u64) {
+    with_sink(|samples| samples.record(value));
+}
+
+/// Counts how long it took until a function began.
+fn record_handler(value: u64) {
+    with_sink(|samples| samples.handler.record(value));
+}
+
+fn with_sink(work: impl FnOnce(&mut Samples)) {
+    let mut sink = loop {
+        if let Some(sink) = SINK.try_lock() {
+            break sink;
+        }
+        // Under an emulator with one thread the holder needs a turn.
+        arch::insn::yield_now();
+    };
+    if let Some(samples) = sink.as_deref_mut() {
+        work(samples);
+    }
+}
+
+/// Prepares what tasks share.
+pub fn prepare() {
+    CHANNELS.iter().for_each(Channel::clear);
+}
+
+/// Begins the tasks of `cell` that are `cpu`'s: this CPU.
+pub fn spawn(cell: &Cell, count: u32, cpu: &'static Cpu) {
+    let cpus = percpu::online().count();
+    let groups = cell.system.groups.unwrap_or(1);
+    let gap = clock::ticks(cell.gap_us);
+    let listed = cell.system.cpulist.is_none_or(|list| list.has(cpu.index));
+    match cell.workload {
+        Workload::Ipistorm | Workload::Timer | Workload::Idle if !listed => {}
+        Workload::Messaging => messaging::spawn(groups, count, cpu, cpus),
+        Workload::Notify => notify::spawn(groups, count, gap, cpu, cpus),
+        Workload::Ipistorm => ipistorm::spawn(cell, count, gap, cpu, cpus),
+        Workload::Io => io::spawn(cell, count, gap, cpu, cpus),
+        Workload::Timer => timer::spawn(count, gap, cpu),
+        Workload::Idle => idle::spawn(count, gap, cpu),
+        Workload::Ipi | Workload::Pingpong => {}
     }
 }

@@ -73,6 +73,9 @@ pub enum Verb {
     /// Say of every cell whether B is better or worse than A
     #[command(after_help = STATUS)]
     Compare(CompareArgs),
+    /// Do what the authors of idle systems did, and lay their figures beside ours
+    #[command(after_help = STATUS)]
+    Experiment(ExperimentArgs),
     /// Replay a trace of idle intervals to every governor and to an oracle, on this machine
     #[command(after_help = STATUS)]
     Governors(GovernorsArgs),
@@ -156,13 +159,14 @@ pub struct JobArgs {
 /// The dimensions of what is measured.
 #[derive(Args, Debug, Default)]
 pub struct PlanArgs {
-    /// What is run: ipi, pingpong
+    /// What is run: ipi, pingpong, ipistorm, messaging, notify, io, timer, idle
     #[arg(long, value_name = "LIST")]
     pub workload: Option<String>,
     /// Whom workload ipi interrupts: dry (nobody), self, one, broadcast
     #[arg(long, value_name = "LIST")]
     pub shape: Option<String>,
-    /// How the receiver waits: busy, spin, yield, wfe, wfe-sev, wfet, wfi, poll-wfi, haltpoll
+    /// How the receiver waits: busy, spin, yield, wfe, wfe-sev, wfet, wfi, poll-wfi, haltpoll, or the idle states
+    /// by governor:NAME, with NAME menu, teo, teo-6.2, teo-util, ladder, haltpoll, fixed
     #[arg(long, value_name = "LIST")]
     pub wait: Option<String>,
     /// Which waits of the guest trap: none, wfi, wfe, both
@@ -175,7 +179,7 @@ pub struct PlanArgs {
     #[arg(long, value_name = "LIST")]
     pub wake: Option<String>,
     /// Wake-ups per cell; 2000 if not given, 200 with --gap-us, which makes each one long
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", visible_aliases = ["loops", "numipi"])]
     pub iterations: Option<String>,
     /// How long the guest polls before WFI, microseconds
     #[arg(long, value_name = "LIST")]
@@ -195,9 +199,12 @@ pub struct PlanArgs {
     /// Period of the event stream, microseconds; 0 is off
     #[arg(long, value_name = "LIST")]
     pub event_stream_us: Option<String>,
-    /// Pause between two wake-ups, microseconds
-    #[arg(long, value_name = "LIST")]
+    /// Pause between two wake-ups, microseconds; the period of timer (default 1000) and idle (10000)
+    #[arg(long, value_name = "LIST", visible_alias = "delay-us")]
     pub gap_us: Option<String>,
+    /// What belongs to the workloads on the guest's executor.
+    #[command(flatten)]
+    pub system: SystemArgs,
     /// Only part I of N of the cells, I from 1; `report` puts the parts together again
     #[arg(long, value_name = "I/N")]
     pub shard: Option<String>,
@@ -207,6 +214,75 @@ pub struct PlanArgs {
     /// Report only what the table needs, for a console ring of 64 KiB: no histograms, no stages
     #[arg(long)]
     pub compact: bool,
+}
+
+/// The dimensions of the workloads that run on the guest's executor. CPUS is
+/// like 0-3+6 or 0x4f, `all` or `none`.
+#[derive(Args, Debug, Default)]
+#[command(
+    next_help_heading = "Options of the workloads on the executor (CPUS: like 0-3+6 or 0x4f, all, none)"
+)]
+pub struct SystemArgs {
+    /// Groups of messaging, pairs of notify, 1 to 16 (default 1)
+    #[arg(long, value_name = "LIST")]
+    pub groups: Option<String>,
+    /// Whom ipistorm calls: single (the CPU at --offset), mask (those of --mask), all
+    #[arg(long, value_name = "LIST")]
+    pub calls: Option<String>,
+    /// A call of one CPU goes to the caller's number plus this (default 1)
+    #[arg(long, value_name = "LIST")]
+    pub offset: Option<String>,
+    /// CPUs that a call to many goes to (default all)
+    #[arg(long, value_name = "CPUS,...")]
+    pub mask: Option<String>,
+    /// CPUs that call (ipistorm; default 0), or wake up by time (timer, idle; default all)
+    #[arg(long, value_name = "CPUS,...")]
+    pub cpulist: Option<String>,
+    /// Whether the caller waits until the function has run: on, off
+    #[arg(long, value_name = "LIST")]
+    pub call_wait: Option<String>,
+    /// How a call reaches a CPU that polls: notify, resched, ipi, skip-newidle, sm-idle
+    #[arg(long, value_name = "LIST")]
+    pub call_by: Option<String>,
+    /// How long the device of io takes, microseconds (default 20)
+    #[arg(long, value_name = "LIST")]
+    pub device_us: Option<String>,
+    /// How its times are distributed: fixed, uniform, exponential
+    #[arg(long, value_name = "LIST")]
+    pub spread: Option<String>,
+    /// Which CPU it interrupts: same (that submitted), other
+    #[arg(long, value_name = "LIST")]
+    pub completion: Option<String>,
+    /// How long a governed CPU stays shallow after it asked a device, milliseconds; 0 is off
+    #[arg(long, value_name = "LIST")]
+    pub psd_ms: Option<String>,
+    /// Exit latency of the governors' standby state, microseconds; 0 is without it (default 100)
+    #[arg(long, value_name = "LIST")]
+    pub standby_us: Option<String>,
+    /// Governed CPUs that poll whatever the governor says (default none)
+    #[arg(long, value_name = "CPUS,...")]
+    pub idle_poll: Option<String>,
+}
+
+impl SystemArgs {
+    /// What was given, by the names of the dimensions.
+    pub fn list(&self) -> [(&'static str, &Option<String>); 13] {
+        [
+            ("groups", &self.groups),
+            ("calls", &self.calls),
+            ("offset", &self.offset),
+            ("mask", &self.mask),
+            ("cpulist", &self.cpulist),
+            ("call-wait", &self.call_wait),
+            ("call-by", &self.call_by),
+            ("device-us", &self.device_us),
+            ("spread", &self.spread),
+            ("completion", &self.completion),
+            ("psd-ms", &self.psd_ms),
+            ("standby-us", &self.standby_us),
+            ("idle-poll", &self.idle_poll),
+        ]
+    }
 }
 
 /// Options of `report`.
@@ -234,6 +310,26 @@ pub struct CompareArgs {
     /// Exit with status 1 if any cell is worse by more than this much
     #[arg(long, value_name = "PERCENT")]
     pub fail_if_worse: Option<String>,
+}
+
+/// Options of `experiment`.
+#[derive(Args, Debug)]
+pub struct ExperimentArgs {
+    /// all, or some of: poll-limit, sched, resched-ipis, ipistorm, psd, idle-poll, governors, who-polls
+    #[arg(value_name = "NAME", required = true)]
+    pub names: Vec<String>,
+    /// Machine: a name of boards/NAME.toml
+    #[arg(long, value_name = "NAME", default_value = "virt")]
+    pub board: String,
+    /// Folder for the report and the runs behind it; new or empty [default: target/runs/TIME-experiment]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Write a copy of experiments.json to FILE
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// How long each boot may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 240, value_parser = clap::value_parser!(u64).range(1..))]
+    pub timeout: u64,
 }
 
 /// Options of `test`.

@@ -61,6 +61,11 @@ impl Folder {
         name.to_string_lossy().into_owned()
     }
 
+    /// A place in it, for a folder of its own.
+    pub fn inside(&self, name: &str) -> PathBuf {
+        self.partial.path().join(name)
+    }
+
     /// A new file in it.
     pub fn create(&self, name: &str) -> Result<File> {
         let path = self.partial.path().join(name);

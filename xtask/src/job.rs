@@ -195,7 +195,10 @@ fn plan(args: &PlanArgs) -> Result<Plan> {
         ("event-stream-us", &args.event_stream_us),
         ("gap-us", &args.gap_us),
         ("shard", &args.shard),
-    ] {
+    ]
+    .into_iter()
+    .chain(args.system.list())
+    {
         if let Some(values) = values {
             let set = plan.set(key, values);
             set.map_err(|error| BadInput::error(format!("--{error}")))?;
@@ -302,6 +305,20 @@ mod tests {
             (&["--guest", "/nonexistent"], "name an arm64 Image"),
             (&["--wait", "wfi", "--wake", "elide"], "use wake ipi"),
             (&["--under", "none", "--trap", "wfi"], "use trap none"),
+            (
+                &["--workload", "ipistorm", "--offset", "2"],
+                "offset: 2 maps a CPU onto itself",
+            ),
+            (
+                &["--workload", "ipistorm", "--cpulist", "0+3"],
+                "cpulist: CPU 3 is not online",
+            ),
+            (
+                &["--workload", "timer", "--gap-us", "0"],
+                "use --gap-us 1000",
+            ),
+            (&["--groups", "17"], "the nearest is 16"),
+            (&["--numipi", "0"], "the nearest is 4"),
         ] {
             let error = job(options).unwrap_err();
             assert!(is_bad_input(&error), "{options:?}");

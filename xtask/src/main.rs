@@ -10,8 +10,9 @@
 //! The verb `image` puts the same image on a [`disk`]. [`report`] does the same as
 //! [`run`] with runs and with somebody's [`capture`] of a console; [`compare`] holds
 //! two of them against each other. [`governors`] replays traces of idle intervals to
-//! the guest's governors, on the host. [`soak`] boots again and again, until
-//! something breaks.
+//! the guest's governors, on the host; [`experiment`] boots what others have
+//! published and lays their figures beside ours. [`soak`] boots again and again,
+//! until something breaks.
 
 mod asm;
 mod board;
@@ -25,6 +26,7 @@ mod cost;
 mod debug;
 mod disk;
 mod doctor;
+mod experiment;
 mod failure;
 mod folder;
 mod governors;
@@ -92,6 +94,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<()> {
         Verb::Build(args) => build(&args),
         Verb::Cost(args) => cost::cost(&args),
         Verb::Asm(args) => asm::asm(&args),
+        Verb::Experiment(args) => experiment::run(&args),
         Verb::Debug(args) => debug::debug(&args),
         Verb::Image(args) => disk::image(&args),
         Verb::Boards => boards::list(),

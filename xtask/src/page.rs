@@ -47,6 +47,17 @@ pub fn chart(name: &str, points: &[(f64, f64)], along: &str, unit: &str) -> Mark
 /// The page about some runs.
 pub fn html(title: Option<&str>, runs: &[Run]) -> Result<String> {
     let title = title.map_or_else(|| default_title(runs), str::to_owned);
+    let body = html! {
+        (heading(&title, runs))
+        (machine::section(runs))
+        (charts::sections(runs))
+        (rest::sections(runs))
+    };
+    Ok(document(&title, body))
+}
+
+/// A page of this kind, with `body` in it.
+pub fn document(title: &str, body: Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -58,17 +69,10 @@ pub fn html(title: Option<&str>, runs: &[Run]) -> Result<String> {
                 title { (title) }
                 style { (PreEscaped(STYLE)) }
             }
-            body {
-                main {
-                    (heading(&title, runs))
-                    (machine::section(runs))
-                    (charts::sections(runs))
-                    (rest::sections(runs))
-                }
-            }
+            body { main { (body) } }
         }
     };
-    Ok(page.into_string())
+    page.into_string()
 }
 
 fn default_title(runs: &[Run]) -> String {

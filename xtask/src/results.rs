@@ -161,8 +161,17 @@ fn convert(under: &str, unit: &str, cell: &records::Cell) -> Cell {
             .split_terminator(',')
             .map(String::from)
             .collect(),
+        system: system(&cell.fields),
         skipped: cell.skipped.clone(),
     }
+}
+
+/// The words of the systems, by name.
+fn system(fields: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let words = fields.iter();
+    words
+        .filter_map(|(key, word)| Some((key.strip_prefix("sys.")?.to_owned(), word.clone())))
+        .collect()
 }
 
 fn stage(stat: &records::Stat) -> Stage {

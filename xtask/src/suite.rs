@@ -72,6 +72,7 @@ fn models(filter: &str) -> Result<()> {
         .current_dir(places::root())
         .env("RUSTFLAGS", "--cfg loom")
         .args(["test", "--release", "--package", "wait", "--test", "wakeup"])
+        .args(["--package", "sched", "--lib"])
         .arg("--target-dir")
         .arg(places::inside("target/model"));
     if !filter.is_empty() {

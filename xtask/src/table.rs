@@ -166,6 +166,11 @@ pub fn operation(workload: &str) -> &'static str {
     match workload {
         "pingpong" => "round trip",
         "ipi" => "interrupt",
+        "ipistorm" => "function call",
+        "messaging" => "loop of a sender",
+        "notify" | "io" => "request",
+        "timer" => "wake-up, late",
+        "idle" => "period, awake",
         _ => "operation",
     }
 }

@@ -5,7 +5,10 @@ use core::fmt;
 
 use wait::stream::Stream;
 
-use crate::{Deliver, Hint, HostPoll, Shape, Trap, Wait, Wake, Workload};
+use crate::{
+    CallBy, Calls, Completion, CpuSet, Deliver, Hint, HostPoll, Shape, System, Trap, Wait, Wake,
+    Workload,
+};
 
 /// One combination: what is measured as a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +35,10 @@ pub struct Cell {
     pub hint: Hint,
     /// Event-stream period in microseconds; 0 is off, or does not apply.
     pub event_stream_us: u32,
-    /// Pause between two wake-ups in microseconds.
+    /// Pause between two wake-ups in microseconds; the period of `timer` and `idle`.
     pub gap_us: u32,
+    /// What belongs to the workloads that run on the executor.
+    pub system: System,
 }
 
 /// What of the machine decides whether a cell can run.
@@ -74,6 +79,28 @@ pub enum Obstacle {
     NoWfxt,
     /// It needs EL2, and the guest runs on the bare machine.
     NoHypervisor,
+    /// A workload that wakes up by time, and no time between two wake-ups.
+    NoPeriod,
+    /// The caller would call itself.
+    OffsetToSelf {
+        /// The offset.
+        offset: u32,
+        /// Number of CPUs.
+        cpus: usize,
+    },
+    /// A caller is the only one in the mask.
+    NobodyToCall,
+    /// The list of callers is empty.
+    NobodyCalls,
+    /// A CPU that was named does not run.
+    Offline {
+        /// The dimension that names it.
+        key: &'static str,
+        /// Its number.
+        cpu: usize,
+        /// Number of CPUs.
+        cpus: usize,
+    },
 }
 
 impl fmt::Display for Obstacle {
@@ -86,6 +113,22 @@ impl fmt::Display for Obstacle {
                      use --event-stream-us {nearest_us}"
                 );
             }
+            Self::OffsetToSelf { offset, cpus } => {
+                return write!(
+                    f,
+                    "offset: {offset} maps a CPU onto itself on {cpus}; use --offset 1"
+                );
+            }
+            Self::Offline { key, cpu, cpus } => {
+                return write!(
+                    f,
+                    "{key}: CPU {cpu} is not online; use CPUs 0 to {}, or --cpus",
+                    cpus - 1
+                );
+            }
+            Self::NoPeriod => "gap-us: this workload wakes up by time; use --gap-us 1000",
+            Self::NobodyToCall => "mask: a caller has nobody else in it; use --mask all",
+            Self::NobodyCalls => "cpulist: nobody is in it; use --cpulist 0",
             Self::NeverPolls => "elide: this wait never polls; use wake ipi",
             Self::NothingTraps => "trap: this wait does not execute that instruction",
             Self::OneCpu => "one CPU only; use --cpus 2 or more",
@@ -107,7 +150,7 @@ impl Cell {
         Self {
             shape: match self.workload {
                 Workload::Ipi => self.shape,
-                Workload::Pingpong => Shape::One,
+                _ => Shape::One,
             },
             poll_limit_us: if self.wait.limited() {
                 self.poll_limit_us
@@ -130,7 +173,94 @@ impl Cell {
             } else {
                 0
             },
+            system: self.normalised_system(),
             ..self
+        }
+    }
+
+    /// The part of the system that applies.
+    fn normalised_system(&self) -> System {
+        fn only<T>(applies: bool, value: Option<T>) -> Option<T> {
+            value.filter(|_| applies)
+        }
+        let system = &self.system;
+        let is = |workload: Workload| self.workload == workload;
+        let storm = is(Workload::Ipistorm);
+        let calls = |calls: Calls| storm && system.calls == Some(calls);
+        let governed = self.wait.governed();
+        let io = is(Workload::Io);
+        System {
+            groups: only(
+                is(Workload::Messaging) || is(Workload::Notify),
+                system.groups,
+            ),
+            calls: only(storm, system.calls),
+            offset: only(calls(Calls::Single), system.offset),
+            mask: only(calls(Calls::Mask), system.mask),
+            cpulist: only(
+                storm || is(Workload::Timer) || is(Workload::Idle),
+                system.cpulist,
+            ),
+            call_wait: only(storm, system.call_wait),
+            // Where every wake-up is an interrupt there is nothing to choose.
+            call_by: only(storm, system.call_by).map(|by| match self.wake {
+                Wake::Ipi => CallBy::Ipi,
+                Wake::Elide => by,
+            }),
+            device_us: only(io, system.device_us),
+            spread: only(io, system.spread),
+            completion: only(io, system.completion),
+            psd_ms: only(io && governed, system.psd_ms),
+            standby_us: only(governed, system.standby_us),
+            idle_poll: only(governed && self.workload.has_tasks(), system.idle_poll),
+        }
+    }
+
+    /// What stands against the part of the cell that belongs to the executor.
+    fn system_obstacle(&self, cpus: usize) -> Option<Obstacle> {
+        let System {
+            offset,
+            mask,
+            cpulist,
+            idle_poll,
+            ..
+        } = self.system;
+        let sets = [
+            ("mask", mask),
+            ("cpulist", cpulist),
+            ("idle-poll", idle_poll),
+        ];
+        for (key, set) in sets {
+            if let Some(cpu) = set.and_then(|set| set.beyond(cpus)) {
+                return Some(Obstacle::Offline { key, cpu, cpus });
+            }
+        }
+        let alone = |mask: CpuSet| {
+            let mut callers = cpulist.unwrap_or(CpuSet::NONE).iter(cpus);
+            callers.any(|me| mask.iter(cpus).all(|cpu| cpu == me))
+        };
+        let by_time = matches!(self.workload, Workload::Timer | Workload::Idle);
+        if by_time && self.gap_us == 0 {
+            Some(Obstacle::NoPeriod)
+        } else if let Some(offset) = offset.filter(|&offset| (offset as usize).is_multiple_of(cpus))
+        {
+            Some(Obstacle::OffsetToSelf { offset, cpus })
+        } else if mask.is_some_and(alone) {
+            Some(Obstacle::NobodyToCall)
+        } else if cpulist.is_some_and(CpuSet::is_empty) {
+            Some(Obstacle::NobodyCalls)
+        } else {
+            None
+        }
+    }
+
+    /// Whether it takes two CPUs.
+    fn needs_second(&self) -> bool {
+        match self.workload {
+            Workload::Ipi => !matches!(self.shape, Shape::Dry | Shape::Itself),
+            Workload::Pingpong | Workload::Ipistorm | Workload::Notify => true,
+            Workload::Io => self.system.completion == Some(Completion::Other),
+            Workload::Messaging | Workload::Timer | Workload::Idle => false,
         }
     }
 
@@ -152,7 +282,15 @@ impl Cell {
             Wait::Wfe => &["wfe_halts", "monitor_wakes_wfe", "event_stream_period_ok"],
             Wait::WfeSev => &["wfe_halts", "sev_wakes_wfe", "event_stream_period_ok"],
             Wait::Wfet => &["wfet_halts", "monitor_wakes_wfe"],
-            Wait::PollWfi | Wait::Haltpoll => &["wfe_halts", "monitor_wakes_wfe"],
+            Wait::PollWfi
+            | Wait::Haltpoll
+            | Wait::Menu
+            | Wait::Teo
+            | Wait::Teo62
+            | Wait::TeoUtil
+            | Wait::Ladder
+            | Wait::GovernedHaltpoll
+            | Wait::Fixed => &["wfe_halts", "monitor_wakes_wfe"],
             Wait::Busy | Wait::Spin | Wait::Yield | Wait::Wfi => &[],
         }
     }
@@ -192,12 +330,13 @@ impl Cell {
                     nearest_us: off_period.unwrap_or(0),
                 },
             ),
-            (!no_receiver && machine.cpus < 2, Obstacle::OneCpu),
+            (self.needs_second() && machine.cpus < 2, Obstacle::OneCpu),
             (self.wait == Wait::Wfet && !machine.wfxt, Obstacle::NoWfxt),
         ];
         checks
             .iter()
             .find(|(stands, _)| *stands)
             .map(|&(_, obstacle)| obstacle)
+            .or_else(|| self.system_obstacle(machine.cpus))
     }
 }

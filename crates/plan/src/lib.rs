@@ -12,12 +12,19 @@
 #![forbid(unsafe_code)]
 
 mod cell;
+mod cpus;
+mod system;
 mod text;
 mod words;
 
 pub use cell::{Cell, Machine, Obstacle};
+pub use cpus::CpuSet;
+pub use system::{System, Systems};
 pub use text::Error;
-pub use words::{Deliver, Hint, HostPoll, Shape, Stages, Trap, Under, Wait, Wake, Word, Workload};
+pub use words::{
+    CallBy, Calls, Completion, Deliver, Hint, HostPoll, Shape, Spread, Stages, Switch, Trap, Under,
+    Wait, Wake, Word, Workload,
+};
 
 use arrayvec::ArrayVec;
 
@@ -69,6 +76,8 @@ pub struct Plan {
     pub event_stream_us: Dimension<u32>,
     /// Pauses between two wake-ups, microseconds.
     pub gap_us: Dimension<u32>,
+    /// What belongs to the workloads that run on the executor.
+    pub system: Systems,
     /// Whether cells are run once more with time stamps; one value.
     pub stages: Dimension<Stages>,
     /// Wake-ups per cell.
@@ -104,6 +113,10 @@ impl Shard {
 /// default of `guest_halt_poll_ns`.
 const HALTPOLL_US: u32 = 200;
 
+/// Periods of workloads `timer` and `idle`, microseconds, unless one is named.
+const TIMER_US: u32 = 1000;
+const IDLE_US: u32 = 10_000;
+
 /// Interleaved passes over the cells; the iterations of a cell are divided
 /// among them. Passes run forwards, backwards, backwards, forwards, so that a
 /// drift of the machine meets every cell alike.
@@ -114,7 +127,7 @@ impl Default for Plan {
         use {Deliver as D, Shape as S, Wait as W};
         let waits = [W::Busy, W::Spin, W::Wfi, W::Wfe, W::Wfet, W::PollWfi];
         Self {
-            workload: Dimension::default_of(Workload::ALL),
+            workload: Dimension::default_of(&[Workload::Ipi, Workload::Pingpong]),
             shape: Dimension::default_of(S::ALL),
             wait: Dimension::default_of(&waits),
             trap: Dimension::default_of(&[Trap::None, Trap::Wfi]),
@@ -126,6 +139,7 @@ impl Default for Plan {
             hint: Dimension::default_of(&[Hint::Silent]),
             event_stream_us: Dimension::default_of(&[100]),
             gap_us: Dimension::default_of(&[0]),
+            system: Systems::default(),
             stages: Dimension::default_of(&[Stages::On]),
             iterations: 2000,
             shard: Shard::WHOLE,
@@ -157,7 +171,7 @@ impl Plan {
     }
 
     fn combinations(&self) -> usize {
-        self.dimensions().iter().product()
+        self.dimensions().iter().product::<usize>() * self.system.combinations()
     }
 
     /// Lengths of the dimensions, the slowest first.
@@ -181,6 +195,8 @@ impl Plan {
     /// Combination `number` of the product, with what does not apply to it
     /// set to its neutral value.
     fn combination(&self, mut number: usize) -> Cell {
+        let mut system = self.system.combination(number);
+        number /= self.system.combinations();
         let mut at = self.dimensions();
         for length in at.iter_mut().rev() {
             let index = number % *length;
@@ -192,10 +208,18 @@ impl Plan {
             Wait::Haltpoll if !self.poll_limit_us.named => HALTPOLL_US,
             _ => self.poll_limit_us.values[at[7]],
         };
+        let workload = self.workload.values[at[0]];
+        if workload == Workload::Ipistorm && !self.system.cpulist.named {
+            system.cpulist = Some(CpuSet::FIRST);
+        }
         Cell {
-            workload: self.workload.values[at[0]],
+            workload,
             shape: self.shape.values[at[1]],
-            gap_us: self.gap_us.values[at[2]],
+            gap_us: match (workload, self.gap_us.named) {
+                (Workload::Timer, false) => TIMER_US,
+                (Workload::Idle, false) => IDLE_US,
+                _ => self.gap_us.values[at[2]],
+            },
             wait,
             trap: self.trap.values[at[4]],
             deliver: self.deliver.values[at[5]],
@@ -205,6 +229,7 @@ impl Plan {
             event_stream_us: self.event_stream_us.values[at[9]],
             host_poll: self.host_poll.values[at[10]],
             hint: self.hint.values[at[11]],
+            system,
         }
         .normalised()
     }
@@ -220,6 +245,8 @@ impl Plan {
             self.event_stream_us.values.len(),
             self.host_poll.values.len(),
             self.hint.values.len(),
+            self.gap_us.values.len(),
+            self.system.combinations(),
         ];
         lists.iter().all(|&length| length == 1)
             || (0..number).all(|earlier| self.combination(earlier) != *cell)
@@ -235,6 +262,11 @@ impl Plan {
             Obstacle::NeverPolls => self.wake.named,
             Obstacle::NothingTraps => self.trap.named,
             Obstacle::OneCpu => !self.is_left_out(cell),
+            Obstacle::NoPeriod
+            | Obstacle::OffsetToSelf { .. }
+            | Obstacle::NobodyToCall
+            | Obstacle::NobodyCalls
+            | Obstacle::Offline { .. } => true,
             Obstacle::ShapeNeedsBusy => self.shape.named && self.wait.named,
             Obstacle::Unbounded | Obstacle::StreamPeriod { .. } => true,
             Obstacle::NoWfxt => !self.is_left_out(cell),

@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use crate::{Dimension, List, PASSES, Plan, Shard, Word};
+use crate::{CpuSet, Dimension, List, PASSES, Plan, Shard, Word};
 
 /// What starts every argument that is ours.
 const PREFIX: &str = "rouse.";
@@ -39,6 +39,13 @@ pub enum Error<'a> {
         min: u32,
         /// Largest value.
         max: u32,
+    },
+    /// Not a set of CPUs.
+    Cpus {
+        /// Dimension.
+        key: &'a str,
+        /// What was given.
+        word: &'a str,
     },
     /// More values than a list holds.
     TooMany(&'a str),
@@ -80,6 +87,11 @@ impl fmt::Display for Error<'_> {
                 f,
                 "shard: `{word}` is not a part I/N with I from 1 to N, N to {MAX_SHARDS}; \
                  the nearest is {nearest}"
+            ),
+            Self::Cpus { key, word } => write!(
+                f,
+                "{key}: `{word}` is no set of CPUs; use all, none, numbers from 0 to 63 \
+                 like 0-3+6, or a mask like 0x4f"
             ),
             Self::NoValue(key) => write!(f, "{key}: it has no value; leave out `=` and the rest"),
             Self::TooMany(key) => write!(
@@ -148,7 +160,10 @@ impl Plan {
                 Ok(())
             }
             "raw" | "compact" => Err(Error::NoValue(key)),
-            _ => Err(Error::UnknownKey(key)),
+            _ => self
+                .system
+                .set(key, values)
+                .unwrap_or(Err(Error::UnknownKey(key))),
         }
     }
 }
@@ -175,7 +190,8 @@ impl fmt::Display for Shard {
 }
 
 impl<T: Word> Dimension<T> {
-    fn read<'a>(&mut self, key: &'a str, values: &'a str) -> Result<(), Error<'a>> {
+    /// Reads words.
+    pub(crate) fn read<'a>(&mut self, key: &'a str, values: &'a str) -> Result<(), Error<'a>> {
         self.named = true;
         if values == "all" {
             self.values = T::ALL.iter().copied().collect();
@@ -193,17 +209,18 @@ impl<T: Word> Dimension<T> {
     }
 }
 
-impl Dimension<u32> {
-    fn read_numbers<'a>(
+impl<T: Copy + PartialEq> Dimension<T> {
+    /// Reads the values one by one by `read`.
+    pub(crate) fn read_each<'a>(
         &mut self,
         key: &'a str,
         values: &'a str,
-        min: u32,
+        read: impl Fn(&'a str, &'a str) -> Result<T, Error<'a>>,
     ) -> Result<(), Error<'a>> {
         self.named = true;
         self.values.clear();
         for word in values.split(',') {
-            let value = number(key, word, min, MAX_US)?;
+            let value = read(key, word)?;
             if !self.values.contains(&value) {
                 let pushed = self.values.try_push(value);
                 pushed.map_err(|_| Error::TooMany(key))?;
@@ -213,7 +230,32 @@ impl Dimension<u32> {
     }
 }
 
-fn number<'a>(key: &'a str, word: &'a str, min: u32, max: u32) -> Result<u32, Error<'a>> {
+impl Dimension<CpuSet> {
+    /// Reads sets of CPUs.
+    pub(crate) fn read_sets<'a>(&mut self, key: &'a str, values: &'a str) -> Result<(), Error<'a>> {
+        self.read_each(key, values, |key, word| {
+            CpuSet::parse(word).ok_or(Error::Cpus { key, word })
+        })
+    }
+}
+
+impl Dimension<u32> {
+    fn read_numbers<'a>(
+        &mut self,
+        key: &'a str,
+        values: &'a str,
+        min: u32,
+    ) -> Result<(), Error<'a>> {
+        self.read_each(key, values, |key, word| number(key, word, min, MAX_US))
+    }
+}
+
+pub(crate) fn number<'a>(
+    key: &'a str,
+    word: &'a str,
+    min: u32,
+    max: u32,
+) -> Result<u32, Error<'a>> {
     let value = word.parse().ok();
     value
         .filter(|value| (min..=max).contains(value))
@@ -241,6 +283,7 @@ impl fmt::Display for Plan {
         show(f, "stages", &self.stages)?;
         show(f, "event-stream-us", &self.event_stream_us)?;
         show(f, "gap-us", &self.gap_us)?;
+        self.system.show(f)?;
         write!(f, "{PREFIX}iterations={}", self.iterations)?;
         if self.shard != Shard::WHOLE {
             write!(f, " {PREFIX}shard={}", self.shard)?;
@@ -255,7 +298,7 @@ impl fmt::Display for Plan {
     }
 }
 
-fn show<T: fmt::Display>(
+pub(crate) fn show<T: fmt::Display>(
     f: &mut fmt::Formatter<'_>,
     key: &str,
     dimension: &Dimension<T>,

@@ -50,6 +50,68 @@ words! {
         Ipi = "ipi",
         /// Two CPUs wake each other.
         Pingpong = "pingpong",
+        /// Function calls to other CPUs, one after another.
+        Ipistorm = "ipistorm",
+        /// Groups of tasks that send to groups of tasks.
+        Messaging = "messaging",
+        /// A task asks a supervisor on another CPU and waits for its answer.
+        Notify = "notify",
+        /// Requests to a device that answers after a while.
+        Io = "io",
+        /// Periodic wake-ups against a deadline.
+        Timer = "timer",
+        /// Mostly nothing.
+        Idle = "idle",
+    }
+
+    /// Whom `ipistorm` calls.
+    Calls {
+        /// The CPU whose number is the caller's plus the offset.
+        Single = "single",
+        /// Those of the mask.
+        Mask = "mask",
+        /// All others.
+        All = "all",
+    }
+
+    /// How a function call reaches a CPU that polls.
+    CallBy {
+        /// By a bit of its own: the CPU leaves the poll, calls, and does not schedule.
+        Notify = "notify",
+        /// By the bit that asks it to schedule, so that it also does.
+        Resched = "resched",
+        /// By interrupt, always.
+        Ipi = "ipi",
+        /// As `resched`, but the scheduler does not search for work where there was none.
+        SkipNewidle = "skip-newidle",
+        /// As `resched`, but the idle loop returns at once where nothing is to run.
+        SmIdle = "sm-idle",
+    }
+
+    /// How a device's times are distributed.
+    Spread {
+        /// All alike.
+        Fixed = "fixed",
+        /// From half to one and a half times the mean, all as likely.
+        Uniform = "uniform",
+        /// Exponentially.
+        Exponential = "exponential",
+    }
+
+    /// Which CPU a device interrupts.
+    Completion {
+        /// The one that submitted.
+        Same = "same",
+        /// The next one, which wakes the one that submitted.
+        Other = "other",
+    }
+
+    /// Something that is on or off.
+    Switch {
+        /// It is.
+        On = "on",
+        /// It is not.
+        Off = "off",
     }
 
     /// Who is interrupted in workload `ipi`.
@@ -84,6 +146,20 @@ words! {
         PollWfi = "poll-wfi",
         /// As `poll-wfi`, with the limit adapted to what the last waits would have needed.
         Haltpoll = "haltpoll",
+        /// The idle states, chosen by governor `menu`.
+        Menu = "governor:menu",
+        /// The same by `teo`, as it is now.
+        Teo = "governor:teo",
+        /// By `teo` as of early 2023.
+        Teo62 = "governor:teo-6.2",
+        /// By `teo` as of early 2023, looking at utilisation.
+        TeoUtil = "governor:teo-util",
+        /// By `ladder`.
+        Ladder = "governor:ladder",
+        /// By `haltpoll`, with the idle states.
+        GovernedHaltpoll = "governor:haltpoll",
+        /// By the poll limit alone.
+        Fixed = "governor:fixed",
     }
 
     /// Which waits of the guest trap into the hypervisor.
@@ -158,7 +234,28 @@ impl Wait {
     /// Whether it may execute WFI.
     #[must_use]
     pub const fn halts(self) -> bool {
-        matches!(self, Self::Wfi | Self::PollWfi | Self::Haltpoll)
+        matches!(self, Self::Wfi | Self::PollWfi | Self::Haltpoll) || self.governed()
+    }
+
+    /// Whether a governor chooses among idle states.
+    #[must_use]
+    pub const fn governed(self) -> bool {
+        matches!(
+            self,
+            Self::Menu
+                | Self::Teo
+                | Self::Teo62
+                | Self::TeoUtil
+                | Self::Ladder
+                | Self::GovernedHaltpoll
+                | Self::Fixed
+        )
+    }
+
+    /// The governor's name.
+    #[must_use]
+    pub fn governor(self) -> Option<&'static str> {
+        self.name().strip_prefix("governor:")
     }
 
     /// Whether it may execute WFE or WFET.
@@ -170,7 +267,15 @@ impl Wait {
     /// Whether a poll limit applies.
     #[must_use]
     pub const fn limited(self) -> bool {
-        matches!(self, Self::PollWfi | Self::Haltpoll)
+        matches!(self, Self::PollWfi | Self::Haltpoll | Self::Fixed)
+    }
+}
+
+impl Workload {
+    /// Whether it runs on the executor.
+    #[must_use]
+    pub const fn has_tasks(self) -> bool {
+        !matches!(self, Self::Ipi | Self::Pingpong)
     }
 }
 
@@ -210,5 +315,10 @@ mod tests {
         round_trip::<HostPoll>();
         round_trip::<Hint>();
         round_trip::<Under>();
+        round_trip::<Calls>();
+        round_trip::<CallBy>();
+        round_trip::<Spread>();
+        round_trip::<Completion>();
+        round_trip::<Switch>();
     }
 }

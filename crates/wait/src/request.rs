@@ -98,6 +98,19 @@ impl Request {
         }
     }
 
+    /// The waker's side, for a request of which only a target that polls learns
+    /// by the word: adds request `bit` if the target polls, and answers whether
+    /// it does. If not, the word is as it was, and the caller sends an interrupt
+    /// whose handler knows what to do without the bit.
+    #[must_use]
+    #[inline(always)]
+    pub fn wake_polling(&self, bit: u32) -> bool {
+        // Not a plain `or`: the bit must not be there where nobody looks. AcqRel
+        // as in `wake`; a failure is followed by an interrupt, which orders.
+        let add = |word| (word & POLLING != 0).then_some(word | bit);
+        self.0.fetch_update(AcqRel, Acquire, add).is_ok()
+    }
+
     /// The target's side: the requests that are there.
     #[must_use]
     #[inline(always)]
@@ -146,5 +159,16 @@ mod tests {
         assert_eq!(request.stop_polling(), RESCHED | CALL);
         assert_eq!(request.take(CALL), CALL);
         assert_eq!(request.pending(), RESCHED);
+    }
+
+    #[test]
+    fn only_a_target_that_polls_is_told_by_the_word_alone() {
+        let request = Request::new();
+        assert!(!request.wake_polling(CALL));
+        assert_eq!((request.pending(), request.start_polling()), (0, 0));
+        assert!(request.wake_polling(CALL) && request.wake_polling(CALL));
+        assert_eq!(request.stop_polling(), CALL);
+        assert!(!request.wake_polling(RESCHED));
+        assert_eq!(request.take(REQUESTS), CALL);
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a CPU does without a token: it waits, in every way that there is.
 
-use plan::{Cell, Deliver, Hint, HostPoll, Shape, Trap, Wait, Wake, Word, Workload};
+use plan::{Cell, Deliver, Hint, HostPoll, Shape, System, Trap, Wait, Wake, Word, Workload};
 
 use super::violation::note;
 use super::{check, next, serve, tokens};
@@ -60,6 +60,10 @@ fn draw(me: &PerCpu, random: &mut Random) -> Cell {
         host_poll: random.of(HostPoll::ALL),
         hint: random.of(Hint::ALL),
         gap_us: 0,
+        system: System {
+            standby_us: Some(random.below(2) as u32 * 5),
+            ..System::default()
+        },
     }
 }
 

@@ -13,7 +13,7 @@ pub type Counts = BTreeMap<String, u64>;
 const STAMPED: &str = "traced";
 
 /// The words that make a cell what it is.
-pub const KEY: [&str; 14] = [
+pub const KEY: [&str; 15] = [
     "under",
     "workload",
     "shape",
@@ -27,6 +27,7 @@ pub const KEY: [&str; 14] = [
     "hint",
     "event-stream-us",
     "gap-us",
+    "system",
     "cpus",
 ];
 
@@ -181,6 +182,9 @@ pub struct Cell {
     /// Whether the guest said that it polls, if it did.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub hint: String,
+    /// What belongs to the workloads on the executor, as far as it applies.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub system: BTreeMap<String, String>,
     /// What the machine would have to model for the cell to show what its wait
     /// is meant to do, and does not.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -255,9 +259,22 @@ impl Cell {
             "hint" => self.hint.clone(),
             "event-stream-us" => self.event_stream_us.to_string(),
             "gap-us" => self.gap_us.to_string(),
+            "system" => self.system_text(),
             "cpus" => self.cpus.to_string(),
+            _ if plan::Systems::KEYS.contains(&key) => {
+                self.system.get(key).cloned().unwrap_or_default()
+            }
             _ => return None,
         })
+    }
+
+    /// The words of the systems, like `call-by=notify,offset=1`.
+    fn system_text(&self) -> String {
+        let words = self
+            .system
+            .iter()
+            .map(|(key, word)| format!("{key}={word}"));
+        words.collect::<Vec<_>>().join(",")
     }
 
     /// Everything that tells it from the other cells of its run.
@@ -279,6 +296,9 @@ impl Cell {
             &self.wake,
         ];
         let words: Vec<&str> = words.into_iter().map(String::as_str).collect();
-        words.join(" ")
+        match self.system_text() {
+            system if system.is_empty() => words.join(" "),
+            system => format!("{} {system}", words.join(" ")),
+        }
     }
 }

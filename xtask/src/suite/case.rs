@@ -22,6 +22,7 @@
 //! no_exits = ["sgi"]
 //! ipis = { sent = 2 }
 //! wakes = { irq = 2 }
+//! counts = { "sched.passes" = 1 }     # any other counter
 //! p50 = [100, 5000]
 //! max_p50 = 5000
 //!

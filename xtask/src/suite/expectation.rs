@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use anyhow::{Result, anyhow, bail, ensure};
 use serde::Deserialize;
 
-use crate::results::{Cell, Results};
+use crate::results::{Cell, Counts, Results};
 use crate::session::Session;
 use crate::verdict;
 
@@ -137,6 +137,8 @@ pub struct Expected {
     ipis: BTreeMap<String, Range>,
     #[serde(default)]
     wakes: BTreeMap<String, Range>,
+    #[serde(default)]
+    counts: BTreeMap<String, Range>,
     p50: Option<Range>,
     max_p50: Option<f64>,
 }
@@ -194,6 +196,17 @@ impl Expected {
                 );
             }
         }
+        for (counter, range) in &self.counts {
+            let (group, name) = counter.split_once('.').unwrap_or(("", counter));
+            let nothing = Counts::new();
+            let counts = cell.counters.get(group).unwrap_or(&nothing);
+            let value = cell.per_sample(counts, name);
+            ensure!(
+                range.contains(value),
+                "{title}: {value:.3} {counter} per sample, expected {}",
+                range.shown()
+            );
+        }
         for name in &self.no_exits {
             let count = cell.exits.get(name).copied().unwrap_or(0);
             ensure!(count == 0, "{title}: {count} exits {name}, expected none");
@@ -245,6 +258,10 @@ mod tests {
                 "2.000 exits wfi per sample, expected about 1",
             ),
             ("select = {}\nno_exits = ['wfi']", "8 exits wfi"),
+            (
+                "select = {}\ncounts = { 'sched.passes' = 1 }",
+                "0.000 sched.passes per sample, expected about 1",
+            ),
             ("select = {}\nmax_p50 = 29", "p50 30, expected 0 to 29"),
         ] {
             let error = compare(text).unwrap_err().to_string();

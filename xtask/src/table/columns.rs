@@ -13,6 +13,7 @@ const CAUSES: [&str; 4] = ["wfi", "wfe", "sgi", "irq"];
 /// The columns for some cells of one workload.
 pub fn of(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     let mut columns = words(cells);
+    columns.extend(systems(cells));
     columns.extend(limits(cells));
     columns.extend(statistics(cells, scale));
     let rate = |group, title: &str, of: &dyn Fn(&Cell) -> f64| {
@@ -79,6 +80,18 @@ fn words(cells: &[&Cell]) -> Vec<Column> {
         let optional = ["under", "shape", "host-poll", "hint"].contains(key);
         let differs = texts.windows(2).any(|pair| pair[0] != pair[1]);
         (!optional || differs).then(|| Column::words(key, texts))
+    });
+    columns.collect()
+}
+
+/// Words of the systems that tell cells apart.
+fn systems(cells: &[&Cell]) -> Vec<Column> {
+    let keys: BTreeSet<&String> = cells.iter().flat_map(|cell| cell.system.keys()).collect();
+    let columns = keys.into_iter().filter_map(|key| {
+        let texts = cells.iter().map(|cell| cell.system.get(key).cloned());
+        let texts: Vec<String> = texts.map(|text| text.unwrap_or("-".into())).collect();
+        let differs = texts.windows(2).any(|pair| pair[0] != pair[1]);
+        differs.then(|| Column::words(key, texts))
     });
     columns.collect()
 }

@@ -123,9 +123,9 @@ fn what_was_named_is_listed_though_it_cannot_run() {
         "rouse.workload=pingpong rouse.wait=all rouse.trap=all rouse.wake=all rouse.deliver=all",
     )
     .unwrap();
-    // Three waits may halt, two traps catch that, and then EL2 polls or not.
-    let host_polls = 3 * 2 * 2 * 2;
-    assert_eq!(plan.cells(&machine()).count(), 9 * 4 * 2 * 2 + host_polls);
+    // Ten waits may halt, two traps catch that, and then EL2 polls or not.
+    let host_polls = 10 * 2 * 2 * 2;
+    assert_eq!(plan.cells(&machine()).count(), 16 * 4 * 2 * 2 + host_polls);
 }
 
 #[test]
@@ -153,5 +153,67 @@ fn shares_add_up() {
             (0..PASSES).map(|pass| plan.share(pass)).sum::<u32>(),
             iterations
         );
+    }
+}
+
+#[test]
+fn the_systems_are_dimensions_like_the_others() {
+    let text = "rouse.workload=ipistorm,io rouse.wait=governor:fixed rouse.trap=none \
+        rouse.deliver=inject rouse.wake=elide rouse.call-by=notify,resched rouse.offset=1,3 \
+        rouse.psd-ms=0,3 rouse.mask=none,0-1 rouse.idle-poll=none,1";
+    let plan = Plan::parse(text).unwrap();
+    assert_eq!(Plan::parse(&plan.to_string()), Ok(plan.clone()));
+    let cells: Vec<Cell> = plan.cells(&machine()).collect();
+    // Calls of one CPU have an offset and no mask, I/O has neither.
+    let of = |workload| cells.iter().filter(move |cell| cell.workload == workload);
+    assert_eq!(of(Workload::Ipistorm).count(), 2 * 2 * 2);
+    assert_eq!(of(Workload::Io).count(), 2 * 2);
+    let first = of(Workload::Io).next().unwrap().system.to_string();
+    assert_eq!(
+        first,
+        "device-us=20,spread=fixed,completion=same,psd-ms=0,standby-us=100,idle-poll=none"
+    );
+    assert!(cells.iter().all(|cell| cell.obstacle(&machine()).is_none()));
+}
+
+#[test]
+fn bad_parameters_are_refused_by_name() {
+    let error = |text| Plan::parse(text).unwrap_err().to_string();
+    assert!(error("rouse.groups=0").contains("groups: `0` is not a number from 1 to 16"));
+    assert!(error("rouse.psd-ms=1001").contains("the nearest is 1000"));
+    assert!(error("rouse.cpulist=4-2").contains("cpulist: `4-2` is no set of CPUs"));
+    assert!(error("rouse.call-by=x").contains("use all, notify, resched"));
+    let refused = |text: &str| {
+        let text = format!(
+            "{text} rouse.wait=governor:fixed rouse.trap=none rouse.deliver=inject rouse.wake=elide"
+        );
+        let plan = Plan::parse(&text).unwrap();
+        let cell = plan.cells(&machine()).next().unwrap();
+        cell.obstacle(&machine()).unwrap().to_string()
+    };
+    for (text, told) in [
+        ("rouse.workload=ipistorm rouse.offset=2", "offset: 2 maps"),
+        (
+            "rouse.workload=ipistorm rouse.cpulist=0+5",
+            "cpulist: CPU 5 is not online",
+        ),
+        (
+            "rouse.workload=ipistorm rouse.cpulist=none",
+            "cpulist: nobody",
+        ),
+        (
+            "rouse.workload=ipistorm rouse.calls=mask rouse.mask=0",
+            "mask: a caller has nobody",
+        ),
+        (
+            "rouse.workload=timer rouse.idle-poll=2",
+            "idle-poll: CPU 2 is not online",
+        ),
+        (
+            "rouse.workload=timer rouse.gap-us=0",
+            "gap-us: this workload",
+        ),
+    ] {
+        assert!(refused(text).contains(told), "{}", refused(text));
     }
 }

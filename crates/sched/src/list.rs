@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A list that many CPUs push to and one empties at once, without a lock: the
+//! stack of R. K. Treiber ("Systems Programming: Coping with Parallelism", IBM
+//! RJ 5118, 1986), which has no ABA problem as long as nobody pops one element.
+//!
+//! Elements are numbers, and each brings a link of its own, so that there are
+//! no pointers and a push can't fail. An element is in at most one list per
+//! link, and must not be pushed again before it has been taken.
+
+#[cfg(loom)]
+use loom::sync::atomic::AtomicU32;
+
+#[cfg(not(loom))]
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+/// No element.
+const NONE: u32 = 0;
+
+/// What leads from an element to the next one.
+#[derive(Debug)]
+pub struct Link(AtomicU32);
+
+/// The list.
+#[derive(Debug)]
+pub struct List(AtomicU32);
+
+macro_rules! constructors {
+    ($($name:ident)*) => {$(
+        impl Default for $name {
+            fn default() -> Self {
+                Self::new()
+            }
+        }
+
+        impl $name {
+            /// Leads nowhere.
+            #[must_use]
+            #[cfg(not(loom))]
+            pub const fn new() -> Self {
+                Self(AtomicU32::new(NONE))
+            }
+
+            /// Leads nowhere.
+            #[must_use]
+            #[cfg(loom)]
+            pub fn new() -> Self {
+                Self(AtomicU32::new(NONE))
+            }
+        }
+    )*};
+}
+
+constructors!(Link List);
+
+impl List {
+    /// Adds element `number`, whose link is `link`; whether the list was empty.
+    ///
+    /// What was stored before is visible to whoever takes the element. The
+    /// operation is sequentially consistent, as is [`Self::take`]: where one
+    /// side adds itself and then looks at a condition, and the other one makes
+    /// the condition true and then empties the list, one of them sees the other.
+    #[inline]
+    pub fn push(&self, number: u32, link: &Link) -> bool {
+        let mut head = self.0.load(Relaxed);
+        loop {
+            link.0.store(head, Relaxed);
+            match self
+                .0
+                .compare_exchange_weak(head, number + 1, SeqCst, Relaxed)
+            {
+                Ok(_) => return head == NONE,
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    /// Whether nothing is in it.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.load(SeqCst) == NONE
+    }
+
+    /// Empties it and answers the elements in the order in which they came;
+    /// `link` finds the link of an element.
+    #[inline]
+    pub fn take<'l, F: Fn(u32) -> &'l Link>(&self, link: F) -> Taken<F> {
+        let mut newest = self.0.swap(NONE, SeqCst);
+        // The list has the newest first.
+        let mut first = NONE;
+        while let Some(number) = newest.checked_sub(1) {
+            let link = link(number);
+            let older = link.0.load(Relaxed);
+            link.0.store(first, Relaxed);
+            first = newest;
+            newest = older;
+        }
+        Taken { next: first, link }
+    }
+}
+
+/// Elements that were taken.
+#[derive(Debug)]
+pub struct Taken<F> {
+    next: u32,
+    link: F,
+}
+
+impl<'l, F: Fn(u32) -> &'l Link> Iterator for Taken<F> {
+    type Item = u32;
+
+    #[inline]
+    fn next(&mut self) -> Option<u32> {
+        let number = self.next.checked_sub(1)?;
+        // Read before the element is handed out: its owner may push it again.
+        self.next = (self.link)(number).0.load(Relaxed);
+        Some(number)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_come_out_in_the_order_in_which_they_went_in() {
+        let links = [const { Link::new() }; 4];
+        let list = List::new();
+        let pushed: Vec<bool> = [2, 0, 3]
+            .iter()
+            .map(|&n| list.push(n, &links[n as usize]))
+            .collect();
+        assert_eq!(pushed, [true, false, false]);
+        let taken: Vec<u32> = list.take(|n| &links[n as usize]).collect();
+        assert_eq!(taken, [2, 0, 3]);
+        assert!(list.is_empty());
+        assert_eq!(list.take(|n| &links[n as usize]).count(), 0);
+    }
+
+    #[test]
+    fn what_was_taken_can_be_pushed_while_the_rest_is_read() {
+        let links = [const { Link::new() }; 3];
+        let list = List::new();
+        (0..3).for_each(|n| assert_eq!(list.push(n, &links[n as usize]), n == 0));
+        let mut seen = Vec::new();
+        for n in list.take(|n| &links[n as usize]) {
+            seen.push(n);
+            list.push(n, &links[n as usize]);
+        }
+        assert_eq!(seen, [0, 1, 2]);
+        assert_eq!(list.take(|n| &links[n as usize]).count(), 3);
+    }
+}
+
+/// `RUSTFLAGS="--cfg loom" cargo test -p sched`.
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use loom::sync::Arc;
+    use loom::sync::atomic::AtomicU32;
+    use loom::thread;
+
+    /// Two CPUs push, a third empties twice: everything arrives, once.
+    #[test]
+    fn nothing_is_lost_and_nothing_comes_twice() {
+        loom::model(|| {
+            let shared = Arc::new((List::new(), [Link::new(), Link::new()]));
+            let pushers: Vec<_> = (0..2u32)
+                .map(|n| {
+                    let shared = shared.clone();
+                    thread::spawn(move || shared.0.push(n, &shared.1[n as usize]))
+                })
+                .collect();
+            let take = |seen: &mut Vec<u32>| seen.extend(shared.0.take(|n| &shared.1[n as usize]));
+            let mut seen = Vec::new();
+            take(&mut seen);
+            pushers
+                .into_iter()
+                .for_each(|pusher| assert!(pusher.join().is_ok()));
+            take(&mut seen);
+            seen.sort_unstable();
+            assert_eq!(seen, [0, 1]);
+        });
+    }
+
+    /// A waiter adds itself and looks; a maker makes true and empties: one of
+    /// them sees the other.
+    #[test]
+    fn who_waits_is_seen_or_sees() {
+        loom::model(|| {
+            let shared = Arc::new((List::new(), Link::new(), AtomicU32::new(0)));
+            let maker = {
+                let shared = shared.clone();
+                thread::spawn(move || {
+                    shared.2.fetch_add(1, SeqCst);
+                    shared.0.take(|_| &shared.1).count() == 1
+                })
+            };
+            shared.0.push(0, &shared.1);
+            let saw = shared.2.fetch_add(0, SeqCst) != 0;
+            assert!(maker.join().unwrap() || saw);
+        });
+    }
+
+    /// Two CPUs call a function on a third, which polls for a moment and then
+    /// halts: whoever found the list empty tells it, by the word if it polls and
+    /// else by interrupt. However they meet, no call is left in the list of a CPU
+    /// that halts without an interrupt on its way.
+    #[test]
+    fn no_call_is_left_where_nobody_looks() {
+        use loom::sync::atomic::AtomicBool;
+        use wait::request::{CALL, Request};
+
+        loom::model(|| {
+            let shared = Arc::new((
+                Request::new(),
+                List::new(),
+                [Link::new(), Link::new()],
+                AtomicBool::new(false),
+            ));
+            let callers: Vec<_> = (0..2u32)
+                .map(|n| {
+                    let shared = shared.clone();
+                    thread::spawn(move || {
+                        let (request, list, links, interrupt) = &*shared;
+                        if list.push(n, &links[n as usize]) && !request.wake_polling(CALL) {
+                            interrupt.store(true, SeqCst);
+                        }
+                    })
+                })
+                .collect();
+            let (request, list, links, interrupt) = &*shared;
+            let drain = || list.take(|n| &links[n as usize]).count();
+            let mut served = 0;
+            request.start_polling();
+            if request.stop_polling() & CALL != 0 {
+                request.take(CALL);
+                served += drain();
+            }
+            // It halts: from here on only an interrupt makes it look.
+            callers
+                .into_iter()
+                .for_each(|caller| assert!(caller.join().is_ok()));
+            if interrupt.load(SeqCst) {
+                served += drain();
+            }
+            assert_eq!(served, 2);
+        });
+    }
+}

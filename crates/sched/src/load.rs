@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How busy a CPU was lately: the share of time that it ran, where time counts
+//! half as much for every 32 periods of 1024 us that have gone by. These are the
+//! decay and the range of Linux's per-entity load tracking (P. Turner, 2011;
+//! `Documentation/scheduler/sched-capacity.rst`), kept here as one average that is
+//! brought up to date when the CPU changes between running and idle.
+
+/// The average of a CPU that never idles.
+pub const FULL: u32 = 1024;
+/// Periods in which the past comes to count half.
+const HALF: u32 = 32;
+/// Length of a period, nanoseconds.
+pub const PERIOD_NS: u64 = 1024 * 1000;
+
+/// 2^(-n/32) for n from 0 to 31, with 31 bits behind the point.
+const FRACTIONS: [u64; HALF as usize] = {
+    // 2^(-1/32), 62 bits behind the point, rounded.
+    const STEP: u128 = 4_512_867_096_753_504_463;
+    let mut fractions = [0; HALF as usize];
+    let mut value: u128 = 1 << 62;
+    let mut n = 0;
+    while n < fractions.len() {
+        fractions[n] = ((value + (1 << 30)) >> 31) as u64;
+        value = (value * STEP) >> 62;
+        n += 1;
+    }
+    fractions
+};
+
+/// `value` after `periods` have gone by.
+#[must_use]
+pub const fn decayed(value: u64, periods: u64) -> u64 {
+    let halves = periods / HALF as u64;
+    if halves >= 64 {
+        return 0;
+    }
+    let fraction = FRACTIONS[(periods % HALF as u64) as usize];
+    (((value >> halves) as u128 * fraction as u128) >> 31) as u64
+}
+
+/// The average of one CPU.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Load {
+    /// Average, in 2^20ths of [`FULL`].
+    average: u64,
+    /// Nanoseconds of the current period, and of them those that it ran.
+    elapsed: u64,
+    ran: u64,
+}
+
+impl Load {
+    /// Never ran.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            average: 0,
+            elapsed: 0,
+            ran: 0,
+        }
+    }
+
+    /// Notes `nanoseconds` during which the CPU ran, or did not.
+    pub const fn note(&mut self, nanoseconds: u64, running: bool) {
+        let mut left = nanoseconds;
+        if self.elapsed + left >= PERIOD_NS {
+            // The period that had begun ends, ...
+            let rest = PERIOD_NS - self.elapsed;
+            self.ran += if running { rest } else { 0 };
+            self.close(1, self.ran);
+            left -= rest;
+            // ... and whole ones follow, all alike.
+            let whole = left / PERIOD_NS;
+            if whole != 0 {
+                self.close(whole, if running { PERIOD_NS } else { 0 });
+            }
+            left %= PERIOD_NS;
+            (self.elapsed, self.ran) = (0, 0);
+        }
+        self.elapsed += left;
+        self.ran += if running { left } else { 0 };
+    }
+
+    /// Ends `periods` in each of which the CPU ran for `ran` nanoseconds.
+    const fn close(&mut self, periods: u64, ran: u64) {
+        let share = ran * ((FULL as u64) << 20) / PERIOD_NS;
+        // Converges to `share`: the difference is what decays.
+        self.average = if self.average > share {
+            share + decayed(self.average - share, periods)
+        } else {
+            share - decayed(share - self.average, periods)
+        };
+    }
+
+    /// The average, 0 to [`FULL`].
+    #[must_use]
+    pub const fn average(&self) -> u32 {
+        ((self.average + (1 << 19)) >> 20) as u32
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_past_counts_half_after_32_periods() {
+        assert_eq!(decayed(1000, 0), 1000);
+        assert!((499..=500).contains(&decayed(1000, 32)));
+        assert!((248..=250).contains(&decayed(1000, 64)));
+        assert_eq!(decayed(u64::MAX, 64 * 32), 0);
+        // 2^(-1/2) is 0.7071.
+        assert!((7070..=7071).contains(&decayed(10_000, 16)));
+    }
+
+    #[test]
+    fn a_busy_cpu_is_full_and_an_idle_one_empty() {
+        let mut load = Load::new();
+        load.note(PERIOD_NS * 32, true);
+        assert!((511..=513).contains(&load.average()), "{}", load.average());
+        load.note(PERIOD_NS * 1000, true);
+        assert_eq!(load.average(), FULL);
+        load.note(PERIOD_NS * 32, false);
+        assert!((511..=513).contains(&load.average()), "{}", load.average());
+        load.note(PERIOD_NS * 1000, false);
+        assert_eq!(load.average(), 0);
+    }
+
+    #[test]
+    fn a_quarter_of_the_time_is_a_quarter() {
+        let mut load = Load::new();
+        for _ in 0..4000 {
+            load.note(PERIOD_NS / 8, true);
+            load.note(PERIOD_NS * 3 / 8, false);
+        }
+        assert!((254..=258).contains(&load.average()), "{}", load.average());
+    }
+
+    proptest! {
+        #[test]
+        fn it_stays_in_range(notes in proptest::collection::vec((0u64..1 << 40, any::<bool>()), 0..60)) {
+            let mut load = Load::new();
+            for (nanoseconds, running) in notes {
+                load.note(nanoseconds, running);
+                prop_assert!(load.average() <= FULL);
+            }
+        }
+    }
+}

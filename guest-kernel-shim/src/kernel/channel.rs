@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Pipes between tasks, on whatever CPUs they are, as far as they make tasks
+//! wait: a channel counts messages, up to a limit.
+//!
+//! Who has to wait puts itself into a list and looks once more; who has changed
+//! the count empties the list. By the order that [`sched::list`] guarantees one
+//! of them sees the other. A waiter that finds, at that second look, that it
+//! need not wait empties the list as well, itself included, so that it is in no
+//! list when it goes on.
+//!
+//! A task waits for one thing at a time: it is in one list at most.
+
+use core::future::Future;
+use core::pin::Pin;
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{Acquire, SeqCst};
+use core::task::{Context, Poll};
+
+use sched::list::List;
+
+use super::task::{self, Task};
+
+/// A channel.
+#[repr(align(64))]
+pub struct Channel {
+    level: AtomicU32,
+    receivers: List,
+    senders: List,
+}
+
+/// Messages that a channel holds: those of 100 bytes, as `perf bench sched
+/// messaging` sends them, that the default buffer of a Linux socket has room
+/// for (208 KiB of buffers of 768 bytes).
+const LIMIT: u32 = 278;
+
+impl Channel {
+    /// Empty.
+    pub const fn new() -> Self {
+        Self {
+            level: AtomicU32::new(0),
+            receivers: List::new(),
+            senders: List::new(),
+        }
+    }
+
+    /// Sends a message, waiting for room.
+    pub fn send(&'static self) -> Transfer {
+        Transfer {
+            channel: self,
+            sends: true,
+        }
+    }
+
+    /// Receives a message, waiting for one.
+    pub fn receive(&'static self) -> Transfer {
+        Transfer {
+            channel: self,
+            sends: false,
+        }
+    }
+
+    /// Sends a message where there is always room: from a function that is called.
+    pub fn post(&self) {
+        let sent = self.transfer(true);
+        assert!(sent, "a channel is full that never is");
+        wake(&self.receivers);
+    }
+
+    /// Forgets the messages; nobody waits.
+    pub fn clear(&self) {
+        self.level.store(0, SeqCst);
+    }
+
+    /// Sends or receives if that can be done now.
+    fn transfer(&self, sends: bool) -> bool {
+        let change = |level: u32| match sends {
+            true => (level < LIMIT).then_some(level + 1),
+            false => level.checked_sub(1),
+        };
+        self.level.fetch_update(SeqCst, Acquire, change).is_ok()
+    }
+
+    /// Those that wait to send, or to receive.
+    fn waiting(&self, senders: bool) -> &List {
+        if senders {
+            &self.senders
+        } else {
+            &self.receivers
+        }
+    }
+}
+
+/// A message on its way.
+pub struct Transfer {
+    channel: &'static Channel,
+    sends: bool,
+}
+
+impl Future for Transfer {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let Self { channel, sends } = *self;
+        if !channel.transfer(sends) {
+            let task: &Task = task::current(context);
+            let list = channel.waiting(sends);
+            list.push(task.number, &task.waiting);
+            let level = channel.level.load(SeqCst);
+            let possible = if sends { level < LIMIT } else { level != 0 };
+            if possible {
+                wake(list);
+            }
+            return Poll::Pending;
+        }
+        wake(channel.waiting(!sends));
+        Poll::Ready(())
+    }
+}
+
+/// Wakes everybody in `list`.
+fn wake(list: &List) {
+    if !list.is_empty() {
+        for number in list.take(|number| &super::task(number).waiting) {
+            super::task(number).wake();
+        }
+    }
+}

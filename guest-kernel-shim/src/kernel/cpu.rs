@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the kernel has of one CPU, and its run queue.
+
+use core::future::Future;
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{AcqRel, Relaxed};
+
+use arrayvec::ArrayVec;
+use cpuidle::Device;
+use platform::MAX_CPUS;
+use sched::list::List;
+use sched::load::Load;
+use spin::mutex::SpinMutex;
+
+use super::local::Local;
+use super::memory::Memory;
+use super::stats::{Stats, Totals};
+use super::task::Task;
+use super::timer::{self, Clockwork};
+use super::{LIVE, calls, governed, task};
+
+/// Tasks that a CPU can have.
+pub const TASKS: usize = 640;
+
+/// What the kernel has of one CPU.
+#[repr(align(64))]
+pub struct Cpu {
+    /// Its number.
+    pub index: usize,
+    /// Tasks that others have made ready.
+    pub inbox: List,
+    /// Function calls that it is to serve.
+    pub calls: List,
+    /// Tasks that run or are ready, for others to see.
+    pub runnable: AtomicU32,
+    /// Its average load, for others to see.
+    pub load: AtomicU32,
+    /// What it does when it idles by governor.
+    pub steps: governed::Steps,
+    /// It is in an interrupt handler of this kernel.
+    pub in_handler: AtomicBool,
+    /// First and last task of its run queue, plus one.
+    first: AtomicU32,
+    last: AtomicU32,
+    /// Deadlines.
+    pub timers: Local<Clockwork>,
+    /// What its timer has told: see [`timer`].
+    pub rung: timer::Rung,
+    /// How busy it was, and since when that is not in it.
+    pub usage: Local<Usage>,
+    /// Idle states, governor and statistics.
+    pub device: Local<Option<Device>>,
+    /// Its function calls, one per target.
+    pub outgoing: ArrayVec<calls::Call, MAX_CPUS>,
+    /// Where its futures are.
+    pub memory: Local<Memory>,
+    /// What it counts.
+    pub stats: Stats,
+    /// What it counted in the last block.
+    pub totals: SpinMutex<Totals>,
+}
+
+/// How busy a CPU was.
+#[derive(Default)]
+pub struct Usage {
+    /// The average.
+    pub load: Load,
+    /// Up to when it is in the average, ns.
+    pub until_ns: u64,
+    /// How long it idled before it got a task, on average, ns.
+    pub idle_ns: u64,
+}
+
+impl Cpu {
+    /// A CPU without tasks.
+    pub fn new(index: usize, memory: Memory, outgoing: ArrayVec<calls::Call, MAX_CPUS>) -> Self {
+        Self {
+            index,
+            inbox: List::new(),
+            calls: List::new(),
+            runnable: AtomicU32::new(0),
+            load: AtomicU32::new(0),
+            steps: governed::Steps::new(),
+            in_handler: AtomicBool::new(false),
+            first: AtomicU32::new(0),
+            last: AtomicU32::new(0),
+            timers: Local::new(index, Clockwork::new()),
+            rung: timer::Rung::new(),
+            usage: Local::new(index, Usage::default()),
+            device: Local::new(index, None),
+            outgoing,
+            memory: Local::new(index, memory),
+            stats: Stats::new(),
+            totals: SpinMutex::new(Totals::ZERO),
+        }
+    }
+
+    /// Begins a task on this CPU, before the block begins.
+    ///
+    /// # Panics
+    /// Panics if there are more than [`TASKS`].
+    pub fn spawn(&self, future: impl Future<Output = ()> + 'static) {
+        let first = self.index * TASKS;
+        let free = (first..first + TASKS).find(|&n| task(n as u32).is_free());
+        let task = task(free.expect("a CPU has room for the tasks of every workload") as u32);
+        task.begin(self.memory.with(|memory| memory.place(future)));
+        LIVE.fetch_add(1, AcqRel);
+        self.push(task);
+    }
+
+    /// Puts a ready task at the end of the run queue, which is this CPU's alone.
+    pub fn push(&self, task: &Task) {
+        self.runnable.fetch_add(1, AcqRel);
+        self.append(task);
+    }
+
+    /// As [`Self::push`], for a task that counts as runnable already.
+    pub fn append(&self, new: &Task) {
+        new.next.store(0, Relaxed);
+        let number = new.number + 1;
+        match self.last.load(Relaxed).checked_sub(1) {
+            Some(last) => task(last).next.store(number, Relaxed),
+            None => self.first.store(number, Relaxed),
+        }
+        self.last.store(number, Relaxed);
+    }
+
+    /// Takes the first ready task.
+    pub fn pop(&self) -> Option<&'static Task> {
+        let first = task(self.first.load(Relaxed).checked_sub(1)?);
+        match first.next() {
+            Some(next) => self.first.store(next + 1, Relaxed),
+            None => {
+                self.first.store(0, Relaxed);
+                self.last.store(0, Relaxed);
+            }
+        }
+        Some(first)
+    }
+
+    /// Whether nothing is ready.
+    pub fn is_empty(&self) -> bool {
+        self.first.load(Relaxed) == 0
+    }
+
+    /// Moves what others have made ready to the run queue.
+    pub fn receive(&self) {
+        if !self.inbox.is_empty() {
+            for number in self.inbox.take(|number| &task(number).inbox) {
+                self.append(task(number));
+            }
+        }
+    }
+
+    /// Works on what chooses its idle states.
+    ///
+    /// # Panics
+    /// Panics if nothing does.
+    pub fn with_device<R>(&self, work: impl FnOnce(&mut Device) -> R) -> R {
+        self.device.with(|device| {
+            let device = device.as_mut().expect("a CPU idles by governor");
+            work(device)
+        })
+    }
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The executor: runs ready tasks in turn, and idles when there is none.
+//!
+//! [`schedule`] is the pass that stands between two tasks, and between the last
+//! one and the idle loop, with interrupts masked as a scheduler's is. Before it
+//! lets the CPU idle it searches the run queues of the others for work
+//! ([`sched::balance`]), which finds none that could be moved, as every task
+//! belongs to its CPU: what is of interest is what the search costs, and whom it
+//! keeps waiting.
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+
+use arch::insn;
+use plan::CallBy;
+use sched::balance::{self, Queue};
+use wait::request::{CALL, RESCHED};
+
+use super::cpu::Usage;
+use super::stats::Stat;
+use super::task::{After, Task};
+use super::{Cpu, LIVE, called_by, calls, online, time, timer};
+use crate::clock;
+use crate::idle::{Body, Idle};
+use crate::interrupts;
+use crate::percpu::{self, PerCpu};
+use crate::wake::Waker;
+
+/// A CPU that idles for less than this on average does not search for work, ns:
+/// what moving a task costs (Linux's `sched_migration_cost_ns`).
+const WORTH_NS: u64 = 500_000;
+
+/// Runs the tasks of this CPU, and serves calls, until every CPU's have ended.
+pub struct Executor(pub &'static Cpu);
+
+impl Body for Executor {
+    fn run(&mut self, mut idle: impl Idle) {
+        let me = PerCpu::this();
+        let cpu = self.0;
+        loop {
+            while let Some(task) = schedule(cpu, me, false) {
+                run(cpu, me, task);
+            }
+            // Idle until there is a task, or nothing to wait for any more.
+            note(cpu, true);
+            let slept = clock::now();
+            loop {
+                if LIVE.load(Acquire) == 0 {
+                    return;
+                }
+                cpu.stats.add(Stat::Idled);
+                let taken = idle.wait(me);
+                if taken & CALL != 0 || !cpu.calls.is_empty() {
+                    calls::drain(cpu, Stat::Drained);
+                }
+                // A function that the idle loop called may have made a task ready,
+                // for which nobody asks again.
+                if cpu.is_empty() && (taken & RESCHED == 0 || is_short(cpu)) {
+                    continue;
+                }
+                if let Some(task) = schedule(cpu, me, true) {
+                    woken(cpu, slept);
+                    run(cpu, me, task);
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// `sm-idle`: where nothing is to run there is nothing to pass through the
+/// scheduler for.
+#[inline(always)]
+fn is_short(cpu: &Cpu) -> bool {
+    called_by(CallBy::SmIdle) && cpu.inbox.is_empty() && !cpu.rung.is_due()
+}
+
+/// Runs `task` until it stops.
+fn run(cpu: &'static Cpu, me: &PerCpu, task: &'static Task) {
+    cpu.stats.add(Stat::Switches);
+    match task.run() {
+        // It stays runnable.
+        After::Again => cpu.append(task),
+        After::Waits => {
+            cpu.runnable.fetch_sub(1, AcqRel);
+        }
+        After::Ended => {
+            cpu.runnable.fetch_sub(1, AcqRel);
+            if LIVE.fetch_sub(1, AcqRel) == 1 {
+                dismiss(cpu, me);
+            }
+        }
+    }
+}
+
+/// The last task has ended: wakes the others, so that they see it.
+fn dismiss(cpu: &Cpu, me: &PerCpu) {
+    for other in online().filter(|other| other.index != cpu.index) {
+        let target = percpu::all()[other.index];
+        Waker::new(target, RESCHED, interrupts::RESCHED, false, false).wake(me);
+    }
+}
+
+/// The pass of the scheduler: the next task, if there is one.
+fn schedule(cpu: &'static Cpu, me: &PerCpu, from_idle: bool) -> Option<&'static Task> {
+    insn::mask_irq();
+    cpu.stats.add(Stat::Passes);
+    if from_idle {
+        cpu.stats.add(Stat::FromIdle);
+    }
+    // Before the inbox is looked at: who comes after that asks again.
+    if me.request.pending() & RESCHED != 0 {
+        me.request.take(RESCHED);
+    }
+    cpu.receive();
+    if cpu.rung.is_due() {
+        timer::expire(cpu);
+    }
+    let task = cpu.pop();
+    if task.is_none() && !(from_idle && called_by(CallBy::SkipNewidle)) {
+        search(cpu);
+    }
+    insn::unmask_irq();
+    task
+}
+
+/// Looks for work of other CPUs.
+fn search(cpu: &Cpu) {
+    if cpu.usage.with(|usage| usage.idle_ns) < WORTH_NS {
+        return;
+    }
+    let queue = |index| {
+        let other = super::cpu(index);
+        Queue {
+            tasks: other.runnable.load(Relaxed),
+            load: other.load.load(Relaxed),
+        }
+    };
+    let found = balance::search(cpu.index, percpu::all().len(), queue);
+    cpu.stats.add(Stat::Searches);
+    cpu.stats.add_many(Stat::Looked, u64::from(found.looked));
+}
+
+/// Brings the load of this CPU up to date, which has been `running` or idle.
+fn note(cpu: &Cpu, running: bool) {
+    let now = time::ns(clock::now());
+    let average = cpu.usage.with(|usage| {
+        usage.load.note(now.saturating_sub(usage.until_ns), running);
+        usage.until_ns = now;
+        usage.load.average()
+    });
+    cpu.load.store(average, Relaxed);
+}
+
+/// A task has ended an idle time that began at `slept`, ticks.
+fn woken(cpu: &Cpu, slept: u64) {
+    note(cpu, false);
+    let idled = time::ns(clock::now() - slept);
+    cpu.usage.with(|usage| {
+        // An eighth of the news, and no single one counts for more than twice
+        // what decides (as in Linux's `update_avg`).
+        let most = 2 * WORTH_NS;
+        let average = usage.idle_ns - usage.idle_ns / 8 + idled.min(most) / 8;
+        usage.idle_ns = average.min(most);
+    });
+}
+
+impl Usage {
+    /// Of a CPU that has idled for long.
+    pub fn fresh(now_ns: u64) -> Self {
+        Self {
+            until_ns: now_ns,
+            idle_ns: 2 * WORTH_NS,
+            ..Self::default()
+        }
+    }
+}

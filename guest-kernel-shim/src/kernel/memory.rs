@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Memory for the futures of one CPU.
+
+use core::future::Future;
+
+use pages::Pool;
+
+use super::task::Placed;
+
+/// Bytes per CPU.
+const SIZE: usize = 0x4_0000;
+
+/// Memory that is given out from the front, and taken back as a whole.
+pub struct Memory {
+    base: usize,
+    used: usize,
+}
+
+impl Memory {
+    /// Fresh memory of `pool`.
+    pub fn new(pool: &mut Pool) -> Self {
+        Self {
+            base: pool.take(SIZE as u64) as usize,
+            used: 0,
+        }
+    }
+
+    /// Moves `future` there.
+    ///
+    /// # Panics
+    /// Panics if it does not fit any more.
+    pub fn place<F: Future<Output = ()> + 'static>(&mut self, future: F) -> Placed {
+        let at = (self.base + self.used).next_multiple_of(align_of::<F>());
+        self.used = at + size_of::<F>() - self.base;
+        assert!(self.used <= SIZE, "memory for futures exhausted");
+        let place = at as *mut F;
+        // SAFETY: inside of memory that `new` took and nobody else has, aligned,
+        // and not given out again until `clear`, whose caller says that every
+        // future is gone.
+        Placed::new(unsafe {
+            place.write(future);
+            &mut *place
+        })
+    }
+
+    /// Takes everything back.
+    ///
+    /// # Safety
+    /// Every [`Placed`] of this memory must have been dropped.
+    pub unsafe fn clear(&mut self) {
+        self.used = 0;
+    }
+}

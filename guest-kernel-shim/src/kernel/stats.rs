@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the kernel counts of one block of a cell.
+
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
+
+use cpuidle::{Statistics, Tally};
+
+/// Idle states that are reported.
+pub const STATES: [&str; 3] = ["poll", "wfi", "standby"];
+
+/// What is counted, by the name that records give it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Stat {
+    /// Tasks that were given the CPU.
+    Switches,
+    /// Passes of the scheduler.
+    Passes,
+    /// Passes that began in the idle loop.
+    FromIdle,
+    /// Searches for work of other CPUs.
+    Searches,
+    /// Run queues that were looked at in them.
+    Looked,
+    /// Tasks made ready by their own CPU.
+    Local,
+    /// Tasks made ready by another CPU.
+    Remote,
+    /// Function calls made.
+    Made,
+    /// Function calls served, from the interrupt.
+    Interrupted,
+    /// Function calls served by the idle loop.
+    Drained,
+    /// Deadlines that were met.
+    Expired,
+    /// Ticks taken while idle.
+    Ticks,
+    /// Times that the CPU idled.
+    Idled,
+    /// Times that it began to poll because it was made to.
+    Entered,
+    /// Ticks of the counter in forced polling.
+    Forced,
+    /// Ticks of the counter that standby took to leave.
+    Leaving,
+}
+
+impl Stat {
+    /// Every one, in order.
+    pub const ALL: [(Self, &'static str); 16] = [
+        (Self::Switches, "sched.switches"),
+        (Self::Passes, "sched.passes"),
+        (Self::FromIdle, "sched.from-idle"),
+        (Self::Searches, "sched.searches"),
+        (Self::Looked, "sched.looked"),
+        (Self::Local, "sched.local"),
+        (Self::Remote, "sched.remote"),
+        (Self::Made, "call.made"),
+        (Self::Interrupted, "call.interrupted"),
+        (Self::Drained, "call.drained"),
+        (Self::Expired, "timer.expired"),
+        (Self::Ticks, "timer.ticks"),
+        (Self::Idled, "idle.times"),
+        (Self::Entered, "idle.entered"),
+        (Self::Forced, "idle.forced"),
+        (Self::Leaving, "idle.leaving"),
+    ];
+}
+
+/// Counts of one CPU.
+pub struct Stats([AtomicU64; Stat::ALL.len()]);
+
+impl Stats {
+    /// All zero.
+    pub const fn new() -> Self {
+        Self([const { AtomicU64::new(0) }; Stat::ALL.len()])
+    }
+
+    /// Counts one more; only the CPU itself calls this. What handlers count is
+    /// counted nowhere else.
+    #[inline(always)]
+    pub fn add(&self, stat: Stat) {
+        self.add_many(stat, 1);
+    }
+
+    /// Counts `many` more.
+    #[inline(always)]
+    pub fn add_many(&self, stat: Stat, many: u64) {
+        let count = &self.0[stat as usize];
+        count.store(count.load(Relaxed) + many, Relaxed);
+    }
+
+    /// The count.
+    pub fn get(&self, stat: Stat) -> u64 {
+        self.0[stat as usize].load(Relaxed)
+    }
+
+    /// What was counted since the last time.
+    fn take(&self) -> [u64; Stat::ALL.len()] {
+        core::array::from_fn(|n| self.0[n].swap(0, Relaxed))
+    }
+}
+
+/// What was counted of a cell, by all its CPUs.
+#[derive(Clone, Copy, Debug)]
+pub struct Totals {
+    /// By [`Stat`].
+    pub stats: [u64; Stat::ALL.len()],
+    /// By idle state; times are nanoseconds.
+    pub states: [Tally; STATES.len()],
+    /// Ticks from the beginning of the work to its end, on the first CPU.
+    pub span: u64,
+}
+
+impl Totals {
+    /// All zero.
+    pub const ZERO: Self = Self {
+        stats: [0; Stat::ALL.len()],
+        states: [Tally {
+            usage: 0,
+            rejected: 0,
+            time_ns: 0,
+            above: 0,
+            below: 0,
+        }; STATES.len()],
+        span: 0,
+    };
+
+    /// Takes what a CPU has counted.
+    pub fn of(stats: &Stats, idle: Option<&Statistics>) -> Self {
+        Self {
+            stats: stats.take(),
+            states: core::array::from_fn(|n| idle.map_or(Tally::default(), |idle| *idle.of(n))),
+            span: 0,
+        }
+    }
+
+    /// Adds `other`.
+    pub fn add(&mut self, other: &Self) {
+        for (sum, count) in self.stats.iter_mut().zip(other.stats) {
+            *sum += count;
+        }
+        for (sum, tally) in self.states.iter_mut().zip(other.states) {
+            sum.usage += tally.usage;
+            sum.rejected += tally.rejected;
+            sum.time_ns += tally.time_ns;
+            sum.above += tally.above;
+            sum.below += tally.below;
+        }
+        self.span += other.span;
+    }
+}

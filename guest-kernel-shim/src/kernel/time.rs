@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Ticks and nanoseconds by multiplication alone, as a division would be most of
+//! what an idle loop does.
+
+use spin::once::Once;
+
+use crate::clock;
+
+/// Nanoseconds per tick and ticks per nanosecond, 32 bits behind the point.
+static RATES: Once<(u64, u64)> = Once::new();
+
+fn rates() -> (u64, u64) {
+    *RATES.call_once(|| {
+        let frequency = u128::from(clock::frequency());
+        let second = 1_000_000_000u128;
+        (
+            ((second << 32) / frequency) as u64,
+            ((frequency << 32) / second) as u64,
+        )
+    })
+}
+
+fn scaled(value: u64, rate: u64) -> u64 {
+    ((u128::from(value) * u128::from(rate)) >> 32) as u64
+}
+
+/// Ticks in nanoseconds.
+#[inline]
+pub fn ns(ticks: u64) -> u64 {
+    scaled(ticks, rates().0)
+}
+
+/// Nanoseconds in ticks.
+#[inline]
+pub fn ticks(ns: u64) -> u64 {
+    scaled(ns, rates().1)
+}

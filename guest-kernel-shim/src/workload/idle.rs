@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `idle`: a task per CPU that has nothing to do but a little every `gap-us`: the
+//! machine that a reviewer wants to see as well, on which polling is waste. A
+//! sample is the time in such a period in which the CPU was not halted: what
+//! idling costs in energy, as far as that can be told without a meter.
+
+use core::hint::black_box;
+
+use crate::clock;
+use crate::kernel::Cpu;
+use crate::kernel::timer::sleep_until;
+use crate::percpu::PerCpu;
+use crate::tally::Event;
+use crate::workload::record;
+
+/// Rounds of a loop that stand for housekeeping.
+const WORK: u32 = 1000;
+
+/// Begins the task of this CPU.
+pub fn spawn(count: u32, period: u64, cpu: &Cpu) {
+    cpu.spawn(housekeeping(count, period));
+}
+
+async fn housekeeping(count: u32, period: u64) {
+    let me = PerCpu::this();
+    let mut deadline = clock::now();
+    for _ in 0..count {
+        let start = clock::now();
+        let halted = me.tally.get(Event::HaltTicks);
+        for n in 0..WORK {
+            black_box(n);
+        }
+        deadline += period;
+        sleep_until(deadline).await;
+        let halted = me.tally.get(Event::HaltTicks) - halted;
+        record((clock::now() - start).saturating_sub(halted));
+    }
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `ipistorm`: CPUs call a function on others, as often and as fast as they can
+//! (A. Blanchard's module of that name). A sample is a call: to its return, or,
+//! without waiting, until the next one can begin.
+//!
+//! Its parameters: `iterations` is `numipi`, `gap-us` is `delay`.
+
+use plan::{Calls, Cell, CpuSet, Switch};
+
+use crate::clock;
+use crate::kernel::{Cpu, calls};
+use crate::percpu::PerCpu;
+use crate::workload::{record, record_handler};
+
+/// What a CPU does that calls.
+struct Storm {
+    me: usize,
+    targets: CpuSet,
+    cpus: usize,
+    waits: bool,
+    count: u32,
+    gap: u64,
+}
+
+/// Begins the task of this CPU.
+pub fn spawn(cell: &Cell, count: u32, gap: u64, cpu: &Cpu, cpus: usize) {
+    let system = &cell.system;
+    let offset = system.offset.unwrap_or(1) as usize;
+    let targets = match system.calls {
+        Some(Calls::Mask) => system.mask.unwrap_or(CpuSet::ALL),
+        Some(Calls::All) => CpuSet::ALL,
+        _ => CpuSet::one((cpu.index + offset) % cpus),
+    };
+    let storm = Storm {
+        me: cpu.index,
+        targets,
+        cpus,
+        waits: system.call_wait != Some(Switch::Off),
+        count,
+        gap,
+    };
+    cpu.spawn(storm.run());
+}
+
+impl Storm {
+    /// Whom it calls.
+    fn targets(&self) -> impl Iterator<Item = usize> + Clone {
+        let me = self.me;
+        self.targets.iter(self.cpus).filter(move |&cpu| cpu != me)
+    }
+
+    async fn run(self) {
+        let me = PerCpu::this();
+        for n in 0..self.count {
+            if self.gap != 0 {
+                clock::pause(self.gap);
+            }
+            let start = clock::now();
+            calls::many(me, self.targets(), called, u64::from(n));
+            if self.waits {
+                let began = self.wait();
+                record(clock::now() - start);
+                record_handler(began.saturating_sub(start));
+            } else {
+                record(clock::now() - start);
+            }
+        }
+        self.wait();
+    }
+
+    /// Waits for all calls; when the last one began.
+    fn wait(&self) -> u64 {
+        let began = |to| calls::between(self.me, to).wait();
+        self.targets().map(began).max().unwrap_or(0)
+    }
+}
+
+/// The function: there is nothing to do but to have been called.
+fn called(_: &'static Cpu, _: u64) {}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `messaging`: groups of 20 senders and 20 receivers; in every loop each sender
+//! sends a message to each receiver of its group (`perf bench sched messaging`,
+//! hackbench). A sample is a loop of a sender.
+
+use crate::clock;
+use crate::kernel::Cpu;
+use crate::kernel::channel::Channel;
+use crate::workload::{CHANNELS, record};
+
+/// Senders of a group, and receivers.
+pub const EACH: usize = 20;
+
+/// Begins the tasks of this CPU; all are dealt out to the CPUs in turn.
+pub fn spawn(groups: u32, count: u32, cpu: &Cpu, cpus: usize) {
+    let messages = u64::from(count) * EACH as u64;
+    for group in 0..groups as usize {
+        let channels = &CHANNELS[group * EACH..][..EACH];
+        for (n, channel) in channels.iter().enumerate() {
+            let place = group * 2 * EACH + 2 * n;
+            if place % cpus == cpu.index {
+                cpu.spawn(send(channels, count));
+            }
+            // One after the other: a message crosses CPUs where there are two.
+            if (place + 1) % cpus == cpu.index {
+                cpu.spawn(receive(channel, messages));
+            }
+        }
+    }
+}
+
+async fn send(channels: &'static [Channel], count: u32) {
+    for _ in 0..count {
+        let start = clock::now();
+        for channel in channels {
+            channel.send().await;
+        }
+        record(clock::now() - start);
+    }
+}
+
+async fn receive(channel: &'static Channel, messages: u64) {
+    for _ in 0..messages {
+        channel.receive().await;
+    }
+}

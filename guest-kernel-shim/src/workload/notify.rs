@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `notify`: a task asks a supervisor on another CPU, which looks at what is
+//! asked for and allows it (`perf bench sched seccomp-notify`). A sample is a
+//! request and its answer.
+
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::{Acquire, Release};
+
+use crate::clock;
+use crate::kernel::Cpu;
+use crate::kernel::channel::Channel;
+use crate::workload::{CHANNELS, record};
+
+/// What is asked for and what is answered, for each pair.
+struct Letter {
+    request: AtomicU64,
+    answer: AtomicU64,
+}
+
+static LETTERS: [Letter; 16] = [const {
+    Letter {
+        request: AtomicU64::new(0),
+        answer: AtomicU64::new(0),
+    }
+}; 16];
+
+/// Begins the tasks of this CPU.
+pub fn spawn(pairs: u32, count: u32, gap: u64, cpu: &Cpu, cpus: usize) {
+    for pair in 0..pairs as usize {
+        let [there, back] = &CHANNELS[2 * pair..][..2] else {
+            unreachable!("two channels");
+        };
+        let letter = &LETTERS[pair];
+        if 2 * pair % cpus == cpu.index {
+            cpu.spawn(ask(there, back, letter, count, gap));
+        }
+        if (2 * pair + 1) % cpus == cpu.index {
+            cpu.spawn(supervise(there, back, letter, count));
+        }
+    }
+}
+
+async fn ask(
+    there: &'static Channel,
+    back: &'static Channel,
+    letter: &'static Letter,
+    count: u32,
+    gap: u64,
+) {
+    for n in 1..=u64::from(count) {
+        if gap != 0 {
+            clock::pause(gap);
+        }
+        let start = clock::now();
+        letter.request.store(n, Release);
+        there.send().await;
+        back.receive().await;
+        assert!(
+            letter.answer.load(Acquire) == n,
+            "an answer to another request"
+        );
+        record(clock::now() - start);
+    }
+}
+
+async fn supervise(
+    there: &'static Channel,
+    back: &'static Channel,
+    letter: &'static Letter,
+    count: u32,
+) {
+    for _ in 0..count {
+        there.receive().await;
+        letter.answer.store(letter.request.load(Acquire), Release);
+        back.send().await;
+    }
+}

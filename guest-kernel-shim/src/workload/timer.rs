@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `timer`: a task per CPU wakes up by time, `gap-us` apart (cyclictest). A sample
+//! is by how much it was late.
+
+use crate::clock;
+use crate::kernel::Cpu;
+use crate::kernel::timer::sleep_until;
+use crate::workload::record;
+
+/// Begins the task of this CPU.
+pub fn spawn(count: u32, period: u64, cpu: &Cpu) {
+    cpu.spawn(periodic(count, period));
+}
+
+async fn periodic(count: u32, period: u64) {
+    let mut deadline = clock::now();
+    for _ in 0..count {
+        deadline += period;
+        sleep_until(deadline).await;
+        record(clock::now() - deadline);
+    }
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The verb `experiment`: what the authors of idle systems measured, measured
+//! here, in a table of the same shape with their figures beside ours.
+//!
+//! An [`Experiment`] names its boots by options of `run`, and turns their results
+//! into an [`Outcome`]: tables, and claims of the source with whether our numbers
+//! agree, which is computed ([`outcome::Claim`]). `docs/experiments.md` says what
+//! each can show.
+
+mod find;
+mod governors;
+mod idle_poll;
+mod ipistorm;
+mod outcome;
+mod page;
+mod poll_limit;
+mod psd;
+mod resched_ipis;
+mod sched;
+mod who_polls;
+
+use anyhow::{Result, bail};
+use clap::Parser;
+use serde::Serialize;
+
+use crate::boot::Show;
+use crate::cli::{Cli, ExperimentArgs, Verb};
+use crate::failure::bad_input;
+use crate::folder::{Copy, Folder};
+use crate::job::Job;
+use crate::results::Results;
+use crate::terminal::say;
+use crate::{json, places, session};
+use find::Runs;
+use outcome::Outcome;
+
+/// One experiment.
+pub struct Experiment {
+    /// Its name on the command line.
+    name: &'static str,
+    /// What it asks.
+    question: &'static str,
+    /// Whose figures are beside ours.
+    source: &'static str,
+    /// Its boots: a name, and options of `run`.
+    runs: &'static [(&'static str, &'static str)],
+    /// What comes of them.
+    conclude: fn(&Runs) -> Result<Outcome>,
+    /// What can be compared with the source, and what can't.
+    comparable: &'static str,
+}
+
+/// Every experiment, in the order of the report.
+const ALL: [&Experiment; 8] = [
+    &poll_limit::EXPERIMENT,
+    &sched::EXPERIMENT,
+    &resched_ipis::EXPERIMENT,
+    &ipistorm::EXPERIMENT,
+    &psd::EXPERIMENT,
+    &idle_poll::EXPERIMENT,
+    &governors::EXPERIMENT,
+    &who_polls::EXPERIMENT,
+];
+
+/// Names of the files of a report.
+const PAGE: &str = "report.html";
+const DATA: &str = "experiments.json";
+
+/// What is written of an experiment.
+#[derive(Serialize)]
+struct Report {
+    name: &'static str,
+    question: &'static str,
+    source: &'static str,
+    comparable: &'static str,
+    /// Medians of every cell, by boot, in order: what has to repeat.
+    medians: Vec<(String, Vec<Option<u64>>)>,
+    #[serde(flatten)]
+    outcome: Outcome,
+}
+
+/// Does what `cargo xtask experiment` promises.
+pub fn run(args: &ExperimentArgs) -> Result<()> {
+    let chosen = choose(&args.names)?;
+    // Everything is checked before anything runs.
+    let jobs = chosen
+        .iter()
+        .map(|experiment| experiment.jobs(args))
+        .collect::<Result<Vec<_>>>()?;
+    let folder = Folder::claim(args.out.as_deref(), "experiment")?;
+    let copy = args.json.as_deref().map(|file| Copy::claim("--json", file));
+    let copy = copy.transpose()?;
+    let mut reports = Vec::new();
+    for (experiment, jobs) in chosen.iter().zip(jobs) {
+        let report = experiment.report(jobs, &folder)?;
+        say!("{}", report.lines().join("\n"));
+        reports.push(report);
+    }
+    let data = json::text(&reports)?;
+    folder.write(DATA, &data)?;
+    folder.write(PAGE, &page::html(&reports))?;
+    let place = folder.publish()?;
+    say!("report: {}/{PAGE}", places::shown(&place));
+    copy.map_or(Ok(()), |copy| copy.write(&data))
+}
+
+/// The experiments of these names.
+fn choose(names: &[String]) -> Result<Vec<&'static Experiment>> {
+    if names.iter().any(|name| name == "all") {
+        return Ok(ALL.to_vec());
+    }
+    let mut chosen = Vec::new();
+    for name in names {
+        match ALL.iter().find(|experiment| experiment.name == name) {
+            Some(experiment) => chosen.push(*experiment),
+            None => {
+                let known: Vec<&str> = ALL.iter().map(|experiment| experiment.name).collect();
+                bad_input!(
+                    "there is no experiment `{name}`; use all, {}",
+                    known.join(", ")
+                );
+            }
+        }
+    }
+    Ok(chosen)
+}
+
+impl Experiment {
+    /// Its boots, checked.
+    fn jobs(&self, args: &ExperimentArgs) -> Result<Vec<(&'static str, Job)>> {
+        let job = |&(label, options): &(&'static str, &str)| {
+            let timeout = args.timeout.to_string();
+            let common = [
+                "xtask",
+                "run",
+                "--board",
+                &args.board,
+                "--timeout",
+                &timeout,
+            ];
+            let words = common.into_iter().chain(options.split_ascii_whitespace());
+            match Cli::try_parse_from(words)?.verb {
+                Verb::Run(run) => Ok((label, Job::new(&run.job)?)),
+                _ => bail!("{}: its options are not those of `run`", self.name),
+            }
+        };
+        self.runs.iter().map(job).collect()
+    }
+
+    /// Boots, and concludes.
+    fn report(&self, jobs: Vec<(&'static str, Job)>, folder: &Folder) -> Result<Report> {
+        let mut runs = Runs::new(self.name);
+        for (label, job) in jobs {
+            let place = folder.inside(&format!("{}-{label}", self.name));
+            let inner = Folder::claim(Some(&place), &job.board().name)?;
+            let session = session::run(&job, inner, Show::Dumps)?;
+            if let Some(failure) = session.failure {
+                bail!("experiment {}, boot {label}: {}", self.name, failure.why);
+            }
+            runs.add(label, session.results);
+        }
+        Ok(Report {
+            name: self.name,
+            question: self.question,
+            source: self.source,
+            comparable: self.comparable,
+            medians: runs.each(|label, results| (label.to_owned(), medians(results))),
+            outcome: (self.conclude)(&runs)?,
+        })
+    }
+}
+
+/// The median of every cell, in order.
+fn medians(results: &Results) -> Vec<Option<u64>> {
+    let cells = results.cells.iter();
+    cells.map(|cell| Some(cell.stats?.p50)).collect()
+}
+
+impl Report {
+    /// What is shown on the terminal.
+    fn lines(&self) -> Vec<String> {
+        let mut lines = vec![
+            String::new(),
+            format!("{}: {}", self.name, self.question),
+            format!("source: {}", self.source),
+        ];
+        lines.extend(self.outcome.lines());
+        lines.push(format!("comparable: {}", self.comparable));
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::is_bad_input;
+
+    fn args(name: &str) -> ExperimentArgs {
+        let line = ["xtask", "experiment", name];
+        match Cli::try_parse_from(line).unwrap().verb {
+            Verb::Experiment(args) => args,
+            _ => unreachable!("the verb is experiment"),
+        }
+    }
+
+    #[test]
+    fn every_experiment_has_boots_that_can_run() {
+        let args = args("all");
+        for experiment in choose(&args.names).unwrap() {
+            let jobs = experiment.jobs(&args).unwrap();
+            assert!(!jobs.is_empty(), "{}", experiment.name);
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_refused_with_those_that_there_are() {
+        let error = choose(&args("psdd").names).err().unwrap();
+        assert!(is_bad_input(&error));
+        assert!(error.to_string().contains("use all, poll-limit, sched"));
+    }
+}

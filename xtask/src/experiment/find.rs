@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Finding the cell that a row of a table is about, and what it counted.
+
+use anyhow::{Context, Result, bail};
+
+use crate::results::{Cell, Results};
+
+/// The results of an experiment's boots.
+pub struct Runs {
+    experiment: &'static str,
+    runs: Vec<(&'static str, Results)>,
+}
+
+/// Words that a cell has.
+pub type Words<'w> = &'w [(&'w str, &'w str)];
+
+impl Runs {
+    /// None yet.
+    pub fn new(experiment: &'static str) -> Self {
+        Self {
+            experiment,
+            runs: Vec::new(),
+        }
+    }
+
+    /// Adds a boot's.
+    pub fn add(&mut self, label: &'static str, results: Results) {
+        self.runs.push((label, results));
+    }
+
+    /// Something of each boot.
+    pub fn each<T>(&self, of: impl Fn(&str, &Results) -> T) -> Vec<T> {
+        let runs = self.runs.iter();
+        runs.map(|(label, results)| of(label, results)).collect()
+    }
+
+    /// The one cell of boot `run` that has all these `words`.
+    pub fn cell(&self, run: &str, words: Words<'_>) -> Result<Found<'_>> {
+        let what = || {
+            let words = words.iter().map(|(key, word)| format!("{key} {word}"));
+            let words = words.collect::<Vec<_>>().join(", ");
+            format!("experiment {}, boot {run}: cell {words}", self.experiment)
+        };
+        let (_, results) = self
+            .runs
+            .iter()
+            .find(|(label, _)| *label == run)
+            .with_context(what)?;
+        let cells = || results.cells.iter().filter(|cell| has(cell, words));
+        let mut measured = cells().filter(|cell| cell.stats.is_some());
+        let Some(cell) = measured.next() else {
+            let why = cells().find_map(|cell| cell.skipped.as_deref());
+            bail!("{}: {}", what(), why.unwrap_or("there is none"));
+        };
+        if measured.next().is_some() {
+            bail!("{}: there are several", what());
+        }
+        let frequency = results.machine.cntfrq_hz.max(1) as f64;
+        Ok(Found { cell, frequency })
+    }
+}
+
+fn has(cell: &Cell, words: Words<'_>) -> bool {
+    words
+        .iter()
+        .all(|&(key, word)| cell.word(key).as_deref() == Some(word))
+}
+
+/// A cell that was measured.
+#[derive(Clone, Copy)]
+pub struct Found<'r> {
+    cell: &'r Cell,
+    frequency: f64,
+}
+
+impl Found<'_> {
+    /// Median, ticks: instructions where those are what is counted.
+    pub fn median(&self) -> f64 {
+        self.cell.stats.map_or(0, |stats| stats.p50) as f64
+    }
+
+    /// A high quantile, ticks.
+    pub fn p99(&self) -> f64 {
+        self.cell.stats.map_or(0, |stats| stats.p99) as f64
+    }
+
+    /// Mean, ticks.
+    pub fn mean(&self) -> f64 {
+        self.cell.stats.map_or(0.0, |stats| stats.mean)
+    }
+
+    /// Samples.
+    pub fn samples(&self) -> f64 {
+        self.cell.stats.map_or(0, |stats| stats.count) as f64
+    }
+
+    /// Ticks in microseconds.
+    pub fn us(&self, ticks: f64) -> f64 {
+        ticks * 1e6 / self.frequency
+    }
+
+    /// A counter by group and name; 0 if it did not count.
+    pub fn count(&self, group: &str, name: &str) -> f64 {
+        let groups = match group {
+            "ipi" => Some(&self.cell.ipis),
+            "exit" => Some(&self.cell.exits),
+            "wake" => Some(&self.cell.wakes),
+            _ => self.cell.counters.get(group),
+        };
+        groups
+            .and_then(|group| group.get(name))
+            .copied()
+            .unwrap_or(0) as f64
+    }
+
+    /// How long it took, seconds of the machine.
+    pub fn seconds(&self) -> f64 {
+        self.count("span", "ticks") / self.frequency
+    }
+
+    /// Interrupts between CPUs per second of the machine.
+    pub fn ipis_per_second(&self) -> f64 {
+        self.count("ipi", "sent") / self.seconds().max(1e-9)
+    }
+
+    /// The share of the CPUs' time in which they were not halted, per cent.
+    pub fn awake(&self) -> f64 {
+        let whole = self.count("span", "ticks") * self.cell.cpus as f64;
+        100.0 * (1.0 - self.count("halt", "ticks") / whole.max(1.0))
+    }
+
+    /// The share of the stays in idle states that were too deep (`above`) or too
+    /// shallow (`below`), per cent.
+    pub fn misses(&self, kind: &str) -> f64 {
+        let sum = |what: &str| -> f64 {
+            let states = ["poll", "wfi", "standby"];
+            let names = states.iter().map(|state| format!("{state}.{what}"));
+            names.map(|name| self.count("cpuidle", &name)).sum()
+        };
+        100.0 * sum(kind) / sum("usage").max(1.0)
+    }
+}

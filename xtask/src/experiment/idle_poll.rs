@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `idle-poll`: polling on chosen CPUs only.
+
+use anyhow::Result;
+
+use super::Experiment;
+use super::find::Runs;
+use super::outcome::{Claim, Outcome, Table, two, whole};
+
+/// The experiment.
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "idle-poll",
+    question: "can one CPU have the latency of idle=poll without the others paying for it?",
+    source: "D. Bristot de Oliveira, \"[PATCH] sched/idle: Make idle poll dynamic per-cpu\", January \
+             2023, and J. Mario's figures: 381 W with all CPUs polling, 233 W with chosen ones, \
+             cyclictest equal",
+    runs: &[
+        (
+            "chosen",
+            "--cpus 4 --workload timer --wait governor:menu --trap none --deliver inject --wake elide \
+             --cpulist 1 --idle-poll none,1,all --gap-us 500 --iterations 200 --stages off",
+        ),
+        (
+            "never",
+            "--cpus 4 --workload timer --wait governor:menu --trap none --deliver inject --wake elide \
+             --cpulist 1 --idle-poll none --gap-us 500 --iterations 200 --stages off",
+        ),
+    ],
+    conclude,
+    comparable: "that the chosen CPU is as good as with all polling, and what that saves; watts are \
+                 not measured, the share of time in which CPUs are not halted stands for them. Not the \
+                 80 ns that a boost clock brought.",
+};
+
+/// Rows: ours, and published watts.
+const ROWS: [(&str, &str, Option<f64>); 3] = [
+    ("all", "all CPUs poll", Some(381.0)),
+    ("1", "CPU 1 polls", Some(233.0)),
+    ("none", "none polls", None),
+];
+
+fn conclude(runs: &Runs) -> Result<Outcome> {
+    let mut table = Table::new(
+        "Wake-ups of a task on CPU 1, every 500 us: lateness, and time awake of all CPUs",
+        &["late p50, us", "late p99, us", "awake, %", "published, W"],
+    );
+    let mut late = Vec::new();
+    let mut awake = Vec::new();
+    for (set, name, watts) in ROWS {
+        let found = runs.cell("chosen", &[("idle-poll", set)])?;
+        let (p50, p99) = (found.us(found.median()), found.us(found.p99()));
+        late.push(p50);
+        awake.push(found.awake());
+        table.row(
+            name,
+            vec![
+                two(p50),
+                two(p99),
+                two(found.awake()),
+                watts.map_or("-".into(), whole),
+            ],
+        );
+    }
+    let with = runs.cell("chosen", &[("idle-poll", "none")])?;
+    let without = runs.cell("never", &[("idle-poll", "none")])?;
+    let claims = vec![
+        Claim::new(
+            "the chosen CPU is as early as with all polling (within 5 %)",
+            (late[1] / late[0] - 1.0).abs() < 0.05,
+            format!("{:.2} us, all {:.2} us", late[1], late[0]),
+        ),
+        Claim::below(
+            "it is earlier than without polling",
+            ("chosen", late[1]),
+            ("none", late[2]),
+        ),
+        Claim::below(
+            "choosing saves what the others would burn",
+            ("chosen", awake[1]),
+            ("all", awake[0]),
+        ),
+        Claim::new(
+            "who does not use it pays nothing: the same medians where other cells of the boot use it \
+             and where none does",
+            with.median() == without.median(),
+            format!("{} and {} instructions", with.median(), without.median()),
+        ),
+    ];
+    Ok(Outcome {
+        tables: vec![table],
+        claims,
+        notes: vec![
+            "in every cell the CPUs are switched to polling, back, and to polling again while they run"
+                .into(),
+        ],
+    })
+}
