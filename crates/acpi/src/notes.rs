@@ -8,7 +8,7 @@ use arrayvec::ArrayVec;
 /// The most interrupt translation services that [`Notes`] lists.
 pub const MAX_ITS: usize = 16;
 
-/// Facts of the tables that [`Platform`] has no place for.
+/// Facts of the tables that [`platform::Platform`] has no place for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notes {
     /// OEMID of the XSDT, as it stands there.
