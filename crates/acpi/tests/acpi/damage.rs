@@ -45,6 +45,7 @@ fn every_changed_byte_is_refused() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes too long")]
 fn every_changed_byte_is_refused_with_memory_behind_the_table() {
     // A length that grew then takes in zeros, which leave the sum as it was.
     for (machine, (address, _)) in machines().iter().flat_map(|m| TABLES.map(|t| (m, t))) {
@@ -139,6 +140,7 @@ fn an_xsdt_cut_short_is_refused_or_lacks_tables() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes too long")]
 fn a_madt_cut_short_is_refused_unless_what_is_left_is_a_machine() {
     for machine in machines() {
         let length = machine.madt.len();
