@@ -5,5 +5,6 @@ mod arbitrary;
 mod contradictions;
 mod damage;
 mod layouts;
+mod missing;
 mod others;
 mod tables;
