@@ -7,7 +7,7 @@
 
 use core::panic::PanicInfo;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
-use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use core::sync::atomic::{AtomicBool, AtomicU64};
 
 use aarch64_cpu::registers::{
     CNTFRQ_EL0, CNTPCT_EL0, ELR_EL1, ELR_EL2, ESR_EL1, ESR_EL2, FAR_EL2, HCR_EL2, HPFAR_EL2,
@@ -39,8 +39,9 @@ static FAILED: AtomicU64 = AtomicU64::new(0);
 static AGAIN: AtomicBool = AtomicBool::new(false);
 /// The guest's memory is no longer mapped.
 static REVOKED: AtomicBool = AtomicBool::new(false);
-/// CPUs that have printed their state when they were asked to.
-static ANSWERED: AtomicUsize = AtomicUsize::new(0);
+/// CPUs that have printed their state, a bit each: they were asked to, or came by
+/// themselves when the memory was gone.
+static ANSWERED: AtomicU64 = AtomicU64::new(0);
 
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
@@ -157,11 +158,10 @@ fn finish_with(status: u64) -> ! {
 /// be asked by one: the guest's memory is taken away, so that whatever it does
 /// next comes to EL2 as an abort.
 fn others(me: &PerCpu) {
-    for cpu in &vm::vm().cpus {
+    for (number, cpu) in vm::vm().cpus.iter().enumerate() {
         if core::ptr::eq(*cpu, me) {
             continue;
         }
-        let before = ANSWERED.load(SeqCst);
         cpu.vcpu.mailbox.fetch_or(kick::DUMP, SeqCst);
         if cpu.vcpu.direct.load(SeqCst) && !REVOKED.swap(true, SeqCst) {
             memory::revoke(start::machine().stage2.0);
@@ -171,7 +171,7 @@ fn others(me: &PerCpu) {
         cpu.redistributor().enable_all(kick::interrupt());
         cpu.redistributor().set_pending(kick::interrupt());
         let end = CNTPCT_EL0.get() + CNTFRQ_EL0.get() / 2;
-        while ANSWERED.load(SeqCst) == before {
+        while ANSWERED.load(SeqCst) >> number & 1 == 0 {
             if CNTPCT_EL0.get() > end {
                 dump!("CPU {:#x}: does not answer", cpu.mpidr);
                 break;
@@ -207,7 +207,9 @@ fn operations() {
 /// Answers [`others`]: prints this CPU's state and stops it.
 pub fn answer(cpu: &PerCpu) -> ! {
     state(cpu);
-    ANSWERED.fetch_add(1, SeqCst);
+    if let Some((number, _)) = vm::vm().find(cpu.mpidr) {
+        ANSWERED.fetch_or(1 << number, SeqCst);
+    }
     halt()
 }
 
