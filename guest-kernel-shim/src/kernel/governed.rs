@@ -259,8 +259,8 @@ fn enter<P: Pause>(idle: &Governed<P>, me: &PerCpu, choice: &Choice, state: &Sta
             let taken = idle::poll_for(&idle.pause, me, idle.wanted, limit, true);
             (taken, true)
         }
-        Kind::Wfi => asleep(me, idle.wanted, || idle::wfi(me, true)),
-        Kind::Standby => asleep(me, idle.wanted, || {
+        Kind::Wfi => asleep(idle, me, || idle::wfi(me, true)),
+        Kind::Standby => asleep(idle, me, || {
             let start = clock::now();
             hypervisor::cpu_suspend();
             me.tally.add_many(Event::HaltTicks, clock::now() - start);
@@ -272,11 +272,15 @@ fn enter<P: Pause>(idle: &Governed<P>, me: &PerCpu, choice: &Choice, state: &Sta
     }
 }
 
-/// Sleeps, unless a request came before the promise to look was withdrawn.
+/// Sleeps, unless a request came before the promise to look was withdrawn, or the
+/// tick since it was set: its handler leaves the timer masked, and who slept
+/// then would do so past every deadline.
 #[inline(always)]
-fn asleep(me: &PerCpu, wanted: u32, sleep: impl FnOnce()) -> (u32, bool) {
+fn asleep<P>(idle: &Governed<P>, me: &PerCpu, sleep: impl FnOnce()) -> (u32, bool) {
+    let wanted = idle.wanted;
     insn::mask_irq();
-    let entered = me.request.stop_polling() & wanted == 0;
+    let requested = me.request.stop_polling() & wanted != 0;
+    let entered = !requested && !idle.cpu.rung.has_ticked();
     if entered {
         sleep();
     }

@@ -103,6 +103,11 @@ impl Rung {
         self.due.load(Relaxed)
     }
 
+    /// Whether the tick came and the timer has to be set anew.
+    pub fn has_ticked(&self) -> bool {
+        self.tick.load(Relaxed)
+    }
+
     /// Whether the tick came since the last time.
     pub fn take_tick(&self) -> bool {
         self.tick.swap(false, Relaxed)
