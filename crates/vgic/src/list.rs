@@ -24,6 +24,7 @@ use core::mem::offset_of;
 
 use arrayvec::ArrayVec;
 
+use crate::bits::ones;
 use crate::listed::{Listed, mask};
 use crate::lr::ListRegister;
 use crate::{INTIDS, PRIVATE};
@@ -232,11 +233,12 @@ impl List {
     /// if it names one. A new priority must count in finite time (12.9.20), and
     /// one that is masked would otherwise never be acknowledged.
     pub(crate) fn reprioritise(&mut self, bank: &mut impl Bank, of: impl Fn(u32) -> Option<u8>) {
-        for slot in 0..bank.count() {
-            let listed = bank.read(slot);
+        let used = !bank.empty() & mask(bank.count());
+        for slot in ones(used.into()) {
+            let listed = bank.read(slot as usize);
             let changed = of(listed.intid()).filter(|&new| new != listed.priority());
             if let Some(priority) = changed.filter(|_| listed.is_pending()) {
-                bank.write(slot, listed.with_priority(priority));
+                bank.write(slot as usize, listed.with_priority(priority));
             }
         }
         for waiting in &mut self.queue {
@@ -328,9 +330,11 @@ impl List {
 
     /// Empties the registers whose interrupts have ended and say so.
     pub(crate) fn clear_ended(&self, bank: &mut impl Bank) {
-        for slot in 0..bank.count() {
-            if bank.read(slot).has_ended() {
-                bank.write(slot, ListRegister::EMPTY);
+        // One that says so does not count as empty (12.4.2).
+        let used = !bank.empty() & mask(bank.count());
+        for slot in ones(used.into()) {
+            if bank.read(slot as usize).has_ended() {
+                bank.write(slot as usize, ListRegister::EMPTY);
             }
         }
     }
