@@ -27,7 +27,7 @@ use uefi::mem::memory_map::MemoryType;
 use uefi::runtime::ResetType;
 use uefi::{Handle, Status, boot, runtime, system, table};
 
-use crate::start::{self, Acpi, Found};
+use crate::found::{self, Acpi, Found};
 use crate::{boot as entry, log, say, vm};
 
 /// What was found out, for [`crate::start`].
@@ -36,7 +36,7 @@ static FOUND: Once<Found> = Once::new();
 /// Why the machine is not taken over.
 enum Refusal {
     /// It can't run a hypervisor.
-    Level(start::Unfit),
+    Level(found::Unfit),
     /// A call of firmware failed.
     Firmware(&'static str, uefi::Error),
     /// The boot arguments can't be read.
@@ -109,7 +109,7 @@ fn say_where_tables_say(refusal: &Refusal) {
 
 /// Asks firmware for everything but the final memory map.
 fn describe() -> Result<Found, Refusal> {
-    start::fit().map_err(Refusal::Level)?;
+    found::fit().map_err(Refusal::Level)?;
     let failed = |call| move |error| Refusal::Firmware(call, error);
     // The boot manager's timer would reset the machine after five minutes.
     boot::set_watchdog_timer(0, 0x1_0000, None).map_err(failed("SetWatchdogTimer"))?;
@@ -126,7 +126,7 @@ fn describe() -> Result<Found, Refusal> {
         }
         tables::Found::Tree(address) => {
             // SAFETY: firmware publishes a device tree under this GUID.
-            let blob = unsafe { start::device_tree(address) };
+            let blob = unsafe { found::device_tree(address) };
             (Platform::from_fdt(blob).map_err(Refusal::Tree)?, None)
         }
         tables::Found::Nothing => return Err(Refusal::NoDescription),

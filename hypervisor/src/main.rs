@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rouse's hypervisor: one vCPU on each physical CPU, at EL2, nVHE.
 //!
-//! Boot order: [`boot`] (assembly, MMU off; from UEFI through [`efi`]) → [`start`] (machine description,
-//! memory, page tables, GIC, the other CPUs) → `vcpu` (into the guest).
+//! Boot order: [`boot`] (assembly, MMU off; from UEFI through [`efi`]) → [`start`] (what is [`found`], how it
+//! is [`divide`]d, page tables, GIC, the other CPUs) → `vcpu` (into the guest).
 //! From then on a CPU is at EL2 only for an exit: [`vectors`] (assembly) →
 //! [`shortcuts`] (the commonest cases, assembly) or else [`exit`] and [`irq`]
 //! (which handler) → back.
@@ -24,10 +24,12 @@ mod console;
 mod controls;
 mod counters;
 mod deliver;
+mod divide;
 mod dump;
 mod efi;
 mod exit;
 mod fault;
+mod found;
 mod hvc;
 mod inject;
 mod irq;

@@ -19,8 +19,9 @@ use arch::regs::{
 use arch::{id, insn};
 use platform::Region;
 
+use crate::found::{Acpi, Found};
 use crate::say;
-use crate::start::{Acpi, Found, Machine};
+use crate::start::Machine;
 
 /// The boot argument that asks for it.
 const ARGUMENT: &str = "rouse.survey";
@@ -162,7 +163,7 @@ fn tables(acpi: &Acpi) {
 /// The bytes of a table, 32 a line.
 fn bytes(name: impl fmt::Display + Clone, place: Region) {
     let length = place.size.min(TABLE_MOST) as usize;
-    // SAFETY: the tables are mapped, to be read, since `start::divide`.
+    // SAFETY: the tables are mapped, to be read, since `divide::divide`.
     let bytes = unsafe { core::slice::from_raw_parts(place.base as *const u8, length) };
     for (row, part) in bytes.chunks(32).enumerate() {
         line!("{name} {:04x} {}", row * 32, Hex(part));

@@ -78,11 +78,7 @@ core::arch::global_asm!(
         ldr     x0, [x0, #{report_stack_top}]
         mov     sp, x0
 1:      mrs     x0, sp_el0
-        save_caller
-        save_rest
-        mov     x0, sp
-        mov     x1, #\number
-        b       \handler
+        unexpected \handler, \number
     .endm
 
     .macro vectors_before

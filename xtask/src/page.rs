@@ -24,9 +24,9 @@ use crate::summary;
 use crate::table::Scale;
 
 /// The style sheet.
-pub const STYLE: &str = include_str!("page/style.css");
+const STYLE: &str = include_str!("page/style.css");
 /// The page asks for nothing, whatever texts a log brings into it.
-pub const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 /// A chart of one line, for pages that are not about runs.
 pub fn chart(name: &str, points: &[(f64, f64)], along: &str, unit: &str) -> Markup {

@@ -73,14 +73,18 @@ macro_rules! frame_macros {
         ldr     x29, [sp, #232]
     .endm
 
-    // A vector that nobody expects: the handler gets frame and number.
-    .macro vector_unexpected handler, number
-        .balign 128
+    // What nobody expects: the handler gets frame and number of the vector.
+    .macro unexpected handler, number
         save_caller
         save_rest
         mov     x0, sp
         mov     x1, #\number
         b       \handler
+    .endm
+
+    .macro vector_unexpected handler, number
+        .balign 128
+        unexpected \handler, \number
     .endm
         "#
     };

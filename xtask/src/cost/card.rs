@@ -65,6 +65,12 @@ pub struct Row {
     pub skipped: Option<String>,
 }
 
+/// The guest's instructions in `row`, for a table.
+pub fn guest_insns(row: Option<&Row>) -> String {
+    let tally = row.and_then(|row| row.guest);
+    tally.map_or("-".into(), |tally| tally.insns.to_string())
+}
+
 /// Everything that was counted.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Card {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use cost::Path;
 
-use super::card::{Card, Mode, Row};
+use super::card::{Card, Mode, Row, guest_insns};
 use super::tally::Tally;
 
 const HEAD: &str = "\
@@ -67,10 +67,6 @@ fn table(page: &mut String, title: &str, card: &Card) {
 }
 
 fn line(path: Path, row: &Row, bare: Option<&Row>) -> String {
-    let guest = |row: Option<&Row>| {
-        let tally = row.and_then(|row| row.guest);
-        tally.map_or("-".into(), |tally| tally.insns.to_string())
-    };
     let start = format!(
         "| {} (`{}`) | {} |",
         path.about(),
@@ -79,28 +75,31 @@ fn line(path: Path, row: &Row, bare: Option<&Row>) -> String {
     );
     match (row.el2, &row.skipped) {
         (Some(el2), _) => {
-            let (guest, bare) = (guest(Some(row)), guest(bare));
+            let (guest, bare) = (guest_insns(Some(row)), guest_insns(bare));
             format!("{start} {} | {guest} | {bare} |", hypervisor(&el2))
         }
         (None, why) => format!("{start} - | {} | | | | | | |", why.as_deref().unwrap_or("")),
     }
 }
 
+/// The cells under [`COLUMNS`], the hypervisor's.
 fn hypervisor(el2: &Tally) -> String {
+    let [insns, groups @ ..] = el2.columns();
+    let [
+        reads,
+        writes,
+        dsb,
+        isb,
+        dmb,
+        entries,
+        returns,
+        loads,
+        stores,
+        lines,
+        code,
+    ] = groups;
     format!(
-        "**{}** | {}/{} | {}/{}/{} | {}/{} | {}/{} | {}/{}",
-        el2.insns,
-        el2.reads,
-        el2.writes,
-        el2.dsb,
-        el2.isb,
-        el2.dmb,
-        el2.entries,
-        el2.returns,
-        el2.loads,
-        el2.stores,
-        el2.lines,
-        el2.code_lines
+        "**{insns}** | {reads}/{writes} | {dsb}/{isb}/{dmb} | {entries}/{returns} | {loads}/{stores} | {lines}/{code}"
     )
 }
 

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 use clap::Parser;
 use cost::Path;
-use maud::{DOCTYPE, PreEscaped, html};
+use maud::html;
 use plan::{Word, Workload};
 
 use super::card::{self, Mode};
@@ -20,7 +20,7 @@ use crate::boot::Show;
 use crate::cli::{Cli, Verb};
 use crate::folder::Folder;
 use crate::job::Job;
-use crate::page::{POLICY, STYLE, chart};
+use crate::page::{chart, document};
 use crate::session;
 use crate::terminal::say;
 
@@ -175,36 +175,23 @@ pub fn page(lines: &Lines) -> String {
             .map(|(&cpus, &value)| (f64::from(cpus), 1e6 / value as f64))
             .collect()
     };
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { "Cost over vCPUs" }
-                style { (PreEscaped(STYLE)) }
+    let body = html! {
+        h1 { "Cost over vCPUs" }
+        p.about { "Lines that begin with EL2 are the hypervisor's own instructions, counted on every CPU that takes \
+            part; the others are medians of the guest's workloads, waiting in WFI, in instructions of all CPUs." }
+        div.charts {
+            @for (name, values) in lines {
+                (chart(name, &points(values), "vCPUs", "instructions per operation"))
             }
-            body { main {
-                h1 { "Cost over vCPUs" }
-                p.about { "Lines that begin with EL2 are the hypervisor's own instructions, counted on every CPU that takes \
-                    part; the others are medians of the guest's workloads, waiting in WFI, in instructions of all CPUs." }
-                div.charts {
-                    @for (name, values) in lines {
-                        (chart(name, &points(values), "vCPUs", "instructions per operation"))
-                    }
-                }
-                h2 { "Throughput" }
-                div.charts {
-                    @for (name, values) in lines.iter().filter(|(name, _)| !name.starts_with("EL2")) {
-                        (chart(name, &throughput(values), "vCPUs", "operations per million instructions"))
-                    }
-                }
-            } }
+        }
+        h2 { "Throughput" }
+        div.charts {
+            @for (name, values) in lines.iter().filter(|(name, _)| !name.starts_with("EL2")) {
+                (chart(name, &throughput(values), "vCPUs", "operations per million instructions"))
+            }
         }
     };
-    page.into_string()
+    document("Cost over vCPUs", body)
 }
 
 #[cfg(test)]

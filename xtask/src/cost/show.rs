@@ -3,7 +3,7 @@
 
 use cost::Path;
 
-use super::card::{Card, Mode, Row};
+use super::card::{Card, Mode, Row, guest_insns};
 use super::tally::Tally;
 
 const HEAD: &str = "\
@@ -31,10 +31,6 @@ pub fn table(card: &Card) -> Vec<String> {
 }
 
 fn line(path: Path, row: &Row, bare: Option<&Row>) -> String {
-    let guest = |row: Option<&Row>| {
-        let tally = row.and_then(|row| row.guest);
-        tally.map_or("-".into(), |tally| tally.insns.to_string())
-    };
     let start = format!("{:<12} {:<7}", path.name(), row.mode.name());
     let Some(el2) = row.el2 else {
         let why = row.skipped.as_deref().unwrap_or("-");
@@ -43,27 +39,19 @@ fn line(path: Path, row: &Row, bare: Option<&Row>) -> String {
     format!(
         "{start}{} {:>9} {:>13}",
         hypervisor(&el2),
-        guest(Some(row)),
-        guest(bare)
+        guest_insns(Some(row)),
+        guest_insns(bare)
     )
 }
 
+/// The columns under [`HEAD`].
 fn hypervisor(el2: &Tally) -> String {
-    format!(
-        "{:>6} {:>4} {:>4} {:>4} {:>3} {:>3} {:>4} {:>5} {:>4} {:>3} {:>4} {:>4}",
-        el2.insns,
-        el2.reads,
-        el2.writes,
-        el2.dsb,
-        el2.isb,
-        el2.dmb,
-        el2.entries,
-        el2.returns,
-        el2.loads,
-        el2.stores,
-        el2.lines,
-        el2.code_lines,
-    )
+    const WIDTHS: [usize; 12] = [6, 4, 4, 4, 3, 3, 4, 5, 4, 3, 4, 4];
+    let columns = el2.columns().into_iter().zip(WIDTHS);
+    let columns: Vec<String> = columns
+        .map(|(count, width)| format!("{count:>width$}"))
+        .collect();
+    columns.join(" ")
 }
 
 /// Rows whose passes did not all agree, which is worth knowing.

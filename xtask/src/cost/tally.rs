@@ -41,6 +41,24 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// All counts, in the order of the fields: how tables show them.
+    pub fn columns(&self) -> [u64; 12] {
+        [
+            self.insns,
+            self.reads,
+            self.writes,
+            self.dsb,
+            self.isb,
+            self.dmb,
+            self.entries,
+            self.returns,
+            self.loads,
+            self.stores,
+            self.lines,
+            self.code_lines,
+        ]
+    }
+
     /// Counts `steps`; `entries` exceptions led to them.
     pub fn of(steps: &[&Step], entries: usize) -> Self {
         let kinds = |wanted: &[Kind]| {

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Dividing the machine's RAM between hypervisor and guest, and the maps of both.
+
+use aarch64_cpu::registers::{CNTFRQ_EL0, Readable};
+use arch::layout;
+use arrayvec::ArrayVec;
+use pages::{PAGE, Pool, Use};
+use platform::{Platform, Region, carve};
+
+use crate::boot;
+use crate::found::Found;
+use crate::memory::{EL2_REGIME, GuestMap, HypervisorMap};
+use crate::percpu::Slot;
+use crate::start::Machine;
+use crate::vm;
+
+/// The guest's RAM begins and ends on blocks of stage 2.
+const GUEST_ALIGN: u64 = 2 << 20;
+
+/// The most RAM that the guest gets, on machines that have it: more would only
+/// take time to prepare.
+const GUEST_MOST: u64 = 4 << 30;
+
+/// Bytes of the page pool: page tables, and a slot for each CPU.
+fn pool_size(cpus: usize) -> u64 {
+    const TABLES: u64 = 64 * PAGE;
+    TABLES + (cpus * size_of::<Slot>()) as u64
+}
+
+/// Divides the RAM between hypervisor and guest and builds the EL2 map.
+pub fn divide(platform: Platform<'static>, found: &Found) -> Machine {
+    let image = Region {
+        base: layout::base(),
+        size: vm::payload().end().next_multiple_of(PAGE) - layout::base(),
+    };
+    let mut taken: ArrayVec<Region, 40> = platform.reserved.iter().copied().collect();
+    taken.push(image);
+    taken.extend(found.tree);
+    let size = pool_size(platform.cpus.len());
+    let free = carve::largest_free(&platform.memory, &taken, PAGE)
+        .filter(|free| free.size > size)
+        .unwrap_or_else(|| {
+            panic!("RAM: no {size} free bytes for the hypervisor; give the machine more memory")
+        });
+    // From the top, so that the guest's RAM starts on a large boundary.
+    let hypervisor = Region {
+        base: free.end() - size,
+        size,
+    };
+    taken.push(hypervisor);
+    let mut guest =
+        carve::largest_free(&platform.memory, &taken, GUEST_ALIGN).unwrap_or_else(|| {
+            panic!("RAM: no {GUEST_ALIGN} free bytes for the guest; give the machine more memory")
+        });
+    guest.size = guest.size.min(GUEST_MOST);
+    // What the loader left in the caches must not come over what is written
+    // past them from here on.
+    pages::clean(hypervisor);
+    // SAFETY: free RAM by the description, and taken out of what others get.
+    let mut pool = unsafe { Pool::new(hypervisor) };
+    let cpus = platform
+        .cpus
+        .iter()
+        .map(|cpu| {
+            let slot = pool.take(size_of::<Slot>() as u64) as *mut Slot;
+            // SAFETY: fresh pages of the pool, given to this CPU.
+            unsafe { Slot::init(slot, cpu.mpidr) }
+        })
+        .collect();
+    let machine = Machine {
+        stage2: guest_map(&mut pool, guest),
+        frequency: CNTFRQ_EL0.get(),
+        platform,
+        guest,
+        cpus,
+    };
+    map(&machine, &mut pool, hypervisor, found);
+    // What was written with the caches off is in memory; drop what caches may
+    // hold of it from before.
+    pages::clean(layout::data().into());
+    pages::clean(hypervisor);
+    machine
+}
+
+/// Builds the guest's map: its RAM, and nothing else.
+fn guest_map(pool: &mut Pool, ram: Region) -> (u64, u64) {
+    let mut map = GuestMap::new(pool);
+    map.map_ram(vm::RAM, ram);
+    map.registers()
+}
+
+/// Builds the EL2 map of everything that the hypervisor uses.
+fn map(machine: &Machine, pool: &mut Pool, hypervisor: Region, found: &Found) {
+    let platform = &machine.platform;
+    let mut map = HypervisorMap::new(pool);
+    map.map(layout::text().into(), Use::Execute);
+    map.map(layout::rodata().into(), Use::Read);
+    map.map(layout::data().into(), Use::Write);
+    map.map(
+        Region {
+            base: layout::payload(),
+            size: vm::payload().end() - layout::payload(),
+        },
+        Use::Read,
+    );
+    for region in found.regions() {
+        map.map(region, Use::Read);
+    }
+    map.map(hypervisor, Use::Write);
+    map.map(machine.guest, Use::Write);
+    let guards = machine.cpus.iter().flat_map(|cpu| cpu.guards());
+    for guard in guards.chain([boot::stack_guard()]) {
+        map.unmap(guard);
+    }
+    map.map(platform.gic.distributor, Use::Device);
+    for frames in &platform.gic.redistributors {
+        map.map(*frames, Use::Device);
+    }
+    if let Some(uart) = platform.uart {
+        map.map(
+            Region {
+                base: uart.base,
+                size: PAGE,
+            },
+            Use::Device,
+        );
+    }
+    map.publish(&EL2_REGIME);
+}

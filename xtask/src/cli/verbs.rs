@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The options that belong to one verb.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::{JobArgs, LoadArgs};
+use crate::cost::card::Mode;
+
+/// Options of `run`.
+#[derive(Args, Debug)]
+pub struct RunArgs {
+    /// What is measured.
+    #[command(flatten)]
+    pub job: JobArgs,
+    /// Folder for the results; new or empty [default: target/runs/TIME-BOARD, the time in UTC]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Write a copy of results.json to FILE
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+/// Options of `report`.
+#[derive(Args, Debug)]
+pub struct ReportArgs {
+    /// Run folders, results.json files, or captures of a console (lines with `@r1 `)
+    #[arg(value_name = "INPUT", required = true)]
+    pub inputs: Vec<PathBuf>,
+    /// Where the report goes: FILE.html, or a folder, which also gets results.json and results.csv unless that is
+    /// what the report is made from [default: the run folder if there is one INPUT, else target/reports/TIME]
+    #[arg(long, value_name = "FILE|DIR")]
+    pub out: Option<PathBuf>,
+    /// Title of the page
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
+}
+
+/// Options of `compare`.
+#[derive(Args, Debug)]
+pub struct CompareArgs {
+    /// The reference: a run folder, results.json or serial log
+    pub a: PathBuf,
+    /// What is judged against it
+    pub b: PathBuf,
+    /// Exit with status 1 if any cell is worse by more than this much
+    #[arg(long, value_name = "PERCENT")]
+    pub fail_if_worse: Option<String>,
+}
+
+/// Options of `experiment`.
+#[derive(Args, Debug)]
+pub struct ExperimentArgs {
+    /// all, or some of: poll-limit, sched, resched-ipis, ipistorm, psd, idle-poll, governors, who-polls
+    #[arg(value_name = "NAME", required = true)]
+    pub names: Vec<String>,
+    /// Machine: a name of boards/NAME.toml
+    #[arg(long, value_name = "NAME", default_value = "virt")]
+    pub board: String,
+    /// Folder for the report and the runs behind it; new or empty [default: target/runs/TIME-experiment]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Write a copy of experiments.json to FILE
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// How long each boot may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 240, value_parser = clap::value_parser!(u64).range(1..))]
+    pub timeout: u64,
+}
+
+/// Options of `test`.
+#[derive(Args, Debug)]
+pub struct TestArgs {
+    /// Only tests whose name contains this
+    pub filter: Option<String>,
+    /// Only the tests that boot
+    #[arg(long, conflicts_with = "host_only")]
+    pub target_only: bool,
+    /// Only the tests of the host
+    #[arg(long)]
+    pub host_only: bool,
+    /// Instead: line coverage of the pure crates, at least 90 % of each
+    #[arg(long, group = "instead", conflicts_with_all = ["target_only", "host_only", "filter"])]
+    pub coverage: bool,
+    /// Instead: the tests of the host under Miri, for undefined behaviour
+    #[arg(long, group = "instead", conflicts_with_all = ["target_only", "host_only"])]
+    pub miri: bool,
+    /// Instead: licences, versions and advisories of the dependencies, without network
+    #[arg(long, group = "instead", conflicts_with_all = ["target_only", "host_only", "filter"])]
+    pub audit: bool,
+    /// Folder of advisories in RustSec's format, for --audit
+    #[arg(long, value_name = "DIR", requires = "audit")]
+    pub advisory_db: Option<PathBuf>,
+}
+
+/// Options of `cost`.
+#[derive(Args, Debug)]
+pub struct CostArgs {
+    /// Machine: a name of boards/NAME.toml
+    #[arg(long, value_name = "NAME", default_value = "virt")]
+    pub board: String,
+    /// Write the card to FILE
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Exit with status 1 if anything costs 2 % more than in the card FILE [default: the newest of docs/cost]
+    #[arg(long, value_name = "FILE")]
+    pub compare: Option<Option<PathBuf>>,
+    /// Keep the card in docs/cost under this name, and write docs/cost.md anew
+    #[arg(long, value_name = "LABEL")]
+    pub save: Option<String>,
+    /// Also with 2 to 64 vCPUs, and every workload of the guest; charts in target/cost-scale.html. Exit with
+    /// status 1 if an SGI's cost depends on how many there are
+    #[arg(long)]
+    pub scale: bool,
+    /// Only write docs/cost.md anew from the cards in docs/cost
+    #[arg(long, conflicts_with_all = ["json", "compare", "save"])]
+    pub page: bool,
+}
+
+/// Options of `asm`.
+#[derive(Args, Debug)]
+pub struct AsmArgs {
+    /// The path, by its name in the table of `cost`
+    pub path: String,
+    /// Machine: a name of boards/NAME.toml
+    #[arg(long, value_name = "NAME", default_value = "virt")]
+    pub board: String,
+    /// How interrupts reach the guest; none is the bare machine
+    #[arg(long, value_enum, default_value_t = Mode::Inject)]
+    pub deliver: Mode,
+}
+
+/// Options of `soak`.
+#[derive(Args, Debug)]
+pub struct SoakArgs {
+    /// How long; the round in which the time ends is the last, and there is at least one
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=100_000))]
+    pub minutes: u64,
+    /// Machine: a name of boards/NAME.toml, or a file of this kind
+    #[arg(long, value_name = "NAME|FILE.toml", default_value = "virt")]
+    pub board: String,
+    /// Numbers of CPUs, 2 to 8, in turn
+    #[arg(long, value_name = "LIST", default_value = "4,8")]
+    pub cpus: String,
+    /// CPU model, of those that `boards` lists [default: the board's]
+    #[arg(long, value_name = "MODEL")]
+    pub cpu: Option<String>,
+    /// How the emulator runs: insns repeats exactly, time has CPUs that really run at once
+    #[arg(long, value_enum, default_value_t = SoakMetric::Both)]
+    pub metric: SoakMetric,
+    /// Seed of the first round; each one has the next [default: another one each time]
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
+    /// Wake-ups per round
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub wake_ups: u64,
+    /// Further boot arguments, passed on as they are
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub append: Option<String>,
+    /// How long each round may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 1200, value_parser = clap::value_parser!(u64).range(1..))]
+    pub timeout: u64,
+    /// Folder for the summary; new or empty [default: target/runs/TIME-BOARD-soak, the time in UTC]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// What `soak` counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SoakMetric {
+    /// Instructions.
+    Insns,
+    /// Time.
+    Time,
+    /// One after the other.
+    Both,
+}
+
+/// Options of `build`.
+#[derive(Args, Debug)]
+pub struct BuildArgs {
+    /// Machine: a name of boards/NAME.toml
+    #[arg(long, value_name = "NAME", default_value = "virt")]
+    pub board: String,
+    /// Guest to pack instead of the built one: an arm64 Image
+    #[arg(long, value_name = "IMAGE")]
+    pub guest: Option<PathBuf>,
+}
+
+/// Options of `image`.
+#[derive(Args, Debug)]
+pub struct ImageArgs {
+    /// What the disk holds.
+    #[command(flatten)]
+    pub load: LoadArgs,
+    /// The disk: a new file, or an old one that is replaced [default: target/image/rouse-BOARD.disk]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// Options of `debug`.
+#[derive(Args, Debug)]
+pub struct DebugArgs {
+    /// What is measured.
+    #[command(flatten)]
+    pub job: JobArgs,
+    /// TCP port for the debugger
+    #[arg(long, value_name = "PORT", default_value_t = 1234)]
+    pub port: u16,
+}
