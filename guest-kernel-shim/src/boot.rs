@@ -3,6 +3,7 @@
 
 use core::mem::offset_of;
 
+use arch::hold::Release;
 use pages::Regime;
 
 use crate::percpu::PerCpu;
@@ -12,7 +13,11 @@ unsafe extern "C" {
     fn _el1_held();
 }
 
+/// Lets held CPUs go, each with its [`PerCpu`].
+pub static EL1_RELEASE: Release = Release::new();
+
 arch::image_start!(_el1_primary, _el1_held);
+arch::held_entry!("_el1_held", EL1_RELEASE, "el1_secondary");
 
 arch::symbol_addresses! {
     /// Entry of the other CPUs.
@@ -66,10 +71,9 @@ _el1_primary:
     adrp    x1, el1_boot_stack + {stack_size}
     add     sp, x1, :lo12:el1_boot_stack + {stack_size}
     bl      el1_start
-    .global _el1_held
-_el1_held:
+park:
     wfe
-    b       _el1_held
+    b       park
 
     // In: x0 = PerCpu, as the context id of CPU_ON.
     .global el1_secondary
@@ -92,7 +96,7 @@ el1_secondary:
     mov     sp, x1
     msr     tpidr_el1, x0
     bl      el1_start_secondary
-    b       _el1_held
+    b       park
 
     .section .bss.boot_stack, "aw", @nobits
     .balign 16

@@ -87,6 +87,7 @@ pub fn exit(status: u64) -> ! {
     if CONDUIT.is_completed() {
         call(SYSTEM_OFF, [0; 3]);
     }
+    crate::output::end();
     loop {
         arch::insn::wfi();
     }

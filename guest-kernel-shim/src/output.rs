@@ -32,6 +32,14 @@ pub fn line(text: fmt::Arguments<'_>) {
     }
 }
 
+/// Says that nothing follows; see [`console::END`].
+pub fn end() {
+    // SAFETY: as in `line_unlocked`, this CPU ends the machine.
+    if let Some(port) = unsafe { (*PORT.as_mut_ptr()).as_mut() } {
+        let _ = port.write_char(console::END);
+    }
+}
+
 /// Writes a line without waiting for who holds the console, which may be the
 /// CPU that just failed.
 pub fn line_unlocked(text: fmt::Arguments<'_>) {
@@ -56,7 +64,7 @@ fn panic(info: &PanicInfo<'_>) -> ! {
     arch::insn::mask_all();
     line_unlocked(format_args!(
         "rouse: panic: EL1 on CPU {:#x}: {info}",
-        MPIDR_EL1.get() & 0xff_00ff_ffff
+        MPIDR_EL1.get() & platform::AFFINITY
     ));
     hypervisor::exit(1)
 }
@@ -67,7 +75,7 @@ fn panic(info: &PanicInfo<'_>) -> ! {
 pub extern "C" fn unexpected(frame: &Frame, vector: u64) -> ! {
     line_unlocked(format_args!(
         "rouse: panic: EL1 on CPU {:#x}: unexpected exception, vector {vector}",
-        MPIDR_EL1.get() & 0xff_00ff_ffff
+        MPIDR_EL1.get() & platform::AFFINITY
     ));
     line_unlocked(format_args!(
         "rouse:   ELR {:#018x}  SPSR {:#010x}  ESR {:#010x}  FAR {:#018x}",

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Starting the other CPUs by PSCI.
+//! Starting the other CPUs: by PSCI, or by letting go those that the loader let in.
 
-use platform::Region;
+use platform::{Enable, Region};
 
+use crate::boot::EL1_RELEASE;
 use crate::percpu::PerCpu;
-use crate::start::prepare;
+use crate::start::{platform, prepare};
 use crate::{boot, clock, cost, crew, hypervisor, output, percpu};
 
 /// Starts every CPU but this one and waits until each runs. One that does not
@@ -39,7 +40,13 @@ pub fn turn_on(cpu: &'static PerCpu) -> i64 {
         base: context,
         size: size_of::<PerCpu>() as u64,
     });
-    hypervisor::cpu_on(cpu.mpidr, boot::secondary_entry(), context)
+    match platform().cpus[cpu.index].enable {
+        Enable::Held => {
+            EL1_RELEASE.let_go(cpu.mpidr, context);
+            0
+        }
+        _ => hypervisor::cpu_on(cpu.mpidr, boot::secondary_entry(), context),
+    }
 }
 
 /// Runs on each other CPU, on its own stack, with MMU and caches on.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From the first Rust instruction to a machine that can measure.
 
+use aarch64_cpu::registers::{MPIDR_EL1, Readable};
 use arch::layout;
 use arrayvec::ArrayVec;
 use pages::{PAGE, Pool, Use};
@@ -46,7 +47,8 @@ extern "C" fn el1_start(dtb: u64) -> ! {
     // SAFETY: the boot protocol says that x0 is the device tree's address, and
     // the header's own size field bounds the slice.
     let blob = unsafe { device_tree(dtb) };
-    let platform = Platform::from_fdt(blob).unwrap_or_else(|error| panic!("{error}"));
+    let mut platform = Platform::from_fdt(blob).unwrap_or_else(|error| panic!("{error}"));
+    platform.begin_with(MPIDR_EL1.get() & platform::AFFINITY);
     let tree = Region {
         base: dtb,
         size: blob.len() as u64,

@@ -8,8 +8,8 @@
 //! to `_el2_leave_firmware`, and from there the way is the same.
 
 use core::mem::offset_of;
-use core::sync::atomic::AtomicU64;
 
+use arch::hold::Release;
 use pages::{PAGE, Regime};
 use platform::Region;
 
@@ -21,22 +21,8 @@ const HCR_BOOT: u64 = 1 << 31;
 /// SCTLR_EL2 with the MMU off: the RES1 bits of E2H=0 (DDI 0487K.a, D23.2.140).
 pub const SCTLR_RES1: u64 = 0x30c5_0830;
 
-/// How a held CPU is let go: the one whose affinity is `mpidr` continues at
-/// `_el2_secondary` with `per_cpu`.
-#[repr(C, align(64))]
-pub struct Release {
-    /// Affinity of the CPU that may go; all ones means none.
-    pub mpidr: AtomicU64,
-    /// Address of its [`PerCpu`].
-    pub per_cpu: AtomicU64,
-}
-
-/// The one release slot; CPUs are released one after another.
-#[unsafe(no_mangle)]
-pub static EL2_RELEASE: Release = Release {
-    mpidr: AtomicU64::new(u64::MAX),
-    per_cpu: AtomicU64::new(0),
-};
+/// Lets held CPUs go, each with its [`PerCpu`].
+pub static EL2_RELEASE: Release = Release::new();
 
 unsafe extern "C" {
     fn _el2_primary();
@@ -55,10 +41,13 @@ unsafe extern "C" {
 arch::symbol_addresses! {
     /// Entry of the other CPUs, at EL2 with the MMU off.
     secondary_entry = _el2_secondary;
-    /// Entry of CPUs that were let in and wait for their turn.
-    held_entry = el2_held_entry;
     /// The page below the boot stack.
     boot_guard = el2_boot_guard;
+}
+
+/// Entry of CPUs that were let in and wait for their turn.
+pub fn held_entry() -> u64 {
+    _el2_held as *const () as u64
 }
 
 /// The page below the boot stack, which is not mapped.
@@ -70,6 +59,7 @@ pub fn stack_guard() -> Region {
 }
 
 arch::image_start!(_el2_primary, _el2_held, efi _efi_entry);
+arch::held_entry!("_el2_held", EL2_RELEASE, "_el2_secondary");
 
 core::arch::global_asm!(
     r#"
@@ -156,23 +146,6 @@ _el2_leave_firmware:
     add     sp, x1, :lo12:el2_boot_stack + {stack_size}
     bl      el2_start_described
     b       park
-
-    .global _el2_held
-    .global el2_held_entry
-_el2_held:
-el2_held_entry:
-    mrs     x1, mpidr_el1
-    ldr     x2, =0xff00ffffff               // affinity fields
-    and     x1, x1, x2
-    adrp    x2, EL2_RELEASE
-    add     x2, x2, :lo12:EL2_RELEASE
-1:  ldr     x3, [x2]
-    cmp     x3, x1
-    b.eq    2f
-    wfe                                     // the releasing CPU sends an event
-    b       1b
-2:  ldr     x0, [x2, #8]
-    b       _el2_secondary
 
     .section .bss.boot_stack, "aw", @nobits
     .balign 4096

@@ -19,7 +19,7 @@ use arch::regs::{ICH_ELRSR_EL2, ISR_EL1, ich_lr};
 use crate::log::print_unlocked;
 use crate::percpu::PerCpu;
 use crate::vectors::Frame;
-use crate::{kick, log, memory, smp, start, vm, watchdog};
+use crate::{kick, log, memory, start, vm, watchdog};
 
 /// Exit status of a machine whose hypervisor failed.
 const STATUS: u64 = 70;
@@ -84,7 +84,7 @@ pub fn asked(status: u64) -> ! {
 /// Says what is wrong, on the CPU that fails first.
 fn begin(why: core::fmt::Arguments<'_>) {
     take_console(why);
-    let cpu = MPIDR_EL1.get() & smp::AFFINITY;
+    let cpu = MPIDR_EL1.get() & platform::AFFINITY;
     dump!("panic: EL2 on CPU {cpu:#x}: {why}");
 }
 
@@ -92,7 +92,7 @@ fn begin(why: core::fmt::Arguments<'_>) {
 /// waits for its turn to report; the same one, failing in its own report, just
 /// ends it.
 fn take_console(why: core::fmt::Arguments<'_>) {
-    let cpu = MPIDR_EL1.get() & smp::AFFINITY;
+    let cpu = MPIDR_EL1.get() & platform::AFFINITY;
     let exclusive = SCTLR_EL2.is_set(SCTLR_EL2::M);
     let first = if exclusive {
         let first = FAILED.compare_exchange(0, cpu + 1, SeqCst, SeqCst);

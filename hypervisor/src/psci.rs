@@ -12,7 +12,7 @@ use crate::trace::Off;
 use crate::vcpu::NotOff;
 use crate::vectors::Frame;
 use crate::vm::vm;
-use crate::{hvc, kick, smp, start, vcpu, wfx};
+use crate::{hvc, kick, start, vcpu, wfx};
 
 /// PSCI_VERSION: major 1, minor 1.
 const VERSION: u32 = 0x1_0001;
@@ -77,7 +77,7 @@ fn features(feature: PsciFeature) -> Result<u32, ErrorCode> {
 
 fn cpu_on(target: Mpidr, entry: EntryPoint) -> Result<u32, ErrorCode> {
     let (_, target) = vm()
-        .find(u64::from(target) & smp::AFFINITY)
+        .find(u64::from(target) & platform::AFFINITY)
         .ok_or(ErrorCode::InvalidParameters)?;
     let address = entry.entry_point_address();
     if !vm().ram.contains(address) || !address.is_multiple_of(4) {
@@ -95,7 +95,7 @@ fn cpu_on(target: Mpidr, entry: EntryPoint) -> Result<u32, ErrorCode> {
 fn affinity_info(mpidr: Mpidr, level: u32) -> Result<u32, ErrorCode> {
     // Above level 0 a group is on if any CPU in it is.
     let ignored = (1u64 << (8 * level.min(3))) - 1;
-    let wanted = u64::from(mpidr) & smp::AFFINITY & !ignored;
+    let wanted = u64::from(mpidr) & platform::AFFINITY & !ignored;
     let mut group = vm()
         .cpus
         .iter()

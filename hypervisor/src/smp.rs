@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Starting the other CPUs, by the method that the description names for each.
 
-use core::sync::atomic::Ordering;
-
 use aarch64_cpu::registers::{CNTFRQ_EL0, CNTPCT_EL0, MPIDR_EL1, Readable};
 use arch::insn;
-use platform::{Conduit, Enable, Region};
+use platform::{AFFINITY, Conduit, Enable, Region};
 
 use crate::boot::{self, EL2_RELEASE};
 use crate::fault::{self, Fault};
@@ -13,8 +11,6 @@ use crate::percpu::PerCpu;
 use crate::start::Machine;
 use crate::{say, stage};
 
-/// Affinity fields of MPIDR_EL1.
-pub const AFFINITY: u64 = 0xff_00ff_ffff;
 /// PSCI function (DEN0022F.b, 5.1.4).
 const CPU_ON: u64 = 0xc400_0003;
 /// PSCI function (DEN0022F.b, 5.1.9).
@@ -75,9 +71,9 @@ fn start(machine: &Machine, enable: Enable, state: &'static PerCpu) {
                 base: address,
                 size: 8,
             });
-            release(state.mpidr, per_cpu);
+            EL2_RELEASE.let_go(state.mpidr, per_cpu);
         }
-        (Enable::Held, _) => release(state.mpidr, per_cpu),
+        (Enable::Held, _) => EL2_RELEASE.let_go(state.mpidr, per_cpu),
     }
     if !wait_for(state) {
         say!(
@@ -85,18 +81,6 @@ fn start(machine: &Machine, enable: Enable, state: &'static PerCpu) {
             state.mpidr
         );
     }
-}
-
-/// Lets the held CPU `mpidr` go.
-fn release(mpidr: u64, per_cpu: u64) {
-    EL2_RELEASE.per_cpu.store(per_cpu, Ordering::Relaxed);
-    insn::dmb_ish();
-    EL2_RELEASE.mpidr.store(mpidr, Ordering::Relaxed);
-    pages::clean(Region {
-        base: (&raw const EL2_RELEASE) as u64,
-        size: size_of_val(&EL2_RELEASE) as u64,
-    });
-    insn::sev();
 }
 
 /// Waits up to a second of the physical counter for `state` to arrive.

@@ -105,7 +105,7 @@ fn take_over(found: &Found) -> ! {
         stop();
     }
     check_counter();
-    platform.begin_with(MPIDR_EL1.get() & smp::AFFINITY);
+    platform.begin_with(MPIDR_EL1.get() & platform::AFFINITY);
     report(found, &platform);
     let machine = divide(platform, found);
     stage!(
@@ -191,7 +191,8 @@ fn conduit() -> Option<Conduit> {
     }
 }
 
-/// Ends the machine: PSCI SYSTEM_OFF, and a halt where that does not return.
+/// Ends the machine: PSCI SYSTEM_OFF, [`console::END`] where there is none, and a halt
+/// where that does not return.
 pub fn stop() -> ! {
     off(smp::SYSTEM_OFF)
 }
@@ -208,6 +209,7 @@ fn off(function: u64) -> ! {
     if let Some(conduit) = conduit() {
         smp::psci(conduit, function, 0, 0, 0);
     }
+    log::print_unlocked(format_args!("{}", console::END));
     loop {
         arch::insn::wfi();
     }

@@ -2,13 +2,10 @@
 //! The CPUs: those that firmware says can be started (5.2.12.14).
 
 use arrayvec::ArrayVec;
-use platform::{Conduit, Cpu, Enable, MAX_CPUS};
+use platform::{AFFINITY, Conduit, Cpu, Enable, MAX_CPUS};
 
 use crate::error::Error;
 use crate::madt::{GICC_FLAGS, GICC_MPIDR, Gicc, Madt};
-
-/// Aff3, Aff2, Aff1 and Aff0 of MPIDR_EL1.
-const AFFINITY: u64 = 0xff_00ff_ffff;
 
 /// What the GICC structures say of the CPUs.
 #[derive(Debug, Default)]

@@ -13,6 +13,8 @@ pub mod frame;
 #[cfg(target_arch = "aarch64")]
 pub mod gic_cpu;
 #[cfg(target_arch = "aarch64")]
+pub mod hold;
+#[cfg(target_arch = "aarch64")]
 pub mod id;
 pub mod image;
 #[cfg(target_arch = "aarch64")]

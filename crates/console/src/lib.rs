@@ -24,6 +24,10 @@ const NS16550_LINE_EMPTY: u32 = 1 << 5;
 /// takes at 9600 baud on any machine where a device read takes 20 ns.
 const PATIENCE: u32 = 200_000;
 
+/// End of transmission: the character that ends a machine which has no firmware to be
+/// asked for it. Arm's models and gem5 can be told to stop when their UART gets it.
+pub const END: char = '\u{4}';
+
 /// An output port. It has no lock: whoever shares it brings one.
 #[derive(Debug)]
 pub struct Port {

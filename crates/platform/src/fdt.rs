@@ -6,14 +6,12 @@ use dtoolkit::fdt::{Fdt, FdtNode};
 use dtoolkit::{Node, Property};
 
 use crate::{
-    Conduit, Cpu, Enable, Error, Firmware, Gic, MAX_CPUS, Platform, Region, Report, Timer, Uart,
-    UartKind,
+    AFFINITY, Conduit, Cpu, Enable, Error, Firmware, Gic, MAX_CPUS, Platform, Region, Report,
+    Timer, Uart, UartKind,
 };
 
 /// PPIs start at this INTID and end before SPIs, at 32 (bindings: arm,gic-v3).
 const PPIS: core::ops::Range<u32> = 16..32;
-/// Aff3, Aff2, Aff1 and Aff0 of MPIDR_EL1.
-const AFFINITY: u64 = 0xff_00ff_ffff;
 /// Size of a redistributor's frame, and the least that one has (IHI 0069H, 12.10).
 const FRAME: u64 = 0x1_0000;
 const REDISTRIBUTOR: u64 = 2 * FRAME;

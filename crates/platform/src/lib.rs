@@ -25,6 +25,9 @@ pub use uart::{Uart, UartKind};
 /// The most CPUs a machine can have here; more are ignored.
 pub const MAX_CPUS: usize = 64;
 
+/// Aff3, Aff2, Aff1 and Aff0 of MPIDR_EL1 (DDI 0487K.a, D23.2.98).
+pub const AFFINITY: u64 = 0xff_00ff_ffff;
+
 /// A range of physical addresses, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {

@@ -67,7 +67,7 @@ pub fn run(tally: &mut Tally, _random: &mut Random) {
     }
     let me = PerCpu::this();
     tally.case(
-        MPIDR_EL1.get() & 0xff_00ff_ffff == me.mpidr,
+        MPIDR_EL1.get() & platform::AFFINITY == me.mpidr,
         format_args!("MPIDR_EL1 is another CPU's"),
     );
     tally.case(MIDR_EL1.get() != 0, format_args!("MIDR_EL1 is zero"));

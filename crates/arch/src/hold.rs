@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! CPUs that a loader lets in together with the first one: where they are held,
+//! and how they are let go.
+//!
+//! They run with MMU and caches off, so whoever lets one go writes through to
+//! memory and makes an event. One slot serves all: CPUs are let go one after
+//! another, each by its affinity.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::insn;
+
+/// The slot that held CPUs look at; [`crate::held_entry`] has their code.
+#[repr(C, align(64))]
+pub struct Release {
+    /// Affinity of the CPU that may go; all ones means none.
+    mpidr: AtomicU64,
+    /// What it gets in x0.
+    context: AtomicU64,
+}
+
+impl Default for Release {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Release {
+    /// A slot that lets nobody go.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            mpidr: AtomicU64::new(u64::MAX),
+            context: AtomicU64::new(0),
+        }
+    }
+
+    /// Lets the held CPU `mpidr` go, with x0 = `context`.
+    pub fn let_go(&self, mpidr: u64, context: u64) {
+        self.context.store(context, Ordering::Relaxed);
+        insn::dmb_ish();
+        self.mpidr.store(mpidr, Ordering::Relaxed);
+        // SAFETY: the address of the slot itself, both words of which lie in one line.
+        unsafe { insn::dc_civac(core::ptr::from_ref(self) as usize) };
+        insn::dsb_sy();
+        insn::sev();
+    }
+}
+
+/// Emits the symbol `$held`, where CPUs wait until the [`Release`] `$release` names
+/// them, and then go on at `$then` with x0 = the context. Needs no stack; clobbers
+/// x0 to x3.
+#[macro_export]
+macro_rules! held_entry {
+    ($held:literal, $release:path, $then:literal) => {
+        core::arch::global_asm!(
+            ".section .text.boot, \"ax\"",
+            concat!(".global ", $held),
+            concat!($held, ":"),
+            "    mrs     x1, mpidr_el1",
+            "    ldr     x2, =0xff00ffffff           // affinity fields",
+            "    and     x1, x1, x2",
+            "    adrp    x2, {release}",
+            "    add     x2, x2, :lo12:{release}",
+            "1:  ldr     x3, [x2]",
+            "    cmp     x3, x1",
+            "    b.eq    2f",
+            "    wfe                                 // who lets it go makes an event",
+            "    b       1b",
+            "2:  ldr     x0, [x2, #8]",
+            concat!("    b       ", $then),
+            "    .ltorg",
+            release = sym $release,
+        );
+    };
+}
