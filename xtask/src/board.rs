@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Descriptions of machines: `boards/<name>.toml`.
+//! Descriptions of machines: `boards/<name>.toml`, or `boards/<name>/board.toml` where
+//! one needs more than a file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,6 +21,9 @@ pub struct Board {
     /// Its name: that of the file.
     #[serde(skip)]
     pub name: String,
+    /// The folder of its file.
+    #[serde(skip)]
+    folder: PathBuf,
     /// One line for people.
     pub about: String,
     /// What it has of the machine that it stands for; for people.
@@ -30,8 +34,10 @@ pub struct Board {
     pub image_base: Option<u64>,
     /// Its CPUs.
     pub cpus: Cpus,
-    /// How to launch it.
-    pub qemu: Qemu,
+    /// How QEMU emulates it.
+    qemu: Option<Qemu>,
+    /// How gem5 does; a board has one of the two.
+    pub gem5: Option<Gem5>,
 }
 
 /// CPUs.
@@ -67,6 +73,18 @@ pub struct Qemu {
     pub machine: BTreeMap<String, String>,
 }
 
+/// How gem5 emulates it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gem5 {
+    /// The file, beside the board's, that puts the machine together.
+    pub script: String,
+    /// The file with what it is made of.
+    pub parameters: String,
+    /// Size of RAM.
+    pub memory: String,
+}
+
 /// A console that the machine's description does not name.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -82,7 +100,7 @@ impl Board {
     pub fn load(name: &str) -> Result<Self> {
         let path = match Self::file(name) {
             Some(file) => file.into(),
-            None => folder().join(format!("{name}.toml")),
+            None => known(name),
         };
         match fs::read_to_string(&path) {
             Ok(text) => Self::parse(&path, &text),
@@ -110,12 +128,59 @@ impl Board {
         let mut board: Self = toml::from_str(text)
             .map_err(|error| BadInput::error(one_line(&error)))
             .with_context(place)?;
-        board.name = path
-            .file_stem()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into();
+        board.folder = path.parent().unwrap_or(Path::new("")).into();
+        // A board in a folder of its own has the folder's name.
+        let named = match path.file_name().is_some_and(|name| name == FILE) {
+            true => board.folder.file_name(),
+            false => path.file_stem(),
+        };
+        board.name = named.unwrap_or_default().to_string_lossy().into();
+        if board.qemu.is_some() == board.gem5.is_some() {
+            return Err(BadInput::error("it needs [qemu] or [gem5], one of them"))
+                .with_context(place);
+        }
         Ok(board)
+    }
+
+    /// How QEMU emulates it, for the one who needs QEMU for `what`.
+    pub fn qemu(&self, what: &str) -> Result<&Qemu> {
+        match &self.qemu {
+            Some(qemu) => Ok(qemu),
+            None => bad_input!(
+                "{what}: board {} is gem5's, and this needs QEMU; use --board virt",
+                self.name
+            ),
+        }
+    }
+
+    /// How gem5 emulates it, for the one who asked by `option` for what gem5 has.
+    pub fn gem5(&self, option: &str) -> Result<&Gem5> {
+        match &self.gem5 {
+            Some(gem5) => Ok(gem5),
+            None => bad_input!(
+                "{option}: board {} is not gem5's; use --board gem5",
+                self.name
+            ),
+        }
+    }
+
+    /// The file `name` in the folder of the board's.
+    pub fn beside(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Size of RAM.
+    pub fn memory(&self) -> &str {
+        match (&self.qemu, &self.gem5) {
+            (Some(qemu), _) => &qemu.memory,
+            (None, Some(gem5)) => &gem5.memory,
+            (None, None) => unreachable!("a board that was read has one of them"),
+        }
+    }
+
+    /// How many seconds a boot may take, unless asked otherwise.
+    pub fn patience(&self) -> u64 {
+        if self.gem5.is_some() { 3600 } else { 240 }
     }
 
     /// The number of CPUs to use when `asked` were asked for.
@@ -167,7 +232,11 @@ impl Board {
 
     /// Whether it boots disks, for the one who wants it by `option`.
     pub fn boots_disks(&self, option: &str) -> Result<()> {
-        if self.qemu.firmware.is_none() {
+        if self
+            .qemu
+            .as_ref()
+            .is_none_or(|qemu| qemu.firmware.is_none())
+        {
             bad_input!(
                 "{option}: board {} has no firmware that boots disks; use board virt-uefi, or another that `boards` \
                  shows with UEFI",
@@ -179,7 +248,7 @@ impl Board {
 
     /// The value of `-M`.
     pub fn machine(&self, under: Under) -> Result<&str> {
-        let machine = self.qemu.machine.get(under.name());
+        let machine = self.qemu("--board")?.machine.get(under.name());
         machine
             .map(String::as_str)
             .ok_or_else(|| self.silent("--under", under))
@@ -199,10 +268,25 @@ pub fn names() -> Result<Vec<String>> {
     let entries = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
     let mut names: Vec<String> = entries
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter_map(|file| Some(file.strip_suffix(".toml")?.to_owned()))
+        .filter_map(|file| match folder.join(&file).join(FILE).exists() {
+            true => Some(file),
+            false => Some(file.strip_suffix(".toml")?.to_owned()),
+        })
         .collect();
     names.sort();
     Ok(names)
+}
+
+/// The file of a board that is a folder.
+const FILE: &str = "board.toml";
+
+/// The file of the board `name` of the tree, if there is one.
+fn known(name: &str) -> PathBuf {
+    let of_its_own = folder().join(name).join(FILE);
+    match of_its_own.exists() {
+        true => of_its_own,
+        false => folder().join(format!("{name}.toml")),
+    }
 }
 
 fn folder() -> PathBuf {
@@ -225,11 +309,12 @@ mod tests {
             let board = Board::load(&name).unwrap();
             board.cpus(None).unwrap();
             let model = board.model(None).unwrap();
-            for metric in [Metric::Insns, Metric::Time] {
+            assert!(!board.cpus.counter_hz.is_empty());
+            for &metric in board.cpus.counter_hz.keys() {
                 board.cpu(model, metric).unwrap();
             }
             for &under in Under::ALL {
-                board.machine(under).unwrap();
+                assert!(board.machine(under).is_ok() || board.gem5.is_some());
             }
             assert!(
                 !board.models.is_empty() && !board.lacks.is_empty(),
@@ -242,7 +327,8 @@ mod tests {
     fn an_instruction_is_a_tick_on_every_board() {
         for name in names().unwrap() {
             let board = Board::load(&name).unwrap();
-            assert_eq!(board.counter_hz(Metric::Insns).unwrap(), 1_000_000_000);
+            let rate = board.cpus.counter_hz.get(&Metric::Insns);
+            assert!(rate.is_none_or(|&rate| rate == 1_000_000_000), "{name}");
         }
     }
 

@@ -5,11 +5,12 @@ use anyhow::Result;
 
 use crate::board::{Board, names};
 use crate::cli::Metric;
+use crate::gem5::parameters::{DEFAULT, Parameters};
 use crate::terminal::say;
 
 /// What no emulated board has; so that not every file has to say it.
 const COMMON: &str = "\
-None of them models caches, pipelines or power states: a number is instructions (--metric insns), or time of the
+None of those that QEMU emulates models caches, pipelines or power states: a number is instructions (--metric insns), or time of the
 emulator (--metric time), never of the machine. Under --metric insns every counter runs at 1 GHz, so that a tick is an
 instruction; under --metric time it has the machine's rate. docs/fidelity.md says what the emulator makes of waits, and
 every run finds it out anew.";
@@ -41,23 +42,49 @@ fn lines(board: &Board) -> Result<Vec<String>> {
             model_line(board)
         )],
     );
-    add(
-        "counter",
-        &[format!(
-            "{} MHz (insns), {} MHz (time)",
-            mhz(board, Metric::Insns)?,
-            mhz(board, Metric::Time)?
-        )],
-    );
-    let boots = match board.qemu.firmware {
-        Some(_) => "by UEFI: handed to it (--boot kernel) or from a disk (--boot virtio, nvme)",
-        None => "loaded by QEMU, with a device tree",
-    };
-    let bare = "the bare machine (--under none): always loaded by QEMU, with a device tree, at EL1";
-    add("boots", &[boots.into(), bare.into()]);
+    match &board.gem5 {
+        None => qemu(board, &mut add)?,
+        Some(gem5) => made_of(board, &gem5.parameters, &mut add)?,
+    }
     add("models", &board.models);
     add("lacks", &board.lacks);
     Ok(lines)
+}
+
+/// What is particular to QEMU.
+fn qemu(board: &Board, add: &mut impl FnMut(&str, &[String])) -> Result<()> {
+    let (insns, time) = (mhz(board, Metric::Insns)?, mhz(board, Metric::Time)?);
+    add(
+        "counter",
+        &[format!("{insns} MHz (insns), {time} MHz (time)")],
+    );
+    let boots = match board.boots_disks("") {
+        Ok(()) => "by UEFI: handed to it (--boot kernel) or from a disk (--boot virtio, nvme)",
+        Err(_) => "loaded by QEMU, with a device tree",
+    };
+    let bare = "the bare machine (--under none): always loaded by QEMU, with a device tree, at EL1";
+    add("boots", &[boots.into(), bare.into()]);
+    Ok(())
+}
+
+/// What is particular to gem5: its parameters, with their values in each preset.
+fn made_of(board: &Board, file: &str, add: &mut impl FnMut(&str, &[String])) -> Result<()> {
+    let parameters = Parameters::load(&board.beside(file))?;
+    add(
+        "boots",
+        &["loaded by gem5, with a device tree, all CPUs at once".into()],
+    );
+    let presets: Vec<&str> = parameters.presets().into_iter().collect();
+    add(
+        "presets",
+        &[format!("{} ({DEFAULT} by default)", presets.join(", "))],
+    );
+    let mut lines = Vec::new();
+    for (name, about) in parameters.about() {
+        lines.push(format!("{name}: {about}"));
+    }
+    add("made of", &lines);
+    Ok(())
 }
 
 fn model_line(board: &Board) -> String {

@@ -62,8 +62,8 @@ pub enum Show {
 /// How a boot is followed.
 #[derive(Debug)]
 pub struct Watch<'a> {
-    /// The emulator's monitor.
-    pub monitor: &'a Path,
+    /// Where the emulator has its monitor, if it has one.
+    pub place: &'a Path,
     /// When patience ends.
     pub timeout: Duration,
     /// What the terminal shows of it.
@@ -100,7 +100,7 @@ pub fn boot(
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let mut child = piped.spawn().context("QEMU can't be started")?;
+    let mut child = piped.spawn().context("the emulator can't be started")?;
     let (sender, lines) = channel();
     if let Some(stdout) = child.stdout.take() {
         read_lines(stdout, sender.clone(), Line::Console);
@@ -118,7 +118,7 @@ pub fn boot(
     let stopped = follower.follow(&lines, &mut watch)?;
     let mut registers = Vec::new();
     if stopped == Some(Ending::Hang) || stopped == Some(Ending::Crash) {
-        registers = follower.registers(watch.monitor);
+        registers = follower.registers(watch.place);
     }
     drop(running);
     // What was still on its way, a line without end for instance.
@@ -222,8 +222,8 @@ impl<L: Write> Follower<'_, L> {
         Ok(())
     }
 
-    fn registers(&self, monitor: &Path) -> Vec<String> {
-        match qemu::registers(monitor) {
+    fn registers(&self, place: &Path) -> Vec<String> {
+        match qemu::registers(place) {
             Ok(lines) => self.console.symbols.annotate_registers(&lines),
             Err(error) => vec![format!("the registers can't be read: {error:#}")],
         }
@@ -262,7 +262,7 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
         let watch = Watch {
-            monitor: Path::new("/nonexistent"),
+            place: Path::new("/nonexistent"),
             timeout: Duration::from_millis(300),
             show: Show::Nothing,
             progress: Progress::new("test".into()),

@@ -12,7 +12,7 @@ use crate::{images, launch, places, qemu};
 /// Starts the emulator stopped, its console on the terminal.
 pub fn debug(args: &DebugArgs) -> Result<()> {
     let job = Job::new(&args.job)?;
-    let emulator = qemu::ensure()?;
+    let emulator = qemu::ensure_for(job.board(), "debug")?;
     let built = images::build(&job.board().name, job.load.guest.as_deref())?;
     let base = job.board().image_base;
     for &under in &job.unders {

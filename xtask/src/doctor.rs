@@ -3,6 +3,7 @@
 
 use anyhow::{Result, bail};
 
+use crate::gem5;
 use crate::grid::{self, Column};
 use crate::places;
 use crate::qemu::{self, Found};
@@ -53,6 +54,7 @@ pub fn doctor() -> Result<()> {
         target(),
         emulator(),
         firmware(),
+        gem5(),
         binutils(),
         llvm_tools(),
         debugger(),
@@ -123,6 +125,17 @@ fn firmware() -> Finding {
         }
         (Err(error), _) => {
             finding("missing, optional: boards with UEFI".into()).remedy(error.to_string())
+        }
+    }
+}
+
+fn gem5() -> Finding {
+    match gem5::find(None) {
+        Ok(found) => Finding::new("gem5", format!("{} ({})", found.version, found.shown())),
+        Err(why) => {
+            let why = format!("{why:#}");
+            let remedy = why.trim_start_matches("gem5 is missing: ");
+            Finding::new("gem5", "missing, optional: board gem5").remedy(remedy)
         }
     }
 }

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use plan::{Machine, Plan, Shard, Under, Word};
+use plan::{Machine, Plan, Shard, Stages, Under, Word};
 
 use crate::board::Board;
 use crate::cli::{Boot, JobArgs, LoadArgs, Metric, PlanArgs};
 use crate::failure::{BadInput, bad_input};
+use crate::gem5::parameters::{Parameters, Values};
 use crate::pack;
 
 /// What is booted, and what it is told.
@@ -70,6 +71,10 @@ pub struct Job {
     pub memory: String,
     /// A device tree to boot with.
     pub dtb: Option<PathBuf>,
+    /// What the machine is made of, where that can be chosen.
+    pub parameters: Values,
+    /// The gem5 to use.
+    pub gem5: Option<PathBuf>,
     /// How long a boot may take.
     pub timeout: Duration,
 }
@@ -89,17 +94,24 @@ impl Job {
             metric: args.metric,
             memory: memory(args, board)?,
             dtb: args.dtb.as_ref().map(existing).transpose()?,
-            timeout: Duration::from_secs(args.timeout),
+            parameters: parameters(args, board)?,
+            gem5: args.gem5.clone(),
+            timeout: Duration::from_secs(args.timeout.unwrap_or(board.patience())),
             load,
         };
         if job.boot != Boot::Kernel {
             job.board().boots_disks("--boot")?;
         }
+        if job.dtb.is_some() && job.board().gem5.is_some() {
+            bad_input!("--dtb: gem5 describes the machine that it makes; leave --dtb out");
+        }
         if job.load.survey && !job.unders.contains(&Under::Rouse) {
             bad_input!("--survey: it is the hypervisor that prints it; use --under rouse");
         }
         for &under in &job.unders {
-            job.load.board.machine(under)?;
+            if job.board().gem5.is_none() {
+                job.board().machine(under)?;
+            }
             job.something_runs(under)?;
         }
         Ok(job)
@@ -122,6 +134,14 @@ impl Job {
         self.load.guest.is_none() && !others.iter().any(|other| append.contains(other))
     }
 
+    /// Frequency of the machine's counter.
+    fn counter_hz(&self) -> Result<u64> {
+        match self.parameters.get("counter-mhz") {
+            Some(mhz) => Ok(mhz.value * 1_000_000),
+            None => self.board().counter_hz(self.metric),
+        }
+    }
+
     /// A request of which every cell would be skipped is refused right away.
     fn something_runs(&self, under: Under) -> Result<()> {
         let machine = Machine {
@@ -129,7 +149,7 @@ impl Job {
             // Whether the model has it is the guest's to find out.
             wfxt: true,
             ecv: true,
-            frequency: self.board().counter_hz(self.metric)?,
+            frequency: self.counter_hz()?,
             hypervisor: under == Under::Rouse,
         };
         let mut obstacles = Vec::new();
@@ -150,10 +170,27 @@ impl Job {
     }
 }
 
+/// What the machine is made of: what its board says, and what was asked for.
+fn parameters(args: &JobArgs, board: &Board) -> Result<Values> {
+    let (preset, set) = (args.preset.as_deref(), args.set.as_deref());
+    let asked = [
+        ("--preset", preset.is_some()),
+        ("--set", set.is_some()),
+        ("--gem5", args.gem5.is_some()),
+    ];
+    for (option, _) in asked.into_iter().filter(|(_, asked)| *asked) {
+        board.gem5(option)?;
+    }
+    match &board.gem5 {
+        None => Ok(Values::new()),
+        Some(gem5) => Parameters::load(&board.beside(&gem5.parameters))?.choose(preset, set),
+    }
+}
+
 /// How much RAM there is to be.
 fn memory(args: &JobArgs, board: &Board) -> Result<String> {
     let Some(memory) = &args.memory else {
-        return Ok(board.qemu.memory.clone());
+        return Ok(board.memory().into());
     };
     let number = memory.trim_end_matches(['M', 'G']);
     if number.parse::<u32>().is_ok_and(|number| number > 0) && memory.len() - number.len() < 2 {
@@ -175,6 +212,9 @@ fn existing(path: &PathBuf) -> Result<PathBuf> {
 
 /// Wake-ups per cell if pauses are asked for and no number is.
 const WITH_GAP: u32 = 200;
+
+/// Wake-ups per cell of `--quick`, on machines where nothing but the order of cells varies.
+const QUICK: u32 = 24;
 
 /// The plan that the options describe.
 fn plan(args: &PlanArgs) -> Result<Plan> {
@@ -206,6 +246,14 @@ fn plan(args: &PlanArgs) -> Result<Plan> {
     }
     if args.gap_us.is_some() && args.iterations.is_none() {
         plan.iterations = WITH_GAP;
+    }
+    if args.quick {
+        if args.iterations.is_none() {
+            plan.iterations = QUICK;
+        }
+        if args.stages.is_none() {
+            plan.stages.values = [Stages::Off].into_iter().collect();
+        }
     }
     plan.raw = args.raw;
     plan.compact = args.compact;
@@ -287,8 +335,28 @@ mod tests {
         for (options, remedy) in [
             (&["--wait", "wfx"][..], "use all, busy"),
             (&["--under", "xen"], "use all, rouse, none"),
-            (&["--board", "no-such"], "use altra, graviton2"),
+            (&["--board", "no-such"], "use altra, gem5, graviton2"),
             (&["--survey", "--under", "none"], "use --under rouse"),
+            (&["--preset", "graviton-like"], "use --board gem5"),
+            (
+                &["--board", "gem5", "--metric", "cycles", "--preset", "x"],
+                "use graviton-like, plain",
+            ),
+            (
+                &[
+                    "--board",
+                    "gem5",
+                    "--metric",
+                    "cycles",
+                    "--dtb",
+                    "Cargo.toml",
+                ],
+                "leave --dtb out",
+            ),
+            (
+                &["--board", "gem5", "--metric", "cycles", "--boot", "nvme"],
+                "use board virt-uefi",
+            ),
             (&["--boot", "nvme"], "use board virt-uefi"),
             (&["--board", "altra", "--cpu", "max"], "use neoverse-n1"),
             (

@@ -44,11 +44,12 @@ pub fn command(job: &Job, under: Under, emulator: &Emulator, built: &Built) -> R
         kernel(&mut command, &built.images.guest, &arguments);
         return Ok(command);
     }
-    if let Some(code) = &board.qemu.firmware {
-        let variables = board.qemu.variables.as_deref();
+    let qemu = board.qemu("--board")?;
+    if let Some(code) = &qemu.firmware {
+        let variables = qemu.variables.as_deref();
         flash(&mut command, code, variables)?;
     }
-    match &board.qemu.console {
+    match &qemu.console {
         None => drop(command.args(["-serial", "stdio"])),
         Some(console) => {
             // Firmware writes to the machine's own console, and both are shown.
@@ -88,6 +89,10 @@ pub fn mode(metric: Metric) -> Mode {
         },
         Metric::Time => Mode {
             name: "mttcg",
+            args: &[],
+        },
+        Metric::Cycles => Mode {
+            name: "cycles",
             args: &[],
         },
     }

@@ -6,7 +6,7 @@ mod monitor;
 mod provide;
 
 pub use firmware::firmware;
-pub use monitor::registers;
+pub use monitor::{MONITOR, registers};
 pub use provide::obstacle as provide_obstacle;
 
 use std::env;
@@ -17,6 +17,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
+use crate::board::Board;
 use crate::failure::bad_input;
 use crate::places;
 use crate::toolchain::output;
@@ -122,6 +123,12 @@ pub fn find() -> Found {
         Some(emulator) if emulator.version >= FLOOR => Found::Usable(emulator),
         other => Found::Missing(other.map(|old| old.version)),
     }
+}
+
+/// As [`ensure`], for `board` and what needs QEMU.
+pub fn ensure_for(board: &Board, what: &str) -> Result<Emulator> {
+    board.qemu(what)?;
+    ensure()
 }
 
 /// An emulator to use; provides one if there is none.

@@ -9,11 +9,11 @@ use plan::{Under, Word};
 
 use crate::boot::{self, Outcome, Show, Watch};
 use crate::console::Console;
+use crate::emulator::Emulator;
 use crate::folder::Folder;
 use crate::images::{self, Built};
 use crate::job::Job;
 use crate::progress::Progress;
-use crate::qemu::{self, Emulator};
 use crate::results::{self, Results};
 use crate::symbols::{self, Symbols};
 use crate::verdict::{Failure, judge, judge_results};
@@ -36,19 +36,15 @@ pub struct Session {
 pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
     // From here on: what was begun, a folder above all, is to be cleaned up.
     interrupt::catch()?;
-    let emulator = interrupt::or(qemu::ensure())?;
+    let emulator = interrupt::or(Emulator::ensure(job))?;
     let built = interrupt::or(images::build(&job.board().name, job.load.guest.as_deref()))?;
     let mut boots = Boots {
         job,
         emulator: &emulator,
         built: &built,
         log: folder.create("serial.log")?,
-        commands: heading(&emulator),
-        results: Results::new(
-            &job.board().name,
-            &job.model,
-            Some(describe(job, &emulator)),
-        ),
+        commands: heading(&emulator.shown()),
+        results: Results::new(&job.board().name, &job.model, Some(emulator.describe(job))),
         dump: String::new(),
         survey: String::new(),
         show,
@@ -79,13 +75,13 @@ struct Boots<'j> {
 impl Boots<'_> {
     fn boot(&mut self, under: Under) -> Result<Option<Failure>> {
         let job = self.job;
-        let socket = tempfile::tempdir()?;
-        let monitor = socket.path().join("qmp");
-        let mut command = launch::command(job, under, self.emulator, self.built)?;
-        launch::supervise(&mut command, &monitor);
+        let place = tempfile::tempdir()?;
+        let command = self
+            .emulator
+            .command(job, under, self.built, place.path())?;
         self.commands += &format!("\n# under {under}\n{}\n", launch::typed(&command));
         let watch = Watch {
-            monitor: &monitor,
+            place: place.path(),
             timeout: job.timeout,
             show: self.show,
             progress: Progress::new(format!("{} under {under}", job.board().name)),
@@ -160,16 +156,8 @@ pub fn symbols(job: &Job, under: Under, built: &Built) -> Symbols {
     symbols
 }
 
-fn describe(job: &Job, emulator: &Emulator) -> results::Emulator {
-    results::Emulator {
-        name: "QEMU".into(),
-        version: emulator.version.to_string(),
-        mode: launch::mode(job.metric).name.into(),
-    }
-}
-
 /// What command.txt begins with: how this was started, and by what.
-pub fn heading(emulator: &Emulator) -> String {
+pub fn heading(emulator: &str) -> String {
     let words: Vec<String> = env::args()
         .skip(1)
         .map(|word| launch::quoted(&word))
@@ -178,9 +166,8 @@ pub fn heading(emulator: &Emulator) -> String {
     let commit = commit.map_or("unknown".into(), |commit| commit.trim().to_owned());
     let rustc = toolchain::rustc_version().unwrap_or_else(|| "rustc unknown".into());
     format!(
-        "cargo xtask {}\n\n# rouse {} (commit {commit})\n# {rustc}\n# QEMU {}\n",
+        "cargo xtask {}\n\n# rouse {} (commit {commit})\n# {rustc}\n# {emulator}\n",
         words.join(" "),
         env!("CARGO_PKG_VERSION"),
-        emulator.version
     )
 }

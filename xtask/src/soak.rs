@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use plan::Under;
 
+use crate::board::Board;
 use crate::boot::{self, Ending, Outcome, Show, Watch};
 use crate::cli::SoakArgs;
 use crate::console::Console;
@@ -34,11 +35,11 @@ pub fn run(args: &SoakArgs) -> Result<()> {
     let board = request.job(&request.round(0))?.load.board.name;
     let folder = Folder::claim(args.out.as_deref(), &format!("{board}-soak"))?;
     interrupt::catch()?;
-    let emulator = interrupt::or(qemu::ensure())?;
+    let emulator = interrupt::or(qemu::ensure_for(&Board::load(&request.board)?, "soak"))?;
     let built = interrupt::or(images::build(&board, None))?;
     let mut soak = Soak {
         log: folder.create("serial.log")?,
-        commands: session::heading(&emulator),
+        commands: session::heading(&format!("QEMU {}", emulator.version)),
         dump: String::new(),
         summary: Summary::new(&request, &emulator),
         emulator: &emulator,
@@ -95,13 +96,12 @@ impl Soak<'_> {
 
     fn boot(&mut self, request: &Request, round: &Round, number: usize) -> Result<Outcome> {
         let job = request.job(round)?;
-        let socket = tempfile::tempdir()?;
-        let monitor = socket.path().join("qmp");
+        let place = tempfile::tempdir()?;
         let mut command = launch::command(&job, Under::Rouse, self.emulator, self.built)?;
-        launch::supervise(&mut command, &monitor);
+        launch::supervise(&mut command, &place.path().join(qemu::MONITOR));
         self.commands += &format!("\n# {round}\n{}\n", launch::typed(&command));
         let watch = Watch {
-            monitor: &monitor,
+            place: place.path(),
             timeout: request.timeout,
             show: Show::Dumps,
             progress: Progress::new(format!("round {}: {round}", number + 1)).with_rate("wake-ups"),

@@ -115,8 +115,13 @@ fn cases(filter: &str) -> Result<Vec<Case>> {
 }
 
 fn boot(cases: &[Case], gates: &[&Gate]) -> Result<()> {
-    let mut failed = Vec::new();
+    let (mut failed, mut skipped) = (Vec::new(), Vec::new());
     for case in cases {
+        if let Some(why) = case.lacks() {
+            say!("{}: skipped, {why}", case.name);
+            skipped.push(case.name.as_str());
+            continue;
+        }
         match case.run() {
             Ok(place) => say!("{}: ok ({place})", case.name),
             Err(error) => {
@@ -139,6 +144,9 @@ fn boot(cases: &[Case], gates: &[&Gate]) -> Result<()> {
         if interrupt::requested() {
             bail!("interrupted in test {}", gate.name);
         }
+    }
+    if !skipped.is_empty() {
+        say!("skipped: {}", skipped.join(", "));
     }
     if !failed.is_empty() {
         bail!(

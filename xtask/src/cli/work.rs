@@ -44,7 +44,7 @@ pub struct JobArgs {
     #[arg(long, value_name = "N")]
     pub cpus: Option<u32>,
     /// CPU model, of those that `boards` lists [default: the board's]
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", visible_alias = "cpu-model")]
     pub cpu: Option<String>,
     /// What to count: insns is exact and repeats, time shows CPUs that really run at once
     #[arg(long, value_enum, default_value_t = Metric::Insns)]
@@ -55,9 +55,18 @@ pub struct JobArgs {
     /// Device tree to boot with instead of the machine's own: a flattened one
     #[arg(long, value_name = "FILE")]
     pub dtb: Option<PathBuf>,
-    /// How long each boot may take
-    #[arg(long, value_name = "SECONDS", default_value_t = 240, value_parser = clap::value_parser!(u64).range(1..))]
-    pub timeout: u64,
+    /// The gem5 program of boards that it emulates [default: $GEM5, or what is on the PATH]
+    #[arg(long, value_name = "PATH")]
+    pub gem5: Option<PathBuf>,
+    /// What a board of gem5 is made of: plain, graviton-like (boards/gem5/parameters.toml) [default: plain]
+    #[arg(long, value_name = "NAME")]
+    pub preset: Option<String>,
+    /// Changes of single values of the preset: core-mhz=3000,l2-kib=512
+    #[arg(long, value_name = "NAME=VALUE,...")]
+    pub set: Option<String>,
+    /// How long each boot may take [default: 240, 3600 on gem5]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub timeout: Option<u64>,
 }
 
 /// The dimensions of what is measured.
@@ -112,6 +121,9 @@ pub struct PlanArgs {
     /// Only part I of N of the cells, I from 1; `report` puts the parts together again
     #[arg(long, value_name = "I/N")]
     pub shard: Option<String>,
+    /// Few wake-ups per cell and no stages, unless they are named: for machines on which each one takes long
+    #[arg(long)]
+    pub quick: bool,
     /// Report every sample, not only their histogram
     #[arg(long, conflicts_with = "compact")]
     pub raw: bool,
@@ -197,6 +209,8 @@ pub enum Metric {
     Insns,
     /// Time, with the CPUs in parallel
     Time,
+    /// Cycles of the core, where the emulator models them
+    Cycles,
 }
 
 impl fmt::Display for Metric {
@@ -204,6 +218,7 @@ impl fmt::Display for Metric {
         f.pad(match self {
             Self::Insns => "insns",
             Self::Time => "time",
+            Self::Cycles => "cycles",
         })
     }
 }

@@ -11,6 +11,7 @@ use plan::Under;
 
 use super::card::Mode;
 use super::trace::Trace;
+use crate::board::Board;
 use crate::boot::{self, Outcome, Show, Watch};
 use crate::cli::{Cli, Verb};
 use crate::console::Console;
@@ -47,7 +48,7 @@ impl Bench {
     /// Builds everything for `board`.
     pub fn new(board: &str) -> Result<Self> {
         interrupt::catch()?;
-        let emulator = interrupt::or(qemu::ensure())?;
+        let emulator = interrupt::or(qemu::ensure_for(&Board::load(board)?, "cost"))?;
         let built = interrupt::or(images::build(board, None))?;
         Ok(Self {
             emulator,
@@ -85,12 +86,12 @@ impl Bench {
         let job = self.job(mode, cpus, arguments)?;
         let under = job.unders[0];
         let folder = tempfile::tempdir()?;
-        let (monitor, trace) = (folder.path().join("qmp"), folder.path().join("trace"));
+        let trace = folder.path().join("trace");
         let mut command = launch::command(&job, under, &self.emulator, &self.built)?;
         attach(&mut command, &self.plugin, &trace);
-        launch::supervise(&mut command, &monitor);
+        launch::supervise(&mut command, &folder.path().join(qemu::MONITOR));
         let watch = Watch {
-            monitor: &monitor,
+            place: folder.path(),
             timeout: job.timeout,
             show: Show::Nothing,
             progress: Progress::new(format!("{}, {cpus} CPUs", mode.name())),

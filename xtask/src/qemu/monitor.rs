@@ -9,12 +9,16 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
+/// Name of its socket.
+pub const MONITOR: &str = "qmp";
 /// An emulator that hangs itself must not make us hang.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The registers of every CPU, one line each as QEMU prints them.
-pub fn registers(socket: &Path) -> Result<Vec<String>> {
-    let mut monitor = Monitor::connect(socket).context("QEMU's monitor does not answer")?;
+/// The registers of every CPU, one line each as QEMU prints them; its monitor is in
+/// `place`.
+pub fn registers(place: &Path) -> Result<Vec<String>> {
+    let socket = place.join(MONITOR);
+    let mut monitor = Monitor::connect(&socket).context("no monitor of QEMU answers")?;
     monitor.execute("qmp_capabilities", json!({}))?;
     // All at one moment.
     monitor.execute("stop", json!({}))?;

@@ -112,7 +112,10 @@ impl Request {
             metric: round.metric,
             memory: None,
             dtb: None,
-            timeout: self.timeout.as_secs(),
+            gem5: None,
+            preset: None,
+            set: None,
+            timeout: Some(self.timeout.as_secs()),
         })
     }
 

@@ -46,6 +46,7 @@ use crate::boot::Show;
 use crate::cli::{self, Cli, RunArgs, Verb};
 use crate::failure::{BadInput, is_bad_input};
 use crate::folder::Folder;
+use crate::gem5;
 use crate::job::Job;
 use crate::places;
 use crate::session::{self, Session};
@@ -99,6 +100,13 @@ impl Case {
             options(&same.options(&case.run)).with_context(place)?;
         }
         Ok(case)
+    }
+
+    /// What this computer lacks to run it, an emulator that is nobody's package.
+    pub fn lacks(&self) -> Option<String> {
+        let board = Board::load(&options(&self.run).ok()?.job.load.board).ok()?;
+        board.gem5?;
+        Some(format!("{:#}", gem5::find(None).err()?))
     }
 
     /// Boots and compares; the folder with the logs for people.

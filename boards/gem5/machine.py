@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The machine of boards/gem5, in gem5's terms.
+
+gem5 runs this file. What it is told: the image that is booted, the boot
+arguments, how many CPUs of which model, how much RAM, and parameters.toml's
+values as JSON. What it does: puts the parts together, writes the machine's
+device tree, lets every core in at the image's first instruction with x0 = the
+device tree, and ends when the console gets an end of transmission.
+
+The console goes to the standard output, gem5's own words to the standard error.
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import sys
+
+import m5
+from m5.objects import *
+from m5.util.fdthelper import (
+    Fdt,
+    FdtNode,
+    FdtProperty,
+    FdtPropertyStrings,
+    FdtPropertyWords,
+    FdtState,
+)
+
+RAM = 0x80000000
+# 2 MiB above the start of RAM, as arm64 images want; below it is the device tree.
+IMAGE = RAM + 0x200000
+TREE = RAM
+# Cores begin at address 0, which is memory of its own on this platform.
+RESET = 0
+
+MODELS = ("atomic", "minor", "hpi", "o3")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--image", required=True, help="an arm64 Image")
+    parser.add_argument("--bootargs", default="", help="what it is told")
+    parser.add_argument("--cpu-model", choices=MODELS, required=True)
+    parser.add_argument("--cpus", type=int, required=True)
+    parser.add_argument("--memory", required=True, help="size of RAM: 128MiB")
+    parser.add_argument("--parameters", type=json.loads, required=True)
+    return parser.parse_args()
+
+
+def hpi():
+    """The class of HPI cores, which gem5 has as a file of its source tree and not
+    in its program."""
+    tree = os.path.realpath(sys.executable)
+    while tree != "/":
+        tree = os.path.dirname(tree)
+        path = os.path.join(tree, "configs/common/cores/arm/HPI.py")
+        if os.path.exists(path):
+            spec = importlib.util.spec_from_file_location("HPI", path)
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            return module.HPI
+    sys.exit(
+        "--cpu-model hpi: there is no configs/common/cores/arm/HPI.py above "
+        f"{sys.executable}; use a gem5 in its source tree, or another model"
+    )
+
+
+def core_class(model):
+    if model == "atomic":
+        return ArmAtomicSimpleCPU
+    if model == "minor":
+        return ArmMinorCPU
+    return hpi() if model == "hpi" else ArmO3CPU
+
+
+def core(options, index):
+    """A core, with its cycle counter."""
+    values = options.parameters
+    cpu = core_class(options.cpu_model)(cpu_id=index)
+    if options.cpu_model == "o3":
+        width = values["o3-width"]
+        for stage in ("fetch", "decode", "rename", "dispatch", "issue", "wb", "commit", "squash"):
+            setattr(cpu, f"{stage}Width", width)
+        cpu.numROBEntries = values["o3-rob"]
+        cpu.numIQEntries = values["o3-iq"]
+        cpu.LQEntries = values["o3-lsq"]
+        cpu.SQEntries = values["o3-lsq"]
+    cpu.createThreads()
+    cpu.createInterruptController()
+    for isa in cpu.isa:
+        isa.pmu = ArmPMU(interrupt=ArmPPI(num=23))
+        isa.pmu.addArchEvents(cpu=cpu, itb=cpu.mmu.itb, dtb=cpu.mmu.dtb)
+    return cpu
+
+
+class Level(Cache):
+    """A cache; what is not a parameter is enough not to matter here."""
+
+    mshrs = 32
+    tgts_per_mshr = 16
+    write_buffers = 16
+
+    def __init__(self, kib, ways, cycles, **more):
+        super().__init__(
+            size=f"{kib}KiB",
+            assoc=ways,
+            tag_latency=cycles,
+            data_latency=cycles,
+            response_latency=1,
+            **more,
+        )
+
+
+def crossbar(cycles):
+    """A coherent crossbar, with `cycles` each way."""
+    return CoherentXBar(
+        width=64,
+        frontend_latency=1,
+        forward_latency=cycles,
+        response_latency=cycles,
+        snoop_response_latency=cycles,
+        snoop_filter=SnoopFilter(lookup_latency=0, max_capacity="64MiB"),
+    )
+
+
+def connect_cores(system, options):
+    """Caches and crossbars: two levels for each core, one for all."""
+    values = options.parameters
+    if options.cpu_model == "atomic":
+        for cpu in system.cpu:
+            cpu.connectCachedPorts(system.membus.cpu_side_ports)
+        return
+    system.interconnect = crossbar(values["interconnect-cycles"])
+    system.llc = Level(
+        values["llc-kib"], 16, values["llc-cycles"], clusivity="mostly_excl"
+    )
+    system.llc.cpu_side = system.interconnect.mem_side_ports
+    system.llc.mem_side = system.membus.cpu_side_ports
+    for cpu in system.cpu:
+        first = [
+            Level(values["l1-kib"], 4, values["l1-cycles"], is_read_only=code, writeback_clean=code)
+            for code in (True, False)
+        ]
+        cpu.addPrivateSplitL1Caches(*first)
+        cpu.to_second = L2XBar()
+        cpu.connectCachedPorts(cpu.to_second.cpu_side_ports)
+        cpu.second = Level(values["l2-kib"], 8, values["l2-cycles"])
+        cpu.second.cpu_side = cpu.to_second.mem_side_ports
+        cpu.second.mem_side = system.interconnect.cpu_side_ports
+
+
+def devices(system, values):
+    """The platform's devices: what is used of them is GIC, timer and UART."""
+    platform = system.realview
+    platform.gic.gicv4 = False
+    platform.gic.dist_pio_delay = f"{values['gic-ns']}ns"
+    platform.gic.redist_pio_delay = f"{values['gic-ns']}ns"
+    hertz = values["counter-mhz"] * 1000000
+    platform.sys_counter.freqs = [hertz]
+    platform.generic_timer.cntfrq = hertz
+    uart = platform.uart[0]
+    uart.device = system.terminal
+    uart.end_on_eot = True
+    uart.pio_latency = f"{values['device-ns']}ns"
+    system.iobridge = Bridge(delay="1ns")
+    system.iobridge.mem_side_port = system.iobus.cpu_side_ports
+    system.iobridge.cpu_side_port = system.membus.mem_side_ports
+    system.dmabridge = Bridge(delay="50ns", ranges=system.mem_ranges)
+    system.dmabridge.mem_side_port = system.membus.cpu_side_ports
+    system.dmabridge.cpu_side_port = system.iobus.mem_side_ports
+    platform.attachOnChipIO(system.membus, system.iobridge)
+    platform.attachIO(system.iobus)
+    system.system_port = system.membus.cpu_side_ports
+
+
+def tree(system, options):
+    """The machine's device tree: what there is for an image to know."""
+    state = FdtState(addr_cells=2, size_cells=2, cpu_cells=2)
+    platform = system.realview
+
+    def node(name, compatible=None, **properties):
+        made = FdtNode(name)
+        if compatible:
+            made.append(FdtPropertyStrings("compatible", [compatible]))
+        for key, value in properties.items():
+            key = key.replace("_", "-").replace("-cells", "-cells")
+            kind = FdtPropertyStrings if isinstance(value, str) else FdtPropertyWords
+            made.append(kind(key, [value] if isinstance(value, str) else value))
+        return made
+
+    def region(base, size):
+        return state.addrCells(base) + state.sizeCells(size)
+
+    def ppi(pin):
+        return [1, int(pin.num) - 16, 4]
+
+    root = FdtNode("/")
+    root.append(state.addrCellsProperty())
+    root.append(state.sizeCellsProperty())
+    size = system.mem_ranges[0].size()
+    root.append(node(f"memory@{RAM:x}", device_type="memory", reg=region(RAM, size)))
+    cpus = FdtNode("cpus")
+    cpus.append(FdtPropertyWords("#address-cells", [2]))
+    cpus.append(FdtPropertyWords("#size-cells", [0]))
+    for index in range(options.cpus):
+        # No enable-method: all of them enter the image.
+        cpus.append(node(f"cpu@{index:x}", "arm,armv8", device_type="cpu", reg=[0, index]))
+    root.append(cpus)
+    gic = platform.gic
+    frames = region(int(gic.dist_addr), 0x10000)
+    frames += region(int(gic.redist_addr), 0x20000 * options.cpus)
+    controller = node(
+        "interrupt-controller", "arm,gic-v3", reg=frames, interrupts=ppi(gic.maint_int)
+    )
+    controller.append(FdtPropertyWords("#interrupt-cells", [3]))
+    controller.append(FdtProperty("interrupt-controller"))
+    root.append(controller)
+    timer = platform.generic_timer
+    pins = ("int_el3_phys", "int_el1_phys", "int_el1_virt", "int_el2_ns_phys")
+    lines = [word for pin in pins for word in ppi(getattr(timer, pin))]
+    root.append(node("timer", "arm,armv8-timer", interrupts=lines))
+    uart = int(platform.uart[0].pio_addr)
+    name = f"uart@{uart:x}"
+    root.append(node(name, "arm,pl011", reg=region(uart, 0x1000)))
+    root.append(node("chosen", bootargs=options.bootargs, stdout_path=f"/{name}"))
+    blob = Fdt()
+    blob.add_rootnode(root)
+    path = os.path.join(m5.options.outdir, "machine.dtb")
+    blob.writeDtbFile(path)
+    return path
+
+
+def reset():
+    """What cores begin with: x0 = the device tree, and on to the image."""
+    code = [
+        0x58000080,  # ldr x0, 0x10
+        0x580000A1,  # ldr x1, 0x18
+        0xD61F0020,  # br x1
+        0xD503201F,  # nop
+    ]
+    path = os.path.join(m5.options.outdir, "reset.bin")
+    with open(path, "wb") as file:
+        for word in code:
+            file.write(word.to_bytes(4, "little"))
+        for address in (TREE, IMAGE):
+            file.write(address.to_bytes(8, "little"))
+    return path
+
+
+def machine(options):
+    values = options.parameters
+    kind = core_class(options.cpu_model)
+    # EL2 and no EL3, so that cores begin at EL2.
+    release = ArmDefaultRelease()
+    release.remove(ArmExtension("SECURITY"))
+    system = ArmSystem(
+        release=release,
+        mem_mode=kind.memory_mode(),
+        mem_ranges=[AddrRange(RAM, size=options.memory)],
+        cache_line_size=64,
+        auto_reset_addr=False,
+        reset_addr=RESET,
+        highest_el_is_64=True,
+        multi_proc=True,
+    )
+    system.voltage_domain = VoltageDomain()
+    system.clk_domain = SrcClockDomain(
+        clock=f"{values['core-mhz']}MHz", voltage_domain=system.voltage_domain
+    )
+    system.realview = VExpress_GEM5_V2()
+    system.terminal = Terminal(outfile="stdoutput", port=0)
+    system.membus = SystemXBar()
+    system.membus.badaddr_responder = BadAddr()
+    system.membus.default = system.membus.badaddr_responder.pio
+    system.iobus = IOXBar()
+    system.memory = SimpleMemory(
+        range=system.mem_ranges[0], latency=f"{values['memory-ns']}ns", bandwidth="0GiB/s"
+    )
+    system.memory.port = system.membus.mem_side_ports
+    devices(system, values)
+    system.cpu = [core(options, index) for index in range(options.cpus)]
+    connect_cores(system, options)
+    system.workload = ArmFsWorkload(
+        object_file="",
+        extras=[reset(), tree(system, options), options.image],
+        extras_addrs=[RESET, TREE, IMAGE],
+    )
+    return system
+
+
+def main():
+    options = arguments()
+    root = Root(full_system=True, system=machine(options))
+    m5.instantiate()
+    event = m5.simulate()
+    sys.stdout.flush()
+    print(f"gem5: {event.getCause()} at tick {m5.curTick()}", file=sys.stderr)
+
+
+main()

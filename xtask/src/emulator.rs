@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What emulates a board: QEMU or gem5.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+use plan::Under;
+
+use crate::images::Built;
+use crate::job::Job;
+use crate::{gem5, launch, qemu, results};
+
+/// An emulator that can be started.
+#[derive(Clone, Debug)]
+pub enum Emulator {
+    /// QEMU.
+    Qemu(qemu::Emulator),
+    /// gem5.
+    Gem5(gem5::Emulator),
+}
+
+impl Emulator {
+    /// The one that `job` wants; QEMU is provided if there is none.
+    pub fn ensure(job: &Job) -> Result<Self> {
+        Ok(match job.board().gem5 {
+            None => Self::Qemu(qemu::ensure()?),
+            Some(_) => Self::Gem5(gem5::find(job.gem5.as_deref())?),
+        })
+    }
+
+    /// The command that boots `job` under `under`. What the emulator has to put
+    /// somewhere goes to `place`, its monitor for instance.
+    pub fn command(&self, job: &Job, under: Under, built: &Built, place: &Path) -> Result<Command> {
+        match self {
+            Self::Qemu(qemu) => {
+                let mut command = launch::command(job, under, qemu, built)?;
+                launch::supervise(&mut command, &place.join(qemu::MONITOR));
+                Ok(command)
+            }
+            Self::Gem5(gem5) => gem5.command(job, under, built, place),
+        }
+    }
+
+    /// Name and version.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Qemu(qemu) => format!("QEMU {}", qemu.version),
+            Self::Gem5(gem5) => format!("gem5 {}", gem5.version),
+        }
+    }
+
+    /// What the results of `job` say of it.
+    pub fn describe(&self, job: &Job) -> results::Emulator {
+        match self {
+            Self::Qemu(qemu) => results::Emulator {
+                name: "QEMU".into(),
+                version: qemu.version.to_string(),
+                mode: launch::mode(job.metric).name.into(),
+            },
+            Self::Gem5(gem5) => results::Emulator {
+                name: "gem5".into(),
+                version: gem5.version.clone(),
+                mode: job.model.clone(),
+            },
+        }
+    }
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! gem5: which one is used, and its command line for a job.
+//!
+//! Unlike QEMU it is nobody's package, so the user brings a program that was built
+//! for Arm. The machine is ours: `boards/gem5/machine.py` puts it together from
+//! gem5's parts, with the values of `parameters.toml` ([`parameters`]).
+
+pub mod parameters;
+
+use std::env;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Result;
+use plan::Under;
+
+use crate::failure::bad_input;
+use crate::images::Built;
+use crate::job::Job;
+use crate::places;
+use crate::toolchain::output;
+
+/// The oldest with which the board was tried.
+const FLOOR: (u32, u32) = (24, 0);
+/// Names a program to use instead of looking for one.
+const VARIABLE: &str = "GEM5";
+/// What it is called on the search path.
+const PROGRAMS: [&str; 3] = ["gem5.fast", "gem5.opt", "gem5"];
+/// How one is got.
+pub const REMEDY: &str = "build gem5 24.0 or newer for Arm as its documentation says (`scons build/ARM/gem5.opt`), \
+                          and name the program by --gem5 PATH or GEM5=PATH, or have it on the PATH";
+
+/// A program that can be started.
+#[derive(Clone, Debug)]
+pub struct Emulator {
+    program: PathBuf,
+    /// Its version.
+    pub version: String,
+}
+
+/// Looks for a program: the one that is `named`, that of the environment, that on
+/// the search path. An error says what is wrong with the one that was found.
+pub fn find(named: Option<&Path>) -> Result<Emulator> {
+    if let Some(path) = named {
+        return probe("--gem5", path.as_os_str());
+    }
+    if let Some(path) = env::var_os(VARIABLE) {
+        return probe(VARIABLE, &path);
+    }
+    for program in PROGRAMS {
+        if output(program, &["--build-info"]).is_some() {
+            return probe("gem5 on the PATH", OsStr::new(program));
+        }
+    }
+    bad_input!("gem5 is missing: {REMEDY}")
+}
+
+/// Asks a program what it is. `option` is where its name came from.
+fn probe(option: &str, program: &OsStr) -> Result<Emulator> {
+    let shown = program.to_string_lossy();
+    let Some(said) = output(program, &["--build-info"]) else {
+        bad_input!("{option}: {shown} can't be started as gem5; {REMEDY}");
+    };
+    let Some(version) = version(&said) else {
+        bad_input!("{option}: {shown} does not say that it is gem5; {REMEDY}");
+    };
+    if numbers(version) < FLOOR {
+        let (year, release) = FLOOR;
+        bad_input!(
+            "{option}: {shown} is version {version}, and {year}.{release} is needed: {REMEDY}"
+        );
+    }
+    if !has_arm(&said) {
+        bad_input!("{option}: {shown} was built without Arm; {REMEDY}");
+    }
+    // A relative path is one of where we were started.
+    let program = std::fs::canonicalize(program).unwrap_or_else(|_| program.into());
+    Ok(Emulator {
+        program,
+        version: version.into(),
+    })
+}
+
+/// The version that `--build-info` tells.
+fn version(said: &str) -> Option<&str> {
+    let line = said
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("gem5 version "))?;
+    line.split_whitespace().next()
+}
+
+/// Year and release of a version; `[DEVELOP-FOR-24.1]` is that of 24.1.
+fn numbers(version: &str) -> (u32, u32) {
+    let mut numbers = version
+        .split(|c: char| !c.is_ascii_digit())
+        .filter_map(|number| number.parse().ok());
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+}
+
+/// Whether the options of its build, as `--build-info` tells them, have Arm.
+fn has_arm(said: &str) -> bool {
+    let words = |line: &str| {
+        line.split('=')
+            .map(|word| word.trim().to_owned())
+            .collect::<Vec<_>>()
+    };
+    said.lines().map(words).any(|words| match &words[..] {
+        [name, value] => {
+            let yes = matches!(value.as_str(), "True" | "1" | "y");
+            name == "USE_ARM_ISA" && yes || name == "TARGET_ISA" && value == "arm"
+        }
+        _ => false,
+    })
+}
+
+impl Emulator {
+    /// The program, for people.
+    pub fn shown(&self) -> String {
+        places::shown(&self.program)
+    }
+
+    /// The command that boots `job` under `under`; gem5's own files go to `place`.
+    pub fn command(&self, job: &Job, under: Under, built: &Built, place: &Path) -> Result<Command> {
+        let board = job.board();
+        let image = match under {
+            Under::Rouse => &built.images.packed,
+            Under::None => &built.images.guest,
+        };
+        let mut command = Command::new(&self.program);
+        command
+            .args(["--quiet", "--quiet", "--listener-mode=off", "--outdir"])
+            .arg(place)
+            .arg(board.beside(&board.gem5("--board")?.script))
+            .arg("--image")
+            .arg(image)
+            .args(["--cpu-model", &job.model])
+            .args(["--cpus", &job.cpus.to_string()])
+            .args(["--memory", &format!("{}iB", job.memory)])
+            .args(["--parameters", &parameters::json(&job.parameters)])
+            .arg(format!("--bootargs={}", job.load.boot_arguments()));
+        Ok(command)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::is_bad_input;
+
+    const SAID: &str = "Build information:\n\ngem5 version 24.0.0.1\ncompiled Nov 21 2026 12:00:00\n\
+                        build options:\n    BUILD_ISA = True\n    USE_ARM_ISA = True\n";
+
+    #[test]
+    fn what_a_program_says_of_itself_is_read() {
+        assert_eq!(version(SAID), Some("24.0.0.1"));
+        assert_eq!(version("QEMU emulator version 11"), None);
+        assert!(numbers("24.0.0.1") >= FLOOR && numbers("23.1.0.0") < FLOOR);
+        assert!(numbers("[DEVELOP-FOR-25.1]") >= FLOOR);
+        assert!(has_arm(SAID) && !has_arm(&SAID.replace("ARM", "X86")));
+    }
+
+    #[test]
+    fn another_program_is_refused_with_the_remedy() {
+        for path in ["/nonexistent/gem5", "true"] {
+            let error = find(Some(Path::new(path))).unwrap_err();
+            assert!(is_bad_input(&error), "{error:#}");
+            assert!(format!("{error:#}").contains("scons build/ARM/gem5.opt"));
+        }
+    }
+}
