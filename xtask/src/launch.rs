@@ -86,7 +86,7 @@ pub fn mode(metric: Metric) -> Mode {
             name: "icount",
             args: &["-icount", "shift=0,sleep=off"],
         },
-        Metric::Time => Mode {
+        Metric::Cycles | Metric::Time => Mode {
             name: "mttcg",
             args: &[],
         },

@@ -139,7 +139,7 @@ impl Boots<'_> {
         let place = folder.shown();
         folder.publish()?;
         Ok(Session {
-            failure: failure.or_else(|| judge_results(&self.results)),
+            failure: failure.or_else(|| judge_results(&self.results, self.job.metric)),
             results: self.results,
             console,
             place,
@@ -165,6 +165,7 @@ fn describe(job: &Job, emulator: &Emulator) -> results::Emulator {
         name: "QEMU".into(),
         version: emulator.version.to_string(),
         mode: launch::mode(job.metric).name.into(),
+        ..results::Emulator::default()
     }
 }
 
