@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Time: the virtual count, which every CPU of the machine sees alike.
 
+pub mod cycles;
+
 use aarch64_cpu::registers::{CNTFRQ_EL0, CNTVCT_EL0, Readable};
 use arch::insn;
 

@@ -4,8 +4,8 @@
 //!
 //! They count at EL1 and at EL2 (NSH), so that what the hypervisor does for a
 //! wake-up is in them. A counter belongs to one CPU, so it gives no time from
-//! one CPU to another; that is the clock's. Whether it goes on in WFI is the
-//! machine's choice.
+//! one CPU to another; that is the clock's, and [`crate::clock::cycles`] turns
+//! it into cycles. Whether it goes on in WFI is the machine's choice.
 
 use aarch64_cpu::registers::{ID_AA64DFR0_EL1, Readable};
 use arch::insn;
@@ -53,6 +53,12 @@ pub fn start() {
     insn::isb();
 }
 
+/// Cycles so far, where there is a PMU, as early as the CPU likes to read them.
+#[inline(always)]
+pub fn cycles() -> u64 {
+    PMCCNTR_EL0.get()
+}
+
 /// Cycles and instructions so far; 0 for what is not counted.
 pub fn read() -> [u64; 2] {
     if !is_there() {
@@ -64,5 +70,5 @@ pub fn read() -> [u64; 2] {
     } else {
         0
     };
-    [PMCCNTR_EL0.get(), instructions]
+    [cycles(), instructions]
 }

@@ -73,7 +73,7 @@ extern "C" fn el1_start(dtb: u64) -> ! {
     let plan =
         Plan::parse(platform.bootargs).unwrap_or_else(|error| panic!("boot arguments: {error}"));
     stage!("measure", "{} CPUs run", percpu::online().count());
-    report::machine();
+    report::machine(plan.cycles);
     if let Some(check) = argument(platform.bootargs, "rouse.check=") {
         let failed = checks::run(check, &plan);
         report::end(0);

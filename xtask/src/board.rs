@@ -222,12 +222,50 @@ impl Board {
         Ok(format!("{model}{separator}{properties},cntfrq={frequency}"))
     }
 
+    /// What to count when `asked` was asked for; the first that it has, if nothing was.
+    pub fn metric(&self, asked: Option<Metric>) -> Result<Metric> {
+        let first = self.metrics().next();
+        let Some(metric) = asked.or(first) else {
+            bad_input!(
+                "--board: {} names no counter; add one to [cpus.counter_hz] of its file",
+                self.name
+            );
+        };
+        self.counter_hz(metric).map(|_| metric)
+    }
+
+    /// What it can count.
+    pub fn metrics(&self) -> impl Iterator<Item = Metric> {
+        self.cpus.counter_hz.keys().copied()
+    }
+
     /// The counter's frequency.
     pub fn counter_hz(&self, metric: Metric) -> Result<u64> {
         let frequency = self.cpus.counter_hz.get(&metric);
-        frequency
-            .copied()
-            .ok_or_else(|| self.silent("--metric", metric))
+        frequency.copied().ok_or_else(|| self.has_no(metric))
+    }
+
+    /// What to do where a metric is asked for that it has not.
+    fn has_no(&self, metric: Metric) -> anyhow::Error {
+        let why = match metric {
+            Metric::Cycles => ", QEMU does not model them",
+            Metric::Insns | Metric::Time => "",
+        };
+        let boards = names().unwrap_or_default().into_iter();
+        let others = boards.filter(|name| {
+            Self::load(name).is_ok_and(|board| board.cpus.counter_hz.contains_key(&metric))
+        });
+        let others: Vec<String> = others.collect();
+        let elsewhere = match others.as_slice() {
+            [] => String::new(),
+            others => format!("--board {}, or ", others.join(", ")),
+        };
+        let here: Vec<String> = self.metrics().map(|metric| metric.to_string()).collect();
+        BadInput::error(format!(
+            "--metric {metric}: board {} has no {metric}{why}; use {elsewhere}--metric {}",
+            self.name,
+            here.join(", ")
+        ))
     }
 
     /// Whether it boots disks, for the one who wants it by `option`.
@@ -309,8 +347,7 @@ mod tests {
             let board = Board::load(&name).unwrap();
             board.cpus(None).unwrap();
             let model = board.model(None).unwrap();
-            assert!(!board.cpus.counter_hz.is_empty());
-            for &metric in board.cpus.counter_hz.keys() {
+            for metric in board.metrics() {
                 board.cpu(model, metric).unwrap();
             }
             for &under in Under::ALL {
@@ -327,9 +364,28 @@ mod tests {
     fn an_instruction_is_a_tick_on_every_board() {
         for name in names().unwrap() {
             let board = Board::load(&name).unwrap();
-            let rate = board.cpus.counter_hz.get(&Metric::Insns);
-            assert!(rate.is_none_or(|&rate| rate == 1_000_000_000), "{name}");
+            let hertz = board.cpus.counter_hz.get(&Metric::Insns);
+            assert!(hertz.is_none_or(|&hertz| hertz == 1_000_000_000), "{name}");
         }
+    }
+
+    #[test]
+    fn what_is_counted_is_what_the_board_has() {
+        let mut board = Board::load("virt").unwrap();
+        assert_eq!(board.metric(None).unwrap(), Metric::Insns);
+        assert_eq!(board.metric(Some(Metric::Time)).unwrap(), Metric::Time);
+        board.cpus.counter_hz.remove(&Metric::Insns);
+        board.cpus.counter_hz.insert(Metric::Cycles, 25_000_000);
+        assert_eq!(board.metric(None).unwrap(), Metric::Cycles);
+        let error = board.metric(Some(Metric::Insns)).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            is_bad_input(&error) && text.contains("--board altra"),
+            "{text}"
+        );
+        assert!(text.ends_with("or --metric cycles, time"), "{text}");
+        board.cpus.counter_hz.clear();
+        assert!(is_bad_input(&board.metric(None).unwrap_err()));
     }
 
     #[test]

@@ -4,14 +4,14 @@
 use anyhow::Result;
 
 use crate::board::{Board, names};
-use crate::cli::Metric;
 use crate::gem5::parameters::{DEFAULT, Parameters};
 use crate::terminal::say;
 
 /// What no emulated board has; so that not every file has to say it.
 const COMMON: &str = "\
-None of those that QEMU emulates models caches, pipelines or power states: a number is instructions (--metric insns), or time of the
-emulator (--metric time), never of the machine. Under --metric insns every counter runs at 1 GHz, so that a tick is an
+Boards of QEMU model no caches, pipelines or power states: a number is instructions (--metric insns), or time of the
+emulator (--metric time), never of the machine. Cycles (--metric cycles) are of a core that is modelled, with the
+parameters that stand beside the results, and not of the machine either. Under --metric insns every counter runs at 1 GHz, so that a tick is an
 instruction; under --metric time it has the machine's rate. docs/fidelity.md says what the emulator makes of waits, and
 every run finds it out anew.";
 
@@ -43,7 +43,7 @@ fn lines(board: &Board) -> Result<Vec<String>> {
         )],
     );
     match &board.gem5 {
-        None => qemu(board, &mut add)?,
+        None => qemu(board, &mut add),
         Some(gem5) => made_of(board, &gem5.parameters, &mut add)?,
     }
     add("models", &board.models);
@@ -52,19 +52,14 @@ fn lines(board: &Board) -> Result<Vec<String>> {
 }
 
 /// What is particular to QEMU.
-fn qemu(board: &Board, add: &mut impl FnMut(&str, &[String])) -> Result<()> {
-    let (insns, time) = (mhz(board, Metric::Insns)?, mhz(board, Metric::Time)?);
-    add(
-        "counter",
-        &[format!("{insns} MHz (insns), {time} MHz (time)")],
-    );
+fn qemu(board: &Board, add: &mut impl FnMut(&str, &[String])) {
+    add("counter", &[counter(board)]);
     let boots = match board.boots_disks("") {
         Ok(()) => "by UEFI: handed to it (--boot kernel) or from a disk (--boot virtio, nvme)",
         Err(_) => "loaded by QEMU, with a device tree",
     };
     let bare = "the bare machine (--under none): always loaded by QEMU, with a device tree, at EL1";
     add("boots", &[boots.into(), bare.into()]);
-    Ok(())
 }
 
 /// What is particular to gem5: its parameters, with their values in each preset.
@@ -94,8 +89,12 @@ fn model_line(board: &Board) -> String {
     }
 }
 
-fn mhz(board: &Board, metric: Metric) -> Result<f64> {
-    Ok(board.counter_hz(metric)? as f64 / 1e6)
+/// The counter's frequency for each metric that there is.
+fn counter(board: &Board) -> String {
+    let frequencies = board.cpus.counter_hz.iter();
+    let texts =
+        frequencies.map(|(metric, &hertz)| format!("{} MHz ({metric})", hertz as f64 / 1e6));
+    texts.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -120,7 +120,7 @@ mod tests {
     fn mistakes_are_told_in_one_line() {
         for (line, told) in [
             (["run", "--wiat", "wfi"], "'--wait'"),
-            (["run", "--metric", "x"], "insns, time"),
+            (["run", "--metric", "x"], "insns, cycles, time"),
             (["run", "--timeout", "0"], "--timeout"),
             (["report", "--title", "x"], "provided: <INPUT>..."),
         ] {

@@ -47,16 +47,30 @@ fn judge(args: &CompareArgs) -> Result<(Vec<String>, Option<String>)> {
     Ok((shown::lines(&comparison, &a, &b), failure))
 }
 
-/// Instructions can't be compared with time.
+/// Instructions can't be compared with time, nor with cycles.
 fn check_units(a: &Input, b: &Input) -> Result<()> {
+    for input in [a, b] {
+        let mut runs = input.results.runs.iter();
+        if let Some(other) = runs.find(|run| run.unit != input.results.unit) {
+            bad_input!(
+                "{} is a report of runs that count {} and {}; name one of the runs",
+                input.shown,
+                named(&input.results.unit),
+                named(&other.unit)
+            );
+        }
+    }
     let (unit, other) = (&a.results.unit, &b.results.unit);
     if unit != other {
         bad_input!(
-            "{} counts {}, {} counts {}; run both with the same --metric",
+            "{} counts {}, {} counts {}, and no number of one is one of the other; run both with the same --metric, \
+             or see how each orders the cells: cargo xtask report {} {}",
             a.shown,
             named(unit),
             b.shown,
-            named(other)
+            named(other),
+            a.shown,
+            b.shown
         );
     }
     if unit == "ticks" && a.results.machine.cntfrq_hz != b.results.machine.cntfrq_hz {

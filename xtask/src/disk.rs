@@ -30,7 +30,8 @@ use crate::{interrupt, places};
 
 /// The verb `image`.
 pub fn image(args: &ImageArgs) -> Result<()> {
-    let load = Load::new(&args.load)?;
+    let mut load = Load::new(&args.load)?;
+    load.plan.cycles = args.cycles;
     // Before anything is built: what can't boot, be said or written, is refused.
     load.board.boots_disks("--board")?;
     text::of(&load.boot_arguments())?;

@@ -7,9 +7,11 @@ use std::process::Command;
 use anyhow::Result;
 use plan::Under;
 
+use crate::gem5::parameters::Value;
 use crate::images::Built;
 use crate::job::Job;
-use crate::{gem5, launch, qemu, results};
+use crate::results::{self, Parameter};
+use crate::{gem5, launch, qemu};
 
 /// An emulator that can be started.
 #[derive(Clone, Debug)]
@@ -57,12 +59,23 @@ impl Emulator {
                 name: "QEMU".into(),
                 version: qemu.version.to_string(),
                 mode: launch::mode(job.metric).name.into(),
+                ..Default::default()
             },
             Self::Gem5(gem5) => results::Emulator {
                 name: "gem5".into(),
                 version: gem5.version.clone(),
                 mode: job.model.clone(),
+                parameters: job.parameters.iter().map(parameter).collect(),
             },
         }
     }
+}
+
+/// A parameter of the machine as results have it.
+fn parameter((name, value): (&String, &Value)) -> (String, Parameter) {
+    let parameter = Parameter {
+        value: value.value.to_string(),
+        source: value.source.clone(),
+    };
+    (name.clone(), parameter)
 }

@@ -133,6 +133,8 @@ impl Experiment {
             let common = [
                 "xtask",
                 "run",
+                // The figures are of instructions, and repeat.
+                "--metric=insns",
                 "--board",
                 &args.board,
                 "--timeout",

@@ -4,7 +4,7 @@
 /// A column: the title of its group, its own, and its texts.
 #[derive(Debug)]
 pub struct Column {
-    group: &'static str,
+    group: String,
     title: String,
     left: bool,
     texts: Vec<String>,
@@ -14,7 +14,7 @@ impl Column {
     /// A column of words.
     pub fn words(title: &str, texts: Vec<String>) -> Self {
         Self {
-            group: "",
+            group: String::new(),
             title: title.into(),
             left: true,
             texts,
@@ -22,9 +22,9 @@ impl Column {
     }
 
     /// A column of numbers.
-    pub fn numbers(group: &'static str, title: &str, texts: Vec<String>) -> Self {
+    pub fn numbers(group: &str, title: &str, texts: Vec<String>) -> Self {
         Self {
-            group,
+            group: group.into(),
             title: title.into(),
             left: false,
             texts,
@@ -32,8 +32,8 @@ impl Column {
     }
 
     /// Title of its group; empty if it has none.
-    pub fn group(&self) -> &'static str {
-        self.group
+    pub fn group(&self) -> &str {
+        &self.group
     }
 
     /// Its own title.
@@ -127,7 +127,7 @@ fn span(widths: &[usize]) -> usize {
 fn group_line(columns: &[Column]) -> String {
     let widths = widths(columns);
     let titles = groups(columns).into_iter().map(|members| {
-        let (group, width) = (columns[members.start].group, span(&widths[members]));
+        let (group, width) = (columns[members.start].group(), span(&widths[members]));
         if group.is_empty() {
             " ".repeat(width)
         } else {

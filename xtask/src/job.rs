@@ -82,16 +82,18 @@ pub struct Job {
 impl Job {
     /// Checks the options.
     pub fn new(args: &JobArgs) -> Result<Self> {
-        let load = Load::new(&args.load)?;
+        let mut load = Load::new(&args.load)?;
         let board = &load.board;
         let model = board.model(args.cpu.as_deref())?;
+        let metric = board.metric(args.metric)?;
+        load.plan.cycles = metric == Metric::Cycles;
         let job = Self {
             boot: args.boot,
             unders: words("--under", args.under.as_deref().unwrap_or("rouse"))?,
             cpus: board.cpus(args.cpus)?,
             model: model.into(),
-            cpu: board.cpu(model, args.metric)?,
-            metric: args.metric,
+            cpu: board.cpu(model, metric)?,
+            metric,
             memory: memory(args, board)?,
             dtb: args.dtb.as_ref().map(existing).transpose()?,
             parameters: parameters(args, board)?,
@@ -364,6 +366,8 @@ mod tests {
                 "the nearest is 64",
             ),
             (&["--cpus", "65"], "the nearest is 64"),
+            (&["--metric", "cycles"], "QEMU does not model them"),
+            (&["--metric", "cycles"], "--metric insns, time"),
             (&["--iterations", "0"], "the nearest is 4"),
             (&["--shard", "9/8"], "the nearest is 8/8"),
             (&["--memory", "much"], "use for instance 64M"),

@@ -87,12 +87,8 @@ pub fn mode(metric: Metric) -> Mode {
             name: "icount",
             args: &["-icount", "shift=0,sleep=off"],
         },
-        Metric::Time => Mode {
+        Metric::Cycles | Metric::Time => Mode {
             name: "mttcg",
-            args: &[],
-        },
-        Metric::Cycles => Mode {
-            name: "cycles",
             args: &[],
         },
     }

@@ -6,7 +6,7 @@
 mod schema;
 mod spreadsheet;
 
-pub use schema::{Cell, Counts, Emulator, KEY, Origin, Results, Stage, Stats};
+pub use schema::{Cell, Counts, Emulator, KEY, Machine, Origin, Parameter, Results, Stage, Stats};
 pub use spreadsheet::csv;
 
 use std::collections::BTreeMap;
@@ -18,12 +18,13 @@ use crate::json;
 use crate::records::{self, Records};
 
 /// Fields of the records `boot` and `machine` that have a place of their own.
-const MACHINE: [&str; 8] = [
+const MACHINE: [&str; 9] = [
     "under",
     "version",
     "midr",
     "cpus",
     "cntfrq_hz",
+    "core_hz",
     "gic",
     "list_registers",
     "firmware",
@@ -46,15 +47,24 @@ impl Results {
     }
 
     /// Adds what a boot under `under` reported. The machine is described by
-    /// the first boot that describes one.
+    /// the first boot that describes one. What counts something else than the
+    /// boots before is left out: one table has one unit.
     pub fn add(&mut self, under: &str, records: &Records) {
         if self.unit.is_empty() {
             self.describe(records);
         }
         let unit = records.unit.as_ref().map_or("", |(unit, _)| unit);
-        let cells = records.cells.iter();
-        self.cells
-            .extend(cells.map(|cell| convert(under, unit, cell)));
+        if unit.is_empty() || unit == self.unit {
+            let cells = records.cells.iter();
+            self.cells
+                .extend(cells.map(|cell| convert(under, unit, cell)));
+        } else {
+            self.problems.push(format!(
+                "a boot under {under} counts {unit}, those before it {}: its cells are left out; \
+                 run or capture it apart",
+                self.unit
+            ));
+        }
         self.damaged.extend(records.damaged.iter().cloned());
         self.problems.extend(records.problems.iter().cloned());
         self.notes.extend(records.notes.iter().cloned());
@@ -82,6 +92,7 @@ impl Results {
         machine.midr = field("midr").into();
         machine.cpus = field("cpus").parse().unwrap_or(0);
         machine.cntfrq_hz = field("cntfrq_hz").parse().unwrap_or(0);
+        machine.core_hz = field("core_hz").parse().unwrap_or(0);
         machine.gic = field("gic").into();
         machine.list_registers = field("list_registers").parse().unwrap_or(0);
         machine.firmware = field("firmware").into();
@@ -230,6 +241,7 @@ pub(crate) mod tests {
         assert_eq!(json["schema"], 1);
         assert_eq!(json["machine"]["cntfrq_hz"], 1_000_000_000);
         assert_eq!(json["machine"]["emulator"], Value::Null);
+        assert_eq!(json["machine"].get("core_hz"), None);
         let [skipped, cell] = json["cells"].as_array().unwrap().as_slice() else {
             panic!("two cells");
         };
@@ -250,6 +262,66 @@ pub(crate) mod tests {
         ] {
             assert!(cell.get(name).is_some(), "{name}");
         }
+    }
+
+    /// A run in cycles, of a core that a simulator models.
+    pub fn in_cycles() -> Results {
+        let mut collector = Collector::default();
+        for line in crate::records::tests::lines_in("cycles", "25000000", Some("2600000000")) {
+            collector.feed(&line);
+        }
+        let parameter = Parameter {
+            value: "60 ns".into(),
+            source: "chosen".into(),
+        };
+        let emulator = Emulator {
+            name: "gem5".into(),
+            version: "24.0".into(),
+            mode: "o3".into(),
+            parameters: [("memory".into(), parameter)].into(),
+        };
+        let mut results = Results::new("gem5", "O3", Some(emulator));
+        results.add("rouse", &collector.finish());
+        results
+    }
+
+    #[test]
+    fn cycles_bring_the_clock_of_their_core() {
+        let results = in_cycles();
+        let json = serde_json::to_value(&results).unwrap();
+        assert_eq!(json["machine"]["core_hz"], 2_600_000_000_u64);
+        assert_eq!(json["machine"]["features"].get("core_hz"), None);
+        let memory = &json["machine"]["emulator"]["parameters"]["memory"];
+        assert_eq!(
+            (&memory["value"], &memory["source"]),
+            (&"60 ns".into(), &"chosen".into())
+        );
+        assert_eq!(json["cells"][1]["unit"], "cycles");
+        let table = csv(&results).unwrap();
+        assert!(
+            table.lines().nth(2).unwrap().contains(",cycles,"),
+            "{table}"
+        );
+        let again: Results = serde_json::from_value(json).unwrap();
+        assert_eq!(again.machine, results.machine);
+    }
+
+    #[test]
+    fn a_boot_that_counts_something_else_is_left_out_and_named() {
+        let mut results = results();
+        let mut other = Collector::default();
+        for line in crate::records::tests::lines_in("cycles", "25000000", None) {
+            other.feed(&line);
+        }
+        let cells = results.cells.len();
+        results.add("none", &other.finish());
+        assert_eq!(results.cells.len(), cells);
+        assert!(results.cells.iter().all(|cell| cell.unit != "cycles"));
+        let problem = &results.problems[0];
+        assert!(
+            problem.contains("under none counts cycles, those before it insns"),
+            "{problem}"
+        );
     }
 
     #[test]

@@ -135,7 +135,7 @@ impl Boots<'_> {
         let place = folder.shown();
         folder.publish()?;
         Ok(Session {
-            failure: failure.or_else(|| judge_results(&self.results)),
+            failure: failure.or_else(|| judge_results(&self.results, self.job.metric)),
             results: self.results,
             console,
             place,

@@ -21,6 +21,9 @@ const LISTED: usize = 12;
 pub struct Scale {
     /// Nanoseconds per tick, if values are ticks.
     nanoseconds: Option<f64>,
+    /// Shown units per tick of the counter, which times that are no samples are
+    /// in; `None` if that is not known.
+    per_tick: Option<f64>,
     /// Values measure the emulator's threads on the host.
     pub of_host: bool,
 }
@@ -28,16 +31,23 @@ pub struct Scale {
 impl Scale {
     /// The scale of a run's values.
     pub fn of(results: &Results) -> Self {
-        let frequency = results.machine.cntfrq_hz;
+        let (frequency, core) = (results.machine.cntfrq_hz, results.machine.core_hz);
         let ticks = results.unit == "ticks" && frequency > 0;
+        let nanoseconds = ticks.then(|| 1e9 / frequency as f64);
         let mode = results
             .machine
             .emulator
             .as_ref()
             .map(|emulator| emulator.mode.as_str());
         Self {
-            nanoseconds: ticks.then(|| 1e9 / frequency as f64),
-            of_host: mode.is_some_and(|mode| mode != "icount"),
+            nanoseconds,
+            per_tick: match results.unit.as_str() {
+                "cycles" if frequency == 0 || core == 0 => None,
+                "cycles" => Some(core as f64 / frequency as f64),
+                _ => nanoseconds.or(Some(1.0)),
+            },
+            // Of an emulator that models time, values are the model's.
+            of_host: mode == Some("mttcg"),
         }
     }
 
@@ -53,6 +63,11 @@ impl Scale {
     /// A value in the unit that is shown, as a number.
     pub fn value(&self, value: u64) -> f64 {
         value as f64 * self.nanoseconds.unwrap_or(1.0)
+    }
+
+    /// Ticks of the counter in the unit that is shown, if that can be said.
+    pub fn ticks(&self, ticks: u64) -> Option<f64> {
+        Some(ticks as f64 * self.per_tick?)
     }
 
     /// A value in the unit that is shown.
@@ -102,6 +117,10 @@ fn machine(results: &Results) -> Vec<String> {
             machine.cpu
         ),
         format!("counter {} MHz", machine.cntfrq_hz as f64 / 1e6),
+        match machine.core_hz {
+            0 => String::new(),
+            hertz => format!("core {:.0} MHz", hertz as f64 / 1e6),
+        },
         match machine.gic.as_str() {
             "" => String::new(),
             gic => format!("GIC {gic}"),
@@ -239,6 +258,26 @@ mod tests {
             "pingpong: instructions per round trip (INST_RETIRED)",
             "skipped, one CPU only:\n  ipi  wfi",
             "damaged, not shown:\n  cell 7 (ipi)",
+        ] {
+            assert!(text.contains(part), "{part} in:\n{text}");
+        }
+    }
+
+    #[test]
+    fn cycles_of_a_modelled_core_are_named_and_the_whole_distribution_is_shown() {
+        let results = crate::results::tests::in_cycles();
+        let scale = Scale::of(&results);
+        assert!(!scale.of_host);
+        assert_eq!(
+            (scale.show(30).as_str(), scale.unit(&results)),
+            ("30", "cycles")
+        );
+        assert_eq!(scale.ticks(10), Some(1040.0));
+        let text = lines(&results).join("\n");
+        for part in [
+            "counter 25 MHz, core 2600 MHz, gem5 24.0 (o3)",
+            "pingpong: cycles per round trip (INST_RETIRED)",
+            "p99.9",
         ] {
             assert!(text.contains(part), "{part} in:\n{text}");
         }

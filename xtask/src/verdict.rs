@@ -6,6 +6,7 @@ use std::time::Duration;
 use plan::Under;
 
 use crate::boot::{Ending, Outcome};
+use crate::cli::Metric;
 use crate::results::Results;
 
 /// What went wrong: in a word, as tests expect it, and in a sentence.
@@ -20,7 +21,7 @@ pub struct Failure {
 /// The word of a run that did what it should.
 pub const OK: &str = "ok";
 /// What can come of a run.
-pub const WORDS: [&str; 8] = [
+pub const WORDS: [&str; 9] = [
     OK,
     CRASH,
     HANG,
@@ -28,6 +29,7 @@ pub const WORDS: [&str; 8] = [
     EXIT,
     REFUSED,
     DAMAGED,
+    OTHER_UNIT,
     INTERRUPTED,
 ];
 const CRASH: &str = "crash";
@@ -36,6 +38,7 @@ const STOPPED: &str = "stopped-early";
 const EXIT: &str = "exit-status";
 const REFUSED: &str = "refused";
 const DAMAGED: &str = "damaged";
+const OTHER_UNIT: &str = "other-unit";
 const INTERRUPTED: &str = "interrupted";
 
 /// What is wrong with how a boot ended. `unfinished`: its last record is due.
@@ -72,8 +75,24 @@ pub fn judge(
     Some(Failure { word, why })
 }
 
-/// What is wrong with what a run measured.
-pub fn judge_results(results: &Results) -> Option<Failure> {
+/// What is wrong with what a run measured, of which `metric` was asked for.
+pub fn judge_results(results: &Results, metric: Metric) -> Option<Failure> {
+    judge_records(results).or_else(|| judge_unit(results, metric))
+}
+
+/// Cycles are the guest's to find; where it can't, its values are something else.
+fn judge_unit(results: &Results, metric: Metric) -> Option<Failure> {
+    let missed = metric == Metric::Cycles && !matches!(results.unit.as_str(), "cycles" | "");
+    missed.then(|| Failure {
+        word: OTHER_UNIT,
+        why: format!(
+            "--metric cycles: the guest found no cycles and counted {}; its note says why",
+            results.unit
+        ),
+    })
+}
+
+fn judge_records(results: &Results) -> Option<Failure> {
     let why = match (results.damaged.len(), results.problems.as_slice()) {
         (0, []) => return None,
         (0, [problem]) => format!("{problem}; run again"),
@@ -115,10 +134,24 @@ mod tests {
     #[test]
     fn damage_is_a_failure() {
         let mut results = Results::default();
+        let judge_results = |results: &Results| judge_results(results, Metric::Insns);
         assert_eq!(judge_results(&results), None);
         results
             .problems
             .push("record 3 is missing or damaged".into());
         assert_eq!(judge_results(&results).unwrap().word, DAMAGED);
+    }
+    #[test]
+    fn cycles_that_were_not_found_are_a_failure() {
+        let mut results = Results::default();
+        for (unit, metric, word) in [
+            ("cycles", Metric::Cycles, None),
+            ("ticks", Metric::Cycles, Some(OTHER_UNIT)),
+            ("ticks", Metric::Time, None),
+        ] {
+            results.unit = unit.into();
+            let failure = judge_results(&results, metric);
+            assert_eq!(failure.map(|failure| failure.word), word);
+        }
     }
 }

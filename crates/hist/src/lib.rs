@@ -9,6 +9,10 @@
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
+mod ratio;
+
+pub use ratio::{Ratio, Unusable};
+
 /// Binary logarithm of the buckets per power of two.
 const SUB_BITS: u32 = 9;
 /// Values below this are exact.

@@ -88,6 +88,9 @@ pub struct Plan {
     pub raw: bool,
     /// Only what the table needs is reported: no histograms, no stages.
     pub compact: bool,
+    /// Samples are reported in cycles of the core, if the guest can tell how many
+    /// a tick of the counter has.
+    pub cycles: bool,
 }
 
 /// One part of the cells, dealt out like cards: part `index` of `of`, from 1.
@@ -145,6 +148,7 @@ impl Default for Plan {
             shard: Shard::WHOLE,
             raw: false,
             compact: false,
+            cycles: false,
         }
     }
 }

@@ -151,21 +151,24 @@ impl Plan {
                 self.shard = shard(values)?;
                 Ok(())
             }
-            "raw" if values.is_empty() => {
-                self.raw = true;
-                Ok(())
-            }
-            "compact" if values.is_empty() => {
-                self.compact = true;
-                Ok(())
-            }
-            "raw" | "compact" => Err(Error::NoValue(key)),
+            "raw" => on(&mut self.raw, key, values),
+            "compact" => on(&mut self.compact, key, values),
+            "cycles" => on(&mut self.cycles, key, values),
             _ => self
                 .system
                 .set(key, values)
                 .unwrap_or(Err(Error::UnknownKey(key))),
         }
     }
+}
+
+/// Turns a switch on, which has no value.
+fn on<'a>(switch: &mut bool, key: &'a str, values: &str) -> Result<(), Error<'a>> {
+    if !values.is_empty() {
+        return Err(Error::NoValue(key));
+    }
+    *switch = true;
+    Ok(())
 }
 
 fn shard(word: &str) -> Result<Shard, Error<'_>> {
@@ -288,13 +291,14 @@ impl fmt::Display for Plan {
         if self.shard != Shard::WHOLE {
             write!(f, " {PREFIX}shard={}", self.shard)?;
         }
-        if self.compact {
-            write!(f, " {PREFIX}compact")?;
-        }
-        if self.raw {
-            write!(f, " {PREFIX}raw")?;
-        }
-        Ok(())
+        let switches = [
+            ("compact", self.compact),
+            ("raw", self.raw),
+            ("cycles", self.cycles),
+        ];
+        let on = switches.into_iter().filter(|(_, on)| *on);
+        on.map(|(key, _)| key)
+            .try_for_each(|key| write!(f, " {PREFIX}{key}"))
     }
 }
 

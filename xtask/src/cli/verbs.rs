@@ -194,6 +194,9 @@ pub struct ImageArgs {
     /// What the disk holds.
     #[command(flatten)]
     pub load: LoadArgs,
+    /// Report cycles of the core, where its PMU counts them, in place of ticks of the counter
+    #[arg(long)]
+    pub cycles: bool,
     /// The disk: a new file, or an old one that is replaced [default: target/image/rouse-BOARD.disk]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,

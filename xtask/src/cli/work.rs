@@ -46,9 +46,10 @@ pub struct JobArgs {
     /// CPU model, of those that `boards` lists [default: the board's]
     #[arg(long, value_name = "MODEL", visible_alias = "cpu-model")]
     pub cpu: Option<String>,
-    /// What to count: insns is exact and repeats, time shows CPUs that really run at once
-    #[arg(long, value_enum, default_value_t = Metric::Insns)]
-    pub metric: Metric,
+    /// What to count: insns is exact and repeats, time shows CPUs that really run at once, cycles are of a core that
+    /// the emulator models [default: insns where the board has it, else the first of those that `boards` lists]
+    #[arg(long, value_enum)]
+    pub metric: Option<Metric>,
     /// RAM of the machine, as the emulator takes it: 64M, 2G [default: the board's]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
@@ -201,24 +202,24 @@ impl SystemArgs {
     }
 }
 
-/// What is counted.
+/// What is counted. The order is that in which a board's are preferred.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Metric {
     /// Instructions, exactly, one CPU at a time
     Insns,
-    /// Time, with the CPUs in parallel
-    Time,
     /// Cycles of the core, where the emulator models them
     Cycles,
+    /// Time, with the CPUs in parallel
+    Time,
 }
 
 impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Insns => "insns",
-            Self::Time => "time",
             Self::Cycles => "cycles",
+            Self::Time => "time",
         })
     }
 }

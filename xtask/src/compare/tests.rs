@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::failure::is_bad_input;
-use crate::results::{Cell, Results, Stage, Stats};
+use crate::results::{Cell, Origin, Results, Stage, Stats};
 
 /// A run with one cell: a median of `total`, of which `kick` is a stage.
 fn run(total: u64, kick: u64, unit: &str) -> Results {
@@ -125,5 +125,28 @@ fn files_are_compared_and_units_have_to_match() {
     assert!(
         is_bad_input(&error) && error.to_string().contains("--metric"),
         "{error}"
+    );
+    let cycles = file("cycles", run(400, 100, "cycles"));
+    let error = judge(&args(&cycles, None)).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        is_bad_input(&error) && text.contains("counts cycles") && text.contains("xtask report "),
+        "{text}"
+    );
+    // Nor can a report of both be compared with one of them.
+    let mut both = run(400, 100, "insns");
+    both.cells.extend(run(4000, 900, "cycles").cells);
+    both.runs = ["insns", "cycles"]
+        .map(|unit| Origin {
+            label: unit.into(),
+            unit: unit.into(),
+            ..Origin::default()
+        })
+        .to_vec();
+    let error = judge(&args(&file("both", both), None)).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        is_bad_input(&error) && text.contains("count insns and cycles"),
+        "{text}"
     );
 }

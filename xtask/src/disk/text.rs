@@ -14,6 +14,7 @@ const HEAD: &str = "\
 #   rouse.wait=wfi,poll-wfi    --wait wfi,poll-wfi; the others likewise
 #   rouse.survey               print what the machine is, for a first boot
 #   rouse.compact              print no more than a console of 64 KiB keeps
+#   rouse.cycles               report cycles of the core, not ticks of the counter
 #   rouse.shard=2/8            only the second eighth of the cells
 #
 # Printable ASCII, 4096 bytes at most.
@@ -63,7 +64,7 @@ mod tests {
     fn what_can_not_be_said_is_refused() {
         for (arguments, named) in [
             ("a #b", "comment"),
-            ("a \u{e4}", "line 12, column 1: byte 0xc3"),
+            ("a \u{e4}", "line 13, column 1: byte 0xc3"),
             (&"x".repeat(config::LIMIT), "4096 bytes"),
         ] {
             let error = file(arguments).unwrap_err();

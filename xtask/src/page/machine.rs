@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where it was measured, and what that place does not show.
 
+use std::collections::BTreeMap;
+
 use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::report::merge::Run;
-use crate::results::Results;
+use crate::results::{Parameter, Results};
 use crate::table::Scale;
 
 /// The fidelity probes: what each asks, and whether a no means that cells do
@@ -68,6 +70,9 @@ pub fn section(runs: &[Run]) -> Markup {
                 div.pair {
                     div.scroll { (description(&run.results)) }
                     div.scroll { (fidelity(&run.results)) }
+                }
+                @if let Some(emulator) = &run.results.machine.emulator {
+                    (parameters(&emulator.parameters))
                 }
             }
         }
@@ -142,12 +147,17 @@ fn description(results: &Results) -> Markup {
         "" => "not recorded".to_owned(),
         unit => format!("{unit}: {}", results.unit_how),
     };
+    let core = match machine.core_hz {
+        0 => "clock not measured".into(),
+        hertz => format!("{:.0} MHz, by its PMU", hertz as f64 / 1e6),
+    };
     let rows = [
         ("Board", or(&results.board)),
         ("CPU", format!("{}{midr}", or(&machine.cpu))),
         ("CPUs", machine.cpus.to_string()),
         ("Unit", unit),
         ("Counter", format!("{} MHz", machine.cntfrq_hz as f64 / 1e6)),
+        ("Core", core),
         ("GIC", or(&gic)),
         ("Emulator", emulator),
         ("Firmware", or(&machine.firmware)),
@@ -157,6 +167,25 @@ fn description(results: &Results) -> Markup {
         table.facts {
             @for (name, value) in rows {
                 tr { th scope="row" { (name) } td { (value) } }
+            }
+        }
+    }
+}
+
+/// What was chosen of a machine that is modelled: numbers are of that choice.
+fn parameters(parameters: &BTreeMap<String, Parameter>) -> Markup {
+    html! {
+        @if !parameters.is_empty() {
+            details {
+                summary { "Parameters of the model" span.muted { " (" (parameters.len()) ")" } }
+                div.scroll {
+                    table.facts {
+                        thead { tr { th { "name" } th { "value" } th { "source" } } }
+                        @for (name, Parameter { value, source }) in parameters {
+                            tr { th scope="row" { (name) } td { (value) } td { (source) } }
+                        }
+                    }
+                }
             }
         }
     }

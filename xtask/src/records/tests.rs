@@ -6,6 +6,11 @@ use wire::Line;
 
 /// The records of a boot with two cells.
 pub(crate) fn lines() -> Vec<String> {
+    lines_in("insns", "1000000000", None)
+}
+
+/// The same in another unit, with another counter, and a core whose clock is known.
+pub(crate) fn lines_in(unit: &str, counter: &str, core: Option<&str>) -> Vec<String> {
     let line = |seq: u64, kind: &str, fields: &[(&str, &str)]| {
         let fields = fields.iter();
         let line = fields.fold(Line::new(seq, kind), |line, (key, value)| {
@@ -20,10 +25,12 @@ pub(crate) fn lines() -> Vec<String> {
         ("p50", "30"),
         ("sum", "120"),
     ];
+    let mut machine = vec![("cpus", "2"), ("cntfrq_hz", counter)];
+    machine.extend(core.map(|hertz| ("core_hz", hertz)));
     vec![
         line(0, "boot", &[("under", "rouse"), ("version", "0.1.0")]),
-        line(1, "machine", &[("cpus", "2"), ("cntfrq_hz", "1000000000")]),
-        line(2, "unit", &[("unit", "insns"), ("how", "INST_RETIRED")]),
+        line(1, "machine", &machine),
+        line(2, "unit", &[("unit", unit), ("how", "INST_RETIRED")]),
         line(
             3,
             "cell",

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use plan::{Deliver, Shape, Trap, Wait, Wake, Word, Workload};
 
 use super::inputs::Input;
-use crate::results::{Cell, Origin, Results};
+use crate::results::{Cell, Machine, Origin, Results};
 
 /// What was measured on one machine, each cell once.
 #[derive(Clone, Debug)]
@@ -85,11 +85,24 @@ fn own_texts(texts: &mut Vec<String>, label: &str) -> Vec<String> {
 fn continues(run: &Run, part: &Run) -> bool {
     let (a, b) = (&run.results, &part.results);
     let same = a.board == b.board
-        && a.machine == b.machine
+        && is_one_machine(&a.machine, &b.machine)
         && a.fidelity == b.fidelity
-        && (&a.unit, &a.unit_how) == (&b.unit, &b.unit_how);
+        && a.unit == b.unit
+        // How many cycles a tick has is measured anew in each boot.
+        && (a.unit_how == b.unit_how || a.unit == "cycles");
     let known: BTreeSet<_> = a.cells.iter().map(|cell| cell.key()).collect();
     same && b.cells.iter().all(|cell| !known.contains(&cell.key()))
+}
+
+/// Whether two descriptions are of one machine. The clock of its core is measured,
+/// to 1 in 500.
+fn is_one_machine(a: &Machine, b: &Machine) -> bool {
+    let apart = a.core_hz.abs_diff(b.core_hz);
+    let alike = Machine {
+        core_hz: a.core_hz,
+        ..b.clone()
+    };
+    *a == alike && apart <= a.core_hz.min(b.core_hz) / 500
 }
 
 fn join(run: &mut Run, part: Run) {
@@ -189,7 +202,7 @@ pub fn into_one(runs: &[Run]) -> Results {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::tests::results;
+    use crate::results::tests::{in_cycles, results};
 
     fn input(label: &str, cells: std::ops::Range<usize>) -> Input {
         let mut results = results();
@@ -221,6 +234,28 @@ mod tests {
         let runs = runs(vec![input("a", 0..1), input("a", 0..2), other]);
         let labels: Vec<&str> = runs.iter().map(|run| run.label.as_str()).collect();
         assert_eq!(labels, ["a", "a (2)", "a (3)"]);
+    }
+
+    #[test]
+    fn the_clock_of_a_core_is_measured_anew_in_each_part() {
+        let part = |label, cells: std::ops::Range<usize>, core_hz, how: &str| {
+            let mut input = input(label, 0..0);
+            input.results = in_cycles();
+            input.results.cells = in_cycles().cells[cells].to_vec();
+            input.results.machine.core_hz = core_hz;
+            input.results.unit_how = how.into();
+            input
+        };
+        let whole = |second| {
+            let first = part("a", 0..1, 2_600_000_000, "104.000");
+            runs(vec![first, part("b", 1..2, second, "104.01")]).len()
+        };
+        assert_eq!(whole(2_600_900_000), 1);
+        assert_eq!(whole(2_700_000_000), 2);
+        assert_eq!(whole(0), 2);
+        // Nor are runs of different units ever joined.
+        let apart = runs(vec![input("a", 0..1), part("b", 1..2, 0, "x")]);
+        assert_eq!(apart.len(), 2);
     }
 
     #[test]

@@ -96,6 +96,9 @@ pub struct Machine {
     pub cpus: u64,
     /// Frequency of the counter.
     pub cntfrq_hz: u64,
+    /// Frequency of the core, if the guest measured it; 0 otherwise.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub core_hz: u64,
     /// Interrupt controller.
     pub gic: String,
     /// List registers per CPU.
@@ -118,6 +121,23 @@ pub struct Emulator {
     pub version: String,
     /// The way that it runs.
     pub mode: String,
+    /// What was chosen of the machine that it models, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, Parameter>,
+}
+
+/// One of the choices that make a modelled machine what it is.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Parameter {
+    /// Its value, with the unit.
+    pub value: String,
+    /// Where that is from.
+    pub source: String,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// One combination, with its samples.

@@ -109,7 +109,7 @@ impl Request {
             under: None,
             cpus: Some(round.cpus),
             cpu: self.cpu.clone(),
-            metric: round.metric,
+            metric: Some(round.metric),
             memory: None,
             dtb: None,
             gem5: None,

@@ -25,6 +25,23 @@ fn a_plan_reads_back() {
 }
 
 #[test]
+fn switches_have_no_value_and_read_back() {
+    type Switch = fn(&Plan) -> bool;
+    let switches: [(&str, Switch); 3] = [
+        ("compact", |plan| plan.compact),
+        ("raw", |plan| plan.raw),
+        ("cycles", |plan| plan.cycles),
+    ];
+    for (key, is_on) in switches {
+        assert!(!is_on(&Plan::default()));
+        let plan = Plan::parse(&format!("rouse.{key}")).unwrap();
+        assert!(is_on(&plan) && plan.to_string().ends_with(&format!(" rouse.{key}")));
+        assert_eq!(Plan::parse(&plan.to_string()), Ok(plan));
+        assert_eq!(Plan::default().set(key, "1"), Err(Error::NoValue(key)));
+    }
+}
+
+#[test]
 fn errors_name_the_remedy() {
     let error = |text| Plan::parse(text).unwrap_err().to_string();
     assert!(error("rouse.wait=wfx").contains("there is no `wfx`; use all, busy, spin"));
@@ -73,7 +90,6 @@ fn no_part_of_the_whole_is_refused_with_the_nearest() {
             }
         }
     }
-    assert!(Plan::default().set("raw", "1").is_err());
 }
 
 #[test]

@@ -93,6 +93,8 @@ pub fn stage_names(cells: &[&Cell]) -> Vec<String> {
 /// Time at EL2 by cause of the exit, of the samples with time stamps.
 pub fn time_at_el2(panel: &Panel<'_>) -> Option<Markup> {
     let time = |cell: &Cell| cell.counters.get("time").cloned().unwrap_or_default();
+    // The counters are in ticks, whatever the samples are in.
+    panel.scale.ticks(1)?;
     let cells = with(panel, |cell| {
         cell.stamped().is_some() && time(cell).values().sum::<u64>() > 0
     });
@@ -104,7 +106,8 @@ pub fn time_at_el2(panel: &Panel<'_>) -> Option<Markup> {
         let times = time(cell);
         let parts = names.iter().enumerate().map(|(index, name)| {
             let ticks = times.get(name).copied().unwrap_or(0);
-            (colour(index), name.clone(), panel.value(ticks) / samples)
+            let shown = panel.scale.ticks(ticks).unwrap_or(0.0);
+            (colour(index), name.clone(), shown / samples)
         });
         Some((parts.collect(), None))
     });

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Values of one clock in units of another: an exact ratio, found by watching
+//! both.
+//!
+//! Samples are kept as they were read, and converted where they are written. The
+//! conversion is monotone, so quantiles stay quantiles.
+
+use core::fmt;
+
+/// By how much two measurements of one ratio may differ, and a ratio from a
+/// whole number that it is taken for: 1 in this.
+const PRECISION: u128 = 500;
+
+/// How far two clocks went in the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ratio {
+    /// Units of the clock that values are wanted in.
+    pub wanted: u64,
+    /// Units of the clock that values were read from.
+    pub read: u64,
+}
+
+/// Why measurements give no ratio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unusable {
+    /// A clock stood still.
+    Stands,
+    /// The ratio changed meanwhile: the smallest and the largest one.
+    Varies(Ratio, Ratio),
+}
+
+impl Ratio {
+    /// A value of the clock that was read in units of the one that is wanted, to
+    /// the nearest; the largest value if it would be larger.
+    #[must_use]
+    pub fn convert(&self, value: u64) -> u64 {
+        let (wanted, read) = (u128::from(self.wanted), u128::from(self.read.max(1)));
+        let converted = (u128::from(value) * wanted + read / 2) / read;
+        u64::try_from(converted).unwrap_or(u64::MAX)
+    }
+
+    /// Whether both clocks go alike.
+    #[must_use]
+    pub const fn is_one(&self) -> bool {
+        self.wanted == self.read
+    }
+
+    /// The ratio over all of `parts`, which follow one another, if it is much the
+    /// same in each. One that is nearly a whole number is that number: clocks
+    /// that go alike are to be seen to do so, however they were read.
+    ///
+    /// # Errors
+    /// [`Unusable`] says what is wrong with the parts.
+    pub fn steady(parts: &[Self]) -> Result<Self, Unusable> {
+        let total = |of: fn(&Self) -> u64| parts.iter().map(of).fold(0, u64::saturating_add);
+        let whole = Self {
+            wanted: total(|part| part.wanted),
+            read: total(|part| part.read),
+        };
+        let stands = |part: &Self| part.wanted == 0 || part.read == 0;
+        if parts.is_empty() || parts.iter().any(stands) {
+            return Err(Unusable::Stands);
+        }
+        let by_size = |a: &&Self, b: &&Self| a.cross(b).cmp(&b.cross(a));
+        let (low, high) = (parts.iter().min_by(by_size), parts.iter().max_by(by_size));
+        let (low, high) = (*low.unwrap_or(&whole), *high.unwrap_or(&whole));
+        if !low.is_near(&high) {
+            return Err(Unusable::Varies(low, high));
+        }
+        let nearest = Self {
+            wanted: whole.convert(1),
+            read: 1,
+        };
+        Ok(if whole.is_near(&nearest) {
+            nearest
+        } else {
+            whole
+        })
+    }
+
+    /// What is to be compared with the other's to compare both.
+    fn cross(&self, other: &Self) -> u128 {
+        u128::from(self.wanted) * u128::from(other.read)
+    }
+
+    fn is_near(&self, other: &Self) -> bool {
+        let (a, b) = (self.cross(other), other.cross(self));
+        a.abs_diff(b).saturating_mul(PRECISION) <= a.min(b)
+    }
+}
+
+/// With three decimals, cut off.
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let thousandths = u128::from(self.wanted) * 1000 / u128::from(self.read.max(1));
+        write!(f, "{}.{:03}", thousandths / 1000, thousandths % 1000)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const fn ratio(wanted: u64, read: u64) -> Ratio {
+        Ratio { wanted, read }
+    }
+
+    #[test]
+    fn a_steady_ratio_is_that_of_the_whole() {
+        let parts = [ratio(103_310, 1000), ratio(103_320, 1000)];
+        let whole = Ratio::steady(&parts).unwrap();
+        assert_eq!(whole, ratio(206_630, 2000));
+        assert_eq!(whole.to_string(), "103.315");
+        assert_eq!((whole.convert(0), whole.convert(10)), (0, 1033));
+    }
+
+    #[test]
+    fn clocks_that_go_alike_give_exact_values() {
+        let alike = Ratio::steady(&[ratio(10_003, 10_000), ratio(9_998, 10_001)]).unwrap();
+        assert!(alike.is_one());
+        assert_eq!(alike.convert(u64::MAX), u64::MAX);
+        assert_eq!(Ratio::steady(&[ratio(2001, 1000)]), Ok(ratio(2, 1)));
+        assert_eq!(Ratio::steady(&[ratio(2005, 1000)]), Ok(ratio(2005, 1000)));
+        // Slower than the counter by far is no whole number.
+        assert_eq!(Ratio::steady(&[ratio(1, 1000)]), Ok(ratio(1, 1000)));
+    }
+
+    #[test]
+    fn what_stands_or_varies_is_refused() {
+        assert_eq!(Ratio::steady(&[]), Err(Unusable::Stands));
+        for stands in [ratio(0, 1000), ratio(1000, 0)] {
+            let parts = [ratio(1000, 1000), stands];
+            assert_eq!(Ratio::steady(&parts), Err(Unusable::Stands));
+        }
+        let (slow, fast) = (ratio(100_000, 1000), ratio(100_300, 1000));
+        let varies = Err(Unusable::Varies(slow, fast));
+        assert_eq!(Ratio::steady(&[fast, slow]), varies);
+        assert!(Ratio::steady(&[slow, ratio(100_200, 1000)]).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn values_keep_their_order_and_are_the_nearest(wanted in 1u64..1 << 40, read in 1u64..1 << 40,
+            a in 0u64..1 << 40, b in 0u64..1 << 40) {
+            let ratio = ratio(wanted, read);
+            prop_assert_eq!(ratio.convert(a) <= ratio.convert(b), a <= b || ratio.convert(a) == ratio.convert(b));
+            let exact = u128::from(a) * u128::from(wanted);
+            let near = u128::from(ratio.convert(a)) * u128::from(read);
+            if ratio.convert(a) != u64::MAX {
+                prop_assert!(exact.abs_diff(near) * 2 <= u128::from(read));
+            }
+        }
+
+        #[test]
+        fn nothing_that_is_measured_overflows(parts in proptest::collection::vec((any::<u64>(), any::<u64>()), 0..5)) {
+            let parts: Vec<Ratio> = parts.into_iter().map(|(wanted, read)| ratio(wanted, read)).collect();
+            if let Ok(steady) = Ratio::steady(&parts) {
+                let _ = (steady.convert(u64::MAX), steady.to_string());
+            }
+        }
+    }
+}

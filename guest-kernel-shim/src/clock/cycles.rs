@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How many cycles of the core a tick of the counter has: what turns elapsed
+//! time into cycles (`rouse.cycles`).
+//!
+//! The PMU can't time a wake-up itself. Its cycle counter belongs to one CPU,
+//! counts active cycles, and may stop while the CPU waits in WFI or WFE (DDI
+//! 0487K.a, PMCCNTR_EL0); the part of a wake-up in which everybody waits is just
+//! what it would leave out. So a sample is taken with the counter that
+//! all CPUs share, and only its unit is changed, by the ratio of two clocks that
+//! are compared while this CPU is busy.
+//!
+//! A value is then elapsed time in cycles of a core that runs as fast as this one
+//! did at boot. Where the counter is slower than the core, it is known only to a
+//! tick, which is as many cycles as the ratio says. A core that changes its
+//! frequency has no such ratio; one that changes it later is not noticed.
+//!
+//! Both clocks are read at edges of the counter, the moments at which it ticks,
+//! since between two of them hundreds of cycles may pass. An edge lies somewhere
+//! between two readings, so the error of a part is at most one reading in
+//! [`READINGS`]. Readings, each behind a barrier, are the loop: on a core that
+//! executes out of order they take far more cycles than instructions, and a
+//! simulator is paid by the instruction. All parts have about 30 000.
+
+use core::fmt;
+
+use arch::insn;
+use hist::{Ratio, Unusable};
+
+use crate::{clock, pmu};
+
+/// Parts that must agree.
+const PARTS: usize = 4;
+/// Readings in each, besides those that look for the edge.
+const READINGS: u32 = 1000;
+/// Readings within which the counter has to tick: it has at least 1 MHz, and a
+/// reading takes some cycles.
+const PATIENCE: u32 = 10_000;
+
+/// Why there is no ratio.
+#[derive(Clone, Copy, Debug)]
+pub enum Unknown {
+    /// No PMU as the architecture describes it.
+    NoPmu,
+    /// The counter does not tick.
+    NoTick,
+    /// The cycle counter stands, or the ratio is not steady.
+    Clocks(Unusable),
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoPmu => f.write_str("this CPU has no PMU"),
+            Self::NoTick => f.write_str("CNTVCT does not tick"),
+            Self::Clocks(Unusable::Stands) => f.write_str("PMCCNTR_EL0 does not count"),
+            Self::Clocks(Unusable::Varies(low, high)) => {
+                write!(f, "a tick has {low} to {high} cycles, which is not steady")
+            }
+        }
+    }
+}
+
+/// Cycles of this core per tick.
+///
+/// # Errors
+/// [`Unknown`] says why there is no such number.
+pub fn per_tick() -> Result<Ratio, Unknown> {
+    if !pmu::is_there() {
+        return Err(Unknown::NoPmu);
+    }
+    insn::mask_irq();
+    let parts = parts();
+    insn::unmask_irq();
+    Ratio::steady(&parts.ok_or(Unknown::NoTick)?).map_err(Unknown::Clocks)
+}
+
+/// How far both clocks went, from edge to edge.
+fn parts() -> Option<[Ratio; PARTS]> {
+    let mut parts = [Ratio { wanted: 0, read: 0 }; PARTS];
+    let mut from = edge()?;
+    for part in &mut parts {
+        for _ in 0..READINGS {
+            core::hint::black_box(Moment::now());
+        }
+        let to = edge()?;
+        *part = Ratio {
+            wanted: to.cycles.wrapping_sub(from.cycles),
+            read: to.ticks.wrapping_sub(from.ticks),
+        };
+        from = to;
+    }
+    Some(parts)
+}
+
+/// Both clocks, read together.
+#[derive(Clone, Copy)]
+struct Moment {
+    ticks: u64,
+    cycles: u64,
+}
+
+impl Moment {
+    #[inline(always)]
+    fn now() -> Self {
+        Self {
+            ticks: clock::now(),
+            cycles: pmu::cycles(),
+        }
+    }
+}
+
+/// The next tick: half way between the readings before and behind it.
+fn edge() -> Option<Moment> {
+    let mut before = Moment::now();
+    for _ in 0..PATIENCE {
+        let now = Moment::now();
+        if now.ticks != before.ticks {
+            let between = now.cycles.wrapping_sub(before.cycles) / 2;
+            return Some(Moment {
+                ticks: now.ticks,
+                cycles: before.cycles.wrapping_add(between),
+            });
+        }
+        before = now;
+    }
+    None
+}

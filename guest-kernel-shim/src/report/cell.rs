@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The block of a cell: what it is, and why it was not run.
+
+use core::fmt::Write;
+use core::sync::atomic::Ordering::Relaxed;
+
+use arrayvec::ArrayString;
+use plan::{Cell, Hint, HostPoll, Obstacle, Plan};
+use wire::Line;
+
+use super::counts::{counts, kernel, residency};
+use super::samples::measured;
+use super::{NEXT, record, send, under};
+use crate::bench::Entry;
+use crate::{percpu, probe};
+
+/// Everything of a cell, as one block.
+pub fn cell(id: usize, entry: &Entry, plan: &Plan) {
+    let first = NEXT.load(Relaxed);
+    describe(id, &entry.cell, plan.iterations);
+    match (entry.obstacle, &entry.samples) {
+        (Some(obstacle), _) => skipped(id, obstacle),
+        (None, Some(samples)) => {
+            measured(id, samples, plan.compact);
+            counts(id, entry, plan.compact);
+            residency(id, &entry.stamped);
+            if entry.cell.workload.has_tasks() {
+                kernel(id, &entry.kernel);
+            }
+        }
+        (None, None) => {}
+    }
+    let records = NEXT.load(Relaxed) - first + 1;
+    let line = record("done").field("id", id).field("under", under());
+    send(line.field("records", records));
+}
+
+fn describe(id: usize, cell: &Cell, iterations: u32) {
+    let line = record("cell")
+        .field("id", id)
+        .field("under", under())
+        .field("workload", cell.workload)
+        .field("shape", cell.shape)
+        .field("wait", cell.wait)
+        .field("trap", cell.trap)
+        .field("deliver", cell.deliver)
+        .field("wake", cell.wake)
+        .field("poll_limit_us", cell.poll_limit_us)
+        .field("host_poll_us", cell.host_poll_us)
+        .field("event_stream_us", cell.event_stream_us)
+        .field("gap_us", cell.gap_us);
+    send(line);
+    system(id, cell);
+    // The rest has a line of its own: with long numbers one would not do.
+    let line = record("more")
+        .field("id", id)
+        .field("cpus", percpu::online().count())
+        .field("iterations", iterations);
+    let line = match cell.host_poll {
+        HostPoll::Fixed => line,
+        HostPoll::Adaptive => line.field("host_poll", cell.host_poll),
+    };
+    let line = match cell.hint {
+        Hint::Silent => line,
+        Hint::Tell => line.field("hint", cell.hint),
+    };
+    let mut missing = ArrayString::<120>::new();
+    for name in cell.depends_on() {
+        if probe::is_not_modelled(name) {
+            let separator = if missing.is_empty() { "" } else { "," };
+            // The names of all that a cell can depend on fit.
+            let _ = write!(missing, "{separator}{name}");
+        }
+    }
+    send(if missing.is_empty() {
+        line
+    } else {
+        line.field("not_modelled", missing)
+    });
+}
+
+/// What belongs to the executor, in lines of its own.
+fn system(id: usize, cell: &Cell) {
+    let mut line = None;
+    let done = cell.system.each(|key, value| {
+        // The longest of these fields, a set of CPUs aside, has less than 40 bytes.
+        let fresh = || record("more").field("id", id);
+        let begun: Line = match line.take() {
+            Some(line) if Line::room(&line) > 80 => line,
+            Some(line) => {
+                send(line);
+                fresh()
+            }
+            None => fresh(),
+        };
+        let mut name = ArrayString::<40>::new();
+        write!(name, "sys.{key}")?;
+        line = Some(begun.field(&name, value));
+        Ok::<(), core::fmt::Error>(())
+    });
+    done.expect("the names of dimensions are short");
+    line.into_iter().for_each(send);
+}
+
+fn skipped(id: usize, obstacle: Obstacle) {
+    send(record("skipped").field("id", id).field("why", obstacle));
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the machine is, and what its values count.
+
+use aarch64_cpu::registers::{MIDR_EL1, Readable};
+use abi::Info;
+use wait::stream::Stream;
+
+use super::unit::Unit;
+use super::{record, send, under};
+use crate::{clock, hypervisor, percpu, probe};
+
+/// What the machine is: `boot`, `machine`, `feature`, `probe` and `unit`. `cycles`
+/// asks for samples in cycles of the core.
+pub fn machine(cycles: bool) {
+    let unit = Unit::choose(cycles);
+    let info = |info| match hypervisor::present() {
+        true => hypervisor::info(info),
+        false => 0,
+    };
+    let (vtr, pidr2) = (info(Info::Vtr), info(Info::Pidr2));
+    let firmware = match info(Info::Acpi) {
+        1 => "acpi",
+        _ => "fdt",
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    send(
+        record("boot")
+            .field("under", under())
+            .field("version", version),
+    );
+    let line = record("machine")
+        .field("midr", format_args!("{:#x}", MIDR_EL1.get()))
+        .field("cpus", percpu::online().count())
+        .field("cntfrq_hz", clock::frequency())
+        .field("firmware", firmware);
+    let line = match unit.core_hz() {
+        Some(hertz) => line.field("core_hz", hertz),
+        None => line,
+    };
+    send(if hypervisor::present() {
+        line.field("gic", format_args!("v{}", pidr2 >> 4 & 0xf))
+            .field("list_registers", (vtr & 0x1f) + 1)
+            .field("sgi_without_exit", hypervisor::info(Info::Typer2) >> 8 & 1)
+    } else {
+        line
+    });
+    for (name, value) in probe::features().list() {
+        send(record("feature").field("name", name).field("value", value));
+    }
+    if hypervisor::present() && hypervisor::info(Info::Typer2) >> 8 & 1 != 0 {
+        let text = "the GIC can deliver SGIs without EL2 (GICv4.1); not used: it needs an ITS";
+        send(record("note").field("text", text));
+    }
+    let stream = Stream::nearest(100, clock::frequency(), probe::features().ecv);
+    if let Some(stream) = stream {
+        let made = clock::nanoseconds(stream.period());
+        let text = format_args!("event stream: asked for 100000 ns, the counter makes {made} ns");
+        send(record("note").field("text", text));
+    }
+    for (name, answer) in probe::answers() {
+        let value = match answer.value {
+            Some(true) => "true",
+            Some(false) => "false",
+            None => "not-run",
+        };
+        let line = record("probe").field("name", name).field("value", value);
+        send(line.field("detail", answer));
+    }
+    unit.report();
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The samples of a cell, in the unit that the machine has.
+
+use core::fmt::Write;
+
+use arrayvec::ArrayString;
+use hist::Histogram;
+
+use super::unit::value;
+use super::{record, send};
+use crate::workload::Samples;
+use crate::workload::stages::STAGES;
+
+/// What was measured of a cell; `compact` is the statistics alone.
+pub fn measured(id: usize, samples: &Samples, compact: bool) {
+    let put = |name, histogram: &Histogram| {
+        statistics(id, name, histogram);
+        if !compact {
+            buckets(id, name, histogram);
+        }
+    };
+    put("total", &samples.total);
+    raw(id, samples);
+    let stages = STAGES.iter().copied().zip(&samples.stages);
+    let others = [("handler", &samples.handler), ("traced", &samples.traced)];
+    for (name, histogram) in stages.chain(others) {
+        if histogram.count() != 0 {
+            put(name, histogram);
+        }
+    }
+}
+
+fn statistics(id: usize, name: &str, samples: &Histogram) {
+    let line = record("stat")
+        .field("id", id)
+        .field("name", name)
+        .field("count", samples.count())
+        .field("min", value(samples.min()));
+    let quantiles = [("p50", 500), ("p90", 900), ("p99", 990), ("p999", 999)];
+    let line = quantiles.iter().fold(line, |line, &(name, per_mille)| {
+        line.field(name, value(samples.quantile(per_mille)))
+    });
+    let line = line.field("max", value(samples.max()));
+    send(line.field("sum", value(samples.sum())));
+}
+
+/// The histogram, as many lines as it takes.
+fn buckets(id: usize, name: &str, samples: &Histogram) {
+    let put = |text: &str| {
+        let line = record("hist").field("id", id).field("name", name);
+        send(line.field("b", text));
+    };
+    let mut text = ArrayString::<160>::new();
+    for (lowest, count) in samples.buckets() {
+        // A bucket takes at most 20 and 10 digits and two separators.
+        if text.remaining_capacity() < 32 {
+            put(&text);
+            text.clear();
+        }
+        let separator = if text.is_empty() { "" } else { "," };
+        let _ = write!(text, "{separator}{}:{count}", value(lowest));
+    }
+    put(&text);
+}
+
+/// The samples themselves, if they were kept, as many lines as it takes.
+fn raw(id: usize, samples: &Samples) {
+    let put = |text: &str| {
+        let line = record("raw").field("id", id).field("name", "total");
+        send(line.field("v", text));
+    };
+    let mut text = ArrayString::<160>::new();
+    let kept = samples.raw.as_deref().unwrap_or_default();
+    for &ticks in &kept[..samples.kept] {
+        // A value has at most 20 digits.
+        if text.remaining_capacity() < 21 {
+            put(&text);
+            text.clear();
+        }
+        let separator = if text.is_empty() { "" } else { "," };
+        let _ = write!(text, "{separator}{}", value(ticks));
+    }
+    if !text.is_empty() {
+        put(&text);
+    }
+}
