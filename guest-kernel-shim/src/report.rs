@@ -14,7 +14,7 @@ use wait::stream::Stream;
 use wire::Line;
 
 use crate::bench::Entry;
-use crate::crew::Counts;
+use crate::crew::{self, Counts};
 use crate::kernel::stats::{STATES, Stat, Totals};
 use crate::tally::Event;
 use crate::workload::Samples;
@@ -226,7 +226,14 @@ fn describe(id: usize, cell: &Cell, iterations: u32) {
         Hint::Silent => line,
         Hint::Tell => line.field("hint", cell.hint),
     };
-    let mut missing = ArrayString::<120>::new();
+    let line = match crew::stream(cell) {
+        None => line,
+        Some(stream) => {
+            let made = clock::nanoseconds(stream.period());
+            line.field("event_stream_made_ns", made)
+        }
+    };
+    let mut missing = ArrayString::<80>::new();
     for name in cell.depends_on() {
         if probe::is_not_modelled(name) {
             let separator = if missing.is_empty() { "" } else { "," };
