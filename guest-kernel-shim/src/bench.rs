@@ -207,7 +207,7 @@ fn block_alone(entry: &mut Entry, count: u32) {
             let mut poller = Poller {
                 count,
                 gap: clock::ticks(cell.gap_us),
-                stream: stream.is_some(),
+                stream,
                 samples,
             };
             crew::run(job, || limited::with(&crew::setting(&cell), &mut poller))

@@ -6,13 +6,15 @@
 //! Polls follow each other without a pause unless one is asked for, so that one
 //! which ends at an edge of the event stream is followed by one that begins
 //! there: the stream's phase is known, and shows in the samples. The first poll
-//! begins anywhere, and is not one.
+//! begins at an edge as well.
 
-use crate::clock;
+use wait::stream::Stream;
+
 use crate::idle::{Body, Idle};
 use crate::percpu::PerCpu;
 use crate::tally::Event;
-use crate::workload::Samples;
+use crate::workload::{Samples, stream};
+use crate::{alarm, clock};
 
 /// The CPU that polls.
 pub struct Poller<'s> {
@@ -20,8 +22,8 @@ pub struct Poller<'s> {
     pub count: u32,
     /// Ticks between a poll and the next.
     pub gap: u64,
-    /// The event stream may end polls.
-    pub stream: bool,
+    /// The event stream that may end polls, if there is one.
+    pub stream: Option<Stream>,
     /// Where samples go.
     pub samples: &'s mut Samples,
 }
@@ -30,8 +32,9 @@ impl Body for Poller<'_> {
     fn run(&mut self, mut idle: impl Idle) {
         let me = PerCpu::this();
         let over = || me.tally.get(Event::Overshoot);
-        if self.stream {
-            idle.wait(me);
+        if let Some(on) = self.stream {
+            alarm::enable();
+            stream::edge(on);
         }
         for _ in 0..self.count {
             if self.gap != 0 {

@@ -31,22 +31,24 @@ impl Listener<'_> {
     /// Waits for the first edge, then for `count` more.
     pub fn run(&mut self) {
         alarm::enable();
-        let mut last = self.edge();
+        let mut last = edge(self.stream);
         for _ in 0..self.count {
-            let edge = self.edge();
+            let edge = edge(self.stream);
             self.samples.record(edge - last);
             last = edge;
         }
-        alarm::clear();
     }
+}
 
-    /// Waits for an edge; when that was, as far as software can tell.
-    #[inline(always)]
-    fn edge(&self) -> u64 {
-        alarm::set(PATIENCE * self.stream.period());
-        insn::sevl();
-        insn::wfe();
-        insn::wfe();
-        clock::now()
-    }
+/// Waits for an edge of `stream`, which is on, with the alarm enabled; when that
+/// was, as far as software can tell.
+#[inline(always)]
+pub fn edge(stream: Stream) -> u64 {
+    alarm::set(PATIENCE * stream.period());
+    insn::sevl();
+    insn::wfe();
+    insn::wfe();
+    let end = clock::now();
+    alarm::clear();
+    end
 }
