@@ -6,12 +6,14 @@ use pages::Pool;
 use plan::{Cell, Machine, Obstacle, PASSES, Plan, Shape, Stages, Wake, Workload};
 
 use crate::crew::{self, Counts, Job};
-use crate::idle::{self, Setting};
+use crate::idle::{self, Setting, limited};
 use crate::kernel::block::Block;
 use crate::kernel::stats::{Stat, Totals};
 use crate::percpu::{self, PerCpu};
 use crate::workload::ipi::Caller;
+use crate::workload::overshoot::Poller;
 use crate::workload::pingpong::Near;
+use crate::workload::stream::Listener;
 use crate::workload::{self, Samples, call, stages};
 use crate::{clock, hypervisor, probe, report};
 
@@ -57,6 +59,8 @@ pub fn run(plan: &Plan, pool: &mut Pool) {
             let entry = &mut entries[id];
             if entry.cell.workload.has_tasks() {
                 block_of_tasks(entry, plan.share(pass));
+            } else if entry.cell.workload.is_alone() {
+                block_alone(entry, plan.share(pass));
             } else {
                 block(entry, plan.share(pass));
             }
@@ -174,6 +178,42 @@ fn block_of_tasks(entry: &mut Entry, count: u32) {
     let totals = Block::totals();
     entry.waits += totals.stats[Stat::Idled as usize];
     entry.kernel.add(&totals);
+}
+
+/// The same of what one CPU does by itself.
+#[inline(never)]
+fn block_alone(entry: &mut Entry, count: u32) {
+    let Some(samples) = entry.samples.as_deref_mut() else {
+        return;
+    };
+    let cell = entry.cell;
+    let job = Job {
+        cell,
+        count,
+        traced: false,
+    };
+    let stream = crew::stream(&cell);
+    let counts = match (cell.workload, stream) {
+        (Workload::Stream, Some(stream)) => {
+            entry.waits += u64::from(count);
+            let mut listener = Listener {
+                stream,
+                count,
+                samples,
+            };
+            crew::run(job, || listener.run())
+        }
+        _ => {
+            let mut poller = Poller {
+                count,
+                gap: clock::ticks(cell.gap_us),
+                stream,
+                samples,
+            };
+            crew::run(job, || limited::with(&crew::setting(&cell), &mut poller))
+        }
+    };
+    entry.counts.add(&Counts::ZERO, &counts);
 }
 
 /// Runs `count` iterations of a cell once more, with time stamps.

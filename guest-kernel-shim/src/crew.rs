@@ -129,6 +129,7 @@ impl Counts {
 /// How many CPUs take part in `cell` beside the leader.
 pub fn members(cell: &Cell) -> usize {
     match (cell.workload, cell.shape) {
+        (workload, _) if workload.is_alone() => 0,
         (workload, _) if workload.has_tasks() => percpu::online().count() - 1,
         (Workload::Pingpong, _) | (_, Shape::One) => 1,
         (_, Shape::Broadcast) => percpu::online().count() - 1,
@@ -167,11 +168,15 @@ pub fn waker(cell: &Cell, target: &'static PerCpu) -> Waker {
     Waker::new(target, bit, intid, cell.wake == Wake::Elide, event)
 }
 
+/// The event stream of `cell`, as the counter can make it.
+pub fn stream(cell: &Cell) -> Option<Stream> {
+    let ecv = probe::features().ecv;
+    Stream::nearest(cell.event_stream_us, clock::frequency(), ecv)
+}
+
 /// Turns this CPU's knobs for `cell`.
 pub fn turn(cell: &Cell) {
-    let features = probe::features();
-    let stream = Stream::nearest(cell.event_stream_us, clock::frequency(), features.ecv);
-    let fields = stream.map_or(0, Stream::fields);
+    let fields = stream(cell).map_or(0, Stream::fields);
     CNTKCTL_EL1.set(CNTKCTL_EL1.get() & !stream::FIELDS | fields);
     insn::isb();
     if hypervisor::present() {

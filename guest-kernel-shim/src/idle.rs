@@ -12,6 +12,7 @@
 //! entered with interrupts masked, after the word has shown no request, and a
 //! pending interrupt ends it masked or not; see [`wait::request`].
 
+pub mod limited;
 mod pause;
 
 use arch::insn;

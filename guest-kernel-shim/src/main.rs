@@ -22,6 +22,7 @@
 #![no_std]
 #![no_main]
 
+mod alarm;
 mod bench;
 mod boot;
 mod checks;

@@ -9,8 +9,10 @@ pub mod ipi;
 pub mod ipistorm;
 pub mod messaging;
 pub mod notify;
+pub mod overshoot;
 pub mod pingpong;
 pub mod stages;
+pub mod stream;
 pub mod timer;
 
 use hist::Histogram;
@@ -120,6 +122,6 @@ pub fn spawn(cell: &Cell, count: u32, cpu: &'static Cpu) {
         Workload::Io => io::spawn(cell, count, gap, cpu, cpus),
         Workload::Timer => timer::spawn(count, gap, cpu),
         Workload::Idle => idle::spawn(count, gap, cpu),
-        Workload::Ipi | Workload::Pingpong => {}
+        Workload::Ipi | Workload::Pingpong | Workload::Stream | Workload::Overshoot => {}
     }
 }

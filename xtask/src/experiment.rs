@@ -7,6 +7,7 @@
 //! agree, which is computed ([`outcome::Claim`]). `docs/experiments.md` says what
 //! each can show.
 
+mod event_stream;
 mod find;
 mod governors;
 mod idle_poll;
@@ -51,7 +52,7 @@ pub struct Experiment {
 }
 
 /// Every experiment, in the order of the report.
-const ALL: [&Experiment; 8] = [
+const ALL: [&Experiment; 9] = [
     &poll_limit::EXPERIMENT,
     &sched::EXPERIMENT,
     &resched_ipis::EXPERIMENT,
@@ -60,6 +61,7 @@ const ALL: [&Experiment; 8] = [
     &idle_poll::EXPERIMENT,
     &governors::EXPERIMENT,
     &who_polls::EXPERIMENT,
+    &event_stream::EXPERIMENT,
 ];
 
 /// Names of the files of a report.

@@ -16,6 +16,8 @@ mod rest;
 mod stacks;
 mod svg;
 
+pub use curves::Line;
+
 use anyhow::Result;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -30,17 +32,17 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 /// A chart of one line, for pages that are not about runs.
 pub fn chart(name: &str, points: &[(f64, f64)], along: &str, unit: &str) -> Markup {
-    let line = curves::Line {
+    let line = Line {
         class: "line s1".into(),
         name: String::new(),
         points: points.to_vec(),
     };
-    let drawn = curves::sweep(
-        &[line],
-        along,
-        unit,
-        &format!("{name}: {unit} over {along}"),
-    );
+    chart_of(name, &[line], along, unit)
+}
+
+/// The same of several lines.
+pub fn chart_of(name: &str, lines: &[Line], along: &str, unit: &str) -> Markup {
+    let drawn = curves::sweep(lines, along, unit, &format!("{name}: {unit} over {along}"));
     frame::figure(name, "", &[], drawn)
 }
 

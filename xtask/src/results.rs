@@ -153,6 +153,7 @@ fn convert(under: &str, unit: &str, cell: &records::Cell) -> Cell {
         poll_limit_us: number("poll_limit_us"),
         host_poll_us: number("host_poll_us"),
         event_stream_us: number("event_stream_us"),
+        event_stream_made_ns: number("event_stream_made_ns"),
         gap_us: number("gap_us"),
         cpus: number("cpus"),
         iterations: number("iterations"),

@@ -190,6 +190,8 @@ pub fn operation(workload: &str) -> &'static str {
         "notify" | "io" => "request",
         "timer" => "wake-up, late",
         "idle" => "period, awake",
+        "stream" => "period",
+        "overshoot" => "poll, over its limit",
         _ => "operation",
     }
 }

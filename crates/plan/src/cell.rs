@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One combination of the dimensions, and what can stand against it.
-
-use core::fmt;
+//! One combination of the dimensions, and which of the obstacles stands against it.
 
 use wait::stream::Stream;
 
 use crate::{
-    CallBy, Calls, Completion, CpuSet, Deliver, Hint, HostPoll, Shape, System, Trap, Wait, Wake,
-    Workload,
+    CallBy, Calls, Completion, CpuSet, Deliver, Hint, HostPoll, Machine, Obstacle, Shape, System,
+    Trap, Wait, Wake, Workload,
 };
 
 /// One combination: what is measured as a unit.
@@ -41,118 +39,22 @@ pub struct Cell {
     pub system: System,
 }
 
-/// What of the machine decides whether a cell can run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Machine {
-    /// CPUs.
-    pub cpus: usize,
-    /// FEAT_WFxT: WFET and WFIT.
-    pub wfxt: bool,
-    /// FEAT_ECV: among others, slower event streams.
-    pub ecv: bool,
-    /// Frequency of the counter, Hz.
-    pub frequency: u64,
-    /// The hypervisor is there.
-    pub hypervisor: bool,
-}
-
-/// Why a cell is not run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Obstacle {
-    /// `elide`, and the wait never polls.
-    NeverPolls,
-    /// The trap is of an instruction that the wait does not execute.
-    NothingTraps,
-    /// There is no second CPU.
-    OneCpu,
-    /// Shapes `dry` and `self` have no receiver that waits.
-    ShapeNeedsBusy,
-    /// WFE without an event stream: an event that is lost would never be made
-    /// good.
-    Unbounded,
-    /// The counter can't make an event stream near that period.
-    StreamPeriod {
-        /// The nearest that it can, microseconds.
-        nearest_us: u32,
-    },
-    /// WFET, and the machine has no FEAT_WFxT.
-    NoWfxt,
-    /// It needs EL2, and the guest runs on the bare machine.
-    NoHypervisor,
-    /// A workload that wakes up by time, and no time between two wake-ups.
-    NoPeriod,
-    /// The caller would call itself.
-    OffsetToSelf {
-        /// The offset.
-        offset: u32,
-        /// Number of CPUs.
-        cpus: usize,
-    },
-    /// A caller is the only one in the mask.
-    NobodyToCall,
-    /// The list of callers is empty.
-    NobodyCalls,
-    /// A CPU that was named does not run.
-    Offline {
-        /// The dimension that names it.
-        key: &'static str,
-        /// Its number.
-        cpu: usize,
-        /// Number of CPUs.
-        cpus: usize,
-    },
-}
-
-impl fmt::Display for Obstacle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::StreamPeriod { nearest_us } => {
-                return write!(
-                    f,
-                    "event stream: the counter can't make that period; \
-                     use --event-stream-us {nearest_us}"
-                );
-            }
-            Self::OffsetToSelf { offset, cpus } => {
-                return write!(
-                    f,
-                    "offset: {offset} maps a CPU onto itself on {cpus}; use --offset 1"
-                );
-            }
-            Self::Offline { key, cpu, cpus } => {
-                return write!(
-                    f,
-                    "{key}: CPU {cpu} is not online; use CPUs 0 to {}, or --cpus",
-                    cpus - 1
-                );
-            }
-            Self::NoPeriod => "gap-us: this workload wakes up by time; use --gap-us 1000",
-            Self::NobodyToCall => "mask: a caller has nobody else in it; use --mask all",
-            Self::NobodyCalls => "cpulist: nobody is in it; use --cpulist 0",
-            Self::NeverPolls => "elide: this wait never polls; use wake ipi",
-            Self::NothingTraps => "trap: this wait does not execute that instruction",
-            Self::OneCpu => "one CPU only; use --cpus 2 or more",
-            Self::ShapeNeedsBusy => "shape: nobody waits; use wait busy",
-            Self::Unbounded => {
-                "wfe without event stream has no bound; use --event-stream-us 100, or wait wfet"
-            }
-            Self::NoWfxt => "wfet: this CPU has no FEAT_WFxT; use wait wfe",
-            Self::NoHypervisor => "needs EL2, and runs under none; use trap none, deliver direct",
-        })
-    }
-}
-
 impl Cell {
     /// The cell with every dimension that does not apply set to its neutral value.
     pub(crate) fn normalised(self) -> Self {
-        let traps_wfi = self.wait.halts() && self.trap.wfi();
+        let traps_wfi = self.halts() && self.trap.wfi();
         let host_polls = traps_wfi && self.host_poll_us != 0;
         Self {
             shape: match self.workload {
                 Workload::Ipi => self.shape,
                 _ => Shape::One,
             },
-            poll_limit_us: if self.wait.limited() {
+            wake: if self.workload.is_alone() {
+                Wake::Ipi
+            } else {
+                self.wake
+            },
+            poll_limit_us: if self.wait.limited() || self.workload == Workload::Overshoot {
                 self.poll_limit_us
             } else {
                 0
@@ -173,9 +75,18 @@ impl Cell {
             } else {
                 0
             },
+            gap_us: match self.workload {
+                Workload::Stream => 0,
+                _ => self.gap_us,
+            },
             system: self.normalised_system(),
             ..self
         }
+    }
+
+    /// Whether it may execute WFI. `overshoot` ends where others would.
+    fn halts(&self) -> bool {
+        self.wait.halts() && self.workload != Workload::Overshoot
     }
 
     /// The part of the system that applies.
@@ -260,7 +171,11 @@ impl Cell {
             Workload::Ipi => !matches!(self.shape, Shape::Dry | Shape::Itself),
             Workload::Pingpong | Workload::Ipistorm | Workload::Notify => true,
             Workload::Io => self.system.completion == Some(Completion::Other),
-            Workload::Messaging | Workload::Timer | Workload::Idle => false,
+            Workload::Messaging
+            | Workload::Timer
+            | Workload::Idle
+            | Workload::Stream
+            | Workload::Overshoot => false,
         }
     }
 
@@ -279,6 +194,10 @@ impl Cell {
     #[must_use]
     pub const fn depends_on(&self) -> &'static [&'static str] {
         match self.wait {
+            // It arms no monitor.
+            Wait::Wfe if matches!(self.workload, Workload::Stream) => {
+                &["wfe_halts", "event_stream_period_ok"]
+            }
             Wait::Wfe => &["wfe_halts", "monitor_wakes_wfe", "event_stream_period_ok"],
             Wait::WfeSev => &["wfe_halts", "sev_wakes_wfe", "event_stream_period_ok"],
             Wait::Wfet => &["wfet_halts", "monitor_wakes_wfe"],
@@ -300,13 +219,22 @@ impl Cell {
     pub fn obstacle(&self, machine: &Machine) -> Option<Obstacle> {
         let nothing_traps = match self.trap {
             Trap::None => false,
-            Trap::Wfi => !self.wait.halts(),
+            Trap::Wfi => !self.halts(),
             Trap::Wfe => !self.wait.uses_events(),
-            Trap::Both => !self.wait.halts() && !self.wait.uses_events(),
+            Trap::Both => !self.halts() && !self.wait.uses_events(),
         };
+        let is = |workload| self.workload == workload;
         let no_receiver = matches!(self.shape, Shape::Dry | Shape::Itself);
         let off_period = self.off_period(machine);
         let checks = [
+            (
+                is(Workload::Stream) && (self.wait != Wait::Wfe || self.trap.wfe()),
+                Obstacle::StreamAlone,
+            ),
+            (
+                is(Workload::Overshoot) && !self.wait.keeps_a_limit(),
+                Obstacle::NoLimit,
+            ),
             (
                 self.wake == Wake::Elide && !self.wait.polls(),
                 Obstacle::NeverPolls,

@@ -13,12 +13,14 @@
 
 mod cell;
 mod cpus;
+mod obstacle;
 mod system;
 mod text;
 mod words;
 
-pub use cell::{Cell, Machine, Obstacle};
+pub use cell::Cell;
 pub use cpus::CpuSet;
+pub use obstacle::{Machine, Obstacle};
 pub use system::{System, Systems};
 pub use text::Error;
 pub use words::{
@@ -244,6 +246,7 @@ impl Plan {
         // if every list is that of one value there is nothing to compare.
         let lists = [
             self.shape.values.len(),
+            self.wake_repeats(),
             self.poll_limit_us.values.len(),
             self.host_poll_us.values.len(),
             self.event_stream_us.values.len(),
@@ -256,9 +259,18 @@ impl Plan {
             || (0..number).all(|earlier| self.combination(earlier) != *cell)
     }
 
+    /// How many values of `wake` may be the same cell: where somebody is woken, one.
+    fn wake_repeats(&self) -> usize {
+        let alone = self.workload.values.iter().any(|one| one.is_alone());
+        if alone { self.wake.values.len() } else { 1 }
+    }
+
     /// Whether a cell appears at all: it can run, or what stands against it
     /// was asked for.
     fn is_listed(&self, cell: &Cell, machine: &Machine) -> bool {
+        if self.repeats_delivery(cell, machine) {
+            return false;
+        }
         let Some(obstacle) = cell.obstacle(machine) else {
             return !self.is_left_out(cell);
         };
@@ -271,6 +283,10 @@ impl Plan {
             | Obstacle::NobodyToCall
             | Obstacle::NobodyCalls
             | Obstacle::Offline { .. } => true,
+            Obstacle::StreamAlone => {
+                (self.wait.named || cell.wait == Wait::Wfe) && (self.trap.named || !cell.trap.wfe())
+            }
+            Obstacle::NoLimit => self.wait.named,
             Obstacle::ShapeNeedsBusy => self.shape.named && self.wait.named,
             Obstacle::Unbounded | Obstacle::StreamPeriod { .. } => true,
             Obstacle::NoWfxt => !self.is_left_out(cell),
@@ -285,5 +301,12 @@ impl Plan {
         let broadcast = cell.shape == Shape::Broadcast && cell.wait != Wait::Wfi;
         let host_polls = cell.host_poll_us != 0 && cell.workload != Workload::Pingpong;
         broadcast && !self.shape.named || host_polls && !self.host_poll_us.named
+    }
+
+    /// Whether it is a second time what delivers nothing, only by another delivery.
+    /// The bare machine has but one.
+    fn repeats_delivery(&self, cell: &Cell, machine: &Machine) -> bool {
+        let other = machine.hypervisor && cell.deliver == Deliver::Direct;
+        other && cell.workload.is_alone() && !self.deliver.named
     }
 }

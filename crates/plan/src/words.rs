@@ -62,6 +62,10 @@ words! {
         Timer = "timer",
         /// Mostly nothing.
         Idle = "idle",
+        /// One CPU waits for the event stream, and for nothing else.
+        Stream = "stream",
+        /// One CPU polls up to its limit, and nobody wakes it.
+        Overshoot = "overshoot",
     }
 
     /// Whom `ipistorm` calls.
@@ -269,13 +273,29 @@ impl Wait {
     pub const fn limited(self) -> bool {
         matches!(self, Self::PollWfi | Self::Haltpoll | Self::Fixed)
     }
+
+    /// Whether its poll can be held to a limit that is always the same, whatever
+    /// comes after the poll: what workload `overshoot` needs.
+    #[must_use]
+    pub const fn keeps_a_limit(self) -> bool {
+        matches!(
+            self,
+            Self::Spin | Self::Yield | Self::Wfe | Self::WfeSev | Self::Wfet | Self::PollWfi
+        )
+    }
 }
 
 impl Workload {
     /// Whether it runs on the executor.
     #[must_use]
     pub const fn has_tasks(self) -> bool {
-        !matches!(self, Self::Ipi | Self::Pingpong)
+        !matches!(self, Self::Ipi | Self::Pingpong) && !self.is_alone()
+    }
+
+    /// Whether one CPU does it by itself: nobody is woken or interrupted.
+    #[must_use]
+    pub const fn is_alone(self) -> bool {
+        matches!(self, Self::Stream | Self::Overshoot)
     }
 }
 

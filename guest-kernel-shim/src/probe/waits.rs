@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the machine makes of the instructions that wait: tried out, because
-//! nothing says so. Every trial is bounded by the virtual timer, whose
-//! unmasked interrupt ends any wait on any machine.
+//! nothing says so. Every trial is bounded by the [`alarm`].
 
-use aarch64_cpu::registers::{CNTV_CTL_EL0, CNTV_CVAL_EL0, Writeable};
 use abi::Knob;
 use arch::insn;
 use arch::regs::CNTKCTL_EL1;
@@ -12,8 +10,7 @@ use core::sync::atomic::Ordering::{Acquire, Release};
 use wait::stream::{self, Stream};
 
 use super::{Answer, features};
-use crate::percpu::{self, PerCpu};
-use crate::{clock, crew, hypervisor, interrupts, start};
+use crate::{alarm, clock, crew, hypervisor, percpu};
 
 /// When the other CPU acts, microseconds.
 const ACTION_US: u32 = 100;
@@ -22,26 +19,18 @@ const BOUND_US: u32 = 2000;
 /// A wait that is shorter did not wait, microseconds.
 const AT_ONCE_US: u32 = 50;
 
-/// Ticks that `wait` takes, with the event register empty before and the timer
+/// Ticks that `wait` takes, with the event register empty before and the alarm
 /// as the bound.
 fn time(wait: impl FnOnce()) -> u64 {
     insn::sevl();
     insn::wfe();
-    arm(BOUND_US);
+    alarm::enable();
+    alarm::set(clock::ticks(BOUND_US));
     let start = clock::now();
     wait();
     let ticks = clock::now() - start;
-    CNTV_CTL_EL0.set(0);
-    insn::isb();
+    alarm::clear();
     ticks
-}
-
-fn arm(microseconds: u32) {
-    let timer = start::platform().timer.virt;
-    interrupts::redistributor(PerCpu::this()).enable_all(1 << timer);
-    CNTV_CVAL_EL0.set(clock::now() + clock::ticks(microseconds));
-    CNTV_CTL_EL0.set(1);
-    insn::isb();
 }
 
 fn at_once(ticks: u64) -> bool {

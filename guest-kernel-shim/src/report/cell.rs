@@ -12,7 +12,7 @@ use super::counts::{counts, kernel, residency};
 use super::samples::measured;
 use super::{NEXT, record, send, under};
 use crate::bench::Entry;
-use crate::{percpu, probe};
+use crate::{clock, crew, percpu, probe};
 
 /// Everything of a cell, as one block.
 pub fn cell(id: usize, entry: &Entry, plan: &Plan) {
@@ -64,7 +64,14 @@ fn describe(id: usize, cell: &Cell, iterations: u32) {
         Hint::Silent => line,
         Hint::Tell => line.field("hint", cell.hint),
     };
-    let mut missing = ArrayString::<120>::new();
+    let line = match crew::stream(cell) {
+        None => line,
+        Some(stream) => {
+            let made = clock::nanoseconds(stream.period());
+            line.field("event_stream_made_ns", made)
+        }
+    };
+    let mut missing = ArrayString::<80>::new();
     for name in cell.depends_on() {
         if probe::is_not_modelled(name) {
             let separator = if missing.is_empty() { "" } else { "," };

@@ -52,7 +52,7 @@ pub struct CompareArgs {
 /// Options of `experiment`.
 #[derive(Args, Debug)]
 pub struct ExperimentArgs {
-    /// all, or some of: poll-limit, sched, resched-ipis, ipistorm, psd, idle-poll, governors, who-polls
+    /// all, or some of: poll-limit, sched, resched-ipis, ipistorm, psd, idle-poll, governors, who-polls, event-stream
     #[arg(value_name = "NAME", required = true)]
     pub names: Vec<String>,
     /// Machine: a name of boards/NAME.toml

@@ -73,7 +73,8 @@ pub struct JobArgs {
 /// The dimensions of what is measured.
 #[derive(Args, Debug, Default)]
 pub struct PlanArgs {
-    /// What is run: ipi, pingpong, ipistorm, messaging, notify, io, timer, idle
+    /// What is run: ipi, pingpong, ipistorm, messaging, notify, io, timer, idle, stream (the period of the event
+    /// stream), overshoot (polls that nobody ends)
     #[arg(long, value_name = "LIST")]
     pub workload: Option<String>,
     /// Whom workload ipi interrupts: dry (nobody), self, one, broadcast

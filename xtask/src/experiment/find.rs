@@ -36,27 +36,39 @@ impl Runs {
 
     /// The one cell of boot `run` that has all these `words`.
     pub fn cell(&self, run: &str, words: Words<'_>) -> Result<Found<'_>> {
-        let what = || {
-            let words = words.iter().map(|(key, word)| format!("{key} {word}"));
-            let words = words.collect::<Vec<_>>().join(", ");
-            format!("experiment {}, boot {run}: cell {words}", self.experiment)
-        };
-        let (_, results) = self
-            .runs
-            .iter()
-            .find(|(label, _)| *label == run)
-            .with_context(what)?;
+        let found = self.cell_or_why(run, words)?;
+        found.or_else(|why| bail!("{}: {why}", self.what(run, words)))
+    }
+
+    /// The same; if it was skipped, why.
+    pub fn cell_or_why(
+        &self,
+        run: &str,
+        words: Words<'_>,
+    ) -> Result<std::result::Result<Found<'_>, &str>> {
+        let what = || self.what(run, words);
+        let mut runs = self.runs.iter();
+        let (_, results) = runs.find(|(label, _)| *label == run).with_context(what)?;
         let cells = || results.cells.iter().filter(|cell| has(cell, words));
         let mut measured = cells().filter(|cell| cell.stats.is_some());
         let Some(cell) = measured.next() else {
             let why = cells().find_map(|cell| cell.skipped.as_deref());
-            bail!("{}: {}", what(), why.unwrap_or("there is none"));
+            return why
+                .map(Err)
+                .with_context(|| format!("{}: there is none", what()));
         };
         if measured.next().is_some() {
             bail!("{}: there are several", what());
         }
         let frequency = results.machine.cntfrq_hz.max(1) as f64;
-        Ok(Found { cell, frequency })
+        Ok(Ok(Found { cell, frequency }))
+    }
+
+    /// What is looked for, in words.
+    fn what(&self, run: &str, words: Words<'_>) -> String {
+        let words = words.iter().map(|(key, word)| format!("{key} {word}"));
+        let words = words.collect::<Vec<_>>().join(", ");
+        format!("experiment {}, boot {run}: cell {words}", self.experiment)
     }
 }
 
@@ -73,7 +85,32 @@ pub struct Found<'r> {
     frequency: f64,
 }
 
-impl Found<'_> {
+impl<'r> Found<'r> {
+    /// What its values count.
+    pub fn unit(&self) -> &'r str {
+        &self.cell.unit
+    }
+
+    /// What its wait depends on and the machine does not model: names of probes.
+    pub fn not_modelled(&self) -> &'r [String] {
+        &self.cell.not_modelled
+    }
+
+    /// Smallest, ticks.
+    pub fn min(&self) -> f64 {
+        self.cell.stats.map_or(0, |stats| stats.min) as f64
+    }
+
+    /// Largest, ticks.
+    pub fn max(&self) -> f64 {
+        self.cell.stats.map_or(0, |stats| stats.max) as f64
+    }
+
+    /// The period that the counter makes of the event stream's, microseconds.
+    pub fn period_us(&self) -> f64 {
+        self.cell.event_stream_made_ns as f64 / 1e3
+    }
+
     /// Median, ticks: instructions where those are what is counted.
     pub fn median(&self) -> f64 {
         self.cell.stats.map_or(0, |stats| stats.p50) as f64

@@ -130,6 +130,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     ];
     Ok(Outcome {
         tables: vec![table, parts],
+        charts: Vec::new(),
         claims,
         notes: Vec::new(),
     })

@@ -88,6 +88,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     ];
     Ok(Outcome {
         tables: vec![table],
+        charts: Vec::new(),
         claims,
         notes: vec![
             "in every cell the CPUs are switched to polling, back, and to polling again while they run"

@@ -10,6 +10,8 @@ use crate::grid::{self, Column};
 pub struct Outcome {
     /// The tables.
     pub tables: Vec<Table>,
+    /// Charts, which the page has and the terminal has not.
+    pub charts: Vec<Chart>,
     /// The claims.
     pub claims: Vec<Claim>,
     /// What has to be known to read it.
@@ -27,18 +29,44 @@ pub struct Table {
     pub rows: Vec<(String, Vec<String>)>,
 }
 
+/// Lines over a quantity.
+#[derive(Serialize)]
+pub struct Chart {
+    /// What it shows.
+    pub title: String,
+    /// The quantity, with its unit.
+    pub along: &'static str,
+    /// The unit of the lines' values.
+    pub unit: String,
+    /// The lines.
+    pub lines: Vec<Curve>,
+}
+
+/// A line of a chart.
+#[derive(Serialize)]
+pub struct Curve {
+    /// What it is of.
+    pub name: String,
+    /// Classes of its colour and pattern in the style sheet.
+    #[serde(skip)]
+    pub class: &'static str,
+    /// Where it goes through, in the order of the quantity.
+    pub points: Vec<(f64, f64)>,
+}
+
 /// Something that the source says, and what our numbers say of it.
 #[derive(Serialize)]
 pub struct Claim {
     /// What the source says.
     pub text: String,
-    /// Whether our numbers agree, as computed from them.
-    pub agrees: bool,
+    /// Whether our numbers agree, as computed from them; `null` where the machine
+    /// does not model what the claim is about, so that they say nothing of it.
+    pub agrees: Option<bool>,
     /// Our numbers.
     pub ours: String,
     /// Why it is otherwise here, where it is.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub why: Option<&'static str>,
+    pub why: Option<String>,
 }
 
 impl Claim {
@@ -46,7 +74,7 @@ impl Claim {
     pub fn new(text: impl Into<String>, agrees: bool, ours: impl Into<String>) -> Self {
         Self {
             text: text.into(),
-            agrees,
+            agrees: Some(agrees),
             ours: ours.into(),
             why: None,
         }
@@ -54,8 +82,31 @@ impl Claim {
 
     /// Says why, should our numbers not agree.
     pub fn else_because(self, why: &'static str) -> Self {
-        let why = (!self.agrees).then_some(why);
+        let why = (self.agrees == Some(false)).then(|| why.into());
         Self { why, ..self }
+    }
+
+    /// Takes the judgement back if the machine lacks anything that it takes: names
+    /// of probes.
+    pub fn unless_missing(self, probes: &[String]) -> Self {
+        if probes.is_empty() {
+            return self;
+        }
+        let why = format!("this machine does not model {}", probes.join(", "));
+        Self {
+            agrees: None,
+            why: Some(why),
+            ..self
+        }
+    }
+
+    /// The judgement in words.
+    pub const fn verdict(&self) -> &'static str {
+        match self.agrees {
+            Some(true) => "agrees",
+            Some(false) => "DIFFERS",
+            None => "not modelled",
+        }
     }
 
     /// The first value is below the second.
@@ -66,9 +117,14 @@ impl Claim {
 
     /// It in a line.
     pub fn line(&self) -> String {
-        let agrees = if self.agrees { "agrees" } else { "DIFFERS" };
-        let why = self.why.map(|why| format!("; {why}")).unwrap_or_default();
-        format!("  {agrees}: {} (ours: {}{why})", self.text, self.ours)
+        let why = self.why.as_ref().map(|why| format!("; {why}"));
+        let why = why.unwrap_or_default();
+        format!(
+            "  {}: {} (ours: {}{why})",
+            self.verdict(),
+            self.text,
+            self.ours
+        )
     }
 }
 
@@ -143,6 +199,20 @@ mod tests {
         );
         let claim = Claim::below("a costs less than b", ("a", 1.0), ("b", 2.0));
         assert!(claim.else_because("x").line().contains("agrees: a costs"));
+    }
+
+    #[test]
+    fn a_claim_about_what_is_not_modelled_is_not_judged() {
+        for agrees in [true, false] {
+            let claim = Claim::new("WFE waits", agrees, "0 us").unless_missing(&[]);
+            assert_eq!(claim.agrees, Some(agrees));
+            let claim = claim.unless_missing(&["wfe_halts".into()]);
+            assert_eq!(claim.agrees, None);
+            assert_eq!(
+                claim.line(),
+                "  not modelled: WFE waits (ours: 0 us; this machine does not model wfe_halts)"
+            );
+        }
     }
 
     #[test]

@@ -4,8 +4,8 @@
 use maud::{Markup, html};
 
 use super::Report;
-use super::outcome::{Claim, Table};
-use crate::page;
+use super::outcome::{Chart, Claim, Table};
+use crate::page::{self, Line};
 
 /// The page.
 pub fn html(reports: &[Report]) -> String {
@@ -22,11 +22,16 @@ pub fn html(reports: &[Report]) -> String {
 /// How many claims hold.
 fn summary(reports: &[Report]) -> String {
     let claims = || reports.iter().flat_map(|report| &report.outcome.claims);
-    let agree = claims().filter(|claim| claim.agrees).count();
+    let count = |agrees| claims().filter(|claim| claim.agrees == agrees).count();
+    let not_modelled = match count(None) {
+        0 => String::new(),
+        some => format!("; {some} are about what the machine does not model"),
+    };
     format!(
-        "{} experiments; of {} claims of their sources our numbers agree with {agree}.",
+        "{} experiments; of {} claims of their sources our numbers agree with {}{not_modelled}.",
         reports.len(),
-        claims().count()
+        claims().count(),
+        count(Some(true))
     )
 }
 
@@ -37,6 +42,9 @@ fn section(report: &Report) -> Markup {
             p.about { (report.question) }
             p.about.muted { "Source: " (report.source) }
             @for table in &report.outcome.tables { (drawn(table)) }
+            @if !report.outcome.charts.is_empty() {
+                div.charts { @for chart in &report.outcome.charts { (plotted(chart)) } }
+            }
             ul { @for claim in &report.outcome.claims { li { (told(claim)) } } }
             @for note in &report.outcome.notes { p.about { (note) } }
             p.about { b { "Comparable: " } (report.comparable) }
@@ -68,11 +76,25 @@ fn drawn(table: &Table) -> Markup {
     }
 }
 
+fn plotted(chart: &Chart) -> Markup {
+    let lines = chart.lines.iter().map(|curve| Line {
+        class: curve.class.into(),
+        name: curve.name.clone(),
+        points: curve.points.clone(),
+    });
+    let lines: Vec<Line> = lines.collect();
+    page::chart_of(&chart.title, &lines, chart.along, &chart.unit)
+}
+
 fn told(claim: &Claim) -> Markup {
     html! {
-        @if claim.agrees { "Agrees: " } @else { b { "Differs: " } }
+        @match claim.agrees {
+            Some(true) => "Agrees: ",
+            Some(false) => b { "Differs: " },
+            None => i { "Not modelled: " },
+        }
         (claim.text) " "
         span.muted { "(ours: " (claim.ours) ")" }
-        @if let Some(why) = claim.why { " " (why) "." }
+        @if let Some(why) = &claim.why { " " (why) "." }
     }
 }

@@ -107,6 +107,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     ];
     Ok(Outcome {
         tables: vec![table],
+        charts: Vec::new(),
         claims,
         notes: vec![
             "the kernel of the source caps the limit at a sixteenth of its tick: at 250 Hz, 300 us \

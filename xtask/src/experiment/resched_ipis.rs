@@ -97,6 +97,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     ];
     Ok(Outcome {
         tables: vec![table],
+        charts: Vec::new(),
         claims,
         notes: Vec::new(),
     })

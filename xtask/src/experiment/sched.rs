@@ -131,6 +131,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     ];
     Ok(Outcome {
         tables: vec![table],
+        charts: Vec::new(),
         claims,
         notes: vec![
             "pipe is workload pingpong, which runs without the executor: the wake-up alone".into(),

@@ -169,6 +169,8 @@ pub struct Cell {
     pub host_poll_us: u64,
     /// Event-stream period.
     pub event_stream_us: u64,
+    /// What the counter makes of that, nanoseconds; 0 without event stream.
+    pub event_stream_made_ns: u64,
     /// Pause between two wake-ups.
     pub gap_us: u64,
     /// CPUs that took part.

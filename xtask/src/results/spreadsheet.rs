@@ -38,7 +38,7 @@ fn header() -> Vec<String> {
     for (group, names) in [("exits", &EXITS[..]), ("ipis", &IPIS), ("wakes", &WAKES)] {
         header.extend(names.iter().map(|name| format!("{group}_{name}")));
     }
-    header.extend(["skipped".into(), "run".into()]);
+    header.extend(["skipped", "run", "event_stream_made_ns"].map(String::from));
     header
 }
 
@@ -72,5 +72,6 @@ fn row(cell: &Cell) -> Vec<String> {
     }
     row.push(cell.skipped.clone().unwrap_or_default());
     row.push(cell.run.clone());
+    row.push(cell.event_stream_made_ns.to_string());
     row
 }

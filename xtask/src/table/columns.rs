@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use plan::{Word, Workload};
+
 use super::Scale;
 use crate::grid::Column;
 use crate::results::{Cell, Stats};
@@ -15,6 +17,7 @@ pub fn of(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     let mut columns = words(cells);
     columns.extend(systems(cells));
     columns.extend(limits(cells));
+    columns.extend(made(cells));
     columns.extend(statistics(cells, scale));
     let rate = |group, title: &str, of: &dyn Fn(&Cell) -> f64| {
         Column::numbers(
@@ -113,8 +116,8 @@ fn limits(cells: &[&Cell]) -> Vec<Column> {
     let keys = [
         ("limit", "poll-limit-us"),
         ("host", "host-poll-us"),
-        ("stream", "event-stream-us"),
         ("gap", "gap-us"),
+        ("stream", "event-stream-us"),
     ];
     let columns = keys.iter().filter_map(|(title, key)| {
         let texts = cells.iter().map(|cell| cell.word(key).unwrap_or_default());
@@ -125,6 +128,20 @@ fn limits(cells: &[&Cell]) -> Vec<Column> {
         any.then(|| Column::numbers("us", title, texts))
     });
     columns.collect()
+}
+
+/// What the counter makes of the event stream's period, where that is the subject.
+fn made(cells: &[&Cell]) -> Option<Column> {
+    let subject = |cell: &Cell| {
+        let workload = Workload::parse(&cell.workload);
+        cell.event_stream_made_ns != 0 && workload.is_some_and(Workload::is_alone)
+    };
+    let texts = cells.iter().map(|cell| match cell.event_stream_made_ns {
+        0 => "-".into(),
+        ns => format!("{:.1}", ns as f64 / 1e3),
+    });
+    let any = cells.iter().any(|cell| subject(cell));
+    any.then(|| Column::numbers("us", "made", texts.collect()))
 }
 
 fn statistics(cells: &[&Cell], scale: Scale) -> Vec<Column> {

@@ -233,3 +233,114 @@ fn bad_parameters_are_refused_by_name() {
         assert!(refused(text).contains(told), "{}", refused(text));
     }
 }
+
+/// A processor that counts slowly and has neither WFET nor long periods.
+fn small() -> Machine {
+    Machine {
+        wfxt: false,
+        ecv: false,
+        frequency: 25_000_000,
+        ..machine()
+    }
+}
+
+fn waits_of(text: &str, machine: &Machine) -> Vec<(Wait, Option<Obstacle>)> {
+    let plan = Plan::parse(text).unwrap();
+    let cells = plan.cells(machine);
+    cells
+        .map(|cell| (cell.wait, cell.obstacle(machine)))
+        .collect()
+}
+
+#[test]
+fn what_one_cpu_does_alone_is_run_once_for_all_ways_to_wake() {
+    let waits = waits_of("rouse.workload=stream", &machine());
+    assert_eq!(waits, [(Wait::Wfe, None)]);
+    let waits = waits_of("rouse.workload=overshoot", &machine());
+    let sensible = [Wait::Spin, Wait::Wfe, Wait::Wfet, Wait::PollWfi];
+    assert_eq!(waits, sensible.map(|wait| (wait, None)));
+    let bare = Machine {
+        hypervisor: false,
+        cpus: 1,
+        ..small()
+    };
+    for workload in ["stream", "overshoot"] {
+        let plan = Plan::parse(&format!("rouse.workload={workload} rouse.wait=wfe")).unwrap();
+        let cells: Vec<Cell> = plan.cells(&bare).collect();
+        assert_eq!(cells.len(), 1);
+        assert_eq!(cells[0].obstacle(&bare), None);
+        assert_eq!(cells[0].deliver, Deliver::Direct);
+    }
+    // Delivery by name is both ways.
+    let waits = waits_of("rouse.workload=stream rouse.deliver=all", &machine());
+    assert_eq!(waits.len(), 2);
+}
+
+#[test]
+fn only_wfe_waits_for_the_event_stream() {
+    let waits = waits_of(
+        "rouse.workload=stream rouse.wait=wfi,wfe,wfe-sev",
+        &machine(),
+    );
+    let alone = Some(Obstacle::StreamAlone);
+    let expected = [(Wait::Wfi, alone), (Wait::Wfe, None), (Wait::WfeSev, alone)];
+    // WFI, trapped too: that trap came with the defaults.
+    assert_eq!(
+        waits.iter().copied().filter(|one| one.1.is_none()).count(),
+        1
+    );
+    assert!(expected.iter().all(|one| waits.contains(one)));
+    let waits = waits_of("rouse.workload=stream rouse.trap=wfe", &machine());
+    assert_eq!(waits, [(Wait::Wfe, alone)]);
+    let waits = waits_of("rouse.workload=stream rouse.event-stream-us=0", &machine());
+    assert_eq!(waits, [(Wait::Wfe, Some(Obstacle::Unbounded))]);
+    let told = Obstacle::StreamAlone.to_string();
+    assert!(told.contains("use wait wfe, trap none"), "{told}");
+}
+
+#[test]
+fn a_poll_without_a_fixed_limit_overshoots_nothing() {
+    let text = "rouse.workload=overshoot rouse.trap=none rouse.wait=busy,wfi,haltpoll,\
+                governor:menu,governor:fixed";
+    let waits = waits_of(text, &machine());
+    assert_eq!(waits.len(), 5);
+    assert!(waits.iter().all(|one| one.1 == Some(Obstacle::NoLimit)));
+    let waits = waits_of("rouse.workload=overshoot rouse.wait=wfet", &small());
+    assert_eq!(waits, [(Wait::Wfet, Some(Obstacle::NoWfxt))]);
+    // It never halts, so WFI has nothing to trap.
+    let text = "rouse.workload=overshoot rouse.wait=poll-wfi rouse.trap=all";
+    let traps: Vec<Option<Obstacle>> = waits_of(text, &machine())
+        .into_iter()
+        .map(|one| one.1)
+        .collect();
+    assert_eq!(traps, [None, Some(Obstacle::NothingTraps), None, None]);
+}
+
+#[test]
+fn limits_and_periods_multiply_where_they_apply() {
+    let text = "rouse.workload=stream,overshoot rouse.wait=spin,wfe rouse.trap=none \
+                rouse.poll-limit-us=5,10,25 rouse.event-stream-us=25,100 rouse.gap-us=0,7";
+    let plan = Plan::parse(text).unwrap();
+    let machine = machine();
+    let cells = plan.cells(&machine);
+    let run: Vec<Cell> = cells
+        .filter(|cell| cell.obstacle(&machine).is_none())
+        .collect();
+    let of = |workload, wait| {
+        let of = |cell: &&Cell| (cell.workload, cell.wait) == (workload, wait);
+        run.iter().filter(of).count()
+    };
+    assert_eq!(of(Workload::Stream, Wait::Wfe), 2);
+    assert_eq!(of(Workload::Overshoot, Wait::Wfe), 3 * 2 * 2);
+    assert_eq!(of(Workload::Overshoot, Wait::Spin), 3 * 2);
+}
+
+#[test]
+fn a_stream_alone_needs_no_monitor() {
+    let plan = Plan::parse("rouse.workload=stream,overshoot rouse.wait=wfe").unwrap();
+    let needs: Vec<usize> = plan
+        .cells(&machine())
+        .map(|cell| cell.depends_on().len())
+        .collect();
+    assert_eq!(needs, [2, 3]);
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What can stand against running a cell, in words that name the remedy.
+
+use core::fmt;
+
+/// What of the machine decides whether a cell can run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// CPUs.
+    pub cpus: usize,
+    /// FEAT_WFxT: WFET and WFIT.
+    pub wfxt: bool,
+    /// FEAT_ECV: among others, slower event streams.
+    pub ecv: bool,
+    /// Frequency of the counter, Hz.
+    pub frequency: u64,
+    /// The hypervisor is there.
+    pub hypervisor: bool,
+}
+
+/// Why a cell is not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// `elide`, and the wait never polls.
+    NeverPolls,
+    /// The trap is of an instruction that the wait does not execute.
+    NothingTraps,
+    /// There is no second CPU.
+    OneCpu,
+    /// Shapes `dry` and `self` have no receiver that waits.
+    ShapeNeedsBusy,
+    /// WFE without an event stream: an event that is lost would never be made
+    /// good.
+    Unbounded,
+    /// The counter can't make an event stream near that period.
+    StreamPeriod {
+        /// The nearest that it can, microseconds.
+        nearest_us: u32,
+    },
+    /// WFET, and the machine has no FEAT_WFxT.
+    NoWfxt,
+    /// It needs EL2, and the guest runs on the bare machine.
+    NoHypervisor,
+    /// A workload that wakes up by time, and no time between two wake-ups.
+    NoPeriod,
+    /// The caller would call itself.
+    OffsetToSelf {
+        /// The offset.
+        offset: u32,
+        /// Number of CPUs.
+        cpus: usize,
+    },
+    /// A caller is the only one in the mask.
+    NobodyToCall,
+    /// The list of callers is empty.
+    NobodyCalls,
+    /// `stream`, and something else than an untrapped WFE: EL2 ends a trapped one
+    /// at once.
+    StreamAlone,
+    /// `overshoot`, and the wait has no poll with a limit of its own.
+    NoLimit,
+    /// A CPU that was named does not run.
+    Offline {
+        /// The dimension that names it.
+        key: &'static str,
+        /// Its number.
+        cpu: usize,
+        /// Number of CPUs.
+        cpus: usize,
+    },
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::StreamPeriod { nearest_us } => {
+                return write!(
+                    f,
+                    "event stream: the counter can't make that period; \
+                     use --event-stream-us {nearest_us}"
+                );
+            }
+            Self::OffsetToSelf { offset, cpus } => {
+                return write!(
+                    f,
+                    "offset: {offset} maps a CPU onto itself on {cpus}; use --offset 1"
+                );
+            }
+            Self::Offline { key, cpu, cpus } => {
+                return write!(
+                    f,
+                    "{key}: CPU {cpu} is not online; use CPUs 0 to {}, or --cpus",
+                    cpus - 1
+                );
+            }
+            Self::NoPeriod => "gap-us: this workload wakes up by time; use --gap-us 1000",
+            Self::NobodyToCall => "mask: a caller has nobody else in it; use --mask all",
+            Self::StreamAlone => {
+                "stream: only an untrapped WFE waits for nothing but the event stream; \
+                 use wait wfe, trap none"
+            }
+            Self::NoLimit => {
+                "overshoot: this wait has no poll with a fixed limit; \
+                 use wait spin, yield, wfe, wfe-sev, wfet or poll-wfi"
+            }
+            Self::NobodyCalls => "cpulist: nobody is in it; use --cpulist 0",
+            Self::NeverPolls => "elide: this wait never polls; use wake ipi",
+            Self::NothingTraps => "trap: this wait does not execute that instruction",
+            Self::OneCpu => "one CPU only; use --cpus 2 or more",
+            Self::ShapeNeedsBusy => "shape: nobody waits; use wait busy",
+            Self::Unbounded => {
+                "wfe without event stream has no bound; use --event-stream-us 100, or wait wfet"
+            }
+            Self::NoWfxt => "wfet: this CPU has no FEAT_WFxT; use wait wfe",
+            Self::NoHypervisor => "needs EL2, and runs under none; use trap none, deliver direct",
+        })
+    }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The poll with a limit by itself, without the halt that follows it elsewhere:
+//! what workload `overshoot` looks at.
+
+use plan::Wait;
+use wait::poll::Pause;
+
+use super::pause::{By, Spin, Wfe, WfeSev, Wfet, Yield};
+use super::{Body, Idle, Setting, poll_for};
+use crate::percpu::PerCpu;
+
+/// Runs `body` with polls up to the limit by the instruction that `setting` names:
+/// for `poll-wfi` by that with which it polls. Apart from what is measured elsewhere,
+/// whose code must not depend on how much there is of this.
+#[cold]
+#[inline(never)]
+pub fn with(setting: &Setting, body: &mut impl Body) {
+    match setting.wait {
+        Wait::Spin => run(setting, By(Spin::default()), body),
+        Wait::Yield => run(setting, By(Yield), body),
+        Wait::Wfe => run(setting, By(Wfe), body),
+        Wait::WfeSev => run(setting, By(WfeSev), body),
+        Wait::Wfet => run(setting, By(Wfet), body),
+        _ if setting.wfxt => run(setting, By(Wfet), body),
+        _ if setting.stream => run(setting, By(Wfe), body),
+        _ => run(setting, By(Yield), body),
+    }
+}
+
+fn run(setting: &Setting, pause: impl Pause, body: &mut impl Body) {
+    let &Setting { wanted, limit, .. } = setting;
+    body.run(Limited {
+        pause,
+        wanted,
+        limit,
+    });
+}
+
+/// Polls up to the limit: the wait ends with a request, or with none.
+struct Limited<P> {
+    pause: P,
+    wanted: u32,
+    limit: u64,
+}
+
+impl<P: Pause> Idle for Limited<P> {
+    #[inline(always)]
+    fn wait(&mut self, cpu: &PerCpu) -> u32 {
+        match poll_for(&self.pause, cpu, self.wanted, self.limit, false) {
+            0 => cpu.request.finish_polling(self.wanted),
+            taken => taken,
+        }
+    }
+}

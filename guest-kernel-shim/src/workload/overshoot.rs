@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `overshoot`: a CPU polls up to its limit, and nobody wakes it. A sample is by
+//! how much the poll ended later than that: what the granularity of its pause
+//! makes of the limit.
+//!
+//! Polls follow each other without a pause unless one is asked for, so that one
+//! which ends at an edge of the event stream is followed by one that begins
+//! there: the stream's phase is known, and shows in the samples. The first poll
+//! begins at an edge as well.
+
+use wait::stream::Stream;
+
+use crate::idle::{Body, Idle};
+use crate::percpu::PerCpu;
+use crate::tally::Event;
+use crate::workload::{Samples, stream};
+use crate::{alarm, clock};
+
+/// The CPU that polls.
+pub struct Poller<'s> {
+    /// Polls.
+    pub count: u32,
+    /// Ticks between a poll and the next.
+    pub gap: u64,
+    /// The event stream that may end polls, if there is one.
+    pub stream: Option<Stream>,
+    /// Where samples go.
+    pub samples: &'s mut Samples,
+}
+
+impl Body for Poller<'_> {
+    fn run(&mut self, mut idle: impl Idle) {
+        let me = PerCpu::this();
+        let over = || me.tally.get(Event::Overshoot);
+        if let Some(on) = self.stream {
+            alarm::enable();
+            stream::edge(on);
+        }
+        for _ in 0..self.count {
+            if self.gap != 0 {
+                clock::pause(self.gap);
+            }
+            let before = over();
+            // A request, which nobody should make, would be no sample.
+            if idle.wait(me) == 0 {
+                self.samples.record(over() - before);
+            }
+        }
+    }
+}

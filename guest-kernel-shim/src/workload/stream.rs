@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `stream`: a CPU waits in WFE with nothing but the event stream to end it. A
+//! sample is the time from one end to the next: from edge to edge of the counter's
+//! bit, so that it is the period and not what was left of one.
+//!
+//! Before each WFE the event register is emptied: where an event ends a WFE and
+//! stays in the register as well, every second one would not wait. The alarm is
+//! the bound for machines whose stream makes no events; a wait that it ended is
+//! counted as ended by interrupt.
+
+use arch::insn;
+use wait::stream::Stream;
+
+use crate::workload::Samples;
+use crate::{alarm, clock};
+
+/// Periods after which the alarm ends a wait.
+const PATIENCE: u64 = 8;
+
+/// The CPU that listens.
+pub struct Listener<'s> {
+    /// The stream, which is on.
+    pub stream: Stream,
+    /// Periods.
+    pub count: u32,
+    /// Where samples go.
+    pub samples: &'s mut Samples,
+}
+
+impl Listener<'_> {
+    /// Waits for the first edge, then for `count` more.
+    pub fn run(&mut self) {
+        alarm::enable();
+        let mut last = edge(self.stream);
+        for _ in 0..self.count {
+            let edge = edge(self.stream);
+            self.samples.record(edge - last);
+            last = edge;
+        }
+    }
+}
+
+/// Waits for an edge of `stream`, which is on, with the alarm enabled; when that
+/// was, as far as software can tell.
+#[inline(always)]
+pub fn edge(stream: Stream) -> u64 {
+    alarm::set(PATIENCE * stream.period());
+    insn::sevl();
+    insn::wfe();
+    insn::wfe();
+    let end = clock::now();
+    alarm::clear();
+    end
+}

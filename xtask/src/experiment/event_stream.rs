@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `event-stream`: the period asked for, made and measured, and what it makes of
+//! the limit of a poll.
+//!
+//! The periods are such that the counter makes five different ones of them at
+//! 25 MHz as well as at 1050 MHz, with bits 0 to 15 alone: without FEAT_ECV a
+//! counter of 1 GHz makes nothing longer than 65.5 us.
+
+use anyhow::Result;
+
+use super::Experiment;
+use super::find::{Found, Runs};
+use super::outcome::{Chart, Claim, Curve, Outcome, Table, two};
+
+/// The experiment.
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "event-stream",
+    question: "has the event stream the period that is asked for, and what does it make of a poll's limit?",
+    source: "Linux's event stream (100 us, of which the counter makes a power of two of its ticks: 62 to \
+             131 us) under the limits of H. Okanovic's arm_poll_idle, April 2024 (10, 25, 50, 100 us); \
+             A. Arora's timed loads, 2025-26, which bring WFET",
+    runs: &[
+        (
+            "periods",
+            "--workload stream --wait wfe --trap none --deliver inject --wake ipi --host-poll-us 0 \
+             --event-stream-us 4,8,16,32,64 --iterations 8 --stages off",
+        ),
+        (
+            "limits",
+            "--workload overshoot --wait wfe,wfet --trap none --deliver inject --wake ipi \
+             --host-poll-us 0 --event-stream-us 25,100 --poll-limit-us 5,10,25,50,100,150,200 \
+             --iterations 8 --stages off",
+        ),
+        // Fewer: where each instruction costs the simulator's time, spinning is dear.
+        (
+            "spin",
+            "--workload overshoot --wait spin --trap none --deliver inject --wake ipi \
+             --host-poll-us 0 --poll-limit-us 5,25,100 --iterations 4 --stages off",
+        ),
+    ],
+    conclude,
+    comparable: "periods and limits, which are times of the counter. How long a CPU takes to leave WFE \
+                 is in the overshoot, but only a cycle-level simulator or hardware has a true one.",
+};
+
+/// Periods that are asked for, microseconds.
+const ASKED: [&str; 5] = ["4", "8", "16", "32", "64"];
+
+/// Limits, microseconds.
+const LIMITS: [&str; 7] = ["5", "10", "25", "50", "100", "150", "200"];
+
+/// Limits of `spin`.
+const SPUN: [&str; 3] = ["5", "25", "100"];
+
+/// Part of a period by which what should be whole periods may be off: leaving WFE
+/// and beginning the next poll take time.
+const OFF: f64 = 0.1;
+
+/// A way to pause, with the limits of its polls: a line of the chart.
+struct Way<'r> {
+    name: String,
+    class: &'static str,
+    /// The event stream ends its pauses, and nothing else does.
+    rounds: bool,
+    /// By limit, microseconds; not empty.
+    cells: Vec<(f64, Found<'r>)>,
+}
+
+/// The ways: boot, wait, period asked for, class of the line.
+const WAYS: [(&str, &str, Option<&str>, &str); 5] = [
+    ("limits", "wfe", Some("25"), "line c-green"),
+    ("limits", "wfe", Some("100"), "line c-green dash"),
+    ("limits", "wfet", Some("25"), "line c-purple"),
+    ("limits", "wfet", Some("100"), "line c-purple dash"),
+    ("spin", "spin", None, "line c-orange"),
+];
+
+fn conclude(runs: &Runs) -> Result<Outcome> {
+    let (periods, mut claims) = periods(runs)?;
+    let mut notes = vec![
+        "a poll that ended at an edge of the stream is followed by one that begins there, so that limit \
+         and overshoot together are whole periods"
+            .into(),
+    ];
+    let mut ways = Vec::new();
+    for (run, wait, stream, class) in WAYS {
+        match way(runs, (run, wait), stream, class)? {
+            Ok(way) => ways.push(way),
+            Err(why) if notes.contains(&why) => {}
+            Err(why) => notes.push(why),
+        }
+    }
+    let rounding = || ways.iter().filter(|way| way.rounds);
+    claims.extend(rounding().flat_map(Way::rounds_up));
+    let shortest = rounding().map(Way::period).min_by(f64::total_cmp);
+    if let Some(shortest) = shortest {
+        let exact = ways.iter().filter(|way| !way.rounds);
+        claims.extend(exact.map(|way| way.keeps(shortest)));
+    }
+    Ok(Outcome {
+        tables: vec![periods, overshoots(&ways)],
+        charts: vec![chart(&ways)],
+        claims,
+        notes,
+    })
+}
+
+/// Periods asked for, made and measured.
+fn periods(runs: &Runs) -> Result<(Table, Vec<Claim>)> {
+    let mut rows = Vec::new();
+    let mut claims = Vec::new();
+    let mut unit = "";
+    for asked in ASKED {
+        let found = runs.cell("periods", &[("event-stream-us", asked)])?;
+        let made = found.period_us();
+        let [p50, min, max] = [found.median(), found.min(), found.max()].map(|one| found.us(one));
+        let part = p50 / made;
+        unit = found.unit();
+        rows.push((asked, [made, p50, min, max].map(two), part));
+        let claim = Claim::new(
+            format!(
+                "asked for {asked} us, the stream has the period that the counter makes (within 2 %)"
+            ),
+            (part - 1.0).abs() <= 0.02,
+            format!("made {made:.2} us, measured {p50:.2} us"),
+        );
+        claims.push(claim.unless_missing(found.not_modelled()));
+    }
+    let title = format!(
+        "Period of the event stream by what is asked for (us), in us{}",
+        measured_in(unit)
+    );
+    let columns = ["made", "p50", "min", "max", "p50/made"];
+    let mut table = Table::new(&title, &columns);
+    for (asked, texts, part) in rows {
+        table.row(
+            asked,
+            texts.into_iter().chain([format!("{part:.3}")]).collect(),
+        );
+    }
+    Ok((table, claims))
+}
+
+/// What the microseconds of a table were taken from.
+fn measured_in(unit: &str) -> String {
+    match unit {
+        "insns" => " of the counter, which counts instructions".into(),
+        "ticks" => String::new(),
+        unit => format!(" (measured in {unit})"),
+    }
+}
+
+/// The polls of one way to pause; where it was skipped, why.
+fn way<'r>(
+    runs: &'r Runs,
+    (run, wait): (&str, &str),
+    stream: Option<&str>,
+    class: &'static str,
+) -> Result<Result<Way<'r>, String>> {
+    let limits = if stream.is_some() { &LIMITS[..] } else { &SPUN };
+    let mut cells = Vec::new();
+    for limit in limits {
+        let mut words = vec![("wait", wait), ("poll-limit-us", *limit)];
+        words.extend(stream.map(|asked| ("event-stream-us", asked)));
+        match runs.cell_or_why(run, &words)? {
+            Ok(found) => cells.push((limit.parse()?, found)),
+            Err(why) => return Ok(Err(format!("skipped: {why}"))),
+        }
+    }
+    let mark = if cells
+        .iter()
+        .any(|(_, found)| !found.not_modelled().is_empty())
+    {
+        crate::table::MARK
+    } else {
+        ""
+    };
+    let name = match stream {
+        Some(_) => format!("{wait}{mark}, {:.1} us", cells[0].1.period_us()),
+        None => wait.into(),
+    };
+    Ok(Ok(Way {
+        name,
+        class,
+        rounds: wait == "wfe",
+        cells,
+    }))
+}
+
+impl Way<'_> {
+    /// Period of its event stream, microseconds.
+    fn period(&self) -> f64 {
+        self.cells[0].1.period_us()
+    }
+
+    /// The median overshoot by limit, microseconds.
+    fn overshoots(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
+        let cells = self.cells.iter();
+        cells.map(|(limit, found)| (*limit, found.us(found.median())))
+    }
+
+    /// The longest overshoot of all, microseconds.
+    fn longest(&self) -> f64 {
+        let cells = self.cells.iter();
+        cells
+            .map(|(_, found)| found.us(found.max()))
+            .fold(0.0, f64::max)
+    }
+
+    fn not_modelled(&self) -> &[String] {
+        self.cells[0].1.not_modelled()
+    }
+
+    /// That the event stream rounds its limits up.
+    fn rounds_up(&self) -> Vec<Claim> {
+        let period = self.period();
+        let off = self.overshoots().map(|(limit, over)| {
+            let periods = (limit + over) / period;
+            (periods - periods.round().max(1.0)).abs()
+        });
+        let off = off.fold(0.0, f64::max);
+        let longest = self.longest() / period;
+        let mut claims = vec![Claim::new(
+            format!(
+                "WFE with a period of {period:.1} us rounds every limit up to whole periods (within a tenth)"
+            ),
+            off <= OFF && longest <= 1.0 + OFF,
+            format!(
+                "off by at most {off:.3} periods, the longest overshoot is {longest:.2} periods"
+            ),
+        )];
+        let below = self.overshoots().filter(|(limit, _)| *limit < period);
+        let lengths: Vec<f64> = below.map(|(limit, over)| limit + over).collect();
+        if lengths.len() > 1 {
+            let shortest = lengths.iter().copied().fold(f64::MAX, f64::min);
+            let longest = lengths.iter().copied().fold(0.0, f64::max);
+            claims.push(Claim::new(
+                format!(
+                    "limits below its period of {period:.1} us do not differ (within a tenth of it)"
+                ),
+                longest - shortest <= OFF * period,
+                format!(
+                    "{} such limits, polls of {shortest:.2} to {longest:.2} us",
+                    lengths.len()
+                ),
+            ));
+        }
+        let claims = claims.into_iter();
+        claims
+            .map(|claim| claim.unless_missing(self.not_modelled()))
+            .collect()
+    }
+
+    /// That it keeps its limits, against the `shortest` period.
+    fn keeps(&self, shortest: f64) -> Claim {
+        let worst = self.overshoots().map(|(_, over)| over).fold(0.0, f64::max);
+        let claim = Claim::new(
+            format!(
+                "{} keeps every limit (within a tenth of {shortest:.1} us)",
+                self.name
+            ),
+            worst <= OFF * shortest,
+            format!("at most {worst:.2} us beyond it"),
+        );
+        claim.unless_missing(self.not_modelled())
+    }
+}
+
+/// The overshoots, with what WFE makes of the limit in periods.
+fn overshoots(ways: &[Way<'_>]) -> Table {
+    let names: Vec<&str> = ways.iter().map(|way| way.name.as_str()).collect();
+    let unit = ways.first().map_or("", |way| way.cells[0].1.unit());
+    let title = format!(
+        "Overshoot of a poll by its limit (us), p50 in us{}, and whole poll in periods",
+        measured_in(unit)
+    );
+    let mut table = Table::new(&title, &names);
+    for limit in LIMITS {
+        let at = limit.parse().unwrap_or(0.0);
+        let text = |way: &Way<'_>| match way.overshoots().find(|one| one.0 == at) {
+            None => "-".into(),
+            Some((limit, over)) if way.rounds => {
+                format!("{over:.2} ({:.2})", (limit + over) / way.period())
+            }
+            Some((_, over)) => two(over),
+        };
+        table.row(limit, ways.iter().map(text).collect());
+    }
+    table
+}
+
+fn chart(ways: &[Way<'_>]) -> Chart {
+    let lines = ways.iter().map(|way| Curve {
+        name: way.name.clone(),
+        class: way.class,
+        points: way.overshoots().collect(),
+    });
+    Chart {
+        title: "By how much a poll passes its limit".into(),
+        along: "limit, us",
+        unit: "overshoot p50, us".into(),
+        lines: lines.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is concluded from machines made up.
+
+use super::*;
+use crate::results::{Cell, Results, Stats};
+
+/// What a machine makes of a poll by the event stream alone, all in ticks of a
+/// nanosecond: its overshoot, from limit and period.
+type Overshoot = fn(u64, u64) -> u64;
+
+/// A machine of which WFE leaves 100 ns after the edge.
+fn rounding(limit: u64, period: u64) -> u64 {
+    (limit + 100).next_multiple_of(period) - limit
+}
+
+fn cell(words: (&str, &str, u64, u64), made: u64, p50: u64) -> Cell {
+    let (workload, wait, stream, limit) = words;
+    let stats = Stats {
+        count: 8,
+        min: p50 - p50 / 500,
+        p50,
+        max: p50 + p50 / 500,
+        ..Stats::default()
+    };
+    Cell {
+        workload: workload.into(),
+        wait: wait.into(),
+        event_stream_us: stream,
+        event_stream_made_ns: made,
+        poll_limit_us: limit,
+        unit: "ticks".into(),
+        stats: Some(stats),
+        ..Cell::default()
+    }
+}
+
+fn results(cells: Vec<Cell>) -> Results {
+    let mut results = Results::default();
+    results.machine.cntfrq_hz = 1_000_000_000;
+    results.cells = cells;
+    results
+}
+
+/// The boots of a machine whose stream has `period` per cent of the period that
+/// it should have, changed by `change`.
+fn runs(overshoot: Overshoot, period: u64, change: fn(&mut Cell)) -> Runs {
+    let number = |text: &str| text.parse::<u64>().unwrap();
+    let periods = ASKED.iter().map(|asked| {
+        let made = number(asked) * 1024;
+        cell(
+            ("stream", "wfe", number(asked), 0),
+            made,
+            made * period / 100,
+        )
+    });
+    let mut limits = Vec::new();
+    for limit in LIMITS.map(number) {
+        for (asked, made) in [(25, 32_768), (100, 65_536)] {
+            let over = overshoot(limit * 1000, made * period / 100);
+            limits.push(cell(("overshoot", "wfe", asked, limit), made, over));
+            limits.push(cell(("overshoot", "wfet", asked, limit), made, 300));
+        }
+    }
+    let spun = SPUN.map(number);
+    let spin = spun.map(|limit| cell(("overshoot", "spin", 0, limit), 0, 500));
+    let mut runs = Runs::new("event-stream");
+    for (label, cells) in [
+        ("periods", periods.collect()),
+        ("limits", limits),
+        ("spin", spin.to_vec()),
+    ] {
+        let mut results = results(cells);
+        results.cells.iter_mut().for_each(change);
+        runs.add(label, results);
+    }
+    runs
+}
+
+fn judged(runs: &Runs) -> Vec<Option<bool>> {
+    let outcome = conclude(runs).unwrap();
+    outcome.claims.iter().map(|claim| claim.agrees).collect()
+}
+
+#[test]
+fn a_machine_with_the_right_stream_agrees_with_everything() {
+    let runs = runs(rounding, 100, |_| {});
+    let outcome = conclude(&runs).unwrap();
+    // Periods; two claims for each stream under WFE; WFET twice and spin.
+    assert_eq!(outcome.claims.len(), 5 + 2 * 2 + 3);
+    for claim in &outcome.claims {
+        assert_eq!(claim.agrees, Some(true), "{}", claim.line());
+    }
+    let lines = outcome.lines().join("\n");
+    assert!(lines.contains("27.77 (1.00)"), "{lines}");
+    let chart = &outcome.charts[0];
+    let lines: Vec<(&str, usize)> = chart
+        .lines
+        .iter()
+        .map(|line| (line.name.as_str(), line.points.len()))
+        .collect();
+    let all = LIMITS.len();
+    let expected = [
+        ("wfe, 32.8 us", all),
+        ("wfe, 65.5 us", all),
+        ("wfet, 32.8 us", all),
+        ("wfet, 65.5 us", all),
+        ("spin", SPUN.len()),
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn a_wrong_period_differs() {
+    let judged = judged(&runs(rounding, 90, |_| {}));
+    assert_eq!(judged[..5], [Some(false); 5]);
+    assert_eq!(judged[5], Some(false));
+}
+
+#[test]
+fn polls_that_are_not_rounded_up_differ() {
+    let judged = judged(&runs(|_, _| 50, 100, |_| {}));
+    assert_eq!(judged[..5], [Some(true); 5]);
+    assert_eq!(judged[5..9], [Some(false); 4]);
+}
+
+#[test]
+fn polls_beyond_the_next_edge_differ() {
+    let late = |limit, period| rounding(limit, period) + period;
+    assert_eq!(judged(&runs(late, 100, |_| {}))[5], Some(false));
+}
+
+#[test]
+fn nothing_is_judged_of_a_stream_that_is_not_modelled() {
+    let runs = runs(
+        |_, _| 15,
+        1,
+        |cell| {
+            if cell.wait == "wfe" {
+                cell.not_modelled = vec!["event_stream_period_ok".into()];
+            }
+        },
+    );
+    let outcome = conclude(&runs).unwrap();
+    let (judged, not): (Vec<_>, Vec<_>) = outcome
+        .claims
+        .iter()
+        .partition(|claim| claim.agrees.is_some());
+    assert_eq!((judged.len(), not.len()), (3, 9));
+    let line = not[0].line();
+    assert!(line.contains("not modelled: asked for 4 us"), "{line}");
+    assert!(line.contains("made 4.10 us, measured 0.04 us"), "{line}");
+    assert!(
+        line.contains("does not model event_stream_period_ok"),
+        "{line}"
+    );
+    assert!(outcome.lines().join("\n").contains("wfe*, 32.8 us"));
+}
+
+#[test]
+fn what_the_machine_does_not_have_is_left_out_with_the_reason() {
+    let runs = runs(rounding, 100, |cell| {
+        if cell.wait == "wfet" {
+            cell.stats = None;
+            cell.skipped = Some("wfet: this CPU has no FEAT_WFxT".into());
+        }
+    });
+    let outcome = conclude(&runs).unwrap();
+    assert_eq!(outcome.charts[0].lines.len(), 3);
+    let skipped = outcome
+        .notes
+        .iter()
+        .filter(|note| note.contains("FEAT_WFxT"));
+    assert_eq!(skipped.count(), 1);
+    assert!(
+        outcome
+            .claims
+            .iter()
+            .all(|claim| claim.agrees == Some(true))
+    );
+}
+
+#[test]
+fn the_counters_of_the_boards_make_five_different_periods() {
+    use wait::stream::Stream;
+    for frequency in [
+        25_000_000,
+        25_165_824,
+        62_500_000,
+        121_875_000,
+        1_000_000_000,
+        1_050_000_000,
+    ] {
+        let made = ASKED.map(|asked| {
+            let stream = Stream::nearest(asked.parse().unwrap(), frequency, false).unwrap();
+            assert!(!stream.clamped, "{asked} us at {frequency} Hz");
+            stream.period()
+        });
+        let doubled = made.windows(2).all(|pair| pair[1] == 2 * pair[0]);
+        assert!(doubled, "{frequency} Hz: {made:?}");
+    }
+}
