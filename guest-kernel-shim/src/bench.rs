@@ -67,9 +67,7 @@ pub fn run(plan: &Plan, pool: &mut Pool) {
             // A cell is reported as soon as it is complete, so that a run that
             // is cut short leaves what it has measured.
             if pass == PASSES - 1 {
-                if plan.stages.values[0] == Stages::On && !plan.compact {
-                    stamped(entry, plan.iterations.min(STAMPED));
-                }
+                stamped(entry, plan.iterations.min(STAMPED));
                 report::cell(id, entry, plan);
             }
             let done = pass as usize * count + step + 1;
@@ -99,7 +97,8 @@ fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Ent
     }));
     for entry in entries.iter_mut().filter(|entry| entry.obstacle.is_none()) {
         let raw = if plan.raw { plan.iterations } else { 0 };
-        entry.samples = Some(Samples::place(pool, raw));
+        let stamped = takes_stamps(plan, &entry.cell);
+        entry.samples = Some(Samples::place(pool, raw, stamped));
     }
     entries
 }
@@ -216,15 +215,19 @@ fn block_alone(entry: &mut Entry, count: u32) {
     entry.counts.add(&Counts::ZERO, &counts);
 }
 
-/// Runs `count` iterations of a cell once more, with time stamps.
+/// Whether a cell is run once more with time stamps.
+fn takes_stamps(plan: &Plan, cell: &Cell) -> bool {
+    let wanted = plan.stages.values[0] == Stages::On && !plan.compact;
+    wanted && cell.workload == Workload::Pingpong
+}
+
+/// Runs `count` iterations of a cell once more, with time stamps, if it takes them.
 fn stamped(entry: &mut Entry, count: u32) {
     let cell = entry.cell;
-    let Some(samples) = entry.samples.as_deref_mut() else {
+    let samples = entry.samples.as_deref_mut();
+    let Some(samples) = samples.and_then(|samples| samples.stamped.as_deref_mut()) else {
         return;
     };
-    if cell.workload != Workload::Pingpong {
-        return;
-    }
     let job = Job {
         cell,
         count,

@@ -32,11 +32,8 @@ pub struct Samples {
     /// From the beginning to the first instruction of the function called, for
     /// workloads that have one.
     pub handler: Histogram,
-    /// Where the time goes, by [`stages::STAGES`].
-    pub stages: [Histogram; stages::STAGES.len()],
-    /// `total` of the wake-ups that the stages were taken from: more than
-    /// `total` by what the time stamps cost.
-    pub traced: Histogram,
+    /// Where the time goes, if that is looked at.
+    pub stamped: Option<&'static mut stages::Stamped>,
     /// Every value of `total`, if they were asked for, in the order in which
     /// they came; as many as fit.
     pub raw: Option<&'static mut [u64]>,
@@ -46,14 +43,15 @@ pub struct Samples {
 
 impl Samples {
     /// Empty samples in memory of `pool`, with room for `raw` values as they
-    /// come; 0 keeps none.
-    pub fn place(pool: &mut Pool, raw: u32) -> &'static mut Self {
+    /// come, where 0 keeps none, and for where the time goes if that is `stamped`.
+    pub fn place(pool: &mut Pool, raw: u32, stamped: bool) -> &'static mut Self {
         let place = pool.take(size_of::<Self>() as u64) as *mut Self;
         // SAFETY: fresh zeroed memory of that size, which is never taken back;
         // all zeroes is empty histograms and no room for values. It is not built
         // by value because it does not fit a stack.
         let samples = unsafe { &mut *place };
         samples.raw = (raw != 0).then(|| pool.fill((0..raw as usize).map(|_| 0)));
+        samples.stamped = stamped.then(|| stages::Stamped::place(pool));
         samples
     }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use plan::{Machine, Plan, Shard, Stages, Under, Word};
+use plan::{Dimension, Machine, Plan, Shard, Stages, Under, Word};
 
 use crate::board::Board;
 use crate::cli::{Boot, JobArgs, LoadArgs, Metric, PlanArgs};
@@ -254,7 +254,10 @@ fn plan(args: &PlanArgs) -> Result<Plan> {
             plan.iterations = QUICK;
         }
         if args.stages.is_none() {
-            plan.stages.values = [Stages::Off].into_iter().collect();
+            plan.stages = Dimension {
+                values: [Stages::Off].into_iter().collect(),
+                named: true,
+            };
         }
     }
     plan.raw = args.raw;

@@ -21,9 +21,11 @@ pub fn measured(id: usize, samples: &Samples, compact: bool) {
     };
     put("total", &samples.total);
     raw(id, samples);
-    let stages = STAGES.iter().copied().zip(&samples.stages);
-    let others = [("handler", &samples.handler), ("traced", &samples.traced)];
-    for (name, histogram) in stages.chain(others) {
+    let stamped = samples.stamped.as_deref();
+    let stages = stamped.map(|stamped| STAGES.iter().copied().zip(&stamped.stages));
+    let traced = stamped.map(|stamped| ("traced", &stamped.traced));
+    let others = [("handler", &samples.handler)].into_iter().chain(traced);
+    for (name, histogram) in stages.into_iter().flatten().chain(others) {
         if histogram.count() != 0 {
             put(name, histogram);
         }

@@ -11,16 +11,18 @@
 //!
 //! EL2's stamps come from the rings of both CPUs, by hypercall between two
 //! samples. What stamping costs shows as the difference between
-//! [`super::Samples::traced`] and `total`.
+//! [`Stamped::traced`] and `total`.
 
 use abi::Traced;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use hist::Histogram;
+use pages::Pool;
+
 use crate::idle::{Body, Idle};
 use crate::percpu::PerCpu;
 use crate::wake::Waker;
-use crate::workload::Samples;
 use crate::{clock, hypervisor};
 
 /// The stages, each by the point that ends it.
@@ -56,6 +58,25 @@ fn newest(events: &[(u64, u64)], kinds: &[Traced], limit: u64) -> u64 {
     found.map_or(0, |(time, _)| *time)
 }
 
+/// Wake-ups that were taken apart.
+#[repr(C)]
+pub struct Stamped {
+    /// Where the time goes, by [`STAGES`].
+    pub stages: [Histogram; STAGES.len()],
+    /// From end to end: more than without, by what the time stamps cost.
+    pub traced: Histogram,
+}
+
+impl Stamped {
+    /// Empty, in memory of `pool`.
+    pub fn place(pool: &mut Pool) -> &'static mut Self {
+        let place = pool.take(size_of::<Self>() as u64) as *mut Self;
+        // SAFETY: fresh zeroed memory of that size, which is never taken back;
+        // all zeroes is empty histograms.
+        unsafe { &mut *place }
+    }
+}
+
 /// The CPU that measures.
 pub struct Near<'s> {
     /// Wakes the other one.
@@ -63,7 +84,7 @@ pub struct Near<'s> {
     /// Round trips.
     pub count: u32,
     /// Where samples go.
-    pub samples: &'s mut Samples,
+    pub samples: &'s mut Stamped,
 }
 
 impl Body for Near<'_> {
