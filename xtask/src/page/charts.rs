@@ -52,7 +52,7 @@ fn figures(panels: &[Panel<'_>], draw: fn(&Panel<'_>) -> Option<Markup>) -> Vec<
 }
 
 /// Bars of the medians, grouped by way of waiting.
-fn cost(panel: &Panel<'_>) -> Option<Markup> {
+pub fn cost(panel: &Panel<'_>) -> Option<Markup> {
     let (cells, chosen) = panel.plain();
     let mut groups: Vec<Group> = Vec::new();
     let mut legend: Vec<Entry> = Vec::new();
