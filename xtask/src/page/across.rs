@@ -47,7 +47,7 @@ fn figures(group: &Group<'_>, runs: &[Run]) -> Vec<Markup> {
     let panels = runs.iter().enumerate().map(|(at, run)| Panel {
         run,
         scale: Scale::of(&run.results),
-        title: format!("{}: {}, {}", run.label, group.title, group.measure(run)),
+        title: format!("{}: {}", run.label, group.title),
         cells: group.cells(at),
     });
     let panels = panels.filter(|panel| !panel.cells.is_empty());

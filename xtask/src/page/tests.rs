@@ -150,8 +150,8 @@ fn the_same_cells_stand_side_by_side() {
     for text in [
         "virt: instructions",
         "gem5: cycles",
-        "virt: pingpong, instructions per round trip",
-        "gem5: pingpong, cycles per round trip",
+        "<b>virt: pingpong</b> <span class=\"muted\">p50, instructions per round trip",
+        "<b>gem5: pingpong</b> <span class=\"muted\">p50, cycles per round trip",
         "pairs of cells are in another order than by instructions (virt)",
         "8 cells; ratio to wfi",
     ] {

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::merge::Run;
 use crate::grid::Column;
 use crate::results::{Cell, KEY};
-use crate::table::{MARK, Scale, operation};
+use crate::table::{MARK, Scale};
 use order::Order;
 
 /// Cells of one workload that at least two machines have measured.
@@ -111,13 +111,14 @@ impl<'r> Group<'r> {
     /// The table: the cells, then for each machine the median in its own unit, and
     /// the ratio to its own reference.
     pub fn columns(&self) -> Vec<Column> {
-        let keys = self.keys().into_iter();
-        let mut columns: Vec<Column> = keys
-            .map(|key| {
-                let words = self.rows.iter().map(|row| word(first(row), key));
-                Column::words(key, words.collect())
-            })
-            .collect();
+        let mut columns: Vec<Column> = Vec::new();
+        for key in self.keys() {
+            let words = self.rows.iter().map(|row| word(first(row), key));
+            columns.push(match is_number(key) {
+                false => Column::words(key, words.collect()),
+                true => Column::numbers("", key, words.map(or_dash).collect()),
+            });
+        }
         for (at, run) in self.runs.iter().enumerate() {
             if self.cells(at).is_empty() {
                 continue;
@@ -201,15 +202,6 @@ impl<'r> Group<'r> {
         });
         told.collect()
     }
-
-    /// What a median of a machine is of: `cycles per round trip`.
-    pub fn measure(&self, run: &Run) -> String {
-        format!(
-            "{} per {}",
-            unit(run),
-            operation(&first(&self.rows[0]).workload)
-        )
-    }
 }
 
 /// Any of the cells of a row: in what makes it a row they are alike.
@@ -223,6 +215,13 @@ fn first<'r>(row: &Row<'r>) -> &'r Cell {
 /// Whether a word of a cell is a number, of which 0 is that it does not apply.
 fn is_number(key: &str) -> bool {
     key.ends_with("-us") || key == "cpus"
+}
+
+fn or_dash(number: String) -> String {
+    match number.as_str() {
+        "0" => "-".into(),
+        _ => number,
+    }
 }
 
 fn word(cell: &Cell, key: &str) -> String {
