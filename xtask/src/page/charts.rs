@@ -40,7 +40,7 @@ pub fn sections(runs: &[Run]) -> Markup {
         ))
         (section(
             "residency", "Residency",
-            "Where the CPUs spent their time, in per cent: in the guest, polling, halted, at EL2.",
+            "Where the CPUs spent their time, by the counter, in per cent: in the guest, polling, halted, at EL2.",
             &figures(&panels, parts::residency),
         ))
         (sweeps::section(&panels))
