@@ -45,16 +45,8 @@ fn cell(wait: &str, limit: u64, gap: u64, p50: u64) -> Cell {
         ..stats
     };
     Cell {
-        under: "rouse".into(),
-        workload: "pingpong".into(),
-        wait: wait.into(),
-        trap: "none".into(),
-        deliver: "inject".into(),
-        wake: "ipi".into(),
         poll_limit_us: limit,
         gap_us: gap,
-        unit: "insns".into(),
-        stats: Some(stats),
         stages: vec![Stage {
             name: "kick".into(),
             stats: part,
@@ -62,7 +54,7 @@ fn cell(wait: &str, limit: u64, gap: u64, p50: u64) -> Cell {
         exits: [("wfi".into(), 200), ("sgi".into(), 200)].into(),
         residency: [("run".into(), 30), ("wfi".into(), 70)].into(),
         histograms: [("total".into(), vec![(p50 - 2, 1), (p50, 98), (p50 * 9, 1)])].into(),
-        ..Cell::default()
+        ..crate::results::tests::cell(wait, "insns", stats)
     }
 }
 

@@ -3,25 +3,17 @@
 
 use super::*;
 use crate::grid;
-use crate::results::{Results, Stats};
+use crate::results::{self, Results, Stats};
 
 /// Waits with their medians, as cells.
 fn cells(unit: &str, medians: &[(&str, u64)]) -> Vec<Cell> {
-    let cell = |&(wait, p50): &(&str, u64)| Cell {
-        under: "rouse".into(),
-        workload: "pingpong".into(),
-        wait: wait.into(),
-        trap: "none".into(),
-        deliver: "inject".into(),
-        wake: "ipi".into(),
-        unit: unit.into(),
-        stats: Some(Stats {
+    let cell = |&(wait, p50): &(&str, u64)| {
+        let stats = Stats {
             count: 100,
-            min: p50,
             p50,
             ..Stats::default()
-        }),
-        ..Cell::default()
+        };
+        results::tests::cell(wait, unit, stats)
     };
     medians.iter().map(cell).collect()
 }
@@ -36,8 +28,8 @@ pub(crate) fn runs() -> Vec<Run> {
             commands: Vec::new(),
         }
     };
-    let insns = crate::results::tests::results();
-    let cycles = crate::results::tests::in_cycles();
+    let insns = results::tests::results();
+    let cycles = results::tests::in_cycles();
     vec![
         run(
             "A",
