@@ -5,6 +5,7 @@
 //! out as many as fit beside each other, so that their text has the same size
 //! on a wide screen, on a phone and on paper.
 
+mod across;
 mod axis;
 mod bars;
 mod cells;
@@ -52,6 +53,7 @@ pub fn html(title: Option<&str>, runs: &[Run]) -> Result<String> {
     let body = html! {
         (heading(&title, runs))
         (machine::section(runs))
+        (across::section(runs))
         (charts::sections(runs))
         (rest::sections(runs))
     };

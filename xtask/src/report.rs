@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The verb `report`: a page made from runs and from logs.
 
+pub mod across;
 pub mod inputs;
 pub mod merge;
 
@@ -43,6 +44,9 @@ pub fn report(args: &ReportArgs) -> Result<()> {
         bad_input!("no cell of this is whole; capture the console again, or name other inputs");
     }
     let page = page::html(args.title.as_deref(), &runs)?;
+    across::sentences(&across::groups(&runs))
+        .iter()
+        .for_each(|line| say!("{line}"));
     Copy::claim("--out", &places.page)?.write(&page)?;
     if let Some(folder) = &places.data {
         let merged = merge::into_one(&runs);

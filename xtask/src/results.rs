@@ -265,6 +265,21 @@ pub(crate) mod tests {
         }
     }
 
+    /// A measured cell of `pingpong` by the interrupt: waits with nothing trapped.
+    pub fn cell(wait: &str, unit: &str, stats: Stats) -> Cell {
+        Cell {
+            under: "rouse".into(),
+            workload: "pingpong".into(),
+            wait: wait.into(),
+            trap: "none".into(),
+            deliver: "inject".into(),
+            wake: "ipi".into(),
+            unit: unit.into(),
+            stats: Some(stats),
+            ..Cell::default()
+        }
+    }
+
     /// A run in cycles, of a core that a simulator models.
     pub fn in_cycles() -> Results {
         let mut collector = Collector::default();

@@ -40,7 +40,7 @@ pub fn sections(runs: &[Run]) -> Markup {
         ))
         (section(
             "residency", "Residency",
-            "Where the CPUs spent their time, in per cent: in the guest, polling, halted, at EL2.",
+            "Where the CPUs spent their time, by the counter, in per cent: in the guest, polling, halted, at EL2.",
             &figures(&panels, parts::residency),
         ))
         (sweeps::section(&panels))
@@ -52,7 +52,7 @@ fn figures(panels: &[Panel<'_>], draw: fn(&Panel<'_>) -> Option<Markup>) -> Vec<
 }
 
 /// Bars of the medians, grouped by way of waiting.
-fn cost(panel: &Panel<'_>) -> Option<Markup> {
+pub fn cost(panel: &Panel<'_>) -> Option<Markup> {
     let (cells, chosen) = panel.plain();
     let mut groups: Vec<Group> = Vec::new();
     let mut legend: Vec<Entry> = Vec::new();

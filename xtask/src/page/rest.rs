@@ -53,7 +53,8 @@ fn tables(run: &Run, several: bool) -> Markup {
     }
 }
 
-fn table(columns: &[Column]) -> Markup {
+/// A table with a line of groups above its titles.
+pub fn table(columns: &[Column]) -> Markup {
     let rows = columns
         .iter()
         .map(|column| column.texts().len())

@@ -2,7 +2,7 @@
 //! What must hold of the page whatever is on it.
 
 use super::*;
-use crate::results::tests::results;
+use crate::results::tests::{in_cycles, results};
 use crate::results::{Cell, Results, Stage, Stats};
 
 fn run(label: &str, results: Results) -> Run {
@@ -45,16 +45,8 @@ fn cell(wait: &str, limit: u64, gap: u64, p50: u64) -> Cell {
         ..stats
     };
     Cell {
-        under: "rouse".into(),
-        workload: "pingpong".into(),
-        wait: wait.into(),
-        trap: "none".into(),
-        deliver: "inject".into(),
-        wake: "ipi".into(),
         poll_limit_us: limit,
         gap_us: gap,
-        unit: "insns".into(),
-        stats: Some(stats),
         stages: vec![Stage {
             name: "kick".into(),
             stats: part,
@@ -62,7 +54,7 @@ fn cell(wait: &str, limit: u64, gap: u64, p50: u64) -> Cell {
         exits: [("wfi".into(), 200), ("sgi".into(), 200)].into(),
         residency: [("run".into(), 30), ("wfi".into(), 70)].into(),
         histograms: [("total".into(), vec![(p50 - 2, 1), (p50, 98), (p50 * 9, 1)])].into(),
-        ..Cell::default()
+        ..crate::results::tests::cell(wait, "insns", stats)
     }
 }
 
@@ -92,6 +84,94 @@ fn everything_that_was_measured_is_on_the_page() {
     ] {
         assert!(page.contains(text), "{text}");
     }
+}
+
+/// A run in cycles that has data for every chart.
+fn rich_in_cycles() -> Results {
+    let insns = rich();
+    let mut all = Results {
+        cells: insns.cells,
+        ..in_cycles()
+    };
+    for cell in &mut all.cells {
+        cell.unit = "cycles".into();
+        if let Some(stats) = &mut cell.stats {
+            stats.p50 = 900_000 - 1000 * stats.p50;
+        }
+        cell.counters = [("time".into(), [("sgi".into(), 50)].into())].into();
+        cell.stages.push(Stage {
+            name: "traced".into(),
+            stats: Stats {
+                count: 1,
+                ..Stats::default()
+            },
+        });
+    }
+    all
+}
+
+#[test]
+fn no_chart_and_no_table_mixes_units() {
+    let runs = [run("virt", rich()), run("gem5", rich_in_cycles())];
+    let page = html(None, &runs).unwrap();
+    let figures: Vec<&str> = page.split("<figure>").skip(1).collect();
+    let figures = figures
+        .iter()
+        .map(|rest| rest.split("</figure>").next().unwrap());
+    let (mut insns, mut cycles) = (0, 0);
+    for figure in figures {
+        let units = ["instructions", "cycles"].map(|unit| figure.contains(unit));
+        assert_ne!(units, [true, true], "{figure}");
+        (insns, cycles) = (
+            insns + usize::from(units[0]),
+            cycles + usize::from(units[1]),
+        );
+        // Values of either are far from those of the other.
+        let of = ["virt: ", "gem5: "].map(|label| figure.contains(label));
+        assert_ne!(of, [true, true], "{figure}");
+    }
+    assert!(insns >= 4 && cycles >= 4, "{insns} {cycles}");
+}
+
+#[test]
+fn the_same_cells_stand_side_by_side() {
+    let runs = [run("virt", rich()), run("gem5", rich_in_cycles())];
+    let page = html(None, &runs).unwrap();
+    let section = page.split(r#"<section id="machines">"#).nth(1).unwrap();
+    let section = section.split("</section>").next().unwrap();
+    for text in [
+        "virt: instructions",
+        "gem5: cycles",
+        "<b>virt: pingpong</b> <span class=\"muted\">p50, instructions per round trip",
+        "<b>gem5: pingpong</b> <span class=\"muted\">p50, cycles per round trip",
+        "pairs of cells are in another order than by instructions (virt)",
+        "8 cells; ratio to wfi",
+    ] {
+        assert!(section.contains(text), "{text} in {section}");
+    }
+    assert_eq!(section.matches("<figure>").count(), 2);
+    let alone = html(None, &runs[..1]).unwrap();
+    assert!(!alone.contains(r#"id="machines""#));
+}
+
+#[test]
+fn a_model_shows_its_parameters_and_its_clock() {
+    let page = html(None, &[run("gem5", in_cycles())]).unwrap();
+    for text in ["Parameters of the model", "60 ns", "chosen", "2600 MHz"] {
+        assert!(page.contains(text), "{text}");
+    }
+    assert!(!page.contains("Times of an emulator"));
+}
+
+#[test]
+fn ticks_at_el2_are_not_shown_as_cycles() {
+    // 50 ticks of 104 cycles, of 1 sample that is two wake-ups.
+    let mut results = rich_in_cycles();
+    let page = html(None, &[run("gem5", results.clone())]).unwrap();
+    assert!(page.contains("mean cycles per wake-up at EL2") && page.contains("sgi: 2600"));
+    results.machine.core_hz = 0;
+    let page = html(None, &[run("gem5", results)]).unwrap();
+    assert!(!page.contains("at EL2 by cause"));
 }
 
 #[test]

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whether two machines put the same cells into the same order.
+//!
+//! Two cells are in another order if one is cheaper here and the other there;
+//! where either finds them equal, nothing is said. The number of such pairs is
+//! the distance of M. G. Kendall (A New Measure of Rank Correlation, Biometrika
+//! 30, 1938).
+
+use std::cmp::Ordering;
+
+/// Cells that are named.
+const NAMED: usize = 3;
+
+/// How the medians of some cells are ordered on two machines.
+#[derive(Debug)]
+pub struct Order {
+    medians: [Vec<u64>; 2],
+    /// For each cell: how many others it changes places with.
+    swaps: Vec<usize>,
+}
+
+impl Order {
+    /// That of cells with these medians; `None` if there are not two.
+    pub fn of(a: Vec<u64>, b: Vec<u64>) -> Option<Self> {
+        let cells = 0..a.len().min(b.len());
+        let swapped = |&(i, j): &(usize, usize)| {
+            let (here, there) = (a[i].cmp(&a[j]), b[i].cmp(&b[j]));
+            here != Ordering::Equal && here == there.reverse()
+        };
+        let others = |i| cells.clone().map(move |j| (i, j));
+        let swaps = cells.clone().map(|i| others(i).filter(swapped).count());
+        let swaps: Vec<usize> = swaps.collect();
+        (swaps.len() > 1).then_some(Self {
+            medians: [a, b],
+            swaps,
+        })
+    }
+
+    /// Place of a cell, from 1, cheapest first; equals share one.
+    fn place(&self, machine: usize, cell: usize) -> usize {
+        let medians = &self.medians[machine];
+        let cheaper = medians.iter().filter(|other| **other < medians[cell]);
+        cheaper.count() + 1
+    }
+
+    /// The sentence; `names` are those of the cells, `by` what the machines count.
+    pub fn sentence(&self, names: &[String], by: &[String; 2]) -> String {
+        let [here, there] = by;
+        let cells = self.swaps.len();
+        let swapped = self.swaps.iter().sum::<usize>() / 2;
+        if swapped == 0 {
+            return format!("by {there} the {cells} cells are in the same order as by {here}.");
+        }
+        let pairs = cells * (cells - 1) / 2;
+        let mut most: Vec<usize> = (0..cells).filter(|&cell| self.swaps[cell] > 0).collect();
+        most.sort_by_key(|&cell| usize::MAX - self.swaps[cell]);
+        let told = most.iter().take(NAMED).map(|&cell| {
+            let places = [1, 0].map(|machine| ordinal(self.place(machine, cell)));
+            format!("{} is {}, not {}", names[cell], places[0], places[1])
+        });
+        let told = told.collect::<Vec<_>>().join("; ");
+        let more = match most.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        };
+        format!(
+            "by {there}, {swapped} of {pairs} pairs of cells are in another order than by {here}, \
+             cheapest first: {told}{more}."
+        )
+    }
+}
+
+/// A number in an order: 1st, 2nd, 11th.
+fn ordinal(number: usize) -> String {
+    let end = match (number % 10, number % 100) {
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    format!("{number}{end}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sentence(a: &[u64], b: &[u64]) -> Option<String> {
+        let names = ["w", "x", "y", "z", "v"].map(String::from);
+        let by = ["insns (A)", "cycles (B)"].map(String::from);
+        Some(Order::of(a.to_vec(), b.to_vec())?.sentence(&names, &by))
+    }
+
+    #[test]
+    fn the_same_order_is_said_to_be_the_same() {
+        let same = "by cycles (B) the 3 cells are in the same order as by insns (A).";
+        assert_eq!(sentence(&[1, 5, 9], &[100, 101, 999]).unwrap(), same);
+        // What one finds equal is no other order.
+        assert_eq!(sentence(&[5, 5, 9], &[101, 100, 101]).unwrap(), same);
+        assert_eq!(sentence(&[1], &[1]), None);
+        assert_eq!(sentence(&[], &[]), None);
+    }
+
+    #[test]
+    fn cells_that_change_places_are_named_by_how_many_they_pass() {
+        assert_eq!(
+            sentence(&[10, 20, 30, 40], &[9000, 2000, 3000, 4000]).unwrap(),
+            "by cycles (B), 3 of 6 pairs of cells are in another order than by insns (A), \
+             cheapest first: w is 4th, not 1st; x is 1st, not 2nd; y is 2nd, not 3rd; and 1 more."
+        );
+    }
+
+    #[test]
+    fn numbers_in_an_order() {
+        let all = [1, 2, 3, 4, 11, 12, 13, 21, 102, 112].map(ordinal);
+        let said = [
+            "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "112th",
+        ];
+        assert_eq!(all, said);
+    }
+}
