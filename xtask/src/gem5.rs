@@ -160,12 +160,37 @@ mod tests {
         assert!(has_arm(SAID) && !has_arm(&SAID.replace("ARM", "X86")));
     }
 
+    /// A program that says `said` of itself.
+    fn program(said: &str) -> tempfile::TempPath {
+        use std::io::Write;
+        use std::os::unix::fs::PermissionsExt;
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        write!(file, "#!/bin/sh\ncat <<'EOF'\n{said}EOF\n").unwrap();
+        let path = file.into_temp_path();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
     #[test]
-    fn another_program_is_refused_with_the_remedy() {
-        for path in ["/nonexistent/gem5", "true"] {
-            let error = find(Some(Path::new(path))).unwrap_err();
+    fn a_program_that_fits_is_taken() {
+        assert_eq!(find(Some(&program(SAID))).unwrap().version, "24.0.0.1");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_the_remedy() {
+        let old = program(&SAID.replace("24.0.0.1", "23.1.0.0"));
+        let other = program(&SAID.replace("ARM", "X86"));
+        for (path, why) in [
+            (Path::new("/nonexistent/gem5"), "can't be started"),
+            (Path::new("true"), "does not say that it is gem5"),
+            (&old, "23.1.0.0, and 24.0 is needed"),
+            (&other, "without Arm"),
+        ] {
+            let error = find(Some(path)).unwrap_err();
             assert!(is_bad_input(&error), "{error:#}");
-            assert!(format!("{error:#}").contains("scons build/ARM/gem5.opt"));
+            let text = format!("{error:#}");
+            assert!(text.contains(why), "{text}");
+            assert!(text.contains("scons build/ARM/gem5.opt"), "{text}");
         }
     }
 }
