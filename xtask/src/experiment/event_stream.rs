@@ -22,19 +22,19 @@ pub const EXPERIMENT: Experiment = Experiment {
     runs: &[
         (
             "periods",
-            "--workload stream --wait wfe --trap none --deliver inject --wake ipi --host-poll-us 0 \
+            "--workload stream --shape one --wait wfe --trap none --deliver inject --wake ipi --host-poll-us 0 \
              --event-stream-us 2,4,8,16,32 --iterations 8 --stages off",
         ),
         (
             "limits",
-            "--workload overshoot --wait wfe,wfet --trap none --deliver inject --wake ipi \
+            "--workload overshoot --shape one --wait wfe,wfet --trap none --deliver inject --wake ipi \
              --host-poll-us 0 --event-stream-us 16,100 --poll-limit-us 5,10,25,50,100,150,200 \
              --iterations 8 --stages off",
         ),
         // Fewer: where each instruction costs the simulator's time, spinning is dear.
         (
             "spin",
-            "--workload overshoot --wait spin --trap none --deliver inject --wake ipi \
+            "--workload overshoot --shape one --wait spin --trap none --deliver inject --wake ipi \
              --host-poll-us 0 --poll-limit-us 5,25,100 --iterations 4 --stages off",
         ),
     ],
