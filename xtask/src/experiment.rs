@@ -25,7 +25,7 @@ use clap::Parser;
 use serde::Serialize;
 
 use crate::boot::Show;
-use crate::cli::{Cli, ExperimentArgs, Verb};
+use crate::cli::{Cli, ExperimentArgs, Metric, Verb};
 use crate::failure::bad_input;
 use crate::folder::{Copy, Folder};
 use crate::job::Job;
@@ -45,6 +45,8 @@ pub struct Experiment {
     source: &'static str,
     /// Its boots: a name, and options of `run`.
     runs: &'static [(&'static str, &'static str)],
+    /// What its figures count; `None`: times, which whatever the board counts will do for.
+    metric: Option<Metric>,
     /// What comes of them.
     conclude: fn(&Runs) -> Result<Outcome>,
     /// What can be compared with the source, and what can't.
@@ -131,18 +133,14 @@ impl Experiment {
     /// Its boots, checked.
     fn jobs(&self, args: &ExperimentArgs) -> Result<Vec<(&'static str, Job)>> {
         let job = |&(label, options): &(&'static str, &str)| {
-            let timeout = args.timeout.to_string();
-            let common = [
-                "xtask",
-                "run",
-                // The figures are of instructions, and repeat.
-                "--metric=insns",
-                "--board",
-                &args.board,
-                "--timeout",
-                &timeout,
+            let mut words = vec![
+                "xtask".into(),
+                "run".into(),
+                format!("--board={}", args.board),
             ];
-            let words = common.into_iter().chain(options.split_ascii_whitespace());
+            words.extend(self.metric.map(|metric| format!("--metric={metric}")));
+            words.extend(args.timeout.map(|seconds| format!("--timeout={seconds}")));
+            words.extend(options.split_ascii_whitespace().map(String::from));
             match Cli::try_parse_from(words)?.verb {
                 Verb::Run(run) => Ok((label, Job::new(&run.job)?)),
                 _ => bail!("{}: its options are not those of `run`", self.name),
@@ -200,7 +198,11 @@ mod tests {
     use crate::failure::is_bad_input;
 
     fn args(name: &str) -> ExperimentArgs {
-        let line = ["xtask", "experiment", name];
+        args_on("virt", name)
+    }
+
+    fn args_on(board: &str, name: &str) -> ExperimentArgs {
+        let line = ["xtask", "experiment", name, "--board", board];
         match Cli::try_parse_from(line).unwrap().verb {
             Verb::Experiment(args) => args,
             _ => unreachable!("the verb is experiment"),
@@ -213,6 +215,18 @@ mod tests {
         for experiment in choose(&args.names).unwrap() {
             let jobs = experiment.jobs(&args).unwrap();
             assert!(!jobs.is_empty(), "{}", experiment.name);
+        }
+    }
+
+    #[test]
+    fn what_is_about_instructions_is_refused_where_there_are_none() {
+        let args = args_on("gem5", "all");
+        for experiment in ALL {
+            let jobs = experiment.jobs(&args);
+            match experiment.metric {
+                None => assert_eq!(jobs.unwrap().len(), experiment.runs.len()),
+                Some(_) => assert!(is_bad_input(&jobs.unwrap_err()), "{}", experiment.name),
+            }
         }
     }
 

@@ -54,10 +54,11 @@ impl Cell {
             } else {
                 self.wake
             },
-            poll_limit_us: if self.wait.limited() || self.workload == Workload::Overshoot {
-                self.poll_limit_us
-            } else {
-                0
+            poll_limit_us: match self.workload {
+                Workload::Stream => 0,
+                Workload::Overshoot => self.poll_limit_us,
+                _ if self.wait.limited() => self.poll_limit_us,
+                _ => 0,
             },
             host_poll_us: if host_polls { self.host_poll_us } else { 0 },
             host_poll: if host_polls {

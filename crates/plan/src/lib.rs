@@ -283,10 +283,10 @@ impl Plan {
             | Obstacle::NobodyToCall
             | Obstacle::NobodyCalls
             | Obstacle::Offline { .. } => true,
-            Obstacle::StreamAlone => {
-                (self.wait.named || cell.wait == Wait::Wfe) && (self.trap.named || !cell.trap.wfe())
+            Obstacle::StreamAlone | Obstacle::NoLimit => {
+                (self.wait.named || cell.wait == Wait::Wfe)
+                    && (self.trap.named || cell.trap == Trap::None)
             }
-            Obstacle::NoLimit => self.wait.named,
             Obstacle::ShapeNeedsBusy => self.shape.named && self.wait.named,
             Obstacle::Unbounded | Obstacle::StreamPeriod { .. } => true,
             Obstacle::NoWfxt => !self.is_left_out(cell),
@@ -303,10 +303,13 @@ impl Plan {
         broadcast && !self.shape.named || host_polls && !self.host_poll_us.named
     }
 
-    /// Whether it is a second time what delivers nothing, only by another delivery.
-    /// The bare machine has but one.
+    /// Whether it is a second time what delivers nothing, only by the other delivery.
     fn repeats_delivery(&self, cell: &Cell, machine: &Machine) -> bool {
-        let other = machine.hypervisor && cell.deliver == Deliver::Direct;
-        other && cell.workload.is_alone() && !self.deliver.named
+        let first = if machine.hypervisor {
+            Deliver::Inject
+        } else {
+            Deliver::Direct
+        };
+        cell.workload.is_alone() && cell.deliver != first && !self.deliver.named
     }
 }

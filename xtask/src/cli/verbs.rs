@@ -64,9 +64,9 @@ pub struct ExperimentArgs {
     /// Write a copy of experiments.json to FILE
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// How long each boot may take
-    #[arg(long, value_name = "SECONDS", default_value_t = 240, value_parser = clap::value_parser!(u64).range(1..))]
-    pub timeout: u64,
+    /// How long each boot may take [default: 240, 3600 on gem5]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub timeout: Option<u64>,
 }
 
 /// Options of `test`.

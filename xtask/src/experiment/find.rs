@@ -60,8 +60,16 @@ impl Runs {
         if measured.next().is_some() {
             bail!("{}: there are several", what());
         }
-        let frequency = results.machine.cntfrq_hz.max(1) as f64;
-        Ok(Ok(Found { cell, frequency }))
+        let machine = &results.machine;
+        let per_second = match cell.unit.as_str() {
+            "cycles" => machine.core_hz,
+            _ => machine.cntfrq_hz,
+        };
+        Ok(Ok(Found {
+            cell,
+            frequency: machine.cntfrq_hz.max(1) as f64,
+            per_second: per_second.max(1) as f64,
+        }))
     }
 
     /// What is looked for, in words.
@@ -82,7 +90,11 @@ fn has(cell: &Cell, words: Words<'_>) -> bool {
 #[derive(Clone, Copy)]
 pub struct Found<'r> {
     cell: &'r Cell,
+    /// Ticks, which counters are in, in a second.
     frequency: f64,
+    /// What samples are in, in a second: ticks, of which each may be an
+    /// instruction, or cycles.
+    per_second: f64,
 }
 
 impl<'r> Found<'r> {
@@ -96,12 +108,12 @@ impl<'r> Found<'r> {
         &self.cell.not_modelled
     }
 
-    /// Smallest, ticks.
+    /// Smallest, in the cell's unit.
     pub fn min(&self) -> f64 {
         self.cell.stats.map_or(0, |stats| stats.min) as f64
     }
 
-    /// Largest, ticks.
+    /// Largest, in the cell's unit.
     pub fn max(&self) -> f64 {
         self.cell.stats.map_or(0, |stats| stats.max) as f64
     }
@@ -111,17 +123,17 @@ impl<'r> Found<'r> {
         self.cell.event_stream_made_ns as f64 / 1e3
     }
 
-    /// Median, ticks: instructions where those are what is counted.
+    /// Median, in the cell's unit.
     pub fn median(&self) -> f64 {
         self.cell.stats.map_or(0, |stats| stats.p50) as f64
     }
 
-    /// A high quantile, ticks.
+    /// A high quantile, in the cell's unit.
     pub fn p99(&self) -> f64 {
         self.cell.stats.map_or(0, |stats| stats.p99) as f64
     }
 
-    /// Mean, ticks.
+    /// Mean, in the cell's unit.
     pub fn mean(&self) -> f64 {
         self.cell.stats.map_or(0.0, |stats| stats.mean)
     }
@@ -131,9 +143,9 @@ impl<'r> Found<'r> {
         self.cell.stats.map_or(0, |stats| stats.count) as f64
     }
 
-    /// Ticks in microseconds.
-    pub fn us(&self, ticks: f64) -> f64 {
-        ticks * 1e6 / self.frequency
+    /// A value of the cell's unit in microseconds.
+    pub fn us(&self, value: f64) -> f64 {
+        value * 1e6 / self.per_second
     }
 
     /// A counter by group and name; 0 if it did not count.

@@ -6,6 +6,7 @@ use anyhow::Result;
 use super::Experiment;
 use super::find::{Found, Runs};
 use super::outcome::{Claim, Outcome, Table, two};
+use crate::cli::Metric;
 
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
@@ -32,6 +33,7 @@ pub const EXPERIMENT: Experiment = Experiment {
              --trap none --deliver inject --wake elide --gap-us 60,400 --iterations 200 --stages off",
         ),
     ],
+    metric: Some(Metric::Insns),
     conclude,
     comparable: "the order of the governors in each column. Not the shares: Geekbench's waits and the \
                  states of a phone are others, and power is not measured.",

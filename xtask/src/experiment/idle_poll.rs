@@ -6,6 +6,7 @@ use anyhow::Result;
 use super::Experiment;
 use super::find::Runs;
 use super::outcome::{Claim, Outcome, Table, two, whole};
+use crate::cli::Metric;
 
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
@@ -26,6 +27,7 @@ pub const EXPERIMENT: Experiment = Experiment {
              --cpulist 1 --idle-poll none --gap-us 500 --iterations 200 --stages off",
         ),
     ],
+    metric: Some(Metric::Insns),
     conclude,
     comparable: "that the chosen CPU is as good as with all polling, and what that saves; watts are \
                  not measured, the share of time in which CPUs are not halted stands for them. Not the \

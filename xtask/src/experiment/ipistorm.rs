@@ -6,6 +6,7 @@ use anyhow::Result;
 use super::Experiment;
 use super::find::Runs;
 use super::outcome::{Claim, Outcome, Table, two, whole};
+use crate::cli::Metric;
 
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
@@ -26,6 +27,7 @@ pub const EXPERIMENT: Experiment = Experiment {
              --iterations 200 --stages off",
         ),
     ],
+    metric: Some(Metric::Insns),
     conclude,
     comparable: "the order of the systems. Not the distances: the scheduler's search looks at 8 CPUs \
                  in 3 domains here and at 256 in 4 or 5 there, and an interrupt costs other things. \

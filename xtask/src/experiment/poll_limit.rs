@@ -6,6 +6,7 @@ use anyhow::Result;
 use super::Experiment;
 use super::find::Runs;
 use super::outcome::{Claim, Outcome, Table, whole};
+use crate::cli::Metric;
 
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
@@ -19,6 +20,7 @@ pub const EXPERIMENT: Experiment = Experiment {
          --host-poll-us 0 --poll-limit-us 10,25,50,100,125,150,200,300 --gap-us 5,10,20,40,80,120 \
          --iterations 80 --stages off",
     )],
+    metric: Some(Metric::Insns),
     conclude,
     comparable: "the shape of the curve: how much any limit brings, and where more brings nothing. \
                  Not the queries: one of BERT is much work between waits of unknown length, ours is \

@@ -6,6 +6,7 @@ use anyhow::Result;
 use super::Experiment;
 use super::find::{Found, Runs};
 use super::outcome::{Claim, Outcome, Table, two, whole};
+use crate::cli::Metric;
 
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
@@ -19,6 +20,7 @@ pub const EXPERIMENT: Experiment = Experiment {
          --completion same,other --spread exponential --device-us 300 --psd-ms 0,3 --standby-us 0,100 \
          --iterations 240 --stages off",
     )],
+    metric: Some(Metric::Insns),
     conclude,
     comparable: "the order of the columns, and what moves with the completion's CPU. Not the rates: \
                  ours is one request at a time on two CPUs, theirs a queue per CPU on 96.",

@@ -6,6 +6,7 @@ use anyhow::Result;
 use super::Experiment;
 use super::find::Runs;
 use super::outcome::{Claim, Outcome, Table, change, whole};
+use crate::cli::Metric;
 
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
@@ -19,6 +20,7 @@ pub const EXPERIMENT: Experiment = Experiment {
          --deliver inject --wake ipi,elide --host-poll-us 0 --poll-limit-us 100 --gap-us 20 \
          --iterations 200 --stages off",
     )],
+    metric: Some(Metric::Insns),
     conclude,
     comparable: "that the rate falls, and that short blocking waits (Reactors, here notify) lose a \
                  larger part of it than busy queues (TensorFlow, here messaging). Not the rates: they \

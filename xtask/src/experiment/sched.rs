@@ -6,6 +6,7 @@ use anyhow::Result;
 use super::Experiment;
 use super::find::{Found, Runs};
 use super::outcome::{Claim, Outcome, Table, change, whole};
+use crate::cli::Metric;
 
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
@@ -25,6 +26,7 @@ pub const EXPERIMENT: Experiment = Experiment {
              --deliver direct --wake ipi,elide --iterations 200 --stages off",
         ),
     ],
+    metric: Some(Metric::Insns),
     conclude,
     comparable: "the sign and the order of the changes: VM against metal, wake-ups against busy run \
                  queues. Not their size: seconds there are what cores and caches take, instructions \

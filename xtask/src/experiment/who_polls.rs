@@ -6,6 +6,7 @@ use anyhow::Result;
 use super::Experiment;
 use super::find::{Found, Runs};
 use super::outcome::{Claim, Outcome, Table, two, whole};
+use crate::cli::Metric;
 
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
@@ -18,6 +19,7 @@ pub const EXPERIMENT: Experiment = Experiment {
         "--workload pingpong --wait wfi,poll-wfi --trap wfi --deliver inject --wake ipi,elide \
          --host-poll-us 0,50 --hint silent,tell --gap-us 0,30,200 --iterations 100 --stages off",
     )],
+    metric: Some(Metric::Insns),
     conclude,
     comparable: "the order of the four. Not the distances: a trap costs a few hundred instructions \
                  here, and microseconds of a larger hypervisor there.",

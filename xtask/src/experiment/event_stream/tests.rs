@@ -55,7 +55,7 @@ fn runs(overshoot: Overshoot, period: u64, change: fn(&mut Cell)) -> Runs {
     });
     let mut limits = Vec::new();
     for limit in LIMITS.map(number) {
-        for (asked, made) in [(25, 32_768), (100, 65_536)] {
+        for (asked, made) in [(16, 16_384), (100, 65_536)] {
             let over = overshoot(limit * 1000, made * period / 100);
             limits.push(cell(("overshoot", "wfe", asked, limit), made, over));
             limits.push(cell(("overshoot", "wfet", asked, limit), made, 300));
@@ -91,7 +91,7 @@ fn a_machine_with_the_right_stream_agrees_with_everything() {
         assert_eq!(claim.agrees, Some(true), "{}", claim.line());
     }
     let lines = outcome.lines().join("\n");
-    assert!(lines.contains("27.77 (1.00)"), "{lines}");
+    assert!(lines.contains("11.38 (1.00)"), "{lines}");
     let chart = &outcome.charts[0];
     let lines: Vec<(&str, usize)> = chart
         .lines
@@ -100,9 +100,9 @@ fn a_machine_with_the_right_stream_agrees_with_everything() {
         .collect();
     let all = LIMITS.len();
     let expected = [
-        ("wfe, 32.8 us", all),
+        ("wfe, 16.4 us", all),
         ("wfe, 65.5 us", all),
-        ("wfet, 32.8 us", all),
+        ("wfet, 16.4 us", all),
         ("wfet, 65.5 us", all),
         ("spin", SPUN.len()),
     ];
@@ -147,13 +147,13 @@ fn nothing_is_judged_of_a_stream_that_is_not_modelled() {
         .partition(|claim| claim.agrees.is_some());
     assert_eq!((judged.len(), not.len()), (3, 9));
     let line = not[0].line();
-    assert!(line.contains("not modelled: asked for 4 us"), "{line}");
-    assert!(line.contains("made 4.10 us, measured 0.04 us"), "{line}");
+    assert!(line.contains("not modelled: asked for 2 us"), "{line}");
+    assert!(line.contains("made 2.05 us, measured 0.02 us"), "{line}");
     assert!(
         line.contains("does not model event_stream_period_ok"),
         "{line}"
     );
-    assert!(outcome.lines().join("\n").contains("wfe*, 32.8 us"));
+    assert!(outcome.lines().join("\n").contains("wfe*, 16.4 us"));
 }
 
 #[test]
@@ -180,6 +180,18 @@ fn what_the_machine_does_not_have_is_left_out_with_the_reason() {
 }
 
 #[test]
+fn cycles_are_time_by_the_clock_of_the_core() {
+    let mut results = results(vec![cell(("stream", "wfe", 8, 0), 8192, 26_000)]);
+    results.machine.core_hz = 2_600_000_000;
+    results.cells[0].unit = "cycles".into();
+    let mut runs = Runs::new("event-stream");
+    runs.add("periods", results);
+    let found = runs.cell("periods", &[("event-stream-us", "8")]).unwrap();
+    assert_eq!(found.us(found.median()), 10.0);
+    assert_eq!(measured_in(found.unit()), " (measured in cycles)");
+}
+
+#[test]
 fn the_counters_of_the_boards_make_five_different_periods() {
     use wait::stream::Stream;
     for frequency in [
@@ -189,6 +201,7 @@ fn the_counters_of_the_boards_make_five_different_periods() {
         121_875_000,
         1_000_000_000,
         1_050_000_000,
+        2_000_000_000,
     ] {
         let made = ASKED.map(|asked| {
             let stream = Stream::nearest(asked.parse().unwrap(), frequency, false).unwrap();
