@@ -11,9 +11,11 @@ The console goes to the standard output, gem5's own words to the standard error.
 """
 
 import argparse
+import ctypes
 import importlib.util
 import json
 import os
+import signal
 import sys
 
 import m5
@@ -139,13 +141,21 @@ def connect_cores(system, options):
     system.llc.mem_side = system.membus.cpu_side_ports
     for cpu in system.cpu:
         first = [
-            Level(values["l1-kib"], 4, values["l1-cycles"], is_read_only=code, writeback_clean=code)
+            Level(
+                values["l1-kib"],
+                4,
+                values["l1-cycles"],
+                is_read_only=code,
+                writeback_clean=True,
+            )
             for code in (True, False)
         ]
         cpu.addPrivateSplitL1Caches(*first)
         cpu.to_second = L2XBar()
         cpu.connectCachedPorts(cpu.to_second.cpu_side_ports)
-        cpu.second = Level(values["l2-kib"], 8, values["l2-cycles"])
+        cpu.second = Level(
+            values["l2-kib"], 8, values["l2-cycles"], writeback_clean=True
+        )
         cpu.second.cpu_side = cpu.to_second.mem_side_ports
         cpu.second.mem_side = system.interconnect.cpu_side_ports
 
@@ -179,14 +189,13 @@ def tree(system, options):
     state = FdtState(addr_cells=2, size_cells=2, cpu_cells=2)
     platform = system.realview
 
-    def node(name, compatible=None, **properties):
+    def node(name, properties):
         made = FdtNode(name)
-        if compatible:
-            made.append(FdtPropertyStrings("compatible", [compatible]))
         for key, value in properties.items():
-            key = key.replace("_", "-").replace("-cells", "-cells")
-            kind = FdtPropertyStrings if isinstance(value, str) else FdtPropertyWords
-            made.append(kind(key, [value] if isinstance(value, str) else value))
+            if isinstance(value, str):
+                made.append(FdtPropertyStrings(key, [value]))
+            else:
+                made.append(FdtPropertyWords(key, value))
         return made
 
     def region(base, size):
@@ -199,31 +208,37 @@ def tree(system, options):
     root.append(state.addrCellsProperty())
     root.append(state.sizeCellsProperty())
     size = system.mem_ranges[0].size()
-    root.append(node(f"memory@{RAM:x}", device_type="memory", reg=region(RAM, size)))
-    cpus = FdtNode("cpus")
-    cpus.append(FdtPropertyWords("#address-cells", [2]))
-    cpus.append(FdtPropertyWords("#size-cells", [0]))
+    memory = {"device_type": "memory", "reg": region(RAM, size)}
+    root.append(node(f"memory@{RAM:x}", memory))
+    cpus = node("cpus", {"#address-cells": [2], "#size-cells": [0]})
     for index in range(options.cpus):
         # No enable-method: all of them enter the image.
-        cpus.append(node(f"cpu@{index:x}", "arm,armv8", device_type="cpu", reg=[0, index]))
+        cpu = {"device_type": "cpu", "compatible": "arm,armv8", "reg": [0, index]}
+        cpus.append(node(f"cpu@{index:x}", cpu))
     root.append(cpus)
     gic = platform.gic
     frames = region(int(gic.dist_addr), 0x10000)
     frames += region(int(gic.redist_addr), 0x20000 * options.cpus)
     controller = node(
-        "interrupt-controller", "arm,gic-v3", reg=frames, interrupts=ppi(gic.maint_int)
+        "interrupt-controller",
+        {
+            "compatible": "arm,gic-v3",
+            "#interrupt-cells": [3],
+            "reg": frames,
+            "interrupts": ppi(gic.maint_int),
+        },
     )
-    controller.append(FdtPropertyWords("#interrupt-cells", [3]))
     controller.append(FdtProperty("interrupt-controller"))
     root.append(controller)
     timer = platform.generic_timer
     pins = ("int_el3_phys", "int_el1_phys", "int_el1_virt", "int_el2_ns_phys")
     lines = [word for pin in pins for word in ppi(getattr(timer, pin))]
-    root.append(node("timer", "arm,armv8-timer", interrupts=lines))
+    root.append(node("timer", {"compatible": "arm,armv8-timer", "interrupts": lines}))
     uart = int(platform.uart[0].pio_addr)
     name = f"uart@{uart:x}"
-    root.append(node(name, "arm,pl011", reg=region(uart, 0x1000)))
-    root.append(node("chosen", bootargs=options.bootargs, stdout_path=f"/{name}"))
+    root.append(node(name, {"compatible": "arm,pl011", "reg": region(uart, 0x1000)}))
+    chosen = {"bootargs": options.bootargs, "stdout-path": f"/{name}"}
+    root.append(node("chosen", chosen))
     blob = Fdt()
     blob.add_rootnode(root)
     path = os.path.join(m5.options.outdir, "machine.dtb")
@@ -269,7 +284,7 @@ def machine(options):
         clock=f"{values['core-mhz']}MHz", voltage_domain=system.voltage_domain
     )
     system.realview = VExpress_GEM5_V2()
-    system.terminal = Terminal(outfile="stdoutput", port=0)
+    system.terminal = Terminal(outfile="stdoutput")
     system.membus = SystemXBar()
     system.membus.badaddr_responder = BadAddr()
     system.membus.default = system.membus.badaddr_responder.pio
@@ -289,8 +304,16 @@ def machine(options):
     return system
 
 
+def end_with_parent():
+    """A simulation that nobody follows any more would go on for hours."""
+    if sys.platform == "linux":
+        set_death_signal = 1
+        ctypes.CDLL(None).prctl(set_death_signal, signal.SIGKILL)
+
+
 def main():
     options = arguments()
+    end_with_parent()
     root = Root(full_system=True, system=machine(options))
     m5.instantiate()
     event = m5.simulate()
