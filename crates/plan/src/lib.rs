@@ -283,6 +283,8 @@ impl Plan {
             | Obstacle::NobodyToCall
             | Obstacle::NobodyCalls
             | Obstacle::Offline { .. } => true,
+            // What came with the defaults is dropped: these workloads plan the waits
+            // that make sense.
             Obstacle::StreamAlone | Obstacle::NoLimit => {
                 (self.wait.named || cell.wait == Wait::Wfe)
                     && (self.trap.named || cell.trap == Trap::None)

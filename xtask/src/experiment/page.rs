@@ -98,3 +98,51 @@ fn told(claim: &Claim) -> Markup {
         @if let Some(why) = &claim.why { " " (why) "." }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::outcome::{Curve, Outcome};
+
+    #[test]
+    fn charts_are_drawn_and_claims_told_as_they_were_judged() {
+        let claim = |text| Claim::new(text, true, "1");
+        let curve = Curve {
+            name: "a curve".into(),
+            class: "line c-green",
+            points: vec![(1.0, 2.0), (3.0, 4.0)],
+        };
+        let report = Report {
+            name: "x",
+            question: "",
+            source: "",
+            comparable: "",
+            medians: Vec::new(),
+            outcome: Outcome {
+                tables: Vec::new(),
+                charts: vec![Chart {
+                    title: "a chart".into(),
+                    along: "limit, us",
+                    unit: "us".into(),
+                    lines: vec![curve],
+                }],
+                claims: vec![
+                    claim("one").unless_missing(&["wfe_halts".into()]),
+                    claim("two"),
+                ],
+                notes: Vec::new(),
+            },
+        };
+        let page = html(&[report]);
+        for part in [
+            "of 2 claims of their sources our numbers agree with 1; 1 are about what the machine does not model",
+            "a chart",
+            "a curve",
+            "<svg",
+            "Not modelled: </i>one",
+            "Agrees: two",
+        ] {
+            assert!(page.contains(part), "{part} in {page}");
+        }
+    }
+}
