@@ -241,28 +241,20 @@ impl Plan {
     }
 
     /// Whether no earlier combination is the same cell.
+    ///
+    /// Cells repeat where a dimension does not apply and is set to its neutral
+    /// value. Whether it applies depends on what does, so that the repeated
+    /// cell is found by going back in one dimension alone. (To look at all
+    /// earlier combinations takes the guest, which does it at boot, a hundred
+    /// times as long.)
     fn first_of_its_kind(&self, number: usize, cell: &Cell) -> bool {
-        // Only the dimensions that `normalised` neutralises can repeat a cell;
-        // if every list is that of one value there is nothing to compare.
-        let lists = [
-            self.shape.values.len(),
-            self.wake_repeats(),
-            self.poll_limit_us.values.len(),
-            self.host_poll_us.values.len(),
-            self.event_stream_us.values.len(),
-            self.host_poll.values.len(),
-            self.hint.values.len(),
-            self.gap_us.values.len(),
-            self.system.combinations(),
-        ];
-        lists.iter().all(|&length| length == 1)
-            || (0..number).all(|earlier| self.combination(earlier) != *cell)
-    }
-
-    /// How many values of `wake` may be the same cell: where somebody is woken, one.
-    fn wake_repeats(&self) -> usize {
-        let alone = self.workload.values.iter().any(|one| one.is_alone());
-        if alone { self.wake.values.len() } else { 1 }
+        let main = self.dimensions().into_iter().rev();
+        let mut stride = 1;
+        self.system.lengths().into_iter().chain(main).all(|length| {
+            let (index, step) = (number / stride % length, stride);
+            stride *= length;
+            (1..=index).all(|back| self.combination(number - back * step) != *cell)
+        })
     }
 
     /// Whether a cell appears at all: it can run, or what stands against it

@@ -55,6 +55,11 @@ macro_rules! dimensions {
                 1 $(* self.$field.values.len())*
             }
 
+            /// Lengths of the dimensions, the fastest first.
+            pub(crate) fn lengths(&self) -> impl IntoIterator<Item = usize> {
+                [$(self.$field.values.len()),*]
+            }
+
             /// Combination `number` of them.
             pub(crate) fn combination(&self, mut number: usize) -> System {
                 System { $($field: {

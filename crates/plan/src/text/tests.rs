@@ -52,6 +52,31 @@ fn errors_name_the_remedy() {
 }
 
 #[test]
+fn every_cell_is_found_once_whatever_does_not_apply() {
+    for text in [
+        "",
+        "rouse.workload=pingpong rouse.wait=all rouse.trap=all rouse.host-poll-us=0,50 rouse.host-poll=all \
+         rouse.hint=all rouse.poll-limit-us=10,20",
+        "rouse.workload=all rouse.wait=wfi,poll-wfi,haltpoll rouse.wake=all rouse.gap-us=0,10",
+        "rouse.workload=stream,overshoot,ipi rouse.wait=all rouse.trap=none,both rouse.event-stream-us=16,50 \
+         rouse.poll-limit-us=5,10",
+        "rouse.workload=ipistorm,io,messaging rouse.wait=wfi,governor:menu rouse.calls=all rouse.offset=1,3 \
+         rouse.mask=0,1 rouse.call-by=all rouse.spread=all rouse.groups=1,2 rouse.wake=all",
+    ] {
+        let plan = Plan::parse(text).unwrap();
+        let mut naive = Vec::new();
+        for number in 0..plan.combinations() {
+            let cell = plan.combination(number);
+            let first = plan.first_of_its_kind(number, &cell);
+            assert_eq!(first, !naive.contains(&cell), "{text}: {number}");
+            if first {
+                naive.push(cell);
+            }
+        }
+    }
+}
+
+#[test]
 fn the_shards_are_the_whole() {
     let cells = |text: &str| -> Vec<Cell> {
         let plan = Plan::parse(text).unwrap();
