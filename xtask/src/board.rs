@@ -50,7 +50,7 @@ pub struct Cpus {
     pub max: u32,
     /// Which, unless asked otherwise.
     pub model: String,
-    /// Properties that each known model is started with.
+    /// Properties that QEMU starts each known model with; of gem5's, what it is.
     pub models: BTreeMap<String, String>,
     /// Frequency of the counter, Hz, for each metric.
     pub counter_hz: BTreeMap<Metric, u64>,

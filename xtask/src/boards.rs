@@ -64,6 +64,11 @@ fn qemu(board: &Board, add: &mut impl FnMut(&str, &[String])) {
 
 /// What is particular to gem5: its parameters, with their values in each preset.
 fn made_of(board: &Board, file: &str, add: &mut impl FnMut(&str, &[String])) -> Result<()> {
+    let models = board.cpus.models.iter();
+    let cores: Vec<String> = models
+        .map(|(name, about)| format!("{name}: {about}"))
+        .collect();
+    add("cores", &cores);
     let parameters = Parameters::load(&board.beside(file))?;
     add(
         "boots",

@@ -63,8 +63,6 @@ pub struct Job {
     pub cpus: u32,
     /// Name of the CPU model.
     pub model: String,
-    /// The emulator's option for it.
-    pub cpu: String,
     /// What is counted.
     pub metric: Metric,
     /// RAM, as the emulator takes it.
@@ -92,7 +90,6 @@ impl Job {
             unders: words("--under", args.under.as_deref().unwrap_or("rouse"))?,
             cpus: board.cpus(args.cpus)?,
             model: model.into(),
-            cpu: board.cpu(model, metric)?,
             metric,
             memory: memory(args, board)?,
             dtb: args.dtb.as_ref().map(existing).transpose()?,

@@ -21,7 +21,7 @@ pub fn command(job: &Job, under: Under, emulator: &Emulator, built: &Built) -> R
     let mut command = emulator.command();
     command
         .args(["-M", board.machine(under)?])
-        .args(["-cpu", &job.cpu])
+        .args(["-cpu", &board.cpu(&job.model, job.metric)?])
         .args(["-smp", &job.cpus.to_string()])
         .args(["-m", &job.memory])
         .args([

@@ -47,7 +47,7 @@ impl Pool {
         self.next += bytes.next_multiple_of(PAGE);
         assert!(
             self.next <= self.end,
-            "page pool of {:#x} bytes exhausted",
+            "RAM: {bytes} bytes are wanted and {} left; give the machine more memory, or ask for less at once",
             self.end - base
         );
         // SAFETY: inside the region that `new` was given.
