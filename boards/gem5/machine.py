@@ -285,6 +285,8 @@ def machine(options):
     )
     system.realview = VExpress_GEM5_V2()
     system.terminal = Terminal(outfile="stdoutput")
+    # The platform has a keyboard, which wants to know where it is.
+    system.vncserver = VncServer()
     system.membus = SystemXBar()
     system.membus.badaddr_responder = BadAddr()
     system.membus.default = system.membus.badaddr_responder.pio

@@ -15,9 +15,9 @@
 use abi::PayloadHeader;
 use arch::layout;
 use arrayvec::ArrayVec;
-use platform::Region;
 use platform::guest::GuestTree;
 use platform::index::Index;
+use platform::{Conduit, Region};
 use spin::mutex::SpinMutex;
 use spin::once::Once;
 use vgic::Distributor;
@@ -153,6 +153,16 @@ pub fn create(machine: &Machine) {
     stage!("guest", "{} bytes at IPA {:#x}", image.size, vm.entry);
 }
 
+/// How the guest calls: by SMC, as it would without us, where that is an
+/// instruction. Without EL3 it is undefined, trapped or not (DDI 0487K.a, C6.2.328);
+/// there a machine has no firmware to be called by it.
+fn conduit(machine: &Machine) -> Conduit {
+    match machine.platform.psci {
+        Some(Conduit::Smc) => Conduit::Smc,
+        Some(Conduit::Hvc) | None => Conduit::Hvc,
+    }
+}
+
 fn write_tree(vm: &Vm, machine: &Machine, buffer: &mut [u8]) {
     let mpidrs: ArrayVec<u64, { platform::MAX_CPUS }> =
         vm.cpus.iter().map(|cpu| cpu.mpidr).collect();
@@ -166,6 +176,7 @@ fn write_tree(vm: &Vm, machine: &Machine, buffer: &mut [u8]) {
         },
         uart: UART,
         timer: machine.platform.timer,
+        conduit: conduit(machine),
         bootargs: machine.platform.bootargs,
     };
     if tree.write(buffer).is_err() {

@@ -199,8 +199,12 @@ impl<L: Write> Follower<'_, L> {
     fn take(&mut self, line: Line, watch: &mut Watch<'_>) -> Result<()> {
         let line = match line {
             Line::Console(line) => line,
+            // Where in its own code an emulator failed is of no help.
             Line::Emulator(line) => {
-                self.last_words = line;
+                let says_where = line.starts_with(char::is_whitespace) || line == "At:";
+                if !line.is_empty() && !says_where {
+                    self.last_words = line;
+                }
                 return Ok(());
             }
         };

@@ -27,6 +27,9 @@ const FLOOR: (u32, u32) = (24, 0);
 const VARIABLE: &str = "GEM5";
 /// What it is called on the search path.
 const PROGRAMS: [&str; 3] = ["gem5.fast", "gem5.opt", "gem5"];
+/// The question to it, in its Python.
+const ASK: &str = "import _m5.core, m5.objects\n\
+                   print('gem5 version', _m5.core.gem5Version, hasattr(m5.objects, 'ArmSystem'))";
 /// How one is got.
 pub const REMEDY: &str = "build gem5 24.0 or newer for Arm as its documentation says (`scons build/ARM/gem5.opt`), \
                           and name the program by --gem5 PATH or GEM5=PATH, or have it on the PATH";
@@ -49,20 +52,28 @@ pub fn find(named: Option<&Path>) -> Result<Emulator> {
         return probe(VARIABLE, &path);
     }
     for program in PROGRAMS {
-        if output(program, &["--build-info"]).is_some() {
+        if said(OsStr::new(program)).is_some() {
             return probe("gem5 on the PATH", OsStr::new(program));
         }
     }
     bad_input!("gem5 is missing: {REMEDY}")
 }
 
+/// What a program says of itself, if it runs Python as gem5 does. (Its option
+/// --build-info would tell, but fails in 24.0.)
+fn said(program: &OsStr) -> Option<String> {
+    let place = tempfile::tempdir().ok()?;
+    let place = format!("--outdir={}", place.path().display());
+    output(program, &["--quiet", "--quiet", &place, "-c", ASK])
+}
+
 /// Asks a program what it is. `option` is where its name came from.
 fn probe(option: &str, program: &OsStr) -> Result<Emulator> {
     let shown = program.to_string_lossy();
-    let Some(said) = output(program, &["--build-info"]) else {
+    let Some(said) = said(program) else {
         bad_input!("{option}: {shown} can't be started as gem5; {REMEDY}");
     };
-    let Some(version) = version(&said) else {
+    let Some((version, has_arm)) = version(&said) else {
         bad_input!("{option}: {shown} does not say that it is gem5; {REMEDY}");
     };
     if numbers(version) < FLOOR {
@@ -71,7 +82,7 @@ fn probe(option: &str, program: &OsStr) -> Result<Emulator> {
             "{option}: {shown} is version {version}, and {year}.{release} is needed: {REMEDY}"
         );
     }
-    if !has_arm(&said) {
+    if !has_arm {
         bad_input!("{option}: {shown} was built without Arm; {REMEDY}");
     }
     // A relative path is one of where we were started.
@@ -82,12 +93,12 @@ fn probe(option: &str, program: &OsStr) -> Result<Emulator> {
     })
 }
 
-/// The version that `--build-info` tells.
-fn version(said: &str) -> Option<&str> {
-    let line = said
-        .lines()
-        .find_map(|line| line.trim().strip_prefix("gem5 version "))?;
-    line.split_whitespace().next()
+/// The answer to [`ASK`]: the version, and whether it has Arm.
+fn version(said: &str) -> Option<(&str, bool)> {
+    let mut lines = said.lines();
+    let answer = lines.find_map(|line| line.strip_prefix("gem5 version "))?;
+    let (version, has_arm) = answer.rsplit_once(' ')?;
+    Some((version, has_arm == "True"))
 }
 
 /// Year and release of a version; `[DEVELOP-FOR-24.1]` is that of 24.1.
@@ -96,22 +107,6 @@ fn numbers(version: &str) -> (u32, u32) {
         .split(|c: char| !c.is_ascii_digit())
         .filter_map(|number| number.parse().ok());
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
-}
-
-/// Whether the options of its build, as `--build-info` tells them, have Arm.
-fn has_arm(said: &str) -> bool {
-    let words = |line: &str| {
-        line.split('=')
-            .map(|word| word.trim().to_owned())
-            .collect::<Vec<_>>()
-    };
-    said.lines().map(words).any(|words| match &words[..] {
-        [name, value] => {
-            let yes = matches!(value.as_str(), "True" | "1" | "y");
-            name == "USE_ARM_ISA" && yes || name == "TARGET_ISA" && value == "arm"
-        }
-        _ => false,
-    })
 }
 
 impl Emulator {
@@ -148,16 +143,14 @@ mod tests {
     use super::*;
     use crate::failure::is_bad_input;
 
-    const SAID: &str = "Build information:\n\ngem5 version 24.0.0.1\ncompiled Nov 21 2026 12:00:00\n\
-                        build options:\n    BUILD_ISA = True\n    USE_ARM_ISA = True\n";
+    const SAID: &str = "info: Standard input is not a terminal.\ngem5 version 24.0.0.1 True\n";
 
     #[test]
     fn what_a_program_says_of_itself_is_read() {
-        assert_eq!(version(SAID), Some("24.0.0.1"));
+        assert_eq!(version(SAID), Some(("24.0.0.1", true)));
         assert_eq!(version("QEMU emulator version 11"), None);
         assert!(numbers("24.0.0.1") >= FLOOR && numbers("23.1.0.0") < FLOOR);
         assert!(numbers("[DEVELOP-FOR-25.1]") >= FLOOR);
-        assert!(has_arm(SAID) && !has_arm(&SAID.replace("ARM", "X86")));
     }
 
     /// A program that says `said` of itself.
@@ -179,7 +172,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused_with_the_remedy() {
         let old = program(&SAID.replace("24.0.0.1", "23.1.0.0"));
-        let other = program(&SAID.replace("ARM", "X86"));
+        let other = program(&SAID.replace("True", "False"));
         for (path, why) in [
             (Path::new("/nonexistent/gem5"), "can't be started"),
             (Path::new("true"), "does not say that it is gem5"),

@@ -63,7 +63,7 @@ pub fn judge(
         }
         Ending::Status(0) | Ending::Stopped(_) if unfinished => {
             let said = match &outcome.ending {
-                Ending::Stopped(words) if !words.is_empty() => format!(" (QEMU: {words})"),
+                Ending::Stopped(words) if !words.is_empty() => format!(" (its emulator: {words})"),
                 _ => String::new(),
             };
             (STOPPED, format!("ended early{said}; {stage}"))

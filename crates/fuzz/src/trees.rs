@@ -2,7 +2,7 @@
 //! Device trees, read and written.
 
 use platform::guest::GuestTree;
-use platform::{Platform, Region, Timer};
+use platform::{Conduit, Platform, Region, Timer};
 
 use crate::bytes::Bytes;
 use crate::sound;
@@ -29,6 +29,10 @@ pub fn guest_tree(data: &[u8]) {
     };
     let (memory, distributor, uart) = (region(), region(), region());
     let redistributors = region();
+    let conduit = match bytes.u8() & 1 {
+        0 => Conduit::Smc,
+        _ => Conduit::Hvc,
+    };
     let tree = GuestTree {
         cpus: &cpus,
         memory,
@@ -40,6 +44,7 @@ pub fn guest_tree(data: &[u8]) {
             phys: 21 + u32::from(bytes.u8() % 4),
             hyp: 26 + u32::from(bytes.u8() % 6),
         },
+        conduit,
         bootargs: &String::from_utf8_lossy(bytes.0).replace('\0', " "),
     };
     if let Ok(size) = tree.write(&mut buffer) {
@@ -54,6 +59,7 @@ pub fn guest_tree(data: &[u8]) {
         assert_eq!(read.gic.distributor, distributor);
         assert_eq!(read.gic.redistributors.as_slice(), [redistributors]);
         assert_eq!(read.timer, tree.timer);
+        assert_eq!(read.psci, Some(conduit));
         assert_eq!(read.uart.map(|uart| uart.base), Some(uart.base));
         assert_eq!(read.bootargs, tree.bootargs);
     }

@@ -121,12 +121,11 @@ impl Redistributor {
     /// The description must be true and mapped as device memory.
     pub unsafe fn find(gic: &Gic, mpidr: u64) -> Result<Self, Error> {
         let typer = |frame: u64| {
-            let address = (frame + GICR_TYPER) as *const u32;
+            let address = (frame + GICR_TYPER) as *const u64;
             // SAFETY: the caller vouches for the frames; `locate` stays inside
-            // them. Two 32-bit reads, which every implementation supports.
-            unsafe {
-                u64::from(address.add(1).read_volatile()) << 32 | u64::from(address.read_volatile())
-            }
+            // them. Read whole: not every implementation knows its upper half
+            // by an address of its own.
+            unsafe { address.read_volatile() }
         };
         match locate::locate(gic, mpidr, typer) {
             Some(base) => Ok(Self { base }),

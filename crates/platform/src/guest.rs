@@ -8,7 +8,7 @@
 
 use arrayvec::ArrayVec;
 
-use crate::{Region, Timer};
+use crate::{Conduit, Region, Timer};
 
 /// What a guest is told of its machine.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +25,8 @@ pub struct GuestTree<'a> {
     pub uart: Region,
     /// Interrupts of the timer.
     pub timer: Timer,
+    /// How the guest calls PSCI.
+    pub conduit: Conduit,
     /// Command line.
     pub bootargs: &'a str,
 }
@@ -58,7 +60,11 @@ impl GuestTree<'_> {
         w.end()?;
         w.begin("psci")?;
         w.strings("compatible", &["arm,psci-1.0", "arm,psci-0.2"])?;
-        w.strings("method", &["smc"])?;
+        let method = match self.conduit {
+            Conduit::Smc => "smc",
+            Conduit::Hvc => "hvc",
+        };
+        w.strings("method", &[method])?;
         w.end()?;
         self.interrupts(&mut w)?;
         self.serial(&mut w)?;
@@ -266,7 +272,7 @@ impl<'b> Writer<'b> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Conduit, Enable, Platform, UartKind};
+    use crate::{Enable, Platform, UartKind};
 
     fn tree(cpus: &[u64]) -> GuestTree<'_> {
         GuestTree {
@@ -292,6 +298,7 @@ mod tests {
                 phys: 30,
                 hyp: 26,
             },
+            conduit: Conduit::Smc,
             bootargs: "rouse.workload=ipi",
         }
     }

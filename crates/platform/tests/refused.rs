@@ -2,7 +2,7 @@
 //! Device trees that say what can't be so.
 
 use platform::guest::GuestTree;
-use platform::{MAX_CPUS, Platform, Region, Timer, UartKind};
+use platform::{Conduit, MAX_CPUS, Platform, Region, Timer, UartKind};
 
 /// A tree of two CPUs, with a serial port that is easily made a 16550.
 fn tree() -> Vec<u8> {
@@ -23,6 +23,7 @@ fn tree_of(cpus: &[u64]) -> Vec<u8> {
             phys: 30,
             hyp: 26,
         },
+        conduit: Conduit::Smc,
         bootargs: "",
     };
     let size = tree.write(&mut buffer).unwrap();
