@@ -20,12 +20,13 @@ const BOUND_US: u32 = 2000;
 const AT_ONCE_US: u32 = 50;
 
 /// Ticks that `wait` takes, with the event register empty before and the alarm
-/// as the bound.
+/// as the bound. It is emptied last: what comes before may trap, and the return
+/// from EL2 is an event.
 fn time(wait: impl FnOnce()) -> u64 {
-    insn::sevl();
-    insn::wfe();
     alarm::enable();
     alarm::set(clock::ticks(BOUND_US));
+    insn::sevl();
+    insn::wfe();
     let start = clock::now();
     wait();
     let ticks = clock::now() - start;
