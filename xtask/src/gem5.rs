@@ -134,6 +134,10 @@ impl Emulator {
             .args(["--memory", &format!("{}iB", job.memory)])
             .args(["--parameters", &parameters::json(&job.parameters)])
             .arg(format!("--bootargs={}", job.load.boot_arguments()));
+        // Somebody else's guest need not do what the boot's end is known by.
+        if job.load.guest.is_some() {
+            command.arg("--whole");
+        }
         Ok(command)
     }
 }

@@ -3,8 +3,9 @@
 //! and how they are let go.
 //!
 //! They run with MMU and caches off, so whoever lets one go writes through to
-//! memory and makes an event. One slot serves all: CPUs are let go one after
-//! another, each by its affinity.
+//! memory. One slot serves all: CPUs are let go one after another, each by its
+//! affinity. They look at it without WFE: nothing but an event would end that, and
+//! simulators were seen to lose one that comes while a CPU goes to sleep.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -43,7 +44,6 @@ impl Release {
         // SAFETY: the address of the slot itself, both words of which lie in one line.
         unsafe { insn::dc_civac(core::ptr::from_ref(self) as usize) };
         insn::dsb_sy();
-        insn::sev();
     }
 }
 
@@ -65,7 +65,7 @@ macro_rules! held_entry {
             "1:  ldr     x3, [x2]",
             "    cmp     x3, x1",
             "    b.eq    2f",
-            "    wfe                                 // who lets it go makes an event",
+            "    yield",
             "    b       1b",
             "2:  ldr     x0, [x2, #8]",
             concat!("    b       ", $then),
