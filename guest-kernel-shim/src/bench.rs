@@ -48,6 +48,7 @@ pub fn run(plan: &Plan, pool: &mut Pool) {
         ecv: probe::features().ecv,
         frequency: clock::frequency(),
         hypervisor: hypervisor::present(),
+        event_loses_irq: plan.event_loses_irq,
     };
     let entries = entries(plan, &machine, pool);
     let count = entries.len();

@@ -83,6 +83,8 @@ pub struct Gem5 {
     pub parameters: String,
     /// Size of RAM.
     pub memory: String,
+    /// Models that lose an interrupt which is acknowledged while an event comes.
+    pub event_loses_irq: Vec<String>,
 }
 
 /// A console that the machine's description does not name.
@@ -162,6 +164,13 @@ impl Board {
                 self.name
             ),
         }
+    }
+
+    /// Whether CPUs of `model` lose an interrupt that is acknowledged while an event
+    /// comes.
+    pub fn event_loses_irq(&self, model: &str) -> bool {
+        let gem5 = self.gem5.as_ref();
+        gem5.is_some_and(|gem5| gem5.event_loses_irq.iter().any(|one| one == model))
     }
 
     /// The file `name` in the folder of the board's.

@@ -199,10 +199,8 @@ impl<L: Write> Follower<'_, L> {
     fn take(&mut self, line: Line, watch: &mut Watch<'_>) -> Result<()> {
         let line = match line {
             Line::Console(line) => line,
-            // Where in its own code an emulator failed is of no help.
             Line::Emulator(line) => {
-                let says_where = line.starts_with(char::is_whitespace) || line == "At:";
-                if !line.is_empty() && !says_where {
+                if says_why(&line) {
                     self.last_words = line;
                 }
                 return Ok(());
@@ -227,6 +225,9 @@ impl<L: Write> Follower<'_, L> {
     }
 
     fn registers(&self, place: &Path) -> Vec<String> {
+        if !place.join(qemu::MONITOR).exists() {
+            return vec!["the emulator has no monitor that would tell the registers".into()];
+        }
         match qemu::registers(place) {
             Ok(lines) => self.console.symbols.annotate_registers(&lines),
             Err(error) => vec![format!("the registers can't be read: {error:#}")],
@@ -245,6 +246,14 @@ impl<L: Write> Follower<'_, L> {
             (None, None) => Ending::Stopped(self.last_words.clone()),
         }
     }
+}
+
+/// Whether a line of the emulator may say why it ended: not where in its own code,
+/// nor what it would say otherwise.
+fn says_why(line: &str) -> bool {
+    const OTHERWISE: [&str; 4] = [": warn: ", ": info: ", "Memory Usage:", "At:"];
+    let says_where = line.starts_with(char::is_whitespace);
+    !line.is_empty() && !says_where && !OTHERWISE.iter().any(|words| line.contains(words))
 }
 
 /// From when on lines of this kind go to the terminal; of a crash the reader
@@ -286,6 +295,8 @@ mod tests {
         );
         assert_eq!(ended("echo x; echo bad >&2"), Ending::Stopped("bad".into()));
         assert_eq!(ended("echo 'rouse: panic: boo'"), Ending::Crash);
+        let last = "echo 'a.cc:1: fatal: bad' >&2; echo 'b.cc:2: warn: x' >&2; echo >&2; echo 'Memory Usage: 1' >&2";
+        assert_eq!(ended(last), Ending::Stopped("a.cc:1: fatal: bad".into()));
         assert_eq!(ended("exec sleep 60"), Ending::Hang);
         let refused = Ending::Refused("why".into());
         assert_eq!(ended("echo 'rouse: refused: why'; exec sleep 60"), refused);

@@ -85,6 +85,7 @@ impl Job {
         let model = board.model(args.cpu.as_deref())?;
         let metric = board.metric(args.metric)?;
         load.plan.cycles = metric == Metric::Cycles;
+        load.plan.event_loses_irq = board.event_loses_irq(model);
         let job = Self {
             boot: args.boot,
             unders: words("--under", args.under.as_deref().unwrap_or("rouse"))?,
@@ -150,6 +151,7 @@ impl Job {
             ecv: true,
             frequency: self.counter_hz()?,
             hypervisor: under == Under::Rouse,
+            event_loses_irq: self.load.plan.event_loses_irq,
         };
         let mut obstacles = Vec::new();
         for cell in self.load.plan.cells(&machine) {

@@ -198,7 +198,7 @@ pub fn operation(workload: &str) -> &'static str {
 
 /// What the mark at a wait means, if any has it.
 fn marks(results: &Results) -> Vec<String> {
-    let cells = results.cells.iter();
+    let cells = results.cells.iter().filter(|cell| cell.stats.is_some());
     let missing: BTreeSet<&str> = cells
         .flat_map(|cell| cell.not_modelled.iter().map(String::as_str))
         .collect();

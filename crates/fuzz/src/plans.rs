@@ -47,6 +47,7 @@ fn expand(plan: &Plan) {
         ecv: false,
         frequency: 62_500_000,
         hypervisor: true,
+        event_loses_irq: false,
     };
     let part = |index, of| Plan {
         shard: Shard { index, of },

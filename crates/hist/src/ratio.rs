@@ -7,9 +7,13 @@
 
 use core::fmt;
 
-/// By how much two measurements of one ratio may differ, and a ratio from a
-/// whole number that it is taken for: 1 in this.
-const PRECISION: u128 = 500;
+/// By how much two measurements of one ratio may differ: 1 in this. Each is known
+/// to a reading only, and on a core that executes out of order readings take
+/// different times.
+const STEADY: u128 = 100;
+/// By how much a ratio may differ from a whole number that it is taken for: 1 in
+/// this. It is that of all parts, so it is known that much better.
+const WHOLE: u128 = 500;
 
 /// How far two clocks went in the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,14 +68,14 @@ impl Ratio {
         let by_size = |a: &&Self, b: &&Self| a.cross(b).cmp(&b.cross(a));
         let (low, high) = (parts.iter().min_by(by_size), parts.iter().max_by(by_size));
         let (low, high) = (*low.unwrap_or(&whole), *high.unwrap_or(&whole));
-        if !low.is_near(&high) {
+        if !low.is_near(&high, STEADY) {
             return Err(Unusable::Varies(low, high));
         }
         let nearest = Self {
             wanted: whole.convert(1),
             read: 1,
         };
-        Ok(if whole.is_near(&nearest) {
+        Ok(if whole.is_near(&nearest, WHOLE) {
             nearest
         } else {
             whole
@@ -83,9 +87,10 @@ impl Ratio {
         u128::from(self.wanted) * u128::from(other.read)
     }
 
-    fn is_near(&self, other: &Self) -> bool {
+    /// Whether they differ by at most 1 in `precision`.
+    fn is_near(&self, other: &Self, precision: u128) -> bool {
         let (a, b) = (self.cross(other), other.cross(self));
-        a.abs_diff(b).saturating_mul(PRECISION) <= a.min(b)
+        a.abs_diff(b).saturating_mul(precision) <= a.min(b)
     }
 }
 
@@ -133,10 +138,10 @@ mod tests {
             let parts = [ratio(1000, 1000), stands];
             assert_eq!(Ratio::steady(&parts), Err(Unusable::Stands));
         }
-        let (slow, fast) = (ratio(100_000, 1000), ratio(100_300, 1000));
+        let (slow, fast) = (ratio(100_000, 1000), ratio(101_300, 1000));
         let varies = Err(Unusable::Varies(slow, fast));
         assert_eq!(Ratio::steady(&[fast, slow]), varies);
-        assert!(Ratio::steady(&[slow, ratio(100_200, 1000)]).is_ok());
+        assert!(Ratio::steady(&[slow, ratio(100_900, 1000)]).is_ok());
     }
 
     proptest! {

@@ -261,6 +261,13 @@ impl Cell {
             ),
             (self.needs_second() && machine.cpus < 2, Obstacle::OneCpu),
             (self.wait == Wait::Wfet && !machine.wfxt, Obstacle::NoWfxt),
+            (
+                machine.event_loses_irq
+                    && self.wait.uses_events()
+                    && self.wake == Wake::Ipi
+                    && !self.workload.is_alone(),
+                Obstacle::LosesInterrupts,
+            ),
         ];
         checks
             .iter()

@@ -93,6 +93,9 @@ pub struct Plan {
     /// Samples are reported in cycles of the core, if the guest can tell how many
     /// a tick of the counter has.
     pub cycles: bool,
+    /// The machine is known to lose an interrupt that is acknowledged while an
+    /// event comes; see [`Machine::event_loses_irq`].
+    pub event_loses_irq: bool,
 }
 
 /// One part of the cells, dealt out like cards: part `index` of `of`, from 1.
@@ -151,6 +154,7 @@ impl Default for Plan {
             raw: false,
             compact: false,
             cycles: false,
+            event_loses_irq: false,
         }
     }
 }
@@ -283,7 +287,7 @@ impl Plan {
             }
             Obstacle::ShapeNeedsBusy => self.shape.named && self.wait.named,
             Obstacle::Unbounded | Obstacle::StreamPeriod { .. } => true,
-            Obstacle::NoWfxt => !self.is_left_out(cell),
+            Obstacle::NoWfxt | Obstacle::LosesInterrupts => !self.is_left_out(cell),
             Obstacle::NoHypervisor => self.trap.named || self.deliver.named,
         }
     }

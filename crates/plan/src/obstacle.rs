@@ -16,6 +16,8 @@ pub struct Machine {
     pub frequency: u64,
     /// The hypervisor is there.
     pub hypervisor: bool,
+    /// An event that comes while an interrupt is acknowledged loses the interrupt.
+    pub event_loses_irq: bool,
 }
 
 /// Why a cell is not run.
@@ -39,6 +41,9 @@ pub enum Obstacle {
     },
     /// WFET, and the machine has no FEAT_WFxT.
     NoWfxt,
+    /// Interrupts come to a CPU that waits for events, and the machine would lose
+    /// some of them.
+    LosesInterrupts,
     /// It needs EL2, and the guest runs on the bare machine.
     NoHypervisor,
     /// A workload that wakes up by time, and no time between two wake-ups.
@@ -112,6 +117,10 @@ impl fmt::Display for Obstacle {
                 "wfe without event stream has no bound; use --event-stream-us 100, or wait wfet"
             }
             Self::NoWfxt => "wfet: this CPU has no FEAT_WFxT; use wait wfe",
+            Self::LosesInterrupts => {
+                "this machine loses an interrupt that is acknowledged while an event comes; \
+                 use wake elide, or another CPU model"
+            }
             Self::NoHypervisor => "needs EL2, and runs under none; use trap none, deliver direct",
         })
     }

@@ -154,6 +154,7 @@ impl Plan {
             "raw" => on(&mut self.raw, key, values),
             "compact" => on(&mut self.compact, key, values),
             "cycles" => on(&mut self.cycles, key, values),
+            "event-loses-irq" => on(&mut self.event_loses_irq, key, values),
             _ => self
                 .system
                 .set(key, values)
@@ -295,6 +296,7 @@ impl fmt::Display for Plan {
             ("compact", self.compact),
             ("raw", self.raw),
             ("cycles", self.cycles),
+            ("event-loses-irq", self.event_loses_irq),
         ];
         let on = switches.into_iter().filter(|(_, on)| *on);
         on.map(|(key, _)| key)

@@ -10,6 +10,7 @@ fn machine() -> Machine {
         ecv: true,
         frequency: 1_000_000_000,
         hypervisor: true,
+        event_loses_irq: false,
     }
 }
 
