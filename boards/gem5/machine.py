@@ -88,9 +88,9 @@ def core(model, values, index, booting):
     """A core of the model, with its cycle counter; enabling that ends the booting."""
     cpu = core_class(model)(cpu_id=index)
     if model == "o3":
-        width = values["o3-width"]
-        for stage in ("fetch", "decode", "rename", "dispatch", "issue", "wb", "commit", "squash"):
-            setattr(cpu, f"{stage}Width", width)
+        stages = "fetch decode rename dispatch issue wb commit squash"
+        for stage in stages.split():
+            setattr(cpu, f"{stage}Width", values["o3-width"])
         cpu.numROBEntries = values["o3-rob"]
         cpu.numIQEntries = values["o3-iq"]
         cpu.LQEntries = values["o3-lsq"]
@@ -101,8 +101,6 @@ def core(model, values, index, booting):
         isa.pmu = ArmPMU(interrupt=ArmPPI(num=23), exitOnPMUControl=booting)
         isa.pmu.addArchEvents(cpu=cpu, itb=cpu.mmu.itb, dtb=cpu.mmu.dtb)
     return cpu
-
-
 
 
 class Level(Cache):
@@ -332,7 +330,8 @@ def run(options, model, booting=False, checkpoint=None):
 
 
 def boot(options, checkpoint):
-    """Boots a machine of atomic cores, in a process of its own, into `checkpoint`."""
+    """Boots a machine of atomic cores, in a process of its own, into `checkpoint`;
+    whether there is one. If not, that process has said why."""
     child = os.fork()
     if child == 0:
         end_with_parent()
@@ -341,7 +340,7 @@ def boot(options, checkpoint):
             m5.checkpoint(checkpoint)
             cause = None
         end(cause)
-    _, status = os.waitpid(child, 0)
+    os.waitpid(child, 0)
     return os.path.exists(os.path.join(checkpoint, "m5.cpt"))
 
 
