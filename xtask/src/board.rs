@@ -277,13 +277,15 @@ impl Board {
         ))
     }
 
+    /// Whether firmware boots it.
+    pub fn has_firmware(&self) -> bool {
+        let qemu = self.qemu.as_ref();
+        qemu.is_some_and(|qemu| qemu.firmware.is_some())
+    }
+
     /// Whether it boots disks, for the one who wants it by `option`.
     pub fn boots_disks(&self, option: &str) -> Result<()> {
-        if self
-            .qemu
-            .as_ref()
-            .is_none_or(|qemu| qemu.firmware.is_none())
-        {
+        if !self.has_firmware() {
             bad_input!(
                 "{option}: board {} has no firmware that boots disks; use board virt-uefi, or another that `boards` \
                  shows with UEFI",

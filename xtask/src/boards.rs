@@ -54,9 +54,9 @@ fn lines(board: &Board) -> Result<Vec<String>> {
 /// What is particular to QEMU.
 fn qemu(board: &Board, add: &mut impl FnMut(&str, &[String])) {
     add("counter", &[counter(board)]);
-    let boots = match board.boots_disks("") {
-        Ok(()) => "by UEFI: handed to it (--boot kernel) or from a disk (--boot virtio, nvme)",
-        Err(_) => "loaded by QEMU, with a device tree",
+    let boots = match board.has_firmware() {
+        true => "by UEFI: handed to it (--boot kernel) or from a disk (--boot virtio, nvme)",
+        false => "loaded by QEMU, with a device tree",
     };
     let bare = "the bare machine (--under none): always loaded by QEMU, with a device tree, at EL1";
     add("boots", &[boots.into(), bare.into()]);

@@ -132,11 +132,7 @@ fn firmware() -> Finding {
 fn gem5() -> Finding {
     match gem5::find(None) {
         Ok(found) => Finding::new("gem5", format!("{} ({})", found.version, found.shown())),
-        Err(why) => {
-            let why = format!("{why:#}");
-            let remedy = why.trim_start_matches("gem5 is missing: ");
-            Finding::new("gem5", "missing, optional: board gem5").remedy(remedy)
-        }
+        Err(why) => Finding::new("gem5", "missing, optional: board gem5").remedy(why.to_string()),
     }
 }
 

@@ -31,7 +31,7 @@ const PROGRAMS: [&str; 3] = ["gem5.fast", "gem5.opt", "gem5"];
 const ASK: &str = "import _m5.core, m5.objects\n\
                    print('gem5 version', _m5.core.gem5Version, hasattr(m5.objects, 'ArmSystem'))";
 /// How one is got.
-pub const REMEDY: &str = "build gem5 24.0 or newer for Arm as its documentation says (`scons build/ARM/gem5.opt`), \
+const REMEDY: &str = "build gem5 24.0 or newer for Arm as its documentation says (`scons build/ARM/gem5.opt`), \
                           and name the program by --gem5 PATH or GEM5=PATH, or have it on the PATH";
 
 /// A program that can be started.
@@ -46,14 +46,15 @@ pub struct Emulator {
 /// the search path. An error says what is wrong with the one that was found.
 pub fn find(named: Option<&Path>) -> Result<Emulator> {
     if let Some(path) = named {
-        return probe("--gem5", path.as_os_str());
+        return probe("--gem5", path.as_os_str(), said(path.as_os_str()));
     }
     if let Some(path) = env::var_os(VARIABLE) {
-        return probe(VARIABLE, &path);
+        return probe(VARIABLE, &path, said(&path));
     }
     for program in PROGRAMS {
-        if said(OsStr::new(program)).is_some() {
-            return probe("gem5 on the PATH", OsStr::new(program));
+        let said = said(OsStr::new(program));
+        if said.is_some() {
+            return probe("gem5 on the PATH", OsStr::new(program), said);
         }
     }
     bad_input!("gem5 is missing: {REMEDY}")
@@ -67,10 +68,10 @@ fn said(program: &OsStr) -> Option<String> {
     output(program, &["--quiet", "--quiet", &place, "-c", ASK])
 }
 
-/// Asks a program what it is. `option` is where its name came from.
-fn probe(option: &str, program: &OsStr) -> Result<Emulator> {
+/// Judges a program by what it `said` of itself. `option` is where its name came from.
+fn probe(option: &str, program: &OsStr, said: Option<String>) -> Result<Emulator> {
     let shown = program.to_string_lossy();
-    let Some(said) = said(program) else {
+    let Some(said) = said else {
         bad_input!("{option}: {shown} can't be started as gem5; {REMEDY}");
     };
     let Some((version, has_arm)) = version(&said) else {

@@ -174,13 +174,14 @@ impl Job {
 /// What the machine is made of: what its board says, and what was asked for.
 fn parameters(args: &JobArgs, board: &Board) -> Result<Values> {
     let (preset, set) = (args.preset.as_deref(), args.set.as_deref());
-    let asked = [
+    for (option, asked) in [
         ("--preset", preset.is_some()),
         ("--set", set.is_some()),
         ("--gem5", args.gem5.is_some()),
-    ];
-    for (option, _) in asked.into_iter().filter(|(_, asked)| *asked) {
-        board.gem5(option)?;
+    ] {
+        if asked {
+            board.gem5(option)?;
+        }
     }
     match &board.gem5 {
         None => Ok(Values::new()),

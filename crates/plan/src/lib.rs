@@ -248,9 +248,8 @@ impl Plan {
     ///
     /// Cells repeat where a dimension does not apply and is set to its neutral
     /// value. Whether it applies depends on what does, so that the repeated
-    /// cell is found by going back in one dimension alone. (To look at all
-    /// earlier combinations takes the guest, which does it at boot, a hundred
-    /// times as long.)
+    /// cell is found by going back in one dimension alone. The guest does this at
+    /// boot, on simulators too, so it must not look at all earlier combinations.
     fn first_of_its_kind(&self, number: usize, cell: &Cell) -> bool {
         let main = self.dimensions().into_iter().rev();
         let mut stride = 1;
