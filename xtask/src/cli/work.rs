@@ -65,9 +65,18 @@ pub struct JobArgs {
     /// Changes of single values of the preset: core-mhz=3000,l2-kib=512
     #[arg(long, value_name = "NAME=VALUE,...")]
     pub set: Option<String>,
-    /// How long each boot may take [default: 240, 3600 on gem5]
+}
+
+/// How long boots may take.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct LimitArgs {
+    /// How long a boot may go without progress: a record, stage or line that was not there before. Of the emulator's
+    /// own time, so that a busy host does not matter [default: 240, 3600 on gem5; longer for more wake-ups and pauses]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: Option<u64>,
+    /// How long the whole command may take by the clock, progress or not; what there is then is kept [default: no limit]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub time_limit: Option<u64>,
 }
 
 /// The dimensions of what is measured.

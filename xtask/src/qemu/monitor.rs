@@ -33,6 +33,16 @@ pub fn registers(place: &Path) -> Result<Vec<String>> {
         .collect())
 }
 
+/// Whether somebody has stopped the machine by its monitor or a debugger; `false` if
+/// the monitor, which is in `place` if there is one, does not say so.
+pub fn is_paused(place: &Path) -> bool {
+    let asked = Monitor::connect(&place.join(MONITOR)).and_then(|mut monitor| {
+        monitor.execute("qmp_capabilities", json!({}))?;
+        monitor.execute("query-status", json!({}))
+    });
+    asked.is_ok_and(|status| matches!(status["status"].as_str(), Some("paused" | "debug")))
+}
+
 /// Whether a line shows vector or predicate registers, which neither image uses.
 fn is_vector(line: &str) -> bool {
     let mut start = line.chars();
