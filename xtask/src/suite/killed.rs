@@ -7,9 +7,9 @@
 //! as it takes, up to [`PATIENCE`], which is how a failure ends.
 
 use std::env;
-use std::fs;
-use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Seek};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -32,7 +32,7 @@ const LINE: [&str; 13] = [
     "--deliver=direct",
     "--quick",
     "--append=rouse.fault=el2-hang",
-    "--timeout=100000",
+    "--timeout=3600",
     // Says on standard output that the second boot is under way.
     "--survey",
     "--board=virt",
@@ -47,7 +47,7 @@ pub fn keeps(signal: &str, status: i32) -> Result<()> {
     let out = fresh(&format!("killed-by-{signal}"))?;
     let mut run = Run::start(&out)?;
     run.until_under_way()?;
-    send(signal, run.0.id())?;
+    send(signal, run.process.id())?;
     let ended = run.end()?;
     let (said, complained) = run.said()?;
     ensure!(
@@ -85,9 +85,9 @@ pub fn leaves_no_emulator() -> Result<()> {
     let out = fresh("killed-outright")?;
     let mut run = Run::start(&out)?;
     run.until_under_way()?;
-    let emulators = children(run.0.id());
+    let emulators = children(run.process.id());
     ensure!(!emulators.is_empty(), "no emulator was found");
-    send("KILL", run.0.id())?;
+    send("KILL", run.process.id())?;
     run.end()?;
     for emulator in emulators {
         within(|| (!lives(emulator)).then_some(()))
@@ -116,19 +116,15 @@ pub fn second_ends_at_once() -> Result<()> {
             .success()
     );
     let mut command = this()?;
-    command
-        .args(LINE)
-        .env("ROUSE_QEMU", &script)
-        .stdin(Stdio::null());
-    let command = command.stdout(Stdio::null()).stderr(Stdio::null());
-    let mut run = Run(command.spawn()?);
+    command.args(LINE).env("ROUSE_QEMU", &script);
+    let mut run = Run::of(command.stdout(Stdio::null()))?;
     let emulator: u32 = within(|| fs::read_to_string(&started).ok()?.trim().parse().ok())
         .context("the emulator was not asked for its version")?;
     // The first one alone has to wait for that; the rest make sure that one comes
     // late enough to be a second one.
     let ended = within(|| {
-        let _ = send("INT", run.0.id());
-        run.0.try_wait().ok().flatten()
+        let _ = send("INT", run.process.id());
+        run.process.try_wait().ok().flatten()
     });
     send("KILL", emulator)?;
     let ended = ended.context("a second signal did not end it")?;
@@ -137,20 +133,33 @@ pub fn second_ends_at_once() -> Result<()> {
 }
 
 /// This program at work; it does not outlive the test.
-struct Run(Child);
+struct Run {
+    process: Child,
+    /// What it complains about: a file, which never fills up.
+    complaints: File,
+}
 
 impl Run {
     /// Starts it, with its results to go to `out`.
     fn start(out: &Path) -> Result<Self> {
         let mut command = this()?;
         command.args(LINE).arg("--out").arg(out);
-        let command = command.stdin(Stdio::null()).stderr(Stdio::piped());
-        Ok(Self(command.stdout(Stdio::piped()).spawn()?))
+        Self::of(command.stdout(Stdio::piped()))
+    }
+
+    fn of(command: &mut Command) -> Result<Self> {
+        let complaints = tempfile::tempfile()?;
+        let command = command.stdin(Stdio::null());
+        let process = command.stderr(complaints.try_clone()?).spawn()?;
+        Ok(Self {
+            process,
+            complaints,
+        })
     }
 
     /// Reads until the second boot is under way.
     fn until_under_way(&mut self) -> Result<()> {
-        let stdout = self.0.stdout.as_mut().context("it has no output")?;
+        let stdout = self.process.stdout.as_mut().context("it has no output")?;
         // Byte by byte: what comes after is for somebody else.
         let mut lines = BufReader::with_capacity(1, stdout).lines();
         let mut read = String::new();
@@ -169,18 +178,17 @@ impl Run {
 
     /// How it ended.
     fn end(&mut self) -> Result<ExitStatus> {
-        within(|| self.0.try_wait().ok().flatten()).context("it did not end")
+        within(|| self.process.try_wait().ok().flatten()).context("it did not end")
     }
 
     /// What it said since: its output, its complaints.
     fn said(&mut self) -> Result<(String, String)> {
         let (mut said, mut complained) = (String::new(), String::new());
-        if let Some(stdout) = &mut self.0.stdout {
+        if let Some(stdout) = &mut self.process.stdout {
             stdout.read_to_string(&mut said)?;
         }
-        if let Some(stderr) = &mut self.0.stderr {
-            stderr.read_to_string(&mut complained)?;
-        }
+        self.complaints.rewind()?;
+        self.complaints.read_to_string(&mut complained)?;
         Ok((said, complained))
     }
 }
@@ -188,8 +196,8 @@ impl Run {
 impl Drop for Run {
     fn drop(&mut self) {
         // Both fail only when it has ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
 }
 
@@ -201,7 +209,7 @@ fn this() -> Result<Command> {
 }
 
 /// The place for the results of test `name`.
-fn fresh(name: &str) -> Result<std::path::PathBuf> {
+fn fresh(name: &str) -> Result<PathBuf> {
     let out = places::target().join("tests").join(name);
     if out.exists() {
         fs::remove_dir_all(&out).with_context(|| places::shown(&out))?;
