@@ -173,11 +173,8 @@ impl<L: Write> Follower<'_, L> {
                 Err(RecvTimeoutError::Disconnected) => return Ok(None),
             }
             let console = &self.console;
-            watch.progress.show(
-                console.collector.progress,
-                &console.collector.at,
-                console.stage.as_deref(),
-            );
+            let stage = console.stage.as_deref();
+            watch.progress.show(&console.collector, stage);
             if interrupt::requested() {
                 return Ok(Some(Ending::Interrupted));
             }

@@ -8,12 +8,13 @@ use anyhow::Result;
 use plan::{Under, Word};
 
 use crate::boot::{self, Outcome, Show, Watch};
+use crate::cli::Metric;
 use crate::console::Console;
 use crate::emulator::Emulator;
 use crate::folder::Folder;
 use crate::images::{self, Built};
 use crate::job::Job;
-use crate::progress::Progress;
+use crate::progress::{Progress, Speed};
 use crate::results::{self, Results};
 use crate::symbols::{self, Symbols};
 use crate::verdict::{Failure, judge, judge_results};
@@ -84,7 +85,7 @@ impl Boots<'_> {
             place: place.path(),
             timeout: job.timeout,
             show: self.show,
-            progress: Progress::new(format!("{} under {under}", job.board().name)),
+            progress: self.progress(under),
         };
         let console = Console::new(symbols(job, under, self.built));
         let mut outcome = boot::boot(command, console, &mut self.log, watch)?;
@@ -103,6 +104,20 @@ impl Boots<'_> {
             job.timeout,
             owes_records && !records.ended,
         ))
+    }
+
+    /// What tells how far a boot is; of its plan too, where somebody looks on.
+    fn progress(&self, under: Under) -> Progress {
+        let job = self.job;
+        let progress = Progress::new(format!("{} under {under}", job.board().name));
+        if self.show == Show::Nothing {
+            return progress;
+        }
+        progress.with_plan(match (job.board().gem5.is_some(), job.metric) {
+            (true, _) | (_, Metric::Cycles) => Speed::Unknown,
+            (false, Metric::Insns) => Speed::Instructions,
+            (false, Metric::Time) => Speed::Time,
+        })
     }
 
     fn keep_dump(&mut self, outcome: &Outcome) {
