@@ -222,11 +222,8 @@ impl<L: Write> Follower<'_, L> {
                 self.take(line, watch)?;
             }
             let console = &self.console;
-            watch.progress.show(
-                console.collector.progress,
-                &console.collector.at,
-                console.stage.as_deref(),
-            );
+            let stage = console.stage.as_deref();
+            watch.progress.show(&console.collector, stage);
             if let Some(signal) = interrupt::signal() {
                 return Ok(Some(Ending::Interrupted(signal)));
             }

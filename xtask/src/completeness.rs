@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::job::Job;
-use crate::results::{Cell, Results};
+use crate::results::Results;
 
 /// Numbers of cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,20 +29,13 @@ impl Completeness {
 
     fn count(planned: usize, results: &Results) -> Self {
         let known = results.cells.len();
-        let partial = results.cells.iter().filter(|cell| is_partial(cell)).count();
+        let partial = results.cells.iter().filter(|cell| cell.is_part()).count();
         Self {
             complete: known - partial,
             partial,
             missing: planned.saturating_sub(known),
         }
     }
-}
-
-/// Whether a cell has fewer samples than wake-ups were asked for. One that was
-/// skipped has all that it will have.
-fn is_partial(cell: &Cell) -> bool {
-    cell.stats
-        .is_some_and(|stats| stats.count < cell.iterations)
 }
 
 impl fmt::Display for Completeness {
@@ -62,20 +55,22 @@ impl fmt::Display for Completeness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::Stats;
+    use crate::results::Cell;
 
     #[test]
     fn cells_are_counted_by_what_they_have() {
-        let cell = |count: Option<u64>| Cell {
-            iterations: 400,
-            stats: count.map(|count| Stats {
-                count,
-                ..Stats::default()
-            }),
+        let cell = |passes, ended: Option<&str>| Cell {
+            passes,
+            passes_planned: 4,
+            ended: ended.map(String::from),
+            ..Cell::default()
+        };
+        let skipped = Cell {
+            skipped: Some("needs EL2".into()),
             ..Cell::default()
         };
         let results = Results {
-            cells: vec![cell(Some(400)), cell(Some(100)), cell(None)],
+            cells: vec![cell(2, Some("settled")), cell(3, None), skipped],
             ..Results::default()
         };
         assert_eq!(

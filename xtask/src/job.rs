@@ -256,7 +256,9 @@ fn plan(args: &PlanArgs) -> Result<Plan> {
         ("trap", &args.trap),
         ("deliver", &args.deliver),
         ("wake", &args.wake),
+        ("max-iterations", &args.max_iterations),
         ("iterations", &args.iterations),
+        ("cell-ms", &args.cell_ms),
         ("poll-limit-us", &args.poll_limit_us),
         ("host-poll-us", &args.host_poll_us),
         ("host-poll", &args.host_poll),
@@ -274,11 +276,12 @@ fn plan(args: &PlanArgs) -> Result<Plan> {
             set.map_err(|error| BadInput::error(format!("--{error}")))?;
         }
     }
-    if args.gap_us.is_some() && args.iterations.is_none() {
+    let numbered = args.iterations.is_some() || args.max_iterations.is_some();
+    if args.gap_us.is_some() && !numbered {
         plan.iterations = WITH_GAP;
     }
     if args.quick {
-        if args.iterations.is_none() {
+        if !numbered {
             plan.iterations = QUICK;
         }
         if args.stages.is_none() {

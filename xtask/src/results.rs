@@ -65,6 +65,12 @@ impl Results {
                 self.unit
             ));
         }
+        let missing = records.missing();
+        // Of soaks and checks no cells are expected.
+        let cut = records.plan.is_some() && !records.ended;
+        self.incomplete |= cut || !missing.is_empty();
+        let missing = missing.iter().map(|text| format!("under {under}: {text}"));
+        self.missing.extend(missing);
         self.damaged.extend(records.damaged.iter().cloned());
         self.problems.extend(records.problems.iter().cloned());
         self.notes.extend(records.notes.iter().cloned());
@@ -157,6 +163,9 @@ fn convert(under: &str, unit: &str, cell: &records::Cell) -> Cell {
         gap_us: number("gap_us"),
         cpus: number("cpus"),
         iterations: number("iterations"),
+        passes: number("passes"),
+        passes_planned: number("passes_planned"),
+        ended: cell.fields.get("ended").cloned(),
         unit: unit.into(),
         stats: total.map(stats),
         stages: stages.map(stage).collect(),

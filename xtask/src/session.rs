@@ -8,13 +8,14 @@ use anyhow::Result;
 use plan::{Under, Word};
 
 use crate::boot::{self, Ending, Outcome, Show, Watch};
+use crate::cli::Metric;
 use crate::completeness::Completeness;
 use crate::console::Console;
 use crate::emulator::Emulator;
 use crate::folder::Folder;
 use crate::images::{self, Built};
 use crate::job::Job;
-use crate::progress::Progress;
+use crate::progress::{Progress, Speed};
 use crate::results::{self, Results};
 use crate::symbols::{self, Symbols};
 use crate::terminal::{self, tell};
@@ -103,7 +104,7 @@ impl Boots<'_> {
             place: place.path(),
             limits: job.limits,
             show: self.show,
-            progress: Progress::new(format!("{} under {under}", job.board().name)),
+            progress: self.progress(under),
         };
         let console = Console::new(symbols(job, under, self.built));
         let mut outcome = boot::boot(command, console, &mut self.log, watch)?;
@@ -132,6 +133,20 @@ impl Boots<'_> {
             let last = outcome.said[shown..].iter();
             last.for_each(|line| tell!("emulator: {}", terminal::plain(line)));
         }
+    }
+
+    /// What tells how far a boot is; of its plan too, where somebody looks on.
+    fn progress(&self, under: Under) -> Progress {
+        let job = self.job;
+        let progress = Progress::new(format!("{} under {under}", job.board().name));
+        if self.show == Show::Nothing {
+            return progress;
+        }
+        progress.with_plan(match (job.board().gem5.is_some(), job.metric) {
+            (true, _) | (_, Metric::Cycles) => Speed::Unknown,
+            (false, Metric::Insns) => Speed::Instructions,
+            (false, Metric::Time) => Speed::Time,
+        })
     }
 
     fn keep_dump(&mut self, outcome: &Outcome) {

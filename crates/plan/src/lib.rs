@@ -14,6 +14,7 @@
 mod cell;
 mod cpus;
 mod obstacle;
+mod pace;
 mod system;
 mod text;
 mod words;
@@ -21,6 +22,7 @@ mod words;
 pub use cell::Cell;
 pub use cpus::CpuSet;
 pub use obstacle::{Machine, Obstacle};
+pub use pace::{BALANCED, End, Limits, PASSES, Pace, is_forwards};
 pub use system::{System, Systems};
 pub use text::Error;
 pub use words::{
@@ -82,8 +84,13 @@ pub struct Plan {
     pub system: Systems,
     /// Whether cells are run once more with time stamps; one value.
     pub stages: Dimension<Stages>,
-    /// Wake-ups per cell.
+    /// Wake-ups per cell at most.
     pub iterations: u32,
+    /// A cell may end before, once its passes repeat each other.
+    pub settle: bool,
+    /// Time that a cell may take beside the pauses asked for, milliseconds of the
+    /// guest; 0 is no bound. `None` is the default of [`Limits::of`].
+    pub cell_ms: Option<u32>,
     /// The part of the cells that is meant.
     pub shard: Shard,
     /// Every sample is to be reported, not only their histogram.
@@ -125,11 +132,6 @@ const HALTPOLL_US: u32 = 200;
 const TIMER_US: u32 = 1000;
 const IDLE_US: u32 = 10_000;
 
-/// Interleaved passes over the cells; the iterations of a cell are divided
-/// among them. Passes run forwards, backwards, backwards, forwards, so that a
-/// drift of the machine meets every cell alike.
-pub const PASSES: u32 = 4;
-
 impl Default for Plan {
     fn default() -> Self {
         use {Deliver as D, Shape as S, Wait as W};
@@ -150,6 +152,8 @@ impl Default for Plan {
             system: Systems::default(),
             stages: Dimension::default_of(&[Stages::On]),
             iterations: 2000,
+            settle: true,
+            cell_ms: None,
             shard: Shard::WHOLE,
             raw: false,
             compact: false,
@@ -172,12 +176,6 @@ impl Plan {
             .enumerate()
             .filter(|&(number, _)| self.shard.has(number))
             .map(|(_, cell)| cell)
-    }
-
-    /// How many iterations of a cell pass `pass` makes.
-    #[must_use]
-    pub const fn share(&self, pass: u32) -> u32 {
-        self.iterations / PASSES + (pass < self.iterations % PASSES) as u32
     }
 
     fn combinations(&self) -> usize {

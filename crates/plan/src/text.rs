@@ -3,6 +3,7 @@
 
 use core::fmt;
 
+use crate::words::family;
 use crate::{CpuSet, Dimension, List, PASSES, Plan, Shard, Word};
 
 /// What starts every argument that is ours.
@@ -12,6 +13,8 @@ const PREFIX: &str = "rouse.";
 const MAX_US: u32 = 10_000_000;
 /// Most wake-ups per cell: a bucket of the histogram counts up to 2^32.
 const MAX_ITERATIONS: u32 = 1_000_000_000;
+/// Longest time of a cell, milliseconds: an hour.
+const MAX_CELL_MS: u32 = 3_600_000;
 /// Most parts that the cells can be dealt out to.
 const MAX_SHARDS: u32 = 10_000;
 
@@ -66,7 +69,17 @@ impl fmt::Display for Error<'_> {
             Self::UnknownKey(key) => write!(f, "there is no option `{key}`"),
             Self::UnknownWord { key, word, known } => {
                 write!(f, "{key}: there is no `{word}`; use all")?;
-                known.iter().try_for_each(|known| write!(f, ", {known}"))
+                let mut last = "";
+                for known in *known {
+                    // A family's own `all` stands before its members.
+                    let family = family(known);
+                    if family != last {
+                        write!(f, ", {family}all")?;
+                        last = family;
+                    }
+                    write!(f, ", {known}")?;
+                }
+                Ok(())
             }
             Self::Number {
                 key,
@@ -121,7 +134,8 @@ impl Plan {
     }
 
     /// Sets dimension `key` to the comma-separated `values`; `all` is every
-    /// word that there is.
+    /// word that there is, but for those of a family like `governor:menu`: they are
+    /// `governor:all`.
     ///
     /// # Errors
     /// [`Error`] names what is wrong.
@@ -143,8 +157,14 @@ impl Plan {
             // What is to be checked instead, or to fail, is the images' own matter.
             "check" | "cost" | "fault" | "hostile" | "seed" | "soak" | "stress" | "survey"
             | "uart" => Ok(()),
-            "iterations" => {
+            // A number that is named is meant; a maximum may not be needed.
+            "iterations" | "max-iterations" => {
                 self.iterations = number(key, values, PASSES, MAX_ITERATIONS)?;
+                self.settle = key == "max-iterations";
+                Ok(())
+            }
+            "cell-ms" => {
+                self.cell_ms = Some(number(key, values, 0, MAX_CELL_MS)?);
                 Ok(())
             }
             "shard" => {
@@ -197,16 +217,20 @@ impl<T: Word> Dimension<T> {
     /// Reads words.
     pub(crate) fn read<'a>(&mut self, key: &'a str, values: &'a str) -> Result<(), Error<'a>> {
         self.named = true;
-        if values == "all" {
-            self.values = T::ALL.iter().copied().collect();
-            return Ok(());
-        }
         self.values.clear();
         for word in values.split(',') {
             let known = T::NAMES;
-            let value = T::parse(word).ok_or(Error::UnknownWord { key, word, known })?;
-            if !self.values.contains(&value) {
-                self.values.push(value);
+            let mut meant = T::ALL
+                .iter()
+                .filter(|value| value.is_meant_by(word))
+                .peekable();
+            if meant.peek().is_none() {
+                return Err(Error::UnknownWord { key, word, known });
+            }
+            for &value in meant {
+                if !self.values.contains(&value) {
+                    self.values.push(value);
+                }
             }
         }
         Ok(())
@@ -288,7 +312,15 @@ impl fmt::Display for Plan {
         show(f, "event-stream-us", &self.event_stream_us)?;
         show(f, "gap-us", &self.gap_us)?;
         self.system.show(f)?;
-        write!(f, "{PREFIX}iterations={}", self.iterations)?;
+        let iterations = if self.settle {
+            "max-iterations"
+        } else {
+            "iterations"
+        };
+        write!(f, "{PREFIX}{iterations}={}", self.iterations)?;
+        if let Some(ms) = self.cell_ms {
+            write!(f, " {PREFIX}cell-ms={ms}")?;
+        }
         if self.shard != Shard::WHOLE {
             write!(f, " {PREFIX}shard={}", self.shard)?;
         }

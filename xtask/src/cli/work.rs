@@ -89,8 +89,8 @@ pub struct PlanArgs {
     /// Whom workload ipi interrupts: dry (nobody), self, one, broadcast
     #[arg(long, value_name = "LIST")]
     pub shape: Option<String>,
-    /// How the receiver waits: busy, spin, yield, wfe, wfe-sev, wfet, wfi, poll-wfi, haltpoll, or the idle states
-    /// by governor:NAME, with NAME menu, teo, teo-6.2, teo-util, ladder, haltpoll, fixed
+    /// How the receiver waits: busy, spin, yield, wfe, wfe-sev, wfet, wfi, poll-wfi, haltpoll (these are all), or the
+    /// idle states by governor:NAME, with NAME menu, teo, teo-6.2, teo-util, ladder, haltpoll, fixed, or all
     #[arg(long, value_name = "LIST")]
     pub wait: Option<String>,
     /// Which waits of the guest trap: none, wfi, wfe, both
@@ -102,9 +102,17 @@ pub struct PlanArgs {
     /// Whether a polling receiver is interrupted: ipi (always), elide (no)
     #[arg(long, value_name = "LIST")]
     pub wake: Option<String>,
-    /// Wake-ups per cell; 2000 if not given, 200 with --gap-us, which makes each one long
+    /// Wake-ups per cell, exactly, unless its time is up before (--cell-ms)
     #[arg(long, value_name = "N", visible_aliases = ["loops", "numipi"])]
     pub iterations: Option<String>,
+    /// Wake-ups per cell at most: one ends before if its passes give the same percentiles (docs/records.md); 2000 if not
+    /// given, 200 with --gap-us, which makes each one long
+    #[arg(long, value_name = "N", conflicts_with = "iterations")]
+    pub max_iterations: Option<String>,
+    /// Time of the guest that a cell may take beside the pauses asked for, milliseconds; 0 is without bound. With
+    /// --metric insns one is a million instructions [default: 20 with insns, else 500]
+    #[arg(long, value_name = "MS")]
+    pub cell_ms: Option<String>,
     /// How long the guest polls before WFI, microseconds
     #[arg(long, value_name = "LIST")]
     pub poll_limit_us: Option<String>,
