@@ -83,6 +83,16 @@ fn progress_gives_it_more_time() {
     assert_eq!(outcome.ending, Ending::Status(0), "{log}");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn who_is_stopped_does_not_hang() {
+    // Stopped for three times as long as it may go without progress.
+    let script = "(while sleep 3 && kill -CONT $$; do :; done) >/dev/null 2>&1 & \
+                  kill -STOP $$; echo 'rouse: exit status 0'";
+    let (outcome, log) = boot_within(script, Duration::from_secs(1), None);
+    assert_eq!(outcome.ending, Ending::Status(0), "{log}");
+}
+
 #[test]
 fn the_time_for_all_of_it_ends_what_gets_on() {
     let (patience, all) = (Duration::from_secs(600), Some(Duration::ZERO));
