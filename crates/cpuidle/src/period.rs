@@ -37,12 +37,12 @@ pub trait Driver {
     /// Whether the tick came since the last call.
     fn take_tick(&self) -> bool;
 
-    /// Polls for at most `limit_ns`, ns; the event that it saw.
-    fn poll(&self, limit_ns: u64) -> Option<Self::Event>;
+    /// Polls for at most [`Choice::poll_limit_ns`]; the event that it saw.
+    fn poll(&self, choice: &Choice) -> Option<Self::Event>;
 
-    /// Enters `state`, which does not poll, until an interrupt, and leaves it; the
-    /// event that is there then, and whether it was entered at all.
-    fn halt(&self, state: &State) -> (Option<Self::Event>, bool);
+    /// Enters the chosen `state`, which does not poll, until an interrupt, and leaves
+    /// it; the event that is there then, and whether the state was entered at all.
+    fn halt(&self, choice: &Choice, state: &State) -> (Option<Self::Event>, bool);
 
     /// What kind of wake-up `event` is.
     fn cause(&self, event: Self::Event) -> Wake;
@@ -71,8 +71,8 @@ impl Period {
         let (choice, state) = self.select(cpu);
         let start = cpu.now();
         let (event, entered) = match state.kind {
-            Kind::Poll => (cpu.poll(choice.poll_limit_ns), true),
-            Kind::Wfi | Kind::Standby => cpu.halt(&state),
+            Kind::Poll => (cpu.poll(&choice), true),
+            Kind::Wfi | Kind::Standby => cpu.halt(&choice, &state),
         };
         let residency_ns = cpu.ns(cpu.now() - start);
         let wake = match event {
@@ -117,3 +117,6 @@ impl Period {
         (choice, state)
     }
 }
+
+#[cfg(test)]
+mod tests;

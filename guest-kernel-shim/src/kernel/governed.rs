@@ -24,7 +24,7 @@ use core::num::NonZeroU32;
 use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use cpuidle::{Device, Driver, FOREVER, Kind, Name, Period, Psd, State, Table, Wake};
+use cpuidle::{Choice, Device, Driver, FOREVER, Kind, Name, Period, Psd, State, Table, Wake};
 use wait::idle::{self, Idle};
 use wait::poll::Pause;
 use wait::target::{Measure, Target};
@@ -256,8 +256,8 @@ impl<P: Pause> Driver for Here<'_, P> {
     }
 
     #[inline(always)]
-    fn poll(&self, limit_ns: u64) -> Option<NonZeroU32> {
-        let limit = time::ticks(limit_ns);
+    fn poll(&self, choice: &Choice) -> Option<NonZeroU32> {
+        let limit = time::ticks(choice.poll_limit_ns);
         NonZeroU32::new(idle::poll_for(
             self.me,
             self.pause,
@@ -270,7 +270,7 @@ impl<P: Pause> Driver for Here<'_, P> {
     /// The tick's handler leaves the timer masked: a CPU that halted after it would
     /// sleep past every deadline.
     #[inline(always)]
-    fn halt(&self, state: &State) -> (Option<NonZeroU32>, bool) {
+    fn halt(&self, _: &Choice, state: &State) -> (Option<NonZeroU32>, bool) {
         let ticked = || self.cpu.rung.has_ticked();
         let (taken, entered) = idle::halt_unless(self.me, self.wanted, ticked, || {
             if state.kind == Kind::Standby {
