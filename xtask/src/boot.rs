@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use abi::Ended;
 use anyhow::{Context, Result};
 
 use crate::console::{Console, Kind};
@@ -25,6 +26,8 @@ const TICK: Duration = Duration::from_millis(50);
 pub enum Ending {
     /// The images reported this exit status.
     Status(u32),
+    /// The guest ended it in one of these ways, by the hypervisor's report.
+    Guest(Ended),
     /// The machine stopped without a report; the emulator's last words.
     Stopped(String),
     /// Something in it crashed.
@@ -185,10 +188,7 @@ impl<L: Write> Follower<'_, L> {
                 return Ok(Some(Ending::Refused(why.clone())));
             }
             if self.grace.is_some_and(|since| since.elapsed() > GRACE) {
-                return Ok(Some(match self.console.status {
-                    Some(status) => Ending::Status(status),
-                    None => Ending::Crash,
-                }));
+                return Ok(Some(self.reported().unwrap_or(Ending::Crash)));
             }
             if start.elapsed() > watch.timeout {
                 return Ok(Some(Ending::Hang));
@@ -238,13 +238,19 @@ impl<L: Write> Follower<'_, L> {
         if let (None, Some(why)) = (&stopped, &self.console.refused) {
             return Ending::Refused(why.clone());
         }
-        match (stopped, self.console.status) {
+        match (stopped, self.reported()) {
             (Some(Ending::Interrupted), _) => Ending::Interrupted,
             _ if !self.console.crash.is_empty() => Ending::Crash,
             (Some(ending), _) => ending,
-            (None, Some(status)) => Ending::Status(status),
+            (None, Some(ending)) => ending,
             (None, None) => Ending::Stopped(self.last_words.clone()),
         }
+    }
+
+    /// The ending that the console has reported.
+    fn reported(&self) -> Option<Ending> {
+        let status = self.console.status.map(Ending::Status);
+        status.or(self.console.ended.map(Ending::Guest))
     }
 }
 
@@ -269,6 +275,7 @@ fn shown_from(kind: Kind) -> Option<Show> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use abi::End;
 
     /// Boots a shell script instead of an emulator.
     fn outcome(script: &str) -> (Ending, String) {
@@ -293,6 +300,8 @@ mod tests {
             ended("echo 'rouse: exit status 3'; exit 1"),
             Ending::Status(3)
         );
+        let off = ended("echo 'rouse: guest ended: off by vCPU 0 (MPIDR 0x0)'");
+        assert!(matches!(off, Ending::Guest(Ended { how: End::Off, .. })));
         assert_eq!(ended("echo x; echo bad >&2"), Ending::Stopped("bad".into()));
         assert_eq!(ended("echo 'rouse: panic: boo'"), Ending::Crash);
         let last = "echo 'a.cc:1: fatal: bad' >&2; echo 'b.cc:2: warn: x' >&2; echo >&2; echo 'Memory Usage: 1' >&2";

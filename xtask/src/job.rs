@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use plan::{Dimension, Machine, Plan, Shard, Stages, Under, Word};
+use platform::arguments;
 
 use crate::board::Board;
 use crate::cli::{Boot, JobArgs, LoadArgs, Metric, PlanArgs};
@@ -32,21 +33,35 @@ pub struct Load {
 impl Load {
     /// Checks the options.
     pub fn new(args: &LoadArgs) -> Result<Self> {
+        let plan = plan(&args.plan)?;
+        let guest = args.guest.as_ref().map(read_guest).transpose()?;
+        if guest.is_some() && plan.to_string() != Plan::default().to_string() {
+            bad_input!(
+                "--guest: `{plan}` says what Rouse's own guest measures, and this is another one; \
+                 leave these options out, and pass its boot arguments by --append"
+            );
+        }
         Ok(Self {
             board: Board::load(&args.board)?,
-            plan: plan(&args.plan)?,
-            guest: args.guest.as_ref().map(read_guest).transpose()?,
+            plan,
+            guest,
             append: args.append.clone().unwrap_or_default(),
             survey: args.survey,
         })
     }
 
-    /// What is passed to the guest.
+    /// What is passed to the images. Somebody else's guest gets what was given and
+    /// nothing of ours; the hypervisor keeps its own words.
     pub fn boot_arguments(&self) -> String {
-        let survey = if self.survey { " rouse.survey" } else { "" };
-        format!("{}{survey} {}", self.plan, self.append)
-            .trim_end()
-            .to_owned()
+        let plan = self.guest.is_none().then(|| self.plan.to_string());
+        let survey = self.survey.then(|| arguments::SURVEY.to_owned());
+        let parts = [plan, survey, Some(self.append.clone())];
+        let parts: Vec<String> = parts
+            .into_iter()
+            .flatten()
+            .filter(|part| !part.is_empty())
+            .collect();
+        parts.join(" ").trim_end().to_owned()
     }
 }
 
@@ -75,6 +90,8 @@ pub struct Job {
     pub gem5: Option<PathBuf>,
     /// How long a boot may take.
     pub timeout: Duration,
+    /// Whether the guest is to end by a reset.
+    pub expect_reset: bool,
 }
 
 impl Job {
@@ -97,8 +114,10 @@ impl Job {
             parameters: parameters(args, board)?,
             gem5: args.gem5.clone(),
             timeout: Duration::from_secs(args.timeout.unwrap_or(board.patience())),
+            expect_reset: args.expect_reset,
             load,
         };
+        job.resets()?;
         if job.boot != Boot::Kernel {
             job.board().boots_disks("--boot")?;
         }
@@ -115,6 +134,21 @@ impl Job {
             job.something_runs(under)?;
         }
         Ok(job)
+    }
+
+    /// A reset is expected only where there can be one, and where it can be told.
+    fn resets(&self) -> Result<()> {
+        if self.expect_reset && self.load.guest.is_none() {
+            bad_input!(
+                "--expect-reset: Rouse's own guest does not reset; use it with --guest IMAGE"
+            );
+        }
+        if self.expect_reset && self.unders != [Under::Rouse] {
+            bad_input!(
+                "--expect-reset: it is the hypervisor that says how a guest ended; use --under rouse"
+            );
+        }
+        Ok(())
     }
 
     /// The board.
@@ -142,9 +176,9 @@ impl Job {
         }
     }
 
-    /// A request of which every cell would be skipped is refused right away.
-    fn something_runs(&self, under: Under) -> Result<()> {
-        let machine = Machine {
+    /// What is known of the machine before it runs.
+    pub fn machine(&self, under: Under) -> Result<Machine> {
+        Ok(Machine {
             cpus: self.cpus as usize,
             // Whether the model has it is the guest's to find out.
             wfxt: true,
@@ -152,7 +186,15 @@ impl Job {
             frequency: self.counter_hz()?,
             hypervisor: under == Under::Rouse,
             event_loses_irq: self.load.plan.event_loses_irq,
-        };
+        })
+    }
+
+    /// A request of which every cell would be skipped is refused right away.
+    fn something_runs(&self, under: Under) -> Result<()> {
+        if self.load.guest.is_some() {
+            return Ok(());
+        }
+        let machine = self.machine(under)?;
         let mut obstacles = Vec::new();
         for cell in self.load.plan.cells(&machine) {
             match cell.obstacle(&machine).map(|obstacle| obstacle.to_string()) {

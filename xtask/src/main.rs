@@ -40,6 +40,7 @@ mod interrupt;
 mod job;
 mod json;
 mod launch;
+mod memory;
 mod miri;
 mod pack;
 mod page;

@@ -26,9 +26,14 @@ pub fn run(args: &RunArgs) -> Result<()> {
     if session.results.has_cells() {
         say!("{}", table::lines(&session.results).join("\n"));
     }
-    say!("\nresults: {place}");
     if session.results.has_cells() {
+        say!("\nresults: {place}");
         say!("report: {place}/{}", report::PAGE);
+    } else {
+        say!("\nlog: {place}/serial.log");
+    }
+    if let Some(ended) = &session.ended {
+        say!("{ended}");
     }
     if let Some(failure) = session.failure {
         bail!("{}; the console's log is {place}/serial.log", failure.why);

@@ -4,6 +4,7 @@
 use std::env;
 use std::fs::File;
 
+use abi::Ended;
 use anyhow::Result;
 use plan::{Under, Word};
 
@@ -16,8 +17,8 @@ use crate::job::Job;
 use crate::progress::Progress;
 use crate::results::{self, Results};
 use crate::symbols::{self, Symbols};
-use crate::verdict::{Failure, judge, judge_results};
-use crate::{interrupt, launch, report, toolchain};
+use crate::verdict::{Failure, judge, judge_reset, judge_results};
+use crate::{interrupt, launch, memory, report, toolchain};
 
 /// What came of a job.
 #[derive(Debug)]
@@ -28,6 +29,8 @@ pub struct Session {
     pub failure: Option<Failure>,
     /// Everything that the console said.
     pub console: String,
+    /// How the guest of the last boot ended it, where it gave no exit status.
+    pub ended: Option<Ended>,
     /// The folder, for people.
     pub place: String,
 }
@@ -38,6 +41,7 @@ pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
     interrupt::catch()?;
     let emulator = interrupt::or(Emulator::ensure(job))?;
     let built = interrupt::or(images::build(&job.board().name, job.load.guest.as_deref()))?;
+    memory::check(job, &built)?;
     let mut boots = Boots {
         job,
         emulator: &emulator,
@@ -48,6 +52,7 @@ pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
         dump: String::new(),
         survey: String::new(),
         show,
+        ended: None,
     };
     let mut failure = None;
     for &under in &job.unders {
@@ -70,6 +75,7 @@ struct Boots<'j> {
     dump: String,
     survey: String,
     show: Show,
+    ended: Option<Ended>,
 }
 
 impl Boots<'_> {
@@ -97,12 +103,13 @@ impl Boots<'_> {
         }
         // Somebody else's guest need not know our records.
         let owes_records = job.load.guest.is_none() || records.begun;
-        Ok(judge(
-            &outcome,
-            under,
-            job.timeout,
-            owes_records && !records.ended,
-        ))
+        self.ended = outcome.console.ended;
+        let unfinished = owes_records && !records.ended;
+        let failure = judge(&outcome, under, job.timeout, unfinished);
+        Ok(match job.expect_reset {
+            true => judge_reset(&outcome, under, failure),
+            false => failure,
+        })
     }
 
     fn keep_dump(&mut self, outcome: &Outcome) {
@@ -138,6 +145,7 @@ impl Boots<'_> {
             failure: failure.or_else(|| judge_results(&self.results, self.job.metric)),
             results: self.results,
             console,
+            ended: self.ended,
             place,
         })
     }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use abi::{End, Ended};
 use plan::Under;
 
 use crate::boot::{Ending, Outcome};
@@ -21,7 +22,7 @@ pub struct Failure {
 /// The word of a run that did what it should.
 pub const OK: &str = "ok";
 /// What can come of a run.
-pub const WORDS: [&str; 9] = [
+pub const WORDS: [&str; 12] = [
     OK,
     CRASH,
     HANG,
@@ -31,6 +32,9 @@ pub const WORDS: [&str; 9] = [
     DAMAGED,
     OTHER_UNIT,
     INTERRUPTED,
+    RESET,
+    NO_CPU,
+    NO_RESET,
 ];
 const CRASH: &str = "crash";
 const HANG: &str = "hang";
@@ -40,6 +44,9 @@ const REFUSED: &str = "refused";
 const DAMAGED: &str = "damaged";
 const OTHER_UNIT: &str = "other-unit";
 const INTERRUPTED: &str = "interrupted";
+const RESET: &str = "reset";
+const NO_CPU: &str = "no-cpu";
+const NO_RESET: &str = "no-reset";
 
 /// What is wrong with how a boot ended. `unfinished`: its last record is due.
 pub fn judge(
@@ -55,24 +62,54 @@ pub fn judge(
             let first = outcome.console.crash.first().map_or("", String::as_str);
             (CRASH, format!("crashed ({first}); {stage}"))
         }
-        Ending::Refused(words) => (REFUSED, format!("the machine is refused: {words}")),
+        Ending::Refused(words) => (REFUSED, format!("refused: {words}")),
         Ending::Hang => {
             let seconds = timeout.as_secs();
             let why = format!("no end after {seconds} s; {stage}; --timeout gives it longer");
             (HANG, why)
         }
-        Ending::Status(0) | Ending::Stopped(_) if unfinished => {
+        Ending::Guest(ended) if ended.how != End::Off => judge_end(ended),
+        Ending::Status(0) | Ending::Stopped(_) | Ending::Guest(_) if unfinished => {
             let said = match &outcome.ending {
                 Ending::Stopped(words) if !words.is_empty() => format!(" (its emulator: {words})"),
                 _ => String::new(),
             };
             (STOPPED, format!("ended early{said}; {stage}"))
         }
-        Ending::Status(0) | Ending::Stopped(_) => return None,
+        Ending::Status(0) | Ending::Stopped(_) | Ending::Guest(_) => return None,
         Ending::Status(status) => (EXIT, format!("ended with exit status {status}; {stage}")),
     };
     let why = format!("under {under}: {why}");
     Some(Failure { word, why })
+}
+
+/// What is wrong with a guest's end that is not to turn the machine off.
+fn judge_end(ended: &Ended) -> (&'static str, String) {
+    let Ended { vcpu, mpidr, .. } = ended;
+    let by = format!("vCPU {vcpu} (MPIDR {mpidr:#x})");
+    match ended.how {
+        End::NoCpu => (
+            NO_CPU,
+            format!("{by} has turned itself off, and was the last one on: nothing runs any more"),
+        ),
+        End::Off | End::Reset => (
+            RESET,
+            format!("{by} has reset the machine; --expect-reset if it should"),
+        ),
+    }
+}
+
+/// As [`judge`]d, for a guest that should reset the machine.
+pub fn judge_reset(outcome: &Outcome, under: Under, judged: Option<Failure>) -> Option<Failure> {
+    match &outcome.ending {
+        Ending::Guest(ended) if ended.how == End::Reset => None,
+        _ => judged.or_else(|| {
+            Some(Failure {
+                word: NO_RESET,
+                why: format!("under {under}: --expect-reset: the guest has ended without a reset"),
+            })
+        }),
+    }
 }
 
 /// What is wrong with what a run measured, of which `metric` was asked for.
@@ -108,12 +145,40 @@ mod tests {
     use super::*;
     use crate::console::Console;
 
-    fn word(ending: Ending, unfinished: bool) -> &'static str {
-        let outcome = Outcome {
+    fn outcome(ending: Ending) -> Outcome {
+        Outcome {
             ending,
             console: Console::default(),
             registers: Vec::new(),
-        };
+        }
+    }
+
+    fn guest(how: End) -> Ending {
+        Ending::Guest(Ended {
+            how,
+            vcpu: 1,
+            mpidr: 1,
+        })
+    }
+
+    #[test]
+    fn a_reset_is_well_only_where_it_is_expected() {
+        for (how, plain, expected) in [
+            (End::Off, OK, NO_RESET),
+            (End::Reset, RESET, OK),
+            (End::NoCpu, NO_CPU, NO_CPU),
+        ] {
+            assert_eq!(word(guest(how), false), plain);
+            let outcome = outcome(guest(how));
+            let judged = judge(&outcome, Under::Rouse, Duration::from_secs(1), false);
+            let judged = judge_reset(&outcome, Under::Rouse, judged);
+            assert_eq!(judged.map_or(OK, |failure| failure.word), expected);
+        }
+        assert_eq!(word(guest(End::Off), true), STOPPED);
+    }
+
+    fn word(ending: Ending, unfinished: bool) -> &'static str {
+        let outcome = outcome(ending);
         let patience = Duration::from_secs(1);
         let failure = judge(&outcome, Under::Rouse, patience, unfinished);
         failure.map_or(OK, |failure| failure.word)

@@ -16,7 +16,7 @@ pub struct LoadArgs {
     /// What is measured.
     #[command(flatten)]
     pub plan: PlanArgs,
-    /// Guest to run instead of the built one: an arm64 Image
+    /// Guest to run instead of the built one: an arm64 Image; its command line is --append and nothing else
     #[arg(long, value_name = "IMAGE")]
     pub guest: Option<PathBuf>,
     /// Further boot arguments, passed on as they are
@@ -68,6 +68,9 @@ pub struct JobArgs {
     /// How long each boot may take [default: 240, 3600 on gem5]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: Option<u64>,
+    /// With --guest: it is to end by a reset (PSCI SYSTEM_RESET); to turn the machine off is a failure then
+    #[arg(long)]
+    pub expect_reset: bool,
 }
 
 /// The dimensions of what is measured.

@@ -116,6 +116,7 @@ impl Request {
             preset: None,
             set: None,
             timeout: Some(self.timeout.as_secs()),
+            expect_reset: false,
         })
     }
 
