@@ -15,8 +15,8 @@ const FIXED: u64 = 32 * PAGE;
 arch::needs!(
     __needs_fixed = FIXED,
     __needs_per_cpu = percpu::NEEDS + kernel::NEEDS,
-    __needs_per_cell =
-        (size_of::<Entry>() + size_of::<Samples>().next_multiple_of(PAGE as usize)) as u64,
+    __needs_per_cell = size_of::<Entry>() as u64,
+    __needs_per_measured = (size_of::<Samples>() as u64).next_multiple_of(PAGE),
     __needs_per_stamped = (size_of::<Stamped>() as u64).next_multiple_of(PAGE),
     __needs_per_value = size_of::<u64>() as u64,
 );

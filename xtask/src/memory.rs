@@ -11,7 +11,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSymbol};
-use plan::{Stages, Under, Workload};
+use plan::{Cell, Stages, Under, Workload};
 use platform::carve::{self, Division};
 use platform::image::{ALIGN, Image};
 use platform::{MAX_CPUS, Region};
@@ -145,12 +145,17 @@ fn guests_own(elf: &Path, job: &Job, under: Under) -> Result<u64> {
         0
     };
     let stages = plan.stages.values.contains(&Stages::On) && !plan.compact;
-    let cell = |stamped: bool| {
+    let measured = |cell: &Cell| {
+        let stamped = stages && cell.workload == Workload::Pingpong;
         let stamped = if stamped { taken.per_stamped } else { 0 };
-        taken.per_cell + (values * taken.per_value).next_multiple_of(PAGE) + stamped
+        taken.per_measured + (values * taken.per_value).next_multiple_of(PAGE) + stamped
     };
-    let cells = plan.cells(&machine);
-    let cells = cells.map(|one| cell(stages && one.workload == Workload::Pingpong));
+    let cells = plan
+        .cells(&machine)
+        .map(|cell| match cell.obstacle(&machine) {
+            None => taken.per_cell + measured(&cell),
+            Some(_) => taken.per_cell,
+        });
     Ok(taken.fixed + machine.cpus as u64 * taken.per_cpu + cells.sum::<u64>())
 }
 
@@ -160,6 +165,7 @@ struct Taken {
     fixed: u64,
     per_cpu: u64,
     per_cell: u64,
+    per_measured: u64,
     per_stamped: u64,
     per_value: u64,
 }
@@ -177,6 +183,7 @@ impl Taken {
             fixed: named("__needs_fixed"),
             per_cpu: named("__needs_per_cpu"),
             per_cell: named("__needs_per_cell"),
+            per_measured: named("__needs_per_measured"),
             per_stamped: named("__needs_per_stamped"),
             per_value: named("__needs_per_value"),
         };

@@ -32,8 +32,12 @@ pub fn run(args: &RunArgs) -> Result<()> {
     } else {
         say!("\nlog: {place}/serial.log");
     }
-    if let Some(ended) = &session.ended {
-        say!("{ended}");
+    match &session.ended {
+        Some(ended) => say!("{ended}"),
+        None if job.load.guest.is_some() && session.failure.is_none() => {
+            say!("guest ended: off or reset, which only the hypervisor (--under rouse) would tell");
+        }
+        None => {}
     }
     if let Some(failure) = session.failure {
         bail!("{}; the console's log is {place}/serial.log", failure.why);

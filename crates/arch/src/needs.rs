@@ -8,7 +8,8 @@
 /// |---|---|
 /// | `__needs_fixed` | whatever it does |
 /// | `__needs_per_cpu` | for each CPU |
-/// | `__needs_per_cell` | for each cell that it measures |
+/// | `__needs_per_cell` | for each cell of the plan |
+/// | `__needs_per_measured` | for each that can run, besides |
 /// | `__needs_per_stamped` | for each cell that is taken apart into stages, besides |
 /// | `__needs_per_value` | for each value of a cell that is kept, besides |
 #[macro_export]
