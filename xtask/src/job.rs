@@ -378,6 +378,34 @@ mod tests {
     }
 
     #[test]
+    fn another_guest_is_told_what_was_given_and_nothing_else() {
+        let mut image = [0; 64];
+        image[56..60].copy_from_slice(b"ARM\x64");
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), image).unwrap();
+        let guest = ["--guest", file.path().to_str().unwrap()];
+        let arguments = |more: &[&str]| {
+            let job = job(&[&guest[..], more].concat());
+            job.map(|job| job.load.boot_arguments())
+        };
+        assert_eq!(arguments(&[]).unwrap(), "");
+        assert_eq!(arguments(&["--append", "a  b"]).unwrap(), "a  b");
+        // One CPU is enough, where our own guest would have nothing to measure.
+        assert_eq!(
+            arguments(&["--survey", "--cpus", "1"]).unwrap(),
+            "rouse.survey"
+        );
+        for (more, why) in [
+            (&["--wait", "wfi"][..], "leave these options out"),
+            (&["--expect-reset", "--under", "none"], "use --under rouse"),
+        ] {
+            let error = arguments(more).unwrap_err();
+            assert!(is_bad_input(&error), "{error:#}");
+            assert!(format!("{error:#}").contains(why), "{error:#}");
+        }
+    }
+
+    #[test]
     fn what_can_not_be_is_refused_with_the_remedy() {
         for (options, remedy) in [
             (&["--wait", "wfx"][..], "use all, busy"),
@@ -435,6 +463,7 @@ mod tests {
                 "use --gap-us 1000",
             ),
             (&["--groups", "17"], "the nearest is 16"),
+            (&["--expect-reset"], "use it with --guest IMAGE"),
             (&["--numipi", "0"], "the nearest is 4"),
         ] {
             let error = job(options).unwrap_err();
