@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use aarch64_cpu::registers::{Readable, TPIDR_EL1, Writeable};
 use arrayvec::ArrayVec;
 use gic::Redistributor;
-use pages::Pool;
+use pages::{PAGE, Pool};
 use platform::MAX_CPUS;
 use spin::mutex::SpinMutex;
 use spin::once::Once;
@@ -52,6 +52,9 @@ pub struct PerCpu {
 }
 
 static ALL: Once<ArrayVec<&'static PerCpu, MAX_CPUS>> = Once::new();
+
+/// Bytes of the pool that [`create`] takes for each CPU.
+pub const NEEDS: u64 = STACK_SIZE + (size_of::<PerCpu>() as u64).next_multiple_of(PAGE);
 
 /// Allocates the state of every CPU of `mpidrs`; the first one is the caller.
 pub fn create(pool: &mut Pool, mpidrs: &[u64]) {

@@ -17,14 +17,12 @@ use arch::regs::{
     PMCNTENSET_EL0, PMCR_EL0,
 };
 use arch::{id, insn};
-use platform::Region;
+use platform::{Region, arguments};
 
 use crate::found::{Acpi, Found};
 use crate::say;
 use crate::start::Machine;
 
-/// The boot argument that asks for it.
-const ARGUMENT: &str = "rouse.survey";
 /// The most bytes of a table that are shown.
 const TABLE_MOST: u64 = 8192;
 /// Offsets in the distributor (IHI 0069H, 12.9).
@@ -45,7 +43,7 @@ const ENABLE_LPIS: u32 = 1;
 pub fn wanted(bootargs: &str) -> bool {
     bootargs
         .split_ascii_whitespace()
-        .any(|word| word == ARGUMENT)
+        .any(|word| word == arguments::SURVEY)
 }
 
 /// Prints one line of the survey.

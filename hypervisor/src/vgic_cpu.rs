@@ -18,7 +18,7 @@ use vgic::{Bank, List, ListRegister, Private};
 use crate::percpu::PerCpu;
 use crate::start::machine;
 use crate::vm::vm;
-use crate::{kick, sgi, vcpu};
+use crate::{kick, refuse, sgi, vcpu};
 
 /// ICC_SRE_EL2: system registers at EL2 (0), bypass off (1, 2); EL1's choice of
 /// its own traps (3 is 0).
@@ -81,10 +81,9 @@ pub unsafe fn prepare(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), gic::
     }
     // With one register "at most one is in use" always holds, and the
     // maintenance interrupt that refills it would never end.
-    assert!(
-        ListRegisters.count() > 1,
-        "GIC: one list register; Rouse needs two"
-    );
+    if ListRegisters.count() < 2 {
+        refuse!("GIC: one list register, and Rouse needs two");
+    }
     ICH_HCR_EL2.set(ENABLE);
     Ok(())
 }

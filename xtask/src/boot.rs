@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use abi::Ended;
 use anyhow::{Context, Result};
 
 use crate::advance::Advance;
@@ -38,6 +39,8 @@ const SAID: usize = 200;
 pub enum Ending {
     /// The images reported this exit status.
     Status(u32),
+    /// The guest ended it in one of these ways, by the hypervisor's report.
+    Guest(Ended),
     /// The machine stopped without a report; the emulator's last words.
     Stopped(String),
     /// The emulator ended in a way that it should not: how, and its last words.
@@ -243,10 +246,7 @@ impl<L: Write> Follower<'_, L> {
     fn over(&mut self, process: &EmulatorProcess, watch: &Watch<'_>) -> Option<Ending> {
         let now = self.own.time.now();
         if self.grace.is_some_and(|since| now - since > GRACE) {
-            return Some(match self.console.status {
-                Some(status) => Ending::Status(status),
-                None => Ending::Crash,
-            });
+            return Some(self.reported().unwrap_or(Ending::Crash));
         }
         if watch.limits.are_over() {
             return Some(Ending::OutOfTime);
@@ -330,14 +330,20 @@ impl<L: Write> Follower<'_, L> {
         if let (None, Some(why)) = (&stopped, &self.console.refused) {
             return Ending::Refused(why.clone());
         }
-        match (stopped, self.console.status, end.mishap()) {
+        match (stopped, self.reported(), end.mishap()) {
             (Some(asked @ Ending::Interrupted(_)), ..) => asked,
             _ if !self.console.crash.is_empty() => Ending::Crash,
             (Some(ending), ..) => ending,
-            (None, Some(status), _) => Ending::Status(status),
+            (None, Some(ending), _) => ending,
             (None, None, Some(how)) => Ending::Died(how, last_words),
             (None, None, None) => Ending::Stopped(last_words),
         }
+    }
+
+    /// The ending that the console has reported.
+    fn reported(&self) -> Option<Ending> {
+        let status = self.console.status.map(Ending::Status);
+        status.or(self.console.ended.map(Ending::Guest))
     }
 }
 

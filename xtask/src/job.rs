@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use plan::{Dimension, Machine, Plan, Shard, Stages, Under, Word};
+use platform::arguments;
 
 use crate::board::Board;
 use crate::cli::{Boot, JobArgs, LimitArgs, LoadArgs, Metric, PlanArgs, RunArgs};
@@ -33,21 +34,35 @@ pub struct Load {
 impl Load {
     /// Checks the options.
     pub fn new(args: &LoadArgs) -> Result<Self> {
+        let plan = plan(&args.plan)?;
+        let guest = args.guest.as_ref().map(read_guest).transpose()?;
+        if guest.is_some() && plan.to_string() != Plan::default().to_string() {
+            bad_input!(
+                "--guest: `{plan}` says what Rouse's own guest measures, and this is another one; \
+                 leave these options out, and pass its boot arguments by --append"
+            );
+        }
         Ok(Self {
             board: Board::load(&args.board)?,
-            plan: plan(&args.plan)?,
-            guest: args.guest.as_ref().map(read_guest).transpose()?,
+            plan,
+            guest,
             append: args.append.clone().unwrap_or_default(),
             survey: args.survey,
         })
     }
 
-    /// What is passed to the guest.
+    /// What is passed to the images. Somebody else's guest gets what was given and
+    /// nothing of ours; the hypervisor keeps its own words.
     pub fn boot_arguments(&self) -> String {
-        let survey = if self.survey { " rouse.survey" } else { "" };
-        format!("{}{survey} {}", self.plan, self.append)
-            .trim_end()
-            .to_owned()
+        let plan = self.guest.is_none().then(|| self.plan.to_string());
+        let survey = self.survey.then(|| arguments::SURVEY.to_owned());
+        let parts = [plan, survey, Some(self.append.clone())];
+        let parts: Vec<String> = parts
+            .into_iter()
+            .flatten()
+            .filter(|part| !part.is_empty())
+            .collect();
+        parts.join(" ").trim_end().to_owned()
     }
 }
 
@@ -76,6 +91,8 @@ pub struct Job {
     pub gem5: Option<PathBuf>,
     /// How long a boot may take.
     pub limits: Limits,
+    /// Whether the guest is to end by a reset.
+    pub expect_reset: bool,
 }
 
 impl Job {
@@ -98,8 +115,10 @@ impl Job {
             parameters: parameters(args, board)?,
             gem5: args.gem5.clone(),
             limits: Limits::new(&LimitArgs::default(), patience(&load)),
+            expect_reset: args.expect_reset,
             load,
         };
+        job.resets()?;
         if job.boot != Boot::Kernel {
             job.board().boots_disks("--boot")?;
         }
@@ -127,6 +146,21 @@ impl Job {
     pub fn within(mut self, args: &LimitArgs) -> Self {
         self.limits = Limits::new(args, self.limits.without_progress);
         self
+    }
+
+    /// A reset is expected only where there can be one, and where it can be told.
+    fn resets(&self) -> Result<()> {
+        if self.expect_reset && self.load.guest.is_none() {
+            bad_input!(
+                "--expect-reset: Rouse's own guest does not reset; use it with --guest IMAGE"
+            );
+        }
+        if self.expect_reset && self.unders != [Under::Rouse] {
+            bad_input!(
+                "--expect-reset: it is the hypervisor that says how a guest ended; use --under rouse"
+            );
+        }
+        Ok(())
     }
 
     /// The board.
@@ -169,6 +203,9 @@ impl Job {
 
     /// A request of which every cell would be skipped is refused right away.
     fn something_runs(&self, under: Under) -> Result<()> {
+        if self.load.guest.is_some() {
+            return Ok(());
+        }
         let machine = self.machine(under)?;
         let mut obstacles = Vec::new();
         for cell in self.load.plan.cells(&machine) {
@@ -379,6 +416,34 @@ mod tests {
     }
 
     #[test]
+    fn another_guest_is_told_what_was_given_and_nothing_else() {
+        let mut image = [0; 64];
+        image[56..60].copy_from_slice(b"ARM\x64");
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), image).unwrap();
+        let guest = ["--guest", file.path().to_str().unwrap()];
+        let arguments = |more: &[&str]| {
+            let job = job(&[&guest[..], more].concat());
+            job.map(|job| job.load.boot_arguments())
+        };
+        assert_eq!(arguments(&[]).unwrap(), "");
+        assert_eq!(arguments(&["--append", "a  b"]).unwrap(), "a  b");
+        // One CPU is enough, where our own guest would have nothing to measure.
+        assert_eq!(
+            arguments(&["--survey", "--cpus", "1"]).unwrap(),
+            "rouse.survey"
+        );
+        for (more, why) in [
+            (&["--wait", "wfi"][..], "leave these options out"),
+            (&["--expect-reset", "--under", "none"], "use --under rouse"),
+        ] {
+            let error = arguments(more).unwrap_err();
+            assert!(is_bad_input(&error), "{error:#}");
+            assert!(format!("{error:#}").contains(why), "{error:#}");
+        }
+    }
+
+    #[test]
     fn what_can_not_be_is_refused_with_the_remedy() {
         for (options, remedy) in [
             (&["--wait", "wfx"][..], "use all, busy"),
@@ -436,6 +501,7 @@ mod tests {
                 "use --gap-us 1000",
             ),
             (&["--groups", "17"], "the nearest is 16"),
+            (&["--expect-reset"], "use it with --guest IMAGE"),
             (&["--numipi", "0"], "the nearest is 4"),
         ] {
             let error = job(options).unwrap_err();

@@ -46,6 +46,7 @@ mod job;
 mod json;
 mod launch;
 mod limits;
+mod memory;
 mod miri;
 mod own_time;
 mod pack;

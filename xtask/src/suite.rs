@@ -6,6 +6,7 @@ mod case;
 mod documented;
 mod expectation;
 mod gate;
+mod kernel;
 mod killed;
 mod same;
 
@@ -23,7 +24,7 @@ use case::Case;
 use gate::Gate;
 
 /// Packages that only exist on the target.
-const ON_TARGET: [&str; 3] = ["arch", "hypervisor", "guest-kernel-shim"];
+const ON_TARGET: [&str; 4] = ["arch", "hypervisor", "guest-kernel-shim", "test-kernel"];
 
 /// Runs what was asked for.
 pub fn run(args: &TestArgs) -> Result<()> {

@@ -3,7 +3,7 @@
 
 /// The boot argument that names the console's UART, for machines whose
 /// description names none, or a wrong one.
-const ARGUMENT: &str = "rouse.uart=";
+pub(crate) const ARGUMENT: &str = "rouse.uart=";
 
 /// The console UART.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

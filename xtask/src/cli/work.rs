@@ -16,7 +16,7 @@ pub struct LoadArgs {
     /// What is measured.
     #[command(flatten)]
     pub plan: PlanArgs,
-    /// Guest to run instead of the built one: an arm64 Image
+    /// Guest to run instead of the built one: an arm64 Image; its command line is --append and nothing else
     #[arg(long, value_name = "IMAGE")]
     pub guest: Option<PathBuf>,
     /// Further boot arguments, passed on as they are
@@ -65,6 +65,9 @@ pub struct JobArgs {
     /// Changes of single values of the preset: core-mhz=3000,l2-kib=512
     #[arg(long, value_name = "NAME=VALUE,...")]
     pub set: Option<String>,
+    /// With --guest: it is to end by a reset (PSCI SYSTEM_RESET); to turn the machine off is a failure then
+    #[arg(long)]
+    pub expect_reset: bool,
 }
 
 /// How long boots may take.

@@ -120,6 +120,7 @@ impl Request {
             gem5: None,
             preset: None,
             set: None,
+            expect_reset: false,
         })?;
         job.limits.without_progress *= self.longer();
         Ok(job.within(&self.limits))

@@ -10,8 +10,11 @@
 //! iterations = 400            # `guest`, `dtb` and a `board` of its own are paths in the workspace
 //! survey = true               # an option without a value
 //!
+//! [guest]                     # run test-kernel/ as somebody else's guest, with these
+//! image_size = 0x3c00000      # in its header in place of its own: text_offset, flags
+//!
 //! [expect]
-//! status = "ok"               # or crash, hang, stopped-early, exit-status, damaged, bad-input
+//! status = "ok"               # or crash, hang, stopped-early, exit-status, refused, reset, ..., bad-input
 //! says = "text"               # part of the error
 //! console = ["stage", "text"] # parts of the console's log, in this order
 //! skipped = 0                 # how many cells may be skipped; any number if absent
@@ -40,6 +43,7 @@ use clap::Parser;
 use serde::Deserialize;
 
 use super::expectation::{Expect, Expected};
+use super::kernel::Kernel;
 use super::same::Same;
 use crate::board::{Board, one_line};
 use crate::boot::Show;
@@ -70,6 +74,8 @@ pub struct Case {
     /// Options of `run`.
     #[serde(default)]
     run: Options,
+    /// The kernel to run as somebody else's guest.
+    guest: Option<Kernel>,
     /// What must come of the run.
     #[serde(default)]
     expect: Expect,
@@ -111,22 +117,21 @@ impl Case {
 
     /// Boots and compares; the folder with the logs for people.
     pub fn run(&self) -> Result<String> {
-        let job = match Job::of_run(&options(&self.run)?) {
+        let session = match self.session(&self.run, &self.name) {
             Err(error) if is_bad_input(&error) && self.expect.wants_bad_input() => {
                 self.expect.says(&format!("{error:#}"))?;
                 return Ok("refused".into());
             }
             other => other?,
         };
-        let session = boot(&job, &self.name)?;
         let compared = self.expect.compare(&session).and_then(|()| {
             let mut cells = self.cells.iter();
             cells.try_for_each(|expected| expected.compare(&session.results))
         });
         compared.map_err(|error| anyhow!("{error:#}; see {}", session.place))?;
         for (number, same) in (2..).zip(&self.same) {
-            let job = Job::of_run(&options(&same.options(&self.run))?)?;
-            let further = boot(&job, &format!("{}-{number}", self.name))?;
+            let further =
+                self.session(&same.options(&self.run), &format!("{}-{number}", self.name))?;
             let compared = match &further.failure {
                 Some(failure) => Err(anyhow!("{}", failure.why)),
                 None => same.compare(&session.results, &further.results),
@@ -134,6 +139,16 @@ impl Case {
             compared.map_err(|error| anyhow!("{error:#}; see {}", further.place))?;
         }
         Ok(session.place)
+    }
+
+    /// A run with these options.
+    fn session(&self, run: &Options, name: &str) -> Result<Session> {
+        let mut args = options(run)?;
+        let kernel = self.guest.as_ref().map(Kernel::file).transpose()?;
+        if let Some(kernel) = &kernel {
+            args.job.load.guest = Some(kernel.to_path_buf());
+        }
+        boot(&Job::of_run(&args)?, name)
     }
 }
 
