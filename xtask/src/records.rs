@@ -305,7 +305,8 @@ impl Collector {
     fn end_block(&mut self, record: &Record<'_>) {
         let id = record.number("id");
         match self.block.take() {
-            Some(block) if Some(block.cell.id) == id => {
+            Some(mut block) if Some(block.cell.id) == id => {
+                block.cell.end(record);
                 let whole = !block.spoilt
                     && record.number("records") == Some(block.records + 1)
                     && block.cell.agrees_with(record);

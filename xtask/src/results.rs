@@ -67,7 +67,8 @@ impl Results {
         }
         let missing = records.missing();
         // Of soaks and checks no cells are expected.
-        let cut = records.plan.is_some() && !records.ended;
+        let measures = records.plan.is_some() || !records.cells.is_empty();
+        let cut = measures && !records.ended;
         self.incomplete |= cut || missing.is_some();
         self.missing
             .extend(missing.map(|text| format!("under {under}: {text}")));

@@ -145,17 +145,11 @@ fn passes() -> Vec<String> {
         at += 1;
         let id = ("id", id.to_string());
         let count = (passes * 100).to_string();
-        let mut more = vec![
-            id.clone(),
-            ("passes", passes.to_string()),
-            ("passes_planned", "4".into()),
-        ];
-        more.extend(ended.map(|ended| ("ended", ended.into())));
         lines.push((
             format!("{part}cell"),
             vec![id.clone(), ("workload", "ipi".into())],
         ));
-        lines.push((format!("{part}more"), more));
+        lines.push((format!("{part}more"), vec![id.clone()]));
         let stat = vec![
             id.clone(),
             ("name", "total".into()),
@@ -163,12 +157,15 @@ fn passes() -> Vec<String> {
             ("p50", "7".into()),
         ];
         lines.push((format!("{part}stat"), stat));
-        let done = vec![
+        let mut done = vec![
             id,
             ("records", "4".into()),
             ("at", at.to_string()),
             ("at_us", (at * 10).to_string()),
+            ("passes", passes.to_string()),
+            ("passes_planned", "4".into()),
         ];
+        done.extend(ended.map(|ended| ("ended", ended.into())));
         lines.push((format!("{part}done"), done));
     };
     for (id, passes, ended) in [
