@@ -131,7 +131,11 @@ impl Collector {
 
     /// What has been read, with what must have been lost.
     pub fn finish(mut self) -> Records {
-        self.abandon_block();
+        // A block that was on its way when a boot was cut short is not damaged.
+        let on_its_way = |block: &mut Block| !block.spoilt;
+        if self.records.ended || self.block.take_if(on_its_way).is_none() {
+            self.abandon_block();
+        }
         self.judge_spoilt();
         // A cell that ends early is reported early.
         self.records.cells.sort_by_key(|cell| cell.id);
@@ -301,7 +305,8 @@ impl Collector {
     fn end_block(&mut self, record: &Record<'_>) {
         let id = record.number("id");
         match self.block.take() {
-            Some(block) if Some(block.cell.id) == id => {
+            Some(mut block) if Some(block.cell.id) == id => {
+                block.cell.end(record);
                 let whole = !block.spoilt
                     && record.number("records") == Some(block.records + 1)
                     && block.cell.agrees_with(record);
@@ -360,7 +365,7 @@ impl Collector {
 
 impl Records {
     /// What is not there of what was going to be measured, for people.
-    pub fn missing(&self) -> Vec<String> {
+    pub fn missing(&self) -> Option<String> {
         let mut missing = Vec::new();
         let parts = self.cells.iter().filter(|cell| cell.is_part()).count();
         if parts > 0 {
@@ -370,9 +375,9 @@ impl Records {
         if let Some(plan) = self.plan.filter(|_| !self.ended)
             && let Some(none @ 1..) = (plan.cells as usize).checked_sub(known)
         {
-            missing.push(format!("{} of {} not begun", cells(none), plan.cells));
+            missing.push(format!("{} of {} without any", cells(none), plan.cells));
         }
-        missing
+        (!missing.is_empty()).then(|| missing.join(", "))
     }
 }
 

@@ -113,7 +113,7 @@ pub struct PlanArgs {
     #[arg(long, value_name = "N", conflicts_with = "iterations")]
     pub max_iterations: Option<String>,
     /// Time of the guest that a cell may take beside the pauses asked for, milliseconds; 0 is without bound. With
-    /// --metric insns one is a million instructions [default: 20 with insns, else 500]
+    /// --metric insns one is a million instructions [default: 10 with insns, else 500]
     #[arg(long, value_name = "MS")]
     pub cell_ms: Option<String>,
     /// How long the guest polls before WFI, microseconds

@@ -28,6 +28,12 @@
 //! counts = { "sched.passes" = 1 }     # any other counter
 //! p50 = [100, 5000]
 //! max_p50 = 5000
+//! samples = [40, 100]
+//! ended = "budget"            # or settled, samples
+//!
+//! [[cut]]                     # the log up to the end of a pass, read as `report` does, has every cell,
+//! after = 2                   # each with that many passes unless it has ended
+//! into_next = 3000            # and so it has with this many bytes of the next pass
 //!
 //! [[same]]                    # a further run, with these options in place of those above,
 //! run = { boot = "virtio" }   # has the same cells,
@@ -42,6 +48,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Parser;
 use serde::Deserialize;
 
+use super::cut::Cut;
 use super::expectation::{Expect, Expected};
 use super::kernel::Kernel;
 use super::same::Same;
@@ -82,6 +89,9 @@ pub struct Case {
     /// What must hold for cells.
     #[serde(default, rename = "cell")]
     cells: Vec<Expected>,
+    /// What must be left of a log that is cut short.
+    #[serde(default)]
+    cut: Vec<Cut>,
     /// Further runs that must come to the same.
     #[serde(default)]
     same: Vec<Same>,
@@ -126,7 +136,9 @@ impl Case {
         };
         let compared = self.expect.compare(&session).and_then(|()| {
             let mut cells = self.cells.iter();
-            cells.try_for_each(|expected| expected.compare(&session.results))
+            cells.try_for_each(|expected| expected.compare(&session.results))?;
+            let mut cuts = self.cut.iter();
+            cuts.try_for_each(|cut| cut.compare(&session.console, &session.results))
         });
         compared.map_err(|error| anyhow!("{error:#}; see {}", session.place))?;
         for (number, same) in (2..).zip(&self.same) {
