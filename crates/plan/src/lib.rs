@@ -13,6 +13,7 @@
 
 mod cell;
 mod cpus;
+mod magnitude;
 mod obstacle;
 mod system;
 mod text;
@@ -20,6 +21,7 @@ mod words;
 
 pub use cell::Cell;
 pub use cpus::CpuSet;
+pub use magnitude::magnitude;
 pub use obstacle::{Machine, Obstacle};
 pub use system::{System, Systems};
 pub use text::Error;
