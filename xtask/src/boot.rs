@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 
 use crate::console::{Console, Kind};
 use crate::progress::Progress;
-use crate::terminal::{self, say};
+use crate::terminal::{self, note, say};
 use crate::{interrupt, qemu};
 
 /// How long a machine that has crashed may be silent, or one that has reported
@@ -216,7 +216,7 @@ impl<L: Write> Follower<'_, L> {
         }
         if kind == Kind::Crash && watch.show >= Show::Dumps {
             watch.progress.clear();
-            eprintln!("{}", self.console.crash.last().unwrap_or(&line));
+            note!("{}", self.console.crash.last().unwrap_or(&line));
         } else if shown_from(kind).is_some_and(|from| watch.show >= from) {
             watch.progress.clear();
             say!("{}", terminal::plain(&line));

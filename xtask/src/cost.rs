@@ -25,7 +25,7 @@ use cost::Path;
 
 use crate::board::Board;
 use crate::cli::CostArgs;
-use crate::folder::Copy;
+use crate::output::Output;
 use crate::terminal::say;
 use crate::{places, toolchain};
 use card::{Card, Mode};
@@ -46,8 +46,7 @@ pub fn cost(args: &CostArgs) -> Result<()> {
         None => history::read(&history::newest()?),
     });
     let base = base.transpose()?;
-    let copy = args.json.as_deref().map(|file| Copy::claim("--json", file));
-    let copy = copy.transpose()?;
+    let copy = Output::claim_any("--json", args.json.as_ref())?;
     let bench = Bench::new(&args.board)?;
     let mut card = measure(&bench, &args.board)?;
     say!("{}", show::table(&card).join("\n"));
@@ -56,7 +55,7 @@ pub fn cost(args: &CostArgs) -> Result<()> {
         card.scale = scale::measure(&bench, &args.board, most)?;
         say!("\n{}", scale::table(&card.scale).join("\n"));
         let page = places::target().join(SCALE_PAGE);
-        Copy::claim("--scale", &page)?.write(&scale::page(&card.scale))?;
+        Output::claim("--scale", &page)?.write(&scale::page(&card.scale))?;
         say!("charts: {}", places::shown(&page));
         scale::judge(&card.scale)?;
     }

@@ -27,11 +27,12 @@ use serde::Serialize;
 use crate::boot::Show;
 use crate::cli::{Cli, ExperimentArgs, Metric, Verb};
 use crate::failure::bad_input;
-use crate::folder::{Copy, Folder};
+use crate::folder::Folder;
 use crate::job::Job;
+use crate::output::Output;
 use crate::results::Results;
-use crate::terminal::say;
-use crate::{json, places, session};
+use crate::terminal::{note, say};
+use crate::{json, session};
 use find::Runs;
 use outcome::Outcome;
 
@@ -91,20 +92,30 @@ pub fn run(args: &ExperimentArgs) -> Result<()> {
         .iter()
         .map(|experiment| experiment.jobs(args))
         .collect::<Result<Vec<_>>>()?;
-    let folder = Folder::claim(args.out.as_deref(), "experiment")?;
-    let copy = args.json.as_deref().map(|file| Copy::claim("--json", file));
-    let copy = copy.transpose()?;
+    let mut folder = Folder::claim(args.out.as_deref(), "experiment")?;
+    let copy = Output::claim_any("--json", args.json.as_ref())?;
     let mut reports = Vec::new();
-    for (experiment, jobs) in chosen.iter().zip(jobs) {
-        let report = experiment.report(jobs, &folder)?;
+    for (number, (experiment, jobs)) in (1..).zip(chosen.iter().zip(jobs)) {
+        let title = format!(
+            "experiment {number} of {}, {}",
+            chosen.len(),
+            experiment.name
+        );
+        let report = match experiment.report(jobs, &folder, &title) {
+            Ok(report) => report,
+            Err(error) => {
+                let left = folder.give_up("not every boot ended well");
+                return Err(error.context(format!("the runs so far are in {}", left.place)));
+            }
+        };
         say!("{}", report.lines().join("\n"));
         reports.push(report);
     }
     let data = json::text(&reports)?;
-    folder.write(DATA, &data)?;
-    folder.write(PAGE, &page::html(&reports))?;
-    let place = folder.publish()?;
-    say!("report: {}/{PAGE}", places::shown(&place));
+    folder.write(DATA, &data);
+    folder.write(PAGE, &page::html(&reports));
+    let place = folder.close(None).complete()?;
+    say!("report: {place}/{PAGE}");
     copy.map_or(Ok(()), |copy| copy.write(&data))
 }
 
@@ -150,9 +161,16 @@ impl Experiment {
     }
 
     /// Boots, and concludes.
-    fn report(&self, jobs: Vec<(&'static str, Job)>, folder: &Folder) -> Result<Report> {
+    fn report(
+        &self,
+        jobs: Vec<(&'static str, Job)>,
+        folder: &Folder,
+        title: &str,
+    ) -> Result<Report> {
         let mut runs = Runs::new(self.name);
-        for (label, job) in jobs {
+        let boots = jobs.len();
+        for (number, (label, job)) in (1..).zip(jobs) {
+            note!("{title}: boot {number} of {boots}, {label}");
             let place = folder.inside(&format!("{}-{label}", self.name));
             let inner = Folder::claim(Some(&place), &job.board().name)?;
             let session = session::run(&job, inner, Show::Dumps)?;

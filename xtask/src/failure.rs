@@ -4,6 +4,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use crate::terminal::note;
+
 /// The request itself can't be met: a word, a board, a file or a tool is wrong
 /// or missing. Everything else is a failure while running.
 #[derive(Debug)]
@@ -37,7 +39,7 @@ pub fn is_bad_input(error: &anyhow::Error) -> bool {
 
 /// Prints an error as one line and turns it into the exit status.
 pub fn report(error: &anyhow::Error) -> ExitCode {
-    eprintln!("error: {error:#}");
+    note!("error: {error:#}");
     ExitCode::from(if is_bad_input(error) { 2 } else { 1 })
 }
 

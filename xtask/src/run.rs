@@ -5,16 +5,16 @@ use anyhow::{Result, bail};
 
 use crate::boot::Show;
 use crate::cli::RunArgs;
-use crate::folder::{Copy, Folder};
+use crate::folder::Folder;
 use crate::job::Job;
+use crate::output::Output;
 use crate::terminal::say;
-use crate::{report, session, table};
+use crate::{report, session, table, terminal};
 
 /// Does what `cargo xtask run` promises.
 pub fn run(args: &RunArgs) -> Result<()> {
     let job = Job::new(&args.job)?;
-    let copy = args.json.as_deref().map(|file| Copy::claim("--json", file));
-    let copy = copy.transpose()?;
+    let copy = Output::claim_any("--json", args.json.as_ref())?;
     let folder = Folder::claim(args.out.as_deref(), &job.board().name)?;
     // Where there may be no cells, the console is all that there is to see.
     let show = match job.measures() {
@@ -24,7 +24,10 @@ pub fn run(args: &RunArgs) -> Result<()> {
     let session = session::run(&job, folder, show)?;
     let place = &session.place;
     if session.results.has_cells() {
-        say!("{}", table::lines(&session.results).join("\n"));
+        say!(
+            "{}",
+            table::lines(&session.results, terminal::width()).join("\n")
+        );
     }
     say!("\nresults: {place}");
     if session.results.has_cells() {

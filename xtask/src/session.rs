@@ -2,7 +2,6 @@
 //! The boots of a job, and the folder that they leave, whatever happens.
 
 use std::env;
-use std::fs::File;
 
 use anyhow::Result;
 use plan::{Under, Word};
@@ -13,10 +12,13 @@ use crate::emulator::Emulator;
 use crate::folder::Folder;
 use crate::images::{self, Built};
 use crate::job::Job;
+use crate::log::Log;
+use crate::partial::Scratch;
 use crate::progress::Progress;
 use crate::results::{self, Results};
 use crate::symbols::{self, Symbols};
-use crate::verdict::{Failure, judge, judge_results};
+use crate::terminal::note;
+use crate::verdict::{Failure, judge, judge_results, unwritten};
 use crate::{interrupt, launch, report, toolchain};
 
 /// What came of a job.
@@ -42,7 +44,7 @@ pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
         job,
         emulator: &emulator,
         built: &built,
-        log: folder.create("serial.log")?,
+        log: folder.log()?,
         commands: heading(&emulator.shown()),
         results: Results::new(&job.board().name, &job.model, Some(emulator.describe(job))),
         dump: String::new(),
@@ -64,7 +66,7 @@ struct Boots<'j> {
     job: &'j Job,
     emulator: &'j Emulator,
     built: &'j Built,
-    log: File,
+    log: Log,
     commands: String,
     results: Results,
     dump: String,
@@ -75,7 +77,7 @@ struct Boots<'j> {
 impl Boots<'_> {
     fn boot(&mut self, under: Under) -> Result<Option<Failure>> {
         let job = self.job;
-        let place = tempfile::tempdir()?;
+        let place = Scratch::new()?;
         let command = self
             .emulator
             .command(job, under, self.built, place.path())?;
@@ -111,34 +113,32 @@ impl Boots<'_> {
             self.dump.push('\n');
         }
         if self.show >= Show::Dumps {
-            outcome
-                .registers
-                .iter()
-                .for_each(|line| eprintln!("{line}"));
+            outcome.registers.iter().for_each(|line| note!("{line}"));
         }
     }
 
-    fn close(self, failure: Option<Failure>, folder: Folder) -> Result<Session> {
-        folder.write("command.txt", &self.commands)?;
+    fn close(self, failure: Option<Failure>, mut folder: Folder) -> Result<Session> {
+        folder.write("command.txt", &self.commands);
         for (name, text) in [("dump.txt", &self.dump), ("survey.txt", &self.survey)] {
             if !text.is_empty() {
-                folder.write(name, text)?;
+                folder.write(name, text);
             }
         }
         if self.results.has_cells() {
-            folder.write("results.json", &self.results.to_json()?)?;
-            folder.write("results.csv", &results::csv(&self.results)?)?;
+            folder.write("results.json", &self.results.to_json()?);
+            folder.write("results.csv", &results::csv(&self.results)?);
             let page = report::of_run(&folder.name(), &self.results, &self.commands)?;
-            folder.write(report::PAGE, &page)?;
+            folder.write(report::PAGE, &page);
         }
-        let console = folder.read("serial.log")?;
-        let place = folder.shown();
-        folder.publish()?;
+        let console = self.log.text()?;
+        let closed = folder.close(Some(&self.log));
         Ok(Session {
-            failure: failure.or_else(|| judge_results(&self.results, self.job.metric)),
+            failure: failure
+                .or_else(|| judge_results(&self.results, self.job.metric))
+                .or_else(|| closed.lacks.map(unwritten)),
             results: self.results,
             console,
-            place,
+            place: closed.place,
         })
     }
 }

@@ -139,11 +139,12 @@ impl Case {
 
 /// Boots, into a folder of this name that replaces an older one.
 fn boot(job: &Job, name: &str) -> Result<Session> {
-    let out = places::target().join("tests").join(name);
+    let tests = places::target().join("tests");
+    let out = tests.join(name);
     if out.exists() {
         fs::remove_dir_all(&out).with_context(|| places::shown(&out))?;
     }
-    let folder = Folder::claim(Some(&out), &job.board().name)?;
+    let folder = Folder::claim_numbered(&tests, name)?;
     session::run(job, folder, Show::Nothing)
 }
 

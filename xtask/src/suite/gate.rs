@@ -1,18 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of the command line as a whole, where its exit status is the point: the
-//! gate on the length of paths, that it notices a path that got longer, and the
-//! listing of a path.
+//! gate on the length of paths, that it notices a path that got longer, the
+//! listing of a path, and several commands at once.
 
 use std::env;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use super::together;
+
 /// A test.
 #[derive(Debug)]
 pub struct Gate {
     /// Its name.
     pub name: &'static str,
+    how: How,
+}
+
+/// What it does.
+#[derive(Debug)]
+enum How {
+    /// A command, and what comes of it.
+    Line(Line),
+    /// Several.
+    Together(fn() -> Result<()>),
+}
+
+#[derive(Debug)]
+struct Line {
     /// The command.
     line: &'static [&'static str],
     /// Instructions to plant in the SGI path: see `hypervisor/src/shortcuts.rs`.
@@ -23,27 +39,37 @@ pub struct Gate {
     says: &'static str,
 }
 
-const ALL: [Gate; 3] = [
+const ALL: [Gate; 4] = [
     Gate {
         name: "cost-is-not-more",
-        line: &["cost", "--compare"],
-        planted: None,
-        status: 0,
-        says: "against `",
+        how: How::Line(Line {
+            line: &["cost", "--compare"],
+            planted: None,
+            status: 0,
+            says: "against `",
+        }),
     },
     Gate {
         name: "cost-notices-five-instructions",
-        line: &["cost", "--compare"],
-        planted: Some("5"),
-        status: 1,
-        says: "sgi-send (inject), hypervisor",
+        how: How::Line(Line {
+            line: &["cost", "--compare"],
+            planted: Some("5"),
+            status: 1,
+            says: "sgi-send (inject), hypervisor",
+        }),
     },
     Gate {
         name: "cost-shows-instructions",
-        line: &["asm", "sgi-send"],
-        planted: None,
-        status: 0,
-        says: "msr     ICC_SGI1R_EL1",
+        how: How::Line(Line {
+            line: &["asm", "sgi-send"],
+            planted: None,
+            status: 0,
+            says: "msr     ICC_SGI1R_EL1",
+        }),
+    },
+    Gate {
+        name: "runs-at-once-boot-their-own-guests",
+        how: How::Together(together::run),
     },
 ];
 
@@ -54,8 +80,18 @@ pub fn all(filter: &str) -> Vec<&'static Gate> {
 }
 
 impl Gate {
-    /// Runs the command and compares.
+    /// Does it.
     pub fn run(&self) -> Result<()> {
+        match &self.how {
+            How::Line(line) => line.run(),
+            How::Together(run) => run(),
+        }
+    }
+}
+
+impl Line {
+    /// Runs the command and compares.
+    fn run(&self) -> Result<()> {
         let mut command = Command::new(env::current_exe().context("this program has no file")?);
         command.args(self.line);
         match self.planted {
