@@ -124,6 +124,8 @@ impl Folder {
     /// Writes a file in it. What can't be written is told when it is closed.
     pub fn write(&mut self, name: &str, text: &str) {
         if let Err(error) = fs::write(self.inside(name), text) {
+            // Half a file is worse than none.
+            let _ = fs::remove_file(self.inside(name));
             self.lost.push(format!("{name} can't be written ({error})"));
         }
     }

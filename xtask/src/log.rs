@@ -52,11 +52,19 @@ impl Log {
         let why = self.lost.as_ref()?;
         let place = places::shown(&self.path);
         Some(match self.memory.len() {
-            0 => format!("serial.log can't be written ({why}), the console's log is {place}"),
+            0 => format!("serial.log can't be written ({why}), it is {place} instead"),
             _ => format!(
                 "serial.log can't be written ({why}), its beginning is {place}, and the rest was shown above"
             ),
         })
+    }
+
+    /// Where it is, if it was begun in a folder that is now at `folder`, for people.
+    pub fn place(&self, folder: &str) -> String {
+        match self.lost {
+            None => format!("{folder}/serial.log"),
+            Some(_) => places::shown(&self.path),
+        }
     }
 
     /// Shows on standard error what no disk would take: the last place that there is.

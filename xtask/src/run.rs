@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The verb `run`: measure, show, judge.
 
+use std::path::Path;
+
 use anyhow::{Result, bail};
 
 use crate::boot::Show;
@@ -30,11 +32,11 @@ pub fn run(args: &RunArgs) -> Result<()> {
         );
     }
     say!("\nresults: {place}");
-    if session.results.has_cells() {
+    if Path::new(place).join(report::PAGE).exists() {
         say!("report: {place}/{}", report::PAGE);
     }
     if let Some(failure) = session.failure {
-        bail!("{}; the console's log is {place}/serial.log", failure.why);
+        bail!("{}; the console's log is {}", failure.why, session.log);
     }
     match copy {
         Some(copy) => copy.write(&session.results.to_json()?),

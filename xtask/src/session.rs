@@ -32,6 +32,8 @@ pub struct Session {
     pub console: String,
     /// The folder, for people.
     pub place: String,
+    /// The console's log, for people.
+    pub log: String,
 }
 
 /// Builds, then boots once for each `under`.
@@ -138,6 +140,7 @@ impl Boots<'_> {
                 .or_else(|| closed.lacks.map(unwritten)),
             results: self.results,
             console,
+            log: self.log.place(&closed.place),
             place: closed.place,
         })
     }
