@@ -9,6 +9,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use gic::Redistributor;
 use platform::Platform;
 
+use crate::alarm;
 use crate::kernel;
 use crate::percpu::PerCpu;
 use crate::soak;
@@ -125,6 +126,10 @@ fn unexpected(cpu: &PerCpu, intid: u32) {
         return;
     }
     let timer = &crate::start::platform().timer;
+    if intid == timer.virt && alarm::rang(cpu) {
+        // The next ring is in the future, so the level is low.
+        return insn::isb();
+    }
     if intid == timer.virt {
         CNTV_CTL_EL0.set(MASKED);
     } else if intid == timer.phys {
