@@ -22,10 +22,11 @@
 use aarch64_cpu::registers::{CNTV_CTL_EL0, CNTV_CVAL_EL0, Writeable};
 use arch::insn;
 use core::sync::atomic::Ordering::Relaxed;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
+use crate::interrupts::{self, Listener};
 use crate::percpu::PerCpu;
-use crate::{clock, interrupts, start};
+use crate::{clock, start};
 
 /// From one ring to the next, microseconds: far more than a handler takes, so
 /// that what waits gets on between two.
@@ -33,8 +34,6 @@ const AGAIN_US: u32 = 2000;
 
 /// What an alarm and its handler tell each other; only the CPU itself uses it.
 pub struct Bell {
-    /// The timer is the alarm's.
-    on: AtomicBool,
     /// Rings since the alarm was set.
     rings: AtomicU32,
     /// When the first of them was, ticks.
@@ -42,17 +41,17 @@ pub struct Bell {
 }
 
 impl Bell {
-    /// The timer is somebody else's.
+    /// It never rang.
     pub const fn new() -> Self {
         Self {
-            on: AtomicBool::new(false),
             rings: AtomicU32::new(0),
             first: AtomicU64::new(0),
         }
     }
 }
 
-/// The virtual timer of this CPU as an alarm, until it is dropped.
+/// The virtual timer of this CPU as an alarm, until it is dropped; one CPU at a time
+/// has one, with the others parked.
 pub struct Alarm {
     bell: &'static Bell,
 }
@@ -62,7 +61,7 @@ impl Alarm {
     pub fn new() -> Self {
         let cpu = PerCpu::this();
         let timer = start::platform().timer.virt;
-        cpu.bell.on.store(true, Relaxed);
+        interrupts::listen(Listener::Alarm);
         interrupts::redistributor(cpu).enable_all(1 << timer);
         Self { bell: &cpu.bell }
     }
@@ -99,21 +98,22 @@ impl Alarm {
 impl Drop for Alarm {
     fn drop(&mut self) {
         self.clear();
-        self.bell.on.store(false, Relaxed);
+        interrupts::listen(Listener::Nobody);
     }
 }
 
-/// The timer's interrupt at `cpu`, which is this one: rings, if it is an alarm's,
-/// and sets the next ring. Whether it is. The caller synchronises.
-pub fn rang(cpu: &PerCpu) -> bool {
-    let bell = &cpu.bell;
-    if !bell.on.load(Relaxed) {
-        return false;
+/// Interrupt `intid` at `cpu`, which is this one, while there is an alarm: if it is the
+/// timer's it rings, and the next ring is set. The handler has turned the timer off.
+pub fn rang(cpu: &PerCpu, intid: u32) {
+    if intid != start::platform().timer.virt {
+        return;
     }
+    let bell = &cpu.bell;
     let now = clock::now();
     if bell.rings.fetch_add(1, Relaxed) == 0 {
         bell.first.store(now, Relaxed);
     }
     CNTV_CVAL_EL0.set(now + clock::ticks(AGAIN_US));
-    true
+    CNTV_CTL_EL0.set(1);
+    insn::isb();
 }
