@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use crate::console::{Console, Kind};
+use crate::disturb::{Disturber, Done};
 use crate::progress::Progress;
 use crate::terminal::{self, say};
 use crate::{interrupt, qemu};
@@ -46,6 +47,8 @@ pub struct Outcome {
     pub console: Console,
     /// The CPUs' registers when they had to be looked at.
     pub registers: Vec<String>,
+    /// How it was disturbed, if it was.
+    pub disturbed: Option<Done>,
 }
 
 /// What the terminal shows of a boot while it runs; the log has everything.
@@ -66,6 +69,8 @@ pub struct Watch<'a> {
     pub place: &'a Path,
     /// When patience ends.
     pub timeout: Duration,
+    /// The seed with which the emulator is disturbed, if it is.
+    pub disturb: Option<u64>,
     /// What the terminal shows of it.
     pub show: Show,
     /// Where people see that something goes on.
@@ -114,8 +119,12 @@ pub fn boot(
         last_words: String::new(),
         grace: None,
     };
+    let start = |seed| Disturber::start(child.id(), watch.place, seed);
+    let disturber = watch.disturb.map(start);
     let running = Running(child);
-    let stopped = follower.follow(&lines, &mut watch)?;
+    let stopped = follower.follow(&lines, &mut watch);
+    let disturbed = disturber.map(Disturber::end).transpose()?;
+    let stopped = stopped?;
     let mut registers = Vec::new();
     if stopped == Some(Ending::Hang) || stopped == Some(Ending::Crash) {
         registers = follower.registers(watch.place);
@@ -129,6 +138,7 @@ pub fn boot(
         ending: follower.ending(stopped),
         console: follower.console,
         registers,
+        disturbed,
     })
 }
 
@@ -277,6 +287,7 @@ mod tests {
         let watch = Watch {
             place: Path::new("/nonexistent"),
             timeout: Duration::from_millis(300),
+            disturb: None,
             show: Show::Nothing,
             progress: Progress::new("test".into()),
         };

@@ -12,7 +12,7 @@ use crate::board::Board;
 use crate::cli::{Boot, JobArgs, LoadArgs, Metric, PlanArgs};
 use crate::failure::{BadInput, bad_input};
 use crate::gem5::parameters::{Parameters, Values};
-use crate::pack;
+use crate::{disturb, pack};
 
 /// What is booted, and what it is told.
 #[derive(Debug)]
@@ -75,6 +75,8 @@ pub struct Job {
     pub gem5: Option<PathBuf>,
     /// How long a boot may take.
     pub timeout: Duration,
+    /// The seed with which the emulator is disturbed, if it is.
+    pub disturb: Option<u64>,
 }
 
 impl Job {
@@ -96,11 +98,18 @@ impl Job {
             dtb: args.dtb.as_ref().map(existing).transpose()?,
             parameters: parameters(args, board)?,
             gem5: args.gem5.clone(),
+            disturb: args.disturb,
             timeout: Duration::from_secs(args.timeout.unwrap_or(board.patience())),
             load,
         };
         if job.boot != Boot::Kernel {
             job.board().boots_disks("--boot")?;
+        }
+        if job.disturb.is_some() {
+            job.board().qemu("--disturb")?;
+            if let Some(why) = disturb::obstacle() {
+                bad_input!("--disturb: {why}");
+            }
         }
         if job.dtb.is_some() && job.board().gem5.is_some() {
             bad_input!("--dtb: gem5 describes the machine that it makes; leave --dtb out");

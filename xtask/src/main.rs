@@ -27,6 +27,7 @@ mod cost;
 mod coverage;
 mod debug;
 mod disk;
+mod disturb;
 mod doctor;
 mod emulator;
 mod experiment;

@@ -113,6 +113,7 @@ mod tests {
             ending,
             console: Console::default(),
             registers: Vec::new(),
+            disturbed: None,
         };
         let patience = Duration::from_secs(1);
         let failure = judge(&outcome, Under::Rouse, patience, unfinished);

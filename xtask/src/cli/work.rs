@@ -65,6 +65,10 @@ pub struct JobArgs {
     /// Changes of single values of the preset: core-mhz=3000,l2-kib=512
     #[arg(long, value_name = "NAME=VALUE,...")]
     pub set: Option<String>,
+    /// Disturb QEMU at random, with this seed: its threads held one by one, all of them stopped, the machine paused.
+    /// Whatever is counted in time is then worth nothing
+    #[arg(long, value_name = "SEED")]
+    pub disturb: Option<u64>,
     /// How long each boot may take [default: 240, 3600 on gem5]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: Option<u64>,

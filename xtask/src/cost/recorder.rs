@@ -93,6 +93,7 @@ impl Bench {
         let watch = Watch {
             place: folder.path(),
             timeout: job.timeout,
+            disturb: job.disturb,
             show: Show::Nothing,
             progress: Progress::new(format!("{}, {cpus} CPUs", mode.name())),
         };
