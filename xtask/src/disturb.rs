@@ -93,7 +93,7 @@ impl Disturber {
         let done = done.map_err(|_| anyhow!("what disturbs the emulator has panicked"))??;
         ensure!(
             done.held > 0,
-            "the emulator was to be disturbed and had ended before"
+            "--disturb: no thread of the emulator could be held; it ended at once, or ptrace is not allowed here"
         );
         Ok(done)
     }

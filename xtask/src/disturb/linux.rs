@@ -4,7 +4,7 @@
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use nix::errno::Errno;
 use nix::sys::ptrace::{self, Options};
 use nix::sys::signal::{Signal, kill};
@@ -39,10 +39,11 @@ pub fn hold(pid: u32, time: Duration, choose: impl FnOnce(usize) -> usize) -> Re
         return Ok(false);
     }
     let thread = Pid::from_raw(threads[choose(threads.len())]);
-    let seized = there(ptrace::seize(thread, Options::empty()));
-    let seized = seized.context(
-        "--disturb: a thread of the emulator can't be held by ptrace; allow it, or run without",
-    )?;
+    // One that is just ending may not be held either (EPERM).
+    let seized = match ptrace::seize(thread, Options::empty()) {
+        Err(Errno::EPERM) => None,
+        other => there(other)?,
+    };
     if seized.is_none() || there(ptrace::interrupt(thread))?.is_none() {
         return Ok(false);
     }
