@@ -14,7 +14,7 @@ use crate::cli::{Boot, JobArgs, LimitArgs, LoadArgs, Metric, PlanArgs, RunArgs};
 use crate::failure::{BadInput, bad_input};
 use crate::gem5::parameters::{Parameters, Values};
 use crate::limits::Limits;
-use crate::pack;
+use crate::{disturb, pack};
 
 /// What is booted, and what it is told.
 #[derive(Debug)]
@@ -93,6 +93,8 @@ pub struct Job {
     pub limits: Limits,
     /// Whether the guest is to end by a reset.
     pub expect_reset: bool,
+    /// The seed with which the emulator is disturbed, if it is.
+    pub disturb: Option<u64>,
 }
 
 impl Job {
@@ -116,11 +118,18 @@ impl Job {
             gem5: args.gem5.clone(),
             limits: Limits::new(&LimitArgs::default(), patience(&load)),
             expect_reset: args.expect_reset,
+            disturb: args.disturb,
             load,
         };
         job.resets()?;
         if job.boot != Boot::Kernel {
             job.board().boots_disks("--boot")?;
+        }
+        if job.disturb.is_some() {
+            job.board().qemu("--disturb")?;
+            if let Some(why) = disturb::obstacle() {
+                bad_input!("--disturb: {why}");
+            }
         }
         if job.dtb.is_some() && job.board().gem5.is_some() {
             bad_input!("--dtb: gem5 describes the machine that it makes; leave --dtb out");

@@ -37,7 +37,7 @@ pub struct Records {
 /// What a fidelity probe found.
 #[derive(Debug, Default)]
 pub struct Probe {
-    /// `true`, `false` or `not-run`.
+    /// `true`, `false`, `not-run` or `not-sure`.
     pub value: String,
     /// More of it, for people.
     pub detail: String,
