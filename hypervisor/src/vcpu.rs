@@ -22,7 +22,7 @@ use crate::counters::Counters;
 use crate::percpu::{Line, Local, PerCpu};
 use crate::shortcuts::{self, Shortcuts, Waits};
 use crate::start::machine;
-use crate::trace::Ring;
+use crate::trace::{self, Ring};
 use crate::wfx::Halt;
 use crate::{controls, deliver, ending, irq, vgic_cpu};
 
@@ -87,6 +87,9 @@ pub struct Vcpu {
     pub private: Private,
     /// The guest owns the CPU interface; see [`deliver`].
     pub direct: AtomicBool,
+    /// Timers' interrupts that were made pending physically because software set
+    /// them so.
+    pub lines_set: AtomicU32,
     /// Held while the physical redistributor changes hands, and while its
     /// registers are written for the guest.
     pub switching: SpinMutex<()>,
@@ -116,6 +119,7 @@ impl Vcpu {
             mailbox: Line(AtomicU32::new(0)),
             private: Private::new(),
             direct: AtomicBool::new(false),
+            lines_set: AtomicU32::new(0),
             switching: SpinMutex::new(()),
             power: AtomicU32::new(power::OFF),
             entry: AtomicU64::new(0),
@@ -273,6 +277,7 @@ pub fn set_trap(bits: u64) {
         hcr |= if delays { HCR_TWED } else { 0 };
     }
     HCR_EL2.set(hcr);
+    trace::choose_vectors(trace::is_on(), bits);
 }
 
 /// Which waits trap, in the form of [`set_trap`].
