@@ -13,6 +13,7 @@ use spin::mutex::SpinMutex;
 use spin::once::Once;
 use wait::request::Request;
 
+use crate::alarm::Bell;
 use crate::crew::Counts;
 use crate::interrupts::Journal;
 use crate::tally::Tally;
@@ -47,6 +48,8 @@ pub struct PerCpu {
     pub journal: Journal,
     /// What it counted in the last job that it took part in.
     pub counts: SpinMutex<Counts>,
+    /// When its alarm rang.
+    pub bell: Bell,
     /// Where others ask it to leave its idle loop.
     pub request: Request,
 }
@@ -71,6 +74,7 @@ pub fn create(pool: &mut Pool, mpidrs: &[u64]) {
             redistributor: Once::new(),
             journal: Journal::new(),
             counts: SpinMutex::new(Counts::ZERO),
+            bell: Bell::new(),
             time: AtomicU64::new(0),
             vector_at: AtomicU64::new(0),
             served: AtomicU32::new(0),

@@ -19,7 +19,7 @@ use arch::insn;
 use trap::esr::{self, Esr};
 
 use crate::percpu::PerCpu;
-use crate::vectors;
+use crate::{vcpu, vectors};
 
 /// Events that a ring holds.
 pub const EVENTS: usize = 64;
@@ -180,12 +180,25 @@ impl Trace for On {
 
 /// Turns tracing on or off for this CPU.
 pub fn set(on: bool) {
-    VBAR_EL2.set(if on {
+    choose_vectors(on, vcpu::trap());
+    insn::isb();
+}
+
+/// Whether it is on.
+pub fn is_on() -> bool {
+    VBAR_EL2.get() == vectors::traced()
+}
+
+/// Takes the vectors that are right with tracing or without, where waits trap as
+/// `trap` says, in the form of [`vcpu::set_trap`].
+pub fn choose_vectors(traced: bool, trap: u64) {
+    VBAR_EL2.set(if traced {
         vectors::traced()
+    } else if trap & 1 != 0 {
+        vectors::watching()
     } else {
         vectors::plain()
     });
-    insn::isb();
 }
 
 /// The last thing before a traced return to the guest.

@@ -22,7 +22,7 @@ use crate::counters::Counters;
 use crate::percpu::{Line, Local, PerCpu};
 use crate::shortcuts::{self, Shortcuts, Waits};
 use crate::start::machine;
-use crate::trace::Ring;
+use crate::trace::{self, Ring};
 use crate::wfx::Halt;
 use crate::{controls, deliver, ending, irq, vgic_cpu};
 
@@ -87,6 +87,9 @@ pub struct Vcpu {
     pub private: Private,
     /// The guest owns the CPU interface; see [`deliver`].
     pub direct: AtomicBool,
+    /// Timers' interrupts that were made pending physically because software set
+    /// them so.
+    pub lines_set: AtomicU32,
     /// Held while the physical redistributor changes hands, and while its
     /// registers are written for the guest.
     pub switching: SpinMutex<()>,
@@ -116,6 +119,7 @@ impl Vcpu {
             mailbox: Line(AtomicU32::new(0)),
             private: Private::new(),
             direct: AtomicBool::new(false),
+            lines_set: AtomicU32::new(0),
             switching: SpinMutex::new(()),
             power: AtomicU32::new(power::OFF),
             entry: AtomicU64::new(0),
@@ -139,16 +143,14 @@ impl Vcpu {
 
     /// Turns it on at `entry` with x0 = `context`.
     pub fn turn_on(&self, entry: u64, context: u64) -> Result<(), NotOff> {
-        // First, so that the one that is turned on can't be off again before it counts.
-        ON.fetch_add(1, Relaxed);
         let claim = self
             .power
             .compare_exchange(power::OFF, power::CLAIMED, AcqRel, Acquire);
-        if claim.is_err() {
-            ON.fetch_sub(1, Relaxed);
-        }
         match claim {
             Ok(_) => {
+                // It counts before it can run, so before it can turn itself off. The
+                // caller is on meanwhile: the count can't reach zero before this.
+                ON.fetch_add(1, Relaxed);
                 self.entry.store(entry, Relaxed);
                 self.context.store(context, Relaxed);
                 self.power.store(power::ON_PENDING, Release);
@@ -273,6 +275,7 @@ pub fn set_trap(bits: u64) {
         hcr |= if delays { HCR_TWED } else { 0 };
     }
     HCR_EL2.set(hcr);
+    trace::choose_vectors(trace::is_on(), bits);
 }
 
 /// Which waits trap, in the form of [`set_trap`].

@@ -14,6 +14,7 @@ use anyhow::{Context, Result};
 
 use crate::advance::Advance;
 use crate::console::{Console, Kind};
+use crate::disturb::{Disturber, Done};
 use crate::emulator_process::{EmulatorProcess, End, Line};
 use crate::limits::Limits;
 use crate::own_time::{self, OwnTime};
@@ -77,6 +78,8 @@ pub struct Outcome {
     pub registers: Vec<String>,
     /// What the emulator itself said, its last lines.
     pub said: Vec<String>,
+    /// How it was disturbed, if it was.
+    pub disturbed: Option<Done>,
 }
 
 /// What the terminal shows of a boot while it runs; the log has everything.
@@ -97,6 +100,8 @@ pub struct Watch<'a> {
     pub place: &'a Path,
     /// When patience ends.
     pub limits: Limits,
+    /// The seed with which the emulator is disturbed, if it is.
+    pub disturb: Option<u64>,
     /// What the terminal shows of it.
     pub show: Show,
     /// Where people see that something goes on.
@@ -121,7 +126,11 @@ pub fn boot(
         progressed: Moment::start(),
         grace: None,
     };
-    let stopped = follower.follow(&process, &lines, &mut watch)?;
+    let start = |seed| Disturber::start(process.id(), watch.place, seed);
+    let disturber = watch.disturb.map(start);
+    let stopped = follower.follow(&process, &lines, &mut watch);
+    let disturbed = disturber.map(Disturber::end).transpose()?;
+    let stopped = stopped?;
     let mut registers = Vec::new();
     let end = match &stopped {
         None => process.wait(),
@@ -142,6 +151,7 @@ pub fn boot(
         console: follower.console,
         registers,
         said: follower.said.into(),
+        disturbed,
     })
 }
 

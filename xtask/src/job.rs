@@ -15,7 +15,7 @@ use crate::cli::{Boot, JobArgs, LimitArgs, LoadArgs, Metric, PlanArgs, RunArgs};
 use crate::failure::{BadInput, bad_input};
 use crate::gem5::parameters::{Parameters, Values};
 use crate::limits::Limits;
-use crate::pack;
+use crate::{disturb, pack};
 
 /// What is booted, and what it is told.
 #[derive(Debug)]
@@ -94,6 +94,8 @@ pub struct Job {
     pub limits: Limits,
     /// Whether the guest is to end by a reset.
     pub expect_reset: bool,
+    /// The seed with which the emulator is disturbed, if it is.
+    pub disturb: Option<u64>,
 }
 
 impl Job {
@@ -120,11 +122,18 @@ impl Job {
             gem5: args.gem5.clone(),
             limits: Limits::new(&LimitArgs::default(), patience(&load)),
             expect_reset: args.expect_reset,
+            disturb: args.disturb,
             load,
         };
         job.resets()?;
         if job.boot != Boot::Kernel {
             job.board().boots_disks("--boot")?;
+        }
+        if job.disturb.is_some() {
+            job.board().qemu("--disturb")?;
+            if let Some(why) = disturb::obstacle() {
+                bad_input!("--disturb: {why}");
+            }
         }
         if job.load.survey && !job.unders.contains(&Under::Rouse) {
             bad_input!("--survey: it is the hypervisor that prints it; use --under rouse");

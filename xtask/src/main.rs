@@ -31,6 +31,7 @@ mod cost;
 mod coverage;
 mod debug;
 mod disk;
+mod disturb;
 mod doctor;
 mod emulator;
 mod emulator_process;

@@ -112,11 +112,15 @@ impl Boots<'_> {
         let watch = Watch {
             place: place.path(),
             limits: job.limits,
+            disturb: job.disturb,
             show: self.show,
             progress: self.progress(under),
         };
         let console = Console::new(symbols(job, under, self.built));
         let mut outcome = boot::boot(command, console, &mut self.log, watch)?;
+        if let Some(done) = outcome.disturbed {
+            self.commands += &format!("# disturbed: {done}\n");
+        }
         let records = std::mem::take(&mut outcome.console.collector).finish();
         self.results.add(under.name(), &records);
         self.keep_dump(&outcome);

@@ -230,6 +230,7 @@ mod tests {
             console: Console::default(),
             registers: Vec::new(),
             said: Vec::new(),
+            disturbed: None,
         }
     }
 

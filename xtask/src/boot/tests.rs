@@ -21,6 +21,7 @@ fn boot_within(
             without_progress: patience,
             altogether,
         },
+        disturb: None,
         show: Show::Nothing,
         progress: Progress::new("test".into()),
     };

@@ -77,6 +77,10 @@ pub struct JobArgs {
     /// With --guest: it is to end by a reset (PSCI SYSTEM_RESET); to turn the machine off is a failure then
     #[arg(long)]
     pub expect_reset: bool,
+    /// Disturb QEMU at random, with this seed: its threads held one by one, all of them stopped, the machine paused.
+    /// Whatever is counted in time is then worth nothing
+    #[arg(long, value_name = "SEED")]
+    pub disturb: Option<u64>,
 }
 
 /// How long boots may take.
