@@ -3,7 +3,7 @@
 
 use arrayvec::ArrayVec;
 use pages::Pool;
-use plan::{Cell, Machine, Obstacle, PASSES, Plan, Shape, Stages, Wake, Workload};
+use plan::{Cell, Machine, PASSES, Plan, Shape, SkipReason, Stages, Wake, Workload};
 
 use crate::crew::{self, Counts, Job};
 use crate::idle::{self, Setting, limited};
@@ -22,7 +22,7 @@ pub struct Entry {
     /// The cell.
     pub cell: Cell,
     /// Why it is not run.
-    pub obstacle: Option<Obstacle>,
+    pub skipped: Option<SkipReason>,
     /// Its samples, if it is.
     pub samples: Option<&'static mut Samples>,
     /// What was counted.
@@ -88,7 +88,7 @@ fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Ent
         let cell = cells.next().expect("as many as were counted");
         Entry {
             cell,
-            obstacle: cell.obstacle(machine),
+            skipped: cell.skip_reason(machine),
             samples: None,
             counts: Counts::ZERO,
             waits: 0,
@@ -96,7 +96,7 @@ fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Ent
             kernel: Totals::ZERO,
         }
     }));
-    for entry in entries.iter_mut().filter(|entry| entry.obstacle.is_none()) {
+    for entry in entries.iter_mut().filter(|entry| entry.skipped.is_none()) {
         let raw = if plan.raw { plan.iterations } else { 0 };
         let stamped = takes_stamps(plan, &entry.cell);
         entry.samples = Some(Samples::place(pool, raw, stamped));

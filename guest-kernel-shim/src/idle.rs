@@ -16,7 +16,7 @@ pub mod limited;
 mod pause;
 
 use arch::insn;
-use plan::Wait;
+use plan::{Governor, Wait};
 use wait::governor::{Guest, Tunables};
 use wait::poll::{self, Counted, Pause};
 use wait::request::RESCHED;
@@ -78,7 +78,7 @@ pub fn with(setting: &Setting, body: &mut impl Body) {
         Wait::PollWfi | Wait::Haltpoll if setting.wfxt => poll_then_halt(setting, By(Wfet), body),
         Wait::PollWfi | Wait::Haltpoll if setting.stream => poll_then_halt(setting, By(Wfe), body),
         Wait::PollWfi | Wait::Haltpoll => poll_then_halt(setting, By(Yield), body),
-        _ => by_governor(setting, body),
+        Wait::Governed(governor) => by_governor(setting, governor, body),
     }
 }
 
@@ -94,11 +94,11 @@ fn poll_without_limit(setting: &Setting, pause: impl Pause, body: &mut impl Body
 /// Apart from the others, whose code must not depend on how much there is of this.
 #[cold]
 #[inline(never)]
-fn by_governor(setting: &Setting, body: &mut impl Body) {
+fn by_governor(setting: &Setting, governor: Governor, body: &mut impl Body) {
     match setting {
-        _ if setting.wfxt => governed::with(setting, By(Wfet), body),
-        _ if setting.stream => governed::with(setting, By(Wfe), body),
-        _ => governed::with(setting, By(Yield), body),
+        _ if setting.wfxt => governed::with(setting, governor, By(Wfet), body),
+        _ if setting.stream => governed::with(setting, governor, By(Wfe), body),
+        _ => governed::with(setting, governor, By(Yield), body),
     }
 }
 
@@ -117,9 +117,10 @@ fn poll_then_halt_by(setting: &Setting, pause: impl Pause, body: &mut impl Body)
         timed,
         ..
     } = setting;
-    match setting.wait {
-        Wait::Haltpoll => body.run(Haltpoll::new(pause, wanted, limit, timed)),
-        _ => body.run(PollHalt::new(pause, wanted, limit, timed)),
+    if setting.wait == Wait::Haltpoll {
+        body.run(Haltpoll::new(pause, wanted, limit, timed));
+    } else {
+        body.run(PollHalt::new(pause, wanted, limit, timed));
     }
 }
 

@@ -7,6 +7,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use aarch64_cpu::registers::{CNTFRQ_EL0, MPIDR_EL1, Readable};
 use arch::layout;
 use arrayvec::ArrayVec;
+use plan::Arguments;
 use platform::{Conduit, Platform, Region};
 use spin::once::Once;
 
@@ -85,7 +86,8 @@ extern "C" fn el2_start_described() -> ! {
 #[unsafe(no_mangle)]
 extern "C" fn el2_missing(dtb: u64) -> ! {
     let mut found = from_tree(dtb);
-    open_console(&mut found.platform);
+    let (arguments, _) = Arguments::read(found.platform.bootargs);
+    open_console(&mut found.platform, arguments.uart);
     if let Err(unfit) = fit() {
         say!("refused: {unfit}");
     }
@@ -96,12 +98,17 @@ extern "C" fn el2_missing(dtb: u64) -> ! {
 fn take_over(found: &Found) -> ! {
     let mut platform = found.platform.clone();
     note_conduit(platform.psci);
-    open_console(&mut platform);
-    fault::read(platform.bootargs);
+    let (arguments, wrong) = Arguments::read(platform.bootargs);
+    open_console(&mut platform, arguments.uart);
+    fault::ask(arguments.fault);
     say!("hypervisor {} at EL2", env!("CARGO_PKG_VERSION"));
     say!("base hypervisor {:#x}", layout::base());
     if let Err(unfit) = fit() {
         say!("refused: {unfit}");
+        stop();
+    }
+    if let Some(wrong) = wrong {
+        say!("refused: boot arguments: {wrong}");
         stop();
     }
     check_counter();
@@ -133,7 +140,7 @@ fn take_over(found: &Found) -> ! {
         .unwrap_or_else(|error| panic!("{error}"));
     prepare(machine.cpus[0]);
     smp::start_others(machine);
-    if survey::wanted(machine.platform.bootargs) {
+    if arguments.survey {
         survey::print(machine, found);
     }
     vm::create(machine);

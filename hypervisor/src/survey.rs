@@ -23,8 +23,6 @@ use crate::found::{Acpi, Found};
 use crate::say;
 use crate::start::Machine;
 
-/// The boot argument that asks for it.
-const ARGUMENT: &str = "rouse.survey";
 /// The most bytes of a table that are shown.
 const TABLE_MOST: u64 = 8192;
 /// Offsets in the distributor (IHI 0069H, 12.9).
@@ -40,13 +38,6 @@ const GICD: [(u64, &str); 5] = [
 const GICR: [u64; 4] = [0x0, 0x8, 0xc, 0x14];
 /// GICR_CTLR.EnableLPIs.
 const ENABLE_LPIS: u32 = 1;
-
-/// Whether the boot arguments ask for a survey.
-pub fn wanted(bootargs: &str) -> bool {
-    bootargs
-        .split_ascii_whitespace()
-        .any(|word| word == ARGUMENT)
-}
 
 /// Prints one line of the survey.
 macro_rules! line {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use plan::{Dimension, Machine, Plan, Shard, Stages, Under, Word};
+use plan::{Arguments, Dimension, Machine, Plan, Shard, Stages, Under, Word};
 
 use crate::board::Board;
 use crate::cli::{Boot, JobArgs, LoadArgs, Metric, PlanArgs};
@@ -27,17 +27,25 @@ pub struct Load {
     append: String,
     /// Whether the machine is to be described first.
     pub survey: bool,
+    /// The further arguments leave the guest to measure.
+    measures: bool,
 }
 
 impl Load {
     /// Checks the options.
     pub fn new(args: &LoadArgs) -> Result<Self> {
+        let append = args.append.clone().unwrap_or_default();
+        let measures = match Arguments::parse(&append) {
+            Ok(arguments) => arguments.measures(),
+            Err(error) => bad_input!("--append: {error}"),
+        };
         Ok(Self {
             board: Board::load(&args.board)?,
             plan: plan(&args.plan)?,
             guest: args.guest.as_ref().map(read_guest).transpose()?,
-            append: args.append.clone().unwrap_or_default(),
+            append,
             survey: args.survey,
+            measures,
         })
     }
 
@@ -124,14 +132,7 @@ impl Job {
 
     /// Whether it is our guest that runs, and to measure, not to check.
     pub fn measures(&self) -> bool {
-        let others = [
-            "rouse.check=",
-            "rouse.hostile=",
-            "rouse.soak=",
-            "rouse.stress=",
-        ];
-        let append = &self.load.append;
-        self.load.guest.is_none() && !others.iter().any(|other| append.contains(other))
+        self.load.guest.is_none() && self.load.measures
     }
 
     /// Frequency of the machine's counter.
@@ -153,15 +154,15 @@ impl Job {
             hypervisor: under == Under::Rouse,
             event_loses_irq: self.load.plan.event_loses_irq,
         };
-        let mut obstacles = Vec::new();
+        let mut reasons = Vec::new();
         for cell in self.load.plan.cells(&machine) {
-            match cell.obstacle(&machine).map(|obstacle| obstacle.to_string()) {
+            match cell.skip_reason(&machine).map(|reason| reason.to_string()) {
                 None => return Ok(()),
-                Some(obstacle) if obstacles.contains(&obstacle) => {}
-                Some(obstacle) => obstacles.push(obstacle),
+                Some(reason) if reasons.contains(&reason) => {}
+                Some(reason) => reasons.push(reason),
             }
         }
-        let mut why = obstacles.join("; ");
+        let mut why = reasons.join("; ");
         if why.is_empty() && self.load.plan.shard != Shard::WHOLE {
             why = format!("part {} has no cell; use fewer parts", self.load.plan.shard);
         } else if why.is_empty() {
@@ -221,32 +222,19 @@ const QUICK: u32 = 24;
 /// The plan that the options describe.
 fn plan(args: &PlanArgs) -> Result<Plan> {
     let mut plan = Plan::default();
-    for (key, values) in [
-        ("workload", &args.workload),
-        ("shape", &args.shape),
-        ("wait", &args.wait),
-        ("trap", &args.trap),
-        ("deliver", &args.deliver),
-        ("wake", &args.wake),
+    let others = [
         ("iterations", &args.iterations),
-        ("poll-limit-us", &args.poll_limit_us),
-        ("host-poll-us", &args.host_poll_us),
-        ("host-poll", &args.host_poll),
-        ("hint", &args.hint),
         ("stages", &args.stages),
-        ("event-stream-us", &args.event_stream_us),
-        ("gap-us", &args.gap_us),
         ("shard", &args.shard),
-    ]
-    .into_iter()
-    .chain(args.system.list())
-    {
-        if let Some(values) = values {
-            let set = plan.set(key, values);
-            set.map_err(|error| BadInput::error(format!("--{error}")))?;
-        }
+    ];
+    let others = others
+        .into_iter()
+        .filter_map(|(key, value)| Some((key, value.as_deref()?)));
+    for (key, values) in args.lists.iter().chain(others) {
+        let set = plan.set(key, values);
+        set.map_err(|error| BadInput::error(format!("--{error}")))?;
     }
-    if args.gap_us.is_some() && args.iterations.is_none() {
+    if args.lists.get("gap-us").is_some() && args.iterations.is_none() {
         plan.iterations = WITH_GAP;
     }
     if args.quick {

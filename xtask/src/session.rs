@@ -5,7 +5,7 @@ use std::env;
 use std::fs::File;
 
 use anyhow::Result;
-use plan::{Under, Word};
+use plan::Under;
 
 use crate::boot::{self, Outcome, Show, Watch};
 use crate::console::Console;
@@ -89,7 +89,7 @@ impl Boots<'_> {
         let console = Console::new(symbols(job, under, self.built));
         let mut outcome = boot::boot(command, console, &mut self.log, watch)?;
         let records = std::mem::take(&mut outcome.console.collector).finish();
-        self.results.add(under.name(), &records);
+        self.results.add(Some(under), &records);
         self.keep_dump(&outcome);
         for line in &outcome.console.survey {
             self.survey += line;

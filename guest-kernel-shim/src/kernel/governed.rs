@@ -24,7 +24,8 @@ use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use arch::insn;
-use cpuidle::{Choice, Device, FOREVER, Kind, Moment, Name, Outcome, Psd, State, Table, Wake};
+use cpuidle::{Choice, Device, FOREVER, Kind, Moment, Outcome, Psd, Setup, State, Table, Wake};
+use plan::Governor;
 use wait::poll::{self, Pause};
 
 use super::stats::Stat;
@@ -92,7 +93,7 @@ impl Steps {
 }
 
 /// The device that `setting` asks for.
-fn device(setting: &Setting) -> Device {
+fn device(setting: &Setting, governor: Governor) -> Device {
     let poll = State::new("poll", Kind::Poll, 0, 0);
     let wfi = State::new("wfi", Kind::Wfi, WFI_NS.0, WFI_NS.1);
     let leaving = u64::from(setting.standby_us) * 1000;
@@ -105,20 +106,14 @@ fn device(setting: &Setting) -> Device {
             setting.standby_us
         )
     });
-    let mut device = Device::new(table, name(setting));
+    let mut device = Device::new(table, setup(setting, governor));
     device.set_psd(Psd::new(setting.psd_ms, TICK_NS));
     device
 }
 
-/// The governor that `setting` asks for.
-fn name(setting: &Setting) -> Name {
-    let wait = setting.wait;
-    if wait == plan::Wait::Fixed {
-        let limit_us = (time::ns(setting.limit) / 1000) as u32;
-        return Name::Fixed { limit_us };
-    }
-    let known = wait.governor().and_then(Name::parse);
-    known.unwrap_or_else(|| panic!("{wait} is no governor of crate cpuidle"))
+/// The governor with the limit that `setting` has.
+fn setup(setting: &Setting, governor: Governor) -> Setup {
+    Setup::new(governor, (time::ns(setting.limit) / 1000) as u32)
 }
 
 /// Idles by governor.
@@ -130,10 +125,11 @@ pub struct Governed<P> {
     tick_stopped: bool,
 }
 
-/// Runs `body` with idle states that the governor named by `setting` chooses.
-pub fn with<P: Pause>(setting: &Setting, pause: P, body: &mut impl Body) {
+/// Runs `body` with idle states that `governor` chooses.
+pub fn with<P: Pause>(setting: &Setting, governor: Governor, pause: P, body: &mut impl Body) {
     let cpu = cpu(PerCpu::this().index);
-    cpu.device.with(|place| *place = Some(device(setting)));
+    cpu.device
+        .with(|place| *place = Some(device(setting, governor)));
     let steps = [chosen::<P> as Step<P>, forced::<P>].map(|step| step as *mut ());
     cpu.steps.chosen.store(steps[0], Release);
     cpu.steps.forced.store(steps[1], Release);

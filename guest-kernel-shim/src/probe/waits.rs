@@ -2,7 +2,7 @@
 //! What the machine makes of the instructions that wait: tried out, because
 //! nothing says so. Every trial is bounded by the [`alarm`].
 
-use abi::Knob;
+use abi::KnobValue;
 use arch::insn;
 use arch::regs::CNTKCTL_EL1;
 use core::sync::atomic::AtomicU32;
@@ -149,9 +149,9 @@ pub fn el2_event_stream_period_ok() -> Answer {
     let Some(stream) = stream().filter(|_| hypervisor::present()) else {
         return Answer::not_run("needs EL2");
     };
-    hypervisor::set(Knob::EventStream, stream.fields());
+    hypervisor::set(KnobValue::EventStream(stream.fields()));
     let answer = periodic(stream);
-    hypervisor::set(Knob::EventStream, 0);
+    hypervisor::set(KnobValue::EventStream(0));
     answer
 }
 

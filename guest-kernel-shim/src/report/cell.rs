@@ -5,7 +5,7 @@ use core::fmt::Write;
 use core::sync::atomic::Ordering::Relaxed;
 
 use arrayvec::ArrayString;
-use plan::{Cell, Hint, HostPoll, Obstacle, Plan};
+use plan::{Cell, DIMENSIONS, Info, Place, Plan, SkipReason};
 use wire::Line;
 
 use super::counts::{counts, kernel, residency};
@@ -18,8 +18,8 @@ use crate::{clock, crew, percpu, probe};
 pub fn cell(id: usize, entry: &Entry, plan: &Plan) {
     let first = NEXT.load(Relaxed);
     describe(id, &entry.cell, plan.iterations);
-    match (entry.obstacle, &entry.samples) {
-        (Some(obstacle), _) => skipped(id, obstacle),
+    match (entry.skipped, &entry.samples) {
+        (Some(reason), _) => skipped(id, reason),
         (None, Some(samples)) => {
             measured(id, samples, plan.compact);
             counts(id, entry, plan.compact);
@@ -36,34 +36,15 @@ pub fn cell(id: usize, entry: &Entry, plan: &Plan) {
 }
 
 fn describe(id: usize, cell: &Cell, iterations: u32) {
-    let line = record("cell")
-        .field("id", id)
-        .field("under", under())
-        .field("workload", cell.workload)
-        .field("shape", cell.shape)
-        .field("wait", cell.wait)
-        .field("trap", cell.trap)
-        .field("deliver", cell.deliver)
-        .field("wake", cell.wake)
-        .field("poll_limit_us", cell.poll_limit_us)
-        .field("host_poll_us", cell.host_poll_us)
-        .field("event_stream_us", cell.event_stream_us)
-        .field("gap_us", cell.gap_us);
-    send(line);
+    let line = record("cell").field("id", id).field("under", under());
+    send(told(line, cell, Place::Always));
     system(id, cell);
     // The rest has a line of its own: with long numbers one would not do.
     let line = record("more")
         .field("id", id)
         .field("cpus", percpu::online().count())
         .field("iterations", iterations);
-    let line = match cell.host_poll {
-        HostPoll::Fixed => line,
-        HostPoll::Adaptive => line.field("host_poll", cell.host_poll),
-    };
-    let line = match cell.hint {
-        Hint::Silent => line,
-        Hint::Tell => line.field("hint", cell.hint),
-    };
+    let line = told(line, cell, Place::Unusual);
     let line = match crew::stream(cell) {
         None => line,
         Some(stream) => {
@@ -86,10 +67,33 @@ fn describe(id: usize, cell: &Cell, iterations: u32) {
     });
 }
 
+/// Adds the dimensions that records have in this place.
+fn told(line: Line, cell: &Cell, place: Place) -> Line {
+    let here = DIMENSIONS.iter().filter(|info| info.place == place);
+    let told = here.filter(|info| info.is_told(cell));
+    told.fold(line, |line, info| {
+        line.field(&name("", info), info.text(cell))
+    })
+}
+
+/// The name of a dimension in records: behind `prefix`, with `_` for `-` if it is a field of its own.
+fn name(prefix: &str, info: &Info) -> ArrayString<40> {
+    let mut name = ArrayString::new();
+    let written = write!(name, "{prefix}").and_then(|()| {
+        let mut letters = info.key.chars();
+        letters.try_for_each(|letter| match (prefix, letter) {
+            ("", '-') => name.write_char('_'),
+            _ => name.write_char(letter),
+        })
+    });
+    written.expect("the names of dimensions are short");
+    name
+}
+
 /// What belongs to the executor, in lines of its own.
 fn system(id: usize, cell: &Cell) {
     let mut line = None;
-    let done = cell.system.each(|key, value| {
+    for info in cell.system() {
         // The longest of these fields, a set of CPUs aside, has less than 40 bytes.
         let fresh = || record("more").field("id", id);
         let begun: Line = match line.take() {
@@ -100,15 +104,11 @@ fn system(id: usize, cell: &Cell) {
             }
             None => fresh(),
         };
-        let mut name = ArrayString::<40>::new();
-        write!(name, "sys.{key}")?;
-        line = Some(begun.field(&name, value));
-        Ok::<(), core::fmt::Error>(())
-    });
-    done.expect("the names of dimensions are short");
+        line = Some(begun.field(&name("sys.", info), info.text(cell)));
+    }
     line.into_iter().for_each(send);
 }
 
-fn skipped(id: usize, obstacle: Obstacle) {
-    send(record("skipped").field("id", id).field("why", obstacle));
+fn skipped(id: usize, reason: SkipReason) {
+    send(record("skipped").field("id", id).field("why", reason));
 }

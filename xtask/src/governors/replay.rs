@@ -10,7 +10,7 @@
 //! two intervals the CPU runs for as long as the trace says, so that a late
 //! wake-up puts everything that follows off.
 
-use cpuidle::{Choice, Device, FOREVER, Moment, Name, Outcome, Psd, Wake};
+use cpuidle::{Choice, Device, FOREVER, Moment, Outcome, Psd, Setup, Wake};
 
 use super::ledger::Ledger;
 use super::states::States;
@@ -28,7 +28,7 @@ pub struct Setting {
 }
 
 /// What `name` makes of `trace`.
-pub fn replay(name: Name, trace: &Trace, states: &States, setting: &Setting) -> Ledger {
+pub fn replay(name: Setup, trace: &Trace, states: &States, setting: &Setting) -> Ledger {
     let mut device = Device::new(states.table, name);
     device.set_latency_limit(setting.latency_limit_ns);
     device.set_psd(Psd::new(setting.psd_ms, states.table.tick_ns()));
