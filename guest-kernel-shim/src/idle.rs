@@ -16,7 +16,7 @@ pub mod limited;
 mod pause;
 
 use arch::insn;
-use plan::{Governor, Wait};
+use plan::Wait;
 use wait::governor::{Guest, Tunables};
 use wait::poll::{self, Counted, Pause};
 use wait::request::RESCHED;
@@ -78,7 +78,7 @@ pub fn with(setting: &Setting, body: &mut impl Body) {
         Wait::PollWfi | Wait::Haltpoll if setting.wfxt => poll_then_halt(setting, By(Wfet), body),
         Wait::PollWfi | Wait::Haltpoll if setting.stream => poll_then_halt(setting, By(Wfe), body),
         Wait::PollWfi | Wait::Haltpoll => poll_then_halt(setting, By(Yield), body),
-        Wait::Governed(governor) => by_governor(setting, governor, body),
+        Wait::Governed(_) => by_governor(setting, body),
     }
 }
 
@@ -94,11 +94,11 @@ fn poll_without_limit(setting: &Setting, pause: impl Pause, body: &mut impl Body
 /// Apart from the others, whose code must not depend on how much there is of this.
 #[cold]
 #[inline(never)]
-fn by_governor(setting: &Setting, governor: Governor, body: &mut impl Body) {
+fn by_governor(setting: &Setting, body: &mut impl Body) {
     match setting {
-        _ if setting.wfxt => governed::with(setting, governor, By(Wfet), body),
-        _ if setting.stream => governed::with(setting, governor, By(Wfe), body),
-        _ => governed::with(setting, governor, By(Yield), body),
+        _ if setting.wfxt => governed::with(setting, By(Wfet), body),
+        _ if setting.stream => governed::with(setting, By(Wfe), body),
+        _ => governed::with(setting, By(Yield), body),
     }
 }
 

@@ -59,7 +59,10 @@ fn line(cell: &Cell, machine: &Machine) -> String {
             write!(line, " {name}={value}").unwrap();
         }
     }
-    for info in DIMENSIONS.iter().filter(|info| info.place == Place::Unusual) {
+    for info in DIMENSIONS
+        .iter()
+        .filter(|info| info.place == Place::Unusual)
+    {
         if !info.is_neutral(cell) {
             write!(line, " {}", info.text(cell)).unwrap();
         }

@@ -125,8 +125,11 @@ pub struct Governed<P> {
     tick_stopped: bool,
 }
 
-/// Runs `body` with idle states that `governor` chooses.
-pub fn with<P: Pause>(setting: &Setting, governor: Governor, pause: P, body: &mut impl Body) {
+/// Runs `body` with idle states that the governor of `setting` chooses, if it has one.
+pub fn with<P: Pause>(setting: &Setting, pause: P, body: &mut impl Body) {
+    let Some(governor) = setting.wait.governor() else {
+        return;
+    };
     let cpu = cpu(PerCpu::this().index);
     cpu.device
         .with(|place| *place = Some(device(setting, governor)));
