@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cells, one after another and interleaved: see [`plan::PASSES`].
+//! The cells, one after another and interleaved: see [`plan::PASSES`]. What a cell
+//! has is reported after each of its passes.
 
 use arrayvec::ArrayVec;
+use hist::Histogram;
 use pages::Pool;
-use plan::{Cell, Machine, PASSES, Plan, Shape, SkipReason, Stages, Wake, Workload};
+use plan::{
+    BALANCED, Cell, End, Limits, Machine, PASSES, Pace, Plan, Shape, SkipReason, Stages, Wake,
+    Workload,
+};
 
 use crate::crew::{self, Counts, Job};
 use crate::idle::{self, Setting, limited};
@@ -13,9 +18,13 @@ use crate::percpu::{self, PerCpu};
 use crate::workload::ipi::Caller;
 use crate::workload::overshoot::Poller;
 use crate::workload::pingpong::Near;
+use crate::workload::stages::Stamped;
 use crate::workload::stream::Listener;
 use crate::workload::{self, Samples, call, stages};
 use crate::{clock, hypervisor, probe, report};
+
+mod work;
+pub use work::Work;
 
 /// A cell and what was measured of it.
 pub struct Entry {
@@ -23,6 +32,10 @@ pub struct Entry {
     pub cell: Cell,
     /// Why it is not run.
     pub skipped: Option<SkipReason>,
+    /// What bounds it.
+    pub limits: Limits,
+    /// How far it is.
+    pub pace: Pace,
     /// Its samples, if it is.
     pub samples: Option<&'static mut Samples>,
     /// What was counted.
@@ -40,6 +53,14 @@ const STAMPED: u32 = 200;
 /// Records of progress in a pass.
 const STEPS: usize = 8;
 
+/// What cells use one after another.
+struct Scratch {
+    /// What a cell had counted before its pass.
+    before: &'static mut Histogram,
+    /// Where the time of the cell's wake-ups goes.
+    stamped: Option<&'static mut Stamped>,
+}
+
 /// Measures everything and reports it.
 pub fn run(plan: &Plan, pool: &mut Pool) {
     let machine = Machine {
@@ -51,44 +72,111 @@ pub fn run(plan: &Plan, pool: &mut Pool) {
         event_loses_irq: plan.event_loses_irq,
     };
     let entries = entries(plan, &machine, pool);
+    let mut scratch = Scratch {
+        before: Samples::histogram(pool),
+        stamped: (entries.iter().any(|entry| takes_stamps(plan, &entry.cell)))
+            .then(|| Stamped::place(pool)),
+    };
     let count = entries.len();
+    let mut work = Work::planned(entries);
+    report::plan(plan, entries, &work);
     for pass in 0..PASSES {
-        let forwards = matches!(pass % 4, 0 | 3);
+        let forwards = plan::is_forwards(pass);
         report::order(pass, forwards, count);
         for step in 0..count {
             let id = if forwards { step } else { count - 1 - step };
             let entry = &mut entries[id];
-            if entry.cell.workload.has_tasks() {
-                block_of_tasks(entry, plan.share(pass));
-            } else if entry.cell.workload.is_alone() {
-                block_alone(entry, plan.share(pass));
-            } else {
-                block(entry, plan.share(pass));
+            let begun = entry.is_due(pass);
+            if begun && entry.samples.is_some() {
+                run_pass(entry, &mut scratch);
             }
-            // A cell is reported as soon as it is complete, so that a run that
-            // is cut short leaves what it has measured.
-            if pass == PASSES - 1 {
-                stamped(entry, plan.iterations.min(STAMPED));
-                report::cell(id, entry, plan);
+            work.add(entry);
+            if begun {
+                close_pass(id, entry, plan, &mut scratch, &work);
             }
             let done = pass as usize * count + step + 1;
             if done.is_multiple_of(count.div_ceil(STEPS)) {
-                report::progress(done, PASSES as usize * count, &entry.cell);
+                report::progress(&work, &entry.cell);
             }
         }
     }
     report::end(count);
 }
 
+impl Entry {
+    /// Whether it has anything to do or to say in pass `pass`: what can't run is
+    /// reported at once.
+    fn is_due(&self, pass: u32) -> bool {
+        match self.samples {
+            Some(_) => self.pace.ended.is_none(),
+            None => pass == 0,
+        }
+    }
+}
+
+/// Runs a pass of a cell, block by block; see [`plan::Pace`].
+fn run_pass(entry: &mut Entry, scratch: &mut Scratch) {
+    let limits = entry.limits;
+    let judged = limits.settle && entry.pace.passes + 1 == BALANCED;
+    if judged && let Some(samples) = &entry.samples {
+        scratch.before.copy_from(&samples.total);
+    }
+    while let Some(count) = entry.pace.next(&limits) {
+        let start = clock::now();
+        if entry.cell.workload.has_tasks() {
+            block_of_tasks(entry, count);
+        } else if entry.cell.workload.is_alone() {
+            block_alone(entry, count);
+        } else {
+            block(entry, count);
+        }
+        entry.pace.add(&limits, count, clock::now() - start);
+    }
+    let samples = entry.samples.as_deref();
+    let repeats = judged && samples.is_some_and(|samples| samples.total.repeats(scratch.before));
+    entry.pace.end_pass(&limits, repeats);
+}
+
+/// Reports what a cell has, so that a run that is cut short leaves what it has
+/// measured. Time stamps are taken when it has ended.
+fn close_pass(id: usize, entry: &mut Entry, plan: &Plan, scratch: &mut Scratch, work: &Work) {
+    let whole = entry.samples.is_none() || entry.pace.ended.is_some();
+    if whole && takes_stamps(plan, &entry.cell) {
+        if let (Some(samples), Some(place)) = (entry.samples.as_deref_mut(), scratch.stamped.take())
+        {
+            place.clear();
+            samples.stamped = Some(place);
+        }
+        // Of what is slow, no more than one further pass.
+        let most = match entry.pace.ended {
+            Some(End::Budget) => entry.pace.done.div_ceil(PASSES),
+            _ => entry.pace.done,
+        };
+        stamped(entry, most.min(STAMPED));
+    }
+    // What is compact is for consoles that keep little: each cell once.
+    if whole || !plan.compact {
+        report::cell(id, entry, plan, work);
+    }
+    if let Some(samples) = entry.samples.as_deref_mut()
+        && samples.stamped.is_some()
+    {
+        scratch.stamped = samples.stamped.take();
+    }
+}
+
 /// The cells of the plan, with memory for the samples of those that can run.
 fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Entry] {
     let count = plan.cells(machine).count();
+    let instructions = clock::counts_instructions();
     let mut cells = plan.cells(machine);
     let entries = pool.fill((0..count).map(|_| {
         let cell = cells.next().expect("as many as were counted");
         Entry {
             cell,
             skipped: cell.skip_reason(machine),
+            limits: Limits::of(plan, &cell, machine.frequency, instructions),
+            pace: Pace::default(),
             samples: None,
             counts: Counts::ZERO,
             waits: 0,
@@ -98,8 +186,7 @@ fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Ent
     }));
     for entry in entries.iter_mut().filter(|entry| entry.skipped.is_none()) {
         let raw = if plan.raw { plan.iterations } else { 0 };
-        let stamped = takes_stamps(plan, &entry.cell);
-        entry.samples = Some(Samples::place(pool, raw, stamped));
+        entry.samples = Some(Samples::place(pool, raw));
     }
     entries
 }

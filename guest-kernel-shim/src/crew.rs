@@ -17,6 +17,7 @@ use plan::{Cell, Deliver, Hint, HostPoll, Shape, Trap, Wake, Workload};
 use spin::mutex::SpinMutex;
 use wait::request::{CALL, RESCHED};
 use wait::stream::{self, Stream};
+use wait::target::Target;
 
 use crate::idle::{self, Setting};
 use crate::kernel::block::Block;

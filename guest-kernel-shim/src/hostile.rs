@@ -123,7 +123,7 @@ pub fn run(name: &str, seed: u64, plan: &Plan, pool: &mut Pool) -> u64 {
         return 1;
     }
     SEED.store(seed, Release);
-    let samples = Samples::place(pool, 0, false);
+    let samples = Samples::place(pool, 0);
     let mut chosen = 0;
     for class in CLASSES {
         if name != "all" && name != class.name {

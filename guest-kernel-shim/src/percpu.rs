@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What belongs to one CPU, found through TPIDR_EL1.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Release};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use aarch64_cpu::registers::{Readable, TPIDR_EL1, Writeable};
@@ -126,19 +126,5 @@ impl PerCpu {
     /// Whether the CPU runs.
     pub fn is_online(&self) -> bool {
         self.online.load(Acquire)
-    }
-
-    /// Whether an interrupt came since the last call.
-    #[inline(always)]
-    pub fn take_interrupted(&self) -> bool {
-        // Only this CPU writes it, handler and work. It must not be cleared
-        // unless it was seen set: a handler between the look and the clear
-        // would be forgotten. One that comes when it was set is about to be
-        // acted upon anyway.
-        let was = self.interrupted.load(Relaxed);
-        if was {
-            self.interrupted.store(false, Relaxed);
-        }
-        was
     }
 }

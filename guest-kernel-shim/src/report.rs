@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Records: what leaves the guest. `docs/records.md` describes them.
 
+mod block;
 mod cell;
 mod counts;
 mod machine;
@@ -11,13 +12,14 @@ use core::fmt;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
-use plan::Cell;
+use plan::{Cell, PASSES, Plan};
 use wire::Line;
 
 pub use cell::cell;
 pub use machine::machine;
 
-use crate::{hypervisor, output};
+use crate::bench::{Entry, Work};
+use crate::{clock, hypervisor, output};
 
 /// Number of the next record.
 static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -64,8 +66,24 @@ pub fn hostile(class: &str, deliver: plan::Deliver, trips: u64, median: u64) {
     send(line.field("trips", trips).field("p50", unit::value(median)));
 }
 
+/// What is going to be measured, before it is.
+pub fn plan(plan: &Plan, entries: &[Entry], work: &Work) {
+    let skipped = entries.iter().filter(|entry| entry.skipped.is_some());
+    let line = record("plan")
+        .field("cells", entries.len())
+        .field("skipped", skipped.count())
+        .field("passes", PASSES)
+        .field("iterations", plan.iterations);
+    let budgets = entries.iter().map(|entry| entry.limits.budget);
+    let line = line.field("guess_us", work.of_us);
+    // It is the same for all.
+    let ticks_of_ms = clock::frequency() / 1000;
+    let ms = budgets.max().unwrap_or(0) / ticks_of_ms.max(1);
+    send(line.field("cell_ms", ms));
+}
+
 /// How far the measurement is.
-pub fn progress(done: usize, of: usize, cell: &Cell) {
+pub fn progress(work: &Work, cell: &Cell) {
     let Cell {
         workload,
         wait,
@@ -75,7 +93,9 @@ pub fn progress(done: usize, of: usize, cell: &Cell) {
         ..
     } = cell;
     let name = format_args!("{workload} {wait} {trap} {deliver} {wake}");
-    progress_at(done as u64, of as u64, name);
+    let line = record("progress").field("done", work.done);
+    let line = line.field("of", work.of).field("done_us", work.done_us);
+    send(line.field("cell", name));
 }
 
 /// How far anything else is, and where.

@@ -32,7 +32,7 @@ pub struct Samples {
     /// From the beginning to the first instruction of the function called, for
     /// workloads that have one.
     pub handler: Histogram,
-    /// Where the time goes, if that is looked at.
+    /// Where the time goes, while that is looked at.
     pub stamped: Option<&'static mut stages::Stamped>,
     /// Every value of `total`, if they were asked for, in the order in which
     /// they came; as many as fit.
@@ -43,16 +43,22 @@ pub struct Samples {
 
 impl Samples {
     /// Empty samples in memory of `pool`, with room for `raw` values as they
-    /// come, where 0 keeps none, and for where the time goes if that is `stamped`.
-    pub fn place(pool: &mut Pool, raw: u32, stamped: bool) -> &'static mut Self {
+    /// come, where 0 keeps none.
+    pub fn place(pool: &mut Pool, raw: u32) -> &'static mut Self {
         let place = pool.take(size_of::<Self>() as u64) as *mut Self;
         // SAFETY: fresh zeroed memory of that size, which is never taken back;
         // all zeroes is empty histograms and no room for values. It is not built
         // by value because it does not fit a stack.
         let samples = unsafe { &mut *place };
         samples.raw = (raw != 0).then(|| pool.fill((0..raw as usize).map(|_| 0)));
-        samples.stamped = stamped.then(|| stages::Stamped::place(pool));
         samples
+    }
+
+    /// An empty histogram in memory of `pool`.
+    pub fn histogram(pool: &mut Pool) -> &'static mut Histogram {
+        let place = pool.take(size_of::<Histogram>() as u64) as *mut Histogram;
+        // SAFETY: as in `place`; all zeroes is an empty histogram.
+        unsafe { &mut *place }
     }
 
     /// Counts a sample from end to end.

@@ -33,7 +33,7 @@ pub fn asm(args: &AsmArgs) -> Result<()> {
         bad_input!("there is no path `{}`; use {}", args.path, names.join(", "));
     };
     let objdump = objdump()?;
-    let bench = Bench::new(&args.board)?;
+    let bench = Bench::new(&args.board, &args.limits)?;
     let arguments = format!("rouse.cost={}", path.name());
     let recorded = bench.record(args.deliver, CPUS, &arguments)?;
     let (windows, all) = card::clean(&recorded.trace, path, args.deliver);

@@ -187,7 +187,8 @@ impl Board {
         }
     }
 
-    /// How many seconds a boot may take, unless asked otherwise.
+    /// How many seconds of the emulator's own time a boot may go without progress with
+    /// the wake-ups per cell that are the default, unless asked otherwise.
     pub fn patience(&self) -> u64 {
         if self.gem5.is_some() { 3600 } else { 240 }
     }

@@ -1,24 +1,37 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One boot: starting the emulator, following its console, ending it.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::collections::VecDeque;
+use std::io::Write;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::process::Command;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use crate::advance::Advance;
 use crate::console::{Console, Kind};
+use crate::emulator_process::{EmulatorProcess, End, Line};
+use crate::limits::Limits;
+use crate::own_time::{self, OwnTime};
 use crate::progress::Progress;
-use crate::terminal::{self, say};
+use crate::terminal::{self, say, tell};
 use crate::{interrupt, qemu};
 
 /// How long a machine that has crashed may be silent, or one that has reported
-/// its exit go on.
+/// its exit go on; of the emulator's own time, like every limit here.
 const GRACE: Duration = Duration::from_secs(3);
 const TICK: Duration = Duration::from_millis(50);
+/// How often the emulator's own time is read.
+const SAMPLE: Duration = Duration::from_millis(200);
+/// How many lines are read between two looks at everything else.
+const AT_ONCE: usize = 1000;
+/// How long the last lines of an emulator that has ended may be on their way.
+const LAST_LINES: Duration = Duration::from_secs(2);
+/// How many lines of the emulator itself are kept.
+const SAID: usize = 200;
 
 /// How a boot ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,14 +40,27 @@ pub enum Ending {
     Status(u32),
     /// The machine stopped without a report; the emulator's last words.
     Stopped(String),
+    /// The emulator ended in a way that it should not: how, and its last words.
+    Died(String, String),
     /// Something in it crashed.
     Crash,
     /// It is none to run on, for this reason.
     Refused(String),
-    /// It did not end in time.
-    Hang,
-    /// Somebody pressed Ctrl-C.
-    Interrupted,
+    /// It made no progress for as long as it may.
+    Hang(Stall),
+    /// The whole time is over.
+    OutOfTime,
+    /// A signal asked for the end.
+    Interrupted(interrupt::Signal),
+}
+
+/// A time without progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stall {
+    /// How long, of the emulator's own time.
+    pub own: Duration,
+    /// How long, by the wall clock.
+    pub wall: Duration,
 }
 
 /// What came of a boot.
@@ -46,6 +72,8 @@ pub struct Outcome {
     pub console: Console,
     /// The CPUs' registers when they had to be looked at.
     pub registers: Vec<String>,
+    /// What the emulator itself said, its last lines.
+    pub said: Vec<String>,
 }
 
 /// What the terminal shows of a boot while it runs; the log has everything.
@@ -65,28 +93,11 @@ pub struct Watch<'a> {
     /// Where the emulator has its monitor, if it has one.
     pub place: &'a Path,
     /// When patience ends.
-    pub timeout: Duration,
+    pub limits: Limits,
     /// What the terminal shows of it.
     pub show: Show,
     /// Where people see that something goes on.
     pub progress: Progress,
-}
-
-/// A line of the console or of the emulator itself.
-enum Line {
-    Console(String),
-    Emulator(String),
-}
-
-/// The emulator; it ends with us, however we end.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // Both fail only when it has ended on its own.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 /// Boots and follows until the end. Every line goes to `log` as it comes.
@@ -96,103 +107,174 @@ pub fn boot(
     log: &mut impl Write,
     mut watch: Watch<'_>,
 ) -> Result<Outcome> {
-    let piped = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = piped.spawn().context("the emulator can't be started")?;
-    let (sender, lines) = channel();
-    if let Some(stdout) = child.stdout.take() {
-        read_lines(stdout, sender.clone(), Line::Console);
-    }
-    if let Some(stderr) = child.stderr.take() {
-        read_lines(stderr, sender, Line::Emulator);
-    }
+    let (process, lines) = EmulatorProcess::start(&mut command)?;
     let mut follower = Follower {
         console,
         log,
-        last_words: String::new(),
+        said: VecDeque::new(),
+        advance: Advance::default(),
+        gets_on: false,
+        own: Own::new(),
+        progressed: Moment::start(),
         grace: None,
     };
-    let running = Running(child);
-    let stopped = follower.follow(&lines, &mut watch)?;
+    let stopped = follower.follow(&process, &lines, &mut watch)?;
     let mut registers = Vec::new();
-    if stopped == Some(Ending::Hang) || stopped == Some(Ending::Crash) {
-        registers = follower.registers(watch.place);
-    }
-    drop(running);
+    let end = match &stopped {
+        None => process.wait(),
+        Some(ending) => {
+            if matches!(ending, Ending::Hang(_) | Ending::Crash) {
+                registers = follower.registers(watch.place);
+            }
+            drop(process);
+            End::Killed
+        }
+    };
     // What was still on its way, a line without end for instance.
-    while let Ok(line) = lines.recv_timeout(TICK) {
+    while let Ok(line) = lines.recv_timeout(LAST_LINES) {
         follower.take(line, &mut watch)?;
     }
     Ok(Outcome {
-        ending: follower.ending(stopped),
+        ending: follower.ending(stopped, end),
         console: follower.console,
         registers,
+        said: follower.said.into(),
     })
 }
 
-/// Sends every line of `source`, whatever bytes it has.
-fn read_lines(source: impl Read + Send + 'static, sender: Sender<Line>, kind: fn(String) -> Line) {
-    thread::spawn(move || {
-        let mut source = BufReader::new(source);
-        let mut bytes = Vec::new();
-        while source
-            .read_until(b'\n', &mut bytes)
-            .is_ok_and(|length| length > 0)
-        {
-            let text = String::from_utf8_lossy(&bytes);
-            if sender
-                .send(kind(text.trim_end_matches(['\r', '\n']).to_owned()))
-                .is_err()
-            {
-                break;
-            }
-            bytes.clear();
+/// The emulator's own time, and when it was read.
+struct Own {
+    time: OwnTime,
+    read: Instant,
+}
+
+impl Own {
+    fn new() -> Self {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            time: OwnTime::new(cores),
+            read: Instant::now(),
         }
-    });
+    }
+
+    /// Reads it if that was not done just now; whether it was done now.
+    fn read(&mut self, process: &EmulatorProcess) -> bool {
+        let elapsed = self.read.elapsed();
+        if elapsed < SAMPLE {
+            return false;
+        }
+        self.read = Instant::now();
+        self.time.advance(elapsed, process.sample());
+        true
+    }
+}
+
+/// A moment, by both clocks.
+#[derive(Clone, Copy)]
+struct Moment {
+    own: Duration,
+    wall: Instant,
+}
+
+impl Moment {
+    fn start() -> Self {
+        Self {
+            own: Duration::ZERO,
+            wall: Instant::now(),
+        }
+    }
 }
 
 struct Follower<'a, L> {
     console: Console,
     log: &'a mut L,
-    /// What the emulator itself complained about last.
-    last_words: String,
-    /// Since when it should have ended, or has been silent.
-    grace: Option<Instant>,
+    /// What the emulator itself said last.
+    said: VecDeque<String>,
+    advance: Advance,
+    /// Whether something has shown that it gets on since the last sample.
+    gets_on: bool,
+    own: Own,
+    /// When it got on last.
+    progressed: Moment,
+    /// Since when, of its own time, it should have ended, or has been silent.
+    grace: Option<Duration>,
 }
 
 impl<L: Write> Follower<'_, L> {
     /// Reads until the machine stops, which is `None`, or has to be stopped.
-    fn follow(&mut self, lines: &Receiver<Line>, watch: &mut Watch<'_>) -> Result<Option<Ending>> {
-        let start = Instant::now();
+    fn follow(
+        &mut self,
+        process: &EmulatorProcess,
+        lines: &Receiver<Line>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Option<Ending>> {
         loop {
             match lines.recv_timeout(TICK) {
                 Ok(line) => self.take(line, watch)?,
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+                Err(RecvTimeoutError::Disconnected) => {
+                    // The same signal may have ended both.
+                    return Ok(interrupt::signal().map(Ending::Interrupted));
+                }
+            }
+            // What was said before a time is over counts.
+            for line in lines.try_iter().take(AT_ONCE) {
+                self.take(line, watch)?;
             }
             let console = &self.console;
-            watch.progress.show(
-                console.collector.progress,
-                &console.collector.at,
-                console.stage.as_deref(),
-            );
-            if interrupt::requested() {
-                return Ok(Some(Ending::Interrupted));
+            let stage = console.stage.as_deref();
+            watch.progress.show(&console.collector, stage);
+            if let Some(signal) = interrupt::signal() {
+                return Ok(Some(Ending::Interrupted(signal)));
             }
             if let Some(why) = &self.console.refused {
                 return Ok(Some(Ending::Refused(why.clone())));
             }
-            if self.grace.is_some_and(|since| since.elapsed() > GRACE) {
-                return Ok(Some(match self.console.status {
-                    Some(status) => Ending::Status(status),
-                    None => Ending::Crash,
-                }));
+            if self.own.read(process) {
+                self.note_progress();
+                if let Some(ending) = self.over(process, watch) {
+                    return Ok(Some(ending));
+                }
             }
-            if start.elapsed() > watch.timeout {
-                return Ok(Some(Ending::Hang));
-            }
+        }
+    }
+
+    /// How it has to end, if one of its times is over.
+    fn over(&mut self, process: &EmulatorProcess, watch: &Watch<'_>) -> Option<Ending> {
+        let now = self.own.time.now();
+        if self.grace.is_some_and(|since| now - since > GRACE) {
+            return Some(match self.console.status {
+                Some(status) => Ending::Status(status),
+                None => Ending::Crash,
+            });
+        }
+        if watch.limits.are_over() {
+            return Some(Ending::OutOfTime);
+        }
+        let stall = Stall {
+            own: now - self.progressed.own,
+            wall: self.progressed.wall.elapsed(),
+        };
+        if stall.own < watch.limits.without_progress {
+            return None;
+        }
+        // A machine that somebody has stopped by its monitor sleeps as one that hangs.
+        let sleeps = process.sample().is_none_or(|all| own_time::sleeps(&all));
+        if sleeps && qemu::is_paused(watch.place) {
+            self.gets_on = true;
+            return None;
+        }
+        Some(Ending::Hang(stall))
+    }
+
+    /// Notes that it got on, at the end of the time between two samples in which it
+    /// did: how much of it came after is not known.
+    fn note_progress(&mut self) {
+        if std::mem::take(&mut self.gets_on) {
+            self.progressed = Moment {
+                own: self.own.time.now(),
+                wall: Instant::now(),
+            };
         }
     }
 
@@ -200,28 +282,36 @@ impl<L: Write> Follower<'_, L> {
         let line = match line {
             Line::Console(line) => line,
             Line::Emulator(line) => {
-                if says_why(&line) {
-                    self.last_words = line;
-                }
+                self.hear(line);
                 return Ok(());
             }
         };
         writeln!(self.log, "{line}").context("serial.log can't be written")?;
+        self.gets_on |= self.advance.shows(&line);
         let kind = self.console.feed(&line);
+        let now = self.own.time.now();
         match kind {
             // It may take its time over its dump.
-            Kind::Crash => self.grace = Some(Instant::now()),
-            Kind::Exit => drop(self.grace.get_or_insert_with(Instant::now)),
+            Kind::Crash => self.grace = Some(now),
+            Kind::Exit => drop(self.grace.get_or_insert(now)),
             _ => {}
         }
         if kind == Kind::Crash && watch.show >= Show::Dumps {
             watch.progress.clear();
-            eprintln!("{}", self.console.crash.last().unwrap_or(&line));
+            tell!("{}", self.console.crash.last().unwrap_or(&line));
         } else if shown_from(kind).is_some_and(|from| watch.show >= from) {
             watch.progress.clear();
             say!("{}", terminal::plain(&line));
         }
         Ok(())
+    }
+
+    /// Keeps what the emulator itself says.
+    fn hear(&mut self, line: String) {
+        if self.said.len() == SAID {
+            self.said.pop_front();
+        }
+        self.said.push_back(line);
     }
 
     fn registers(&self, place: &Path) -> Vec<String> {
@@ -234,16 +324,19 @@ impl<L: Write> Follower<'_, L> {
         }
     }
 
-    fn ending(&self, stopped: Option<Ending>) -> Ending {
+    fn ending(&self, stopped: Option<Ending>, end: End) -> Ending {
+        let last_words = self.said.iter().rfind(|line| says_why(line));
+        let last_words = last_words.cloned().unwrap_or_default();
         if let (None, Some(why)) = (&stopped, &self.console.refused) {
             return Ending::Refused(why.clone());
         }
-        match (stopped, self.console.status) {
-            (Some(Ending::Interrupted), _) => Ending::Interrupted,
+        match (stopped, self.console.status, end.mishap()) {
+            (Some(asked @ Ending::Interrupted(_)), ..) => asked,
             _ if !self.console.crash.is_empty() => Ending::Crash,
-            (Some(ending), _) => ending,
-            (None, Some(status)) => Ending::Status(status),
-            (None, None) => Ending::Stopped(self.last_words.clone()),
+            (Some(ending), ..) => ending,
+            (None, Some(status), _) => Ending::Status(status),
+            (None, None, Some(how)) => Ending::Died(how, last_words),
+            (None, None, None) => Ending::Stopped(last_words),
         }
     }
 }
@@ -267,45 +360,4 @@ fn shown_from(kind: Kind) -> Option<Show> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Boots a shell script instead of an emulator.
-    fn outcome(script: &str) -> (Ending, String) {
-        let mut command = Command::new("sh");
-        command.args(["-c", script]);
-        let watch = Watch {
-            place: Path::new("/nonexistent"),
-            timeout: Duration::from_millis(300),
-            show: Show::Nothing,
-            progress: Progress::new("test".into()),
-        };
-        let mut log = Vec::new();
-        let outcome = boot(command, Console::default(), &mut log, watch).unwrap();
-        (outcome.ending, String::from_utf8(log).unwrap())
-    }
-
-    #[test]
-    fn every_ending_is_told_from_the_others() {
-        let ended = |script| outcome(script).0;
-        assert_eq!(ended("echo 'rouse: exit status 0'"), Ending::Status(0));
-        assert_eq!(
-            ended("echo 'rouse: exit status 3'; exit 1"),
-            Ending::Status(3)
-        );
-        assert_eq!(ended("echo x; echo bad >&2"), Ending::Stopped("bad".into()));
-        assert_eq!(ended("echo 'rouse: panic: boo'"), Ending::Crash);
-        let last = "echo 'a.cc:1: fatal: bad' >&2; echo 'b.cc:2: warn: x' >&2; echo >&2; echo 'Memory Usage: 1' >&2";
-        assert_eq!(ended(last), Ending::Stopped("a.cc:1: fatal: bad".into()));
-        assert_eq!(ended("exec sleep 60"), Ending::Hang);
-        let refused = Ending::Refused("why".into());
-        assert_eq!(ended("echo 'rouse: refused: why'; exec sleep 60"), refused);
-        assert_eq!(ended("echo 'rouse: refused: why'"), refused);
-    }
-
-    #[test]
-    fn the_log_has_every_line_whatever_its_bytes() {
-        let (_, log) = outcome(r"printf 'a\r\n\377b\nrest'");
-        assert_eq!(log, "a\n\u{fffd}b\nrest\n");
-    }
-}
+mod tests;

@@ -10,7 +10,7 @@ pub use verbs::{
     AsmArgs, BuildArgs, CompareArgs, CostArgs, DebugArgs, ExperimentArgs, ImageArgs, ReportArgs,
     RunArgs, SoakArgs, SoakMetric, TestArgs,
 };
-pub use work::{Boot, JobArgs, LoadArgs, Metric, PlanArgs};
+pub use work::{Boot, JobArgs, LimitArgs, LoadArgs, Metric, PlanArgs};
 
 use crate::governors::GovernorsArgs;
 
@@ -19,7 +19,9 @@ Exit status:
   0  what was asked for happened
   1  it failed while running: a hang, a crash, damaged records, a failed test
   2  it could not be tried: an unknown word, board or option, a file that is no
-     guest image, a missing tool, a folder that can't be written";
+     guest image, a missing tool, a folder that can't be written
+  128 + N  signal N asked for the end: 130 for Ctrl-C, 143 for SIGTERM. What was
+     measured is kept and shown; a second signal ends it at once";
 
 const SOAK: &str = "\
 Each boot is a round with a seed of its own: wake-ups in every way of waiting, and
@@ -122,6 +124,8 @@ mod tests {
             (["run", "--wiat", "wfi"], "'--wait'"),
             (["run", "--metric", "x"], "insns, cycles, time"),
             (["run", "--timeout", "0"], "--timeout"),
+            (["debug", "--timeout", "9"], "--timeout"),
+            (["soak", "--time-limit", "0"], "--time-limit"),
             (["report", "--title", "x"], "provided: <INPUT>..."),
         ] {
             let error = Cli::try_parse_from(["xtask"].into_iter().chain(line)).unwrap_err();

@@ -20,7 +20,7 @@ pub mod trace;
 pub mod visit;
 mod word;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use cost::Path;
 
 use crate::board::Board;
@@ -33,6 +33,8 @@ use recorder::{Bench, Recorded};
 
 /// The charts of `--scale`, below `target/`.
 const SCALE_PAGE: &str = "cost-scale.html";
+/// What a card that is not whole is good for.
+const CUT: &str = "not everything was counted, so that no card is written";
 /// CPUs of the boots that count paths.
 const CPUS: u32 = 2;
 
@@ -48,13 +50,18 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     let base = base.transpose()?;
     let copy = args.json.as_deref().map(|file| Copy::claim("--json", file));
     let copy = copy.transpose()?;
-    let bench = Bench::new(&args.board)?;
-    let mut card = measure(&bench, &args.board)?;
-    say!("{}", show::table(&card).join("\n"));
+    let bench = Bench::new(&args.board, &args.limits)?;
+    let mut card = begun(&bench, &args.board);
+    let measured = measure(&bench, &args.board, &mut card);
+    if !card.paths.is_empty() {
+        say!("{}", show::table(&card).join("\n"));
+    }
+    measured.context(CUT)?;
     if args.scale {
         let most = Board::load(&args.board)?.cpus.max;
-        card.scale = scale::measure(&bench, &args.board, most)?;
+        let measured = scale::measure(&bench, &args.board, most, &mut card.scale);
         say!("\n{}", scale::table(&card.scale).join("\n"));
+        measured.context(CUT)?;
         let page = places::target().join(SCALE_PAGE);
         Copy::claim("--scale", &page)?.write(&scale::page(&card.scale))?;
         say!("charts: {}", places::shown(&page));
@@ -92,15 +99,19 @@ fn compare(base: &Card, card: &Card) -> Result<()> {
     Ok(())
 }
 
-/// Counts everything.
-fn measure(bench: &Bench, board: &str) -> Result<Card> {
-    let mut card = Card {
+/// A card with nothing counted yet.
+fn begun(bench: &Bench, board: &str) -> Card {
+    Card {
         schema: card::SCHEMA,
         board: board.into(),
         emulator: format!("QEMU {}", bench.emulator.version),
         rustc: toolchain::rustc_version().unwrap_or_default(),
         ..Card::default()
-    };
+    }
+}
+
+/// Counts everything. What was counted before an error is on the card all the same.
+fn measure(bench: &Bench, board: &str, card: &mut Card) -> Result<()> {
     for mode in Mode::ALL {
         let recorded = bench.record(mode, CPUS, "rouse.cost=all")?;
         if mode == Mode::Inject {
@@ -115,8 +126,9 @@ fn measure(bench: &Bench, board: &str) -> Result<Card> {
     }
     card.numbers.extend(numbers::sizes(bench)?);
     card.numbers.extend(numbers::boot(bench)?);
-    card.numbers.extend(numbers::round_trips(board)?);
-    Ok(card)
+    card.numbers
+        .extend(numbers::round_trips(board, &bench.limits)?);
+    Ok(())
 }
 
 /// Why the guest did not take `path`, if it did not.

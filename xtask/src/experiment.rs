@@ -20,18 +20,18 @@ mod resched_ipis;
 mod sched;
 mod who_polls;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use clap::Parser;
 use serde::Serialize;
 
 use crate::boot::Show;
 use crate::cli::{Cli, ExperimentArgs, Metric, Verb};
-use crate::failure::bad_input;
+use crate::failure::{bad_input, is_bad_input};
 use crate::folder::{Copy, Folder};
 use crate::job::Job;
 use crate::results::Results;
-use crate::terminal::say;
-use crate::{json, places, session};
+use crate::terminal::{say, tell};
+use crate::{interrupt, json, places, session};
 use find::Runs;
 use outcome::Outcome;
 
@@ -94,18 +94,75 @@ pub fn run(args: &ExperimentArgs) -> Result<()> {
     let folder = Folder::claim(args.out.as_deref(), "experiment")?;
     let copy = args.json.as_deref().map(|file| Copy::claim("--json", file));
     let copy = copy.transpose()?;
-    let mut reports = Vec::new();
+    let mut done = Done::default();
     for (experiment, jobs) in chosen.iter().zip(jobs) {
-        let report = experiment.report(jobs, &folder)?;
-        say!("{}", report.lines().join("\n"));
-        reports.push(report);
+        if done.add(experiment.name, experiment.report(jobs, &folder)) {
+            break;
+        }
     }
-    let data = json::text(&reports)?;
+    let data = json::text(&done.reports)?;
     folder.write(DATA, &data)?;
-    folder.write(PAGE, &page::html(&reports))?;
-    let place = folder.publish()?;
-    say!("report: {}/{PAGE}", places::shown(&place));
-    copy.map_or(Ok(()), |copy| copy.write(&data))
+    folder.write(PAGE, &page::html(&done.reports))?;
+    let place = places::shown(&folder.publish()?);
+    say!("report: {place}/{PAGE}");
+    // What is not whole replaces no older file unless there is something in it.
+    if let Some(copy) = copy.filter(|_| !done.reports.is_empty()) {
+        copy.write(&data)?;
+    }
+    done.judge(chosen.len(), &place)
+}
+
+/// What came of the experiments so far.
+#[derive(Default)]
+struct Done {
+    reports: Vec<Report>,
+    errors: Vec<anyhow::Error>,
+}
+
+impl Done {
+    /// Takes what came of one, shows it, and says whether that ends all of them. The
+    /// failure of one need not be that of the next.
+    fn add(&mut self, name: &str, report: Result<Report, Failed>) -> bool {
+        match report {
+            Ok(report) => {
+                say!("{}", report.lines().join("\n"));
+                self.reports.push(report);
+                false
+            }
+            Err(Failed { error, ends_all }) => {
+                let error = error.context(format!("experiment {name}"));
+                tell!("{error:#}");
+                self.errors.push(error);
+                ends_all
+            }
+        }
+    }
+
+    /// Fails unless all of them, as many as were `asked` for, are there.
+    fn judge(self, asked: usize, place: &str) -> Result<()> {
+        let complete = self.reports.len();
+        match self.errors.into_iter().next() {
+            None => Ok(()),
+            Some(first) => Err(first.context(format!(
+                "experiments: {complete} complete, {} missing; what there is, with the boots of all, is in {place}",
+                asked - complete
+            ))),
+        }
+    }
+}
+
+/// An experiment that came to nothing.
+struct Failed {
+    error: anyhow::Error,
+    /// Whether those after it would do no better.
+    ends_all: bool,
+}
+
+impl From<anyhow::Error> for Failed {
+    fn from(error: anyhow::Error) -> Self {
+        let ends_all = interrupt::requested() || is_bad_input(&error);
+        Self { error, ends_all }
+    }
 }
 
 /// The experiments of these names.
@@ -139,10 +196,10 @@ impl Experiment {
                 format!("--board={}", args.board),
             ];
             words.extend(self.metric.map(|metric| format!("--metric={metric}")));
-            words.extend(args.timeout.map(|seconds| format!("--timeout={seconds}")));
+            words.extend(args.limits.words());
             words.extend(options.split_ascii_whitespace().map(String::from));
             match Cli::try_parse_from(words)?.verb {
-                Verb::Run(run) => Ok((label, Job::new(&run.job)?)),
+                Verb::Run(run) => Ok((label, Job::of_run(&run)?)),
                 _ => bail!("{}: its options are not those of `run`", self.name),
             }
         };
@@ -150,14 +207,17 @@ impl Experiment {
     }
 
     /// Boots, and concludes.
-    fn report(&self, jobs: Vec<(&'static str, Job)>, folder: &Folder) -> Result<Report> {
+    fn report(&self, jobs: Vec<(&'static str, Job)>, folder: &Folder) -> Result<Report, Failed> {
         let mut runs = Runs::new(self.name);
         for (label, job) in jobs {
             let place = folder.inside(&format!("{}-{label}", self.name));
             let inner = Folder::claim(Some(&place), &job.board().name)?;
             let session = session::run(&job, inner, Show::Dumps)?;
             if let Some(failure) = session.failure {
-                bail!("experiment {}, boot {label}: {}", self.name, failure.why);
+                return Err(Failed {
+                    error: anyhow!("boot {label}: {}", failure.told()),
+                    ends_all: failure.ends_all(),
+                });
             }
             runs.add(label, session.results);
         }
@@ -195,7 +255,6 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::failure::is_bad_input;
 
     fn args(name: &str) -> ExperimentArgs {
         args_on("virt", name)
@@ -228,6 +287,42 @@ mod tests {
                 Some(_) => assert!(is_bad_input(&jobs.unwrap_err()), "{}", experiment.name),
             }
         }
+    }
+
+    fn report(name: &'static str) -> Report {
+        Report {
+            name,
+            question: "",
+            source: "",
+            comparable: "",
+            medians: Vec::new(),
+            outcome: Outcome {
+                tables: Vec::new(),
+                charts: Vec::new(),
+                claims: Vec::new(),
+                notes: Vec::new(),
+            },
+        }
+    }
+
+    #[test]
+    fn what_was_done_before_and_after_a_failure_is_kept() {
+        let failed = |ends_all| Failed {
+            error: anyhow!("boot main: no progress"),
+            ends_all,
+        };
+        let mut done = Done::default();
+        assert!(!done.add("sched", Ok(report("sched"))));
+        assert!(!done.add("psd", Err(failed(false))));
+        assert!(!done.add("ipistorm", Ok(report("ipistorm"))));
+        assert!(done.add("poll-limit", Err(failed(true))));
+        let error = format!("{:#}", done.judge(9, "place").unwrap_err());
+        assert!(error.contains("2 complete, 7 missing"), "{error}");
+        assert!(
+            error.contains("experiment psd: boot main: no progress"),
+            "{error}"
+        );
+        assert!(Done::default().judge(1, "place").is_ok());
     }
 
     #[test]

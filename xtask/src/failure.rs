@@ -4,6 +4,9 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use crate::interrupt;
+use crate::terminal::tell;
+
 /// The request itself can't be met: a word, a board, a file or a tool is wrong
 /// or missing. Everything else is a failure while running.
 #[derive(Debug)]
@@ -35,10 +38,15 @@ pub fn is_bad_input(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| cause.is::<BadInput>())
 }
 
-/// Prints an error as one line and turns it into the exit status.
+/// Prints an error as one line and turns it into the exit status. After a signal it
+/// is the signal's, whatever it made fail.
 pub fn report(error: &anyhow::Error) -> ExitCode {
-    eprintln!("error: {error:#}");
-    ExitCode::from(if is_bad_input(error) { 2 } else { 1 })
+    tell!("error: {error:#}");
+    ExitCode::from(match interrupt::signal() {
+        Some(signal) => signal.exit_status(),
+        None if is_bad_input(error) => 2,
+        None => 1,
+    })
 }
 
 #[cfg(test)]

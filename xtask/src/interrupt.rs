@@ -1,31 +1,113 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ctrl-C and termination: noted here, acted on where something must be ended.
+//! Ctrl-C and termination: noted here, acted on where something must be ended or
+//! kept.
+//!
+//! Until [`catch`] a signal ends the program as it ends any other. From then on the
+//! first one asks it to stop, which leaves what there is, and the second ends it at
+//! once. The exit status is 128 and the signal's number in either case.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::fmt;
+use std::process;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::signal_name;
 
-static REQUESTED: AtomicBool = AtomicBool::new(false);
+const SIGNALS: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
+/// What comes sooner after the first is no second one: `timeout` and others send
+/// one to the program and one to its group.
+const SAME: Duration = Duration::from_secs(1);
 
-/// From now on an interrupt is noted instead of ending the program.
+/// The signal that came last, 0 before; there once they are caught.
+static CAUGHT: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
+
+/// A signal that asks to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signal(i32);
+
+impl Signal {
+    /// What a program ends with that it has ended.
+    pub fn exit_status(self) -> u8 {
+        u8::try_from(128 + self.0).unwrap_or(u8::MAX)
+    }
+}
+
+impl fmt::Display for Signal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&named(self.0))
+    }
+}
+
+/// The name of a signal.
+pub fn named(signal: i32) -> String {
+    signal_name(signal).map_or_else(|| format!("signal {signal}"), str::to_owned)
+}
+
+/// From now on a signal is noted instead of ending the program.
 pub fn catch() -> Result<()> {
-    let caught = ctrlc::try_set_handler(|| REQUESTED.store(true, Ordering::Relaxed));
-    match caught {
-        Ok(()) | Err(ctrlc::Error::MultipleHandlers) => Ok(()),
-        Err(error) => Err(error).context("Ctrl-C can't be caught"),
+    let mut first = false;
+    let caught = CAUGHT.get_or_init(|| {
+        first = true;
+        Arc::default()
+    });
+    if !first {
+        return Ok(());
+    }
+    let failed = "signals can't be caught";
+    // By the handler itself: an emulator that the same Ctrl-C has ended must not be
+    // found dead before it is known why.
+    for signal in SIGNALS {
+        flag::register_usize(signal, caught.clone(), signal as usize).context(failed)?;
+    }
+    let mut signals = Signals::new(SIGNALS).context(failed)?;
+    thread::spawn(move || {
+        let mut since = None;
+        for signal in signals.forever() {
+            let since = *since.get_or_insert_with(Instant::now);
+            if since.elapsed() >= SAME {
+                process::exit(Signal(signal).exit_status().into());
+            }
+        }
+    });
+    Ok(())
+}
+
+/// The signal that asked the program to stop.
+pub fn signal() -> Option<Signal> {
+    match CAUGHT.get()?.load(Ordering::Relaxed) {
+        0 => None,
+        signal => Some(Signal(i32::try_from(signal).unwrap_or(0))),
     }
 }
 
 /// Whether the program should end.
 pub fn requested() -> bool {
-    REQUESTED.load(Ordering::Relaxed)
+    signal().is_some()
 }
 
 /// The outcome of a step, unless the program should end: the programs that the
 /// step runs are interrupted as well, and what they say then is no cause.
 pub fn or<T>(outcome: Result<T>) -> Result<T> {
-    if requested() {
-        bail!("interrupted");
+    if let Some(signal) = signal() {
+        bail!("interrupted by {signal}");
     }
     outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_exit_status_is_the_shells() {
+        let statuses = SIGNALS.map(|signal| Signal(signal).exit_status());
+        assert_eq!(statuses, [129, 130, 143]);
+        assert_eq!(Signal(SIGTERM).to_string(), "SIGTERM");
+    }
 }

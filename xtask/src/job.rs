@@ -9,9 +9,10 @@ use anyhow::Result;
 use plan::{Arguments, Dimension, Machine, Plan, Shard, Stages, Under, Word};
 
 use crate::board::Board;
-use crate::cli::{Boot, JobArgs, LoadArgs, Metric, PlanArgs};
+use crate::cli::{Boot, JobArgs, LimitArgs, LoadArgs, Metric, PlanArgs, RunArgs};
 use crate::failure::{BadInput, bad_input};
 use crate::gem5::parameters::{Parameters, Values};
+use crate::limits::Limits;
 use crate::pack;
 
 /// What is booted, and what it is told.
@@ -82,7 +83,7 @@ pub struct Job {
     /// The gem5 to use.
     pub gem5: Option<PathBuf>,
     /// How long a boot may take.
-    pub timeout: Duration,
+    pub limits: Limits,
 }
 
 impl Job {
@@ -104,7 +105,7 @@ impl Job {
             dtb: args.dtb.as_ref().map(existing).transpose()?,
             parameters: parameters(args, board)?,
             gem5: args.gem5.clone(),
-            timeout: Duration::from_secs(args.timeout.unwrap_or(board.patience())),
+            limits: Limits::new(&LimitArgs::default(), patience(&load)),
             load,
         };
         if job.boot != Boot::Kernel {
@@ -125,6 +126,17 @@ impl Job {
         Ok(job)
     }
 
+    /// Checks the options of `run`.
+    pub fn of_run(args: &RunArgs) -> Result<Self> {
+        Ok(Self::new(&args.job)?.within(&args.limits))
+    }
+
+    /// With these limits, as far as any are given.
+    pub fn within(mut self, args: &LimitArgs) -> Self {
+        self.limits = Limits::new(args, self.limits.without_progress);
+        self
+    }
+
     /// The board.
     pub fn board(&self) -> &Board {
         &self.load.board
@@ -143,9 +155,9 @@ impl Job {
         }
     }
 
-    /// A request of which every cell would be skipped is refused right away.
-    fn something_runs(&self, under: Under) -> Result<()> {
-        let machine = Machine {
+    /// The machine as its guest finds it under `under`.
+    pub fn machine(&self, under: Under) -> Result<Machine> {
+        Ok(Machine {
             cpus: self.cpus as usize,
             // Whether the model has it is the guest's to find out.
             wfxt: true,
@@ -153,7 +165,12 @@ impl Job {
             frequency: self.counter_hz()?,
             hypervisor: under == Under::Rouse,
             event_loses_irq: self.load.plan.event_loses_irq,
-        };
+        })
+    }
+
+    /// A request of which every cell would be skipped is refused right away.
+    fn something_runs(&self, under: Under) -> Result<()> {
+        let machine = self.machine(under)?;
         let mut reasons = Vec::new();
         for cell in self.load.plan.cells(&machine) {
             match cell.skip_reason(&machine).map(|reason| reason.to_string()) {
@@ -170,6 +187,17 @@ impl Job {
         }
         bad_input!("nothing of this can run under {under}: {why}")
     }
+}
+
+/// How long a boot may go without progress, unless asked otherwise. What the board
+/// allows is for the wake-ups of a cell by default: there need be no progress within
+/// a cell. More of them take longer, and the pauses between them come on top.
+fn patience(load: &Load) -> Duration {
+    let plan = &load.plan;
+    let pause = plan.lists.gap_us.values.iter().max().copied().unwrap_or(0);
+    let pauses = Duration::from_micros(u64::from(pause)) * plan.iterations;
+    let more = plan.iterations.div_ceil(Plan::default().iterations).max(1);
+    Duration::from_secs(load.board.patience()) * more + pauses
 }
 
 /// What the machine is made of: what its board says, and what was asked for.
@@ -223,7 +251,9 @@ const QUICK: u32 = 24;
 fn plan(args: &PlanArgs) -> Result<Plan> {
     let mut plan = Plan::default();
     let others = [
+        ("max-iterations", &args.max_iterations),
         ("iterations", &args.iterations),
+        ("cell-ms", &args.cell_ms),
         ("stages", &args.stages),
         ("shard", &args.shard),
     ];
@@ -234,11 +264,12 @@ fn plan(args: &PlanArgs) -> Result<Plan> {
         let set = plan.set(key, values);
         set.map_err(|error| BadInput::error(format!("--{error}")))?;
     }
-    if args.lists.get("gap-us").is_some() && args.iterations.is_none() {
+    let numbered = args.iterations.is_some() || args.max_iterations.is_some();
+    if args.lists.get("gap-us").is_some() && !numbered {
         plan.iterations = WITH_GAP;
     }
     if args.quick {
-        if args.iterations.is_none() {
+        if !numbered {
             plan.iterations = QUICK;
         }
         if args.stages.is_none() {
@@ -296,7 +327,7 @@ mod tests {
     fn job(options: &[&str]) -> Result<Job> {
         let line = ["cargo xtask", "run"].iter().chain(options);
         match Cli::try_parse_from(line)?.verb {
-            Verb::Run(args) => Job::new(&args.job),
+            Verb::Run(args) => Job::of_run(&args),
             _ => unreachable!("the verb is run"),
         }
     }
@@ -306,6 +337,18 @@ mod tests {
         let job = job(&[]).unwrap();
         assert_eq!(job.unders, [Under::Rouse]);
         assert_eq!(job.load.boot_arguments(), Plan::default().to_string());
+    }
+
+    #[test]
+    fn more_wake_ups_and_pauses_give_more_time() {
+        let patience = |options: &[&str]| job(options).unwrap().limits.without_progress.as_secs();
+        assert_eq!(patience(&[]), 240);
+        assert_eq!(patience(&["--quick"]), 240);
+        assert_eq!(patience(&["--iterations", "20000"]), 2400);
+        assert_eq!(patience(&["--gap-us", "20,1000000"]), 440);
+        assert_eq!(patience(&["--timeout", "7", "--iterations", "20000"]), 7);
+        let gem5 = ["--board", "gem5", "--metric", "cycles"];
+        assert_eq!(patience(&gem5), 3600);
     }
 
     #[test]

@@ -5,7 +5,9 @@
 //! ([`qemu`]), builds ([`images`], [`pack`]), boots ([`launch`], [`boot`]) and
 //! follows the [`console`], whose [`records`] become [`results`]; the [`table`]
 //! shows them, the [`page`] draws them, and the [`verdict`] becomes the exit
-//! status.
+//! status. A boot ends when its [`limits`] are reached, in time without progress: of
+//! the emulator's own time ([`own_time`]) since something showed that the run gets
+//! on ([`advance`]).
 //!
 //! The verb `image` puts the same image on a [`disk`]. [`report`] does the same as
 //! [`run`] with runs and with somebody's [`capture`] of a console; [`compare`] holds
@@ -14,6 +16,7 @@
 //! published and lays their figures beside ours. [`soak`] boots again and again,
 //! until something breaks.
 
+mod advance;
 mod asm;
 mod audit;
 mod board;
@@ -22,6 +25,7 @@ mod boot;
 mod capture;
 mod cli;
 mod compare;
+mod completeness;
 mod console;
 mod cost;
 mod coverage;
@@ -29,6 +33,7 @@ mod debug;
 mod disk;
 mod doctor;
 mod emulator;
+mod emulator_process;
 mod experiment;
 mod failure;
 mod folder;
@@ -40,7 +45,9 @@ mod interrupt;
 mod job;
 mod json;
 mod launch;
+mod limits;
 mod miri;
+mod own_time;
 mod pack;
 mod page;
 mod places;
@@ -70,6 +77,7 @@ use failure::BadInput;
 use terminal::say;
 
 fn main() -> ExitCode {
+    limits::start();
     let done = parse().and_then(dispatch);
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -106,6 +106,14 @@ fn heading(title: &str, runs: &[Run]) -> Markup {
                 }
             }
             (headline_numbers(runs))
+            @for run in runs {
+                @if let Some(missing) = run.results.incomplete_text() {
+                    p.about {
+                        b { "Incomplete" } @if runs.len() > 1 { " (" (run.label) ")" }
+                        ": " (missing) "."
+                    }
+                }
+            }
             p.meta { (counts(runs)) }
         }
     }

@@ -2,8 +2,13 @@
 //! Telling people that something goes on: one line that is rewritten on a
 //! terminal, a line now and then elsewhere.
 
+mod estimate;
+
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
+
+use crate::records::{Collector, Size, Step};
+use estimate::Estimate;
 
 /// How often a line is written where it can't be rewritten.
 const PLAIN: Duration = Duration::from_secs(10);
@@ -18,8 +23,12 @@ pub struct Progress {
     unit: Option<&'static str>,
     start: Instant,
     shown: Option<Instant>,
-    /// When measuring began, and how much was done then.
+    /// When the work began, and how much was done then.
     begun: Option<(Instant, u64)>,
+    /// What is known of the time that is left, where cells are measured.
+    estimate: Option<Estimate>,
+    /// How a plan is told, if it is: by what one is guessed to take.
+    speed: Option<Speed>,
     terminal: bool,
     dirty: bool,
 }
@@ -33,6 +42,8 @@ impl Progress {
             start: Instant::now(),
             shown: None,
             begun: None,
+            estimate: None,
+            speed: None,
             terminal: io::stderr().is_terminal(),
             dirty: false,
         }
@@ -44,11 +55,20 @@ impl Progress {
         self
     }
 
+    /// Tells the size of a plan when it is known, and how long it may take.
+    pub fn with_plan(mut self, speed: Speed) -> Self {
+        self.speed = Some(speed);
+        self
+    }
+
     /// Shows how much is done and which cell was last, unless that was just shown.
-    pub fn show(&mut self, (done, of): (u64, u64), cell: &str, stage: Option<&str>) {
+    pub fn show(&mut self, collector: &Collector, stage: Option<&str>) {
+        let Step { done, of, .. } = collector.step;
+        let cell = &collector.at;
         if of > 0 && self.begun.is_none() {
             self.begun = Some((Instant::now(), done));
         }
+        self.learn(collector);
         let interval = if self.terminal { TERMINAL } else { PLAIN };
         if self.shown.unwrap_or(self.start).elapsed() < interval {
             return;
@@ -60,7 +80,9 @@ impl Progress {
             _ => format!("{done}/{of} {cell}"),
         };
         let seconds = self.start.elapsed().as_secs();
-        let left = self.left(done, of).map(|left| format!(", {left} s left"));
+        let left = self
+            .left(done, of)
+            .map(|left| format!(", about {} left", time(left)));
         let left = left.unwrap_or_default();
         let rate = self.rate(done).unwrap_or_default();
         let line = format!("{}: {what}{rate}, {seconds} s{left}", self.title);
@@ -73,6 +95,21 @@ impl Progress {
         };
     }
 
+    /// Follows the steps of a plan, whether they are shown or not.
+    fn learn(&mut self, collector: &Collector) {
+        let now = self.start.elapsed().as_secs_f64();
+        if let (None, Some(plan)) = (&self.estimate, collector.plan()) {
+            self.estimate = Some(Estimate::new(plan, now));
+            if let Some(speed) = self.speed {
+                self.clear();
+                let _ = writeln!(io::stderr(), "{}: {}", self.title, sized(plan, speed));
+            }
+        }
+        if let Some(estimate) = &mut self.estimate {
+            estimate.step(collector.step, now);
+        }
+    }
+
     /// What was done per second so far.
     fn rate(&self, done: u64) -> Option<String> {
         let (unit, (begun, before)) = (self.unit?, self.begun?);
@@ -81,8 +118,13 @@ impl Progress {
         Some(format!(", {rate:.0} {unit}/s"))
     }
 
-    /// Seconds that what is left will take, if it takes as long as the rest.
+    /// Seconds that what is left will take; without a plan, if it takes as long as the
+    /// rest.
     fn left(&self, done: u64, of: u64) -> Option<u64> {
+        if let Some(estimate) = &self.estimate {
+            let left = estimate.left(self.start.elapsed().as_secs_f64())?;
+            return Some(left.ceil() as u64);
+        }
         let (begun, before) = self.begun?;
         let new = done.checked_sub(before).filter(|new| *new > 0)?;
         let per_part = begun.elapsed().as_secs_f64() / new as f64;
@@ -95,6 +137,63 @@ impl Progress {
             self.dirty = false;
             let _ = write!(io::stderr(), "\r\x1b[K");
         }
+    }
+}
+
+/// How fast a machine is guessed to be, before anything has been measured on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speed {
+    /// An emulator that counts instructions, one a nanosecond.
+    Instructions,
+    /// The guest's time is that of the wall.
+    Time,
+    /// Nobody can say.
+    Unknown,
+}
+
+/// Instructions that an emulator executes in a second, guessed: those of waits, which are
+/// what takes long, are mostly reads of the counter.
+const PER_SECOND: f64 = 10e6;
+
+/// The size of a plan, how long it may take, and on what that is based.
+fn sized(plan: Size, speed: Speed) -> String {
+    let Size {
+        cells,
+        skipped,
+        passes,
+        iterations,
+        cell_ms,
+        ..
+    } = plan;
+    let guest = plan.guess_us as f64 / 1e6;
+    let guess = match speed {
+        Speed::Instructions => {
+            let seconds = guest * 1e9 / PER_SECOND;
+            let text = time(seconds.ceil() as u64);
+            format!("about {text} at most (guess: 10 million instructions a second)")
+        }
+        Speed::Time => {
+            let text = time(guest.ceil() as u64);
+            format!("about {text} at most (guess: by the pauses and latencies asked for)")
+        }
+        Speed::Unknown => "how long is known after some cells".into(),
+    };
+    let bound = match cell_ms {
+        0 => String::new(),
+        ms => format!(" or {ms} ms of the guest"),
+    };
+    format!(
+        "{cells} cells, {skipped} of them skipped, in {passes} passes; each has up to {iterations} \
+         wake-ups{bound}; {guess}"
+    )
+}
+
+/// Seconds, for people.
+fn time(seconds: u64) -> String {
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds.div_ceil(60)),
+        _ => format!("{} h", seconds.div_ceil(3600)),
     }
 }
 
@@ -125,5 +224,32 @@ mod tests {
         assert_eq!(progress.left(1, 10), None);
         assert_eq!(progress.left(4, 10), Some(19));
         assert_eq!(progress.left(10, 10), Some(0));
+    }
+
+    #[test]
+    fn a_plan_is_told_with_its_guess_and_what_that_is_based_on() {
+        let plan = Size {
+            cells: 70,
+            skipped: 2,
+            passes: 4,
+            iterations: 2000,
+            cell_ms: 20,
+            guess_us: 1_500_000,
+        };
+        let text = sized(plan, Speed::Instructions);
+        assert_eq!(
+            text,
+            "70 cells, 2 of them skipped, in 4 passes; each has up to 2000 wake-ups or 20 ms of the \
+             guest; about 3 min at most (guess: 10 million instructions a second)"
+        );
+        assert!(sized(plan, Speed::Time).contains("about 2 s at most"));
+        assert!(
+            sized(Size { cell_ms: 0, ..plan }, Speed::Unknown)
+                .ends_with("2000 wake-ups; how long is known after some cells")
+        );
+        assert_eq!(
+            [0, 119, 121, 7300].map(time),
+            ["0 s", "119 s", "3 min", "3 h"]
+        );
     }
 }

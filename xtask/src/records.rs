@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Collecting the records of one boot; docs/records.md lists their kinds.
 //!
-//! Whatever a bad console does, a cell is taken whole or not at all: its block
-//! must have every sequence number, and as many records as it says.
+//! Whatever a bad console does, a block is taken whole or not at all: it must have
+//! every sequence number, and as many records as it says. Of the blocks of a cell,
+//! one after each of its passes, the newest whole one counts.
 
 mod cell;
 
@@ -13,9 +14,18 @@ use wire::{Damage, Record};
 pub use cell::{Cell, Stat};
 use cell::{fields, text};
 
+/// What the kinds of a block begin with whose cell has more passes to come.
+const PART: &str = "part-";
+/// The kinds that blocks are made of.
+const BLOCK: [&str; 8] = [
+    "cell", "more", "stat", "hist", "raw", "count", "skipped", "done",
+];
+
 /// Everything that one boot reported.
 #[derive(Debug, Default)]
 pub struct Records {
+    /// What was going to be measured, if the boot said so.
+    pub plan: Option<Size>,
     /// Fields of `machine`.
     pub machine: BTreeMap<String, String>,
     /// Values of `feature`, by name.
@@ -26,7 +36,7 @@ pub struct Records {
     pub unit: Option<(String, String)>,
     /// Whole cells.
     pub cells: Vec<Cell>,
-    /// Cells with a missing or damaged record: what is known of them.
+    /// Cells of which no block is whole, but one was damaged: what is known of them.
     pub damaged: Vec<String>,
     /// What else is wrong with the records.
     pub problems: Vec<String>,
@@ -49,9 +59,41 @@ pub struct Probe {
     pub detail: String,
 }
 
+/// How much was going to be measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Size {
+    /// Cells.
+    pub cells: u64,
+    /// Those of them that can't run.
+    pub skipped: u64,
+    /// Passes over the others.
+    pub passes: u64,
+    /// Wake-ups of a cell at most.
+    pub iterations: u64,
+    /// Milliseconds of the guest that a cell has at most; 0 is no bound.
+    pub cell_ms: u64,
+    /// A guess of the guest's time for all of it, microseconds.
+    pub guess_us: u64,
+}
+
+/// How far a boot is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Step {
+    /// Parts of the work that are done: passes over cells, where cells are measured.
+    pub done: u64,
+    /// All parts.
+    pub of: u64,
+    /// What was done, in microseconds as guessed before.
+    pub done_us: u64,
+    /// The cell that was last has ended.
+    pub ended: bool,
+}
+
 /// A block that is not complete yet.
 #[derive(Debug, Default)]
 struct Block {
+    /// Its cell has more passes to come.
+    part: bool,
     cell: Cell,
     records: u64,
     spoilt: bool,
@@ -62,9 +104,11 @@ struct Block {
 pub struct Collector {
     records: Records,
     block: Option<Block>,
+    /// Blocks that were not whole: their cells' numbers and what is known of them.
+    spoilt: Vec<(Option<u64>, String)>,
     expected: u64,
-    /// Parts of the work done and wanted, as last reported.
-    pub progress: (u64, u64),
+    /// What of the work is done, as last reported.
+    pub step: Step,
     /// The cell that was run last.
     pub at: String,
 }
@@ -88,6 +132,9 @@ impl Collector {
     /// What has been read, with what must have been lost.
     pub fn finish(mut self) -> Records {
         self.abandon_block();
+        self.judge_spoilt();
+        // A cell that ends early is reported early.
+        self.records.cells.sort_by_key(|cell| cell.id);
         if self.records.begun && !self.records.ended {
             let last = self.expected.saturating_sub(1);
             self.records
@@ -95,6 +142,32 @@ impl Collector {
                 .push(format!("the records stop after number {last}"));
         }
         self.records
+    }
+
+    /// What a block that was not whole is worth saying: its cell is lost, or has
+    /// less than it had; if a newer block of it is whole, nothing is.
+    fn judge_spoilt(&mut self) {
+        for (id, title) in std::mem::take(&mut self.spoilt) {
+            let records = &mut self.records;
+            match records.cells.iter().find(|cell| Some(cell.id) == id) {
+                None if !records.damaged.contains(&title) => records.damaged.push(title),
+                Some(cell) if cell.is_part() => {
+                    let problem = format!(
+                        "{title}: newer records of it are damaged; {} is what arrived whole",
+                        cell.passes_text()
+                    );
+                    if !records.problems.contains(&problem) {
+                        records.problems.push(problem);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What was going to be measured, if that is known yet.
+    pub const fn plan(&self) -> Option<Size> {
+        self.records.plan
     }
 
     /// What the soak has done so far.
@@ -124,10 +197,22 @@ impl Collector {
     }
 
     fn take(&mut self, record: &Record<'_>) {
-        match record.kind {
-            "cell" => self.begin_block(record),
+        let (part, kind) = match record.kind.strip_prefix(PART) {
+            Some(kind) => (true, kind),
+            None => (false, record.kind),
+        };
+        // Its block's other records have to be of the same sort.
+        if let Some(block) = &mut self.block
+            && BLOCK.contains(&kind)
+        {
+            block.spoilt |= block.part != part && kind != "cell";
+        }
+        match kind {
+            "cell" => self.begin_block(record, part),
             "done" => self.end_block(record),
-            "more" | "stat" | "hist" | "raw" | "count" | "skipped" => self.continue_block(record),
+            "more" | "stat" | "hist" | "raw" | "count" | "skipped" => {
+                self.continue_block(kind, record);
+            }
             kind => {
                 if let Some(block) = &mut self.block {
                     block.records += 1;
@@ -156,9 +241,26 @@ impl Collector {
                     .insert(name(), record.number("count").unwrap_or(0)),
             ),
             "note" => records.notes.push(value("text")),
+            "plan" => {
+                let number = |key| record.number(key).unwrap_or(0);
+                records.plan = Some(Size {
+                    cells: number("cells"),
+                    skipped: number("skipped"),
+                    passes: number("passes"),
+                    iterations: number("iterations"),
+                    cell_ms: number("cell_ms"),
+                    guess_us: number("guess_us"),
+                });
+                self.step.of = number("cells") * number("passes");
+            }
             "progress" => {
                 let number = |key| record.number(key).unwrap_or(0);
-                self.progress = (number("done"), number("of"));
+                self.step = Step {
+                    done: number("done"),
+                    of: number("of"),
+                    done_us: number("done_us"),
+                    ended: false,
+                };
                 self.at = value("cell");
             }
             "end" => records.ended = true,
@@ -167,7 +269,7 @@ impl Collector {
         }
     }
 
-    fn begin_block(&mut self, record: &Record<'_>) {
+    fn begin_block(&mut self, record: &Record<'_>, part: bool) {
         self.abandon_block();
         let id = record.number("id").unwrap_or(0);
         let cell = Cell {
@@ -175,18 +277,19 @@ impl Collector {
             ..Cell::default()
         };
         self.block = Some(Block {
+            part,
             cell,
             ..Block::default()
         });
-        self.continue_block(record);
+        self.continue_block("cell", record);
     }
 
-    fn continue_block(&mut self, record: &Record<'_>) {
+    fn continue_block(&mut self, kind: &str, record: &Record<'_>) {
         let id = record.number("id");
         match &mut self.block {
             Some(block) if Some(block.cell.id) == id => {
                 block.records += 1;
-                block.spoilt |= block.cell.take(record).is_none();
+                block.spoilt |= block.cell.take(kind, record).is_none();
             }
             _ => {
                 self.abandon_block();
@@ -202,10 +305,11 @@ impl Collector {
                 let whole = !block.spoilt
                     && record.number("records") == Some(block.records + 1)
                     && block.cell.agrees_with(record);
+                self.note_step(record, &block);
                 if whole && block.cell.has_result() {
-                    self.records.cells.push(block.cell);
+                    self.keep(block.cell);
                 } else {
-                    self.records.damaged.push(block.cell.title());
+                    self.spoilt.push((id, block.cell.title()));
                 }
             }
             other => {
@@ -216,9 +320,31 @@ impl Collector {
         }
     }
 
+    /// Keeps what a cell has in place of what it had after fewer passes.
+    fn keep(&mut self, cell: Cell) {
+        let mut cells = self.records.cells.iter_mut();
+        match cells.find(|known| known.id == cell.id && known.is_part()) {
+            Some(known) => *known = cell,
+            None => self.records.cells.push(cell),
+        }
+    }
+
+    /// A block that ends is progress.
+    fn note_step(&mut self, done: &Record<'_>, block: &Block) {
+        if let (Some(at), Some(at_us)) = (done.number("at"), done.number("at_us")) {
+            self.step = Step {
+                done: at,
+                done_us: at_us,
+                ended: !block.part,
+                ..self.step
+            };
+            self.at = block.cell.words();
+        }
+    }
+
     fn abandon_block(&mut self) {
         if let Some(block) = self.block.take() {
-            self.records.damaged.push(block.cell.title());
+            self.spoilt.push((Some(block.cell.id), block.cell.title()));
         }
     }
 
@@ -228,9 +354,32 @@ impl Collector {
             Some(id) => format!("cell {id} (its first record is missing)"),
             None => "a cell without a number".into(),
         };
-        if !self.records.damaged.contains(&title) {
-            self.records.damaged.push(title);
+        self.spoilt.push((id, title));
+    }
+}
+
+impl Records {
+    /// What is not there of what was going to be measured, for people.
+    pub fn missing(&self) -> Vec<String> {
+        let mut missing = Vec::new();
+        let parts = self.cells.iter().filter(|cell| cell.is_part()).count();
+        if parts > 0 {
+            missing.push(format!("{} with fewer passes than planned", cells(parts)));
         }
+        let known = self.cells.len() + self.damaged.len();
+        if let Some(plan) = self.plan.filter(|_| !self.ended)
+            && let Some(none @ 1..) = (plan.cells as usize).checked_sub(known)
+        {
+            missing.push(format!("{} of {} not begun", cells(none), plan.cells));
+        }
+        missing
+    }
+}
+
+fn cells(number: usize) -> String {
+    match number {
+        1 => "1 cell".into(),
+        _ => format!("{number} cells"),
     }
 }
 

@@ -55,6 +55,7 @@ impl Results {
         if self.unit.is_empty() {
             self.describe(records);
         }
+        let name = under.map_or("something unknown", Word::name);
         let unit = records.unit.as_ref().map_or("", |(unit, _)| unit);
         if unit.is_empty() || unit == self.unit {
             for cell in &records.cells {
@@ -64,13 +65,18 @@ impl Results {
                 }
             }
         } else {
-            let under = under.map_or("something unknown", Word::name);
             self.problems.push(format!(
-                "a boot under {under} counts {unit}, those before it {}: its cells are left out; \
+                "a boot under {name} counts {unit}, those before it {}: its cells are left out; \
                  run or capture it apart",
                 self.unit
             ));
         }
+        let missing = records.missing();
+        // Of soaks and checks no cells are expected.
+        let cut = records.plan.is_some() && !records.ended;
+        self.incomplete |= cut || !missing.is_empty();
+        let missing = missing.iter().map(|text| format!("under {name}: {text}"));
+        self.missing.extend(missing);
         self.damaged.extend(records.damaged.iter().cloned());
         self.problems.extend(records.problems.iter().cloned());
         self.notes.extend(records.notes.iter().cloned());
@@ -166,6 +172,9 @@ fn convert(under: Option<Under>, unit: &str, cell: &records::Cell) -> Result<Cel
         event_stream_made_ns: number("event_stream_made_ns"),
         cpus: number("cpus"),
         iterations: number("iterations"),
+        passes: number("passes"),
+        passes_planned: number("passes_planned"),
+        ended: cell.fields.get("ended").cloned(),
         unit: unit.into(),
         stats: total.map(stats),
         stages: stages.map(stage).collect(),

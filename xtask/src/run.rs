@@ -12,7 +12,7 @@ use crate::{report, session, table};
 
 /// Does what `cargo xtask run` promises.
 pub fn run(args: &RunArgs) -> Result<()> {
-    let job = Job::new(&args.job)?;
+    let job = Job::of_run(args)?;
     let copy = args.json.as_deref().map(|file| Copy::claim("--json", file));
     let copy = copy.transpose()?;
     let folder = Folder::claim(args.out.as_deref(), &job.board().name)?;
@@ -30,11 +30,16 @@ pub fn run(args: &RunArgs) -> Result<()> {
     if session.results.has_cells() {
         say!("report: {place}/{}", report::PAGE);
     }
-    if let Some(failure) = session.failure {
-        bail!("{}; the console's log is {place}/serial.log", failure.why);
+    // Of a run that measured nothing there is nothing to replace an older file with.
+    let keeps = session.failure.is_none() || session.results.has_cells();
+    if let Some(copy) = copy.filter(|_| keeps) {
+        copy.write(&session.results.to_json()?)?;
     }
-    match copy {
-        Some(copy) => copy.write(&session.results.to_json()?),
+    match session.failure {
+        Some(failure) => bail!(
+            "{}; the console's log is {place}/serial.log",
+            failure.told()
+        ),
         None => Ok(()),
     }
 }

@@ -7,17 +7,23 @@ use std::fs::File;
 use anyhow::Result;
 use plan::Under;
 
-use crate::boot::{self, Outcome, Show, Watch};
+use crate::boot::{self, Ending, Outcome, Show, Watch};
+use crate::cli::Metric;
+use crate::completeness::Completeness;
 use crate::console::Console;
 use crate::emulator::Emulator;
 use crate::folder::Folder;
 use crate::images::{self, Built};
 use crate::job::Job;
-use crate::progress::Progress;
+use crate::progress::{Progress, Speed};
 use crate::results::{self, Results};
 use crate::symbols::{self, Symbols};
+use crate::terminal::{self, tell};
 use crate::verdict::{Failure, judge, judge_results};
 use crate::{interrupt, launch, report, toolchain};
+
+/// How many of its last lines are shown of an emulator that died.
+const SAID_SHOWN: usize = 10;
 
 /// What came of a job.
 #[derive(Debug)]
@@ -47,15 +53,10 @@ pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
         results: Results::new(&job.board().name, &job.model, Some(emulator.describe(job))),
         dump: String::new(),
         survey: String::new(),
+        said: String::new(),
         show,
     };
-    let mut failure = None;
-    for &under in &job.unders {
-        failure = boots.boot(under)?;
-        if failure.is_some() {
-            break;
-        }
-    }
+    let failure = boots.all()?;
     boots.close(failure, folder)
 }
 
@@ -69,10 +70,29 @@ struct Boots<'j> {
     results: Results,
     dump: String,
     survey: String,
+    /// What the emulators said.
+    said: String,
     show: Show,
 }
 
 impl Boots<'_> {
+    /// Boots until something is wrong; an error only if there is nothing to keep.
+    fn all(&mut self) -> Result<Option<Failure>> {
+        for &under in &self.job.unders {
+            if let Some(signal) = interrupt::signal() {
+                return Ok(Some(Failure::interrupted(signal)));
+            }
+            match self.boot(under) {
+                Ok(None) => {}
+                Err(error) if self.results.has_cells() => {
+                    return Ok(Some(Failure::broken(&error)));
+                }
+                failed => return failed,
+            }
+        }
+        Ok(None)
+    }
+
     fn boot(&mut self, under: Under) -> Result<Option<Failure>> {
         let job = self.job;
         let place = tempfile::tempdir()?;
@@ -82,27 +102,51 @@ impl Boots<'_> {
         self.commands += &format!("\n# under {under}\n{}\n", launch::typed(&command));
         let watch = Watch {
             place: place.path(),
-            timeout: job.timeout,
+            limits: job.limits,
             show: self.show,
-            progress: Progress::new(format!("{} under {under}", job.board().name)),
+            progress: self.progress(under),
         };
         let console = Console::new(symbols(job, under, self.built));
         let mut outcome = boot::boot(command, console, &mut self.log, watch)?;
         let records = std::mem::take(&mut outcome.console.collector).finish();
         self.results.add(Some(under), &records);
         self.keep_dump(&outcome);
+        self.keep_said(under, &outcome);
         for line in &outcome.console.survey {
             self.survey += line;
             self.survey.push('\n');
         }
         // Somebody else's guest need not know our records.
         let owes_records = job.load.guest.is_none() || records.begun;
-        Ok(judge(
-            &outcome,
-            under,
-            job.timeout,
-            owes_records && !records.ended,
-        ))
+        Ok(judge(&outcome, under, owes_records && !records.ended))
+    }
+
+    /// Keeps what the emulator itself said, and shows the end of it if that is all
+    /// that there is to say why it died.
+    fn keep_said(&mut self, under: Under, outcome: &Outcome) {
+        if outcome.said.is_empty() {
+            return;
+        }
+        self.said += &format!("# under {under}\n{}\n", outcome.said.join("\n"));
+        if self.show >= Show::Dumps && matches!(outcome.ending, Ending::Died(..)) {
+            let shown = outcome.said.len().saturating_sub(SAID_SHOWN);
+            let last = outcome.said[shown..].iter();
+            last.for_each(|line| tell!("emulator: {}", terminal::plain(line)));
+        }
+    }
+
+    /// What tells how far a boot is; of its plan too, where somebody looks on.
+    fn progress(&self, under: Under) -> Progress {
+        let job = self.job;
+        let progress = Progress::new(format!("{} under {under}", job.board().name));
+        if self.show == Show::Nothing {
+            return progress;
+        }
+        progress.with_plan(match (job.board().gem5.is_some(), job.metric) {
+            (true, _) | (_, Metric::Cycles) => Speed::Unknown,
+            (false, Metric::Insns) => Speed::Instructions,
+            (false, Metric::Time) => Speed::Time,
+        })
     }
 
     fn keep_dump(&mut self, outcome: &Outcome) {
@@ -111,16 +155,25 @@ impl Boots<'_> {
             self.dump.push('\n');
         }
         if self.show >= Show::Dumps {
-            outcome
-                .registers
-                .iter()
-                .for_each(|line| eprintln!("{line}"));
+            outcome.registers.iter().for_each(|line| tell!("{line}"));
         }
+    }
+
+    /// A failure with how much there is in spite of it.
+    fn with_cells(&self, mut failure: Failure) -> Failure {
+        if let Some(cells) = Completeness::of(self.job, &self.results) {
+            failure.why += &format!("; {cells}");
+        }
+        failure
     }
 
     fn close(self, failure: Option<Failure>, folder: Folder) -> Result<Session> {
         folder.write("command.txt", &self.commands)?;
-        for (name, text) in [("dump.txt", &self.dump), ("survey.txt", &self.survey)] {
+        for (name, text) in [
+            ("dump.txt", &self.dump),
+            ("survey.txt", &self.survey),
+            ("emulator.log", &self.said),
+        ] {
             if !text.is_empty() {
                 folder.write(name, text)?;
             }
@@ -134,8 +187,9 @@ impl Boots<'_> {
         let console = folder.read("serial.log")?;
         let place = folder.shown();
         folder.publish()?;
+        let failure = failure.or_else(|| judge_results(&self.results, self.job.metric));
         Ok(Session {
-            failure: failure.or_else(|| judge_results(&self.results, self.job.metric)),
+            failure: failure.map(|failure| self.with_cells(failure)),
             results: self.results,
             console,
             place,

@@ -16,7 +16,7 @@ use anyhow::{Result, bail};
 use plan::Under;
 
 use crate::board::Board;
-use crate::boot::{self, Ending, Outcome, Show, Watch};
+use crate::boot::{self, Outcome, Show, Watch};
 use crate::cli::SoakArgs;
 use crate::console::Console;
 use crate::folder::Folder;
@@ -41,6 +41,7 @@ pub fn run(args: &SoakArgs) -> Result<()> {
         log: folder.create("serial.log")?,
         commands: session::heading(&format!("QEMU {}", emulator.version)),
         dump: String::new(),
+        said: String::new(),
         summary: Summary::new(&request, &emulator),
         emulator: &emulator,
         built: &built,
@@ -49,7 +50,7 @@ pub fn run(args: &SoakArgs) -> Result<()> {
         "seeds from {}; Ctrl-C ends it with what there is",
         request.seed
     );
-    let end = soak.rounds(&request)?;
+    let end = soak.rounds(&request);
     soak.close(&request, end, folder)
 }
 
@@ -57,8 +58,8 @@ pub fn run(args: &SoakArgs) -> Result<()> {
 enum End {
     /// The time is over.
     Time,
-    /// Somebody pressed Ctrl-C.
-    Interrupted,
+    /// By a signal, or the time limit; nothing was wrong.
+    Cut(Failure),
     /// Something is wrong.
     Failed(Round, Failure),
 }
@@ -70,6 +71,8 @@ struct Soak<'a> {
     log: File,
     commands: String,
     dump: String,
+    /// What the emulators said.
+    said: String,
     summary: Summary,
 }
 
@@ -81,11 +84,10 @@ impl Soak<'_> {
         for number in 0.. {
             let round = request.round(number);
             let outcome = self.boot(request, &round, number)?;
-            if outcome.ending == Ending::Interrupted {
-                return Ok(End::Interrupted);
-            }
-            if let Some(failure) = self.judge(request, outcome) {
-                return Ok(End::Failed(round, failure));
+            match self.judge(outcome) {
+                Some(failure) if failure.ends_all() => return Ok(End::Cut(failure)),
+                Some(failure) => return Ok(End::Failed(round, failure)),
+                None => {}
             }
             if start.elapsed() >= request.duration {
                 break;
@@ -102,7 +104,7 @@ impl Soak<'_> {
         self.commands += &format!("\n# {round}\n{}\n", launch::typed(&command));
         let watch = Watch {
             place: place.path(),
-            timeout: request.timeout,
+            limits: job.limits,
             show: Show::Dumps,
             progress: Progress::new(format!("round {}: {round}", number + 1)).with_rate("wake-ups"),
         };
@@ -119,29 +121,36 @@ impl Soak<'_> {
             self.dump += line;
             self.dump.push('\n');
         }
+        if !outcome.said.is_empty() {
+            self.said += &format!("# {round}\n{}\n", outcome.said.join("\n"));
+        }
         let done = Done::new(round, took, outcome.console.collector.soak());
         say!("round {}: {round}: {done}", number + 1);
         self.summary.add(done);
     }
 
-    fn judge(&mut self, request: &Request, mut outcome: Outcome) -> Option<Failure> {
+    fn judge(&mut self, mut outcome: Outcome) -> Option<Failure> {
         let records = std::mem::take(&mut outcome.console.collector).finish();
         let unfinished = !records.ended;
-        verdict::judge(&outcome, Under::Rouse, request.timeout, unfinished)
+        verdict::judge(&outcome, Under::Rouse, unfinished)
     }
 
     /// Writes the folder, and says how it went.
-    fn close(mut self, request: &Request, end: End, folder: Folder) -> Result<()> {
+    fn close(mut self, request: &Request, end: Result<End>, folder: Folder) -> Result<()> {
         let place = folder.shown();
         let again = |round: &Round| request.command(round);
         match &end {
-            End::Failed(round, failure) => {
+            Ok(End::Failed(round, failure)) => {
                 self.summary.violate(round, &failure.why, &again(round));
             }
-            End::Interrupted => self.summary.interrupt(),
-            End::Time => {}
+            Ok(End::Time) => {}
+            // A round that could not be booted is no violation either.
+            Ok(End::Cut(_)) | Err(_) => self.summary.interrupt(),
         }
         folder.write("command.txt", &self.commands)?;
+        if !self.said.is_empty() {
+            folder.write("emulator.log", &self.said)?;
+        }
         if !self.dump.is_empty() {
             folder.write("dump.txt", &self.dump)?;
         }
@@ -149,12 +158,12 @@ impl Soak<'_> {
         folder.publish()?;
         say!("\n{}", self.summary.lines().join("\n"));
         say!("summary: {place}");
-        match end {
+        match end? {
             End::Time => Ok(()),
-            End::Interrupted => bail!("interrupted; nothing was wrong until then"),
+            End::Cut(failure) => bail!("{}; nothing was wrong until then", failure.told()),
             End::Failed(round, failure) => bail!(
                 "{}; the console's log is {place}/serial.log; again: {}",
-                failure.why,
+                failure.told(),
                 again(&round)
             ),
         }

@@ -6,6 +6,7 @@ mod case;
 mod documented;
 mod expectation;
 mod gate;
+mod killed;
 mod same;
 
 use std::fs;

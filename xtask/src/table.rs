@@ -214,6 +214,40 @@ fn marks(results: &Results) -> Vec<String> {
     vec![String::new(), text]
 }
 
+/// Why cells have fewer samples than asked for, and what is not there.
+pub fn shortfalls(results: &Results) -> Vec<String> {
+    let with = |of: &dyn Fn(&Cell) -> bool| results.cells.iter().filter(|cell| of(cell)).count();
+    let settled = plan::End::Settled.name();
+    let settled = with(&|cell| cell.ended.as_deref() == Some(settled));
+    let slow = with(&Cell::ran_out_of_time);
+    let most = results.cells.iter().map(|cell| cell.iterations).max();
+    let most = most.unwrap_or(0);
+    let mut lines = Vec::new();
+    if settled > 0 {
+        lines.push(format!(
+            "n: {} ended before {most} wake-ups because two passes gave the same percentiles",
+            counted(settled)
+        ));
+    }
+    if slow > 0 {
+        lines.push(format!(
+            "{} {} ended before {most} wake-ups because time was up; --cell-ms gives more",
+            columns::FEWER,
+            counted(slow)
+        ));
+    }
+    let incomplete = results.incomplete_text();
+    lines.extend(incomplete.map(|missing| format!("INCOMPLETE: {missing}")));
+    lines
+}
+
+fn counted(cells: usize) -> String {
+    match cells {
+        1 => "1 cell".into(),
+        _ => format!("{cells} cells"),
+    }
+}
+
 /// Cells that were skipped, by reason, and those that were damaged.
 fn not_shown(results: &Results) -> Vec<String> {
     let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
@@ -223,6 +257,11 @@ fn not_shown(results: &Results) -> Vec<String> {
         }
     }
     let mut lines = marks(results);
+    let shortfalls = shortfalls(results);
+    if !shortfalls.is_empty() {
+        lines.push(String::new());
+        lines.extend(shortfalls);
+    }
     for (why, cells) in reasons {
         lines.push(String::new());
         lines.push(format!("skipped, {why}:"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Standard output.
+//! Standard output and standard error.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -9,6 +9,12 @@ macro_rules! say {
     ($($arg:tt)*) => { $crate::terminal::print(format_args!($($arg)*)) };
 }
 pub(crate) use say;
+
+/// Prints a formatted line to standard error.
+macro_rules! tell {
+    ($($arg:tt)*) => { $crate::terminal::print_error(format_args!($($arg)*)) };
+}
+pub(crate) use tell;
 
 /// A line of some machine's console without what would move the terminal's
 /// cursor or clear its screen: firmware draws.
@@ -32,6 +38,12 @@ pub fn plain(line: &str) -> String {
 /// Prints a line. That nobody reads it any more (`| head`) is no reason to fail.
 pub fn print(line: fmt::Arguments<'_>) {
     let _ = writeln!(io::stdout(), "{line}");
+}
+
+/// Prints a line to standard error. A terminal that was closed, of which the hangup
+/// is being told, is no reason to fail either.
+pub fn print_error(line: fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 #[cfg(test)]

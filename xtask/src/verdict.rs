@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether what was asked for happened.
 
-use std::time::Duration;
-
 use plan::Under;
 
-use crate::boot::{Ending, Outcome};
+use crate::boot::{Ending, Outcome, Stall};
 use crate::cli::Metric;
+use crate::interrupt::Signal;
 use crate::results::Results;
 
 /// What went wrong: in a word, as tests expect it, and in a sentence.
@@ -18,14 +17,57 @@ pub struct Failure {
     pub why: String,
 }
 
+impl Failure {
+    /// Which option of the verbs that boot would have helped.
+    pub fn remedy(&self) -> Option<&'static str> {
+        match self.word {
+            HANG => Some("--timeout gives it longer without progress"),
+            OUT_OF_TIME => Some("--time-limit gives it longer"),
+            _ => None,
+        }
+    }
+
+    /// The sentence with what would have helped, for verbs with these options.
+    pub fn told(&self) -> String {
+        match self.remedy() {
+            Some(remedy) => format!("{}; {remedy}", self.why),
+            None => self.why.clone(),
+        }
+    }
+
+    /// Whether the whole command is to end: whatever would be next would end so too.
+    pub fn ends_all(&self) -> bool {
+        matches!(self.word, INTERRUPTED | OUT_OF_TIME)
+    }
+
+    /// That nothing can be begun, or gone on with, after this error.
+    pub fn broken(error: &anyhow::Error) -> Self {
+        Self {
+            word: BROKEN,
+            why: format!("{error:#}"),
+        }
+    }
+
+    /// That a signal came between two boots.
+    pub fn interrupted(signal: Signal) -> Self {
+        Self {
+            word: INTERRUPTED,
+            why: format!("interrupted by {signal}"),
+        }
+    }
+}
+
 /// The word of a run that did what it should.
 pub const OK: &str = "ok";
 /// What can come of a run.
-pub const WORDS: [&str; 9] = [
+pub const WORDS: [&str; 12] = [
     OK,
     CRASH,
     HANG,
+    OUT_OF_TIME,
     STOPPED,
+    DIED,
+    BROKEN,
     EXIT,
     REFUSED,
     DAMAGED,
@@ -34,7 +76,10 @@ pub const WORDS: [&str; 9] = [
 ];
 const CRASH: &str = "crash";
 const HANG: &str = "hang";
+const OUT_OF_TIME: &str = "time-limit";
 const STOPPED: &str = "stopped-early";
+const DIED: &str = "emulator-died";
+const BROKEN: &str = "broken";
 const EXIT: &str = "exit-status";
 const REFUSED: &str = "refused";
 const DAMAGED: &str = "damaged";
@@ -42,25 +87,22 @@ const OTHER_UNIT: &str = "other-unit";
 const INTERRUPTED: &str = "interrupted";
 
 /// What is wrong with how a boot ended. `unfinished`: its last record is due.
-pub fn judge(
-    outcome: &Outcome,
-    under: Under,
-    timeout: Duration,
-    unfinished: bool,
-) -> Option<Failure> {
+pub fn judge(outcome: &Outcome, under: Under, unfinished: bool) -> Option<Failure> {
     let stage = outcome.console.last_stage();
     let (word, why) = match &outcome.ending {
-        Ending::Interrupted => (INTERRUPTED, format!("interrupted; {stage}")),
+        Ending::Interrupted(signal) => (INTERRUPTED, format!("interrupted by {signal}; {stage}")),
         Ending::Crash => {
             let first = outcome.console.crash.first().map_or("", String::as_str);
             (CRASH, format!("crashed ({first}); {stage}"))
         }
         Ending::Refused(words) => (REFUSED, format!("the machine is refused: {words}")),
-        Ending::Hang => {
-            let seconds = timeout.as_secs();
-            let why = format!("no end after {seconds} s; {stage}; --timeout gives it longer");
-            (HANG, why)
-        }
+        Ending::Hang(stall) => (HANG, format!("{}; {stage}", shown(stall))),
+        Ending::OutOfTime => (OUT_OF_TIME, format!("the time limit is over; {stage}")),
+        Ending::Died(how, words) if words.is_empty() => (
+            DIED,
+            format!("the emulator {how} and said nothing; {stage}"),
+        ),
+        Ending::Died(how, words) => (DIED, format!("the emulator {how} ({words}); {stage}")),
         Ending::Status(0) | Ending::Stopped(_) if unfinished => {
             let said = match &outcome.ending {
                 Ending::Stopped(words) if !words.is_empty() => format!(" (its emulator: {words})"),
@@ -73,6 +115,15 @@ pub fn judge(
     };
     let why = format!("under {under}: {why}");
     Some(Failure { word, why })
+}
+
+/// A time without progress.
+fn shown(stall: &Stall) -> String {
+    let (own, wall) = (stall.own.as_secs(), stall.wall.as_secs());
+    if wall <= own + 1 {
+        return format!("no progress for {own} s");
+    }
+    format!("no progress for {own} s of the emulator's own time ({wall} s by the clock)")
 }
 
 /// What is wrong with what a run measured, of which `metric` was asked for.
@@ -107,16 +158,27 @@ fn judge_records(results: &Results) -> Option<Failure> {
 mod tests {
     use super::*;
     use crate::console::Console;
+    use std::time::Duration;
 
-    fn word(ending: Ending, unfinished: bool) -> &'static str {
+    fn judged(ending: Ending, unfinished: bool) -> Option<Failure> {
         let outcome = Outcome {
             ending,
             console: Console::default(),
             registers: Vec::new(),
+            said: Vec::new(),
         };
-        let patience = Duration::from_secs(1);
-        let failure = judge(&outcome, Under::Rouse, patience, unfinished);
-        failure.map_or(OK, |failure| failure.word)
+        judge(&outcome, Under::Rouse, unfinished)
+    }
+
+    fn word(ending: Ending, unfinished: bool) -> &'static str {
+        judged(ending, unfinished).map_or(OK, |failure| failure.word)
+    }
+
+    fn hang(wall: u64) -> Ending {
+        Ending::Hang(Stall {
+            own: Duration::from_secs(8),
+            wall: Duration::from_secs(wall),
+        })
     }
 
     #[test]
@@ -126,9 +188,25 @@ mod tests {
         assert_eq!(word(Ending::Status(0), true), STOPPED);
         assert_eq!(word(Ending::Stopped("bad option".into()), true), STOPPED);
         assert_eq!(word(Ending::Status(3), false), EXIT);
-        assert_eq!(word(Ending::Hang, false), HANG);
+        assert_eq!(word(hang(8), false), HANG);
+        assert_eq!(word(Ending::OutOfTime, false), OUT_OF_TIME);
         assert_eq!(word(Ending::Crash, true), CRASH);
-        assert_eq!(word(Ending::Interrupted, true), INTERRUPTED);
+        let died = || Ending::Died("was killed by SIGSEGV".into(), String::new());
+        // Somebody else's guest owes no records, and yet its emulator must not die.
+        assert_eq!(word(died(), false), DIED);
+        let why = judged(died(), true).unwrap().why;
+        assert!(why.contains("killed by SIGSEGV and said nothing"), "{why}");
+    }
+
+    #[test]
+    fn a_hang_says_how_long_by_which_clock_and_what_would_have_helped() {
+        let on_time = judged(hang(8), true).unwrap();
+        assert!(on_time.why.contains("no progress for 8 s;"), "{on_time:?}");
+        let starved = judged(hang(600), true).unwrap().told();
+        assert!(starved.contains("8 s of the emulator's own time (600 s by the clock)"));
+        assert!(starved.ends_with("--timeout gives it longer without progress"));
+        // Verbs without the option do not name it.
+        assert!(!on_time.why.contains("--timeout"));
     }
 
     #[test]

@@ -24,9 +24,11 @@
 //! assert_eq!(idle.statistics().of(0).usage, 1);
 //! ```
 //!
+//! The idle loop around that is a [`Period`], generic over the CPU, its [`Driver`].
+//!
 //! All times are nanoseconds, [`FOREVER`] is a time that does not come. There is
-//! no floating point, no allocation and no clock in here: the idle loop
-//! reads its clock and passes what it read.
+//! no floating point, no allocation and no clock in here: the clock is the
+//! driver's.
 
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
@@ -38,6 +40,7 @@ mod haltpoll;
 mod ladder;
 mod menu;
 mod name;
+mod period;
 mod psd;
 mod state;
 mod statistics;
@@ -53,6 +56,7 @@ pub use haltpoll::Haltpoll;
 pub use ladder::Ladder;
 pub use menu::Menu;
 pub use name::{Name, Selected, Setup};
+pub use period::{Driver, Period};
 pub use psd::Psd;
 pub use state::{Kind, State};
 pub use statistics::{Statistics, Tally};

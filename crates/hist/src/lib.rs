@@ -10,8 +10,12 @@
 #![forbid(unsafe_code)]
 
 mod ratio;
+mod repeats;
 
 pub use ratio::{Ratio, Unusable};
+pub use repeats::{ENOUGH, QUANTILES};
+
+use core::ops::Range;
 
 /// Binary logarithm of the buckets per power of two.
 const SUB_BITS: u32 = 9;
@@ -72,7 +76,8 @@ impl Histogram {
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.counts.fill(0);
+        let used = self.used();
+        self.counts[used].fill(0);
         (self.count, self.sum, self.min_complement, self.max) = (0, 0, 0, 0);
     }
 
@@ -122,28 +127,43 @@ impl Histogram {
     /// (nearest rank); 0 when empty.
     #[must_use]
     pub fn quantile(&self, per_mille: u64) -> u64 {
-        let rank = (self.count * per_mille).div_ceil(1000).max(1);
-        let mut seen = 0;
-        for (value, count) in self.buckets() {
-            seen += u64::from(count);
-            if seen >= rank {
-                return value.clamp(self.min(), self.max);
-            }
-        }
-        0
+        let found = nearest_rank(self.buckets(), self.count, per_mille);
+        found.map_or(0, |value| value.clamp(self.min(), self.max))
     }
 
     /// Every non-empty bucket as its lowest value and count, in order.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u32)> {
-        // Where the first and the last value are is known; the thousands of
-        // buckets beside them are not looked at.
-        let used = match self.count {
-            0 => 0..0,
-            _ => index(self.min())..index(self.max) + 1,
-        };
-        used.map(|index| (lowest(index), self.counts[index]))
+        self.used()
+            .map(|index| (lowest(index), self.counts[index]))
             .filter(|&(_, count)| count != 0)
     }
+
+    /// Where buckets may have counted. Where the first and the last value are is known;
+    /// the thousands of buckets beside them are not looked at.
+    fn used(&self) -> Range<usize> {
+        match self.count {
+            0 => 0..0,
+            _ => index(self.min())..index(self.max) + 1,
+        }
+    }
+}
+
+/// The value of `buckets`, which have `count` values, at or below which `per_mille`
+/// thousandths of them lie; `None` when empty.
+fn nearest_rank(
+    buckets: impl Iterator<Item = (u64, u32)>,
+    count: u64,
+    per_mille: u64,
+) -> Option<u64> {
+    let rank = (count * per_mille).div_ceil(1000).max(1);
+    let mut seen = 0;
+    for (value, count) in buckets {
+        seen += u64::from(count);
+        if seen >= rank {
+            return Some(value);
+        }
+    }
+    None
 }
 
 impl Default for Histogram {

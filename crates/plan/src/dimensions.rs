@@ -270,8 +270,9 @@ dimensions! {
     /// How the receiver waits.
     wait: Wait {
         key: "wait",
-        help: "How the receiver waits: busy, spin, yield, wfe, wfe-sev, wfet, wfi, poll-wfi, haltpoll, or the idle \
-               states by governor:NAME, with NAME menu, teo, teo-6.2, teo-util, ladder, haltpoll, fixed",
+        help: "How the receiver waits: busy, spin, yield, wfe, wfe-sev, wfet, wfi, poll-wfi, haltpoll (these are \
+               all), or the idle states by governor:NAME, with NAME menu, teo, teo-6.2, teo-util, ladder, haltpoll, \
+               fixed, or all",
         kind: Kind::Words,
         default: [Wait::Busy, Wait::Spin, Wait::Wfi, Wait::Wfe, Wait::Wfet, Wait::PollWfi],
         neutral: Wait::Busy,

@@ -22,6 +22,7 @@ mod cell;
 mod cpus;
 mod dimensions;
 mod nearest;
+mod pace;
 mod skip;
 mod text;
 mod value;
@@ -32,6 +33,7 @@ pub use arguments::{Arguments, keys};
 pub use cpuidle::Name as Governor;
 pub use cpus::CpuSet;
 pub use dimensions::{COUNT, Cell, DIMENSIONS, Info, Kind, Lists, Place, Show};
+pub use pace::{BALANCED, End, Limits, PASSES, Pace, is_forwards};
 pub use skip::{Machine, SkipReason};
 pub use text::Error;
 pub use value::{Dimension, List, Value};
@@ -53,8 +55,13 @@ pub struct Plan {
     pub lists: Lists,
     /// Whether cells are run once more with time stamps; one value.
     pub stages: Dimension<Stages>,
-    /// Wake-ups per cell.
+    /// Wake-ups per cell at most.
     pub iterations: u32,
+    /// A cell may end before, once its passes repeat each other.
+    pub settle: bool,
+    /// Time that a cell may take beside the pauses asked for, milliseconds of the
+    /// guest; 0 is no bound. `None` is the default of [`Limits::of`].
+    pub cell_ms: Option<u32>,
     /// The part of the cells that is meant.
     pub shard: Shard,
     /// Every sample is to be reported, not only their histogram.
@@ -88,17 +95,14 @@ impl Shard {
     }
 }
 
-/// Interleaved passes over the cells; the iterations of a cell are divided
-/// among them. Passes run forwards, backwards, backwards, forwards, so that a
-/// drift of the machine meets every cell alike.
-pub const PASSES: u32 = 4;
-
 impl Default for Plan {
     fn default() -> Self {
         Self {
             lists: Lists::default(),
             stages: Dimension::default_of(&[Stages::On]),
             iterations: 2000,
+            settle: true,
+            cell_ms: None,
             shard: Shard::WHOLE,
             raw: false,
             compact: false,
@@ -121,12 +125,6 @@ impl Plan {
             .enumerate()
             .filter(|&(number, _)| self.shard.has(number))
             .map(|(_, cell)| cell)
-    }
-
-    /// How many iterations of a cell pass `pass` makes.
-    #[must_use]
-    pub const fn share(&self, pass: u32) -> u32 {
-        self.iterations / PASSES + (pass < self.iterations % PASSES) as u32
     }
 
     /// How many combinations the product of the lists has.

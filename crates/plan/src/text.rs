@@ -5,10 +5,13 @@ use core::fmt;
 
 use crate::arguments::on;
 use crate::value::{MOST, number};
+use crate::words::family;
 use crate::{PASSES, PREFIX, Plan, Shard};
 
 /// Most wake-ups per cell: a bucket of the histogram counts up to 2^32.
 const MAX_ITERATIONS: u32 = 1_000_000_000;
+/// Longest time of a cell, milliseconds: an hour.
+const MAX_CELL_MS: u32 = 3_600_000;
 /// Most parts that the cells can be dealt out to.
 const MAX_SHARDS: u32 = 10_000;
 
@@ -97,7 +100,17 @@ impl fmt::Display for Error<'_> {
             ),
             Self::UnknownWord { key, word, known } => {
                 write!(f, "{key}: there is no `{word}`; use all")?;
-                known.iter().try_for_each(|known| write!(f, ", {known}"))
+                let mut last = "";
+                for known in *known {
+                    // A family's own `all` stands before its members.
+                    let family = family(known);
+                    if family != last {
+                        write!(f, ", {family}all")?;
+                        last = family;
+                    }
+                    write!(f, ", {known}")?;
+                }
+                Ok(())
             }
             Self::Number {
                 key,
@@ -138,6 +151,8 @@ impl Plan {
     pub const OTHERS: &'static [&'static str] = &[
         "stages",
         "iterations",
+        "max-iterations",
+        "cell-ms",
         "shard",
         "raw",
         "compact",
@@ -145,15 +160,21 @@ impl Plan {
         "event-loses-irq",
     ];
 
-    /// Sets dimension `key` to the comma-separated `values`, of which `all` is every
-    /// word that there is, or one of [`Self::OTHERS`].
+    /// Sets dimension `key` to the comma-separated `values`, or one of
+    /// [`Self::OTHERS`]. `all` is every word that there is, but for those of a family
+    /// like `governor:menu`: they are `governor:all`.
     ///
     /// # Errors
     /// [`Error`] names what is wrong.
     pub fn set<'a>(&mut self, key: &'a str, values: &'a str) -> Result<(), Error<'a>> {
         match key {
             "stages" => self.stages.read(key, values, ())?,
-            "iterations" => self.iterations = number(key, values, PASSES, MAX_ITERATIONS)?,
+            // A number that is named is meant; a maximum may not be needed.
+            "iterations" | "max-iterations" => {
+                self.iterations = number(key, values, PASSES, MAX_ITERATIONS)?;
+                self.settle = key == "max-iterations";
+            }
+            "cell-ms" => self.cell_ms = Some(number(key, values, 0, MAX_CELL_MS)?),
             "shard" => self.shard = shard(values)?,
             "raw" => self.raw = on(key, values)?,
             "compact" => self.compact = on(key, values)?,
@@ -197,7 +218,15 @@ impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.lists.show(f)?;
         self.stages.show(f, "stages")?;
-        write!(f, "{PREFIX}iterations={}", self.iterations)?;
+        let iterations = if self.settle {
+            "max-iterations"
+        } else {
+            "iterations"
+        };
+        write!(f, "{PREFIX}{iterations}={}", self.iterations)?;
+        if let Some(ms) = self.cell_ms {
+            write!(f, " {PREFIX}cell-ms={ms}")?;
+        }
         if self.shard != Shard::WHOLE {
             write!(f, " {PREFIX}shard={}", self.shard)?;
         }

@@ -28,8 +28,9 @@ pub trait Value: Copy + PartialEq + fmt::Display + 'static {
     /// Says what would be right.
     fn read<'a>(key: &'a str, word: &'a str, range: Self::Range) -> Result<Self, Error<'a>>;
 
-    /// The values that a word stands for, if that is several.
-    fn several(word: &str) -> Option<&'static [Self]>;
+    /// The values that `word` stands for if it is one of the words that stand for
+    /// several, one after another.
+    fn several(word: &str) -> impl Iterator<Item = Self>;
 
     /// Where it stands among the others.
     fn place(self) -> u64;
@@ -48,8 +49,9 @@ impl<W: Word> Value for W {
         Self::parse(word).ok_or(Error::UnknownWord { key, word, known })
     }
 
-    fn several(word: &str) -> Option<&'static [Self]> {
-        (word == "all").then_some(Self::ALL)
+    fn several(word: &str) -> impl Iterator<Item = Self> {
+        let all = Self::ALL.iter().copied();
+        all.filter(move |value| value.is_meant_by(word))
     }
 
     fn place(self) -> u64 {
@@ -69,8 +71,8 @@ impl Value for u32 {
         number(key, word, min, max)
     }
 
-    fn several(_: &str) -> Option<&'static [Self]> {
-        None
+    fn several(_: &str) -> impl Iterator<Item = Self> {
+        core::iter::empty()
     }
 
     fn place(self) -> u64 {
@@ -87,8 +89,8 @@ impl Value for CpuSet {
         Self::parse(word).ok_or(Error::Cpus { key, word })
     }
 
-    fn several(_: &str) -> Option<&'static [Self]> {
-        None
+    fn several(_: &str) -> impl Iterator<Item = Self> {
+        core::iter::empty()
     }
 
     fn place(self) -> u64 {
@@ -140,18 +142,23 @@ impl<T: Value> Dimension<T> {
     ) -> Result<(), Error<'a>> {
         self.named = true;
         self.values.clear();
-        if let Some(several) = T::several(values) {
-            self.values.extend(several.iter().copied());
-            return Ok(());
-        }
         for word in values.split(',') {
-            let value = T::read(key, word, range)?;
-            if !self.values.contains(&value) {
-                let pushed = self.values.try_push(value);
-                pushed.map_err(|_| Error::TooMany(key))?;
+            let mut several = T::several(word).peekable();
+            if several.peek().is_none() {
+                self.add(key, T::read(key, word, range)?)?;
             }
+            several.try_for_each(|value| self.add(key, value))?;
         }
         Ok(())
+    }
+
+    /// Adds a value that is not there yet.
+    fn add<'a>(&mut self, key: &'a str, value: T) -> Result<(), Error<'a>> {
+        if self.values.contains(&value) {
+            return Ok(());
+        }
+        let pushed = self.values.try_push(value);
+        pushed.map_err(|_| Error::TooMany(key))
     }
 
     /// Prints what was named, as a boot argument.

@@ -44,6 +44,19 @@ pub trait Word: Copy + PartialEq + fmt::Display + 'static {
     fn parse(text: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|value| value.name() == text)
     }
+
+    /// Whether `text` names it, or all of its family: `all`, and `governor:all` for
+    /// `governor:menu`.
+    #[must_use]
+    fn is_meant_by(self, text: &str) -> bool {
+        self.name() == text || text.strip_suffix("all") == Some(family(self.name()))
+    }
+}
+
+/// What the names of a family begin with, like `governor:`; nothing for others.
+pub(crate) fn family(name: &str) -> &str {
+    name.split_once(':')
+        .map_or("", |(family, _)| &name[..=family.len()])
 }
 
 words! {

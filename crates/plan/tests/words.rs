@@ -27,10 +27,18 @@ fn a_plan_reads_back() {
         assert_eq!(again, Ok(plan), "{printed}");
     }
     assert_eq!(plan(""), Plan::default());
-    assert_eq!(Plan::default().to_string(), "rouse.iterations=2000");
+    assert_eq!(Plan::default().to_string(), "rouse.max-iterations=2000");
+    for text in [
+        "rouse.iterations=2000",
+        "rouse.max-iterations=7 rouse.cell-ms=0",
+    ] {
+        let plan = plan(text);
+        assert_eq!(plan.to_string(), text);
+        assert_eq!(plan.settle, text.contains("max"));
+    }
     assert_eq!(
         plan("rouse.trap=both,none rouse.shard=2/3 rouse.raw").to_string(),
-        "rouse.trap=both,none rouse.iterations=2000 rouse.shard=2/3 rouse.raw"
+        "rouse.trap=both,none rouse.max-iterations=2000 rouse.shard=2/3 rouse.raw"
     );
 }
 
@@ -117,6 +125,8 @@ fn what_is_wrong_is_named_with_the_remedy() {
         ("rouse.fualt=sgi-lost", "the nearest is `rouse.fault`"),
         ("rouse.chek=all", "the nearest is `rouse.check`"),
         ("rouse.iteration=5", "the nearest is `rouse.iterations`"),
+        ("rouse.cell-ms=3600001", "the nearest is 3600000"),
+        ("rouse.max-iterations=3", "the nearest is 4"),
         (
             "rouse.fault=sgi-losst",
             "fault: there is no `sgi-losst`; the nearest is `sgi-lost`",
@@ -231,20 +241,32 @@ fn no_part_of_the_whole_is_refused_with_the_nearest() {
     }
 }
 
+/// The waits of a list.
+fn waits(text: &str) -> String {
+    let plan = plan(&format!("rouse.wait={text}"));
+    let waits = plan.lists.wait.values.iter();
+    waits.map(|wait| wait.name()).collect::<Vec<_>>().join(" ")
+}
+
 #[test]
-fn shares_add_up_and_differ_by_one_at_most() {
-    for (iterations, shares) in [
-        (4, [1, 1, 1, 1]),
-        (5, [2, 1, 1, 1]),
-        (6, [2, 2, 1, 1]),
-        (7, [2, 2, 2, 1]),
-        (2000, [500; 4]),
-    ] {
-        let plan = Plan {
-            iterations,
-            ..Plan::default()
-        };
-        assert_eq!([0, 1, 2, 3].map(|pass| plan.share(pass)), shares);
+fn all_ways_of_waiting_are_not_the_governors() {
+    let ways = "busy spin yield wfe wfe-sev wfet wfi poll-wfi haltpoll";
+    let governors = "governor:menu governor:teo governor:teo-6.2 governor:teo-util governor:ladder \
+                     governor:haltpoll governor:fixed";
+    assert_eq!(waits("all"), ways);
+    assert_eq!(waits("governor:all"), governors);
+    assert_eq!(waits("all,governor:all"), format!("{ways} {governors}"));
+    assert_eq!(
+        waits("wfi,all"),
+        "wfi busy spin yield wfe wfe-sev wfet poll-wfi haltpoll"
+    );
+    for wrong in ["governors:all", "governor:", "", "menu"] {
+        let told = refused(&format!("rouse.wait={wrong}"));
+        assert!(told.contains("use all, busy"), "{told}");
+        assert!(
+            told.contains("haltpoll, governor:all, governor:menu, "),
+            "{told}"
+        );
     }
 }
 

@@ -48,6 +48,19 @@ impl Tunables {
         }
     }
 
+    /// With a largest limit of `max` instead, unless that is 0.
+    #[must_use]
+    pub fn with_max(self, max: u64) -> Self {
+        if max == 0 {
+            return self;
+        }
+        Self {
+            max,
+            grow_start: self.grow_start.min(max),
+            ..self
+        }
+    }
+
     const fn grown(&self, limit: u64) -> u64 {
         let grown = limit.saturating_mul(self.grow);
         let grown = if grown < self.grow_start {
@@ -163,6 +176,15 @@ mod tests {
             seen.push(governor.limit());
         }
         assert_eq!(seen, [100_000, 50_000, 0, 0]);
+    }
+
+    #[test]
+    fn another_maximum_bounds_the_start_too() {
+        let given = Tunables::GUEST.with_max(20_000);
+        assert_eq!((given.max, given.grow_start), (20_000, 20_000));
+        let given = Tunables::GUEST.with_max(1_000_000);
+        assert_eq!((given.max, given.grow_start), (1_000_000, 50_000));
+        assert_eq!(Tunables::GUEST.with_max(0), Tunables::GUEST);
     }
 
     #[test]

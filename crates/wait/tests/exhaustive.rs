@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The request word by every value that it can have, and what counts pauses.
+//! The request word by every value that it can have, and scaled tunables.
 #![cfg(not(loom))]
 
-use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 
 use wait::governor::Tunables;
-use wait::poll::{self, Counted, Pause};
 use wait::request::{CALL, Notice, POLLING, REQUESTS, RESCHED, Request};
 
 /// A word that holds `value`, what `act` answers and what it leaves.
@@ -51,39 +49,6 @@ fn a_target_by_every_word() {
             assert_eq!(finished, (taken, requests - taken));
         }
     }
-}
-
-/// A CPU that sees the request at its third look.
-#[derive(Default)]
-struct Third(Cell<u32>);
-
-impl Pause for Third {
-    const PER_CLOCK: u32 = 1;
-
-    fn look(&self, request: &Request) -> u32 {
-        if self.0.get() == 2 {
-            request.wake(RESCHED, true);
-        }
-        request.pending()
-    }
-    fn pause(&self, _: u64) {
-        self.0.set(self.0.get() + 1);
-    }
-    fn now(&self) -> u64 {
-        0
-    }
-}
-
-#[test]
-fn pauses_are_counted_where_somebody_counts() {
-    let request = Request::new();
-    let counted = Counted::new(Third::default());
-    assert_eq!(poll::until(&counted, &request, REQUESTS, 1), RESCHED);
-    assert_eq!((counted.take_pauses(), counted.take_pauses()), (2, 0));
-    let request = Request::new();
-    let plain = Third::default();
-    assert_eq!(poll::forever(&plain, &request, REQUESTS, 1), RESCHED);
-    assert_eq!(plain.take_pauses(), 0);
 }
 
 #[test]

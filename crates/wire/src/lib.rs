@@ -38,7 +38,7 @@ pub struct Line {
 impl Line {
     /// Starts line number `seq` of kind `kind`.
     #[must_use]
-    pub fn new(seq: u64, kind: &str) -> Self {
+    pub fn new(seq: u64, kind: impl Display) -> Self {
         let mut line = Self {
             text: ArrayString::new(),
             overflow: false,

@@ -9,6 +9,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use arch::{gic_cpu, insn};
 use cost::Path;
 use wait::request::RESCHED;
+use wait::target::Target;
 
 use super::{PASSES, begin, end};
 use crate::interrupts::journal;

@@ -28,10 +28,10 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
     let redistributors = gic.redistributors[0].base;
     let mine = redistributors + me.index as u64 * FRAMES;
     window::with(|| {
-        every_offset(tally, random, gic.distributor.base, 0x1_0000, is_everybodys);
+        every_offset(tally, random, gic.distributor.base, 0x1_0000, is_shared);
         every_offset(tally, random, mine, FRAMES, |_| false);
         recover(me);
-        every_offset(tally, random, redistributors, FRAMES, is_anothers);
+        every_offset(tally, random, redistributors, FRAMES, is_of_another_cpu);
         if let Some(uart) = platform().uart {
             every_offset(tally, random, uart.base, 0x1000, |offset| offset < 4);
         }
@@ -50,12 +50,12 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
 
 /// Registers of the distributor that are for everybody: to turn them off is to
 /// turn the others off, which is a guest's right.
-fn is_everybodys(offset: u64) -> bool {
+fn is_shared(offset: u64) -> bool {
     offset < 8
 }
 
 /// Registers of another CPU's redistributor whose change would stop that CPU.
-fn is_anothers(offset: u64) -> bool {
+fn is_of_another_cpu(offset: u64) -> bool {
     matches!(offset, 0x14..0x18 | 0x1_0080..0x1_0420 | 0x1_0c00..0x1_0e00)
 }
 

@@ -3,11 +3,11 @@
 //! what workload `overshoot` looks at.
 
 use plan::Wait;
+use wait::idle::Limited;
 use wait::poll::Pause;
 
 use super::pause::{By, Spin, Wfe, WfeSev, Wfet, Yield};
-use super::{Body, Idle, Setting, poll_for};
-use crate::percpu::PerCpu;
+use super::{Body, Setting};
 
 /// Runs `body` with polls up to the limit by the instruction that `setting` names:
 /// for `poll-wfi` by that with which it polls. Apart from what is measured elsewhere,
@@ -38,21 +38,4 @@ fn run(setting: &Setting, pause: impl Pause, body: &mut impl Body) {
         wanted,
         limit,
     });
-}
-
-/// Polls up to the limit: the wait ends with a request, or with none.
-struct Limited<P> {
-    pause: P,
-    wanted: u32,
-    limit: u64,
-}
-
-impl<P: Pause> Idle for Limited<P> {
-    #[inline(always)]
-    fn wait(&mut self, cpu: &PerCpu) -> u32 {
-        match poll_for(&self.pause, cpu, self.wanted, self.limit, false) {
-            0 => cpu.request.finish_polling(self.wanted),
-            taken => taken,
-        }
-    }
 }

@@ -8,8 +8,6 @@ use arch::insn;
 use wait::poll::Pause;
 use wait::request::Request;
 
-use crate::clock;
-
 /// One of them.
 pub trait Instruction {
     /// See [`Pause::PER_CLOCK`].
@@ -42,11 +40,6 @@ impl<I: Instruction> Pause for By<I> {
     #[inline(always)]
     fn pause(&self, deadline: u64) {
         self.0.execute(deadline);
-    }
-
-    #[inline(always)]
-    fn now(&self) -> u64 {
-        clock::now()
     }
 }
 

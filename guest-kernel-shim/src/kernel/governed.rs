@@ -20,17 +20,19 @@
 //! January 2023, where it is a patched branch): another function is put there.
 //! Who does not use it executes not one instruction for it.
 
+use core::num::NonZeroU32;
 use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use arch::insn;
-use cpuidle::{Choice, Device, FOREVER, Kind, Moment, Outcome, Psd, Setup, State, Table, Wake};
+use cpuidle::{Choice, Device, Driver, FOREVER, Kind, Period, Psd, Setup, State, Table, Wake};
 use plan::Governor;
-use wait::poll::{self, Pause};
+use wait::idle::{self, Idle};
+use wait::poll::Pause;
+use wait::target::{Measure, Target};
 
 use super::stats::Stat;
 use super::{Cpu, cpu, time, timer};
-use crate::idle::{self, Body, Idle, Setting};
+use crate::idle::{Body, Setting};
 use crate::percpu::PerCpu;
 use crate::tally::Event;
 use crate::{clock, hypervisor};
@@ -106,14 +108,10 @@ fn device(setting: &Setting, governor: Governor) -> Device {
             setting.standby_us
         )
     });
-    let mut device = Device::new(table, setup(setting, governor));
+    let limit_us = (time::ns(setting.limit) / 1000) as u32;
+    let mut device = Device::new(table, Setup::new(governor, limit_us));
     device.set_psd(Psd::new(setting.psd_ms, TICK_NS));
     device
-}
-
-/// The governor with the limit that `setting` has.
-fn setup(setting: &Setting, governor: Governor) -> Setup {
-    Setup::new(governor, (time::ns(setting.limit) / 1000) as u32)
 }
 
 /// Idles by governor.
@@ -121,8 +119,7 @@ pub struct Governed<P> {
     pause: P,
     wanted: u32,
     cpu: &'static Cpu,
-    /// The tick is off until the CPU has run a task.
-    tick_stopped: bool,
+    period: Period,
 }
 
 /// Runs `body` with idle states that the governor of `setting` chooses, if it has one.
@@ -141,14 +138,14 @@ pub fn with<P: Pause>(setting: &Setting, pause: P, body: &mut impl Body) {
         pause,
         wanted: setting.wanted,
         cpu,
-        tick_stopped: false,
+        period: Period::new(),
     });
 }
 
-impl<P: Pause> Idle for Governed<P> {
+impl<P: Pause> Idle<PerCpu> for Governed<P> {
     #[inline(always)]
     fn wait(&mut self, me: &PerCpu) -> u32 {
-        self.tick_stopped = false;
+        self.period = Period::new();
         let taken = loop {
             let step = self.cpu.steps.now.load(Acquire);
             // SAFETY: only `with` and `force` store here, functions of this type,
@@ -177,15 +174,8 @@ fn forced<P: Pause>(idle: &mut Governed<P>, me: &PerCpu) -> u32 {
         // Nobody here would set the timer anew after a tick.
         timer::set_tick(idle.cpu, None);
     }
-    me.request.start_polling();
-    loop {
-        let deadline = clock::now() + look;
-        let seen = poll::until(&idle.pause, &me.request, idle.wanted, deadline);
-        if seen != 0 || steps.now.load(Acquire) != steps.forced.load(Relaxed) {
-            break;
-        }
-    }
-    let taken = me.request.finish_polling(idle.wanted);
+    let still = || steps.now.load(Acquire) == steps.forced.load(Relaxed);
+    let taken = idle::poll_while(me, &idle.pause, idle.wanted, look, still);
     let ticks = clock::now() - start;
     me.tally.add_many(Event::PollTicks, ticks);
     idle.cpu.stats.add_many(Stat::Forced, ticks);
@@ -194,95 +184,119 @@ fn forced<P: Pause>(idle: &mut Governed<P>, me: &PerCpu) -> u32 {
 
 /// One stay in the state that the governor chooses.
 fn chosen<P: Pause>(idle: &mut Governed<P>, me: &PerCpu) -> u32 {
-    let (choice, state) = select_state(idle);
-    let start = clock::now();
-    let (taken, entered) = enter(idle, me, &choice, &state);
-    let residency_ns = time::ns(clock::now() - start);
-    let cpu = idle.cpu;
-    let wake = match taken {
-        0 if state.polls() => Wake::PollTimeout,
-        0 if cpu.rung.take_tick() => Wake::Tick,
-        0 => Wake::Interrupt,
-        _ if cpu.rung.is_due() => Wake::Timer,
-        _ => Wake::Request,
+    let here = Here {
+        pause: &idle.pause,
+        wanted: idle.wanted,
+        cpu: idle.cpu,
+        me,
     };
-    cpu.with_device(|device| {
-        if entered {
-            device.reflect(&Outcome {
-                state: choice.state,
-                residency_ns,
-                wake,
-            });
+    idle.period.stay(&here).map_or(0, NonZeroU32::get)
+}
+
+/// The CPU that idles by governor.
+struct Here<'a, P> {
+    pause: &'a P,
+    wanted: u32,
+    cpu: &'static Cpu,
+    me: &'a PerCpu,
+}
+
+impl<P: Pause> Driver for Here<'_, P> {
+    /// Requests, taken.
+    type Event = NonZeroU32;
+
+    #[inline(always)]
+    fn now(&self) -> u64 {
+        clock::now()
+    }
+
+    #[inline(always)]
+    fn ns(&self, ticks: u64) -> u64 {
+        time::ns(ticks)
+    }
+
+    #[inline(always)]
+    fn tick_ns(&self) -> u64 {
+        TICK_NS
+    }
+
+    #[inline(always)]
+    fn utilisation(&self) -> u32 {
+        self.cpu.load.load(Relaxed)
+    }
+
+    #[inline(always)]
+    fn next_timer_ns(&self, now: u64) -> u64 {
+        match self.cpu.timers.with(|clockwork| clockwork.next()) {
+            Some(at) => time::ns(at.saturating_sub(now)),
+            None => FOREVER,
+        }
+    }
+
+    #[inline(always)]
+    fn with_device<R>(&self, work: impl FnOnce(&mut Device) -> R) -> R {
+        self.cpu.with_device(work)
+    }
+
+    #[inline(always)]
+    fn set_tick(&self, now: u64, in_ns: Option<u64>) {
+        if self.cpu.rung.is_on() {
+            timer::set_tick(self.cpu, in_ns.map(|in_ns| now + time::ticks(in_ns)));
+        }
+    }
+
+    #[inline(always)]
+    fn take_tick(&self) -> bool {
+        self.cpu.rung.take_tick()
+    }
+
+    #[inline(always)]
+    fn poll(&self, choice: &Choice) -> Option<NonZeroU32> {
+        let limit = time::ticks(choice.poll_limit_ns);
+        NonZeroU32::new(idle::poll_for(
+            self.me,
+            self.pause,
+            self.wanted,
+            limit,
+            true,
+        ))
+    }
+
+    /// The tick's handler leaves the timer masked: a CPU that halted after it would
+    /// sleep past every deadline.
+    #[inline(always)]
+    fn halt(&self, _: &Choice, state: &State) -> (Option<NonZeroU32>, bool) {
+        let ticked = || self.cpu.rung.has_ticked();
+        let (taken, entered) = idle::halt_unless(self.me, self.wanted, ticked, || {
+            if state.kind == Kind::Standby {
+                self.standby(state.exit_latency_ns);
+            } else {
+                idle::wfi(self.me, true);
+            }
+        });
+        (NonZeroU32::new(taken), entered)
+    }
+
+    #[inline(always)]
+    fn cause(&self, _: NonZeroU32) -> Wake {
+        if self.cpu.rung.is_due() {
+            Wake::Timer
         } else {
-            device.rejected(choice.state);
+            Wake::Request
         }
-    });
-    taken
-}
-
-/// Asks the governor, and sets the tick as it wants it.
-fn select_state<P>(idle: &mut Governed<P>) -> (Choice, State) {
-    let cpu = idle.cpu;
-    let now = clock::now();
-    let now_ns = time::ns(now);
-    let next_tick_ns = TICK_NS - now_ns % TICK_NS;
-    let moment = Moment {
-        now_ns,
-        next_tick_ns,
-        tick_stopped: idle.tick_stopped,
-        latency_limit_ns: FOREVER,
-        utilisation: cpu.load.load(Relaxed),
-    };
-    let next_timer = || match cpu.timers.with(|clockwork| clockwork.next()) {
-        Some(at) => time::ns(at.saturating_sub(now)),
-        None => FOREVER,
-    };
-    let (choice, state) = cpu.with_device(|device| {
-        let choice = device.select(&moment, next_timer);
-        (choice, *device.states().at(choice.state))
-    });
-    idle.tick_stopped |= choice.stop_tick;
-    if cpu.rung.is_on() {
-        let tick = (!idle.tick_stopped).then(|| now + time::ticks(next_tick_ns));
-        timer::set_tick(cpu, tick);
-    }
-    (choice, state)
-}
-
-/// Enters the state; the requests that were found, and whether it was entered at
-/// all.
-fn enter<P: Pause>(idle: &Governed<P>, me: &PerCpu, choice: &Choice, state: &State) -> (u32, bool) {
-    match state.kind {
-        Kind::Poll => {
-            let limit = time::ticks(choice.poll_limit_ns);
-            let taken = idle::poll_for(&idle.pause, me, idle.wanted, limit, true);
-            (taken, true)
-        }
-        Kind::Wfi => asleep(idle, me, || idle::wfi(me, true)),
-        Kind::Standby => asleep(idle, me, || {
-            let start = clock::now();
-            hypervisor::cpu_suspend();
-            me.tally.add_many(Event::HaltTicks, clock::now() - start);
-            me.tally.add(Event::Halted);
-            let leaving = time::ticks(state.exit_latency_ns);
-            clock::pause(leaving);
-            idle.cpu.stats.add_many(Stat::Leaving, leaving);
-        }),
     }
 }
 
-/// Sleeps, unless a request came before the promise to look was withdrawn, or the
-/// tick since it was set: its handler leaves the timer masked, and who slept
-/// then would do so past every deadline.
-#[inline(always)]
-fn asleep<P>(idle: &Governed<P>, me: &PerCpu, sleep: impl FnOnce()) -> (u32, bool) {
-    let wanted = idle.wanted;
-    insn::mask_irq();
-    let requested = me.request.stop_polling() & wanted != 0;
-    let entered = !requested && !idle.cpu.rung.has_ticked();
-    if entered {
-        sleep();
+impl<P> Here<'_, P> {
+    /// PSCI CPU_SUSPEND, counted as a halt, and then the exit latency.
+    #[inline(always)]
+    fn standby(&self, exit_latency_ns: u64) {
+        let start = clock::now();
+        hypervisor::cpu_suspend();
+        self.me.count(Measure::HaltTicks, clock::now() - start);
+        self.me.count(Measure::Halts, 1);
+        let leaving = time::ticks(exit_latency_ns);
+        clock::pause(leaving);
+        self.cpu.stats.add_many(Stat::Leaving, leaving);
     }
-    insn::unmask_irq();
-    (me.request.take(wanted), entered)
 }

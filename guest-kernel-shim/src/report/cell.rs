@@ -2,46 +2,67 @@
 //! The block of a cell: what it is, and why it was not run.
 
 use core::fmt::Write;
-use core::sync::atomic::Ordering::Relaxed;
 
 use arrayvec::ArrayString;
-use plan::{Cell, DIMENSIONS, Info, Place, Plan, SkipReason};
+use plan::{Cell, DIMENSIONS, Info, PASSES, Pace, Place, Plan};
 use wire::Line;
 
+use super::block::Block;
 use super::counts::{counts, kernel, residency};
 use super::samples::measured;
-use super::{NEXT, record, send, under};
-use crate::bench::Entry;
+use super::{send, under};
+use crate::bench::{Entry, Work};
 use crate::{clock, crew, percpu, probe};
 
-/// Everything of a cell, as one block.
-pub fn cell(id: usize, entry: &Entry, plan: &Plan) {
-    let first = NEXT.load(Relaxed);
-    describe(id, &entry.cell, plan.iterations);
+/// Everything of a cell, as one block: what it has so far, or in the end.
+pub fn cell(id: usize, entry: &Entry, plan: &Plan, work: &Work) {
+    let part = entry.samples.is_some() && entry.pace.ended.is_none();
+    let compact = plan.compact || part;
+    let block = Block::begin(id, part);
+    describe(&block, &entry.cell, plan.iterations);
     match (entry.skipped, &entry.samples) {
-        (Some(reason), _) => skipped(id, reason),
+        (Some(reason), _) => send(block.record("skipped").field("why", reason)),
         (None, Some(samples)) => {
-            measured(id, samples, plan.compact);
-            counts(id, entry, plan.compact);
-            residency(id, &entry.stamped);
+            pace(&block, entry);
+            measured(&block, samples, plan.compact);
+            counts(&block, entry, compact);
+            residency(&block, &entry.stamped);
             if entry.cell.workload.has_tasks() {
-                kernel(id, &entry.kernel);
+                kernel(&block, &entry.kernel);
             }
         }
         (None, None) => {}
     }
-    let records = NEXT.load(Relaxed) - first + 1;
-    let line = record("done").field("id", id).field("under", under());
-    send(line.field("records", records));
+    block.end(|line| {
+        let line = line.field("under", under());
+        line.field("at", work.done).field("at_us", work.done_us)
+    });
 }
 
-fn describe(id: usize, cell: &Cell, iterations: u32) {
-    let line = record("cell").field("id", id).field("under", under());
+/// How far it is, and why it has ended.
+fn pace(block: &Block, entry: &Entry) {
+    let Pace {
+        done,
+        passes,
+        ended,
+        ..
+    } = entry.pace;
+    let line = block.record("more");
+    let line = line.field("passes", passes).field("passes_planned", PASSES);
+    let line = line.field("wakeups", done);
+    send(match ended {
+        None => line,
+        Some(end) => line.field("ended", end),
+    });
+}
+
+fn describe(block: &Block, cell: &Cell, iterations: u32) {
+    let line = block.record("cell").field("under", under());
     send(told(line, cell, Place::Always));
-    system(id, cell);
+    system(block, cell);
     // The rest has a line of its own: with long numbers one would not do.
-    let line = record("more")
-        .field("id", id)
+    let line = block
+        .record("more")
         .field("cpus", percpu::online().count())
         .field("iterations", iterations);
     let line = told(line, cell, Place::Unusual);
@@ -76,7 +97,8 @@ fn told(line: Line, cell: &Cell, place: Place) -> Line {
     })
 }
 
-/// The name of a dimension in records: behind `prefix`, with `_` for `-` if it is a field of its own.
+/// The name of a dimension in records: behind `prefix`, with `_` for `-` if it is a
+/// field of its own.
 fn name(prefix: &str, info: &Info) -> ArrayString<40> {
     let mut name = ArrayString::new();
     let written = write!(name, "{prefix}").and_then(|()| {
@@ -91,11 +113,11 @@ fn name(prefix: &str, info: &Info) -> ArrayString<40> {
 }
 
 /// What belongs to the executor, in lines of its own.
-fn system(id: usize, cell: &Cell) {
+fn system(block: &Block, cell: &Cell) {
     let mut line = None;
     for info in cell.system() {
         // The longest of these fields, a set of CPUs aside, has less than 40 bytes.
-        let fresh = || record("more").field("id", id);
+        let fresh = || block.record("more");
         let begun: Line = match line.take() {
             Some(line) if Line::room(&line) > 80 => line,
             Some(line) => {
@@ -107,8 +129,4 @@ fn system(id: usize, cell: &Cell) {
         line = Some(begun.field(&name("sys.", info), info.text(cell)));
     }
     line.into_iter().for_each(send);
-}
-
-fn skipped(id: usize, reason: SkipReason) {
-    send(record("skipped").field("id", id).field("why", reason));
 }

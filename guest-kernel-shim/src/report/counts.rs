@@ -6,7 +6,8 @@ use core::fmt::Write;
 use abi::Counter;
 use arrayvec::{ArrayString, ArrayVec};
 
-use super::{record, send};
+use super::block::Block;
+use super::send;
 use crate::bench::Entry;
 use crate::crew::Counts;
 use crate::hypervisor;
@@ -14,7 +15,7 @@ use crate::kernel::stats::{STATES, Stat, Totals};
 use crate::tally::Event;
 
 /// Exits, events and what ended the waits.
-pub fn counts(id: usize, entry: &Entry, compact: bool) {
+pub fn counts(block: &Block, entry: &Entry, compact: bool) {
     /// Counters that a line holds whatever their values are.
     const PER_LINE: usize = 6;
     let value = |counter: Counter| entry.counts.exits[counter as usize];
@@ -24,12 +25,12 @@ pub fn counts(id: usize, entry: &Entry, compact: bool) {
         .filter(|&counter| hypervisor::present() && !(compact && value(counter) == 0))
         .collect();
     for some in counters.chunks(PER_LINE) {
-        let line = record("count").field("id", id);
+        let line = block.record("count");
         send(some.iter().fold(line, |line, &counter| {
             line.field(counter.name(), value(counter))
         }));
     }
-    let mut line = record("count").field("id", id);
+    let mut line = block.record("count");
     for ((event, name), value) in Event::ALL.iter().zip(entry.counts.events) {
         // Pauses are only counted where time stamps are taken.
         if *event != Event::Pauses {
@@ -45,12 +46,12 @@ pub fn counts(id: usize, entry: &Entry, compact: bool) {
 }
 
 /// What the executor counted.
-pub fn kernel(id: usize, totals: &Totals) {
-    let span = record("count").field("id", id);
+pub fn kernel(block: &Block, totals: &Totals) {
+    let span = block.record("count");
     send(span.field("span.ticks", totals.span));
     let stats = Stat::ALL.map(|(stat, name)| (name, totals.stats[stat as usize]));
     for some in stats.chunks(5) {
-        let line = record("count").field("id", id);
+        let line = block.record("count");
         send(
             some.iter()
                 .fold(line, |line, &(name, value)| line.field(name, value)),
@@ -67,7 +68,7 @@ pub fn kernel(id: usize, totals: &Totals) {
         if tally.usage == 0 && tally.rejected == 0 {
             continue;
         }
-        let mut line = record("count").field("id", id);
+        let mut line = block.record("count");
         for (what, value) in values {
             let mut name = ArrayString::<40>::new();
             // The names of states are short.
@@ -93,14 +94,14 @@ const TIMES: [(Counter, &str); 8] = [
 
 /// Where the CPUs were while time stamps were taken, in ticks: at EL2 by cause,
 /// and altogether. Trapped halts are halts; what is left is running.
-pub fn residency(id: usize, stamped: &Counts) {
+pub fn residency(block: &Block, stamped: &Counts) {
     if stamped.duration == 0 {
         return;
     }
     let event = |event: Event| stamped.events[event as usize];
     let halted_at_el2 = stamped.times[Counter::Halt as usize];
     let mut el2 = 0;
-    let mut line = record("count").field("id", id);
+    let mut line = block.record("count");
     for (counter, name) in TIMES {
         let ticks = stamped.times[counter as usize];
         el2 += ticks;
@@ -118,8 +119,8 @@ pub fn residency(id: usize, stamped: &Counts) {
     let poll = event(Event::PollTicks).saturating_sub(within);
     let run = stamped.duration.saturating_sub(wfi + poll + el2);
     send(line);
-    let line = record("count")
-        .field("id", id)
+    let line = block
+        .record("count")
         .field("pmu.cycles", stamped.pmu[0])
         .field("pmu.insns", stamped.pmu[1])
         .field("poll.pauses", event(Event::Pauses))

@@ -4,23 +4,24 @@
 use core::fmt::Write;
 
 use arrayvec::ArrayString;
-use hist::Histogram;
+use hist::{Histogram, QUANTILES};
 
+use super::block::Block;
+use super::send;
 use super::unit::value;
-use super::{record, send};
 use crate::workload::Samples;
 use crate::workload::stages::STAGES;
 
 /// What was measured of a cell; `compact` is the statistics alone.
-pub fn measured(id: usize, samples: &Samples, compact: bool) {
+pub fn measured(block: &Block, samples: &Samples, compact: bool) {
     let put = |name, histogram: &Histogram| {
-        statistics(id, name, histogram);
+        statistics(block, name, histogram);
         if !compact {
-            buckets(id, name, histogram);
+            buckets(block, name, histogram);
         }
     };
     put("total", &samples.total);
-    raw(id, samples);
+    raw(block, samples);
     let stamped = samples.stamped.as_deref();
     let stages = stamped.map(|stamped| STAGES.iter().copied().zip(&stamped.stages));
     let traced = stamped.map(|stamped| ("traced", &stamped.traced));
@@ -32,14 +33,13 @@ pub fn measured(id: usize, samples: &Samples, compact: bool) {
     }
 }
 
-fn statistics(id: usize, name: &str, samples: &Histogram) {
-    let line = record("stat")
-        .field("id", id)
+fn statistics(block: &Block, name: &str, samples: &Histogram) {
+    let line = block
+        .record("stat")
         .field("name", name)
         .field("count", samples.count())
         .field("min", value(samples.min()));
-    let quantiles = [("p50", 500), ("p90", 900), ("p99", 990), ("p999", 999)];
-    let line = quantiles.iter().fold(line, |line, &(name, per_mille)| {
+    let line = QUANTILES.iter().fold(line, |line, &(name, per_mille)| {
         line.field(name, value(samples.quantile(per_mille)))
     });
     let line = line.field("max", value(samples.max()));
@@ -47,9 +47,9 @@ fn statistics(id: usize, name: &str, samples: &Histogram) {
 }
 
 /// The histogram, as many lines as it takes.
-fn buckets(id: usize, name: &str, samples: &Histogram) {
+fn buckets(block: &Block, name: &str, samples: &Histogram) {
     let put = |text: &str| {
-        let line = record("hist").field("id", id).field("name", name);
+        let line = block.record("hist").field("name", name);
         send(line.field("b", text));
     };
     let mut text = ArrayString::<160>::new();
@@ -66,9 +66,9 @@ fn buckets(id: usize, name: &str, samples: &Histogram) {
 }
 
 /// The samples themselves, if they were kept, as many lines as it takes.
-fn raw(id: usize, samples: &Samples) {
+fn raw(block: &Block, samples: &Samples) {
     let put = |text: &str| {
-        let line = record("raw").field("id", id).field("name", "total");
+        let line = block.record("raw").field("name", "total");
         send(line.field("v", text));
     };
     let mut text = ArrayString::<160>::new();

@@ -75,6 +75,12 @@ impl Stamped {
         // all zeroes is empty histograms.
         unsafe { &mut *place }
     }
+
+    /// Forgets what was taken apart.
+    pub fn clear(&mut self) {
+        let all = self.stages.iter_mut().chain([&mut self.traced]);
+        all.for_each(Histogram::clear);
+    }
 }
 
 /// The CPU that measures.

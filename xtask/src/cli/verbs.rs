@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{JobArgs, LoadArgs};
+use super::{JobArgs, LimitArgs, LoadArgs};
 use crate::cost::card::Mode;
 
 /// Options of `run`.
@@ -14,6 +14,9 @@ pub struct RunArgs {
     /// What is measured.
     #[command(flatten)]
     pub job: JobArgs,
+    /// How long it may take.
+    #[command(flatten)]
+    pub limits: LimitArgs,
     /// Folder for the results; new or empty [default: target/runs/TIME-BOARD, the time in UTC]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -64,9 +67,9 @@ pub struct ExperimentArgs {
     /// Write a copy of experiments.json to FILE
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// How long each boot may take [default: 240, 3600 on gem5]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
-    pub timeout: Option<u64>,
+    /// How long it may take.
+    #[command(flatten)]
+    pub limits: LimitArgs,
 }
 
 /// Options of `test`.
@@ -113,6 +116,9 @@ pub struct CostArgs {
     /// status 1 if an SGI's cost depends on how many there are
     #[arg(long)]
     pub scale: bool,
+    /// How long it may take.
+    #[command(flatten)]
+    pub limits: LimitArgs,
     /// Only write docs/cost.md anew from the cards in docs/cost
     #[arg(long, conflicts_with_all = ["json", "compare", "save"])]
     pub page: bool,
@@ -129,6 +135,9 @@ pub struct AsmArgs {
     /// How interrupts reach the guest; none is the bare machine
     #[arg(long, value_enum, default_value_t = Mode::Inject)]
     pub deliver: Mode,
+    /// How long it may take.
+    #[command(flatten)]
+    pub limits: LimitArgs,
 }
 
 /// Options of `soak`.
@@ -158,9 +167,9 @@ pub struct SoakArgs {
     /// Further boot arguments, passed on as they are
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub append: Option<String>,
-    /// How long each round may take
-    #[arg(long, value_name = "SECONDS", default_value_t = 1200, value_parser = clap::value_parser!(u64).range(1..))]
-    pub timeout: u64,
+    /// How long it may take.
+    #[command(flatten)]
+    pub limits: LimitArgs,
     /// Folder for the summary; new or empty [default: target/runs/TIME-BOARD-soak, the time in UTC]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

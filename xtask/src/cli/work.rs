@@ -67,9 +67,18 @@ pub struct JobArgs {
     /// Changes of single values of the preset: core-mhz=3000,l2-kib=512
     #[arg(long, value_name = "NAME=VALUE,...")]
     pub set: Option<String>,
-    /// How long each boot may take [default: 240, 3600 on gem5]
+}
+
+/// How long boots may take.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct LimitArgs {
+    /// How long a boot may go without progress: a record, stage or line that was not there before. Of the emulator's
+    /// own time, so that a busy host does not matter [default: 240, 3600 on gem5; longer for more wake-ups and pauses]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: Option<u64>,
+    /// How long the whole command may take by the clock, progress or not; what there is then is kept [default: no limit]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub time_limit: Option<u64>,
 }
 
 /// What is measured, and how often.
@@ -78,9 +87,17 @@ pub struct PlanArgs {
     /// The values of the dimensions.
     #[command(flatten)]
     pub lists: ListArgs,
-    /// Wake-ups per cell; 2000 if not given, 200 with --gap-us, which makes each one long
+    /// Wake-ups per cell, exactly, unless its time is up before (--cell-ms)
     #[arg(long, value_name = "N", visible_aliases = ["loops", "numipi"])]
     pub iterations: Option<String>,
+    /// Wake-ups per cell at most: one ends before if its passes give the same percentiles (docs/records.md); 2000 if not
+    /// given, 200 with --gap-us, which makes each one long
+    #[arg(long, value_name = "N", conflicts_with = "iterations")]
+    pub max_iterations: Option<String>,
+    /// Time of the guest that a cell may take beside the pauses asked for, milliseconds; 0 is without bound. With
+    /// --metric insns one is a million instructions [default: 20 with insns, else 500]
+    #[arg(long, value_name = "MS")]
+    pub cell_ms: Option<String>,
     /// Whether to run pingpong once more with time stamps, to show where the time goes: on, off
     #[arg(long, value_name = "on|off")]
     pub stages: Option<String>,

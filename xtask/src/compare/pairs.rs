@@ -61,6 +61,8 @@ impl Difference {
 pub struct Pair<'r> {
     /// The one of A.
     pub a: &'r Cell,
+    /// The one of B.
+    pub b: &'r Cell,
     /// From end to end, if both measured it.
     pub total: Option<Difference>,
     /// The stage that changed most, in the direction of the whole.
@@ -115,7 +117,7 @@ impl<'r> Comparison<'r> {
     }
 }
 
-fn pair<'r>(a: &'r Cell, b: &Cell) -> Pair<'r> {
+fn pair<'r>(a: &'r Cell, b: &'r Cell) -> Pair<'r> {
     let difference =
         |name: &str| Difference::between(a.histograms.get(name)?, b.histograms.get(name)?);
     let total = difference("total").filter(|_| a.stats.is_some() && b.stats.is_some());
@@ -127,5 +129,5 @@ fn pair<'r>(a: &'r Cell, b: &Cell) -> Pair<'r> {
             stage.verdict() != Verdict::NoDifference && stage.by().signum() == sign
         })
         .max_by_key(|(_, stage)| stage.by().abs());
-    Pair { a, total, stage }
+    Pair { a, b, total, stage }
 }

@@ -24,6 +24,10 @@ pub fn lines(comparison: &Comparison<'_>, a: &Input, b: &Input) -> Vec<String> {
     lines.extend(grid::lines(&columns(comparison, scale)));
     lines.extend(only("A", &comparison.only_a));
     lines.extend(only("B", &comparison.only_b));
+    for (side, input) in [("A", a), ("B", b)] {
+        let missing = input.results.incomplete_text();
+        lines.extend(missing.map(|missing| format!("{side} is incomplete: {missing}")));
+    }
     lines.push(String::new());
     if a.results.unit != "insns" {
         lines.push(
@@ -84,6 +88,15 @@ fn columns(comparison: &Comparison<'_>, scale: Scale) -> Vec<Column> {
         "verdict",
         pairs.iter().map(verdict).collect(),
     ));
+    if pairs
+        .iter()
+        .any(|pair| pair.a.is_part() || pair.b.is_part())
+    {
+        let passes = pairs
+            .iter()
+            .map(|pair| format!("A {}, B {}", pair.a.passes_text(), pair.b.passes_text()));
+        columns.push(Column::words("passes", passes.collect()));
+    }
     if pairs.iter().any(|pair| pair.stage.is_some()) {
         let stages = pairs.iter().map(|pair| match &pair.stage {
             Some((name, stage)) if changed(pair) => format!("{name} {}", by(stage, scale)),

@@ -14,7 +14,7 @@ use plan::{Under, Word};
 use super::card::Mode;
 use super::recorder::{Bench, Recorded};
 use crate::boot::Show;
-use crate::cli::{Cli, Verb};
+use crate::cli::{Cli, LimitArgs, Verb};
 use crate::folder::Folder;
 use crate::job::Job;
 use crate::session;
@@ -89,7 +89,7 @@ pub fn boot(bench: &Bench) -> Result<Numbers> {
 
 /// Median round trips of `pingpong` in WFI, counted by the guest where an
 /// instruction is a tick.
-pub fn round_trips(board: &str) -> Result<Numbers> {
+pub fn round_trips(board: &str, limits: &LimitArgs) -> Result<Numbers> {
     let options = [
         "--under=rouse,none",
         "--workload=pingpong",
@@ -106,13 +106,13 @@ pub fn round_trips(board: &str) -> Result<Numbers> {
     let Verb::Run(args) = Cli::try_parse_from(line)?.verb else {
         unreachable!("the verb is run")
     };
-    let job = Job::new(&args.job)?;
+    let job = Job::of_run(&args)?.within(limits);
     let folder = tempfile::tempdir()?;
     let out = folder.path().join("run");
     let folder = Folder::claim(Some(&out), &job.board().name)?;
     let session = session::run(&job, folder, Show::Dumps)?;
     if let Some(failure) = session.failure {
-        bail!("{}", failure.why);
+        bail!("{}", failure.told());
     }
     let mut numbers = Numbers::new();
     for cell in &session.results.cells {

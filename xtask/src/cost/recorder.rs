@@ -13,7 +13,7 @@ use super::card::Mode;
 use super::trace::Trace;
 use crate::board::Board;
 use crate::boot::{self, Outcome, Show, Watch};
-use crate::cli::{Cli, Verb};
+use crate::cli::{Cli, LimitArgs, Verb};
 use crate::console::Console;
 use crate::images::{self, Built};
 use crate::job::Job;
@@ -33,6 +33,8 @@ pub struct Bench {
     pub built: Built,
     plugin: PathBuf,
     board: String,
+    /// How long a boot may take.
+    pub limits: LimitArgs,
 }
 
 /// What came of a boot.
@@ -45,8 +47,8 @@ pub struct Recorded {
 }
 
 impl Bench {
-    /// Builds everything for `board`.
-    pub fn new(board: &str) -> Result<Self> {
+    /// Builds everything for `board`, whose boots have these limits.
+    pub fn new(board: &str, limits: &LimitArgs) -> Result<Self> {
         interrupt::catch()?;
         let emulator = interrupt::or(qemu::ensure_for(&Board::load(board)?, "cost"))?;
         let built = interrupt::or(images::build(board, None))?;
@@ -55,6 +57,7 @@ impl Bench {
             built,
             plugin: interrupt::or(build())?,
             board: board.into(),
+            limits: *limits,
         })
     }
 
@@ -76,7 +79,7 @@ impl Bench {
             .into_iter()
             .chain(options);
         match Cli::try_parse_from(line)?.verb {
-            Verb::Run(args) => Job::new(&args.job),
+            Verb::Run(args) => Ok(Job::of_run(&args)?.within(&self.limits)),
             _ => unreachable!("the verb is run"),
         }
     }
@@ -92,7 +95,7 @@ impl Bench {
         launch::supervise(&mut command, &folder.path().join(qemu::MONITOR));
         let watch = Watch {
             place: folder.path(),
-            timeout: job.timeout,
+            limits: job.limits,
             show: Show::Nothing,
             progress: Progress::new(format!("{}, {cpus} CPUs", mode.name())),
         };
@@ -100,7 +103,7 @@ impl Bench {
         let mut log = Vec::new();
         let outcome = boot::boot(command, console, &mut log, watch)?;
         let console = String::from_utf8_lossy(&log).into_owned();
-        check(&outcome, &job, under, &console)?;
+        check(&outcome, under, &console)?;
         let bytes = fs::read(&trace).context("the recorder left no trace")?;
         Ok(Recorded {
             trace: Trace::parse(&bytes)?,
@@ -121,11 +124,11 @@ impl Bench {
     }
 }
 
-fn check(outcome: &Outcome, job: &Job, under: Under, console: &str) -> Result<()> {
-    match verdict::judge(outcome, under, job.timeout, false) {
+fn check(outcome: &Outcome, under: Under, console: &str) -> Result<()> {
+    match verdict::judge(outcome, under, false) {
         None if console.contains("exit status 0") => Ok(()),
         None => bail!("under {under}: ended without saying so; the console said:\n{console}"),
-        Some(failure) => bail!("{}; the console said:\n{console}", failure.why),
+        Some(failure) => bail!("{}; the console said:\n{console}", failure.told()),
     }
 }
 

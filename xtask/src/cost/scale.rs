@@ -36,19 +36,19 @@ const MAIL: &str = "EL2: mailed SGI to one, both sides";
 /// What a line is called that must be straight.
 const BROADCAST: &str = "EL2: SGI to all others, all CPUs";
 
-/// Measures every line up to `most` vCPUs.
-pub fn measure(bench: &Bench, board: &str, most: u32) -> Result<Lines> {
-    let mut lines = Lines::new();
+/// Measures every line up to `most` vCPUs. What was measured before an error is in
+/// `lines` all the same.
+pub fn measure(bench: &Bench, board: &str, most: u32, lines: &mut Lines) -> Result<()> {
     for cpus in CPUS.into_iter().filter(|&cpus| cpus <= most) {
         for (name, value) in hypervisor(bench, cpus)? {
             lines.entry(name.into()).or_default().insert(cpus, value);
         }
-        for (name, value) in workloads(board, cpus)? {
+        for (name, value) in workloads(bench, board, cpus)? {
             lines.entry(name).or_default().insert(cpus, value);
         }
         say!("{cpus} vCPUs: done");
     }
-    Ok(lines)
+    Ok(())
 }
 
 /// Instructions at EL2 of an operation, on all CPUs together.
@@ -67,7 +67,7 @@ fn hypervisor(bench: &Bench, cpus: u32) -> Result<[(&'static str, u64); 3]> {
 }
 
 /// Median samples of everything that the guest can run with one plain wait.
-fn workloads(board: &str, cpus: u32) -> Result<Vec<(String, u64)>> {
+fn workloads(bench: &Bench, board: &str, cpus: u32) -> Result<Vec<(String, u64)>> {
     let options = [
         format!("--board={board}"),
         format!("--cpus={cpus}"),
@@ -85,12 +85,12 @@ fn workloads(board: &str, cpus: u32) -> Result<Vec<(String, u64)>> {
     let Verb::Run(args) = Cli::try_parse_from(line)?.verb else {
         unreachable!("the verb is run")
     };
-    let job = Job::new(&args.job)?;
+    let job = Job::of_run(&args)?.within(&bench.limits);
     let place = tempfile::tempdir()?;
     let folder = Folder::claim(Some(&place.path().join("run")), &job.board().name)?;
     let session = session::run(&job, folder, Show::Dumps)?;
     if let Some(failure) = session.failure {
-        bail!("{cpus} vCPUs: {}", failure.why);
+        bail!("{cpus} vCPUs: {}", failure.told());
     }
     let mut values: Vec<(String, u64)> = Vec::new();
     for cell in &session.results.cells {

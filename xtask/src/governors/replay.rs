@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A governor lives through a trace.
 //!
-//! The CPU of the replay does what the guest's idle loop does: it asks, enters,
-//! reports, and asks again until an event of the trace is there. Its tick comes at
+//! The idle loop is the guest's, [`Period`] of crate `cpuidle`; the CPU that it drives is
+//! made of the trace. Its tick comes at
 //! multiples of its period, unless it is stopped; it is started again when a task
 //! has run. A tick ends a halt, not a poll. An event is noticed at once by a poll,
 //! and after the exit latency by a halt, the timer's too; an event that comes
@@ -10,7 +10,9 @@
 //! two intervals the CPU runs for as long as the trace says, so that a late
 //! wake-up puts everything that follows off.
 
-use cpuidle::{Choice, Device, FOREVER, Moment, Outcome, Psd, Setup, Wake};
+use std::cell::{Cell, RefCell};
+
+use cpuidle::{Choice, Device, Driver, FOREVER, Period, Psd, Setup, State, Wake};
 
 use super::ledger::Ledger;
 use super::states::States;
@@ -32,103 +34,128 @@ pub fn replay(name: Setup, trace: &Trace, states: &States, setting: &Setting) ->
     let mut device = Device::new(states.table, name);
     device.set_latency_limit(setting.latency_limit_ns);
     device.set_psd(Psd::new(setting.psd_ms, states.table.tick_ns()));
-    let mut cpu = Cpu {
-        states,
-        device,
-        ledger: Ledger::default(),
-        now_ns: 0,
-        tick_stopped: false,
-    };
+    let device = RefCell::new(device);
+    let ledger = RefCell::default();
+    let mut now_ns = 0;
     for interval in &trace.intervals {
-        cpu.idle(
+        now_ns += interval.busy_ns;
+        let cpu = Cpu {
+            states,
+            device: &device,
+            ledger: &ledger,
             interval,
-            interval.utilisation.unwrap_or(setting.utilisation),
-        );
+            utilisation: interval.utilisation.unwrap_or(setting.utilisation),
+            begin_ns: now_ns,
+            now_ns: Cell::new(now_ns),
+            tick_at_ns: Cell::new(FOREVER),
+        };
+        now_ns = cpu.idle();
     }
-    cpu.ledger.sort();
-    cpu.ledger
+    let mut ledger = ledger.into_inner();
+    ledger.sort();
+    ledger
 }
 
-/// The CPU that idles.
+/// The CPU in an interval.
 struct Cpu<'s> {
     states: &'s States,
-    device: Device,
-    ledger: Ledger,
-    now_ns: u64,
-    tick_stopped: bool,
+    device: &'s RefCell<Device>,
+    ledger: &'s RefCell<Ledger>,
+    interval: &'s Interval,
+    utilisation: u32,
+    begin_ns: u64,
+    now_ns: Cell<u64>,
+    tick_at_ns: Cell<u64>,
 }
 
 impl Cpu<'_> {
-    /// Runs, then idles until the event of `interval`.
-    fn idle(&mut self, interval: &Interval, utilisation: u32) {
-        self.now_ns += interval.busy_ns;
-        self.tick_stopped = false;
-        if interval.io {
-            self.device.submitted(self.now_ns);
+    /// Idles until the event of the interval is noticed: when that is.
+    fn idle(&self) -> u64 {
+        if self.interval.io {
+            self.device.borrow_mut().submitted(self.begin_ns);
         }
-        let begin_ns = self.now_ns;
-        let end_ns = begin_ns + interval.duration_ns;
-        while self.now_ns < end_ns {
-            let choice = self.choose(interval, begin_ns, utilisation);
-            let outcome = self.enter(choice, end_ns, interval.wake);
-            self.device.reflect(&outcome);
+        let mut period = Period::new();
+        while self.now() < self.end_ns() {
+            period.stay(self);
         }
-        self.ledger.lateness_ns.push(self.now_ns - end_ns);
+        let lateness_ns = self.now() - self.end_ns();
+        self.ledger.borrow_mut().lateness_ns.push(lateness_ns);
+        self.now()
     }
 
-    fn choose(&mut self, interval: &Interval, begin_ns: u64, utilisation: u32) -> Choice {
-        let elapsed_ns = self.now_ns - begin_ns;
-        let timer_ns = match interval.next_timer_ns {
-            FOREVER => FOREVER,
-            timer_ns => timer_ns.saturating_sub(elapsed_ns),
-        };
-        let moment = Moment {
-            next_tick_ns: self.next_tick() - self.now_ns,
-            tick_stopped: self.tick_stopped,
-            utilisation,
-            ..Moment::at(self.now_ns)
-        };
-        let mut asked = 0;
-        let choice = self.device.select(&moment, || {
-            asked = 1;
-            timer_ns
-        });
-        self.ledger.timer_asked += asked;
-        self.tick_stopped |= choice.stop_tick;
-        choice
+    /// When the event comes.
+    fn end_ns(&self) -> u64 {
+        self.begin_ns + self.interval.duration_ns
     }
 
-    /// The first multiple of the tick's period that is yet to come.
-    fn next_tick(&self) -> u64 {
-        let tick_ns = self.states.table.tick_ns();
-        (self.now_ns / tick_ns + 1) * tick_ns
-    }
-
-    /// Enters a state and leaves it; what became of it.
-    fn enter(&mut self, choice: Choice, end_ns: u64, wake: Wake) -> Outcome {
-        let index = choice.state;
+    /// Is in state `index` until the event or `until_ns`, whichever comes first, and
+    /// leaves it; the event, if it was that.
+    fn stay(&self, index: usize, until_ns: u64) -> Option<Wake> {
         let state = self.states.table.at(index);
-        let (ended_ns, wake) = if state.polls() {
-            let limit_ns = self.now_ns.saturating_add(choice.poll_limit_ns);
-            if end_ns <= limit_ns {
-                (end_ns, wake)
-            } else {
-                (limit_ns, Wake::PollTimeout)
-            }
-        } else if self.tick_stopped || end_ns <= self.next_tick() {
-            (end_ns, wake)
-        } else {
-            self.ledger.ticks += 1;
-            (self.next_tick(), Wake::Tick)
-        };
-        let slept_ns = ended_ns - self.now_ns;
-        let exit_ns = state.exit_latency_ns.min(end_ns - ended_ns);
-        self.ledger.stay(self.states, index, slept_ns, exit_ns);
-        self.now_ns = ended_ns + state.exit_latency_ns;
-        Outcome {
-            state: index,
-            residency_ns: slept_ns + state.exit_latency_ns,
-            wake,
+        let ended_ns = self.end_ns().min(until_ns);
+        let slept_ns = ended_ns - self.now();
+        let exit_ns = state.exit_latency_ns.min(self.end_ns() - ended_ns);
+        let mut ledger = self.ledger.borrow_mut();
+        ledger.stay(self.states, index, slept_ns, exit_ns);
+        self.now_ns.set(ended_ns + state.exit_latency_ns);
+        (self.end_ns() <= until_ns).then_some(self.interval.wake)
+    }
+}
+
+/// Its clock is in nanoseconds.
+impl Driver for Cpu<'_> {
+    /// What woke it.
+    type Event = Wake;
+
+    fn now(&self) -> u64 {
+        self.now_ns.get()
+    }
+
+    fn ns(&self, ticks: u64) -> u64 {
+        ticks
+    }
+
+    fn tick_ns(&self) -> u64 {
+        self.states.table.tick_ns()
+    }
+
+    fn utilisation(&self) -> u32 {
+        self.utilisation
+    }
+
+    fn next_timer_ns(&self, now: u64) -> u64 {
+        self.ledger.borrow_mut().timer_asked += 1;
+        match self.interval.next_timer_ns {
+            FOREVER => FOREVER,
+            timer_ns => timer_ns.saturating_sub(now - self.begin_ns),
         }
+    }
+
+    fn with_device<R>(&self, work: impl FnOnce(&mut Device) -> R) -> R {
+        work(&mut self.device.borrow_mut())
+    }
+
+    fn set_tick(&self, now: u64, in_ns: Option<u64>) {
+        self.tick_at_ns
+            .set(in_ns.map_or(FOREVER, |in_ns| now + in_ns));
+    }
+
+    /// Nothing else ends a halt without an event.
+    fn take_tick(&self) -> bool {
+        self.ledger.borrow_mut().ticks += 1;
+        true
+    }
+
+    fn poll(&self, choice: &Choice) -> Option<Wake> {
+        let until_ns = self.now().saturating_add(choice.poll_limit_ns);
+        self.stay(choice.state, until_ns)
+    }
+
+    fn halt(&self, choice: &Choice, _: &State) -> (Option<Wake>, bool) {
+        (self.stay(choice.state, self.tick_at_ns.get()), true)
+    }
+
+    fn cause(&self, event: Wake) -> Wake {
+        event
     }
 }

@@ -21,6 +21,7 @@ pub fn sections(runs: &[Run]) -> Markup {
                  measurement cost alone is in the cells of shape dry; it is not subtracted anywhere."
             }
             @for run in runs { (tables(run, runs.len() > 1)) }
+            (shortfalls(runs))
         }
         (skipped(runs))
         (damaged(runs))
@@ -81,6 +82,15 @@ pub fn table(columns: &[Column]) -> Markup {
                     }
                 }
             }
+        }
+    }
+}
+
+/// Why cells have fewer samples than asked for, and what was not measured.
+fn shortfalls(runs: &[Run]) -> Markup {
+    html! {
+        @for run in runs {
+            @for line in table::shortfalls(&run.results) { p.muted { (labelled(runs, run, &line)) } }
         }
     }
 }

@@ -33,6 +33,16 @@ pub fn registers(place: &Path) -> Result<Vec<String>> {
         .collect())
 }
 
+/// Whether somebody has stopped the machine by its monitor or a debugger; `false` if
+/// the monitor, which is in `place` if there is one, does not say so.
+pub fn is_paused(place: &Path) -> bool {
+    let asked = Monitor::connect(&place.join(MONITOR)).and_then(|mut monitor| {
+        monitor.execute("qmp_capabilities", json!({}))?;
+        monitor.execute("query-status", json!({}))
+    });
+    asked.is_ok_and(|status| matches!(status["status"].as_str(), Some("paused" | "debug")))
+}
+
 /// Whether a line shows vector or predicate registers, which neither image uses.
 fn is_vector(line: &str) -> bool {
     let mut start = line.chars();
@@ -77,5 +87,46 @@ impl Monitor {
                 bail!("QEMU's monitor refuses {command}: {error}");
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+    use std::thread;
+
+    /// Whether a machine is taken for one that was stopped whose monitor says this.
+    fn taken_for_paused(status: &'static str) -> bool {
+        let place = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(place.path().join(MONITOR)).unwrap();
+        let monitor = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            writeln!(stream, r#"{{"QMP": {{}}}}"#).unwrap();
+            let mut commands = BufReader::new(stream.try_clone().unwrap()).lines();
+            for answer in ["{}", status] {
+                commands.next().unwrap().unwrap();
+                writeln!(stream, r#"{{"event": "NOISE"}}"#).unwrap();
+                writeln!(stream, r#"{{"return": {answer}}}"#).unwrap();
+            }
+        });
+        let paused = is_paused(place.path());
+        monitor.join().unwrap();
+        paused
+    }
+
+    #[test]
+    fn a_machine_that_somebody_stopped_is_told_from_one_that_hangs() {
+        assert!(taken_for_paused(
+            r#"{"status": "paused", "running": false}"#
+        ));
+        assert!(taken_for_paused(r#"{"status": "debug", "running": false}"#));
+        assert!(!taken_for_paused(
+            r#"{"status": "running", "running": true}"#
+        ));
+        assert!(!taken_for_paused(
+            r#"{"status": "shutdown", "running": false}"#
+        ));
+        assert!(!is_paused(Path::new("/nonexistent")));
     }
 }

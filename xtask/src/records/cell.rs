@@ -37,16 +37,38 @@ pub struct Stat {
 impl Cell {
     /// What it is, in one line.
     pub fn title(&self) -> String {
+        format!("cell {} ({})", self.id, self.words())
+    }
+
+    /// The words that say the most of it.
+    pub fn words(&self) -> String {
         let words = DIMENSIONS.iter().filter(|info| info.names_cells());
         let known: Vec<&str> = words
             .filter_map(|info| Some(self.fields.get(info.key)?.as_str()))
             .collect();
-        format!("cell {} ({})", self.id, known.join(" "))
+        known.join(" ")
     }
 
-    /// Takes a record of the block; `None` if it lacks what its kind needs.
-    pub fn take(&mut self, record: &Record<'_>) -> Option<()> {
-        match record.kind {
+    /// A field that is a number; 0 if it is missing.
+    pub fn number(&self, key: &str) -> u64 {
+        let text = self.fields.get(key);
+        text.and_then(|text| text.parse().ok()).unwrap_or(0)
+    }
+
+    /// Whether more passes were to follow.
+    pub fn is_part(&self) -> bool {
+        self.number("passes_planned") > 0 && !self.fields.contains_key("ended")
+    }
+
+    /// How many of its passes it has.
+    pub fn passes_text(&self) -> String {
+        let (passes, planned) = (self.number("passes"), self.number("passes_planned"));
+        format!("pass {passes} of {planned}")
+    }
+
+    /// Takes a record of the block, of `kind`; `None` if it lacks what its kind needs.
+    pub fn take(&mut self, kind: &str, record: &Record<'_>) -> Option<()> {
+        match kind {
             "cell" => self.fields = fields(record),
             "more" => self.fields.extend(fields(record)),
             "stat" => {

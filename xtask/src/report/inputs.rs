@@ -99,7 +99,11 @@ impl Input {
         let damaged = self.results.damaged.iter();
         let damaged = damaged.map(|cell| format!("{}: {cell} is damaged, not used", self.shown));
         let problems = self.results.problems.iter();
-        damaged.chain(problems.map(|problem| format!("{}: {problem}", self.shown)))
+        let incomplete = self.results.incomplete_text();
+        let incomplete = incomplete.map(|missing| format!("{}: incomplete: {missing}", self.shown));
+        damaged
+            .chain(problems.map(|problem| format!("{}: {problem}", self.shown)))
+            .chain(incomplete)
     }
 }
 

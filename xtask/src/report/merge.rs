@@ -63,6 +63,8 @@ fn apart(label: String, mut all: Results) -> Vec<(String, Results)> {
             unit: origin.unit,
             unit_how: origin.unit_how,
             cells: own.collect(),
+            incomplete: origin.incomplete,
+            missing: own_texts(&mut all.missing, &origin.label),
             damaged: own_texts(&mut all.damaged, &origin.label),
             problems: own_texts(&mut all.problems, &origin.label),
             notes: own_texts(&mut all.notes, &origin.label),
@@ -112,6 +114,8 @@ fn join(run: &mut Run, part: Run) {
     all.cells.extend(more.cells);
     // Parts are dealt out like cards: the order is to be that of the whole.
     all.cells.sort_by_key(rank);
+    all.incomplete |= more.incomplete;
+    all.missing.extend(more.missing);
     all.damaged.extend(more.damaged);
     all.problems.extend(more.problems);
     let new: Vec<String> = more
@@ -155,6 +159,7 @@ pub fn into_one(runs: &[Run]) -> Results {
     }
     all.cells.clear();
     let (mut damaged, mut problems, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    all.missing.clear();
     for run in runs {
         let results = &run.results;
         let labelled = |texts: &[String]| -> Vec<String> {
@@ -163,6 +168,8 @@ pub fn into_one(runs: &[Run]) -> Results {
                 .map(|text| format!("{}: {text}", run.label))
                 .collect()
         };
+        all.incomplete |= results.incomplete;
+        all.missing.extend(labelled(&results.missing));
         damaged.extend(labelled(&results.damaged));
         problems.extend(labelled(&results.problems));
         notes.extend(labelled(&results.notes));
@@ -179,6 +186,7 @@ pub fn into_one(runs: &[Run]) -> Results {
             fidelity_details: results.fidelity_details.clone(),
             unit: results.unit.clone(),
             unit_how: results.unit_how.clone(),
+            incomplete: results.incomplete,
         });
     }
     (all.damaged, all.problems, all.notes) = (damaged, problems, notes);

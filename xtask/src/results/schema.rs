@@ -48,6 +48,11 @@ pub struct Results {
     pub unit_how: String,
     /// What was measured.
     pub cells: Vec<Cell>,
+    /// Not all that was asked for was measured: a boot was cut short.
+    pub incomplete: bool,
+    /// What is not there because of that.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
     /// Cells that can't be shown because records of theirs are missing.
     pub damaged: Vec<String>,
     /// What else is wrong with the records.
@@ -77,6 +82,9 @@ pub struct Origin {
     pub unit: String,
     /// How that was found out.
     pub unit_how: String,
+    /// Not all that was asked for was measured.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub incomplete: bool,
 }
 
 /// Where it was measured.
@@ -154,8 +162,17 @@ pub struct Cell {
     pub event_stream_made_ns: u64,
     /// CPUs that took part.
     pub cpus: u64,
-    /// Wake-ups asked for.
+    /// Wake-ups asked for at most.
     pub iterations: u64,
+    /// Passes that it has; 0 if that is not known.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub passes: u64,
+    /// Passes that there can be.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub passes_planned: u64,
+    /// Why it ended: `settled`, `samples` or `budget`; `null` if it did not, or if that
+    /// is not known.
+    pub ended: Option<String>,
     /// What values count.
     pub unit: String,
     /// The sample from end to end; `null` if it was skipped.
@@ -218,7 +235,36 @@ pub struct Stage {
     pub stats: Stats,
 }
 
+impl Results {
+    /// What was not measured because a boot was cut short; `None` if nothing.
+    pub fn incomplete_text(&self) -> Option<String> {
+        let missing = match self.missing.as_slice() {
+            [] => "the run was cut short".into(),
+            missing => missing.join("; "),
+        };
+        self.incomplete.then_some(missing)
+    }
+}
+
 impl Cell {
+    /// How many passes it has, if it was cut short: `2/4`; else `all`.
+    pub fn passes_text(&self) -> String {
+        match self.is_part() {
+            true => format!("{}/{}", self.passes, self.passes_planned),
+            false => "all".into(),
+        }
+    }
+
+    /// Whether it was cut short: more passes were to follow.
+    pub fn is_part(&self) -> bool {
+        self.passes_planned > 0 && self.ended.is_none()
+    }
+
+    /// Whether it has fewer wake-ups than asked for because they took too long.
+    pub fn ran_out_of_time(&self) -> bool {
+        self.ended.as_deref() == Some(plan::End::Budget.name())
+    }
+
     /// A counter per sample; 0 if it did not count.
     pub fn per_sample(&self, counts: &Counts, name: &str) -> f64 {
         let count = counts.get(name).copied().unwrap_or(0);
@@ -307,6 +353,9 @@ impl Default for Cell {
             event_stream_made_ns: 0,
             cpus: 0,
             iterations: 0,
+            passes: 0,
+            passes_planned: 0,
+            ended: None,
             unit: String::new(),
             stats: None,
             stages: Vec::new(),

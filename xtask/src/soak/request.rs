@@ -7,10 +7,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 
-use crate::cli::{Boot, JobArgs, LoadArgs, Metric, PlanArgs, SoakArgs, SoakMetric};
+use crate::cli::{Boot, JobArgs, LimitArgs, LoadArgs, Metric, PlanArgs, SoakArgs, SoakMetric};
 use crate::failure::bad_input;
 use crate::job::Job;
 use crate::launch::quoted;
+
+/// How often a round reports its progress (`guest-kernel-shim/src/soak.rs`).
+const REPORTS: u64 = 40;
+/// How many wake-ups between two reports the board's patience is enough for.
+const DUE_AT: u64 = 10_000;
 
 /// The request.
 #[derive(Debug)]
@@ -24,7 +29,7 @@ pub struct Request {
     /// How long altogether.
     pub duration: Duration,
     /// How long a round may take.
-    pub timeout: Duration,
+    limits: LimitArgs,
     /// Seed of the first round.
     pub seed: u64,
     /// Wake-ups per round.
@@ -73,7 +78,7 @@ impl Request {
             cpu: args.cpu.clone(),
             combinations,
             duration: Duration::from_secs(args.minutes * 60),
-            timeout: Duration::from_secs(args.timeout),
+            limits: args.limits,
             seed: args.seed.unwrap_or_else(seed_of_the_clock),
             wake_ups: args.wake_ups,
             append: args.append.clone(),
@@ -97,7 +102,7 @@ impl Request {
         if let Some(more) = &self.append {
             append += &format!(" {more}");
         }
-        Job::new(&JobArgs {
+        let mut job = Job::new(&JobArgs {
             load: LoadArgs {
                 board: self.board.clone(),
                 plan: PlanArgs::default(),
@@ -115,8 +120,16 @@ impl Request {
             gem5: None,
             preset: None,
             set: None,
-            timeout: Some(self.timeout.as_secs()),
-        })
+        })?;
+        job.limits.without_progress *= self.longer();
+        Ok(job.within(&self.limits))
+    }
+
+    /// How many times longer than the board has it a round may go without progress,
+    /// which it reports [`REPORTS`] times at most: more wake-ups, more between two.
+    fn longer(&self) -> u32 {
+        let times = self.wake_ups.div_ceil(REPORTS * DUE_AT);
+        u32::try_from(times).unwrap_or(u32::MAX).max(1)
     }
 
     /// The command that does a round again.

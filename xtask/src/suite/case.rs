@@ -111,7 +111,7 @@ impl Case {
 
     /// Boots and compares; the folder with the logs for people.
     pub fn run(&self) -> Result<String> {
-        let job = match Job::new(&options(&self.run)?.job) {
+        let job = match Job::of_run(&options(&self.run)?) {
             Err(error) if is_bad_input(&error) && self.expect.wants_bad_input() => {
                 self.expect.says(&format!("{error:#}"))?;
                 return Ok("refused".into());
@@ -125,7 +125,7 @@ impl Case {
         });
         compared.map_err(|error| anyhow!("{error:#}; see {}", session.place))?;
         for (number, same) in (2..).zip(&self.same) {
-            let job = Job::new(&options(&same.options(&self.run))?.job)?;
+            let job = Job::of_run(&options(&same.options(&self.run))?)?;
             let further = boot(&job, &format!("{}-{number}", self.name))?;
             let compared = match &further.failure {
                 Some(failure) => Err(anyhow!("{}", failure.why)),

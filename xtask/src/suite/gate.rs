@@ -1,20 +1,37 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of the command line as a whole, where its exit status is the point: the
-//! gate on the length of paths, that it notices a path that got longer, and the
-//! listing of a path.
+//! gate on the length of paths, that it notices a path that got longer, the
+//! listing of a path, and what is left when it is killed half-way.
 
 use std::env;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use super::killed;
+
 /// A test.
 #[derive(Debug)]
 pub struct Gate {
     /// Its name.
     pub name: &'static str,
-    /// The command.
-    line: &'static [&'static str],
+    what: What,
+}
+
+/// What it does.
+#[derive(Debug)]
+enum What {
+    /// A command that has to end as it should.
+    Line(Line),
+    /// Kills a run.
+    Kill(fn() -> Result<()>),
+}
+
+/// A command, and how it ends.
+#[derive(Debug)]
+struct Line {
+    /// Its words.
+    words: &'static [&'static str],
     /// Instructions to plant in the SGI path: see `hypervisor/src/shortcuts.rs`.
     planted: Option<&'static str>,
     /// Exit status.
@@ -23,27 +40,49 @@ pub struct Gate {
     says: &'static str,
 }
 
-const ALL: [Gate; 3] = [
+const ALL: [Gate; 7] = [
     Gate {
         name: "cost-is-not-more",
-        line: &["cost", "--compare"],
-        planted: None,
-        status: 0,
-        says: "against `",
+        what: What::Line(Line {
+            words: &["cost", "--compare"],
+            planted: None,
+            status: 0,
+            says: "against `",
+        }),
     },
     Gate {
         name: "cost-notices-five-instructions",
-        line: &["cost", "--compare"],
-        planted: Some("5"),
-        status: 1,
-        says: "sgi-send (inject), hypervisor",
+        what: What::Line(Line {
+            words: &["cost", "--compare"],
+            planted: Some("5"),
+            status: 1,
+            says: "sgi-send (inject), hypervisor",
+        }),
     },
     Gate {
         name: "cost-shows-instructions",
-        line: &["asm", "sgi-send"],
-        planted: None,
-        status: 0,
-        says: "msr     ICC_SGI1R_EL1",
+        what: What::Line(Line {
+            words: &["asm", "sgi-send"],
+            planted: None,
+            status: 0,
+            says: "msr     ICC_SGI1R_EL1",
+        }),
+    },
+    Gate {
+        name: "killed-by-int-keeps",
+        what: What::Kill(|| killed::keeps("INT", 130)),
+    },
+    Gate {
+        name: "killed-by-term-keeps",
+        what: What::Kill(|| killed::keeps("TERM", 143)),
+    },
+    Gate {
+        name: "killed-outright-leaves-no-emulator",
+        what: What::Kill(killed::leaves_no_emulator),
+    },
+    Gate {
+        name: "killed-twice-ends-at-once",
+        what: What::Kill(killed::second_ends_at_once),
     },
 ];
 
@@ -54,10 +93,20 @@ pub fn all(filter: &str) -> Vec<&'static Gate> {
 }
 
 impl Gate {
-    /// Runs the command and compares.
+    /// Does it.
     pub fn run(&self) -> Result<()> {
+        match &self.what {
+            What::Line(line) => line.run(),
+            What::Kill(kill) => kill(),
+        }
+    }
+}
+
+impl Line {
+    /// Runs the command and compares.
+    fn run(&self) -> Result<()> {
         let mut command = Command::new(env::current_exe().context("this program has no file")?);
-        command.args(self.line);
+        command.args(self.words);
         match self.planted {
             Some(count) => command.env("ROUSE_PLANTED_NOPS", count),
             None => command.env_remove("ROUSE_PLANTED_NOPS"),
@@ -67,7 +116,7 @@ impl Gate {
             .context("this program can't be started again")?;
         let [said, complained] =
             [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
-        let line = self.line.join(" ");
+        let line = self.words.join(" ");
         if output.status.code() != Some(self.status) {
             bail!(
                 "`cargo xtask {line}` ended with {}, not {}; it said:\n{said}{complained}",

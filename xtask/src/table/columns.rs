@@ -106,6 +106,16 @@ fn different(title: &str, texts: Vec<String>) -> Option<Column> {
 /// What marks a wait that depends on something that the machine does not model.
 pub const MARK: &str = "*";
 
+/// What marks a number of samples that is small because each took long.
+pub const FEWER: &str = "<";
+
+/// How many of its passes each cell has, if any was cut short.
+fn passes(cells: &[&Cell]) -> Option<Column> {
+    let text = |cell: &&Cell| cell.passes_text();
+    let any = cells.iter().any(|cell| cell.is_part());
+    any.then(|| Column::numbers("", "passes", cells.iter().map(text).collect()))
+}
+
 fn marked(cell: &Cell, info: &Info) -> String {
     let word = cell.told(info);
     if info.key == "wait" && !cell.not_modelled.is_empty() {
@@ -159,7 +169,13 @@ fn statistics(cells: &[&Cell], scale: Scale) -> Vec<Column> {
         Column::numbers("", title, texts.collect())
     };
     let shown = if scale.of_host { 2 } else { fields.len() };
-    let mut columns = vec![column("n", &|stats| stats.count.to_string())];
+    let count = |cell: &&Cell| {
+        let count = cell.stats.map(|stats| stats.count.to_string());
+        let mark = if cell.ran_out_of_time() { FEWER } else { "" };
+        format!("{}{mark}", count.unwrap_or_default())
+    };
+    let mut columns = Vec::from_iter(passes(cells));
+    columns.push(Column::numbers("", "n", cells.iter().map(count).collect()));
     for (title, field) in &fields[..shown] {
         columns.push(column(title, &|stats| scale.show(field(stats))));
     }

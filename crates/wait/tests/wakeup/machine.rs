@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The machine that the protocol runs on: interrupts, masking, WFI, payloads,
+//! The machine that the loops run on: interrupts, masking, WFI, the clock, payloads,
 //! and what is checked about them.
 
 use std::cell::Cell;
@@ -11,14 +11,22 @@ use loom::sync::Notify;
 use loom::sync::atomic::AtomicU32;
 use loom::sync::atomic::Ordering::{Acquire, Relaxed};
 use wait::poll::Pause;
-use wait::request::{CALL, Notice, RESCHED, Request};
+use wait::request::{CALL, Notice, REQUESTS, RESCHED, Request};
+use wait::target::{Measure, Target};
 
-use crate::protocol::Protocol;
+use crate::protocol::{Clearing, Masking, Protocol};
+
+/// The scheduler's tick in place of a request bit: an interrupt without a request,
+/// which comes once and not again.
+pub const TICK: u32 = 1 << 8;
+/// How many ticks of the clock every other halt that has to wait takes; the others
+/// take none.
+const LONG_HALT: u64 = 2;
 
 /// One wake-up that a waker does.
 #[derive(Clone, Copy, Debug)]
 pub struct Wake {
-    /// Request bit, also the name of the interrupt.
+    /// Request bit, also the name of the interrupt; or [`TICK`].
     pub bit: u32,
     /// Whether the interrupt may be left out.
     pub elide: bool,
@@ -40,6 +48,8 @@ pub struct Coverage {
     pub blocked: AtomicU64,
     /// Function calls that the interrupt handler served.
     pub handled: AtomicU64,
+    /// Polls that reached their limit.
+    pub timeouts: AtomicU64,
 }
 
 /// Counts.
@@ -80,6 +90,9 @@ impl World {
     /// protocol says.
     pub fn wake<P: Protocol>(&self, index: usize, wake: Wake) {
         self.payloads[index].store(1, Relaxed);
+        if wake.bit == TICK {
+            return self.interrupt::<P>(TICK);
+        }
         if P::OVERTAKES {
             self.interrupt::<P>(wake.bit);
         }
@@ -115,7 +128,14 @@ pub struct Cpu<P> {
     /// A bit per payload that was found.
     seen: Cell<u32>,
     self_woken: Cell<bool>,
+    /// The handler's flag, for [`Target::interrupted`].
+    interrupted: Cell<bool>,
+    /// It is yet to be cleared.
+    clears: Cell<bool>,
+    ticked: Cell<bool>,
     time: Cell<u64>,
+    /// Halts that had to wait.
+    halts: Cell<u64>,
     protocol: PhantomData<P>,
 }
 
@@ -129,63 +149,61 @@ impl<P: Protocol> Cpu<P> {
             unmasked_now: Cell::new(false),
             seen: Cell::new(0),
             self_woken: Cell::new(false),
+            interrupted: Cell::new(false),
+            clears: Cell::new(false),
+            ticked: Cell::new(false),
             time: Cell::new(0),
+            halts: Cell::new(0),
             protocol: PhantomData,
         }
     }
 
-    /// Whether every payload was found.
+    /// Whether every payload was found, and no request is left that a next wait would
+    /// have to find.
     pub fn done(&self) -> bool {
         self.seen.get().count_ones() as usize == self.world.payloads.len()
+            && self.world.request.word().load(Relaxed) & REQUESTS == 0
     }
 
-    /// One access to the request word, with a place for interrupts before it.
-    pub fn step<T>(&self, access: impl FnOnce(&Request) -> T) -> T {
+    /// Whether the tick came since [`Cpu::take_tick`].
+    pub fn has_ticked(&self) -> bool {
         self.window();
-        access(&self.world.request)
+        self.ticked.get()
     }
 
-    /// The request word, for the polling loop, which accesses it through
-    /// [`Looks`].
-    pub fn with_request<T>(&self, body: impl FnOnce(&Request) -> T) -> T {
-        body(&self.world.request)
+    /// Whether the tick came since the last call: [`TICK`] or 0.
+    pub fn take_tick(&self) -> u32 {
+        if self.ticked.take() { TICK } else { 0 }
     }
 
-    /// Masks interrupts. Those that came before are taken.
-    pub fn mask(&self) {
+    fn set_masked(&self) {
         self.window();
         self.masked.set(true);
     }
 
-    /// Unmasks them.
-    pub fn unmask(&self) {
+    fn set_unmasked(&self) {
         self.masked.set(false);
         self.unmasked_now.set(self.late);
         self.window();
     }
 
-    /// WFI: waits until an interrupt is pending, masked or not. By itself it
-    /// orders nothing.
-    pub fn wfi(&self) {
+    fn set_uninterrupted(&self) {
         self.window();
-        if self.world.lines.fetch_or(0, Relaxed) == 0 {
-            count(&self.world.coverage.blocked);
-            loop {
-                self.world.event.wait();
-                if self.world.lines.fetch_or(0, Relaxed) != 0 {
-                    break;
-                }
-            }
-        }
-        self.window();
+        self.interrupted.set(false);
     }
 
     /// The vector and its handler, if an interrupt is pending and not masked.
-    pub fn window(&self) {
+    fn window(&self) {
         if self.masked.get() || self.unmasked_now.replace(false) {
             return;
         }
         let lines = self.world.lines.swap(0, Acquire);
+        if lines & RESCHED != 0 {
+            self.interrupted.set(true);
+        }
+        if lines & TICK != 0 {
+            self.ticked.set(true);
+        }
         if lines & CALL != 0 && P::take(&self.world.request, CALL) != 0 {
             count(&self.world.coverage.handled);
             self.serve(CALL);
@@ -194,7 +212,7 @@ impl<P: Protocol> Cpu<P> {
 
     /// Serves what was taken: what was handed over has to be there.
     pub fn serve(&self, taken: u32) {
-        for bit in [RESCHED, CALL] {
+        for bit in [RESCHED, CALL, TICK] {
             if taken & bit == 0 {
                 continue;
             }
@@ -205,6 +223,7 @@ impl<P: Protocol> Cpu<P> {
         if taken & CALL != 0 && self.look(CALL).count_ones() == self.expected_calls() {
             // As `call::run`: the last call lets the task go on.
             self.self_woken.set(true);
+            self.interrupted.set(true);
             self.world.request.wake(RESCHED, false);
         }
     }
@@ -228,31 +247,121 @@ impl<P: Protocol> Cpu<P> {
     }
 }
 
-/// How a [`Cpu`] polls. Its clock advances by one whenever it is read.
-pub struct Looks<'c, P> {
-    /// Who.
-    pub cpu: &'c Cpu<P>,
+/// Each access to the word has a place for interrupts before it.
+impl<P: Protocol> Target for Cpu<P> {
+    fn request(&self) -> &Request {
+        self.window();
+        &self.world.request
+    }
+
+    /// Interrupts that came before are taken.
+    fn mask_irq(&self) {
+        if !matches!(P::MASKING, Masking::Never | Masking::AfterCheck) {
+            self.set_masked();
+        }
+    }
+
+    fn unmask_irq(&self) {
+        if P::MASKING != Masking::Forever {
+            self.set_unmasked();
+        }
+    }
+
+    /// Waits until an interrupt is pending, masked or not. By itself it orders
+    /// nothing.
+    fn wfi(&self) {
+        match P::MASKING {
+            Masking::AfterCheck => self.set_masked(),
+            Masking::UntilHalt => self.set_unmasked(),
+            _ => self.window(),
+        }
+        if self.world.lines.fetch_or(0, Relaxed) == 0 {
+            count(&self.world.coverage.blocked);
+            loop {
+                self.world.event.wait();
+                if self.world.lines.fetch_or(0, Relaxed) != 0 {
+                    break;
+                }
+            }
+            let halts = self.halts.get();
+            self.halts.set(halts + 1);
+            self.time.set(self.time.get() + halts % 2 * LONG_HALT);
+        }
+        self.window();
+    }
+
+    fn yield_now(&self) {
+        loom::thread::yield_now();
+    }
+
+    /// Advances by one whenever it is read, and while the CPU halts. No place for an
+    /// interrupt: none is told from that before the next access.
+    fn now(&self) -> u64 {
+        self.time.set(self.time.get() + 1);
+        self.time.get()
+    }
+
+    fn interrupted(&self) -> bool {
+        self.window();
+        let was = self.interrupted.get();
+        if P::CLEARING == Clearing::Unseen {
+            self.set_uninterrupted();
+        }
+        was
+    }
+
+    fn clear_interrupted(&self) {
+        if P::CLEARING == Clearing::AfterTake {
+            self.clears.set(true);
+        } else {
+            self.set_uninterrupted();
+        }
+    }
+
+    fn count(&self, measure: Measure, many: u64) {
+        if measure == Measure::PollTimeouts {
+            assert_eq!(many, 1);
+            count(&self.world.coverage.timeouts);
+        }
+    }
+
+    fn pending(&self) -> u32 {
+        P::pending(self.request())
+    }
+
+    fn stop_polling(&self) -> u32 {
+        P::stop_polling(self.request())
+    }
+
+    fn finish_polling(&self, bits: u32) -> u32 {
+        P::finish_polling(self.request(), bits)
+    }
+
+    fn take(&self, bits: u32) -> u32 {
+        let taken = P::take(self.request(), bits);
+        if self.clears.take() {
+            self.set_uninterrupted();
+        }
+        taken
+    }
+}
+
+/// How a [`Cpu`] pauses.
+pub struct Looks {
     /// Whether there is no limit, so that the others have to come on.
     pub endless: bool,
 }
 
-impl<P: Protocol> Pause for Looks<'_, P> {
+impl Pause for Looks {
     const PER_CLOCK: u32 = 1;
 
-    fn look(&self, _: &Request) -> u32 {
-        self.cpu.step(|request| request.word().load(Relaxed))
+    fn look(&self, request: &Request) -> u32 {
+        request.word().load(Relaxed)
     }
 
     fn pause(&self, _: u64) {
         if self.endless {
             loom::thread::yield_now();
         }
-    }
-
-    fn now(&self) -> u64 {
-        self.cpu.window();
-        let now = self.cpu.time.get() + 1;
-        self.cpu.time.set(now);
-        now
     }
 }

@@ -4,16 +4,16 @@
 //!
 //! # What is modelled
 //!
-//! The request word is the real one, `wait::request`, and the polling loop too,
-//! `wait::poll`. The ways of waiting are those of `guest-kernel-shim`'s
-//! `idle.rs`, copied, because that is not built for the host. Around them is a
-//! machine, [`machine`]:
+//! The request word is the real one, [`wait::request`], and so are the loops,
+//! [`wait::idle`], with the polling loop and the governor of `haltpoll` in them: the
+//! same code that the guest runs. Their CPU is a machine, [`machine`]:
 //!
 //! - An interrupt that is sent stays pending until it is taken. It can be taken
 //!   before any access of the target to the word and before a WFI, while
 //!   interrupts are not masked. The one of a function call takes CALL in its
 //!   handler, and the last call requests RESCHED of its own CPU, as
-//!   `call::run` does; the one of RESCHED does nothing.
+//!   `call::run` does; the one of RESCHED sets the flag that a busy CPU looks at.
+//! - The scheduler's tick is an interrupt that comes once and requests nothing.
 //! - WFI waits until an interrupt is pending, masked or not. So a wake-up that
 //!   is lost, or left out where it must not be, is a WFI that nothing ends,
 //!   which loom reports as a deadlock. Waiting without WFI it is a poll that
@@ -26,6 +26,11 @@
 //! - The interrupt itself orders what came before it, because there is a DSB
 //!   before it is sent; taking it acquires that.
 //!
+//! - The clock advances by one whenever it is read, and by two in every other WFI
+//!   that has to wait. Polls have a limit of one: they look, reach the limit
+//!   and look a last time. `haltpoll` has limits of zero and one: a short WFI makes
+//!   its limit grow, a long one makes it shrink.
+//!
 //! The target waits again and again until it has found every payload, so states
 //! that one wait leaves to the next are part of it.
 //!
@@ -34,8 +39,10 @@
 //! - WFE, the monitor and SEV. A poll's pause may return at any time and decides
 //!   nothing; that it returns at all is the event stream's matter and the
 //!   guest's stress test's.
-//! - Time. A poll with a limit looks twice and one without looks for ever.
-//! - `busy`, which does not idle, and EL2, which makes a WFI end late.
+//! - Time that passes for all CPUs alike. A limit is reached by the target's own
+//!   steps, so that a poll ends soon; which of the others' steps come before that is
+//!   explored.
+//! - EL2, which makes a WFI end late.
 //! - What loom does not do: it explores no load buffering, and no store is later
 //!   than the read-modify-write of another thread that ran after it. So a
 //!   missing DSB is two mutants: one whose interrupt orders nothing, and one
@@ -45,84 +52,29 @@
 //!
 //! # Mutants
 //!
-//! A model that can't fail shows nothing. [`protocol`] has the protocol with one
-//! rule broken at a time; for each of them loom must find an execution that
+//! A model that can't fail shows nothing. [`protocol`] has the protocol and the loops
+//! with one rule broken at a time; for each of them loom must find an execution that
 //! fails, in a scenario that the real protocol passes.
 #![cfg(loom)]
 
 mod machine;
 mod protocol;
+mod ways;
 
 use std::panic::catch_unwind;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use machine::{Coverage, Cpu, Looks, Wake, World};
+use machine::{Coverage, Cpu, TICK, Wake, World};
 use protocol::{
-    CheckBeforeClear, FinishKeepsPolling, InterruptOvertakes, LookBeforeRequest, MaskedLate,
-    NeverMasked, NoBarrier, Protocol, Real, RelaxedFinish, RelaxedTake, RelaxedWake,
-    StopKeepsPolling, StopNotAtomic, TakeNotAtomic,
+    CheckBeforeClear, ClearedLate, ClearedUnseen, FinishKeepsPolling, HaltsUnchecked,
+    InterruptOvertakes, LookBeforeRequest, MaskedLate, NeverMasked, NeverUnmasked, NoBarrier,
+    Protocol, Real, RelaxedFinish, RelaxedTake, RelaxedWake, StopKeepsPolling, StopNotAtomic,
+    TakeNotAtomic, TickCheckedEarly, UnmaskedEarly,
 };
-use wait::poll::{self, Pause};
-use wait::request::{CALL, REQUESTS, RESCHED, Request};
-
-/// A way of waiting, after those of the guest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    /// `Poll`: without limit.
-    Poll,
-    /// `Halt`: WFI without polling.
-    Wfi,
-    /// `PollHalt`: poll, then WFI.
-    PollWfi,
-    /// `Haltpoll`: every other wait halts at once, without promising to look.
-    Haltpoll,
-    /// `Poll` for the first wait, `Halt` for the others: what a CPU does that
-    /// parks after a measurement.
-    PollThenWfi,
-}
-
-/// `Poll::wait`.
-fn poll_wait<P: Protocol>(cpu: &Cpu<P>, wanted: u32) -> u32 {
-    let looks = Looks { cpu, endless: true };
-    cpu.step(Request::start_polling);
-    cpu.with_request(|request| poll::forever(&looks, request, wanted, 0));
-    cpu.step(|request| P::finish_polling(request, wanted))
-}
-
-/// `Halt::wait`, one round.
-fn wfi_wait<P: Protocol>(cpu: &Cpu<P>, wanted: u32) -> u32 {
-    P::halt(cpu, wanted, Request::pending);
-    cpu.step(|request| P::take(request, wanted))
-}
-
-/// `halt`.
-fn halt<P: Protocol>(cpu: &Cpu<P>, wanted: u32) -> u32 {
-    P::halt(cpu, wanted, P::stop_polling);
-    cpu.step(|request| P::take(request, wanted))
-}
-
-/// `PollHalt::wait`, one round.
-fn poll_halt<P: Protocol>(cpu: &Cpu<P>, wanted: u32) -> u32 {
-    let looks = Looks {
-        cpu,
-        endless: false,
-    };
-    cpu.step(Request::start_polling);
-    if cpu.until(&looks, wanted) != 0 {
-        return cpu.step(|request| P::finish_polling(request, wanted));
-    }
-    halt(cpu, wanted)
-}
-
-impl<P: Protocol> Cpu<P> {
-    /// The real polling loop, with one look before the last one.
-    fn until(&self, looks: &Looks<'_, P>, wanted: u32) -> u32 {
-        let deadline = looks.now() + 1;
-        self.with_request(|request| poll::until(looks, request, wanted, deadline))
-    }
-}
+use wait::request::{CALL, REQUESTS, RESCHED};
+use ways::Way;
 
 /// What is modelled.
 #[derive(Clone, Copy, Debug)]
@@ -165,17 +117,9 @@ fn check<P: Protocol>(scenario: Scenario) -> Arc<Coverage> {
             first += wakes.len();
         }
         let cpu = Cpu::<P>::new(world, scenario.late);
-        let mut waits = 0;
+        let mut idle = scenario.way.idle(scenario.wanted);
         while !cpu.done() {
-            let taken = match (scenario.way, waits % 2) {
-                (Way::Poll, _) => poll_wait(&cpu, scenario.wanted),
-                (Way::Wfi, _) => wfi_wait(&cpu, scenario.wanted),
-                (Way::PollWfi, _) | (Way::Haltpoll, 1) => poll_halt(&cpu, scenario.wanted),
-                (Way::Haltpoll, _) => halt(&cpu, scenario.wanted),
-                (Way::PollThenWfi, _) if waits == 0 => poll_wait(&cpu, scenario.wanted),
-                (Way::PollThenWfi, _) => wfi_wait(&cpu, scenario.wanted),
-            };
-            waits += 1;
+            let taken = idle.wait(&cpu);
             cpu.serve(taken);
         }
     });
@@ -194,6 +138,9 @@ const fn elide(bit: u32) -> Wake {
 const fn send(bit: u32) -> Wake {
     Wake { bit, elide: false }
 }
+
+/// Ticks; nothing is requested.
+const TICKS_ONCE: Wake = send(TICK);
 
 /// The real protocol, in `way`, for all `sets` of wakers and what is wanted.
 fn holds(way: Way, sets: &[(u32, Wakers)]) {
@@ -223,13 +170,11 @@ fn covers(scenario: Scenario, coverage: &Coverage) {
     let some = |counter: &AtomicU64| counter.load(Relaxed) != 0;
     let any = |test: fn(&Wake) -> bool| wakers.iter().copied().flatten().any(test);
     let wakes: usize = wakers.iter().map(|wakes| wakes.len()).sum();
-    assert!(some(&coverage.sent));
-    // The first wait of `Haltpoll` does not poll, and the first one of
-    // `PollThenWfi` does not halt.
-    let polls = !matches!(way, Way::Wfi) && (wakes > 1 || way != Way::Haltpoll);
-    assert_eq!(some(&coverage.elided), polls && any(|wake| wake.elide));
-    let halts = !matches!(way, Way::Poll) && (wakes > 1 || way != Way::PollThenWfi);
-    assert_eq!(some(&coverage.blocked), halts);
+    assert_eq!(some(&coverage.sent), any(|wake| wake.bit != TICK));
+    let elides = way.polls(wakes) && any(|wake| wake.elide);
+    assert_eq!(some(&coverage.elided), elides);
+    assert_eq!(some(&coverage.blocked), way.halts(wakes));
+    assert_eq!(some(&coverage.timeouts), way.times_out(wakes));
     let called = any(|wake| wake.bit == CALL);
     assert_eq!(some(&coverage.handled), called);
     if wanted & CALL == 0 {
@@ -247,6 +192,13 @@ const ONE: &[(u32, Wakers)] = &[
     (REQUESTS, &[&[elide(RESCHED), elide(CALL)]]),
     (REQUESTS, &[&[elide(RESCHED), elide(RESCHED)]]),
     (RESCHED, &[&[send(RESCHED), send(CALL)]]),
+];
+
+/// A timer that ticks, and a waker beside it.
+const TICKS: &[(u32, Wakers)] = &[
+    (REQUESTS, &[&[TICKS_ONCE]]),
+    (REQUESTS, &[&[TICKS_ONCE], &[send(RESCHED)]]),
+    (REQUESTS, &[&[TICKS_ONCE], &[send(CALL)]]),
 ];
 
 /// Two wakers: both may elide, one may, none may; different requests and equal.
@@ -275,6 +227,11 @@ holds! {
     one_waker_poll_wfi: PollWfi, ONE;
     one_waker_haltpoll: Haltpoll, ONE;
     one_waker_poll_then_wfi: PollThenWfi, ONE;
+    one_waker_busy: Busy, ONE;
+    one_waker_limited_then_wfi: LimitedThenWfi, ONE;
+    one_waker_forced_then_wfi: ForcedThenWfi, ONE;
+    ticks: WfiOrTick, TICKS;
+    two_wakers_busy: Busy, TWO;
     two_wakers_poll: Poll, TWO;
     two_wakers_wfi: Wfi, TWO;
     two_wakers_poll_wfi: PollWfi, TWO;
@@ -340,5 +297,19 @@ caught! {
     mutant_masked_late_poll_wfi: MaskedLate, PollWfi, &[&[send(RESCHED)]], LOST;
     mutant_interrupt_overtakes_wfi: InterruptOvertakes, Wfi, &[&[send(RESCHED)]], LOST;
     mutant_interrupt_overtakes_poll_wfi: InterruptOvertakes, PollWfi, &[&[send(RESCHED)]], LOST;
+    mutant_unmasked_early_wfi: UnmaskedEarly, Wfi, &[&[send(RESCHED)]], LOST;
+    mutant_unmasked_early_poll_wfi: UnmaskedEarly, PollWfi, &[&[send(RESCHED)]], LOST;
+    mutant_never_unmasked: NeverUnmasked, WfiOrTick, &[&[TICKS_ONCE]], ENDLESS;
+    mutant_halts_unchecked_wfi: HaltsUnchecked, Wfi, &[&[send(RESCHED)]], LOST;
+    mutant_halts_unchecked_poll_wfi: HaltsUnchecked, PollWfi, &[&[elide(RESCHED)]], LOST;
+    mutant_halts_unchecked_haltpoll: HaltsUnchecked, Haltpoll, &[&[send(RESCHED)]], LOST;
+    mutant_finish_keeps_polling_limited:
+        FinishKeepsPolling, LimitedThenWfi, &[&[elide(RESCHED)]], LOST;
+    mutant_finish_keeps_polling_forced:
+        FinishKeepsPolling, ForcedThenWfi, &[&[elide(RESCHED)]], LOST;
+    mutant_cleared_unseen: ClearedUnseen, Busy, &[&[send(RESCHED)]], ENDLESS;
+    mutant_cleared_late: ClearedLate, Busy, &[&[send(RESCHED), send(RESCHED)]], ENDLESS;
+    mutant_tick_checked_early: TickCheckedEarly, WfiOrTick, &[&[TICKS_ONCE]], LOST;
+    mutant_tick_unmasked: NeverMasked, WfiOrTick, &[&[TICKS_ONCE]], LOST;
     mutant_no_barrier: NoBarrier, Wfi, &[&[send(RESCHED)]], LOST;
 }

@@ -1,22 +1,70 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The protocol as it is, [`Real`], and broken in one place each.
+//!
+//! The loops themselves are the real ones always. A rule of theirs is broken on the
+//! CPU that runs them, by doing what they ask for at another time: a loop whose mask
+//! takes effect with its WFI is a loop that masks after the check.
 
 use loom::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
 use wait::request::{Notice, POLLING, REQUESTS, Request};
 
-use crate::machine::Cpu;
+/// When interrupts are masked around a halt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Masking {
+    /// From before the check until after the WFI.
+    Real,
+    /// Never.
+    Never,
+    /// From after the check.
+    AfterCheck,
+    /// Until before the WFI.
+    UntilHalt,
+    /// From before the check, and never unmasked again.
+    Forever,
+}
 
-/// The operations on the request word and the halt made of them. What a mutant
+/// When the flag of the interrupt handler is cleared by a CPU that is busy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clearing {
+    /// If it was seen set, before the requests are taken.
+    Real,
+    /// Whether it was seen set or not.
+    Unseen,
+    /// After the requests were taken.
+    AfterTake,
+}
+
+/// When the CPU looks whether its tick came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TickCheck {
+    /// With interrupts masked.
+    Real,
+    /// Before they are masked.
+    BeforeMask,
+}
+
+/// The operations on the request word and what the loops are made of. What a mutant
 /// does not override is the real thing.
 pub trait Protocol: Sized + 'static {
     /// What the DSB before the interrupt orders.
     const BARRIER: Ordering = Release;
     /// The interrupt is there before the request is.
     const OVERTAKES: bool = false;
+    /// When interrupts are masked.
+    const MASKING: Masking = Masking::Real;
+    /// When the handler's flag is cleared.
+    const CLEARING: Clearing = Clearing::Real;
+    /// When the tick is looked at.
+    const TICK: TickCheck = TickCheck::Real;
 
     /// [`Request::wake`].
     fn wake(request: &Request, bit: u32, elide: bool) -> Notice {
         request.wake(bit, elide)
+    }
+
+    /// [`Request::pending`].
+    fn pending(request: &Request) -> u32 {
+        request.pending()
     }
 
     /// [`Request::stop_polling`].
@@ -32,16 +80,6 @@ pub trait Protocol: Sized + 'static {
     /// [`Request::take`].
     fn take(request: &Request, bits: u32) -> u32 {
         request.take(bits)
-    }
-
-    /// From the check to the end of the WFI: with interrupts masked, halts if
-    /// `check` finds none of the requests `wanted`.
-    fn halt(cpu: &Cpu<Self>, wanted: u32, check: fn(&Request) -> u32) {
-        cpu.mask();
-        if cpu.step(check) & wanted == 0 {
-            cpu.wfi();
-        }
-        cpu.unmask();
     }
 }
 
@@ -143,27 +181,58 @@ impl Protocol for RelaxedFinish {
     }
 }
 
+/// A halt is entered whatever the check finds.
+pub struct HaltsUnchecked;
+impl Protocol for HaltsUnchecked {
+    fn pending(_: &Request) -> u32 {
+        0
+    }
+    fn stop_polling(request: &Request) -> u32 {
+        request.stop_polling();
+        0
+    }
+}
+
 /// Interrupts are not masked around check and WFI.
 pub struct NeverMasked;
 impl Protocol for NeverMasked {
-    fn halt(cpu: &Cpu<Self>, wanted: u32, check: fn(&Request) -> u32) {
-        if cpu.step(check) & wanted == 0 {
-            cpu.wfi();
-        }
-    }
+    const MASKING: Masking = Masking::Never;
 }
 
 /// Interrupts are masked only after the check.
 pub struct MaskedLate;
 impl Protocol for MaskedLate {
-    fn halt(cpu: &Cpu<Self>, wanted: u32, check: fn(&Request) -> u32) {
-        let seen = cpu.step(check);
-        cpu.mask();
-        if seen & wanted == 0 {
-            cpu.wfi();
-        }
-        cpu.unmask();
-    }
+    const MASKING: Masking = Masking::AfterCheck;
+}
+
+/// Interrupts are unmasked before the WFI, which sleeps on after the handler.
+pub struct UnmaskedEarly;
+impl Protocol for UnmaskedEarly {
+    const MASKING: Masking = Masking::UntilHalt;
+}
+
+/// Interrupts stay masked after the WFI, so that no handler runs.
+pub struct NeverUnmasked;
+impl Protocol for NeverUnmasked {
+    const MASKING: Masking = Masking::Forever;
+}
+
+/// A busy CPU clears the handler's flag without having seen it set.
+pub struct ClearedUnseen;
+impl Protocol for ClearedUnseen {
+    const CLEARING: Clearing = Clearing::Unseen;
+}
+
+/// A busy CPU clears the handler's flag after it took the requests.
+pub struct ClearedLate;
+impl Protocol for ClearedLate {
+    const CLEARING: Clearing = Clearing::AfterTake;
+}
+
+/// The CPU looks whether its tick came before it masks interrupts.
+pub struct TickCheckedEarly;
+impl Protocol for TickCheckedEarly {
+    const TICK: TickCheck = TickCheck::BeforeMask;
 }
 
 /// No DSB between the request and the interrupt, which orders nothing then.

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The idle loop of a CPU with a governor: one stay in an idle state after another,
+//! until there is something to do.
+//!
+//! What is done and in which order stands here; how it is done is the CPU's matter,
+//! a [`Driver`]. The guest's is a CPU, that of `cargo xtask governors` a trace.
+
+use crate::{Choice, Device, FOREVER, Kind, Moment, Outcome, State, Wake};
+
+/// What an idle period needs of its CPU: in Linux, what a cpuidle driver does and
+/// the clock, timers and tick around it.
+pub trait Driver {
+    /// What ends an idle period: a request, or whatever else there is to do.
+    type Event: Copy;
+
+    /// The time by a clock that never goes back, in the clock's ticks.
+    fn now(&self) -> u64;
+
+    /// Ticks of the clock in nanoseconds.
+    fn ns(&self, ticks: u64) -> u64;
+
+    /// Period of the scheduler tick, ns; it comes at multiples of that.
+    fn tick_ns(&self) -> u64;
+
+    /// How busy the CPU was lately; [`Moment::utilisation`].
+    fn utilisation(&self) -> u32;
+
+    /// Time from `now` to the next timer other than the tick, ns, or [`FOREVER`].
+    fn next_timer_ns(&self, now: u64) -> u64;
+
+    /// Works on the states and the governor of the CPU.
+    fn with_device<R>(&self, work: impl FnOnce(&mut Device) -> R) -> R;
+
+    /// Has the tick come `in_ns` nanoseconds after `now`, or not at all.
+    fn set_tick(&self, now: u64, in_ns: Option<u64>);
+
+    /// Whether the tick came since the last call.
+    fn take_tick(&self) -> bool;
+
+    /// Polls for at most [`Choice::poll_limit_ns`]; the event that it saw.
+    fn poll(&self, choice: &Choice) -> Option<Self::Event>;
+
+    /// Enters the chosen `state`, which does not poll, until an interrupt, and leaves
+    /// it; the event that is there then, and whether the state was entered at all.
+    fn halt(&self, choice: &Choice, state: &State) -> (Option<Self::Event>, bool);
+
+    /// What kind of wake-up `event` is.
+    fn cause(&self, event: Self::Event) -> Wake;
+}
+
+/// From having nothing to do to having something to do again.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Period {
+    /// The governor has stopped the tick, which starts again with the next period.
+    tick_stopped: bool,
+}
+
+impl Period {
+    /// The CPU has just run a task.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            tick_stopped: false,
+        }
+    }
+
+    /// One stay in the state that the governor chooses, or an attempt; the event that
+    /// ended the period, or `None` if it goes on.
+    #[inline(always)]
+    pub fn stay<D: Driver>(&mut self, cpu: &D) -> Option<D::Event> {
+        let (choice, state) = self.select(cpu);
+        let start = cpu.now();
+        let (event, entered) = match state.kind {
+            Kind::Poll => (cpu.poll(&choice), true),
+            Kind::Wfi | Kind::Standby => cpu.halt(&choice, &state),
+        };
+        let residency_ns = cpu.ns(cpu.now() - start);
+        let wake = match event {
+            Some(event) => cpu.cause(event),
+            None if state.polls() => Wake::PollTimeout,
+            None if cpu.take_tick() => Wake::Tick,
+            None => Wake::Interrupt,
+        };
+        cpu.with_device(|device| {
+            if entered {
+                device.reflect(&Outcome {
+                    state: choice.state,
+                    residency_ns,
+                    wake,
+                });
+            } else {
+                device.rejected(choice.state);
+            }
+        });
+        event
+    }
+
+    /// Asks the governor, and sets the tick as it wants it.
+    #[inline(always)]
+    fn select<D: Driver>(&mut self, cpu: &D) -> (Choice, State) {
+        let now = cpu.now();
+        let now_ns = cpu.ns(now);
+        let next_tick_ns = cpu.tick_ns() - now_ns % cpu.tick_ns();
+        let moment = Moment {
+            now_ns,
+            next_tick_ns,
+            tick_stopped: self.tick_stopped,
+            latency_limit_ns: FOREVER,
+            utilisation: cpu.utilisation(),
+        };
+        let (choice, state) = cpu.with_device(|device| {
+            let choice = device.select(&moment, || cpu.next_timer_ns(now));
+            (choice, *device.states().at(choice.state))
+        });
+        self.tick_stopped |= choice.stop_tick;
+        cpu.set_tick(now, (!self.tick_stopped).then_some(next_tick_ns));
+        (choice, state)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whether values repeat: those of a pass against those of the pass before.
+//!
+//! A pass repeats another if both have [`ENOUGH`] values and each of
+//! [`QUANTILES`], which is what tables print, falls into the same bucket in both.
+//! A bucket is one value below 1024, and 0.2 % wide above.
+//!
+//! Why passes are compared and not samples: samples that follow each other are
+//! alike, so the spread within a pass says little of how well its median is
+//! known. Passes are apart in time, with all other cells between them.
+//!
+//! Why ending a cell for this does not push its median: the two passes are
+//! treated alike and only compared with each other, never with a third number, so
+//! the rule does not know whether their values are high or low. The median
+//! of both together lies between their medians, which are in one bucket: it is the
+//! median that each pass has found by itself.
+
+use crate::{Histogram, index, lowest, nearest_rank};
+
+/// What is printed of a distribution, in thousandths.
+pub const QUANTILES: [(&str, u64); 4] = [("p50", 500), ("p90", 900), ("p99", 990), ("p999", 999)];
+
+/// Values that a pass must have to be judged. Of fewer, the 99th percentile is their
+/// largest.
+pub const ENOUGH: u64 = 100;
+
+impl Histogram {
+    /// Becomes a copy of `other`.
+    pub fn copy_from(&mut self, other: &Self) {
+        self.clear();
+        let used = other.used();
+        self.counts[used.clone()].copy_from_slice(&other.counts[used]);
+        self.count = other.count;
+        self.sum = other.sum;
+        self.min_complement = other.min_complement;
+        self.max = other.max;
+    }
+
+    /// Whether what was counted since this histogram was `before` repeats what it
+    /// had counted by then.
+    ///
+    /// # Panics
+    /// Panics if a bucket of `before` counted more than the same of `self`: it is
+    /// no earlier state.
+    #[must_use]
+    pub fn repeats(&self, before: &Self) -> bool {
+        let (first, second) = (before.count, self.count - before.count);
+        if first < ENOUGH || second < ENOUGH {
+            return false;
+        }
+        let since = || {
+            let new = |index: usize| self.counts[index] - before.counts[index];
+            self.used().map(move |index| (lowest(index), new(index)))
+        };
+        QUANTILES.iter().all(|&(_, per_mille)| {
+            let first = nearest_rank(before.buckets(), first, per_mille);
+            let second = nearest_rank(since(), second, per_mille);
+            first.map(index) == second.map(index)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Whether `second` repeats `first`.
+    fn judged(first: &[u64], second: &[u64]) -> bool {
+        let (mut all, mut before) = (Histogram::new(), Histogram::new());
+        // What an earlier cell left in the copy does not matter.
+        before.record(7);
+        first.iter().for_each(|&value| all.record(value));
+        before.copy_from(&all);
+        second.iter().for_each(|&value| all.record(value));
+        all.repeats(&before)
+    }
+
+    fn pass(common: u64, count: usize, rare: &[u64]) -> Vec<u64> {
+        let mut values = vec![common; count];
+        values.extend(rare);
+        values
+    }
+
+    #[test]
+    fn what_is_the_same_again_repeats() {
+        assert!(judged(&pass(190, 499, &[212]), &pass(190, 499, &[212])));
+        // In time, to the width of a bucket.
+        assert!(judged(&pass(100_000, 200, &[]), &pass(100_001, 200, &[])));
+    }
+
+    #[test]
+    fn another_median_or_another_tail_does_not() {
+        assert!(!judged(&pass(190, 500, &[]), &pass(191, 500, &[])));
+        assert!(!judged(&pass(190, 493, &[]), &pass(190, 493, &[300; 7])));
+        assert!(!judged(&pass(190, 493, &[300; 7]), &pass(190, 500, &[])));
+        assert!(!judged(&pass(100_000, 200, &[]), &pass(101_000, 200, &[])));
+    }
+
+    #[test]
+    fn few_values_say_nothing() {
+        assert!(!judged(&pass(190, 99, &[]), &pass(190, 500, &[])));
+        assert!(!judged(&pass(190, 500, &[]), &pass(190, 99, &[])));
+        assert!(!judged(&[], &[]));
+    }
+
+    proptest! {
+        #[test]
+        fn the_judgement_does_not_know_which_came_first_nor_where_they_are(
+            first in proptest::collection::vec(1u64..40, 100..140),
+            second in proptest::collection::vec(1u64..40, 100..140), by in 0u64..900) {
+            let moved = |values: &[u64]| values.iter().map(|value| value + by).collect::<Vec<_>>();
+            let here = judged(&first, &second);
+            prop_assert_eq!(judged(&second, &first), here);
+            prop_assert_eq!(judged(&moved(&first), &moved(&second)), here);
+        }
+
+        #[test]
+        fn the_median_of_what_repeats_is_that_of_each_pass(
+            first in proptest::collection::vec(1u64..4, 100..140),
+            second in proptest::collection::vec(1u64..4, 100..140)) {
+            prop_assume!(judged(&first, &second));
+            let median = |values: &[u64]| {
+                let mut histogram = Histogram::new();
+                values.iter().for_each(|&value| histogram.record(value));
+                histogram.quantile(500)
+            };
+            let both = [first.clone(), second].concat();
+            prop_assert_eq!(median(&both), median(&first));
+        }
+    }
+}

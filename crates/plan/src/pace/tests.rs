@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Cells that are quick, slow, and change.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn limits(iterations: u32, budget: u64) -> Limits {
+    Limits {
+        iterations,
+        settle: true,
+        budget,
+        pause: 0,
+    }
+}
+
+/// Runs a cell whose wake-ups cost `cost` of their number; the wake-ups of each pass.
+fn run(limits: &Limits, repeats: bool, cost: impl Fn(u32) -> u64) -> (Pace, Vec<u32>) {
+    let (mut pace, mut passes) = (Pace::default(), Vec::new());
+    while pace.ended.is_none() {
+        let before = pace.done;
+        while let Some(count) = pace.next(limits) {
+            assert!(count > 0);
+            let ticks = (pace.done..pace.done + count).map(&cost).sum();
+            pace.add(limits, count, ticks);
+        }
+        pace.end_pass(limits, repeats);
+        passes.push(pace.done - before);
+    }
+    (pace, passes)
+}
+
+#[test]
+fn a_quick_cell_has_all_its_samples_in_equal_shares() {
+    for budget in [0, 1_000_000] {
+        let (pace, passes) = run(&limits(2002, budget), false, |_| 100);
+        assert_eq!((pace.ended, pace.done), (Some(End::Samples), 2002));
+        assert_eq!(passes, [501, 501, 500, 500]);
+    }
+}
+
+#[test]
+fn a_slow_cell_has_fewer_in_equal_shares_and_keeps_to_its_time() {
+    let (pace, passes) = run(&limits(2000, 20_000_000), false, |_| 100_000);
+    assert_eq!(pace.ended, Some(End::Budget));
+    assert_eq!(passes, [50, 50, 50, 50]);
+}
+
+#[test]
+fn one_wake_up_may_take_longer_than_the_budget() {
+    let (pace, passes) = run(&limits(4, 10), false, |_| 1000);
+    assert_eq!((pace.ended, passes), (Some(End::Samples), vec![1; 4]));
+    let (pace, passes) = run(&limits(2000, 10), false, |_| 1000);
+    assert_eq!(
+        (pace.ended, passes),
+        (Some(End::Budget), vec![FIRST, 1, 1, 1])
+    );
+}
+
+#[test]
+fn the_pauses_that_were_asked_for_are_no_part_of_the_budget() {
+    let paused = Limits {
+        pause: 1_000_000,
+        ..limits(200, 1_000_000)
+    };
+    let (pace, _) = run(&paused, false, |_| 1_001_000);
+    assert_eq!((pace.ended, pace.done), (Some(End::Samples), 200));
+}
+
+#[test]
+fn what_repeats_ends_after_one_pass_in_each_direction() {
+    let (pace, passes) = run(&limits(2000, 0), true, |_| 1);
+    assert_eq!((pace.ended, passes), (Some(End::Settled), vec![500, 500]));
+    let exact = Limits {
+        settle: false,
+        ..limits(2000, 0)
+    };
+    let (pace, _) = run(&exact, true, |_| 1);
+    assert_eq!((pace.ended, pace.done), (Some(End::Samples), 2000));
+}
+
+#[test]
+fn raw_samples_and_named_numbers_are_all_taken() {
+    let settles = |text: &str| {
+        let plan = crate::Arguments::parse(text).unwrap().plan;
+        let machine = crate::Machine {
+            cpus: 2,
+            wfxt: true,
+            ecv: true,
+            frequency: 1_000_000_000,
+            hypervisor: true,
+            event_loses_irq: false,
+        };
+        let cell = plan.cells(&machine).next().unwrap();
+        Limits::of(&plan, &cell, 1_000_000_000, true)
+    };
+    assert!(settles("").settle && settles("rouse.max-iterations=400").settle);
+    assert!(!settles("rouse.raw").settle && !settles("rouse.iterations=400").settle);
+    assert_eq!(settles("").budget, 20_000_000);
+    assert_eq!(settles("rouse.cell-ms=3").budget, 3_000_000);
+    assert_eq!(settles("rouse.cell-ms=0").budget, 0);
+    assert_eq!(settles("rouse.gap-us=7").pause, 7000);
+}
+
+proptest! {
+    #[test]
+    fn every_cell_ends_balanced_and_near_its_budget(iterations in 4u32..5000, budget in 1000u64..1_000_000,
+        cost in 1u64..100_000) {
+        let (pace, passes) = run(&limits(iterations, budget), false, |_| cost);
+        prop_assert_eq!(passes.len(), PASSES as usize);
+        prop_assert!(pace.done <= iterations);
+        // The first block tells the cost; it and one wake-up of each pass are always made.
+        let least = cost * u64::from(FIRST + PASSES);
+        prop_assert!(u64::from(pace.done) * cost <= budget + least);
+        // The shares of a number that is no multiple differ by one.
+        let (fewest, most) = (passes.iter().min(), passes.iter().max());
+        let (fewest, most) = (*fewest.unwrap(), *most.unwrap());
+        prop_assert!(most <= (fewest + 1).max(FIRST), "{passes:?}");
+    }
+
+    #[test]
+    fn a_cell_that_gets_dearer_still_keeps_to_its_budget(factor in 1u64..50) {
+        let cost = |n: u32| if n < 200 { 1000 } else { 1000 * factor };
+        let (pace, _) = run(&limits(2000, 1_000_000), false, cost);
+        let used: u64 = (0..pace.done).map(cost).sum();
+        // The pass in which it changes was begun at the old price.
+        prop_assert!(used <= 1_000_000 + 250 * 1000 * factor);
+    }
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The idle loops: the ways of waiting for a request.
+//!
+//! Every one is a loop over the same four steps: promise to look (set POLLING), look
+//! and pause, withdraw the promise, halt. [`Poll`] does only the first three,
+//! [`Halt`] only the last, [`PollHalt`] and [`Haltpoll`] all four. How a poll pauses
+//! is a [`Pause`].
+//!
+//! Polls run with interrupts unmasked: a masked interrupt does not wake a WFE
+//! (DDI 0487K.a, D1.7.1), and would wait for the end of the poll. A halt is
+//! entered with interrupts masked, after the word has shown no request, and a
+//! pending interrupt ends it masked or not; see [`request`](crate::request).
+//!
+//! The loops are generic over the CPU, [`Target`]: `tests/wakeup` model-checks the
+//! loops that the guest runs.
+
+mod step;
+
+pub use step::{halt, halt_unless, poll_for, poll_while, wfi};
+
+use crate::governor::{Guest, Tunables};
+use crate::poll::{self, Pause};
+use crate::target::{Measure, Target};
+
+/// A way of waiting on a CPU of type `T`.
+pub trait Idle<T> {
+    /// Waits until a wanted request is there, and takes it.
+    fn wait(&mut self, cpu: &T) -> u32;
+}
+
+/// Not idle at all: does something else, here nothing worth mentioning, and looks
+/// at what its own interrupt handler left.
+#[derive(Clone, Copy, Debug)]
+pub struct Busy {
+    /// Request bits that end the wait.
+    pub wanted: u32,
+}
+
+impl<T: Target> Idle<T> for Busy {
+    #[inline(always)]
+    fn wait(&mut self, cpu: &T) -> u32 {
+        loop {
+            if cpu.take_interrupted() {
+                let taken = cpu.take(self.wanted);
+                if taken != 0 {
+                    return taken;
+                }
+            }
+            cpu.yield_now();
+        }
+    }
+}
+
+/// Polls without a limit; every pause returns by itself within `bound` ticks.
+#[derive(Clone, Copy, Debug)]
+pub struct Poll<P> {
+    /// How it pauses.
+    pub pause: P,
+    /// Request bits that end the wait.
+    pub wanted: u32,
+    /// Ticks after which a pause with a deadline returns.
+    pub bound: u64,
+    /// The time that polls take is counted.
+    pub timed: bool,
+}
+
+impl<T: Target, P: Pause> Idle<T> for Poll<P> {
+    #[inline(always)]
+    fn wait(&mut self, cpu: &T) -> u32 {
+        let start = if self.timed { cpu.now() } else { 0 };
+        cpu.start_polling();
+        poll::forever(cpu, &self.pause, self.wanted, self.bound);
+        let taken = cpu.finish_polling(self.wanted);
+        if self.timed {
+            cpu.count(Measure::PollTicks, cpu.now() - start);
+            cpu.count(Measure::Pauses, self.pause.take_pauses());
+        }
+        taken
+    }
+}
+
+/// Polls up to a limit and does not halt: the wait ends with a request, or with none.
+#[derive(Clone, Copy, Debug)]
+pub struct Limited<P> {
+    /// How it pauses.
+    pub pause: P,
+    /// Request bits that end the wait.
+    pub wanted: u32,
+    /// Poll limit, ticks.
+    pub limit: u64,
+}
+
+impl<T: Target, P: Pause> Idle<T> for Limited<P> {
+    #[inline(always)]
+    fn wait(&mut self, cpu: &T) -> u32 {
+        match poll_for(cpu, &self.pause, self.wanted, self.limit, false) {
+            0 => cpu.finish_polling(self.wanted),
+            taken => taken,
+        }
+    }
+}
+
+/// Halts without polling.
+#[derive(Clone, Copy, Debug)]
+pub struct Halt {
+    /// Request bits that end the wait.
+    pub wanted: u32,
+    /// The time that halts take is counted.
+    pub timed: bool,
+}
+
+impl<T: Target> Idle<T> for Halt {
+    #[inline(always)]
+    fn wait(&mut self, cpu: &T) -> u32 {
+        loop {
+            cpu.mask_irq();
+            if cpu.pending() & self.wanted == 0 {
+                wfi(cpu, self.timed);
+            }
+            cpu.unmask_irq();
+            let taken = cpu.take(self.wanted);
+            if taken != 0 {
+                return taken;
+            }
+        }
+    }
+}
+
+/// Polls up to a limit, then halts: the two states of `arm_poll_idle`
+/// (H. Okanovic, 2024).
+#[derive(Clone, Copy, Debug)]
+pub struct PollHalt<P> {
+    /// How it pauses.
+    pub pause: P,
+    /// Request bits that end the wait.
+    pub wanted: u32,
+    /// Poll limit, ticks.
+    pub limit: u64,
+    /// The time that polls and halts take is counted.
+    pub timed: bool,
+}
+
+impl<T: Target, P: Pause> Idle<T> for PollHalt<P> {
+    #[inline(always)]
+    fn wait(&mut self, cpu: &T) -> u32 {
+        loop {
+            let mut taken = poll_for(cpu, &self.pause, self.wanted, self.limit, self.timed);
+            if taken == 0 {
+                taken = halt(cpu, self.wanted, self.timed);
+            }
+            if taken != 0 {
+                return taken;
+            }
+        }
+    }
+}
+
+/// As [`PollHalt`], with a limit that follows [`Guest`].
+#[derive(Clone, Copy, Debug)]
+pub struct Haltpoll<P> {
+    pause: P,
+    wanted: u32,
+    governor: Guest,
+    timed: bool,
+}
+
+impl<P: Pause> Haltpoll<P> {
+    /// With limit 0: the first wait halts. Times of `tunables` are ticks.
+    pub const fn new(pause: P, wanted: u32, tunables: Tunables, timed: bool) -> Self {
+        Self {
+            pause,
+            wanted,
+            governor: Guest::new(tunables),
+            timed,
+        }
+    }
+}
+
+impl<T: Target, P: Pause> Idle<T> for Haltpoll<P> {
+    #[inline(always)]
+    fn wait(&mut self, cpu: &T) -> u32 {
+        loop {
+            let limit = self.governor.limit();
+            if limit != 0 {
+                let taken = poll_for(cpu, &self.pause, self.wanted, limit, self.timed);
+                self.governor.polled(taken != 0);
+                if taken != 0 {
+                    return taken;
+                }
+            }
+            let start = cpu.now();
+            let taken = halt(cpu, self.wanted, self.timed);
+            self.governor.halted(cpu.now() - start);
+            if taken != 0 {
+                return taken;
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the loops are made of: one poll, one halt.
+
+use crate::poll::{self, Pause};
+use crate::target::{Measure, Target};
+
+/// WFI, counted; its time as well if it is to be `timed`.
+#[inline(always)]
+pub fn wfi<T: Target>(cpu: &T, timed: bool) {
+    let start = if timed { cpu.now() } else { 0 };
+    cpu.wfi();
+    if timed {
+        cpu.count(Measure::HaltTicks, cpu.now() - start);
+    }
+    cpu.count(Measure::Halts, 1);
+}
+
+/// Polls for `limit` ticks; the requests that it found and took, or 0. Then the CPU
+/// still promises to look: withdrawing that is for whatever follows, so that it is
+/// one operation with the check before a halt.
+#[inline(always)]
+pub fn poll_for<T: Target, P: Pause>(
+    cpu: &T,
+    pause: &P,
+    wanted: u32,
+    limit: u64,
+    timed: bool,
+) -> u32 {
+    let deadline = cpu.now() + limit;
+    cpu.start_polling();
+    if poll::until(cpu, pause, wanted, deadline) != 0 {
+        let taken = cpu.finish_polling(wanted);
+        if timed {
+            let ticks = cpu.now() - (deadline - limit);
+            cpu.count(Measure::PollTicks, ticks);
+            cpu.count(Measure::Pauses, pause.take_pauses());
+        }
+        return taken;
+    }
+    let over = cpu.now().saturating_sub(deadline);
+    cpu.count(Measure::PollTimeouts, 1);
+    cpu.count(Measure::Overshoot, over);
+    cpu.count(Measure::PollTicks, limit + over);
+    cpu.count(Measure::Pauses, pause.take_pauses());
+    0
+}
+
+/// Polls until a request is there, or until `on` no longer holds, at which it looks
+/// every `period` ticks; the requests, taken.
+#[inline(always)]
+pub fn poll_while<T: Target, P: Pause>(
+    cpu: &T,
+    pause: &P,
+    wanted: u32,
+    period: u64,
+    on: impl Fn() -> bool,
+) -> u32 {
+    cpu.start_polling();
+    loop {
+        let deadline = cpu.now() + period;
+        if poll::until(cpu, pause, wanted, deadline) != 0 || !on() {
+            break;
+        }
+    }
+    cpu.finish_polling(wanted)
+}
+
+/// Halts unless a request came before the promise to look was withdrawn;
+/// the requests that are there afterwards, taken.
+#[inline(always)]
+pub fn halt<T: Target>(cpu: &T, wanted: u32, timed: bool) -> u32 {
+    halt_unless(cpu, wanted, || false, || wfi(cpu, timed)).0
+}
+
+/// Halts by `sleep` unless a request came before the promise to look was withdrawn,
+/// or an interrupt that `happened` tells of; the requests that are there
+/// afterwards, taken, and whether it slept.
+///
+/// `happened` is for interrupts that make no request and don't come twice. It is
+/// asked with interrupts masked, as the word is, so that one that comes later is
+/// pending and ends the sleep.
+#[inline(always)]
+pub fn halt_unless<T: Target>(
+    cpu: &T,
+    wanted: u32,
+    happened: impl FnOnce() -> bool,
+    sleep: impl FnOnce(),
+) -> (u32, bool) {
+    cpu.mask_irq();
+    let requested = cpu.stop_polling() & wanted != 0;
+    let sleeps = !requested && !happened();
+    if sleeps {
+        sleep();
+    }
+    cpu.unmask_irq();
+    (cpu.take(wanted), sleeps)
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What an idle loop needs of the CPU that runs it.
+//!
+//! A guest implements [`Target`] by its instructions, a model by the machine that
+//! it checks. The loops of [`idle`](crate::idle) are compiled against either, so
+//! the loop that is checked is the loop that runs.
+
+use crate::request::Request;
+
+/// What a loop counts of itself, for [`Target::count`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// Polls that reached their limit.
+    PollTimeouts,
+    /// Ticks that polls went on past their limit.
+    Overshoot,
+    /// Ticks spent polling.
+    PollTicks,
+    /// Pauses of polls, where the way to pause counts them.
+    Pauses,
+    /// Halts that were entered.
+    Halts,
+    /// Ticks spent halted.
+    HaltTicks,
+}
+
+/// A CPU that waits for a request: the target of its wakers.
+///
+/// The operations on the request word are those of [`Request`]. They are methods so
+/// that a model can break one rule at a time; nothing else overrides them.
+pub trait Target {
+    /// Its request word.
+    fn request(&self) -> &Request;
+
+    /// Masks interrupts.
+    fn mask_irq(&self);
+
+    /// Lets them in again.
+    fn unmask_irq(&self);
+
+    /// Halts until an interrupt is pending, masked or not. May return earlier.
+    fn wfi(&self);
+
+    /// Does nothing, and lets others run where CPUs share a thread.
+    fn yield_now(&self);
+
+    /// The time, ticks, by a clock that never goes back.
+    fn now(&self) -> u64;
+
+    /// Whether the interrupt handler has set its flag since
+    /// [`Target::clear_interrupted`].
+    fn interrupted(&self) -> bool;
+
+    /// Clears that flag.
+    fn clear_interrupted(&self);
+
+    /// Adds `many` to the count of `measure`. By default nothing is counted.
+    #[inline(always)]
+    fn count(&self, measure: Measure, many: u64) {
+        let _ = (measure, many);
+    }
+
+    /// Whether an interrupt came since the last call.
+    #[inline(always)]
+    fn take_interrupted(&self) -> bool {
+        // Handler and loop run on one CPU, so plain accesses do. But the flag is
+        // cleared only if it was seen set: a handler that sets it between the look
+        // and the clear would be forgotten. One that comes when it was set already
+        // is about to be acted upon.
+        let was = self.interrupted();
+        if was {
+            self.clear_interrupted();
+        }
+        was
+    }
+
+    /// [`Request::pending`].
+    #[inline(always)]
+    fn pending(&self) -> u32 {
+        self.request().pending()
+    }
+
+    /// [`Request::start_polling`].
+    #[inline(always)]
+    fn start_polling(&self) -> u32 {
+        self.request().start_polling()
+    }
+
+    /// [`Request::stop_polling`].
+    #[inline(always)]
+    fn stop_polling(&self) -> u32 {
+        self.request().stop_polling()
+    }
+
+    /// [`Request::finish_polling`].
+    #[inline(always)]
+    fn finish_polling(&self, bits: u32) -> u32 {
+        self.request().finish_polling(bits)
+    }
+
+    /// [`Request::take`].
+    #[inline(always)]
+    fn take(&self, bits: u32) -> u32 {
+        self.request().take(bits)
+    }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The ways of waiting that are checked: the loops of `wait::idle`, and what combines
+//! them as guests do.
+
+use wait::governor::Tunables;
+use wait::idle::{self, Busy, Halt, Haltpoll, Idle, Limited, Poll, PollHalt};
+
+use crate::machine::{Cpu, Looks};
+use crate::protocol::{Protocol, TickCheck};
+
+/// A way of waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// [`Busy`].
+    Busy,
+    /// [`Poll`].
+    Poll,
+    /// [`Halt`].
+    Wfi,
+    /// [`PollHalt`].
+    PollWfi,
+    /// [`Haltpoll`].
+    Haltpoll,
+    /// [`Poll`] for the first wait, [`Halt`] for the others: what a CPU does that
+    /// parks after a measurement.
+    PollThenWfi,
+    /// The same with [`Limited`], which may find nothing.
+    LimitedThenWfi,
+    /// The same with [`idle::poll_while`]: a CPU that is made to poll, and then no
+    /// longer.
+    ForcedThenWfi,
+    /// [`idle::halt_unless`] the tick came: a CPU that idles by governor.
+    WfiOrTick,
+}
+
+/// Ticks that a poll lasts: it looks twice.
+const LIMIT: u64 = 1;
+/// Limits of 0 and 1. A halt that takes no time makes the limit grow, a long one makes
+/// it shrink.
+const TUNABLES: Tunables = Tunables {
+    max: 2,
+    grow: 2,
+    grow_start: 1,
+    shrink: 2,
+};
+
+impl Way {
+    /// The loop, which ends with a request of `wanted`.
+    pub fn idle<P: Protocol>(self, wanted: u32) -> Box<dyn Idle<Cpu<P>>> {
+        let endless = Looks { endless: true };
+        let limited = Looks { endless: false };
+        let halt = Halt {
+            wanted,
+            timed: false,
+        };
+        let poll = Poll {
+            pause: endless,
+            wanted,
+            bound: 0,
+            timed: false,
+        };
+        match self {
+            Self::Busy => Box::new(Busy { wanted }),
+            Self::Poll => Box::new(poll),
+            Self::Wfi => Box::new(halt),
+            Self::PollWfi => Box::new(PollHalt {
+                pause: limited,
+                wanted,
+                limit: LIMIT,
+                timed: false,
+            }),
+            Self::Haltpoll => Box::new(Haltpoll::new(limited, wanted, TUNABLES, false)),
+            Self::PollThenWfi => Box::new(Then::new(poll, halt)),
+            Self::LimitedThenWfi => {
+                let first = Limited {
+                    pause: limited,
+                    wanted,
+                    limit: LIMIT,
+                };
+                Box::new(Then::new(first, halt))
+            }
+            Self::ForcedThenWfi => Box::new(Then::new(Forced { wanted }, halt)),
+            Self::WfiOrTick => Box::new(HaltOrTick { wanted }),
+        }
+    }
+
+    /// Whether a waker may find the target polling in one of the first `waits` waits.
+    pub fn polls(self, waits: usize) -> bool {
+        match self {
+            Self::Busy | Self::Wfi | Self::WfiOrTick => false,
+            // The first limit is 0.
+            Self::Haltpoll => waits > 1,
+            _ => true,
+        }
+    }
+
+    /// Whether polls may reach a limit.
+    pub fn times_out(self, waits: usize) -> bool {
+        let limited = matches!(self, Self::PollWfi | Self::Haltpoll | Self::LimitedThenWfi);
+        limited && self.polls(waits)
+    }
+
+    /// Whether the target may halt in one of the first `waits` waits.
+    pub fn halts(self, waits: usize) -> bool {
+        match self {
+            Self::Busy | Self::Poll => false,
+            Self::PollThenWfi => waits > 1,
+            _ => true,
+        }
+    }
+}
+
+/// One way for the first wait, another one for the others.
+struct Then<First, Others> {
+    first: Option<First>,
+    others: Others,
+}
+
+impl<First, Others> Then<First, Others> {
+    fn new(first: First, others: Others) -> Self {
+        Self {
+            first: Some(first),
+            others,
+        }
+    }
+}
+
+impl<P, First: Idle<Cpu<P>>, Others: Idle<Cpu<P>>> Idle<Cpu<P>> for Then<First, Others> {
+    fn wait(&mut self, cpu: &Cpu<P>) -> u32 {
+        match self.first.take() {
+            Some(mut first) => first.wait(cpu),
+            None => self.others.wait(cpu),
+        }
+    }
+}
+
+/// Is made to poll for [`LIMIT`].
+struct Forced {
+    wanted: u32,
+}
+
+impl<P: Protocol> Idle<Cpu<P>> for Forced {
+    fn wait(&mut self, cpu: &Cpu<P>) -> u32 {
+        let looks = Looks { endless: false };
+        idle::poll_while(cpu, &looks, self.wanted, LIMIT, || false)
+    }
+}
+
+/// Halts until there is a request or the tick.
+struct HaltOrTick {
+    wanted: u32,
+}
+
+impl<P: Protocol> Idle<Cpu<P>> for HaltOrTick {
+    fn wait(&mut self, cpu: &Cpu<P>) -> u32 {
+        loop {
+            let early = P::TICK == TickCheck::BeforeMask;
+            let early = early.then(|| cpu.has_ticked());
+            let ticked = || early.unwrap_or_else(|| cpu.has_ticked());
+            let (taken, _) = idle::halt_unless(cpu, self.wanted, ticked, || idle::wfi(cpu, false));
+            let taken = taken | cpu.take_tick();
+            if taken != 0 {
+                return taken;
+            }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How much there is to do, and how much is done: in passes over cells, and weighed
+//! by what a pass should take.
+
+use plan::PASSES;
+
+use super::Entry;
+use crate::clock;
+
+/// The work of a plan.
+pub struct Work {
+    /// Passes over cells that are done, or not needed any more.
+    pub done: usize,
+    /// Those that there can be.
+    pub of: usize,
+    /// Microseconds of the guest that they should have taken, as guessed before.
+    pub done_us: u64,
+    /// The same of all.
+    pub of_us: u64,
+}
+
+impl Work {
+    /// All the work of `entries`.
+    pub fn planned(entries: &[Entry]) -> Self {
+        let pass_us: u64 = entries.iter().map(guess_us).sum();
+        Self {
+            done: 0,
+            of: entries.len() * PASSES as usize,
+            done_us: 0,
+            of_us: pass_us * u64::from(PASSES),
+        }
+    }
+
+    /// Notes that a pass has gone by `entry`, whether it ran or not.
+    pub fn add(&mut self, entry: &Entry) {
+        self.done += 1;
+        self.done_us += guess_us(entry);
+    }
+}
+
+/// What a pass over a cell should take; nothing if it is not run.
+fn guess_us(entry: &Entry) -> u64 {
+    match entry.skipped {
+        Some(_) => 0,
+        None => entry.cell.guess_us(&entry.limits, clock::frequency()),
+    }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The records of one cell, which follow each other.
+
+use core::fmt::{self, Display};
+use core::sync::atomic::Ordering::Relaxed;
+
+use wire::Line;
+
+use super::{NEXT, send};
+
+/// What the kinds of a block begin with if its cell is not complete: a reader that
+/// does not know such blocks skips them.
+const PART: &str = "part-";
+
+/// The block of a cell that is being written.
+pub struct Block {
+    id: usize,
+    /// More passes follow, and a newer block.
+    part: bool,
+    /// Number of its first record.
+    first: u64,
+}
+
+/// The kind of a record in its block.
+struct Kind<'k>(bool, &'k str);
+
+impl Display for Kind<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0 { PART } else { "" })?;
+        f.write_str(self.1)
+    }
+}
+
+impl Block {
+    /// Begins the block of cell `id`; `part`: it is not complete.
+    pub fn begin(id: usize, part: bool) -> Self {
+        let first = NEXT.load(Relaxed);
+        Self { id, part, first }
+    }
+
+    /// Starts a record of `kind`.
+    pub fn record(&self, kind: &str) -> Line {
+        let number = NEXT.fetch_add(1, Relaxed);
+        Line::new(number, Kind(self.part, kind)).field("id", self.id)
+    }
+
+    /// Writes the last record, which counts them.
+    pub fn end(self, more: impl FnOnce(Line) -> Line) {
+        let line = self.record("done");
+        let records = NEXT.load(Relaxed) - self.first;
+        send(more(line).field("records", records));
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What shows that a run gets on.
+//!
+//! A machine that hangs need not be silent: a guest repeats a complaint, firmware
+//! tries the next boot over and over, a watchdog reports the same stall with another
+//! time. So a line counts only for what is new in it:
+//!
+//! - a record, if its number is above all before, which the guest can't reach by
+//!   doing the same again. Of `progress` the work done must have grown: it is sent
+//!   whether or not anything was;
+//! - a boot stage that was not there yet;
+//! - any other line by its words: one whose words, those with digits left out, were
+//!   not said yet. The same words with other numbers are a loop, or a clock.
+//!
+//! A guest of somebody else that counts for minutes and says nothing new meanwhile
+//! needs a longer `--timeout`.
+
+use std::collections::HashSet;
+
+use wire::Record;
+
+/// What a boot stage begins with.
+const STAGE: &str = "rouse: stage ";
+/// How many lines are remembered. What says more different things than this is
+/// noise, and no longer counts.
+const MOST: usize = 20_000;
+
+/// What was there before.
+#[derive(Debug, Default)]
+pub struct Advance {
+    /// Number of the next record.
+    next: u64,
+    /// Most work that was done.
+    done: u64,
+    said: HashSet<String>,
+}
+
+impl Advance {
+    /// Whether a line of the console shows something new.
+    pub fn shows(&mut self, line: &str) -> bool {
+        match Record::parse(line) {
+            Ok(record) => self.is_new(&record),
+            Err(wire::Damage::NotARecord) => self.is_said_first(line),
+            // What it was is not known.
+            Err(wire::Damage::Checksum | wire::Damage::Form) => false,
+        }
+    }
+
+    fn is_new(&mut self, record: &Record<'_>) -> bool {
+        if record.seq < self.next {
+            return false;
+        }
+        self.next = record.seq + 1;
+        if record.kind != "progress" {
+            return true;
+        }
+        let done = record.number("done").unwrap_or(0);
+        let more = done > self.done;
+        self.done = self.done.max(done);
+        more
+    }
+
+    fn is_said_first(&mut self, line: &str) -> bool {
+        let words = match line.find(STAGE) {
+            Some(at) => line[at..].to_owned(),
+            None => words(line),
+        };
+        self.said.len() < MOST && !words.is_empty() && self.said.insert(words)
+    }
+}
+
+/// The words without those that have digits.
+fn words(line: &str) -> String {
+    let words = line.split_whitespace();
+    let plain = words.filter(|word| !word.contains(|c: char| c.is_ascii_digit()));
+    plain.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::Line;
+
+    fn record(seq: u64, kind: &str, done: u64) -> String {
+        let line = Line::new(seq, kind).field("done", done);
+        line.finish().unwrap().to_string()
+    }
+
+    #[test]
+    fn records_count_by_their_number() {
+        let mut advance = Advance::default();
+        assert!(advance.shows(&record(0, "boot", 0)));
+        assert!(advance.shows(&record(1, "machine", 0)));
+        // The machine has begun anew.
+        assert!(!advance.shows(&record(0, "boot", 0)));
+        assert!(!advance.shows(&record(1, "machine", 0)));
+        assert!(advance.shows(&record(7, "note", 0)));
+        // Damaged.
+        assert!(!advance.shows(&record(8, "note", 0).replace("note", "nose")));
+    }
+
+    #[test]
+    fn progress_counts_by_what_is_done() {
+        let mut advance = Advance::default();
+        assert!(advance.shows(&record(0, "progress", 3)));
+        assert!(!advance.shows(&record(1, "progress", 3)));
+        assert!(!advance.shows(&record(2, "progress", 2)));
+        assert!(advance.shows(&record(3, "progress", 4)));
+    }
+
+    #[test]
+    fn what_is_said_again_with_other_numbers_does_not_count() {
+        let mut advance = Advance::default();
+        for (line, new) in [
+            ("[    0.000000] Booting Linux on physical CPU 0x0", true),
+            ("[    0.000000] Linux version 6.1.0", true),
+            (
+                "[   21.000000] rcu: rcu_sched self-detected stall on CPU",
+                true,
+            ),
+            (
+                "[   84.000000] rcu: rcu_sched self-detected stall on CPU",
+                false,
+            ),
+            ("[   84.000001] rcu: 0-....: (21003 ticks this GP)", true),
+            ("[  147.000001] rcu: 0-....: (36756 ticks this GP)", false),
+            ("", false),
+            ("rouse: stage cpus: 1 up", true),
+            ("rouse: stage cpus: 2 up", true),
+            ("rouse: stage cpus: 2 up", false),
+        ] {
+            assert_eq!(advance.shows(line), new, "{line}");
+        }
+    }
+
+    #[test]
+    fn noise_counts_for_a_while_only() {
+        let mut advance = Advance::default();
+        let noise = (0..2 * MOST).map(|number| {
+            let letter = |digit: usize| char::from(b'a' + (number / digit % 26) as u8);
+            [1, 26, 676, 17_576].map(letter).iter().collect::<String>()
+        });
+        assert_eq!(noise.filter(|line| advance.shows(line)).count(), MOST);
+        assert!(advance.shows(&record(0, "boot", 0)));
+    }
+}

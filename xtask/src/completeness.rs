@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How much of what was asked for there is, for a run that was cut short.
+
+use std::fmt;
+
+use crate::job::Job;
+use crate::results::Results;
+
+/// Numbers of cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completeness {
+    complete: usize,
+    partial: usize,
+    missing: usize,
+}
+
+impl Completeness {
+    /// Of `results`, where `job` was asked for; `None` if its guest has no cells.
+    pub fn of(job: &Job, results: &Results) -> Option<Self> {
+        if !job.measures() {
+            return None;
+        }
+        let mut planned = 0;
+        for &under in &job.unders {
+            planned += job.load.plan.cells(&job.machine(under).ok()?).count();
+        }
+        Some(Self::count(planned, results))
+    }
+
+    fn count(planned: usize, results: &Results) -> Self {
+        let known = results.cells.len();
+        let partial = results.cells.iter().filter(|cell| cell.is_part()).count();
+        Self {
+            complete: known - partial,
+            partial,
+            missing: planned.saturating_sub(known),
+        }
+    }
+}
+
+impl fmt::Display for Completeness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            complete,
+            partial,
+            missing,
+        } = self;
+        write!(
+            f,
+            "cells: {complete} complete, {partial} partial, {missing} missing"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::Cell;
+
+    #[test]
+    fn cells_are_counted_by_what_they_have() {
+        let cell = |passes, ended: Option<&str>| Cell {
+            passes,
+            passes_planned: 4,
+            ended: ended.map(String::from),
+            ..Cell::default()
+        };
+        let skipped = Cell {
+            skipped: Some("needs EL2".into()),
+            ..Cell::default()
+        };
+        let results = Results {
+            cells: vec![cell(2, Some("settled")), cell(3, None), skipped],
+            ..Results::default()
+        };
+        assert_eq!(
+            Completeness::count(7, &results).to_string(),
+            "cells: 2 complete, 1 partial, 4 missing"
+        );
+        // What the guest lists beyond what was expected is not missing.
+        assert_eq!(Completeness::count(1, &results).missing, 0);
+    }
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The process of an emulator: what it says, what its threads do, how it ends.
+//!
+//! It does not outlive this program. Whenever the value is dropped it is killed; and
+//! should this program be killed, QEMU (`exit-with-parent`) and gem5's machine
+//! (`boards/gem5/machine.py`) are told by the host, on Linux.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use crate::interrupt;
+use crate::own_time::{Sample, State, Thread};
+
+/// How long a program that has nothing more to say may take to end.
+const LAST_BREATH: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(10);
+/// A tick of the processor times in /proc: USER_HZ, which is 100 on every
+/// architecture that Rust's std has (proc_pid_stat(5), sysconf(3)).
+const USER_TICK: Duration = Duration::from_millis(10);
+
+/// A line of the console or of the emulator itself.
+#[derive(Debug)]
+pub enum Line {
+    /// Standard output, which is the machine's console.
+    Console(String),
+    /// Standard error.
+    Emulator(String),
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It was killed here.
+    Killed,
+    /// By itself, as it should.
+    Well,
+    /// With an exit status that is not 0.
+    Status(i32),
+    /// By a signal that is not ours.
+    Signal(i32),
+}
+
+impl End {
+    fn of(status: ExitStatus) -> Self {
+        match (status.code(), status.signal()) {
+            (Some(0), _) => Self::Well,
+            (Some(code), _) => Self::Status(code),
+            (None, signal) => Self::Signal(signal.unwrap_or(0)),
+        }
+    }
+
+    /// What it is called, if it is a mishap.
+    pub fn mishap(self) -> Option<String> {
+        match self {
+            Self::Killed | Self::Well => None,
+            Self::Status(status) => Some(format!("ended with status {status}")),
+            Self::Signal(signal) => Some(format!("was killed by {}", interrupt::named(signal))),
+        }
+    }
+}
+
+/// A running emulator; it ends with us, however we end.
+#[derive(Debug)]
+pub struct EmulatorProcess(Child);
+
+impl EmulatorProcess {
+    /// Starts it, and has every line that it says sent.
+    pub fn start(command: &mut Command) -> Result<(Self, Receiver<Line>)> {
+        let piped = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = piped.spawn().context("the emulator can't be started")?;
+        let (sender, lines) = channel();
+        if let Some(stdout) = child.stdout.take() {
+            read_lines(stdout, sender.clone(), Line::Console);
+        }
+        if let Some(stderr) = child.stderr.take() {
+            read_lines(stderr, sender, Line::Emulator);
+        }
+        Ok((Self(child), lines))
+    }
+
+    /// What its threads do, and those of the processes that it has started; `None`
+    /// where the host does not tell.
+    pub fn sample(&self) -> Option<Sample> {
+        let mut sample = Sample::new();
+        add_process(self.0.id().into(), &mut sample);
+        (!sample.is_empty()).then_some(sample)
+    }
+
+    /// Waits for one that has nothing more to say.
+    pub fn wait(mut self) -> End {
+        let since = Instant::now();
+        while since.elapsed() < LAST_BREATH {
+            if let Ok(Some(status)) = self.0.try_wait() {
+                return End::of(status);
+            }
+            thread::sleep(PAUSE);
+        }
+        End::Killed
+    }
+}
+
+impl Drop for EmulatorProcess {
+    fn drop(&mut self) {
+        // Both fail only when it has ended on its own.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Sends every line of `source`, whatever bytes it has.
+fn read_lines(source: impl Read + Send + 'static, sender: Sender<Line>, kind: fn(String) -> Line) {
+    thread::spawn(move || {
+        let mut source = BufReader::new(source);
+        let mut bytes = Vec::new();
+        while source
+            .read_until(b'\n', &mut bytes)
+            .is_ok_and(|length| length > 0)
+        {
+            let text = String::from_utf8_lossy(&bytes);
+            if sender
+                .send(kind(text.trim_end_matches(['\r', '\n']).to_owned()))
+                .is_err()
+            {
+                break;
+            }
+            bytes.clear();
+        }
+    });
+}
+
+/// Adds the threads of a process and its children, as far as they can be read.
+fn add_process(process: u64, sample: &mut Sample) {
+    let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else {
+        return;
+    };
+    for task in tasks.flatten() {
+        // A thread may end while we look.
+        let Ok(stat) = fs::read_to_string(task.path().join("stat")) else {
+            continue;
+        };
+        if let Some((number, thread)) = thread_of(&stat) {
+            sample.insert(number, thread);
+        }
+        let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        let children = children.split_whitespace().filter_map(|id| id.parse().ok());
+        children.for_each(|child| add_process(child, sample));
+    }
+}
+
+/// The thread that /proc describes by `stat` (proc_pid_stat(5)). Its name, in
+/// parentheses, may have anything in it.
+fn thread_of(stat: &str) -> Option<(u64, Thread)> {
+    let (number, rest) = stat.split_once(" (")?;
+    let (_, rest) = rest.rsplit_once(") ")?;
+    let fields: Vec<&str> = rest.split(' ').collect();
+    let state = match *fields.first()? {
+        "S" | "I" | "Z" | "X" => State::Asleep,
+        "T" | "t" => State::Stopped,
+        _ => State::Busy,
+    };
+    // utime and stime are fields 14 and 15, and the state is field 3.
+    let ticks: u32 = fields.get(11)?.parse::<u32>().ok()? + fields.get(12)?.parse::<u32>().ok()?;
+    let ran = USER_TICK * ticks;
+    Some((number.parse().ok()?, Thread { state, ran }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_read_whatever_their_name() {
+        let stat = "77 (a) R 9 (x) S 1 77 77 0 -1 4194304 97 0 0 0 12 5 0 0 20 0 1 0 119355";
+        let (number, thread) = thread_of(stat).unwrap();
+        assert_eq!((number, thread.state), (77, State::Asleep));
+        assert_eq!(thread.ran, Duration::from_millis(170));
+        for (letter, state) in [
+            ("R", State::Busy),
+            ("D", State::Busy),
+            ("t", State::Stopped),
+        ] {
+            let stat = stat.replace(") S ", &format!(") {letter} "));
+            assert_eq!(thread_of(&stat).unwrap().1.state, state);
+        }
+        assert_eq!(thread_of("77 (cut"), None);
+    }
+
+    fn shell(script: &str) -> (EmulatorProcess, Receiver<Line>) {
+        EmulatorProcess::start(Command::new("sh").args(["-c", script])).unwrap()
+    }
+
+    #[test]
+    fn every_end_is_told_from_the_others() {
+        for (script, end, mishap) in [
+            ("exit 0", End::Well, None),
+            ("exit 3", End::Status(3), Some("ended with status 3")),
+            (
+                "kill -SEGV $$",
+                End::Signal(11),
+                Some("was killed by SIGSEGV"),
+            ),
+        ] {
+            let (process, lines) = shell(script);
+            assert!(lines.iter().next().is_none());
+            let ended = process.wait();
+            assert_eq!(
+                (ended, ended.mishap().as_deref()),
+                (end, mishap),
+                "{script}"
+            );
+        }
+    }
+
+    /// Samples until one is as it should be, however long that takes.
+    #[cfg(target_os = "linux")]
+    fn until(process: &EmulatorProcess, wanted: impl Fn(&Sample) -> bool) {
+        while !process.sample().is_some_and(|sample| wanted(&sample)) {
+            thread::sleep(PAUSE);
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_a_process_does_is_seen() {
+        let (asleep, _lines) = shell("exec sleep 600");
+        until(&asleep, crate::own_time::sleeps);
+        let stopped = Command::new("kill")
+            .args(["-STOP", &asleep.0.id().to_string()])
+            .status();
+        assert!(stopped.unwrap().success());
+        let is_stopped = |thread: &Thread| thread.state == State::Stopped;
+        until(&asleep, |sample| sample.values().all(is_stopped));
+        let (busy, _lines) = shell("while :; do :; done");
+        let has_run = |thread: &Thread| thread.ran >= 10 * USER_TICK;
+        until(&busy, |sample| sample.values().any(has_run));
+        // A child that works for a parent that waits for it.
+        let (parent, _lines) = shell("(while :; do :; done); :");
+        until(&parent, |sample| {
+            sample.len() == 2 && sample.values().any(has_run)
+        });
+        until(&parent, |sample| !crate::own_time::sleeps(sample));
+        let child = *parent.sample().unwrap().keys().max().unwrap();
+        drop(parent);
+        let _ = Command::new("kill").arg(child.to_string()).status();
+    }
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How long the rest will take.
+//!
+//! During the first pass every cell is new: what is left is taken to last as long, by
+//! its guessed work, as what is done. From the second pass on each cell is
+//! taken to last as long as in its last pass, and one that has ended as nothing.
+//! So after the first pass the estimate rises only where a pass takes longer than the
+//! one before, and then by that excess for each pass that is left.
+
+use crate::records::{Size, Step};
+
+/// An estimate that learns.
+#[derive(Debug)]
+pub struct Estimate {
+    plan: Size,
+    /// Seconds that the last pass over each cell took, as far as there was one.
+    costs: Vec<Option<f64>>,
+    /// Cells that have ended.
+    over: Vec<bool>,
+    /// The last step, and when that was.
+    last: Step,
+    last_at: f64,
+    /// When the first cell began.
+    begun: f64,
+}
+
+impl Estimate {
+    /// Nothing is done yet at `now`, in seconds since any time.
+    pub fn new(plan: Size, now: f64) -> Self {
+        let cells = plan.cells as usize;
+        Self {
+            plan,
+            costs: vec![None; cells],
+            over: vec![false; cells],
+            last: Step::default(),
+            last_at: now,
+            begun: now,
+        }
+    }
+
+    /// Notes how far it is at `now`.
+    pub fn step(&mut self, step: Step, now: f64) {
+        if step.done <= self.last.done || step.done > self.plan.cells * self.plan.passes {
+            return;
+        }
+        // Several at once: those in between are over, or a console is spared.
+        let new: Vec<usize> = (self.last.done..step.done)
+            .filter_map(|place| self.cell(place))
+            .filter(|&cell| !self.over[cell])
+            .collect();
+        let weights: Vec<f64> = new
+            .iter()
+            .map(|&cell| self.costs[cell].unwrap_or(1.0))
+            .collect();
+        let all = weights.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+        for (&cell, weight) in new.iter().zip(&weights) {
+            self.costs[cell] = Some((now - self.last_at) * weight / all);
+        }
+        if step.ended
+            && let Some(cell) = self.cell(step.done - 1)
+        {
+            self.over[cell] = true;
+        }
+        (self.last, self.last_at) = (step, now);
+    }
+
+    /// Seconds that are left at `now`; `None` before anything can be said.
+    pub fn left(&self, now: f64) -> Option<f64> {
+        let waited = now - self.last_at;
+        let left = if self.last.done < self.plan.cells {
+            let per_us = (self.last_at - self.begun) / self.last.done_us as f64;
+            let left_us = self.plan.guess_us.saturating_sub(self.last.done_us);
+            (self.last.done_us > 0).then_some(per_us * left_us as f64)?
+        } else {
+            self.places_left().filter_map(|cell| self.costs[cell]).sum()
+        };
+        // The cell that runs takes its time, but not more than it is given.
+        let current = self.places_left().next().and_then(|cell| self.costs[cell]);
+        Some((left - waited.min(current.unwrap_or(waited))).max(0.0))
+    }
+
+    /// The cells that are still to come, as often as they are.
+    fn places_left(&self) -> impl Iterator<Item = usize> {
+        let places = self.last.done..self.plan.cells * self.plan.passes;
+        places
+            .filter_map(|place| self.cell(place))
+            .filter(|&cell| !self.over[cell])
+    }
+
+    /// The cell that comes at `place` in the order of all passes.
+    fn cell(&self, place: u64) -> Option<usize> {
+        let cells = self.plan.cells.max(1);
+        let (pass, step) = ((place / cells) as u32, place % cells);
+        let cell = match plan::is_forwards(pass) {
+            true => step,
+            false => cells - 1 - step,
+        };
+        usize::try_from(cell)
+            .ok()
+            .filter(|&cell| cell < self.costs.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const PASSES: u64 = plan::PASSES as u64;
+
+    /// Runs cells that take `seconds`, varied by up to `noise`, of which each
+    /// `settling`th ends after two passes; the estimates after each step.
+    fn run(seconds: &[f64], noise: f64, settling: usize) -> Vec<(u64, f64, f64)> {
+        let cells = seconds.len() as u64;
+        let plan = Size {
+            cells,
+            passes: PASSES,
+            guess_us: cells * PASSES * 100,
+            ..Size::default()
+        };
+        let (mut estimate, mut now, mut seen) = (Estimate::new(plan, 5.0), 5.0, Vec::new());
+        for place in 0..cells * PASSES {
+            let (pass, cell) = (place / cells, estimate.cell(place).unwrap());
+            let settles = cell % settling == 0;
+            if settles && pass >= 2 {
+                continue;
+            }
+            let sign = if (place * 7919) % 13 < 6 { 1.0 } else { -1.0 };
+            now += seconds[cell] * (1.0 + noise * sign);
+            let step = Step {
+                done: place + 1,
+                of: cells * PASSES,
+                done_us: (place + 1) * 100,
+                ended: pass == PASSES - 1 || settles && pass == 1,
+            };
+            estimate.step(step, now);
+            seen.push((pass, now, estimate.left(now).unwrap()));
+        }
+        seen
+    }
+
+    #[test]
+    fn after_the_first_pass_it_falls_and_is_right() {
+        // A few cells take a thousand times as long as the others, and come last.
+        let seconds: Vec<f64> = (0..40).map(|n| if n < 36 { 0.01 } else { 10.0 }).collect();
+        let seen = run(&seconds, 0.0, 1000);
+        let end = seen.last().unwrap().1;
+        let after: Vec<_> = seen.iter().filter(|(pass, ..)| *pass > 0).collect();
+        for pair in after.windows(2) {
+            assert!(pair[1].2 <= pair[0].2 + 1e-9, "{pair:?}");
+        }
+        // Cell 0 ends after two passes, and that can't be known before.
+        for (_, now, left) in &after {
+            assert!((left - (end - now)).abs() <= 2.0 * seconds[0] + 1e-9);
+        }
+        assert!(seen.last().unwrap().2 < 1e-9);
+    }
+
+    #[test]
+    fn while_a_cell_runs_it_falls_by_no_more_than_the_cell_should_take() {
+        let plan = Size {
+            cells: 2,
+            passes: PASSES,
+            guess_us: 800,
+            ..Size::default()
+        };
+        let mut estimate = Estimate::new(plan, 0.0);
+        assert_eq!(estimate.left(1.0), None);
+        for (done, now) in [(1, 1.0), (2, 3.0)] {
+            let step = Step {
+                done,
+                of: 8,
+                done_us: done * 100,
+                ended: false,
+            };
+            estimate.step(step, now);
+        }
+        // Next is the second cell, which took two seconds.
+        assert_eq!(estimate.left(3.0), Some(9.0));
+        assert_eq!(estimate.left(4.0), Some(8.0));
+        assert_eq!(estimate.left(60.0), Some(7.0));
+    }
+
+    proptest! {
+        #[test]
+        fn it_rises_by_no_more_than_what_took_longer(
+            seconds in proptest::collection::vec(0.001f64..20.0, 1..40), noise in 0.0f64..0.5, settling in 1usize..9) {
+            let seen = run(&seconds, noise, settling);
+            let most = seconds.iter().copied().fold(0.0, f64::max);
+            let after = seen.iter().filter(|(pass, ..)| *pass > 0).collect::<Vec<_>>();
+            for pair in after.windows(2) {
+                // A pass takes at most 2 * noise more than the one before, and two may follow.
+                let bound = most * 2.0 * noise * (PASSES - 2) as f64;
+                prop_assert!(pair[1].2 <= pair[0].2 + bound + 1e-9, "{:?}", pair);
+            }
+        }
+    }
+}
