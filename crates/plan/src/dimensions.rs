@@ -10,10 +10,8 @@ use core::fmt;
 
 use crate::text::Error;
 use crate::value::{Dimension, Value};
-use crate::{
-    CallBy, Calls, Completion, CpuSet, Deliver, Hint, HostPoll, Machine, Shape, SkipReason, Spread,
-    Switch, Trap, Wait, Wake, Word, Workload,
-};
+use crate::words::*;
+use crate::{CpuSet, Machine, SkipReason, Wait};
 
 /// What the host has to know of a dimension.
 #[derive(Debug)]

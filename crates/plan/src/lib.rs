@@ -38,10 +38,7 @@ pub use skip::{Machine, SkipReason};
 pub use text::Error;
 pub use value::{Dimension, List, Value};
 pub use wait::Wait;
-pub use words::{
-    CallBy, Calls, Completion, Deliver, Fault, Hint, HostPoll, Shape, Spread, Stages, Switch, Trap,
-    Under, Wake, Word, Workload,
-};
+pub use words::*;
 
 use dimensions::SLOWEST_FIRST;
 
