@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use aarch64_cpu::registers::{CNTFRQ_EL0, MPIDR_EL1, Readable};
 use arch::layout;
 use arrayvec::ArrayVec;
-use plan::Arguments;
+use plan::{Arguments, Names};
 use platform::{Conduit, Platform, Region};
 use spin::once::Once;
 
@@ -86,7 +86,7 @@ extern "C" fn el2_start_described() -> ! {
 #[unsafe(no_mangle)]
 extern "C" fn el2_missing(dtb: u64) -> ! {
     let mut found = from_tree(dtb);
-    let (arguments, _) = Arguments::read(found.platform.bootargs);
+    let (arguments, _) = Arguments::<Names>::read(found.platform.bootargs);
     open_console(&mut found.platform, arguments.uart);
     if let Err(unfit) = fit() {
         say!("refused: {unfit}");
@@ -98,7 +98,7 @@ extern "C" fn el2_missing(dtb: u64) -> ! {
 fn take_over(found: &Found) -> ! {
     let mut platform = found.platform.clone();
     note_conduit(platform.psci);
-    let (arguments, wrong) = Arguments::read(platform.bootargs);
+    let (arguments, wrong) = Arguments::<Names>::read(platform.bootargs);
     open_console(&mut platform, arguments.uart);
     fault::ask(arguments.fault);
     say!("hypervisor {} at EL2", env!("CARGO_PKG_VERSION"));

@@ -5,7 +5,7 @@
 //! the same words and refuse the same mistakes. Words of another prefix are of
 //! whatever else is booted.
 
-use crate::dimensions::DIMENSIONS;
+use crate::dimensions;
 use crate::nearest::nearest;
 use crate::{Error, Fault, PREFIX, Plan, Word};
 
@@ -14,16 +14,16 @@ macro_rules! arguments {
     ($($(#[$doc:meta])* $field:ident: $type:ty = $key:literal, $read:expr;)*) => {
         /// What an image is told.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
-        pub struct Arguments<'a> {
+        pub struct Arguments<'a, P = Plan> {
             /// What is to be measured.
-            pub plan: Plan,
+            pub plan: P,
             $($(#[$doc])* pub $field: $type,)*
         }
 
         /// Names of the arguments that are no part of the plan.
         const KEYS: &[&str] = &[$($key),*];
 
-        impl<'a> Arguments<'a> {
+        impl<'a, P: Part<'a>> Arguments<'a, P> {
             /// Takes one argument. Of those that are no part of the plan the first of
             /// a name counts, of the plan's the last.
             fn take(&mut self, key: &'a str, value: &'a str) -> Result<(), Error<'a>> {
@@ -35,7 +35,7 @@ macro_rules! arguments {
                         }
                         Ok(())
                     })*
-                    _ => self.plan.set(key, value),
+                    _ => self.plan.take(key, value),
                 }
             }
         }
@@ -63,6 +63,35 @@ arguments! {
     uart: Option<&'a str> = "uart", text;
 }
 
+/// What becomes of the arguments that say what is to be measured.
+pub trait Part<'a>: Default {
+    /// Takes one argument.
+    ///
+    /// # Errors
+    /// [`Error`] names what is wrong.
+    fn take(&mut self, key: &'a str, values: &'a str) -> Result<(), Error<'a>>;
+}
+
+impl<'a> Part<'a> for Plan {
+    fn take(&mut self, key: &'a str, values: &'a str) -> Result<(), Error<'a>> {
+        self.set(key, values)
+    }
+}
+
+/// For the hypervisor, which measures nothing: their names are known or not, their
+/// values are the guest's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Names;
+
+impl<'a> Part<'a> for Names {
+    fn take(&mut self, key: &'a str, _: &'a str) -> Result<(), Error<'a>> {
+        match keys().any(|known| known == key) {
+            true => Ok(()),
+            false => Err(Error::unknown(key)),
+        }
+    }
+}
+
 impl<'a> Arguments<'a> {
     /// Reads the words of `text` that begin with `rouse.`.
     ///
@@ -72,7 +101,9 @@ impl<'a> Arguments<'a> {
         let (arguments, wrong) = Self::read(text);
         wrong.map_or(Ok(arguments), Err)
     }
+}
 
+impl<'a, P: Part<'a>> Arguments<'a, P> {
     /// The same, with what can be read although something is wrong: where to say so.
     #[must_use]
     pub fn read(text: &'a str) -> (Self, Option<Error<'a>>) {
@@ -104,9 +135,9 @@ impl<'a> Arguments<'a> {
 
 /// Every name that an argument can have.
 pub fn keys() -> impl Iterator<Item = &'static str> {
-    let dimensions = DIMENSIONS.iter().map(|info| info.key);
-    let others = Plan::OTHERS.iter().chain(KEYS).copied();
-    dimensions.chain(others)
+    // Not from the table, which has everything else of the dimensions with it.
+    let names = dimensions::NAMES.iter().chain(Plan::OTHERS).chain(KEYS);
+    names.copied()
 }
 
 impl<'a> Error<'a> {

@@ -122,8 +122,11 @@ macro_rules! dimensions {
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Lists { $($(#[$doc])* pub $field: Dimension<$type>,)* }
 
+        /// Their names.
+        pub(crate) const NAMES: &[&str] = &[$($key),*];
+
         /// How many dimensions there are.
-        pub const COUNT: usize = [$($key),*].len();
+        pub const COUNT: usize = NAMES.len();
 
         /// The dimensions, in the order of options, records and results.
         pub static DIMENSIONS: [Info; COUNT] = [$(Info {

@@ -94,6 +94,26 @@ fn arguments_beside_the_plan_are_read_once() {
 }
 
 #[test]
+fn the_hypervisor_knows_the_names_and_leaves_the_values_to_the_guest() {
+    let read = Arguments::<Names>::read("rouse.wait=wfx rouse.seed=5 rouse.shard=x");
+    assert_eq!((read.0.seed, read.1), (Some(5), None));
+    let (_, wrong) = Arguments::<Names>::read("rouse.wiat=wfi rouse.fault=x");
+    assert!(
+        wrong
+            .unwrap()
+            .to_string()
+            .contains("the nearest is `rouse.wait`")
+    );
+    let (_, wrong) = Arguments::<Names>::read("rouse.fault=sgi-losst");
+    assert!(
+        wrong
+            .unwrap()
+            .to_string()
+            .contains("the nearest is `sgi-lost`")
+    );
+}
+
+#[test]
 fn what_is_run_instead_is_no_measurement() {
     for (text, measures) in [
         ("", true),
@@ -182,7 +202,7 @@ fn what_is_wrong_is_named_with_the_remedy() {
         assert!(refused(text).contains(told), "{text}: {}", refused(text));
         // A word after it does not hide it, nor is what comes before it lost.
         let text = format!("rouse.seed=5 {text} rouse.trap=wfi rouse.xyz");
-        let (arguments, wrong) = Arguments::read(&text);
+        let (arguments, wrong) = Arguments::<Plan>::read(&text);
         assert!(wrong.unwrap().to_string().contains(told));
         assert_eq!(arguments.plan.lists.trap.values.as_slice(), [Trap::Wfi]);
     }
@@ -205,7 +225,8 @@ fn every_name_is_known_and_none_is_there_twice() {
             "{unknown}"
         );
         // Whatever is wrong with this value, the name is known.
-        let (_, wrong) = Arguments::read(Box::leak(format!("rouse.{key}=?").into_boxed_str()));
+        let (_, wrong) =
+            Arguments::<Plan>::read(Box::leak(format!("rouse.{key}=?").into_boxed_str()));
         assert!(!matches!(wrong, Some(Error::UnknownKey { .. })), "{key}");
     }
     assert_eq!(names.len(), COUNT + Plan::OTHERS.len() + 9);
