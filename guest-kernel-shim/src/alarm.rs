@@ -1,28 +1,119 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The alarm: an interrupt of the virtual timer, whose only purpose is to end a
 //! wait that nothing else may end. Unmasked it ends any wait on any machine.
+//!
+//! It rings when it was set to, and from then on again and again until it is
+//! turned off. One that rings once is no bound: between setting it and waiting
+//! this CPU may be away for any time (a hypervisor, or an emulator's host, runs
+//! something else), the alarm rings before the wait, and the wait has no end.
+//! One that rings again ends it, wherever a ring falls:
+//!
+//! - while the CPU waits: an interrupt that PSTATE does not mask wakes WFE, WFET
+//!   and WFI (DDI 0487K.a, D1.7.1, D1.7.2), and one that is routed to EL2 is not
+//!   masked by the EL1 state (D1.3.6);
+//! - before a WFE or WFET: the return from the handler sets the event register
+//!   (D1.7.1), so that the wait returns at once; where an emulator leaves that
+//!   out the handler does it ([`interrupts::acknowledged`]);
+//! - before a WFI: it is used up, and the next one ends the wait.
+//!
+//! With PSTATE.I set none of this holds: WFE need not end for a masked
+//! interrupt, and its user needs another bound.
 
 use aarch64_cpu::registers::{CNTV_CTL_EL0, CNTV_CVAL_EL0, Writeable};
 use arch::insn;
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
+use crate::interrupts::{self, Listener};
 use crate::percpu::PerCpu;
-use crate::{clock, interrupts, start};
+use crate::{clock, start};
 
-/// Lets the timer interrupt this CPU.
-pub fn enable() {
-    let timer = start::platform().timer.virt;
-    interrupts::redistributor(PerCpu::this()).enable_all(1 << timer);
+/// From one ring to the next, microseconds: far more than a handler takes, so
+/// that what waits gets on between two.
+const AGAIN_US: u32 = 2000;
+
+/// What an alarm and its handler tell each other; only the CPU itself uses it.
+pub struct Bell {
+    /// Rings since the alarm was set.
+    rings: AtomicU32,
+    /// When the first of them was, ticks.
+    first: AtomicU64,
 }
 
-/// Sets it to `ticks` from now. The handler turns off one that rang.
-pub fn set(ticks: u64) {
-    CNTV_CVAL_EL0.set(clock::now() + ticks);
+impl Bell {
+    /// It never rang.
+    pub const fn new() -> Self {
+        Self {
+            rings: AtomicU32::new(0),
+            first: AtomicU64::new(0),
+        }
+    }
+}
+
+/// The virtual timer of this CPU as an alarm, until it is dropped; one CPU at a time
+/// has one, with the others parked.
+pub struct Alarm {
+    bell: &'static Bell,
+}
+
+impl Alarm {
+    /// Takes the timer, and lets it interrupt this CPU.
+    pub fn new() -> Self {
+        let cpu = PerCpu::this();
+        let timer = start::platform().timer.virt;
+        interrupts::listen(Listener::Alarm);
+        interrupts::redistributor(cpu).enable_all(1 << timer);
+        Self { bell: &cpu.bell }
+    }
+
+    /// Sets it to `ticks` from now; when that is.
+    #[inline(always)]
+    pub fn set(&self, ticks: u64) -> u64 {
+        let due = clock::now() + ticks;
+        CNTV_CVAL_EL0.set(due);
+        CNTV_CTL_EL0.set(1);
+        insn::isb();
+        due
+    }
+
+    /// Turns it off.
+    #[inline(always)]
+    pub fn clear(&self) {
+        CNTV_CTL_EL0.set(0);
+        insn::isb();
+    }
+
+    /// Forgets when it rang.
+    pub fn forget(&self) {
+        self.bell.rings.store(0, Relaxed);
+    }
+
+    /// When it rang first since [`Self::forget`], ticks.
+    pub fn rang_at(&self) -> Option<u64> {
+        let rang = self.bell.rings.load(Relaxed) != 0;
+        rang.then(|| self.bell.first.load(Relaxed))
+    }
+}
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        self.clear();
+        interrupts::listen(Listener::Nobody);
+    }
+}
+
+/// Interrupt `intid` at `cpu`, which is this one, while there is an alarm: if it is the
+/// timer's it rings, and the next ring is set. The handler has turned the timer off.
+pub fn rang(cpu: &PerCpu, intid: u32) {
+    if intid != start::platform().timer.virt {
+        return;
+    }
+    let bell = &cpu.bell;
+    let now = clock::now();
+    if bell.rings.fetch_add(1, Relaxed) == 0 {
+        bell.first.store(now, Relaxed);
+    }
+    CNTV_CVAL_EL0.set(now + clock::ticks(AGAIN_US));
     CNTV_CTL_EL0.set(1);
-    insn::isb();
-}
-
-/// Turns it off.
-pub fn clear() {
-    CNTV_CTL_EL0.set(0);
     insn::isb();
 }

@@ -2,13 +2,15 @@
 //! The cells, one after another and interleaved: see [`plan::PASSES`]. What a cell
 //! has is reported after each of its passes.
 
+mod pass;
+mod work;
+
+pub use work::Work;
+
 use arrayvec::ArrayVec;
-use hist::Histogram;
 use pages::Pool;
-use plan::{
-    BALANCED, Cell, End, Limits, Machine, PASSES, Pace, Plan, Shape, SkipReason, Stages, Wake,
-    Workload,
-};
+use pass::Scratch;
+use plan::{Cell, Limits, Machine, PASSES, Pace, Plan, Shape, SkipReason, Stages, Wake, Workload};
 
 use crate::crew::{self, Counts, Job};
 use crate::idle::{self, Setting, limited};
@@ -18,13 +20,9 @@ use crate::percpu::{self, PerCpu};
 use crate::workload::ipi::Caller;
 use crate::workload::overshoot::Poller;
 use crate::workload::pingpong::Near;
-use crate::workload::stages::Stamped;
 use crate::workload::stream::Listener;
 use crate::workload::{self, Samples, call, stages};
 use crate::{clock, hypervisor, probe, report};
-
-mod work;
-pub use work::Work;
 
 /// A cell and what was measured of it.
 pub struct Entry {
@@ -48,18 +46,8 @@ pub struct Entry {
     pub kernel: Totals,
 }
 
-/// Most iterations with time stamps.
-const STAMPED: u32 = 200;
 /// Records of progress in a pass.
 const STEPS: usize = 8;
-
-/// What cells use one after another.
-struct Scratch {
-    /// What a cell had counted before its pass.
-    before: &'static mut Histogram,
-    /// Where the time of the cell's wake-ups goes.
-    stamped: Option<&'static mut Stamped>,
-}
 
 /// Measures everything and reports it.
 pub fn run(plan: &Plan, pool: &mut Pool) {
@@ -72,11 +60,8 @@ pub fn run(plan: &Plan, pool: &mut Pool) {
         event_loses_irq: plan.event_loses_irq,
     };
     let entries = entries(plan, &machine, pool);
-    let mut scratch = Scratch {
-        before: Samples::histogram(pool),
-        stamped: (entries.iter().any(|entry| takes_stamps(plan, &entry.cell)))
-            .then(|| Stamped::place(pool)),
-    };
+    let stamps = entries.iter().any(|entry| takes_stamps(plan, &entry.cell));
+    let mut scratch = Scratch::place(pool, stamps);
     let count = entries.len();
     let mut work = Work::planned(entries);
     report::plan(plan, entries, &work);
@@ -88,11 +73,11 @@ pub fn run(plan: &Plan, pool: &mut Pool) {
             let entry = &mut entries[id];
             let begun = entry.is_due(pass);
             if begun && entry.samples.is_some() {
-                run_pass(entry, &mut scratch);
+                pass::run(entry, &mut scratch);
             }
             work.add(entry);
             if begun {
-                close_pass(id, entry, plan, &mut scratch, &work);
+                pass::close(id, entry, plan, &mut scratch, &work);
             }
             let done = pass as usize * count + step + 1;
             if done.is_multiple_of(count.div_ceil(STEPS)) {
@@ -111,57 +96,6 @@ impl Entry {
             Some(_) => self.pace.ended.is_none(),
             None => pass == 0,
         }
-    }
-}
-
-/// Runs a pass of a cell, block by block; see [`plan::Pace`].
-fn run_pass(entry: &mut Entry, scratch: &mut Scratch) {
-    let limits = entry.limits;
-    let judged = limits.settle && entry.pace.passes + 1 == BALANCED;
-    if judged && let Some(samples) = &entry.samples {
-        scratch.before.copy_from(&samples.total);
-    }
-    while let Some(count) = entry.pace.next(&limits) {
-        let start = clock::now();
-        if entry.cell.workload.has_tasks() {
-            block_of_tasks(entry, count);
-        } else if entry.cell.workload.is_alone() {
-            block_alone(entry, count);
-        } else {
-            block(entry, count);
-        }
-        entry.pace.add(&limits, count, clock::now() - start);
-    }
-    let samples = entry.samples.as_deref();
-    let repeats = judged && samples.is_some_and(|samples| samples.total.repeats(scratch.before));
-    entry.pace.end_pass(&limits, repeats);
-}
-
-/// Reports what a cell has, so that a run that is cut short leaves what it has
-/// measured. Time stamps are taken when it has ended.
-fn close_pass(id: usize, entry: &mut Entry, plan: &Plan, scratch: &mut Scratch, work: &Work) {
-    let whole = entry.samples.is_none() || entry.pace.ended.is_some();
-    if whole && takes_stamps(plan, &entry.cell) {
-        if let (Some(samples), Some(place)) = (entry.samples.as_deref_mut(), scratch.stamped.take())
-        {
-            place.clear();
-            samples.stamped = Some(place);
-        }
-        // Of what is slow, no more than one further pass.
-        let most = match entry.pace.ended {
-            Some(End::Budget) => entry.pace.done.div_ceil(PASSES),
-            _ => entry.pace.done,
-        };
-        stamped(entry, most.min(STAMPED));
-    }
-    // What is compact is for consoles that keep little: each cell once.
-    if whole || !plan.compact {
-        report::cell(id, entry, plan, work);
-    }
-    if let Some(samples) = entry.samples.as_deref_mut()
-        && samples.stamped.is_some()
-    {
-        scratch.stamped = samples.stamped.take();
     }
 }
 

@@ -7,6 +7,7 @@
 mod faults;
 mod firmware;
 mod interrupts;
+mod levels;
 
 use core::fmt;
 
@@ -50,6 +51,19 @@ const CHECKS: &[Check] = &[
     Check::injected("spi-routed", 2, interrupts::spi_goes_where_it_is_routed),
     Check::new("timer", 1, interrupts::timer_again_and_again),
     Check::new("timer-taken-back", 1, interrupts::timer_taken_back),
+    Check::new("timer-level", 1, levels::gone_with_the_level),
+    Check::new("timer-level-unseen", 1, levels::gone_without_a_look),
+    Check::new(
+        "timer-level-disabled",
+        1,
+        levels::disabled_follows_the_level,
+    ),
+    Check::new("timer-level-held", 1, levels::held_over_the_end),
+    Check::new("timer-level-set", 1, levels::latched_by_software),
+    Check::new("timer-level-two-steps", 1, levels::ended_in_two_steps),
+    Check::new("timer-level-wfi", 1, levels::gone_from_a_later_wait),
+    Check::new("timer-level-seen", 2, levels::seen_from_another),
+    Check::new("timer-level-turned", 1, levels::handed_over),
     Check::timed("timed-waits", interrupts::timed_waits_keep_their_deadline),
     Check::new("wfi-masked", 1, interrupts::masked_interrupt_ends_wfi),
     Check::new("psci-version", 1, firmware::version_and_features),
@@ -114,6 +128,7 @@ pub fn run(name: &str, plan: &Plan) -> u64 {
     if hypervisor::present() {
         crew::turn_everywhere(plan.lists.trap.values[0], plan.lists.deliver.values[0]);
     }
+    levels::begin(direct);
     let mut chosen = 0;
     let mut failed = 0;
     for check in CHECKS {

@@ -40,7 +40,23 @@ pub struct Job {
     pub traced: bool,
 }
 
-static WORK: SpinMutex<Option<Work>> = SpinMutex::new(None);
+/// What was posted last, and its number: a change is what members wait for.
+///
+/// Whoever posts holds the lock until all that it is for have been woken. So who
+/// finds work here has its wake-up already, and can use it up ([`begin`]): one
+/// that came later, however long the waker is away between the two, would
+/// be taken for a wake-up of the work itself, which then would have one too many.
+static POSTED: SpinMutex<Posted> = SpinMutex::new(Posted {
+    number: 0,
+    work: None,
+});
+
+#[derive(Clone, Copy)]
+struct Posted {
+    number: u32,
+    work: Option<Work>,
+}
+
 /// What is posted to all.
 #[derive(Clone, Copy)]
 enum Work {
@@ -52,10 +68,9 @@ enum Work {
 
 /// Something that one CPU is to do: its index, and what.
 type Task = (usize, fn());
-/// The task that was posted last, until it is taken; see [`on`].
+/// The task that was posted last, until it is taken; see [`on`]. The lock is held
+/// as that of [`POSTED`] is.
 static TASK: SpinMutex<Option<Task>> = SpinMutex::new(None);
-/// Number of the job; a change is what members wait for.
-static POSTED: AtomicU32 = AtomicU32::new(0);
 /// Members that have turned their knobs.
 static READY: AtomicU32 = AtomicU32::new(0);
 /// Number of the job that may run.
@@ -248,11 +263,7 @@ pub fn run(job: Job, lead: impl FnOnce()) -> Counts {
     for counter in [&READY, &RUNNING, &DONE] {
         counter.store(0, Release);
     }
-    *WORK.lock() = Some(Work::Job(job));
-    let number = POSTED.fetch_add(1, AcqRel) + 1;
-    for member in crew.clone() {
-        Waker::new(member, RESCHED, interrupts::RESCHED, false, false).wake(me);
-    }
+    let number = post(me, Work::Job(job), crew.clone());
     turn(&job.cell);
     trace(job.traced);
     until(|| READY.load(Acquire) == size);
@@ -274,28 +285,55 @@ pub fn run(job: Job, lead: impl FnOnce()) -> Counts {
     sum
 }
 
+/// Posts `work` and wakes `who` it is for; its number.
+fn post(me: &PerCpu, work: Work, who: impl Iterator<Item = &'static PerCpu>) -> u32 {
+    let mut posted = POSTED.lock();
+    let number = posted.number.wrapping_add(1);
+    *posted = Posted {
+        number,
+        work: Some(work),
+    };
+    who.for_each(|cpu| call(me, cpu));
+    number
+}
+
+/// Wakes `cpu`, for which there is work.
+fn call(me: &PerCpu, cpu: &'static PerCpu) {
+    Waker::new(cpu, RESCHED, interrupts::RESCHED, false, false).wake(me);
+}
+
+/// Uses up what woke this CPU for the work that it is about to begin: in the work
+/// it would be of no meaning. If it stands for more than that, the next look
+/// finds it.
+fn begin(me: &PerCpu) {
+    me.request.take(RESCHED);
+    me.take_interrupted();
+}
+
 /// Takes part in jobs, for ever: what every CPU but the first does.
 pub fn serve() -> ! {
     let me = PerCpu::this();
     let unfinished = me.unfinished.swap(false, AcqRel);
-    let mut seen = POSTED.load(Acquire).wrapping_sub(u32::from(unfinished));
+    let mut seen = POSTED.lock().number.wrapping_sub(u32::from(unfinished));
     loop {
         let task = TASK.lock().take_if(|(index, _)| *index == me.index);
         if let Some((_, task)) = task {
+            begin(me);
             task();
             DONE.fetch_add(1, AcqRel);
         }
         hostile::serve(me);
-        let number = POSTED.load(Acquire);
+        // Together, or the number of one would be taken for that of the next.
+        let Posted { number, work } = *POSTED.lock();
         if number == seen {
             idle::park(me);
             continue;
         }
         seen = number;
-        let work = *WORK.lock();
         match work {
             Some(Work::Job(job)) if takes_part(me, &job.cell) => take_part(me, number, &job),
             Some(Work::All(task)) => {
+                begin(me);
                 task();
                 DONE.fetch_add(1, AcqRel);
             }
@@ -309,11 +347,7 @@ pub fn everywhere(task: fn()) {
     let me = PerCpu::this();
     let others = percpu::online().skip(1);
     DONE.store(0, Release);
-    *WORK.lock() = Some(Work::All(task));
-    POSTED.fetch_add(1, AcqRel);
-    for other in others.clone() {
-        Waker::new(other, RESCHED, interrupts::RESCHED, false, false).wake(me);
-    }
+    post(me, Work::All(task), others.clone());
     task();
     until(|| DONE.load(Acquire) as usize == others.clone().count());
 }
@@ -326,8 +360,9 @@ pub fn on_second(task: fn()) {
 
 /// Has `cpu`, which is not the first one, do `task`.
 pub fn on(cpu: &'static PerCpu, task: fn()) {
-    *TASK.lock() = Some((cpu.index, task));
-    Waker::new(cpu, RESCHED, interrupts::RESCHED, false, false).wake(PerCpu::this());
+    let mut slot = TASK.lock();
+    *slot = Some((cpu.index, task));
+    call(PerCpu::this(), cpu);
 }
 
 /// Waits until the second CPU has done it.
@@ -349,8 +384,7 @@ fn takes_part(me: &PerCpu, cell: &Cell) -> bool {
 fn take_part(me: &PerCpu, number: u32, job: &Job) {
     turn(&job.cell);
     trace(job.traced);
-    // Whatever woke this CPU before the job is of no meaning in it.
-    me.take_interrupted();
+    begin(me);
     let block = Block {
         cell: job.cell,
         count: job.count,

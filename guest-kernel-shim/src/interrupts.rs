@@ -4,11 +4,12 @@
 
 use aarch64_cpu::registers::{CNTP_CTL_EL0, CNTV_CTL_EL0, Writeable};
 use arch::{gic_cpu, insn};
-use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicUsize};
 use gic::Redistributor;
 use platform::Platform;
 
+use crate::alarm;
 use crate::kernel;
 use crate::percpu::PerCpu;
 use crate::soak;
@@ -116,6 +117,36 @@ pub fn redistributor(cpu: &PerCpu) -> &Redistributor {
         .expect("a CPU sets up its redistributor before it is online")
 }
 
+/// What is told of interrupts that nobody else expects, besides the journal.
+#[derive(Clone, Copy, Debug)]
+#[repr(usize)]
+pub enum Listener {
+    /// Nothing.
+    Nobody,
+    /// The books of a soak.
+    Soak,
+    /// The alarm.
+    Alarm,
+}
+
+static LISTENER: AtomicUsize = AtomicUsize::new(Listener::Nobody as usize);
+
+/// From now on `listener` is told, by every CPU.
+pub fn listen(listener: Listener) {
+    LISTENER.store(listener as usize, Release);
+}
+
+/// Tells it. Apart, so that where nothing listens it costs one look.
+#[cold]
+#[inline(never)]
+fn tell(listener: usize, cpu: &PerCpu, intid: u32) {
+    if listener == Listener::Soak as usize {
+        soak::books::taken(cpu, intid);
+    } else {
+        alarm::rang(cpu, intid);
+    }
+}
+
 #[cold]
 fn unexpected(cpu: &PerCpu, intid: u32) {
     /// CNTV_CTL_EL0, CNTP_CTL_EL0: ENABLE and IMASK. It stays expired, and the
@@ -133,8 +164,9 @@ fn unexpected(cpu: &PerCpu, intid: u32) {
     // The level has to be low before the interrupt is ended.
     insn::isb();
     cpu.journal.note(intid);
-    if soak::runs() {
-        soak::books::taken(cpu, intid);
+    let listener = LISTENER.load(Acquire);
+    if listener != Listener::Nobody as usize {
+        tell(listener, cpu, intid);
     }
 }
 

@@ -37,7 +37,7 @@ use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicU32};
 
 use arrayvec::ArrayVec;
-use pages::Pool;
+use pages::{PAGE, Pool};
 use plan::{CallBy, Cell, Wake};
 use platform::MAX_CPUS;
 use spin::once::Once;
@@ -56,6 +56,12 @@ static CPUS: Once<ArrayVec<&'static Cpu, MAX_CPUS>> = Once::new();
 static TABLE: Once<&'static [Task]> = Once::new();
 /// Tasks that have not ended.
 static LIVE: AtomicU32 = AtomicU32::new(0);
+
+/// Bytes of the pool that [`create`] takes for each CPU, but for the last page of the
+/// tasks.
+pub const NEEDS: u64 = (TASKS * size_of::<Task>()) as u64
+    + memory::SIZE as u64
+    + (size_of::<Cpu>() as u64).next_multiple_of(PAGE);
 
 /// Allocates what every CPU has.
 pub fn create(pool: &mut Pool, cpus: usize) {

@@ -35,6 +35,7 @@ mod idle;
 mod interrupts;
 mod kernel;
 mod memory;
+mod needs;
 mod output;
 mod percpu;
 mod pmu;

@@ -7,12 +7,13 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use aarch64_cpu::registers::{Readable, TPIDR_EL1, Writeable};
 use arrayvec::ArrayVec;
 use gic::Redistributor;
-use pages::Pool;
+use pages::{PAGE, Pool};
 use platform::MAX_CPUS;
 use spin::mutex::SpinMutex;
 use spin::once::Once;
 use wait::request::Request;
 
+use crate::alarm::Bell;
 use crate::crew::Counts;
 use crate::interrupts::Journal;
 use crate::tally::Tally;
@@ -47,11 +48,16 @@ pub struct PerCpu {
     pub journal: Journal,
     /// What it counted in the last job that it took part in.
     pub counts: SpinMutex<Counts>,
+    /// When its alarm rang.
+    pub bell: Bell,
     /// Where others ask it to leave its idle loop.
     pub request: Request,
 }
 
 static ALL: Once<ArrayVec<&'static PerCpu, MAX_CPUS>> = Once::new();
+
+/// Bytes of the pool that [`create`] takes for each CPU.
+pub const NEEDS: u64 = STACK_SIZE + (size_of::<PerCpu>() as u64).next_multiple_of(PAGE);
 
 /// Allocates the state of every CPU of `mpidrs`; the first one is the caller.
 pub fn create(pool: &mut Pool, mpidrs: &[u64]) {
@@ -68,6 +74,7 @@ pub fn create(pool: &mut Pool, mpidrs: &[u64]) {
             redistributor: Once::new(),
             journal: Journal::new(),
             counts: SpinMutex::new(Counts::ZERO),
+            bell: Bell::new(),
             time: AtomicU64::new(0),
             vector_at: AtomicU64::new(0),
             served: AtomicU32::new(0),

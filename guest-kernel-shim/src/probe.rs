@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the machine has and what it was found to model.
 
+mod answer;
 mod waits;
+mod watch;
 
 use aarch64_cpu::registers::{ID_AA64MMFR0_EL1, ID_AA64MMFR1_EL1, Readable};
 use arch::regs::ID_AA64ISAR2_EL1;
 use arrayvec::ArrayVec;
-use core::fmt;
 use spin::once::Once;
 
+pub use self::answer::Answer;
 use crate::percpu::{self, PerCpu};
 use crate::{clock, pmu};
 
@@ -57,53 +59,6 @@ pub fn features() -> &'static Features {
     })
 }
 
-/// What a trial showed.
-#[derive(Clone, Copy, Debug)]
-pub struct Answer {
-    /// Yes, no, or not tried.
-    pub value: Option<bool>,
-    /// How long the wait in question took, ticks.
-    pub ticks: Option<u64>,
-    /// Why it was not tried.
-    pub why: &'static str,
-}
-
-impl Answer {
-    const fn timed(value: bool, ticks: u64) -> Self {
-        Self {
-            value: Some(value),
-            ticks: Some(ticks),
-            why: "",
-        }
-    }
-
-    const fn plain(value: bool) -> Self {
-        Self {
-            value: Some(value),
-            ticks: None,
-            why: "",
-        }
-    }
-
-    const fn not_run(why: &'static str) -> Self {
-        Self {
-            value: None,
-            ticks: None,
-            why,
-        }
-    }
-}
-
-/// The detail of an answer: how long it took, or why there is none.
-impl fmt::Display for Answer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.ticks {
-            Some(ticks) => write!(f, "{} ns", clock::nanoseconds(ticks)),
-            None => f.write_str(self.why),
-        }
-    }
-}
-
 /// A trial.
 struct Trial {
     name: &'static str,
@@ -138,16 +93,15 @@ impl Trial {
     /// Tries it, with what was found before.
     fn answer(&self, before: &[Answer]) -> Answer {
         let known = TRIALS.iter().map(|trial| trial.name).zip(before);
-        let missing = |needed| {
-            let mut found = known.clone().filter(|(name, _)| *name == needed);
-            found.any(|(_, answer)| answer.value != Some(true))
-        };
-        if self.pair && !waits::has_second() {
-            Answer::not_run("needs a second CPU")
-        } else if self.needs.is_some_and(missing) {
-            Answer::not_run("the instruction does not wait here")
-        } else {
-            (self.run)()
+        let mut needed = known.filter(|(name, _)| Some(*name) == self.needs);
+        let missing = needed.find(|(_, answer)| !answer.is_yes());
+        match missing {
+            _ if self.pair && !waits::has_second() => Answer::NotRun("needs a second CPU"),
+            Some((_, Answer::NotSure(_))) => {
+                Answer::NotRun("it is not sure that the instruction waits here")
+            }
+            Some(_) => Answer::NotRun("the instruction does not wait here"),
+            None => (self.run)(),
         }
     }
 }
@@ -202,9 +156,10 @@ pub fn answers() -> impl Iterator<Item = (&'static str, &'static Answer)> {
     TRIALS.iter().map(|trial| trial.name).zip(answers)
 }
 
-/// Whether the trial `name` was not answered with yes.
+/// Whether the trial `name` was not answered with yes: what is not sure is not
+/// shown.
 pub fn is_not_modelled(name: &str) -> bool {
-    answers().any(|(trial, answer)| trial == name && answer.value != Some(true))
+    answers().any(|(trial, answer)| trial == name && !answer.is_yes())
 }
 
 fn counts_instructions() -> Answer {

@@ -42,7 +42,7 @@ use platform::MAX_CPUS;
 
 use self::operation::Operation;
 use self::violation::{SEED, note};
-use crate::interrupts::redistributor;
+use crate::interrupts::{self, Listener, redistributor};
 use crate::percpu::{self, PerCpu};
 use crate::random::Random;
 use crate::workload::call;
@@ -77,8 +77,6 @@ static NUMBER: AtomicU64 = AtomicU64::new(0);
 /// Steps that each CPU has begun.
 static STEPS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
 static COUNTS_INSTRUCTIONS: AtomicBool = AtomicBool::new(false);
-/// Whether interrupts are counted in [`books`].
-static RUNS: AtomicBool = AtomicBool::new(false);
 
 /// Whether `fault` is to be made.
 fn planted(fault: Fault) -> bool {
@@ -94,11 +92,6 @@ fn wait_for(reached: impl Fn() -> bool) -> bool {
         20 * clock::frequency()
     };
     clock::wait_at_most(limit, reached)
-}
-
-/// Whether interrupts that nobody else expects are the soak's.
-pub fn runs() -> bool {
-    RUNS.load(Acquire)
 }
 
 /// Sends `count` wake-ups. Comes back only if every invariant held.
@@ -132,9 +125,9 @@ pub fn run(count: u64, seed: u64, mix: Mix, fault: Option<Fault>) -> Result<(), 
         },
     );
     tokens::start(STRETCH.min(count));
-    RUNS.store(true, Release);
+    interrupts::listen(Listener::Soak);
     crew::everywhere(runner);
-    RUNS.store(false, Release);
+    interrupts::listen(Listener::Nobody);
     watch(points, 0);
     progress();
     report_operations();

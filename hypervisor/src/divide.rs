@@ -5,26 +5,27 @@ use aarch64_cpu::registers::{CNTFRQ_EL0, Readable};
 use arch::layout;
 use arrayvec::ArrayVec;
 use pages::{PAGE, Pool, Use};
-use platform::{Platform, Region, carve};
+use platform::carve::{self, Division};
+use platform::{Platform, Region};
 
 use crate::boot;
 use crate::found::Found;
 use crate::memory::{EL2_REGIME, GuestMap, HypervisorMap};
 use crate::percpu::Slot;
+use crate::refuse;
 use crate::start::Machine;
 use crate::vm;
 
-/// The guest's RAM begins and ends on blocks of stage 2.
-const GUEST_ALIGN: u64 = 2 << 20;
+/// Bytes of page tables in the page pool, and of what it has for each CPU.
+const TABLES: u64 = 64 * PAGE;
+const PER_CPU: u64 = (size_of::<Slot>() as u64).next_multiple_of(PAGE);
 
-/// The most RAM that the guest gets, on machines that have it: more would only
-/// take time to prepare.
-const GUEST_MOST: u64 = 4 << 30;
+// For whoever packs the image: crates/arch/src/needs.rs.
+arch::needs!(__needs_fixed = TABLES, __needs_per_cpu = PER_CPU);
 
-/// Bytes of the page pool: page tables, and a slot for each CPU.
-fn pool_size(cpus: usize) -> u64 {
-    const TABLES: u64 = 64 * PAGE;
-    TABLES + (cpus * size_of::<Slot>()) as u64
+/// Bytes of the page pool.
+const fn pool_size(cpus: u64) -> u64 {
+    TABLES + cpus * PER_CPU
 }
 
 /// Divides the RAM between hypervisor and guest and builds the EL2 map.
@@ -36,23 +37,9 @@ pub fn divide(platform: Platform<'static>, found: &Found) -> Machine {
     let mut taken: ArrayVec<Region, 40> = platform.reserved.iter().copied().collect();
     taken.push(image);
     taken.extend(found.tree);
-    let size = pool_size(platform.cpus.len());
-    let free = carve::largest_free(&platform.memory, &taken, PAGE)
-        .filter(|free| free.size > size)
-        .unwrap_or_else(|| {
-            panic!("RAM: no {size} free bytes for the hypervisor; give the machine more memory")
-        });
-    // From the top, so that the guest's RAM starts on a large boundary.
-    let hypervisor = Region {
-        base: free.end() - size,
-        size,
-    };
-    taken.push(hypervisor);
-    let mut guest =
-        carve::largest_free(&platform.memory, &taken, GUEST_ALIGN).unwrap_or_else(|| {
-            panic!("RAM: no {GUEST_ALIGN} free bytes for the guest; give the machine more memory")
-        });
-    guest.size = guest.size.min(GUEST_MOST);
+    let size = pool_size(platform.cpus.len() as u64);
+    let Division { hypervisor, guest } =
+        carve::divide(&platform.memory, &taken, size).unwrap_or_else(|short| refuse!("{short}"));
     // What the loader left in the caches must not come over what is written
     // past them from here on.
     pages::clean(hypervisor);

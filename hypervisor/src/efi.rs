@@ -47,6 +47,8 @@ enum Refusal {
     Tree(platform::Error),
     /// Neither is there.
     NoDescription,
+    /// There is no guest.
+    Payload(abi::NoPayload),
 }
 
 impl fmt::Display for Refusal {
@@ -57,6 +59,7 @@ impl fmt::Display for Refusal {
             Self::Arguments(error) => write!(f, "{error}"),
             Self::Acpi(error) => write!(f, "{error}"),
             Self::Tree(error) => write!(f, "{error}"),
+            Self::Payload(error) => write!(f, "{error}: {}", vm::PACK_IT),
             Self::NoDescription => {
                 write!(
                     f,
@@ -110,6 +113,7 @@ fn say_where_tables_say(refusal: &Refusal) {
 /// Asks firmware for everything but the final memory map.
 fn describe() -> Result<Found, Refusal> {
     found::fit().map_err(Refusal::Level)?;
+    vm::find_payload().map_err(Refusal::Payload)?;
     let failed = |call| move |error| Refusal::Firmware(call, error);
     // The boot manager's timer would reset the machine after five minutes.
     boot::set_watchdog_timer(0, 0x1_0000, None).map_err(failed("SetWatchdogTimer"))?;
@@ -126,7 +130,7 @@ fn describe() -> Result<Found, Refusal> {
         }
         tables::Found::Tree(address) => {
             // SAFETY: firmware publishes a device tree under this GUID.
-            let blob = unsafe { found::device_tree(address) };
+            let blob = unsafe { found::device_tree(address) }.map_err(Refusal::Tree)?;
             (Platform::from_fdt(blob).map_err(Refusal::Tree)?, None)
         }
         tables::Found::Nothing => return Err(Refusal::NoDescription),

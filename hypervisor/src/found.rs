@@ -10,7 +10,7 @@ use arrayvec::ArrayVec;
 use platform::uart::Named;
 use platform::{Firmware, Platform, Region, Report};
 
-use crate::{log, pci, say, stage, start};
+use crate::{log, pci, refuse, say, stage, start};
 
 /// What was found out of the machine before it is taken over.
 pub struct Found {
@@ -78,9 +78,8 @@ pub fn fit() -> Result<(), Unfit> {
 
 /// The machine as the device tree at `dtb` describes it.
 pub fn from_tree(dtb: u64) -> Found {
-    // SAFETY: the boot protocol says that x0 is the device tree's address, and
-    // the header's own size field bounds the slice.
-    let blob = unsafe { device_tree(dtb) };
+    // SAFETY: the boot protocol says that x0 is the device tree's address.
+    let blob = unsafe { device_tree(dtb) }.unwrap_or_else(|error| refuse!("{error}"));
     // First what is needed to say that the rest can't be used.
     let report = Report::from_fdt(blob);
     start::note_conduit(report.psci);
@@ -89,7 +88,7 @@ pub fn from_tree(dtb: u64) -> Found {
         unsafe { log::open(uart) };
     }
     Found {
-        platform: Platform::from_fdt(blob).unwrap_or_else(|error| panic!("{error}")),
+        platform: Platform::from_fdt(blob).unwrap_or_else(|error| refuse!("{error}")),
         acpi: None,
         tree: Some(Region {
             base: dtb,
@@ -143,11 +142,13 @@ pub fn report(found: &Found, platform: &Platform<'_>) {
 ///
 /// # Safety
 /// `address` must be what the loader passed.
-pub unsafe fn device_tree(address: u64) -> &'static [u8] {
+pub unsafe fn device_tree(address: u64) -> Result<&'static [u8], platform::Error> {
     let header = address as *const u32;
     // SAFETY: the caller vouches for the address; the header has 40 bytes.
     let (magic, size) = unsafe { (u32::from_be(*header), u32::from_be(*header.add(1))) };
-    assert!(magic == 0xd00d_feed, "no device tree at {address:#x}");
+    if magic != 0xd00d_feed {
+        return Err(platform::Error::Malformed);
+    }
     // SAFETY: the tree is `size` bytes long by its own header.
-    unsafe { core::slice::from_raw_parts(address as *const u8, size as usize) }
+    Ok(unsafe { core::slice::from_raw_parts(address as *const u8, size as usize) })
 }

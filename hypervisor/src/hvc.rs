@@ -12,7 +12,7 @@ use crate::percpu::{PerCpu, Slot};
 use crate::start::machine;
 use crate::vectors::Frame;
 use crate::vm::vm;
-use crate::{audit, dump, fault, knobs, psci, say, start, watchdog};
+use crate::{audit, dump, ending, fault, knobs, psci, watchdog};
 
 /// SMCCC_VERSION (DEN0028F, 7.2) and the version that is answered: 1.2, which
 /// lets a call return up to x17.
@@ -65,7 +65,7 @@ fn serve(cpu: &PerCpu, frame: &mut Frame, function: u32) {
             frame.x[0] = if agrees { abi::SUCCESS } else { abi::INVALID } as u64;
         }
         abi::CALL_DUMP => dump::asked(frame.x[1]),
-        abi::CALL_EXIT => exit(cpu, frame.x[1]),
+        abi::CALL_EXIT => ending::exit(cpu, frame.x[1]),
         abi::CALL_UID => {
             for (register, word) in frame.x.iter_mut().zip(abi::UID) {
                 *register = u64::from(word);
@@ -119,12 +119,4 @@ fn info(frame: &mut Frame) {
             Info::PerVcpu => size_of::<Slot>() as u64,
         };
     }
-}
-
-/// Ends the machine for the guest, with its exit status.
-pub fn exit(cpu: &PerCpu, status: u64) -> ! {
-    // SAFETY: this CPU's own, and `flush` does not come here again.
-    unsafe { cpu.vcpu.console.with(|console| console.flush()) };
-    say!("exit status {status}");
-    start::stop()
 }

@@ -12,23 +12,37 @@ use crate::{kick, vgic_cpu, watchdog};
 /// First INTID that is not an SGI.
 const PPI: u32 = 16;
 
+/// What the guest did when an interrupt came.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Came {
+    /// It waited at EL2.
+    Waiting,
+    /// It ran.
+    Running,
+}
+
 /// The exit, traced.
 pub extern "C" fn exit() {
     let cpu = PerCpu::this();
     On::note(cpu, Traced::Interrupt, 0);
-    take(cpu);
+    handle(cpu, gic_cpu::acknowledge(), Came::Running);
 }
 
 /// The exit after an acknowledge that gave `intid`: what is left of it by
 /// [`crate::shortcuts`].
 pub extern "C" fn acknowledged(intid: u32) {
-    handle(PerCpu::this(), intid);
+    handle(PerCpu::this(), intid, Came::Running);
+}
+
+/// The same for what ended a wait.
+pub extern "C" fn waited(intid: u32) {
+    handle(PerCpu::this(), intid, Came::Waiting);
 }
 
 /// Takes the most urgent pending physical interrupt; whether there was one.
 #[inline(always)]
 pub fn take(cpu: &PerCpu) -> bool {
-    handle(cpu, gic_cpu::acknowledge())
+    handle(cpu, gic_cpu::acknowledge(), Came::Waiting)
 }
 
 /// Handles interrupt `intid`, which is active; whether it was one.
@@ -39,7 +53,7 @@ pub fn take(cpu: &PerCpu) -> bool {
 /// whoever filled the mailbox had done so before it sent the interrupt
 /// ([`kick::send`]), so the exchange finds the letter.
 #[inline(always)]
-fn handle(cpu: &PerCpu, intid: u32) -> bool {
+fn handle(cpu: &PerCpu, intid: u32, came: Came) -> bool {
     if intid < PPI {
         cpu.vcpu.counters.add(Counter::Irq);
         // EOImode 1: priority drop and deactivation are two writes.
@@ -48,11 +62,11 @@ fn handle(cpu: &PerCpu, intid: u32) -> bool {
         vgic_cpu::inject(cpu, intid, None);
         return true;
     }
-    take_other(cpu, intid)
+    take_other(cpu, intid, came)
 }
 
 #[cold]
-fn take_other(cpu: &PerCpu, intid: u32) -> bool {
+fn take_other(cpu: &PerCpu, intid: u32, came: Came) -> bool {
     let platform = &machine().platform;
     if intid >= 1020 {
         return false;
@@ -72,6 +86,9 @@ fn take_other(cpu: &PerCpu, intid: u32) -> bool {
         // a level that is still high must not interrupt again meanwhile.
         cpu.vcpu.counters.add(Counter::Irq);
         vgic_cpu::inject(cpu, intid, Some(intid));
+        if came == Came::Running {
+            vgic_cpu::watch();
+        }
     } else if intid == platform.timer.hyp {
         watchdog::expired(cpu);
         gic_cpu::deactivate(intid);

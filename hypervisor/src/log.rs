@@ -141,6 +141,16 @@ macro_rules! say {
     };
 }
 
+/// Says why the machine, or its guest, can't be used, and ends the machine. For what
+/// is not as it has to be, where a panic is for what is wrong in the hypervisor.
+#[macro_export]
+macro_rules! refuse {
+    ($($arg:tt)*) => {{
+        $crate::say!("refused: {}", format_args!($($arg)*));
+        $crate::start::stop()
+    }};
+}
+
 /// Reports a boot stage: `rouse: stage <name>: ...`. The last one that was
 /// printed tells where a boot that hangs got to.
 #[macro_export]

@@ -27,6 +27,7 @@ mod deliver;
 mod divide;
 mod dump;
 mod efi;
+mod ending;
 mod exit;
 mod fault;
 mod found;

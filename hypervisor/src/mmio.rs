@@ -113,7 +113,8 @@ fn redistributor(cpu: &PerCpu, number: usize, access: vgic::Access) -> u64 {
     /// The second frame.
     const SGI_FRAME: u64 = 0x1_0000;
     let state = access.offset.checked_sub(SGI_FRAME);
-    if state.is_some_and(|offset| STATES.contains(&offset)) && core::ptr::eq(owner, cpu) {
+    let reads = state.is_some_and(|offset| STATES.contains(&offset));
+    if reads && core::ptr::eq(owner, cpu) {
         vgic_cpu::publish(cpu);
     }
     let frames = Redistributor {
@@ -121,6 +122,7 @@ fn redistributor(cpu: &PerCpu, number: usize, access: vgic::Access) -> u64 {
         affinity: owner.mpidr,
         number,
         last: number + 1 == vm().cpus.len(),
+        lines: if reads { vgic_cpu::lines(owner) } else { 0 },
     };
     let (value, changed) = frames.access(access);
     if changed {

@@ -2,6 +2,7 @@
 //! PSCI for the guest (DEN0022F.b), as version 1.1. Power is the vCPU's: a CPU
 //! whose vCPU is off waits at EL2.
 
+use abi::End;
 use arm_psci::{
     AffinityInfo, EntryPoint, ErrorCode, Function, FunctionId, MigrateInfoType, Mpidr, PsciFeature,
     ReturnCode,
@@ -12,7 +13,7 @@ use crate::trace::Off;
 use crate::vcpu::NotOff;
 use crate::vectors::Frame;
 use crate::vm::vm;
-use crate::{hvc, kick, start, vcpu, wfx};
+use crate::{ending, kick, vcpu, wfx};
 
 /// PSCI_VERSION: major 1, minor 1.
 const VERSION: u32 = 0x1_0001;
@@ -47,8 +48,8 @@ fn serve(cpu: &PerCpu, function: Function) -> Result<u32, ErrorCode> {
             Ok(0)
         }
         Function::MigrateInfoType => Ok(MigrateInfoType::MigrationNotRequired.into()),
-        Function::SystemOff => hvc::exit(cpu, 0),
-        Function::SystemReset => start::reset(),
+        Function::SystemOff => ending::end(cpu, End::Off),
+        Function::SystemReset => ending::end(cpu, End::Reset),
         _ => Err(ErrorCode::NotSupported),
     }
 }

@@ -27,7 +27,11 @@
 //! - ICH_ELRSR_EL2 says whether the list register is free: the guest frees it
 //!   without EL2 (12.4.2). ICH_LR\<n\>_EL2 makes the interrupt the guest's.
 //! - TPIDR_EL2 leads to this CPU's memory. It is read again where that costs
-//!   less than another register to save.
+//!   less than another register to save. So does the stack pointer, as the stack
+//!   is empty at each exit and ends where that memory begins.
+//! - A timer's interrupt that the guest can't take at once is looked at again when
+//!   it does (`short_line_watch`, [`crate::vgic_cpu::watch`]): not after a wait, nor
+//!   in the vectors for a guest whose WFI may be what was interrupted.
 //!
 //! The offsets of what is used below come from the types.
 
@@ -144,6 +148,13 @@ macro_rules! shortcut_macros {
         str     x2, [x0, #\offset]
     .endm
 
+    // The same where x0 does not lead to this CPU's memory.
+    .macro count_here offset
+        ldr     x2, [sp, #256 + \offset]
+        add     x2, x2, #1
+        str     x2, [sp, #256 + \offset]
+    .endm
+
     .macro step_over
         mrs     x0, elr_el2
         add     x0, x0, #4
@@ -166,9 +177,9 @@ macro_rules! shortcut_macros {
     // Two bits of the class tell the three exits apart that are likely: 4 and 3
     // are 1 and 1 for a system register (0x18), 1 and 0 for HVC (0x16), 0 for
     // WFI and WFE (0x01). The rest of the syndrome is compared where they lead.
-    .macro vector_sync_short
+    .macro vector_sync_short kind
         .balign 128
-    short_sync:
+    short_sync_\kind:
         stp     x0, x1, [sp, #-256]!
         stp     x2, x3, [sp, #16]
         mrs     x0, esr_el2
@@ -192,52 +203,78 @@ macro_rules! shortcut_macros {
         count   {count_sgi}
         step_over
         leave
-        fits    short_sync
+        fits    short_sync_\kind
     .endm
 
-    .macro vector_irq_short
-        .balign 128
-    short_irq:
-        stp     x0, x1, [sp, #-256]!
-        stp     x2, x3, [sp, #16]
-    short_taken:
+    // Lists the interrupt that is pending. Where the stack pointer is, the stack
+    // ends and this CPU's memory begins, 256 bytes higher.
+    .macro take kind
         mrs     x0, S3_0_C12_C12_0              // ICC_IAR1_EL1
-        mrs     x1, tpidr_el2
         cmp     w0, #{private}
-        b.hs    rest_irq
-        ldr     x2, [x1, #{backlog}]
-        cbnz    x2, rest_irq
-        add     x1, x1, x0, lsl #{arrival_shift}
-        ldp     x2, x3, [x1, #{arrivals}]       // value, slot
-        cbz     x2, rest_irq
+        b.hs    rest_irq\kind
+        ldr     x2, [sp, #256 + {backlog}]
+        cbnz    x2, rest_irq\kind
+        add     x1, sp, x0, lsl #{arrival_shift}
+        ldp     x2, x3, [x1, #256 + {arrivals}] // value, slot
+        cbz     x2, rest_irq\kind
         mrs     x1, S3_4_C12_C11_5              // ICH_ELRSR_EL2
         lsr     x1, x1, x3
-        tbz     w1, #0, rest_irq
-        cbnz    x3, short_other_slot
+        tbz     w1, #0, rest_irq\kind
+        cbnz    x3, short_other_slot\kind
         msr     S3_4_C12_C12_0, x2              // ICH_LR0_EL2
-    short_listed:
+    short_listed\kind:
         msr     S3_0_C12_C12_1, x0              // ICC_EOIR1_EL1
-        tbnz    x2, #{hw}, 1f                   // the guest deactivates it
+        tbnz    x2, #{hw}, short_line\kind      // the guest deactivates it
         msr     S3_0_C12_C11_1, x0              // ICC_DIR_EL1
-    1:  mrs     x0, tpidr_el2
-        count   {count_listed}
+        .ifnc   \kind,_watch
+    short_line\kind:
+        .endif
+    short_counted\kind:
+        count_here {count_listed}
         leave
-        fits    short_irq
     .endm
 
-    .macro shortcuts
-    short_other_slot:
+    .macro vector_irq_short kind
+        .balign 128
+    short_irq_\kind:
+        stp     x0, x1, [sp, #-256]!
+        stp     x2, x3, [sp, #16]
+        take    _\kind
+        fits    short_irq_\kind
+    .endm
+
+    .macro other_slot kind
+    short_other_slot\kind:
         cmp     x3, #2
         b.hi    3f
         b.eq    2f
         msr     S3_4_C12_C12_1, x2              // ICH_LR1_EL2
-        b       short_listed
+        b       short_listed\kind
     2:  msr     S3_4_C12_C12_2, x2              // ICH_LR2_EL2
-        b       short_listed
+        b       short_listed\kind
     3:  cmp     x3, #3
-        b.ne    rest_irq
+        b.ne    rest_irq\kind
         msr     S3_4_C12_C12_3, x2              // ICH_LR3_EL2
-        b       short_listed
+        b       short_listed\kind
+    .endm
+
+    .macro shortcuts
+        other_slot _plain
+        other_slot _watch
+        other_slot _wait
+
+    // A timer's interrupt that the guest can't take at once is looked at again
+    // when it does.
+    short_line_watch:
+        mrs     x0, spsr_el2
+        tbz     w0, #{masked}, short_counted_watch
+        mrs     x0, S3_4_C12_C11_0              // ICH_HCR_EL2
+        orr     x0, x0, #{trap_group1}
+        msr     S3_4_C12_C11_0, x0
+        b       short_counted_watch
+
+    short_taken:
+        take    _wait
 
     short_wait:
         mov     w2, #{esr_wfi}

@@ -4,7 +4,7 @@
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
 
-use aarch64_cpu::registers::{CNTFRQ_EL0, MPIDR_EL1, Readable};
+use aarch64_cpu::registers::{CNTFRQ_EL0, ID_AA64PFR0_EL1, MPIDR_EL1, Readable};
 use arch::layout;
 use arrayvec::ArrayVec;
 use plan::{Arguments, Names};
@@ -15,7 +15,7 @@ use crate::divide::divide;
 use crate::found::{Found, fit, from_tree, open_console, report};
 use crate::memory::{self, EL2_REGIME};
 use crate::percpu::PerCpu;
-use crate::{efi, fault, log, say, smp, stage, survey, vcpu, vgic_cpu, vm};
+use crate::{efi, fault, log, refuse, say, smp, stage, survey, vcpu, vgic_cpu, vm};
 
 /// What stays of the machine's description once it was read.
 pub struct Machine {
@@ -52,21 +52,19 @@ pub fn machine() -> &'static Machine {
 
 /// Makes sure that there is time: every wait of the start ends by the counter.
 ///
-/// # Panics
-/// Panics if the counter has no frequency or stands still.
+/// A counter without a frequency, or one that stands still, is refused.
 fn check_counter() {
     /// Looks at it: far more than a tick takes on any machine.
     const PATIENCE: u32 = 1_000_000;
-    assert!(
-        CNTFRQ_EL0.get() != 0,
-        "counter: CNTFRQ_EL0 is 0; the firmware has to set it"
-    );
+    if CNTFRQ_EL0.get() == 0 {
+        refuse!("counter: CNTFRQ_EL0 is 0; the firmware has to set it");
+    }
     let first = fault::counter();
-    let moves = (0..PATIENCE).any(|_| fault::counter() != first);
-    assert!(
-        moves,
-        "counter: CNTPCT_EL0 stands still at {first:#x}; the firmware has to enable the system counter"
-    );
+    if !(0..PATIENCE).any(|_| fault::counter() != first) {
+        refuse!(
+            "counter: CNTPCT_EL0 stands still at {first:#x}; the firmware has to enable the system counter"
+        );
+    }
 }
 
 /// Runs on the first CPU with MMU and caches off, on the boot stack.
@@ -104,8 +102,14 @@ fn take_over(found: &Found) -> ! {
     say!("hypervisor {} at EL2", env!("CARGO_PKG_VERSION"));
     say!("base hypervisor {:#x}", layout::base());
     if let Err(unfit) = fit() {
-        say!("refused: {unfit}");
-        stop();
+        refuse!("{unfit}");
+    }
+    // By GIC, bits 27:24, the PE has the system registers of a GICv3 (DDI 0487K.a,
+    // D23.2.85).
+    if ID_AA64PFR0_EL1.get() >> 24 & 15 == 0 {
+        refuse!(
+            "GIC: this CPU has no registers of a GICv3 (ID_AA64PFR0_EL1.GIC is 0), which Rouse needs"
+        );
     }
     if let Some(wrong) = wrong {
         say!("refused: boot arguments: {wrong}");
@@ -137,7 +141,7 @@ fn take_over(found: &Found) -> ! {
     memory::audit_guest(machine.stage2.0, machine.guest);
     // SAFETY: the description is true and `divide` mapped the distributor.
     unsafe { gic::enable_distributor(&machine.platform.gic) }
-        .unwrap_or_else(|error| panic!("{error}"));
+        .unwrap_or_else(|error| refuse!("{error}"));
     prepare(machine.cpus[0]);
     smp::start_others(machine);
     if arguments.survey {
@@ -165,7 +169,7 @@ fn prepare(cpu: &'static PerCpu) {
     // SAFETY: the description is true, the frames are mapped, and this CPU is
     // the only one that touches its own redistributor before it reports in.
     unsafe { vgic_cpu::prepare(cpu, &machine.platform) }
-        .unwrap_or_else(|error| panic!("CPU {:#x}: {error}", cpu.mpidr));
+        .unwrap_or_else(|error| refuse!("CPU {:#x}: {error}", cpu.mpidr));
     cpu.set_online();
 }
 

@@ -5,16 +5,20 @@
 use abi::Counter;
 use arch::regs::{OSLAR_EL1, OSLSR_EL1, feature_register};
 use trap::id;
-use trap::sysreg::{Answer, SystemRegister, answer};
+use trap::sysreg::{Answer, SystemRegister, answer, is_group1};
 
 use crate::exit::{self, skip};
 use crate::inject;
 use crate::percpu::PerCpu;
 use crate::vectors::Frame;
+use crate::vgic_cpu;
 
 /// The exit.
 pub fn exit(cpu: &PerCpu, frame: &mut Frame, access: SystemRegister) {
     cpu.vcpu.counters.add(Counter::Sysreg);
+    if is_group1(access.encoding) && vgic_cpu::unwatch(cpu) {
+        return;
+    }
     let value = match answer(access) {
         Answer::Undefined => return inject::undefined(cpu),
         Answer::Constant(value) => value,

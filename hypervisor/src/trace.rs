@@ -12,14 +12,14 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU64, AtomicUsize};
 
 use aarch64_cpu::registers::{CNTVCT_EL0, Readable, VBAR_EL2, Writeable};
-use abi::Counter;
 pub use abi::Traced;
+use abi::{Counter, Trap};
 use arch::insn;
 
 use trap::esr::{self, Esr};
 
 use crate::percpu::PerCpu;
-use crate::vectors;
+use crate::{vcpu, vectors};
 
 /// Events that a ring holds.
 pub const EVENTS: usize = 64;
@@ -180,12 +180,25 @@ impl Trace for On {
 
 /// Turns tracing on or off for this CPU.
 pub fn set(on: bool) {
-    VBAR_EL2.set(if on {
+    choose_vectors(on, vcpu::trap());
+    insn::isb();
+}
+
+/// Whether it is on.
+pub fn is_on() -> bool {
+    VBAR_EL2.get() == vectors::traced()
+}
+
+/// Takes the vectors that are right with tracing or without, where waits trap as
+/// `trap` says, in the form of [`vcpu::set_trap`].
+pub fn choose_vectors(traced: bool, trap: Trap) {
+    VBAR_EL2.set(if traced {
         vectors::traced()
+    } else if trap.wfi {
+        vectors::watching()
     } else {
         vectors::plain()
     });
-    insn::isb();
 }
 
 /// The last thing before a traced return to the guest.

@@ -10,7 +10,7 @@ use aarch64_cpu::registers::{
     CNTP_CTL_EL0, CNTV_CTL_EL0, CNTVOFF_EL2, CPACR_EL1, ELR_EL2, HCR_EL2, ID_AA64MMFR1_EL1,
     MIDR_EL1, MPIDR_EL1, Readable, SCTLR_EL1, SPSR_EL2, VMPIDR_EL2, VTCR_EL2, VTTBR_EL2, Writeable,
 };
-use abi::{Counter, Trap};
+use abi::{Counter, End, Trap};
 use arch::insn;
 use arch::regs::{CNTKCTL_EL1, MDSCR_EL1, VPIDR_EL2};
 use spin::mutex::SpinMutex;
@@ -22,9 +22,9 @@ use crate::counters::Counters;
 use crate::percpu::{Line, Local, PerCpu};
 use crate::shortcuts::{self, Shortcuts, Waits};
 use crate::start::machine;
-use crate::trace::Ring;
+use crate::trace::{self, Ring};
 use crate::wfx::Halt;
-use crate::{controls, deliver, irq, vgic_cpu};
+use crate::{controls, deliver, ending, irq, vgic_cpu};
 
 /// FMO and IMO: interrupts are EL2's, and the guest has the virtual interface.
 const HCR_INJECT: u64 = 1 << 3 | 1 << 4;
@@ -37,6 +37,10 @@ const HCR_TWED: u64 = 1 << 59;
 const SCTLR_EL1_RESET: u64 = 0x30d0_0800;
 /// EL1 with SP_EL1, all interrupts masked.
 const SPSR_RESET: u64 = 0x3c5;
+
+/// vCPUs that are on or about to be. Only one that is on turns another on: once
+/// there is none, there will be none.
+static ON: AtomicU32 = AtomicU32::new(0);
 
 /// Power states of a vCPU.
 mod power {
@@ -83,6 +87,9 @@ pub struct Vcpu {
     pub private: Private,
     /// The guest owns the CPU interface; see [`deliver`].
     pub direct: AtomicBool,
+    /// Timers' interrupts that were made pending physically because software set
+    /// them so.
+    pub lines_set: AtomicU32,
     /// Held while the physical redistributor changes hands, and while its
     /// registers are written for the guest.
     pub switching: SpinMutex<()>,
@@ -112,6 +119,7 @@ impl Vcpu {
             mailbox: Line(AtomicU32::new(0)),
             private: Private::new(),
             direct: AtomicBool::new(false),
+            lines_set: AtomicU32::new(0),
             switching: SpinMutex::new(()),
             power: AtomicU32::new(power::OFF),
             entry: AtomicU64::new(0),
@@ -135,9 +143,14 @@ impl Vcpu {
 
     /// Turns it on at `entry` with x0 = `context`.
     pub fn turn_on(&self, entry: u64, context: u64) -> Result<(), NotOff> {
+        // First, so that the one that is turned on can't be off again before it counts.
+        ON.fetch_add(1, Relaxed);
         let claim = self
             .power
             .compare_exchange(power::OFF, power::CLAIMED, AcqRel, Acquire);
+        if claim.is_err() {
+            ON.fetch_sub(1, Relaxed);
+        }
         match claim {
             Ok(_) => {
                 self.entry.store(entry, Relaxed);
@@ -186,9 +199,14 @@ el2_park:
     wait = sym wait_for_power,
 );
 
-/// Turns this CPU's vCPU off and waits until it is turned on again.
+/// Turns this CPU's vCPU off and waits until it is turned on again; with the last
+/// one, the machine ends.
 pub fn turn_off(cpu: &PerCpu) -> ! {
     deliver::reclaim(cpu);
+    if ON.fetch_sub(1, AcqRel) == 1 {
+        ending::end(cpu, End::NoCpu);
+    }
+    ending::flush(cpu);
     cpu.vcpu.power.store(power::OFF, Release);
     // SAFETY: nothing on this stack is needed again.
     unsafe { el2_park(cpu.stack_top) }
@@ -258,6 +276,7 @@ pub fn set_trap(trap: Trap) {
         hcr |= if delays { HCR_TWED } else { 0 };
     }
     HCR_EL2.set(hcr);
+    trace::choose_vectors(trace::is_on(), trap);
 }
 
 /// Which waits trap.

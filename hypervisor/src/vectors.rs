@@ -24,6 +24,8 @@ use crate::{shortcuts, trace};
 arch::symbol_addresses! {
     /// The vectors without tracing.
     plain = el2_vectors;
+    /// Those where WFI traps: IRQs that come while they are masked end no wait.
+    watching = el2_vectors_watching;
     /// The vectors with tracing.
     traced = el2_vectors_traced;
 }
@@ -40,8 +42,10 @@ pub enum Next {
 
 /// Where assembly finds the list of a CPU's vCPU.
 const LIST: usize = offset_of!(PerCpu, vcpu.list);
-// What one load pair reaches.
-const _: () = assert!(LIST + vgic::List::ARRIVALS <= 504);
+// What one load pair reaches from the stack pointer, which is 256 bytes lower.
+const _: () = assert!(256 + LIST + vgic::List::ARRIVALS <= 504);
+// The stack ends where this CPU's memory begins.
+const _: () = assert!(align_of::<PerCpu>().is_multiple_of(16));
 
 /// Where it finds a counter.
 const fn counter(counter: Counter) -> usize {
@@ -106,8 +110,15 @@ core::arch::global_asm!(
     .global el2_vectors
 el2_vectors:
     vectors_before
-    vector_sync_short
-    vector_irq_short
+    vector_sync_short plain
+    vector_irq_short plain
+    vectors_after
+    .balign 2048
+    .global el2_vectors_watching
+el2_vectors_watching:
+    vectors_before
+    vector_sync_short watch
+    vector_irq_short watch
     vectors_after
     .balign 2048
     .global el2_vectors_traced
@@ -132,7 +143,14 @@ exit_resume_plain:
     restore_caller
     eret
 
-rest_irq:
+    // What ended a wait is not watched.
+rest_irq_wait:
+    save_caller_rest
+    bl      {irq_waited}
+    b       exit_resume_plain
+
+rest_irq_plain:
+rest_irq_watch:
     save_caller_rest
     bl      {irq}
     b       exit_resume_plain
@@ -151,6 +169,7 @@ exit_resume_traced:
     fast_traced = sym crate::exit::fast::<trace::On>,
     full = sym crate::exit::full,
     irq = sym crate::irq::acknowledged,
+    irq_waited = sym crate::irq::waited,
     irq_traced = sym crate::irq::exit,
     resume = sym trace::resume,
     unexpected = sym crate::dump::unexpected,
@@ -162,6 +181,8 @@ exit_resume_traced:
     mailed = const crate::sgi::MAILED,
     private = const vgic::PRIVATE,
     hw = const vgic::ListRegister::HW_BIT,
+    masked = const crate::vgic_cpu::IRQ_MASKED.trailing_zeros(),
+    trap_group1 = const crate::vgic_cpu::TRAP_GROUP1,
     sgi_fields = const offset_of!(PerCpu, vcpu.shortcuts.sgi_fields),
     halt_if = const offset_of!(PerCpu, vcpu.shortcuts.halt_if),
     poll_if = const offset_of!(PerCpu, vcpu.waits.poll_if),

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The virtual interrupts of this CPU: crate `vgic` on this CPU's registers.
 
+mod line;
 mod look;
 
+pub use line::{IRQ_MASKED, TRAP_GROUP1, lines, sample, unwatch, watch};
 pub use look::{audit, stray};
 
 use core::sync::atomic::Ordering::Relaxed;
@@ -18,7 +20,7 @@ use vgic::{Bank, List, ListRegister, Private};
 use crate::percpu::PerCpu;
 use crate::start::machine;
 use crate::vm::vm;
-use crate::{kick, sgi, vcpu};
+use crate::{kick, refuse, sgi, vcpu};
 
 /// ICC_SRE_EL2: system registers at EL2 (0), bypass off (1, 2); EL1's choice of
 /// its own traps (3 is 0).
@@ -57,7 +59,8 @@ impl Bank for ListRegisters {
     }
 
     fn set_underflow(&mut self, on: bool) {
-        ICH_HCR_EL2.set(ENABLE | if on { UNDERFLOW } else { 0 });
+        let rest = ICH_HCR_EL2.get() & !UNDERFLOW;
+        ICH_HCR_EL2.set(rest | if on { UNDERFLOW } else { 0 });
     }
 }
 
@@ -81,10 +84,9 @@ pub unsafe fn prepare(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), gic::
     }
     // With one register "at most one is in use" always holds, and the
     // maintenance interrupt that refills it would never end.
-    assert!(
-        ListRegisters.count() > 1,
-        "GIC: one list register; Rouse needs two"
-    );
+    if ListRegisters.count() < 2 {
+        refuse!("GIC: one list register, and Rouse needs two");
+    }
     ICH_HCR_EL2.set(ENABLE);
     Ok(())
 }
@@ -126,11 +128,15 @@ pub fn inject(cpu: &PerCpu, intid: u32, hw: Option<u32>) {
             }
             vcpu.counters.add(Counter::Listed);
         }
-        None => vcpu.private.set_pending(intid),
+        None if hw.is_none() => vcpu.private.set_pending(intid),
+        // It has just been disabled, by another CPU: it stays active physically
+        // until [`evaluate`], which is on its way, lets its line speak again.
+        None => {}
     }
 }
 
-/// Whether the guest has an interrupt to acknowledge.
+/// Whether the guest has an interrupt to acknowledge, as of the last look at the
+/// lines ([`sample`]).
 #[inline(always)]
 pub fn deliverable(cpu: &PerCpu) -> bool {
     // SAFETY: this CPU's own; `deliverable` does not come here again.
@@ -156,27 +162,24 @@ pub fn maintain(cpu: &PerCpu) -> bool {
 /// Brings this CPU in line with the registers of the virtual interrupt
 /// controller after one was written.
 pub fn evaluate(cpu: &PerCpu) {
-    follow_timers(cpu);
     if to_machine(cpu) {
         return;
     }
     let private = &cpu.vcpu.private;
-    release_timers(cpu);
     let vcpu = spis(cpu);
     // SAFETY: this CPU's own; nothing in the closure comes here again.
-    let others = unsafe {
+    let (listed, others) = unsafe {
         cpu.vcpu.list.with(|list| {
             let mut distributor = vm().distributor.lock();
-            list.sync(
-                &mut ListRegisters,
-                private,
-                distributor.forwards(),
-                hardware,
-            );
+            let forward = distributor.forwards();
+            let listed = list.sync(&mut ListRegisters, private, forward);
             expect(list, private);
-            list.sync_spis(&mut ListRegisters, &mut distributor, vcpu)
+            let others = list.sync_spis(&mut ListRegisters, &mut distributor, vcpu);
+            (listed, others)
         })
     };
+    follow_timers(cpu);
+    release_timers(cpu, listed);
     if others {
         evaluate_others(cpu);
     }
@@ -203,20 +206,20 @@ fn spis(cpu: &PerCpu) -> vgic::Vcpu {
     }
 }
 
-/// A timer whose virtual interrupt software takes back, or ends by register, is
-/// not going to end it through the list register: the physical one behind it
-/// is ended here, and comes again if its level is still high.
-fn release_timers(cpu: &PerCpu) {
-    let dropped = cpu.vcpu.private.withdrawn() & timers();
-    let disabled = timers() & !cpu.vcpu.private.enabled();
-    cpu.redistributor().clear_active(dropped | disabled);
+/// The physical interrupt of a timer is active from when EL2 took it until its
+/// virtual one ends: it was ended by register, taken back, or is a software
+/// interrupt meanwhile, whose end does not reach the physical one. Of those
+/// that are not `listed` it ends here, and comes again if the level is high.
+fn release_timers(cpu: &PerCpu, listed: u32) {
+    cpu.redistributor().clear_active(timers() & !listed);
 }
 
-/// Enables the physical interrupts of the timers as the guest has its own.
+/// Enables the physical interrupts of the timers that can be delivered: a level
+/// is to wait in the machine, where it is gone when it is low.
 fn follow_timers(cpu: &PerCpu) {
-    let enabled = cpu.vcpu.private.enabled() & timers();
-    cpu.redistributor().enable_all(enabled);
-    cpu.redistributor().disable_all(timers() & !enabled);
+    let ready = cpu.vcpu.private.all_ready() & timers();
+    cpu.redistributor().enable_all(ready);
+    cpu.redistributor().disable_all(timers() & !ready);
 }
 
 /// Lets other vCPUs read what is pending and active here.
@@ -227,6 +230,7 @@ pub fn publish(cpu: &PerCpu) {
         cpu.vcpu.private.publish(pending & guest, active & guest);
         return;
     }
+    sample(cpu);
     // SAFETY: this CPU's own; `publish` does not come here again.
     unsafe {
         cpu.vcpu.list.with(|list| {
@@ -243,13 +247,13 @@ pub fn unlist(cpu: &PerCpu) {
     unsafe {
         cpu.vcpu.list.with(|list| {
             list.drain(&mut ListRegisters, |one| match one.hw() {
-                // Still active physically: that makes it pending again.
-                Some(physical) => gic_cpu::deactivate(physical),
+                Some(_) => {}
                 None if one.intid() < vgic::PRIVATE => cpu.vcpu.private.set_pending(one.intid()),
                 None => vm().distributor.lock().give_back(one.intid()),
             });
         });
     }
+    release_timers(cpu, 0);
 }
 
 /// Puts the guest's registers into the physical redistributor of `cpu`, if that
@@ -274,7 +278,10 @@ pub fn to_machine(cpu: &PerCpu) -> bool {
     redistributor.clear_pending(withdraw);
     redistributor.clear_active(deactivate);
     redistributor.set_active(activate);
-    redistributor.set_pending(private.take_pending(SGIS));
+    let pending = private.take_pending(guest);
+    // Noted, because the machine does not tell what is set from what a line makes.
+    cpu.vcpu.lines_set.fetch_or(pending & timers(), Relaxed);
+    redistributor.set_pending(pending);
     redistributor.enable_all(ready);
     true
 }
@@ -283,6 +290,12 @@ pub fn to_machine(cpu: &PerCpu) -> bool {
 /// there stays so and comes as an interrupt to EL2.
 pub fn from_machine(cpu: &PerCpu) {
     let _alone = cpu.vcpu.switching.lock();
+    // What software set of the timers' is the guest's still, unless it was taken
+    // since; behind a level that is high that can't be told, and it is the level.
+    let set = cpu.vcpu.lines_set.swap(0, Relaxed);
+    let set = set & cpu.redistributor().pending() & !lines(cpu);
+    cpu.redistributor().clear_pending(set);
+    vgic::ones(set.into()).for_each(|intid| cpu.vcpu.private.set_pending(intid));
     own(cpu.redistributor(), &machine().platform);
     follow_timers(cpu);
     vcpu::set_direct(false);

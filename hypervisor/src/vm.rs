@@ -7,16 +7,18 @@
 //! | `0x0800_0000` | distributor, emulated |
 //! | `0x080a_0000` | redistributors, emulated, 0x20000 bytes per vCPU |
 //! | `0x0900_0000` | PL011, emulated, output only |
-//! | `0x4000_0000` | RAM: device tree, then from 2 MiB the image |
+//! | `0x4000_0000` | RAM: device tree, then from 2 MiB, and its `text_offset` on, the image |
 //!
 //! The addresses are those of QEMU's `virt` machine, so that one guest image
 //! boots unchanged with and without a hypervisor below it.
 
+use aarch64_cpu::registers::{ID_AA64MMFR0_EL1, Readable};
 use abi::PayloadHeader;
 use arch::layout;
 use arrayvec::ArrayVec;
 use plan::Fault;
 use platform::guest::GuestTree;
+use platform::image::Image;
 use platform::index::Index;
 use platform::{Conduit, Region};
 use spin::mutex::SpinMutex;
@@ -25,8 +27,8 @@ use vgic::Distributor;
 
 use crate::fault;
 use crate::percpu::PerCpu;
-use crate::stage;
 use crate::start::Machine;
+use crate::{refuse, stage};
 
 /// Registers of the emulated distributor.
 pub const DISTRIBUTOR: Region = Region {
@@ -44,9 +46,9 @@ pub const UART: Region = Region {
 };
 /// Start of RAM.
 pub const RAM: u64 = 0x4000_0000;
-/// Where in RAM the image starts: the alignment that the arm64 boot protocol
-/// asks for; the device tree lies in front of it.
-const IMAGE_OFFSET: u64 = 0x20_0000;
+/// Where in RAM the image's own offset begins: the alignment that the arm64 boot
+/// protocol asks for; the device tree lies in front of it.
+const IMAGE_OFFSET: u64 = platform::image::ALIGN;
 /// Most bytes of the guest's device tree.
 const TREE_SIZE: usize = 0x1_0000;
 
@@ -90,17 +92,49 @@ impl Vm {
 
 /// The guest's image behind the hypervisor's, as the packer left it.
 ///
-/// # Panics
-/// Panics if there is none.
+/// Without one, the machine is refused.
 pub fn payload() -> Region {
+    find_payload().unwrap_or_else(|error| refuse!("{error}: {PACK_IT}"))
+}
+
+/// What to do about an image without guest.
+pub const PACK_IT: &str = "pack it with cargo xtask build";
+
+/// As [`payload`], or why there is none.
+pub fn find_payload() -> Result<Region, abi::NoPayload> {
     // SAFETY: the header lies behind the image in the same file; without a
     // payload it is whatever RAM holds there, which the magic tells.
     let header = unsafe { &*(layout::payload() as *const PayloadHeader) };
     let base = layout::payload() + PayloadHeader::SIZE as u64;
-    match header.image(u64::MAX - base) {
-        Ok(size) => Region { base, size },
-        Err(error) => panic!("{error}: pack it with cargo xtask build"),
+    let size = header.image(u64::MAX - base)?;
+    Ok(Region { base, size })
+}
+
+/// Where in `ram` the guest's image, the file `file`, has to be. A guest that can't
+/// run in that much RAM, or on these CPUs, is refused.
+fn place(file: Region, ram: Region) -> u64 {
+    // SAFETY: the packer put the image there, it is mapped, and nobody writes to it.
+    let bytes = unsafe { core::slice::from_raw_parts(file.base as *const u8, file.size as usize) };
+    let image = Image::parse(bytes).unwrap_or_else(|error| refuse!("the guest {error}"));
+    let granule = image
+        .granule
+        .filter(|granule| !granule.is_in(ID_AA64MMFR0_EL1.get()));
+    if let Some(granule) = granule {
+        refuse!(
+            "the guest has pages of {0} KiB, and this CPU has none of these (ID_AA64MMFR0_EL1.TGran{0}); \
+             use a guest with others, or another CPU",
+            granule.kib()
+        );
     }
+    let needs = IMAGE_OFFSET.saturating_add(image.span(file.size));
+    if needs > ram.size {
+        refuse!(
+            "the guest needs {} KiB of RAM in one piece, and {} are free; give the machine more memory",
+            needs >> 10,
+            ram.size >> 10
+        );
+    }
+    IMAGE_OFFSET + image.text_offset
 }
 
 /// Zeroes the guest's RAM, in memory and not only in the caches, which a guest
@@ -119,12 +153,7 @@ fn scrub(ram: Region) {
 pub fn create(machine: &Machine) {
     let image = payload();
     let ram = machine.guest;
-    assert!(
-        image.size < ram.size.saturating_sub(IMAGE_OFFSET),
-        "guest: image of {} bytes does not fit {} bytes of RAM; give the machine more memory",
-        image.size,
-        ram.size
-    );
+    let offset = place(image, ram);
     scrub(ram);
     let online = machine.cpus.iter().copied().filter(|cpu| cpu.is_online());
     let cpus: ArrayVec<&'static PerCpu, { platform::MAX_CPUS }> = online.collect();
@@ -134,14 +163,14 @@ pub fn create(machine: &Machine) {
             base: RAM,
             size: ram.size,
         },
-        entry: RAM + IMAGE_OFFSET,
+        entry: RAM + offset,
         index: Index::new(cpus.iter().map(|cpu| cpu.mpidr)),
         cpus,
     });
     // SAFETY: the guest's RAM is nobody else's, is mapped, was checked to be
     // large enough, and no vCPU runs yet.
     unsafe {
-        let to = (ram.base + IMAGE_OFFSET) as *mut u8;
+        let to = (ram.base + offset) as *mut u8;
         to.copy_from_nonoverlapping(image.base as *const u8, image.size as usize);
         let tree = core::slice::from_raw_parts_mut(ram.base as *mut u8, TREE_SIZE);
         write_tree(vm, machine, tree);
@@ -149,7 +178,7 @@ pub fn create(machine: &Machine) {
     // The guest starts with its caches off.
     pages::clean(Region {
         base: ram.base,
-        size: IMAGE_OFFSET + image.size,
+        size: offset + image.size,
     });
     stage!("guest", "{} bytes at IPA {:#x}", image.size, vm.entry);
 }
@@ -181,6 +210,8 @@ fn write_tree(vm: &Vm, machine: &Machine, buffer: &mut [u8]) {
         bootargs: machine.platform.bootargs,
     };
     if tree.write(buffer).is_err() {
-        panic!("guest: device tree of more than {TREE_SIZE} bytes");
+        refuse!(
+            "the guest's device tree has more than {TREE_SIZE} bytes; give fewer boot arguments"
+        );
     }
 }

@@ -96,7 +96,7 @@ pub fn idle<T: Trace>(cpu: &PerCpu, deadline: Option<u64>) {
     let vcpu = &cpu.vcpu;
     let direct = vcpu.direct.load(Relaxed);
     if !direct && vgic_cpu::deliverable(cpu) {
-        return;
+        return idle_if_gone::<T>(cpu, deadline);
     }
     // SAFETY: this CPU's own, and nothing below comes here again.
     let limit = unsafe { vcpu.halt.with(|halt| halt.limit()) };
@@ -109,6 +109,16 @@ pub fn idle<T: Trace>(cpu: &PerCpu, deadline: Option<u64>) {
     T::note(cpu, Traced::Awake, 0);
     if !direct {
         irq::take(cpu);
+    }
+}
+
+/// As [`idle`], where an interrupt is listed: unless nothing is left of it.
+#[cold]
+#[inline(never)]
+fn idle_if_gone<T: Trace>(cpu: &PerCpu, deadline: Option<u64>) {
+    vgic_cpu::sample(cpu);
+    if !vgic_cpu::deliverable(cpu) {
+        idle::<T>(cpu, deadline);
     }
 }
 

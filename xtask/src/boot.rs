@@ -9,10 +9,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use abi::Ended;
 use anyhow::{Context, Result};
 
 use crate::advance::Advance;
 use crate::console::{Console, Kind};
+use crate::disturb::{Disturber, Done};
 use crate::emulator_process::{EmulatorProcess, End, Line};
 use crate::limits::Limits;
 use crate::own_time::{self, OwnTime};
@@ -38,6 +40,8 @@ const SAID: usize = 200;
 pub enum Ending {
     /// The images reported this exit status.
     Status(u32),
+    /// The guest ended it in one of these ways, by the hypervisor's report.
+    Guest(Ended),
     /// The machine stopped without a report; the emulator's last words.
     Stopped(String),
     /// The emulator ended in a way that it should not: how, and its last words.
@@ -74,6 +78,8 @@ pub struct Outcome {
     pub registers: Vec<String>,
     /// What the emulator itself said, its last lines.
     pub said: Vec<String>,
+    /// How it was disturbed, if it was.
+    pub disturbed: Option<Done>,
 }
 
 /// What the terminal shows of a boot while it runs; the log has everything.
@@ -94,6 +100,8 @@ pub struct Watch<'a> {
     pub place: &'a Path,
     /// When patience ends.
     pub limits: Limits,
+    /// The seed with which the emulator is disturbed, if it is.
+    pub disturb: Option<u64>,
     /// What the terminal shows of it.
     pub show: Show,
     /// Where people see that something goes on.
@@ -118,7 +126,11 @@ pub fn boot(
         progressed: Moment::start(),
         grace: None,
     };
-    let stopped = follower.follow(&process, &lines, &mut watch)?;
+    let start = |seed| Disturber::start(process.id(), watch.place, seed);
+    let disturber = watch.disturb.map(start);
+    let stopped = follower.follow(&process, &lines, &mut watch);
+    let disturbed = disturber.map(Disturber::end).transpose()?;
+    let stopped = stopped?;
     let mut registers = Vec::new();
     let end = match &stopped {
         None => process.wait(),
@@ -139,6 +151,7 @@ pub fn boot(
         console: follower.console,
         registers,
         said: follower.said.into(),
+        disturbed,
     })
 }
 
@@ -243,10 +256,7 @@ impl<L: Write> Follower<'_, L> {
     fn over(&mut self, process: &EmulatorProcess, watch: &Watch<'_>) -> Option<Ending> {
         let now = self.own.time.now();
         if self.grace.is_some_and(|since| now - since > GRACE) {
-            return Some(match self.console.status {
-                Some(status) => Ending::Status(status),
-                None => Ending::Crash,
-            });
+            return Some(self.reported().unwrap_or(Ending::Crash));
         }
         if watch.limits.are_over() {
             return Some(Ending::OutOfTime);
@@ -330,14 +340,20 @@ impl<L: Write> Follower<'_, L> {
         if let (None, Some(why)) = (&stopped, &self.console.refused) {
             return Ending::Refused(why.clone());
         }
-        match (stopped, self.console.status, end.mishap()) {
+        match (stopped, self.reported(), end.mishap()) {
             (Some(asked @ Ending::Interrupted(_)), ..) => asked,
             _ if !self.console.crash.is_empty() => Ending::Crash,
             (Some(ending), ..) => ending,
-            (None, Some(status), _) => Ending::Status(status),
+            (None, Some(ending), _) => ending,
             (None, None, Some(how)) => Ending::Died(how, last_words),
             (None, None, None) => Ending::Stopped(last_words),
         }
+    }
+
+    /// The ending that the console has reported.
+    fn reported(&self) -> Option<Ending> {
+        let status = self.console.status.map(Ending::Status);
+        status.or(self.console.ended.map(Ending::Guest))
     }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the lines of the board's console mean.
 
+use abi::Ended;
+
 use crate::records::Collector;
 use crate::symbols::Symbols;
 
@@ -46,6 +48,8 @@ pub struct Console {
     pub stage: Option<String>,
     /// The exit status that the images reported.
     pub status: Option<u32>,
+    /// How the guest ended the machine, where it did so without an exit status.
+    pub ended: Option<Ended>,
     /// Why the machine is none to run on.
     pub refused: Option<String>,
     /// What the machine is, line by line, if it was asked for.
@@ -88,6 +92,9 @@ impl Console {
             self.note_base(base);
         } else if let Some(status) = text.strip_prefix("exit status ") {
             self.status = status.trim().parse().ok();
+            return Kind::Exit;
+        } else if let Some(ended) = Ended::parse(text) {
+            self.ended = Some(ended);
             return Kind::Exit;
         } else if let Some(line) = text.strip_prefix("survey ") {
             self.survey.push(line.to_owned());
@@ -142,6 +149,9 @@ mod tests {
         assert_eq!(console.survey, ["GICD 0x1"]);
         assert_eq!(console.feed("rouse: exit status 3"), Kind::Exit);
         assert_eq!(console.status, Some(3));
+        let ended = "half a linerouse: guest ended: reset by vCPU 1 (MPIDR 0x100)";
+        assert_eq!(console.feed(ended), Kind::Exit);
+        assert_eq!(console.ended.map(|ended| ended.mpidr), Some(0x100));
         assert_eq!(
             console.feed("rouse: refused: started at EL1"),
             Kind::Refused

@@ -34,7 +34,7 @@ pub fn image(args: &ImageArgs) -> Result<()> {
     load.plan.cycles = args.cycles;
     // Before anything is built: what can't boot, be said or written, is refused.
     load.board.boots_disks("--board")?;
-    text::of(&load.boot_arguments())?;
+    text::of(&load.boot_arguments(), load.guest.is_none())?;
     let path = match &args.out {
         Some(path) => path.clone(),
         None => default_path(&load)?,
@@ -57,7 +57,7 @@ pub fn write(built: &Built, arguments: &str, path: &Path) -> Result<()> {
 fn bytes(built: &Built, arguments: &str) -> Result<Vec<u8>> {
     let image = &built.images.packed;
     let image = fs::read(image).with_context(|| image.display().to_string())?;
-    volume::disk(&image, &text::of(arguments)?)
+    volume::disk(&image, &text::of(arguments, built.guest.is_some())?)
 }
 
 fn default_path(load: &Load) -> Result<PathBuf> {

@@ -88,6 +88,11 @@ impl EmulatorProcess {
         Ok((Self(child), lines))
     }
 
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+
     /// What its threads do, and those of the processes that it has started; `None`
     /// where the host does not tell.
     pub fn sample(&self) -> Option<Sample> {

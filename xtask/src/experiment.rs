@@ -195,6 +195,8 @@ impl Experiment {
                 "run".into(),
                 format!("--board={}", args.board),
             ];
+            // Experiments say how many wake-ups they need.
+            words.push("--cell-ms=0".into());
             words.extend(self.metric.map(|metric| format!("--metric={metric}")));
             words.extend(args.limits.words());
             words.extend(options.split_ascii_whitespace().map(String::from));

@@ -15,6 +15,7 @@ use crate::{places, toolchain};
 const PROFILE: &str = "image";
 const HYPERVISOR: &str = "hypervisor";
 const GUEST: &str = "guest-kernel-shim";
+const TEST_KERNEL: &str = "test-kernel";
 
 /// What was built.
 #[derive(Debug)]
@@ -45,6 +46,13 @@ pub fn build(board: &str, guest: Option<&[u8]>) -> Result<Built> {
         hypervisor: elf(HYPERVISOR),
         guest: guest.is_none().then(|| elf(GUEST)),
     })
+}
+
+/// The kernel that stands for somebody else's in tests, as it is given: an arm64 Image.
+pub fn test_kernel() -> Result<Vec<u8>> {
+    toolchain::ensure_target()?;
+    cargo_build(&[TEST_KERNEL])?;
+    flat(TEST_KERNEL)
 }
 
 /// A directory of their own: Cargo locks the one that runs this program.

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use anyhow::Result;
 use plan::{Arguments, Dimension, Machine, Plan, Shard, Stages, Under, Word};
+use platform::arguments;
 
 use crate::board::Board;
 use crate::cli::{Boot, JobArgs, LimitArgs, LoadArgs, Metric, PlanArgs, RunArgs};
 use crate::failure::{BadInput, bad_input};
 use crate::gem5::parameters::{Parameters, Values};
 use crate::limits::Limits;
-use crate::pack;
+use crate::{disturb, pack};
 
 /// What is booted, and what it is told.
 #[derive(Debug)]
@@ -40,22 +41,36 @@ impl Load {
             Ok(arguments) => arguments.measures(),
             Err(error) => bad_input!("--append: {error}"),
         };
+        let plan = plan(&args.plan)?;
+        let guest = args.guest.as_ref().map(read_guest).transpose()?;
+        if guest.is_some() && plan.to_string() != Plan::default().to_string() {
+            bad_input!(
+                "--guest: `{plan}` says what Rouse's own guest measures, and this is another one; \
+                 leave these options out, and pass its boot arguments by --append"
+            );
+        }
         Ok(Self {
             board: Board::load(&args.board)?,
-            plan: plan(&args.plan)?,
-            guest: args.guest.as_ref().map(read_guest).transpose()?,
+            plan,
+            guest,
             append,
             survey: args.survey,
             measures,
         })
     }
 
-    /// What is passed to the guest.
+    /// What is passed to the images. Somebody else's guest gets what was given and
+    /// nothing of ours; the hypervisor keeps its own words.
     pub fn boot_arguments(&self) -> String {
-        let survey = if self.survey { " rouse.survey" } else { "" };
-        format!("{}{survey} {}", self.plan, self.append)
-            .trim_end()
-            .to_owned()
+        let plan = self.guest.is_none().then(|| self.plan.to_string());
+        let survey = self.survey.then(|| arguments::SURVEY.to_owned());
+        let parts = [plan, survey, Some(self.append.clone())];
+        let parts: Vec<String> = parts
+            .into_iter()
+            .flatten()
+            .filter(|part| !part.is_empty())
+            .collect();
+        parts.join(" ").trim_end().to_owned()
     }
 }
 
@@ -84,6 +99,10 @@ pub struct Job {
     pub gem5: Option<PathBuf>,
     /// How long a boot may take.
     pub limits: Limits,
+    /// Whether the guest is to end by a reset.
+    pub expect_reset: bool,
+    /// The seed with which the emulator is disturbed, if it is.
+    pub disturb: Option<u64>,
 }
 
 impl Job {
@@ -106,10 +125,19 @@ impl Job {
             parameters: parameters(args, board)?,
             gem5: args.gem5.clone(),
             limits: Limits::new(&LimitArgs::default(), patience(&load)),
+            expect_reset: args.expect_reset,
+            disturb: args.disturb,
             load,
         };
+        job.resets()?;
         if job.boot != Boot::Kernel {
             job.board().boots_disks("--boot")?;
+        }
+        if job.disturb.is_some() {
+            job.board().qemu("--disturb")?;
+            if let Some(why) = disturb::obstacle() {
+                bad_input!("--disturb: {why}");
+            }
         }
         if job.dtb.is_some() && job.board().gem5.is_some() {
             bad_input!("--dtb: gem5 describes the machine that it makes; leave --dtb out");
@@ -135,6 +163,21 @@ impl Job {
     pub fn within(mut self, args: &LimitArgs) -> Self {
         self.limits = Limits::new(args, self.limits.without_progress);
         self
+    }
+
+    /// A reset is expected only where there can be one, and where it can be told.
+    fn resets(&self) -> Result<()> {
+        if self.expect_reset && self.load.guest.is_none() {
+            bad_input!(
+                "--expect-reset: Rouse's own guest does not reset; use it with --guest IMAGE"
+            );
+        }
+        if self.expect_reset && self.unders != [Under::Rouse] {
+            bad_input!(
+                "--expect-reset: it is the hypervisor that says how a guest ended; use --under rouse"
+            );
+        }
+        Ok(())
     }
 
     /// The board.
@@ -170,6 +213,9 @@ impl Job {
 
     /// A request of which every cell would be skipped is refused right away.
     fn something_runs(&self, under: Under) -> Result<()> {
+        if self.load.guest.is_some() {
+            return Ok(());
+        }
         let machine = self.machine(under)?;
         let mut reasons = Vec::new();
         for cell in self.load.plan.cells(&machine) {
@@ -367,6 +413,34 @@ mod tests {
     }
 
     #[test]
+    fn another_guest_is_told_what_was_given_and_nothing_else() {
+        let mut image = [0; 64];
+        image[56..60].copy_from_slice(b"ARM\x64");
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), image).unwrap();
+        let guest = ["--guest", file.path().to_str().unwrap()];
+        let arguments = |more: &[&str]| {
+            let job = job(&[&guest[..], more].concat());
+            job.map(|job| job.load.boot_arguments())
+        };
+        assert_eq!(arguments(&[]).unwrap(), "");
+        assert_eq!(arguments(&["--append", "a  b"]).unwrap(), "a  b");
+        // One CPU is enough, where our own guest would have nothing to measure.
+        assert_eq!(
+            arguments(&["--survey", "--cpus", "1"]).unwrap(),
+            "rouse.survey"
+        );
+        for (more, why) in [
+            (&["--wait", "wfi"][..], "leave these options out"),
+            (&["--expect-reset", "--under", "none"], "use --under rouse"),
+        ] {
+            let error = arguments(more).unwrap_err();
+            assert!(is_bad_input(&error), "{error:#}");
+            assert!(format!("{error:#}").contains(why), "{error:#}");
+        }
+    }
+
+    #[test]
     fn what_can_not_be_is_refused_with_the_remedy() {
         for (options, remedy) in [
             (&["--wait", "wfx"][..], "use all, busy"),
@@ -424,6 +498,7 @@ mod tests {
                 "use --gap-us 1000",
             ),
             (&["--groups", "17"], "the nearest is 16"),
+            (&["--expect-reset"], "use it with --guest IMAGE"),
             (&["--numipi", "0"], "the nearest is 4"),
         ] {
             let error = job(options).unwrap_err();

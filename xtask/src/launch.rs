@@ -7,6 +7,7 @@ use std::process::Command;
 
 use anyhow::Result;
 use plan::Under;
+use platform::arguments;
 
 use crate::cli::{Boot, Metric};
 use crate::disk;
@@ -60,6 +61,11 @@ pub fn command(job: &Job, under: Under, emulator: &Emulator, built: &Built) -> R
     }
     let device = match job.boot {
         Boot::Kernel => {
+            // Firmware passes them on as load options, in front of which others may
+            // put theirs: where ours begin has to be said.
+            if qemu.firmware.is_some() {
+                arguments = format!("{} {arguments}", arguments::OPTIONS);
+            }
             kernel(&mut command, &built.images.packed, &arguments);
             return Ok(command);
         }

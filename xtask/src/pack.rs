@@ -19,6 +19,7 @@ use abi::PayloadHeader;
 use anyhow::{Context, Result, bail, ensure};
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSegment};
+use platform::image::Image;
 use tempfile::NamedTempFile;
 
 use crate::places;
@@ -39,9 +40,9 @@ const PE_IMAGE_SIZE: usize = 80;
 const PE_SECTION_SIZE: usize = 232;
 const PE_SECTION_ADDRESS: usize = 236;
 const PE_SECTION_FILE_SIZE: usize = 240;
-/// The largest guest: an eighth of the board's memory, so that it fits twice
-/// (as packed and as run) beside everything else.
-const GUEST_MAX: usize = 64 << 20;
+/// The largest file of a guest: more is a mistake, and would not go into the PE
+/// header's 32 bits much longer.
+const GUEST_MAX: usize = 1 << 30;
 
 /// Name of our own guest.
 pub const OURS: &str = "guest";
@@ -138,35 +139,29 @@ fn word(bytes: &[u8], at: usize) -> Result<u32> {
     Ok(u32::from_le_bytes(field.try_into()?))
 }
 
-/// What is wrong with a guest that was given, as the end of a sentence.
+/// What is wrong with a guest that was given, as the end of a sentence. How much
+/// memory it needs is the machine's matter: [`crate::memory`].
 pub fn check_guest(image: &[u8]) -> Result<(), String> {
-    let mib = GUEST_MAX >> 20;
-    let size = image_size(image).unwrap_or(0).max(image.len() as u64);
     match image {
         [] => Err("is empty; name an arm64 Image".into()),
         [0x7f, b'E', b'L', b'F', ..] => {
             Err("is an ELF file; flatten it: objcopy -O binary FILE IMAGE".into())
         }
-        _ if !is_image(image) => {
-            Err("is not an arm64 Image (no `ARM\\x64` at byte 56); name one that is".into())
-        }
-        _ if size > GUEST_MAX as u64 => Err(format!(
-            "takes {} MiB, and the guest has {mib}; use a smaller one",
-            size >> 20
+        [0x1f, 0x8b, ..] => Err("is compressed; unpack it: gzip -dc FILE > IMAGE".into()),
+        _ if image.len() > GUEST_MAX => Err(format!(
+            "has {} MiB, and a guest may have {}; use a smaller one",
+            image.len() >> 20,
+            GUEST_MAX >> 20
         )),
-        _ => Ok(()),
+        _ => Image::parse(image)
+            .map(drop)
+            .map_err(|error| error.to_string()),
     }
 }
 
 fn is_image(image: &[u8]) -> bool {
     let (at, magic) = MAGIC;
     image.len() >= HEADER && image[at..].starts_with(magic)
-}
-
-/// The size in memory that an Image's header claims.
-fn image_size(image: &[u8]) -> Option<u64> {
-    let field = image.get(IMAGE_SIZE..IMAGE_SIZE + 8)?;
-    Some(u64::from_le_bytes(field.try_into().ok()?))
 }
 
 /// The memory that an ELF file linked at 0 describes, zeroed parts included.
@@ -194,7 +189,7 @@ pub(crate) mod tests {
 
     fn image(len: usize) -> Vec<u8> {
         let mut image = vec![0xaa; len];
-        image[IMAGE_SIZE..IMAGE_SIZE + 8].fill(0);
+        image[8..32].fill(0);
         image[MAGIC.0..MAGIC.0 + 4].copy_from_slice(MAGIC.1);
         if len > HEADER {
             image[PE_OFFSET..HEADER].fill(0);
@@ -207,7 +202,7 @@ pub(crate) mod tests {
         let (hypervisor, guest) = (image(2 * PAGE), image(100));
         let packed = pack(&hypervisor, &guest).unwrap();
         assert_eq!(packed.len(), 4 * PAGE);
-        assert_eq!(image_size(&packed), Some(4 * PAGE as u64));
+        assert_eq!(Image::parse(&packed).unwrap().size, 4 * PAGE as u64);
         assert_eq!(&packed[2 * PAGE..2 * PAGE + 8], b"RSEPAYLD");
         assert_eq!(packed[2 * PAGE + 8], 100);
         assert_eq!(&packed[3 * PAGE..3 * PAGE + 100], &guest[..]);
@@ -240,9 +235,10 @@ pub(crate) mod tests {
                 .contains("not an arm64 Image")
         );
         assert!(check_guest(b"\x7fELF").unwrap_err().contains("objcopy"));
-        let mut large = image(64);
-        large[IMAGE_SIZE + 3] = 0x80;
-        assert!(check_guest(&large).unwrap_err().contains("2048 MiB"));
+        assert!(check_guest(b"\x1f\x8b").unwrap_err().contains("gzip -dc"));
+        let mut big_endian = image(64);
+        big_endian[24] |= 1;
+        assert!(check_guest(&big_endian).unwrap_err().contains("big-endian"));
     }
 
     #[test]

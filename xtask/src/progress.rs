@@ -153,7 +153,7 @@ pub enum Speed {
 
 /// Instructions that an emulator executes in a second, guessed: those of waits, which are
 /// what takes long, are mostly reads of the counter.
-const PER_SECOND: f64 = 10e6;
+const PER_SECOND: f64 = 6e6;
 
 /// The size of a plan, how long it may take, and on what that is based.
 fn sized(plan: Size, speed: Speed) -> String {
@@ -170,7 +170,7 @@ fn sized(plan: Size, speed: Speed) -> String {
         Speed::Instructions => {
             let seconds = guest * 1e9 / PER_SECOND;
             let text = time(seconds.ceil() as u64);
-            format!("about {text} at most (guess: 10 million instructions a second)")
+            format!("about {text} at most (guess: 6 million instructions a second)")
         }
         Speed::Time => {
             let text = time(guest.ceil() as u64);
@@ -234,15 +234,15 @@ mod tests {
             passes: 4,
             iterations: 2000,
             cell_ms: 20,
-            guess_us: 1_500_000,
+            guess_us: 1_000_000,
         };
         let text = sized(plan, Speed::Instructions);
         assert_eq!(
             text,
             "70 cells, 2 of them skipped, in 4 passes; each has up to 2000 wake-ups or 20 ms of the \
-             guest; about 3 min at most (guess: 10 million instructions a second)"
+             guest; about 3 min at most (guess: 6 million instructions a second)"
         );
-        assert!(sized(plan, Speed::Time).contains("about 2 s at most"));
+        assert!(sized(plan, Speed::Time).contains("about 1 s at most"));
         assert!(
             sized(Size { cell_ms: 0, ..plan }, Speed::Unknown)
                 .ends_with("2000 wake-ups; how long is known after some cells")

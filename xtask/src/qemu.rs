@@ -6,7 +6,7 @@ mod monitor;
 mod provide;
 
 pub use firmware::firmware;
-pub use monitor::{MONITOR, is_paused, registers};
+pub use monitor::{MONITOR, Pauser, is_paused, registers};
 pub use provide::obstacle as provide_obstacle;
 
 use std::env;

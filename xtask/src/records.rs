@@ -5,12 +5,14 @@
 //! every sequence number, and as many records as it says. Of the blocks of a cell,
 //! one after each of its passes, the newest whole one counts.
 
+mod boot;
 mod cell;
 
 use std::collections::BTreeMap;
 
 use wire::{Damage, Record};
 
+pub use boot::{Probe, Records, Size, Step};
 pub use cell::{Cell, Stat};
 use cell::{fields, text};
 
@@ -20,74 +22,6 @@ const PART: &str = "part-";
 const BLOCK: [&str; 8] = [
     "cell", "more", "stat", "hist", "raw", "count", "skipped", "done",
 ];
-
-/// Everything that one boot reported.
-#[derive(Debug, Default)]
-pub struct Records {
-    /// What was going to be measured, if the boot said so.
-    pub plan: Option<Size>,
-    /// Fields of `machine`.
-    pub machine: BTreeMap<String, String>,
-    /// Values of `feature`, by name.
-    pub features: BTreeMap<String, String>,
-    /// Values of `probe`, by name, with their details.
-    pub probes: BTreeMap<String, Probe>,
-    /// What values count, and how that was found out.
-    pub unit: Option<(String, String)>,
-    /// Whole cells.
-    pub cells: Vec<Cell>,
-    /// Cells of which no block is whole, but one was damaged: what is known of them.
-    pub damaged: Vec<String>,
-    /// What else is wrong with the records.
-    pub problems: Vec<String>,
-    /// What the soak has done, by name.
-    pub soak: BTreeMap<String, u64>,
-    /// Texts for people.
-    pub notes: Vec<String>,
-    /// The last record has arrived.
-    pub ended: bool,
-    /// Any record has arrived.
-    pub begun: bool,
-}
-
-/// What a fidelity probe found.
-#[derive(Debug, Default)]
-pub struct Probe {
-    /// `true`, `false` or `not-run`.
-    pub value: String,
-    /// More of it, for people.
-    pub detail: String,
-}
-
-/// How much was going to be measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Size {
-    /// Cells.
-    pub cells: u64,
-    /// Those of them that can't run.
-    pub skipped: u64,
-    /// Passes over the others.
-    pub passes: u64,
-    /// Wake-ups of a cell at most.
-    pub iterations: u64,
-    /// Milliseconds of the guest that a cell has at most; 0 is no bound.
-    pub cell_ms: u64,
-    /// A guess of the guest's time for all of it, microseconds.
-    pub guess_us: u64,
-}
-
-/// How far a boot is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Step {
-    /// Parts of the work that are done: passes over cells, where cells are measured.
-    pub done: u64,
-    /// All parts.
-    pub of: u64,
-    /// What was done, in microseconds as guessed before.
-    pub done_us: u64,
-    /// The cell that was last has ended.
-    pub ended: bool,
-}
 
 /// A block that is not complete yet.
 #[derive(Debug, Default)]
@@ -131,7 +65,11 @@ impl Collector {
 
     /// What has been read, with what must have been lost.
     pub fn finish(mut self) -> Records {
-        self.abandon_block();
+        // A block that was on its way when a boot was cut short is not damaged.
+        let on_its_way = |block: &mut Block| !block.spoilt;
+        if self.records.ended || self.block.take_if(on_its_way).is_none() {
+            self.abandon_block();
+        }
         self.judge_spoilt();
         // A cell that ends early is reported early.
         self.records.cells.sort_by_key(|cell| cell.id);
@@ -301,7 +239,8 @@ impl Collector {
     fn end_block(&mut self, record: &Record<'_>) {
         let id = record.number("id");
         match self.block.take() {
-            Some(block) if Some(block.cell.id) == id => {
+            Some(mut block) if Some(block.cell.id) == id => {
+                block.cell.end(record);
                 let whole = !block.spoilt
                     && record.number("records") == Some(block.records + 1)
                     && block.cell.agrees_with(record);
@@ -355,31 +294,6 @@ impl Collector {
             None => "a cell without a number".into(),
         };
         self.spoilt.push((id, title));
-    }
-}
-
-impl Records {
-    /// What is not there of what was going to be measured, for people.
-    pub fn missing(&self) -> Vec<String> {
-        let mut missing = Vec::new();
-        let parts = self.cells.iter().filter(|cell| cell.is_part()).count();
-        if parts > 0 {
-            missing.push(format!("{} with fewer passes than planned", cells(parts)));
-        }
-        let known = self.cells.len() + self.damaged.len();
-        if let Some(plan) = self.plan.filter(|_| !self.ended)
-            && let Some(none @ 1..) = (plan.cells as usize).checked_sub(known)
-        {
-            missing.push(format!("{} of {} not begun", cells(none), plan.cells));
-        }
-        missing
-    }
-}
-
-fn cells(number: usize) -> String {
-    match number {
-        1 => "1 cell".into(),
-        _ => format!("{number} cells"),
     }
 }
 

@@ -73,10 +73,11 @@ impl Results {
         }
         let missing = records.missing();
         // Of soaks and checks no cells are expected.
-        let cut = records.plan.is_some() && !records.ended;
-        self.incomplete |= cut || !missing.is_empty();
-        let missing = missing.iter().map(|text| format!("under {name}: {text}"));
-        self.missing.extend(missing);
+        let measures = records.plan.is_some() || !records.cells.is_empty();
+        let cut = measures && !records.ended;
+        self.incomplete |= cut || missing.is_some();
+        self.missing
+            .extend(missing.map(|text| format!("under {name}: {text}")));
         self.damaged.extend(records.damaged.iter().cloned());
         self.problems.extend(records.problems.iter().cloned());
         self.notes.extend(records.notes.iter().cloned());

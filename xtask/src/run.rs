@@ -26,9 +26,18 @@ pub fn run(args: &RunArgs) -> Result<()> {
     if session.results.has_cells() {
         say!("{}", table::lines(&session.results).join("\n"));
     }
-    say!("\nresults: {place}");
     if session.results.has_cells() {
+        say!("\nresults: {place}");
         say!("report: {place}/{}", report::PAGE);
+    } else {
+        say!("\nlog: {place}/serial.log");
+    }
+    match &session.ended {
+        Some(ended) => say!("{ended}"),
+        None if job.load.guest.is_some() && session.failure.is_none() => {
+            say!("guest ended: off or reset, which only the hypervisor (--under rouse) would tell");
+        }
+        None => {}
     }
     // Of a run that measured nothing there is nothing to replace an older file with.
     let keeps = session.failure.is_none() || session.results.has_cells();

@@ -4,6 +4,7 @@
 use std::env;
 use std::fs::File;
 
+use abi::Ended;
 use anyhow::Result;
 use plan::Under;
 
@@ -19,8 +20,8 @@ use crate::progress::{Progress, Speed};
 use crate::results::{self, Results};
 use crate::symbols::{self, Symbols};
 use crate::terminal::{self, tell};
-use crate::verdict::{Failure, judge, judge_results};
-use crate::{interrupt, launch, report, toolchain};
+use crate::verdict::{Failure, judge, judge_reset, judge_results};
+use crate::{interrupt, launch, memory, report, toolchain};
 
 /// How many of its last lines are shown of an emulator that died.
 const SAID_SHOWN: usize = 10;
@@ -34,6 +35,8 @@ pub struct Session {
     pub failure: Option<Failure>,
     /// Everything that the console said.
     pub console: String,
+    /// How the guest of the last boot ended it, where it gave no exit status.
+    pub ended: Option<Ended>,
     /// The folder, for people.
     pub place: String,
 }
@@ -44,6 +47,7 @@ pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
     interrupt::catch()?;
     let emulator = interrupt::or(Emulator::ensure(job))?;
     let built = interrupt::or(images::build(&job.board().name, job.load.guest.as_deref()))?;
+    memory::check(job, &built)?;
     let mut boots = Boots {
         job,
         emulator: &emulator,
@@ -55,6 +59,7 @@ pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
         survey: String::new(),
         said: String::new(),
         show,
+        ended: None,
     };
     let failure = boots.all()?;
     boots.close(failure, folder)
@@ -73,6 +78,7 @@ struct Boots<'j> {
     /// What the emulators said.
     said: String,
     show: Show,
+    ended: Option<Ended>,
 }
 
 impl Boots<'_> {
@@ -103,11 +109,15 @@ impl Boots<'_> {
         let watch = Watch {
             place: place.path(),
             limits: job.limits,
+            disturb: job.disturb,
             show: self.show,
             progress: self.progress(under),
         };
         let console = Console::new(symbols(job, under, self.built));
         let mut outcome = boot::boot(command, console, &mut self.log, watch)?;
+        if let Some(done) = outcome.disturbed {
+            self.commands += &format!("# disturbed: {done}\n");
+        }
         let records = std::mem::take(&mut outcome.console.collector).finish();
         self.results.add(Some(under), &records);
         self.keep_dump(&outcome);
@@ -118,7 +128,12 @@ impl Boots<'_> {
         }
         // Somebody else's guest need not know our records.
         let owes_records = job.load.guest.is_none() || records.begun;
-        Ok(judge(&outcome, under, owes_records && !records.ended))
+        self.ended = outcome.console.ended;
+        let failure = judge(&outcome, under, owes_records && !records.ended);
+        Ok(match job.expect_reset {
+            true => judge_reset(&outcome, under, failure),
+            false => failure,
+        })
     }
 
     /// Keeps what the emulator itself said, and shows the end of it if that is all
@@ -192,6 +207,7 @@ impl Boots<'_> {
             failure: failure.map(|failure| self.with_cells(failure)),
             results: self.results,
             console,
+            ended: self.ended,
             place,
         })
     }

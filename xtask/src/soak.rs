@@ -105,6 +105,7 @@ impl Soak<'_> {
         let watch = Watch {
             place: place.path(),
             limits: job.limits,
+            disturb: job.disturb,
             show: Show::Dumps,
             progress: Progress::new(format!("round {}: {round}", number + 1)).with_rate("wake-ups"),
         };
@@ -126,6 +127,10 @@ impl Soak<'_> {
         }
         let done = Done::new(round, took, outcome.console.collector.soak());
         say!("round {}: {round}: {done}", number + 1);
+        if let Some(disturbed) = outcome.disturbed {
+            say!("  {disturbed}");
+            self.commands += &format!("# disturbed: {disturbed}\n");
+        }
         self.summary.add(done);
     }
 

@@ -2,10 +2,12 @@
 //! The verb `test`: the host's tests, then those that boot.
 
 mod case;
+mod cut;
 #[cfg(test)]
 mod documented;
 mod expectation;
 mod gate;
+mod kernel;
 mod killed;
 mod same;
 
@@ -23,7 +25,7 @@ use case::Case;
 use gate::Gate;
 
 /// Packages that only exist on the target.
-const ON_TARGET: [&str; 3] = ["arch", "hypervisor", "guest-kernel-shim"];
+const ON_TARGET: [&str; 4] = ["arch", "hypervisor", "guest-kernel-shim", "test-kernel"];
 
 /// Runs what was asked for.
 pub fn run(args: &TestArgs) -> Result<()> {

@@ -205,13 +205,22 @@ fn marks(results: &Results) -> Vec<String> {
     if missing.is_empty() {
         return Vec::new();
     }
-    let missing: Vec<&str> = missing.into_iter().collect();
-    let text = format!(
-        "{} depends on what this machine does not model: {}",
-        columns::MARK,
-        missing.join(", ")
-    );
-    vec![String::new(), text]
+    let is_unsure = |name: &&str| {
+        let value = results.fidelity.get(*name);
+        value.and_then(|value| value.as_str()) == Some("not-sure")
+    };
+    let (unsure, missing): (Vec<&str>, Vec<&str>) = missing.into_iter().partition(is_unsure);
+    let mut lines = vec![String::new()];
+    for (why, names) in [
+        ("this machine does not model", missing),
+        ("was not shown here, for or against", unsure),
+    ] {
+        if !names.is_empty() {
+            let names = names.join(", ");
+            lines.push(format!("{} depends on what {why}: {names}", columns::MARK));
+        }
+    }
+    lines
 }
 
 /// Why cells have fewer samples than asked for, and what is not there.
@@ -299,6 +308,25 @@ mod tests {
             "pingpong: instructions per round trip (INST_RETIRED)",
             "skipped, one CPU only:\n  ipi one wfi",
             "damaged, not shown:\n  cell 7 (ipi)",
+        ] {
+            assert!(text.contains(part), "{part} in:\n{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_sure_is_told_from_what_is_not_modelled() {
+        let mut results = results();
+        let cell = results.cells.iter_mut().find(|cell| cell.stats.is_some());
+        cell.unwrap().not_modelled = vec!["wfe_halts".into(), "wfet_halts".into()];
+        results.fidelity.insert("wfe_halts".into(), false.into());
+        results
+            .fidelity
+            .insert("wfet_halts".into(), "not-sure".into());
+        let text = lines(&results).join("\n");
+        for part in [
+            "otherwise: wfet_halts: not-sure",
+            "* depends on what this machine does not model: wfe_halts\n",
+            "* depends on what was not shown here, for or against: wfet_halts",
         ] {
             assert!(text.contains(part), "{part} in:\n{text}");
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether what was asked for happened.
 
+use abi::{End, Ended};
 use plan::Under;
 
 use crate::boot::{Ending, Outcome, Stall};
@@ -60,7 +61,7 @@ impl Failure {
 /// The word of a run that did what it should.
 pub const OK: &str = "ok";
 /// What can come of a run.
-pub const WORDS: [&str; 12] = [
+pub const WORDS: [&str; 15] = [
     OK,
     CRASH,
     HANG,
@@ -73,6 +74,9 @@ pub const WORDS: [&str; 12] = [
     DAMAGED,
     OTHER_UNIT,
     INTERRUPTED,
+    RESET,
+    NO_CPU,
+    NO_RESET,
 ];
 const CRASH: &str = "crash";
 const HANG: &str = "hang";
@@ -85,6 +89,9 @@ const REFUSED: &str = "refused";
 const DAMAGED: &str = "damaged";
 const OTHER_UNIT: &str = "other-unit";
 const INTERRUPTED: &str = "interrupted";
+const RESET: &str = "reset";
+const NO_CPU: &str = "no-cpu";
+const NO_RESET: &str = "no-reset";
 
 /// What is wrong with how a boot ended. `unfinished`: its last record is due.
 pub fn judge(outcome: &Outcome, under: Under, unfinished: bool) -> Option<Failure> {
@@ -95,7 +102,7 @@ pub fn judge(outcome: &Outcome, under: Under, unfinished: bool) -> Option<Failur
             let first = outcome.console.crash.first().map_or("", String::as_str);
             (CRASH, format!("crashed ({first}); {stage}"))
         }
-        Ending::Refused(words) => (REFUSED, format!("the machine is refused: {words}")),
+        Ending::Refused(words) => (REFUSED, format!("refused: {words}")),
         Ending::Hang(stall) => (HANG, format!("{}; {stage}", shown(stall))),
         Ending::OutOfTime => (OUT_OF_TIME, format!("the time limit is over; {stage}")),
         Ending::Died(how, words) if words.is_empty() => (
@@ -103,14 +110,15 @@ pub fn judge(outcome: &Outcome, under: Under, unfinished: bool) -> Option<Failur
             format!("the emulator {how} and said nothing; {stage}"),
         ),
         Ending::Died(how, words) => (DIED, format!("the emulator {how} ({words}); {stage}")),
-        Ending::Status(0) | Ending::Stopped(_) if unfinished => {
+        Ending::Guest(ended) if ended.how != End::Off => judge_end(ended),
+        Ending::Status(0) | Ending::Stopped(_) | Ending::Guest(_) if unfinished => {
             let said = match &outcome.ending {
                 Ending::Stopped(words) if !words.is_empty() => format!(" (its emulator: {words})"),
                 _ => String::new(),
             };
             (STOPPED, format!("ended early{said}; {stage}"))
         }
-        Ending::Status(0) | Ending::Stopped(_) => return None,
+        Ending::Status(0) | Ending::Stopped(_) | Ending::Guest(_) => return None,
         Ending::Status(status) => (EXIT, format!("ended with exit status {status}; {stage}")),
     };
     let why = format!("under {under}: {why}");
@@ -124,6 +132,35 @@ fn shown(stall: &Stall) -> String {
         return format!("no progress for {own} s");
     }
     format!("no progress for {own} s of the emulator's own time ({wall} s by the clock)")
+}
+
+/// What is wrong with a guest's end that is not to turn the machine off.
+fn judge_end(ended: &Ended) -> (&'static str, String) {
+    let Ended { vcpu, mpidr, .. } = ended;
+    let by = format!("vCPU {vcpu} (MPIDR {mpidr:#x})");
+    match ended.how {
+        End::NoCpu => (
+            NO_CPU,
+            format!("{by} has turned itself off, and was the last one on: nothing runs any more"),
+        ),
+        End::Off | End::Reset => (
+            RESET,
+            format!("{by} has reset the machine; --expect-reset if it should"),
+        ),
+    }
+}
+
+/// As [`judge`]d, for a guest that should reset the machine.
+pub fn judge_reset(outcome: &Outcome, under: Under, judged: Option<Failure>) -> Option<Failure> {
+    match &outcome.ending {
+        Ending::Guest(ended) if ended.how == End::Reset => None,
+        _ => judged.or_else(|| {
+            Some(Failure {
+                word: NO_RESET,
+                why: format!("under {under}: --expect-reset: the guest has ended without a reset"),
+            })
+        }),
+    }
 }
 
 /// What is wrong with what a run measured, of which `metric` was asked for.
@@ -160,14 +197,42 @@ mod tests {
     use crate::console::Console;
     use std::time::Duration;
 
-    fn judged(ending: Ending, unfinished: bool) -> Option<Failure> {
-        let outcome = Outcome {
+    fn outcome(ending: Ending) -> Outcome {
+        Outcome {
             ending,
             console: Console::default(),
             registers: Vec::new(),
             said: Vec::new(),
-        };
-        judge(&outcome, Under::Rouse, unfinished)
+            disturbed: None,
+        }
+    }
+
+    fn guest(how: End) -> Ending {
+        Ending::Guest(Ended {
+            how,
+            vcpu: 1,
+            mpidr: 1,
+        })
+    }
+
+    #[test]
+    fn a_reset_is_well_only_where_it_is_expected() {
+        for (how, plain, expected) in [
+            (End::Off, OK, NO_RESET),
+            (End::Reset, RESET, OK),
+            (End::NoCpu, NO_CPU, NO_CPU),
+        ] {
+            assert_eq!(word(guest(how), false), plain);
+            let outcome = outcome(guest(how));
+            let judged = judge(&outcome, Under::Rouse, false);
+            let judged = judge_reset(&outcome, Under::Rouse, judged);
+            assert_eq!(judged.map_or(OK, |failure| failure.word), expected);
+        }
+        assert_eq!(word(guest(End::Off), true), STOPPED);
+    }
+
+    fn judged(ending: Ending, unfinished: bool) -> Option<Failure> {
+        judge(&outcome(ending), Under::Rouse, unfinished)
     }
 
     fn word(ending: Ending, unfinished: bool) -> &'static str {

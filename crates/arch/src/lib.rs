@@ -21,5 +21,6 @@ pub mod image;
 pub mod insn;
 #[cfg(target_arch = "aarch64")]
 pub mod layout;
+pub mod needs;
 #[cfg(target_arch = "aarch64")]
 pub mod regs;

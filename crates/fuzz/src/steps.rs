@@ -5,7 +5,7 @@ use crate::bytes::Bytes;
 use crate::gic::{Bits, CPUS, Step, World};
 
 /// INTIDs that steps are about: few, so that they meet.
-const PRIVATE: [u32; 6] = [0, 1, 7, 15, 16, 31];
+const PRIVATE: [u32; 8] = [0, 1, 7, 15, 16, 31, 27, 30];
 const SHARED: [u32; 4] = [32, 33, 63, 95];
 /// Most steps of an input.
 const MOST: usize = 200;
@@ -29,7 +29,8 @@ fn step(bytes: &mut Bytes<'_>) -> Step {
     match what % 16 {
         0..3 => Step::Acknowledge(by),
         3..5 => Step::End(by),
-        5 => Step::Deactivate(by, bytes.below(4)),
+        5 if what & 0x80 == 0 => Step::Deactivate(by, bytes.below(4)),
+        5 => Step::Line(by, bytes.choice(&PRIVATE[6..]), what & 0x40 != 0),
         6 => Step::Send(bytes.choice(&PRIVATE[..4]), bytes.u8()),
         7 => Step::Mask(by, bytes.u8()),
         8 => Step::Split(by, what & 0x80 != 0),

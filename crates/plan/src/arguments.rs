@@ -59,6 +59,8 @@ arguments! {
     stress: Option<u64> = "stress", count;
     /// The hypervisor prints what the machine is.
     survey: bool = "survey", on;
+    /// Here the boot arguments begin, where a boot manager may put something in front.
+    options: bool = "options", on;
     /// The console, as `platform::uart::Named` reads it.
     uart: Option<&'a str> = "uart", text;
 }

@@ -34,7 +34,7 @@ const FIRST: u32 = 16;
 
 /// Time that a cell may take unless some is named, milliseconds of the guest, where
 /// it counts instructions: one is 10^6 of them, which take an emulator long.
-const MS_OF_INSTRUCTIONS: u32 = 20;
+const MS_OF_INSTRUCTIONS: u32 = 10;
 /// The same where it is time.
 const MS_OF_TIME: u32 = 500;
 
@@ -199,10 +199,10 @@ impl Pace {
 impl Cell {
     /// A guess of what a wake-up takes, nanoseconds: the pauses that were asked for,
     /// the exit latency that is made where governors may choose a deep state, and
-    /// some hundred instructions.
+    /// its path. That is some hundred instructions, which an emulator executes
+    /// several times as fast as those of pauses: they are mostly YIELD.
     fn guess_ns(&self) -> u64 {
-        /// Instructions of a wake-up, at one a nanosecond.
-        const PATH: u64 = 500;
+        const PATH: u64 = 50;
         let poll_us = match self.workload {
             Workload::Overshoot => self.poll_limit_us,
             Workload::Stream => self.event_stream_us,
@@ -222,8 +222,8 @@ impl Cell {
     /// progress is weighed by before anything has been measured. At least 1.
     #[must_use]
     pub fn guess_us(&self, limits: &Limits, frequency: u64) -> u64 {
-        /// What it takes to begin and to report a block, microseconds.
-        const BLOCK_US: u64 = 20;
+        /// What it takes to begin and to report a pass.
+        const BLOCK_US: u64 = 60;
         let ns =
             |ticks: u64| (u128::from(ticks) * 1_000_000_000 / u128::from(frequency.max(1))) as u64;
         let share = u64::from(limits.share(0));

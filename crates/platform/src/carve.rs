@@ -1,9 +1,76 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Dividing RAM: what is free once the parts that belong to somebody are out.
+//! Dividing RAM: what is free once the parts that belong to somebody are out, and
+//! who gets it.
+
+use core::fmt;
 
 use arrayvec::ArrayVec;
 
 use crate::Region;
+
+/// The guest's RAM begins and ends on blocks of stage 2.
+pub const GUEST_ALIGN: u64 = 2 << 20;
+
+/// The most RAM that the guest gets, on machines that have it: more would only
+/// take time to prepare.
+pub const GUEST_MOST: u64 = 4 << 30;
+
+/// Who gets which RAM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Division {
+    /// The hypervisor's page tables, and what it has for each CPU.
+    pub hypervisor: Region,
+    /// The guest's RAM.
+    pub guest: Region,
+}
+
+/// Whose RAM there is not, and how many bytes in one piece that would be at least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Short {
+    /// The hypervisor's.
+    Hypervisor(u64),
+    /// The guest's.
+    Guest(u64),
+}
+
+impl fmt::Display for Short {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whose, bytes) = match self {
+            Self::Hypervisor(bytes) => ("hypervisor", bytes),
+            Self::Guest(bytes) => ("guest", bytes),
+        };
+        write!(
+            f,
+            "RAM: no {bytes} free bytes for the {whose}; give the machine more memory"
+        )
+    }
+}
+
+/// Divides what is free of `memory`, outside all of `taken`: the hypervisor gets
+/// `hypervisor` bytes, a multiple of 4096, the guest the largest of what is left.
+///
+/// # Errors
+/// [`Short`] says for whom there is nothing.
+pub fn divide(memory: &[Region], taken: &[Region], hypervisor: u64) -> Result<Division, Short> {
+    const PAGE: u64 = 4096;
+    let free = largest_free(memory, taken, PAGE).filter(|free| free.size >= hypervisor);
+    let free = free.ok_or(Short::Hypervisor(hypervisor))?;
+    // From the top, so that the guest's RAM starts on a large boundary.
+    let hypervisor = Region {
+        base: free.end() - hypervisor,
+        size: hypervisor,
+    };
+    let mut all: ArrayVec<Region, 64> = ArrayVec::new();
+    for &region in taken.iter().chain([&hypervisor]) {
+        // More than there can be: what is not noted would be used.
+        all.try_push(region)
+            .map_err(|_| Short::Guest(GUEST_ALIGN))?;
+    }
+    let guest = largest_free(memory, &all, GUEST_ALIGN);
+    let mut guest = guest.ok_or(Short::Guest(GUEST_ALIGN))?;
+    guest.size = guest.size.min(GUEST_MOST);
+    Ok(Division { hypervisor, guest })
+}
 
 /// The largest free range of `memory` whose base is a multiple of `align`
 /// (a power of two), outside all of `taken`. Its size is a multiple of `align`.
@@ -63,6 +130,23 @@ mod tests {
         ];
         let free = largest_free(&memory, &taken, 2 * MIB).unwrap();
         assert_eq!(free, region(0x4820_0000, 126 * MIB));
+    }
+
+    #[test]
+    fn the_hypervisor_gets_the_end_of_the_largest_gap_and_the_guest_the_rest() {
+        let memory = [region(0x4000_0000, 20 * MIB)];
+        let taken = [region(0x4020_0000, MIB), region(0x40a0_0000, MIB)];
+        let division = divide(&memory, &taken, 0x10_0000).unwrap();
+        assert_eq!(division.hypervisor, region(0x4130_0000, MIB));
+        assert_eq!(division.guest, region(0x4040_0000, 6 * MIB));
+        assert_eq!(
+            divide(&memory, &taken, 10 * MIB),
+            Err(Short::Hypervisor(10 * MIB))
+        );
+        let small = [region(0x4000_0000, 2 * MIB)];
+        assert_eq!(divide(&small, &[], 0x1000), Err(Short::Guest(GUEST_ALIGN)));
+        let large = [region(1 << 40, 1 << 40)];
+        assert_eq!(divide(&large, &[], 0x1000).unwrap().guest.size, GUEST_MOST);
     }
 
     #[test]

@@ -237,8 +237,7 @@ fn ppi(interrupts: &[u8], index: usize) -> Option<u32> {
 }
 
 fn gic(fdt: Fdt<'_>, timer: &Timer) -> Result<Gic, Error> {
-    let node =
-        find_compatible(fdt.root(), &["arm,gic-v3"]).ok_or(Error::NoNode("GICv3 (arm,gic-v3)"))?;
+    let node = find_compatible(fdt.root(), &["arm,gic-v3"]).ok_or_else(|| no_gic(fdt))?;
     let error = |property| Error::Property {
         node: "interrupt-controller",
         property,
@@ -275,6 +274,20 @@ fn gic(fdt: Fdt<'_>, timer: &Timer) -> Result<Gic, Error> {
             .filter(|intid| !taken.contains(intid))
             .ok_or(error("interrupts"))?,
     })
+}
+
+/// What there is in place of a GICv3 (bindings: arm,gic).
+fn no_gic(fdt: Fdt<'_>) -> Error {
+    let older = [
+        "arm,gic-400",
+        "arm,cortex-a15-gic",
+        "arm,cortex-a7-gic",
+        "arm,cortex-a9-gic",
+    ];
+    match find_compatible(fdt.root(), &older) {
+        Some(_) => Error::GicV2,
+        None => Error::NoNode("GICv3 (arm,gic-v3)"),
+    }
 }
 
 fn timer(fdt: Fdt<'_>) -> Result<Timer, Error> {

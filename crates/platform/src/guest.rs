@@ -8,7 +8,7 @@
 
 use arrayvec::ArrayVec;
 
-use crate::{Conduit, Region, Timer};
+use crate::{Conduit, Region, Timer, arguments};
 
 /// What a guest is told of its machine.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +27,7 @@ pub struct GuestTree<'a> {
     pub timer: Timer,
     /// How the guest calls PSCI.
     pub conduit: Conduit,
-    /// Command line.
+    /// Boot arguments; the guest gets its part of them ([`crate::arguments`]).
     pub bootargs: &'a str,
 }
 
@@ -74,7 +74,7 @@ impl GuestTree<'_> {
 
     fn chosen(&self, w: &mut Writer<'_>) -> Result<(), BufferTooSmall> {
         w.begin("chosen")?;
-        w.strings("bootargs", &[self.bootargs])?;
+        w.pieces("bootargs", arguments::of_guest(self.bootargs))?;
         w.strings("stdout-path", &["/serial"])?;
         w.end()
     }
@@ -233,6 +233,21 @@ impl<'b> Writer<'b> {
         Ok(())
     }
 
+    /// One string, of pieces.
+    fn pieces<'p>(
+        &mut self,
+        name: &str,
+        pieces: impl Iterator<Item = &'p str> + Clone,
+    ) -> Result<(), BufferTooSmall> {
+        let size = pieces.clone().map(str::len).sum::<usize>() + 1;
+        self.property(name, size)?;
+        for piece in pieces {
+            self.bytes(piece.as_bytes())?;
+        }
+        self.bytes(&[0])?;
+        self.align()
+    }
+
     fn strings(&mut self, name: &str, strings: &[&str]) -> Result<(), BufferTooSmall> {
         let size = strings.iter().map(|string| string.len() + 1).sum();
         self.property(name, size)?;
@@ -299,7 +314,7 @@ mod tests {
                 hyp: 26,
             },
             conduit: Conduit::Smc,
-            bootargs: "rouse.workload=ipi",
+            bootargs: "rouse.survey rouse.workload=ipi",
         }
     }
 

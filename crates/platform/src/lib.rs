@@ -11,9 +11,11 @@
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
+pub mod arguments;
 pub mod carve;
 mod fdt;
 pub mod guest;
+pub mod image;
 pub mod index;
 pub mod uart;
 
@@ -205,6 +207,8 @@ pub enum Error {
     TooDeep(usize),
     /// A CPU names a way of starting it that is not known here.
     EnableMethod,
+    /// The interrupt controller is a GICv2.
+    GicV2,
 }
 
 impl fmt::Display for Error {
@@ -222,6 +226,11 @@ impl fmt::Display for Error {
             Self::TooDeep(most) => {
                 write!(f, "device tree: nodes nested more than {most} deep")
             }
+            Self::GicV2 => write!(
+                f,
+                "device tree: the interrupt controller is a GICv2, and Rouse needs a GICv3 or later; \
+                 in QEMU use -machine virt,gic-version=3"
+            ),
             Self::EnableMethod => write!(
                 f,
                 "device tree: cpu: enable-method is neither 'psci' nor 'spin-table'"

@@ -158,6 +158,15 @@ fn a_16550_of_unknown_form_is_no_console() {
 }
 
 #[test]
+fn an_older_interrupt_controller_is_named() {
+    refused(
+        &with_properties("arm,gic-v3", &[("compatible", b"arm,gic-400\0".to_vec())]),
+        "device tree: the interrupt controller is a GICv2, and Rouse needs a GICv3 or later; \
+         in QEMU use -machine virt,gic-version=3",
+    );
+}
+
+#[test]
 fn a_redistributor_has_two_frames() {
     let expected = "device tree: interrupt-controller: property 'reg' is missing or malformed";
     let region = cells(&[0, 0x80a_0000, 0, 0x4_0000]);

@@ -43,6 +43,23 @@ pub fn answer(access: SystemRegister) -> Answer {
     }
 }
 
+/// Whether it is one of the registers of the interrupt controller's CPU interface
+/// that ICH_HCR_EL2.TALL1 traps (IHI 0069H, 12.4.5): ICC_AP1R0_EL1 to ICC_AP1R3_EL1,
+/// ICC_IAR1_EL1, ICC_EOIR1_EL1, ICC_HPPIR1_EL1, ICC_BPR1_EL1 and ICC_IGRPEN1_EL1.
+#[must_use]
+pub const fn is_group1(encoding: u32) -> bool {
+    const AP1R0: u32 = self::encoding(3, 0, 12, 9, 0);
+    const AP1R3: u32 = self::encoding(3, 0, 12, 9, 3);
+    const IAR1: u32 = self::encoding(3, 0, 12, 12, 0);
+    const EOIR1: u32 = self::encoding(3, 0, 12, 12, 1);
+    const HPPIR1: u32 = self::encoding(3, 0, 12, 12, 2);
+    const BPR1: u32 = self::encoding(3, 0, 12, 12, 3);
+    const IGRPEN1: u32 = self::encoding(3, 0, 12, 12, 7);
+    // op2 counts the four: it lies above everything else that names them.
+    encoding >= AP1R0 && encoding <= AP1R3 && (encoding - AP1R0).is_multiple_of(1 << 17)
+        || matches!(encoding, IAR1 | EOIR1 | HPPIR1 | BPR1 | IGRPEN1)
+}
+
 /// The bits of the ISS that name the register: all but direction and Rt.
 const NAME: u32 = 0x3f_fc1e;
 

@@ -14,7 +14,7 @@ use crate::{INTIDS, PRIVATE};
 pub enum Fault {
     /// This INTID is in two list registers.
     ListedTwice(u32),
-    /// This INTID is pending in a list register and in the queue, or there twice.
+    /// This INTID is in a list register and in the queue, or there twice.
     Queued(u32),
     /// This INTID does not exist.
     Unknown(u32),
@@ -88,13 +88,12 @@ impl List {
         for (n, waiting) in self.queued().iter().enumerate() {
             let intid = waiting.intid();
             let listed = (0..bank.count()).map(|slot| bank.read(slot));
-            let mut listed = listed.filter(|one| one.intid() == intid);
+            let mut listed = listed.filter(|one| one.is_pending() || one.is_active());
             let mut rest = self.queued()[n + 1..].iter();
-            if listed.clone().any(|one| one.is_pending()) || rest.any(|one| one.intid() == intid) {
+            if listed.any(|one| one.intid() == intid) || rest.any(|one| one.intid() == intid) {
                 return Err(Fault::Queued(intid));
             }
-            // Still active as a hardware interrupt: its end is the guest's.
-            if !underflow && !listed.any(|one| one.is_active()) {
+            if !underflow {
                 return Err(Fault::Forgotten(intid));
             }
         }
@@ -224,6 +223,7 @@ mod tests {
             affinity: 0,
             number: 0,
             last: true,
+            lines: 0,
         };
         assert!(frames.access(write).1);
         assert_eq!(quiet(&Fake::new(4), &private), Err(Fault::Requested(2)));

@@ -2,15 +2,11 @@
 //! Which interrupts are in list registers.
 //!
 //! Rules that always hold between two calls:
-//! - no INTID is in two list registers, nor in a list register as pending and
-//!   in the queue;
+//! - no INTID is in two list registers, nor in a list register and in the queue;
 //! - the most urgent pending interrupt is in a list register, unless every one
 //!   of them holds an active interrupt;
 //! - while the queue has something that could be listed, the bank is asked to
 //!   raise the maintenance interrupt when its registers run empty (underflow).
-//!   What is queued and still active as a hardware interrupt can't be: asking
-//!   for it would raise the interrupt without end, before the guest gets to
-//!   deactivate it. It is listed at the next call after that.
 //!
 //! Each private INTID remembers where it was last, and what a register is to
 //! hold when it comes: an SGI that comes again and again takes the same register
@@ -52,6 +48,17 @@ pub struct State {
     pub pending: bool,
     /// Acknowledged and not ended.
     pub active: bool,
+}
+
+/// The private INTIDs that are listed or wait for a register, a bit each.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Here {
+    /// Pending.
+    pub pending: u32,
+    /// Active.
+    pub active: u32,
+    /// Either, because of their lines alone.
+    pub lines: u32,
 }
 
 /// Most interrupts that wait for a register: every INTID that there is.
@@ -155,15 +162,12 @@ impl List {
     #[cold]
     fn inject_anywhere(&mut self, bank: &mut impl Bank, new: ListRegister) {
         let mut listed = Listed::read(bank);
-        // A hardware interrupt that is active must not become pending too.
-        let there = listed.find(new.intid());
-        if let Some((slot, old)) = there.filter(|(_, old)| old.hw().is_none() || !old.is_active()) {
-            listed.set(bank, slot, old.with_priority(new.priority()).with_pending());
-            self.refill_from(&mut listed, bank);
-            return;
-        }
-        let queued = self.queue.iter().any(|one| one.intid() == new.intid());
-        if !queued {
+        let mut queue = self.queue.iter_mut();
+        if let Some((slot, old)) = listed.find(new.intid()) {
+            listed.set(bank, slot, old.joined(new));
+        } else if let Some(old) = queue.find(|one| one.intid() == new.intid()) {
+            *old = old.joined(new);
+        } else {
             self.queue.push(new);
         }
         self.refill_from(&mut listed, bank);
@@ -184,7 +188,7 @@ impl List {
     /// As [`Self::refill`]; `listed` is what was read of the registers.
     fn refill_from(&mut self, listed: &mut Listed, bank: &mut impl Bank) {
         let more = loop {
-            let Some(next) = self.most_urgent(listed) else {
+            let Some(next) = self.most_urgent() else {
                 break false;
             };
             let waiting = self.queue[next];
@@ -220,11 +224,10 @@ impl List {
         }
     }
 
-    /// The most urgent one that waits and is not still active in a register.
-    fn most_urgent(&self, listed: &Listed) -> Option<usize> {
+    /// The most urgent one that waits.
+    fn most_urgent(&self) -> Option<usize> {
         let waiting = self.queue.iter().enumerate();
         waiting
-            .filter(|(_, one)| listed.find(one.intid()).is_none())
             .min_by_key(|(_, one)| (one.priority(), one.intid()))
             .map(|(index, _)| index)
     }
@@ -247,20 +250,36 @@ impl List {
         }
     }
 
-    /// Takes the pending state from `intid`; whether it had it.
-    pub fn withdraw(&mut self, bank: &mut impl Bank, intid: u32) -> bool {
+    /// Takes the pending state from `intid`; what had it.
+    pub fn withdraw(&mut self, bank: &mut impl Bank, intid: u32) -> Option<ListRegister> {
         if let Some(at) = self.queue.iter().position(|one| one.intid() == intid) {
-            self.queue.swap_remove(at);
+            let old = self.queue.swap_remove(at);
             self.refill(bank);
-            return true;
+            return Some(old);
         }
         let mut listed = Listed::read(bank);
-        let Some((slot, old)) = listed.find(intid) else {
-            return false;
-        };
+        let (slot, old) = listed.find(intid)?;
         listed.set(bank, slot, old.without_pending());
         self.refill_from(&mut listed, bank);
-        old.is_pending()
+        old.is_pending().then_some(old)
+    }
+
+    /// Takes the interrupts back of which nothing is left: those of `low`, whose
+    /// lines are low, that are pending and that software has not set so. Answers
+    /// them; the physical ones behind them are active, and the caller's to end.
+    #[must_use]
+    pub fn lower(&mut self, bank: &mut impl Bank, low: u32) -> u32 {
+        let mut lowered = 0;
+        for intid in ones(low.into()) {
+            let listed = Listed::read(bank).find(intid).map(|(_, one)| one);
+            let queued = || self.queue.iter().find(|one| one.intid() == intid).copied();
+            let line = |one: &ListRegister| one.is_pending() && one.hw().is_some();
+            if listed.or_else(queued).as_ref().is_some_and(line) {
+                self.withdraw(bank, intid);
+                lowered |= 1 << intid;
+            }
+        }
+        lowered
     }
 
     /// The state of `intid`.
@@ -273,19 +292,24 @@ impl List {
         }
     }
 
-    /// The private INTIDs that are pending and that are active, a bit each.
-    pub(crate) fn private(&self, bank: &impl Bank) -> (u32, u32) {
-        let bit = |one: &ListRegister| match one.intid() {
-            intid if intid < PRIVATE => 1 << intid,
-            _ => 0,
-        };
-        let (mut pending, mut active) = (0, 0);
-        for (_, one) in &Listed::read(bank).registers {
-            pending |= if one.is_pending() { bit(one) } else { 0 };
-            active |= if one.is_active() { bit(one) } else { 0 };
+    /// What is listed of the private INTIDs.
+    pub(crate) fn private(&self, bank: &impl Bank) -> Here {
+        let mut here = Here::default();
+        if self.backlog == 0 && bank.empty() & mask(bank.count()) == mask(bank.count()) {
+            return here;
         }
-        pending |= self.queue.iter().fold(0, |bits, one| bits | bit(one));
-        (pending, active)
+        let listed = Listed::read(bank);
+        let listed = listed.registers.iter().map(|(_, one)| one);
+        for one in listed
+            .chain(&self.queue)
+            .filter(|one| one.intid() < PRIVATE)
+        {
+            let bit = 1 << one.intid();
+            here.pending |= if one.is_pending() { bit } else { 0 };
+            here.active |= if one.is_active() { bit } else { 0 };
+            here.lines |= if one.hw().is_some() { bit } else { 0 };
+        }
+        here
     }
 
     /// Sets or clears the active state of `intid`, as software may by register.

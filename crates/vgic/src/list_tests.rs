@@ -141,7 +141,7 @@ impl World {
             Step::Withdraw(intid) => {
                 let had = self.list.withdraw(&mut self.bank, intid);
                 let state = self.owed.entry(intid).or_default();
-                assert_eq!(had, state.pending);
+                assert_eq!(had.is_some(), state.pending);
                 state.pending = false;
             }
             Step::Activate(intid) => self.activate(intid),
@@ -294,6 +294,7 @@ fn a_hardware_interrupt_is_never_active_and_pending() {
     let mut world = World::new(2);
     world.list.inject(&mut world.bank, 27, 0x80, Some(27));
     assert_eq!(world.bank.acknowledge(), Some(27));
+    // It came though it is active: the deactivation was still under way.
     world.list.inject(&mut world.bank, 27, 0x80, Some(27));
     assert!(
         world
@@ -302,11 +303,50 @@ fn a_hardware_interrupt_is_never_active_and_pending() {
             .iter()
             .all(|one| !(one.is_active() && one.is_pending()))
     );
-    // One register is in use: the maintenance interrupt would not go away.
+    // Its end ends the physical one, whose line has it come again.
     assert!(!world.bank.underflow);
     assert_eq!(world.bank.end(), Some(27));
-    world.list.refill(&mut world.bank);
-    assert_eq!(world.bank.acknowledge(), Some(27));
+    assert_eq!(world.bank.acknowledge(), None);
+}
+
+#[test]
+fn a_line_that_is_low_takes_its_interrupt_back_and_no_other() {
+    let low = |world: &mut World| world.list.lower(&mut world.bank, 1 << TIMER | 1 << 5);
+    let mut world = World::new(2);
+    world.step(Step::Inject(5));
+    world.step(Step::Inject(TIMER));
+    assert_eq!(low(&mut world), 1 << TIMER);
+    assert!(!world.list.state(&world.bank, TIMER).pending);
+    assert!(world.list.state(&world.bank, 5).pending);
+    // In the queue; and what software set.
+    for intid in [6, 7, 8] {
+        world.list.inject(&mut world.bank, intid, 0, None);
+    }
+    world.list.inject(&mut world.bank, TIMER, 0x80, Some(TIMER));
+    assert_eq!(low(&mut world), 1 << TIMER);
+    world.list.inject(&mut world.bank, TIMER, 0x80, Some(TIMER));
+    world.list.inject(&mut world.bank, TIMER, 0x80, None);
+    world.list.inject(&mut world.bank, TIMER, 0x80, Some(TIMER));
+    assert_eq!(low(&mut world), 0);
+    assert!(world.list.state(&world.bank, TIMER).pending);
+}
+
+#[test]
+fn what_software_sets_takes_the_place_of_the_line_in_any_state() {
+    let line = ListRegister::pending(TIMER, 0x80, Some(TIMER));
+    let set = ListRegister::pending(TIMER, 0x80, None);
+    // With a notice where the physical interrupt is active.
+    let both = set.with_notice();
+    let active = line.with_active();
+    assert_eq!(line.joined(line), line);
+    assert_eq!(active.joined(line), active);
+    assert_eq!(line.joined(set), both);
+    assert_eq!(set.joined(line), both);
+    assert_eq!(set.joined(set), set);
+    assert_eq!(active.joined(set), both.with_active());
+    assert_eq!(both.with_active().joined(set), both.with_active());
+    let taken = set.with_active().without_pending();
+    assert_eq!(taken.joined(line), taken.with_notice());
 }
 
 #[test]

@@ -114,6 +114,24 @@ impl ListRegister {
         self.0 & (PENDING | ACTIVE | HW | EOI) == EOI
     }
 
+    /// The one interrupt that becomes of it, which is pending or active, when `new`
+    /// arrives for the same INTID.
+    ///
+    /// A hardware interrupt stands for the level of a line. Where software has set
+    /// the state of such an INTID, the register holds a software interrupt, which
+    /// the level neither begins nor ends, and the physical interrupt stays active
+    /// behind it: whoever took it ends it when the register says that this one has
+    /// ended. Of two pending states one is left: one acknowledge takes both.
+    #[must_use]
+    pub const fn joined(self, new: Self) -> Self {
+        match (self.0 & HW != 0, new.0 & HW != 0) {
+            (true, true) => self,
+            (false, true) => self.with_notice(),
+            (true, false) => Self(self.0 & (PENDING | ACTIVE) | new.0).with_notice(),
+            (false, false) => Self(self.0 & (PENDING | ACTIVE | EOI) | new.0),
+        }
+    }
+
     const fn normal(self) -> Self {
         if self.0 & (PENDING | ACTIVE) == 0 {
             Self::EMPTY

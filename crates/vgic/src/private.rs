@@ -36,7 +36,8 @@ pub struct Private {
     /// Enabled, in Group 1 and forwarded by the distributor, as of the owner's
     /// last look at all three.
     ready: AtomicU32,
-    /// As the owner last saw it in its list registers.
+    /// As the owner last saw it in its list registers; pending without what is so
+    /// because of its line.
     pub(crate) listed_pending: AtomicU32,
     pub(crate) listed_active: AtomicU32,
 }
@@ -89,10 +90,10 @@ impl Private {
         ready
     }
 
-    /// INTIDs that are enabled.
+    /// The INTIDs that can be delivered, as of the last [`Self::refresh`].
     #[must_use]
-    pub fn enabled(&self) -> u32 {
-        self.enabled.load(Acquire)
+    pub fn all_ready(&self) -> u32 {
+        self.ready.load(Relaxed)
     }
 
     /// The priority of `intid`, deliverable or not.
@@ -121,8 +122,7 @@ impl Private {
 
     /// INTIDs whose pending or active state software has taken back since the
     /// owner last synced.
-    #[must_use]
-    pub fn withdrawn(&self) -> u32 {
+    fn withdrawn(&self) -> u32 {
         self.withdraw.load(Acquire) | self.deactivate.load(Acquire)
     }
 
@@ -171,15 +171,10 @@ impl fmt::Display for Private {
 
 impl List {
     /// Brings the list registers of the vCPU that owns `private` in line with
-    /// its registers. `hw` is the physical INTID behind a private one, if any;
-    /// `forward` is GICD_CTLR.EnableGrp1.
-    pub fn sync(
-        &mut self,
-        bank: &mut impl Bank,
-        private: &Private,
-        forward: bool,
-        hw: impl Fn(u32) -> Option<u32>,
-    ) {
+    /// its registers; `forward` is GICD_CTLR.EnableGrp1. Answers the INTIDs that are
+    /// listed, or wait for a register: the physical interrupt behind one that is
+    /// not must not be active, or would not come again.
+    pub fn sync(&mut self, bank: &mut impl Bank, private: &Private, forward: bool) -> u32 {
         let [withdraw, deactivate, activate] = private.take_requests();
         for intid in ones(withdraw.into()) {
             self.withdraw(bank, intid);
@@ -191,25 +186,29 @@ impl List {
             self.set_active(bank, intid, private.priority(intid), true);
         }
         let ready = private.refresh(forward);
-        let (pending, _) = self.private(bank);
+        let pending = self.private(bank).pending;
         for intid in ones((pending & !ready).into()) {
-            if self.withdraw(bank, intid) {
+            let one = self.withdraw(bank, intid);
+            // A line makes its interrupt pending again by itself, if it is high.
+            if one.is_some_and(|one| one.hw().is_none()) {
                 private.set_pending(intid);
             }
         }
         for intid in ones(private.take_pending(ready).into()) {
-            self.inject(bank, intid, private.priority(intid), hw(intid));
+            self.inject(bank, intid, private.priority(intid), None);
         }
         self.reprioritise(bank, |intid| {
             (intid < PRIVATE).then(|| private.priority(intid))
         });
         self.refill(bank);
-        self.publish(bank, private);
+        self.publish(bank, private)
     }
 
-    /// Lets other vCPUs see what is listed.
-    pub fn publish(&self, bank: &impl Bank, private: &Private) {
-        let (pending, active) = self.private(bank);
-        private.publish(pending, active);
+    /// Lets other vCPUs see what is listed, but for what a line alone makes pending,
+    /// which whoever looks asks the line. Answers the INTIDs that are listed.
+    pub fn publish(&self, bank: &impl Bank, private: &Private) -> u32 {
+        let here = self.private(bank);
+        private.publish(here.pending & !here.lines, here.active);
+        here.pending | here.active
     }
 }

@@ -23,6 +23,9 @@ pub struct Redistributor<'a> {
     pub number: usize,
     /// It is the last one of the machine.
     pub last: bool,
+    /// The INTIDs whose lines are high. They are pending, enabled or not, and no write
+    /// changes that (12.11.20, GICR_ICPENDR0).
+    pub lines: u32,
 }
 
 impl Redistributor<'_> {
@@ -83,7 +86,7 @@ impl Redistributor<'_> {
                 0x200 | 0x280 => {
                     let listed = private.listed_pending.load(Acquire);
                     let listed = listed & !private.withdraw.load(Acquire);
-                    (private.pending.load(Acquire) | listed).into()
+                    (private.pending.load(Acquire) | listed | self.lines).into()
                 }
                 0x300 | 0x380 => {
                     let listed = private.listed_active.load(Acquire);
@@ -162,6 +165,7 @@ mod tests {
             affinity: 0x1_0002_0304,
             number: 5,
             last: true,
+            lines: 0,
         }
     }
 

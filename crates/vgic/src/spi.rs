@@ -55,7 +55,7 @@ impl List {
         }
         if distributor.withdraw & bit != 0 {
             self.withdraw(bank, intid);
-        } else if !distributor.deliverable(n, vcpu) && self.withdraw(bank, intid) {
+        } else if !distributor.deliverable(n, vcpu) && self.withdraw(bank, intid).is_some() {
             distributor.give_back(intid);
         }
         if distributor.deactivate & bit != 0 {

@@ -8,7 +8,7 @@ use pages::Pool;
 use super::task::Placed;
 
 /// Bytes per CPU.
-const SIZE: usize = 0x4_0000;
+pub const SIZE: usize = 0x4_0000;
 
 /// Memory that is given out from the front, and taken back as a whole.
 pub struct Memory {

@@ -4,12 +4,12 @@
 use core::fmt::Write;
 
 use arrayvec::ArrayString;
-use plan::{Cell, DIMENSIONS, Info, PASSES, Pace, Place, Plan};
+use plan::{Cell, DIMENSIONS, Info, PASSES, Place, Plan};
 use wire::Line;
 
 use super::block::Block;
 use super::counts::{counts, kernel, residency};
-use super::samples::measured;
+use super::samples::{Detail, measured};
 use super::{send, under};
 use crate::bench::{Entry, Work};
 use crate::{clock, crew, percpu, probe};
@@ -17,15 +17,18 @@ use crate::{clock, crew, percpu, probe};
 /// Everything of a cell, as one block: what it has so far, or in the end.
 pub fn cell(id: usize, entry: &Entry, plan: &Plan, work: &Work) {
     let part = entry.samples.is_some() && entry.pace.ended.is_none();
-    let compact = plan.compact || part;
+    let detail = match (plan.compact, part) {
+        (true, _) => Detail::Statistics,
+        (false, true) => Detail::Total,
+        (false, false) => Detail::All,
+    };
     let block = Block::begin(id, part);
     describe(&block, &entry.cell, plan.iterations);
     match (entry.skipped, &entry.samples) {
         (Some(reason), _) => send(block.record("skipped").field("why", reason)),
         (None, Some(samples)) => {
-            pace(&block, entry);
-            measured(&block, samples, plan.compact);
-            counts(&block, entry, compact);
+            measured(&block, samples, detail);
+            counts(&block, entry, plan.compact || part);
             residency(&block, &entry.stamped);
             if entry.cell.workload.has_tasks() {
                 kernel(&block, &entry.kernel);
@@ -35,25 +38,22 @@ pub fn cell(id: usize, entry: &Entry, plan: &Plan, work: &Work) {
     }
     block.end(|line| {
         let line = line.field("under", under());
-        line.field("at", work.done).field("at_us", work.done_us)
+        let line = line.field("at", work.done).field("at_us", work.done_us);
+        pace(line, entry)
     });
 }
 
-/// How far it is, and why it has ended.
-fn pace(block: &Block, entry: &Entry) {
-    let Pace {
-        done,
-        passes,
-        ended,
-        ..
-    } = entry.pace;
-    let line = block.record("more");
-    let line = line.field("passes", passes).field("passes_planned", PASSES);
-    let line = line.field("wakeups", done);
-    send(match ended {
+/// How many passes a cell has, of how many, and why it has ended.
+fn pace(line: Line, entry: &Entry) -> Line {
+    if entry.samples.is_none() {
+        return line;
+    }
+    let line = line.field("passes", entry.pace.passes);
+    let line = line.field("passes_planned", PASSES);
+    match entry.pace.ended {
         None => line,
         Some(end) => line.field("ended", end),
-    });
+    }
 }
 
 fn describe(block: &Block, cell: &Cell, iterations: u32) {

@@ -58,12 +58,9 @@ pub fn machine(cycles: bool) {
         send(record("note").field("text", text));
     }
     for (name, answer) in probe::answers() {
-        let value = match answer.value {
-            Some(true) => "true",
-            Some(false) => "false",
-            None => "not-run",
-        };
-        let line = record("probe").field("name", name).field("value", value);
+        let line = record("probe")
+            .field("name", name)
+            .field("value", answer.word());
         send(line.field("detail", answer));
     }
     unit.report();

@@ -12,11 +12,22 @@ use super::unit::value;
 use crate::workload::Samples;
 use crate::workload::stages::STAGES;
 
-/// What was measured of a cell; `compact` is the statistics alone.
-pub fn measured(block: &Block, samples: &Samples, compact: bool) {
+/// How much is told of a cell.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// Statistics alone.
+    Statistics,
+    /// The histogram from end to end, too.
+    Total,
+    /// All histograms.
+    All,
+}
+
+/// What was measured of a cell.
+pub fn measured(block: &Block, samples: &Samples, detail: Detail) {
     let put = |name, histogram: &Histogram| {
         statistics(block, name, histogram);
-        if !compact {
+        if detail == Detail::All || detail == Detail::Total && name == "total" {
             buckets(block, name, histogram);
         }
     };

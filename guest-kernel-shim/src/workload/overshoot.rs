@@ -10,11 +10,12 @@
 
 use wait::stream::Stream;
 
+use crate::alarm::Alarm;
+use crate::clock;
 use crate::idle::{Body, Idle};
 use crate::percpu::PerCpu;
 use crate::tally::Event;
 use crate::workload::{Samples, stream};
-use crate::{alarm, clock};
 
 /// The CPU that polls.
 pub struct Poller<'s> {
@@ -33,8 +34,7 @@ impl Body for Poller<'_> {
         let me = PerCpu::this();
         let over = || me.tally.get(Event::Overshoot);
         if let Some(on) = self.stream {
-            alarm::enable();
-            stream::edge(on);
+            stream::edge(&Alarm::new(), on);
         }
         for _ in 0..self.count {
             if self.gap != 0 {

@@ -11,8 +11,9 @@
 use arch::insn;
 use wait::stream::Stream;
 
+use crate::alarm::Alarm;
+use crate::clock;
 use crate::workload::Samples;
-use crate::{alarm, clock};
 
 /// Periods after which the alarm ends a wait.
 const PATIENCE: u64 = 8;
@@ -30,25 +31,25 @@ pub struct Listener<'s> {
 impl Listener<'_> {
     /// Waits for the first edge, then for `count` more.
     pub fn run(&mut self) {
-        alarm::enable();
-        let mut last = edge(self.stream);
+        let alarm = Alarm::new();
+        let mut last = edge(&alarm, self.stream);
         for _ in 0..self.count {
-            let edge = edge(self.stream);
+            let edge = edge(&alarm, self.stream);
             self.samples.record(edge - last);
             last = edge;
         }
     }
 }
 
-/// Waits for an edge of `stream`, which is on, with the alarm enabled; when that
-/// was, as far as software can tell.
+/// Waits for an edge of `stream`, which is on, or for `alarm`; when that was, as far
+/// as software can tell.
 #[inline(always)]
-pub fn edge(stream: Stream) -> u64 {
-    alarm::set(PATIENCE * stream.period());
+pub fn edge(alarm: &Alarm, stream: Stream) -> u64 {
+    alarm.set(PATIENCE * stream.period());
     insn::sevl();
     insn::wfe();
     insn::wfe();
     let end = clock::now();
-    alarm::clear();
+    alarm.clear();
     end
 }

@@ -21,6 +21,7 @@ fn boot_within(
             without_progress: patience,
             altogether,
         },
+        disturb: None,
         show: Show::Nothing,
         progress: Progress::new("test".into()),
     };
@@ -41,6 +42,14 @@ fn every_ending_is_told_from_the_others() {
         ended("echo 'rouse: exit status 3'; exit 1"),
         Ending::Status(3)
     );
+    let off = ended("echo 'rouse: guest ended: off by vCPU 0 (MPIDR 0x0)'");
+    assert!(matches!(
+        off,
+        Ending::Guest(Ended {
+            how: abi::End::Off,
+            ..
+        })
+    ));
     assert_eq!(ended("echo x; echo bad >&2"), Ending::Stopped("bad".into()));
     assert_eq!(ended("echo 'rouse: panic: boo'"), Ending::Crash);
     let last = "echo 'a.cc:1: fatal: bad' >&2; echo 'b.cc:2: warn: x' >&2; echo >&2; echo 'Memory Usage: 1' >&2";

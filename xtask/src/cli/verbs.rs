@@ -167,6 +167,10 @@ pub struct SoakArgs {
     /// Further boot arguments, passed on as they are
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub append: Option<String>,
+    /// Disturb the emulator at random, with the round's seed: its threads held one by one, all of them stopped, the
+    /// machine paused
+    #[arg(long)]
+    pub disturb: bool,
     /// How long it may take.
     #[command(flatten)]
     pub limits: LimitArgs,

@@ -18,7 +18,7 @@ pub struct LoadArgs {
     /// What is measured.
     #[command(flatten)]
     pub plan: PlanArgs,
-    /// Guest to run instead of the built one: an arm64 Image
+    /// Guest to run instead of the built one: an arm64 Image; its command line is --append and nothing else
     #[arg(long, value_name = "IMAGE")]
     pub guest: Option<PathBuf>,
     /// Further boot arguments, passed on as they are
@@ -67,6 +67,13 @@ pub struct JobArgs {
     /// Changes of single values of the preset: core-mhz=3000,l2-kib=512
     #[arg(long, value_name = "NAME=VALUE,...")]
     pub set: Option<String>,
+    /// With --guest: it is to end by a reset (PSCI SYSTEM_RESET); to turn the machine off is a failure then
+    #[arg(long)]
+    pub expect_reset: bool,
+    /// Disturb QEMU at random, with this seed: its threads held one by one, all of them stopped, the machine paused.
+    /// Whatever is counted in time is then worth nothing
+    #[arg(long, value_name = "SEED")]
+    pub disturb: Option<u64>,
 }
 
 /// How long boots may take.
@@ -95,7 +102,7 @@ pub struct PlanArgs {
     #[arg(long, value_name = "N", conflicts_with = "iterations")]
     pub max_iterations: Option<String>,
     /// Time of the guest that a cell may take beside the pauses asked for, milliseconds; 0 is without bound. With
-    /// --metric insns one is a million instructions [default: 20 with insns, else 500]
+    /// --metric insns one is a million instructions [default: 10 with insns, else 500]
     #[arg(long, value_name = "MS")]
     pub cell_ms: Option<String>,
     /// Whether to run pingpong once more with time stamps, to show where the time goes: on, off

@@ -96,6 +96,7 @@ impl Bench {
         let watch = Watch {
             place: folder.path(),
             limits: job.limits,
+            disturb: job.disturb,
             show: Show::Nothing,
             progress: Progress::new(format!("{}, {cpus} CPUs", mode.name())),
         };

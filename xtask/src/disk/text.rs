@@ -20,16 +20,29 @@ const HEAD: &str = "\
 # Printable ASCII, 4096 bytes at most.
 ";
 
-/// The file for these boot arguments; read back, it says the same.
+/// The same for somebody else's guest.
+const HEAD_GIVEN: &str = "\
+# Rouse reads this file when this disk boots: boot arguments, on any number of
+# lines. Change it as you like; nothing has to be built again. They are the
+# command line of the guest, but for these words of the hypervisor:
+#
+#   rouse.survey               print what the machine is, for a first boot
+#   rouse.uart=KIND,ADDRESS    the console, where the machine names none
+#
+# Printable ASCII, 4096 bytes at most.
+";
+
+/// The file for these boot arguments, of our `own` guest or another; read back, it says the same.
 ///
 /// # Errors
 /// They can't be said in such a file.
-pub fn of(arguments: &str) -> Result<String> {
-    file(arguments).context("the boot arguments can't be put into the disk's text file")
+pub fn of(arguments: &str, own: bool) -> Result<String> {
+    file(arguments, if own { HEAD } else { HEAD_GIVEN })
+        .context("the boot arguments can't be put into the disk's text file")
 }
 
-fn file(arguments: &str) -> Result<String> {
-    let mut file = HEAD.to_owned();
+fn file(arguments: &str, head: &str) -> Result<String> {
+    let mut file = head.to_owned();
     for argument in arguments.split_ascii_whitespace() {
         file += argument;
         file.push('\n');
@@ -53,11 +66,18 @@ mod tests {
 
     #[test]
     fn the_file_says_what_the_command_line_says() {
-        let file = file("rouse.wait=wfi  rouse.iterations=5 x=#1").unwrap();
+        let file = file("rouse.wait=wfi  rouse.iterations=5 x=#1", HEAD).unwrap();
         let mut room = [0; config::LIMIT];
         let read = config::parse(file.as_bytes(), &mut room).unwrap();
         assert_eq!(read, "rouse.wait=wfi rouse.iterations=5 x=#1");
         assert!(file.ends_with("\nrouse.wait=wfi\nrouse.iterations=5\nx=#1\n"));
+    }
+
+    #[test]
+    fn the_heading_for_another_guest_can_be_read() {
+        let mut room = [0; config::LIMIT];
+        let file = file("panic=1", HEAD_GIVEN).unwrap();
+        assert_eq!(config::parse(file.as_bytes(), &mut room), Ok("panic=1"));
     }
 
     #[test]
@@ -67,7 +87,7 @@ mod tests {
             ("a \u{e4}", "line 13, column 1: byte 0xc3"),
             (&"x".repeat(config::LIMIT), "4096 bytes"),
         ] {
-            let error = file(arguments).unwrap_err();
+            let error = file(arguments, HEAD).unwrap_err();
             assert!(is_bad_input(&error), "{error:#}");
             assert!(error.to_string().contains(named), "{error:#}");
         }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A governor lives through a trace.
 //!
-//! The idle loop is the guest's, [`Period`] of crate `cpuidle`; the CPU that it drives is
-//! made of the trace. Its tick comes at
-//! multiples of its period, unless it is stopped; it is started again when a task
-//! has run. A tick ends a halt, not a poll. An event is noticed at once by a poll,
+//! The idle loop is the guest's, [`Period`] of crate `cpuidle`; the CPU that it runs
+//! on is made of the trace. Its tick comes at multiples of its period, unless it is
+//! stopped; it is started again when a task has run. A tick ends a halt, not a poll. An event is noticed at once by a poll,
 //! and after the exit latency by a halt, the timer's too; an event that comes
 //! while a halt is being left for the tick is noticed when that is over. Between
 //! two intervals the CPU runs for as long as the trace says, so that a late

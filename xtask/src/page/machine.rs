@@ -81,11 +81,13 @@ pub fn section(runs: &[Run]) -> Markup {
 
 /// What must be known before any number is believed.
 fn lacks(results: &Results) -> Markup {
-    let lacking = results
-        .fidelity
-        .iter()
-        .filter(|(name, value)| **value == Value::Bool(false) && matters(name));
-    let lacking: Vec<&str> = lacking.map(|(name, _)| asked(name)).collect();
+    let found = |wanted: &Value| -> Vec<&str> {
+        let probes = results.fidelity.iter();
+        let found = probes.filter(|(name, value)| *value == wanted && matters(name));
+        found.map(|(name, _)| asked(name)).collect()
+    };
+    let lacking = found(&Value::Bool(false));
+    let unsure = found(&Value::from("not-sure"));
     html! {
         @if Scale::of(results).of_host {
             p.caution {
@@ -98,6 +100,12 @@ fn lacks(results: &Results) -> Markup {
             p.caution {
                 b { "Not modelled here: " } (lacking.join("; ")) ". "
                 "Cells that depend on these show the code's path, not what hardware would do."
+            }
+        }
+        @if !unsure.is_empty() {
+            p.caution {
+                b { "Not shown here, for or against: " } (unsure.join("; ")) ". "
+                "Cells that depend on these are marked as if it were not modelled."
             }
         }
         @if results.fidelity.is_empty() {

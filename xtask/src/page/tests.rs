@@ -29,6 +29,7 @@ fn rich() -> Results {
         }
     }
     all.fidelity.insert("wfe_halts".into(), false.into());
+    all.fidelity.insert("wfet_halts".into(), "not-sure".into());
     all.damaged.push("cell 9 (pingpong)".into());
     all
 }
@@ -83,6 +84,7 @@ fn everything_that_was_measured_is_on_the_page() {
     }
     for text in [
         "WFE with an empty event register waits",
+        "Not shown here, for or against: </b>WFET waits until its deadline",
         "one CPU only",
         "cell 9 (pingpong)",
         "n = 100 each",

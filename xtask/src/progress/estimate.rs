@@ -157,6 +157,20 @@ mod tests {
     }
 
     #[test]
+    fn what_has_ended_is_not_waited_for() {
+        let seconds: Vec<f64> = (1..9).map(f64::from).collect();
+        let seen = run(&seconds, 0.0, 2);
+        let end = seen.last().unwrap().1;
+        let after = seen.iter().filter(|(pass, ..)| *pass >= 2);
+        for (_, now, left) in after {
+            assert!(
+                (left - (end - now)).abs() < 1e-9,
+                "{left} at {now}, of {end}"
+            );
+        }
+    }
+
+    #[test]
     fn while_a_cell_runs_it_falls_by_no_more_than_the_cell_should_take() {
         let plan = Size {
             cells: 2,

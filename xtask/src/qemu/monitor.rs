@@ -17,9 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The registers of every CPU, one line each as QEMU prints them; its monitor is in
 /// `place`.
 pub fn registers(place: &Path) -> Result<Vec<String>> {
-    let socket = place.join(MONITOR);
-    let mut monitor = Monitor::connect(&socket).context("no monitor of QEMU answers")?;
-    monitor.execute("qmp_capabilities", json!({}))?;
+    let mut monitor = Monitor::connect(place).context("no monitor of QEMU answers")?;
     // All at one moment.
     monitor.execute("stop", json!({}))?;
     let command = json!({ "command-line": "info registers -a" });
@@ -36,10 +34,8 @@ pub fn registers(place: &Path) -> Result<Vec<String>> {
 /// Whether somebody has stopped the machine by its monitor or a debugger; `false` if
 /// the monitor, which is in `place` if there is one, does not say so.
 pub fn is_paused(place: &Path) -> bool {
-    let asked = Monitor::connect(&place.join(MONITOR)).and_then(|mut monitor| {
-        monitor.execute("qmp_capabilities", json!({}))?;
-        monitor.execute("query-status", json!({}))
-    });
+    let asked =
+        Monitor::connect(place).and_then(|mut monitor| monitor.execute("query-status", json!({})));
     asked.is_ok_and(|status| matches!(status["status"].as_str(), Some("paused" | "debug")))
 }
 
@@ -51,18 +47,43 @@ fn is_vector(line: &str) -> bool {
     line.starts_with("FFR=") || matches!(kind, Some('P' | 'Q' | 'Z')) && numbered
 }
 
+/// Pauses a machine. QEMU talks to one at a time: while there is this, nobody else
+/// gets an answer.
+#[derive(Debug)]
+pub struct Pauser(Monitor);
+
+impl Pauser {
+    /// That of the QEMU whose monitor is in `place`.
+    pub fn connect(place: &Path) -> Result<Self> {
+        Monitor::connect(place).map(Self)
+    }
+
+    /// Stops all CPUs, and the clocks.
+    pub fn stop(&mut self) -> Result<()> {
+        self.0.execute("stop", json!({})).map(drop)
+    }
+
+    /// Lets them go on.
+    pub fn go_on(&mut self) -> Result<()> {
+        self.0.execute("cont", json!({})).map(drop)
+    }
+}
+
+#[derive(Debug)]
 struct Monitor {
     reader: BufReader<UnixStream>,
     writer: UnixStream,
 }
 
 impl Monitor {
-    fn connect(socket: &Path) -> Result<Self> {
-        let writer = UnixStream::connect(socket)?;
+    /// The monitor in `place`, ready for commands.
+    fn connect(place: &Path) -> Result<Self> {
+        let writer = UnixStream::connect(place.join(MONITOR))?;
         writer.set_read_timeout(Some(PATIENCE))?;
         let reader = BufReader::new(writer.try_clone()?);
         let mut monitor = Self { reader, writer };
         monitor.next()?;
+        monitor.execute("qmp_capabilities", json!({}))?;
         Ok(monitor)
     }
 

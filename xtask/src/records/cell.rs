@@ -100,6 +100,14 @@ impl Cell {
         Some(())
     }
 
+    /// Takes what the last record says of the passes.
+    pub fn end(&mut self, done: &Record<'_>) {
+        for key in ["passes", "passes_planned", "ended"] {
+            let value = text(done, key).map(|value| (key.into(), value));
+            self.fields.extend(value);
+        }
+    }
+
     /// Whether what the last record repeats of the first is the same. Where a
     /// boot's end and the next one's beginning are lost, sequence and id alone
     /// could fit by chance.

@@ -36,6 +36,8 @@ pub struct Request {
     pub wake_ups: u64,
     /// Further boot arguments.
     pub append: Option<String>,
+    /// The emulator is disturbed, each round with its seed.
+    pub disturb: bool,
 }
 
 /// A boot.
@@ -82,6 +84,7 @@ impl Request {
             seed: args.seed.unwrap_or_else(seed_of_the_clock),
             wake_ups: args.wake_ups,
             append: args.append.clone(),
+            disturb: args.disturb,
         };
         for number in 0..request.combinations.len() {
             request.job(&request.round(number))?;
@@ -120,6 +123,8 @@ impl Request {
             gem5: None,
             preset: None,
             set: None,
+            expect_reset: false,
+            disturb: self.disturb.then_some(round.seed),
         })?;
         job.limits.without_progress *= self.longer();
         Ok(job.within(&self.limits))
@@ -142,6 +147,9 @@ impl Request {
         );
         if let Some(cpu) = &self.cpu {
             command += &format!(" --cpu {}", quoted(cpu));
+        }
+        if self.disturb {
+            command += " --disturb";
         }
         if let Some(append) = &self.append {
             command += &format!(" --append {}", quoted(append));
@@ -185,7 +193,15 @@ mod tests {
 
     #[test]
     fn the_command_does_the_same_again() {
-        let options = ["--seed", "7", "--append", "a b", "--wake-ups", "500"];
+        let options = [
+            "--seed",
+            "7",
+            "--append",
+            "a b",
+            "--wake-ups",
+            "500",
+            "--disturb",
+        ];
         let first = request(&options).unwrap();
         let round = first.round(3);
         let command = first.command(&round).replace("'a b'", "a_b");
@@ -194,6 +210,7 @@ mod tests {
         let again = request(&words[3..]).unwrap();
         assert_eq!(again.round(0), round);
         assert_eq!(again.wake_ups, 500);
+        assert_eq!(again.job(&round).unwrap().disturb, Some(10));
     }
 
     #[test]

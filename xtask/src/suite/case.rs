@@ -10,8 +10,11 @@
 //! iterations = 400            # `guest`, `dtb` and a `board` of its own are paths in the workspace
 //! survey = true               # an option without a value
 //!
+//! [guest]                     # run test-kernel/ as somebody else's guest, with these
+//! image_size = 0x3c00000      # in its header in place of its own: text_offset, flags
+//!
 //! [expect]
-//! status = "ok"               # or crash, hang, stopped-early, exit-status, damaged, bad-input
+//! status = "ok"               # or crash, hang, stopped-early, exit-status, refused, reset, ..., bad-input
 //! says = "text"               # part of the error
 //! console = ["stage", "text"] # parts of the console's log, in this order
 //! skipped = 0                 # how many cells may be skipped; any number if absent
@@ -25,6 +28,12 @@
 //! counts = { "sched.passes" = 1 }     # any other counter
 //! p50 = [100, 5000]
 //! max_p50 = 5000
+//! samples = [40, 100]
+//! ended = "budget"            # or settled, samples
+//!
+//! [[cut]]                     # the log up to the end of a pass, read as `report` does, has every cell,
+//! after = 2                   # each with that many passes unless it has ended
+//! into_next = 3000            # and so it has with this many bytes of the next pass
 //!
 //! [[same]]                    # a further run, with these options in place of those above,
 //! run = { boot = "virtio" }   # has the same cells,
@@ -39,7 +48,9 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Parser;
 use serde::Deserialize;
 
+use super::cut::Cut;
 use super::expectation::{Expect, Expected};
+use super::kernel::Kernel;
 use super::same::Same;
 use crate::board::{Board, one_line};
 use crate::boot::Show;
@@ -70,12 +81,17 @@ pub struct Case {
     /// Options of `run`.
     #[serde(default)]
     run: Options,
+    /// The kernel to run as somebody else's guest.
+    guest: Option<Kernel>,
     /// What must come of the run.
     #[serde(default)]
     expect: Expect,
     /// What must hold for cells.
     #[serde(default, rename = "cell")]
     cells: Vec<Expected>,
+    /// What must be left of a log that is cut short.
+    #[serde(default)]
+    cut: Vec<Cut>,
     /// Further runs that must come to the same.
     #[serde(default)]
     same: Vec<Same>,
@@ -111,22 +127,23 @@ impl Case {
 
     /// Boots and compares; the folder with the logs for people.
     pub fn run(&self) -> Result<String> {
-        let job = match Job::of_run(&options(&self.run)?) {
+        let session = match self.session(&self.run, &self.name) {
             Err(error) if is_bad_input(&error) && self.expect.wants_bad_input() => {
                 self.expect.says(&format!("{error:#}"))?;
                 return Ok("refused".into());
             }
             other => other?,
         };
-        let session = boot(&job, &self.name)?;
         let compared = self.expect.compare(&session).and_then(|()| {
             let mut cells = self.cells.iter();
-            cells.try_for_each(|expected| expected.compare(&session.results))
+            cells.try_for_each(|expected| expected.compare(&session.results))?;
+            let mut cuts = self.cut.iter();
+            cuts.try_for_each(|cut| cut.compare(&session.console, &session.results))
         });
         compared.map_err(|error| anyhow!("{error:#}; see {}", session.place))?;
         for (number, same) in (2..).zip(&self.same) {
-            let job = Job::of_run(&options(&same.options(&self.run))?)?;
-            let further = boot(&job, &format!("{}-{number}", self.name))?;
+            let further =
+                self.session(&same.options(&self.run), &format!("{}-{number}", self.name))?;
             let compared = match &further.failure {
                 Some(failure) => Err(anyhow!("{}", failure.why)),
                 None => same.compare(&session.results, &further.results),
@@ -134,6 +151,16 @@ impl Case {
             compared.map_err(|error| anyhow!("{error:#}; see {}", further.place))?;
         }
         Ok(session.place)
+    }
+
+    /// A run with these options.
+    fn session(&self, run: &Options, name: &str) -> Result<Session> {
+        let mut args = options(run)?;
+        let kernel = self.guest.as_ref().map(Kernel::file).transpose()?;
+        if let Some(kernel) = &kernel {
+            args.job.load.guest = Some(kernel.to_path_buf());
+        }
+        boot(&Job::of_run(&args)?, name)
     }
 }
 

@@ -141,6 +141,8 @@ pub struct Expected {
     counts: BTreeMap<String, Range>,
     p50: Option<Range>,
     max_p50: Option<f64>,
+    samples: Option<Range>,
+    ended: Option<String>,
 }
 
 impl Expected {
@@ -210,6 +212,21 @@ impl Expected {
         for name in &self.no_exits {
             let count = cell.exits.get(name).copied().unwrap_or(0);
             ensure!(count == 0, "{title}: {count} exits {name}, expected none");
+        }
+        if let Some(wanted) = &self.ended {
+            let ended = cell.ended.as_deref().unwrap_or("nothing");
+            ensure!(
+                ended == wanted,
+                "{title}: ended by {ended}, expected {wanted}"
+            );
+        }
+        let samples = cell.stats.map_or(0, |stats| stats.count);
+        if let Some(range) = self.samples {
+            ensure!(
+                range.contains(samples as f64),
+                "{title}: {samples} samples, expected {}",
+                range.shown()
+            );
         }
         let p50 = cell.stats.map_or(0.0, |stats| stats.p50 as f64);
         let ranges = [self.p50, self.max_p50.map(|max| Range::Within([0.0, max]))];

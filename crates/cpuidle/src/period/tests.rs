@@ -110,7 +110,8 @@ impl Driver for Scripted {
     }
 }
 
-/// fixed:10 polls, and halts once after a poll that ran out.
+/// fixed:10 polls, and halts once after a poll that ran out, for which it stops the
+/// tick: that stays so when it polls again, which would not stop it.
 #[test]
 fn stays_follow_until_there_is_an_event() {
     let event = Some(Wake::Request);
@@ -133,6 +134,8 @@ fn stays_follow_until_there_is_an_event() {
     let events = [(); 3].map(|()| period.stay(&cpu));
     assert_eq!(events, [None, None, event]);
     assert_eq!(cpu.states.take(), [0, 1, 0]);
+    let ticks = cpu.ticks.take();
+    assert_eq!(ticks, [(0, Some(TICK)), (10_000, None), (40_000, None)]);
     assert_eq!(cpu.usage(0), (2, 11_000, 0));
     assert_eq!(cpu.usage(1), (1, 30_000, 0));
 }

@@ -18,6 +18,8 @@ pub struct Interface {
     registers: Vec<ListRegister>,
     /// ICH_HCR_EL2.UIE.
     underflow: bool,
+    /// Physical INTIDs that were deactivated, a bit each.
+    ended_physically: u32,
     /// ICH_AP1R0_EL2: one bit per priority that runs.
     running: u32,
     /// ICH_VMCR_EL2.VPMR.
@@ -34,6 +36,7 @@ impl Interface {
         Self {
             registers: vec![ListRegister::EMPTY; registers],
             underflow: false,
+            ended_physically: 0,
             running: 0,
             mask: 0xf8,
             split: false,
@@ -67,8 +70,19 @@ impl Interface {
     pub fn deactivate(&mut self, intid: u32) -> bool {
         let mut registers = self.registers.iter_mut();
         let active = registers.find(|one| one.0 & ACTIVE != 0 && one.intid() == intid);
-        // Only the state changes: the rest stays in the register.
-        active.map(|one| one.0 &= !ACTIVE).is_some()
+        // Only the state changes: the rest stays in the register. A hardware
+        // interrupt ends the physical one behind it.
+        let Some(one) = active else {
+            return false;
+        };
+        one.0 &= !ACTIVE;
+        self.ended_physically |= one.hw().map_or(0, |physical| 1 << physical);
+        true
+    }
+
+    /// Takes the physical INTIDs over that were deactivated, a bit each.
+    pub fn take_ended_physically(&mut self) -> u32 {
+        core::mem::take(&mut self.ended_physically)
     }
 
     /// ICH_EISR_EL2: registers whose interrupt has ended and was to say so.

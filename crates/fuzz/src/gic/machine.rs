@@ -10,6 +10,21 @@ use super::spec::{CPUS, affinity};
 /// Offset of a redistributor's second frame.
 const SGI_FRAME: u64 = 0x1_0000;
 
+/// INTIDs with a line and a physical interrupt of the same number behind them.
+pub const TIMERS: [u32; 2] = [27, 30];
+/// The same, a bit each.
+const LINES: u32 = 1 << TIMERS[0] | 1 << TIMERS[1];
+
+/// The physical interrupts of a CPU that are the guest's timers', a bit each; as
+/// the machine has them, EL2 takes them, and list registers end them.
+#[derive(Debug, Default)]
+pub struct Physical {
+    /// Their lines are high.
+    pub lines: u32,
+    enabled: u32,
+    active: u32,
+}
+
 /// One vCPU's part.
 #[derive(Debug)]
 pub struct Cpu {
@@ -19,6 +34,8 @@ pub struct Cpu {
     pub list: List,
     /// Its CPU interface.
     pub interface: Interface,
+    /// What is behind its timers' interrupts.
+    pub physical: Physical,
 }
 
 /// The machine.
@@ -38,6 +55,7 @@ impl Machine {
                 private: Private::new(),
                 list: List::new(),
                 interface: Interface::new(registers),
+                physical: Physical::default(),
             }),
             distributor: Distributor::new(CPUS),
         }
@@ -86,6 +104,7 @@ impl Machine {
             affinity: affinity(of),
             number: of,
             last: of + 1 == CPUS,
+            lines: self.cpus[of].physical.lines,
         };
         let (value, changed) = frames.access(Access {
             offset,
@@ -104,11 +123,55 @@ impl Machine {
             private,
             list,
             interface,
+            ..
         } = &mut self.cpus[cpu];
         match private.ready(intid) {
             Some(priority) => list.inject(interface, intid, priority, None),
             None => private.set_pending(intid),
         }
+    }
+
+    /// The timers' physical interrupts that are signalled; each is taken at once.
+    pub fn fire(&mut self) {
+        for one in &mut self.cpus {
+            let signalled = one.physical.lines & one.physical.enabled & !one.physical.active;
+            one.physical.active |= signalled;
+            for intid in vgic::ones(signalled.into()) {
+                if let Some(priority) = one.private.ready(intid) {
+                    let bank = &mut one.interface;
+                    one.list.inject(bank, intid, priority, Some(intid));
+                }
+            }
+        }
+    }
+
+    /// Looks at the lines of `cpu`.
+    pub fn sample(&mut self, cpu: usize) {
+        let one = &mut self.cpus[cpu];
+        let low = LINES & !one.physical.lines;
+        one.physical.active &= !one.list.lower(&mut one.interface, low);
+    }
+
+    /// `cpu` acknowledges, IRQs masked: EL2 looks at the lines first.
+    pub fn acknowledge(&mut self, cpu: usize) -> Option<u32> {
+        self.sample(cpu);
+        self.cpus[cpu].interface.acknowledge()
+    }
+
+    /// `cpu` ends `intid`; as [`Interface::end`].
+    pub fn end(&mut self, cpu: usize, intid: u32) -> Option<bool> {
+        let one = &mut self.cpus[cpu];
+        let ended = one.interface.end(intid);
+        one.physical.active &= !one.interface.take_ended_physically();
+        ended
+    }
+
+    /// `cpu` deactivates `intid`; as [`Interface::deactivate`].
+    pub fn deactivate(&mut self, cpu: usize, intid: u32) -> bool {
+        let one = &mut self.cpus[cpu];
+        let was = one.interface.deactivate(intid);
+        one.physical.active &= !one.interface.take_ended_physically();
+        was
     }
 
     /// The maintenance interrupts that are asserted; each is taken at once.
@@ -135,11 +198,16 @@ impl Machine {
             private,
             list,
             interface,
+            physical,
         } = &mut self.cpus[cpu];
         list.drain(interface, |one| match one.intid() {
+            _ if one.hw().is_some() => {}
             intid if intid < vgic::PRIVATE => private.set_pending(intid),
             intid => self.distributor.give_back(intid),
         });
+        // What the registers still hold is active there.
+        let held = interface.used().filter(|one| one.intid() < vgic::PRIVATE);
+        physical.active &= held.fold(0, |bits, one| bits | 1 << one.intid());
         self.evaluate(cpu);
     }
 
@@ -150,8 +218,11 @@ impl Machine {
             private,
             list,
             interface,
+            physical,
         } = &mut self.cpus[cpu];
-        list.sync(interface, private, self.distributor.forwards(), |_| None);
+        let listed = list.sync(interface, private, self.distributor.forwards());
+        physical.enabled = private.all_ready() & LINES;
+        physical.active &= listed;
         if list.sync_spis(interface, &mut self.distributor, vcpu(number)) {
             let others = (0..CPUS).filter(|&other| other != cpu);
             others.for_each(|other| self.evaluate(other));
@@ -159,6 +230,7 @@ impl Machine {
     }
 
     fn publish(&mut self, cpu: usize) {
+        self.sample(cpu);
         let one = &mut self.cpus[cpu];
         one.list.publish(&one.interface, &one.private);
         one.list

@@ -39,14 +39,23 @@ pub struct Interrupt {
     pub group1: bool,
     /// ISENABLER.
     pub enabled: bool,
-    /// ISPENDR.
+    /// Sent, or set pending by software, and not taken since.
     pub pending: bool,
+    /// Its line is high: of a level-sensitive interrupt, which is pending then.
+    pub line: bool,
     /// ISACTIVER.
     pub active: Active,
     /// IPRIORITYR.
     pub priority: u8,
     /// Of an SPI: GICD_IROUTER.
     pub route: u64,
+}
+
+impl Interrupt {
+    /// ISPENDR: for either reason.
+    pub const fn is_pending(&self) -> bool {
+        self.pending || self.line
+    }
 }
 
 /// The registers of one bit per INTID.
@@ -171,7 +180,7 @@ impl Spec {
         let priority = one.priority & PRIORITY;
         let running = interface.running.last().copied().unwrap_or(IDLE);
         self.forwarded(cpu, intid)
-            && one.pending
+            && one.is_pending()
             && one.active == Active::No
             && interface.on
             && priority < interface.mask & PRIORITY
@@ -189,7 +198,7 @@ impl Spec {
         signalled.filter(|&intid| urgency(intid) == best).collect()
     }
 
-    /// ICC_IAR1_EL1 that gave `intid` (4.1.2).
+    /// ICC_IAR1_EL1 that gave `intid` (4.1.2). A line stays as it is.
     pub fn acknowledge(&mut self, cpu: usize, intid: u32) {
         let one = self.at_mut(cpu, intid);
         one.pending = false;
@@ -249,7 +258,7 @@ impl Spec {
             let set = match bits {
                 Bits::Group => one.group1,
                 Bits::SetEnable | Bits::ClearEnable => one.enabled,
-                Bits::SetPending | Bits::ClearPending => one.pending,
+                Bits::SetPending | Bits::ClearPending => one.is_pending(),
                 Bits::SetActive | Bits::ClearActive => one.active != Active::No,
             };
             value | u32::from(set) << n

@@ -16,7 +16,7 @@
 
 use vgic::Bank;
 
-use super::machine::Machine;
+use super::machine::{Machine, TIMERS};
 use super::spec::{Active, Bits, CPUS, INTIDS, PRIVATE, Spec, affinity};
 
 /// What a guest can do, and what can happen to it.
@@ -69,6 +69,8 @@ pub enum Step {
     Forward(usize, bool),
     /// Delivery changes to the hardware's and back.
     Drain(usize),
+    /// A timer's line, by INTID, becomes high or low.
+    Line(usize, u32, bool),
 }
 
 /// Both, and the guest's handlers.
@@ -169,22 +171,35 @@ impl World {
                 self.machine.drain(cpu);
                 self.exited([cpu]);
             }
+            Step::Line(cpu, intid, high) => {
+                let lines = &mut self.machine.cpus[cpu].physical.lines;
+                *lines = *lines & !(1 << intid) | u32::from(high) << intid;
+                self.spec.at_mut(cpu, intid).line = high;
+                // Whoever reads it asks the line.
+                for seen in &mut self.seen {
+                    seen.at_mut(cpu, intid).line = high;
+                }
+            }
         }
         self.settled();
     }
 
     /// What follows a step by itself, and must hold after it.
     fn settled(&mut self) {
+        self.machine.fire();
         self.machine.maintenance();
+        // What waited for the end of another one.
+        self.machine.fire();
         assert_eq!(self.machine.listed_twice(), None);
     }
 
     fn acknowledge(&mut self, cpu: usize) {
+        self.machine.sample(cpu);
         let expected = self.spec.most_urgent(cpu);
         let interface = &self.machine.cpus[cpu].interface;
         let queued = |intid: &u32| self.machine.is_queued(cpu, *intid);
         let may_wait = interface.used().count() >= 2 && expected.iter().all(queued);
-        let got = self.machine.cpus[cpu].interface.acknowledge();
+        let got = self.machine.acknowledge(cpu);
         match got {
             Some(intid) if expected.contains(&intid) => {}
             Some(intid) => assert!(
@@ -207,7 +222,7 @@ impl World {
             return;
         };
         let active = self.spec.deactivates(cpu, intid);
-        let deactivated = self.machine.cpus[cpu].interface.end(intid);
+        let deactivated = self.machine.end(cpu, intid);
         self.spec.end(cpu, intid);
         match deactivated {
             None => self.ended[cpu].push(intid),
@@ -217,7 +232,7 @@ impl World {
 
     fn deactivate(&mut self, cpu: usize, intid: u32) {
         let active = self.spec.deactivates(cpu, intid);
-        let was = self.machine.cpus[cpu].interface.deactivate(intid);
+        let was = self.machine.deactivate(cpu, intid);
         self.spec.deactivate(cpu, intid);
         assert_eq!(was, active, "CPU {cpu}: {intid} was active");
     }
@@ -361,6 +376,10 @@ impl World {
     /// Panics if something is.
     pub fn settle(&mut self) {
         self.undo_activations();
+        // A line that stays high would never leave the guest in peace.
+        for (cpu, intid) in (0..CPUS).flat_map(|cpu| TIMERS.map(|intid| (cpu, intid))) {
+            self.step(&Step::Line(cpu, intid, false));
+        }
         for cpu in 0..CPUS {
             self.step(&Step::Mask(cpu, 0xff));
             self.step(&Step::Enable(cpu, true));

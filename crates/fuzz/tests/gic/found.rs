@@ -83,3 +83,30 @@ fn an_spi_that_is_rerouted_while_active_comes_when_it_is_ended() {
         Step::Acknowledge(1),
     ]);
 }
+
+/// The physical interrupt is active behind what software set, whose end does not
+/// reach it, and the line is still high.
+#[test]
+fn a_line_comes_again_after_what_software_set_meanwhile() {
+    const TIMER: u32 = 27;
+    for bits in [Bits::SetPending, Bits::SetActive] {
+        run_without_exits([
+            Step::Line(0, TIMER, bits == Bits::SetPending),
+            Step::Acknowledge(0),
+            Step::Write {
+                by: 0,
+                of: 0,
+                bits,
+                first: 0,
+                value: 1 << TIMER,
+            },
+            Step::Line(0, TIMER, true),
+            Step::End(0),
+            Step::Acknowledge(0),
+            Step::End(0),
+            Step::Acknowledge(0),
+            Step::End(0),
+            Step::Acknowledge(0),
+        ]);
+    }
+}

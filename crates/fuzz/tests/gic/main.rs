@@ -9,7 +9,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 /// INTIDs that steps are about: few, so that they meet.
-const PRIVATE: [u32; 7] = [0, 1, 7, 15, 16, 20, 31];
+const PRIVATE: [u32; 8] = [0, 1, 7, 15, 16, 27, 30, 31];
+/// Those of them with a line.
+const TIMERS: [u32; 2] = [27, 30];
 const SHARED: [u32; 5] = [32, 33, 63, 64, 95];
 
 fn cpu() -> impl Strategy<Value = usize> {
@@ -80,6 +82,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (cpu(), any::<bool>()).prop_map(|(cpu, split)| Step::Split(cpu, split)),
         1 => (cpu(), prop::bool::weighted(0.7)).prop_map(|(cpu, on)| Step::Enable(cpu, on)),
         1 => cpu().prop_map(Step::Drain),
+        6 => (cpu(), prop::sample::select(&TIMERS[..]), any::<bool>())
+            .prop_map(|(cpu, intid, high)| Step::Line(cpu, intid, high)),
         4 => (cpu(), cpu(), prop::sample::select(&Bits::ALL[..]), prop::sample::select(vec![0u32, 32, 64]))
             .prop_map(|(by, of, bits, first)| Step::Read { by, of, bits, first }),
     ]

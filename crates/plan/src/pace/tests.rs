@@ -96,7 +96,7 @@ fn raw_samples_and_named_numbers_are_all_taken() {
     };
     assert!(settles("").settle && settles("rouse.max-iterations=400").settle);
     assert!(!settles("rouse.raw").settle && !settles("rouse.iterations=400").settle);
-    assert_eq!(settles("").budget, 20_000_000);
+    assert_eq!(settles("").budget, 10_000_000);
     assert_eq!(settles("rouse.cell-ms=3").budget, 3_000_000);
     assert_eq!(settles("rouse.cell-ms=0").budget, 0);
     assert_eq!(settles("rouse.gap-us=7").pause, 7000);

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How much memory an image takes beside its own, for the tool that packs and boots
+//! it: symbols whose addresses are numbers of bytes. They take no room in the image.
+
+/// Says what an image needs: `needs!(symbol = bytes, ...)`.
+///
+/// | symbol | bytes |
+/// |---|---|
+/// | `__needs_fixed` | whatever it does |
+/// | `__needs_per_cpu` | for each CPU |
+/// | `__needs_per_cell` | for each cell of the plan |
+/// | `__needs_per_measured` | for each that can run, besides |
+/// | `__needs_per_stamped` | for each cell that is taken apart into stages, besides |
+/// | `__needs_per_value` | for each value of a cell that is kept, besides |
+#[macro_export]
+macro_rules! needs {
+    ($($symbol:ident = $bytes:expr),* $(,)?) => {
+        $(core::arch::global_asm!(
+            concat!(".global ", stringify!($symbol)),
+            concat!(".set ", stringify!($symbol), ", {}"),
+            const $bytes,
+        );)*
+    };
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A pass of a cell: its blocks, and what is reported of it then.
+
+use hist::Histogram;
+use pages::Pool;
+use plan::{BALANCED, End, PASSES, Plan};
+
+use super::{Entry, Work, block, block_alone, block_of_tasks, stamped, takes_stamps};
+use crate::workload::Samples;
+use crate::workload::stages::Stamped;
+use crate::{clock, report};
+
+/// Most iterations with time stamps.
+const STAMPED: u32 = 200;
+
+/// What cells use one after another.
+pub struct Scratch {
+    /// What a cell had counted before its pass.
+    before: &'static mut Histogram,
+    /// Where the time of the cell's wake-ups goes.
+    stamped: Option<&'static mut Stamped>,
+}
+
+impl Scratch {
+    /// Empty, in memory of `pool`; with room for time stamps if `stamps`.
+    pub fn place(pool: &mut Pool, stamps: bool) -> Self {
+        Self {
+            before: Samples::histogram(pool),
+            stamped: stamps.then(|| Stamped::place(pool)),
+        }
+    }
+}
+
+/// Runs a pass of a cell, block by block; see [`plan::Pace`].
+pub fn run(entry: &mut Entry, scratch: &mut Scratch) {
+    let limits = entry.limits;
+    let judged = limits.settle && entry.pace.passes + 1 == BALANCED;
+    if judged && let Some(samples) = &entry.samples {
+        scratch.before.copy_from(&samples.total);
+    }
+    while let Some(count) = entry.pace.next(&limits) {
+        let start = clock::now();
+        if entry.cell.workload.has_tasks() {
+            block_of_tasks(entry, count);
+        } else if entry.cell.workload.is_alone() {
+            block_alone(entry, count);
+        } else {
+            block(entry, count);
+        }
+        entry.pace.add(&limits, count, clock::now() - start);
+    }
+    let samples = entry.samples.as_deref();
+    let repeats = judged && samples.is_some_and(|samples| samples.total.repeats(scratch.before));
+    entry.pace.end_pass(&limits, repeats);
+}
+
+/// Reports what a cell has, so that a run that is cut short leaves what it has
+/// measured. Time stamps are taken when it has ended.
+pub fn close(id: usize, entry: &mut Entry, plan: &Plan, scratch: &mut Scratch, work: &Work) {
+    let whole = entry.samples.is_none() || entry.pace.ended.is_some();
+    if whole && takes_stamps(plan, &entry.cell) {
+        if let (Some(samples), Some(place)) = (entry.samples.as_deref_mut(), scratch.stamped.take())
+        {
+            place.clear();
+            samples.stamped = Some(place);
+        }
+        // Of what is slow, no more than one further pass.
+        let most = match entry.pace.ended {
+            Some(End::Budget) => entry.pace.done.div_ceil(PASSES),
+            _ => entry.pace.done,
+        };
+        stamped(entry, most.min(STAMPED));
+    }
+    // What is compact is for consoles that keep little: each cell once.
+    if whole || !plan.compact {
+        report::cell(id, entry, plan, work);
+    }
+    if let Some(samples) = entry.samples.as_deref_mut()
+        && samples.stamped.is_some()
+    {
+        scratch.stamped = samples.stamped.take();
+    }
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The first instructions, at EL1 with the MMU off and no stack.
+
+unsafe extern "C" {
+    fn _kernel_primary();
+    fn _kernel_held();
+}
+
+arch::image_start!(_kernel_primary, _kernel_held);
+
+arch::symbol_addresses! {
+    /// Entry of another CPU, with its number as the context id of CPU_ON.
+    secondary_entry = kernel_secondary;
+}
+
+core::arch::global_asm!(
+    r#"
+    .section .text.boot, "ax"
+    // In: x0 = device tree.
+    .global _kernel_primary
+_kernel_primary:
+    adrp    x1, kernel_stack + {stack_size}
+    add     sp, x1, :lo12:kernel_stack + {stack_size}
+    bl      kernel_start
+
+    // In: x0 = number of the CPU; the stacks follow each other.
+    .global kernel_secondary
+kernel_secondary:
+    adrp    x1, kernel_stack + 2 * {stack_size}
+    add     sp, x1, :lo12:kernel_stack + 2 * {stack_size}
+    bl      kernel_start_secondary
+
+    .global _kernel_held
+_kernel_held:
+    wfe
+    b       _kernel_held
+
+    .section .bss.kernel_stack, "aw", @nobits
+    .balign 16
+kernel_stack:
+    .space  2 * {stack_size}
+    "#,
+    stack_size = const 0x8000,
+);

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A kernel that knows nothing of Rouse: what a guest that was given gets.
+//!
+//! It says where it is and what its command line is, tries the memory that its header
+//! claims, and ends as the command line says:
+//!
+//! | argument | |
+//! |---|---|
+//! | `end=off`, `reset`, `cpu-off`, `hang` | how (default `off`); `cpu-off` turns every CPU off |
+//! | `cpu=N` | on which CPU, by its place in the device tree (default 0) |
+//!
+//! It runs with MMU and caches off.
+
+#![no_std]
+#![no_main]
+
+mod boot;
+
+use core::fmt::Write;
+use core::panic::PanicInfo;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
+
+use console::Port;
+use platform::image::{HEADER, Image};
+use platform::{Conduit, Platform};
+
+/// PSCI functions (DEN0022F.b, 5.1).
+const CPU_OFF: u64 = 0x8400_0002;
+const CPU_ON: u64 = 0xc400_0003;
+const AFFINITY_INFO: u64 = 0xc400_0004;
+const SYSTEM_OFF: u64 = 0x8400_0008;
+const SYSTEM_RESET: u64 = 0x8400_0009;
+/// AFFINITY_INFO's answer for a CPU that is off.
+const OFF: u64 = 1;
+
+/// Where the device tree is. With the MMU off every CPU sees one memory.
+static TREE: AtomicU64 = AtomicU64::new(0);
+
+/// Runs on the first CPU.
+#[unsafe(no_mangle)]
+extern "C" fn kernel_start(dtb: u64) -> ! {
+    TREE.store(dtb, Relaxed);
+    let platform = platform();
+    let mut out = port(&platform);
+    let _ = writeln!(out, "kernel: arguments [{}]", platform.bootargs);
+    if let Some(ram) = platform.memory.first() {
+        let _ = writeln!(out, "kernel: RAM {:#x}, {} MiB", ram.base, ram.size >> 20);
+    }
+    try_memory(&mut out);
+    let on = number(&platform, "cpu=");
+    match platform.cpus.get(on) {
+        Some(other) if on > 0 => {
+            let entry = boot::secondary_entry();
+            let status = psci(&platform, CPU_ON, other.mpidr, entry, on as u64);
+            if status != 0 {
+                let _ = writeln!(out, "kernel: CPU_ON answers {status:#x}");
+            }
+            if argument(&platform, "end=") == Some("cpu-off") {
+                psci(&platform, CPU_OFF, 0, 0, 0);
+            }
+            hang()
+        }
+        _ => end(on),
+    }
+}
+
+/// Runs on the CPU that ends the machine, if it is not the first.
+#[unsafe(no_mangle)]
+extern "C" fn kernel_start_secondary(number: u64) -> ! {
+    end(number as usize)
+}
+
+/// Ends the machine on this CPU, `number`, as the command line says.
+fn end(number: usize) -> ! {
+    let platform = platform();
+    let how = argument(&platform, "end=").unwrap_or("off");
+    let mut out = port(&platform);
+    let _ = writeln!(out, "kernel: {how} on CPU {number}");
+    match how {
+        "off" => psci(&platform, SYSTEM_OFF, 0, 0, 0),
+        "reset" => psci(&platform, SYSTEM_RESET, 0, 0, 0),
+        "cpu-off" => {
+            let first = platform.cpus[0].mpidr;
+            while number > 0 && psci(&platform, AFFINITY_INFO, first, 0, 0) != OFF {}
+            // What is no whole line yet must not be lost.
+            let _ = write!(out, "kernel: the last word");
+            psci(&platform, CPU_OFF, 0, 0, 0)
+        }
+        _ => 0,
+    };
+    hang()
+}
+
+/// Writes to the last doubleword that the header claims, and reads it back.
+fn try_memory(out: &mut Port) {
+    let base = arch::layout::base();
+    // SAFETY: the image begins with its header, which nobody writes to.
+    let header = unsafe { core::slice::from_raw_parts(base as *const u8, HEADER) };
+    let Ok(image) = Image::parse(header) else {
+        let _ = writeln!(out, "kernel: no header");
+        return;
+    };
+    let _ = writeln!(out, "kernel: image at {base:#x}, claims {:#x}", image.size);
+    if image.size > arch::layout::data().end - base {
+        let last = ((base + image.size - 8) & !7) as *mut u64;
+        // SAFETY: behind everything of the image, and by the boot protocol its own.
+        let read = unsafe {
+            last.write_volatile(0x600d);
+            last.read_volatile()
+        };
+        let _ = writeln!(out, "kernel: its last doubleword reads {read:#x}");
+    }
+}
+
+/// The machine.
+fn platform() -> Platform<'static> {
+    let address = TREE.load(Relaxed) as *const u8;
+    // SAFETY: the boot protocol says that x0 was the device tree's address; its header's
+    // second word is its size, big-endian.
+    let blob = unsafe {
+        let size = u32::from_be(address.cast::<u32>().add(1).read());
+        core::slice::from_raw_parts(address, size as usize)
+    };
+    match Platform::from_fdt(blob) {
+        Ok(platform) => platform,
+        // There is no console to say it.
+        Err(_) => hang(),
+    }
+}
+
+fn port(platform: &Platform<'_>) -> Port {
+    match platform.uart {
+        // SAFETY: the device tree names the UART, and the MMU is off.
+        Some(uart) => unsafe { Port::new(uart) },
+        None => hang(),
+    }
+}
+
+/// The value of the argument that starts with `key`.
+fn argument(platform: &Platform<'static>, key: &str) -> Option<&'static str> {
+    let mut words = platform.bootargs.split_ascii_whitespace();
+    words.find_map(|word| word.strip_prefix(key))
+}
+
+fn number(platform: &Platform<'static>, key: &str) -> usize {
+    let value = argument(platform, key).and_then(|value| value.parse().ok());
+    value.unwrap_or(0)
+}
+
+/// Calls PSCI.
+fn psci(platform: &Platform<'_>, function: u64, a: u64, b: u64, c: u64) -> u64 {
+    let status: u64;
+    // SAFETY: PSCI follows the SMC calling convention, which may clobber x0 to x17
+    // and nothing else that is ours (DEN0028F, 2.6).
+    unsafe {
+        match platform.psci {
+            Some(Conduit::Smc) => core::arch::asm!("smc #0",
+                inlateout("x0") function => status, in("x1") a, in("x2") b, in("x3") c,
+                clobber_abi("C")),
+            Some(Conduit::Hvc) => core::arch::asm!("hvc #0",
+                inlateout("x0") function => status, in("x1") a, in("x2") b, in("x3") c,
+                clobber_abi("C")),
+            None => hang(),
+        }
+    }
+    status
+}
+
+fn hang() -> ! {
+    loop {
+        arch::insn::wfi();
+    }
+}
+
+#[panic_handler]
+fn panic(_: &PanicInfo<'_>) -> ! {
+    hang()
+}

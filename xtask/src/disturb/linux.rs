@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Holding threads and processes on Linux.
+
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Result;
+use nix::errno::Errno;
+use nix::sys::ptrace::{self, Options};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+
+/// Why nothing can be disturbed here.
+pub fn obstacle() -> Option<&'static str> {
+    None
+}
+
+/// Stops process `pid` for a `time`; whether it was still there.
+pub fn stop(pid: u32, time: Duration) -> Result<bool> {
+    let pid = Pid::from_raw(pid as i32);
+    let Some(()) = there(kill(pid, Signal::SIGSTOP))? else {
+        return Ok(false);
+    };
+    thread::sleep(time);
+    Ok(there(kill(pid, Signal::SIGCONT))?.is_some())
+}
+
+/// Holds one of the threads of process `pid` for a `time`, the one that `choose`
+/// names of so many; whether there was one.
+///
+/// Not the first one: who waits for it waits for the process, whose end is
+/// somebody else's to learn.
+pub fn hold(pid: u32, time: Duration, choose: impl FnOnce(usize) -> usize) -> Result<bool> {
+    let mut threads = threads(pid);
+    threads.retain(|&thread| thread != pid as i32);
+    threads.sort_unstable();
+    if threads.is_empty() {
+        return Ok(false);
+    }
+    let thread = Pid::from_raw(threads[choose(threads.len())]);
+    // One that is just ending may not be held either (EPERM).
+    let seized = match ptrace::seize(thread, Options::empty()) {
+        Err(Errno::EPERM) => None,
+        other => there(other)?,
+    };
+    if seized.is_none() || there(ptrace::interrupt(thread))?.is_none() {
+        return Ok(false);
+    }
+    let signal = match there(waitpid(thread, Some(WaitPidFlag::__WALL)))? {
+        // A signal that was on its way to it is handed on with the end.
+        Some(WaitStatus::Stopped(_, signal)) => Some(signal),
+        Some(WaitStatus::PtraceEvent(..)) => None,
+        _ => return Ok(false),
+    };
+    thread::sleep(time);
+    Ok(there(ptrace::detach(thread, signal))?.is_some())
+}
+
+/// The threads of process `pid`, none if it has ended.
+fn threads(pid: u32) -> Vec<i32> {
+    let entries = std::fs::read_dir(format!("/proc/{pid}/task"));
+    let names = entries.into_iter().flatten().flatten();
+    names
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+/// What came of it, nothing if whom it was about has ended.
+fn there<T>(done: nix::Result<T>) -> Result<Option<T>> {
+    match done {
+        Ok(value) => Ok(Some(value)),
+        Err(Errno::ESRCH | Errno::ECHILD) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn a_process_that_has_ended_is_no_error() {
+        let mut child = Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        let time = Duration::from_micros(10);
+        assert!(!hold(child.id(), time, |_| 0).unwrap());
+        assert!(!stop(child.id(), time).unwrap());
+    }
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where single threads can't be held.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+
+/// Why nothing can be disturbed here.
+pub fn obstacle() -> Option<&'static str> {
+    Some("only Linux holds single threads of another process; leave --disturb out")
+}
+
+/// See the one for Linux.
+pub fn stop(_: u32, _: Duration) -> Result<bool> {
+    bail!("not here")
+}
+
+/// See the one for Linux.
+pub fn hold(_: u32, _: Duration, _: impl FnOnce(usize) -> usize) -> Result<bool> {
+    bail!("not here")
+}

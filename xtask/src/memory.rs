@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whether a machine has RAM enough for what it is to boot, found out before it does.
+//!
+//! RAM is divided here by the hypervisor's own rule ([`carve::divide`]), with the
+//! images where QEMU puts them. What firmware takes is not known here: there the
+//! hypervisor has the last word, and refuses.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use object::read::elf::ElfFile64;
+use object::{Object, ObjectSymbol};
+use plan::{Cell, Stages, Under, Workload};
+use platform::carve::{self, Division};
+use platform::image::{ALIGN, Image};
+use platform::{MAX_CPUS, Region};
+
+use crate::failure::bad_input;
+use crate::images::Built;
+use crate::job::Job;
+
+const MIB: u64 = 1 << 20;
+const PAGE: u64 = 4096;
+/// Start of RAM of QEMU's `virt`.
+const RAM: u64 = 0x4000_0000;
+/// Where QEMU puts an Image whose `text_offset` is 0.
+const IMAGE: u64 = RAM + ALIGN;
+/// Where QEMU puts the device tree: on a multiple of 2 MiB behind the image, and not
+/// before half of the RAM, or this much of it; and its size.
+const TREE_AT_MOST: u64 = 128 * MIB;
+const TREE: u64 = MIB;
+/// More RAM than anything needs.
+const MOST_MIB: u64 = 1 << 20;
+
+/// Refuses a job whose machine has too little RAM, and names the least that works.
+pub fn check(job: &Job, built: &Built) -> Result<()> {
+    if job.board().gem5.is_some() || job.dtb.is_some() {
+        return Ok(());
+    }
+    for &under in &job.unders {
+        let needs = Needs::of(job, built, under)?;
+        let has = bytes(&job.memory);
+        if needs.fit(has) {
+            continue;
+        }
+        let guest = needs.guest.div_ceil(MIB);
+        let Some(least) = (1..MOST_MIB).find(|mib| needs.fit(mib * MIB)) else {
+            bad_input!(
+                "--guest: it says that it needs {guest} MiB of RAM, which no machine here has"
+            );
+        };
+        let at_least = if needs.firmware { "at least " } else { "" };
+        bad_input!(
+            "--memory: under {under}, {} is too little: the guest needs {guest} MiB of RAM in one piece; \
+             use {at_least}--memory {least}M",
+            job.memory
+        );
+    }
+    Ok(())
+}
+
+/// What has to find a place.
+#[derive(Clone, Debug)]
+struct Needs {
+    /// Bytes of the file that is booted.
+    image: u64,
+    /// Bytes of the hypervisor's beside its image; `None` without one.
+    hypervisor: Option<u64>,
+    /// Bytes of RAM in one piece that the guest needs, from a multiple of 2 MiB on.
+    guest: u64,
+    /// Firmware decides where things are.
+    firmware: bool,
+}
+
+impl Needs {
+    fn of(job: &Job, built: &Built, under: Under) -> Result<Self> {
+        let cpus = u64::from(job.cpus).min(MAX_CPUS as u64);
+        let file = fs::read(&built.images.guest)?;
+        let Ok(image) = Image::parse(&file) else {
+            bad_input!("--guest: it is no arm64 Image");
+        };
+        let own = match &built.guest {
+            Some(elf) => guests_own(elf, job, under)?,
+            None => 0,
+        };
+        // The device tree is in front of it.
+        let guest = (ALIGN + image.span(file.len() as u64)).next_multiple_of(PAGE) + own;
+        let (packed, hypervisor) = match under {
+            Under::Rouse => {
+                let taken = Taken::read(&built.hypervisor)?;
+                (
+                    &built.images.packed,
+                    Some(taken.fixed + cpus * taken.per_cpu),
+                )
+            }
+            Under::None => (&built.images.guest, None),
+        };
+        Ok(Self {
+            image: fs::metadata(packed)?.len().next_multiple_of(PAGE),
+            hypervisor,
+            guest,
+            firmware: under == Under::Rouse && job.board().has_firmware(),
+        })
+    }
+
+    /// Whether everything has a place in `memory` bytes of RAM.
+    fn fit(&self, memory: u64) -> bool {
+        let ram = Region {
+            base: RAM,
+            size: memory,
+        };
+        let image = Region {
+            base: IMAGE,
+            size: self.image,
+        };
+        let tree = (RAM + TREE_AT_MOST.min(memory / 2)).max(image.end());
+        let tree = Region {
+            base: tree.next_multiple_of(ALIGN),
+            size: TREE,
+        };
+        let Some(hypervisor) = self.hypervisor else {
+            // The bare machine: the guest is where it was loaded.
+            let span = self.guest - ALIGN;
+            return IMAGE + span <= tree.base && tree.end() <= ram.end();
+        };
+        let mut taken = vec![image];
+        if !self.firmware {
+            taken.push(tree);
+        }
+        let there = taken.iter().all(|region| region.end() <= ram.end());
+        let division = carve::divide(&[ram], &taken, hypervisor);
+        there && matches!(division, Ok(Division { guest, .. }) if guest.size >= self.guest)
+    }
+}
+
+/// What our own guest takes for what it is to measure.
+fn guests_own(elf: &Path, job: &Job, under: Under) -> Result<u64> {
+    let taken = Taken::read(elf)?;
+    let machine = job.machine(under)?;
+    let plan = &job.load.plan;
+    let values = if plan.raw {
+        u64::from(plan.iterations)
+    } else {
+        0
+    };
+    let stages = plan.stages.values.contains(&Stages::On) && !plan.compact;
+    let measured = |cell: &Cell| {
+        let stamped = stages && cell.workload == Workload::Pingpong;
+        let stamped = if stamped { taken.per_stamped } else { 0 };
+        taken.per_measured + (values * taken.per_value).next_multiple_of(PAGE) + stamped
+    };
+    let cells = plan
+        .cells(&machine)
+        .map(|cell| match cell.skip_reason(&machine) {
+            None => taken.per_cell + measured(&cell),
+            Some(_) => taken.per_cell,
+        });
+    Ok(taken.fixed + machine.cpus as u64 * taken.per_cpu + cells.sum::<u64>())
+}
+
+/// What an image takes beside its own memory, as its symbols say: crates/arch/src/needs.rs.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    fixed: u64,
+    per_cpu: u64,
+    per_cell: u64,
+    per_measured: u64,
+    per_stamped: u64,
+    per_value: u64,
+}
+
+impl Taken {
+    fn read(elf: &Path) -> Result<Self> {
+        let shown = || elf.display().to_string();
+        let bytes = fs::read(elf).with_context(shown)?;
+        let file = ElfFile64::<object::Endianness>::parse(&*bytes).with_context(shown)?;
+        let named = |name| {
+            file.symbol_by_name(name)
+                .map_or(0, |symbol| symbol.address())
+        };
+        let taken = Self {
+            fixed: named("__needs_fixed"),
+            per_cpu: named("__needs_per_cpu"),
+            per_cell: named("__needs_per_cell"),
+            per_measured: named("__needs_per_measured"),
+            per_stamped: named("__needs_per_stamped"),
+            per_value: named("__needs_per_value"),
+        };
+        anyhow::ensure!(
+            taken.fixed > 0 && taken.per_cpu > 0,
+            "{} does not say what memory it takes; crates/arch/src/needs.rs",
+            shown()
+        );
+        Ok(taken)
+    }
+}
+
+/// The bytes of a size as the emulator takes it.
+fn bytes(size: &str) -> u64 {
+    let number = size.trim_end_matches(['M', 'G']);
+    let unit = if size.ends_with('G') { 1 << 30 } else { MIB };
+    number.parse::<u64>().unwrap_or(0) * unit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn needs(guest: u64, hypervisor: Option<u64>) -> Needs {
+        Needs {
+            image: MIB,
+            hypervisor,
+            guest,
+            firmware: false,
+        }
+    }
+
+    #[test]
+    fn a_guest_fits_the_larger_part_that_the_tree_leaves() {
+        // Of 64 MiB, the tree has one in the middle.
+        assert!(needs(28 * MIB, Some(MIB)).fit(64 * MIB));
+        assert!(!needs(60 * MIB, Some(MIB)).fit(64 * MIB));
+        assert!(needs(60 * MIB, Some(MIB)).fit(130 * MIB));
+        // Of 512 MiB, it is at 128.
+        assert!(needs(380 * MIB, Some(MIB)).fit(512 * MIB));
+        assert!(!needs(384 * MIB, Some(MIB)).fit(512 * MIB));
+    }
+
+    #[test]
+    fn the_bare_machine_has_the_guest_where_it_was_loaded() {
+        assert!(needs(31 * MIB, None).fit(64 * MIB));
+        assert!(!needs(33 * MIB, None).fit(64 * MIB));
+    }
+
+    #[test]
+    fn what_firmware_takes_is_not_known() {
+        let needs = Needs {
+            firmware: true,
+            ..needs(40 * MIB, Some(MIB))
+        };
+        assert!(needs.fit(64 * MIB) && !needs.fit(40 * MIB));
+    }
+
+    #[test]
+    fn sizes_are_read_as_the_emulator_reads_them() {
+        assert_eq!(
+            [bytes("20M"), bytes("2G"), bytes("7")],
+            [20 * MIB, 2 << 30, 7 * MIB]
+        );
+    }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a boot reported.
+
+use std::collections::BTreeMap;
+
+use super::Cell;
+
+/// Everything that one boot reported.
+#[derive(Debug, Default)]
+pub struct Records {
+    /// What was going to be measured, if the boot said so.
+    pub plan: Option<Size>,
+    /// Fields of `machine`.
+    pub machine: BTreeMap<String, String>,
+    /// Values of `feature`, by name.
+    pub features: BTreeMap<String, String>,
+    /// Values of `probe`, by name, with their details.
+    pub probes: BTreeMap<String, Probe>,
+    /// What values count, and how that was found out.
+    pub unit: Option<(String, String)>,
+    /// Whole cells.
+    pub cells: Vec<Cell>,
+    /// Cells of which no block is whole, but one was damaged: what is known of them.
+    pub damaged: Vec<String>,
+    /// What else is wrong with the records.
+    pub problems: Vec<String>,
+    /// What the soak has done, by name.
+    pub soak: BTreeMap<String, u64>,
+    /// Texts for people.
+    pub notes: Vec<String>,
+    /// The last record has arrived.
+    pub ended: bool,
+    /// Any record has arrived.
+    pub begun: bool,
+}
+
+/// What a fidelity probe found.
+#[derive(Debug, Default)]
+pub struct Probe {
+    /// `true`, `false`, `not-run` or `not-sure`.
+    pub value: String,
+    /// More of it, for people.
+    pub detail: String,
+}
+
+/// How much was going to be measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Size {
+    /// Cells.
+    pub cells: u64,
+    /// Those of them that can't run.
+    pub skipped: u64,
+    /// Passes over the others.
+    pub passes: u64,
+    /// Wake-ups of a cell at most.
+    pub iterations: u64,
+    /// Milliseconds of the guest that a cell has at most; 0 is no bound.
+    pub cell_ms: u64,
+    /// A guess of the guest's time for all of it, microseconds.
+    pub guess_us: u64,
+}
+
+/// How far a boot is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Step {
+    /// Parts of the work that are done: passes over cells, where cells are measured.
+    pub done: u64,
+    /// All parts.
+    pub of: u64,
+    /// What was done, in microseconds as guessed before.
+    pub done_us: u64,
+    /// The cell that was last has ended.
+    pub ended: bool,
+}
+
+impl Records {
+    /// What is not there of what was going to be measured, for people.
+    pub fn missing(&self) -> Option<String> {
+        let mut missing = Vec::new();
+        let parts = self.cells.iter().filter(|cell| cell.is_part()).count();
+        if parts > 0 {
+            missing.push(format!("{} with fewer passes than planned", cells(parts)));
+        }
+        let known = self.cells.len() + self.damaged.len();
+        if let Some(plan) = self.plan.filter(|_| !self.ended)
+            && let Some(none @ 1..) = (plan.cells as usize).checked_sub(known)
+        {
+            missing.push(format!("{} of {} without any", cells(none), plan.cells));
+        }
+        (!missing.is_empty()).then(|| missing.join(", "))
+    }
+}
+
+fn cells(number: usize) -> String {
+    match number {
+        1 => "1 cell".into(),
+        _ => format!("{number} cells"),
+    }
+}

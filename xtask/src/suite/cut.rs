@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is left of a run whose log is cut short, as `report` reads it.
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+use wire::Record;
+
+use crate::capture;
+use crate::results::Results;
+
+/// A log that ends after some of the passes.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cut {
+    /// Passes that it has.
+    after: u64,
+    /// Bytes that are missing of what is left: where a newer block was on its way.
+    #[serde(default)]
+    into_next: usize,
+}
+
+impl Cut {
+    /// Reads the log up to there, and compares it with the results of all of it.
+    pub fn compare(&self, console: &str, whole: &Results) -> Result<()> {
+        let end = self.end(console).context("cut: the log has no such pass")?;
+        let results = capture::results(&console[..end]).context("cut: no record is whole")?;
+        let measured = |cell: &&crate::results::Cell| cell.stats.is_some();
+        for cell in whole.cells.iter().filter(measured) {
+            let title = cell.title();
+            let mut left = results.cells.iter().filter(measured);
+            let left = left.find(|left| left.key() == cell.key());
+            let left =
+                left.with_context(|| format!("cut after pass {}: {title} is lost", self.after))?;
+            let ended = left.ended.is_some();
+            ensure!(
+                ended || left.passes == self.after,
+                "cut after pass {}: {title} has {} passes",
+                self.after,
+                left.passes
+            );
+            let [samples, all] = [left, cell].map(|cell| cell.stats.map_or(0, |stats| stats.count));
+            ensure!(
+                samples > 0 && if ended { samples == all } else { samples < all },
+                "cut after pass {}: {title} has {samples} samples of {all}",
+                self.after
+            );
+        }
+        ensure!(
+            results.incomplete,
+            "cut: the results should say that they are incomplete"
+        );
+        ensure!(
+            results.damaged.is_empty(),
+            "cut: {} should not be damaged",
+            results.damaged.join(", ")
+        );
+        Ok(())
+    }
+
+    /// Where the log ends: before the order of the next pass, or some bytes later.
+    fn end(&self, console: &str) -> Option<usize> {
+        let mut at = 0;
+        for line in console.split_inclusive('\n') {
+            let next = Record::parse(line).is_ok_and(|record| {
+                record.kind == "order" && record.number("pass") == Some(self.after)
+            });
+            if next {
+                let end = (at + self.into_next).min(console.len());
+                return (0..=end).rev().find(|&end| console.is_char_boundary(end));
+            }
+            at += line.len();
+        }
+        None
+    }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The guest of tests that give one: the kernel of `test-kernel/`, with a header that
+//! a test can change.
+
+use std::io::Write;
+
+use anyhow::Result;
+use serde::Deserialize;
+use tempfile::TempPath;
+
+use crate::images;
+
+/// What a test wants in the header of the Image.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Kernel {
+    text_offset: Option<u64>,
+    image_size: Option<u64>,
+    flags: Option<u64>,
+}
+
+impl Kernel {
+    /// Builds it, as a file that goes when it is dropped.
+    pub fn file(&self) -> Result<TempPath> {
+        let mut image = images::test_kernel()?;
+        let fields = [
+            (8, self.text_offset),
+            (16, self.image_size),
+            (24, self.flags),
+        ];
+        for (at, value) in fields {
+            if let Some(value) = value {
+                image[at..at + 8].copy_from_slice(&value.to_le_bytes());
+            }
+        }
+        let mut file = tempfile::NamedTempFile::new()?;
+        file.write_all(&image)?;
+        Ok(file.into_temp_path())
+    }
+}
