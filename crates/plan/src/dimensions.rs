@@ -10,7 +10,7 @@ use core::fmt;
 
 use crate::text::Error;
 use crate::value::{Dimension, Value};
-use crate::words::*;
+use crate::words::{self, *};
 use crate::{CpuSet, Machine, SkipReason, Wait};
 
 /// What the host has to know of a dimension.
@@ -21,7 +21,8 @@ pub struct Info {
     pub key: &'static str,
     /// Other names of the option.
     pub aliases: &'static [&'static str],
-    /// What the option is for, with its words, unit and default.
+    /// What the option is for, with its words, unit and default. `{words}` stands for
+    /// the words, `{governor}` for those of that family; see [`Info::family`].
     pub help: &'static str,
     /// Its words; empty if its values are none.
     pub words: &'static [&'static str],
@@ -271,9 +272,8 @@ dimensions! {
     /// How the receiver waits.
     wait: Wait {
         key: "wait",
-        help: "How the receiver waits: busy, spin, yield, wfe, wfe-sev, wfet, wfi, poll-wfi, haltpoll (these are \
-               all), or the idle states by governor:NAME, with NAME menu, teo, teo-6.2, teo-util, ladder, haltpoll, \
-               fixed, or all",
+        help: "How the receiver waits: {words} (these are all), or the idle states by governor:NAME, with NAME \
+               {governor}, or all",
         kind: Kind::Words,
         default: [Wait::Busy, Wait::Spin, Wait::Wfi, Wait::Wfe, Wait::Wfet, Wait::PollWfi],
         neutral: Wait::Busy,
@@ -638,6 +638,16 @@ impl Info {
     #[must_use]
     pub fn find(key: &str) -> Option<&'static Self> {
         DIMENSIONS.iter().find(|info| info.key == key)
+    }
+
+    /// The words of a family, like `governor:`, without what they begin with; of no
+    /// family if it is empty.
+    pub fn family(&self, family: &str) -> impl Iterator<Item = &'static str> {
+        let words = self.words.iter().copied();
+        words.filter_map(move |word| {
+            word.strip_prefix(family)
+                .filter(|_| words::family(word) == family)
+        })
     }
 
     /// Whether it makes a difference to `cell`.
