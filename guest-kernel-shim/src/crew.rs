@@ -13,7 +13,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use abi::{Counter, KnobValue};
 use arch::insn;
 use arch::regs::CNTKCTL_EL1;
-use plan::{Cell, Deliver, Hint, HostPoll, Shape, Trap, Wake, Workload};
+use plan::{Cell, Deliver, Hint, HostPoll, Shape, Trap, Wake, WfiBarrier, Workload};
 use spin::mutex::SpinMutex;
 use wait::request::{CALL, RESCHED};
 use wait::stream::{self, Stream};
@@ -178,6 +178,10 @@ pub fn setting(cell: &Cell) -> Setting {
         wfxt: probe::features().wfxt,
         stream: cell.event_stream_us != 0,
         timed: cell.gap_us != 0,
+        barrier: match cell.wfi_barrier {
+            WfiBarrier::None => false,
+            WfiBarrier::Dsb => true,
+        },
         standby_us: cell.standby_us,
         psd_ms: cell.psd_ms,
     }

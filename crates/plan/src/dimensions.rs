@@ -436,6 +436,18 @@ dimensions! {
             none.then_some(SkipReason::NoPeriod)
         },
     }
+    /// The barrier before WFI; `none` where there is no WFI.
+    wfi_barrier: WfiBarrier {
+        key: "wfi-barrier",
+        help: "The barrier before each WFI of the guest: none, dsb (DSB SY, as in Linux's idle loop)",
+        kind: Kind::Words,
+        default: [WfiBarrier::None],
+        neutral: WfiBarrier::None,
+        turn: 11,
+        place: Place::Unusual,
+        show: Show::Special("WFI behind"),
+        applies: |cell| cell.halts(),
+    }
     /// Groups of tasks, as `perf bench sched messaging -g` has them; pairs for `notify`.
     groups: u32 {
         key: "groups",

@@ -190,6 +190,14 @@ words! {
         Tell = "tell",
     }
 
+    /// What a CPU executes before WFI.
+    WfiBarrier {
+        /// Nothing.
+        None = "none",
+        /// DSB SY, as Linux does: what it wrote before is complete when it halts.
+        Dsb = "dsb",
+    }
+
     /// Whether cells are run once more with time stamps, to show where the time goes.
     Stages {
         /// They are.

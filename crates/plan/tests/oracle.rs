@@ -28,7 +28,7 @@ fn product(plan: &Plan) -> Vec<Cell> {
         )*};
     }
     nested!(workload shape gap_us wait trap deliver wake poll_limit_us host_poll_us);
-    nested!(event_stream_us host_poll hint idle_poll standby_us psd_ms completion spread);
+    nested!(event_stream_us host_poll hint wfi_barrier idle_poll standby_us psd_ms completion spread);
     nested!(device_us call_by call_wait cpulist mask offset calls groups);
     cells
 }
@@ -73,6 +73,9 @@ fn settled(plan: &Plan, cell: &Cell) -> Cell {
     }
     if !limited {
         cell.hint = neutral.hint;
+    }
+    if !halts || is(&["overshoot"]) {
+        cell.wfi_barrier = neutral.wfi_barrier;
     }
     if !events {
         cell.event_stream_us = 0;
@@ -121,7 +124,9 @@ fn settled(plan: &Plan, cell: &Cell) -> Cell {
 
 /// Plans that name every dimension of which cells could be left out, so that all are
 /// listed.
-const PLANS: [&str; 7] = [
+const PLANS: [&str; 8] = [
+    "rouse.workload=pingpong,overshoot rouse.wait=all,governor:teo rouse.trap=none,both \
+     rouse.host-poll-us=0 rouse.wfi-barrier=all",
     "rouse.workload=pingpong rouse.wait=all rouse.trap=all rouse.host-poll-us=0,50 rouse.host-poll=all \
      rouse.hint=all rouse.poll-limit-us=10,20",
     "rouse.workload=all rouse.wait=wfi,poll-wfi,haltpoll rouse.trap=none,wfi rouse.gap-us=0,10 \

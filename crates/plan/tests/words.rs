@@ -458,6 +458,7 @@ fn words_stay() {
         ("call-by", "notify resched ipi skip-newidle sm-idle"),
         ("spread", "fixed uniform exponential"),
         ("completion", "same other"),
+        ("wfi-barrier", "none dsb"),
         ("gap-us", ""),
         ("mask", ""),
     ] {
