@@ -181,7 +181,10 @@ fn choose(names: &[String]) -> Result<Vec<&'static Experiment>> {
         match ALL.iter().find(|experiment| experiment.name == name) {
             Some(experiment) => chosen.push(*experiment),
             None => {
-                bad_input!("there is no experiment `{name}`; use all, {}", names());
+                bad_input!(
+                    "there is no experiment `{name}`; use all, {}",
+                    self::names()
+                );
             }
         }
     }
