@@ -13,7 +13,7 @@
 //!   masked by the EL1 state (D1.3.6);
 //! - before a WFE or WFET: the return from the handler sets the event register
 //!   (D1.7.1), so that the wait returns at once; where an emulator leaves that
-//!   out the handler does it ([`interrupts::acknowledged`]);
+//!   out the handler does it ([`crate::dispatch`]);
 //! - before a WFI: it is used up, and the next one ends the wait.
 //!
 //! With PSTATE.I set none of this holds: WFE need not end for a masked
@@ -22,33 +22,15 @@
 use aarch64_cpu::registers::{CNTV_CTL_EL0, CNTV_CVAL_EL0, Writeable};
 use arch::insn;
 use core::sync::atomic::Ordering::Relaxed;
-use core::sync::atomic::{AtomicU32, AtomicU64};
 
-use crate::interrupts::{self, Listener};
+use crate::bell::Bell;
+use crate::machine::platform;
 use crate::percpu::PerCpu;
-use crate::{clock, start};
+use crate::{clock, interrupts};
 
 /// From one ring to the next, microseconds: far more than a handler takes, so
 /// that what waits gets on between two.
 const AGAIN_US: u32 = 2000;
-
-/// What an alarm and its handler tell each other; only the CPU itself uses it.
-pub struct Bell {
-    /// Rings since the alarm was set.
-    rings: AtomicU32,
-    /// When the first of them was, ticks.
-    first: AtomicU64,
-}
-
-impl Bell {
-    /// It never rang.
-    pub const fn new() -> Self {
-        Self {
-            rings: AtomicU32::new(0),
-            first: AtomicU64::new(0),
-        }
-    }
-}
 
 /// The virtual timer of this CPU as an alarm, until it is dropped; one CPU at a time
 /// has one, with the others parked.
@@ -60,8 +42,8 @@ impl Alarm {
     /// Takes the timer, and lets it interrupt this CPU.
     pub fn new() -> Self {
         let cpu = PerCpu::this();
-        let timer = start::platform().timer.virt;
-        interrupts::listen(Listener::Alarm);
+        let timer = platform().timer.virt;
+        interrupts::listen(Some(rang));
         interrupts::redistributor(cpu).enable_all(1 << timer);
         Self { bell: &cpu.bell }
     }
@@ -98,14 +80,14 @@ impl Alarm {
 impl Drop for Alarm {
     fn drop(&mut self) {
         self.clear();
-        interrupts::listen(Listener::Nobody);
+        interrupts::listen(None);
     }
 }
 
 /// Interrupt `intid` at `cpu`, which is this one, while there is an alarm: if it is the
 /// timer's it rings, and the next ring is set. The handler has turned the timer off.
-pub fn rang(cpu: &PerCpu, intid: u32) {
-    if intid != start::platform().timer.virt {
+fn rang(cpu: &PerCpu, intid: u32) {
+    if intid != platform().timer.virt {
         return;
     }
     let bell = &cpu.bell;

@@ -3,48 +3,28 @@
 //! has is reported after each of its passes.
 
 mod pass;
-mod work;
-
-pub use work::Work;
 
 use arrayvec::ArrayVec;
 use pages::Pool;
 use pass::Scratch;
-use plan::{Cell, Limits, Machine, PASSES, Pace, Plan, Shape, SkipReason, Stages, Wake, Workload};
+use plan::{Cell, Limits, Machine, PASSES, Pace, Plan, Shape, Stages, Wake, Workload};
 
-use crate::crew::{self, Counts, Job};
-use crate::idle::{self, Setting, limited};
-use crate::kernel::block::Block;
+use crate::block::Block;
+use crate::counts::Counts;
+use crate::entry::{Entry, Work};
+use crate::features::features;
+use crate::idle::setting::Setting;
+use crate::idle::{self, limited};
 use crate::kernel::stats::{Stat, Totals};
 use crate::percpu::{self, PerCpu};
+use crate::workers::{self, Job};
 use crate::workload::ipi::Caller;
 use crate::workload::overshoot::Poller;
 use crate::workload::pingpong::Near;
+use crate::workload::samples::{self, Samples};
 use crate::workload::stream::Listener;
-use crate::workload::{self, Samples, call, stages};
-use crate::{clock, hypervisor, probe, report};
-
-/// A cell and what was measured of it.
-pub struct Entry {
-    /// The cell.
-    pub cell: Cell,
-    /// Why it is not run.
-    pub skipped: Option<SkipReason>,
-    /// What bounds it.
-    pub limits: Limits,
-    /// How far it is.
-    pub pace: Pace,
-    /// Its samples, if it is.
-    pub samples: Option<&'static mut Samples>,
-    /// What was counted.
-    pub counts: Counts,
-    /// Waits that ended.
-    pub waits: u64,
-    /// What was counted of those with time stamps.
-    pub stamped: Counts,
-    /// What the kernel counted, for workloads that run on it.
-    pub kernel: Totals,
-}
+use crate::workload::{call, stages};
+use crate::{clock, hypervisor, knobs, report};
 
 /// Records of progress in a pass.
 const STEPS: usize = 8;
@@ -53,8 +33,8 @@ const STEPS: usize = 8;
 pub fn run(plan: &Plan, pool: &mut Pool) {
     let machine = Machine {
         cpus: percpu::online().count(),
-        wfxt: probe::features().wfxt,
-        ecv: probe::features().ecv,
+        wfxt: features().wfxt,
+        ecv: features().ecv,
         frequency: clock::frequency(),
         hypervisor: hypervisor::present(),
         event_loses_irq: plan.event_loses_irq,
@@ -88,17 +68,6 @@ pub fn run(plan: &Plan, pool: &mut Pool) {
     report::end(count);
 }
 
-impl Entry {
-    /// Whether it has anything to do or to say in pass `pass`: what can't run is
-    /// reported at once.
-    fn is_due(&self, pass: u32) -> bool {
-        match self.samples {
-            Some(_) => self.pace.ended.is_none(),
-            None => pass == 0,
-        }
-    }
-}
-
 /// The cells of the plan, with memory for the samples of those that can run.
 fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Entry] {
     let count = plan.cells(machine).count();
@@ -125,8 +94,8 @@ fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Ent
     entries
 }
 
-/// Runs `count` iterations of a cell. A function of its own, so that the code
-/// that is measured does not depend on what else there is.
+/// Runs `count` iterations of a cell. A function of its own: what is around it is laid
+/// out apart from the code that is measured.
 #[inline(never)]
 fn block(entry: &mut Entry, count: u32) {
     let Some(samples) = entry.samples.as_deref_mut() else {
@@ -146,18 +115,18 @@ fn block(entry: &mut Entry, count: u32) {
     };
     let wakers = targets
         .iter()
-        .map(|target| crew::waker(&cell, target))
+        .map(|target| knobs::waker(&cell, target))
         .collect();
     call::prepare(count);
     let counts = match cell.workload {
         Workload::Pingpong => {
             let mut near = Near {
-                waker: crew::waker(&cell, targets[0]),
+                waker: knobs::waker(&cell, targets[0]),
                 count,
                 gap,
                 samples,
             };
-            crew::run(job, || idle::with(&crew::setting(&cell), &mut near))
+            workers::run(job, || idle::with(&knobs::setting(&cell), &mut near))
         }
         _ => {
             let mut caller = Caller {
@@ -168,7 +137,7 @@ fn block(entry: &mut Entry, count: u32) {
                 at_once: cell.wake == Wake::Ipi,
                 samples,
             };
-            crew::run(job, || caller.run())
+            workers::run(job, || caller.run())
         }
     };
     entry.waits += waits * u64::from(count);
@@ -187,14 +156,14 @@ fn block_of_tasks(entry: &mut Entry, count: u32) {
     let block = Block { cell, count };
     block.prepare();
     block.begin();
-    workload::collect(Some(samples));
+    samples::collect(Some(samples));
     let job = Job {
         cell,
         count,
         traced: false,
     };
-    let counts = crew::run(job, || block.run());
-    entry.samples = workload::collect(None);
+    let counts = workers::run(job, || block.run());
+    entry.samples = samples::collect(None);
     entry.counts.add(&Counts::ZERO, &counts);
     let totals = Block::totals();
     entry.waits += totals.stats[Stat::Idled as usize];
@@ -213,7 +182,7 @@ fn block_alone(entry: &mut Entry, count: u32) {
         count,
         traced: false,
     };
-    let stream = crew::stream(&cell);
+    let stream = knobs::stream(&cell);
     let counts = match (cell.workload, stream) {
         (Workload::Stream, Some(stream)) => {
             entry.waits += u64::from(count);
@@ -222,7 +191,7 @@ fn block_alone(entry: &mut Entry, count: u32) {
                 count,
                 samples,
             };
-            crew::run(job, || listener.run())
+            workers::run(job, || listener.run())
         }
         _ => {
             let mut poller = Poller {
@@ -231,7 +200,7 @@ fn block_alone(entry: &mut Entry, count: u32) {
                 stream,
                 samples,
             };
-            crew::run(job, || limited::with(&crew::setting(&cell), &mut poller))
+            workers::run(job, || limited::with(&knobs::setting(&cell), &mut poller))
         }
     };
     entry.counts.add(&Counts::ZERO, &counts);
@@ -256,15 +225,15 @@ fn stamped(entry: &mut Entry, count: u32) {
         traced: true,
     };
     let mut near = stages::Near {
-        waker: crew::waker(&cell, targets(&cell)[0]),
+        waker: knobs::waker(&cell, targets(&cell)[0]),
         count,
         samples,
     };
     let setting = Setting {
         timed: true,
-        ..crew::setting(&cell)
+        ..knobs::setting(&cell)
     };
-    entry.stamped = crew::run(job, || idle::with(&setting, &mut near));
+    entry.stamped = workers::run(job, || idle::with(&setting, &mut near));
 }
 
 /// Whom the leader wakes.

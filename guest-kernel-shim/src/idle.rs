@@ -8,7 +8,8 @@
 
 pub mod limited;
 mod pause;
-mod target;
+pub mod setting;
+pub mod target;
 
 use plan::Wait;
 use wait::governor::Tunables;
@@ -16,51 +17,12 @@ use wait::idle::{Busy, Halt, Haltpoll, Idle as _, Poll, PollHalt};
 use wait::poll::{Counted, Pause};
 use wait::request::RESCHED;
 
-pub use self::target::Barred;
-
 use self::pause::{By, Spin, Wfe, WfeSev, Wfet, Yield};
-use self::target::BehindBarrier;
+use self::setting::{Body, Idle, Setting};
+use self::target::{Barred, BehindBarrier};
 use crate::clock;
 use crate::kernel::governed;
 use crate::percpu::PerCpu;
-
-/// A way of waiting, on a CPU of this machine.
-pub trait Idle: wait::idle::Idle<PerCpu> {}
-
-impl<I: wait::idle::Idle<PerCpu>> Idle for I {}
-
-/// Something to do with a way of waiting; generic, so that the wait is
-/// compiled into the loop that is measured.
-pub trait Body {
-    /// Does it.
-    fn run(&mut self, idle: impl Idle);
-}
-
-/// How a CPU waits.
-#[derive(Clone, Copy, Debug)]
-pub struct Setting {
-    /// The way.
-    pub wait: Wait,
-    /// Request bits that end the wait when seen.
-    pub wanted: u32,
-    /// Poll limit, ticks.
-    pub limit: u64,
-    /// Ticks after which a WFET returns where there is no limit.
-    pub bound: u64,
-    /// FEAT_WFxT is there.
-    pub wfxt: bool,
-    /// An event stream bounds WFE.
-    pub stream: bool,
-    /// The time that polls take is to be summed up, which costs some
-    /// instructions.
-    pub timed: bool,
-    /// WFI comes behind a barrier.
-    pub barrier: bool,
-    /// Exit latency of the standby state, microseconds; 0 is without it.
-    pub standby_us: u32,
-    /// How long a CPU stays shallow after it asked a device, milliseconds.
-    pub psd_ms: u32,
-}
 
 /// Runs `body` with the way of waiting that `setting` names.
 pub fn with(setting: &Setting, body: &mut impl Body) {
@@ -103,7 +65,7 @@ fn poll<P: Pause>(setting: &Setting, pause: P) -> Poll<P> {
     }
 }
 
-/// Apart from the others, whose code must not depend on how much there is of this.
+/// Cold, so that the loops of the other ways are laid out as if this were not there.
 #[cold]
 #[inline(never)]
 fn by_governor(setting: &Setting, body: &mut impl Body) {

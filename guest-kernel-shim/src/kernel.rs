@@ -19,43 +19,38 @@
 //! touch nothing else that the executor uses, so the executor runs with
 //! interrupts enabled, but for the pass of its scheduler.
 
-pub mod block;
 pub mod calls;
 pub mod channel;
+pub mod clockwork;
 pub mod cpu;
+pub mod device;
 pub mod executor;
 pub mod force;
 pub mod governed;
+pub mod handoff;
 pub mod local;
 pub mod memory;
 pub mod stats;
+pub mod steps;
+pub mod table;
 pub mod task;
 pub mod time;
 pub mod timer;
 
-use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
-use core::sync::atomic::{AtomicBool, AtomicU32};
+use core::sync::atomic::Ordering::Relaxed;
 
-use arrayvec::ArrayVec;
 use pages::{PAGE, Pool};
-use plan::{CallBy, Cell, Wake};
-use platform::MAX_CPUS;
-use spin::once::Once;
-use wait::request::RESCHED;
 
 pub use self::cpu::Cpu;
 use self::cpu::TASKS;
+use self::handoff::Call;
 use self::memory::Memory;
 use self::stats::Stat;
+use self::table::{CPUS, TABLE};
 use self::task::Task;
 use crate::interrupts;
-use crate::percpu::{self, PerCpu};
-use crate::wake::Waker;
-
-static CPUS: Once<ArrayVec<&'static Cpu, MAX_CPUS>> = Once::new();
-static TABLE: Once<&'static [Task]> = Once::new();
-/// Tasks that have not ended.
-static LIVE: AtomicU32 = AtomicU32::new(0);
+use crate::machine::platform;
+use crate::percpu::PerCpu;
 
 /// Bytes of the pool that [`create`] takes for each CPU, but for the last page of the
 /// tasks.
@@ -71,50 +66,11 @@ pub fn create(pool: &mut Pool, cpus: usize) {
     });
     let mut cpu = |index| -> &'static Cpu {
         let memory = Memory::new(pool);
-        let outgoing = (0..cpus).map(|_| calls::Call::new()).collect();
+        let outgoing = (0..cpus).map(|_| Call::new()).collect();
         let cpu = Cpu::new(index, memory, outgoing);
         &pool.fill(core::iter::once(cpu))[0]
     };
     CPUS.call_once(|| (0..cpus).map(&mut cpu).collect());
-}
-
-/// The CPU with a number.
-#[inline(always)]
-pub fn cpu(index: usize) -> &'static Cpu {
-    CPUS.get().expect("the kernel is created before it is used")[index]
-}
-
-/// Every CPU that runs.
-pub fn online() -> impl Iterator<Item = &'static Cpu> + Clone {
-    percpu::online().map(|each| cpu(each.index))
-}
-
-/// The task with a number.
-#[inline(always)]
-pub fn task(number: u32) -> &'static Task {
-    &TABLE.get().expect("tasks are created before they are used")[number as usize]
-}
-
-/// Makes a task ready whose state has just said so.
-fn enqueue(task: &'static Task) {
-    let me = PerCpu::this();
-    let here = cpu(me.index);
-    let home = cpu(task.home);
-    if task.home == me.index && !here.in_handler.load(Relaxed) {
-        here.stats.add(Stat::Local);
-        home.push(task);
-        return;
-    }
-    home.inbox.push(task.number, &task.inbox);
-    home.runnable.fetch_add(1, AcqRel);
-    if task.home == me.index {
-        // Own handler: the executor looks at the word before it goes on.
-        me.request.wake(RESCHED, false);
-        me.interrupted.store(true, Relaxed);
-    } else {
-        here.stats.add(Stat::Remote);
-        waker(task.home).wake(me);
-    }
 }
 
 /// The interrupt handler's part: `false` if the interrupt is not this kernel's.
@@ -130,7 +86,7 @@ pub fn interrupt(me: &PerCpu, intid: u32) -> bool {
             calls::drain(cpu, Stat::Interrupted);
             true
         }
-        _ if intid == crate::start::platform().timer.virt => {
+        _ if intid == platform().timer.virt => {
             timer::rang(me, cpu);
             true
         }
@@ -138,49 +94,4 @@ pub fn interrupt(me: &PerCpu, intid: u32) -> bool {
     };
     cpu.in_handler.store(false, Relaxed);
     mine
-}
-
-/// What the running block has in common, on a line of its own.
-#[repr(align(64))]
-struct Common {
-    /// How calls reach a CPU that polls: a [`CallBy`].
-    call_by: AtomicU32,
-    /// A CPU that polls is not interrupted.
-    elide: AtomicBool,
-    /// A CPU that polls waits for an event.
-    event: AtomicBool,
-}
-
-static COMMON: Common = Common {
-    call_by: AtomicU32::new(0),
-    elide: AtomicBool::new(false),
-    event: AtomicBool::new(false),
-};
-
-impl Common {
-    /// Sets it, before the block begins.
-    fn set(&self, cell: &Cell) {
-        let by = match cell.wake {
-            Wake::Ipi => CallBy::Ipi,
-            Wake::Elide => cell.call_by,
-        };
-        self.call_by.store(by as u32, Relaxed);
-        self.elide.store(cell.wake.elides(), Relaxed);
-        self.event.store(cell.wait.needs_sev(), Release);
-    }
-}
-
-/// Whether calls reach a CPU that polls in this way.
-#[inline(always)]
-fn called_by(by: CallBy) -> bool {
-    COMMON.call_by.load(Relaxed) == by as u32
-}
-
-/// How the executor of a CPU is woken.
-#[inline(always)]
-fn waker(index: usize) -> Waker {
-    let target = percpu::all()[index];
-    let elide = COMMON.elide.load(Relaxed);
-    let event = COMMON.event.load(Relaxed);
-    Waker::new(target, RESCHED, interrupts::RESCHED, elide, event)
 }

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How much RAM is taken beside the image, for whoever gives it: `cargo xtask run`
-//! refuses a machine that has less.
+//! How much RAM this kernel takes beside the image, for whoever gives it: `cargo xtask
+//! run` refuses a machine that has less. Each program says it for itself.
 
 use pages::PAGE;
 
-use crate::bench::Entry;
-use crate::workload::Samples;
+use crate::entry::Entry;
+use crate::workload::samples::Samples;
 use crate::workload::stages::Stamped;
 use crate::{kernel, percpu};
 
 /// Page tables: a path to each region that is mapped, and what is left of pages.
-const FIXED: u64 = 32 * PAGE;
-
-arch::needs!(
-    __needs_fixed = FIXED,
-    __needs_per_cpu = percpu::NEEDS + kernel::NEEDS,
-    __needs_per_cell = size_of::<Entry>() as u64,
-    __needs_per_measured = (size_of::<Samples>() as u64).next_multiple_of(PAGE),
-    __needs_per_stamped = (size_of::<Stamped>() as u64).next_multiple_of(PAGE),
-    __needs_per_value = size_of::<u64>() as u64,
-);
+pub const FIXED: u64 = 32 * PAGE;
+/// For each CPU.
+pub const PER_CPU: u64 = percpu::NEEDS + kernel::NEEDS;
+/// For each cell of the plan.
+pub const PER_CELL: u64 = size_of::<Entry>() as u64;
+/// For the samples of one cell.
+pub const PER_MEASURED: u64 = (size_of::<Samples>() as u64).next_multiple_of(PAGE);
+/// For the stages of one.
+pub const PER_STAMPED: u64 = (size_of::<Stamped>() as u64).next_multiple_of(PAGE);
+/// For each value that is kept.
+pub const PER_VALUE: u64 = size_of::<u64>() as u64;

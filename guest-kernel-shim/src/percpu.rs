@@ -13,9 +13,9 @@ use spin::mutex::SpinMutex;
 use spin::once::Once;
 use wait::request::Request;
 
-use crate::alarm::Bell;
-use crate::crew::Counts;
-use crate::interrupts::Journal;
+use crate::bell::Bell;
+use crate::counts::Counts;
+use crate::journal::Journal;
 use crate::tally::Tally;
 
 /// Bytes of stack per CPU.

@@ -1,63 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the machine has and what it was found to model.
+//! What the machine was found to model.
 
 mod answer;
 mod waits;
 mod watch;
 
-use aarch64_cpu::registers::{ID_AA64MMFR0_EL1, ID_AA64MMFR1_EL1, Readable};
-use arch::regs::ID_AA64ISAR2_EL1;
 use arrayvec::ArrayVec;
 use spin::once::Once;
 
 pub use self::answer::Answer;
 use crate::percpu::{self, PerCpu};
-use crate::{clock, pmu};
-
-/// Architecture features that a way of waiting may use.
-#[derive(Clone, Copy, Debug)]
-pub struct Features {
-    /// FEAT_WFxT: WFET and WFIT.
-    pub wfxt: bool,
-    /// FEAT_ECV: among others, slower event streams.
-    pub ecv: bool,
-    /// FEAT_VHE.
-    pub vhe: bool,
-    /// FEAT_FGT.
-    pub fgt: bool,
-    /// FEAT_TWED: delayed trapping of WFE.
-    pub twed: bool,
-}
-
-impl Features {
-    /// Their names and whether they are there.
-    pub const fn list(&self) -> [(&'static str, bool); 5] {
-        [
-            ("wfxt", self.wfxt),
-            ("ecv", self.ecv),
-            ("vhe", self.vhe),
-            ("fgt", self.fgt),
-            ("twed", self.twed),
-        ]
-    }
-}
-
-static FEATURES: Once<Features> = Once::new();
-
-/// The features of this machine, as the ID registers say (DDI 0487K.a, D23.2.66 on).
-pub fn features() -> &'static Features {
-    FEATURES.call_once(|| {
-        let mmfr0 = ID_AA64MMFR0_EL1.get();
-        let mmfr1 = ID_AA64MMFR1_EL1.get();
-        Features {
-            wfxt: ID_AA64ISAR2_EL1.get() & 0xf >= 2,
-            ecv: mmfr0 >> 60 & 0xf != 0,
-            fgt: mmfr0 >> 56 & 0xf != 0,
-            vhe: mmfr1 >> 8 & 0xf != 0,
-            twed: mmfr1 >> 32 & 0xf != 0,
-        }
-    })
-}
+use crate::{clock, pmu, workers};
 
 /// A trial.
 struct Trial {
@@ -168,10 +121,9 @@ fn counts_instructions() -> Answer {
 
 /// Every CPU reads the same count: one CPU's reading lies between two of another.
 fn counter_shared() -> Answer {
-    use crate::crew;
     let before = clock::now();
-    crew::on_second(|| PerCpu::this().note_time(clock::now()));
-    crew::wait_for_second();
+    workers::on_second(|| PerCpu::this().note_time(clock::now()));
+    workers::wait_for_second();
     let between = percpu::all()[1].noted_time();
     Answer::plain(before <= between && between <= clock::now())
 }

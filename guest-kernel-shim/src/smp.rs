@@ -4,9 +4,10 @@
 use platform::{Enable, Region};
 
 use crate::boot::EL1_RELEASE;
+use crate::machine::platform;
 use crate::percpu::PerCpu;
-use crate::start::{platform, prepare};
-use crate::{boot, clock, cost, crew, hypervisor, output, percpu};
+
+use crate::{boot, clock, hypervisor, interrupts, output, percpu, pmu, workers};
 
 /// Starts every CPU but this one and waits until each runs. One that does not
 /// is reported and left out.
@@ -50,9 +51,18 @@ pub fn turn_on(cpu: &'static PerCpu) -> i64 {
 }
 
 /// Runs on each other CPU, on its own stack, with MMU and caches on.
-#[unsafe(no_mangle)]
-extern "C" fn el1_start_secondary() -> ! {
-    cost::started();
+#[inline(always)]
+pub fn other() -> ! {
     prepare();
-    crew::serve()
+    workers::serve()
+}
+
+/// Sets up what each CPU has of its own, and lets interrupts in.
+pub fn prepare() {
+    let cpu = PerCpu::this();
+    // SAFETY: the description is true and its devices are mapped.
+    unsafe { interrupts::enable(cpu, platform()) };
+    pmu::start();
+    cpu.set_online();
+    arch::insn::unmask_irq();
 }

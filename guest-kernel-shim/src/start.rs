@@ -1,43 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From the first Rust instruction to a machine that can measure.
+//! From the first Rust instruction to a machine that can measure, and on to the
+//! program that the image is of.
 
 use aarch64_cpu::registers::{MPIDR_EL1, Readable};
 use arch::layout;
 use arrayvec::ArrayVec;
 use pages::{PAGE, Pool, Use};
-use plan::Arguments;
+use plan::{Arguments, Program};
 use platform::{MAX_CPUS, Platform, Region, carve};
-use spin::once::Once;
 
-use crate::percpu::PerCpu;
-use crate::soak::Mix;
-use crate::{
-    bench, checks, cost, hostile, hypervisor, interrupts, kernel, memory, output, percpu, pmu,
-    report, smp, soak, stage,
-};
+use crate::machine::{self, HOLE};
+use crate::{hypervisor, kernel, memory, output, percpu, report, smp, stage};
 
-static PLATFORM: Once<Platform<'static>> = Once::new();
+/// What a program does when all CPUs run: the exit status.
+pub type Run = fn(&Arguments<'static>, &mut Pool) -> u64;
 
-/// The machine.
+/// Runs on the first CPU with MMU and caches off, on the boot stack: brings
+/// everything up and ends the machine when `run` is over.
 ///
 /// # Panics
-/// Panics before [`el1_start`] has read the description.
-pub fn platform() -> &'static Platform<'static> {
-    PLATFORM
-        .get()
-        .expect("the machine is described before anything asks")
-}
-
-/// Addresses where neither Rouse nor QEMU's `virt` has anything, mapped for the
-/// check that says so.
-pub const HOLE: Region = Region {
-    base: 0x0f00_0000,
-    size: PAGE,
-};
-
-/// Runs on the first CPU with MMU and caches off, on the boot stack.
-#[unsafe(no_mangle)]
-extern "C" fn el1_start(dtb: u64) -> ! {
+/// Panics if the machine is not described as this kernel needs it.
+pub fn first(dtb: u64, program: Program, run: Run) -> ! {
     // SAFETY: the boot protocol says that x0 is the device tree's address, and
     // the header's own size field bounds the slice.
     let blob = unsafe { device_tree(dtb) };
@@ -48,7 +31,7 @@ extern "C" fn el1_start(dtb: u64) -> ! {
         size: blob.len() as u64,
     };
     let mut pool = enter(&platform, tree);
-    let platform = PLATFORM.call_once(|| platform);
+    let platform = machine::describe(platform);
     if let Some(uart) = platform.uart {
         // SAFETY: the description names the UART, and `enter` mapped it.
         unsafe { output::open(uart) };
@@ -62,65 +45,22 @@ extern "C" fn el1_start(dtb: u64) -> ! {
     // SAFETY: the description is true, its devices are mapped, and no other CPU
     // runs yet.
     unsafe { gic::enable_distributor(&platform.gic) }.unwrap_or_else(|error| panic!("{error}"));
-    prepare();
+    smp::prepare();
     smp::start_others();
-    let arguments = Arguments::parse(platform.bootargs).unwrap_or_else(|wrong| refuse(wrong));
-    let plan = &arguments.plan;
+    let arguments = Arguments::parse(platform.bootargs).unwrap_or_else(|wrong| refuse(&wrong));
+    if let Err(wrong) = arguments.fit(program) {
+        refuse(&wrong);
+    }
     stage!("measure", "{} CPUs run", percpu::online().count());
-    report::machine(plan.cycles);
-    if let Some(check) = arguments.check {
-        let failed = checks::run(check, plan);
-        report::end(0);
-        hypervisor::exit(failed);
-    }
-    if let Some(which) = arguments.cost {
-        cost::run(which, plan);
-        report::end(0);
-        hypervisor::exit(0);
-    }
-    let soaks = [(arguments.soak, Mix::All), (arguments.stress, Mix::WakeUps)];
-    for (count, mix) in soaks {
-        if let Some(count) = count {
-            soak(count, mix, &arguments);
-        }
-    }
-    if let Some(class) = arguments.hostile {
-        let wrong = hostile::run(class, arguments.seed.unwrap_or(1), plan, &mut pool);
-        report::end(0);
-        hypervisor::exit(wrong.min(1));
-    }
-    if let Some(fault) = arguments.fault {
-        checks::fail(fault, plan);
-    }
-    bench::run(plan, &mut pool);
-    hypervisor::exit(0)
+    report::machine(arguments.plan.cycles);
+    hypervisor::exit(run(&arguments, &mut pool))
 }
 
 /// Ends the machine, because of its boot arguments; the hypervisor has refused them
-/// before, if there is one.
-fn refuse(wrong: plan::Error<'_>) -> ! {
+/// before, if there is one and it can know.
+fn refuse(wrong: &dyn core::fmt::Display) -> ! {
     output::line(format_args!("rouse: refused: boot arguments: {wrong}"));
     hypervisor::exit(2)
-}
-
-/// Soaks as the boot arguments say, and ends the machine.
-fn soak(count: u64, mix: Mix, arguments: &Arguments<'_>) -> ! {
-    let done = soak::run(count, arguments.seed.unwrap_or(1), mix, arguments.fault);
-    report::end(0);
-    if let Err(why) = done {
-        output::line(format_args!("soak: {why}"));
-    }
-    hypervisor::exit(u64::from(done.is_err()))
-}
-
-/// Sets up what each CPU has of its own, and lets interrupts in.
-pub fn prepare() {
-    let cpu = PerCpu::this();
-    // SAFETY: the description is true and its devices are mapped.
-    unsafe { interrupts::enable(cpu, platform()) };
-    pmu::start();
-    cpu.set_online();
-    arch::insn::unmask_irq();
 }
 
 /// Turns translation on; answers the memory that is free.

@@ -52,7 +52,7 @@ pub struct Tally([AtomicU64; Event::ALL.len()]);
 
 impl Tally {
     /// All zero.
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self([const { AtomicU64::new(0) }; Event::ALL.len()])
     }
 

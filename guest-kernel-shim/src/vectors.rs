@@ -5,16 +5,16 @@
 //!
 //! The table exists twice: in the second one an IRQ notes the time first. In the
 //! first one the interrupt that wakes a CPU is handled in assembly, as it is in
-//! every number: what [`crate::interrupts::irq`] does for RESCHED needs two
-//! registers, and a Rust function may change nineteen. Any other goes on to that
-//! function, with its number.
+//! every number: what [`crate::dispatch`] does for RESCHED needs two
+//! registers, and a Rust function may change nineteen. Any other goes on to it,
+//! with its number.
 
 use core::mem::offset_of;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use aarch64_cpu::registers::{ELR_EL1, ESR_EL1, FAR_EL1, Readable, VBAR_EL1, Writeable};
-pub use arch::frame::Frame;
+use arch::frame::Frame;
 use arch::insn;
 
 use crate::interrupts;
@@ -76,7 +76,7 @@ core::arch::global_asm!(
         mov     w1, #1
         strb    w1, [x0, #{interrupted}]
         msr     S3_0_C12_C12_1, xzr             // ICC_EOIR1_EL1
-        sevl                                    // see interrupts::acknowledged
+        sevl                                    // see el1_acknowledged
         ldp     x0, x1, [sp], #256
         eret
     .endm
@@ -89,7 +89,7 @@ core::arch::global_asm!(
         str     x0, [x1, #{vector_at}]
         ldp     x0, x1, [sp, #-256]
         save_caller
-        bl      {irq}
+        bl      el1_interrupt
         b       el1_resume
     .endm
 
@@ -106,7 +106,7 @@ el1_vectors_traced:
 el1_irq_rest:
         stp     x2, x3, [sp, #16]
         save_caller_rest
-        bl      {acknowledged}
+        bl      el1_acknowledged
 el1_resume:
     restore_caller
     eret
@@ -114,10 +114,8 @@ el1_resume:
     vector_at = const offset_of!(PerCpu, vector_at),
     taken = const offset_of!(PerCpu, tally) + Tally::offset(Event::Taken),
     interrupted = const offset_of!(PerCpu, interrupted),
-    irq = sym crate::interrupts::irq,
-    acknowledged = sym crate::interrupts::acknowledged,
     sync = sym synchronous,
-    unexpected = sym crate::output::unexpected,
+    unexpected = sym crate::failing::unexpected,
 );
 
 /// A synchronous exception that was caught.
@@ -152,7 +150,7 @@ pub fn catching(code: impl FnOnce()) -> Option<Exception> {
 
 extern "C" fn synchronous(frame: &Frame) {
     if WANTED.load(Acquire) != YES {
-        crate::output::unexpected(frame, 4);
+        crate::failing::unexpected(frame, 4);
     }
     ESR.store(ESR_EL1.get(), Relaxed);
     FAR.store(FAR_EL1.get(), Relaxed);

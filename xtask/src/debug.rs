@@ -33,7 +33,7 @@ pub fn debug(args: &DebugArgs) -> Result<()> {
     let listener = listen(args.port)?;
     interrupt::catch()?;
     let emulator = interrupt::or(qemu::ensure_for(job.board(), "debug"))?;
-    let built = interrupt::or(images::build(&job.board().name, job.load.guest.as_deref()))?;
+    let built = interrupt::or(images::build(&job.board().name, job.load.packed()))?;
     let debugger = debugger::find();
     let place = Scratch::new()?;
     let stub = place.path().join("stub");

@@ -46,7 +46,7 @@ pub fn image(args: &ImageArgs) -> Result<()> {
     };
     let copy = Output::claim_disk("--out", &path, disks)?;
     interrupt::catch()?;
-    let built = interrupt::or(images::build(&load.board.name, load.guest.as_deref()))?;
+    let built = interrupt::or(images::build(&load.board.name, load.packed()))?;
     copy.write_bytes(&bytes(&built, &load.boot_arguments())?)?;
     say!("{}", output::shown(&path));
     say!("{}", next_step(&load));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Building both images with Cargo.
+//! Building the images with Cargo: the hypervisor, and the program of the guest that the
+//! boot arguments ask for.
 
 use std::env;
 use std::fs::{self, File, TryLockError};
@@ -8,6 +9,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+
+use plan::Program;
 
 use crate::output::Output;
 use crate::pack::{flatten, pack};
@@ -21,6 +24,35 @@ const GUEST: &str = "guest-kernel-shim";
 const TEST_KERNEL: &str = "test-kernel";
 /// Name of the packed image's file.
 const PACKED: &str = "rouse.img";
+
+/// What is packed behind the hypervisor.
+#[derive(Clone, Copy, Debug)]
+pub enum Guest<'a> {
+    /// A program of our own.
+    Ours(Program),
+    /// Somebody else's, as it is given: an arm64 Image.
+    Given(&'a [u8]),
+}
+
+impl Guest<'_> {
+    /// The binary of the program, if it is one of ours.
+    const fn binary(&self) -> Option<&'static str> {
+        match self {
+            Self::Ours(Program::Measuring) => Some("guest-measuring"),
+            Self::Ours(Program::Trials) => Some("guest-trials"),
+            Self::Given(_) => None,
+        }
+    }
+
+    /// What images are for, for which others are not: the board, and which guest.
+    fn kind(&self, board: &str) -> String {
+        match self {
+            Self::Ours(Program::Measuring) => board.to_owned(),
+            Self::Ours(Program::Trials) => format!("{board}-trials"),
+            Self::Given(_) => format!("{board}-given"),
+        }
+    }
+}
 
 /// The two files that can be booted.
 #[derive(Debug)]
@@ -43,21 +75,20 @@ pub struct Built {
     _kept: Kept,
 }
 
-/// Builds, flattens and packs. `guest` replaces our own.
-pub fn build(board: &str, guest: Option<&[u8]>) -> Result<Built> {
+/// Builds, flattens and packs.
+pub fn build(board: &str, guest: Guest) -> Result<Built> {
     toolchain::ensure_target()?;
     let locked = lock()?;
-    let mut packages = vec![HYPERVISOR];
-    if guest.is_none() {
-        packages.push(GUEST);
-    }
-    cargo_build(&packages)?;
+    let mut binaries = vec![(HYPERVISOR, HYPERVISOR)];
+    binaries.extend(guest.binary().map(|binary| (GUEST, binary)));
+    cargo_build(&binaries)?;
     let hypervisor = elf(HYPERVISOR)?;
-    let ours = guest.is_none().then(|| elf(GUEST)).transpose()?;
+    let ours = guest.binary().map(elf).transpose()?;
     drop(locked);
     let flat = match (&ours, guest) {
         (Some(ours), _) => flattened(GUEST, ours)?,
-        (None, given) => given.unwrap_or_default().to_vec(),
+        (None, Guest::Given(image)) => image.to_vec(),
+        (None, Guest::Ours(_)) => bail!("the guest was not built"),
     };
     let packed = pack(&flattened(HYPERVISOR, &hypervisor)?, &flat)?;
     let mut files = vec![
@@ -66,7 +97,7 @@ pub fn build(board: &str, guest: Option<&[u8]>) -> Result<Built> {
         ("hypervisor.elf", &*hypervisor),
     ];
     files.extend(ours.as_deref().map(|ours| ("guest.elf", ours)));
-    let kept = store::keep(&folder(), &kind(board, guest.is_some()), &files)?;
+    let kept = store::keep(&folder(), &guest.kind(board), &files)?;
     let at = |name: &str| kept.path.join(name);
     Ok(Built {
         images: Images {
@@ -83,17 +114,17 @@ pub fn build(board: &str, guest: Option<&[u8]>) -> Result<Built> {
 pub fn test_kernel() -> Result<Vec<u8>> {
     toolchain::ensure_target()?;
     let locked = lock()?;
-    cargo_build(&[TEST_KERNEL])?;
+    cargo_build(&[(TEST_KERNEL, TEST_KERNEL)])?;
     let kernel = elf(TEST_KERNEL)?;
     drop(locked);
     flattened(TEST_KERNEL, &kernel)
 }
 
 /// Builds, and leaves the packed image under a name that stays the same.
-pub fn build_for_others(board: &str, guest: Option<&[u8]>) -> Result<PathBuf> {
+pub fn build_for_others(board: &str, guest: Guest) -> Result<PathBuf> {
     let built = build(board, guest)?;
     let image = fs::read(&built.images.packed)?;
-    let path = folder().join(format!("rouse-{}.img", kind(board, guest.is_some())));
+    let path = folder().join(format!("rouse-{}.img", guest.kind(board)));
     Output::claim("build", &path)?.write_bytes(&image)?;
     Ok(path)
 }
@@ -101,14 +132,6 @@ pub fn build_for_others(board: &str, guest: Option<&[u8]>) -> Result<PathBuf> {
 /// Where images are.
 fn folder() -> PathBuf {
     places::target().join("image")
-}
-
-/// What images are for: the board, and whose guest.
-fn kind(board: &str, is_given: bool) -> String {
-    match is_given {
-        true => format!("{board}-given"),
-        false => board.to_owned(),
-    }
 }
 
 /// Keeps other runs from building something else before what was built is read.
@@ -129,13 +152,13 @@ fn directory() -> PathBuf {
     places::target().join("image-build")
 }
 
-/// The ELF file of a package.
-fn elf(package: &str) -> Result<Vec<u8>> {
+/// The ELF file of a binary.
+fn elf(binary: &str) -> Result<Vec<u8>> {
     let directory = directory().join(toolchain::TARGET);
-    let path = directory.join(PROFILE).join(package);
+    let path = directory.join(PROFILE).join(binary);
     fs::read(&path).with_context(|| {
         format!(
-            "{} was not built; package {package} must have a binary",
+            "{} was not built; a package must have the binary {binary}",
             path.display()
         )
     })
@@ -156,7 +179,8 @@ fn remapped() -> String {
     format!("target.{}.rustflags={flags}", toolchain::TARGET)
 }
 
-fn cargo_build(packages: &[&str]) -> Result<()> {
+/// Builds binaries, each of its package.
+fn cargo_build(binaries: &[(&str, &str)]) -> Result<()> {
     let color = if io::stderr().is_terminal() {
         "always"
     } else {
@@ -171,7 +195,11 @@ fn cargo_build(packages: &[&str]) -> Result<()> {
         .arg(directory())
         .arg("--config")
         .arg(remapped())
-        .args(packages.iter().flat_map(|package| ["--package", package]))
+        .args(
+            binaries
+                .iter()
+                .flat_map(|(package, binary)| ["--package", package, "--bin", binary]),
+        )
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped());

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use anyhow::Result;
 use dtoolkit::fdt::Fdt;
-use plan::{Arguments, Dimension, Machine, Plan, Shard, Stages, Under, Word};
+use plan::{Arguments, Dimension, Machine, Plan, Program, Shard, Stages, Under, Word};
 use platform::arguments;
 
 use crate::board::Board;
 use crate::cli::{Boot, JobArgs, LimitArgs, LoadArgs, Metric, PlanArgs, RunArgs};
 use crate::failure::{BadInput, bad_input};
 use crate::gem5::parameters::{Parameters, Values};
+use crate::images::Guest;
 use crate::limits::Limits;
 use crate::{disturb, pack};
 
@@ -32,14 +33,16 @@ pub struct Load {
     pub survey: bool,
     /// The further arguments leave the guest to measure.
     measures: bool,
+    /// The program of our guest that they ask for.
+    program: Program,
 }
 
 impl Load {
     /// Checks the options.
     pub fn new(args: &LoadArgs) -> Result<Self> {
         let append = args.append.clone().unwrap_or_default();
-        let measures = match Arguments::parse(&append) {
-            Ok(arguments) => arguments.measures(),
+        let (measures, program) = match Arguments::parse(&append) {
+            Ok(arguments) => (arguments.measures(), arguments.program()),
             Err(error) => bad_input!("--append: {error}"),
         };
         let plan = plan(&args.plan)?;
@@ -57,7 +60,16 @@ impl Load {
             append,
             survey: args.survey,
             measures,
+            program,
         })
+    }
+
+    /// What is packed behind the hypervisor.
+    pub fn packed(&self) -> Guest<'_> {
+        match &self.guest {
+            Some(image) => Guest::Given(image),
+            None => Guest::Ours(self.program),
+        }
     }
 
     /// What is passed to the images. Somebody else's guest gets what was given and

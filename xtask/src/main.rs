@@ -81,6 +81,8 @@ use clap::error::ErrorKind;
 
 use cli::{BuildArgs, Cli, Verb};
 use failure::BadInput;
+use images::Guest;
+use plan::Program;
 use terminal::say;
 
 fn main() -> ExitCode {
@@ -133,7 +135,9 @@ fn dispatch(cli: Cli) -> anyhow::Result<()> {
 fn build(args: &BuildArgs) -> anyhow::Result<()> {
     let board = board::Board::load(&args.board)?;
     let guest = args.guest.as_ref().map(job::read_guest).transpose()?;
-    let image = images::build_for_others(&board.name, guest.as_deref())?;
+    let ours = Guest::Ours(Program::Measuring);
+    let packed = guest.as_deref().map_or(ours, Guest::Given);
+    let image = images::build_for_others(&board.name, packed)?;
     say!("{}", places::shown(&image));
     Ok(())
 }

@@ -49,7 +49,7 @@ pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
     // From here on: what was begun, a folder above all, is to be cleaned up.
     interrupt::catch()?;
     let emulator = interrupt::or(Emulator::ensure(job))?;
-    let built = interrupt::or(images::build(&job.board().name, job.load.guest.as_deref()))?;
+    let built = interrupt::or(images::build(&job.board().name, job.load.packed()))?;
     memory::check(job, &built)?;
     let mut boots = Boots {
         job,

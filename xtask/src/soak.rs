@@ -4,7 +4,7 @@
 //!
 //! Each boot is a round with a seed of its own, and ends by itself after a
 //! number of wake-ups; what it does and what must hold all the while is the
-//! guest's matter (`guest-kernel-shim/src/soak.rs`).
+//! guest's matter (`guest-kernel-shim/trials/soak.rs`).
 
 mod request;
 mod summary;
@@ -12,14 +12,14 @@ mod summary;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use plan::Under;
+use plan::{Program, Under};
 
 use crate::board::Board;
 use crate::boot::{self, Outcome, Show, Watch};
 use crate::cli::SoakArgs;
 use crate::console::Console;
 use crate::folder::Folder;
-use crate::images::{self, Built};
+use crate::images::{self, Built, Guest};
 use crate::log::Log;
 use crate::partial::Scratch;
 use crate::progress::Progress;
@@ -37,7 +37,7 @@ pub fn run(args: &SoakArgs) -> Result<()> {
     let folder = Folder::claim(args.out.as_deref(), &format!("{board}-soak"))?;
     interrupt::catch()?;
     let emulator = interrupt::or(qemu::ensure_for(&Board::load(&request.board)?, "soak"))?;
-    let built = interrupt::or(images::build(&board, None))?;
+    let built = interrupt::or(images::build(&board, Guest::Ours(Program::Trials)))?;
     let mut soak = Soak {
         log: folder.log()?,
         commands: session::heading(&format!("QEMU {}", emulator.version)),

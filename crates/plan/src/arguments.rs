@@ -5,6 +5,8 @@
 //! the same words and refuse the same mistakes. Words of another prefix are of
 //! whatever else is booted.
 
+use core::fmt;
+
 use crate::dimensions;
 use crate::nearest::nearest;
 use crate::{Error, Fault, PREFIX, Plan, Word};
@@ -65,6 +67,39 @@ arguments! {
     uart: Option<&'a str> = "uart", text;
 }
 
+/// The programs of the guest, which have an image each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// It measures the cells of the plan.
+    Measuring,
+    /// It runs checks, soaks, hostile guests, paths with their costs, faults.
+    Trials,
+}
+
+/// The image that was booted has not the program that the arguments ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unfit {
+    /// The one that it should have.
+    asked: Program,
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.asked {
+            Program::Trials => {
+                "they ask for a trial, and this image only measures; give the same arguments \
+                 to `cargo xtask image --append` (or `run`), which packs the trials, or leave \
+                 out rouse.check, cost, fault, hostile, soak and stress"
+            }
+            Program::Measuring => {
+                "this image has only trials, and they name none; add rouse.check, cost, fault, \
+                 hostile, soak or stress, or boot the image that `cargo xtask image` (or `run`) \
+                 packs without them"
+            }
+        })
+    }
+}
+
 /// What becomes of the arguments that say what is to be measured.
 pub trait Part<'a>: Default {
     /// Takes one argument.
@@ -118,6 +153,27 @@ impl<'a, P: Part<'a>> Arguments<'a, P> {
             }
         }
         (arguments, wrong)
+    }
+
+    /// The program of the guest that these ask for.
+    #[must_use]
+    pub fn program(&self) -> Program {
+        let is_trial = !self.measures() || self.fault.is_some_and(Fault::is_trial);
+        match is_trial {
+            true => Program::Trials,
+            false => Program::Measuring,
+        }
+    }
+
+    /// Whether `program`, which is what was booted, is what these ask for.
+    ///
+    /// # Errors
+    /// [`Unfit`] says what to do.
+    pub fn fit(&self, program: Program) -> Result<(), Unfit> {
+        match self.program() {
+            asked if asked == program => Ok(()),
+            asked => Err(Unfit { asked }),
+        }
     }
 
     /// Whether the plan is what is run.

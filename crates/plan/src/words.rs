@@ -394,3 +394,42 @@ impl Shape {
         }
     }
 }
+
+impl Fault {
+    /// Whether the guest has a part in it that only the trials have.
+    #[must_use]
+    pub const fn is_trial(self) -> bool {
+        match self {
+            Self::El2PanicRunning
+            | Self::El2OverflowRunning
+            | Self::El2PanicNested
+            | Self::El2PanicHeld
+            | Self::El2PanicEverywhere
+            | Self::RamDirty
+            | Self::GuestPanic
+            | Self::GuestAbort
+            | Self::GuestHang => true,
+            // The hypervisor's alone, or of a soak, which is asked for by itself.
+            Self::El2Panic
+            | Self::El2Abort
+            | Self::El2Hang
+            | Self::El2Overflow
+            | Self::El2WriteCode
+            | Self::El2RunData
+            | Self::SecondarySilent
+            | Self::CounterStands
+            | Self::ConsoleStalls
+            | Self::SgiLost
+            | Self::LostWakeUp
+            | Self::SoakLostWakeUp
+            | Self::SoakLeak
+            | Self::SoakStuckLr
+            | Self::SoakListedTwice
+            | Self::SoakDoubleDelivery
+            | Self::SoakUnbalancedMask
+            | Self::SoakCounterBack
+            | Self::SoakTimeBack
+            | Self::SoakMailbox => false,
+        }
+    }
+}

@@ -5,8 +5,9 @@ use hist::Histogram;
 use pages::Pool;
 use plan::{BALANCED, End, PASSES, Plan};
 
-use super::{Entry, Work, block, block_alone, block_of_tasks, stamped, takes_stamps};
-use crate::workload::Samples;
+use super::{block, block_alone, block_of_tasks, stamped, takes_stamps};
+use crate::entry::{Entry, Work};
+use crate::workload::samples::Samples;
 use crate::workload::stages::Stamped;
 use crate::{clock, report};
 

@@ -7,11 +7,11 @@ use wait::idle::Limited;
 use wait::poll::Pause;
 
 use super::pause::{By, Spin, Wfe, WfeSev, Wfet, Yield};
-use super::{Body, Setting};
+use super::setting::{Body, Setting};
 
 /// Runs `body` with polls up to the limit by the instruction that `setting` names:
-/// for `poll-wfi` by that with which it polls. Apart from what is measured elsewhere,
-/// whose code must not depend on how much there is of this.
+/// for `poll-wfi` by that with which it polls. Cold, as it is no
+/// part of what is measured elsewhere.
 #[cold]
 #[inline(never)]
 pub fn with(setting: &Setting, body: &mut impl Body) {

@@ -10,16 +10,16 @@
 //! "sched/fair: Skip newidle_balance() when an idle CPU is woken up to process an
 //! IPI", January 2024).
 
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
+use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 
 use arch::{gic_cpu, insn};
 use plan::CallBy;
-use sched::list::Link;
 use wait::request::{CALL, RESCHED};
 
+use super::Cpu;
+use super::handoff::Call;
 use super::stats::Stat;
-use super::{COMMON, Cpu, called_by, cpu};
+use super::table::{COMMON, called_by, cpu};
 use crate::clock;
 use crate::interrupts;
 use crate::percpu::{self, PerCpu};
@@ -28,38 +28,6 @@ use crate::tally::Event;
 /// A function that is called, on the called CPU, with interrupts masked or in
 /// the idle loop; its argument is the caller's.
 pub type Function = fn(&'static Cpu, u64);
-
-/// A call of one CPU to another.
-#[repr(align(64))]
-pub struct Call {
-    link: Link,
-    busy: AtomicBool,
-    function: AtomicPtr<()>,
-    argument: AtomicU64,
-    /// When the function began, ticks.
-    began: AtomicU64,
-}
-
-impl Call {
-    /// No call.
-    pub const fn new() -> Self {
-        Self {
-            link: Link::new(),
-            busy: AtomicBool::new(false),
-            function: AtomicPtr::new(core::ptr::null_mut()),
-            argument: AtomicU64::new(0),
-            began: AtomicU64::new(0),
-        }
-    }
-
-    /// Waits until the function has run; when it began.
-    pub fn wait(&self) -> u64 {
-        while self.busy.load(Acquire) {
-            insn::yield_now();
-        }
-        self.began.load(Relaxed)
-    }
-}
 
 /// The call from CPU `from` to CPU `to`.
 #[inline(always)]

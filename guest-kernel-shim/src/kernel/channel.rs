@@ -18,6 +18,7 @@ use core::task::{Context, Poll};
 
 use sched::list::List;
 
+use super::table;
 use super::task::{self, Task};
 
 /// A channel.
@@ -120,8 +121,8 @@ impl Future for Transfer {
 /// Wakes everybody in `list`.
 fn wake(list: &List) {
     if !list.is_empty() {
-        for number in list.take(|number| &super::task(number).waiting) {
-            super::task(number).wake();
+        for number in list.take(|number| &table::task(number).waiting) {
+            table::task(number).wake();
         }
     }
 }

@@ -13,12 +13,14 @@ use sched::list::List;
 use sched::load::Load;
 use spin::mutex::SpinMutex;
 
+use super::clockwork::{Clockwork, Rung};
+use super::handoff::Call;
 use super::local::Local;
 use super::memory::Memory;
 use super::stats::{Stats, Totals};
+use super::steps::Steps;
+use super::table::{LIVE, task};
 use super::task::Task;
-use super::timer::{self, Clockwork};
-use super::{LIVE, calls, governed, task};
 
 /// Tasks that a CPU can have.
 pub const TASKS: usize = 640;
@@ -37,7 +39,7 @@ pub struct Cpu {
     /// Its average load, for others to see.
     pub load: AtomicU32,
     /// What it does when it idles by governor.
-    pub steps: governed::Steps,
+    pub steps: Steps,
     /// It is in an interrupt handler of this kernel.
     pub in_handler: AtomicBool,
     /// First and last task of its run queue, plus one.
@@ -45,14 +47,14 @@ pub struct Cpu {
     last: AtomicU32,
     /// Deadlines.
     pub timers: Local<Clockwork>,
-    /// What its timer has told: see [`timer`].
-    pub rung: timer::Rung,
+    /// What its timer has told: see [`super::timer`].
+    pub rung: Rung,
     /// How busy it was, and since when that is not in it.
     pub usage: Local<Usage>,
     /// Idle states, governor and statistics.
     pub device: Local<Option<Device>>,
     /// Its function calls, one per target.
-    pub outgoing: ArrayVec<calls::Call, MAX_CPUS>,
+    pub outgoing: ArrayVec<Call, MAX_CPUS>,
     /// Where its futures are.
     pub memory: Local<Memory>,
     /// What it counts.
@@ -74,19 +76,19 @@ pub struct Usage {
 
 impl Cpu {
     /// A CPU without tasks.
-    pub fn new(index: usize, memory: Memory, outgoing: ArrayVec<calls::Call, MAX_CPUS>) -> Self {
+    pub fn new(index: usize, memory: Memory, outgoing: ArrayVec<Call, MAX_CPUS>) -> Self {
         Self {
             index,
             inbox: List::new(),
             calls: List::new(),
             runnable: AtomicU32::new(0),
             load: AtomicU32::new(0),
-            steps: governed::Steps::new(),
+            steps: Steps::new(),
             in_handler: AtomicBool::new(false),
             first: AtomicU32::new(0),
             last: AtomicU32::new(0),
             timers: Local::new(index, Clockwork::new()),
-            rung: timer::Rung::new(),
+            rung: Rung::new(),
             usage: Local::new(index, Usage::default()),
             device: Local::new(index, None),
             outgoing,

@@ -17,10 +17,11 @@ use wait::request::{CALL, RESCHED};
 
 use super::cpu::Usage;
 use super::stats::Stat;
+use super::table::{LIVE, called_by, online};
 use super::task::{After, Task};
-use super::{Cpu, LIVE, called_by, calls, online, time, timer};
+use super::{Cpu, calls, table, time, timer};
 use crate::clock;
-use crate::idle::{Body, Idle};
+use crate::idle::setting::{Body, Idle};
 use crate::interrupts;
 use crate::percpu::{self, PerCpu};
 use crate::wake::Waker;
@@ -129,7 +130,7 @@ fn search(cpu: &Cpu) {
         return;
     }
     let queue = |index| {
-        let other = super::cpu(index);
+        let other = table::cpu(index);
         Queue {
             tasks: other.runnable.load(Relaxed),
             load: other.load.load(Relaxed),

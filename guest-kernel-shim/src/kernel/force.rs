@@ -4,8 +4,9 @@
 use arch::insn;
 use plan::CpuSet;
 
+use super::Cpu;
 use super::stats::Stat;
-use super::{Cpu, cpu};
+use super::table::{cpu, waker};
 use crate::clock;
 use crate::percpu::{self, PerCpu};
 
@@ -38,7 +39,7 @@ async fn switch(set: CpuSet, me: usize) {
 /// Wakes `cpu`, and waits until it polls.
 fn enter(cpu: &Cpu) {
     let before = cpu.stats.get(Stat::Entered);
-    super::waker(cpu.index).wake(PerCpu::this());
+    waker(cpu.index).wake(PerCpu::this());
     wait(|| cpu.stats.get(Stat::Entered) != before);
 }
 

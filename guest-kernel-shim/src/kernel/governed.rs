@@ -21,7 +21,6 @@
 //! Who does not use it executes not one instruction for it.
 
 use core::num::NonZeroU32;
-use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use cpuidle::{Choice, Device, Driver, FOREVER, Kind, Period, Psd, Setup, State, Table, Wake};
@@ -31,8 +30,10 @@ use wait::poll::Pause;
 use wait::target::{Measure, Target};
 
 use super::stats::Stat;
-use super::{Cpu, cpu, time, timer};
-use crate::idle::{Barred, Body, Setting};
+use super::table::cpu;
+use super::{Cpu, time, timer};
+use crate::idle::setting::{Body, Setting};
+use crate::idle::target::Barred;
 use crate::percpu::PerCpu;
 use crate::tally::Event;
 use crate::{clock, hypervisor};
@@ -51,48 +52,6 @@ const LOOK_US: u32 = 100;
 
 /// One stay in an idle state, or an attempt; the requests that it found.
 type Step<P, const BARRIER: bool> = fn(&mut Governed<P, BARRIER>, &PerCpu) -> u32;
-
-/// The functions of a CPU that idles by governor: [`Step`]s of the type that it
-/// runs at the moment.
-pub struct Steps {
-    /// What it does.
-    now: AtomicPtr<()>,
-    /// As the governor says.
-    chosen: AtomicPtr<()>,
-    /// Polls.
-    forced: AtomicPtr<()>,
-}
-
-impl Steps {
-    /// None.
-    pub const fn new() -> Self {
-        const fn none() -> AtomicPtr<()> {
-            AtomicPtr::new(core::ptr::null_mut())
-        }
-        Self {
-            now: none(),
-            chosen: none(),
-            forced: none(),
-        }
-    }
-
-    /// Whether the CPU has any: it has begun to idle by governor.
-    pub fn are_set(&self) -> bool {
-        !self.now.load(Acquire).is_null()
-    }
-
-    /// Takes them back, between two blocks.
-    pub fn clear(&self) {
-        self.now.store(core::ptr::null_mut(), Release);
-    }
-
-    /// Makes the CPU poll, or not; it learns of it when it idles next, or at
-    /// once if it polls.
-    pub fn force(&self, on: bool) {
-        let step = if on { &self.forced } else { &self.chosen };
-        self.now.store(step.load(Acquire), Release);
-    }
-}
 
 /// The device that `setting` asks for.
 fn device(setting: &Setting, governor: Governor) -> Device {

@@ -18,6 +18,7 @@ use core::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 use sched::list::Link;
 
 use super::local::Local;
+use super::table;
 
 /// It is in a queue, or to be put into one when it stops running.
 const QUEUED: u32 = 1 << 0;
@@ -82,7 +83,7 @@ impl Task {
     /// Makes it ready.
     pub fn wake(&'static self) {
         if self.state.fetch_or(QUEUED, AcqRel) == 0 {
-            super::enqueue(self);
+            table::enqueue(self);
         }
     }
 

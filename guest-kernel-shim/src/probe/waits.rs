@@ -12,8 +12,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 use wait::stream::{self, Stream};
 
 use super::answer::{Answer, Verdict, settle};
-use super::features;
 use super::watch::{self, Deed, End, Wait};
+use crate::features::features;
 use crate::{clock, hypervisor, percpu};
 
 /// When the other CPU acts, microseconds.

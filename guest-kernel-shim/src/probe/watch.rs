@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering::{Acquire, Release};
 use core::sync::atomic::{AtomicBool, AtomicU64};
 
 use crate::alarm::Alarm;
-use crate::{clock, crew};
+use crate::{clock, workers};
 
 /// The books of a wait, ticks.
 #[derive(Clone, Copy, Debug)]
@@ -118,10 +118,10 @@ pub fn beside(task: fn(), wait: impl FnOnce() -> Wait) -> (Wait, Option<Deed>) {
     WAITS.store(false, Release);
     OVER.store(false, Release);
     FROM.store(0, Release);
-    crew::on_second(task);
+    workers::on_second(task);
     let wait = wait();
     OVER.store(true, Release);
-    crew::wait_for_second();
+    workers::wait_for_second();
     let deed = Deed {
         from: FROM.load(Acquire),
         until: UNTIL.load(Acquire),

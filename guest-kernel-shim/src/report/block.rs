@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use wire::Line;
 
-use super::{NEXT, send};
+use super::record::{NEXT, send};
 
 /// What the kinds of a block begin with if its cell is not complete: a reader that
 /// does not know such blocks skips them.

@@ -9,10 +9,10 @@ use wire::Line;
 
 use super::block::Block;
 use super::counts::{counts, kernel, residency};
+use super::record::{send, under};
 use super::samples::{Detail, measured};
-use super::{send, under};
-use crate::bench::{Entry, Work};
-use crate::{clock, crew, percpu, probe};
+use crate::entry::{Entry, Work};
+use crate::{clock, knobs, percpu, probe};
 
 /// Everything of a cell, as one block: what it has so far, or in the end.
 pub fn cell(id: usize, entry: &Entry, plan: &Plan, work: &Work) {
@@ -66,7 +66,7 @@ fn describe(block: &Block, cell: &Cell, iterations: u32) {
         .field("cpus", percpu::online().count())
         .field("iterations", iterations);
     let line = told(line, cell, Place::Unusual);
-    let line = match crew::stream(cell) {
+    let line = match knobs::stream(cell) {
         None => line,
         Some(stream) => {
             let made = clock::nanoseconds(stream.period());

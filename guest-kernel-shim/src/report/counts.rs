@@ -7,9 +7,9 @@ use abi::Counter;
 use arrayvec::{ArrayString, ArrayVec};
 
 use super::block::Block;
-use super::send;
-use crate::bench::Entry;
-use crate::crew::Counts;
+use super::record::send;
+use crate::counts::Counts;
+use crate::entry::Entry;
 use crate::hypervisor;
 use crate::kernel::stats::{STATES, Stat, Totals};
 use crate::tally::Event;

@@ -5,8 +5,9 @@ use aarch64_cpu::registers::{MIDR_EL1, Readable};
 use abi::Info;
 use wait::stream::Stream;
 
+use super::record::{record, send, under};
 use super::unit::Unit;
-use super::{record, send, under};
+use crate::features::features;
 use crate::{clock, hypervisor, percpu, probe};
 
 /// What the machine is: `boot`, `machine`, `feature`, `probe` and `unit`. `cycles`
@@ -44,14 +45,14 @@ pub fn machine(cycles: bool) {
     } else {
         line
     });
-    for (name, value) in probe::features().list() {
+    for (name, value) in features().list() {
         send(record("feature").field("name", name).field("value", value));
     }
     if hypervisor::present() && hypervisor::info(Info::Typer2) >> 8 & 1 != 0 {
         let text = "the GIC can deliver SGIs without EL2 (GICv4.1); not used: it needs an ITS";
         send(record("note").field("text", text));
     }
-    let stream = Stream::nearest(100, clock::frequency(), probe::features().ecv);
+    let stream = Stream::nearest(100, clock::frequency(), features().ecv);
     if let Some(stream) = stream {
         let made = clock::nanoseconds(stream.period());
         let text = format_args!("event stream: asked for 100000 ns, the counter makes {made} ns");

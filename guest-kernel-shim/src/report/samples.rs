@@ -7,9 +7,9 @@ use arrayvec::ArrayString;
 use hist::{Histogram, QUANTILES};
 
 use super::block::Block;
-use super::send;
+use super::record::send;
 use super::unit::value;
-use crate::workload::Samples;
+use crate::workload::samples::Samples;
 use crate::workload::stages::STAGES;
 
 /// How much is told of a cell.

@@ -9,7 +9,7 @@ use arrayvec::ArrayString;
 use hist::Ratio;
 use spin::once::Once;
 
-use super::{record, send};
+use super::record::{record, send};
 use crate::clock;
 use crate::clock::cycles::{self, Unknown};
 

@@ -11,7 +11,7 @@ use crate::kernel::Cpu;
 use crate::kernel::timer::sleep_until;
 use crate::percpu::PerCpu;
 use crate::tally::Event;
-use crate::workload::record;
+use crate::workload::samples::record;
 
 /// Rounds of a loop that stand for housekeeping.
 const WORK: u32 = 1000;

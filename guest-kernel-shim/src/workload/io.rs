@@ -18,13 +18,14 @@ use platform::MAX_CPUS;
 use sched::spread;
 
 use crate::clock;
-use crate::kernel::block::{completes_on, submitted};
 use crate::kernel::channel::Channel;
+use crate::kernel::device::{completes_on, submitted};
 use crate::kernel::timer::device_until;
 use crate::kernel::{self, Cpu, calls};
 use crate::percpu::PerCpu;
 use crate::random::Random;
-use crate::workload::{CHANNELS, record};
+use crate::workload::samples::record;
+use crate::workload::shared::CHANNELS;
 
 /// When the device of each CPU answers, ticks.
 static ANSWERS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
@@ -44,7 +45,8 @@ pub fn spawn(cell: &Cell, count: u32, gap: u64, cpu: &'static Cpu, cpus: usize) 
     let to = completes_on(cell, cpu);
     cpu.spawn(submit(cpu, to, count, gap, times));
     if cell.completion == Completion::Other {
-        let from = (0..cpus).filter(|&from| completes_on(cell, kernel::cpu(from)) == cpu.index);
+        let from =
+            (0..cpus).filter(|&from| completes_on(cell, kernel::table::cpu(from)) == cpu.index);
         from.for_each(|from| cpu.spawn(play(from, count)));
     }
 }
@@ -60,8 +62,8 @@ impl Times {
     fn next(&mut self) -> u64 {
         match self.spread {
             Spread::Fixed => self.mean,
-            Spread::Uniform => spread::uniform(self.mean, self.random.next()),
-            Spread::Exponential => spread::exponential(self.mean, self.random.next()),
+            Spread::Uniform => spread::uniform(self.mean, self.random.draw()),
+            Spread::Exponential => spread::exponential(self.mean, self.random.draw()),
         }
     }
 }

@@ -10,12 +10,13 @@ use platform::MAX_CPUS;
 use wait::request::CALL;
 
 use crate::clock;
-use crate::idle::{Body, Idle};
+use crate::idle::setting::{Body, Idle};
 use crate::interrupts;
 use crate::percpu::PerCpu;
 use crate::tally::Event;
 use crate::wake::Waker;
-use crate::workload::{Samples, call};
+use crate::workload::call;
+use crate::workload::samples::Samples;
 
 /// The caller.
 pub struct Caller<'s> {

@@ -10,7 +10,7 @@ use plan::{Calls, Cell, CpuSet, Switch};
 use crate::clock;
 use crate::kernel::{Cpu, calls};
 use crate::percpu::PerCpu;
-use crate::workload::{record, record_handler};
+use crate::workload::samples::{record, record_handler};
 
 /// What a CPU does that calls.
 struct Storm {

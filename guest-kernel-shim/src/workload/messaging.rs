@@ -6,10 +6,8 @@
 use crate::clock;
 use crate::kernel::Cpu;
 use crate::kernel::channel::Channel;
-use crate::workload::{CHANNELS, record};
-
-/// Senders of a group, and receivers.
-pub const EACH: usize = 20;
+use crate::workload::samples::record;
+use crate::workload::shared::{CHANNELS, EACH};
 
 /// Begins the tasks of this CPU; all are dealt out to the CPUs in turn.
 pub fn spawn(groups: u32, count: u32, cpu: &Cpu, cpus: usize) {

@@ -9,7 +9,8 @@ use core::sync::atomic::Ordering::{Acquire, Release};
 use crate::clock;
 use crate::kernel::Cpu;
 use crate::kernel::channel::Channel;
-use crate::workload::{CHANNELS, record};
+use crate::workload::samples::record;
+use crate::workload::shared::CHANNELS;
 
 /// What is asked for and what is answered, for each pair.
 struct Letter {

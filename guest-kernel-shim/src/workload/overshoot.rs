@@ -12,10 +12,11 @@ use wait::stream::Stream;
 
 use crate::alarm::Alarm;
 use crate::clock;
-use crate::idle::{Body, Idle};
+use crate::idle::setting::{Body, Idle};
 use crate::percpu::PerCpu;
 use crate::tally::Event;
-use crate::workload::{Samples, stream};
+use crate::workload::samples::Samples;
+use crate::workload::stream;
 
 /// The CPU that polls.
 pub struct Poller<'s> {

@@ -3,10 +3,10 @@
 //! through two pipes (`perf bench sched pipe`). A sample is a round trip.
 
 use crate::clock;
-use crate::idle::{Body, Idle};
+use crate::idle::setting::{Body, Idle};
 use crate::percpu::PerCpu;
 use crate::wake::Waker;
-use crate::workload::Samples;
+use crate::workload::samples::Samples;
 
 /// The CPU that measures.
 pub struct Near<'s> {

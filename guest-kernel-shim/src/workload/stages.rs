@@ -20,7 +20,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use hist::Histogram;
 use pages::Pool;
 
-use crate::idle::{Body, Idle};
+use crate::idle::setting::{Body, Idle};
 use crate::percpu::PerCpu;
 use crate::wake::Waker;
 use crate::{clock, hypervisor};

@@ -13,7 +13,7 @@ use wait::stream::Stream;
 
 use crate::alarm::Alarm;
 use crate::clock;
-use crate::workload::Samples;
+use crate::workload::samples::Samples;
 
 /// Periods after which the alarm ends a wait.
 const PATIENCE: u64 = 8;

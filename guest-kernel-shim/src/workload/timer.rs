@@ -5,7 +5,7 @@
 use crate::clock;
 use crate::kernel::Cpu;
 use crate::kernel::timer::sleep_until;
-use crate::workload::record;
+use crate::workload::samples::record;
 
 /// Begins the task of this CPU.
 pub fn spawn(count: u32, period: u64, cpu: &Cpu) {

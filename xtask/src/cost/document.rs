@@ -14,7 +14,7 @@ const HEAD: &str = "\
 # What each path costs
 
 Counted from execution by `cargo xtask cost`, not estimated: the guest takes each path again and again between two marks
-(`guest-kernel-shim/src/cost.rs`), a plugin of the emulator (`crates/recorder`) writes down every instruction that a CPU executes
+(`guest-kernel-shim/trials/cost.rs`), a plugin of the emulator (`crates/recorder`) writes down every instruction that a CPU executes
 between them, with its exception level and memory accesses, and `xtask/src/cost/` counts. The CPUs run in parallel. A row is the
 median pass. `cargo xtask asm PATH` shows the instructions.
 

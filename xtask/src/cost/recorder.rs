@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use plan::Under;
+use plan::{Program, Under};
 
 use super::card::Mode;
 use super::trace::Trace;
@@ -15,7 +15,7 @@ use crate::board::Board;
 use crate::boot::{self, Outcome, Show, Watch};
 use crate::cli::{Cli, LimitArgs, Verb};
 use crate::console::Console;
-use crate::images::{self, Built};
+use crate::images::{self, Built, Guest};
 use crate::job::Job;
 use crate::partial::Scratch;
 use crate::progress::Progress;
@@ -30,7 +30,7 @@ const PACKAGE: &str = "recorder";
 pub struct Bench {
     /// The emulator.
     pub emulator: Emulator,
-    /// The images.
+    /// The images, with the trials as guest.
     pub built: Built,
     plugin: PathBuf,
     board: String,
@@ -52,7 +52,7 @@ impl Bench {
     pub fn new(board: &str, limits: &LimitArgs) -> Result<Self> {
         interrupt::catch()?;
         let emulator = interrupt::or(qemu::ensure_for(&Board::load(board)?, "cost"))?;
-        let built = interrupt::or(images::build(board, None))?;
+        let built = interrupt::or(images::build(board, Guest::Ours(Program::Trials)))?;
         Ok(Self {
             emulator,
             built,

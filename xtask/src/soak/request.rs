@@ -12,7 +12,7 @@ use crate::failure::bad_input;
 use crate::job::Job;
 use crate::launch::quoted;
 
-/// How often a round reports its progress (`guest-kernel-shim/src/soak.rs`).
+/// How often a round reports its progress (`guest-kernel-shim/trials/soak/progress.rs`).
 const REPORTS: u64 = 40;
 /// How many wake-ups between two reports the board's patience is enough for.
 const DUE_AT: u64 = 10_000;

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The program that measures: the cells of the plan, one after another.
+
+#![no_std]
+#![no_main]
+
+use guest_kernel_shim::{bench, needs, program};
+use pages::Pool;
+use plan::{Arguments, Program};
+
+program!(Program::Measuring, run, nothing);
+
+arch::needs!(
+    __needs_fixed = needs::FIXED,
+    __needs_per_cpu = needs::PER_CPU,
+    __needs_per_cell = needs::PER_CELL,
+    __needs_per_measured = needs::PER_MEASURED,
+    __needs_per_stamped = needs::PER_STAMPED,
+    __needs_per_value = needs::PER_VALUE,
+);
+
+/// Measures what the boot arguments say; the exit status.
+fn run(arguments: &Arguments<'static>, pool: &mut Pool) -> u64 {
+    bench::run(&arguments.plan, pool);
+    0
+}
+
+/// What this program has a CPU do that was started.
+fn nothing() {}

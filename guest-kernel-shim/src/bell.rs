@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What an alarm and its handler tell each other.
+
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+/// The bell of one CPU; only the CPU itself uses it.
+pub struct Bell {
+    /// Rings since the alarm was set.
+    pub rings: AtomicU32,
+    /// When the first of them was, ticks.
+    pub first: AtomicU64,
+}
+
+impl Bell {
+    /// It never rang.
+    pub(crate) const fn new() -> Self {
+        Self {
+            rings: AtomicU32::new(0),
+            first: AtomicU64::new(0),
+        }
+    }
+}

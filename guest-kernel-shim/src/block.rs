@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One block of a cell on the executor: begun, run and counted on every CPU.
+//!
+//! The first CPU prepares what all share and only then posts the job
+//! ([`crate::workers`]); each CPU begins its tasks before it says that it is ready;
+//! nobody leaves before the last task of all has ended.
+
+use core::sync::atomic::Ordering::Acquire;
+
+use cpuidle::Device;
+use plan::{Cell, Info};
+use wait::request::REQUESTS;
+
+use crate::idle::setting::Setting;
+use crate::kernel::cpu::Usage;
+use crate::kernel::executor::Executor;
+use crate::kernel::stats::Totals;
+use crate::kernel::table::{COMMON, LIVE, cpu, online};
+use crate::kernel::{force, time};
+use crate::machine::platform;
+use crate::percpu::PerCpu;
+use crate::{clock, idle, interrupts, knobs, workload};
+
+/// A part of a cell.
+#[derive(Clone, Copy)]
+pub struct Block {
+    /// What.
+    pub cell: Cell,
+    /// How often.
+    pub count: u32,
+}
+
+impl Block {
+    /// What all CPUs share, before anyone begins.
+    pub fn prepare(&self) {
+        assert!(LIVE.load(Acquire) == 0, "tasks of an earlier block live");
+        COMMON.set(&self.cell);
+        workload::prepare();
+    }
+
+    /// This CPU's part, up to where it can run.
+    #[inline(never)]
+    pub fn begin(&self) {
+        let me = PerCpu::this();
+        let cpu = cpu(me.index);
+        // SAFETY: no task lives, so every future has been dropped.
+        cpu.memory.with(|memory| unsafe { memory.clear() });
+        cpu.usage
+            .with(|usage| *usage = Usage::fresh(time::ns(clock::now())));
+        cpu.device.with(|device| *device = None);
+        // What an earlier block left behind.
+        Totals::of(&cpu.stats, None);
+        cpu.steps.clear();
+        me.request.take(REQUESTS);
+        interrupts_of(me, true);
+        cpu.rung.switch(true);
+        let force = Info::find("idle-poll").is_some_and(|info| info.applies(&self.cell));
+        if force && me.index == 0 {
+            force::spawn(self.cell.idle_poll, cpu);
+        }
+        workload::spawn(&self.cell, self.count, cpu);
+    }
+
+    /// Runs it, and leaves what was counted.
+    #[inline(never)]
+    pub fn run(&self) {
+        let me = PerCpu::this();
+        let cpu = cpu(me.index);
+        let start = clock::now();
+        idle::with(&setting(&self.cell), &mut Executor(cpu));
+        let span = clock::now() - start;
+        cpu.rung.switch(false);
+        interrupts_of(me, false);
+        me.request.take(REQUESTS);
+        let totals = cpu.device.with(|device| {
+            let statistics = device.as_ref().map(Device::statistics);
+            Totals::of(&cpu.stats, statistics)
+        });
+        let span = if me.index == 0 { span } else { 0 };
+        *cpu.totals.lock() = Totals { span, ..totals };
+    }
+
+    /// What all CPUs counted.
+    pub fn totals() -> Totals {
+        let mut sum = Totals::ZERO;
+        for cpu in online() {
+            sum.add(&cpu.totals.lock());
+        }
+        sum
+    }
+}
+
+/// How the executor idles in `cell`.
+fn setting(cell: &Cell) -> Setting {
+    Setting {
+        wanted: REQUESTS,
+        timed: true,
+        ..knobs::setting(cell)
+    }
+}
+
+/// Lets in, or not, the interrupts that only this kernel uses.
+fn interrupts_of(me: &PerCpu, on: bool) {
+    let bits = 1 << interrupts::FUNCTION | 1 << platform().timer.virt;
+    let redistributor = interrupts::redistributor(me);
+    if on {
+        redistributor.enable_all(bits);
+    } else {
+        redistributor.disable_all(bits);
+    }
+}

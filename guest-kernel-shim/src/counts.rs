@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a CPU counts while it takes part in a measurement.
+
+use abi::Counter;
+
+use crate::tally::{Event, Tally};
+use crate::{clock, hypervisor, pmu};
+
+/// What a CPU counted while it took part.
+#[derive(Clone, Copy, Debug)]
+pub struct Counts {
+    /// By the hypervisor.
+    pub exits: [u64; Counter::COUNT],
+    /// By the guest.
+    pub events: [u64; Event::ALL.len()],
+    /// Ticks at EL2, in the places of `exits`.
+    pub times: [u64; Counter::COUNT],
+    /// Ticks that it took part.
+    pub duration: u64,
+    /// Cycles and instructions by the PMU, at EL1 and EL2; see [`crate::pmu`].
+    pub pmu: [u64; 2],
+}
+
+impl Counts {
+    /// All zero.
+    pub const ZERO: Self = Self {
+        exits: [0; Counter::COUNT],
+        events: [0; Event::ALL.len()],
+        times: [0; Counter::COUNT],
+        duration: 0,
+        pmu: [0; 2],
+    };
+
+    /// What this CPU, whose tally it is, has counted up to now.
+    pub fn now(tally: &Tally) -> Self {
+        let none = [0; Counter::COUNT];
+        let (exits, times) = if hypervisor::present() {
+            (hypervisor::counters(), hypervisor::times())
+        } else {
+            (none, none)
+        };
+        Self {
+            exits,
+            events: Event::ALL.map(|(event, _)| tally.get(event)),
+            times,
+            duration: clock::now(),
+            pmu: pmu::read(),
+        }
+    }
+
+    /// Adds what was counted from `start` to `end`.
+    pub fn add(&mut self, start: &Self, end: &Self) {
+        for (n, sum) in self.exits.iter_mut().enumerate() {
+            *sum += end.exits[n] - start.exits[n];
+        }
+        for (n, sum) in self.events.iter_mut().enumerate() {
+            *sum += end.events[n] - start.events[n];
+        }
+        for (n, sum) in self.times.iter_mut().enumerate() {
+            *sum += end.times[n] - start.times[n];
+        }
+        self.duration += end.duration - start.duration;
+        for (n, sum) in self.pmu.iter_mut().enumerate() {
+            *sum += end.pmu[n].wrapping_sub(start.pmu[n]);
+        }
+    }
+}

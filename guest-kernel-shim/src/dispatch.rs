@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is done about each interrupt: the one place that knows everything that has
+//! some. The vectors come here by the names of two symbols.
+
+use aarch64_cpu::registers::{CNTP_CTL_EL0, CNTV_CTL_EL0, Writeable};
+use arch::{gic_cpu, insn};
+use core::sync::atomic::Ordering::Relaxed;
+
+use crate::interrupts::{self, CALL, RESCHED};
+use crate::kernel;
+use crate::machine::platform;
+use crate::percpu::PerCpu;
+use crate::tally::Event;
+use crate::workload::call;
+
+/// The interrupt handler.
+#[inline(always)]
+fn handle(intid: u32) {
+    let cpu = PerCpu::this();
+    cpu.tally.add(Event::Taken);
+    match intid {
+        // What is requested is in the request word; a busy CPU that does not
+        // look there looks here.
+        RESCHED => cpu.interrupted.store(true, Relaxed),
+        CALL => call::serve(cpu),
+        _ => unexpected(cpu, intid),
+    }
+}
+
+#[cold]
+fn unexpected(cpu: &PerCpu, intid: u32) {
+    /// CNTV_CTL_EL0, CNTP_CTL_EL0: ENABLE and IMASK. It stays expired, and the
+    /// level would come again for ever.
+    const MASKED: u64 = 3;
+    if kernel::interrupt(cpu, intid) {
+        return;
+    }
+    let timer = &platform().timer;
+    if intid == timer.virt {
+        CNTV_CTL_EL0.set(MASKED);
+    } else if intid == timer.phys {
+        CNTP_CTL_EL0.set(MASKED);
+    }
+    // The level has to be low before the interrupt is ended.
+    insn::isb();
+    cpu.journal.note(intid);
+    interrupts::tell(cpu, intid);
+}
+
+/// The handler of the vector that notes the time.
+#[unsafe(no_mangle)]
+extern "C" fn el1_interrupt() {
+    el1_acknowledged(gic_cpu::acknowledge());
+}
+
+/// The rest of it, after an acknowledge that gave `intid`: also of the plain vector.
+#[unsafe(no_mangle)]
+extern "C" fn el1_acknowledged(intid: u32) {
+    if intid == gic_cpu::SPURIOUS {
+        return;
+    }
+    handle(intid);
+    gic_cpu::end(intid);
+    // The handler may have come between a look at the request word and the WFE
+    // that follows. The return from here makes an event (DDI 0487K.a, D1.7.2),
+    // so that WFE does not wait; an emulator that leaves that out would sleep
+    // on the request, so the event is made here.
+    insn::sevl();
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A cell of the plan with what was measured of it, and how far all of them are.
+
+mod work;
+
+use plan::{Cell, Limits, Pace, SkipReason};
+
+pub use self::work::Work;
+use crate::counts::Counts;
+use crate::kernel::stats::Totals;
+use crate::workload::samples::Samples;
+
+/// A cell and what was measured of it.
+pub struct Entry {
+    /// The cell.
+    pub cell: Cell,
+    /// Why it is not run.
+    pub skipped: Option<SkipReason>,
+    /// What bounds it.
+    pub limits: Limits,
+    /// How far it is.
+    pub pace: Pace,
+    /// Its samples, if it is.
+    pub samples: Option<&'static mut Samples>,
+    /// What was counted.
+    pub counts: Counts,
+    /// Waits that ended.
+    pub waits: u64,
+    /// What was counted of those with time stamps.
+    pub stamped: Counts,
+    /// What the kernel counted, for workloads that run on it.
+    pub kernel: Totals,
+}
+
+impl Entry {
+    /// Whether it has anything to do or to say in pass `pass`: what can't run is
+    /// reported at once.
+    pub fn is_due(&self, pass: u32) -> bool {
+        match self.samples {
+            Some(_) => self.pace.ended.is_none(),
+            None => pass == 0,
+        }
+    }
+}

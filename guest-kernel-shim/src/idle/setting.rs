@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How a CPU waits, and what is done with a way of waiting.
+
+use plan::Wait;
+
+use crate::percpu::PerCpu;
+
+/// A way of waiting, on a CPU of this machine.
+pub trait Idle: wait::idle::Idle<PerCpu> {}
+
+impl<I: wait::idle::Idle<PerCpu>> Idle for I {}
+
+/// Something to do with a way of waiting; generic, so that the wait is
+/// compiled into the loop that is measured.
+pub trait Body {
+    /// Does it.
+    fn run(&mut self, idle: impl Idle);
+}
+
+/// How a CPU waits.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// The way.
+    pub wait: Wait,
+    /// Request bits that end the wait when seen.
+    pub wanted: u32,
+    /// Poll limit, ticks.
+    pub limit: u64,
+    /// Ticks after which a WFET returns where there is no limit.
+    pub bound: u64,
+    /// FEAT_WFxT is there.
+    pub wfxt: bool,
+    /// An event stream bounds WFE.
+    pub stream: bool,
+    /// The time that polls take is to be summed up, which costs some
+    /// instructions.
+    pub timed: bool,
+    /// WFI comes behind a barrier.
+    pub barrier: bool,
+    /// Exit latency of the standby state, microseconds; 0 is without it.
+    pub standby_us: u32,
+    /// How long a CPU stays shallow after it asked a device, milliseconds.
+    pub psd_ms: u32,
+}

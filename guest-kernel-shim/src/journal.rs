@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Interrupts that a CPU took and that nothing but a check expects.
+
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+/// Interrupts that a CPU took and that nothing but a check expects, in order.
+pub struct Journal {
+    taken: AtomicU32,
+    intids: [AtomicU32; 64],
+}
+
+impl Journal {
+    /// None.
+    pub(crate) const fn new() -> Self {
+        Self {
+            taken: AtomicU32::new(0),
+            intids: [const { AtomicU32::new(0) }; 64],
+        }
+    }
+
+    /// Forgets them.
+    pub fn clear(&self) {
+        self.taken.store(0, Release);
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.taken.load(Acquire) as usize
+    }
+
+    /// The latest.
+    pub fn last(&self) -> Option<u32> {
+        self.iter().last()
+    }
+
+    /// All, in order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        let known = self.intids.iter().take(self.count());
+        known.map(|intid| intid.load(Relaxed))
+    }
+
+    /// INTIDs below 32 that are among them, a bit each.
+    pub fn set(&self) -> u32 {
+        self.iter().fold(0, |bits, intid| bits | 1 << (intid & 31))
+    }
+
+    /// Notes one; only the CPU itself does.
+    pub fn note(&self, intid: u32) {
+        let count = self.taken.load(Relaxed);
+        if let Some(place) = self.intids.get(count as usize) {
+            place.store(intid, Relaxed);
+            self.taken.store(count + 1, Release);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The deadlines of a CPU, and what its timer has told.
+
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
+
+use aarch64_cpu::registers::{CNTV_CTL_EL0, CNTV_CVAL_EL0, Writeable};
+use arch::insn;
+use sched::timers::Timers;
+
+/// CNTV_CTL_EL0: off, ENABLE.
+const OFF: u64 = 0;
+const ON: u64 = 1;
+/// ENABLE and IMASK of CNTV_CTL_EL0.
+pub const MASKED: u64 = 3;
+
+/// Deadlines that a CPU can have of a kind.
+const DEADLINES: usize = 64;
+
+/// The deadlines of one CPU, ticks.
+pub struct Clockwork {
+    /// Of tasks.
+    pub tasks: Timers<DEADLINES>,
+    /// Of simulated devices.
+    pub devices: Timers<DEADLINES>,
+    /// The tick of an idle CPU.
+    pub tick: Option<u64>,
+}
+
+impl Clockwork {
+    /// None.
+    pub const fn new() -> Self {
+        Self {
+            tasks: Timers::new(),
+            devices: Timers::new(),
+            tick: None,
+        }
+    }
+
+    /// The next deadline of a task: what a governor knows.
+    pub fn next(&self) -> Option<u64> {
+        self.tasks.next()
+    }
+
+    /// Sets the timer.
+    pub fn arm(&self, rung: &Rung) {
+        let events = [self.tasks.next(), self.devices.next()];
+        let event = events.into_iter().flatten().min();
+        let tick = self.tick.filter(|&tick| event.is_none_or(|at| tick < at));
+        rung.tick_next.store(tick.is_some(), Relaxed);
+        match tick.or(event) {
+            Some(at) => {
+                CNTV_CVAL_EL0.set(at);
+                CNTV_CTL_EL0.set(ON);
+            }
+            None => CNTV_CTL_EL0.set(OFF),
+        }
+        insn::isb();
+    }
+}
+
+/// What the timer's handler and the executor tell each other; only the CPU
+/// itself uses it.
+pub struct Rung {
+    /// The kernel runs on this CPU.
+    pub on: AtomicBool,
+    /// The timer is set for the tick.
+    pub tick_next: AtomicBool,
+    /// A deadline has passed.
+    pub due: AtomicBool,
+    /// The tick has come.
+    pub tick: AtomicBool,
+}
+
+impl Rung {
+    /// Nothing has rung.
+    pub const fn new() -> Self {
+        Self {
+            on: AtomicBool::new(false),
+            tick_next: AtomicBool::new(false),
+            due: AtomicBool::new(false),
+            tick: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether the kernel runs on this CPU.
+    pub fn is_on(&self) -> bool {
+        self.on.load(Relaxed)
+    }
+
+    /// Whether a deadline has passed that nobody has seen to.
+    pub fn is_due(&self) -> bool {
+        self.due.load(Relaxed)
+    }
+
+    /// Whether the tick came and the timer has to be set anew.
+    pub fn has_ticked(&self) -> bool {
+        self.tick.load(Relaxed)
+    }
+
+    /// Whether the tick came since the last time.
+    pub fn take_tick(&self) -> bool {
+        self.tick.swap(false, Relaxed)
+    }
+
+    /// The kernel begins or ends on this CPU.
+    pub fn switch(&self, on: bool) {
+        for flag in [&self.tick_next, &self.due, &self.tick] {
+            flag.store(false, Relaxed);
+        }
+        self.on.store(on, Relaxed);
+        if !on {
+            CNTV_CTL_EL0.set(OFF);
+            insn::isb();
+        }
+    }
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Simulated devices, as far as the kernel has to do with them.
+
+use plan::{Cell, Completion};
+
+use super::table::online;
+use super::{Cpu, time};
+use crate::clock;
+
+/// Notes a request to a device, for the governor of this CPU.
+pub fn submitted(cpu: &Cpu) {
+    cpu.device.with(|device| {
+        if let Some(device) = device {
+            device.submitted(time::ns(clock::now()));
+        }
+    });
+}
+
+/// The CPU that the device of `cpu` interrupts.
+pub fn completes_on(cell: &Cell, cpu: &Cpu) -> usize {
+    let cpus = online().count();
+    match cell.completion {
+        Completion::Other => (cpu.index + 1) % cpus,
+        Completion::Same => cpu.index,
+    }
+}

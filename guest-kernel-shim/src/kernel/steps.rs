@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a CPU does that idles by governor, as pointers that others can change.
+
+use core::sync::atomic::AtomicPtr;
+use core::sync::atomic::Ordering::{Acquire, Release};
+
+/// The functions of a CPU that idles by governor: steps of the type that it
+/// runs at the moment.
+pub struct Steps {
+    /// What it does.
+    pub now: AtomicPtr<()>,
+    /// As the governor says.
+    pub chosen: AtomicPtr<()>,
+    /// Polls.
+    pub forced: AtomicPtr<()>,
+}
+
+impl Steps {
+    /// None.
+    pub const fn new() -> Self {
+        const fn none() -> AtomicPtr<()> {
+            AtomicPtr::new(core::ptr::null_mut())
+        }
+        Self {
+            now: none(),
+            chosen: none(),
+            forced: none(),
+        }
+    }
+
+    /// Whether the CPU has any: it has begun to idle by governor.
+    pub fn are_set(&self) -> bool {
+        !self.now.load(Acquire).is_null()
+    }
+
+    /// Takes them back, between two blocks.
+    pub fn clear(&self) {
+        self.now.store(core::ptr::null_mut(), Release);
+    }
+
+    /// Makes the CPU poll, or not; it learns of it when it idles next, or at
+    /// once if it polls.
+    pub fn force(&self, on: bool) {
+        let step = if on { &self.forced } else { &self.chosen };
+        self.now.store(step.load(Acquire), Release);
+    }
+}

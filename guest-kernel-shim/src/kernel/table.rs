@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The CPUs and tasks by their numbers, and how one makes a task of another ready.
+
+use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
+use core::sync::atomic::{AtomicBool, AtomicU32};
+
+use arrayvec::ArrayVec;
+use plan::{CallBy, Cell, Wake};
+use platform::MAX_CPUS;
+use spin::once::Once;
+use wait::request::RESCHED;
+
+use super::cpu::Cpu;
+use super::stats::Stat;
+use super::task::Task;
+use crate::interrupts;
+use crate::percpu::{self, PerCpu};
+use crate::wake::Waker;
+
+/// The CPUs, once they are created.
+pub static CPUS: Once<ArrayVec<&'static Cpu, MAX_CPUS>> = Once::new();
+/// Their tasks.
+pub static TABLE: Once<&'static [Task]> = Once::new();
+/// Tasks that have not ended.
+pub static LIVE: AtomicU32 = AtomicU32::new(0);
+
+/// The CPU with a number.
+#[inline(always)]
+pub fn cpu(index: usize) -> &'static Cpu {
+    CPUS.get().expect("the kernel is created before it is used")[index]
+}
+
+/// Every CPU that runs.
+pub fn online() -> impl Iterator<Item = &'static Cpu> + Clone {
+    percpu::online().map(|each| cpu(each.index))
+}
+
+/// The task with a number.
+#[inline(always)]
+pub fn task(number: u32) -> &'static Task {
+    &TABLE.get().expect("tasks are created before they are used")[number as usize]
+}
+
+/// Makes a task ready whose state has just said so.
+pub fn enqueue(task: &'static Task) {
+    let me = PerCpu::this();
+    let here = cpu(me.index);
+    let home = cpu(task.home);
+    if task.home == me.index && !here.in_handler.load(Relaxed) {
+        here.stats.add(Stat::Local);
+        home.push(task);
+        return;
+    }
+    home.inbox.push(task.number, &task.inbox);
+    home.runnable.fetch_add(1, AcqRel);
+    if task.home == me.index {
+        // Own handler: the executor looks at the word before it goes on.
+        me.request.wake(RESCHED, false);
+        me.interrupted.store(true, Relaxed);
+    } else {
+        here.stats.add(Stat::Remote);
+        waker(task.home).wake(me);
+    }
+}
+
+/// What the running block has in common, on a line of its own.
+#[repr(align(64))]
+pub struct Common {
+    /// How calls reach a CPU that polls: a [`CallBy`].
+    call_by: AtomicU32,
+    /// A CPU that polls is not interrupted.
+    elide: AtomicBool,
+    /// A CPU that polls waits for an event.
+    pub event: AtomicBool,
+}
+
+/// Of the block that runs.
+pub static COMMON: Common = Common {
+    call_by: AtomicU32::new(0),
+    elide: AtomicBool::new(false),
+    event: AtomicBool::new(false),
+};
+
+impl Common {
+    /// Sets it, before the block begins.
+    pub fn set(&self, cell: &Cell) {
+        let by = match cell.wake {
+            Wake::Ipi => CallBy::Ipi,
+            Wake::Elide => cell.call_by,
+        };
+        self.call_by.store(by as u32, Relaxed);
+        self.elide.store(cell.wake.elides(), Relaxed);
+        self.event.store(cell.wait.needs_sev(), Release);
+    }
+}
+
+/// Whether calls reach a CPU that polls in this way.
+#[inline(always)]
+pub fn called_by(by: CallBy) -> bool {
+    COMMON.call_by.load(Relaxed) == by as u32
+}
+
+/// How the executor of a CPU is woken.
+#[inline(always)]
+pub fn waker(index: usize) -> Waker {
+    let target = percpu::all()[index];
+    let elide = COMMON.elide.load(Relaxed);
+    let event = COMMON.event.load(Relaxed);
+    Waker::new(target, RESCHED, interrupts::RESCHED, elide, event)
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a cell asks of a CPU: how it waits, how it is woken, and the knobs that it
+//! turns at both levels.
+
+use abi::KnobValue;
+use arch::insn;
+use arch::regs::CNTKCTL_EL1;
+use plan::{Cell, Deliver, Hint, HostPoll, Trap, Wake, WfiBarrier, Workload};
+use wait::request::{CALL, RESCHED};
+use wait::stream::{self, Stream};
+
+use crate::features::features;
+use crate::idle::setting::Setting;
+use crate::percpu::PerCpu;
+use crate::wake::Waker;
+use crate::{clock, hypervisor, interrupts, vectors};
+
+/// How a CPU waits in `cell`.
+pub fn setting(cell: &Cell) -> Setting {
+    /// A WFET without a limit of its own returns after this long.
+    const BOUND_US: u32 = 100;
+    Setting {
+        wait: cell.wait,
+        // Without elision a function call is the interrupt's matter alone.
+        wanted: match cell.wake {
+            Wake::Ipi => RESCHED,
+            Wake::Elide => RESCHED | CALL,
+        },
+        limit: clock::ticks(cell.poll_limit_us),
+        bound: clock::ticks(BOUND_US),
+        wfxt: features().wfxt,
+        stream: cell.event_stream_us != 0,
+        timed: cell.gap_us != 0,
+        barrier: match cell.wfi_barrier {
+            WfiBarrier::None => false,
+            WfiBarrier::Dsb => true,
+        },
+        standby_us: cell.standby_us,
+        psd_ms: cell.psd_ms,
+    }
+}
+
+/// A waker of `target` for `cell`.
+pub fn waker(cell: &Cell, target: &'static PerCpu) -> Waker {
+    let (bit, intid) = match cell.workload {
+        Workload::Ipi => (CALL, interrupts::CALL),
+        _ => (RESCHED, interrupts::RESCHED),
+    };
+    let (elide, event) = (cell.wake.elides(), cell.wait.needs_sev());
+    Waker::new(target, bit, intid, elide, event)
+}
+
+/// The event stream of `cell`, as the counter can make it.
+pub fn stream(cell: &Cell) -> Option<Stream> {
+    let ecv = features().ecv;
+    Stream::nearest(cell.event_stream_us, clock::frequency(), ecv)
+}
+
+/// Turns this CPU's knobs for `cell`.
+pub fn turn(cell: &Cell) {
+    let fields = stream(cell).map_or(0, Stream::fields);
+    CNTKCTL_EL1.set(CNTKCTL_EL1.get() & !stream::FIELDS | fields);
+    insn::isb();
+    if hypervisor::present() {
+        let adaptive = cell.host_poll == HostPoll::Adaptive && cell.host_poll_us != 0;
+        hypervisor::set(KnobValue::HostPoll(clock::ticks(cell.host_poll_us)));
+        hypervisor::set(KnobValue::HostPollAdaptive(adaptive));
+        hypervisor::set(KnobValue::GuestPolls(cell.hint == Hint::Tell));
+        turn_exits(cell.trap, cell.deliver);
+    }
+}
+
+/// Turns the knobs that decide what exits.
+pub fn turn_exits(trap: Trap, deliver: Deliver) {
+    hypervisor::set_trap(trap);
+    hypervisor::set_deliver(deliver);
+}
+
+/// Turns them back.
+pub fn turn_back() {
+    CNTKCTL_EL1.set(CNTKCTL_EL1.get() & !stream::FIELDS);
+    insn::isb();
+    if hypervisor::present() {
+        hypervisor::set_deliver(Deliver::Inject);
+        hypervisor::set_trap(Trap::None);
+        hypervisor::set(KnobValue::HostPoll(0));
+        hypervisor::set(KnobValue::HostPollAdaptive(false));
+        hypervisor::set(KnobValue::GuestPolls(false));
+    }
+}
+
+/// Turns time stamps on or off for this CPU, at both levels.
+pub fn trace(on: bool) {
+    vectors::trace(on);
+    if hypervisor::present() {
+        hypervisor::set(KnobValue::Trace(on));
+    }
+}

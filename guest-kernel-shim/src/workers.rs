@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The CPUs that take part in a measurement, and how they start and end a
+//! block of it together.
+//!
+//! The first CPU leads: it posts a job, wakes who takes part, and all of them
+//! turn their knobs. When everyone is ready the leader lets go; who is done
+//! puts its knobs back, leaves its counts and parks. Between jobs CPUs wait in
+//! a plain WFI, so that they cost nothing.
+
+mod post;
+
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+
+use plan::{Cell, Deliver, Shape, Trap, Workload};
+use spin::mutex::SpinMutex;
+
+use self::post::{DONE, POSTED, Posted, Work, begin, post, until};
+pub use self::post::{Job, begin_anew, everywhere, leave_to, on, on_second, wait_for_second};
+use crate::block::Block;
+use crate::counts::Counts;
+use crate::idle;
+use crate::idle::setting::Setting;
+use crate::knobs::{setting, trace, turn, turn_back, turn_exits, waker};
+use crate::percpu::{self, PerCpu};
+use crate::workload::ipi::Called;
+use crate::workload::pingpong::Far;
+use crate::workload::stages::FarSide;
+
+/// Members that have turned their knobs.
+static READY: AtomicU32 = AtomicU32::new(0);
+/// Number of the job that may run.
+static GO: AtomicU32 = AtomicU32::new(0);
+/// Members that are running.
+static RUNNING: AtomicU32 = AtomicU32::new(0);
+/// Number of the job whose last sample is taken.
+static OVER: AtomicU32 = AtomicU32::new(0);
+/// How many CPUs take part in `cell` beside the leader.
+pub fn members(cell: &Cell) -> usize {
+    let others = percpu::online().count() - 1;
+    match (cell.workload, cell.shape) {
+        (Workload::Stream | Workload::Overshoot, _) => 0,
+        (
+            Workload::Ipistorm
+            | Workload::Messaging
+            | Workload::Notify
+            | Workload::Io
+            | Workload::Timer
+            | Workload::Idle,
+            _,
+        ) => others,
+        (Workload::Pingpong, _) | (Workload::Ipi, Shape::One) => 1,
+        (Workload::Ipi, Shape::Broadcast) => others,
+        (Workload::Ipi, Shape::Dry | Shape::Itself) => 0,
+    }
+}
+
+/// Turns them on the first two CPUs, for good.
+pub fn turn_everywhere(trap: Trap, deliver: Deliver) {
+    static CHOICE: SpinMutex<(Trap, Deliver)> = SpinMutex::new((Trap::None, Deliver::Inject));
+    fn turn() {
+        let (trap, deliver) = *CHOICE.lock();
+        turn_exits(trap, deliver);
+    }
+    *CHOICE.lock() = (trap, deliver);
+    turn();
+    if percpu::online().count() > 1 {
+        on_second(turn);
+        wait_for_second();
+    }
+}
+
+/// Runs `job`: `lead` is the leader's part. Answers what all counted.
+pub fn run(job: Job, lead: impl FnOnce()) -> Counts {
+    let me = PerCpu::this();
+    let workers = percpu::online().skip(1).take(members(&job.cell));
+    let size = workers.clone().count() as u32;
+    for counter in [&READY, &RUNNING, &DONE] {
+        counter.store(0, Release);
+    }
+    let number = post(me, Work::Job(job), workers.clone());
+    turn(&job.cell);
+    trace(job.traced);
+    until(|| READY.load(Acquire) == size);
+    GO.store(number, Release);
+    until(|| RUNNING.load(Acquire) == size);
+    let start = Counts::now(&me.tally);
+    lead();
+    let end = Counts::now(&me.tally);
+    OVER.store(number, Release);
+    until(|| DONE.load(Acquire) == size);
+    trace(false);
+    turn_back();
+    let mut sum = Counts::ZERO;
+    sum.add(&start, &end);
+    for member in workers {
+        let counts = *member.counts.lock();
+        sum.add(&Counts::ZERO, &counts);
+    }
+    sum
+}
+
+/// Takes part in jobs, for ever: what every CPU but the first does.
+pub fn serve() -> ! {
+    let me = PerCpu::this();
+    let unfinished = me.unfinished.swap(false, AcqRel);
+    let mut seen = POSTED.lock().number.wrapping_sub(u32::from(unfinished));
+    loop {
+        post::serve_task(me);
+        // Together, or the number of one would be taken for that of the next.
+        let Posted { number, work } = *POSTED.lock();
+        if number == seen {
+            idle::park(me);
+            continue;
+        }
+        seen = number;
+        match work {
+            Some(Work::Job(job)) if takes_part(me, &job.cell) => take_part(me, number, &job),
+            Some(Work::All(task)) => {
+                begin(me);
+                task();
+                DONE.fetch_add(1, AcqRel);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn takes_part(me: &PerCpu, cell: &Cell) -> bool {
+    let mut workers = percpu::online().skip(1).take(members(cell));
+    workers.any(|member| core::ptr::eq(member, me))
+}
+
+fn take_part(me: &PerCpu, number: u32, job: &Job) {
+    turn(&job.cell);
+    trace(job.traced);
+    begin(me);
+    let block = Block {
+        cell: job.cell,
+        count: job.count,
+    };
+    if job.cell.workload.has_tasks() {
+        block.begin();
+    }
+    READY.fetch_add(1, AcqRel);
+    until(|| GO.load(Acquire) == number);
+    // A CPU reports ready once it only has to wait.
+    let setting = Setting {
+        timed: job.traced || job.cell.gap_us != 0,
+        ..setting(&job.cell)
+    };
+    let start = Counts::now(&me.tally);
+    RUNNING.fetch_add(1, AcqRel);
+    match job.cell.workload {
+        Workload::Pingpong => {
+            let waker = waker(&job.cell, percpu::all()[0]);
+            let count = job.count;
+            if job.traced {
+                idle::with(&setting, &mut FarSide { waker, count });
+            } else {
+                idle::with(&setting, &mut Far { waker, count });
+            }
+        }
+        Workload::Ipi => idle::with(&setting, &mut Called),
+        _ => block.run(),
+    }
+    // What a member does after its last answer must not be in the leader's last
+    // sample: where one thread runs all CPUs it would be.
+    until(|| OVER.load(Acquire) == number);
+    let end = Counts::now(&me.tally);
+    trace(false);
+    turn_back();
+    let mut counts = Counts::ZERO;
+    counts.add(&start, &end);
+    *me.counts.lock() = counts;
+    DONE.fetch_add(1, AcqRel);
+}

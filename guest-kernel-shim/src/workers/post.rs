@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is posted for workers: jobs and functions for all, tasks for one of them.
+
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+
+use arch::insn;
+use plan::Cell;
+use spin::mutex::SpinMutex;
+use wait::request::RESCHED;
+use wait::target::Target;
+
+use crate::interrupts;
+use crate::percpu::{self, PerCpu};
+use crate::wake::Waker;
+
+/// A part of a cell that is run without a pause.
+#[derive(Clone, Copy)]
+pub struct Job {
+    /// What.
+    pub cell: Cell,
+    /// How often.
+    pub count: u32,
+    /// With time stamps: see [`crate::workload::stages`].
+    pub traced: bool,
+}
+
+/// What was posted last, and its number: a change is what members wait for.
+///
+/// Whoever posts holds the lock until all that it is for have been woken. So who
+/// finds work here has its wake-up already, and can use it up ([`begin`]): one
+/// that came later, however long the waker is away between the two, would
+/// be taken for a wake-up of the work itself, which then would have one too many.
+pub static POSTED: SpinMutex<Posted> = SpinMutex::new(Posted {
+    number: 0,
+    work: None,
+});
+
+#[derive(Clone, Copy)]
+pub struct Posted {
+    /// Of the job.
+    pub number: u32,
+    /// What, once there was any.
+    pub work: Option<Work>,
+}
+
+/// What is posted to all.
+#[derive(Clone, Copy)]
+pub enum Work {
+    /// A job of a measurement.
+    Job(Job),
+    /// A function that every CPU is to run.
+    All(fn()),
+}
+
+/// Something that one CPU is to do.
+#[derive(Clone, Copy)]
+struct Task {
+    /// Its index.
+    index: usize,
+    /// What.
+    run: fn(),
+    /// Somebody waits for its end.
+    awaited: bool,
+}
+
+/// The task that was posted last, until it is taken; see [`on`] and [`leave_to`]. The lock is held
+/// as that of [`POSTED`] is.
+static TASK: SpinMutex<Option<Task>> = SpinMutex::new(None);
+/// Members that have finished.
+pub static DONE: AtomicU32 = AtomicU32::new(0);
+
+/// Posts `work` and wakes `who` it is for; its number.
+pub fn post(me: &PerCpu, work: Work, who: impl Iterator<Item = &'static PerCpu>) -> u32 {
+    let mut posted = POSTED.lock();
+    let number = posted.number.wrapping_add(1);
+    *posted = Posted {
+        number,
+        work: Some(work),
+    };
+    who.for_each(|cpu| call(me, cpu));
+    number
+}
+
+/// Wakes `cpu`, for which there is work.
+fn call(me: &PerCpu, cpu: &'static PerCpu) {
+    Waker::new(cpu, RESCHED, interrupts::RESCHED, false, false).wake(me);
+}
+
+/// Uses up what woke this CPU for the work that it is about to begin: in the work
+/// it would be of no meaning. If it stands for more than that, the next look
+/// finds it.
+pub fn begin(me: &PerCpu) {
+    me.request.take(RESCHED);
+    me.take_interrupted();
+}
+
+/// Has every CPU, this one included, do `task`, and waits until all have.
+pub fn everywhere(task: fn()) {
+    let me = PerCpu::this();
+    let others = percpu::online().skip(1);
+    DONE.store(0, Release);
+    post(me, Work::All(task), others.clone());
+    task();
+    until(|| DONE.load(Acquire) as usize == others.clone().count());
+}
+
+/// Has the second CPU do `task`, and goes on meanwhile.
+pub fn on_second(task: fn()) {
+    DONE.store(0, Release);
+    on(percpu::all()[1], task);
+}
+
+/// Has `cpu`, which is not the first one, do `task`.
+pub fn on(cpu: &'static PerCpu, task: fn()) {
+    give(cpu, task, true);
+}
+
+/// Has `cpu`, which is not the first one, do `task`, for whose end nobody waits: jobs
+/// of others go on meanwhile.
+pub fn leave_to(cpu: &'static PerCpu, task: fn()) {
+    give(cpu, task, false);
+}
+
+fn give(cpu: &'static PerCpu, run: fn(), awaited: bool) {
+    let mut slot = TASK.lock();
+    *slot = Some(Task {
+        index: cpu.index,
+        run,
+        awaited,
+    });
+    call(PerCpu::this(), cpu);
+}
+
+/// Does the task that is posted for this CPU, if there is one.
+pub fn serve_task(me: &PerCpu) {
+    let task = TASK.lock().take_if(|task| task.index == me.index);
+    if let Some(Task { run, awaited, .. }) = task {
+        begin(me);
+        run();
+        if awaited {
+            DONE.fetch_add(1, AcqRel);
+        }
+    }
+}
+
+/// Waits until the second CPU has done it.
+pub fn wait_for_second() {
+    until(|| DONE.load(Acquire) == 1);
+}
+
+/// This CPU is about to be turned off in the middle of a task for all: when it
+/// is on again it begins the task anew.
+pub fn begin_anew(me: &PerCpu) {
+    me.unfinished.store(true, Release);
+}
+
+/// Waits until `reached`, letting an emulator run the other CPUs.
+pub fn until(reached: impl Fn() -> bool) {
+    while !reached() {
+        insn::yield_now();
+    }
+}

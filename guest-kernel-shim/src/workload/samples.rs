@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The samples of a cell, and where those of tasks go.
+
+use hist::Histogram;
+use pages::Pool;
+use spin::mutex::SpinMutex;
+
+use super::stages;
+
+/// Samples of one cell.
+#[repr(C)]
+pub struct Samples {
+    /// From the beginning of a wake-up to its end, as the workload defines it.
+    pub total: Histogram,
+    /// From the beginning to the first instruction of the function called, for
+    /// workloads that have one.
+    pub handler: Histogram,
+    /// Where the time goes, while that is looked at.
+    pub stamped: Option<&'static mut stages::Stamped>,
+    /// Every value of `total`, if they were asked for, in the order in which
+    /// they came; as many as fit.
+    pub raw: Option<&'static mut [u64]>,
+    /// Values in `raw`.
+    pub kept: usize,
+}
+
+impl Samples {
+    /// Empty samples in memory of `pool`, with room for `raw` values as they
+    /// come, where 0 keeps none.
+    pub fn place(pool: &mut Pool, raw: u32) -> &'static mut Self {
+        let place = pool.take(size_of::<Self>() as u64) as *mut Self;
+        // SAFETY: fresh zeroed memory of that size, which is never taken back;
+        // all zeroes is empty histograms and no room for values. It is not built
+        // by value because it does not fit a stack.
+        let samples = unsafe { &mut *place };
+        samples.raw = (raw != 0).then(|| pool.fill((0..raw as usize).map(|_| 0)));
+        samples
+    }
+
+    /// An empty histogram in memory of `pool`.
+    pub fn histogram(pool: &mut Pool) -> &'static mut Histogram {
+        let place = pool.take(size_of::<Histogram>() as u64) as *mut Histogram;
+        // SAFETY: as in `place`; all zeroes is an empty histogram.
+        unsafe { &mut *place }
+    }
+
+    /// Counts a sample from end to end.
+    #[inline(always)]
+    pub fn record(&mut self, value: u64) {
+        self.total.record(value);
+        if let Some(place) = self.raw.as_mut().and_then(|raw| raw.get_mut(self.kept)) {
+            *place = value;
+            self.kept += 1;
+        }
+    }
+}
+
+/// Where the samples of tasks go: those of several CPUs have some.
+static SINK: SpinMutex<Option<&'static mut Samples>> = SpinMutex::new(None);
+
+/// Gives samples a place, and takes back the one they had.
+pub fn collect(place: Option<&'static mut Samples>) -> Option<&'static mut Samples> {
+    core::mem::replace(&mut *SINK.lock(), place)
+}
+
+/// Counts a sample of a task.
+pub fn record(value: u64) {
+    with_sink(|samples| samples.record(value));
+}
+
+/// Counts how long it took until a function began.
+pub fn record_handler(value: u64) {
+    with_sink(|samples| samples.handler.record(value));
+}
+
+fn with_sink(work: impl FnOnce(&mut Samples)) {
+    let mut sink = loop {
+        if let Some(sink) = SINK.try_lock() {
+            break sink;
+        }
+        // Under an emulator with one thread the holder needs a turn.
+        arch::insn::yield_now();
+    };
+    if let Some(samples) = sink.as_deref_mut() {
+        work(samples);
+    }
+}

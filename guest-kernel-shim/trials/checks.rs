@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the platform below owes a guest, tried out: `rouse.check=all`, or the
+//! name of one, with the traps and the delivery that the plan names first.
+//! Each check is a claim about the Arm documents, not about the
+//! hypervisor, so it has to hold on the bare machine as well.
+
+mod faults;
+mod firmware;
+mod interrupts;
+mod levels;
+mod outcome;
+
+use core::fmt;
+
+use plan::{Deliver, Fault, Plan};
+
+use self::outcome::Failure;
+
+use guest_kernel_shim::features::features;
+use guest_kernel_shim::percpu::PerCpu;
+use guest_kernel_shim::{hypervisor, output, percpu, workers};
+
+/// A check: its name, the CPUs that it needs, and what it does.
+struct Check {
+    name: &'static str,
+    cpus: usize,
+    /// The hypervisor can only do it where it injects: there is no physical
+    /// interrupt behind.
+    injected: bool,
+    /// It needs FEAT_WFxT.
+    timed: bool,
+    run: fn() -> Result<(), Failure>,
+}
+
+/// Every check.
+const CHECKS: &[Check] = &[
+    Check::new("sgi-self", 1, interrupts::sgi_to_self),
+    Check::new("sgi-all-intids", 2, interrupts::every_sgi_to_another),
+    Check::new("sgi-broadcast", 2, interrupts::broadcast_spares_the_sender),
+    Check::new(
+        "sgi-overflow",
+        2,
+        interrupts::more_than_there_are_list_registers,
+    ),
+    Check::new("priority-order", 1, interrupts::most_urgent_first),
+    Check::new(
+        "disabled-stays-pending",
+        1,
+        interrupts::disabled_stays_pending,
+    ),
+    Check::new("pending-withdrawn", 1, interrupts::pending_can_be_withdrawn),
+    Check::injected("spi-routed", 2, interrupts::spi_goes_where_it_is_routed),
+    Check::new("timer", 1, interrupts::timer_again_and_again),
+    Check::new("timer-taken-back", 1, interrupts::timer_taken_back),
+    Check::new("timer-level", 1, levels::gone_with_the_level),
+    Check::new("timer-level-unseen", 1, levels::gone_without_a_look),
+    Check::new(
+        "timer-level-disabled",
+        1,
+        levels::disabled_follows_the_level,
+    ),
+    Check::new("timer-level-held", 1, levels::held_over_the_end),
+    Check::new("timer-level-set", 1, levels::latched_by_software),
+    Check::new("timer-level-two-steps", 1, levels::ended_in_two_steps),
+    Check::new("timer-level-wfi", 1, levels::gone_from_a_later_wait),
+    Check::new("timer-level-seen", 2, levels::seen_from_another),
+    Check::new("timer-level-turned", 1, levels::handed_over),
+    Check::timed("timed-waits", interrupts::timed_waits_keep_their_deadline),
+    Check::new("wfi-masked", 1, interrupts::masked_interrupt_ends_wfi),
+    Check::new("psci-version", 1, firmware::version_and_features),
+    Check::new("psci-cpu-on-errors", 2, firmware::cpu_on_refuses),
+    Check::new("psci-off-and-on", 2, firmware::off_and_on_again),
+    Check::new("psci-off-active", 2, interrupts::off_while_active),
+    Check::new("psci-suspend", 1, firmware::standby_returns),
+    Check::new("smccc-unknown", 1, firmware::unknown_calls_are_refused),
+    Check::new("undefined", 1, faults::undefined_instruction),
+    Check::new("hole", 1, faults::nothing_at_a_hole),
+];
+
+impl Check {
+    const fn new(name: &'static str, cpus: usize, run: fn() -> Result<(), Failure>) -> Self {
+        Self {
+            name,
+            cpus,
+            injected: false,
+            timed: false,
+            run,
+        }
+    }
+
+    const fn injected(name: &'static str, cpus: usize, run: fn() -> Result<(), Failure>) -> Self {
+        Self {
+            injected: true,
+            ..Self::new(name, cpus, run)
+        }
+    }
+
+    const fn timed(name: &'static str, run: fn() -> Result<(), Failure>) -> Self {
+        Self {
+            timed: true,
+            ..Self::new(name, 1, run)
+        }
+    }
+
+    /// Why it can't be run.
+    fn obstacle(&self, direct: bool) -> Option<&'static str> {
+        if percpu::online().count() < self.cpus {
+            Some("needs 2 CPUs")
+        } else if self.injected && direct {
+            Some("a virtual SPI can't be delivered directly")
+        } else if self.timed && !features().wfxt {
+            Some("no FEAT_WFxT")
+        } else {
+            None
+        }
+    }
+}
+
+/// Where a check failed, as text.
+impl fmt::Display for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// Runs the check called `name`, or all; how many failed, or none was known.
+pub fn run(name: &str, plan: &Plan) -> u64 {
+    let direct = hypervisor::present() && plan.lists.deliver.values[0] == Deliver::Direct;
+    if hypervisor::present() {
+        workers::turn_everywhere(plan.lists.trap.values[0], plan.lists.deliver.values[0]);
+    }
+    levels::begin(direct);
+    let mut chosen = 0;
+    let mut failed = 0;
+    for check in CHECKS {
+        if name != "all" && name != check.name {
+            continue;
+        }
+        chosen += 1;
+        if let Some(why) = check.obstacle(direct) {
+            output::line(format_args!("check {check}: skipped: {why}"));
+            continue;
+        }
+        match (check.run)() {
+            Ok(()) => output::line(format_args!("check {check}: ok")),
+            Err(why) => {
+                failed += 1;
+                output::line(format_args!("check {check}: FAILED: {why}"));
+            }
+        }
+    }
+    if chosen == 0 {
+        output::line(format_args!("check {name}: there is none of that name"));
+        return 1;
+    }
+    output::line(format_args!("checks: {chosen} run, {failed} failed"));
+    failed
+}
+
+/// Fails as `rouse.fault=` asks: a way to see what a failure looks like. Those of
+/// the hypervisor happen when it is asked to watch; first the interrupts are
+/// delivered as the plan says. Comes back, with the exit status, only if nothing failed.
+pub fn fail(fault: Fault, plan: &Plan) -> u64 {
+    let present = hypervisor::present();
+    match fault {
+        Fault::GuestPanic => panic!("as asked by rouse.fault={fault}"),
+        Fault::GuestAbort => faults::abort(),
+        Fault::GuestHang => loop {
+            arch::insn::wfi();
+        },
+        Fault::RamDirty => faults::neighbor(),
+        Fault::El2PanicEverywhere if present => workers::everywhere(watch),
+        _ if present => {
+            let lists = &plan.lists;
+            workers::turn_everywhere(lists.trap.values[0], lists.deliver.values[0]);
+            watch();
+        }
+        _ => output::line(format_args!("fault {fault}: needs the hypervisor below it")),
+    }
+    1
+}
+
+/// Asks EL2 to end its watch, which it does not have.
+fn watch() {
+    let here = PerCpu::this() as *const PerCpu as u64 & !63;
+    hypervisor::watch(here, 0);
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Checks of what a guest gets for what it must not do.
+
+use core::arch::asm;
+
+use super::outcome::{Failure, ensure};
+use guest_kernel_shim::machine::{HOLE, platform};
+use guest_kernel_shim::vectors::{Exception, catching};
+use guest_kernel_shim::{hypervisor, output};
+
+/// ESR_EL1.EC.
+fn class(exception: Exception) -> u64 {
+    exception.esr >> 26
+}
+
+pub fn undefined_instruction() -> Result<(), Failure> {
+    let caught = catching(|| {
+        // SAFETY: permanently undefined: it changes nothing, and the handler
+        // steps over it.
+        unsafe { asm!("udf #0", options(nomem, nostack)) }
+    });
+    let caught = caught.ok_or("no exception")?;
+    ensure(class(caught) == 0, "not an undefined instruction")
+}
+
+/// Reads what is not mapped, which nobody catches.
+pub fn abort() {
+    // SAFETY: address 0x10 is not mapped: the read faults and reads nothing.
+    unsafe { (0x10 as *const u64).read_volatile() };
+}
+
+pub fn nothing_at_a_hole() -> Result<(), Failure> {
+    let caught = catching(|| {
+        // SAFETY: mapped as device memory at EL1; whatever is there or not, a
+        // read of it changes nothing.
+        unsafe { asm!("ldr {0:w}, [{1}]", out(reg) _, in(reg) HOLE.base, options(nostack)) }
+    });
+    let caught = caught.ok_or("no exception")?;
+    ensure(class(caught) == 0x25, "not a data abort of EL1")?;
+    ensure(caught.esr & 0x3f == 0x10, "not an external abort")?;
+    ensure(caught.far == HOLE.base, "another address")
+}
+
+/// Looks for what somebody else left in this guest's RAM, and ends with status 1
+/// if there is any of it.
+pub fn neighbor() {
+    let mut pages = 0;
+    let mut found = 0u64;
+    for region in &platform().memory {
+        for page in (region.base..region.end()).step_by(4096) {
+            if !is_mapped(page) {
+                continue;
+            }
+            pages += 1;
+            // SAFETY: this kernel's own memory, which is mapped.
+            let word = unsafe { (page as *const u64).read_volatile() };
+            found += u64::from(word == u64::from_ne_bytes(*b"neighbor"));
+        }
+    }
+    output::line(format_args!(
+        "ram: {found} of {pages} pages hold somebody else's data"
+    ));
+    hypervisor::exit(found.min(1));
+}
+
+/// Whether stage 1 maps `page`: parts of the RAM are nobody's.
+fn is_mapped(page: u64) -> bool {
+    let result: u64;
+    // SAFETY: a translation changes PAR_EL1 alone, which nobody else uses.
+    unsafe {
+        asm!("at s1e1r, {0}", "isb", "mrs {1}, par_el1", in(reg) page, out(reg) result,
+            options(nostack, preserves_flags));
+    }
+    result & 1 == 0
+}

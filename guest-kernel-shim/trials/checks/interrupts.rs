@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Checks of the interrupt controller and the timer.
+
+use aarch64_cpu::registers::{CNTV_CTL_EL0, CNTV_CVAL_EL0, Readable, Writeable};
+use arch::{gic_cpu, insn};
+use core::arch::asm;
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{Acquire, Release};
+
+use gic::{Redistributor, Spi};
+
+use super::outcome::{Failure, ensure};
+use guest_kernel_shim::interrupts::{self, journal};
+use guest_kernel_shim::journal::Journal;
+use guest_kernel_shim::percpu::{self, PerCpu};
+use guest_kernel_shim::{clock, hypervisor, machine, smp, workers};
+
+/// First SGI that this kernel does not use itself.
+const FIRST: u32 = 2;
+const SGIS: u32 = 16;
+/// An SPI that nothing is connected to.
+const SPI: u32 = 40;
+
+/// Clears the journals and enables every private interrupt that is tried.
+fn begin() {
+    for cpu in percpu::online() {
+        journal(cpu).clear();
+        interrupts::redistributor(cpu).enable_all(0xffff);
+    }
+}
+
+/// Waits for `count` entries in a journal, long enough for any machine.
+fn entries(journal: &Journal, count: usize) -> bool {
+    clock::wait_for(|| journal.count() >= count) && journal.count() == count
+}
+
+/// Gives what should not come a chance to come.
+fn settle() {
+    clock::pause(clock::ticks(200));
+}
+
+fn other() -> &'static PerCpu {
+    percpu::all()[1]
+}
+
+pub fn sgi_to_self() -> Result<(), Failure> {
+    begin();
+    let me = PerCpu::this();
+    for intid in FIRST..SGIS {
+        gic_cpu::send_sgi(intid, me.mpidr);
+        ensure(
+            entries(journal(me), (intid - FIRST + 1) as usize),
+            "not received",
+        )?;
+        ensure(journal(me).last() == Some(intid), "another INTID came")?;
+    }
+    Ok(())
+}
+
+pub fn every_sgi_to_another() -> Result<(), Failure> {
+    begin();
+    let received = journal(other());
+    for intid in FIRST..SGIS {
+        gic_cpu::send_sgi(intid, other().mpidr);
+        ensure(
+            entries(received, (intid - FIRST + 1) as usize),
+            "not received",
+        )?;
+        ensure(received.last() == Some(intid), "another INTID came")?;
+    }
+    ensure(journal(PerCpu::this()).count() == 0, "the sender got one")
+}
+
+pub fn broadcast_spares_the_sender() -> Result<(), Failure> {
+    begin();
+    gic_cpu::send_sgi_to_others(9);
+    gic_cpu::send_sgi_to_others(3);
+    for cpu in percpu::online().skip(1) {
+        ensure(entries(journal(cpu), 2), "a CPU did not get both")?;
+    }
+    settle();
+    ensure(journal(PerCpu::this()).count() == 0, "the sender got one")
+}
+
+/// Interrupts at once, more than list registers hold.
+pub fn more_than_there_are_list_registers() -> Result<(), Failure> {
+    /// What the other CPU is to wait for, or has reached.
+    static STEP: AtomicU32 = AtomicU32::new(0);
+    const MASKED: u32 = 1;
+    const SENT: u32 = 2;
+    begin();
+    STEP.store(0, Release);
+    workers::on_second(|| {
+        insn::mask_irq();
+        STEP.store(MASKED, Release);
+        clock::wait_for(|| STEP.load(Acquire) == SENT);
+        insn::unmask_irq();
+    });
+    clock::wait_for(|| STEP.load(Acquire) == MASKED);
+    for intid in (FIRST..SGIS).rev() {
+        gic_cpu::send_sgi(intid, other().mpidr);
+        gic_cpu::send_sgi(intid, other().mpidr);
+    }
+    STEP.store(SENT, Release);
+    workers::wait_for_second();
+    ensure(
+        entries(journal(other()), (SGIS - FIRST) as usize),
+        "some were lost",
+    )?;
+    settle();
+    let all = (FIRST..SGIS).fold(0, |bits, intid| bits | 1 << intid);
+    ensure(journal(other()).set() == all, "not each came")?;
+    ensure(
+        journal(other()).count() == (SGIS - FIRST) as usize,
+        "some came twice",
+    )
+}
+
+pub fn most_urgent_first() -> Result<(), Failure> {
+    begin();
+    let me = PerCpu::this();
+    let redistributor = interrupts::redistributor(me);
+    for intid in FIRST..SGIS {
+        // SAFETY: only this CPU uses its redistributor's priorities.
+        unsafe { redistributor.set_priority(intid, (0xf0 - intid * 8) as u8) };
+    }
+    insn::mask_irq();
+    (FIRST..SGIS).for_each(|intid| gic_cpu::send_sgi(intid, me.mpidr));
+    clock::pause(clock::ticks(20));
+    insn::unmask_irq();
+    let all = entries(journal(me), (SGIS - FIRST) as usize);
+    for intid in 0..SGIS {
+        // SAFETY: as above.
+        unsafe { redistributor.set_priority(intid, 0x80) };
+    }
+    ensure(all, "some were lost")?;
+    let descending = journal(me)
+        .iter()
+        .zip((FIRST..SGIS).rev())
+        .all(|(a, b)| a == b);
+    ensure(descending, "not in order of priority")
+}
+
+pub fn disabled_stays_pending() -> Result<(), Failure> {
+    begin();
+    let me = PerCpu::this();
+    let redistributor = interrupts::redistributor(me);
+    redistributor.disable_all(1 << 5);
+    gic_cpu::send_sgi(5, me.mpidr);
+    settle();
+    ensure(journal(me).count() == 0, "a disabled one came")?;
+    ensure(
+        redistributor.pending() & 1 << 5 != 0,
+        "not shown as pending",
+    )?;
+    redistributor.enable_all(1 << 5);
+    ensure(entries(journal(me), 1), "did not come when enabled")?;
+    ensure(
+        redistributor.pending() & 1 << 5 == 0,
+        "still shown as pending",
+    )
+}
+
+pub fn pending_can_be_withdrawn() -> Result<(), Failure> {
+    begin();
+    let me = PerCpu::this();
+    let redistributor = interrupts::redistributor(me);
+    insn::mask_irq();
+    redistributor.set_pending(1 << 6);
+    let shown = redistributor.pending() & 1 << 6 != 0;
+    redistributor.clear_pending(1 << 6);
+    let hidden = redistributor.pending() & 1 << 6 == 0;
+    insn::unmask_irq();
+    settle();
+    ensure(shown && hidden, "the pending registers do not show it")?;
+    ensure(journal(me).count() == 0, "it came all the same")
+}
+
+pub fn spi_goes_where_it_is_routed() -> Result<(), Failure> {
+    begin();
+    let gic = &machine::platform().gic;
+    for cpu in percpu::online().take(2) {
+        journal(cpu).clear();
+        // SAFETY: the description is true, and nothing else uses this SPI.
+        let spi = unsafe { Spi::new(gic, SPI) };
+        spi.set_group1();
+        spi.route(cpu.mpidr);
+        spi.enable();
+        spi.set_pending();
+        ensure(entries(journal(cpu), 1), "did not come")?;
+        ensure(journal(cpu).last() == Some(SPI), "another INTID came")?;
+    }
+    Ok(())
+}
+
+/// A CPU that turns itself off with an interrupt active takes others when it is
+/// on again; the active one stays so until software ends it by register.
+pub fn off_while_active() -> Result<(), Failure> {
+    begin();
+    let other = other();
+    other.set_offline();
+    workers::on_second(|| {
+        let me = PerCpu::this();
+        insn::mask_irq();
+        gic_cpu::send_sgi(5, me.mpidr);
+        while gic_cpu::acknowledge() != 5 {
+            insn::yield_now();
+        }
+        hypervisor::cpu_off();
+    });
+    let off = clock::wait_for(|| hypervisor::affinity_info(other.mpidr) == 1);
+    ensure(off, "not off after 5 s")?;
+    ensure(smp::start(other) == 0, "CPU_ON failed")?;
+    begin();
+    gic_cpu::send_sgi(6, other.mpidr);
+    ensure(entries(journal(other), 1), "takes no interrupt any more")?;
+    let redistributor = interrupts::redistributor(other);
+    ensure(redistributor.active() & 1 << 5 != 0, "not active any more")?;
+    redistributor.clear_active(1 << 5);
+    gic_cpu::send_sgi(5, other.mpidr);
+    ensure(entries(journal(other), 2), "can't be ended by register")
+}
+
+/// Arms the virtual timer.
+fn arm(ticks: u64) {
+    CNTV_CVAL_EL0.set(clock::now() + ticks);
+    CNTV_CTL_EL0.set(1);
+    insn::isb();
+}
+
+pub fn timer_again_and_again() -> Result<(), Failure> {
+    begin();
+    let me = PerCpu::this();
+    let intid = machine::platform().timer.virt;
+    interrupts::redistributor(me).enable_all(1 << intid);
+    for round in 1..=5 {
+        let start = clock::now();
+        arm(clock::ticks(50));
+        // The handler masks the timer, so one expiry is one interrupt.
+        ensure(entries(journal(me), round), "did not come")?;
+        ensure(clock::now() - start >= clock::ticks(50), "came early")?;
+    }
+    settle();
+    interrupts::redistributor(me).disable_all(1 << intid);
+    ensure(journal(me).count() == 5, "came more often than it expired")
+}
+
+/// A timer interrupt that software takes back, in each way there is, comes
+/// again as long as the timer's level is high.
+pub fn timer_taken_back() -> Result<(), Failure> {
+    let me = PerCpu::this();
+    let intid = machine::platform().timer.virt;
+    let redistributor = interrupts::redistributor(me);
+    let ways: [fn(&Redistributor, u32); 3] = [
+        |redistributor, bit| redistributor.disable_all(bit),
+        |redistributor, bit| redistributor.clear_pending(bit),
+        |redistributor, bit| redistributor.clear_active(bit),
+    ];
+    for take_back in ways {
+        begin();
+        redistributor.enable_all(1 << intid);
+        insn::mask_irq();
+        arm(0);
+        settle();
+        take_back(redistributor, 1 << intid);
+        redistributor.enable_all(1 << intid);
+        insn::unmask_irq();
+        let came = entries(journal(me), 1);
+        redistributor.disable_all(1 << intid);
+        ensure(came, "did not come again")?;
+    }
+    Ok(())
+}
+
+/// WFIT and WFET end at their deadline, or at once if that has passed.
+pub fn timed_waits_keep_their_deadline() -> Result<(), Failure> {
+    let limit = clock::ticks(200);
+    let time = |wait: fn(u64), deadline: u64| {
+        let start = clock::now();
+        wait(start.wrapping_add(deadline));
+        clock::now() - start
+    };
+    // An event that is still there may end a WFET early, once.
+    time(insn::wfet, 0);
+    ensure(time(insn::wfit, limit) >= limit, "WFIT came back early")?;
+    ensure(
+        time(insn::wfit, 0) < limit,
+        "WFIT waited though its deadline had passed",
+    )?;
+    ensure(
+        time(insn::wfet, 0) < limit,
+        "WFET waited though its deadline had passed",
+    )?;
+    // SAFETY: waits; XZR is a deadline that has always passed.
+    unsafe {
+        asm!(
+            ".arch_extension wfxt",
+            "wfit xzr",
+            "wfet xzr",
+            options(nomem, nostack)
+        )
+    };
+    Ok(())
+}
+
+pub fn masked_interrupt_ends_wfi() -> Result<(), Failure> {
+    begin();
+    let me = PerCpu::this();
+    let intid = machine::platform().timer.virt;
+    interrupts::redistributor(me).enable_all(1 << intid);
+    insn::mask_irq();
+    arm(clock::ticks(100));
+    // ISTATUS: the timer has expired.
+    while CNTV_CTL_EL0.get() & 4 == 0 {
+        insn::wfi();
+    }
+    let untouched = journal(me).count() == 0;
+    insn::unmask_irq();
+    let came = entries(journal(me), 1);
+    interrupts::redistributor(me).disable_all(1 << intid);
+    ensure(untouched, "taken though masked")?;
+    ensure(came, "did not come when unmasked")
+}

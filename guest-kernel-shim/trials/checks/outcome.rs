@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What comes of a check.
+
+/// What went wrong.
+pub type Failure = &'static str;
+
+/// `Err(why)` unless `condition`.
+pub fn ensure(condition: bool, why: Failure) -> Result<(), Failure> {
+    if condition { Ok(()) } else { Err(why) }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Every path of the cost card, taken again and again between two marks:
+//! `rouse.cost=all`, or the names of some. Nothing is counted here. The marks
+//! are for a recorder that looks on from outside (see crate `cost`), so what is
+//! between them is the code that other measurements run, and no more.
+//!
+//! For CPUs that run at the same time: one thread for all of them would deliver
+//! what is sent when it suits the thread.
+
+mod alone;
+mod pair;
+
+use abi::Info;
+use cost::{Edge, Mark, Path};
+use plan::{Deliver, Plan, Trap};
+use spin::mutex::SpinMutex;
+
+use guest_kernel_shim::{hypervisor, output, percpu, workers};
+
+/// Passes of each path.
+const PASSES: u32 = 24;
+
+/// Marks the beginning of path `PATH`.
+#[inline(always)]
+fn begin<const PATH: u8>() {
+    mark::<PATH, { Edge::Begin as u8 }>();
+}
+
+/// Marks the end of path `PATH`.
+#[inline(always)]
+fn end<const PATH: u8>() {
+    mark::<PATH, { Edge::End as u8 }>();
+}
+
+#[inline(always)]
+fn mark<const PATH: u8, const EDGE: u8>() {
+    // SAFETY: writes the zero register. No `nomem`, so that what the program
+    // text has between two marks stays there.
+    unsafe {
+        core::arch::asm!("movz xzr, #{}", const immediate(PATH, EDGE),
+            options(nostack, preserves_flags));
+    }
+}
+
+const fn immediate(path: u8, edge: u8) -> u16 {
+    let edge = match edge {
+        0 => Edge::Begin,
+        _ => Edge::End,
+    };
+    let path = Path::ALL[path as usize];
+    Mark { path, edge }.immediate()
+}
+
+/// A path, or several that are taken at once.
+struct Errand {
+    paths: &'static [Path],
+    /// What traps meanwhile, where there is a hypervisor that injects.
+    trap: Trap,
+    run: fn(),
+}
+
+const ERRANDS: &[Errand] = &[
+    Errand::new(&[Path::Hypercall], alone::hypercall),
+    Errand::new(&[Path::Service], alone::service),
+    Errand::new(&[Path::SgiSend, Path::SgiReceive], pair::sgi),
+    Errand::new(&[Path::MailSend, Path::MailReceive], pair::mail),
+    Errand::new(&[Path::Broadcast], pair::broadcast),
+    Errand::trapping(&[Path::Wfi], Trap::Wfi, pair::wfi),
+    Errand::trapping(&[Path::Wfe], Trap::Wfe, alone::wfe),
+    Errand::new(&[Path::Timer], alone::timer),
+    Errand::new(&[Path::Maintenance], alone::maintenance),
+    Errand::new(&[Path::Mmio], alone::mmio),
+    Errand::new(&[Path::CpuOn, Path::CpuStart], pair::cpu_on),
+];
+
+impl Errand {
+    const fn new(paths: &'static [Path], run: fn()) -> Self {
+        Self::trapping(paths, Trap::None, run)
+    }
+
+    const fn trapping(paths: &'static [Path], trap: Trap, run: fn()) -> Self {
+        Self { paths, trap, run }
+    }
+
+    /// Why it is not run; waits that do not trap would have no end.
+    fn obstacle(&self, deliver: Option<Deliver>) -> Option<&'static str> {
+        let has = |path| self.paths.contains(&path);
+        let injects = deliver == Some(Deliver::Inject);
+        if percpu::online().count() < 2 && self.paths.len() > 1 {
+            Some("needs 2 CPUs")
+        } else if (has(Path::Hypercall) || has(Path::Service)) && deliver.is_none() {
+            Some("nobody to call")
+        } else if has(Path::Wfe) && !injects {
+            Some("not trapped, it waits for an event")
+        } else if has(Path::Maintenance) && !injects {
+            Some("no list registers are used")
+        } else {
+            None
+        }
+    }
+}
+
+/// Takes the paths that `which` names, with the delivery that the plan names
+/// first.
+pub fn run(which: &str, plan: &Plan) {
+    if hypervisor::present() {
+        let bytes = hypervisor::info(Info::PerVcpu);
+        output::line(format_args!("cost: per-vcpu {bytes}"));
+    }
+    let deliver = hypervisor::present().then(|| plan.lists.deliver.values[0]);
+    for errand in ERRANDS {
+        let wanted = |path: &Path| which == "all" || which.split(',').any(|one| one == path.name());
+        if !errand.paths.iter().any(wanted) {
+            continue;
+        }
+        let names = || errand.paths.iter().map(|path| path.name());
+        if let Some(why) = errand.obstacle(deliver) {
+            names().for_each(|name| output::line(format_args!("cost: {name}: skipped: {why}")));
+            continue;
+        }
+        turn(errand.trap, deliver);
+        (errand.run)();
+        turn(Trap::None, deliver);
+        names().for_each(|name| output::line(format_args!("cost: {name}: done")));
+    }
+}
+
+/// Turns every CPU's knobs. What is delivered directly is not trapped either.
+fn turn(trap: Trap, deliver: Option<Deliver>) {
+    static CHOICE: SpinMutex<(Trap, Deliver)> = SpinMutex::new((Trap::None, Deliver::Inject));
+    let Some(deliver) = deliver else { return };
+    let trap = match deliver {
+        Deliver::Inject => trap,
+        Deliver::Direct => Trap::None,
+    };
+    *CHOICE.lock() = (trap, deliver);
+    workers::everywhere(|| {
+        let (trap, deliver) = *CHOICE.lock();
+        hypervisor::set_trap(trap);
+        hypervisor::set_deliver(deliver);
+    });
+}
+
+/// This CPU has come up after it was started: where [`pair::cpu_on`] ends.
+#[inline(always)]
+pub fn started() {
+    end::<{ Path::CpuStart as u8 }>();
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The paths that several CPUs take together. Each round has a number: who is
+//! to receive says so, the other one acts, and the round is over when it was
+//! received.
+
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+
+use arch::{gic_cpu, insn};
+use cost::Path;
+use wait::request::RESCHED;
+use wait::target::Target;
+
+use super::{PASSES, begin, end};
+use guest_kernel_shim::interrupts::journal;
+use guest_kernel_shim::percpu::{self, PerCpu};
+use guest_kernel_shim::wake::Waker;
+use guest_kernel_shim::{boot, clock, hypervisor, idle, interrupts, workers};
+
+/// Receivers that are ready, and that have received, in all rounds together.
+static READY: AtomicU32 = AtomicU32::new(0);
+static RECEIVED: AtomicU32 = AtomicU32::new(0);
+
+/// Time for a CPU that said that it is ready to be where it waits.
+fn settle() {
+    clock::pause(clock::ticks(300));
+}
+
+fn until(counter: &AtomicU32, count: u32) {
+    while counter.load(Acquire) != count {
+        insn::yield_now();
+    }
+}
+
+fn reset() {
+    READY.store(0, Release);
+    RECEIVED.store(0, Release);
+}
+
+fn second() -> &'static PerCpu {
+    percpu::all()[1]
+}
+
+/// Sends a wake-up to the second CPU each time it is ready; `marked` as the
+/// path of the sender.
+fn send(marked: bool) {
+    let me = PerCpu::this();
+    let waker = Waker::new(second(), RESCHED, interrupts::RESCHED, false, false);
+    for round in 1..=PASSES {
+        until(&READY, round);
+        settle();
+        if marked {
+            begin::<{ Path::SgiSend as u8 }>();
+            waker.wake(me);
+            end::<{ Path::SgiSend as u8 }>();
+        } else {
+            waker.wake(me);
+        }
+        until(&RECEIVED, round);
+    }
+    workers::wait_for_second();
+}
+
+/// To a CPU that runs something else.
+pub fn sgi() {
+    fn receive() {
+        let me = PerCpu::this();
+        for _ in 0..PASSES {
+            me.take_interrupted();
+            begin::<{ Path::SgiReceive as u8 }>();
+            READY.fetch_add(1, AcqRel);
+            while !me.take_interrupted() {
+                insn::yield_now();
+            }
+            end::<{ Path::SgiReceive as u8 }>();
+            me.request.take(RESCHED);
+            RECEIVED.fetch_add(1, AcqRel);
+        }
+    }
+    reset();
+    workers::on_second(receive);
+    send(true);
+}
+
+/// The same with an SGI that EL2 may not send as itself.
+pub fn mail() {
+    /// The first that is always so.
+    const INTID: u32 = 8;
+    fn receive() {
+        let me = PerCpu::this();
+        interrupts::redistributor(me).enable_all(1 << INTID);
+        for _ in 0..PASSES {
+            journal(me).clear();
+            begin::<{ Path::MailReceive as u8 }>();
+            READY.fetch_add(1, AcqRel);
+            while journal(me).count() == 0 {
+                insn::yield_now();
+            }
+            end::<{ Path::MailReceive as u8 }>();
+            RECEIVED.fetch_add(1, AcqRel);
+        }
+    }
+    reset();
+    workers::on_second(receive);
+    for round in 1..=PASSES {
+        until(&READY, round);
+        settle();
+        begin::<{ Path::MailSend as u8 }>();
+        gic_cpu::send_sgi(INTID, second().mpidr);
+        end::<{ Path::MailSend as u8 }>();
+        until(&RECEIVED, round);
+    }
+    workers::wait_for_second();
+}
+
+/// To a CPU that waits in the plain idle loop.
+pub fn wfi() {
+    fn receive() {
+        let me = PerCpu::this();
+        for _ in 0..PASSES {
+            READY.fetch_add(1, AcqRel);
+            begin::<{ Path::Wfi as u8 }>();
+            idle::park(me);
+            end::<{ Path::Wfi as u8 }>();
+            RECEIVED.fetch_add(1, AcqRel);
+        }
+    }
+    reset();
+    workers::on_second(receive);
+    send(false);
+}
+
+/// To all others, which wait in a WFI of their own: where there are more CPUs
+/// than the machine that emulates them has, those that run would only take
+/// turns.
+pub fn broadcast() {
+    fn receive(me: &PerCpu) {
+        for _ in 0..PASSES {
+            insn::mask_irq();
+            me.take_interrupted();
+            READY.fetch_add(1, AcqRel);
+            begin::<{ Path::SgiReceive as u8 }>();
+            while !me.take_interrupted() {
+                insn::wfi();
+                insn::unmask_irq();
+                insn::mask_irq();
+            }
+            end::<{ Path::SgiReceive as u8 }>();
+            insn::unmask_irq();
+            RECEIVED.fetch_add(1, AcqRel);
+        }
+    }
+    fn send() {
+        let others = percpu::online().count() as u32 - 1;
+        for round in 1..=PASSES {
+            until(&READY, round * others);
+            settle();
+            begin::<{ Path::Broadcast as u8 }>();
+            gic_cpu::send_sgi_to_others(interrupts::RESCHED);
+            end::<{ Path::Broadcast as u8 }>();
+            until(&RECEIVED, round * others);
+        }
+    }
+    reset();
+    workers::everywhere(|| {
+        let me = PerCpu::this();
+        if me.index == 0 {
+            send();
+        } else {
+            receive(me);
+        }
+    });
+}
+
+/// The second CPU is turned off and on again. Its window begins before it is
+/// turned off, and [`super::started`] ends it.
+pub fn cpu_on() {
+    /// AFFINITY_INFO's answer (DEN0022F.b, 5.1.5).
+    const OFF: i64 = 1;
+    fn turn_off() {
+        PerCpu::this().set_offline();
+        begin::<{ Path::CpuStart as u8 }>();
+        hypervisor::cpu_off();
+    }
+    for _ in 0..PASSES {
+        let target = second();
+        let context = core::ptr::from_ref(target) as u64;
+        workers::on_second(turn_off);
+        clock::wait_for(|| !target.is_online() && hypervisor::affinity_info(target.mpidr) == OFF);
+        settle();
+        pages::clean(platform::Region {
+            base: context,
+            size: size_of::<PerCpu>() as u64,
+        });
+        begin::<{ Path::CpuOn as u8 }>();
+        hypervisor::cpu_on(target.mpidr, boot::secondary_entry(), context);
+        end::<{ Path::CpuOn as u8 }>();
+        clock::wait_for(|| target.is_online());
+        // It has left its errand in the middle.
+        workers::on_second(|| {});
+        workers::wait_for_second();
+    }
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A guest that means harm: `rouse.hostile=CLASS` or `all`, with `rouse.seed=N`.
+//!
+//! One vCPU, the last, tries everything of a class that it should not, in each
+//! way of delivery; meanwhile the first two go on measuring, as they would with a
+//! quiet neighbour. A case is one access in one shape with one expectation, taken
+//! from the Arm documents: a value, an exception with its syndrome, an error code.
+//! What survives is counted, what comes out otherwise is named.
+//!
+//! Faults are part of the work here, so the hostile vCPU has vectors of its own
+//! ([`attempt`]), writes the instructions that it tries into a page of code
+//! ([`stubs`]) and looks at any address through a page of its own ([`window`]).
+//! What ends in a vCPU that is never heard of again is done by others, which are
+//! turned on for it ([`victims`]).
+
+mod attempt;
+mod calls;
+mod devices;
+mod faults;
+mod ids;
+mod lists;
+mod neighbors;
+mod power;
+mod registers;
+mod ruin;
+mod sgis;
+mod shapes;
+mod space;
+mod stubs;
+mod system;
+mod tally;
+mod timers;
+mod victims;
+mod waits;
+mod walks;
+mod window;
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+
+use pages::Pool;
+use plan::{Cell, Deliver, Plan, Trap, Wait, Workload};
+use spin::mutex::SpinMutex;
+use wait::request::REQUESTS;
+
+use guest_kernel_shim::idle;
+use guest_kernel_shim::percpu::{self, PerCpu};
+use guest_kernel_shim::random::Random;
+use guest_kernel_shim::workers::{self, Job};
+use guest_kernel_shim::workload::pingpong::Near;
+use guest_kernel_shim::workload::samples::Samples;
+use guest_kernel_shim::{hypervisor, knobs, output, stage};
+use neighbors::TRIPS;
+use tally::Tally;
+
+use crate::records;
+
+/// A class of harm.
+struct Class {
+    name: &'static str,
+    run: fn(&mut Tally, &mut Random),
+    /// CPUs that it needs: two that measure, the hostile one, and its victims.
+    cpus: usize,
+    /// It is done in both ways of delivery, or else as the plan says.
+    both: bool,
+}
+
+impl Class {
+    const fn new(name: &'static str, run: fn(&mut Tally, &mut Random)) -> Self {
+        Self {
+            name,
+            run,
+            cpus: 3,
+            both: true,
+        }
+    }
+
+    const fn cpus(self, cpus: usize) -> Self {
+        Self { cpus, ..self }
+    }
+
+    const fn once(self) -> Self {
+        Self {
+            both: false,
+            ..self
+        }
+    }
+}
+
+/// Every class.
+const CLASSES: &[Class] = &[
+    Class::new("space", space::run).once(),
+    Class::new("walks", walks::run).once(),
+    Class::new("calls", calls::run),
+    Class::new("power", power::run).cpus(4),
+    Class::new("ids", ids::run).once(),
+    Class::new("registers", registers::run),
+    Class::new("system", system::run).once(),
+    Class::new("sgis", sgis::run),
+    Class::new("devices", devices::run),
+    Class::new("lists", lists::run),
+    Class::new("timers", timers::run),
+    Class::new("waits", waits::run),
+    Class::new("faults", faults::run).cpus(4),
+    // Last, because its victims never come back.
+    Class::new("ruin", ruin::run).cpus(5).once(),
+];
+
+/// What the hostile CPU is to do: a class, and how it is delivered to.
+static ORDER: SpinMutex<Option<(&'static Class, Deliver)>> = SpinMutex::new(None);
+static SEED: AtomicU64 = AtomicU64::new(1);
+/// It is done with that.
+static DONE: AtomicBool = AtomicBool::new(false);
+static WRONG: AtomicU32 = AtomicU32::new(0);
+
+/// Round trips in one go.
+const BLOCK: u32 = 20;
+
+/// Runs the class `name`, or all; how many cases came out wrong.
+pub fn run(name: &str, seed: u64, plan: &Plan, pool: &mut Pool) -> u64 {
+    stage!("hostile", "{name}, seed {seed}");
+    if !hypervisor::present() {
+        output::line(format_args!("hostile: needs the hypervisor below it"));
+        return 1;
+    }
+    SEED.store(seed, Release);
+    let samples = Samples::place(pool, 0);
+    let mut chosen = 0;
+    for class in CLASSES {
+        if name != "all" && name != class.name {
+            continue;
+        }
+        chosen += 1;
+        if percpu::all().len() < class.cpus {
+            let cpus = class.cpus;
+            output::line(format_args!(
+                "hostile {}: skipped: needs {cpus} CPUs",
+                class.name
+            ));
+            continue;
+        }
+        if class.both {
+            against(class, Deliver::Inject, plan, samples);
+            against(class, Deliver::Direct, plan, samples);
+        } else {
+            against(class, plan.lists.deliver.values[0], plan, samples);
+        }
+    }
+    if chosen == 0 {
+        output::line(format_args!(
+            "hostile {name}: there is no class of that name"
+        ));
+        return 1;
+    }
+    u64::from(WRONG.load(Acquire))
+}
+
+/// Lets the last CPU do its worst, and measures meanwhile.
+fn against(class: &'static Class, deliver: Deliver, plan: &Plan, samples: &mut Samples) {
+    let hostile = percpu::all()[percpu::all().len() - 1];
+    samples.total.clear();
+    TRIPS.store(0, Release);
+    DONE.store(false, Release);
+    *ORDER.lock() = Some((class, deliver));
+    workers::leave_to(hostile, do_harm);
+    // Once more when it is done: what it left behind may come out only then.
+    let mut last = false;
+    while !last {
+        last = DONE.load(Acquire);
+        measure(&cell(plan, deliver), samples);
+    }
+    let total = &samples.total;
+    records::hostile(class.name, deliver, total.count(), total.quantile(500));
+}
+
+/// Round trips between the first two CPUs.
+fn measure(cell: &Cell, samples: &mut Samples) {
+    let job = Job {
+        cell: *cell,
+        count: BLOCK,
+        traced: false,
+    };
+    let mut near = Near {
+        waker: knobs::waker(cell, percpu::all()[1]),
+        count: BLOCK,
+        gap: 0,
+        samples,
+    };
+    workers::run(job, || idle::with(&knobs::setting(cell), &mut near));
+    PerCpu::this().request.take(REQUESTS);
+    TRIPS.fetch_add(BLOCK, AcqRel);
+}
+
+/// How the CPUs that measure wait.
+fn cell(plan: &Plan, deliver: Deliver) -> Cell {
+    Cell {
+        workload: Workload::Pingpong,
+        wait: Wait::Wfi,
+        trap: plan.lists.trap.values[0],
+        deliver,
+        ..Cell::default()
+    }
+}
+
+/// Does what the hostile CPU, which is this one, was ordered to do.
+fn do_harm() {
+    let order = ORDER.lock().take();
+    let Some((class, deliver)) = order else {
+        return;
+    };
+    hypervisor::set_deliver(deliver);
+    let mut random = Random::new(SEED.load(Acquire));
+    let mut tally = Tally::new(class.name, deliver);
+    arch::insn::mask_irq();
+    attempt::with_vectors(|| (class.run)(&mut tally, &mut random));
+    arch::insn::unmask_irq();
+    hypervisor::set_deliver(Deliver::Inject);
+    hypervisor::set_trap(Trap::None);
+    WRONG.fetch_add(tally.finish(), AcqRel);
+    DONE.store(true, Release);
+}

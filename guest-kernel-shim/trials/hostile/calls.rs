@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Calls by HVC and SMC: every class of function numbers, with random arguments,
+//! and the hypervisor's own calls with values that make no sense.
+
+use abi::Knob;
+use platform::Conduit;
+
+use super::tally::Tally;
+use guest_kernel_shim::hypervisor::{self, Registers, call};
+use guest_kernel_shim::machine::platform;
+use guest_kernel_shim::percpu;
+use guest_kernel_shim::random::Random;
+
+const NOT_SUPPORTED: u64 = u64::MAX;
+const INVALID: u64 = abi::INVALID as u64;
+const SUCCESS: u64 = abi::SUCCESS as u64;
+/// Function numbers of each owner that are tried.
+const NUMBERS: [u64; 10] = [0, 1, 2, 3, 0x1f, 0x20, 0xff00, 0xff01, 0xff03, 0xffff];
+
+/// The class.
+pub fn run(tally: &mut Tally, random: &mut Random) {
+    for conduit in [Conduit::Hvc, Conduit::Smc] {
+        for owner in 0..64 {
+            for fast in [0, 1] {
+                for wide in [0, 1] {
+                    for number in NUMBERS.into_iter().chain([random.below(0x1_0000)]) {
+                        let function = fast << 31 | wide << 30 | owner << 24 | number;
+                        unknown(tally, random, conduit, function);
+                        // Bits 23:16 are zero in every function there is.
+                        let reserved = (1 + random.below(255)) << 16;
+                        unknown(tally, random, conduit, function | reserved);
+                    }
+                }
+            }
+        }
+    }
+    known(tally, random);
+    knobs(tally, random);
+    watches(tally);
+}
+
+/// Whether somebody serves the function: PSCI is another class's.
+fn is_known(function: u64) -> bool {
+    const KNOWN: [u32; 10] = [
+        0x8000_0000,
+        0x8000_0001,
+        abi::CALL_UID,
+        abi::CALL_SET,
+        abi::CALL_COUNTERS,
+        abi::CALL_INFO,
+        abi::CALL_EXIT,
+        abi::CALL_WATCH,
+        abi::CALL_TRACE,
+        abi::CALL_TIMES,
+    ];
+    let function = function as u32;
+    KNOWN.contains(&function)
+        || matches!(function >> 24, 0x84 | 0xc4) && function & 0xff_ffff < 0x20
+}
+
+/// A function that nobody serves is refused, and no register changes.
+fn unknown(tally: &mut Tally, random: &mut Random, conduit: Conduit, function: u64) {
+    if is_known(function) {
+        return;
+    }
+    let mut registers: Registers = core::array::from_fn(|_| random.draw());
+    // The upper half of x0 says nothing.
+    registers[0] = registers[0] << 32 | function;
+    let before = registers;
+    hypervisor::call_by(conduit, &mut registers);
+    let good = registers[0] == NOT_SUPPORTED && registers[1..] == before[1..];
+    tally.case(
+        good,
+        format_args!("{conduit:?} {function:#x} answers {:#x}", registers[0]),
+    );
+}
+
+/// Functions that there are answer as they say, whatever else is in the registers.
+fn known(tally: &mut Tally, random: &mut Random) {
+    for conduit in [Conduit::Hvc, Conduit::Smc] {
+        for _ in 0..16 {
+            let mut registers: Registers = core::array::from_fn(|_| random.draw());
+            registers[0] = random.draw() << 32 | 0x8000_0000;
+            hypervisor::call_by(conduit, &mut registers);
+            tally.case(registers[0] == 0x1_0002, format_args!("SMCCC_VERSION"));
+            let mut registers: Registers = core::array::from_fn(|_| random.draw());
+            registers[0] = 0x8000_0001;
+            hypervisor::call_by(conduit, &mut registers);
+            tally.case(
+                registers[0] == NOT_SUPPORTED,
+                format_args!("SMCCC_ARCH_FEATURES of anything: {:#x}", registers[0]),
+            );
+        }
+    }
+    for vcpu in [percpu::all().len() as u64, 64, 1 << 32, u64::MAX] {
+        let answer = call(u64::from(abi::CALL_TRACE), [vcpu, 0, 0])[0];
+        tally.case(answer == INVALID, format_args!("events of vCPU {vcpu}"));
+    }
+}
+
+/// Knobs with values that they can't take are refused; with those that they can,
+/// turned back again.
+fn knobs(tally: &mut Tally, random: &mut Random) {
+    let turn = |knob: u64, value: u64| call(u64::from(abi::CALL_SET), [knob, value, 0])[0];
+    for knob in 0..Knob::COUNT as u64 + 8 {
+        for value in [2, 3, 4, 1 << 31, 1 << 32, u64::MAX, random.draw() | 1 << 40] {
+            // How interrupts are delivered is turned only by who reads them.
+            if knob == Knob::Deliver as u64 && value < 2 {
+                continue;
+            }
+            let answer = turn(knob, value);
+            let good = answer == INVALID || answer == SUCCESS && knob < Knob::COUNT as u64;
+            tally.case(good, format_args!("knob {knob} = {value:#x}: {answer:#x}"));
+            if knob < Knob::COUNT as u64 && knob != Knob::Deliver as u64 {
+                turn(knob, 0);
+            }
+        }
+    }
+    for knob in [u64::MAX, 1 << 32, 1 << 63] {
+        tally.case(turn(knob, 0) == INVALID, format_args!("knob {knob:#x}"));
+    }
+}
+
+/// Nothing is watched outside of this guest's memory.
+fn watches(tally: &mut Tally) {
+    let ram = platform().memory[0];
+    let places = [
+        0,
+        0x1000,
+        ram.base - 64,
+        ram.end() - 64,
+        ram.end(),
+        ram.base + 1,
+        ram.base + 32,
+        1 << 39,
+        u64::MAX - 63,
+        u64::MAX,
+        hypervisor::info(abi::Info::Base) + (1 << 40),
+    ];
+    for place in places {
+        let answer = call(u64::from(abi::CALL_WATCH), [place, 1, 0])[0];
+        tally.case(
+            answer == INVALID,
+            format_args!("watch at {place:#x}: {answer:#x}"),
+        );
+    }
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The frames of the distributor, of the redistributors and of the UART: every
+//! offset, size, alignment and direction, every register as source and
+//! destination, and every shape that a syndrome does not describe.
+
+use arch::insn;
+
+use super::attempt::{Outcome, attempt};
+use super::shapes::{self, Kind, Shape};
+use super::stubs;
+use super::tally::Tally;
+use super::window::{self, As};
+use guest_kernel_shim::interrupts;
+use guest_kernel_shim::machine::platform;
+use guest_kernel_shim::percpu::{self, PerCpu};
+use guest_kernel_shim::random::Random;
+
+/// Offset of PIDR2, which reads as 0x3b: GICv3.
+const PIDR2: u64 = 0xffe8;
+const GICV3: u64 = 0x3b;
+/// Bytes of a redistributor's frames.
+const FRAMES: u64 = 0x2_0000;
+
+/// The class.
+pub fn run(tally: &mut Tally, random: &mut Random) {
+    let gic = &platform().gic;
+    let me = PerCpu::this();
+    let redistributors = gic.redistributors[0].base;
+    let mine = redistributors + me.index as u64 * FRAMES;
+    window::with(|| {
+        every_offset(tally, random, gic.distributor.base, 0x1_0000, is_shared);
+        every_offset(tally, random, mine, FRAMES, |_| false);
+        recover(me);
+        every_offset(tally, random, redistributors, FRAMES, is_of_another_cpu);
+        if let Some(uart) = platform().uart {
+            every_offset(tally, random, uart.base, 0x1000, |offset| offset < 4);
+        }
+        for base in [gic.distributor.base, mine + 0x1_0000] {
+            for offset in [0x100, 0x200, 0x400, PIDR2 & !15] {
+                every_shape(tally, base + offset);
+                every_alignment(tally, base + offset);
+            }
+        }
+        every_register(tally, gic.distributor.base);
+        every_register(tally, mine);
+        absent(tally, redistributors + percpu::all().len() as u64 * FRAMES);
+    });
+    recover(me);
+}
+
+/// Registers of the distributor that are for everybody: to turn them off is to
+/// turn the others off, which is a guest's right.
+fn is_shared(offset: u64) -> bool {
+    offset < 8
+}
+
+/// Registers of another CPU's redistributor whose change would stop that CPU.
+fn is_of_another_cpu(offset: u64) -> bool {
+    matches!(offset, 0x14..0x18 | 0x1_0080..0x1_0420 | 0x1_0c00..0x1_0e00)
+}
+
+/// Offsets that are tried: all where registers are, some where none is.
+fn offsets(size: u64) -> impl Iterator<Item = u64> {
+    let dense = |offset: u64| match offset & 0xffff {
+        0..0x500 | 0xc00..0xd10 | 0x6000..0x6340 | 0xffc0.. => true,
+        other => other.is_multiple_of(0x80),
+    };
+    (0..size).step_by(4).filter(move |&offset| dense(offset))
+}
+
+/// Loads and stores of every size: each is served, whatever is there.
+fn every_offset(
+    tally: &mut Tally,
+    random: &mut Random,
+    base: u64,
+    size: u64,
+    spare: impl Fn(u64) -> bool,
+) {
+    for offset in offsets(size) {
+        let place = window::show(base + offset, As::Device);
+        for shape in shapes::all().filter(|shape| is_plain(*shape, place)) {
+            if shape.kind == Kind::Store && (spare(offset) || spare(offset + shape.size - 1)) {
+                continue;
+            }
+            // SAFETY: registers of devices; what they do to this CPU is mended
+            // in the end, and others are spared.
+            let outcome = unsafe { attempt(shape.code, place, random.draw()) };
+            tally.case(
+                outcome.returned(),
+                format_args!("{} at {:#x}: {outcome}", shape.name, base + offset),
+            );
+        }
+    }
+}
+
+/// Whether a syndrome describes it, and it is aligned.
+fn is_plain(shape: Shape, place: u64) -> bool {
+    matches!(shape.kind, Kind::Load | Kind::Store) && place.is_multiple_of(shape.size)
+}
+
+/// What no syndrome describes is refused, as an abort; the rest is served.
+fn every_shape(tally: &mut Tally, address: u64) {
+    for shape in shapes::all() {
+        let place = window::show(address, As::Normal);
+        // SAFETY: as above; the value is zero, which these registers ignore.
+        let outcome = unsafe { attempt(shape.code, place, 0) };
+        let good = match shape.kind {
+            Kind::Load | Kind::Store => outcome.returned(),
+            Kind::Maintenance | Kind::Harmless => true,
+            // SIMD is off for this kernel.
+            _ => outcome.aborted(place) || outcome.trap().is_some_and(|trap| trap.class() == 0x07),
+        };
+        tally.case(
+            good,
+            format_args!("{} at {address:#x}: {outcome}", shape.name),
+        );
+    }
+}
+
+/// What is not aligned faults by itself if the guest says that it is a device,
+/// and is served or refused if it says that it is memory.
+fn every_alignment(tally: &mut Tally, address: u64) {
+    for how in [As::Device, As::Normal] {
+        for skew in 1..8 {
+            for shape in shapes::all() {
+                let place = window::show(address & !7, how) + skew;
+                if !matches!(shape.kind, Kind::Load) || place.is_multiple_of(shape.size) {
+                    continue;
+                }
+                // SAFETY: reads of registers whose reading changes nothing.
+                let outcome = unsafe { attempt(shape.code, place, 0) };
+                let misaligned = outcome
+                    .trap()
+                    .is_some_and(|trap| trap.class() == 0x25 && trap.fault() == 0x21);
+                let good = match how {
+                    As::Device => misaligned,
+                    _ => misaligned || outcome.returned() || outcome.aborted(place),
+                };
+                tally.case(
+                    good,
+                    format_args!(
+                        "{} at {address:#x} + {skew} as {how:?}: {outcome}",
+                        shape.name
+                    ),
+                );
+            }
+        }
+    }
+}
+
+/// Loads to every register, with every extension, and stores of every register.
+fn every_register(tally: &mut Tally, base: u64) {
+    /// Rn, the register with the address, in its place.
+    const RN: u32 = 5;
+    /// Loads of PIDR2's byte, halfword, word in all their forms.
+    const LOADS: [u32; 7] = [
+        0x3940_0000,
+        0x3980_0000,
+        0x39c0_0000,
+        0x7940_0000,
+        0x7980_0000,
+        0xb940_0000,
+        0xb980_0000,
+    ];
+    let place = window::show(base + PIDR2, As::Device);
+    for load in LOADS {
+        for register in 0..32 {
+            // X16 and X17 hold the address and the way back, or two others do.
+            let [address, back] = if matches!(register, 16 | 17) {
+                [9, 10]
+            } else {
+                [16, 17]
+            };
+            let code = [
+                0xaa00_03e0 | address,           // mov xA, x0
+                0xaa1e_03e0 | back,              // mov xB, x30
+                load | address << RN | register, // ldr wN, [xA]
+                0xaa00_03e0 | register << 16,    // mov x0, xN
+                0xd65f_0000 | back << RN,        // ret xB
+            ];
+            // SAFETY: the registers of the calling convention are restored.
+            let outcome = unsafe { stubs::run(&code, place, 0) };
+            let expected = if register == 31 { 0 } else { GICV3 };
+            // Halves and bytes of a register that has words read as zero, which
+            // the architecture leaves open.
+            let word = load >> 30 == 2;
+            let good =
+                outcome.returned() && (outcome.value == expected || !word && outcome.value == 0);
+            tally.case(
+                good,
+                format_args!("load {load:#x} to register {register}: {outcome}"),
+            );
+        }
+    }
+}
+
+/// A redistributor of a CPU that there is not.
+fn absent(tally: &mut Tally, base: u64) {
+    for offset in [0, 8, 0x14, 0x1_0000, 0x1_0100, PIDR2] {
+        let place = window::show(base + offset, As::Device);
+        for shape in shapes::all().filter(|shape| is_plain(*shape, place)) {
+            // SAFETY: nothing is there.
+            let outcome: Outcome = unsafe { attempt(shape.code, place, 0) };
+            tally.case(
+                outcome.aborted(place),
+                format_args!("{} at an absent redistributor: {outcome}", shape.name),
+            );
+        }
+    }
+}
+
+/// Puts this CPU's redistributor and the distributor's SPIs in order again.
+fn recover(me: &PerCpu) {
+    let redistributor = interrupts::redistributor(me);
+    redistributor.disable_all(u32::MAX);
+    redistributor.clear_pending(u32::MAX);
+    redistributor.clear_active(u32::MAX);
+    let distributor = platform().gic.distributor.base;
+    for word in 1..3 {
+        for register in [0x180, 0x280, 0x380] {
+            // SAFETY: clears state of SPIs, of which this kernel has none.
+            unsafe { ((distributor + register + 4 * word) as *mut u32).write_volatile(u32::MAX) };
+        }
+    }
+    // SAFETY: this CPU's own redistributor.
+    unsafe { redistributor.set_up() };
+    redistributor.enable_all(1 << interrupts::RESCHED | 1 << interrupts::CALL);
+    insn::isb();
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! More interrupts at once than there are list registers: every number of them,
+//! with equal, rising, falling and random priorities, acknowledged one after
+//! another or all before the first is ended. None may be lost, come twice, or
+//! come before a more urgent one.
+
+use arch::{gic_cpu, insn};
+use arrayvec::ArrayVec;
+use gic::Spi;
+use plan::Deliver;
+
+use super::tally::Tally;
+use guest_kernel_shim::interrupts;
+use guest_kernel_shim::machine::platform;
+use guest_kernel_shim::percpu::PerCpu;
+use guest_kernel_shim::random::Random;
+
+/// SGIs that this kernel does not use, and the SPIs that there are.
+const SGIS: core::ops::Range<u32> = 2..16;
+const SPIS: core::ops::Range<u32> = 32..96;
+/// Most that are pending at once.
+const MOST: usize = (SGIS.end - SGIS.start + SPIS.end - SPIS.start) as usize;
+/// Looks for an interrupt that is due before it counts as lost.
+const PATIENCE: u32 = 10_000;
+
+/// How urgent they are, by position.
+type Priorities = fn(usize, &mut Random) -> u8;
+const ORDERS: [(&str, Priorities); 4] = [
+    ("equal", |_, _| 0x80),
+    ("rising", |n, _| (n % 16) as u8 * 8),
+    ("falling", |n, _| (15 - n % 16) as u8 * 8),
+    ("random", |_, random| random.below(16) as u8 * 8),
+];
+
+type Sources = ArrayVec<(u32, u8), MOST>;
+
+/// The class.
+pub fn run(tally: &mut Tally, random: &mut Random) {
+    let me = PerCpu::this();
+    let most = match tally.deliver() {
+        Deliver::Inject => MOST,
+        // A virtual SPI can't be delivered directly.
+        Deliver::Direct => SGIS.len(),
+    };
+    for count in (1..=most).filter(|count| *count < 20 || count.is_multiple_of(13)) {
+        for (name, order) in ORDERS {
+            let sources = pend(me, count, order, random);
+            let taken = take(&sources);
+            tally.case(
+                taken.is_ok(),
+                format_args!("{count} with {name} priorities: {taken:?}"),
+            );
+            quiet(me);
+        }
+    }
+    for count in 1..=16 {
+        nested(tally, me, count);
+    }
+    quiet(me);
+}
+
+/// Makes `count` interrupts pending for this CPU, which has them masked.
+fn pend(me: &PerCpu, count: usize, order: Priorities, random: &mut Random) -> Sources {
+    let gic = &platform().gic;
+    let redistributor = interrupts::redistributor(me);
+    let mut sources = Sources::new();
+    for (n, intid) in SGIS.chain(SPIS).take(count).enumerate() {
+        let priority = order(n, random);
+        sources.push((intid, priority));
+        if intid < 32 {
+            // SAFETY: this CPU's own redistributor.
+            unsafe { redistributor.set_priority(intid, priority) };
+            redistributor.enable_all(1 << intid);
+            continue;
+        }
+        // SAFETY: the description is true, and nobody else uses SPIs.
+        let spi = unsafe { Spi::new(gic, intid) };
+        spi.set_group1();
+        spi.set_priority(priority);
+        spi.route(me.mpidr);
+        spi.enable();
+    }
+    for &(intid, _) in &sources {
+        if intid < 32 {
+            gic_cpu::send_sgi(intid, me.mpidr);
+        } else {
+            // SAFETY: as above.
+            unsafe { Spi::new(gic, intid) }.set_pending();
+        }
+    }
+    // Its own SGIs may still be on their way.
+    let sgis = sources.iter().filter(|(intid, _)| *intid < 32);
+    let bits = sgis.fold(0, |bits, (intid, _)| bits | 1u32 << intid);
+    guest_kernel_shim::clock::wait_for(|| redistributor.pending() & bits == bits);
+    sources
+}
+
+/// The next interrupt, if one is due.
+fn next() -> Option<u32> {
+    for _ in 0..PATIENCE {
+        let intid = gic_cpu::acknowledge();
+        if intid != gic_cpu::SPURIOUS {
+            return Some(intid);
+        }
+        insn::yield_now();
+    }
+    None
+}
+
+/// Takes all of `sources`, one after another.
+fn take(sources: &Sources) -> Result<(), (&'static str, u32)> {
+    let mut left = sources.clone();
+    while !left.is_empty() {
+        let intid = next().ok_or(("one is lost of", left.len() as u32))?;
+        gic_cpu::end(intid);
+        remove(&mut left, intid)?;
+    }
+    match gic_cpu::acknowledge() {
+        gic_cpu::SPURIOUS => Ok(()),
+        intid => Err(("one too many", intid)),
+    }
+}
+
+/// Strikes `intid` off, which has to be one of the most urgent.
+fn remove(left: &mut Sources, intid: u32) -> Result<(), (&'static str, u32)> {
+    let most = left.iter().map(|(_, priority)| *priority).min();
+    let at = left.iter().position(|(one, _)| *one == intid);
+    let (_, priority) = left.remove(at.ok_or(("unasked for or twice", intid))?);
+    if Some(priority) == most {
+        Ok(())
+    } else {
+        Err(("before a more urgent one", intid))
+    }
+}
+
+/// Interrupts in interrupts, `count` deep: each more urgent than the one before.
+/// There are four list registers and more levels than that; what can't be listed
+/// comes when there is room again.
+fn nested(tally: &mut Tally, me: &PerCpu, count: usize) {
+    let redistributor = interrupts::redistributor(me);
+    let mut active: ArrayVec<u32, 16> = ArrayVec::new();
+    let mut due = 0;
+    for (n, intid) in SGIS.take(count).enumerate() {
+        let priority = (15 - n) as u8 * 8;
+        // SAFETY: this CPU's own redistributor.
+        unsafe { redistributor.set_priority(intid, priority) };
+        redistributor.enable_all(1 << intid);
+        gic_cpu::send_sgi(intid, me.mpidr);
+        due += 1;
+        guest_kernel_shim::clock::wait_for(|| redistributor.pending() >> intid & 1 != 0);
+        let taken = gic_cpu::acknowledge();
+        if taken != gic_cpu::SPURIOUS {
+            active.push(taken);
+        }
+    }
+    let mut ended = 0;
+    while let Some(intid) = active.pop() {
+        gic_cpu::end(intid);
+        ended += 1;
+    }
+    while ended < due
+        && let Some(intid) = next()
+    {
+        gic_cpu::end(intid);
+        ended += 1;
+    }
+    tally.case(ended == due, format_args!("{due} nested, {ended} came"));
+    quiet(me);
+}
+
+/// Nothing is pending, active or enabled any more but what this kernel uses.
+fn quiet(me: &PerCpu) {
+    let redistributor = interrupts::redistributor(me);
+    redistributor.clear_pending(u32::MAX);
+    redistributor.clear_active(u32::MAX);
+    redistributor.disable_all(0xfffc);
+    for intid in SGIS {
+        // SAFETY: this CPU's own redistributor.
+        unsafe { redistributor.set_priority(intid, 0xa0) };
+    }
+    let distributor = platform().gic.distributor.base;
+    for word in 1..3 {
+        for register in [0x180, 0x280, 0x380] {
+            // SAFETY: clears state of SPIs, of which this kernel has none.
+            unsafe { ((distributor + register + 4 * word) as *mut u32).write_volatile(u32::MAX) };
+        }
+    }
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Every encoding of MRS and MSR that there is, 32768 of each, whether anything
+//! is behind it or not. A read ends in a value or as undefined; what was read is
+//! written back, which ends in nothing or as undefined. Registers of EL2, EL3
+//! and the implementation's own are undefined here.
+
+use super::attempt::{Outcome, attempt};
+use super::stubs::{self, RET, WORDS};
+use super::tally::Tally;
+use guest_kernel_shim::random::Random;
+
+/// Encodings of op0 (2 or 3), op1, CRn, CRm, op2 as 15 bits.
+const COUNT: u32 = 1 << 15;
+
+/// MRS X0 of encoding `n`.
+pub const fn mrs(n: u32) -> u32 {
+    0xd530_0000 | n << 5
+}
+
+/// MSR X0 of encoding `n`.
+pub const fn msr(n: u32) -> u32 {
+    0xd510_0000 | n << 5
+}
+
+/// op0, op1, CRn, CRm, op2 of encoding `n`.
+pub const fn parts(n: u32) -> [u32; 5] {
+    [2 + (n >> 14), n >> 11 & 7, n >> 7 & 15, n >> 3 & 15, n & 7]
+}
+
+/// The encoding with these parts.
+const fn encoding(op0: u32, op1: u32, crn: u32, crm: u32, op2: u32) -> u32 {
+    (op0 - 2) << 14 | op1 << 11 | crn << 7 | crm << 3 | op2
+}
+
+/// What a read is expected to end in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Expected {
+    /// Either, by what the CPU has.
+    ValueOrUndefined,
+    Undefined,
+    Value,
+}
+
+/// What the architecture and the hypervisor's promise say of a read.
+fn reading(n: u32) -> Expected {
+    match parts(n) {
+        // Registers of EL2, EL3 and the Secure EL1, and EL2's names of EL1's.
+        [3, 4..=7, ..] => Expected::Undefined,
+        // Trace registers; the implementation's own (D24.2).
+        [2, 1, ..] | [3, _, 11 | 15, ..] => Expected::Undefined,
+        // Identification (D24.3).
+        [3, 0, 0, 1..=7, _] => Expected::Value,
+        // Limited ordering regions, error records, activity monitors.
+        [3, 0, 10, 4, _] | [3, 0, 5, 3..=5, _] | [3, 3, 13, 2..=15, _] => Expected::Undefined,
+        _ => Expected::ValueOrUndefined,
+    }
+}
+
+/// Reads that take an interrupt, which would be missed.
+const ACKNOWLEDGE: [u32; 3] = [
+    encoding(3, 0, 12, 8, 0),
+    encoding(3, 0, 12, 12, 0),
+    encoding(3, 0, 12, 9, 5),
+];
+
+/// The class.
+pub fn run(tally: &mut Tally, random: &mut Random) {
+    let mut first = 0;
+    while first < COUNT {
+        first += sweep(tally, first);
+    }
+    for n in RANDOM {
+        for _ in 0..8 {
+            garble(tally, n, random.draw());
+        }
+    }
+}
+
+/// Tries as many encodings from `first` on as the page of code holds; how many.
+fn sweep(tally: &mut Tally, first: u32) -> u32 {
+    // A read and a write of each.
+    let count = WORDS as u32 / 4;
+    let mut code = [RET; WORDS];
+    for (n, place) in (first..).zip(code.chunks_exact_mut(4)) {
+        place[0] = mrs(n);
+        place[2] = msr(n);
+    }
+    stubs::write(&code);
+    for n in first..first + count {
+        let at = stubs::place() + u64::from(n - first) * 16;
+        let [op0, op1, crn, crm, op2] = parts(n);
+        if ACKNOWLEDGE.contains(&n) {
+            continue;
+        }
+        // SAFETY: a read changes nothing but what `ACKNOWLEDGE` leaves out.
+        let read = unsafe { attempt(at, 0, 0) };
+        let good = match reading(n) {
+            Expected::Undefined => read.undefined(at),
+            Expected::Value => read.returned(),
+            Expected::ValueOrUndefined => {
+                read.returned() || read.undefined(at) || is_disabled(&read)
+            }
+        };
+        tally.case(
+            good,
+            format_args!("MRS S{op0}_{op1}_C{crn}_C{crm}_{op2}: {read}"),
+        );
+        // SAFETY: what was read is written back; what can't be read gets zero,
+        // which sends, ends and invalidates nothing that anybody has.
+        let written = unsafe { attempt(at + 8, read.value, 0) };
+        let good = match reading(n) {
+            Expected::Undefined => written.undefined(at + 8),
+            _ => written.returned() || written.undefined(at + 8) || is_disabled(&written),
+        };
+        tally.case(
+            good,
+            format_args!("MSR S{op0}_{op1}_C{crn}_C{crm}_{op2}: {written}"),
+        );
+    }
+    count
+}
+
+/// Whether the access was refused by EL1's own controls (CPACR_EL1): FP, SVE
+/// or SME, which this kernel has off.
+fn is_disabled(outcome: &Outcome) -> bool {
+    outcome
+        .trap()
+        .is_some_and(|trap| matches!(trap.class(), 0x07 | 0x19 | 0x1d | 0x18))
+}
+
+/// Registers that may hold anything for a moment: those of the guest's timers,
+/// PMU, breakpoints that are off, and of the CPU interface.
+const RANDOM: [u32; 40] = [
+    encoding(3, 3, 14, 2, 0),
+    encoding(3, 3, 14, 2, 1),
+    encoding(3, 3, 14, 2, 2),
+    encoding(3, 3, 14, 3, 0),
+    encoding(3, 3, 14, 3, 1),
+    encoding(3, 3, 14, 3, 2),
+    encoding(3, 0, 14, 1, 0),
+    encoding(3, 3, 9, 12, 0),
+    encoding(3, 3, 9, 12, 1),
+    encoding(3, 3, 9, 12, 2),
+    encoding(3, 3, 9, 12, 3),
+    encoding(3, 3, 9, 12, 4),
+    encoding(3, 3, 9, 12, 5),
+    encoding(3, 3, 9, 13, 0),
+    encoding(3, 3, 9, 13, 1),
+    encoding(3, 3, 9, 14, 0),
+    encoding(3, 0, 9, 14, 1),
+    encoding(3, 3, 14, 8, 0),
+    encoding(3, 3, 14, 12, 0),
+    encoding(3, 3, 14, 15, 7),
+    encoding(2, 0, 0, 0, 4),
+    encoding(2, 0, 0, 0, 6),
+    encoding(2, 0, 1, 0, 4),
+    encoding(2, 0, 1, 3, 4),
+    encoding(2, 0, 1, 4, 4),
+    encoding(3, 0, 1, 0, 1),
+    encoding(3, 0, 4, 6, 0),
+    encoding(3, 0, 12, 8, 3),
+    encoding(3, 0, 12, 8, 4),
+    encoding(3, 0, 12, 9, 0),
+    encoding(3, 0, 12, 12, 3),
+    encoding(3, 0, 12, 12, 4),
+    encoding(3, 0, 12, 12, 5),
+    encoding(3, 0, 12, 12, 6),
+    encoding(3, 0, 12, 12, 7),
+    encoding(3, 0, 5, 1, 0),
+    encoding(3, 0, 6, 0, 0),
+    encoding(3, 0, 7, 4, 0),
+    encoding(3, 0, 10, 3, 0),
+    encoding(3, 3, 13, 0, 2),
+];
+
+/// A register with a random value, which is taken back.
+fn garble(tally: &mut Tally, n: u32, value: u64) {
+    let at = stubs::place();
+    let mut code = [RET; 4];
+    code[0] = mrs(n);
+    code[2] = msr(n);
+    stubs::write(&code);
+    // SAFETY: these registers hold nothing that this CPU needs while its
+    // interrupts are masked, and get their values back.
+    let [kept, written, read, restored] = unsafe {
+        let kept = attempt(at, 0, 0);
+        [
+            kept,
+            attempt(at + 8, value, 0),
+            attempt(at, 0, 0),
+            attempt(at + 8, kept.value, 0),
+        ]
+    };
+    let fine = |outcome: &Outcome, at| outcome.returned() || outcome.undefined(at);
+    let good =
+        fine(&kept, at) && fine(&written, at + 8) && fine(&read, at) && fine(&restored, at + 8);
+    let [op0, op1, crn, crm, op2] = parts(n);
+    tally.case(
+        good,
+        format_args!("S{op0}_{op1}_C{crn}_C{crm}_{op2} = {value:#x}: {written}; {read}"),
+    );
+}

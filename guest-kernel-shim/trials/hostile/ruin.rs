@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! CPUs that disable everything and spin, or that do one expensive thing for
+//! ever. None of them ever comes back, more and more of them run at the same
+//! time, and those that measure go on.
+
+use plan::Deliver;
+
+use super::neighbors::others_go_on;
+use super::tally::Tally;
+use super::victims;
+use guest_kernel_shim::machine::platform;
+use guest_kernel_shim::random::Random;
+
+/// Stands for the redistributor of the CPU itself.
+const OWN: u64 = u64::MAX;
+/// Bytes of a redistributor, and where the second of its frames is.
+const FRAMES: u64 = 0x2_0000;
+const SGI_FRAME: u64 = 0x1_0000;
+/// Round trips that have to be possible beside each.
+const TRIPS: u32 = 20;
+
+/// The class.
+pub fn run(tally: &mut Tally, random: &mut Random) {
+    let gic = &platform().gic;
+    let all = victims::all();
+    let acts = [
+        ("spins", victims::spin(), 0),
+        ("sleeps", victims::sleep(), 0),
+        ("has exceptions", victims::recurse(), 0),
+        ("makes calls", victims::make_calls(), 0),
+        ("touches holes", victims::touch(), 0x1000),
+        (
+            "writes to the distributor",
+            victims::touch(),
+            gic.distributor.base + 0x104,
+        ),
+        ("sends interrupts", victims::storm(), 0),
+        ("writes to its redistributor", victims::enable(), OWN),
+    ];
+    // Which of them run together is for the seed to say.
+    let first = random.draw() as usize;
+    for (n, victim) in all.iter().enumerate() {
+        let (name, act, place) = acts[(first.wrapping_add(n)) % acts.len()];
+        tally.case(victims::take(victim), format_args!("CPU_OFF"));
+        let argument = if place == OWN {
+            gic.redistributors[0].base + victim.index as u64 * FRAMES + SGI_FRAME
+        } else {
+            place
+        };
+        // Bit 0: it owns its interrupts.
+        let direct = u64::from(tally.deliver() == Deliver::Direct);
+        let answer = victims::start(victim, act, argument | direct) as i64;
+        tally.case(
+            answer == 0,
+            format_args!("one that {name}: CPU_ON {answer}"),
+        );
+        tally.case(
+            others_go_on(TRIPS),
+            format_args!("nobody measures beside one that {name}"),
+        );
+    }
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Software-generated interrupts: every INTID to this CPU, to the others, to all,
+//! to CPUs that there are not, by every range of the target list and with every
+//! bit set (IHI 0069H, 12.2.20).
+
+use arch::insn;
+use arch::regs::ICC_CTLR_EL1;
+
+use super::attempt::attempt;
+use super::neighbors::others_go_on;
+use super::stubs;
+use super::tally::Tally;
+use guest_kernel_shim::percpu::{self, PerCpu};
+use guest_kernel_shim::random::Random;
+use guest_kernel_shim::{clock, interrupts};
+
+/// Writes of ICC_SGI1R_EL1, ICC_ASGI1R_EL1 and ICC_SGI0R_EL1 out of X0.
+const WRITES: [(&str, u32); 3] = [
+    ("SGI1R", 0xd518_cba0),
+    ("ASGI1R", 0xd518_cbc0),
+    ("SGI0R", 0xd518_cbe0),
+];
+/// ICC_SGI1R_EL1.IRM.
+const ALL_OTHERS: u64 = 1 << 40;
+
+/// Who is meant, as bits of the register, and whether that is this CPU.
+fn forms(me: u64, random: &mut Random) -> [(&'static str, u64, bool); 30] {
+    let mine = 1 << (me & 15);
+    // Without RSS (ICC_CTLR_EL1, bit 18) the range has no meaning.
+    let ranges = ICC_CTLR_EL1.get() >> 18 & 1 != 0;
+    let mut forms = [("a range that is not there", 0, false); 30];
+    for (range, form) in forms.iter_mut().enumerate().take(16) {
+        // RS; range 0 is this CPU's.
+        *form = (
+            "by range",
+            (range as u64) << 44 | mine,
+            range == 0 || !ranges,
+        );
+    }
+    forms[16] = ("everybody but this one", ALL_OTHERS, false);
+    forms[17] = ("everybody, and a list", ALL_OTHERS | 0xffff, false);
+    forms[18] = (
+        "everybody, and a range",
+        ALL_OTHERS | 0xf << 44 | mine,
+        false,
+    );
+    forms[19] = ("nobody", 0, false);
+    forms[20] = ("the whole list", 0xffff, true);
+    forms[21] = ("another Aff1", 0x01 << 16 | 0xffff, false);
+    forms[22] = ("another Aff2", 0x01 << 32 | 0xffff, false);
+    forms[23] = ("another Aff3", 0x01 << 48 | 0xffff, false);
+    forms[24] = (
+        "all affinities",
+        0xff_00ff_00ff_ffff & !(0xf << 24) | 0xff << 48,
+        false,
+    );
+    forms[25] = ("only absent CPUs", 0xff00, false);
+    forms[26] = ("reserved bits too", 0xff00_0e00_f000_0000 | mine, true);
+    forms[27] = ("itself and absent ones", 0xff00 | mine, true);
+    for form in &mut forms[28..] {
+        let value = random.draw() & 0x00ff_f0ff_00ff_ffff | 1 << 48;
+        *form = ("chance", value, false);
+    }
+    forms
+}
+
+/// The class.
+pub fn run(tally: &mut Tally, random: &mut Random) {
+    let me = PerCpu::this();
+    assert!(
+        percpu::all().len() < 9,
+        "the list's upper half is for absent CPUs"
+    );
+    for (name, write) in WRITES {
+        stubs::write(&[write, stubs::RET]);
+        for intid in 0..16u64 {
+            for (form, value, mine) in forms(me.mpidr, random) {
+                clear(me);
+                // SAFETY: sends interrupts that every CPU of this kernel takes.
+                let outcome = unsafe { attempt(stubs::place(), value | intid << 24, 0) };
+                insn::isb();
+                let got = pending(me, intid, mine && name == "SGI1R");
+                // Who owns the interface reaches the machine's own registers by
+                // the other two names: what they do is the machine's matter.
+                let checked = name == "SGI1R" || tally.deliver() == plan::Deliver::Inject;
+                let right = !checked || got == (mine && name == "SGI1R");
+                tally.case(
+                    outcome.returned() && right,
+                    format_args!("{name} {intid} to {form}: {outcome}, pending here: {got}"),
+                );
+            }
+        }
+    }
+    storm(tally, random);
+    clear(me);
+}
+
+/// As many as there can be, to anybody: the others go on.
+fn storm(tally: &mut Tally, random: &mut Random) {
+    stubs::write(&[WRITES[0].1, stubs::RET]);
+    for _ in 0..20 {
+        for _ in 0..200 {
+            let value = match random.below(4) {
+                0 => ALL_OTHERS,
+                1 => 0xffff,
+                2 => random.below(0x1_0000),
+                _ => random.draw(),
+            };
+            // SAFETY: as above.
+            unsafe { attempt(stubs::place(), value, 0) };
+        }
+        tally.case(others_go_on(1), format_args!("nobody measures in a storm"));
+    }
+}
+
+/// Whether `intid` is pending for this CPU, `soon` if it should be.
+fn pending(me: &PerCpu, intid: u64, soon: bool) -> bool {
+    let look = || interrupts::redistributor(me).pending() >> intid & 1 != 0;
+    if soon { clock::wait_for(look) } else { look() }
+}
+
+fn clear(me: &PerCpu) {
+    interrupts::redistributor(me).clear_pending(0xffff);
+}

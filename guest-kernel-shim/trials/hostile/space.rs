@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Everything that is not this guest's in the space of intermediate physical
+//! addresses: where the machine has its devices, the hypervisor itself and other
+//! RAM, and the edges of what is there.
+
+use abi::Info;
+use arrayvec::ArrayVec;
+use platform::Region;
+
+use super::attempt::{Outcome, attempt, with_simd};
+use super::shapes::{self, Kind, Shape};
+use super::tally::Tally;
+use super::window::{self, As};
+use guest_kernel_shim::machine::platform;
+use guest_kernel_shim::random::Random;
+use guest_kernel_shim::{hypervisor, percpu};
+
+/// Devices of QEMU's `virt`, and what is before and behind them.
+const PLACES: [u64; 25] = [
+    0,
+    0x1000,
+    0x0400_0000,
+    0x07ff_f000,
+    0x0801_0000,
+    0x0802_0000,
+    0x0808_0000,
+    0x0809_f000,
+    0x0900_1000,
+    0x0901_0000,
+    0x0902_0000,
+    0x0903_0000,
+    0x0904_0000,
+    0x0905_0000,
+    0x0907_0000,
+    0x0908_0000,
+    0x0909_0000,
+    0x0a00_0000,
+    0x0a00_3e00,
+    0x0c00_0000,
+    0x0e00_0000,
+    0x1000_0000,
+    0x3eff_0000,
+    0x3f00_0000,
+    0x3fff_f000,
+];
+/// Random addresses.
+const RANDOM: usize = 48;
+/// The largest RAM that is searched for the hypervisor, bytes.
+const RAM: u64 = 1 << 30;
+const BLOCK: u64 = 2 << 20;
+
+/// Whether this guest has something at `address`.
+fn is_mine(address: u64) -> bool {
+    let platform = platform();
+    let devices = platform.gic.redistributors.iter();
+    let mut all = platform
+        .memory
+        .iter()
+        .chain(devices)
+        .copied()
+        .chain([platform.gic.distributor])
+        .chain(platform.uart.map(|uart| Region {
+            base: uart.base,
+            size: 0x1000,
+        }));
+    all.any(|region| region.contains(address))
+}
+
+/// Every address that is tried.
+fn addresses(random: &mut Random) -> impl Iterator<Item = u64> {
+    let platform = platform();
+    let ram = platform.memory[0];
+    let behind = 0x080a_0000 + percpu::all().len() as u64 * 0x2_0000;
+    let powers = (31..48).flat_map(|n| [1u64 << n, (1 << n) - 0x1000]);
+    let search = (0..(RAM - ram.size.min(RAM)) / BLOCK).map(move |n| ram.end() + n * BLOCK);
+    let hypervisor = hypervisor::info(Info::Base);
+    let random: ArrayVec<u64, RANDOM> = (0..RANDOM)
+        .map(|_| random.below(1 << 32) << 16 | random.below(16) << 12)
+        .collect();
+    PLACES
+        .into_iter()
+        .chain([
+            behind,
+            ram.end(),
+            hypervisor,
+            hypervisor - 0x1000,
+            (1 << 48) - 0x1000,
+        ])
+        .chain(powers)
+        .chain(search)
+        .chain(random)
+        .filter(|&address| !is_mine(address))
+}
+
+/// The class.
+pub fn run(tally: &mut Tally, random: &mut Random) {
+    let everything = || {
+        for address in addresses(random) {
+            for shape in shapes::all() {
+                touch(tally, address, shape, As::Normal);
+                if matches!(shape.kind, Kind::Load | Kind::Store) {
+                    touch(tally, address, shape, As::Device);
+                }
+            }
+            fetch(tally, address);
+        }
+        own_memory(tally);
+    };
+    with_simd(|| window::with(everything));
+}
+
+fn touch(tally: &mut Tally, address: u64, shape: Shape, how: As) {
+    let place = window::show(address, how);
+    // SAFETY: the instruction touches only what the window shows.
+    let outcome = unsafe { attempt(shape.code, place, 0) };
+    let good = expected(shape.kind, &outcome, place);
+    tally.case(
+        good,
+        format_args!("{} at IPA {address:#x} as {how:?}: {outcome}", shape.name),
+    );
+}
+
+/// Nothing is there: a synchronous external abort, with direction and address.
+pub fn expected(kind: Kind, outcome: &Outcome, place: u64) -> bool {
+    const WNR: u64 = 1 << 6;
+    const CM: u64 = 1 << 8;
+    let bits = outcome.trap().map_or(0, |trap| trap.esr & (WNR | CM));
+    match kind {
+        Kind::Load | Kind::OtherLoad => outcome.aborted(place) && bits == 0,
+        Kind::Store | Kind::OtherStore => outcome.aborted(place) && bits == WNR,
+        Kind::Atomic => outcome.aborted(place) && bits & CM == 0,
+        Kind::Maintenance => outcome.returned() || outcome.aborted(place) && bits & CM != 0,
+        Kind::Harmless => outcome.returned(),
+    }
+}
+
+fn fetch(tally: &mut Tally, address: u64) {
+    let place = window::show(address, As::Code);
+    // SAFETY: nothing is there that could be run.
+    let outcome = unsafe { attempt(place, 0, 0) };
+    let good = outcome.trap().is_some_and(|trap| {
+        trap.class() == 0x21 && trap.fault() == 0x10 && trap.far == place && trap.elr == place
+    });
+    tally.case(good, format_args!("fetch from IPA {address:#x}: {outcome}"));
+}
+
+/// What it does have is its own: the same by its address and through the window.
+fn own_memory(tally: &mut Tally) {
+    let base = arch::layout::base();
+    for page in 0..8 {
+        let address = base + page * 0x1000;
+        let place = window::show(address, As::Normal);
+        // SAFETY: both are this kernel's own code, which nobody changes.
+        let (here, there) = unsafe {
+            (
+                (address as *const u64).read_volatile(),
+                (place as *const u64).read_volatile(),
+            )
+        };
+        tally.case(here == there, format_args!("own memory at {address:#x}"));
+    }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Every encoding of SYS and SYSL, 16384 of each: cache maintenance by address
+//! and by set and way, TLB maintenance, address translation, prediction, and
+//! whatever has no meaning.
+
+use core::sync::atomic::AtomicU64;
+
+use super::attempt::attempt;
+use super::stubs::{self, RET, WORDS};
+use super::tally::Tally;
+use super::window::{self, As};
+use guest_kernel_shim::random::Random;
+
+/// Encodings of op1, CRn, CRm, op2 as 14 bits.
+const COUNT: u32 = 1 << 14;
+
+/// Memory that may be cleaned, invalidated and zeroed.
+#[repr(align(4096))]
+struct Scratch([AtomicU64; 512]);
+static SCRATCH: Scratch = Scratch([const { AtomicU64::new(0) }; 512]);
+
+/// The class.
+pub fn run(tally: &mut Tally, _random: &mut Random) {
+    window::with(|| {
+        let hole = window::show(0x1000, As::Normal);
+        let scratch = SCRATCH.0.as_ptr() as u64;
+        let mut first = 0;
+        while first < COUNT {
+            first += sweep(tally, first, [scratch, hole, 0]);
+        }
+    });
+}
+
+/// Tries as many encodings from `first` on as the page of code holds, with each
+/// of `arguments`; how many.
+fn sweep(tally: &mut Tally, first: u32, arguments: [u64; 3]) -> u32 {
+    let count = WORDS as u32 / 4;
+    let mut code = [RET; WORDS];
+    for (n, place) in (first..).zip(code.chunks_exact_mut(4)) {
+        place[0] = 0xd508_0000 | n << 5;
+        place[2] = 0xd528_0000 | n << 5;
+    }
+    stubs::write(&code);
+    for n in first..first + count {
+        let at = stubs::place() + u64::from(n - first) * 16;
+        let (op1, crn, crm, op2) = (n >> 11, n >> 7 & 15, n >> 3 & 15, n & 7);
+        for (at, name) in [(at, "SYS"), (at + 8, "SYSL")] {
+            for argument in arguments {
+                // SAFETY: the arguments name memory of this class alone, or none;
+                // other operations concern caches and TLBs, which keep contents.
+                let outcome = unsafe { attempt(at, argument, 0) };
+                // EL2's and EL3's; the implementation's own.
+                let good = if matches!(op1, 4 | 6) || matches!(crn, 11 | 15) {
+                    outcome.undefined(at)
+                } else {
+                    // Without a mapping the fault is stage 1's own.
+                    outcome.returned()
+                        || outcome.undefined(at)
+                        || outcome.aborted(argument)
+                        || argument == 0 && outcome.trap().is_some_and(|trap| trap.class() == 0x25)
+                };
+                tally.case(
+                    good,
+                    format_args!("{name} #{op1}, C{crn}, C{crm}, #{op2}, {argument:#x}: {outcome}"),
+                );
+            }
+        }
+    }
+    count
+}

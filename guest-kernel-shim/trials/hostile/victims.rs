@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Victim vCPUs, which do one fatal thing, with translation off and no stack: they are
+//! turned on for it, at the address of what they are to do.
+
+use core::arch::global_asm;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::{Acquire, Release};
+
+use platform::Region;
+
+use guest_kernel_shim::hypervisor::{self, call};
+use guest_kernel_shim::percpu::{self, PerCpu};
+use guest_kernel_shim::{clock, workers};
+
+/// PSCI functions (DEN0022F.b, 5.1) and answers.
+pub const CPU_ON: u64 = 0xc400_0003;
+pub const AFFINITY_INFO: u64 = 0xc400_0004;
+const OFF: u64 = 1;
+
+global_asm!(
+    r#"
+    // The interface becomes the guest's if bit 0 of x0 is set, which is cleared.
+    .macro victim_deliver
+        tbz     x0, #0, 1f
+        and     x19, x0, #~1
+        ldr     x0, ={set}
+        mov     x1, #{deliver}
+        mov     x2, #1
+        hvc     #0
+        mov     x0, x19
+1:
+    .endm
+
+    .section .text.hostile, "ax"
+    // Counts at [x0] and turns itself off.
+    .global victim_off
+victim_off:
+    ldr     x1, [x0]
+    add     x1, x1, #1
+    str     x1, [x0]
+    dsb     sy
+    mov     x0, #0x84000000
+    add     x0, x0, #2                      // CPU_OFF
+    hvc     #0
+    b       .
+
+    // Lets every interrupt be active that it can, then turns itself off.
+    .global victim_off_active
+victim_off_active:
+    mov     x1, #7
+    msr     S3_0_C12_C12_5, x1              // ICC_SRE_EL1
+    mov     x1, #0xffffffff
+    msr     S3_0_C12_C9_0, x1               // ICC_AP1R0_EL1
+    msr     S3_0_C12_C8_4, x1               // ICC_AP0R0_EL1
+    msr     S3_0_C4_C6_0, xzr               // ICC_PMR_EL1
+    msr     S3_0_C12_C12_7, xzr             // ICC_IGRPEN1_EL1
+    isb
+    b       victim_off
+
+    // Gets the interface for itself first.
+    .global victim_off_direct
+victim_off_direct:
+    orr     x0, x0, #1
+    victim_deliver
+    b       victim_off_active
+
+    // An undefined instruction, with the vectors at x0.
+    .global victim_vectors
+victim_vectors:
+    msr     vbar_el1, x0
+    isb
+    udf     #0
+    b       .
+
+    // Goes to x0, the vectors there too.
+    .global victim_jump
+victim_jump:
+    msr     vbar_el1, x0
+    isb
+    br      x0
+
+    // A call that traps in EL2, with the vectors at x0.
+    .global victim_trap
+victim_trap:
+    msr     vbar_el1, x0
+    isb
+    mrs     x1, S3_0_C15_C0_0
+    b       .
+
+    // Turns translation on with its tables at x0.
+    .global victim_tables
+victim_tables:
+    msr     vbar_el1, x0
+    msr     ttbr0_el1, x0
+    msr     ttbr1_el1, x0
+    ldr     x1, =0x580103510
+    msr     tcr_el1, x1
+    mov     x1, #0xff
+    msr     mair_el1, x1
+    isb
+    ldr     x1, =0x30d01805
+    msr     sctlr_el1, x1
+    isb
+    b       .
+
+    // Masks everything, disables everything and spins.
+    .global victim_spin
+victim_spin:
+    victim_deliver
+    msr     daifset, #15
+    msr     S3_0_C4_C6_0, xzr
+    msr     S3_0_C12_C12_7, xzr
+    isb
+11: b       11b
+
+    // The same, and waits.
+    .global victim_sleep
+victim_sleep:
+    victim_deliver
+    msr     daifset, #15
+    msr     S3_0_C4_C6_0, xzr
+    msr     S3_0_C12_C12_7, xzr
+    isb
+12: wfi
+    b       12b
+
+    // Undefined instructions for ever, at EL1 alone.
+    .global victim_recurse
+victim_recurse:
+    victim_deliver
+    adr     x1, victim_zeros
+    msr     vbar_el1, x1
+    isb
+    udf     #0
+
+    // Sends every SGI to everybody, for ever.
+    .global victim_storm
+victim_storm:
+    victim_deliver
+    mov     x1, #7
+    msr     S3_0_C12_C12_5, x1
+    isb
+    mov     x1, #(1 << 40)
+    mov     x2, #0
+13: and     x3, x2, #15
+    orr     x3, x1, x3, lsl #24
+    msr     S3_0_C12_C11_5, x3
+    add     x2, x2, #1
+    b       13b
+
+    // Calls that nobody serves, for ever.
+    .global victim_call
+victim_call:
+    victim_deliver
+14: mov     x0, #0xc6000000
+    hvc     #0
+    smc     #0
+    b       14b
+
+    // Touches what is not there, for ever; x0 is where that is.
+    .global victim_touch
+victim_touch:
+    victim_deliver
+    adr     x1, victim_returns
+    msr     vbar_el1, x1
+    isb
+15: ldr     w1, [x0]
+    str     w1, [x0]
+    ldp     x1, x2, [x0]
+    b       15b
+
+    // Rewrites the enables of its redistributor, x0, for ever.
+    .global victim_enable
+victim_enable:
+    victim_deliver
+    mov     w1, #-1
+16: str     w1, [x0, #0x100]
+    str     w1, [x0, #0x180]
+    str     w1, [x0, #0x200]
+    str     w1, [x0, #0x280]
+    str     w1, [x0, #0x300]
+    str     w1, [x0, #0x380]
+    b       16b
+
+    .section .text.vectors, "ax"
+    .balign 2048
+victim_zeros:
+    .space  2048
+victim_returns:
+    .rept   16
+    .balign 128
+    mrs     x9, elr_el1
+    add     x9, x9, #4
+    msr     elr_el1, x9
+    eret
+    .endr
+    .balign 2048
+    "#,
+    set = const abi::CALL_SET,
+    deliver = const abi::Knob::Deliver as usize,
+);
+
+arch::symbol_addresses! {
+    /// Counts and turns itself off.
+    off = victim_off;
+    /// Turns itself off while it has interrupts active.
+    off_active = victim_off_active;
+    /// The same, when it owns the physical CPU interface.
+    off_direct = victim_off_direct;
+    /// Has its vectors where it is told, and an exception.
+    vectors = victim_vectors;
+    /// Goes where it is told, its vectors there as well.
+    jump = victim_jump;
+    /// Has its vectors where it is told, and an exception by EL2.
+    trap = victim_trap;
+    /// Has its tables where it is told.
+    tables = victim_tables;
+    /// Spins with everything off.
+    spin = victim_spin;
+    /// Waits with everything off.
+    sleep = victim_sleep;
+    /// Has exceptions at EL1 for ever.
+    recurse = victim_recurse;
+    /// Sends interrupts to everybody.
+    storm = victim_storm;
+    /// Makes calls.
+    make_calls = victim_call;
+    /// Touches where it is told.
+    touch = victim_touch;
+    /// Writes to the redistributor that it is told.
+    enable = victim_enable;
+}
+
+/// What victims count.
+#[repr(align(64))]
+struct Count(AtomicU64);
+static COUNT: Count = Count(AtomicU64::new(0));
+
+fn count_region() -> Region {
+    Region {
+        base: COUNT.0.as_ptr() as u64,
+        size: 64,
+    }
+}
+
+/// How often victims were where they count.
+pub fn count() -> u64 {
+    pages::clean(count_region());
+    COUNT.0.load(Acquire)
+}
+
+/// Forgets it; the address where they count.
+pub fn reset_count() -> u64 {
+    COUNT.0.store(0, Release);
+    pages::clean(count_region());
+    COUNT.0.as_ptr() as u64
+}
+
+/// The CPUs between those that measure and the hostile one.
+pub fn all() -> &'static [&'static PerCpu] {
+    let cpus = percpu::all();
+    &cpus[2..cpus.len() - 1]
+}
+
+/// Takes `victim` out of this kernel's hands: it turns itself off.
+pub fn take(victim: &'static PerCpu) -> bool {
+    if victim.is_online() {
+        victim.set_offline();
+        workers::leave_to(victim, hypervisor::cpu_off);
+    }
+    is_off_soon(victim)
+}
+
+/// Turns `victim` on at `act` with x0 = `argument`; what PSCI says.
+pub fn start(victim: &PerCpu, act: u64, argument: u64) -> u64 {
+    call(CPU_ON, [victim.mpidr, act, argument])[0]
+}
+
+/// Whether `victim` is off.
+pub fn is_off(victim: &PerCpu) -> bool {
+    call(AFFINITY_INFO, [victim.mpidr, 0, 0])[0] == OFF
+}
+
+/// Whether `victim` is off before long.
+pub fn is_off_soon(victim: &PerCpu) -> bool {
+    clock::wait_for(|| is_off(victim))
+}

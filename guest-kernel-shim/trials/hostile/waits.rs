@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! WFE, WFI, WFET and WFIT by the thousand, with deadlines that are over, near
+//! and at the end of time, out of every register, trapped and not. Each has
+//! something that ends it.
+
+use arch::{gic_cpu, insn};
+use plan::Trap;
+
+use super::attempt::attempt;
+use super::neighbors::others_go_on;
+use super::stubs;
+use super::tally::Tally;
+use guest_kernel_shim::features::features;
+use guest_kernel_shim::percpu::PerCpu;
+use guest_kernel_shim::random::Random;
+use guest_kernel_shim::{clock, hypervisor, interrupts};
+
+/// An SGI that this kernel does not use.
+const SGI: u32 = 9;
+/// WFET X0 and WFIT X0.
+const WFET: u32 = 0xd503_1000;
+const WFIT: u32 = 0xd503_1020;
+/// WFE and WFI.
+const WFE: u32 = 0xd503_205f;
+const WFI: u32 = 0xd503_207f;
+
+/// The class.
+pub fn run(tally: &mut Tally, random: &mut Random) {
+    for trap in [Trap::None, Trap::Wfi, Trap::Wfe, Trap::Both] {
+        hypervisor::set_trap(trap);
+        if features().wfxt {
+            for instruction in [WFET, WFIT] {
+                for register in 0..32 {
+                    deadlines(tally, random, trap, instruction, register);
+                }
+            }
+        }
+        storm(tally, trap);
+    }
+    hypervisor::set_trap(Trap::None);
+    quiet();
+}
+
+/// Deadlines out of `register`.
+fn deadlines(tally: &mut Tally, random: &mut Random, trap: Trap, instruction: u32, register: u32) {
+    // X16 keeps the way back, or X17 does.
+    let back = if register == 16 { 17 } else { 16 };
+    stubs::write(&[
+        0xaa1e_03e0 | back,     // mov xB, x30
+        0xaa00_03e0 | register, // mov xN, x0
+        instruction | register,
+        0xaa00_03e0 | register << 16, // mov x0, xN
+        0xd65f_0000 | back << 5,      // ret xB
+        stubs::RET,
+    ]);
+    let now = clock::now();
+    let over = [0, 1, now / 2, now, random.below(now)];
+    let near = [now + clock::ticks(20), now + clock::ticks(50)];
+    let far = [1 << 62, 1 << 63, u64::MAX - 1, u64::MAX, now + (1 << 40)];
+    for deadline in over.into_iter().chain(near).chain(far) {
+        // What is far away needs somebody who ends it: an event, an interrupt.
+        // So does XZR: QEMU 11.1 takes the stack pointer for it.
+        wake(far.contains(&deadline) || register == 31);
+        // SAFETY: waits; the registers of the calling convention are restored.
+        let outcome = unsafe { attempt(stubs::place(), deadline, 0) };
+        let kept = if register == 31 { 0 } else { deadline };
+        tally.case(
+            outcome.returned() && outcome.value == kept,
+            format_args!(
+                "{instruction:#x} with {deadline:#x} in register {register}, trap {trap:?}: {outcome}"
+            ),
+        );
+        quiet();
+    }
+}
+
+/// Makes sure that a wait ends.
+fn wake(needed: bool) {
+    if needed {
+        let me = PerCpu::this();
+        interrupts::redistributor(me).enable_all(1 << SGI);
+        gic_cpu::send_sgi(SGI, me.mpidr);
+        insn::sevl();
+    }
+}
+
+/// As many waits as fit, one after another, that something ends at once.
+fn storm(tally: &mut Tally, trap: Trap) {
+    for (name, instruction) in [("WFE", WFE), ("WFI", WFI)] {
+        stubs::write(&[instruction, stubs::RET]);
+        wake(true);
+        for _ in 0..2000 {
+            insn::sevl();
+            // SAFETY: waits.
+            let outcome = unsafe { attempt(stubs::place(), 0, 0) };
+            tally.race(outcome.returned(), format_args!("{name}: {outcome}"));
+        }
+        quiet();
+        tally.case(
+            others_go_on(1),
+            format_args!("nobody measures in a storm of {name}, trap {trap:?}"),
+        );
+    }
+}
+
+/// Takes back what [`wake`] did.
+fn quiet() {
+    let redistributor = interrupts::redistributor(PerCpu::this());
+    redistributor.clear_pending(1 << SGI);
+    redistributor.disable_all(1 << SGI);
+}

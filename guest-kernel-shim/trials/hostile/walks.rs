@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Translation tables of the guest's own that lie where nothing is, where a
+//! device is, or where the hypervisor is: the table walk faults in stage 2.
+
+use abi::Info;
+
+use super::attempt::{Outcome, attempt, with_simd};
+use super::shapes::{self, Kind};
+use super::tally::Tally;
+use super::window::{self, TABLE};
+use guest_kernel_shim::hypervisor;
+use guest_kernel_shim::machine::platform;
+use guest_kernel_shim::random::Random;
+
+/// DFSC and IFSC: synchronous external abort on a table walk, level 0.
+const WALK: u64 = 0x14;
+
+/// The class.
+pub fn run(tally: &mut Tally, _random: &mut Random) {
+    let platform = platform();
+    let base = hypervisor::info(Info::Base);
+    let elsewhere = if platform.memory[0].contains(base) {
+        0x7fff_0000_0000
+    } else {
+        base
+    };
+    let targets = [
+        ("nothing", 0x1000),
+        ("the distributor", platform.gic.distributor.base),
+        ("a redistributor", platform.gic.redistributors[0].base),
+        ("the UART", platform.uart.map_or(0, |uart| uart.base)),
+        ("the end of RAM", platform.memory[0].end()),
+        ("the hypervisor", elsewhere),
+        ("beyond every address", 0x4000_0000_0000),
+    ];
+    let tables = || {
+        for (name, target) in targets {
+            for level in 1..=3 {
+                // The table of this level is at the target.
+                window::point(level - 1, target | TABLE);
+                walk(tally, name, level);
+                window::repair();
+            }
+        }
+        for (name, target) in targets {
+            for level in [1, 2] {
+                block(tally, name, target, level);
+                window::repair();
+            }
+        }
+    };
+    with_simd(|| window::with(tables));
+}
+
+/// Every access through a table that can't be read.
+fn walk(tally: &mut Tally, name: &str, level: u64) {
+    let place = window::ADDRESS + 0x240;
+    for shape in shapes::all() {
+        // SAFETY: nothing can be reached through the broken table.
+        let outcome = unsafe { attempt(shape.code, place, 0) };
+        let good = match shape.kind {
+            Kind::Maintenance | Kind::Harmless => {
+                outcome.returned() || faulted(&outcome, place, level)
+            }
+            _ => faulted(&outcome, place, level),
+        };
+        tally.case(
+            good,
+            format_args!(
+                "{} with the level {level} table at {name}: {outcome}",
+                shape.name
+            ),
+        );
+    }
+    // SAFETY: as above.
+    let outcome = unsafe { attempt(window::ADDRESS, 0, 0) };
+    let good = outcome.trap().is_some_and(|trap| {
+        trap.class() == 0x21 && trap.fault() == WALK + level && trap.far == window::ADDRESS
+    });
+    tally.case(
+        good,
+        format_args!("fetch with the level {level} table at {name}: {outcome}"),
+    );
+}
+
+fn faulted(outcome: &Outcome, place: u64, level: u64) -> bool {
+    outcome.trap().is_some_and(|trap| {
+        trap.class() == 0x25 && trap.fault() == WALK + level && trap.far == place
+    })
+}
+
+/// A block that lies where nothing is, or where a smaller device is.
+fn block(tally: &mut Tally, name: &str, target: u64, level: u64) {
+    let size = if level == 1 { 1 << 30 } else { 1 << 21 };
+    // A block: bits 1:0 are 0b01; accessed, normal memory.
+    let start = target & !(size - 1);
+    window::point(level, start | 0x705 | 3 << 53);
+    let place = window::ADDRESS + (size - 0x8000);
+    let beyond = start + (size - 0x8000);
+    if platform().memory[0].contains(beyond) {
+        return;
+    }
+    for shape in shapes::all().filter(|shape| shape.kind == Kind::Load) {
+        // SAFETY: nothing is there.
+        let outcome = unsafe { attempt(shape.code, place, 0) };
+        tally.case(
+            outcome.aborted(place),
+            format_args!(
+                "{} in a level {level} block at {name}: {outcome}",
+                shape.name
+            ),
+        );
+    }
+}

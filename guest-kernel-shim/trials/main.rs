@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The program of the trials: what the platform owes a guest, what a guest that means
+//! harm may get, what must hold whatever happens, and what each path costs.
+//!
+//! | | |
+//! |---|---|
+//! | [`checks`] | what the platform owes a guest, tried out |
+//! | [`mod@cost`] | every path that has a price, between marks |
+//! | [`hostile`] | a guest that means harm |
+//! | [`soak`] | everything at random, and what must hold all the while |
+//! | [`records`] | what they report |
+//!
+//! The kernel below is that of the measuring program, the library.
+
+#![no_std]
+#![no_main]
+
+mod checks;
+mod cost;
+mod hostile;
+mod records;
+mod soak;
+
+use guest_kernel_shim::{needs, output, program, report};
+use pages::Pool;
+use plan::{Arguments, Program};
+use soak::Mix;
+
+program!(Program::Trials, run, cost::started);
+
+arch::needs!(
+    __needs_fixed = needs::FIXED + needs::PER_MEASURED,
+    __needs_per_cpu = needs::PER_CPU,
+);
+
+/// Runs the trial that the boot arguments name; the exit status.
+fn run(arguments: &Arguments<'static>, pool: &mut Pool) -> u64 {
+    let plan = &arguments.plan;
+    let seed = arguments.seed.unwrap_or(1);
+    let soaks = [(arguments.soak, Mix::All), (arguments.stress, Mix::WakeUps)];
+    let soak = soaks
+        .into_iter()
+        .find_map(|(count, mix)| Some((count?, mix)));
+    if let Some(check) = arguments.check {
+        ended(checks::run(check, plan))
+    } else if let Some(which) = arguments.cost {
+        cost::run(which, plan);
+        ended(0)
+    } else if let Some((count, mix)) = soak {
+        let done = soak::run(count, seed, mix, arguments.fault);
+        let status = ended(u64::from(done.is_err()));
+        if let Err(why) = done {
+            output::line(format_args!("soak: {why}"));
+        }
+        status
+    } else if let Some(class) = arguments.hostile {
+        ended(hostile::run(class, seed, plan, pool).min(1))
+    } else {
+        arguments.fault.map_or(1, |fault| checks::fail(fault, plan))
+    }
+}
+
+/// Says that the records are complete; `status`.
+fn ended(status: u64) -> u64 {
+    report::end(0);
+    status
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The records of trials. `docs/records.md` describes them.
+
+use core::fmt;
+
+use guest_kernel_shim::report::record::{record, send};
+use guest_kernel_shim::report::unit;
+
+/// What CPUs measured beside a hostile one: their round trips, and the median, in
+/// ticks.
+pub fn hostile(class: &str, deliver: plan::Deliver, trips: u64, median: u64) {
+    let line = record("hostile").field("class", class);
+    let line = line.field("deliver", deliver);
+    send(line.field("trips", trips).field("p50", unit::value(median)));
+}
+
+/// How far anything else is, and where.
+pub fn progress_at(done: u64, of: u64, at: fmt::Arguments<'_>) {
+    let line = record("progress").field("done", done).field("of", of);
+    send(line.field("cell", at));
+}
+
+/// How often the soak has done something so far.
+pub fn soak(name: &str, count: u64) {
+    send(record("soak").field("name", name).field("count", count));
+}

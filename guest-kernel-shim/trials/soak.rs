@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Everything at once and at random, for as long as one likes, to break what can
+//! be broken: `rouse.soak=COUNT rouse.seed=S`, and `rouse.stress=COUNT` for
+//! wake-ups alone.
+//!
+//! [`tokens`] wander from CPU to CPU. Each one that arrives is a step of the CPU
+//! that it arrives at: the CPU draws an [`operation`], does it, and passes the
+//! token on; without a token it waits, in a way that it draws anew now and
+//! then. What is drawn in a step is a function of seed, CPU and number of the
+//! step, so the sequence of each CPU is that of the seed on any machine, and on
+//! one that counts instructions the whole run repeats.
+//!
+//! After some thousand wake-ups all CPUs meet at a quiescent point: nobody sends
+//! any more, everything that was sent arrives, nothing may be left. These are
+//! the invariants ([`check`], [`books`]), of which the first that does not hold
+//! ends the machine, with what each CPU did last:
+//!
+//! | invariant | seen by |
+//! |---|---|
+//! | no wake-up is lost | EL2's watchdog: nothing moves any more; the tokens are counted |
+//! | no interrupt is lost or comes twice | each is counted at the sender and in the receiver's handler; where none can merge both numbers are equal when all is quiet, and never are there more taken than sent |
+//! | no list register is stuck | EL2's audit: list registers, queue, pending and active state agree at any time, and are empty when all is quiet |
+//! | masks are balanced | DAIF, priority mask, group enable, running priority after every operation; enables and priorities when all is quiet |
+//! | nothing goes back | EL2's counters and times per vCPU; the count, from any CPU to another by a message |
+//! | nothing leaks | request words, mailboxes, queue, requests to the vGIC, stacks of both levels when all is quiet |
+//!
+//! The first CPU's interrupts stay at EL2, where the watchdog is.
+
+mod books;
+mod check;
+mod operation;
+mod power;
+mod progress;
+mod quiescence;
+mod state;
+mod step;
+mod tokens;
+mod violation;
+mod waits;
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use guest_kernel_shim::interrupts::{self, redistributor};
+use guest_kernel_shim::percpu::{self, PerCpu};
+use guest_kernel_shim::workload::call;
+use guest_kernel_shim::{clock, hypervisor, knobs, output, stage, workers};
+use plan::Fault;
+
+use self::progress::{digest, progress, report_operations};
+use self::quiescence::quiet;
+use self::state::{COUNTS_INSTRUCTIONS, EPOCH, EPOCHS, FAULT, NUMBER, OPERATIONS, has_operations};
+use self::violation::SEED;
+
+/// Nothing moving for this long is a lost wake-up, microseconds; far longer
+/// than any CPU of an overloaded emulator stands still.
+const WATCH_US: u32 = 20_000_000;
+/// The same where one is lost on purpose.
+const WATCH_LOSS_US: u32 = 20_000;
+/// What is done beside waking and waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mix {
+    /// Every operation.
+    All,
+    /// None.
+    WakeUps,
+}
+
+/// Sends `count` wake-ups. Comes back only if every invariant held.
+pub fn run(count: u64, seed: u64, mix: Mix, fault: Option<Fault>) -> Result<(), &'static str> {
+    let cpus = percpu::all().len();
+    stage!("soak", "{count} wake-ups, seed {seed}");
+    if percpu::online().count() != cpus {
+        return Err("a CPU did not start");
+    }
+    if !(2..=books::MAX_SENDERS as usize).contains(&cpus) {
+        return Err("needs 2 to 8 CPUs; use --cpus");
+    }
+    SEED.store(seed, Release);
+    COUNTS_INSTRUCTIONS.store(clock::counts_instructions(), Relaxed);
+    FAULT.store(fault.map_or(0, |fault| 1 + fault as u32), Release);
+    OPERATIONS.store(mix == Mix::All, Release);
+    EPOCHS.store(count.div_ceil(EPOCH), Release);
+    call::prepare(0);
+    let points = tokens::deal();
+    for cpu in percpu::all() {
+        let spi = operation::spi_of(cpu);
+        spi.set_group1();
+        spi.route(cpu.mpidr);
+        spi.enable();
+    }
+    watch(
+        points,
+        match fault {
+            Some(Fault::LostWakeUp | Fault::SoakLostWakeUp | Fault::SgiLost) => WATCH_LOSS_US,
+            _ => WATCH_US,
+        },
+    );
+    tokens::start(EPOCH.min(count));
+    interrupts::listen(Some(books::taken));
+    workers::everywhere(runner);
+    interrupts::listen(None);
+    watch(points, 0);
+    progress();
+    report_operations();
+    output::line(format_args!(
+        "soak: {} wake-ups sent on {cpus} CPUs, seed {seed}, digest {:#018x}: 0 lost",
+        tokens::sent(),
+        digest(),
+    ));
+    Ok(())
+}
+
+fn watch(points: u64, microseconds: u32) {
+    if hypervisor::present() {
+        hypervisor::watch(points, clock::ticks(microseconds));
+    }
+}
+
+/// What every CPU does; one that was off begins here again.
+fn runner() {
+    let me = PerCpu::this();
+    redistributor(me).enable_all(check::enabled());
+    power::arrived(me);
+    while NUMBER.load(Acquire) < EPOCHS.load(Acquire) {
+        // For the dump, should it come to that; with operations they decide.
+        knobs::trace(!has_operations());
+        while !tokens::stopped() {
+            waits::some(me);
+        }
+        quiet(me);
+    }
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which interrupts were sent and which were taken.
+//!
+//! A [`Channel`] is one INTID at one receiver. Where one CPU alone sends on it,
+//! and only after the last one was taken, two can't merge into one, and as many
+//! have to be taken as were sent. What may have merged, or may have been taken
+//! back, is counted: by so many fewer may be taken. More may never be.
+
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+
+use platform::MAX_CPUS;
+
+use super::state::wait_for;
+use super::violation::{Kind, violation};
+use guest_kernel_shim::machine::platform;
+use guest_kernel_shim::percpu;
+use guest_kernel_shim::percpu::PerCpu;
+
+/// The first SGI that this kernel does not use itself. CPU n alone sends number
+/// `OWN + n`; those from `SHARED` on are for anybody.
+pub const OWN: u32 = 2;
+/// See [`OWN`].
+pub const SHARED: u32 = OWN + MAX_SENDERS;
+/// CPUs that have an SGI and an SPI of their own to send.
+pub const MAX_SENDERS: u32 = 8;
+/// The first that is no SGI.
+pub const SGIS: u32 = 16;
+/// A PPI that nothing is connected to.
+pub const PPI: u32 = 20;
+/// The first of the SPIs that are used, one per CPU; nothing that has a driver
+/// here is connected to them.
+pub const SPI: u32 = 40;
+
+/// One INTID at one receiver.
+pub struct Channel {
+    sent: AtomicU32,
+    taken: AtomicU32,
+    uncertain: AtomicU32,
+}
+
+impl Channel {
+    const fn new() -> Self {
+        Self {
+            sent: AtomicU32::new(0),
+            taken: AtomicU32::new(0),
+            uncertain: AtomicU32::new(0),
+        }
+    }
+
+    /// Notes that the only sender is about to send. `false`: it must not, since
+    /// the last one was not taken yet, unless it may `merge`.
+    pub fn send(&self, merge: bool) -> bool {
+        let open = self.is_open();
+        if open && !merge {
+            return false;
+        }
+        self.uncertain.fetch_add(u32::from(open), AcqRel);
+        self.sent.fetch_add(1, AcqRel);
+        true
+    }
+
+    /// Notes that one of several senders is about to send.
+    pub fn send_shared(&self) {
+        if self.sent.fetch_add(1, AcqRel) != 0 {
+            self.uncertain.fetch_add(1, AcqRel);
+        }
+    }
+
+    /// Notes that the sender is about to take back what was not taken yet.
+    pub fn take_back(&self) {
+        let open = self.sent.load(Acquire) - self.taken.load(Acquire);
+        self.uncertain.fetch_max(open, AcqRel);
+    }
+
+    /// Whether something may still come.
+    pub fn is_open(&self) -> bool {
+        self.taken.load(Acquire) != self.sent.load(Acquire)
+    }
+
+    /// Notes that one was taken; whether one was sent.
+    fn take(&self) -> bool {
+        let taken = self.taken.fetch_add(1, AcqRel) + 1;
+        taken <= self.sent.load(Acquire)
+    }
+
+    /// Whether everything has come that must.
+    fn is_settled(&self) -> bool {
+        let least = self.sent.load(Acquire) - self.uncertain.load(Acquire);
+        self.taken.load(Acquire) >= least
+    }
+
+    fn reset(&self) {
+        for count in [&self.sent, &self.taken, &self.uncertain] {
+            count.store(0, Release);
+        }
+    }
+}
+
+/// The channels of a receiver.
+pub struct Books {
+    /// By INTID.
+    pub sgi: [Channel; SGIS as usize],
+    /// Virtual timer, physical timer.
+    pub timer: [Channel; 2],
+    /// [`PPI`].
+    pub ppi: Channel,
+}
+
+static BOOKS: [Books; MAX_CPUS] = [const {
+    Books {
+        sgi: [const { Channel::new() }; SGIS as usize],
+        timer: [const { Channel::new() }; 2],
+        ppi: Channel::new(),
+    }
+}; MAX_CPUS];
+
+/// By sender, since any CPU may take it.
+static SPIS: [Channel; MAX_SENDERS as usize] = [const { Channel::new() }; MAX_SENDERS as usize];
+
+/// The channels of which `cpu` is the receiver.
+pub fn of(cpu: &PerCpu) -> &'static Books {
+    &BOOKS[cpu.index]
+}
+
+/// The channel of the SPI that `cpu` alone sends.
+pub fn spi(cpu: &PerCpu) -> &'static Channel {
+    &SPIS[cpu.index]
+}
+
+/// The channel of `intid` at `cpu`, if it is one of ours.
+fn channel(cpu: &PerCpu, intid: u32) -> Option<&'static Channel> {
+    let timer = &platform().timer;
+    let books = of(cpu);
+    match intid {
+        OWN..SGIS => Some(&books.sgi[intid as usize]),
+        PPI => Some(&books.ppi),
+        _ if intid == timer.virt => Some(&books.timer[0]),
+        _ if intid == timer.phys => Some(&books.timer[1]),
+        _ => SPIS.get(intid.checked_sub(SPI)? as usize),
+    }
+}
+
+/// Notes that `cpu` has acknowledged `intid`: from the interrupt handler.
+pub fn taken(cpu: &PerCpu, intid: u32) {
+    match channel(cpu, intid) {
+        None => violation(Kind::Delivery, format_args!("INTID {intid} is nobody's")),
+        Some(channel) if !channel.take() => {
+            let (taken, sent) = (channel.taken.load(Acquire), channel.sent.load(Acquire));
+            violation(
+                Kind::Delivery,
+                format_args!("INTID {intid} was taken {taken} times and sent {sent} times"),
+            )
+        }
+        Some(_) => {}
+    }
+}
+
+/// Waits until everything has come for `cpu` that must, long enough for any machine.
+pub fn settle(cpu: &PerCpu) {
+    for intid in OWN..SPI {
+        if let Some(channel) = channel(cpu, intid) {
+            settle_one(channel, intid);
+        }
+    }
+}
+
+/// The same for the SPIs, which any CPU may take.
+pub fn settle_spis() {
+    for (channel, intid) in SPIS.iter().zip(SPI..) {
+        settle_one(channel, intid);
+    }
+}
+
+fn settle_one(channel: &Channel, intid: u32) {
+    if !wait_for(|| channel.is_settled()) {
+        let (taken, sent) = (channel.taken.load(Acquire), channel.sent.load(Acquire));
+        let uncertain = channel.uncertain.load(Acquire);
+        violation(
+            Kind::Loss,
+            format_args!(
+                "INTID {intid} was sent {sent} times, {uncertain} of them uncertain, and taken {taken} times"
+            ),
+        )
+    }
+}
+
+/// Begins anew: everything has come.
+pub fn reset() {
+    for cpu in percpu::all() {
+        let books = of(cpu);
+        books.sgi.iter().for_each(Channel::reset);
+        books.timer.iter().for_each(Channel::reset);
+        books.ppi.reset();
+    }
+    SPIS.iter().for_each(Channel::reset);
+}

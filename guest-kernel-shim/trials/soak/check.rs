@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The invariants: after every operation, in operations of their own, and when
+//! every CPU is at a quiescent point.
+
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
+
+use aarch64_cpu::registers::{DAIF, Readable};
+use abi::{Counter, Traced, audit as mode};
+use arch::regs::{ICC_CTLR_EL1, ICC_IGRPEN1_EL1, ICC_PMR_EL1, ICC_RPR_EL1};
+use platform::MAX_CPUS;
+use wait::request::REQUESTS;
+
+use super::books::{self, PPI, SGIS};
+use super::operation;
+use super::state::wait_for;
+use super::violation::{Kind, violation};
+use guest_kernel_shim::interrupts::{self, redistributor};
+use guest_kernel_shim::machine::platform;
+use guest_kernel_shim::percpu::{self, PerCpu};
+use guest_kernel_shim::random::Random;
+use guest_kernel_shim::{clock, hypervisor};
+
+/// The SGIs that wake-ups need: never disabled.
+pub const KERNEL: u32 = 1 << interrupts::RESCHED | 1 << interrupts::CALL;
+/// ICC_PMR_EL1 lets everything through that is used here, however many bits of
+/// it are implemented.
+const OPEN: u64 = 0xf0;
+/// ICC_RPR_EL1 when no interrupt is handled.
+const IDLE: u64 = 0xff;
+/// Priority of everything at a quiescent point.
+const PRIORITY: u8 = 0x80;
+
+/// SGIs and PPIs that are enabled while the soak runs.
+pub fn enabled() -> u32 {
+    let timer = &platform().timer;
+    0xffff | 1 << timer.virt | 1 << timer.phys | 1 << PPI
+}
+
+/// What is expected of a CPU from one check to the next.
+struct Before {
+    counters: [AtomicU64; Counter::COUNT],
+    times: [AtomicU64; Counter::COUNT],
+    /// The stack pointer at the last quiescent point; 0 before the first.
+    stack: AtomicU64,
+}
+
+static BEFORE: [Before; MAX_CPUS] = [const {
+    Before {
+        counters: [const { AtomicU64::new(0) }; Counter::COUNT],
+        times: [const { AtomicU64::new(0) }; Counter::COUNT],
+        stack: AtomicU64::new(0),
+    }
+}; MAX_CPUS];
+
+/// Masks are what they were: after every operation, outside of any handler.
+pub fn masks(after: &str) {
+    let (daif, mask) = (DAIF.get(), ICC_PMR_EL1.get());
+    let (group, running) = (ICC_IGRPEN1_EL1.get(), ICC_RPR_EL1.get());
+    // EOImode, bit 1: this kernel ends interrupts in one step.
+    let split = ICC_CTLR_EL1.get() & 1 << 1;
+    let open = daif & 1 << 7 == 0 && mask >= OPEN && group & 1 == 1;
+    if !open || split != 0 || running != IDLE {
+        violation(
+            Kind::Mask,
+            format_args!(
+                "after {after}: DAIF {daif:#x}, PMR {mask:#x}, IGRPEN1 {group}, EOImode {split}, RPR {running:#x}"
+            ),
+        );
+    }
+}
+
+/// What identifies distributor and redistributor does not change, and pending
+/// and active registers can be read at any time.
+pub fn identification(me: &PerCpu, random: &mut Random) {
+    let redistributor = redistributor(me);
+    match random.below(5) {
+        0 => enables(me),
+        1 => drop(redistributor.pending()),
+        2 => drop(redistributor.active()),
+        3 => {
+            // SAFETY: the description is true and its devices are mapped.
+            let identity = unsafe { gic::identify(&platform().gic) };
+            let version = identity.pidr2 >> 4 & 0xf;
+            if !(3..=4).contains(&version) {
+                violation(
+                    Kind::Answer,
+                    format_args!("GICD_PIDR2 {:#x}", identity.pidr2),
+                );
+            }
+        }
+        _ => {
+            let spi = operation::spi_of(me);
+            let _ = (spi.is_pending(), spi.is_active());
+        }
+    }
+}
+
+fn enables(me: &PerCpu) {
+    let found = redistributor(me).enabled();
+    let wanted = enabled();
+    if found != wanted {
+        violation(
+            Kind::Mask,
+            format_args!("GICR_ISENABLER0 {found:#x}, should be {wanted:#x}"),
+        );
+    }
+}
+
+/// EL2's counters, and its and our times, only grow.
+pub fn counters(me: &PerCpu) {
+    if !hypervisor::present() {
+        return;
+    }
+    let before = &BEFORE[me.index];
+    growing(&before.counters, hypervisor::counters(), "exits");
+    growing(&before.times, hypervisor::times(), "ticks at EL2");
+    let events = hypervisor::events(me.index);
+    let mut later = clock::now();
+    for (time, what) in events {
+        if time > later && what != Traced::Nothing as u64 {
+            violation(
+                Kind::Monotony,
+                format_args!("an event of EL2 at {time} is older than one at {later}"),
+            );
+        }
+        later = time;
+    }
+}
+
+fn growing(before: &[AtomicU64], now: [u64; Counter::COUNT], of: &str) {
+    for ((before, now), counter) in before.iter().zip(now).zip(Counter::ALL) {
+        let before = before.swap(now, Relaxed);
+        if now < before {
+            violation(
+                Kind::Monotony,
+                format_args!("{of}, {}: {now} after {before}", counter.name()),
+            );
+        }
+    }
+}
+
+/// EL2's list registers agree with what it knows of them.
+pub fn audit() {
+    if !hypervisor::audit(mode::RUNNING) {
+        violation(Kind::ListRegister, format_args!("EL2's audit"));
+    }
+}
+
+/// What this CPU can check of itself when nobody sends any more.
+pub fn quiet(me: &PerCpu) {
+    masks("all");
+    books::settle(me);
+    enables(me);
+    counters(me);
+    nothing_left(me);
+    me.request.take(REQUESTS);
+    let left = me.request.word().load(Acquire);
+    if left != 0 {
+        violation(Kind::Leak, format_args!("request word {left:#x}"));
+    }
+    let (stack, before) = (stack_pointer(), &BEFORE[me.index].stack);
+    let before = before.swap(stack, Relaxed);
+    if before != 0 && before != stack {
+        violation(
+            Kind::Leak,
+            format_args!("the stack was at {before:#x} and is at {stack:#x}"),
+        );
+    }
+}
+
+/// No interrupt is pending or active, for the registers nor for EL2.
+fn nothing_left(me: &PerCpu) {
+    let redistributor = redistributor(me);
+    // What may have merged may still be on its way.
+    let clean = || {
+        let state = redistributor.pending() | redistributor.active();
+        state & enabled() == 0 && hypervisor::audit(mode::QUIET)
+    };
+    if !wait_for(clean) {
+        let (pending, active) = (redistributor.pending(), redistributor.active());
+        violation(
+            Kind::ListRegister,
+            format_args!("pending {pending:#x}, active {active:#x} when all is quiet"),
+        );
+    }
+}
+
+/// What one CPU checks for all, when each has checked itself.
+pub fn all_quiet() {
+    books::settle_spis();
+    for cpu in percpu::all() {
+        let spi = operation::spi_of(cpu);
+        let (pending, active) = (spi.is_pending(), spi.is_active());
+        if pending || active {
+            violation(
+                Kind::ListRegister,
+                format_args!(
+                    "INTID {} is left pending {pending}, active {active}",
+                    books::SPI + cpu.index as u32
+                ),
+            );
+        }
+    }
+    super::tokens::check();
+}
+
+/// Sets every priority to what it was at the beginning, and sees that it stays.
+pub fn reset_priorities(me: &PerCpu) {
+    operation::spi_of(me).set_priority(PRIORITY);
+    for intid in 0..SGIS {
+        // SAFETY: only this CPU uses its redistributor's priorities.
+        unsafe { redistributor(me).set_priority(intid, PRIORITY) };
+        let found = redistributor(me).priority(intid);
+        if found != PRIORITY {
+            violation(
+                Kind::Mask,
+                format_args!("priority of INTID {intid}: {found:#x}"),
+            );
+        }
+    }
+}
+
+/// The stack pointer; the same for each call from the same place.
+#[inline(never)]
+fn stack_pointer() -> u64 {
+    let pointer: u64;
+    // SAFETY: reads the stack pointer.
+    unsafe {
+        core::arch::asm!("mov {0}, sp", out(reg) pointer, options(nomem, nostack, preserves_flags));
+    }
+    pointer
+}

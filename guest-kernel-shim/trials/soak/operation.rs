@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a CPU does in a step, beside passing a token on. Every operation leaves
+//! masks and enables as it found them; what it changes otherwise (knobs,
+//! priorities, routes) may stay until the next quiescent point.
+
+mod sgi;
+pub mod timer;
+
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
+
+use aarch64_cpu::registers::{CNTVCT_EL0, Readable};
+use abi::KnobValue;
+use arch::regs::{ICC_IGRPEN1_EL1, ICC_PMR_EL1};
+use arch::{gic_cpu, insn};
+use gic::Spi;
+use wait::stream::Stream;
+
+use super::books::{self, OWN, PPI, SGIS, SHARED};
+use super::violation::{Kind, violation};
+use super::{check, power};
+use guest_kernel_shim::features::features;
+use guest_kernel_shim::interrupts::redistributor;
+use guest_kernel_shim::machine::platform;
+use guest_kernel_shim::percpu::{self, PerCpu};
+use guest_kernel_shim::random::Random;
+use guest_kernel_shim::{clock, hypervisor, knobs};
+
+/// Longest pause in an operation, microseconds.
+const PAUSE_US: u32 = 4;
+
+/// Declares the operations with their names, how often they come, and what
+/// does them.
+macro_rules! operations {
+    ($($(#[$doc:meta])* $name:ident = $text:literal, $weight:literal, $run:expr;)*) => {
+        /// An operation.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(usize)]
+        pub enum Operation { $($(#[$doc])* $name,)* }
+
+        impl Operation {
+            /// Every one, by its name, with how often it comes.
+            pub const ALL: &[(Self, &'static str, u64)] = &[$((Self::$name, $text, $weight),)*];
+
+            /// Does it. What it draws depends on `random` alone.
+            pub fn run(self, me: &'static PerCpu, random: &mut Random) {
+                match self {
+                    $(Self::$name => {
+                        let run: fn(&'static PerCpu, &mut Random) = $run;
+                        run(me, random);
+                    })*
+                }
+            }
+        }
+    };
+}
+
+operations! {
+    /// A call that does nothing, by the conduit.
+    Call = "call", 4, |_, _| { hypervisor::version(); };
+    /// An SGI to itself.
+    SgiSelf = "sgi-self", 4, sgi::to_self;
+    /// An SGI to another.
+    SgiOne = "sgi-one", 8, sgi::to_one;
+    /// One write for several receivers.
+    SgiList = "sgi-list", 4, sgi::to_some;
+    /// To all others.
+    SgiBroadcast = "sgi-broadcast", 4, sgi::to_others;
+    /// Several INTIDs, one after another, to one.
+    SgiBurst = "sgi-burst", 4, sgi::burst;
+    /// Several to itself while masked, more than there are list registers.
+    SgiMasked = "sgi-masked", 2, sgi::while_masked;
+    /// Virtual timer.
+    TimerVirtual = "timer-virtual", 4, |me, random| timer::arm(me, timer::VIRTUAL, random);
+    /// Physical timer.
+    TimerPhysical = "timer-physical", 4, |me, random| timer::arm(me, timer::PHYSICAL, random);
+    /// Either, stopped.
+    TimerStop = "timer-stop", 1, |me, random| timer::stop(me, random.below(2) as usize);
+    /// A PPI made pending by register.
+    Ppi = "ppi", 2, |me, _| ppi(me);
+    /// An SPI made pending by register.
+    SpiPending = "spi-pending", 4, spi_pending;
+    /// An SPI routed elsewhere, pending or not.
+    SpiRoute = "spi-route", 3, |me, random| spi_of(me).route(random.of(percpu::all()).mpidr);
+    /// An SPI held back for a while.
+    SpiDisable = "spi-disable", 3, spi_disable;
+    /// An SPI's pending state taken back.
+    SpiWithdraw = "spi-withdraw", 1, |me, _| spi_withdraw(me);
+    /// The priority of something.
+    Priority = "priority", 3, priority;
+    /// SGIs and PPIs held back for a while.
+    Disable = "disable", 3, disable;
+    /// Less urgent interrupts masked for a while.
+    Mask = "mask-priority", 3, mask_priority;
+    /// All masked for a while by PSTATE.
+    MaskAll = "mask-all", 3, |_, random| { insn::mask_irq(); pause(random); insn::unmask_irq(); };
+    /// Group 1 off for a while at the CPU interface.
+    Group = "mask-group", 2, mask_group;
+    /// Reads of distributor and redistributor.
+    Read = "read", 4, |me, random| check::identification(me, random);
+    /// Who owns the CPU interface.
+    Deliver = "knob-deliver", 8, deliver;
+    /// Which waits trap.
+    Trap = "knob-trap", 4, |_, random| trap(random);
+    /// How EL2 waits.
+    HostPoll = "knob-host-poll", 3, host_poll;
+    /// Whether the guest says that it polls.
+    Hint = "knob-hint", 2, |_, random| knob(KnobValue::GuestPolls(random.below(2) == 1));
+    /// EL2's event stream.
+    EventStream = "knob-stream", 2, event_stream;
+    /// Time stamps.
+    Trace = "trace", 3, |_, random| knobs::trace(random.one_in(2));
+    /// A wait with a deadline.
+    Timed = "wait-timed", 3, timed;
+    /// Standby by PSCI, with an interrupt that ends it.
+    Suspend = "suspend", 2, |me, _| suspend(me);
+    /// Counters and times that only grow.
+    Counters = "counters", 3, |me, _| check::counters(me);
+    /// EL2's own look at the list registers.
+    Audit = "audit", 3, |_, _| check::audit();
+    /// Off, and on again by another.
+    Off = "off", 1, |me, random| if me.index != 0 { power::off(me, random) };
+}
+
+/// How often each was done.
+static DONE: [AtomicU64; Operation::ALL.len()] =
+    [const { AtomicU64::new(0) }; Operation::ALL.len()];
+
+impl Operation {
+    /// Draws one.
+    pub fn draw(random: &mut Random) -> Self {
+        let sum = Self::ALL.iter().map(|(_, _, weight)| weight).sum();
+        let mut at = random.below(sum);
+        for &(operation, _, weight) in Self::ALL {
+            if at < weight {
+                return operation;
+            }
+            at -= weight;
+        }
+        Self::Call
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+
+    /// Counts one.
+    pub fn count(self) {
+        DONE[self as usize].fetch_add(1, Relaxed);
+    }
+
+    /// How often it was done.
+    pub fn done(self) -> u64 {
+        DONE[self as usize].load(Relaxed)
+    }
+}
+
+fn pause(random: &mut Random) {
+    clock::pause(random.below(clock::ticks(PAUSE_US)));
+}
+
+/// Sets a knob, where there is a hypervisor.
+fn knob(value: KnobValue) {
+    if hypervisor::present() {
+        hypervisor::set(value);
+    }
+}
+
+fn trap(random: &mut Random) {
+    let bits = random.below(4);
+    knob(KnobValue::Trap(abi::Trap {
+        wfi: bits & 1 != 0,
+        wfe: bits & 2 != 0,
+    }));
+}
+
+/// The first CPU's interrupts stay at EL2: the watchdog is there.
+fn deliver(me: &PerCpu, random: &mut Random) {
+    let deliver = match random.below(2) {
+        0 => abi::Deliver::Inject,
+        _ => abi::Deliver::Direct,
+    };
+    if me.index != 0 {
+        knob(KnobValue::Deliver(deliver));
+    }
+}
+
+fn host_poll(_: &PerCpu, random: &mut Random) {
+    knob(KnobValue::HostPoll(random.below(3) * clock::ticks(5)));
+    knob(KnobValue::HostPollAdaptive(random.below(2) == 1));
+}
+
+fn event_stream(_: &PerCpu, random: &mut Random) {
+    let period = random.of(&[0, 10, 100]);
+    let stream = Stream::nearest(period, clock::frequency(), features().ecv);
+    knob(KnobValue::EventStream(stream.map_or(0, Stream::fields)));
+}
+
+fn ppi(me: &PerCpu) {
+    if books::of(me).ppi.send(false) {
+        redistributor(me).set_pending(1 << PPI);
+    }
+}
+
+/// The SPI that `me` alone sends.
+pub fn spi_of(me: &PerCpu) -> Spi {
+    // SAFETY: the description is true and its devices are mapped; the SPI is
+    // this CPU's alone.
+    unsafe { Spi::new(&platform().gic, books::SPI + me.index as u32) }
+}
+
+fn spi_pending(me: &PerCpu, random: &mut Random) {
+    if books::spi(me).send(random.one_in(8)) {
+        spi_of(me).set_pending();
+    }
+}
+
+fn spi_disable(me: &PerCpu, random: &mut Random) {
+    spi_of(me).disable();
+    pause(random);
+    spi_of(me).enable();
+}
+
+fn spi_withdraw(me: &PerCpu) {
+    books::spi(me).take_back();
+    spi_of(me).clear_pending();
+}
+
+/// Priorities that the lowest mask of [`mask_priority`] lets through and holds back.
+const PRIORITIES: [u8; 4] = [0x20, 0x60, 0x80, 0xc0];
+
+fn priority(me: &PerCpu, random: &mut Random) {
+    let priority = random.of(&PRIORITIES);
+    let intid = OWN + random.below(u64::from(SGIS - OWN)) as u32;
+    if random.one_in(4) {
+        spi_of(me).set_priority(priority);
+    } else {
+        // SAFETY: only this CPU uses its redistributor's priorities.
+        unsafe { redistributor(me).set_priority(intid, priority) };
+    }
+}
+
+fn disable(me: &PerCpu, random: &mut Random) {
+    let chosen = (random.below(1 << 32) as u32) & check::enabled() & !check::KERNEL;
+    redistributor(me).disable_all(chosen);
+    pause(random);
+    redistributor(me).enable_all(chosen);
+}
+
+fn mask_priority(_: &PerCpu, random: &mut Random) {
+    let before = ICC_PMR_EL1.get();
+    ICC_PMR_EL1.set(random.of(&[0x00, 0x40, 0x80, 0xa0]));
+    pause(random);
+    ICC_PMR_EL1.set(before);
+    insn::isb();
+}
+
+fn mask_group(_: &PerCpu, random: &mut Random) {
+    ICC_IGRPEN1_EL1.set(0);
+    insn::isb();
+    pause(random);
+    ICC_IGRPEN1_EL1.set(1);
+    insn::isb();
+}
+
+fn timed(_: &PerCpu, random: &mut Random) {
+    let deadline = CNTVCT_EL0.get() + random.below(clock::ticks(2 * PAUSE_US));
+    let by_event = random.one_in(2);
+    if !features().wfxt {
+        return;
+    }
+    if by_event {
+        insn::wfet(deadline);
+    } else {
+        insn::wfit(deadline);
+    }
+}
+
+fn suspend(me: &PerCpu) {
+    insn::mask_irq();
+    // A pending interrupt makes standby return, masked or not.
+    books::of(me).sgi[SHARED as usize].send_shared();
+    gic_cpu::send_sgi(SHARED, me.mpidr);
+    let status = hypervisor::cpu_suspend();
+    insn::unmask_irq();
+    if status != 0 {
+        violation(Kind::Answer, format_args!("CPU_SUSPEND answers {status}"));
+    }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! SGIs of all shapes: to oneself, to one, to some by one write, to all others;
+//! of an INTID that this CPU alone sends, or of one that anybody does.
+
+use arch::{gic_cpu, insn};
+
+use super::pause;
+use crate::soak::books::{self, OWN, SGIS, SHARED};
+use guest_kernel_shim::percpu::{self, PerCpu};
+use guest_kernel_shim::random::Random;
+
+/// Notes that `me` is about to send `intid` to each of `targets`; whether it may.
+/// With an INTID of its own it waits for its turn, so that none merge, unless
+/// it is drawn to send all the same.
+fn book<'a>(
+    me: &PerCpu,
+    intid: u32,
+    targets: impl Iterator<Item = &'a PerCpu> + Clone,
+    merge: bool,
+) -> bool {
+    let channel = |target: &PerCpu| &books::of(target).sgi[intid as usize];
+    if intid != own(me) {
+        targets.for_each(|target| channel(target).send_shared());
+        return true;
+    }
+    if !merge && targets.clone().any(|target| channel(target).is_open()) {
+        return false;
+    }
+    targets.for_each(|target| {
+        channel(target).send(true);
+    });
+    true
+}
+
+/// The INTID that `me` alone sends.
+fn own(me: &PerCpu) -> u32 {
+    OWN + me.index as u32
+}
+
+/// An INTID that `me` may send: mostly its own.
+fn intid(me: &PerCpu, random: &mut Random) -> u32 {
+    let shared = SHARED + random.below(u64::from(SGIS - SHARED)) as u32;
+    if random.one_in(4) { shared } else { own(me) }
+}
+
+fn send(me: &PerCpu, target: &PerCpu, random: &mut Random) {
+    let intid = intid(me, random);
+    if book(me, intid, core::iter::once(target), random.one_in(8)) {
+        gic_cpu::send_sgi(intid, target.mpidr);
+    }
+}
+
+/// To itself.
+pub fn to_self(me: &'static PerCpu, random: &mut Random) {
+    send(me, me, random);
+}
+
+/// To another, or by chance to itself.
+pub fn to_one(me: &'static PerCpu, random: &mut Random) {
+    send(me, random.of(percpu::all()), random);
+}
+
+/// To some of those that one write can name.
+pub fn to_some(me: &'static PerCpu, random: &mut Random) {
+    /// The target list of ICC_SGI1R_EL1 (IHI 0069H, 12.2.20).
+    const LIST: u64 = 0xffff;
+    let chosen = random.below(1 << percpu::all().len());
+    let intid = intid(me, random);
+    let merge = random.one_in(8);
+    let value = |cpu: &PerCpu| gic_cpu::sgi_value(intid, cpu.mpidr);
+    let mine = value(me) & !LIST;
+    let cpus = percpu::all().iter().copied();
+    let targets = cpus.filter(|cpu| chosen >> cpu.index & 1 != 0 && value(cpu) & !LIST == mine);
+    let written = targets.clone().fold(mine, |sum, cpu| sum | value(cpu));
+    if written != mine && book(me, intid, targets, merge) {
+        gic_cpu::send_sgi_value(written);
+    }
+}
+
+/// To all others.
+pub fn to_others(me: &'static PerCpu, random: &mut Random) {
+    let intid = intid(me, random);
+    let others = percpu::all().iter().copied();
+    let others = others.filter(|cpu| cpu.index != me.index);
+    if book(me, intid, others, random.one_in(8)) {
+        gic_cpu::send_sgi_to_others(intid);
+    }
+}
+
+/// Up to eight of several INTIDs to one.
+pub fn burst(me: &'static PerCpu, random: &mut Random) {
+    let target = random.of(percpu::all());
+    for _ in 0..=random.below(8) {
+        send(me, target, random);
+    }
+}
+
+/// As many as there are to itself, so that more are pending than there are list
+/// registers.
+pub fn while_masked(me: &'static PerCpu, random: &mut Random) {
+    insn::mask_irq();
+    for intid in core::iter::once(own(me)).chain(SHARED..SGIS) {
+        if book(me, intid, core::iter::once(me), false) {
+            gic_cpu::send_sgi(intid, me.mpidr);
+        }
+    }
+    pause(random);
+    insn::unmask_irq();
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The two timers of EL1. The handler masks a timer that has expired, so an
+//! expiry is one interrupt.
+
+use aarch64_cpu::registers::{
+    CNTP_CTL_EL0, CNTP_CVAL_EL0, CNTPCT_EL0, CNTV_CTL_EL0, CNTV_CVAL_EL0, CNTVCT_EL0, Readable,
+    Writeable,
+};
+use arch::insn;
+
+use crate::soak::books;
+use guest_kernel_shim::clock;
+use guest_kernel_shim::percpu::PerCpu;
+use guest_kernel_shim::random::Random;
+
+/// Place of the virtual timer among a CPU's channels.
+pub const VIRTUAL: usize = 0;
+/// Place of the physical timer.
+pub const PHYSICAL: usize = 1;
+
+/// Longest time to the expiry, microseconds; where time is the host's a CPU
+/// does little in it, so expiries in the past come up as well.
+const LONGEST_US: u32 = 50;
+
+/// CNTV_CTL_EL0, CNTP_CTL_EL0: ENABLE.
+const ENABLE: u64 = 1;
+
+/// Lets `timer` expire after a while, or at once.
+pub fn arm(me: &PerCpu, timer: usize, random: &mut Random) {
+    let after = random.below(clock::ticks(LONGEST_US));
+    let merge = random.one_in(16);
+    // Masked: an expiry between the note and the set would be taken for the new one.
+    insn::mask_irq();
+    if books::of(me).timer[timer].send(merge) {
+        if timer == VIRTUAL {
+            CNTV_CVAL_EL0.set(CNTVCT_EL0.get() + after);
+            CNTV_CTL_EL0.set(ENABLE);
+        } else {
+            CNTP_CVAL_EL0.set(CNTPCT_EL0.get() + after);
+            CNTP_CTL_EL0.set(ENABLE);
+        }
+        insn::isb();
+    }
+    insn::unmask_irq();
+}
+
+/// Stops `timer`; what has expired may still come.
+pub fn stop(me: &PerCpu, timer: usize) {
+    insn::mask_irq();
+    books::of(me).timer[timer].take_back();
+    if timer == VIRTUAL {
+        CNTV_CTL_EL0.set(0);
+    } else {
+        CNTP_CTL_EL0.set(0);
+    }
+    insn::isb();
+    insn::unmask_irq();
+}

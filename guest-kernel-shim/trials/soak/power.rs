@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! CPUs that turn themselves off, and others that turn them on again.
+//!
+//! A CPU asks one with a lower number to turn it on before it turns itself off.
+//! So whoever waits to be turned on waits for a CPU that runs, in the end the
+//! first one, which is never off.
+
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{AcqRel, Acquire};
+
+use platform::MAX_CPUS;
+
+use super::operation::timer;
+use super::state::wait_for;
+use super::tokens;
+use super::violation::{Kind, violation};
+use guest_kernel_shim::percpu::{self, PerCpu};
+use guest_kernel_shim::random::Random;
+use guest_kernel_shim::{hypervisor, smp, workers};
+
+/// PSCI's AFFINITY_INFO: off (DEN0022F.b, 5.1.5).
+const OFF: i64 = 1;
+
+/// CPUs that each CPU is to turn on, a bit each.
+static TO_TURN_ON: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
+
+/// How often each CPU began to run: it may be off again before anybody looks.
+static ARRIVALS: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
+
+/// Turns this CPU off, until somebody turns it on: it then begins its task anew.
+pub fn off(me: &PerCpu, random: &mut Random) -> ! {
+    let helper = percpu::all()[random.below(me.index as u64) as usize];
+    // A timer's state is unknown when power is back (DDI 0487K.a, D23.11.25).
+    timer::stop(me, timer::VIRTUAL);
+    timer::stop(me, timer::PHYSICAL);
+    me.set_offline();
+    workers::begin_anew(me);
+    TO_TURN_ON[helper.index].fetch_or(1 << me.index, AcqRel);
+    tokens::wake(me, helper);
+    hypervisor::cpu_off();
+    violation(Kind::Answer, format_args!("CPU_OFF came back"))
+}
+
+/// Turns on whoever has asked for it.
+pub fn serve(me: &PerCpu) {
+    let mut asked = TO_TURN_ON[me.index].swap(0, AcqRel);
+    while asked != 0 {
+        turn_on(percpu::all()[asked.trailing_zeros() as usize]);
+        asked &= asked - 1;
+    }
+}
+
+/// Notes that this CPU runs.
+pub fn arrived(me: &PerCpu) {
+    ARRIVALS[me.index].fetch_add(1, AcqRel);
+}
+
+fn turn_on(cpu: &'static PerCpu) {
+    let arrivals = || ARRIVALS[cpu.index].load(Acquire);
+    let before = arrivals();
+    let off = wait_for(|| hypervisor::affinity_info(cpu.mpidr) == OFF);
+    let status = smp::turn_on(cpu);
+    if !off || status != 0 || !wait_for(|| arrivals() != before) {
+        violation(
+            Kind::Answer,
+            format_args!(
+                "CPU {:#x}: off {off}, CPU_ON answers {status}, arrived {} times",
+                cpu.mpidr,
+                arrivals()
+            ),
+        );
+    }
+}

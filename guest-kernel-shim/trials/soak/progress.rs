@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the soak reports.
+
+use core::sync::atomic::Ordering::Acquire;
+
+use super::operation::Operation;
+use super::state::{EPOCH, EPOCHS, STEPS};
+use super::tokens;
+use crate::records;
+
+/// Reports of progress.
+pub const REPORTS: u64 = 40;
+
+/// Steps of all CPUs.
+pub fn steps() -> u64 {
+    STEPS.iter().map(|steps| steps.load(Acquire)).sum()
+}
+
+/// A number that is the same for two runs that did the same.
+pub fn digest() -> u64 {
+    let steps = STEPS.iter().map(|steps| steps.load(Acquire));
+    steps.fold(tokens::sent(), |sum, steps| {
+        sum.wrapping_mul(0x0100_0000_01b3) ^ steps
+    })
+}
+
+/// Reports how far it is.
+pub fn progress() {
+    let (done, of) = (tokens::sent(), EPOCHS.load(Acquire) * EPOCH);
+    let (switches, off) = (Operation::Deliver.done(), Operation::Off.done());
+    records::soak("steps", steps());
+    records::soak("wake-ups", done);
+    records::soak(Operation::Deliver.name(), switches);
+    records::soak(Operation::Off.name(), off);
+    records::progress_at(
+        done,
+        of,
+        format_args!("{} steps, {switches} switches, {off} off and on", steps()),
+    );
+}
+
+/// Reports what was done how often.
+pub fn report_operations() {
+    for &(operation, name, _) in Operation::ALL {
+        records::soak(name, operation.done());
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The quiescent points between two epochs.
+
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+
+use arch::insn;
+
+use guest_kernel_shim::knobs;
+use guest_kernel_shim::percpu::{self, PerCpu};
+use plan::Fault;
+
+use super::progress::{REPORTS, progress};
+use super::state::{EPOCH, EPOCHS, NUMBER, next, planted};
+use super::violation::note;
+use super::{books, check, power, tokens};
+
+/// A quiescent point: all meet, each looks at itself, one at everything.
+pub fn quiet(me: &'static PerCpu) {
+    let (step, _) = next(me);
+    note(me, "quiet", step, 0);
+    knobs::trace(false);
+    knobs::turn_back();
+    meet(me);
+    if planted(Fault::SoakLeak) && me.index == 1 {
+        me.request.wake(1 << 3, true);
+    }
+    check::quiet(me);
+    check::reset_priorities(me);
+    meet(me);
+    if me.index == 0 {
+        check::all_quiet();
+        books::reset();
+        let number = NUMBER.fetch_add(1, AcqRel) + 1;
+        let all = EPOCHS.load(Acquire);
+        if number.is_multiple_of(all.div_ceil(REPORTS)) && number != all {
+            progress();
+        }
+        tokens::start(EPOCH);
+    }
+    meet(me);
+}
+
+/// Waits until all CPUs are here. Who is off has to be turned on for that.
+fn meet(me: &PerCpu) {
+    static ARRIVED: AtomicU32 = AtomicU32::new(0);
+    static MEETING: AtomicU32 = AtomicU32::new(0);
+    let meeting = MEETING.load(Acquire);
+    if ARRIVED.fetch_add(1, AcqRel) + 1 == percpu::all().len() as u32 {
+        ARRIVED.store(0, Release);
+        MEETING.fetch_add(1, AcqRel);
+    }
+    while MEETING.load(Acquire) == meeting {
+        power::serve(me);
+        insn::yield_now();
+    }
+}

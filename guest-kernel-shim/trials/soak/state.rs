@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How far the soak is, and what it was asked for.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+
+use guest_kernel_shim::clock;
+use guest_kernel_shim::percpu::PerCpu;
+use guest_kernel_shim::random::Random;
+use plan::Fault;
+use platform::MAX_CPUS;
+
+use super::violation::SEED;
+
+/// Wake-ups between two quiescent points.
+pub const EPOCH: u64 = 2000;
+/// The fault that is asked for, by its place in the list + 1; 0 is none.
+pub static FAULT: AtomicU32 = AtomicU32::new(0);
+pub static OPERATIONS: AtomicBool = AtomicBool::new(false);
+/// The epoch that runs, from 0, and how many there are.
+pub static EPOCHS: AtomicU64 = AtomicU64::new(0);
+pub static NUMBER: AtomicU64 = AtomicU64::new(0);
+/// Steps that each CPU has begun.
+pub static STEPS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
+pub static COUNTS_INSTRUCTIONS: AtomicBool = AtomicBool::new(false);
+
+/// Whether `fault` is to be made.
+pub fn planted(fault: Fault) -> bool {
+    FAULT.load(Relaxed) == 1 + fault as u32
+}
+
+/// Waits until `reached`, long enough for any machine; whether it was. Where a
+/// tick is an instruction, a CPU that waits is not slow but forgotten.
+pub fn wait_for(reached: impl Fn() -> bool) -> bool {
+    let limit = if COUNTS_INSTRUCTIONS.load(Relaxed) {
+        clock::ticks(200_000)
+    } else {
+        20 * clock::frequency()
+    };
+    clock::wait_at_most(limit, reached)
+}
+
+/// The generator of this CPU's next step, and its number.
+pub fn next(me: &PerCpu) -> (u64, Random) {
+    let step = STEPS[me.index].fetch_add(1, Relaxed);
+    let seed = SEED.load(Relaxed);
+    (step, Random::at(seed, me.index as u64, step))
+}
+
+/// Whether this epoch has operations; some have none, because an interrupt of
+/// one of them could make good what a wake-up had lost.
+pub fn has_operations() -> bool {
+    OPERATIONS.load(Relaxed) && NUMBER.load(Acquire) % 4 != 3
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a CPU does with a token that has arrived.
+
+use guest_kernel_shim::percpu::PerCpu;
+
+use super::operation::Operation;
+use super::state::{has_operations, next};
+use super::violation::note;
+use super::{check, power, tokens};
+
+/// Does what has arrived for this CPU.
+pub fn serve(me: &'static PerCpu) {
+    power::serve(me);
+    while !tokens::stopped() && tokens::take(me) {
+        step(me);
+    }
+}
+
+/// A step: an operation, and a token for another CPU.
+fn step(me: &'static PerCpu) {
+    let (step, mut random) = next(me);
+    let operation = Operation::draw(&mut random);
+    if !has_operations() {
+        tokens::pass(me, &mut random);
+        return;
+    }
+    note(me, operation.name(), step, 0);
+    operation.count();
+    // Whoever is off keeps no token.
+    if operation == Operation::Off {
+        tokens::pass(me, &mut random);
+        operation.run(me, &mut random);
+        return;
+    }
+    operation.run(me, &mut random);
+    check::masks(operation.name());
+    tokens::pass(me, &mut random);
+}

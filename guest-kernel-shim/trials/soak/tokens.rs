@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Wake-ups: tokens that wander from CPU to CPU, half as many as there are CPUs.
+//!
+//! Whoever takes one passes it on to another CPU, as a task or as a function
+//! call, eliding the interrupt or not, and waits when it has none. Tokens are
+//! neither made nor lost: a wake-up that does not arrive leaves a CPU waiting
+//! beside a full inbox, to which the other tokens come sooner or later. Then
+//! nothing moves any more, which EL2's watchdog sees.
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64};
+
+use abi::WatchPoint;
+use arch::insn;
+use platform::MAX_CPUS;
+use wait::request::{CALL, RESCHED};
+
+use super::state::planted;
+use super::violation::{Kind, LOGS, violation};
+use guest_kernel_shim::percpu::{self, PerCpu};
+use guest_kernel_shim::random::Random;
+use guest_kernel_shim::wake::Waker;
+use guest_kernel_shim::{clock, interrupts};
+use plan::Fault;
+
+/// Tokens on their way to a CPU.
+#[repr(align(64))]
+struct Inbox {
+    /// Sent as tasks.
+    tasks: AtomicU32,
+    /// Sent as function calls.
+    calls: AtomicU32,
+    /// When the latest was sent, ticks.
+    sent_at: AtomicU64,
+}
+
+static INBOXES: [Inbox; MAX_CPUS] = [const {
+    Inbox {
+        tasks: AtomicU32::new(0),
+        calls: AtomicU32::new(0),
+        sent_at: AtomicU64::new(0),
+    }
+}; MAX_CPUS];
+static POINTS: [WatchPoint; MAX_CPUS] = [const {
+    WatchPoint {
+        progress: AtomicU64::new(0),
+        waiting: AtomicU64::new(0),
+        request: AtomicU64::new(0),
+        log: AtomicU64::new(0),
+    }
+}; MAX_CPUS];
+/// Wake-ups that are still to be sent in this epoch.
+static LEFT: AtomicI64 = AtomicI64::new(0);
+static SENT: AtomicU64 = AtomicU64::new(0);
+static STOP: AtomicBool = AtomicBool::new(false);
+/// The first wake-up of those that are lost on purpose: late enough that every
+/// CPU waits.
+const LOSS: u64 = 500;
+
+/// Tokens that there are.
+fn tokens() -> u32 {
+    (percpu::all().len() / 2) as u32
+}
+
+/// Puts the tokens into the first inboxes; where the watch points are.
+pub fn deal() -> u64 {
+    for (number, cpu) in percpu::all().iter().enumerate() {
+        let point = &POINTS[number];
+        let word = cpu.request.word().as_ptr() as u64;
+        point.request.store(word, Relaxed);
+        point.log.store((&raw const LOGS[number]) as u64, Relaxed);
+        if (number as u32) < tokens() {
+            keep(cpu);
+        }
+    }
+    POINTS.as_ptr() as u64
+}
+
+/// Lets the next epoch begin, of `count` wake-ups.
+pub fn start(count: u64) {
+    LEFT.store(count as i64, Release);
+    STOP.store(false, Release);
+}
+
+/// Whether the epoch is over.
+pub fn stopped() -> bool {
+    STOP.load(Acquire)
+}
+
+/// Wake-ups that were sent so far.
+pub fn sent() -> u64 {
+    SENT.load(Acquire)
+}
+
+/// Takes a token that has arrived for this CPU; whether there was one.
+pub fn take(me: &PerCpu) -> bool {
+    let inbox = &INBOXES[me.index];
+    let one_less = |count: u32| count.checked_sub(1);
+    let taken = inbox.tasks.fetch_update(AcqRel, Acquire, one_less).is_ok()
+        || inbox.calls.fetch_update(AcqRel, Acquire, one_less).is_ok();
+    if taken {
+        let point = &POINTS[me.index];
+        point.progress.fetch_add(1, AcqRel);
+        point.waiting.fetch_sub(1, AcqRel);
+        check_time(inbox.sent_at.load(Acquire));
+    }
+    taken
+}
+
+/// No CPU may see a count that is less than one that another CPU read before it
+/// sent a message that has arrived (DDI 0487K.a, D11.1.2).
+fn check_time(sent_at: u64) {
+    // The reading must not be done before the message was read.
+    insn::dsb_ish();
+    let now = clock::now();
+    if now < sent_at {
+        violation(
+            Kind::Monotony,
+            format_args!("the count is {now} at a CPU that got a message of {sent_at}"),
+        );
+    }
+}
+
+/// Keeps a token for the next epoch.
+fn keep(me: &PerCpu) {
+    POINTS[me.index].waiting.fetch_add(1, AcqRel);
+    INBOXES[me.index].tasks.fetch_add(1, AcqRel);
+}
+
+/// Passes a token on to another CPU; whether the epoch goes on.
+pub fn pass(me: &PerCpu, random: &mut Random) -> bool {
+    let cpus = percpu::all();
+    let other = 1 + random.below(cpus.len() as u64 - 1) as usize;
+    let target = cpus[(me.index + other) % cpus.len()];
+    let as_task = random.one_in(2);
+    let elide = random.one_in(2);
+    if LEFT.fetch_sub(1, AcqRel) <= 0 {
+        stop(me);
+        keep(me);
+        return false;
+    }
+    let inbox = &INBOXES[target.index];
+    POINTS[target.index].waiting.fetch_add(1, AcqRel);
+    inbox.sent_at.fetch_max(clock::now(), AcqRel);
+    let (bit, intid) = if as_task {
+        inbox.tasks.fetch_add(1, AcqRel);
+        (RESCHED, interrupts::RESCHED)
+    } else {
+        inbox.calls.fetch_add(1, AcqRel);
+        (CALL, interrupts::CALL)
+    };
+    let waker = Waker::new(target, bit, intid, elide, true);
+    let loses = || planted(Fault::LostWakeUp) || planted(Fault::SoakLostWakeUp);
+    if SENT.fetch_add(1, AcqRel) >= LOSS && loses() {
+        waker.request();
+    } else {
+        waker.wake(me);
+    }
+    true
+}
+
+/// Ends the epoch, for all.
+fn stop(me: &PerCpu) {
+    if STOP.swap(true, AcqRel) {
+        return;
+    }
+    for cpu in percpu::all().iter().filter(|cpu| cpu.index != me.index) {
+        wake(me, cpu);
+    }
+}
+
+/// Wakes `target` without a token.
+pub fn wake(me: &PerCpu, target: &'static PerCpu) {
+    Waker::new(target, RESCHED, interrupts::RESCHED, false, false).wake(me);
+}
+
+/// As many tokens have to be on their way as were dealt: at quiescence.
+pub fn check() {
+    let waiting = |inbox: &Inbox| inbox.tasks.load(Acquire) + inbox.calls.load(Acquire);
+    let found: u32 = INBOXES.iter().map(waiting).sum();
+    if found != tokens() {
+        let dealt = tokens();
+        violation(
+            Kind::Loss,
+            format_args!("{found} tokens of {dealt} are left"),
+        );
+    }
+}

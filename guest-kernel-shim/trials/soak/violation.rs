@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What happens when an invariant does not hold: the machine stops, and shows
+//! what every CPU did last.
+
+use core::fmt;
+use core::sync::atomic::Ordering::{AcqRel, Acquire};
+use core::sync::atomic::{AtomicBool, AtomicU64};
+
+use abi::{OperationLog, audit as mode};
+use platform::MAX_CPUS;
+
+use guest_kernel_shim::percpu::PerCpu;
+use guest_kernel_shim::{clock, hypervisor, output};
+
+/// The invariant, by the name that the console gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A wake-up or an interrupt did not arrive.
+    Loss,
+    /// A list register, or state behind it, was left.
+    ListRegister,
+    /// An interrupt came that was not sent, or twice.
+    Delivery,
+    /// A mask, an enable or a priority is not what it was.
+    Mask,
+    /// Something went back that only grows.
+    Monotony,
+    /// Something was left that should have been used up.
+    Leak,
+    /// The platform answered what it may not.
+    Answer,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Loss => "lost",
+            Self::ListRegister => "stuck list register",
+            Self::Delivery => "double delivery",
+            Self::Mask => "unbalanced mask",
+            Self::Monotony => "going back",
+            Self::Leak => "leak",
+            Self::Answer => "wrong answer",
+        })
+    }
+}
+
+/// What each CPU did last.
+pub static LOGS: [OperationLog; MAX_CPUS] = [const { OperationLog::new() }; MAX_CPUS];
+
+/// The seed of the run, for whoever has to repeat it.
+pub static SEED: AtomicU64 = AtomicU64::new(0);
+
+/// Notes what `cpu` begins to do.
+pub fn note(cpu: &PerCpu, name: &str, step: u64, data: u64) {
+    LOGS[cpu.index].note(clock::now(), name, step, data);
+}
+
+/// Stops the machine because of `why`.
+pub fn violation(kind: Kind, why: fmt::Arguments<'_>) -> ! {
+    static FAILED: AtomicBool = AtomicBool::new(false);
+    let cpu = PerCpu::this();
+    arch::insn::mask_all();
+    if !FAILED.swap(true, AcqRel) {
+        let seed = SEED.load(Acquire);
+        output::line_unlocked(format_args!(
+            "rouse: panic: EL1 on CPU {:#x}: soak, seed {seed}: {kind}: {why}",
+            cpu.mpidr
+        ));
+        if kind == Kind::ListRegister && hypervisor::audit(mode::RUNNING_TOLD) {
+            hypervisor::audit(mode::QUIET_TOLD);
+        }
+        hypervisor::dump(1);
+    }
+    loop {
+        arch::insn::wfi();
+    }
+}

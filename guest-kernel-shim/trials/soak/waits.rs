@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a CPU does without a token: it waits, in every way that there is.
+
+use plan::{Cell, Deliver, Hint, HostPoll, Trap, Wait, Wake, Word, Workload};
+
+use super::state::next;
+use super::step::serve;
+use super::violation::note;
+use super::{check, tokens};
+use guest_kernel_shim::features::features;
+use guest_kernel_shim::idle;
+use guest_kernel_shim::idle::setting::{Body, Idle};
+use guest_kernel_shim::percpu::PerCpu;
+use guest_kernel_shim::random::Random;
+use guest_kernel_shim::{hypervisor, knobs};
+
+/// Most waits before a CPU draws another way of waiting.
+const BLOCK: u64 = 32;
+/// Draws a way of waiting and waits some times.
+pub fn some(me: &'static PerCpu) {
+    let (step, mut random) = next(me);
+    let cell = draw(me, &mut random);
+    note(
+        me,
+        cell.wait.name(),
+        step,
+        cell.trap as u64 | (cell.deliver as u64) << 8,
+    );
+    knobs::turn(&cell);
+    let waits = 1 + random.below(BLOCK);
+    idle::with(&knobs::setting(&cell), &mut Waits { me, waits });
+}
+
+/// A way of waiting, and everything that goes with it.
+fn draw(me: &PerCpu, random: &mut Random) -> Cell {
+    let features = features();
+    let wait = loop {
+        let wait = random.of(Wait::ALL);
+        if !wait.needs_wfxt() || features.wfxt {
+            break wait;
+        }
+    };
+    let deliver = random.of(Deliver::ALL);
+    Cell {
+        workload: Workload::Pingpong,
+        wait,
+        trap: random.of(Trap::ALL),
+        deliver: match (hypervisor::present(), me.index) {
+            (false, _) => Deliver::Direct,
+            (true, 0) => Deliver::Inject,
+            (true, _) => deliver,
+        },
+        // Every CPU looks at both request bits, so any sender may elide.
+        wake: Wake::Elide,
+        poll_limit_us: random.below(20) as u32 + 1,
+        host_poll_us: random.below(2) as u32 * 5,
+        // A WFE that nothing bounds would wait for ever on an event that was
+        // lost, as multi-threaded emulators lose some.
+        event_stream_us: if wait.needs_stream() {
+            100
+        } else {
+            random.below(2) as u32 * 100
+        },
+        host_poll: random.of(HostPoll::ALL),
+        hint: random.of(Hint::ALL),
+        standby_us: random.below(2) as u32 * 5,
+        ..Cell::default()
+    }
+}
+
+/// Some waits of one kind.
+struct Waits {
+    me: &'static PerCpu,
+    waits: u64,
+}
+
+impl Body for Waits {
+    fn run(&mut self, mut idle: impl Idle) {
+        for _ in 0..self.waits {
+            // Before the first wait there may be a token already, whose request
+            // was taken by whatever waited before.
+            serve(self.me);
+            if tokens::stopped() {
+                return;
+            }
+            idle.wait(self.me);
+            check::masks("a wait");
+        }
+        serve(self.me);
+    }
+}
