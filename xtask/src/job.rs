@@ -431,6 +431,23 @@ mod tests {
     }
 
     #[test]
+    fn the_program_that_the_boot_arguments_ask_for_is_packed() {
+        for (append, program) in [
+            ("x=1", Program::Measuring),
+            ("rouse.fault=el2-panic", Program::Measuring),
+            ("rouse.fault=guest-panic", Program::Trials),
+            ("x=1 rouse.stress=9", Program::Trials),
+        ] {
+            let job = job(&["--append", append]).unwrap();
+            let packed = job.load.packed();
+            assert!(
+                matches!(packed, Guest::Ours(packed) if packed == program),
+                "{append}: {packed:?}"
+            );
+        }
+    }
+
+    #[test]
     fn another_guest_is_told_what_was_given_and_nothing_else() {
         let mut image = [0; 64];
         image[56..60].copy_from_slice(b"ARM\x64");

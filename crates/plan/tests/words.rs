@@ -137,6 +137,36 @@ fn what_is_run_instead_is_no_measurement() {
 }
 
 #[test]
+fn a_program_of_the_guest_runs_what_is_its_own() {
+    for (text, program) in [
+        ("", Program::Measuring),
+        (
+            "rouse.seed=1 rouse.survey rouse.wait=wfi",
+            Program::Measuring,
+        ),
+        ("rouse.fault=el2-panic", Program::Measuring),
+        ("rouse.fault=sgi-lost", Program::Measuring),
+        ("rouse.fault=guest-hang", Program::Trials),
+        ("rouse.fault=el2-panic-held", Program::Trials),
+        ("rouse.check=all", Program::Trials),
+        ("rouse.cost=all", Program::Trials),
+        ("rouse.hostile=all rouse.seed=2", Program::Trials),
+        ("rouse.soak=5 rouse.fault=soak-leak", Program::Trials),
+        ("rouse.stress=5", Program::Trials),
+    ] {
+        let arguments = Arguments::parse(text).unwrap();
+        assert_eq!(arguments.program(), program, "{text}");
+        let (other, remedy) = match program {
+            Program::Measuring => (Program::Trials, "add rouse.check"),
+            Program::Trials => (Program::Measuring, "cargo xtask image --append"),
+        };
+        assert_eq!(arguments.fit(program), Ok(()), "{text}");
+        let refused = arguments.fit(other).unwrap_err().to_string();
+        assert!(refused.contains(remedy), "{refused}");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_named_with_the_remedy() {
     for (text, told) in [
         (

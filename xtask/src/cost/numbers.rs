@@ -9,13 +9,14 @@ use anyhow::{Context, Result, bail};
 use clap::Parser;
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection, SectionKind};
-use plan::{Under, Word};
+use plan::{Program, Under, Word};
 
 use super::card::Mode;
 use super::recorder::{Bench, Recorded};
 use crate::boot::Show;
 use crate::cli::{Cli, LimitArgs, Verb};
 use crate::folder::Folder;
+use crate::images::{self, Guest};
 use crate::job::Job;
 use crate::partial::Scratch;
 use crate::session;
@@ -28,12 +29,15 @@ pub const BYTES: &str = "bytes: ";
 /// Name of the length of a boot.
 pub const BOOT: &str = "insns: reset to the guest's first, 1 CPU";
 
-/// Bytes of code, constants and variables of both images.
+/// Bytes of code, constants and variables of the hypervisor and of both programs of the
+/// guest: `guest` is the one that measures.
 pub fn sizes(bench: &Bench) -> Result<Numbers> {
     let mut numbers = Numbers::new();
+    let measuring = images::build(&bench.board, Guest::Ours(Program::Measuring))?;
     let images = [
         ("hypervisor", Some(&bench.built.hypervisor)),
-        ("guest", bench.built.guest.as_ref()),
+        ("guest", measuring.guest.as_ref()),
+        ("trials", bench.built.guest.as_ref()),
     ];
     for (name, path) in images {
         let Some(path) = path else { continue };

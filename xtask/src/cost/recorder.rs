@@ -33,7 +33,8 @@ pub struct Bench {
     /// The images, with the trials as guest.
     pub built: Built,
     plugin: PathBuf,
-    board: String,
+    /// The board, by its name.
+    pub board: String,
     /// How long a boot may take.
     pub limits: LimitArgs,
 }
