@@ -23,9 +23,9 @@ use clap::Args;
 use cpuidle::{FOREVER, Name};
 
 use crate::failure::{BadInput, bad_input};
-use crate::folder::Copy;
 use crate::json;
-use crate::terminal::say;
+use crate::output::Output;
+use crate::terminal::{self, say};
 use generate::{Generated, Kind};
 use ledger::Ledger;
 use replay::Setting;
@@ -50,7 +50,7 @@ pub struct GovernorsArgs {
     /// Their mean length, microseconds, 1 to 1000000 [default: 500]
     #[arg(long, value_name = "US")]
     pub mean_us: Option<u64>,
-    /// Write the made-up trace to FILE
+    /// Write the made-up trace to FILE; - is standard output, and the table then goes to standard error
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
     /// Idle states: a TOML file [default: xtask/src/governors/states.toml]
@@ -68,7 +68,7 @@ pub struct GovernorsArgs {
     /// Keep the CPU shallow for so long after the trace submitted I/O, milliseconds; 0 is off
     #[arg(long, value_name = "MS", default_value_t = 0)]
     pub psd_ms: u32,
-    /// Write the results to FILE
+    /// Write the results to FILE; - as above
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 }
@@ -94,15 +94,15 @@ struct Answer {
 /// Does what `cargo xtask governors` promises.
 pub fn governors(args: &GovernorsArgs) -> Result<()> {
     let answer = answer(args)?;
-    say!("{}", shown::lines(&answer).join("\n"));
+    say!("{}", shown::lines(&answer, terminal::width()).join("\n"));
     Ok(())
 }
 
 /// Replays and writes the files that are asked for.
 fn answer(args: &GovernorsArgs) -> Result<Answer> {
     let request = Request::new(args)?;
-    let save = claim("--save", args.save.as_ref())?;
-    let json = claim("--json", args.json.as_ref())?;
+    let save = Output::claim_any("--save", args.save.as_ref())?;
+    let json = Output::claim_any("--json", args.json.as_ref())?;
     if let Some(save) = save {
         save.write(&request.trace.text())?;
     }
@@ -111,10 +111,6 @@ fn answer(args: &GovernorsArgs) -> Result<Answer> {
         json.write(&json::text(&written::Document::new(&answer))?)?;
     }
     Ok(answer)
-}
-
-fn claim(option: &str, path: Option<&PathBuf>) -> Result<Option<Copy>> {
-    path.map(|path| Copy::claim(option, path)).transpose()
 }
 
 impl Request {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
+use dtoolkit::fdt::Fdt;
 use plan::{Dimension, Machine, Plan, Shard, Stages, Under, Word};
 use platform::arguments;
 
@@ -102,6 +103,9 @@ impl Job {
     pub fn new(args: &JobArgs) -> Result<Self> {
         let mut load = Load::new(&args.load)?;
         let board = &load.board;
+        if args.dtb.is_some() && board.gem5.is_some() {
+            bad_input!("--dtb: gem5 describes the machine that it makes; leave --dtb out");
+        }
         let model = board.model(args.cpu.as_deref())?;
         let metric = board.metric(args.metric)?;
         load.plan.cycles = metric == Metric::Cycles;
@@ -113,7 +117,7 @@ impl Job {
             model: model.into(),
             metric,
             memory: memory(args, board)?,
-            dtb: args.dtb.as_ref().map(existing).transpose()?,
+            dtb: args.dtb.as_ref().map(tree).transpose()?,
             parameters: parameters(args, board)?,
             gem5: args.gem5.clone(),
             limits: Limits::new(&LimitArgs::default(), patience(&load)),
@@ -130,9 +134,6 @@ impl Job {
             if let Some(why) = disturb::obstacle() {
                 bad_input!("--disturb: {why}");
             }
-        }
-        if job.dtb.is_some() && job.board().gem5.is_some() {
-            bad_input!("--dtb: gem5 describes the machine that it makes; leave --dtb out");
         }
         if job.load.survey && !job.unders.contains(&Under::Rouse) {
             bad_input!("--survey: it is the hypervisor that prints it; use --under rouse");
@@ -275,13 +276,18 @@ fn memory(args: &JobArgs, board: &Board) -> Result<String> {
     bad_input!("--memory: `{memory}` is no size; use for instance 64M or 2G")
 }
 
-/// A file that has to be there.
-fn existing(path: &PathBuf) -> Result<PathBuf> {
-    match fs::canonicalize(path) {
-        Ok(path) => Ok(path),
+/// A device tree's file, which has to be there and to be one.
+fn tree(path: &PathBuf) -> Result<PathBuf> {
+    let shown = path.display();
+    let read = fs::canonicalize(path).and_then(|path| Ok((fs::read(&path)?, path)));
+    let (bytes, path) = match read {
+        Ok(read) => read,
+        Err(error) => bad_input!("--dtb: {shown}: {error}; name a flattened device tree"),
+    };
+    match Fdt::new(&bytes) {
+        Ok(_) => Ok(path),
         Err(error) => bad_input!(
-            "--dtb: {}: {error}; name a flattened device tree",
-            path.display()
+            "--dtb: {shown} is no flattened device tree ({error}); name one, which `dtc -O dtb` makes of a source"
         ),
     }
 }
@@ -486,6 +492,10 @@ mod tests {
                 "the nearest is 64",
             ),
             (&["--cpus", "65"], "the nearest is 64"),
+            (&["--cpus", "1e20"], "the nearest is 64"),
+            (&["--iterations", "1e20"], "the nearest is 1000000000"),
+            (&["--dtb", "Cargo.toml"], "no flattened device tree"),
+            (&["--dtb", "."], "name a flattened device tree"),
             (&["--metric", "cycles"], "QEMU does not model them"),
             (&["--metric", "cycles"], "--metric insns, time"),
             (&["--iterations", "0"], "the nearest is 4"),

@@ -79,8 +79,8 @@ impl Scale {
     }
 }
 
-/// Everything that is shown, line by line.
-pub fn lines(results: &Results) -> Vec<String> {
+/// Everything that is shown, line by line, the tables no wider than `width`.
+pub fn lines(results: &Results, width: Option<usize>) -> Vec<String> {
     let scale = Scale::of(results);
     let mut lines = machine(results);
     let mut workloads: Vec<&str> = Vec::new();
@@ -95,7 +95,7 @@ pub fn lines(results: &Results) -> Vec<String> {
         if !cells.is_empty() {
             lines.push(String::new());
             lines.push(heading(workload, results, scale));
-            lines.extend(grid::lines(&columns(&cells, scale)));
+            lines.extend(grid::fitted(columns(&cells, scale), width));
         }
     }
     lines.extend(not_shown(results));
@@ -303,7 +303,7 @@ mod tests {
     fn the_table_names_unit_cells_and_what_is_missing() {
         let mut results = results();
         results.damaged.push("cell 7 (ipi)".into());
-        let text = lines(&results).join("\n");
+        let text = lines(&results, None).join("\n");
         for part in [
             "pingpong: instructions per round trip (INST_RETIRED)",
             "skipped, one CPU only:\n  ipi  wfi",
@@ -322,7 +322,7 @@ mod tests {
         results
             .fidelity
             .insert("wfet_halts".into(), "not-sure".into());
-        let text = lines(&results).join("\n");
+        let text = lines(&results, None).join("\n");
         for part in [
             "otherwise: wfet_halts: not-sure",
             "* depends on what this machine does not model: wfe_halts\n",
@@ -342,7 +342,7 @@ mod tests {
             ("30", "cycles")
         );
         assert_eq!(scale.ticks(10), Some(1040.0));
-        let text = lines(&results).join("\n");
+        let text = lines(&results, None).join("\n");
         for part in [
             "counter 25 MHz, core 2600 MHz, gem5 24.0 (o3)",
             "pingpong: cycles per round trip (INST_RETIRED)",
@@ -366,7 +366,7 @@ mod tests {
             (scale.show(30).as_str(), scale.unit(&results)),
             ("60", "ns")
         );
-        let text = lines(&results).join("\n");
+        let text = lines(&results, None).join("\n");
         assert!(
             text.contains("the host's threads") && !text.contains("p99"),
             "{text}"

@@ -13,6 +13,7 @@
 
 mod cell;
 mod cpus;
+mod magnitude;
 mod obstacle;
 mod pace;
 mod system;
@@ -21,6 +22,7 @@ mod words;
 
 pub use cell::Cell;
 pub use cpus::CpuSet;
+pub use magnitude::magnitude;
 pub use obstacle::{Machine, Obstacle};
 pub use pace::{BALANCED, End, Limits, PASSES, Pace, is_forwards};
 pub use system::{System, Systems};

@@ -4,7 +4,7 @@
 use core::fmt;
 
 use crate::words::family;
-use crate::{CpuSet, Dimension, List, PASSES, Plan, Shard, Word};
+use crate::{CpuSet, Dimension, List, PASSES, Plan, Shard, Word, magnitude};
 
 /// What starts every argument that is ours.
 const PREFIX: &str = "rouse.";
@@ -87,14 +87,14 @@ impl fmt::Display for Error<'_> {
                 min,
                 max,
             } => {
-                let nearest = match word.parse::<u64>() {
-                    Ok(value) if value > u64::from(*max) => max,
-                    _ => min,
-                };
-                write!(
-                    f,
-                    "{key}: `{word}` is not a number from {min} to {max}; the nearest is {nearest}"
-                )
+                write!(f, "{key}: `{word}` is not a number from {min} to {max}; ")?;
+                match magnitude(word) {
+                    Some(value) => {
+                        let nearest = value.clamp((*min).into(), (*max).into());
+                        write!(f, "the nearest is {nearest}")
+                    }
+                    None => f.write_str("use one"),
+                }
             }
             Self::Shard { word, nearest } => write!(
                 f,
@@ -194,12 +194,17 @@ fn on<'a>(switch: &mut bool, key: &'a str, values: &str) -> Result<(), Error<'a>
 
 fn shard(word: &str) -> Result<Shard, Error<'_>> {
     let (index, of) = word.split_once('/').unwrap_or((word, ""));
-    let (index, of): (Option<u32>, Option<u32>) = (index.parse().ok(), of.parse().ok());
-    let parts = of.unwrap_or(1).clamp(1, MAX_SHARDS);
+    // Of what is no number, 1 is as near as any other.
+    let within = |word, max: u32| {
+        let value = magnitude(word).unwrap_or(1).clamp(1, max.into());
+        u32::try_from(value).unwrap_or(max)
+    };
+    let parts = within(of, MAX_SHARDS);
     let nearest = Shard {
-        index: index.unwrap_or(1).clamp(1, parts),
+        index: within(index, parts),
         of: parts,
     };
+    let (index, of): (Option<u32>, Option<u32>) = (index.parse().ok(), of.parse().ok());
     if (index, of) == (Some(nearest.index), Some(nearest.of)) {
         Ok(nearest)
     } else {

@@ -7,6 +7,15 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 
+/// A number, which a check that knows the bounds holds against them: what is far too
+/// large for it is still too large.
+fn count(word: &str) -> Result<u32, String> {
+    word.parse().or_else(|_| match plan::magnitude(word) {
+        Some(value) if value > u32::MAX.into() => Ok(u32::MAX),
+        _ => Err("it is no whole number".into()),
+    })
+}
+
 /// What is booted: the images, and what they are told.
 #[derive(Args, Debug)]
 pub struct LoadArgs {
@@ -41,7 +50,7 @@ pub struct JobArgs {
     #[arg(long, value_name = "LIST")]
     pub under: Option<String>,
     /// Number of CPUs [default: the board's]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count)]
     pub cpus: Option<u32>,
     /// CPU model, of those that `boards` lists [default: the board's]
     #[arg(long, value_name = "MODEL", visible_alias = "cpu-model")]

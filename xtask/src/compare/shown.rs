@@ -11,8 +11,13 @@ use crate::table::Scale;
 /// Cells of one side that are listed.
 const LISTED: usize = 12;
 
-/// The table, what could not be compared, and the sentence.
-pub fn lines(comparison: &Comparison<'_>, a: &Input, b: &Input) -> Vec<String> {
+/// The table, no wider than `width`, what could not be compared, and the sentence.
+pub fn lines(
+    comparison: &Comparison<'_>,
+    a: &Input,
+    b: &Input,
+    width: Option<usize>,
+) -> Vec<String> {
     let scale = Scale::of(&a.results);
     let unit = scale.unit(&a.results);
     let mut lines = vec![
@@ -21,7 +26,7 @@ pub fn lines(comparison: &Comparison<'_>, a: &Input, b: &Input) -> Vec<String> {
         String::new(),
         format!("medians in {unit}, with 95 % bootstrap confidence intervals"),
     ];
-    lines.extend(grid::lines(&columns(comparison, scale)));
+    lines.extend(grid::fitted(columns(comparison, scale), width));
     lines.extend(only("A", &comparison.only_a));
     lines.extend(only("B", &comparison.only_b));
     for (side, input) in [("A", a), ("B", b)] {

@@ -52,7 +52,7 @@ fn input(results: Results) -> Input {
 fn told(a: Results, b: Results) -> String {
     let (a, b) = (input(a), input(b));
     let comparison = Comparison::new(&a.results, &b.results);
-    shown::lines(&comparison, &a, &b).join("\n")
+    shown::lines(&comparison, &a, &b, None).join("\n")
 }
 
 #[test]

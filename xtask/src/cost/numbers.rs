@@ -16,6 +16,7 @@ use crate::boot::Show;
 use crate::cli::{Cli, LimitArgs, Verb};
 use crate::folder::Folder;
 use crate::job::Job;
+use crate::partial::Scratch;
 use crate::session;
 
 /// Numbers by name.
@@ -106,7 +107,7 @@ pub fn round_trips(board: &str, limits: &LimitArgs) -> Result<Numbers> {
         unreachable!("the verb is run")
     };
     let job = Job::of_run(&args)?.within(limits);
-    let folder = tempfile::tempdir()?;
+    let folder = Scratch::new()?;
     let out = folder.path().join("run");
     let folder = Folder::claim(Some(&out), &job.board().name)?;
     let session = session::run(&job, folder, Show::Dumps)?;

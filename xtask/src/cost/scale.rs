@@ -21,6 +21,7 @@ use crate::cli::{Cli, Verb};
 use crate::folder::Folder;
 use crate::job::Job;
 use crate::page::{chart, document};
+use crate::partial::Scratch;
 use crate::session;
 use crate::terminal::say;
 
@@ -86,7 +87,7 @@ fn workloads(bench: &Bench, board: &str, cpus: u32) -> Result<Vec<(String, u64)>
         unreachable!("the verb is run")
     };
     let job = Job::of_run(&args)?.within(&bench.limits);
-    let place = tempfile::tempdir()?;
+    let place = Scratch::new()?;
     let folder = Folder::claim(Some(&place.path().join("run")), &job.board().name)?;
     let session = session::run(&job, folder, Show::Dumps)?;
     if let Some(failure) = session.failure {

@@ -271,7 +271,7 @@ fn the_table_has_a_line_for_each() {
         "teo,fixed:7,teo",
     ];
     let answer = Answer::new(Request::new(&args(&options)).unwrap());
-    let lines = shown::lines(&answer).join("\n");
+    let lines = shown::lines(&answer, None).join("\n");
     for told in [
         "periodic, mean 500 us, seed 1, 10 intervals",
         "wfi 5/10, standby 50/200",

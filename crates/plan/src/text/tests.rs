@@ -58,6 +58,15 @@ fn errors_name_the_remedy() {
     assert!(error("rouse.gap-us=99999999").contains("the nearest is 10000000"));
     assert!(error("rouse.poll-limit-us=0").contains("the nearest is 1"));
     assert!(error("rouse.iterations=").contains("not a number"));
+    for many in ["1e20", "100000000000000000000", "5000000000"] {
+        let error = Plan::parse(&format!("rouse.iterations={many}"))
+            .map_err(|error| error.to_string())
+            .unwrap_err();
+        assert!(error.ends_with("the nearest is 1000000000"), "{error}");
+    }
+    assert!(error("rouse.iterations=2.5e2").contains("the nearest is 250"));
+    assert!(error("rouse.iterations=-1").contains("the nearest is 4"));
+    assert!(error("rouse.iterations=many").ends_with("to 1000000000; use one"));
 }
 
 #[test]
@@ -109,6 +118,8 @@ fn no_part_of_the_whole_is_refused_with_the_nearest() {
         ("x/2", "1/2"),
         ("1/0", "1/1"),
         ("1/99999", "1/10000"),
+        ("99999999999999999999/8", "8/8"),
+        ("1e3/8", "8/8"),
         ("", "1/1"),
         ("01/8", "1/8"),
     ] {
