@@ -12,70 +12,25 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use aarch64_cpu::registers::{CNTPCT_EL0, Readable};
 use arch::insn;
+use plan::{Fault, Word};
 use platform::{Uart, UartKind};
 
 use crate::start::machine;
 use crate::vm::vm;
 use crate::{log, say};
 
-/// Declares the faults by their names.
-macro_rules! faults {
-    ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
-        /// A fault that can be asked for.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Fault { $($(#[$doc])* $name,)* }
-        impl Fault {
-            fn named(name: &str) -> Option<Self> {
-                match name { $($text => Some(Self::$name),)* _ => None }
-            }
-        }
-    };
-}
-
-faults! {
-    /// EL2 panics before the guest runs.
-    Panic = "el2-panic",
-    /// EL2 reads what is not mapped.
-    Abort = "el2-abort",
-    /// EL2 does nothing any more.
-    Hang = "el2-hang",
-    /// The stack of the start runs over.
-    Overflow = "el2-overflow",
-    /// EL2 writes into its code.
-    WriteCode = "el2-write-code",
-    /// EL2 goes to where its variables are.
-    RunData = "el2-run-data",
-    /// A CPU that is started never arrives.
-    Secondary = "secondary-silent",
-    /// The counter stands still.
-    Counter = "counter-stands",
-    /// The console takes nothing for a while.
-    Console = "console-stalls",
-    /// Somebody else's data is in the guest's RAM before the guest is.
-    Dirty = "ram-dirty",
-    /// The interrupt controller loses SGI 0 of the second CPU.
-    Sgi = "sgi-lost",
-    /// EL2 panics while the guest runs.
-    Running = "el2-panic-running",
-    /// The stack of a CPU runs over while the guest runs.
-    RunningOverflow = "el2-overflow-running",
-    /// EL2 panics in its own panic.
-    Nested = "el2-panic-nested",
-    /// EL2 panics while it holds the console.
-    Held = "el2-panic-held",
-    /// Every CPU that comes by panics.
-    Every = "el2-panic-everywhere",
-}
-
-/// The fault that is asked for, by its number + 1; 0 is none.
+/// The fault that is asked for, by its place in the list + 1; 0 is none.
 static ASKED: AtomicU32 = AtomicU32::new(0);
 
-/// Reads which fault is asked for.
-pub fn read(bootargs: &str) {
-    let mut arguments = bootargs.split_ascii_whitespace();
-    let name = arguments.find_map(|argument| argument.strip_prefix("rouse.fault="));
-    let asked = name.and_then(Fault::named);
-    ASKED.store(asked.map_or(0, |fault| 1 + fault as u32), Relaxed);
+/// Notes which fault is asked for.
+pub fn ask(fault: Option<Fault>) {
+    ASKED.store(fault.map_or(0, |fault| 1 + fault as u32), Relaxed);
+}
+
+/// The fault that is asked for.
+pub fn asked() -> Option<Fault> {
+    let place = ASKED.load(Relaxed).checked_sub(1)?;
+    Fault::ALL.get(place as usize).copied()
 }
 
 /// Whether `fault` is asked for.
@@ -85,44 +40,44 @@ pub fn is(fault: Fault) -> bool {
 
 /// Faults of EL2 before the guest runs.
 pub fn before_guest() {
-    if is(Fault::Panic) {
+    if is(Fault::El2Panic) {
         panic!("as asked by rouse.fault=el2-panic");
-    } else if is(Fault::Abort) {
+    } else if is(Fault::El2Abort) {
         // SAFETY: address 0x10 is not mapped: the read faults, which is what was
         // asked for, and reads nothing.
         unsafe { (0x10 as *const u64).read_volatile() };
-    } else if is(Fault::Hang) {
+    } else if is(Fault::El2Hang) {
         loop {
             insn::yield_now();
         }
-    } else if is(Fault::Overflow) {
+    } else if is(Fault::El2Overflow) {
         overflow(0);
-    } else if is(Fault::WriteCode) {
+    } else if is(Fault::El2WriteCode) {
         // SAFETY: code is not writable: the write faults, and writes nothing.
         unsafe { (arch::layout::base() as *mut u64).write_volatile(0) };
-    } else if is(Fault::RunData) {
+    } else if is(Fault::El2RunData) {
         let data = arch::layout::data().start as *const ();
         // SAFETY: variables can't be run: the call faults at its first
         // instruction, which is what was asked for.
         unsafe { core::mem::transmute::<*const (), extern "C" fn()>(data)() };
-    } else if is(Fault::Console) {
+    } else if is(Fault::ConsoleStalls) {
         stall();
     }
 }
 
 /// Faults of EL2 while the guest runs.
 pub fn while_running() {
-    if is(Fault::Running) {
+    if is(Fault::El2PanicRunning) {
         panic!("as asked, while the guest runs");
-    } else if is(Fault::RunningOverflow) {
+    } else if is(Fault::El2OverflowRunning) {
         overflow(0);
-    } else if is(Fault::Nested) {
+    } else if is(Fault::El2PanicNested) {
         panic!("as asked, {Broken}");
-    } else if is(Fault::Held) {
+    } else if is(Fault::El2PanicHeld) {
         log::while_held(|| panic!("as asked, while the console is held"));
-    } else if is(Fault::Every) {
+    } else if is(Fault::El2PanicEverywhere) {
         everywhere();
-    } else if is(Fault::Sgi)
+    } else if is(Fault::SgiLost)
         && let Some(other) = vm().cpus.get(1)
     {
         say!("fault: CPU {:#x} gets no SGI 0 any more", other.mpidr);
@@ -188,7 +143,7 @@ fn stall() {
 
 /// The counter as EL2 reads it while it starts.
 pub fn counter() -> u64 {
-    if is(Fault::Counter) {
+    if is(Fault::CounterStands) {
         0
     } else {
         CNTPCT_EL0.get()

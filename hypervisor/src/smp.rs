@@ -3,10 +3,11 @@
 
 use aarch64_cpu::registers::{CNTFRQ_EL0, CNTPCT_EL0, MPIDR_EL1, Readable};
 use arch::insn;
+use plan::Fault;
 use platform::{AFFINITY, Conduit, Enable, Region};
 
 use crate::boot::{self, EL2_RELEASE};
-use crate::fault::{self, Fault};
+use crate::fault;
 use crate::percpu::PerCpu;
 use crate::start::Machine;
 use crate::{say, stage};
@@ -40,7 +41,7 @@ fn start(machine: &Machine, enable: Enable, state: &'static PerCpu) {
     match (enable, machine.platform.psci) {
         (Enable::Psci, Some(conduit)) => {
             // Where it is held is where nobody lets it go.
-            let silent = fault::is(Fault::Secondary);
+            let silent = fault::is(Fault::SecondarySilent);
             let entry = if silent {
                 boot::held_entry()
             } else {

@@ -7,6 +7,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use aarch64_cpu::registers::{CNTFRQ_EL0, ID_AA64PFR0_EL1, MPIDR_EL1, Readable};
 use arch::layout;
 use arrayvec::ArrayVec;
+use plan::{Arguments, Names};
 use platform::{Conduit, Platform, Region};
 use spin::once::Once;
 
@@ -83,7 +84,8 @@ extern "C" fn el2_start_described() -> ! {
 #[unsafe(no_mangle)]
 extern "C" fn el2_missing(dtb: u64) -> ! {
     let mut found = from_tree(dtb);
-    open_console(&mut found.platform);
+    let (arguments, _) = Arguments::<Names>::read(found.platform.bootargs);
+    open_console(&mut found.platform, arguments.uart);
     if let Err(unfit) = fit() {
         say!("refused: {unfit}");
     }
@@ -94,8 +96,9 @@ extern "C" fn el2_missing(dtb: u64) -> ! {
 fn take_over(found: &Found) -> ! {
     let mut platform = found.platform.clone();
     note_conduit(platform.psci);
-    open_console(&mut platform);
-    fault::read(platform.bootargs);
+    let (arguments, wrong) = Arguments::<Names>::read(platform.bootargs);
+    open_console(&mut platform, arguments.uart);
+    fault::ask(arguments.fault);
     say!("hypervisor {} at EL2", env!("CARGO_PKG_VERSION"));
     say!("base hypervisor {:#x}", layout::base());
     if let Err(unfit) = fit() {
@@ -107,6 +110,10 @@ fn take_over(found: &Found) -> ! {
         refuse!(
             "GIC: this CPU has no registers of a GICv3 (ID_AA64PFR0_EL1.GIC is 0), which Rouse needs"
         );
+    }
+    if let Some(wrong) = wrong {
+        say!("refused: boot arguments: {wrong}");
+        stop();
     }
     check_counter();
     platform.begin_with(MPIDR_EL1.get() & platform::AFFINITY);
@@ -137,7 +144,7 @@ fn take_over(found: &Found) -> ! {
         .unwrap_or_else(|error| refuse!("{error}"));
     prepare(machine.cpus[0]);
     smp::start_others(machine);
-    if survey::wanted(machine.platform.bootargs) {
+    if arguments.survey {
         survey::print(machine, found);
     }
     vm::create(machine);

@@ -12,8 +12,8 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU64, AtomicUsize};
 
 use aarch64_cpu::registers::{CNTVCT_EL0, Readable, VBAR_EL2, Writeable};
-use abi::Counter;
 pub use abi::Traced;
+use abi::{Counter, Trap};
 use arch::insn;
 
 use trap::esr::{self, Esr};
@@ -191,10 +191,10 @@ pub fn is_on() -> bool {
 
 /// Takes the vectors that are right with tracing or without, where waits trap as
 /// `trap` says, in the form of [`vcpu::set_trap`].
-pub fn choose_vectors(traced: bool, trap: u64) {
+pub fn choose_vectors(traced: bool, trap: Trap) {
     VBAR_EL2.set(if traced {
         vectors::traced()
-    } else if trap & 1 != 0 {
+    } else if trap.wfi {
         vectors::watching()
     } else {
         vectors::plain()

@@ -10,7 +10,7 @@ use aarch64_cpu::registers::{
     CNTP_CTL_EL0, CNTV_CTL_EL0, CNTVOFF_EL2, CPACR_EL1, ELR_EL2, HCR_EL2, ID_AA64MMFR1_EL1,
     MIDR_EL1, MPIDR_EL1, Readable, SCTLR_EL1, SPSR_EL2, VMPIDR_EL2, VTCR_EL2, VTTBR_EL2, Writeable,
 };
-use abi::{Counter, End};
+use abi::{Counter, End, Trap};
 use arch::insn;
 use arch::regs::{CNTKCTL_EL1, MDSCR_EL1, VPIDR_EL2};
 use spin::mutex::SpinMutex;
@@ -228,7 +228,7 @@ fn run(cpu: &PerCpu) -> ! {
     ELR_EL2.set(vcpu.entry.load(Relaxed));
     SPSR_EL2.set(SPSR_RESET);
     vcpu.direct.store(false, Relaxed);
-    set_trap(0);
+    set_trap(Trap::NONE);
     vcpu.power.store(power::ON, Release);
     shortcuts::review_wait(cpu);
     vgic_cpu::evaluate(cpu);
@@ -261,36 +261,36 @@ fn reset_el1() {
     insn::dsb_nsh();
 }
 
-/// Sets which waits trap: bit 0 WFI, bit 1 WFE; routes interrupts as
-/// [`Vcpu::direct`] says.
-pub fn set_trap(bits: u64) {
+/// Sets which waits trap; routes interrupts as [`Vcpu::direct`] says.
+pub fn set_trap(trap: Trap) {
     let direct = PerCpu::this().vcpu.direct.load(Relaxed);
     let mut hcr = HCR_GUEST;
     hcr |= if direct { 0 } else { HCR_INJECT };
-    hcr |= if bits & 1 != 0 { HCR_TWI } else { 0 };
-    if bits & 2 != 0 {
+    hcr |= if trap.wfi { HCR_TWI } else { 0 };
+    if trap.wfe {
         hcr |= HCR_TWE;
         // ID_AA64MMFR1_EL1.TWED, bits 35:32.
         let delays = ID_AA64MMFR1_EL1.get() >> 32 & 0xf != 0;
         hcr |= if delays { HCR_TWED } else { 0 };
     }
     HCR_EL2.set(hcr);
-    trace::choose_vectors(trace::is_on(), bits);
+    trace::choose_vectors(trace::is_on(), trap);
 }
 
-/// Which waits trap, in the form of [`set_trap`].
-pub fn trap() -> u64 {
+/// Which waits trap.
+pub fn trap() -> Trap {
     let hcr = HCR_EL2.get();
-    u64::from(hcr & HCR_TWI != 0) | u64::from(hcr & HCR_TWE != 0) << 1
+    Trap {
+        wfi: hcr & HCR_TWI != 0,
+        wfe: hcr & HCR_TWE != 0,
+    }
 }
 
 /// Sets whether interrupts go to the guest directly; the interrupt controller
 /// is [`deliver`]'s.
 pub fn set_direct(direct: bool) {
-    let (cpu, bits) = (PerCpu::this(), trap());
+    let (cpu, trap) = (PerCpu::this(), trap());
     cpu.vcpu.direct.store(direct, SeqCst);
     shortcuts::review_wait(cpu);
-    set_trap(bits);
+    set_trap(trap);
 }
-
-const _: () = assert!(deliver::INJECT == 0);

@@ -16,6 +16,7 @@ use aarch64_cpu::registers::{ID_AA64MMFR0_EL1, Readable};
 use abi::PayloadHeader;
 use arch::layout;
 use arrayvec::ArrayVec;
+use plan::Fault;
 use platform::guest::GuestTree;
 use platform::image::Image;
 use platform::index::Index;
@@ -24,7 +25,7 @@ use spin::mutex::SpinMutex;
 use spin::once::Once;
 use vgic::Distributor;
 
-use crate::fault::{self, Fault};
+use crate::fault;
 use crate::percpu::PerCpu;
 use crate::start::Machine;
 use crate::{refuse, stage};
@@ -139,7 +140,7 @@ fn place(file: Region, ram: Region) -> u64 {
 /// Zeroes the guest's RAM, in memory and not only in the caches, which a guest
 /// does not use at first: what was there is no business of this guest's.
 fn scrub(ram: Region) {
-    if fault::is(Fault::Dirty) {
+    if fault::is(Fault::RamDirty) {
         for page in (ram.base..ram.end()).step_by(pages::PAGE as usize) {
             // SAFETY: the guest's RAM is nobody else's, and is mapped.
             unsafe { (page as *mut u64).write(u64::from_ne_bytes(*b"neighbor")) };

@@ -7,18 +7,9 @@
 //! agree, which is computed ([`outcome::Claim`]). `docs/experiments.md` says what
 //! each can show.
 
-mod event_stream;
 mod find;
-mod governors;
-mod idle_poll;
-mod ipistorm;
 mod outcome;
 mod page;
-mod poll_limit;
-mod psd;
-mod resched_ipis;
-mod sched;
-mod who_polls;
 
 use anyhow::{Result, anyhow, bail};
 use clap::Parser;
@@ -54,18 +45,33 @@ pub struct Experiment {
     comparable: &'static str,
 }
 
-/// Every experiment, in the order of the report.
-const ALL: [&Experiment; 9] = [
-    &poll_limit::EXPERIMENT,
-    &sched::EXPERIMENT,
-    &resched_ipis::EXPERIMENT,
-    &ipistorm::EXPERIMENT,
-    &psd::EXPERIMENT,
-    &idle_poll::EXPERIMENT,
-    &governors::EXPERIMENT,
-    &who_polls::EXPERIMENT,
-    &event_stream::EXPERIMENT,
-];
+/// Declares the experiments by their modules, in the order of the report.
+macro_rules! experiments {
+    ($($module:ident,)*) => {
+        $(mod $module;)*
+
+        /// Every experiment.
+        const ALL: &[&Experiment] = &[$(&$module::EXPERIMENT),*];
+    };
+}
+
+experiments! {
+    poll_limit,
+    sched,
+    resched_ipis,
+    ipistorm,
+    psd,
+    idle_poll,
+    governors,
+    who_polls,
+    event_stream,
+}
+
+/// Their names, as a list.
+pub fn names() -> String {
+    let names: Vec<&str> = ALL.iter().map(|experiment| experiment.name).collect();
+    names.join(", ")
+}
 
 /// Names of the files of a report.
 const PAGE: &str = "report.html";
@@ -181,10 +187,9 @@ fn choose(names: &[String]) -> Result<Vec<&'static Experiment>> {
         match ALL.iter().find(|experiment| experiment.name == name) {
             Some(experiment) => chosen.push(*experiment),
             None => {
-                let known: Vec<&str> = ALL.iter().map(|experiment| experiment.name).collect();
                 bad_input!(
                     "there is no experiment `{name}`; use all, {}",
-                    known.join(", ")
+                    self::names()
                 );
             }
         }

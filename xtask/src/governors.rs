@@ -20,7 +20,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use cpuidle::{FOREVER, Name};
+use cpuidle::{FOREVER, Name, Setup};
 
 use crate::failure::{BadInput, bad_input};
 use crate::json;
@@ -56,8 +56,7 @@ pub struct GovernorsArgs {
     /// Idle states: a TOML file [default: xtask/src/governors/states.toml]
     #[arg(long, value_name = "FILE")]
     pub states: Option<PathBuf>,
-    /// Governors: menu, teo, teo-6.2, teo-util, ladder, haltpoll, fixed:US [default: all, with fixed:50]
-    #[arg(long, value_name = "LIST")]
+    #[arg(long, value_name = "LIST", help = format!("Governors: {} [default: all, with fixed:{FIXED_US}]", words("US")))]
     pub governor: Option<String>,
     /// Exit latency that is still allowed, microseconds [default: any]
     #[arg(long, value_name = "US")]
@@ -74,13 +73,13 @@ pub struct GovernorsArgs {
 }
 
 /// The fixed poll limit that is shown if no governor is named.
-const DEFAULT_FIXED: Name = Name::Fixed { limit_us: 50 };
+const FIXED_US: u32 = 50;
 
 /// The options, checked.
 struct Request {
     trace: Trace,
     states: States,
-    names: Vec<Name>,
+    names: Vec<Setup>,
     setting: Setting,
 }
 
@@ -88,7 +87,7 @@ struct Request {
 struct Answer {
     request: Request,
     oracle: Ledger,
-    governors: Vec<(Name, Ledger)>,
+    governors: Vec<(Setup, Ledger)>,
 }
 
 /// Does what `cargo xtask governors` promises.
@@ -158,18 +157,27 @@ impl Answer {
     }
 }
 
+/// The words for governors, with a name for a limit where one takes it.
+fn words(limit: &str) -> String {
+    let words = Name::ALL.iter().map(|name| match name.limited() {
+        true => format!("{name}:{limit}"),
+        false => name.to_string(),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
 /// The governors that are named.
-fn names(text: Option<&str>) -> Result<Vec<Name>> {
+fn names(text: Option<&str>) -> Result<Vec<Setup>> {
     let Some(text) = text.filter(|&text| text != "all") else {
-        return Ok(Name::PLAIN.into_iter().chain([DEFAULT_FIXED]).collect());
+        return Ok(Setup::all(FIXED_US).collect());
     };
     let mut names = Vec::new();
     for word in text.split(',') {
-        let Some(name) = Name::parse(word) else {
+        let Some(name) = Setup::parse(word) else {
             bad_input!(
                 "--governor: there is no `{word}`; use all, {} with at most {} us",
-                Name::WORDS,
-                Name::MAX_LIMIT_US
+                words("<us>"),
+                Setup::MAX_LIMIT_US
             );
         };
         if !names.contains(&name) {

@@ -5,7 +5,7 @@ use std::env;
 
 use abi::Ended;
 use anyhow::Result;
-use plan::{Under, Word};
+use plan::Under;
 
 use crate::boot::{self, Ending, Outcome, Show, Watch};
 use crate::cli::Metric;
@@ -122,7 +122,7 @@ impl Boots<'_> {
             self.commands += &format!("# disturbed: {done}\n");
         }
         let records = std::mem::take(&mut outcome.console.collector).finish();
-        self.results.add(under.name(), &records);
+        self.results.add(Some(under), &records);
         self.keep_dump(&outcome);
         self.keep_said(under, &outcome);
         for line in &outcome.console.survey {

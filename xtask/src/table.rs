@@ -7,6 +7,7 @@ pub use columns::{MARK, of as columns};
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use plan::Workload;
 use serde_json::Value;
 
 use crate::grid;
@@ -83,14 +84,14 @@ impl Scale {
 pub fn lines(results: &Results, width: Option<usize>) -> Vec<String> {
     let scale = Scale::of(results);
     let mut lines = machine(results);
-    let mut workloads: Vec<&str> = Vec::new();
+    let mut workloads: Vec<Workload> = Vec::new();
     for cell in &results.cells {
-        if !workloads.contains(&cell.workload.as_str()) {
-            workloads.push(&cell.workload);
+        if !workloads.contains(&cell.what.workload) {
+            workloads.push(cell.what.workload);
         }
     }
     for workload in workloads {
-        let of_workload = |cell: &&Cell| cell.workload == workload && cell.stats.is_some();
+        let of_workload = |cell: &&Cell| cell.what.workload == workload && cell.stats.is_some();
         let cells: Vec<&Cell> = results.cells.iter().filter(of_workload).collect();
         if !cells.is_empty() {
             lines.push(String::new());
@@ -166,7 +167,7 @@ fn fidelity(results: &Results) -> Vec<String> {
         .collect()
 }
 
-fn heading(workload: &str, results: &Results, scale: Scale) -> String {
+fn heading(workload: Workload, results: &Results, scale: Scale) -> String {
     let unit = scale.unit(results);
     let operation = operation(workload);
     let caution = if scale.of_host {
@@ -181,18 +182,17 @@ fn heading(workload: &str, results: &Results, scale: Scale) -> String {
 }
 
 /// What one sample of a workload is.
-pub fn operation(workload: &str) -> &'static str {
+pub const fn operation(workload: Workload) -> &'static str {
     match workload {
-        "pingpong" => "round trip",
-        "ipi" => "interrupt",
-        "ipistorm" => "function call",
-        "messaging" => "loop of a sender",
-        "notify" | "io" => "request",
-        "timer" => "wake-up, late",
-        "idle" => "period, awake",
-        "stream" => "period",
-        "overshoot" => "poll, over its limit",
-        _ => "operation",
+        Workload::Pingpong => "round trip",
+        Workload::Ipi => "interrupt",
+        Workload::Ipistorm => "function call",
+        Workload::Messaging => "loop of a sender",
+        Workload::Notify | Workload::Io => "request",
+        Workload::Timer => "wake-up, late",
+        Workload::Idle => "period, awake",
+        Workload::Stream => "period",
+        Workload::Overshoot => "poll, over its limit",
     }
 }
 
@@ -306,7 +306,7 @@ mod tests {
         let text = lines(&results, None).join("\n");
         for part in [
             "pingpong: instructions per round trip (INST_RETIRED)",
-            "skipped, one CPU only:\n  ipi  wfi",
+            "skipped, one CPU only:\n  ipi one wfi",
             "damaged, not shown:\n  cell 7 (ipi)",
         ] {
             assert!(text.contains(part), "{part} in:\n{text}");

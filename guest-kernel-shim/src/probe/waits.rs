@@ -4,7 +4,7 @@
 //! interrupts are masked, by events that another CPU sends until it is over; the
 //! wait's own books say what ended it, and [`settle`] when that is an answer.
 
-use abi::Knob;
+use abi::KnobValue;
 use arch::insn;
 use arch::regs::{CNTKCTL_EL1, ISR_EL1};
 use core::sync::atomic::Ordering::{Acquire, Release};
@@ -235,9 +235,9 @@ pub fn el2_event_stream_period_ok() -> Answer {
     let Some(stream) = stream().filter(|_| hypervisor::present()) else {
         return Answer::NotRun("needs EL2");
     };
-    hypervisor::set(Knob::EventStream, stream.fields());
+    hypervisor::set(KnobValue::EventStream(stream.fields()));
     let answer = periodic(stream);
-    hypervisor::set(Knob::EventStream, 0);
+    hypervisor::set(KnobValue::EventStream(0));
     answer
 }
 

@@ -62,7 +62,7 @@ pub fn sample(cpu: &PerCpu) {
 /// did not wait, has its next access to the interface trap. What
 /// [`crate::shortcuts`] does by itself.
 pub fn watch() {
-    if SPSR_EL2.get() & IRQ_MASKED != 0 && vcpu::trap() & 1 != 0 {
+    if SPSR_EL2.get() & IRQ_MASKED != 0 && vcpu::trap().wfi {
         ICH_HCR_EL2.set(ICH_HCR_EL2.get() | TRAP_GROUP1);
     }
 }

@@ -55,8 +55,7 @@ pub struct CompareArgs {
 /// Options of `experiment`.
 #[derive(Args, Debug)]
 pub struct ExperimentArgs {
-    /// all, or some of: poll-limit, sched, resched-ipis, ipistorm, psd, idle-poll, governors, who-polls, event-stream
-    #[arg(value_name = "NAME", required = true)]
+    #[arg(value_name = "NAME", required = true, help = format!("all, or some of: {}", crate::experiment::names()))]
     pub names: Vec<String>,
     /// Machine: a name of boards/NAME.toml
     #[arg(long, value_name = "NAME", default_value = "virt")]

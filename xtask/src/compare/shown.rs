@@ -5,7 +5,7 @@ use super::median::Median;
 use super::pairs::{Comparison, Difference, Pair, Verdict};
 use crate::grid::{self, Column};
 use crate::report::inputs::Input;
-use crate::results::{Cell, KEY};
+use crate::results::{Cell, keys};
 use crate::table::Scale;
 
 /// Cells of one side that are listed.
@@ -59,7 +59,7 @@ fn place(input: &Input) -> String {
 fn columns(comparison: &Comparison<'_>, scale: Scale) -> Vec<Column> {
     let pairs = &comparison.pairs;
     let mut columns: Vec<Column> = Vec::new();
-    for key in KEY {
+    for key in keys() {
         let word = |pair: &Pair<'_>| pair.a.word(key).unwrap_or_default();
         let texts: Vec<String> = pairs.iter().map(word).collect();
         if texts.iter().any(|text| *text != texts[0]) || key == "wait" {

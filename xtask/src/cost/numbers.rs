@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 use clap::Parser;
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection, SectionKind};
+use plan::{Under, Word};
 
 use super::card::Mode;
 use super::recorder::{Bench, Recorded};
@@ -117,14 +118,10 @@ pub fn round_trips(board: &str, limits: &LimitArgs) -> Result<Numbers> {
     let mut numbers = Numbers::new();
     for cell in &session.results.cells {
         let Some(stats) = cell.stats else { continue };
-        let below = match cell.under.as_str() {
-            "none" => "bare machine".to_owned(),
-            _ => cell.deliver.clone(),
-        };
-        let trap = match (cell.under.as_str(), cell.trap.as_str()) {
-            ("none", _) => "",
-            (_, "none") => ", not trapped",
-            _ => ", trapped",
+        let (below, trap) = match (cell.under, cell.what.trap.wfi()) {
+            (Under::None, _) => ("bare machine", ""),
+            (Under::Rouse, false) => (cell.what.deliver.name(), ", not trapped"),
+            (Under::Rouse, true) => (cell.what.deliver.name(), ", trapped"),
         };
         numbers.insert(format!("insns: round trip, wfi{trap}, {below}"), stats.p50);
     }

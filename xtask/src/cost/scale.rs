@@ -95,7 +95,10 @@ fn workloads(bench: &Bench, board: &str, cpus: u32) -> Result<Vec<(String, u64)>
     }
     let mut values: Vec<(String, u64)> = Vec::new();
     for cell in &session.results.cells {
-        let name = format!("{} {} {}", cell.workload, cell.shape, cell.deliver);
+        let name = format!(
+            "{} {} {}",
+            cell.what.workload, cell.what.shape, cell.what.deliver
+        );
         let known = values.iter().any(|(other, _)| *other == name);
         if let (false, Some(stats)) = (known, cell.stats) {
             values.push((name, stats.p50));

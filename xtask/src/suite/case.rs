@@ -223,8 +223,8 @@ mod tests {
         let text =
             "about = 'x'\n[run]\nwait = ['wfi', 'wfe']\npoll_limit_us = 5\ncpus = 4\nsurvey = true";
         let args = options(&Case::parse("x", text).unwrap().run).unwrap();
-        assert_eq!(args.job.load.plan.wait.as_deref(), Some("wfi,wfe"));
-        assert_eq!(args.job.load.plan.poll_limit_us.as_deref(), Some("5"));
+        assert_eq!(args.job.load.plan.lists.get("wait"), Some("wfi,wfe"));
+        assert_eq!(args.job.load.plan.lists.get("poll-limit-us"), Some("5"));
         assert_eq!(args.job.cpus, Some(4));
         assert!(args.job.load.survey && !args.job.load.plan.raw);
     }
