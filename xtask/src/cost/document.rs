@@ -23,8 +23,8 @@ instructions that load / store; 64-byte lines of data / code; then the guest's o
 path is an interrupt) and the same on the bare machine, where there is no EL2. `direct` is with interrupts delivered directly and
 no wait trapped: a 0 there was counted, not assumed. `-`: the path can't be taken.
 
-What the barriers and registers of a path are for is said where they are: `hypervisor/src/shortcuts.rs` for the paths of up to 50
-instructions, `crates/arch/src/gic_cpu.rs` for the DSB and ISB around a kick (`mail-send`, `cpu-on`), `hypervisor/src/vcpu.rs` for those
+What the barriers and registers of a path are for is said where they are: `hypervisor/src/exits/fast_paths.rs` for the paths of up to 50
+instructions, `crates/arch/src/gic_cpu.rs` for the DSB and ISB around a kick (`mail-send`, `cpu-on`), `hypervisor/src/exits/enter.rs` for those
 of `cpu-start`. No path takes a lock but `mmio` and `cpu-start`, which look at the one distributor that the guest has.
 ";
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The virtual GIC of crate `vgic` with a fake CPU interface per vCPU, put
-//! together as `hypervisor/src/vgic_cpu.rs`, `mmio.rs` and `sgi.rs` do it.
+//! together as `hypervisor/src/interrupts/vgic_cpu.rs`, `exits/mmio.rs` and `exits/sgi.rs` do it.
 
 use vgic::{Access, Distributor, List, Private, Redistributor, Vcpu};
 

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The exits that are measured most, by the shortest way: in assembly, in and
+//! behind their vectors.
+//!
+//! A Rust function may change nineteen registers, which is why the way to one
+//! saves and restores as many; what these exits have to do needs four. So each
+//! is written out here for its one common case, and everything else, from a
+//! deadline to a second list register in use, goes on to the Rust handler as if
+//! it had gone there first: nothing is changed before that is decided, but for
+//! the interrupt that was acknowledged, whose number goes along. The Rust
+//! handlers do everything that is done here too ([`crate::exits::synchronous::fast`],
+//! [`crate::interrupts::irq`]), and do all of it where events are traced.
+//!
+//! What the architecture makes each of them do, and nothing else is done:
+//!
+//! - No exit needs a barrier. Exception entry and return are context
+//!   synchronization events (DDI 0487K.a, D1.3.2 and D1.4.1), so a register that
+//!   is written here has its effect at the return.
+//! - Whatever the guest stored before it sent an SGI was made visible by its own
+//!   DSB, which it needs without a hypervisor too (IHI 0069H, 12.1.6).
+//! - ESR_EL2 says what happened; ELR_EL2 is moved over an instruction that
+//!   trapped, but not over HVC, which has been executed (D1.3.1.4).
+//! - A physical interrupt is acknowledged (ICC_IAR1_EL1), its priority dropped
+//!   (ICC_EOIR1_EL1) and, an SGI, deactivated (ICC_DIR_EL1): EL2 has EOImode 1,
+//!   so that the end of a timer's interrupt can be left to the guest
+//!   (IHI 0069H, 4.6.2 and 5.2.1).
+//! - ICH_ELRSR_EL2 says whether the list register is free: the guest frees it
+//!   without EL2 (12.4.2). ICH_LR\<n\>_EL2 makes the interrupt the guest's.
+//! - TPIDR_EL2 leads to this CPU's memory. It is read again where that costs
+//!   less than another register to save. So does the stack pointer, as the stack
+//!   is empty at each exit and ends where that memory begins.
+//! - A timer's interrupt that the guest can't take at once is looked at again when
+//!   it does (`short_line_watch`, [`crate::interrupts::vgic_cpu::watch`]): not after a wait, nor
+//!   in the vectors for a guest whose WFI may be what was interrupted.
+//!
+//! The offsets of what is used below come from the types.
+
+/// Instructions that do nothing, planted in the SGI path: for the test that the
+/// gate on its length notices. None unless a build asks for them by
+/// `ROUSE_PLANTED_NOPS`, a digit.
+pub const PLANTED: u8 = match option_env!("ROUSE_PLANTED_NOPS") {
+    Some(digit) => digit.as_bytes()[0] - b'0',
+    None => 0,
+};
+
+/// ESR_EL2 of a write of ICC_SGI1R_EL1 from x1: class, IL, and the ISS that
+/// names the register (DDI 0487K.a, D23.2.39).
+pub const ESR_SGI_FROM_X1: u64 = 0x623a_3036;
+/// ESR_EL2 of WFI, unconditional; that of WFE is one more.
+pub const ESR_WFI: u64 = 0x07e0_0000;
+
+/// Assembler macros: the vectors, and what does not fit there. To be used in
+/// one block, once, with the operands that [`crate::exits::vectors`] gives.
+///
+/// The frame is that of `save_caller`; x0 to x3 are in it when `\rest`, which
+/// saves what else that saves, is reached, and for an interrupt w0 is its INTID.
+macro_rules! fast_path_macros {
+    () => {
+        r#"
+    .macro count offset
+        ldr     x2, [x0, #\offset]
+        add     x2, x2, #1
+        str     x2, [x0, #\offset]
+    .endm
+
+    // The same where x0 does not lead to this CPU's memory.
+    .macro count_here offset
+        ldr     x2, [sp, #256 + \offset]
+        add     x2, x2, #1
+        str     x2, [sp, #256 + \offset]
+    .endm
+
+    .macro step_over
+        mrs     x0, elr_el2
+        add     x0, x0, #4
+        msr     elr_el2, x0
+    .endm
+
+    .macro leave
+        ldp     x2, x3, [sp, #16]
+        ldp     x0, x1, [sp], #256
+        eret
+    .endm
+
+    // A vector has room for 32 instructions.
+    .macro fits vector
+        .if     . - \vector > 128
+        .error  "no room in the vector"
+        .endif
+    .endm
+
+    // Two bits of the class tell the three exits apart that are likely: 4 and 3
+    // are 1 and 1 for a system register (0x18), 1 and 0 for HVC (0x16), 0 for
+    // WFI and WFE (0x01). The rest of the syndrome is compared where they lead.
+    .macro vector_sync_short kind
+        .balign 128
+    short_sync_\kind:
+        stp     x0, x1, [sp, #-256]!
+        stp     x2, x3, [sp, #16]
+        mrs     x0, esr_el2
+        tbz     w0, #30, short_wait
+        tbz     w0, #29, short_call
+        mov     w2, #{esr_sgi} & 0xffff
+        movk    w2, #{esr_sgi} >> 16, lsl #16
+        cmp     w0, w2
+        b.ne    rest_sync
+        // The guest's x1 is what it sends. SGIs from {mailed} on go by mail.
+        ubfx    x0, x1, #24, #4
+        cmp     x0, #{mailed}
+        b.hs    rest_sync
+        mrs     x0, tpidr_el2
+        ldr     x2, [x0, #{sgi_fields}]
+        and     x2, x2, x1
+        msr     S3_0_C12_C11_5, x2              // ICC_SGI1R_EL1
+        .rept   {planted}
+        nop
+        .endr
+        count   {count_sgi}
+        step_over
+        leave
+        fits    short_sync_\kind
+    .endm
+
+    // Lists the interrupt that is pending. Where the stack pointer is, the stack
+    // ends and this CPU's memory begins, 256 bytes higher.
+    .macro take kind
+        mrs     x0, S3_0_C12_C12_0              // ICC_IAR1_EL1
+        cmp     w0, #{private}
+        b.hs    rest_irq\kind
+        ldr     x2, [sp, #256 + {backlog}]
+        cbnz    x2, rest_irq\kind
+        add     x1, sp, x0, lsl #{arrival_shift}
+        ldp     x2, x3, [x1, #256 + {arrivals}] // value, slot
+        cbz     x2, rest_irq\kind
+        mrs     x1, S3_4_C12_C11_5              // ICH_ELRSR_EL2
+        lsr     x1, x1, x3
+        tbz     w1, #0, rest_irq\kind
+        cbnz    x3, short_other_slot\kind
+        msr     S3_4_C12_C12_0, x2              // ICH_LR0_EL2
+    short_listed\kind:
+        msr     S3_0_C12_C12_1, x0              // ICC_EOIR1_EL1
+        tbnz    x2, #{hw}, short_line\kind      // the guest deactivates it
+        msr     S3_0_C12_C11_1, x0              // ICC_DIR_EL1
+        .ifnc   \kind,_watch
+    short_line\kind:
+        .endif
+    short_counted\kind:
+        count_here {count_listed}
+        leave
+    .endm
+
+    .macro vector_irq_short kind
+        .balign 128
+    short_irq_\kind:
+        stp     x0, x1, [sp, #-256]!
+        stp     x2, x3, [sp, #16]
+        take    _\kind
+        fits    short_irq_\kind
+    .endm
+
+    .macro other_slot kind
+    short_other_slot\kind:
+        cmp     x3, #2
+        b.hi    3f
+        b.eq    2f
+        msr     S3_4_C12_C12_1, x2              // ICH_LR1_EL2
+        b       short_listed\kind
+    2:  msr     S3_4_C12_C12_2, x2              // ICH_LR2_EL2
+        b       short_listed\kind
+    3:  cmp     x3, #3
+        b.ne    rest_irq\kind
+        msr     S3_4_C12_C12_3, x2              // ICH_LR3_EL2
+        b       short_listed\kind
+    .endm
+
+    .macro fast_paths
+        other_slot _plain
+        other_slot _watch
+        other_slot _wait
+
+    // A timer's interrupt that the guest can't take at once is looked at again
+    // when it does.
+    short_line_watch:
+        mrs     x0, spsr_el2
+        tbz     w0, #{masked}, short_counted_watch
+        mrs     x0, S3_4_C12_C11_0              // ICH_HCR_EL2
+        orr     x0, x0, #{trap_group1}
+        msr     S3_4_C12_C11_0, x0
+        b       short_counted_watch
+
+    short_taken:
+        take    _wait
+
+    short_wait:
+        mov     w2, #{esr_wfi}
+        subs    w2, w0, w2
+        b.ne    short_wfe
+        mrs     x0, tpidr_el2
+        ldr     x2, [x0, #{halt_if}]
+        mrs     x1, S3_4_C12_C11_5              // ICH_ELRSR_EL2
+        cmp     x1, x2
+        b.ne    short_wait_otherwise
+    short_halt:
+        count   {count_halted}
+        step_over
+        wfi
+        b       short_taken
+    short_wait_otherwise:
+        ldr     x2, [x0, #{poll_if}]
+        cmp     x1, x2
+        b.eq    short_poll
+        ldr     x2, [x0, #{direct_if}]
+        cmp     x1, x2
+        b.ne    rest_sync
+    short_halt_direct:
+        count   {count_halted}
+        step_over
+        wfi
+        leave
+    short_poll:
+        ldr     x1, [x0, #{poll}]
+        mrs     x2, cntvct_el0
+        add     x3, x1, x2                      // the end
+    1:  mrs     x1, isr_el1
+        tbnz    w1, #{irq_pending}, 2f
+        mrs     x1, cntvct_el0
+        cmp     x1, x3
+        yield
+        b.lo    1b
+        count   {count_miss}
+        ldr     x1, [x0, #{direct_if}]
+        cmn     x1, #1
+        b.eq    short_halt
+        b       short_halt_direct
+    2:  count   {count_wfi}
+        count   {count_hit}
+        ldr     x1, [x0, #{direct_if}]
+        cmn     x1, #1
+        step_over
+        b.eq    short_taken
+        leave
+    short_wfe:
+        cmp     w2, #1
+        b.ne    rest_sync
+        mrs     x0, tpidr_el2
+        count   {count_wfe}
+        step_over
+        // Under an emulator with one thread whom the guest waits for gets a turn.
+        yield
+        leave
+
+    // HVC. A function that is not a fast call (bit 31) is none of ours
+    // (DEN0028F, 2.5): x0 becomes NOT_SUPPORTED, everything else stays.
+    short_call:
+        lsr     w2, w0, #26
+        cmp     w2, #{class_hvc}
+        b.ne    rest_sync
+        ldr     w2, [sp]
+        tbnz    w2, #31, rest_sync
+        mrs     x0, tpidr_el2
+        count   {count_hvc}
+        ldp     x2, x3, [sp, #16]
+        ldr     x1, [sp, #8]
+        mov     x0, #{not_supported}
+        add     sp, sp, #256
+        eret
+    .endm
+        "#
+    };
+}
+pub(crate) use fast_path_macros;
