@@ -61,6 +61,7 @@ pub fn guest_tree(data: &[u8]) {
         assert_eq!(read.timer, tree.timer);
         assert_eq!(read.psci, Some(conduit));
         assert_eq!(read.uart.map(|uart| uart.base), Some(uart.base));
-        assert_eq!(read.bootargs, tree.bootargs);
+        let words: String = platform::arguments::of_guest(tree.bootargs).collect();
+        assert_eq!(read.bootargs, words);
     }
 }

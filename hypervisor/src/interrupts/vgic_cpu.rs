@@ -1,44 +1,39 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The virtual interrupts of this CPU: crate `vgic` on this CPU's registers.
+//! The virtual interrupts of this CPU: [`vgic::Delivery`] on this CPU's registers.
 
+mod direct;
 mod line;
-mod look;
+mod set_up;
 
-pub use line::{IRQ_MASKED, TRAP_GROUP1, lines, sample, unwatch, watch};
-pub use look::{audit, stray};
+pub use direct::{deliver, from_machine, keep_active, to_machine};
+pub use line::{IRQ_MASKED, TRAP_GROUP1, lines, unwatch, watch};
+pub use set_up::prepare;
 
 use core::sync::atomic::Ordering::Relaxed;
 
 use aarch64_cpu::registers::{ICH_HCR_EL2, ICH_VTR_EL2, Readable, Writeable};
 use abi::Counter;
 use arch::gic_cpu;
-use arch::regs::{ICC_SRE_EL2, ICH_EISR_EL2, ICH_ELRSR_EL2, ich_lr, set_ich_lr};
-use gic::Redistributor;
-use platform::Platform;
-use vgic::{Bank, List, ListRegister, Private};
+use arch::regs::{ICH_EISR_EL2, ICH_ELRSR_EL2, ich_lr, set_ich_lr};
+use vgic::{
+    Bank, Delivery, Distributor, Fault, Interface, ListRegister, Maintenance, Shared, Vcpu,
+};
 
+use crate::cpu::pending_word;
 use crate::cpu::percpu::PerCpu;
-use crate::cpu::{pending_word, traps};
 use crate::interrupts::kick;
 use crate::machine::machine;
 use crate::machine::vm::vm;
-use crate::refuse;
 
-/// ICC_SRE_EL2: system registers at EL2 (0), bypass off (1, 2); EL1's choice of
-/// its own traps (3 is 0).
-const SRE: u64 = 0x7;
-/// ICH_HCR_EL2: En (0), UIE (1).
-const ENABLE: u64 = 1 << 0;
+/// ICH_HCR_EL2.UIE.
 const UNDERFLOW: u64 = 1 << 1;
-/// Priority of everything that EL2 takes: none preempts another.
-const PRIORITY: u8 = 0x80;
 /// Every SGI, as bits of the redistributor's registers.
 const SGIS: u32 = 0xffff;
 
-/// The list registers of the CPU that runs.
-struct ListRegisters;
+/// The interface of the CPU that runs, which is this one.
+struct ThisCpu<'a>(&'a PerCpu);
 
-impl Bank for ListRegisters {
+impl Bank for ThisCpu<'_> {
     #[inline(always)]
     fn count(&self) -> usize {
         // ListRegs, bits 4:0: one less than there are.
@@ -66,49 +61,76 @@ impl Bank for ListRegisters {
     }
 }
 
-/// Sets up the interrupt controller of this CPU for EL2.
-///
-/// # Safety
-/// The description must be true and mapped, and `cpu` the CPU that runs.
-pub unsafe fn prepare(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), gic::Error> {
-    // SAFETY: as the caller promises; each CPU has its own redistributor.
-    let redistributor = unsafe {
-        let redistributor = Redistributor::find(&platform.gic, cpu.mpidr)?;
-        redistributor.set_up();
-        redistributor
-    };
-    cpu.redistributor.call_once(|| redistributor);
-    ICC_SRE_EL2.set(SRE);
-    arch::insn::isb();
-    own(&redistributor, platform);
-    for n in 0..ListRegisters.count() {
-        set_ich_lr(n, 0);
+impl Interface for ThisCpu<'_> {
+    const SGIS: u32 = (1 << pending_word::FIRST_SGI) - 1;
+
+    fn ended(&self) -> u32 {
+        ICH_EISR_EL2.get() as u32
     }
-    // With one register "at most one is in use" always holds, and the
-    // maintenance interrupt that refills it would never end.
-    if ListRegisters.count() < 2 {
-        refuse!("GIC: one list register, and Rouse needs two");
+
+    fn underflow(&self) -> bool {
+        ICH_HCR_EL2.get() & UNDERFLOW != 0
     }
-    ICH_HCR_EL2.set(ENABLE);
-    Ok(())
+
+    fn timers(&self) -> u32 {
+        timers()
+    }
+
+    fn lines(&self) -> u32 {
+        lines(self.0)
+    }
+
+    fn vcpu(&self) -> Vcpu {
+        let number = vm().find(self.0.mpidr).map_or(0, |(number, _)| number);
+        Vcpu {
+            number,
+            affinity: self.0.mpidr,
+        }
+    }
+
+    fn enable(&mut self, on: u32, off: u32) {
+        self.0.redistributor().enable_all(on);
+        self.0.redistributor().disable_all(off);
+    }
+
+    fn clear_active(&mut self, intids: u32) {
+        self.0.redistributor().clear_active(intids);
+    }
+
+    fn deactivate(&mut self, intid: u32) {
+        gic_cpu::deactivate(intid);
+    }
+
+    fn active(&self) -> u32 {
+        self.0.redistributor().active()
+    }
 }
 
-/// The interrupts that EL2 takes: SGIs, the maintenance interrupt and its own
-/// timer's. Those of the guest's timers follow the guest's enables.
-fn own(redistributor: &Redistributor, platform: &Platform<'_>) {
-    for intid in 0..vgic::PRIVATE {
-        // SAFETY: only EL2 of the CPU that it belongs to gets here.
-        unsafe { redistributor.set_priority(intid, PRIORITY) };
+/// The guest's distributor, under its lock.
+struct Locked;
+
+impl Shared for Locked {
+    #[inline]
+    fn with<R>(&self, use_it: impl FnOnce(&mut Distributor) -> R) -> R {
+        use_it(&mut vm().distributor.lock())
     }
-    let timer = platform.timer.hyp;
-    redistributor.enable_all(SGIS | 1 << platform.gic.maintenance | 1 << timer);
-    gic_cpu::enable(true);
 }
 
-/// The physical interrupt behind a private INTID of the guest.
-fn hardware(intid: u32) -> Option<u32> {
-    let timer = &machine().platform.timer;
-    (intid == timer.virt || intid == timer.phys).then_some(intid)
+/// Runs `use_it` on the interrupts of this CPU's vCPU.
+#[inline(always)]
+fn with<R>(cpu: &PerCpu, use_it: impl FnOnce(&mut Delivery<'_, ThisCpu<'_>, Locked>) -> R) -> R {
+    // SAFETY: this CPU's own list. What `use_it` calls is in crate `vgic`, and in the
+    // two implementations above, and none of it comes here again.
+    unsafe {
+        cpu.vcpu.list.with(|list| {
+            use_it(&mut Delivery {
+                private: &cpu.vcpu.private,
+                list,
+                interface: ThisCpu(cpu),
+                shared: Locked,
+            })
+        })
+    }
 }
 
 /// PPIs whose physical enable follows the guest's.
@@ -117,208 +139,67 @@ fn timers() -> u32 {
     1 << timer.virt | 1 << timer.phys
 }
 
-/// Makes SGI or PPI `intid` pending for this CPU's vCPU.
+/// Makes SGI or PPI `intid` pending for this CPU's vCPU; `hw` is the physical interrupt
+/// behind it.
 #[inline(always)]
 pub fn inject(cpu: &PerCpu, intid: u32, hw: Option<u32>) {
-    let vcpu = &cpu.vcpu;
-    match vcpu.private.ready(intid) {
-        Some(priority) => {
-            // SAFETY: this CPU's own; `List::inject` does not come here again.
-            unsafe {
-                vcpu.list
-                    .with(|list| list.inject(&mut ListRegisters, intid, priority, hw));
-            }
-            vcpu.counters.add(Counter::Listed);
-        }
-        None if hw.is_none() => vcpu.private.set_pending(intid),
-        // It has just been disabled, by another CPU: it stays active physically
-        // until [`evaluate`], which is on its way, lets its line speak again.
-        None => {}
+    if with(cpu, |delivery| delivery.inject(intid, hw)) {
+        cpu.vcpu.counters.add(Counter::Listed);
     }
 }
 
-/// Whether the guest has an interrupt to acknowledge, as of the last look at the
-/// lines ([`sample`]).
+/// Whether the guest has an interrupt to acknowledge, as of the last [`sample`].
 #[inline(always)]
 pub fn deliverable(cpu: &PerCpu) -> bool {
-    // SAFETY: this CPU's own; `deliverable` does not come here again.
-    unsafe { cpu.vcpu.list.with(|list| list.deliverable(&ListRegisters)) }
+    with(cpu, |delivery| delivery.deliverable())
 }
 
-/// The maintenance interrupt: lists what waited for a register, if the list
-/// registers are running empty, or lets go of what the guest has ended and another
-/// vCPU waits for. Answers whether there was either.
+/// Looks at the lines of the guest's timers, as [`line`] says.
+#[cold]
+pub fn sample(cpu: &PerCpu) {
+    with(cpu, |delivery| delivery.sample());
+}
+
+/// Serves the maintenance interrupt; whether it was for the list registers.
 pub fn maintain(cpu: &PerCpu) -> bool {
-    if ICH_EISR_EL2.get() != 0 {
-        evaluate(cpu);
-        return true;
+    match with(cpu, |delivery| delivery.maintain()) {
+        Maintenance::Nothing => false,
+        Maintenance::Refilled => true,
+        Maintenance::Ended => {
+            evaluate(cpu);
+            true
+        }
     }
-    let asked = ICH_HCR_EL2.get() & UNDERFLOW != 0;
-    if asked {
-        // SAFETY: this CPU's own; `refill` does not come here again.
-        unsafe { cpu.vcpu.list.with(|list| list.refill(&mut ListRegisters)) }
-    }
-    asked
 }
 
-/// Brings this CPU in line with the registers of the virtual interrupt
-/// controller after one was written.
+/// Brings this CPU in line with the registers of the virtual interrupt controller after
+/// one was written.
 pub fn evaluate(cpu: &PerCpu) {
     if to_machine(cpu) {
         return;
     }
-    let private = &cpu.vcpu.private;
-    let vcpu = spis(cpu);
-    // SAFETY: this CPU's own; nothing in the closure comes here again.
-    let (listed, others) = unsafe {
-        cpu.vcpu.list.with(|list| {
-            let mut distributor = vm().distributor.lock();
-            let forward = distributor.forwards();
-            let listed = list.sync(&mut ListRegisters, private, forward);
-            expect(list, private);
-            let others = list.sync_spis(&mut ListRegisters, &mut distributor, vcpu);
-            (listed, others)
-        })
-    };
-    follow_timers(cpu);
-    release_timers(cpu, listed);
-    if others {
+    if with(cpu, |delivery| delivery.evaluate()) {
         evaluate_others(cpu);
     }
-}
-
-/// Says what is to be listed when one of the interrupts arrives that EL2 takes
-/// for the guest: what the short way does without asking.
-fn expect(list: &mut List, private: &Private) {
-    let sgis = (1 << pending_word::FIRST_SGI) - 1;
-    for intid in vgic::ones((sgis | timers()).into()) {
-        let priority = private.ready(intid);
-        let value =
-            priority.map(|priority| ListRegister::pending(intid, priority, hardware(intid)));
-        list.expect(intid, value);
-    }
-}
-
-/// The vCPU of `cpu`, as the distributor knows it.
-fn spis(cpu: &PerCpu) -> vgic::Vcpu {
-    let number = vm().find(cpu.mpidr).map_or(0, |(number, _)| number);
-    vgic::Vcpu {
-        number,
-        affinity: cpu.mpidr,
-    }
-}
-
-/// The physical interrupt of a timer is active from when EL2 took it until its
-/// virtual one ends: it was ended by register, taken back, or is a software
-/// interrupt meanwhile, whose end does not reach the physical one. Of those
-/// that are not `listed` it ends here, and comes again if the level is high.
-fn release_timers(cpu: &PerCpu, listed: u32) {
-    cpu.redistributor().clear_active(timers() & !listed);
-}
-
-/// Enables the physical interrupts of the timers that can be delivered: a level
-/// is to wait in the machine, where it is gone when it is low.
-fn follow_timers(cpu: &PerCpu) {
-    let ready = cpu.vcpu.private.all_ready() & timers();
-    cpu.redistributor().enable_all(ready);
-    cpu.redistributor().disable_all(timers() & !ready);
 }
 
 /// Lets other vCPUs read what is pending and active here.
 pub fn publish(cpu: &PerCpu) {
     if cpu.vcpu.direct.load(Relaxed) {
-        let (redistributor, guest) = (cpu.redistributor(), SGIS | timers());
-        let (pending, active) = (redistributor.pending(), redistributor.active());
-        cpu.vcpu.private.publish(pending & guest, active & guest);
-        return;
+        return direct::publish(cpu);
     }
-    sample(cpu);
-    // SAFETY: this CPU's own; `publish` does not come here again.
-    unsafe {
-        cpu.vcpu.list.with(|list| {
-            list.publish(&ListRegisters, &cpu.vcpu.private);
-            let mut distributor = vm().distributor.lock();
-            list.publish_spis(&ListRegisters, &mut distributor, spis(cpu));
-        });
-    }
+    with(cpu, |delivery| delivery.publish());
 }
 
 /// Moves what is listed and pending back to the registers.
 pub fn unlist(cpu: &PerCpu) {
-    // SAFETY: this CPU's own; nothing in the closure comes here again.
-    unsafe {
-        cpu.vcpu.list.with(|list| {
-            list.drain(&mut ListRegisters, |one| match one.hw() {
-                Some(_) => {}
-                None if one.intid() < vgic::PRIVATE => cpu.vcpu.private.set_pending(one.intid()),
-                None => vm().distributor.lock().give_back(one.intid()),
-            });
-        });
-    }
-    release_timers(cpu, 0);
+    with(cpu, |delivery| delivery.unlist());
 }
 
-/// Puts the guest's registers into the physical redistributor of `cpu`, if that
-/// is in direct mode; whether it is. Any CPU may do so: the lock sees to it that
-/// who comes last has read the registers last, and that the redistributor stays
-/// the guest's meanwhile.
-pub fn to_machine(cpu: &PerCpu) -> bool {
-    let _alone = cpu.vcpu.switching.lock();
-    if !cpu.vcpu.direct.load(Relaxed) {
-        return false;
-    }
-    let (private, redistributor) = (&cpu.vcpu.private, cpu.redistributor());
-    let guest = SGIS | timers();
-    let forward = vm().distributor.lock().forwards();
-    let ready = private.refresh(forward) & guest;
-    for intid in (0..vgic::PRIVATE).filter(|intid| guest >> intid & 1 != 0) {
-        // SAFETY: under the lock nobody else writes this redistributor's priorities.
-        unsafe { redistributor.set_priority(intid, private.priority(intid)) };
-    }
-    redistributor.disable_all(guest & !ready);
-    let [withdraw, deactivate, activate] = private.take_requests().map(|bits| bits & guest);
-    redistributor.clear_pending(withdraw);
-    redistributor.clear_active(deactivate);
-    redistributor.set_active(activate);
-    let pending = private.take_pending(guest);
-    // Noted, because the machine does not tell what is set from what a line makes.
-    cpu.vcpu.lines_set.fetch_or(pending & timers(), Relaxed);
-    redistributor.set_pending(pending);
-    redistributor.enable_all(ready);
-    true
-}
-
-/// Takes the physical redistributor of this CPU back for EL2. What is pending
-/// there stays so and comes as an interrupt to EL2.
-pub fn from_machine(cpu: &PerCpu) {
-    let _alone = cpu.vcpu.switching.lock();
-    // What software set of the timers' is the guest's still, unless it was taken
-    // since; behind a level that is high that can't be told, and it is the level.
-    let set = cpu.vcpu.lines_set.swap(0, Relaxed);
-    let set = set & cpu.redistributor().pending() & !lines(cpu);
-    cpu.redistributor().clear_pending(set);
-    vgic::ones(set.into()).for_each(|intid| cpu.vcpu.private.set_pending(intid));
-    own(cpu.redistributor(), &machine().platform);
-    follow_timers(cpu);
-    traps::set_direct(false);
-}
-
-/// Delivers mailbox `bits` to a CPU that is in direct mode; `false` if it is no
-/// longer, and nothing was done.
-pub fn deliver(cpu: &PerCpu, bits: u32) -> bool {
-    if bits & pending_word::EVALUATE != 0 && !to_machine(cpu) {
-        return false;
-    }
-    // Right in either mode: EL2 takes a physical SGI for a virtual one.
-    cpu.redistributor().set_pending(bits & pending_word::SGIS);
-    true
-}
-
-/// Lets go of the SPIs that were listed here: what is pending of them was given
-/// back, and other vCPUs may be waiting for it.
+/// Lets go of the SPIs that were listed here: what is pending of them was given back,
+/// and other vCPUs may be waiting for it.
 pub fn release_spis(cpu: &PerCpu) {
-    let waiting = vm().distributor.lock().release(spis(cpu));
-    if waiting {
+    if with(cpu, |delivery| delivery.release_spis()) {
         evaluate_others(cpu);
     }
 }
@@ -330,21 +211,27 @@ fn evaluate_others(cpu: &PerCpu) {
     others.for_each(|other| kick::send(other, pending_word::EVALUATE));
 }
 
-/// Leaves what the guest has active physically to its list registers.
-pub fn keep_active(cpu: &PerCpu) {
-    let active = cpu.redistributor().active() & (SGIS | timers());
-    cpu.redistributor().clear_active(active);
-    cpu.vcpu.private.activate(active);
-}
-
-/// Whether the guest has an interrupt active, whoever owns the interface: in a
-/// list register, or physically. The running priority alone does not tell where
-/// the guest ends interrupts in two steps.
+/// Whether the guest has an interrupt active, whoever owns the interface: in a list
+/// register, or physically. The running priority alone does not tell where the guest
+/// ends interrupts in two steps.
 pub fn has_active(cpu: &PerCpu) -> bool {
     if cpu.vcpu.direct.load(Relaxed) {
         return cpu.redistributor().active() & (SGIS | timers()) != 0;
     }
-    let used = (0..ListRegisters.count()).filter(|&n| ListRegisters.empty() >> n & 1 == 0);
-    used.map(|n| ListRegisters.read(n))
-        .any(ListRegister::is_active)
+    with(cpu, |delivery| delivery.has_active())
+}
+
+/// Whether the list registers agree with what is known of them; `quiet`: nothing is owed
+/// to the guest. In direct mode none may be in use.
+pub fn audit(cpu: &PerCpu, quiet: bool) -> Result<(), Fault> {
+    let direct = cpu.vcpu.direct.load(Relaxed);
+    with(cpu, |delivery| delivery.audit(quiet, direct))
+}
+
+/// Private interrupts that are active physically though the guest has not got them.
+pub fn stray(cpu: &PerCpu) -> u32 {
+    if cpu.vcpu.direct.load(Relaxed) {
+        return 0;
+    }
+    with(cpu, |delivery| delivery.stray())
 }

@@ -13,9 +13,8 @@
 use aarch64_cpu::registers::{
     CNTP_CTL_EL0, CNTV_CTL_EL0, ICH_HCR_EL2, Readable, SPSR_EL2, Writeable,
 };
-use arch::gic_cpu;
 
-use super::{ListRegisters, timers};
+use super::{sample, timers};
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::traps;
 use crate::machine::machine;
@@ -42,20 +41,6 @@ pub fn lines(of: &PerCpu) -> u32 {
 /// (2), and not IMASK (1).
 const fn is_high(control: u64) -> bool {
     control & 0b111 == 0b101
-}
-
-/// Takes back what is listed because of a line that is low now. The physical
-/// interrupt behind it is ended, so that the line is heard again.
-#[cold]
-pub fn sample(cpu: &PerCpu) {
-    let low = timers() & !lines(cpu);
-    // SAFETY: this CPU's own; `lower` does not come here again.
-    let lowered = unsafe {
-        cpu.vcpu
-            .list
-            .with(|list| list.lower(&mut ListRegisters, low))
-    };
-    vgic::ones(lowered.into()).for_each(gic_cpu::deactivate);
 }
 
 /// A timer's interrupt was listed when it came: if the guest has IRQs masked and
