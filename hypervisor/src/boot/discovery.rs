@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is found out of the machine before it is taken over, with MMU and caches
+//! Discovering the machine before it is taken over, with MMU and caches
 //! off or, from UEFI, as firmware left them.
 
 use core::fmt;
@@ -15,7 +15,7 @@ use crate::console::log;
 use crate::machine::power;
 use crate::{refuse, say, stage};
 
-/// What was found out of the machine before it is taken over.
+/// What was discovered of the machine before it is taken over.
 pub struct Discovered {
     /// The machine.
     pub platform: Platform<'static>,
@@ -108,15 +108,15 @@ pub fn open_console(platform: &mut Platform<'_>) {
             configuration,
             window,
         }) => {
-            // SAFETY: whoever boots the machine names the function, the MMU is
-            // off, and nobody else uses PCI.
+            // SAFETY: the boot arguments name the function, the MMU is off,
+            // and nothing else uses PCI.
             let uart = unsafe { pci::enable_uart(configuration, window) };
             platform.uart = uart.or(platform.uart);
         }
         None => {}
     }
     if let Some(uart) = platform.uart {
-        // SAFETY: the machine's description names the UART, or whoever boots it.
+        // SAFETY: the machine's description names the UART, or the boot arguments do.
         unsafe { log::open(uart) };
     }
 }

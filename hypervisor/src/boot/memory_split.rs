@@ -18,7 +18,7 @@ use crate::refuse;
 const TABLES: u64 = 64 * PAGE;
 const PER_CPU: u64 = (size_of::<Slot>() as u64).next_multiple_of(PAGE);
 
-// For whoever packs the image: crates/arch/src/needs.rs.
+// For the packer of the image: crates/arch/src/needs.rs.
 arch::needs!(__needs_fixed = TABLES, __needs_per_cpu = PER_CPU);
 
 /// Bytes of the page pool.

@@ -20,7 +20,7 @@ const PLACE: u32 = 0x1000;
 ///
 /// # Safety
 /// The address must be that of a function's configuration space, accessible as
-/// device memory, and nobody else may use it.
+/// device memory, and nothing else may use it.
 pub unsafe fn enable_uart(configuration: u64, window: u64) -> Option<Uart> {
     let register = |offset: u64| (configuration + offset) as *mut u32;
     // SAFETY: the caller vouches for the configuration space; these registers

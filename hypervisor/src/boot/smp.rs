@@ -36,7 +36,7 @@ fn start(machine: &Machine, enable: Enable, state: &'static PerCpu) {
     let per_cpu = core::ptr::from_ref(state) as u64;
     match (enable, machine.platform.psci) {
         (Enable::Psci, Some(conduit)) => {
-            // Where it is held is where nobody lets it go.
+            // It is held there and never let go.
             let silent = fault::is(Fault::Secondary);
             let entry = if silent {
                 entry::held_entry()
@@ -62,7 +62,7 @@ fn start(machine: &Machine, enable: Enable, state: &'static PerCpu) {
         (Enable::SpinTable(address), _) => {
             let slot = address as *mut u64;
             // SAFETY: the description says that this doubleword of RAM is the
-            // CPU's release address, for the one who starts it.
+            // CPU's release address, for the CPU that starts it.
             unsafe { slot.write_volatile(entry::held_entry()) };
             pages::clean(Region {
                 base: address,

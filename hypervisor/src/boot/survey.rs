@@ -135,7 +135,7 @@ fn interrupts(machine: &Machine) {
         );
         if control & ENABLE_LPIS != 0 {
             line!(
-                "CPU {:#x}: LPIs are on: somebody ran here before",
+                "CPU {:#x}: LPIs are on: other software ran here before",
                 cpu.mpidr
             );
         }

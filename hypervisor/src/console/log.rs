@@ -88,9 +88,9 @@ fn with(write: impl FnOnce(&mut Port)) {
     }
 }
 
-/// From now on only [`print_unlocked`] writes: a CPU has failed, and nobody may
-/// write into its report. Waits for whoever is writing, but not for ever: that
-/// may be the failed CPU itself.
+/// From now on only [`print_unlocked`] writes: a CPU has failed, and no other may
+/// write into its report. Waits for the CPU that is writing, but not for ever: that
+/// may be the failed one itself.
 pub fn fail() {
     const PATIENCE: u32 = 100_000;
     FAILED.store(true, Ordering::Relaxed);
@@ -104,7 +104,7 @@ pub fn fail() {
     }
 }
 
-/// Runs `work` while somebody holds the console.
+/// Runs `work` while the console is held.
 pub fn while_held(work: impl FnOnce()) {
     let _held = PORT.lock();
     work();
@@ -133,7 +133,7 @@ pub fn bytes(bytes: &[u8]) {
     });
 }
 
-/// As [`print`], without waiting for whoever holds the console: for a CPU that
+/// As [`print`], without waiting for the CPU that holds the console: for a CPU that
 /// reports a failure, and before locks work.
 pub fn print_unlocked(text: fmt::Arguments<'_>) {
     if let Some(firmware) = firmware() {

@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use abi::Counter;
 
 /// The counters of one vCPU. Only its own CPU counts, so that counting is a
-/// load, an add and a store; anybody may look.
+/// load, an add and a store; any CPU may look.
 pub struct Counters([AtomicU64; Counter::COUNT]);
 
 impl Counters {

@@ -23,7 +23,7 @@ pub struct Event {
     pub data: u64,
 }
 
-/// The last events of a CPU. It alone notes; anybody may look, and sees whole
+/// The last events of a CPU. It alone notes. Any CPU may look, and sees whole
 /// events only as long as it does not note any.
 pub struct Ring {
     events: [[AtomicU64; 3]; EVENTS],

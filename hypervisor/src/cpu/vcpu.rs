@@ -24,7 +24,7 @@ static ON: AtomicU32 = AtomicU32::new(0);
 /// Power states of a vCPU.
 mod power {
     pub const OFF: u32 = 0;
-    /// Somebody turns it on and writes entry and context.
+    /// A CPU turns it on and writes entry and context.
     pub const CLAIMED: u32 = 1;
     pub const ON_PENDING: u32 = 2;
     pub const ON: u32 = 3;

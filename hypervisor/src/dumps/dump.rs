@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is printed when the hypervisor itself is wrong, and how it then ends.
 //!
-//! The CPU that failed prints first, then asks every other one, by mail, to
+//! The CPU that failed prints first, then asks every other one, by a kick, to
 //! print its own state and to stop; one that does not answer in time is named.
-//! A CPU whose guest owns the interrupts takes no mail: see [`others`].
+//! A CPU whose guest owns the interrupts takes no kick: see [`others`].
 
 use core::panic::PanicInfo;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -127,7 +127,7 @@ fn as_well(why: core::fmt::Arguments<'_>) -> ! {
     }
     let me = PerCpu::this();
     while me.vcpu.pending_word.load(SeqCst) & pending_word::DUMP == 0 {
-        // The interrupt that comes with the mail ends it.
+        // The doorbell that comes with the bit ends it.
         insn::wfi();
     }
     dump!("CPU {:#x} has failed as well: {why}", me.mpidr);
@@ -168,7 +168,7 @@ fn others(me: &PerCpu) {
         if cpu.vcpu.direct.load(SeqCst) && !REVOKED.swap(true, SeqCst) {
             memory::revoke(machine().stage2.0);
         }
-        // Ends a WFI, whoever takes it; while a guest owns the interrupts this
+        // Ends a WFI, at either level; while a guest owns the interrupts this
         // one is off.
         cpu.redistributor().enable_all(machine().doorbell());
         cpu.redistributor().set_pending(machine().doorbell());
@@ -239,7 +239,7 @@ fn state(cpu: &PerCpu) {
     );
     let vcpu = &cpu.vcpu;
     dump!(
-        "  direct {}  mailbox {:#x}  {}",
+        "  direct {}  pending word {:#x}  {}",
         vcpu.direct.load(Relaxed),
         vcpu.pending_word.load(Relaxed),
         vcpu.private

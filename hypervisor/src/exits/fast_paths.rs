@@ -11,7 +11,7 @@
 //! handlers do everything that is done here too ([`crate::exits::synchronous::fast`],
 //! [`crate::interrupts::irq`]), and do all of it where events are traced.
 //!
-//! What the architecture makes each of them do, and nothing else is done:
+//! Each does only what the architecture requires:
 //!
 //! - No exit needs a barrier. Exception entry and return are context
 //!   synchronization events (DDI 0487K.a, D1.3.2 and D1.4.1), so a register that
@@ -104,9 +104,9 @@ macro_rules! fast_path_macros {
         movk    w2, #{esr_sgi} >> 16, lsl #16
         cmp     w0, w2
         b.ne    rest_sync
-        // The guest's x1 is what it sends. SGIs from {mailed} on go by mail.
+        // The guest's x1 is what it sends. SGIs from {kicked} on go by a kick.
         ubfx    x0, x1, #24, #4
-        cmp     x0, #{mailed}
+        cmp     x0, #{kicked}
         b.hs    rest_sync
         mrs     x0, tpidr_el2
         ldr     x2, [x0, #{sgi_fields}]

@@ -45,7 +45,7 @@ pub fn exit(cpu: &PerCpu, frame: &mut Frame, esr: Esr) {
 /// should not have the console for itself.
 const SHOWN: u64 = 8;
 
-/// Tells the guest, and at first whoever watches, that nothing is there.
+/// Tells the guest, and at first the console, that nothing is there.
 fn refuse(cpu: &PerCpu, address: u64, esr: Esr) {
     let before = cpu.vcpu.refused.load(Relaxed);
     cpu.vcpu.refused.store(before + 1, Relaxed);

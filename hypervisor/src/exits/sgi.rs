@@ -34,11 +34,11 @@ pub fn send<T: Trace>(cpu: &PerCpu, value: u64) {
         T::note(cpu, Traced::Sent, value);
         return;
     }
-    send_by_pending_word(cpu, value);
+    send_by_kick(cpu, value);
 }
 
 #[cold]
-fn send_by_pending_word(cpu: &PerCpu, value: u64) {
+fn send_by_kick(cpu: &PerCpu, value: u64) {
     // Without RSS the range selector has no meaning (IHI 0069H, 12.2.20), as
     // the machine has it for the SGIs that it sends.
     let ranges = ICC_CTLR_EL1.get() & RSS != 0;

@@ -161,7 +161,7 @@ exit_resume_traced:
     planted = const fast_paths::PLANTED,
     class_hvc = const trap::esr::HVC64,
     not_supported = const abi::NOT_SUPPORTED,
-    mailed = const pending_word::FIRST_SGI,
+    kicked = const pending_word::FIRST_SGI,
     private = const vgic::PRIVATE,
     hw = const vgic::ListRegister::HW_BIT,
     masked = const vgic_cpu::IRQ_MASKED.trailing_zeros(),

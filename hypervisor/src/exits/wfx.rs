@@ -3,7 +3,7 @@
 //!
 //! WFI and WFIT idle the CPU here as they would have in the guest: until an
 //! interrupt is there for it, or the deadline. WFE and WFET only hint that the
-//! guest polls; with one vCPU per CPU there is nobody to run instead, so the
+//! guest polls; with one vCPU per CPU there is no other to run instead, so the
 //! handler returns, which the architecture allows at any time.
 
 use aarch64_cpu::registers::{CNTVCT_EL0, CNTVOFF_EL2, Readable};

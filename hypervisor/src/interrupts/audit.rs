@@ -30,8 +30,8 @@ enum Finding {
     Vgic(vgic::Fault),
     /// Physical interrupts are active that are not the guest's to end.
     Active(u32),
-    /// A letter that nobody announced.
-    Mailbox(u32),
+    /// Bits of the pending word for which no doorbell was rung.
+    PendingWord(u32),
     /// Bytes of EL2's stack in use, of which an exit needs fewer.
     Stack(usize),
 }
@@ -44,7 +44,7 @@ impl fmt::Display for Finding {
                 f,
                 "physical interrupts {bits:#x} are active and not listed for the guest"
             ),
-            Self::Mailbox(bits) => write!(f, "mailbox {bits:#x} without an interrupt"),
+            Self::PendingWord(bits) => write!(f, "pending word {bits:#x} without a doorbell"),
             Self::Stack(bytes) => write!(f, "{bytes} bytes of EL2's stack are left in use"),
         }
     }
@@ -73,7 +73,7 @@ fn compare(cpu: &PerCpu, frame: &Frame, quiet: bool) -> Result<(), Finding> {
         return Err(Finding::Stack(used));
     }
     if quiet {
-        empty_mailbox(cpu)?;
+        await_pending_word(cpu)?;
     }
     vgic_cpu::audit(cpu, quiet).map_err(Finding::Vgic)?;
     match vgic_cpu::stray(cpu) {
@@ -82,17 +82,18 @@ fn compare(cpu: &PerCpu, frame: &Frame, quiet: bool) -> Result<(), Finding> {
     }
 }
 
-/// Takes what is on its way to this CPU; a letter has to come with an interrupt.
-fn empty_mailbox(cpu: &PerCpu) -> Result<(), Finding> {
-    let mailbox = &cpu.vcpu.pending_word;
+/// Takes what is on its way to this CPU; bits of the pending word have to come with a
+/// doorbell.
+fn await_pending_word(cpu: &PerCpu) -> Result<(), Finding> {
+    let word = &cpu.vcpu.pending_word;
     let end = CNTPCT_EL0.get() + CNTFRQ_EL0.get() / 100;
     loop {
         if !cpu.vcpu.direct.load(Relaxed) {
             while irq::take(cpu) {}
         }
-        match mailbox.load(SeqCst) {
+        match word.load(SeqCst) {
             0 => return Ok(()),
-            bits if CNTPCT_EL0.get() > end => return Err(Finding::Mailbox(bits)),
+            bits if CNTPCT_EL0.get() > end => return Err(Finding::PendingWord(bits)),
             _ => arch::insn::yield_now(),
         }
     }
@@ -101,7 +102,7 @@ fn empty_mailbox(cpu: &PerCpu) -> Result<(), Finding> {
 /// Audits before a fault is made: enough for the guest to be amidst its work.
 const BEFORE: u64 = 100;
 
-/// Makes the fault that whoever boots the machine asks for, once, or as often as
+/// Makes the fault that the boot arguments ask for, once, or as often as
 /// it takes.
 fn plant(cpu: &PerCpu, quiet: bool) {
     static AUDITS: AtomicU64 = AtomicU64::new(0);
@@ -115,14 +116,14 @@ fn plant(cpu: &PerCpu, quiet: bool) {
     let Some(fault) = arguments.find_map(|one| one.strip_prefix("rouse.fault=soak-")) else {
         return;
     };
-    // Amidst other work a full mailbox would lose letters, which is another fault;
+    // Amidst other work a full pending word would lose requests, which is another fault;
     // and as any kick opens it, it is filled whenever all is quiet.
-    let mailbox = fault == "mailbox";
-    if quiet != mailbox || PLANTED.swap(true, Relaxed) && !mailbox {
+    let word = fault == "pending-word";
+    if quiet != word || PLANTED.swap(true, Relaxed) && !word {
         return;
     }
     match fault {
-        // Active, and nobody will end it.
+        // Active, and never ended.
         "stuck-lr" => {
             let free = ICH_ELRSR_EL2.get().trailing_zeros() as usize;
             let pending = ListRegister::pending(31, 0x80, None);
@@ -138,7 +139,7 @@ fn plant(cpu: &PerCpu, quiet: bool) {
         "unbalanced-mask" => ICH_VMCR_EL2.set(ICH_VMCR_EL2.get() & !(0x80 << 24)),
         "counter-back" => cpu.vcpu.counters.forget(Counter::Irq),
         "time-back" => CNTVOFF_EL2.set(CNTFRQ_EL0.get() / 10),
-        "mailbox" => drop(cpu.vcpu.pending_word.fetch_or(1 << 31, SeqCst)),
+        "pending-word" => drop(cpu.vcpu.pending_word.fetch_or(1 << 31, SeqCst)),
         _ => {}
     }
 }

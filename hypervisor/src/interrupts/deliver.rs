@@ -99,9 +99,9 @@ pub fn direct(cpu: &PerCpu) -> Option<()> {
     // taken now, and what is listed goes to the redistributor below.
     traps::set_direct(true);
     while irq::take(cpu) {}
-    kick::open(cpu);
-    // From here on a letter that was already announced is no matter: what it
-    // asked for is done, and the guest must not get its interrupt.
+    kick::serve(cpu);
+    // A doorbell that was already rung does not matter from here on: what it was for is
+    // done, and the guest must not get it.
     cpu.redistributor().disable_all(machine().doorbell());
     vgic_cpu::unlist(cpu);
     vgic_cpu::release_spis(cpu);

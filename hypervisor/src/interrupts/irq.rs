@@ -49,10 +49,10 @@ pub fn take(cpu: &PerCpu) -> bool {
 /// Handles interrupt `intid`, which is active; whether it was one.
 ///
 /// No barrier follows the acknowledge: what is done for an interrupt reads no
-/// memory but this CPU's, except for the mailbox, which is emptied by an atomic
-/// exchange. Its store is not made before the acknowledge has returned, and
-/// whoever filled the mailbox had done so before it sent the interrupt
-/// ([`kick::send`]), so the exchange finds the letter.
+/// memory but this CPU's, except for the pending word, which is emptied by an atomic
+/// exchange. Its store is not made before the acknowledge has returned, and the other
+/// CPU set its bits before it rang the doorbell ([`kick::send`]), so the exchange
+/// finds them.
 #[inline(always)]
 fn handle(cpu: &PerCpu, intid: u32, came: Came) -> bool {
     if intid < PPI {
@@ -74,14 +74,14 @@ fn take_other(cpu: &PerCpu, intid: u32, came: Came) -> bool {
     }
     gic_cpu::end(intid);
     if intid == platform.gic.maintenance {
-        // Before the mailbox is opened: a letter that comes later has an
-        // interrupt of its own.
+        // Before the pending word is emptied: bits that are set later have a doorbell
+        // of their own.
         gic_cpu::deactivate(intid);
         cpu.vcpu.counters.add(match vgic_cpu::maintain(cpu) {
             true => Counter::Maintenance,
             false => Counter::Irq,
         });
-        kick::open(cpu);
+        kick::serve(cpu);
     } else if intid == platform.timer.virt || intid == platform.timer.phys {
         // It stays active until the guest ends it through the list register:
         // a level that is still high must not interrupt again meanwhile.
@@ -94,7 +94,7 @@ fn take_other(cpu: &PerCpu, intid: u32, came: Came) -> bool {
         watchdog::expired(cpu);
         gic_cpu::deactivate(intid);
     } else {
-        // Nobody enabled it; firmware may have left it so.
+        // EL2 did not enable it; firmware may have left it so.
         cpu.vcpu.counters.add(Counter::Irq);
         gic_cpu::deactivate(intid);
     }

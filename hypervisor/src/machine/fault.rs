@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Failing as whoever boots the machine asks by `rouse.fault=NAME`: a way to see
+//! Failing as the boot arguments ask by `rouse.fault=NAME`: a way to see
 //! what a failure looks like, and that it is noticed. The guest has no say in it.
 //!
 //! Nothing of this is looked at on a measured path: the machine's own faults are

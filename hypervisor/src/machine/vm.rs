@@ -112,7 +112,7 @@ pub fn find_payload() -> Result<Region, abi::NoPayload> {
 /// Where in `ram` the guest's image, the file `file`, has to be. A guest that can't
 /// run in that much RAM, or on these CPUs, is refused.
 fn place(file: Region, ram: Region) -> u64 {
-    // SAFETY: the packer put the image there, it is mapped, and nobody writes to it.
+    // SAFETY: the packer put the image there, it is mapped, and nothing writes to it.
     let bytes = unsafe { core::slice::from_raw_parts(file.base as *const u8, file.size as usize) };
     let image = Image::parse(bytes).unwrap_or_else(|error| refuse!("the guest {error}"));
     let granule = image
@@ -141,7 +141,7 @@ fn place(file: Region, ram: Region) -> u64 {
 fn scrub(ram: Region) {
     if fault::is(Fault::Dirty) {
         for page in (ram.base..ram.end()).step_by(pages::PAGE as usize) {
-            // SAFETY: the guest's RAM is nobody else's, and is mapped.
+            // SAFETY: the guest's RAM is its alone, and is mapped.
             unsafe { (page as *mut u64).write(u64::from_ne_bytes(*b"neighbor")) };
         }
     }
@@ -166,7 +166,7 @@ pub fn create(machine: &Machine) {
         index: Index::new(cpus.iter().map(|cpu| cpu.mpidr)),
         cpus,
     });
-    // SAFETY: the guest's RAM is nobody else's, is mapped, was checked to be
+    // SAFETY: the guest's RAM is its alone, is mapped, was checked to be
     // large enough, and no vCPU runs yet.
     unsafe {
         let to = (ram.base + offset) as *mut u8;

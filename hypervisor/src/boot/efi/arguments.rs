@@ -41,7 +41,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// Reads the arguments; empty text if nobody gave any.
+/// Reads the arguments; empty text if there are none.
 pub fn read() -> Result<&'static str, Error> {
     let mut source = [0; config::LIMIT + 1];
     let mut room = [0; config::LIMIT];

@@ -18,9 +18,8 @@ pub fn publish(cpu: &PerCpu) {
 }
 
 /// Puts the guest's registers into the physical redistributor of `cpu`, if that
-/// is in direct mode; whether it is. Any CPU may do so: the lock sees to it that
-/// who comes last has read the registers last, and that the redistributor stays
-/// the guest's meanwhile.
+/// is in direct mode; whether it is. Any CPU may do so. Under the lock the last CPU to
+/// write has also read the registers last, and the redistributor stays the guest's.
 pub fn to_machine(cpu: &PerCpu) -> bool {
     let _alone = cpu.vcpu.switching.lock();
     if !cpu.vcpu.direct.load(Relaxed) {
@@ -31,7 +30,7 @@ pub fn to_machine(cpu: &PerCpu) -> bool {
     let forward = vm().distributor.lock().forwards();
     let ready = private.refresh(forward) & guest;
     for intid in (0..vgic::PRIVATE).filter(|intid| guest >> intid & 1 != 0) {
-        // SAFETY: under the lock nobody else writes this redistributor's priorities.
+        // SAFETY: under the lock no other CPU writes this redistributor's priorities.
         unsafe { redistributor.set_priority(intid, private.priority(intid)) };
     }
     redistributor.disable_all(guest & !ready);
@@ -62,8 +61,8 @@ pub fn from_machine(cpu: &PerCpu) {
     traps::set_direct(false);
 }
 
-/// Delivers mailbox `bits` to a CPU that is in direct mode; `false` if it is no
-/// longer, and nothing was done.
+/// Delivers `bits` of a pending word to a CPU that is in direct mode. `false`: it is not
+/// any more, and nothing was done.
 pub fn deliver(cpu: &PerCpu, bits: u32) -> bool {
     if bits & pending_word::EVALUATE != 0 && !to_machine(cpu) {
         return false;

@@ -27,11 +27,11 @@ pub const IRQ_MASKED: u64 = 1 << 7;
 /// The guest's timers whose lines are high, as bits of the redistributor's registers.
 pub fn lines(of: &PerCpu) -> u32 {
     if !core::ptr::eq(of, PerCpu::this()) {
-        // Level-sensitive, and set by nobody while EL2 has the redistributor:
+        // Level-sensitive, and not set by software while EL2 has the redistributor:
         // pending there is the level (IHI 0069H, 12.11.34).
         return of.redistributor().pending() & timers();
     }
-    // No barrier: whoever changed a timer did so before it got here by an exception.
+    // No barrier: the guest changed its timer before the exception that led here.
     let timer = &machine().platform.timer;
     let high = |control: u64, intid: u32| u32::from(is_high(control)) << intid;
     high(CNTV_CTL_EL0.get(), timer.virt) | high(CNTP_CTL_EL0.get(), timer.phys)
