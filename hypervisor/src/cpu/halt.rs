@@ -5,7 +5,7 @@ use wait::governor::Host;
 
 /// What EL2 does in a trapped WFI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum WaitMode {
     /// It halts.
     Halt,
     /// It polls for so many ticks, then halts.
@@ -35,11 +35,11 @@ impl Halt {
     }
 
     /// What a wait without deadline is.
-    pub fn way(&self) -> Way {
+    pub fn mode(&self) -> WaitMode {
         match (self.limit(), &self.adaptive) {
-            (None, _) => Way::Halt,
-            (Some(ticks), None) => Way::Poll(ticks),
-            (Some(_), Some(_)) => Way::Adapt,
+            (None, _) => WaitMode::Halt,
+            (Some(ticks), None) => WaitMode::Poll(ticks),
+            (Some(_), Some(_)) => WaitMode::Adapt,
         }
     }
 

@@ -12,7 +12,7 @@ use arch::insn;
 
 use crate::cpu::controls::HCR_GUEST;
 use crate::cpu::fast_state::NEVER;
-use crate::cpu::halt::Way;
+use crate::cpu::halt::WaitMode;
 use crate::cpu::percpu::PerCpu;
 
 arch::symbol_addresses! {
@@ -33,7 +33,7 @@ const HCR_TWE: u64 = 1 << 14;
 const HCR_TWED: u64 = 1 << 59;
 
 /// Sets which waits trap: bit 0 WFI, bit 1 WFE; routes interrupts as
-/// [`Vcpu::direct`] says.
+/// [`crate::cpu::vcpu::Vcpu::direct`] says.
 pub fn set_trap(bits: u64) {
     let direct = PerCpu::this().vcpu.direct.load(Relaxed);
     let mut hcr = HCR_GUEST;
@@ -92,17 +92,17 @@ fn choose_vectors(tracing: bool, trap: u64) {
 pub fn review_wait(cpu: &PerCpu) {
     let vcpu = &cpu.vcpu;
     // SAFETY: this CPU's own, and the closure does not come here again.
-    let way = unsafe { vcpu.halt.with(|halt| halt.way()) };
+    let mode = unsafe { vcpu.halt.with(|halt| halt.mode()) };
     let direct = vcpu.direct.load(Relaxed);
     let none_listed = (2 << (ICH_VTR_EL2.get() & 0x1f)) - 1;
     let set = |word: &AtomicU64, allowed| {
         word.store(if allowed { none_listed } else { NEVER }, Relaxed);
     };
     let waits = &vcpu.waits;
-    set(&vcpu.fast_paths.halt_if, way == Way::Halt && !direct);
-    set(&waits.direct_if, way != Way::Adapt && direct);
-    let ticks = match way {
-        Way::Poll(ticks) => Some(ticks),
+    set(&vcpu.fast_paths.halt_if, mode == WaitMode::Halt && !direct);
+    set(&waits.direct_if, mode != WaitMode::Adapt && direct);
+    let ticks = match mode {
+        WaitMode::Poll(ticks) => Some(ticks),
         _ => None,
     };
     waits.poll.store(ticks.unwrap_or(0), Relaxed);

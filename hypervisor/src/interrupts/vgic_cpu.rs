@@ -154,7 +154,7 @@ pub fn deliverable(cpu: &PerCpu) -> bool {
     with(cpu, |delivery| delivery.deliverable())
 }
 
-/// Looks at the lines of the guest's timers, as [`line`] says.
+/// Looks at the lines of the guest's timers, as [`mod@line`] says.
 #[cold]
 pub fn sample(cpu: &PerCpu) {
     with(cpu, |delivery| delivery.sample());
