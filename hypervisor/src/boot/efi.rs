@@ -105,7 +105,7 @@ extern "C" fn efi_start(image: *mut c_void, system: *const c_void) -> usize {
 /// Repeats a refusal on the console that the SPCR names: on some servers
 /// firmware's own console is not the one that people see.
 fn say_where_tables_say(refusal: &Refusal) {
-    let (tables::Found::Acpi(rsdp), Ok(map)) =
+    let (tables::Source::Acpi(rsdp), Ok(map)) =
         (tables::find(), boot::memory_map(MemoryType::LOADER_DATA))
     else {
         return;
@@ -129,7 +129,7 @@ fn describe() -> Result<Discovered, Refusal> {
     let bootargs = arguments::read().map_err(Refusal::Arguments)?;
     let map = boot::memory_map(MemoryType::LOADER_DATA).map_err(failed("GetMemoryMap"))?;
     let (mut platform, acpi) = match tables::find() {
-        tables::Found::Acpi(rsdp) => {
+        tables::Source::Acpi(rsdp) => {
             let ram = memory::ram(&map);
             let tables = tables::Mapped(&map);
             let Description { platform, notes } =
@@ -137,12 +137,12 @@ fn describe() -> Result<Discovered, Refusal> {
             let tables = acpi::list(&tables, rsdp);
             (platform, Some(Acpi { notes, tables }))
         }
-        tables::Found::Tree(address) => {
+        tables::Source::Tree(address) => {
             // SAFETY: firmware publishes a device tree under this GUID.
             let blob = unsafe { discovery::device_tree(address) }.map_err(Refusal::Tree)?;
             (Platform::from_fdt(blob).map_err(Refusal::Tree)?, None)
         }
-        tables::Found::Nothing => return Err(Refusal::NoDescription),
+        tables::Source::Nothing => return Err(Refusal::NoDescription),
     };
     platform.bootargs = bootargs;
     Ok(Discovered {

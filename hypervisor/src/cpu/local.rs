@@ -8,9 +8,9 @@ use core::ops::Deref;
 /// A value that begins a cache line which nothing else is on, for what others
 /// write while its CPU is busy with something else.
 #[repr(C, align(64))]
-pub struct Line<T>(pub T);
+pub struct CacheLine<T>(pub T);
 
-impl<T> Deref for Line<T> {
+impl<T> Deref for CacheLine<T> {
     type Target = T;
 
     fn deref(&self) -> &T {

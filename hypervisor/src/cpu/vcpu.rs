@@ -14,7 +14,7 @@ use crate::console::guest_uart::GuestUart;
 use crate::cpu::counters::Counters;
 use crate::cpu::fast_state::{FastPaths, Waits};
 use crate::cpu::halt::Halt;
-use crate::cpu::local::{Line, Local};
+use crate::cpu::local::{CacheLine, Local};
 use crate::cpu::ring::Ring;
 
 /// vCPUs that are on or about to be. Only one that is on turns another on: once
@@ -61,7 +61,7 @@ pub struct Vcpu {
     /// Output that is not yet a line.
     pub console: Local<GuestUart>,
     /// Virtual interrupts and requests that others left here; see [`crate::cpu::pending_word`].
-    pub pending_word: Line<AtomicU32>,
+    pub pending_word: CacheLine<AtomicU32>,
     /// The registers of its redistributor.
     pub private: Private,
     /// The guest owns the CPU interface; see `interrupts::deliver`.
@@ -95,7 +95,7 @@ impl Vcpu {
             trace: Ring::new(),
             refused: AtomicU64::new(0),
             console: Local::new(GuestUart::new()),
-            pending_word: Line(AtomicU32::new(0)),
+            pending_word: CacheLine(AtomicU32::new(0)),
             private: Private::new(),
             direct: AtomicBool::new(false),
             lines_set: AtomicU32::new(0),

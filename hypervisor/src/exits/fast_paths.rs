@@ -30,7 +30,7 @@
 //!   less than another register to save. So does the stack pointer, as the stack
 //!   is empty at each exit and ends where that memory begins.
 //! - A timer's interrupt that the guest can't take at once is looked at again when
-//!   it does (`short_line_watch`, [`crate::interrupts::vgic_cpu::watch`]): not after a wait, nor
+//!   it does (`fast_line_watch`, [`crate::interrupts::vgic_cpu::watch`]): not after a wait, nor
 //!   in the vectors for a guest whose WFI may be what was interrupted.
 //!
 //! The offsets of what is used below come from the types.
@@ -52,8 +52,8 @@ pub const ESR_WFI: u64 = 0x07e0_0000;
 /// Assembler macros: the vectors, and what does not fit there. To be used in
 /// one block, once, with the operands that [`crate::exits::vectors`] gives.
 ///
-/// The frame is that of `save_caller`; x0 to x3 are in it when `\rest`, which
-/// saves what else that saves, is reached, and for an interrupt w0 is its INTID.
+/// The frame is that of `save_caller`; x0 to x3 are in it when a `slow_` label,
+/// which saves what else that saves, is reached, and for an interrupt w0 is its INTID.
 macro_rules! fast_path_macros {
     () => {
         r#"
@@ -92,22 +92,22 @@ macro_rules! fast_path_macros {
     // Two bits of the class tell the three exits apart that are likely: 4 and 3
     // are 1 and 1 for a system register (0x18), 1 and 0 for HVC (0x16), 0 for
     // WFI and WFE (0x01). The rest of the syndrome is compared where they lead.
-    .macro vector_sync_short kind
+    .macro vector_sync_fast kind
         .balign 128
-    short_sync_\kind:
+    fast_sync_\kind:
         stp     x0, x1, [sp, #-256]!
         stp     x2, x3, [sp, #16]
         mrs     x0, esr_el2
-        tbz     w0, #30, short_wait
-        tbz     w0, #29, short_call
+        tbz     w0, #30, fast_wait
+        tbz     w0, #29, fast_call
         mov     w2, #{esr_sgi} & 0xffff
         movk    w2, #{esr_sgi} >> 16, lsl #16
         cmp     w0, w2
-        b.ne    rest_sync
+        b.ne    slow_sync
         // The guest's x1 is what it sends. SGIs from {kicked} on go by a kick.
         ubfx    x0, x1, #24, #4
         cmp     x0, #{kicked}
-        b.hs    rest_sync
+        b.hs    slow_sync
         mrs     x0, tpidr_el2
         ldr     x2, [x0, #{sgi_fields}]
         and     x2, x2, x1
@@ -118,7 +118,7 @@ macro_rules! fast_path_macros {
         count   {count_sgi}
         step_over
         leave
-        fits    short_sync_\kind
+        fits    fast_sync_\kind
     .endm
 
     // Lists the interrupt that is pending. Where the stack pointer is, the stack
@@ -126,51 +126,51 @@ macro_rules! fast_path_macros {
     .macro take kind
         mrs     x0, S3_0_C12_C12_0              // ICC_IAR1_EL1
         cmp     w0, #{private}
-        b.hs    rest_irq\kind
+        b.hs    slow_irq\kind
         ldr     x2, [sp, #256 + {backlog}]
-        cbnz    x2, rest_irq\kind
+        cbnz    x2, slow_irq\kind
         add     x1, sp, x0, lsl #{arrival_shift}
         ldp     x2, x3, [x1, #256 + {arrivals}] // value, slot
-        cbz     x2, rest_irq\kind
+        cbz     x2, slow_irq\kind
         mrs     x1, S3_4_C12_C11_5              // ICH_ELRSR_EL2
         lsr     x1, x1, x3
-        tbz     w1, #0, rest_irq\kind
-        cbnz    x3, short_other_slot\kind
+        tbz     w1, #0, slow_irq\kind
+        cbnz    x3, fast_other_slot\kind
         msr     S3_4_C12_C12_0, x2              // ICH_LR0_EL2
-    short_listed\kind:
+    fast_listed\kind:
         msr     S3_0_C12_C12_1, x0              // ICC_EOIR1_EL1
-        tbnz    x2, #{hw}, short_line\kind      // the guest deactivates it
+        tbnz    x2, #{hw}, fast_line\kind      // the guest deactivates it
         msr     S3_0_C12_C11_1, x0              // ICC_DIR_EL1
         .ifnc   \kind,_watch
-    short_line\kind:
+    fast_line\kind:
         .endif
-    short_counted\kind:
+    fast_counted\kind:
         count_here {count_listed}
         leave
     .endm
 
-    .macro vector_irq_short kind
+    .macro vector_irq_fast kind
         .balign 128
-    short_irq_\kind:
+    fast_irq_\kind:
         stp     x0, x1, [sp, #-256]!
         stp     x2, x3, [sp, #16]
         take    _\kind
-        fits    short_irq_\kind
+        fits    fast_irq_\kind
     .endm
 
     .macro other_slot kind
-    short_other_slot\kind:
+    fast_other_slot\kind:
         cmp     x3, #2
         b.hi    3f
         b.eq    2f
         msr     S3_4_C12_C12_1, x2              // ICH_LR1_EL2
-        b       short_listed\kind
+        b       fast_listed\kind
     2:  msr     S3_4_C12_C12_2, x2              // ICH_LR2_EL2
-        b       short_listed\kind
+        b       fast_listed\kind
     3:  cmp     x3, #3
-        b.ne    rest_irq\kind
+        b.ne    slow_irq\kind
         msr     S3_4_C12_C12_3, x2              // ICH_LR3_EL2
-        b       short_listed\kind
+        b       fast_listed\kind
     .endm
 
     .macro fast_paths
@@ -180,44 +180,44 @@ macro_rules! fast_path_macros {
 
     // A timer's interrupt that the guest can't take at once is looked at again
     // when it does.
-    short_line_watch:
+    fast_line_watch:
         mrs     x0, spsr_el2
-        tbz     w0, #{masked}, short_counted_watch
+        tbz     w0, #{masked}, fast_counted_watch
         mrs     x0, S3_4_C12_C11_0              // ICH_HCR_EL2
         orr     x0, x0, #{trap_group1}
         msr     S3_4_C12_C11_0, x0
-        b       short_counted_watch
+        b       fast_counted_watch
 
-    short_taken:
+    fast_taken:
         take    _wait
 
-    short_wait:
+    fast_wait:
         mov     w2, #{esr_wfi}
         subs    w2, w0, w2
-        b.ne    short_wfe
+        b.ne    fast_wfe
         mrs     x0, tpidr_el2
         ldr     x2, [x0, #{halt_if}]
         mrs     x1, S3_4_C12_C11_5              // ICH_ELRSR_EL2
         cmp     x1, x2
-        b.ne    short_wait_otherwise
-    short_halt:
+        b.ne    fast_wait_otherwise
+    fast_halt:
         count   {count_halted}
         step_over
         wfi
-        b       short_taken
-    short_wait_otherwise:
+        b       fast_taken
+    fast_wait_otherwise:
         ldr     x2, [x0, #{poll_if}]
         cmp     x1, x2
-        b.eq    short_poll
+        b.eq    fast_poll
         ldr     x2, [x0, #{direct_if}]
         cmp     x1, x2
-        b.ne    rest_sync
-    short_halt_direct:
+        b.ne    slow_sync
+    fast_halt_direct:
         count   {count_halted}
         step_over
         wfi
         leave
-    short_poll:
+    fast_poll:
         ldr     x1, [x0, #{poll}]
         mrs     x2, cntvct_el0
         add     x3, x1, x2                      // the end
@@ -230,18 +230,18 @@ macro_rules! fast_path_macros {
         count   {count_miss}
         ldr     x1, [x0, #{direct_if}]
         cmn     x1, #1
-        b.eq    short_halt
-        b       short_halt_direct
+        b.eq    fast_halt
+        b       fast_halt_direct
     2:  count   {count_wfi}
         count   {count_hit}
         ldr     x1, [x0, #{direct_if}]
         cmn     x1, #1
         step_over
-        b.eq    short_taken
+        b.eq    fast_taken
         leave
-    short_wfe:
+    fast_wfe:
         cmp     w2, #1
-        b.ne    rest_sync
+        b.ne    slow_sync
         mrs     x0, tpidr_el2
         count   {count_wfe}
         step_over
@@ -251,12 +251,12 @@ macro_rules! fast_path_macros {
 
     // HVC. A function that is not a fast call (bit 31) is none of ours
     // (DEN0028F, 2.5): x0 becomes NOT_SUPPORTED, everything else stays.
-    short_call:
+    fast_call:
         lsr     w2, w0, #26
         cmp     w2, #{class_hvc}
-        b.ne    rest_sync
+        b.ne    slow_sync
         ldr     w2, [sp]
-        tbnz    w2, #31, rest_sync
+        tbnz    w2, #31, slow_sync
         mrs     x0, tpidr_el2
         count   {count_hvc}
         ldp     x2, x3, [sp, #16]

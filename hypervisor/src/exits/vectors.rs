@@ -93,15 +93,15 @@ core::arch::global_asm!(
     .global el2_vectors
 el2_vectors:
     vectors_before
-    vector_sync_short plain
-    vector_irq_short plain
+    vector_sync_fast plain
+    vector_irq_fast plain
     vectors_after
     .balign 2048
     .global el2_vectors_watching
 el2_vectors_watching:
     vectors_before
-    vector_sync_short watch
-    vector_irq_short watch
+    vector_sync_fast watch
+    vector_irq_fast watch
     vectors_after
     .balign 2048
     .global el2_vectors_traced
@@ -113,7 +113,7 @@ el2_vectors_traced:
 
     fast_paths
 
-rest_sync:
+slow_sync:
     save_caller_rest
     mov     x0, sp
     bl      {fast}
@@ -127,13 +127,13 @@ exit_resume_plain:
     eret
 
     // What ended a wait is not watched.
-rest_irq_wait:
+slow_irq_wait:
     save_caller_rest
     bl      {irq_waited}
     b       exit_resume_plain
 
-rest_irq_plain:
-rest_irq_watch:
+slow_irq_plain:
+slow_irq_watch:
     save_caller_rest
     bl      {irq}
     b       exit_resume_plain

@@ -34,14 +34,14 @@ const EOI_MODE: u64 = 1 << 1;
 const IDLE_PRIORITY: u64 = 0xff;
 
 /// The registers of a CPU interface that software sets.
-struct Interface {
+struct Settings {
     priority_mask: u64,
     binary_point: u64,
     split_eoi: bool,
     group1: bool,
 }
 
-impl Interface {
+impl Settings {
     /// What the guest has set in the virtual interface (ICH_VMCR_EL2: VPMR
     /// 31:24, VBPR1 20:18, VEOIM 9, VENG1 1; IHI 0069H, 12.4.8).
     fn of_guest() -> Self {
@@ -106,7 +106,7 @@ pub fn direct(cpu: &PerCpu) -> Option<()> {
     vgic_cpu::unlist(cpu);
     vgic_cpu::release_spis(cpu);
     vgic_cpu::to_machine(cpu);
-    Interface::of_guest().to_machine();
+    Settings::of_guest().to_machine();
     Some(())
 }
 
@@ -137,7 +137,7 @@ pub fn inject(cpu: &PerCpu) -> Option<()> {
     if ICC_RPR_EL1.get() != IDLE_PRIORITY || vgic_cpu::has_active(cpu) {
         return None;
     }
-    Interface::of_machine().to_guest();
+    Settings::of_machine().to_guest();
     gic_cpu::enable(true);
     vgic_cpu::from_machine(cpu);
     insn::isb();

@@ -2,12 +2,12 @@
 //! The virtual interrupts of this CPU: [`vgic::Delivery`] on this CPU's registers.
 
 mod direct;
-mod line;
 mod set_up;
+mod timer_lines;
 
 pub use direct::{deliver, from_machine, keep_active, to_machine};
-pub use line::{IRQ_MASKED, TRAP_GROUP1, lines, unwatch, watch};
 pub use set_up::prepare;
+pub use timer_lines::{IRQ_MASKED, TRAP_GROUP1, lines, unwatch, watch};
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -154,7 +154,7 @@ pub fn deliverable(cpu: &PerCpu) -> bool {
     with(cpu, |delivery| delivery.deliverable())
 }
 
-/// Looks at the lines of the guest's timers, as [`mod@line`] says.
+/// Looks at the lines of the guest's timers, as [`timer_lines`] says.
 #[cold]
 pub fn sample(cpu: &PerCpu) {
     with(cpu, |delivery| delivery.sample());

@@ -15,7 +15,7 @@ use super::memory::region;
 const TREE: Guid = guid!("b1b621d5-f19c-41a5-830b-d9152c69aae0");
 
 /// By what the machine is described.
-pub enum Found {
+pub enum Source {
     /// The physical address of the RSDP of ACPI 2.0 or later.
     Acpi(u64),
     /// The physical address of a device tree.
@@ -27,16 +27,16 @@ pub enum Found {
 /// Looks among the configuration tables. Where both are there, ACPI is taken:
 /// servers promise to describe themselves by it (DEN0044, Server Base Boot
 /// Requirements), and a tree beside it is often a remainder.
-pub fn find() -> Found {
+pub fn find() -> Source {
     system::with_config_table(|tables| {
         let address = |guid| {
             let table = tables.iter().find(|table| table.guid == guid);
             table.map(|table| table.address as u64)
         };
         match (address(ConfigTableEntry::ACPI2_GUID), address(TREE)) {
-            (Some(rsdp), _) => Found::Acpi(rsdp),
-            (None, Some(tree)) => Found::Tree(tree),
-            (None, None) => Found::Nothing,
+            (Some(rsdp), _) => Source::Acpi(rsdp),
+            (None, Some(tree)) => Source::Tree(tree),
+            (None, None) => Source::Nothing,
         }
     })
 }
