@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Started by UEFI: what is to be learned while firmware still runs.
+//! The start from UEFI: what only firmware can tell is asked for while it runs.
 //!
 //! Firmware calls [`efi_start`] at EL2 with its MMU, its stack and its services.
 //! Everything that only firmware can tell is asked for here: the boot arguments,

@@ -2,10 +2,10 @@
 //! What a guest may do by itself: the control registers of EL2, as they are
 //! while a vCPU runs. `docs/isolation.md` has a line for each bit.
 //!
-//! The rule: what is of this CPU's EL1 alone is the guest's without a trap. What
-//! is the machine's, EL2's or another CPU's, or what would be EL2's to save and
-//! load, traps, and is not announced in the feature registers (`trap::id`).
-//! Everything is written here, because reset leaves these registers as it likes.
+//! The rule: the guest has without a trap what belongs to this CPU's EL1 alone. What
+//! belongs to the machine, to EL2 or to another CPU traps, and so does what EL2 would have
+//! to save and load. Neither is announced in the feature registers (`trap::id`). Every
+//! register is written here, because their reset values are UNKNOWN.
 //!
 //! Section numbers are those of DDI 0487K.a.
 

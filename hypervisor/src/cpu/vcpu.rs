@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A vCPU: one per physical CPU, pinned. Its EL1 state stays in the EL1
-//! registers, so there is nothing here to save or load but what EL2 emulates.
+//! A vCPU: one per physical CPU, pinned. Its EL1 state stays in the EL1 registers, so
+//! only what EL2 emulates is kept here.
 
 use core::mem::offset_of;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -17,8 +17,8 @@ use crate::cpu::halt::Halt;
 use crate::cpu::local::{CacheLine, Local};
 use crate::cpu::ring::Ring;
 
-/// vCPUs that are on or about to be. Only one that is on turns another on: once
-/// there is none, there will be none.
+/// vCPUs that are on or about to be. Only a vCPU that is on turns another one on, so once
+/// this is 0 it stays 0.
 static ON: AtomicU32 = AtomicU32::new(0);
 
 /// Power states of a vCPU.
@@ -39,9 +39,9 @@ pub enum NotOff {
     Pending,
 }
 
-/// One vCPU. First what only its own CPU touches, what every exit uses before
-/// the rest; then what others write, on lines of its own, so that their writes
-/// take no line away that this CPU is about to use.
+/// One vCPU. First comes what only its own CPU touches, and of that what every exit
+/// uses. Then comes what other CPUs write, on cache lines of its own: their writes take
+/// no line away that this CPU is about to use.
 #[repr(C, align(64))]
 pub struct Vcpu {
     /// What is handled in assembly.

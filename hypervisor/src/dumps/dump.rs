@@ -140,7 +140,7 @@ fn halt() -> ! {
     }
 }
 
-/// Prints this CPU's state, then everybody else's, and ends the machine.
+/// Prints this CPU's state, then every other one's, and ends the machine.
 fn finish() -> ! {
     finish_with(STATUS)
 }

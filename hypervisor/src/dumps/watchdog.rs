@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A watchdog over wake-ups: the guest shows where each vCPU counts what it
-//! received, and EL2 looks there now and then. If nothing moves anywhere, a
-//! wake-up was lost, which is the worst thing that can happen here: the machine
+//! A watchdog over wake-ups: the guest shows where each vCPU counts what it received,
+//! and EL2 looks there now and then. If no count moves, a wake-up was lost: the machine
 //! stops and shows everything.
 //!
 //! It looks from the first CPU, on EL2's own timer, so that CPU has to be one

@@ -1,43 +1,41 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The exits that are measured most, by the shortest way: in assembly, in and
-//! behind their vectors.
+//! The common case of the exits that are measured most, in assembly: in their vectors
+//! and behind them.
 //!
-//! A Rust function may change nineteen registers, which is why the way to one
-//! saves and restores as many; what these exits have to do needs four. So each
-//! is written out here for its one common case, and everything else, from a
-//! deadline to a second list register in use, goes on to the Rust handler as if
-//! it had gone there first: nothing is changed before that is decided, but for
-//! the interrupt that was acknowledged, whose number goes along. The Rust
-//! handlers do everything that is done here too ([`crate::exits::synchronous::fast`],
-//! [`crate::interrupts::irq`]), and do all of it where events are traced.
+//! A Rust function may change nineteen registers, so the way to one saves and restores
+//! as many. These exits need four. Each is written out here for its one common case.
+//! Everything else, from a deadline to a list register in use, goes to the Rust handler
+//! as if it had gone there first. Nothing is changed before that is decided, but for the
+//! interrupt that was acknowledged, whose number goes along. The Rust handlers
+//! ([`crate::exits::synchronous::fast`], [`crate::interrupts::irq`]) do everything that is
+//! done here as well, and do all of it where events are traced.
 //!
 //! Each does only what the architecture requires:
 //!
 //! - No exit needs a barrier. Exception entry and return are context
 //!   synchronization events (DDI 0487K.a, D1.3.2 and D1.4.1), so a register that
 //!   is written here has its effect at the return.
-//! - Whatever the guest stored before it sent an SGI was made visible by its own
-//!   DSB, which it needs without a hypervisor too (IHI 0069H, 12.1.6).
-//! - ESR_EL2 says what happened; ELR_EL2 is moved over an instruction that
-//!   trapped, but not over HVC, which has been executed (D1.3.1.4).
+//! - The guest's own DSB makes visible what it stored before it sent an SGI. It needs
+//!   that DSB without a hypervisor too (IHI 0069H, 12.1.6).
+//! - ESR_EL2 says what happened. ELR_EL2 is moved past an instruction that trapped, but
+//!   not past HVC, which has been executed (D1.3.1.4).
 //! - A physical interrupt is acknowledged (ICC_IAR1_EL1), its priority dropped
 //!   (ICC_EOIR1_EL1) and, an SGI, deactivated (ICC_DIR_EL1): EL2 has EOImode 1,
 //!   so that the end of a timer's interrupt can be left to the guest
 //!   (IHI 0069H, 4.6.2 and 5.2.1).
 //! - ICH_ELRSR_EL2 says whether the list register is free: the guest frees it
 //!   without EL2 (12.4.2). ICH_LR\<n\>_EL2 makes the interrupt the guest's.
-//! - TPIDR_EL2 leads to this CPU's memory. It is read again where that costs
-//!   less than another register to save. So does the stack pointer, as the stack
-//!   is empty at each exit and ends where that memory begins.
-//! - A timer's interrupt that the guest can't take at once is looked at again when
-//!   it does (`fast_line_watch`, [`crate::interrupts::vgic_cpu::watch`]): not after a wait, nor
-//!   in the vectors for a guest whose WFI may be what was interrupted.
+//! - TPIDR_EL2 leads to this CPU's memory. It is read again where that costs less than
+//!   saving another register. The stack pointer leads there too: the stack is empty at
+//!   each exit, and ends where that memory begins.
+//! - A timer's interrupt that the guest can't take at once is looked at again when it
+//!   does (`fast_line_watch`, [`crate::interrupts::vgic_cpu::watch`]). This is not done
+//!   after a wait, nor in the vectors for a guest whose WFI may be what was interrupted.
 //!
 //! The offsets of what is used below come from the types.
 
-/// Instructions that do nothing, planted in the SGI path: for the test that the
-/// gate on its length notices. None unless a build asks for them by
-/// `ROUSE_PLANTED_NOPS`, a digit.
+/// Instructions that do nothing, planted in the SGI path so that a test can see the gate
+/// on its length notice them. None unless a build sets `ROUSE_PLANTED_NOPS`, a digit.
 pub const PLANTED: u8 = match option_env!("ROUSE_PLANTED_NOPS") {
     Some(digit) => digit.as_bytes()[0] - b'0',
     None => 0,
@@ -245,12 +243,12 @@ macro_rules! fast_path_macros {
         mrs     x0, tpidr_el2
         count   {count_wfe}
         step_over
-        // Under an emulator with one thread whom the guest waits for gets a turn.
+        // Under an emulator with one thread the CPU that the guest waits for gets a turn.
         yield
         leave
 
-    // HVC. A function that is not a fast call (bit 31) is none of ours
-    // (DEN0028F, 2.5): x0 becomes NOT_SUPPORTED, everything else stays.
+    // HVC. Rouse has no function that is not a fast call (bit 31; DEN0028F, 2.5): x0
+    // becomes NOT_SUPPORTED, and nothing else changes.
     fast_call:
         lsr     w2, w0, #26
         cmp     w2, #{class_hvc}

@@ -2,9 +2,9 @@
 //! The SGI path: a guest's write of ICC_SGI1R_EL1, which traps because
 //! interrupts are routed to EL2.
 //!
-//! vCPUs are pinned and carry the affinity of their CPU, so the value that the
-//! guest wrote names the right physical CPUs, whatever its target list or
-//! IRM say. The path is therefore to write it again, physically. The target
+//! vCPUs are pinned and carry the affinity of their CPU, so the value that the guest
+//! wrote names the right physical CPUs, whatever its target list and IRM are. The handler
+//! therefore writes it again, physically. The target
 //! takes the physical SGI ([`crate::interrupts::irq`]) and lists the virtual one; a target
 //! in direct mode has it delivered by hardware. The interrupt controller itself
 //! merges what is sent twice, exactly as it would for the guest.
@@ -44,8 +44,8 @@ fn send_by_kick(cpu: &PerCpu, value: u64) {
     let ranges = ICC_CTLR_EL1.get() & RSS != 0;
     let sgi = Sgi::decode(if ranges { value } else { value & !RANGE });
     match sgi.named() {
-        // Whoever is named is looked up: what it costs is independent of how
-        // many vCPUs there are.
+        // The CPUs that are named are looked up, so the cost does not depend on how many
+        // vCPUs there are.
         Some(named) => {
             let targets = named.filter_map(|mpidr| vm().find(mpidr));
             targets.for_each(|(_, target)| kick::send(target, 1 << sgi.intid));

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The synchronous exits: which handler is whose.
+//! The synchronous exits, and the handler of each.
 //!
-//! [`fast`] runs first, with x19 to x29 still in their registers; it handles
-//! what is measured and answers [`Next::Full`] for the rest, before it has
-//! changed anything.
+//! [`fast`] runs first, with x19 to x29 still in their registers. It handles what is
+//! measured. For everything else it answers [`Next::Full`], before it changes anything.
 
 use aarch64_cpu::registers::{ESR_EL2, Readable};
 use abi::Counter;

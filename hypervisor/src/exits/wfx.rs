@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The trapped waits.
 //!
-//! WFI and WFIT idle the CPU here as they would have in the guest: until an
-//! interrupt is there for it, or the deadline. WFE and WFET only hint that the
+//! WFI and WFIT idle the CPU here as they would have in the guest: until there is an
+//! interrupt for it, or until the deadline. WFE and WFET only hint that the
 //! guest polls; with one vCPU per CPU there is no other to run instead, so the
 //! handler returns, which the architecture allows at any time.
 

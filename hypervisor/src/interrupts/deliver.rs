@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who owns the CPU interface of a CPU: EL2, which injects, or the guest.
+//! The owner of a CPU's interface: EL2, which injects, or the guest.
 //!
-//! A switch carries everything over that the guest has set or is owed, so that
-//! it sees one interrupt controller throughout: the interface's registers
+//! A switch carries over everything that the guest has set or is owed, so the guest sees
+//! one interrupt controller throughout: the interface's registers
 //! (ICH_VMCR_EL2 on one side, ICC_* on the other), the redistributor's enables
 //! and priorities, and what is pending.
 //!
-//! A guest that has an interrupt active is not switched: running priorities
-//! can't be moved.
+//! There is no switch while the guest has an interrupt active, because running
+//! priorities can't be moved.
 
 use core::sync::atomic::Ordering::Relaxed;
 
