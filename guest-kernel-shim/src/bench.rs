@@ -10,7 +10,7 @@ pub use work::Work;
 use arrayvec::ArrayVec;
 use pages::Pool;
 use pass::Scratch;
-use plan::{Cell, Limits, Machine, Obstacle, PASSES, Pace, Plan, Shape, Stages, Wake, Workload};
+use plan::{Cell, Limits, Machine, PASSES, Pace, Plan, Shape, SkipReason, Stages, Wake, Workload};
 
 use crate::crew::{self, Counts, Job};
 use crate::idle::{self, Setting, limited};
@@ -29,7 +29,7 @@ pub struct Entry {
     /// The cell.
     pub cell: Cell,
     /// Why it is not run.
-    pub obstacle: Option<Obstacle>,
+    pub skipped: Option<SkipReason>,
     /// What bounds it.
     pub limits: Limits,
     /// How far it is.
@@ -108,7 +108,7 @@ fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Ent
         let cell = cells.next().expect("as many as were counted");
         Entry {
             cell,
-            obstacle: cell.obstacle(machine),
+            skipped: cell.skip_reason(machine),
             limits: Limits::of(plan, &cell, machine.frequency, instructions),
             pace: Pace::default(),
             samples: None,
@@ -118,7 +118,7 @@ fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Ent
             kernel: Totals::ZERO,
         }
     }));
-    for entry in entries.iter_mut().filter(|entry| entry.obstacle.is_none()) {
+    for entry in entries.iter_mut().filter(|entry| entry.skipped.is_none()) {
         let raw = if plan.raw { plan.iterations } else { 0 };
         entry.samples = Some(Samples::place(pool, raw));
     }

@@ -11,7 +11,7 @@ mod levels;
 
 use core::fmt;
 
-use plan::{Deliver, Plan};
+use plan::{Deliver, Fault, Plan};
 
 use crate::percpu::PerCpu;
 use crate::{crew, hypervisor, output, percpu, probe};
@@ -124,9 +124,9 @@ impl fmt::Display for Check {
 
 /// Runs the check called `name`, or all; how many failed, or none was known.
 pub fn run(name: &str, plan: &Plan) -> u64 {
-    let direct = hypervisor::present() && plan.deliver.values[0] == Deliver::Direct;
+    let direct = hypervisor::present() && plan.lists.deliver.values[0] == Deliver::Direct;
     if hypervisor::present() {
-        crew::turn_everywhere(plan.trap.values[0], plan.deliver.values[0]);
+        crew::turn_everywhere(plan.lists.trap.values[0], plan.lists.deliver.values[0]);
     }
     levels::begin(direct);
     let mut chosen = 0;
@@ -159,20 +159,27 @@ pub fn run(name: &str, plan: &Plan) -> u64 {
 /// Fails as `rouse.fault=` asks: a way to see what a failure looks like. Those of
 /// the hypervisor happen when it is asked to watch; first the interrupts are
 /// delivered as the plan says.
-pub fn fail(how: &str, plan: &Plan) {
-    match how {
-        "guest-panic" => panic!("as asked by rouse.fault={how}"),
-        "guest-abort" => faults::abort(),
-        "guest-hang" => loop {
+pub fn fail(fault: Fault, plan: &Plan) {
+    let present = hypervisor::present();
+    match fault {
+        Fault::GuestPanic => panic!("as asked by rouse.fault={fault}"),
+        Fault::GuestAbort => faults::abort(),
+        Fault::GuestHang => loop {
             arch::insn::wfi();
         },
-        "ram-dirty" => faults::neighbor(),
-        _ if !hypervisor::present() => {}
-        "el2-panic-everywhere" => crew::everywhere(watch),
-        "el2-panic-running" | "el2-overflow-running" | "el2-panic-nested" | "el2-panic-held" => {
-            crew::turn_everywhere(plan.trap.values[0], plan.deliver.values[0]);
+        Fault::RamDirty => faults::neighbor(),
+        Fault::El2PanicEverywhere if present => crew::everywhere(watch),
+        Fault::El2PanicRunning
+        | Fault::El2OverflowRunning
+        | Fault::El2PanicNested
+        | Fault::El2PanicHeld
+            if present =>
+        {
+            let lists = &plan.lists;
+            crew::turn_everywhere(lists.trap.values[0], lists.deliver.values[0]);
             watch();
         }
+        // Of the hypervisor before the guest is, or of a soak.
         _ => {}
     }
 }

@@ -10,7 +10,7 @@
 mod alone;
 mod pair;
 
-use abi::{Info, Knob};
+use abi::Info;
 use cost::{Edge, Mark, Path};
 use plan::{Deliver, Plan, Trap};
 use spin::mutex::SpinMutex;
@@ -107,7 +107,7 @@ pub fn run(which: &str, plan: &Plan) {
         let bytes = hypervisor::info(Info::PerVcpu);
         output::line(format_args!("cost: per-vcpu {bytes}"));
     }
-    let deliver = hypervisor::present().then(|| plan.deliver.values[0]);
+    let deliver = hypervisor::present().then(|| plan.lists.deliver.values[0]);
     for errand in ERRANDS {
         let wanted = |path: &Path| which == "all" || which.split(',').any(|one| one == path.name());
         if !errand.paths.iter().any(wanted) {
@@ -136,9 +136,8 @@ fn turn(trap: Trap, deliver: Option<Deliver>) {
     *CHOICE.lock() = (trap, deliver);
     crew::everywhere(|| {
         let (trap, deliver) = *CHOICE.lock();
-        let traps = u64::from(trap.wfi()) | u64::from(trap.wfe()) << 1;
-        hypervisor::set(Knob::Trap, traps);
-        hypervisor::set(Knob::Deliver, u64::from(deliver == Deliver::Direct));
+        hypervisor::set_trap(trap);
+        hypervisor::set_deliver(deliver);
     });
 }
 

@@ -10,10 +10,10 @@
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
-use abi::{Counter, Knob};
+use abi::{Counter, KnobValue};
 use arch::insn;
 use arch::regs::CNTKCTL_EL1;
-use plan::{Cell, Deliver, Hint, HostPoll, Shape, Trap, Wake, Workload};
+use plan::{Cell, Deliver, Hint, HostPoll, Shape, Trap, Wake, WfiBarrier, Workload};
 use spin::mutex::SpinMutex;
 use wait::request::{CALL, RESCHED};
 use wait::stream::{self, Stream};
@@ -144,12 +144,21 @@ impl Counts {
 
 /// How many CPUs take part in `cell` beside the leader.
 pub fn members(cell: &Cell) -> usize {
+    let others = percpu::online().count() - 1;
     match (cell.workload, cell.shape) {
-        (workload, _) if workload.is_alone() => 0,
-        (workload, _) if workload.has_tasks() => percpu::online().count() - 1,
-        (Workload::Pingpong, _) | (_, Shape::One) => 1,
-        (_, Shape::Broadcast) => percpu::online().count() - 1,
-        (_, Shape::Dry | Shape::Itself) => 0,
+        (Workload::Stream | Workload::Overshoot, _) => 0,
+        (
+            Workload::Ipistorm
+            | Workload::Messaging
+            | Workload::Notify
+            | Workload::Io
+            | Workload::Timer
+            | Workload::Idle,
+            _,
+        ) => others,
+        (Workload::Pingpong, _) | (Workload::Ipi, Shape::One) => 1,
+        (Workload::Ipi, Shape::Broadcast) => others,
+        (Workload::Ipi, Shape::Dry | Shape::Itself) => 0,
     }
 }
 
@@ -169,8 +178,12 @@ pub fn setting(cell: &Cell) -> Setting {
         wfxt: probe::features().wfxt,
         stream: cell.event_stream_us != 0,
         timed: cell.gap_us != 0,
-        standby_us: cell.system.standby_us.unwrap_or(0),
-        psd_ms: cell.system.psd_ms.unwrap_or(0),
+        barrier: match cell.wfi_barrier {
+            WfiBarrier::None => false,
+            WfiBarrier::Dsb => true,
+        },
+        standby_us: cell.standby_us,
+        psd_ms: cell.psd_ms,
     }
 }
 
@@ -180,8 +193,8 @@ pub fn waker(cell: &Cell, target: &'static PerCpu) -> Waker {
         Workload::Ipi => (CALL, interrupts::CALL),
         _ => (RESCHED, interrupts::RESCHED),
     };
-    let event = cell.wait == plan::Wait::WfeSev;
-    Waker::new(target, bit, intid, cell.wake == Wake::Elide, event)
+    let (elide, event) = (cell.wake.elides(), cell.wait.needs_sev());
+    Waker::new(target, bit, intid, elide, event)
 }
 
 /// The event stream of `cell`, as the counter can make it.
@@ -197,18 +210,17 @@ pub fn turn(cell: &Cell) {
     insn::isb();
     if hypervisor::present() {
         let adaptive = cell.host_poll == HostPoll::Adaptive && cell.host_poll_us != 0;
-        hypervisor::set(Knob::HostPoll, clock::ticks(cell.host_poll_us));
-        hypervisor::set(Knob::HostPollAdaptive, u64::from(adaptive));
-        hypervisor::set(Knob::GuestPolls, u64::from(cell.hint == Hint::Tell));
+        hypervisor::set(KnobValue::HostPoll(clock::ticks(cell.host_poll_us)));
+        hypervisor::set(KnobValue::HostPollAdaptive(adaptive));
+        hypervisor::set(KnobValue::GuestPolls(cell.hint == Hint::Tell));
         turn_exits(cell.trap, cell.deliver);
     }
 }
 
 /// Turns the knobs that decide what exits.
 fn turn_exits(trap: Trap, deliver: Deliver) {
-    let bits = u64::from(trap.wfi()) | u64::from(trap.wfe()) << 1;
-    hypervisor::set(Knob::Trap, bits);
-    hypervisor::set(Knob::Deliver, u64::from(deliver == Deliver::Direct));
+    hypervisor::set_trap(trap);
+    hypervisor::set_deliver(deliver);
 }
 
 /// Turns them on the first two CPUs, for good.
@@ -231,11 +243,11 @@ pub fn turn_back() {
     CNTKCTL_EL1.set(CNTKCTL_EL1.get() & !stream::FIELDS);
     insn::isb();
     if hypervisor::present() {
-        hypervisor::set(Knob::Deliver, 0);
-        hypervisor::set(Knob::Trap, 0);
-        hypervisor::set(Knob::HostPoll, 0);
-        hypervisor::set(Knob::HostPollAdaptive, 0);
-        hypervisor::set(Knob::GuestPolls, 0);
+        hypervisor::set_deliver(Deliver::Inject);
+        hypervisor::set_trap(Trap::None);
+        hypervisor::set(KnobValue::HostPoll(0));
+        hypervisor::set(KnobValue::HostPollAdaptive(false));
+        hypervisor::set(KnobValue::GuestPolls(false));
     }
 }
 
@@ -243,7 +255,7 @@ pub fn turn_back() {
 pub fn trace(on: bool) {
     vectors::trace(on);
     if hypervisor::present() {
-        hypervisor::set(Knob::Trace, u64::from(on));
+        hypervisor::set(KnobValue::Trace(on));
     }
 }
 
@@ -386,7 +398,7 @@ fn take_part(me: &PerCpu, number: u32, job: &Job) {
     }
     READY.fetch_add(1, AcqRel);
     until(|| GO.load(Acquire) == number);
-    // Ready is who has nothing left to do but to wait.
+    // A CPU reports ready once it only has to wait.
     let setting = Setting {
         timed: job.traced || job.cell.gap_us != 0,
         ..setting(&job.cell)

@@ -37,9 +37,8 @@ mod window;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
-use abi::Knob;
 use pages::Pool;
-use plan::{Cell, Deliver, Hint, HostPoll, Plan, Shape, System, Trap, Wait, Wake, Workload};
+use plan::{Cell, Deliver, Plan, Trap, Wait, Workload};
 use spin::mutex::SpinMutex;
 use wait::request::{REQUESTS, RESCHED};
 
@@ -143,7 +142,7 @@ pub fn run(name: &str, seed: u64, plan: &Plan, pool: &mut Pool) -> u64 {
             against(class, Deliver::Inject, plan, samples);
             against(class, Deliver::Direct, plan, samples);
         } else {
-            against(class, plan.deliver.values[0], plan, samples);
+            against(class, plan.lists.deliver.values[0], plan, samples);
         }
     }
     if chosen == 0 {
@@ -196,18 +195,10 @@ fn measure(cell: &Cell, samples: &mut Samples) {
 fn cell(plan: &Plan, deliver: Deliver) -> Cell {
     Cell {
         workload: Workload::Pingpong,
-        shape: Shape::One,
         wait: Wait::Wfi,
-        trap: plan.trap.values[0],
+        trap: plan.lists.trap.values[0],
         deliver,
-        wake: Wake::Ipi,
-        poll_limit_us: 0,
-        host_poll_us: 0,
-        event_stream_us: 0,
-        host_poll: HostPoll::Fixed,
-        hint: Hint::Silent,
-        gap_us: 0,
-        system: System::default(),
+        ..Cell::default()
     }
 }
 
@@ -220,25 +211,16 @@ pub fn serve(me: &PerCpu) {
     let Some((class, deliver)) = order else {
         return;
     };
-    set_deliver(deliver);
+    hypervisor::set_deliver(deliver);
     let mut random = Random::new(SEED.load(Acquire));
     let mut tally = Tally::new(class.name, deliver);
     arch::insn::mask_irq();
     attempt::with_vectors(|| (class.run)(&mut tally, &mut random));
     arch::insn::unmask_irq();
-    set_deliver(Deliver::Inject);
-    set_trap(Trap::None);
+    hypervisor::set_deliver(Deliver::Inject);
+    hypervisor::set_trap(Trap::None);
     WRONG.fetch_add(tally.finish(), AcqRel);
     DONE.store(true, Release);
-}
-
-fn set_deliver(deliver: Deliver) {
-    hypervisor::set(Knob::Deliver, u64::from(deliver == Deliver::Direct));
-}
-
-fn set_trap(trap: Trap) {
-    let bits = u64::from(trap.wfi()) | u64::from(trap.wfe()) << 1;
-    hypervisor::set(Knob::Trap, bits);
 }
 
 /// Waits until the CPUs that measure have made `count` more round trips;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls to what is below: PSCI, and Rouse's hypercalls if it is there.
 
-use abi::{Counter, Info, Knob};
+use abi::{Counter, Info, KnobValue};
 use core::arch::asm;
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
+use plan::{Deliver, Trap};
 use platform::Conduit;
 use spin::once::Once;
 
@@ -97,13 +98,30 @@ pub fn exit(status: u64) -> ! {
 ///
 /// # Panics
 /// Panics if the hypervisor refuses: the guest asked for nonsense.
-pub fn set(knob: Knob, value: u64) {
-    let status = call(u64::from(abi::CALL_SET), [knob as u64, value, 0])[0] as i64;
+pub fn set(value: KnobValue) {
+    let (knob, word) = value.encode();
+    let status = call(u64::from(abi::CALL_SET), [knob as u64, word, 0])[0] as i64;
     assert!(
         status == abi::SUCCESS,
-        "hypervisor: knob {} does not take {value:#x}",
+        "hypervisor: knob {} does not take {word:#x}",
         knob.name()
     );
+}
+
+/// Sets which waits of this vCPU trap.
+pub fn set_trap(trap: Trap) {
+    set(KnobValue::Trap(abi::Trap {
+        wfi: trap.wfi(),
+        wfe: trap.wfe(),
+    }));
+}
+
+/// Sets who owns the CPU interface of this vCPU.
+pub fn set_deliver(deliver: Deliver) {
+    set(KnobValue::Deliver(match deliver {
+        Deliver::Inject => abi::Deliver::Inject,
+        Deliver::Direct => abi::Deliver::Direct,
+    }));
 }
 
 /// Has EL2 watch the points at `address`; see [`abi::CALL_WATCH`].

@@ -16,7 +16,10 @@ use wait::idle::{Busy, Halt, Haltpoll, Idle as _, Poll, PollHalt};
 use wait::poll::{Counted, Pause};
 use wait::request::RESCHED;
 
+pub use self::target::Barred;
+
 use self::pause::{By, Spin, Wfe, WfeSev, Wfet, Yield};
+use self::target::BehindBarrier;
 use crate::clock;
 use crate::kernel::governed;
 use crate::percpu::PerCpu;
@@ -51,6 +54,8 @@ pub struct Setting {
     /// The time that polls take is to be summed up, which costs some
     /// instructions.
     pub timed: bool,
+    /// WFI comes behind a barrier.
+    pub barrier: bool,
     /// Exit latency of the standby state, microseconds; 0 is without it.
     pub standby_us: u32,
     /// How long a CPU stays shallow after it asked a device, milliseconds.
@@ -67,11 +72,11 @@ pub fn with(setting: &Setting, body: &mut impl Body) {
         Wait::Wfe => poll_without_limit(setting, By(Wfe), body),
         Wait::WfeSev => poll_without_limit(setting, By(WfeSev), body),
         Wait::Wfet => poll_without_limit(setting, By(Wfet), body),
-        Wait::Wfi => body.run(Halt { wanted, timed }),
+        Wait::Wfi => halt_by(setting, Halt { wanted, timed }, body),
         Wait::PollWfi | Wait::Haltpoll if setting.wfxt => poll_then_halt(setting, By(Wfet), body),
         Wait::PollWfi | Wait::Haltpoll if setting.stream => poll_then_halt(setting, By(Wfe), body),
         Wait::PollWfi | Wait::Haltpoll => poll_then_halt(setting, By(Yield), body),
-        _ => by_governor(setting, body),
+        Wait::Governed(_) => by_governor(setting, body),
     }
 }
 
@@ -125,14 +130,42 @@ fn poll_then_halt_by(setting: &Setting, pause: impl Pause, body: &mut impl Body)
         ..
     } = setting;
     match setting.wait {
-        Wait::Haltpoll => body.run(Haltpoll::new(pause, wanted, haltpoll(limit), timed)),
-        _ => body.run(PollHalt {
-            pause,
-            wanted,
-            limit,
-            timed,
-        }),
+        Wait::Haltpoll => {
+            let idle = Haltpoll::new(pause, wanted, haltpoll(limit), timed);
+            halt_by(setting, idle, body);
+        }
+        _ => {
+            let idle = PollHalt {
+                pause,
+                wanted,
+                limit,
+                timed,
+            };
+            halt_by(setting, idle, body);
+        }
     }
+}
+
+/// Runs `body` with an idle loop that halts, behind a barrier if that is set.
+fn halt_by<I>(setting: &Setting, idle: I, body: &mut impl Body)
+where
+    I: Idle + for<'c> wait::idle::Idle<Barred<'c>>,
+{
+    if setting.barrier {
+        behind_barrier(idle, body);
+    } else {
+        body.run(idle);
+    }
+}
+
+/// Apart from the others, as [`by_governor`] is.
+#[cold]
+#[inline(never)]
+fn behind_barrier<I>(idle: I, body: &mut impl Body)
+where
+    I: for<'c> wait::idle::Idle<Barred<'c>>,
+{
+    body.run(BehindBarrier(idle));
 }
 
 /// The tunables of `haltpoll` in ticks, with the poll limit as maximum if there is one.

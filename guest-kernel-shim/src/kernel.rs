@@ -38,7 +38,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32};
 
 use arrayvec::ArrayVec;
 use pages::{PAGE, Pool};
-use plan::{CallBy, Cell, Wait, Wake};
+use plan::{CallBy, Cell, Wake};
 use platform::MAX_CPUS;
 use spin::once::Once;
 use wait::request::RESCHED;
@@ -160,13 +160,13 @@ static COMMON: Common = Common {
 impl Common {
     /// Sets it, before the block begins.
     fn set(&self, cell: &Cell) {
-        let by = match (cell.wake, cell.system.call_by) {
-            (Wake::Ipi, _) => CallBy::Ipi,
-            (Wake::Elide, by) => by.unwrap_or(CallBy::Notify),
+        let by = match cell.wake {
+            Wake::Ipi => CallBy::Ipi,
+            Wake::Elide => cell.call_by,
         };
         self.call_by.store(by as u32, Relaxed);
-        self.elide.store(cell.wake == Wake::Elide, Relaxed);
-        self.event.store(cell.wait == Wait::WfeSev, Release);
+        self.elide.store(cell.wake.elides(), Relaxed);
+        self.event.store(cell.wait.needs_sev(), Release);
     }
 }
 

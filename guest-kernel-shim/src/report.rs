@@ -68,7 +68,7 @@ pub fn hostile(class: &str, deliver: plan::Deliver, trips: u64, median: u64) {
 
 /// What is going to be measured, before it is.
 pub fn plan(plan: &Plan, entries: &[Entry], work: &Work) {
-    let skipped = entries.iter().filter(|entry| entry.obstacle.is_some());
+    let skipped = entries.iter().filter(|entry| entry.skipped.is_some());
     let line = record("plan")
         .field("cells", entries.len())
         .field("skipped", skipped.count())

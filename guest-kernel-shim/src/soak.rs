@@ -47,6 +47,7 @@ use crate::percpu::{self, PerCpu};
 use crate::random::Random;
 use crate::workload::call;
 use crate::{clock, crew, hypervisor, output, report, stage};
+use plan::Fault;
 
 /// Wake-ups between two quiescent points.
 const STRETCH: u64 = 2000;
@@ -67,32 +68,7 @@ pub enum Mix {
     WakeUps,
 }
 
-/// What this kernel does wrong on purpose; the hypervisor has faults of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Fault {
-    /// Nothing.
-    None,
-    /// Wake-ups are requested without an interrupt.
-    LostWakeUp,
-    /// A bit is left in a request word.
-    Leak,
-    /// Somebody below loses an interrupt.
-    LostBelow,
-}
-
-impl Fault {
-    /// The fault that a boot argument names.
-    pub fn parse(name: Option<&str>) -> Self {
-        match name {
-            Some("lost-wake-up" | "soak-lost-wake-up") => Self::LostWakeUp,
-            Some("soak-leak") => Self::Leak,
-            Some("sgi-lost") => Self::LostBelow,
-            _ => Self::None,
-        }
-    }
-}
-
+/// The fault that is asked for, by its place in the list + 1; 0 is none.
 static FAULT: AtomicU32 = AtomicU32::new(0);
 static OPERATIONS: AtomicBool = AtomicBool::new(false);
 /// The stretch that runs, from 0, and how many there are.
@@ -104,7 +80,7 @@ static COUNTS_INSTRUCTIONS: AtomicBool = AtomicBool::new(false);
 
 /// Whether `fault` is to be made.
 fn planted(fault: Fault) -> bool {
-    FAULT.load(Relaxed) == fault as u32
+    FAULT.load(Relaxed) == 1 + fault as u32
 }
 
 /// Waits until `reached`, long enough for any machine; whether it was. Where a
@@ -119,7 +95,7 @@ fn wait_for(reached: impl Fn() -> bool) -> bool {
 }
 
 /// Sends `count` wake-ups. Comes back only if every invariant held.
-pub fn run(count: u64, seed: u64, mix: Mix, fault: Fault) -> Result<(), &'static str> {
+pub fn run(count: u64, seed: u64, mix: Mix, fault: Option<Fault>) -> Result<(), &'static str> {
     let cpus = percpu::all().len();
     stage!("soak", "{count} wake-ups, seed {seed}");
     if percpu::online().count() != cpus {
@@ -130,7 +106,7 @@ pub fn run(count: u64, seed: u64, mix: Mix, fault: Fault) -> Result<(), &'static
     }
     SEED.store(seed, Release);
     COUNTS_INSTRUCTIONS.store(clock::counts_instructions(), Relaxed);
-    FAULT.store(fault as u32, Release);
+    FAULT.store(fault.map_or(0, |fault| 1 + fault as u32), Release);
     OPERATIONS.store(mix == Mix::All, Release);
     STRETCHES.store(count.div_ceil(STRETCH), Release);
     call::prepare(0);
@@ -144,7 +120,7 @@ pub fn run(count: u64, seed: u64, mix: Mix, fault: Fault) -> Result<(), &'static
     watch(
         points,
         match fault {
-            Fault::LostWakeUp | Fault::LostBelow => WATCH_LOSS_US,
+            Some(Fault::LostWakeUp | Fault::SoakLostWakeUp | Fault::SgiLost) => WATCH_LOSS_US,
             _ => WATCH_US,
         },
     );

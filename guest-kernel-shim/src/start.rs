@@ -5,12 +5,12 @@ use aarch64_cpu::registers::{MPIDR_EL1, Readable};
 use arch::layout;
 use arrayvec::ArrayVec;
 use pages::{PAGE, Pool, Use};
-use plan::Plan;
+use plan::Arguments;
 use platform::{MAX_CPUS, Platform, Region, carve};
 use spin::once::Once;
 
 use crate::percpu::PerCpu;
-use crate::soak::{Fault, Mix};
+use crate::soak::Mix;
 use crate::{
     bench, checks, cost, hostile, hypervisor, interrupts, kernel, memory, output, percpu, pmu,
     report, smp, soak, stage,
@@ -34,12 +34,6 @@ pub const HOLE: Region = Region {
     base: 0x0f00_0000,
     size: PAGE,
 };
-
-/// The value of the boot argument that starts with `key`.
-fn argument<'a>(bootargs: &'a str, key: &str) -> Option<&'a str> {
-    let mut arguments = bootargs.split_ascii_whitespace();
-    arguments.find_map(|argument| argument.strip_prefix(key))
-}
 
 /// Runs on the first CPU with MMU and caches off, on the boot stack.
 #[unsafe(no_mangle)]
@@ -70,48 +64,48 @@ extern "C" fn el1_start(dtb: u64) -> ! {
     unsafe { gic::enable_distributor(&platform.gic) }.unwrap_or_else(|error| panic!("{error}"));
     prepare();
     smp::start_others();
-    let plan =
-        Plan::parse(platform.bootargs).unwrap_or_else(|error| panic!("boot arguments: {error}"));
+    let arguments = Arguments::parse(platform.bootargs).unwrap_or_else(|wrong| refuse(wrong));
+    let plan = &arguments.plan;
     stage!("measure", "{} CPUs run", percpu::online().count());
     report::machine(plan.cycles);
-    if let Some(check) = argument(platform.bootargs, "rouse.check=") {
-        let failed = checks::run(check, &plan);
+    if let Some(check) = arguments.check {
+        let failed = checks::run(check, plan);
         report::end(0);
         hypervisor::exit(failed);
     }
-    if let Some(which) = argument(platform.bootargs, "rouse.cost=") {
-        cost::run(which, &plan);
+    if let Some(which) = arguments.cost {
+        cost::run(which, plan);
         report::end(0);
         hypervisor::exit(0);
     }
-    for (key, mix) in [("rouse.soak=", Mix::All), ("rouse.stress=", Mix::WakeUps)] {
-        if let Some(count) = argument(platform.bootargs, key) {
-            soak(platform.bootargs, key, count, mix);
+    let soaks = [(arguments.soak, Mix::All), (arguments.stress, Mix::WakeUps)];
+    for (count, mix) in soaks {
+        if let Some(count) = count {
+            soak(count, mix, &arguments);
         }
     }
-    if let Some(class) = argument(platform.bootargs, "rouse.hostile=") {
-        let seed = argument(platform.bootargs, "rouse.seed=").and_then(|seed| seed.parse().ok());
-        let wrong = hostile::run(class, seed.unwrap_or(1), &plan, &mut pool);
+    if let Some(class) = arguments.hostile {
+        let wrong = hostile::run(class, arguments.seed.unwrap_or(1), plan, &mut pool);
         report::end(0);
         hypervisor::exit(wrong.min(1));
     }
-    if let Some(fault) = argument(platform.bootargs, "rouse.fault=") {
-        checks::fail(fault, &plan);
+    if let Some(fault) = arguments.fault {
+        checks::fail(fault, plan);
     }
-    bench::run(&plan, &mut pool);
+    bench::run(plan, &mut pool);
     hypervisor::exit(0)
 }
 
+/// Ends the machine, because of its boot arguments; the hypervisor has refused them
+/// before, if there is one.
+fn refuse(wrong: plan::Error<'_>) -> ! {
+    output::line(format_args!("rouse: refused: boot arguments: {wrong}"));
+    hypervisor::exit(2)
+}
+
 /// Soaks as the boot arguments say, and ends the machine.
-fn soak(bootargs: &str, key: &str, count: &str, mix: Mix) -> ! {
-    let number = |key: &str, text: &str| {
-        let number = text.parse();
-        number.unwrap_or_else(|_| panic!("{key}{text}: no number"))
-    };
-    let count = number(key, count);
-    let seed = argument(bootargs, "rouse.seed=").map_or(1, |seed| number("rouse.seed=", seed));
-    let fault = Fault::parse(argument(bootargs, "rouse.fault="));
-    let done = soak::run(count, seed, mix, fault);
+fn soak(count: u64, mix: Mix, arguments: &Arguments<'_>) -> ! {
+    let done = soak::run(count, arguments.seed.unwrap_or(1), mix, arguments.fault);
     report::end(0);
     if let Err(why) = done {
         output::line(format_args!("soak: {why}"));

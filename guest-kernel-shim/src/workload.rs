@@ -115,9 +115,9 @@ pub fn prepare() {
 /// Begins the tasks of `cell` that are `cpu`'s: this CPU.
 pub fn spawn(cell: &Cell, count: u32, cpu: &'static Cpu) {
     let cpus = percpu::online().count();
-    let groups = cell.system.groups.unwrap_or(1);
+    let groups = cell.groups;
     let gap = clock::ticks(cell.gap_us);
-    let listed = cell.system.cpulist.is_none_or(|list| list.has(cpu.index));
+    let listed = cell.cpulist.has(cpu.index);
     match cell.workload {
         Workload::Ipistorm | Workload::Timer | Workload::Idle if !listed => {}
         Workload::Messaging => messaging::spawn(groups, count, cpu, cpus),

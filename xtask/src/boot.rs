@@ -19,7 +19,7 @@ use crate::emulator_process::{EmulatorProcess, End, Line};
 use crate::limits::Limits;
 use crate::own_time::{self, OwnTime};
 use crate::progress::Progress;
-use crate::terminal::{self, say, tell};
+use crate::terminal::{self, note, say};
 use crate::{interrupt, qemu};
 
 /// How long a machine that has crashed may be silent, or one that has reported
@@ -308,7 +308,7 @@ impl<L: Write> Follower<'_, L> {
         }
         if kind == Kind::Crash && watch.show >= Show::Dumps {
             watch.progress.clear();
-            tell!("{}", self.console.crash.last().unwrap_or(&line));
+            note!("{}", self.console.crash.last().unwrap_or(&line));
         } else if shown_from(kind).is_some_and(|from| watch.show >= from) {
             watch.progress.clear();
             say!("{}", terminal::plain(&line));

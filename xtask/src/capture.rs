@@ -4,11 +4,10 @@
 
 use wire::{MARK, Record};
 
+use plan::{Under, Word};
+
 use crate::records::{Collector, Records};
 use crate::results::Results;
-
-/// What cells are said to run under if the record that says so is lost.
-const UNKNOWN: &str = "unknown";
 
 /// Whether there is anything like a record in `text`.
 pub fn has_records(text: &str) -> bool {
@@ -57,8 +56,8 @@ pub fn results(text: &str) -> Option<Results> {
     let boots = boots(text);
     let mut results = Results::new("", "", None);
     for boot in &boots {
-        let under = boot.machine.get("under").map_or(UNKNOWN, String::as_str);
-        results.add(under, boot);
+        let under = boot.machine.get("under");
+        results.add(under.and_then(|word| Under::parse(word)), boot);
     }
     (!boots.is_empty()).then_some(results)
 }

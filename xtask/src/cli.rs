@@ -85,7 +85,7 @@ pub enum Verb {
     /// Replay a trace of idle intervals to every governor and to an oracle, on this machine
     #[command(after_help = STATUS)]
     Governors(GovernorsArgs),
-    /// Boot with the CPUs stopped and a debugger's port open, and print gdb's command
+    /// Boot with the CPUs stopped and a debugger's port open, and print the command of the debugger that is here
     #[command(after_help = format!("{LISTS}\n\n{STATUS}"))]
     Debug(Box<DebugArgs>),
     /// List the boards: what each has of the machine that it stands for, and what not

@@ -11,7 +11,7 @@ use anyhow::{Result, bail};
 use crate::cli::CompareArgs;
 use crate::failure::bad_input;
 use crate::report::inputs::Input;
-use crate::terminal::say;
+use crate::terminal::{self, note, say};
 use gate::Gate;
 use pairs::Comparison;
 
@@ -30,9 +30,7 @@ fn judge(args: &CompareArgs) -> Result<(Vec<String>, Option<String>)> {
     let gate = args.fail_if_worse.as_deref().map(Gate::parse).transpose()?;
     let (a, b) = (Input::read(&args.a)?, Input::read(&args.b)?);
     for input in [&a, &b] {
-        input
-            .complaints()
-            .for_each(|line| eprintln!("warning: {line}"));
+        input.complaints().for_each(|line| note!("warning: {line}"));
     }
     check_units(&a, &b)?;
     let comparison = Comparison::new(&a.results, &b.results);
@@ -44,7 +42,10 @@ fn judge(args: &CompareArgs) -> Result<(Vec<String>, Option<String>)> {
         );
     }
     let failure = gate.and_then(|gate| gate.judge(&comparison));
-    Ok((shown::lines(&comparison, &a, &b), failure))
+    Ok((
+        shown::lines(&comparison, &a, &b, terminal::width()),
+        failure,
+    ))
 }
 
 /// Instructions can't be compared with time, nor with cycles.

@@ -25,7 +25,7 @@ use cost::Path;
 
 use crate::board::Board;
 use crate::cli::CostArgs;
-use crate::folder::Copy;
+use crate::output::Output;
 use crate::terminal::say;
 use crate::{places, toolchain};
 use card::{Card, Mode};
@@ -48,8 +48,7 @@ pub fn cost(args: &CostArgs) -> Result<()> {
         None => history::read(&history::newest()?),
     });
     let base = base.transpose()?;
-    let copy = args.json.as_deref().map(|file| Copy::claim("--json", file));
-    let copy = copy.transpose()?;
+    let copy = Output::claim_any("--json", args.json.as_ref())?;
     let bench = Bench::new(&args.board, &args.limits)?;
     let mut card = begun(&bench, &args.board);
     let measured = measure(&bench, &args.board, &mut card);
@@ -63,7 +62,7 @@ pub fn cost(args: &CostArgs) -> Result<()> {
         say!("\n{}", scale::table(&card.scale).join("\n"));
         measured.context(CUT)?;
         let page = places::target().join(SCALE_PAGE);
-        Copy::claim("--scale", &page)?.write(&scale::page(&card.scale))?;
+        Output::claim("--scale", &page)?.write(&scale::page(&card.scale))?;
         say!("charts: {}", places::shown(&page));
         scale::judge(&card.scale)?;
     }

@@ -1,48 +1,126 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verb `debug`: a machine that waits for gdb.
+//! The verb `debug`: a machine that waits for a debugger, and ends with it.
+
+mod bridge;
+pub mod debugger;
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use plan::Under;
 
+use crate::board::Board;
 use crate::cli::DebugArgs;
+use crate::failure::bad_input;
+use crate::images::Built;
 use crate::job::Job;
+use crate::partial::Scratch;
 use crate::terminal::say;
-use crate::{images, launch, places, qemu};
+use crate::{images, interrupt, launch, qemu};
+use debugger::{Debugger, Symbols};
+
+/// How often to look whether the machine has ended.
+const TICK: Duration = Duration::from_millis(50);
 
 /// Starts the emulator stopped, its console on the terminal.
 pub fn debug(args: &DebugArgs) -> Result<()> {
     let job = Job::new(&args.job)?;
-    let emulator = qemu::ensure_for(job.board(), "debug")?;
-    let built = images::build(&job.board().name, job.load.guest.as_deref())?;
-    let base = job.board().image_base;
+    job.board().qemu("debug")?;
+    let listener = listen(args.port)?;
+    interrupt::catch()?;
+    let emulator = interrupt::or(qemu::ensure_for(job.board(), "debug"))?;
+    let built = interrupt::or(images::build(&job.board().name, job.load.guest.as_deref()))?;
+    let debugger = debugger::find();
+    let place = Scratch::new()?;
+    let stub = place.path().join("stub");
+    let gone = bridge::serve(listener, stub.clone());
     for &under in &job.unders {
         let mut command = launch::command(&job, under, &emulator, &built)?;
-        command.args(["-S", "-gdb", &format!("tcp::{}", args.port)]);
-        let elf = match under {
-            Under::Rouse => Some(&built.hypervisor),
-            Under::None => built.guest.as_ref(),
-        };
-        // Firmware puts the image anywhere; the console says where.
-        let symbols = elf.zip(base).map(|(elf, base)| {
-            format!("-ex 'add-symbol-file {} -o {base:#x}' ", places::shown(elf))
-        });
-        say!("The machine under {under} waits for gdb to let the CPUs go. In another terminal:\n");
-        say!(
-            "gdb-multiarch {}-ex 'target remote :{}'\n",
-            symbols.unwrap_or_default(),
-            args.port
+        wait_for_debugger(&mut command, &stub);
+        launch::supervise(&mut command, &place.path().join(qemu::MONITOR));
+        introduce(
+            under,
+            debugger.as_ref(),
+            symbols(job.board(), under, &built),
+            args.port,
         );
-        say!(
-            "The console says where an image is (`base guest` and so on): add its symbols the same way."
-        );
-        say!("Ctrl-C ends the machine.\n");
-        let status = command.status().context("QEMU can't be started")?;
-        if !status.success() {
-            bail!(
-                "QEMU ended with {status}; is port {} taken? --port chooses another",
-                args.port
-            );
+        let machine = command.spawn().context("QEMU can't be started")?;
+        follow(machine, &gone)?;
+        if interrupt::requested() {
+            break;
         }
     }
     Ok(())
+}
+
+/// Takes the port before anything is built.
+fn listen(port: u16) -> Result<TcpListener> {
+    match TcpListener::bind(("127.0.0.1", port)) {
+        Ok(listener) => Ok(listener),
+        Err(error) => bad_input!("--port: {port} can't be used ({error}); name another one"),
+    }
+}
+
+/// Has the machine stop before its first instruction, and listen at `stub`.
+fn wait_for_debugger(command: &mut Command, stub: &Path) {
+    let device = format!(
+        "socket,id=stub,server=on,wait=off,path={}",
+        stub.display().to_string().replace(',', ",,")
+    );
+    command.args(["-S", "-chardev", &device, "-gdb", "chardev:stub"]);
+}
+
+/// What to load where, if that is always the same place.
+fn symbols<'b>(board: &Board, under: Under, built: &'b Built) -> Option<Symbols<'b>> {
+    let elf = match under {
+        Under::Rouse => &built.hypervisor,
+        Under::None => built.guest.as_ref()?,
+    };
+    // Firmware puts the image anywhere; the console says where.
+    let base = board.image_base?;
+    Some(Symbols { elf, base })
+}
+
+/// Says what to type.
+fn introduce(under: Under, debugger: Option<&Debugger>, symbols: Option<Symbols>, port: u16) {
+    say!(
+        "The machine under {under} waits for a debugger to let the CPUs go. In another terminal:\n"
+    );
+    match debugger {
+        Some(debugger) => say!("{}\n", debugger.command(symbols, port)),
+        None => {
+            say!("{}\n", debugger::usual().command(symbols, port));
+            say!(
+                "(No debugger that knows arm64 is here: {}.)\n",
+                debugger::REMEDY
+            );
+        }
+    }
+    say!(
+        "The console says where an image is (`base guest` and so on): add its symbols the same way."
+    );
+    say!("The machine ends with the debugger, unless that detaches, and with Ctrl-C here.\n");
+}
+
+/// Waits until the machine ends, or has to: its debugger has `gone`, or so it was asked for.
+fn follow(mut machine: Child, gone: &Receiver<()>) -> Result<()> {
+    loop {
+        if let Some(status) = machine.try_wait().context("QEMU can't be waited for")? {
+            if !status.success() && gone.try_recv().is_err() && !interrupt::requested() {
+                bail!("QEMU ended with {status}; what it said is above");
+            }
+            return Ok(());
+        }
+        let left = gone.recv_timeout(TICK) != Err(RecvTimeoutError::Timeout);
+        if left || interrupt::requested() {
+            // Both fail only when it has ended on its own.
+            let _ = machine.kill();
+            let _ = machine.wait();
+            return Ok(());
+        }
+    }
 }

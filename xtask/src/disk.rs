@@ -22,11 +22,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::cli::ImageArgs;
-use crate::folder::Copy;
 use crate::images::{self, Built};
 use crate::job::Load;
+use crate::output::{Disks, Output};
 use crate::terminal::say;
-use crate::{interrupt, places};
+use crate::{interrupt, output, places};
 
 /// The verb `image`.
 pub fn image(args: &ImageArgs) -> Result<()> {
@@ -39,18 +39,23 @@ pub fn image(args: &ImageArgs) -> Result<()> {
         Some(path) => path.clone(),
         None => default_path(&load)?,
     };
-    let copy = Copy::claim("--out", &path)?;
+    let disks = if args.force {
+        Disks::Forced
+    } else {
+        Disks::Unforced
+    };
+    let copy = Output::claim_disk("--out", &path, disks)?;
     interrupt::catch()?;
     let built = interrupt::or(images::build(&load.board.name, load.guest.as_deref()))?;
     copy.write_bytes(&bytes(&built, &load.boot_arguments())?)?;
-    say!("{}", shown(&path));
+    say!("{}", output::shown(&path));
     say!("{}", next_step(&load));
     Ok(())
 }
 
 /// Writes a disk with these boot arguments to `path`.
 pub fn write(built: &Built, arguments: &str, path: &Path) -> Result<()> {
-    Copy::claim("--boot", path)?.write_bytes(&bytes(built, arguments)?)
+    Output::claim("--boot", path)?.write_bytes(&bytes(built, arguments)?)
 }
 
 /// What the disk holds.
@@ -64,11 +69,6 @@ fn default_path(load: &Load) -> Result<PathBuf> {
     let folder = places::target().join("image");
     fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
     Ok(folder.join(format!("rouse-{}.disk", load.board.name)))
-}
-
-fn shown(path: &Path) -> String {
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
-    places::shown(&path)
 }
 
 /// What to do with the disk.

@@ -3,6 +3,7 @@
 
 use anyhow::{Result, bail};
 
+use crate::debug::debugger;
 use crate::gem5;
 use crate::grid::{self, Column};
 use crate::places;
@@ -160,13 +161,10 @@ fn llvm_tools() -> Finding {
 }
 
 fn debugger() -> Finding {
-    let found = ["gdb-multiarch", "gdb"].into_iter().find_map(|gdb| {
-        let version = output(gdb, &["--version"])?;
-        Some(format!("{gdb}: {}", version.lines().next()?))
-    });
-    match found {
-        Some(version) => Finding::new("gdb", version),
-        None => Finding::new("gdb", "missing, optional: `debug`")
-            .remedy("the package gdb-multiarch (Debian) or gdb"),
+    match debugger::find() {
+        Some(found) => Finding::new("debugger", format!("{}: {}", found.name(), found.version)),
+        None => {
+            Finding::new("debugger", "none knows arm64, optional: `debug`").remedy(debugger::REMEDY)
+        }
     }
 }

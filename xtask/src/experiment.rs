@@ -7,18 +7,9 @@
 //! agree, which is computed ([`outcome::Claim`]). `docs/experiments.md` says what
 //! each can show.
 
-mod event_stream;
 mod find;
-mod governors;
-mod idle_poll;
-mod ipistorm;
 mod outcome;
 mod page;
-mod poll_limit;
-mod psd;
-mod resched_ipis;
-mod sched;
-mod who_polls;
 
 use anyhow::{Result, anyhow, bail};
 use clap::Parser;
@@ -27,11 +18,12 @@ use serde::Serialize;
 use crate::boot::Show;
 use crate::cli::{Cli, ExperimentArgs, Metric, Verb};
 use crate::failure::{bad_input, is_bad_input};
-use crate::folder::{Copy, Folder};
+use crate::folder::Folder;
 use crate::job::Job;
+use crate::output::Output;
 use crate::results::Results;
-use crate::terminal::{say, tell};
-use crate::{interrupt, json, places, session};
+use crate::terminal::{note, say};
+use crate::{interrupt, json, session};
 use find::Runs;
 use outcome::Outcome;
 
@@ -53,18 +45,33 @@ pub struct Experiment {
     comparable: &'static str,
 }
 
-/// Every experiment, in the order of the report.
-const ALL: [&Experiment; 9] = [
-    &poll_limit::EXPERIMENT,
-    &sched::EXPERIMENT,
-    &resched_ipis::EXPERIMENT,
-    &ipistorm::EXPERIMENT,
-    &psd::EXPERIMENT,
-    &idle_poll::EXPERIMENT,
-    &governors::EXPERIMENT,
-    &who_polls::EXPERIMENT,
-    &event_stream::EXPERIMENT,
-];
+/// Declares the experiments by their modules, in the order of the report.
+macro_rules! experiments {
+    ($($module:ident,)*) => {
+        $(mod $module;)*
+
+        /// Every experiment.
+        const ALL: &[&Experiment] = &[$(&$module::EXPERIMENT),*];
+    };
+}
+
+experiments! {
+    poll_limit,
+    sched,
+    resched_ipis,
+    ipistorm,
+    psd,
+    idle_poll,
+    governors,
+    who_polls,
+    event_stream,
+}
+
+/// Their names, as a list.
+pub fn names() -> String {
+    let names: Vec<&str> = ALL.iter().map(|experiment| experiment.name).collect();
+    names.join(", ")
+}
 
 /// Names of the files of a report.
 const PAGE: &str = "report.html";
@@ -91,25 +98,30 @@ pub fn run(args: &ExperimentArgs) -> Result<()> {
         .iter()
         .map(|experiment| experiment.jobs(args))
         .collect::<Result<Vec<_>>>()?;
-    let folder = Folder::claim(args.out.as_deref(), "experiment")?;
-    let copy = args.json.as_deref().map(|file| Copy::claim("--json", file));
-    let copy = copy.transpose()?;
+    let mut folder = Folder::claim(args.out.as_deref(), "experiment")?;
+    let copy = Output::claim_any("--json", args.json.as_ref())?;
     let mut done = Done::default();
-    for (experiment, jobs) in chosen.iter().zip(jobs) {
-        if done.add(experiment.name, experiment.report(jobs, &folder)) {
+    for (number, (experiment, jobs)) in (1..).zip(chosen.iter().zip(jobs)) {
+        let name = experiment.name;
+        let title = format!("experiment {number} of {}, {name}", chosen.len());
+        if done.add(name, experiment.report(jobs, &folder, &title)) {
             break;
         }
     }
     let data = json::text(&done.reports)?;
-    folder.write(DATA, &data)?;
-    folder.write(PAGE, &page::html(&done.reports))?;
-    let place = places::shown(&folder.publish()?);
-    say!("report: {place}/{PAGE}");
+    folder.write(DATA, &data);
+    folder.write(PAGE, &page::html(&done.reports));
+    let closed = match done.errors.is_empty() {
+        true => folder.close(None),
+        false => folder.give_up("not every experiment is complete"),
+    };
+    say!("report: {}/{PAGE}", closed.place);
     // What is not whole replaces no older file unless there is something in it.
     if let Some(copy) = copy.filter(|_| !done.reports.is_empty()) {
         copy.write(&data)?;
     }
-    done.judge(chosen.len(), &place)
+    done.judge(chosen.len(), &closed.place)?;
+    closed.complete().map(drop)
 }
 
 /// What came of the experiments so far.
@@ -131,7 +143,7 @@ impl Done {
             }
             Err(Failed { error, ends_all }) => {
                 let error = error.context(format!("experiment {name}"));
-                tell!("{error:#}");
+                note!("{error:#}");
                 self.errors.push(error);
                 ends_all
             }
@@ -175,10 +187,9 @@ fn choose(names: &[String]) -> Result<Vec<&'static Experiment>> {
         match ALL.iter().find(|experiment| experiment.name == name) {
             Some(experiment) => chosen.push(*experiment),
             None => {
-                let known: Vec<&str> = ALL.iter().map(|experiment| experiment.name).collect();
                 bad_input!(
                     "there is no experiment `{name}`; use all, {}",
-                    known.join(", ")
+                    self::names()
                 );
             }
         }
@@ -209,9 +220,16 @@ impl Experiment {
     }
 
     /// Boots, and concludes.
-    fn report(&self, jobs: Vec<(&'static str, Job)>, folder: &Folder) -> Result<Report, Failed> {
+    fn report(
+        &self,
+        jobs: Vec<(&'static str, Job)>,
+        folder: &Folder,
+        title: &str,
+    ) -> Result<Report, Failed> {
         let mut runs = Runs::new(self.name);
-        for (label, job) in jobs {
+        let boots = jobs.len();
+        for (number, (label, job)) in (1..).zip(jobs) {
+            note!("{title}: boot {number} of {boots}, {label}");
             let place = folder.inside(&format!("{}-{label}", self.name));
             let inner = Folder::claim(Some(&place), &job.board().name)?;
             let session = session::run(&job, inner, Show::Dumps)?;

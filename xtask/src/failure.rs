@@ -5,7 +5,7 @@ use std::fmt;
 use std::process::ExitCode;
 
 use crate::interrupt;
-use crate::terminal::tell;
+use crate::terminal::note;
 
 /// The request itself can't be met: a word, a board, a file or a tool is wrong
 /// or missing. Everything else is a failure while running.
@@ -41,7 +41,7 @@ pub fn is_bad_input(error: &anyhow::Error) -> bool {
 /// Prints an error as one line and turns it into the exit status. After a signal it
 /// is the signal's, whatever it made fail.
 pub fn report(error: &anyhow::Error) -> ExitCode {
-    tell!("error: {error:#}");
+    note!("error: {error:#}");
     ExitCode::from(match interrupt::signal() {
         Some(signal) => signal.exit_status(),
         None if is_bad_input(error) => 2,

@@ -1,58 +1,108 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The folder that a run leaves: complete under its name, or not there.
+//! The folder that a run leaves: complete under its name, or under another that says
+//! that it is not.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use jiff::Timestamp;
-use tempfile::{Builder, NamedTempFile, TempDir};
 
 use crate::failure::bad_input;
-use crate::places;
+use crate::log::Log;
+use crate::output::follow;
+use crate::{partial, places};
 
-/// What a file is written or left out by.
-const BLOCK: usize = 4096;
+/// What is behind the name of a folder that lacks something.
+const INCOMPLETE: &str = "-incomplete";
 
 /// A folder in the making, beside the place where it will be.
 #[derive(Debug)]
 pub struct Folder {
     target: PathBuf,
-    partial: TempDir,
+    partial: partial::Folder,
+    /// What could not be written, and why.
+    lost: Vec<String>,
+}
+
+/// What became of a folder.
+#[derive(Debug)]
+pub struct Closed {
+    /// Where it is, for people.
+    pub place: String,
+    /// What it lacks, and where that is, if it lacks anything.
+    pub lacks: Option<String>,
 }
 
 impl Folder {
     /// Claims `out`, which must be new or empty; without it a name is made of
-    /// the time and the board.
+    /// the time and the board, with a number if another run has that already.
     pub fn claim(out: Option<&Path>, board: &str) -> Result<Self> {
-        let target = match out {
-            Some(out) => std::path::absolute(out).unwrap_or_else(|_| out.into()),
-            None => fresh(board),
-        };
-        let shown = places::shown(&target);
-        if is_taken(&target) {
-            bad_input!("--out: {shown} exists and is not an empty folder; name another one");
-        }
-        let parent = target.parent().unwrap_or(Path::new("/"));
-        let name = target.file_name().unwrap_or_default().to_string_lossy();
-        let partial = fs::create_dir_all(parent).and_then(|()| {
-            Builder::new()
-                .prefix(&format!(".{name}."))
-                .tempdir_in(parent)
-        });
-        match partial {
-            Ok(partial) => Ok(Self { target, partial }),
-            Err(error) => {
-                bad_input!("--out: {shown} can't be created ({error}); name a folder that can")
+        match out {
+            Some(out) => Self::claim_named(out),
+            None => {
+                let time = Timestamp::now().strftime("%Y%m%d-%H%M%S");
+                Self::claim_numbered(&places::target().join("runs"), &format!("{time}-{board}"))
             }
         }
     }
 
-    /// Where the folder will be, for people.
-    pub fn shown(&self) -> String {
-        places::shown(&self.target)
+    fn claim_named(out: &Path) -> Result<Self> {
+        let shown = places::shown(out);
+        if out == Path::new("-") {
+            bad_input!("--out: a folder can't go to standard output; name one");
+        }
+        let cant = |error: io::Error| {
+            crate::failure::BadInput::error(format!(
+                "--out: {shown} can't be created ({error}); name a folder that can"
+            ))
+        };
+        let target = follow(out).map_err(cant)?;
+        if is_taken(&target) {
+            bad_input!("--out: {shown} exists and is not an empty folder; name another one");
+        }
+        match Self::begin(&target).map_err(cant)? {
+            Some(folder) => Ok(folder),
+            None => bad_input!("--out: another run is writing to {shown}; name another one"),
+        }
+    }
+
+    /// Claims the folder `name` in `parent`, or the first of `name-2`, `name-3` and so
+    /// on that is free.
+    pub fn claim_numbered(parent: &Path, name: &str) -> Result<Self> {
+        let numbered = (2..).map(|number| format!("{name}-{number}"));
+        for name in std::iter::once(name.to_owned()).chain(numbered) {
+            let target = parent.join(name);
+            if is_taken(&target) {
+                continue;
+            }
+            match Self::begin(&target) {
+                Ok(Some(folder)) => return Ok(folder),
+                Ok(None) => {}
+                Err(error) => bad_input!(
+                    "{} can't be created ({error}); make room for it, or name a folder by --out",
+                    places::shown(&target)
+                ),
+            }
+        }
+        unreachable!("numbers don't end")
+    }
+
+    /// Begins a folder; `None` if another run is at it, or was and has it now.
+    fn begin(target: &Path) -> io::Result<Option<Self>> {
+        let parent = target.parent().unwrap_or(Path::new("/"));
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        fs::create_dir_all(parent)?;
+        partial::sweep(parent);
+        let partial = partial::Folder::begin(parent, &name)?;
+        // Who has the name of what is in the making has the other too.
+        let partial = partial.filter(|_| !is_taken(target));
+        Ok(partial.map(|partial| Self {
+            target: target.into(),
+            partial,
+            lost: Vec::new(),
+        }))
     }
 
     /// Its name.
@@ -66,45 +116,107 @@ impl Folder {
         self.partial.path().join(name)
     }
 
-    /// A new file in it.
-    pub fn create(&self, name: &str) -> Result<File> {
-        let path = self.partial.path().join(name);
-        File::create(&path).with_context(|| format!("{} can't be written", path.display()))
+    /// Begins the console's log in it.
+    pub fn log(&self) -> Result<Log> {
+        Log::create(self.inside("serial.log"))
     }
 
-    /// Writes a file in it.
-    pub fn write(&self, name: &str, text: &str) -> Result<()> {
-        let written = self.create(name)?.write_all(text.as_bytes());
-        written.with_context(|| format!("{name} can't be written; is the disk full?"))
+    /// Writes a file in it. What can't be written is told when it is closed.
+    pub fn write(&mut self, name: &str, text: &str) {
+        if let Err(error) = fs::write(self.inside(name), text) {
+            // Half a file is worse than none.
+            let _ = fs::remove_file(self.inside(name));
+            self.lost.push(format!("{name} can't be written ({error})"));
+        }
     }
 
-    /// Reads a file in it, whatever bytes it has.
-    pub fn read(&self, name: &str) -> Result<String> {
-        let bytes = fs::read(self.partial.path().join(name)).with_context(|| name.to_owned())?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    /// Puts the folder where it belongs if it has everything.
+    pub fn close(mut self, log: Option<&Log>) -> Closed {
+        if let Some(log) = log {
+            log.show_what_is_nowhere();
+            self.lost.extend(log.moved());
+        }
+        if self.lost.is_empty() {
+            // Renaming replaces a folder that is empty and fails on one that no longer is.
+            match self.partial.rename(&self.target) {
+                Ok(()) => {
+                    return Closed {
+                        place: places::shown(&self.target),
+                        lacks: None,
+                    };
+                }
+                Err((partial, error)) => {
+                    self.partial = partial;
+                    let shown = places::shown(&self.target);
+                    self.lost
+                        .push(format!("{shown} can't be put in place ({error})"));
+                }
+            }
+        }
+        self.leave()
     }
 
-    /// Puts the folder where it belongs.
-    pub fn publish(self) -> Result<PathBuf> {
-        let partial = self.partial.keep();
-        make_readable(&partial)?;
-        // Renaming replaces a folder that is empty and fails on one that no
-        // longer is.
-        fs::rename(&partial, &self.target).with_context(|| {
-            format!(
-                "{} can't be put in place; it is in {}",
-                places::shown(&self.target),
-                partial.display()
-            )
-        })?;
-        Ok(self.target)
+    /// Leaves what there is, because of `why` there won't be more.
+    pub fn give_up(mut self, why: &str) -> Closed {
+        self.lost.push(why.into());
+        self.leave()
+    }
+
+    /// Leaves what there is under a name that says that it is not all.
+    fn leave(self) -> Closed {
+        let name = self.target.file_name().unwrap_or_default();
+        let name = name.to_string_lossy().into_owned() + INCOMPLETE;
+        let numbered = (2..).map(|number| format!("{name}-{number}"));
+        let mut lost = self.lost;
+        let mut partial = self.partial;
+        for name in std::iter::once(name.clone()).chain(numbered) {
+            let target = self.target.with_file_name(name);
+            if is_taken(&target) {
+                continue;
+            }
+            partial = match partial.rename(&target) {
+                Ok(()) => {
+                    return Closed {
+                        place: places::shown(&target),
+                        lacks: Some(lost.join("; ")),
+                    };
+                }
+                Err((partial, _)) => partial,
+            };
+            break;
+        }
+        let place = places::shown(&partial.stay());
+        lost.push("the next run removes it, unless it is moved before".into());
+        Closed {
+            place,
+            lacks: Some(lost.join("; ")),
+        }
     }
 }
 
-/// Temporary folders are private; results are not.
-fn make_readable(folder: &Path) -> Result<()> {
-    let context = || folder.display().to_string();
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).with_context(context)
+impl Closed {
+    /// The place of a folder that has everything.
+    pub fn complete(self) -> Result<String> {
+        match self.lacks {
+            None => Ok(self.place),
+            Some(lacks) => Err(anyhow::anyhow!("{lacks}; the rest is in {}", self.place)),
+        }
+    }
+}
+
+/// Makes a folder of this name, or with the first number that makes it a new one.
+pub fn create_numbered(parent: &Path, name: &str) -> Result<PathBuf> {
+    let context = || places::shown(parent);
+    fs::create_dir_all(parent).with_context(context)?;
+    let numbered = (2..).map(|number| format!("{name}-{number}"));
+    for name in std::iter::once(name.to_owned()).chain(numbered) {
+        let path = parent.join(name);
+        match fs::create_dir(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|()| path).with_context(context),
+        }
+    }
+    unreachable!("numbers don't end")
 }
 
 fn is_taken(path: &Path) -> bool {
@@ -114,127 +226,98 @@ fn is_taken(path: &Path) -> bool {
     }
 }
 
-/// A name that does not exist yet.
-fn fresh(board: &str) -> PathBuf {
-    let time = Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
-    let runs = places::target().join("runs");
-    let numbered = (2..).map(|number| format!("{time}-{board}-{number}"));
-    let mut names = std::iter::once(format!("{time}-{board}")).chain(numbered);
-    let free = names.find(|name| !runs.join(name).exists());
-    runs.join(free.unwrap_or(time))
-}
-
-/// A file that appears with its full contents, and which is known to be
-/// writable before there are any.
-#[derive(Debug)]
-pub struct Copy {
-    target: PathBuf,
-    partial: NamedTempFile,
-}
-
-impl Copy {
-    /// Claims the file.
-    pub fn claim(option: &str, target: &Path) -> Result<Self> {
-        let parent = target
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty());
-        let shown = target.display();
-        if target.is_dir() {
-            bad_input!("{option}: {shown} is a folder; name a file");
-        }
-        match Builder::new()
-            .prefix(".rouse.")
-            .tempfile_in(parent.unwrap_or(Path::new(".")))
-        {
-            Ok(partial) => Ok(Self {
-                target: target.into(),
-                partial,
-            }),
-            Err(error) => {
-                bad_input!("{option}: {shown} can't be written ({error}); name another file")
-            }
-        }
-    }
-
-    /// Writes text.
-    pub fn write(self, text: &str) -> Result<()> {
-        self.write_bytes(text.as_bytes())
-    }
-
-    /// Writes bytes. Blocks of zeroes take no space where the file system knows how.
-    pub fn write_bytes(self, bytes: &[u8]) -> Result<()> {
-        let context = || format!("{} can't be written", self.target.display());
-        write_sparse(self.partial.as_file(), bytes).with_context(context)?;
-        // Temporary files are private; results are not.
-        let file = self.partial.as_file();
-        let readable = file.set_permissions(fs::Permissions::from_mode(0o644));
-        readable.with_context(context)?;
-        let kept = self.partial.persist(&self.target);
-        kept.map(drop)
-            .with_context(|| format!("{} can't be written", self.target.display()))
-    }
-}
-
-/// Writes `bytes` to an empty file, leaving holes in place of blocks of zeroes.
-fn write_sparse(file: &File, bytes: &[u8]) -> io::Result<()> {
-    file.set_len(bytes.len() as u64)?;
-    for (index, block) in bytes.chunks(BLOCK).enumerate() {
-        if block.iter().any(|&byte| byte != 0) {
-            file.write_all_at(block, (index * BLOCK) as u64)?;
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::failure::is_bad_input;
+    use std::os::unix::fs::symlink;
+
+    fn claim(out: &Path) -> Result<Folder> {
+        Folder::claim(Some(out), "virt")
+    }
 
     #[test]
     fn a_folder_appears_complete_or_not_at_all() {
         let parent = tempfile::tempdir().unwrap();
         let out = parent.path().join("a/b");
-        drop(Folder::claim(Some(&out), "virt").unwrap());
+        drop(claim(&out).unwrap());
         assert_eq!(fs::read_dir(parent.path().join("a")).unwrap().count(), 0);
-        let folder = Folder::claim(Some(&out), "virt").unwrap();
-        folder.write("x", "y").unwrap();
+        let mut folder = claim(&out).unwrap();
+        folder.write("x", "y");
         assert!(!out.exists());
-        assert_eq!(folder.publish().unwrap(), out);
+        assert_eq!(folder.close(None).complete().unwrap(), places::shown(&out));
         assert_eq!(fs::read_to_string(out.join("x")).unwrap(), "y");
-        let again = Folder::claim(Some(&out), "virt").unwrap_err();
+        let again = claim(&out).unwrap_err();
         assert!(is_bad_input(&again), "{again:#}");
     }
 
     #[test]
     fn an_empty_folder_is_taken_over_and_a_file_is_not() {
         let parent = tempfile::tempdir().unwrap();
-        Folder::claim(Some(parent.path()), "virt")
-            .unwrap()
-            .publish()
-            .unwrap();
+        let empty = parent.path().join("empty");
+        fs::create_dir(&empty).unwrap();
+        symlink("empty", parent.path().join("link")).unwrap();
+        let mut folder = claim(&parent.path().join("link")).unwrap();
+        folder.write("x", "y");
+        folder.close(None).complete().unwrap();
+        assert!(empty.join("x").exists());
         let file = parent.path().join("file");
         fs::write(&file, "").unwrap();
-        for out in [file.clone(), file.join("below")] {
-            assert!(is_bad_input(
-                &Folder::claim(Some(&out), "virt").unwrap_err()
-            ));
+        for out in [file.clone(), file.join("below"), PathBuf::from("-")] {
+            assert!(is_bad_input(&claim(&out).unwrap_err()));
         }
     }
 
     #[test]
-    fn a_copy_is_written_at_once() {
+    fn a_name_is_given_once_whenever_it_is_asked_for() {
         let parent = tempfile::tempdir().unwrap();
-        let file = parent.path().join("results.json");
-        let copy = Copy::claim("--json", &file).unwrap();
-        assert!(!file.exists());
-        copy.write("{}").unwrap();
-        assert_eq!(fs::read_to_string(&file).unwrap(), "{}");
-        assert!(is_bad_input(
-            &Copy::claim("--json", parent.path()).unwrap_err()
-        ));
-        assert!(is_bad_input(
-            &Copy::claim("--json", &file.join("x")).unwrap_err()
-        ));
+        let names: Vec<String> = std::thread::scope(|threads| {
+            let claims = [(); 8].map(|()| {
+                threads.spawn(|| {
+                    let mut folder = Folder::claim_numbered(parent.path(), "name").unwrap();
+                    folder.write("x", "y");
+                    let name = folder.name();
+                    folder.close(None).complete().unwrap();
+                    name
+                })
+            });
+            claims.map(|claim| claim.join().unwrap()).into()
+        });
+        let mut unique = names.clone();
+        unique.sort();
+        unique.dedup();
+        assert_eq!(unique.len(), 8, "{names:?}");
+        let first = claim(&parent.path().join("x")).unwrap();
+        let second = claim(&parent.path().join("x")).unwrap_err();
+        assert!(second.to_string().contains("another run"), "{second}");
+        drop(first);
+    }
+
+    #[test]
+    fn what_can_not_be_written_costs_no_more_than_that() {
+        let parent = tempfile::tempdir().unwrap();
+        let mut folder = claim(&parent.path().join("run")).unwrap();
+        symlink("/dev/full", folder.inside("results.json")).unwrap();
+        folder.write("results.json", "{}");
+        folder.write("serial.log", "said");
+        let closed = folder.close(None);
+        assert!(closed.lacks.as_ref().unwrap().contains("results.json"));
+        assert!(closed.place.ends_with("run-incomplete"));
+        let log = parent.path().join("run-incomplete/serial.log");
+        assert_eq!(fs::read_to_string(log).unwrap(), "said");
+        assert!(!parent.path().join("run").exists());
+    }
+
+    #[test]
+    fn what_can_not_be_put_in_place_is_left_beside_it() {
+        let parent = tempfile::tempdir().unwrap();
+        let out = parent.path().join("run");
+        let mut folder = claim(&out).unwrap();
+        folder.write("x", "y");
+        fs::create_dir(&out).unwrap();
+        fs::write(out.join("theirs"), "").unwrap();
+        let error = folder.close(None).complete().unwrap_err().to_string();
+        assert!(error.contains("can't be put in place"), "{error}");
+        assert!(parent.path().join("run-incomplete/x").exists());
     }
 }

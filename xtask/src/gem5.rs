@@ -18,6 +18,7 @@ use plan::Under;
 use crate::failure::bad_input;
 use crate::images::Built;
 use crate::job::Job;
+use crate::partial::Scratch;
 use crate::places;
 use crate::toolchain::output;
 
@@ -63,7 +64,7 @@ pub fn find(named: Option<&Path>) -> Result<Emulator> {
 /// What a program says of itself, if it runs Python as gem5 does. (Its option
 /// --build-info would tell, but fails in 24.0.)
 fn said(program: &OsStr) -> Option<String> {
-    let place = tempfile::tempdir().ok()?;
+    let place = Scratch::new().ok()?;
     let place = format!("--outdir={}", place.path().display());
     output(program, &["--quiet", "--quiet", &place, "-c", ASK])
 }

@@ -20,12 +20,12 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use cpuidle::{FOREVER, Name};
+use cpuidle::{FOREVER, Name, Setup};
 
 use crate::failure::{BadInput, bad_input};
-use crate::folder::Copy;
 use crate::json;
-use crate::terminal::say;
+use crate::output::Output;
+use crate::terminal::{self, say};
 use generate::{Generated, Kind};
 use ledger::Ledger;
 use replay::Setting;
@@ -50,14 +50,13 @@ pub struct GovernorsArgs {
     /// Their mean length, microseconds, 1 to 1000000 [default: 500]
     #[arg(long, value_name = "US")]
     pub mean_us: Option<u64>,
-    /// Write the made-up trace to FILE
+    /// Write the made-up trace to FILE; - is standard output, and the table then goes to standard error
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
     /// Idle states: a TOML file [default: xtask/src/governors/states.toml]
     #[arg(long, value_name = "FILE")]
     pub states: Option<PathBuf>,
-    /// Governors: menu, teo, teo-6.2, teo-util, ladder, haltpoll, fixed:US [default: all, with fixed:50]
-    #[arg(long, value_name = "LIST")]
+    #[arg(long, value_name = "LIST", help = format!("Governors: {} [default: all, with fixed:{FIXED_US}]", words("US")))]
     pub governor: Option<String>,
     /// Exit latency that is still allowed, microseconds [default: any]
     #[arg(long, value_name = "US")]
@@ -68,19 +67,19 @@ pub struct GovernorsArgs {
     /// Keep the CPU shallow for so long after the trace submitted I/O, milliseconds; 0 is off
     #[arg(long, value_name = "MS", default_value_t = 0)]
     pub psd_ms: u32,
-    /// Write the results to FILE
+    /// Write the results to FILE; - as above
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 }
 
 /// The fixed poll limit that is shown if no governor is named.
-const DEFAULT_FIXED: Name = Name::Fixed { limit_us: 50 };
+const FIXED_US: u32 = 50;
 
 /// The options, checked.
 struct Request {
     trace: Trace,
     states: States,
-    names: Vec<Name>,
+    names: Vec<Setup>,
     setting: Setting,
 }
 
@@ -88,21 +87,21 @@ struct Request {
 struct Answer {
     request: Request,
     oracle: Ledger,
-    governors: Vec<(Name, Ledger)>,
+    governors: Vec<(Setup, Ledger)>,
 }
 
 /// Does what `cargo xtask governors` promises.
 pub fn governors(args: &GovernorsArgs) -> Result<()> {
     let answer = answer(args)?;
-    say!("{}", shown::lines(&answer).join("\n"));
+    say!("{}", shown::lines(&answer, terminal::width()).join("\n"));
     Ok(())
 }
 
 /// Replays and writes the files that are asked for.
 fn answer(args: &GovernorsArgs) -> Result<Answer> {
     let request = Request::new(args)?;
-    let save = claim("--save", args.save.as_ref())?;
-    let json = claim("--json", args.json.as_ref())?;
+    let save = Output::claim_any("--save", args.save.as_ref())?;
+    let json = Output::claim_any("--json", args.json.as_ref())?;
     if let Some(save) = save {
         save.write(&request.trace.text())?;
     }
@@ -111,10 +110,6 @@ fn answer(args: &GovernorsArgs) -> Result<Answer> {
         json.write(&json::text(&written::Document::new(&answer))?)?;
     }
     Ok(answer)
-}
-
-fn claim(option: &str, path: Option<&PathBuf>) -> Result<Option<Copy>> {
-    path.map(|path| Copy::claim(option, path)).transpose()
 }
 
 impl Request {
@@ -162,18 +157,27 @@ impl Answer {
     }
 }
 
+/// The words for governors, with a name for a limit where one takes it.
+fn words(limit: &str) -> String {
+    let words = Name::ALL.iter().map(|name| match name.limited() {
+        true => format!("{name}:{limit}"),
+        false => name.to_string(),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
 /// The governors that are named.
-fn names(text: Option<&str>) -> Result<Vec<Name>> {
+fn names(text: Option<&str>) -> Result<Vec<Setup>> {
     let Some(text) = text.filter(|&text| text != "all") else {
-        return Ok(Name::PLAIN.into_iter().chain([DEFAULT_FIXED]).collect());
+        return Ok(Setup::all(FIXED_US).collect());
     };
     let mut names = Vec::new();
     for word in text.split(',') {
-        let Some(name) = Name::parse(word) else {
+        let Some(name) = Setup::parse(word) else {
             bad_input!(
                 "--governor: there is no `{word}`; use all, {} with at most {} us",
-                Name::WORDS,
-                Name::MAX_LIMIT_US
+                words("<us>"),
+                Setup::MAX_LIMIT_US
             );
         };
         if !names.contains(&name) {

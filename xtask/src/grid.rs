@@ -51,6 +51,14 @@ impl Column {
         &self.texts
     }
 
+    /// What it is called where its group does not stand over it.
+    fn name(self) -> String {
+        match self.group.is_empty() {
+            true => self.title,
+            false => format!("{} {}", self.group, self.title),
+        }
+    }
+
     fn width(&self) -> usize {
         let widths = self
             .texts
@@ -93,6 +101,41 @@ pub fn lines(columns: &[Column]) -> Vec<String> {
         lines.push(line(&|column| {
             column.texts.get(row).map_or("", String::as_str)
         }));
+    }
+    lines
+}
+
+/// What stands for no value.
+const NOTHING: [&str; 3] = ["·", "-", ""];
+
+/// As [`lines`], but no wider than `width`, if there is one: without columns of numbers,
+/// from the right, first those that have none. A last line names them.
+pub fn fitted(mut columns: Vec<Column>, width: Option<usize>) -> Vec<String> {
+    let Some(width) = width else {
+        return lines(&columns);
+    };
+    let mut places: Vec<usize> = (0..columns.len()).collect();
+    let mut left_out = Vec::new();
+    while span(&widths(&columns)) > width {
+        let numbers = |column: &Column| !column.left;
+        let is_empty = |column: &Column| {
+            let mut texts = column.texts.iter();
+            numbers(column) && texts.all(|text| NOTHING.contains(&text.as_str()))
+        };
+        let empty = columns.iter().rposition(is_empty);
+        let Some(least) = empty.or_else(|| columns.iter().rposition(numbers)) else {
+            break;
+        };
+        left_out.push((places.remove(least), columns.remove(least).name()));
+    }
+    let mut lines = lines(&columns);
+    if !left_out.is_empty() {
+        left_out.sort();
+        let names: Vec<String> = left_out.into_iter().map(|(_, name)| name).collect();
+        lines.push(format!(
+            "({} does not fit in here; a wider terminal shows it, and so does `| less -S`)",
+            names.join(", ")
+        ));
     }
     lines
 }
@@ -156,6 +199,38 @@ mod tests {
             lines(&columns),
             ["wait       p50", "wfi          7", "poll-wfi  1234"]
         );
+    }
+
+    #[test]
+    fn what_does_not_fit_is_left_out_and_named() {
+        let columns = || {
+            vec![
+                Column::words("wait", texts(&["wfi", "poll-wfi"])),
+                Column::numbers("", "p50", texts(&["7", "1234"])),
+                Column::numbers("exits", "wfi", texts(&["·", "-"])),
+                Column::numbers("exits", "irq", texts(&["2", "2"])),
+                Column::numbers("IPIs/op", "sent", texts(&["2", "2"])),
+            ]
+        };
+        let all = lines(&columns());
+        let width = all.iter().map(|line| line.chars().count()).max().unwrap();
+        assert_eq!(fitted(columns(), None), all);
+        assert_eq!(fitted(columns(), Some(width)), all);
+        let fewer = fitted(columns(), Some(width - 1));
+        assert!(fewer.last().unwrap().starts_with("(exits wfi does not fit"));
+        assert_eq!(fewer[1], "wait       p50    irq     sent");
+        for line in &fewer[..fewer.len() - 1] {
+            assert!(line.chars().count() < width, "{line}");
+        }
+        let few = fitted(columns(), Some(14));
+        assert_eq!(few[0], "wait       p50");
+        assert!(
+            few[3].starts_with("(exits wfi, exits irq, IPIs/op sent does"),
+            "{}",
+            few[3]
+        );
+        // Words are what a line is about, and stay.
+        assert_eq!(fitted(columns(), Some(3))[..3], ["wait", "wfi", "poll-wfi"]);
     }
 
     #[test]

@@ -2,22 +2,36 @@
 //! Building both images with Cargo.
 
 use std::env;
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader, IsTerminal};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::pack::{GIVEN, Images, OURS, flatten};
+use crate::output::Output;
+use crate::pack::{flatten, pack};
+use crate::store::{self, Kept};
+use crate::terminal::note;
 use crate::{places, toolchain};
 
 const PROFILE: &str = "image";
 const HYPERVISOR: &str = "hypervisor";
 const GUEST: &str = "guest-kernel-shim";
 const TEST_KERNEL: &str = "test-kernel";
+/// Name of the packed image's file.
+const PACKED: &str = "rouse.img";
 
-/// What was built.
+/// The two files that can be booted.
+#[derive(Debug)]
+pub struct Images {
+    /// Hypervisor and guest.
+    pub packed: PathBuf,
+    /// The guest alone.
+    pub guest: PathBuf,
+}
+
+/// What was built. All of it stays as it is while this is there, whatever others build.
 #[derive(Debug)]
 pub struct Built {
     /// What is booted.
@@ -26,33 +40,88 @@ pub struct Built {
     pub hypervisor: PathBuf,
     /// Our guest with its symbols; `None` if another one was packed.
     pub guest: Option<PathBuf>,
+    _kept: Kept,
 }
 
 /// Builds, flattens and packs. `guest` replaces our own.
 pub fn build(board: &str, guest: Option<&[u8]>) -> Result<Built> {
     toolchain::ensure_target()?;
+    let locked = lock()?;
     let mut packages = vec![HYPERVISOR];
     if guest.is_none() {
         packages.push(GUEST);
     }
     cargo_build(&packages)?;
-    let image = flat(HYPERVISOR)?;
-    let images = match guest {
-        Some(guest) => Images::write(board, GIVEN, &image, guest)?,
-        None => Images::write(board, OURS, &image, &flat(GUEST)?)?,
+    let hypervisor = elf(HYPERVISOR)?;
+    let ours = guest.is_none().then(|| elf(GUEST)).transpose()?;
+    drop(locked);
+    let flat = match (&ours, guest) {
+        (Some(ours), _) => flattened(GUEST, ours)?,
+        (None, given) => given.unwrap_or_default().to_vec(),
     };
+    let packed = pack(&flattened(HYPERVISOR, &hypervisor)?, &flat)?;
+    let mut files = vec![
+        (PACKED, &*packed),
+        ("guest.img", &*flat),
+        ("hypervisor.elf", &*hypervisor),
+    ];
+    files.extend(ours.as_deref().map(|ours| ("guest.elf", ours)));
+    let kept = store::keep(&folder(), &kind(board, guest.is_some()), &files)?;
+    let at = |name: &str| kept.path.join(name);
     Ok(Built {
-        images,
-        hypervisor: elf(HYPERVISOR),
-        guest: guest.is_none().then(|| elf(GUEST)),
+        images: Images {
+            packed: at(PACKED),
+            guest: at("guest.img"),
+        },
+        hypervisor: at("hypervisor.elf"),
+        guest: ours.is_some().then(|| at("guest.elf")),
+        _kept: kept,
     })
 }
 
 /// The kernel that stands for somebody else's in tests, as it is given: an arm64 Image.
 pub fn test_kernel() -> Result<Vec<u8>> {
     toolchain::ensure_target()?;
+    let locked = lock()?;
     cargo_build(&[TEST_KERNEL])?;
-    flat(TEST_KERNEL)
+    let kernel = elf(TEST_KERNEL)?;
+    drop(locked);
+    flattened(TEST_KERNEL, &kernel)
+}
+
+/// Builds, and leaves the packed image under a name that stays the same.
+pub fn build_for_others(board: &str, guest: Option<&[u8]>) -> Result<PathBuf> {
+    let built = build(board, guest)?;
+    let image = fs::read(&built.images.packed)?;
+    let path = folder().join(format!("rouse-{}.img", kind(board, guest.is_some())));
+    Output::claim("build", &path)?.write_bytes(&image)?;
+    Ok(path)
+}
+
+/// Where images are.
+fn folder() -> PathBuf {
+    places::target().join("image")
+}
+
+/// What images are for: the board, and whose guest.
+fn kind(board: &str, is_given: bool) -> String {
+    match is_given {
+        true => format!("{board}-given"),
+        false => board.to_owned(),
+    }
+}
+
+/// Keeps other runs from building something else before what was built is read.
+fn lock() -> Result<File> {
+    let path = folder().join("lock");
+    let shown = || format!("{} can't be locked", path.display());
+    fs::create_dir_all(folder()).with_context(shown)?;
+    let file = File::create(&path).with_context(shown)?;
+    if let Err(TryLockError::WouldBlock) = file.try_lock() {
+        note!("waiting for another run that is building");
+        file.lock().with_context(shown)?;
+    }
+    Ok(file)
 }
 
 /// A directory of their own: Cargo locks the one that runs this program.
@@ -61,20 +130,19 @@ fn directory() -> PathBuf {
 }
 
 /// The ELF file of a package.
-fn elf(package: &str) -> PathBuf {
+fn elf(package: &str) -> Result<Vec<u8>> {
     let directory = directory().join(toolchain::TARGET);
-    directory.join(PROFILE).join(package)
-}
-
-fn flat(package: &str) -> Result<Vec<u8>> {
-    let path = elf(package);
-    let file = fs::read(&path).with_context(|| {
+    let path = directory.join(PROFILE).join(package);
+    fs::read(&path).with_context(|| {
         format!(
             "{} was not built; package {package} must have a binary",
             path.display()
         )
-    })?;
-    flatten(&file).with_context(|| path.display().to_string())
+    })
+}
+
+fn flattened(package: &str, elf: &[u8]) -> Result<Vec<u8>> {
+    flatten(elf).with_context(|| format!("the image of {package}"))
 }
 
 /// Cargo's setting that gives files of dependencies, whose names are in messages
@@ -116,7 +184,7 @@ fn cargo_build(packages: &[&str]) -> Result<()> {
         .map_while(Result::ok)
     {
         if !line.contains("Finished") {
-            eprintln!("{line}");
+            note!("{line}");
         }
     }
     if !cargo.wait()?.success() {

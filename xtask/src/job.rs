@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use plan::{Dimension, Machine, Plan, Shard, Stages, Under, Word};
+use dtoolkit::fdt::Fdt;
+use plan::{Arguments, Dimension, Machine, Plan, Shard, Stages, Under, Word};
 use platform::arguments;
 
 use crate::board::Board;
@@ -29,11 +30,18 @@ pub struct Load {
     append: String,
     /// Whether the machine is to be described first.
     pub survey: bool,
+    /// The further arguments leave the guest to measure.
+    measures: bool,
 }
 
 impl Load {
     /// Checks the options.
     pub fn new(args: &LoadArgs) -> Result<Self> {
+        let append = args.append.clone().unwrap_or_default();
+        let measures = match Arguments::parse(&append) {
+            Ok(arguments) => arguments.measures(),
+            Err(error) => bad_input!("--append: {error}"),
+        };
         let plan = plan(&args.plan)?;
         let guest = args.guest.as_ref().map(read_guest).transpose()?;
         if guest.is_some() && plan.to_string() != Plan::default().to_string() {
@@ -46,8 +54,9 @@ impl Load {
             board: Board::load(&args.board)?,
             plan,
             guest,
-            append: args.append.clone().unwrap_or_default(),
+            append,
             survey: args.survey,
+            measures,
         })
     }
 
@@ -102,6 +111,9 @@ impl Job {
     pub fn new(args: &JobArgs) -> Result<Self> {
         let mut load = Load::new(&args.load)?;
         let board = &load.board;
+        if args.dtb.is_some() && board.gem5.is_some() {
+            bad_input!("--dtb: gem5 describes the machine that it makes; leave --dtb out");
+        }
         let model = board.model(args.cpu.as_deref())?;
         let metric = board.metric(args.metric)?;
         load.plan.cycles = metric == Metric::Cycles;
@@ -113,7 +125,7 @@ impl Job {
             model: model.into(),
             metric,
             memory: memory(args, board)?,
-            dtb: args.dtb.as_ref().map(existing).transpose()?,
+            dtb: args.dtb.as_ref().map(tree).transpose()?,
             parameters: parameters(args, board)?,
             gem5: args.gem5.clone(),
             limits: Limits::new(&LimitArgs::default(), patience(&load)),
@@ -130,9 +142,6 @@ impl Job {
             if let Some(why) = disturb::obstacle() {
                 bad_input!("--disturb: {why}");
             }
-        }
-        if job.dtb.is_some() && job.board().gem5.is_some() {
-            bad_input!("--dtb: gem5 describes the machine that it makes; leave --dtb out");
         }
         if job.load.survey && !job.unders.contains(&Under::Rouse) {
             bad_input!("--survey: it is the hypervisor that prints it; use --under rouse");
@@ -179,14 +188,7 @@ impl Job {
 
     /// Whether it is our guest that runs, and to measure, not to check.
     pub fn measures(&self) -> bool {
-        let others = [
-            "rouse.check=",
-            "rouse.hostile=",
-            "rouse.soak=",
-            "rouse.stress=",
-        ];
-        let append = &self.load.append;
-        self.load.guest.is_none() && !others.iter().any(|other| append.contains(other))
+        self.load.guest.is_none() && self.load.measures
     }
 
     /// Frequency of the machine's counter.
@@ -216,15 +218,15 @@ impl Job {
             return Ok(());
         }
         let machine = self.machine(under)?;
-        let mut obstacles = Vec::new();
+        let mut reasons = Vec::new();
         for cell in self.load.plan.cells(&machine) {
-            match cell.obstacle(&machine).map(|obstacle| obstacle.to_string()) {
+            match cell.skip_reason(&machine).map(|reason| reason.to_string()) {
                 None => return Ok(()),
-                Some(obstacle) if obstacles.contains(&obstacle) => {}
-                Some(obstacle) => obstacles.push(obstacle),
+                Some(reason) if reasons.contains(&reason) => {}
+                Some(reason) => reasons.push(reason),
             }
         }
-        let mut why = obstacles.join("; ");
+        let mut why = reasons.join("; ");
         if why.is_empty() && self.load.plan.shard != Shard::WHOLE {
             why = format!("part {} has no cell; use fewer parts", self.load.plan.shard);
         } else if why.is_empty() {
@@ -239,7 +241,7 @@ impl Job {
 /// a cell. More of them take longer, and the pauses between them come on top.
 fn patience(load: &Load) -> Duration {
     let plan = &load.plan;
-    let pause = plan.gap_us.values.iter().max().copied().unwrap_or(0);
+    let pause = plan.lists.gap_us.values.iter().max().copied().unwrap_or(0);
     let pauses = Duration::from_micros(u64::from(pause)) * plan.iterations;
     let more = plan.iterations.div_ceil(Plan::default().iterations).max(1);
     Duration::from_secs(load.board.patience()) * more + pauses
@@ -275,13 +277,18 @@ fn memory(args: &JobArgs, board: &Board) -> Result<String> {
     bad_input!("--memory: `{memory}` is no size; use for instance 64M or 2G")
 }
 
-/// A file that has to be there.
-fn existing(path: &PathBuf) -> Result<PathBuf> {
-    match fs::canonicalize(path) {
-        Ok(path) => Ok(path),
+/// A device tree's file, which has to be there and to be one.
+fn tree(path: &PathBuf) -> Result<PathBuf> {
+    let shown = path.display();
+    let read = fs::canonicalize(path).and_then(|path| Ok((fs::read(&path)?, path)));
+    let (bytes, path) = match read {
+        Ok(read) => read,
+        Err(error) => bad_input!("--dtb: {shown}: {error}; name a flattened device tree"),
+    };
+    match Fdt::new(&bytes) {
+        Ok(_) => Ok(path),
         Err(error) => bad_input!(
-            "--dtb: {}: {error}; name a flattened device tree",
-            path.display()
+            "--dtb: {shown} is no flattened device tree ({error}); name one, which `dtc -O dtb` makes of a source"
         ),
     }
 }
@@ -295,35 +302,22 @@ const QUICK: u32 = 24;
 /// The plan that the options describe.
 fn plan(args: &PlanArgs) -> Result<Plan> {
     let mut plan = Plan::default();
-    for (key, values) in [
-        ("workload", &args.workload),
-        ("shape", &args.shape),
-        ("wait", &args.wait),
-        ("trap", &args.trap),
-        ("deliver", &args.deliver),
-        ("wake", &args.wake),
+    let others = [
         ("max-iterations", &args.max_iterations),
         ("iterations", &args.iterations),
         ("cell-ms", &args.cell_ms),
-        ("poll-limit-us", &args.poll_limit_us),
-        ("host-poll-us", &args.host_poll_us),
-        ("host-poll", &args.host_poll),
-        ("hint", &args.hint),
         ("stages", &args.stages),
-        ("event-stream-us", &args.event_stream_us),
-        ("gap-us", &args.gap_us),
         ("shard", &args.shard),
-    ]
-    .into_iter()
-    .chain(args.system.list())
-    {
-        if let Some(values) = values {
-            let set = plan.set(key, values);
-            set.map_err(|error| BadInput::error(format!("--{error}")))?;
-        }
+    ];
+    let others = others
+        .into_iter()
+        .filter_map(|(key, value)| Some((key, value.as_deref()?)));
+    for (key, values) in args.lists.iter().chain(others) {
+        let set = plan.set(key, values);
+        set.map_err(|error| BadInput::error(format!("--{error}")))?;
     }
     let numbered = args.iterations.is_some() || args.max_iterations.is_some();
-    if args.gap_us.is_some() && !numbered {
+    if args.lists.get("gap-us").is_some() && !numbered {
         plan.iterations = WITH_GAP;
     }
     if args.quick {
@@ -486,6 +480,10 @@ mod tests {
                 "the nearest is 64",
             ),
             (&["--cpus", "65"], "the nearest is 64"),
+            (&["--cpus", "1e20"], "the nearest is 64"),
+            (&["--iterations", "1e20"], "the nearest is 1000000000"),
+            (&["--dtb", "Cargo.toml"], "no flattened device tree"),
+            (&["--dtb", "."], "name a flattened device tree"),
             (&["--metric", "cycles"], "QEMU does not model them"),
             (&["--metric", "cycles"], "--metric insns, time"),
             (&["--iterations", "0"], "the nearest is 4"),

@@ -47,11 +47,14 @@ mod job;
 mod json;
 mod launch;
 mod limits;
+mod log;
 mod memory;
 mod miri;
+mod output;
 mod own_time;
 mod pack;
 mod page;
+mod partial;
 mod places;
 mod progress;
 mod qemu;
@@ -61,6 +64,7 @@ mod results;
 mod run;
 mod session;
 mod soak;
+mod store;
 mod suite;
 mod summary;
 mod symbols;
@@ -71,6 +75,7 @@ mod verdict;
 
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::Parser;
 use clap::error::ErrorKind;
 
@@ -80,22 +85,29 @@ use terminal::say;
 
 fn main() -> ExitCode {
     limits::start();
-    let done = parse().and_then(dispatch);
-    match done {
+    let done = parse().and_then(|cli| cli.map_or(Ok(()), dispatch));
+    match done.and(terminal::finish()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failure::report(&error),
     }
 }
 
-/// Reads the command line. Mistakes are told in one line like every other
-/// error; help and version are printed as they are.
-fn parse() -> anyhow::Result<Cli> {
-    Cli::try_parse().map_err(|error| match error.kind() {
-        ErrorKind::DisplayHelp
-        | ErrorKind::DisplayVersion
-        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
-        _ => BadInput::error(cli::one_line(&error)),
-    })
+/// Reads the command line; `None` if it asked for help or the version, which were
+/// printed as they are. Mistakes are told in one line like every other error.
+fn parse() -> anyhow::Result<Option<Cli>> {
+    let error = match Cli::try_parse() {
+        Ok(cli) => return Ok(Some(cli)),
+        Err(error) => error,
+    };
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let printed = terminal::unless_reader_left(error.print());
+            printed.context("standard output can't be written")?;
+            Ok(None)
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
+        _ => Err(BadInput::error(cli::one_line(&error))),
+    }
 }
 
 fn dispatch(cli: Cli) -> anyhow::Result<()> {
@@ -121,7 +133,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<()> {
 fn build(args: &BuildArgs) -> anyhow::Result<()> {
     let board = board::Board::load(&args.board)?;
     let guest = args.guest.as_ref().map(job::read_guest).transpose()?;
-    let built = images::build(&board.name, guest.as_deref())?;
-    say!("{}", places::shown(&built.images.packed));
+    let image = images::build_for_others(&board.name, guest.as_deref())?;
+    say!("{}", places::shown(&image));
     Ok(())
 }

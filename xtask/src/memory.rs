@@ -152,7 +152,7 @@ fn guests_own(elf: &Path, job: &Job, under: Under) -> Result<u64> {
     };
     let cells = plan
         .cells(&machine)
-        .map(|cell| match cell.obstacle(&machine) {
+        .map(|cell| match cell.skip_reason(&machine) {
             None => taken.per_cell + measured(&cell),
             Some(_) => taken.per_cell,
         });

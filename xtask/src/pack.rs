@@ -11,18 +11,11 @@
 //! so every loader that boots Linux boots them. The hypervisor has a PE header
 //! besides (crates/arch/src/image.rs): the whole is also a UEFI application.
 
-use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
-
 use abi::PayloadHeader;
 use anyhow::{Context, Result, bail, ensure};
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSegment};
 use platform::image::Image;
-use tempfile::NamedTempFile;
-
-use crate::places;
 
 const PAGE: usize = 4096;
 /// Where the header of an Image has its magic number, and which.
@@ -44,50 +37,8 @@ const PE_SECTION_FILE_SIZE: usize = 240;
 /// header's 32 bits much longer.
 const GUEST_MAX: usize = 1 << 30;
 
-/// Name of our own guest.
-pub const OURS: &str = "guest";
-/// Name of somebody else's.
-pub const GIVEN: &str = "given";
-
-/// The two files that can be booted.
-#[derive(Debug)]
-pub struct Images {
-    /// Hypervisor and guest.
-    pub packed: PathBuf,
-    /// The guest alone.
-    pub guest: PathBuf,
-}
-
-impl Images {
-    /// Writes the files for a board, named after the guest too: a run with
-    /// somebody else's must not change what a run with ours is about to boot.
-    pub fn write(board: &str, name: &str, hypervisor: &[u8], guest: &[u8]) -> Result<Self> {
-        let folder = places::target().join("image");
-        fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-        let images = Self {
-            packed: folder.join(match name {
-                OURS => format!("rouse-{board}.img"),
-                name => format!("rouse-{board}-{name}.img"),
-            }),
-            guest: folder.join(format!("{name}.img")),
-        };
-        write(&images.packed, &pack(hypervisor, guest)?)?;
-        write(&images.guest, guest)?;
-        Ok(images)
-    }
-}
-
-/// Replaces a file at once, so that an interrupted build leaves the old one.
-fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let context = || format!("{} can't be written", path.display());
-    let parent = path.parent().unwrap_or(Path::new("."));
-    let mut partial = NamedTempFile::new_in(parent).with_context(context)?;
-    partial.write_all(bytes).with_context(context)?;
-    partial.persist(path).map(drop).with_context(context)
-}
-
 /// Puts the guest behind the hypervisor.
-fn pack(hypervisor: &[u8], guest: &[u8]) -> Result<Vec<u8>> {
+pub fn pack(hypervisor: &[u8], guest: &[u8]) -> Result<Vec<u8>> {
     ensure!(
         is_image(hypervisor),
         "the hypervisor is no arm64 Image; crates/arch/image.ld must put `.head` first"

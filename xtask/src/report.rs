@@ -13,11 +13,12 @@ use jiff::Timestamp;
 
 use crate::cli::ReportArgs;
 use crate::failure::bad_input;
-use crate::folder::Copy;
+use crate::folder;
+use crate::output::Output;
 use crate::page;
 use crate::results::{self, Results};
-use crate::terminal::say;
-use crate::{json, places};
+use crate::terminal::{note, say};
+use crate::{json, output, places};
 use inputs::Input;
 use merge::Run;
 
@@ -32,28 +33,34 @@ pub fn report(args: &ReportArgs) -> Result<()> {
         .map(|path| Input::read(path))
         .collect::<Result<_>>()?;
     for input in &inputs {
-        input
-            .complaints()
-            .for_each(|line| eprintln!("warning: {line}"));
+        input.complaints().for_each(|line| note!("warning: {line}"));
     }
     // What is already a results.json, and alone, need not be written again.
     let as_it_is = matches!(inputs.as_slice(), [input] if !input.is_log);
-    let places = Places::choose(args, &inputs, !as_it_is)?;
-    let runs = merge::runs(inputs);
-    if runs.iter().all(|run| run.results.cells.is_empty()) {
+    if inputs.iter().all(|input| input.results.cells.is_empty()) {
         bad_input!("no cell of this is whole; capture the console again, or name other inputs");
     }
+    let places = Places::choose(args, &inputs, !as_it_is)?;
+    let claim = |path: &Path| Output::claim("--out", path);
+    let out = claim(&places.page)?;
+    let data = places.data.as_deref().map(|folder| {
+        let files = ["results.json", "results.csv"].map(|name| claim(&folder.join(name)));
+        let [json, csv] = files;
+        anyhow::Ok((json?, csv?))
+    });
+    let data = data.transpose()?;
+    let runs = merge::runs(inputs);
     let page = page::html(args.title.as_deref(), &runs)?;
     across::sentences(&across::groups(&runs))
         .iter()
         .for_each(|line| say!("{line}"));
-    Copy::claim("--out", &places.page)?.write(&page)?;
-    if let Some(folder) = &places.data {
+    out.write(&page)?;
+    if let Some((json, csv)) = data {
         let merged = merge::into_one(&runs);
-        Copy::claim("--out", &folder.join("results.json"))?.write(&json::text(&merged)?)?;
-        Copy::claim("--out", &folder.join("results.csv"))?.write(&results::csv(&merged)?)?;
+        json.write(&json::text(&merged)?)?;
+        csv.write(&results::csv(&merged)?)?;
     }
-    say!("report: {}", places::shown(&places.page));
+    say!("report: {}", output::shown(&places.page));
     Ok(())
 }
 
@@ -83,7 +90,7 @@ impl Places {
             }
             (Some(out), _) => out.clone(),
             (None, [input]) if input.folder.is_some() => input.folder.clone().unwrap_or_default(),
-            (None, _) => fresh(),
+            (None, _) => fresh()?,
         };
         let shown = places::shown(&folder);
         // What a run measured is not to be replaced by what is made from it.
@@ -104,15 +111,14 @@ impl Places {
 
 fn is_page(out: &Path) -> bool {
     let extension = out.extension().and_then(|extension| extension.to_str());
-    !out.is_dir() && matches!(extension, Some("html" | "htm"))
+    let named = matches!(extension, Some("html" | "htm")) || out == Path::new("-");
+    let exists = out.metadata().map(|what| what.file_type());
+    // What is there and neither folder nor file is for the page, if it can be written at all.
+    exists.map_or(named, |what| !what.is_dir() && (named || !what.is_file()))
 }
 
-/// A folder that does not exist yet.
-fn fresh() -> PathBuf {
+/// A new folder.
+fn fresh() -> Result<PathBuf> {
     let time = Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
-    let reports = places::target().join("reports");
-    let numbered = (2..).map(|number| format!("{time}-{number}"));
-    let mut names = std::iter::once(time.clone()).chain(numbered);
-    let free = names.find(|name| !reports.join(name).exists());
-    reports.join(free.unwrap_or(time))
+    folder::create_numbered(&places::target().join("reports"), &time)
 }

@@ -5,13 +5,15 @@
 
 mod schema;
 mod spreadsheet;
+mod words;
 
-pub use schema::{Cell, Counts, Emulator, KEY, Machine, Origin, Parameter, Results, Stage, Stats};
+pub use schema::{Cell, Counts, Emulator, Machine, Origin, Parameter, Results, Stage, Stats, keys};
 pub use spreadsheet::csv;
 
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
+use plan::{DIMENSIONS, Place, Under, Word};
 use serde_json::Value;
 
 use crate::json;
@@ -49,18 +51,22 @@ impl Results {
     /// Adds what a boot under `under` reported. The machine is described by
     /// the first boot that describes one. What counts something else than the
     /// boots before is left out: one table has one unit.
-    pub fn add(&mut self, under: &str, records: &Records) {
+    pub fn add(&mut self, under: Option<Under>, records: &Records) {
         if self.unit.is_empty() {
             self.describe(records);
         }
+        let name = under.map_or("something unknown", Word::name);
         let unit = records.unit.as_ref().map_or("", |(unit, _)| unit);
         if unit.is_empty() || unit == self.unit {
-            let cells = records.cells.iter();
-            self.cells
-                .extend(cells.map(|cell| convert(under, unit, cell)));
+            for cell in &records.cells {
+                match convert(under, unit, cell) {
+                    Ok(cell) => self.cells.push(cell),
+                    Err(why) => self.damaged.push(format!("{}: {why}", cell.title())),
+                }
+            }
         } else {
             self.problems.push(format!(
-                "a boot under {under} counts {unit}, those before it {}: its cells are left out; \
+                "a boot under {name} counts {unit}, those before it {}: its cells are left out; \
                  run or capture it apart",
                 self.unit
             ));
@@ -71,7 +77,7 @@ impl Results {
         let cut = measures && !records.ended;
         self.incomplete |= cut || missing.is_some();
         self.missing
-            .extend(missing.map(|text| format!("under {under}: {text}")));
+            .extend(missing.map(|text| format!("under {name}: {text}")));
         self.damaged.extend(records.damaged.iter().cloned());
         self.problems.extend(records.problems.iter().cloned());
         self.notes.extend(records.notes.iter().cloned());
@@ -136,32 +142,35 @@ fn value(text: &str) -> Value {
     }
 }
 
-fn convert(under: &str, unit: &str, cell: &records::Cell) -> Cell {
+/// A cell as its records have it.
+///
+/// # Errors
+/// Names the word that is not known.
+fn convert(under: Option<Under>, unit: &str, cell: &records::Cell) -> Result<Cell, String> {
     let word = |key: &str| cell.fields.get(key).cloned().unwrap_or_default();
     let number = |key: &str| word(key).parse().unwrap_or(0);
     let total = cell.stats.iter().find(|stat| stat.name == "total");
     let stages = cell.stats.iter().filter(|stat| stat.name != "total");
     let mut groups = grouped(&cell.counts);
     let mut group = |name: &str| groups.remove(name).unwrap_or_default();
-    Cell {
+    let told = DIMENSIONS.iter().map(|info| {
+        let field = match info.place {
+            Place::Always | Place::Unusual => words::field(info),
+            Place::System => format!("sys.{}", info.key),
+        };
+        (info.key.to_owned(), word(&field))
+    });
+    Ok(Cell {
         run: String::new(),
         id: cell.id,
-        under: cell
-            .fields
-            .get("under")
-            .map_or(under, String::as_str)
-            .into(),
-        workload: word("workload"),
-        shape: word("shape"),
-        wait: word("wait"),
-        trap: word("trap"),
-        deliver: word("deliver"),
-        wake: word("wake"),
-        poll_limit_us: number("poll_limit_us"),
-        host_poll_us: number("host_poll_us"),
-        event_stream_us: number("event_stream_us"),
+        under: match cell.fields.get("under") {
+            None => under.ok_or("under: it is not said")?,
+            Some(under) => {
+                Under::parse(under).ok_or_else(|| format!("under: there is no `{under}`"))?
+            }
+        },
+        what: words::read(told)?,
         event_stream_made_ns: number("event_stream_made_ns"),
-        gap_us: number("gap_us"),
         cpus: number("cpus"),
         iterations: number("iterations"),
         passes: number("passes"),
@@ -177,23 +186,12 @@ fn convert(under: &str, unit: &str, cell: &records::Cell) -> Cell {
         counters: groups,
         histograms: cell.histograms.clone(),
         raw: cell.raw.clone(),
-        host_poll: word("host_poll"),
-        hint: word("hint"),
         not_modelled: word("not_modelled")
             .split_terminator(',')
             .map(String::from)
             .collect(),
-        system: system(&cell.fields),
         skipped: cell.skipped.clone(),
-    }
-}
-
-/// The words of the systems, by name.
-fn system(fields: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    let words = fields.iter();
-    words
-        .filter_map(|(key, word)| Some((key.strip_prefix("sys.")?.to_owned(), word.clone())))
-        .collect()
+    })
 }
 
 fn stage(stat: &records::Stat) -> Stage {
@@ -235,6 +233,7 @@ fn grouped(counts: &BTreeMap<String, u64>) -> BTreeMap<String, BTreeMap<String, 
 pub(crate) mod tests {
     use super::*;
     use crate::records::Collector;
+    use plan::{Wait, Workload};
 
     pub fn results() -> Results {
         let mut collector = Collector::default();
@@ -242,7 +241,7 @@ pub(crate) mod tests {
             collector.feed(&line);
         }
         let mut results = Results::new("virt", "max", None);
-        results.add("rouse", &collector.finish());
+        results.add(Some(Under::Rouse), &collector.finish());
         results
     }
 
@@ -276,14 +275,13 @@ pub(crate) mod tests {
     }
 
     /// A measured cell of `pingpong` by the interrupt: waits with nothing trapped.
-    pub fn cell(wait: &str, unit: &str, stats: Stats) -> Cell {
+    pub fn cell(wait: Wait, unit: &str, stats: Stats) -> Cell {
         Cell {
-            under: "rouse".into(),
-            workload: "pingpong".into(),
-            wait: wait.into(),
-            trap: "none".into(),
-            deliver: "inject".into(),
-            wake: "ipi".into(),
+            what: plan::Cell {
+                workload: Workload::Pingpong,
+                wait,
+                ..plan::Cell::default()
+            },
             unit: unit.into(),
             stats: Some(stats),
             ..Cell::default()
@@ -307,7 +305,7 @@ pub(crate) mod tests {
             parameters: [("memory".into(), parameter)].into(),
         };
         let mut results = Results::new("gem5", "O3", Some(emulator));
-        results.add("rouse", &collector.finish());
+        results.add(Some(Under::Rouse), &collector.finish());
         results
     }
 
@@ -340,7 +338,7 @@ pub(crate) mod tests {
             other.feed(&line);
         }
         let cells = results.cells.len();
-        results.add("none", &other.finish());
+        results.add(Some(Under::None), &other.finish());
         assert_eq!(results.cells.len(), cells);
         assert!(results.cells.iter().all(|cell| cell.unit != "cycles"));
         let problem = &results.problems[0];
@@ -363,7 +361,7 @@ pub(crate) mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3);
         assert!(lines[0].starts_with("under,workload,shape,wait,"));
-        assert!(lines[2].starts_with("rouse,pingpong,,wfi,"));
+        assert!(lines[2].starts_with("rouse,pingpong,one,wfi,none,inject,ipi,0,"));
         let columns = |line: &str| line.split(',').count();
         assert!(lines.iter().all(|line| columns(line) == columns(lines[0])));
     }

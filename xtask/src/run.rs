@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The verb `run`: measure, show, judge.
 
+use std::path::Path;
+
 use anyhow::{Result, bail};
 
 use crate::boot::Show;
 use crate::cli::RunArgs;
-use crate::folder::{Copy, Folder};
+use crate::folder::Folder;
 use crate::job::Job;
-use crate::terminal::say;
-use crate::{report, session, table};
+use crate::output::Output;
+use crate::terminal::{note, say};
+use crate::{report, session, table, terminal};
 
 /// Does what `cargo xtask run` promises.
 pub fn run(args: &RunArgs) -> Result<()> {
     let job = Job::of_run(args)?;
-    let copy = args.json.as_deref().map(|file| Copy::claim("--json", file));
-    let copy = copy.transpose()?;
+    let copy = Output::claim_any("--json", args.json.as_ref())?;
     let folder = Folder::claim(args.out.as_deref(), &job.board().name)?;
     // Where there may be no cells, the console is all that there is to see.
     let show = match job.measures() {
@@ -24,10 +26,17 @@ pub fn run(args: &RunArgs) -> Result<()> {
     let session = session::run(&job, folder, show)?;
     let place = &session.place;
     if session.results.has_cells() {
-        say!("{}", table::lines(&session.results).join("\n"));
+        say!(
+            "{}",
+            table::lines(&session.results, terminal::width()).join("\n")
+        );
     }
     if session.results.has_cells() {
         say!("\nresults: {place}");
+    } else {
+        say!("\nlog: {}", session.log);
+    }
+    if Path::new(place).join(report::PAGE).exists() {
         say!("report: {place}/{}", report::PAGE);
     } else {
         say!("\nlog: {place}/serial.log");
@@ -41,14 +50,15 @@ pub fn run(args: &RunArgs) -> Result<()> {
     }
     // Of a run that measured nothing there is nothing to replace an older file with.
     let keeps = session.failure.is_none() || session.results.has_cells();
-    if let Some(copy) = copy.filter(|_| keeps) {
-        copy.write(&session.results.to_json()?)?;
-    }
-    match session.failure {
-        Some(failure) => bail!(
-            "{}; the console's log is {place}/serial.log",
-            failure.told()
-        ),
+    let copied = match copy.filter(|_| keeps) {
+        Some(copy) => copy.write(&session.results.to_json()?),
         None => Ok(()),
+    };
+    let Some(failure) = session.failure else {
+        return copied;
+    };
+    if let Err(error) = copied {
+        note!("{error:#}");
     }
+    bail!("{}; the console's log is {}", failure.told(), session.log)
 }

@@ -2,11 +2,10 @@
 //! The boots of a job, and the folder that they leave, whatever happens.
 
 use std::env;
-use std::fs::File;
 
 use abi::Ended;
 use anyhow::Result;
-use plan::{Under, Word};
+use plan::Under;
 
 use crate::boot::{self, Ending, Outcome, Show, Watch};
 use crate::cli::Metric;
@@ -16,11 +15,13 @@ use crate::emulator::Emulator;
 use crate::folder::Folder;
 use crate::images::{self, Built};
 use crate::job::Job;
+use crate::log::Log;
+use crate::partial::Scratch;
 use crate::progress::{Progress, Speed};
 use crate::results::{self, Results};
 use crate::symbols::{self, Symbols};
-use crate::terminal::{self, tell};
-use crate::verdict::{Failure, judge, judge_reset, judge_results};
+use crate::terminal::{self, note};
+use crate::verdict::{Failure, judge, judge_reset, judge_results, unwritten};
 use crate::{interrupt, launch, memory, report, toolchain};
 
 /// How many of its last lines are shown of an emulator that died.
@@ -39,6 +40,8 @@ pub struct Session {
     pub ended: Option<Ended>,
     /// The folder, for people.
     pub place: String,
+    /// The console's log, for people.
+    pub log: String,
 }
 
 /// Builds, then boots once for each `under`.
@@ -52,7 +55,7 @@ pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
         job,
         emulator: &emulator,
         built: &built,
-        log: folder.create("serial.log")?,
+        log: folder.log()?,
         commands: heading(&emulator.shown()),
         results: Results::new(&job.board().name, &job.model, Some(emulator.describe(job))),
         dump: String::new(),
@@ -70,7 +73,7 @@ struct Boots<'j> {
     job: &'j Job,
     emulator: &'j Emulator,
     built: &'j Built,
-    log: File,
+    log: Log,
     commands: String,
     results: Results,
     dump: String,
@@ -101,7 +104,7 @@ impl Boots<'_> {
 
     fn boot(&mut self, under: Under) -> Result<Option<Failure>> {
         let job = self.job;
-        let place = tempfile::tempdir()?;
+        let place = Scratch::new()?;
         let command = self
             .emulator
             .command(job, under, self.built, place.path())?;
@@ -119,7 +122,7 @@ impl Boots<'_> {
             self.commands += &format!("# disturbed: {done}\n");
         }
         let records = std::mem::take(&mut outcome.console.collector).finish();
-        self.results.add(under.name(), &records);
+        self.results.add(Some(under), &records);
         self.keep_dump(&outcome);
         self.keep_said(under, &outcome);
         for line in &outcome.console.survey {
@@ -146,7 +149,7 @@ impl Boots<'_> {
         if self.show >= Show::Dumps && matches!(outcome.ending, Ending::Died(..)) {
             let shown = outcome.said.len().saturating_sub(SAID_SHOWN);
             let last = outcome.said[shown..].iter();
-            last.for_each(|line| tell!("emulator: {}", terminal::plain(line)));
+            last.for_each(|line| note!("emulator: {}", terminal::plain(line)));
         }
     }
 
@@ -170,7 +173,7 @@ impl Boots<'_> {
             self.dump.push('\n');
         }
         if self.show >= Show::Dumps {
-            outcome.registers.iter().for_each(|line| tell!("{line}"));
+            outcome.registers.iter().for_each(|line| note!("{line}"));
         }
     }
 
@@ -182,33 +185,37 @@ impl Boots<'_> {
         failure
     }
 
-    fn close(self, failure: Option<Failure>, folder: Folder) -> Result<Session> {
-        folder.write("command.txt", &self.commands)?;
+    fn close(self, failure: Option<Failure>, mut folder: Folder) -> Result<Session> {
+        folder.write("command.txt", &self.commands);
         for (name, text) in [
             ("dump.txt", &self.dump),
             ("survey.txt", &self.survey),
             ("emulator.log", &self.said),
         ] {
             if !text.is_empty() {
-                folder.write(name, text)?;
+                folder.write(name, text);
             }
         }
         if self.results.has_cells() {
-            folder.write("results.json", &self.results.to_json()?)?;
-            folder.write("results.csv", &results::csv(&self.results)?)?;
+            folder.write("results.json", &self.results.to_json()?);
+            folder.write("results.csv", &results::csv(&self.results)?);
             let page = report::of_run(&folder.name(), &self.results, &self.commands)?;
-            folder.write(report::PAGE, &page)?;
+            folder.write(report::PAGE, &page);
         }
-        let console = folder.read("serial.log")?;
-        let place = folder.shown();
-        folder.publish()?;
-        let failure = failure.or_else(|| judge_results(&self.results, self.job.metric));
+        let console = self.log.text()?;
+        let closed = folder.close(Some(&self.log));
+        let log = self.log.place(&closed.place);
+        let failure = failure
+            .or_else(|| judge_results(&self.results, self.job.metric))
+            .or_else(|| closed.lacks.map(unwritten))
+            .map(|failure| self.with_cells(failure));
         Ok(Session {
-            failure: failure.map(|failure| self.with_cells(failure)),
+            failure,
             results: self.results,
             console,
             ended: self.ended,
-            place,
+            place: closed.place,
+            log,
         })
     }
 }

@@ -9,7 +9,6 @@
 mod request;
 mod summary;
 
-use std::fs::File;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
@@ -21,6 +20,8 @@ use crate::cli::SoakArgs;
 use crate::console::Console;
 use crate::folder::Folder;
 use crate::images::{self, Built};
+use crate::log::Log;
+use crate::partial::Scratch;
 use crate::progress::Progress;
 use crate::qemu::{self, Emulator};
 use crate::terminal::say;
@@ -38,7 +39,7 @@ pub fn run(args: &SoakArgs) -> Result<()> {
     let emulator = interrupt::or(qemu::ensure_for(&Board::load(&request.board)?, "soak"))?;
     let built = interrupt::or(images::build(&board, None))?;
     let mut soak = Soak {
-        log: folder.create("serial.log")?,
+        log: folder.log()?,
         commands: session::heading(&format!("QEMU {}", emulator.version)),
         dump: String::new(),
         said: String::new(),
@@ -68,7 +69,7 @@ enum End {
 struct Soak<'a> {
     emulator: &'a Emulator,
     built: &'a Built,
-    log: File,
+    log: Log,
     commands: String,
     dump: String,
     /// What the emulators said.
@@ -98,7 +99,7 @@ impl Soak<'_> {
 
     fn boot(&mut self, request: &Request, round: &Round, number: usize) -> Result<Outcome> {
         let job = request.job(round)?;
-        let place = tempfile::tempdir()?;
+        let place = Scratch::new()?;
         let mut command = launch::command(&job, Under::Rouse, self.emulator, self.built)?;
         launch::supervise(&mut command, &place.path().join(qemu::MONITOR));
         self.commands += &format!("\n# {round}\n{}\n", launch::typed(&command));
@@ -141,8 +142,7 @@ impl Soak<'_> {
     }
 
     /// Writes the folder, and says how it went.
-    fn close(mut self, request: &Request, end: Result<End>, folder: Folder) -> Result<()> {
-        let place = folder.shown();
+    fn close(mut self, request: &Request, end: Result<End>, mut folder: Folder) -> Result<()> {
         let again = |round: &Round| request.command(round);
         match &end {
             Ok(End::Failed(round, failure)) => {
@@ -152,23 +152,25 @@ impl Soak<'_> {
             // A round that could not be booted is no violation either.
             Ok(End::Cut(_)) | Err(_) => self.summary.interrupt(),
         }
-        folder.write("command.txt", &self.commands)?;
+        folder.write("command.txt", &self.commands);
         if !self.said.is_empty() {
-            folder.write("emulator.log", &self.said)?;
+            folder.write("emulator.log", &self.said);
         }
         if !self.dump.is_empty() {
-            folder.write("dump.txt", &self.dump)?;
+            folder.write("dump.txt", &self.dump);
         }
-        folder.write("soak.json", &self.summary.to_json()?)?;
-        folder.publish()?;
+        folder.write("soak.json", &self.summary.to_json()?);
+        let closed = folder.close(Some(&self.log));
+        let place = &closed.place;
         say!("\n{}", self.summary.lines().join("\n"));
         say!("summary: {place}");
         match end? {
-            End::Time => Ok(()),
+            End::Time => closed.complete().map(drop),
             End::Cut(failure) => bail!("{}; nothing was wrong until then", failure.told()),
             End::Failed(round, failure) => bail!(
-                "{}; the console's log is {place}/serial.log; again: {}",
+                "{}; the console's log is {}; again: {}",
                 failure.told(),
+                self.log.place(place),
                 again(&round)
             ),
         }

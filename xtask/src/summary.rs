@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sentence that says what a run shows.
 
+use plan::{Deliver, Trap, Wait, Workload};
+
 use crate::results::{Cell, Results};
 use crate::table::{Scale, operation};
 
 /// What waits are compared with: the way that Linux would like to wait.
-const REFERENCE: &str = "poll-wfi";
-const WORKLOAD: &str = "pingpong";
+const REFERENCE: Wait = Wait::PollWfi;
+const WORKLOAD: Workload = Workload::Pingpong;
 
 /// A way of waiting, and what it costs.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,8 +39,8 @@ pub fn sentence(results: &Results, scale: Scale) -> String {
         } else {
             "A"
         },
-        reference.deliver,
-        reference.wake,
+        reference.what.deliver,
+        reference.what.wake,
         scale.show(median(reference)),
         scale.unit(results),
         operation(WORKLOAD)
@@ -49,23 +51,23 @@ pub fn sentence(results: &Results, scale: Scale) -> String {
     }
 }
 
-/// Who polls, guest or hypervisor, and what that costs where WFI traps; `None`
+/// What it costs if guest or hypervisor poll where WFI traps; `None`
 /// unless all four were measured.
 pub fn who_polls(results: &Results, scale: Scale) -> Option<String> {
-    let best = |wait: &str, host: bool| {
+    let best = |wait: Wait, host: bool| {
         let cells = measured(results).filter(|cell| {
-            cell.workload == WORKLOAD
-                && cell.wait == wait
-                && cell.trap == "wfi"
-                && cell.deliver == "inject"
-                && (cell.host_poll_us != 0) == host
+            cell.what.workload == WORKLOAD
+                && cell.what.wait == wait
+                && cell.what.trap == Trap::Wfi
+                && cell.what.deliver == Deliver::Inject
+                && (cell.what.host_poll_us != 0) == host
         });
         cells.map(median).min().map(|p50| scale.show(p50))
     };
     Some(format!(
         "Who polls (wfi trapped, inject): nobody {}, the hypervisor {}, the guest {}, both {} {} a {}.",
-        best("wfi", false)?,
-        best("wfi", true)?,
+        best(Wait::Wfi, false)?,
+        best(Wait::Wfi, true)?,
         best(REFERENCE, false)?,
         best(REFERENCE, true)?,
         scale.unit(results),
@@ -79,7 +81,7 @@ pub fn headline(results: &Results) -> Vec<Way> {
         return Vec::new();
     };
     let first = Way {
-        name: format!("{REFERENCE} ({})", reference.wake),
+        name: format!("{REFERENCE} ({})", reference.what.wake),
         p50: median(reference),
         ratio: 1.0,
     };
@@ -95,7 +97,7 @@ fn measured(results: &Results) -> impl Iterator<Item = &Cell> {
 /// The best cell of the reference's way of waiting.
 fn reference(results: &Results) -> Option<&Cell> {
     measured(results)
-        .filter(|cell| cell.workload == WORKLOAD && cell.wait == REFERENCE)
+        .filter(|cell| cell.what.workload == WORKLOAD && cell.what.wait == REFERENCE)
         .min_by_key(|cell| median(cell))
 }
 
@@ -122,7 +124,7 @@ fn median(cell: &Cell) -> u64 {
 /// Whether only the way of waiting tells a cell from the reference.
 fn comparable(cell: &Cell, reference: &Cell) -> bool {
     let same = |key| cell.word(key) == reference.word(key);
-    cell.wait != REFERENCE
+    cell.what.wait != REFERENCE
         && ["under", "workload", "deliver", "gap-us"]
             .into_iter()
             .all(same)
@@ -130,16 +132,12 @@ fn comparable(cell: &Cell, reference: &Cell) -> bool {
 
 /// The way of waiting, with what became of it at EL2 where it can halt.
 fn name(cell: &Cell) -> String {
-    let trapped = match (cell.wait.as_str(), cell.trap.as_str()) {
-        (_, "none") | ("busy" | "spin" | "yield", _) => false,
-        ("wfi", trap) => trap != "wfe",
-        ("wfe" | "wfe-sev" | "wfet", trap) => trap != "wfi",
-        _ => true,
-    };
-    match (cell.wait.as_str(), trapped) {
-        (wait @ ("busy" | "spin" | "yield"), _) => wait.into(),
-        (wait, true) => format!("{wait} trapped"),
-        (wait, false) => format!("{wait} untrapped"),
+    let plan::Cell { wait, trap, .. } = cell.what;
+    let trapped = wait.halts() && trap.wfi() || wait.uses_events() && trap.wfe();
+    match (wait.halts() || wait.uses_events(), trapped) {
+        (false, _) => wait.to_string(),
+        (true, true) => format!("{wait} trapped"),
+        (true, false) => format!("{wait} untrapped"),
     }
 }
 
@@ -149,16 +147,19 @@ mod tests {
     use crate::results::Stats;
 
     fn cell(wait: &str, trap: &str, wake: &str, p50: u64) -> Cell {
+        let mut what = plan::Cell {
+            workload: WORKLOAD,
+            ..plan::Cell::default()
+        };
+        for (key, word) in [("wait", wait), ("trap", trap), ("wake", wake)] {
+            what.set(key, word).unwrap();
+        }
         let stats = Stats {
             p50,
             ..Stats::default()
         };
         Cell {
-            workload: WORKLOAD.into(),
-            wait: wait.into(),
-            trap: trap.into(),
-            wake: wake.into(),
-            deliver: "inject".into(),
+            what,
             stats: Some(stats),
             ..Cell::default()
         }

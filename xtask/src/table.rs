@@ -7,6 +7,7 @@ pub use columns::{MARK, of as columns};
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use plan::Workload;
 use serde_json::Value;
 
 use crate::grid;
@@ -79,23 +80,23 @@ impl Scale {
     }
 }
 
-/// Everything that is shown, line by line.
-pub fn lines(results: &Results) -> Vec<String> {
+/// Everything that is shown, line by line, the tables no wider than `width`.
+pub fn lines(results: &Results, width: Option<usize>) -> Vec<String> {
     let scale = Scale::of(results);
     let mut lines = machine(results);
-    let mut workloads: Vec<&str> = Vec::new();
+    let mut workloads: Vec<Workload> = Vec::new();
     for cell in &results.cells {
-        if !workloads.contains(&cell.workload.as_str()) {
-            workloads.push(&cell.workload);
+        if !workloads.contains(&cell.what.workload) {
+            workloads.push(cell.what.workload);
         }
     }
     for workload in workloads {
-        let of_workload = |cell: &&Cell| cell.workload == workload && cell.stats.is_some();
+        let of_workload = |cell: &&Cell| cell.what.workload == workload && cell.stats.is_some();
         let cells: Vec<&Cell> = results.cells.iter().filter(of_workload).collect();
         if !cells.is_empty() {
             lines.push(String::new());
             lines.push(heading(workload, results, scale));
-            lines.extend(grid::lines(&columns(&cells, scale)));
+            lines.extend(grid::fitted(columns(&cells, scale), width));
         }
     }
     lines.extend(not_shown(results));
@@ -166,7 +167,7 @@ fn fidelity(results: &Results) -> Vec<String> {
         .collect()
 }
 
-fn heading(workload: &str, results: &Results, scale: Scale) -> String {
+fn heading(workload: Workload, results: &Results, scale: Scale) -> String {
     let unit = scale.unit(results);
     let operation = operation(workload);
     let caution = if scale.of_host {
@@ -181,18 +182,17 @@ fn heading(workload: &str, results: &Results, scale: Scale) -> String {
 }
 
 /// What one sample of a workload is.
-pub fn operation(workload: &str) -> &'static str {
+pub const fn operation(workload: Workload) -> &'static str {
     match workload {
-        "pingpong" => "round trip",
-        "ipi" => "interrupt",
-        "ipistorm" => "function call",
-        "messaging" => "loop of a sender",
-        "notify" | "io" => "request",
-        "timer" => "wake-up, late",
-        "idle" => "period, awake",
-        "stream" => "period",
-        "overshoot" => "poll, over its limit",
-        _ => "operation",
+        Workload::Pingpong => "round trip",
+        Workload::Ipi => "interrupt",
+        Workload::Ipistorm => "function call",
+        Workload::Messaging => "loop of a sender",
+        Workload::Notify | Workload::Io => "request",
+        Workload::Timer => "wake-up, late",
+        Workload::Idle => "period, awake",
+        Workload::Stream => "period",
+        Workload::Overshoot => "poll, over its limit",
     }
 }
 
@@ -303,10 +303,10 @@ mod tests {
     fn the_table_names_unit_cells_and_what_is_missing() {
         let mut results = results();
         results.damaged.push("cell 7 (ipi)".into());
-        let text = lines(&results).join("\n");
+        let text = lines(&results, None).join("\n");
         for part in [
             "pingpong: instructions per round trip (INST_RETIRED)",
-            "skipped, one CPU only:\n  ipi  wfi",
+            "skipped, one CPU only:\n  ipi one wfi",
             "damaged, not shown:\n  cell 7 (ipi)",
         ] {
             assert!(text.contains(part), "{part} in:\n{text}");
@@ -322,7 +322,7 @@ mod tests {
         results
             .fidelity
             .insert("wfet_halts".into(), "not-sure".into());
-        let text = lines(&results).join("\n");
+        let text = lines(&results, None).join("\n");
         for part in [
             "otherwise: wfet_halts: not-sure",
             "* depends on what this machine does not model: wfe_halts\n",
@@ -342,7 +342,7 @@ mod tests {
             ("30", "cycles")
         );
         assert_eq!(scale.ticks(10), Some(1040.0));
-        let text = lines(&results).join("\n");
+        let text = lines(&results, None).join("\n");
         for part in [
             "counter 25 MHz, core 2600 MHz, gem5 24.0 (o3)",
             "pingpong: cycles per round trip (INST_RETIRED)",
@@ -366,7 +366,7 @@ mod tests {
             (scale.show(30).as_str(), scale.unit(&results)),
             ("60", "ns")
         );
-        let text = lines(&results).join("\n");
+        let text = lines(&results, None).join("\n");
         assert!(
             text.contains("the host's threads") && !text.contains("p99"),
             "{text}"

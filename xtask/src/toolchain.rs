@@ -5,8 +5,9 @@ use std::env;
 use std::ffi::OsString;
 use std::process::{Command, Stdio};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
+use crate::terminal::note;
 use crate::{failure::bad_input, places};
 
 /// What both images are built for.
@@ -44,14 +45,16 @@ pub fn ensure_target() -> Result<()> {
         // the compiler's message names it.
         None => Ok(()),
         Some(false) => {
-            eprintln!("installing the Rust target {TARGET}");
+            note!("installing the Rust target {TARGET}");
             let add = Command::new("rustup")
                 .args(["target", "add", TARGET])
                 .current_dir(places::root())
                 .status();
             match add {
                 Ok(status) if status.success() => Ok(()),
-                Ok(_) => bail!("rustup target add {TARGET} failed; run it by hand"),
+                Ok(_) => bad_input!(
+                    "rustup target add {TARGET} failed, what it said is above; run it by hand where there is network"
+                ),
                 Err(error) => {
                     bad_input!("rustup can't be started ({error}); see https://rustup.rs")
                 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether what was asked for happened.
 
+use std::collections::BTreeSet;
+
 use abi::{End, Ended};
 use plan::Under;
 
@@ -61,7 +63,7 @@ impl Failure {
 /// The word of a run that did what it should.
 pub const OK: &str = "ok";
 /// What can come of a run.
-pub const WORDS: [&str; 15] = [
+pub const WORDS: [&str; 17] = [
     OK,
     CRASH,
     HANG,
@@ -77,6 +79,8 @@ pub const WORDS: [&str; 15] = [
     RESET,
     NO_CPU,
     NO_RESET,
+    NOTHING,
+    UNWRITTEN,
 ];
 const CRASH: &str = "crash";
 const HANG: &str = "hang";
@@ -92,6 +96,8 @@ const INTERRUPTED: &str = "interrupted";
 const RESET: &str = "reset";
 const NO_CPU: &str = "no-cpu";
 const NO_RESET: &str = "no-reset";
+const NOTHING: &str = "nothing-measured";
+const UNWRITTEN: &str = "unwritten";
 
 /// What is wrong with how a boot ended. `unfinished`: its last record is due.
 pub fn judge(outcome: &Outcome, under: Under, unfinished: bool) -> Option<Failure> {
@@ -165,7 +171,28 @@ pub fn judge_reset(outcome: &Outcome, under: Under, judged: Option<Failure>) -> 
 
 /// What is wrong with what a run measured, of which `metric` was asked for.
 pub fn judge_results(results: &Results, metric: Metric) -> Option<Failure> {
-    judge_records(results).or_else(|| judge_unit(results, metric))
+    judge_records(results)
+        .or_else(|| judge_unit(results, metric))
+        .or_else(|| judge_cells(results))
+}
+
+/// What a folder `lacks` that can't be written.
+pub fn unwritten(lacks: String) -> Failure {
+    Failure {
+        word: UNWRITTEN,
+        why: format!("{lacks}; make room, or name a folder elsewhere by --out"),
+    }
+}
+
+/// Cells were asked for, and the guest skipped each of them.
+fn judge_cells(results: &Results) -> Option<Failure> {
+    let cells = &results.cells;
+    let reasons: Option<BTreeSet<&str>> =
+        cells.iter().map(|cell| cell.skipped.as_deref()).collect();
+    let reasons = reasons.filter(|reasons| !reasons.is_empty())?;
+    let reasons: Vec<&str> = reasons.into_iter().collect();
+    let why = format!("no cell was measured: {}", reasons.join("; "));
+    Some(Failure { word: NOTHING, why })
 }
 
 /// Cycles are the guest's to find; where it can't, its values are something else.
@@ -284,6 +311,24 @@ mod tests {
             .push("record 3 is missing or damaged".into());
         assert_eq!(judge_results(&results).unwrap().word, DAMAGED);
     }
+
+    #[test]
+    fn cells_that_were_all_skipped_are_a_failure_that_says_why() {
+        let skipped = |why: Option<&str>| crate::results::Cell {
+            skipped: why.map(str::to_owned),
+            ..Default::default()
+        };
+        let mut results = Results {
+            cells: vec![skipped(Some("no WFET")), skipped(Some("no WFET"))],
+            ..Default::default()
+        };
+        let failure = judge_results(&results, Metric::Insns).unwrap();
+        assert_eq!(failure.word, NOTHING);
+        assert_eq!(failure.why, "no cell was measured: no WFET");
+        results.cells.push(skipped(None));
+        assert_eq!(judge_results(&results, Metric::Insns), None);
+    }
+
     #[test]
     fn cycles_that_were_not_found_are_a_failure() {
         let mut results = Results::default();

@@ -9,6 +9,10 @@
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
+mod knob;
+
+pub use knob::{Deliver, KnobValue, Trap};
+
 use core::fmt;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -178,22 +182,22 @@ macro_rules! numbered {
 }
 
 numbered! {
-    /// What can be set per vCPU while it runs.
+    /// What can be set per vCPU while it runs; [`KnobValue`] says how.
     Knob {
-        /// Bit 0: trap WFI and WFIT (HCR_EL2.TWI); bit 1: trap WFE and WFET (TWE).
+        /// Which waits trap.
         Trap = "trap",
-        /// 0: inject, 1: direct.
+        /// Who owns the CPU interface.
         Deliver = "deliver",
         /// Ticks of the counter that EL2 polls before it halts in a trapped WFI.
         HostPoll = "host-poll",
-        /// 1: the limit adapts instead, by KVM's rules and defaults.
+        /// Whether the limit adapts instead, by KVM's rules and defaults.
         HostPollAdaptive = "host-poll-adaptive",
-        /// 1: the guest polls, so EL2 does not.
+        /// Whether the guest polls, so that EL2 does not.
         GuestPolls = "guest-polls",
         /// EL2's event stream: the EVNTEN, EVNTI and EVNTIS fields of
         /// CNTHCTL_EL2, in their places.
         EventStream = "event-stream",
-        /// 1: note events with time stamps.
+        /// Whether events are noted with time stamps.
         Trace = "trace",
     }
 }

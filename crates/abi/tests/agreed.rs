@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What both images rely on without saying so.
 
-use abi::{Counter, Info, Knob, NoPayload, PayloadHeader, Traced};
+use abi::{Counter, Deliver, Info, Knob, KnobValue, NoPayload, PayloadHeader, Traced, Trap};
 
 fn distinct(names: &[&str]) {
     for (n, name) in names.iter().enumerate() {
@@ -61,4 +61,53 @@ fn a_payload_is_behind_its_magic_and_fits() {
     let none = header(0, 100).image(100).unwrap_err();
     assert_eq!(none.to_string(), "no guest in this image");
     assert!(good.image(1).unwrap_err().to_string().contains("0x64"));
+}
+
+#[test]
+fn values_of_knobs_are_passed_as_words() {
+    let trap = |wfi, wfe| KnobValue::Trap(Trap { wfi, wfe });
+    let passed = [
+        (trap(false, false), Knob::Trap, 0),
+        (trap(true, false), Knob::Trap, 1),
+        (trap(false, true), Knob::Trap, 2),
+        (trap(true, true), Knob::Trap, 3),
+        (KnobValue::Deliver(Deliver::Inject), Knob::Deliver, 0),
+        (KnobValue::Deliver(Deliver::Direct), Knob::Deliver, 1),
+        (KnobValue::HostPoll(0), Knob::HostPoll, 0),
+        (KnobValue::HostPoll(1 << 40), Knob::HostPoll, 1 << 40),
+        (
+            KnobValue::HostPollAdaptive(false),
+            Knob::HostPollAdaptive,
+            0,
+        ),
+        (KnobValue::HostPollAdaptive(true), Knob::HostPollAdaptive, 1),
+        (KnobValue::GuestPolls(false), Knob::GuestPolls, 0),
+        (KnobValue::GuestPolls(true), Knob::GuestPolls, 1),
+        (KnobValue::EventStream(0xf4), Knob::EventStream, 0xf4),
+        (KnobValue::Trace(false), Knob::Trace, 0),
+        (KnobValue::Trace(true), Knob::Trace, 1),
+    ];
+    for (value, knob, word) in passed {
+        assert_eq!(value.encode(), (knob, word));
+        assert_eq!(KnobValue::decode(knob, word), Some(value));
+    }
+}
+
+#[test]
+fn words_that_mean_nothing_are_no_values() {
+    for &knob in Knob::ALL {
+        let (first, any) = match knob {
+            Knob::Trap => (4, false),
+            Knob::Deliver | Knob::HostPollAdaptive | Knob::GuestPolls | Knob::Trace => (2, false),
+            Knob::HostPoll | Knob::EventStream => (2, true),
+        };
+        for word in [first, u64::MAX] {
+            assert_eq!(
+                KnobValue::decode(knob, word).is_some(),
+                any,
+                "{knob:?} {word}"
+            );
+        }
+        assert!(KnobValue::decode(knob, first - 1).is_some());
+    }
 }

@@ -2,7 +2,7 @@
 //! Everything about idling that one CPU has.
 
 use crate::{
-    Choice, FOREVER, Governor, Moment, Name, Outcome, Psd, Selected, Statistics, Table, TableError,
+    Choice, FOREVER, Governor, Moment, Outcome, Psd, Selected, Setup, Statistics, Table, TableError,
 };
 
 /// States, governor, limits and statistics of one CPU.
@@ -22,7 +22,7 @@ pub struct Device {
 impl Device {
     /// A CPU with these states, without latency limit and PSD window.
     #[must_use]
-    pub const fn new(states: Table, governor: Name) -> Self {
+    pub const fn new(states: Table, governor: Setup) -> Self {
         Self {
             psd: Psd::new(0, states.tick_ns()),
             states,

@@ -8,14 +8,14 @@
 //! [`Device`] has one of each, for one CPU:
 //!
 //! ```
-//! use cpuidle::{Device, Kind, Moment, Name, Outcome, State, Table, Wake};
+//! use cpuidle::{Device, Kind, Moment, Name, Outcome, Setup, State, Table, Wake};
 //!
 //! let states = [
 //!     State::new("poll", Kind::Poll, 0, 0),
 //!     State::new("wfi", Kind::Wfi, 2_000, 5_000),
 //! ];
 //! let table = Table::new(&states, 4_000_000).unwrap();
-//! let mut idle = Device::new(table, Name::Fixed { limit_us: 10 });
+//! let mut idle = Device::new(table, Setup::new(Name::Fixed, 10));
 //! // The CPU has nothing to do, and its next timer is in 1 ms.
 //! let choice = idle.select(&Moment::at(0), || 1_000_000);
 //! assert_eq!((choice.state, choice.poll_limit_ns), (0, 10_000));
@@ -55,7 +55,7 @@ pub use governor::{Choice, Governor, Moment, Outcome, Wake};
 pub use haltpoll::Haltpoll;
 pub use ladder::Ladder;
 pub use menu::Menu;
-pub use name::{Name, Selected};
+pub use name::{Name, Selected, Setup};
 pub use period::{Driver, Period};
 pub use psd::Psd;
 pub use state::{Kind, State};

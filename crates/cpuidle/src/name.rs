@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Governors by name, chosen at run time.
+//! The list of the governors, and one of them chosen at run time.
 //!
 //! An enum and not a trait object, so that `select` is a jump table and its
 //! branches can be compiled into the idle loop.
@@ -12,74 +12,122 @@ use crate::{
     Choice, Fixed, Governor, Haltpoll, Ladder, Menu, Moment, Outcome, Table, Teo, TeoUtil,
 };
 
-/// A governor's name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Name {
-    /// `menu`.
-    Menu,
-    /// `teo`: the newest.
-    Teo,
-    /// `teo-6.2`: that of early 2023.
-    Teo62,
-    /// `teo-util`: that with util-awareness.
-    TeoUtil,
-    /// `ladder`.
-    Ladder,
-    /// `haltpoll`.
-    Haltpoll,
-    /// `fixed:<us>`.
-    Fixed {
-        /// How long to poll, us; at most [`Name::MAX_LIMIT_US`].
-        limit_us: u32,
-    },
+/// Declares the governors, each once.
+macro_rules! governors {
+    ($($(#[$doc:meta])* $name:ident = $word:literal,)*) => {
+        /// A governor's name.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Name { $($(#[$doc])* $name,)* }
+
+        impl Name {
+            /// Every governor, in the order of the documentation.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+
+            /// The name: `teo`.
+            #[must_use]
+            pub const fn word(self) -> &'static str {
+                match self { $(Self::$name => $word,)* }
+            }
+
+            /// The name among ways of waiting: `governor:teo`.
+            #[must_use]
+            pub const fn wait(self) -> &'static str {
+                match self { $(Self::$name => concat!("governor:", $word),)* }
+            }
+        }
+    };
+}
+
+governors! {
+    /// As `menu` has it.
+    Menu = "menu",
+    /// Timer events, as it is now.
+    Teo = "teo",
+    /// That of early 2023.
+    Teo62 = "teo-6.2",
+    /// That with util-awareness.
+    TeoUtil = "teo-util",
+    /// One state deeper or shallower at a time.
+    Ladder = "ladder",
+    /// Polls as long as it has paid.
+    Haltpoll = "haltpoll",
+    /// Polls for a fixed time.
+    Fixed = "fixed",
 }
 
 impl Name {
-    /// Every word that [`Name::parse`] knows, for help texts.
-    pub const WORDS: &'static str = "menu, teo, teo-6.2, teo-util, ladder, haltpoll, fixed:<us>";
-    /// The governors that have no parameter.
-    pub const PLAIN: [Self; 6] = [
-        Self::Menu,
-        Self::Teo,
-        Self::Teo62,
-        Self::TeoUtil,
-        Self::Ladder,
-        Self::Haltpoll,
-    ];
-    /// Longest fixed poll limit, us: a second.
-    pub const MAX_LIMIT_US: u32 = 1_000_000;
-
-    /// The governor with this name.
+    /// Whether it polls up to a limit that is given to it.
     #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        if let Some(limit) = text.strip_prefix("fixed:") {
-            let limit_us = limit.parse().ok()?;
-            return (limit_us <= Self::MAX_LIMIT_US).then_some(Self::Fixed { limit_us });
-        }
-        let mut plain = Self::PLAIN.into_iter();
-        plain.find(|name| name.word() == text)
-    }
-
-    /// The name without a parameter.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn limited(self) -> bool {
         match self {
-            Self::Menu => "menu",
-            Self::Teo => "teo",
-            Self::Teo62 => "teo-6.2",
-            Self::TeoUtil => "teo-util",
-            Self::Ladder => "ladder",
-            Self::Haltpoll => "haltpoll",
-            Self::Fixed { .. } => "fixed",
+            Self::Fixed => true,
+            Self::Menu
+            | Self::Teo
+            | Self::Teo62
+            | Self::TeoUtil
+            | Self::Ladder
+            | Self::Haltpoll => false,
         }
     }
 }
 
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Fixed { limit_us } => write!(f, "{}:{limit_us}", self.word()),
-            _ => f.pad(self.word()),
+        f.pad(self.word())
+    }
+}
+
+/// A governor with what it is given: `teo`, `fixed:50`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Setup {
+    name: Name,
+    /// Microseconds; 0 where the governor takes no limit.
+    limit_us: u32,
+}
+
+impl Setup {
+    /// Longest poll limit, us: a second.
+    pub const MAX_LIMIT_US: u32 = 1_000_000;
+
+    /// Governor `name`; `limit_us`, at most [`Self::MAX_LIMIT_US`], is for those that take a limit.
+    #[must_use]
+    pub const fn new(name: Name, limit_us: u32) -> Self {
+        let limit_us = if name.limited() { limit_us } else { 0 };
+        Self { name, limit_us }
+    }
+
+    /// Every governor, with this limit where one takes it.
+    pub fn all(limit_us: u32) -> impl Iterator<Item = Self> {
+        Name::ALL.iter().map(move |&name| Self::new(name, limit_us))
+    }
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> Name {
+        self.name
+    }
+
+    /// Reads what [`Display`](fmt::Display) prints.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (word, limit) = match text.split_once(':') {
+            None => (text, None),
+            Some((word, limit)) => (word, Some(limit.parse().ok()?)),
+        };
+        let mut names = Name::ALL.iter().copied();
+        let name = names.find(|name| name.word() == word)?;
+        let fits = limit.is_some() == name.limited()
+            && limit.is_none_or(|limit| limit <= Self::MAX_LIMIT_US);
+        fits.then_some(Self::new(name, limit.unwrap_or(0)))
+    }
+}
+
+impl fmt::Display for Setup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.name.limited() {
+            write!(f, "{}:{}", self.name, self.limit_us)
+        } else {
+            self.name.fmt(f)
         }
     }
 }
@@ -102,17 +150,17 @@ pub enum Selected {
 }
 
 impl Selected {
-    /// The governor with this name, which has learnt nothing yet.
+    /// The governor that `setup` says, which has learnt nothing yet.
     #[must_use]
-    pub const fn new(name: Name) -> Self {
-        match name {
+    pub const fn new(setup: Setup) -> Self {
+        match setup.name {
             Name::Menu => Self::Menu(Menu::new()),
             Name::Teo => Self::Teo(Teo::new()),
             Name::Teo62 => Self::TeoUtil(TeoUtil::new(false)),
             Name::TeoUtil => Self::TeoUtil(TeoUtil::new(true)),
             Name::Ladder => Self::Ladder(Ladder::new()),
             Name::Haltpoll => Self::Haltpoll(Haltpoll::new(Tunables::GUEST)),
-            Name::Fixed { limit_us } => Self::Fixed(Fixed::new(limit_us as u64 * 1000)),
+            Name::Fixed => Self::Fixed(Fixed::new(setup.limit_us as u64 * 1000)),
         }
     }
 }
@@ -151,15 +199,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_read_back() {
-        for word in ["fixed:0", "fixed:1000000"]
-            .into_iter()
-            .chain(Name::PLAIN.map(Name::word))
+    fn setups_read_back() {
+        let shown: Vec<String> = Setup::all(7).map(|setup| setup.to_string()).collect();
+        assert_eq!(
+            shown,
+            [
+                "menu", "teo", "teo-6.2", "teo-util", "ladder", "haltpoll", "fixed:7"
+            ]
+        );
+        for word in shown
+            .iter()
+            .map(String::as_str)
+            .chain(["fixed:0", "fixed:1000000"])
         {
-            let name = Name::parse(word).unwrap();
-            assert_eq!(name.to_string(), word);
-            assert!(Name::WORDS.contains(name.word()));
+            let setup = Setup::parse(word).unwrap();
+            assert_eq!(setup.to_string(), word);
+            assert_eq!(setup.name().wait(), format!("governor:{}", setup.name()));
         }
+    }
+
+    #[test]
+    fn what_is_no_governor_is_not_taken() {
         for word in [
             "",
             "fixed",
@@ -167,8 +227,16 @@ mod tests {
             "fixed:-1",
             "fixed:1000001",
             "Haltpoll",
+            "menu:5",
+            "governor:menu",
         ] {
-            assert_eq!(Name::parse(word), None, "{word}");
+            assert_eq!(Setup::parse(word), None, "{word}");
         }
+    }
+
+    #[test]
+    fn a_limit_is_for_those_that_take_one() {
+        assert_eq!(Setup::new(Name::Menu, 5), Setup::new(Name::Menu, 0));
+        assert_ne!(Setup::new(Name::Fixed, 5), Setup::new(Name::Fixed, 0));
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What holds for every governor, whatever it is told.
 
-use cpuidle::{Device, FOREVER, Kind, Moment, Name, Outcome, Psd, State, Table, Wake};
+use cpuidle::{Device, FOREVER, Kind, Moment, Name, Outcome, Psd, Setup, State, Table, Wake};
 use proptest::prelude::*;
 
 /// Times of all magnitudes, with the extremes.
@@ -42,11 +42,9 @@ fn table() -> impl Strategy<Value = Table> {
     )
 }
 
-fn name() -> impl Strategy<Value = Name> {
-    prop_oneof![
-        prop::sample::select(Name::PLAIN.to_vec()),
-        (0..=Name::MAX_LIMIT_US).prop_map(|limit_us| Name::Fixed { limit_us })
-    ]
+fn name() -> impl Strategy<Value = Setup> {
+    let names = prop::sample::select(Name::ALL);
+    (names, 0..=Setup::MAX_LIMIT_US).prop_map(|(name, limit_us)| Setup::new(name, limit_us))
 }
 
 /// Something that happens to an idle CPU.
@@ -179,7 +177,7 @@ fn a_psd_window_makes_every_governor_poll() {
         State::new("standby", Kind::Standby, 40_000, 200_000),
     ];
     let table = Table::new(&states, MS).unwrap();
-    for name in Name::PLAIN {
+    for name in Setup::all(0).filter(|setup| !setup.name().limited()) {
         let mut device = Device::new(table, name);
         device.set_psd(Psd::new(Psd::DEFAULT_MS, MS));
         device.submitted(5 * MS);

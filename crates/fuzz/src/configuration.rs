@@ -21,19 +21,15 @@ pub fn file(data: &[u8]) {
     }
 }
 
-/// Boot arguments that name a console.
+/// Names of a console.
 pub fn uart(data: &[u8]) {
-    let text = String::from_utf8_lossy(data);
-    for text in [text.to_string(), format!("rouse.uart={text}")] {
-        match Named::from_bootargs(&text) {
-            Some(Named::Ready(uart)) => sound::uart(uart.kind),
-            Some(Named::Pci { .. }) | None => {}
-        }
+    match Named::parse(&String::from_utf8_lossy(data)) {
+        Some(Named::Ready(uart)) => sound::uart(uart.kind),
+        Some(Named::Pci { .. }) | None => {}
     }
-    // A width and shift that are known are taken, in any words around them.
+    // A width and shift that are known are taken.
     let shift = data.len() as u8 % 8;
-    let text = format!("a=b rouse.uart=16550,0x10,{shift},4 {text}");
-    let kind = Named::from_bootargs(&text).map(|named| match named {
+    let kind = Named::parse(&format!("16550,0x10,{shift},4")).map(|named| match named {
         Named::Ready(uart) => uart.kind,
         Named::Pci { .. } => UartKind::Pl011,
     });

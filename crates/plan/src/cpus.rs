@@ -45,6 +45,12 @@ impl CpuSet {
         (cpus..64).find(|&cpu| self != Self::ALL && self.has(cpu))
     }
 
+    /// One bit for each CPU.
+    #[must_use]
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
     /// Reads a set; `None` if it is none.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {

@@ -1,87 +1,57 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is to be measured.
 //!
+//! What tells one cell from another stands in one table, [`DIMENSIONS`]: words,
+//! values, defaults, when each applies and what contradicts it, and how options,
+//! records, results, tables and charts call it. docs/architecture.md says how one
+//! is added.
+//!
 //! A [`Plan`] holds a list of values per dimension. It travels to the guest as
 //! boot arguments (`rouse.wait=wfi,wfe`), is read there by the same code that
-//! printed it, and is expanded on both sides into the same [`Cell`]s: the
-//! product of the lists. Where a combination makes no sense or the machine
-//! can't do it, [`Cell::obstacle`] says why; such a cell is listed as skipped
-//! if its dimension was named, and left out if it only came with the defaults.
+//! printed it ([`Arguments`]), and is expanded on both sides into the same
+//! [`Cell`]s: the product of the lists. Where a combination makes no sense or the
+//! machine can't do it, [`Cell::skip_reason`] says why; such a cell is listed as
+//! skipped if its dimension was named, and left out if it only came with the
+//! defaults.
 
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
+mod arguments;
 mod cell;
 mod cpus;
-mod obstacle;
+mod dimensions;
+mod magnitude;
+mod nearest;
 mod pace;
-mod system;
+mod skip;
 mod text;
+mod value;
+mod wait;
 mod words;
 
-pub use cell::Cell;
+pub use arguments::{Arguments, Names, Part, keys};
+pub use cpuidle::Name as Governor;
 pub use cpus::CpuSet;
-pub use obstacle::{Machine, Obstacle};
+pub use dimensions::{COUNT, Cell, DIMENSIONS, Info, Kind, Lists, Place, Show};
+pub use magnitude::magnitude;
 pub use pace::{BALANCED, End, Limits, PASSES, Pace, is_forwards};
-pub use system::{System, Systems};
+pub use skip::{Machine, SkipReason};
 pub use text::Error;
-pub use words::{
-    CallBy, Calls, Completion, Deliver, Hint, HostPoll, Shape, Spread, Stages, Switch, Trap, Under,
-    Wait, Wake, Word, Workload,
-};
+pub use value::{Dimension, List, Value};
+pub use wait::Wait;
+pub use words::*;
 
-use arrayvec::ArrayVec;
+use dimensions::SLOWEST_FIRST;
 
-/// The values of a dimension; the most that can be named of one.
-pub type List<T> = ArrayVec<T, 16>;
-
-/// One dimension: its values, and whether somebody named them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dimension<T> {
-    /// Values, never empty.
-    pub values: List<T>,
-    /// They were asked for, so what can't be run is to be listed as skipped.
-    pub named: bool,
-}
-
-impl<T: Copy> Dimension<T> {
-    fn default_of(values: &[T]) -> Self {
-        Self {
-            values: values.iter().copied().collect(),
-            named: false,
-        }
-    }
-}
+/// What starts every boot argument that is ours.
+pub const PREFIX: &str = "rouse.";
 
 /// What is to be measured; see the [crate] documentation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// What is run.
-    pub workload: Dimension<Workload>,
-    /// Who is interrupted, for workload `ipi`.
-    pub shape: Dimension<Shape>,
-    /// How the receiver waits.
-    pub wait: Dimension<Wait>,
-    /// What traps.
-    pub trap: Dimension<Trap>,
-    /// How SGIs are delivered.
-    pub deliver: Dimension<Deliver>,
-    /// Whether polling receivers are interrupted.
-    pub wake: Dimension<Wake>,
-    /// Guest poll limits, microseconds.
-    pub poll_limit_us: Dimension<u32>,
-    /// EL2 poll limits, microseconds.
-    pub host_poll_us: Dimension<u32>,
-    /// How EL2 chooses its limit.
-    pub host_poll: Dimension<HostPoll>,
-    /// Whether a polling guest says so.
-    pub hint: Dimension<Hint>,
-    /// Event-stream periods, microseconds; 0 is off.
-    pub event_stream_us: Dimension<u32>,
-    /// Pauses between two wake-ups, microseconds.
-    pub gap_us: Dimension<u32>,
-    /// What belongs to the workloads that run on the executor.
-    pub system: Systems,
+    /// The values of each dimension.
+    pub lists: Lists,
     /// Whether cells are run once more with time stamps; one value.
     pub stages: Dimension<Stages>,
     /// Wake-ups per cell at most.
@@ -124,32 +94,10 @@ impl Shard {
     }
 }
 
-/// Largest limit of `haltpoll`, microseconds, unless one is named: the published
-/// default of `guest_halt_poll_ns`.
-const HALTPOLL_US: u32 = 200;
-
-/// Periods of workloads `timer` and `idle`, microseconds, unless one is named.
-const TIMER_US: u32 = 1000;
-const IDLE_US: u32 = 10_000;
-
 impl Default for Plan {
     fn default() -> Self {
-        use {Deliver as D, Shape as S, Wait as W};
-        let waits = [W::Busy, W::Spin, W::Wfi, W::Wfe, W::Wfet, W::PollWfi];
         Self {
-            workload: Dimension::default_of(&[Workload::Ipi, Workload::Pingpong]),
-            shape: Dimension::default_of(S::ALL),
-            wait: Dimension::default_of(&waits),
-            trap: Dimension::default_of(&[Trap::None, Trap::Wfi]),
-            deliver: Dimension::default_of(D::ALL),
-            wake: Dimension::default_of(Wake::ALL),
-            poll_limit_us: Dimension::default_of(&[100]),
-            host_poll_us: Dimension::default_of(&[0, 50]),
-            host_poll: Dimension::default_of(&[HostPoll::Fixed]),
-            hint: Dimension::default_of(&[Hint::Silent]),
-            event_stream_us: Dimension::default_of(&[100]),
-            gap_us: Dimension::default_of(&[0]),
-            system: Systems::default(),
+            lists: Lists::default(),
             stages: Dimension::default_of(&[Stages::On]),
             iterations: 2000,
             settle: true,
@@ -178,68 +126,22 @@ impl Plan {
             .map(|(_, cell)| cell)
     }
 
-    fn combinations(&self) -> usize {
-        self.dimensions().iter().product::<usize>() * self.system.combinations()
-    }
-
-    /// Lengths of the dimensions, the slowest first.
-    fn dimensions(&self) -> [usize; 12] {
-        [
-            self.workload.values.len(),
-            self.shape.values.len(),
-            self.gap_us.values.len(),
-            self.wait.values.len(),
-            self.trap.values.len(),
-            self.deliver.values.len(),
-            self.wake.values.len(),
-            self.poll_limit_us.values.len(),
-            self.host_poll_us.values.len(),
-            self.event_stream_us.values.len(),
-            self.host_poll.values.len(),
-            self.hint.values.len(),
-        ]
+    /// How many combinations the product of the lists has.
+    #[must_use]
+    pub fn combinations(&self) -> usize {
+        self.lists.lengths().iter().product()
     }
 
     /// Combination `number` of the product, with what does not apply to it
     /// set to its neutral value.
     fn combination(&self, mut number: usize) -> Cell {
-        let mut system = self.system.combination(number);
-        number /= self.system.combinations();
-        let mut at = self.dimensions();
-        for length in at.iter_mut().rev() {
-            let index = number % *length;
-            number /= *length;
-            *length = index;
+        let mut at = self.lists.lengths();
+        for &dimension in SLOWEST_FIRST.iter().rev() {
+            let length = at[dimension];
+            at[dimension] = number % length;
+            number /= length;
         }
-        let wait = self.wait.values[at[3]];
-        let poll_limit_us = match wait {
-            Wait::Haltpoll if !self.poll_limit_us.named => HALTPOLL_US,
-            _ => self.poll_limit_us.values[at[7]],
-        };
-        let workload = self.workload.values[at[0]];
-        if workload == Workload::Ipistorm && !self.system.cpulist.named {
-            system.cpulist = Some(CpuSet::FIRST);
-        }
-        Cell {
-            workload,
-            shape: self.shape.values[at[1]],
-            gap_us: match (workload, self.gap_us.named) {
-                (Workload::Timer, false) => TIMER_US,
-                (Workload::Idle, false) => IDLE_US,
-                _ => self.gap_us.values[at[2]],
-            },
-            wait,
-            trap: self.trap.values[at[4]],
-            deliver: self.deliver.values[at[5]],
-            wake: self.wake.values[at[6]],
-            poll_limit_us,
-            host_poll_us: self.host_poll_us.values[at[8]],
-            event_stream_us: self.event_stream_us.values[at[9]],
-            host_poll: self.host_poll.values[at[10]],
-            hint: self.hint.values[at[11]],
-            system,
-        }
-        .normalised()
+        self.lists.cell(&at)
     }
 
     /// Whether no earlier combination is the same cell.
@@ -249,11 +151,11 @@ impl Plan {
     /// cell is found by going back in one dimension alone. The guest does this at
     /// boot, on simulators too, so it must not look at all earlier combinations.
     fn first_of_its_kind(&self, number: usize, cell: &Cell) -> bool {
-        let main = self.dimensions().into_iter().rev();
+        let lengths = self.lists.lengths();
         let mut stride = 1;
-        self.system.lengths().into_iter().chain(main).all(|length| {
-            let (index, step) = (number / stride % length, stride);
-            stride *= length;
+        SLOWEST_FIRST.iter().rev().all(|&dimension| {
+            let (index, step) = (number / stride % lengths[dimension], stride);
+            stride *= lengths[dimension];
             (1..=index).all(|back| self.combination(number - back * step) != *cell)
         })
     }
@@ -264,38 +166,39 @@ impl Plan {
         if self.repeats_delivery(cell, machine) {
             return false;
         }
-        let Some(obstacle) = cell.obstacle(machine) else {
+        let Some(reason) = cell.skip_reason(machine) else {
             return !self.is_left_out(cell);
         };
-        match obstacle {
-            Obstacle::NeverPolls => self.wake.named,
-            Obstacle::NothingTraps => self.trap.named,
-            Obstacle::OneCpu => !self.is_left_out(cell),
-            Obstacle::NoPeriod
-            | Obstacle::OffsetToSelf { .. }
-            | Obstacle::NobodyToCall
-            | Obstacle::NobodyCalls
-            | Obstacle::Offline { .. } => true,
+        let lists = &self.lists;
+        match reason {
+            SkipReason::NeverPolls => lists.wake.named,
+            SkipReason::NothingTraps => lists.trap.named,
+            SkipReason::OneCpu => !self.is_left_out(cell),
+            SkipReason::NoPeriod
+            | SkipReason::OffsetToSelf { .. }
+            | SkipReason::NobodyToCall
+            | SkipReason::NobodyCalls
+            | SkipReason::Offline { .. } => true,
             // What came with the defaults is dropped: these workloads plan the waits
             // that make sense.
-            Obstacle::StreamAlone | Obstacle::NoLimit => {
-                (self.wait.named || cell.wait == Wait::Wfe)
-                    && (self.trap.named || cell.trap == Trap::None)
+            SkipReason::StreamAlone | SkipReason::NoLimit => {
+                (lists.wait.named || cell.wait == Wait::Wfe)
+                    && (lists.trap.named || cell.trap == Trap::None)
             }
-            Obstacle::ShapeNeedsBusy => self.shape.named && self.wait.named,
-            Obstacle::Unbounded | Obstacle::StreamPeriod { .. } => true,
-            Obstacle::NoWfxt | Obstacle::LosesInterrupts => !self.is_left_out(cell),
-            Obstacle::NoHypervisor => self.trap.named || self.deliver.named,
+            SkipReason::ShapeNeedsBusy => lists.shape.named && lists.wait.named,
+            SkipReason::Unbounded | SkipReason::StreamPeriod { .. } => true,
+            SkipReason::NoWfxt | SkipReason::LosesInterrupts => !self.is_left_out(cell),
+            SkipReason::NoHypervisor => lists.trap.named || lists.deliver.named,
         }
     }
 
     /// What the default leaves out to stay readable: a broadcast is shown to
-    /// CPUs that halt, and who polls, guest or hypervisor, in `pingpong`, unless
-    /// more is asked for.
+    /// CPUs that halt, and EL2 polls in `pingpong` alone, unless more is asked for.
     fn is_left_out(&self, cell: &Cell) -> bool {
+        let lists = &self.lists;
         let broadcast = cell.shape == Shape::Broadcast && cell.wait != Wait::Wfi;
         let host_polls = cell.host_poll_us != 0 && cell.workload != Workload::Pingpong;
-        broadcast && !self.shape.named || host_polls && !self.host_poll_us.named
+        broadcast && !lists.shape.named || host_polls && !lists.host_poll_us.named
     }
 
     /// Whether it is a second time what delivers nothing, only by the other delivery.
@@ -305,6 +208,6 @@ impl Plan {
         } else {
             Deliver::Direct
         };
-        cell.workload.is_alone() && cell.deliver != first && !self.deliver.named
+        cell.workload.is_alone() && cell.deliver != first && !self.lists.deliver.named
     }
 }

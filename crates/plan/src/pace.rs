@@ -92,8 +92,16 @@ impl Limits {
         };
         let ms = plan.cell_ms.unwrap_or(default);
         let device_us = match cell.workload {
-            Workload::Io => cell.system.device_us.unwrap_or(0),
-            _ => 0,
+            Workload::Io => cell.device_us,
+            Workload::Ipi
+            | Workload::Pingpong
+            | Workload::Ipistorm
+            | Workload::Messaging
+            | Workload::Notify
+            | Workload::Timer
+            | Workload::Idle
+            | Workload::Stream
+            | Workload::Overshoot => 0,
         };
         Self {
             iterations: plan.iterations,
@@ -195,17 +203,19 @@ impl Cell {
     /// several times as fast as those of pauses: they are mostly YIELD.
     fn guess_ns(&self) -> u64 {
         const PATH: u64 = 50;
-        let standby_us = match self.wait.governed() {
-            true => self.system.standby_us.unwrap_or(0),
-            false => 0,
-        };
         let poll_us = match self.workload {
             Workload::Overshoot => self.poll_limit_us,
             Workload::Stream => self.event_stream_us,
-            Workload::Io => self.system.device_us.unwrap_or(0),
-            _ => 0,
+            Workload::Io => self.device_us,
+            Workload::Ipi
+            | Workload::Pingpong
+            | Workload::Ipistorm
+            | Workload::Messaging
+            | Workload::Notify
+            | Workload::Timer
+            | Workload::Idle => 0,
         };
-        PATH + 1000 * (u64::from(self.gap_us) + u64::from(standby_us) + u64::from(poll_us))
+        PATH + 1000 * (u64::from(self.gap_us) + u64::from(self.standby_us) + u64::from(poll_us))
     }
 
     /// A guess of the guest's time that a pass over it takes, microseconds: what

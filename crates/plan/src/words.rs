@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The words that options, boot arguments, records and results share.
+//!
+//! What is asked of a word is an exhaustive match: a new word does not compile
+//! until every question about it is answered.
 
 use core::fmt;
 
@@ -133,7 +136,7 @@ words! {
 
     /// Who is interrupted in workload `ipi`.
     Shape {
-        /// Nobody: what the measurement itself costs.
+        /// None: what the measurement itself costs.
         Dry = "dry",
         /// The sender.
         Itself = "self",
@@ -141,42 +144,6 @@ words! {
         One = "one",
         /// All other CPUs.
         Broadcast = "broadcast",
-    }
-
-    /// How the receiving vCPU waits.
-    Wait {
-        /// It does not: it runs something else until it is interrupted.
-        Busy = "busy",
-        /// Reads the request word again and again.
-        Spin = "spin",
-        /// As `spin`, with YIELD before each look.
-        Yield = "yield",
-        /// WFE with the monitor armed on the request word, bounded by the event stream.
-        Wfe = "wfe",
-        /// WFE without monitor; the waker sends an event.
-        WfeSev = "wfe-sev",
-        /// WFET with the monitor armed on the request word, bounded by its deadline.
-        Wfet = "wfet",
-        /// WFI.
-        Wfi = "wfi",
-        /// Polls by the best method present up to a limit, then WFI.
-        PollWfi = "poll-wfi",
-        /// As `poll-wfi`, with the limit adapted to what the last waits would have needed.
-        Haltpoll = "haltpoll",
-        /// The idle states, chosen by governor `menu`.
-        Menu = "governor:menu",
-        /// The same by `teo`, as it is now.
-        Teo = "governor:teo",
-        /// By `teo` as of early 2023.
-        Teo62 = "governor:teo-6.2",
-        /// By `teo` as of early 2023, looking at utilisation.
-        TeoUtil = "governor:teo-util",
-        /// By `ladder`.
-        Ladder = "governor:ladder",
-        /// By `haltpoll`, with the idle states.
-        GovernedHaltpoll = "governor:haltpoll",
-        /// By the poll limit alone.
-        Fixed = "governor:fixed",
     }
 
     /// Which waits of the guest trap into the hypervisor.
@@ -223,12 +190,82 @@ words! {
         Tell = "tell",
     }
 
+    /// What a CPU executes before WFI.
+    WfiBarrier {
+        /// Nothing.
+        None = "none",
+        /// DSB SY, as Linux does: what it wrote before is complete when it halts.
+        Dsb = "dsb",
+    }
+
     /// Whether cells are run once more with time stamps, to show where the time goes.
     Stages {
         /// They are.
         On = "on",
         /// They are not.
         Off = "off",
+    }
+
+    /// A failure that is asked for, to see what it looks like and that it is noticed.
+    Fault {
+        /// EL2 panics before the guest runs.
+        El2Panic = "el2-panic",
+        /// EL2 reads what is not mapped.
+        El2Abort = "el2-abort",
+        /// EL2 does nothing any more.
+        El2Hang = "el2-hang",
+        /// The stack of EL2's start runs over.
+        El2Overflow = "el2-overflow",
+        /// EL2 writes into its code.
+        El2WriteCode = "el2-write-code",
+        /// EL2 goes to where its variables are.
+        El2RunData = "el2-run-data",
+        /// EL2 panics while the guest runs.
+        El2PanicRunning = "el2-panic-running",
+        /// The stack of a CPU runs over while the guest runs.
+        El2OverflowRunning = "el2-overflow-running",
+        /// EL2 panics in its own panic.
+        El2PanicNested = "el2-panic-nested",
+        /// EL2 panics while it holds the console.
+        El2PanicHeld = "el2-panic-held",
+        /// Every CPU that comes by panics at EL2.
+        El2PanicEverywhere = "el2-panic-everywhere",
+        /// A CPU that is started never arrives.
+        SecondarySilent = "secondary-silent",
+        /// The counter stands still.
+        CounterStands = "counter-stands",
+        /// The console takes nothing for a while.
+        ConsoleStalls = "console-stalls",
+        /// Somebody else's data is in the guest's RAM before the guest is.
+        RamDirty = "ram-dirty",
+        /// The interrupt controller loses SGI 0 of the second CPU.
+        SgiLost = "sgi-lost",
+        /// The guest panics.
+        GuestPanic = "guest-panic",
+        /// The guest reads what is not mapped.
+        GuestAbort = "guest-abort",
+        /// The guest does nothing any more.
+        GuestHang = "guest-hang",
+        /// The guest requests wake-ups without an interrupt.
+        LostWakeUp = "lost-wake-up",
+        /// The same, in a soak.
+        SoakLostWakeUp = "soak-lost-wake-up",
+        /// A bit is left in a request word.
+        SoakLeak = "soak-leak",
+        /// A list register keeps an interrupt that nothing will end.
+        SoakStuckLr = "soak-stuck-lr",
+        /// An interrupt is in two list registers.
+        SoakListedTwice = "soak-listed-twice",
+        /// An interrupt is delivered twice.
+        SoakDoubleDelivery = "soak-double-delivery",
+        /// The priority mask is left open.
+        SoakUnbalancedMask = "soak-unbalanced-mask",
+        /// A counter goes back.
+        SoakCounterBack = "soak-counter-back",
+        /// The virtual time goes back.
+        SoakTimeBack = "soak-time-back",
+        /// A bit is left in a pending word of EL2.
+        SoakPendingWord = "soak-pending-word",
     }
 
     /// What the guest's image runs under.
@@ -240,75 +277,68 @@ words! {
     }
 }
 
-impl Wait {
-    /// Whether it looks at the request word while it waits, so that a wake-up
-    /// needs no interrupt.
-    #[must_use]
-    pub const fn polls(self) -> bool {
-        !matches!(self, Self::Busy | Self::Wfi)
-    }
-
-    /// Whether it may execute WFI.
-    #[must_use]
-    pub const fn halts(self) -> bool {
-        matches!(self, Self::Wfi | Self::PollWfi | Self::Haltpoll) || self.governed()
-    }
-
-    /// Whether a governor chooses among idle states.
-    #[must_use]
-    pub const fn governed(self) -> bool {
-        matches!(
-            self,
-            Self::Menu
-                | Self::Teo
-                | Self::Teo62
-                | Self::TeoUtil
-                | Self::Ladder
-                | Self::GovernedHaltpoll
-                | Self::Fixed
-        )
-    }
-
-    /// The governor's name.
-    #[must_use]
-    pub fn governor(self) -> Option<&'static str> {
-        self.name().strip_prefix("governor:")
-    }
-
-    /// Whether it may execute WFE or WFET.
-    #[must_use]
-    pub const fn uses_events(self) -> bool {
-        self.polls() && !matches!(self, Self::Spin | Self::Yield)
-    }
-
-    /// Whether a poll limit applies.
-    #[must_use]
-    pub const fn limited(self) -> bool {
-        matches!(self, Self::PollWfi | Self::Haltpoll | Self::Fixed)
-    }
-
-    /// Whether its poll can be held to a limit that is always the same, whatever
-    /// comes after the poll: what workload `overshoot` needs.
-    #[must_use]
-    pub const fn keeps_a_limit(self) -> bool {
-        matches!(
-            self,
-            Self::Spin | Self::Yield | Self::Wfe | Self::WfeSev | Self::Wfet | Self::PollWfi
-        )
-    }
-}
-
 impl Workload {
     /// Whether it runs on the executor.
     #[must_use]
     pub const fn has_tasks(self) -> bool {
-        !matches!(self, Self::Ipi | Self::Pingpong) && !self.is_alone()
+        match self {
+            Self::Ipi | Self::Pingpong | Self::Stream | Self::Overshoot => false,
+            Self::Ipistorm
+            | Self::Messaging
+            | Self::Notify
+            | Self::Io
+            | Self::Timer
+            | Self::Idle => true,
+        }
     }
 
-    /// Whether one CPU does it by itself: nobody is woken or interrupted.
+    /// Whether one CPU does it by itself: nothing is woken or interrupted.
     #[must_use]
     pub const fn is_alone(self) -> bool {
-        matches!(self, Self::Stream | Self::Overshoot)
+        match self {
+            Self::Stream | Self::Overshoot => true,
+            Self::Ipi
+            | Self::Pingpong
+            | Self::Ipistorm
+            | Self::Messaging
+            | Self::Notify
+            | Self::Io
+            | Self::Timer
+            | Self::Idle => false,
+        }
+    }
+
+    /// Whether it has groups of tasks.
+    #[must_use]
+    pub const fn has_groups(self) -> bool {
+        match self {
+            Self::Messaging | Self::Notify => true,
+            Self::Ipi
+            | Self::Pingpong
+            | Self::Ipistorm
+            | Self::Io
+            | Self::Timer
+            | Self::Idle
+            | Self::Stream
+            | Self::Overshoot => false,
+        }
+    }
+
+    /// Its period, microseconds, unless one is named; `None` if it has none.
+    #[must_use]
+    pub const fn period_us(self) -> Option<u32> {
+        match self {
+            Self::Timer => Some(1000),
+            Self::Idle => Some(10_000),
+            Self::Ipi
+            | Self::Pingpong
+            | Self::Ipistorm
+            | Self::Messaging
+            | Self::Notify
+            | Self::Io
+            | Self::Stream
+            | Self::Overshoot => None,
+        }
     }
 }
 
@@ -316,42 +346,51 @@ impl Trap {
     /// Whether WFI and WFIT trap.
     #[must_use]
     pub const fn wfi(self) -> bool {
-        matches!(self, Self::Wfi | Self::Both)
+        match self {
+            Self::Wfi | Self::Both => true,
+            Self::None | Self::Wfe => false,
+        }
     }
 
     /// Whether WFE and WFET trap.
     #[must_use]
     pub const fn wfe(self) -> bool {
-        matches!(self, Self::Wfe | Self::Both)
+        match self {
+            Self::Wfe | Self::Both => true,
+            Self::None | Self::Wfi => false,
+        }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn round_trip<W: Word + fmt::Debug>() {
-        for &word in W::ALL {
-            assert_eq!(W::parse(word.name()), Some(word));
+impl Deliver {
+    /// Whether the guest owns its CPU interface.
+    #[must_use]
+    pub const fn is_direct(self) -> bool {
+        match self {
+            Self::Inject => false,
+            Self::Direct => true,
         }
-        assert_eq!(W::parse(""), None);
     }
+}
 
-    #[test]
-    fn every_word_reads_back() {
-        round_trip::<Workload>();
-        round_trip::<Shape>();
-        round_trip::<Wait>();
-        round_trip::<Trap>();
-        round_trip::<Deliver>();
-        round_trip::<Wake>();
-        round_trip::<HostPoll>();
-        round_trip::<Hint>();
-        round_trip::<Under>();
-        round_trip::<Calls>();
-        round_trip::<CallBy>();
-        round_trip::<Spread>();
-        round_trip::<Completion>();
-        round_trip::<Switch>();
+impl Wake {
+    /// Whether a receiver that polls is spared the interrupt.
+    #[must_use]
+    pub const fn elides(self) -> bool {
+        match self {
+            Self::Ipi => false,
+            Self::Elide => true,
+        }
+    }
+}
+
+impl Shape {
+    /// Whether a CPU waits that is not the sender.
+    #[must_use]
+    pub const fn has_receiver(self) -> bool {
+        match self {
+            Self::Dry | Self::Itself => false,
+            Self::One | Self::Broadcast => true,
+        }
     }
 }

@@ -13,12 +13,14 @@
 
 /// Asks for a survey.
 pub const SURVEY: &str = "rouse.survey";
+/// Names the console.
+const UART: &str = "rouse.uart=";
 /// Says that the boot arguments begin behind it.
 pub const OPTIONS: &str = "rouse.options";
 
 /// Whether the hypervisor takes `word`.
 fn is_taken(word: &str) -> bool {
-    word == SURVEY || word == OPTIONS || word.starts_with(crate::uart::ARGUMENT)
+    word == SURVEY || word == OPTIONS || word.starts_with(UART)
 }
 
 /// The guest's part of `bootargs`, as pieces to be put one behind the other.

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The console UART, and naming one in the boot arguments.
 
-/// The boot argument that names the console's UART, for machines whose
-/// description names none, or a wrong one.
-pub(crate) const ARGUMENT: &str = "rouse.uart=";
-
 /// The console UART.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Uart {
@@ -28,7 +24,8 @@ pub enum UartKind {
     },
 }
 
-/// A UART that somebody names in the boot arguments.
+/// A UART that the boot arguments name, for machines whose description names none,
+/// or a wrong one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
     /// At an address, ready to be used.
@@ -44,14 +41,12 @@ pub enum Named {
 }
 
 impl Named {
-    /// The UART that `rouse.uart=` names in `bootargs`: `pl011,ADDRESS`,
+    /// Reads the value of the boot argument `rouse.uart`: `pl011,ADDRESS`,
     /// `16550,ADDRESS[,SHIFT[,WIDTH]]`, where shift 0 and width 1 are the
-    /// defaults, or `pci,CONFIGURATION,WINDOW`. `None` if it is not there, or
-    /// makes no sense: there is no console yet to say so.
+    /// defaults, or `pci,CONFIGURATION,WINDOW`. `None` if it makes no sense: there is
+    /// no console yet to say so.
     #[must_use]
-    pub fn from_bootargs(bootargs: &str) -> Option<Self> {
-        let mut words = bootargs.split_ascii_whitespace();
-        let value = words.find_map(|word| word.strip_prefix(ARGUMENT))?;
+    pub fn parse(value: &str) -> Option<Self> {
         let mut parts = value.split(',');
         let kind = parts.next()?;
         let base = address(parts.next()?)?;
@@ -96,35 +91,33 @@ fn address(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn uart(value: &str) -> Option<Named> {
-        Named::from_bootargs(&format!("quiet rouse.uart={value} rouse.cells=x"))
-    }
-
     #[test]
     fn a_named_uart_is_taken() {
         let ready = |kind, base| Some(Named::Ready(Uart { kind, base }));
-        assert_eq!(uart("pl011,0x9000000"), ready(UartKind::Pl011, 0x900_0000));
+        assert_eq!(
+            Named::parse("pl011,0x9000000"),
+            ready(UartKind::Pl011, 0x900_0000)
+        );
         let ns16550 = |shift, width| ready(UartKind::Ns16550 { shift, width }, 0xe2f0_0000);
-        assert_eq!(uart("16550,0xe2f00000"), ns16550(0, 1));
-        assert_eq!(uart("16550,0xe2f00000,2,4"), ns16550(2, 4));
+        assert_eq!(Named::parse("16550,0xe2f00000"), ns16550(0, 1));
+        assert_eq!(Named::parse("16550,0xe2f00000,2,4"), ns16550(2, 4));
         let pci = Named::Pci {
             configuration: 0x40_1000_8000,
             window: 0x3eff_0000,
         };
-        assert_eq!(uart("pci,0x4010008000,0x3eff0000"), Some(pci));
+        assert_eq!(Named::parse("pci,0x4010008000,0x3eff0000"), Some(pci));
     }
 
     #[test]
     fn what_makes_no_sense_is_not_taken() {
         for value in ["", "pl011", "pl011,", "pl011,x", "pl012,1", "pl011,1,2"] {
-            assert_eq!(uart(value), None, "{value}");
+            assert_eq!(Named::parse(value), None, "{value}");
         }
         for value in ["16550,1,5", "16550,1,0,2", "16550,1,0,1,0", "16550,1,,"] {
-            assert_eq!(uart(value), None, "{value}");
+            assert_eq!(Named::parse(value), None, "{value}");
         }
         for value in ["pci", "pci,1", "pci,1,x", "pci,1,2,3"] {
-            assert_eq!(uart(value), None, "{value}");
+            assert_eq!(Named::parse(value), None, "{value}");
         }
-        assert_eq!(Named::from_bootargs("root=/dev/vda"), None);
     }
 }

@@ -40,7 +40,7 @@ impl Work {
 
 /// What a pass over a cell should take; nothing if it is not run.
 fn guess_us(entry: &Entry) -> u64 {
-    match entry.obstacle {
+    match entry.skipped {
         Some(_) => 0,
         None => entry.cell.guess_us(&entry.limits, clock::frequency()),
     }

@@ -9,7 +9,6 @@
 use aarch64_cpu::registers::{
     CNTP_CTL_EL0, CNTP_CVAL_EL0, CNTPCT_EL0, CNTV_CTL_EL0, CNTV_CVAL_EL0, Readable, Writeable,
 };
-use abi::Knob;
 use arch::gic_cpu::SPURIOUS;
 use arch::regs::ICC_CTLR_EL1;
 use arch::{gic_cpu, insn};
@@ -17,6 +16,7 @@ use core::cell::Cell;
 use core::sync::atomic::Ordering::{Acquire, Release};
 use core::sync::atomic::{AtomicBool, AtomicU32};
 use gic::Redistributor;
+use plan::Deliver;
 
 use super::{Failure, ensure};
 use crate::interrupts::{self, journal};
@@ -477,7 +477,10 @@ pub fn begin(direct: bool) {
 fn turn_delivery() {
     if hypervisor::present() {
         let direct = !DIRECT.load(Acquire);
-        hypervisor::set(Knob::Deliver, u64::from(direct));
+        hypervisor::set_deliver(match direct {
+            true => Deliver::Direct,
+            false => Deliver::Inject,
+        });
         DIRECT.store(direct, Release);
     }
 }

@@ -11,7 +11,7 @@ use super::stubs;
 use super::tally::Tally;
 use crate::percpu::PerCpu;
 use crate::random::Random;
-use crate::{clock, interrupts, probe};
+use crate::{clock, hypervisor, interrupts, probe};
 
 /// An SGI that this kernel does not use.
 const SGI: u32 = 9;
@@ -25,7 +25,7 @@ const WFI: u32 = 0xd503_207f;
 /// The class.
 pub fn run(tally: &mut Tally, random: &mut Random) {
     for trap in [Trap::None, Trap::Wfi, Trap::Wfe, Trap::Both] {
-        super::set_trap(trap);
+        hypervisor::set_trap(trap);
         if probe::features().wfxt {
             for instruction in [WFET, WFIT] {
                 for register in 0..32 {
@@ -35,7 +35,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
         }
         storm(tally, trap);
     }
-    super::set_trap(Trap::None);
+    hypervisor::set_trap(Trap::None);
     quiet();
 }
 

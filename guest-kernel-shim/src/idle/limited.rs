@@ -21,9 +21,13 @@ pub fn with(setting: &Setting, body: &mut impl Body) {
         Wait::Wfe => run(setting, By(Wfe), body),
         Wait::WfeSev => run(setting, By(WfeSev), body),
         Wait::Wfet => run(setting, By(Wfet), body),
-        _ if setting.wfxt => run(setting, By(Wfet), body),
-        _ if setting.stream => run(setting, By(Wfe), body),
-        _ => run(setting, By(Yield), body),
+        Wait::PollWfi => match setting {
+            _ if setting.wfxt => run(setting, By(Wfet), body),
+            _ if setting.stream => run(setting, By(Wfe), body),
+            _ => run(setting, By(Yield), body),
+        },
+        // `Wait::keeps_a_limit`: such a cell is skipped.
+        Wait::Busy | Wait::Wfi | Wait::Haltpoll | Wait::Governed(_) => {}
     }
 }
 

@@ -8,7 +8,7 @@
 use core::sync::atomic::Ordering::Acquire;
 
 use cpuidle::Device;
-use plan::{Cell, Completion};
+use plan::{Cell, Completion, Info};
 use wait::request::REQUESTS;
 
 use super::cpu::Usage;
@@ -52,8 +52,9 @@ impl Block {
         me.request.take(REQUESTS);
         interrupts_of(me, true);
         cpu.rung.switch(true);
-        if let Some(set) = self.cell.system.idle_poll.filter(|_| me.index == 0) {
-            force::spawn(set, cpu);
+        let force = Info::find("idle-poll").is_some_and(|info| info.applies(&self.cell));
+        if force && me.index == 0 {
+            force::spawn(self.cell.idle_poll, cpu);
         }
         workload::spawn(&self.cell, self.count, cpu);
     }
@@ -119,8 +120,8 @@ pub fn submitted(cpu: &Cpu) {
 /// The CPU that the device of `cpu` interrupts.
 pub fn completes_on(cell: &Cell, cpu: &Cpu) -> usize {
     let cpus = super::online().count();
-    match cell.system.completion {
-        Some(Completion::Other) => (cpu.index + 1) % cpus,
-        _ => cpu.index,
+    match cell.completion {
+        Completion::Other => (cpu.index + 1) % cpus,
+        Completion::Same => cpu.index,
     }
 }

@@ -24,14 +24,15 @@ use core::num::NonZeroU32;
 use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use cpuidle::{Choice, Device, Driver, FOREVER, Kind, Name, Period, Psd, State, Table, Wake};
+use cpuidle::{Choice, Device, Driver, FOREVER, Kind, Period, Psd, Setup, State, Table, Wake};
+use plan::Governor;
 use wait::idle::{self, Idle};
 use wait::poll::Pause;
 use wait::target::{Measure, Target};
 
 use super::stats::Stat;
 use super::{Cpu, cpu, time, timer};
-use crate::idle::{Body, Setting};
+use crate::idle::{Barred, Body, Setting};
 use crate::percpu::PerCpu;
 use crate::tally::Event;
 use crate::{clock, hypervisor};
@@ -49,7 +50,7 @@ const RESIDENCY: u64 = 3;
 const LOOK_US: u32 = 100;
 
 /// One stay in an idle state, or an attempt; the requests that it found.
-type Step<P> = fn(&mut Governed<P>, &PerCpu) -> u32;
+type Step<P, const BARRIER: bool> = fn(&mut Governed<P, BARRIER>, &PerCpu) -> u32;
 
 /// The functions of a CPU that idles by governor: [`Step`]s of the type that it
 /// runs at the moment.
@@ -94,7 +95,7 @@ impl Steps {
 }
 
 /// The device that `setting` asks for.
-fn device(setting: &Setting) -> Device {
+fn device(setting: &Setting, governor: Governor) -> Device {
     let poll = State::new("poll", Kind::Poll, 0, 0);
     let wfi = State::new("wfi", Kind::Wfi, WFI_NS.0, WFI_NS.1);
     let leaving = u64::from(setting.standby_us) * 1000;
@@ -107,39 +108,51 @@ fn device(setting: &Setting) -> Device {
             setting.standby_us
         )
     });
-    let mut device = Device::new(table, name(setting));
+    let limit_us = (time::ns(setting.limit) / 1000) as u32;
+    let mut device = Device::new(table, Setup::new(governor, limit_us));
     device.set_psd(Psd::new(setting.psd_ms, TICK_NS));
     device
 }
 
-/// The governor that `setting` asks for.
-fn name(setting: &Setting) -> Name {
-    let wait = setting.wait;
-    if wait == plan::Wait::Fixed {
-        let limit_us = (time::ns(setting.limit) / 1000) as u32;
-        return Name::Fixed { limit_us };
-    }
-    let known = wait.governor().and_then(Name::parse);
-    known.unwrap_or_else(|| panic!("{wait} is no governor of crate cpuidle"))
-}
-
 /// Idles by governor.
-pub struct Governed<P> {
+pub struct Governed<P, const BARRIER: bool> {
     pause: P,
     wanted: u32,
     cpu: &'static Cpu,
     period: Period,
 }
 
-/// Runs `body` with idle states that the governor named by `setting` chooses.
+/// Runs `body` with idle states that the governor of `setting` chooses, if it has one.
 pub fn with<P: Pause>(setting: &Setting, pause: P, body: &mut impl Body) {
+    let Some(governor) = setting.wait.governor() else {
+        return;
+    };
     let cpu = cpu(PerCpu::this().index);
-    cpu.device.with(|place| *place = Some(device(setting)));
-    let steps = [chosen::<P> as Step<P>, forced::<P>].map(|step| step as *mut ());
+    cpu.device
+        .with(|place| *place = Some(device(setting, governor)));
+    if setting.barrier {
+        run::<P, true>(setting, pause, cpu, body);
+    } else {
+        run::<P, false>(setting, pause, cpu, body);
+    }
+}
+
+/// The same, with WFI behind a barrier or not.
+fn run<P: Pause, const BARRIER: bool>(
+    setting: &Setting,
+    pause: P,
+    cpu: &'static Cpu,
+    body: &mut impl Body,
+) {
+    let steps = [
+        chosen::<P, BARRIER> as Step<P, BARRIER>,
+        forced::<P, BARRIER>,
+    ];
+    let steps = steps.map(|step| step as *mut ());
     cpu.steps.chosen.store(steps[0], Release);
     cpu.steps.forced.store(steps[1], Release);
     cpu.steps.now.store(steps[0], Release);
-    body.run(Governed {
+    body.run(Governed::<P, BARRIER> {
         pause,
         wanted: setting.wanted,
         cpu,
@@ -147,7 +160,7 @@ pub fn with<P: Pause>(setting: &Setting, pause: P, body: &mut impl Body) {
     });
 }
 
-impl<P: Pause> Idle<PerCpu> for Governed<P> {
+impl<P: Pause, const BARRIER: bool> Idle<PerCpu> for Governed<P, BARRIER> {
     #[inline(always)]
     fn wait(&mut self, me: &PerCpu) -> u32 {
         self.period = Period::new();
@@ -155,7 +168,7 @@ impl<P: Pause> Idle<PerCpu> for Governed<P> {
             let step = self.cpu.steps.now.load(Acquire);
             // SAFETY: only `with` and `force` store here, functions of this type,
             // before and while the body of this type runs.
-            let step = unsafe { core::mem::transmute::<*mut (), Step<P>>(step) };
+            let step = unsafe { core::mem::transmute::<*mut (), Step<P, BARRIER>>(step) };
             let taken = step(self, me);
             if taken != 0 {
                 break taken;
@@ -170,7 +183,7 @@ impl<P: Pause> Idle<PerCpu> for Governed<P> {
 
 /// Polls, whatever the governor would say, until there is a request or this is
 /// not wanted any more.
-fn forced<P: Pause>(idle: &mut Governed<P>, me: &PerCpu) -> u32 {
+fn forced<P: Pause, const BARRIER: bool>(idle: &mut Governed<P, BARRIER>, me: &PerCpu) -> u32 {
     let start = clock::now();
     let look = clock::ticks(LOOK_US);
     let steps = &idle.cpu.steps;
@@ -188,8 +201,8 @@ fn forced<P: Pause>(idle: &mut Governed<P>, me: &PerCpu) -> u32 {
 }
 
 /// One stay in the state that the governor chooses.
-fn chosen<P: Pause>(idle: &mut Governed<P>, me: &PerCpu) -> u32 {
-    let here = Here {
+fn chosen<P: Pause, const BARRIER: bool>(idle: &mut Governed<P, BARRIER>, me: &PerCpu) -> u32 {
+    let here: Here<'_, P, BARRIER> = Here {
         pause: &idle.pause,
         wanted: idle.wanted,
         cpu: idle.cpu,
@@ -199,14 +212,14 @@ fn chosen<P: Pause>(idle: &mut Governed<P>, me: &PerCpu) -> u32 {
 }
 
 /// The CPU that idles by governor.
-struct Here<'a, P> {
+struct Here<'a, P, const BARRIER: bool> {
     pause: &'a P,
     wanted: u32,
     cpu: &'static Cpu,
     me: &'a PerCpu,
 }
 
-impl<P: Pause> Driver for Here<'_, P> {
+impl<P: Pause, const BARRIER: bool> Driver for Here<'_, P, BARRIER> {
     /// Requests, taken.
     type Event = NonZeroU32;
 
@@ -275,6 +288,8 @@ impl<P: Pause> Driver for Here<'_, P> {
         let (taken, entered) = idle::halt_unless(self.me, self.wanted, ticked, || {
             if state.kind == Kind::Standby {
                 self.standby(state.exit_latency_ns);
+            } else if BARRIER {
+                idle::wfi(&Barred(self.me), true);
             } else {
                 idle::wfi(self.me, true);
             }
@@ -292,7 +307,7 @@ impl<P: Pause> Driver for Here<'_, P> {
     }
 }
 
-impl<P> Here<'_, P> {
+impl<P, const BARRIER: bool> Here<'_, P, BARRIER> {
     /// PSCI CPU_SUSPEND, counted as a halt, and then the exit latency.
     #[inline(always)]
     fn standby(&self, exit_latency_ns: u64) {

@@ -26,7 +26,7 @@ const AGREE: u32 = 3;
 const TRIES: u32 = 40;
 /// Trials after which the bound is doubled: where a CPU that is woken gets to
 /// run after ms, an alarm of 2 ms rings first.
-const DOUBLED: u32 = 8;
+const DOUBLED: u32 = 5;
 /// When the first trials end at the latest, microseconds.
 const BOUND_US: u32 = 2000;
 

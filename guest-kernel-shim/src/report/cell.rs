@@ -4,7 +4,7 @@
 use core::fmt::Write;
 
 use arrayvec::ArrayString;
-use plan::{Cell, Hint, HostPoll, PASSES, Plan};
+use plan::{Cell, DIMENSIONS, Info, PASSES, Place, Plan};
 use wire::Line;
 
 use super::block::Block;
@@ -24,8 +24,8 @@ pub fn cell(id: usize, entry: &Entry, plan: &Plan, work: &Work) {
     };
     let block = Block::begin(id, part);
     describe(&block, &entry.cell, plan.iterations);
-    match (entry.obstacle, &entry.samples) {
-        (Some(obstacle), _) => send(block.record("skipped").field("why", obstacle)),
+    match (entry.skipped, &entry.samples) {
+        (Some(reason), _) => send(block.record("skipped").field("why", reason)),
         (None, Some(samples)) => {
             measured(&block, samples, detail);
             counts(&block, entry, plan.compact || part);
@@ -57,34 +57,15 @@ fn pace(line: Line, entry: &Entry) -> Line {
 }
 
 fn describe(block: &Block, cell: &Cell, iterations: u32) {
-    let line = block
-        .record("cell")
-        .field("under", under())
-        .field("workload", cell.workload)
-        .field("shape", cell.shape)
-        .field("wait", cell.wait)
-        .field("trap", cell.trap)
-        .field("deliver", cell.deliver)
-        .field("wake", cell.wake)
-        .field("poll_limit_us", cell.poll_limit_us)
-        .field("host_poll_us", cell.host_poll_us)
-        .field("event_stream_us", cell.event_stream_us)
-        .field("gap_us", cell.gap_us);
-    send(line);
+    let line = block.record("cell").field("under", under());
+    send(told(line, cell, Place::Always));
     system(block, cell);
     // The rest has a line of its own: with long numbers one would not do.
     let line = block
         .record("more")
         .field("cpus", percpu::online().count())
         .field("iterations", iterations);
-    let line = match cell.host_poll {
-        HostPoll::Fixed => line,
-        HostPoll::Adaptive => line.field("host_poll", cell.host_poll),
-    };
-    let line = match cell.hint {
-        Hint::Silent => line,
-        Hint::Tell => line.field("hint", cell.hint),
-    };
+    let line = told(line, cell, Place::Unusual);
     let line = match crew::stream(cell) {
         None => line,
         Some(stream) => {
@@ -107,10 +88,34 @@ fn describe(block: &Block, cell: &Cell, iterations: u32) {
     });
 }
 
+/// Adds the dimensions that records have in this place.
+fn told(line: Line, cell: &Cell, place: Place) -> Line {
+    let here = DIMENSIONS.iter().filter(|info| info.place == place);
+    let told = here.filter(|info| info.is_told(cell));
+    told.fold(line, |line, info| {
+        line.field(&name("", info), info.text(cell))
+    })
+}
+
+/// The name of a dimension in records: behind `prefix`, with `_` for `-` if it is a
+/// field of its own.
+fn name(prefix: &str, info: &Info) -> ArrayString<40> {
+    let mut name = ArrayString::new();
+    let written = write!(name, "{prefix}").and_then(|()| {
+        let mut letters = info.key.chars();
+        letters.try_for_each(|letter| match (prefix, letter) {
+            ("", '-') => name.write_char('_'),
+            _ => name.write_char(letter),
+        })
+    });
+    written.expect("the names of dimensions are short");
+    name
+}
+
 /// What belongs to the executor, in lines of its own.
 fn system(block: &Block, cell: &Cell) {
     let mut line = None;
-    let done = cell.system.each(|key, value| {
+    for info in cell.system() {
         // The longest of these fields, a set of CPUs aside, has less than 40 bytes.
         let fresh = || block.record("more");
         let begun: Line = match line.take() {
@@ -121,11 +126,7 @@ fn system(block: &Block, cell: &Cell) {
             }
             None => fresh(),
         };
-        let mut name = ArrayString::<40>::new();
-        write!(name, "sys.{key}")?;
-        line = Some(begun.field(&name, value));
-        Ok::<(), core::fmt::Error>(())
-    });
-    done.expect("the names of dimensions are short");
+        line = Some(begun.field(&name("sys.", info), info.text(cell)));
+    }
     line.into_iter().for_each(send);
 }

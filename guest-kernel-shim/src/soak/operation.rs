@@ -10,7 +10,7 @@ use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
 use aarch64_cpu::registers::{CNTVCT_EL0, Readable};
-use abi::Knob;
+use abi::KnobValue;
 use arch::regs::{ICC_IGRPEN1_EL1, ICC_PMR_EL1};
 use arch::{gic_cpu, insn};
 use gic::Spi;
@@ -100,11 +100,11 @@ operations! {
     /// Who owns the CPU interface.
     Deliver = "knob-deliver", 8, deliver;
     /// Which waits trap.
-    Trap = "knob-trap", 4, |_, random| knob(Knob::Trap, random.below(4));
+    Trap = "knob-trap", 4, |_, random| trap(random);
     /// How EL2 waits.
     HostPoll = "knob-host-poll", 3, host_poll;
     /// Whether the guest says that it polls.
-    Hint = "knob-hint", 2, |_, random| knob(Knob::GuestPolls, random.below(2));
+    Hint = "knob-hint", 2, |_, random| knob(KnobValue::GuestPolls(random.below(2) == 1));
     /// EL2's event stream.
     EventStream = "knob-stream", 2, event_stream;
     /// Time stamps.
@@ -160,29 +160,40 @@ fn pause(random: &mut Random) {
 }
 
 /// Sets a knob, where there is a hypervisor.
-fn knob(knob: Knob, value: u64) {
+fn knob(value: KnobValue) {
     if hypervisor::present() {
-        hypervisor::set(knob, value);
+        hypervisor::set(value);
     }
+}
+
+fn trap(random: &mut Random) {
+    let bits = random.below(4);
+    knob(KnobValue::Trap(abi::Trap {
+        wfi: bits & 1 != 0,
+        wfe: bits & 2 != 0,
+    }));
 }
 
 /// The first CPU's interrupts stay at EL2: the watchdog is there.
 fn deliver(me: &PerCpu, random: &mut Random) {
-    let direct = random.below(2);
+    let deliver = match random.below(2) {
+        0 => abi::Deliver::Inject,
+        _ => abi::Deliver::Direct,
+    };
     if me.index != 0 {
-        knob(Knob::Deliver, direct);
+        knob(KnobValue::Deliver(deliver));
     }
 }
 
 fn host_poll(_: &PerCpu, random: &mut Random) {
-    knob(Knob::HostPoll, random.below(3) * clock::ticks(5));
-    knob(Knob::HostPollAdaptive, random.below(2));
+    knob(KnobValue::HostPoll(random.below(3) * clock::ticks(5)));
+    knob(KnobValue::HostPollAdaptive(random.below(2) == 1));
 }
 
 fn event_stream(_: &PerCpu, random: &mut Random) {
     let period = random.of(&[0, 10, 100]);
     let stream = Stream::nearest(period, clock::frequency(), probe::features().ecv);
-    knob(Knob::EventStream, stream.map_or(0, Stream::fields));
+    knob(KnobValue::EventStream(stream.map_or(0, Stream::fields)));
 }
 
 fn ppi(me: &PerCpu) {

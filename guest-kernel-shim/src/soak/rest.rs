@@ -8,11 +8,11 @@ use arch::insn;
 
 use super::violation::note;
 use super::{
-    Fault, NUMBER, REPORTS, STRETCH, STRETCHES, books, check, next, planted, power, progress,
-    tokens,
+    NUMBER, REPORTS, STRETCH, STRETCHES, books, check, next, planted, power, progress, tokens,
 };
 use crate::crew;
 use crate::percpu::{self, PerCpu};
+use plan::Fault;
 
 /// A quiescent point: all meet, each looks at itself, one at everything.
 pub fn rest(me: &'static PerCpu) {
@@ -21,7 +21,7 @@ pub fn rest(me: &'static PerCpu) {
     crew::trace(false);
     crew::turn_back();
     meet(me);
-    if planted(Fault::Leak) && me.index == 1 {
+    if planted(Fault::SoakLeak) && me.index == 1 {
         me.request.wake(1 << 3, true);
     }
     check::quiet(me);

@@ -15,12 +15,13 @@ use arch::insn;
 use platform::MAX_CPUS;
 use wait::request::{CALL, RESCHED};
 
+use super::planted;
 use super::violation::{Kind, LOGS, violation};
-use super::{Fault, planted};
 use crate::percpu::{self, PerCpu};
 use crate::random::Random;
 use crate::wake::Waker;
 use crate::{clock, interrupts};
+use plan::Fault;
 
 /// Tokens on their way to a CPU.
 #[repr(align(64))]
@@ -149,7 +150,8 @@ pub fn pass(me: &PerCpu, random: &mut Random) -> bool {
         (CALL, interrupts::CALL)
     };
     let waker = Waker::new(target, bit, intid, elide, true);
-    if SENT.fetch_add(1, AcqRel) >= LOSS && planted(Fault::LostWakeUp) {
+    let loses = || planted(Fault::LostWakeUp) || planted(Fault::SoakLostWakeUp);
+    if SENT.fetch_add(1, AcqRel) >= LOSS && loses() {
         waker.request();
     } else {
         waker.wake(me);

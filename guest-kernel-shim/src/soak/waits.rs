@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a CPU does without a token: it waits, in every way that there is.
 
-use plan::{Cell, Deliver, Hint, HostPoll, Shape, System, Trap, Wait, Wake, Word, Workload};
+use plan::{Cell, Deliver, Hint, HostPoll, Trap, Wait, Wake, Word, Workload};
 
 use super::violation::note;
 use super::{check, next, serve, tokens};
@@ -32,14 +32,13 @@ fn draw(me: &PerCpu, random: &mut Random) -> Cell {
     let features = probe::features();
     let wait = loop {
         let wait = random.of(Wait::ALL);
-        if wait != Wait::Wfet || features.wfxt {
+        if !wait.needs_wfxt() || features.wfxt {
             break wait;
         }
     };
     let deliver = random.of(Deliver::ALL);
     Cell {
         workload: Workload::Pingpong,
-        shape: Shape::One,
         wait,
         trap: random.of(Trap::ALL),
         deliver: match (hypervisor::present(), me.index) {
@@ -53,17 +52,15 @@ fn draw(me: &PerCpu, random: &mut Random) -> Cell {
         host_poll_us: random.below(2) as u32 * 5,
         // A WFE that nothing bounds would wait for ever on an event that was
         // lost, as multi-threaded emulators lose some.
-        event_stream_us: match wait {
-            Wait::Wfe | Wait::WfeSev => 100,
-            _ => random.below(2) as u32 * 100,
+        event_stream_us: if wait.needs_stream() {
+            100
+        } else {
+            random.below(2) as u32 * 100
         },
         host_poll: random.of(HostPoll::ALL),
         hint: random.of(Hint::ALL),
-        gap_us: 0,
-        system: System {
-            standby_us: Some(random.below(2) as u32 * 5),
-            ..System::default()
-        },
+        standby_us: random.below(2) as u32 * 5,
+        ..Cell::default()
     }
 }
 

@@ -38,12 +38,12 @@ fn channels(index: usize) -> (&'static Channel, &'static Channel) {
 pub fn spawn(cell: &Cell, count: u32, gap: u64, cpu: &'static Cpu, cpus: usize) {
     let times = Times {
         random: Random::new(cpu.index as u64 + 1),
-        spread: cell.system.spread.unwrap_or(Spread::Fixed),
-        mean: clock::ticks(cell.system.device_us.unwrap_or(1)),
+        spread: cell.spread,
+        mean: clock::ticks(cell.device_us),
     };
     let to = completes_on(cell, cpu);
     cpu.spawn(submit(cpu, to, count, gap, times));
-    if cell.system.completion == Some(Completion::Other) {
+    if cell.completion == Completion::Other {
         let from = (0..cpus).filter(|&from| completes_on(cell, kernel::cpu(from)) == cpu.index);
         from.for_each(|from| cpu.spawn(play(from, count)));
     }

@@ -24,18 +24,16 @@ struct Storm {
 
 /// Begins the task of this CPU.
 pub fn spawn(cell: &Cell, count: u32, gap: u64, cpu: &Cpu, cpus: usize) {
-    let system = &cell.system;
-    let offset = system.offset.unwrap_or(1) as usize;
-    let targets = match system.calls {
-        Some(Calls::Mask) => system.mask.unwrap_or(CpuSet::ALL),
-        Some(Calls::All) => CpuSet::ALL,
-        _ => CpuSet::one((cpu.index + offset) % cpus),
+    let targets = match cell.calls {
+        Calls::Mask => cell.mask,
+        Calls::All => CpuSet::ALL,
+        Calls::Single => CpuSet::one((cpu.index + cell.offset as usize) % cpus),
     };
     let storm = Storm {
         me: cpu.index,
         targets,
         cpus,
-        waits: system.call_wait != Some(Switch::Off),
+        waits: cell.call_wait == Switch::On,
         count,
         gap,
     };

@@ -101,8 +101,8 @@ pub fn from_tree(dtb: u64) -> Discovered {
 }
 
 /// Starts output on the UART that the boot arguments name, or the description.
-pub fn open_console(platform: &mut Platform<'_>) {
-    match Named::from_bootargs(platform.bootargs) {
+pub fn open_console(platform: &mut Platform<'_>, uart: Option<&str>) {
+    match uart.and_then(Named::parse) {
         Some(Named::Ready(uart)) => platform.uart = Some(uart),
         Some(Named::Pci {
             configuration,

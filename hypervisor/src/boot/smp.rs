@@ -3,12 +3,13 @@
 
 use aarch64_cpu::registers::{CNTFRQ_EL0, CNTPCT_EL0, MPIDR_EL1, Readable};
 use arch::insn;
+use plan::Fault;
 use platform::{AFFINITY, Enable, Region};
 
 use crate::boot::entry::{self, EL2_RELEASE};
 use crate::cpu::percpu::PerCpu;
 use crate::machine::Machine;
-use crate::machine::fault::{self, Fault};
+use crate::machine::fault;
 use crate::machine::power::psci;
 use crate::{say, stage};
 
@@ -37,7 +38,7 @@ fn start(machine: &Machine, enable: Enable, state: &'static PerCpu) {
     match (enable, machine.platform.psci) {
         (Enable::Psci, Some(conduit)) => {
             // It is held there and never let go.
-            let silent = fault::is(Fault::Secondary);
+            let silent = fault::is(Fault::SecondarySilent);
             let entry = if silent {
                 entry::held_entry()
             } else {

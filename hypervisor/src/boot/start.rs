@@ -3,6 +3,7 @@
 
 use aarch64_cpu::registers::{CNTFRQ_EL0, ID_AA64PFR0_EL1, MPIDR_EL1, Readable};
 use arch::layout;
+use plan::{Arguments, Names};
 
 use crate::boot::discovery::{Discovered, fit, from_tree, open_console, report};
 use crate::boot::memory_split::split;
@@ -51,7 +52,8 @@ extern "C" fn el2_start_described() -> ! {
 #[unsafe(no_mangle)]
 extern "C" fn el2_missing(dtb: u64) -> ! {
     let mut discovered = from_tree(dtb);
-    open_console(&mut discovered.platform);
+    let (arguments, _) = Arguments::<Names>::read(discovered.platform.bootargs);
+    open_console(&mut discovered.platform, arguments.uart);
     if let Err(unfit) = fit() {
         say!("refused: {unfit}");
     }
@@ -62,8 +64,9 @@ extern "C" fn el2_missing(dtb: u64) -> ! {
 fn take_over(discovered: &Discovered) -> ! {
     let mut platform = discovered.platform.clone();
     note_conduit(platform.psci);
-    open_console(&mut platform);
-    fault::read(platform.bootargs);
+    let (arguments, wrong) = Arguments::<Names>::read(platform.bootargs);
+    open_console(&mut platform, arguments.uart);
+    fault::ask(arguments.fault);
     say!("hypervisor {} at EL2", env!("CARGO_PKG_VERSION"));
     say!("base hypervisor {:#x}", layout::base());
     if let Err(unfit) = fit() {
@@ -75,6 +78,10 @@ fn take_over(discovered: &Discovered) -> ! {
         refuse!(
             "GIC: this CPU has no registers of a GICv3 (ID_AA64PFR0_EL1.GIC is 0), which Rouse needs"
         );
+    }
+    if let Some(wrong) = wrong {
+        say!("refused: boot arguments: {wrong}");
+        stop();
     }
     check_counter();
     platform.begin_with(MPIDR_EL1.get() & platform::AFFINITY);
@@ -105,7 +112,7 @@ fn take_over(discovered: &Discovered) -> ! {
         .unwrap_or_else(|error| refuse!("{error}"));
     prepare(machine.cpus[0]);
     smp::start_others(machine);
-    if survey::wanted(machine.platform.bootargs) {
+    if arguments.survey {
         survey::print(machine, discovered);
     }
     vm::create(machine);

@@ -17,7 +17,7 @@ use arch::regs::{
     PMCNTENSET_EL0, PMCR_EL0,
 };
 use arch::{id, insn};
-use platform::{Region, arguments};
+use platform::Region;
 
 use crate::boot::discovery::{Acpi, Discovered};
 use crate::machine::Machine;
@@ -38,13 +38,6 @@ const GICD: [(u64, &str); 5] = [
 const GICR: [u64; 4] = [0x0, 0x8, 0xc, 0x14];
 /// GICR_CTLR.EnableLPIs.
 const ENABLE_LPIS: u32 = 1;
-
-/// Whether the boot arguments ask for a survey.
-pub fn wanted(bootargs: &str) -> bool {
-    bootargs
-        .split_ascii_whitespace()
-        .any(|word| word == arguments::SURVEY)
-}
 
 /// Prints one line of the survey.
 macro_rules! line {

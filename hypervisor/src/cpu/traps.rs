@@ -8,6 +8,7 @@ use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use aarch64_cpu::registers::{
     HCR_EL2, ICH_VTR_EL2, ID_AA64MMFR1_EL1, Readable, VBAR_EL2, Writeable,
 };
+use abi::Trap;
 use arch::insn;
 
 use crate::cpu::controls::HCR_GUEST;
@@ -32,36 +33,39 @@ const HCR_TWE: u64 = 1 << 14;
 /// before it traps, so that one that is about to end by itself does not exit.
 const HCR_TWED: u64 = 1 << 59;
 
-/// Sets which waits trap: bit 0 WFI, bit 1 WFE; routes interrupts as
+/// Sets which waits trap; routes interrupts as
 /// [`crate::cpu::vcpu::Vcpu::direct`] says.
-pub fn set_trap(bits: u64) {
+pub fn set_trap(trap: Trap) {
     let direct = PerCpu::this().vcpu.direct.load(Relaxed);
     let mut hcr = HCR_GUEST;
     hcr |= if direct { 0 } else { HCR_INJECT };
-    hcr |= if bits & 1 != 0 { HCR_TWI } else { 0 };
-    if bits & 2 != 0 {
+    hcr |= if trap.wfi { HCR_TWI } else { 0 };
+    if trap.wfe {
         hcr |= HCR_TWE;
         // ID_AA64MMFR1_EL1.TWED, bits 35:32.
         let delays = ID_AA64MMFR1_EL1.get() >> 32 & 0xf != 0;
         hcr |= if delays { HCR_TWED } else { 0 };
     }
     HCR_EL2.set(hcr);
-    choose_vectors(is_tracing(), bits);
+    choose_vectors(is_tracing(), trap);
 }
 
-/// Which waits trap, in the form of [`set_trap`].
-pub fn trap() -> u64 {
+/// Which waits trap.
+pub fn trap() -> Trap {
     let hcr = HCR_EL2.get();
-    u64::from(hcr & HCR_TWI != 0) | u64::from(hcr & HCR_TWE != 0) << 1
+    Trap {
+        wfi: hcr & HCR_TWI != 0,
+        wfe: hcr & HCR_TWE != 0,
+    }
 }
 
 /// Sets whether interrupts go to the guest directly; the interrupt controller
 /// is `interrupts::deliver`'s.
 pub fn set_direct(direct: bool) {
-    let (cpu, bits) = (PerCpu::this(), trap());
+    let (cpu, trap) = (PerCpu::this(), trap());
     cpu.vcpu.direct.store(direct, SeqCst);
     review_wait(cpu);
-    set_trap(bits);
+    set_trap(trap);
 }
 
 /// Turns tracing on or off for this CPU.
@@ -76,11 +80,11 @@ fn is_tracing() -> bool {
 }
 
 /// Takes the vectors that are right with tracing or without, where waits trap as
-/// `trap` says, in the form of [`set_trap`].
-fn choose_vectors(tracing: bool, trap: u64) {
+/// `trap` says.
+fn choose_vectors(tracing: bool, trap: Trap) {
     VBAR_EL2.set(if tracing {
         traced()
-    } else if trap & 1 != 0 {
+    } else if trap.wfi {
         watching()
     } else {
         plain()

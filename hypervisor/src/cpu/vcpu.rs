@@ -122,16 +122,14 @@ impl Vcpu {
 
     /// Turns it on at `entry` with x0 = `context`.
     pub fn turn_on(&self, entry: u64, context: u64) -> Result<(), NotOff> {
-        // First, so that the one that is turned on can't be off again before it counts.
-        ON.fetch_add(1, Relaxed);
         let claim = self
             .power
             .compare_exchange(power::OFF, power::CLAIMED, AcqRel, Acquire);
-        if claim.is_err() {
-            ON.fetch_sub(1, Relaxed);
-        }
         match claim {
             Ok(_) => {
+                // It counts before it can run, so before it can turn itself off. The
+                // caller is on meanwhile: the count can't reach zero before this.
+                ON.fetch_add(1, Relaxed);
                 self.entry.store(entry, Relaxed);
                 self.context.store(context, Relaxed);
                 self.power.store(power::ON_PENDING, Release);

@@ -7,54 +7,55 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use aarch64_cpu::registers::{CNTPCT_EL0, Readable};
 use arch::insn;
+use plan::Fault;
 use platform::{Uart, UartKind};
 
 use crate::console::log;
-use crate::machine::fault::{Fault, is};
+use crate::machine::fault::is;
 use crate::machine::machine;
 use crate::machine::vm::vm;
 use crate::say;
 
 /// Faults of EL2 before the guest runs.
 pub fn before_guest() {
-    if is(Fault::Panic) {
+    if is(Fault::El2Panic) {
         panic!("as asked by rouse.fault=el2-panic");
-    } else if is(Fault::Abort) {
+    } else if is(Fault::El2Abort) {
         // SAFETY: address 0x10 is not mapped: the read faults, which is what was
         // asked for, and reads nothing.
         unsafe { (0x10 as *const u64).read_volatile() };
-    } else if is(Fault::Hang) {
+    } else if is(Fault::El2Hang) {
         loop {
             insn::yield_now();
         }
-    } else if is(Fault::Overflow) {
+    } else if is(Fault::El2Overflow) {
         overflow(0);
-    } else if is(Fault::WriteCode) {
+    } else if is(Fault::El2WriteCode) {
         // SAFETY: code is not writable: the write faults, and writes nothing.
         unsafe { (arch::layout::base() as *mut u64).write_volatile(0) };
-    } else if is(Fault::RunData) {
+    } else if is(Fault::El2RunData) {
         let data = arch::layout::data().start as *const ();
         // SAFETY: variables can't be run: the call faults at its first
         // instruction, which is what was asked for.
         unsafe { core::mem::transmute::<*const (), extern "C" fn()>(data)() };
-    } else if is(Fault::Console) {
+    } else if is(Fault::ConsoleStalls) {
         stall();
     }
 }
 
 /// Faults of EL2 while the guest runs.
 pub fn while_running() {
-    if is(Fault::Running) {
+    if is(Fault::El2PanicRunning) {
         panic!("as asked, while the guest runs");
-    } else if is(Fault::RunningOverflow) {
+    } else if is(Fault::El2OverflowRunning) {
         overflow(0);
-    } else if is(Fault::Nested) {
+    } else if is(Fault::El2PanicNested) {
         panic!("as asked, {Broken}");
-    } else if is(Fault::Held) {
+    } else if is(Fault::El2PanicHeld) {
         log::while_held(|| panic!("as asked, while the console is held"));
-    } else if is(Fault::Every) {
+    } else if is(Fault::El2PanicEverywhere) {
         everywhere();
-    } else if is(Fault::Sgi)
+    } else if is(Fault::SgiLost)
         && let Some(other) = vm().cpus.get(1)
     {
         say!("fault: CPU {:#x} gets no SGI 0 any more", other.mpidr);

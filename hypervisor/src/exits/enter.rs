@@ -8,7 +8,7 @@ use aarch64_cpu::registers::{
     CNTP_CTL_EL0, CNTV_CTL_EL0, CNTVOFF_EL2, CPACR_EL1, ELR_EL2, MIDR_EL1, MPIDR_EL1, Readable,
     SCTLR_EL1, SPSR_EL2, VMPIDR_EL2, VTCR_EL2, VTTBR_EL2, Writeable,
 };
-use abi::End;
+use abi::{End, Trap};
 use arch::insn;
 use arch::regs::{CNTKCTL_EL1, MDSCR_EL1, VPIDR_EL2};
 
@@ -79,7 +79,7 @@ fn run(cpu: &PerCpu) -> ! {
     ELR_EL2.set(vcpu.entry());
     SPSR_EL2.set(SPSR_RESET);
     vcpu.direct.store(false, Relaxed);
-    traps::set_trap(0);
+    traps::set_trap(Trap::NONE);
     vcpu.set_on();
     traps::review_wait(cpu);
     vgic_cpu::evaluate(cpu);

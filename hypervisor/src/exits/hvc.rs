@@ -4,7 +4,7 @@
 
 use aarch64_cpu::registers::ID_AA64MMFR1_EL1;
 use aarch64_cpu::registers::{ICH_VTR_EL2, Readable};
-use abi::{Counter, Info, Knob};
+use abi::{Counter, Info, Knob, KnobValue};
 use arch::frame::Frame;
 use arch::layout;
 use platform::Firmware;
@@ -45,7 +45,8 @@ fn serve(cpu: &PerCpu, frame: &mut Frame, function: u32) {
     match function {
         abi::CALL_SET => {
             let knob = Knob::ALL.get(frame.x[1] as usize);
-            let done = knob.and_then(|&knob| knobs::set(cpu, knob, frame.x[2]));
+            let value = knob.and_then(|&knob| KnobValue::decode(knob, frame.x[2]));
+            let done = value.and_then(|value| knobs::set(cpu, value));
             frame.x[0] = done.map_or(abi::INVALID, |()| abi::SUCCESS) as u64;
         }
         abi::CALL_COUNTERS => counters(cpu, frame),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the guest can change of its vCPU while it runs.
 
-use abi::Knob;
+use abi::{Deliver, KnobValue};
 use arch::insn;
 use arch::regs::CNTHCTL_EL2;
 use wait::governor::{Host, Tunables};
@@ -13,27 +13,30 @@ use crate::cpu::traps;
 use crate::interrupts::deliver;
 use crate::machine::machine;
 
-/// Sets `knob`; `None` if the value makes no sense.
-pub fn set(cpu: &PerCpu, knob: Knob, value: u64) -> Option<()> {
-    match knob {
-        Knob::Trap => (value < 4).then(|| traps::set_trap(value)),
-        Knob::Deliver => match value {
-            deliver::INJECT => deliver::inject(cpu),
-            deliver::DIRECT => deliver::direct(cpu),
-            _ => None,
-        },
-        Knob::HostPoll => tune(cpu, |halt| halt.poll = value),
-        Knob::HostPollAdaptive => {
+/// Sets a knob; `None` if the value makes no sense now.
+pub fn set(cpu: &PerCpu, value: KnobValue) -> Option<()> {
+    match value {
+        KnobValue::Trap(trap) => {
+            traps::set_trap(trap);
+            Some(())
+        }
+        KnobValue::Deliver(Deliver::Inject) => deliver::inject(cpu),
+        KnobValue::Deliver(Deliver::Direct) => deliver::direct(cpu),
+        KnobValue::HostPoll(ticks) => tune(cpu, |halt| halt.poll = ticks),
+        KnobValue::HostPollAdaptive(on) => {
             let tunables = Tunables::HOST.scaled(|time| machine().ticks(time));
-            let host = (value == 1).then(|| Host::new(tunables));
+            let host = on.then(|| Host::new(tunables));
             tune(cpu, |halt| halt.adaptive = host)
         }
-        Knob::GuestPolls => tune(cpu, |halt| halt.guest_polls = value == 1),
-        Knob::Trace => (value < 2).then(|| traps::set_tracing(value == 1)),
-        Knob::EventStream => {
+        KnobValue::GuestPolls(on) => tune(cpu, |halt| halt.guest_polls = on),
+        KnobValue::Trace(on) => {
+            traps::set_tracing(on);
+            Some(())
+        }
+        KnobValue::EventStream(fields) => {
             // Only the fields of the stream: the others are what EL1 may use.
-            (value & !stream::FIELDS == 0).then(|| {
-                CNTHCTL_EL2.set(CNTHCTL_EL2.get() & !stream::FIELDS | value);
+            (fields & !stream::FIELDS == 0).then(|| {
+                CNTHCTL_EL2.set(CNTHCTL_EL2.get() & !stream::FIELDS | fields);
                 insn::isb();
             })
         }

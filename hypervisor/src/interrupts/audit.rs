@@ -16,11 +16,12 @@ use aarch64_cpu::registers::{
 use abi::{Counter, audit as mode};
 use arch::frame::Frame;
 use arch::regs::{ICH_ELRSR_EL2, set_ich_lr};
+use plan::Fault;
 use vgic::ListRegister;
 
 use crate::cpu::percpu::PerCpu;
 use crate::interrupts::{irq, vgic_cpu};
-use crate::machine::machine;
+use crate::machine::fault;
 use crate::machine::vm::vm;
 use crate::say;
 
@@ -112,34 +113,33 @@ fn plant(cpu: &PerCpu, quiet: bool) {
     if AUDITS.fetch_add(1, Relaxed) < BEFORE || !first {
         return;
     }
-    let mut arguments = machine().platform.bootargs.split_ascii_whitespace();
-    let Some(fault) = arguments.find_map(|one| one.strip_prefix("rouse.fault=soak-")) else {
+    let Some(fault) = fault::asked() else {
         return;
     };
     // Amidst other work a full pending word would lose requests, which is another fault;
-    // and as any kick opens it, it is filled whenever all is quiet.
-    let word = fault == "pending-word";
+    // and as any kick empties it, it is filled whenever all is quiet.
+    let word = fault == Fault::SoakPendingWord;
     if quiet != word || PLANTED.swap(true, Relaxed) && !word {
         return;
     }
     match fault {
         // Active, and never ended.
-        "stuck-lr" => {
+        Fault::SoakStuckLr => {
             let free = ICH_ELRSR_EL2.get().trailing_zeros() as usize;
             let pending = ListRegister::pending(31, 0x80, None);
             set_ich_lr(free, pending.with_active().without_pending().0);
         }
-        "listed-twice" => {
+        Fault::SoakListedTwice => {
             let listed = ListRegister::pending(9, 0xff, None).0;
             set_ich_lr(0, listed);
             set_ich_lr(1, listed);
         }
-        "double-delivery" => vgic_cpu::inject(cpu, 9, None),
+        Fault::SoakDoubleDelivery => vgic_cpu::inject(cpu, 9, None),
         // VPMR, bits 31:24.
-        "unbalanced-mask" => ICH_VMCR_EL2.set(ICH_VMCR_EL2.get() & !(0x80 << 24)),
-        "counter-back" => cpu.vcpu.counters.forget(Counter::Irq),
-        "time-back" => CNTVOFF_EL2.set(CNTFRQ_EL0.get() / 10),
-        "pending-word" => drop(cpu.vcpu.pending_word.fetch_or(1 << 31, SeqCst)),
+        Fault::SoakUnbalancedMask => ICH_VMCR_EL2.set(ICH_VMCR_EL2.get() & !(0x80 << 24)),
+        Fault::SoakCounterBack => cpu.vcpu.counters.forget(Counter::Irq),
+        Fault::SoakTimeBack => CNTVOFF_EL2.set(CNTFRQ_EL0.get() / 10),
+        Fault::SoakPendingWord => drop(cpu.vcpu.pending_word.fetch_or(1 << 31, SeqCst)),
         _ => {}
     }
 }

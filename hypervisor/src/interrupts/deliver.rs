@@ -23,11 +23,6 @@ use crate::cpu::traps;
 use crate::interrupts::{irq, kick, vgic_cpu};
 use crate::machine::machine;
 
-/// Value of the knob: EL2 owns the interface.
-pub const INJECT: u64 = 0;
-/// Value of the knob: the guest owns it.
-pub const DIRECT: u64 = 1;
-
 /// ICC_CTLR_EL1.EOImode.
 const EOI_MODE: u64 = 1 << 1;
 /// ICC_RPR_EL1 when nothing is active.

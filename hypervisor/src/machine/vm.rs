@@ -16,6 +16,7 @@ use aarch64_cpu::registers::{ID_AA64MMFR0_EL1, Readable};
 use abi::PayloadHeader;
 use arch::layout;
 use arrayvec::ArrayVec;
+use plan::Fault;
 use platform::guest::GuestTree;
 use platform::image::Image;
 use platform::index::Index;
@@ -26,7 +27,7 @@ use vgic::Distributor;
 
 use crate::cpu::percpu::PerCpu;
 use crate::machine::Machine;
-use crate::machine::fault::{self, Fault};
+use crate::machine::fault;
 use crate::{refuse, stage};
 
 /// Registers of the emulated distributor.
@@ -139,7 +140,7 @@ fn place(file: Region, ram: Region) -> u64 {
 /// Zeroes the guest's RAM, in memory and not only in the caches, which a guest
 /// does not use at first: what was there is no business of this guest's.
 fn scrub(ram: Region) {
-    if fault::is(Fault::Dirty) {
+    if fault::is(Fault::RamDirty) {
         for page in (ram.base..ram.end()).step_by(pages::PAGE as usize) {
             // SAFETY: the guest's RAM is its alone, and is mapped.
             unsafe { (page as *mut u64).write(u64::from_ne_bytes(*b"neighbor")) };

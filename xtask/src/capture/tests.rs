@@ -8,6 +8,7 @@ use wire::Line;
 
 use super::*;
 use crate::results::Cell;
+use plan::Under;
 
 /// A log of two boots with several cells each, and other output in between.
 fn log() -> String {
@@ -113,8 +114,8 @@ fn a_whole_log_is_taken_whole() {
         let results = results(&text).unwrap();
         assert_eq!(results.cells.len(), 24);
         assert!(results.problems.is_empty() && results.damaged.is_empty());
-        assert_eq!(results.cells[12].under, "none");
-        assert_eq!(results.cells[12].gap_us, 5);
+        assert_eq!(results.cells[12].under, Under::None);
+        assert_eq!(results.cells[12].what.gap_us, 5);
         assert_eq!(results.cells[0].raw["total"], [400, 400]);
     }
 }

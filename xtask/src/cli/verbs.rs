@@ -20,7 +20,7 @@ pub struct RunArgs {
     /// Folder for the results; new or empty [default: target/runs/TIME-BOARD, the time in UTC]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Write a copy of results.json to FILE
+    /// Write a copy of results.json to FILE; - is standard output, and the table then goes to standard error
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 }
@@ -31,7 +31,7 @@ pub struct ReportArgs {
     /// Run folders, results.json files, or captures of a console (lines with `@r1 `)
     #[arg(value_name = "INPUT", required = true)]
     pub inputs: Vec<PathBuf>,
-    /// Where the report goes: FILE.html, or a folder, which also gets results.json and results.csv unless that is
+    /// Where the report goes: FILE.html, - (standard output), or a folder, which also gets results.json and results.csv unless that is
     /// what the report is made from [default: the run folder if there is one INPUT, else target/reports/TIME]
     #[arg(long, value_name = "FILE|DIR")]
     pub out: Option<PathBuf>,
@@ -55,8 +55,7 @@ pub struct CompareArgs {
 /// Options of `experiment`.
 #[derive(Args, Debug)]
 pub struct ExperimentArgs {
-    /// all, or some of: poll-limit, sched, resched-ipis, ipistorm, psd, idle-poll, governors, who-polls, event-stream
-    #[arg(value_name = "NAME", required = true)]
+    #[arg(value_name = "NAME", required = true, help = format!("all, or some of: {}", crate::experiment::names()))]
     pub names: Vec<String>,
     /// Machine: a name of boards/NAME.toml
     #[arg(long, value_name = "NAME", default_value = "virt")]
@@ -64,7 +63,7 @@ pub struct ExperimentArgs {
     /// Folder for the report and the runs behind it; new or empty [default: target/runs/TIME-experiment]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Write a copy of experiments.json to FILE
+    /// Write a copy of experiments.json to FILE; - is standard output, and the tables then go to standard error
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// How long it may take.
@@ -103,7 +102,7 @@ pub struct CostArgs {
     /// Machine: a name of boards/NAME.toml
     #[arg(long, value_name = "NAME", default_value = "virt")]
     pub board: String,
-    /// Write the card to FILE
+    /// Write the card to FILE; - is standard output, and the table then goes to standard error
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Exit with status 1 if anything costs 2 % more than in the card FILE [default: the newest of docs/cost]
@@ -210,9 +209,13 @@ pub struct ImageArgs {
     /// Report cycles of the core, where its PMU counts them, in place of ticks of the counter
     #[arg(long)]
     pub cycles: bool,
-    /// The disk: a new file, or an old one that is replaced [default: target/image/rouse-BOARD.disk]
+    /// The disk: a new file, or an old one that is replaced; - is standard output; a block device, with --force
+    /// [default: target/image/rouse-BOARD.disk]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Write to a block device, whose contents are lost
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// Options of `debug`.

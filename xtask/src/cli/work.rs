@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is booted, and what it measures: the options that verbs share.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
+use plan::{DIMENSIONS, Info, Kind, Place};
 use serde::Deserialize;
+
+/// A number, which a check that knows the bounds holds against them: what is far too
+/// large for it is still too large.
+fn count(word: &str) -> Result<u32, String> {
+    word.parse().or_else(|_| match plan::magnitude(word) {
+        Some(value) if value > u32::MAX.into() => Ok(u32::MAX),
+        _ => Err("it is no whole number".into()),
+    })
+}
 
 /// What is booted: the images, and what they are told.
 #[derive(Args, Debug)]
@@ -41,7 +52,7 @@ pub struct JobArgs {
     #[arg(long, value_name = "LIST")]
     pub under: Option<String>,
     /// Number of CPUs [default: the board's]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count)]
     pub cpus: Option<u32>,
     /// CPU model, of those that `boards` lists [default: the board's]
     #[arg(long, value_name = "MODEL", visible_alias = "cpu-model")]
@@ -86,29 +97,12 @@ pub struct LimitArgs {
     pub time_limit: Option<u64>,
 }
 
-/// The dimensions of what is measured.
+/// What is measured, and how often.
 #[derive(Args, Debug, Default)]
 pub struct PlanArgs {
-    /// What is run: ipi, pingpong, ipistorm, messaging, notify, io, timer, idle, stream (the period of the event
-    /// stream), overshoot (polls that nobody ends)
-    #[arg(long, value_name = "LIST")]
-    pub workload: Option<String>,
-    /// Whom workload ipi interrupts: dry (nobody), self, one, broadcast
-    #[arg(long, value_name = "LIST")]
-    pub shape: Option<String>,
-    /// How the receiver waits: busy, spin, yield, wfe, wfe-sev, wfet, wfi, poll-wfi, haltpoll (these are all), or the
-    /// idle states by governor:NAME, with NAME menu, teo, teo-6.2, teo-util, ladder, haltpoll, fixed, or all
-    #[arg(long, value_name = "LIST")]
-    pub wait: Option<String>,
-    /// Which waits of the guest trap: none, wfi, wfe, both
-    #[arg(long, value_name = "LIST")]
-    pub trap: Option<String>,
-    /// How interrupts reach the receiver: inject (by the hypervisor), direct (the guest owns the interface)
-    #[arg(long, value_name = "LIST")]
-    pub deliver: Option<String>,
-    /// Whether a polling receiver is interrupted: ipi (always), elide (no)
-    #[arg(long, value_name = "LIST")]
-    pub wake: Option<String>,
+    /// The values of the dimensions.
+    #[command(flatten)]
+    pub lists: ListArgs,
     /// Wake-ups per cell, exactly, unless its time is up before (--cell-ms)
     #[arg(long, value_name = "N", visible_aliases = ["loops", "numipi"])]
     pub iterations: Option<String>,
@@ -120,30 +114,9 @@ pub struct PlanArgs {
     /// --metric insns one is a million instructions [default: 10 with insns, else 500]
     #[arg(long, value_name = "MS")]
     pub cell_ms: Option<String>,
-    /// How long the guest polls before WFI, microseconds
-    #[arg(long, value_name = "LIST")]
-    pub poll_limit_us: Option<String>,
-    /// How long the hypervisor polls on a trapped WFI, microseconds; 0 is off
-    #[arg(long, value_name = "LIST")]
-    pub host_poll_us: Option<String>,
-    /// How the hypervisor chooses that limit: fixed, adaptive (by KVM's rules)
-    #[arg(long, value_name = "LIST")]
-    pub host_poll: Option<String>,
-    /// Whether a guest that polls tells the hypervisor, which then does not: silent, tell
-    #[arg(long, value_name = "LIST")]
-    pub hint: Option<String>,
     /// Whether to run pingpong once more with time stamps, to show where the time goes: on, off
     #[arg(long, value_name = "on|off")]
     pub stages: Option<String>,
-    /// Period of the event stream, microseconds; 0 is off
-    #[arg(long, value_name = "LIST")]
-    pub event_stream_us: Option<String>,
-    /// Pause between two wake-ups, microseconds; the period of timer (default 1000) and idle (10000)
-    #[arg(long, value_name = "LIST", visible_alias = "delay-us")]
-    pub gap_us: Option<String>,
-    /// What belongs to the workloads on the guest's executor.
-    #[command(flatten)]
-    pub system: SystemArgs,
     /// Only part I of N of the cells, I from 1; `report` puts the parts together again
     #[arg(long, value_name = "I/N")]
     pub shard: Option<String>,
@@ -158,72 +131,67 @@ pub struct PlanArgs {
     pub compact: bool,
 }
 
-/// The dimensions of the workloads that run on the guest's executor. CPUS is
-/// like 0-3+6 or 0x4f, `all` or `none`.
-#[derive(Args, Debug, Default)]
-#[command(
-    next_help_heading = "Options of the workloads on the executor (CPUS: like 0-3+6 or 0x4f, all, none)"
-)]
-pub struct SystemArgs {
-    /// Groups of messaging, pairs of notify, 1 to 16 (default 1)
-    #[arg(long, value_name = "LIST")]
-    pub groups: Option<String>,
-    /// Whom ipistorm calls: single (the CPU at --offset), mask (those of --mask), all
-    #[arg(long, value_name = "LIST")]
-    pub calls: Option<String>,
-    /// A call of one CPU goes to the caller's number plus this (default 1)
-    #[arg(long, value_name = "LIST")]
-    pub offset: Option<String>,
-    /// CPUs that a call to many goes to (default all)
-    #[arg(long, value_name = "CPUS,...")]
-    pub mask: Option<String>,
-    /// CPUs that call (ipistorm; default 0), or wake up by time (timer, idle; default all)
-    #[arg(long, value_name = "CPUS,...")]
-    pub cpulist: Option<String>,
-    /// Whether the caller waits until the function has run: on, off
-    #[arg(long, value_name = "LIST")]
-    pub call_wait: Option<String>,
-    /// How a call reaches a CPU that polls: notify, resched, ipi, skip-newidle, sm-idle
-    #[arg(long, value_name = "LIST")]
-    pub call_by: Option<String>,
-    /// How long the device of io takes, microseconds (default 20)
-    #[arg(long, value_name = "LIST")]
-    pub device_us: Option<String>,
-    /// How its times are distributed: fixed, uniform, exponential
-    #[arg(long, value_name = "LIST")]
-    pub spread: Option<String>,
-    /// Which CPU it interrupts: same (that submitted), other
-    #[arg(long, value_name = "LIST")]
-    pub completion: Option<String>,
-    /// How long a governed CPU stays shallow after it asked a device, milliseconds; 0 is off
-    #[arg(long, value_name = "LIST")]
-    pub psd_ms: Option<String>,
-    /// Exit latency of the governors' standby state, microseconds; 0 is without it (default 100)
-    #[arg(long, value_name = "LIST")]
-    pub standby_us: Option<String>,
-    /// Governed CPUs that poll whatever the governor says (default none)
-    #[arg(long, value_name = "CPUS,...")]
-    pub idle_poll: Option<String>,
+/// Heading of the options that belong to the workloads on the guest's executor.
+const EXECUTOR: &str =
+    "Options of the workloads on the executor (CPUS: like 0-3+6 or 0x4f, all, none)";
+
+/// What an option is for, with its words.
+fn help(info: &Info) -> String {
+    let list = |family: &str| info.family(family).collect::<Vec<_>>().join(", ");
+    let help = info.help.replace("{words}", &list(""));
+    help.replace("{governor}", &list("governor:"))
 }
 
-impl SystemArgs {
-    /// What was given, by the names of the dimensions.
-    pub fn list(&self) -> [(&'static str, &Option<String>); 13] {
-        [
-            ("groups", &self.groups),
-            ("calls", &self.calls),
-            ("offset", &self.offset),
-            ("mask", &self.mask),
-            ("cpulist", &self.cpulist),
-            ("call-wait", &self.call_wait),
-            ("call-by", &self.call_by),
-            ("device-us", &self.device_us),
-            ("spread", &self.spread),
-            ("completion", &self.completion),
-            ("psd-ms", &self.psd_ms),
-            ("standby-us", &self.standby_us),
-            ("idle-poll", &self.idle_poll),
-        ]
+/// An option for each of the dimensions, by their table.
+#[derive(Debug, Default)]
+pub struct ListArgs(BTreeMap<&'static str, String>);
+
+impl ListArgs {
+    /// What was given for dimension `key`.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.0.get(key).map(String::as_str)
+    }
+
+    /// What was given, by dimension.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.0.iter().map(|(key, values)| (*key, values.as_str()))
+    }
+}
+
+impl Args for ListArgs {
+    fn augment_args(command: Command) -> Command {
+        let option = |info: &'static Info| {
+            let option = Arg::new(info.key).long(info.key).help(help(info));
+            let option = option.visible_aliases(info.aliases.iter().copied());
+            let option = option.value_name(match info.kind {
+                Kind::Words | Kind::Numbers => "LIST",
+                Kind::Cpus => "CPUS,...",
+            });
+            match info.place {
+                Place::Always | Place::Unusual => option,
+                Place::System => option.help_heading(EXECUTOR),
+            }
+        };
+        command.args(DIMENSIONS.iter().map(option))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for ListArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let given = DIMENSIONS.iter().filter_map(|info| {
+            let values = matches.get_one::<String>(info.key)?;
+            Some((info.key, values.clone()))
+        });
+        Ok(Self(given.collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.extend(Self::from_arg_matches(matches)?.0);
+        Ok(())
     }
 }
 

@@ -5,14 +5,19 @@ use super::median::Median;
 use super::pairs::{Comparison, Difference, Pair, Verdict};
 use crate::grid::{self, Column};
 use crate::report::inputs::Input;
-use crate::results::{Cell, KEY};
+use crate::results::{Cell, keys};
 use crate::table::Scale;
 
 /// Cells of one side that are listed.
 const LISTED: usize = 12;
 
-/// The table, what could not be compared, and the sentence.
-pub fn lines(comparison: &Comparison<'_>, a: &Input, b: &Input) -> Vec<String> {
+/// The table, no wider than `width`, what could not be compared, and the sentence.
+pub fn lines(
+    comparison: &Comparison<'_>,
+    a: &Input,
+    b: &Input,
+    width: Option<usize>,
+) -> Vec<String> {
     let scale = Scale::of(&a.results);
     let unit = scale.unit(&a.results);
     let mut lines = vec![
@@ -21,7 +26,7 @@ pub fn lines(comparison: &Comparison<'_>, a: &Input, b: &Input) -> Vec<String> {
         String::new(),
         format!("medians in {unit}, with 95 % bootstrap confidence intervals"),
     ];
-    lines.extend(grid::lines(&columns(comparison, scale)));
+    lines.extend(grid::fitted(columns(comparison, scale), width));
     lines.extend(only("A", &comparison.only_a));
     lines.extend(only("B", &comparison.only_b));
     for (side, input) in [("A", a), ("B", b)] {
@@ -54,7 +59,7 @@ fn place(input: &Input) -> String {
 fn columns(comparison: &Comparison<'_>, scale: Scale) -> Vec<Column> {
     let pairs = &comparison.pairs;
     let mut columns: Vec<Column> = Vec::new();
-    for key in KEY {
+    for key in keys() {
         let word = |pair: &Pair<'_>| pair.a.word(key).unwrap_or_default();
         let texts: Vec<String> = pairs.iter().map(word).collect();
         if texts.iter().any(|text| *text != texts[0]) || key == "wait" {

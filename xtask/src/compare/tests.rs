@@ -4,6 +4,8 @@
 use std::fs;
 use std::path::PathBuf;
 
+use plan::{Wait, Workload};
+
 use super::*;
 use crate::failure::is_bad_input;
 use crate::results::{Cell, Origin, Results, Stage, Stats};
@@ -17,8 +19,11 @@ fn run(total: u64, kick: u64, unit: &str) -> Results {
         ..Stats::default()
     };
     let cell = Cell {
-        workload: "pingpong".into(),
-        wait: "wfi".into(),
+        what: plan::Cell {
+            workload: Workload::Pingpong,
+            wait: Wait::Wfi,
+            ..plan::Cell::default()
+        },
         unit: unit.into(),
         stats: Some(stats),
         stages: vec![Stage {
@@ -52,7 +57,7 @@ fn input(results: Results) -> Input {
 fn told(a: Results, b: Results) -> String {
     let (a, b) = (input(a), input(b));
     let comparison = Comparison::new(&a.results, &b.results);
-    shown::lines(&comparison, &a, &b).join("\n")
+    shown::lines(&comparison, &a, &b, None).join("\n")
 }
 
 #[test]
@@ -79,7 +84,7 @@ fn the_same_is_no_difference() {
 #[test]
 fn cells_of_one_side_are_listed() {
     let mut b = run(400, 100, "insns");
-    b.cells[0].wait = "wfe".into();
+    b.cells[0].what.wait = Wait::Wfe;
     let text = told(run(400, 100, "insns"), b);
     assert!(
         text.contains("only in A:\n") && text.contains("only in B:\n"),

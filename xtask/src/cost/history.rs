@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use super::card::{Card, SCHEMA};
 use super::document;
 use crate::failure::{BadInput, bad_input};
-use crate::folder::Copy;
+use crate::output::Output;
 use crate::places;
 
 const FOLDER: &str = "docs/cost";
@@ -73,7 +73,7 @@ pub fn save(mut card: Card, label: &str) -> Result<String> {
     fs::create_dir_all(&folder).with_context(|| FOLDER.to_owned())?;
     let file = folder.join(format!("{number:02}-{slug}.json"));
     let text = serde_json::to_string_pretty(&card)? + "\n";
-    Copy::claim("--save", &file)?.write(&text)?;
+    Output::claim("--save", &file)?.write(&text)?;
     write_document()?;
     Ok(places::shown(&file))
 }
@@ -81,7 +81,7 @@ pub fn save(mut card: Card, label: &str) -> Result<String> {
 /// Writes the page from the cards.
 pub fn write_document() -> Result<()> {
     let page = document::page(&all()?);
-    Copy::claim("--save", &places::inside(DOCUMENT))?.write(&page)
+    Output::claim("--save", &places::inside(DOCUMENT))?.write(&page)
 }
 
 /// A label as part of a file's name.

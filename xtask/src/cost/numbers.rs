@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 use clap::Parser;
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection, SectionKind};
+use plan::{Under, Word};
 
 use super::card::Mode;
 use super::recorder::{Bench, Recorded};
@@ -16,6 +17,7 @@ use crate::boot::Show;
 use crate::cli::{Cli, LimitArgs, Verb};
 use crate::folder::Folder;
 use crate::job::Job;
+use crate::partial::Scratch;
 use crate::session;
 
 /// Numbers by name.
@@ -106,7 +108,7 @@ pub fn round_trips(board: &str, limits: &LimitArgs) -> Result<Numbers> {
         unreachable!("the verb is run")
     };
     let job = Job::of_run(&args)?.within(limits);
-    let folder = tempfile::tempdir()?;
+    let folder = Scratch::new()?;
     let out = folder.path().join("run");
     let folder = Folder::claim(Some(&out), &job.board().name)?;
     let session = session::run(&job, folder, Show::Dumps)?;
@@ -116,14 +118,10 @@ pub fn round_trips(board: &str, limits: &LimitArgs) -> Result<Numbers> {
     let mut numbers = Numbers::new();
     for cell in &session.results.cells {
         let Some(stats) = cell.stats else { continue };
-        let below = match cell.under.as_str() {
-            "none" => "bare machine".to_owned(),
-            _ => cell.deliver.clone(),
-        };
-        let trap = match (cell.under.as_str(), cell.trap.as_str()) {
-            ("none", _) => "",
-            (_, "none") => ", not trapped",
-            _ => ", trapped",
+        let (below, trap) = match (cell.under, cell.what.trap.wfi()) {
+            (Under::None, _) => ("bare machine", ""),
+            (Under::Rouse, false) => (cell.what.deliver.name(), ", not trapped"),
+            (Under::Rouse, true) => (cell.what.deliver.name(), ", trapped"),
         };
         numbers.insert(format!("insns: round trip, wfi{trap}, {below}"), stats.p50);
     }

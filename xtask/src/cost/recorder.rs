@@ -17,6 +17,7 @@ use crate::cli::{Cli, LimitArgs, Verb};
 use crate::console::Console;
 use crate::images::{self, Built};
 use crate::job::Job;
+use crate::partial::Scratch;
 use crate::progress::Progress;
 use crate::qemu::{self, Emulator};
 use crate::symbols::{self, Symbols};
@@ -88,7 +89,7 @@ impl Bench {
     pub fn record(&self, mode: Mode, cpus: u32, arguments: &str) -> Result<Recorded> {
         let job = self.job(mode, cpus, arguments)?;
         let under = job.unders[0];
-        let folder = tempfile::tempdir()?;
+        let folder = Scratch::new()?;
         let trace = folder.path().join("trace");
         let mut command = launch::command(&job, under, &self.emulator, &self.built)?;
         attach(&mut command, &self.plugin, &trace);

@@ -21,6 +21,7 @@ use crate::cli::{Cli, Verb};
 use crate::folder::Folder;
 use crate::job::Job;
 use crate::page::{chart, document};
+use crate::partial::Scratch;
 use crate::session;
 use crate::terminal::say;
 
@@ -86,7 +87,7 @@ fn workloads(bench: &Bench, board: &str, cpus: u32) -> Result<Vec<(String, u64)>
         unreachable!("the verb is run")
     };
     let job = Job::of_run(&args)?.within(&bench.limits);
-    let place = tempfile::tempdir()?;
+    let place = Scratch::new()?;
     let folder = Folder::claim(Some(&place.path().join("run")), &job.board().name)?;
     let session = session::run(&job, folder, Show::Dumps)?;
     if let Some(failure) = session.failure {
@@ -94,7 +95,10 @@ fn workloads(bench: &Bench, board: &str, cpus: u32) -> Result<Vec<(String, u64)>
     }
     let mut values: Vec<(String, u64)> = Vec::new();
     for cell in &session.results.cells {
-        let name = format!("{} {} {}", cell.workload, cell.shape, cell.deliver);
+        let name = format!(
+            "{} {} {}",
+            cell.what.workload, cell.what.shape, cell.what.deliver
+        );
         let known = values.iter().any(|(other, _)| *other == name);
         if let (false, Some(stats)) = (known, cell.stats) {
             values.push((name, stats.p50));

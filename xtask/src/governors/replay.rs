@@ -11,7 +11,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use cpuidle::{Choice, Device, Driver, FOREVER, Name, Period, Psd, State, Wake};
+use cpuidle::{Choice, Device, Driver, FOREVER, Period, Psd, Setup, State, Wake};
 
 use super::ledger::Ledger;
 use super::states::States;
@@ -29,7 +29,7 @@ pub struct Setting {
 }
 
 /// What `name` makes of `trace`.
-pub fn replay(name: Name, trace: &Trace, states: &States, setting: &Setting) -> Ledger {
+pub fn replay(name: Setup, trace: &Trace, states: &States, setting: &Setting) -> Ledger {
     let mut device = Device::new(states.table, name);
     device.set_latency_limit(setting.latency_limit_ns);
     device.set_psd(Psd::new(setting.psd_ms, states.table.tick_ns()));

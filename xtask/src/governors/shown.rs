@@ -7,14 +7,14 @@ use super::ledger::{Ledger, percent};
 use super::{Answer, Request};
 use crate::grid::{self, Column};
 
-/// Everything that is shown, line by line.
-pub fn lines(answer: &Answer) -> Vec<String> {
+/// Everything that is shown, line by line, the table no wider than `width`.
+pub fn lines(answer: &Answer, width: Option<usize>) -> Vec<String> {
     let mut lines = vec![
         heading(&answer.request),
         states(&answer.request),
         String::new(),
     ];
-    lines.extend(grid::lines(&columns(answer)));
+    lines.extend(grid::fitted(columns(answer), width));
     lines.extend([
         String::new(),
         "energy, awake: % of the idle time at full power. late: event to first instruction.".into(),

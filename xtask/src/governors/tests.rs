@@ -61,7 +61,7 @@ fn a_replay_by_hand() {
         interval(9950, 9950, Wake::Timer),
     ];
     let states = States::of_default();
-    let name = Name::Fixed { limit_us: 50 };
+    let name = Setup::new(Name::Fixed, 50);
     let ledger = replay::replay(name, &trace(intervals), &states, &FREE);
     assert_eq!(ledger.energy, (30 + 96 + 4016) * 1_000_000);
     assert_eq!(ledger.lateness_ns, [0, 5000, 5000]);
@@ -81,13 +81,18 @@ fn an_event_waits_for_the_exit_that_the_tick_began() {
     let mut beginning = interval(3990, 3990, Wake::Timer);
     beginning.busy_ns = 200_000;
     let states = States::of_default();
-    let cut = replay::replay(Name::Teo, &trace(vec![beginning]), &states, &FREE);
+    let cut = replay::replay(
+        Setup::new(Name::Teo, 0),
+        &trace(vec![beginning]),
+        &states,
+        &FREE,
+    );
     assert_eq!((cut.ticks, &cut.lateness_ns[..]), (1, &[210_000][..]));
     let deep = states.costs[3];
     // The 190 us before the event are those of a CPU that runs.
     assert_eq!(cut.energy, deep.of(3_800_000) + 1000 * 190_000);
     let beyond = trace(vec![interval(4003, 4003, Wake::Timer)]);
-    let stopped = replay::replay(Name::Teo, &beyond, &states, &FREE);
+    let stopped = replay::replay(Setup::new(Name::Teo, 0), &beyond, &states, &FREE);
     assert_eq!(
         (stopped.ticks, &stopped.lateness_ns[..]),
         (0, &[400_000][..])
@@ -102,7 +107,7 @@ fn the_tick_is_started_again_by_a_task() {
     let mut intervals = vec![interval(10_000, 10_000, Wake::Timer)];
     let ticks = |intervals: &[Interval]| {
         let trace = trace(intervals.to_vec());
-        replay::replay(Name::Teo, &trace, &states, &FREE).ticks
+        replay::replay(Setup::new(Name::Teo, 0), &trace, &states, &FREE).ticks
     };
     assert_eq!(ticks(&intervals), 0);
     intervals.push(interval(3990, 3990, Wake::Timer));
@@ -118,7 +123,7 @@ fn io_in_a_trace_opens_the_window() {
     let states = States::of_default();
     let lateness = |psd_ms| {
         let setting = Setting { psd_ms, ..FREE };
-        replay::replay(Name::Teo, &intervals, &states, &setting).lateness_ns
+        replay::replay(Setup::new(Name::Teo, 0), &intervals, &states, &setting).lateness_ns
     };
     assert_eq!((lateness(0), lateness(3)), (vec![50_000], vec![0]));
 }
@@ -130,7 +135,7 @@ fn utilisation_is_that_of_the_line() {
     busy.utilisation = Some(17);
     let intervals = trace(vec![busy]);
     let states = States::of_default();
-    let ledger = replay::replay(Name::TeoUtil, &intervals, &states, &FREE);
+    let ledger = replay::replay(Setup::new(Name::TeoUtil, 0), &intervals, &states, &FREE);
     assert_eq!(ledger.statistics.of(3).usage, 0);
 }
 
@@ -207,7 +212,7 @@ proptest! {
         let misses = best.statistics.total();
         prop_assert_eq!(misses.above, 0);
         prop_assert!(limit_us.is_some() || misses.below == 0);
-        for name in Name::PLAIN.into_iter().chain([Name::Fixed { limit_us: limit }]) {
+        for name in Setup::all(limit) {
             let ledger = replay::replay(name, &trace, &states, &setting);
             prop_assert!(best.energy <= ledger.energy, "{}", name);
             prop_assert_eq!(ledger.lateness_ns.len(), trace.intervals.len());
@@ -271,7 +276,7 @@ fn the_table_has_a_line_for_each() {
         "teo,fixed:7,teo",
     ];
     let answer = Answer::new(Request::new(&args(&options)).unwrap());
-    let lines = shown::lines(&answer).join("\n");
+    let lines = shown::lines(&answer, None).join("\n");
     for told in [
         "periodic, mean 500 us, seed 1, 10 intervals",
         "wfi 5/10, standby 50/200",

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which cells a chart shows, and how they are called and coloured there.
 
+use plan::{DIMENSIONS, Deliver, Info, Show, Trap, Under, Wait, Wake, Workload};
+
 use crate::report::merge::Run;
 use crate::results::Cell;
 use crate::table::{MARK, Scale, operation};
@@ -18,22 +20,13 @@ pub struct Panel<'r> {
     pub cells: Vec<&'r Cell>,
 }
 
-/// Dimensions of which a chart shows one value, and the value that it
-/// prefers.
-const SWEPT: [(&str, u64); 4] = [
-    ("poll-limit-us", 100),
-    ("host-poll-us", 0),
-    ("event-stream-us", 100),
-    ("gap-us", 0),
-];
-
 /// The panels of all runs, the headline's workload first. Shapes without a
 /// receiver that waits are in the table.
 pub fn panels(runs: &[Run]) -> Vec<Panel<'_>> {
     let mut panels: Vec<Panel<'_>> = Vec::new();
     for run in runs {
         for cell in &run.results.cells {
-            if cell.stats.is_none() || matches!(cell.shape.as_str(), "dry" | "self") {
+            if cell.stats.is_none() || !cell.what.shape.has_receiver() {
                 continue;
             }
             let title = title(run, runs.len() > 1, cell);
@@ -48,21 +41,17 @@ pub fn panels(runs: &[Run]) -> Vec<Panel<'_>> {
             }
         }
     }
-    panels.sort_by_key(|panel| panel.cells[0].workload != "pingpong");
+    panels.sort_by_key(|panel| panel.cells[0].what.workload != Workload::Pingpong);
     panels
 }
 
 fn title(run: &Run, several: bool, cell: &Cell) -> String {
-    let shape = match (cell.workload.as_str(), cell.shape.as_str()) {
-        (_, "") | ("pingpong", _) => String::new(),
-        (_, shape) => format!(" {shape}"),
-    };
     let run = if several {
         format!("{}: ", run.label)
     } else {
         String::new()
     };
-    format!("{run}{}{shape}", cell.workload)
+    format!("{run}{}", cell.subject())
 }
 
 impl<'r> Panel<'r> {
@@ -73,7 +62,11 @@ impl<'r> Panel<'r> {
 
     /// What a value of it is: `instructions per round trip`.
     pub fn measure(&self) -> String {
-        format!("{} per {}", self.unit(), operation(&self.cells[0].workload))
+        format!(
+            "{} per {}",
+            self.unit(),
+            operation(self.cells[0].what.workload)
+        )
     }
 
     /// A value as it is shown.
@@ -101,11 +94,14 @@ impl<'r> Panel<'r> {
     pub fn plain_but(&self, kept: &[&str]) -> (Vec<&'r Cell>, String) {
         let mut cells = self.cells.clone();
         let mut notes = Vec::new();
-        for (key, preferred) in SWEPT.into_iter().filter(|(key, _)| !kept.contains(key)) {
-            let values = distinct(&cells, key);
-            // Zero: the dimension does not apply, except for the gap.
+        for info in DIMENSIONS.iter().filter(|info| !kept.contains(&info.key)) {
+            let Show::Sweep { preferred, .. } = info.show else {
+                continue;
+            };
+            let preferred = u64::from(preferred);
+            // Zero: the dimension does not apply, except where it is preferred.
+            let values = distinct(&cells, info).into_iter();
             let values: Vec<u64> = values
-                .into_iter()
                 .filter(|&value| value > 0 || preferred == 0)
                 .collect();
             let nearest = values
@@ -114,29 +110,22 @@ impl<'r> Panel<'r> {
                 .min_by_key(|value| value.abs_diff(preferred));
             if let Some(chosen) = nearest.filter(|_| values.len() > 1) {
                 cells.retain(|cell| {
-                    let value = number(cell, key);
+                    let value = info.rank(&cell.what);
                     value == chosen || (value == 0 && preferred > 0)
                 });
-                notes.push(format!("{key} {chosen} of {}", list(&values)));
+                notes.push(format!("{} {chosen} of {}", info.key, list(&values)));
             }
         }
         (cells, notes.join(", "))
     }
 }
 
-/// Different values of a dimension, ascending.
-pub fn distinct(cells: &[&Cell], key: &str) -> Vec<u64> {
-    let mut values: Vec<u64> = cells.iter().map(|cell| number(cell, key)).collect();
+/// Different values of a dimension that is a number, ascending.
+pub fn distinct(cells: &[&Cell], info: &Info) -> Vec<u64> {
+    let mut values: Vec<u64> = cells.iter().map(|cell| info.rank(&cell.what)).collect();
     values.sort_unstable();
     values.dedup();
     values
-}
-
-/// The value of a dimension that is a number.
-pub fn number(cell: &Cell, key: &str) -> u64 {
-    cell.word(key)
-        .and_then(|word| word.parse().ok())
-        .unwrap_or(0)
 }
 
 fn list(values: &[u64]) -> String {
@@ -153,16 +142,17 @@ pub fn waiting(cell: &Cell) -> (String, String) {
         MARK
     };
     let mut special = Vec::new();
-    if !matches!(cell.trap.as_str(), "none" | "") {
-        special.push(format!("trap {}", cell.trap));
+    if cell.what.trap != Trap::None {
+        special.push(format!("trap {}", cell.what.trap));
     }
-    if !matches!(cell.host_poll.as_str(), "" | "fixed") {
-        special.push(format!("EL2 {}", cell.host_poll));
+    for info in &DIMENSIONS {
+        if let Show::Special(name) = info.show
+            && !info.is_neutral(&cell.what)
+        {
+            special.push(format!("{name} {}", info.text(&cell.what)));
+        }
     }
-    if !matches!(cell.hint.as_str(), "" | "none" | "off") {
-        special.push(format!("hint {}", cell.hint));
-    }
-    (format!("{}{mark}", cell.wait), special.join(", "))
+    (format!("{}{mark}", cell.what.wait), special.join(", "))
 }
 
 /// The same in one text.
@@ -173,17 +163,15 @@ pub fn waiting_text(cell: &Cell) -> String {
 
 /// Where a wake-up goes: under, deliver, wake.
 pub fn path(cell: &Cell) -> String {
-    let under = match cell.under.as_str() {
-        "rouse" => String::new(),
-        "none" => "bare machine, ".into(),
-        under => format!("under {under}, "),
+    let under = match cell.under {
+        Under::Rouse => "",
+        Under::None => "bare machine, ",
     };
-    let wake = match cell.wake.as_str() {
-        "ipi" => "IPI",
-        "elide" => "elided",
-        wake => wake,
+    let wake = match cell.what.wake {
+        Wake::Ipi => "IPI",
+        Wake::Elide => "elided",
     };
-    format!("{under}{}, {wake}", cell.deliver)
+    format!("{under}{}, {wake}", cell.what.deliver)
 }
 
 /// Classes of the paths' colours, in the order of legends.
@@ -199,35 +187,34 @@ pub const PATH_COLOURS: [&str; 6] = [
 /// Class of a path's colour: a hue for each way of delivery, light where the
 /// interrupt is elided.
 pub fn path_class(cell: &Cell) -> &'static str {
-    let elided = cell.wake == "elide";
-    match (cell.under.as_str(), cell.deliver.as_str()) {
-        ("none", _) if elided => "c-green-light",
-        ("none", _) => "c-green",
-        (_, "direct") if elided => "c-orange",
-        (_, "direct") => "c-red",
-        _ if elided => "c-sky",
-        _ => "c-blue",
+    match (cell.under, cell.what.deliver, cell.what.wake) {
+        (Under::None, _, Wake::Elide) => "c-green-light",
+        (Under::None, _, Wake::Ipi) => "c-green",
+        (Under::Rouse, Deliver::Direct, Wake::Elide) => "c-orange",
+        (Under::Rouse, Deliver::Direct, Wake::Ipi) => "c-red",
+        (Under::Rouse, Deliver::Inject, Wake::Elide) => "c-sky",
+        (Under::Rouse, Deliver::Inject, Wake::Ipi) => "c-blue",
     }
 }
 
 /// Classes of a wait's line: a colour for each wait, a pattern for each trap.
 pub fn wait_class(cell: &Cell) -> String {
-    let colour = match cell.wait.as_str() {
-        "poll-wfi" => "c-blue",
-        "wfi" => "c-red",
-        "wfe" => "c-green",
-        "wfe-sev" => "c-green-light",
-        "wfet" => "c-purple",
-        "spin" => "c-orange",
-        "haltpoll" => "c-sky",
-        "busy" => "c-grey",
-        _ => "c-ink",
+    let colour = match cell.what.wait {
+        Wait::PollWfi => "c-blue",
+        Wait::Wfi => "c-red",
+        Wait::Wfe => "c-green",
+        Wait::WfeSev => "c-green-light",
+        Wait::Wfet => "c-purple",
+        Wait::Spin => "c-orange",
+        Wait::Haltpoll => "c-sky",
+        Wait::Busy => "c-grey",
+        Wait::Yield | Wait::Governed(_) => "c-ink",
     };
-    let pattern = match cell.trap.as_str() {
-        "none" | "" => "",
-        "wfi" => " dash",
-        "wfe" => " dots",
-        _ => " dash-dots",
+    let pattern = match cell.what.trap {
+        Trap::None => "",
+        Trap::Wfi => " dash",
+        Trap::Wfe => " dots",
+        Trap::Both => " dash-dots",
     };
     format!("line {colour}{pattern}")
 }

@@ -9,6 +9,7 @@ use crate::grid::Column;
 use crate::report::merge::Run;
 use crate::results::Cell;
 use crate::table::{self, Scale, operation};
+use plan::{Word, Workload};
 
 /// The sections.
 pub fn sections(runs: &[Run]) -> Markup {
@@ -32,21 +33,21 @@ pub fn sections(runs: &[Run]) -> Markup {
 /// A table for each workload of a run.
 fn tables(run: &Run, several: bool) -> Markup {
     let scale = Scale::of(&run.results);
-    let mut workloads: Vec<(&str, Vec<&Cell>)> = Vec::new();
+    let mut workloads: Vec<(Workload, Vec<&Cell>)> = Vec::new();
     for cell in run.results.cells.iter().filter(|cell| cell.stats.is_some()) {
         match workloads
             .iter_mut()
-            .find(|(name, _)| *name == cell.workload)
+            .find(|(name, _)| *name == cell.what.workload)
         {
             Some((_, cells)) => cells.push(cell),
-            None => workloads.push((&cell.workload, vec![cell])),
+            None => workloads.push((cell.what.workload, vec![cell])),
         }
     }
     html! {
         @for (workload, cells) in workloads {
             h3 {
                 @if several { (run.label) ": " }
-                (workload)
+                (workload.name())
                 span.muted { ", " (scale.unit(&run.results)) " per " (operation(workload)) }
             }
             (table(&table::columns(&cells, scale)))

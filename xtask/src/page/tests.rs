@@ -4,6 +4,7 @@
 use super::*;
 use crate::results::tests::{in_cycles, results};
 use crate::results::{Cell, Results, Stage, Stats};
+use plan::Wait;
 
 fn run(label: &str, results: Results) -> Run {
     Run {
@@ -18,13 +19,13 @@ fn rich() -> Results {
     let mut all = results();
     all.cells.retain(|cell| cell.skipped.is_some());
     for (wait, limit, p50) in [
-        ("wfi", 0, 400),
-        ("wfe", 0, 90),
-        ("poll-wfi", 10, 300),
-        ("poll-wfi", 100, 80),
+        (Wait::Wfi, 0, 400),
+        (Wait::Wfe, 0, 90),
+        (Wait::PollWfi, 10, 300),
+        (Wait::PollWfi, 100, 80),
     ] {
         for gap in [0, 50] {
-            all.cells.push(cell(wait, limit, gap, p50 + gap));
+            all.cells.push(cell(wait, limit, gap, p50 + u64::from(gap)));
         }
     }
     all.fidelity.insert("wfe_halts".into(), false.into());
@@ -33,7 +34,7 @@ fn rich() -> Results {
     all
 }
 
-fn cell(wait: &str, limit: u64, gap: u64, p50: u64) -> Cell {
+fn cell(wait: Wait, limit: u32, gap: u32, p50: u64) -> Cell {
     let stats = Stats {
         count: 100,
         min: p50 - 2,
@@ -45,9 +46,13 @@ fn cell(wait: &str, limit: u64, gap: u64, p50: u64) -> Cell {
         p50: p50 / 3,
         ..stats
     };
+    let plain = crate::results::tests::cell(wait, "insns", stats);
     Cell {
-        poll_limit_us: limit,
-        gap_us: gap,
+        what: plan::Cell {
+            poll_limit_us: limit,
+            gap_us: gap,
+            ..plain.what
+        },
         stages: vec![Stage {
             name: "kick".into(),
             stats: part,
@@ -55,7 +60,7 @@ fn cell(wait: &str, limit: u64, gap: u64, p50: u64) -> Cell {
         exits: [("wfi".into(), 200), ("sgi".into(), 200)].into(),
         residency: [("run".into(), 30), ("wfi".into(), 70)].into(),
         histograms: [("total".into(), vec![(p50 - 2, 1), (p50, 98), (p50 * 9, 1)])].into(),
-        ..crate::results::tests::cell(wait, "insns", stats)
+        ..plain
     }
 }
 
@@ -198,9 +203,8 @@ fn no_text_of_an_input_is_markup() {
     results.damaged.push(evil.into());
     results.machine.cpu = evil.into();
     for cell in &mut results.cells {
-        cell.wait = evil.into();
-        cell.deliver = evil.into();
-        cell.shape = evil.into();
+        cell.unit = evil.into();
+        cell.not_modelled.push(evil.into());
         cell.exits.insert(evil.into(), 5);
         cell.stages.push(Stage {
             name: evil.into(),

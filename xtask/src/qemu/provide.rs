@@ -16,6 +16,7 @@ use anyhow::{Context, Result, bail};
 use super::{Emulator, FLOOR, PROGRAM, VARIABLE};
 use crate::failure::bad_input;
 use crate::places;
+use crate::terminal::note;
 use crate::toolchain::output;
 
 const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
@@ -104,7 +105,7 @@ fn way_of_distribution(release: &str) -> &'static str {
 
 /// Fetches, checks and unpacks an emulator.
 pub fn provide() -> Result<Emulator> {
-    eprintln!("{PROGRAM} {FLOOR} or newer is missing: providing it below target/tools (once)");
+    note!("{PROGRAM} {FLOOR} or newer is missing: providing it below target/tools (once)");
     let tools = places::target().join("tools");
     let _lock = lock(&tools)?;
     // Another run may have provided it while this one waited.
@@ -194,7 +195,7 @@ impl Apt {
     }
 
     fn run(&self, step: &str, arguments: &[&str]) -> Result<()> {
-        eprintln!("  {step}");
+        note!("  {step}");
         let at =
             |option: &str, below: &str| format!("{option}={}", self.folder.join(below).display());
         let options = [
@@ -208,6 +209,8 @@ impl Apt {
             "Debug::NoLocking=1".into(),
             "APT::Sandbox::User=".into(),
             "Acquire::Languages=none".into(),
+            // A list that can't be fetched is no success.
+            "APT::Update::Error-Mode=any".into(),
         ];
         let output = Command::new("apt-get")
             .args(options.iter().flat_map(|option| ["-o", option]))
@@ -221,14 +224,15 @@ impl Apt {
         let log = self.folder.join("log");
         fs::write(&log, [output.stdout, output.stderr].concat())?;
         let log = places::shown(&log);
-        bail!(
-            "{step} failed ({log} has what apt-get said); try again, or set {VARIABLE}=/path/to/{PROGRAM}"
+        bad_input!(
+            "{PROGRAM} is missing, and {step} failed, is there no network? ({log} has what apt-get said); try again \
+             where there is, or set {VARIABLE}=/path/to/{PROGRAM}"
         )
     }
 
     /// Unpacks every package; the prefix appears only when it is complete.
     fn unpack(&self, prefix: &Path) -> Result<()> {
-        eprintln!("  unpacking");
+        note!("  unpacking");
         let partial = prefix.with_extension("partial");
         let _ = fs::remove_dir_all(&partial);
         fs::create_dir_all(&partial).with_context(|| partial.display().to_string())?;

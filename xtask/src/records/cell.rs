@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use plan::DIMENSIONS;
 use wire::Record;
 
 /// The records of one cell.
@@ -41,10 +42,9 @@ impl Cell {
 
     /// The words that say the most of it.
     pub fn words(&self) -> String {
-        let words = ["workload", "shape", "wait", "trap", "deliver", "wake"];
+        let words = DIMENSIONS.iter().filter(|info| info.names_cells());
         let known: Vec<&str> = words
-            .iter()
-            .filter_map(|word| Some(self.fields.get(*word)?.as_str()))
+            .filter_map(|info| Some(self.fields.get(info.key)?.as_str()))
             .collect();
         known.join(" ")
     }

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::merge::Run;
 use crate::grid::Column;
-use crate::results::{Cell, KEY};
+use crate::results::{Cell, keys};
 use crate::table::{MARK, Scale};
 use order::Order;
 
@@ -49,13 +49,12 @@ pub fn groups(runs: &[Run]) -> Vec<Group<'_>> {
         if row.iter().flatten().count() < 2 || !known.insert(cell.key()) {
             continue;
         }
-        let title = format!("{} {}", cell.workload, shape(cell));
-        let title = title.trim_end();
+        let title = cell.subject();
         match groups.iter_mut().find(|group| group.title == title) {
             Some(group) => group.rows.push(row),
             None => groups.push(Group {
                 runs,
-                title: title.into(),
+                title,
                 rows: vec![row],
             }),
         }
@@ -67,13 +66,6 @@ pub fn groups(runs: &[Run]) -> Vec<Group<'_>> {
 fn measured<'r>(run: &'r Run, cell: &Cell) -> Option<&'r Cell> {
     let mut cells = run.results.cells.iter();
     cells.find(|other| other.stats.is_some() && other.key() == cell.key())
-}
-
-fn shape(cell: &Cell) -> &str {
-    match cell.workload.as_str() {
-        "pingpong" => "",
-        _ => &cell.shape,
-    }
 }
 
 /// What is said of the machines' orders, a line each.
@@ -149,8 +141,7 @@ impl<'r> Group<'r> {
     /// What tells its cells apart: words, then numbers that differ where all words
     /// are the same. A limit that goes with a way of waiting need not be told.
     fn keys(&self) -> Vec<&'static str> {
-        let (numbers, words): (Vec<&str>, Vec<&str>) =
-            KEY.into_iter().partition(|key| is_number(key));
+        let (numbers, words): (Vec<&str>, Vec<&str>) = keys().partition(|key| is_number(key));
         let differ = |rows: &[&Row<'_>], key: &str| {
             let values = rows.iter().map(|row| word(first(row), key));
             values.collect::<BTreeSet<_>>().len() > 1

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use plan::{Deliver, Shape, Trap, Wait, Wake, Word, Workload};
+use plan::{Shape, Under, Workload};
 
 use super::inputs::Input;
 use crate::results::{Cell, Machine, Origin, Results};
@@ -126,27 +126,13 @@ fn join(run: &mut Run, part: Run) {
     all.notes.extend(new);
 }
 
-/// Where a cell stands among those of one plan.
-fn rank(cell: &Cell) -> [u64; 11] {
-    [
-        place::<Workload>(&cell.workload),
-        place::<Shape>(&cell.shape),
-        u64::from(cell.under != "rouse"),
-        cell.gap_us,
-        place::<Wait>(&cell.wait),
-        place::<Trap>(&cell.trap),
-        place::<Deliver>(&cell.deliver),
-        place::<Wake>(&cell.wake),
-        cell.poll_limit_us,
-        cell.host_poll_us,
-        cell.event_stream_us,
-    ]
-}
-
-/// Where a word stands in its list; those that are not known come last.
-fn place<W: Word>(word: &str) -> u64 {
-    let place = W::NAMES.iter().position(|name| *name == word);
-    place.unwrap_or(W::NAMES.len()) as u64
+/// Where a cell stands among those of one plan: within workload and shape by what the
+/// guest ran under, then in the order of the plan.
+fn rank(cell: &Cell) -> (Workload, Shape, Under, [u64; plan::COUNT]) {
+    let plan::Cell {
+        workload, shape, ..
+    } = cell.what;
+    (workload, shape, cell.under, cell.what.rank())
 }
 
 /// Numbers runs that would have the same name.

@@ -3,8 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use plan::{DIMENSIONS, Info, Place, Under, Word, Workload};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
+
+use super::words;
 
 /// Counters by name.
 pub type Counts = BTreeMap<String, u64>;
@@ -12,24 +16,15 @@ pub type Counts = BTreeMap<String, u64>;
 /// Name of what is no stage, but the sum of the stages.
 const STAMPED: &str = "traced";
 
-/// The words that make a cell what it is.
-pub const KEY: [&str; 15] = [
-    "under",
-    "workload",
-    "shape",
-    "wait",
-    "trap",
-    "deliver",
-    "wake",
-    "poll-limit-us",
-    "host-poll-us",
-    "host-poll",
-    "hint",
-    "event-stream-us",
-    "gap-us",
-    "system",
-    "cpus",
-];
+/// Names of the words that make a cell what it is, in the order of the columns of
+/// results.csv.
+pub fn keys() -> impl Iterator<Item = &'static str> {
+    let fields = DIMENSIONS.iter().filter(|info| info.place != Place::System);
+    let fields = fields.map(|info| info.key);
+    std::iter::once("under")
+        .chain(fields)
+        .chain(["system", "cpus"])
+}
 
 /// The whole file.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -149,7 +144,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 /// One combination, with its samples.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default)]
 pub struct Cell {
     /// The run that it is of, if that is one of several.
@@ -158,29 +153,13 @@ pub struct Cell {
     /// Number in its boot.
     pub id: u64,
     /// What the guest ran under.
-    pub under: String,
-    /// What was run.
-    pub workload: String,
-    /// Who was interrupted.
-    pub shape: String,
-    /// How the receiver waited.
-    pub wait: String,
-    /// What trapped.
-    pub trap: String,
-    /// How interrupts were delivered.
-    pub deliver: String,
-    /// Whether a polling receiver was interrupted.
-    pub wake: String,
-    /// Guest poll limit.
-    pub poll_limit_us: u64,
-    /// EL2 poll limit.
-    pub host_poll_us: u64,
-    /// Event-stream period.
-    pub event_stream_us: u64,
-    /// What the counter makes of that, nanoseconds; 0 without event stream.
+    #[serde(serialize_with = "word", deserialize_with = "known_word")]
+    pub under: Under,
+    /// What was measured; fields of its own, and of `system`.
+    #[serde(flatten, with = "words")]
+    pub what: plan::Cell,
+    /// What the counter makes of the event stream's period, nanoseconds; 0 without event stream.
     pub event_stream_made_ns: u64,
-    /// Pause between two wake-ups.
-    pub gap_us: u64,
     /// CPUs that took part.
     pub cpus: u64,
     /// Wake-ups asked for at most.
@@ -215,15 +194,6 @@ pub struct Cell {
     /// The samples themselves, by stage, if they were asked for.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub raw: BTreeMap<String, Vec<u64>>,
-    /// How EL2 chose its poll limit, if not as named.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub host_poll: String,
-    /// Whether the guest said that it polls, if it did.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub hint: String,
-    /// What belongs to the workloads on the executor, as far as it applies.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub system: BTreeMap<String, String>,
     /// What the machine would have to model for the cell to show what its wait
     /// is meant to do, and does not.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -311,62 +281,105 @@ impl Cell {
         self.stages.iter().find(|stage| stage.name == STAMPED)
     }
 
-    /// The value of one of the words that make the cell what it is.
+    /// The value of one of the words that make the cell what it is; empty where the
+    /// results do not tell it. `None` if there is none of this name.
     pub fn word(&self, key: &str) -> Option<String> {
         Some(match key {
-            "under" => self.under.clone(),
-            "workload" => self.workload.clone(),
-            "shape" => self.shape.clone(),
-            "wait" => self.wait.clone(),
-            "trap" => self.trap.clone(),
-            "deliver" => self.deliver.clone(),
-            "wake" => self.wake.clone(),
-            "poll-limit-us" => self.poll_limit_us.to_string(),
-            "host-poll-us" => self.host_poll_us.to_string(),
-            "host-poll" => self.host_poll.clone(),
-            "hint" => self.hint.clone(),
-            "event-stream-us" => self.event_stream_us.to_string(),
-            "gap-us" => self.gap_us.to_string(),
+            "under" => self.under.to_string(),
             "system" => self.system_text(),
             "cpus" => self.cpus.to_string(),
-            _ if plan::Systems::KEYS.contains(&key) => {
-                self.system.get(key).cloned().unwrap_or_default()
-            }
-            _ => return None,
+            _ => self.told(Info::find(key)?),
         })
     }
 
-    /// The words of the systems, like `call-by=notify,offset=1`.
+    /// The value of a dimension; empty where the results do not tell it.
+    pub fn told(&self, info: &Info) -> String {
+        if info.is_told(&self.what) {
+            info.text(&self.what).to_string()
+        } else {
+            String::new()
+        }
+    }
+
+    /// The words of the systems, like `call-by=notify,offset=1`, by name.
     fn system_text(&self) -> String {
-        let words = self
-            .system
-            .iter()
-            .map(|(key, word)| format!("{key}={word}"));
-        words.collect::<Vec<_>>().join(",")
+        let words = self.what.system();
+        let words = words.map(|info| format!("{}={}", info.key, info.text(&self.what)));
+        let mut words: Vec<String> = words.collect();
+        words.sort_unstable();
+        words.join(",")
     }
 
     /// Everything that tells it from the other cells of its run.
     pub fn key(&self) -> Vec<String> {
-        let words = KEY.iter();
-        words
+        keys()
             .map(|key| self.word(key).unwrap_or_default())
             .collect()
     }
 
-    /// What it is, in one line.
-    pub fn title(&self) -> String {
-        let words = [
-            &self.workload,
-            &self.shape,
-            &self.wait,
-            &self.trap,
-            &self.deliver,
-            &self.wake,
-        ];
-        let words: Vec<&str> = words.into_iter().map(String::as_str).collect();
-        match self.system_text() {
-            system if system.is_empty() => words.join(" "),
-            system => format!("{} {system}", words.join(" ")),
+    /// What is measured: the workload, and of those that have shapes which.
+    pub fn subject(&self) -> String {
+        let plan::Cell {
+            workload, shape, ..
+        } = self.what;
+        match workload {
+            Workload::Pingpong => workload.to_string(),
+            Workload::Ipi
+            | Workload::Ipistorm
+            | Workload::Messaging
+            | Workload::Notify
+            | Workload::Io
+            | Workload::Timer
+            | Workload::Idle
+            | Workload::Stream
+            | Workload::Overshoot => format!("{workload} {shape}"),
         }
     }
+
+    /// What it is, in one line.
+    pub fn title(&self) -> String {
+        let title = format!("{} {}", self.what.title(), self.system_text());
+        title.trim_end().to_owned()
+    }
+}
+
+impl Default for Cell {
+    fn default() -> Self {
+        Self {
+            run: String::new(),
+            id: 0,
+            under: Under::Rouse,
+            what: plan::Cell::default(),
+            event_stream_made_ns: 0,
+            cpus: 0,
+            iterations: 0,
+            passes: 0,
+            passes_planned: 0,
+            ended: None,
+            unit: String::new(),
+            stats: None,
+            stages: Vec::new(),
+            exits: Counts::new(),
+            ipis: Counts::new(),
+            wakes: Counts::new(),
+            residency: Counts::new(),
+            counters: BTreeMap::new(),
+            histograms: BTreeMap::new(),
+            raw: BTreeMap::new(),
+            not_modelled: Vec::new(),
+            skipped: None,
+        }
+    }
+}
+
+fn word<S: Serializer>(word: &impl Word, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(word.name())
+}
+
+fn known_word<'de, W: Word, D: Deserializer<'de>>(deserializer: D) -> Result<W, D::Error> {
+    let word = String::deserialize(deserializer)?;
+    let unknown = || format!("there is no `{word}`; known are {}", W::NAMES.join(", "));
+    W::parse(&word)
+        .ok_or_else(unknown)
+        .map_err(D::Error::custom)
 }

@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result};
 
-use super::{Cell, KEY, Results};
+use super::{Cell, Results, keys};
 
 const STATS: [&str; 8] = ["count", "min", "p50", "p90", "p99", "p999", "max", "mean"];
 const EXITS: [&str; 10] = [
@@ -33,7 +33,7 @@ pub fn csv(results: &Results) -> Result<String> {
 }
 
 fn header() -> Vec<String> {
-    let plain = KEY.into_iter().chain(["iterations", "unit"]).chain(STATS);
+    let plain = keys().chain(["iterations", "unit"]).chain(STATS);
     let mut header: Vec<String> = plain.map(|name| name.replace('-', "_")).collect();
     for (group, names) in [("exits", &EXITS[..]), ("ipis", &IPIS), ("wakes", &WAKES)] {
         header.extend(names.iter().map(|name| format!("{group}_{name}")));
@@ -44,8 +44,7 @@ fn header() -> Vec<String> {
 }
 
 fn row(cell: &Cell) -> Vec<String> {
-    let words = KEY.iter().map(|key| cell.word(key).unwrap_or_default());
-    let mut row: Vec<String> = words.collect();
+    let mut row = cell.key();
     row.extend([cell.iterations.to_string(), cell.unit.clone()]);
     match &cell.stats {
         None => row.extend(STATS.map(|_| String::new())),

@@ -158,7 +158,7 @@ impl Case {
         let mut args = options(run)?;
         let kernel = self.guest.as_ref().map(Kernel::file).transpose()?;
         if let Some(kernel) = &kernel {
-            args.job.load.guest = Some(kernel.to_path_buf());
+            args.job.load.guest = Some(kernel.path().into());
         }
         boot(&Job::of_run(&args)?, name)
     }
@@ -166,11 +166,12 @@ impl Case {
 
 /// Boots, into a folder of this name that replaces an older one.
 fn boot(job: &Job, name: &str) -> Result<Session> {
-    let out = places::target().join("tests").join(name);
+    let tests = places::target().join("tests");
+    let out = tests.join(name);
     if out.exists() {
         fs::remove_dir_all(&out).with_context(|| places::shown(&out))?;
     }
-    let folder = Folder::claim(Some(&out), &job.board().name)?;
+    let folder = Folder::claim_numbered(&tests, name)?;
     session::run(job, folder, Show::Nothing)
 }
 
@@ -222,8 +223,8 @@ mod tests {
         let text =
             "about = 'x'\n[run]\nwait = ['wfi', 'wfe']\npoll_limit_us = 5\ncpus = 4\nsurvey = true";
         let args = options(&Case::parse("x", text).unwrap().run).unwrap();
-        assert_eq!(args.job.load.plan.wait.as_deref(), Some("wfi,wfe"));
-        assert_eq!(args.job.load.plan.poll_limit_us.as_deref(), Some("5"));
+        assert_eq!(args.job.load.plan.lists.get("wait"), Some("wfi,wfe"));
+        assert_eq!(args.job.load.plan.lists.get("poll-limit-us"), Some("5"));
         assert_eq!(args.job.cpus, Some(4));
         assert!(args.job.load.survey && !args.job.load.plan.raw);
     }

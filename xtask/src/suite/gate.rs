@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of the command line as a whole, where its exit status is the point: the
 //! gate on the length of paths, that it notices a path that got longer, the
-//! listing of a path, and what is left when it is killed half-way.
+//! listing of a path, what is left when it is killed half-way, and several commands at
+//! once.
 
 use std::env;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::killed;
+use super::{killed, together};
 
 /// A test.
 #[derive(Debug)]
@@ -23,8 +24,8 @@ pub struct Gate {
 enum What {
     /// A command that has to end as it should.
     Line(Line),
-    /// Kills a run.
-    Kill(fn() -> Result<()>),
+    /// More than one command.
+    Code(fn() -> Result<()>),
 }
 
 /// A command, and how it ends.
@@ -40,7 +41,7 @@ struct Line {
     says: &'static str,
 }
 
-const ALL: [Gate; 7] = [
+const ALL: [Gate; 8] = [
     Gate {
         name: "cost-is-not-more",
         what: What::Line(Line {
@@ -70,19 +71,23 @@ const ALL: [Gate; 7] = [
     },
     Gate {
         name: "killed-by-int-keeps",
-        what: What::Kill(|| killed::keeps("INT", 130)),
+        what: What::Code(|| killed::keeps("INT", 130)),
     },
     Gate {
         name: "killed-by-term-keeps",
-        what: What::Kill(|| killed::keeps("TERM", 143)),
+        what: What::Code(|| killed::keeps("TERM", 143)),
     },
     Gate {
         name: "killed-outright-leaves-no-emulator",
-        what: What::Kill(killed::leaves_no_emulator),
+        what: What::Code(killed::leaves_no_emulator),
     },
     Gate {
         name: "killed-twice-ends-at-once",
-        what: What::Kill(killed::second_ends_at_once),
+        what: What::Code(killed::second_ends_at_once),
+    },
+    Gate {
+        name: "runs-at-once-boot-their-own-guests",
+        what: What::Code(together::run),
     },
 ];
 
@@ -97,7 +102,7 @@ impl Gate {
     pub fn run(&self) -> Result<()> {
         match &self.what {
             What::Line(line) => line.run(),
-            What::Kill(kill) => kill(),
+            What::Code(code) => code(),
         }
     }
 }

@@ -2,13 +2,14 @@
 //! The guest of tests that give one: the kernel of `test-kernel/`, with a header that
 //! a test can change.
 
+use std::env;
 use std::io::Write;
 
 use anyhow::Result;
 use serde::Deserialize;
-use tempfile::TempPath;
+use tempfile::NamedTempFile;
 
-use crate::images;
+use crate::{images, partial};
 
 /// What a test wants in the header of the Image.
 #[derive(Debug, Default, Deserialize)]
@@ -21,7 +22,7 @@ pub struct Kernel {
 
 impl Kernel {
     /// Builds it, as a file that goes when it is dropped.
-    pub fn file(&self) -> Result<TempPath> {
+    pub fn file(&self) -> Result<NamedTempFile> {
         let mut image = images::test_kernel()?;
         let fields = [
             (8, self.text_offset),
@@ -33,8 +34,8 @@ impl Kernel {
                 image[at..at + 8].copy_from_slice(&value.to_le_bytes());
             }
         }
-        let mut file = tempfile::NamedTempFile::new()?;
+        let mut file = partial::file(&env::temp_dir())?;
         file.write_all(&image)?;
-        Ok(file.into_temp_path())
+        Ok(file)
     }
 }

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::partial::Scratch;
 use crate::places;
 
 /// How long something may take that must happen.
@@ -99,7 +100,7 @@ pub fn leaves_no_emulator() -> Result<()> {
 
 /// A second signal ends it at once, whatever it waits for.
 pub fn second_ends_at_once() -> Result<()> {
-    let folder = tempfile::tempdir()?;
+    let folder = Scratch::new()?;
     let started = folder.path().join("started");
     // An emulator that does not even say its version.
     let script = folder.path().join("qemu");

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use plan::{Word, Workload};
+use plan::{DIMENSIONS, Info, Place, Show};
 
 use super::Scale;
 use crate::grid::Column;
@@ -66,37 +66,41 @@ fn residency(cells: &[&Cell]) -> Vec<Column> {
     names.iter().map(column).collect()
 }
 
-/// Words of the cells. `under` and `shape` only if they tell cells apart.
+/// Words of the cells: `under` and those of the dimensions that are shown as words,
+/// some only if they tell cells apart.
 fn words(cells: &[&Cell]) -> Vec<Column> {
-    let keys = [
-        "under",
-        "shape",
-        "wait",
-        "trap",
-        "deliver",
-        "wake",
-        "host-poll",
-        "hint",
-    ];
-    let columns = keys.iter().filter_map(|key| {
-        let texts: Vec<String> = cells.iter().map(|cell| marked(cell, key)).collect();
-        let optional = ["under", "shape", "host-poll", "hint"].contains(key);
-        let differs = texts.windows(2).any(|pair| pair[0] != pair[1]);
-        (!optional || differs).then(|| Column::words(key, texts))
+    let under = cells.iter().map(|cell| cell.under.to_string()).collect();
+    let mut columns: Vec<Column> = different("under", under).into_iter().collect();
+    for info in DIMENSIONS.iter().filter(|info| info.place != Place::System) {
+        let texts: Vec<String> = cells.iter().map(|cell| marked(cell, info)).collect();
+        columns.extend(match info.show {
+            Show::Title | Show::Sweep { .. } => None,
+            Show::Column => Some(Column::words(info.key, texts)),
+            Show::IfDifferent | Show::Special(_) => different(info.key, texts),
+        });
+    }
+    columns
+}
+
+/// Words of the systems that tell cells apart, by name.
+fn systems(cells: &[&Cell]) -> Vec<Column> {
+    let system = DIMENSIONS.iter().filter(|info| info.place == Place::System);
+    let mut system: Vec<&Info> = system.collect();
+    system.sort_unstable_by_key(|info| info.key);
+    let columns = system.into_iter().filter_map(|info| {
+        let texts = cells.iter().map(|cell| match cell.told(info) {
+            text if text.is_empty() => "-".into(),
+            text => text,
+        });
+        different(info.key, texts.collect())
     });
     columns.collect()
 }
 
-/// Words of the systems that tell cells apart.
-fn systems(cells: &[&Cell]) -> Vec<Column> {
-    let keys: BTreeSet<&String> = cells.iter().flat_map(|cell| cell.system.keys()).collect();
-    let columns = keys.into_iter().filter_map(|key| {
-        let texts = cells.iter().map(|cell| cell.system.get(key).cloned());
-        let texts: Vec<String> = texts.map(|text| text.unwrap_or("-".into())).collect();
-        let differs = texts.windows(2).any(|pair| pair[0] != pair[1]);
-        differs.then(|| Column::words(key, texts))
-    });
-    columns.collect()
+/// A column, if its texts differ.
+fn different(title: &str, texts: Vec<String>) -> Option<Column> {
+    let differ = texts.windows(2).any(|pair| pair[0] != pair[1]);
+    differ.then(|| Column::words(title, texts))
 }
 
 /// What marks a wait that depends on something that the machine does not model.
@@ -112,9 +116,9 @@ fn passes(cells: &[&Cell]) -> Option<Column> {
     any.then(|| Column::numbers("", "passes", cells.iter().map(text).collect()))
 }
 
-fn marked(cell: &Cell, key: &str) -> String {
-    let word = cell.word(key).unwrap_or_default();
-    if key == "wait" && !cell.not_modelled.is_empty() {
+fn marked(cell: &Cell, info: &Info) -> String {
+    let word = cell.told(info);
+    if info.key == "wait" && !cell.not_modelled.is_empty() {
         word + MARK
     } else {
         word
@@ -123,29 +127,23 @@ fn marked(cell: &Cell, key: &str) -> String {
 
 /// Microseconds that apply to any of the cells.
 fn limits(cells: &[&Cell]) -> Vec<Column> {
-    let keys = [
-        ("limit", "poll-limit-us"),
-        ("host", "host-poll-us"),
-        ("gap", "gap-us"),
-        ("stream", "event-stream-us"),
-    ];
-    let columns = keys.iter().filter_map(|(title, key)| {
-        let texts = cells.iter().map(|cell| cell.word(key).unwrap_or_default());
+    let columns = DIMENSIONS.iter().filter_map(|info| {
+        let Show::Sweep { column, .. } = info.show else {
+            return None;
+        };
+        let texts = cells.iter().map(|cell| cell.told(info));
         let texts: Vec<String> = texts
             .map(|text| if text == "0" { "-".into() } else { text })
             .collect();
         let any = texts.iter().any(|text| text != "-");
-        any.then(|| Column::numbers("us", title, texts))
+        any.then(|| Column::numbers("us", column, texts))
     });
     columns.collect()
 }
 
 /// What the counter makes of the event stream's period, where that is the subject.
 fn made(cells: &[&Cell]) -> Option<Column> {
-    let subject = |cell: &Cell| {
-        let workload = Workload::parse(&cell.workload);
-        cell.event_stream_made_ns != 0 && workload.is_some_and(Workload::is_alone)
-    };
+    let subject = |cell: &Cell| cell.event_stream_made_ns != 0 && cell.what.workload.is_alone();
     let texts = cells.iter().map(|cell| match cell.event_stream_made_ns {
         0 => "-".into(),
         ns => format!("{:.1}", ns as f64 / 1e3),

@@ -5,8 +5,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
 use super::*;
-use crate::Name;
 use crate::table::tests::{TICK, table};
+use crate::{Name, Setup};
 
 /// What a stay comes to.
 #[derive(Clone, Copy)]
@@ -42,7 +42,7 @@ struct Scripted {
 }
 
 impl Scripted {
-    fn new(name: Name, now: u64, timer_ns: u64, stays: &[Stay]) -> Self {
+    fn new(name: Setup, now: u64, timer_ns: u64, stays: &[Stay]) -> Self {
         Self {
             device: RefCell::new(Device::new(table(), name)),
             now: Cell::new(now),
@@ -129,7 +129,7 @@ fn stays_follow_until_there_is_an_event() {
             ..INTERRUPTED
         },
     ];
-    let cpu = Scripted::new(Name::Fixed { limit_us: 10 }, 0, FOREVER, &stays);
+    let cpu = Scripted::new(Setup::new(Name::Fixed, 10), 0, FOREVER, &stays);
     let mut period = Period::new();
     let events = [(); 3].map(|()| period.stay(&cpu));
     assert_eq!(events, [None, None, event]);
@@ -149,7 +149,7 @@ fn a_state_that_was_not_entered_is_counted_apart() {
         ..INTERRUPTED
     };
     let stays = [INTERRUPTED, refused, INTERRUPTED, INTERRUPTED];
-    let cpu = Scripted::new(Name::Fixed { limit_us: 10 }, 0, FOREVER, &stays);
+    let cpu = Scripted::new(Setup::new(Name::Fixed, 10), 0, FOREVER, &stays);
     let mut period = Period::new();
     for _ in stays {
         period.stay(&cpu);
@@ -167,10 +167,10 @@ fn the_tick_is_set_as_the_governor_wants_it() {
         ns: 1_000_000,
         ..INTERRUPTED
     };
-    let soon = Scripted::new(Name::Menu, 500_000, 2_000_000, &[stay]);
+    let soon = Scripted::new(Setup::new(Name::Menu, 0), 500_000, 2_000_000, &[stay]);
     Period::new().stay(&soon);
     assert_eq!(soon.ticks.take(), [(1_000_000, Some(3_000_000))]);
-    let mut late = Scripted::new(Name::Menu, 500_000, 50_000_000, &[stay; 3]);
+    let mut late = Scripted::new(Setup::new(Name::Menu, 0), 500_000, 50_000_000, &[stay; 3]);
     let mut period = Period::new();
     period.stay(&late);
     late.timer_ns = 1_000_000;
@@ -189,11 +189,11 @@ fn what_ended_a_stay_is_told() {
         ..INTERRUPTED
     };
     // A latency limit of 0 forbids every halt: it polls.
-    let polls = Scripted::new(Name::Ladder, 0, FOREVER, &[ticked]);
+    let polls = Scripted::new(Setup::new(Name::Ladder, 0), 0, FOREVER, &[ticked]);
     polls.device.borrow_mut().set_latency_limit(0);
     Period::new().stay(&polls);
     assert!(polls.ticked.get(), "a poll takes no tick");
-    let halts = Scripted::new(Name::Haltpoll, 0, FOREVER, &[ticked]);
+    let halts = Scripted::new(Setup::new(Name::Haltpoll, 0), 0, FOREVER, &[ticked]);
     Period::new().stay(&halts);
     assert_eq!(halts.states.take(), [1]);
     assert!(!halts.ticked.get(), "a halt that the tick ended takes it");

@@ -82,7 +82,7 @@ fn what_repeats_ends_after_one_pass_in_each_direction() {
 #[test]
 fn raw_samples_and_named_numbers_are_all_taken() {
     let settles = |text: &str| {
-        let plan = Plan::parse(text).unwrap();
+        let plan = crate::Arguments::parse(text).unwrap().plan;
         let machine = crate::Machine {
             cpus: 2,
             wfxt: true,

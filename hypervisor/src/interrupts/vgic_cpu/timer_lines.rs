@@ -47,7 +47,7 @@ const fn is_high(control: u64) -> bool {
 /// did not wait, has its next access to the interface trap. What
 /// `exits::fast_paths` does by itself.
 pub fn watch() {
-    if SPSR_EL2.get() & IRQ_MASKED != 0 && traps::trap() & 1 != 0 {
+    if SPSR_EL2.get() & IRQ_MASKED != 0 && traps::trap().wfi {
         ICH_HCR_EL2.set(ICH_HCR_EL2.get() | TRAP_GROUP1);
     }
 }

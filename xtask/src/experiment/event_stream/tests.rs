@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is concluded from machines made up.
 
+use plan::Wait;
+use plan::Workload::{self, Overshoot, Stream};
+
 use super::*;
 use crate::results::{Cell, Results, Stats};
 
 /// What a machine makes of a poll by the event stream alone, all in ticks of a
 /// nanosecond: its overshoot, from limit and period.
-type Overshoot = fn(u64, u64) -> u64;
+type Over = fn(u64, u64) -> u64;
 
 /// A machine of which WFE leaves 100 ns after the edge.
 fn rounding(limit: u64, period: u64) -> u64 {
     (limit + 100).next_multiple_of(period) - limit
 }
 
-fn cell(words: (&str, &str, u64, u64), made: u64, p50: u64) -> Cell {
-    let (workload, wait, stream, limit) = words;
+fn cell(words: (Workload, Wait, u32, u32), made: u64, p50: u64) -> Cell {
+    let (workload, wait, event_stream_us, poll_limit_us) = words;
     let stats = Stats {
         count: 8,
         min: p50 - p50 / 500,
@@ -23,11 +26,14 @@ fn cell(words: (&str, &str, u64, u64), made: u64, p50: u64) -> Cell {
         ..Stats::default()
     };
     Cell {
-        workload: workload.into(),
-        wait: wait.into(),
-        event_stream_us: stream,
+        what: plan::Cell {
+            workload,
+            wait,
+            event_stream_us,
+            poll_limit_us,
+            ..plan::Cell::default()
+        },
         event_stream_made_ns: made,
-        poll_limit_us: limit,
         unit: "ticks".into(),
         stats: Some(stats),
         ..Cell::default()
@@ -43,12 +49,12 @@ fn results(cells: Vec<Cell>) -> Results {
 
 /// The boots of a machine whose stream has `period` per cent of the period that
 /// it should have, changed by `change`.
-fn runs(overshoot: Overshoot, period: u64, change: fn(&mut Cell)) -> Runs {
-    let number = |text: &str| text.parse::<u64>().unwrap();
+fn runs(overshoot: Over, period: u64, change: fn(&mut Cell)) -> Runs {
+    let number = |text: &str| text.parse::<u32>().unwrap();
     let periods = ASKED.iter().map(|asked| {
-        let made = number(asked) * 1024;
+        let made = u64::from(number(asked)) * 1024;
         cell(
-            ("stream", "wfe", number(asked), 0),
+            (Stream, Wait::Wfe, number(asked), 0),
             made,
             made * period / 100,
         )
@@ -56,13 +62,13 @@ fn runs(overshoot: Overshoot, period: u64, change: fn(&mut Cell)) -> Runs {
     let mut limits = Vec::new();
     for limit in LIMITS.map(number) {
         for (asked, made) in [(16, 16_384), (100, 65_536)] {
-            let over = overshoot(limit * 1000, made * period / 100);
-            limits.push(cell(("overshoot", "wfe", asked, limit), made, over));
-            limits.push(cell(("overshoot", "wfet", asked, limit), made, 300));
+            let over = overshoot(u64::from(limit) * 1000, made * period / 100);
+            limits.push(cell((Overshoot, Wait::Wfe, asked, limit), made, over));
+            limits.push(cell((Overshoot, Wait::Wfet, asked, limit), made, 300));
         }
     }
     let spun = SPUN.map(number);
-    let spin = spun.map(|limit| cell(("overshoot", "spin", 0, limit), 0, 500));
+    let spin = spun.map(|limit| cell((Overshoot, Wait::Spin, 0, limit), 0, 500));
     let mut runs = Runs::new("event-stream");
     for (label, cells) in [
         ("periods", periods.collect()),
@@ -135,7 +141,7 @@ fn nothing_is_judged_of_a_stream_that_is_not_modelled() {
         |_, _| 15,
         1,
         |cell| {
-            if cell.wait == "wfe" {
+            if cell.what.wait == Wait::Wfe {
                 cell.not_modelled = vec!["event_stream_period_ok".into()];
             }
         },
@@ -159,7 +165,7 @@ fn nothing_is_judged_of_a_stream_that_is_not_modelled() {
 #[test]
 fn what_the_machine_does_not_have_is_left_out_with_the_reason() {
     let runs = runs(rounding, 100, |cell| {
-        if cell.wait == "wfet" {
+        if cell.what.wait == Wait::Wfet {
             cell.stats = None;
             cell.skipped = Some("wfet: this CPU has no FEAT_WFxT".into());
         }
@@ -181,7 +187,7 @@ fn what_the_machine_does_not_have_is_left_out_with_the_reason() {
 
 #[test]
 fn cycles_are_time_by_the_clock_of_the_core() {
-    let mut results = results(vec![cell(("stream", "wfe", 8, 0), 8192, 26_000)]);
+    let mut results = results(vec![cell((Stream, Wait::Wfe, 8, 0), 8192, 26_000)]);
     results.machine.core_hz = 2_600_000_000;
     results.cells[0].unit = "cycles".into();
     let mut runs = Runs::new("event-stream");

@@ -2,6 +2,7 @@
 //! Distributions of the samples, from the histograms.
 
 use maud::Markup;
+use plan::{Deliver, Shape, Under, Wake};
 
 use crate::page::cells::{Panel, path, wait_class, waiting_text};
 use crate::page::curves::{self, Line};
@@ -9,9 +10,14 @@ use crate::page::frame::{self, Entry, figure};
 use crate::page::svg::number;
 use crate::results::Cell;
 
-/// Paths that have a chart. An elided wake-up is delivered by nobody, so it is
-/// shown once.
-const PATHS: [(&str, &str); 3] = [("inject", "ipi"), ("direct", "ipi"), ("inject", "elide")];
+/// Whether the path of a cell has a chart. An elided wake-up is not delivered at all,
+/// so it is shown once.
+fn has_chart(cell: &Cell) -> bool {
+    match (cell.under, cell.what.deliver, cell.what.wake) {
+        (_, _, Wake::Ipi) | (Under::Rouse, Deliver::Inject, Wake::Elide) => true,
+        (Under::Rouse, Deliver::Direct, Wake::Elide) | (Under::None, _, Wake::Elide) => false,
+    }
+}
 /// Lines that one chart can show without confusing anybody.
 const MOST: usize = 10;
 
@@ -21,13 +27,10 @@ pub fn section(panels: &[Panel<'_>]) -> Markup {
     // A broadcast is many of what is shown already.
     let shown = panels
         .iter()
-        .filter(|panel| !panel.scale.of_host && panel.cells[0].shape != "broadcast");
+        .filter(|panel| !panel.scale.of_host && panel.cells[0].what.shape != Shape::Broadcast);
     for panel in shown {
         let (mut cells, chosen) = panel.plain();
-        cells.retain(|cell| {
-            cell.under != "none" && PATHS.contains(&(cell.deliver.as_str(), cell.wake.as_str()))
-                || cell.under == "none" && cell.wake == "ipi"
-        });
+        cells.retain(|cell| has_chart(cell));
         let mut paths: Vec<String> = Vec::new();
         for cell in &cells {
             if !paths.contains(&path(cell)) {

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use maud::Markup;
+use plan::{Under, Workload};
 
 use crate::page::cells::{Panel, path, waiting_text};
 use crate::page::frame::{Entry, figure};
@@ -118,7 +119,9 @@ pub fn time_at_el2(panel: &Panel<'_>) -> Option<Markup> {
 
 /// Exits by cause.
 pub fn exits(panel: &Panel<'_>) -> Option<Markup> {
-    let cells = with(panel, |cell| cell.under != "none" && !cell.exits.is_empty());
+    let cells = with(panel, |cell| {
+        cell.under == Under::Rouse && !cell.exits.is_empty()
+    });
     let names = names(&cells, &EXITS, |cell| &cell.exits);
     let wakes = wakes_per_sample(panel.cells[0]);
     let rows = rows(&cells, |cell| {
@@ -183,10 +186,17 @@ fn samples(cells: &[&Cell]) -> String {
 
 /// Wake-ups that one sample of a workload has.
 fn wakes_per_sample(cell: &Cell) -> f64 {
-    if cell.workload == "pingpong" {
-        2.0
-    } else {
-        1.0
+    match cell.what.workload {
+        Workload::Pingpong => 2.0,
+        Workload::Ipi
+        | Workload::Ipistorm
+        | Workload::Messaging
+        | Workload::Notify
+        | Workload::Io
+        | Workload::Timer
+        | Workload::Idle
+        | Workload::Stream
+        | Workload::Overshoot => 1.0,
     }
 }
 

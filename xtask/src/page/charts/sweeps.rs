@@ -2,21 +2,16 @@
 //! Charts over a limit or a pause that takes several values.
 
 use maud::Markup;
+use plan::{DIMENSIONS, Info, Show, Wait};
 
-use crate::page::cells::{Panel, distinct, number, path, wait_class, waiting_text};
+use crate::page::cells::{Panel, distinct, path, wait_class, waiting_text};
 use crate::page::curves::{self, Line};
 use crate::page::frame::{self, figure};
 use crate::results::Cell;
 
-/// Dimensions that can be swept, with their names. The limits and the period
-/// have a chart for each gap.
-const SWEPT: [(&str, &str); 4] = [
-    (LIMIT, "Poll limit"),
-    (GAP, "Gap"),
-    ("host-poll-us", "Host poll limit"),
-    ("event-stream-us", "Event-stream period"),
-];
+/// The limit of which it is shown what no poll at all would cost.
 const LIMIT: &str = "poll-limit-us";
+/// Of what is not swept itself, each value has a chart of its own.
 const GAP: &str = "gap-us";
 /// Lines that one chart can show.
 const MOST: usize = 12;
@@ -26,13 +21,16 @@ const CHARTS: usize = 12;
 /// The section: charts of each dimension that takes more than one value.
 pub fn section(panels: &[Panel<'_>]) -> Markup {
     let mut figures = Vec::new();
-    for (key, name) in SWEPT {
+    for info in &DIMENSIONS {
+        let Show::Sweep { chart: name, .. } = info.show else {
+            continue;
+        };
         for panel in panels {
-            let (cells, chosen) = panel.plain_but(&[key, GAP]);
-            let groups = groups(&cells, (key != GAP).then_some(GAP));
+            let (cells, chosen) = panel.plain_but(&[info.key, GAP]);
+            let groups = groups(&cells, Info::find(GAP).filter(|gap| gap.key != info.key));
             let charts = groups.into_iter().filter_map(|(title, cells)| {
                 let title = format!("{name}: {}, {title}", panel.title);
-                chart(panel, key, (&title, &chosen), &cells)
+                chart(panel, info, (&title, &chosen), &cells)
             });
             figures.extend(charts.take(CHARTS));
         }
@@ -46,12 +44,12 @@ pub fn section(panels: &[Panel<'_>]) -> Markup {
 }
 
 /// Cells of one path each, and of one value of `apart`, with their title.
-fn groups<'r>(cells: &[&'r Cell], apart: Option<&str>) -> Vec<(String, Vec<&'r Cell>)> {
-    let several = apart.filter(|key| distinct(cells, key).len() > 1);
+fn groups<'r>(cells: &[&'r Cell], apart: Option<&Info>) -> Vec<(String, Vec<&'r Cell>)> {
+    let several = apart.filter(|info| distinct(cells, info).len() > 1);
     let mut groups: Vec<(String, Vec<&Cell>)> = Vec::new();
     for cell in cells {
         let title = match several {
-            Some(key) => format!("{}, {key} {}", path(cell), number(cell, key)),
+            Some(info) => format!("{}, {} {}", path(cell), info.key, info.text(&cell.what)),
             None => path(cell),
         };
         match groups.iter_mut().find(|group| group.0 == title) {
@@ -64,27 +62,27 @@ fn groups<'r>(cells: &[&'r Cell], apart: Option<&str>) -> Vec<(String, Vec<&'r C
 
 fn chart(
     panel: &Panel<'_>,
-    key: &str,
+    info: &Info,
     (title, chosen): (&str, &str),
     cells: &[&Cell],
 ) -> Option<Markup> {
     let applying: Vec<&Cell> = cells
         .iter()
         .copied()
-        .filter(|cell| applies(cell, key))
+        .filter(|cell| info.applies(&cell.what))
         .collect();
-    let swept = distinct(&applying, key);
+    let swept = distinct(&applying, info);
     let (Some(&first), Some(&last)) = (swept.first(), swept.last()) else {
         return None;
     };
     if first == last {
         return None;
     }
-    let mut lines = lines(panel, key, &applying);
-    if key == LIMIT {
+    let mut lines = lines(panel, info, &applying);
+    if info.key == LIMIT {
         // What it would cost not to poll at all.
-        let unlimited = cells.iter().filter(|cell| cell.wait == "wfi");
-        for mut line in unlimited.flat_map(|cell| beginning(panel, key, cell)) {
+        let unlimited = cells.iter().filter(|cell| cell.what.wait == Wait::Wfi);
+        for mut line in unlimited.flat_map(|cell| beginning(panel, info, cell)) {
             let value = line.points[0].1;
             line.points = vec![(first as f64, value), (last as f64, value)];
             lines.push(line);
@@ -96,14 +94,14 @@ fn chart(
     if !chosen.is_empty() {
         note = format!("{note}; {chosen}");
     }
-    let chart = curves::sweep(&lines, &format!("{key}, µs"), panel.unit(), title);
+    let chart = curves::sweep(&lines, &format!("{}, µs", info.key), panel.unit(), title);
     Some(figure(title, &note, &[], chart))
 }
 
 /// A line for each way of waiting.
-fn lines(panel: &Panel<'_>, key: &str, cells: &[&Cell]) -> Vec<Line> {
+fn lines(panel: &Panel<'_>, info: &Info, cells: &[&Cell]) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
-    for new in cells.iter().filter_map(|cell| beginning(panel, key, cell)) {
+    for new in cells.iter().filter_map(|cell| beginning(panel, info, cell)) {
         match lines.iter_mut().find(|line| line.name == new.name) {
             Some(line) => line.points.extend(new.points),
             None => lines.push(new),
@@ -116,20 +114,10 @@ fn lines(panel: &Panel<'_>, key: &str, cells: &[&Cell]) -> Vec<Line> {
 }
 
 /// The line that begins with a cell.
-fn beginning(panel: &Panel<'_>, key: &str, cell: &Cell) -> Option<Line> {
+fn beginning(panel: &Panel<'_>, info: &Info, cell: &Cell) -> Option<Line> {
     Some(Line {
         class: wait_class(cell),
         name: waiting_text(cell),
-        points: vec![(number(cell, key) as f64, panel.value(cell.stats?.p50))],
+        points: vec![(info.rank(&cell.what) as f64, panel.value(cell.stats?.p50))],
     })
-}
-
-/// Zero is a value of its own only where the dimension applies at all.
-fn applies(cell: &Cell, key: &str) -> bool {
-    match key {
-        LIMIT => cell.poll_limit_us > 0,
-        "event-stream-us" => !matches!(cell.wait.as_str(), "wfi" | "busy" | "spin" | "yield"),
-        "host-poll-us" => matches!(cell.trap.as_str(), "wfi" | "both"),
-        _ => true,
-    }
 }

@@ -4,10 +4,11 @@
 use super::*;
 use crate::grid;
 use crate::results::{self, Results, Stats};
+use plan::{Wait, Wait as W};
 
 /// Waits with their medians, as cells.
-fn cells(unit: &str, medians: &[(&str, u64)]) -> Vec<Cell> {
-    let cell = |&(wait, p50): &(&str, u64)| {
+fn cells(unit: &str, medians: &[(Wait, u64)]) -> Vec<Cell> {
+    let cell = |&(wait, p50): &(Wait, u64)| {
         let stats = Stats {
             count: 100,
             p50,
@@ -20,7 +21,7 @@ fn cells(unit: &str, medians: &[(&str, u64)]) -> Vec<Cell> {
 
 /// A run in instructions and one in cycles, of other cells but for three.
 pub(crate) fn runs() -> Vec<Run> {
-    let run = |label: &str, mut results: Results, medians: &[(&str, u64)]| {
+    let run = |label: &str, mut results: Results, medians: &[(Wait, u64)]| {
         results.cells = cells(&results.unit, medians);
         Run {
             label: label.into(),
@@ -34,12 +35,17 @@ pub(crate) fn runs() -> Vec<Run> {
         run(
             "A",
             insns,
-            &[("busy", 150), ("wfi", 200), ("spin", 300), ("wfe", 90)],
+            &[(W::Busy, 150), (W::Wfi, 200), (W::Spin, 300), (W::Wfe, 90)],
         ),
         run(
             "B",
             cycles,
-            &[("wfi", 8000), ("spin", 6000), ("busy", 4000), ("wfet", 1)],
+            &[
+                (W::Wfi, 8000),
+                (W::Spin, 6000),
+                (W::Busy, 4000),
+                (W::Wfet, 1),
+            ],
         ),
     ]
 }
@@ -80,12 +86,12 @@ fn numbers_tell_cells_apart_by_name() {
     let mut runs = runs();
     for run in &mut runs {
         let mut longer = run.results.cells[0].clone();
-        longer.gap_us = 20;
+        longer.what.gap_us = 20;
         run.results.cells = vec![run.results.cells[0].clone(), longer];
         run.results
             .cells
             .iter_mut()
-            .for_each(|cell| cell.wait = "wfi".into());
+            .for_each(|cell| cell.what.wait = W::Wfi);
     }
     let groups = groups(&runs);
     let names: Vec<String> = groups[0]
@@ -111,7 +117,7 @@ fn a_third_machine_may_lack_a_cell() {
     let mut runs = runs();
     let mut third = runs[1].clone();
     third.label = "C".into();
-    third.results.cells.retain(|cell| cell.wait == "busy");
+    third.results.cells.retain(|cell| cell.what.wait == W::Busy);
     runs.push(third);
     let groups = groups(&runs);
     // Only what all have can be the reference.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can stand against running a cell, in words that name the remedy.
+//! Why a cell is skipped, in words that name the remedy.
 
 use core::fmt;
+
+use crate::CpuSet;
 
 /// What of the machine decides whether a cell can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,17 +22,22 @@ pub struct Machine {
     pub event_loses_irq: bool,
 }
 
-/// Why a cell is not run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Obstacle {
+/// Why a cell is not run. Of several reasons the first of this order is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
+pub enum SkipReason {
+    /// `stream`, and something else than an untrapped WFE: EL2 ends a trapped one
+    /// at once.
+    StreamAlone,
+    /// `overshoot`, and the wait has no poll with a limit of its own.
+    NoLimit,
     /// `elide`, and the wait never polls.
     NeverPolls,
     /// The trap is of an instruction that the wait does not execute.
     NothingTraps,
-    /// There is no second CPU.
-    OneCpu,
     /// Shapes `dry` and `self` have no receiver that waits.
     ShapeNeedsBusy,
+    /// It needs EL2, and the guest runs on the bare machine.
+    NoHypervisor,
     /// WFE without an event stream: an event that is lost would never be made
     /// good.
     Unbounded,
@@ -39,13 +46,22 @@ pub enum Obstacle {
         /// The nearest that it can, microseconds.
         nearest_us: u32,
     },
+    /// There is no second CPU.
+    OneCpu,
     /// WFET, and the machine has no FEAT_WFxT.
     NoWfxt,
     /// Interrupts come to a CPU that waits for events, and the machine would lose
     /// some of them.
     LosesInterrupts,
-    /// It needs EL2, and the guest runs on the bare machine.
-    NoHypervisor,
+    /// A CPU that was named does not run.
+    Offline {
+        /// The dimension that names it.
+        key: &'static str,
+        /// Its number.
+        cpu: usize,
+        /// Number of CPUs.
+        cpus: usize,
+    },
     /// A workload that wakes up by time, and no time between two wake-ups.
     NoPeriod,
     /// The caller would call itself.
@@ -59,23 +75,22 @@ pub enum Obstacle {
     NobodyToCall,
     /// The list of callers is empty.
     NobodyCalls,
-    /// `stream`, and something else than an untrapped WFE: EL2 ends a trapped one
-    /// at once.
-    StreamAlone,
-    /// `overshoot`, and the wait has no poll with a limit of its own.
-    NoLimit,
-    /// A CPU that was named does not run.
-    Offline {
-        /// The dimension that names it.
-        key: &'static str,
-        /// Its number.
-        cpu: usize,
-        /// Number of CPUs.
-        cpus: usize,
-    },
 }
 
-impl fmt::Display for Obstacle {
+impl SkipReason {
+    /// A CPU of the set that does not run.
+    pub(crate) fn offline(key: &'static str, set: CpuSet, cpus: usize) -> Option<Self> {
+        let cpu = set.beyond(cpus)?;
+        Some(Self::Offline { key, cpu, cpus })
+    }
+
+    /// Whether it is told rather than `other`, which is found before it.
+    pub(crate) fn is_told_before(&self, other: &Self) -> bool {
+        core::mem::discriminant(self) != core::mem::discriminant(other) && self < other
+    }
+}
+
+impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::StreamPeriod { nearest_us } => {

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The values of the knobs, and how [`CALL_SET`](crate::CALL_SET) passes them.
+
+use crate::Knob;
+
+/// A knob with the value that it is to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KnobValue {
+    /// Which waits trap.
+    Trap(Trap),
+    /// Who owns the CPU interface.
+    Deliver(Deliver),
+    /// How long EL2 polls before it halts in a trapped WFI, ticks of the counter.
+    HostPoll(u64),
+    /// Whether that limit adapts instead.
+    HostPollAdaptive(bool),
+    /// Whether the guest polls, so that EL2 does not.
+    GuestPolls(bool),
+    /// Fields of CNTHCTL_EL2, in their places.
+    EventStream(u64),
+    /// Whether events are noted.
+    Trace(bool),
+}
+
+/// Which waits trap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trap {
+    /// WFI and WFIT (HCR_EL2.TWI).
+    pub wfi: bool,
+    /// WFE and WFET (HCR_EL2.TWE).
+    pub wfe: bool,
+}
+
+impl Trap {
+    /// None.
+    pub const NONE: Self = Self {
+        wfi: false,
+        wfe: false,
+    };
+}
+
+/// Who owns the CPU interface.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Deliver {
+    /// EL2, which injects.
+    #[default]
+    Inject = 0,
+    /// The guest.
+    Direct = 1,
+}
+
+impl KnobValue {
+    /// Its number and the word that is passed.
+    #[must_use]
+    pub const fn encode(self) -> (Knob, u64) {
+        match self {
+            Self::Trap(Trap { wfi, wfe }) => (Knob::Trap, wfi as u64 | (wfe as u64) << 1),
+            Self::Deliver(deliver) => (Knob::Deliver, deliver as u64),
+            Self::HostPoll(ticks) => (Knob::HostPoll, ticks),
+            Self::HostPollAdaptive(on) => (Knob::HostPollAdaptive, on as u64),
+            Self::GuestPolls(on) => (Knob::GuestPolls, on as u64),
+            Self::EventStream(fields) => (Knob::EventStream, fields),
+            Self::Trace(on) => (Knob::Trace, on as u64),
+        }
+    }
+
+    /// The value that `word` means for `knob`; `None` if it means none.
+    #[must_use]
+    pub const fn decode(knob: Knob, word: u64) -> Option<Self> {
+        let on = word == 1;
+        Some(match (knob, word) {
+            (Knob::Trap, 0..=3) => Self::Trap(Trap {
+                wfi: word & 1 != 0,
+                wfe: word & 2 != 0,
+            }),
+            (Knob::Deliver, 0) => Self::Deliver(Deliver::Inject),
+            (Knob::Deliver, 1) => Self::Deliver(Deliver::Direct),
+            (Knob::HostPoll, ticks) => Self::HostPoll(ticks),
+            (Knob::HostPollAdaptive, 0 | 1) => Self::HostPollAdaptive(on),
+            (Knob::GuestPolls, 0 | 1) => Self::GuestPolls(on),
+            (Knob::EventStream, fields) => Self::EventStream(fields),
+            (Knob::Trace, 0 | 1) => Self::Trace(on),
+            (
+                Knob::Trap
+                | Knob::Deliver
+                | Knob::HostPollAdaptive
+                | Knob::GuestPolls
+                | Knob::Trace,
+                _,
+            ) => return None,
+        })
+    }
+}

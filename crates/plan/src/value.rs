@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a dimension can have as values: words, numbers, sets of CPUs.
+
+use core::fmt;
+
+use arrayvec::ArrayVec;
+
+use crate::text::Error;
+use crate::{CpuSet, Word};
+
+/// The values of a dimension; the most that can be named of one.
+pub type List<T> = ArrayVec<T, MOST>;
+
+/// The most values that a list holds: no dimension has more words.
+pub const MOST: usize = 24;
+
+/// A value of a dimension.
+pub trait Value: Copy + PartialEq + fmt::Display + 'static {
+    /// What it must be within.
+    type Range: Copy;
+
+    /// Its words; empty if it has none.
+    const WORDS: &'static [&'static str];
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// Says what would be right.
+    fn read<'a>(key: &'a str, word: &'a str, range: Self::Range) -> Result<Self, Error<'a>>;
+
+    /// The values that `word` stands for if it is one of the words that stand for
+    /// several, one after another.
+    fn several(word: &str) -> impl Iterator<Item = Self>;
+
+    /// Where it stands among the others.
+    fn place(self) -> u64;
+}
+
+impl<W: Word> Value for W {
+    type Range = ();
+
+    const WORDS: &'static [&'static str] = {
+        assert!(W::ALL.len() <= MOST, "a list does not hold all words");
+        W::NAMES
+    };
+
+    fn read<'a>(key: &'a str, word: &'a str, (): ()) -> Result<Self, Error<'a>> {
+        let known = Self::WORDS;
+        Self::parse(word).ok_or(Error::UnknownWord { key, word, known })
+    }
+
+    fn several(word: &str) -> impl Iterator<Item = Self> {
+        let all = Self::ALL.iter().copied();
+        all.filter(move |value| value.is_meant_by(word))
+    }
+
+    fn place(self) -> u64 {
+        let mut all = Self::ALL.iter();
+        all.position(|other| *other == self)
+            .unwrap_or(Self::ALL.len()) as u64
+    }
+}
+
+impl Value for u32 {
+    /// The smallest and the largest.
+    type Range = (Self, Self);
+
+    const WORDS: &'static [&'static str] = &[];
+
+    fn read<'a>(key: &'a str, word: &'a str, (min, max): (Self, Self)) -> Result<Self, Error<'a>> {
+        number(key, word, min, max)
+    }
+
+    fn several(_: &str) -> impl Iterator<Item = Self> {
+        core::iter::empty()
+    }
+
+    fn place(self) -> u64 {
+        self.into()
+    }
+}
+
+impl Value for CpuSet {
+    type Range = ();
+
+    const WORDS: &'static [&'static str] = &[];
+
+    fn read<'a>(key: &'a str, word: &'a str, (): ()) -> Result<Self, Error<'a>> {
+        Self::parse(word).ok_or(Error::Cpus { key, word })
+    }
+
+    fn several(_: &str) -> impl Iterator<Item = Self> {
+        core::iter::empty()
+    }
+
+    fn place(self) -> u64 {
+        self.bits()
+    }
+}
+
+/// Reads a number.
+pub(crate) fn number<'a>(
+    key: &'a str,
+    word: &'a str,
+    min: u32,
+    max: u32,
+) -> Result<u32, Error<'a>> {
+    let value = word.parse().ok();
+    value
+        .filter(|value| (min..=max).contains(value))
+        .ok_or(Error::Number {
+            key,
+            word,
+            min,
+            max,
+        })
+}
+
+/// The values of one dimension, and whether they were named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dimension<T> {
+    /// Values, never empty.
+    pub values: List<T>,
+    /// They were asked for, so what can't be run is to be listed as skipped.
+    pub named: bool,
+}
+
+impl<T: Value> Dimension<T> {
+    pub(crate) fn default_of(values: &[T]) -> Self {
+        Self {
+            values: values.iter().copied().collect(),
+            named: false,
+        }
+    }
+
+    /// Reads the comma-separated `values`, each once.
+    pub(crate) fn read<'a>(
+        &mut self,
+        key: &'a str,
+        values: &'a str,
+        range: T::Range,
+    ) -> Result<(), Error<'a>> {
+        self.named = true;
+        self.values.clear();
+        for word in values.split(',') {
+            let mut several = T::several(word).peekable();
+            if several.peek().is_none() {
+                self.add(key, T::read(key, word, range)?)?;
+            }
+            several.try_for_each(|value| self.add(key, value))?;
+        }
+        Ok(())
+    }
+
+    /// Adds a value that is not there yet.
+    fn add<'a>(&mut self, key: &'a str, value: T) -> Result<(), Error<'a>> {
+        if self.values.contains(&value) {
+            return Ok(());
+        }
+        let pushed = self.values.try_push(value);
+        pushed.map_err(|_| Error::TooMany(key))
+    }
+
+    /// Prints what was named, as a boot argument.
+    pub(crate) fn show(&self, f: &mut fmt::Formatter<'_>, key: &str) -> fmt::Result {
+        if !self.named {
+            return Ok(());
+        }
+        write!(f, "{}{key}", crate::PREFIX)?;
+        for (index, value) in self.values.iter().enumerate() {
+            let separator = if index == 0 { '=' } else { ',' };
+            write!(f, "{separator}{value}")?;
+        }
+        f.write_str(" ")
+    }
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What some plans expand to, on three machines: `golden/plans.txt`.
+//!
+//! A change of it changes what people get for the options that they type. With
+//! `UPDATE=1` in the environment the file is written anew, for a look at the difference.
+
+use std::fmt::Write;
+use std::{env, fs};
+
+use plan::{Arguments, Cell, DIMENSIONS, Machine, Place};
+
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/plans.txt");
+
+const MACHINES: [(&str, Machine); 3] = [
+    (
+        "full",
+        Machine {
+            cpus: 4,
+            wfxt: true,
+            ecv: true,
+            frequency: 1_000_000_000,
+            hypervisor: true,
+            event_loses_irq: false,
+        },
+    ),
+    (
+        "bare",
+        Machine {
+            cpus: 1,
+            wfxt: false,
+            ecv: false,
+            frequency: 25_000_000,
+            hypervisor: false,
+            event_loses_irq: false,
+        },
+    ),
+    (
+        "o3",
+        Machine {
+            cpus: 2,
+            wfxt: true,
+            ecv: false,
+            frequency: 62_500_000,
+            hypervisor: true,
+            event_loses_irq: true,
+        },
+    ),
+];
+
+fn line(cell: &Cell, machine: &Machine) -> String {
+    let mut line = cell.title().to_string();
+    for (name, value) in [
+        ("limit", cell.poll_limit_us),
+        ("host", cell.host_poll_us),
+        ("stream", cell.event_stream_us),
+        ("gap", cell.gap_us),
+    ] {
+        if value != 0 {
+            write!(line, " {name}={value}").unwrap();
+        }
+    }
+    for info in DIMENSIONS
+        .iter()
+        .filter(|info| info.place == Place::Unusual)
+    {
+        if !info.is_neutral(cell) {
+            write!(line, " {}", info.text(cell)).unwrap();
+        }
+    }
+    let system = cell.system();
+    let system: Vec<String> = system
+        .map(|info| format!("{}={}", info.key, info.text(cell)))
+        .collect();
+    if !system.is_empty() {
+        write!(line, " [{}]", system.join(",")).unwrap();
+    }
+    if let Some(reason) = cell.skip_reason(machine) {
+        write!(line, " !{reason:?}").unwrap();
+    }
+    line
+}
+
+fn expanded(text: &str) -> String {
+    let plan = match Arguments::parse(text) {
+        Ok(arguments) => arguments.plan,
+        Err(error) => return format!("error: {error}\n"),
+    };
+    let mut shown = String::new();
+    for (name, machine) in &MACHINES {
+        writeln!(shown, "# {name}").unwrap();
+        for cell in plan.cells(machine) {
+            writeln!(shown, "{}", line(&cell, machine)).unwrap();
+        }
+    }
+    shown
+}
+
+#[test]
+fn plans_expand_to_what_they_always_did() {
+    let golden = fs::read_to_string(FILE).unwrap();
+    let headings = golden.lines().filter_map(|line| line.strip_prefix("## "));
+    let now: String = headings
+        .map(|text| format!("## {text}\n{}", expanded(text)))
+        .collect();
+    if env::var_os("UPDATE").is_some() {
+        fs::write(FILE, &now).unwrap();
+    }
+    for (was, is) in golden.lines().zip(now.lines()) {
+        assert_eq!(is, was);
+    }
+    assert_eq!(now.lines().count(), golden.lines().count());
+}
+
+/// The cells read back from the words that are told of them, whatever is not told.
+#[test]
+fn cells_read_back_from_what_is_told() {
+    let golden = fs::read_to_string(FILE).unwrap();
+    for text in golden.lines().filter_map(|line| line.strip_prefix("## ")) {
+        let Ok(arguments) = Arguments::parse(text) else {
+            continue;
+        };
+        for (_, machine) in &MACHINES {
+            for cell in arguments.plan.cells(machine) {
+                let mut read = Cell::default();
+                for info in DIMENSIONS.iter().filter(|info| info.is_told(&cell)) {
+                    read.set(info.key, &info.text(&cell).to_string()).unwrap();
+                }
+                assert_eq!(read, cell);
+            }
+        }
+    }
+}

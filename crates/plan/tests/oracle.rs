@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The expansion against one that is written down in the plainest way: nested loops
+//! over the lists, the slowest outermost, each cell where it comes first.
+
+use plan::{Arguments, Cell, Machine, Plan, Wait, Workload};
+
+const MACHINE: Machine = Machine {
+    cpus: 4,
+    wfxt: true,
+    ecv: true,
+    frequency: 1_000_000_000,
+    hypervisor: true,
+    event_loses_irq: false,
+};
+
+/// Every combination as it stands in the lists, in the order of the loops.
+fn product(plan: &Plan) -> Vec<Cell> {
+    let mut cells = vec![Cell::default()];
+    macro_rules! nested {
+        ($($field:ident)*) => {$(
+            cells = cells
+                .iter()
+                .flat_map(|cell| {
+                    let values = plan.lists.$field.values.iter();
+                    values.map(|&$field| Cell { $field, ..*cell })
+                })
+                .collect();
+        )*};
+    }
+    nested!(workload shape gap_us wait trap deliver wake poll_limit_us host_poll_us);
+    nested!(event_stream_us host_poll hint wfi_barrier idle_poll standby_us psd_ms completion spread);
+    nested!(device_us call_by call_wait cpulist mask offset calls groups);
+    cells
+}
+
+/// The cell with what does not apply to it neutral, as the documentation of the options has it.
+fn settled(plan: &Plan, cell: &Cell) -> Cell {
+    let neutral = Cell::default();
+    let mut cell = *cell;
+    let named = &plan.lists;
+    match cell.workload {
+        Workload::Timer if !named.gap_us.named => cell.gap_us = 1000,
+        Workload::Idle if !named.gap_us.named => cell.gap_us = 10_000,
+        Workload::Ipistorm if !named.cpulist.named => cell.cpulist = plan::CpuSet::FIRST,
+        _ => {}
+    }
+    if cell.wait == Wait::Haltpoll && !named.poll_limit_us.named {
+        cell.poll_limit_us = 200;
+    }
+    let text = cell.wait.to_string();
+    let governed = text.starts_with("governor:");
+    let limited = ["poll-wfi", "haltpoll", "governor:fixed"].contains(&text.as_str());
+    let events = governed || text.contains("wfe") || limited;
+    let halts = governed || limited || text == "wfi";
+    let workload = cell.workload.to_string();
+    let is = |any: &[&str]| any.contains(&workload.as_str());
+    if !is(&["ipi"]) {
+        cell.shape = neutral.shape;
+    }
+    if is(&["stream", "overshoot"]) {
+        cell.wake = neutral.wake;
+    }
+    if is(&["stream"]) || !limited && !is(&["overshoot"]) {
+        cell.poll_limit_us = 0;
+    }
+    let traps = ["wfi", "both"].contains(&cell.trap.to_string().as_str());
+    if !(halts && traps) || is(&["overshoot"]) {
+        cell.host_poll_us = 0;
+    }
+    if cell.host_poll_us == 0 {
+        cell.host_poll = neutral.host_poll;
+        cell.hint = neutral.hint;
+    }
+    if !limited {
+        cell.hint = neutral.hint;
+    }
+    if !halts || is(&["overshoot"]) {
+        cell.wfi_barrier = neutral.wfi_barrier;
+    }
+    if !events {
+        cell.event_stream_us = 0;
+    }
+    if is(&["stream"]) {
+        cell.gap_us = 0;
+    }
+    if !is(&["messaging", "notify"]) {
+        cell.groups = neutral.groups;
+    }
+    let calls = cell.calls.to_string();
+    if !is(&["ipistorm"]) || calls != "single" {
+        cell.offset = neutral.offset;
+    }
+    if !is(&["ipistorm"]) || calls != "mask" {
+        cell.mask = neutral.mask;
+    }
+    if is(&["ipistorm"]) {
+        if cell.wake.to_string() == "ipi" {
+            cell.call_by = plan::CallBy::Ipi;
+        }
+    } else {
+        cell.calls = neutral.calls;
+        cell.call_wait = neutral.call_wait;
+        cell.call_by = neutral.call_by;
+    }
+    if !is(&["ipistorm", "timer", "idle"]) {
+        cell.cpulist = neutral.cpulist;
+    }
+    if !is(&["io"]) {
+        cell.device_us = neutral.device_us;
+        cell.spread = neutral.spread;
+        cell.completion = neutral.completion;
+    }
+    if !is(&["io"]) || !governed {
+        cell.psd_ms = neutral.psd_ms;
+    }
+    if !governed {
+        cell.standby_us = neutral.standby_us;
+    }
+    if !governed || is(&["ipi", "pingpong", "stream", "overshoot"]) {
+        cell.idle_poll = neutral.idle_poll;
+    }
+    cell
+}
+
+/// Plans that name every dimension of which cells could be left out, so that all are
+/// listed.
+const PLANS: [&str; 8] = [
+    "rouse.workload=pingpong,overshoot rouse.wait=all,governor:teo rouse.trap=none,both \
+     rouse.host-poll-us=0 rouse.wfi-barrier=all",
+    "rouse.workload=pingpong rouse.wait=all rouse.trap=all rouse.host-poll-us=0,50 rouse.host-poll=all \
+     rouse.hint=all rouse.poll-limit-us=10,20",
+    "rouse.workload=all rouse.wait=wfi,poll-wfi,haltpoll rouse.trap=none,wfi rouse.gap-us=0,10 \
+     rouse.host-poll-us=0,5",
+    "rouse.workload=timer,idle,ipistorm,ipi rouse.wait=haltpoll,wfi rouse.trap=none rouse.host-poll-us=0",
+    "rouse.workload=stream,overshoot,ipi rouse.wait=all rouse.trap=none,both rouse.event-stream-us=16,50 \
+     rouse.poll-limit-us=5,10 rouse.host-poll-us=0,5",
+    "rouse.workload=ipistorm,io,messaging rouse.wait=wfi,governor:menu rouse.calls=all rouse.offset=1,3 \
+     rouse.mask=0,1 rouse.call-by=all rouse.spread=all rouse.groups=1,2 rouse.trap=none rouse.host-poll-us=0",
+    "rouse.workload=io,notify rouse.wait=governor:teo,governor:fixed rouse.psd-ms=0,3 rouse.standby-us=0,9 \
+     rouse.idle-poll=none,1 rouse.device-us=5,9 rouse.completion=all rouse.trap=none rouse.host-poll-us=0",
+    "rouse.shape=all rouse.wait=busy,wfi rouse.trap=all rouse.call-wait=all rouse.cpulist=0,1 \
+     rouse.host-poll-us=0",
+];
+
+#[test]
+fn a_plan_expands_to_the_product_of_its_lists() {
+    for text in PLANS {
+        let text = format!("{text} rouse.deliver=inject,direct rouse.wake=all rouse.shape=all");
+        let plan = Arguments::parse(&text).unwrap().plan;
+        let all = product(&plan);
+        assert_eq!(plan.combinations(), all.len());
+        let mut expected: Vec<Cell> = Vec::new();
+        let mut seen = std::collections::HashSet::new();
+        for cell in &all {
+            let cell = settled(&plan, cell);
+            if seen.insert(format!("{cell:?}")) {
+                expected.push(cell);
+            }
+        }
+        let cells: Vec<Cell> = plan.cells(&MACHINE).collect();
+        // What can't be run and was not asked for by the reason's own dimension is not listed.
+        let listed = |cell: &&Cell| cells.contains(cell) || cell.skip_reason(&MACHINE).is_none();
+        let expected: Vec<Cell> = expected.iter().filter(listed).copied().collect();
+        assert_eq!(cells.len(), expected.len(), "{text}");
+        assert!(cells == expected, "{text}");
+    }
+}
+
+#[test]
+fn the_shards_are_the_whole_dealt_out() {
+    let cells = |text: &str| -> Vec<Cell> {
+        let plan = Arguments::parse(text).unwrap().plan;
+        plan.cells(&MACHINE).collect()
+    };
+    let whole = cells("");
+    let parts = ["rouse.shard=1/3", "rouse.shard=2/3", "rouse.shard=3/3"].map(cells);
+    assert_eq!(parts.iter().map(Vec::len).sum::<usize>(), whole.len());
+    for (number, cell) in whole.iter().enumerate() {
+        assert_eq!(parts[number % 3][number / 3], *cell);
+    }
+}

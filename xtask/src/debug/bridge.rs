@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Between a debugger and the machine's stub: passes everything on, and notices when
+//! the debugger is gone, however it ended. The stub itself keeps a machine that
+//! nobody looks at any more.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+/// How often to look whether the stub is there already.
+const TICK: Duration = Duration::from_millis(10);
+
+/// Serves debuggers one after another; tells of each that is gone and has not detached.
+pub fn serve(listener: TcpListener, stub: PathBuf) -> Receiver<()> {
+    let (sender, gone) = channel();
+    thread::spawn(move || {
+        for debugger in listener.incoming().flatten() {
+            let detached = pass(debugger, &stub).unwrap_or(false);
+            if !detached && sender.send(()).is_err() {
+                break;
+            }
+        }
+    });
+    gone
+}
+
+/// Passes on until the debugger is gone; whether it has detached.
+fn pass(mut debugger: TcpStream, stub: &Path) -> io::Result<bool> {
+    let mut stub = connect(stub);
+    // Packets are small, and each waits for its answer.
+    debugger.set_nodelay(true)?;
+    let (mut from, mut to) = (stub.try_clone()?, debugger.try_clone()?);
+    thread::spawn(move || {
+        let _ = io::copy(&mut from, &mut to);
+        let _ = to.shutdown(Shutdown::Both);
+    });
+    let mut packets = Packets::default();
+    let mut bytes = [0; 4096];
+    loop {
+        let length = debugger.read(&mut bytes).unwrap_or(0);
+        if length == 0 || stub.write_all(&bytes[..length]).is_err() {
+            let _ = stub.shutdown(Shutdown::Both);
+            return Ok(packets.last == Some(DETACH));
+        }
+        packets.follow(&bytes[..length]);
+    }
+}
+
+/// The stub, as soon as the machine has it.
+fn connect(stub: &Path) -> UnixStream {
+    loop {
+        match UnixStream::connect(stub) {
+            Ok(stub) => return stub,
+            Err(_) => thread::sleep(TICK),
+        }
+    }
+}
+
+/// What a packet begins with (GDB's remote protocol; in a packet it is escaped), and
+/// the letter of the one that detaches.
+const START: u8 = b'$';
+const DETACH: u8 = b'D';
+
+/// What a debugger sends.
+#[derive(Debug, Default)]
+struct Packets {
+    /// The letter of the last packet.
+    last: Option<u8>,
+    /// It is the next byte.
+    begun: bool,
+}
+
+impl Packets {
+    fn follow(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            if self.begun {
+                self.last = Some(byte);
+            }
+            self.begun = byte == START;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    /// Sends `said` to a machine that answers with the same, and leaves.
+    fn debug(said: &[u8]) -> (Vec<u8>, bool) {
+        let place = tempfile::tempdir().unwrap();
+        let stub = place.path().join("stub");
+        let machine = UnixListener::bind(&stub).unwrap();
+        thread::spawn(move || {
+            let (mut machine, _) = machine.accept().unwrap();
+            let mut answer = machine.try_clone().unwrap();
+            io::copy(&mut machine, &mut answer)
+        });
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut debugger = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (socket, _) = listener.accept().unwrap();
+        let passing = thread::spawn(move || pass(socket, &stub).unwrap());
+        debugger.write_all(said).unwrap();
+        let mut heard = vec![0; said.len()];
+        debugger.read_exact(&mut heard).unwrap();
+        drop(debugger);
+        (heard, passing.join().unwrap())
+    }
+
+    #[test]
+    fn everything_is_passed_on_and_only_a_detached_debugger_leaves_the_machine() {
+        for (said, detached) in [
+            (&b"+$g#67+"[..], false),
+            (b"+$g#67+$D#44+", true),
+            (b"+$D;1#b0+", true),
+            (b"+$D#44+$g#67", false),
+            (b"+$mD#00", false),
+        ] {
+            assert_eq!(debug(said), (said.to_vec(), detached));
+        }
+    }
+
+    #[test]
+    fn a_packet_may_come_in_parts() {
+        let mut packets = Packets::default();
+        packets.follow(b"+$");
+        packets.follow(b"D#44");
+        assert_eq!(packets.last, Some(DETACH));
+    }
+}

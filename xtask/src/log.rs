@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The console's log, which is kept whatever happens to the disk.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use tempfile::Builder;
+
+use crate::places;
+
+/// A log. Writing to it never fails: a boot goes on, and where its file can take no
+/// more, all of it moves to where there is room.
+#[derive(Debug)]
+pub struct Log {
+    file: File,
+    path: PathBuf,
+    /// Bytes that are surely in the file.
+    written: u64,
+    /// Why it is not where it should be.
+    lost: Option<io::Error>,
+    /// What no disk would take.
+    memory: Vec<u8>,
+}
+
+impl Log {
+    /// Begins the log `path`.
+    pub fn create(path: PathBuf) -> Result<Self> {
+        let file = File::create(&path);
+        let file = file.with_context(|| format!("{} can't be written", path.display()))?;
+        Ok(Self {
+            file,
+            path,
+            written: 0,
+            lost: None,
+            memory: Vec::new(),
+        })
+    }
+
+    /// All of it, whatever bytes it has.
+    pub fn text(&self) -> Result<String> {
+        let shown = || self.path.display().to_string();
+        let mut bytes = fs::read(&self.path).with_context(shown)?;
+        bytes.truncate(usize::try_from(self.written)?);
+        bytes.extend(&self.memory);
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Where it is now if it had to move, and why it had to, as the end of a sentence.
+    pub fn moved(&self) -> Option<String> {
+        let why = self.lost.as_ref()?;
+        let place = places::shown(&self.path);
+        Some(match self.memory.len() {
+            0 => format!("serial.log can't be written ({why}), it is {place} instead"),
+            _ => format!(
+                "serial.log can't be written ({why}), its beginning is {place}, and the rest was shown above"
+            ),
+        })
+    }
+
+    /// Where it is, if it was begun in a folder that is now at `folder`, for people.
+    pub fn place(&self, folder: &str) -> String {
+        match self.lost {
+            None => format!("{folder}/serial.log"),
+            Some(_) => places::shown(&self.path),
+        }
+    }
+
+    /// Shows on standard error what no disk would take: the last place that there is.
+    pub fn show_what_is_nowhere(&self) {
+        if !self.memory.is_empty() {
+            let _ = io::stderr().write_all(&self.memory);
+        }
+    }
+
+    /// Moves to `folder`.
+    fn move_to(&mut self, folder: &Path) -> io::Result<()> {
+        let old = fs::read(&self.path)?;
+        let mut new = Builder::new()
+            .prefix("rouse-serial-")
+            .suffix(".log")
+            .tempfile_in(folder)?;
+        let old = &old[..old.len().min(self.written as usize)];
+        new.write_all(old)?;
+        (self.file, self.path) = new.keep()?;
+        Ok(())
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)?;
+        self.written += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.memory.is_empty() {
+            self.memory.extend(bytes);
+            return Ok(bytes.len());
+        }
+        if let Err(why) = self.append(bytes) {
+            let first = self.lost.is_none();
+            self.lost.get_or_insert(why);
+            let elsewhere = std::env::temp_dir();
+            let moved = first && self.move_to(&elsewhere).is_ok();
+            if !moved || self.append(bytes).is_err() {
+                self.memory.extend(bytes);
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_a_file() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("serial.log");
+        let mut log = Log::create(path.clone()).unwrap();
+        writeln!(log, "one\r").unwrap();
+        log.write_all(b"\xff\n").unwrap();
+        assert_eq!(fs::read(path).unwrap(), b"one\r\n\xff\n");
+        assert_eq!(log.text().unwrap(), "one\r\n\u{fffd}\n");
+        assert_eq!(log.moved(), None);
+    }
+
+    #[test]
+    fn a_full_disk_does_not_cost_the_log() {
+        let parent = tempfile::tempdir().unwrap();
+        let mut log = Log::create(parent.path().join("serial.log")).unwrap();
+        log.write_all(b"before\n").unwrap();
+        // From here on its disk is full.
+        log.file = File::options().write(true).open("/dev/full").unwrap();
+        log.write_all(b"at\n").unwrap();
+        log.write_all(b"after\n").unwrap();
+        assert_eq!(log.text().unwrap(), "before\nat\nafter\n");
+        assert_eq!(fs::read(&log.path).unwrap(), b"before\nat\nafter\n");
+        let moved = log.moved().unwrap();
+        assert!(moved.contains("No space left"), "{moved}");
+        assert!(moved.contains(&places::shown(&log.path)), "{moved}");
+        // So is the other.
+        fs::remove_file(&log.path).unwrap();
+        log.path = parent.path().join("serial.log");
+        log.written = 7;
+        log.file = File::options().write(true).open("/dev/full").unwrap();
+        log.write_all(b"nowhere\n").unwrap();
+        assert_eq!(log.text().unwrap(), "before\nnowhere\n");
+        assert!(log.moved().unwrap().contains("shown above"));
+    }
+}

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where output goes: whatever was named for a file to be written to.
+//!
+//! | named | what is done |
+//! |---|---|
+//! | `-`, `/dev/stdout` | standard output; nothing else goes there then |
+//! | nothing yet, or a file | it appears, or is replaced, at once with its full contents |
+//! | a link | stays; where it leads is meant |
+//! | a FIFO, a character device, `/dev/fd/N` | written through |
+//! | a block device | refused, unless the verb may write disks and was told to: then written through and synced |
+//! | a folder, a socket | refused |
+//!
+//! What can't be written is refused before there is anything to write.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, IsTerminal, Seek, SeekFrom, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use rustix::fs::OFlags;
+use tempfile::NamedTempFile;
+
+use crate::failure::{BadInput, bad_input};
+use crate::terminal::{self, note};
+use crate::{partial, places};
+
+/// What a file is written or left out by.
+const BLOCK: usize = 4096;
+/// Links that lead to links, before it must be a circle.
+const LINKS: usize = 40;
+/// Names of standard output besides `-`.
+const STDOUT: [&str; 3] = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+/// Folders whose files stand for descriptors that are open already.
+const DESCRIPTORS: [&str; 2] = ["/dev/fd", "/proc/self/fd"];
+
+/// A place that is known to be writable before there is anything to write.
+#[derive(Debug)]
+pub struct Output {
+    shown: String,
+    to: To,
+}
+
+#[derive(Debug)]
+enum To {
+    Stdout,
+    File {
+        target: PathBuf,
+        partial: NamedTempFile,
+    },
+    Through(File),
+    Disk(File),
+}
+
+/// What may be written besides files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disks {
+    /// This verb writes no disks.
+    Never,
+    /// It does, if `--force` is given.
+    Unforced,
+    /// It was given.
+    Forced,
+}
+
+impl Output {
+    /// Claims what was named by `option`.
+    pub fn claim(option: &str, named: &Path) -> Result<Self> {
+        Self::claim_disk(option, named, Disks::Never)
+    }
+
+    /// Claims what was named by `option`, if anything was.
+    pub fn claim_any(option: &str, named: Option<&PathBuf>) -> Result<Option<Self>> {
+        named.map(|named| Self::claim(option, named)).transpose()
+    }
+
+    /// Claims what was named by `option` for the contents of a disk.
+    pub fn claim_disk(option: &str, named: &Path, disks: Disks) -> Result<Self> {
+        let shown = named.display().to_string();
+        let to = To::claim(option, named, disks)?;
+        // Bytes of a disk are nothing to look at.
+        if disks != Disks::Never && matches!(to, To::Stdout) && io::stdout().is_terminal() {
+            bad_input!(
+                "{option}: standard output is a terminal; name a file, or pipe it somewhere"
+            );
+        }
+        Ok(Self { shown, to })
+    }
+
+    /// Writes text.
+    pub fn write(self, text: &str) -> Result<()> {
+        self.write_bytes(text.as_bytes())
+    }
+
+    /// Writes bytes. In a file, blocks of zeroes take no space where the file system
+    /// knows how.
+    pub fn write_bytes(self, bytes: &[u8]) -> Result<()> {
+        let written = match self.to {
+            To::Stdout => terminal::unless_reader_left(terminal::write(bytes)).map_err(Into::into),
+            To::Through(mut file) => {
+                terminal::unless_reader_left(file.write_all(bytes)).map_err(Into::into)
+            }
+            To::File { target, partial } => replace(&target, partial, bytes).map_err(Into::into),
+            To::Disk(file) => write_disk(file, bytes),
+        };
+        written.with_context(|| format!("{} can't be written", self.shown))
+    }
+}
+
+impl To {
+    fn claim(option: &str, named: &Path, disks: Disks) -> Result<Self> {
+        let shown = named.display();
+        if named == Path::new("-") || is_stdout(named) {
+            if !terminal::divert() {
+                bad_input!("{option}: standard output is taken by another option; name a file");
+            }
+            return Ok(Self::Stdout);
+        }
+        let cant = |error: io::Error| {
+            BadInput::error(format!(
+                "{option}: {shown} can't be written ({error}); name another file"
+            ))
+        };
+        let kind = match fs::metadata(named) {
+            Ok(what) => what.file_type(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Self::file(named).map_err(cant);
+            }
+            Err(error) => return Err(cant(error)),
+        };
+        if kind.is_fifo() {
+            fifo(option, named).map(Self::Through).map_err(cant)
+        } else if kind.is_char_device() || (kind.is_file() && is_descriptor(named)) {
+            let file = OpenOptions::new().append(true).open(named);
+            file.map(Self::Through).map_err(cant)
+        } else if kind.is_file() {
+            Self::file(named).map_err(cant)
+        } else if kind.is_block_device() {
+            match disks {
+                Disks::Forced => disk(named).map(Self::Disk).map_err(cant),
+                Disks::Unforced => bad_input!(
+                    "{option}: {shown} is a block device, whose contents would be lost; --force writes to it"
+                ),
+                Disks::Never => {
+                    bad_input!(
+                        "{option}: {shown} is a block device; name a file, or - for standard output"
+                    )
+                }
+            }
+        } else if kind.is_dir() {
+            bad_input!("{option}: {shown} is a folder; name a file")
+        } else {
+            bad_input!(
+                "{option}: {shown} is neither file nor FIFO; name a file, or - for standard output"
+            )
+        }
+    }
+
+    /// A file that is replaced, or does not exist yet.
+    fn file(named: &Path) -> io::Result<Self> {
+        let target = follow(named)?;
+        // What must not be written must not be replaced either.
+        let old = match OpenOptions::new().write(true).open(&target) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            old => Some(old?.metadata()?),
+        };
+        let partial = partial::file(parent(&target))?;
+        if let Some(old) = old {
+            partial.as_file().set_permissions(old.permissions())?;
+        }
+        Ok(Self::File { target, partial })
+    }
+}
+
+/// Opens a FIFO, which takes until somebody reads it.
+fn fifo(option: &str, named: &Path) -> io::Result<File> {
+    let nonblocking = OFlags::NONBLOCK.bits() as i32;
+    let mut options = OpenOptions::new();
+    let there = options.write(true).custom_flags(nonblocking).open(named);
+    if there
+        .is_err_and(|error| error.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error()))
+    {
+        note!(
+            "{option}: {} waits for somebody to read it",
+            named.display()
+        );
+    }
+    OpenOptions::new().write(true).open(named)
+}
+
+/// Opens a block device that nothing else uses: a mounted one is refused (open(2),
+/// O_EXCL on block devices).
+fn disk(named: &Path) -> io::Result<File> {
+    let alone = OFlags::EXCL.bits() as i32;
+    let mut options = OpenOptions::new();
+    options
+        .read(true)
+        .write(true)
+        .custom_flags(alone)
+        .open(named)
+}
+
+/// Whether this is standard output by another name, or the file that it goes to, which
+/// can't be replaced under it.
+fn is_stdout(named: &Path) -> bool {
+    if STDOUT.iter().any(|name| named == Path::new(name)) {
+        return true;
+    }
+    let identity = |what: &Metadata| (what.is_file(), what.dev(), what.ino());
+    let stdout = io::stdout().as_fd().try_clone_to_owned();
+    let stdout = stdout.and_then(|stdout| File::from(stdout).metadata());
+    match (stdout, fs::metadata(named)) {
+        (Ok(stdout), Ok(named)) => named.is_file() && identity(&stdout) == identity(&named),
+        _ => false,
+    }
+}
+
+/// Whether this is the name of an open descriptor, not that of a file.
+fn is_descriptor(named: &Path) -> bool {
+    named == Path::new("/dev/stderr")
+        || DESCRIPTORS
+            .iter()
+            .any(|folder| named.parent() == Some(Path::new(folder)))
+}
+
+/// Where a path leads, which need not be there yet.
+pub fn follow(path: &Path) -> io::Result<PathBuf> {
+    let mut path = std::path::absolute(path)?;
+    for _ in 0..LINKS {
+        match fs::read_link(&path) {
+            Ok(next) => path = parent(&path).join(next),
+            Err(_) => return Ok(path),
+        }
+    }
+    Err(io::Error::other("links that lead in a circle"))
+}
+
+/// The folder that something is in.
+fn parent(path: &Path) -> &Path {
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
+}
+
+/// Puts `bytes` in place of what was there.
+fn replace(target: &Path, partial: NamedTempFile, bytes: &[u8]) -> io::Result<()> {
+    write_sparse(partial.as_file(), bytes)?;
+    partial.persist(target)?;
+    Ok(())
+}
+
+/// Writes `bytes` to an empty file, leaving holes in place of blocks of zeroes.
+fn write_sparse(file: &File, bytes: &[u8]) -> io::Result<()> {
+    file.set_len(bytes.len() as u64)?;
+    for (index, block) in bytes.chunks(BLOCK).enumerate() {
+        if block.iter().any(|&byte| byte != 0) {
+            file.write_all_at(block, (index * BLOCK) as u64)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes `bytes` to the beginning of a device: zeroes too, since there is something
+/// else where they belong.
+fn write_disk(mut device: File, bytes: &[u8]) -> Result<()> {
+    let size = device.seek(SeekFrom::End(0))?;
+    ensure!(
+        size >= bytes.len() as u64,
+        "it has {size} bytes, and {} are needed, nothing was written",
+        bytes.len()
+    );
+    device.seek(SeekFrom::Start(0))?;
+    device.write_all(bytes)?;
+    // Whether it arrived is only known once it is there.
+    device.sync_all().context("it did not take everything")
+}
+
+/// What tells a path that was asked for from one that is made up, for people.
+pub fn shown(path: &Path) -> String {
+    match path.to_str() {
+        Some("-") => "standard output".into(),
+        _ => places::shown(&std::path::absolute(path).unwrap_or_else(|_| path.into())),
+    }
+}
+
+#[cfg(test)]
+mod tests;

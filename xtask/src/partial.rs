@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is in the making: files and folders beside the place where they will be,
+//! or for as long as a program runs.
+//!
+//! Each has a name that says so, and is locked as long as its maker lives: the
+//! kernel gives the lock back however the maker ends. So whoever comes next can
+//! tell what a killed run has left from what another one is at, and removes it
+//! ([`sweep`]), without a guess by age.
+//!
+//! Maker and sweeper may meet between the making of a name and its lock. The
+//! sweeper removes only what it has locked, and the maker looks once it has the
+//! lock whether the name is still the thing that it made, and else makes another.
+
+use std::fs::{self, File, Permissions, TryLockError};
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use tempfile::{Builder, NamedTempFile, TempDir};
+
+use crate::places;
+use crate::terminal::note;
+
+/// What the names begin and end with.
+const PREFIX: &str = ".rouse.";
+const SUFFIX: &str = ".partial";
+/// What anybody may do with a new file, before the umask.
+const FILE_MODE: u32 = 0o666;
+
+/// A folder that will be called something else, and is removed unless it comes to that.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    lock: Option<File>,
+}
+
+impl Folder {
+    /// Begins the folder `name` in `parent`; `None` if another run is at it.
+    pub fn begin(parent: &Path, name: &str) -> io::Result<Option<Self>> {
+        let path = parent.join(format!("{PREFIX}{name}{SUFFIX}"));
+        loop {
+            match fs::create_dir(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
+                made => made?,
+            }
+            if let Some(lock) = lock(&path)? {
+                let lock = Some(lock);
+                return Ok(Some(Self { path, lock }));
+            }
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives it another name, which it keeps.
+    pub fn rename(mut self, to: &Path) -> Result<(), (Self, io::Error)> {
+        match fs::rename(&self.path, to) {
+            Ok(()) => {
+                self.lock = None;
+                Ok(())
+            }
+            Err(error) => Err((self, error)),
+        }
+    }
+
+    /// Leaves it as it is, for the next run to remove.
+    pub fn stay(mut self) -> PathBuf {
+        self.lock = None;
+        std::mem::take(&mut self.path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if self.lock.is_some() {
+            // What is left of it now, the next run removes.
+            let _ = fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+/// A folder for as long as it is needed.
+#[derive(Debug)]
+pub struct Scratch {
+    place: TempDir,
+    _lock: File,
+}
+
+impl Scratch {
+    /// Makes one where the system has such things.
+    pub fn new() -> io::Result<Self> {
+        sweep(&std::env::temp_dir());
+        loop {
+            let place = Builder::new().prefix(PREFIX).suffix(SUFFIX).tempdir()?;
+            if let Some(_lock) = lock(place.path())? {
+                return Ok(Self { place, _lock });
+            }
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.place.path()
+    }
+}
+
+/// A new file in `parent`, removed unless it is given another name. Who may read
+/// it is what the umask says.
+pub fn file(parent: &Path) -> io::Result<NamedTempFile> {
+    sweep(parent);
+    loop {
+        let file = Builder::new()
+            .prefix(PREFIX)
+            .suffix(SUFFIX)
+            .permissions(Permissions::from_mode(FILE_MODE))
+            .tempfile_in(parent)?;
+        ignore_unsupported(file.as_file().lock())?;
+        if is_still(file.as_file(), file.path()) {
+            return Ok(file);
+        }
+    }
+}
+
+/// Locks what was just made; `None` if a sweeper was first.
+fn lock(path: &Path) -> io::Result<Option<File>> {
+    let file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => file?,
+    };
+    // Nobody but a sweeper can have the lock, and not for long.
+    ignore_unsupported(file.lock())?;
+    Ok(is_still(&file, path).then_some(file))
+}
+
+/// Some file systems know no locks: what is left there is named, not removed.
+fn ignore_unsupported(locked: io::Result<()>) -> io::Result<()> {
+    match locked {
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Whether `path` still names `file`.
+fn is_still(file: &File, path: &Path) -> bool {
+    match (file.metadata(), path.symlink_metadata()) {
+        (Ok(file), Ok(named)) => (file.dev(), file.ino()) == (named.dev(), named.ino()),
+        _ => false,
+    }
+}
+
+/// Removes what killed runs have left in `parent`, and names what it has to leave.
+pub fn sweep(parent: &Path) {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with(PREFIX) && name.ends_with(SUFFIX) {
+            remove_if_left(&entry.path());
+        }
+    }
+}
+
+/// Removes the file or folder `path` unless somebody who lives has locked it.
+fn remove_if_left(path: &Path) {
+    let Ok(kind) = path.symlink_metadata().map(|what| what.file_type()) else {
+        return;
+    };
+    if !kind.is_dir() && !kind.is_file() {
+        return;
+    }
+    // What can't be opened is somebody else's.
+    let Ok(file) = File::open(path) else {
+        return;
+    };
+    match file.try_lock() {
+        Ok(()) if is_still(&file, path) => {
+            let bare = is_bare(path);
+            let removed = match kind.is_dir() {
+                true => fs::remove_dir_all(path),
+                false => fs::remove_file(path),
+            };
+            let shown = places::shown(path);
+            match removed {
+                // A live maker may be about to lock it, and makes another.
+                Ok(()) if bare => {}
+                Ok(()) => note!("removed what a killed run has left: {shown}"),
+                Err(error) => note!("a killed run has left {shown}, remove it by hand ({error})"),
+            }
+        }
+        Ok(()) | Err(TryLockError::WouldBlock) => {}
+        Err(TryLockError::Error(error)) => note!(
+            "left alone: {} may be of a run that goes on ({error}); remove it if there is none",
+            places::shown(path)
+        ),
+    }
+}
+
+/// Whether there is nothing in it.
+fn is_bare(path: &Path) -> bool {
+    match fs::read_dir(path) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(_) => path.metadata().is_ok_and(|what| what.len() == 0),
+    }
+}
+
+/// A folder of finished things that runs share, locked while one needs it.
+#[derive(Debug)]
+pub struct Shared {
+    _lock: File,
+}
+
+impl Shared {
+    /// Holds the folder at `path`; `None` if it is not there, or is being removed.
+    pub fn hold(path: &Path) -> Option<Self> {
+        let _lock = File::open(path).ok()?;
+        match _lock.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => None,
+            _ => is_still(&_lock, path).then_some(Self { _lock }),
+        }
+    }
+
+    /// Removes the folder at `path` unless somebody holds it. It is gone at once:
+    /// it gets the name of something in the making first.
+    pub fn remove_unless_held(path: &Path) {
+        let Ok(file) = File::open(path) else { return };
+        if file.try_lock().is_err() || !is_still(&file, path) {
+            return;
+        }
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let gone = path.with_file_name(format!("{PREFIX}{name}.old{SUFFIX}"));
+        if fs::rename(path, &gone).is_ok() {
+            // What is left of it now, the next run removes.
+            let _ = fs::remove_dir_all(&gone);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_run_has_left_is_removed_and_what_another_is_at_is_not() {
+        let parent = tempfile::tempdir().unwrap();
+        let at = |name: &str| parent.path().join(name);
+        let running = Folder::begin(parent.path(), "running").unwrap().unwrap();
+        let writing = file(parent.path()).unwrap();
+        // Killed: the name is there, the lock is not.
+        fs::create_dir_all(at(".rouse.killed.partial/deep")).unwrap();
+        fs::write(at(".rouse.killed.partial/serial.log"), "x").unwrap();
+        fs::write(at(".rouse.abc.partial"), "x").unwrap();
+        // Not ours.
+        fs::write(at(".rouse.notes"), "x").unwrap();
+        std::os::unix::fs::symlink("/etc", at(".rouse.link.partial")).unwrap();
+        sweep(parent.path());
+        assert!(!at(".rouse.killed.partial").exists());
+        assert!(!at(".rouse.abc.partial").exists());
+        assert!(at(".rouse.notes").exists() && at(".rouse.link.partial").exists());
+        assert!(running.path().exists() && writing.path().exists());
+    }
+
+    #[test]
+    fn a_name_belongs_to_one_maker() {
+        let parent = tempfile::tempdir().unwrap();
+        let first = Folder::begin(parent.path(), "x").unwrap().unwrap();
+        assert!(Folder::begin(parent.path(), "x").unwrap().is_none());
+        let path = first.path().to_owned();
+        drop(first);
+        assert!(!path.exists());
+        assert!(Folder::begin(parent.path(), "x").unwrap().is_some());
+    }
+
+    #[test]
+    fn makers_and_sweepers_do_not_lose_anything() {
+        let parent = tempfile::tempdir().unwrap();
+        std::thread::scope(|threads| {
+            for _ in 0..2 {
+                threads.spawn(|| (0..200).for_each(|_| sweep(parent.path())));
+            }
+            for maker in 0..2 {
+                let parent = parent.path();
+                threads.spawn(move || {
+                    for number in 0..200 {
+                        let name = format!("{maker}-{number}");
+                        let folder = Folder::begin(parent, &name).unwrap().unwrap();
+                        fs::write(folder.path().join("x"), "y").unwrap();
+                        folder.rename(&parent.join(name)).unwrap();
+                    }
+                });
+            }
+        });
+        let complete = fs::read_dir(parent.path()).unwrap().flatten();
+        let complete = complete.filter(|entry| entry.path().join("x").exists());
+        assert_eq!(complete.count(), 400);
+    }
+
+    #[test]
+    fn what_is_held_stays() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("shared");
+        assert!(Shared::hold(&path).is_none());
+        fs::create_dir(&path).unwrap();
+        let (one, other) = (Shared::hold(&path).unwrap(), Shared::hold(&path).unwrap());
+        drop(one);
+        Shared::remove_unless_held(&path);
+        assert!(path.exists());
+        drop(other);
+        Shared::remove_unless_held(&path);
+        assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);
+    }
+}

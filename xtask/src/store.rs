@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Images below `target/image`, of which a run needs its own as long as it lasts,
+//! while others build other ones.
+//!
+//! A folder has what was built together, and its name stands for what it holds: it
+//! is never written again, and runs that want the same share it. The commands of a
+//! run so work until something else is built for the same board.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use crate::partial::{self, Shared};
+
+/// Digits of the number that stands for the contents.
+const DIGITS: usize = 16;
+/// How often to look whether another run is done with making the same folder.
+const TICK: Duration = Duration::from_millis(10);
+
+/// The name and the contents of a file.
+pub type Named<'a> = (&'a str, &'a [u8]);
+
+/// A folder that stays as it is while this is there.
+#[derive(Debug)]
+pub struct Kept {
+    /// Where it is.
+    pub path: PathBuf,
+    _held: Shared,
+}
+
+/// The folder for `kind` in `parent` with these files. Older ones that nothing needs
+/// are removed.
+pub fn keep(parent: &Path, kind: &str, files: &[Named]) -> Result<Kept> {
+    let shown = || format!("{} can't be written", parent.display());
+    fs::create_dir_all(parent).with_context(shown)?;
+    partial::sweep(parent);
+    let mut salt = 0;
+    loop {
+        let name = name(kind, files, salt);
+        let path = parent.join(&name);
+        match Shared::hold(&path) {
+            Some(_held) if has(&path, files) => {
+                remove_others(parent, kind, &name);
+                return Ok(Kept { path, _held });
+            }
+            // Damaged: whoever holds it may keep it.
+            Some(held) => {
+                drop(held);
+                Shared::remove_unless_held(&path);
+                salt += 1;
+            }
+            None => make(parent, &name, files).with_context(shown)?,
+        }
+    }
+}
+
+/// Makes the folder `name`, unless another run is at it.
+fn make(parent: &Path, name: &str, files: &[Named]) -> io::Result<()> {
+    let Some(folder) = partial::Folder::begin(parent, name)? else {
+        thread::sleep(TICK);
+        return Ok(());
+    };
+    for (file, bytes) in files {
+        fs::write(folder.path().join(file), bytes)?;
+    }
+    // Another run may have been first.
+    match folder.rename(&parent.join(name)) {
+        Err((_, error)) if error.kind() != io::ErrorKind::DirectoryNotEmpty => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn name(kind: &str, files: &[Named], salt: u32) -> String {
+    let mut hasher = DefaultHasher::new();
+    (files, salt).hash(&mut hasher);
+    format!("{kind}-{:0DIGITS$x}", hasher.finish())
+}
+
+fn has(folder: &Path, files: &[Named]) -> bool {
+    let mut files = files.iter();
+    files.all(|(name, bytes)| fs::read(folder.join(name)).is_ok_and(|found| found == *bytes))
+}
+
+/// Removes the folders for `kind` that no run needs, but the one called `current`.
+fn remove_others(parent: &Path, kind: &str, current: &str) {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let rest = name
+            .strip_prefix(kind)
+            .and_then(|rest| rest.strip_prefix('-'));
+        let hex = |rest: &str| rest.len() == DIGITS && rest.chars().all(|c| c.is_ascii_hexdigit());
+        if rest.is_some_and(hex) && name != current {
+            Shared::remove_unless_held(&entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_has_its_own_and_what_nothing_needs_goes() {
+        let parent = tempfile::tempdir().unwrap();
+        let keep = |kind, text: &[u8]| keep(parent.path(), kind, &[("x", text)]).unwrap();
+        let other = keep("virt-uefi", b"other").path;
+        let (one, two) = (keep("virt", b"one"), keep("virt", b"two"));
+        let again = keep("virt", b"one");
+        assert_eq!(one.path, again.path);
+        assert_eq!(fs::read(one.path.join("x")).unwrap(), b"one");
+        assert_eq!(fs::read(two.path.join("x")).unwrap(), b"two");
+        drop(two);
+        let three = keep("virt", b"three");
+        assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 3);
+        drop((one, again));
+        assert!(three.path.exists() && other.exists());
+    }
+
+    #[test]
+    fn a_damaged_one_is_not_taken() {
+        let parent = tempfile::tempdir().unwrap();
+        let files: [Named; 2] = [("x", b"1"), ("y", b"2")];
+        let first = keep(parent.path(), "virt", &files).unwrap();
+        fs::write(first.path.join("y"), "3").unwrap();
+        let second = keep(parent.path(), "virt", &files).unwrap();
+        assert!(has(&second.path, &files));
+        assert_ne!(first.path, second.path);
+    }
+
+    #[test]
+    fn many_at_once_get_what_they_asked_for() {
+        let parent = tempfile::tempdir().unwrap();
+        std::thread::scope(|threads| {
+            for number in 0..8 {
+                let parent = parent.path();
+                threads.spawn(move || {
+                    for round in 0..50 {
+                        let text = format!("{}", (number + round) % 4);
+                        let files: [Named; 1] = [("x", text.as_bytes())];
+                        let kept = keep(parent, "virt", &files).unwrap();
+                        assert!(has(&kept.path, &files));
+                    }
+                });
+            }
+        });
+    }
+}
