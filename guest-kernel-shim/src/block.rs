@@ -11,7 +11,6 @@ use cpuidle::Device;
 use plan::{Cell, Info};
 use wait::request::REQUESTS;
 
-use crate::idle::setting::Setting;
 use crate::kernel::cpu::Usage;
 use crate::kernel::executor::Executor;
 use crate::kernel::stats::Totals;
@@ -19,6 +18,7 @@ use crate::kernel::table::{COMMON, LIVE, cpu, online};
 use crate::kernel::{force, time};
 use crate::machine::platform;
 use crate::percpu::PerCpu;
+use crate::setting::Setting;
 use crate::{clock, idle, interrupts, knobs, workload};
 
 /// A part of a cell.

@@ -6,9 +6,9 @@
 //! `wfet` differ in is the instruction by which they pause. Where a governor chooses
 //! among idle states, the loop is that of [`governed`].
 
+mod governed;
 pub mod limited;
 mod pause;
-pub mod setting;
 pub mod target;
 
 use plan::Wait;
@@ -18,11 +18,10 @@ use wait::poll::{Counted, Pause};
 use wait::request::RESCHED;
 
 use self::pause::{By, Spin, Wfe, WfeSev, Wfet, Yield};
-use self::setting::{Body, Idle, Setting};
 use self::target::{Barred, BehindBarrier};
 use crate::clock;
-use crate::kernel::governed;
 use crate::percpu::PerCpu;
+use crate::setting::{Body, Idle, Setting};
 
 /// Runs `body` with the way of waiting that `setting` names.
 pub fn with(setting: &Setting, body: &mut impl Body) {

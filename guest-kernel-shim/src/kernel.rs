@@ -13,7 +13,7 @@
 //! A CPU without a ready task idles, in any of the ways of [`crate::idle`]: they
 //! are the same loops that `pingpong` measures without all this. Waits called
 //! `governor:<name>` choose among the idle states of crate `cpuidle`
-//! ([`governed`]).
+//! ([`crate::idle`]).
 //!
 //! Interrupt handlers of this kernel wake tasks only through the inbox, and
 //! touch nothing else that the executor uses, so the executor runs with
@@ -26,7 +26,6 @@ pub mod cpu;
 pub mod device;
 pub mod executor;
 pub mod force;
-pub mod governed;
 pub mod handoff;
 pub mod local;
 pub mod memory;

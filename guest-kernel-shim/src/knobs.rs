@@ -10,8 +10,8 @@ use wait::request::{CALL, RESCHED};
 use wait::stream::{self, Stream};
 
 use crate::features::features;
-use crate::idle::setting::Setting;
 use crate::percpu::PerCpu;
+use crate::setting::Setting;
 use crate::wake::Waker;
 use crate::{clock, hypervisor, interrupts, vectors};
 

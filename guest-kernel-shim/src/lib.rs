@@ -46,6 +46,7 @@ mod probe;
 pub mod program;
 pub mod random;
 pub mod report;
+pub mod setting;
 pub mod smp;
 pub mod start;
 mod tally;

@@ -20,9 +20,9 @@ pub use self::post::{Job, begin_anew, everywhere, leave_to, on, on_second, wait_
 use crate::block::Block;
 use crate::counts::Counts;
 use crate::idle;
-use crate::idle::setting::Setting;
 use crate::knobs::{setting, trace, turn, turn_back, turn_exits, waker};
 use crate::percpu::{self, PerCpu};
+use crate::setting::Setting;
 use crate::workload::ipi::Called;
 use crate::workload::pingpong::Far;
 use crate::workload::stages::FarSide;

@@ -143,8 +143,11 @@ fn binutils() -> Finding {
             "cargo-binutils",
             version.lines().next().unwrap_or("there").to_owned(),
         ),
-        None => Finding::new("cargo-binutils", "missing, optional: disassembly")
-            .remedy("cargo install cargo-binutils"),
+        None => Finding::new(
+            "cargo-binutils",
+            "missing, optional: cargo objdump, nm, size by hand",
+        )
+        .remedy("cargo install cargo-binutils"),
     }
 }
 
@@ -156,8 +159,11 @@ fn llvm_tools() -> Finding {
     {
         return Finding::new("llvm-tools", "there");
     }
-    Finding::new("llvm-tools", "missing, optional: disassembly")
-        .remedy("rustup component add llvm-tools")
+    Finding::new(
+        "llvm-tools",
+        "missing, optional: xtask asm, test --coverage",
+    )
+    .remedy("rustup component add llvm-tools")
 }
 
 fn debugger() -> Finding {

@@ -10,6 +10,7 @@ use crate::cli::RunArgs;
 use crate::folder::Folder;
 use crate::job::Job;
 use crate::output::Output;
+use crate::session::Session;
 use crate::terminal::{note, say};
 use crate::{report, session, table, terminal};
 
@@ -24,23 +25,7 @@ pub fn run(args: &RunArgs) -> Result<()> {
         false => Show::Console,
     };
     let session = session::run(&job, folder, show)?;
-    let place = &session.place;
-    if session.results.has_cells() {
-        say!(
-            "{}",
-            table::lines(&session.results, terminal::width()).join("\n")
-        );
-    }
-    if session.results.has_cells() {
-        say!("\nresults: {place}");
-    } else {
-        say!("\nlog: {}", session.log);
-    }
-    if Path::new(place).join(report::PAGE).exists() {
-        say!("report: {place}/{}", report::PAGE);
-    } else {
-        say!("\nlog: {place}/serial.log");
-    }
+    tell(&session);
     match &session.ended {
         Some(ended) => say!("{ended}"),
         None if job.load.guest.is_some() && session.failure.is_none() => {
@@ -61,4 +46,20 @@ pub fn run(args: &RunArgs) -> Result<()> {
         note!("{error:#}");
     }
     bail!("{}; the console's log is {}", failure.told(), session.log)
+}
+
+/// Prints the table, and where the rest is.
+fn tell(session: &Session) {
+    if !session.results.has_cells() {
+        say!("\nlog: {}", session.log);
+        return;
+    }
+    let lines = table::lines(&session.results, terminal::width());
+    say!("{}", lines.join("\n"));
+    let place = &session.place;
+    say!("\nresults: {place}");
+    // A full disk may have left no room for it.
+    if Path::new(place).join(report::PAGE).exists() {
+        say!("report: {place}/{}", report::PAGE);
+    }
 }

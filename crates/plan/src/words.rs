@@ -264,8 +264,8 @@ words! {
         SoakCounterBack = "soak-counter-back",
         /// The virtual time goes back.
         SoakTimeBack = "soak-time-back",
-        /// A bit is left in a mailbox.
-        SoakMailbox = "soak-mailbox",
+        /// A bit is left in a pending word of EL2.
+        SoakPendingWord = "soak-pending-word",
     }
 
     /// What the guest's image runs under.
@@ -429,7 +429,7 @@ impl Fault {
             | Self::SoakUnbalancedMask
             | Self::SoakCounterBack
             | Self::SoakTimeBack
-            | Self::SoakMailbox => false,
+            | Self::SoakPendingWord => false,
         }
     }
 }

@@ -6,7 +6,8 @@
 //! vCPU) or [`Distributor`] (SPIs). It can be delivered: in a list register, or
 //! in the queue behind them, both in [`List`]. The guest handles it: active, in
 //! a list register. [`List::sync`] moves interrupts between the first two when
-//! a register changed; the CPU interface does the rest by itself.
+//! a register changed; the CPU interface does the rest by itself. [`Delivery`] puts the
+//! parts together, on any CPU.
 //!
 //! The guest sees a GIC with one security state (GICD_CTLR.DS = 1) and
 //! affinity routing always on. Only Group 1 is delivered.
@@ -18,6 +19,7 @@
 
 mod audit;
 mod bits;
+mod delivery;
 mod distributor;
 mod list;
 mod listed;
@@ -28,6 +30,7 @@ mod spi;
 
 pub use audit::Fault;
 pub use bits::ones;
+pub use delivery::{Delivery, Interface, Maintenance, Shared};
 pub use distributor::{Distributor, Vcpu};
 pub use list::{Bank, List, State};
 pub use lr::ListRegister;

@@ -7,7 +7,7 @@ use wait::idle::Limited;
 use wait::poll::Pause;
 
 use super::pause::{By, Spin, Wfe, WfeSev, Wfet, Yield};
-use super::setting::{Body, Setting};
+use crate::setting::{Body, Setting};
 
 /// Runs `body` with polls up to the limit by the instruction that `setting` names:
 /// for `poll-wfi` by that with which it polls. Cold, as it is no

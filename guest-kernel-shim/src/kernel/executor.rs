@@ -21,9 +21,9 @@ use super::table::{LIVE, called_by, online};
 use super::task::{After, Task};
 use super::{Cpu, calls, table, time, timer};
 use crate::clock;
-use crate::idle::setting::{Body, Idle};
 use crate::interrupts;
 use crate::percpu::{self, PerCpu};
+use crate::setting::{Body, Idle};
 use crate::wake::Waker;
 
 /// A CPU that idles for less than this on average does not search for work, ns:

@@ -10,9 +10,9 @@ use platform::MAX_CPUS;
 use wait::request::CALL;
 
 use crate::clock;
-use crate::idle::setting::{Body, Idle};
 use crate::interrupts;
 use crate::percpu::PerCpu;
+use crate::setting::{Body, Idle};
 use crate::tally::Event;
 use crate::wake::Waker;
 use crate::workload::call;

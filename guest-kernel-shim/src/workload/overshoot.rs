@@ -12,8 +12,8 @@ use wait::stream::Stream;
 
 use crate::alarm::Alarm;
 use crate::clock;
-use crate::idle::setting::{Body, Idle};
 use crate::percpu::PerCpu;
+use crate::setting::{Body, Idle};
 use crate::tally::Event;
 use crate::workload::samples::Samples;
 use crate::workload::stream;

@@ -3,8 +3,8 @@
 //! through two pipes (`perf bench sched pipe`). A sample is a round trip.
 
 use crate::clock;
-use crate::idle::setting::{Body, Idle};
 use crate::percpu::PerCpu;
+use crate::setting::{Body, Idle};
 use crate::wake::Waker;
 use crate::workload::samples::Samples;
 

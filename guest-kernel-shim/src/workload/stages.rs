@@ -20,8 +20,8 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use hist::Histogram;
 use pages::Pool;
 
-use crate::idle::setting::{Body, Idle};
 use crate::percpu::PerCpu;
+use crate::setting::{Body, Idle};
 use crate::wake::Waker;
 use crate::{clock, hypervisor};
 

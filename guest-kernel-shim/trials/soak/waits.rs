@@ -9,9 +9,9 @@ use super::violation::note;
 use super::{check, tokens};
 use guest_kernel_shim::features::features;
 use guest_kernel_shim::idle;
-use guest_kernel_shim::idle::setting::{Body, Idle};
 use guest_kernel_shim::percpu::PerCpu;
 use guest_kernel_shim::random::Random;
+use guest_kernel_shim::setting::{Body, Idle};
 use guest_kernel_shim::{hypervisor, knobs};
 
 /// Most waits before a CPU draws another way of waiting.

@@ -9,28 +9,36 @@ use super::card::{Card, Mode, Row, guest_insns};
 use super::tally::Tally;
 
 const HEAD: &str = "\
-<!-- Written by `cargo xtask cost --save LABEL` from the cards in docs/cost/; a test checks that it is. -->
+<!-- Written by `cargo xtask cost --save LABEL` from the baselines in docs/cost/; a test checks it. -->
 
 # What each path costs
 
-Counted from execution by `cargo xtask cost`, not estimated: the guest takes each path again and again between two marks
-(`guest-kernel-shim/trials/cost.rs`), a plugin of the emulator (`crates/recorder`) writes down every instruction that a CPU executes
-between them, with its exception level and memory accesses, and `xtask/src/cost/` counts. The CPUs run in parallel. A row is the
+The numbers are counted from execution by `cargo xtask cost`, not estimated. The guest takes each path again and again between two
+marks (`guest-kernel-shim/trials/cost.rs`). A plugin of the emulator (`crates/recorder`) records every instruction that a CPU executes
+between the marks, with its exception level and memory accesses. `xtask/src/cost/` counts them. The CPUs run in parallel. A row is the
 median pass. `cargo xtask asm PATH` shows the instructions.
 
-Columns: instructions at EL2; system registers read / written; DSB / ISB / DMB; exceptions taken to EL2 / returns from it;
-instructions that load / store; 64-byte lines of data / code; then the guest's own instructions (the interrupt handler where the
-path is an interrupt) and the same on the bare machine, where there is no EL2. `direct` is with interrupts delivered directly and
-no wait trapped: a 0 there was counted, not assumed. `-`: the path can't be taken.
+The columns are: instructions at EL2; system registers read / written; DSB / ISB / DMB; exceptions taken to EL2 / returns from it;
+instructions that load / store; 64-byte lines of data / code; then the guest's own instructions (those of the interrupt handler where
+the path is an interrupt), and the same on the bare machine, where there is no EL2. In rows with `direct`, interrupts are delivered
+directly and no wait traps: a 0 there was counted, not assumed. `-` means that the path can't be taken.
 
-What the barriers and registers of a path are for is said where they are: `hypervisor/src/shortcuts.rs` for the paths of up to 50
-instructions, `crates/arch/src/gic_cpu.rs` for the DSB and ISB around a kick (`mail-send`, `cpu-on`), `hypervisor/src/vcpu.rs` for those
-of `cpu-start`. No path takes a lock but `mmio` and `cpu-start`, which look at the one distributor that the guest has.
+Comments in the code explain the barriers and registers of a path: `hypervisor/src/exits/fast_paths.rs` for the fast paths, up to 50 instructions
+long; `crates/arch/src/gic_cpu.rs` for the DSB and ISB around a doorbell (`mail-send`, `cpu-on`); `hypervisor/src/exits/enter.rs` for those of
+`cpu-start`. No path takes a lock except `mmio` and `cpu-start`, which access the guest's one distributor.
+
+Each saved set of numbers is a baseline, a file in `docs/cost/`. `cargo xtask cost --save LABEL` adds one. The tests compare with the newest
+baseline.
 ";
 
 const COLUMNS: &str = "\
 | path | deliver | EL2 insns | sysregs r/w | DSB/ISB/DMB | in/out | ld/st | lines d/c | guest | bare |
 |---|---|---:|---:|---:|---:|---:|---:|---:|---:|
+";
+
+/// Under the single numbers.
+const BOOT: &str = "
+`insns: reset to the guest's first` is the length of a boot. Most of it is the zeroing of the guest's RAM ([isolation](isolation.md#memory)).
 ";
 
 /// The page.
@@ -117,6 +125,7 @@ fn numbers(page: &mut String, cards: &[Card]) {
         let was = was.map_or("-".into(), u64::to_string);
         let _ = writeln!(page, "| {name} | {was} | {is} |");
     }
+    page.push_str(BOOT);
 }
 
 /// What operations cost with more vCPUs, as of the last card that has it.
@@ -124,9 +133,9 @@ fn scale(page: &mut String, card: &Card) {
     let counts = super::scale::counts(&card.scale);
     let _ = write!(
         page,
-        "\n## Scale: {}\n\nInstructions per operation by number of vCPUs (`--scale`, which fails if an SGI to one depends on it, \
-         or a broadcast is not linear). `EL2`: the hypervisor's own, on all CPUs that take part. The others: medians of the \
-         guest's workloads waiting in WFI, in instructions of all CPUs.\n\n| |",
+        "\n## Scale: {}\n\nInstructions per operation, by number of vCPUs. `--scale` fails if the cost of an SGI to one CPU depends on \
+         that number, or if a broadcast is not linear in it. Rows with `EL2` count the hypervisor's own instructions on all \
+         CPUs that take part. The other rows are medians of the guest's workloads waiting in WFI, in instructions of all CPUs.\n\n| |",
         card.label
     );
     counts.iter().for_each(|cpus| {
@@ -147,7 +156,7 @@ fn scale(page: &mut String, card: &Card) {
 fn history(page: &mut String, cards: &[Card]) {
     let _ = write!(
         page,
-        "\n## History\n\nInstructions at EL2 with `inject`.\n\n| card |"
+        "\n## History\n\nInstructions at EL2 with `inject`, by baseline.\n\n| baseline |"
     );
     Path::ALL.iter().for_each(|path| {
         let _ = write!(page, " {} |", path.name());

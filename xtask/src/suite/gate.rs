@@ -33,7 +33,7 @@ enum What {
 struct Line {
     /// Its words.
     words: &'static [&'static str],
-    /// Instructions to plant in the SGI path: see `hypervisor/src/shortcuts.rs`.
+    /// Instructions to plant in the SGI path: see `hypervisor/src/exits/fast_paths.rs`.
     planted: Option<&'static str>,
     /// Exit status.
     status: i32,

@@ -90,6 +90,11 @@ impl Interface {
         self.bits(|one| one.0 & (PENDING | ACTIVE | HW | EOI) == EOI)
     }
 
+    /// ICH_HCR_EL2.UIE.
+    pub const fn underflow(&self) -> bool {
+        self.underflow
+    }
+
     /// Whether the maintenance interrupt is asserted (ICH_MISR_EL2.EOI, U).
     pub fn maintenance(&self) -> bool {
         self.ended() != 0 || self.underflow && self.used().count() <= 1

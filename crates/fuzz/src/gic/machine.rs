@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The virtual GIC of crate `vgic` with a fake CPU interface per vCPU, put
-//! together as `hypervisor/src/vgic_cpu.rs`, `mmio.rs` and `sgi.rs` do it.
+//! The virtual GIC of crate `vgic` on a modelled CPU interface per vCPU. What puts its
+//! parts together is [`vgic::Delivery`], as in the hypervisor; when it does what is as in
+//! `hypervisor/src/exits/mmio.rs` and `hypervisor/src/interrupts/irq.rs`.
 
-use vgic::{Access, Distributor, List, Private, Redistributor, Vcpu};
+use std::cell::RefCell;
+
+use vgic::{
+    Access, Bank, Delivery, Distributor, List, ListRegister, Maintenance, Private, Redistributor,
+    Vcpu,
+};
 
 use super::interface::Interface;
 use super::spec::{CPUS, affinity};
@@ -38,13 +44,89 @@ pub struct Cpu {
     pub physical: Physical,
 }
 
+/// What [`vgic::Interface`] asks for: a modelled CPU interface, and what is behind it.
+struct Hardware<'a> {
+    number: usize,
+    interface: &'a mut Interface,
+    physical: &'a mut Physical,
+}
+
+impl Bank for Hardware<'_> {
+    fn count(&self) -> usize {
+        self.interface.count()
+    }
+
+    fn empty(&self) -> u32 {
+        self.interface.empty()
+    }
+
+    fn read(&self, n: usize) -> ListRegister {
+        self.interface.read(n)
+    }
+
+    fn write(&mut self, n: usize, value: ListRegister) {
+        self.interface.write(n, value);
+    }
+
+    fn set_underflow(&mut self, on: bool) {
+        self.interface.set_underflow(on);
+    }
+}
+
+impl vgic::Interface for Hardware<'_> {
+    const SGIS: u32 = 0xff;
+
+    fn ended(&self) -> u32 {
+        self.interface.ended()
+    }
+
+    fn underflow(&self) -> bool {
+        self.interface.underflow()
+    }
+
+    fn timers(&self) -> u32 {
+        LINES
+    }
+
+    fn lines(&self) -> u32 {
+        self.physical.lines
+    }
+
+    fn vcpu(&self) -> Vcpu {
+        Vcpu {
+            number: self.number,
+            affinity: affinity(self.number),
+        }
+    }
+
+    fn enable(&mut self, on: u32, off: u32) {
+        self.physical.enabled = self.physical.enabled & !off | on;
+    }
+
+    fn clear_active(&mut self, intids: u32) {
+        self.physical.active &= !intids;
+    }
+
+    /// # Panics
+    /// Panics if it is not active: the end of an interrupt that was not taken is
+    /// UNPREDICTABLE (IHI 0069H, 12.2.6).
+    fn deactivate(&mut self, intid: u32) {
+        assert!(self.physical.active >> intid & 1 != 0, "{intid} is active");
+        self.physical.active &= !(1 << intid);
+    }
+
+    fn active(&self) -> u32 {
+        self.physical.active
+    }
+}
+
 /// The machine.
 #[derive(Debug)]
 pub struct Machine {
     /// vCPUs.
     pub cpus: [Cpu; CPUS],
     /// The distributor that they share.
-    pub distributor: Distributor,
+    pub distributor: RefCell<Distributor>,
 }
 
 impl Machine {
@@ -57,14 +139,14 @@ impl Machine {
                 interface: Interface::new(registers),
                 physical: Physical::default(),
             }),
-            distributor: Distributor::new(CPUS),
+            distributor: RefCell::new(Distributor::new(CPUS)),
         }
     }
 
     /// `by` accesses the distributor.
     pub fn shared(&mut self, by: usize, offset: u64, size: u32, write: Option<u64>) -> u64 {
         self.publish(by);
-        let (value, changed) = self.distributor.access(Access {
+        let (value, changed) = self.distributor.get_mut().access(Access {
             offset,
             size,
             write,
@@ -117,29 +199,40 @@ impl Machine {
         value
     }
 
-    /// An SGI reaches `cpu`.
+    /// The interrupts of the vCPU of `cpu`.
+    fn delivery(&mut self, cpu: usize) -> Delivery<'_, Hardware<'_>, &RefCell<Distributor>> {
+        let one = &mut self.cpus[cpu];
+        Delivery {
+            private: &one.private,
+            list: &mut one.list,
+            interface: Hardware {
+                number: cpu,
+                interface: &mut one.interface,
+                physical: &mut one.physical,
+            },
+            shared: &self.distributor,
+        }
+    }
+
+    /// An SGI reaches `cpu`, as itself or by request.
     pub fn inject(&mut self, cpu: usize, intid: u32) {
-        let Cpu {
-            private,
-            list,
-            interface,
-            ..
-        } = &mut self.cpus[cpu];
-        match private.ready(intid) {
-            Some(priority) => list.inject(interface, intid, priority, None),
-            None => private.set_pending(intid),
+        let physical = <Hardware<'_> as vgic::Interface>::SGIS >> intid & 1 != 0;
+        let mut delivery = self.delivery(cpu);
+        if !(physical && delivery.arrive(intid)) {
+            delivery.inject(intid, None);
         }
     }
 
     /// The timers' physical interrupts that are signalled; each is taken at once.
     pub fn fire(&mut self) {
-        for one in &mut self.cpus {
-            let signalled = one.physical.lines & one.physical.enabled & !one.physical.active;
-            one.physical.active |= signalled;
+        for cpu in 0..CPUS {
+            let physical = &mut self.cpus[cpu].physical;
+            let signalled = physical.lines & physical.enabled & !physical.active;
+            physical.active |= signalled;
+            let mut delivery = self.delivery(cpu);
             for intid in vgic::ones(signalled.into()) {
-                if let Some(priority) = one.private.ready(intid) {
-                    let bank = &mut one.interface;
-                    one.list.inject(bank, intid, priority, Some(intid));
+                if !delivery.arrive(intid) {
+                    delivery.inject(intid, Some(intid));
                 }
             }
         }
@@ -147,9 +240,7 @@ impl Machine {
 
     /// Looks at the lines of `cpu`.
     pub fn sample(&mut self, cpu: usize) {
-        let one = &mut self.cpus[cpu];
-        let low = LINES & !one.physical.lines;
-        one.physical.active &= !one.list.lower(&mut one.interface, low);
+        self.delivery(cpu).sample();
     }
 
     /// `cpu` acknowledges, IRQs masked: EL2 looks at the lines first.
@@ -179,11 +270,10 @@ impl Machine {
         for cpu in 0..CPUS {
             let mut taken = 0;
             while self.cpus[cpu].interface.maintenance() {
-                let one = &mut self.cpus[cpu];
-                if one.interface.ended() != 0 {
-                    self.evaluate(cpu);
-                } else {
-                    one.list.refill(&mut one.interface);
+                match self.delivery(cpu).maintain() {
+                    Maintenance::Ended => self.evaluate(cpu),
+                    Maintenance::Refilled => {}
+                    Maintenance::Nothing => panic!("it was for nothing"),
                 }
                 taken += 1;
                 assert!(taken < 100, "the maintenance interrupt never ends");
@@ -194,47 +284,44 @@ impl Machine {
     /// Takes everything pending out of the registers of `cpu` and lists it
     /// again, as a change of the delivery does.
     pub fn drain(&mut self, cpu: usize) {
-        let Cpu {
-            private,
-            list,
-            interface,
-            physical,
-        } = &mut self.cpus[cpu];
-        list.drain(interface, |one| match one.intid() {
-            _ if one.hw().is_some() => {}
-            intid if intid < vgic::PRIVATE => private.set_pending(intid),
-            intid => self.distributor.give_back(intid),
-        });
-        // What the registers still hold is active there.
-        let held = interface.used().filter(|one| one.intid() < vgic::PRIVATE);
-        physical.active &= held.fold(0, |bits, one| bits | 1 << one.intid());
+        let mut delivery = self.delivery(cpu);
+        let active = delivery.has_active();
+        delivery.unlist();
+        // The hypervisor does not change it while an interrupt is active. Here it may:
+        // what the registers still hold stays active behind them, and is not let go of.
+        let waiting = !active && delivery.release_spis();
+        let one = &mut self.cpus[cpu];
+        let held = one.interface.used().filter_map(|one| one.hw());
+        one.physical.active |= held.fold(0, |bits, intid| bits | 1 << intid);
+        if waiting {
+            let others = (0..CPUS).filter(|&other| other != cpu);
+            others.for_each(|other| self.evaluate(other));
+        }
         self.evaluate(cpu);
+    }
+
+    /// Whether `cpu` has an interrupt active.
+    pub fn has_active(&mut self, cpu: usize) -> bool {
+        self.delivery(cpu).has_active()
     }
 
     /// Brings `cpu` in line with the registers.
     pub fn evaluate(&mut self, cpu: usize) {
-        let number = cpu;
-        let Cpu {
-            private,
-            list,
-            interface,
-            physical,
-        } = &mut self.cpus[cpu];
-        let listed = list.sync(interface, private, self.distributor.forwards());
-        physical.enabled = private.all_ready() & LINES;
-        physical.active &= listed;
-        if list.sync_spis(interface, &mut self.distributor, vcpu(number)) {
+        if self.delivery(cpu).evaluate() {
             let others = (0..CPUS).filter(|&other| other != cpu);
             others.for_each(|other| self.evaluate(other));
         }
     }
 
     fn publish(&mut self, cpu: usize) {
-        self.sample(cpu);
-        let one = &mut self.cpus[cpu];
-        one.list.publish(&one.interface, &one.private);
-        one.list
-            .publish_spis(&one.interface, &mut self.distributor, vcpu(cpu));
+        self.delivery(cpu).publish();
+    }
+
+    /// What [`Delivery::audit`] says of `cpu`, and physical interrupts that are active
+    /// for nothing.
+    pub fn audit(&mut self, cpu: usize) -> (Result<(), vgic::Fault>, u32) {
+        let delivery = self.delivery(cpu);
+        (delivery.audit(false, false), delivery.stray())
     }
 
     /// A private interrupt that is in two list registers of its CPU (its number
@@ -258,12 +345,5 @@ impl Machine {
             list, interface, ..
         } = &self.cpus[cpu];
         !interface.used().any(|one| one.intid() == intid) && list.state(interface, intid).pending
-    }
-}
-
-fn vcpu(number: usize) -> Vcpu {
-    Vcpu {
-        number,
-        affinity: affinity(number),
     }
 }

@@ -191,6 +191,21 @@ impl World {
         // What waited for the end of another one.
         self.machine.fire();
         assert_eq!(self.machine.listed_twice(), None);
+        for cpu in 0..CPUS {
+            assert_eq!(self.machine.audit(cpu), (Ok(()), 0), "CPU {cpu}");
+            self.check_active(cpu);
+        }
+    }
+
+    /// What `cpu` acknowledged and has not ended is active there; without that, and
+    /// without what was set active by register, nothing is.
+    fn check_active(&mut self, cpu: usize) {
+        let states = || (0..INTIDS).map(|intid| self.spec.at(cpu, intid).active);
+        let handled = states().any(|active| active == Active::Acknowledged(cpu));
+        let set = states().any(|active| active == Active::Set);
+        if handled || !set {
+            assert_eq!(self.machine.has_active(cpu), handled, "CPU {cpu}");
+        }
     }
 
     fn acknowledge(&mut self, cpu: usize) {

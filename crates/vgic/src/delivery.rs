@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The interrupts of one vCPU on the CPU that runs it, put together: the registers of
+//! its redistributor ([`Private`]), its list ([`List`]), the distributor that it shares,
+//! and the timers' lines behind some of its PPIs.
+//!
+//! A hypervisor implements [`Interface`] on a CPU's registers, a test on a model of
+//! them; what is done with either is here.
+
+use core::cell::RefCell;
+
+use crate::PRIVATE;
+use crate::audit::Fault;
+use crate::bits::ones;
+use crate::distributor::{Distributor, Vcpu};
+use crate::list::{Bank, List};
+use crate::lr::ListRegister;
+use crate::private::Private;
+
+/// What a CPU has for the interrupts of its vCPU: list registers, and the physical
+/// interrupts behind the guest's timers. INTIDs are a bit each.
+pub trait Interface: Bank {
+    /// SGIs that come physically, as themselves; the others come by request of another
+    /// CPU.
+    const SGIS: u32;
+
+    /// List registers whose interrupt has ended and was to say so (ICH_EISR_EL2).
+    fn ended(&self) -> u32;
+    /// Whether the maintenance interrupt was asked for (ICH_HCR_EL2.UIE).
+    fn underflow(&self) -> bool;
+    /// PPIs with a physical interrupt of the same number behind them.
+    fn timers(&self) -> u32;
+    /// Those of them whose lines are high.
+    fn lines(&self) -> u32;
+    /// The vCPU, as the distributor knows it.
+    fn vcpu(&self) -> Vcpu;
+    /// Enables the physical interrupts of `on` and disables those of `off`.
+    fn enable(&mut self, on: u32, off: u32);
+    /// Ends physical interrupts by register (GICR_ICACTIVER0).
+    fn clear_active(&mut self, intids: u32);
+    /// Ends physical interrupt `intid`, which this CPU has taken (ICC_DIR_EL1).
+    fn deactivate(&mut self, intid: u32);
+    /// Physical interrupts that are active (GICR_ISACTIVER0).
+    fn active(&self) -> u32;
+}
+
+/// The distributor, which every vCPU of a guest shares.
+pub trait Shared {
+    /// Runs `use_it` on the distributor, alone.
+    fn with<R>(&self, use_it: impl FnOnce(&mut Distributor) -> R) -> R;
+}
+
+impl Shared for &RefCell<Distributor> {
+    fn with<R>(&self, use_it: impl FnOnce(&mut Distributor) -> R) -> R {
+        use_it(&mut self.borrow_mut())
+    }
+}
+
+/// What a maintenance interrupt was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Maintenance {
+    /// Nothing of this: something else made it pending.
+    Nothing,
+    /// What waited for a list register has one now.
+    Refilled,
+    /// The guest has ended what another vCPU waits for: [`Delivery::evaluate`] is due.
+    Ended,
+}
+
+/// The interrupts of a vCPU, on the CPU that runs it.
+#[derive(Debug)]
+pub struct Delivery<'a, I, S> {
+    /// Its SGIs and PPIs.
+    pub private: &'a Private,
+    /// What is in its list registers, or waits for one.
+    pub list: &'a mut List,
+    /// The CPU.
+    pub interface: I,
+    /// The distributor.
+    pub shared: S,
+}
+
+impl<I: Interface, S: Shared> Delivery<'_, I, S> {
+    /// Lists SGI or PPI `intid`, which came physically, if that is all there is to do;
+    /// whether it was. A hypervisor may have this in assembly, and go on with
+    /// [`Self::inject`] where it is not.
+    #[inline(always)]
+    pub fn arrive(&mut self, intid: u32) -> bool {
+        self.list.arrive(&mut self.interface, intid)
+    }
+
+    /// Makes SGI or PPI `intid` pending; whether it was listed. `hw` is the physical
+    /// interrupt behind it, which is active then.
+    #[inline(always)]
+    pub fn inject(&mut self, intid: u32, hw: Option<u32>) -> bool {
+        match self.private.ready(intid) {
+            Some(priority) => {
+                self.list.inject(&mut self.interface, intid, priority, hw);
+                return true;
+            }
+            None if hw.is_none() => self.private.set_pending(intid),
+            // Another CPU has just disabled it. It stays active physically until
+            // `evaluate`, which is on its way, lets its line speak again.
+            None => {}
+        }
+        false
+    }
+
+    /// Whether the guest has an interrupt to acknowledge, as of the last look at the
+    /// lines ([`Self::sample`]).
+    #[inline(always)]
+    pub fn deliverable(&self) -> bool {
+        self.list.deliverable(&self.interface)
+    }
+
+    /// Whether the guest has an interrupt active in a list register.
+    pub fn has_active(&self) -> bool {
+        let used = (0..self.interface.count()).filter(|&n| self.interface.empty() >> n & 1 == 0);
+        used.map(|n| self.interface.read(n))
+            .any(ListRegister::is_active)
+    }
+
+    /// Serves the maintenance interrupt, but for [`Self::evaluate`] where that is due.
+    pub fn maintain(&mut self) -> Maintenance {
+        if self.interface.ended() != 0 {
+            Maintenance::Ended
+        } else if self.interface.underflow() {
+            self.list.refill(&mut self.interface);
+            Maintenance::Refilled
+        } else {
+            Maintenance::Nothing
+        }
+    }
+
+    /// Brings the list registers in line with the registers of the virtual interrupt
+    /// controller, after one was written. Answers whether every other vCPU has to do the
+    /// same, because something was let go of that may be theirs.
+    #[must_use]
+    pub fn evaluate(&mut self) -> bool {
+        let (private, interface) = (self.private, &mut self.interface);
+        let list = &mut *self.list;
+        let vcpu = interface.vcpu();
+        let (listed, others) = self.shared.with(|distributor| {
+            let listed = list.sync(interface, private, distributor.forwards());
+            expect(list, interface, private);
+            let others = list.sync_spis(interface, distributor, vcpu);
+            (listed, others)
+        });
+        self.follow_timers();
+        self.release_timers(listed);
+        others
+    }
+
+    /// Enables the physical interrupts of the timers that can be delivered: a level is
+    /// to wait in the machine, where it is gone when it is low.
+    pub fn follow_timers(&mut self) {
+        let timers = self.interface.timers();
+        let ready = self.private.all_ready() & timers;
+        self.interface.enable(ready, timers & !ready);
+    }
+
+    /// The physical interrupt of a timer is active from when it was taken until its
+    /// virtual one ends. That may have been ended by register or taken back, or be a
+    /// software interrupt meanwhile, whose end does not reach the physical one. So the
+    /// physical interrupts of those that are not `listed` end here, and come again if
+    /// their lines are high.
+    fn release_timers(&mut self, listed: u32) {
+        let timers = self.interface.timers();
+        self.interface.clear_active(timers & !listed);
+    }
+
+    /// Looks at the lines: takes back what is listed because of one that is low now, and
+    /// ends the physical interrupt behind it, so that the line is heard again.
+    pub fn sample(&mut self) {
+        let low = self.interface.timers() & !self.interface.lines();
+        let lowered = self.list.lower(&mut self.interface, low);
+        ones(lowered.into()).for_each(|intid| self.interface.deactivate(intid));
+    }
+
+    /// Lets other vCPUs read what is pending and active here.
+    pub fn publish(&mut self) {
+        self.sample();
+        let (list, interface) = (&*self.list, &self.interface);
+        list.publish(interface, self.private);
+        let vcpu = interface.vcpu();
+        self.shared
+            .with(|distributor| list.publish_spis(interface, distributor, vcpu));
+    }
+
+    /// Moves what is listed and pending back to the registers.
+    pub fn unlist(&mut self) {
+        let (private, shared) = (self.private, &self.shared);
+        self.list.drain(&mut self.interface, |one| match one.hw() {
+            // Its line makes it pending again.
+            Some(_) => {}
+            None if one.intid() < PRIVATE => private.set_pending(one.intid()),
+            None => shared.with(|distributor| distributor.give_back(one.intid())),
+        });
+        self.release_timers(0);
+    }
+
+    /// Lets go of the SPIs that were listed here, after [`Self::unlist`]; whether another
+    /// vCPU may be waiting for one of them.
+    #[must_use]
+    pub fn release_spis(&mut self) -> bool {
+        let vcpu = self.interface.vcpu();
+        self.shared.with(|distributor| distributor.release(vcpu))
+    }
+
+    /// Whether the list registers agree with what is known of them. `quiet`: nothing is
+    /// owed to the guest. `direct`: hardware delivers, so none may be in use.
+    ///
+    /// # Errors
+    /// The first rule that does not hold.
+    pub fn audit(&self, quiet: bool, direct: bool) -> Result<(), Fault> {
+        let (list, interface) = (&*self.list, &self.interface);
+        let vcpu = interface.vcpu();
+        self.shared
+            .with(|distributor| list.audit(interface, distributor, vcpu, interface.underflow()))?;
+        match quiet || direct {
+            true => list.audit_quiet(interface, self.private, direct),
+            false => Ok(()),
+        }
+    }
+
+    /// Physical interrupts that are active though the guest has not got them: those that
+    /// are taken for the hypervisor are ended before it returns.
+    pub fn stray(&self) -> u32 {
+        let listed = ones(self.interface.timers().into()).filter(|&intid| {
+            let state = self.list.state(&self.interface, intid);
+            state.pending || state.active
+        });
+        let listed = listed.fold(0, |bits, intid| bits | 1 << intid);
+        self.interface.active() & !listed & !self.private.pending()
+    }
+}
+
+/// Says what is to be listed when one of the interrupts arrives that come physically:
+/// what [`Delivery::arrive`] does without asking.
+fn expect<I: Interface>(list: &mut List, interface: &I, private: &Private) {
+    let timers = interface.timers();
+    for intid in ones((I::SGIS | timers).into()) {
+        let hw = (timers >> intid & 1 != 0).then_some(intid);
+        let priority = private.ready(intid);
+        let value = priority.map(|priority| ListRegister::pending(intid, priority, hw));
+        list.expect(intid, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Access;
+    use crate::list::tests::Fake;
+    use core::sync::atomic::Ordering::Relaxed;
+
+    const TIMER: u32 = 27;
+    const SPI: u32 = 40;
+
+    /// A CPU: list registers, and a timer.
+    struct Cpu {
+        bank: Fake,
+        number: usize,
+        line: bool,
+        active: u32,
+        ended: u32,
+    }
+
+    impl Bank for Cpu {
+        fn count(&self) -> usize {
+            self.bank.count()
+        }
+
+        fn empty(&self) -> u32 {
+            self.bank.empty()
+        }
+
+        fn read(&self, n: usize) -> ListRegister {
+            self.bank.read(n)
+        }
+
+        fn write(&mut self, n: usize, value: ListRegister) {
+            self.bank.write(n, value);
+        }
+
+        fn set_underflow(&mut self, on: bool) {
+            self.bank.set_underflow(on);
+        }
+    }
+
+    impl Interface for Cpu {
+        const SGIS: u32 = 0xff;
+
+        fn ended(&self) -> u32 {
+            self.ended
+        }
+
+        fn underflow(&self) -> bool {
+            self.bank.underflow
+        }
+
+        fn timers(&self) -> u32 {
+            1 << TIMER
+        }
+
+        fn lines(&self) -> u32 {
+            u32::from(self.line) << TIMER
+        }
+
+        fn vcpu(&self) -> Vcpu {
+            Vcpu {
+                number: self.number,
+                affinity: self.number as u64,
+            }
+        }
+
+        fn enable(&mut self, _: u32, _: u32) {}
+
+        fn clear_active(&mut self, intids: u32) {
+            self.active &= !intids;
+        }
+
+        fn deactivate(&mut self, intid: u32) {
+            self.active &= !(1 << intid);
+        }
+
+        fn active(&self) -> u32 {
+            self.active
+        }
+    }
+
+    /// Two vCPUs, everything enabled.
+    struct Guest {
+        private: [Private; 2],
+        lists: [List; 2],
+        distributor: RefCell<Distributor>,
+    }
+
+    impl Guest {
+        fn new() -> Self {
+            let guest = Self {
+                private: [Private::new(), Private::new()],
+                lists: [List::new(), List::new()],
+                distributor: RefCell::new(Distributor::new(2)),
+            };
+            guest.write(0, 4, 2);
+            for register in [0x84, 0x104] {
+                guest.write(register, 4, u64::from(u32::MAX));
+            }
+            for private in &guest.private {
+                private.group.store(u32::MAX, Relaxed);
+                private.enabled.store(u32::MAX, Relaxed);
+                private.refresh(true);
+            }
+            guest
+        }
+
+        /// Writes a register of the distributor.
+        fn write(&self, offset: u64, size: u32, value: u64) {
+            let write = Some(value);
+            let access = Access {
+                offset,
+                size,
+                write,
+            };
+            let (_, changed) = self.distributor.borrow_mut().access(access);
+            assert!(changed);
+        }
+
+        fn on(&mut self, number: usize) -> Delivery<'_, Cpu, &RefCell<Distributor>> {
+            Delivery {
+                private: &self.private[number],
+                list: &mut self.lists[number],
+                interface: Cpu {
+                    bank: Fake::new(4),
+                    number,
+                    line: false,
+                    active: 0,
+                    ended: 0,
+                },
+                shared: &self.distributor,
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_delivered_waits_unless_a_line_makes_it() {
+        let mut guest = Guest::new();
+        guest.private[0].refresh(false);
+        let mut delivery = guest.on(0);
+        assert!(!delivery.inject(5, None));
+        assert!(!delivery.inject(TIMER, Some(TIMER)));
+        assert_eq!(delivery.private.pending(), 1 << 5);
+        assert!(!delivery.deliverable());
+    }
+
+    #[test]
+    fn a_line_that_is_low_is_noticed_when_states_are_read() {
+        let mut guest = Guest::new();
+        let mut delivery = guest.on(0);
+        delivery.interface.active = 1 << TIMER;
+        assert!(delivery.inject(TIMER, Some(TIMER)));
+        delivery.interface.line = true;
+        delivery.publish();
+        assert!(delivery.deliverable());
+        assert_eq!(delivery.interface.active, 1 << TIMER);
+        delivery.interface.line = false;
+        delivery.publish();
+        assert!(!delivery.deliverable());
+        assert_eq!(delivery.interface.active, 0);
+    }
+
+    #[test]
+    fn the_maintenance_interrupt_says_what_it_is_for() {
+        let mut guest = Guest::new();
+        let mut delivery = guest.on(0);
+        assert_eq!(delivery.maintain(), Maintenance::Nothing);
+        for intid in 0..6 {
+            delivery.inject(intid, None);
+        }
+        assert_eq!(delivery.maintain(), Maintenance::Refilled);
+        delivery.interface.ended = 1;
+        assert_eq!(delivery.maintain(), Maintenance::Ended);
+    }
+
+    #[test]
+    fn an_spi_that_one_vcpu_lets_go_of_is_for_another() {
+        let mut guest = Guest::new();
+        guest.write(0x204, 4, 1 << (SPI - PRIVATE));
+        let mut first = guest.on(0);
+        assert!(!first.evaluate());
+        assert!(first.deliverable());
+        first.unlist();
+        assert!(!first.deliverable());
+        assert!(first.release_spis(), "it is pending, so another may wait");
+        guest.write(0x6000 + 8 * u64::from(SPI), 8, 1);
+        let mut second = guest.on(1);
+        assert!(!second.evaluate());
+        assert!(second.deliverable());
+        assert_eq!(second.interface.read(0).intid(), SPI);
+    }
+
+    #[test]
+    fn a_stray_interrupt_is_neither_listed_nor_pending() {
+        let mut guest = Guest::new();
+        let mut delivery = guest.on(0);
+        delivery.interface.active = 1 << TIMER | 1 << 9;
+        assert_eq!(delivery.stray(), 1 << TIMER | 1 << 9);
+        delivery.inject(TIMER, Some(TIMER));
+        assert_eq!(delivery.stray(), 1 << 9);
+        delivery.private.set_pending(9);
+        assert_eq!(delivery.stray(), 0);
+    }
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Discovering the machine before it is taken over, with MMU and caches
+//! off or, from UEFI, as firmware left them.
+
+use core::fmt;
+
+use aarch64_cpu::registers::{CurrentEL, Readable};
+use arch::regs::ID_AA64MMFR4_EL1;
+use arrayvec::ArrayVec;
+use platform::uart::Named;
+use platform::{Firmware, Platform, Region, Report};
+
+use crate::boot::pci;
+use crate::console::log;
+use crate::machine::power;
+use crate::{refuse, say, stage};
+
+/// What was discovered of the machine before it is taken over.
+pub struct Discovered {
+    /// The machine.
+    pub platform: Platform<'static>,
+    /// More of the ACPI tables, where they describe it.
+    pub acpi: Option<Acpi>,
+    /// The device tree, where the platform refers to it.
+    pub tree: Option<Region>,
+}
+
+/// What ACPI tables say besides, and where they are.
+pub struct Acpi {
+    /// What has no place in [`Platform`].
+    pub notes: acpi::Notes,
+    /// The tables.
+    pub tables: ArrayVec<acpi::Listed, { acpi::MAX_LISTED }>,
+}
+
+impl Discovered {
+    /// The memory of the description, as far as it is read later.
+    pub fn regions(&self) -> impl Iterator<Item = Region> {
+        let tables = self.acpi.iter().flat_map(|acpi| &acpi.tables);
+        self.tree.into_iter().chain(tables.map(|table| table.place))
+    }
+}
+
+/// Why a CPU can't run the hypervisor.
+pub enum Unfit {
+    /// It was entered at this exception level.
+    Level(u64),
+    /// It has EL2 only with FEAT_VHE's E2H set.
+    NoE2h0,
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Level(1) => f.write_str(
+                "started at EL1, and Rouse needs EL2: on a virtual instance there is \
+                 none, take a .metal one; in QEMU add virtualization=on",
+            ),
+            Self::Level(level) => {
+                write!(f, "started at EL{level}, and Rouse needs EL2")
+            }
+            Self::NoE2h0 => f.write_str(
+                "this CPU has no HCR_EL2.E2H=0 (ID_AA64MMFR4_EL1.E2H0), which Rouse needs",
+            ),
+        }
+    }
+}
+
+/// Whether this CPU can run the hypervisor.
+pub fn fit() -> Result<(), Unfit> {
+    let level = CurrentEL.read(CurrentEL::EL);
+    if level != 2 {
+        return Err(Unfit::Level(level));
+    }
+    // A signed field: negative where E2H reads as one (DDI 0487K.a, D23.2.82).
+    if ID_AA64MMFR4_EL1.get() >> 24 & 0x8 != 0 {
+        return Err(Unfit::NoE2h0);
+    }
+    Ok(())
+}
+
+/// The machine as the device tree at `dtb` describes it.
+pub fn from_tree(dtb: u64) -> Discovered {
+    // SAFETY: the boot protocol says that x0 is the device tree's address.
+    let blob = unsafe { device_tree(dtb) }.unwrap_or_else(|error| refuse!("{error}"));
+    // First what is needed to say that the rest can't be used.
+    let report = Report::from_fdt(blob);
+    power::note_conduit(report.psci);
+    if let Some(uart) = report.uart {
+        // SAFETY: the machine's description names the UART.
+        unsafe { log::open(uart) };
+    }
+    Discovered {
+        platform: Platform::from_fdt(blob).unwrap_or_else(|error| refuse!("{error}")),
+        acpi: None,
+        tree: Some(Region {
+            base: dtb,
+            size: blob.len() as u64,
+        }),
+    }
+}
+
+/// Starts output on the UART that the boot arguments name, or the description.
+pub fn open_console(platform: &mut Platform<'_>, uart: Option<&str>) {
+    match uart.and_then(Named::parse) {
+        Some(Named::Ready(uart)) => platform.uart = Some(uart),
+        Some(Named::Pci {
+            configuration,
+            window,
+        }) => {
+            // SAFETY: the boot arguments name the function, the MMU is off,
+            // and nothing else uses PCI.
+            let uart = unsafe { pci::enable_uart(configuration, window) };
+            platform.uart = uart.or(platform.uart);
+        }
+        None => {}
+    }
+    if let Some(uart) = platform.uart {
+        // SAFETY: the machine's description names the UART, or the boot arguments do.
+        unsafe { log::open(uart) };
+    }
+}
+
+/// Says what the description is and what of it is not used.
+pub fn report(discovered: &Discovered, platform: &Platform<'_>) {
+    let from: &dyn fmt::Display = match (&discovered.tree, platform.described_by) {
+        (Some(tree), _) => &format_args!("device tree at {:#x}", tree.base),
+        (None, Firmware::Fdt) => &"device tree by UEFI",
+        (None, Firmware::Acpi) => &"ACPI tables by UEFI",
+    };
+    stage!("describe", "{} CPUs, {from}", platform.cpus.len());
+    if platform.cpus_ignored > 0 {
+        say!(
+            "{} further CPUs are described and left out: {} is the most",
+            platform.cpus_ignored,
+            platform::MAX_CPUS
+        );
+    }
+    if let Some(acpi) = &discovered.acpi {
+        say!("{}", acpi.notes);
+    }
+}
+
+/// The device tree at `address`.
+///
+/// # Safety
+/// `address` must be what the loader passed.
+pub unsafe fn device_tree(address: u64) -> Result<&'static [u8], platform::Error> {
+    let header = address as *const u32;
+    // SAFETY: the caller vouches for the address; the header has 40 bytes.
+    let (magic, size) = unsafe { (u32::from_be(*header), u32::from_be(*header.add(1))) };
+    if magic != 0xd00d_feed {
+        return Err(platform::Error::Malformed);
+    }
+    // SAFETY: the tree is `size` bytes long by its own header.
+    Ok(unsafe { core::slice::from_raw_parts(address as *const u8, size as usize) })
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The start from UEFI: what only firmware can tell is asked for while it runs.
+//!
+//! Firmware calls [`efi_start`] at EL2 with its MMU, its stack and its services.
+//! Everything that only firmware can tell is asked for here: the boot arguments,
+//! the tables that describe the machine, and at last, in the call that ends its
+//! services, which memory is free. Then MMU and caches go off, and the hypervisor
+//! starts as from any other loader, in [`crate::boot::start`]: there is one way of
+//! taking over a machine, and no device is touched through firmware's own page
+//! tables, which lack whatever firmware did not need.
+//!
+//! What is refused before that point is said by firmware's console, and firmware
+//! goes on with its next boot option (UEFI Specification 2.10, 7.4 and 12).
+
+mod arguments;
+mod memory;
+mod tables;
+
+use core::ffi::c_void;
+use core::fmt::{self, Write};
+
+use acpi::Description;
+use arch::{insn, layout};
+use platform::{Platform, Region};
+use spin::once::Once;
+use uefi::mem::memory_map::MemoryType;
+use uefi::runtime::ResetType;
+use uefi::{Handle, Status, boot, runtime, system, table};
+
+use crate::boot::discovery::{self, Acpi, Discovered};
+use crate::boot::entry;
+use crate::console::log::{self, Firmware};
+use crate::machine::vm;
+use crate::say;
+
+/// What was found out, for [`crate::boot::start`].
+static DISCOVERED: Once<Discovered> = Once::new();
+
+/// What the console calls while firmware is in charge.
+static FIRMWARE: Firmware = Firmware {
+    print,
+    power_off: shut_down,
+};
+
+/// Why the machine is not taken over.
+enum Refusal {
+    /// It can't run a hypervisor.
+    Level(discovery::Unfit),
+    /// A call of firmware failed.
+    Firmware(&'static str, uefi::Error),
+    /// The boot arguments can't be read.
+    Arguments(arguments::Error),
+    /// The tables are wrong.
+    Acpi(acpi::Error),
+    /// The device tree is wrong.
+    Tree(platform::Error),
+    /// Neither is there.
+    NoDescription,
+    /// There is no guest.
+    Payload(abi::NoPayload),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Level(unfit) => write!(f, "{unfit}"),
+            Self::Firmware(call, error) => write!(f, "UEFI: {call}: {error}"),
+            Self::Arguments(error) => write!(f, "{error}"),
+            Self::Acpi(error) => write!(f, "{error}"),
+            Self::Tree(error) => write!(f, "{error}"),
+            Self::Payload(error) => write!(f, "{error}: {}", vm::PACK_IT),
+            Self::NoDescription => {
+                write!(
+                    f,
+                    "UEFI: firmware has neither ACPI 2.0 tables nor a device tree"
+                )
+            }
+        }
+    }
+}
+
+/// Called by `_efi_entry`; returns to firmware if the machine is refused.
+#[unsafe(no_mangle)]
+extern "C" fn efi_start(image: *mut c_void, system: *const c_void) -> usize {
+    // SAFETY: firmware passes its system table and this image's handle
+    // (UEFI Specification 2.10, 4.1), and nothing has used either before.
+    unsafe {
+        table::set_system_table(system.cast());
+        if let Some(image) = Handle::from_ptr(image) {
+            boot::set_image_handle(image);
+        }
+    }
+    log::use_firmware(Some(&FIRMWARE));
+    say!("hypervisor {} in UEFI", env!("CARGO_PKG_VERSION"));
+    match describe() {
+        Ok(discovered) => take_over(discovered),
+        Err(refusal) => {
+            say!("refused: {refusal}");
+            say_where_tables_say(&refusal);
+            Status::UNSUPPORTED.0
+        }
+    }
+}
+
+/// Repeats a refusal on the console that the SPCR names: on some servers
+/// firmware's own console is not the one that people see.
+fn say_where_tables_say(refusal: &Refusal) {
+    let (tables::Source::Acpi(rsdp), Ok(map)) =
+        (tables::find(), boot::memory_map(MemoryType::LOADER_DATA))
+    else {
+        return;
+    };
+    let uart = acpi::console(&tables::Mapped(&map), rsdp);
+    if let Some(uart) = uart.filter(|uart| insn::el2_can_read(uart.base)) {
+        // SAFETY: the table names the UART, and firmware maps it.
+        unsafe { log::open(uart) };
+        log::use_firmware(None);
+        say!("refused: {refusal}");
+    }
+}
+
+/// Asks firmware for everything but the final memory map.
+fn describe() -> Result<Discovered, Refusal> {
+    discovery::fit().map_err(Refusal::Level)?;
+    vm::find_payload().map_err(Refusal::Payload)?;
+    let failed = |call| move |error| Refusal::Firmware(call, error);
+    // The boot manager's timer would reset the machine after five minutes.
+    boot::set_watchdog_timer(0, 0x1_0000, None).map_err(failed("SetWatchdogTimer"))?;
+    let bootargs = arguments::read().map_err(Refusal::Arguments)?;
+    let map = boot::memory_map(MemoryType::LOADER_DATA).map_err(failed("GetMemoryMap"))?;
+    let (mut platform, acpi) = match tables::find() {
+        tables::Source::Acpi(rsdp) => {
+            let ram = memory::ram(&map);
+            let tables = tables::Mapped(&map);
+            let Description { platform, notes } =
+                acpi::read(&tables, rsdp, &ram, bootargs).map_err(Refusal::Acpi)?;
+            let tables = acpi::list(&tables, rsdp);
+            (platform, Some(Acpi { notes, tables }))
+        }
+        tables::Source::Tree(address) => {
+            // SAFETY: firmware publishes a device tree under this GUID.
+            let blob = unsafe { discovery::device_tree(address) }.map_err(Refusal::Tree)?;
+            (Platform::from_fdt(blob).map_err(Refusal::Tree)?, None)
+        }
+        tables::Source::Nothing => return Err(Refusal::NoDescription),
+    };
+    platform.bootargs = bootargs;
+    Ok(Discovered {
+        platform,
+        acpi,
+        tree: None,
+    })
+}
+
+/// Ends firmware's services and starts the hypervisor.
+fn take_over(mut discovered: Discovered) -> ! {
+    say!("firmware's services end here; what follows comes from the console that the tables name");
+    log::use_firmware(None);
+    // SAFETY: nothing of firmware is used after this: the platform holds no
+    // reference to its memory, and output goes elsewhere.
+    let map = unsafe { boot::exit_boot_services(Some(MemoryType::LOADER_DATA)) };
+    memory::ram(&map).describe(&mut discovered.platform);
+    DISCOVERED.call_once(|| discovered);
+    // Firmware loaded the image through its caches, and the relocations and all
+    // that was found went there too.
+    pages::clean(Region::from(layout::base()..vm::payload().end()));
+    // SAFETY: firmware's services ended, and the image is clean.
+    unsafe { entry::leave_firmware() }
+}
+
+/// What [`efi_start`] has found out.
+///
+/// # Panics
+/// Panics if it did not run.
+pub fn discovered() -> &'static Discovered {
+    DISCOVERED.get().expect("firmware was asked before")
+}
+
+/// Writes to firmware's console.
+fn print(text: fmt::Arguments<'_>) {
+    // An error of the console has nowhere to go.
+    let _ = system::with_stdout(|console| console.write_fmt(text));
+}
+
+/// Turns the machine off by firmware, while that is still in charge.
+fn shut_down() -> ! {
+    runtime::reset(ResetType::SHUTDOWN, Status::ABORTED, None)
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The boot arguments: what was typed, or the text file beside the image.
+//!
+//! Load options are the arguments if they name an option of ours. A boot
+//! manager may pass anything there, binary data too, and a shell puts the
+//! program's name first; so they count only if a word of them is one of ours.
+//! Otherwise the file [`config::PATH`] on the volume that the image came from is
+//! read, if there is one.
+
+use core::fmt;
+
+use spin::once::Once;
+use uefi::boot::{get_image_file_system, image_handle, open_protocol_exclusive};
+use uefi::data_types::CStr16;
+use uefi::proto::loaded_image::LoadedImage;
+use uefi::proto::media::file::{File, FileAttribute, FileMode};
+use uefi::{Status, cstr16};
+
+use crate::say;
+
+/// What every option of ours begins with.
+const OURS: &str = "rouse.";
+
+/// The arguments, for as long as the machine runs.
+static TEXT: Once<([u8; config::LIMIT], usize)> = Once::new();
+
+/// Why there are no arguments.
+pub enum Error {
+    /// The file is there and can't be read.
+    File(uefi::Error),
+    /// It, or what was typed, is not text of the right form.
+    Text(&'static str, config::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(error) => write!(f, "{}: {error}", config::PATH),
+            Self::Text(place, error) => write!(f, "{place}: {error}"),
+        }
+    }
+}
+
+/// Reads the arguments; empty text if there are none.
+pub fn read() -> Result<&'static str, Error> {
+    let mut source = [0; config::LIMIT + 1];
+    let mut room = [0; config::LIMIT];
+    let mut place = "load options";
+    let mut length = load_options(&mut source);
+    if !names_ours(&source[..length]) {
+        place = config::PATH;
+        length = file(&mut source).map_err(Error::File)?.unwrap_or(0);
+    }
+    let text = config::parse(&source[..length], &mut room);
+    let length = text.map_err(|error| Error::Text(place, error))?.len();
+    if length > 0 {
+        say!("boot arguments from {place}");
+    }
+    let (room, length) = TEXT.call_once(|| (room, length));
+    // Only whole characters of ASCII were put there.
+    Ok(core::str::from_utf8(&room[..*length]).unwrap_or(""))
+}
+
+/// Whether a word begins as ours do.
+fn names_ours(text: &[u8]) -> bool {
+    let mut words = text.split(u8::is_ascii_whitespace);
+    words.any(|word| word.starts_with(OURS.as_bytes()))
+}
+
+/// The words of the load options from the first of ours on, as bytes; what is
+/// no ASCII becomes a byte that no text may have.
+fn load_options(to: &mut [u8]) -> usize {
+    let Ok(image) = open_protocol_exclusive::<LoadedImage>(image_handle()) else {
+        return 0;
+    };
+    let Some(bytes) = image.load_options_as_bytes() else {
+        return 0;
+    };
+    let (pairs, _) = bytes.as_chunks::<2>();
+    let characters = pairs.iter().map(|pair| u16::from_le_bytes(*pair));
+    let characters = characters.take_while(|character| *character != 0);
+    let mut length = 0;
+    for (byte, character) in to.iter_mut().zip(characters) {
+        *byte = u8::try_from(character).unwrap_or(u8::MAX);
+        length += 1;
+    }
+    // A shell puts the program's name in front.
+    let ours = to[..length]
+        .windows(OURS.len())
+        .position(|window| window == OURS.as_bytes());
+    to.copy_within(ours.unwrap_or(length)..length, 0);
+    length - ours.unwrap_or(length)
+}
+
+/// The file's bytes, of which `to` gets as many as it holds.
+fn file(to: &mut [u8]) -> Result<Option<usize>, uefi::Error> {
+    let Ok(mut volume) = get_image_file_system(image_handle()) else {
+        return Ok(None);
+    };
+    let mut root = volume.open_volume()?;
+    let mut path = [0; 32];
+    let path = CStr16::from_str_with_buf(config::PATH, &mut path).unwrap_or(cstr16!("\\ROUSE.TXT"));
+    let file = match root.open(path, FileMode::Read, FileAttribute::empty()) {
+        Err(error) if error.status() == Status::NOT_FOUND => return Ok(None),
+        file => file?,
+    };
+    let Some(mut file) = file.into_regular_file() else {
+        return Ok(None);
+    };
+    Ok(Some(file.read(to).map_err(|error| error.status())?))
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Firmware's tables that describe the machine, and reading them safely.
+
+use acpi::Tables;
+use arch::insn;
+use uefi::boot::MemoryType;
+use uefi::mem::memory_map::MemoryMap;
+use uefi::table::cfg::ConfigTableEntry;
+use uefi::{Guid, guid, system};
+
+use super::memory::region;
+
+/// The configuration table that is a flattened device tree (Embedded Base Boot
+/// Requirements 2.1, 2.3).
+const TREE: Guid = guid!("b1b621d5-f19c-41a5-830b-d9152c69aae0");
+
+/// By what the machine is described.
+pub enum Source {
+    /// The physical address of the RSDP of ACPI 2.0 or later.
+    Acpi(u64),
+    /// The physical address of a device tree.
+    Tree(u64),
+    /// By nothing.
+    Nothing,
+}
+
+/// Looks among the configuration tables. Where both are there, ACPI is taken:
+/// servers promise to describe themselves by it (DEN0044, Server Base Boot
+/// Requirements), and a tree beside it is often a remainder.
+pub fn find() -> Source {
+    system::with_config_table(|tables| {
+        let address = |guid| {
+            let table = tables.iter().find(|table| table.guid == guid);
+            table.map(|table| table.address as u64)
+        };
+        match (address(ConfigTableEntry::ACPI2_GUID), address(TREE)) {
+            (Some(rsdp), _) => Source::Acpi(rsdp),
+            (None, Some(tree)) => Source::Tree(tree),
+            (None, None) => Source::Nothing,
+        }
+    })
+}
+
+/// Memory as firmware maps it.
+pub struct Mapped<'m, M: MemoryMap>(pub &'m M);
+
+impl<M: MemoryMap> Mapped<'_, M> {
+    /// The end of the entry that holds `address`, if that is memory.
+    fn end_of_memory(&self, address: u64) -> Option<u64> {
+        let devices = [
+            MemoryType::MMIO,
+            MemoryType::MMIO_PORT_SPACE,
+            MemoryType::UNUSABLE,
+        ];
+        let entry = self
+            .0
+            .entries()
+            .find(|entry| region(entry).contains(address))?;
+        (!devices.contains(&entry.ty)).then(|| region(entry).end())
+    }
+}
+
+impl<M: MemoryMap> Tables for Mapped<'_, M> {
+    fn bytes(&self, address: u64, length: usize) -> Option<&[u8]> {
+        let end = address.checked_add(length as u64)?;
+        let mut at = address;
+        while at < end {
+            at = self.end_of_memory(at)?;
+        }
+        // The map says what it is, and not that it can be read.
+        let pages = (address & !0xfff..end).step_by(0x1000);
+        for page in pages {
+            if !insn::el2_can_read(page) {
+                return None;
+            }
+        }
+        // SAFETY: memory that firmware's map calls memory and the running
+        // translation lets EL2 read; firmware does not change tables while an
+        // application runs.
+        Some(unsafe { core::slice::from_raw_parts(address as *const u8, length) })
+    }
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The first instructions at EL2, with the MMU off and no stack.
+//!
+//! `_el2_primary` runs on the CPU that the loader started, `_el2_secondary` on
+//! each other one, with x0 = its [`PerCpu`] (the PSCI context id).
+//! `_el2_held` is the waiting place of CPUs that a loader without PSCI lets in.
+//! UEFI calls `_efi_entry`, with everything on; see [`crate::boot::efi`]. It comes
+//! to `_el2_leave_firmware`, and from there the way is the same.
+
+use core::mem::offset_of;
+
+use arch::hold::Release;
+use pages::Regime;
+
+use crate::cpu::percpu::PerCpu;
+use crate::machine::memory::SCTLR_RES1;
+
+/// HCR_EL2 until a vCPU runs: EL1 is AArch64 (RW), everything else off, so
+/// neither E2H nor TGE (DDI 0487K.a, D23.2.51).
+const HCR_BOOT: u64 = 1 << 31;
+
+/// Lets held CPUs go, each with its [`PerCpu`].
+pub static EL2_RELEASE: Release = Release::new();
+
+unsafe extern "C" {
+    fn _el2_primary();
+    fn _el2_held();
+    fn _efi_entry();
+    /// Turns MMU and caches off and starts the hypervisor on its own stack, for
+    /// the machine that [`crate::boot::efi`] has described.
+    ///
+    /// # Safety
+    /// Firmware must have handed the machine over, and the whole image must be
+    /// clean to the point of coherency.
+    #[link_name = "_el2_leave_firmware"]
+    pub fn leave_firmware() -> !;
+}
+
+arch::symbol_addresses! {
+    /// Entry of the other CPUs, at EL2 with the MMU off.
+    secondary_entry = _el2_secondary;
+}
+
+/// Entry of CPUs that were let in and wait for their turn.
+pub fn held_entry() -> u64 {
+    _el2_held as *const () as u64
+}
+
+arch::image_start!(_el2_primary, _el2_held, efi _efi_entry);
+arch::held_entry!("_el2_held", EL2_RELEASE, "_el2_secondary");
+
+core::arch::global_asm!(
+    r#"
+    // Common: EL2 in a known state. The MMU goes off first: E2H changes what the
+    // translation registers mean. Clobbers x1.
+    .macro el2_reset
+        ldr     x1, ={sctlr}
+        msr     sctlr_el2, x1
+        isb
+        mov     x1, #{hcr}
+        msr     hcr_el2, x1
+        isb
+        adrp    x1, el2_vectors
+        add     x1, x1, :lo12:el2_vectors
+        msr     vbar_el2, x1
+        msr     daifset, #15
+    .endm
+
+    .section .text.boot, "ax"
+    // In: x0 = device tree.
+    .global _el2_primary
+_el2_primary:
+    adrp    x1, el2_boot_stack + {stack_size}
+    add     x2, x1, :lo12:el2_boot_stack + {stack_size}
+    mrs     x1, CurrentEL
+    cmp     x1, #8
+    b.ne    1f
+    el2_reset
+    mov     sp, x2
+    bl      el2_start
+1:  msr     spsel, #1
+    mov     sp, x2
+    bl      el2_missing
+park:
+    wfe
+    b       park
+
+    // In: x0 = PerCpu.
+    .global _el2_secondary
+_el2_secondary:
+    el2_reset
+    adrp    x1, EL2_REGIME
+    add     x1, x1, :lo12:EL2_REGIME
+    ldp     x2, x3, [x1, #{regime_ttbr}]    // ttbr, tcr
+    ldp     x4, x5, [x1, #{regime_mair}]    // mair, sctlr
+    msr     ttbr0_el2, x2
+    msr     tcr_el2, x3
+    msr     mair_el2, x4
+    isb
+    tlbi    alle2
+    dsb     nsh
+    isb
+    msr     sctlr_el2, x5
+    isb
+    ldr     x1, [x0, #{stack_top}]
+    mov     sp, x1
+    msr     tpidr_el2, x0
+    bl      el2_start_secondary
+    b       park
+
+    // As firmware calls it: x0 = image handle, x1 = system table, its stack.
+    // What comes back is a status.
+    .global _efi_entry
+_efi_entry:
+    stp     x29, x30, [sp, #-32]!
+    mov     x29, sp
+    stp     x0, x1, [sp, #16]
+    bl      _image_relocate
+    ldp     x0, x1, [sp, #16]
+    bl      efi_start
+    ldp     x29, x30, [sp], #32
+    ret
+
+    .global _el2_leave_firmware
+_el2_leave_firmware:
+    msr     daifset, #15
+    el2_reset
+    // Nothing of what firmware cached for fetching and translating is valid.
+    tlbi    alle2
+    ic      iallu
+    dsb     sy
+    isb
+    adrp    x1, el2_boot_stack + {stack_size}
+    add     sp, x1, :lo12:el2_boot_stack + {stack_size}
+    bl      el2_start_described
+    b       park
+
+    .section .bss.boot_stack, "aw", @nobits
+    .balign 4096
+    .global el2_boot_guard
+el2_boot_guard:                             // left out of the page tables
+    .space  4096
+el2_boot_stack:
+    .space  {stack_size}
+    "#,
+    hcr = const HCR_BOOT,
+    sctlr = const SCTLR_RES1,
+    stack_size = const 0x10000,
+    regime_ttbr = const offset_of!(Regime, ttbr),
+    regime_mair = const offset_of!(Regime, mair),
+    stack_top = const offset_of!(PerCpu, stack_top),
+);

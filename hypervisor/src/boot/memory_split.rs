@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Splitting the machine's RAM between hypervisor and guest, and the maps of both.
+
+use aarch64_cpu::registers::{CNTFRQ_EL0, Readable};
+use arch::layout;
+use arrayvec::ArrayVec;
+use pages::{PAGE, Pool, Use};
+use platform::carve::{self, Division};
+use platform::{Platform, Region};
+
+use crate::boot::discovery::Discovered;
+use crate::cpu::percpu::{Slot, boot_stack_guard};
+use crate::machine::memory::{EL2_REGIME, GuestMap, HypervisorMap};
+use crate::machine::{Machine, vm};
+use crate::refuse;
+
+/// Bytes of page tables in the page pool, and of what it has for each CPU.
+const TABLES: u64 = 64 * PAGE;
+const PER_CPU: u64 = (size_of::<Slot>() as u64).next_multiple_of(PAGE);
+
+// For the packer of the image: crates/arch/src/needs.rs.
+arch::needs!(__needs_fixed = TABLES, __needs_per_cpu = PER_CPU);
+
+/// Bytes of the page pool.
+const fn pool_size(cpus: u64) -> u64 {
+    TABLES + cpus * PER_CPU
+}
+
+/// Divides the RAM between hypervisor and guest and builds the EL2 map.
+pub fn split(platform: Platform<'static>, discovered: &Discovered) -> Machine {
+    let image = Region {
+        base: layout::base(),
+        size: vm::payload().end().next_multiple_of(PAGE) - layout::base(),
+    };
+    let mut taken: ArrayVec<Region, 40> = platform.reserved.iter().copied().collect();
+    taken.push(image);
+    taken.extend(discovered.tree);
+    let size = pool_size(platform.cpus.len() as u64);
+    let Division { hypervisor, guest } =
+        carve::divide(&platform.memory, &taken, size).unwrap_or_else(|short| refuse!("{short}"));
+    // What the loader left in the caches must not come over what is written
+    // past them from here on.
+    pages::clean(hypervisor);
+    // SAFETY: free RAM by the description, and taken out of what others get.
+    let mut pool = unsafe { Pool::new(hypervisor) };
+    let cpus = platform
+        .cpus
+        .iter()
+        .map(|cpu| {
+            let slot = pool.take(size_of::<Slot>() as u64) as *mut Slot;
+            // SAFETY: fresh pages of the pool, given to this CPU.
+            unsafe { Slot::init(slot, cpu.mpidr) }
+        })
+        .collect();
+    let machine = Machine {
+        stage2: guest_map(&mut pool, guest),
+        frequency: CNTFRQ_EL0.get(),
+        platform,
+        guest,
+        cpus,
+    };
+    map(&machine, &mut pool, hypervisor, discovered);
+    // What was written with the caches off is in memory; drop what caches may
+    // hold of it from before.
+    pages::clean(layout::data().into());
+    pages::clean(hypervisor);
+    machine
+}
+
+/// Builds the guest's map: its RAM, and nothing else.
+fn guest_map(pool: &mut Pool, ram: Region) -> (u64, u64) {
+    let mut map = GuestMap::new(pool);
+    map.map_ram(vm::RAM, ram);
+    map.registers()
+}
+
+/// Builds the EL2 map of everything that the hypervisor uses.
+fn map(machine: &Machine, pool: &mut Pool, hypervisor: Region, discovered: &Discovered) {
+    let platform = &machine.platform;
+    let mut map = HypervisorMap::new(pool);
+    map.map(layout::text().into(), Use::Execute);
+    map.map(layout::rodata().into(), Use::Read);
+    map.map(layout::data().into(), Use::Write);
+    map.map(
+        Region {
+            base: layout::payload(),
+            size: vm::payload().end() - layout::payload(),
+        },
+        Use::Read,
+    );
+    for region in discovered.regions() {
+        map.map(region, Use::Read);
+    }
+    map.map(hypervisor, Use::Write);
+    map.map(machine.guest, Use::Write);
+    let guards = machine.cpus.iter().flat_map(|cpu| cpu.guards());
+    for guard in guards.chain([boot_stack_guard()]) {
+        map.unmap(guard);
+    }
+    map.map(platform.gic.distributor, Use::Device);
+    for frames in &platform.gic.redistributors {
+        map.map(*frames, Use::Device);
+    }
+    if let Some(uart) = platform.uart {
+        map.map(
+            Region {
+                base: uart.base,
+                size: PAGE,
+            },
+            Use::Device,
+        );
+    }
+    map.publish(&EL2_REGIME);
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The one thing that is needed of PCI: a serial port that is to be the console
+//! and that firmware has not given an address.
+
+use platform::{Uart, UartKind};
+
+/// Offsets in a function's configuration space (PCI Local Bus Specification 3.0,
+/// 6.1 and 6.2).
+const COMMAND: u64 = 0x04;
+const CLASS: u64 = 0x08;
+const BAR0: u64 = 0x10;
+/// Class 7, subclass 0, interface 2, in the upper 24 bits: 16550-compatible.
+const SERIAL_16550: u32 = 0x07_0002;
+/// Where in I/O space the port goes if it has no place: above what old devices
+/// take by habit.
+const PLACE: u32 = 0x1000;
+
+/// Makes the 16550 whose configuration space is at `configuration` answer in
+/// the I/O window at `window`. `None` if there is no such function.
+///
+/// # Safety
+/// The address must be that of a function's configuration space, accessible as
+/// device memory, and nothing else may use it.
+pub unsafe fn enable_uart(configuration: u64, window: u64) -> Option<Uart> {
+    let register = |offset: u64| (configuration + offset) as *mut u32;
+    // SAFETY: the caller vouches for the configuration space; these registers
+    // are there in every function (header type 0), and only this one changes.
+    let place = unsafe {
+        if register(CLASS).read_volatile() >> 8 != SERIAL_16550 {
+            return None;
+        }
+        // Bit 0: I/O space. An address of zero is none.
+        let mut bar = register(BAR0).read_volatile();
+        if bar & 1 == 0 {
+            return None;
+        }
+        if bar & !3 == 0 {
+            register(BAR0).write_volatile(PLACE);
+            bar = register(BAR0).read_volatile();
+        }
+        // I/O space enable; the upper half is status, where ones clear.
+        let command = register(COMMAND).read_volatile() & 0xffff;
+        register(COMMAND).write_volatile(command | 1);
+        u64::from(bar & !3)
+    };
+    Some(Uart {
+        kind: UartKind::Ns16550 { shift: 0, width: 1 },
+        base: window + place,
+    })
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Starting the other CPUs, by the method that the description names for each.
+
+use aarch64_cpu::registers::{CNTFRQ_EL0, CNTPCT_EL0, MPIDR_EL1, Readable};
+use arch::insn;
+use plan::Fault;
+use platform::{AFFINITY, Enable, Region};
+
+use crate::boot::entry::{self, EL2_RELEASE};
+use crate::cpu::percpu::PerCpu;
+use crate::machine::Machine;
+use crate::machine::fault;
+use crate::machine::power::psci;
+use crate::{say, stage};
+
+/// PSCI function (DEN0022F.b, 5.1.4).
+const CPU_ON: u64 = 0xc400_0003;
+
+/// Starts every CPU but this one and waits until each has arrived. One that
+/// does not is reported and left out.
+pub fn start_others(machine: &Machine) {
+    let me = MPIDR_EL1.get() & AFFINITY;
+    for (cpu, state) in machine.platform.cpus.iter().zip(&machine.cpus) {
+        if cpu.mpidr != me {
+            start(machine, cpu.enable, state);
+        }
+    }
+    let online = machine.cpus.iter().filter(|cpu| cpu.is_online()).count();
+    stage!("smp", "{online} of {} CPUs", machine.cpus.len());
+}
+
+fn start(machine: &Machine, enable: Enable, state: &'static PerCpu) {
+    pages::clean(Region {
+        base: core::ptr::from_ref(state) as u64,
+        size: size_of::<PerCpu>() as u64,
+    });
+    let per_cpu = core::ptr::from_ref(state) as u64;
+    match (enable, machine.platform.psci) {
+        (Enable::Psci, Some(conduit)) => {
+            // It is held there and never let go.
+            let silent = fault::is(Fault::SecondarySilent);
+            let entry = if silent {
+                entry::held_entry()
+            } else {
+                entry::secondary_entry()
+            };
+            let status = psci(conduit, CPU_ON, state.mpidr, entry, per_cpu);
+            if status != 0 {
+                say!(
+                    "CPU {:#x}: PSCI CPU_ON answers {status}; left out",
+                    state.mpidr
+                );
+                return;
+            }
+        }
+        (Enable::Psci, None) => {
+            say!(
+                "CPU {:#x}: wants PSCI and there is none; left out",
+                state.mpidr
+            );
+            return;
+        }
+        (Enable::SpinTable(address), _) => {
+            let slot = address as *mut u64;
+            // SAFETY: the description says that this doubleword of RAM is the
+            // CPU's release address, for the CPU that starts it.
+            unsafe { slot.write_volatile(entry::held_entry()) };
+            pages::clean(Region {
+                base: address,
+                size: 8,
+            });
+            EL2_RELEASE.let_go(state.mpidr, per_cpu);
+        }
+        (Enable::Held, _) => EL2_RELEASE.let_go(state.mpidr, per_cpu),
+    }
+    if !wait_for(state) {
+        say!(
+            "CPU {:#x}: started and did not arrive within 1 s; left out",
+            state.mpidr
+        );
+    }
+}
+
+/// Waits up to a second of the physical counter for `state` to arrive.
+fn wait_for(state: &PerCpu) -> bool {
+    let end = CNTPCT_EL0.get() + CNTFRQ_EL0.get();
+    while !state.is_online() {
+        if CNTPCT_EL0.get() > end {
+            return false;
+        }
+        insn::yield_now();
+    }
+    true
+}

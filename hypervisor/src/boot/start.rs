@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From the first Rust instruction to a machine that can run a guest.
+
+use aarch64_cpu::registers::{CNTFRQ_EL0, ID_AA64PFR0_EL1, MPIDR_EL1, Readable};
+use arch::layout;
+use plan::{Arguments, Names};
+
+use crate::boot::discovery::{Discovered, fit, from_tree, open_console, report};
+use crate::boot::memory_split::split;
+use crate::boot::{efi, smp, survey};
+use crate::console::log;
+use crate::cpu::percpu::PerCpu;
+use crate::dumps::failing;
+use crate::exits::enter;
+use crate::interrupts::vgic_cpu;
+use crate::machine::memory::{self, EL2_REGIME};
+use crate::machine::power::{note_conduit, stop};
+use crate::machine::{self, fault, machine, vm};
+use crate::{refuse, say, stage};
+
+/// Makes sure that there is time: every wait of the start ends by the counter.
+///
+/// A counter without a frequency, or one that stands still, is refused.
+fn check_counter() {
+    /// Looks at it: far more than a tick takes on any machine.
+    const PATIENCE: u32 = 1_000_000;
+    if CNTFRQ_EL0.get() == 0 {
+        refuse!("counter: CNTFRQ_EL0 is 0; the firmware has to set it");
+    }
+    let first = fault::counter();
+    if !(0..PATIENCE).any(|_| fault::counter() != first) {
+        refuse!(
+            "counter: CNTPCT_EL0 stands still at {first:#x}; the firmware has to enable the system counter"
+        );
+    }
+}
+
+/// Runs on the first CPU with MMU and caches off, on the boot stack.
+#[unsafe(no_mangle)]
+extern "C" fn el2_start(dtb: u64) -> ! {
+    let discovered = from_tree(dtb);
+    take_over(&discovered)
+}
+
+/// As [`el2_start`], for a machine that [`efi`] has described.
+#[unsafe(no_mangle)]
+extern "C" fn el2_start_described() -> ! {
+    take_over(efi::discovered())
+}
+
+/// Runs at another level than EL2, to say so.
+#[unsafe(no_mangle)]
+extern "C" fn el2_missing(dtb: u64) -> ! {
+    let mut discovered = from_tree(dtb);
+    let (arguments, _) = Arguments::<Names>::read(discovered.platform.bootargs);
+    open_console(&mut discovered.platform, arguments.uart);
+    if let Err(unfit) = fit() {
+        say!("refused: {unfit}");
+    }
+    stop()
+}
+
+/// Takes the machine over, on the first CPU with MMU and caches off.
+fn take_over(discovered: &Discovered) -> ! {
+    let mut platform = discovered.platform.clone();
+    note_conduit(platform.psci);
+    let (arguments, wrong) = Arguments::<Names>::read(platform.bootargs);
+    open_console(&mut platform, arguments.uart);
+    fault::ask(arguments.fault);
+    say!("hypervisor {} at EL2", env!("CARGO_PKG_VERSION"));
+    say!("base hypervisor {:#x}", layout::base());
+    if let Err(unfit) = fit() {
+        refuse!("{unfit}");
+    }
+    // By GIC, bits 27:24, the PE has the system registers of a GICv3 (DDI 0487K.a,
+    // D23.2.85).
+    if ID_AA64PFR0_EL1.get() >> 24 & 15 == 0 {
+        refuse!(
+            "GIC: this CPU has no registers of a GICv3 (ID_AA64PFR0_EL1.GIC is 0), which Rouse needs"
+        );
+    }
+    if let Some(wrong) = wrong {
+        say!("refused: boot arguments: {wrong}");
+        stop();
+    }
+    check_counter();
+    platform.begin_with(MPIDR_EL1.get() & platform::AFFINITY);
+    report(discovered, &platform);
+    let machine = split(platform, discovered);
+    stage!(
+        "memory",
+        "guest {:#x}..{:#x}",
+        machine.guest.base,
+        machine.guest.end()
+    );
+    // SAFETY: `split` mapped the image, the boot stack in it included.
+    unsafe { memory::enter(&EL2_REGIME) };
+    // Not before: it is an exclusive access, which needs cacheable memory.
+    let machine = machine::publish(machine);
+    log::enable_locking();
+    machine.cpus[0].install();
+    let audit = memory::audit();
+    stage!(
+        "mmu",
+        "stage 1 on, {} bytes of code, {} that can be written, none both",
+        audit.executable,
+        audit.writable
+    );
+    memory::audit_guest(machine.stage2.0, machine.guest);
+    // SAFETY: the description is true and `split` mapped the distributor.
+    unsafe { gic::enable_distributor(&machine.platform.gic) }
+        .unwrap_or_else(|error| refuse!("{error}"));
+    prepare(machine.cpus[0]);
+    smp::start_others(machine);
+    if arguments.survey {
+        survey::print(machine, discovered);
+    }
+    vm::create(machine);
+    run_guest(machine.cpus[0])
+}
+
+/// Runs the guest's first vCPU on this CPU.
+fn run_guest(cpu: &PerCpu) -> ! {
+    failing::before_guest();
+    let turned = cpu.vcpu.turn_on(vm::vm().entry, vm::RAM);
+    assert!(
+        turned.is_ok(),
+        "the first vCPU is on before it was turned on"
+    );
+    stage!("enter", "guest at {:#x}", vm::vm().entry);
+    enter::wait_for_power()
+}
+
+/// Sets up what each CPU has of its own: GIC interfaces, EL2 timer.
+fn prepare(cpu: &'static PerCpu) {
+    let machine = machine();
+    // SAFETY: the description is true, the frames are mapped, and this CPU is
+    // the only one that touches its own redistributor before it reports in.
+    unsafe { vgic_cpu::prepare(cpu, &machine.platform) }
+        .unwrap_or_else(|error| refuse!("CPU {:#x}: {error}", cpu.mpidr));
+    cpu.set_online();
+}
+
+/// Runs on each other CPU, on its own stack, with MMU and caches on.
+#[unsafe(no_mangle)]
+extern "C" fn el2_start_secondary() -> ! {
+    prepare(PerCpu::this());
+    enter::wait_for_power()
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What kind of machine this is, for the first boot on one: `rouse.survey`.
+//!
+//! Everything that decides how the hypervisor behaves is printed before a guest
+//! runs, so that a machine that fails later can be understood from its console.
+//! What may end badly comes last, and says so before it is tried. The console of
+//! a server may keep no more than 64 KiB: a machine of 64 CPUs takes half of it.
+
+use core::fmt;
+
+use aarch64_cpu::registers::{
+    CNTFRQ_EL0, CNTPCT_EL0, CNTVCT_EL0, CNTVOFF_EL2, CurrentEL, HCR_EL2, ICH_VTR_EL2, MIDR_EL1,
+    MPIDR_EL1, Readable, SCTLR_EL2,
+};
+use arch::regs::{
+    CNTHCTL_EL2, CTR_EL0, ICC_CTLR_EL1, ICC_SRE_EL2, PMCCFILTR_EL0, PMCCNTR_EL0, PMCEID0_EL0,
+    PMCNTENSET_EL0, PMCR_EL0,
+};
+use arch::{id, insn};
+use platform::Region;
+
+use crate::boot::discovery::{Acpi, Discovered};
+use crate::machine::Machine;
+use crate::say;
+
+/// The most bytes of a table that are shown.
+const TABLE_MOST: u64 = 8192;
+/// Offsets in the distributor (IHI 0069H, 12.9).
+const GICD: [(u64, &str); 5] = [
+    (0x0, "GICD_CTLR"),
+    (0x4, "GICD_TYPER"),
+    (0x8, "GICD_IIDR"),
+    (0xc, "GICD_TYPER2"),
+    (0xffe8, "GICD_PIDR2"),
+];
+/// Offsets in a redistributor (IHI 0069H, 12.11): control, the low and the high
+/// half of the type, wake.
+const GICR: [u64; 4] = [0x0, 0x8, 0xc, 0x14];
+/// GICR_CTLR.EnableLPIs.
+const ENABLE_LPIS: u32 = 1;
+
+/// Prints one line of the survey.
+macro_rules! line {
+    ($($arg:tt)*) => { say!("survey {}", format_args!($($arg)*)) };
+}
+
+/// Prints the survey, on the first CPU, with the others running.
+pub fn print(machine: &Machine, discovered: &Discovered) {
+    line!("begin");
+    memory(machine);
+    registers();
+    interrupts(machine);
+    if let Some(acpi) = &discovered.acpi {
+        tables(acpi);
+    }
+    cycles();
+    line!("end");
+}
+
+fn memory(machine: &Machine) {
+    let platform = &machine.platform;
+    for bank in &platform.memory {
+        line!("RAM {:#x}..{:#x}", bank.base, bank.end());
+    }
+    for part in &platform.reserved {
+        line!("reserved {:#x}..{:#x}", part.base, part.end());
+    }
+    line!("UART {:x?}", platform.uart);
+    line!("PSCI {:?}, timers {:?}", platform.psci, platform.timer);
+}
+
+/// The registers that say what the first CPU is; of the identification
+/// registers, those that are not zero.
+fn registers() {
+    line!("CurrentEL {:#x}", CurrentEL.get());
+    line!(
+        "MIDR_EL1 {:#x} MPIDR_EL1 {:#x}",
+        MIDR_EL1.get(),
+        MPIDR_EL1.get()
+    );
+    line!(
+        "HCR_EL2 {:#x} SCTLR_EL2 {:#x}",
+        HCR_EL2.get(),
+        SCTLR_EL2.get()
+    );
+    line!("CTR_EL0 {:#x}", CTR_EL0.get());
+    for (name, value) in id::registers().filter(|(_, value)| *value != 0) {
+        line!("{name} {value:#018x}");
+    }
+    let (counter, virt) = (CNTPCT_EL0.get(), CNTVCT_EL0.get());
+    line!(
+        "CNTFRQ_EL0 {} CNTPCT_EL0 {counter} CNTVCT_EL0 {virt}",
+        CNTFRQ_EL0.get()
+    );
+    line!(
+        "CNTHCTL_EL2 {:#x} CNTVOFF_EL2 {:#x}",
+        CNTHCTL_EL2.get(),
+        CNTVOFF_EL2.get()
+    );
+}
+
+fn interrupts(machine: &Machine) {
+    let gic = &machine.platform.gic;
+    line!("GICD {:#x}", gic.distributor.base);
+    for (offset, name) in GICD {
+        line!("{name} {:#x}", read(gic.distributor.base + offset));
+    }
+    for range in &gic.redistributors {
+        line!("GICR range {:#x}..{:#x}", range.base, range.end());
+    }
+    line!("maintenance INTID {}", gic.maintenance);
+    line!(
+        "ICH_VTR_EL2 {:#x} ICC_CTLR_EL1 {:#x} ICC_SRE_EL2 {:#x}",
+        ICH_VTR_EL2.get(),
+        ICC_CTLR_EL1.get(),
+        ICC_SRE_EL2.get()
+    );
+    for cpu in &machine.cpus {
+        let Some(redistributor) = cpu.redistributor.get() else {
+            line!("CPU {:#x} did not arrive", cpu.mpidr);
+            continue;
+        };
+        let base = redistributor.base();
+        let [control, low, high, wake] = GICR.map(|offset| read(base + offset));
+        line!(
+            "CPU {:#x} GICR {base:#x} TYPER {high:08x}{low:08x} CTLR {control:#x} WAKER {wake:#x}",
+            cpu.mpidr
+        );
+        if control & ENABLE_LPIS != 0 {
+            line!(
+                "CPU {:#x}: LPIs are on: other software ran here before",
+                cpu.mpidr
+            );
+        }
+    }
+}
+
+/// The tables, and the bytes of those that are read.
+fn tables(acpi: &Acpi) {
+    for table in &acpi.tables {
+        let name = table.signature.escape_ascii();
+        let state = if table.sound { "" } else { ", damaged" };
+        let place = table.place;
+        line!("table {name} {:#x} {} bytes{state}", place.base, place.size);
+    }
+    let read = [b"FACP", b"APIC", b"GTDT", b"SPCR", b"XSDT"];
+    for table in &acpi.tables {
+        if read.contains(&&table.signature) {
+            bytes(table.signature.escape_ascii(), table.place);
+        }
+    }
+}
+
+/// The bytes of a table, 32 a line.
+fn bytes(name: impl fmt::Display + Clone, place: Region) {
+    let length = place.size.min(TABLE_MOST) as usize;
+    // SAFETY: the tables are mapped, to be read, since `memory_split::split`.
+    let bytes = unsafe { core::slice::from_raw_parts(place.base as *const u8, length) };
+    for (row, part) in bytes.chunks(32).enumerate() {
+        line!("{name} {:04x} {}", row * 32, Hex(part));
+    }
+}
+
+/// Bytes as digits without space between.
+struct Hex<'a>(&'a [u8]);
+
+impl fmt::Display for Hex<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// Whether the cycle counter counts at EL2.
+fn cycles() {
+    // ID_AA64DFR0_EL1.PMUVer: 0 none, 15 not Arm's.
+    if matches!(id::pmu_version(), 0 | 15) {
+        line!("no PMUv3");
+        return;
+    }
+    line!("PMU: tried now; if nothing follows, firmware at EL3 keeps it to itself");
+    PMCCFILTR_EL0.set(1 << 27);
+    PMCR_EL0.set(PMCR_EL0.get() & !(1 << 5) | 1 << 6 | 1);
+    PMCNTENSET_EL0.set(1 << 31);
+    insn::isb();
+    let (start, from) = (PMCCNTR_EL0.get(), CNTPCT_EL0.get());
+    for _ in 0..1000 {
+        insn::isb();
+    }
+    let (end, to) = (PMCCNTR_EL0.get(), CNTPCT_EL0.get());
+    line!(
+        "PMCR_EL0 {:#x} PMCEID0_EL0 {:#x}: {} cycles in {} ticks",
+        PMCR_EL0.get(),
+        PMCEID0_EL0.get(),
+        end.wrapping_sub(start),
+        to.wrapping_sub(from)
+    );
+}
+
+/// Reads a register of the interrupt controller.
+fn read(address: u64) -> u32 {
+    // SAFETY: distributor and redistributors are described and mapped, and none
+    // of the registers asked for changes by being read.
+    unsafe { (address as *const u32).read_volatile() }
+}

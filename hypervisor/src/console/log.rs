@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The console at EL2: whole lines, one CPU at a time.
+
+use core::fmt::{self, Write};
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+use arch::insn;
+use console::Port;
+use platform::Uart;
+use spin::mutex::SpinMutex;
+
+static PORT: SpinMutex<Option<Port>> = SpinMutex::new(None);
+/// The lock is an exclusive access, which needs cacheable memory.
+static LOCKING: AtomicBool = AtomicBool::new(false);
+/// A CPU has failed.
+static FAILED: AtomicBool = AtomicBool::new(false);
+/// The firmware that is in charge, if one is.
+static FIRMWARE: AtomicPtr<Firmware> = AtomicPtr::new(ptr::null_mut());
+
+/// What firmware does for the hypervisor while it is in charge. Functions, because
+/// those that call it lie below the ones that know how.
+pub struct Firmware {
+    /// Writes to its console.
+    pub print: fn(fmt::Arguments<'_>),
+    /// Turns the machine off.
+    pub power_off: fn() -> !,
+}
+
+/// From now on `firmware` is in charge, and output goes to its console; `None`: no
+/// longer.
+pub fn use_firmware(firmware: Option<&'static Firmware>) {
+    let place = firmware.map_or(ptr::null_mut(), |firmware| {
+        ptr::from_ref(firmware).cast_mut()
+    });
+    FIRMWARE.store(place, Ordering::Relaxed);
+}
+
+/// The firmware that is in charge.
+pub fn firmware() -> Option<&'static Firmware> {
+    // SAFETY: `use_firmware` stores null or a reference that is valid for ever.
+    unsafe { FIRMWARE.load(Ordering::Relaxed).as_ref() }
+}
+
+/// Starts output on `uart`.
+///
+/// # Safety
+/// The address must be that of a UART of that kind, accessible from now on.
+pub unsafe fn open(uart: Uart) {
+    // SAFETY: the caller's promise is the one that `Port::new` asks for. Only
+    // the first CPU runs when this is called, so the unlocked access is alone.
+    unsafe { *PORT.as_mut_ptr() = Some(Port::new(uart)) }
+}
+
+/// From now on, that is with MMU and caches on, lines are written under a lock.
+pub fn enable_locking() {
+    LOCKING.store(true, Ordering::Relaxed);
+}
+
+/// Whether locks work.
+pub fn locks() -> bool {
+    LOCKING.load(Ordering::Relaxed)
+}
+
+/// Writes formatted text as one unit.
+pub fn print(text: fmt::Arguments<'_>) {
+    if locks() {
+        with(|port| {
+            // Output to a `Port` has no error: it loses what it can't send.
+            let _ = port.write_fmt(text);
+        });
+    } else {
+        print_unlocked(text);
+    }
+}
+
+/// Runs `write` on the port, alone; not any more once a CPU has failed.
+fn with(write: impl FnOnce(&mut Port)) {
+    loop {
+        if FAILED.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Some(mut port) = PORT.try_lock() {
+            port.as_mut().map(write);
+            return;
+        }
+        insn::yield_now();
+    }
+}
+
+/// From now on only [`print_unlocked`] writes: a CPU has failed, and no other may
+/// write into its report. Waits for the CPU that is writing, but not for ever: that
+/// may be the failed one itself.
+pub fn fail() {
+    const PATIENCE: u32 = 100_000;
+    FAILED.store(true, Ordering::Relaxed);
+    let patience = if locks() { PATIENCE } else { 0 };
+    for _ in 0..patience {
+        if let Some(port) = PORT.try_lock() {
+            core::mem::forget(port);
+            return;
+        }
+        insn::yield_now();
+    }
+}
+
+/// Runs `work` while the console is held.
+pub fn while_held(work: impl FnOnce()) {
+    let _held = PORT.lock();
+    work();
+}
+
+/// Uses another port from now on; how many bytes the last one lost.
+///
+/// # Safety
+/// As for [`open`].
+pub unsafe fn change(uart: Uart) -> u64 {
+    // SAFETY: the caller's promise is the one that `Port::new` asks for.
+    let new = unsafe { Port::new(uart) };
+    let old = PORT.lock().replace(new);
+    old.map_or(0, |port| port.lost())
+}
+
+/// Writes bytes as one unit, with carriage returns before line ends.
+pub fn bytes(bytes: &[u8]) {
+    with(|port| {
+        for &byte in bytes {
+            if byte == b'\n' {
+                port.byte(b'\r');
+            }
+            port.byte(byte);
+        }
+    });
+}
+
+/// As [`print`], without waiting for the CPU that holds the console: for a CPU that
+/// reports a failure, and before locks work.
+pub fn print_unlocked(text: fmt::Arguments<'_>) {
+    if let Some(firmware) = firmware() {
+        return (firmware.print)(text);
+    }
+    // SAFETY: before `enable_locking` one CPU runs. In a failure the holder
+    // may be the failed CPU itself; two writers at worst mix their characters.
+    if let Some(port) = unsafe { (*PORT.as_mut_ptr()).as_mut() } {
+        let _ = port.write_fmt(text);
+    }
+}
+
+/// Prints a line `rouse: ...`.
+#[macro_export]
+macro_rules! say {
+    ($($arg:tt)*) => {
+        $crate::console::log::print(format_args!("rouse: {}\n", format_args!($($arg)*)))
+    };
+}
+
+/// Reports a boot stage: `rouse: stage <name>: ...`. The last one that was
+/// printed tells where a boot that hangs got to.
+#[macro_export]
+macro_rules! stage {
+    ($name:literal, $($arg:tt)*) => {
+        $crate::say!(concat!("stage ", $name, ": {}"), format_args!($($arg)*))
+    };
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a CPU has of its own, and how it is set up for a guest.
+//!
+//! Nothing here knows what an exit or an interrupt is: every floor above reads and
+//! changes this state.
+
+pub mod controls;
+pub mod counters;
+pub mod fast_state;
+pub mod halt;
+pub mod local;
+pub mod pending_word;
+pub mod percpu;
+pub mod ring;
+pub mod trace;
+pub mod traps;
+pub mod vcpu;

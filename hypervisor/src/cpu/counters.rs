@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a vCPU has cost so far.
+
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
+
+use abi::Counter;
+
+/// The counters of one vCPU. Only its own CPU counts, so that counting is a
+/// load, an add and a store; any CPU may look.
+pub struct Counters([AtomicU64; Counter::COUNT]);
+
+impl Counters {
+    /// All zero.
+    pub const fn new() -> Self {
+        Self([const { AtomicU64::new(0) }; Counter::COUNT])
+    }
+
+    /// Counts one more.
+    #[inline(always)]
+    pub fn add(&self, counter: Counter) {
+        let counter = &self.0[counter as usize];
+        counter.store(counter.load(Relaxed) + 1, Relaxed);
+    }
+
+    /// Forgets a hundred, which only a planted fault does; see `interrupts::audit`.
+    pub fn forget(&self, counter: Counter) {
+        let counter = &self.0[counter as usize];
+        counter.store(counter.load(Relaxed).saturating_sub(100), Relaxed);
+    }
+
+    /// The count.
+    pub fn get(&self, counter: Counter) -> u64 {
+        self.0[counter as usize].load(Relaxed)
+    }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the fast paths of `exits::fast_paths` read and count. They are assembly, so
+//! each value lies where one load reaches it.
+
+use core::sync::atomic::AtomicU64;
+
+/// The bits of ICC_SGI1R_EL1 that have a meaning: Aff3, RS, IRM, Aff2, INTID, Aff1,
+/// target list (IHI 0069H, 12.2.20).
+pub const SGI_FIELDS: u64 = 0x00ff_f1ff_0fff_ffff;
+
+/// What the fast paths look at and count: half a cache line, the other half of
+/// which has the first counters. Only the CPU that it belongs to touches it.
+#[repr(C)]
+pub struct FastPaths {
+    /// The value of ICH_ELRSR_EL2, no interrupt being listed, with which a trapped
+    /// WFI is nothing but a halt; [`NEVER`] where it is more.
+    pub halt_if: AtomicU64,
+    /// [`SGI_FIELDS`], in reach of one load.
+    pub sgi_fields: u64,
+    /// Interrupts that were listed.
+    pub listed: AtomicU64,
+    /// WFIs that halted.
+    pub halted: AtomicU64,
+}
+
+/// What they look at where a trapped WFI is not just a halt.
+#[repr(C)]
+pub struct Waits {
+    /// As [`FastPaths::halt_if`], with polling for [`Self::poll`] ticks before the
+    /// halt.
+    pub poll_if: AtomicU64,
+    /// See `poll_if`.
+    pub poll: AtomicU64,
+    /// As [`FastPaths::halt_if`], where the interrupt that ends the wait is the
+    /// guest's; [`NEVER`], which is -1, where it is not.
+    pub direct_if: AtomicU64,
+}
+
+/// A value that ICH_ELRSR_EL2 never has.
+pub const NEVER: u64 = u64::MAX;
+
+impl FastPaths {
+    /// None taken, and no wait.
+    pub const fn new() -> Self {
+        Self {
+            halt_if: AtomicU64::new(NEVER),
+            sgi_fields: SGI_FIELDS,
+            listed: AtomicU64::new(0),
+            halted: AtomicU64::new(0),
+        }
+    }
+}
+
+const _: () = assert!(size_of::<FastPaths>() == 32);
+
+impl Waits {
+    /// None.
+    pub const fn new() -> Self {
+        Self {
+            poll_if: AtomicU64::new(NEVER),
+            poll: AtomicU64::new(0),
+            direct_if: AtomicU64::new(NEVER),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What belongs to one physical CPU, found through TPIDR_EL2.
+//!
+//! Each CPU has a [`Slot`] of its own: its stacks, each above a guard page that
+//! is not mapped, and the [`PerCpu`] on cache lines of its own.
+
+use core::mem::offset_of;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use aarch64_cpu::registers::{Readable, TPIDR_EL2, Writeable};
+use gic::Redistributor;
+use pages::PAGE;
+use platform::Region;
+use spin::once::Once;
+
+use crate::cpu::vcpu::Vcpu;
+
+arch::symbol_addresses! {
+    /// The page below the boot stack, in `boot::entry`.
+    boot_guard = el2_boot_guard;
+}
+
+/// The page below the boot stack, which is not mapped.
+pub fn boot_stack_guard() -> Region {
+    Region {
+        base: boot_guard(),
+        size: PAGE,
+    }
+}
+
+/// Bytes of EL2 stack per CPU.
+pub const STACK_SIZE: usize = 0x4000;
+/// Bytes of the stack for what is wrong with EL2 itself, its stack for example.
+const REPORT_STACK_SIZE: usize = 0x3000;
+
+/// One physical CPU and the vCPU that is pinned to it.
+#[repr(C, align(64))]
+pub struct PerCpu {
+    /// Top of its EL2 stack.
+    pub stack_top: u64,
+    /// Top of the stack on which it reports failures of EL2.
+    pub report_stack_top: u64,
+    /// Affinity.
+    pub mpidr: u64,
+    /// Its redistributor, once it has set it up.
+    pub redistributor: Once<Redistributor>,
+    /// Whether it has arrived in the hypervisor.
+    pub online: AtomicBool,
+    /// Its vCPU.
+    pub vcpu: Vcpu,
+}
+
+/// A page that is not mapped.
+type Guard = [u8; 4096];
+
+/// Memory of one CPU.
+#[repr(C, align(4096))]
+pub struct Slot {
+    /// Left out of the page tables: running over a stack faults.
+    report_guard: Guard,
+    report_stack: [u8; REPORT_STACK_SIZE],
+    /// As well.
+    guard: Guard,
+    stack: [u8; STACK_SIZE],
+    per_cpu: PerCpu,
+}
+
+impl Slot {
+    /// Initialises the slot at `place` for the CPU `mpidr` and returns its state.
+    ///
+    /// # Safety
+    /// `place` must be memory of a [`Slot`]'s size and alignment that nothing
+    /// else uses, ever.
+    pub unsafe fn init(place: *mut Self, mpidr: u64) -> &'static PerCpu {
+        // SAFETY: the caller gives the memory away; guard and stack are only
+        // touched by the CPU itself.
+        unsafe {
+            let per_cpu = &raw mut (*place).per_cpu;
+            per_cpu.write(PerCpu {
+                stack_top: per_cpu as u64 & !15,
+                report_stack_top: &raw const (*place).guard as u64,
+                mpidr,
+                redistributor: Once::new(),
+                online: AtomicBool::new(false),
+                vcpu: Vcpu::new(),
+            });
+            &*per_cpu
+        }
+    }
+}
+
+impl PerCpu {
+    /// This CPU's state.
+    #[inline(always)]
+    pub fn this() -> &'static Self {
+        // SAFETY: TPIDR_EL2 holds the address of this CPU's `PerCpu` from
+        // before the first Rust code that can get here (`start`, and
+        // `_el2_secondary`), and the memory is never given back.
+        unsafe { &*(TPIDR_EL2.get() as *const Self) }
+    }
+
+    /// Makes this the state of the CPU that calls.
+    pub fn install(&'static self) {
+        TPIDR_EL2.set(core::ptr::from_ref(self) as u64);
+    }
+
+    /// The guard pages below its stacks.
+    pub fn guards(&self) -> [Region; 2] {
+        let slot = core::ptr::from_ref(self) as usize - offset_of!(Slot, per_cpu);
+        let guards = [offset_of!(Slot, report_guard), offset_of!(Slot, guard)];
+        guards.map(|offset| Region {
+            base: (slot + offset) as u64,
+            size: size_of::<Guard>() as u64,
+        })
+    }
+
+    /// Whether a stack that ran over faults at `address`.
+    pub fn is_guard(&self, address: u64) -> bool {
+        let boot = boot_stack_guard();
+        self.guards()
+            .iter()
+            .chain([&boot])
+            .any(|guard| guard.contains(address))
+    }
+
+    /// Its redistributor.
+    ///
+    /// # Panics
+    /// Panics before the CPU has set it up.
+    pub fn redistributor(&self) -> &Redistributor {
+        self.redistributor
+            .get()
+            .expect("the CPU sets up its redistributor before it reports in")
+    }
+
+    /// Notes that the CPU has arrived.
+    pub fn set_online(&self) {
+        self.online.store(true, Ordering::Release);
+    }
+
+    /// Whether the CPU has arrived.
+    pub fn is_online(&self) -> bool {
+        self.online.load(Ordering::Acquire)
+    }
+}

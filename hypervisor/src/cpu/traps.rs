@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What of the guest traps on this CPU, and by which vectors: HCR_EL2, VBAR_EL2, and
+//! what the fast paths may do without asking.
+
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+use aarch64_cpu::registers::{
+    HCR_EL2, ICH_VTR_EL2, ID_AA64MMFR1_EL1, Readable, VBAR_EL2, Writeable,
+};
+use abi::Trap;
+use arch::insn;
+
+use crate::cpu::controls::HCR_GUEST;
+use crate::cpu::fast_state::NEVER;
+use crate::cpu::halt::WaitMode;
+use crate::cpu::percpu::PerCpu;
+
+arch::symbol_addresses! {
+    /// The vectors without tracing, in `exits::vectors`.
+    plain = el2_vectors;
+    /// Those where WFI traps: IRQs that come while they are masked end no wait.
+    watching = el2_vectors_watching;
+    /// The vectors with tracing.
+    traced = el2_vectors_traced;
+}
+
+/// FMO and IMO: interrupts are EL2's, and the guest has the virtual interface.
+const HCR_INJECT: u64 = 1 << 3 | 1 << 4;
+const HCR_TWI: u64 = 1 << 13;
+const HCR_TWE: u64 = 1 << 14;
+/// TWEDEn, with TWEDEL 0: where the PE has FEAT_TWED, a WFE waits 2^8 cycles
+/// before it traps, so that one that is about to end by itself does not exit.
+const HCR_TWED: u64 = 1 << 59;
+
+/// Sets which waits trap; routes interrupts as
+/// [`crate::cpu::vcpu::Vcpu::direct`] says.
+pub fn set_trap(trap: Trap) {
+    let direct = PerCpu::this().vcpu.direct.load(Relaxed);
+    let mut hcr = HCR_GUEST;
+    hcr |= if direct { 0 } else { HCR_INJECT };
+    hcr |= if trap.wfi { HCR_TWI } else { 0 };
+    if trap.wfe {
+        hcr |= HCR_TWE;
+        // ID_AA64MMFR1_EL1.TWED, bits 35:32.
+        let delays = ID_AA64MMFR1_EL1.get() >> 32 & 0xf != 0;
+        hcr |= if delays { HCR_TWED } else { 0 };
+    }
+    HCR_EL2.set(hcr);
+    choose_vectors(is_tracing(), trap);
+}
+
+/// Which waits trap.
+pub fn trap() -> Trap {
+    let hcr = HCR_EL2.get();
+    Trap {
+        wfi: hcr & HCR_TWI != 0,
+        wfe: hcr & HCR_TWE != 0,
+    }
+}
+
+/// Sets whether interrupts go to the guest directly; the interrupt controller
+/// is `interrupts::deliver`'s.
+pub fn set_direct(direct: bool) {
+    let (cpu, trap) = (PerCpu::this(), trap());
+    cpu.vcpu.direct.store(direct, SeqCst);
+    review_wait(cpu);
+    set_trap(trap);
+}
+
+/// Turns tracing on or off for this CPU.
+pub fn set_tracing(on: bool) {
+    choose_vectors(on, trap());
+    insn::isb();
+}
+
+/// Whether tracing is on.
+fn is_tracing() -> bool {
+    VBAR_EL2.get() == traced()
+}
+
+/// Takes the vectors that are right with tracing or without, where waits trap as
+/// `trap` says.
+fn choose_vectors(tracing: bool, trap: Trap) {
+    VBAR_EL2.set(if tracing {
+        traced()
+    } else if trap.wfi {
+        watching()
+    } else {
+        plain()
+    });
+}
+
+/// Has `cpu`, which is the one that runs, wait by a fast path where there is one.
+/// To be called when something changed of how it waits.
+pub fn review_wait(cpu: &PerCpu) {
+    let vcpu = &cpu.vcpu;
+    // SAFETY: this CPU's own, and the closure does not come here again.
+    let mode = unsafe { vcpu.halt.with(|halt| halt.mode()) };
+    let direct = vcpu.direct.load(Relaxed);
+    let none_listed = (2 << (ICH_VTR_EL2.get() & 0x1f)) - 1;
+    let set = |word: &AtomicU64, allowed| {
+        word.store(if allowed { none_listed } else { NEVER }, Relaxed);
+    };
+    let waits = &vcpu.waits;
+    set(&vcpu.fast_paths.halt_if, mode == WaitMode::Halt && !direct);
+    set(&waits.direct_if, mode != WaitMode::Adapt && direct);
+    let ticks = match mode {
+        WaitMode::Poll(ticks) => Some(ticks),
+        _ => None,
+    };
+    waits.poll.store(ticks.unwrap_or(0), Relaxed);
+    set(&waits.poll_if, ticks.is_some());
+}

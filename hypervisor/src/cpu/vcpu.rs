@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A vCPU: one per physical CPU, pinned. Its EL1 state stays in the EL1 registers, so
+//! only what EL2 emulates is kept here.
+
+use core::mem::offset_of;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+
+use abi::Counter;
+use spin::mutex::SpinMutex;
+use vgic::Private;
+
+use crate::console::guest_uart::GuestUart;
+use crate::cpu::counters::Counters;
+use crate::cpu::fast_state::{FastPaths, Waits};
+use crate::cpu::halt::Halt;
+use crate::cpu::local::{CacheLine, Local};
+use crate::cpu::ring::Ring;
+
+/// vCPUs that are on or about to be. Only a vCPU that is on turns another one on, so once
+/// this is 0 it stays 0.
+static ON: AtomicU32 = AtomicU32::new(0);
+
+/// Power states of a vCPU.
+mod power {
+    pub const OFF: u32 = 0;
+    /// A CPU turns it on and writes entry and context.
+    pub const CLAIMED: u32 = 1;
+    pub const ON_PENDING: u32 = 2;
+    pub const ON: u32 = 3;
+}
+
+/// Why a vCPU was not turned on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotOff {
+    /// It runs.
+    On,
+    /// It is about to.
+    Pending,
+}
+
+/// One vCPU. First comes what only its own CPU touches, and of that what every exit
+/// uses. Then comes what other CPUs write, on cache lines of its own: their writes take
+/// no line away that this CPU is about to use.
+#[repr(C, align(64))]
+pub struct Vcpu {
+    /// What is handled in assembly.
+    pub fast_paths: FastPaths,
+    /// Exits and events.
+    pub counters: Counters,
+    /// Its list registers and what waits for one.
+    pub list: Local<vgic::List>,
+    /// What else a trapped WFI in assembly looks at.
+    pub waits: Waits,
+    /// How EL2 waits for it in a trapped WFI.
+    pub halt: Local<Halt>,
+    /// What it did last, if that is traced.
+    pub trace: Ring,
+    /// Accesses to addresses where nothing is.
+    pub refused: AtomicU64,
+    /// Output that is not yet a line.
+    pub console: Local<GuestUart>,
+    /// Virtual interrupts and requests that others left here; see [`crate::cpu::pending_word`].
+    pub pending_word: CacheLine<AtomicU32>,
+    /// The registers of its redistributor.
+    pub private: Private,
+    /// The guest owns the CPU interface; see `interrupts::deliver`.
+    pub direct: AtomicBool,
+    /// Timers' interrupts that were made pending physically because software set
+    /// them so.
+    pub lines_set: AtomicU32,
+    /// Held while the physical redistributor changes hands, and while its
+    /// registers are written for the guest.
+    pub switching: SpinMutex<()>,
+    power: AtomicU32,
+    entry: AtomicU64,
+    context: AtomicU64,
+}
+
+// The exits that are measured find what they need of a vCPU on its first lines,
+// and what others write begins on another.
+const _: () = assert!(offset_of!(Vcpu, list) <= 4 * 64);
+const _: () = assert!(offset_of!(Vcpu, pending_word).is_multiple_of(64));
+const _: () = assert!(align_of::<Vcpu>() == 64);
+
+impl Vcpu {
+    /// A vCPU that is off.
+    pub fn new() -> Self {
+        Self {
+            fast_paths: FastPaths::new(),
+            counters: Counters::new(),
+            list: Local::new(vgic::List::new()),
+            waits: Waits::new(),
+            halt: Local::new(Halt::new()),
+            trace: Ring::new(),
+            refused: AtomicU64::new(0),
+            console: Local::new(GuestUart::new()),
+            pending_word: CacheLine(AtomicU32::new(0)),
+            private: Private::new(),
+            direct: AtomicBool::new(false),
+            lines_set: AtomicU32::new(0),
+            switching: SpinMutex::new(()),
+            power: AtomicU32::new(power::OFF),
+            entry: AtomicU64::new(0),
+            context: AtomicU64::new(0),
+        }
+    }
+
+    /// How often `counter` happened, in assembly or not.
+    pub fn count(&self, counter: Counter) -> u64 {
+        let short = match counter {
+            Counter::Wfi | Counter::Halt => self.fast_paths.halted.load(Relaxed),
+            _ => 0,
+        };
+        // A WFI that halted took its interrupt on the way; there it is counted.
+        let listed = match counter {
+            Counter::Irq | Counter::Listed => self.fast_paths.listed.load(Relaxed),
+            _ => 0,
+        };
+        self.counters.get(counter) + short + listed
+    }
+
+    /// Turns it on at `entry` with x0 = `context`.
+    pub fn turn_on(&self, entry: u64, context: u64) -> Result<(), NotOff> {
+        let claim = self
+            .power
+            .compare_exchange(power::OFF, power::CLAIMED, AcqRel, Acquire);
+        match claim {
+            Ok(_) => {
+                // It counts before it can run, so before it can turn itself off. The
+                // caller is on meanwhile: the count can't reach zero before this.
+                ON.fetch_add(1, Relaxed);
+                self.entry.store(entry, Relaxed);
+                self.context.store(context, Relaxed);
+                self.power.store(power::ON_PENDING, Release);
+                Ok(())
+            }
+            Err(power::ON) => Err(NotOff::On),
+            Err(_) => Err(NotOff::Pending),
+        }
+    }
+
+    /// Whether it is on, `None` in between.
+    pub fn is_on(&self) -> Option<bool> {
+        match self.power.load(Acquire) {
+            power::OFF => Some(false),
+            power::ON => Some(true),
+            _ => None,
+        }
+    }
+
+    /// Counts it as no longer on; whether it was the last. To be called on its own
+    /// CPU, before [`Self::set_off`].
+    pub fn leave(&self) -> bool {
+        ON.fetch_sub(1, AcqRel) == 1
+    }
+
+    /// It is off: from here on another vCPU may turn it on.
+    pub fn set_off(&self) {
+        self.power.store(power::OFF, Release);
+    }
+
+    /// Whether it was turned on and does not run yet.
+    pub fn is_due(&self) -> bool {
+        self.power.load(Acquire) == power::ON_PENDING
+    }
+
+    /// Where it begins.
+    pub fn entry(&self) -> u64 {
+        self.entry.load(Relaxed)
+    }
+
+    /// The x0 that it begins with.
+    pub fn context(&self) -> u64 {
+        self.context.load(Relaxed)
+    }
+
+    /// It runs.
+    pub fn set_on(&self) {
+        self.power.store(power::ON, Release);
+    }
+}

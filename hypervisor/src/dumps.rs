@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! When something is wrong: finding that out, and showing the state of every CPU.
+
+pub mod dump;
+pub mod failing;
+pub mod watch_points;
+pub mod watchdog;

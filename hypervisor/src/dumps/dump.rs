@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is printed when the hypervisor itself is wrong, and how it then ends.
+//!
+//! The CPU that failed prints first, then asks every other one, by a kick, to
+//! print its own state and to stop; one that does not answer in time is named.
+//! A CPU whose guest owns the interrupts takes no kick: see [`others`].
+
+use core::panic::PanicInfo;
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use core::sync::atomic::{AtomicBool, AtomicU64};
+
+use aarch64_cpu::registers::{
+    CNTFRQ_EL0, CNTPCT_EL0, ELR_EL1, ELR_EL2, ESR_EL1, ESR_EL2, FAR_EL2, HCR_EL2, HPFAR_EL2,
+    ICH_VTR_EL2, MPIDR_EL1, Readable, SCTLR_EL2, SP_EL1, SPSR_EL2, TPIDR_EL2,
+};
+use arch::frame::Frame;
+use arch::insn;
+use arch::regs::{ICH_ELRSR_EL2, ISR_EL1, ich_lr};
+
+use crate::console::log::{self, print_unlocked};
+use crate::cpu::pending_word;
+use crate::cpu::percpu::PerCpu;
+use crate::dumps::watch_points;
+use crate::machine::{machine, memory, power, vm};
+
+/// Exit status of a machine whose hypervisor failed.
+const STATUS: u64 = 70;
+/// Number of the vector for synchronous exceptions of EL2 itself.
+const EL2_SYNC: u64 = 4;
+
+/// Prints one line without waiting for the console's lock.
+macro_rules! dump {
+    ($($arg:tt)*) => {
+        print_unlocked(format_args!("rouse: {}\n", format_args!($($arg)*)))
+    };
+}
+
+/// The CPU that failed first, as its affinity + 1; 0 is none.
+static FAILED: AtomicU64 = AtomicU64::new(0);
+/// It has failed again while it reported.
+static AGAIN: AtomicBool = AtomicBool::new(false);
+/// The guest's memory is no longer mapped.
+static REVOKED: AtomicBool = AtomicBool::new(false);
+/// CPUs that have printed their state, a bit each: they were asked to, or came by
+/// themselves when the memory was gone.
+static ANSWERED: AtomicU64 = AtomicU64::new(0);
+
+#[panic_handler]
+fn panic(info: &PanicInfo<'_>) -> ! {
+    begin(format_args!("{info}"));
+    finish()
+}
+
+/// Reports an exception that has no handler and stops the machine.
+///
+/// `vector` is the number of the vector, 0 to 15 in the order of the table.
+pub extern "C" fn unexpected(frame: &Frame, vector: u64) -> ! {
+    let name = VECTOR_NAMES[vector as usize & 15];
+    let far = FAR_EL2.get();
+    let overflow = TPIDR_EL2.get() != 0 && PerCpu::this().is_guard(far);
+    if overflow && vector == EL2_SYNC {
+        begin(format_args!("stack overflow at {far:#x}"));
+    } else {
+        begin(format_args!(
+            "unexpected exception, vector {vector} ({name})"
+        ));
+    }
+    general(frame);
+    finish()
+}
+
+/// Stops the machine because something is wrong with it: as a panic, with the
+/// state of every CPU.
+pub fn fail(why: core::fmt::Arguments<'_>) -> ! {
+    begin(why);
+    finish()
+}
+
+/// Prints the state of every CPU for the guest, which found something wrong with
+/// itself, and ends the machine with its `status`.
+pub fn asked(status: u64) -> ! {
+    take_console(format_args!("asked to show the state of every CPU"));
+    finish_with(status)
+}
+
+/// Says what is wrong, on the CPU that fails first.
+fn begin(why: core::fmt::Arguments<'_>) {
+    take_console(why);
+    let cpu = MPIDR_EL1.get() & platform::AFFINITY;
+    dump!("panic: EL2 on CPU {cpu:#x}: {why}");
+}
+
+/// Returns on the CPU that fails first, the console being its own. Another one
+/// waits for its turn to report; the same one, failing in its own report, just
+/// ends it.
+fn take_console(why: core::fmt::Arguments<'_>) {
+    let cpu = MPIDR_EL1.get() & platform::AFFINITY;
+    let exclusive = SCTLR_EL2.is_set(SCTLR_EL2::M);
+    let first = if exclusive {
+        let first = FAILED.compare_exchange(0, cpu + 1, SeqCst, SeqCst);
+        first.err().unwrap_or(0)
+    } else {
+        // With the MMU off there is one CPU, and an exclusive access needs
+        // cacheable memory (DDI 0487K.a, B2.12.1).
+        let first = FAILED.load(Relaxed);
+        FAILED.store(cpu + 1, Relaxed);
+        first
+    };
+    match first {
+        0 => log::fail(),
+        first if first == cpu + 1 => {
+            // What is broken enough to fail here twice is not asked a third time.
+            if exclusive && !AGAIN.swap(true, SeqCst) {
+                dump!("panic: EL2 on CPU {cpu:#x} again, while it reported: {why}");
+                dump!("exit status {STATUS}");
+            }
+            power::stop();
+        }
+        _ => as_well(why),
+    }
+}
+
+/// Reports a failure while another CPU reports its own: when that one asks.
+fn as_well(why: core::fmt::Arguments<'_>) -> ! {
+    if TPIDR_EL2.get() == 0 {
+        halt();
+    }
+    let me = PerCpu::this();
+    while me.vcpu.pending_word.load(SeqCst) & pending_word::DUMP == 0 {
+        // The doorbell that comes with the bit ends it.
+        insn::wfi();
+    }
+    dump!("CPU {:#x} has failed as well: {why}", me.mpidr);
+    answer(me)
+}
+
+fn halt() -> ! {
+    loop {
+        insn::wfi();
+    }
+}
+
+/// Prints this CPU's state, then every other one's, and ends the machine.
+fn finish() -> ! {
+    finish_with(STATUS)
+}
+
+fn finish_with(status: u64) -> ! {
+    if TPIDR_EL2.get() != 0 && vm::exists() {
+        let me = PerCpu::this();
+        state(me);
+        others(me);
+        operations();
+    }
+    dump!("exit status {status}");
+    power::stop()
+}
+
+/// Has every other CPU print its state. One whose guest owns the interrupts can't
+/// be asked by one: the guest's memory is taken away, so that whatever it does
+/// next comes to EL2 as an abort.
+fn others(me: &PerCpu) {
+    for (number, cpu) in vm::vm().cpus.iter().enumerate() {
+        if core::ptr::eq(*cpu, me) {
+            continue;
+        }
+        cpu.vcpu.pending_word.fetch_or(pending_word::DUMP, SeqCst);
+        if cpu.vcpu.direct.load(SeqCst) && !REVOKED.swap(true, SeqCst) {
+            memory::revoke(machine().stage2.0);
+        }
+        // Ends a WFI, at either level; while a guest owns the interrupts this
+        // one is off.
+        cpu.redistributor().enable_all(machine().doorbell());
+        cpu.redistributor().set_pending(machine().doorbell());
+        let end = CNTPCT_EL0.get() + CNTFRQ_EL0.get() / 2;
+        while ANSWERED.load(SeqCst) >> number & 1 == 0 {
+            if CNTPCT_EL0.get() > end {
+                dump!("CPU {:#x}: does not answer", cpu.mpidr);
+                break;
+            }
+            insn::yield_now();
+        }
+    }
+}
+
+/// Whether the guest's memory was taken away to stop its CPUs.
+pub fn revoked() -> bool {
+    REVOKED.load(Relaxed)
+}
+
+/// Shows what each vCPU did last, where the guest notes it.
+fn operations() {
+    for (cpu, log) in watch_points::logs() {
+        dump!("vCPU {:#x} did last:", cpu.mpidr);
+        for noted in log.iter() {
+            let mut name = noted.name.split(|byte| *byte == 0);
+            let name = name.next().unwrap_or_default();
+            dump!(
+                "  {:>16} {} step {} {:#x}",
+                noted.time,
+                name.escape_ascii(),
+                noted.step,
+                noted.data
+            );
+        }
+    }
+}
+
+/// Answers [`others`]: prints this CPU's state and stops it.
+pub fn answer(cpu: &PerCpu) -> ! {
+    state(cpu);
+    if let Some((number, _)) = vm::vm().find(cpu.mpidr) {
+        ANSWERED.fetch_or(1 << number, SeqCst);
+    }
+    halt()
+}
+
+/// Prints the state of this CPU and its vCPU.
+fn state(cpu: &PerCpu) {
+    dump!("CPU {:#x}:", cpu.mpidr);
+    dump!(
+        "  ELR_EL2 {:#018x}  SPSR_EL2 {:#010x}  ESR_EL2 {:#010x}  HCR_EL2 {:#x}",
+        ELR_EL2.get(),
+        SPSR_EL2.get(),
+        ESR_EL2.get(),
+        HCR_EL2.get()
+    );
+    dump!(
+        "  FAR_EL2 {:#018x}  HPFAR_EL2 {:#x}  ISR_EL1 {:#x}",
+        FAR_EL2.get(),
+        HPFAR_EL2.get(),
+        ISR_EL1.get()
+    );
+    dump!(
+        "  ELR_EL1 {:#018x}  ESR_EL1 {:#010x}  SP_EL1 {:#018x}",
+        ELR_EL1.get(),
+        ESR_EL1.get(),
+        SP_EL1.get()
+    );
+    let vcpu = &cpu.vcpu;
+    dump!(
+        "  direct {}  pending word {:#x}  {}",
+        vcpu.direct.load(Relaxed),
+        vcpu.pending_word.load(Relaxed),
+        vcpu.private
+    );
+    if let Some(redistributor) = cpu.redistributor.get() {
+        dump!(
+            "  physical: pending {:#x}  active {:#x}  enabled {:#x}",
+            redistributor.pending(),
+            redistributor.active(),
+            redistributor.enabled()
+        );
+    }
+    for n in 0..(ICH_VTR_EL2.get() & 0x1f) as usize + 1 {
+        if ICH_ELRSR_EL2.get() >> n & 1 == 0 {
+            dump!("  LR{n} {:#018x}", ich_lr(n));
+        }
+    }
+    for event in vcpu.trace.iter() {
+        dump!("  {event}");
+    }
+}
+
+const VECTOR_NAMES: [&str; 16] = [
+    "SP_EL0 sync",
+    "SP_EL0 IRQ",
+    "SP_EL0 FIQ",
+    "SP_EL0 SError",
+    "EL2 sync",
+    "EL2 IRQ",
+    "EL2 FIQ",
+    "EL2 SError",
+    "lower sync",
+    "lower IRQ",
+    "lower FIQ",
+    "lower SError",
+    "lower 32-bit sync",
+    "lower 32-bit IRQ",
+    "lower 32-bit FIQ",
+    "lower 32-bit SError",
+];
+
+/// Prints the general registers of the interrupted context.
+fn general(frame: &Frame) {
+    for (row, registers) in frame.x.chunks(4).enumerate() {
+        print_unlocked(format_args!("rouse:  "));
+        for (column, value) in registers.iter().enumerate() {
+            print_unlocked(format_args!(" x{:<2} {value:016x}", row * 4 + column));
+        }
+        print_unlocked(format_args!("\n"));
+    }
+}

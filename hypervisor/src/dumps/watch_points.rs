@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the guest shows of each vCPU in its own memory: what it has received and still
+//! waits for, and what it did last.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+use abi::{OperationLog, WatchPoint};
+use platform::Region;
+
+use crate::cpu::percpu::PerCpu;
+use crate::machine::machine;
+use crate::machine::vm::{RAM, vm};
+
+/// Where the guest has its watch points, physical; 0 is nowhere.
+static POINTS: AtomicU64 = AtomicU64::new(0);
+
+/// They are at guest physical `address`, one per vCPU. `None` if that is not in RAM.
+pub fn place(address: u64) -> Option<()> {
+    let size = (vm().cpus.len() * size_of::<WatchPoint>()) as u64;
+    let points = Region {
+        base: address,
+        size,
+    };
+    let ram = vm().ram;
+    let inside = ram.contains(points.base) && points.end() <= ram.end();
+    if !inside || !address.is_multiple_of(align_of::<WatchPoint>() as u64) {
+        return None;
+    }
+    POINTS.store(machine().guest.base + (address - RAM), Relaxed);
+    Some(())
+}
+
+/// The watch point of vCPU `number`.
+fn point(number: usize) -> &'static WatchPoint {
+    let place = POINTS.load(Relaxed) as *const WatchPoint;
+    // SAFETY: `place` checked that one per vCPU lies in the guest's RAM, which
+    // is mapped and stays so; every field is an atomic.
+    unsafe { &*place.add(number) }
+}
+
+/// What all of them have received, together.
+pub fn progress() -> u64 {
+    let points = (0..vm().cpus.len()).map(point);
+    points.map(|point| point.progress.load(Acquire)).sum()
+}
+
+/// The request word of a vCPU, if it is in RAM.
+fn request(point: &WatchPoint) -> Option<u32> {
+    let word = in_ram::<AtomicU32>(point.request.load(Relaxed))?;
+    // SAFETY: `in_ram` checked it, and any bits are a valid word.
+    Some(unsafe { (*word).load(Relaxed) })
+}
+
+/// The log of each vCPU that keeps one in RAM.
+pub fn logs() -> impl Iterator<Item = (&'static PerCpu, &'static OperationLog)> {
+    let watched = POINTS.load(Relaxed) != 0;
+    let cpus = vm().cpus.iter().enumerate().filter(move |_| watched);
+    cpus.filter_map(|(number, cpu)| {
+        let log = in_ram::<OperationLog>(point(number).log.load(Relaxed))?;
+        // SAFETY: `in_ram` checked it, and every field is an atomic.
+        Some((*cpu, unsafe { &*log }))
+    })
+}
+
+/// Where the `T` at guest physical `address` is; `None` unless it is aligned and
+/// lies in RAM, which is mapped and stays so.
+fn in_ram<T>(address: u64) -> Option<*const T> {
+    let last = address.checked_add(size_of::<T>() as u64 - 1)?;
+    let inside = vm().ram.contains(address) && vm().ram.contains(last);
+    (inside && address.is_multiple_of(align_of::<T>() as u64))
+        .then(|| (machine().guest.base + (address - RAM)) as *const T)
+}
+
+/// Shows every watch point, and names the vCPUs for which something waits.
+pub struct Stuck;
+
+impl core::fmt::Display for Stuck {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        for (number, cpu) in vm().cpus.iter().enumerate() {
+            let point = point(number);
+            let waiting = point.waiting.load(Relaxed);
+            let progress = point.progress.load(Relaxed);
+            let stuck = if waiting != 0 { "STUCK, " } else { "" };
+            write!(
+                f,
+                " vCPU {number} ({:#x}) {stuck}received {progress}, waiting {waiting}",
+                cpu.mpidr
+            )?;
+            match request(point) {
+                Some(word) => write!(f, " [request {word:#x}]")?,
+                None => write!(f, " [request at {:#x}]", point.request.load(Relaxed))?,
+            }
+        }
+        Ok(())
+    }
+}

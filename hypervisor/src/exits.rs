@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The exits of the guest: from the vectors to the handler of each, and back.
+
+pub mod enter;
+pub mod fast_paths;
+pub mod hvc;
+pub mod inject;
+pub mod knobs;
+pub mod mmio;
+pub mod psci;
+pub mod registers;
+pub mod sgi;
+pub mod synchronous;
+pub mod sysreg;
+pub mod vectors;
+pub mod wfx;

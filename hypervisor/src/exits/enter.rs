@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where a vCPU begins and ends: turned on it enters the guest, turned off it waits at
+//! EL2 to be turned on again.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use aarch64_cpu::registers::{
+    CNTP_CTL_EL0, CNTV_CTL_EL0, CNTVOFF_EL2, CPACR_EL1, ELR_EL2, MIDR_EL1, MPIDR_EL1, Readable,
+    SCTLR_EL1, SPSR_EL2, VMPIDR_EL2, VTCR_EL2, VTTBR_EL2, Writeable,
+};
+use abi::{End, Trap};
+use arch::insn;
+use arch::regs::{CNTKCTL_EL1, MDSCR_EL1, VPIDR_EL2};
+
+use crate::cpu::percpu::PerCpu;
+use crate::cpu::{controls, traps};
+use crate::interrupts::{deliver, irq, vgic_cpu};
+use crate::machine::{ending, machine};
+
+/// SCTLR_EL1 at the entry of a vCPU: the RES1 bits, MMU and caches off.
+const SCTLR_EL1_RESET: u64 = 0x30d0_0800;
+/// EL1 with SP_EL1, all interrupts masked.
+const SPSR_RESET: u64 = 0x3c5;
+
+unsafe extern "C" {
+    /// Empties the EL2 stack, clears the general registers and enters the
+    /// guest as ELR_EL2 and SPSR_EL2 say, with x0 = `context`.
+    fn el2_enter_guest(context: u64, stack_top: u64) -> !;
+    /// Empties the EL2 stack and waits to be turned on.
+    fn el2_park(stack_top: u64) -> !;
+}
+
+core::arch::global_asm!(
+    r#"
+    .section .text.enter, "ax"
+el2_enter_guest:
+    mov     sp, x1
+    .irp    n, 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30
+    mov     x\n, #0
+    .endr
+    eret
+
+el2_park:
+    mov     sp, x0
+    bl      {wait}
+    udf     #0
+    "#,
+    wait = sym wait_for_power,
+);
+
+/// Turns this CPU's vCPU off and waits until it is turned on again; with the last
+/// one, the machine ends.
+pub fn turn_off(cpu: &PerCpu) -> ! {
+    deliver::reclaim(cpu);
+    if cpu.vcpu.leave() {
+        ending::end(cpu, End::NoCpu);
+    }
+    ending::flush(cpu);
+    cpu.vcpu.set_off();
+    // SAFETY: nothing on this stack is needed again.
+    unsafe { el2_park(cpu.stack_top) }
+}
+
+/// Waits with interrupts masked until the vCPU is to run, then runs it.
+pub extern "C" fn wait_for_power() -> ! {
+    let cpu = PerCpu::this();
+    loop {
+        if cpu.vcpu.is_due() {
+            run(cpu);
+        }
+        insn::wfi();
+        while irq::take(cpu) {}
+    }
+}
+
+fn run(cpu: &PerCpu) -> ! {
+    reset_el1();
+    let vcpu = &cpu.vcpu;
+    ELR_EL2.set(vcpu.entry());
+    SPSR_EL2.set(SPSR_RESET);
+    vcpu.direct.store(false, Relaxed);
+    traps::set_trap(Trap::NONE);
+    vcpu.set_on();
+    traps::review_wait(cpu);
+    vgic_cpu::evaluate(cpu);
+    // No ISB: the exception return into the guest is a context synchronization
+    // event (DDI 0487K.a, D1.4.1).
+    // SAFETY: ELR and SPSR lead to EL1, and nothing on this stack is needed again.
+    unsafe { el2_enter_guest(vcpu.context(), cpu.stack_top) }
+}
+
+/// The EL1 and EL2 registers as PSCI promises them to a CPU that is turned on
+/// (DEN0022F.b, 6.4).
+fn reset_el1() {
+    let (vttbr, vtcr) = machine().stage2;
+    VTTBR_EL2.set(vttbr);
+    VTCR_EL2.set(vtcr);
+    VPIDR_EL2.set(MIDR_EL1.get());
+    VMPIDR_EL2.set(MPIDR_EL1.get());
+    controls::set_up();
+    CNTVOFF_EL2.set(0);
+    CNTKCTL_EL1.set(0);
+    CNTV_CTL_EL0.set(0);
+    CNTP_CTL_EL0.set(0);
+    MDSCR_EL1.set(0);
+    SCTLR_EL1.set(SCTLR_EL1_RESET);
+    CPACR_EL1.set(0);
+    // The TLBI is for the VMID that VTTBR_EL2 names, as of this ISB; its effect is
+    // certain only after the DSB (DDI 0487K.a, D8.17.5), of this PE's own TLB.
+    insn::isb();
+    insn::tlbi_vmalle1();
+    insn::dsb_nsh();
+}

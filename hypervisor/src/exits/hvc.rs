@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Calls of the guest by HVC or SMC: PSCI, the SMCCC discovery calls, and the
+//! hypercalls of crate `abi`.
+
+use aarch64_cpu::registers::ID_AA64MMFR1_EL1;
+use aarch64_cpu::registers::{ICH_VTR_EL2, Readable};
+use abi::{Counter, Info, Knob, KnobValue};
+use arch::frame::Frame;
+use arch::layout;
+use platform::Firmware;
+
+use crate::cpu::percpu::{PerCpu, Slot};
+use crate::dumps::{dump, failing, watchdog};
+use crate::exits::{knobs, psci};
+use crate::interrupts::audit;
+use crate::machine::vm::vm;
+use crate::machine::{ending, machine};
+
+/// SMCCC_VERSION (DEN0028F, 7.2) and the version that is answered: 1.2, which
+/// lets a call return up to x17.
+const SMCCC_VERSION: u32 = 0x8000_0000;
+const SMCCC_1_2: u64 = 0x1_0002;
+/// SMCCC_ARCH_FEATURES (DEN0028F, 7.3).
+const SMCCC_ARCH_FEATURES: u32 = 0x8000_0001;
+/// PSCI's function numbers, of either width (DEN0022F.b, 5.1).
+const PSCI: core::ops::Range<u32> = 0..0x20;
+
+/// Serves the call whose function and arguments are in `frame`; `by` is what
+/// the exit counts as. Looking at the counters does not change them.
+#[inline(always)]
+pub fn call(cpu: &PerCpu, frame: &mut Frame, by: Counter) {
+    let function = frame.x[0] as u32;
+    if !matches!(function, abi::CALL_COUNTERS | abi::CALL_TIMES) {
+        cpu.vcpu.counters.add(by);
+    }
+    match function {
+        // Not among the others: they need registers and stack that this does not.
+        SMCCC_VERSION => frame.x[0] = SMCCC_1_2,
+        _ => serve(cpu, frame, function),
+    }
+}
+
+#[inline(never)]
+fn serve(cpu: &PerCpu, frame: &mut Frame, function: u32) {
+    match function {
+        abi::CALL_SET => {
+            let knob = Knob::ALL.get(frame.x[1] as usize);
+            let value = knob.and_then(|&knob| KnobValue::decode(knob, frame.x[2]));
+            let done = value.and_then(|value| knobs::set(cpu, value));
+            frame.x[0] = done.map_or(abi::INVALID, |()| abi::SUCCESS) as u64;
+        }
+        abi::CALL_COUNTERS => counters(cpu, frame),
+        abi::CALL_INFO => info(frame),
+        abi::CALL_WATCH => {
+            failing::while_running();
+            let done = watchdog::watch(frame.x[1], frame.x[2]);
+            frame.x[0] = done.map_or(abi::INVALID, |()| abi::SUCCESS) as u64;
+        }
+        abi::CALL_TRACE => traced(frame),
+        abi::CALL_TIMES => {
+            frame.x[0] = abi::SUCCESS as u64;
+            let times = cpu.vcpu.trace.times();
+            frame.x[1..=times.len()].copy_from_slice(&times);
+        }
+        abi::CALL_AUDIT => {
+            let agrees = audit::audit(cpu, frame);
+            frame.x[0] = if agrees { abi::SUCCESS } else { abi::INVALID } as u64;
+        }
+        abi::CALL_DUMP => dump::asked(frame.x[1]),
+        abi::CALL_EXIT => ending::exit(cpu, frame.x[1]),
+        abi::CALL_UID => {
+            for (register, word) in frame.x.iter_mut().zip(abi::UID) {
+                *register = u64::from(word);
+            }
+        }
+        SMCCC_ARCH_FEATURES => {
+            let known = matches!(frame.x[1] as u32, SMCCC_VERSION | SMCCC_ARCH_FEATURES);
+            frame.x[0] = if known { 0 } else { abi::NOT_SUPPORTED as u64 };
+        }
+        // Standard Secure Service, 32- or 64-bit, function number of PSCI.
+        _ if matches!(function >> 24, 0x84 | 0xc4) && PSCI.contains(&(function & 0xffff)) => {
+            psci::call(cpu, frame);
+        }
+        _ => frame.x[0] = abi::NOT_SUPPORTED as u64,
+    }
+}
+
+fn counters(cpu: &PerCpu, frame: &mut Frame) {
+    frame.x[0] = abi::SUCCESS as u64;
+    for (register, &counter) in frame.x[1..].iter_mut().zip(Counter::ALL) {
+        *register = cpu.vcpu.count(counter);
+    }
+}
+
+/// The last events of vCPU x1.
+fn traced(frame: &mut Frame) {
+    let Some(cpu) = vm().cpus.get(frame.x[1] as usize) else {
+        frame.x[0] = abi::INVALID as u64;
+        return;
+    };
+    frame.x[0] = abi::SUCCESS as u64;
+    let events = cpu.vcpu.trace.latest();
+    for (pair, event) in frame.x[1..].chunks_exact_mut(2).zip(events) {
+        pair.copy_from_slice(&[event.time, event.what]);
+    }
+}
+
+fn info(frame: &mut Frame) {
+    // SAFETY: the description is true, and the distributor mapped since boot.
+    let distributor = unsafe { gic::identify(&machine().platform.gic) };
+    frame.x[0] = abi::SUCCESS as u64;
+    for (register, &info) in frame.x[1..].iter_mut().zip(Info::ALL) {
+        *register = match info {
+            Info::Version => abi::VERSION,
+            Info::Vtr => ICH_VTR_EL2.get(),
+            Info::Typer2 => u64::from(distributor.typer2),
+            Info::Pidr2 => u64::from(distributor.pidr2),
+            Info::Mmfr1 => ID_AA64MMFR1_EL1.get(),
+            Info::Base => layout::base(),
+            Info::Acpi => u64::from(machine().platform.described_by == Firmware::Acpi),
+            Info::PerVcpu => size_of::<Slot>() as u64,
+        };
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the guest can change of its vCPU while it runs.
+
+use abi::{Deliver, KnobValue};
+use arch::insn;
+use arch::regs::CNTHCTL_EL2;
+use wait::governor::{Host, Tunables};
+use wait::stream;
+
+use crate::cpu::halt::Halt;
+use crate::cpu::percpu::PerCpu;
+use crate::cpu::traps;
+use crate::interrupts::deliver;
+use crate::machine::machine;
+
+/// Sets a knob; `None` if the value makes no sense now.
+pub fn set(cpu: &PerCpu, value: KnobValue) -> Option<()> {
+    match value {
+        KnobValue::Trap(trap) => {
+            traps::set_trap(trap);
+            Some(())
+        }
+        KnobValue::Deliver(Deliver::Inject) => deliver::inject(cpu),
+        KnobValue::Deliver(Deliver::Direct) => deliver::direct(cpu),
+        KnobValue::HostPoll(ticks) => tune(cpu, |halt| halt.poll = ticks),
+        KnobValue::HostPollAdaptive(on) => {
+            let tunables = Tunables::HOST.scaled(|time| machine().ticks(time));
+            let host = on.then(|| Host::new(tunables));
+            tune(cpu, |halt| halt.adaptive = host)
+        }
+        KnobValue::GuestPolls(on) => tune(cpu, |halt| halt.guest_polls = on),
+        KnobValue::Trace(on) => {
+            traps::set_tracing(on);
+            Some(())
+        }
+        KnobValue::EventStream(fields) => {
+            // Only the fields of the stream: the others are what EL1 may use.
+            (fields & !stream::FIELDS == 0).then(|| {
+                CNTHCTL_EL2.set(CNTHCTL_EL2.get() & !stream::FIELDS | fields);
+                insn::isb();
+            })
+        }
+    }
+}
+
+/// Changes how EL2 waits for this CPU's vCPU.
+fn tune(cpu: &PerCpu, change: impl FnOnce(&mut Halt)) -> Option<()> {
+    // SAFETY: this CPU's own, and no `change` comes here again.
+    unsafe { cpu.vcpu.halt.with(change) };
+    traps::review_wait(cpu);
+    Some(())
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! PSCI for the guest (DEN0022F.b), as version 1.1. Power is the vCPU's: a CPU
+//! whose vCPU is off waits at EL2.
+
+use abi::End;
+use arch::frame::Frame;
+use arm_psci::{
+    AffinityInfo, EntryPoint, ErrorCode, Function, FunctionId, MigrateInfoType, Mpidr, PsciFeature,
+    ReturnCode,
+};
+
+use crate::cpu::pending_word;
+use crate::cpu::percpu::PerCpu;
+use crate::cpu::trace::Off;
+use crate::cpu::vcpu::NotOff;
+use crate::exits::{enter, wfx};
+use crate::interrupts::kick;
+use crate::machine::ending;
+use crate::machine::vm::vm;
+
+/// PSCI_VERSION: major 1, minor 1.
+const VERSION: u32 = 0x1_0001;
+
+/// Serves the call in `frame`.
+pub fn call(cpu: &PerCpu, frame: &mut Frame) {
+    let [function, a, b, c, ..] = frame.x;
+    let answer = Function::try_from(&[function, a, b, c])
+        .map_err(ErrorCode::from)
+        .and_then(|function| serve(cpu, function));
+    frame.x[0] = match answer {
+        Ok(value) => u64::from(value),
+        // Sign-extended, so that callers of either width read a negative number.
+        Err(error) => i64::from(i32::from(ReturnCode::Error(error))) as u64,
+    };
+}
+
+fn serve(cpu: &PerCpu, function: Function) -> Result<u32, ErrorCode> {
+    match function {
+        Function::Version => Ok(VERSION),
+        Function::Features { psci_func_id } => features(psci_func_id),
+        Function::CpuOn { target_cpu, entry } => cpu_on(target_cpu, entry),
+        Function::CpuOff => enter::turn_off(cpu),
+        Function::AffinityInfo {
+            mpidr,
+            lowest_affinity_level,
+        } => affinity_info(mpidr, lowest_affinity_level),
+        // Standby, also for a power-down request: the caller may always be
+        // given a shallower state than it asked for (DEN0022F.b, 5.4.1).
+        Function::CpuSuspend { .. } => {
+            wfx::idle::<Off>(cpu, None);
+            Ok(0)
+        }
+        Function::MigrateInfoType => Ok(MigrateInfoType::MigrationNotRequired.into()),
+        Function::SystemOff => ending::end(cpu, End::Off),
+        Function::SystemReset => ending::end(cpu, End::Reset),
+        _ => Err(ErrorCode::NotSupported),
+    }
+}
+
+fn features(feature: PsciFeature) -> Result<u32, ErrorCode> {
+    use FunctionId as F;
+    match feature {
+        PsciFeature::SmcccVersion => Ok(0),
+        PsciFeature::PsciFunction(
+            F::PsciVersion
+            | F::PsciFeatures
+            | F::CpuOn32
+            | F::CpuOn64
+            | F::CpuOff
+            | F::AffinityInfo32
+            | F::AffinityInfo64
+            | F::CpuSuspend32
+            | F::CpuSuspend64
+            | F::MigrateInfoType
+            | F::SystemOff
+            | F::SystemReset,
+        ) => Ok(0),
+        PsciFeature::PsciFunction(_) => Err(ErrorCode::NotSupported),
+    }
+}
+
+fn cpu_on(target: Mpidr, entry: EntryPoint) -> Result<u32, ErrorCode> {
+    // Once: each call of `vm()` checks that there is one.
+    let vm = vm();
+    let (_, target) = vm
+        .find(u64::from(target) & platform::AFFINITY)
+        .ok_or(ErrorCode::InvalidParameters)?;
+    let address = entry.entry_point_address();
+    if !vm.ram.contains(address) || !address.is_multiple_of(4) {
+        return Err(ErrorCode::InvalidAddress);
+    }
+    let turned = target.vcpu.turn_on(address, entry.context_id());
+    turned.map_err(|state| match state {
+        NotOff::On => ErrorCode::AlreadyOn,
+        NotOff::Pending => ErrorCode::OnPending,
+    })?;
+    kick::send(target, pending_word::WAKE);
+    Ok(0)
+}
+
+fn affinity_info(mpidr: Mpidr, level: u32) -> Result<u32, ErrorCode> {
+    // Above level 0 a group is on if any CPU in it is.
+    let ignored = (1u64 << (8 * level.min(3))) - 1;
+    let wanted = u64::from(mpidr) & platform::AFFINITY & !ignored;
+    let mut group = vm()
+        .cpus
+        .iter()
+        .filter(|cpu| cpu.mpidr & !ignored == wanted);
+    let first = group.next().ok_or(ErrorCode::InvalidParameters)?;
+    let mut state = first.vcpu.is_on();
+    for cpu in group {
+        state = match (state, cpu.vcpu.is_on()) {
+            (Some(true), _) | (_, Some(true)) => Some(true),
+            (None, _) | (_, None) => None,
+            (Some(false), Some(false)) => Some(false),
+        };
+    }
+    Ok(u32::from(match state {
+        Some(true) => AffinityInfo::On,
+        Some(false) => AffinityInfo::Off,
+        None => AffinityInfo::OnPending,
+    }))
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The synchronous exits, and the handler of each.
+//!
+//! [`fast`] runs first, with x19 to x29 still in their registers. It handles what is
+//! measured. For everything else it answers [`Next::Full`], before it changes anything.
+
+use aarch64_cpu::registers::{ESR_EL2, Readable};
+use abi::Counter;
+use arch::frame::Frame;
+use trap::esr;
+use trap::esr::Esr;
+use trap::sysreg::{ICC_SGI1R_EL1, SystemRegister};
+use trap::wfx::Wfx;
+
+use crate::cpu::percpu::PerCpu;
+use crate::cpu::trace::{Off, Trace, Traced};
+use crate::exits::registers::{fast_value, skip, value};
+use crate::exits::{hvc, inject, mmio, sgi, sysreg, wfx};
+
+/// What the stub does after a handler.
+#[repr(u64)]
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// Return to the guest.
+    Resume = 0,
+    /// Complete the frame and call the handler for the full context.
+    Full = 1,
+}
+
+/// The exit with x0 to x18 in `frame`.
+pub extern "C" fn fast<T: Trace>(frame: &mut Frame) -> Next {
+    let cpu = PerCpu::this();
+    let esr = Esr(ESR_EL2.get());
+    T::note(cpu, Traced::Synchronous, esr.0);
+    match esr.class() {
+        esr::SYSREG => {
+            let access = SystemRegister::decode(esr.iss());
+            if access.encoding != ICC_SGI1R_EL1 || access.read {
+                return Next::Full;
+            }
+            let Some(value) = fast_value(frame, access.rt) else {
+                return Next::Full;
+            };
+            sgi::send::<T>(cpu, value);
+            skip();
+        }
+        esr::WFX => {
+            let wait = Wfx::decode(esr.iss());
+            let deadline = match wait.deadline_register {
+                None => None,
+                Some(register) => match fast_value(frame, register) {
+                    None => return Next::Full,
+                    deadline => deadline,
+                },
+            };
+            wfx::exit::<T>(cpu, wait.kind, deadline);
+            skip();
+        }
+        esr::HVC64 => {
+            hvc::call(cpu, frame, Counter::Hvc);
+        }
+        _ => return Next::Full,
+    }
+    Next::Resume
+}
+
+/// The exit with the whole context in `frame`.
+pub extern "C" fn full(frame: &mut Frame) {
+    let cpu = PerCpu::this();
+    let esr = Esr(ESR_EL2.get());
+    match esr.class() {
+        esr::SMC64 => {
+            // First, because a call may not come back here; unlike after HVC,
+            // ELR is the address of the trapped SMC itself.
+            skip();
+            hvc::call(cpu, frame, Counter::Smc);
+        }
+        esr::SYSREG => {
+            let access = SystemRegister::decode(esr.iss());
+            if access.encoding == ICC_SGI1R_EL1 && !access.read {
+                sgi::send::<Off>(cpu, value(frame, access.rt));
+                skip();
+            } else {
+                sysreg::exit(cpu, frame, access);
+            }
+        }
+        esr::WFX => {
+            let wait = Wfx::decode(esr.iss());
+            let deadline = wait
+                .deadline_register
+                .map(|register| value(frame, register));
+            wfx::exit::<Off>(cpu, wait.kind, deadline);
+            skip();
+        }
+        esr::DATA_ABORT_LOWER => mmio::exit(cpu, frame, esr),
+        esr::INST_ABORT_LOWER => {
+            cpu.vcpu.counters.add(Counter::Other);
+            inject::abort(cpu, esr);
+        }
+        _ => {
+            cpu.vcpu.counters.add(Counter::Other);
+            inject::undefined(cpu);
+        }
+    }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The exit by a system register that is neither measured nor the guest's own.
+//! What each ends in is said in `trap::sysreg`; why each traps in [`crate::cpu::controls`].
+
+use abi::Counter;
+use arch::frame::Frame;
+use arch::regs::{OSLAR_EL1, OSLSR_EL1, feature_register};
+use trap::id;
+use trap::sysreg::{Answer, SystemRegister, answer, is_group1};
+
+use crate::cpu::percpu::PerCpu;
+use crate::exits::inject;
+use crate::exits::registers::{skip, value as register_value};
+use crate::interrupts::vgic_cpu;
+
+/// The exit.
+pub fn exit(cpu: &PerCpu, frame: &mut Frame, access: SystemRegister) {
+    cpu.vcpu.counters.add(Counter::Sysreg);
+    if is_group1(access.encoding) && vgic_cpu::unwatch(cpu) {
+        return;
+    }
+    let value = match answer(access) {
+        Answer::Undefined => return inject::undefined(cpu),
+        Answer::Constant(value) => value,
+        Answer::Feature => {
+            let (crm, op2) = (access.encoding >> 1 & 15, access.encoding >> 17 & 7);
+            id::seen(access.encoding, feature_register(crm, op2))
+        }
+        Answer::OsLock if access.read => OSLSR_EL1.get(),
+        Answer::OsLock => {
+            OSLAR_EL1.set(register_value(frame, access.rt) & 1);
+            0
+        }
+    };
+    if let (true, Some(register)) = (access.read, frame.x.get_mut(access.rt as usize)) {
+        *register = value;
+    }
+    skip();
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The exception vectors of EL2.
+//!
+//! Every exit of the guest passes here, so the two that matter (synchronous
+//! and IRQ from a lower level) save only what a Rust function may clobber: x0
+//! to x18 and x30. x19 to x29 still hold the guest's values when the handler
+//! returns, as the procedure call standard makes every function keep them
+//! (AAPCS64 2024Q3, 6.1.1). A handler that has to see or change one of those
+//! answers [`synchronous::Next::Full`]: then the stub completes the frame and calls again.
+//!
+//! The table exists twice, for handlers without and with tracing: see
+//! [`crate::cpu::trace`]. In the one without, the commonest exits don't get that far:
+//! see [`crate::exits::fast_paths`].
+
+use core::mem::offset_of;
+
+use abi::Counter;
+
+use crate::cpu::pending_word;
+use crate::cpu::percpu::PerCpu;
+use crate::cpu::trace;
+use crate::dumps::dump;
+use crate::exits::{fast_paths, synchronous, wfx};
+use crate::interrupts::{irq, vgic_cpu};
+
+/// Where assembly finds the list of a CPU's vCPU.
+const LIST: usize = offset_of!(PerCpu, vcpu.list);
+// What one load pair reaches from the stack pointer, which is 256 bytes lower.
+const _: () = assert!(256 + LIST + vgic::List::ARRIVALS <= 504);
+// The stack ends where this CPU's memory begins.
+const _: () = assert!(align_of::<PerCpu>().is_multiple_of(16));
+
+/// Where it finds a counter.
+const fn counter(counter: Counter) -> usize {
+    offset_of!(PerCpu, vcpu.counters) + 8 * counter as usize
+}
+
+core::arch::global_asm!(
+    arch::frame_macros!(),
+    fast_paths::fast_path_macros!(),
+    r#"
+    .macro vector_sync handler, kind
+        .balign 128
+        save_caller
+        mov     x0, sp
+        bl      \handler
+        cbnz    x0, exit_full\kind
+        b       exit_resume\kind
+    .endm
+
+    .macro vector_irq handler, kind
+        .balign 128
+        save_caller
+        bl      \handler
+        b       exit_resume\kind
+    .endm
+
+    // EL2 itself is wrong, its stack perhaps: the report has one of its own, as
+    // soon as the CPU has a PerCpu. SP_EL0, the guest's, holds x0 meanwhile.
+    .macro vector_own handler, number
+        .balign 128
+        msr     sp_el0, x0
+        mrs     x0, tpidr_el2
+        cbz     x0, 1f
+        ldr     x0, [x0, #{report_stack_top}]
+        mov     sp, x0
+1:      mrs     x0, sp_el0
+        unexpected \handler, \number
+    .endm
+
+    .macro vectors_before
+        vector_unexpected {unexpected}, 0
+        vector_unexpected {unexpected}, 1
+        vector_unexpected {unexpected}, 2
+        vector_unexpected {unexpected}, 3
+        vector_own {unexpected}, 4
+        vector_own {unexpected}, 5
+        vector_own {unexpected}, 6
+        vector_own {unexpected}, 7
+    .endm
+
+    .macro vectors_after
+        vector_unexpected {unexpected}, 10
+        vector_unexpected {unexpected}, 11
+        vector_unexpected {unexpected}, 12
+        vector_unexpected {unexpected}, 13
+        vector_unexpected {unexpected}, 14
+        vector_unexpected {unexpected}, 15
+    .endm
+
+    .section .text.vectors, "ax"
+    .balign 2048
+    .global el2_vectors
+el2_vectors:
+    vectors_before
+    vector_sync_fast plain
+    vector_irq_fast plain
+    vectors_after
+    .balign 2048
+    .global el2_vectors_watching
+el2_vectors_watching:
+    vectors_before
+    vector_sync_fast watch
+    vector_irq_fast watch
+    vectors_after
+    .balign 2048
+    .global el2_vectors_traced
+el2_vectors_traced:
+    vectors_before
+    vector_sync {fast_traced}, _traced
+    vector_irq {irq_traced}, _traced
+    vectors_after
+
+    fast_paths
+
+slow_sync:
+    save_caller_rest
+    mov     x0, sp
+    bl      {fast}
+    cbz     x0, exit_resume_plain
+    save_rest
+    mov     x0, sp
+    bl      {full}
+    restore_rest
+exit_resume_plain:
+    restore_caller
+    eret
+
+    // What ended a wait is not watched.
+slow_irq_wait:
+    save_caller_rest
+    bl      {irq_waited}
+    b       exit_resume_plain
+
+slow_irq_plain:
+slow_irq_watch:
+    save_caller_rest
+    bl      {irq}
+    b       exit_resume_plain
+
+exit_full_traced:
+    save_rest
+    mov     x0, sp
+    bl      {full}
+    restore_rest
+exit_resume_traced:
+    bl      {resume}
+    restore_caller
+    eret
+    "#,
+    fast = sym synchronous::fast::<trace::Off>,
+    fast_traced = sym synchronous::fast::<trace::On>,
+    full = sym synchronous::full,
+    irq = sym irq::acknowledged,
+    irq_waited = sym irq::waited,
+    irq_traced = sym irq::exit,
+    resume = sym trace::resume,
+    unexpected = sym dump::unexpected,
+    esr_sgi = const fast_paths::ESR_SGI_FROM_X1,
+    esr_wfi = const fast_paths::ESR_WFI,
+    planted = const fast_paths::PLANTED,
+    class_hvc = const trap::esr::HVC64,
+    not_supported = const abi::NOT_SUPPORTED,
+    kicked = const pending_word::FIRST_SGI,
+    private = const vgic::PRIVATE,
+    hw = const vgic::ListRegister::HW_BIT,
+    masked = const vgic_cpu::IRQ_MASKED.trailing_zeros(),
+    trap_group1 = const vgic_cpu::TRAP_GROUP1,
+    sgi_fields = const offset_of!(PerCpu, vcpu.fast_paths.sgi_fields),
+    halt_if = const offset_of!(PerCpu, vcpu.fast_paths.halt_if),
+    poll_if = const offset_of!(PerCpu, vcpu.waits.poll_if),
+    poll = const offset_of!(PerCpu, vcpu.waits.poll),
+    direct_if = const offset_of!(PerCpu, vcpu.waits.direct_if),
+    irq_pending = const wfx::IRQ_PENDING.trailing_zeros(),
+    count_wfi = const counter(Counter::Wfi),
+    count_hit = const counter(Counter::PollHit),
+    count_miss = const counter(Counter::PollMiss),
+    count_listed = const offset_of!(PerCpu, vcpu.fast_paths.listed),
+    count_halted = const offset_of!(PerCpu, vcpu.fast_paths.halted),
+    count_sgi = const counter(Counter::Sgi),
+    count_wfe = const counter(Counter::Wfe),
+    count_hvc = const counter(Counter::Hvc),
+    backlog = const LIST + vgic::List::BACKLOG,
+    arrivals = const LIST + vgic::List::ARRIVALS,
+    arrival_shift = const vgic::List::ARRIVAL_SHIFT,
+    report_stack_top = const offset_of!(PerCpu, report_stack_top),
+);

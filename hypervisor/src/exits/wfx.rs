@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The trapped waits.
+//!
+//! WFI and WFIT idle the CPU here as they would have in the guest: until there is an
+//! interrupt for it, or until the deadline. WFE and WFET only hint that the
+//! guest polls; with one vCPU per CPU there is no other to run instead, so the
+//! handler returns, which the architecture allows at any time.
+
+use aarch64_cpu::registers::{CNTVCT_EL0, CNTVOFF_EL2, Readable};
+use abi::Counter;
+use arch::insn;
+use arch::regs::ISR_EL1;
+use core::sync::atomic::Ordering::Relaxed;
+use trap::wfx::Kind;
+
+use crate::cpu::percpu::PerCpu;
+use crate::cpu::trace::{Trace, Traced};
+use crate::dumps::watchdog;
+use crate::interrupts::{irq, vgic_cpu};
+
+/// ISR_EL1.I: an IRQ is pending, masked or not.
+pub const IRQ_PENDING: u64 = 1 << 7;
+
+/// The exit; `deadline` is in ticks of the virtual count.
+#[inline(always)]
+pub fn exit<T: Trace>(cpu: &PerCpu, kind: Kind, deadline: Option<u64>) {
+    match kind {
+        Kind::Wfi | Kind::Wfit => {
+            cpu.vcpu.counters.add(Counter::Wfi);
+            idle::<T>(cpu, deadline);
+        }
+        Kind::Wfe | Kind::Wfet => {
+            cpu.vcpu.counters.add(Counter::Wfe);
+            // Under a single-threaded emulator the CPU that the guest waits
+            // for has to get its turn.
+            insn::yield_now();
+        }
+    }
+}
+
+/// Idles until the guest has an interrupt or the deadline has passed.
+#[inline(always)]
+pub fn idle<T: Trace>(cpu: &PerCpu, deadline: Option<u64>) {
+    let vcpu = &cpu.vcpu;
+    let direct = vcpu.direct.load(Relaxed);
+    if !direct && vgic_cpu::deliverable(cpu) {
+        return idle_if_gone::<T>(cpu, deadline);
+    }
+    // SAFETY: this CPU's own, and nothing below comes here again.
+    let limit = unsafe { vcpu.halt.with(|halt| halt.limit()) };
+    if limit.is_some() || deadline.is_some() {
+        return idle_until(cpu, limit.unwrap_or(0), deadline, direct);
+    }
+    vcpu.counters.add(Counter::Halt);
+    T::note(cpu, Traced::Halt, 0);
+    insn::wfi();
+    T::note(cpu, Traced::Awake, 0);
+    if !direct {
+        irq::take(cpu);
+    }
+}
+
+/// As [`idle`], where an interrupt is listed: unless nothing is left of it.
+#[cold]
+#[inline(never)]
+fn idle_if_gone<T: Trace>(cpu: &PerCpu, deadline: Option<u64>) {
+    vgic_cpu::sample(cpu);
+    if !vgic_cpu::deliverable(cpu) {
+        idle::<T>(cpu, deadline);
+    }
+}
+
+/// As [`idle`], polling first and with a deadline.
+#[cold]
+fn idle_until(cpu: &PerCpu, limit: u64, deadline: Option<u64>, direct: bool) {
+    let start = CNTVCT_EL0.get();
+    if deadline.is_some_and(|deadline| start >= deadline) {
+        return;
+    }
+    let hit = poll(start + limit, deadline);
+    if limit != 0 {
+        let counter = if hit {
+            Counter::PollHit
+        } else {
+            Counter::PollMiss
+        };
+        cpu.vcpu.counters.add(counter);
+    }
+    if !hit {
+        // The interrupt of EL2's own timer, which has the physical count, ends
+        // the WFI.
+        let offset = CNTVOFF_EL2.get();
+        watchdog::rearm(deadline.map(|deadline| deadline.wrapping_add(offset)));
+        cpu.vcpu.counters.add(Counter::Halt);
+        insn::wfi();
+        watchdog::rearm(None);
+    }
+    // SAFETY: this CPU's own, and the closure does not come here again.
+    unsafe {
+        cpu.vcpu.halt.with(|halt| {
+            if let Some(host) = &mut halt.adaptive {
+                host.waited(CNTVCT_EL0.get() - start);
+            }
+        });
+    }
+    if !direct {
+        irq::take(cpu);
+    }
+}
+
+/// Looks for a pending interrupt until `end`; whether there was one.
+fn poll(end: u64, deadline: Option<u64>) -> bool {
+    let end = deadline.map_or(end, |deadline| end.min(deadline));
+    loop {
+        if ISR_EL1.get() & IRQ_PENDING != 0 {
+            return true;
+        }
+        if CNTVCT_EL0.get() >= end {
+            return false;
+        }
+        insn::yield_now();
+    }
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Does what EL2 knows of a vCPU's interrupts agree with its registers? A guest
+//! asks by hypercall, for its own vCPU, while it tries to bring the two apart;
+//! nothing of this is on a measured path.
+//!
+//! `rouse.fault=soak-...` makes the contradictions that it has to find, one of
+//! each kind, in the first vCPU.
+
+use core::fmt;
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use core::sync::atomic::{AtomicBool, AtomicU64};
+
+use aarch64_cpu::registers::{
+    CNTFRQ_EL0, CNTPCT_EL0, CNTVOFF_EL2, ICH_VMCR_EL2, Readable, Writeable,
+};
+use abi::{Counter, audit as mode};
+use arch::frame::Frame;
+use arch::regs::{ICH_ELRSR_EL2, set_ich_lr};
+use plan::Fault;
+use vgic::ListRegister;
+
+use crate::cpu::percpu::PerCpu;
+use crate::interrupts::{irq, vgic_cpu};
+use crate::machine::fault;
+use crate::machine::vm::vm;
+use crate::say;
+
+/// What is wrong.
+enum Finding {
+    /// The list registers, the queue or the registers of the vGIC.
+    Vgic(vgic::Fault),
+    /// Physical interrupts are active that are not the guest's to end.
+    Active(u32),
+    /// Bits of the pending word for which no doorbell was rung.
+    PendingWord(u32),
+    /// Bytes of EL2's stack in use, of which an exit needs fewer.
+    Stack(usize),
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Vgic(fault) => fault.fmt(f),
+            Self::Active(bits) => write!(
+                f,
+                "physical interrupts {bits:#x} are active and not listed for the guest"
+            ),
+            Self::PendingWord(bits) => write!(f, "pending word {bits:#x} without a doorbell"),
+            Self::Stack(bytes) => write!(f, "{bytes} bytes of EL2's stack are left in use"),
+        }
+    }
+}
+
+/// Compares, in the mode of `frame`'s x1; whether everything agrees.
+pub fn audit(cpu: &PerCpu, frame: &Frame) -> bool {
+    let asked = frame.x[1];
+    let quiet = matches!(asked, mode::QUIET | mode::QUIET_TOLD);
+    plant(cpu, quiet);
+    match compare(cpu, frame, quiet) {
+        Ok(()) => true,
+        Err(finding) => {
+            if matches!(asked, mode::QUIET_TOLD | mode::RUNNING_TOLD) {
+                say!("audit of CPU {:#x}: {finding}", cpu.mpidr);
+            }
+            false
+        }
+    }
+}
+
+fn compare(cpu: &PerCpu, frame: &Frame, quiet: bool) -> Result<(), Finding> {
+    // The frame is the first thing on the stack of an exit.
+    let used = cpu.stack_top as usize - core::ptr::from_ref(frame) as usize;
+    if used != size_of::<Frame>() {
+        return Err(Finding::Stack(used));
+    }
+    if quiet {
+        await_pending_word(cpu)?;
+    }
+    vgic_cpu::audit(cpu, quiet).map_err(Finding::Vgic)?;
+    match vgic_cpu::stray(cpu) {
+        0 => Ok(()),
+        bits => Err(Finding::Active(bits)),
+    }
+}
+
+/// Takes what is on its way to this CPU; bits of the pending word have to come with a
+/// doorbell.
+fn await_pending_word(cpu: &PerCpu) -> Result<(), Finding> {
+    let word = &cpu.vcpu.pending_word;
+    let end = CNTPCT_EL0.get() + CNTFRQ_EL0.get() / 100;
+    loop {
+        if !cpu.vcpu.direct.load(Relaxed) {
+            while irq::take(cpu) {}
+        }
+        match word.load(SeqCst) {
+            0 => return Ok(()),
+            bits if CNTPCT_EL0.get() > end => return Err(Finding::PendingWord(bits)),
+            _ => arch::insn::yield_now(),
+        }
+    }
+}
+
+/// Audits before a fault is made: enough for the guest to be amidst its work.
+const BEFORE: u64 = 100;
+
+/// Makes the fault that the boot arguments ask for, once, or as often as
+/// it takes.
+fn plant(cpu: &PerCpu, quiet: bool) {
+    static AUDITS: AtomicU64 = AtomicU64::new(0);
+    static PLANTED: AtomicBool = AtomicBool::new(false);
+    // The guest leaves that one's interrupts at EL2.
+    let first = core::ptr::eq(cpu, vm().cpus[0]);
+    if AUDITS.fetch_add(1, Relaxed) < BEFORE || !first {
+        return;
+    }
+    let Some(fault) = fault::asked() else {
+        return;
+    };
+    // Amidst other work a full pending word would lose requests, which is another fault;
+    // and as any kick empties it, it is filled whenever all is quiet.
+    let word = fault == Fault::SoakPendingWord;
+    if quiet != word || PLANTED.swap(true, Relaxed) && !word {
+        return;
+    }
+    match fault {
+        // Active, and never ended.
+        Fault::SoakStuckLr => {
+            let free = ICH_ELRSR_EL2.get().trailing_zeros() as usize;
+            let pending = ListRegister::pending(31, 0x80, None);
+            set_ich_lr(free, pending.with_active().without_pending().0);
+        }
+        Fault::SoakListedTwice => {
+            let listed = ListRegister::pending(9, 0xff, None).0;
+            set_ich_lr(0, listed);
+            set_ich_lr(1, listed);
+        }
+        Fault::SoakDoubleDelivery => vgic_cpu::inject(cpu, 9, None),
+        // VPMR, bits 31:24.
+        Fault::SoakUnbalancedMask => ICH_VMCR_EL2.set(ICH_VMCR_EL2.get() & !(0x80 << 24)),
+        Fault::SoakCounterBack => cpu.vcpu.counters.forget(Counter::Irq),
+        Fault::SoakTimeBack => CNTVOFF_EL2.set(CNTFRQ_EL0.get() / 10),
+        Fault::SoakPendingWord => drop(cpu.vcpu.pending_word.fetch_or(1 << 31, SeqCst)),
+        _ => {}
+    }
+}

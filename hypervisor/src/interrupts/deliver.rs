@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The owner of a CPU's interface: EL2, which injects, or the guest.
+//!
+//! A switch carries over everything that the guest has set or is owed, so the guest sees
+//! one interrupt controller throughout: the interface's registers
+//! (ICH_VMCR_EL2 on one side, ICC_* on the other), the redistributor's enables
+//! and priorities, and what is pending.
+//!
+//! There is no switch while the guest has an interrupt active, because running
+//! priorities can't be moved.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use aarch64_cpu::registers::{ICH_VMCR_EL2, Readable, Writeable};
+use arch::regs::{
+    ICC_AP0R0_EL1, ICC_AP1R0_EL1, ICC_BPR1_EL1, ICC_CTLR_EL1, ICC_IGRPEN1_EL1, ICC_PMR_EL1,
+    ICC_RPR_EL1, ICH_AP0R0_EL2, ICH_AP1R0_EL2,
+};
+use arch::{gic_cpu, insn};
+
+use crate::cpu::percpu::PerCpu;
+use crate::cpu::traps;
+use crate::interrupts::{irq, kick, vgic_cpu};
+use crate::machine::machine;
+
+/// ICC_CTLR_EL1.EOImode.
+const EOI_MODE: u64 = 1 << 1;
+/// ICC_RPR_EL1 when nothing is active.
+const IDLE_PRIORITY: u64 = 0xff;
+
+/// The registers of a CPU interface that software sets.
+struct Settings {
+    priority_mask: u64,
+    binary_point: u64,
+    split_eoi: bool,
+    group1: bool,
+}
+
+impl Settings {
+    /// What the guest has set in the virtual interface (ICH_VMCR_EL2: VPMR
+    /// 31:24, VBPR1 20:18, VEOIM 9, VENG1 1; IHI 0069H, 12.4.8).
+    fn of_guest() -> Self {
+        let vmcr = ICH_VMCR_EL2.get();
+        Self {
+            priority_mask: vmcr >> 24 & 0xff,
+            binary_point: vmcr >> 18 & 7,
+            split_eoi: vmcr & 1 << 9 != 0,
+            group1: vmcr & 1 << 1 != 0,
+        }
+    }
+
+    /// Gives it to the guest's virtual interface.
+    fn to_guest(&self) {
+        let fields = 0xff << 24 | 7 << 18 | 1 << 9 | 1 << 1;
+        let vmcr = ICH_VMCR_EL2.get() & !fields
+            | self.priority_mask << 24
+            | self.binary_point << 18
+            | u64::from(self.split_eoi) << 9
+            | u64::from(self.group1) << 1;
+        ICH_VMCR_EL2.set(vmcr);
+    }
+
+    /// What is set in the physical interface.
+    fn of_machine() -> Self {
+        Self {
+            priority_mask: ICC_PMR_EL1.get(),
+            binary_point: ICC_BPR1_EL1.get(),
+            split_eoi: ICC_CTLR_EL1.get() & EOI_MODE != 0,
+            group1: ICC_IGRPEN1_EL1.get() & 1 != 0,
+        }
+    }
+
+    /// Sets the physical interface.
+    fn to_machine(&self) {
+        let control = ICC_CTLR_EL1.get() & !EOI_MODE;
+        ICC_PMR_EL1.set(self.priority_mask);
+        ICC_BPR1_EL1.set(self.binary_point);
+        ICC_CTLR_EL1.set(control | if self.split_eoi { EOI_MODE } else { 0 });
+        ICC_IGRPEN1_EL1.set(u64::from(self.group1));
+        insn::isb();
+    }
+}
+
+/// Gives the CPU interface to the guest; `None` while it has an interrupt active.
+pub fn direct(cpu: &PerCpu) -> Option<()> {
+    if cpu.vcpu.direct.load(Relaxed) {
+        return Some(());
+    }
+    let active = ICH_AP1R0_EL2.get() | ICH_AP0R0_EL2.get();
+    if active != 0 || vgic_cpu::has_active(cpu) {
+        return None;
+    }
+    // Senders deliver by hardware from here on; what they sent before that is
+    // taken now, and what is listed goes to the redistributor below.
+    traps::set_direct(true);
+    while irq::take(cpu) {}
+    kick::serve(cpu);
+    // A doorbell that was already rung does not matter from here on: what it was for is
+    // done, and the guest must not get it.
+    cpu.redistributor().disable_all(machine().doorbell());
+    vgic_cpu::unlist(cpu);
+    vgic_cpu::release_spis(cpu);
+    vgic_cpu::to_machine(cpu);
+    Settings::of_guest().to_machine();
+    Some(())
+}
+
+/// Takes the CPU interface back from a vCPU that is turned off, in the middle of
+/// a handler perhaps: running priorities are lost, as with a real interface that
+/// loses power. What is active stays so, as in a real redistributor.
+pub fn reclaim(cpu: &PerCpu) {
+    if cpu.vcpu.direct.load(Relaxed) {
+        // Those of Group 0 as well, which only a guest can have used: EL2 would
+        // not get an interrupt of its own any more.
+        ICC_AP1R0_EL1.set(0);
+        ICC_AP0R0_EL1.set(0);
+        insn::isb();
+        vgic_cpu::keep_active(cpu);
+    }
+    ICH_AP1R0_EL2.set(0);
+    ICH_AP0R0_EL2.set(0);
+    let taken = inject(cpu);
+    assert!(taken.is_some(), "nothing holds the interface any more");
+    ICH_VMCR_EL2.set(0);
+}
+
+/// Takes the CPU interface back; `None` while the guest has an interrupt active.
+pub fn inject(cpu: &PerCpu) -> Option<()> {
+    if !cpu.vcpu.direct.load(Relaxed) {
+        return Some(());
+    }
+    if ICC_RPR_EL1.get() != IDLE_PRIORITY || vgic_cpu::has_active(cpu) {
+        return None;
+    }
+    Settings::of_machine().to_guest();
+    gic_cpu::enable(true);
+    vgic_cpu::from_machine(cpu);
+    insn::isb();
+    // What could not be delivered directly is due now.
+    vgic_cpu::evaluate(cpu);
+    Some(())
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How one CPU at EL2 gets another one's attention: it sets bits in the target's
+//! pending word and rings the doorbell, which is the maintenance interrupt, made
+//! pending in the target's redistributor. An SGI would not do. A guest that owns its
+//! CPU interface sends all of them physically, and one that is on its way while the
+//! interface changes hands would be taken for the other kind.
+//!
+//! A guest's SGIs 0 to 7 travel as themselves (see `exits::sgi`). The others go by the
+//! pending word: they may belong to the secure world, as they do by convention where
+//! there is one.
+
+use core::sync::atomic::Ordering::SeqCst;
+
+use abi::Counter;
+use arch::insn;
+
+use crate::cpu::pending_word::{DUMP, EVALUATE, SGIS};
+use crate::cpu::percpu::PerCpu;
+use crate::dumps::dump;
+use crate::interrupts::vgic_cpu;
+use crate::machine::machine;
+
+/// Sets `bits` in the pending word of `target` and has it look.
+pub fn send(target: &PerCpu, mut bits: u32) {
+    let me = PerCpu::this();
+    let word = &target.vcpu.pending_word;
+    loop {
+        // The CPU that finds the word empty rings. The target empties it after the
+        // doorbell, so no bit is ever left without one.
+        let first = word.fetch_or(bits, SeqCst) == 0;
+        if !target.vcpu.direct.load(SeqCst) {
+            return ring(me, target, first);
+        }
+        // EL2 takes no interrupt there. A target that is switching sets the flag and
+        // then empties its word: one of the two CPUs finds the bits.
+        bits = word.swap(0, SeqCst);
+        if vgic_cpu::deliver(target, bits) {
+            return;
+        }
+    }
+}
+
+/// Has `target`, whose interrupts go to EL2, look at its pending word. `first`: the word
+/// was empty.
+fn ring(me: &PerCpu, target: &PerCpu, first: bool) {
+    if core::ptr::eq(me, target) {
+        serve(target);
+    } else if first {
+        // The bits have to be visible before the doorbell is.
+        insn::dsb_ishst();
+        target.redistributor().set_pending(machine().doorbell());
+        me.vcpu.counters.add(Counter::Kick);
+    } else {
+        me.vcpu.counters.add(Counter::KickSaved);
+    }
+}
+
+/// Does what the pending word of this CPU asks for.
+pub fn serve(cpu: &PerCpu) {
+    let mut bits = cpu.vcpu.pending_word.swap(0, SeqCst);
+    if bits & DUMP != 0 {
+        dump::answer(cpu);
+    }
+    if bits & EVALUATE != 0 {
+        vgic_cpu::evaluate(cpu);
+    }
+    bits &= SGIS;
+    while bits != 0 {
+        vgic_cpu::inject(cpu, bits.trailing_zeros(), None);
+        bits &= bits - 1;
+    }
+}

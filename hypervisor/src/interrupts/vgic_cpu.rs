@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The virtual interrupts of this CPU: [`vgic::Delivery`] on this CPU's registers.
+
+mod direct;
+mod set_up;
+mod timer_lines;
+
+pub use direct::{deliver, from_machine, keep_active, to_machine};
+pub use set_up::prepare;
+pub use timer_lines::{IRQ_MASKED, TRAP_GROUP1, lines, unwatch, watch};
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use aarch64_cpu::registers::{ICH_HCR_EL2, ICH_VTR_EL2, Readable, Writeable};
+use abi::Counter;
+use arch::gic_cpu;
+use arch::regs::{ICH_EISR_EL2, ICH_ELRSR_EL2, ich_lr, set_ich_lr};
+use vgic::{
+    Bank, Delivery, Distributor, Fault, Interface, ListRegister, Maintenance, Shared, Vcpu,
+};
+
+use crate::cpu::pending_word;
+use crate::cpu::percpu::PerCpu;
+use crate::interrupts::kick;
+use crate::machine::machine;
+use crate::machine::vm::vm;
+
+/// ICH_HCR_EL2.UIE.
+const UNDERFLOW: u64 = 1 << 1;
+/// Every SGI, as bits of the redistributor's registers.
+const SGIS: u32 = 0xffff;
+
+/// The interface of the CPU that runs, which is this one.
+struct ThisCpu<'a>(&'a PerCpu);
+
+impl Bank for ThisCpu<'_> {
+    #[inline(always)]
+    fn count(&self) -> usize {
+        // ListRegs, bits 4:0: one less than there are.
+        (ICH_VTR_EL2.get() & 0x1f) as usize + 1
+    }
+
+    #[inline(always)]
+    fn empty(&self) -> u32 {
+        ICH_ELRSR_EL2.get() as u32
+    }
+
+    #[inline(always)]
+    fn read(&self, n: usize) -> ListRegister {
+        ListRegister(ich_lr(n))
+    }
+
+    #[inline(always)]
+    fn write(&mut self, n: usize, value: ListRegister) {
+        set_ich_lr(n, value.0);
+    }
+
+    fn set_underflow(&mut self, on: bool) {
+        let rest = ICH_HCR_EL2.get() & !UNDERFLOW;
+        ICH_HCR_EL2.set(rest | if on { UNDERFLOW } else { 0 });
+    }
+}
+
+impl Interface for ThisCpu<'_> {
+    const SGIS: u32 = (1 << pending_word::FIRST_SGI) - 1;
+
+    fn ended(&self) -> u32 {
+        ICH_EISR_EL2.get() as u32
+    }
+
+    fn underflow(&self) -> bool {
+        ICH_HCR_EL2.get() & UNDERFLOW != 0
+    }
+
+    fn timers(&self) -> u32 {
+        timers()
+    }
+
+    fn lines(&self) -> u32 {
+        lines(self.0)
+    }
+
+    fn vcpu(&self) -> Vcpu {
+        let number = vm().find(self.0.mpidr).map_or(0, |(number, _)| number);
+        Vcpu {
+            number,
+            affinity: self.0.mpidr,
+        }
+    }
+
+    fn enable(&mut self, on: u32, off: u32) {
+        self.0.redistributor().enable_all(on);
+        self.0.redistributor().disable_all(off);
+    }
+
+    fn clear_active(&mut self, intids: u32) {
+        self.0.redistributor().clear_active(intids);
+    }
+
+    fn deactivate(&mut self, intid: u32) {
+        gic_cpu::deactivate(intid);
+    }
+
+    fn active(&self) -> u32 {
+        self.0.redistributor().active()
+    }
+}
+
+/// The guest's distributor, under its lock.
+struct Locked;
+
+impl Shared for Locked {
+    #[inline]
+    fn with<R>(&self, use_it: impl FnOnce(&mut Distributor) -> R) -> R {
+        use_it(&mut vm().distributor.lock())
+    }
+}
+
+/// Runs `use_it` on the interrupts of this CPU's vCPU.
+#[inline(always)]
+fn with<R>(cpu: &PerCpu, use_it: impl FnOnce(&mut Delivery<'_, ThisCpu<'_>, Locked>) -> R) -> R {
+    // SAFETY: this CPU's own list. What `use_it` calls is in crate `vgic`, and in the
+    // two implementations above, and none of it comes here again.
+    unsafe {
+        cpu.vcpu.list.with(|list| {
+            use_it(&mut Delivery {
+                private: &cpu.vcpu.private,
+                list,
+                interface: ThisCpu(cpu),
+                shared: Locked,
+            })
+        })
+    }
+}
+
+/// PPIs whose physical enable follows the guest's.
+fn timers() -> u32 {
+    let timer = &machine().platform.timer;
+    1 << timer.virt | 1 << timer.phys
+}
+
+/// Makes SGI or PPI `intid` pending for this CPU's vCPU; `hw` is the physical interrupt
+/// behind it.
+#[inline(always)]
+pub fn inject(cpu: &PerCpu, intid: u32, hw: Option<u32>) {
+    if with(cpu, |delivery| delivery.inject(intid, hw)) {
+        cpu.vcpu.counters.add(Counter::Listed);
+    }
+}
+
+/// Whether the guest has an interrupt to acknowledge, as of the last [`sample`].
+#[inline(always)]
+pub fn deliverable(cpu: &PerCpu) -> bool {
+    with(cpu, |delivery| delivery.deliverable())
+}
+
+/// Looks at the lines of the guest's timers, as [`timer_lines`] says.
+#[cold]
+pub fn sample(cpu: &PerCpu) {
+    with(cpu, |delivery| delivery.sample());
+}
+
+/// Serves the maintenance interrupt; whether it was for the list registers.
+pub fn maintain(cpu: &PerCpu) -> bool {
+    match with(cpu, |delivery| delivery.maintain()) {
+        Maintenance::Nothing => false,
+        Maintenance::Refilled => true,
+        Maintenance::Ended => {
+            evaluate(cpu);
+            true
+        }
+    }
+}
+
+/// Brings this CPU in line with the registers of the virtual interrupt controller after
+/// one was written.
+pub fn evaluate(cpu: &PerCpu) {
+    if to_machine(cpu) {
+        return;
+    }
+    if with(cpu, |delivery| delivery.evaluate()) {
+        evaluate_others(cpu);
+    }
+}
+
+/// Lets other vCPUs read what is pending and active here.
+pub fn publish(cpu: &PerCpu) {
+    if cpu.vcpu.direct.load(Relaxed) {
+        return direct::publish(cpu);
+    }
+    with(cpu, |delivery| delivery.publish());
+}
+
+/// Moves what is listed and pending back to the registers.
+pub fn unlist(cpu: &PerCpu) {
+    with(cpu, |delivery| delivery.unlist());
+}
+
+/// Lets go of the SPIs that were listed here: what is pending of them was given back,
+/// and other vCPUs may be waiting for it.
+pub fn release_spis(cpu: &PerCpu) {
+    if with(cpu, |delivery| delivery.release_spis()) {
+        evaluate_others(cpu);
+    }
+}
+
+/// Has every other CPU look at the registers.
+fn evaluate_others(cpu: &PerCpu) {
+    let others = vm().cpus.iter();
+    let others = others.filter(|other| !core::ptr::eq(**other, cpu));
+    others.for_each(|other| kick::send(other, pending_word::EVALUATE));
+}
+
+/// Whether the guest has an interrupt active, whoever owns the interface: in a list
+/// register, or physically. The running priority alone does not tell where the guest
+/// ends interrupts in two steps.
+pub fn has_active(cpu: &PerCpu) -> bool {
+    if cpu.vcpu.direct.load(Relaxed) {
+        return cpu.redistributor().active() & (SGIS | timers()) != 0;
+    }
+    with(cpu, |delivery| delivery.has_active())
+}
+
+/// Whether the list registers agree with what is known of them; `quiet`: nothing is owed
+/// to the guest. In direct mode none may be in use.
+pub fn audit(cpu: &PerCpu, quiet: bool) -> Result<(), Fault> {
+    let direct = cpu.vcpu.direct.load(Relaxed);
+    with(cpu, |delivery| delivery.audit(quiet, direct))
+}
+
+/// Private interrupts that are active physically though the guest has not got them.
+pub fn stray(cpu: &PerCpu) -> u32 {
+    if cpu.vcpu.direct.load(Relaxed) {
+        return 0;
+    }
+    with(cpu, |delivery| delivery.stray())
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Setting up the interrupt controller of a CPU for EL2.
+
+use aarch64_cpu::registers::{ICH_HCR_EL2, Writeable};
+use arch::gic_cpu;
+use arch::regs::{ICC_SRE_EL2, set_ich_lr};
+use gic::Redistributor;
+use platform::Platform;
+use vgic::Bank;
+
+use super::{SGIS, ThisCpu};
+use crate::cpu::percpu::PerCpu;
+use crate::refuse;
+
+/// ICC_SRE_EL2: system registers at EL2 (0), bypass off (1, 2); EL1's choice of
+/// its own traps (3 is 0).
+const SRE: u64 = 0x7;
+/// ICH_HCR_EL2.En.
+const ENABLE: u64 = 1 << 0;
+/// Priority of everything that EL2 takes: none preempts another.
+const PRIORITY: u8 = 0x80;
+
+/// Sets up the interrupt controller of this CPU for EL2.
+///
+/// # Safety
+/// The description must be true and mapped, and `cpu` the CPU that runs.
+pub unsafe fn prepare(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), gic::Error> {
+    // SAFETY: as the caller promises; each CPU has its own redistributor.
+    let redistributor = unsafe {
+        let redistributor = Redistributor::find(&platform.gic, cpu.mpidr)?;
+        redistributor.set_up();
+        redistributor
+    };
+    cpu.redistributor.call_once(|| redistributor);
+    ICC_SRE_EL2.set(SRE);
+    arch::insn::isb();
+    own(&redistributor, platform);
+    let interface = ThisCpu(cpu);
+    for n in 0..interface.count() {
+        set_ich_lr(n, 0);
+    }
+    // With one register "at most one is in use" always holds, and the
+    // maintenance interrupt that refills it would never end.
+    if interface.count() < 2 {
+        refuse!("GIC: one list register, and Rouse needs two");
+    }
+    ICH_HCR_EL2.set(ENABLE);
+    Ok(())
+}
+
+/// The interrupts that EL2 takes: SGIs, the maintenance interrupt and its own
+/// timer's. Those of the guest's timers follow the guest's enables.
+pub fn own(redistributor: &Redistributor, platform: &Platform<'_>) {
+    for intid in 0..vgic::PRIVATE {
+        // SAFETY: only EL2 of the CPU that it belongs to gets here.
+        unsafe { redistributor.set_priority(intid, PRIORITY) };
+    }
+    let timer = platform.timer.hyp;
+    redistributor.enable_all(SGIS | 1 << platform.gic.maintenance | 1 << timer);
+    gic_cpu::enable(true);
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The lines of the guest's timers: what makes their interrupts pending, and no
+//! more when it is gone (IHI 0069H, 4.1; DDI 0487K.a, D12.2.4).
+//!
+//! A list register does not follow a line. So it is looked at whenever the guest
+//! may be about to see the difference and EL2 runs anyway: it reads its states, or
+//! waits. Where WFI traps, it is also looked at when the guest acknowledges what
+//! came while IRQs were masked: that access is made to trap ([`watch`]). Not where
+//! it was a trapped WFI that the interrupt ended, nor where WFI does not trap,
+//! because an idle CPU's way out of its wait would have a second exit then.
+//! `docs/testing.md` says what a guest can notice of that.
+
+use aarch64_cpu::registers::{
+    CNTP_CTL_EL0, CNTV_CTL_EL0, ICH_HCR_EL2, Readable, SPSR_EL2, Writeable,
+};
+
+use super::{sample, timers};
+use crate::cpu::percpu::PerCpu;
+use crate::cpu::traps;
+use crate::machine::machine;
+
+/// ICH_HCR_EL2.TALL1: EL1's accesses to the interface's Group 1 registers trap.
+pub const TRAP_GROUP1: u64 = 1 << 12;
+/// SPSR_EL2.I.
+pub const IRQ_MASKED: u64 = 1 << 7;
+
+/// The guest's timers whose lines are high, as bits of the redistributor's registers.
+pub fn lines(of: &PerCpu) -> u32 {
+    if !core::ptr::eq(of, PerCpu::this()) {
+        // Level-sensitive, and not set by software while EL2 has the redistributor:
+        // pending there is the level (IHI 0069H, 12.11.34).
+        return of.redistributor().pending() & timers();
+    }
+    // No barrier: the guest changed its timer before the exception that led here.
+    let timer = &machine().platform.timer;
+    let high = |control: u64, intid: u32| u32::from(is_high(control)) << intid;
+    high(CNTV_CTL_EL0.get(), timer.virt) | high(CNTP_CTL_EL0.get(), timer.phys)
+}
+
+/// Whether a timer with this CNTx_CTL_EL0 asserts its line: ENABLE (0) and ISTATUS
+/// (2), and not IMASK (1).
+const fn is_high(control: u64) -> bool {
+    control & 0b111 == 0b101
+}
+
+/// A timer's interrupt was listed when it came: if the guest has IRQs masked and
+/// did not wait, has its next access to the interface trap. What
+/// `exits::fast_paths` does by itself.
+pub fn watch() {
+    if SPSR_EL2.get() & IRQ_MASKED != 0 && traps::trap().wfi {
+        ICH_HCR_EL2.set(ICH_HCR_EL2.get() | TRAP_GROUP1);
+    }
+}
+
+/// Such an access came: looks at the lines, and lets it through. Whether it was
+/// one; it is to be done again.
+pub fn unwatch(cpu: &PerCpu) -> bool {
+    let control = ICH_HCR_EL2.get();
+    if control & TRAP_GROUP1 == 0 {
+        return false;
+    }
+    sample(cpu);
+    // Read again: to take something back may have changed it.
+    ICH_HCR_EL2.set(ICH_HCR_EL2.get() & !TRAP_GROUP1);
+    true
+}

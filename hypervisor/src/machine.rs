@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The machine that was taken over, and the virtual machine on it.
+
+pub mod ending;
+pub mod fault;
+pub mod memory;
+pub mod power;
+pub mod vm;
+
+use arrayvec::ArrayVec;
+use platform::{Platform, Region};
+use spin::once::Once;
+
+use crate::cpu::percpu::PerCpu;
+
+/// What stays of the machine's description once it was read.
+pub struct Machine {
+    /// As the firmware describes it.
+    pub platform: Platform<'static>,
+    /// RAM that is the guest's.
+    pub guest: Region,
+    /// State of each CPU, in the order of `platform.cpus`.
+    pub cpus: ArrayVec<&'static PerCpu, { platform::MAX_CPUS }>,
+    /// VTTBR_EL2 and VTCR_EL2 of the guest's map.
+    pub stage2: (u64, u64),
+    /// Frequency of the counter, Hz.
+    pub frequency: u64,
+}
+
+impl Machine {
+    /// The interrupt that tells a CPU of its pending word, as a bit of the
+    /// redistributor's registers: the maintenance interrupt, see `interrupts::kick`.
+    pub fn doorbell(&self) -> u32 {
+        1 << self.platform.gic.maintenance
+    }
+
+    /// `nanoseconds` in ticks of the counter.
+    pub fn ticks(&self, nanoseconds: u64) -> u64 {
+        (u128::from(nanoseconds) * u128::from(self.frequency) / 1_000_000_000) as u64
+    }
+}
+
+static MACHINE: Once<Machine> = Once::new();
+
+/// Makes `machine` the one that [`machine()`] answers.
+pub fn publish(machine: Machine) -> &'static Machine {
+    MACHINE.call_once(|| machine)
+}
+
+/// The machine.
+///
+/// # Panics
+/// Panics before [`publish`].
+pub fn machine() -> &'static Machine {
+    MACHINE
+        .get()
+        .expect("the machine is described before anything asks")
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How a guest ends the machine: by an exit status, by PSCI, or by turning its last
+//! CPU off. Each is said in the console's last line.
+
+use abi::{End, Ended};
+
+use crate::cpu::percpu::PerCpu;
+use crate::machine::power;
+use crate::machine::vm::vm;
+use crate::say;
+
+/// Ends the machine for the guest, with its exit status.
+pub fn exit(cpu: &PerCpu, status: u64) -> ! {
+    flush(cpu);
+    say!("exit status {status}");
+    power::stop()
+}
+
+/// Ends the machine as the guest has asked on `cpu`, or has brought about there. The
+/// machine is reset where the guest wants that: a server boots again.
+pub fn end(cpu: &PerCpu, how: End) -> ! {
+    flush(cpu);
+    let ended = Ended {
+        how,
+        vcpu: vm().find(cpu.mpidr).map_or(0, |(number, _)| number),
+        mpidr: cpu.mpidr,
+    };
+    say!("{ended}");
+    match how {
+        End::Reset => power::reset(),
+        End::Off | End::NoCpu => power::stop(),
+    }
+}
+
+/// Sends what the vCPU of this CPU has written of a line.
+pub fn flush(cpu: &PerCpu) {
+    // SAFETY: this CPU's own, and `flush` does not come here again.
+    unsafe { cpu.vcpu.console.with(|console| console.flush()) };
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Memory at EL2: the stage-1 and stage-2 tables.
+//!
+//! Stage 1 maps everything at its physical address with 4 KiB granules from
+//! level 0. Only what is used is mapped; code is never writable and, by
+//! SCTLR_EL2.WXN, nothing writable is executable.
+
+use core::mem::ManuallyDrop;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
+
+use aarch64_cpu::registers::{
+    ID_AA64MMFR0_EL1, MAIR_EL2, Readable, SCTLR_EL2, TCR_EL2, TTBR0_EL2, Writeable,
+};
+use aarch64_paging::descriptor::{El23Attributes, PhysicalAddress, Stage2Attributes};
+use aarch64_paging::paging::{Constraints, El2, MemoryRegion, RootTable, Stage2};
+use arch::insn;
+use pages::{Pool, Regime, Tables, Use};
+use platform::Region;
+
+/// SCTLR_EL2 with the MMU off: the RES1 bits of E2H=0 (DDI 0487K.a, D23.2.140).
+pub const SCTLR_RES1: u64 = 0x30c5_0830;
+/// MAIR_EL2: index 0 Device-nGnRE, index 1 Normal write-back (DDI 0487K.a, D23.2.110).
+const MAIR: u64 = 0x04 | 0xff << 8;
+
+/// The attributes of a use.
+fn attributes(how: Use) -> El23Attributes {
+    let common = El23Attributes::VALID | El23Attributes::ACCESSED | El23Attributes::USER_RES1;
+    let normal = common | El23Attributes::ATTRIBUTE_INDEX_1 | El23Attributes::INNER_SHAREABLE;
+    match how {
+        Use::Execute => normal | El23Attributes::READ_ONLY,
+        Use::Read => normal | El23Attributes::READ_ONLY | El23Attributes::XN,
+        Use::Write => normal | El23Attributes::XN,
+        Use::Device => common | El23Attributes::ATTRIBUTE_INDEX_0 | El23Attributes::XN,
+    }
+}
+
+/// The one regime; written by the first CPU before it starts another.
+#[unsafe(no_mangle)]
+pub static EL2_REGIME: Regime = Regime::new();
+
+/// Turns translation and caches on for this CPU, which runs with both off.
+///
+/// # Safety
+/// The tables must map the running code, its data and its stack at their
+/// physical addresses.
+pub unsafe fn enter(regime: &Regime) {
+    TTBR0_EL2.set(regime.ttbr.load(Relaxed));
+    TCR_EL2.set(regime.tcr.load(Relaxed));
+    MAIR_EL2.set(regime.mair.load(Relaxed));
+    insn::isb();
+    insn::tlbi_alle2();
+    insn::dsb_nsh();
+    insn::isb();
+    // The caller promises that the next instruction is where it was.
+    SCTLR_EL2.set(regime.sctlr.load(Relaxed));
+    insn::isb();
+}
+
+/// Builds the EL2 map.
+pub struct HypervisorMap<'p> {
+    root: ManuallyDrop<RootTable<El2, Tables<'p>>>,
+}
+
+impl<'p> HypervisorMap<'p> {
+    /// An empty map whose tables come from `pool`.
+    pub fn new(pool: &'p mut Pool) -> Self {
+        Self {
+            root: ManuallyDrop::new(RootTable::new(Tables(pool), 0, El2)),
+        }
+    }
+
+    /// Maps `region`, widened to whole pages, at its physical address.
+    pub fn map(&mut self, region: Region, how: Use) {
+        let range = MemoryRegion::new(region.base as usize, region.end() as usize);
+        let at = PhysicalAddress(range.start().0);
+        self.root
+            .map_range(&range, at, attributes(how), Constraints::empty())
+            .unwrap_or_else(|error| panic!("EL2 map of {region:x?}: {error}"));
+    }
+
+    /// Takes `region`, whole pages, out of the map.
+    pub fn unmap(&mut self, region: Region) {
+        let range = MemoryRegion::new(region.base as usize, region.end() as usize);
+        self.root
+            .map_range(
+                &range,
+                PhysicalAddress(0),
+                El23Attributes::empty(),
+                Constraints::empty(),
+            )
+            .unwrap_or_else(|error| panic!("EL2 map of {region:x?}: {error}"));
+    }
+
+    /// Writes the register values that put the map into force to `regime`.
+    pub fn publish(&self, regime: &Regime) {
+        // T0SZ 16 (48 bits), write-back inner-shareable walks, 4 KiB granule,
+        // RES1 bits 31 and 23, PS as the PE has it (DDI 0487K.a, D23.2.161).
+        let tcr = 16 | 1 << 8 | 1 << 10 | 3 << 12 | physical_range() << 16 | 1 << 23 | 1 << 31;
+        // M, C, SA, I and WXN.
+        let sctlr = SCTLR_RES1 | 1 | 1 << 2 | 1 << 3 | 1 << 12 | 1 << 19;
+        regime.ttbr.store(self.root.to_physical().0 as u64, Relaxed);
+        regime.tcr.store(tcr, Relaxed);
+        regime.mair.store(MAIR, Relaxed);
+        regime.sctlr.store(sctlr, Relaxed);
+    }
+}
+
+/// ID_AA64MMFR0_EL1.PARange, at most 48 bits (5): the tables have 4 levels.
+fn physical_range() -> u64 {
+    ID_AA64MMFR0_EL1.read(ID_AA64MMFR0_EL1::PARange).min(5)
+}
+
+/// Bits of a physical address, by the encoding of PARange and PS.
+const PHYSICAL_BITS: [u64; 6] = [32, 36, 40, 42, 44, 48];
+/// The most bits of an intermediate physical address: what tables from level 1
+/// cover. No PE may be asked for more than it has physically.
+const IPA_BITS: u64 = 39;
+
+/// Builds the guest's stage-2 map: tables from level 1.
+pub struct GuestMap<'p> {
+    root: ManuallyDrop<RootTable<Stage2, Tables<'p>>>,
+}
+
+impl<'p> GuestMap<'p> {
+    /// An empty map whose tables come from `pool`.
+    pub fn new(pool: &'p mut Pool) -> Self {
+        Self {
+            root: ManuallyDrop::new(RootTable::new(Tables(pool), 1, Stage2)),
+        }
+    }
+
+    /// Gives the guest `memory` as RAM at `ipa`.
+    pub fn map_ram(&mut self, ipa: u64, memory: Region) {
+        let attributes = Stage2Attributes::VALID
+            | Stage2Attributes::MEMATTR_NORMAL_INNER_WB
+            | Stage2Attributes::MEMATTR_NORMAL_OUTER_WB
+            | Stage2Attributes::S2AP_ACCESS_RW
+            | Stage2Attributes::SH_INNER
+            | Stage2Attributes::ACCESS_FLAG;
+        let range = MemoryRegion::new(ipa as usize, (ipa + memory.size) as usize);
+        let at = PhysicalAddress(memory.base as usize);
+        self.root
+            .map_range(&range, at, attributes, Constraints::empty())
+            .unwrap_or_else(|error| panic!("stage-2 map of {memory:x?}: {error}"));
+    }
+
+    /// VTTBR_EL2 and VTCR_EL2 for the map, VMID 1.
+    pub fn registers(&self) -> (u64, u64) {
+        let vttbr = self.root.to_physical().0 as u64 | 1 << 48;
+        // Start level 1 (SL0=1), write-back inner-shareable walks, RES1 bit 31
+        // (DDI 0487K.a, D23.2.177).
+        let bits = IPA_BITS.min(PHYSICAL_BITS[physical_range() as usize]);
+        let vtcr =
+            (64 - bits) | 1 << 6 | 1 << 8 | 1 << 10 | 3 << 12 | physical_range() << 16 | 1 << 31;
+        (vttbr, vtcr)
+    }
+}
+
+/// What a walk through a map found.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Audit {
+    /// Blocks and pages.
+    pub entries: usize,
+    /// Bytes of code.
+    pub executable: u64,
+    /// Bytes that can be written.
+    pub writable: u64,
+}
+
+/// Walks the map of EL2 that is in force.
+///
+/// # Panics
+/// Panics if anything can be written and executed.
+pub fn audit() -> Audit {
+    let mut audit = Audit::default();
+    leaves(TTBR0_EL2.get(), 0, 0, &mut |address, size, descriptor| {
+        // AP[2] (7) makes it read-only, XN (54) data (DDI 0487K.a, D8.3.1).
+        let (writable, executable) = (descriptor >> 7 & 1 == 0, descriptor >> 54 & 1 == 0);
+        assert!(
+            !(writable && executable),
+            "EL2 map: {address:#x} can be written and executed"
+        );
+        audit.entries += 1;
+        audit.executable += if executable { size } else { 0 };
+        audit.writable += if writable { size } else { 0 };
+    });
+    audit
+}
+
+/// Walks the guest's map behind `vttbr`.
+///
+/// # Panics
+/// Panics if it leads to anything but `ram`.
+pub fn audit_guest(vttbr: u64, ram: Region) -> Audit {
+    let mut audit = Audit::default();
+    leaves(vttbr, 1, 0, &mut |address, size, descriptor| {
+        let to = descriptor & ADDRESS;
+        assert!(
+            ram.contains(to) && ram.contains(to + size - 1),
+            "stage-2 map: IPA {address:#x} leads to {to:#x}, which is not the guest's"
+        );
+        audit.entries += 1;
+        audit.writable += size;
+    });
+    audit
+}
+
+/// Output address of a descriptor, with 4 KiB granules.
+const ADDRESS: u64 = 0xffff_ffff_f000;
+
+/// The entries of a table.
+fn table(address: u64) -> &'static [AtomicU64; 512] {
+    let place = (address & ADDRESS) as *const [AtomicU64; 512];
+    // SAFETY: tables lie in the pool, which is mapped and never given back.
+    unsafe { &*place }
+}
+
+/// Shows `see` every block and page below the table at `root` of `level`, which
+/// begins at `start`: its address, its size, its descriptor.
+fn leaves(root: u64, level: u32, start: u64, see: &mut dyn FnMut(u64, u64, u64)) {
+    let size = 1u64 << (39 - 9 * level);
+    for (n, entry) in table(root).iter().enumerate() {
+        let descriptor = entry.load(Relaxed);
+        let address = start + n as u64 * size;
+        match (descriptor & 3, level) {
+            (1, _) | (3, 3) => see(address, size, descriptor),
+            (3, _) => leaves(descriptor, level + 1, address, see),
+            _ => {}
+        }
+    }
+}
+
+/// Takes everything from the guest whose map is behind `vttbr`, on every CPU.
+pub fn revoke(vttbr: u64) {
+    for entry in table(vttbr) {
+        entry.store(0, Relaxed);
+    }
+    insn::dsb_ish();
+    insn::tlbi_alle1is();
+    insn::dsb_ish();
+    insn::isb();
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How the firmware is called, and how the machine ends by it.
+
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::Relaxed;
+
+use platform::Conduit;
+
+use crate::console::log;
+
+/// PSCI function (DEN0022F.b, 5.1.9).
+const SYSTEM_OFF: u64 = 0x8400_0008;
+/// PSCI function (DEN0022F.b, 5.1.10).
+const SYSTEM_RESET: u64 = 0x8400_0009;
+
+/// How the firmware is called, as soon as that is known: 1 is SMC, 2 is HVC. Not
+/// a lock, because those are exclusive accesses.
+static CONDUIT: AtomicU32 = AtomicU32::new(0);
+
+/// Notes how the firmware is called, for [`stop`].
+pub fn note_conduit(conduit: Option<Conduit>) {
+    let number = match conduit {
+        None => 0,
+        Some(Conduit::Smc) => 1,
+        Some(Conduit::Hvc) => 2,
+    };
+    CONDUIT.store(number, Relaxed);
+}
+
+fn conduit() -> Option<Conduit> {
+    match CONDUIT.load(Relaxed) {
+        1 => Some(Conduit::Smc),
+        2 => Some(Conduit::Hvc),
+        _ => None,
+    }
+}
+
+/// Ends the machine: PSCI SYSTEM_OFF, [`console::END`] where there is none, and a halt
+/// where that does not return.
+pub fn stop() -> ! {
+    off(SYSTEM_OFF)
+}
+
+/// Resets the machine: PSCI SYSTEM_RESET, and a halt where that does not return.
+pub fn reset() -> ! {
+    off(SYSTEM_RESET)
+}
+
+fn off(function: u64) -> ! {
+    if let Some(firmware) = log::firmware() {
+        (firmware.power_off)();
+    }
+    if let Some(conduit) = conduit() {
+        psci(conduit, function, 0, 0, 0);
+    }
+    log::print_unlocked(format_args!("{}", console::END));
+    loop {
+        arch::insn::wfi();
+    }
+}
+
+/// Calls the firmware's PSCI; returns its status, 0 for success.
+pub fn psci(conduit: Conduit, function: u64, a: u64, b: u64, c: u64) -> i64 {
+    let status: u64;
+    // SAFETY: PSCI follows the SMC calling convention, which may clobber x0 to
+    // x17 and nothing else that is ours (DEN0028F, 2.6).
+    unsafe {
+        match conduit {
+            Conduit::Smc => core::arch::asm!("smc #0",
+                inlateout("x0") function => status, in("x1") a, in("x2") b, in("x3") c,
+                clobber_abi("C")),
+            Conduit::Hvc => core::arch::asm!("hvc #0",
+                inlateout("x0") function => status, in("x1") a, in("x2") b, in("x3") c,
+                clobber_abi("C")),
+        }
+    }
+    // Function ids of the 32-bit convention answer in 32 bits.
+    i64::from(status as i32)
+}
+
+/// Says why the machine, or its guest, can't be used, and ends the machine. For what
+/// is not as it has to be, where a panic is for what is wrong in the hypervisor.
+#[macro_export]
+macro_rules! refuse {
+    ($($arg:tt)*) => {{
+        $crate::say!("refused: {}", format_args!($($arg)*));
+        $crate::machine::power::stop()
+    }};
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The virtual machine: its memory, its vCPUs, its distributor, and how the
+//! guest's image gets there.
+//!
+//! | guest physical address | what |
+//! |---|---|
+//! | `0x0800_0000` | distributor, emulated |
+//! | `0x080a_0000` | redistributors, emulated, 0x20000 bytes per vCPU |
+//! | `0x0900_0000` | PL011, emulated, output only |
+//! | `0x4000_0000` | RAM: device tree, then from 2 MiB, and its `text_offset` on, the image |
+//!
+//! The addresses are those of QEMU's `virt` machine, so that one guest image
+//! boots unchanged with and without a hypervisor below it.
+
+use aarch64_cpu::registers::{ID_AA64MMFR0_EL1, Readable};
+use abi::PayloadHeader;
+use arch::layout;
+use arrayvec::ArrayVec;
+use plan::Fault;
+use platform::guest::GuestTree;
+use platform::image::Image;
+use platform::index::Index;
+use platform::{Conduit, Region};
+use spin::mutex::SpinMutex;
+use spin::once::Once;
+use vgic::Distributor;
+
+use crate::cpu::percpu::PerCpu;
+use crate::machine::Machine;
+use crate::machine::fault;
+use crate::{refuse, stage};
+
+/// Registers of the emulated distributor.
+pub const DISTRIBUTOR: Region = Region {
+    base: 0x0800_0000,
+    size: 0x1_0000,
+};
+/// Frames of the first emulated redistributor.
+pub const REDISTRIBUTORS: u64 = 0x080a_0000;
+/// Bytes of a redistributor's two frames.
+pub const REDISTRIBUTOR_SIZE: u64 = 0x2_0000;
+/// Registers of the emulated UART.
+pub const UART: Region = Region {
+    base: 0x0900_0000,
+    size: 0x1000,
+};
+/// Start of RAM.
+pub const RAM: u64 = 0x4000_0000;
+/// Where in RAM the image's own offset begins: the alignment that the arm64 boot
+/// protocol asks for; the device tree lies in front of it.
+const IMAGE_OFFSET: u64 = platform::image::ALIGN;
+/// Most bytes of the guest's device tree.
+const TREE_SIZE: usize = 0x1_0000;
+
+/// The one virtual machine.
+pub struct Vm {
+    /// CPUs that have a vCPU, in the order of the guest's description.
+    pub cpus: ArrayVec<&'static PerCpu, { platform::MAX_CPUS }>,
+    /// Their numbers by affinity.
+    index: Index,
+    /// The emulated distributor.
+    pub distributor: SpinMutex<Distributor>,
+    /// RAM as the guest addresses it.
+    pub ram: Region,
+    /// Where its first vCPU starts.
+    pub entry: u64,
+}
+
+static VM: Once<Vm> = Once::new();
+
+/// The virtual machine.
+///
+/// # Panics
+/// Panics before [`create`].
+#[inline]
+pub fn vm() -> &'static Vm {
+    VM.get().expect("vCPUs run after the machine was created")
+}
+
+/// Whether the virtual machine was created.
+pub fn exists() -> bool {
+    VM.is_completed()
+}
+
+impl Vm {
+    /// The CPU of the vCPU with affinity `mpidr`, and its number.
+    pub fn find(&self, mpidr: u64) -> Option<(usize, &'static PerCpu)> {
+        let number = self.index.find(mpidr, |number| self.cpus[number].mpidr)?;
+        Some((number, self.cpus[number]))
+    }
+}
+
+/// The guest's image behind the hypervisor's, as the packer left it.
+///
+/// Without one, the machine is refused.
+pub fn payload() -> Region {
+    find_payload().unwrap_or_else(|error| refuse!("{error}: {PACK_IT}"))
+}
+
+/// What to do about an image without guest.
+pub const PACK_IT: &str = "pack it with cargo xtask build";
+
+/// As [`payload`], or why there is none.
+pub fn find_payload() -> Result<Region, abi::NoPayload> {
+    // SAFETY: the header lies behind the image in the same file; without a
+    // payload it is whatever RAM holds there, which the magic tells.
+    let header = unsafe { &*(layout::payload() as *const PayloadHeader) };
+    let base = layout::payload() + PayloadHeader::SIZE as u64;
+    let size = header.image(u64::MAX - base)?;
+    Ok(Region { base, size })
+}
+
+/// Where in `ram` the guest's image, the file `file`, has to be. A guest that can't
+/// run in that much RAM, or on these CPUs, is refused.
+fn place(file: Region, ram: Region) -> u64 {
+    // SAFETY: the packer put the image there, it is mapped, and nothing writes to it.
+    let bytes = unsafe { core::slice::from_raw_parts(file.base as *const u8, file.size as usize) };
+    let image = Image::parse(bytes).unwrap_or_else(|error| refuse!("the guest {error}"));
+    let granule = image
+        .granule
+        .filter(|granule| !granule.is_in(ID_AA64MMFR0_EL1.get()));
+    if let Some(granule) = granule {
+        refuse!(
+            "the guest has pages of {0} KiB, and this CPU has none of these (ID_AA64MMFR0_EL1.TGran{0}); \
+             use a guest with others, or another CPU",
+            granule.kib()
+        );
+    }
+    let needs = IMAGE_OFFSET.saturating_add(image.span(file.size));
+    if needs > ram.size {
+        refuse!(
+            "the guest needs {} KiB of RAM in one piece, and {} are free; give the machine more memory",
+            needs >> 10,
+            ram.size >> 10
+        );
+    }
+    IMAGE_OFFSET + image.text_offset
+}
+
+/// Zeroes the guest's RAM, in memory and not only in the caches, which a guest
+/// does not use at first: what was there is no business of this guest's.
+fn scrub(ram: Region) {
+    if fault::is(Fault::RamDirty) {
+        for page in (ram.base..ram.end()).step_by(pages::PAGE as usize) {
+            // SAFETY: the guest's RAM is its alone, and is mapped.
+            unsafe { (page as *mut u64).write(u64::from_ne_bytes(*b"neighbor")) };
+        }
+    }
+    pages::zero(ram);
+}
+
+/// Copies the image and writes the device tree into the guest's RAM.
+pub fn create(machine: &Machine) {
+    let image = payload();
+    let ram = machine.guest;
+    let offset = place(image, ram);
+    scrub(ram);
+    let online = machine.cpus.iter().copied().filter(|cpu| cpu.is_online());
+    let cpus: ArrayVec<&'static PerCpu, { platform::MAX_CPUS }> = online.collect();
+    let vm = VM.call_once(|| Vm {
+        distributor: SpinMutex::new(Distributor::new(cpus.len())),
+        ram: Region {
+            base: RAM,
+            size: ram.size,
+        },
+        entry: RAM + offset,
+        index: Index::new(cpus.iter().map(|cpu| cpu.mpidr)),
+        cpus,
+    });
+    // SAFETY: the guest's RAM is its alone, is mapped, was checked to be
+    // large enough, and no vCPU runs yet.
+    unsafe {
+        let to = (ram.base + offset) as *mut u8;
+        to.copy_from_nonoverlapping(image.base as *const u8, image.size as usize);
+        let tree = core::slice::from_raw_parts_mut(ram.base as *mut u8, TREE_SIZE);
+        write_tree(vm, machine, tree);
+    }
+    // The guest starts with its caches off.
+    pages::clean(Region {
+        base: ram.base,
+        size: offset + image.size,
+    });
+    stage!("guest", "{} bytes at IPA {:#x}", image.size, vm.entry);
+}
+
+/// How the guest calls: by SMC, as it would without us, where that is an
+/// instruction. Without EL3 it is undefined, trapped or not (DDI 0487K.a, C6.2.328);
+/// there a machine has no firmware to be called by it.
+fn conduit(machine: &Machine) -> Conduit {
+    match machine.platform.psci {
+        Some(Conduit::Smc) => Conduit::Smc,
+        Some(Conduit::Hvc) | None => Conduit::Hvc,
+    }
+}
+
+fn write_tree(vm: &Vm, machine: &Machine, buffer: &mut [u8]) {
+    let mpidrs: ArrayVec<u64, { platform::MAX_CPUS }> =
+        vm.cpus.iter().map(|cpu| cpu.mpidr).collect();
+    let tree = GuestTree {
+        cpus: &mpidrs,
+        memory: vm.ram,
+        distributor: DISTRIBUTOR,
+        redistributors: Region {
+            base: REDISTRIBUTORS,
+            size: vm.cpus.len() as u64 * REDISTRIBUTOR_SIZE,
+        },
+        uart: UART,
+        timer: machine.platform.timer,
+        conduit: conduit(machine),
+        bootargs: machine.platform.bootargs,
+    };
+    if tree.write(buffer).is_err() {
+        refuse!(
+            "the guest's device tree has more than {TREE_SIZE} bytes; give fewer boot arguments"
+        );
+    }
+}

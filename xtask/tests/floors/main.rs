@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The modules of an image lie on floors, in the order that `docs/architecture.md`
+//! shows: a module uses its own floor and those below. A use of a higher floor fails
+//! this test, unless it is listed here with its reason; so does a circle of modules
+//! that is larger than it may be, and a picture that differs from the files.
+
+mod picture;
+mod reader;
+mod rules;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rules::Allowed;
+
+/// A crate whose modules lie on floors.
+struct House {
+    /// The folder of its files, as the picture's heading names it.
+    source: &'static str,
+    /// Uses of a higher floor that are allowed.
+    allowed: &'static [Allowed],
+    /// The most modules that may form a circle.
+    circle: usize,
+}
+
+const HOUSES: [House; 3] = [
+    House {
+        source: "hypervisor/src",
+        allowed: &[],
+        circle: 8,
+    },
+    House {
+        source: "guest-kernel-shim/src",
+        allowed: &[],
+        circle: 4,
+    },
+    House {
+        source: "guest-kernel-shim/trials",
+        allowed: &[],
+        circle: 4,
+    },
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The Rust files below `folder`, by their paths there.
+fn files(folder: &Path) -> BTreeMap<String, String> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(&next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path.strip_prefix(folder).unwrap().to_str().unwrap();
+                files.insert(name.to_owned(), fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+    files
+}
+
+fn architecture() -> String {
+    fs::read_to_string(root().join("docs/architecture.md")).unwrap()
+}
+
+#[test]
+fn no_module_uses_a_higher_floor_and_circles_are_small() {
+    for house in &HOUSES {
+        let uses = reader::read(&files(&root().join(house.source)));
+        let floors = picture::floors(&architecture(), house.source);
+        let faults = rules::faults(&uses, &floors, house.allowed, house.circle);
+        assert!(
+            faults.is_empty(),
+            "{}:\n{}",
+            house.source,
+            faults.join("\n")
+        );
+    }
+}
+
+/// Two floors, and what is wrong with them.
+fn faults_of(files: &[(&str, &str)], allowed: &[Allowed]) -> Vec<String> {
+    let picture = "```text\nx/src, the top floor first\n\ntop  a b\n     c\nlow  d e\n```\n";
+    let floors = picture::floors(picture, "x/src");
+    let all = [
+        "top", "top/a", "top/b", "top/c", "low", "low/d", "low/e", "main",
+    ];
+    let mut house: BTreeMap<String, String> =
+        all.map(|name| (format!("{name}.rs"), String::new())).into();
+    for (name, text) in files {
+        house.insert(format!("{name}.rs"), (*text).to_owned());
+    }
+    rules::faults(&reader::read(&house), &floors, allowed, 2)
+}
+
+#[test]
+fn uses_of_lower_floors_and_of_the_same_are_right() {
+    let files = [
+        ("top/a", "use crate::low::{d::Thing, e}; use super::b::x;"),
+        (
+            "low/d",
+            "/// [`crate::top::a`]\nconst TEXT: &str = \"crate::top::a::x\";",
+        ),
+    ];
+    assert_eq!(faults_of(&files, &[]), [""; 0]);
+}
+
+#[test]
+fn a_use_of_a_higher_floor_is_found_however_it_is_written() {
+    for text in [
+        "use crate::top::a::Thing;",
+        "use crate::{low::e, top::{b, a::{self, Thing}}};",
+        "fn f() { crate::top::a::g() }",
+        "asm!(\"bl {x}\", x = sym crate::top::a::g);",
+        "macro_rules! m { () => { $crate::top::a::g() } }",
+        "use super::super::top::a;",
+        "use crate::shout;",
+    ] {
+        let top = "#[macro_export]\nmacro_rules! shout { () => {} }";
+        let faults = faults_of(&[("low/d", text), ("top/a", top)], &[]);
+        let found = faults
+            .iter()
+            .any(|fault| fault.starts_with("low::d uses top::a,"));
+        assert!(found, "{text}: {faults:?}");
+    }
+}
+
+#[test]
+fn an_allowance_lets_one_use_through_and_must_be_needed() {
+    const ALLOWED: [Allowed; 1] = [Allowed {
+        from: "low::d",
+        to: "top::a",
+        because: "of this test",
+    }];
+    let up = [("low/d", "use crate::top::a;")];
+    assert_eq!(faults_of(&up, &ALLOWED), [""; 0]);
+    let unused = faults_of(&[], &ALLOWED);
+    assert_eq!(
+        unused,
+        ["low::d may use top::a (of this test) and does not"]
+    );
+}
+
+#[test]
+fn a_circle_that_is_too_large_is_found() {
+    let mut files = vec![("top/a", "use crate::top::b;"), ("top/b", "use super::a;")];
+    assert_eq!(faults_of(&files, &[]), [""; 0]);
+    files[1].1 = "use crate::top::c;";
+    files.push(("top/c", "use crate::top::a;"));
+    let faults = faults_of(&files, &[]);
+    let circle = "3 modules form a circle, and 2 is the most: top::a, top::b, top::c";
+    assert_eq!(faults, [circle]);
+}
+
+#[test]
+fn a_picture_that_differs_from_the_files_is_found() {
+    let faults = faults_of(&[("low/f", ""), ("up", "")], &[]);
+    let missing = ["low::f is not in the picture", "up is not in the picture"];
+    assert_eq!(faults, missing);
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The picture of a crate's floors in `docs/architecture.md`: a block of text, the top
+//! floor first.
+//!
+//! ```text
+//! hypervisor/src, the top floor first
+//!
+//! boot        entry  start
+//!             survey
+//! exits       wfx
+//! ```
+
+use std::collections::BTreeSet;
+
+/// A floor: a room, which is a folder of modules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Floor {
+    /// The folder's name.
+    pub room: String,
+    /// Its modules; those of deeper folders are their parents' parts.
+    pub modules: BTreeSet<String>,
+}
+
+/// The floors of the crate whose picture begins with `source`, the lowest first.
+///
+/// # Panics
+/// Panics if there is no such picture.
+pub fn floors(text: &str, source: &str) -> Vec<Floor> {
+    let heading = format!("```text\n{source}, the top floor first\n");
+    let (_, picture) = text
+        .split_once(&heading)
+        .unwrap_or_else(|| panic!("there is no picture of {source}"));
+    let (picture, _) = picture.split_once("```").expect("the picture ends");
+    let mut floors: Vec<Floor> = Vec::new();
+    for line in picture.lines().filter(|line| !line.trim().is_empty()) {
+        let mut words = line.split_whitespace().map(str::to_owned);
+        if !line.starts_with(' ') {
+            floors.push(Floor {
+                room: words.next().expect("the line is not empty"),
+                modules: BTreeSet::new(),
+            });
+        }
+        let floor = floors.last_mut().expect("a picture begins with a room");
+        floor.modules.extend(words);
+    }
+    floors.reverse();
+    floors
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is wrong with a house: a crate whose modules lie on floors.
+
+use std::collections::BTreeSet;
+
+use super::picture::Floor;
+use super::reader::{Module, Uses};
+
+/// A use of a higher floor that is allowed.
+pub struct Allowed {
+    /// The module that uses.
+    pub from: &'static str,
+    /// The module of a higher floor that is used.
+    pub to: &'static str,
+    /// Why it can't be the other way round.
+    pub because: &'static str,
+}
+
+/// Everything that is wrong, a line each.
+pub fn faults(uses: &Uses, floors: &[Floor], allowed: &[Allowed], most: usize) -> Vec<String> {
+    let mut faults = differences(uses, floors);
+    faults.extend(climbs(uses, floors, allowed));
+    faults.extend(circle(uses, most));
+    faults
+}
+
+/// The folder that a module is in, and its own part of it.
+fn place(module: &str) -> (&str, Option<&str>) {
+    let mut parts = module.split("::");
+    (parts.next().unwrap_or(module), parts.next())
+}
+
+fn floor_of(floors: &[Floor], module: &str) -> Option<usize> {
+    floors
+        .iter()
+        .position(|floor| floor.room == place(module).0)
+}
+
+/// Where the picture and the files differ.
+fn differences(uses: &Uses, floors: &[Floor]) -> Vec<String> {
+    let shown: BTreeSet<(&str, Option<&str>)> = floors
+        .iter()
+        .flat_map(|floor| {
+            let modules = floor.modules.iter().map(|module| Some(module.as_str()));
+            let all = modules.chain([None]);
+            all.map(|module| (floor.room.as_str(), module))
+        })
+        .collect();
+    let there: BTreeSet<_> = uses
+        .modules
+        .iter()
+        .filter(|module| !module.is_empty())
+        .map(|module| place(module))
+        .collect();
+    let name = |(room, module): &(&str, Option<&str>)| match module {
+        Some(module) => format!("{room}::{module}"),
+        None => (*room).to_owned(),
+    };
+    let missing = there.difference(&shown).map(name);
+    let gone = shown.difference(&there).map(name);
+    missing
+        .map(|module| format!("{module} is not in the picture"))
+        .chain(gone.map(|module| format!("{module} is in the picture and has no file")))
+        .collect()
+}
+
+/// Uses of a higher floor that are not allowed, and allowances without use.
+fn climbs(uses: &Uses, floors: &[Floor], allowed: &[Allowed]) -> Vec<String> {
+    let climbs = |from: &Module, to: &Module| {
+        let (from, to) = (floor_of(floors, from), floor_of(floors, to));
+        matches!((from, to), (Some(from), Some(to)) if from < to)
+    };
+    let is_allowed = |from: &Module, to: &Module| {
+        let mut allowed = allowed.iter();
+        allowed.any(|one| one.from == from && one.to == to)
+    };
+    let arrows = uses.arrows.iter();
+    let up = arrows.filter(|((from, to), _)| climbs(from, to) && !is_allowed(from, to));
+    let unused = allowed.iter().filter(|one| {
+        let arrow = (one.from.to_owned(), one.to.to_owned());
+        !uses.arrows.contains_key(&arrow)
+    });
+    up.map(|((from, to), path)| format!("{from} uses {to}, which is above it: {path}"))
+        .chain(unused.map(|one| {
+            let (from, to, because) = (one.from, one.to, one.because);
+            format!("{from} may use {to} ({because}) and does not")
+        }))
+        .collect()
+}
+
+/// The largest circle, if it has more than `most` modules.
+fn circle(uses: &Uses, most: usize) -> Option<String> {
+    let largest = circles(uses).into_iter().max_by_key(Vec::len)?;
+    (largest.len() > most).then(|| {
+        let (count, names) = (largest.len(), largest.join(", "));
+        format!("{count} modules form a circle, and {most} is the most: {names}")
+    })
+}
+
+/// The strongly connected components.
+pub fn circles(uses: &Uses) -> Vec<Vec<Module>> {
+    let reached = |from: &Module| {
+        let mut reached = BTreeSet::new();
+        let mut next = vec![from];
+        while let Some(module) = next.pop() {
+            let arrows = uses.arrows.keys().filter(|(from, _)| from == module);
+            let new = arrows.map(|(_, to)| to).filter(|to| reached.insert(*to));
+            next.extend(new.collect::<Vec<_>>());
+        }
+        reached
+    };
+    let all: Vec<_> = uses.modules.iter().map(|one| (one, reached(one))).collect();
+    let mut circles = BTreeSet::new();
+    for (module, reached) in &all {
+        let back = all.iter().filter(|(other, back)| {
+            *other == *module || reached.contains(other) && back.contains(module)
+        });
+        circles.insert(back.map(|(other, _)| (*other).clone()).collect::<Vec<_>>());
+    }
+    circles.into_iter().collect()
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Every path of this repository that the documentation or a comment names exists:
+//! what stands in backticks and begins with one of the top folders.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What a path of ours begins with.
+const TOPS: [&str; 8] = [
+    "boards/",
+    "crates/",
+    "docs/",
+    "guest-kernel-shim/",
+    "hypervisor/",
+    "test-kernel/",
+    "tests/",
+    "xtask/",
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The files below `folder` that can name paths.
+fn texts(folder: &Path, texts: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let ends = |end: &str| name.ends_with(end);
+        if path.is_dir() && name != "target" && !name.starts_with('.') {
+            self::texts(&path, texts);
+        } else if ends(".md") || ends(".rs") {
+            texts.push(path);
+        }
+    }
+}
+
+/// The paths that `text` names. One with a placeholder (`NAME`, `*`, `<...>`) is none.
+fn named(text: &str) -> BTreeSet<&str> {
+    let quoted = text.lines().flat_map(|line| {
+        let parts = line.split('`').enumerate();
+        parts.filter(|(n, _)| n % 2 == 1).map(|(_, part)| part)
+    });
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "/._-".contains(c);
+    let ours = |path: &&str| TOPS.iter().any(|top| path.starts_with(top));
+    quoted
+        .filter(|path| path.chars().all(plain))
+        .filter(ours)
+        .collect()
+}
+
+/// Whether there is `path`, from the top or from a folder above `file`. A test may be
+/// named without its `.toml`.
+fn exists(path: &str, file: &Path) -> bool {
+    let folders = file.ancestors().skip(1);
+    let mut folders = folders.take_while(|folder| folder.starts_with(root()));
+    folders.any(|folder| {
+        let place = folder.join(path);
+        place.exists() || place.with_extension("toml").exists()
+    })
+}
+
+#[test]
+fn paths_in_backticks_are_found() {
+    let text = "see `crates/vgic` and `hypervisor/src/x.rs`, not `crates/x/NAME` or `a/b`,\n\
+                nor crates/plain, nor `what docs/y` says";
+    let found: Vec<_> = named(text).into_iter().collect();
+    assert_eq!(found, ["crates/vgic", "hypervisor/src/x.rs"]);
+}
+
+#[test]
+fn every_path_that_is_named_exists() {
+    let mut files = Vec::new();
+    texts(&root(), &mut files);
+    let mut missing = Vec::new();
+    for file in files {
+        // This file has the names of some that do not exist.
+        if file.ends_with("xtask/tests/paths.rs") {
+            continue;
+        }
+        let text = fs::read_to_string(&file).unwrap();
+        for path in named(&text) {
+            if !exists(path, &file) {
+                missing.push(format!("{}: {path}", file.display()));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
