@@ -18,6 +18,10 @@
 //! | [`probe`], [`features`], [`pmu`], [`report`] | what the machine has and models; records |
 
 #![no_std]
+#![allow(
+    rustdoc::private_intra_doc_links,
+    reason = "its only users are its two programs; the documentation has the private items"
+)]
 
 mod alarm;
 mod bell;

@@ -47,7 +47,7 @@ use guest_kernel_shim::{clock, hypervisor, knobs, output, stage, workers};
 use plan::Fault;
 
 use self::progress::{digest, progress, report_operations};
-use self::quiescence::quiet;
+use self::quiescence::reach;
 use self::state::{COUNTS_INSTRUCTIONS, EPOCH, EPOCHS, FAULT, NUMBER, OPERATIONS, has_operations};
 use self::violation::SEED;
 
@@ -127,6 +127,6 @@ fn runner() {
         while !tokens::stopped() {
             waits::some(me);
         }
-        quiet(me);
+        reach(me);
     }
 }

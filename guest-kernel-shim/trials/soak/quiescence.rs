@@ -16,7 +16,7 @@ use super::violation::note;
 use super::{books, check, power, tokens};
 
 /// A quiescent point: all meet, each looks at itself, one at everything.
-pub fn quiet(me: &'static PerCpu) {
+pub fn reach(me: &'static PerCpu) {
     let (step, _) = next(me);
     note(me, "quiet", step, 0);
     knobs::trace(false);
