@@ -23,10 +23,9 @@ impl Counters {
         counter.store(counter.load(Relaxed) + 1, Relaxed);
     }
 
-    /// Forgets a hundred, which only a planted fault does; see `interrupts::audit`.
+    /// Forgets a count, which only a planted fault does; see `interrupts::audit`.
     pub fn forget(&self, counter: Counter) {
-        let counter = &self.0[counter as usize];
-        counter.store(counter.load(Relaxed).saturating_sub(100), Relaxed);
+        self.0[counter as usize].store(0, Relaxed);
     }
 
     /// The count.

@@ -137,7 +137,11 @@ fn plant(cpu: &PerCpu, quiet: bool) {
         Fault::SoakDoubleDelivery => vgic_cpu::inject(cpu, 9, None),
         // VPMR, bits 31:24.
         Fault::SoakUnbalancedMask => ICH_VMCR_EL2.set(ICH_VMCR_EL2.get() & !(0x80 << 24)),
-        Fault::SoakCounterBack => cpu.vcpu.counters.forget(Counter::Irq),
+        // Both that count interrupts: how many of them a fast path takes is no matter.
+        Fault::SoakCounterBack => {
+            cpu.vcpu.counters.forget(Counter::Irq);
+            cpu.vcpu.fast_paths.listed.store(0, Relaxed);
+        }
         Fault::SoakTimeBack => CNTVOFF_EL2.set(CNTFRQ_EL0.get() / 10),
         Fault::SoakPendingWord => drop(cpu.vcpu.pending_word.fetch_or(1 << 31, SeqCst)),
         _ => {}
