@@ -9,14 +9,13 @@ use anyhow::{Context, Result, bail};
 use clap::Parser;
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection, SectionKind};
-use plan::{Program, Under, Word};
+use plan::{Under, Word};
 
 use super::card::Mode;
 use super::recorder::{Bench, Recorded};
 use crate::boot::Show;
 use crate::cli::{Cli, LimitArgs, Verb};
 use crate::folder::Folder;
-use crate::images::{self, Guest};
 use crate::job::Job;
 use crate::partial::Scratch;
 use crate::session;
@@ -33,10 +32,9 @@ pub const BOOT: &str = "insns: reset to the guest's first, 1 CPU";
 /// guest: `guest` is the one that measures.
 pub fn sizes(bench: &Bench) -> Result<Numbers> {
     let mut numbers = Numbers::new();
-    let measuring = images::build(&bench.board, Guest::Ours(Program::Measuring))?;
     let images = [
         ("hypervisor", Some(&bench.built.hypervisor)),
-        ("guest", measuring.guest.as_ref()),
+        ("guest", bench.measuring.guest.as_ref()),
         ("trials", bench.built.guest.as_ref()),
     ];
     for (name, path) in images {
@@ -80,11 +78,13 @@ pub fn per_vcpu(recorded: &Recorded) -> Result<Numbers> {
     Ok([(format!("{BYTES}hypervisor, per vCPU"), bytes)].into())
 }
 
-/// Instructions from reset to the guest's first one, on a machine of one CPU:
+/// Instructions from reset to the measuring guest's first one, on a machine of one CPU:
 /// no CPU waits for another there, so that it is the same every time. What the
 /// emulator runs in place of a boot loader, five instructions, is part of it.
 pub fn boot(bench: &Bench) -> Result<Numbers> {
-    let recorded = bench.record(Mode::Inject, 1, "rouse.cost=hypercall")?;
+    let little =
+        "rouse.workload=stream rouse.wait=wfe rouse.event-stream-us=100 rouse.iterations=4";
+    let recorded = bench.record_of(&bench.measuring, Mode::Inject, 1, little)?;
     let mut entered = recorded.trace.entered.iter();
     let Some((_, before)) = entered.find(|(cpu, _)| *cpu == 0) else {
         bail!("the recorder did not see the guest begin");

@@ -32,9 +32,10 @@ pub struct Bench {
     pub emulator: Emulator,
     /// The images, with the trials as guest.
     pub built: Built,
+    /// The same with the measuring program.
+    pub measuring: Built,
     plugin: PathBuf,
-    /// The board, by its name.
-    pub board: String,
+    board: String,
     /// How long a boot may take.
     pub limits: LimitArgs,
 }
@@ -54,9 +55,11 @@ impl Bench {
         interrupt::catch()?;
         let emulator = interrupt::or(qemu::ensure_for(&Board::load(board)?, "cost"))?;
         let built = interrupt::or(images::build(board, Guest::Ours(Program::Trials)))?;
+        let measuring = interrupt::or(images::build(board, Guest::Ours(Program::Measuring)))?;
         Ok(Self {
             emulator,
             built,
+            measuring,
             plugin: interrupt::or(build())?,
             board: board.into(),
             limits: *limits,
@@ -86,13 +89,24 @@ impl Bench {
         }
     }
 
-    /// Boots in `mode` with `arguments` for the guest and answers what was recorded.
+    /// Boots the trials in `mode` with `arguments` and answers what was recorded.
     pub fn record(&self, mode: Mode, cpus: u32, arguments: &str) -> Result<Recorded> {
+        self.record_of(&self.built, mode, cpus, arguments)
+    }
+
+    /// The same of any image.
+    pub fn record_of(
+        &self,
+        built: &Built,
+        mode: Mode,
+        cpus: u32,
+        arguments: &str,
+    ) -> Result<Recorded> {
         let job = self.job(mode, cpus, arguments)?;
         let under = job.unders[0];
         let folder = Scratch::new()?;
         let trace = folder.path().join("trace");
-        let mut command = launch::command(&job, under, &self.emulator, &self.built)?;
+        let mut command = launch::command(&job, under, &self.emulator, built)?;
         attach(&mut command, &self.plugin, &trace);
         launch::supervise(&mut command, &folder.path().join(qemu::MONITOR));
         let watch = Watch {
@@ -102,7 +116,7 @@ impl Bench {
             show: Show::Nothing,
             progress: Progress::new(format!("{}, {cpus} CPUs", mode.name())),
         };
-        let console = Console::new(self.symbols(under, job.board().image_base));
+        let console = Console::new(symbols_of(built, under, job.board().image_base));
         let mut log = Vec::new();
         let outcome = boot::boot(command, console, &mut log, watch)?;
         let console = String::from_utf8_lossy(&log).into_owned();
@@ -113,18 +127,18 @@ impl Bench {
             console,
         })
     }
+}
 
-    fn symbols(&self, under: Under, base: Option<u64>) -> Symbols {
-        let mut symbols = Symbols::default();
-        if under == Under::Rouse {
-            symbols.add(symbols::HYPERVISOR, &self.built.hypervisor, base);
-        }
-        if let Some(guest) = &self.built.guest {
-            let base = base.filter(|_| under == Under::None);
-            symbols.add(symbols::GUEST, guest, base);
-        }
-        symbols
+fn symbols_of(built: &Built, under: Under, base: Option<u64>) -> Symbols {
+    let mut symbols = Symbols::default();
+    if under == Under::Rouse {
+        symbols.add(symbols::HYPERVISOR, &built.hypervisor, base);
     }
+    if let Some(guest) = &built.guest {
+        let base = base.filter(|_| under == Under::None);
+        symbols.add(symbols::GUEST, guest, base);
+    }
+    symbols
 }
 
 fn check(outcome: &Outcome, under: Under, console: &str) -> Result<()> {
