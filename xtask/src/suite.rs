@@ -146,6 +146,11 @@ fn boot(cases: &[Case], gates: &[&Gate]) -> Result<()> {
         }
     }
     for gate in gates {
+        if let Some(why) = gate.lacks() {
+            say!("{}: skipped, {why}", gate.name);
+            skipped.push(gate.name);
+            continue;
+        }
         match gate.run() {
             Ok(()) => say!("{}: ok", gate.name),
             Err(error) => {
