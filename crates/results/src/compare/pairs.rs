@@ -131,3 +131,56 @@ fn pair<'r>(a: &'r Cell, b: &'r Cell) -> Pair<'r> {
         .max_by_key(|(_, stage)| stage.by().abs());
     Pair { a, b, total, stage }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::cell;
+    use crate::{Stage, Stats};
+    use plan::Wait;
+
+    /// A run of one cell, whose stage `kick` is a quarter of it.
+    fn run(wait: Wait, median: u64) -> Results {
+        let mut cell = cell(wait, "insns", Stats::default());
+        cell.stages.push(Stage {
+            name: "kick".into(),
+            ..Stage::default()
+        });
+        cell.histograms = [("total", median), ("kick", median / 4)]
+            .map(|(name, value)| (name.into(), vec![(value, 1000)]))
+            .into();
+        Results {
+            cells: vec![cell],
+            ..Results::default()
+        }
+    }
+
+    #[test]
+    fn a_verdict_has_its_direction_and_its_stage() {
+        for (b, verdict, by) in [
+            (400, Verdict::NoDifference, 0),
+            (440, Verdict::Worse, 40),
+            (360, Verdict::Better, -40),
+        ] {
+            let (a, b) = (run(Wait::Wfi, 400), run(Wait::Wfi, b));
+            let comparison = Comparison::new(&a, &b);
+            assert_eq!(comparison.count(verdict), 1);
+            let pair = &comparison.pairs[0];
+            let total = pair.total.as_ref().unwrap();
+            assert_eq!((total.by(), total.percent()), (by, by as f64 / 4.0));
+            let stage = pair.stage.as_ref().map(|(name, kick)| (&**name, kick.by()));
+            assert_eq!(stage, (by != 0).then_some(("kick", by / 4)));
+        }
+    }
+
+    #[test]
+    fn what_one_side_lacks_is_not_compared() {
+        let (a, b) = (run(Wait::Wfi, 400), run(Wait::Wfe, 400));
+        let comparison = Comparison::new(&a, &b);
+        assert!(comparison.pairs.is_empty());
+        assert_eq!((comparison.only_a.len(), comparison.only_b.len()), (1, 1));
+        let mut skipped = run(Wait::Wfi, 400);
+        skipped.cells[0].stats = None;
+        assert_eq!(Comparison::new(&a, &skipped).count(Verdict::Unknown), 1);
+    }
+}
