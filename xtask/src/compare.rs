@@ -2,18 +2,16 @@
 //! The verb `compare`: whether B is better or worse than A, cell by cell.
 
 mod gate;
-mod median;
-mod pairs;
 mod shown;
 
 use anyhow::{Result, bail};
+use results::compare::Comparison;
 
 use crate::cli::CompareArgs;
 use crate::failure::bad_input;
 use crate::report::inputs::Input;
 use crate::terminal::{self, note, say};
 use gate::Gate;
-use pairs::Comparison;
 
 /// Does what `cargo xtask compare` promises.
 pub fn compare(args: &CompareArgs) -> Result<()> {

@@ -3,8 +3,9 @@
 
 use std::fmt;
 
+use results::Results;
+
 use crate::job::Job;
-use crate::results::Results;
 
 /// Numbers of cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +56,7 @@ impl fmt::Display for Completeness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::Cell;
+    use results::Cell;
 
     #[test]
     fn cells_are_counted_by_what_they_have() {

@@ -2,8 +2,8 @@
 //! What the lines of the board's console mean.
 
 use abi::Ended;
+use results::records::Collector;
 
-use crate::records::Collector;
 use crate::symbols::Symbols;
 
 /// What starts a line of the hypervisor or the guest that is no record.

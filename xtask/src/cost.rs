@@ -25,6 +25,7 @@ use cost::Path;
 
 use crate::board::Board;
 use crate::cli::CostArgs;
+use crate::failure::bad_input;
 use crate::output::Output;
 use crate::terminal::say;
 use crate::{places, toolchain};
@@ -76,7 +77,8 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     judged
 }
 
-/// Tells what is not as in `base`; fails if something grew too much.
+/// Tells what is not as in `base`; fails if something grew too much, or if that can't
+/// be told because another compiler made the code.
 fn compare(base: &Card, card: &Card) -> Result<()> {
     let (changes, gone) = gate::changes(base, card);
     say!("\nagainst `{}` ({}):", base.label, base.rustc);
@@ -86,6 +88,10 @@ fn compare(base: &Card, card: &Card) -> Result<()> {
     changes.iter().for_each(|change| say!("{}", change.text()));
     gone.iter()
         .for_each(|name| say!("{name}: no longer counted"));
+    // The difference may be the compiler's, and may hide one of the tree's.
+    if let Some(other) = gate::other_compiler(base, &card.rustc) {
+        bad_input!("can't be judged: {other}");
+    }
     let grown: Vec<String> = changes
         .iter()
         .filter(|change| change.fails())
@@ -96,6 +102,12 @@ fn compare(base: &Card, card: &Card) -> Result<()> {
         bail!("more than before: {}", all.join("; "));
     }
     Ok(())
+}
+
+/// Why the newest card that was kept is no measure of what is built here, if so.
+pub fn lacks_baseline() -> Option<String> {
+    let base = history::read(&history::newest().ok()?).ok()?;
+    gate::other_compiler(&base, &toolchain::rustc_version()?)
 }
 
 /// A card with nothing counted yet.

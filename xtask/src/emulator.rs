@@ -6,11 +6,11 @@ use std::process::Command;
 
 use anyhow::Result;
 use plan::Under;
+use results::Parameter;
 
 use crate::gem5::parameters::Value;
 use crate::images::Built;
 use crate::job::Job;
-use crate::results::{self, Parameter};
 use crate::{gem5, launch, qemu};
 
 /// An emulator that can be started.
@@ -58,12 +58,14 @@ impl Emulator {
             Self::Qemu(qemu) => results::Emulator {
                 name: "QEMU".into(),
                 version: qemu.version.to_string(),
+                exact: qemu.exact.clone(),
                 mode: launch::mode(job.metric).name.into(),
                 ..Default::default()
             },
             Self::Gem5(gem5) => results::Emulator {
                 name: "gem5".into(),
                 version: gem5.version.clone(),
+                exact: String::new(),
                 mode: job.model.clone(),
                 parameters: job.parameters.iter().map(parameter).collect(),
             },

@@ -13,6 +13,8 @@ mod page;
 
 use anyhow::{Result, anyhow, bail};
 use clap::Parser;
+use results::Results;
+use results::json;
 use serde::Serialize;
 
 use crate::boot::Show;
@@ -21,9 +23,8 @@ use crate::failure::{bad_input, is_bad_input};
 use crate::folder::Folder;
 use crate::job::Job;
 use crate::output::Output;
-use crate::results::Results;
 use crate::terminal::{note, say};
-use crate::{interrupt, json, session};
+use crate::{interrupt, session};
 use find::Runs;
 use outcome::Outcome;
 

@@ -21,9 +21,9 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use cpuidle::{FOREVER, Name, Setup};
+use results::json;
 
 use crate::failure::{BadInput, bad_input};
-use crate::json;
 use crate::output::Output;
 use crate::terminal::{self, say};
 use generate::{Generated, Kind};

@@ -3,14 +3,14 @@
 //!
 //! [`run`]: options become a checked [`job`]; the [`session`] finds an emulator
 //! ([`qemu`]), builds ([`images`], [`pack`]), boots ([`launch`], [`boot`]) and
-//! follows the [`console`], whose [`records`] become [`results`]; the [`table`]
+//! follows the [`console`], whose records become [`results`]; the [`table`]
 //! shows them, the [`page`] draws them, and the [`verdict`] becomes the exit
 //! status. A boot ends when its [`limits`] are reached, in time without progress: of
 //! the emulator's own time ([`own_time`]) since something showed that the run gets
 //! on ([`advance`]).
 //!
 //! The verb `image` puts the same image on a [`disk`]. [`report`] does the same as
-//! [`run`] with runs and with somebody's [`capture`] of a console; [`compare`] holds
+//! [`run`] with runs and with somebody's capture of a console; [`compare`] holds
 //! two of them against each other. [`governors`] replays traces of idle intervals to
 //! the guest's governors, on the host; [`experiment`] boots what others have
 //! published and lays their figures beside ours. [`soak`] boots again and again,
@@ -22,7 +22,6 @@ mod audit;
 mod board;
 mod boards;
 mod boot;
-mod capture;
 mod cli;
 mod compare;
 mod completeness;
@@ -39,12 +38,13 @@ mod experiment;
 mod failure;
 mod folder;
 mod gem5;
+#[cfg(test)]
+mod goldens;
 mod governors;
 mod grid;
 mod images;
 mod interrupt;
 mod job;
-mod json;
 mod launch;
 mod limits;
 mod log;
@@ -58,9 +58,7 @@ mod partial;
 mod places;
 mod progress;
 mod qemu;
-mod records;
 mod report;
-mod results;
 mod run;
 mod session;
 mod soak;

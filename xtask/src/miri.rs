@@ -13,7 +13,8 @@ use crate::terminal::say;
 use crate::{failure::bad_input, places, toolchain};
 
 /// Packages with code of ours that the host can run: all that are tested there
-/// but xtask, which has no unsafe code and starts programs.
+/// but xtask and results, which have no unsafe code; the first starts programs, the second
+/// reads many files.
 const PACKAGES: [&str; 14] = [
     "abi", "acpi", "config", "console", "cpuidle", "fuzz", "gic", "hist", "plan", "platform",
     "trap", "vgic", "wait", "wire",

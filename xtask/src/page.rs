@@ -21,8 +21,8 @@ pub use curves::Line;
 
 use anyhow::Result;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use results::merge::Run;
 
-use crate::report::merge::Run;
 use crate::summary;
 use crate::table::Scale;
 

@@ -7,8 +7,8 @@ mod estimate;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use crate::records::{Collector, Size, Step};
 use estimate::Estimate;
+use results::records::{Collector, Size, Step};
 
 /// How often a line is written where it can't be rewritten.
 const PLAIN: Duration = Duration::from_secs(10);

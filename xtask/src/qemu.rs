@@ -57,6 +57,8 @@ pub struct Emulator {
     prefix: Vec<OsString>,
     /// Its version.
     pub version: Version,
+    /// The line in which it tells its version, with the revision of its package.
+    pub exact: String,
 }
 
 impl Emulator {
@@ -67,11 +69,13 @@ impl Emulator {
             .filter_map(|argument| argument.to_str())
             .collect();
         arguments.push("--version");
-        let version = Version::parse(&output(&program, &arguments)?)?;
+        let said = output(&program, &arguments)?;
+        let version = Version::parse(&said)?;
         Some(Self {
             program,
             prefix,
             version,
+            exact: said.lines().next().unwrap_or_default().trim().into(),
         })
     }
 

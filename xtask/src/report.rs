@@ -3,24 +3,24 @@
 
 pub mod across;
 pub mod inputs;
-pub mod merge;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use jiff::Timestamp;
+use results::Results;
+use results::json;
+use results::merge::{self, Run};
 
 use crate::cli::ReportArgs;
 use crate::failure::bad_input;
 use crate::folder;
 use crate::output::Output;
 use crate::page;
-use crate::results::{self, Results};
 use crate::terminal::{note, say};
-use crate::{json, output, places};
+use crate::{output, places};
 use inputs::Input;
-use merge::Run;
 
 /// Name of the page in a folder.
 pub const PAGE: &str = "report.html";
@@ -49,7 +49,7 @@ pub fn report(args: &ReportArgs) -> Result<()> {
         anyhow::Ok((json?, csv?))
     });
     let data = data.transpose()?;
-    let runs = merge::runs(inputs);
+    let runs = merge::runs(inputs.into_iter().map(Input::into_run).collect());
     let page = page::html(args.title.as_deref(), &runs)?;
     across::sentences(&across::groups(&runs))
         .iter()

@@ -6,6 +6,7 @@ use std::env;
 use abi::Ended;
 use anyhow::Result;
 use plan::Under;
+use results::Results;
 
 use crate::boot::{self, Ending, Outcome, Show, Watch};
 use crate::cli::Metric;
@@ -18,7 +19,6 @@ use crate::job::Job;
 use crate::log::Log;
 use crate::partial::Scratch;
 use crate::progress::{Progress, Speed};
-use crate::results::{self, Results};
 use crate::symbols::{self, Symbols};
 use crate::terminal::{self, note};
 use crate::verdict::{Failure, judge, judge_reset, judge_results, unwritten};
@@ -57,7 +57,10 @@ pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
         built: &built,
         log: folder.log()?,
         commands: heading(&emulator.shown()),
-        results: Results::new(&job.board().name, &job.model, Some(emulator.describe(job))),
+        results: Results {
+            build: toolchain::build(),
+            ..Results::new(&job.board().name, &job.model, Some(emulator.describe(job)))
+        },
         dump: String::new(),
         survey: String::new(),
         said: String::new(),

@@ -29,6 +29,9 @@ use gate::Gate;
 /// Packages that only exist on the target.
 pub const ON_TARGET: [&str; 4] = ["arch", "hypervisor", "guest-kernel-shim", "test-kernel"];
 
+/// Name of the test that all results are put to.
+const SCHEMA: &str = "results-follow-their-schema";
+
 /// Runs what was asked for.
 pub fn run(args: &TestArgs) -> Result<()> {
     let filter = args.filter.as_deref().unwrap_or("");
@@ -85,6 +88,39 @@ fn host(filter: &str) -> Result<()> {
     Ok(())
 }
 
+/// Whether what boots wrote in `folders` is as docs/results.schema.json says. The test
+/// that knows how to tell is one of crates/results.
+fn follow_the_schema(folders: &[PathBuf]) -> Result<()> {
+    let written = folders.iter().map(|folder| folder.join("results.json"));
+    let written: Vec<String> = written
+        .filter(|file| file.is_file())
+        .map(|file| file.display().to_string())
+        .collect();
+    if written.is_empty() {
+        return Ok(());
+    }
+    let output = Command::new(toolchain::cargo())
+        .current_dir(places::root())
+        .env("ROUSE_RESULTS", written.join("\n"))
+        .env("RUST_BACKTRACE", "0")
+        .args([
+            "test",
+            "--quiet",
+            "--package",
+            "results",
+            "--test",
+            "schema",
+        ])
+        .args(["--", "--exact", "named_files_follow_it"])
+        .output()
+        .context("cargo can't be started")?;
+    if !output.status.success() {
+        bail!("{}", String::from_utf8_lossy(&output.stdout));
+    }
+    say!("{SCHEMA}: ok ({} files)", written.len());
+    Ok(())
+}
+
 /// The model checks: tests built with loom's atomics, which need a build of
 /// their own.
 fn models(filter: &str) -> Result<()> {
@@ -128,6 +164,7 @@ fn cases(filter: &str) -> Result<Vec<Case>> {
 
 fn boot(cases: &[Case], gates: &[&Gate]) -> Result<()> {
     let (mut failed, mut skipped) = (Vec::new(), Vec::new());
+    let mut folders = Vec::new();
     for case in cases {
         if let Some(why) = case.lacks() {
             say!("{}: skipped, {why}", case.name);
@@ -141,11 +178,21 @@ fn boot(cases: &[Case], gates: &[&Gate]) -> Result<()> {
                 failed.push(case.name.as_str());
             }
         }
+        folders.extend(case.folders());
         if interrupt::requested() {
             bail!("interrupted in test {}", case.name);
         }
     }
+    if let Err(error) = follow_the_schema(&folders) {
+        say!("{SCHEMA}: FAILED, {error:#}");
+        failed.push(SCHEMA);
+    }
     for gate in gates {
+        if let Some(why) = gate.lacks() {
+            say!("{}: skipped, {why}", gate.name);
+            skipped.push(gate.name);
+            continue;
+        }
         match gate.run() {
             Ok(()) => say!("{}: ok", gate.name),
             Err(error) => {
@@ -164,7 +211,7 @@ fn boot(cases: &[Case], gates: &[&Gate]) -> Result<()> {
         bail!(
             "{} of {} tests that boot failed: {}",
             failed.len(),
-            cases.len() + gates.len(),
+            cases.len() + gates.len() + usize::from(!folders.is_empty()),
             failed.join(", ")
         );
     }

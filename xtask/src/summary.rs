@@ -2,8 +2,8 @@
 //! The sentence that says what a run shows.
 
 use plan::{Deliver, Trap, Wait, Workload};
+use results::{Cell, Results};
 
-use crate::results::{Cell, Results};
 use crate::table::{Scale, operation};
 
 /// What waits are compared with: the way that Linux would like to wait.
@@ -144,7 +144,7 @@ fn name(cell: &Cell) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::Stats;
+    use results::Stats;
 
     fn cell(wait: &str, trap: &str, wake: &str, p50: u64) -> Cell {
         let mut what = plan::Cell {

@@ -8,10 +8,10 @@ pub use columns::{MARK, of as columns};
 use std::collections::{BTreeMap, BTreeSet};
 
 use plan::Workload;
+use results::{Cell, Results};
 use serde_json::Value;
 
 use crate::grid;
-use crate::results::{Cell, Results};
 use crate::summary;
 
 /// Skipped cells that are listed for each reason.
@@ -297,7 +297,7 @@ fn not_shown(results: &Results) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::tests::results;
+    use results::samples::results;
 
     #[test]
     fn the_table_names_unit_cells_and_what_is_missing() {
@@ -334,7 +334,7 @@ mod tests {
 
     #[test]
     fn cycles_of_a_modelled_core_are_named_and_the_whole_distribution_is_shown() {
-        let results = crate::results::tests::in_cycles();
+        let results = results::samples::in_cycles();
         let scale = Scale::of(&results);
         assert!(!scale.of_host);
         assert_eq!(
@@ -357,7 +357,7 @@ mod tests {
         let mut results = results();
         results.unit = "ticks".into();
         results.machine.cntfrq_hz = 500_000_000;
-        results.machine.emulator = Some(crate::results::Emulator {
+        results.machine.emulator = Some(results::Emulator {
             mode: "mttcg".into(),
             ..Default::default()
         });

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::process::{Command, Stdio};
 
 use anyhow::Result;
+use results::Build;
 
 use crate::terminal::note;
 use crate::{failure::bad_input, places};
@@ -70,8 +71,63 @@ pub fn host() -> Option<String> {
     host.map(str::to_owned)
 }
 
+/// What images are built from and with; `None` if no compiler answers.
+pub fn build() -> Option<Build> {
+    let compiler = output("rustc", &["-vV"])?;
+    let git = |arguments: &[&str]| output("git", arguments);
+    let commit = git(&["rev-parse", "HEAD"]).map(|commit| commit.trim().to_owned());
+    // A file that Git does not know may be one that is compiled.
+    let changed = git(&["status", "--porcelain"]).is_some_and(|changed| !changed.is_empty());
+    Some(Build {
+        commit: commit.unwrap_or_default(),
+        dirty: changed,
+        ..compiled_by(&compiler)
+    })
+}
+
+/// What `rustc -vV` says of the compiler.
+fn compiled_by(said: &str) -> Build {
+    let line = |name: &str| {
+        let mut lines = said.lines();
+        let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+        // A compiler that was built outside of Git says `unknown`.
+        value
+            .filter(|value| *value != "unknown")
+            .unwrap_or_default()
+            .to_owned()
+    };
+    Build {
+        rustc: line("release"),
+        rustc_commit: line("commit-hash"),
+        llvm: line("LLVM version"),
+        ..Build::default()
+    }
+}
+
 /// First line of `rustc --version`.
 pub fn rustc_version() -> Option<String> {
     let version = output("rustc", &["--version"])?;
     Some(version.lines().next()?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_compiler_is_named_exactly() {
+        let said = "rustc 1.95.0 (59807616e 2026-04-14)\nbinary: rustc\n\
+                    commit-hash: 59807616e1fa2540724bfbac14d7976d7e4a3860\n\
+                    release: 1.95.0\nLLVM version: 22.1.2\n";
+        let build = compiled_by(said);
+        assert_eq!(
+            (build.rustc.as_str(), build.llvm.as_str()),
+            ("1.95.0", "22.1.2")
+        );
+        assert_eq!(
+            build.rustc_commit,
+            "59807616e1fa2540724bfbac14d7976d7e4a3860"
+        );
+        assert_eq!(compiled_by("commit-hash: unknown\n"), Build::default());
+    }
 }

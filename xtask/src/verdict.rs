@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use abi::{End, Ended};
 use plan::Under;
+use results::Results;
 
 use crate::boot::{Ending, Outcome, Stall};
 use crate::cli::Metric;
 use crate::interrupt::Signal;
-use crate::results::Results;
 
 /// What went wrong: in a word, as tests expect it, and in a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn cells_that_were_all_skipped_are_a_failure_that_says_why() {
-        let skipped = |why: Option<&str>| crate::results::Cell {
+        let skipped = |why: Option<&str>| results::Cell {
             skipped: why.map(str::to_owned),
             ..Default::default()
         };

@@ -50,6 +50,9 @@ pub enum End {
 }
 
 impl End {
+    /// Every one.
+    pub const ALL: [Self; 3] = [Self::Settled, Self::Samples, Self::Budget];
+
     /// Its name in records and results.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -105,7 +105,8 @@ pub struct CostArgs {
     /// Write the card to FILE; - is standard output, and the table then goes to standard error
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Exit with status 1 if anything costs 2 % more than in the card FILE [default: the newest of docs/cost]
+    /// Exit with status 1 if anything costs 2 % more than in the card FILE [default: the newest of docs/cost], and
+    /// with 2 if that card was counted with another compiler
     #[arg(long, value_name = "FILE")]
     pub compare: Option<Option<PathBuf>>,
     /// Keep the card in docs/cost under this name, and write docs/cost.md anew

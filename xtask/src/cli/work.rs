@@ -135,13 +135,6 @@ pub struct PlanArgs {
 const EXECUTOR: &str =
     "Options of the workloads on the executor (CPUS: like 0-3+6 or 0x4f, all, none)";
 
-/// What an option is for, with its words.
-fn help(info: &Info) -> String {
-    let list = |family: &str| info.family(family).collect::<Vec<_>>().join(", ");
-    let help = info.help.replace("{words}", &list(""));
-    help.replace("{governor}", &list("governor:"))
-}
-
 /// An option for each of the dimensions, by their table.
 #[derive(Debug, Default)]
 pub struct ListArgs(BTreeMap<&'static str, String>);
@@ -161,7 +154,7 @@ impl ListArgs {
 impl Args for ListArgs {
     fn augment_args(command: Command) -> Command {
         let option = |info: &'static Info| {
-            let option = Arg::new(info.key).long(info.key).help(help(info));
+            let option = Arg::new(info.key).long(info.key).help(results::help(info));
             let option = option.visible_aliases(info.aliases.iter().copied());
             let option = option.value_name(match info.kind {
                 Kind::Words | Kind::Numbers => "LIST",

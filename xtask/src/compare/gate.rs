@@ -2,8 +2,8 @@
 //! How much worse is too much.
 
 use anyhow::Result;
+use results::compare::{Comparison, Difference, Verdict};
 
-use super::pairs::{Comparison, Difference, Verdict};
 use crate::failure::bad_input;
 
 /// The most that a cell may be worse, in per cent.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a comparison shows.
 
-use super::median::Median;
-use super::pairs::{Comparison, Difference, Pair, Verdict};
+use results::compare::{Comparison, Difference, Median, Pair, Verdict};
+use results::{Build, Cell, keys};
+
 use crate::grid::{self, Column};
 use crate::report::inputs::Input;
-use crate::results::{Cell, keys};
 use crate::table::Scale;
 
 /// Cells of one side that are listed.
@@ -23,9 +23,12 @@ pub fn lines(
     let mut lines = vec![
         format!("A: {} ({})", a.shown, place(a)),
         format!("B: {} ({})", b.shown, place(b)),
-        String::new(),
-        format!("medians in {unit}, with 95 % bootstrap confidence intervals"),
     ];
+    lines.extend(compilers(a, b));
+    lines.extend([
+        String::new(),
+        format!("medians in {unit}, with 95 % confidence intervals"),
+    ]);
     lines.extend(grid::fitted(columns(comparison, scale), width));
     lines.extend(only("A", &comparison.only_a));
     lines.extend(only("B", &comparison.only_b));
@@ -54,6 +57,14 @@ fn place(input: &Input) -> String {
     ];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     parts.join(", ")
+}
+
+/// That two compilers made the code, if they did: then not every difference is one of
+/// the trees.
+fn compilers(a: &Input, b: &Input) -> Option<String> {
+    let [a, b] = [a, b].map(|input| input.results.build.as_ref().map(Build::compiler));
+    let (a, b) = (a?, b?);
+    (a != b).then(|| format!("A and B were built with different compilers: {a}; {b}"))
 }
 
 fn columns(comparison: &Comparison<'_>, scale: Scale) -> Vec<Column> {

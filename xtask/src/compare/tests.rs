@@ -5,10 +5,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use plan::{Wait, Workload};
+use results::{Cell, Origin, Results, Stage, Stats};
 
 use super::*;
 use crate::failure::is_bad_input;
-use crate::results::{Cell, Origin, Results, Stage, Stats};
 
 /// A run with one cell: a median of `total`, of which `kick` is a stage.
 fn run(total: u64, kick: u64, unit: &str) -> Results {
@@ -79,6 +79,24 @@ fn the_same_is_no_difference() {
         text.contains("no difference") && text.contains("0 worse, 0 better, 1 no"),
         "{text}"
     );
+}
+
+#[test]
+fn another_compiler_is_told() {
+    let built = |rustc: &str| Results {
+        build: Some(results::Build {
+            rustc: rustc.into(),
+            ..results::Build::default()
+        }),
+        ..run(400, 100, "insns")
+    };
+    let both = told(built("1.95.0"), built("1.96.0"));
+    assert!(
+        both.contains("compilers: rustc 1.95.0; rustc 1.96.0\n"),
+        "{both}"
+    );
+    assert!(!told(built("1.95.0"), built("1.95.0")).contains("compilers"));
+    assert!(!told(built("1.95.0"), run(400, 100, "insns")).contains("compilers"));
 }
 
 #[test]

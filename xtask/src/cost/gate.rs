@@ -70,6 +70,23 @@ pub fn changes(old: &Card, new: &Card) -> (Vec<Change>, Vec<String>) {
     (changes, gone)
 }
 
+/// What stands against a judgement where `rustc` is not the compiler of `base`; nothing
+/// if it is.
+///
+/// The gate is on the tree, and counts are of what a compiler made of it: with another
+/// one they grow and shrink though no line has changed. So neither verdict would be true.
+pub fn other_compiler(base: &Card, rustc: &str) -> Option<String> {
+    let number = base.rustc.split(' ').nth(1).unwrap_or("stable");
+    (base.rustc != rustc).then(|| {
+        format!(
+            "`{}` was counted with {}, this with {rustc}; use that compiler \
+             (RUSTUP_TOOLCHAIN={number} cargo xtask cost --compare), or keep a card of this one, made \
+             where `{0}` was: cargo xtask cost --save LABEL",
+            base.label, base.rustc
+        )
+    })
+}
+
 type Part = (&'static str, fn(&Row) -> Option<u64>);
 
 /// The numbers of a row that are gated.
@@ -116,6 +133,15 @@ mod tests {
         assert_eq!(judge(100, 50), Some(false));
         assert_eq!(judge(0, 1), Some(true));
         assert_eq!(judge(45, 46), Some(true));
+    }
+
+    #[test]
+    fn cards_of_two_compilers_are_not_judged() {
+        let mut base = card(100);
+        base.rustc = "rustc 1.95.0 (59807616e 2026-04-14)".into();
+        assert_eq!(other_compiler(&base, &base.rustc), None);
+        let why = other_compiler(&base, "rustc 1.96.0 (0123456 2026-05-28)").unwrap();
+        assert!(why.contains("RUSTUP_TOOLCHAIN=1.95.0 cargo"), "{why}");
     }
 
     #[test]

@@ -2,8 +2,7 @@
 //! Finding the cell that a row of a table is about, and what it counted.
 
 use anyhow::{Context, Result, bail};
-
-use crate::results::{Cell, Results};
+use results::{Cell, Results};
 
 /// The results of an experiment's boots.
 pub struct Runs {

@@ -3,12 +3,12 @@
 //! of its own, and in what the orders differ.
 
 use maud::{Markup, html};
+use results::merge::Run;
 
 use super::cells::Panel;
 use super::charts::cost;
 use super::rest::table;
 use crate::report::across::{Group, groups, sentences};
-use crate::report::merge::Run;
 use crate::table::Scale;
 
 /// The section; nothing if no two machines have a cell in common.

@@ -2,9 +2,9 @@
 //! Which cells a chart shows, and how they are called and coloured there.
 
 use plan::{DIMENSIONS, Deliver, Info, Show, Trap, Under, Wait, Wake, Workload};
+use results::Cell;
+use results::merge::Run;
 
-use crate::report::merge::Run;
-use crate::results::Cell;
 use crate::table::{MARK, Scale, operation};
 
 /// Cells of one run that can stand in one chart: the same workload and shape.

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
+use results::merge::Run;
+use results::{Build, Emulator, Parameter, Results};
 use serde_json::Value;
 
-use crate::report::merge::Run;
-use crate::results::{Parameter, Results};
 use crate::table::Scale;
 
 /// The fidelity probes: what each asks, and whether a no means that cells do
@@ -139,7 +139,7 @@ fn description(results: &Results) -> Markup {
         midr => format!(" (MIDR_EL1 {midr})"),
     };
     let emulator = match &machine.emulator {
-        Some(emulator) => format!("{} {}, {}", emulator.name, emulator.version, emulator.mode),
+        Some(emulator) => emulated(emulator),
         None => "none recorded".into(),
     };
     let gic = match machine.list_registers {
@@ -159,6 +159,9 @@ fn description(results: &Results) -> Markup {
         0 => "clock not measured".into(),
         hertz => format!("{:.0} MHz, by its PMU", hertz as f64 / 1e6),
     };
+    let build = results.build.as_ref();
+    let compiler = build.map(Build::compiler).unwrap_or_default();
+    let tree = build.map(Build::tree).unwrap_or_default();
     let rows = [
         ("Board", or(&results.board)),
         ("CPU", format!("{}{midr}", or(&machine.cpu))),
@@ -168,6 +171,8 @@ fn description(results: &Results) -> Markup {
         ("Core", core),
         ("GIC", or(&gic)),
         ("Emulator", emulator),
+        ("Compiler", or(&compiler)),
+        ("Tree", or(&tree)),
         ("Firmware", or(&machine.firmware)),
         ("Features", or(&features.join(", "))),
     ];
@@ -177,6 +182,21 @@ fn description(results: &Results) -> Markup {
                 tr { th scope="row" { (name) } td { (value) } }
             }
         }
+    }
+}
+
+/// The emulator, by all that it says of its version if that is more than its number.
+fn emulated(emulator: &Emulator) -> String {
+    let Emulator {
+        name,
+        version,
+        exact,
+        mode,
+        ..
+    } = emulator;
+    match exact.as_str() {
+        "" => format!("{name} {version}, {mode}"),
+        exact => format!("{exact}, {mode}"),
     }
 }
 

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
+use results::Cell;
+use results::merge::Run;
 
 use crate::grid::Column;
-use crate::report::merge::Run;
-use crate::results::Cell;
 use crate::table::{self, Scale, operation};
 use plan::{Word, Workload};
 

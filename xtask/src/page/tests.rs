@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What must hold of the page whatever is on it.
 
+use results::samples::{in_cycles, results};
+use results::{Cell, Results, Stage, Stats};
+
 use super::*;
-use crate::results::tests::{in_cycles, results};
-use crate::results::{Cell, Results, Stage, Stats};
 use plan::Wait;
 
 fn run(label: &str, results: Results) -> Run {
@@ -46,7 +47,7 @@ fn cell(wait: Wait, limit: u32, gap: u32, p50: u64) -> Cell {
         p50: p50 / 3,
         ..stats
     };
-    let plain = crate::results::tests::cell(wait, "insns", stats);
+    let plain = results::samples::cell(wait, "insns", stats);
     Cell {
         what: plan::Cell {
             poll_limit_us: limit,

@@ -7,7 +7,7 @@
 //! So after the first pass the estimate rises only where a pass takes longer than the
 //! one before, and then by that excess for each pass that is left.
 
-use crate::records::{Size, Step};
+use results::records::{Size, Step};
 
 /// An estimate that learns.
 #[derive(Debug)]

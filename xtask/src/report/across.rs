@@ -10,9 +10,10 @@ mod order;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::merge::Run;
+use results::merge::Run;
+use results::{Cell, keys};
+
 use crate::grid::Column;
-use crate::results::{Cell, keys};
 use crate::table::{MARK, Scale};
 use order::Order;
 

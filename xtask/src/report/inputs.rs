@@ -5,11 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use results::Results;
+use results::capture;
+use results::merge::Run;
 
-use crate::capture;
 use crate::failure::bad_input;
 use crate::places;
-use crate::results::Results;
 
 const REMEDY: &str = "name a run folder, a results.json or a serial log";
 
@@ -31,6 +32,15 @@ pub struct Input {
 }
 
 impl Input {
+    /// The run that it is, or is a part of.
+    pub fn into_run(self) -> Run {
+        Run {
+            label: self.label,
+            results: self.results,
+            commands: self.commands.into_iter().collect(),
+        }
+    }
+
     /// Reads an input, whichever it is.
     pub fn read(path: &Path) -> Result<Self> {
         let shown = places::shown(path);
@@ -151,14 +161,14 @@ fn label(path: &Path) -> String {
 mod tests {
     use super::*;
     use crate::failure::is_bad_input;
-    use crate::results::tests::results;
+    use results::samples::results;
 
     #[test]
     fn every_form_of_a_run_reads_the_same() {
         let parent = tempfile::tempdir().unwrap();
         let run = parent.path().join("first");
         fs::create_dir(&run).unwrap();
-        let log = crate::records::tests::lines().join("\r\n");
+        let log = results::samples::lines().join("\r\n");
         fs::write(run.join("serial.log"), format!("boot\n{log}")).unwrap();
         let from_log = Input::read(&run).unwrap();
         fs::write(run.join("results.json"), results().to_json().unwrap()).unwrap();

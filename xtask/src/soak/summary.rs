@@ -6,10 +6,10 @@ use std::fmt;
 use std::time::Duration;
 
 use anyhow::Result;
+use results::json;
 use serde::Serialize;
 
 use super::request::{Request, Round};
-use crate::json;
 use crate::qemu::Emulator;
 
 /// What was done, by the guest's names.

@@ -42,7 +42,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Parser;
@@ -151,6 +151,14 @@ impl Case {
             compared.map_err(|error| anyhow!("{error:#}; see {}", further.place))?;
         }
         Ok(session.place)
+    }
+
+    /// Where its boots leave their files; a refused one leaves none.
+    pub fn folders(&self) -> impl Iterator<Item = PathBuf> {
+        let names = (2..).map(|number| format!("{}-{number}", self.name));
+        let names = std::iter::once(self.name.clone()).chain(names);
+        let places = names.map(|name| places::target().join("tests").join(name));
+        places.take(1 + self.same.len())
     }
 
     /// A run with these options.

@@ -2,11 +2,10 @@
 //! What is left of a run whose log is cut short, as `report` reads it.
 
 use anyhow::{Context, Result, ensure};
+use results::Results;
+use results::capture;
 use serde::Deserialize;
 use wire::Record;
-
-use crate::capture;
-use crate::results::Results;
 
 /// A log that ends after some of the passes.
 #[derive(Debug, Deserialize)]
@@ -24,7 +23,7 @@ impl Cut {
     pub fn compare(&self, console: &str, whole: &Results) -> Result<()> {
         let end = self.end(console).context("cut: the log has no such pass")?;
         let results = capture::results(&console[..end]).context("cut: no record is whole")?;
-        let measured = |cell: &&crate::results::Cell| cell.stats.is_some();
+        let measured = |cell: &&results::Cell| cell.stats.is_some();
         for cell in whole.cells.iter().filter(measured) {
             let title = cell.title();
             let mut left = results.cells.iter().filter(measured);

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow, bail, ensure};
+use results::{Cell, Counts, Results};
 use serde::Deserialize;
 
-use crate::results::{Cell, Counts, Results};
 use crate::session::Session;
 use crate::verdict;
 
@@ -250,7 +250,7 @@ fn text(value: &toml::Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::tests::results;
+    use results::samples::results;
 
     fn compare(text: &str) -> Result<()> {
         toml::from_str::<Expected>(text)

@@ -10,6 +10,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use super::{killed, together};
+use crate::cost;
 
 /// A test.
 #[derive(Debug)]
@@ -98,6 +99,15 @@ pub fn all(filter: &str) -> Vec<&'static Gate> {
 }
 
 impl Gate {
+    /// What this computer lacks to run it: the compiler of the numbers that it is held
+    /// against.
+    pub fn lacks(&self) -> Option<String> {
+        match &self.what {
+            What::Line(line) if line.words.contains(&"--compare") => cost::lacks_baseline(),
+            What::Line(_) | What::Code(_) => None,
+        }
+    }
+
     /// Does it.
     pub fn run(&self) -> Result<()> {
         match &self.what {

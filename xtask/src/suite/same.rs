@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow, ensure};
+use results::{Cell, Results};
 use serde::Deserialize;
 
 use super::case::Options;
-use crate::results::{Cell, Results};
 
 /// A further run.
 #[derive(Debug, Deserialize)]
@@ -61,7 +61,7 @@ fn medians(results: &Results) -> BTreeMap<Vec<String>, (String, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::tests::results;
+    use results::samples::results;
 
     fn compare(percent: f64, change: fn(&mut Results)) -> Result<()> {
         let mut further = results();

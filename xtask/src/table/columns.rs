@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use plan::{DIMENSIONS, Info, Place, Show};
+use results::{Cell, Stats};
 
 use super::Scale;
 use crate::grid::Column;
-use crate::results::{Cell, Stats};
 
 /// Causes that have a column; the rest is summed up as `other`.
 const CAUSES: [&str; 4] = ["wfi", "wfe", "sgi", "irq"];

@@ -3,9 +3,9 @@
 
 use plan::Wait;
 use plan::Workload::{self, Overshoot, Stream};
+use results::{Cell, Results, Stats};
 
 use super::*;
-use crate::results::{Cell, Results, Stats};
 
 /// What a machine makes of a poll by the event stream alone, all in ticks of a
 /// nanosecond: its overshoot, from limit and period.

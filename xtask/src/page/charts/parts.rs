@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use maud::Markup;
 use plan::{Under, Workload};
+use results::{Cell, Counts};
 
 use crate::page::cells::{Panel, path, waiting_text};
 use crate::page::frame::{Entry, figure};
 use crate::page::stacks::{self, Row, Stack};
-use crate::results::{Cell, Counts};
 
 /// Colours in the order in which names take them.
 const COLOURS: [&str; 9] = [

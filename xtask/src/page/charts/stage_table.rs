@@ -2,11 +2,11 @@
 //! The stages as numbers, with what they sum up to.
 
 use maud::{Markup, html};
+use results::Cell;
 
 use crate::page::cells::{Panel, path, waiting_text};
 use crate::page::charts::parts::stage_names;
 use crate::page::svg::number;
-use crate::results::Cell;
 
 /// A table for each workload whose samples have stages that sum up.
 pub fn tables(panels: &[Panel<'_>]) -> Markup {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Instructions and cycles of the same cells.
 
+use results::{Results, Stats};
+
 use super::*;
 use crate::grid;
-use crate::results::{self, Results, Stats};
 use plan::{Wait, Wait as W};
 
 /// Waits with their medians, as cells.
@@ -14,7 +15,7 @@ fn cells(unit: &str, medians: &[(Wait, u64)]) -> Vec<Cell> {
             p50,
             ..Stats::default()
         };
-        results::tests::cell(wait, unit, stats)
+        results::samples::cell(wait, unit, stats)
     };
     medians.iter().map(cell).collect()
 }
@@ -29,8 +30,8 @@ pub(crate) fn runs() -> Vec<Run> {
             commands: Vec::new(),
         }
     };
-    let insns = results::tests::results();
-    let cycles = results::tests::in_cycles();
+    let insns = results::samples::results();
+    let cycles = results::samples::in_cycles();
     vec![
         run(
             "A",

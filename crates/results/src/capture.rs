@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A console's output as somebody captured it: records of one or more boots
+//! among other text, with whatever the line did to them.
+
+use wire::{MARK, Record};
+
+use plan::{Under, Word};
+
+use crate::Results;
+use crate::records::{Collector, Records};
+
+/// Whether there is anything like a record in `text`.
+pub fn has_records(text: &str) -> bool {
+    text.contains(MARK)
+}
+
+/// The boots in `text`, in their order.
+///
+/// A boot ends with its last record, and where the sequence starts again: the
+/// first records of the next may be lost, and its cells are not to be taken
+/// for those of the boot before.
+pub fn boots(text: &str) -> Vec<Records> {
+    let mut boots = Vec::new();
+    let mut collector = Collector::default();
+    let mut last = "";
+    for piece in text.split(['\n', '\r']).flat_map(pieces) {
+        if let Ok(record) = Record::parse(piece) {
+            // A console that echoes is no second boot.
+            if piece == last {
+                continue;
+            }
+            last = piece;
+            if record.kind == "boot" || collector.is_over_before(record.seq) {
+                boots.push(std::mem::take(&mut collector).finish());
+            }
+        }
+        collector.feed(piece);
+    }
+    boots.push(collector.finish());
+    boots.retain(|boot| boot.begun);
+    boots
+}
+
+/// The parts of a line that begin with the mark: a lost line end joins two.
+fn pieces(line: &str) -> impl Iterator<Item = &str> {
+    let starts: Vec<usize> = line.match_indices(MARK).map(|(at, _)| at).collect();
+    let ends: Vec<usize> = starts.iter().copied().skip(1).chain([line.len()]).collect();
+    starts
+        .into_iter()
+        .zip(ends)
+        .map(|(from, to)| &line[from..to])
+}
+
+/// What the boots in `text` measured; `None` if no record of it is whole.
+pub fn results(text: &str) -> Option<Results> {
+    let boots = boots(text);
+    let mut results = Results::new("", "", None);
+    for boot in &boots {
+        let under = boot.machine.get("under");
+        results.add(under.and_then(|word| Under::parse(word)), boot);
+    }
+    (!boots.is_empty()).then_some(results)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a run found: `results.json`, schema 1, and `results.csv`; `docs/results.md`
+//! tells every field.
+//!
+//! [`records`] collects what a boot sends, [`capture`] finds the boots of a log.
+//! [`Results`] is made from them, and written by [`Results::to_json`] and [`csv()`].
+//! [`merge`] puts runs together, [`compare`] tells whether one is better than
+//! another, [`schema`] describes the file for programs.
+//!
+//! Fields may be added to the schema and are never renamed.
+
+#![forbid(unsafe_code)]
+
+pub mod capture;
+pub mod compare;
+pub mod json;
+pub mod merge;
+pub mod records;
+#[cfg(any(test, feature = "samples"))]
+pub mod samples;
+pub mod schema;
+mod spreadsheet;
+mod types;
+mod words;
+
+pub use spreadsheet::csv;
+pub use types::{
+    Build, Cell, Counts, Emulator, Machine, Origin, Parameter, Results, Stage, Stats, keys,
+};
+pub use words::help;
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use plan::{DIMENSIONS, Place, Under, Word};
+use serde_json::Value;
+
+use records::Records;
+
+/// Fields of the records `boot` and `machine` that have a place of their own.
+const MACHINE: [&str; 9] = [
+    "under",
+    "version",
+    "midr",
+    "cpus",
+    "cntfrq_hz",
+    "core_hz",
+    "gic",
+    "list_registers",
+    "firmware",
+];
+/// Version of the schema.
+const SCHEMA: u32 = 1;
+
+impl Results {
+    /// The results of no boot yet.
+    pub fn new(board: &str, cpu: &str, emulator: Option<Emulator>) -> Self {
+        let mut results = Self {
+            schema: SCHEMA,
+            tool: concat!("rouse ", env!("CARGO_PKG_VERSION")).into(),
+            board: board.into(),
+            ..Self::default()
+        };
+        results.machine.cpu = cpu.into();
+        results.machine.emulator = emulator;
+        results
+    }
+
+    /// Adds what a boot under `under` reported. The machine is described by
+    /// the first boot that describes one. What counts something else than the
+    /// boots before is left out: one table has one unit.
+    pub fn add(&mut self, under: Option<Under>, records: &Records) {
+        if self.unit.is_empty() {
+            self.describe(records);
+        }
+        let name = under.map_or("something unknown", Word::name);
+        let unit = records.unit.as_ref().map_or("", |(unit, _)| unit);
+        if unit.is_empty() || unit == self.unit {
+            for cell in &records.cells {
+                match convert(under, unit, cell) {
+                    Ok(cell) => self.cells.push(cell),
+                    Err(why) => self.damaged.push(format!("{}: {why}", cell.title())),
+                }
+            }
+        } else {
+            self.problems.push(format!(
+                "a boot under {name} counts {unit}, those before it {}: its cells are left out; \
+                 run or capture it apart",
+                self.unit
+            ));
+        }
+        let missing = records.missing();
+        // Of soaks and checks no cells are expected.
+        let measures = records.plan.is_some() || !records.cells.is_empty();
+        let cut = measures && !records.ended;
+        self.incomplete |= cut || missing.is_some();
+        self.missing
+            .extend(missing.map(|text| format!("under {name}: {text}")));
+        self.damaged.extend(records.damaged.iter().cloned());
+        self.problems.extend(records.problems.iter().cloned());
+        self.notes.extend(records.notes.iter().cloned());
+    }
+
+    /// Whether there is anything to show, if only what was lost.
+    pub fn has_cells(&self) -> bool {
+        !self.cells.is_empty() || !self.damaged.is_empty()
+    }
+
+    /// The text of `results.json`.
+    pub fn to_json(&self) -> Result<String> {
+        json::text(self).context("results.json")
+    }
+
+    fn describe(&mut self, records: &Records) {
+        let field = |key: &str| {
+            records
+                .machine
+                .get(key)
+                .map(String::as_str)
+                .unwrap_or_default()
+        };
+        let machine = &mut self.machine;
+        machine.midr = field("midr").into();
+        machine.cpus = field("cpus").parse().unwrap_or(0);
+        machine.cntfrq_hz = field("cntfrq_hz").parse().unwrap_or(0);
+        machine.core_hz = field("core_hz").parse().unwrap_or(0);
+        machine.gic = field("gic").into();
+        machine.list_registers = field("list_registers").parse().unwrap_or(0);
+        machine.firmware = field("firmware").into();
+        let features = records.features.iter();
+        // What the machine is said to have besides what has a place of its own.
+        let more = records
+            .machine
+            .iter()
+            .filter(|(name, _)| !MACHINE.contains(&name.as_str()));
+        machine.features = features
+            .chain(more)
+            .map(|(name, text)| (name.clone(), value(text)))
+            .collect();
+        for (name, probe) in &records.probes {
+            self.fidelity.insert(name.clone(), value(&probe.value));
+            if !probe.detail.is_empty() {
+                self.fidelity_details
+                    .insert(name.clone(), probe.detail.clone());
+            }
+        }
+        if let Some((unit, how)) = &records.unit {
+            (self.unit, self.unit_how) = (unit.clone(), how.clone());
+        }
+    }
+}
+
+/// A text as the JSON value that it looks like.
+fn value(text: &str) -> Value {
+    match (text, text.parse::<u64>()) {
+        ("true", _) => Value::Bool(true),
+        ("false", _) => Value::Bool(false),
+        (_, Ok(number)) => number.into(),
+        _ => text.into(),
+    }
+}
+
+/// A cell as its records have it.
+///
+/// # Errors
+/// Names the word that is not known.
+fn convert(under: Option<Under>, unit: &str, cell: &records::Cell) -> Result<Cell, String> {
+    let word = |key: &str| cell.fields.get(key).cloned().unwrap_or_default();
+    let number = |key: &str| word(key).parse().unwrap_or(0);
+    let total = cell.stats.iter().find(|stat| stat.name == "total");
+    let stages = cell.stats.iter().filter(|stat| stat.name != "total");
+    let mut groups = grouped(&cell.counts);
+    let mut group = |name: &str| groups.remove(name).unwrap_or_default();
+    let told = DIMENSIONS.iter().map(|info| {
+        let field = match info.place {
+            Place::Always | Place::Unusual => words::field(info),
+            Place::System => format!("sys.{}", info.key),
+        };
+        (info.key.to_owned(), word(&field))
+    });
+    Ok(Cell {
+        run: String::new(),
+        id: cell.id,
+        under: match cell.fields.get("under") {
+            None => under.ok_or("under: it is not said")?,
+            Some(under) => {
+                Under::parse(under).ok_or_else(|| format!("under: there is no `{under}`"))?
+            }
+        },
+        what: words::read(told)?,
+        event_stream_made_ns: number("event_stream_made_ns"),
+        cpus: number("cpus"),
+        iterations: number("iterations"),
+        passes: number("passes"),
+        passes_planned: number("passes_planned"),
+        ended: cell.fields.get("ended").cloned(),
+        unit: unit.into(),
+        stats: total.map(stats),
+        stages: stages.map(stage).collect(),
+        exits: group("exit"),
+        ipis: group("ipi"),
+        wakes: group("wake"),
+        residency: group("res"),
+        counters: groups,
+        histograms: cell.histograms.clone(),
+        raw: cell.raw.clone(),
+        not_modelled: word("not_modelled")
+            .split_terminator(',')
+            .map(String::from)
+            .collect(),
+        skipped: cell.skipped.clone(),
+    })
+}
+
+fn stage(stat: &records::Stat) -> Stage {
+    Stage {
+        name: stat.name.clone(),
+        stats: stats(stat),
+    }
+}
+
+fn stats(stat: &records::Stat) -> Stats {
+    let number = |key: &str| stat.values.get(key).copied().unwrap_or(0);
+    let count = number("count");
+    Stats {
+        count,
+        min: number("min"),
+        p50: number("p50"),
+        p90: number("p90"),
+        p99: number("p99"),
+        p999: number("p999"),
+        max: number("max"),
+        mean: number("sum") as f64 / count.max(1) as f64,
+    }
+}
+
+/// Counters by what stands before the first dot of their names.
+fn grouped(counts: &BTreeMap<String, u64>) -> BTreeMap<String, BTreeMap<String, u64>> {
+    let mut groups: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
+    for (name, &count) in counts {
+        let (group, name) = name.split_once('.').unwrap_or(("", name));
+        groups
+            .entry(group.into())
+            .or_default()
+            .insert(name.into(), count);
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::records::Collector;
+    use crate::samples::{in_cycles, lines_in, results};
+
+    #[test]
+    fn the_schema_has_the_promised_names() {
+        let json = serde_json::to_value(results()).unwrap();
+        assert_eq!(json["schema"], 1);
+        assert_eq!(json["machine"]["cntfrq_hz"], 1_000_000_000);
+        assert_eq!(json["machine"]["emulator"], Value::Null);
+        assert_eq!(json["machine"].get("core_hz"), None);
+        let [skipped, cell] = json["cells"].as_array().unwrap().as_slice() else {
+            panic!("two cells");
+        };
+        assert_eq!(skipped["skipped"], "one CPU only");
+        assert_eq!(skipped["stats"], Value::Null);
+        assert_eq!(cell["unit"], "insns");
+        assert_eq!(cell["skipped"], Value::Null);
+        assert_eq!(cell["stats"]["mean"], 30.0);
+        assert_eq!(cell["exits"]["wfi"], 8);
+        assert_eq!(cell["ipis"]["sent"], 8);
+        for name in [
+            "under",
+            "poll_limit_us",
+            "host_poll_us",
+            "stages",
+            "wakes",
+            "residency",
+        ] {
+            assert!(cell.get(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn cycles_bring_the_clock_of_their_core() {
+        let results = in_cycles();
+        let json = serde_json::to_value(&results).unwrap();
+        assert_eq!(json["machine"]["core_hz"], 2_600_000_000_u64);
+        assert_eq!(json["machine"]["features"].get("core_hz"), None);
+        let memory = &json["machine"]["emulator"]["parameters"]["memory"];
+        assert_eq!(
+            (&memory["value"], &memory["source"]),
+            (&"60 ns".into(), &"chosen".into())
+        );
+        assert_eq!(json["cells"][1]["unit"], "cycles");
+        let table = csv(&results).unwrap();
+        assert!(
+            table.lines().nth(2).unwrap().contains(",cycles,"),
+            "{table}"
+        );
+        let again: Results = serde_json::from_value(json).unwrap();
+        assert_eq!(again.machine, results.machine);
+    }
+
+    #[test]
+    fn a_boot_that_counts_something_else_is_left_out_and_named() {
+        let mut results = results();
+        let mut other = Collector::default();
+        for line in lines_in("cycles", "25000000", None) {
+            other.feed(&line);
+        }
+        let cells = results.cells.len();
+        results.add(Some(Under::None), &other.finish());
+        assert_eq!(results.cells.len(), cells);
+        assert!(results.cells.iter().all(|cell| cell.unit != "cycles"));
+        let problem = &results.problems[0];
+        assert!(
+            problem.contains("under none counts cycles, those before it insns"),
+            "{problem}"
+        );
+    }
+
+    #[test]
+    fn values_keep_their_type() {
+        assert_eq!(value("true"), Value::Bool(true));
+        assert_eq!(value("2"), Value::from(2));
+        assert_eq!(value("not-run"), Value::from("not-run"));
+    }
+
+    #[test]
+    fn the_spreadsheet_has_a_row_per_cell() {
+        let text = csv(&results()).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3);
+        assert!(lines[0].starts_with("under,workload,shape,wait,"));
+        assert!(lines[2].starts_with("rouse,pingpong,one,wfi,none,inject,ipi,0,"));
+        let columns = |line: &str| line.split(',').count();
+        assert!(lines.iter().all(|line| columns(line) == columns(lines[0])));
+    }
+}

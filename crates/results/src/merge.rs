@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Several inputs as one: the parts of a sweep become one run again, runs of
+//! other machines or at other times stay apart.
+
+use std::collections::BTreeSet;
+
+use plan::{Shape, Under, Workload};
+
+use crate::{Cell, Machine, Origin, Results};
+
+/// What was measured on one machine, each cell once.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// What tells it from the others.
+    pub label: String,
+    /// What it has.
+    pub results: Results,
+    /// How it was made, as far as that is known.
+    pub commands: Vec<String>,
+}
+
+/// The runs that some inputs make: a part of a sweep continues the run that it is of.
+pub fn runs(inputs: Vec<Run>) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for input in inputs {
+        for (label, results) in apart(input.label, input.results) {
+            let part = Run {
+                label,
+                results,
+                commands: input.commands.clone(),
+            };
+            match runs.iter_mut().find(|run| continues(run, &part)) {
+                Some(run) => join(run, part),
+                None => runs.push(part),
+            }
+        }
+    }
+    name_apart(&mut runs);
+    runs
+}
+
+/// The runs of one results.json, which may have been put together before.
+fn apart(label: String, mut all: Results) -> Vec<(String, Results)> {
+    let origins = std::mem::take(&mut all.runs);
+    if origins.is_empty() {
+        return vec![(label, all)];
+    }
+    let parts = origins.into_iter().map(|origin| {
+        let own = all.cells.extract_if(.., |cell| cell.run == origin.label);
+        let own = own.map(|mut cell| {
+            cell.run.clear();
+            cell
+        });
+        let part = Results {
+            schema: all.schema,
+            tool: all.tool.clone(),
+            build: origin.build,
+            board: origin.board,
+            machine: origin.machine,
+            fidelity: origin.fidelity,
+            fidelity_details: origin.fidelity_details,
+            unit: origin.unit,
+            unit_how: origin.unit_how,
+            cells: own.collect(),
+            incomplete: origin.incomplete,
+            missing: own_texts(&mut all.missing, &origin.label),
+            damaged: own_texts(&mut all.damaged, &origin.label),
+            problems: own_texts(&mut all.problems, &origin.label),
+            notes: own_texts(&mut all.notes, &origin.label),
+            runs: Vec::new(),
+        };
+        (origin.label, part)
+    });
+    parts.collect()
+}
+
+/// What `texts` says of the run `label`, as it said itself.
+fn own_texts(texts: &mut Vec<String>, label: &str) -> Vec<String> {
+    let prefix = format!("{label}: ");
+    let own = texts.extract_if(.., |text| text.starts_with(&prefix));
+    own.map(|text| text[prefix.len()..].to_owned()).collect()
+}
+
+/// Whether `part` is a further part of the sweep that `run` is: the same
+/// images, the same machine, the same unit, and no cell that is there already.
+fn continues(run: &Run, part: &Run) -> bool {
+    let (a, b) = (&run.results, &part.results);
+    let same = a.board == b.board
+        && a.build == b.build
+        && is_one_machine(&a.machine, &b.machine)
+        && a.fidelity == b.fidelity
+        && a.unit == b.unit
+        // How many cycles a tick has is measured anew in each boot.
+        && (a.unit_how == b.unit_how || a.unit == "cycles");
+    let known: BTreeSet<_> = a.cells.iter().map(|cell| cell.key()).collect();
+    same && b.cells.iter().all(|cell| !known.contains(&cell.key()))
+}
+
+/// Whether two descriptions are of one machine. The clock of its core is measured,
+/// to 1 in 500.
+fn is_one_machine(a: &Machine, b: &Machine) -> bool {
+    let apart = a.core_hz.abs_diff(b.core_hz);
+    let alike = Machine {
+        core_hz: a.core_hz,
+        ..b.clone()
+    };
+    *a == alike && apart <= a.core_hz.min(b.core_hz) / 500
+}
+
+fn join(run: &mut Run, part: Run) {
+    run.label = format!("{}+{}", run.label, part.label);
+    run.commands.extend(part.commands);
+    let (all, more) = (&mut run.results, part.results);
+    all.cells.extend(more.cells);
+    // Parts are dealt out like cards: the order is to be that of the whole.
+    all.cells.sort_by_key(rank);
+    all.incomplete |= more.incomplete;
+    all.missing.extend(more.missing);
+    all.damaged.extend(more.damaged);
+    all.problems.extend(more.problems);
+    let new: Vec<String> = more
+        .notes
+        .into_iter()
+        .filter(|note| !all.notes.contains(note))
+        .collect();
+    all.notes.extend(new);
+}
+
+/// Where a cell stands among those of one plan: within workload and shape by what the
+/// guest ran under, then in the order of the plan.
+fn rank(cell: &Cell) -> (Workload, Shape, Under, [u64; plan::COUNT]) {
+    let plan::Cell {
+        workload, shape, ..
+    } = cell.what;
+    (workload, shape, cell.under, cell.what.rank())
+}
+
+/// Numbers runs that would have the same name.
+fn name_apart(runs: &mut [Run]) {
+    let mut known: BTreeSet<String> = BTreeSet::new();
+    for run in runs {
+        let numbered = (2..).map(|number| format!("{} ({number})", run.label));
+        let mut names = std::iter::once(run.label.clone()).chain(numbered);
+        if let Some(free) = names.find(|name| !known.contains(name)) {
+            run.label = free;
+        }
+        known.insert(run.label.clone());
+    }
+}
+
+/// All runs as one results.json; [`runs`] takes it apart again.
+pub fn into_one(runs: &[Run]) -> Results {
+    let [first, ..] = runs else {
+        return Results::default();
+    };
+    let mut all = first.results.clone();
+    if runs.len() == 1 {
+        return all;
+    }
+    all.cells.clear();
+    let (mut damaged, mut problems, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    all.missing.clear();
+    for run in runs {
+        let results = &run.results;
+        let labelled = |texts: &[String]| -> Vec<String> {
+            texts
+                .iter()
+                .map(|text| format!("{}: {text}", run.label))
+                .collect()
+        };
+        all.incomplete |= results.incomplete;
+        all.missing.extend(labelled(&results.missing));
+        damaged.extend(labelled(&results.damaged));
+        problems.extend(labelled(&results.problems));
+        notes.extend(labelled(&results.notes));
+        all.cells
+            .extend(results.cells.iter().cloned().map(|mut cell| {
+                cell.run.clone_from(&run.label);
+                cell
+            }));
+        all.runs.push(Origin {
+            label: run.label.clone(),
+            build: results.build.clone(),
+            board: results.board.clone(),
+            machine: results.machine.clone(),
+            fidelity: results.fidelity.clone(),
+            fidelity_details: results.fidelity_details.clone(),
+            unit: results.unit.clone(),
+            unit_how: results.unit_how.clone(),
+            incomplete: results.incomplete,
+        });
+    }
+    (all.damaged, all.problems, all.notes) = (damaged, problems, notes);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::{in_cycles, results};
+
+    fn input(label: &str, cells: std::ops::Range<usize>) -> Run {
+        let mut results = results();
+        results.cells = results.cells[cells].to_vec();
+        Run {
+            label: label.into(),
+            results,
+            commands: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn parts_of_a_sweep_are_one_run() {
+        let runs = runs(vec![input("a", 0..1), input("b", 1..2)]);
+        assert_eq!(runs.len(), 1);
+        assert_eq!(
+            (runs[0].label.as_str(), runs[0].results.cells.len()),
+            ("a+b", 2)
+        );
+    }
+
+    #[test]
+    fn a_cell_twice_makes_two_runs_and_so_does_another_machine() {
+        let mut other = input("a", 1..2);
+        other.results.machine.cpus = 64;
+        let runs = runs(vec![input("a", 0..1), input("a", 0..2), other]);
+        let labels: Vec<&str> = runs.iter().map(|run| run.label.as_str()).collect();
+        assert_eq!(labels, ["a", "a (2)", "a (3)"]);
+    }
+
+    #[test]
+    fn other_images_are_another_run() {
+        let built = |label: &str, cells, rustc: &str| {
+            let mut run = input(label, cells);
+            run.results.build = Some(crate::Build {
+                rustc: rustc.into(),
+                ..crate::Build::default()
+            });
+            run
+        };
+        let count = |rustc| runs(vec![built("a", 0..1, "1.95.0"), built("b", 1..2, rustc)]).len();
+        assert_eq!((count("1.95.0"), count("1.96.0")), (1, 2));
+        // And each keeps its own in a file of both.
+        let both = runs(vec![built("a", 0..1, "1.95.0"), built("b", 0..1, "1.96.0")]);
+        let again = Run {
+            results: into_one(&both),
+            ..input("c", 0..0)
+        };
+        let builds = runs(vec![again]).into_iter().map(|run| run.results.build);
+        let builds: Vec<String> = builds.map(|build| build.unwrap().rustc).collect();
+        assert_eq!(builds, ["1.95.0", "1.96.0"]);
+    }
+
+    #[test]
+    fn the_clock_of_a_core_is_measured_anew_in_each_part() {
+        let part = |label, cells: std::ops::Range<usize>, core_hz, how: &str| {
+            let mut input = input(label, 0..0);
+            input.results = in_cycles();
+            input.results.cells = in_cycles().cells[cells].to_vec();
+            input.results.machine.core_hz = core_hz;
+            input.results.unit_how = how.into();
+            input
+        };
+        let whole = |second| {
+            let first = part("a", 0..1, 2_600_000_000, "104.000");
+            runs(vec![first, part("b", 1..2, second, "104.01")]).len()
+        };
+        assert_eq!(whole(2_600_900_000), 1);
+        assert_eq!(whole(2_700_000_000), 2);
+        assert_eq!(whole(0), 2);
+        // Nor are runs of different units ever joined.
+        let apart = runs(vec![input("a", 0..1), part("b", 1..2, 0, "x")]);
+        assert_eq!(apart.len(), 2);
+    }
+
+    #[test]
+    fn what_was_put_together_comes_apart_again() {
+        let mut damaged = input("a", 0..1);
+        damaged.results.damaged.push("cell 7".into());
+        let before = runs(vec![damaged, input("b", 0..2)]);
+        let one = into_one(&before);
+        assert_eq!(one.damaged, ["a: cell 7"]);
+        let text = one.to_json().unwrap();
+        let again = Run {
+            results: serde_json::from_str(&text).unwrap(),
+            ..input("c", 0..0)
+        };
+        let after = runs(vec![again]);
+        assert_eq!(after.len(), 2);
+        assert_eq!(after[0].results.damaged, ["cell 7"]);
+        assert_eq!(
+            (after[1].label.as_str(), after[1].results.cells.len()),
+            ("b", 2)
+        );
+        assert!(
+            after[1]
+                .results
+                .cells
+                .iter()
+                .all(|cell| cell.run.is_empty())
+        );
+    }
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Collecting the records of one boot; docs/records.md lists their kinds.
+//!
+//! Whatever a bad console does, a block is taken whole or not at all: it must have
+//! every sequence number, and as many records as it says. Of the blocks of a cell,
+//! one after each of its passes, the newest whole one counts.
+
+mod boot;
+mod cell;
+
+use std::collections::BTreeMap;
+
+use wire::{Damage, Record};
+
+pub use boot::{Probe, Records, Size, Step};
+pub use cell::{Cell, Stat};
+use cell::{fields, text};
+
+/// What the kinds of a block begin with whose cell has more passes to come.
+const PART: &str = "part-";
+/// The kinds that blocks are made of.
+const BLOCK: [&str; 8] = [
+    "cell", "more", "stat", "hist", "raw", "count", "skipped", "done",
+];
+
+/// A block that is not complete yet.
+#[derive(Debug, Default)]
+struct Block {
+    /// Its cell has more passes to come.
+    part: bool,
+    cell: Cell,
+    records: u64,
+    spoilt: bool,
+}
+
+/// Reads lines.
+#[derive(Debug, Default)]
+pub struct Collector {
+    records: Records,
+    block: Option<Block>,
+    /// Blocks that were not whole: their cells' numbers and what is known of them.
+    spoilt: Vec<(Option<u64>, String)>,
+    expected: u64,
+    /// What of the work is done, as last reported.
+    pub step: Step,
+    /// The cell that was run last.
+    pub at: String,
+}
+
+impl Collector {
+    /// Reads a line of the console; `false` if it is no record.
+    pub fn feed(&mut self, line: &str) -> bool {
+        match Record::parse(line) {
+            Err(Damage::NotARecord) => return false,
+            // The hole in the sequence will tell where it was.
+            Err(Damage::Checksum | Damage::Form) => {}
+            Ok(record) => {
+                self.records.begun = true;
+                self.check_sequence(record.seq);
+                self.take(&record);
+            }
+        }
+        true
+    }
+
+    /// What has been read, with what must have been lost.
+    pub fn finish(mut self) -> Records {
+        // A block that was on its way when a boot was cut short is not damaged.
+        let on_its_way = |block: &mut Block| !block.spoilt;
+        if self.records.ended || self.block.take_if(on_its_way).is_none() {
+            self.abandon_block();
+        }
+        self.judge_spoilt();
+        // A cell that ends early is reported early.
+        self.records.cells.sort_by_key(|cell| cell.id);
+        if self.records.begun && !self.records.ended {
+            let last = self.expected.saturating_sub(1);
+            self.records
+                .problems
+                .push(format!("the records stop after number {last}"));
+        }
+        self.records
+    }
+
+    /// What a block that was not whole is worth saying: its cell is lost, or has
+    /// less than it had; if a newer block of it is whole, nothing is.
+    fn judge_spoilt(&mut self) {
+        for (id, title) in std::mem::take(&mut self.spoilt) {
+            let records = &mut self.records;
+            match records.cells.iter().find(|cell| Some(cell.id) == id) {
+                None if !records.damaged.contains(&title) => records.damaged.push(title),
+                Some(cell) if cell.is_part() => {
+                    let problem = format!(
+                        "{title}: newer records of it are damaged; {} is what arrived whole",
+                        cell.passes_text()
+                    );
+                    if !records.problems.contains(&problem) {
+                        records.problems.push(problem);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What was going to be measured, if that is known yet.
+    pub const fn plan(&self) -> Option<Size> {
+        self.records.plan
+    }
+
+    /// What the soak has done so far.
+    pub const fn soak(&self) -> &BTreeMap<String, u64> {
+        &self.records.soak
+    }
+
+    /// Whether a record with number `seq` can't be of this boot any more.
+    pub fn is_over_before(&self, seq: u64) -> bool {
+        self.records.begun && (self.records.ended || seq < self.expected)
+    }
+
+    fn check_sequence(&mut self, seq: u64) {
+        let expected = self.expected;
+        self.expected = seq + 1;
+        if seq == expected {
+            return;
+        }
+        if let Some(block) = &mut self.block {
+            block.spoilt = true;
+        }
+        self.records.problems.push(match seq.checked_sub(expected) {
+            Some(1) => format!("record {expected} is missing or damaged"),
+            Some(_) => format!("records {expected} to {} are missing or damaged", seq - 1),
+            None => format!("record {seq} comes after record {}", expected - 1),
+        });
+    }
+
+    fn take(&mut self, record: &Record<'_>) {
+        let (part, kind) = match record.kind.strip_prefix(PART) {
+            Some(kind) => (true, kind),
+            None => (false, record.kind),
+        };
+        // Its block's other records have to be of the same sort.
+        if let Some(block) = &mut self.block
+            && BLOCK.contains(&kind)
+        {
+            block.spoilt |= block.part != part && kind != "cell";
+        }
+        match kind {
+            "cell" => self.begin_block(record, part),
+            "done" => self.end_block(record),
+            "more" | "stat" | "hist" | "raw" | "count" | "skipped" => {
+                self.continue_block(kind, record);
+            }
+            kind => {
+                if let Some(block) = &mut self.block {
+                    block.records += 1;
+                }
+                self.take_other(kind, record);
+            }
+        }
+    }
+
+    fn take_other(&mut self, kind: &str, record: &Record<'_>) {
+        let name = || text(record, "name").unwrap_or_default();
+        let value = |key| text(record, key).unwrap_or_default();
+        let records = &mut self.records;
+        match kind {
+            "boot" => records.machine.extend(fields(record)),
+            "machine" => records.machine.extend(fields(record)),
+            "feature" => drop(records.features.insert(name(), value("value"))),
+            "probe" => {
+                let (value, detail) = (value("value"), value("detail"));
+                records.probes.insert(name(), Probe { value, detail });
+            }
+            "unit" => records.unit = Some((value("unit"), value("how"))),
+            "soak" => drop(
+                records
+                    .soak
+                    .insert(name(), record.number("count").unwrap_or(0)),
+            ),
+            "note" => records.notes.push(value("text")),
+            "plan" => {
+                let number = |key| record.number(key).unwrap_or(0);
+                records.plan = Some(Size {
+                    cells: number("cells"),
+                    skipped: number("skipped"),
+                    passes: number("passes"),
+                    iterations: number("iterations"),
+                    cell_ms: number("cell_ms"),
+                    guess_us: number("guess_us"),
+                });
+                self.step.of = number("cells") * number("passes");
+            }
+            "progress" => {
+                let number = |key| record.number(key).unwrap_or(0);
+                self.step = Step {
+                    done: number("done"),
+                    of: number("of"),
+                    done_us: number("done_us"),
+                    ended: false,
+                };
+                self.at = value("cell");
+            }
+            "end" => records.ended = true,
+            // Of a newer writer.
+            _ => {}
+        }
+    }
+
+    fn begin_block(&mut self, record: &Record<'_>, part: bool) {
+        self.abandon_block();
+        let id = record.number("id").unwrap_or(0);
+        let cell = Cell {
+            id,
+            ..Cell::default()
+        };
+        self.block = Some(Block {
+            part,
+            cell,
+            ..Block::default()
+        });
+        self.continue_block("cell", record);
+    }
+
+    fn continue_block(&mut self, kind: &str, record: &Record<'_>) {
+        let id = record.number("id");
+        match &mut self.block {
+            Some(block) if Some(block.cell.id) == id => {
+                block.records += 1;
+                block.spoilt |= block.cell.take(kind, record).is_none();
+            }
+            _ => {
+                self.abandon_block();
+                self.lost(id);
+            }
+        }
+    }
+
+    fn end_block(&mut self, record: &Record<'_>) {
+        let id = record.number("id");
+        match self.block.take() {
+            Some(mut block) if Some(block.cell.id) == id => {
+                block.cell.end(record);
+                let whole = !block.spoilt
+                    && record.number("records") == Some(block.records + 1)
+                    && block.cell.agrees_with(record);
+                self.note_step(record, &block);
+                if whole && block.cell.has_result() {
+                    self.keep(block.cell);
+                } else {
+                    self.spoilt.push((id, block.cell.title()));
+                }
+            }
+            other => {
+                self.block = other;
+                self.abandon_block();
+                self.lost(id);
+            }
+        }
+    }
+
+    /// Keeps what a cell has in place of what it had after fewer passes.
+    fn keep(&mut self, cell: Cell) {
+        let mut cells = self.records.cells.iter_mut();
+        match cells.find(|known| known.id == cell.id && known.is_part()) {
+            Some(known) => *known = cell,
+            None => self.records.cells.push(cell),
+        }
+    }
+
+    /// A block that ends is progress.
+    fn note_step(&mut self, done: &Record<'_>, block: &Block) {
+        if let (Some(at), Some(at_us)) = (done.number("at"), done.number("at_us")) {
+            self.step = Step {
+                done: at,
+                done_us: at_us,
+                ended: !block.part,
+                ..self.step
+            };
+            self.at = block.cell.words();
+        }
+    }
+
+    fn abandon_block(&mut self) {
+        if let Some(block) = self.block.take() {
+            self.spoilt.push((Some(block.cell.id), block.cell.title()));
+        }
+    }
+
+    /// Notes a cell whose beginning did not arrive, once.
+    fn lost(&mut self, id: Option<u64>) {
+        let title = match id {
+            Some(id) => format!("cell {id} (its first record is missing)"),
+            None => "a cell without a number".into(),
+        };
+        self.spoilt.push((id, title));
+    }
+}
+
+#[cfg(test)]
+mod tests;

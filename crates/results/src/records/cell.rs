@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The records of one cell, as they come in.
+
+use std::collections::BTreeMap;
+
+use plan::DIMENSIONS;
+use wire::Record;
+
+/// The records of one cell.
+#[derive(Debug, Default)]
+pub struct Cell {
+    /// Number in its boot.
+    pub id: u64,
+    /// Fields of `cell`.
+    pub fields: BTreeMap<String, String>,
+    /// Stages; `total` is the sample from end to end.
+    pub stats: Vec<Stat>,
+    /// Histograms, by stage: values and counts.
+    pub histograms: BTreeMap<String, Vec<(u64, u64)>>,
+    /// The samples themselves, by stage.
+    pub raw: BTreeMap<String, Vec<u64>>,
+    /// Counters.
+    pub counts: BTreeMap<String, u64>,
+    /// Why it was not run.
+    pub skipped: Option<String>,
+}
+
+/// Statistics of one stage.
+#[derive(Debug, Default)]
+pub struct Stat {
+    /// Name of the stage.
+    pub name: String,
+    /// Numbers by name: `count`, `min`, `p50`, ...
+    pub values: BTreeMap<String, u64>,
+}
+
+impl Cell {
+    /// What it is, in one line.
+    pub fn title(&self) -> String {
+        format!("cell {} ({})", self.id, self.words())
+    }
+
+    /// The words that say the most of it.
+    pub fn words(&self) -> String {
+        let words = DIMENSIONS.iter().filter(|info| info.names_cells());
+        let known: Vec<&str> = words
+            .filter_map(|info| Some(self.fields.get(info.key)?.as_str()))
+            .collect();
+        known.join(" ")
+    }
+
+    /// A field that is a number; 0 if it is missing.
+    pub fn number(&self, key: &str) -> u64 {
+        let text = self.fields.get(key);
+        text.and_then(|text| text.parse().ok()).unwrap_or(0)
+    }
+
+    /// Whether more passes were to follow.
+    pub fn is_part(&self) -> bool {
+        self.number("passes_planned") > 0 && !self.fields.contains_key("ended")
+    }
+
+    /// How many of its passes it has.
+    pub fn passes_text(&self) -> String {
+        let (passes, planned) = (self.number("passes"), self.number("passes_planned"));
+        format!("pass {passes} of {planned}")
+    }
+
+    /// Takes a record of the block, of `kind`; `None` if it lacks what its kind needs.
+    pub fn take(&mut self, kind: &str, record: &Record<'_>) -> Option<()> {
+        match kind {
+            "cell" => self.fields = fields(record),
+            "more" => self.fields.extend(fields(record)),
+            "stat" => {
+                let values = numbers(record);
+                values.contains_key("count").then_some(())?;
+                let name = text(record, "name")?;
+                self.stats.push(Stat { name, values });
+            }
+            "hist" => {
+                let buckets = record.get("b")?.split_terminator(',').map(|bucket| {
+                    let (value, count) = bucket.split_once(':')?;
+                    Some((value.parse().ok()?, count.parse().ok()?))
+                });
+                let buckets = buckets.collect::<Option<Vec<_>>>()?;
+                let name = text(record, "name").unwrap_or_else(|| "total".into());
+                self.histograms.entry(name).or_default().extend(buckets);
+            }
+            "raw" => {
+                let values = record.get("v")?.split_terminator(',');
+                let values = values.map(|value| value.parse().ok());
+                let values = values.collect::<Option<Vec<u64>>>()?;
+                let name = text(record, "name").unwrap_or_else(|| "total".into());
+                self.raw.entry(name).or_default().extend(values);
+            }
+            "count" => self.counts.extend(numbers(record)),
+            "skipped" => self.skipped = Some(text(record, "why")?),
+            _ => {}
+        }
+        Some(())
+    }
+
+    /// Takes what the last record says of the passes.
+    pub fn end(&mut self, done: &Record<'_>) {
+        for key in ["passes", "passes_planned", "ended"] {
+            let value = text(done, key).map(|value| (key.into(), value));
+            self.fields.extend(value);
+        }
+    }
+
+    /// Whether what the last record repeats of the first is the same. Where a
+    /// boot's end and the next one's beginning are lost, sequence and id alone
+    /// could fit by chance.
+    pub fn agrees_with(&self, done: &Record<'_>) -> bool {
+        fields(done)
+            .iter()
+            .all(|(key, value)| self.fields.get(key).is_none_or(|first| first == value))
+    }
+
+    /// Whether it has samples, or says why there are none.
+    pub fn has_result(&self) -> bool {
+        self.skipped.is_some() || self.stats.iter().any(|stat| stat.name == "total")
+    }
+}
+
+/// The text of a field.
+pub fn text(record: &Record<'_>, key: &str) -> Option<String> {
+    Some(record.text(key)?.to_string())
+}
+
+/// Every field as text.
+pub fn fields(record: &Record<'_>) -> BTreeMap<String, String> {
+    let fields = record.fields();
+    fields
+        .map(|(key, value)| (key.into(), wire::Unescape(value).to_string()))
+        .collect()
+}
+
+fn numbers(record: &Record<'_>) -> BTreeMap<String, u64> {
+    let fields = record.fields().filter(|&(key, _)| key != "id");
+    fields
+        .filter_map(|(key, value)| Some((key.into(), value.parse().ok()?)))
+        .collect()
+}

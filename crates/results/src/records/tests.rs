@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is lost on the way, and what must come of it.
+
+use super::*;
+use crate::samples::lines;
+use wire::Line;
+
+fn collect(lines: &[String]) -> Records {
+    let mut collector = Collector::default();
+    for line in lines {
+        assert!(collector.feed(line));
+    }
+    collector.finish()
+}
+
+#[test]
+fn a_whole_boot_is_taken() {
+    let records = collect(&lines());
+    assert!(records.ended && records.problems.is_empty() && records.damaged.is_empty());
+    assert_eq!(records.cells.len(), 2);
+    assert_eq!(records.cells[0].skipped.as_deref(), Some("one CPU only"));
+    let cell = &records.cells[1];
+    assert_eq!(cell.stats[0].values["p50"], 30);
+    assert_eq!(cell.histograms["total"], [(29, 1), (30, 3)]);
+    assert_eq!(cell.counts["exit.wfi"], 8);
+}
+
+#[test]
+fn no_cell_survives_the_loss_of_one_of_its_records() {
+    for lost in 0..lines().len() {
+        let mut lines = lines();
+        lines.remove(lost);
+        let records = collect(&lines);
+        let whole: Vec<u64> = records.cells.iter().map(|cell| cell.id).collect();
+        let expected: &[u64] = match lost {
+            3..=5 => &[1],
+            6..=10 => &[0],
+            _ => &[0, 1],
+        };
+        assert_eq!(whole, expected, "without record {lost}");
+        assert!(!records.problems.is_empty(), "without record {lost}");
+        assert_eq!(
+            records.damaged.is_empty(),
+            expected.len() == 2,
+            "without record {lost}"
+        );
+    }
+}
+
+#[test]
+fn a_changed_character_is_a_lost_record() {
+    let mut lines = lines();
+    lines[7] = lines[7].replace("p50=30", "p50=20");
+    let records = collect(&lines);
+    assert_eq!(records.cells.len(), 1);
+    assert_eq!(records.damaged, ["cell 1 (pingpong wfi)"]);
+    assert_eq!(records.problems, ["record 7 is missing or damaged"]);
+}
+
+#[test]
+fn other_output_is_no_record() {
+    let mut collector = Collector::default();
+    assert!(!collector.feed("rouse: stage mmu: on"));
+    let records = collector.finish();
+    assert!(!records.begun && records.problems.is_empty());
+}
+
+#[test]
+fn the_last_count_of_the_soak_counts() {
+    let line = |seq, name, count: u64| {
+        let line = Line::new(seq, "soak").field("name", name);
+        line.field("count", count).finish().unwrap().to_string()
+    };
+    let records = collect(&[line(0, "off", 3), line(1, "steps", 9), line(2, "off", 5)]);
+    let counts: Vec<_> = records.soak.into_iter().collect();
+    assert_eq!(counts, [("off".into(), 5), ("steps".into(), 9)]);
+}
+
+/// A boot with two cells in four passes, of which the second cell ends after two.
+fn passes() -> Vec<String> {
+    let mut lines: Vec<(String, Vec<(&str, String)>)> = vec![
+        ("boot".into(), vec![("under", "rouse".into())]),
+        (
+            "plan".into(),
+            vec![("cells", "3".into()), ("passes", "4".into())],
+        ),
+    ];
+    let mut at = 0;
+    let mut block = |lines: &mut Vec<_>, id: u64, passes: u64, ended: Option<&str>| {
+        let part = if ended.is_some() { "" } else { "part-" };
+        at += 1;
+        let id = ("id", id.to_string());
+        let count = (passes * 100).to_string();
+        lines.push((
+            format!("{part}cell"),
+            vec![id.clone(), ("workload", "ipi".into())],
+        ));
+        lines.push((format!("{part}more"), vec![id.clone()]));
+        let stat = vec![
+            id.clone(),
+            ("name", "total".into()),
+            ("count", count),
+            ("p50", "7".into()),
+        ];
+        lines.push((format!("{part}stat"), stat));
+        let mut done = vec![
+            id,
+            ("records", "4".into()),
+            ("at", at.to_string()),
+            ("at_us", (at * 10).to_string()),
+            ("passes", passes.to_string()),
+            ("passes_planned", "4".into()),
+        ];
+        done.extend(ended.map(|ended| ("ended", ended.into())));
+        lines.push((format!("{part}done"), done));
+    };
+    for (id, passes, ended) in [
+        (0, 1, None),
+        (1, 1, None),
+        (1, 2, Some("settled")),
+        (0, 2, None),
+        (0, 3, None),
+        (0, 4, Some("samples")),
+    ] {
+        block(&mut lines, id, passes, ended);
+    }
+    lines.push(("end".into(), vec![("cells", "2".into())]));
+    let numbered = lines.into_iter().enumerate();
+    numbered
+        .map(|(seq, (kind, fields))| {
+            let line = fields
+                .iter()
+                .fold(Line::new(seq as u64, &kind), |line, (key, value)| {
+                    line.field(key, value)
+                });
+            line.finish().unwrap().to_string()
+        })
+        .collect()
+}
+
+/// Cells and the samples of each.
+fn counts(records: &Records) -> Vec<(u64, u64)> {
+    let cells = records.cells.iter();
+    cells
+        .map(|cell| (cell.id, cell.stats[0].values["count"]))
+        .collect()
+}
+
+#[test]
+fn of_a_cells_blocks_the_newest_counts() {
+    let records = collect(&passes());
+    assert_eq!(counts(&records), [(0, 400), (1, 200)]);
+    assert!(records.damaged.is_empty() && records.problems.is_empty());
+    assert_eq!(records.missing(), None);
+}
+
+#[test]
+fn a_boot_that_is_cut_anywhere_keeps_what_cells_had() {
+    let lines = passes();
+    for end in 2..lines.len() {
+        let records = collect(&lines[..end]);
+        let blocks = (end - 2) / 4;
+        let expected: &[(u64, u64)] = match blocks {
+            0 => &[],
+            1 => &[(0, 100)],
+            2 => &[(0, 100), (1, 100)],
+            3 => &[(0, 100), (1, 200)],
+            4 => &[(0, 200), (1, 200)],
+            5 => &[(0, 300), (1, 200)],
+            _ => &[(0, 400), (1, 200)],
+        };
+        assert_eq!(counts(&records), expected, "{end} lines");
+        assert!(records.damaged.is_empty(), "{end} lines");
+        let missing = records.missing().unwrap();
+        assert!(missing.contains("of 3 without any"), "{missing}");
+        assert_eq!(missing.contains("fewer passes"), (1..6).contains(&blocks));
+    }
+}
+
+#[test]
+fn a_damaged_newer_block_does_not_lose_an_older_one() {
+    let lines = passes();
+    // Each record of the third block of cell 0, with and without what follows.
+    for lost in 18..22 {
+        let mut cut = lines[..22].to_vec();
+        cut[lost] = cut[lost].replace("id=0", "id=1");
+        let records = collect(&cut);
+        assert_eq!(counts(&records), [(0, 200), (1, 200)], "without {lost}");
+        let told = |records: &Records| {
+            let mut problems = records.problems.iter();
+            problems.any(|text| text.contains("pass 2 of 4 is what arrived whole"))
+        };
+        // Of a last record alone nothing tells that it is missing but the end.
+        assert!(lost == 21 || told(&records), "{:?}", records.problems);
+        let mut whole = lines.clone();
+        whole.remove(lost);
+        let records = collect(&whole);
+        assert_eq!(counts(&records), [(0, 400), (1, 200)]);
+        assert!(records.damaged.is_empty() && !told(&records));
+        assert!(!records.problems.is_empty());
+    }
+}
+
+#[test]
+fn a_block_that_ends_is_progress() {
+    let mut collector = Collector::default();
+    let mut seen = Vec::new();
+    for line in passes() {
+        collector.feed(&line);
+        let step = collector.step;
+        if seen.last() != Some(&(step.done, step.done_us, step.ended)) {
+            seen.push((step.done, step.done_us, step.ended));
+        }
+    }
+    assert_eq!(collector.step.of, 12);
+    assert_eq!(
+        seen,
+        [
+            (0, 0, false),
+            (1, 10, false),
+            (2, 20, false),
+            (3, 30, true),
+            (4, 40, false),
+            (5, 50, false),
+            (6, 60, true)
+        ]
+    );
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `results.csv`: a row per cell, with the same columns in every run.
+
+use anyhow::{Context, Result};
+
+use crate::{Cell, Results, keys};
+
+const STATS: [&str; 8] = ["count", "min", "p50", "p90", "p99", "p999", "max", "mean"];
+const EXITS: [&str; 10] = [
+    "wfi",
+    "wfe",
+    "sgi",
+    "irq",
+    "hvc",
+    "smc",
+    "sysreg",
+    "mmio",
+    "maintenance",
+    "other",
+];
+const IPIS: [&str; 3] = ["sent", "elided", "coalesced"];
+const WAKES: [&str; 3] = ["event", "timeout", "irq"];
+
+/// The text of the file.
+pub fn csv(results: &Results) -> Result<String> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(header())?;
+    for cell in &results.cells {
+        writer.write_record(row(cell))?;
+    }
+    let bytes = writer.into_inner().context("results.csv")?;
+    Ok(String::from_utf8(bytes)?)
+}
+
+fn header() -> Vec<String> {
+    let plain = keys().chain(["iterations", "unit"]).chain(STATS);
+    let mut header: Vec<String> = plain.map(|name| name.replace('-', "_")).collect();
+    for (group, names) in [("exits", &EXITS[..]), ("ipis", &IPIS), ("wakes", &WAKES)] {
+        header.extend(names.iter().map(|name| format!("{group}_{name}")));
+    }
+    header.extend(["skipped", "run", "event_stream_made_ns"].map(String::from));
+    header.extend(["passes", "passes_planned", "ended"].map(String::from));
+    header
+}
+
+fn row(cell: &Cell) -> Vec<String> {
+    let mut row = cell.key();
+    row.extend([cell.iterations.to_string(), cell.unit.clone()]);
+    match &cell.stats {
+        None => row.extend(STATS.map(|_| String::new())),
+        Some(stats) => {
+            let exact = [
+                stats.count,
+                stats.min,
+                stats.p50,
+                stats.p90,
+                stats.p99,
+                stats.p999,
+                stats.max,
+            ];
+            row.extend(exact.map(|value| value.to_string()));
+            row.push(format!("{:.3}", stats.mean));
+        }
+    }
+    for (counts, names) in [
+        (&cell.exits, &EXITS[..]),
+        (&cell.ipis, &IPIS),
+        (&cell.wakes, &WAKES),
+    ] {
+        let count = |name: &&str| counts.get(*name).map(u64::to_string).unwrap_or_default();
+        row.extend(names.iter().map(count));
+    }
+    row.push(cell.skipped.clone().unwrap_or_default());
+    row.push(cell.run.clone());
+    row.push(cell.event_stream_made_ns.to_string());
+    let passes = [cell.passes, cell.passes_planned];
+    // Where it is not known nothing stands.
+    row.extend(passes.map(|passes| match passes {
+        0 => String::new(),
+        passes => passes.to_string(),
+    }));
+    row.push(cell.ended.clone().unwrap_or_default());
+    row
+}

@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The form of `results.json`. What stands at a field is its description in
+//! docs/results.schema.json too.
+
+use std::collections::BTreeMap;
+
+use plan::{DIMENSIONS, Info, Place, Under, Word, Workload};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use crate::words;
+
+/// Counters by name.
+pub type Counts = BTreeMap<String, u64>;
+
+/// Name of what is no stage, but the sum of the stages.
+const STAMPED: &str = "traced";
+
+/// Names of the words that make a cell what it is, in the order of the columns of
+/// results.csv.
+pub fn keys() -> impl Iterator<Item = &'static str> {
+    let fields = DIMENSIONS.iter().filter(|info| info.place != Place::System);
+    let fields = fields.map(|info| info.key);
+    std::iter::once("under")
+        .chain(fields)
+        .chain(["system", "cpus"])
+}
+
+/// The whole file.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[serde(default)]
+pub struct Results {
+    /// Version of the schema: 1.
+    #[schemars(range(min = 1, max = 1))]
+    pub schema: u32,
+    /// Name and version of the program that wrote it, as `rouse 0.1.0`.
+    pub tool: String,
+    /// What the images were built from and with; `null` where that is not known, as of
+    /// a serial log.
+    pub build: Option<Build>,
+    /// Name of the board.
+    pub board: String,
+    /// Where it was measured.
+    pub machine: Machine,
+    /// What the machine was found to model.
+    pub fidelity: BTreeMap<String, Value>,
+    /// More about it, for people.
+    pub fidelity_details: BTreeMap<String, String>,
+    /// What values count.
+    pub unit: String,
+    /// How that was found out.
+    pub unit_how: String,
+    /// What was measured.
+    pub cells: Vec<Cell>,
+    /// Not all that was asked for was measured: a boot was cut short.
+    pub incomplete: bool,
+    /// What is not there because of that.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// Cells that can't be shown because records of theirs are missing.
+    pub damaged: Vec<String>,
+    /// What else is wrong with the records.
+    pub problems: Vec<String>,
+    /// What the guest had to say.
+    pub notes: Vec<String>,
+    /// Where the cells come from, if that is more than one run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<Origin>,
+}
+
+/// What the images were built from and with.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Build {
+    /// Version of the compiler, as rustc's line `release`; empty if it is not known.
+    pub rustc: String,
+    /// The compiler's commit, 40 digits; empty where rustc does not tell it.
+    pub rustc_commit: String,
+    /// Version of the compiler's LLVM.
+    pub llvm: String,
+    /// The tree's commit, 40 digits; empty outside of a git repository.
+    pub commit: String,
+    /// Whether files of the tree were not as in that commit.
+    pub dirty: bool,
+}
+
+/// One of the runs that were put together.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[serde(default)]
+pub struct Origin {
+    /// What `run` of its cells names it.
+    pub label: String,
+    /// What its images were built from and with; `null` where that is not known.
+    pub build: Option<Build>,
+    /// Name of the board.
+    pub board: String,
+    /// Where it was measured.
+    pub machine: Machine,
+    /// What the machine was found to model.
+    pub fidelity: BTreeMap<String, Value>,
+    /// More about it, for people.
+    pub fidelity_details: BTreeMap<String, String>,
+    /// What values count.
+    pub unit: String,
+    /// How that was found out.
+    pub unit_how: String,
+    /// Not all that was asked for was measured.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub incomplete: bool,
+}
+
+/// Where it was measured.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Machine {
+    /// Model of the CPU.
+    pub cpu: String,
+    /// MIDR_EL1.
+    pub midr: String,
+    /// Number of CPUs.
+    pub cpus: u64,
+    /// Frequency of the counter.
+    pub cntfrq_hz: u64,
+    /// Frequency of the core, if the guest measured it; 0 otherwise.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub core_hz: u64,
+    /// Interrupt controller.
+    pub gic: String,
+    /// List registers per CPU.
+    pub list_registers: u64,
+    /// Features of the architecture.
+    pub features: BTreeMap<String, Value>,
+    /// `null` on hardware.
+    pub emulator: Option<Emulator>,
+    /// `fdt` or `acpi`.
+    pub firmware: String,
+}
+
+/// What emulates the machine.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Emulator {
+    /// Its name.
+    pub name: String,
+    /// Its version, as `11.1.3`.
+    pub version: String,
+    /// Everything that it says of its version, with the revision of the package; empty
+    /// if it says no more than that.
+    pub exact: String,
+    /// How it runs: `icount` or `mttcg` of QEMU, the CPU model of gem5.
+    pub mode: String,
+    /// What was chosen of the machine that it models, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, Parameter>,
+}
+
+/// One of the choices that make a modelled machine what it is.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Parameter {
+    /// Its value, with the unit.
+    pub value: String,
+    /// Where that is from.
+    pub source: String,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// One combination, with its samples.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+#[serde(default)]
+pub struct Cell {
+    /// The run that it is of, if that is one of several.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub run: String,
+    /// Number in its boot.
+    pub id: u64,
+    /// What the guest ran under.
+    #[serde(serialize_with = "word", deserialize_with = "known_word")]
+    #[schemars(schema_with = "words_of_under")]
+    pub under: Under,
+    /// What was measured; fields of its own, and of `system`.
+    #[serde(flatten, with = "words")]
+    #[schemars(schema_with = "words::schema")]
+    pub what: plan::Cell,
+    /// What the counter makes of the event stream's period, nanoseconds; 0 without event stream.
+    pub event_stream_made_ns: u64,
+    /// CPUs that took part.
+    pub cpus: u64,
+    /// Wake-ups asked for at most.
+    pub iterations: u64,
+    /// Passes that it has; 0 if that is not known.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub passes: u64,
+    /// Passes that there can be.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub passes_planned: u64,
+    /// Why it ended: `settled`, `samples` or `budget`; `null` if it did not, or if that
+    /// is not known.
+    #[schemars(schema_with = "words_of_end")]
+    pub ended: Option<String>,
+    /// What values count.
+    pub unit: String,
+    /// The sample from end to end; `null` if it was skipped.
+    pub stats: Option<Stats>,
+    /// Its parts.
+    pub stages: Vec<Stage>,
+    /// Exits by cause.
+    pub exits: Counts,
+    /// Interrupts between CPUs.
+    pub ipis: Counts,
+    /// What ended the waits.
+    pub wakes: Counts,
+    /// Where the time went.
+    pub residency: Counts,
+    /// Counters that have no place of their own, by group.
+    pub counters: BTreeMap<String, Counts>,
+    /// Values and counts, by stage.
+    pub histograms: BTreeMap<String, Vec<(u64, u64)>>,
+    /// The samples themselves, by stage, if they were asked for.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub raw: BTreeMap<String, Vec<u64>>,
+    /// What the machine would have to model for the cell to show what its wait
+    /// is meant to do, and does not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_modelled: Vec<String>,
+    /// Why it was not run.
+    pub skipped: Option<String>,
+}
+
+/// Statistics of samples.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[serde(default)]
+pub struct Stats {
+    /// How many.
+    pub count: u64,
+    /// Smallest.
+    pub min: u64,
+    /// Median.
+    pub p50: u64,
+    /// 90th percentile.
+    pub p90: u64,
+    /// 99th percentile.
+    pub p99: u64,
+    /// 99.9th percentile.
+    pub p999: u64,
+    /// Largest.
+    pub max: u64,
+    /// Arithmetic mean.
+    pub mean: f64,
+}
+
+/// A part of the sample.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[serde(default)]
+pub struct Stage {
+    /// Its name.
+    pub name: String,
+    /// Its statistics.
+    #[serde(flatten)]
+    pub stats: Stats,
+}
+
+impl Build {
+    /// The compiler, for people: `rustc 1.95.0 (59807616e1fa..., LLVM 22.1.2)`.
+    pub fn compiler(&self) -> String {
+        let parts = [
+            self.rustc_commit.clone(),
+            match self.llvm.as_str() {
+                "" => String::new(),
+                llvm => format!("LLVM {llvm}"),
+            },
+        ];
+        let more: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        match (self.rustc.as_str(), more.is_empty()) {
+            ("", _) => String::new(),
+            (rustc, true) => format!("rustc {rustc}"),
+            (rustc, false) => format!("rustc {rustc} ({})", more.join(", ")),
+        }
+    }
+
+    /// The tree, for people: its commit, and whether files were changed since.
+    pub fn tree(&self) -> String {
+        match (self.commit.as_str(), self.dirty) {
+            ("", _) => String::new(),
+            (commit, false) => commit.into(),
+            (commit, true) => format!("{commit}, with changes"),
+        }
+    }
+}
+
+impl Results {
+    /// What was not measured because a boot was cut short; `None` if nothing.
+    pub fn incomplete_text(&self) -> Option<String> {
+        let missing = match self.missing.as_slice() {
+            [] => "the run was cut short".into(),
+            missing => missing.join("; "),
+        };
+        self.incomplete.then_some(missing)
+    }
+}
+
+impl Cell {
+    /// How many passes it has, if it was cut short: `2/4`; else `all`.
+    pub fn passes_text(&self) -> String {
+        match self.is_part() {
+            true => format!("{}/{}", self.passes, self.passes_planned),
+            false => "all".into(),
+        }
+    }
+
+    /// Whether it was cut short: more passes were to follow.
+    pub fn is_part(&self) -> bool {
+        self.passes_planned > 0 && self.ended.is_none()
+    }
+
+    /// Whether it has fewer wake-ups than asked for because they took too long.
+    pub fn ran_out_of_time(&self) -> bool {
+        self.ended.as_deref() == Some(plan::End::Budget.name())
+    }
+
+    /// A counter per sample; 0 if it did not count.
+    pub fn per_sample(&self, counts: &Counts, name: &str) -> f64 {
+        let count = counts.get(name).copied().unwrap_or(0);
+        count as f64 / self.stats.map_or(1, |stats| stats.count.max(1)) as f64
+    }
+
+    /// The stages that the sample is made of.
+    pub fn stages(&self) -> impl Iterator<Item = &Stage> {
+        self.stages.iter().filter(|stage| stage.name != STAMPED)
+    }
+
+    /// The whole sample as it is with time stamps being taken.
+    pub fn stamped(&self) -> Option<&Stage> {
+        self.stages.iter().find(|stage| stage.name == STAMPED)
+    }
+
+    /// The value of one of the words that make the cell what it is; empty where the
+    /// results do not tell it. `None` if there is none of this name.
+    pub fn word(&self, key: &str) -> Option<String> {
+        Some(match key {
+            "under" => self.under.to_string(),
+            "system" => self.system_text(),
+            "cpus" => self.cpus.to_string(),
+            _ => self.told(Info::find(key)?),
+        })
+    }
+
+    /// The value of a dimension; empty where the results do not tell it.
+    pub fn told(&self, info: &Info) -> String {
+        if info.is_told(&self.what) {
+            info.text(&self.what).to_string()
+        } else {
+            String::new()
+        }
+    }
+
+    /// The words of the systems, like `call-by=notify,offset=1`, by name.
+    fn system_text(&self) -> String {
+        let words = self.what.system();
+        let words = words.map(|info| format!("{}={}", info.key, info.text(&self.what)));
+        let mut words: Vec<String> = words.collect();
+        words.sort_unstable();
+        words.join(",")
+    }
+
+    /// Everything that tells it from the other cells of its run.
+    pub fn key(&self) -> Vec<String> {
+        keys()
+            .map(|key| self.word(key).unwrap_or_default())
+            .collect()
+    }
+
+    /// What is measured: the workload, and of those that have shapes which.
+    pub fn subject(&self) -> String {
+        let plan::Cell {
+            workload, shape, ..
+        } = self.what;
+        match workload {
+            Workload::Pingpong => workload.to_string(),
+            Workload::Ipi
+            | Workload::Ipistorm
+            | Workload::Messaging
+            | Workload::Notify
+            | Workload::Io
+            | Workload::Timer
+            | Workload::Idle
+            | Workload::Stream
+            | Workload::Overshoot => format!("{workload} {shape}"),
+        }
+    }
+
+    /// What it is, in one line.
+    pub fn title(&self) -> String {
+        let title = format!("{} {}", self.what.title(), self.system_text());
+        title.trim_end().to_owned()
+    }
+}
+
+impl Default for Cell {
+    fn default() -> Self {
+        Self {
+            run: String::new(),
+            id: 0,
+            under: Under::Rouse,
+            what: plan::Cell::default(),
+            event_stream_made_ns: 0,
+            cpus: 0,
+            iterations: 0,
+            passes: 0,
+            passes_planned: 0,
+            ended: None,
+            unit: String::new(),
+            stats: None,
+            stages: Vec::new(),
+            exits: Counts::new(),
+            ipis: Counts::new(),
+            wakes: Counts::new(),
+            residency: Counts::new(),
+            counters: BTreeMap::new(),
+            histograms: BTreeMap::new(),
+            raw: BTreeMap::new(),
+            not_modelled: Vec::new(),
+            skipped: None,
+        }
+    }
+}
+
+fn words_of_under(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": Under::NAMES })
+}
+
+fn words_of_end(_: &mut SchemaGenerator) -> Schema {
+    let words = plan::End::ALL.map(|end| Value::from(end.name()));
+    let words: Vec<Value> = words.into_iter().chain([Value::Null]).collect();
+    json_schema!({ "enum": words })
+}
+
+fn word<S: Serializer>(word: &impl Word, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(word.name())
+}
+
+fn known_word<'de, W: Word, D: Deserializer<'de>>(deserializer: D) -> Result<W, D::Error> {
+    let word = String::deserialize(deserializer)?;
+    let unknown = || format!("there is no `{word}`; known are {}", W::NAMES.join(", "));
+    W::parse(&word)
+        .ok_or_else(unknown)
+        .map_err(D::Error::custom)
+}

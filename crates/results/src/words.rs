@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The words of a cell in `results.json`: where the table of the dimensions says,
+//! numbers as numbers, the rest as text.
+//!
+//! What is missing is neutral; a word that is not known is an error that names it.
+
+use std::collections::BTreeMap;
+
+use plan::{Cell, DIMENSIONS, Info, Kind, Place};
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde::de::Error as _;
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serializer};
+use serde_json::{Map, Value, json};
+
+/// Field that has what belongs to the executor.
+const SYSTEM: &str = "system";
+
+/// Name of a dimension's field.
+pub fn field(info: &Info) -> String {
+    info.key.replace('-', "_")
+}
+
+/// Writes the words of `cell` among the fields of what holds it.
+pub fn serialize<S: Serializer>(cell: &Cell, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    let fields = DIMENSIONS.iter().filter(|info| info.place != Place::System);
+    for info in fields.filter(|info| info.is_told(cell)) {
+        match info.kind {
+            Kind::Numbers => map.serialize_entry(&field(info), &info.rank(cell))?,
+            Kind::Words | Kind::Cpus => {
+                map.serialize_entry(&field(info), &info.text(cell).to_string())?;
+            }
+        }
+    }
+    let system = cell
+        .system()
+        .map(|info| (info.key, info.text(cell).to_string()));
+    let system: BTreeMap<&str, String> = system.collect();
+    if !system.is_empty() {
+        map.serialize_entry(SYSTEM, &system)?;
+    }
+    map.end()
+}
+
+/// What [`serialize`] writes, by the same table.
+pub fn schema(_: &mut SchemaGenerator) -> Schema {
+    let mut fields = Map::new();
+    let mut required = Vec::new();
+    let mut system = Map::new();
+    for info in &DIMENSIONS {
+        match info.place {
+            Place::System => drop(system.insert(info.key.into(), text_of(info))),
+            Place::Always | Place::Unusual => {
+                let name = field(info);
+                if info.place == Place::Always {
+                    required.push(name.clone());
+                }
+                fields.insert(name, value_of(info));
+            }
+        }
+    }
+    fields.insert(
+        SYSTEM.into(),
+        json_schema!({
+            "description": "Options of the executor that apply to the workload, by the name of the option.",
+            "type": "object",
+            "properties": system,
+        })
+        .into(),
+    );
+    json_schema!({ "type": "object", "properties": fields, "required": required })
+}
+
+/// What a dimension is, with its words: the help of its option.
+pub fn help(info: &Info) -> String {
+    let list = |family: &str| info.family(family).collect::<Vec<_>>().join(", ");
+    let help = info.help.replace("{words}", &list(""));
+    help.replace("{governor}", &list("governor:"))
+}
+
+/// A dimension in a field of its own.
+fn value_of(info: &Info) -> Value {
+    match info.kind {
+        Kind::Numbers => json!({ "description": help(info), "type": "integer", "minimum": 0 }),
+        Kind::Words | Kind::Cpus => text_of(info),
+    }
+}
+
+/// A dimension as text.
+fn text_of(info: &Info) -> Value {
+    let mut schema = json!({ "description": help(info), "type": "string" });
+    if info.kind == Kind::Words {
+        schema["enum"] = info.words.into();
+    }
+    schema
+}
+
+/// Reads them again.
+pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Cell, D::Error> {
+    let fields = BTreeMap::<String, Value>::deserialize(deserializer)?;
+    let text = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let mut words: Vec<(String, String)> = Vec::new();
+    for info in DIMENSIONS.iter().filter(|info| info.place != Place::System) {
+        let value = fields.get(&field(info));
+        words.extend(value.map(|value| (info.key.to_owned(), text(value))));
+    }
+    if let Some(Value::Object(system)) = fields.get(SYSTEM) {
+        words.extend(system.iter().map(|(key, value)| (key.clone(), text(value))));
+    }
+    read(words).map_err(D::Error::custom)
+}
+
+/// The cell of these words, by the names of the dimensions; without those that are
+/// missing or empty everything is neutral.
+///
+/// # Errors
+/// Names the word that is not known, and what is.
+pub fn read(words: impl IntoIterator<Item = (String, String)>) -> Result<Cell, String> {
+    let mut cell = Cell::default();
+    for (key, word) in words {
+        if !word.is_empty() {
+            cell.set(&key, &word).map_err(|error| error.to_string())?;
+        }
+    }
+    Ok(cell)
+}
