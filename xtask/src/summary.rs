@@ -33,11 +33,11 @@ pub fn sentence(results: &Results, scale: Scale) -> String {
         .map(|way| format!("{} {:.2}x", way.name, way.ratio))
         .collect();
     let against = format!(
-        "{}gainst {REFERENCE} ({}, {}: {} {} a {})",
+        "{} relative to {REFERENCE} ({}, {}: {} {} a {} = 1.00x; higher is slower)",
         if scale.of_host {
-            "On this host's threads, a"
+            "Cost on this host's threads"
         } else {
-            "A"
+            "Cost"
         },
         reference.what.deliver,
         reference.what.wake,
@@ -65,13 +65,12 @@ pub fn who_polls(results: &Results, scale: Scale) -> Option<String> {
         cells.map(median).min().map(|p50| scale.show(p50))
     };
     Some(format!(
-        "Who polls (wfi trapped, inject): nobody {}, the hypervisor {}, the guest {}, both {} {} a {}.",
+        "Round trip (trapped WFI, injected), {}: no polling {}, host polls {}, guest polls {}, both poll {}.",
+        scale.unit(results),
         best(Wait::Wfi, false)?,
         best(Wait::Wfi, true)?,
         best(REFERENCE, false)?,
         best(REFERENCE, true)?,
-        scale.unit(results),
-        operation(WORKLOAD)
     ))
 }
 
@@ -185,7 +184,7 @@ mod tests {
         ]);
         assert_eq!(
             sentence(&results, Scale::of(&results)),
-            "Against poll-wfi (inject, elide: 400 instructions a round trip): \
+            "Cost relative to poll-wfi (inject, elide: 400 instructions a round trip = 1.00x; higher is slower): \
              spin 0.45x, wfi untrapped 1.50x, wfi trapped 2.00x."
         );
     }

@@ -234,7 +234,7 @@ dimensions! {
     workload: Workload {
         key: "workload",
         help: "What is run: ipi, pingpong, ipistorm, messaging, notify, io, timer, idle, stream (the period of the \
-               event stream), overshoot (polls that nobody ends)",
+               event stream), overshoot (polls that end at their limit)",
         kind: Kind::Words,
         default: [Workload::Ipi, Workload::Pingpong],
         neutral: Workload::Ipi,
@@ -256,7 +256,7 @@ dimensions! {
     /// Who is interrupted; `one` for workloads that have no shapes.
     shape: Shape {
         key: "shape",
-        help: "Whom workload ipi interrupts: dry (nobody), self, one, broadcast",
+        help: "What workload ipi interrupts: dry (nothing), self, one, broadcast",
         kind: Kind::Words,
         default: *Shape::ALL,
         neutral: Shape::One,
