@@ -66,6 +66,8 @@ pub fn turn(cell: &Cell) {
         hypervisor::set(KnobValue::HostPoll(clock::ticks(cell.host_poll_us)));
         hypervisor::set(KnobValue::HostPollAdaptive(adaptive));
         hypervisor::set(KnobValue::GuestPolls(cell.hint == Hint::Tell));
+        // What is measured acknowledges a timer's interrupt before it turns the timer off.
+        hypervisor::set(KnobValue::RecheckTimers(false));
         turn_exits(cell.trap, cell.deliver);
     }
 }
@@ -86,6 +88,7 @@ pub fn turn_back() {
         hypervisor::set(KnobValue::HostPoll(0));
         hypervisor::set(KnobValue::HostPollAdaptive(false));
         hypervisor::set(KnobValue::GuestPolls(false));
+        hypervisor::set(KnobValue::RecheckTimers(true));
     }
 }
 

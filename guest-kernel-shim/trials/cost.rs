@@ -10,7 +10,7 @@
 mod alone;
 mod pair;
 
-use abi::Info;
+use abi::{Info, KnobValue};
 use cost::{Edge, Mark, Path};
 use plan::{Deliver, Plan, Trap};
 use spin::mutex::SpinMutex;
@@ -136,6 +136,8 @@ fn turn(trap: Trap, deliver: Option<Deliver>) {
     *CHOICE.lock() = (trap, deliver);
     workers::everywhere(|| {
         let (trap, deliver) = *CHOICE.lock();
+        // As in a cell that is measured.
+        hypervisor::set(KnobValue::RecheckTimers(false));
         hypervisor::set_trap(trap);
         hypervisor::set_deliver(deliver);
     });

@@ -20,6 +20,8 @@ pub enum KnobValue {
     EventStream(u64),
     /// Whether events are noted.
     Trace(bool),
+    /// Whether timers are looked at again when their interrupts are acknowledged.
+    RecheckTimers(bool),
 }
 
 /// Which waits trap.
@@ -61,6 +63,7 @@ impl KnobValue {
             Self::GuestPolls(on) => (Knob::GuestPolls, on as u64),
             Self::EventStream(fields) => (Knob::EventStream, fields),
             Self::Trace(on) => (Knob::Trace, on as u64),
+            Self::RecheckTimers(on) => (Knob::RecheckTimers, on as u64),
         }
     }
 
@@ -80,12 +83,14 @@ impl KnobValue {
             (Knob::GuestPolls, 0 | 1) => Self::GuestPolls(on),
             (Knob::EventStream, fields) => Self::EventStream(fields),
             (Knob::Trace, 0 | 1) => Self::Trace(on),
+            (Knob::RecheckTimers, 0 | 1) => Self::RecheckTimers(on),
             (
                 Knob::Trap
                 | Knob::Deliver
                 | Knob::HostPollAdaptive
                 | Knob::GuestPolls
-                | Knob::Trace,
+                | Knob::Trace
+                | Knob::RecheckTimers,
                 _,
             ) => return None,
         })

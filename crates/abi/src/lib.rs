@@ -199,6 +199,9 @@ numbered! {
         EventStream = "event-stream",
         /// Whether events are noted with time stamps.
         Trace = "trace",
+        /// Whether EL2 looks again at the timer of an interrupt that came while IRQs were
+        /// masked, when the vCPU acknowledges it: an exit more for each. On after a reset.
+        RecheckTimers = "recheck-timers",
     }
 }
 

@@ -86,6 +86,8 @@ fn values_of_knobs_are_passed_as_words() {
         (KnobValue::EventStream(0xf4), Knob::EventStream, 0xf4),
         (KnobValue::Trace(false), Knob::Trace, 0),
         (KnobValue::Trace(true), Knob::Trace, 1),
+        (KnobValue::RecheckTimers(false), Knob::RecheckTimers, 0),
+        (KnobValue::RecheckTimers(true), Knob::RecheckTimers, 1),
     ];
     for (value, knob, word) in passed {
         assert_eq!(value.encode(), (knob, word));
@@ -98,7 +100,11 @@ fn words_that_mean_nothing_are_no_values() {
     for &knob in Knob::ALL {
         let (first, any) = match knob {
             Knob::Trap => (4, false),
-            Knob::Deliver | Knob::HostPollAdaptive | Knob::GuestPolls | Knob::Trace => (2, false),
+            Knob::Deliver
+            | Knob::HostPollAdaptive
+            | Knob::GuestPolls
+            | Knob::Trace
+            | Knob::RecheckTimers => (2, false),
             Knob::HostPoll | Knob::EventStream => (2, true),
         };
         for word in [first, u64::MAX] {

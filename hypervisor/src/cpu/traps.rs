@@ -19,7 +19,7 @@ use crate::cpu::percpu::PerCpu;
 arch::symbol_addresses! {
     /// The vectors without tracing, in `exits::vectors`.
     plain = el2_vectors;
-    /// Those where WFI traps: IRQs that come while they are masked end no wait.
+    /// Those that have a timer looked at again, [`watches_timers`].
     watching = el2_vectors_watching;
     /// The vectors with tracing.
     traced = el2_vectors_traced;
@@ -74,6 +74,27 @@ pub fn set_tracing(on: bool) {
     insn::isb();
 }
 
+/// Sets whether a timer whose interrupt came while IRQs were masked is looked at again
+/// when the guest acknowledges it, also where WFI does not trap. It is what makes such
+/// an interrupt follow its level. An interrupt that ends an untrapped WFI with IRQs
+/// masked can't be told from one that came beside it, so each wake-up by a timer has
+/// one exit more. A guest that does not turn a timer off before it acknowledges can do
+/// without.
+pub fn set_recheck_timers(on: bool) {
+    PerCpu::this().vcpu.recheck_timers.store(on, Relaxed);
+    choose_vectors(is_tracing(), trap());
+}
+
+/// Whether a timer is looked at again when the guest acknowledges an interrupt of it
+/// that came while IRQs were masked. Where WFI traps such a one ended no wait.
+pub fn watches_timers() -> bool {
+    watches(trap())
+}
+
+fn watches(trap: Trap) -> bool {
+    trap.wfi || PerCpu::this().vcpu.recheck_timers.load(Relaxed)
+}
+
 /// Whether tracing is on.
 fn is_tracing() -> bool {
     VBAR_EL2.get() == traced()
@@ -84,7 +105,7 @@ fn is_tracing() -> bool {
 fn choose_vectors(tracing: bool, trap: Trap) {
     VBAR_EL2.set(if tracing {
         traced()
-    } else if trap.wfi {
+    } else if watches(trap) {
         watching()
     } else {
         plain()

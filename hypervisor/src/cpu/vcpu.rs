@@ -66,6 +66,9 @@ pub struct Vcpu {
     pub private: Private,
     /// The guest owns the CPU interface; see `interrupts::deliver`.
     pub direct: AtomicBool,
+    /// A timer is looked at again when the guest acknowledges its interrupt; see
+    /// [`crate::cpu::traps::set_recheck_timers`].
+    pub recheck_timers: AtomicBool,
     /// Timers' interrupts that were made pending physically because software set
     /// them so.
     pub lines_set: AtomicU32,
@@ -98,6 +101,7 @@ impl Vcpu {
             pending_word: CacheLine(AtomicU32::new(0)),
             private: Private::new(),
             direct: AtomicBool::new(false),
+            recheck_timers: AtomicBool::new(true),
             lines_set: AtomicU32::new(0),
             switching: SpinMutex::new(()),
             power: AtomicU32::new(power::OFF),

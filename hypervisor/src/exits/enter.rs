@@ -79,6 +79,7 @@ fn run(cpu: &PerCpu) -> ! {
     ELR_EL2.set(vcpu.entry());
     SPSR_EL2.set(SPSR_RESET);
     vcpu.direct.store(false, Relaxed);
+    vcpu.recheck_timers.store(true, Relaxed);
     traps::set_trap(Trap::NONE);
     vcpu.set_on();
     traps::review_wait(cpu);

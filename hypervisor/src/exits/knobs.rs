@@ -33,6 +33,10 @@ pub fn set(cpu: &PerCpu, value: KnobValue) -> Option<()> {
             traps::set_tracing(on);
             Some(())
         }
+        KnobValue::RecheckTimers(on) => {
+            traps::set_recheck_timers(on);
+            Some(())
+        }
         KnobValue::EventStream(fields) => {
             // Only the fields of the stream: the others are what EL1 may use.
             (fields & !stream::FIELDS == 0).then(|| {

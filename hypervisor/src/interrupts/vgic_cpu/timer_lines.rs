@@ -4,10 +4,11 @@
 //!
 //! A list register does not follow a line. So it is looked at whenever the guest
 //! may be about to see the difference and EL2 runs anyway: it reads its states, or
-//! waits. Where WFI traps, it is also looked at when the guest acknowledges what
-//! came while IRQs were masked: that access is made to trap ([`watch`]). Not where
-//! it was a trapped WFI that the interrupt ended, nor where WFI does not trap,
-//! because an idle CPU's way out of its wait would have a second exit then.
+//! waits. It is also looked at when the guest acknowledges what came while IRQs were
+//! masked: that access is made to trap ([`watch`]). Not where it was a trapped WFI
+//! that the interrupt ended, nor where WFI does not trap and the guest has said that
+//! it can do without ([`traps::set_recheck_timers`]): a CPU's way out of its wait
+//! would have a second exit then.
 //! `docs/testing.md` says what a guest can notice of that.
 
 use aarch64_cpu::registers::{
@@ -47,7 +48,7 @@ const fn is_high(control: u64) -> bool {
 /// did not wait, has its next access to the interface trap. What
 /// `exits::fast_paths` does by itself.
 pub fn watch() {
-    if SPSR_EL2.get() & IRQ_MASKED != 0 && traps::trap().wfi {
+    if SPSR_EL2.get() & IRQ_MASKED != 0 && traps::watches_timers() {
         ICH_HCR_EL2.set(ICH_HCR_EL2.get() | TRAP_GROUP1);
     }
 }
