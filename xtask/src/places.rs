@@ -3,6 +3,9 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use anyhow::{Context, Result};
 
 /// The workspace's root.
 pub fn root() -> &'static Path {
@@ -19,6 +22,22 @@ pub fn inside(path: &str) -> PathBuf {
 /// was moved: downloads and results should stay when it is.
 pub fn target() -> PathBuf {
     inside("target")
+}
+
+/// The file of this program, to start it again. To be asked for before anything is
+/// built: Cargo may put a new file in its place, and the system then names one that is
+/// gone.
+pub fn program() -> Result<&'static Path> {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    if PROGRAM.get().is_none() {
+        let file = env::current_exe().context("this program has no file")?;
+        // Somebody else may have been faster; both found the same.
+        let _ = PROGRAM.set(file);
+    }
+    PROGRAM
+        .get()
+        .map(PathBuf::as_path)
+        .context("this program has no file")
 }
 
 /// `path` as people type it: relative to where they are, if it is below.

@@ -34,6 +34,8 @@ const SCHEMA: &str = "results-follow-their-schema";
 
 /// Runs what was asked for.
 pub fn run(args: &TestArgs) -> Result<()> {
+    // The tests of the host may build this program anew.
+    places::program()?;
     let filter = args.filter.as_deref().unwrap_or("");
     if args.coverage {
         return coverage::run();

@@ -4,13 +4,12 @@
 //! listing of a path, what is left when it is killed half-way, and several commands at
 //! once.
 
-use std::env;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
 use super::{killed, together};
-use crate::cost;
+use crate::{cost, places};
 
 /// A test.
 #[derive(Debug)]
@@ -120,7 +119,7 @@ impl Gate {
 impl Line {
     /// Runs the command and compares.
     fn run(&self) -> Result<()> {
-        let mut command = Command::new(env::current_exe().context("this program has no file")?);
+        let mut command = Command::new(places::program()?);
         command.args(self.words);
         match self.planted {
             Some(count) => command.env("ROUSE_PLANTED_NOPS", count),

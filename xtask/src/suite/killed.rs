@@ -6,7 +6,6 @@
 //! it is where it is to be killed, and what must happen then is waited for as long
 //! as it takes, up to [`PATIENCE`], which is how a failure ends.
 
-use std::env;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -204,9 +203,7 @@ impl Drop for Run {
 
 /// This program.
 fn this() -> Result<Command> {
-    Ok(Command::new(
-        env::current_exe().context("this program has no file")?,
-    ))
+    Ok(Command::new(places::program()?))
 }
 
 /// The place for the results of test `name`.

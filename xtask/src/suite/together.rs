@@ -66,7 +66,7 @@ fn line_of(guest: usize) -> String {
 
 /// Without --out: that they choose different names is part of it.
 fn start(guest: &Path) -> Result<Child> {
-    let program = env::current_exe().context("this program has no file")?;
+    let program = places::program()?;
     let child = Command::new(program)
         .args(["run", "--board", "virt", "--cpus", "1", "--guest"])
         .arg(guest)
