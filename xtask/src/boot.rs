@@ -16,11 +16,12 @@ use crate::advance::Advance;
 use crate::console::{Console, Kind};
 use crate::disturb::{Disturber, Done};
 use crate::emulator_process::{EmulatorProcess, End, Line};
+use crate::interrupt;
 use crate::limits::Limits;
 use crate::own_time::{self, OwnTime};
 use crate::progress::Progress;
+use crate::qemu::{self, Events, Shutdown};
 use crate::terminal::{self, note, say};
-use crate::{interrupt, qemu};
 
 /// How long a machine that has crashed may be silent, or one that has reported
 /// its exit go on; of the emulator's own time, like every limit here.
@@ -42,7 +43,11 @@ pub enum Ending {
     Status(u32),
     /// The guest ended it in one of these ways, by the hypervisor's report.
     Guest(Ended),
-    /// The machine stopped without a report; the emulator's last words.
+    /// The machine was turned off, by the emulator's report alone.
+    Off,
+    /// The machine was reset, by the emulator's report alone.
+    Reset,
+    /// The machine stopped without any report; the emulator's last words.
     Stopped(String),
     /// The emulator ended in a way that it should not: how, and its last words.
     Died(String, String),
@@ -82,6 +87,19 @@ pub struct Outcome {
     pub disturbed: Option<Done>,
 }
 
+impl Outcome {
+    /// How the guest ended, where it gave no exit status, for people. Only the
+    /// hypervisor reports which vCPU it was.
+    pub fn ended(&self) -> Option<String> {
+        match (&self.console.ended, &self.ending) {
+            (Some(ended), _) => Some(ended.to_string()),
+            (None, Ending::Off) => Some("guest ended: off".into()),
+            (None, Ending::Reset) => Some("guest ended: reset".into()),
+            (None, _) => None,
+        }
+    }
+}
+
 /// What the terminal shows of a boot while it runs; the log has everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Show {
@@ -115,6 +133,7 @@ pub fn boot(
     log: &mut impl Write,
     mut watch: Watch<'_>,
 ) -> Result<Outcome> {
+    let events = Events::listen(watch.place)?;
     let (process, lines) = EmulatorProcess::start(&mut command)?;
     let mut follower = Follower {
         console,
@@ -147,7 +166,7 @@ pub fn boot(
         follower.take(line, &mut watch)?;
     }
     Ok(Outcome {
-        ending: follower.ending(stopped, end),
+        ending: follower.ending(stopped, end, events.end()),
         console: follower.console,
         registers,
         said: follower.said.into(),
@@ -334,7 +353,7 @@ impl<L: Write> Follower<'_, L> {
         }
     }
 
-    fn ending(&self, stopped: Option<Ending>, end: End) -> Ending {
+    fn ending(&self, stopped: Option<Ending>, end: End, shutdown: Option<Shutdown>) -> Ending {
         let last_words = self.said.iter().rfind(|line| says_why(line));
         let last_words = last_words.cloned().unwrap_or_default();
         if let (None, Some(why)) = (&stopped, &self.console.refused) {
@@ -346,7 +365,12 @@ impl<L: Write> Follower<'_, L> {
             (Some(ending), ..) => ending,
             (None, Some(ending), _) => ending,
             (None, None, Some(how)) => Ending::Died(how, last_words),
-            (None, None, None) => Ending::Stopped(last_words),
+            (None, None, None) => match shutdown {
+                Some(Shutdown::Off) => Ending::Off,
+                Some(Shutdown::Reset) => Ending::Reset,
+                Some(Shutdown::Other(why)) => Ending::Died(format!("ended by {why}"), last_words),
+                None => Ending::Stopped(last_words),
+            },
         }
     }
 

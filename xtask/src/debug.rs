@@ -41,7 +41,7 @@ pub fn debug(args: &DebugArgs) -> Result<()> {
     for &under in &job.unders {
         let mut command = launch::command(&job, under, &emulator, &built)?;
         wait_for_debugger(&mut command, &stub);
-        launch::supervise(&mut command, &place.path().join(qemu::MONITOR));
+        launch::end_with_us(&mut command);
         introduce(
             under,
             debugger.as_ref(),

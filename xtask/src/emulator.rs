@@ -37,7 +37,7 @@ impl Emulator {
         match self {
             Self::Qemu(qemu) => {
                 let mut command = launch::command(job, under, qemu, built)?;
-                launch::supervise(&mut command, &place.join(qemu::MONITOR));
+                launch::supervise(&mut command, place);
                 Ok(command)
             }
             Self::Gem5(gem5) => gem5.command(job, under, built, place),

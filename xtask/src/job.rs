@@ -178,16 +178,17 @@ impl Job {
         self
     }
 
-    /// A reset is expected only where there can be one, and where it can be told.
+    /// A reset is expected only where there can be one, and where it can be told:
+    /// by the hypervisor, or by QEMU.
     fn resets(&self) -> Result<()> {
         if self.expect_reset && self.load.guest.is_none() {
             bad_input!(
                 "--expect-reset: Rouse's own guest does not reset; use it with --guest IMAGE"
             );
         }
-        if self.expect_reset && self.unders != [Under::Rouse] {
+        if self.expect_reset && self.board().gem5.is_some() && self.unders != [Under::Rouse] {
             bad_input!(
-                "--expect-reset: it is the hypervisor that says how a guest ended; use --under rouse"
+                "--expect-reset: gem5 does not report how a guest ended; the hypervisor does: use --under rouse"
             );
         }
         Ok(())
@@ -467,7 +468,18 @@ mod tests {
         );
         for (more, why) in [
             (&["--wait", "wfi"][..], "leave these options out"),
-            (&["--expect-reset", "--under", "none"], "use --under rouse"),
+            (
+                &[
+                    "--board",
+                    "gem5",
+                    "--metric",
+                    "cycles",
+                    "--expect-reset",
+                    "--under",
+                    "none",
+                ],
+                "use --under rouse",
+            ),
         ] {
             let error = arguments(more).unwrap_err();
             assert!(is_bad_input(&error), "{error:#}");

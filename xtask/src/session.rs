@@ -3,7 +3,6 @@
 
 use std::env;
 
-use abi::Ended;
 use anyhow::Result;
 use plan::Under;
 use results::Results;
@@ -37,7 +36,7 @@ pub struct Session {
     /// Everything that the console said.
     pub console: String,
     /// How the guest of the last boot ended it, where it gave no exit status.
-    pub ended: Option<Ended>,
+    pub ended: Option<String>,
     /// The folder, for people.
     pub place: String,
     /// The console's log, for people.
@@ -84,7 +83,7 @@ struct Boots<'j> {
     /// What the emulators said.
     said: String,
     show: Show,
-    ended: Option<Ended>,
+    ended: Option<String>,
 }
 
 impl Boots<'_> {
@@ -134,7 +133,7 @@ impl Boots<'_> {
         }
         // Somebody else's guest need not know our records.
         let owes_records = job.load.guest.is_none() || records.begun;
-        self.ended = outcome.console.ended;
+        self.ended = outcome.ended();
         let failure = judge(&outcome, under, owes_records && !records.ended);
         Ok(match job.expect_reset {
             true => judge_reset(&outcome, under, failure),

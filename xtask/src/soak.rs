@@ -101,7 +101,7 @@ impl Soak<'_> {
         let job = request.job(round)?;
         let place = Scratch::new()?;
         let mut command = launch::command(&job, Under::Rouse, self.emulator, self.built)?;
-        launch::supervise(&mut command, &place.path().join(qemu::MONITOR));
+        launch::supervise(&mut command, place.path());
         self.commands += &format!("\n# {round}\n{}\n", launch::typed(&command));
         let watch = Watch {
             place: place.path(),

@@ -108,7 +108,7 @@ impl Bench {
         let trace = folder.path().join("trace");
         let mut command = launch::command(&job, under, &self.emulator, built)?;
         attach(&mut command, &self.plugin, &trace);
-        launch::supervise(&mut command, &folder.path().join(qemu::MONITOR));
+        launch::supervise(&mut command, folder.path());
         let watch = Watch {
             place: folder.path(),
             limits: job.limits,
