@@ -201,7 +201,7 @@ impl Boots<'_> {
         if self.results.has_cells() {
             folder.write("results.json", &self.results.to_json()?);
             folder.write("results.csv", &results::csv(&self.results)?);
-            let page = report::of_run(&folder.name(), &self.results, &self.commands)?;
+            let page = report::of_run(&folder.name(), &self.results, &self.commands);
             folder.write(report::PAGE, &page);
         }
         let console = self.log.text()?;

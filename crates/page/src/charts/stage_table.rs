@@ -4,9 +4,9 @@
 use maud::{Markup, html};
 use results::Cell;
 
-use crate::page::cells::{Panel, path, waiting_text};
-use crate::page::charts::parts::stage_names;
-use crate::page::svg::number;
+use crate::cells::{Panel, path, waiting_text};
+use crate::charts::parts::stage_names;
+use crate::svg::number;
 
 /// A table for each workload whose samples have stages that sum up.
 pub fn tables(panels: &[Panel<'_>]) -> Markup {

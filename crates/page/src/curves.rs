@@ -3,9 +3,9 @@
 
 use maud::Markup;
 
-use super::axis::Axis;
-use super::frame::{across, along};
-use super::svg::{Anchor, Canvas, WIDTH, number, width_of};
+use crate::axis::Axis;
+use crate::frame::{across, along};
+use crate::svg::{Anchor, Canvas, WIDTH, number, width_of};
 
 /// A line, its points in the order of their first coordinate.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 use plan::{Deliver, Trap, Wait, Workload};
 use results::{Cell, Results};
 
-use crate::table::{Scale, operation};
+use crate::scale::{Scale, operation};
 
 /// What waits are compared with: the way that Linux would like to wait.
 const REFERENCE: Wait = Wait::PollWfi;

@@ -8,7 +8,7 @@ use results::merge::Run;
 use results::{Build, Emulator, Parameter, Results};
 use serde_json::Value;
 
-use crate::table::Scale;
+use crate::scale::Scale;
 
 /// The fidelity probes: what each asks, and whether a no means that cells do
 /// not show what hardware would do.

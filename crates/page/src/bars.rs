@@ -3,9 +3,9 @@
 
 use maud::Markup;
 
-use super::axis::{Axis, Kind};
-use super::frame::across;
-use super::svg::{Anchor, Canvas, WIDTH, number, width_of};
+use crate::axis::{Axis, Kind};
+use crate::frame::across;
+use crate::svg::{Anchor, Canvas, WIDTH, number, width_of};
 
 /// A group: the bars of one row of labels.
 #[derive(Debug)]

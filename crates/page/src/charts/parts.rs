@@ -7,9 +7,9 @@ use maud::Markup;
 use plan::{Under, Workload};
 use results::{Cell, Counts};
 
-use crate::page::cells::{Panel, path, waiting_text};
-use crate::page::frame::{Entry, figure};
-use crate::page::stacks::{self, Row, Stack};
+use crate::cells::{Panel, path, waiting_text};
+use crate::frame::{Entry, figure};
+use crate::stacks::{self, Row, Stack};
 
 /// Colours in the order in which names take them.
 const COLOURS: [&str; 9] = [

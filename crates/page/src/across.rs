@@ -5,11 +5,11 @@
 use maud::{Markup, html};
 use results::merge::Run;
 
-use super::cells::Panel;
-use super::charts::cost;
-use super::rest::table;
-use crate::report::across::{Group, groups, sentences};
-use crate::table::Scale;
+use crate::appendix::table;
+use crate::cells::Panel;
+use crate::charts::cost;
+use crate::machines::{Group, groups, sentences};
+use crate::scale::Scale;
 
 /// The section; nothing if no two machines have a cell in common.
 pub fn section(runs: &[Run]) -> Markup {
@@ -31,7 +31,7 @@ pub fn section(runs: &[Run]) -> Markup {
                 h3 {
                     (group.title)
                     span.muted {
-                        ", " (group.len()) " cells"
+                        ", " (group.size()) " cells"
                         @if let Some(reference) = group.reference_name() { "; ratio to " (reference) }
                     }
                 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scales: where a value stands, and which values are written beside it.
 
-use super::svg::number;
+use crate::svg::number;
 
 /// From this ratio between the largest and the smallest value on, a linear
 /// scale would hide the small ones.

@@ -5,9 +5,9 @@ use maud::Markup;
 use plan::{DIMENSIONS, Info, Show, Wait};
 use results::Cell;
 
-use crate::page::cells::{Panel, distinct, path, wait_class, waiting_text};
-use crate::page::curves::{self, Line};
-use crate::page::frame::{self, figure};
+use crate::cells::{Panel, distinct, path, wait_class, waiting_text};
+use crate::curves::{self, Line};
+use crate::frame::{self, figure};
 
 /// The limit of which it is shown what no poll at all would cost.
 const LIMIT: &str = "poll-limit-us";

@@ -5,7 +5,8 @@ use plan::{DIMENSIONS, Deliver, Info, Show, Trap, Under, Wait, Wake, Workload};
 use results::Cell;
 use results::merge::Run;
 
-use crate::table::{MARK, Scale, operation};
+use crate::columns::MARK;
+use crate::scale::{Scale, operation};
 
 /// Cells of one run that can stand in one chart: the same workload and shape.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 
 use maud::{Markup, html};
 
-use super::axis::Axis;
-use super::svg::{Anchor, Canvas};
+use crate::axis::Axis;
+use crate::svg::{Anchor, Canvas};
 
 /// An entry of a legend: class of the mark, name, what more there is to say.
 pub type Entry = (String, String, String);

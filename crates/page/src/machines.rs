@@ -13,8 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use results::merge::Run;
 use results::{Cell, keys};
 
-use crate::grid::Column;
-use crate::table::{MARK, Scale};
+use crate::column::Column;
+use crate::columns::MARK;
+use crate::scale::Scale;
 use order::Order;
 
 /// Cells of one workload that at least two machines have measured.
@@ -76,7 +77,7 @@ pub fn sentences(groups: &[Group<'_>]) -> Vec<String> {
 
 impl<'r> Group<'r> {
     /// How many cells it has.
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.rows.len()
     }
 

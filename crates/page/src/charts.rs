@@ -9,9 +9,9 @@ mod sweeps;
 use maud::{Markup, html};
 use results::merge::Run;
 
-use super::bars::{self, Bar, Group};
-use super::cells::{PATH_COLOURS, Panel, panels, path, path_class, waiting};
-use super::frame::{Entry, figure, section};
+use crate::bars::{self, Bar, Group};
+use crate::cells::{PATH_COLOURS, Panel, panels, path, path_class, waiting};
+use crate::frame::{Entry, figure, section};
 
 /// Every section of charts that the runs have data for.
 pub fn sections(runs: &[Run]) -> Markup {

@@ -7,8 +7,10 @@ use maud::{Markup, html};
 use results::Cell;
 use results::merge::Run;
 
-use crate::grid::Column;
-use crate::table::{self, Scale, operation};
+use crate::column::Column;
+use crate::columns;
+use crate::scale::{Scale, operation};
+use crate::shortfalls;
 use plan::{Word, Workload};
 
 /// The sections.
@@ -50,7 +52,7 @@ fn tables(run: &Run, several: bool) -> Markup {
                 (workload.name())
                 span.muted { ", " (scale.unit(&run.results)) " per " (operation(workload)) }
             }
-            (table(&table::columns(&cells, scale)))
+            (table(&columns::of(&cells, scale)))
         }
     }
 }
@@ -90,7 +92,7 @@ pub fn table(columns: &[Column]) -> Markup {
 fn shortfalls(runs: &[Run]) -> Markup {
     html! {
         @for run in runs {
-            @for line in table::shortfalls(&run.results) { p.muted { (labelled(runs, run, &line)) } }
+            @for line in shortfalls::shortfalls(&run.results) { p.muted { (labelled(runs, run, &line)) } }
         }
     }
 }

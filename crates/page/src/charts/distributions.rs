@@ -5,10 +5,10 @@ use maud::Markup;
 use plan::{Deliver, Shape, Under, Wake};
 use results::Cell;
 
-use crate::page::cells::{Panel, path, wait_class, waiting_text};
-use crate::page::curves::{self, Line};
-use crate::page::frame::{self, Entry, figure};
-use crate::page::svg::number;
+use crate::cells::{Panel, path, wait_class, waiting_text};
+use crate::curves::{self, Line};
+use crate::frame::{self, Entry, figure};
+use crate::svg::number;
 
 /// Whether the path of a cell has a chart. An elided wake-up is not delivered at all,
 /// so it is shown once.

@@ -3,9 +3,9 @@
 
 use maud::Markup;
 
-use super::axis::Axis;
-use super::frame::across;
-use super::svg::{Anchor, Canvas, WIDTH, number, width_of};
+use crate::axis::Axis;
+use crate::frame::across;
+use crate::svg::{Anchor, Canvas, WIDTH, number, width_of};
 
 /// A line of the chart.
 #[derive(Debug)]

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use plan::{DIMENSIONS, Info, Place, Show};
 use results::{Cell, Stats};
 
-use super::Scale;
-use crate::grid::Column;
+use crate::column::Column;
+use crate::scale::Scale;
 
 /// Causes that have a column; the rest is summed up as `other`.
 const CAUSES: [&str; 4] = ["wfi", "wfe", "sgi", "irq"];

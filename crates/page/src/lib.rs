@@ -1,33 +1,43 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `report.html`: one file that needs nothing else, not even a script.
+//! What people see of results: `report.html` ([`html()`]), and what the tables of a
+//! terminal share with it. [`scale`] says in which unit, [`columns`] has the columns of
+//! the cells, [`summary`] the headline, [`machines`] the same cells side by side.
+//! Nothing here reads or writes a file.
 //!
-//! The charts are SVG, drawn here. They are small, all of one width, and laid
+//! The page is one file that needs nothing else, not even a script. The charts are SVG, drawn here. They are small, all of one width, and laid
 //! out as many as fit beside each other, so that their text has the same size
 //! on a wide screen, on a phone and on paper.
 
+#![forbid(unsafe_code)]
+
 mod across;
+mod appendix;
 mod axis;
 mod bars;
 mod cells;
 mod charts;
+mod column;
+pub mod columns;
 mod curves;
 mod frame;
 mod machine;
-mod rest;
+pub mod machines;
+pub mod scale;
+pub mod shortfalls;
 mod stacks;
+pub mod summary;
 mod svg;
 
+pub use column::Column;
 pub use curves::Line;
 
-use anyhow::Result;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use results::merge::Run;
 
-use crate::summary;
-use crate::table::Scale;
+use scale::Scale;
 
 /// The style sheet.
-const STYLE: &str = include_str!("page/style.css");
+const STYLE: &str = include_str!("style.css");
 /// The page asks for nothing, whatever texts a log brings into it.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
@@ -48,16 +58,16 @@ pub fn chart_of(name: &str, lines: &[Line], along: &str, unit: &str) -> Markup {
 }
 
 /// The page about some runs.
-pub fn html(title: Option<&str>, runs: &[Run]) -> Result<String> {
+pub fn html(title: Option<&str>, runs: &[Run]) -> String {
     let title = title.map_or_else(|| default_title(runs), str::to_owned);
     let body = html! {
         (heading(&title, runs))
         (machine::section(runs))
         (across::section(runs))
         (charts::sections(runs))
-        (rest::sections(runs))
+        (appendix::sections(runs))
     };
-    Ok(document(&title, body))
+    document(&title, body)
 }
 
 /// A page of this kind, with `body` in it.
