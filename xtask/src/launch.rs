@@ -159,6 +159,14 @@ pub fn supervise(command: &mut Command, socket: &Path) {
     }
 }
 
+/// Has the emulator load the recorder, `plugin`, which writes to `trace`.
+pub fn record(command: &mut Command, plugin: &Path, trace: &Path) {
+    // A comma ends a value unless it is doubled.
+    let value = |path: &Path| path.display().to_string().replace(',', ",,");
+    let value = format!("file={},out={}", value(plugin), value(trace));
+    command.arg("-plugin").arg(value);
+}
+
 /// The command as it would be typed into a shell.
 pub fn typed(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
