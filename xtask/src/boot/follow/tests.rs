@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Boots of shell scripts in place of an emulator.
 
+use abi::Ended;
+
 use super::*;
 
 /// What comes of a script, and the log. It may go without progress for 300 ms.
@@ -27,7 +29,7 @@ fn boot_within(
         progress: Progress::new("test".into()),
     };
     let mut log = Vec::new();
-    let outcome = boot(command, Console::default(), &mut log, watch).unwrap();
+    let outcome = follow(command, Console::default(), &mut log, watch).unwrap();
     (outcome, String::from_utf8(log).unwrap())
 }
 
