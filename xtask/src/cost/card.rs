@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use cost::Path;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::tally::Tally;
 use super::trace::{Trace, Window};
@@ -48,6 +48,7 @@ impl Mode {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Row {
     /// Name of the path.
+    #[serde(deserialize_with = "path_name")]
     pub path: String,
     /// The mode.
     pub mode: Mode,
@@ -63,6 +64,15 @@ pub struct Row {
     pub guest: Option<Tally>,
     /// Why there is nothing.
     pub skipped: Option<String>,
+}
+
+/// The name that a path has now.
+fn path_name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let name = String::deserialize(from)?;
+    Ok(match Path::parse(&name) {
+        Some(path) => path.name().to_owned(),
+        None => name,
+    })
 }
 
 /// The guest's instructions in `row`, for a table.
