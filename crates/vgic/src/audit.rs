@@ -40,7 +40,7 @@ impl fmt::Display for Fault {
             Self::Forgotten(intid) => {
                 write!(
                     f,
-                    "INTID {intid} waits for a list register that nobody will give it"
+                    "INTID {intid} waits for a list register and will get none"
                 )
             }
             Self::Listed(intid) => write!(f, "INTID {intid} is left in a list register"),
