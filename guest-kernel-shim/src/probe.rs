@@ -95,8 +95,8 @@ const TRIALS: [Trial; COUNT] = {
 
 static ANSWERS: Once<ArrayVec<Answer, COUNT>> = Once::new();
 
-/// Every trial's name and answer; tried the first time that somebody asks,
-/// which has to be the first CPU, with the others parked.
+/// Every trial's name and answer; tried at the first call,
+/// which has to come from the first CPU, with the others parked.
 pub fn answers() -> impl Iterator<Item = (&'static str, &'static Answer)> {
     let answers = ANSWERS.call_once(|| {
         let mut answers = ArrayVec::new();

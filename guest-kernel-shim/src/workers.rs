@@ -2,10 +2,10 @@
 //! The CPUs that take part in a measurement, and how they start and end a
 //! block of it together.
 //!
-//! The first CPU leads: it posts a job, wakes who takes part, and all of them
-//! turn their knobs. When everyone is ready the leader lets go; who is done
-//! puts its knobs back, leaves its counts and parks. Between jobs CPUs wait in
-//! a plain WFI, so that they cost nothing.
+//! The first CPU leads: it posts a job and wakes the CPUs that take part, and all of
+//! them set their knobs. When all are ready, the leader starts them. A CPU that is done
+//! resets its knobs, leaves its counts and parks. Between jobs CPUs wait in a plain
+//! WFI, so that they cost nothing.
 
 mod post;
 
