@@ -5,6 +5,7 @@ use std::env;
 
 use abi::Ended;
 use anyhow::Result;
+use jiff::Timestamp;
 use plan::Under;
 use results::Results;
 
@@ -59,6 +60,7 @@ pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
         commands: heading(&emulator.shown()),
         results: Results {
             build: toolchain::build(),
+            began: began(),
             ..Results::new(&job.board().name, &job.model, Some(emulator.describe(job)))
         },
         dump: String::new(),
@@ -221,6 +223,13 @@ impl Boots<'_> {
             log,
         })
     }
+}
+
+/// This moment, in a form that sorts as text does.
+fn began() -> String {
+    Timestamp::now()
+        .strftime("%Y-%m-%dT%H:%M:%S.%3fZ")
+        .to_string()
 }
 
 /// The names of functions in the images of a boot.

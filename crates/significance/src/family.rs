@@ -15,7 +15,7 @@ use crate::least_p;
 /// smallest p-value is 0.029.
 pub const FEWEST: usize = 5;
 /// Runs of a side at most that anybody is asked for.
-pub const MOST: usize = 200;
+const MOST: usize = 200;
 
 /// The p-values with what is added for their number, in their order.
 pub fn holm(p_values: &[f64]) -> Vec<f64> {

@@ -10,7 +10,7 @@
 //! | do two sets of runs differ | [`p_value`] | exact rank sum test |
 //! | which of many figures differ | [`holm`] | Holm's step-down procedure |
 //! | how many runs do so many tests need | [`runs_needed`] | the smallest p that ranks can give |
-//! | what difference would have been seen | [`detectable`] | the test's power, simulated |
+//! | what difference would have been seen | [`detectable`] | the power of the test, for runs spread as these are |
 //! | how many runs show a given difference | [`runs_to_see`] | the same |
 //!
 //! All of it relies on one thing: if the two sides are the same, any order of their runs is as likely
@@ -23,8 +23,8 @@ mod family;
 mod power;
 mod rank;
 
-pub use family::{FEWEST, MOST, holm, runs_needed};
-pub use power::{POWER, detectable, runs_to_see, spread};
+pub use family::{FEWEST, holm, runs_needed};
+pub use power::{LADDER, POWER, detectable, residuals, runs_to_see};
 pub use rank::{least_p, p_value};
 
 /// The median of figures: the middle one, or what lies between the two in the middle;

@@ -30,9 +30,7 @@ pub fn p_value(a: &[f64], b: &[f64]) -> f64 {
 /// overlap. It is 2 of all ways to choose `a` of `a + b`.
 pub fn least_p(a: usize, b: usize) -> f64 {
     let fewer = a.min(b);
-    let ways = (1..=fewer).fold(1.0, |ways, k| {
-        ways * (a + b - fewer + k) as f64 / k as f64
-    });
+    let ways = (1..=fewer).fold(1.0, |ways, k| ways * (a + b - fewer + k) as f64 / k as f64);
     (2.0 / ways).min(1.0)
 }
 
