@@ -2,7 +2,7 @@
 //! The verb `compare`: whether B is better or worse than A, cell by cell.
 
 mod gate;
-mod shown;
+pub mod shown;
 mod side;
 
 use anyhow::{Result, bail};

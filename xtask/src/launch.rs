@@ -13,7 +13,7 @@ use crate::cli::{Boot, Metric};
 use crate::disk;
 use crate::images::Built;
 use crate::job::Job;
-use crate::qemu::{Emulator, firmware};
+use crate::qemu::{self, Emulator, firmware};
 
 /// The command that boots `job` under `under`. For a boot from disk the disk is
 /// written.
@@ -149,14 +149,31 @@ fn drive(command: &mut Command, options: &str, path: &Path) {
     command.args(["-drive", &drive]);
 }
 
-/// Lets the emulator be asked through `socket`, and end when we do.
-pub fn supervise(command: &mut Command, socket: &Path) {
+/// Lets the emulator be asked through a socket in `place`, tell its events through
+/// another one there ([`qemu::Events`]), which lets the CPUs go.
+pub fn supervise(command: &mut Command, place: &Path) {
+    let (monitor, events) = (place.join(qemu::MONITOR), place.join(qemu::EVENTS));
     command
         .arg("-qmp")
-        .arg(format!("unix:{},server=on,wait=off", socket.display()));
+        .arg(format!("unix:{},server=on,wait=off", monitor.display()))
+        .arg("-qmp")
+        .arg(format!("unix:{}", events.display()))
+        .arg("-S");
+}
+
+/// Lets the emulator end when we do.
+pub fn end_with_us(command: &mut Command) {
     if cfg!(any(target_os = "linux", target_os = "macos")) {
         command.args(["-run-with", "exit-with-parent=on"]);
     }
+}
+
+/// Has the emulator load the recorder, `plugin`, which writes to `trace`.
+pub fn record(command: &mut Command, plugin: &Path, trace: &Path) {
+    // A comma ends a value unless it is doubled.
+    let value = |path: &Path| path.display().to_string().replace(',', ",,");
+    let value = format!("file={},out={}", value(plugin), value(trace));
+    command.arg("-plugin").arg(value);
 }
 
 /// The command as it would be typed into a shell.

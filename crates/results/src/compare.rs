@@ -10,6 +10,9 @@ mod figures;
 mod pairs;
 mod setting;
 
+/// Probability that anything is called better or worse if nothing is, unless asked otherwise.
+pub const LEVEL: f64 = 0.05;
+
 pub use figures::{Compared, Figures, Quantity, Verdict};
 pub use pairs::{Comparison, Lost, Pair};
 pub use setting::{ASPECTS, Differs, Order, differences, order};

@@ -233,8 +233,8 @@ impl List {
     }
 
     /// Gives every pending interrupt the priority that `of` names for its INTID,
-    /// if it names one. A new priority must count in finite time (12.9.20), and
-    /// one that is masked would otherwise never be acknowledged.
+    /// if it names one. A new priority must count in finite time (12.9,
+    /// GICD_IPRIORITYR\<n\>), and one that is masked would otherwise never be acknowledged.
     pub(crate) fn reprioritise(&mut self, bank: &mut impl Bank, of: impl Fn(u32) -> Option<u8>) {
         let used = !bank.empty() & mask(bank.count());
         for slot in ones(used.into()) {
@@ -354,7 +354,7 @@ impl List {
 
     /// Empties the registers whose interrupts have ended and say so.
     pub(crate) fn clear_ended(&self, bank: &mut impl Bank) {
-        // One that says so does not count as empty (12.4.2).
+        // One that says so does not count as empty (12.4, ICH_ELRSR_EL2).
         let used = !bank.empty() & mask(bank.count());
         for slot in ones(used.into()) {
             if bank.read(slot as usize).has_ended() {

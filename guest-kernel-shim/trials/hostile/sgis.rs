@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Software-generated interrupts: every INTID to this CPU, to the others, to all,
 //! to CPUs that there are not, by every range of the target list and with every
-//! bit set (IHI 0069H, 12.2.20).
+//! bit set (IHI 0069H, 12.2, ICC_SGI1R_EL1).
 
 use arch::insn;
 use arch::regs::ICC_CTLR_EL1;

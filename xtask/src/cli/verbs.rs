@@ -17,6 +17,10 @@ pub struct RunArgs {
     /// How long it may take.
     #[command(flatten)]
     pub limits: LimitArgs,
+    /// Measure all of it so often, each time in boots of its own: what is counted in time differs from boot to boot, and
+    /// `compare` takes five runs at least
+    #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: u32,
     /// Folder for the results; new or empty [default: target/runs/TIME-BOARD, the time in UTC]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

@@ -131,7 +131,7 @@ impl World {
                 self.machine.cpus[cpu].interface.mask = mask;
                 self.spec.cpus[cpu].mask = mask;
             }
-            // To change it while something is active is the guest's mistake (12.2.6).
+            // To change it while something is active is the guest's mistake (12.2, ICC_CTLR_EL1).
             Step::Split(cpu, split) if self.handling[cpu].is_empty() => {
                 self.machine.cpus[cpu].interface.split = split;
                 self.spec.cpus[cpu].split = split;
