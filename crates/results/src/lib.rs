@@ -198,6 +198,7 @@ fn convert(under: Option<Under>, unit: &str, cell: &records::Cell) -> Result<Cel
         stats: total.map(stats),
         stages: stages.map(stage).collect(),
         exits: group("exit"),
+        made: number("made"),
         ipis: group("ipi"),
         wakes: group("wake"),
         residency: group("res"),
@@ -334,6 +335,25 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3);
         assert!(lines[0].starts_with("under,workload,shape,wait,"));
+    #[test]
+    fn counters_are_of_all_that_was_made() {
+        let mut cell = results().cells.remove(1);
+        assert_eq!(cell.per_sample(&cell.exits, "wfi"), 2.0);
+        cell.made = 5;
+        assert_eq!(cell.per_sample(&cell.exits, "wfi"), 1.6);
+    }
+
+    #[test]
+    fn what_may_contain_idle_time_is_never_called_instructions() {
+        let units = Workload::ALL.iter().map(|&workload| {
+            let unit = unit_of(workload, "insns");
+            assert_eq!(unit == VIRTUAL, workload.has_idle_time(), "{workload}");
+            assert_eq!(unit_of(workload, "cycles"), "cycles");
+            unit
+        });
+        assert_eq!(units.filter(|unit| *unit == "insns").count(), 4);
+    }
+
         assert!(lines[2].starts_with("rouse,pingpong,one,wfi,none,inject,ipi,0,"));
         let columns = |line: &str| line.split(',').count();
         assert!(lines.iter().all(|line| columns(line) == columns(lines[0])));

@@ -199,6 +199,9 @@ pub struct Cell {
     /// Passes that there can be.
     #[serde(skip_serializing_if = "is_zero")]
     pub passes_planned: u64,
+    /// Samples and what was made like them: what counters are of; 0 if that is not known.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub made: u64,
     /// Why it ended: `settled`, `samples` or `budget`; `null` if it did not, or if that
     /// is not known.
     #[schemars(schema_with = "words_of_end")]
@@ -326,7 +329,11 @@ impl Cell {
     /// A counter per sample; 0 if it did not count.
     pub fn per_sample(&self, counts: &Counts, name: &str) -> f64 {
         let count = counts.get(name).copied().unwrap_or(0);
-        count as f64 / self.stats.map_or(1, |stats| stats.count.max(1)) as f64
+        let made = match self.made {
+            0 => self.stats.map_or(1, |stats| stats.count.max(1)),
+            made => made,
+        };
+        count as f64 / made as f64
     }
 
     /// The stages that the sample is made of.
@@ -422,6 +429,7 @@ impl Default for Cell {
             wakes: Counts::new(),
             residency: Counts::new(),
             counters: BTreeMap::new(),
+            made: 0,
             histograms: BTreeMap::new(),
             raw: BTreeMap::new(),
             not_modelled: Vec::new(),

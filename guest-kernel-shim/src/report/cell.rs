@@ -50,6 +50,7 @@ fn pace(line: Line, entry: &Entry) -> Line {
     }
     let line = line.field("passes", entry.pace.passes);
     let line = line.field("passes_planned", PASSES);
+    let line = line.field("made", entry.made);
     match entry.pace.ended {
         None => line,
         Some(end) => line.field("ended", end),
