@@ -148,7 +148,7 @@ fn take_part(me: &PerCpu, number: u32, job: &Job) {
     until(|| GO.load(Acquire) == number);
     // A CPU reports ready once it only has to wait.
     let setting = Setting {
-        timed: job.traced || job.cell.gap_us != 0,
+        timed: job.traced,
         ..setting(&job.cell)
     };
     let start = Counts::now(&me.tally);
