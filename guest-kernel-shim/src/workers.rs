@@ -156,8 +156,8 @@ fn take_part(me: &PerCpu, number: u32, job: &Job) {
     match job.cell.workload {
         Workload::Pingpong => {
             let waker = waker(&job.cell, percpu::all()[0]);
-            let count = job.count;
             if job.traced {
+                let count = job.count;
                 idle::with(&setting, &mut FarSide { waker, count });
             } else {
                 // A number like any other: of one that is known to be a sum the loop, which

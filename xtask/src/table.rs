@@ -54,7 +54,21 @@ impl Scale {
 
     /// The unit that is shown.
     pub fn unit<'r>(&self, results: &'r Results) -> &'r str {
-        match (self.nanoseconds, results.unit.as_str()) {
+        self.named(&results.unit)
+    }
+
+    /// The unit of `cells`, which are of one workload.
+    pub fn unit_of<'r>(&self, results: &'r Results, cells: &[&'r Cell]) -> &'r str {
+        let unit = cells.first().map(|cell| cell.unit.as_str());
+        match unit.unwrap_or_default() {
+            "" => self.unit(results),
+            unit => self.named(unit),
+        }
+    }
+
+    /// A unit, for people.
+    fn named<'r>(&self, unit: &'r str) -> &'r str {
+        match (self.nanoseconds, unit) {
             (Some(_), _) => "ns",
             (None, "insns") => "instructions",
             (None, unit) => unit,
@@ -63,6 +77,7 @@ impl Scale {
 
     /// A value in the unit that is shown, as a number.
     pub fn value(&self, value: u64) -> f64 {
+            (None, results::VIRTUAL) => "ticks of virtual time",
         value as f64 * self.nanoseconds.unwrap_or(1.0)
     }
 
@@ -95,7 +110,7 @@ pub fn lines(results: &Results, width: Option<usize>) -> Vec<String> {
         let cells: Vec<&Cell> = results.cells.iter().filter(of_workload).collect();
         if !cells.is_empty() {
             lines.push(String::new());
-            lines.push(heading(workload, results, scale));
+            lines.push(heading(workload, results, &cells, scale));
             lines.extend(grid::fitted(columns(&cells, scale), width));
         }
     }
@@ -167,8 +182,8 @@ fn fidelity(results: &Results) -> Vec<String> {
         .collect()
 }
 
-fn heading(workload: Workload, results: &Results, scale: Scale) -> String {
-    let unit = scale.unit(results);
+fn heading(workload: Workload, results: &Results, cells: &[&Cell], scale: Scale) -> String {
+    let unit = scale.unit_of(results, cells);
     let operation = operation(workload);
     let caution = if scale.of_host {
         "; emulated: this is how the host's threads behave, so only min and p50 are shown"
@@ -196,6 +211,8 @@ pub const fn operation(workload: Workload) -> &'static str {
     }
 }
 
+    } else if cells.iter().any(|cell| cell.unit == results::VIRTUAL) {
+        "; where every CPU is idle the count skips to what comes next: what is skipped is no instruction"
 /// What the mark at a wait means, if any has it.
 fn marks(results: &Results) -> Vec<String> {
     let cells = results.cells.iter().filter(|cell| cell.stats.is_some());

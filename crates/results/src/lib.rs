@@ -32,7 +32,7 @@ pub use words::help;
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
-use plan::{DIMENSIONS, Place, Under, Word};
+use plan::{DIMENSIONS, Place, Under, Word, Workload};
 use serde_json::Value;
 
 use records::Records;
@@ -49,6 +49,9 @@ const MACHINE: [&str; 9] = [
     "list_registers",
     "firmware",
 ];
+/// The unit of samples that may contain time in which every CPU was idle, where the
+/// counter counts instructions and skips such time.
+pub const VIRTUAL: &str = "vticks";
 /// Version of the schema.
 const SCHEMA: u32 = 1;
 
@@ -178,6 +181,7 @@ fn convert(under: Option<Under>, unit: &str, cell: &records::Cell) -> Result<Cel
         };
         (info.key.to_owned(), word(&field))
     });
+    let what = words::read(told)?;
     Ok(Cell {
         run: String::new(),
         id: cell.id,
@@ -187,18 +191,18 @@ fn convert(under: Option<Under>, unit: &str, cell: &records::Cell) -> Result<Cel
                 Under::parse(under).ok_or_else(|| format!("under: there is no `{under}`"))?
             }
         },
-        what: words::read(told)?,
+        unit: unit_of(what.workload, unit).into(),
+        what,
         event_stream_made_ns: number("event_stream_made_ns"),
         cpus: number("cpus"),
         iterations: number("iterations"),
         passes: number("passes"),
         passes_planned: number("passes_planned"),
+        made: number("made"),
         ended: cell.fields.get("ended").cloned(),
-        unit: unit.into(),
         stats: total.map(stats),
         stages: stages.map(stage).collect(),
         exits: group("exit"),
-        made: number("made"),
         ipis: group("ipi"),
         wakes: group("wake"),
         residency: group("res"),
@@ -211,6 +215,15 @@ fn convert(under: Option<Under>, unit: &str, cell: &records::Cell) -> Result<Cel
             .collect(),
         skipped: cell.skipped.clone(),
     })
+}
+
+/// What values of a workload count, where a boot counts `unit`. Time in which every CPU
+/// was idle is no instruction.
+fn unit_of(workload: Workload, unit: &str) -> &str {
+    match unit {
+        "insns" if workload.has_idle_time() => VIRTUAL,
+        unit => unit,
+    }
 }
 
 fn stage(stat: &records::Stat) -> Stage {
@@ -323,19 +336,6 @@ mod tests {
     }
 
     #[test]
-    fn values_keep_their_type() {
-        assert_eq!(value("true"), Value::Bool(true));
-        assert_eq!(value("2"), Value::from(2));
-        assert_eq!(value("not-run"), Value::from("not-run"));
-    }
-
-    #[test]
-    fn the_spreadsheet_has_a_row_per_cell() {
-        let text = csv(&results()).unwrap();
-        let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines.len(), 3);
-        assert!(lines[0].starts_with("under,workload,shape,wait,"));
-    #[test]
     fn counters_are_of_all_that_was_made() {
         let mut cell = results().cells.remove(1);
         assert_eq!(cell.per_sample(&cell.exits, "wfi"), 2.0);
@@ -354,6 +354,19 @@ mod tests {
         assert_eq!(units.filter(|unit| *unit == "insns").count(), 4);
     }
 
+    #[test]
+    fn values_keep_their_type() {
+        assert_eq!(value("true"), Value::Bool(true));
+        assert_eq!(value("2"), Value::from(2));
+        assert_eq!(value("not-run"), Value::from("not-run"));
+    }
+
+    #[test]
+    fn the_spreadsheet_has_a_row_per_cell() {
+        let text = csv(&results()).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3);
+        assert!(lines[0].starts_with("under,workload,shape,wait,"));
         assert!(lines[2].starts_with("rouse,pingpong,one,wfi,none,inject,ipi,0,"));
         let columns = |line: &str| line.split(',').count();
         assert!(lines.iter().all(|line| columns(line) == columns(lines[0])));
