@@ -25,6 +25,8 @@ pub struct Scale {
     /// Shown units per tick of the counter, which times that are no samples are
     /// in; `None` if that is not known.
     per_tick: Option<f64>,
+    /// Units of values per tick of the counter, in which they were sorted into buckets.
+    per_bucket: f64,
     /// Values measure the emulator's threads on the host.
     pub of_host: bool,
 }
@@ -46,6 +48,10 @@ impl Scale {
                 "cycles" if frequency == 0 || core == 0 => None,
                 "cycles" => Some(core as f64 / frequency as f64),
                 _ => nanoseconds.or(Some(1.0)),
+            },
+            per_bucket: match (results.unit.as_str(), frequency, core) {
+                ("cycles", 1.., 1..) => core as f64 / frequency as f64,
+                _ => 1.0,
             },
             // Of an emulator that models time, values are the model's.
             of_host: mode == Some("mttcg"),
@@ -91,6 +97,23 @@ impl Scale {
         match self.nanoseconds {
             Some(nanoseconds) => format!("{:.0}", value as f64 * nanoseconds),
             None => value.to_string(),
+        }
+    }
+
+    /// A percentile in the unit that is shown: where buckets hold more than one value the
+    /// middle of its bucket, and how far that is from its ends. Any value of a bucket is
+    /// shown alike, however it was found.
+    pub fn show_percentile(&self, value: u64) -> String {
+        let alike = hist::alike((value as f64 / self.per_bucket).round() as u64);
+        let half = (alike.end - alike.start) as f64 / 2.0;
+        if half < 1.0 {
+            return self.show(value);
+        }
+        let shown = self.per_bucket * self.nanoseconds.unwrap_or(1.0);
+        let middle = (alike.start as f64 + half) * shown;
+        match half * shown {
+            ..0.5 => format!("{middle:.0}"),
+            half => format!("{middle:.0}±{half:.0}"),
         }
     }
 }
@@ -351,7 +374,14 @@ mod tests {
 
     #[test]
     fn cycles_of_a_modelled_core_are_named_and_the_whole_distribution_is_shown() {
-        let results = results::samples::in_cycles();
+        let mut results = results::samples::in_cycles();
+        for stats in results
+            .cells
+            .iter_mut()
+            .filter_map(|cell| cell.stats.as_mut())
+        {
+            stats.count = 10_000;
+        }
         let scale = Scale::of(&results);
         assert!(!scale.of_host);
         assert_eq!(

@@ -268,6 +268,15 @@ pub struct Stage {
     pub stats: Stats,
 }
 
+impl Stats {
+    /// Whether there are enough samples for the percentile of so many thousandths: ten
+    /// beyond it, so that it is not the largest few that decide.
+    pub const fn supports(&self, per_mille: u64) -> bool {
+        const BEYOND: u64 = 10;
+        self.count * (1000 - per_mille) >= BEYOND * 1000
+    }
+}
+
 impl Build {
     /// The compiler, for people: `rustc 1.95.0 (59807616e1fa..., LLVM 22.1.2)`.
     pub fn compiler(&self) -> String {
@@ -420,6 +429,7 @@ impl Default for Cell {
             iterations: 0,
             passes: 0,
             passes_planned: 0,
+            made: 0,
             ended: None,
             unit: String::new(),
             stats: None,
@@ -429,7 +439,6 @@ impl Default for Cell {
             wakes: Counts::new(),
             residency: Counts::new(),
             counters: BTreeMap::new(),
-            made: 0,
             histograms: BTreeMap::new(),
             raw: BTreeMap::new(),
             not_modelled: Vec::new(),

@@ -129,7 +129,7 @@ fn changed(pair: &Pair<'_>) -> bool {
 
 /// A median, with its interval if that is more than a point.
 fn median(median: &Median, scale: Scale) -> String {
-    let value = scale.show(median.value);
+    let value = scale.show_percentile(median.value);
     if median.low == median.high {
         return value;
     }
