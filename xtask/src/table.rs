@@ -77,13 +77,13 @@ impl Scale {
         match (self.nanoseconds, unit) {
             (Some(_), _) => "ns",
             (None, "insns") => "instructions",
+            (None, results::VIRTUAL) => "ticks of virtual time",
             (None, unit) => unit,
         }
     }
 
     /// A value in the unit that is shown, as a number.
     pub fn value(&self, value: u64) -> f64 {
-            (None, results::VIRTUAL) => "ticks of virtual time",
         value as f64 * self.nanoseconds.unwrap_or(1.0)
     }
 
@@ -141,6 +141,7 @@ pub fn lines(results: &Results, width: Option<usize>) -> Vec<String> {
     lines.push(String::new());
     lines.extend(summary::who_polls(results, scale));
     lines.push(summary::sentence(results, scale));
+    lines.extend(summary::left_out(results));
     lines
 }
 
@@ -210,6 +211,8 @@ fn heading(workload: Workload, results: &Results, cells: &[&Cell], scale: Scale)
     let operation = operation(workload);
     let caution = if scale.of_host {
         "; emulated: this is how the host's threads behave, so only min and p50 are shown"
+    } else if cells.iter().any(|cell| cell.unit == results::VIRTUAL) {
+        "; where every CPU is idle the count skips to what comes next: what is skipped is no instruction"
     } else {
         ""
     };
@@ -223,7 +226,7 @@ fn heading(workload: Workload, results: &Results, cells: &[&Cell], scale: Scale)
 pub const fn operation(workload: Workload) -> &'static str {
     match workload {
         Workload::Pingpong => "round trip",
-        Workload::Ipi => "interrupt",
+        Workload::Ipi => "call, of one CPU or of all others",
         Workload::Ipistorm => "function call",
         Workload::Messaging => "loop of a sender",
         Workload::Notify | Workload::Io => "request",
@@ -234,8 +237,6 @@ pub const fn operation(workload: Workload) -> &'static str {
     }
 }
 
-    } else if cells.iter().any(|cell| cell.unit == results::VIRTUAL) {
-        "; where every CPU is idle the count skips to what comes next: what is skipped is no instruction"
 /// What the mark at a wait means, if any has it.
 fn marks(results: &Results) -> Vec<String> {
     let cells = results.cells.iter().filter(|cell| cell.stats.is_some());
