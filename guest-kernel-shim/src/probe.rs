@@ -60,7 +60,7 @@ impl Trial {
 }
 
 /// How many trials there are.
-const COUNT: usize = 12;
+const COUNT: usize = 13;
 
 /// Every trial, by the name that results give it.
 const TRIALS: [Trial; COUNT] = {
@@ -88,6 +88,7 @@ const TRIALS: [Trial; COUNT] = {
             .with_second_cpu()
             .needs(WFE),
         T::new("counts_instructions", counts_instructions),
+        T::new("cpus_run_at_once", cpus_run_at_once),
         T::new("counter_shared", counter_shared).with_second_cpu(),
         T::new("pmu_counts_instructions", pmu_counts_instructions),
     ]
@@ -117,6 +118,12 @@ pub fn is_not_modelled(name: &str) -> bool {
 
 fn counts_instructions() -> Answer {
     Answer::plain(clock::counts_instructions())
+}
+
+/// CPUs run at once. Where the counter counts every instruction of the machine and
+/// nothing else, they do not: what two execute at a time would count twice.
+fn cpus_run_at_once() -> Answer {
+    Answer::plain(!clock::counts_instructions())
 }
 
 /// Every CPU reads the same count: one CPU's reading lies between two of another.

@@ -135,14 +135,16 @@ fn scale(page: &mut String, card: &Card) {
         page,
         "\n## Scale: {}\n\nInstructions per operation, by number of vCPUs. `--scale` fails if the cost of an SGI to one CPU depends on \
          that number, or if a broadcast is not linear in it. Rows with `EL2` count the hypervisor's own instructions on all \
-         CPUs that take part. The other rows are medians of the guest's workloads waiting in WFI, in instructions of all CPUs.\n\n| |",
+         CPUs that take part. The other rows are medians of the guest's workloads waiting in WFI, in instructions of all CPUs; \
+         workloads whose samples may contain time in which all are idle are left out.\n\n| |",
         card.label
     );
     counts.iter().for_each(|cpus| {
         let _ = write!(page, " {cpus} |");
     });
     let _ = write!(page, "\n|---|{}\n", "---:|".repeat(counts.len()));
-    for (name, values) in &card.scale {
+    let instructions = card.scale.iter();
+    for (name, values) in instructions.filter(|(name, _)| super::scale::is_instructions(name)) {
         let _ = write!(page, "| {name} |");
         for cpus in &counts {
             let value = values.get(cpus).map_or("-".into(), u64::to_string);

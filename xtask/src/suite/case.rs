@@ -30,6 +30,9 @@
 //! max_p50 = 5000
 //! samples = [40, 100]
 //! ended = "budget"            # or settled, samples
+//! equal = true                # every sample is the same
+//! same_p50 = "gap-us"         # cells that differ in nothing but this have the same median
+//! unit = "vticks"
 //!
 //! [[cut]]                     # the log up to the end of a pass, read as `report` does, has every cell,
 //! after = 2                   # each with that many passes unless it has ended

@@ -62,6 +62,46 @@ impl Workload {
         }
     }
 
+    /// Whether a sample may contain time in which every CPU is idle: it waits for a time,
+    /// for a device or for tasks that do. A counter of instructions skips such time.
+    #[must_use]
+    pub const fn has_idle_time(self) -> bool {
+        match self {
+            Self::Messaging
+            | Self::Io
+            | Self::Timer
+            | Self::Idle
+            | Self::Stream
+            | Self::Overshoot => true,
+            Self::Ipi | Self::Pingpong | Self::Ipistorm | Self::Notify => false,
+        }
+    }
+
+    /// Whether its median tells nothing of wake-ups: most of its samples wait for none, and
+    /// a few for many. What it costs is in the mean, which is the time of all of them.
+    #[must_use]
+    pub const fn has_blind_median(self) -> bool {
+        match self {
+            Self::Messaging => true,
+            Self::Ipi
+            | Self::Pingpong
+            | Self::Ipistorm
+            | Self::Notify
+            | Self::Io
+            | Self::Timer
+            | Self::Idle
+            | Self::Stream
+            | Self::Overshoot => false,
+        }
+    }
+
+    /// How many wake-ups each block makes after its last sample. Where others take part,
+    /// what they do when it is over must not be in a sample: so they go on for one more.
+    #[must_use]
+    pub const fn unrecorded(self) -> u32 {
+        if self.is_alone() { 0 } else { 1 }
+    }
+
     /// Whether it has groups of tasks.
     #[must_use]
     pub const fn has_groups(self) -> bool {
