@@ -37,10 +37,18 @@ impl Emulator {
         match self {
             Self::Qemu(qemu) => {
                 let mut command = launch::command(job, under, qemu, built)?;
-                launch::supervise(&mut command, place);
+                launch::end_with_us(&mut command);
                 Ok(command)
             }
             Self::Gem5(gem5) => gem5.command(job, under, built, place),
+        }
+    }
+
+    /// Has the emulator tell of itself in `place`, where it can: see
+    /// [`launch::supervise`].
+    pub fn supervise(&self, command: &mut Command, place: &Path) {
+        if let Self::Qemu(_) = self {
+            launch::supervise(command, place);
         }
     }
 

@@ -150,7 +150,7 @@ fn drive(command: &mut Command, options: &str, path: &Path) {
 }
 
 /// Lets the emulator be asked through a socket in `place`, tell its events through
-/// another one there ([`qemu::Events`]), which lets the CPUs go, and end when we do.
+/// another one there ([`qemu::Events`]), which lets the CPUs go.
 pub fn supervise(command: &mut Command, place: &Path) {
     let (monitor, events) = (place.join(qemu::MONITOR), place.join(qemu::EVENTS));
     command
@@ -159,7 +159,6 @@ pub fn supervise(command: &mut Command, place: &Path) {
         .arg("-qmp")
         .arg(format!("unix:{}", events.display()))
         .arg("-S");
-    end_with_us(command);
 }
 
 /// Lets the emulator end when we do.
@@ -167,6 +166,14 @@ pub fn end_with_us(command: &mut Command) {
     if cfg!(any(target_os = "linux", target_os = "macos")) {
         command.args(["-run-with", "exit-with-parent=on"]);
     }
+}
+
+/// Has the emulator load the recorder, `plugin`, which writes to `trace`.
+pub fn record(command: &mut Command, plugin: &Path, trace: &Path) {
+    // A comma ends a value unless it is doubled.
+    let value = |path: &Path| path.display().to_string().replace(',', ",,");
+    let value = format!("file={},out={}", value(plugin), value(trace));
+    command.arg("-plugin").arg(value);
 }
 
 /// The command as it would be typed into a shell.

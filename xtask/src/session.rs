@@ -1,30 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The boots of a job, and the folder that they leave, whatever happens.
 
-use std::env;
-
 use anyhow::Result;
 use plan::Under;
 use results::Results;
 
-use crate::boot::{self, Ending, Outcome, Show, Watch};
+use crate::boot::{Boots, Launch, Ready, Show};
 use crate::cli::Metric;
 use crate::completeness::Completeness;
-use crate::console::Console;
-use crate::emulator::Emulator;
 use crate::folder::Folder;
-use crate::images::{self, Built};
 use crate::job::Job;
 use crate::log::Log;
-use crate::partial::Scratch;
 use crate::progress::{Progress, Speed};
-use crate::symbols::{self, Symbols};
-use crate::terminal::{self, note};
 use crate::verdict::{Failure, judge, judge_reset, judge_results, unwritten};
-use crate::{interrupt, launch, memory, report, toolchain};
-
-/// How many of its last lines are shown of an emulator that died.
-const SAID_SHOWN: usize = 10;
+use crate::{interrupt, report, toolchain};
 
 /// What came of a job.
 #[derive(Debug)]
@@ -45,48 +34,32 @@ pub struct Session {
 
 /// Builds, then boots once for each `under`.
 pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
-    // From here on: what was begun, a folder above all, is to be cleaned up.
-    interrupt::catch()?;
-    let emulator = interrupt::or(Emulator::ensure(job))?;
-    let built = interrupt::or(images::build(&job.board().name, job.load.packed()))?;
-    memory::check(job, &built)?;
-    let mut boots = Boots {
+    let Ready { emulator, built } = Ready::make(job)?;
+    let described = Some(emulator.describe(job));
+    let mut run = Run {
         job,
-        emulator: &emulator,
-        built: &built,
-        log: folder.log()?,
-        commands: heading(&emulator.shown()),
+        boots: Boots::new(&emulator, &built, show, folder.log()?),
         results: Results {
             build: toolchain::build(),
-            ..Results::new(&job.board().name, &job.model, Some(emulator.describe(job)))
+            ..Results::new(&job.board().name, &job.model, described)
         },
-        dump: String::new(),
-        survey: String::new(),
-        said: String::new(),
         show,
         ended: None,
     };
-    let failure = boots.all()?;
-    boots.close(failure, folder)
+    let failure = run.all()?;
+    run.close(failure, folder)
 }
 
-/// The boots so far.
-struct Boots<'j> {
+/// What the boots so far came to.
+struct Run<'j> {
     job: &'j Job,
-    emulator: &'j Emulator,
-    built: &'j Built,
-    log: Log,
-    commands: String,
+    boots: Boots<'j, Log>,
     results: Results,
-    dump: String,
-    survey: String,
-    /// What the emulators said.
-    said: String,
     show: Show,
     ended: Option<String>,
 }
 
-impl Boots<'_> {
+impl Run<'_> {
     /// Boots until something is wrong; an error only if there is nothing to keep.
     fn all(&mut self) -> Result<Option<Failure>> {
         for &under in &self.job.unders {
@@ -106,31 +79,15 @@ impl Boots<'_> {
 
     fn boot(&mut self, under: Under) -> Result<Option<Failure>> {
         let job = self.job;
-        let place = Scratch::new()?;
-        let command = self
-            .emulator
-            .command(job, under, self.built, place.path())?;
-        self.commands += &format!("\n# under {under}\n{}\n", launch::typed(&command));
-        let watch = Watch {
-            place: place.path(),
-            limits: job.limits,
-            disturb: job.disturb,
-            show: self.show,
+        let mut outcome = self.boots.boot(Launch {
+            job,
+            under,
+            title: format!("under {under}"),
             progress: self.progress(under),
-        };
-        let console = Console::new(symbols(job, under, self.built));
-        let mut outcome = boot::boot(command, console, &mut self.log, watch)?;
-        if let Some(done) = outcome.disturbed {
-            self.commands += &format!("# disturbed: {done}\n");
-        }
+            recorder: None,
+        })?;
         let records = std::mem::take(&mut outcome.console.collector).finish();
         self.results.add(Some(under), &records);
-        self.keep_dump(&outcome);
-        self.keep_said(under, &outcome);
-        for line in &outcome.console.survey {
-            self.survey += line;
-            self.survey.push('\n');
-        }
         // Somebody else's guest need not know our records.
         let owes_records = job.load.guest.is_none() || records.begun;
         self.ended = outcome.ended();
@@ -139,20 +96,6 @@ impl Boots<'_> {
             true => judge_reset(&outcome, under, failure),
             false => failure,
         })
-    }
-
-    /// Keeps what the emulator itself said, and shows the end of it if that is all
-    /// that there is to say why it died.
-    fn keep_said(&mut self, under: Under, outcome: &Outcome) {
-        if outcome.said.is_empty() {
-            return;
-        }
-        self.said += &format!("# under {under}\n{}\n", outcome.said.join("\n"));
-        if self.show >= Show::Dumps && matches!(outcome.ending, Ending::Died(..)) {
-            let shown = outcome.said.len().saturating_sub(SAID_SHOWN);
-            let last = outcome.said[shown..].iter();
-            last.for_each(|line| note!("emulator: {}", terminal::plain(line)));
-        }
     }
 
     /// What tells how far a boot is; of its plan too, where somebody looks on.
@@ -169,16 +112,6 @@ impl Boots<'_> {
         })
     }
 
-    fn keep_dump(&mut self, outcome: &Outcome) {
-        for line in outcome.console.crash.iter().chain(&outcome.registers) {
-            self.dump += line;
-            self.dump.push('\n');
-        }
-        if self.show >= Show::Dumps {
-            outcome.registers.iter().for_each(|line| note!("{line}"));
-        }
-    }
-
     /// A failure with how much there is in spite of it.
     fn with_cells(&self, mut failure: Failure) -> Failure {
         if let Some(cells) = Completeness::of(self.job, &self.results) {
@@ -188,25 +121,16 @@ impl Boots<'_> {
     }
 
     fn close(self, failure: Option<Failure>, mut folder: Folder) -> Result<Session> {
-        folder.write("command.txt", &self.commands);
-        for (name, text) in [
-            ("dump.txt", &self.dump),
-            ("survey.txt", &self.survey),
-            ("emulator.log", &self.said),
-        ] {
-            if !text.is_empty() {
-                folder.write(name, text);
-            }
-        }
+        self.boots.kept.write(&mut folder);
         if self.results.has_cells() {
             folder.write("results.json", &self.results.to_json()?);
             folder.write("results.csv", &results::csv(&self.results)?);
-            let page = report::of_run(&folder.name(), &self.results, &self.commands)?;
+            let page = report::of_run(&folder.name(), &self.results, self.boots.kept.commands());
             folder.write(report::PAGE, &page);
         }
-        let console = self.log.text()?;
-        let closed = folder.close(Some(&self.log));
-        let log = self.log.place(&closed.place);
+        let console = self.boots.log.text()?;
+        let closed = folder.close(Some(&self.boots.log));
+        let log = self.boots.log.place(&closed.place);
         let failure = failure
             .or_else(|| judge_results(&self.results, self.job.metric))
             .or_else(|| closed.lacks.map(unwritten))
@@ -220,33 +144,4 @@ impl Boots<'_> {
             log,
         })
     }
-}
-
-/// The names of functions in the images of a boot.
-pub fn symbols(job: &Job, under: Under, built: &Built) -> Symbols {
-    let mut symbols = Symbols::default();
-    let base = job.board().image_base;
-    if under == Under::Rouse {
-        symbols.add(symbols::HYPERVISOR, &built.hypervisor, base);
-    }
-    if let Some(guest) = &built.guest {
-        symbols.add(symbols::GUEST, guest, base.filter(|_| under == Under::None));
-    }
-    symbols
-}
-
-/// What command.txt begins with: how this was started, and by what.
-pub fn heading(emulator: &str) -> String {
-    let words: Vec<String> = env::args()
-        .skip(1)
-        .map(|word| launch::quoted(&word))
-        .collect();
-    let commit = toolchain::output("git", &["describe", "--always", "--dirty"]);
-    let commit = commit.map_or("unknown".into(), |commit| commit.trim().to_owned());
-    let rustc = toolchain::rustc_version().unwrap_or_else(|| "rustc unknown".into());
-    format!(
-        "cargo xtask {}\n\n# rouse {} (commit {commit})\n# {rustc}\n# {emulator}\n",
-        words.join(" "),
-        env!("CARGO_PKG_VERSION"),
-    )
 }

@@ -13,6 +13,8 @@
 
 pub mod capture;
 pub mod compare;
+#[cfg(any(test, feature = "samples"))]
+pub mod goldens;
 pub mod json;
 pub mod merge;
 pub mod records;

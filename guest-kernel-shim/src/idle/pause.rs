@@ -16,6 +16,8 @@ pub trait Instruction {
     const TIMED: bool = false;
     /// The look has to arm the monitor on the request word.
     const ARMED: bool;
+    /// See [`Pause::NEEDS_EVENT`].
+    const NEEDS_EVENT: bool = false;
 
     /// Pauses, at most until `deadline` where the instruction has one.
     fn execute(&self, deadline: u64);
@@ -27,6 +29,7 @@ pub struct By<I>(pub I);
 impl<I: Instruction> Pause for By<I> {
     const PER_CLOCK: u32 = I::PER_CLOCK;
     const TIMED: bool = I::TIMED;
+    const NEEDS_EVENT: bool = I::NEEDS_EVENT;
 
     #[inline(always)]
     fn look(&self, request: &Request) -> u32 {
@@ -98,6 +101,7 @@ pub struct WfeSev;
 impl Instruction for WfeSev {
     const PER_CLOCK: u32 = 1;
     const ARMED: bool = false;
+    const NEEDS_EVENT: bool = true;
 
     #[inline(always)]
     fn execute(&self, _: u64) {

@@ -23,12 +23,13 @@ pub struct Near<'s> {
 impl Body for Near<'_> {
     fn run(&mut self, mut idle: impl Idle) {
         let me = PerCpu::this();
+        let waker = self.waker.of_a_peer(&idle);
         for _ in 0..self.count {
             if self.gap != 0 {
                 clock::pause(self.gap);
             }
             let start = clock::now();
-            self.waker.wake(me);
+            waker.wake(me);
             idle.wait(me);
             let ticks = clock::now() - start;
             self.samples.record(ticks);
@@ -47,9 +48,10 @@ pub struct Far {
 impl Body for Far {
     fn run(&mut self, mut idle: impl Idle) {
         let me = PerCpu::this();
+        let waker = self.waker.of_a_peer(&idle);
         for _ in 0..self.count {
             idle.wait(me);
-            self.waker.wake(me);
+            waker.wake(me);
         }
     }
 }

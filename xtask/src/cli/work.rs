@@ -85,6 +85,33 @@ pub struct JobArgs {
     pub disturb: Option<u64>,
 }
 
+impl JobArgs {
+    /// `board` as it is, and the guest as it is.
+    pub fn on(board: &str) -> Self {
+        Self {
+            load: LoadArgs {
+                board: board.into(),
+                plan: PlanArgs::default(),
+                guest: None,
+                append: None,
+                survey: false,
+            },
+            boot: Boot::Kernel,
+            under: None,
+            cpus: None,
+            cpu: None,
+            metric: None,
+            memory: None,
+            dtb: None,
+            gem5: None,
+            preset: None,
+            set: None,
+            expect_reset: false,
+            disturb: None,
+        }
+    }
+}
+
 /// How long boots may take.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct LimitArgs {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use cost::Path;
+use plan::{Deliver, Under};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::tally::Tally;
@@ -40,6 +41,22 @@ impl Mode {
             Self::Inject => "inject",
             Self::Direct => "direct",
             Self::None => "none",
+        }
+    }
+
+    /// What the guest runs under.
+    pub const fn under(self) -> Under {
+        match self {
+            Self::Inject | Self::Direct => Under::Rouse,
+            Self::None => Under::None,
+        }
+    }
+
+    /// How interrupts reach it; nothing that the bare machine looks at.
+    pub const fn deliver(self) -> Deliver {
+        match self {
+            Self::Inject | Self::None => Deliver::Inject,
+            Self::Direct => Deliver::Direct,
         }
     }
 }

@@ -20,10 +20,10 @@ use crate::boot::Show;
 use crate::cli::{Cli, Verb};
 use crate::folder::Folder;
 use crate::job::Job;
-use crate::page::{chart, document};
 use crate::partial::Scratch;
 use crate::session;
 use crate::terminal::say;
+use page::{chart, document};
 
 /// Numbers of vCPUs that are tried, as far as the board has them.
 const CPUS: [u32; 6] = [2, 4, 8, 16, 32, 64];

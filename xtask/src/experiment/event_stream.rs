@@ -172,7 +172,7 @@ fn way<'r>(
         .iter()
         .any(|(_, found)| !found.not_modelled().is_empty())
     {
-        crate::table::MARK
+        page::columns::MARK
     } else {
         ""
     };

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The sentence that says what a run shows.
+
+use plan::{Deliver, Trap, Wait, Workload};
+use results::{Cell, Results};
+
+use crate::scale::{Scale, operation};
+
+/// What waits are compared with: the way that Linux would like to wait.
+const REFERENCE: Wait = Wait::PollWfi;
+const WORKLOAD: Workload = Workload::Pingpong;
+
+/// A way of waiting, and what it costs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Way {
+    /// Its name.
+    pub name: String,
+    /// The best median.
+    pub p50: u64,
+    /// That in medians of the reference.
+    pub ratio: f64,
+}
+
+/// What the run shows: the median of every wait against the reference's.
+pub fn sentence(results: &Results, scale: Scale) -> String {
+    let Some(reference) = reference(results) else {
+        let measured = measured(results).count();
+        let skipped = results.cells.len() - measured;
+        return format!("Measured cells: {measured}, skipped: {skipped}.");
+    };
+    let parts: Vec<String> = ways(results, reference)
+        .iter()
+        .map(|way| format!("{} {:.2}x", way.name, way.ratio))
+        .collect();
+    let against = format!(
+        "{} relative to {REFERENCE} ({}, {}: {} {} a {} = 1.00x; higher is slower)",
+        if scale.of_host {
+            "Cost on this host's threads"
+        } else {
+            "Cost"
+        },
+        reference.what.deliver,
+        reference.what.wake,
+        scale.show(median(reference)),
+        scale.unit(results),
+        operation(WORKLOAD)
+    );
+    match parts.as_slice() {
+        [] => format!("{against}: nothing else was measured."),
+        parts => format!("{against}: {}.", parts.join(", ")),
+    }
+}
+
+/// What it costs if guest or hypervisor poll where WFI traps; `None`
+/// unless all four were measured.
+pub fn who_polls(results: &Results, scale: Scale) -> Option<String> {
+    let best = |wait: Wait, host: bool| {
+        let cells = measured(results).filter(|cell| {
+            cell.what.workload == WORKLOAD
+                && cell.what.wait == wait
+                && cell.what.trap == Trap::Wfi
+                && cell.what.deliver == Deliver::Inject
+                && (cell.what.host_poll_us != 0) == host
+        });
+        cells.map(median).min().map(|p50| scale.show(p50))
+    };
+    Some(format!(
+        "Round trip (trapped WFI, injected), {}: no polling {}, host polls {}, guest polls {}, both poll {}.",
+        scale.unit(results),
+        best(Wait::Wfi, false)?,
+        best(Wait::Wfi, true)?,
+        best(REFERENCE, false)?,
+        best(REFERENCE, true)?,
+    ))
+}
+
+/// The same as numbers, the reference first; empty without a reference.
+pub fn headline(results: &Results) -> Vec<Way> {
+    let Some(reference) = reference(results) else {
+        return Vec::new();
+    };
+    let first = Way {
+        name: format!("{REFERENCE} ({})", reference.what.wake),
+        p50: median(reference),
+        ratio: 1.0,
+    };
+    std::iter::once(first)
+        .chain(ways(results, reference))
+        .collect()
+}
+
+fn measured(results: &Results) -> impl Iterator<Item = &Cell> {
+    results.cells.iter().filter(|cell| cell.stats.is_some())
+}
+
+/// The best cell of the reference's way of waiting.
+fn reference(results: &Results) -> Option<&Cell> {
+    measured(results)
+        .filter(|cell| cell.what.workload == WORKLOAD && cell.what.wait == REFERENCE)
+        .min_by_key(|cell| median(cell))
+}
+
+/// The best of each other way of waiting, in the order of the cells.
+fn ways(results: &Results, reference: &Cell) -> Vec<Way> {
+    let mut best: Vec<Way> = Vec::new();
+    for cell in measured(results).filter(|cell| comparable(cell, reference)) {
+        let (name, p50) = (name(cell), median(cell));
+        let ratio = p50 as f64 / median(reference).max(1) as f64;
+        let way = Way { name, p50, ratio };
+        match best.iter_mut().find(|known| known.name == way.name) {
+            Some(known) if known.p50 <= p50 => {}
+            Some(known) => *known = way,
+            None => best.push(way),
+        }
+    }
+    best
+}
+
+fn median(cell: &Cell) -> u64 {
+    cell.stats.map_or(u64::MAX, |stats| stats.p50)
+}
+
+/// Whether only the way of waiting tells a cell from the reference.
+fn comparable(cell: &Cell, reference: &Cell) -> bool {
+    let same = |key| cell.word(key) == reference.word(key);
+    cell.what.wait != REFERENCE
+        && ["under", "workload", "deliver", "gap-us"]
+            .into_iter()
+            .all(same)
+}
+
+/// The way of waiting, with what became of it at EL2 where it can halt.
+fn name(cell: &Cell) -> String {
+    let plan::Cell { wait, trap, .. } = cell.what;
+    let trapped = wait.halts() && trap.wfi() || wait.uses_events() && trap.wfe();
+    match (wait.halts() || wait.uses_events(), trapped) {
+        (false, _) => wait.to_string(),
+        (true, true) => format!("{wait} trapped"),
+        (true, false) => format!("{wait} untrapped"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use results::Stats;
+
+    fn cell(wait: &str, trap: &str, wake: &str, p50: u64) -> Cell {
+        let mut what = plan::Cell {
+            workload: WORKLOAD,
+            ..plan::Cell::default()
+        };
+        for (key, word) in [("wait", wait), ("trap", trap), ("wake", wake)] {
+            what.set(key, word).unwrap();
+        }
+        let stats = Stats {
+            p50,
+            ..Stats::default()
+        };
+        Cell {
+            what,
+            stats: Some(stats),
+            ..Cell::default()
+        }
+    }
+
+    fn results(cells: Vec<Cell>) -> Results {
+        Results {
+            unit: "insns".into(),
+            cells,
+            ..Results::default()
+        }
+    }
+
+    #[test]
+    fn every_wait_is_held_against_the_reference() {
+        let results = results(vec![
+            cell("spin", "none", "ipi", 220),
+            cell("spin", "none", "elide", 180),
+            cell("wfi", "none", "ipi", 600),
+            cell("wfi", "wfi", "ipi", 800),
+            cell("poll-wfi", "none", "ipi", 500),
+            cell("poll-wfi", "none", "elide", 400),
+        ]);
+        assert_eq!(
+            sentence(&results, Scale::of(&results)),
+            "Cost relative to poll-wfi (inject, elide: 400 instructions a round trip = 1.00x; higher is slower): \
+             spin 0.45x, wfi untrapped 1.50x, wfi trapped 2.00x."
+        );
+    }
+
+    #[test]
+    fn without_the_reference_there_is_a_count() {
+        let results = results(vec![cell("wfi", "none", "ipi", 1)]);
+        assert_eq!(
+            sentence(&results, Scale::of(&results)),
+            "Measured cells: 1, skipped: 0."
+        );
+    }
+}
