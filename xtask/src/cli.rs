@@ -32,6 +32,13 @@ with the state and the last operations of every CPU and the command that shows i
 again. The folder has soak.json (rates by kind, seeds), serial.log, command.txt and,
 if something was wrong, dump.txt. Ctrl-C ends it with the summary so far.";
 
+const COMPARE: &str = "\
+  compare A B                    one run of each, or several that --repeat put into one folder
+  compare A1 A2 A3 --with B1 B2 B3
+Instructions repeat, and so do the cycles of a simulator: each difference is one.
+Time does not: there is no verdict below five runs of each side, and more cells need
+more runs. docs/significance.md has the method and what it relies on.";
+
 const LISTS: &str = "\
 A LIST is values with commas between them, or `all`. The cells are the product of
 the lists; what is not named has a default. A cell that contradicts itself or that
@@ -76,8 +83,8 @@ pub enum Verb {
     /// Make a report from runs or from serial logs, whole or damaged, of one machine or of several
     #[command(after_help = STATUS)]
     Report(ReportArgs),
-    /// Compare two runs cell by cell: is B better or worse than A?
-    #[command(after_help = STATUS)]
+    /// Compare runs cell by cell: is B better or worse than A?
+    #[command(after_help = format!("{COMPARE}\n\n{STATUS}"))]
     Compare(CompareArgs),
     /// Repeat published measurements of idling, and show their figures beside ours
     #[command(after_help = STATUS)]

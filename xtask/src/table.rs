@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a run shows on the terminal.
 
+mod repeated;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use page::columns::{self, MARK};
@@ -19,6 +21,9 @@ const LISTED: usize = 12;
 
 /// Everything that is shown, line by line, the tables no wider than `width`.
 pub fn lines(results: &Results, width: Option<usize>) -> Vec<String> {
+    if !results.runs.is_empty() {
+        return repeated::lines(results, width);
+    }
     let scale = Scale::of(results);
     let mut lines = machine(results);
     let mut workloads: Vec<Workload> = Vec::new();

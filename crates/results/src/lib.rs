@@ -195,6 +195,7 @@ fn convert(under: Option<Under>, unit: &str, cell: &records::Cell) -> Result<Cel
         iterations: number("iterations"),
         passes: number("passes"),
         passes_planned: number("passes_planned"),
+        pass_p50: cell.pass_p50.clone(),
         ended: cell.fields.get("ended").cloned(),
         unit: unit.into(),
         stats: total.map(stats),

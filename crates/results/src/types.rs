@@ -40,6 +40,9 @@ pub struct Results {
     /// What the images were built from and with; `null` where that is not known, as of
     /// a serial log.
     pub build: Option<Build>,
+    /// When its first boot began, UTC, as RFC 3339 has it; left out of what was read from a log.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub began: String,
     /// Name of the board.
     pub board: String,
     /// Where it was measured.
@@ -94,6 +97,9 @@ pub struct Origin {
     pub label: String,
     /// What its images were built from and with; `null` where that is not known.
     pub build: Option<Build>,
+    /// When its first boot began, as of the whole.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub began: String,
     /// Name of the board.
     pub board: String,
     /// Where it was measured.
@@ -199,6 +205,9 @@ pub struct Cell {
     /// Passes that there can be.
     #[serde(skip_serializing_if = "is_zero")]
     pub passes_planned: u64,
+    /// Median of each of its passes, in their order; left out if one of them is not known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pass_p50: Vec<u64>,
     /// Why it ended: `settled`, `samples` or `budget`; `null` if it did not, or if that
     /// is not known.
     #[schemars(schema_with = "words_of_end")]
@@ -413,6 +422,7 @@ impl Default for Cell {
             iterations: 0,
             passes: 0,
             passes_planned: 0,
+            pass_p50: Vec::new(),
             ended: None,
             unit: String::new(),
             stats: None,
