@@ -176,3 +176,37 @@ fn a_list_that_is_given_up_holds_nothing() {
     list.sync_spis(&mut bank, &mut distributor, other);
     assert_eq!(bank.used(), [(0, 32, PENDING)]);
 }
+
+#[test]
+fn requests_to_one_vcpu_stay_when_another_lets_go() {
+    let (mut distributor, mut list, mut bank) = (distributor(), List::new(), Registers::new(4));
+    let first = Vcpu {
+        number: 0,
+        affinity: 0,
+    };
+    let (mut own, mut registers) = (List::new(), Registers::new(4));
+    for intid in [33, 34] {
+        access(&mut distributor, 0x6000 + 8 * intid, 8, Some(0));
+    }
+    write(&mut distributor, 0x204, 0b1111);
+    list.sync_spis(&mut bank, &mut distributor, SECOND);
+    own.sync_spis(&mut registers, &mut distributor, first);
+    assert_eq!(registers.used(), [(0, 33, PENDING), (1, 34, PENDING)]);
+    registers.acknowledge(1);
+    // The pending state of two and the active state of others is taken back.
+    write(&mut distributor, 0x284, 0b0011);
+    write(&mut distributor, 0x384, 0b1100);
+    list.drain(&mut bank, |_| {});
+    assert!(!distributor.release(SECOND));
+    own.sync_spis(&mut registers, &mut distributor, first);
+    assert_eq!(registers.used(), []);
+    // What was asked of the second is done: a new one is listed, and stays.
+    write(&mut distributor, 0x204, 0b1001);
+    list.sync_spis(&mut bank, &mut distributor, SECOND);
+    assert_eq!(bank.used(), [(0, 32, PENDING), (1, 35, PENDING)]);
+    for n in [0, 1] {
+        bank.acknowledge(n);
+    }
+    list.sync_spis(&mut bank, &mut distributor, SECOND);
+    assert_eq!(bank.used(), [(0, 32, ACTIVE), (1, 35, ACTIVE)]);
+}
