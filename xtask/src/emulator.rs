@@ -68,17 +68,35 @@ impl Emulator {
                 version: qemu.version.to_string(),
                 exact: qemu.exact.clone(),
                 mode: launch::mode(job.metric).name.into(),
-                ..Default::default()
+                parameters: [ram(job)].into(),
             },
             Self::Gem5(gem5) => results::Emulator {
                 name: "gem5".into(),
                 version: gem5.version.clone(),
                 exact: String::new(),
                 mode: job.model.clone(),
-                parameters: job.parameters.iter().map(parameter).collect(),
+                parameters: job
+                    .parameters
+                    .iter()
+                    .map(parameter)
+                    .chain([ram(job)])
+                    .collect(),
             },
         }
     }
+}
+
+/// The machine's RAM as results have it.
+fn ram(job: &Job) -> (String, Parameter) {
+    let source = match job.memory == job.board().memory() {
+        true => "board",
+        false => "chosen",
+    };
+    let parameter = Parameter {
+        value: job.memory.clone(),
+        source: source.into(),
+    };
+    ("ram".into(), parameter)
 }
 
 /// A parameter of the machine as results have it.

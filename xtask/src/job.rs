@@ -28,6 +28,8 @@ pub struct Job {
     pub boot: Boot,
     /// A boot for each.
     pub unders: Vec<Under>,
+    /// How often all of that is done.
+    pub repeat: usize,
     /// Number of CPUs.
     pub cpus: u32,
     /// Name of the CPU model.
@@ -65,6 +67,7 @@ impl Job {
         let job = Self {
             boot: args.boot,
             unders: checks::words("--under", args.under.as_deref().unwrap_or("rouse"))?,
+            repeat: 1,
             cpus: board.cpus(args.cpus)?,
             model: model.into(),
             metric,
@@ -101,7 +104,12 @@ impl Job {
 
     /// Checks the options of `run`.
     pub fn of_run(args: &RunArgs) -> Result<Self> {
-        Ok(Self::new(&args.job)?.within(&args.limits))
+        let mut job = Self::new(&args.job)?.within(&args.limits);
+        job.repeat = args.repeat as usize;
+        if job.repeat > 1 && !job.measures() {
+            bad_input!("--repeat: nothing is measured here that could be repeated; leave it out");
+        }
+        Ok(job)
     }
 
     /// With these limits, as far as any are given.

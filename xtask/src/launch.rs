@@ -123,7 +123,7 @@ fn kernel(command: &mut Command, image: &Path, arguments: &str) {
 }
 
 /// Writes the disk that a run boots. It is not the one that `image` writes, which
-/// is somebody's, nor that of another run at the same time, which may want
+/// is the user's, nor that of another run at the same time, which may want
 /// something else: its name stands for what it holds.
 fn written(built: &Built, arguments: &str) -> Result<PathBuf> {
     let mut hasher = DefaultHasher::new();

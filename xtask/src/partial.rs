@@ -3,7 +3,7 @@
 //! or for as long as a program runs.
 //!
 //! Each has a name that says so, and is locked as long as its maker lives: the
-//! kernel gives the lock back however the maker ends. So whoever comes next can
+//! kernel gives the lock back however the maker ends. So the next run can
 //! tell what a killed run has left from what another one is at, and removes it
 //! ([`sweep`]), without a guess by age.
 //!
@@ -130,7 +130,7 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => file?,
     };
-    // Nobody but a sweeper can have the lock, and not for long.
+    // Only a sweeper can have the lock, and not for long.
     ignore_unsupported(file.lock())?;
     Ok(is_still(&file, path).then_some(file))
 }
@@ -163,7 +163,7 @@ pub fn sweep(parent: &Path) {
     }
 }
 
-/// Removes the file or folder `path` unless somebody who lives has locked it.
+/// Removes the file or folder `path` unless a living process has locked it.
 fn remove_if_left(path: &Path) {
     let Ok(kind) = path.symlink_metadata().map(|what| what.file_type()) else {
         return;
@@ -171,7 +171,7 @@ fn remove_if_left(path: &Path) {
     if !kind.is_dir() && !kind.is_file() {
         return;
     }
-    // What can't be opened is somebody else's.
+    // What can't be opened belongs to another user.
     let Ok(file) = File::open(path) else {
         return;
     };
@@ -222,7 +222,7 @@ impl Shared {
         }
     }
 
-    /// Removes the folder at `path` unless somebody holds it. It is gone at once:
+    /// Removes the folder at `path` unless a process holds it. It is gone at once:
     /// it gets the name of something in the making first.
     pub fn remove_unless_held(path: &Path) {
         let Ok(file) = File::open(path) else { return };
