@@ -6,6 +6,7 @@ use anyhow::Result;
 use plan::Under;
 use results::Results;
 
+use crate::board::Machine;
 use crate::boot::{Boots, Launch, Ready, Show};
 use crate::cli::Metric;
 use crate::completeness::Completeness;
@@ -106,10 +107,10 @@ impl Run<'_> {
         if self.show == Show::Nothing {
             return progress;
         }
-        progress.with_plan(match (job.board().gem5.is_some(), job.metric) {
-            (true, _) | (_, Metric::Cycles) => Speed::Unknown,
-            (false, Metric::Insns) => Speed::Instructions,
-            (false, Metric::Time) => Speed::Time,
+        progress.with_plan(match (&job.board().machine, job.metric) {
+            (Machine::Gem5(_), _) | (_, Metric::Cycles) => Speed::Unknown,
+            (Machine::Qemu(_), Metric::Insns) => Speed::Instructions,
+            (Machine::Qemu(_), Metric::Time) => Speed::Time,
         })
     }
 

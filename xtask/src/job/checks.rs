@@ -8,7 +8,7 @@ use anyhow::Result;
 use dtoolkit::fdt::Fdt;
 use plan::Word;
 
-use crate::board::Board;
+use crate::board::{Board, Machine};
 use crate::cli::JobArgs;
 use crate::failure::bad_input;
 use crate::gem5::parameters::{Parameters, Values};
@@ -25,16 +25,18 @@ pub fn parameters(args: &JobArgs, board: &Board) -> Result<Values> {
             board.gem5(option)?;
         }
     }
-    match &board.gem5 {
-        None => Ok(Values::new()),
-        Some(gem5) => Parameters::load(&board.beside(&gem5.parameters))?.choose(preset, set),
+    match &board.machine {
+        Machine::Qemu(_) => Ok(Values::new()),
+        Machine::Gem5(gem5) => {
+            Parameters::load(&board.beside(&gem5.parameters))?.choose(preset, set)
+        }
     }
 }
 
 /// How much RAM there is to be.
 pub fn memory(args: &JobArgs, board: &Board) -> Result<String> {
     let Some(memory) = &args.memory else {
-        return Ok(board.memory().into());
+        return Ok(board.machine.memory().into());
     };
     let number = memory.trim_end_matches(['M', 'G']);
     if number.parse::<u32>().is_ok_and(|number| number > 0) && memory.len() - number.len() < 2 {
