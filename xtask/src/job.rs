@@ -64,7 +64,10 @@ impl Job {
         load.plan.event_loses_irq = board.machine.event_loses_irq(model);
         let job = Self {
             boot: args.boot,
-            unders: checks::words("--under", args.under.as_deref().unwrap_or("rouse"))?,
+            unders: args
+                .under
+                .as_ref()
+                .map_or(vec![Under::Rouse], |unders| unders.0.clone()),
             cpus: board.cpus(args.cpus)?,
             model: model.into(),
             metric,

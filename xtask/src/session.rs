@@ -2,7 +2,7 @@
 //! The boots of a job, and the folder that they leave, whatever happens.
 
 use abi::Ended;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use plan::Under;
 use results::Results;
 
@@ -13,6 +13,7 @@ use crate::completeness::Completeness;
 use crate::folder::Folder;
 use crate::job::Job;
 use crate::log::Log;
+use crate::partial::Scratch;
 use crate::progress::{Progress, Speed};
 use crate::verdict::{Failure, judge, judge_reset, judge_results, unwritten};
 use crate::{interrupt, report, toolchain};
@@ -50,6 +51,17 @@ pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
     };
     let failure = run.all()?;
     run.close(failure, folder)
+}
+
+/// What `job` measures, where nobody wants its folder.
+pub fn measure(job: &Job) -> Result<Results> {
+    let place = Scratch::new()?;
+    let folder = Folder::claim(Some(&place.path().join("run")), &job.board().name)?;
+    let session = run(job, folder, Show::Dumps)?;
+    match session.failure {
+        Some(failure) => bail!("{}", failure.told()),
+        None => Ok(session.results),
+    }
 }
 
 /// What the boots so far came to.

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use dtoolkit::fdt::Fdt;
-use plan::Word;
 
 use crate::board::{Board, Machine};
 use crate::cli::JobArgs;
@@ -59,24 +58,4 @@ pub fn tree(path: &PathBuf) -> Result<PathBuf> {
             "--dtb: {shown} is no flattened device tree ({error}); name one, which `dtc -O dtb` makes of a source"
         ),
     }
-}
-
-/// A list of words that is not part of the plan.
-pub fn words<T: Word>(option: &str, text: &str) -> Result<Vec<T>> {
-    if text == "all" {
-        return Ok(T::ALL.to_vec());
-    }
-    let mut values = Vec::new();
-    for word in text.split(',') {
-        let Some(value) = T::parse(word) else {
-            bad_input!(
-                "{option}: there is no `{word}`; use all, {}",
-                T::NAMES.join(", ")
-            );
-        };
-        if !values.contains(&value) {
-            values.push(value);
-        }
-    }
-    Ok(values)
 }
