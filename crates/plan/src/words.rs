@@ -60,6 +60,15 @@ pub(crate) fn family(name: &str) -> &str {
 }
 
 words! {
+    /// Why a cell ended.
+    End {
+        /// Its passes repeat each other.
+        Settled = "settled",
+        /// It has all wake-ups that were asked for.
+        Samples = "samples",
+        /// It has had its time.
+        Budget = "budget",
+    }
     /// What is run.
     Workload {
         /// One CPU interrupts another and waits until its handler has run.

@@ -195,7 +195,10 @@ fn convert(under: Option<Under>, unit: &str, cell: &records::Cell) -> Result<Cel
         iterations: number("iterations"),
         passes: number("passes"),
         passes_planned: number("passes_planned"),
-        ended: cell.fields.get("ended").cloned(),
+        ended: match cell.fields.get("ended") {
+            None => None,
+            Some(ended) => Some(types::parsed(ended).map_err(|why| format!("ended: {why}"))?),
+        },
         unit: unit.into(),
         stats: total.map(stats),
         stages: stages.map(stage).collect(),

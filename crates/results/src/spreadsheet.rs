@@ -79,6 +79,6 @@ fn row(cell: &Cell) -> Vec<String> {
         0 => String::new(),
         passes => passes.to_string(),
     }));
-    row.push(cell.ended.clone().unwrap_or_default());
+    row.push(cell.ended.map(|end| end.to_string()).unwrap_or_default());
     row
 }
