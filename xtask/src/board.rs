@@ -55,7 +55,7 @@ pub struct Cpus {
 }
 
 impl Board {
-    /// Reads a board: `name` of the tree, or a file of somebody's own.
+    /// Reads a board: `name` of the tree, or a file of the user's own.
     pub fn load(name: &str) -> Result<Self> {
         let path = match Self::file(name) {
             Some(file) => file.into(),

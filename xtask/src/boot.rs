@@ -119,6 +119,7 @@ impl<'a, L: Write> Boots<'a, L> {
         let mut command = self
             .emulator
             .command(job, under, self.built, place.path())?;
+        self.emulator.supervise(&mut command, place.path());
         if let Some(Recorder { plugin, trace }) = launch.recorder {
             launch::record(&mut command, plugin, trace);
         }

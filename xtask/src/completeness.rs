@@ -25,7 +25,7 @@ impl Completeness {
         for &under in &job.unders {
             planned += job.load.plan.cells(&job.machine(under).ok()?).count();
         }
-        Some(Self::count(planned, results))
+        Some(Self::count(planned * job.repeat, results))
     }
 
     fn count(planned: usize, results: &Results) -> Self {

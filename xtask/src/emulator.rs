@@ -38,10 +38,18 @@ impl Emulator {
         match self {
             Self::Qemu(qemu) => {
                 let mut command = launch::command(job, under, qemu, built)?;
-                launch::supervise(&mut command, &place.join(qemu::MONITOR));
+                launch::end_with_us(&mut command);
                 Ok(command)
             }
             Self::Gem5(gem5) => gem5.command(job, under, built, place),
+        }
+    }
+
+    /// Has the emulator tell of itself in `place`, where it can: see
+    /// [`launch::supervise`].
+    pub fn supervise(&self, command: &mut Command, place: &Path) {
+        if let Self::Qemu(_) = self {
+            launch::supervise(command, place);
         }
     }
 
@@ -61,17 +69,35 @@ impl Emulator {
                 version: qemu.version.to_string(),
                 exact: qemu.exact.clone(),
                 mode: launch::mode(job.metric).name.into(),
-                ..Default::default()
+                parameters: [ram(job)].into(),
             },
             Self::Gem5(gem5) => results::Emulator {
                 name: "gem5".into(),
                 version: gem5.version.clone(),
                 exact: String::new(),
                 mode: job.model.clone(),
-                parameters: job.parameters.iter().map(parameter).collect(),
+                parameters: job
+                    .parameters
+                    .iter()
+                    .map(parameter)
+                    .chain([ram(job)])
+                    .collect(),
             },
         }
     }
+}
+
+/// The machine's RAM as results have it.
+fn ram(job: &Job) -> (String, Parameter) {
+    let source = match job.memory == job.board().memory() {
+        true => "board",
+        false => "chosen",
+    };
+    let parameter = Parameter {
+        value: job.memory.clone(),
+        source: source.into(),
+    };
+    ("ram".into(), parameter)
 }
 
 /// A parameter of the machine as results have it.

@@ -96,7 +96,7 @@ impl Folder {
         fs::create_dir_all(parent)?;
         partial::sweep(parent);
         let partial = partial::Folder::begin(parent, &name)?;
-        // Who has the name of what is in the making has the other too.
+        // The run that has the name of the unfinished folder has the other name too.
         let partial = partial.filter(|_| !is_taken(target));
         Ok(partial.map(|partial| Self {
             target: target.into(),

@@ -14,7 +14,7 @@ use crate::cli::{Boot, Metric};
 use crate::disk;
 use crate::images::Built;
 use crate::job::Job;
-use crate::qemu::{Emulator, firmware};
+use crate::qemu::{self, Emulator, firmware};
 
 /// The command that boots `job` under `under`. For a boot from disk the disk is
 /// written.
@@ -123,7 +123,7 @@ fn kernel(command: &mut Command, image: &Path, arguments: &str) {
 }
 
 /// Writes the disk that a run boots. It is not the one that `image` writes, which
-/// is somebody's, nor that of another run at the same time, which may want
+/// is the user's, nor that of another run at the same time, which may want
 /// something else: its name stands for what it holds.
 fn written(built: &Built, arguments: &str) -> Result<PathBuf> {
     let mut hasher = DefaultHasher::new();
@@ -149,11 +149,20 @@ fn drive(command: &mut Command, options: &str, path: &Path) {
     command.args(["-drive", &drive]);
 }
 
-/// Lets the emulator be asked through `socket`, and end when we do.
-pub fn supervise(command: &mut Command, socket: &Path) {
+/// Lets the emulator be asked through a socket in `place`, tell its events through
+/// another one there ([`qemu::Events`]), which lets the CPUs go.
+pub fn supervise(command: &mut Command, place: &Path) {
+    let (monitor, events) = (place.join(qemu::MONITOR), place.join(qemu::EVENTS));
     command
         .arg("-qmp")
-        .arg(format!("unix:{},server=on,wait=off", socket.display()));
+        .arg(format!("unix:{},server=on,wait=off", monitor.display()))
+        .arg("-qmp")
+        .arg(format!("unix:{}", events.display()))
+        .arg("-S");
+}
+
+/// Lets the emulator end when we do.
+pub fn end_with_us(command: &mut Command) {
     if cfg!(any(target_os = "linux", target_os = "macos")) {
         command.args(["-run-with", "exit-with-parent=on"]);
     }

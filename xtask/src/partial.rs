@@ -3,7 +3,7 @@
 //! or for as long as a program runs.
 //!
 //! Each has a name that says so, and is locked as long as its maker lives: the
-//! kernel gives the lock back however the maker ends. So whoever comes next can
+//! kernel gives the lock back however the maker ends. So the next run can
 //! tell what a killed run has left from what another one is at, and removes it
 //! ([`sweep`]), without a guess by age.
 //!
@@ -144,7 +144,7 @@ impl Shared {
         }
     }
 
-    /// Removes the folder at `path` unless somebody holds it. It is gone at once:
+    /// Removes the folder at `path` unless a process holds it. It is gone at once:
     /// it gets the name of something in the making first.
     pub fn remove_unless_held(path: &Path) {
         let Ok(file) = File::open(path) else { return };

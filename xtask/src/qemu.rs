@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The emulator: which one is used.
 
+mod events;
 mod firmware;
 mod monitor;
 mod provide;
 
+pub use events::{EVENTS, Events, Shutdown};
 pub use firmware::firmware;
 pub use monitor::{MONITOR, Pauser, is_paused, registers};
 pub use provide::obstacle as provide_obstacle;

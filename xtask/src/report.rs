@@ -63,14 +63,14 @@ pub fn report(args: &ReportArgs) -> Result<()> {
     Ok(())
 }
 
-/// The page of one run that was just made.
+/// The page of what was just measured, in one run or several.
 pub fn of_run(label: &str, results: &Results, commands: &str) -> String {
     let run = Run {
         label: label.into(),
         results: results.clone(),
         commands: vec![commands.into()],
     };
-    page::html(None, &[run])
+    page::html(None, &merge::runs(vec![run]))
 }
 
 /// Where things are written.

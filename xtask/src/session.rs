@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The boots of a job, and the folder that they leave, whatever happens.
 
-use abi::Ended;
 use anyhow::{Result, bail};
+use jiff::Timestamp;
 use plan::Under;
 use results::Results;
+use results::merge::{self, Run as Measured};
 
 use crate::board::Machine;
 use crate::boot::{Boots, Launch, Ready, Show};
@@ -21,31 +22,33 @@ use crate::{interrupt, report, toolchain};
 /// What came of a job.
 #[derive(Debug)]
 pub struct Session {
-    /// What was measured; cells of complete blocks only.
+    /// What was measured, in all repetitions; cells of complete blocks only.
     pub results: Results,
     /// What did not happen of what was asked for.
     pub failure: Option<Failure>,
     /// Everything that the console said.
     pub console: String,
     /// How the guest of the last boot ended it, where it gave no exit status.
-    pub ended: Option<Ended>,
+    pub ended: Option<String>,
     /// The folder, for people.
     pub place: String,
     /// The console's log, for people.
     pub log: String,
 }
 
-/// Builds, then boots once for each `under`.
+/// Builds, then boots once for each `under`, and all of that as often as it is to be repeated.
 pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
     let Ready { emulator, built } = Ready::make(job)?;
     let described = Some(emulator.describe(job));
     let mut run = Run {
         job,
         boots: Boots::new(&emulator, &built, show, folder.log()?),
-        results: Results {
+        nothing: Results {
             build: toolchain::build(),
             ..Results::new(&job.board().name, &job.model, described)
         },
+        results: Results::default(),
+        done: Vec::new(),
         show,
         ended: None,
     };
@@ -68,19 +71,55 @@ pub fn measure(job: &Job) -> Result<Results> {
 struct Run<'j> {
     job: &'j Job,
     boots: Boots<'j, Log>,
+    /// What is known before the first boot.
+    nothing: Results,
+    /// What this repetition has measured.
     results: Results,
+    /// What those before have.
+    done: Vec<Measured>,
     show: Show,
-    ended: Option<Ended>,
+    ended: Option<String>,
 }
 
 impl Run<'_> {
-    /// Boots until something is wrong; an error only if there is nothing to keep.
+    /// Repeats until something is wrong; an error only if there is nothing to keep.
     fn all(&mut self) -> Result<Option<Failure>> {
-        for &under in &self.job.unders {
+        for number in 1..=self.job.repeat {
+            self.results = Results {
+                began: began(),
+                ..self.nothing.clone()
+            };
+            let failure = self.once(number);
+            let kept = !self.done.is_empty();
+            // Of a repetition that measured nothing there is nothing to keep, unless it is the only one.
+            if self.results.has_cells() || !kept {
+                self.done.push(Measured {
+                    label: format!("run {number}"),
+                    results: std::mem::take(&mut self.results),
+                    commands: Vec::new(),
+                });
+            }
+            match failure {
+                Ok(None) => {}
+                Err(error) if kept => return Ok(Some(Failure::broken(&error))),
+                failed => return failed,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Boots once for each `under`, until something is wrong.
+    fn once(&mut self, number: usize) -> Result<Option<Failure>> {
+        let mut unders = self.job.unders.clone();
+        // By turns, A B B A: what changes meanwhile meets both alike.
+        if number.is_multiple_of(2) {
+            unders.reverse();
+        }
+        for under in unders {
             if let Some(signal) = interrupt::signal() {
                 return Ok(Some(Failure::interrupted(signal)));
             }
-            match self.boot(under) {
+            match self.boot(under, number) {
                 Ok(None) => {}
                 Err(error) if self.results.has_cells() => {
                     return Ok(Some(Failure::broken(&error)));
@@ -91,20 +130,24 @@ impl Run<'_> {
         Ok(None)
     }
 
-    fn boot(&mut self, under: Under) -> Result<Option<Failure>> {
+    fn boot(&mut self, under: Under, number: usize) -> Result<Option<Failure>> {
         let job = self.job;
+        let title = match job.repeat {
+            1 => format!("under {under}"),
+            of => format!("under {under}, run {number} of {of}"),
+        };
         let mut outcome = self.boots.boot(Launch {
             job,
             under,
-            title: format!("under {under}"),
-            progress: self.progress(under),
+            progress: self.progress(&title),
+            title,
             recorder: None,
         })?;
         let records = std::mem::take(&mut outcome.console.collector).finish();
         self.results.add(Some(under), &records);
         // Somebody else's guest need not know our records.
         let owes_records = job.load.guest.is_none() || records.begun;
-        self.ended = outcome.console.ended;
+        self.ended = outcome.ended();
         let failure = judge(&outcome, under, owes_records && !records.ended);
         Ok(match job.expect_reset {
             true => judge_reset(&outcome, under, failure),
@@ -113,9 +156,9 @@ impl Run<'_> {
     }
 
     /// What tells how far a boot is; of its plan too, where somebody looks on.
-    fn progress(&self, under: Under) -> Progress {
+    fn progress(&self, title: &str) -> Progress {
         let job = self.job;
-        let progress = Progress::new(format!("{} under {under}", job.board().name));
+        let progress = Progress::new(format!("{} {title}", job.board().name));
         if self.show == Show::Nothing {
             return progress;
         }
@@ -126,36 +169,56 @@ impl Run<'_> {
         })
     }
 
-    /// A failure with how much there is in spite of it.
-    fn with_cells(&self, mut failure: Failure) -> Failure {
-        if let Some(cells) = Completeness::of(self.job, &self.results) {
-            failure.why += &format!("; {cells}");
+    /// All repetitions as one, which says which are missing.
+    fn together(&self) -> Results {
+        let mut all = merge::into_one(&self.done);
+        let of = self.job.repeat;
+        if self.done.len() < of && all.has_cells() {
+            all.incomplete = true;
+            all.missing
+                .push(format!("{} of {of} runs", of - self.done.len()));
         }
-        failure
+        all
     }
 
     fn close(self, failure: Option<Failure>, mut folder: Folder) -> Result<Session> {
         self.boots.kept.write(&mut folder);
-        if self.results.has_cells() {
-            folder.write("results.json", &self.results.to_json()?);
-            folder.write("results.csv", &results::csv(&self.results)?);
-            let page = report::of_run(&folder.name(), &self.results, self.boots.kept.commands());
+        let all = self.together();
+        if all.has_cells() {
+            folder.write("results.json", &all.to_json()?);
+            folder.write("results.csv", &results::csv(&all)?);
+            let page = report::of_run(&folder.name(), &all, self.boots.kept.commands());
             folder.write(report::PAGE, &page);
         }
         let console = self.boots.log.text()?;
         let closed = folder.close(Some(&self.boots.log));
         let log = self.boots.log.place(&closed.place);
         let failure = failure
-            .or_else(|| judge_results(&self.results, self.job.metric))
+            .or_else(|| judge_results(&all, self.job.metric))
             .or_else(|| closed.lacks.map(unwritten))
-            .map(|failure| self.with_cells(failure));
+            .map(|failure| with_cells(failure, self.job, &all));
         Ok(Session {
             failure,
-            results: self.results,
+            results: all,
             console,
             ended: self.ended,
             place: closed.place,
             log,
         })
     }
+}
+
+/// A failure with how much there is in spite of it.
+fn with_cells(mut failure: Failure, job: &Job, results: &Results) -> Failure {
+    if let Some(cells) = Completeness::of(job, results) {
+        failure.why += &format!("; {cells}");
+    }
+    failure
+}
+
+/// This moment, in a form that sorts as text does.
+fn began() -> String {
+    Timestamp::now()
+        .strftime("%Y-%m-%dT%H:%M:%S.%3fZ")
+        .to_string()
 }

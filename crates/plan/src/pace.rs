@@ -47,6 +47,8 @@ pub struct Limits {
     pub budget: u64,
     /// Ticks of such a pause.
     pub pause: u64,
+    /// Wake-ups that a block makes beside those that it is asked for.
+    pub unrecorded: u32,
 }
 
 impl Limits {
@@ -77,6 +79,7 @@ impl Limits {
             settle: plan.settle && !plan.raw,
             budget: ticks(u64::from(ms) * 1000),
             pause: ticks(u64::from(cell.gap_us) + u64::from(device_us)),
+            unrecorded: cell.workload.unrecorded(),
         }
     }
 
@@ -136,7 +139,8 @@ impl Pace {
     pub fn add(&mut self, limits: &Limits, count: u32, ticks: u64) {
         self.done += count;
         self.in_pass += count;
-        let paused = limits.pause.saturating_mul(u64::from(count));
+        let pauses = u64::from(count) + u64::from(limits.unrecorded);
+        let paused = limits.pause.saturating_mul(pauses);
         self.used += ticks.saturating_sub(paused);
         if self.per_pass.is_none() {
             self.per_pass = Some(self.fitting(limits.budget / u64::from(PASSES)).max(1));

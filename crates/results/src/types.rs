@@ -40,6 +40,9 @@ pub struct Results {
     /// What the images were built from and with; `null` where that is not known, as of
     /// a serial log.
     pub build: Option<Build>,
+    /// When its first boot began, UTC, as RFC 3339 has it; left out of what was read from a log.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub began: String,
     /// Name of the board.
     pub board: String,
     /// Where it was measured.
@@ -94,6 +97,9 @@ pub struct Origin {
     pub label: String,
     /// What its images were built from and with; `null` where that is not known.
     pub build: Option<Build>,
+    /// When its first boot began, as of the whole.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub began: String,
     /// Name of the board.
     pub board: String,
     /// Where it was measured.
@@ -199,6 +205,12 @@ pub struct Cell {
     /// Passes that there can be.
     #[serde(skip_serializing_if = "is_zero")]
     pub passes_planned: u64,
+    /// Median of each of its passes, in their order; left out if one of them is not known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pass_p50: Vec<u64>,
+    /// Samples and what was made like them: what counters are of; 0 if that is not known.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub made: u64,
     /// Why it ended: `settled`, `samples` or `budget`; `null` if it did not, or if that
     /// is not known.
     #[serde(
@@ -269,6 +281,15 @@ pub struct Stage {
     pub stats: Stats,
 }
 
+impl Stats {
+    /// Whether there are enough samples for the percentile of so many thousandths: ten
+    /// beyond it, so that it is not the largest few that decide.
+    pub const fn supports(&self, per_mille: u64) -> bool {
+        const BEYOND: u64 = 10;
+        self.count * (1000 - per_mille) >= BEYOND * 1000
+    }
+}
+
 impl Build {
     /// The compiler, for people: `rustc 1.95.0 (59807616e1fa..., LLVM 22.1.2)`.
     pub fn compiler(&self) -> String {
@@ -330,7 +351,11 @@ impl Cell {
     /// A counter per sample; 0 if it did not count.
     pub fn per_sample(&self, counts: &Counts, name: &str) -> f64 {
         let count = counts.get(name).copied().unwrap_or(0);
-        count as f64 / self.stats.map_or(1, |stats| stats.count.max(1)) as f64
+        let made = match self.made {
+            0 => self.stats.map_or(1, |stats| stats.count.max(1)),
+            made => made,
+        };
+        count as f64 / made as f64
     }
 
     /// The stages that the sample is made of.
@@ -417,6 +442,8 @@ impl Default for Cell {
             iterations: 0,
             passes: 0,
             passes_planned: 0,
+            pass_p50: Vec::new(),
+            made: 0,
             ended: None,
             unit: String::new(),
             stats: None,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a boot ended.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use abi::Ended;
@@ -8,6 +9,7 @@ use abi::Ended;
 use crate::console::Console;
 use crate::emulator_process::End;
 use crate::interrupt;
+use crate::qemu::Shutdown;
 
 /// How a boot ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +18,11 @@ pub enum Ending {
     Status(u32),
     /// The guest ended it in one of these ways, by the hypervisor's report.
     Guest(Ended),
-    /// The machine stopped without a report; the emulator's last words.
+    /// The machine was turned off, by the emulator's report alone.
+    Off,
+    /// The machine was reset, by the emulator's report alone.
+    Reset,
+    /// The machine stopped without any report; the emulator's last words.
     Stopped(String),
     /// The emulator ended in a way that it should not: how, and its last words.
     Died(String, String),
@@ -48,15 +54,16 @@ impl Ending {
         status.or(console.ended.map(Self::Guest))
     }
 
-    /// The ending of a boot that was `stopped`, if it had to be, whose emulator ended so
-    /// and `said` this before.
-    pub fn of<'s>(
+    /// The ending of a boot that was `stopped`, if it had to be, whose emulator ended so,
+    /// gave this `report` and `said` this before.
+    pub fn of(
         stopped: Option<Self>,
         console: &Console,
         end: &End,
-        said: impl DoubleEndedIterator<Item = &'s String>,
+        report: Option<Shutdown>,
+        said: &VecDeque<String>,
     ) -> Self {
-        let last_words = said.rev().find(|line| says_why(line));
+        let last_words = said.iter().rfind(|line| says_why(line));
         let last_words = last_words.cloned().unwrap_or_default();
         if let (None, Some(why)) = (&stopped, &console.refused) {
             return Self::Refused(why.clone());
@@ -67,7 +74,12 @@ impl Ending {
             (Some(ending), ..) => ending,
             (None, Some(ending), _) => ending,
             (None, None, Some(how)) => Self::Died(how, last_words),
-            (None, None, None) => Self::Stopped(last_words),
+            (None, None, None) => match report {
+                Some(Shutdown::Off) => Self::Off,
+                Some(Shutdown::Reset) => Self::Reset,
+                Some(Shutdown::Other(why)) => Self::Died(format!("ended by {why}"), last_words),
+                None => Self::Stopped(last_words),
+            },
         }
     }
 }

@@ -19,6 +19,7 @@ use crate::emulator_process::{EmulatorProcess, End, Line};
 use crate::limits::Limits;
 use crate::own_time;
 use crate::progress::Progress;
+use crate::qemu::Events;
 use crate::terminal::{self, note, say};
 use crate::{interrupt, qemu};
 
@@ -48,6 +49,19 @@ pub struct Outcome {
     pub disturbed: Option<Done>,
 }
 
+impl Outcome {
+    /// How the guest ended, where it gave no exit status, for people. Only the
+    /// hypervisor reports which vCPU it was.
+    pub fn ended(&self) -> Option<String> {
+        match (&self.console.ended, &self.ending) {
+            (Some(ended), _) => Some(ended.to_string()),
+            (None, Ending::Off) => Some("guest ended: off".into()),
+            (None, Ending::Reset) => Some("guest ended: reset".into()),
+            (None, _) => None,
+        }
+    }
+}
+
 /// How a boot is followed.
 #[derive(Debug)]
 pub struct Watch<'a> {
@@ -70,6 +84,7 @@ pub fn follow(
     log: &mut impl Write,
     mut watch: Watch<'_>,
 ) -> Result<Outcome> {
+    let events = Events::listen(watch.place)?;
     let (process, lines) = EmulatorProcess::start(&mut command)?;
     let mut follower = Follower {
         console,
@@ -100,8 +115,9 @@ pub fn follow(
     while let Ok(line) = lines.recv_timeout(LAST_LINES) {
         follower.take(line, &mut watch)?;
     }
+    let report = events.end();
     Ok(Outcome {
-        ending: Ending::of(stopped, &follower.console, &end, follower.said.iter()),
+        ending: Ending::of(stopped, &follower.console, &end, report, &follower.said),
         console: follower.console,
         registers,
         said: follower.said.into(),

@@ -77,11 +77,11 @@ pub struct JobArgs {
     /// Changes of single values of the preset: core-mhz=3000,l2-kib=512
     #[arg(long, value_name = "NAME=VALUE,...")]
     pub set: Option<String>,
-    /// With --guest: it is to end by a reset (PSCI SYSTEM_RESET); to turn the machine off is a failure then
+    /// With --guest: the guest must end by a reset (PSCI SYSTEM_RESET); if it turns the machine off, the run fails
     #[arg(long)]
     pub expect_reset: bool,
     /// Disturb QEMU at random, with this seed: its threads held one by one, all of them stopped, the machine paused.
-    /// Whatever is counted in time is then worth nothing
+    /// Values in units of time mean nothing then
     #[arg(long, value_name = "SEED")]
     pub disturb: Option<u64>,
 }
@@ -148,7 +148,7 @@ pub struct PlanArgs {
     /// Only part I of N of the cells, I from 1; `report` puts the parts together again
     #[arg(long, value_name = "I/N")]
     pub shard: Option<String>,
-    /// Few wake-ups per cell and no stages, unless they are named: for machines on which each one takes long
+    /// Few wake-ups per cell and no stages, unless they are named: for slow machines
     #[arg(long)]
     pub quick: bool,
     /// Report every sample, not only their histogram

@@ -94,7 +94,18 @@ fn another_guest_is_told_what_was_given_and_nothing_else() {
     );
     for (more, why) in [
         (&["--wait", "wfi"][..], "leave these options out"),
-        (&["--expect-reset", "--under", "none"], "use --under rouse"),
+        (
+            &[
+                "--board",
+                "gem5",
+                "--metric",
+                "cycles",
+                "--expect-reset",
+                "--under",
+                "none",
+            ],
+            "use --under rouse",
+        ),
     ] {
         let error = arguments(more).unwrap_err();
         assert!(is_bad_input(&error), "{error:#}");

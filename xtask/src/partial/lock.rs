@@ -12,7 +12,7 @@ pub fn lock(path: &Path) -> io::Result<Option<File>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => file?,
     };
-    // Nobody but a sweeper can have the lock, and not for long.
+    // Only a sweeper can have the lock, and not for long.
     ignore_unsupported(file.lock())?;
     Ok(is_still(&file, path).then_some(file))
 }

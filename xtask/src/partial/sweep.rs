@@ -21,7 +21,7 @@ pub fn sweep(parent: &Path) {
     }
 }
 
-/// Removes the file or folder `path` unless somebody who lives has locked it.
+/// Removes the file or folder `path` unless a living process has locked it.
 fn remove_if_left(path: &Path) {
     let Ok(kind) = path.symlink_metadata().map(|what| what.file_type()) else {
         return;
@@ -29,7 +29,7 @@ fn remove_if_left(path: &Path) {
     if !kind.is_dir() && !kind.is_file() {
         return;
     }
-    // What can't be opened is somebody else's.
+    // What can't be opened belongs to another user.
     let Ok(file) = File::open(path) else {
         return;
     };

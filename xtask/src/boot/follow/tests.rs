@@ -17,8 +17,9 @@ fn boot_within(
 ) -> (Outcome, String) {
     let mut command = Command::new("sh");
     command.args(["-c", script]);
+    let place = tempfile::tempdir().unwrap();
     let watch = Watch {
-        place: Path::new("/nonexistent"),
+        place: place.path(),
         limits: Limits {
             without_progress: patience,
             altogether,
