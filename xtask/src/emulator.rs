@@ -89,7 +89,7 @@ impl Emulator {
 
 /// The machine's RAM as results have it.
 fn ram(job: &Job) -> (String, Parameter) {
-    let source = match job.memory == job.board().memory() {
+    let source = match job.memory == job.board().machine.memory() {
         true => "board",
         false => "chosen",
     };
