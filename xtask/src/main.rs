@@ -50,6 +50,7 @@ mod limits;
 mod log;
 mod memory;
 mod miri;
+mod mistake;
 mod output;
 mod own_time;
 mod pack;

@@ -202,7 +202,10 @@ fn convert(under: Option<Under>, unit: &str, cell: &records::Cell) -> Result<Cel
         passes_planned: number("passes_planned"),
         pass_p50: cell.pass_p50.clone(),
         made: number("made"),
-        ended: cell.fields.get("ended").cloned(),
+        ended: match cell.fields.get("ended") {
+            None => None,
+            Some(ended) => Some(types::parsed(ended).map_err(|why| format!("ended: {why}"))?),
+        },
         stats: total.map(stats),
         stages: stages.map(stage).collect(),
         exits: group("exit"),

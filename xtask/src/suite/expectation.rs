@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow, bail, ensure};
+use plan::Word;
 use results::{Cell, Counts, Results, keys};
 use serde::Deserialize;
 
@@ -251,7 +252,7 @@ impl Expected {
             ensure!(count == 0, "{title}: {count} exits {name}, expected none");
         }
         if let Some(wanted) = &self.ended {
-            let ended = cell.ended.as_deref().unwrap_or("nothing");
+            let ended = cell.ended.map_or("nothing", Word::name);
             ensure!(
                 ended == wanted,
                 "{title}: ended by {ended}, expected {wanted}"
