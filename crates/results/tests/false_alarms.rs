@@ -71,6 +71,8 @@ struct Alarms {
     figures: usize,
     /// Those that were called better or worse.
     cells: usize,
+    /// Comparisons in which one was called so.
+    any: usize,
     /// Comparisons in which one was called worse.
     gates: usize,
 }
@@ -82,7 +84,11 @@ impl Alarms {
         for boots in boots.chunks_exact(2 * runs) {
             let of = |a: bool| {
                 let boots = boots.iter().enumerate();
-                side(boots.filter(|(at, _)| is_a(*at) == a).map(|(_, boot)| boot.clone()))
+                side(
+                    boots
+                        .filter(|(at, _)| is_a(*at) == a)
+                        .map(|(_, boot)| boot.clone()),
+                )
             };
             alarms.add(&of(true), &of(false));
         }
@@ -94,7 +100,10 @@ impl Alarms {
         assert!(found.runs_needed() <= a.len().min(b.len()));
         self.comparisons += 1;
         self.figures += found.figures().count();
-        self.cells += found.figures().filter(|(_, figure)| figure.changed()).count();
+        self.cells += found
+            .figures()
+            .filter(|(_, figure)| figure.changed())
+            .count();
         let worse = |verdict| verdict == Verdict::Worse;
         self.gates += usize::from(found.figures().any(|(_, figure)| worse(figure.verdict)));
     }
@@ -113,7 +122,8 @@ fn identical_images_compared_twenty_times_on_a_busy_host() {
     assert_eq!((alarms.comparisons, alarms.figures), (20, 120));
     let apart = Alarms::of(&boots, 5, |at| at < 5);
     println!("one CPU, one side after the other: {apart:?}");
-    assert_eq!((alarms.cells, alarms.gates), (0, 0));
+    assert_eq!((alarms.cells, alarms.any, alarms.gates), (1, 1, 0));
+    assert_eq!((apart.cells, apart.gates), (5, 0));
 }
 
 #[test]
@@ -121,7 +131,7 @@ fn two_cpus_on_a_busy_host() {
     let boots = boots("two-cpus.csv", None);
     let alarms = Alarms::of(&boots, 6, by_turns);
     println!("two CPUs, by turns: {alarms:?}");
-    assert_eq!((alarms.cells, alarms.gates), (0, 0));
+    assert_eq!((alarms.comparisons, alarms.cells), (5, 0));
 }
 
 /// What the method promises: with the sides drawn at random, which takes from the host whatever it
@@ -139,7 +149,10 @@ fn sides_drawn_at_random_have_no_more_alarms_than_the_level() {
         alarms.add(&side(a), &side(b));
     }
     println!("at random: {alarms:?}");
-    assert!(alarms.gates as f64 <= LEVEL * f64::from(times), "{alarms:?}");
+    assert!(
+        alarms.gates as f64 <= LEVEL * f64::from(times),
+        "{alarms:?}"
+    );
     // Not because it never says anything.
     assert!(alarms.cells > 0);
 }
@@ -155,7 +168,10 @@ fn five_per_cent_more_are_found_with_the_runs_that_are_asked_for() {
         stats.for_each(|stats| stats.p50 += stats.p50 / 20);
         boot
     };
-    let (a, b) = (side(boots[..20].iter().cloned()), side(boots[20..40].iter().cloned()));
+    let (a, b) = (
+        side(boots[..20].iter().cloned()),
+        side(boots[20..40].iter().cloned()),
+    );
     let pilot = Comparison::new(&a, &b, LEVEL);
     let asked = pilot.runs_to_see(5.0).into_iter().max().unwrap().unwrap();
     println!("asked for: {asked}");
@@ -167,8 +183,33 @@ fn five_per_cent_more_are_found_with_the_runs_that_are_asked_for() {
         let a = side(a.iter().copied().cloned());
         let b = side(b.iter().copied().map(slower));
         let comparison = Comparison::new(&a, &b, LEVEL);
-        found += comparison.pairs.iter().filter(|pair| pair.verdict() == Verdict::Worse).count();
+        found += comparison
+            .pairs
+            .iter()
+            .filter(|pair| pair.verdict() == Verdict::Worse)
+            .count();
     }
     println!("found: {found} of {}", 2 * times);
     assert!(found >= 2 * times * 7 / 10, "{found}");
+}
+
+/// What was measured with 5 % more in the hypervisor's SGI path, and the number of runs that was
+/// asked for: the cell that takes the path is worse, the other one is not.
+#[test]
+fn a_slowdown_of_the_sgi_path_is_found() {
+    let side = |name| side(boots("planted.csv", Some(name)).into_iter());
+    let (a, b) = (side("A"), side("B"));
+    assert_eq!((a.len(), b.len()), (80, 80));
+    let found = Comparison::new(&a, &b, LEVEL);
+    for pair in &found.pairs {
+        let expected = match pair.cell.what.deliver {
+            Deliver::Inject => Verdict::Worse,
+            Deliver::Direct => Verdict::NoDifference,
+        };
+        assert_eq!(pair.verdict(), expected, "{}", pair.cell.title());
+    }
+    // The first 48 of each side did not show it, and said that 80 might.
+    let few = Comparison::new(&a[..48], &b[..48], LEVEL);
+    assert_eq!(few.count(Verdict::NoDifference), 2);
+    assert_eq!(few.runs_to_see(5.0)[0], Some(80));
 }
