@@ -175,8 +175,10 @@ impl Run<'_> {
         let of = self.job.repeat;
         if self.done.len() < of && all.has_cells() {
             all.incomplete = true;
-            all.missing
-                .push(format!("{} of {of} runs", of - self.done.len()));
+            all.missing.push(format!(
+                "{} of {of} runs without any cell",
+                of - self.done.len()
+            ));
         }
         all
     }
