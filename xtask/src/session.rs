@@ -12,6 +12,7 @@ use crate::boot::{self, Ending, Outcome, Show, Watch};
 use crate::cli::Metric;
 use crate::completeness::Completeness;
 use crate::console::Console;
+use crate::critical::{self, Watcher};
 use crate::emulator::Emulator;
 use crate::folder::Folder;
 use crate::images::{self, Built};
@@ -108,9 +109,10 @@ impl Boots<'_> {
     fn boot(&mut self, under: Under) -> Result<Option<Failure>> {
         let job = self.job;
         let place = Scratch::new()?;
-        let command = self
+        let mut command = self
             .emulator
             .command(job, under, self.built, place.path())?;
+        let watcher = Watcher::attach(&mut command, job, under, self.built, place.path());
         self.commands += &format!("\n# under {under}\n{}\n", launch::typed(&command));
         let watch = Watch {
             place: place.path(),
@@ -126,6 +128,13 @@ impl Boots<'_> {
         }
         let records = std::mem::take(&mut outcome.console.collector).finish();
         self.results.add(Some(under), &records);
+        let samples = match watcher {
+            Ok(watcher) => watcher.map(|watcher| watcher.samples()),
+            Err(error) => Some(Err(format!("{error:#}"))),
+        };
+        if let Some(samples) = samples {
+            critical::add(&mut self.results, under, samples);
+        }
         self.keep_dump(&outcome);
         self.keep_said(under, &outcome);
         for line in &outcome.console.survey {

@@ -2,6 +2,7 @@
 //! What a run shows on the terminal.
 
 mod columns;
+mod path;
 
 pub use columns::{MARK, of as columns};
 
@@ -99,6 +100,7 @@ pub fn lines(results: &Results, width: Option<usize>) -> Vec<String> {
             lines.extend(grid::fitted(columns(&cells, scale), width));
         }
     }
+    lines.extend(path::legend(results.cells.iter()));
     lines.extend(not_shown(results));
     lines.push(String::new());
     lines.extend(summary::who_polls(results, scale));

@@ -13,8 +13,10 @@
 
 pub mod capture;
 pub mod compare;
+
 pub mod json;
 pub mod merge;
+mod path;
 pub mod records;
 #[cfg(any(test, feature = "samples"))]
 pub mod samples;
@@ -23,6 +25,7 @@ mod spreadsheet;
 mod types;
 mod words;
 
+pub use path::{Critical, Work};
 pub use spreadsheet::csv;
 pub use types::{
     Build, Cell, Counts, Emulator, Machine, Origin, Parameter, Results, Stage, Stats, keys,
@@ -196,6 +199,7 @@ fn convert(under: Option<Under>, unit: &str, cell: &records::Cell) -> Result<Cel
         ended: cell.fields.get("ended").cloned(),
         unit: unit.into(),
         stats: total.map(stats),
+        critical: None,
         stages: stages.map(stage).collect(),
         exits: group("exit"),
         ipis: group("ipi"),

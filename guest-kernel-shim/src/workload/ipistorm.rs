@@ -10,7 +10,7 @@ use plan::{Calls, Cell, CpuSet, Switch};
 use crate::clock;
 use crate::kernel::{Cpu, calls};
 use crate::percpu::PerCpu;
-use crate::workload::samples::{record, record_handler};
+use crate::workload::samples::{record, record_handler, sample_begins, sample_ends};
 
 /// What a CPU does that calls.
 struct Storm {
@@ -53,14 +53,14 @@ impl Storm {
             if self.gap != 0 {
                 clock::pause(self.gap);
             }
-            let start = clock::now();
+            let start = sample_begins();
             calls::many(me, self.targets(), called, u64::from(n));
             if self.waits {
                 let began = self.wait();
-                record(clock::now() - start);
+                record(sample_ends() - start);
                 record_handler(began.saturating_sub(start));
             } else {
-                record(clock::now() - start);
+                record(sample_ends() - start);
             }
         }
         self.wait();

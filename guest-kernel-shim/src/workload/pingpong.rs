@@ -6,7 +6,7 @@ use crate::clock;
 use crate::percpu::PerCpu;
 use crate::setting::{Body, Idle};
 use crate::wake::Waker;
-use crate::workload::samples::Samples;
+use crate::workload::samples::{Samples, sample_begins, sample_ends};
 
 /// The CPU that measures.
 pub struct Near<'s> {
@@ -27,10 +27,10 @@ impl Body for Near<'_> {
             if self.gap != 0 {
                 clock::pause(self.gap);
             }
-            let start = clock::now();
+            let start = sample_begins();
             self.waker.wake(me);
             idle.wait(me);
-            let ticks = clock::now() - start;
+            let ticks = sample_ends() - start;
             self.samples.record(ticks);
         }
     }

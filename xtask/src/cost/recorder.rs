@@ -107,7 +107,7 @@ impl Bench {
         let folder = Scratch::new()?;
         let trace = folder.path().join("trace");
         let mut command = launch::command(&job, under, &self.emulator, built)?;
-        attach(&mut command, &self.plugin, &trace);
+        attach(&mut command, &self.plugin, &[("out", &*trace)]);
         launch::supervise(&mut command, &folder.path().join(qemu::MONITOR));
         let watch = Watch {
             place: folder.path(),
@@ -149,16 +149,19 @@ fn check(outcome: &Outcome, under: Under, console: &str) -> Result<()> {
     }
 }
 
-/// Has the emulator load the plugin and write to `trace`.
-fn attach(command: &mut Command, plugin: &Path, trace: &Path) {
-    let option = |path: &Path| path.display().to_string().replace(',', ",,");
-    let value = format!("file={},out={}", option(plugin), option(trace));
+/// Has the emulator load the plugin, with options that name files.
+pub fn attach(command: &mut Command, plugin: &Path, options: &[(&str, &Path)]) {
+    let doubled = |path: &Path| path.display().to_string().replace(',', ",,");
+    let mut value = format!("file={}", doubled(plugin));
+    for (name, path) in options {
+        value += &format!(",{name}={}", doubled(path));
+    }
     command.arg("-plugin").arg(value);
 }
 
 /// Builds the plugin, in a directory of its own: Cargo locks the one that runs
 /// this program.
-fn build() -> Result<PathBuf> {
+pub fn build() -> Result<PathBuf> {
     let directory = places::inside("target/recorder");
     let mut cargo = Command::new(toolchain::cargo());
     cargo

@@ -141,6 +141,7 @@ pub struct Expected {
     counts: BTreeMap<String, Range>,
     p50: Option<Range>,
     max_p50: Option<f64>,
+    path: Option<Range>,
     samples: Option<Range>,
     ended: Option<String>,
 }
@@ -225,6 +226,17 @@ impl Expected {
             ensure!(
                 range.contains(samples as f64),
                 "{title}: {samples} samples, expected {}",
+                range.shown()
+            );
+        }
+        if let Some(range) = self.path {
+            let Some(critical) = &cell.critical else {
+                bail!("{title}: its samples were not taken apart");
+            };
+            let (path, all) = (critical.path.p50 as f64, cell.stats.map(|stats| stats.p50));
+            ensure!(
+                range.contains(path) && all.is_some_and(|all| path <= all as f64),
+                "{title}: path {path} of {all:?}, expected {}",
                 range.shown()
             );
         }
