@@ -10,6 +10,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+use crate::path::Critical;
 use crate::words;
 
 /// Counters by name.
@@ -223,6 +224,9 @@ pub struct Cell {
     pub unit: String,
     /// The sample from end to end; `null` if it was skipped.
     pub stats: Option<Stats>,
+    /// The same samples taken apart by what CPUs executed; absent where nothing looked on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub critical: Option<Critical>,
     /// Its parts.
     pub stages: Vec<Stage>,
     /// Exits by cause.
@@ -249,7 +253,7 @@ pub struct Cell {
 }
 
 /// Statistics of samples.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct Stats {
     /// How many.
@@ -447,6 +451,7 @@ impl Default for Cell {
             ended: None,
             unit: String::new(),
             stats: None,
+            critical: None,
             stages: Vec::new(),
             exits: Counts::new(),
             ipis: Counts::new(),

@@ -28,6 +28,7 @@
 //! counts = { "sched.passes" = 1 }     # any other counter
 //! p50 = [100, 5000]
 //! max_p50 = 5000
+//! path = [60, 70]             # median of the path, where samples are taken apart; no more than the sample's
 //! samples = [40, 100]
 //! ended = "budget"            # or settled, samples
 //! equal = true                # every sample is the same
