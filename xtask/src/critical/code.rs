@@ -100,16 +100,26 @@ impl Code {
                 NUMBER if rounds.iter().any(|round| round.holds(piece)) => {
                     mark(self.at(piece.range), Class::Loop);
                 }
-                RECORD if works => {
-                    let kinds = self.at(piece.range).iter_mut();
-                    kinds.for_each(|kind| *kind = kind.and(Kind::RECORD));
-                }
+                RECORD if works => self.records(piece.range),
                 BEGIN => self.reads_clock(piece.range, Kind::BEGIN),
                 END => {
                     mark(self.at(piece.range), Class::Clock);
                     self.reads_clock(piece.range, Kind::END);
                 }
                 _ => {}
+            }
+        }
+    }
+
+    /// A sample is counted in `range`. Only what can't be undone says so: the compiler may
+    /// put a load or an addition before the branch that leaves a sample out.
+    fn records(&mut self, (begin, end): (u64, u64)) {
+        let first = (begin.wrapping_sub(self.0.address) / 4) as usize;
+        let last = (end.wrapping_sub(self.0.address) / 4) as usize;
+        let Image { words, kinds, .. } = &mut self.0;
+        for n in first..last.min(words.len()) {
+            if is_done(words[n]) {
+                kinds[n] = kinds[n].and(Kind::RECORD);
             }
         }
     }
@@ -153,6 +163,15 @@ fn mark(kinds: &mut [Kind], class: Class) {
         .for_each(|kind| *kind = kind.of_class(class));
 }
 
+/// Whether an instruction stores a register or a pair, or calls a function (DDI 0487K.a,
+/// C4.1.92 and C4.1.94).
+const fn is_done(word: u32) -> bool {
+    let pair = word & 0x3a40_0000 == 0x2800_0000;
+    let one = word & 0x3ac0_0000 == 0x3800_0000;
+    let call = word & 0xfc00_0000 == 0x9400_0000;
+    pair || one || call
+}
+
 /// Whether three instructions add one to a number in memory: a load of eight bytes, an
 /// addition, a store back (DDI 0487K.a, C4.1.93 and C4.1.95). That is what a count is
 /// in assembly.
@@ -173,6 +192,24 @@ fn is_count(words: &[u32]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_can_not_be_undone_is_known() {
+        for (word, done) in [
+            (0xf900_1d54, true),  // str x20, [x10, #0x38]
+            (0xf829_690a, true),  // str x10, [x8, x9]
+            (0xb900_1d54, true),  // str w20, [x10, #0x1c]
+            (0xa901_2d4a, true),  // stp x10, x11, [x10, #0x10]
+            (0x9400_0010, true),  // bl
+            (0xf940_1d54, false), // ldr x20, [x10, #0x38]
+            (0xb980_1d54, false), // ldrsw x20, [x10, #0x1c]
+            (0xa941_2d4a, false), // ldp x10, x11, [x10, #0x10]
+            (0x9100_0694, false), // add x20, x20, #1
+            (0x1400_0010, false), // b
+        ] {
+            assert_eq!(is_done(word), done, "{word:08x}");
+        }
+    }
 
     #[test]
     fn counts_in_memory_are_known() {
