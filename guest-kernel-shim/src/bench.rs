@@ -55,6 +55,7 @@ pub fn run(plan: &Plan, pool: &mut Pool) {
             if begun && entry.samples.is_some() {
                 samples::samples_of_cell(id as u64);
                 pass::run(entry, &mut scratch);
+                samples::samples_of_cell(u64::MAX);
             }
             work.add(entry);
             if begun {

@@ -78,6 +78,9 @@ pub struct Cutter {
     samples: Samples,
 }
 
+/// What stands for no cell: what follows is no pass of one.
+pub const NO_CELL: u64 = u64::MAX;
+
 /// ICC_SGI1R_EL1.IRM: to all but the one that sends (IHI 0069H, 12.2.20).
 const ALL_OTHERS: u64 = 1 << 40;
 
@@ -113,9 +116,14 @@ impl Cutter {
         &self.samples
     }
 
-    /// Samples from now on are of cell `id`.
+    /// Samples from now on are of cell `id`, or with [`NO_CELL`] of none. One that has
+    /// ended and was not counted until now is left out.
     pub fn cell(&mut self, id: u64) {
-        self.cell = Some(id);
+        self.cell = (id != NO_CELL).then_some(id);
+        self.ended = 0;
+        for cpu in &mut self.cpus {
+            cpu.ended = None;
+        }
     }
 
     /// Says the affinity of a CPU: Aff1 and Aff0 as in MPIDR_EL1.

@@ -41,7 +41,7 @@ mod sample;
 
 pub use chart::{Chart, Image};
 pub use counts::{Class, Counts};
-pub use cutter::{Cutter, Who};
+pub use cutter::{Cutter, NO_CELL, Who};
 pub use exits::{Cause, Exits};
 pub use kind::Kind;
 pub use sample::{Sample, Samples, from_text, to_text};

@@ -10,8 +10,8 @@ use super::stages;
 use crate::clock;
 
 /// The clock at the beginning of a sample, and the next one at its end. They are
-/// functions of their own so that whoever looks on knows by their names where samples
-/// are: crate `critical`.
+/// functions of their own so that a plugin that looks on knows by their names where
+/// samples are: crate `critical`.
 #[inline(always)]
 pub fn sample_begins() -> u64 {
     clock::now()
@@ -23,7 +23,8 @@ pub fn sample_ends() -> u64 {
     clock::now()
 }
 
-/// Says that samples from now on are those of cell `id`, to whoever looks on.
+/// Says that samples from now on are those of cell `id`, or of none if that is
+/// `u64::MAX`, to a plugin that looks on.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn samples_of_cell(id: u64) {

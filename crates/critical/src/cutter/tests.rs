@@ -276,6 +276,23 @@ fn what_is_not_counted_by_the_guest_is_no_sample() {
 }
 
 #[test]
+fn what_another_part_of_the_harness_counts_is_no_sample_of_a_pass() {
+    let mut machine = Machine::new();
+    machine.begin(NEAR);
+    machine.el1(5);
+    machine.cutter.ends(NEAR, machine.now);
+    machine.cutter.value(NEAR, machine.now.total());
+    assert!(machine.cutter.has_ended());
+    machine.cutter.cell(NO_CELL);
+    assert!(!machine.cutter.has_ended());
+    machine.cutter.records(NEAR);
+    machine.begin(NEAR);
+    machine.el1(5);
+    machine.end(NEAR);
+    assert!(machine.cutter.samples().is_empty());
+}
+
+#[test]
 fn samples_of_two_cpus_may_overlap() {
     let mut machine = Machine::new();
     machine.begin(NEAR);
