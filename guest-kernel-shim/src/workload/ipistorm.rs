@@ -59,7 +59,9 @@ impl Storm {
             let ticks = clock::now() - start;
             if recorded {
                 record(ticks);
-                began.map(|began| record_handler(began.saturating_sub(start)));
+                if let Some(began) = began {
+                    record_handler(began.saturating_sub(start));
+                }
             }
         }
         self.wait();
