@@ -45,7 +45,7 @@ impl Waker {
         }
     }
 
-    /// Whom it wakes.
+    /// The CPU that it wakes.
     pub fn target(&self) -> &'static PerCpu {
         self.target
     }

@@ -141,7 +141,7 @@ impl<'a, L: Write> Boots<'a, L> {
 /// The names of functions in the images of a boot.
 fn symbols(job: &Job, under: Under, built: &Built) -> Symbols {
     let mut symbols = Symbols::default();
-    let base = job.board().image_base;
+    let base = job.board().machine.image_base();
     if under == Under::Rouse {
         symbols.add(symbols::HYPERVISOR, &built.hypervisor, base);
     }

@@ -10,7 +10,7 @@
 //! on ([`advance`]).
 //!
 //! The verb `image` puts the same image on a [`disk`]. [`report`] does the same as
-//! [`run`] with runs and with somebody's capture of a console; [`compare`] holds
+//! [`run`] with runs and with a captured console; [`compare`] holds
 //! two of them against each other. [`governors`] replays traces of idle intervals to
 //! the guest's governors, on the host; [`experiment`] boots what others have
 //! published and lays their figures beside ours. [`soak`] boots again and again,
@@ -50,6 +50,7 @@ mod limits;
 mod log;
 mod memory;
 mod miri;
+mod mistake;
 mod output;
 mod own_time;
 mod pack;

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The boots of a job, and the folder that they leave, whatever happens.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use jiff::Timestamp;
 use plan::Under;
 use results::Results;
 use results::merge::{self, Run as Measured};
 
+use crate::board::Machine;
 use crate::boot::{Boots, Launch, Ready, Show};
 use crate::cli::Metric;
 use crate::completeness::Completeness;
 use crate::folder::Folder;
 use crate::job::Job;
 use crate::log::Log;
+use crate::partial::Scratch;
 use crate::progress::{Progress, Speed};
 use crate::verdict::{Failure, judge, judge_reset, judge_results, unwritten};
 use crate::{interrupt, report, toolchain};
@@ -52,6 +54,17 @@ pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
     };
     let failure = run.all()?;
     run.close(failure, folder)
+}
+
+/// What `job` measures, where nobody wants its folder.
+pub fn measure(job: &Job) -> Result<Results> {
+    let place = Scratch::new()?;
+    let folder = Folder::claim(Some(&place.path().join("run")), &job.board().name)?;
+    let session = run(job, folder, Show::Dumps)?;
+    match session.failure {
+        Some(failure) => bail!("{}", failure.told()),
+        None => Ok(session.results),
+    }
 }
 
 /// What the boots so far came to.
@@ -149,10 +162,10 @@ impl Run<'_> {
         if self.show == Show::Nothing {
             return progress;
         }
-        progress.with_plan(match (job.board().gem5.is_some(), job.metric) {
-            (true, _) | (_, Metric::Cycles) => Speed::Unknown,
-            (false, Metric::Insns) => Speed::Instructions,
-            (false, Metric::Time) => Speed::Time,
+        progress.with_plan(match (&job.board().machine, job.metric) {
+            (Machine::Gem5(_), _) | (_, Metric::Cycles) => Speed::Unknown,
+            (Machine::Qemu(_), Metric::Insns) => Speed::Instructions,
+            (Machine::Qemu(_), Metric::Time) => Speed::Time,
         })
     }
 

@@ -37,7 +37,7 @@ pub fn lines(results: &Results, width: Option<usize>) -> Vec<String> {
         let cells: Vec<&Cell> = results.cells.iter().filter(of_workload).collect();
         if !cells.is_empty() {
             lines.push(String::new());
-            lines.push(heading(workload, results, scale));
+            lines.push(heading(workload, results, &cells, scale));
             lines.extend(grid::fitted(columns::of(&cells, scale), width));
         }
     }
@@ -45,6 +45,7 @@ pub fn lines(results: &Results, width: Option<usize>) -> Vec<String> {
     lines.push(String::new());
     lines.extend(summary::who_polls(results, scale));
     lines.push(summary::sentence(results, scale));
+    lines.extend(summary::left_out(results));
     lines
 }
 
@@ -109,11 +110,13 @@ fn fidelity(results: &Results) -> Vec<String> {
         .collect()
 }
 
-fn heading(workload: Workload, results: &Results, scale: Scale) -> String {
-    let unit = scale.unit(results);
+fn heading(workload: Workload, results: &Results, cells: &[&Cell], scale: Scale) -> String {
+    let unit = scale.unit_of(results, cells);
     let operation = operation(workload);
     let caution = if scale.of_host {
         "; emulated: this is how the host's threads behave, so only min and p50 are shown"
+    } else if cells.iter().any(|cell| cell.unit == results::VIRTUAL) {
+        "; where every CPU is idle the count skips to what comes next: what is skipped is no instruction"
     } else {
         ""
     };
@@ -227,7 +230,14 @@ mod tests {
 
     #[test]
     fn cycles_of_a_modelled_core_are_named_and_the_whole_distribution_is_shown() {
-        let results = results::samples::in_cycles();
+        let mut results = results::samples::in_cycles();
+        for stats in results
+            .cells
+            .iter_mut()
+            .filter_map(|cell| cell.stats.as_mut())
+        {
+            stats.count = 10_000;
+        }
         let scale = Scale::of(&results);
         assert!(!scale.of_host);
         assert_eq!(

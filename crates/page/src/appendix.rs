@@ -50,7 +50,7 @@ fn tables(run: &Run, several: bool) -> Markup {
             h3 {
                 @if several { (run.label) ": " }
                 (workload.name())
-                span.muted { ", " (scale.unit(&run.results)) " per " (operation(workload)) }
+                span.muted { ", " (scale.unit_of(&run.results, &cells)) " per " (operation(workload)) }
             }
             (table(&columns::of(&cells, scale)))
         }

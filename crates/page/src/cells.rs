@@ -58,7 +58,7 @@ fn title(run: &Run, several: bool, cell: &Cell) -> String {
 impl<'r> Panel<'r> {
     /// What a value of it counts.
     pub fn unit(&self) -> &'r str {
-        self.scale.unit(&self.run.results)
+        self.scale.unit_of(&self.run.results, &self.cells)
     }
 
     /// What a value of it is: `instructions per round trip`.

@@ -152,23 +152,26 @@ fn made(cells: &[&Cell]) -> Option<Column> {
     any.then(|| Column::numbers("us", "made", texts.collect()))
 }
 
+/// A percentile: its title, of how many thousandths it is, and its value.
+type Percentile = (&'static str, u64, fn(&Stats) -> u64);
+
+const PERCENTILES: [Percentile; 4] = [
+    ("p50", 500, |stats| stats.p50),
+    ("p90", 900, |stats| stats.p90),
+    ("p99", 990, |stats| stats.p99),
+    ("p99.9", 999, |stats| stats.p999),
+];
+
+/// Stands where there are too few samples for a percentile.
+const TOO_FEW: &str = "-";
+
 fn statistics(cells: &[&Cell], scale: Scale) -> Vec<Column> {
-    type Field = fn(&Stats) -> u64;
-    let fields: [(&str, Field); 6] = [
-        ("min", |stats| stats.min),
-        ("p50", |stats| stats.p50),
-        ("p90", |stats| stats.p90),
-        ("p99", |stats| stats.p99),
-        ("p99.9", |stats| stats.p999),
-        ("max", |stats| stats.max),
-    ];
     let column = |title: &str, show: &dyn Fn(&Stats) -> String| {
         let texts = cells
             .iter()
             .map(|cell| cell.stats.as_ref().map(show).unwrap_or_default());
         Column::numbers("", title, texts.collect())
     };
-    let shown = if scale.of_host { 2 } else { fields.len() };
     let count = |cell: &&Cell| {
         let count = cell.stats.map(|stats| stats.count.to_string());
         let mark = if cell.ran_out_of_time() { FEWER } else { "" };
@@ -176,8 +179,27 @@ fn statistics(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     };
     let mut columns = Vec::from_iter(passes(cells));
     columns.push(Column::numbers("", "n", cells.iter().map(count).collect()));
-    for (title, field) in &fields[..shown] {
-        columns.push(column(title, &|stats| scale.show(field(stats))));
+    if cells
+        .iter()
+        .any(|cell| cell.what.workload.has_blind_median())
+    {
+        columns.push(column("mean", &|stats| {
+            scale.show(stats.mean.round() as u64)
+        }));
+    }
+    columns.push(column("min", &|stats| scale.show(stats.min)));
+    let shown = if scale.of_host { 1 } else { PERCENTILES.len() };
+    for &(title, per_mille, of) in &PERCENTILES[..shown] {
+        let supported = |cell: &&&Cell| cell.stats.is_some_and(|stats| stats.supports(per_mille));
+        if cells.iter().any(|cell| supported(&cell)) {
+            columns.push(column(title, &|stats| match stats.supports(per_mille) {
+                true => scale.show_percentile(of(stats)),
+                false => TOO_FEW.into(),
+            }));
+        }
+    }
+    if !scale.of_host {
+        columns.push(column("max", &|stats| scale.show(stats.max)));
     }
     columns
 }
@@ -204,6 +226,68 @@ fn rate(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn measured(count: u64, value: u64) -> Cell {
+        let stats = Stats {
+            count,
+            min: value,
+            p50: value,
+            p90: value,
+            p99: value,
+            p999: value,
+            max: value,
+            mean: value as f64,
+        };
+        results::samples::cell(plan::Wait::Wfi, "insns", stats)
+    }
+
+    fn shown(cells: &[Cell]) -> Vec<(String, Vec<String>)> {
+        let cells: Vec<&Cell> = cells.iter().collect();
+        let scale = Scale::of(&results::samples::results());
+        let columns = statistics(&cells, scale);
+        let text = |column: &Column| (column.title().to_owned(), column.texts().to_vec());
+        columns.iter().map(text).collect()
+    }
+
+    #[test]
+    fn a_percentile_stands_only_where_samples_support_it() {
+        for (count, titles) in [
+            (19, "n min max"),
+            (20, "n min p50 max"),
+            (99, "n min p50 max"),
+            (100, "n min p50 p90 max"),
+            (1000, "n min p50 p90 p99 max"),
+            (9999, "n min p50 p90 p99 max"),
+            (10_000, "n min p50 p90 p99 p99.9 max"),
+        ] {
+            let shown = shown(&[measured(count, 7)]);
+            let found: Vec<&str> = shown.iter().map(|(title, _)| title.as_str()).collect();
+            assert_eq!(found.join(" "), titles, "{count} samples");
+        }
+        let both = shown(&[measured(1000, 7), measured(24, 8)]);
+        assert_eq!(both[4], ("p99".into(), vec!["7".into(), TOO_FEW.into()]));
+    }
+
+    #[test]
+    fn a_percentile_is_shown_with_the_width_of_its_bucket() {
+        let shown = shown(&[
+            measured(24, 20_589),
+            measured(24, 20_576),
+            measured(24, 1023),
+        ]);
+        let p50 = ["20592±16", "20592±16", "1023"].map(String::from);
+        assert_eq!(shown[2], ("p50".into(), p50.to_vec()));
+        let min = ["20589", "20576", "1023"].map(String::from);
+        assert_eq!(shown[1], ("min".into(), min.to_vec()));
+    }
+
+    #[test]
+    fn where_the_median_is_blind_the_mean_stands() {
+        let mut cell = measured(24, 888);
+        cell.what.workload = plan::Workload::Messaging;
+        assert_eq!(shown(&[cell])[1].0, "mean");
+        assert_ne!(shown(&[measured(24, 888)])[1].0, "mean");
+    }
 
     #[test]
     fn rates_are_short() {

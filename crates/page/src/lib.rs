@@ -117,6 +117,11 @@ fn heading(title: &str, runs: &[Run]) -> Markup {
             }
             (headline_numbers(runs))
             @for run in runs {
+                @if let Some(text) = summary::left_out(&run.results) {
+                    p.about { @if runs.len() > 1 { b { (run.label) ": " } } (text) }
+                }
+            }
+            @for run in runs {
                 @if let Some(missing) = run.results.incomplete_text() {
                     p.about {
                         b { "Incomplete" } @if runs.len() > 1 { " (" (run.label) ")" }

@@ -12,7 +12,7 @@ use crate::scale::Scale;
 
 /// The fidelity probes: what each asks, and whether a no means that cells do
 /// not show what hardware would do.
-const PROBES: [(&str, &str, bool); 12] = [
+const PROBES: [(&str, &str, bool); 13] = [
     ("wfe_halts", "WFE with an empty event register waits", true),
     ("wfet_halts", "WFET waits until its deadline", true),
     (
@@ -51,6 +51,11 @@ const PROBES: [(&str, &str, bool); 12] = [
         "counts_instructions",
         "the counter counts instructions",
         false,
+    ),
+    (
+        "cpus_run_at_once",
+        "CPUs run at once, not one after another",
+        true,
     ),
     (
         "pmu_counts_instructions",

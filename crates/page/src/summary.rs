@@ -4,6 +4,7 @@
 use plan::{Deliver, Trap, Wait, Workload};
 use results::{Cell, Results};
 
+use crate::columns::MARK;
 use crate::scale::{Scale, operation};
 
 /// What waits are compared with: the way that Linux would like to wait.
@@ -33,29 +34,57 @@ pub fn sentence(results: &Results, scale: Scale) -> String {
         .map(|way| format!("{} {:.2}x", way.name, way.ratio))
         .collect();
     let against = format!(
-        "{} relative to {REFERENCE} ({}, {}: {} {} a {} = 1.00x; higher is slower)",
+        "{} relative to {} ({}, {}: {} {} a {} = 1.00x; higher is slower)",
         if scale.of_host {
             "Cost on this host's threads"
         } else {
             "Cost"
         },
+        starred(REFERENCE.to_string(), reference),
         reference.what.deliver,
         reference.what.wake,
         scale.show(median(reference)),
         scale.unit(results),
         operation(WORKLOAD)
     );
+    let marked = parts.iter().any(|part| part.contains(MARK));
+    let caution = match marked || !reference.not_modelled.is_empty() {
+        true => format!(" A ratio with a {MARK} is one of lengths of code, not of waits."),
+        false => String::new(),
+    };
     match parts.as_slice() {
         [] => format!("{against}: nothing else was measured."),
-        parts => format!("{against}: {}.", parts.join(", ")),
+        parts => format!(
+            "{against}, each at its best: {}.{caution}",
+            parts.join(", ")
+        ),
     }
+}
+
+/// What no number of the run contains because the machine does not model it; `None` where
+/// values are not instructions.
+pub fn left_out(results: &Results) -> Option<String> {
+    let messaging = measured(results).any(|cell| cell.what.workload == Workload::Messaging);
+    let order = match messaging {
+        true => {
+            "; nor is the order in which the tasks of messaging run that of CPUs that run at once"
+        }
+        false => "",
+    };
+    (results.unit == "insns").then(|| {
+        format!(
+            "Instructions are lengths of paths. In none of them, and in no ratio, is what this machine does not \
+             model: CPUs that overlap (they run one after another), caches, what an interrupt or an exit takes \
+             beside its instructions{order}."
+        )
+    })
 }
 
 /// What it costs if guest or hypervisor poll where WFI traps; `None`
 /// unless all four were measured.
 pub fn who_polls(results: &Results, scale: Scale) -> Option<String> {
     let best = |wait: Wait, host: bool| {
-        let cells = measured(results).filter(|cell| {
+        let cells = with_median(results).filter(|cell| {
             cell.what.workload == WORKLOAD
                 && cell.what.wait == wait
                 && cell.what.trap == Trap::Wfi
@@ -80,7 +109,11 @@ pub fn headline(results: &Results) -> Vec<Way> {
         return Vec::new();
     };
     let first = Way {
-        name: format!("{REFERENCE} ({})", reference.what.wake),
+        name: format!(
+            "{} ({})",
+            starred(REFERENCE.to_string(), reference),
+            reference.what.wake
+        ),
         p50: median(reference),
         ratio: 1.0,
     };
@@ -93,27 +126,33 @@ fn measured(results: &Results) -> impl Iterator<Item = &Cell> {
     results.cells.iter().filter(|cell| cell.stats.is_some())
 }
 
+/// Those with samples enough for a median.
+fn with_median(results: &Results) -> impl Iterator<Item = &Cell> {
+    measured(results).filter(|cell| cell.stats.is_some_and(|stats| stats.supports(500)))
+}
+
 /// The best cell of the reference's way of waiting.
 fn reference(results: &Results) -> Option<&Cell> {
-    measured(results)
+    with_median(results)
         .filter(|cell| cell.what.workload == WORKLOAD && cell.what.wait == REFERENCE)
         .min_by_key(|cell| median(cell))
 }
 
 /// The best of each other way of waiting, in the order of the cells.
 fn ways(results: &Results, reference: &Cell) -> Vec<Way> {
-    let mut best: Vec<Way> = Vec::new();
-    for cell in measured(results).filter(|cell| comparable(cell, reference)) {
-        let (name, p50) = (name(cell), median(cell));
+    let mut best: Vec<(String, Way)> = Vec::new();
+    for cell in with_median(results).filter(|cell| comparable(cell, reference)) {
+        let (known, p50) = (name(cell), median(cell));
         let ratio = p50 as f64 / median(reference).max(1) as f64;
+        let name = format!("{known} ({})", cell.what.wake);
         let way = Way { name, p50, ratio };
-        match best.iter_mut().find(|known| known.name == way.name) {
-            Some(known) if known.p50 <= p50 => {}
-            Some(known) => *known = way,
-            None => best.push(way),
+        match best.iter_mut().find(|(name, _)| *name == known) {
+            Some((_, best)) if best.p50 <= p50 => {}
+            Some((_, best)) => *best = way,
+            None => best.push((known, way)),
         }
     }
-    best
+    best.into_iter().map(|(_, way)| way).collect()
 }
 
 fn median(cell: &Cell) -> u64 {
@@ -129,14 +168,23 @@ fn comparable(cell: &Cell, reference: &Cell) -> bool {
             .all(same)
 }
 
+/// A name, marked if the cell's wait depends on what the machine does not model.
+fn starred(name: String, cell: &Cell) -> String {
+    match cell.not_modelled.is_empty() {
+        true => name,
+        false => name + MARK,
+    }
+}
+
 /// The way of waiting, with what became of it at EL2 where it can halt.
 fn name(cell: &Cell) -> String {
     let plan::Cell { wait, trap, .. } = cell.what;
     let trapped = wait.halts() && trap.wfi() || wait.uses_events() && trap.wfe();
+    let wait_shown = starred(wait.to_string(), cell);
     match (wait.halts() || wait.uses_events(), trapped) {
-        (false, _) => wait.to_string(),
-        (true, true) => format!("{wait} trapped"),
-        (true, false) => format!("{wait} untrapped"),
+        (false, _) => wait_shown,
+        (true, true) => format!("{wait_shown} trapped"),
+        (true, false) => format!("{wait_shown} untrapped"),
     }
 }
 
@@ -154,6 +202,7 @@ mod tests {
             what.set(key, word).unwrap();
         }
         let stats = Stats {
+            count: 24,
             p50,
             ..Stats::default()
         };
@@ -184,9 +233,44 @@ mod tests {
         ]);
         assert_eq!(
             sentence(&results, Scale::of(&results)),
-            "Cost relative to poll-wfi (inject, elide: 400 instructions a round trip = 1.00x; higher is slower): \
-             spin 0.45x, wfi untrapped 1.50x, wfi trapped 2.00x."
+            "Cost relative to poll-wfi (inject, elide: 400 instructions a round trip = 1.00x; higher is slower), \
+             each at its best: spin (elide) 0.45x, wfi untrapped (ipi) 1.50x, wfi trapped (ipi) 2.00x."
         );
+    }
+
+    #[test]
+    fn a_ratio_of_what_is_not_modelled_is_marked() {
+        let mut spin = cell("spin", "none", "elide", 51);
+        spin.not_modelled = vec!["cpus_run_at_once".into()];
+        let results = results(vec![spin, cell("poll-wfi", "none", "elide", 78)]);
+        let text = sentence(&results, Scale::of(&results));
+        assert!(
+            text.contains("spin* (elide) 0.65x. A ratio with a *"),
+            "{text}"
+        );
+        assert_eq!(headline(&results)[1].name, "spin* (elide)");
+    }
+
+    #[test]
+    fn a_median_of_too_few_samples_is_no_headline() {
+        let mut few = cell("wfi", "none", "ipi", 90);
+        few.stats.as_mut().unwrap().count = 19;
+        let results = results(vec![few, cell("poll-wfi", "none", "elide", 78)]);
+        assert_eq!(headline(&results).len(), 1);
+    }
+
+    #[test]
+    fn what_instructions_leave_out_is_said_beside_them() {
+        let mut results = results(vec![cell("wfi", "none", "ipi", 88)]);
+        let text = left_out(&results).unwrap();
+        for part in ["overlap", "caches", "an exit takes"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        assert!(!text.contains("messaging"));
+        results.cells[0].what.workload = Workload::Messaging;
+        assert!(left_out(&results).unwrap().contains("messaging"));
+        results.unit = "cycles".into();
+        assert_eq!(left_out(&results), None);
     }
 
     #[test]

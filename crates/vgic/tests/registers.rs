@@ -302,6 +302,13 @@ fn a_line_that_is_high_is_pending_whatever_is_written() {
     assert_eq!(own.read(0x1_0280), 1 << 27 | 1 << 3);
     own.lines = 0;
     assert_eq!(own.read(0x1_0200), 1 << 3);
+    // Pending for several reasons is pending.
+    own.lines = 1 << 3;
+    own.private.publish(1 << 3, 1 << 4);
+    own.private.activate(1 << 4);
+    assert_eq!((own.read(0x1_0200), own.read(0x1_0300)), (1 << 3, 1 << 4));
+    own.lines = 0;
+    assert_eq!(own.read(0x1_0280), 1 << 3);
 }
 
 #[test]

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The instructions by which a poll pauses between two looks.
 
-use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
 
 use arch::insn;
@@ -46,23 +45,16 @@ impl<I: Instruction> Pause for By<I> {
     }
 }
 
-/// Nothing: looks again and again. An emulator with one thread for all CPUs
-/// runs another one only at a YIELD, so every 16th look has one.
-#[derive(Default)]
-pub struct Spin(Cell<u32>);
+/// Nothing: looks again and again. Only where CPUs run at once; see
+/// [`Setting::hands_over`](crate::setting::Setting::hands_over).
+pub struct Spin;
 
 impl Instruction for Spin {
     const PER_CLOCK: u32 = 200;
     const ARMED: bool = false;
 
     #[inline(always)]
-    fn execute(&self, _: u64) {
-        let looks = self.0.get().wrapping_add(1);
-        self.0.set(looks);
-        if looks.is_multiple_of(16) {
-            insn::yield_now();
-        }
-    }
+    fn execute(&self, _: u64) {}
 }
 
 /// YIELD between two looks.

@@ -27,8 +27,8 @@ pub struct Job {
 
 /// What was posted last, and its number: a change is what members wait for.
 ///
-/// Whoever posts holds the lock until all that it is for have been woken. So who
-/// finds work here has its wake-up already, and can use it up ([`begin`]): one
+/// The poster holds the lock until it has woken every CPU that the work is for. So a
+/// CPU that finds work here has its wake-up already, and can use it up ([`begin`]): one
 /// that came later, however long the waker is away between the two, would
 /// be taken for a wake-up of the work itself, which then would have one too many.
 pub static POSTED: SpinMutex<Posted> = SpinMutex::new(Posted {
@@ -60,7 +60,7 @@ struct Task {
     index: usize,
     /// What.
     run: fn(),
-    /// Somebody waits for its end.
+    /// A CPU waits for its end.
     awaited: bool,
 }
 
@@ -70,7 +70,7 @@ static TASK: SpinMutex<Option<Task>> = SpinMutex::new(None);
 /// Members that have finished.
 pub static DONE: AtomicU32 = AtomicU32::new(0);
 
-/// Posts `work` and wakes `who` it is for; its number.
+/// Posts `work` and wakes `who`, the CPUs that it is for; its number.
 pub fn post(me: &PerCpu, work: Work, who: impl Iterator<Item = &'static PerCpu>) -> u32 {
     let mut posted = POSTED.lock();
     let number = posted.number.wrapping_add(1);
@@ -116,7 +116,7 @@ pub fn on(cpu: &'static PerCpu, task: fn()) {
     give(cpu, task, true);
 }
 
-/// Has `cpu`, which is not the first one, do `task`, for whose end nobody waits: jobs
+/// Has `cpu`, which is not the first one, do `task`, for whose end no CPU waits: jobs
 /// of others go on meanwhile.
 pub fn leave_to(cpu: &'static PerCpu, task: fn()) {
     give(cpu, task, false);

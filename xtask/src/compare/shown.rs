@@ -125,8 +125,12 @@ fn figures(figures: &Figures, scale: Scale) -> String {
     format!("{value} [{low}, {high}]")
 }
 
-/// A value in the unit that is shown; half of one only where it is what repeats.
+/// A value in the unit that is shown, as tables show it; half of one, of two in the
+/// middle, only here.
 pub fn number(value: f64, scale: Scale) -> String {
+    if value.fract() == 0.0 && value >= 0.0 {
+        return scale.show_percentile(value as u64);
+    }
     let value = value * scale.value(1);
     match value.fract() == 0.0 || value >= 1000.0 {
         true => format!("{value:.0}"),

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use clap::ValueEnum;
 use cost::Path;
 use plan::{Deliver, Under};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::tally::Tally;
 use super::trace::{Trace, Window};
@@ -65,6 +65,7 @@ impl Mode {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Row {
     /// Name of the path.
+    #[serde(deserialize_with = "path_name")]
     pub path: String,
     /// The mode.
     pub mode: Mode,
@@ -80,6 +81,15 @@ pub struct Row {
     pub guest: Option<Tally>,
     /// Why there is nothing.
     pub skipped: Option<String>,
+}
+
+/// The name that a path has now.
+fn path_name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let name = String::deserialize(from)?;
+    Ok(match Path::parse(&name) {
+        Some(path) => path.name().to_owned(),
+        None => name,
+    })
 }
 
 /// The guest's instructions in `row`, for a table.

@@ -12,7 +12,7 @@ use super::card::Mode;
 use super::trace::Trace;
 use crate::board::Board;
 use crate::boot::{Boots, Launch, Outcome, Ready, Recorder, Show};
-use crate::cli::{JobArgs, LimitArgs, Metric};
+use crate::cli::{JobArgs, LimitArgs, Metric, Unders};
 use crate::emulator::Emulator;
 use crate::images::{self, Built, Guest};
 use crate::job::Job;
@@ -109,7 +109,7 @@ impl Bench {
 fn job(board: &str, mode: Mode, cpus: u32, arguments: &str) -> Result<Job> {
     let deliver = mode.deliver();
     let mut args = JobArgs::on(board);
-    args.under = Some(mode.under().to_string());
+    args.under = Some(Unders(vec![mode.under()]));
     args.cpus = Some(cpus);
     args.metric = Some(Metric::Time);
     args.load.append = Some(format!("{arguments} rouse.deliver={deliver}"));

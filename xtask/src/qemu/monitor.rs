@@ -34,7 +34,7 @@ pub fn registers(place: &Path) -> Result<Vec<String>> {
         .collect())
 }
 
-/// Whether somebody has stopped the machine by its monitor or a debugger; `false` if
+/// Whether the machine was stopped by its monitor or a debugger; `false` if
 /// the monitor, which is in `place` if there is one, does not say so.
 pub fn is_paused(place: &Path) -> bool {
     let asked =

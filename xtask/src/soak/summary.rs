@@ -155,7 +155,7 @@ impl Summary {
         });
     }
 
-    /// Notes that somebody ended it.
+    /// Notes that it was interrupted.
     pub fn interrupt(&mut self) {
         self.interrupted = true;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs at the same time, most of them with somebody else's guest: each boots its own.
+//! Runs at the same time, most of them with another kernel as guest: each boots its own.
 
 use std::collections::BTreeSet;
 use std::env;

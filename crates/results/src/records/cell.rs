@@ -105,7 +105,7 @@ impl Cell {
 
     /// Takes what the last record says of the passes.
     pub fn end(&mut self, done: &Record<'_>) {
-        for key in ["passes", "passes_planned", "ended"] {
+        for key in ["passes", "passes_planned", "made", "ended"] {
             let value = text(done, key).map(|value| (key.into(), value));
             self.fields.extend(value);
         }

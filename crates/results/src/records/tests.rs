@@ -247,8 +247,7 @@ fn passes_with_values() -> Vec<String> {
             ("hist", vec![("name", "total"), ("b", buckets)]),
             ("done", done),
         ] {
-            let kind = format!("{part}{kind}");
-            let line = Line::new(lines.len() as u64, kind).field("id", 0);
+            let line = Line::new(lines.len() as u64, format!("{part}{kind}")).field("id", 0);
             let fields = fields.iter();
             let line = fields.fold(line, |line, (key, value)| line.field(key, value));
             lines.push(line.finish().unwrap().to_string());
