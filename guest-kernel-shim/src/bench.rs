@@ -53,6 +53,7 @@ pub fn run(plan: &Plan, pool: &mut Pool) {
             let entry = &mut entries[id];
             let begun = entry.is_due(pass);
             if begun && entry.samples.is_some() {
+                samples::samples_of_cell(id as u64);
                 pass::run(entry, &mut scratch);
             }
             work.add(entry);

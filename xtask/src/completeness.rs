@@ -60,10 +60,10 @@ mod tests {
 
     #[test]
     fn cells_are_counted_by_what_they_have() {
-        let cell = |passes, ended: Option<&str>| Cell {
+        let cell = |passes, ended| Cell {
             passes,
             passes_planned: 4,
-            ended: ended.map(String::from),
+            ended,
             ..Cell::default()
         };
         let skipped = Cell {
@@ -71,7 +71,7 @@ mod tests {
             ..Cell::default()
         };
         let results = Results {
-            cells: vec![cell(2, Some("settled")), cell(3, None), skipped],
+            cells: vec![cell(2, Some(plan::End::Settled)), cell(3, None), skipped],
             ..Results::default()
         };
         assert_eq!(

@@ -79,7 +79,7 @@ fn symbols<'b>(board: &Board, under: Under, built: &'b Built) -> Option<Symbols<
         Under::None => built.guest.as_ref()?,
     };
     // Firmware puts the image anywhere; the console says where.
-    let base = board.image_base?;
+    let base = board.machine.image_base()?;
     Some(Symbols { elf, base })
 }
 

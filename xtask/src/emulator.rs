@@ -8,6 +8,7 @@ use anyhow::Result;
 use plan::Under;
 use results::Parameter;
 
+use crate::board::Machine;
 use crate::gem5::parameters::Value;
 use crate::images::Built;
 use crate::job::Job;
@@ -25,9 +26,9 @@ pub enum Emulator {
 impl Emulator {
     /// The one that `job` wants; QEMU is provided if there is none.
     pub fn ensure(job: &Job) -> Result<Self> {
-        Ok(match job.board().gem5 {
-            None => Self::Qemu(qemu::ensure()?),
-            Some(_) => Self::Gem5(gem5::find(job.gem5.as_deref())?),
+        Ok(match job.board().machine {
+            Machine::Qemu(_) => Self::Qemu(qemu::ensure()?),
+            Machine::Gem5(_) => Self::Gem5(gem5::find(job.gem5.as_deref())?),
         })
     }
 
@@ -88,7 +89,7 @@ impl Emulator {
 
 /// The machine's RAM as results have it.
 fn ram(job: &Job) -> (String, Parameter) {
-    let source = match job.memory == job.board().memory() {
+    let source = match job.memory == job.board().machine.memory() {
         true => "board",
         false => "chosen",
     };

@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::Result;
 use plan::{Machine, Plan, Shard, Under};
 
-use crate::board::Board;
+use crate::board::{Board, Machine as Kind};
 use crate::cli::{Boot, JobArgs, LimitArgs, Metric, RunArgs};
 use crate::disturb;
 use crate::failure::bad_input;
@@ -57,16 +57,19 @@ impl Job {
     pub fn new(args: &JobArgs) -> Result<Self> {
         let mut load = Load::new(&args.load)?;
         let board = &load.board;
-        if args.dtb.is_some() && board.gem5.is_some() {
+        if args.dtb.is_some() && matches!(board.machine, Kind::Gem5(_)) {
             bad_input!("--dtb: gem5 describes the machine that it makes; leave --dtb out");
         }
         let model = board.model(args.cpu.as_deref())?;
         let metric = board.metric(args.metric)?;
         load.plan.cycles = metric == Metric::Cycles;
-        load.plan.event_loses_irq = board.event_loses_irq(model);
+        load.plan.event_loses_irq = board.machine.event_loses_irq(model);
         let job = Self {
             boot: args.boot,
-            unders: checks::words("--under", args.under.as_deref().unwrap_or("rouse"))?,
+            unders: args
+                .under
+                .as_ref()
+                .map_or(vec![Under::Rouse], |unders| unders.0.clone()),
             repeat: 1,
             cpus: board.cpus(args.cpus)?,
             model: model.into(),
@@ -94,9 +97,7 @@ impl Job {
             bad_input!("--survey: it is the hypervisor that prints it; use --under rouse");
         }
         for &under in &job.unders {
-            if job.board().gem5.is_none() {
-                job.board().machine(under)?;
-            }
+            job.board().runs(under)?;
             job.something_runs(under)?;
         }
         Ok(job)
@@ -126,7 +127,10 @@ impl Job {
                 "--expect-reset: Rouse's own guest does not reset; use it with --guest IMAGE"
             );
         }
-        if self.expect_reset && self.board().gem5.is_some() && self.unders != [Under::Rouse] {
+        if self.expect_reset
+            && matches!(self.board().machine, Kind::Gem5(_))
+            && self.unders != [Under::Rouse]
+        {
             bad_input!(
                 "--expect-reset: gem5 does not report how a guest ended; the hypervisor does: use --under rouse"
             );
@@ -197,7 +201,7 @@ fn patience(load: &Load) -> Duration {
     let pause = plan.lists.gap_us.values.iter().max().copied().unwrap_or(0);
     let pauses = Duration::from_micros(u64::from(pause)) * plan.iterations;
     let more = plan.iterations.div_ceil(Plan::default().iterations).max(1);
-    Duration::from_secs(load.board.patience()) * more + pauses
+    Duration::from_secs(load.board.machine.patience()) * more + pauses
 }
 
 #[cfg(test)]

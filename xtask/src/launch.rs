@@ -9,6 +9,7 @@ use anyhow::Result;
 use plan::Under;
 use platform::arguments;
 
+use crate::board::Firmware;
 use crate::cli::{Boot, Metric};
 use crate::disk;
 use crate::images::Built;
@@ -19,9 +20,10 @@ use crate::qemu::{self, Emulator, firmware};
 /// written.
 pub fn command(job: &Job, under: Under, emulator: &Emulator, built: &Built) -> Result<Command> {
     let board = job.board();
+    let qemu = board.qemu("--board")?;
     let mut command = emulator.command();
     command
-        .args(["-M", board.machine(under)?])
+        .args(["-M", board.option_m(qemu, under)?])
         .args(["-cpu", &board.cpu(&job.model, job.metric)?])
         .args(["-smp", &job.cpus.to_string()])
         .args(["-m", &job.memory])
@@ -45,10 +47,8 @@ pub fn command(job: &Job, under: Under, emulator: &Emulator, built: &Built) -> R
         kernel(&mut command, &built.images.guest, &arguments);
         return Ok(command);
     }
-    let qemu = board.qemu("--board")?;
-    if let Some(code) = &qemu.firmware {
-        let variables = qemu.variables.as_deref();
-        flash(&mut command, code, variables)?;
+    if let Some(firmware) = board.machine.firmware() {
+        flash(&mut command, firmware)?;
     }
     match &qemu.console {
         None => drop(command.args(["-serial", "stdio"])),
@@ -63,7 +63,7 @@ pub fn command(job: &Job, under: Under, emulator: &Emulator, built: &Built) -> R
         Boot::Kernel => {
             // Firmware passes them on as load options, in front of which others may
             // put theirs: where ours begin has to be said.
-            if qemu.firmware.is_some() {
+            if board.machine.firmware().is_some() {
                 arguments = format!("{} {arguments}", arguments::OPTIONS);
             }
             kernel(&mut command, &built.images.packed, &arguments);
@@ -101,9 +101,9 @@ pub fn mode(metric: Metric) -> Mode {
 }
 
 /// Puts firmware into the machine. What it remembers is forgotten at the end.
-fn flash(command: &mut Command, code: &str, variables: Option<&str>) -> Result<()> {
-    let code = firmware(code)?;
-    let Some(variables) = variables else {
+fn flash(command: &mut Command, of: &Firmware) -> Result<()> {
+    let code = firmware(&of.code)?;
+    let Some(variables) = &of.variables else {
         command.arg("-bios").arg(code);
         return Ok(());
     };
@@ -168,11 +168,14 @@ pub fn end_with_us(command: &mut Command) {
     }
 }
 
-/// Has the emulator load the recorder, `plugin`, which writes to `trace`.
-pub fn record(command: &mut Command, plugin: &Path, trace: &Path) {
+/// Has the emulator load the recorder, `plugin`, with options that name files.
+pub fn record(command: &mut Command, plugin: &Path, options: &[(&str, &Path)]) {
     // A comma ends a value unless it is doubled.
-    let value = |path: &Path| path.display().to_string().replace(',', ",,");
-    let value = format!("file={},out={}", value(plugin), value(trace));
+    let doubled = |path: &Path| path.display().to_string().replace(',', ",,");
+    let mut value = format!("file={}", doubled(plugin));
+    for (name, path) in options {
+        value += &format!(",{name}={}", doubled(path));
+    }
     command.arg("-plugin").arg(value);
 }
 

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The boots of a job, and the folder that they leave, whatever happens.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use jiff::Timestamp;
 use plan::Under;
 use results::Results;
 use results::merge::{self, Run as Measured};
 
+use crate::board::Machine;
 use crate::boot::{Boots, Launch, Ready, Show};
 use crate::cli::Metric;
 use crate::completeness::Completeness;
+use crate::critical::{self, Watcher};
 use crate::folder::Folder;
 use crate::job::Job;
 use crate::log::Log;
+use crate::partial::Scratch;
 use crate::progress::{Progress, Speed};
 use crate::verdict::{Failure, judge, judge_reset, judge_results, unwritten};
 use crate::{interrupt, report, toolchain};
@@ -52,6 +55,17 @@ pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
     };
     let failure = run.all()?;
     run.close(failure, folder)
+}
+
+/// What `job` measures, where nobody wants its folder.
+pub fn measure(job: &Job) -> Result<Results> {
+    let place = Scratch::new()?;
+    let folder = Folder::claim(Some(&place.path().join("run")), &job.board().name)?;
+    let session = run(job, folder, Show::Dumps)?;
+    match session.failure {
+        Some(failure) => bail!("{}", failure.told()),
+        None => Ok(session.results),
+    }
 }
 
 /// What the boots so far came to.
@@ -123,15 +137,24 @@ impl Run<'_> {
             1 => format!("under {under}"),
             of => format!("under {under}, run {number} of {of}"),
         };
+        let watcher = Watcher::new(self.boots.emulator, job, under, self.boots.built);
+        let watching = watcher.as_ref().ok().and_then(Option::as_ref);
         let mut outcome = self.boots.boot(Launch {
             job,
             under,
             progress: self.progress(&title),
             title,
-            recorder: None,
+            recorder: watching.map(Watcher::recorder),
         })?;
+        let watched = match &watcher {
+            Ok(watcher) => watcher.as_ref().map(Watcher::samples),
+            Err(error) => Some(Err(format!("{error:#}"))),
+        };
         let records = std::mem::take(&mut outcome.console.collector).finish();
         self.results.add(Some(under), &records);
+        if let Some(watched) = watched {
+            critical::add(&mut self.results, under, watched);
+        }
         // Somebody else's guest need not know our records.
         let owes_records = job.load.guest.is_none() || records.begun;
         self.ended = outcome.ended();
@@ -149,10 +172,10 @@ impl Run<'_> {
         if self.show == Show::Nothing {
             return progress;
         }
-        progress.with_plan(match (job.board().gem5.is_some(), job.metric) {
-            (true, _) | (_, Metric::Cycles) => Speed::Unknown,
-            (false, Metric::Insns) => Speed::Instructions,
-            (false, Metric::Time) => Speed::Time,
+        progress.with_plan(match (&job.board().machine, job.metric) {
+            (Machine::Gem5(_), _) | (_, Metric::Cycles) => Speed::Unknown,
+            (Machine::Qemu(_), Metric::Insns) => Speed::Instructions,
+            (Machine::Qemu(_), Metric::Time) => Speed::Time,
         })
     }
 
@@ -162,8 +185,10 @@ impl Run<'_> {
         let of = self.job.repeat;
         if self.done.len() < of && all.has_cells() {
             all.incomplete = true;
-            all.missing
-                .push(format!("{} of {of} runs", of - self.done.len()));
+            all.missing.push(format!(
+                "{} of {of} runs without any cell",
+                of - self.done.len()
+            ));
         }
         all
     }

@@ -10,6 +10,7 @@ mod gate;
 mod kernel;
 mod killed;
 mod named;
+mod repeated;
 mod same;
 mod together;
 

@@ -41,6 +41,7 @@ pub fn lines(results: &Results, width: Option<usize>) -> Vec<String> {
             lines.extend(grid::fitted(columns::of(&cells, scale), width));
         }
     }
+    lines.extend(page::path::legend(results.cells.iter()));
     lines.extend(not_shown(results));
     lines.push(String::new());
     lines.extend(summary::who_polls(results, scale));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why there is less than was asked for.
 
+use plan::End;
 use results::{Cell, Results};
 
 use crate::columns::FEWER;
@@ -8,8 +9,7 @@ use crate::columns::FEWER;
 /// Why cells have fewer samples than asked for, and what is not there.
 pub fn shortfalls(results: &Results) -> Vec<String> {
     let with = |of: &dyn Fn(&Cell) -> bool| results.cells.iter().filter(|cell| of(cell)).count();
-    let settled = plan::End::Settled.name();
-    let settled = with(&|cell| cell.ended.as_deref() == Some(settled));
+    let settled = with(&|cell| cell.ended == Some(End::Settled));
     let slow = with(&Cell::ran_out_of_time);
     let most = results.cells.iter().map(|cell| cell.iterations).max();
     let most = most.unwrap_or(0);
@@ -22,8 +22,7 @@ pub fn shortfalls(results: &Results) -> Vec<String> {
     }
     if slow > 0 {
         lines.push(format!(
-            "{} {} ended before {most} wake-ups because time was up; --cell-ms gives more",
-            FEWER,
+            "{FEWER} {} ended before {most} wake-ups because time was up; --cell-ms gives more",
             counted(slow)
         ));
     }

@@ -11,9 +11,7 @@
 //! dropped because of its value. Only a cell whose cost grows later makes its
 //! later passes shorter.
 
-use core::fmt;
-
-use crate::{Cell, Plan, Workload};
+use crate::{Cell, End, Plan, Workload};
 
 /// Interleaved passes over the cells; the wake-ups of a cell are divided
 /// among them. Passes run forwards, backwards, backwards, forwards
@@ -37,38 +35,6 @@ const FIRST: u32 = 16;
 const MS_OF_INSTRUCTIONS: u32 = 10;
 /// The same where it is time.
 const MS_OF_TIME: u32 = 500;
-
-/// Why a cell ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// Its passes repeat each other.
-    Settled,
-    /// It has all wake-ups that were asked for.
-    Samples,
-    /// It has had its time.
-    Budget,
-}
-
-impl End {
-    /// Every one.
-    pub const ALL: [Self; 3] = [Self::Settled, Self::Samples, Self::Budget];
-
-    /// Its name in records and results.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Settled => "settled",
-            Self::Samples => "samples",
-            Self::Budget => "budget",
-        }
-    }
-}
-
-impl fmt::Display for End {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
 
 /// What bounds a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

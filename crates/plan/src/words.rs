@@ -68,6 +68,16 @@ pub(crate) fn family(name: &str) -> &str {
 }
 
 words! {
+    /// Why a cell ended.
+    End {
+        /// Its passes repeat each other.
+        Settled = "settled",
+        /// It has all wake-ups that were asked for.
+        Samples = "samples",
+        /// It has had its time.
+        Budget = "budget",
+    }
+
     /// Which CPUs `ipistorm` calls.
     Calls {
         /// The CPU whose number is the caller's plus the offset.

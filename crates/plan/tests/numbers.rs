@@ -26,6 +26,7 @@ fn limits(iterations: u32, budget: u64) -> Limits {
         settle: false,
         budget,
         pause: 0,
+        unrecorded: 0,
     }
 }
 
@@ -179,10 +180,12 @@ fn a_guess_adds_what_was_asked_for() {
 
 #[test]
 fn names_of_ends_stay() {
-    let names = End::ALL.map(|end| (end.name(), format!("{end:>8}")));
-    let padded = names.map(|(name, padded)| (name, padded.trim_start() == name, padded.len()));
+    let padded = End::ALL.iter().map(|end| {
+        let padded = format!("{end:>8}");
+        (end.name(), padded.trim_start() == end.name(), padded.len())
+    });
     assert_eq!(
-        padded,
+        Vec::from_iter(padded),
         ["settled", "samples", "budget"].map(|name| (name, true, 8))
     );
 }

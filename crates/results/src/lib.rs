@@ -17,6 +17,7 @@ pub mod compare;
 pub mod goldens;
 pub mod json;
 pub mod merge;
+mod path;
 pub mod records;
 #[cfg(any(test, feature = "samples"))]
 pub mod samples;
@@ -25,6 +26,7 @@ mod spreadsheet;
 mod types;
 mod words;
 
+pub use path::{Critical, Work};
 pub use spreadsheet::csv;
 pub use types::{
     Build, Cell, Counts, Emulator, Machine, Origin, Parameter, Results, Stage, Stats, keys,
@@ -202,8 +204,12 @@ fn convert(under: Option<Under>, unit: &str, cell: &records::Cell) -> Result<Cel
         passes_planned: number("passes_planned"),
         pass_p50: cell.pass_p50.clone(),
         made: number("made"),
-        ended: cell.fields.get("ended").cloned(),
+        ended: match cell.fields.get("ended") {
+            None => None,
+            Some(ended) => Some(types::parsed(ended).map_err(|why| format!("ended: {why}"))?),
+        },
         stats: total.map(stats),
+        critical: None,
         stages: stages.map(stage).collect(),
         exits: group("exit"),
         ipis: group("ipi"),

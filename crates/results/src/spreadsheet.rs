@@ -79,7 +79,7 @@ fn row(cell: &Cell) -> Vec<String> {
         number => number.to_string(),
     };
     row.extend([cell.passes, cell.passes_planned].map(known));
-    row.push(cell.ended.clone().unwrap_or_default());
+    row.push(cell.ended.map(|end| end.to_string()).unwrap_or_default());
     row.push(known(cell.made));
     row
 }

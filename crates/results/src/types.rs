@@ -4,12 +4,13 @@
 
 use std::collections::BTreeMap;
 
-use plan::{DIMENSIONS, Info, Place, Under, Word, Workload};
+use plan::{DIMENSIONS, End, Info, Place, Under, Word, Workload};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+use crate::path::Critical;
 use crate::words;
 
 /// Counters by name.
@@ -213,12 +214,19 @@ pub struct Cell {
     pub made: u64,
     /// Why it ended: `settled`, `samples` or `budget`; `null` if it did not, or if that
     /// is not known.
+    #[serde(
+        serialize_with = "optional_word",
+        deserialize_with = "optional_known_word"
+    )]
     #[schemars(schema_with = "words_of_end")]
-    pub ended: Option<String>,
+    pub ended: Option<End>,
     /// What values count.
     pub unit: String,
     /// The sample from end to end; `null` if it was skipped.
     pub stats: Option<Stats>,
+    /// The same samples taken apart by what CPUs executed; absent where nothing looked on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub critical: Option<Critical>,
     /// Its parts.
     pub stages: Vec<Stage>,
     /// Exits by cause.
@@ -245,7 +253,7 @@ pub struct Cell {
 }
 
 /// Statistics of samples.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct Stats {
     /// How many.
@@ -341,7 +349,7 @@ impl Cell {
 
     /// Whether it has fewer wake-ups than asked for because they took too long.
     pub fn ran_out_of_time(&self) -> bool {
-        self.ended.as_deref() == Some(plan::End::Budget.name())
+        self.ended == Some(End::Budget)
     }
 
     /// A counter per sample; 0 if it did not count.
@@ -443,6 +451,7 @@ impl Default for Cell {
             ended: None,
             unit: String::new(),
             stats: None,
+            critical: None,
             stages: Vec::new(),
             exits: Counts::new(),
             ipis: Counts::new(),
@@ -462,8 +471,8 @@ fn words_of_under(_: &mut SchemaGenerator) -> Schema {
 }
 
 fn words_of_end(_: &mut SchemaGenerator) -> Schema {
-    let words = plan::End::ALL.map(|end| Value::from(end.name()));
-    let words: Vec<Value> = words.into_iter().chain([Value::Null]).collect();
+    let words = End::NAMES.iter().map(|&name| Value::from(name));
+    let words: Vec<Value> = words.chain([Value::Null]).collect();
     json_schema!({ "enum": words })
 }
 
@@ -471,10 +480,27 @@ fn word<S: Serializer>(word: &impl Word, serializer: S) -> Result<S::Ok, S::Erro
     serializer.serialize_str(word.name())
 }
 
+fn optional_word<S: Serializer>(
+    word: &Option<impl Word>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    word.map(Word::name).serialize(serializer)
+}
+
 fn known_word<'de, W: Word, D: Deserializer<'de>>(deserializer: D) -> Result<W, D::Error> {
-    let word = String::deserialize(deserializer)?;
+    parsed(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+}
+
+fn optional_known_word<'de, W: Word, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<W>, D::Error> {
+    let word = Option::<String>::deserialize(deserializer)?;
+    let word = word.map(|word| parsed(&word)).transpose();
+    word.map_err(D::Error::custom)
+}
+
+/// The value with this name, or what is wrong with the name.
+pub fn parsed<W: Word>(word: &str) -> Result<W, String> {
     let unknown = || format!("there is no `{word}`; known are {}", W::NAMES.join(", "));
-    W::parse(&word)
-        .ok_or_else(unknown)
-        .map_err(D::Error::custom)
+    W::parse(word).ok_or_else(unknown)
 }

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
-use plan::{DIMENSIONS, Info, Kind, Place};
+use plan::{DIMENSIONS, Info, Kind, Place, Under, Word};
 use serde::Deserialize;
 
 /// A number, which a check that knows the bounds holds against them: what is far too
@@ -50,7 +51,7 @@ pub struct JobArgs {
     pub boot: Boot,
     /// What the guest runs under: rouse (the hypervisor), none (the bare machine) [default: rouse]
     #[arg(long, value_name = "LIST")]
-    pub under: Option<String>,
+    pub under: Option<Unders>,
     /// Number of CPUs [default: the board's]
     #[arg(long, value_name = "N", value_parser = count)]
     pub cpus: Option<u32>,
@@ -158,6 +159,20 @@ pub struct PlanArgs {
     pub compact: bool,
 }
 
+impl PlanArgs {
+    /// These values of dimensions, by their keys, with so many wake-ups per cell and
+    /// without time stamps.
+    pub fn exactly(iterations: u64, lists: &[(&'static str, &str)]) -> Self {
+        let lists = lists.iter().map(|&(key, values)| (key, values.to_owned()));
+        Self {
+            lists: ListArgs(lists.collect()),
+            iterations: Some(iterations.to_string()),
+            stages: Some("off".into()),
+            ..Self::default()
+        }
+    }
+}
+
 /// Heading of the options that belong to the workloads on the guest's executor.
 const EXECUTOR: &str =
     "Options of the workloads on the executor (CPUS: like 0-3+6 or 0x4f, all, none)";
@@ -234,6 +249,31 @@ impl fmt::Display for Metric {
             Self::Cycles => "cycles",
             Self::Time => "time",
         })
+    }
+}
+
+/// What a guest runs under, in turn.
+#[derive(Clone, Debug)]
+pub struct Unders(pub Vec<Under>);
+
+impl FromStr for Unders {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" {
+            return Ok(Self(Under::ALL.to_vec()));
+        }
+        let mut values = Vec::new();
+        for word in text.split(',') {
+            let Some(value) = Under::parse(word) else {
+                let known = Under::NAMES.join(", ");
+                return Err(format!("there is no `{word}`; use all, {known}"));
+            };
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        Ok(Self(values))
     }
 }
 

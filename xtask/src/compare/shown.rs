@@ -294,7 +294,11 @@ fn runs_to_see(found: &Comparison<'_>, see: f64) -> Option<String> {
 
 fn sentence(found: &Comparison<'_>) -> String {
     let count = |verdict, words: &str| (found.count(verdict), words.to_owned());
-    let mut told = vec![count(Verdict::NoDifference, "no difference seen")];
+    let none = match found.exact {
+        true => "no difference",
+        false => "no difference seen",
+    };
+    let mut told = vec![count(Verdict::NoDifference, none)];
     told.push(count(Verdict::TooFew, "too few runs"));
     told.push(count(Verdict::Unknown, "not measured on both sides"));
     told.push((found.lost.len(), "lost".into()));

@@ -51,11 +51,13 @@ impl Side {
 
     /// The trees from which its images were built, as far as that is known.
     pub fn trees(&self) -> Vec<String> {
-        let builds = self
-            .runs
-            .iter()
-            .filter_map(|run| run.results.build.as_ref());
-        let mut trees: Vec<String> = builds.map(Build::tree).collect();
+        let builds = self.runs.iter();
+        let builds = builds.filter_map(|run| run.results.build.clone());
+        let short = |mut build: Build| {
+            build.commit.truncate(12);
+            build.tree()
+        };
+        let mut trees: Vec<String> = builds.map(short).collect();
         trees.retain(|tree| !tree.is_empty());
         trees.dedup();
         trees

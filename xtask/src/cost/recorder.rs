@@ -12,7 +12,7 @@ use super::card::Mode;
 use super::trace::Trace;
 use crate::board::Board;
 use crate::boot::{Boots, Launch, Outcome, Ready, Recorder, Show};
-use crate::cli::{JobArgs, LimitArgs, Metric};
+use crate::cli::{JobArgs, LimitArgs, Metric, Unders};
 use crate::emulator::Emulator;
 use crate::images::{self, Built, Guest};
 use crate::job::Job;
@@ -92,7 +92,7 @@ impl Bench {
             progress: Progress::new(format!("{}, {cpus} CPUs", mode.name())),
             recorder: Some(Recorder {
                 plugin: &self.plugin,
-                trace: &trace,
+                options: vec![("out", &trace)],
             }),
         })?;
         let console = String::from_utf8_lossy(&boots.log).into_owned();
@@ -109,7 +109,7 @@ impl Bench {
 fn job(board: &str, mode: Mode, cpus: u32, arguments: &str) -> Result<Job> {
     let deliver = mode.deliver();
     let mut args = JobArgs::on(board);
-    args.under = Some(mode.under().to_string());
+    args.under = Some(Unders(vec![mode.under()]));
     args.cpus = Some(cpus);
     args.metric = Some(Metric::Time);
     args.load.append = Some(format!("{arguments} rouse.deliver={deliver}"));
@@ -126,7 +126,7 @@ fn check(outcome: &Outcome, under: Under, console: &str) -> Result<()> {
 
 /// Builds the plugin, in a directory of its own: Cargo locks the one that runs
 /// this program.
-fn build() -> Result<PathBuf> {
+pub fn build() -> Result<PathBuf> {
     let directory = places::inside("target/recorder");
     let mut cargo = Command::new(toolchain::cargo());
     cargo

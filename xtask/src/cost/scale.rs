@@ -8,19 +8,15 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Result, bail};
-use clap::Parser;
+use anyhow::{Context, Result, bail};
 use cost::Path;
 use maud::html;
 use plan::{Word, Workload};
 
 use super::card::{self, Mode};
 use super::recorder::{Bench, Recorded};
-use crate::boot::Show;
-use crate::cli::{Cli, Verb};
-use crate::folder::Folder;
+use crate::cli::{JobArgs, PlanArgs};
 use crate::job::Job;
-use crate::partial::Scratch;
 use crate::session;
 use crate::terminal::say;
 use page::{chart, document};
@@ -70,32 +66,22 @@ fn hypervisor(bench: &Bench, cpus: u32) -> Result<[(&'static str, u64); 3]> {
 /// Median samples of everything that the guest can run with one plain wait and that is
 /// instructions: what contains idle time is not.
 fn workloads(bench: &Bench, board: &str, cpus: u32) -> Result<Vec<(String, u64)>> {
-    let options = [
-        format!("--board={board}"),
-        format!("--cpus={cpus}"),
-        format!("--workload={}", Workload::NAMES.join(",")),
-    ];
-    let plain = [
-        "--wait=wfi",
-        "--trap=none",
-        "--deliver=inject,direct",
-        "--wake=ipi",
-    ];
-    let short = ["--stages=off", "--iterations=200"];
-    let line = ["cargo xtask", "run"].into_iter().chain(plain).chain(short);
-    let line = line.map(str::to_owned).chain(options);
-    let Verb::Run(args) = Cli::try_parse_from(line)?.verb else {
-        unreachable!("the verb is run")
-    };
-    let job = Job::of_run(&args)?.within(&bench.limits);
-    let place = Scratch::new()?;
-    let folder = Folder::claim(Some(&place.path().join("run")), &job.board().name)?;
-    let session = session::run(&job, folder, Show::Dumps)?;
-    if let Some(failure) = session.failure {
-        bail!("{cpus} vCPUs: {}", failure.told());
-    }
+    let mut args = JobArgs::on(board);
+    args.cpus = Some(cpus);
+    args.load.plan = PlanArgs::exactly(
+        200,
+        &[
+            ("workload", &Workload::NAMES.join(",")),
+            ("wait", "wfi"),
+            ("trap", "none"),
+            ("deliver", "inject,direct"),
+            ("wake", "ipi"),
+        ],
+    );
+    let job = Job::new(&args)?.within(&bench.limits);
+    let results = session::measure(&job).with_context(|| format!("{cpus} vCPUs"))?;
     let mut values: Vec<(String, u64)> = Vec::new();
-    for cell in &session.results.cells {
+    for cell in &results.cells {
         let name = format!(
             "{} {} {}",
             cell.what.workload, cell.what.shape, cell.what.deliver

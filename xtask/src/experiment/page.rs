@@ -4,8 +4,8 @@
 use maud::{Markup, html};
 use page::Line;
 
-use super::Report;
 use super::outcome::{Chart, Claim, Table};
+use super::report::Report;
 
 /// The page.
 pub fn html(reports: &[Report]) -> String {

@@ -2,8 +2,9 @@
 //! `who-polls`: the guest, the hypervisor, both, or nobody.
 
 use anyhow::Result;
+use plan::Under;
 
-use super::Experiment;
+use super::{Boot, Experiment};
 use super::find::{Found, Runs};
 use super::outcome::{Claim, Outcome, Table, two, whole};
 use crate::cli::Metric;
@@ -14,11 +15,24 @@ pub const EXPERIMENT: Experiment = Experiment {
     question: "who should poll where WFI traps: the guest, the hypervisor, both, or nobody?",
     source: "A. Arora, \"Enable haltpoll on arm64\", 2024-25 (1 M pipe operations), and the x86 \
              background of guest halt polling (ping-pong, share of the host's speed)",
-    runs: &[(
-        "who",
-        "--workload pingpong --wait wfi,poll-wfi --trap wfi --deliver inject --wake ipi,elide \
-         --host-poll-us 0,50 --hint silent,tell --gap-us 0,30,200 --iterations 100 --stages off",
-    )],
+    boots: &[
+        Boot {
+            label: "who",
+            under: Under::Rouse,
+            cpus: None,
+            lists: &[
+                ("workload", "pingpong"),
+                ("wait", "wfi,poll-wfi"),
+                ("trap", "wfi"),
+                ("deliver", "inject"),
+                ("wake", "ipi,elide"),
+                ("host-poll-us", "0,50"),
+                ("hint", "silent,tell"),
+                ("gap-us", "0,30,200"),
+            ],
+            iterations: 100,
+        },
+    ],
     metric: Some(Metric::Insns),
     conclude,
     comparable: "the order of the four. Not the distances: a trap costs a few hundred instructions \

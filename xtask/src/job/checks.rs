@@ -6,9 +6,8 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use dtoolkit::fdt::Fdt;
-use plan::Word;
 
-use crate::board::Board;
+use crate::board::{Board, Machine};
 use crate::cli::JobArgs;
 use crate::failure::bad_input;
 use crate::gem5::parameters::{Parameters, Values};
@@ -25,16 +24,18 @@ pub fn parameters(args: &JobArgs, board: &Board) -> Result<Values> {
             board.gem5(option)?;
         }
     }
-    match &board.gem5 {
-        None => Ok(Values::new()),
-        Some(gem5) => Parameters::load(&board.beside(&gem5.parameters))?.choose(preset, set),
+    match &board.machine {
+        Machine::Qemu(_) => Ok(Values::new()),
+        Machine::Gem5(gem5) => {
+            Parameters::load(&board.beside(&gem5.parameters))?.choose(preset, set)
+        }
     }
 }
 
 /// How much RAM there is to be.
 pub fn memory(args: &JobArgs, board: &Board) -> Result<String> {
     let Some(memory) = &args.memory else {
-        return Ok(board.memory().into());
+        return Ok(board.machine.memory().into());
     };
     let number = memory.trim_end_matches(['M', 'G']);
     if number.parse::<u32>().is_ok_and(|number| number > 0) && memory.len() - number.len() < 2 {
@@ -57,24 +58,4 @@ pub fn tree(path: &PathBuf) -> Result<PathBuf> {
             "--dtb: {shown} is no flattened device tree ({error}); name one, which `dtc -O dtb` makes of a source"
         ),
     }
-}
-
-/// A list of words that is not part of the plan.
-pub fn words<T: Word>(option: &str, text: &str) -> Result<Vec<T>> {
-    if text == "all" {
-        return Ok(T::ALL.to_vec());
-    }
-    let mut values = Vec::new();
-    for word in text.split(',') {
-        let Some(value) = T::parse(word) else {
-            bad_input!(
-                "{option}: there is no `{word}`; use all, {}",
-                T::NAMES.join(", ")
-            );
-        };
-        if !values.contains(&value) {
-            values.push(value);
-        }
-    }
-    Ok(values)
 }

@@ -7,13 +7,17 @@ use clap::Parser;
 use plan::Program;
 
 use super::*;
-use crate::cli::{Cli, Verb};
-use crate::failure::is_bad_input;
+use crate::cli::{self, Cli, Verb};
+use crate::failure::{BadInput, is_bad_input};
 use crate::images::Guest;
 
 fn job(options: &[&str]) -> Result<Job> {
     let line = ["cargo xtask", "run"].iter().chain(options);
-    match Cli::try_parse_from(line)?.verb {
+    let parsed = Cli::try_parse_from(line);
+    match parsed
+        .map_err(|error| BadInput::error(cli::one_line(&error)))?
+        .verb
+    {
         Verb::Run(args) => Job::of_run(&args),
         _ => unreachable!("the verb is run"),
     }

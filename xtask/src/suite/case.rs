@@ -28,6 +28,7 @@
 //! counts = { "sched.passes" = 1 }     # any other counter
 //! p50 = [100, 5000]
 //! max_p50 = 5000
+//! path = [60, 70]             # median of the path, where samples are taken apart; no more than the sample's
 //! samples = [40, 100]
 //! ended = "budget"            # or settled, samples
 //! equal = true                # every sample is the same
@@ -55,15 +56,15 @@ use super::cut::Cut;
 use super::expectation::{Expect, Expected};
 use super::kernel::Kernel;
 use super::same::Same;
-use crate::board::{Board, one_line};
+use crate::board::{Board, Machine};
 use crate::boot::Show;
 use crate::cli::{self, Cli, RunArgs, Verb};
 use crate::failure::{BadInput, is_bad_input};
 use crate::folder::Folder;
 use crate::gem5;
 use crate::job::Job;
-use crate::places;
 use crate::session::{self, Session};
+use crate::{mistake, places};
 
 /// Options of `run` and their values.
 pub type Options = BTreeMap<String, toml::Value>;
@@ -110,7 +111,7 @@ impl Case {
 
     fn parse(name: &str, text: &str) -> Result<Self> {
         let place = || BadInput::error(format!("tests/{name}.toml can't be used; correct it"));
-        let parsed = toml::from_str(text).map_err(|error| anyhow!(one_line(&error)));
+        let parsed = toml::from_str(text).map_err(|error| anyhow!(mistake::told(text, &error)));
         let mut case: Self = parsed.with_context(place)?;
         case.name = name.into();
         case.expect.check().with_context(place)?;
@@ -124,8 +125,10 @@ impl Case {
     /// What this computer lacks to run it, an emulator that no distribution packages.
     pub fn lacks(&self) -> Option<String> {
         let board = Board::load(&options(&self.run).ok()?.job.load.board).ok()?;
-        board.gem5?;
-        Some(format!("{:#}", gem5::find(None).err()?))
+        match board.machine {
+            Machine::Qemu(_) => None,
+            Machine::Gem5(_) => Some(format!("{:#}", gem5::find(None).err()?)),
+        }
     }
 
     /// Boots and compares; the folder with the logs for people.

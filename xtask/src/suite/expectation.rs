@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow, bail, ensure};
+use plan::Word;
 use results::{Cell, Counts, Results, keys};
 use serde::Deserialize;
 
@@ -141,6 +142,7 @@ pub struct Expected {
     counts: BTreeMap<String, Range>,
     p50: Option<Range>,
     max_p50: Option<f64>,
+    path: Option<Range>,
     samples: Option<Range>,
     ended: Option<String>,
     #[serde(default)]
@@ -251,7 +253,7 @@ impl Expected {
             ensure!(count == 0, "{title}: {count} exits {name}, expected none");
         }
         if let Some(wanted) = &self.ended {
-            let ended = cell.ended.as_deref().unwrap_or("nothing");
+            let ended = cell.ended.map_or("nothing", Word::name);
             ensure!(
                 ended == wanted,
                 "{title}: ended by {ended}, expected {wanted}"
@@ -280,6 +282,17 @@ impl Expected {
             stats.max,
             stats.p50
         );
+        if let Some(range) = self.path {
+            let Some(critical) = &cell.critical else {
+                bail!("{title}: its samples were not taken apart");
+            };
+            let (path, all) = (critical.path.p50 as f64, cell.stats.map(|stats| stats.p50));
+            ensure!(
+                range.contains(path) && all.is_some_and(|all| path <= all as f64),
+                "{title}: path {path} of {all:?}, expected {}",
+                range.shown()
+            );
+        }
         let p50 = cell.stats.map_or(0.0, |stats| stats.p50 as f64);
         let ranges = [self.p50, self.max_p50.map(|max| Range::Within([0.0, max]))];
         for range in ranges.into_iter().flatten() {

@@ -162,7 +162,7 @@ fn what_was_cut_short_is_counted() {
         ..Cell::default()
     };
     assert_eq!((part.is_part(), part.passes_text().as_str()), (true, "2/4"));
-    part.ended = Some("samples".into());
+    part.ended = Some(plan::End::Samples);
     assert_eq!(
         (part.is_part(), part.passes_text().as_str()),
         (false, "all")
