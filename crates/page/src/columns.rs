@@ -32,7 +32,7 @@ pub fn of(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     };
     for cause in CAUSES {
         columns.push(rate("exits/op", cause, &|cell| {
-            cell.per_sample(cell.exits_of_samples(), cause)
+            cell.exits_per_sample(cause)
         }));
     }
     columns.push(rate("exits/op", "other", &other_exits));
@@ -222,7 +222,7 @@ fn statistics(cells: &[&Cell], scale: Scale) -> Vec<Column> {
 fn other_exits(cell: &Cell) -> f64 {
     let exits = cell.exits_of_samples();
     let others = exits.keys().filter(|name| !CAUSES.contains(&name.as_str()));
-    others.map(|name| cell.per_sample(exits, name)).sum()
+    others.map(|name| cell.exits_per_sample(name)).sum()
 }
 
 /// A count per operation, short: whole numbers without decimals, nothing as a dot.

@@ -173,6 +173,17 @@ impl Cell {
             .as_ref()
             .map_or(&self.exits, |critical| &critical.exits)
     }
+
+    /// How many of [`Self::exits_of_samples`] there are for each sample of what they
+    /// are of.
+    pub fn exits_per_sample(&self, cause: &str) -> f64 {
+        let Some(critical) = &self.critical else {
+            return self.per_sample(&self.exits, cause);
+        };
+        let count = critical.exits.get(cause).copied().unwrap_or(0);
+        let samples = critical.samples + critical.unclear;
+        count as f64 / samples.max(1) as f64
+    }
 }
 
 impl Stats {
