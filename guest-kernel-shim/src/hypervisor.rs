@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls to what is below: PSCI, and Rouse's hypercalls if it is there.
 
-use abi::{Counter, Info, KnobValue};
+use abi::{Counter, Info, KnobValue, TimeLog};
 use core::arch::asm;
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
@@ -142,11 +142,14 @@ pub fn counters() -> [u64; Counter::COUNT] {
     core::array::from_fn(|n| answer[1 + n])
 }
 
-/// Ticks that this vCPU's CPU has spent at EL2 while it traced, in the places
-/// of the counters.
-pub fn times() -> [u64; Counter::COUNT] {
-    let answer = call(u64::from(abi::CALL_TIMES), [0; 3]);
-    core::array::from_fn(|n| answer[1 + n])
+/// Has EL2 note what it traces of this vCPU in `log` as well, or not any more.
+///
+/// # Panics
+/// Panics if the hypervisor refuses.
+pub fn log(log: Option<&'static TimeLog>) {
+    let address = log.map_or(0, |log| core::ptr::from_ref(log) as u64);
+    let status = call(u64::from(abi::CALL_LOG), [address, 0, 0])[0] as i64;
+    assert!(status == abi::SUCCESS, "hypervisor: no log at {address:#x}");
 }
 
 /// The last events of a vCPU at EL2, the newest first, as time and kind.

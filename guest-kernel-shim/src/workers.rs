@@ -25,7 +25,7 @@ use crate::percpu::{self, PerCpu};
 use crate::setting::Setting;
 use crate::workload::ipi::Called;
 use crate::workload::pingpong::Far;
-use crate::workload::stages::FarSide;
+use crate::workload::stages::{self, FarSide};
 
 /// Members that have turned their knobs.
 static READY: AtomicU32 = AtomicU32::new(0);
@@ -147,6 +147,7 @@ fn take_part(me: &PerCpu, number: u32, job: &Job) {
     // A CPU reports ready once it only has to wait.
     let setting = Setting {
         timed: job.traced || job.cell.gap_us != 0,
+        noting: job.traced,
         ..setting(&job.cell)
     };
     let start = Counts::now(&me.tally);
@@ -155,10 +156,9 @@ fn take_part(me: &PerCpu, number: u32, job: &Job) {
         Workload::Pingpong => {
             let waker = waker(&job.cell, percpu::all()[0]);
             let count = job.count;
-            if job.traced {
-                idle::with(&setting, &mut FarSide { waker, count });
-            } else {
-                idle::with(&setting, &mut Far { waker, count });
+            match stages::logs(me).filter(|_| job.traced) {
+                Some([log, _]) => idle::with(&setting, &mut FarSide { waker, count, log }),
+                None => idle::with(&setting, &mut Far { waker, count }),
             }
         }
         Workload::Ipi => idle::with(&setting, &mut Called),

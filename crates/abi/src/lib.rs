@@ -10,8 +10,10 @@
 #![forbid(unsafe_code)]
 
 mod knob;
+mod time_log;
 
 pub use knob::{Deliver, KnobValue, Trap};
+pub use time_log::{TimeLog, TimeNote, event_of, event_word};
 
 use core::fmt;
 use core::sync::atomic::AtomicU64;
@@ -38,11 +40,10 @@ pub const CALL_WATCH: u32 = 0xc600_0005;
 /// x0 = [`SUCCESS`] or [`INVALID`]; x1.. = the last [`EVENTS`] events of vCPU x1
 /// (its number in the device tree) as pairs of time (virtual count) and [`Traced`], the newest first.
 pub const CALL_TRACE: u32 = 0xc600_0006;
-/// x0 = [`SUCCESS`], x1.. = ticks that the calling vCPU's CPU has spent at EL2
-/// while it traced, in the place of the [`Counter`] that counts them: exits by
-/// cause without the time that EL2 halted in them, and that under
-/// [`Counter::Halt`]. The call does not count itself.
-pub const CALL_TIMES: u32 = 0xc600_0007;
+/// Has EL2 note what it traces of the calling vCPU in the [`TimeLog`] at guest physical
+/// address x1 as well, each as an [`event_word`]; x1 = 0 ends that, and so does turning the vCPU
+/// off. x0 is [`SUCCESS`] or [`INVALID`].
+pub const CALL_LOG: u32 = 0xc600_0007;
 /// Compares what EL2 keeps of the calling vCPU's interrupts with its list
 /// registers; x1 is one of [`audit`]. x0 is [`SUCCESS`], or [`INVALID`] where they
 /// contradict each other or the guest.
@@ -279,9 +280,11 @@ numbered! {
         Interrupt = "interrupt",
         /// A physical SGI was sent; its data is the value written.
         Sent = "sent",
+        /// EL2 polls for the guest.
+        Poll = "poll",
         /// EL2 halts for the guest.
         Halt = "halt",
-        /// The halt has ended.
+        /// What it polled or halted for is there.
         Awake = "awake",
         /// Back to the guest.
         Resume = "resume",

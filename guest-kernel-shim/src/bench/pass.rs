@@ -70,6 +70,7 @@ pub fn close(id: usize, entry: &mut Entry, plan: &Plan, scratch: &mut Scratch, w
         // Of what is slow, no more than one further pass.
         let most = match entry.pace.ended {
             Some(End::Budget) => entry.pace.done.div_ceil(PASSES),
+            _ if entry.cell.gap_us != 0 => entry.pace.done.div_ceil(PASSES),
             _ => entry.pace.done,
         };
         stamped(entry, most.min(STAMPED));
