@@ -28,6 +28,10 @@ pub const CALL_SET: u32 = 0xc600_0001;
 /// x0 = [`SUCCESS`], x1.. = the [`Counter`]s of the calling vCPU since it
 /// started. The call does not count itself.
 pub const CALL_COUNTERS: u32 = 0xc600_0002;
+/// The immediate of the instruction by which the measuring guest makes [`CALL_COUNTERS`],
+/// others having 0. It means nothing to the hypervisor. But it is in the syndrome, so a list of
+/// exceptions that an emulator writes shows from where to where the counters counted.
+pub const COUNTING: u16 = 1;
 /// x0 = [`SUCCESS`], x1.. = [`Info`].
 pub const CALL_INFO: u32 = 0xc600_0003;
 /// Ends the machine with exit status x1, which reaches the shell.
@@ -209,13 +213,14 @@ numbered! {
 numbered! {
     /// What EL2 counts per vCPU. Exits by cause first.
     Counter {
-        /// Trapped WFI or WFIT.
+        /// Trapped WFI or WFIT; what ends its wait at EL2 is part of it.
         Wfi = "exit.wfi",
         /// Trapped WFE or WFET.
         Wfe = "exit.wfe",
         /// Trapped write of an SGI register.
         Sgi = "exit.sgi",
-        /// Physical interrupt, maintenance not included.
+        /// Physical interrupt that came as an exception, maintenance not included: also EL2's own
+        /// timer, and one that was gone when it was acknowledged.
         Irq = "exit.irq",
         /// HVC.
         Hvc = "exit.hvc",
