@@ -5,6 +5,7 @@ mod case;
 mod cut;
 #[cfg(test)]
 mod documented;
+mod exceptions;
 mod expectation;
 mod gate;
 mod kernel;

@@ -41,11 +41,13 @@ pub fn of(cells: &[&Cell], scale: Scale) -> Vec<Column> {
             cell.per_sample(&cell.ipis, kind)
         }));
     }
-    for kind in ["event", "timeout", "irq"] {
-        columns.push(rate("wakes/op", kind, &|cell| {
-            cell.per_sample(&cell.wakes, kind)
-        }));
-    }
+    columns.push(rate("guest/op", "irqs", &|cell| {
+        let taken = cell.counters.get("irq");
+        taken.map_or(0.0, |counts| cell.per_sample(counts, "taken"))
+    }));
+    columns.push(rate("guest/op", "timeouts", &|cell| {
+        cell.per_sample(&cell.wakes, "timeout")
+    }));
     match path::of_all(cells) {
         true => columns.extend(path::levels(cells)),
         false => columns.extend(residency(cells)),
@@ -53,7 +55,8 @@ pub fn of(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     columns
 }
 
-/// Where the time went, in per cent, if any cell says so.
+/// Where the CPUs were within samples, in per cent, if any cell says so, and how many times as
+/// long those samples are as others if it took stamps to say that.
 fn residency(cells: &[&Cell]) -> Vec<Column> {
     let names: BTreeSet<&String> = cells
         .iter()
@@ -70,7 +73,16 @@ fn residency(cells: &[&Cell]) -> Vec<Column> {
         });
         Column::numbers("time %", name, texts.collect())
     };
-    names.iter().map(column).collect()
+    let mut columns: Vec<Column> = names.iter().map(column).collect();
+    let stamps = cells.iter().map(|cell| match cell.distortion() {
+        Some(times) if !cell.residency.is_empty() => format!("{times:.2}x"),
+        _ => "·".into(),
+    });
+    let stamps: Vec<String> = stamps.collect();
+    if stamps.iter().any(|text| text != "·") {
+        columns.push(Column::numbers("time %", "stamps", stamps));
+    }
+    columns
 }
 
 /// Words of the cells: `under` and those of the dimensions that are shown as words,

@@ -233,9 +233,9 @@ pub struct Cell {
     pub exits: Counts,
     /// Interrupts between CPUs.
     pub ipis: Counts,
-    /// What ended the waits.
+    /// Polls that ended at their limit.
     pub wakes: Counts,
-    /// Where the time went.
+    /// Where the CPUs were within samples.
     pub residency: Counts,
     /// Counters that have no place of their own, by group.
     pub counters: BTreeMap<String, Counts>,
@@ -370,6 +370,13 @@ impl Cell {
     /// The whole sample as it is with time stamps being taken.
     pub fn stamped(&self) -> Option<&Stage> {
         self.stages.iter().find(|stage| stage.name == STAMPED)
+    }
+
+    /// How many times as long as without stamps a sample with stamps takes, by the medians:
+    /// what a figure that needs stamps is distorted by. `None` if none were taken.
+    pub fn distortion(&self) -> Option<f64> {
+        let (with, without) = (self.stamped()?.stats.p50, self.stats?.p50);
+        (without > 0).then(|| with as f64 / without as f64)
     }
 
     /// The value of one of the words that make the cell what it is; empty where the
