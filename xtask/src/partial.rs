@@ -5,7 +5,7 @@
 //! Each has a name that says so, and is locked as long as its maker lives: the
 //! kernel gives the lock back however the maker ends. So the next run can
 //! tell what a killed run has left from what another one is at, and removes it
-//! ([`sweep`]), without a guess by age.
+//! ([`mod@sweep`]), without a guess by age.
 //!
 //! Maker and sweeper may meet between the making of a name and its lock. The
 //! sweeper removes only what it has locked, and the maker looks once it has the
