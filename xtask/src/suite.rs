@@ -2,6 +2,7 @@
 //! The verb `test`: the host's tests, then those that boot.
 
 mod case;
+mod counted;
 mod cut;
 #[cfg(test)]
 mod documented;
