@@ -11,6 +11,7 @@ mod gate;
 mod kernel;
 mod killed;
 mod named;
+mod order;
 mod same;
 mod together;
 

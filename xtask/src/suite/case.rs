@@ -31,6 +31,10 @@
 //! samples = [40, 100]
 //! ended = "budget"            # or settled, samples
 //!
+//! [[order]]                   # every cell that `less` chooses has a smaller median
+//! less = { wait = "wfi" }     # than every one that `than` does; `same` and `as`: the same median
+//! than = { wait = "spin" }
+//!
 //! [[cut]]                     # the log up to the end of a pass, read as `report` does, has every cell,
 //! after = 2                   # each with that many passes unless it has ended
 //! into_next = 3000            # and so it has with this many bytes of the next pass
@@ -51,6 +55,7 @@ use serde::Deserialize;
 use super::cut::Cut;
 use super::expectation::{Expect, Expected};
 use super::kernel::Kernel;
+use super::order::Order;
 use super::same::Same;
 use crate::board::{Board, one_line};
 use crate::boot::Show;
@@ -89,6 +94,9 @@ pub struct Case {
     /// What must hold for cells.
     #[serde(default, rename = "cell")]
     cells: Vec<Expected>,
+    /// Which of them must cost less than others.
+    #[serde(default)]
+    order: Vec<Order>,
     /// What must be left of a log that is cut short.
     #[serde(default)]
     cut: Vec<Cut>,
@@ -137,6 +145,8 @@ impl Case {
         let compared = self.expect.compare(&session).and_then(|()| {
             let mut cells = self.cells.iter();
             cells.try_for_each(|expected| expected.compare(&session.results))?;
+            let mut orders = self.order.iter();
+            orders.try_for_each(|order| order.compare(&session.results))?;
             let mut cuts = self.cut.iter();
             cuts.try_for_each(|cut| cut.compare(&session.console, &session.results))
         });
