@@ -24,7 +24,7 @@ use anyhow::{Context, Result, bail};
 use crate::cli::TestArgs;
 use crate::failure::bad_input;
 use crate::terminal::say;
-use crate::{audit, coverage, interrupt, miri, places, toolchain};
+use crate::{audit, coverage, interrupt, miri, places, qemu, toolchain};
 use case::Case;
 use gate::Gate;
 
@@ -67,6 +67,10 @@ pub fn run(args: &TestArgs) -> Result<()> {
             _ => "",
         };
         bad_input!("no test {which}has `{filter}` in its name; without a name all are run");
+    }
+    // Without an emulator none of them failed: they could not be tried.
+    if !gates.is_empty() || cases.iter().any(Case::needs_qemu) {
+        interrupt::or(qemu::ensure())?;
     }
     if of_host {
         host(filter)?;

@@ -126,11 +126,19 @@ impl Case {
         Ok(case)
     }
 
-    /// What this computer lacks to run it, an emulator that is nobody's package.
+    /// What this computer lacks to run it, an emulator that no package has.
     pub fn lacks(&self) -> Option<String> {
-        let board = Board::load(&options(&self.run).ok()?.job.load.board).ok()?;
-        board.gem5?;
+        self.board()?.gem5?;
         Some(format!("{:#}", gem5::find(None).err()?))
+    }
+
+    /// Whether it boots on QEMU, which is provided where it is missing.
+    pub fn needs_qemu(&self) -> bool {
+        self.board().is_none_or(|board| board.gem5.is_none())
+    }
+
+    fn board(&self) -> Option<Board> {
+        Board::load(&options(&self.run).ok()?.job.load.board).ok()
     }
 
     /// Boots and compares; the folder with the logs for people.
