@@ -10,9 +10,9 @@
 //!
 //! - while the CPU waits: an interrupt that PSTATE does not mask wakes WFE, WFET
 //!   and WFI (DDI 0487K.a, D1.7.1, D1.7.2), and one that is routed to EL2 is not
-//!   masked by the EL1 state (D1.3.6);
+//!   masked by the EL1 state (D1.7.1.4 and D1.7.2.1, what is marked A);
 //! - before a WFE or WFET: the return from the handler sets the event register
-//!   (D1.7.1), so that the wait returns at once; where an emulator leaves that
+//!   (D1.7.1.1), so that the wait returns at once; where an emulator leaves that
 //!   out the handler does it ([`crate::dispatch`]);
 //! - before a WFI: it is used up, and the next one ends the wait.
 //!

@@ -83,6 +83,7 @@ fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Ent
             samples: None,
             counts: Counts::ZERO,
             waits: 0,
+            made: 0,
             stamped: Counts::ZERO,
             kernel: Totals::ZERO,
         }
@@ -117,7 +118,8 @@ fn block(entry: &mut Entry, count: u32) {
         .iter()
         .map(|target| knobs::waker(&cell, target))
         .collect();
-    call::prepare(count);
+    let made = samples::made(cell.workload, count);
+    call::prepare(made);
     let counts = match cell.workload {
         Workload::Pingpong => {
             let mut near = Near {
@@ -140,7 +142,8 @@ fn block(entry: &mut Entry, count: u32) {
             workers::run(job, || caller.run())
         }
     };
-    entry.waits += waits * u64::from(count);
+    entry.waits += waits * u64::from(made);
+    entry.made += u64::from(made);
     entry.counts.add(&Counts::ZERO, &counts);
     // What the last call of a block left for this CPU's own task.
     PerCpu::this().request.take(wait::request::REQUESTS);
@@ -153,6 +156,7 @@ fn block_of_tasks(entry: &mut Entry, count: u32) {
         return;
     };
     let cell = entry.cell;
+    let before = samples.total.count();
     let block = Block { cell, count };
     block.prepare();
     block.begin();
@@ -164,6 +168,13 @@ fn block_of_tasks(entry: &mut Entry, count: u32) {
     };
     let counts = workers::run(job, || block.run());
     entry.samples = samples::collect(None);
+    let samples = entry
+        .samples
+        .as_ref()
+        .map_or(0, |samples| samples.total.count());
+    // As many tasks have made them as there are times `count`.
+    let tasks = (samples - before) / u64::from(count.max(1));
+    entry.made += tasks * u64::from(samples::made(cell.workload, count));
     entry.counts.add(&Counts::ZERO, &counts);
     let totals = Block::totals();
     entry.waits += totals.stats[Stat::Idled as usize];
@@ -203,6 +214,7 @@ fn block_alone(entry: &mut Entry, count: u32) {
             workers::run(job, || limited::with(&knobs::setting(&cell), &mut poller))
         }
     };
+    entry.made += u64::from(count);
     entry.counts.add(&Counts::ZERO, &counts);
 }
 

@@ -3,7 +3,7 @@
 //!
 //! The first CPU prepares what all share and only then posts the job
 //! ([`crate::workers`]); each CPU begins its tasks before it says that it is ready;
-//! nobody leaves before the last task of all has ended.
+//! none leaves before the last task of all has ended.
 
 use core::sync::atomic::Ordering::Acquire;
 

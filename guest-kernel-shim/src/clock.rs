@@ -5,6 +5,7 @@ pub mod cycles;
 
 use aarch64_cpu::registers::{CNTFRQ_EL0, CNTVCT_EL0, Readable};
 use arch::insn;
+use spin::once::Once;
 
 /// The virtual count, ticks. The barrier keeps the read from being done early
 /// (DDI 0487K.a, D13.2.1); it counts as one instruction of what is measured.
@@ -54,12 +55,18 @@ pub fn wait_at_most(limit: u64, reached: impl Fn() -> bool) -> bool {
     true
 }
 
-/// What a tick is: one instruction of the machine, or time.
-///
+/// What a tick is: one instruction of the machine, or time. Where it is one of the
+/// machine, CPUs run one after another. Found out once, by the first CPU before there are
+/// others.
+pub fn counts_instructions() -> bool {
+    static FOUND: Once<bool> = Once::new();
+    *FOUND.call_once(ticks_are_instructions)
+}
+
 /// An emulator that counts instructions makes the count advance by exactly as
 /// much as instructions were executed, every time; nothing else does. So two
 /// loops whose lengths differ by a known number of instructions tell.
-pub fn counts_instructions() -> bool {
+fn ticks_are_instructions() -> bool {
     const SHORT: u64 = 1000;
     const LONG: u64 = 5000;
     /// Instructions of a round of [`rounds`].

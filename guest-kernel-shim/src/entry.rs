@@ -24,6 +24,9 @@ pub struct Entry {
     pub samples: Option<&'static mut Samples>,
     /// What was counted.
     pub counts: Counts,
+    /// Samples, and what was made like them in each block but is none: what the counts
+    /// are of.
+    pub made: u64,
     /// Waits that ended.
     pub waits: u64,
     /// What was counted of those with time stamps.

@@ -116,7 +116,7 @@ pub fn set_trap(trap: Trap) {
     }));
 }
 
-/// Sets who owns the CPU interface of this vCPU.
+/// Sets which side owns the CPU interface of this vCPU.
 pub fn set_deliver(deliver: Deliver) {
     set(KnobValue::Deliver(match deliver {
         Deliver::Inject => abi::Deliver::Inject,

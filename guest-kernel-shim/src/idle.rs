@@ -28,8 +28,8 @@ pub fn with(setting: &Setting, body: &mut impl Body) {
     let &Setting { wanted, timed, .. } = setting;
     match setting.wait {
         Wait::Busy => body.run(Busy { wanted }),
-        Wait::Spin => poll_without_limit(setting, By(Spin::default()), body),
-        Wait::Yield => poll_without_limit(setting, By(Yield), body),
+        Wait::Spin if !setting.hands_over => poll_without_limit(setting, By(Spin), body),
+        Wait::Spin | Wait::Yield => poll_without_limit(setting, By(Yield), body),
         Wait::Wfe => poll_without_limit(setting, By(Wfe), body),
         Wait::WfeSev => poll_without_limit(setting, By(WfeSev), body),
         Wait::Wfet => poll_without_limit(setting, By(Wfet), body),

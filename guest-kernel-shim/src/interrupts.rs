@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The interrupts of this kernel: two SGIs. Checks enable others, which are
-//! noted in the CPU's [`Journal`], and told to who listens. What is done about each is
+//! noted in the CPU's [`Journal`], and told to the listener. What is done about each is
 //! said in [`crate::dispatch`].
 
 use arch::gic_cpu;
@@ -49,20 +49,20 @@ pub fn redistributor(cpu: &PerCpu) -> &Redistributor {
         .expect("a CPU sets up its redistributor before it is online")
 }
 
-/// Who is told of interrupts that nothing else expects.
+/// A function that is told of interrupts that nothing else expects.
 pub type Listener = fn(&PerCpu, u32);
 
 /// The one that is, or null.
 static LISTENER: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
 
-/// From now on `listener` is told of them, by every CPU; or nobody is.
+/// From now on every CPU tells `listener` of them; `None` ends that.
 pub fn listen(listener: Option<Listener>) {
     let listener = listener.map_or(core::ptr::null_mut(), |listener| listener as *mut ());
     LISTENER.store(listener, Release);
 }
 
-/// Tells who listens of `intid`, which `cpu` has taken. Where nobody listens it costs
-/// one look.
+/// Tells the listener of `intid`, which `cpu` has taken. Without a listener it costs
+/// one load.
 #[inline(always)]
 pub fn tell(cpu: &PerCpu, intid: u32) {
     let listener = LISTENER.load(Acquire);

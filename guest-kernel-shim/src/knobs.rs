@@ -30,7 +30,8 @@ pub fn setting(cell: &Cell) -> Setting {
         bound: clock::ticks(BOUND_US),
         wfxt: features().wfxt,
         stream: cell.event_stream_us != 0,
-        timed: cell.gap_us != 0,
+        timed: false,
+        hands_over: clock::counts_instructions(),
         barrier: match cell.wfi_barrier {
             WfiBarrier::None => false,
             WfiBarrier::Dsb => true,

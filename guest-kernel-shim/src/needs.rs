@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How much RAM this kernel takes beside the image, for whoever gives it: `cargo xtask
+//! How much RAM this kernel takes beside the image: `cargo xtask
 //! run` refuses a machine that has less. Each program says it for itself.
 
 use pages::PAGE;

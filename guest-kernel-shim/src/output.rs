@@ -35,8 +35,8 @@ pub fn end() {
     }
 }
 
-/// Writes a line without waiting for who holds the console, which may be the
-/// CPU that just failed.
+/// Writes a line without waiting for the console's lock. The CPU that just failed may
+/// hold it.
 pub fn line_unlocked(text: fmt::Arguments<'_>) {
     // SAFETY: this CPU ends the machine; two writers at worst mix characters.
     if let Some(port) = unsafe { (*PORT.as_mut_ptr()).as_mut() } {

@@ -60,7 +60,7 @@ impl Trial {
 }
 
 /// How many trials there are.
-const COUNT: usize = 12;
+const COUNT: usize = 13;
 
 /// Every trial, by the name that results give it.
 const TRIALS: [Trial; COUNT] = {
@@ -88,6 +88,7 @@ const TRIALS: [Trial; COUNT] = {
             .with_second_cpu()
             .needs(WFE),
         T::new("counts_instructions", counts_instructions),
+        T::new("cpus_run_at_once", cpus_run_at_once),
         T::new("counter_shared", counter_shared).with_second_cpu(),
         T::new("pmu_counts_instructions", pmu_counts_instructions),
     ]
@@ -95,8 +96,8 @@ const TRIALS: [Trial; COUNT] = {
 
 static ANSWERS: Once<ArrayVec<Answer, COUNT>> = Once::new();
 
-/// Every trial's name and answer; tried the first time that somebody asks,
-/// which has to be the first CPU, with the others parked.
+/// Every trial's name and answer; tried at the first call,
+/// which has to come from the first CPU, with the others parked.
 pub fn answers() -> impl Iterator<Item = (&'static str, &'static Answer)> {
     let answers = ANSWERS.call_once(|| {
         let mut answers = ArrayVec::new();
@@ -117,6 +118,12 @@ pub fn is_not_modelled(name: &str) -> bool {
 
 fn counts_instructions() -> Answer {
     Answer::plain(clock::counts_instructions())
+}
+
+/// CPUs run at once. Where the counter counts every instruction of the machine and
+/// nothing else, they do not: what two execute at a time would count twice.
+fn cpus_run_at_once() -> Answer {
+    Answer::plain(!clock::counts_instructions())
 }
 
 /// Every CPU reads the same count: one CPU's reading lies between two of another.

@@ -35,6 +35,10 @@ pub struct Setting {
     /// The time that polls take is to be summed up, which costs some
     /// instructions.
     pub timed: bool,
+    /// CPUs run one after another, and only a YIELD or a wait lets the next one run: who
+    /// spins has to hand over. It does so at every look. Fewer times would be a constant
+    /// of this program in what is measured: so many looks that can see nothing new.
+    pub hands_over: bool,
     /// WFI comes behind a barrier.
     pub barrier: bool,
     /// Exit latency of the standby state, microseconds; 0 is without it.

@@ -10,7 +10,7 @@ use plan::{Arguments, Program};
 use platform::{MAX_CPUS, Platform, Region, carve};
 
 use crate::machine::{self, HOLE};
-use crate::{hypervisor, kernel, memory, output, percpu, report, smp, stage};
+use crate::{clock, hypervisor, kernel, memory, output, percpu, report, smp, stage};
 
 /// What a program does when all CPUs run: the exit status.
 pub type Run = fn(&Arguments<'static>, &mut Pool) -> u64;
@@ -45,6 +45,7 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
     // SAFETY: the description is true, its devices are mapped, and no other CPU
     // runs yet.
     unsafe { gic::enable_distributor(&platform.gic) }.unwrap_or_else(|error| panic!("{error}"));
+    clock::counts_instructions();
     smp::prepare();
     smp::start_others();
     let arguments = Arguments::parse(platform.bootargs).unwrap_or_else(|wrong| refuse(&wrong));

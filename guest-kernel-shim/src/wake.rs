@@ -5,6 +5,7 @@ use arch::{gic_cpu, insn};
 use wait::request::Notice;
 
 use crate::percpu::PerCpu;
+use crate::setting::Idle;
 use crate::tally::Event;
 
 /// How a target is woken: what does not change from one wake-up to the next.
@@ -34,7 +35,17 @@ impl Waker {
         }
     }
 
-    /// Whom it wakes.
+    /// The same for a target that waits as this CPU does, by `idle`: whether an event
+    /// is needed is then no test of the loop that wakes.
+    #[inline(always)]
+    pub fn of_a_peer(self, idle: &impl Idle) -> Self {
+        Self {
+            event: idle.needs_event(),
+            ..self
+        }
+    }
+
+    /// The CPU that it wakes.
     pub fn target(&self) -> &'static PerCpu {
         self.target
     }

@@ -2,13 +2,14 @@
 //! The CPUs that take part in a measurement, and how they start and end a
 //! block of it together.
 //!
-//! The first CPU leads: it posts a job, wakes who takes part, and all of them
-//! turn their knobs. When everyone is ready the leader lets go; who is done
-//! puts its knobs back, leaves its counts and parks. Between jobs CPUs wait in
-//! a plain WFI, so that they cost nothing.
+//! The first CPU leads: it posts a job and wakes the CPUs that take part, and all of
+//! them set their knobs. When all are ready, the leader starts them. A CPU that is done
+//! resets its knobs, leaves its counts and parks. Between jobs CPUs wait in a plain
+//! WFI, so that they cost nothing.
 
 mod post;
 
+use core::hint::black_box;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
@@ -25,6 +26,7 @@ use crate::percpu::{self, PerCpu};
 use crate::setting::Setting;
 use crate::workload::ipi::Called;
 use crate::workload::pingpong::Far;
+use crate::workload::samples::made;
 use crate::workload::stages::FarSide;
 
 /// Members that have turned their knobs.
@@ -146,7 +148,7 @@ fn take_part(me: &PerCpu, number: u32, job: &Job) {
     until(|| GO.load(Acquire) == number);
     // A CPU reports ready once it only has to wait.
     let setting = Setting {
-        timed: job.traced || job.cell.gap_us != 0,
+        timed: job.traced,
         ..setting(&job.cell)
     };
     let start = Counts::now(&me.tally);
@@ -154,10 +156,13 @@ fn take_part(me: &PerCpu, number: u32, job: &Job) {
     match job.cell.workload {
         Workload::Pingpong => {
             let waker = waker(&job.cell, percpu::all()[0]);
-            let count = job.count;
             if job.traced {
+                let count = job.count;
                 idle::with(&setting, &mut FarSide { waker, count });
             } else {
+                // A number like any other: of one that is known to be a sum the loop, which
+                // is in the sample, keeps both sides.
+                let count = black_box(made(job.cell.workload, job.count));
                 idle::with(&setting, &mut Far { waker, count });
             }
         }

@@ -161,7 +161,6 @@ pub fn run(name: &str, plan: &Plan) -> u64 {
 /// the hypervisor happen when it is asked to watch; first the interrupts are
 /// delivered as the plan says. Comes back, with the exit status, only if nothing failed.
 pub fn fail(fault: Fault, plan: &Plan) -> u64 {
-    let present = hypervisor::present();
     match fault {
         Fault::GuestPanic => panic!("as asked by rouse.fault={fault}"),
         Fault::GuestAbort => faults::abort(),
@@ -169,15 +168,46 @@ pub fn fail(fault: Fault, plan: &Plan) -> u64 {
             arch::insn::wfi();
         },
         Fault::RamDirty => faults::neighbor(),
-        Fault::El2PanicEverywhere if present => workers::everywhere(watch),
-        _ if present => {
-            let lists = &plan.lists;
-            workers::turn_everywhere(lists.trap.values[0], lists.deliver.values[0]);
-            watch();
-        }
-        _ => output::line(format_args!("fault {fault}: needs the hypervisor below it")),
+        Fault::El2Panic
+        | Fault::El2Abort
+        | Fault::El2Hang
+        | Fault::El2Overflow
+        | Fault::El2WriteCode
+        | Fault::El2RunData
+        | Fault::El2PanicRunning
+        | Fault::El2OverflowRunning
+        | Fault::El2PanicNested
+        | Fault::El2PanicHeld
+        | Fault::El2PanicEverywhere
+        | Fault::SecondarySilent
+        | Fault::CounterStands
+        | Fault::ConsoleStalls
+        | Fault::SgiLost
+        | Fault::LostWakeUp
+        | Fault::SoakLostWakeUp
+        | Fault::SoakLeak
+        | Fault::SoakStuckLr
+        | Fault::SoakListedTwice
+        | Fault::SoakDoubleDelivery
+        | Fault::SoakUnbalancedMask
+        | Fault::SoakCounterBack
+        | Fault::SoakTimeBack
+        | Fault::SoakPendingWord => fail_below(fault, plan),
     }
     1
+}
+
+/// Has the hypervisor fail, if there is one.
+fn fail_below(fault: Fault, plan: &Plan) {
+    if !hypervisor::present() {
+        output::line(format_args!("fault {fault}: needs the hypervisor below it"));
+    } else if fault == Fault::El2PanicEverywhere {
+        workers::everywhere(watch);
+    } else {
+        let lists = &plan.lists;
+        workers::turn_everywhere(lists.trap.values[0], lists.deliver.values[0]);
+        watch();
+    }
 }
 
 /// Asks EL2 to end its watch, which it does not have.

@@ -63,7 +63,7 @@ const ERRANDS: &[Errand] = &[
     Errand::new(&[Path::Hypercall], alone::hypercall),
     Errand::new(&[Path::Service], alone::service),
     Errand::new(&[Path::SgiSend, Path::SgiReceive], pair::sgi),
-    Errand::new(&[Path::MailSend, Path::MailReceive], pair::mail),
+    Errand::new(&[Path::DoorbellSend, Path::DoorbellReceive], pair::doorbell),
     Errand::new(&[Path::Broadcast], pair::broadcast),
     Errand::trapping(&[Path::Wfi], Trap::Wfi, pair::wfi),
     Errand::trapping(&[Path::Wfe], Trap::Wfe, alone::wfe),

@@ -10,7 +10,7 @@
 //! step, so the sequence of each CPU is that of the seed on any machine, and on
 //! one that counts instructions the whole run repeats.
 //!
-//! After some thousand wake-ups all CPUs meet at a quiescent point: nobody sends
+//! After some thousand wake-ups all CPUs meet at a quiescent point: none sends
 //! any more, everything that was sent arrives, nothing may be left. These are
 //! the invariants ([`check`], [`books`]), of which the first that does not hold
 //! ends the machine, with what each CPU did last:
@@ -22,7 +22,7 @@
 //! | no list register is stuck | EL2's audit: list registers, queue, pending and active state agree at any time, and are empty when all is quiet |
 //! | masks are balanced | DAIF, priority mask, group enable, running priority after every operation; enables and priorities when all is quiet |
 //! | nothing goes back | EL2's counters and times per vCPU; the count, from any CPU to another by a message |
-//! | nothing leaks | request words, mailboxes, queue, requests to the vGIC, stacks of both levels when all is quiet |
+//! | nothing leaks | request words, pending words, queue, requests to the vGIC, stacks of both levels when all is quiet |
 //!
 //! The first CPU's interrupts stay at EL2, where the watchdog is.
 

@@ -95,7 +95,7 @@ fn end(number: usize) -> ! {
 /// Writes to the last doubleword that the header claims, and reads it back.
 fn try_memory(out: &mut Port) {
     let base = arch::layout::base();
-    // SAFETY: the image begins with its header, which nobody writes to.
+    // SAFETY: the image begins with its header, which nothing writes to.
     let header = unsafe { core::slice::from_raw_parts(base as *const u8, HEADER) };
     let Ok(image) = Image::parse(header) else {
         let _ = writeln!(out, "kernel: no header");

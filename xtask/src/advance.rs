@@ -12,7 +12,7 @@
 //! - any other line by its words: one whose words, those with digits left out, were
 //!   not said yet. The same words with other numbers are a loop, or a clock.
 //!
-//! A guest of somebody else that counts for minutes and says nothing new meanwhile
+//! Another kernel as guest that counts for minutes and says nothing new meanwhile
 //! needs a longer `--timeout`.
 
 use std::collections::HashSet;

@@ -13,7 +13,7 @@ use cost::Path;
 
 use crate::cli::AsmArgs;
 use crate::cost::card;
-use crate::cost::recorder::{Bench, Recorded};
+use crate::cost::recorder::{Bench, CPUS, Recorded};
 use crate::cost::trace::{Step, Window};
 use crate::cost::visit;
 use crate::failure::bad_input;
@@ -23,8 +23,6 @@ use listing::Counts;
 
 /// The disassembler, a program of Rust's component `llvm-tools`.
 const OBJDUMP: &str = "llvm-objdump";
-/// CPUs that run.
-const CPUS: u32 = 2;
 
 /// Does what `cargo xtask asm` promises.
 pub fn asm(args: &AsmArgs) -> Result<()> {

@@ -3,7 +3,7 @@
 //!
 //! Everything comes from committed files and from what Cargo has fetched; nothing
 //! is asked of the network. `xtask/audit.toml` says what is let pass, and why.
-//! Advisories are checked if somebody has them: a copy of RustSec's database.
+//! Advisories are checked if there are any: a copy of RustSec's database.
 
 mod advisory;
 

@@ -2,27 +2,29 @@
 //! Descriptions of machines: `boards/<name>.toml`, or `boards/<name>/board.toml` where
 //! one needs more than a file.
 
+mod file;
+mod machine;
+
+pub use machine::{Firmware, Gem5, Machine, Qemu};
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use plan::{Under, Word};
+use plan::Under;
 use serde::Deserialize;
 
 use crate::cli::Metric;
 use crate::failure::{BadInput, bad_input};
 use crate::places;
 
-/// A machine.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// A board.
+#[derive(Debug)]
 pub struct Board {
     /// Its name: that of the file.
-    #[serde(skip)]
     pub name: String,
     /// The folder of its file.
-    #[serde(skip)]
     folder: PathBuf,
     /// One line for people.
     pub about: String,
@@ -30,14 +32,10 @@ pub struct Board {
     pub models: Vec<String>,
     /// What it has not, or has otherwise.
     pub lacks: Vec<String>,
-    /// Where the loader puts the image, if that is always the same place.
-    pub image_base: Option<u64>,
     /// Its CPUs.
     pub cpus: Cpus,
-    /// How QEMU emulates it.
-    qemu: Option<Qemu>,
-    /// How gem5 does; a board has one of the two.
-    pub gem5: Option<Gem5>,
+    /// The machine that they are part of.
+    pub machine: Machine,
 }
 
 /// CPUs.
@@ -56,49 +54,8 @@ pub struct Cpus {
     pub counter_hz: BTreeMap<Metric, u64>,
 }
 
-/// How QEMU emulates it.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Qemu {
-    /// Size of RAM.
-    pub memory: String,
-    /// File name of the UEFI firmware; without it, QEMU itself loads the image.
-    pub firmware: Option<String>,
-    /// File name of what the firmware remembers from boot to boot, its keys for
-    /// Secure Boot for instance; without it, it remembers nothing.
-    pub variables: Option<String>,
-    /// The console under the firmware, if it is not the machine's own.
-    pub console: Option<Console>,
-    /// `-M` by what the guest runs under.
-    pub machine: BTreeMap<String, String>,
-}
-
-/// How gem5 emulates it.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Gem5 {
-    /// The file, beside the board's, that puts the machine together.
-    pub script: String,
-    /// The file with what it is made of.
-    pub parameters: String,
-    /// Size of RAM.
-    pub memory: String,
-    /// Models that lose an interrupt which is acknowledged while an event comes.
-    pub event_loses_irq: Vec<String>,
-}
-
-/// A console that the machine's description does not name.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Console {
-    /// The emulator's device; `console` is the character device that it writes to.
-    pub device: String,
-    /// The boot argument that names it.
-    pub argument: String,
-}
-
 impl Board {
-    /// Reads a board: `name` of the tree, or a file of somebody's own.
+    /// Reads a board: `name` of the tree, or a file of the user's own.
     pub fn load(name: &str) -> Result<Self> {
         let path = match Self::file(name) {
             Some(file) => file.into(),
@@ -125,30 +82,20 @@ impl Board {
     }
 
     fn parse(path: &Path, text: &str) -> Result<Self> {
-        let place =
-            || BadInput::error(format!("{} can't be used; correct it", places::shown(path)));
-        let mut board: Self = toml::from_str(text)
-            .map_err(|error| BadInput::error(one_line(&error)))
-            .with_context(place)?;
-        board.folder = path.parent().unwrap_or(Path::new("")).into();
         // A board in a folder of its own has the folder's name.
         let named = match path.file_name().is_some_and(|name| name == FILE) {
-            true => board.folder.file_name(),
+            true => path.parent().and_then(Path::file_name),
             false => path.file_stem(),
         };
-        board.name = named.unwrap_or_default().to_string_lossy().into();
-        if board.qemu.is_some() == board.gem5.is_some() {
-            return Err(BadInput::error("it needs [qemu] or [gem5], one of them"))
-                .with_context(place);
-        }
-        Ok(board)
+        let name = named.unwrap_or_default().to_string_lossy();
+        file::parse(path, name.into(), text)
     }
 
     /// How QEMU emulates it, for the one who needs QEMU for `what`.
     pub fn qemu(&self, what: &str) -> Result<&Qemu> {
-        match &self.qemu {
-            Some(qemu) => Ok(qemu),
-            None => bad_input!(
+        match &self.machine {
+            Machine::Qemu(qemu) => Ok(qemu),
+            Machine::Gem5(_) => bad_input!(
                 "{what}: board {} is gem5's, and this needs QEMU; use --board virt",
                 self.name
             ),
@@ -157,40 +104,18 @@ impl Board {
 
     /// How gem5 emulates it, for the one who asked by `option` for what gem5 has.
     pub fn gem5(&self, option: &str) -> Result<&Gem5> {
-        match &self.gem5 {
-            Some(gem5) => Ok(gem5),
-            None => bad_input!(
+        match &self.machine {
+            Machine::Gem5(gem5) => Ok(gem5),
+            Machine::Qemu(_) => bad_input!(
                 "{option}: board {} is not gem5's; use --board gem5",
                 self.name
             ),
         }
     }
 
-    /// Whether CPUs of `model` lose an interrupt that is acknowledged while an event
-    /// comes.
-    pub fn event_loses_irq(&self, model: &str) -> bool {
-        let gem5 = self.gem5.as_ref();
-        gem5.is_some_and(|gem5| gem5.event_loses_irq.iter().any(|one| one == model))
-    }
-
     /// The file `name` in the folder of the board's.
     pub fn beside(&self, name: &str) -> PathBuf {
         self.folder.join(name)
-    }
-
-    /// Size of RAM.
-    pub fn memory(&self) -> &str {
-        match (&self.qemu, &self.gem5) {
-            (Some(qemu), _) => &qemu.memory,
-            (None, Some(gem5)) => &gem5.memory,
-            (None, None) => unreachable!("a board that was read has one of them"),
-        }
-    }
-
-    /// How many seconds of the emulator's own time a boot may go without progress with
-    /// the wake-ups per cell that are the default, unless asked otherwise.
-    pub fn patience(&self) -> u64 {
-        if self.gem5.is_some() { 3600 } else { 240 }
     }
 
     /// The number of CPUs to use when `asked` were asked for.
@@ -278,15 +203,9 @@ impl Board {
         ))
     }
 
-    /// Whether firmware boots it.
-    pub fn has_firmware(&self) -> bool {
-        let qemu = self.qemu.as_ref();
-        qemu.is_some_and(|qemu| qemu.firmware.is_some())
-    }
-
     /// Whether it boots disks, for the one who wants it by `option`.
     pub fn boots_disks(&self, option: &str) -> Result<()> {
-        if !self.has_firmware() {
+        if self.machine.firmware().is_none() {
             bad_input!(
                 "{option}: board {} has no firmware that boots disks; use board virt-uefi, or another that `boards` \
                  shows with UEFI",
@@ -296,19 +215,23 @@ impl Board {
         Ok(())
     }
 
-    /// The value of `-M`.
-    pub fn machine(&self, under: Under) -> Result<&str> {
-        let machine = self.qemu("--board")?.machine.get(under.name());
-        machine
-            .map(String::as_str)
-            .ok_or_else(|| self.silent("--under", under))
+    /// Whether its file says how a guest runs under `under`.
+    pub fn runs(&self, under: Under) -> Result<()> {
+        match &self.machine {
+            Machine::Qemu(qemu) => self.option_m(qemu, under).map(drop),
+            Machine::Gem5(_) => Ok(()),
+        }
     }
 
-    fn silent(&self, option: &str, value: impl std::fmt::Display) -> anyhow::Error {
-        BadInput::error(format!(
-            "{option}: the file of board {} does not say how to run `{value}`; add it there",
-            self.name
-        ))
+    /// The value of `-M` of its machine of QEMU's.
+    pub fn option_m<'q>(&self, qemu: &'q Qemu, under: Under) -> Result<&'q str> {
+        match qemu.machine.get(&under) {
+            Some(machine) => Ok(machine),
+            None => bad_input!(
+                "--under: the file of board {} does not say how to run `{under}`; add it there",
+                self.name
+            ),
+        }
     }
 }
 
@@ -343,88 +266,5 @@ fn folder() -> PathBuf {
     places::inside("boards")
 }
 
-/// A parser's message without its picture of the place.
-pub fn one_line(error: &toml::de::Error) -> String {
-    error.message().lines().collect::<Vec<_>>().join("; ")
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::failure::is_bad_input;
-
-    #[test]
-    fn every_board_of_the_tree_can_be_used() {
-        for name in names().unwrap() {
-            let board = Board::load(&name).unwrap();
-            board.cpus(None).unwrap();
-            let model = board.model(None).unwrap();
-            for metric in board.metrics() {
-                board.cpu(model, metric).unwrap();
-            }
-            for &under in Under::ALL {
-                assert!(board.machine(under).is_ok() || board.gem5.is_some());
-            }
-            assert!(
-                !board.models.is_empty() && !board.lacks.is_empty(),
-                "{name} says what it is"
-            );
-        }
-    }
-
-    #[test]
-    fn an_instruction_is_a_tick_on_every_board() {
-        for name in names().unwrap() {
-            let board = Board::load(&name).unwrap();
-            let hertz = board.cpus.counter_hz.get(&Metric::Insns);
-            assert!(hertz.is_none_or(|&hertz| hertz == 1_000_000_000), "{name}");
-        }
-    }
-
-    #[test]
-    fn what_is_counted_is_what_the_board_has() {
-        let mut board = Board::load("virt").unwrap();
-        assert_eq!(board.metric(None).unwrap(), Metric::Insns);
-        assert_eq!(board.metric(Some(Metric::Time)).unwrap(), Metric::Time);
-        board.cpus.counter_hz.remove(&Metric::Insns);
-        board.cpus.counter_hz.insert(Metric::Cycles, 25_000_000);
-        assert_eq!(board.metric(None).unwrap(), Metric::Cycles);
-        let error = board.metric(Some(Metric::Insns)).unwrap_err();
-        let text = error.to_string();
-        assert!(
-            is_bad_input(&error) && text.contains("--board altra"),
-            "{text}"
-        );
-        assert!(text.ends_with("or --metric cycles, time"), "{text}");
-        board.cpus.counter_hz.clear();
-        assert!(is_bad_input(&board.metric(None).unwrap_err()));
-    }
-
-    #[test]
-    fn what_a_board_has_not_is_bad_input() {
-        let board = Board::load("virt").unwrap();
-        for error in [
-            board.cpus(Some(0)).unwrap_err(),
-            board.cpus(Some(65)).unwrap_err(),
-            board.model(Some("z80")).unwrap_err(),
-            Board::load("no-such").unwrap_err(),
-            Board::load("no-such.toml").unwrap_err(),
-            Board::parse(Path::new("x.toml"), "about = 3").unwrap_err(),
-        ] {
-            assert!(is_bad_input(&error), "{error:#}");
-        }
-        let error = board.cpus(Some(99)).unwrap_err().to_string();
-        assert!(error.ends_with("the nearest is 64"), "{error}");
-    }
-
-    #[test]
-    fn models_bring_their_properties_and_the_counter() {
-        let board = Board::load("graviton3").unwrap();
-        let model = board.model(None).unwrap();
-        let cpu = board.cpu(model, Metric::Time).unwrap();
-        assert_eq!(cpu, "neoverse-v1,sve256=on,cntfrq=1050000000");
-        let board = Board::load("virt").unwrap();
-        let cpu = board.cpu("max", Metric::Insns).unwrap();
-        assert_eq!(cpu, "max,cntfrq=1000000000");
-    }
-}
+mod tests;

@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 
-use crate::board::{Board, names};
+use crate::board::{Board, Machine, names};
 use crate::gem5::parameters::{DEFAULT, Parameters};
 use crate::terminal::say;
 
@@ -42,9 +42,9 @@ fn lines(board: &Board) -> Result<Vec<String>> {
             model_line(board)
         )],
     );
-    match &board.gem5 {
-        None => qemu(board, &mut add),
-        Some(gem5) => made_of(board, &gem5.parameters, &mut add)?,
+    match &board.machine {
+        Machine::Qemu(_) => qemu(board, &mut add),
+        Machine::Gem5(gem5) => made_of(board, &gem5.parameters, &mut add)?,
     }
     add("models", &board.models);
     add("lacks", &board.lacks);
@@ -54,7 +54,7 @@ fn lines(board: &Board) -> Result<Vec<String>> {
 /// What is particular to QEMU.
 fn qemu(board: &Board, add: &mut impl FnMut(&str, &[String])) {
     add("counter", &[counter(board)]);
-    let boots = match board.has_firmware() {
+    let boots = match board.machine.firmware().is_some() {
         true => "by UEFI: handed to it (--boot kernel) or from a disk (--boot virtio, nvme)",
         false => "loaded by QEMU, with a device tree",
     };

@@ -1,85 +1,55 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One boot: starting the emulator, following its console, ending it.
+//! Boots: from what is to run until it has ended, for every verb that boots.
+//!
+//! [`Ready`] is what boots need, an emulator and images. [`Boots`] boots machines, one
+//! after another. It makes the command of each, starts the emulator and follows it
+//! ([`follow`]) until it has ended or has to be ended ([`Ending`]), and keeps what it left
+//! ([`Kept`]).
 
-use std::collections::VecDeque;
+mod clock;
+mod ending;
+mod follow;
+mod kept;
+
+pub use ending::{Ending, Stall};
+pub use follow::Outcome;
+
 use std::io::Write;
 use std::path::Path;
-use std::process::Command;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::thread;
-use std::time::{Duration, Instant};
 
-use abi::Ended;
-use anyhow::{Context, Result};
+use anyhow::Result;
+use plan::Under;
 
-use crate::advance::Advance;
-use crate::console::{Console, Kind};
-use crate::disturb::{Disturber, Done};
-use crate::emulator_process::{EmulatorProcess, End, Line};
-use crate::limits::Limits;
-use crate::own_time::{self, OwnTime};
+use crate::console::Console;
+use crate::emulator::Emulator;
+use crate::images::{self, Built};
+use crate::job::Job;
+use crate::partial::Scratch;
 use crate::progress::Progress;
-use crate::terminal::{self, note, say};
-use crate::{interrupt, qemu};
+use crate::symbols::{self, Symbols};
+use crate::{interrupt, launch, memory};
+use follow::Watch;
+use kept::Kept;
 
-/// How long a machine that has crashed may be silent, or one that has reported
-/// its exit go on; of the emulator's own time, like every limit here.
-const GRACE: Duration = Duration::from_secs(3);
-const TICK: Duration = Duration::from_millis(50);
-/// How often the emulator's own time is read.
-const SAMPLE: Duration = Duration::from_millis(200);
-/// How many lines are read between two looks at everything else.
-const AT_ONCE: usize = 1000;
-/// How long the last lines of an emulator that has ended may be on their way.
-const LAST_LINES: Duration = Duration::from_secs(2);
-/// How many lines of the emulator itself are kept.
-const SAID: usize = 200;
-
-/// How a boot ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// The images reported this exit status.
-    Status(u32),
-    /// The guest ended it in one of these ways, by the hypervisor's report.
-    Guest(Ended),
-    /// The machine stopped without a report; the emulator's last words.
-    Stopped(String),
-    /// The emulator ended in a way that it should not: how, and its last words.
-    Died(String, String),
-    /// Something in it crashed.
-    Crash,
-    /// It is none to run on, for this reason.
-    Refused(String),
-    /// It made no progress for as long as it may.
-    Hang(Stall),
-    /// The whole time is over.
-    OutOfTime,
-    /// A signal asked for the end.
-    Interrupted(interrupt::Signal),
-}
-
-/// A time without progress.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stall {
-    /// How long, of the emulator's own time.
-    pub own: Duration,
-    /// How long, by the wall clock.
-    pub wall: Duration,
-}
-
-/// What came of a boot.
+/// What boots need.
 #[derive(Debug)]
-pub struct Outcome {
-    /// How it ended.
-    pub ending: Ending,
-    /// What the console said.
-    pub console: Console,
-    /// The CPUs' registers when they had to be looked at.
-    pub registers: Vec<String>,
-    /// What the emulator itself said, its last lines.
-    pub said: Vec<String>,
-    /// How it was disturbed, if it was.
-    pub disturbed: Option<Done>,
+pub struct Ready {
+    /// The emulator.
+    pub emulator: Emulator,
+    /// The images.
+    pub built: Built,
+}
+
+impl Ready {
+    /// Finds the emulator of `job`, and builds its images. From here on a signal is
+    /// noted: what was begun, a folder above all, is to be cleaned up.
+    pub fn make(job: &Job) -> Result<Self> {
+        interrupt::catch()?;
+        let emulator = interrupt::or(Emulator::ensure(job))?;
+        let built = interrupt::or(images::build(&job.board().name, job.load.packed()))?;
+        memory::check(job, &built)?;
+        Ok(Self { emulator, built })
+    }
 }
 
 /// What the terminal shows of a boot while it runs; the log has everything.
@@ -93,287 +63,90 @@ pub enum Show {
     Console,
 }
 
-/// How a boot is followed.
+/// One boot.
 #[derive(Debug)]
-pub struct Watch<'a> {
-    /// Where the emulator has its monitor, if it has one.
-    pub place: &'a Path,
-    /// When patience ends.
-    pub limits: Limits,
-    /// The seed with which the emulator is disturbed, if it is.
-    pub disturb: Option<u64>,
-    /// What the terminal shows of it.
-    pub show: Show,
+pub struct Launch<'a> {
+    /// The machine, what it is told, and how long it may take.
+    pub job: &'a Job,
+    /// What the guest runs under.
+    pub under: Under,
+    /// What it is called where something of it is kept.
+    pub title: String,
     /// Where people see that something goes on.
     pub progress: Progress,
+    /// What writes down which instructions are executed.
+    pub recorder: Option<Recorder<'a>>,
 }
 
-/// Boots and follows until the end. Every line goes to `log` as it comes.
-pub fn boot(
-    mut command: Command,
-    console: Console,
-    log: &mut impl Write,
-    mut watch: Watch<'_>,
-) -> Result<Outcome> {
-    let (process, lines) = EmulatorProcess::start(&mut command)?;
-    let mut follower = Follower {
-        console,
-        log,
-        said: VecDeque::new(),
-        advance: Advance::default(),
-        gets_on: false,
-        own: Own::new(),
-        progressed: Moment::start(),
-        grace: None,
-    };
-    let start = |seed| Disturber::start(process.id(), watch.place, seed);
-    let disturber = watch.disturb.map(start);
-    let stopped = follower.follow(&process, &lines, &mut watch);
-    let disturbed = disturber.map(Disturber::end).transpose()?;
-    let stopped = stopped?;
-    let mut registers = Vec::new();
-    let end = match &stopped {
-        None => process.wait(),
-        Some(ending) => {
-            if matches!(ending, Ending::Hang(_) | Ending::Crash) {
-                registers = follower.registers(watch.place);
-            }
-            drop(process);
-            End::Killed
-        }
-    };
-    // What was still on its way, a line without end for instance.
-    while let Ok(line) = lines.recv_timeout(LAST_LINES) {
-        follower.take(line, &mut watch)?;
-    }
-    Ok(Outcome {
-        ending: follower.ending(stopped, end),
-        console: follower.console,
-        registers,
-        said: follower.said.into(),
-        disturbed,
-    })
+/// The emulator's plugin that writes down what CPUs execute.
+#[derive(Clone, Copy, Debug)]
+pub struct Recorder<'a> {
+    /// The plugin.
+    pub plugin: &'a Path,
+    /// Where it writes.
+    pub trace: &'a Path,
 }
 
-/// The emulator's own time, and when it was read.
-struct Own {
-    time: OwnTime,
-    read: Instant,
+/// Boots machines, one after another, and keeps what they left. Every line of their
+/// consoles goes to the log as it comes.
+#[derive(Debug)]
+pub struct Boots<'a, L> {
+    emulator: &'a Emulator,
+    built: &'a Built,
+    show: Show,
+    /// The consoles' log.
+    pub log: L,
+    /// What else they left.
+    pub kept: Kept,
 }
 
-impl Own {
-    fn new() -> Self {
-        let cores = thread::available_parallelism().map_or(1, usize::from);
+impl<'a, L: Write> Boots<'a, L> {
+    /// No boot yet.
+    pub fn new(emulator: &'a Emulator, built: &'a Built, show: Show, log: L) -> Self {
         Self {
-            time: OwnTime::new(cores),
-            read: Instant::now(),
+            kept: Kept::new(&emulator.shown()),
+            emulator,
+            built,
+            show,
+            log,
         }
     }
 
-    /// Reads it if that was not done just now; whether it was done now.
-    fn read(&mut self, process: &EmulatorProcess) -> bool {
-        let elapsed = self.read.elapsed();
-        if elapsed < SAMPLE {
-            return false;
+    /// Boots, and follows until the end.
+    pub fn boot(&mut self, launch: Launch<'_>) -> Result<Outcome> {
+        let Launch { job, under, .. } = launch;
+        let place = Scratch::new()?;
+        let mut command = self
+            .emulator
+            .command(job, under, self.built, place.path())?;
+        self.emulator.supervise(&mut command, place.path());
+        if let Some(Recorder { plugin, trace }) = launch.recorder {
+            launch::record(&mut command, plugin, trace);
         }
-        self.read = Instant::now();
-        self.time.advance(elapsed, process.sample());
-        true
-    }
-}
-
-/// A moment, by both clocks.
-#[derive(Clone, Copy)]
-struct Moment {
-    own: Duration,
-    wall: Instant,
-}
-
-impl Moment {
-    fn start() -> Self {
-        Self {
-            own: Duration::ZERO,
-            wall: Instant::now(),
-        }
-    }
-}
-
-struct Follower<'a, L> {
-    console: Console,
-    log: &'a mut L,
-    /// What the emulator itself said last.
-    said: VecDeque<String>,
-    advance: Advance,
-    /// Whether something has shown that it gets on since the last sample.
-    gets_on: bool,
-    own: Own,
-    /// When it got on last.
-    progressed: Moment,
-    /// Since when, of its own time, it should have ended, or has been silent.
-    grace: Option<Duration>,
-}
-
-impl<L: Write> Follower<'_, L> {
-    /// Reads until the machine stops, which is `None`, or has to be stopped.
-    fn follow(
-        &mut self,
-        process: &EmulatorProcess,
-        lines: &Receiver<Line>,
-        watch: &mut Watch<'_>,
-    ) -> Result<Option<Ending>> {
-        loop {
-            match lines.recv_timeout(TICK) {
-                Ok(line) => self.take(line, watch)?,
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => {
-                    // The same signal may have ended both.
-                    return Ok(interrupt::signal().map(Ending::Interrupted));
-                }
-            }
-            // What was said before a time is over counts.
-            for line in lines.try_iter().take(AT_ONCE) {
-                self.take(line, watch)?;
-            }
-            let console = &self.console;
-            let stage = console.stage.as_deref();
-            watch.progress.show(&console.collector, stage);
-            if let Some(signal) = interrupt::signal() {
-                return Ok(Some(Ending::Interrupted(signal)));
-            }
-            if let Some(why) = &self.console.refused {
-                return Ok(Some(Ending::Refused(why.clone())));
-            }
-            if self.own.read(process) {
-                self.note_progress();
-                if let Some(ending) = self.over(process, watch) {
-                    return Ok(Some(ending));
-                }
-            }
-        }
-    }
-
-    /// How it has to end, if one of its times is over.
-    fn over(&mut self, process: &EmulatorProcess, watch: &Watch<'_>) -> Option<Ending> {
-        let now = self.own.time.now();
-        if self.grace.is_some_and(|since| now - since > GRACE) {
-            return Some(self.reported().unwrap_or(Ending::Crash));
-        }
-        if watch.limits.are_over() {
-            return Some(Ending::OutOfTime);
-        }
-        let stall = Stall {
-            own: now - self.progressed.own,
-            wall: self.progressed.wall.elapsed(),
+        self.kept.begin(&launch.title, &launch::typed(&command));
+        let watch = Watch {
+            place: place.path(),
+            limits: job.limits,
+            disturb: job.disturb,
+            show: self.show,
+            progress: launch.progress,
         };
-        if stall.own < watch.limits.without_progress {
-            return None;
-        }
-        // A machine that somebody has stopped by its monitor sleeps as one that hangs.
-        let sleeps = process.sample().is_none_or(|all| own_time::sleeps(&all));
-        if sleeps && qemu::is_paused(watch.place) {
-            self.gets_on = true;
-            return None;
-        }
-        Some(Ending::Hang(stall))
-    }
-
-    /// Notes that it got on, at the end of the time between two samples in which it
-    /// did: how much of it came after is not known.
-    fn note_progress(&mut self) {
-        if std::mem::take(&mut self.gets_on) {
-            self.progressed = Moment {
-                own: self.own.time.now(),
-                wall: Instant::now(),
-            };
-        }
-    }
-
-    fn take(&mut self, line: Line, watch: &mut Watch<'_>) -> Result<()> {
-        let line = match line {
-            Line::Console(line) => line,
-            Line::Emulator(line) => {
-                self.hear(line);
-                return Ok(());
-            }
-        };
-        writeln!(self.log, "{line}").context("serial.log can't be written")?;
-        self.gets_on |= self.advance.shows(&line);
-        let kind = self.console.feed(&line);
-        let now = self.own.time.now();
-        match kind {
-            // It may take its time over its dump.
-            Kind::Crash => self.grace = Some(now),
-            Kind::Exit => drop(self.grace.get_or_insert(now)),
-            _ => {}
-        }
-        if kind == Kind::Crash && watch.show >= Show::Dumps {
-            watch.progress.clear();
-            note!("{}", self.console.crash.last().unwrap_or(&line));
-        } else if shown_from(kind).is_some_and(|from| watch.show >= from) {
-            watch.progress.clear();
-            say!("{}", terminal::plain(&line));
-        }
-        Ok(())
-    }
-
-    /// Keeps what the emulator itself says.
-    fn hear(&mut self, line: String) {
-        if self.said.len() == SAID {
-            self.said.pop_front();
-        }
-        self.said.push_back(line);
-    }
-
-    fn registers(&self, place: &Path) -> Vec<String> {
-        if !place.join(qemu::MONITOR).exists() {
-            return vec!["the emulator has no monitor that would tell the registers".into()];
-        }
-        match qemu::registers(place) {
-            Ok(lines) => self.console.symbols.annotate_registers(&lines),
-            Err(error) => vec![format!("the registers can't be read: {error:#}")],
-        }
-    }
-
-    fn ending(&self, stopped: Option<Ending>, end: End) -> Ending {
-        let last_words = self.said.iter().rfind(|line| says_why(line));
-        let last_words = last_words.cloned().unwrap_or_default();
-        if let (None, Some(why)) = (&stopped, &self.console.refused) {
-            return Ending::Refused(why.clone());
-        }
-        match (stopped, self.reported(), end.mishap()) {
-            (Some(asked @ Ending::Interrupted(_)), ..) => asked,
-            _ if !self.console.crash.is_empty() => Ending::Crash,
-            (Some(ending), ..) => ending,
-            (None, Some(ending), _) => ending,
-            (None, None, Some(how)) => Ending::Died(how, last_words),
-            (None, None, None) => Ending::Stopped(last_words),
-        }
-    }
-
-    /// The ending that the console has reported.
-    fn reported(&self) -> Option<Ending> {
-        let status = self.console.status.map(Ending::Status);
-        status.or(self.console.ended.map(Ending::Guest))
+        let console = Console::new(symbols(job, under, self.built));
+        let outcome = follow::follow(command, console, &mut self.log, watch)?;
+        self.kept.add(&launch.title, &outcome, self.show);
+        Ok(outcome)
     }
 }
 
-/// Whether a line of the emulator may say why it ended: not where in its own code,
-/// nor what it would say otherwise.
-fn says_why(line: &str) -> bool {
-    const OTHERWISE: [&str; 4] = [": warn: ", ": info: ", "Memory Usage:", "At:"];
-    let says_where = line.starts_with(char::is_whitespace);
-    !line.is_empty() && !says_where && !OTHERWISE.iter().any(|words| line.contains(words))
-}
-
-/// From when on lines of this kind go to the terminal; of a crash the reader
-/// gets more than the line.
-fn shown_from(kind: Kind) -> Option<Show> {
-    match kind {
-        Kind::Survey => Some(Show::Dumps),
-        Kind::Other => Some(Show::Console),
-        Kind::Record | Kind::Crash | Kind::Exit | Kind::Refused => None,
+/// The names of functions in the images of a boot.
+fn symbols(job: &Job, under: Under, built: &Built) -> Symbols {
+    let mut symbols = Symbols::default();
+    let base = job.board().machine.image_base();
+    if under == Under::Rouse {
+        symbols.add(symbols::HYPERVISOR, &built.hypervisor, base);
     }
+    if let Some(guest) = &built.guest {
+        symbols.add(symbols::GUEST, guest, base.filter(|_| under == Under::None));
+    }
+    symbols
 }
-
-#[cfg(test)]
-mod tests;

@@ -10,7 +10,7 @@ pub use verbs::{
     AsmArgs, BuildArgs, CompareArgs, CostArgs, DebugArgs, ExperimentArgs, ImageArgs, ReportArgs,
     RunArgs, SoakArgs, SoakMetric, TestArgs,
 };
-pub use work::{Boot, JobArgs, LimitArgs, LoadArgs, Metric, PlanArgs};
+pub use work::{Boot, JobArgs, LimitArgs, LoadArgs, Metric, PlanArgs, Unders};
 
 use crate::governors::GovernorsArgs;
 
@@ -31,6 +31,13 @@ register, interrupt that comes twice, mask that stays, counter that goes back or
 with the state and the last operations of every CPU and the command that shows it
 again. The folder has soak.json (rates by kind, seeds), serial.log, command.txt and,
 if something was wrong, dump.txt. Ctrl-C ends it with the summary so far.";
+
+const COMPARE: &str = "\
+  compare A B                    one run of each, or several that --repeat put into one folder
+  compare A1 A2 A3 --with B1 B2 B3
+Instructions repeat, and so do the cycles of a simulator: each difference is one.
+Time does not: there is no verdict below five runs of each side, and more cells need
+more runs. docs/significance.md has the method and what it relies on.";
 
 const LISTS: &str = "\
 A LIST is values with commas between them, or `all`. The cells are the product of
@@ -64,7 +71,7 @@ pub enum Verb {
     /// Show the instructions of a path, with how often each is executed
     #[command(after_help = STATUS)]
     Asm(AsmArgs),
-    /// Boot over and over with everything at random, and stop at the first thing that must not happen
+    /// Boot over and over with everything at random, until an invariant is broken
     #[command(after_help = format!("{SOAK}\n\n{STATUS}"))]
     Soak(SoakArgs),
     /// Build and pack the image and print its path
@@ -76,10 +83,10 @@ pub enum Verb {
     /// Make a report from runs or from serial logs, whole or damaged, of one machine or of several
     #[command(after_help = STATUS)]
     Report(ReportArgs),
-    /// Say of every cell whether B is better or worse than A
-    #[command(after_help = STATUS)]
+    /// Compare runs cell by cell: is B better or worse than A?
+    #[command(after_help = format!("{COMPARE}\n\n{STATUS}"))]
     Compare(CompareArgs),
-    /// Do what the authors of idle systems did, and lay their figures beside ours
+    /// Repeat published measurements of idling, and show their figures beside ours
     #[command(after_help = STATUS)]
     Experiment(ExperimentArgs),
     /// Replay a trace of idle intervals to every governor and to an oracle, on this machine
@@ -88,9 +95,9 @@ pub enum Verb {
     /// Boot with the CPUs stopped and a debugger's port open, and print the command of the debugger that is here
     #[command(after_help = format!("{LISTS}\n\n{STATUS}"))]
     Debug(Box<DebugArgs>),
-    /// List the boards: what each has of the machine that it stands for, and what not
+    /// List the boards, and what each models of its machine
     Boards,
-    /// Say which tools are there, which are missing and how to get them
+    /// List the tools that are there, those that are missing, and how to get them
     #[command(after_help = STATUS)]
     Doctor,
 }

@@ -2,94 +2,92 @@
 //! The verb `compare`: whether B is better or worse than A, cell by cell.
 
 mod gate;
-mod shown;
+pub mod shown;
+mod side;
 
 use anyhow::{Result, bail};
-use results::compare::Comparison;
+use results::compare::{ASPECTS, Comparison, differences};
 
 use crate::cli::CompareArgs;
 use crate::failure::bad_input;
-use crate::report::inputs::Input;
 use crate::terminal::{self, note, say};
-use gate::Gate;
+use gate::{Gate, Judgement};
+use side::{Side, percent};
 
 /// Does what `cargo xtask compare` promises.
 pub fn compare(args: &CompareArgs) -> Result<()> {
-    let (lines, failure) = judge(args)?;
+    let (lines, judgement) = judge(args)?;
     say!("{}", lines.join("\n"));
-    match failure {
-        None => Ok(()),
-        Some(why) => bail!("{why}; see the lines marked worse"),
+    match judgement {
+        Judgement::Passed => Ok(()),
+        Judgement::Failed(why) => bail!("{why}"),
+        Judgement::NotTried(why) => bad_input!("{why}"),
     }
 }
 
-/// What is shown, and why B does not pass if it doesn't.
-fn judge(args: &CompareArgs) -> Result<(Vec<String>, Option<String>)> {
+/// What is shown, and whether B passes.
+fn judge(args: &CompareArgs) -> Result<(Vec<String>, Judgement)> {
     let gate = args.fail_if_worse.as_deref().map(Gate::parse).transpose()?;
-    let (a, b) = (Input::read(&args.a)?, Input::read(&args.b)?);
-    for input in [&a, &b] {
-        input.complaints().for_each(|line| note!("warning: {line}"));
+    let level = percent("--level", &args.level)?;
+    if !(level > 0.0 && level < 50.0) {
+        bad_input!(
+            "--level: `{}` is no level; name one above 0 and below 50 %",
+            args.level
+        );
     }
-    check_units(&a, &b)?;
-    let comparison = Comparison::new(&a.results, &b.results);
-    if comparison.pairs.is_empty() {
+    let see = args
+        .see
+        .as_deref()
+        .map(|text| percent("--see", text))
+        .transpose()?;
+    let allowed = allowed(args.allow.as_deref())?;
+    let (a, b) = match (args.runs.as_slice(), args.with.as_slice()) {
+        ([a, b], []) => (std::slice::from_ref(a), std::slice::from_ref(b)),
+        (_, []) => bad_input!(
+            "{} runs are named, and it is not clear which are whose; name two, or those of B behind --with",
+            args.runs.len()
+        ),
+        (a, b) => (a, b),
+    };
+    let (a, b) = (Side::read("A", a)?, Side::read("B", b)?);
+    for line in a.complaints().chain(b.complaints()) {
+        note!("warning: {line}");
+    }
+    side::check_units(&a, &b)?;
+    let comparison = Comparison::new(&a.runs, &b.runs, level / 100.0);
+    if comparison.pairs.is_empty() && comparison.lost.iter().all(|lost| lost.has == 0) {
         bad_input!(
             "{} and {} have no cell in common; run both with the same options",
             a.shown,
             b.shown
         );
     }
-    let failure = gate.and_then(|gate| gate.judge(&comparison));
-    Ok((
-        shown::lines(&comparison, &a, &b, terminal::width()),
-        failure,
-    ))
-}
-
-/// Instructions can't be compared with time, nor with cycles.
-fn check_units(a: &Input, b: &Input) -> Result<()> {
-    for input in [a, b] {
-        let mut runs = input.results.runs.iter();
-        if let Some(other) = runs.find(|run| run.unit != input.results.unit) {
-            bad_input!(
-                "{} is a report of runs that count {} and {}; name one of the runs",
-                input.shown,
-                named(&input.results.unit),
-                named(&other.unit)
-            );
+    let differs = differences(&a.runs, &b.runs);
+    let judgement = match &gate {
+        None => Judgement::Passed,
+        Some(gate) => {
+            let not_allowed = differs
+                .iter()
+                .filter(|differs| !allowed.contains(&differs.aspect));
+            let not_allowed: Vec<_> = not_allowed.collect();
+            gate.judge(&comparison, &not_allowed, &b)
         }
-    }
-    let (unit, other) = (&a.results.unit, &b.results.unit);
-    if unit != other {
-        bad_input!(
-            "{} counts {}, {} counts {}, and no number of one is one of the other; run both with the same --metric, \
-             or see how each orders the cells: cargo xtask report {} {}",
-            a.shown,
-            named(unit),
-            b.shown,
-            named(other),
-            a.shown,
-            b.shown
-        );
-    }
-    if unit == "ticks" && a.results.machine.cntfrq_hz != b.results.machine.cntfrq_hz {
-        bad_input!(
-            "{} counts ticks of {} Hz, {} ticks of {} Hz; run both on the same CPU model",
-            a.shown,
-            a.results.machine.cntfrq_hz,
-            b.shown,
-            b.results.machine.cntfrq_hz
-        );
-    }
-    Ok(())
+    };
+    let lines = shown::lines(&comparison, &differs, &a, &b, see, terminal::width());
+    Ok((lines, judgement))
 }
 
-fn named(unit: &str) -> &str {
-    if unit.is_empty() {
-        "something unknown"
-    } else {
-        unit
-    }
+/// The aspects in which the sides may differ.
+fn allowed(list: Option<&str>) -> Result<Vec<&'static str>> {
+    let words = list
+        .unwrap_or_default()
+        .split(',')
+        .filter(|word| !word.is_empty());
+    let known = |word: &str| match ASPECTS.iter().find(|aspect| **aspect == word) {
+        Some(aspect) => Ok(*aspect),
+        None => bad_input!("--allow: there is no `{word}`; use {}", ASPECTS.join(", ")),
+    };
+    words.map(known).collect()
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ impl Completeness {
         for &under in &job.unders {
             planned += job.load.plan.cells(&job.machine(under).ok()?).count();
         }
-        Some(Self::count(planned, results))
+        Some(Self::count(planned * job.repeat, results))
     }
 
     fn count(planned: usize, results: &Results) -> Self {
@@ -60,10 +60,10 @@ mod tests {
 
     #[test]
     fn cells_are_counted_by_what_they_have() {
-        let cell = |passes, ended: Option<&str>| Cell {
+        let cell = |passes, ended| Cell {
             passes,
             passes_planned: 4,
-            ended: ended.map(String::from),
+            ended,
             ..Cell::default()
         };
         let skipped = Cell {
@@ -71,7 +71,7 @@ mod tests {
             ..Cell::default()
         };
         let results = Results {
-            cells: vec![cell(2, Some("settled")), cell(3, None), skipped],
+            cells: vec![cell(2, Some(plan::End::Settled)), cell(3, None), skipped],
             ..Results::default()
         };
         assert_eq!(

@@ -74,7 +74,7 @@ impl Console {
         if self.collector.feed(line) {
             return Kind::Record;
         }
-        // A crash may begin in the middle of somebody's line.
+        // A crash may begin in the middle of another CPU's line.
         if !self.crash.is_empty() || line.contains("panic:") {
             self.crash.push(self.symbols.annotate(line, None));
             return Kind::Crash;

@@ -36,8 +36,6 @@ use recorder::{Bench, Recorded};
 const SCALE_PAGE: &str = "cost-scale.html";
 /// What a card that is not whole is good for.
 const CUT: &str = "not everything was counted, so that no card is written";
-/// CPUs of the boots that count paths.
-const CPUS: u32 = 2;
 
 /// Does what `cargo xtask cost` promises.
 pub fn cost(args: &CostArgs) -> Result<()> {
@@ -115,7 +113,7 @@ fn begun(bench: &Bench, board: &str) -> Card {
     Card {
         schema: card::SCHEMA,
         board: board.into(),
-        emulator: format!("QEMU {}", bench.emulator.version),
+        emulator: bench.emulator.shown(),
         rustc: toolchain::rustc_version().unwrap_or_default(),
         ..Card::default()
     }
@@ -124,7 +122,7 @@ fn begun(bench: &Bench, board: &str) -> Card {
 /// Counts everything. What was counted before an error is on the card all the same.
 fn measure(bench: &Bench, board: &str, card: &mut Card) -> Result<()> {
     for mode in Mode::ALL {
-        let recorded = bench.record(mode, CPUS, "rouse.cost=all")?;
+        let recorded = bench.record(mode, recorder::CPUS, recorder::ALL_PATHS)?;
         if mode == Mode::Inject {
             card.numbers.extend(numbers::per_vcpu(&recorded)?);
         }

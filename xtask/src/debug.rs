@@ -14,13 +14,14 @@ use anyhow::{Context, Result, bail};
 use plan::Under;
 
 use crate::board::Board;
+use crate::boot::Ready;
 use crate::cli::DebugArgs;
 use crate::failure::bad_input;
 use crate::images::Built;
+use crate::interrupt;
 use crate::job::Job;
 use crate::partial::Scratch;
 use crate::terminal::say;
-use crate::{images, interrupt, launch, qemu};
 use debugger::{Debugger, Symbols};
 
 /// How often to look whether the machine has ended.
@@ -31,17 +32,14 @@ pub fn debug(args: &DebugArgs) -> Result<()> {
     let job = Job::new(&args.job)?;
     job.board().qemu("debug")?;
     let listener = listen(args.port)?;
-    interrupt::catch()?;
-    let emulator = interrupt::or(qemu::ensure_for(job.board(), "debug"))?;
-    let built = interrupt::or(images::build(&job.board().name, job.load.packed()))?;
+    let Ready { emulator, built } = Ready::make(&job)?;
     let debugger = debugger::find();
     let place = Scratch::new()?;
     let stub = place.path().join("stub");
     let gone = bridge::serve(listener, stub.clone());
     for &under in &job.unders {
-        let mut command = launch::command(&job, under, &emulator, &built)?;
+        let mut command = emulator.command(&job, under, &built, place.path())?;
         wait_for_debugger(&mut command, &stub);
-        launch::supervise(&mut command, &place.path().join(qemu::MONITOR));
         introduce(
             under,
             debugger.as_ref(),
@@ -81,7 +79,7 @@ fn symbols<'b>(board: &Board, under: Under, built: &'b Built) -> Option<Symbols<
         Under::None => built.guest.as_ref()?,
     };
     // Firmware puts the image anywhere; the console says where.
-    let base = board.image_base?;
+    let base = board.machine.image_base()?;
     Some(Symbols { elf, base })
 }
 

@@ -78,7 +78,7 @@ impl Disturber {
     pub fn start(pid: u32, place: &Path, seed: u64) -> Self {
         let end = Arc::new(AtomicBool::new(false));
         let (told, place) = (Arc::clone(&end), place.to_owned());
-        // One thread for all: who seizes a thread has to be who lets it go.
+        // One thread for all: only the thread that seized another may let it go.
         let thread = thread::spawn(move || disturb(pid, &place, seed, &told));
         Self { end, thread }
     }

@@ -8,6 +8,7 @@ use anyhow::Result;
 use plan::Under;
 use results::Parameter;
 
+use crate::board::Machine;
 use crate::gem5::parameters::Value;
 use crate::images::Built;
 use crate::job::Job;
@@ -25,9 +26,9 @@ pub enum Emulator {
 impl Emulator {
     /// The one that `job` wants; QEMU is provided if there is none.
     pub fn ensure(job: &Job) -> Result<Self> {
-        Ok(match job.board().gem5 {
-            None => Self::Qemu(qemu::ensure()?),
-            Some(_) => Self::Gem5(gem5::find(job.gem5.as_deref())?),
+        Ok(match job.board().machine {
+            Machine::Qemu(_) => Self::Qemu(qemu::ensure()?),
+            Machine::Gem5(_) => Self::Gem5(gem5::find(job.gem5.as_deref())?),
         })
     }
 
@@ -37,10 +38,18 @@ impl Emulator {
         match self {
             Self::Qemu(qemu) => {
                 let mut command = launch::command(job, under, qemu, built)?;
-                launch::supervise(&mut command, &place.join(qemu::MONITOR));
+                launch::end_with_us(&mut command);
                 Ok(command)
             }
             Self::Gem5(gem5) => gem5.command(job, under, built, place),
+        }
+    }
+
+    /// Has the emulator tell of itself in `place`, where it can: see
+    /// [`launch::supervise`].
+    pub fn supervise(&self, command: &mut Command, place: &Path) {
+        if let Self::Qemu(_) = self {
+            launch::supervise(command, place);
         }
     }
 
@@ -60,17 +69,35 @@ impl Emulator {
                 version: qemu.version.to_string(),
                 exact: qemu.exact.clone(),
                 mode: launch::mode(job.metric).name.into(),
-                ..Default::default()
+                parameters: [ram(job)].into(),
             },
             Self::Gem5(gem5) => results::Emulator {
                 name: "gem5".into(),
                 version: gem5.version.clone(),
                 exact: String::new(),
                 mode: job.model.clone(),
-                parameters: job.parameters.iter().map(parameter).collect(),
+                parameters: job
+                    .parameters
+                    .iter()
+                    .map(parameter)
+                    .chain([ram(job)])
+                    .collect(),
             },
         }
     }
+}
+
+/// The machine's RAM as results have it.
+fn ram(job: &Job) -> (String, Parameter) {
+    let source = match job.memory == job.board().machine.memory() {
+        true => "board",
+        false => "chosen",
+    };
+    let parameter = Parameter {
+        value: job.memory.clone(),
+        source: source.into(),
+    };
+    ("ram".into(), parameter)
 }
 
 /// A parameter of the machine as results have it.

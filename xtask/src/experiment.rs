@@ -2,7 +2,7 @@
 //! The verb `experiment`: what the authors of idle systems measured, measured
 //! here, in a table of the same shape with their figures beside ours.
 //!
-//! An [`Experiment`] names its boots by options of `run`, and turns their results
+//! An [`Experiment`] names its boots ([`Boot`]), and turns their results
 //! into an [`Outcome`]: tables, and claims of the source with whether our numbers
 //! agree, which is computed ([`outcome::Claim`]). `docs/experiments.md` says what
 //! each can show.
@@ -10,23 +10,24 @@
 mod find;
 mod outcome;
 mod page;
+mod report;
 
-use anyhow::{Result, anyhow, bail};
-use clap::Parser;
+use anyhow::{Result, anyhow};
+use plan::Under;
 use results::Results;
 use results::json;
-use serde::Serialize;
 
 use crate::boot::Show;
-use crate::cli::{Cli, ExperimentArgs, Metric, Verb};
-use crate::failure::{bad_input, is_bad_input};
+use crate::cli::{ExperimentArgs, JobArgs, Metric, PlanArgs, Unders};
+use crate::failure::bad_input;
 use crate::folder::Folder;
 use crate::job::Job;
 use crate::output::Output;
+use crate::session;
 use crate::terminal::{note, say};
-use crate::{interrupt, session};
 use find::Runs;
 use outcome::Outcome;
+use report::{Done, Failed, Report};
 
 /// One experiment.
 pub struct Experiment {
@@ -36,14 +37,41 @@ pub struct Experiment {
     question: &'static str,
     /// Whose figures are beside ours.
     source: &'static str,
-    /// Its boots: a name, and options of `run`.
-    runs: &'static [(&'static str, &'static str)],
+    /// Its boots.
+    boots: &'static [Boot],
     /// What its figures count; `None`: times, which whatever the board counts will do for.
     metric: Option<Metric>,
     /// What comes of them.
     conclude: fn(&Runs) -> Result<Outcome>,
     /// What can be compared with the source, and what can't.
     comparable: &'static str,
+}
+
+/// One boot, without time stamps.
+struct Boot {
+    /// Its name.
+    label: &'static str,
+    /// What the guest runs under.
+    under: Under,
+    /// How many CPUs; the board's number if `None`.
+    cpus: Option<u32>,
+    /// Values of the dimensions that are not the default, by their keys.
+    lists: &'static [(&'static str, &'static str)],
+    /// Wake-ups per cell.
+    iterations: u64,
+}
+
+impl Boot {
+    /// What is asked for on `board`.
+    fn args(&self, board: &str) -> JobArgs {
+        let mut args = JobArgs::on(board);
+        args.load.plan = PlanArgs::exactly(self.iterations, self.lists);
+        // Experiments say how many wake-ups they need, however long these take.
+        args.load.plan.cell_ms = Some("0".into());
+        args.under = Some(Unders(vec![self.under]));
+        args.cpus = self.cpus;
+        args
+    }
 }
 
 /// Declares the experiments by their modules, in the order of the report.
@@ -81,19 +109,6 @@ pub fn names() -> String {
 const PAGE: &str = "report.html";
 const DATA: &str = "experiments.json";
 
-/// What is written of an experiment.
-#[derive(Serialize)]
-struct Report {
-    name: &'static str,
-    question: &'static str,
-    source: &'static str,
-    comparable: &'static str,
-    /// Medians of every cell, by boot, in order: what has to repeat.
-    medians: Vec<(String, Vec<Option<u64>>)>,
-    #[serde(flatten)]
-    outcome: Outcome,
-}
-
 /// Does what `cargo xtask experiment` promises.
 pub fn run(args: &ExperimentArgs) -> Result<()> {
     let chosen = choose(&args.names)?;
@@ -128,59 +143,6 @@ pub fn run(args: &ExperimentArgs) -> Result<()> {
     closed.complete().map(drop)
 }
 
-/// What came of the experiments so far.
-#[derive(Default)]
-struct Done {
-    reports: Vec<Report>,
-    errors: Vec<anyhow::Error>,
-}
-
-impl Done {
-    /// Takes what came of one, shows it, and says whether that ends all of them. The
-    /// failure of one need not be that of the next.
-    fn add(&mut self, name: &str, report: Result<Report, Failed>) -> bool {
-        match report {
-            Ok(report) => {
-                say!("{}", report.lines().join("\n"));
-                self.reports.push(report);
-                false
-            }
-            Err(Failed { error, ends_all }) => {
-                let error = error.context(format!("experiment {name}"));
-                note!("{error:#}");
-                self.errors.push(error);
-                ends_all
-            }
-        }
-    }
-
-    /// Fails unless all of them, as many as were `asked` for, are there.
-    fn judge(self, asked: usize, place: &str) -> Result<()> {
-        let complete = self.reports.len();
-        match self.errors.into_iter().next() {
-            None => Ok(()),
-            Some(first) => Err(first.context(format!(
-                "experiments: {complete} complete, {} missing; what there is, with the boots of all, is in {place}",
-                asked - complete
-            ))),
-        }
-    }
-}
-
-/// An experiment that came to nothing.
-struct Failed {
-    error: anyhow::Error,
-    /// Whether those after it would do no better.
-    ends_all: bool,
-}
-
-impl From<anyhow::Error> for Failed {
-    fn from(error: anyhow::Error) -> Self {
-        let ends_all = interrupt::requested() || is_bad_input(&error);
-        Self { error, ends_all }
-    }
-}
-
 /// The experiments of these names.
 fn choose(names: &[String]) -> Result<Vec<&'static Experiment>> {
     if names.iter().any(|name| name == "all") {
@@ -206,23 +168,12 @@ fn choose(names: &[String]) -> Result<Vec<&'static Experiment>> {
 impl Experiment {
     /// Its boots, checked.
     fn jobs(&self, args: &ExperimentArgs) -> Result<Vec<(&'static str, Job)>> {
-        let job = |&(label, options): &(&'static str, &str)| {
-            let mut words = vec![
-                "xtask".into(),
-                "run".into(),
-                format!("--board={}", args.board),
-            ];
-            // Experiments say how many wake-ups they need.
-            words.push("--cell-ms=0".into());
-            words.extend(self.metric.map(|metric| format!("--metric={metric}")));
-            words.extend(args.limits.words());
-            words.extend(options.split_ascii_whitespace().map(String::from));
-            match Cli::try_parse_from(words)?.verb {
-                Verb::Run(run) => Ok((label, Job::of_run(&run)?)),
-                _ => bail!("{}: its options are not those of `run`", self.name),
-            }
-        };
-        self.runs.iter().map(job).collect()
+        let jobs = self.boots.iter().map(|boot| {
+            let mut of = boot.args(&args.board);
+            of.metric = self.metric;
+            Ok((boot.label, Job::new(&of)?.within(&args.limits)))
+        });
+        jobs.collect()
     }
 
     /// Boots, and concludes.
@@ -264,23 +215,13 @@ fn medians(results: &Results) -> Vec<Option<u64>> {
     cells.map(|cell| Some(cell.stats?.p50)).collect()
 }
 
-impl Report {
-    /// What is shown on the terminal.
-    fn lines(&self) -> Vec<String> {
-        let mut lines = vec![
-            String::new(),
-            format!("{}: {}", self.name, self.question),
-            format!("source: {}", self.source),
-        ];
-        lines.extend(self.outcome.lines());
-        lines.push(format!("comparable: {}", self.comparable));
-        lines
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
+
+    use crate::cli::{Cli, Verb};
+    use crate::failure::is_bad_input;
 
     fn args(name: &str) -> ExperimentArgs {
         args_on("virt", name)
@@ -309,46 +250,10 @@ mod tests {
         for experiment in ALL {
             let jobs = experiment.jobs(&args);
             match experiment.metric {
-                None => assert_eq!(jobs.unwrap().len(), experiment.runs.len()),
+                None => assert_eq!(jobs.unwrap().len(), experiment.boots.len()),
                 Some(_) => assert!(is_bad_input(&jobs.unwrap_err()), "{}", experiment.name),
             }
         }
-    }
-
-    fn report(name: &'static str) -> Report {
-        Report {
-            name,
-            question: "",
-            source: "",
-            comparable: "",
-            medians: Vec::new(),
-            outcome: Outcome {
-                tables: Vec::new(),
-                charts: Vec::new(),
-                claims: Vec::new(),
-                notes: Vec::new(),
-            },
-        }
-    }
-
-    #[test]
-    fn what_was_done_before_and_after_a_failure_is_kept() {
-        let failed = |ends_all| Failed {
-            error: anyhow!("boot main: no progress"),
-            ends_all,
-        };
-        let mut done = Done::default();
-        assert!(!done.add("sched", Ok(report("sched"))));
-        assert!(!done.add("psd", Err(failed(false))));
-        assert!(!done.add("ipistorm", Ok(report("ipistorm"))));
-        assert!(done.add("poll-limit", Err(failed(true))));
-        let error = format!("{:#}", done.judge(9, "place").unwrap_err());
-        assert!(error.contains("2 complete, 7 missing"), "{error}");
-        assert!(
-            error.contains("experiment psd: boot main: no progress"),
-            "{error}"
-        );
-        assert!(Done::default().judge(1, "place").is_ok());
     }
 
     #[test]

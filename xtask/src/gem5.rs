@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! gem5: which one is used, and its command line for a job.
 //!
-//! Unlike QEMU it is nobody's package, so the user brings a program that was built
+//! Unlike QEMU no distribution packages it, so the user brings a program that was built
 //! for Arm. The machine is ours: `boards/gem5/machine.py` puts it together from
 //! gem5's parts, with the values of `parameters.toml` ([`parameters`]).
 
@@ -136,7 +136,7 @@ impl Emulator {
             .args(["--memory", &format!("{}iB", job.memory)])
             .args(["--parameters", &parameters::json(&job.parameters)])
             .arg(format!("--bootargs={}", job.load.boot_arguments()));
-        // Somebody else's guest need not do what the boot's end is known by.
+        // Another kernel need not do what the boot's end is known by.
         if job.load.guest.is_some() {
             command.arg("--whole");
         }

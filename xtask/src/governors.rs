@@ -5,7 +5,7 @@
 //! The governors and the idle loop are those of the guest, the same code. A [`trace`],
 //! recorded or [generated](generate), is [replayed](replay) to each of them with the
 //! states of a [file](states); the [`ledger`] counts what it cost, and [`oracle`] is the
-//! choice of somebody who knows the future. [`shown`] and [`written`] show it.
+//! choice of an oracle, which knows the future. [`shown`] and [`written`] show it.
 
 mod generate;
 mod ledger;

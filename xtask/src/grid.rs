@@ -1,105 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Text in columns.
+//! Text in columns, as lines of a terminal.
 
-/// A column: the title of its group, its own, and its texts.
-#[derive(Debug)]
-pub struct Column {
-    group: String,
-    title: String,
-    left: bool,
-    texts: Vec<String>,
-}
-
-impl Column {
-    /// A column of words.
-    pub fn words(title: &str, texts: Vec<String>) -> Self {
-        Self {
-            group: String::new(),
-            title: title.into(),
-            left: true,
-            texts,
-        }
-    }
-
-    /// A column of numbers.
-    pub fn numbers(group: &str, title: &str, texts: Vec<String>) -> Self {
-        Self {
-            group: group.into(),
-            title: title.into(),
-            left: false,
-            texts,
-        }
-    }
-
-    /// Title of its group; empty if it has none.
-    pub fn group(&self) -> &str {
-        &self.group
-    }
-
-    /// Its own title.
-    pub fn title(&self) -> &str {
-        &self.title
-    }
-
-    /// Whether it is of words, which begin at the left.
-    pub fn is_left(&self) -> bool {
-        self.left
-    }
-
-    /// Its texts, from above.
-    pub fn texts(&self) -> &[String] {
-        &self.texts
-    }
-
-    /// What it is called where its group does not stand over it.
-    fn name(self) -> String {
-        match self.group.is_empty() {
-            true => self.title,
-            false => format!("{} {}", self.group, self.title),
-        }
-    }
-
-    fn width(&self) -> usize {
-        let widths = self
-            .texts
-            .iter()
-            .chain([&self.title])
-            .map(|text| text.chars().count());
-        widths.max().unwrap_or(0)
-    }
-
-    fn aligned(&self, text: &str, width: usize) -> String {
-        if self.left {
-            format!("{text:<width$}")
-        } else {
-            format!("{text:>width$}")
-        }
-    }
-}
+pub use page::Column;
 
 /// The lines of a table: groups (if there are any), titles, rows.
 pub fn lines(columns: &[Column]) -> Vec<String> {
     let rows = columns
         .iter()
-        .map(|column| column.texts.len())
+        .map(|column| column.texts().len())
         .max()
         .unwrap_or(0);
     let mut lines = Vec::new();
-    if columns.iter().any(|column| !column.group.is_empty()) {
+    if columns.iter().any(|column| !column.group().is_empty()) {
         lines.push(group_line(columns));
     }
     let widths = widths(columns);
     let line = |text: &dyn Fn(&Column) -> &str| {
         let cells = columns.iter().zip(&widths);
         let cells: Vec<String> = cells
-            .map(|(column, &width)| column.aligned(text(column), width))
+            .map(|(column, &width)| aligned(column, text(column), width))
             .collect();
         cells.join("  ").trim_end().to_owned()
     };
-    lines.push(line(&|column| &column.title));
+    lines.push(line(&|column| column.title()));
     for row in 0..rows {
         lines.push(line(&|column| {
-            column.texts.get(row).map_or("", String::as_str)
+            column.texts().get(row).map_or("", String::as_str)
         }));
     }
     lines
@@ -117,16 +43,16 @@ pub fn fitted(mut columns: Vec<Column>, width: Option<usize>) -> Vec<String> {
     let mut places: Vec<usize> = (0..columns.len()).collect();
     let mut left_out = Vec::new();
     while span(&widths(&columns)) > width {
-        let numbers = |column: &Column| !column.left;
+        let numbers = |column: &Column| !column.is_left();
         let is_empty = |column: &Column| {
-            let mut texts = column.texts.iter();
+            let mut texts = column.texts().iter();
             numbers(column) && texts.all(|text| NOTHING.contains(&text.as_str()))
         };
         let empty = columns.iter().rposition(is_empty);
         let Some(least) = empty.or_else(|| columns.iter().rposition(numbers)) else {
             break;
         };
-        left_out.push((places.remove(least), columns.remove(least).name()));
+        left_out.push((places.remove(least), name(&columns.remove(least))));
     }
     let mut lines = lines(&columns);
     if !left_out.is_empty() {
@@ -140,11 +66,35 @@ pub fn fitted(mut columns: Vec<Column>, width: Option<usize>) -> Vec<String> {
     lines
 }
 
+/// What a column is called where its group does not stand over it.
+fn name(column: &Column) -> String {
+    match column.group() {
+        "" => column.title().into(),
+        group => format!("{group} {}", column.title()),
+    }
+}
+
+fn width(column: &Column) -> usize {
+    let texts = column.texts().iter().map(String::as_str);
+    let widths = texts
+        .chain([column.title()])
+        .map(|text| text.chars().count());
+    widths.max().unwrap_or(0)
+}
+
+fn aligned(column: &Column, text: &str, width: usize) -> String {
+    if column.is_left() {
+        format!("{text:<width$}")
+    } else {
+        format!("{text:>width$}")
+    }
+}
+
 /// Widths of the columns; the last of a group makes room for the group's title.
 fn widths(columns: &[Column]) -> Vec<usize> {
-    let mut widths: Vec<usize> = columns.iter().map(Column::width).collect();
+    let mut widths: Vec<usize> = columns.iter().map(width).collect();
     for members in groups(columns) {
-        let needed = columns[members.start].group.chars().count();
+        let needed = columns[members.start].group().chars().count();
         let width = span(&widths[members.clone()]);
         widths[members.end - 1] += needed.saturating_sub(width);
     }
@@ -153,7 +103,7 @@ fn widths(columns: &[Column]) -> Vec<usize> {
 
 /// Runs of columns that have the same group.
 fn groups(columns: &[Column]) -> Vec<std::ops::Range<usize>> {
-    let runs = columns.chunk_by(|a, b| a.group == b.group);
+    let runs = columns.chunk_by(|a, b| a.group() == b.group());
     let ranges = runs.scan(0, |start, run| {
         let range = *start..*start + run.len();
         *start = range.end;

@@ -30,7 +30,7 @@ const PACKED: &str = "rouse.img";
 pub enum Guest<'a> {
     /// A program of our own.
     Ours(Program),
-    /// Somebody else's, as it is given: an arm64 Image.
+    /// Another kernel, as it is given: an arm64 Image.
     Given(&'a [u8]),
 }
 
@@ -110,7 +110,7 @@ pub fn build(board: &str, guest: Guest) -> Result<Built> {
     })
 }
 
-/// The kernel that stands for somebody else's in tests, as it is given: an arm64 Image.
+/// The kernel that stands for any other in tests, as it is given: an arm64 Image.
 pub fn test_kernel() -> Result<Vec<u8>> {
     toolchain::ensure_target()?;
     let locked = lock()?;

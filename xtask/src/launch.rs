@@ -9,19 +9,21 @@ use anyhow::Result;
 use plan::Under;
 use platform::arguments;
 
+use crate::board::Firmware;
 use crate::cli::{Boot, Metric};
 use crate::disk;
 use crate::images::Built;
 use crate::job::Job;
-use crate::qemu::{Emulator, firmware};
+use crate::qemu::{self, Emulator, firmware};
 
 /// The command that boots `job` under `under`. For a boot from disk the disk is
 /// written.
 pub fn command(job: &Job, under: Under, emulator: &Emulator, built: &Built) -> Result<Command> {
     let board = job.board();
+    let qemu = board.qemu("--board")?;
     let mut command = emulator.command();
     command
-        .args(["-M", board.machine(under)?])
+        .args(["-M", board.option_m(qemu, under)?])
         .args(["-cpu", &board.cpu(&job.model, job.metric)?])
         .args(["-smp", &job.cpus.to_string()])
         .args(["-m", &job.memory])
@@ -45,10 +47,8 @@ pub fn command(job: &Job, under: Under, emulator: &Emulator, built: &Built) -> R
         kernel(&mut command, &built.images.guest, &arguments);
         return Ok(command);
     }
-    let qemu = board.qemu("--board")?;
-    if let Some(code) = &qemu.firmware {
-        let variables = qemu.variables.as_deref();
-        flash(&mut command, code, variables)?;
+    if let Some(firmware) = board.machine.firmware() {
+        flash(&mut command, firmware)?;
     }
     match &qemu.console {
         None => drop(command.args(["-serial", "stdio"])),
@@ -63,7 +63,7 @@ pub fn command(job: &Job, under: Under, emulator: &Emulator, built: &Built) -> R
         Boot::Kernel => {
             // Firmware passes them on as load options, in front of which others may
             // put theirs: where ours begin has to be said.
-            if qemu.firmware.is_some() {
+            if board.machine.firmware().is_some() {
                 arguments = format!("{} {arguments}", arguments::OPTIONS);
             }
             kernel(&mut command, &built.images.packed, &arguments);
@@ -101,9 +101,9 @@ pub fn mode(metric: Metric) -> Mode {
 }
 
 /// Puts firmware into the machine. What it remembers is forgotten at the end.
-fn flash(command: &mut Command, code: &str, variables: Option<&str>) -> Result<()> {
-    let code = firmware(code)?;
-    let Some(variables) = variables else {
+fn flash(command: &mut Command, of: &Firmware) -> Result<()> {
+    let code = firmware(&of.code)?;
+    let Some(variables) = &of.variables else {
         command.arg("-bios").arg(code);
         return Ok(());
     };
@@ -123,7 +123,7 @@ fn kernel(command: &mut Command, image: &Path, arguments: &str) {
 }
 
 /// Writes the disk that a run boots. It is not the one that `image` writes, which
-/// is somebody's, nor that of another run at the same time, which may want
+/// is the user's, nor that of another run at the same time, which may want
 /// something else: its name stands for what it holds.
 fn written(built: &Built, arguments: &str) -> Result<PathBuf> {
     let mut hasher = DefaultHasher::new();
@@ -149,14 +149,31 @@ fn drive(command: &mut Command, options: &str, path: &Path) {
     command.args(["-drive", &drive]);
 }
 
-/// Lets the emulator be asked through `socket`, and end when we do.
-pub fn supervise(command: &mut Command, socket: &Path) {
+/// Lets the emulator be asked through a socket in `place`, tell its events through
+/// another one there ([`qemu::Events`]), which lets the CPUs go.
+pub fn supervise(command: &mut Command, place: &Path) {
+    let (monitor, events) = (place.join(qemu::MONITOR), place.join(qemu::EVENTS));
     command
         .arg("-qmp")
-        .arg(format!("unix:{},server=on,wait=off", socket.display()));
+        .arg(format!("unix:{},server=on,wait=off", monitor.display()))
+        .arg("-qmp")
+        .arg(format!("unix:{}", events.display()))
+        .arg("-S");
+}
+
+/// Lets the emulator end when we do.
+pub fn end_with_us(command: &mut Command) {
     if cfg!(any(target_os = "linux", target_os = "macos")) {
         command.args(["-run-with", "exit-with-parent=on"]);
     }
+}
+
+/// Has the emulator load the recorder, `plugin`, which writes to `trace`.
+pub fn record(command: &mut Command, plugin: &Path, trace: &Path) {
+    // A comma ends a value unless it is doubled.
+    let value = |path: &Path| path.display().to_string().replace(',', ",,");
+    let value = format!("file={},out={}", value(plugin), value(trace));
+    command.arg("-plugin").arg(value);
 }
 
 /// The command as it would be typed into a shell.

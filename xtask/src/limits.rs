@@ -40,19 +40,3 @@ impl Limits {
             .is_some_and(|limit| START.elapsed() >= limit)
     }
 }
-
-impl LimitArgs {
-    /// The options as they are typed, for commands that are made of others.
-    pub fn words(&self) -> Vec<String> {
-        let options = [
-            ("--timeout", self.timeout),
-            ("--time-limit", self.time_limit),
-        ];
-        let given = options
-            .into_iter()
-            .filter_map(|(name, value)| Some((name, value?)));
-        given
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect()
-    }
-}

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command line of Rouse: `cargo xtask <verb>`.
 //!
-//! [`run`]: options become a checked [`job`]; the [`session`] finds an emulator
-//! ([`qemu`]), builds ([`images`], [`pack`]), boots ([`launch`], [`boot`]) and
-//! follows the [`console`], whose records become [`results`]; the [`table`]
+//! [`run`]: options become a checked [`job`]; [`boot`] finds an emulator ([`qemu`]),
+//! builds ([`images`], [`pack`]), starts it ([`launch`]) and follows the [`console`];
+//! a [`session`] makes [`results`] of its records; the [`table`]
 //! shows them, the [`page`] draws them, and the [`verdict`] becomes the exit
 //! status. A boot ends when its [`limits`] are reached, in time without progress: of
 //! the emulator's own time ([`own_time`]) since something showed that the run gets
 //! on ([`advance`]).
 //!
 //! The verb `image` puts the same image on a [`disk`]. [`report`] does the same as
-//! [`run`] with runs and with somebody's capture of a console; [`compare`] holds
+//! [`run`] with runs and with a captured console; [`compare`] holds
 //! two of them against each other. [`governors`] replays traces of idle intervals to
 //! the guest's governors, on the host; [`experiment`] boots what others have
 //! published and lays their figures beside ours. [`soak`] boots again and again,
@@ -50,10 +50,10 @@ mod limits;
 mod log;
 mod memory;
 mod miri;
+mod mistake;
 mod output;
 mod own_time;
 mod pack;
-mod page;
 mod partial;
 mod places;
 mod progress;
@@ -64,7 +64,6 @@ mod session;
 mod soak;
 mod store;
 mod suite;
-mod summary;
 mod symbols;
 mod table;
 mod terminal;

@@ -16,6 +16,7 @@ use platform::carve::{self, Division};
 use platform::image::{ALIGN, Image};
 use platform::{MAX_CPUS, Region};
 
+use crate::board::Machine;
 use crate::failure::bad_input;
 use crate::images::Built;
 use crate::job::Job;
@@ -35,7 +36,7 @@ const MOST_MIB: u64 = 1 << 20;
 
 /// Refuses a job whose machine has too little RAM, and names the least that works.
 pub fn check(job: &Job, built: &Built) -> Result<()> {
-    if job.board().gem5.is_some() || job.dtb.is_some() {
+    if matches!(job.board().machine, Machine::Gem5(_)) || job.dtb.is_some() {
         return Ok(());
     }
     for &under in &job.unders {
@@ -100,7 +101,7 @@ impl Needs {
             image: fs::metadata(packed)?.len().next_multiple_of(PAGE),
             hypervisor,
             guest,
-            firmware: under == Under::Rouse && job.board().has_firmware(),
+            firmware: under == Under::Rouse && job.board().machine.firmware().is_some(),
         })
     }
 

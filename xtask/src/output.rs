@@ -173,7 +173,7 @@ impl To {
     }
 }
 
-/// Opens a FIFO, which takes until somebody reads it.
+/// Opens a FIFO, which takes until there is a reader.
 fn fifo(option: &str, named: &Path) -> io::Result<File> {
     let nonblocking = OFlags::NONBLOCK.bits() as i32;
     let mut options = OpenOptions::new();
@@ -181,10 +181,7 @@ fn fifo(option: &str, named: &Path) -> io::Result<File> {
     if there
         .is_err_and(|error| error.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error()))
     {
-        note!(
-            "{option}: {} waits for somebody to read it",
-            named.display()
-        );
+        note!("{option}: {} waits for a reader", named.display());
     }
     OpenOptions::new().write(true).open(named)
 }

@@ -29,7 +29,7 @@ pub enum State {
     Asleep,
     /// It runs, or waits for a core or for the host's disk.
     Busy,
-    /// Somebody has stopped it.
+    /// A signal or a tracer has stopped it.
     Stopped,
 }
 

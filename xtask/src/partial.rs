@@ -3,7 +3,7 @@
 //! or for as long as a program runs.
 //!
 //! Each has a name that says so, and is locked as long as its maker lives: the
-//! kernel gives the lock back however the maker ends. So whoever comes next can
+//! kernel gives the lock back however the maker ends. So the next run can
 //! tell what a killed run has left from what another one is at, and removes it
 //! ([`sweep`]), without a guess by age.
 //!
@@ -11,15 +11,19 @@
 //! sweeper removes only what it has locked, and the maker looks once it has the
 //! lock whether the name is still the thing that it made, and else makes another.
 
+mod lock;
+mod sweep;
+
+pub use sweep::sweep;
+
 use std::fs::{self, File, Permissions, TryLockError};
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile, TempDir};
 
-use crate::places;
-use crate::terminal::note;
+use lock::{ignore_unsupported, is_still, lock};
 
 /// What the names begin and end with.
 const PREFIX: &str = ".rouse.";
@@ -124,88 +128,6 @@ pub fn file(parent: &Path) -> io::Result<NamedTempFile> {
     }
 }
 
-/// Locks what was just made; `None` if a sweeper was first.
-fn lock(path: &Path) -> io::Result<Option<File>> {
-    let file = match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        file => file?,
-    };
-    // Nobody but a sweeper can have the lock, and not for long.
-    ignore_unsupported(file.lock())?;
-    Ok(is_still(&file, path).then_some(file))
-}
-
-/// Some file systems know no locks: what is left there is named, not removed.
-fn ignore_unsupported(locked: io::Result<()>) -> io::Result<()> {
-    match locked {
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
-        _ => Ok(()),
-    }
-}
-
-/// Whether `path` still names `file`.
-fn is_still(file: &File, path: &Path) -> bool {
-    match (file.metadata(), path.symlink_metadata()) {
-        (Ok(file), Ok(named)) => (file.dev(), file.ino()) == (named.dev(), named.ino()),
-        _ => false,
-    }
-}
-
-/// Removes what killed runs have left in `parent`, and names what it has to leave.
-pub fn sweep(parent: &Path) {
-    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
-    for entry in entries {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if name.starts_with(PREFIX) && name.ends_with(SUFFIX) {
-            remove_if_left(&entry.path());
-        }
-    }
-}
-
-/// Removes the file or folder `path` unless somebody who lives has locked it.
-fn remove_if_left(path: &Path) {
-    let Ok(kind) = path.symlink_metadata().map(|what| what.file_type()) else {
-        return;
-    };
-    if !kind.is_dir() && !kind.is_file() {
-        return;
-    }
-    // What can't be opened is somebody else's.
-    let Ok(file) = File::open(path) else {
-        return;
-    };
-    match file.try_lock() {
-        Ok(()) if is_still(&file, path) => {
-            let bare = is_bare(path);
-            let removed = match kind.is_dir() {
-                true => fs::remove_dir_all(path),
-                false => fs::remove_file(path),
-            };
-            let shown = places::shown(path);
-            match removed {
-                // A live maker may be about to lock it, and makes another.
-                Ok(()) if bare => {}
-                Ok(()) => note!("removed what a killed run has left: {shown}"),
-                Err(error) => note!("a killed run has left {shown}, remove it by hand ({error})"),
-            }
-        }
-        Ok(()) | Err(TryLockError::WouldBlock) => {}
-        Err(TryLockError::Error(error)) => note!(
-            "left alone: {} may be of a run that goes on ({error}); remove it if there is none",
-            places::shown(path)
-        ),
-    }
-}
-
-/// Whether there is nothing in it.
-fn is_bare(path: &Path) -> bool {
-    match fs::read_dir(path) {
-        Ok(mut entries) => entries.next().is_none(),
-        Err(_) => path.metadata().is_ok_and(|what| what.len() == 0),
-    }
-}
-
 /// A folder of finished things that runs share, locked while one needs it.
 #[derive(Debug)]
 pub struct Shared {
@@ -222,7 +144,7 @@ impl Shared {
         }
     }
 
-    /// Removes the folder at `path` unless somebody holds it. It is gone at once:
+    /// Removes the folder at `path` unless a process holds it. It is gone at once:
     /// it gets the name of something in the making first.
     pub fn remove_unless_held(path: &Path) {
         let Ok(file) = File::open(path) else { return };

@@ -31,7 +31,7 @@ pub fn program() -> Result<&'static Path> {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     if PROGRAM.get().is_none() {
         let file = env::current_exe().context("this program has no file")?;
-        // Somebody else may have been faster; both found the same.
+        // Another thread may have been faster; both found the same.
         let _ = PROGRAM.set(file);
     }
     PROGRAM

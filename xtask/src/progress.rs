@@ -86,7 +86,7 @@ impl Progress {
         let left = left.unwrap_or_default();
         let rate = self.rate(done).unwrap_or_default();
         let line = format!("{}: {what}{rate}, {seconds} s{left}", self.title);
-        // There is nobody to tell of an error of standard error.
+        // An error of standard error can be told nowhere.
         let _ = if self.terminal {
             self.dirty = true;
             write!(io::stderr(), "\r\x1b[K{line}")
@@ -147,7 +147,7 @@ pub enum Speed {
     Instructions,
     /// The guest's time is that of the wall.
     Time,
-    /// Nobody can say.
+    /// It is not known.
     Unknown,
 }
 

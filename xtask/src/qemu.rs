@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The emulator: which one is used.
 
+mod events;
 mod firmware;
 mod monitor;
 mod provide;
 
+pub use events::{EVENTS, Events, Shutdown};
 pub use firmware::firmware;
 pub use monitor::{MONITOR, Pauser, is_paused, registers};
 pub use provide::obstacle as provide_obstacle;
@@ -17,7 +19,6 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::board::Board;
 use crate::failure::bad_input;
 use crate::places;
 use crate::toolchain::output;
@@ -127,12 +128,6 @@ pub fn find() -> Found {
         Some(emulator) if emulator.version >= FLOOR => Found::Usable(emulator),
         other => Found::Missing(other.map(|old| old.version)),
     }
-}
-
-/// As [`ensure`], for `board` and what needs QEMU.
-pub fn ensure_for(board: &Board, what: &str) -> Result<Emulator> {
-    board.qemu(what)?;
-    ensure()
 }
 
 /// An emulator to use; provides one if there is none.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The verb `report`: a page made from runs and from logs.
 
-pub mod across;
 pub mod inputs;
 
 use std::fs;
@@ -9,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use jiff::Timestamp;
+use page::machines;
 use results::Results;
 use results::json;
 use results::merge::{self, Run};
@@ -17,7 +17,6 @@ use crate::cli::ReportArgs;
 use crate::failure::bad_input;
 use crate::folder;
 use crate::output::Output;
-use crate::page;
 use crate::terminal::{note, say};
 use crate::{output, places};
 use inputs::Input;
@@ -50,8 +49,8 @@ pub fn report(args: &ReportArgs) -> Result<()> {
     });
     let data = data.transpose()?;
     let runs = merge::runs(inputs.into_iter().map(Input::into_run).collect());
-    let page = page::html(args.title.as_deref(), &runs)?;
-    across::sentences(&across::groups(&runs))
+    let page = page::html(args.title.as_deref(), &runs);
+    machines::sentences(&machines::groups(&runs))
         .iter()
         .for_each(|line| say!("{line}"));
     out.write(&page)?;
@@ -64,14 +63,14 @@ pub fn report(args: &ReportArgs) -> Result<()> {
     Ok(())
 }
 
-/// The page of one run that was just made.
-pub fn of_run(label: &str, results: &Results, commands: &str) -> Result<String> {
+/// The page of what was just measured, in one run or several.
+pub fn of_run(label: &str, results: &Results, commands: &str) -> String {
     let run = Run {
         label: label.into(),
         results: results.clone(),
         commands: vec![commands.into()],
     };
-    page::html(None, &[run])
+    page::html(None, &merge::runs(vec![run]))
 }
 
 /// Where things are written.

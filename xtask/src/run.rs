@@ -26,12 +26,8 @@ pub fn run(args: &RunArgs) -> Result<()> {
     };
     let session = session::run(&job, folder, show)?;
     tell(&session);
-    match &session.ended {
-        Some(ended) => say!("{ended}"),
-        None if job.load.guest.is_some() && session.failure.is_none() => {
-            say!("guest ended: off or reset, which only the hypervisor (--under rouse) would tell");
-        }
-        None => {}
+    if let Some(ended) = &session.ended {
+        say!("{ended}");
     }
     // Of a run that measured nothing there is nothing to replace an older file with.
     let keeps = session.failure.is_none() || session.results.has_cells();

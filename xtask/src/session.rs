@@ -1,100 +1,125 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The boots of a job, and the folder that they leave, whatever happens.
 
-use std::env;
-
-use abi::Ended;
-use anyhow::Result;
+use anyhow::{Result, bail};
+use jiff::Timestamp;
 use plan::Under;
 use results::Results;
+use results::merge::{self, Run as Measured};
 
-use crate::boot::{self, Ending, Outcome, Show, Watch};
+use crate::board::Machine;
+use crate::boot::{Boots, Launch, Ready, Show};
 use crate::cli::Metric;
 use crate::completeness::Completeness;
-use crate::console::Console;
-use crate::emulator::Emulator;
 use crate::folder::Folder;
-use crate::images::{self, Built};
 use crate::job::Job;
 use crate::log::Log;
 use crate::partial::Scratch;
 use crate::progress::{Progress, Speed};
-use crate::symbols::{self, Symbols};
-use crate::terminal::{self, note};
 use crate::verdict::{Failure, judge, judge_reset, judge_results, unwritten};
-use crate::{interrupt, launch, memory, report, toolchain};
-
-/// How many of its last lines are shown of an emulator that died.
-const SAID_SHOWN: usize = 10;
+use crate::{interrupt, report, toolchain};
 
 /// What came of a job.
 #[derive(Debug)]
 pub struct Session {
-    /// What was measured; cells of complete blocks only.
+    /// What was measured, in all repetitions; cells of complete blocks only.
     pub results: Results,
     /// What did not happen of what was asked for.
     pub failure: Option<Failure>,
     /// Everything that the console said.
     pub console: String,
     /// How the guest of the last boot ended it, where it gave no exit status.
-    pub ended: Option<Ended>,
+    pub ended: Option<String>,
     /// The folder, for people.
     pub place: String,
     /// The console's log, for people.
     pub log: String,
 }
 
-/// Builds, then boots once for each `under`.
+/// Builds, then boots once for each `under`, and all of that as often as it is to be repeated.
 pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
-    // From here on: what was begun, a folder above all, is to be cleaned up.
-    interrupt::catch()?;
-    let emulator = interrupt::or(Emulator::ensure(job))?;
-    let built = interrupt::or(images::build(&job.board().name, job.load.packed()))?;
-    memory::check(job, &built)?;
-    let mut boots = Boots {
+    let Ready { emulator, built } = Ready::make(job)?;
+    let described = Some(emulator.describe(job));
+    let mut run = Run {
         job,
-        emulator: &emulator,
-        built: &built,
-        log: folder.log()?,
-        commands: heading(&emulator.shown()),
-        results: Results {
+        boots: Boots::new(&emulator, &built, show, folder.log()?),
+        nothing: Results {
             build: toolchain::build(),
-            ..Results::new(&job.board().name, &job.model, Some(emulator.describe(job)))
+            ..Results::new(&job.board().name, &job.model, described)
         },
-        dump: String::new(),
-        survey: String::new(),
-        said: String::new(),
+        results: Results::default(),
+        done: Vec::new(),
         show,
         ended: None,
     };
-    let failure = boots.all()?;
-    boots.close(failure, folder)
+    let failure = run.all()?;
+    run.close(failure, folder)
 }
 
-/// The boots so far.
-struct Boots<'j> {
+/// What `job` measures, where nobody wants its folder.
+pub fn measure(job: &Job) -> Result<Results> {
+    let place = Scratch::new()?;
+    let folder = Folder::claim(Some(&place.path().join("run")), &job.board().name)?;
+    let session = run(job, folder, Show::Dumps)?;
+    match session.failure {
+        Some(failure) => bail!("{}", failure.told()),
+        None => Ok(session.results),
+    }
+}
+
+/// What the boots so far came to.
+struct Run<'j> {
     job: &'j Job,
-    emulator: &'j Emulator,
-    built: &'j Built,
-    log: Log,
-    commands: String,
+    boots: Boots<'j, Log>,
+    /// What is known before the first boot.
+    nothing: Results,
+    /// What this repetition has measured.
     results: Results,
-    dump: String,
-    survey: String,
-    /// What the emulators said.
-    said: String,
+    /// What those before have.
+    done: Vec<Measured>,
     show: Show,
-    ended: Option<Ended>,
+    ended: Option<String>,
 }
 
-impl Boots<'_> {
-    /// Boots until something is wrong; an error only if there is nothing to keep.
+impl Run<'_> {
+    /// Repeats until something is wrong; an error only if there is nothing to keep.
     fn all(&mut self) -> Result<Option<Failure>> {
-        for &under in &self.job.unders {
+        for number in 1..=self.job.repeat {
+            self.results = Results {
+                began: began(),
+                ..self.nothing.clone()
+            };
+            let failure = self.once(number);
+            let kept = !self.done.is_empty();
+            // Of a repetition that measured nothing there is nothing to keep, unless it is the only one.
+            if self.results.has_cells() || !kept {
+                self.done.push(Measured {
+                    label: format!("run {number}"),
+                    results: std::mem::take(&mut self.results),
+                    commands: Vec::new(),
+                });
+            }
+            match failure {
+                Ok(None) => {}
+                Err(error) if kept => return Ok(Some(Failure::broken(&error))),
+                failed => return failed,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Boots once for each `under`, until something is wrong.
+    fn once(&mut self, number: usize) -> Result<Option<Failure>> {
+        let mut unders = self.job.unders.clone();
+        // By turns, A B B A: what changes meanwhile meets both alike.
+        if number.is_multiple_of(2) {
+            unders.reverse();
+        }
+        for under in unders {
             if let Some(signal) = interrupt::signal() {
                 return Ok(Some(Failure::interrupted(signal)));
             }
-            match self.boot(under) {
+            match self.boot(under, number) {
                 Ok(None) => {}
                 Err(error) if self.results.has_cells() => {
                     return Ok(Some(Failure::broken(&error)));
@@ -105,36 +130,24 @@ impl Boots<'_> {
         Ok(None)
     }
 
-    fn boot(&mut self, under: Under) -> Result<Option<Failure>> {
+    fn boot(&mut self, under: Under, number: usize) -> Result<Option<Failure>> {
         let job = self.job;
-        let place = Scratch::new()?;
-        let command = self
-            .emulator
-            .command(job, under, self.built, place.path())?;
-        self.commands += &format!("\n# under {under}\n{}\n", launch::typed(&command));
-        let watch = Watch {
-            place: place.path(),
-            limits: job.limits,
-            disturb: job.disturb,
-            show: self.show,
-            progress: self.progress(under),
+        let title = match job.repeat {
+            1 => format!("under {under}"),
+            of => format!("under {under}, run {number} of {of}"),
         };
-        let console = Console::new(symbols(job, under, self.built));
-        let mut outcome = boot::boot(command, console, &mut self.log, watch)?;
-        if let Some(done) = outcome.disturbed {
-            self.commands += &format!("# disturbed: {done}\n");
-        }
+        let mut outcome = self.boots.boot(Launch {
+            job,
+            under,
+            progress: self.progress(&title),
+            title,
+            recorder: None,
+        })?;
         let records = std::mem::take(&mut outcome.console.collector).finish();
         self.results.add(Some(under), &records);
-        self.keep_dump(&outcome);
-        self.keep_said(under, &outcome);
-        for line in &outcome.console.survey {
-            self.survey += line;
-            self.survey.push('\n');
-        }
         // Somebody else's guest need not know our records.
         let owes_records = job.load.guest.is_none() || records.begun;
-        self.ended = outcome.console.ended;
+        self.ended = outcome.ended();
         let failure = judge(&outcome, under, owes_records && !records.ended);
         Ok(match job.expect_reset {
             true => judge_reset(&outcome, under, failure),
@@ -142,79 +155,53 @@ impl Boots<'_> {
         })
     }
 
-    /// Keeps what the emulator itself said, and shows the end of it if that is all
-    /// that there is to say why it died.
-    fn keep_said(&mut self, under: Under, outcome: &Outcome) {
-        if outcome.said.is_empty() {
-            return;
-        }
-        self.said += &format!("# under {under}\n{}\n", outcome.said.join("\n"));
-        if self.show >= Show::Dumps && matches!(outcome.ending, Ending::Died(..)) {
-            let shown = outcome.said.len().saturating_sub(SAID_SHOWN);
-            let last = outcome.said[shown..].iter();
-            last.for_each(|line| note!("emulator: {}", terminal::plain(line)));
-        }
-    }
-
     /// What tells how far a boot is; of its plan too, where somebody looks on.
-    fn progress(&self, under: Under) -> Progress {
+    fn progress(&self, title: &str) -> Progress {
         let job = self.job;
-        let progress = Progress::new(format!("{} under {under}", job.board().name));
+        let progress = Progress::new(format!("{} {title}", job.board().name));
         if self.show == Show::Nothing {
             return progress;
         }
-        progress.with_plan(match (job.board().gem5.is_some(), job.metric) {
-            (true, _) | (_, Metric::Cycles) => Speed::Unknown,
-            (false, Metric::Insns) => Speed::Instructions,
-            (false, Metric::Time) => Speed::Time,
+        progress.with_plan(match (&job.board().machine, job.metric) {
+            (Machine::Gem5(_), _) | (_, Metric::Cycles) => Speed::Unknown,
+            (Machine::Qemu(_), Metric::Insns) => Speed::Instructions,
+            (Machine::Qemu(_), Metric::Time) => Speed::Time,
         })
     }
 
-    fn keep_dump(&mut self, outcome: &Outcome) {
-        for line in outcome.console.crash.iter().chain(&outcome.registers) {
-            self.dump += line;
-            self.dump.push('\n');
+    /// All repetitions as one, which says which are missing.
+    fn together(&self) -> Results {
+        let mut all = merge::into_one(&self.done);
+        let of = self.job.repeat;
+        if self.done.len() < of && all.has_cells() {
+            all.incomplete = true;
+            all.missing.push(format!(
+                "{} of {of} runs without any cell",
+                of - self.done.len()
+            ));
         }
-        if self.show >= Show::Dumps {
-            outcome.registers.iter().for_each(|line| note!("{line}"));
-        }
-    }
-
-    /// A failure with how much there is in spite of it.
-    fn with_cells(&self, mut failure: Failure) -> Failure {
-        if let Some(cells) = Completeness::of(self.job, &self.results) {
-            failure.why += &format!("; {cells}");
-        }
-        failure
+        all
     }
 
     fn close(self, failure: Option<Failure>, mut folder: Folder) -> Result<Session> {
-        folder.write("command.txt", &self.commands);
-        for (name, text) in [
-            ("dump.txt", &self.dump),
-            ("survey.txt", &self.survey),
-            ("emulator.log", &self.said),
-        ] {
-            if !text.is_empty() {
-                folder.write(name, text);
-            }
-        }
-        if self.results.has_cells() {
-            folder.write("results.json", &self.results.to_json()?);
-            folder.write("results.csv", &results::csv(&self.results)?);
-            let page = report::of_run(&folder.name(), &self.results, &self.commands)?;
+        self.boots.kept.write(&mut folder);
+        let all = self.together();
+        if all.has_cells() {
+            folder.write("results.json", &all.to_json()?);
+            folder.write("results.csv", &results::csv(&all)?);
+            let page = report::of_run(&folder.name(), &all, self.boots.kept.commands());
             folder.write(report::PAGE, &page);
         }
-        let console = self.log.text()?;
-        let closed = folder.close(Some(&self.log));
-        let log = self.log.place(&closed.place);
+        let console = self.boots.log.text()?;
+        let closed = folder.close(Some(&self.boots.log));
+        let log = self.boots.log.place(&closed.place);
         let failure = failure
-            .or_else(|| judge_results(&self.results, self.job.metric))
+            .or_else(|| judge_results(&all, self.job.metric))
             .or_else(|| closed.lacks.map(unwritten))
-            .map(|failure| self.with_cells(failure));
+            .map(|failure| with_cells(failure, self.job, &all));
         Ok(Session {
             failure,
-            results: self.results,
+            results: all,
             console,
             ended: self.ended,
             place: closed.place,
@@ -223,31 +210,17 @@ impl Boots<'_> {
     }
 }
 
-/// The names of functions in the images of a boot.
-pub fn symbols(job: &Job, under: Under, built: &Built) -> Symbols {
-    let mut symbols = Symbols::default();
-    let base = job.board().image_base;
-    if under == Under::Rouse {
-        symbols.add(symbols::HYPERVISOR, &built.hypervisor, base);
+/// A failure with how much there is in spite of it.
+fn with_cells(mut failure: Failure, job: &Job, results: &Results) -> Failure {
+    if let Some(cells) = Completeness::of(job, results) {
+        failure.why += &format!("; {cells}");
     }
-    if let Some(guest) = &built.guest {
-        symbols.add(symbols::GUEST, guest, base.filter(|_| under == Under::None));
-    }
-    symbols
+    failure
 }
 
-/// What command.txt begins with: how this was started, and by what.
-pub fn heading(emulator: &str) -> String {
-    let words: Vec<String> = env::args()
-        .skip(1)
-        .map(|word| launch::quoted(&word))
-        .collect();
-    let commit = toolchain::output("git", &["describe", "--always", "--dirty"]);
-    let commit = commit.map_or("unknown".into(), |commit| commit.trim().to_owned());
-    let rustc = toolchain::rustc_version().unwrap_or_else(|| "rustc unknown".into());
-    format!(
-        "cargo xtask {}\n\n# rouse {} (commit {commit})\n# {rustc}\n# {emulator}\n",
-        words.join(" "),
-        env!("CARGO_PKG_VERSION"),
-    )
+/// This moment, in a form that sorts as text does.
+fn began() -> String {
+    Timestamp::now()
+        .strftime("%Y-%m-%dT%H:%M:%S.%3fZ")
+        .to_string()
 }

@@ -12,40 +12,28 @@ mod summary;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use plan::{Program, Under};
+use plan::Under;
 
-use crate::board::Board;
-use crate::boot::{self, Outcome, Show, Watch};
+use crate::boot::{Boots, Launch, Outcome, Ready, Show};
 use crate::cli::SoakArgs;
-use crate::console::Console;
 use crate::folder::Folder;
-use crate::images::{self, Built, Guest};
 use crate::log::Log;
-use crate::partial::Scratch;
 use crate::progress::Progress;
-use crate::qemu::{self, Emulator};
 use crate::terminal::say;
 use crate::verdict::{self, Failure};
-use crate::{interrupt, launch, session};
 use request::{Request, Round};
 use summary::{Done, Summary};
 
 /// Does what `cargo xtask soak` promises.
 pub fn run(args: &SoakArgs) -> Result<()> {
     let request = Request::new(args)?;
-    let board = request.job(&request.round(0))?.load.board.name;
-    let folder = Folder::claim(args.out.as_deref(), &format!("{board}-soak"))?;
-    interrupt::catch()?;
-    let emulator = interrupt::or(qemu::ensure_for(&Board::load(&request.board)?, "soak"))?;
-    let built = interrupt::or(images::build(&board, Guest::Ours(Program::Trials)))?;
+    let first = request.job(&request.round(0))?;
+    first.board().qemu("soak")?;
+    let folder = Folder::claim(args.out.as_deref(), &format!("{}-soak", first.board().name))?;
+    let Ready { emulator, built } = Ready::make(&first)?;
     let mut soak = Soak {
-        log: folder.log()?,
-        commands: session::heading(&format!("QEMU {}", emulator.version)),
-        dump: String::new(),
-        said: String::new(),
-        summary: Summary::new(&request, &emulator),
-        emulator: &emulator,
-        built: &built,
+        boots: Boots::new(&emulator, &built, Show::Dumps, folder.log()?),
+        summary: Summary::new(&request, &emulator.shown()),
     };
     say!(
         "seeds from {}; Ctrl-C ends it with what there is",
@@ -67,13 +55,7 @@ enum End {
 
 /// The rounds so far.
 struct Soak<'a> {
-    emulator: &'a Emulator,
-    built: &'a Built,
-    log: Log,
-    commands: String,
-    dump: String,
-    /// What the emulators said.
-    said: String,
+    boots: Boots<'a, Log>,
     summary: Summary,
 }
 
@@ -98,39 +80,25 @@ impl Soak<'_> {
     }
 
     fn boot(&mut self, request: &Request, round: &Round, number: usize) -> Result<Outcome> {
-        let job = request.job(round)?;
-        let place = Scratch::new()?;
-        let mut command = launch::command(&job, Under::Rouse, self.emulator, self.built)?;
-        launch::supervise(&mut command, &place.path().join(qemu::MONITOR));
-        self.commands += &format!("\n# {round}\n{}\n", launch::typed(&command));
-        let watch = Watch {
-            place: place.path(),
-            limits: job.limits,
-            disturb: job.disturb,
-            show: Show::Dumps,
-            progress: Progress::new(format!("round {}: {round}", number + 1)).with_rate("wake-ups"),
-        };
-        let console = Console::new(session::symbols(&job, Under::Rouse, self.built));
+        let progress = Progress::new(format!("round {}: {round}", number + 1));
         let begun = Instant::now();
-        let outcome = boot::boot(command, console, &mut self.log, watch)?;
+        let outcome = self.boots.boot(Launch {
+            job: &request.job(round)?,
+            under: Under::Rouse,
+            title: round.to_string(),
+            progress: progress.with_rate("wake-ups"),
+            recorder: None,
+        })?;
         self.note(round, number, &outcome, begun.elapsed());
         Ok(outcome)
     }
 
     /// Notes a round, whole or not, and shows it.
     fn note(&mut self, round: &Round, number: usize, outcome: &Outcome, took: Duration) {
-        for line in outcome.console.crash.iter().chain(&outcome.registers) {
-            self.dump += line;
-            self.dump.push('\n');
-        }
-        if !outcome.said.is_empty() {
-            self.said += &format!("# {round}\n{}\n", outcome.said.join("\n"));
-        }
         let done = Done::new(round, took, outcome.console.collector.soak());
         say!("round {}: {round}: {done}", number + 1);
         if let Some(disturbed) = outcome.disturbed {
             say!("  {disturbed}");
-            self.commands += &format!("# disturbed: {disturbed}\n");
         }
         self.summary.add(done);
     }
@@ -152,15 +120,9 @@ impl Soak<'_> {
             // A round that could not be booted is no violation either.
             Ok(End::Cut(_)) | Err(_) => self.summary.interrupt(),
         }
-        folder.write("command.txt", &self.commands);
-        if !self.said.is_empty() {
-            folder.write("emulator.log", &self.said);
-        }
-        if !self.dump.is_empty() {
-            folder.write("dump.txt", &self.dump);
-        }
+        self.boots.kept.write(&mut folder);
         folder.write("soak.json", &self.summary.to_json()?);
-        let closed = folder.close(Some(&self.log));
+        let closed = folder.close(Some(&self.boots.log));
         let place = &closed.place;
         say!("\n{}", self.summary.lines().join("\n"));
         say!("summary: {place}");
@@ -170,7 +132,7 @@ impl Soak<'_> {
             End::Failed(round, failure) => bail!(
                 "{}; the console's log is {}; again: {}",
                 failure.told(),
-                self.log.place(place),
+                self.boots.log.place(place),
                 again(&round)
             ),
         }

@@ -48,7 +48,7 @@ pub fn keep(parent: &Path, kind: &str, files: &[Named]) -> Result<Kept> {
                 remove_others(parent, kind, &name);
                 return Ok(Kept { path, _held });
             }
-            // Damaged: whoever holds it may keep it.
+            // Damaged: a run that holds it may keep it.
             Some(held) => {
                 drop(held);
                 Shared::remove_unless_held(&path);

@@ -12,6 +12,7 @@ mod kernel;
 mod killed;
 mod named;
 mod order;
+mod repeated;
 mod same;
 mod together;
 

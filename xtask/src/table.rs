@@ -1,87 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a run shows on the terminal.
 
-mod columns;
-
-pub use columns::{MARK, of as columns};
+mod repeated;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use page::columns::{self, MARK};
+pub use page::scale::Scale;
+use page::scale::operation;
+use page::shortfalls::shortfalls;
+use page::summary;
 use plan::Workload;
 use results::{Cell, Results};
 use serde_json::Value;
 
 use crate::grid;
-use crate::summary;
 
 /// Skipped cells that are listed for each reason.
 const LISTED: usize = 12;
 
-/// How values of a run are shown.
-#[derive(Clone, Copy, Debug)]
-pub struct Scale {
-    /// Nanoseconds per tick, if values are ticks.
-    nanoseconds: Option<f64>,
-    /// Shown units per tick of the counter, which times that are no samples are
-    /// in; `None` if that is not known.
-    per_tick: Option<f64>,
-    /// Values measure the emulator's threads on the host.
-    pub of_host: bool,
-}
-
-impl Scale {
-    /// The scale of a run's values.
-    pub fn of(results: &Results) -> Self {
-        let (frequency, core) = (results.machine.cntfrq_hz, results.machine.core_hz);
-        let ticks = results.unit == "ticks" && frequency > 0;
-        let nanoseconds = ticks.then(|| 1e9 / frequency as f64);
-        let mode = results
-            .machine
-            .emulator
-            .as_ref()
-            .map(|emulator| emulator.mode.as_str());
-        Self {
-            nanoseconds,
-            per_tick: match results.unit.as_str() {
-                "cycles" if frequency == 0 || core == 0 => None,
-                "cycles" => Some(core as f64 / frequency as f64),
-                _ => nanoseconds.or(Some(1.0)),
-            },
-            // Of an emulator that models time, values are the model's.
-            of_host: mode == Some("mttcg"),
-        }
-    }
-
-    /// The unit that is shown.
-    pub fn unit<'r>(&self, results: &'r Results) -> &'r str {
-        match (self.nanoseconds, results.unit.as_str()) {
-            (Some(_), _) => "ns",
-            (None, "insns") => "instructions",
-            (None, unit) => unit,
-        }
-    }
-
-    /// A value in the unit that is shown, as a number.
-    pub fn value(&self, value: u64) -> f64 {
-        value as f64 * self.nanoseconds.unwrap_or(1.0)
-    }
-
-    /// Ticks of the counter in the unit that is shown, if that can be said.
-    pub fn ticks(&self, ticks: u64) -> Option<f64> {
-        Some(ticks as f64 * self.per_tick?)
-    }
-
-    /// A value in the unit that is shown.
-    pub fn show(&self, value: u64) -> String {
-        match self.nanoseconds {
-            Some(nanoseconds) => format!("{:.0}", value as f64 * nanoseconds),
-            None => value.to_string(),
-        }
-    }
-}
-
 /// Everything that is shown, line by line, the tables no wider than `width`.
 pub fn lines(results: &Results, width: Option<usize>) -> Vec<String> {
+    if !results.runs.is_empty() {
+        return repeated::lines(results, width);
+    }
     let scale = Scale::of(results);
     let mut lines = machine(results);
     let mut workloads: Vec<Workload> = Vec::new();
@@ -95,14 +37,15 @@ pub fn lines(results: &Results, width: Option<usize>) -> Vec<String> {
         let cells: Vec<&Cell> = results.cells.iter().filter(of_workload).collect();
         if !cells.is_empty() {
             lines.push(String::new());
-            lines.push(heading(workload, results, scale));
-            lines.extend(grid::fitted(columns(&cells, scale), width));
+            lines.push(heading(workload, results, &cells, scale));
+            lines.extend(grid::fitted(columns::of(&cells, scale), width));
         }
     }
     lines.extend(not_shown(results));
     lines.push(String::new());
     lines.extend(summary::who_polls(results, scale));
     lines.push(summary::sentence(results, scale));
+    lines.extend(summary::left_out(results));
     lines
 }
 
@@ -167,11 +110,13 @@ fn fidelity(results: &Results) -> Vec<String> {
         .collect()
 }
 
-fn heading(workload: Workload, results: &Results, scale: Scale) -> String {
-    let unit = scale.unit(results);
+fn heading(workload: Workload, results: &Results, cells: &[&Cell], scale: Scale) -> String {
+    let unit = scale.unit_of(results, cells);
     let operation = operation(workload);
     let caution = if scale.of_host {
         "; emulated: this is how the host's threads behave, so only min and p50 are shown"
+    } else if cells.iter().any(|cell| cell.unit == results::VIRTUAL) {
+        "; where every CPU is idle the count skips to what comes next: what is skipped is no instruction"
     } else {
         ""
     };
@@ -179,21 +124,6 @@ fn heading(workload: Workload, results: &Results, scale: Scale) -> String {
         "{workload}: {unit} per {operation} ({}){caution}",
         results.unit_how
     )
-}
-
-/// What one sample of a workload is.
-pub const fn operation(workload: Workload) -> &'static str {
-    match workload {
-        Workload::Pingpong => "round trip",
-        Workload::Ipi => "interrupt",
-        Workload::Ipistorm => "function call",
-        Workload::Messaging => "loop of a sender",
-        Workload::Notify | Workload::Io => "request",
-        Workload::Timer => "wake-up, late",
-        Workload::Idle => "period, awake",
-        Workload::Stream => "period",
-        Workload::Overshoot => "poll, over its limit",
-    }
 }
 
 /// What the mark at a wait means, if any has it.
@@ -217,44 +147,10 @@ fn marks(results: &Results) -> Vec<String> {
     ] {
         if !names.is_empty() {
             let names = names.join(", ");
-            lines.push(format!("{} depends on what {why}: {names}", columns::MARK));
+            lines.push(format!("{MARK} depends on what {why}: {names}"));
         }
     }
     lines
-}
-
-/// Why cells have fewer samples than asked for, and what is not there.
-pub fn shortfalls(results: &Results) -> Vec<String> {
-    let with = |of: &dyn Fn(&Cell) -> bool| results.cells.iter().filter(|cell| of(cell)).count();
-    let settled = plan::End::Settled.name();
-    let settled = with(&|cell| cell.ended.as_deref() == Some(settled));
-    let slow = with(&Cell::ran_out_of_time);
-    let most = results.cells.iter().map(|cell| cell.iterations).max();
-    let most = most.unwrap_or(0);
-    let mut lines = Vec::new();
-    if settled > 0 {
-        lines.push(format!(
-            "n: {} ended before {most} wake-ups because two passes gave the same percentiles",
-            counted(settled)
-        ));
-    }
-    if slow > 0 {
-        lines.push(format!(
-            "{} {} ended before {most} wake-ups because time was up; --cell-ms gives more",
-            columns::FEWER,
-            counted(slow)
-        ));
-    }
-    let incomplete = results.incomplete_text();
-    lines.extend(incomplete.map(|missing| format!("INCOMPLETE: {missing}")));
-    lines
-}
-
-fn counted(cells: usize) -> String {
-    match cells {
-        1 => "1 cell".into(),
-        _ => format!("{cells} cells"),
-    }
 }
 
 /// Cells that were skipped, by reason, and those that were damaged.
@@ -334,7 +230,14 @@ mod tests {
 
     #[test]
     fn cycles_of_a_modelled_core_are_named_and_the_whole_distribution_is_shown() {
-        let results = results::samples::in_cycles();
+        let mut results = results::samples::in_cycles();
+        for stats in results
+            .cells
+            .iter_mut()
+            .filter_map(|cell| cell.stats.as_mut())
+        {
+            stats.count = 10_000;
+        }
         let scale = Scale::of(&results);
         assert!(!scale.of_host);
         assert_eq!(

@@ -117,14 +117,18 @@ pub fn judge(outcome: &Outcome, under: Under, unfinished: bool) -> Option<Failur
         ),
         Ending::Died(how, words) => (DIED, format!("the emulator {how} ({words}); {stage}")),
         Ending::Guest(ended) if ended.how != End::Off => judge_end(ended),
-        Ending::Status(0) | Ending::Stopped(_) | Ending::Guest(_) if unfinished => {
+        Ending::Status(0) | Ending::Off | Ending::Reset | Ending::Stopped(_) | Ending::Guest(_)
+            if unfinished =>
+        {
             let said = match &outcome.ending {
+                Ending::Reset => " (the machine was reset)".into(),
                 Ending::Stopped(words) if !words.is_empty() => format!(" (its emulator: {words})"),
                 _ => String::new(),
             };
             (STOPPED, format!("ended early{said}; {stage}"))
         }
-        Ending::Status(0) | Ending::Stopped(_) | Ending::Guest(_) => return None,
+        Ending::Reset => (RESET, has_reset("the guest")),
+        Ending::Status(0) | Ending::Off | Ending::Stopped(_) | Ending::Guest(_) => return None,
         Ending::Status(status) => (EXIT, format!("ended with exit status {status}; {stage}")),
     };
     let why = format!("under {under}: {why}");
@@ -149,16 +153,18 @@ fn judge_end(ended: &Ended) -> (&'static str, String) {
             NO_CPU,
             format!("{by} has turned itself off, and was the last one on: nothing runs any more"),
         ),
-        End::Off | End::Reset => (
-            RESET,
-            format!("{by} has reset the machine; --expect-reset if it should"),
-        ),
+        End::Off | End::Reset => (RESET, has_reset(&by)),
     }
+}
+
+fn has_reset(by: &str) -> String {
+    format!("{by} has reset the machine; --expect-reset if it should")
 }
 
 /// As [`judge`]d, for a guest that should reset the machine.
 pub fn judge_reset(outcome: &Outcome, under: Under, judged: Option<Failure>) -> Option<Failure> {
     match &outcome.ending {
+        Ending::Reset => None,
         Ending::Guest(ended) if ended.how == End::Reset => None,
         _ => judged.or_else(|| {
             Some(Failure {
@@ -244,18 +250,25 @@ mod tests {
 
     #[test]
     fn a_reset_is_well_only_where_it_is_expected() {
-        for (how, plain, expected) in [
+        for (ending, plain, expected) in [
             (End::Off, OK, NO_RESET),
             (End::Reset, RESET, OK),
             (End::NoCpu, NO_CPU, NO_CPU),
-        ] {
-            assert_eq!(word(guest(how), false), plain);
-            let outcome = outcome(guest(how));
+        ]
+        .map(|(how, plain, expected)| (guest(how), plain, expected))
+        .into_iter()
+        .chain([(Ending::Off, OK, NO_RESET), (Ending::Reset, RESET, OK)])
+        {
+            assert_eq!(word(ending.clone(), false), plain);
+            let outcome = outcome(ending);
             let judged = judge(&outcome, Under::Rouse, false);
             let judged = judge_reset(&outcome, Under::Rouse, judged);
             assert_eq!(judged.map_or(OK, |failure| failure.word), expected);
         }
-        assert_eq!(word(guest(End::Off), true), STOPPED);
+        // Rouse's own guest owes records, however the machine ended.
+        for ending in [guest(End::Off), Ending::Off, Ending::Reset] {
+            assert_eq!(word(ending, true), STOPPED);
+        }
     }
 
     fn judged(ending: Ending, unfinished: bool) -> Option<Failure> {

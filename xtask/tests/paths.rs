@@ -61,6 +61,49 @@ fn exists(path: &str, file: &Path) -> bool {
     })
 }
 
+/// The walks of `text`: the heading and the lines of each third-level section in
+/// "Four walks".
+fn walks(text: &str) -> Vec<(&str, &str)> {
+    let (_, walks) = text.split_once("\n## Four walks\n").expect("the walks");
+    let (walks, _) = walks.split_once("\n## ").unwrap_or((walks, ""));
+    let sections = walks.split("\n### ").skip(1);
+    sections
+        .map(|section| section.split_once('\n').expect("a walk has lines"))
+        .collect()
+}
+
+/// What a walk names more than once.
+fn repeated(walk: &str) -> Vec<&str> {
+    let mut seen = BTreeSet::new();
+    let lines = walk.lines().flat_map(named);
+    lines.filter(|path| !seen.insert(*path)).collect()
+}
+
+#[test]
+fn a_file_that_a_walk_passes_twice_is_found() {
+    let text = "\n## Four walks\n\n### A\n\n| a | `crates/x.rs` |\n| b | `crates/y.rs` |\n\
+                | c | `crates/x.rs` |\n\n### B\n\n| d | `crates/x.rs` |\n\n## C\n`crates/x.rs`\n";
+    let walks = walks(text);
+    let names: Vec<_> = walks.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, ["A", "B"]);
+    assert_eq!(repeated(walks[0].1), ["crates/x.rs"]);
+    assert!(repeated(walks[1].1).is_empty());
+}
+
+#[test]
+fn no_walk_passes_a_file_twice() {
+    let text = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let walks = walks(&text);
+    assert_eq!(walks.len(), 4);
+    for (name, walk) in walks {
+        assert!(
+            walk.lines().flat_map(named).count() >= 5,
+            "{name} is no walk"
+        );
+        assert!(repeated(walk).is_empty(), "{name}: {:?}", repeated(walk));
+    }
+}
+
 #[test]
 fn paths_in_backticks_are_found() {
     let text = "see `crates/vgic` and `hypervisor/src/x.rs`, not `crates/x/NAME` or `a/b`,\n\

@@ -8,7 +8,7 @@ use crate::Knob;
 pub enum KnobValue {
     /// Which waits trap.
     Trap(Trap),
-    /// Who owns the CPU interface.
+    /// Which side owns the CPU interface.
     Deliver(Deliver),
     /// How long EL2 polls before it halts in a trapped WFI, ticks of the counter.
     HostPoll(u64),
@@ -41,7 +41,7 @@ impl Trap {
     };
 }
 
-/// Who owns the CPU interface.
+/// Which side owns the CPU interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Deliver {
     /// EL2, which injects.

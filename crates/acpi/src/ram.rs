@@ -6,7 +6,7 @@ use platform::{Platform, Region};
 
 use crate::error::Error;
 
-/// RAM that may be used, and parts of it that are somebody's.
+/// RAM that may be used, and parts of it that are in use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ram {
     pub(crate) memory: ArrayVec<Region, 16>,
@@ -44,7 +44,7 @@ impl Ram {
         Ok(())
     }
 
-    /// Adds a part that is somebody's and stays untouched.
+    /// Adds a part that is in use and stays untouched.
     ///
     /// # Errors
     /// [`Error::Ram`] if the region does not end within the address space, or

@@ -73,7 +73,7 @@ macro_rules! frame_macros {
         ldr     x29, [sp, #232]
     .endm
 
-    // What nobody expects: the handler gets frame and number of the vector.
+    // Unexpected: the handler gets frame and number of the vector.
     .macro unexpected handler, number
         save_caller
         save_rest

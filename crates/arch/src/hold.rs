@@ -2,7 +2,7 @@
 //! CPUs that a loader lets in together with the first one: where they are held,
 //! and how they are let go.
 //!
-//! They run with MMU and caches off, so whoever lets one go writes through to
+//! They run with MMU and caches off, so the CPU that releases one writes through to
 //! memory. One slot serves all: CPUs are let go one after another, each by its
 //! affinity. They look at it without WFE: nothing but an event would end that, and
 //! simulators were seen to lose one that comes while a CPU goes to sleep.
@@ -27,7 +27,7 @@ impl Default for Release {
 }
 
 impl Release {
-    /// A slot that lets nobody go.
+    /// A slot that releases no CPU.
     #[must_use]
     pub const fn new() -> Self {
         Self {

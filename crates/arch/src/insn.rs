@@ -124,7 +124,7 @@ pub unsafe fn dc_civac(address: usize) {
 #[must_use]
 pub fn el2_can_read(address: u64) -> bool {
     let result: u64;
-    // SAFETY: an address translation has no effect but on PAR_EL1, which nobody
+    // SAFETY: an address translation has no effect but on PAR_EL1, which nothing
     // holds a value in.
     unsafe {
         core::arch::asm!("at s1e2r, {0}", "isb", "mrs {1}, par_el1",
@@ -137,7 +137,7 @@ pub fn el2_can_read(address: u64) -> bool {
 /// Zeroes the block of DCZID_EL0's size that holds `address`.
 ///
 /// # Safety
-/// The block must be mapped as normal memory and nobody's.
+/// The block must be mapped as normal memory, and nothing may use it.
 #[inline(always)]
 pub unsafe fn dc_zva(address: usize) {
     // SAFETY: the caller gives the block away.

@@ -28,7 +28,7 @@ const PATIENCE: u32 = 200_000;
 /// asked for it. Arm's models and gem5 can be told to stop when their UART gets it.
 pub const END: char = '\u{4}';
 
-/// An output port. It has no lock: whoever shares it brings one.
+/// An output port. It has no lock: code that shares it brings one.
 #[derive(Debug)]
 pub struct Port {
     uart: Uart,

@@ -7,7 +7,7 @@
 //! A mark is `MOVZ XZR, #imm16`: it changes nothing (DDI 0487K.a, C6.2.255;
 //! register 31 is the zero register), no compiler emits it, and its immediate
 //! says which path begins or ends. Nothing is added to what is counted, and an
-//! image with marks runs the same with nobody to look at them.
+//! image with marks runs the same if nothing looks at them.
 
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]

@@ -29,7 +29,7 @@ macro_rules! paths {
 }
 
 paths! {
-    /// A call of a function that nobody has.
+    /// A call of a function that does not exist.
     Hypercall = "hypercall", "null hypercall";
     /// A call of SMCCC_VERSION, which is answered.
     Service = "service", "hypercall that is answered";
@@ -37,10 +37,10 @@ paths! {
     SgiSend = "sgi-send", "SGI to another CPU, at the sender";
     /// The same, at a target that runs.
     SgiReceive = "sgi-receive", "the same, at a target that runs";
-    /// As [`Path::SgiSend`], of an SGI that goes through the mailbox.
-    MailSend = "mail-send", "SGI by the mailbox, at the sender";
-    /// The kick that announces it, and its listing.
-    MailReceive = "mail-receive", "the same, at a target that runs";
+    /// As [`Path::SgiSend`], of an SGI that goes by the target's pending word and a doorbell.
+    DoorbellSend = "doorbell-send", "SGI by pending word and doorbell, at the sender";
+    /// The doorbell interrupt, and the listing of the SGI.
+    DoorbellReceive = "doorbell-receive", "the same, at a target that runs";
     /// A broadcast, at the sender.
     Broadcast = "broadcast", "SGI to all others, at the sender";
     /// WFI, ended by an SGI.
@@ -59,10 +59,36 @@ paths! {
     CpuStart = "cpu-start", "the same, at the CPU that is started";
 }
 
+/// Names that older baselines have.
+const FORMER: [(&str, Path); 2] = [
+    ("mail-send", Path::DoorbellSend),
+    ("mail-receive", Path::DoorbellReceive),
+];
+
 impl Path {
-    /// The path called `name`.
+    /// The path called `name`, now or in an older baseline.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|path| path.name() == name)
+        let mut now = Self::ALL.iter().copied();
+        let former = || FORMER.iter().find(|(former, _)| *former == name);
+        now.find(|path| path.name() == name)
+            .or_else(|| Some(former()?.1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_name_means_one_path() {
+        for (n, path) in Path::ALL.iter().enumerate() {
+            assert_eq!(Path::parse(path.name()), Some(*path));
+            assert_eq!(*path as usize, n);
+        }
+        for (former, path) in FORMER {
+            assert_eq!(Path::parse(former), Some(path));
+        }
+        assert_eq!(Path::parse("mail"), None);
     }
 }

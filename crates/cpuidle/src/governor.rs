@@ -14,7 +14,7 @@ pub struct Moment {
     /// there is none.
     pub tick_stopped: bool,
     /// The CPU has to be back within this time of an event, ns; [`FOREVER`] if
-    /// nobody minds. The limit of Linux's PM QoS.
+    /// there is no limit. The limit of Linux's PM QoS.
     pub latency_limit_ns: u64,
     /// How busy the CPU was lately, in 1024ths of its capacity.
     pub utilisation: u32,

@@ -4,7 +4,7 @@
 /// How a CPU waits in a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// It looks at its request word; whoever wakes it need not interrupt it.
+    /// It looks at its request word; a waker need not interrupt it.
     Poll,
     /// WFI.
     Wfi,

@@ -5,7 +5,7 @@
 //!
 //! - `cargo test`: every file of its corpus, then a fixed number of inputs made
 //!   from those by [`short`], the same ones each time;
-//! - libFuzzer, for those who have a nightly toolchain (`libfuzzer/`);
+//! - libFuzzer, with a nightly toolchain (`libfuzzer/`);
 //! - Miri, on a few inputs.
 //!
 //! [`gic`] is the model of the GIC specification that crate `vgic` is held

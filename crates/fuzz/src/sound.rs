@@ -47,7 +47,7 @@ fn interrupts(platform: &Platform<'_>) {
     assert!(ppis.windows(2).all(|pair| pair[0] != pair[1]), "{ppis:?}");
 }
 
-/// What is free is RAM and nobody's.
+/// What is free is RAM, and not in use.
 fn free(memory: &[Region], reserved: &[Region]) {
     let Some(free) = carve::largest_free(memory, reserved, PAGE) else {
         return;

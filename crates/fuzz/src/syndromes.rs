@@ -15,7 +15,7 @@ fn field(value: u64, high: u32, low: u32) -> u64 {
     (low..=high).fold(0, |field, bit| field | (value >> bit & 1) << (bit - low))
 }
 
-/// ICC_SGI1R_EL1 (IHI 0069H, 12.2.20), for some targets.
+/// ICC_SGI1R_EL1 (IHI 0069H, 12.2), for some targets.
 pub fn sgi(data: &[u8]) {
     let mut bytes = Bytes(data);
     let value = bytes.u64();

@@ -223,7 +223,7 @@ impl Redistributor {
     fn device(&self) -> GicRedistributor<'static> {
         let base = NonNull::new(self.base as *mut GicrSgi).expect("found by its affinity");
         // SAFETY: `find` was promised that the frames are mapped; the callers
-        // promise that nobody else uses this one meanwhile.
+        // promise that nothing else uses this one meanwhile.
         GicRedistributor::new(unsafe { UniqueMmioPointer::new(base) })
     }
 

@@ -2,7 +2,7 @@
 //! Which redistributor belongs to which CPU.
 //!
 //! The architecture promises only that GICR_TYPER names the affinity of the
-//! frame's CPU (IHI 0069H, 12.11.38). Frames may be missing where a core was
+//! frame's CPU (IHI 0069H, 12.11). Frames may be missing where a core was
 //! harvested, `Last` may be set in the middle of a range or nowhere, and the
 //! distance between frames depends on each frame's own VLPIS bit. So the walk
 //! is bounded by the described range alone and believes affinities only. A range

@@ -35,7 +35,7 @@ impl Spi {
     }
 
     /// Puts it into Group 1, which it shares a register for with 31 others:
-    /// nobody else may change their group meanwhile.
+    /// no other CPU may change their group meanwhile.
     pub fn set_group1(&self) {
         let (word, bit) = (self.word(IGROUPR), self.bit());
         // SAFETY: `new` was promised that the frame is mapped.

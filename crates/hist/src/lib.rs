@@ -48,6 +48,13 @@ pub const fn lowest(index: usize) -> u64 {
     (mantissa as u64) << shift
 }
 
+/// The values that are counted as `value` is, up to the last bucket.
+#[must_use]
+pub const fn alike(value: u64) -> Range<u64> {
+    let bucket = index(value);
+    lowest(bucket)..lowest(bucket + 1)
+}
+
 /// Counts of values. All zeroes is an empty histogram, so that memory of an
 /// arena can be used without building one on the stack.
 #[repr(C)]
@@ -184,6 +191,18 @@ mod tests {
             if bucket > 0 {
                 assert_eq!(index(lowest(bucket) - 1), bucket - 1);
             }
+        }
+    }
+
+    #[test]
+    fn values_of_a_bucket_are_alike() {
+        assert_eq!(
+            [alike(1023), alike(1024), alike(1025), alike(20_589)],
+            [1023..1024, 1024..1026, 1024..1026, 20_576..20_608]
+        );
+        for value in [0, 1, 2047, 2048, 1_000_000] {
+            assert!(alike(value).contains(&value));
+            assert_eq!(alike(alike(value).start), alike(value));
         }
     }
 

@@ -66,7 +66,7 @@ impl Pool {
         let count = items.len();
         let place = self.take((count * size_of::<T>()) as u64) as *mut MaybeUninit<T>;
         // SAFETY: fresh memory of that size, aligned to a page, which is never
-        // taken back and which nobody else has.
+        // taken back and which nothing else has.
         let slots = unsafe { core::slice::from_raw_parts_mut(place, count) };
         let mut written = 0;
         for (slot, item) in slots.iter_mut().zip(items) {

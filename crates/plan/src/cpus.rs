@@ -27,7 +27,7 @@ impl CpuSet {
         cpu < 64 && self.0 >> cpu & 1 != 0
     }
 
-    /// Whether nobody is in it.
+    /// Whether no CPU is in it.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0

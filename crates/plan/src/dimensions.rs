@@ -6,225 +6,18 @@
 //! call it. Options, boot arguments, the product of the lists, records, results,
 //! columns and charts follow from the table.
 
+mod derive;
+mod info;
+
+pub use info::{Info, Kind, Place, Show};
+
 use core::fmt;
 
 use crate::text::Error;
 use crate::value::{Dimension, Value};
-use crate::words::{self, *};
-use crate::{CpuSet, Machine, SkipReason, Wait};
-
-/// What the host has to know of a dimension.
-#[derive(Debug)]
-pub struct Info {
-    /// Its name: option, boot argument, and with `_` for `-` the field of records
-    /// and results.
-    pub key: &'static str,
-    /// Other names of the option.
-    pub aliases: &'static [&'static str],
-    /// What the option is for, with its words, unit and default. `{words}` stands for
-    /// the words, `{governor}` for those of that family; see [`Info::family`].
-    pub help: &'static str,
-    /// Its words; empty if its values are none.
-    pub words: &'static [&'static str],
-    /// What its values are.
-    pub kind: Kind,
-    /// Where records and results have it.
-    pub place: Place,
-    /// How tables and charts show it.
-    pub show: Show,
-    /// Whether it makes a difference to the cell.
-    applies: fn(&Cell) -> bool,
-    /// What stands against its value, if it applies.
-    contradicts: fn(&Cell, &Machine) -> Option<SkipReason>,
-    set: for<'a> fn(&mut Cell, &'a str, &'a str) -> Result<(), Error<'a>>,
-    write: fn(&Cell, &mut fmt::Formatter<'_>) -> fmt::Result,
-    is_neutral: fn(&Cell) -> bool,
-    rank: fn(&Cell) -> u64,
-}
-
-/// What values are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// One of some words.
-    Words,
-    /// Numbers of microseconds, of milliseconds, or of things.
-    Numbers,
-    /// Sets of CPUs: `0-3+6`, `0x4f`, `all`, `none`.
-    Cpus,
-}
-
-/// Where records and results have a dimension.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// A field of every cell.
-    Always,
-    /// A field of the cells in which it is not neutral.
-    Unusual,
-    /// In `system`, for the cells that it applies to: what belongs to the
-    /// workloads on the executor.
-    System,
-}
-
-/// How tables and charts show a dimension.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Show {
-    /// As the table's title: there is one for each value.
-    Title,
-    /// A column of words.
-    Column,
-    /// A column of words where they tell cells apart.
-    IfDifferent,
-    /// The same; and charts, under this name, where it is not neutral.
-    Special(&'static str),
-    /// A column of microseconds where it is not 0 everywhere, and a chart over it.
-    Sweep {
-        /// Title of the column.
-        column: &'static str,
-        /// Title of the chart.
-        chart: &'static str,
-        /// The value of which other charts show the cells; the nearest if it is not there.
-        preferred: u32,
-    },
-}
-
-/// The first if it is there, else the second.
-macro_rules! or {
-    ([$given:expr] $default:expr) => {
-        $given
-    };
-    ([] $default:expr) => {
-        $default
-    };
-}
-
-macro_rules! dimensions {
-    ($($(#[$doc:meta])* $field:ident: $type:ty {
-        key: $key:literal,
-        $(aliases: $aliases:expr,)?
-        help: $help:literal,
-        kind: $kind:expr,
-        $(range: $range:expr,)?
-        default: $default:expr,
-        neutral: $neutral:expr,
-        turn: $turn:literal,
-        place: $place:expr,
-        show: $show:expr,
-        applies: $applies:expr,
-        $(own_default: $own:expr,)?
-        $(forced: $forced:expr,)?
-        $(contradicts: $contradicts:expr,)?
-    })*) => {
-        /// One combination: what is measured as a unit. A dimension that does not
-        /// apply has its neutral value.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub struct Cell { $($(#[$doc])* pub $field: $type,)* }
-
-        /// The values of each dimension.
-        #[derive(Clone, Debug, PartialEq, Eq)]
-        pub struct Lists { $($(#[$doc])* pub $field: Dimension<$type>,)* }
-
-        /// Their names.
-        pub(crate) const NAMES: &[&str] = &[$($key),*];
-
-        /// How many dimensions there are.
-        pub const COUNT: usize = NAMES.len();
-
-        /// The dimensions, in the order of options, records and results.
-        pub static DIMENSIONS: [Info; COUNT] = [$(Info {
-            key: $key,
-            aliases: or!([$($aliases)?] &[]),
-            help: $help,
-            words: <$type as Value>::WORDS,
-            kind: $kind,
-            place: $place,
-            show: $show,
-
-            applies: $applies,
-            contradicts: or!([$($contradicts)?] |_, _| None),
-            set: |cell, key, word| {
-                // The neutral value may be outside of what can be asked for.
-                let neutral: $type = $neutral;
-                cell.$field = match <$type as Value>::read(key, word, or!([$($range)?] ())) {
-                    Err(Error::Number { .. }) if is_text(word, &neutral) => neutral,
-                    read => read?,
-                };
-                Ok(())
-            },
-            write: |cell, f| fmt::Display::fmt(&cell.$field, f),
-            is_neutral: |cell| cell.$field == $neutral,
-            rank: |cell| Value::place(cell.$field),
-        }),*];
-
-        /// How slowly the values of each take turns.
-        const TURNS: [u8; COUNT] = [$($turn),*];
-
-        impl Default for Cell {
-            /// Everything neutral.
-            fn default() -> Self {
-                Self { $($field: $neutral,)* }
-            }
-        }
-
-        impl Cell {
-            /// The cell with every dimension that does not apply set to its neutral value.
-            pub(crate) fn normalised(&self) -> Self {
-                Self { $($field: {
-                    const APPLIES: fn(&Cell) -> bool = $applies;
-                    const FORCED: fn(&Cell) -> Option<$type> = or!([$($forced)?] |_| None);
-                    if APPLIES(self) {
-                        FORCED(self).unwrap_or(self.$field)
-                    } else {
-                        $neutral
-                    }
-                },)* }
-            }
-        }
-
-        impl Default for Lists {
-            fn default() -> Self {
-                Self { $($field: Dimension::default_of(&$default),)* }
-            }
-        }
-
-        impl Lists {
-            /// Sets dimension `key`; `None` if there is none of this name.
-            pub(crate) fn set<'a>(
-                &mut self,
-                key: &'a str,
-                values: &'a str,
-            ) -> Option<Result<(), Error<'a>>> {
-                match key {
-                    $($key => Some(self.$field.read(key, values, or!([$($range)?] ()))),)*
-                    _ => None,
-                }
-            }
-
-            /// Prints what was named.
-            pub(crate) fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                $(self.$field.show(f, $key)?;)*
-                Ok(())
-            }
-
-            /// Lengths of the lists.
-            pub(crate) fn lengths(&self) -> [usize; COUNT] {
-                [$(self.$field.values.len()),*]
-            }
-
-            /// The cell of these values, by their places in the lists.
-            pub(crate) fn cell(&self, at: &[usize; COUNT]) -> Cell {
-                let mut at = at.iter().copied();
-                let mut cell = Cell { $($field: self.$field.values[at.next().unwrap_or(0)],)* };
-                $($({
-                    const OWN: fn(&Cell) -> Option<$type> = $own;
-                    if let Some(own) = OWN(&cell).filter(|_| !self.$field.named) {
-                        cell.$field = own;
-                    }
-                })?)*
-                cell.normalised()
-            }
-        }
-    };
-}
+use crate::words::*;
+use crate::{CpuSet, SkipReason, Wait};
+use derive::{dimensions, is_text, or};
 
 /// Longest limit or gap, microseconds: ten seconds.
 const MAX_US: u32 = 10_000_000;
@@ -253,7 +46,7 @@ dimensions! {
             }
         },
     }
-    /// Who is interrupted; `one` for workloads that have no shapes.
+    /// Which CPUs are interrupted; `one` for workloads that have no shapes.
     shape: Shape {
         key: "shape",
         help: "What workload ipi interrupts: dry (nothing), self, one, broadcast",
@@ -461,10 +254,10 @@ dimensions! {
         show: Show::IfDifferent,
         applies: |cell| cell.workload.has_groups(),
     }
-    /// Whom `ipistorm` calls.
+    /// Which CPUs `ipistorm` calls.
     calls: Calls {
         key: "calls",
-        help: "Whom ipistorm calls: single (the CPU at --offset), mask (those of --mask), all",
+        help: "Which CPUs ipistorm calls: single (the CPU at --offset), mask (those of --mask), all",
         kind: Kind::Words,
         default: [Calls::Single],
         neutral: Calls::Single,
@@ -644,93 +437,3 @@ pub(crate) const SLOWEST_FIRST: [usize; COUNT] = {
     }
     order
 };
-
-impl Info {
-    /// The dimension with this name.
-    #[must_use]
-    pub fn find(key: &str) -> Option<&'static Self> {
-        DIMENSIONS.iter().find(|info| info.key == key)
-    }
-
-    /// The words of a family, like `governor:`, without what they begin with; of no
-    /// family if it is empty.
-    pub fn family(&self, family: &str) -> impl Iterator<Item = &'static str> {
-        let words = self.words.iter().copied();
-        words.filter_map(move |word| {
-            word.strip_prefix(family)
-                .filter(|_| words::family(word) == family)
-        })
-    }
-
-    /// Whether it makes a difference to `cell`.
-    #[must_use]
-    pub fn applies(&self, cell: &Cell) -> bool {
-        (self.applies)(cell)
-    }
-
-    /// Whether `cell` has the value that says nothing.
-    #[must_use]
-    pub fn is_neutral(&self, cell: &Cell) -> bool {
-        (self.is_neutral)(cell)
-    }
-
-    /// Whether records and results of `cell` have a field for it.
-    #[must_use]
-    pub fn is_told(&self, cell: &Cell) -> bool {
-        match self.place {
-            Place::Always => true,
-            Place::Unusual => !self.is_neutral(cell),
-            Place::System => self.applies(cell),
-        }
-    }
-
-    /// The value of `cell`, as text.
-    #[must_use]
-    pub fn text<'c>(&'c self, cell: &'c Cell) -> impl fmt::Display + use<'c> {
-        Text { info: self, cell }
-    }
-
-    /// Where the value of `cell` stands among the others: of numbers the number.
-    #[must_use]
-    pub fn rank(&self, cell: &Cell) -> u64 {
-        (self.rank)(cell)
-    }
-
-    /// Sets it in `cell` to what [`Self::text`] printed.
-    ///
-    /// # Errors
-    /// [`Error`] names the word, and what is known.
-    pub fn set<'a>(&'a self, cell: &mut Cell, word: &'a str) -> Result<(), Error<'a>> {
-        (self.set)(cell, self.key, word)
-    }
-
-    /// What stands against its value in `cell`, to which it applies.
-    pub(crate) fn contradicts(&self, cell: &Cell, machine: &Machine) -> Option<SkipReason> {
-        (self.contradicts)(cell, machine)
-    }
-}
-
-struct Text<'c> {
-    info: &'c Info,
-    cell: &'c Cell,
-}
-
-impl fmt::Display for Text<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (self.info.write)(self.cell, f)
-    }
-}
-
-/// Whether `value` prints as `text`.
-fn is_text(text: &str, value: &impl fmt::Display) -> bool {
-    /// What is left of the text.
-    struct Rest<'t>(&'t str);
-    impl fmt::Write for Rest<'_> {
-        fn write_str(&mut self, part: &str) -> fmt::Result {
-            self.0 = self.0.strip_prefix(part).ok_or(fmt::Error)?;
-            Ok(())
-        }
-    }
-    let mut rest = Rest(text);
-    fmt::write(&mut rest, format_args!("{value}")).is_ok() && rest.0.is_empty()
-}

@@ -35,7 +35,7 @@ pub use cpuidle::Name as Governor;
 pub use cpus::CpuSet;
 pub use dimensions::{COUNT, Cell, DIMENSIONS, Info, Kind, Lists, Place, Show};
 pub use magnitude::magnitude;
-pub use pace::{BALANCED, End, Limits, PASSES, Pace, is_forwards};
+pub use pace::{BALANCED, Limits, PASSES, Pace, is_forwards};
 pub use skip::{Machine, SkipReason};
 pub use text::Error;
 pub use value::{Dimension, List, Value};

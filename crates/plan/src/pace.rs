@@ -11,9 +11,7 @@
 //! dropped because of its value. Only a cell whose cost grows later makes its
 //! later passes shorter.
 
-use core::fmt;
-
-use crate::{Cell, Plan, Workload};
+use crate::{Cell, End, Plan, Workload};
 
 /// Interleaved passes over the cells; the wake-ups of a cell are divided
 /// among them. Passes run forwards, backwards, backwards, forwards
@@ -38,38 +36,6 @@ const MS_OF_INSTRUCTIONS: u32 = 10;
 /// The same where it is time.
 const MS_OF_TIME: u32 = 500;
 
-/// Why a cell ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// Its passes repeat each other.
-    Settled,
-    /// It has all wake-ups that were asked for.
-    Samples,
-    /// It has had its time.
-    Budget,
-}
-
-impl End {
-    /// Every one.
-    pub const ALL: [Self; 3] = [Self::Settled, Self::Samples, Self::Budget];
-
-    /// Its name in records and results.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Settled => "settled",
-            Self::Samples => "samples",
-            Self::Budget => "budget",
-        }
-    }
-}
-
-impl fmt::Display for End {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
 /// What bounds a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -81,6 +47,8 @@ pub struct Limits {
     pub budget: u64,
     /// Ticks of such a pause.
     pub pause: u64,
+    /// Wake-ups that a block makes beside those that it is asked for.
+    pub unrecorded: u32,
 }
 
 impl Limits {
@@ -111,6 +79,7 @@ impl Limits {
             settle: plan.settle && !plan.raw,
             budget: ticks(u64::from(ms) * 1000),
             pause: ticks(u64::from(cell.gap_us) + u64::from(device_us)),
+            unrecorded: cell.workload.unrecorded(),
         }
     }
 
@@ -170,7 +139,8 @@ impl Pace {
     pub fn add(&mut self, limits: &Limits, count: u32, ticks: u64) {
         self.done += count;
         self.in_pass += count;
-        let paused = limits.pause.saturating_mul(u64::from(count));
+        let pauses = u64::from(count) + u64::from(limits.unrecorded);
+        let paused = limits.pause.saturating_mul(pauses);
         self.used += ticks.saturating_sub(paused);
         if self.per_pass.is_none() {
             self.per_pass = Some(self.fitting(limits.budget / u64::from(PASSES)).max(1));

@@ -114,7 +114,7 @@ impl fmt::Display for SkipReason {
                 );
             }
             Self::NoPeriod => "gap-us: this workload wakes up by time; use --gap-us 1000",
-            Self::NobodyToCall => "mask: a caller has nobody else in it; use --mask all",
+            Self::NobodyToCall => "mask: a caller has no other CPU in it; use --mask all",
             Self::StreamAlone => {
                 "stream: only an untrapped WFE waits for nothing but the event stream; \
                  use wait wfe, trap none"
@@ -123,11 +123,11 @@ impl fmt::Display for SkipReason {
                 "overshoot: this wait has no poll with a fixed limit; \
                  use wait spin, yield, wfe, wfe-sev, wfet or poll-wfi"
             }
-            Self::NobodyCalls => "cpulist: nobody is in it; use --cpulist 0",
+            Self::NobodyCalls => "cpulist: no CPU is in it; use --cpulist 0",
             Self::NeverPolls => "elide: this wait never polls; use wake ipi",
             Self::NothingTraps => "trap: this wait does not execute that instruction",
             Self::OneCpu => "one CPU only; use --cpus 2 or more",
-            Self::ShapeNeedsBusy => "shape: nobody waits; use wait busy",
+            Self::ShapeNeedsBusy => "shape: no CPU waits; use wait busy",
             Self::Unbounded => {
                 "wfe without event stream has no bound; use --event-stream-us 100, or wait wfet"
             }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Dividing RAM: what is free once the parts that belong to somebody are out, and
-//! who gets it.
+//! Dividing RAM: what is free without the parts that are in use, and what it is used
+//! for.
 
 use core::fmt;
 
@@ -15,7 +15,7 @@ pub const GUEST_ALIGN: u64 = 2 << 20;
 /// take time to prepare.
 pub const GUEST_MOST: u64 = 4 << 30;
 
-/// Who gets which RAM.
+/// Which RAM is whose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Division {
     /// The hypervisor's page tables, and what it has for each CPU.
@@ -50,7 +50,7 @@ impl fmt::Display for Short {
 /// `hypervisor` bytes, a multiple of 4096, the guest the largest of what is left.
 ///
 /// # Errors
-/// [`Short`] says for whom there is nothing.
+/// [`Short`] says for which of the two there is not enough.
 pub fn divide(memory: &[Region], taken: &[Region], hypervisor: u64) -> Result<Division, Short> {
     const PAGE: u64 = 4096;
     let free = largest_free(memory, taken, PAGE).filter(|free| free.size >= hypervisor);

@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reading a flattened device tree (Devicetree Specification, release 0.4).
 
+mod devices;
+
 use arrayvec::ArrayVec;
 use dtoolkit::fdt::{Fdt, FdtNode};
 use dtoolkit::{Node, Property};
 
-use crate::{
-    AFFINITY, Conduit, Cpu, Enable, Error, Firmware, Gic, MAX_CPUS, Platform, Region, Report,
-    Timer, Uart, UartKind,
-};
+use crate::{AFFINITY, Conduit, Cpu, Enable, Error, Firmware, MAX_CPUS, Platform, Region, Report};
+use devices::{gic, timer, uart};
 
-/// PPIs start at this INTID and end before SPIs, at 32 (bindings: arm,gic-v3).
-const PPIS: core::ops::Range<u32> = 16..32;
-/// Size of a redistributor's frame, and the least that one has (IHI 0069H, 12.10).
-const FRAME: u64 = 0x1_0000;
-const REDISTRIBUTOR: u64 = 2 * FRAME;
 /// How deep nodes are nested at most: more than in any machine's tree, and few
 /// enough for the stack of EL2.
 const MAX_DEPTH: usize = 16;
@@ -227,114 +222,4 @@ fn reserved(fdt: Fdt<'_>) -> Result<ArrayVec<Region, 32>, Error> {
         }
     }
     Ok(reserved)
-}
-
-/// INTID of entry `index` of an `interrupts` property in the GIC's binding, which
-/// must be a PPI.
-fn ppi(interrupts: &[u8], index: usize) -> Option<u32> {
-    let intid = cell(interrupts, index * 3 + 1)?.checked_add(PPIS.start)?;
-    (cell(interrupts, index * 3)? == 1 && PPIS.contains(&intid)).then_some(intid)
-}
-
-fn gic(fdt: Fdt<'_>, timer: &Timer) -> Result<Gic, Error> {
-    let node = find_compatible(fdt.root(), &["arm,gic-v3"]).ok_or_else(|| no_gic(fdt))?;
-    let error = |property| Error::Property {
-        node: "interrupt-controller",
-        property,
-    };
-    let count = node
-        .property("#redistributor-regions")
-        .and_then(|count| cell(count.value(), 0))
-        .unwrap_or(1) as usize;
-    let mut frames = regions(node);
-    let distributor = frames.next().ok_or(error("reg"))?;
-    let redistributors: ArrayVec<Region, MAX_CPUS> = frames.take(count.min(MAX_CPUS)).collect();
-    if redistributors.is_empty() || redistributors.iter().any(|one| one.size < REDISTRIBUTOR) {
-        return Err(error("reg"));
-    }
-    let stride = node.property("redistributor-stride").map(|stride| {
-        let value = stride.value();
-        let stride = u64::from(cell(value, 0)?) << 32 | u64::from(cell(value, 1)?);
-        (stride >= REDISTRIBUTOR && stride.is_multiple_of(FRAME)).then_some(stride)
-    });
-    let maintenance = match node.property("interrupts") {
-        Some(interrupts) => ppi(interrupts.value(), 0),
-        // What the Base System Architecture names (DEN0094C, 3.6).
-        None => Some(25),
-    };
-    let taken = [timer.phys, timer.virt, timer.hyp];
-    Ok(Gic {
-        distributor,
-        redistributors,
-        stride: match stride {
-            Some(stride) => Some(stride.ok_or(error("redistributor-stride"))?),
-            None => None,
-        },
-        maintenance: maintenance
-            .filter(|intid| !taken.contains(intid))
-            .ok_or(error("interrupts"))?,
-    })
-}
-
-/// What there is in place of a GICv3 (bindings: arm,gic).
-fn no_gic(fdt: Fdt<'_>) -> Error {
-    let older = [
-        "arm,gic-400",
-        "arm,cortex-a15-gic",
-        "arm,cortex-a7-gic",
-        "arm,cortex-a9-gic",
-    ];
-    match find_compatible(fdt.root(), &older) {
-        Some(_) => Error::GicV2,
-        None => Error::NoNode("GICv3 (arm,gic-v3)"),
-    }
-}
-
-fn timer(fdt: Fdt<'_>) -> Result<Timer, Error> {
-    let node = find_compatible(fdt.root(), &["arm,armv8-timer"]).ok_or(Error::NoNode("timer"))?;
-    let error = Error::Property {
-        node: "timer",
-        property: "interrupts",
-    };
-    let interrupts = node.property("interrupts").ok_or(error)?;
-    let entry = |index| ppi(interrupts.value(), index).ok_or(error);
-    // Binding order: secure physical, non-secure physical, virtual, hypervisor.
-    let (phys, virt, hyp) = (entry(1)?, entry(2)?, entry(3)?);
-    if phys == virt || virt == hyp || hyp == phys {
-        return Err(error);
-    }
-    Ok(Timer { virt, phys, hyp })
-}
-
-fn uart(fdt: Fdt<'_>) -> Option<Uart> {
-    let path = chosen(fdt, "stdout-path")?;
-    let path = path.split(':').next()?;
-    let node = if path.starts_with('/') {
-        fdt.find_node(path)?
-    } else {
-        fdt.find_node(string(fdt.find_node("/aliases")?, path)?)?
-    };
-    let base = regions(node).next()?.base;
-    if is_compatible(&node, &["arm,pl011", "arm,sbsa-uart"]) {
-        return Some(Uart {
-            kind: UartKind::Pl011,
-            base,
-        });
-    }
-    if is_compatible(&node, &["ns16550a", "ns16550", "snps,dw-apb-uart"]) {
-        let number = |name| {
-            node.property(name)
-                .and_then(|property| cell(property.value(), 0))
-        };
-        let shift = number("reg-shift").unwrap_or(0);
-        let width = number("reg-io-width").unwrap_or(1);
-        // Others are not known, and would be written to wrong addresses.
-        let known = shift <= 4 && matches!(width, 1 | 4);
-        let kind = UartKind::Ns16550 {
-            shift: shift as u8,
-            width: width as u8,
-        };
-        return known.then_some(Uart { kind, base });
-    }
-    None
 }

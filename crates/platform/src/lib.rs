@@ -131,7 +131,7 @@ pub struct Platform<'a> {
     pub cpus_ignored: usize,
     /// RAM.
     pub memory: ArrayVec<Region, 16>,
-    /// Parts of the RAM that are somebody's.
+    /// Parts of the RAM that are in use.
     pub reserved: ArrayVec<Region, 32>,
     /// Interrupt controller.
     pub gic: Gic,
@@ -161,7 +161,7 @@ impl Platform<'_> {
     /// them, because the machine has more than [`MAX_CPUS`], the last one is
     /// left out for it.
     ///
-    /// `enable` is how it would be started, which nobody will need.
+    /// `enable` is how it would be started, which will not be needed.
     pub fn begin_with(&mut self, mpidr: u64) {
         match self.cpus.iter().position(|cpu| cpu.mpidr == mpidr) {
             Some(index) => self.cpus[..=index].rotate_right(1),

@@ -114,7 +114,7 @@ const REFUSED: &str = "\
 /timer device tree: no timer node
 ";
 
-/// What changes something that whoever boots may not want, and is allowed.
+/// A part whose absence is allowed, though it changes something that a user may notice.
 const NOTICED: &str = "\
 /psci:compatible
 /psci

@@ -2,8 +2,8 @@
 //! A plugin of QEMU that writes down every instruction and every memory access
 //! of a CPU from one mark to the next: see crate `cost` for marks and trace.
 //!
-//! It counts nothing and knows no path. What is made of the trace is made by
-//! whoever reads it, where it can be tested. For multi-threaded emulation only:
+//! It counts nothing and knows no path. Its reader makes sense of the
+//! trace, where that can be tested. For multi-threaded emulation only:
 //! with one thread QEMU 11.1 charges code that CPUs share to the one that ran
 //! it first.
 //!

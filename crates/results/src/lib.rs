@@ -13,6 +13,8 @@
 
 pub mod capture;
 pub mod compare;
+#[cfg(any(test, feature = "samples"))]
+pub mod goldens;
 pub mod json;
 pub mod merge;
 pub mod records;
@@ -32,7 +34,7 @@ pub use words::help;
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
-use plan::{DIMENSIONS, Place, Under, Word};
+use plan::{DIMENSIONS, Place, Under, Word, Workload};
 use serde_json::Value;
 
 use records::Records;
@@ -49,6 +51,9 @@ const MACHINE: [&str; 9] = [
     "list_registers",
     "firmware",
 ];
+/// The unit of samples that may contain time in which every CPU was idle, where the
+/// counter counts instructions and skips such time.
+pub const VIRTUAL: &str = "vticks";
 /// Version of the schema.
 const SCHEMA: u32 = 1;
 
@@ -178,6 +183,7 @@ fn convert(under: Option<Under>, unit: &str, cell: &records::Cell) -> Result<Cel
         };
         (info.key.to_owned(), word(&field))
     });
+    let what = words::read(told)?;
     Ok(Cell {
         run: String::new(),
         id: cell.id,
@@ -187,14 +193,19 @@ fn convert(under: Option<Under>, unit: &str, cell: &records::Cell) -> Result<Cel
                 Under::parse(under).ok_or_else(|| format!("under: there is no `{under}`"))?
             }
         },
-        what: words::read(told)?,
+        unit: unit_of(what.workload, unit).into(),
+        what,
         event_stream_made_ns: number("event_stream_made_ns"),
         cpus: number("cpus"),
         iterations: number("iterations"),
         passes: number("passes"),
         passes_planned: number("passes_planned"),
-        ended: cell.fields.get("ended").cloned(),
-        unit: unit.into(),
+        pass_p50: cell.pass_p50.clone(),
+        made: number("made"),
+        ended: match cell.fields.get("ended") {
+            None => None,
+            Some(ended) => Some(types::parsed(ended).map_err(|why| format!("ended: {why}"))?),
+        },
         stats: total.map(stats),
         stages: stages.map(stage).collect(),
         exits: group("exit"),
@@ -210,6 +221,15 @@ fn convert(under: Option<Under>, unit: &str, cell: &records::Cell) -> Result<Cel
             .collect(),
         skipped: cell.skipped.clone(),
     })
+}
+
+/// What values of a workload count, where a boot counts `unit`. Time in which every CPU
+/// was idle is no instruction.
+fn unit_of(workload: Workload, unit: &str) -> &str {
+    match unit {
+        "insns" if workload.has_idle_time() => VIRTUAL,
+        unit => unit,
+    }
 }
 
 fn stage(stat: &records::Stat) -> Stage {
@@ -319,6 +339,25 @@ mod tests {
             problem.contains("under none counts cycles, those before it insns"),
             "{problem}"
         );
+    }
+
+    #[test]
+    fn counters_are_of_all_that_was_made() {
+        let mut cell = results().cells.remove(1);
+        assert_eq!(cell.per_sample(&cell.exits, "wfi"), 2.0);
+        cell.made = 5;
+        assert_eq!(cell.per_sample(&cell.exits, "wfi"), 1.6);
+    }
+
+    #[test]
+    fn what_may_contain_idle_time_is_never_called_instructions() {
+        let units = Workload::ALL.iter().map(|&workload| {
+            let unit = unit_of(workload, "insns");
+            assert_eq!(unit == VIRTUAL, workload.has_idle_time(), "{workload}");
+            assert_eq!(unit_of(workload, "cycles"), "cycles");
+            unit
+        });
+        assert_eq!(units.filter(|unit| *unit == "insns").count(), 4);
     }
 
     #[test]

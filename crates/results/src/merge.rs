@@ -55,6 +55,7 @@ fn apart(label: String, mut all: Results) -> Vec<(String, Results)> {
             schema: all.schema,
             tool: all.tool.clone(),
             build: origin.build,
+            began: origin.began,
             board: origin.board,
             machine: origin.machine,
             fidelity: origin.fidelity,
@@ -181,6 +182,7 @@ pub fn into_one(runs: &[Run]) -> Results {
         all.runs.push(Origin {
             label: run.label.clone(),
             build: results.build.clone(),
+            began: results.began.clone(),
             board: results.board.clone(),
             machine: results.machine.clone(),
             fidelity: results.fidelity.clone(),

@@ -260,9 +260,11 @@ impl Collector {
     }
 
     /// Keeps what a cell has in place of what it had after fewer passes.
-    fn keep(&mut self, cell: Cell) {
+    fn keep(&mut self, mut cell: Cell) {
         let mut cells = self.records.cells.iter_mut();
-        match cells.find(|known| known.id == cell.id && known.is_part()) {
+        let known = cells.find(|known| known.id == cell.id && known.is_part());
+        cell.note_pass(known.as_deref());
+        match known {
             Some(known) => *known = cell,
             None => self.records.cells.push(cell),
         }

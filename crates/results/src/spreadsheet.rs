@@ -39,7 +39,7 @@ fn header() -> Vec<String> {
         header.extend(names.iter().map(|name| format!("{group}_{name}")));
     }
     header.extend(["skipped", "run", "event_stream_made_ns"].map(String::from));
-    header.extend(["passes", "passes_planned", "ended"].map(String::from));
+    header.extend(["passes", "passes_planned", "ended", "made"].map(String::from));
     header
 }
 
@@ -73,12 +73,13 @@ fn row(cell: &Cell) -> Vec<String> {
     row.push(cell.skipped.clone().unwrap_or_default());
     row.push(cell.run.clone());
     row.push(cell.event_stream_made_ns.to_string());
-    let passes = [cell.passes, cell.passes_planned];
     // Where it is not known nothing stands.
-    row.extend(passes.map(|passes| match passes {
+    let known = |number: u64| match number {
         0 => String::new(),
-        passes => passes.to_string(),
-    }));
-    row.push(cell.ended.clone().unwrap_or_default());
+        number => number.to_string(),
+    };
+    row.extend([cell.passes, cell.passes_planned].map(known));
+    row.push(cell.ended.map(|end| end.to_string()).unwrap_or_default());
+    row.push(known(cell.made));
     row
 }

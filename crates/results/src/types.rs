@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use plan::{DIMENSIONS, Info, Place, Under, Word, Workload};
+use plan::{DIMENSIONS, End, Info, Place, Under, Word, Workload};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -40,6 +40,9 @@ pub struct Results {
     /// What the images were built from and with; `null` where that is not known, as of
     /// a serial log.
     pub build: Option<Build>,
+    /// When its first boot began, UTC, as RFC 3339 has it; left out of what was read from a log.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub began: String,
     /// Name of the board.
     pub board: String,
     /// Where it was measured.
@@ -94,6 +97,9 @@ pub struct Origin {
     pub label: String,
     /// What its images were built from and with; `null` where that is not known.
     pub build: Option<Build>,
+    /// When its first boot began, as of the whole.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub began: String,
     /// Name of the board.
     pub board: String,
     /// Where it was measured.
@@ -199,10 +205,20 @@ pub struct Cell {
     /// Passes that there can be.
     #[serde(skip_serializing_if = "is_zero")]
     pub passes_planned: u64,
+    /// Median of each of its passes, in their order; left out if one of them is not known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pass_p50: Vec<u64>,
+    /// Samples and what was made like them: what counters are of; 0 if that is not known.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub made: u64,
     /// Why it ended: `settled`, `samples` or `budget`; `null` if it did not, or if that
     /// is not known.
+    #[serde(
+        serialize_with = "optional_word",
+        deserialize_with = "optional_known_word"
+    )]
     #[schemars(schema_with = "words_of_end")]
-    pub ended: Option<String>,
+    pub ended: Option<End>,
     /// What values count.
     pub unit: String,
     /// The sample from end to end; `null` if it was skipped.
@@ -265,6 +281,15 @@ pub struct Stage {
     pub stats: Stats,
 }
 
+impl Stats {
+    /// Whether there are enough samples for the percentile of so many thousandths: ten
+    /// beyond it, so that it is not the largest few that decide.
+    pub const fn supports(&self, per_mille: u64) -> bool {
+        const BEYOND: u64 = 10;
+        self.count * (1000 - per_mille) >= BEYOND * 1000
+    }
+}
+
 impl Build {
     /// The compiler, for people: `rustc 1.95.0 (59807616e1fa..., LLVM 22.1.2)`.
     pub fn compiler(&self) -> String {
@@ -320,13 +345,17 @@ impl Cell {
 
     /// Whether it has fewer wake-ups than asked for because they took too long.
     pub fn ran_out_of_time(&self) -> bool {
-        self.ended.as_deref() == Some(plan::End::Budget.name())
+        self.ended == Some(End::Budget)
     }
 
     /// A counter per sample; 0 if it did not count.
     pub fn per_sample(&self, counts: &Counts, name: &str) -> f64 {
         let count = counts.get(name).copied().unwrap_or(0);
-        count as f64 / self.stats.map_or(1, |stats| stats.count.max(1)) as f64
+        let made = match self.made {
+            0 => self.stats.map_or(1, |stats| stats.count.max(1)),
+            made => made,
+        };
+        count as f64 / made as f64
     }
 
     /// The stages that the sample is made of.
@@ -413,6 +442,8 @@ impl Default for Cell {
             iterations: 0,
             passes: 0,
             passes_planned: 0,
+            pass_p50: Vec::new(),
+            made: 0,
             ended: None,
             unit: String::new(),
             stats: None,
@@ -435,8 +466,8 @@ fn words_of_under(_: &mut SchemaGenerator) -> Schema {
 }
 
 fn words_of_end(_: &mut SchemaGenerator) -> Schema {
-    let words = plan::End::ALL.map(|end| Value::from(end.name()));
-    let words: Vec<Value> = words.into_iter().chain([Value::Null]).collect();
+    let words = End::NAMES.iter().map(|&name| Value::from(name));
+    let words: Vec<Value> = words.chain([Value::Null]).collect();
     json_schema!({ "enum": words })
 }
 
@@ -444,10 +475,27 @@ fn word<S: Serializer>(word: &impl Word, serializer: S) -> Result<S::Ok, S::Erro
     serializer.serialize_str(word.name())
 }
 
+fn optional_word<S: Serializer>(
+    word: &Option<impl Word>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    word.map(Word::name).serialize(serializer)
+}
+
 fn known_word<'de, W: Word, D: Deserializer<'de>>(deserializer: D) -> Result<W, D::Error> {
-    let word = String::deserialize(deserializer)?;
+    parsed(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+}
+
+fn optional_known_word<'de, W: Word, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<W>, D::Error> {
+    let word = Option::<String>::deserialize(deserializer)?;
+    let word = word.map(|word| parsed(&word)).transpose();
+    word.map_err(D::Error::custom)
+}
+
+/// The value with this name, or what is wrong with the name.
+pub fn parsed<W: Word>(word: &str) -> Result<W, String> {
     let unknown = || format!("there is no `{word}`; known are {}", W::NAMES.join(", "));
-    W::parse(&word)
-        .ok_or_else(unknown)
-        .map_err(D::Error::custom)
+    W::parse(word).ok_or_else(unknown)
 }

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Logs of boots, and the results.json and results.csv that come of each.
 //!
-//! The tables and pages of the same logs are tested in `xtask/src/goldens.rs`. All are
-//! written anew by `ROUSE_REWRITE=1 cargo test -p results -p xtask golden`; look at the
-//! difference before it is committed.
+//! Their tables are tested in `xtask/src/goldens.rs`, their pages in
+//! `crates/page/tests/goldens.rs`.
 
 mod common;
 
-use std::fs;
-
-use common::{follow, golden, logs};
+use common::follow;
+use results::goldens::{folder, golden, logs, runs};
+use results::merge;
 
 #[test]
-fn results_of_logs_are_the_golden_ones() {
-    let entries = fs::read_dir(logs())
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    let logs: Vec<_> = entries
-        .filter(|path| path.extension().is_some_and(|extension| extension == "log"))
-        .collect();
+fn golden_results_of_logs() {
+    let logs = logs();
     assert!(!logs.is_empty());
-    for log in logs {
-        let text = fs::read_to_string(&log).unwrap();
-        let results = results::capture::results(&text).expect("the log has records");
-        golden(&log.with_extension("json"), &results.to_json().unwrap());
-        golden(&log.with_extension("csv"), &results::csv(&results).unwrap());
+    for (name, results) in logs {
+        let place = |end: &str| folder().join(format!("{name}.{end}"));
+        golden(&place("json"), &results.to_json().unwrap());
+        golden(&place("csv"), &results::csv(&results).unwrap());
         let found = follow(&serde_json::to_value(&results).unwrap());
-        assert!(found.is_empty(), "{}: {}", log.display(), found.join("; "));
+        assert!(found.is_empty(), "{name}: {}", found.join("; "));
     }
+}
+
+/// Runs of several logs in one file.
+#[test]
+fn golden_results_of_all_runs() {
+    let merged = merge::into_one(&merge::runs(runs()));
+    golden(&folder().join("all.json"), &merged.to_json().unwrap());
 }

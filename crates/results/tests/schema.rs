@@ -5,7 +5,8 @@
 
 mod common;
 
-use common::{follow, golden, root};
+use common::{follow, root};
+use results::goldens::{self, golden};
 use serde_json::{Value, json};
 
 #[test]
@@ -18,7 +19,7 @@ fn golden_schema() {
 
 /// Results that use what is optional.
 fn sample() -> Value {
-    let log = std::fs::read_to_string(common::logs().join("passes.log")).unwrap();
+    let log = std::fs::read_to_string(goldens::folder().join("passes.log")).unwrap();
     serde_json::to_value(results::capture::results(&log).unwrap()).unwrap()
 }
 

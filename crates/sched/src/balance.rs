@@ -24,7 +24,7 @@ pub struct Found {
 
 /// Searches for `me`, one of `cpus`; `queue` answers what a CPU has.
 ///
-/// A domain of which nobody has a task waiting is followed by the next larger one.
+/// If no CPU of a domain has a task waiting, the next larger domain follows.
 pub fn search(me: usize, cpus: usize, queue: impl Fn(usize) -> Queue) -> Found {
     let mut found = Found::default();
     let mut size = 2;
@@ -34,7 +34,7 @@ pub fn search(me: usize, cpus: usize, queue: impl Fn(usize) -> Queue) -> Found {
         for cpu in (first..cpus.min(first + size)).filter(|&cpu| cpu != me) {
             let queue = queue(cpu);
             found.looked += 1;
-            // One that runs can't be moved: somebody has to wait behind it.
+            // A running task can't be moved: another must wait behind it.
             if queue.tasks > 1 && (queue.tasks, queue.load) > (most.tasks, most.load) {
                 most = queue;
                 found.busiest = Some(cpu);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A list that many CPUs push to and one empties at once, without a lock: the
 //! stack of R. K. Treiber ("Systems Programming: Coping with Parallelism", IBM
-//! RJ 5118, 1986), which has no ABA problem as long as nobody pops one element.
+//! RJ 5118, 1986), which has no ABA problem as long as no CPU pops one element.
 //!
 //! Elements are numbers, and each brings a link of its own, so that there are
 //! no pointers and a push can't fail. An element is in at most one list per
@@ -56,7 +56,7 @@ constructors!(Link List);
 impl List {
     /// Adds element `number`, whose link is `link`; whether the list was empty.
     ///
-    /// What was stored before is visible to whoever takes the element. The
+    /// What was stored before is visible to the CPU that takes the element. The
     /// operation is sequentially consistent, as is [`Self::take`]: where one
     /// side adds itself and then looks at a condition, and the other one makes
     /// the condition true and then empties the list, one of them sees the other.
@@ -204,7 +204,7 @@ mod model {
     }
 
     /// Two CPUs call a function on a third, which polls for a moment and then
-    /// halts: whoever found the list empty tells it, by the word if it polls and
+    /// halts: the one that found the list empty tells it, by the word if it polls and
     /// else by interrupt. However they meet, no call is left in the list of a CPU
     /// that halts without an interrupt on its way.
     #[test]

@@ -3,7 +3,7 @@
 //! "Algorithm 232: Heapsort", CACM 7, 1964): the next one is known without a
 //! search, and adding and taking cost the logarithm of their number.
 
-/// Up to `N` deadlines, each with the number of who waits for it.
+/// Up to `N` deadlines, each with the number of its waiter.
 #[derive(Debug)]
 pub struct Timers<const N: usize> {
     entries: [(u64, u32); N],
@@ -36,7 +36,7 @@ impl<const N: usize> Timers<N> {
         }
     }
 
-    /// Adds `deadline` of `who`; `false` if there is no room.
+    /// Adds `deadline` of waiter `who`; `false` if there is no room.
     #[must_use]
     pub fn add(&mut self, deadline: u64, who: u32) -> bool {
         if self.used == N {

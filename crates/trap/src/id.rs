@@ -6,7 +6,7 @@
 //! undefined instruction.
 //!
 //! Fields are let through by name, so that what comes with later versions of the
-//! architecture is hidden until somebody has looked at it.
+//! architecture is hidden until it is let through here.
 
 use crate::sysreg::encoding;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a synchronous exception that EL2 gives to EL1 looks like
-//! (AArch64.TakeException, J1.1.1; D1.3.2 for the vector, D1.3.6 for PSTATE).
+//! (the pseudocode AArch64.TakeException; D1.3, exceptions).
 
 use crate::esr::{Esr, IL, INST_ABORT_LOWER};
 

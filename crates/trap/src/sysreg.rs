@@ -28,13 +28,13 @@ pub enum Answer {
 pub fn answer(access: SystemRegister) -> Answer {
     match access.encoding {
         // System registers on, bypass off, whatever is written: there is no
-        // other interface (IHI 0069H, 12.2.24).
+        // other interface (IHI 0069H, 12.2, ICC_SRE_EL1).
         ICC_SRE_EL1 => Answer::Constant(0b111),
-        // Whoever has neither bits of its own there nor power of its own.
+        // This CPU has neither bits of its own there nor power of its own.
         ACTLR_EL1 | OSDLR_EL1 | DBGPRCR_EL1 => Answer::Constant(0),
         MDRAR_EL1 if access.read => Answer::Constant(0),
         // SGIs of Group 0 and of the secure Group 1: this guest has neither, and
-        // a write that selects nobody is ignored (IHI 0069H, 12.2.19 and 12.2.1).
+        // a write that selects no CPU is ignored (IHI 0069H, 12.2).
         ICC_SGI0R_EL1 | ICC_ASGI1R_EL1 if !access.read => Answer::Constant(0),
         OSLAR_EL1 if !access.read => Answer::OsLock,
         OSLSR_EL1 if access.read => Answer::OsLock,

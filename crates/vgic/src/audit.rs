@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether the rules of [`List`] hold, for whoever wants to know: nothing here is
+//! Whether the rules of [`List`] hold, for tests and hypercalls: nothing here is
 //! needed to deliver an interrupt.
 
 use core::fmt;
@@ -20,13 +20,13 @@ pub enum Fault {
     Unknown(u32),
     /// This SPI is listed, and the distributor does not know it.
     NotHeld(u32),
-    /// This INTID waits for a list register, and nobody will list it.
+    /// This INTID waits for a list register, and nothing will list it.
     Forgotten(u32),
     /// This INTID is in a list register and should not be.
     Listed(u32),
     /// These private INTIDs are pending, though they could be delivered.
     Pending(u32),
-    /// These private INTIDs have requests that nobody serves.
+    /// These private INTIDs have requests that nothing serves.
     Requested(u32),
 }
 
@@ -40,7 +40,7 @@ impl fmt::Display for Fault {
             Self::Forgotten(intid) => {
                 write!(
                     f,
-                    "INTID {intid} waits for a list register that nobody will give it"
+                    "INTID {intid} waits for a list register and will get none"
                 )
             }
             Self::Listed(intid) => write!(f, "INTID {intid} is left in a list register"),
@@ -100,7 +100,7 @@ impl List {
         Ok(())
     }
 
-    /// As [`Self::audit`], where the guest has ended every interrupt and nobody
+    /// As [`Self::audit`], where the guest has ended every interrupt and no vCPU
     /// sends: nothing may be left. Where hardware delivers (`direct`) it may send,
     /// and only list registers and queue have to be empty.
     ///

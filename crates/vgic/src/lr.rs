@@ -120,7 +120,7 @@ impl ListRegister {
     /// A hardware interrupt stands for the level of a line. Where software has set
     /// the state of such an INTID, the register holds a software interrupt, which
     /// the level neither begins nor ends, and the physical interrupt stays active
-    /// behind it: whoever took it ends it when the register says that this one has
+    /// behind it: the CPU that took it ends it when the register says that this one has
     /// ended. Of two pending states one is left: one acknowledge takes both.
     #[must_use]
     pub const fn joined(self, new: Self) -> Self {

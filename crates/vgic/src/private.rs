@@ -205,7 +205,7 @@ impl List {
     }
 
     /// Lets other vCPUs see what is listed, but for what a line alone makes pending,
-    /// which whoever looks asks the line. Answers the INTIDs that are listed.
+    /// for which the reader asks the line. Answers the INTIDs that are listed.
     pub fn publish(&self, bank: &impl Bank, private: &Private) -> u32 {
         let here = self.private(bank);
         private.publish(here.pending & !here.lines, here.active);

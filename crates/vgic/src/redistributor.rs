@@ -24,7 +24,7 @@ pub struct Redistributor<'a> {
     /// It is the last one of the machine.
     pub last: bool,
     /// The INTIDs whose lines are high. They are pending, enabled or not, and no write
-    /// changes that (12.11.20, GICR_ICPENDR0).
+    /// changes that (12.11, GICR_ICPENDR0).
     pub lines: u32,
 }
 

@@ -148,11 +148,12 @@ impl Host {
         if total <= self.limit {
             return;
         }
-        if total > self.tunables.max {
-            self.limit = self.tunables.shrunk(self.limit);
-        } else if self.limit < self.tunables.max {
-            self.limit = self.tunables.grown(self.limit);
-        }
+        // The limit is never above `max`.
+        self.limit = if total > self.tunables.max {
+            self.tunables.shrunk(self.limit)
+        } else {
+            self.tunables.grown(self.limit)
+        };
     }
 }
 
@@ -176,6 +177,50 @@ mod tests {
             seen.push(governor.limit());
         }
         assert_eq!(seen, [100_000, 50_000, 0, 0]);
+    }
+
+    /// A wait as long as the limit was within reach of it; one as long as the largest
+    /// limit is within reach of that.
+    #[test]
+    fn a_wait_as_long_as_a_limit_is_within_it() {
+        let mut guest = Guest::new(Tunables::GUEST);
+        let mut host = Host::new(Tunables::HOST);
+        for (blocked, limit) in [
+            (1, 50_000),
+            (50_000, 50_000),
+            (200_000, 100_000),
+            (200_000, 200_000),
+            (200_000, 200_000),
+            (200_001, 100_000),
+        ] {
+            guest.halted(blocked);
+            assert_eq!(guest.limit(), limit, "{blocked}");
+        }
+        for (total, limit) in [
+            (0, 0),
+            (1, 10_000),
+            (10_000, 10_000),
+            (10_001, 20_000),
+            (500_000, 40_000),
+            (500_001, 20_000),
+        ] {
+            host.waited(total);
+            assert_eq!(host.limit(), limit, "{total}");
+        }
+    }
+
+    #[test]
+    fn without_a_divisor_a_limit_shrinks_to_nothing_at_once() {
+        let tunables = Tunables {
+            shrink: 0,
+            ..Tunables::HOST
+        };
+        let mut governor = Host::new(tunables);
+        governor.waited(400_000);
+        governor.waited(400_000);
+        assert_eq!(governor.limit(), 20_000);
+        governor.waited(600_000);
+        assert_eq!(governor.limit(), 0);
     }
 
     #[test]

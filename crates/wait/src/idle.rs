@@ -26,6 +26,13 @@ use crate::target::{Measure, Target};
 pub trait Idle<T> {
     /// Waits until a wanted request is there, and takes it.
     fn wait(&mut self, cpu: &T) -> u32;
+
+    /// Whether a waker that leaves the interrupt out has to send an event instead. It
+    /// follows from the type, so that who wakes another of the same type tests nothing.
+    #[inline(always)]
+    fn needs_event(&self) -> bool {
+        false
+    }
 }
 
 /// Not idle at all: does something else, here nothing worth mentioning, and looks
@@ -76,6 +83,11 @@ impl<T: Target, P: Pause> Idle<T> for Poll<P> {
             cpu.count(Measure::Pauses, self.pause.take_pauses());
         }
         taken
+    }
+
+    #[inline(always)]
+    fn needs_event(&self) -> bool {
+        P::NEEDS_EVENT
     }
 }
 

@@ -21,6 +21,9 @@ pub trait Pause {
     const PER_CLOCK: u32;
     /// The pause uses its deadline.
     const TIMED: bool = false;
+    /// Nothing ends the pause but an event: a waker that leaves the interrupt out
+    /// has to send one.
+    const NEEDS_EVENT: bool = false;
 
     /// The request word; where the pause relies on the monitor, an exclusive
     /// load that arms it.
@@ -56,6 +59,7 @@ impl<P> Counted<P> {
 impl<P: Pause> Pause for Counted<P> {
     const PER_CLOCK: u32 = P::PER_CLOCK;
     const TIMED: bool = P::TIMED;
+    const NEEDS_EVENT: bool = P::NEEDS_EVENT;
 
     fn look(&self, request: &Request) -> u32 {
         self.inner.look(request)

@@ -6,7 +6,7 @@
 //! whether the target was polling; the target withdraws its promise to look
 //! and learns in the same atomic operation whether a request came first. With
 //! two words each could miss the other's store (the store-buffer pattern), and
-//! the target would sleep on a request that nobody announces.
+//! the target would sleep on a request that is not announced.
 //!
 //! | target | waker |
 //! |---|---|
@@ -15,7 +15,7 @@
 //! | [`Request::stop_polling`] finds the request, does not halt | |
 //! | [`Request::take`] | |
 //!
-//! The interrupt must not overtake the request: whoever sends it orders its
+//! The interrupt must not overtake the request: the sender orders its
 //! stores before it (`arch::gic_cpu::send_sgi_value` has the DSB).
 //!
 //! A target halts only after `stop_polling` answered that there is no request,
@@ -45,8 +45,8 @@ pub enum Notice {
     Send,
     /// Nothing: the target polls and will see the request.
     Elided,
-    /// Nothing: the same request was already there, and whoever set it has
-    /// seen to it that the target learns of it.
+    /// Nothing: the same request was already there, and the waker that set it
+    /// tells the target.
     Coalesced,
 }
 
@@ -105,7 +105,7 @@ impl Request {
     #[must_use]
     #[inline(always)]
     pub fn wake_polling(&self, bit: u32) -> bool {
-        // Not a plain `or`: the bit must not be there where nobody looks. AcqRel
+        // Not a plain `or`: the bit must not be set unless the target looks. AcqRel
         // as in `wake`; a failure is followed by an interrupt, which orders.
         let add = |word| (word & POLLING != 0).then_some(word | bit);
         self.0.fetch_update(AcqRel, Acquire, add).is_ok()

@@ -100,6 +100,31 @@ mod tests {
         assert_eq!(stream.fields(), 1 << 17 | 8 << 4 | 1 << 2);
         assert_eq!(stream.period(), 131_072);
         assert_eq!(Stream::nearest(0, 1, false), None);
+        // Bit 15 is the last that the field reaches from bit 0.
+        let stream = Stream::nearest(100, 1_000_000_000, false).unwrap();
+        assert_eq!(stream.fields(), 15 << 4 | 1 << 2);
+        assert_eq!(stream.period(), 65_536);
+    }
+
+    /// DDI 0487K.a, CNTKCTL_EL1: EVNTEN is bit 2, EVNTDIR 3, EVNTI 7 to 4,
+    /// EVNTIS 17; the others are of the rest of the kernel.
+    #[test]
+    fn no_other_field_is_touched() {
+        assert_eq!(FIELDS, 0x2_00fc);
+        for frequency in [1_000_000, 62_500_000, 1_000_000_000] {
+            for period_us in [1, 10, 100, 1000, 10_000] {
+                for ecv in [false, true] {
+                    let stream = Stream::nearest(period_us, frequency, ecv).unwrap();
+                    assert_eq!(stream.fields() & !FIELDS, 0, "{stream:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_shortest_period_is_two_ticks() {
+        let stream = Stream::nearest(1, 2_000_000, false).unwrap();
+        assert_eq!((stream.bit, stream.period(), stream.clamped), (0, 2, false));
     }
 
     #[test]

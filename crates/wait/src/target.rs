@@ -54,11 +54,9 @@ pub trait Target {
     /// Clears that flag.
     fn clear_interrupted(&self);
 
-    /// Adds `many` to the count of `measure`. By default nothing is counted.
+    /// Adds so many to the count of a measure. By default nothing is counted.
     #[inline(always)]
-    fn count(&self, measure: Measure, many: u64) {
-        let _ = (measure, many);
-    }
+    fn count(&self, _measure: Measure, _many: u64) {}
 
     /// Whether an interrupt came since the last call.
     #[inline(always)]

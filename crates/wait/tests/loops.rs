@@ -119,6 +119,21 @@ impl Pause for Ticking<'_> {
     }
 }
 
+/// Pauses that return at their deadline, as WFET does, and not before.
+struct Sleeping<'c>(&'c Scripted);
+
+impl Pause for Sleeping<'_> {
+    const PER_CLOCK: u32 = 1;
+    const TIMED: bool = true;
+    fn look(&self, request: &Request) -> u32 {
+        request.pending()
+    }
+    fn pause(&self, deadline: u64) {
+        assert!(deadline > self.0.now(), "a pause that has no time");
+        self.0.pass(deadline);
+    }
+}
+
 fn until(at: u64, deadline: u64) -> (u32, u64) {
     let cpu = Scripted::new(&[at]);
     cpu.start_polling();
@@ -147,18 +162,101 @@ fn a_request_at_the_deadline_is_seen() {
 #[test]
 fn a_poll_without_a_limit_counts_where_it_is_to() {
     for timed in [false, true] {
-        let cpu = Scripted::new(&[1000]);
+        let cpu = Scripted::new(&[1040]);
+        cpu.pass(40);
         let mut idle = Poll {
             pause: Counted::new(Ticking(&cpu)),
             wanted: RESCHED,
             bound: 5,
             timed,
         };
-        assert_eq!((idle.wait(&cpu), cpu.now(), cpu.word()), (RESCHED, 1000, 0));
+        assert_eq!((idle.wait(&cpu), cpu.now(), cpu.word()), (RESCHED, 1040, 0));
         let ticks = if timed { 1000 } else { 0 };
         assert_eq!(cpu.counted(Measure::PollTicks), ticks);
         assert_eq!(cpu.counted(Measure::Pauses), ticks);
         assert_eq!(cpu.counted(Measure::Halts), 0);
+    }
+}
+
+#[test]
+fn a_pause_of_a_poll_without_a_limit_ends_within_its_bound() {
+    let cpu = Scripted::new(&[62]);
+    cpu.pass(40);
+    cpu.start_polling();
+    // Events are lost here, so that a request is seen when a pause ends: at 47, 54, 61, 68.
+    let seen = poll::forever(&cpu, &Sleeping(&cpu), RESCHED, 7);
+    assert_eq!((seen, cpu.now()), (RESCHED, 68));
+}
+
+#[test]
+fn a_poll_spares_its_waker_the_interrupt() {
+    fn spared(idle: impl FnOnce(&Scripted) -> u32) {
+        let cpu = Scripted::new(&[10]);
+        assert_eq!((idle(&cpu), cpu.now(), cpu.word()), (RESCHED, 10, 0));
+        assert!(!cpu.interrupted.get(), "it was interrupted");
+    }
+    let (wanted, limit, timed) = (RESCHED, 100, false);
+    spared(|cpu| {
+        let pause = Ticking(cpu);
+        let (wanted, bound) = (RESCHED, 5);
+        Poll {
+            pause,
+            wanted,
+            bound,
+            timed,
+        }
+        .wait(cpu)
+    });
+    spared(|cpu| {
+        let pause = Ticking(cpu);
+        Limited {
+            pause,
+            wanted,
+            limit,
+        }
+        .wait(cpu)
+    });
+    spared(|cpu| {
+        let pause = Ticking(cpu);
+        PollHalt {
+            pause,
+            wanted,
+            limit,
+            timed,
+        }
+        .wait(cpu)
+    });
+    spared(|cpu| idle::poll_while(cpu, &Ticking(cpu), wanted, limit, || true));
+}
+
+#[test]
+fn what_a_cpu_does_to_its_word_is_what_the_word_says() {
+    type Operation = (fn(&Scripted) -> u32, fn(&Request) -> u32);
+    let operations: [Operation; 5] = [
+        (Scripted::pending, Request::pending),
+        (Scripted::start_polling, Request::start_polling),
+        (Scripted::stop_polling, Request::stop_polling),
+        (
+            |cpu| cpu.finish_polling(RESCHED),
+            |word| word.finish_polling(RESCHED),
+        ),
+        (|cpu| cpu.take(RESCHED), |word| word.take(RESCHED)),
+    ];
+    for value in 0..8 {
+        for (number, (of_cpu, of_word)) in operations.into_iter().enumerate() {
+            let (cpu, other) = (Scripted::new(&[]), Scripted::new(&[]));
+            for cpu in [&cpu, &other] {
+                cpu.request
+                    .word()
+                    .store(value, std::sync::atomic::Ordering::Relaxed);
+            }
+            let did = (of_cpu(&cpu), cpu.word());
+            assert_eq!(
+                did,
+                (of_word(&other.request), other.word()),
+                "{number} {value}"
+            );
+        }
     }
 }
 

@@ -239,6 +239,41 @@ mod tests {
     }
 
     #[test]
+    fn a_line_takes_what_it_has_room_for_and_not_a_byte_more() {
+        let started = || Line::new(0, "note").field("id", 1);
+        let value = "x".repeat(started().room() - " text=".len());
+        let full = started().field("text", &value);
+        assert_eq!(full.room(), 0);
+        assert_eq!(full.finish().unwrap().len(), MAX_LINE);
+        let longer = started().field("text", format!("{value}x"));
+        assert!(longer.finish().is_none());
+    }
+
+    #[test]
+    fn a_key_that_does_not_fit_is_not_left_out() {
+        let line = Line::new(0, "note");
+        let value = "x".repeat(line.room() - " text=".len() - 3);
+        let line = line.field("text", value);
+        // The value alone would fit.
+        assert_eq!(line.room(), 3);
+        assert!(line.field("key", 1).finish().is_none());
+    }
+
+    #[test]
+    fn what_is_no_escape_of_a_byte_of_ascii_stays_visible() {
+        for (escaped, shown) in [
+            ("a%20b", "a b"),
+            ("%7f", "\u{7f}"),
+            ("a%80b", "a\u{fffd}b"),
+            ("a%ffb", "a\u{fffd}b"),
+            ("a%zzb", "a\u{fffd}b"),
+            ("a%2", "a\u{fffd}"),
+        ] {
+            assert_eq!(Unescape(escaped).to_string(), shown, "{escaped}");
+        }
+    }
+
+    #[test]
     fn the_checksum_is_the_documented_one() {
         assert_eq!(CRC.checksum(b"123456789"), 0xcbf4_3926);
     }

@@ -4,7 +4,7 @@
 //!
 //! The PMU can't time a wake-up itself. Its cycle counter belongs to one CPU,
 //! counts active cycles, and may stop while the CPU waits in WFI or WFE (DDI
-//! 0487K.a, PMCCNTR_EL0); the part of a wake-up in which everybody waits is just
+//! 0487K.a, PMCCNTR_EL0); the part of a wake-up in which all CPUs wait is just
 //! what it would leave out. So a sample is taken with the counter that
 //! all CPUs share, and only its unit is changed, by the ratio of two clocks that
 //! are compared while this CPU is busy.

@@ -18,7 +18,7 @@
 //! and that pointer is how a CPU is made to poll whatever its governor says (D.
 //! Bristot de Oliveira, "sched/idle: Make idle poll dynamic per-cpu", a patch of
 //! January 2023, where it is a patched branch): another function is put there.
-//! Who does not use it executes not one instruction for it.
+//! Without it, not one instruction is executed for it.
 
 use core::num::NonZeroU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -148,7 +148,7 @@ fn forced<P: Pause, const BARRIER: bool>(idle: &mut Governed<P, BARRIER>, me: &P
     let steps = &idle.cpu.steps;
     idle.cpu.stats.add(Stat::Entered);
     if idle.cpu.rung.is_on() {
-        // Nobody here would set the timer anew after a tick.
+        // Nothing here would set the timer anew after a tick.
         timer::set_tick(idle.cpu, None);
     }
     let still = || steps.now.load(Acquire) == steps.forced.load(Relaxed);

@@ -16,7 +16,7 @@ use crate::setting::{Body, Setting};
 #[inline(never)]
 pub fn with(setting: &Setting, body: &mut impl Body) {
     match setting.wait {
-        Wait::Spin => run(setting, By(Spin::default()), body),
+        Wait::Spin => run(setting, By(Spin), body),
         Wait::Yield => run(setting, By(Yield), body),
         Wait::Wfe => run(setting, By(Wfe), body),
         Wait::WfeSev => run(setting, By(WfeSev), body),

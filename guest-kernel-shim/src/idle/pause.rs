@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The instructions by which a poll pauses between two looks.
 
-use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
 
 use arch::insn;
@@ -16,6 +15,8 @@ pub trait Instruction {
     const TIMED: bool = false;
     /// The look has to arm the monitor on the request word.
     const ARMED: bool;
+    /// See [`Pause::NEEDS_EVENT`].
+    const NEEDS_EVENT: bool = false;
 
     /// Pauses, at most until `deadline` where the instruction has one.
     fn execute(&self, deadline: u64);
@@ -27,6 +28,7 @@ pub struct By<I>(pub I);
 impl<I: Instruction> Pause for By<I> {
     const PER_CLOCK: u32 = I::PER_CLOCK;
     const TIMED: bool = I::TIMED;
+    const NEEDS_EVENT: bool = I::NEEDS_EVENT;
 
     #[inline(always)]
     fn look(&self, request: &Request) -> u32 {
@@ -43,23 +45,16 @@ impl<I: Instruction> Pause for By<I> {
     }
 }
 
-/// Nothing: looks again and again. An emulator with one thread for all CPUs
-/// runs another one only at a YIELD, so every 16th look has one.
-#[derive(Default)]
-pub struct Spin(Cell<u32>);
+/// Nothing: looks again and again. Only where CPUs run at once; see
+/// [`Setting::hands_over`](crate::setting::Setting::hands_over).
+pub struct Spin;
 
 impl Instruction for Spin {
     const PER_CLOCK: u32 = 200;
     const ARMED: bool = false;
 
     #[inline(always)]
-    fn execute(&self, _: u64) {
-        let looks = self.0.get().wrapping_add(1);
-        self.0.set(looks);
-        if looks.is_multiple_of(16) {
-            insn::yield_now();
-        }
-    }
+    fn execute(&self, _: u64) {}
 }
 
 /// YIELD between two looks.
@@ -98,6 +93,7 @@ pub struct WfeSev;
 impl Instruction for WfeSev {
     const PER_CLOCK: u32 = 1;
     const ARMED: bool = false;
+    const NEEDS_EVENT: bool = true;
 
     #[inline(always)]
     fn execute(&self, _: u64) {

@@ -2,8 +2,8 @@
 //! Function calls on other CPUs: what `smp_call_function_single` and
 //! `smp_call_function_many` do.
 //!
-//! A call is put into the target's list; who puts the first one into an empty
-//! list tells the target, the others rely on that. How a target that polls is
+//! A call is put into the target's list. The caller that finds the list empty tells
+//! the target, and the others rely on that. How a target that polls is
 //! told is one of five systems ([`CallBy`]): by a bit of its own, by the bit
 //! that asks it to schedule, with what follows from that in the idle loop, or by
 //! interrupt as every other target (K. P. Nayak and the answers to him,

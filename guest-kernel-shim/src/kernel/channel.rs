@@ -2,8 +2,8 @@
 //! Pipes between tasks, on whatever CPUs they are, as far as they make tasks
 //! wait: a channel counts messages, up to a limit.
 //!
-//! Who has to wait puts itself into a list and looks once more; who has changed
-//! the count empties the list. By the order that [`sched::list`] guarantees one
+//! A task that has to wait puts itself into a list and looks once more; a task that
+//! changed the count empties the list. By the order that [`sched::list`] guarantees one
 //! of them sees the other. A waiter that finds, at that second look, that it
 //! need not wait empties the list as well, itself included, so that it is in no
 //! list when it goes on.
@@ -67,7 +67,7 @@ impl Channel {
         wake(&self.receivers);
     }
 
-    /// Forgets the messages; nobody waits.
+    /// Forgets the messages; no task waits.
     pub fn clear(&self) {
         self.level.store(0, SeqCst);
     }
@@ -118,7 +118,7 @@ impl Future for Transfer {
     }
 }
 
-/// Wakes everybody in `list`.
+/// Wakes every task in `list`.
 fn wake(list: &List) {
     if !list.is_empty() {
         for number in list.take(|number| &table::task(number).waiting) {

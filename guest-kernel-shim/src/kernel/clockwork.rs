@@ -88,7 +88,7 @@ impl Rung {
         self.on.load(Relaxed)
     }
 
-    /// Whether a deadline has passed that nobody has seen to.
+    /// Whether a deadline has passed that is not handled yet.
     pub fn is_due(&self) -> bool {
         self.due.load(Relaxed)
     }

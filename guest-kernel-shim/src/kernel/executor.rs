@@ -5,8 +5,8 @@
 //! one and the idle loop, with interrupts masked as a scheduler's is. Before it
 //! lets the CPU idle it searches the run queues of the others for work
 //! ([`sched::balance`]), which finds none that could be moved, as every task
-//! belongs to its CPU: what is of interest is what the search costs, and whom it
-//! keeps waiting.
+//! belongs to its CPU: what is of interest is the cost of the search, and which
+//! task it keeps waiting.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
@@ -54,7 +54,7 @@ impl Body for Executor {
                     calls::drain(cpu, Stat::Drained);
                 }
                 // A function that the idle loop called may have made a task ready,
-                // for which nobody asks again.
+                // for which no other request will come.
                 if cpu.is_empty() && (taken & RESCHED == 0 || is_short(cpu)) {
                     continue;
                 }
@@ -108,7 +108,7 @@ fn schedule(cpu: &'static Cpu, me: &PerCpu, from_idle: bool) -> Option<&'static 
     if from_idle {
         cpu.stats.add(Stat::FromIdle);
     }
-    // Before the inbox is looked at: who comes after that asks again.
+    // Before the inbox is looked at: a task that comes after that asks again.
     if me.request.pending() & RESCHED != 0 {
         me.request.take(RESCHED);
     }

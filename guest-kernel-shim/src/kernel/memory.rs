@@ -34,7 +34,7 @@ impl Memory {
         self.used = at + size_of::<F>() - self.base;
         assert!(self.used <= SIZE, "memory for futures exhausted");
         let place = at as *mut F;
-        // SAFETY: inside of memory that `new` took and nobody else has, aligned,
+        // SAFETY: inside of memory that `new` took and nothing else has, aligned,
         // and not given out again until `clear`, whose caller says that every
         // future is gone.
         Placed::new(unsafe {

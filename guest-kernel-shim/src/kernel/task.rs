@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tasks: futures that belong to one CPU for their whole life.
 //!
-//! A task is queued, runs, or waits, and its state says so in two bits. Who
-//! wakes it sets QUEUED; whoever set it first has to see to it that the task
-//! gets into a queue of its CPU: a waker if the task waited, the executor if it
+//! A task is queued, runs, or waits, and its state says so in two bits. A
+//! waker sets QUEUED; the first to set it must put the task into a queue of its
+//! CPU: a waker if the task waited, the executor if it
 //! ran meanwhile. So a task is in at most one queue and no wake-up is lost.
 //!
 //! There is no allocator: a block of a cell places its futures one behind the
@@ -29,7 +29,7 @@ const RUNNING: u32 = 1 << 1;
 pub struct Placed(&'static mut dyn Future<Output = ()>);
 
 impl Placed {
-    /// A future that nobody else refers to, in memory that is not used for
+    /// A future that nothing else refers to, in memory that is not used for
     /// anything else as long as this lives.
     pub fn new(future: &'static mut dyn Future<Output = ()>) -> Self {
         Self(future)

@@ -23,8 +23,8 @@ use super::task::current;
 use crate::clock;
 use crate::percpu::PerCpu;
 
-/// The timer's interrupt: it stays expired, so it is masked, and whoever idles
-/// or runs here is told.
+/// The timer's interrupt: the timer stays expired, so it is masked, and the idle loop or
+/// the executor of this CPU is told.
 pub fn rang(me: &PerCpu, cpu: &Cpu) {
     CNTV_CTL_EL0.set(MASKED);
     insn::isb();

@@ -2,85 +2,46 @@
 //! What the machine makes of the instructions that wait: tried out, because
 //! nothing says so. Every trial is bounded by the [`alarm`](crate::alarm), or, where
 //! interrupts are masked, by events that another CPU sends until it is over; the
-//! wait's own books say what ended it, and [`settle`] when that is an answer.
+//! wait's own books say what ended it, and [`fidelity`] what that shows.
 
 use abi::KnobValue;
 use arch::insn;
 use arch::regs::{CNTKCTL_EL1, ISR_EL1};
 use core::sync::atomic::Ordering::{Acquire, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
+use fidelity::{End, Verdict};
 use wait::stream::{self, Stream};
 
-use super::answer::{Answer, Verdict, settle};
-use super::watch::{self, Deed, End, Wait};
+use super::answer::{Answer, settle};
+use super::watch;
 use crate::features::features;
 use crate::{clock, hypervisor, percpu};
 
 /// When the other CPU acts, microseconds.
 const ACTION_US: u32 = 100;
-/// A wait that is shorter did not wait, microseconds.
-const AT_ONCE_US: u32 = 50;
-
-/// An end that nothing which is tried explains.
-const BY_OTHER: &str = "something else ended the wait";
-/// A deed that leaves the wait too little time to show that it goes on.
-const ACTED_LATE: &str = "the other CPU acted late";
-/// An end that is later than it may be, and may be that of a CPU that was away.
+/// An end that is later than it may be.
 const ENDED_LATE: &str = "the wait ended late";
 
 fn action() -> u64 {
     clock::ticks(ACTION_US)
 }
 
-fn at_once(ticks: u64) -> bool {
-    ticks < clock::ticks(AT_ONCE_US)
-}
-
 /// WFE with an empty event register waits.
-///
-/// Yes if the alarm ended it, no if it was over at once. A longer one that the
-/// alarm did not end is a no-op whose CPU was away, or an event from elsewhere.
 pub fn wfe_halts() -> Answer {
-    settle(|bound| {
-        let wait = Wait::watch(bound, insn::wfe);
-        match wait.ended() {
-            Err(why) => Verdict::Void(why),
-            Ok(End::Alarm) => Verdict::Yes(wait.ticks()),
-            Ok(End::Other) if at_once(wait.ticks()) => Verdict::No(wait.ticks()),
-            Ok(End::Other) => Verdict::Void(BY_OTHER),
-        }
-    })
-}
-
-/// What a wait during which the second CPU acts shows of the deed, on a machine
-/// whose WFE waits; `before` is what an end before the deed shows.
-///
-/// Yes if it was over after the deed and the alarm had not rung: nothing else is
-/// there that would have ended it. No if the alarm ended it, and the deed had been
-/// done long before.
-fn by_deed(wait: &Wait, deed: Option<Deed>, before: Verdict) -> Verdict {
-    match (wait.ended(), deed) {
-        (Err(why), _) => Verdict::Void(why),
-        (Ok(End::Other), None) => before,
-        (Ok(End::Other), Some(_)) => Verdict::Yes(wait.ticks()),
-        (Ok(End::Alarm), Some(deed)) if deed.until < wait.due - (wait.due - wait.start) / 2 => {
-            Verdict::No(wait.ticks())
-        }
-        (Ok(End::Alarm), _) => Verdict::Void(ACTED_LATE),
-    }
+    settle(|bound| fidelity::wfe(&watch::watch(bound, insn::wfe)))
 }
 
 /// SEV of another CPU ends a WFE.
 pub fn sev_wakes_wfe() -> Answer {
     settle(|bound| {
         let wait = || {
-            Wait::watch(bound, || {
+            watch::watch(bound, || {
                 watch::say();
                 insn::wfe();
             })
         };
         let (wait, deed) = watch::beside(|| watch::act(action, insn::sev), wait);
-        by_deed(&wait, deed, Verdict::Void(BY_OTHER))
+        fidelity::by_deed(&wait, deed, fidelity::UNEXPLAINED)
     })
 }
 
@@ -95,7 +56,7 @@ static LINE: Line = Line(AtomicU32::new(0));
 pub fn monitor_wakes_wfe() -> Answer {
     settle(|bound| {
         let wait = || {
-            Wait::watch(bound, || {
+            watch::watch(bound, || {
                 watch::say();
                 insn::load_exclusive(&LINE.0);
                 insn::wfe();
@@ -105,49 +66,31 @@ pub fn monitor_wakes_wfe() -> Answer {
         let (wait, deed) = watch::beside(store, wait);
         insn::clrex();
         LINE.0.load(Acquire);
-        by_deed(&wait, deed, Verdict::No(wait.ticks()))
+        fidelity::by_deed(&wait, deed, Verdict::No(wait.ticks()))
     })
 }
 
-/// What a WFET is to wait of its bound, ticks: 100 us of the first. It grows with it,
-/// so that where CPUs are late by ms there is a wait to which that is little.
-fn deadline(bound: u64) -> u64 {
-    bound / 20
-}
-
 /// WFET waits until its deadline.
-///
-/// No if it was over before, or if the alarm ended it. Yes if it was over soon
-/// after; later it may have been a CPU that was away.
 pub fn wfet_halts() -> Answer {
     if !features().wfxt {
         return Answer::NotRun("no FEAT_WFxT");
     }
     settle(|bound| {
-        let asked = deadline(bound);
-        let wait = Wait::watch(bound, || insn::wfet(clock::now() + asked));
-        let ticks = wait.ticks();
-        match wait.ended() {
-            Err(why) => Verdict::Void(why),
-            Ok(End::Alarm) => Verdict::No(ticks),
-            Ok(End::Other) if ticks < 2 * asked => Verdict::of(ticks >= asked, ticks),
-            Ok(End::Other) => Verdict::Void(ENDED_LATE),
-        }
+        let asked = fidelity::deadline(bound);
+        let wait = watch::watch(bound, || insn::wfet(clock::now() + asked));
+        fidelity::wfet(&wait, asked)
     })
 }
 
 /// A WFET that ran into its deadline leaves the event register set.
-///
-/// The first one has to have run into it. Yes if the second is over at once; no
-/// if it was not over before its own deadline.
 pub fn wfet_timeout_sets_event() -> Answer {
     if !features().wfxt {
         return Answer::NotRun("no FEAT_WFxT");
     }
     settle(|bound| {
-        let asked = deadline(bound);
+        let asked = fidelity::deadline(bound);
         let (mut first, mut second) = (0, 0);
-        let wait = Wait::watch(bound, || {
+        let wait = watch::watch(bound, || {
             let begun = clock::now();
             insn::wfet(begun + asked);
             let start = clock::now();
@@ -155,14 +98,7 @@ pub fn wfet_timeout_sets_event() -> Answer {
             insn::wfet(start + asked);
             second = clock::now() - start;
         });
-        match wait.ended() {
-            Err(why) => Verdict::Void(why),
-            Ok(End::Alarm) => Verdict::Void(ENDED_LATE),
-            Ok(End::Other) if first < asked => Verdict::Void(BY_OTHER),
-            Ok(End::Other) if at_once(second) => Verdict::Yes(second),
-            Ok(End::Other) if second >= asked => Verdict::No(second),
-            Ok(End::Other) => Verdict::Void(BY_OTHER),
-        }
+        fidelity::timeout_is_event(&wait, asked, first, second)
     })
 }
 
@@ -185,12 +121,12 @@ fn periodic(stream: Stream) -> Answer {
     settle(|bound| {
         let mut waits = [0; WAITS];
         let (mut alarms, mut short, mut whole) = (0, 0, 0);
-        let mut last = match Wait::watch(bound, insn::wfe) {
+        let mut last = match watch::watch(bound, insn::wfe) {
             wait if wait.ended() == Ok(End::Other) => Some(wait.end),
             _ => None,
         };
         for ticks in &mut waits {
-            let wait = Wait::watch(bound, insn::wfe);
+            let wait = watch::watch(bound, insn::wfe);
             match wait.ended() {
                 Err(why) => return Verdict::Void(why),
                 Ok(End::Alarm) => alarms += 1,
@@ -242,23 +178,16 @@ pub fn el2_event_stream_period_ok() -> Answer {
 }
 
 /// An exception return sets the event register.
-///
-/// Yes if the WFE behind it is over at once, no if the alarm ended it.
 pub fn eret_sets_event() -> Answer {
     settle(|bound| {
-        let wait = Wait::watch(bound, || {
+        let wait = watch::watch(bound, || {
             crate::vectors::catching(|| {
                 // SAFETY: the handler steps over it and returns; nothing changes.
                 unsafe { core::arch::asm!("udf #0", options(nomem, nostack)) }
             });
             insn::wfe();
         });
-        match wait.ended() {
-            Err(why) => Verdict::Void(why),
-            Ok(End::Alarm) => Verdict::No(wait.ticks()),
-            Ok(End::Other) if at_once(wait.ticks()) => Verdict::Yes(wait.ticks()),
-            Ok(End::Other) => Verdict::Void(BY_OTHER),
-        }
+        fidelity::first_event(&wait)
     })
 }
 
@@ -271,10 +200,7 @@ static RESCUE: AtomicU64 = AtomicU64::new(0);
 /// Where it does not, the alarm is no bound. So another CPU sends events, from
 /// well after the alarm was due and again and again until the wait is over: one
 /// that comes before the wait is lost to it, and an emulator may lose another
-/// (docs/fidelity.md). Yes if the wait was over with the alarm due and no event
-/// sent: nothing else is there that would have ended it. No if it was over soon
-/// after the first event, and the interrupt was pending then: where an emulator's timer is
-/// late there was none to end it.
+/// (docs/fidelity.md).
 pub fn masked_irq_wakes_wfe() -> Answer {
     fn rescue() {
         watch::act(
@@ -294,7 +220,7 @@ pub fn masked_irq_wakes_wfe() -> Answer {
         let mut pending = false;
         insn::mask_irq();
         let wait = || {
-            Wait::watch(bound, || {
+            watch::watch(bound, || {
                 watch::say();
                 insn::wfe();
                 pending = ISR_EL1.get() & PENDING != 0;
@@ -302,16 +228,7 @@ pub fn masked_irq_wakes_wfe() -> Answer {
         };
         let (wait, deed) = watch::beside(rescue, wait);
         insn::unmask_irq();
-        if !wait.began_long_before(wait.due) {
-            return Verdict::Void("the alarm rang before the wait had begun");
-        }
-        match deed {
-            _ if wait.end < wait.due => Verdict::Void(BY_OTHER),
-            None => Verdict::Yes(wait.ticks()),
-            Some(_) if !pending => Verdict::Void("the timer was late"),
-            Some(deed) if wait.is_shortly_after(wait.end, deed.from) => Verdict::No(wait.ticks()),
-            Some(_) => Verdict::Void(ENDED_LATE),
-        }
+        wait.by_masked(deed, pending)
     })
 }
 

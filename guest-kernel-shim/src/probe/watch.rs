@@ -6,91 +6,35 @@ use arch::insn;
 use core::sync::atomic::Ordering::{Acquire, Release};
 use core::sync::atomic::{AtomicBool, AtomicU64};
 
+use fidelity::{Deed, Wait};
+
 use crate::alarm::Alarm;
 use crate::{clock, workers};
 
-/// The books of a wait, ticks.
-#[derive(Clone, Copy, Debug)]
-pub struct Wait {
-    /// The bound that it had.
-    bound: u64,
-    /// When it began.
-    pub start: u64,
-    /// When it was over.
-    pub end: u64,
-    /// When the alarm was to ring.
-    pub due: u64,
-    /// When it rang, if it did.
-    rang: Option<u64>,
-}
+/// A wait that is shorter did not wait, microseconds.
+const AT_ONCE_US: u32 = 50;
 
-/// What ended a wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// Something other than the alarm.
-    Other,
-    /// The alarm.
-    Alarm,
-}
-
-impl Wait {
-    /// Does `wait` with the event register empty before it. It is emptied last:
-    /// what comes before may trap, and the return from EL2 is an event.
-    pub fn watch(bound: u64, wait: impl FnOnce()) -> Self {
-        let alarm = Alarm::new();
-        alarm.forget();
-        let due = alarm.set(bound);
-        insn::sevl();
-        insn::wfe();
-        let start = clock::now();
-        wait();
-        let end = clock::now();
-        let rang = alarm.rang_at();
-        Self {
-            bound,
-            start,
-            end,
-            due,
-            rang,
-        }
-    }
-
-    /// How long it took.
-    pub fn ticks(&self) -> u64 {
-        self.end - self.start
-    }
-
-    /// Whether it began long before `when`.
-    pub fn began_long_before(&self, when: u64) -> bool {
-        self.start + self.bound / 2 <= when
-    }
-
-    /// Whether `when` is shortly after `due`: a CPU that could have run before
-    /// and was away would hardly come back just then.
-    pub fn is_shortly_after(&self, when: u64, due: u64) -> bool {
-        when >= due && when - due <= self.bound / 4
-    }
-
-    /// What ended it. That it was the alarm counts only if the wait began long
-    /// before it was due, so that there was something to end, and if it was on
-    /// time: where this CPU is away when the alarm is due, and is back later, it may
-    /// have been away for the whole time, with the wait long over.
-    ///
-    /// # Errors
-    /// Why it can't be told.
-    pub fn ended(&self) -> Result<End, &'static str> {
-        match self.rang {
-            Some(at) if at <= self.end => {
-                if at < self.start || !self.began_long_before(self.due) {
-                    Err("the alarm rang before the wait had begun")
-                } else if !self.is_shortly_after(at, self.due) {
-                    Err("the alarm rang late")
-                } else {
-                    Ok(End::Alarm)
-                }
-            }
-            _ => Ok(End::Other),
-        }
+/// Does `wait` with the event register empty before it, and with an alarm after
+/// `bound` ticks; the books are in ticks. The register is emptied last: what comes
+/// before may trap, and the return from EL2 is an event.
+pub fn watch(bound: u64, wait: impl FnOnce()) -> Wait {
+    let at_once = clock::ticks(AT_ONCE_US);
+    let alarm = Alarm::new();
+    alarm.forget();
+    let due = alarm.set(bound);
+    insn::sevl();
+    insn::wfe();
+    let start = clock::now();
+    wait();
+    let end = clock::now();
+    let rang = alarm.rang_at();
+    Wait {
+        bound,
+        at_once,
+        start,
+        end,
+        due,
+        rang,
     }
 }
 
@@ -102,15 +46,6 @@ static OVER: AtomicBool = AtomicBool::new(false);
 static FROM: AtomicU64 = AtomicU64::new(0);
 /// When it had acted.
 static UNTIL: AtomicU64 = AtomicU64::new(0);
-
-/// What the second CPU did, ticks.
-#[derive(Clone, Copy, Debug)]
-pub struct Deed {
-    /// When it began to.
-    pub from: u64,
-    /// When it had.
-    pub until: u64,
-}
 
 /// Has the second CPU do `task`, which calls [`act`], during `wait`, which calls
 /// [`say`]. What it did, if it came to that before the wait was over.

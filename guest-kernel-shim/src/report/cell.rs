@@ -50,6 +50,7 @@ fn pace(line: Line, entry: &Entry) -> Line {
     }
     let line = line.field("passes", entry.pace.passes);
     let line = line.field("passes_planned", PASSES);
+    let line = line.field("made", entry.made);
     match entry.pace.ended {
         None => line,
         Some(end) => line.field("ended", end),
@@ -73,7 +74,7 @@ fn describe(block: &Block, cell: &Cell, iterations: u32) {
             line.field("event_stream_made_ns", made)
         }
     };
-    let mut missing = ArrayString::<80>::new();
+    let mut missing = ArrayString::<120>::new();
     for name in cell.depends_on() {
         if probe::is_not_modelled(name) {
             let separator = if missing.is_empty() { "" } else { "," };

@@ -18,7 +18,7 @@ pub fn record(kind: &str) -> Line {
 
 /// Writes a record. Fields are sized so that a line holds them; one that does
 /// not is an error of this kernel, and a silent hole in the sequence would be
-/// a riddle for whoever reads it.
+/// a riddle for the reader.
 pub fn send(line: Line) {
     match line.finish() {
         Some(text) => output::line(format_args!("{text}")),

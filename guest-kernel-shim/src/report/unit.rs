@@ -77,7 +77,7 @@ fn how(instructions: bool) -> &'static str {
 }
 
 /// How cycles come about. An emulator may have a PMU whose cycles are its
-/// instructions, and whoever asked for cycles has to know.
+/// instructions, and the reader of the cycles has to know.
 fn how_cycles(how: &mut ArrayString<120>, ratio: Ratio, instructions: bool) -> fmt::Result {
     if ratio.is_one() {
         how.write_str("CNTVCT, one cycle of the core a tick (PMCCNTR_EL0)")?;

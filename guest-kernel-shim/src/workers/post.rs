@@ -57,7 +57,7 @@ struct Task {
     index: usize,
     /// What.
     run: fn(),
-    /// Somebody waits for its end.
+    /// A CPU waits for its end.
     awaited: bool,
 }
 
@@ -107,7 +107,7 @@ pub fn on(cpu: &'static PerCpu, task: fn()) {
     give(cpu, task, true);
 }
 
-/// Has `cpu`, which is not the first one, do `task`, for whose end nobody waits: jobs
+/// Has `cpu`, which is not the first one, do `task`, for whose end no CPU waits: jobs
 /// of others go on meanwhile.
 pub fn leave_to(cpu: &'static PerCpu, task: fn()) {
     give(cpu, task, false);

@@ -6,12 +6,14 @@
 
 use core::hint::black_box;
 
+use plan::Workload;
+
 use crate::clock;
 use crate::kernel::Cpu;
 use crate::kernel::timer::sleep_until;
 use crate::percpu::PerCpu;
 use crate::tally::Event;
-use crate::workload::samples::record;
+use crate::workload::samples::{record, rounds};
 
 /// Rounds of a loop that stand for housekeeping.
 const WORK: u32 = 1000;
@@ -24,7 +26,7 @@ pub fn spawn(count: u32, period: u64, cpu: &Cpu) {
 async fn housekeeping(count: u32, period: u64) {
     let me = PerCpu::this();
     let mut deadline = clock::now();
-    for _ in 0..count {
+    for recorded in rounds(Workload::Idle, count) {
         let start = clock::now();
         let halted = me.tally.get(Event::HaltTicks);
         for n in 0..WORK {
@@ -33,6 +35,9 @@ async fn housekeeping(count: u32, period: u64) {
         deadline += period;
         sleep_until(deadline).await;
         let halted = me.tally.get(Event::HaltTicks) - halted;
-        record((clock::now() - start).saturating_sub(halted));
+        let awake = (clock::now() - start).saturating_sub(halted);
+        if recorded {
+            record(awake);
+        }
     }
 }

@@ -13,7 +13,7 @@
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Release};
 
-use plan::{Cell, Completion, Spread};
+use plan::{Cell, Completion, Spread, Workload};
 use platform::MAX_CPUS;
 use sched::spread;
 
@@ -24,7 +24,7 @@ use crate::kernel::timer::device_until;
 use crate::kernel::{self, Cpu, calls};
 use crate::percpu::PerCpu;
 use crate::random::Random;
-use crate::workload::samples::record;
+use crate::workload::samples::{made, record, rounds};
 use crate::workload::shared::CHANNELS;
 
 /// When the device of each CPU answers, ticks.
@@ -70,7 +70,7 @@ impl Times {
 
 async fn submit(cpu: &'static Cpu, to: usize, count: u32, gap: u64, mut times: Times) {
     let (_, completion) = channels(cpu.index);
-    for _ in 0..count {
+    for recorded in rounds(Workload::Io, count) {
         if gap != 0 {
             clock::pause(gap);
         }
@@ -84,7 +84,10 @@ async fn submit(cpu: &'static Cpu, to: usize, count: u32, gap: u64, mut times: T
             calls::single(PerCpu::this(), to, ring, cpu.index as u64);
             completion.receive().await;
         }
-        record(clock::now() - start);
+        let ticks = clock::now() - start;
+        if recorded {
+            record(ticks);
+        }
     }
 }
 
@@ -96,7 +99,7 @@ fn ring(_: &'static Cpu, from: u64) {
 /// The device of CPU `from`, on the CPU that it interrupts.
 async fn play(from: usize, count: u32) {
     let (doorbell, completion) = channels(from);
-    for _ in 0..count {
+    for _ in 0..made(Workload::Io, count) {
         doorbell.receive().await;
         device_until(ANSWERS[from].load(Acquire)).await;
         completion.send().await;

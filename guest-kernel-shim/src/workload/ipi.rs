@@ -5,7 +5,7 @@
 
 use arch::gic_cpu;
 use arrayvec::ArrayVec;
-use plan::Shape;
+use plan::{Shape, Workload};
 use platform::MAX_CPUS;
 use wait::request::CALL;
 
@@ -16,7 +16,7 @@ use crate::setting::{Body, Idle};
 use crate::tally::Event;
 use crate::wake::Waker;
 use crate::workload::call;
-use crate::workload::samples::Samples;
+use crate::workload::samples::{Samples, rounds};
 
 /// The caller.
 pub struct Caller<'s> {
@@ -24,7 +24,7 @@ pub struct Caller<'s> {
     pub shape: Shape,
     /// Wakers of the CPUs that it calls.
     pub wakers: ArrayVec<Waker, MAX_CPUS>,
-    /// Calls.
+    /// Calls that are samples.
     pub count: u32,
     /// Ticks between a call and the next.
     pub gap: u64,
@@ -51,7 +51,7 @@ impl Caller<'_> {
     fn repeat(&mut self, send: impl Fn(&Self, &PerCpu)) {
         let me = PerCpu::this();
         let targets = self.wakers.len() as u32;
-        for n in 1..=self.count {
+        for (n, recorded) in (1..).zip(rounds(Workload::Ipi, self.count)) {
             if self.gap != 0 {
                 clock::pause(self.gap);
             }
@@ -59,6 +59,9 @@ impl Caller<'_> {
             send(self, me);
             let handler = call::wait(n * targets);
             let ticks = clock::now() - start;
+            if !recorded {
+                return;
+            }
             self.samples.record(ticks);
             if targets != 0 {
                 self.samples.handler.record(handler.saturating_sub(start));

@@ -5,12 +5,12 @@
 //!
 //! Its parameters: `iterations` is `numipi`, `gap-us` is `delay`.
 
-use plan::{Calls, Cell, CpuSet, Switch};
+use plan::{Calls, Cell, CpuSet, Switch, Workload};
 
 use crate::clock;
 use crate::kernel::{Cpu, calls};
 use crate::percpu::PerCpu;
-use crate::workload::samples::{record, record_handler};
+use crate::workload::samples::{record, record_handler, rounds};
 
 /// What a CPU does that calls.
 struct Storm {
@@ -49,18 +49,17 @@ impl Storm {
 
     async fn run(self) {
         let me = PerCpu::this();
-        for n in 0..self.count {
+        for (n, recorded) in (0..).zip(rounds(Workload::Ipistorm, self.count)) {
             if self.gap != 0 {
                 clock::pause(self.gap);
             }
             let start = clock::now();
-            calls::many(me, self.targets(), called, u64::from(n));
-            if self.waits {
-                let began = self.wait();
-                record(clock::now() - start);
-                record_handler(began.saturating_sub(start));
-            } else {
-                record(clock::now() - start);
+            calls::many(me, self.targets(), called, n);
+            let began = self.waits.then(|| self.wait());
+            let ticks = clock::now() - start;
+            if recorded {
+                record(ticks);
+                began.map(|began| record_handler(began.saturating_sub(start)));
             }
         }
         self.wait();

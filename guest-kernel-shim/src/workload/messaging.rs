@@ -3,15 +3,18 @@
 //! sends a message to each receiver of its group (`perf bench sched messaging`,
 //! hackbench). A sample is a loop of a sender.
 
+use plan::Workload;
+
 use crate::clock;
 use crate::kernel::Cpu;
 use crate::kernel::channel::Channel;
-use crate::workload::samples::record;
+use crate::workload::samples::{made, record, rounds};
 use crate::workload::shared::{CHANNELS, EACH};
 
 /// Begins the tasks of this CPU; all are dealt out to the CPUs in turn.
 pub fn spawn(groups: u32, count: u32, cpu: &Cpu, cpus: usize) {
-    let messages = u64::from(count) * EACH as u64;
+    let loops = made(Workload::Messaging, count);
+    let messages = u64::from(loops) * EACH as u64;
     for group in 0..groups as usize {
         let channels = &CHANNELS[group * EACH..][..EACH];
         for (n, channel) in channels.iter().enumerate() {
@@ -28,12 +31,15 @@ pub fn spawn(groups: u32, count: u32, cpu: &Cpu, cpus: usize) {
 }
 
 async fn send(channels: &'static [Channel], count: u32) {
-    for _ in 0..count {
+    for recorded in rounds(Workload::Messaging, count) {
         let start = clock::now();
         for channel in channels {
             channel.send().await;
         }
-        record(clock::now() - start);
+        let ticks = clock::now() - start;
+        if recorded {
+            record(ticks);
+        }
     }
 }
 

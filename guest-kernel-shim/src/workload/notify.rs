@@ -6,10 +6,12 @@
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Release};
 
+use plan::Workload;
+
 use crate::clock;
 use crate::kernel::Cpu;
 use crate::kernel::channel::Channel;
-use crate::workload::samples::record;
+use crate::workload::samples::{made, record, rounds};
 use crate::workload::shared::CHANNELS;
 
 /// What is asked for and what is answered, for each pair.
@@ -48,7 +50,7 @@ async fn ask(
     count: u32,
     gap: u64,
 ) {
-    for n in 1..=u64::from(count) {
+    for (n, recorded) in (1..).zip(rounds(Workload::Notify, count)) {
         if gap != 0 {
             clock::pause(gap);
         }
@@ -60,7 +62,10 @@ async fn ask(
             letter.answer.load(Acquire) == n,
             "an answer to another request"
         );
-        record(clock::now() - start);
+        let ticks = clock::now() - start;
+        if recorded {
+            record(ticks);
+        }
     }
 }
 
@@ -70,7 +75,7 @@ async fn supervise(
     letter: &'static Letter,
     count: u32,
 ) {
-    for _ in 0..count {
+    for _ in 0..made(Workload::Notify, count) {
         there.receive().await;
         letter.answer.store(letter.request.load(Acquire), Release);
         back.send().await;

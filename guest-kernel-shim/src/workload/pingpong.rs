@@ -2,17 +2,19 @@
 //! `pingpong`: two CPUs wake each other, as two tasks do that pass a byte
 //! through two pipes (`perf bench sched pipe`). A sample is a round trip.
 
+use plan::Workload;
+
 use crate::clock;
 use crate::percpu::PerCpu;
 use crate::setting::{Body, Idle};
 use crate::wake::Waker;
-use crate::workload::samples::Samples;
+use crate::workload::samples::{Samples, rounds};
 
 /// The CPU that measures.
 pub struct Near<'s> {
     /// Wakes the other one.
     pub waker: Waker,
-    /// Round trips.
+    /// Round trips that are samples.
     pub count: u32,
     /// Ticks between a round trip and the next.
     pub gap: u64,
@@ -23,14 +25,18 @@ pub struct Near<'s> {
 impl Body for Near<'_> {
     fn run(&mut self, mut idle: impl Idle) {
         let me = PerCpu::this();
-        for _ in 0..self.count {
+        let waker = self.waker.of_a_peer(&idle);
+        for recorded in rounds(Workload::Pingpong, self.count) {
             if self.gap != 0 {
                 clock::pause(self.gap);
             }
             let start = clock::now();
-            self.waker.wake(me);
+            waker.wake(me);
             idle.wait(me);
             let ticks = clock::now() - start;
+            if !recorded {
+                return;
+            }
             self.samples.record(ticks);
         }
     }
@@ -40,16 +46,17 @@ impl Body for Near<'_> {
 pub struct Far {
     /// Wakes the first one.
     pub waker: Waker,
-    /// Round trips.
+    /// Round trips, with those that are no samples.
     pub count: u32,
 }
 
 impl Body for Far {
     fn run(&mut self, mut idle: impl Idle) {
         let me = PerCpu::this();
+        let waker = self.waker.of_a_peer(&idle);
         for _ in 0..self.count {
             idle.wait(me);
-            self.waker.wake(me);
+            waker.wake(me);
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use hist::Histogram;
 use pages::Pool;
+use plan::Workload;
 use spin::mutex::SpinMutex;
 
 use super::stages;
@@ -53,6 +54,20 @@ impl Samples {
             self.kept += 1;
         }
     }
+}
+
+/// The rounds of a block of `count` samples, each with whether it is one: those after them
+/// are made so that the last sample is like the others. Without them whoever takes part
+/// would leave the loop within it.
+#[inline(always)]
+pub fn rounds(workload: Workload, count: u32) -> impl Iterator<Item = bool> {
+    (0..made(workload, count)).map(move |n| n < count)
+}
+
+/// How many rounds that are.
+#[inline(always)]
+pub fn made(workload: Workload, count: u32) -> u32 {
+    count + workload.unrecorded()
 }
 
 /// Where the samples of tasks go: those of several CPUs have some.

@@ -2,10 +2,12 @@
 //! `timer`: a task per CPU wakes up by time, `gap-us` apart (cyclictest). A sample
 //! is by how much it was late.
 
+use plan::Workload;
+
 use crate::clock;
 use crate::kernel::Cpu;
 use crate::kernel::timer::sleep_until;
-use crate::workload::samples::record;
+use crate::workload::samples::{record, rounds};
 
 /// Begins the task of this CPU.
 pub fn spawn(count: u32, period: u64, cpu: &Cpu) {
@@ -14,9 +16,12 @@ pub fn spawn(count: u32, period: u64, cpu: &Cpu) {
 
 async fn periodic(count: u32, period: u64) {
     let mut deadline = clock::now();
-    for _ in 0..count {
+    for recorded in rounds(Workload::Timer, count) {
         deadline += period;
         sleep_until(deadline).await;
-        record(clock::now() - deadline);
+        let late = clock::now() - deadline;
+        if recorded {
+            record(late);
+        }
     }
 }

@@ -23,7 +23,7 @@ pub fn undefined_instruction() -> Result<(), Failure> {
     ensure(class(caught) == 0, "not an undefined instruction")
 }
 
-/// Reads what is not mapped, which nobody catches.
+/// Reads what is not mapped, which nothing catches.
 pub fn abort() {
     // SAFETY: address 0x10 is not mapped: the read faults and reads nothing.
     unsafe { (0x10 as *const u64).read_volatile() };
@@ -41,7 +41,7 @@ pub fn nothing_at_a_hole() -> Result<(), Failure> {
     ensure(caught.far == HOLE.base, "another address")
 }
 
-/// Looks for what somebody else left in this guest's RAM, and ends with status 1
+/// Looks for another's data in this guest's RAM, and ends with status 1
 /// if there is any of it.
 pub fn neighbor() {
     let mut pages = 0;
@@ -63,10 +63,10 @@ pub fn neighbor() {
     hypervisor::exit(found.min(1));
 }
 
-/// Whether stage 1 maps `page`: parts of the RAM are nobody's.
+/// Whether stage 1 maps `page`: parts of the RAM are not mapped.
 fn is_mapped(page: u64) -> bool {
     let result: u64;
-    // SAFETY: a translation changes PAR_EL1 alone, which nobody else uses.
+    // SAFETY: a translation changes PAR_EL1 alone, which nothing else uses.
     unsafe {
         asm!("at s1e1r, {0}", "isb", "mrs {1}, par_el1", in(reg) page, out(reg) result,
             options(nostack, preserves_flags));

@@ -11,7 +11,7 @@ use guest_kernel_shim::interrupts::{self, journal};
 use guest_kernel_shim::percpu::PerCpu;
 use guest_kernel_shim::{clock, machine};
 
-/// A function identifier that is nobody's (DEN0028F, 6.1: a vendor-specific
+/// A function identifier that is not assigned (DEN0028F, 6.1: a vendor-specific
 /// hypervisor service of a number that is not assigned).
 const NOBODY: u64 = 0x4b00_0000;
 /// A call that the hypervisor answers (DEN0028F, 7.2).

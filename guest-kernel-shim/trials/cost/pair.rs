@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The paths that several CPUs take together. Each round has a number: who is
-//! to receive says so, the other one acts, and the round is over when it was
-//! received.
+//! The paths that several CPUs take together. Each round has a number: the
+//! receiver says that it is ready, the other one acts, and the round is over when the
+//! receiver has got it.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
@@ -83,7 +83,7 @@ pub fn sgi() {
 }
 
 /// The same with an SGI that EL2 may not send as itself.
-pub fn mail() {
+pub fn doorbell() {
     /// The first that is always so.
     const INTID: u32 = 8;
     fn receive() {
@@ -91,12 +91,12 @@ pub fn mail() {
         interrupts::redistributor(me).enable_all(1 << INTID);
         for _ in 0..PASSES {
             journal(me).clear();
-            begin::<{ Path::MailReceive as u8 }>();
+            begin::<{ Path::DoorbellReceive as u8 }>();
             READY.fetch_add(1, AcqRel);
             while journal(me).count() == 0 {
                 insn::yield_now();
             }
-            end::<{ Path::MailReceive as u8 }>();
+            end::<{ Path::DoorbellReceive as u8 }>();
             RECEIVED.fetch_add(1, AcqRel);
         }
     }
@@ -105,9 +105,9 @@ pub fn mail() {
     for round in 1..=PASSES {
         until(&READY, round);
         settle();
-        begin::<{ Path::MailSend as u8 }>();
+        begin::<{ Path::DoorbellSend as u8 }>();
         gic_cpu::send_sgi(INTID, second().mpidr);
-        end::<{ Path::MailSend as u8 }>();
+        end::<{ Path::DoorbellSend as u8 }>();
         until(&RECEIVED, round);
     }
     workers::wait_for_second();

@@ -212,7 +212,7 @@ pub fn with_vectors(work: impl FnOnce()) {
     insn::isb();
 }
 
-/// Runs `work` with FP and SIMD on; their registers are nobody's here.
+/// Runs `work` with FP and SIMD on; nothing else here uses their registers.
 pub fn with_simd(work: impl FnOnce()) {
     /// CPACR_EL1.FPEN.
     const ON: u64 = 3 << 20;

@@ -39,7 +39,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
     watches(tally);
 }
 
-/// Whether somebody serves the function: PSCI is another class's.
+/// Whether the function is served: PSCI belongs to another class.
 fn is_known(function: u64) -> bool {
     const KNOWN: [u32; 10] = [
         0x8000_0000,
@@ -58,7 +58,7 @@ fn is_known(function: u64) -> bool {
         || matches!(function >> 24, 0x84 | 0xc4) && function & 0xff_ffff < 0x20
 }
 
-/// A function that nobody serves is refused, and no register changes.
+/// A function that is not served is refused, and no register changes.
 fn unknown(tally: &mut Tally, random: &mut Random, conduit: Conduit, function: u64) {
     if is_known(function) {
         return;
@@ -104,7 +104,7 @@ fn knobs(tally: &mut Tally, random: &mut Random) {
     let turn = |knob: u64, value: u64| call(u64::from(abi::CALL_SET), [knob, value, 0])[0];
     for knob in 0..Knob::COUNT as u64 + 8 {
         for value in [2, 3, 4, 1 << 31, 1 << 32, u64::MAX, random.draw() | 1 << 40] {
-            // How interrupts are delivered is turned only by who reads them.
+            // Only the reader of interrupts changes how they are delivered.
             if knob == Knob::Deliver as u64 && value < 2 {
                 continue;
             }

@@ -48,7 +48,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
     recover(me);
 }
 
-/// Registers of the distributor that are for everybody: to turn them off is to
+/// Registers of the distributor that are for all CPUs: to turn them off is to
 /// turn the others off, which is a guest's right.
 fn is_shared(offset: u64) -> bool {
     offset < 8

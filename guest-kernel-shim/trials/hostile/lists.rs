@@ -73,7 +73,7 @@ fn pend(me: &PerCpu, count: usize, order: Priorities, random: &mut Random) -> So
             redistributor.enable_all(1 << intid);
             continue;
         }
-        // SAFETY: the description is true, and nobody else uses SPIs.
+        // SAFETY: the description is true, and nothing else uses SPIs.
         let spi = unsafe { Spi::new(gic, intid) };
         spi.set_group1();
         spi.set_priority(priority);

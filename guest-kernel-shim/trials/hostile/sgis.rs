@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Software-generated interrupts: every INTID to this CPU, to the others, to all,
 //! to CPUs that there are not, by every range of the target list and with every
-//! bit set (IHI 0069H, 12.2.20).
+//! bit set (IHI 0069H, 12.2, ICC_SGI1R_EL1).
 
 use arch::insn;
 use arch::regs::ICC_CTLR_EL1;
@@ -23,7 +23,7 @@ const WRITES: [(&str, u32); 3] = [
 /// ICC_SGI1R_EL1.IRM.
 const ALL_OTHERS: u64 = 1 << 40;
 
-/// Who is meant, as bits of the register, and whether that is this CPU.
+/// The targets, as bits of the register, and whether that is this CPU.
 fn forms(me: u64, random: &mut Random) -> [(&'static str, u64, bool); 30] {
     let mine = 1 << (me & 15);
     // Without RSS (ICC_CTLR_EL1, bit 18) the range has no meaning.
@@ -80,7 +80,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
                 let outcome = unsafe { attempt(stubs::place(), value | intid << 24, 0) };
                 insn::isb();
                 let got = pending(me, intid, mine && name == "SGI1R");
-                // Who owns the interface reaches the machine's own registers by
+                // A guest that owns the interface reaches the machine's own registers by
                 // the other two names: what they do is the machine's matter.
                 let checked = name == "SGI1R" || tally.deliver() == plan::Deliver::Inject;
                 let right = !checked || got == (mine && name == "SGI1R");

@@ -150,7 +150,7 @@ fn own_memory(tally: &mut Tally) {
     for page in 0..8 {
         let address = base + page * 0x1000;
         let place = window::show(address, As::Normal);
-        // SAFETY: both are this kernel's own code, which nobody changes.
+        // SAFETY: both are this kernel's own code, which nothing changes.
         let (here, there) = unsafe {
             (
                 (address as *const u64).read_volatile(),

@@ -71,7 +71,7 @@ hostile_write:
 pub fn write(code: &[u32]) {
     assert!(code.len() <= WORDS && code.len().is_multiple_of(2));
     // SAFETY: source and destination are as long as that, and the destination
-    // is nobody else's; with identity mapping both have the same addresses
+    // is used by nothing else; with identity mapping both have the same addresses
     // without translation, and the source was cleaned to memory.
     unsafe {
         asm!("bl hostile_write", in("x0") place(), in("x1") code.as_ptr(),

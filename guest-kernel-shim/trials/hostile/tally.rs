@@ -32,7 +32,7 @@ impl Tally {
         }
     }
 
-    /// Who owns the hostile CPU's interrupts.
+    /// Which side owns the hostile CPU's interrupts.
     pub const fn deliver(&self) -> Deliver {
         self.deliver
     }

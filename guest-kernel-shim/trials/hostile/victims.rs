@@ -133,7 +133,7 @@ victim_recurse:
     isb
     udf     #0
 
-    // Sends every SGI to everybody, for ever.
+    // Sends every SGI to all CPUs, for ever.
     .global victim_storm
 victim_storm:
     victim_deliver
@@ -148,7 +148,7 @@ victim_storm:
     add     x2, x2, #1
     b       13b
 
-    // Calls that nobody serves, for ever.
+    // Calls that are not served, for ever.
     .global victim_call
 victim_call:
     victim_deliver
@@ -221,7 +221,7 @@ arch::symbol_addresses! {
     sleep = victim_sleep;
     /// Has exceptions at EL1 for ever.
     recurse = victim_recurse;
-    /// Sends interrupts to everybody.
+    /// Sends interrupts to all CPUs.
     storm = victim_storm;
     /// Makes calls.
     make_calls = victim_call;

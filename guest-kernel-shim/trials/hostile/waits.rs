@@ -58,7 +58,7 @@ fn deadlines(tally: &mut Tally, random: &mut Random, trap: Trap, instruction: u3
     let near = [now + clock::ticks(20), now + clock::ticks(50)];
     let far = [1 << 62, 1 << 63, u64::MAX - 1, u64::MAX, now + (1 << 40)];
     for deadline in over.into_iter().chain(near).chain(far) {
-        // What is far away needs somebody who ends it: an event, an interrupt.
+        // A deadline far away needs something that ends the wait: an event, an interrupt.
         // So does XZR: QEMU 11.1 takes the stack pointer for it.
         wake(far.contains(&deadline) || register == 31);
         // SAFETY: waits; the registers of the calling convention are restored.

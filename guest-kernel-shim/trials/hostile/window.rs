@@ -62,7 +62,7 @@ pub fn with(work: impl FnOnce()) {
     let kept = (TTBR0_EL1.get(), TCR_EL1.get());
     let original = (kept.0 & 0xffff_ffff_f000) as *const u64;
     for n in 0..512 {
-        // SAFETY: this kernel's own root table, which nobody changes.
+        // SAFETY: this kernel's own root table, which nothing changes.
         ROOT.set(n, unsafe { original.add(n).read_volatile() });
     }
     ROOT.set(1, LEVEL1.address() | TABLE);

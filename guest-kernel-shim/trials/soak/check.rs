@@ -147,7 +147,7 @@ pub fn audit() {
     }
 }
 
-/// What this CPU can check of itself when nobody sends any more.
+/// What this CPU can check of itself when no CPU sends any more.
 pub fn quiet(me: &PerCpu) {
     masks("all");
     books::settle(me);

@@ -98,7 +98,7 @@ operations! {
     Group = "mask-group", 2, mask_group;
     /// Reads of distributor and redistributor.
     Read = "read", 4, |me, random| check::identification(me, random);
-    /// Who owns the CPU interface.
+    /// Which side owns the CPU interface.
     Deliver = "knob-deliver", 8, deliver;
     /// Which waits trap.
     Trap = "knob-trap", 4, |_, random| trap(random);

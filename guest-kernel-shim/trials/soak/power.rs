@@ -2,7 +2,7 @@
 //! CPUs that turn themselves off, and others that turn them on again.
 //!
 //! A CPU asks one with a lower number to turn it on before it turns itself off.
-//! So whoever waits to be turned on waits for a CPU that runs, in the end the
+//! So a CPU that waits to be turned on waits for one that runs, in the end the
 //! first one, which is never off.
 
 use core::sync::atomic::AtomicU32;
@@ -27,7 +27,7 @@ static TO_TURN_ON: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPU
 /// How often each CPU began to run: it may be off again before anybody looks.
 static ARRIVALS: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
 
-/// Turns this CPU off, until somebody turns it on: it then begins its task anew.
+/// Turns this CPU off, until another turns it on: it then begins its task anew.
 pub fn off(me: &PerCpu, random: &mut Random) -> ! {
     let helper = percpu::all()[random.below(me.index as u64) as usize];
     // A timer's state is unknown when power is back (DDI 0487K.a, D23.11.25).
@@ -41,7 +41,7 @@ pub fn off(me: &PerCpu, random: &mut Random) -> ! {
     violation(Kind::Answer, format_args!("CPU_OFF came back"))
 }
 
-/// Turns on whoever has asked for it.
+/// Turns on the CPUs that have asked for it.
 pub fn serve(me: &PerCpu) {
     let mut asked = TO_TURN_ON[me.index].swap(0, AcqRel);
     while asked != 0 {

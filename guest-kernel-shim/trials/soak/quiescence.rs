@@ -41,7 +41,7 @@ pub fn reach(me: &'static PerCpu) {
     meet(me);
 }
 
-/// Waits until all CPUs are here. Who is off has to be turned on for that.
+/// Waits until all CPUs are here. One that is off has to be turned on for that.
 fn meet(me: &PerCpu) {
     static ARRIVED: AtomicU32 = AtomicU32::new(0);
     static MEETING: AtomicU32 = AtomicU32::new(0);

@@ -26,7 +26,7 @@ fn step(me: &'static PerCpu) {
     }
     note(me, operation.name(), step, 0);
     operation.count();
-    // Whoever is off keeps no token.
+    // A CPU that is off keeps no token.
     if operation == Operation::Off {
         tokens::pass(me, &mut random);
         operation.run(me, &mut random);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Wake-ups: tokens that wander from CPU to CPU, half as many as there are CPUs.
 //!
-//! Whoever takes one passes it on to another CPU, as a task or as a function
+//! A CPU that takes one passes it on to another CPU, as a task or as a function
 //! call, eliding the interrupt or not, and waits when it has none. Tokens are
 //! neither made nor lost: a wake-up that does not arrive leaves a CPU waiting
 //! beside a full inbox, to which the other tokens come sooner or later. Then

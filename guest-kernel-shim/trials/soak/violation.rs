@@ -48,7 +48,7 @@ impl fmt::Display for Kind {
 /// What each CPU did last.
 pub static LOGS: [OperationLog; MAX_CPUS] = [const { OperationLog::new() }; MAX_CPUS];
 
-/// The seed of the run, for whoever has to repeat it.
+/// The seed of the run, with which it can be repeated.
 pub static SEED: AtomicU64 = AtomicU64::new(0);
 
 /// Notes what `cpu` begins to do.

@@ -5,7 +5,7 @@
 use core::sync::atomic::AtomicU64;
 
 /// The bits of ICC_SGI1R_EL1 that have a meaning: Aff3, RS, IRM, Aff2, INTID, Aff1,
-/// target list (IHI 0069H, 12.2.20).
+/// target list (IHI 0069H, 12.2).
 pub const SGI_FIELDS: u64 = 0x00ff_f1ff_0fff_ffff;
 
 /// What the fast paths look at and count: half a cache line, the other half of

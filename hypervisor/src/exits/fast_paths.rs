@@ -24,7 +24,7 @@
 //!   so that the end of a timer's interrupt can be left to the guest
 //!   (IHI 0069H, 4.6.2 and 5.2.1).
 //! - ICH_ELRSR_EL2 says whether the list register is free: the guest frees it
-//!   without EL2 (12.4.2). ICH_LR\<n\>_EL2 makes the interrupt the guest's.
+//!   without EL2 (12.4). ICH_LR\<n\>_EL2 makes the interrupt the guest's.
 //! - TPIDR_EL2 leads to this CPU's memory. It is read again where that costs less than
 //!   saving another register. The stack pointer leads there too: the stack is empty at
 //!   each exit, and ends where that memory begins.

@@ -39,7 +39,7 @@ pub fn send<T: Trace>(cpu: &PerCpu, value: u64) {
 
 #[cold]
 fn send_by_kick(cpu: &PerCpu, value: u64) {
-    // Without RSS the range selector has no meaning (IHI 0069H, 12.2.20), as
+    // Without RSS the range selector has no meaning (IHI 0069H, 12.2), as
     // the machine has it for the SGIs that it sends.
     let ranges = ICC_CTLR_EL1.get() & RSS != 0;
     let sgi = Sgi::decode(if ranges { value } else { value & !RANGE });

@@ -144,6 +144,28 @@ fn plant(cpu: &PerCpu, quiet: bool) {
         }
         Fault::SoakTimeBack => CNTVOFF_EL2.set(CNTFRQ_EL0.get() / 10),
         Fault::SoakPendingWord => drop(cpu.vcpu.pending_word.fetch_or(1 << 31, SeqCst)),
-        _ => {}
+        // Made elsewhere: at boot, while the guest runs, or by the guest.
+        Fault::El2Panic
+        | Fault::El2Abort
+        | Fault::El2Hang
+        | Fault::El2Overflow
+        | Fault::El2WriteCode
+        | Fault::El2RunData
+        | Fault::El2PanicRunning
+        | Fault::El2OverflowRunning
+        | Fault::El2PanicNested
+        | Fault::El2PanicHeld
+        | Fault::El2PanicEverywhere
+        | Fault::SecondarySilent
+        | Fault::CounterStands
+        | Fault::ConsoleStalls
+        | Fault::RamDirty
+        | Fault::SgiLost
+        | Fault::GuestPanic
+        | Fault::GuestAbort
+        | Fault::GuestHang
+        | Fault::LostWakeUp
+        | Fault::SoakLostWakeUp
+        | Fault::SoakLeak => {}
     }
 }

@@ -211,7 +211,7 @@ fn evaluate_others(cpu: &PerCpu) {
     others.for_each(|other| kick::send(other, pending_word::EVALUATE));
 }
 
-/// Whether the guest has an interrupt active, whoever owns the interface: in a list
+/// Whether the guest has an interrupt active, whichever side owns the interface: in a list
 /// register, or physically. The running priority alone does not tell where the guest
 /// ends interrupts in two steps.
 pub fn has_active(cpu: &PerCpu) -> bool {

@@ -17,6 +17,10 @@ pub struct RunArgs {
     /// How long it may take.
     #[command(flatten)]
     pub limits: LimitArgs,
+    /// Measure all of it so often, each time in boots of its own: what is counted in time differs from boot to boot, and
+    /// `compare` takes five runs at least
+    #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: u32,
     /// Folder for the results; new or empty [default: target/runs/TIME-BOARD, the time in UTC]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -43,13 +47,26 @@ pub struct ReportArgs {
 /// Options of `compare`.
 #[derive(Args, Debug)]
 pub struct CompareArgs {
-    /// The reference: a run folder, results.json or serial log
-    pub a: PathBuf,
-    /// What is judged against it
-    pub b: PathBuf,
-    /// Exit with status 1 if any cell is worse by more than this much
-    #[arg(long, value_name = "PERCENT")]
+    /// A, the reference, and B: a run folder, results.json or serial log of each, which may hold several runs. With
+    /// --with, all of these are runs of A
+    #[arg(value_name = "RUN", required = true)]
+    pub runs: Vec<PathBuf>,
+    /// Runs of B
+    #[arg(long, value_name = "RUN", num_args = 1..)]
+    pub with: Vec<PathBuf>,
+    /// Exit with status 1 if anything is worse by more than this much, or lost: medians, tails, exits; with 2 if
+    /// that can't be told from these runs [without a number: 0]
+    #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "0")]
     pub fail_if_worse: Option<String>,
+    /// Probability that anything is called better or worse if nothing is, at most
+    #[arg(long, value_name = "PERCENT", default_value = "5%")]
+    pub level: String,
+    /// Say how many runs would show a difference of this much
+    #[arg(long, value_name = "PERCENT")]
+    pub see: Option<String>,
+    /// What may differ between A and B besides the code, for --fail-if-worse: compiler, emulator, ...
+    #[arg(long, value_name = "LIST")]
+    pub allow: Option<String>,
 }
 
 /// Options of `experiment`.

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
-use plan::{DIMENSIONS, Info, Kind, Place};
+use plan::{DIMENSIONS, Info, Kind, Place, Under, Word};
 use serde::Deserialize;
 
 /// A number, which a check that knows the bounds holds against them: what is far too
@@ -50,7 +51,7 @@ pub struct JobArgs {
     pub boot: Boot,
     /// What the guest runs under: rouse (the hypervisor), none (the bare machine) [default: rouse]
     #[arg(long, value_name = "LIST")]
-    pub under: Option<String>,
+    pub under: Option<Unders>,
     /// Number of CPUs [default: the board's]
     #[arg(long, value_name = "N", value_parser = count)]
     pub cpus: Option<u32>,
@@ -76,13 +77,40 @@ pub struct JobArgs {
     /// Changes of single values of the preset: core-mhz=3000,l2-kib=512
     #[arg(long, value_name = "NAME=VALUE,...")]
     pub set: Option<String>,
-    /// With --guest: it is to end by a reset (PSCI SYSTEM_RESET); to turn the machine off is a failure then
+    /// With --guest: the guest must end by a reset (PSCI SYSTEM_RESET); if it turns the machine off, the run fails
     #[arg(long)]
     pub expect_reset: bool,
     /// Disturb QEMU at random, with this seed: its threads held one by one, all of them stopped, the machine paused.
-    /// Whatever is counted in time is then worth nothing
+    /// Values in units of time mean nothing then
     #[arg(long, value_name = "SEED")]
     pub disturb: Option<u64>,
+}
+
+impl JobArgs {
+    /// `board` as it is, and the guest as it is.
+    pub fn on(board: &str) -> Self {
+        Self {
+            load: LoadArgs {
+                board: board.into(),
+                plan: PlanArgs::default(),
+                guest: None,
+                append: None,
+                survey: false,
+            },
+            boot: Boot::Kernel,
+            under: None,
+            cpus: None,
+            cpu: None,
+            metric: None,
+            memory: None,
+            dtb: None,
+            gem5: None,
+            preset: None,
+            set: None,
+            expect_reset: false,
+            disturb: None,
+        }
+    }
 }
 
 /// How long boots may take.
@@ -120,7 +148,7 @@ pub struct PlanArgs {
     /// Only part I of N of the cells, I from 1; `report` puts the parts together again
     #[arg(long, value_name = "I/N")]
     pub shard: Option<String>,
-    /// Few wake-ups per cell and no stages, unless they are named: for machines on which each one takes long
+    /// Few wake-ups per cell and no stages, unless they are named: for slow machines
     #[arg(long)]
     pub quick: bool,
     /// Report every sample, not only their histogram
@@ -129,6 +157,20 @@ pub struct PlanArgs {
     /// Report only what the table needs, for a console ring of 64 KiB: no histograms, no stages
     #[arg(long)]
     pub compact: bool,
+}
+
+impl PlanArgs {
+    /// These values of dimensions, by their keys, with so many wake-ups per cell and
+    /// without time stamps.
+    pub fn exactly(iterations: u64, lists: &[(&'static str, &str)]) -> Self {
+        let lists = lists.iter().map(|&(key, values)| (key, values.to_owned()));
+        Self {
+            lists: ListArgs(lists.collect()),
+            iterations: Some(iterations.to_string()),
+            stages: Some("off".into()),
+            ..Self::default()
+        }
+    }
 }
 
 /// Heading of the options that belong to the workloads on the guest's executor.
@@ -207,6 +249,31 @@ impl fmt::Display for Metric {
             Self::Cycles => "cycles",
             Self::Time => "time",
         })
+    }
+}
+
+/// What a guest runs under, in turn.
+#[derive(Clone, Debug)]
+pub struct Unders(pub Vec<Under>);
+
+impl FromStr for Unders {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" {
+            return Ok(Self(Under::ALL.to_vec()));
+        }
+        let mut values = Vec::new();
+        for word in text.split(',') {
+            let Some(value) = Under::parse(word) else {
+                let known = Under::NAMES.join(", ");
+                return Err(format!("there is no `{word}`; use all, {known}"));
+            };
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        Ok(Self(values))
     }
 }
 

@@ -1,48 +1,128 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How much worse is too much.
+//! What keeps B from passing.
 
 use anyhow::Result;
-use results::compare::{Comparison, Difference, Verdict};
+use results::compare::{Comparison, Differs, Quantity, Verdict};
+use results::merge::Run;
 
-use crate::failure::bad_input;
+use super::side::{Side, percent};
 
-/// The most that a cell may be worse, in per cent.
+/// How much worse is too much, in per cent: 0 unless said otherwise.
 #[derive(Clone, Copy, Debug)]
 pub struct Gate(f64);
 
+/// Whether B passes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Judgement {
+    /// It does.
+    Passed,
+    /// It does not, and why.
+    Failed(String),
+    /// That can't be told from these runs: why, and what to do.
+    NotTried(String),
+}
+
 impl Gate {
-    /// Reads `2%`, `2` or `0.5%`.
+    /// Reads a percentage.
     pub fn parse(text: &str) -> Result<Self> {
-        let number = text.strip_suffix('%').unwrap_or(text);
-        match number.parse::<f64>() {
-            Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(Self(percent)),
-            _ => bad_input!("--fail-if-worse: `{text}` is no percentage; write 2% or 0.5%"),
+        percent("--fail-if-worse", text).map(Self)
+    }
+
+    /// Judges B. Where more than the code differs, nothing can be said of the code; what is
+    /// worse or missing is told before runs are asked for that could not make it better.
+    pub fn judge(self, found: &Comparison<'_>, differs: &[&Differs], b: &Side) -> Judgement {
+        if !differs.is_empty() {
+            let mut words: Vec<&str> = differs.iter().map(|differs| differs.aspect).collect();
+            words.dedup();
+            return Judgement::NotTried(format!(
+                "A and B were not measured alike: {} (see above); measure them so, or --allow {}",
+                differs
+                    .iter()
+                    .map(|differs| differs.what.as_str())
+                    .collect::<Vec<_>>()
+                    .join(", "),
+                words.join(",")
+            ));
+        }
+        let reasons = [self.worse(found), lost(found), unfinished(b)];
+        let reasons: Vec<String> = reasons.into_iter().flatten().collect();
+        if !reasons.is_empty() {
+            return Judgement::Failed(reasons.join("; "));
+        }
+        match too_few(found) {
+            Some(why) => Judgement::NotTried(why),
+            None => Judgement::Passed,
         }
     }
 
-    /// Why B does not pass; `None` if it does.
-    pub fn judge(self, comparison: &Comparison<'_>) -> Option<String> {
-        let worse = comparison
-            .pairs
-            .iter()
-            .filter(|pair| pair.verdict() == Verdict::Worse);
-        let percents = worse.filter_map(|pair| pair.total.as_ref().map(Difference::percent));
-        let over: Vec<f64> = percents.filter(|percent| *percent > self.0).collect();
-        let most = over.iter().copied().fold(0.0, f64::max);
-        let cells = if over.len() == 1 {
-            "1 cell is"
-        } else {
-            &format!("{} cells are", over.len())
-        };
-        let measured = comparison.count(Verdict::Unknown) < comparison.pairs.len();
-        match (over.is_empty(), measured) {
-            (false, _) => Some(format!(
-                "{cells} worse by more than {} %, up to {most:.1} %",
-                self.0
-            )),
-            // A gate that nothing went through is not passed.
-            (true, false) => Some("no cell was measured on both sides".into()),
-            (true, true) => None,
-        }
+    /// What is worse by more than the gate allows.
+    fn worse(self, found: &Comparison<'_>) -> Option<String> {
+        let told = Quantity::ALL.iter().filter_map(|&quantity| {
+            let figures = found.figures().map(|(_, figure)| figure);
+            let worse = figures.filter(|figure| {
+                let is_worse = figure.verdict == Verdict::Worse && figure.percent() > self.0;
+                is_worse && figure.quantity == quantity
+            });
+            let percents: Vec<f64> = worse.map(|figure| figure.percent()).collect();
+            let most = percents.iter().copied().fold(0.0, f64::max);
+            let cells = cells(percents.len());
+            let name = quantity.name();
+            (!percents.is_empty()).then(|| match most.is_finite() {
+                true => format!(
+                    "{name} of {cells} worse by more than {} %, up to {most:.1} %",
+                    self.0
+                ),
+                false => format!("{name} of {cells} worse, from none"),
+            })
+        });
+        let told: Vec<String> = told.collect();
+        (!told.is_empty()).then(|| told.join("; "))
     }
+}
+
+fn cells(count: usize) -> String {
+    match count {
+        1 => "1 cell".into(),
+        _ => format!("{count} cells"),
+    }
+}
+
+/// What A measured and B did not.
+fn lost(found: &Comparison<'_>) -> Option<String> {
+    let lost = found.lost.len();
+    (lost > 0).then(|| format!("B has lost {}", cells(lost)))
+}
+
+/// A run of B that was cut short or damaged may have lost what A does not have either.
+fn unfinished(b: &Side) -> Option<String> {
+    let not_whole = |run: &&Run| run.results.incomplete || !run.results.damaged.is_empty();
+    let count = b.runs.iter().filter(not_whole).count();
+    (count > 0).then(|| {
+        format!(
+            "{count} of {} runs of B incomplete or damaged",
+            b.runs.len()
+        )
+    })
+}
+
+/// That there are too few runs to tell.
+pub fn too_few(found: &Comparison<'_>) -> Option<String> {
+    // A gate that nothing went through is not passed.
+    if found.figures().next().is_none() {
+        return Some("no cell was measured on both sides; run both with the same options".into());
+    }
+    let few = found
+        .figures()
+        .filter(|(_, figure)| figure.verdict == Verdict::TooFew);
+    let least = few
+        .map(|(_, figure)| figure.a.runs().min(figure.b.runs()))
+        .min()?;
+    let needed = found.runs_needed();
+    Some(format!(
+        "too few runs: {} ({} tests at {} %) need {needed} runs of each side, and there are {least}; \
+         run each with --repeat {needed}",
+        cells(found.pairs.len()),
+        found.tests,
+        found.level * 100.0
+    ))
 }

@@ -1,204 +1,331 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a comparison shows.
 
-use results::compare::{Comparison, Difference, Median, Pair, Verdict};
-use results::{Build, Cell, keys};
+use results::compare::{
+    Compared, Comparison, Differs, Figures, Order, Pair, Quantity, Verdict, order,
+};
+use results::{Cell, keys};
 
+use super::gate;
+use super::side::Side;
 use crate::grid::{self, Column};
-use crate::report::inputs::Input;
 use crate::table::Scale;
 
-/// Cells of one side that are listed.
+/// Cells, or other things of one kind, that are listed.
 const LISTED: usize = 12;
 
-/// The table, no wider than `width`, what could not be compared, and the sentence.
+/// The table, no wider than `width`, what else changed, what could not be compared, and the
+/// sentence. `see`: a difference, in per cent, for which to say how many runs show it.
 pub fn lines(
-    comparison: &Comparison<'_>,
-    a: &Input,
-    b: &Input,
+    found: &Comparison<'_>,
+    differs: &[Differs],
+    a: &Side,
+    b: &Side,
+    see: Option<f64>,
     width: Option<usize>,
 ) -> Vec<String> {
-    let scale = Scale::of(&a.results);
-    let unit = scale.unit(&a.results);
-    let mut lines = vec![
-        format!("A: {} ({})", a.shown, place(a)),
-        format!("B: {} ({})", b.shown, place(b)),
-    ];
-    lines.extend(compilers(a, b));
-    lines.extend([
-        String::new(),
-        format!("medians in {unit}, with 95 % confidence intervals"),
-    ]);
-    lines.extend(grid::fitted(columns(comparison, scale), width));
-    lines.extend(only("A", &comparison.only_a));
-    lines.extend(only("B", &comparison.only_b));
-    for (side, input) in [("A", a), ("B", b)] {
-        let missing = input.results.incomplete_text();
-        lines.extend(missing.map(|missing| format!("{side} is incomplete: {missing}")));
-    }
+    let scale = Scale::of(a.first());
+    let mut lines = vec![side("A", a), side("B", b)];
+    lines.extend(differs.iter().map(|differs| {
+        let Differs { what, a, b, .. } = differs;
+        format!("not alike: {what}: A {a}, B {b}")
+    }));
+    let unit = scale.unit(a.first());
     lines.push(String::new());
-    if a.results.unit != "insns" {
-        lines.push(
-            "The intervals are those of the samples of one run each; runs may differ by more. \
-             Repeat before you believe a small difference."
-                .into(),
-        );
-    }
-    lines.push(sentence(comparison));
+    lines.push(match found.exact {
+        true => format!("medians in {unit}, which repeat: each difference is one"),
+        false => format!("medians of the runs in {unit}, with the lowest and the highest run"),
+    });
+    lines.extend(grid::fitted(columns(found, scale, see), width));
+    lines.extend(changed_beside(found, scale));
+    lines.extend(lost(found));
+    lines.extend(only_b(&found.added));
+    lines.push(String::new());
+    lines.extend(method(found, a, b));
+    lines.extend(see.and_then(|see| runs_to_see(found, see)));
+    lines.push(sentence(found));
     lines
 }
 
-fn place(input: &Input) -> String {
-    let results = &input.results;
-    let parts = [
-        results.board.as_str(),
-        results.machine.cpu.as_str(),
-        results.tool.as_str(),
-    ];
-    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    parts.join(", ")
-}
-
-/// That two compilers made the code, if they did: then not every difference is one of
-/// the trees.
-fn compilers(a: &Input, b: &Input) -> Option<String> {
-    let [a, b] = [a, b].map(|input| input.results.build.as_ref().map(Build::compiler));
-    let (a, b) = (a?, b?);
-    (a != b).then(|| format!("A and B were built with different compilers: {a}; {b}"))
-}
-
-fn columns(comparison: &Comparison<'_>, scale: Scale) -> Vec<Column> {
-    let pairs = &comparison.pairs;
-    let mut columns: Vec<Column> = Vec::new();
-    for key in keys() {
-        let word = |pair: &Pair<'_>| pair.a.word(key).unwrap_or_default();
-        let texts: Vec<String> = pairs.iter().map(word).collect();
-        if texts.iter().any(|text| *text != texts[0]) || key == "wait" {
-            columns.push(Column::words(key.trim_end_matches("-us"), texts));
-        }
+/// What a side is.
+fn side(name: &str, side: &Side) -> String {
+    let results = side.first();
+    let parts = [&results.board, &results.machine.cpu, &results.tool];
+    let mut parts: Vec<String> = parts.into_iter().cloned().collect();
+    parts.retain(|part| !part.is_empty());
+    if let trees @ [_, ..] = side.trees().as_slice() {
+        parts.push(format!("commit {}", trees.join(" or ")));
     }
-    let of = |text: &dyn Fn(&Difference) -> String| -> Vec<String> {
-        let texts = pairs.iter().map(|pair| pair.total.as_ref().map(text));
+    let runs = match side.runs.len() {
+        1 => "1 run".into(),
+        runs => format!("{runs} runs"),
+    };
+    format!("{name}: {runs}, {} ({})", side.shown, parts.join(", "))
+}
+
+fn columns(found: &Comparison<'_>, scale: Scale, see: Option<f64>) -> Vec<Column> {
+    let pairs = &found.pairs;
+    let mut columns = names(pairs.iter().map(|pair| pair.cell).collect());
+    let of = |text: &dyn Fn(&Compared) -> String| -> Vec<String> {
+        let texts = pairs.iter().map(|pair| pair.total().map(text));
         texts.map(Option::unwrap_or_default).collect()
     };
-    columns.push(Column::numbers(
-        "",
-        "A",
-        of(&|total| median(&total.a, scale)),
-    ));
-    columns.push(Column::numbers(
-        "",
-        "B",
-        of(&|total| median(&total.b, scale)),
-    ));
-    columns.push(Column::numbers("", "by", of(&|total| by(total, scale))));
-    columns.push(Column::numbers(
-        "",
-        "%",
-        of(&|total| match total.by() {
-            0 => "·".into(),
-            _ => format!("{:+.1}", total.percent()),
-        }),
-    ));
-    columns.push(Column::words(
-        "verdict",
-        pairs.iter().map(verdict).collect(),
-    ));
-    if pairs
-        .iter()
-        .any(|pair| pair.a.is_part() || pair.b.is_part())
-    {
-        let passes = pairs
+    let numbers = |title, texts| Column::numbers("", title, texts);
+    columns.push(numbers("A", of(&|total| figures(&total.a, scale))));
+    columns.push(numbers("B", of(&|total| figures(&total.b, scale))));
+    columns.push(numbers("by", of(&|total| by(total.by(), scale))));
+    columns.push(numbers("%", of(&|total| percent(total))));
+    let verdicts = pairs.iter().map(|pair| verdict(pair.total()));
+    columns.push(Column::words("verdict", verdicts.collect()));
+    if let Some(see) = see.filter(|_| !found.exact) {
+        let runs = found.runs_to_see(see).into_iter();
+        let runs = runs.map(|runs| runs.map_or("?".into(), |runs| runs.to_string()));
+        columns.push(numbers(&format!("runs for {see} %"), runs.collect()));
+    }
+    let is_part = |pair: &Pair<'_>| pair.a.iter().chain(&pair.b).any(|cell| cell.is_part());
+    if pairs.iter().any(is_part) {
+        let passes = |cells: &[&Cell]| {
+            let part = cells.iter().find(|cell| cell.is_part());
+            part.map_or("all".into(), |cell| cell.passes_text())
+        };
+        let texts = pairs
             .iter()
-            .map(|pair| format!("A {}, B {}", pair.a.passes_text(), pair.b.passes_text()));
-        columns.push(Column::words("passes", passes.collect()));
+            .map(|pair| format!("A {}, B {}", passes(&pair.a), passes(&pair.b)));
+        columns.push(Column::words("passes", texts.collect()));
     }
     if pairs.iter().any(|pair| pair.stage.is_some()) {
-        let stages = pairs.iter().map(|pair| match &pair.stage {
-            Some((name, stage)) if changed(pair) => format!("{name} {}", by(stage, scale)),
-            _ => String::new(),
-        });
+        let stage = |(name, size): &(String, f64)| format!("{name} {}", by(*size, scale));
+        let stages = pairs.iter().map(|pair| pair.stage.as_ref().map(stage));
+        let stages = stages.map(Option::unwrap_or_default);
         columns.push(Column::words("mostly in stage", stages.collect()));
     }
     columns
 }
 
-fn changed(pair: &Pair<'_>) -> bool {
-    matches!(pair.verdict(), Verdict::Better | Verdict::Worse)
+/// What tells these cells from each other.
+pub fn names(cells: Vec<&Cell>) -> Vec<Column> {
+    let mut columns = Vec::new();
+    for key in keys() {
+        let word = |cell: &&Cell| cell.word(key).unwrap_or_default();
+        let texts: Vec<String> = cells.iter().map(word).collect();
+        if texts.iter().any(|text| *text != texts[0]) || key == "wait" {
+            columns.push(Column::words(key.trim_end_matches("-us"), texts));
+        }
+    }
+    columns
 }
 
-/// A median, with its interval if that is more than a point.
-fn median(median: &Median, scale: Scale) -> String {
-    let value = scale.show(median.value);
-    if median.low == median.high {
+/// The median of a side's runs, with the lowest and the highest if they differ.
+fn figures(figures: &Figures, scale: Scale) -> String {
+    let value = number(figures.median(), scale);
+    if figures.low() == figures.high() {
         return value;
     }
-    format!(
-        "{value} [{}, {}]",
-        scale.show(median.low),
-        scale.show(median.high)
-    )
+    let [low, high] = [figures.low(), figures.high()].map(|figure| number(figure, scale));
+    format!("{value} [{low}, {high}]")
 }
 
-fn by(difference: &Difference, scale: Scale) -> String {
-    let size = scale.show(difference.by().unsigned_abs());
-    match difference.by() {
-        0 => "·".into(),
-        ..0 => format!("-{size}"),
+/// A value in the unit that is shown, as tables show it; half of one, of two in the
+/// middle, only here.
+pub fn number(value: f64, scale: Scale) -> String {
+    if value.fract() == 0.0 && value >= 0.0 {
+        return scale.show_percentile(value as u64);
+    }
+    let value = value * scale.value(1);
+    match value.fract() == 0.0 || value >= 1000.0 {
+        true => format!("{value:.0}"),
+        false => format!("{value:.1}"),
+    }
+}
+
+fn by(by: f64, scale: Scale) -> String {
+    let size = number(by.abs(), scale);
+    match by {
+        0.0 => "·".into(),
+        by if by < 0.0 => format!("-{size}"),
         _ => format!("+{size}"),
     }
 }
 
-fn verdict(pair: &Pair<'_>) -> String {
-    match pair.verdict() {
-        Verdict::Better => "better",
-        Verdict::Worse => "worse",
-        Verdict::NoDifference => "no difference",
-        Verdict::Unknown if pair.a.skipped.is_some() => "skipped",
-        Verdict::Unknown => "not measured",
+fn percent(figure: &Compared) -> String {
+    match figure.percent() {
+        0.0 => "·".into(),
+        percent if percent.is_finite() => format!("{percent:+.1}"),
+        _ => "from 0".into(),
     }
-    .into()
 }
 
-/// Cells that only one side has.
-fn only(side: &str, cells: &[&Cell]) -> Vec<String> {
-    if cells.is_empty() {
+fn verdict(figure: Option<&Compared>) -> String {
+    let Some(figure) = figure else {
+        return "not measured".into();
+    };
+    let p_value = |p: f64| match p {
+        ..0.001 => " (p below 0.001)".into(),
+        p => format!(" (p {p:.3})"),
+    };
+    let p_value = figure.p_value.map_or(String::new(), p_value);
+    match (figure.verdict, figure.sees) {
+        (Verdict::Better, _) => format!("better{p_value}"),
+        (Verdict::Worse, _) => format!("worse{p_value}"),
+        (Verdict::NoDifference, Some(0.0)) => "no difference, every run is the same".into(),
+        (Verdict::NoDifference, Some(sees)) => {
+            format!("no difference seen (would have seen {sees:.1} %)")
+        }
+        (Verdict::NoDifference, None) => "no difference".into(),
+        (Verdict::TooFew, _) => "too few runs".into(),
+        (Verdict::Unknown, _) => "not measured".into(),
+    }
+}
+
+/// What changed of cells besides their medians.
+fn changed_beside(found: &Comparison<'_>, scale: Scale) -> Vec<String> {
+    let beside = |(_, figure): &(&Pair<'_>, &Compared)| {
+        figure.quantity != Quantity::Median && figure.changed()
+    };
+    let told = found.figures().filter(beside).map(|(pair, figure)| {
+        let values = [&figure.a, &figure.b].map(|side| match figure.quantity {
+            Quantity::Exits => format!("{}", side.median()),
+            Quantity::Median | Quantity::P90 | Quantity::P99 => number(side.median(), scale),
+        });
+        let what = match figure.quantity {
+            Quantity::Exits => "exits per wake-up",
+            quantity => quantity.name(),
+        };
+        let (percent, verdict) = (percent(figure), verdict(Some(figure)));
+        let sign = if figure.percent().is_finite() {
+            " %"
+        } else {
+            ""
+        };
+        let cell = title(pair.cell);
+        format!(
+            "  {cell}: {what} {} to {} ({percent}{sign}), {verdict}",
+            values[0], values[1]
+        )
+    });
+    listed("changed besides the median:", told.collect())
+}
+
+fn title(cell: &Cell) -> String {
+    format!("{} {}", cell.under, cell.title())
+}
+
+/// What only A has, or only some runs of B.
+fn lost(found: &Comparison<'_>) -> Vec<String> {
+    let told = found.lost.iter().map(|lost| {
+        let why = lost
+            .why
+            .map_or(String::new(), |why| format!(" (skipped: {why})"));
+        let has = match (lost.has, lost.of) {
+            (0, _) => String::new(),
+            (has, of) => format!(": {has} of {of} runs have it"),
+        };
+        format!("  {}{has}{why}", title(lost.cell))
+    });
+    listed("lost in B:", told.collect())
+}
+
+/// What only B has.
+fn only_b(cells: &[&Cell]) -> Vec<String> {
+    let told = cells.iter().map(|cell| format!("  {}", title(cell)));
+    listed("only in B:", told.collect())
+}
+
+fn listed(title: &str, all: Vec<String>) -> Vec<String> {
+    if all.is_empty() {
         return Vec::new();
     }
-    let mut lines = vec![String::new(), format!("only in {side}:")];
-    lines.extend(
-        cells
-            .iter()
-            .take(LISTED)
-            .map(|cell| format!("  {} {}", cell.under, cell.title())),
-    );
-    if let Some(more) = cells.len().checked_sub(LISTED + 1) {
-        lines.push(format!("  and {} more", more + 1));
+    let more = all.len().saturating_sub(LISTED);
+    let mut lines = vec![String::new(), title.into()];
+    lines.extend(all.into_iter().take(LISTED));
+    lines.extend((more > 0).then(|| format!("  and {more} more")));
+    lines
+}
+
+/// How it was judged, and what that relies on.
+fn method(found: &Comparison<'_>, a: &Side, b: &Side) -> Vec<String> {
+    if found.exact {
+        return Vec::new();
+    }
+    let mut lines: Vec<String> = gate::too_few(found)
+        .map(|why| format!("{}{}.", why[..1].to_uppercase(), &why[1..]))
+        .into_iter()
+        .collect();
+    if found.figures().any(|(_, figure)| figure.p_value.is_some()) {
+        lines.push(format!(
+            "Test: exact rank sum test of runs, Holm's procedure over {} figures; if nothing differs, the probability \
+             that anything is called better or worse is {} % at most. What would have been seen is found with 80 %.",
+            found.tests,
+            found.level * 100.0
+        ));
+    }
+    match order(&a.runs, &b.runs) {
+        _ if a.runs.len() + b.runs.len() < 3 => {}
+        Order::Mixed => {}
+        Order::Apart => lines.push(
+            "The runs of one side were made before those of the other: if the machine was busier meanwhile, that shows \
+             as a difference. Make them by turns (docs/significance.md)."
+                .into(),
+        ),
+        Order::Unknown => lines.push(
+            "When the runs were made is not known. The test takes them for made by turns (docs/significance.md).".into(),
+        ),
     }
     lines
 }
 
-fn sentence(comparison: &Comparison<'_>) -> String {
-    let [better, worse, same, unknown] = [
-        Verdict::Better,
-        Verdict::Worse,
-        Verdict::NoDifference,
-        Verdict::Unknown,
-    ]
-    .map(|verdict| comparison.count(verdict));
-    let mut text = format!("B against A: {worse} worse, {better} better, {same} no difference");
-    if unknown > 0 {
-        text = format!("{text}, {unknown} not measured on both sides");
+/// How many runs of each side would show a difference.
+fn runs_to_see(found: &Comparison<'_>, see: f64) -> Option<String> {
+    if found.exact {
+        return None;
     }
-    let changed = comparison.pairs.iter().filter(|pair| changed(pair));
-    let largest = changed.filter_map(|pair| Some((pair, pair.total.as_ref()?)));
-    let largest = largest.max_by(|a, b| a.1.percent().abs().total_cmp(&b.1.percent().abs()));
-    match largest {
+    let runs = found.runs_to_see(see);
+    let all: Option<Vec<usize>> = runs.iter().copied().collect();
+    Some(match all.and_then(|all| all.into_iter().max()) {
+        Some(most) => format!(
+            "To see {see} % in each cell takes {most} runs of each side, if they are spread as these are: --repeat {most}."
+        ),
+        None => format!(
+            "To see {see} % takes more than {} runs of each side where the table has `?`, or their spread is not known yet.",
+            significance::LADDER[significance::LADDER.len() - 1]
+        ),
+    })
+}
+
+fn sentence(found: &Comparison<'_>) -> String {
+    let count = |verdict, words: &str| (found.count(verdict), words.to_owned());
+    let none = match found.exact {
+        true => "no difference",
+        false => "no difference seen",
+    };
+    let mut told = vec![count(Verdict::NoDifference, none)];
+    told.push(count(Verdict::TooFew, "too few runs"));
+    told.push(count(Verdict::Unknown, "not measured on both sides"));
+    told.push((found.lost.len(), "lost".into()));
+    told.retain(|(count, _)| *count > 0);
+    told.splice(
+        0..0,
+        [
+            count(Verdict::Worse, "worse"),
+            count(Verdict::Better, "better"),
+        ],
+    );
+    let told: Vec<String> = told
+        .iter()
+        .map(|(count, words)| format!("{count} {words}"))
+        .collect();
+    let text = format!("B against A: {}", told.join(", "));
+    let changed = found
+        .pairs
+        .iter()
+        .filter_map(|pair| Some((pair, pair.total()?)));
+    let changed = changed.filter(|(_, total)| total.changed());
+    match changed.max_by(|a, b| a.1.percent().abs().total_cmp(&b.1.percent().abs())) {
         Some((pair, total)) => {
             format!(
-                "{text}; most in {} ({:+.1} %).",
-                pair.a.title(),
-                total.percent()
+                "{text}; most in {} ({} %).",
+                pair.cell.title(),
+                percent(total)
             )
         }
         None => format!("{text}."),

@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Verdicts, and what is refused.
+//! Verdicts, gates with an error planted for each thing that they are for, and what is refused.
 
 use std::fs;
 use std::path::PathBuf;
 
+use clap::Parser;
 use plan::{Wait, Workload};
-use results::{Cell, Origin, Results, Stage, Stats};
+use results::merge;
+use results::{Cell, Counts, Emulator, Results, Stage, Stats};
 
 use super::*;
+use crate::cli::{Cli, Verb};
 use crate::failure::is_bad_input;
 
-/// A run with one cell: a median of `total`, of which `kick` is a stage.
+/// A run of one cell whose median is `total`, and of which `kick` is a stage.
 fn run(total: u64, kick: u64, unit: &str) -> Results {
-    let around = |value: u64| vec![(value - 1, 10), (value, 980), (value + 100, 10)];
-    let stats = Stats {
+    let stats = |p50| Stats {
         count: 1000,
-        p50: total,
+        p50,
+        p90: p50 + 10,
+        p99: p50 + 20,
         ..Stats::default()
     };
     let cell = Cell {
@@ -25,151 +29,389 @@ fn run(total: u64, kick: u64, unit: &str) -> Results {
             ..plan::Cell::default()
         },
         unit: unit.into(),
-        stats: Some(stats),
+        stats: Some(stats(total)),
         stages: vec![Stage {
             name: "kick".into(),
-            stats,
+            stats: stats(kick),
         }],
-        histograms: [
-            ("total".into(), around(total)),
-            ("kick".into(), around(kick)),
-        ]
-        .into(),
+        exits: Counts::from([("sgi".into(), 2000)]),
         ..Cell::default()
     };
-    let mut results = Results::new("virt", "max", None);
+    let emulator = Emulator {
+        name: "QEMU".into(),
+        version: "11.1.3".into(),
+        ..Emulator::default()
+    };
+    let mut results = Results::new("virt", "max", Some(emulator));
     results.unit = unit.into();
     results.cells = vec![cell];
     results
 }
 
-fn input(results: Results) -> Input {
-    Input {
-        shown: "x".into(),
-        label: "x".into(),
-        folder: None,
-        is_log: false,
-        results,
-        commands: None,
-    }
+fn insns(total: u64) -> Results {
+    run(total, total / 4, "insns")
 }
 
-fn told(a: Results, b: Results) -> String {
-    let (a, b) = (input(a), input(b));
-    let comparison = Comparison::new(&a.results, &b.results);
-    shown::lines(&comparison, &a, &b, None).join("\n")
+/// Five runs in time, 1 % apart, and further apart by `percent`.
+fn five(percent: u64) -> Vec<Results> {
+    (0..5)
+        .map(|number| run((1000 + number * 10) * (100 + percent) / 100, 1, "ticks"))
+        .collect()
+}
+
+/// What comes of a command line; `A` and `B` in it are the runs.
+fn compared(line: &str, a: &[Results], b: &[Results]) -> Result<(String, Judgement)> {
+    let parent = tempfile::tempdir().unwrap();
+    let files = |name: &str, runs: &[Results]| -> Vec<PathBuf> {
+        let write = |(number, results): (usize, &Results)| {
+            let path = parent.path().join(format!("{name}{number}.json"));
+            fs::write(&path, results.to_json().unwrap()).unwrap();
+            path
+        };
+        runs.iter().enumerate().map(write).collect()
+    };
+    let (a, b) = (files("a", a), files("b", b));
+    let mut words: Vec<String> = vec!["xtask".into(), "compare".into()];
+    for word in line.split_whitespace() {
+        let paths: &[PathBuf] = match word {
+            "A" => &a,
+            "B" => &b,
+            _ => &[],
+        };
+        words.extend(paths.iter().map(|path| path.display().to_string()));
+        words.extend(paths.is_empty().then(|| word.to_owned()));
+    }
+    let Verb::Compare(args) = Cli::try_parse_from(&words)?.verb else {
+        unreachable!("the verb is compare");
+    };
+    let (lines, judgement) = judge(&args)?;
+    Ok((lines.join("\n"), judgement))
+}
+
+/// What the gate says of B, which is as A but for `change`.
+fn gated(options: &str, a: &[Results], change: impl Fn(&mut Results)) -> Judgement {
+    let mut b = a.to_vec();
+    b.iter_mut().for_each(change);
+    let line = format!("A --with B --fail-if-worse {options}");
+    compared(&line, a, &b).unwrap().1
+}
+
+fn failed(judgement: &Judgement, why: &str) {
+    assert!(
+        matches!(judgement, Judgement::Failed(text) if text.contains(why)),
+        "{judgement:?}"
+    );
+}
+
+fn not_tried(judgement: &Judgement, why: &str) {
+    assert!(
+        matches!(judgement, Judgement::NotTried(text) if text.contains(why)),
+        "{judgement:?}"
+    );
 }
 
 #[test]
 fn a_slowdown_is_found_in_its_stage() {
+    let told = |a, b| compared("A B", &[a], &[b]).unwrap().0;
     let text = told(run(400, 100, "insns"), run(420, 120, "insns"));
     assert!(text.contains("+20  +5.0  worse    kick +20"), "{text}");
     assert!(
-        text.contains("1 worse, 0 better, 0 no difference"),
+        text.contains("1 worse, 0 better; most in pingpong one wfi none inject ipi (+5.0 %)."),
         "{text}"
     );
     let text = told(run(420, 120, "insns"), run(400, 100, "insns"));
     assert!(text.contains("-20  -4.8  better   kick -20"), "{text}");
-}
-
-#[test]
-fn the_same_is_no_difference() {
-    let text = told(run(400, 100, "insns"), run(400, 100, "insns"));
+    let text = told(insns(400), insns(400));
     assert!(
-        text.contains("no difference") && text.contains("0 worse, 0 better, 1 no"),
+        text.contains("0 worse, 0 better, 1 no difference."),
         "{text}"
     );
 }
 
 #[test]
-fn another_compiler_is_told() {
-    let built = |rustc: &str| Results {
-        build: Some(results::Build {
-            rustc: rustc.into(),
-            ..results::Build::default()
-        }),
-        ..run(400, 100, "insns")
-    };
-    let both = told(built("1.95.0"), built("1.96.0"));
-    assert!(
-        both.contains("compilers: rustc 1.95.0; rustc 1.96.0\n"),
-        "{both}"
+fn in_instructions_the_gate_is_0_unless_said_otherwise() {
+    let judged = |line: &str| compared(line, &[insns(80)], &[insns(81)]).unwrap().1;
+    assert_eq!(judged("A B"), Judgement::Passed);
+    failed(
+        &judged("A B --fail-if-worse"),
+        "median of 1 cell worse by more than 0 %, up to 1.2 %",
     );
-    assert!(!told(built("1.95.0"), built("1.95.0")).contains("compilers"));
-    assert!(!told(built("1.95.0"), run(400, 100, "insns")).contains("compilers"));
-}
-
-#[test]
-fn cells_of_one_side_are_listed() {
-    let mut b = run(400, 100, "insns");
-    b.cells[0].what.wait = Wait::Wfe;
-    let text = told(run(400, 100, "insns"), b);
-    assert!(
-        text.contains("only in A:\n") && text.contains("only in B:\n"),
-        "{text}"
-    );
-}
-
-#[test]
-fn the_gate_has_a_width() {
-    let (a, b) = (run(400, 100, "insns"), run(420, 120, "insns"));
-    let comparison = Comparison::new(&a, &b);
-    assert!(Gate::parse("2%").unwrap().judge(&comparison).is_some());
-    assert!(Gate::parse("5").unwrap().judge(&comparison).is_none());
+    assert_eq!(judged("A B --fail-if-worse 2%"), Judgement::Passed);
+    assert_eq!(judged("B A --fail-if-worse"), Judgement::Passed);
+    assert_eq!(judged("A --with A --fail-if-worse"), Judgement::Passed);
     for text in ["", "x", "-1%", "inf", "NaN%"] {
         assert!(is_bad_input(&Gate::parse(text).unwrap_err()), "{text}");
     }
-    let mut empty = run(400, 100, "insns");
-    empty.cells[0].stats = None;
-    let nothing = Comparison::new(&empty, &b);
-    assert!(Gate::parse("2%").unwrap().judge(&nothing).is_some());
 }
 
 #[test]
-fn files_are_compared_and_units_have_to_match() {
-    let parent = tempfile::tempdir().unwrap();
-    let file = |name: &str, results: Results| -> PathBuf {
-        let path = parent.path().join(name);
-        fs::write(&path, results.to_json().unwrap()).unwrap();
-        path
+fn lost_cells_fail() {
+    let second = |results: &mut Results| {
+        let mut cell = results.cells[0].clone();
+        cell.what.wait = Wait::Wfe;
+        results.cells.push(cell);
     };
-    let a = file("a", run(400, 100, "insns"));
-    let slow = file("slow", run(420, 120, "insns"));
-    let ticks = file("ticks", run(400, 100, "ticks"));
-    let args = |b: &PathBuf, gate: Option<&str>| CompareArgs {
-        a: a.clone(),
-        b: b.clone(),
-        fail_if_worse: gate.map(str::to_owned),
+    let mut a = insns(400);
+    second(&mut a);
+    let lost = |change: fn(&mut Results)| gated("0", std::slice::from_ref(&a), change);
+    failed(&lost(|b| drop(b.cells.pop())), "B has lost 1 cell");
+    failed(&lost(|b| b.cells[1].stats = None), "B has lost 1 cell");
+    failed(
+        &lost(|b| b.incomplete = true),
+        "1 of 1 runs of B incomplete",
+    );
+    failed(
+        &lost(|b| b.damaged.push("cell 7".into())),
+        "incomplete or damaged",
+    );
+    assert_eq!(lost(|_| {}), Judgement::Passed);
+    let text = compared("A B", std::slice::from_ref(&a), &[insns(400)])
+        .unwrap()
+        .0;
+    assert!(
+        text.contains("lost in B:\n  rouse pingpong one wfe") && text.contains("1 lost"),
+        "{text}"
+    );
+    let text = compared("B A", std::slice::from_ref(&a), &[insns(400)])
+        .unwrap()
+        .0;
+    assert!(
+        text.contains("only in B:\n  rouse pingpong one wfe"),
+        "{text}"
+    );
+    // One lost in one run of several is lost too.
+    let mut two = [a.clone(), a.clone()];
+    two[1].cells.pop();
+    let (text, judgement) = compared("A --with B --fail-if-worse", &[a.clone(), a], &two).unwrap();
+    assert!(
+        text.contains("wfe none inject ipi: 1 of 2 runs have it"),
+        "{text}"
+    );
+    failed(&judgement, "B has lost 1 cell");
+}
+
+#[test]
+fn a_changed_tail_and_doubled_exits_fail_though_the_median_is_the_same() {
+    for a in [vec![insns(400)], five(0)] {
+        let stats =
+            |change: fn(&mut Stats)| gated("0", &a, |b| change(b.cells[0].stats.as_mut().unwrap()));
+        // Ten times slower: 45 % of the samples, or 5 %.
+        failed(
+            &stats(|stats| (stats.p90, stats.p99) = (4000, 4000)),
+            "p90 of 1 cell worse",
+        );
+        failed(&stats(|stats| stats.p99 = 4000), "p99 of 1 cell worse");
+        let exits = |exits| {
+            gated("0", &a, |b| {
+                drop(b.cells[0].exits.insert("sgi".into(), exits))
+            })
+        };
+        failed(
+            &exits(4000),
+            "exits of 1 cell worse by more than 0 %, up to 100.0 %",
+        );
+        assert_eq!(exits(2000), Judgement::Passed);
+        assert_eq!(exits(1000), Judgement::Passed);
+    }
+    let mut tail = insns(400);
+    tail.cells[0].stats.as_mut().unwrap().p99 = 4200;
+    tail.cells[0].exits.insert("wfi".into(), 2000);
+    let text = compared("A B", &[insns(400)], &[tail]).unwrap().0;
+    assert!(text.contains("p99 420 to 4200 (+900.0 %), worse"), "{text}");
+    assert!(
+        text.contains("exits per wake-up 2 to 4 (+100.0 %), worse"),
+        "{text}"
+    );
+    // What is not supported by samples is no tail.
+    let mut few = insns(400);
+    few.cells[0].stats.as_mut().unwrap().count = 999;
+    let few = gated("0", &[few], |b| {
+        b.cells[0].stats.as_mut().unwrap().p99 = 4000
+    });
+    assert_eq!(few, Judgement::Passed);
+}
+
+#[test]
+fn what_was_not_measured_alike_is_no_measure_of_the_code() {
+    let changes: [(&str, fn(&mut Results)); 4] = [
+        ("emulator", |b| {
+            b.machine.emulator.as_mut().unwrap().version = "12.0.0".into()
+        }),
+        ("tool", |b| b.tool = "rouse 9".into()),
+        ("cpus", |b| b.machine.cpus = 64),
+        ("compiler", |b| {
+            b.build.as_mut().unwrap().rustc = "1.96.0".into()
+        }),
+    ];
+    let mut a = insns(400);
+    a.machine.cpus = 2;
+    a.build = Some(results::Build {
+        rustc: "1.95.0".into(),
+        ..results::Build::default()
+    });
+    let a = [a];
+    for (aspect, change) in changes {
+        let judged = |options: &str| gated(options, &a, change);
+        not_tried(&judged("0"), &format!("or --allow {aspect}"));
+        assert_eq!(judged(&format!("0 --allow {aspect}")), Judgement::Passed);
+        assert_eq!(
+            judged(&format!("0 --allow {}", ASPECTS.join(","))),
+            Judgement::Passed
+        );
+        let mut b = a[0].clone();
+        change(&mut b);
+        let text = compared("A B", &a, &[b]).unwrap().0;
+        assert!(text.contains(&format!("not alike: {aspect}")), "{text}");
+    }
+    assert!(is_bad_input(
+        &compared("A A --allow x", &a, &a).unwrap_err()
+    ));
+}
+
+#[test]
+fn time_needs_five_runs_for_a_verdict_and_for_the_gate() {
+    let one = |line| compared(line, &five(0)[..1], &five(900)[..1]).unwrap();
+    let (text, judgement) = one("A B --fail-if-worse 2%");
+    assert!(
+        text.contains("too few runs") && !text.contains("worse ("),
+        "{text}"
+    );
+    not_tried(
+        &judgement,
+        "need 5 runs of each side, and there are 1; run each with --repeat 5",
+    );
+    let judged = |a: u64, b: u64| {
+        let line = "A --with B --fail-if-worse";
+        compared(line, &five(a), &five(b)).unwrap()
     };
-    let failure = |b, gate| judge(&args(b, gate)).unwrap().1;
-    assert!(failure(&slow, None).is_none() && failure(&a, Some("0")).is_none());
-    assert!(failure(&slow, Some("2%")).is_some());
-    let error = judge(&args(&ticks, None)).unwrap_err();
+    let (text, judgement) = judged(0, 10);
+    assert!(text.contains("worse (p 0.024)"), "{text}");
+    failed(
+        &judgement,
+        "median of 1 cell worse by more than 0 %, up to 10.0 %",
+    );
+    let (text, judgement) = judged(0, 0);
+    assert!(
+        text.contains("no difference seen (would have seen "),
+        "{text}"
+    );
+    assert_eq!(judgement, Judgement::Passed);
+    assert_eq!(judged(10, 0).1, Judgement::Passed);
+    // A surer level takes more runs, and says how many.
+    let line = "A --with B --fail-if-worse --level 1%";
+    not_tried(
+        &compared(line, &five(0), &five(10)).unwrap().1,
+        "need 6 runs of each side",
+    );
+    for level in ["0", "50%", "x"] {
+        let line = format!("A --with B --level {level}");
+        assert!(is_bad_input(
+            &compared(&line, &five(0), &five(0)).unwrap_err()
+        ));
+    }
+}
+
+#[test]
+fn the_runs_that_show_a_difference_are_told() {
+    let text = compared("A --with B --see 1%", &five(0), &five(0))
+        .unwrap()
+        .0;
+    assert!(
+        text.contains("runs for 1 %") && text.contains("To see 1 % in each cell takes "),
+        "{text}"
+    );
+    let text = compared("A B --see 1%", &five(0)[..1], &five(0)[..1])
+        .unwrap()
+        .0;
+    assert!(text.contains("their spread is not known yet"), "{text}");
+}
+
+#[test]
+fn several_runs_of_one_file_are_several_runs() {
+    let together = |percent: u64| {
+        let runs = five(percent)
+            .into_iter()
+            .enumerate()
+            .map(|(number, results)| merge::Run {
+                label: (number + 1).to_string(),
+                results,
+                commands: Vec::new(),
+            });
+        merge::into_one(&runs.collect::<Vec<_>>())
+    };
+    let (text, judgement) =
+        compared("A B --fail-if-worse", &[together(0)], &[together(10)]).unwrap();
+    assert!(
+        text.contains("A: 5 runs") && text.contains("worse (p 0.024)"),
+        "{text}"
+    );
+    failed(&judgement, "median of 1 cell");
+}
+
+#[test]
+fn whose_run_is_whose_must_be_clear() {
+    let a = [insns(400), insns(400)];
+    for line in ["A", "A B", "A A B"] {
+        let several = compared(line, &a[..1 + usize::from(line == "A B")], &a).map(drop);
+        assert!(is_bad_input(&several.unwrap_err()), "{line}");
+    }
+    compared("A --with B", &a, &a).unwrap();
+    compared("A --with B", &a[..1], &a).unwrap();
+}
+
+#[test]
+fn sides_in_turns_are_asked_for() {
+    let side = |hours: [u32; 5], percent| {
+        let mut runs = five(percent);
+        for (run, hour) in runs.iter_mut().zip(hours) {
+            run.began = format!("2026-11-21T{hour:02}:00:00Z");
+        }
+        runs
+    };
+    let told = |a, b| compared("A --with B", &side(a, 0), &side(b, 0)).unwrap().0;
+    let mixed = told([0, 3, 4, 7, 8], [1, 2, 5, 6, 9]);
+    assert!(
+        !mixed.contains("Make them by turns") && !mixed.contains("is not known"),
+        "{mixed}"
+    );
+    let apart = told([0, 1, 2, 3, 4], [5, 6, 7, 8, 9]);
+    assert!(apart.contains("Make them by turns"), "{apart}");
+}
+
+#[test]
+fn units_have_to_match() {
+    let ticks = |line: &str| compared(line, &[insns(400)], &[run(400, 100, "ticks")]);
+    let error = ticks("A B").unwrap_err();
     assert!(
         is_bad_input(&error) && error.to_string().contains("--metric"),
         "{error}"
     );
-    let cycles = file("cycles", run(400, 100, "cycles"));
-    let error = judge(&args(&cycles, None)).unwrap_err();
+    let error = compared("A B", &[insns(400)], &[run(400, 1, "cycles")]).unwrap_err();
     let text = error.to_string();
     assert!(
-        is_bad_input(&error) && text.contains("counts cycles") && text.contains("xtask report "),
+        text.contains("counts cycles") && text.contains("xtask report "),
         "{text}"
     );
     // Nor can a report of both be compared with one of them.
-    let mut both = run(400, 100, "insns");
-    both.cells.extend(run(4000, 900, "cycles").cells);
-    both.runs = ["insns", "cycles"]
-        .map(|unit| Origin {
-            label: unit.into(),
-            unit: unit.into(),
-            ..Origin::default()
-        })
-        .to_vec();
-    let error = judge(&args(&file("both", both), None)).unwrap_err();
+    let both = ["insns", "cycles"].map(|unit| merge::Run {
+        label: unit.into(),
+        results: run(400, 100, unit),
+        commands: Vec::new(),
+    });
+    let error = compared("A B", &[insns(400)], &[merge::into_one(&both)]).unwrap_err();
     let text = error.to_string();
     assert!(
         is_bad_input(&error) && text.contains("count insns and cycles"),
         "{text}"
+    );
+    let slow = || {
+        let mut slow = run(400, 100, "ticks");
+        slow.machine.cntfrq_hz = 62_500_000;
+        slow
+    };
+    let error = compared("A B", &[run(400, 100, "ticks")], &[slow()]).unwrap_err();
+    assert!(
+        error.to_string().contains("ticks of 62500000 Hz"),
+        "{error}"
     );
 }

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use cost::Path;
-use serde::{Deserialize, Serialize};
+use plan::{Deliver, Under};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::tally::Tally;
 use super::trace::{Trace, Window};
@@ -42,12 +43,29 @@ impl Mode {
             Self::None => "none",
         }
     }
+
+    /// What the guest runs under.
+    pub const fn under(self) -> Under {
+        match self {
+            Self::Inject | Self::Direct => Under::Rouse,
+            Self::None => Under::None,
+        }
+    }
+
+    /// How interrupts reach it; nothing that the bare machine looks at.
+    pub const fn deliver(self) -> Deliver {
+        match self {
+            Self::Inject | Self::None => Deliver::Inject,
+            Self::Direct => Deliver::Direct,
+        }
+    }
 }
 
 /// A path in a mode.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Row {
     /// Name of the path.
+    #[serde(deserialize_with = "path_name")]
     pub path: String,
     /// The mode.
     pub mode: Mode,
@@ -63,6 +81,15 @@ pub struct Row {
     pub guest: Option<Tally>,
     /// Why there is nothing.
     pub skipped: Option<String>,
+}
+
+/// The name that a path has now.
+fn path_name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let name = String::deserialize(from)?;
+    Ok(match Path::parse(&name) {
+        Some(path) => path.name().to_owned(),
+        None => name,
+    })
 }
 
 /// The guest's instructions in `row`, for a table.

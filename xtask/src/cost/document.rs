@@ -24,7 +24,7 @@ the path is an interrupt), and the same on the bare machine, where there is no E
 directly and no wait traps: a 0 there was counted, not assumed. `-` means that the path can't be taken.
 
 Comments in the code explain the barriers and registers of a path: `hypervisor/src/exits/fast_paths.rs` for the fast paths, up to 50 instructions
-long; `crates/arch/src/gic_cpu.rs` for the DSB and ISB around a doorbell (`mail-send`, `cpu-on`); `hypervisor/src/exits/enter.rs` for those of
+long; `crates/arch/src/gic_cpu.rs` for the DSB and ISB around a doorbell (`doorbell-send`, `cpu-on`); `hypervisor/src/exits/enter.rs` for those of
 `cpu-start`. No path takes a lock except `mmio` and `cpu-start`, which access the guest's one distributor.
 
 Each saved set of numbers is a baseline, a file in `docs/cost/`. `cargo xtask cost --save LABEL` adds one. The tests compare with the newest
@@ -135,14 +135,16 @@ fn scale(page: &mut String, card: &Card) {
         page,
         "\n## Scale: {}\n\nInstructions per operation, by number of vCPUs. `--scale` fails if the cost of an SGI to one CPU depends on \
          that number, or if a broadcast is not linear in it. Rows with `EL2` count the hypervisor's own instructions on all \
-         CPUs that take part. The other rows are medians of the guest's workloads waiting in WFI, in instructions of all CPUs.\n\n| |",
+         CPUs that take part. The other rows are medians of the guest's workloads waiting in WFI, in instructions of all CPUs; \
+         workloads whose samples may contain time in which all are idle are left out.\n\n| |",
         card.label
     );
     counts.iter().for_each(|cpus| {
         let _ = write!(page, " {cpus} |");
     });
     let _ = write!(page, "\n|---|{}\n", "---:|".repeat(counts.len()));
-    for (name, values) in &card.scale {
+    let instructions = card.scale.iter();
+    for (name, values) in instructions.filter(|(name, _)| super::scale::is_instructions(name)) {
         let _ = write!(page, "| {name} |");
         for cpus in &counts {
             let value = values.get(cpus).map_or("-".into(), u64::to_string);

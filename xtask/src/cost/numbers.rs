@@ -6,18 +6,14 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use clap::Parser;
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection, SectionKind};
 use plan::{Under, Word};
 
 use super::card::Mode;
 use super::recorder::{Bench, Recorded};
-use crate::boot::Show;
-use crate::cli::{Cli, LimitArgs, Verb};
-use crate::folder::Folder;
+use crate::cli::{JobArgs, LimitArgs, PlanArgs, Unders};
 use crate::job::Job;
-use crate::partial::Scratch;
 use crate::session;
 
 /// Numbers by name.
@@ -95,32 +91,22 @@ pub fn boot(bench: &Bench) -> Result<Numbers> {
 /// Median round trips of `pingpong` in WFI, counted by the guest where an
 /// instruction is a tick.
 pub fn round_trips(board: &str, limits: &LimitArgs) -> Result<Numbers> {
-    let options = [
-        "--under=rouse,none",
-        "--workload=pingpong",
-        "--wait=wfi",
-        "--trap=none,wfi",
-        "--deliver=inject,direct",
-        "--wake=ipi",
-        "--host-poll-us=0",
-        "--stages=off",
-        "--iterations=400",
-    ];
-    let board = format!("--board={board}");
-    let line = ["cargo xtask", "run", &board].into_iter().chain(options);
-    let Verb::Run(args) = Cli::try_parse_from(line)?.verb else {
-        unreachable!("the verb is run")
-    };
-    let job = Job::of_run(&args)?.within(limits);
-    let folder = Scratch::new()?;
-    let out = folder.path().join("run");
-    let folder = Folder::claim(Some(&out), &job.board().name)?;
-    let session = session::run(&job, folder, Show::Dumps)?;
-    if let Some(failure) = session.failure {
-        bail!("{}", failure.told());
-    }
+    let mut args = JobArgs::on(board);
+    args.under = Some(Unders(vec![Under::Rouse, Under::None]));
+    args.load.plan = PlanArgs::exactly(
+        400,
+        &[
+            ("workload", "pingpong"),
+            ("wait", "wfi"),
+            ("trap", "none,wfi"),
+            ("deliver", "inject,direct"),
+            ("wake", "ipi"),
+            ("host-poll-us", "0"),
+        ],
+    );
+    let results = session::measure(&Job::new(&args)?.within(limits))?;
     let mut numbers = Numbers::new();
-    for cell in &session.results.cells {
+    for cell in &results.cells {
         let Some(stats) = cell.stats else { continue };
         let (below, trap) = match (cell.under, cell.what.trap.wfi()) {
             (Under::None, _) => ("bare machine", ""),

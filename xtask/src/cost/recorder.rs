@@ -2,28 +2,29 @@
 //! Boots with the recorder looking on.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use clap::Parser;
 use plan::{Program, Under};
 
 use super::card::Mode;
 use super::trace::Trace;
 use crate::board::Board;
-use crate::boot::{self, Outcome, Show, Watch};
-use crate::cli::{Cli, LimitArgs, Verb};
-use crate::console::Console;
+use crate::boot::{Boots, Launch, Outcome, Ready, Recorder, Show};
+use crate::cli::{JobArgs, LimitArgs, Metric, Unders};
+use crate::emulator::Emulator;
 use crate::images::{self, Built, Guest};
 use crate::job::Job;
 use crate::partial::Scratch;
 use crate::progress::Progress;
-use crate::qemu::{self, Emulator};
-use crate::symbols::{self, Symbols};
-use crate::{interrupt, launch, places, toolchain, verdict};
+use crate::{interrupt, places, toolchain, verdict};
 
 const PACKAGE: &str = "recorder";
+/// The boot arguments that have every path taken.
+pub const ALL_PATHS: &str = "rouse.cost=all";
+/// CPUs of the boots that count paths: one that sends, one that receives.
+pub const CPUS: u32 = 2;
 
 /// What boots need.
 #[derive(Debug)]
@@ -52,10 +53,11 @@ pub struct Recorded {
 impl Bench {
     /// Builds everything for `board`, whose boots have these limits.
     pub fn new(board: &str, limits: &LimitArgs) -> Result<Self> {
-        interrupt::catch()?;
-        let emulator = interrupt::or(qemu::ensure_for(&Board::load(board)?, "cost"))?;
-        let built = interrupt::or(images::build(board, Guest::Ours(Program::Trials)))?;
-        let measuring = interrupt::or(images::build(board, Guest::Ours(Program::Measuring)))?;
+        Board::load(board)?.qemu("cost")?;
+        let first = job(board, Mode::Inject, CPUS, ALL_PATHS)?;
+        let Ready { emulator, built } = Ready::make(&first)?;
+        let measuring = Guest::Ours(Program::Measuring);
+        let measuring = interrupt::or(images::build(&first.board().name, measuring))?;
         Ok(Self {
             emulator,
             built,
@@ -64,29 +66,6 @@ impl Bench {
             board: board.into(),
             limits: *limits,
         })
-    }
-
-    /// A job whose CPUs run at the same time; `arguments` are the guest's.
-    fn job(&self, mode: Mode, cpus: u32, arguments: &str) -> Result<Job> {
-        let (under, deliver) = match mode {
-            Mode::Inject => ("rouse", "inject"),
-            Mode::Direct => ("rouse", "direct"),
-            Mode::None => ("none", "inject"),
-        };
-        let options = [
-            format!("--board={}", self.board),
-            format!("--under={under}"),
-            format!("--cpus={cpus}"),
-            format!("--append={arguments} rouse.deliver={deliver}"),
-            "--metric=time".into(),
-        ];
-        let line = ["cargo xtask".to_owned(), "run".into()]
-            .into_iter()
-            .chain(options);
-        match Cli::try_parse_from(line)?.verb {
-            Verb::Run(args) => Ok(Job::of_run(&args)?.within(&self.limits)),
-            _ => unreachable!("the verb is run"),
-        }
     }
 
     /// Boots the trials in `mode` with `arguments` and answers what was recorded.
@@ -102,25 +81,22 @@ impl Bench {
         cpus: u32,
         arguments: &str,
     ) -> Result<Recorded> {
-        let job = self.job(mode, cpus, arguments)?;
-        let under = job.unders[0];
+        let job = job(&self.board, mode, cpus, arguments)?.within(&self.limits);
         let folder = Scratch::new()?;
         let trace = folder.path().join("trace");
-        let mut command = launch::command(&job, under, &self.emulator, built)?;
-        attach(&mut command, &self.plugin, &trace);
-        launch::supervise(&mut command, &folder.path().join(qemu::MONITOR));
-        let watch = Watch {
-            place: folder.path(),
-            limits: job.limits,
-            disturb: job.disturb,
-            show: Show::Nothing,
+        let mut boots = Boots::new(&self.emulator, built, Show::Nothing, Vec::new());
+        let outcome = boots.boot(Launch {
+            job: &job,
+            under: mode.under(),
+            title: mode.name().into(),
             progress: Progress::new(format!("{}, {cpus} CPUs", mode.name())),
-        };
-        let console = Console::new(symbols_of(built, under, job.board().image_base));
-        let mut log = Vec::new();
-        let outcome = boot::boot(command, console, &mut log, watch)?;
-        let console = String::from_utf8_lossy(&log).into_owned();
-        check(&outcome, under, &console)?;
+            recorder: Some(Recorder {
+                plugin: &self.plugin,
+                trace: &trace,
+            }),
+        })?;
+        let console = String::from_utf8_lossy(&boots.log).into_owned();
+        check(&outcome, mode.under(), &console)?;
         let bytes = fs::read(&trace).context("the recorder left no trace")?;
         Ok(Recorded {
             trace: Trace::parse(&bytes)?,
@@ -129,16 +105,15 @@ impl Bench {
     }
 }
 
-fn symbols_of(built: &Built, under: Under, base: Option<u64>) -> Symbols {
-    let mut symbols = Symbols::default();
-    if under == Under::Rouse {
-        symbols.add(symbols::HYPERVISOR, &built.hypervisor, base);
-    }
-    if let Some(guest) = &built.guest {
-        let base = base.filter(|_| under == Under::None);
-        symbols.add(symbols::GUEST, guest, base);
-    }
-    symbols
+/// A job whose CPUs run at the same time; `arguments` are the guest's.
+fn job(board: &str, mode: Mode, cpus: u32, arguments: &str) -> Result<Job> {
+    let deliver = mode.deliver();
+    let mut args = JobArgs::on(board);
+    args.under = Some(Unders(vec![mode.under()]));
+    args.cpus = Some(cpus);
+    args.metric = Some(Metric::Time);
+    args.load.append = Some(format!("{arguments} rouse.deliver={deliver}"));
+    Job::new(&args)
 }
 
 fn check(outcome: &Outcome, under: Under, console: &str) -> Result<()> {
@@ -147,13 +122,6 @@ fn check(outcome: &Outcome, under: Under, console: &str) -> Result<()> {
         None => bail!("under {under}: ended without saying so; the console said:\n{console}"),
         Some(failure) => bail!("{}; the console said:\n{console}", failure.told()),
     }
-}
-
-/// Has the emulator load the plugin and write to `trace`.
-fn attach(command: &mut Command, plugin: &Path, trace: &Path) {
-    let option = |path: &Path| path.display().to_string().replace(',', ",,");
-    let value = format!("file={},out={}", option(plugin), option(trace));
-    command.arg("-plugin").arg(value);
 }
 
 /// Builds the plugin, in a directory of its own: Cargo locks the one that runs

@@ -8,22 +8,18 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Result, bail};
-use clap::Parser;
+use anyhow::{Context, Result, bail};
 use cost::Path;
 use maud::html;
 use plan::{Word, Workload};
 
 use super::card::{self, Mode};
 use super::recorder::{Bench, Recorded};
-use crate::boot::Show;
-use crate::cli::{Cli, Verb};
-use crate::folder::Folder;
+use crate::cli::{JobArgs, PlanArgs};
 use crate::job::Job;
-use crate::page::{chart, document};
-use crate::partial::Scratch;
 use crate::session;
 use crate::terminal::say;
+use page::{chart, document};
 
 /// Numbers of vCPUs that are tried, as far as the board has them.
 const CPUS: [u32; 6] = [2, 4, 8, 16, 32, 64];
@@ -33,7 +29,7 @@ pub type Lines = BTreeMap<String, BTreeMap<u32, u64>>;
 
 /// What a line is called that must not rise.
 const SGI: &str = "EL2: SGI to one, both sides";
-const MAIL: &str = "EL2: mailed SGI to one, both sides";
+const DOORBELL: &str = "EL2: SGI by doorbell to one, both sides";
 /// What a line is called that must be straight.
 const BROADCAST: &str = "EL2: SGI to all others, all CPUs";
 
@@ -54,63 +50,60 @@ pub fn measure(bench: &Bench, board: &str, most: u32, lines: &mut Lines) -> Resu
 
 /// Instructions at EL2 of an operation, on all CPUs together.
 fn hypervisor(bench: &Bench, cpus: u32) -> Result<[(&'static str, u64); 3]> {
-    let pairs = bench.record(Mode::Inject, cpus, "rouse.cost=sgi-send,mail-send")?;
+    let pairs = bench.record(Mode::Inject, cpus, "rouse.cost=sgi-send,doorbell-send")?;
     let all = bench.record(Mode::Inject, cpus, "rouse.cost=broadcast")?;
     let one = |recorded: &Recorded, path| -> Result<u64> {
         let row = card::row(&recorded.trace, path, Mode::Inject)?;
         Ok(row.el2.map_or(0, |tally| tally.insns))
     };
     let sgi = one(&pairs, Path::SgiSend)? + one(&pairs, Path::SgiReceive)?;
-    let mail = one(&pairs, Path::MailSend)? + one(&pairs, Path::MailReceive)?;
+    let doorbell = one(&pairs, Path::DoorbellSend)? + one(&pairs, Path::DoorbellReceive)?;
     let receivers = u64::from(cpus - 1);
     let broadcast = one(&all, Path::Broadcast)? + receivers * one(&all, Path::SgiReceive)?;
-    Ok([(SGI, sgi), (MAIL, mail), (BROADCAST, broadcast)])
+    Ok([(SGI, sgi), (DOORBELL, doorbell), (BROADCAST, broadcast)])
 }
 
-/// Median samples of everything that the guest can run with one plain wait.
+/// Median samples of everything that the guest can run with one plain wait and that is
+/// instructions: what contains idle time is not.
 fn workloads(bench: &Bench, board: &str, cpus: u32) -> Result<Vec<(String, u64)>> {
-    let options = [
-        format!("--board={board}"),
-        format!("--cpus={cpus}"),
-        format!("--workload={}", Workload::NAMES.join(",")),
-    ];
-    let plain = [
-        "--wait=wfi",
-        "--trap=none",
-        "--deliver=inject,direct",
-        "--wake=ipi",
-    ];
-    let short = ["--stages=off", "--iterations=200"];
-    let line = ["cargo xtask", "run"].into_iter().chain(plain).chain(short);
-    let line = line.map(str::to_owned).chain(options);
-    let Verb::Run(args) = Cli::try_parse_from(line)?.verb else {
-        unreachable!("the verb is run")
-    };
-    let job = Job::of_run(&args)?.within(&bench.limits);
-    let place = Scratch::new()?;
-    let folder = Folder::claim(Some(&place.path().join("run")), &job.board().name)?;
-    let session = session::run(&job, folder, Show::Dumps)?;
-    if let Some(failure) = session.failure {
-        bail!("{cpus} vCPUs: {}", failure.told());
-    }
+    let mut args = JobArgs::on(board);
+    args.cpus = Some(cpus);
+    args.load.plan = PlanArgs::exactly(
+        200,
+        &[
+            ("workload", &Workload::NAMES.join(",")),
+            ("wait", "wfi"),
+            ("trap", "none"),
+            ("deliver", "inject,direct"),
+            ("wake", "ipi"),
+        ],
+    );
+    let job = Job::new(&args)?.within(&bench.limits);
+    let results = session::measure(&job).with_context(|| format!("{cpus} vCPUs"))?;
     let mut values: Vec<(String, u64)> = Vec::new();
-    for cell in &session.results.cells {
+    for cell in &results.cells {
         let name = format!(
             "{} {} {}",
             cell.what.workload, cell.what.shape, cell.what.deliver
         );
         let known = values.iter().any(|(other, _)| *other == name);
-        if let (false, Some(stats)) = (known, cell.stats) {
+        if let (false, true, Some(stats)) = (known, is_instructions(&name), cell.stats) {
             values.push((name, stats.p50));
         }
     }
     Ok(values)
 }
 
+/// Whether a line counts instructions: samples of some workloads may contain idle time.
+pub fn is_instructions(line: &str) -> bool {
+    let workload = line.split(' ').next().and_then(Workload::parse);
+    workload.is_none_or(|workload| !workload.has_idle_time())
+}
+
 /// Fails if what should be independent of the number of vCPUs is not, or what
 /// should be linear.
 pub fn judge(lines: &Lines) -> Result<()> {
-    for name in [SGI, MAIL] {
+    for name in [SGI, DOORBELL] {
         let values = lines.get(name).into_iter().flat_map(BTreeMap::values);
         let (least, most) = (values.clone().min(), values.max());
         if least != most {
@@ -212,6 +205,16 @@ mod tests {
         assert!(judge(&lines(SGI, &[51, 51, 51])).is_ok());
         let error = judge(&lines(SGI, &[51, 51, 52])).unwrap_err().to_string();
         assert!(error.contains(SGI), "{error}");
+    }
+
+    #[test]
+    fn idle_time_is_no_line_of_instructions() {
+        for line in [SGI, BROADCAST, "ipi one inject", "notify one direct"] {
+            assert!(is_instructions(line), "{line}");
+        }
+        for line in ["io one inject", "timer one direct", "messaging one inject"] {
+            assert!(!is_instructions(line), "{line}");
+        }
     }
 
     #[test]

@@ -92,8 +92,8 @@ pub fn handlers(window: &Window) -> Vec<Vec<&Step>> {
 pub fn expected(path: Path) -> (&'static [Cause], Option<usize>) {
     match path {
         Path::Hypercall | Path::Service | Path::CpuOn | Path::CpuStart => (&[Cause::Call], Some(0)),
-        Path::SgiSend | Path::MailSend | Path::Broadcast => (&[Cause::Sgi], Some(0)),
-        Path::SgiReceive | Path::MailReceive | Path::Timer => (&[Cause::Interrupt], Some(1)),
+        Path::SgiSend | Path::DoorbellSend | Path::Broadcast => (&[Cause::Sgi], Some(0)),
+        Path::SgiReceive | Path::DoorbellReceive | Path::Timer => (&[Cause::Interrupt], Some(1)),
         Path::Wfi => (&[Cause::Wfi], Some(1)),
         Path::Wfe => (&[Cause::Wfe], Some(0)),
         Path::Maintenance => (&[Cause::Interrupt], None),
@@ -117,7 +117,7 @@ pub enum Own {
 /// What of the guest's instructions belongs to `path`.
 pub fn own(path: Path) -> Own {
     match path {
-        Path::SgiReceive | Path::MailReceive | Path::Timer => Own::Handler,
+        Path::SgiReceive | Path::DoorbellReceive | Path::Timer => Own::Handler,
         Path::CpuStart => Own::AfterCall,
         Path::Maintenance => Own::Nothing,
         _ => Own::All,

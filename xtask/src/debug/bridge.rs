@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Between a debugger and the machine's stub: passes everything on, and notices when
 //! the debugger is gone, however it ended. The stub itself keeps a machine that
-//! nobody looks at any more.
+//! no debugger looks at any more.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

@@ -20,7 +20,7 @@ const HEAD: &str = "\
 # Printable ASCII, 4096 bytes at most.
 ";
 
-/// The same for somebody else's guest.
+/// The same for another kernel as guest.
 const HEAD_GIVEN: &str = "\
 # Rouse reads this file when this disk boots: boot arguments, on any number of
 # lines. Change it as you like; nothing has to be built again. They are the

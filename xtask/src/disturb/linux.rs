@@ -29,8 +29,8 @@ pub fn stop(pid: u32, time: Duration) -> Result<bool> {
 /// Holds one of the threads of process `pid` for a `time`, the one that `choose`
 /// names of so many; whether there was one.
 ///
-/// Not the first one: who waits for it waits for the process, whose end is
-/// somebody else's to learn.
+/// Not the first one: to wait for it is to wait for the process, whose end another
+/// part has to learn.
 pub fn hold(pid: u32, time: Duration, choose: impl FnOnce(usize) -> usize) -> Result<bool> {
     let mut threads = threads(pid);
     threads.retain(|&thread| thread != pid as i32);
@@ -66,7 +66,7 @@ fn threads(pid: u32) -> Vec<i32> {
         .collect()
 }
 
-/// What came of it, nothing if whom it was about has ended.
+/// What came of it, nothing if the process or thread has ended.
 fn there<T>(done: nix::Result<T>) -> Result<Option<T>> {
     match done {
         Ok(value) => Ok(Some(value)),

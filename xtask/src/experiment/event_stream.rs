@@ -7,8 +7,9 @@
 //! of 1 GHz makes nothing longer than 65.5 us, one of 2 GHz than 32.8 us.
 
 use anyhow::Result;
+use plan::Under;
 
-use super::Experiment;
+use super::{Boot, Experiment};
 use super::find::{Found, Runs};
 use super::outcome::{Chart, Claim, Curve, Outcome, Table, two};
 
@@ -19,24 +20,57 @@ pub const EXPERIMENT: Experiment = Experiment {
     source: "Linux's event stream (100 us, of which the counter makes a power of two of its ticks: 62 to \
              131 us) under the limits of H. Okanovic's arm_poll_idle, April 2024 (10, 25, 50, 100 us); \
              A. Arora's timed loads, 2025-26, which bring WFET",
-    runs: &[
-        (
-            "periods",
-            "--workload stream --shape one --wait wfe --trap none --deliver inject --wake ipi --host-poll-us 0 \
-             --event-stream-us 2,4,8,16,32 --iterations 8 --stages off",
-        ),
-        (
-            "limits",
-            "--workload overshoot --shape one --wait wfe,wfet --trap none --deliver inject --wake ipi \
-             --host-poll-us 0 --event-stream-us 16,100 --poll-limit-us 5,10,25,50,100,150,200 \
-             --iterations 8 --stages off",
-        ),
+    boots: &[
+        Boot {
+            label: "periods",
+            under: Under::Rouse,
+            cpus: None,
+            lists: &[
+                ("workload", "stream"),
+                ("shape", "one"),
+                ("wait", "wfe"),
+                ("trap", "none"),
+                ("deliver", "inject"),
+                ("wake", "ipi"),
+                ("host-poll-us", "0"),
+                ("event-stream-us", "2,4,8,16,32"),
+            ],
+            iterations: 8,
+        },
+        Boot {
+            label: "limits",
+            under: Under::Rouse,
+            cpus: None,
+            lists: &[
+                ("workload", "overshoot"),
+                ("shape", "one"),
+                ("wait", "wfe,wfet"),
+                ("trap", "none"),
+                ("deliver", "inject"),
+                ("wake", "ipi"),
+                ("host-poll-us", "0"),
+                ("event-stream-us", "16,100"),
+                ("poll-limit-us", "5,10,25,50,100,150,200"),
+            ],
+            iterations: 8,
+        },
         // Fewer: where each instruction costs the simulator's time, spinning is dear.
-        (
-            "spin",
-            "--workload overshoot --shape one --wait spin --trap none --deliver inject --wake ipi \
-             --host-poll-us 0 --poll-limit-us 5,25,100 --iterations 4 --stages off",
-        ),
+        Boot {
+            label: "spin",
+            under: Under::Rouse,
+            cpus: None,
+            lists: &[
+                ("workload", "overshoot"),
+                ("shape", "one"),
+                ("wait", "spin"),
+                ("trap", "none"),
+                ("deliver", "inject"),
+                ("wake", "ipi"),
+                ("host-poll-us", "0"),
+                ("poll-limit-us", "5,25,100"),
+            ],
+            iterations: 4,
+        },
     ],
     metric: None,
     conclude,
@@ -172,7 +206,7 @@ fn way<'r>(
         .iter()
         .any(|(_, found)| !found.not_modelled().is_empty())
     {
-        crate::table::MARK
+        page::columns::MARK
     } else {
         ""
     };

@@ -2,8 +2,9 @@
 //! `governors`: menu, teo, and teo that looks at utilisation.
 
 use anyhow::Result;
+use plan::Under;
 
-use super::Experiment;
+use super::{Boot, Experiment};
 use super::find::{Found, Runs};
 use super::outcome::{Claim, Outcome, Table, two};
 use crate::cli::Metric;
@@ -15,23 +16,51 @@ pub const EXPERIMENT: Experiment = Experiment {
                cost a wake-up?",
     source: "K. Puchalski, \"[PATCH v6 2/2] cpuidle: teo: Introduce util-awareness\", January 2023: \
              Geekbench 5 on Pixel 6",
-    runs: &[
-        (
-            "io",
-            "--workload io --wait governor:menu,governor:teo-6.2,governor:teo-util,governor:teo \
-             --trap none --deliver inject --wake elide --completion other --spread exponential \
-             --device-us 60,400 --iterations 160 --stages off",
-        ),
-        (
-            "notify",
-            "--workload notify --wait governor:menu,governor:teo-6.2,governor:teo-util,governor:teo \
-             --trap none --deliver inject --wake elide --gap-us 30,200 --iterations 120 --stages off",
-        ),
-        (
-            "timer",
-            "--workload timer --wait governor:menu,governor:teo-6.2,governor:teo-util,governor:teo \
-             --trap none --deliver inject --wake elide --gap-us 60,400 --iterations 200 --stages off",
-        ),
+    boots: &[
+        Boot {
+            label: "io",
+            under: Under::Rouse,
+            cpus: None,
+            lists: &[
+                ("workload", "io"),
+                ("wait", "governor:menu,governor:teo-6.2,governor:teo-util,governor:teo"),
+                ("trap", "none"),
+                ("deliver", "inject"),
+                ("wake", "elide"),
+                ("completion", "other"),
+                ("spread", "exponential"),
+                ("device-us", "60,400"),
+            ],
+            iterations: 160,
+        },
+        Boot {
+            label: "notify",
+            under: Under::Rouse,
+            cpus: None,
+            lists: &[
+                ("workload", "notify"),
+                ("wait", "governor:menu,governor:teo-6.2,governor:teo-util,governor:teo"),
+                ("trap", "none"),
+                ("deliver", "inject"),
+                ("wake", "elide"),
+                ("gap-us", "30,200"),
+            ],
+            iterations: 120,
+        },
+        Boot {
+            label: "timer",
+            under: Under::Rouse,
+            cpus: None,
+            lists: &[
+                ("workload", "timer"),
+                ("wait", "governor:menu,governor:teo-6.2,governor:teo-util,governor:teo"),
+                ("trap", "none"),
+                ("deliver", "inject"),
+                ("wake", "elide"),
+                ("gap-us", "60,400"),
+            ],
+            iterations: 200,
+        },
     ],
     metric: Some(Metric::Insns),
     conclude,

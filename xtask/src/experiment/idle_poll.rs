@@ -2,8 +2,9 @@
 //! `idle-poll`: polling on chosen CPUs only.
 
 use anyhow::Result;
+use plan::Under;
 
-use super::Experiment;
+use super::{Boot, Experiment};
 use super::find::Runs;
 use super::outcome::{Claim, Outcome, Table, two, whole};
 use crate::cli::Metric;
@@ -15,17 +16,39 @@ pub const EXPERIMENT: Experiment = Experiment {
     source: "D. Bristot de Oliveira, \"[PATCH] sched/idle: Make idle poll dynamic per-cpu\", January \
              2023, and J. Mario's figures: 381 W with all CPUs polling, 233 W with chosen ones, \
              cyclictest equal",
-    runs: &[
-        (
-            "chosen",
-            "--cpus 4 --workload timer --wait governor:menu --trap none --deliver inject --wake elide \
-             --cpulist 1 --idle-poll none,1,all --gap-us 500 --iterations 200 --stages off",
-        ),
-        (
-            "never",
-            "--cpus 4 --workload timer --wait governor:menu --trap none --deliver inject --wake elide \
-             --cpulist 1 --idle-poll none --gap-us 500 --iterations 200 --stages off",
-        ),
+    boots: &[
+        Boot {
+            label: "chosen",
+            under: Under::Rouse,
+            cpus: Some(4),
+            lists: &[
+                ("workload", "timer"),
+                ("wait", "governor:menu"),
+                ("trap", "none"),
+                ("deliver", "inject"),
+                ("wake", "elide"),
+                ("cpulist", "1"),
+                ("idle-poll", "none,1,all"),
+                ("gap-us", "500"),
+            ],
+            iterations: 200,
+        },
+        Boot {
+            label: "never",
+            under: Under::Rouse,
+            cpus: Some(4),
+            lists: &[
+                ("workload", "timer"),
+                ("wait", "governor:menu"),
+                ("trap", "none"),
+                ("deliver", "inject"),
+                ("wake", "elide"),
+                ("cpulist", "1"),
+                ("idle-poll", "none"),
+                ("gap-us", "500"),
+            ],
+            iterations: 200,
+        },
     ],
     metric: Some(Metric::Insns),
     conclude,

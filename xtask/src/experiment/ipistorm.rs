@@ -2,8 +2,9 @@
 //! `ipistorm`: what eliding the interrupt of a function call does to the call.
 
 use anyhow::Result;
+use plan::Under;
 
-use super::Experiment;
+use super::{Boot, Experiment};
 use super::find::Runs;
 use super::outcome::{Claim, Outcome, Table, two, whole};
 use crate::cli::Metric;
@@ -15,17 +16,34 @@ pub const EXPERIMENT: Experiment = Experiment {
     source: "K. P. Nayak, \"[PATCH] sched/fair: Skip newidle_balance() when an idle CPU is woken up \
              to process an IPI\", January 2024, and its successors: normalised time of ipistorm \
              numipi=100000 single=1 wait=1",
-    runs: &[
-        (
-            "storm",
-            "--cpus 8 --workload ipistorm --wait poll-wfi --trap none --deliver direct,inject \
-             --wake elide --call-by all --iterations 400 --stages off",
-        ),
-        (
-            "wake",
-            "--workload pingpong --wait poll-wfi --trap none --deliver inject --wake ipi,elide \
-             --iterations 200 --stages off",
-        ),
+    boots: &[
+        Boot {
+            label: "storm",
+            under: Under::Rouse,
+            cpus: Some(8),
+            lists: &[
+                ("workload", "ipistorm"),
+                ("wait", "poll-wfi"),
+                ("trap", "none"),
+                ("deliver", "direct,inject"),
+                ("wake", "elide"),
+                ("call-by", "all"),
+            ],
+            iterations: 400,
+        },
+        Boot {
+            label: "wake",
+            under: Under::Rouse,
+            cpus: None,
+            lists: &[
+                ("workload", "pingpong"),
+                ("wait", "poll-wfi"),
+                ("trap", "none"),
+                ("deliver", "inject"),
+                ("wake", "ipi,elide"),
+            ],
+            iterations: 200,
+        },
     ],
     metric: Some(Metric::Insns),
     conclude,

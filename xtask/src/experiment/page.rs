@@ -2,10 +2,10 @@
 //! The report of experiments as a page.
 
 use maud::{Markup, html};
+use page::Line;
 
-use super::Report;
 use super::outcome::{Chart, Claim, Table};
-use crate::page::{self, Line};
+use super::report::Report;
 
 /// The page.
 pub fn html(reports: &[Report]) -> String {

@@ -2,8 +2,9 @@
 //! `poll-limit`: what the limit of polling is worth.
 
 use anyhow::Result;
+use plan::Under;
 
-use super::Experiment;
+use super::{Boot, Experiment};
 use super::find::Runs;
 use super::outcome::{Claim, Outcome, Table, whole};
 use crate::cli::Metric;
@@ -14,12 +15,24 @@ pub const EXPERIMENT: Experiment = Experiment {
     question: "how long should a CPU poll before it halts?",
     source: "H. Okanovic, \"[PATCH 3/3] arm64: cpuidle: Add arm_poll_idle\", April 2024: \
              MLPerf BERT on m7g.16xlarge, queries per second",
-    runs: &[(
-        "limits",
-        "--workload pingpong --wait wfi,poll-wfi --trap wfi --deliver inject --wake ipi,elide \
-         --host-poll-us 0 --poll-limit-us 10,25,50,100,125,150,200,300 --gap-us 5,10,20,40,80,120 \
-         --iterations 80 --stages off",
-    )],
+    boots: &[
+        Boot {
+            label: "limits",
+            under: Under::Rouse,
+            cpus: None,
+            lists: &[
+                ("workload", "pingpong"),
+                ("wait", "wfi,poll-wfi"),
+                ("trap", "wfi"),
+                ("deliver", "inject"),
+                ("wake", "ipi,elide"),
+                ("host-poll-us", "0"),
+                ("poll-limit-us", "10,25,50,100,125,150,200,300"),
+                ("gap-us", "5,10,20,40,80,120"),
+            ],
+            iterations: 80,
+        },
+    ],
     metric: Some(Metric::Insns),
     conclude,
     comparable: "the shape of the curve: how much any limit brings, and where more brings nothing. \

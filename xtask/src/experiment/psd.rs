@@ -2,8 +2,9 @@
 //! `psd`: power-sleep-demotion prevention.
 
 use anyhow::Result;
+use plan::Under;
 
-use super::Experiment;
+use super::{Boot, Experiment};
 use super::find::{Found, Runs};
 use super::outcome::{Claim, Outcome, Table, two, whole};
 use crate::cli::Metric;
@@ -14,12 +15,26 @@ pub const EXPERIMENT: Experiment = Experiment {
     question: "should a CPU that waits for a fast device stay shallow for some milliseconds?",
     source: "C. I. King, \"[PATCH] cpuidle: psd: add power sleep demotion prevention for fast I/O \
              devices\", March 2025: fio random read, GB/s, and its re-test on 6.14-rc5",
-    runs: &[(
-        "io",
-        "--workload io --wait governor:menu --trap none --deliver inject --wake elide \
-         --completion same,other --spread exponential --device-us 300 --psd-ms 0,3 --standby-us 0,100 \
-         --iterations 240 --stages off",
-    )],
+    boots: &[
+        Boot {
+            label: "io",
+            under: Under::Rouse,
+            cpus: None,
+            lists: &[
+                ("workload", "io"),
+                ("wait", "governor:menu"),
+                ("trap", "none"),
+                ("deliver", "inject"),
+                ("wake", "elide"),
+                ("completion", "same,other"),
+                ("spread", "exponential"),
+                ("device-us", "300"),
+                ("psd-ms", "0,3"),
+                ("standby-us", "0,100"),
+            ],
+            iterations: 240,
+        },
+    ],
     metric: Some(Metric::Insns),
     conclude,
     comparable: "the order of the columns, and what moves with the completion's CPU. Not the rates: \

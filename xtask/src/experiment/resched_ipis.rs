@@ -2,8 +2,9 @@
 //! `resched-ipis`: how many reschedule interrupts polling saves.
 
 use anyhow::Result;
+use plan::Under;
 
-use super::Experiment;
+use super::{Boot, Experiment};
 use super::find::Runs;
 use super::outcome::{Claim, Outcome, Table, change, whole};
 use crate::cli::Metric;
@@ -14,12 +15,25 @@ pub const EXPERIMENT: Experiment = Experiment {
     question: "how many interrupts between CPUs does a CPU that polls save?",
     source: "H. Okanovic, \"[PATCH 3/3] arm64: cpuidle: Add arm_poll_idle\", April 2024: \
              reschedule IPIs per second, all CPUs of a 64-CPU Graviton",
-    runs: &[(
-        "ipis",
-        "--cpus 4 --workload notify,messaging --groups 2 --wait wfi,poll-wfi --trap wfi \
-         --deliver inject --wake ipi,elide --host-poll-us 0 --poll-limit-us 100 --gap-us 20 \
-         --iterations 200 --stages off",
-    )],
+    boots: &[
+        Boot {
+            label: "ipis",
+            under: Under::Rouse,
+            cpus: Some(4),
+            lists: &[
+                ("workload", "notify,messaging"),
+                ("groups", "2"),
+                ("wait", "wfi,poll-wfi"),
+                ("trap", "wfi"),
+                ("deliver", "inject"),
+                ("wake", "ipi,elide"),
+                ("host-poll-us", "0"),
+                ("poll-limit-us", "100"),
+                ("gap-us", "20"),
+            ],
+            iterations: 200,
+        },
+    ],
     metric: Some(Metric::Insns),
     conclude,
     comparable: "that the rate falls, and that short blocking waits (Reactors, here notify) lose a \

@@ -2,8 +2,9 @@
 //! `sched`: `perf bench sched` before and after.
 
 use anyhow::Result;
+use plan::Under;
 
-use super::Experiment;
+use super::{Boot, Experiment};
 use super::find::{Found, Runs};
 use super::outcome::{Claim, Outcome, Table, change, whole};
 use crate::cli::Metric;
@@ -14,17 +15,34 @@ pub const EXPERIMENT: Experiment = Experiment {
     question: "what does polling before WFI bring to tasks that wake each other?",
     source: "H. Okanovic, \"[PATCH 3/3] arm64: cpuidle: Add arm_poll_idle\", April 2024: perf bench \
              sched on c6g (Graviton2) and c7g (Graviton3), VM and metal, seconds",
-    runs: &[
-        (
-            "vm",
-            "--workload messaging,pingpong,notify --wait wfi,poll-wfi --trap wfi --deliver inject \
-             --wake ipi,elide --host-poll-us 0 --iterations 200 --stages off",
-        ),
-        (
-            "metal",
-            "--under none --workload messaging,pingpong,notify --wait wfi,poll-wfi --trap none \
-             --deliver direct --wake ipi,elide --iterations 200 --stages off",
-        ),
+    boots: &[
+        Boot {
+            label: "vm",
+            under: Under::Rouse,
+            cpus: None,
+            lists: &[
+                ("workload", "messaging,pingpong,notify"),
+                ("wait", "wfi,poll-wfi"),
+                ("trap", "wfi"),
+                ("deliver", "inject"),
+                ("wake", "ipi,elide"),
+                ("host-poll-us", "0"),
+            ],
+            iterations: 200,
+        },
+        Boot {
+            label: "metal",
+            under: Under::None,
+            cpus: None,
+            lists: &[
+                ("workload", "messaging,pingpong,notify"),
+                ("wait", "wfi,poll-wfi"),
+                ("trap", "none"),
+                ("deliver", "direct"),
+                ("wake", "ipi,elide"),
+            ],
+            iterations: 200,
+        },
     ],
     metric: Some(Metric::Insns),
     conclude,

@@ -2,8 +2,9 @@
 //! `where-to-poll`: in the guest, in the hypervisor, in both, or in neither.
 
 use anyhow::Result;
+use plan::Under;
 
-use super::Experiment;
+use super::{Boot, Experiment};
 use super::find::{Found, Runs};
 use super::outcome::{Claim, Outcome, Table, two, whole};
 use crate::cli::Metric;
@@ -14,11 +15,24 @@ pub const EXPERIMENT: Experiment = Experiment {
     question: "where to poll while WFI traps: in the guest, in the hypervisor, in both, or in neither?",
     source: "A. Arora, \"Enable haltpoll on arm64\", 2024-25 (1 M pipe operations), and the x86 \
              background of guest halt polling (ping-pong, share of the host's speed)",
-    runs: &[(
-        "sides",
-        "--workload pingpong --wait wfi,poll-wfi --trap wfi --deliver inject --wake ipi,elide \
-         --host-poll-us 0,50 --hint silent,tell --gap-us 0,30,200 --iterations 100 --stages off",
-    )],
+    boots: &[
+        Boot {
+            label: "sides",
+            under: Under::Rouse,
+            cpus: None,
+            lists: &[
+                ("workload", "pingpong"),
+                ("wait", "wfi,poll-wfi"),
+                ("trap", "wfi"),
+                ("deliver", "inject"),
+                ("wake", "ipi,elide"),
+                ("host-poll-us", "0,50"),
+                ("hint", "silent,tell"),
+                ("gap-us", "0,30,200"),
+            ],
+            iterations: 100,
+        },
+    ],
     metric: Some(Metric::Insns),
     conclude,
     comparable: "the order of the four. Not the distances: a trap costs a few hundred instructions \

@@ -11,9 +11,8 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow};
 use serde::Deserialize;
 
-use crate::board::one_line;
 use crate::failure::{BadInput, bad_input};
-use crate::places;
+use crate::{mistake, places};
 
 /// The preset that is used unless another one is named.
 pub const DEFAULT: &str = "plain";
@@ -56,7 +55,7 @@ impl Parameters {
 
     fn parse(text: &str) -> Result<Self> {
         let parsed: BTreeMap<String, Parameter> =
-            toml::from_str(text).map_err(|error| anyhow!(one_line(&error)))?;
+            toml::from_str(text).map_err(|error| anyhow!(mistake::told(text, &error)))?;
         let parameters = Self(parsed);
         let presets = parameters.presets();
         for (name, parameter) in &parameters.0 {

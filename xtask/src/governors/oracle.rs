@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The choice of somebody who knows when the event will come.
+//! The choice of an oracle, which knows when the event will come.
 //!
 //! For each interval the oracle enters once the state that costs least energy, of
 //! those that the latency limit allows, with the tick stopped: the deepest whose

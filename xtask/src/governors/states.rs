@@ -15,6 +15,7 @@ use cpuidle::{Kind, State, Table};
 use serde::Deserialize;
 
 use crate::failure::{BadInput, bad_input};
+use crate::mistake;
 
 /// The file of the states that are taken if there is no other.
 const DEFAULT: &str = include_str!("states.toml");
@@ -107,7 +108,7 @@ impl States {
 
     /// Reads the text of a file; what is wrong with it, in one line, if it is.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let file: File = toml::from_str(text).map_err(|error| one_line(&error, text))?;
+        let file: File = toml::from_str(text).map_err(|error| mistake::told(text, &error))?;
         if !TICK_US.contains(&file.tick_us) {
             let (min, max) = (TICK_US.start(), TICK_US.end());
             return Err(format!(
@@ -121,13 +122,6 @@ impl States {
         let table = Table::new(&states, file.tick_us * 1000).map_err(|why| why.to_string())?;
         Ok(Self { table, costs })
     }
-}
-
-/// The place and the kind of a mistake.
-fn one_line(error: &toml::de::Error, text: &str) -> String {
-    let before = error.span().and_then(|span| text.get(..span.start));
-    let line = before.map_or(1, |before| before.matches('\n').count() + 1);
-    format!("line {line}: {}", error.message().replace('\n', " "))
 }
 
 fn check(entries: &[Entry]) -> Result<(), String> {
@@ -228,7 +222,10 @@ mod tests {
                 "tick_us = 4000\nstate = []".into(),
                 "0 states; there have to be 1 to 8",
             ),
-            (state("kind = \"c1\"\n"), "line 4: unknown variant `c1`"),
+            (
+                state("kind = \"c1\"\n"),
+                "line 4, `kind`: unknown variant `c1`",
+            ),
             (
                 state(&wfi.replace("500", "1001")),
                 "`a`: power 1001 is above 1000",

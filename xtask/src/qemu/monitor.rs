@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Asking a running QEMU where its CPUs are (QMP).
+//! Commands to a running QEMU (QMP): where its CPUs are, to stop and to go on.
+//!
+//! Events that come between answers are thrown away: they have a monitor of their own,
+//! [`events`](super::events).
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -31,7 +34,7 @@ pub fn registers(place: &Path) -> Result<Vec<String>> {
         .collect())
 }
 
-/// Whether somebody has stopped the machine by its monitor or a debugger; `false` if
+/// Whether the machine was stopped by its monitor or a debugger; `false` if
 /// the monitor, which is in `place` if there is one, does not say so.
 pub fn is_paused(place: &Path) -> bool {
     let asked =
@@ -47,8 +50,8 @@ fn is_vector(line: &str) -> bool {
     line.starts_with("FFR=") || matches!(kind, Some('P' | 'Q' | 'Z')) && numbered
 }
 
-/// Pauses a machine. QEMU talks to one at a time: while there is this, nobody else
-/// gets an answer.
+/// Pauses a machine. QEMU serves one client at a time: while this is connected, no other
+/// client of the same monitor gets an answer.
 #[derive(Debug)]
 pub struct Pauser(Monitor);
 

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 
-use crate::cli::{Boot, JobArgs, LimitArgs, LoadArgs, Metric, PlanArgs, SoakArgs, SoakMetric};
+use crate::cli::{JobArgs, LimitArgs, Metric, SoakArgs, SoakMetric};
 use crate::failure::bad_input;
 use crate::job::Job;
 use crate::launch::quoted;
@@ -105,27 +105,13 @@ impl Request {
         if let Some(more) = &self.append {
             append += &format!(" {more}");
         }
-        let mut job = Job::new(&JobArgs {
-            load: LoadArgs {
-                board: self.board.clone(),
-                plan: PlanArgs::default(),
-                guest: None,
-                append: Some(append),
-                survey: false,
-            },
-            boot: Boot::Kernel,
-            under: None,
-            cpus: Some(round.cpus),
-            cpu: self.cpu.clone(),
-            metric: Some(round.metric),
-            memory: None,
-            dtb: None,
-            gem5: None,
-            preset: None,
-            set: None,
-            expect_reset: false,
-            disturb: self.disturb.then_some(round.seed),
-        })?;
+        let mut args = JobArgs::on(&self.board);
+        args.load.append = Some(append);
+        args.cpus = Some(round.cpus);
+        args.cpu.clone_from(&self.cpu);
+        args.metric = Some(round.metric);
+        args.disturb = self.disturb.then_some(round.seed);
+        let mut job = Job::new(&args)?;
         job.limits.without_progress *= self.longer();
         Ok(job.within(&self.limits))
     }

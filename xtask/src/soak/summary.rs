@@ -10,7 +10,6 @@ use results::json;
 use serde::Serialize;
 
 use super::request::{Request, Round};
-use crate::qemu::Emulator;
 
 /// What was done, by the guest's names.
 type Counts = BTreeMap<String, u64>;
@@ -97,12 +96,12 @@ pub struct Summary {
 
 impl Summary {
     /// Nothing done yet.
-    pub fn new(request: &Request, emulator: &Emulator) -> Self {
+    pub fn new(request: &Request, emulator: &str) -> Self {
         Self {
             schema: 1,
             tool: format!("rouse {}", env!("CARGO_PKG_VERSION")),
             board: request.board.clone(),
-            emulator: format!("QEMU {}", emulator.version),
+            emulator: emulator.into(),
             minutes_asked: request.duration.as_secs_f64() / 60.0,
             minutes_run: 0.0,
             interrupted: false,
@@ -156,7 +155,7 @@ impl Summary {
         });
     }
 
-    /// Notes that somebody ended it.
+    /// Notes that it was interrupted.
     pub fn interrupt(&mut self) {
         self.interrupted = true;
     }

@@ -10,7 +10,7 @@
 //! iterations = 400            # `guest`, `dtb` and a `board` of its own are paths in the workspace
 //! survey = true               # an option without a value
 //!
-//! [guest]                     # run test-kernel/ as somebody else's guest, with these
+//! [guest]                     # run test-kernel/ in place of Rouse's guest, with these
 //! image_size = 0x3c00000      # in its header in place of its own: text_offset, flags
 //!
 //! [expect]
@@ -30,6 +30,9 @@
 //! max_p50 = 5000
 //! samples = [40, 100]
 //! ended = "budget"            # or settled, samples
+//! equal = true                # every sample is the same
+//! same_p50 = "gap-us"         # cells that differ in nothing but this have the same median
+//! unit = "vticks"
 //!
 //! [[order]]                   # every cell that `less` chooses has a smaller median
 //! less = { wait = "wfi" }     # than every one that `than` does; `same` and `as`: the same median
@@ -57,15 +60,15 @@ use super::expectation::{Expect, Expected};
 use super::kernel::Kernel;
 use super::order::Order;
 use super::same::Same;
-use crate::board::{Board, one_line};
+use crate::board::{Board, Machine};
 use crate::boot::Show;
 use crate::cli::{self, Cli, RunArgs, Verb};
 use crate::failure::{BadInput, is_bad_input};
 use crate::folder::Folder;
 use crate::gem5;
 use crate::job::Job;
-use crate::places;
 use crate::session::{self, Session};
+use crate::{mistake, places};
 
 /// Options of `run` and their values.
 pub type Options = BTreeMap<String, toml::Value>;
@@ -80,13 +83,13 @@ pub struct Case {
     /// What it shows.
     #[expect(
         dead_code,
-        reason = "for whoever reads the file; required so that it is written"
+        reason = "for readers of the file; required so that it is written"
     )]
     about: String,
     /// Options of `run`.
     #[serde(default)]
     run: Options,
-    /// The kernel to run as somebody else's guest.
+    /// The kernel to run in place of Rouse's own guest.
     guest: Option<Kernel>,
     /// What must come of the run.
     #[serde(default)]
@@ -115,7 +118,7 @@ impl Case {
 
     fn parse(name: &str, text: &str) -> Result<Self> {
         let place = || BadInput::error(format!("tests/{name}.toml can't be used; correct it"));
-        let parsed = toml::from_str(text).map_err(|error| anyhow!(one_line(&error)));
+        let parsed = toml::from_str(text).map_err(|error| anyhow!(mistake::told(text, &error)));
         let mut case: Self = parsed.with_context(place)?;
         case.name = name.into();
         case.expect.check().with_context(place)?;
@@ -126,15 +129,18 @@ impl Case {
         Ok(case)
     }
 
-    /// What this computer lacks to run it, an emulator that no package has.
+    /// What this computer lacks to run it, an emulator that no distribution packages.
     pub fn lacks(&self) -> Option<String> {
-        self.board()?.gem5?;
-        Some(format!("{:#}", gem5::find(None).err()?))
+        match self.board()?.machine {
+            Machine::Qemu(_) => None,
+            Machine::Gem5(_) => Some(format!("{:#}", gem5::find(None).err()?)),
+        }
     }
 
     /// Whether it boots on QEMU, which is provided where it is missing.
     pub fn needs_qemu(&self) -> bool {
-        self.board().is_none_or(|board| board.gem5.is_none())
+        self.board()
+            .is_none_or(|board| matches!(board.machine, Machine::Qemu(_)))
     }
 
     fn board(&self) -> Option<Board> {

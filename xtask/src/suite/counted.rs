@@ -16,12 +16,14 @@ use anyhow::{Result, bail, ensure};
 use plan::{Deliver, Trap};
 use results::{Cell, Results};
 
-use self::boot::Traced;
+use self::boot::{Passes, Traced};
 use self::log::Sample;
 use crate::terminal::say;
 
 /// Samples that are counted of each cell.
 const COUNT: u32 = 100;
+/// Those of them in a pass.
+const IN_PASS: usize = (COUNT / plan::PASSES) as usize;
 
 /// The runs: together every kind of wait, both deliveries, trapped and not.
 const RUNS: [&[&str]; 3] = [
@@ -112,11 +114,14 @@ struct Compared<'r> {
     /// The same where nothing traps and interrupts are delivered directly, so that EL2
     /// has no part in it.
     bare: &'r Cell,
+    /// Samples.
     counted: Vec<Sample>,
+    /// Wake-ups at the ends of blocks that are no samples: counters have them, too.
+    beyond: Vec<Sample>,
 }
 
 /// Puts what was counted to the cells it is of.
-fn compared(results: &Results, counted: Vec<Vec<Sample>>) -> Result<Vec<Compared<'_>>> {
+fn compared(results: &Results, counted: Vec<Passes>) -> Result<Vec<Compared<'_>>> {
     let measured = || results.cells.iter().filter(|cell| cell.skipped.is_none());
     ensure!(
         measured().count() == counted.len(),
@@ -126,7 +131,7 @@ fn compared(results: &Results, counted: Vec<Vec<Sample>>) -> Result<Vec<Compared
     );
     let mut cells: Vec<_> = measured().collect();
     cells.sort_by_key(|cell| cell.id);
-    let compared = cells.into_iter().zip(counted).map(|(printed, counted)| {
+    let compared = cells.into_iter().zip(counted).map(|(printed, passes)| {
         let bare = plan::Cell {
             trap: Trap::None,
             deliver: Deliver::Direct,
@@ -137,10 +142,16 @@ fn compared(results: &Results, counted: Vec<Vec<Sample>>) -> Result<Vec<Compared
         let Some(bare) = found else {
             bail!("{}: not measured without EL2's part", printed.title());
         };
+        let (mut counted, mut beyond) = (Vec::new(), Vec::new());
+        for mut pass in passes {
+            beyond.extend(pass.split_off(pass.len().min(IN_PASS)));
+            counted.extend(pass);
+        }
         Ok(Compared {
             printed,
             bare,
             counted,
+            beyond,
         })
     });
     compared.collect()
@@ -195,19 +206,16 @@ impl Compared<'_> {
         median(self.typical().map(|sample| sample.el2).collect())
     }
 
-    /// Exits by `cause` per sample: printed, counted.
+    /// Exits by `cause` per wake-up: printed, counted.
     fn exits(&self, (cause, names): (&str, &[&str])) -> (f64, f64) {
         let cell = self.printed;
         let printed = names
             .iter()
             .map(|name| cell.per_sample(&cell.exits, name))
             .sum();
-        let counted = self
-            .counted
-            .iter()
-            .filter_map(|sample| sample.exits.get(cause));
-        let counted: u64 = counted.sum();
-        (printed, counted as f64 / self.counted.len().max(1) as f64)
+        let all = || self.counted.iter().chain(&self.beyond);
+        let counted: u64 = all().filter_map(|sample| sample.exits.get(cause)).sum();
+        (printed, counted as f64 / all().count().max(1) as f64)
     }
 
     /// Whether exits of this cause are known to be printed wrong.

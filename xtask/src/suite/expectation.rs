@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow, bail, ensure};
-use results::{Cell, Counts, Results};
+use plan::Word;
+use results::{Cell, Counts, Results, keys};
 use serde::Deserialize;
 
 use crate::session::Session;
@@ -146,15 +147,52 @@ pub struct Expected {
     max_p50: Option<f64>,
     samples: Option<Range>,
     ended: Option<String>,
+    #[serde(default)]
+    equal: bool,
+    same_p50: Option<String>,
+    unit: Option<String>,
 }
 
 impl Expected {
     /// Compares the results of a run.
     pub fn compare(&self, results: &Results) -> Result<()> {
         let cells = selected(results, &self.select)?;
+        self.alike(&cells)?;
         cells
             .into_iter()
             .try_for_each(|cell| self.compare_cell(cell))
+    }
+
+    /// Whether cells that differ in nothing but one dimension have the same median.
+    fn alike(&self, cells: &[&Cell]) -> Result<()> {
+        let Some(dimension) = &self.same_p50 else {
+            return Ok(());
+        };
+        let at = keys().position(|key| key == dimension);
+        let at = at.ok_or_else(|| anyhow!("same_p50: cells have no `{dimension}`"))?;
+        let mut groups: BTreeMap<Vec<String>, Vec<&Cell>> = BTreeMap::new();
+        for cell in cells {
+            let mut key = cell.key();
+            key[at].clear();
+            groups.entry(key).or_default().push(cell);
+        }
+        for group in groups.values() {
+            let medians: Vec<u64> = group
+                .iter()
+                .filter_map(|cell| Some(cell.stats?.p50))
+                .collect();
+            ensure!(
+                group.len() > 1,
+                "{}: there is one `{dimension}`, and nothing to hold it against",
+                group[0].title()
+            );
+            ensure!(
+                medians.iter().all(|p50| *p50 == medians[0]),
+                "{}: p50 {medians:?} by `{dimension}`, expected the same",
+                group[0].title()
+            );
+        }
+        Ok(())
     }
 
     fn compare_cell(&self, cell: &Cell) -> Result<()> {
@@ -191,7 +229,7 @@ impl Expected {
             ensure!(count == 0, "{title}: {count} exits {name}, expected none");
         }
         if let Some(wanted) = &self.ended {
-            let ended = cell.ended.as_deref().unwrap_or("nothing");
+            let ended = cell.ended.map_or("nothing", Word::name);
             ensure!(
                 ended == wanted,
                 "{title}: ended by {ended}, expected {wanted}"
@@ -205,6 +243,21 @@ impl Expected {
                 range.shown()
             );
         }
+        if let Some(unit) = &self.unit {
+            ensure!(
+                *unit == cell.unit,
+                "{title}: in {}, expected {unit}",
+                cell.unit
+            );
+        }
+        let stats = cell.stats.unwrap_or_default();
+        ensure!(
+            !self.equal || (stats.min, stats.max) == (stats.p50, stats.p50),
+            "{title}: samples from {} to {}, p50 {}, expected all the same",
+            stats.min,
+            stats.max,
+            stats.p50
+        );
         let p50 = cell.stats.map_or(0.0, |stats| stats.p50 as f64);
         let ranges = [self.p50, self.max_p50.map(|max| Range::Within([0.0, max]))];
         for range in ranges.into_iter().flatten() {
@@ -288,6 +341,13 @@ mod tests {
                 "0.000 sched.passes per sample, expected about 1",
             ),
             ("select = {}\nmax_p50 = 29", "p50 30, expected 0 to 29"),
+            (
+                "select = {}\nequal = true",
+                "samples from 0 to 0, p50 30, expected all the same",
+            ),
+            ("select = {}\nsame_p50 = 'gap-us'", "there is one `gap-us`"),
+            ("select = {}\nsame_p50 = 'colour'", "no `colour`"),
+            ("select = {}\nunit = 'vticks'", "in insns, expected vticks"),
         ] {
             let error = compare(text).unwrap_err().to_string();
             assert!(error.contains(named), "{error}");

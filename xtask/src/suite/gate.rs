@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::{counted, killed, together};
+use super::{counted, killed, repeated, together};
 use crate::{cost, places};
 
 /// A test.
@@ -41,7 +41,7 @@ struct Line {
     says: &'static str,
 }
 
-const ALL: [Gate; 9] = [
+const ALL: [Gate; 10] = [
     Gate {
         name: "cost-is-not-more",
         what: What::Line(Line {
@@ -88,6 +88,10 @@ const ALL: [Gate; 9] = [
     Gate {
         name: "killed-twice-ends-at-once",
         what: What::Code(killed::second_ends_at_once),
+    },
+    Gate {
+        name: "repeated-runs-are-compared",
+        what: What::Code(repeated::run),
     },
     Gate {
         name: "runs-at-once-boot-their-own-guests",

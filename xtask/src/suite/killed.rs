@@ -160,7 +160,7 @@ impl Run {
     /// Reads until the second boot is under way.
     fn until_under_way(&mut self) -> Result<()> {
         let stdout = self.process.stdout.as_mut().context("it has no output")?;
-        // Byte by byte: what comes after is for somebody else.
+        // Byte by byte: what comes after is for another reader.
         let mut lines = BufReader::with_capacity(1, stdout).lines();
         let mut read = String::new();
         loop {

@@ -23,7 +23,7 @@ pub type Module = String;
 pub struct Uses {
     /// Every module that has a file.
     pub modules: BTreeSet<Module>,
-    /// Who uses whom, and a path by which it does.
+    /// Which module uses which, and a path by which it does.
     pub arrows: BTreeMap<(Module, Module), String>,
 }
 

@@ -181,7 +181,7 @@ fn the_tick_is_set_as_the_governor_wants_it() {
 }
 
 /// What a stay without an event was ended by: `haltpoll` tells a poll that ran out, and
-/// a tick is taken back by whoever learns of it.
+/// a tick is taken back once it is known.
 #[test]
 fn what_ended_a_stay_is_told() {
     let ticked = Stay {

@@ -109,7 +109,7 @@ impl vgic::Interface for Hardware<'_> {
 
     /// # Panics
     /// Panics if it is not active: the end of an interrupt that was not taken is
-    /// UNPREDICTABLE (IHI 0069H, 12.2.6).
+    /// UNPREDICTABLE (IHI 0069H, 12.2, ICC_CTLR_EL1).
     fn deactivate(&mut self, intid: u32) {
         assert!(self.physical.active >> intid & 1 != 0, "{intid} is active");
         self.physical.active &= !(1 << intid);

@@ -159,7 +159,7 @@ impl Spec {
         }
     }
 
-    /// Whether `intid` is forwarded to `cpu`: 4.7 for the routing. Where any PE
+    /// Whether `intid` is forwarded to `cpu` (4.7; GICD_IROUTER\<n\> for the routing). Where any PE
     /// may be chosen (GICD_IROUTER.IRM), the choice is the implementation's, and
     /// ours is the first.
     fn forwarded(&self, cpu: usize, intid: u32) -> bool {
@@ -174,7 +174,7 @@ impl Spec {
     }
 
     /// Whether `cpu` is to be told of `intid`, were nothing more urgent: pending
-    /// and not active, above the mask and above what runs (4.8.2, 4.8.5).
+    /// and not active, above the mask and above what runs (4.8).
     pub fn signalled(&self, cpu: usize, intid: u32) -> bool {
         let (one, interface) = (self.at(cpu, intid), &self.cpus[cpu]);
         let priority = one.priority & PRIORITY;
@@ -198,7 +198,7 @@ impl Spec {
         signalled.filter(|&intid| urgency(intid) == best).collect()
     }
 
-    /// ICC_IAR1_EL1 that gave `intid` (4.1.2). A line stays as it is.
+    /// ICC_IAR1_EL1 that gave `intid` (4.1). A line stays as it is.
     pub fn acknowledge(&mut self, cpu: usize, intid: u32) {
         let one = self.at_mut(cpu, intid);
         one.pending = false;
@@ -207,7 +207,7 @@ impl Spec {
         self.cpus[cpu].running.push(priority);
     }
 
-    /// ICC_EOIR1_EL1: priority drop, and with EOImode 0 deactivation (4.1.3).
+    /// ICC_EOIR1_EL1: priority drop, and with EOImode 0 deactivation (4.1).
     pub fn end(&mut self, cpu: usize, intid: u32) {
         self.cpus[cpu].running.pop();
         if !self.cpus[cpu].split {
@@ -265,7 +265,7 @@ impl Spec {
         })
     }
 
-    /// ICC_SGI1R_EL1 (12.2.20): `intid` to the CPUs of `targets`.
+    /// ICC_SGI1R_EL1 (12.2): `intid` to the CPUs of `targets`.
     pub fn send(&mut self, intid: u32, targets: &[usize]) {
         for &cpu in targets {
             self.at_mut(cpu, intid).pending = true;

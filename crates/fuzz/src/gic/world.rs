@@ -29,7 +29,7 @@ pub enum Step {
     /// It deactivates one of those that it ended with EOImode 1; which, modulo
     /// how many there are.
     Deactivate(usize, usize),
-    /// Somebody sends an SGI to the CPUs of a bit map.
+    /// A CPU sends an SGI to the CPUs of a bit map.
     Send(u32, u8),
     /// It sets ICC_PMR_EL1.
     Mask(usize, u8),
@@ -39,7 +39,7 @@ pub enum Step {
     Enable(usize, bool),
     /// `by` writes a register, of `of` where it is private.
     Write {
-        /// Who.
+        /// The CPU that does it.
         by: usize,
         /// Whose.
         of: usize,
@@ -52,7 +52,7 @@ pub enum Step {
     },
     /// `by` reads one.
     Read {
-        /// Who.
+        /// The CPU that does it.
         by: usize,
         /// Whose.
         of: usize,
@@ -131,7 +131,7 @@ impl World {
                 self.machine.cpus[cpu].interface.mask = mask;
                 self.spec.cpus[cpu].mask = mask;
             }
-            // To change it while something is active is the guest's mistake (12.2.6).
+            // To change it while something is active is the guest's mistake (12.2, ICC_CTLR_EL1).
             Step::Split(cpu, split) if self.handling[cpu].is_empty() => {
                 self.machine.cpus[cpu].interface.split = split;
                 self.spec.cpus[cpu].split = split;
@@ -175,7 +175,7 @@ impl World {
                 let lines = &mut self.machine.cpus[cpu].physical.lines;
                 *lines = *lines & !(1 << intid) | u32::from(high) << intid;
                 self.spec.at_mut(cpu, intid).line = high;
-                // Whoever reads it asks the line.
+                // A reader of the state asks the line.
                 for seen in &mut self.seen {
                     seen.at_mut(cpu, intid).line = high;
                 }

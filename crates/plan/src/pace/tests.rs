@@ -11,6 +11,7 @@ fn limits(iterations: u32, budget: u64) -> Limits {
         settle: true,
         budget,
         pause: 0,
+        unrecorded: 0,
     }
 }
 
@@ -65,6 +66,14 @@ fn the_pauses_that_were_asked_for_are_no_part_of_the_budget() {
     };
     let (pace, _) = run(&paused, false, |_| 1_001_000);
     assert_eq!((pace.ended, pace.done), (Some(End::Samples), 200));
+    // Each block pauses once more, before the wake-up that is no sample.
+    let further = Limits {
+        unrecorded: 1,
+        ..paused
+    };
+    let mut pace = Pace::default();
+    pace.add(&further, 16, 17 * 1_001_000);
+    assert_eq!(pace.used, 17_000);
 }
 
 #[test]

@@ -19,6 +19,9 @@ pub struct Cell {
     pub histograms: BTreeMap<String, Vec<(u64, u64)>>,
     /// The samples themselves, by stage.
     pub raw: BTreeMap<String, Vec<u64>>,
+    /// The median of each of its passes, in their order; empty if the records of one are
+    /// missing.
+    pub pass_p50: Vec<u64>,
     /// Counters.
     pub counts: BTreeMap<String, u64>,
     /// Why it was not run.
@@ -102,9 +105,26 @@ impl Cell {
 
     /// Takes what the last record says of the passes.
     pub fn end(&mut self, done: &Record<'_>) {
-        for key in ["passes", "passes_planned", "ended"] {
+        for key in ["passes", "passes_planned", "made", "ended"] {
             let value = text(done, key).map(|value| (key.into(), value));
             self.fields.extend(value);
+        }
+    }
+
+    /// Finds the median of its last pass: that of what it has counted since `before`, which
+    /// it had after the pass before.
+    pub fn note_pass(&mut self, before: Option<&Self>) {
+        let nothing = Self::default();
+        let before = before.unwrap_or(&nothing);
+        let earlier = before.number("passes");
+        let follows = self.number("passes") == earlier + 1;
+        if !follows || before.pass_p50.len() as u64 != earlier {
+            return;
+        }
+        let counts = |cell: &Self| cell.histograms.get("total").cloned().unwrap_or_default();
+        if let Some(median) = median_since(&counts(self), &counts(before)) {
+            self.pass_p50.clone_from(&before.pass_p50);
+            self.pass_p50.push(median);
         }
     }
 
@@ -121,6 +141,22 @@ impl Cell {
     pub fn has_result(&self) -> bool {
         self.skipped.is_some() || self.stats.iter().any(|stat| stat.name == "total")
     }
+}
+
+/// The median, by nearest rank, of what a histogram has more than it had `before`.
+fn median_since(now: &[(u64, u64)], before: &[(u64, u64)]) -> Option<u64> {
+    let earlier: BTreeMap<u64, u64> = before.iter().copied().collect();
+    let new = |&(value, count): &(u64, u64)| {
+        let earlier = earlier.get(&value).copied().unwrap_or(0);
+        (value, count.saturating_sub(earlier))
+    };
+    let count: u64 = now.iter().map(|bucket| new(bucket).1).sum();
+    let mut below = 0;
+    let half = now.iter().map(new).find(|&(_, more)| {
+        below += more;
+        count > 0 && below >= count.div_ceil(2)
+    });
+    half.map(|(value, _)| value)
 }
 
 /// The text of a field.

@@ -226,3 +226,56 @@ fn a_block_that_ends_is_progress() {
         ]
     );
 }
+
+/// Blocks of one cell after each of three passes: of 30, of 40 and of 20.
+fn passes_with_values() -> Vec<String> {
+    let totals = ["30:5,", "30:5,40:5,", "20:5,30:5,40:5,"];
+    let mut lines = Vec::new();
+    for (pass, buckets) in totals.iter().enumerate() {
+        let ended = pass == 2;
+        let (part, passes) = (if ended { "" } else { "part-" }, (pass + 1).to_string());
+        let count = (5 * (pass + 1)).to_string();
+        let mut done = vec![
+            ("records", "4"),
+            ("passes", &passes),
+            ("passes_planned", "4"),
+        ];
+        done.extend(ended.then_some(("ended", "budget")));
+        for (kind, fields) in [
+            ("cell", vec![("workload", "ipi")]),
+            ("stat", vec![("name", "total"), ("count", &count)]),
+            ("hist", vec![("name", "total"), ("b", buckets)]),
+            ("done", done),
+        ] {
+            let line = Line::new(lines.len() as u64, format!("{part}{kind}")).field("id", 0);
+            let fields = fields.iter();
+            let line = fields.fold(line, |line, (key, value)| line.field(key, value));
+            lines.push(line.finish().unwrap().to_string());
+        }
+    }
+    lines
+}
+
+#[test]
+fn each_pass_has_its_median() {
+    assert_eq!(
+        collect(&passes_with_values()).cells[0].pass_p50,
+        [30, 40, 20]
+    );
+    let two = collect(&passes_with_values()[..8]);
+    assert_eq!(two.cells[0].pass_p50, [30, 40]);
+}
+
+#[test]
+fn the_passes_are_not_known_where_one_is_missing() {
+    for block in 0..2 {
+        let mut lines = passes_with_values();
+        lines.remove(4 * block + 1);
+        let records = collect(&lines);
+        assert_eq!(records.cells[0].number("passes"), 3);
+        assert!(
+            records.cells[0].pass_p50.is_empty(),
+            "without block {block}"
+        );
+    }
+}

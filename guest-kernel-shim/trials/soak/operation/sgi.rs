@@ -62,7 +62,7 @@ pub fn to_one(me: &'static PerCpu, random: &mut Random) {
 
 /// To some of those that one write can name.
 pub fn to_some(me: &'static PerCpu, random: &mut Random) {
-    /// The target list of ICC_SGI1R_EL1 (IHI 0069H, 12.2.20).
+    /// The target list of ICC_SGI1R_EL1 (IHI 0069H, 12.2).
     const LIST: u64 = 0xffff;
     let chosen = random.below(1 << percpu::all().len());
     let intid = intid(me, random);

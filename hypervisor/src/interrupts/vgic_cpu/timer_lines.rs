@@ -29,7 +29,7 @@ pub const IRQ_MASKED: u64 = 1 << 7;
 pub fn lines(of: &PerCpu) -> u32 {
     if !core::ptr::eq(of, PerCpu::this()) {
         // Level-sensitive, and not set by software while EL2 has the redistributor:
-        // pending there is the level (IHI 0069H, 12.11.34).
+        // pending there is the level (IHI 0069H, 12.11, GICR_ISPENDR0).
         return of.redistributor().pending() & timers();
     }
     // No barrier: the guest changed its timer before the exception that led here.

@@ -30,9 +30,12 @@ const UNDER: Under = Under::Rouse;
 pub struct Traced {
     /// What it printed.
     pub results: Results,
-    /// What was counted of each cell that was measured, in their order.
-    pub counted: Vec<Vec<Sample>>,
+    /// What was counted of each cell that was measured, in their order, pass by pass.
+    pub counted: Vec<Passes>,
 }
+
+/// Wake-ups of a cell in each of its passes, with those that are not recorded.
+pub type Passes = Vec<Vec<Sample>>;
 
 /// Boots with these options of `run`, with `count` wake-ups of each cell.
 pub fn run(options: &[&str], count: u32) -> Result<Traced> {
@@ -86,7 +89,8 @@ fn marks(job: &Job, built: &Built) -> Result<Marks> {
     // The hypervisor shows the guest its memory where it is itself.
     let base = job
         .board()
-        .image_base
+        .machine
+        .image_base()
         .context("the board has no image_base")?;
     Marks::find(
         built.guest.as_ref().context("the guest was not built")?,
@@ -100,9 +104,7 @@ fn attach(command: &mut Command, stub: &Path, log: &Path) {
     let device = format!("socket,id=stub,server=on,wait=off,path={}", option(stub));
     command.args(["-S", "-chardev", &device, "-gdb", "chardev:stub"]);
     command.arg("-D").arg(log);
-    if cfg!(any(target_os = "linux", target_os = "macos")) {
-        command.args(["-run-with", "exit-with-parent=on"]);
-    }
+    launch::end_with_us(command);
 }
 
 /// A machine that is being looked at.
@@ -114,7 +116,7 @@ struct Machine<'l> {
 
 impl Machine<'_> {
     /// Counts the passes over `cells` cells, then lets the machine run to its end.
-    fn count(&mut self, cells: usize) -> Result<Vec<Vec<Sample>>> {
+    fn count(&mut self, cells: usize) -> Result<Vec<Passes>> {
         let mut counted = vec![Vec::new(); cells];
         for pass in 0..plan::PASSES {
             for step in 0..cells {
@@ -125,7 +127,7 @@ impl Machine<'_> {
                     true => step,
                     false => cells - 1 - step,
                 };
-                counted[cell].extend(self.count_block()?);
+                counted[cell].push(self.count_block()?);
             }
         }
         let stop = self.stub.go_on()?;

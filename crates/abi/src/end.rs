@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How a guest ended, as the console says it.
+
+use core::fmt;
+
+/// How a guest ended the machine, where it reported no exit status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// PSCI SYSTEM_OFF.
+    Off,
+    /// PSCI SYSTEM_RESET.
+    Reset,
+    /// PSCI CPU_OFF of the last CPU that was on.
+    NoCpu,
+}
+
+impl End {
+    /// All of them, with their names.
+    const ALL: [(Self, &'static str); 3] = [
+        (Self::Off, "off"),
+        (Self::Reset, "reset"),
+        (Self::NoCpu, "no CPU on"),
+    ];
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = Self::ALL.iter().find(|(end, _)| end == self);
+        f.write_str(named.map_or("", |(_, name)| name))
+    }
+}
+
+/// How and where: the console's last line, behind `rouse: `.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// How.
+    pub how: End,
+    /// The number of the vCPU that did it.
+    pub vcpu: usize,
+    /// Its affinity, as PSCI names CPUs.
+    pub mpidr: u64,
+}
+
+impl Ended {
+    const STARTS: &str = "guest ended: ";
+
+    /// Reads a line of the console, from behind `rouse: `.
+    #[must_use]
+    pub fn parse(line: &str) -> Option<Self> {
+        let (how, by) = line.strip_prefix(Self::STARTS)?.split_once(" by vCPU ")?;
+        let (vcpu, mpidr) = by
+            .trim_ascii_end()
+            .strip_suffix(')')?
+            .split_once(" (MPIDR 0x")?;
+        Some(Self {
+            how: End::ALL.iter().find(|(_, name)| *name == how)?.0,
+            vcpu: vcpu.parse().ok()?,
+            mpidr: u64::from_str_radix(mpidr, 16).ok()?,
+        })
+    }
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { how, vcpu, mpidr } = self;
+        write!(f, "{}{how} by vCPU {vcpu} (MPIDR {mpidr:#x})", Self::STARTS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_end_reads_back() {
+        for (how, _) in End::ALL {
+            let (vcpu, mpidr) = (63, 0x1_0000_0203);
+            let ended = Ended { how, vcpu, mpidr };
+            assert_eq!(Ended::parse(&ended.to_string()), Some(ended));
+        }
+        for other in [
+            "guest ended: off",
+            "guest ended: x by vCPU 0 (MPIDR 0x0)",
+            "exit status 0",
+        ] {
+            assert_eq!(Ended::parse(other), None, "{other}");
+        }
+    }
+}

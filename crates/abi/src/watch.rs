@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where the guest shows the hypervisor, and a dump, what its vCPUs do.
+
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+/// Where a vCPU shows that it makes progress.
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub struct WatchPoint {
+    /// Wake-ups that it has received.
+    pub progress: AtomicU64,
+    /// Wake-ups that were sent to it and that it has not received.
+    pub waiting: AtomicU64,
+    /// Guest physical address of its request word, 32 bits.
+    pub request: AtomicU64,
+    /// Guest physical address of its [`OperationLog`]; 0 is none.
+    pub log: AtomicU64,
+}
+
+/// The last operations of a vCPU in the guest's own words, for dumps. The vCPU
+/// alone notes.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct OperationLog {
+    count: AtomicU64,
+    entries: [[AtomicU64; 5]; OperationLog::KEPT],
+}
+
+/// One of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Noted {
+    /// Virtual count when it began, ticks.
+    pub time: u64,
+    /// Its name, padded with zeros.
+    pub name: [u8; 16],
+    /// Its number among those of the vCPU.
+    pub step: u64,
+    /// What it was done with.
+    pub data: u64,
+}
+
+impl Default for OperationLog {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl OperationLog {
+    /// Operations that are kept.
+    pub const KEPT: usize = 16;
+
+    /// None yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            count: AtomicU64::new(0),
+            entries: [const { [const { AtomicU64::new(0) }; 5] }; Self::KEPT],
+        }
+    }
+
+    /// Notes an operation; of `name` the first 16 bytes are kept.
+    pub fn note(&self, time: u64, name: &str, step: u64, data: u64) {
+        let mut bytes = [0; 16];
+        let kept = name.len().min(bytes.len());
+        bytes[..kept].copy_from_slice(&name.as_bytes()[..kept]);
+        let name = u128::from_le_bytes(bytes);
+        let count = self.count.load(Relaxed);
+        let words = [time, name as u64, (name >> 64) as u64, step, data];
+        let entry = &self.entries[count as usize % Self::KEPT];
+        for (place, word) in entry.iter().zip(words) {
+            place.store(word, Relaxed);
+        }
+        self.count.store(count + 1, Release);
+    }
+
+    /// Those that are kept, the oldest first. Whole only while the vCPU notes
+    /// none.
+    pub fn iter(&self) -> impl Iterator<Item = Noted> + '_ {
+        let count = self.count.load(Acquire);
+        let kept = count.min(Self::KEPT as u64);
+        (count - kept..count).map(|number| {
+            let entry = &self.entries[number as usize % Self::KEPT];
+            let [time, low, high, step, data] = [0, 1, 2, 3, 4].map(|n| entry[n].load(Relaxed));
+            let name = (u128::from(high) << 64 | u128::from(low)).to_le_bytes();
+            Noted {
+                time,
+                name,
+                step,
+                data,
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_keeps_the_newest_in_order() {
+        let log = OperationLog::new();
+        assert_eq!(log.iter().count(), 0);
+        for step in 0..20 {
+            log.note(step * 10, "a-name-of-more-than-sixteen", step, !step);
+        }
+        let steps: Vec<u64> = log.iter().map(|noted| noted.step).collect();
+        assert_eq!(steps, (4..20).collect::<Vec<u64>>());
+        let last = log.iter().last().unwrap();
+        assert_eq!((last.time, last.data), (190, !19));
+        assert_eq!(&last.name, b"a-name-of-more-t");
+    }
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The trials on machines whose CPUs and timers are late, in every way that a busy
+//! host makes them: an answer is right, or it is that nothing is sure.
+//!
+//! The machines are modelled here, apart from the code that judges them: a timer's
+//! event happens when the host gets to it, and with it all that are due by then; a CPU
+//! that waits runs on when the host lets it.
+
+use fidelity::{Deed, Finding, UNEXPLAINED, Verdict, Wait};
+
+/// Machines of each kind.
+const MACHINES: u64 = 3000;
+/// A millisecond, in the unit of these tests, which is the nanosecond.
+const MS: u64 = 1_000_000;
+
+/// Numbers by chance (Marsaglia, Xorshift RNGs, 2003).
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit.max(1)
+    }
+}
+
+/// How late a host is.
+#[derive(Clone, Copy, Debug)]
+enum Late {
+    /// Hardly ever.
+    Idle,
+    /// Anything up to this.
+    Uniform(u64),
+    /// About this, each time.
+    Fixed(u64),
+    /// A whole number of these, up to four.
+    Slices(u64),
+    /// In time as often as not, else about this.
+    Sometimes(u64),
+}
+
+const HOSTS: [Late; 13] = [
+    Late::Idle,
+    Late::Uniform(MS),
+    Late::Uniform(4 * MS),
+    Late::Uniform(20 * MS),
+    Late::Fixed(MS),
+    Late::Fixed(2 * MS),
+    Late::Fixed(3 * MS),
+    Late::Fixed(10 * MS),
+    Late::Slices(MS),
+    Late::Slices(2 * MS),
+    Late::Slices(4 * MS),
+    Late::Sometimes(2 * MS),
+    Late::Sometimes(6 * MS),
+];
+
+impl Late {
+    fn draw(self, chance: &mut Chance) -> u64 {
+        let little = chance.below(40_000);
+        little
+            + match self {
+                Self::Idle => 0,
+                Self::Uniform(most) => chance.below(most),
+                Self::Fixed(time) => time,
+                Self::Slices(slice) => chance.below(5) * slice,
+                Self::Sometimes(time) => chance.below(2) * time,
+            }
+    }
+}
+
+/// A trial: when the alarm was set and when the wait began.
+struct Trial<'a> {
+    host: Late,
+    chance: &'a mut Chance,
+    bound: u64,
+    start: u64,
+    due: u64,
+}
+
+impl<'a> Trial<'a> {
+    fn begin(host: Late, chance: &'a mut Chance, bound_us: u32) -> Self {
+        let bound = u64::from(bound_us) * 1000;
+        let set = chance.below(1 << 40);
+        // Now and then the CPU is away between the alarm and the wait.
+        let away = if chance.below(8) == 0 {
+            host.draw(chance)
+        } else {
+            0
+        };
+        Self {
+            host,
+            bound,
+            start: set + 500 + away,
+            due: set + bound,
+            chance,
+        }
+    }
+
+    /// The books of the wait, if `event` ends it when the host gets to it; else, or
+    /// if it is there before, the alarm does.
+    fn wait(&mut self, event: Option<u64>) -> Wait {
+        let alarm = self.due.max(self.start) + self.host.draw(self.chance);
+        let event = event.map(|event| event.max(self.start) + self.host.draw(self.chance));
+        let woken = event.map_or(alarm, |event| event.min(alarm));
+        let runs = woken + self.host.draw(self.chance);
+        // The host gets to all of its timers that are due at once.
+        let rings = alarm <= runs || woken >= self.due;
+        Wait {
+            bound: self.bound,
+            at_once: 50_000,
+            start: self.start,
+            end: runs + 1000,
+            due: self.due,
+            rang: rings.then_some(runs),
+        }
+    }
+}
+
+fn wfet(host: Late, chance: &mut Chance, honoured: bool) -> Finding {
+    fidelity::settle(|bound_us| {
+        let mut trial = Trial::begin(host, chance, bound_us);
+        let asked = fidelity::deadline(trial.bound);
+        let deadline = honoured.then_some(trial.start + asked);
+        fidelity::wfet(&trial.wait(deadline), asked)
+    })
+}
+
+fn deed(host: Late, chance: &mut Chance, works: bool) -> Finding {
+    fidelity::settle(|bound_us| {
+        let mut trial = Trial::begin(host, chance, bound_us);
+        let from = trial.start + 100_000 + host.draw(trial.chance);
+        let wait = trial.wait(works.then_some(from));
+        let deed = Deed {
+            from,
+            until: from + 300,
+        };
+        let in_time = deed.from <= wait.end;
+        fidelity::by_deed(&wait, in_time.then_some(deed), UNEXPLAINED)
+    })
+}
+
+fn masked(host: Late, chance: &mut Chance, wakes: bool) -> Finding {
+    fidelity::settle(|bound_us| {
+        let mut trial = Trial::begin(host, chance, bound_us);
+        let from = trial.start + 2 * trial.bound + host.draw(trial.chance);
+        let pends = trial.due.max(trial.start) + host.draw(trial.chance);
+        let woken = if wakes { pends.min(from) } else { from };
+        let end = woken + host.draw(trial.chance);
+        let wait = Wait {
+            end,
+            rang: None,
+            ..trial.wait(None)
+        };
+        let deed = Deed {
+            from,
+            until: from + 300,
+        };
+        wait.by_masked((from <= end).then_some(deed), pends <= end)
+    })
+}
+
+/// Answers of a kind of trial on many machines where `truth` is right.
+fn wrong(kind: fn(Late, &mut Chance, bool) -> Finding, truth: bool, host: Late) -> (usize, usize) {
+    let mut counts = (0, 0);
+    for seed in 1..=MACHINES {
+        let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        match kind(host, &mut chance, truth) {
+            Finding::Yes(_) if !truth => counts.0 += 1,
+            Finding::No(_) if truth => counts.0 += 1,
+            Finding::NotSure(_) => counts.1 += 1,
+            _ => {}
+        }
+    }
+    counts
+}
+
+#[test]
+fn no_late_host_makes_a_wrong_answer() {
+    let mut bad = Vec::new();
+    for host in HOSTS {
+        for truth in [true, false] {
+            for (name, kind) in [
+                ("wfet", wfet as fn(_, &mut _, _) -> _),
+                ("deed", deed),
+                ("masked", masked),
+            ] {
+                let (wrong, unsure) = wrong(kind, truth, host);
+                println!("{name} {truth} {host:?}: {wrong} wrong, {unsure} not sure");
+                if wrong > 0 {
+                    bad.push((name, truth, host, wrong));
+                }
+            }
+        }
+    }
+    assert!(bad.is_empty(), "wrong answers of {MACHINES}: {bad:?}");
+}
+
+#[test]
+fn an_idle_host_is_always_answered() {
+    for truth in [true, false] {
+        assert_eq!(wrong(wfet, truth, Late::Idle), (0, 0));
+        assert_eq!(wrong(deed, truth, Late::Idle), (0, 0));
+        assert_eq!(wrong(masked, truth, Late::Idle), (0, 0));
+    }
+}
+
+#[test]
+fn five_in_doubt_are_an_answer_and_a_void_one_between_is_none() {
+    let mut trials = 0;
+    let finding = fidelity::settle(|_| {
+        trials += 1;
+        Verdict::Doubt(7)
+    });
+    assert_eq!((finding, trials), (Finding::No(7), 5));
+    let mut trials = 0;
+    let finding = fidelity::settle(|_| {
+        trials += 1;
+        if trials % 5 == 0 {
+            Verdict::Void("away")
+        } else {
+            Verdict::Doubt(7)
+        }
+    });
+    assert!(matches!(finding, Finding::NotSure(_)), "{finding:?}");
+}
+
+#[test]
+fn three_that_agree_are_an_answer_with_the_shortest() {
+    let mut left = [
+        Verdict::No(3),
+        Verdict::Yes(9),
+        Verdict::Void("away"),
+        Verdict::Yes(5),
+        Verdict::Yes(8),
+    ]
+    .into_iter();
+    let finding = fidelity::settle(|_| left.next().expect("no more than five"));
+    assert_eq!(finding, Finding::Yes(5));
+}
+
+#[test]
+fn every_trial_has_another_bound() {
+    let mut bounds = Vec::new();
+    fidelity::settle(|bound| {
+        bounds.push(bound);
+        Verdict::Void("away")
+    });
+    assert_eq!(bounds.len(), 40);
+    assert_eq!(bounds.first(), Some(&2000));
+    assert!(
+        bounds.windows(2).all(|pair| pair[0] < pair[1]),
+        "{bounds:?}"
+    );
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Everything below the charts: all numbers, what is missing, how to repeat it.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+use results::Cell;
+use results::merge::Run;
+
+use crate::column::Column;
+use crate::columns;
+use crate::scale::{Scale, operation};
+use crate::shortfalls;
+use plan::{Word, Workload};
+
+/// The sections.
+pub fn sections(runs: &[Run]) -> Markup {
+    html! {
+        section id="table" {
+            h2 { "All cells" }
+            p.about {
+                "Exits, interrupts and wake-ups are per sample; a dot is none. What a guest and its \
+                 measurement cost alone is in the cells of shape dry; it is not subtracted anywhere."
+            }
+            @for run in runs { (tables(run, runs.len() > 1)) }
+            (shortfalls(runs))
+        }
+        (skipped(runs))
+        (damaged(runs))
+        (notes(runs))
+        (reproduce(runs))
+    }
+}
+
+/// A table for each workload of a run.
+fn tables(run: &Run, several: bool) -> Markup {
+    let scale = Scale::of(&run.results);
+    let mut workloads: Vec<(Workload, Vec<&Cell>)> = Vec::new();
+    for cell in run.results.cells.iter().filter(|cell| cell.stats.is_some()) {
+        match workloads
+            .iter_mut()
+            .find(|(name, _)| *name == cell.what.workload)
+        {
+            Some((_, cells)) => cells.push(cell),
+            None => workloads.push((cell.what.workload, vec![cell])),
+        }
+    }
+    html! {
+        @for (workload, cells) in workloads {
+            h3 {
+                @if several { (run.label) ": " }
+                (workload.name())
+                span.muted { ", " (scale.unit_of(&run.results, &cells)) " per " (operation(workload)) }
+            }
+            (table(&columns::of(&cells, scale)))
+        }
+    }
+}
+
+/// A table with a line of groups above its titles.
+pub fn table(columns: &[Column]) -> Markup {
+    let rows = columns
+        .iter()
+        .map(|column| column.texts().len())
+        .max()
+        .unwrap_or(0);
+    let groups: Vec<&[Column]> = columns.chunk_by(|a, b| a.group() == b.group()).collect();
+    html! {
+        div.scroll.tall {
+            table.data {
+                thead {
+                    tr { @for group in &groups { th.group colspan=(group.len()) { (group[0].group()) } } }
+                    tr { @for column in columns { th.words[column.is_left()] { (column.title()) } } }
+                }
+                tbody {
+                    @for row in 0..rows {
+                        tr {
+                            @for column in columns {
+                                td.words[column.is_left()] {
+                                    (column.texts().get(row).map_or("", String::as_str))
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Why cells have fewer samples than asked for, and what was not measured.
+fn shortfalls(runs: &[Run]) -> Markup {
+    html! {
+        @for run in runs {
+            @for line in shortfalls::shortfalls(&run.results) { p.muted { (labelled(runs, run, &line)) } }
+        }
+    }
+}
+
+fn skipped(runs: &[Run]) -> Markup {
+    let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for run in runs {
+        for cell in &run.results.cells {
+            if let Some(why) = &cell.skipped {
+                reasons
+                    .entry(why)
+                    .or_default()
+                    .push(labelled(runs, run, &cell.title()));
+            }
+        }
+    }
+    html! {
+        @if !reasons.is_empty() {
+            section id="skipped" {
+                h2 { "Skipped cells" }
+                @for (why, cells) in &reasons {
+                    details open[cells.len() <= 12] {
+                        summary { (why) " " span.muted { "(" (cells.len()) ")" } }
+                        ul.cells { @for cell in cells { li { (cell) } } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn labelled(runs: &[Run], run: &Run, text: &str) -> String {
+    if runs.len() > 1 {
+        format!("{}: {text}", run.label)
+    } else {
+        text.to_owned()
+    }
+}
+
+fn damaged(runs: &[Run]) -> Markup {
+    let lost = || {
+        runs.iter().flat_map(|run| {
+            let damaged = run
+                .results
+                .damaged
+                .iter()
+                .map(|cell| format!("{cell}: not used"));
+            let problems = run.results.problems.iter().cloned();
+            damaged
+                .chain(problems)
+                .map(|text| labelled(runs, run, &text))
+        })
+    };
+    html! {
+        @if lost().next().is_some() {
+            section id="damaged" {
+                h2 { "Damaged or missing" }
+                p.about {
+                    "Every record carries a sequence number and a checksum. A cell is shown whole \
+                     or not at all; these were not whole."
+                }
+                ul.cells { @for text in lost() { li { (text) } } }
+            }
+        }
+    }
+}
+
+fn notes(runs: &[Run]) -> Markup {
+    html! {
+        @if runs.iter().any(|run| !run.results.notes.is_empty()) {
+            section id="notes" {
+                h2 { "Notes" }
+                ul {
+                    @for run in runs {
+                        @for note in &run.results.notes { li { (labelled(runs, run, note)) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn reproduce(runs: &[Run]) -> Markup {
+    html! {
+        section id="reproduce" {
+            h2 { "How to reproduce" }
+            @for run in runs {
+                @if runs.len() > 1 { h3 { (run.label) } }
+                @for commands in &run.commands { pre { (commands.trim()) } }
+                @if run.commands.is_empty() {
+                    p { "The input did not say how it was made; a run folder does." }
+                }
+            }
+            p.muted { "Records: docs/records.md. Comparison of two runs: cargo xtask compare A B." }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Scales: where a value stands, and which values are written beside it.
+
+use crate::svg::number;
+
+/// From this ratio between the largest and the smallest value on, a linear
+/// scale would hide the small ones.
+const TOO_WIDE: f64 = 30.0;
+
+/// How values become places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// From zero, in proportion.
+    Linear,
+    /// A decade is as long as any other.
+    Log,
+}
+
+/// A scale of values between two places.
+#[derive(Clone, Copy, Debug)]
+pub struct Axis {
+    /// How values become places.
+    pub kind: Kind,
+    low: f64,
+    high: f64,
+    from: f64,
+    to: f64,
+    /// Zero is among the values; on a logarithmic scale it stands apart.
+    zero: bool,
+}
+
+impl Axis {
+    /// A scale from zero up to the largest of `values`, or logarithmic if that
+    /// is what it takes to tell the small ones apart.
+    pub fn from_zero(values: impl Iterator<Item = f64> + Clone, from: f64, to: f64) -> Self {
+        let (low, high) = bounds(values);
+        if high / low > TOO_WIDE {
+            return Self::log(low, high, from, to);
+        }
+        let high = if high > 0.0 { high } else { 1.0 };
+        Self {
+            kind: Kind::Linear,
+            low: 0.0,
+            high,
+            from,
+            to,
+            zero: false,
+        }
+    }
+
+    /// A scale that shows just the range of `values`.
+    pub fn around(values: impl Iterator<Item = f64> + Clone, from: f64, to: f64) -> Self {
+        let zero = values.clone().any(|value| value == 0.0);
+        let (low, high) = bounds(values);
+        if high / low > TOO_WIDE / 3.0 {
+            let room = if zero { (high / low).powf(-0.15) } else { 1.0 };
+            let axis = Self::log(low * room, high, from, to);
+            return Self { zero, ..axis };
+        }
+        let margin = ((high - low) * 0.05).max(high * 0.01).max(0.5);
+        Self {
+            kind: Kind::Linear,
+            low: if zero { 0.0 } else { (low - margin).max(0.0) },
+            high: high + margin,
+            from,
+            to,
+            zero,
+        }
+    }
+
+    /// A logarithmic scale around positive values.
+    pub fn log(low: f64, high: f64, from: f64, to: f64) -> Self {
+        let low = low.max(f64::MIN_POSITIVE);
+        Self {
+            kind: Kind::Log,
+            low: low * 0.8,
+            high: high.max(low) * 1.1,
+            from,
+            to,
+            zero: false,
+        }
+    }
+
+    /// The place of a value.
+    pub fn place(&self, value: f64) -> f64 {
+        let part = match self.kind {
+            Kind::Linear => (value - self.low) / (self.high - self.low),
+            Kind::Log => {
+                (value.max(self.low).ln() - self.low.ln()) / (self.high.ln() - self.low.ln())
+            }
+        };
+        self.from + part.clamp(0.0, 1.0) * (self.to - self.from)
+    }
+
+    /// Values that are written, with their texts.
+    pub fn ticks(&self) -> Vec<(f64, String)> {
+        let values = match self.kind {
+            Kind::Linear => self.linear_ticks(),
+            Kind::Log => self.log_ticks(),
+        };
+        let apart = (self.zero && self.kind == Kind::Log).then_some(0.0);
+        apart
+            .into_iter()
+            .chain(
+                values
+                    .into_iter()
+                    .filter(|value| *value > 0.0 || apart.is_none()),
+            )
+            .map(|value| (value, number(value)))
+            .collect()
+    }
+
+    /// What is to be said of the scale.
+    pub fn note(&self) -> &'static str {
+        match self.kind {
+            Kind::Linear => "",
+            Kind::Log if self.zero => ", log scale but for 0",
+            Kind::Log => ", log scale",
+        }
+    }
+
+    fn linear_ticks(&self) -> Vec<f64> {
+        let rough = (self.high - self.low) / 4.0;
+        let decade = 10_f64.powf(rough.log10().floor());
+        let steps = [1.0, 2.0, 2.5, 5.0, 10.0].map(|step| step * decade);
+        let step = steps
+            .into_iter()
+            .find(|&step| step >= rough)
+            .unwrap_or(rough);
+        let first = (self.low / step).ceil() as i64;
+        let last = (self.high / step).floor() as i64;
+        (first..=last).map(|index| index as f64 * step).collect()
+    }
+
+    fn log_ticks(&self) -> Vec<f64> {
+        let decades = (self.high / self.low).log10();
+        let steps: &[f64] = match decades {
+            ..1.2 => &[1.0, 2.0, 5.0],
+            ..2.2 => &[1.0, 3.0],
+            _ => &[1.0],
+        };
+        let exponents = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
+        let all = exponents.flat_map(|e| steps.iter().map(move |step| step * 10_f64.powi(e)));
+        all.filter(|value| (self.low..=self.high).contains(value))
+            .collect()
+    }
+}
+
+/// The smallest positive and the largest value.
+fn bounds(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
+    let high = values.clone().fold(0.0, f64::max);
+    let low = values
+        .filter(|&value| value > 0.0)
+        .fold(f64::INFINITY, f64::min);
+    (low.min(high), high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_one_size_are_in_proportion() {
+        let axis = Axis::from_zero([20.0, 100.0].into_iter(), 0.0, 200.0);
+        assert_eq!(axis.kind, Kind::Linear);
+        assert_eq!(
+            (axis.place(0.0), axis.place(50.0), axis.place(100.0)),
+            (0.0, 100.0, 200.0)
+        );
+        let ticks: Vec<String> = axis.ticks().into_iter().map(|tick| tick.1).collect();
+        assert_eq!(ticks, ["0", "25", "50", "75", "100"]);
+    }
+
+    #[test]
+    fn values_of_many_sizes_are_logarithmic() {
+        let axis = Axis::from_zero([7.0, 90_000.0, 0.0].into_iter(), 0.0, 100.0);
+        assert_eq!(axis.kind, Kind::Log);
+        assert!(axis.place(0.0) == 0.0 && axis.place(90.0) < axis.place(900.0));
+        assert!((3..7).contains(&axis.ticks().len()), "{:?}", axis.ticks());
+    }
+
+    #[test]
+    fn nothing_and_zero_have_a_scale() {
+        for values in [&[][..], &[0.0], &[5.0]] {
+            for axis in [
+                Axis::from_zero(values.iter().copied(), 0.0, 1.0),
+                Axis::around(values.iter().copied(), 0.0, 1.0),
+            ] {
+                assert!(axis.place(5.0).is_finite());
+                assert!(axis.ticks().len() < 20);
+            }
+        }
+    }
+}

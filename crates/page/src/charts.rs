@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The charts, section by section.
+
+mod distributions;
+mod parts;
+mod stage_table;
+mod sweeps;
+
+use maud::{Markup, html};
+use results::merge::Run;
+
+use crate::bars::{self, Bar, Group};
+use crate::cells::{PATH_COLOURS, Panel, panels, path, path_class, waiting};
+use crate::frame::{Entry, figure, section};
+
+/// Every section of charts that the runs have data for.
+pub fn sections(runs: &[Run]) -> Markup {
+    let panels = panels(runs);
+    html! {
+        (section(
+            "cost", "Cost by way of waiting",
+            "Median of each cell, by wait and trap; a bar for each way that the wake-up can take. A \
+             star (*) here and below: the machine does not model what this wait depends on.",
+            &figures(&panels, cost),
+        ))
+        (distributions::section(&panels))
+        (section(
+            "stages", "Where it goes",
+            "Medians of the stages of a wake-up, from end to end, as time stamps see them. The mark and \
+             the second number are the median without stamps: what lies beyond it is what stamping \
+             costs. Grey is what no stage accounts for.",
+            &figures(&panels, parts::stages),
+        ))
+        (stage_table::tables(&panels))
+        (section(
+            "exits", "Exits per wake-up",
+            "Exits to EL2 by cause, over all CPUs that took part, divided by the wake-ups; then what \
+             they take.",
+            &[figures(&panels, parts::exits), figures(&panels, parts::time_at_el2)].concat(),
+        ))
+        (section(
+            "residency", "Residency",
+            "Where the CPUs spent their time, by the counter, in per cent: in the guest, polling, halted, at EL2.",
+            &figures(&panels, parts::residency),
+        ))
+        (sweeps::section(&panels))
+    }
+}
+
+fn figures(panels: &[Panel<'_>], draw: fn(&Panel<'_>) -> Option<Markup>) -> Vec<Markup> {
+    panels.iter().filter_map(draw).collect()
+}
+
+/// Bars of the medians, grouped by way of waiting.
+pub fn cost(panel: &Panel<'_>) -> Option<Markup> {
+    let (cells, chosen) = panel.plain();
+    let mut groups: Vec<Group> = Vec::new();
+    let mut legend: Vec<Entry> = Vec::new();
+    for cell in &cells {
+        let stats = cell.stats?;
+        let value = panel.value(stats.p50);
+        let class = path_class(cell);
+        let entry = (format!("fill {class}"), path(cell), String::new());
+        if !legend.contains(&entry) {
+            legend.push(entry);
+        }
+        let min = panel.value(stats.min);
+        let hint = format!(
+            "{}: p50 {value}, min {min}, n = {}",
+            cell.title(),
+            stats.count
+        );
+        let bar = Bar { class, value, hint };
+        let label = waiting(cell);
+        match groups.iter_mut().find(|group| group.label == label) {
+            Some(group) => group.bars.push(bar),
+            None => groups.push(Group {
+                label,
+                bars: vec![bar],
+            }),
+        }
+    }
+    legend.sort_by_key(|entry| {
+        PATH_COLOURS
+            .iter()
+            .position(|known| entry.0.ends_with(known))
+    });
+    let mut note = format!("p50, {}, {}", panel.measure(), Panel::samples(cells.iter()));
+    if !chosen.is_empty() {
+        note = format!("{note}; {chosen}");
+    }
+    let about = format!("{}: medians by way of waiting", panel.title);
+    let chart = bars::chart(&groups, panel.unit(), &about);
+    Some(figure(&panel.title, &note, &legend, chart))
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Charts of what a whole is made of: stages, exits, residency.
+
+use std::collections::BTreeSet;
+
+use maud::Markup;
+use plan::{Under, Workload};
+use results::{Cell, Counts};
+
+use crate::cells::{Panel, path, waiting_text};
+use crate::frame::{Entry, figure};
+use crate::stacks::{self, Row, Stack};
+
+/// Colours in the order in which names take them.
+const COLOURS: [&str; 9] = [
+    "c-blue",
+    "c-orange",
+    "c-green",
+    "c-red",
+    "c-sky",
+    "c-purple",
+    "c-green-light",
+    "c-grey",
+    "c-ink",
+];
+/// The part that nothing accounts for.
+const REST: (&str, &str) = ("c-rest", "rest");
+/// Orders in which names are shown; others follow.
+const EXITS: [&str; 9] = [
+    "wfi",
+    "wfe",
+    "sgi",
+    "irq",
+    "maintenance",
+    "sysreg",
+    "hvc",
+    "smc",
+    "mmio",
+];
+const RESIDENCY: [&str; 4] = ["run", "poll", "wfi", "el2"];
+
+type Parts = Vec<(&'static str, String, f64)>;
+
+/// Stages of each cell that has any, of the samples with time stamps.
+pub fn stages(panel: &Panel<'_>) -> Option<Markup> {
+    let cells = with(panel, |cell| cell.stages().next().is_some());
+    let names = stage_names(&cells);
+    let mut overlapping = 0;
+    let rows = rows(&cells, |cell| {
+        let parts = names.iter().enumerate().filter_map(|(index, name)| {
+            let stage = cell.stages().find(|stage| stage.name == *name)?;
+            Some((colour(index), name.clone(), panel.value(stage.stats.p50)))
+        });
+        let mut parts: Parts = parts.collect();
+        let total = cell.stats?.p50;
+        let whole = panel.value(cell.stamped().map_or(total, |stamped| stamped.stats.p50));
+        let sum: f64 = parts.iter().map(|part| part.2).sum();
+        if sum < whole {
+            parts.push((REST.0, REST.1.into(), whole - sum));
+        } else if sum > whole * 1.02 {
+            overlapping += 1;
+        }
+        Some((parts, Some(panel.value(total))))
+    });
+    let mut note = format!("p50, {}, {}", panel.measure(), samples(&cells));
+    if overlapping > 0 {
+        note = format!("{note}; in {overlapping} cells the medians of the stages sum up to more");
+    }
+    draw(
+        panel,
+        rows,
+        &legend(&names),
+        (panel.unit(), &note),
+        "stages",
+    )
+}
+
+/// Names in the order of the cell that has the most: that of the wake-up.
+pub fn stage_names(cells: &[&Cell]) -> Vec<String> {
+    let longest = cells.iter().max_by_key(|cell| cell.stages().count());
+    let mut names: Vec<String> = Vec::new();
+    for stage in longest
+        .into_iter()
+        .chain(cells)
+        .flat_map(|cell| cell.stages())
+    {
+        if !names.contains(&stage.name) {
+            names.push(stage.name.clone());
+        }
+    }
+    names
+}
+
+/// Time at EL2 by cause of the exit, of the samples with time stamps.
+pub fn time_at_el2(panel: &Panel<'_>) -> Option<Markup> {
+    let time = |cell: &Cell| cell.counters.get("time").cloned().unwrap_or_default();
+    // The counters are in ticks, whatever the samples are in.
+    panel.scale.ticks(1)?;
+    let cells = with(panel, |cell| {
+        cell.stamped().is_some() && time(cell).values().sum::<u64>() > 0
+    });
+    let counts: Vec<Counts> = cells.iter().map(|cell| time(cell)).collect();
+    let names = known_first(&EXITS, counts.iter());
+    let wakes = wakes_per_sample(panel.cells[0]);
+    let rows = rows(&cells, |cell| {
+        let samples = cell.stamped()?.stats.count.max(1) as f64 * wakes;
+        let times = time(cell);
+        let parts = names.iter().enumerate().map(|(index, name)| {
+            let ticks = times.get(name).copied().unwrap_or(0);
+            let shown = panel.scale.ticks(ticks).unwrap_or(0.0);
+            (colour(index), name.clone(), shown / samples)
+        });
+        Some((parts.collect(), None))
+    });
+    let unit = format!("{} per wake-up", panel.unit());
+    let note = format!("mean {unit} at EL2 by cause, {}", samples(&cells));
+    draw(panel, rows, &legend(&names), (&unit, &note), "time at EL2")
+}
+
+/// Exits by cause.
+pub fn exits(panel: &Panel<'_>) -> Option<Markup> {
+    let cells = with(panel, |cell| {
+        cell.under == Under::Rouse && !cell.exits.is_empty()
+    });
+    let names = names(&cells, &EXITS, |cell| &cell.exits);
+    let wakes = wakes_per_sample(panel.cells[0]);
+    let rows = rows(&cells, |cell| {
+        let parts = names.iter().enumerate().map(|(index, name)| {
+            let exits = cell.per_sample(&cell.exits, name) / wakes;
+            (colour(index), name.clone(), exits)
+        });
+        Some((parts.collect(), None))
+    });
+    let divided = if wakes == 1.0 {
+        ""
+    } else {
+        ", two wake-ups a round trip"
+    };
+    let note = format!(
+        "exits per wake-up{divided}, {}",
+        Panel::samples(cells.iter())
+    );
+    draw(
+        panel,
+        without_empty_paths(rows),
+        &legend(&names),
+        ("exits per wake-up", &note),
+        "exits by cause",
+    )
+}
+
+/// Residency by state.
+pub fn residency(panel: &Panel<'_>) -> Option<Markup> {
+    let cells = with(panel, |cell| cell.residency.values().sum::<u64>() > 0);
+    let names = names(&cells, &RESIDENCY, |cell| &cell.residency);
+    let rows = rows(&cells, |cell| {
+        let sum = cell.residency.values().sum::<u64>() as f64;
+        let parts = names.iter().enumerate().map(|(index, name)| {
+            let part = cell.residency.get(name).copied().unwrap_or(0) as f64;
+            (colour(index), name.clone(), part * 100.0 / sum)
+        });
+        Some((parts.collect(), None))
+    });
+    let note = format!("of all CPUs, {}", samples(&cells));
+    draw(
+        panel,
+        rows,
+        &legend(&names),
+        ("%", &note),
+        "residency by state",
+    )
+}
+
+/// How many samples have stages; with stamps, these are others than the rest.
+fn samples(cells: &[&Cell]) -> String {
+    let most = |cell: &&Cell| cell.stages.iter().map(|stage| stage.stats.count).max();
+    let counts: Vec<u64> = cells.iter().filter_map(most).collect();
+    let stamped = cells.iter().any(|cell| cell.stamped().is_some());
+    let what = if stamped { " samples with stamps" } else { "" };
+    match (counts.iter().min(), counts.iter().max()) {
+        (Some(least), Some(most)) if least == most => format!("n = {most}{what}"),
+        (Some(least), Some(most)) => format!("n = {least} to {most}{what}"),
+        _ => Panel::samples(cells.iter()),
+    }
+}
+
+/// Wake-ups that one sample of a workload has.
+fn wakes_per_sample(cell: &Cell) -> f64 {
+    match cell.what.workload {
+        Workload::Pingpong => 2.0,
+        Workload::Ipi
+        | Workload::Ipistorm
+        | Workload::Messaging
+        | Workload::Notify
+        | Workload::Io
+        | Workload::Timer
+        | Workload::Idle
+        | Workload::Stream
+        | Workload::Overshoot => 1.0,
+    }
+}
+
+fn with<'r>(panel: &Panel<'r>, has: impl Fn(&Cell) -> bool) -> Vec<&'r Cell> {
+    let (cells, _) = panel.plain();
+    cells.into_iter().filter(|cell| has(cell)).collect()
+}
+
+/// Names of counters that are not zero everywhere, in a known order.
+fn names(cells: &[&Cell], order: &[&str], of: impl Fn(&Cell) -> &Counts) -> Vec<String> {
+    known_first(order, cells.iter().map(|cell| of(cell)))
+}
+
+fn known_first<'c>(order: &[&str], counts: impl Iterator<Item = &'c Counts>) -> Vec<String> {
+    let counted = counts.flat_map(|counts| counts.iter().filter(|(_, count)| **count > 0));
+    let counted: BTreeSet<&str> = counted.map(|(name, _)| name.as_str()).collect();
+    let known = order.iter().copied().filter(|name| counted.contains(name));
+    let others = counted.iter().copied().filter(|name| !order.contains(name));
+    known.chain(others).map(str::to_owned).collect()
+}
+
+/// A stack for each cell, below the path that it shares with others.
+fn rows(cells: &[&Cell], mut parts: impl FnMut(&Cell) -> Option<(Parts, Option<f64>)>) -> Vec<Row> {
+    let mut paths: Vec<String> = Vec::new();
+    for cell in cells {
+        if !paths.contains(&path(cell)) {
+            paths.push(path(cell));
+        }
+    }
+    let mut rows = Vec::new();
+    for of in paths {
+        rows.push(Row::Heading(of.clone()));
+        for cell in cells.iter().filter(|cell| path(cell) == of) {
+            let label = waiting_text(cell);
+            if let Some((parts, whole)) = parts(cell) {
+                rows.push(Row::Stack(Stack {
+                    label,
+                    parts,
+                    whole,
+                }));
+            }
+        }
+    }
+    rows
+}
+
+/// A path on which no cell has anything takes one line.
+fn without_empty_paths(rows: Vec<Row>) -> Vec<Row> {
+    let mut kept: Vec<Row> = Vec::new();
+    let mut rows = rows.into_iter().peekable();
+    while let Some(row) = rows.next() {
+        let Row::Heading(path) = row else {
+            continue;
+        };
+        let stacks: Vec<Row> =
+            std::iter::from_fn(|| rows.next_if(|row| matches!(row, Row::Stack(_)))).collect();
+        let empty = |row: &Row| matches!(row, Row::Stack(stack) if stack.sum() == 0.0);
+        if stacks.iter().all(empty) {
+            kept.push(Row::Heading(format!("{path}: none")));
+        } else {
+            kept.push(Row::Heading(path));
+            kept.extend(stacks);
+        }
+    }
+    kept
+}
+
+fn colour(index: usize) -> &'static str {
+    COLOURS[index % COLOURS.len()]
+}
+
+fn legend(names: &[String]) -> Vec<Entry> {
+    let entries = names.iter().enumerate();
+    entries
+        .map(|(index, name)| {
+            (
+                format!("fill {}", colour(index)),
+                name.clone(),
+                String::new(),
+            )
+        })
+        .collect()
+}
+
+fn draw(
+    panel: &Panel<'_>,
+    rows: Vec<Row>,
+    legend: &[Entry],
+    (unit, note): (&str, &str),
+    what: &str,
+) -> Option<Markup> {
+    if legend.is_empty() {
+        return None;
+    }
+    let about = format!("{}: {what}", panel.title);
+    Some(figure(
+        &panel.title,
+        note,
+        legend,
+        stacks::chart(&rows, unit, &about),
+    ))
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Charts over a limit or a pause that takes several values.
+
+use maud::Markup;
+use plan::{DIMENSIONS, Info, Show, Wait};
+use results::Cell;
+
+use crate::cells::{Panel, distinct, path, wait_class, waiting_text};
+use crate::curves::{self, Line};
+use crate::frame::{self, figure};
+
+/// The limit of which it is shown what no poll at all would cost.
+const LIMIT: &str = "poll-limit-us";
+/// Of what is not swept itself, each value has a chart of its own.
+const GAP: &str = "gap-us";
+/// Lines that one chart can show.
+const MOST: usize = 12;
+/// Charts for each workload and swept dimension.
+const CHARTS: usize = 12;
+
+/// The section: charts of each dimension that takes more than one value.
+pub fn section(panels: &[Panel<'_>]) -> Markup {
+    let mut figures = Vec::new();
+    for info in &DIMENSIONS {
+        let Show::Sweep { chart: name, .. } = info.show else {
+            continue;
+        };
+        for panel in panels {
+            let (cells, chosen) = panel.plain_but(&[info.key, GAP]);
+            let groups = groups(&cells, Info::find(GAP).filter(|gap| gap.key != info.key));
+            let charts = groups.into_iter().filter_map(|(title, cells)| {
+                let title = format!("{name}: {}, {title}", panel.title);
+                chart(panel, info, (&title, &chosen), &cells)
+            });
+            figures.extend(charts.take(CHARTS));
+        }
+    }
+    frame::section(
+        "sweeps",
+        "Sweeps",
+        "Medians over a limit or a pause, everything else being equal.",
+        &figures,
+    )
+}
+
+/// Cells of one path each, and of one value of `apart`, with their title.
+fn groups<'r>(cells: &[&'r Cell], apart: Option<&Info>) -> Vec<(String, Vec<&'r Cell>)> {
+    let several = apart.filter(|info| distinct(cells, info).len() > 1);
+    let mut groups: Vec<(String, Vec<&Cell>)> = Vec::new();
+    for cell in cells {
+        let title = match several {
+            Some(info) => format!("{}, {} {}", path(cell), info.key, info.text(&cell.what)),
+            None => path(cell),
+        };
+        match groups.iter_mut().find(|group| group.0 == title) {
+            Some(group) => group.1.push(cell),
+            None => groups.push((title, vec![cell])),
+        }
+    }
+    groups
+}
+
+fn chart(
+    panel: &Panel<'_>,
+    info: &Info,
+    (title, chosen): (&str, &str),
+    cells: &[&Cell],
+) -> Option<Markup> {
+    let applying: Vec<&Cell> = cells
+        .iter()
+        .copied()
+        .filter(|cell| info.applies(&cell.what))
+        .collect();
+    let swept = distinct(&applying, info);
+    let (Some(&first), Some(&last)) = (swept.first(), swept.last()) else {
+        return None;
+    };
+    if first == last {
+        return None;
+    }
+    let mut lines = lines(panel, info, &applying);
+    if info.key == LIMIT {
+        // What it would cost not to poll at all.
+        let unlimited = cells.iter().filter(|cell| cell.what.wait == Wait::Wfi);
+        for mut line in unlimited.flat_map(|cell| beginning(panel, info, cell)) {
+            let value = line.points[0].1;
+            line.points = vec![(first as f64, value), (last as f64, value)];
+            lines.push(line);
+        }
+    }
+    lines.retain(|line| line.points.len() > 1);
+    lines.truncate(MOST);
+    let mut note = format!("p50, {}, {}", panel.measure(), Panel::samples(cells.iter()));
+    if !chosen.is_empty() {
+        note = format!("{note}; {chosen}");
+    }
+    let chart = curves::sweep(&lines, &format!("{}, µs", info.key), panel.unit(), title);
+    Some(figure(title, &note, &[], chart))
+}
+
+/// A line for each way of waiting.
+fn lines(panel: &Panel<'_>, info: &Info, cells: &[&Cell]) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    for new in cells.iter().filter_map(|cell| beginning(panel, info, cell)) {
+        match lines.iter_mut().find(|line| line.name == new.name) {
+            Some(line) => line.points.extend(new.points),
+            None => lines.push(new),
+        }
+    }
+    for line in &mut lines {
+        line.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    }
+    lines
+}
+
+/// The line that begins with a cell.
+fn beginning(panel: &Panel<'_>, info: &Info, cell: &Cell) -> Option<Line> {
+    Some(Line {
+        class: wait_class(cell),
+        name: waiting_text(cell),
+        points: vec![(info.rank(&cell.what) as f64, panel.value(cell.stats?.p50))],
+    })
+}

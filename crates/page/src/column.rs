@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A column of a table, before it is drawn or aligned.
+
+/// A column: the title of its group, its own, and its texts.
+#[derive(Debug)]
+pub struct Column {
+    group: String,
+    title: String,
+    left: bool,
+    texts: Vec<String>,
+}
+
+impl Column {
+    /// A column of words.
+    pub fn words(title: &str, texts: Vec<String>) -> Self {
+        Self {
+            group: String::new(),
+            title: title.into(),
+            left: true,
+            texts,
+        }
+    }
+
+    /// A column of numbers.
+    pub fn numbers(group: &str, title: &str, texts: Vec<String>) -> Self {
+        Self {
+            group: group.into(),
+            title: title.into(),
+            left: false,
+            texts,
+        }
+    }
+
+    /// Title of its group; empty if it has none.
+    pub fn group(&self) -> &str {
+        &self.group
+    }
+
+    /// Its own title.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// Whether it is of words, which begin at the left.
+    pub fn is_left(&self) -> bool {
+        self.left
+    }
+
+    /// Its texts, from above.
+    pub fn texts(&self) -> &[String] {
+        &self.texts
+    }
+}

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The columns of the table: what a cell is, its statistics, its events.
+
+use std::collections::BTreeSet;
+
+use plan::{DIMENSIONS, Info, Place, Show};
+use results::{Cell, Stats};
+
+use crate::column::Column;
+use crate::scale::Scale;
+
+/// Causes that have a column; the rest is summed up as `other`.
+const CAUSES: [&str; 4] = ["wfi", "wfe", "sgi", "irq"];
+
+/// The columns for some cells of one workload.
+pub fn of(cells: &[&Cell], scale: Scale) -> Vec<Column> {
+    let mut columns = words(cells);
+    columns.extend(systems(cells));
+    columns.extend(limits(cells));
+    columns.extend(made(cells));
+    columns.extend(statistics(cells, scale));
+    let rate = |group, title: &str, of: &dyn Fn(&Cell) -> f64| {
+        Column::numbers(
+            group,
+            title,
+            cells.iter().map(|cell| rate(of(cell))).collect(),
+        )
+    };
+    for cause in CAUSES {
+        columns.push(rate("exits/op", cause, &|cell| {
+            cell.per_sample(&cell.exits, cause)
+        }));
+    }
+    columns.push(rate("exits/op", "other", &other_exits));
+    for kind in ["sent", "elided"] {
+        columns.push(rate("IPIs/op", kind, &|cell| {
+            cell.per_sample(&cell.ipis, kind)
+        }));
+    }
+    for kind in ["event", "timeout", "irq"] {
+        columns.push(rate("wakes/op", kind, &|cell| {
+            cell.per_sample(&cell.wakes, kind)
+        }));
+    }
+    columns.extend(residency(cells));
+    columns
+}
+
+/// Where the time went, in per cent, if any cell says so.
+fn residency(cells: &[&Cell]) -> Vec<Column> {
+    let names: BTreeSet<&String> = cells
+        .iter()
+        .flat_map(|cell| cell.residency.keys())
+        .collect();
+    let column = |name: &&String| {
+        let texts = cells.iter().map(|cell| {
+            let sum: u64 = cell.residency.values().sum();
+            let part = cell.residency.get(*name).copied().unwrap_or(0);
+            match sum {
+                0 => "·".into(),
+                _ => format!("{:.1}", part as f64 * 100.0 / sum as f64),
+            }
+        });
+        Column::numbers("time %", name, texts.collect())
+    };
+    names.iter().map(column).collect()
+}
+
+/// Words of the cells: `under` and those of the dimensions that are shown as words,
+/// some only if they tell cells apart.
+fn words(cells: &[&Cell]) -> Vec<Column> {
+    let under = cells.iter().map(|cell| cell.under.to_string()).collect();
+    let mut columns: Vec<Column> = different("under", under).into_iter().collect();
+    for info in DIMENSIONS.iter().filter(|info| info.place != Place::System) {
+        let texts: Vec<String> = cells.iter().map(|cell| marked(cell, info)).collect();
+        columns.extend(match info.show {
+            Show::Title | Show::Sweep { .. } => None,
+            Show::Column => Some(Column::words(info.key, texts)),
+            Show::IfDifferent | Show::Special(_) => different(info.key, texts),
+        });
+    }
+    columns
+}
+
+/// Words of the systems that tell cells apart, by name.
+fn systems(cells: &[&Cell]) -> Vec<Column> {
+    let system = DIMENSIONS.iter().filter(|info| info.place == Place::System);
+    let mut system: Vec<&Info> = system.collect();
+    system.sort_unstable_by_key(|info| info.key);
+    let columns = system.into_iter().filter_map(|info| {
+        let texts = cells.iter().map(|cell| match cell.told(info) {
+            text if text.is_empty() => "-".into(),
+            text => text,
+        });
+        different(info.key, texts.collect())
+    });
+    columns.collect()
+}
+
+/// A column, if its texts differ.
+fn different(title: &str, texts: Vec<String>) -> Option<Column> {
+    let differ = texts.windows(2).any(|pair| pair[0] != pair[1]);
+    differ.then(|| Column::words(title, texts))
+}
+
+/// What marks a wait that depends on something that the machine does not model.
+pub const MARK: &str = "*";
+
+/// What marks a number of samples that is small because each took long.
+pub const FEWER: &str = "<";
+
+/// How many of its passes each cell has, if any was cut short.
+fn passes(cells: &[&Cell]) -> Option<Column> {
+    let text = |cell: &&Cell| cell.passes_text();
+    let any = cells.iter().any(|cell| cell.is_part());
+    any.then(|| Column::numbers("", "passes", cells.iter().map(text).collect()))
+}
+
+fn marked(cell: &Cell, info: &Info) -> String {
+    let word = cell.told(info);
+    if info.key == "wait" && !cell.not_modelled.is_empty() {
+        word + MARK
+    } else {
+        word
+    }
+}
+
+/// Microseconds that apply to any of the cells.
+fn limits(cells: &[&Cell]) -> Vec<Column> {
+    let columns = DIMENSIONS.iter().filter_map(|info| {
+        let Show::Sweep { column, .. } = info.show else {
+            return None;
+        };
+        let texts = cells.iter().map(|cell| cell.told(info));
+        let texts: Vec<String> = texts
+            .map(|text| if text == "0" { "-".into() } else { text })
+            .collect();
+        let any = texts.iter().any(|text| text != "-");
+        any.then(|| Column::numbers("us", column, texts))
+    });
+    columns.collect()
+}
+
+/// What the counter makes of the event stream's period, where that is the subject.
+fn made(cells: &[&Cell]) -> Option<Column> {
+    let subject = |cell: &Cell| cell.event_stream_made_ns != 0 && cell.what.workload.is_alone();
+    let texts = cells.iter().map(|cell| match cell.event_stream_made_ns {
+        0 => "-".into(),
+        ns => format!("{:.1}", ns as f64 / 1e3),
+    });
+    let any = cells.iter().any(|cell| subject(cell));
+    any.then(|| Column::numbers("us", "made", texts.collect()))
+}
+
+/// A percentile: its title, of how many thousandths it is, and its value.
+type Percentile = (&'static str, u64, fn(&Stats) -> u64);
+
+const PERCENTILES: [Percentile; 4] = [
+    ("p50", 500, |stats| stats.p50),
+    ("p90", 900, |stats| stats.p90),
+    ("p99", 990, |stats| stats.p99),
+    ("p99.9", 999, |stats| stats.p999),
+];
+
+/// Stands where there are too few samples for a percentile.
+const TOO_FEW: &str = "-";
+
+fn statistics(cells: &[&Cell], scale: Scale) -> Vec<Column> {
+    let column = |title: &str, show: &dyn Fn(&Stats) -> String| {
+        let texts = cells
+            .iter()
+            .map(|cell| cell.stats.as_ref().map(show).unwrap_or_default());
+        Column::numbers("", title, texts.collect())
+    };
+    let count = |cell: &&Cell| {
+        let count = cell.stats.map(|stats| stats.count.to_string());
+        let mark = if cell.ran_out_of_time() { FEWER } else { "" };
+        format!("{}{mark}", count.unwrap_or_default())
+    };
+    let mut columns = Vec::from_iter(passes(cells));
+    columns.push(Column::numbers("", "n", cells.iter().map(count).collect()));
+    if cells
+        .iter()
+        .any(|cell| cell.what.workload.has_blind_median())
+    {
+        columns.push(column("mean", &|stats| {
+            scale.show(stats.mean.round() as u64)
+        }));
+    }
+    columns.push(column("min", &|stats| scale.show(stats.min)));
+    let shown = if scale.of_host { 1 } else { PERCENTILES.len() };
+    for &(title, per_mille, of) in &PERCENTILES[..shown] {
+        let supported = |cell: &&&Cell| cell.stats.is_some_and(|stats| stats.supports(per_mille));
+        if cells.iter().any(|cell| supported(&cell)) {
+            columns.push(column(title, &|stats| match stats.supports(per_mille) {
+                true => scale.show_percentile(of(stats)),
+                false => TOO_FEW.into(),
+            }));
+        }
+    }
+    if !scale.of_host {
+        columns.push(column("max", &|stats| scale.show(stats.max)));
+    }
+    columns
+}
+
+fn other_exits(cell: &Cell) -> f64 {
+    let others = cell
+        .exits
+        .keys()
+        .filter(|name| !CAUSES.contains(&name.as_str()));
+    others.map(|name| cell.per_sample(&cell.exits, name)).sum()
+}
+
+/// A count per operation, short: whole numbers without decimals, nothing as a dot.
+fn rate(value: f64) -> String {
+    let rounded = (value * 100.0).round() / 100.0;
+    match value {
+        0.0 => "·".into(),
+        _ if rounded == 0.0 => "<0.01".into(),
+        _ if rounded.fract() == 0.0 => format!("{rounded:.0}"),
+        _ => format!("{rounded:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(count: u64, value: u64) -> Cell {
+        let stats = Stats {
+            count,
+            min: value,
+            p50: value,
+            p90: value,
+            p99: value,
+            p999: value,
+            max: value,
+            mean: value as f64,
+        };
+        results::samples::cell(plan::Wait::Wfi, "insns", stats)
+    }
+
+    fn shown(cells: &[Cell]) -> Vec<(String, Vec<String>)> {
+        let cells: Vec<&Cell> = cells.iter().collect();
+        let scale = Scale::of(&results::samples::results());
+        let columns = statistics(&cells, scale);
+        let text = |column: &Column| (column.title().to_owned(), column.texts().to_vec());
+        columns.iter().map(text).collect()
+    }
+
+    #[test]
+    fn a_percentile_stands_only_where_samples_support_it() {
+        for (count, titles) in [
+            (19, "n min max"),
+            (20, "n min p50 max"),
+            (99, "n min p50 max"),
+            (100, "n min p50 p90 max"),
+            (1000, "n min p50 p90 p99 max"),
+            (9999, "n min p50 p90 p99 max"),
+            (10_000, "n min p50 p90 p99 p99.9 max"),
+        ] {
+            let shown = shown(&[measured(count, 7)]);
+            let found: Vec<&str> = shown.iter().map(|(title, _)| title.as_str()).collect();
+            assert_eq!(found.join(" "), titles, "{count} samples");
+        }
+        let both = shown(&[measured(1000, 7), measured(24, 8)]);
+        assert_eq!(both[4], ("p99".into(), vec!["7".into(), TOO_FEW.into()]));
+    }
+
+    #[test]
+    fn a_percentile_is_shown_with_the_width_of_its_bucket() {
+        let shown = shown(&[
+            measured(24, 20_589),
+            measured(24, 20_576),
+            measured(24, 1023),
+        ]);
+        let p50 = ["20592±16", "20592±16", "1023"].map(String::from);
+        assert_eq!(shown[2], ("p50".into(), p50.to_vec()));
+        let min = ["20589", "20576", "1023"].map(String::from);
+        assert_eq!(shown[1], ("min".into(), min.to_vec()));
+    }
+
+    #[test]
+    fn where_the_median_is_blind_the_mean_stands() {
+        let mut cell = measured(24, 888);
+        cell.what.workload = plan::Workload::Messaging;
+        assert_eq!(shown(&[cell])[1].0, "mean");
+        assert_ne!(shown(&[measured(24, 888)])[1].0, "mean");
+    }
+
+    #[test]
+    fn rates_are_short() {
+        let shown = [0.0, 0.001, 1.0, 2.004, 1.5, 12.0].map(rate);
+        assert_eq!(shown, ["·", "<0.01", "1", "2", "1.50", "12"]);
+    }
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Charts of lines: distributions and sweeps.
+
+use maud::Markup;
+
+use crate::axis::Axis;
+use crate::frame::{across, along};
+use crate::svg::{Anchor, Canvas, WIDTH, number, width_of};
+
+/// A line, its points in the order of their first coordinate.
+#[derive(Debug)]
+pub struct Line {
+    /// Classes of its colour and pattern.
+    pub class: String,
+    /// What it is.
+    pub name: String,
+    /// Where it goes through.
+    pub points: Vec<(f64, f64)>,
+}
+
+const LEFT: f64 = 40.0;
+const TOP: f64 = 18.0;
+const BOTTOM: f64 = 208.0;
+/// Percentiles that are written; each nine takes as much room as the last.
+const PERCENTILES: [(f64, &str); 7] = [
+    (0.0, "0"),
+    (0.5, "50"),
+    (0.9, "90"),
+    (0.99, "99"),
+    (0.999, "99.9"),
+    (0.9999, "99.99"),
+    (0.99999, "99.999"),
+];
+
+/// Distributions: the part of the samples, second coordinate, that lies at or
+/// below a value.
+pub fn distributions(lines: &[Line], unit: &str, about: &str) -> Markup {
+    let values = lines
+        .iter()
+        .flat_map(|line| line.points.iter().map(|point| point.0));
+    let axis = Axis::around(values, LEFT, WIDTH - 10.0);
+    // The last point of a line is 1: that is drawn as the nine after the last
+    // that there are samples for.
+    let nines = lines.iter().map(top).fold(1.0, f64::max);
+    let place = |part: f64| BOTTOM - (height(part).min(nines) / nines) * (BOTTOM - TOP);
+    let mut canvas = Canvas::new(BOTTOM + 32.0);
+    across(
+        &mut canvas,
+        &axis,
+        (TOP, BOTTOM),
+        &format!("{unit}{}", axis.note()),
+    );
+    let ticks = PERCENTILES
+        .iter()
+        .filter(|(part, _)| height(*part) <= nines);
+    let ticks: Vec<(f64, String)> = ticks
+        .map(|(part, text)| (place(*part), (*text).to_owned()))
+        .collect();
+    along(&mut canvas, &ticks, (LEFT, WIDTH - 10.0));
+    canvas.text(
+        (2.0, TOP - 8.0),
+        Anchor::Start,
+        "tick",
+        "% of samples at or below",
+    );
+    for line in lines {
+        canvas.curve(&steps(line, &axis, &place), &line.class, &line.name);
+    }
+    canvas.finish(about)
+}
+
+/// How high a part of the samples stands: its number of nines.
+fn height(part: f64) -> f64 {
+    -(1.0 - part).max(1e-12).log10()
+}
+
+/// How high the last but one point of a line stands, and some more.
+fn top(line: &Line) -> f64 {
+    let below = line
+        .points
+        .iter()
+        .map(|point| point.1)
+        .filter(|&part| part < 1.0);
+    below.map(height).fold(1.0, f64::max) + 0.3
+}
+
+/// The line as stairs: nothing is known between two values.
+fn steps(line: &Line, axis: &Axis, place: &impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
+    let mut points = Vec::new();
+    let mut level = BOTTOM;
+    for &(value, part) in &line.points {
+        let (x, y) = (axis.place(value), place(part));
+        points.extend([(x, level), (x, y)]);
+        level = y;
+    }
+    points
+}
+
+/// Lines over a swept quantity, each named at its end.
+pub fn sweep(lines: &[Line], along_title: &str, unit: &str, about: &str) -> Markup {
+    let names = lines
+        .iter()
+        .map(|line| width_of(&line.name))
+        .fold(0.0, f64::max);
+    let right = WIDTH - names.min(130.0) - 20.0;
+    let points = || lines.iter().flat_map(|line| line.points.iter().copied());
+    let x = Axis::around(points().map(|point| point.0), LEFT + 4.0, right - 4.0);
+    let y = Axis::from_zero(points().map(|point| point.1), BOTTOM, TOP);
+    let mut canvas = Canvas::new(BOTTOM + 32.0);
+    let title = format!("{along_title}{}", x.note());
+    across(&mut canvas, &x, (TOP, BOTTOM), &title);
+    let ticks: Vec<(f64, String)> = y
+        .ticks()
+        .into_iter()
+        .map(|(value, text)| (y.place(value), text))
+        .collect();
+    along(&mut canvas, &ticks, (LEFT, right));
+    canvas.text(
+        (2.0, TOP - 8.0),
+        Anchor::Start,
+        "tick",
+        &format!("{unit}{}", y.note()),
+    );
+    for line in lines {
+        let places: Vec<(f64, f64)> = line
+            .points
+            .iter()
+            .map(|point| (x.place(point.0), y.place(point.1)))
+            .collect();
+        canvas.curve(&places, &line.class, &line.name);
+        let fill = line.class.replace("line", "fill");
+        for (place, point) in places.iter().zip(&line.points) {
+            let hint = format!("{}: {} at {}", line.name, number(point.1), number(point.0));
+            canvas.dot(*place, &fill, &hint);
+        }
+    }
+    name_ends(&mut canvas, lines, right, &y);
+    canvas.finish(about)
+}
+
+/// Writes each line's name where it ends, or as near as there is room.
+fn name_ends(canvas: &mut Canvas, lines: &[Line], right: f64, axis: &Axis) {
+    let mut ends: Vec<(f64, &Line)> = lines
+        .iter()
+        .filter_map(|line| Some((axis.place(line.points.last()?.1), line)))
+        .collect();
+    ends.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let spread = spread(&ends.iter().map(|end| end.0).collect::<Vec<_>>(), 11.0);
+    for ((_, line), y) in ends.iter().zip(spread) {
+        canvas.line((right + 3.0, y), (right + 14.0, y), &line.class);
+        canvas.text((right + 17.0, y + 3.5), Anchor::Start, "name", &line.name);
+    }
+}
+
+/// Ascending places moved so that they are at least `least` apart.
+fn spread(places: &[f64], least: f64) -> Vec<f64> {
+    let mut spread: Vec<f64> = Vec::new();
+    for &place in places {
+        let free = spread.last().map_or(f64::NEG_INFINITY, |last| last + least);
+        spread.push(place.max(free));
+    }
+    // What was pushed out at the bottom comes back up.
+    let mut free = BOTTOM;
+    for place in spread.iter_mut().rev() {
+        *place = place.min(free);
+        free = *place - least;
+    }
+    spread
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_do_not_lie_on_each_other() {
+        let places = spread(&[50.0, 51.0, 204.0, 207.0], 11.0);
+        assert_eq!(places, [50.0, 61.0, 197.0, 208.0]);
+    }
+
+    #[test]
+    fn nothing_can_be_drawn() {
+        let empty = Line {
+            class: "line s1".into(),
+            name: "x".into(),
+            points: Vec::new(),
+        };
+        let text = distributions(&[empty], "ns", "").into_string();
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+    }
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What people see of results: `report.html` ([`html()`]), and what the tables of a
+//! terminal share with it. [`scale`] says in which unit, [`columns`] has the columns of
+//! the cells, [`summary`] the headline, [`machines`] the same cells side by side.
+//! Nothing here reads or writes a file.
+//!
+//! The page is one file that needs nothing else, not even a script. The charts are SVG, drawn here. They are small, all of one width, and laid
+//! out as many as fit beside each other, so that their text has the same size
+//! on a wide screen, on a phone and on paper.
+
+#![forbid(unsafe_code)]
+
+mod across;
+mod appendix;
+mod axis;
+mod bars;
+mod cells;
+mod charts;
+mod column;
+pub mod columns;
+mod curves;
+mod frame;
+mod machine;
+pub mod machines;
+pub mod scale;
+pub mod shortfalls;
+mod stacks;
+pub mod summary;
+mod svg;
+
+pub use column::Column;
+pub use curves::Line;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use results::merge::Run;
+
+use scale::Scale;
+
+/// The style sheet.
+const STYLE: &str = include_str!("style.css");
+/// The page asks for nothing, whatever texts a log brings into it.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+
+/// A chart of one line, for pages that are not about runs.
+pub fn chart(name: &str, points: &[(f64, f64)], along: &str, unit: &str) -> Markup {
+    let line = Line {
+        class: "line s1".into(),
+        name: String::new(),
+        points: points.to_vec(),
+    };
+    chart_of(name, &[line], along, unit)
+}
+
+/// The same of several lines.
+pub fn chart_of(name: &str, lines: &[Line], along: &str, unit: &str) -> Markup {
+    let drawn = curves::sweep(lines, along, unit, &format!("{name}: {unit} over {along}"));
+    frame::figure(name, "", &[], drawn)
+}
+
+/// The page about some runs.
+pub fn html(title: Option<&str>, runs: &[Run]) -> String {
+    let title = title.map_or_else(|| default_title(runs), str::to_owned);
+    let body = html! {
+        (heading(&title, runs))
+        (machine::section(runs))
+        (across::section(runs))
+        (charts::sections(runs))
+        (appendix::sections(runs))
+    };
+    document(&title, body)
+}
+
+/// A page of this kind, with `body` in it.
+pub fn document(title: &str, body: Markup) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body { main { (body) } }
+        }
+    };
+    page.into_string()
+}
+
+fn default_title(runs: &[Run]) -> String {
+    let mut boards: Vec<&str> = Vec::new();
+    for run in runs {
+        let board = run.results.board.as_str();
+        let name = if board.is_empty() {
+            run.label.as_str()
+        } else {
+            board
+        };
+        if !boards.contains(&name) {
+            boards.push(name);
+        }
+    }
+    format!("The cost of waking an idle CPU: {}", boards.join(", "))
+}
+
+fn heading(title: &str, runs: &[Run]) -> Markup {
+    html! {
+        header {
+            h1 { (title) }
+            @for run in runs {
+                p.headline {
+                    @if runs.len() > 1 { b { (run.label) ": " } }
+                    (summary::sentence(&run.results, Scale::of(&run.results)))
+                }
+            }
+            (headline_numbers(runs))
+            @for run in runs {
+                @if let Some(text) = summary::left_out(&run.results) {
+                    p.about { @if runs.len() > 1 { b { (run.label) ": " } } (text) }
+                }
+            }
+            @for run in runs {
+                @if let Some(missing) = run.results.incomplete_text() {
+                    p.about {
+                        b { "Incomplete" } @if runs.len() > 1 { " (" (run.label) ")" }
+                        ": " (missing) "."
+                    }
+                }
+            }
+            p.meta { (counts(runs)) }
+        }
+    }
+}
+
+/// The sentence again, as numbers beside each other.
+fn headline_numbers(runs: &[Run]) -> Markup {
+    html! {
+        @for run in runs {
+            @let ways = summary::headline(&run.results);
+            @let scale = Scale::of(&run.results);
+            @if ways.len() > 1 {
+                p.about.tight {
+                    @if runs.len() > 1 { (run.label) ": " }
+                    "Median " (scale.unit(&run.results))
+                    " per wake-up, half a round trip of pingpong; each way of waiting at its best"
+                }
+                ul.strip {
+                    @for way in &ways {
+                        li {
+                            span.name { (way.name) }
+                            b { (svg::number(scale.value(way.p50) / 2.0)) }
+                            span.muted { (format!("{:.2}×", way.ratio)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// How much the page is made from.
+fn counts(runs: &[Run]) -> String {
+    let cells = || runs.iter().flat_map(|run| &run.results.cells);
+    let measured = cells().filter(|cell| cell.stats.is_some());
+    let samples: u64 = measured
+        .clone()
+        .filter_map(|cell| Some(cell.stats?.count))
+        .sum();
+    let skipped = cells().filter(|cell| cell.skipped.is_some()).count();
+    let damaged: usize = runs.iter().map(|run| run.results.damaged.len()).sum();
+    let tool = runs.first().map_or("", |run| run.results.tool.as_str());
+    format!(
+        "{} cells, {} samples, {skipped} cells skipped, {damaged} damaged; {tool}",
+        measured.count(),
+        svg::number(samples as f64)
+    )
+}
+
+#[cfg(test)]
+mod tests;

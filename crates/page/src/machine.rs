@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where it was measured, and what that place does not show.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+use results::merge::Run;
+use results::{Build, Emulator, Parameter, Results};
+use serde_json::Value;
+
+use crate::scale::Scale;
+
+/// The fidelity probes: what each asks, and whether a no means that cells do
+/// not show what hardware would do.
+const PROBES: [(&str, &str, bool); 13] = [
+    ("wfe_halts", "WFE with an empty event register waits", true),
+    ("wfet_halts", "WFET waits until its deadline", true),
+    (
+        "monitor_wakes_wfe",
+        "a store to the monitored line ends WFE, and nothing before it",
+        true,
+    ),
+    (
+        "event_stream_period_ok",
+        "the event stream ends WFE once per period",
+        true,
+    ),
+    (
+        "el2_event_stream_period_ok",
+        "the event stream of EL2 ends WFE once per period",
+        true,
+    ),
+    (
+        "eret_sets_event",
+        "an exception return sets the event register",
+        true,
+    ),
+    ("sev_wakes_wfe", "SEV of another CPU ends WFE", true),
+    ("counter_shared", "all CPUs read one counter", true),
+    (
+        "masked_irq_wakes_wfe",
+        "a masked interrupt ends WFE, which it need not",
+        false,
+    ),
+    (
+        "wfet_timeout_sets_event",
+        "WFET that ran into its deadline leaves the event register set",
+        false,
+    ),
+    (
+        "counts_instructions",
+        "the counter counts instructions",
+        false,
+    ),
+    (
+        "cpus_run_at_once",
+        "CPUs run at once, not one after another",
+        true,
+    ),
+    (
+        "pmu_counts_instructions",
+        "the PMU can count instructions",
+        false,
+    ),
+];
+
+/// The section.
+pub fn section(runs: &[Run]) -> Markup {
+    html! {
+        section id="machine" {
+            h2 { "The machine and its fidelity" }
+            @for run in runs {
+                @if runs.len() > 1 { h3 { (run.label) } }
+                (lacks(&run.results))
+                div.pair {
+                    div.scroll { (description(&run.results)) }
+                    div.scroll { (fidelity(&run.results)) }
+                }
+                @if let Some(emulator) = &run.results.machine.emulator {
+                    (parameters(&emulator.parameters))
+                }
+            }
+        }
+    }
+}
+
+/// What must be known before any number is believed.
+fn lacks(results: &Results) -> Markup {
+    let found = |wanted: &Value| -> Vec<&str> {
+        let probes = results.fidelity.iter();
+        let found = probes.filter(|(name, value)| *value == wanted && matters(name));
+        found.map(|(name, _)| asked(name)).collect()
+    };
+    let lacking = found(&Value::Bool(false));
+    let unsure = found(&Value::from("not-sure"));
+    html! {
+        @if Scale::of(results).of_host {
+            p.caution {
+                b { "Times of an emulator: " }
+                "its CPUs are threads of the host, so this is how that host behaves. Of such samples only \
+                 minimum and median are shown."
+            }
+        }
+        @if !lacking.is_empty() {
+            p.caution {
+                b { "Not modelled here: " } (lacking.join("; ")) ". "
+                "Cells that depend on these show the code's path, not what hardware would do."
+            }
+        }
+        @if !unsure.is_empty() {
+            p.caution {
+                b { "Not shown here, for or against: " } (unsure.join("; ")) ". "
+                "Cells that depend on these are marked as if it were not modelled."
+            }
+        }
+        @if results.fidelity.is_empty() {
+            p.caution { "No probe reported what this machine models." }
+        }
+    }
+}
+
+fn asked(name: &str) -> &str {
+    let known = PROBES.iter().find(|(probe, ..)| *probe == name);
+    known.map_or(name, |(_, text, _)| text)
+}
+
+/// Whether a no is to be warned of.
+fn matters(name: &str) -> bool {
+    let known = PROBES.iter().find(|(probe, ..)| *probe == name);
+    known.is_none_or(|(.., matters)| *matters)
+}
+
+fn description(results: &Results) -> Markup {
+    let machine = &results.machine;
+    let or = |text: &str| {
+        if text.is_empty() {
+            "not recorded".to_owned()
+        } else {
+            text.to_owned()
+        }
+    };
+    let midr = match machine.midr.as_str() {
+        "" => String::new(),
+        midr => format!(" (MIDR_EL1 {midr})"),
+    };
+    let emulator = match &machine.emulator {
+        Some(emulator) => emulated(emulator),
+        None => "none recorded".into(),
+    };
+    let gic = match machine.list_registers {
+        0 => machine.gic.clone(),
+        registers => format!("{}, {registers} list registers", machine.gic),
+    };
+    let features = machine
+        .features
+        .iter()
+        .map(|(name, value)| feature(name, value));
+    let features: Vec<String> = features.collect();
+    let unit = match results.unit.as_str() {
+        "" => "not recorded".to_owned(),
+        unit => format!("{unit}: {}", results.unit_how),
+    };
+    let core = match machine.core_hz {
+        0 => "clock not measured".into(),
+        hertz => format!("{:.0} MHz, by its PMU", hertz as f64 / 1e6),
+    };
+    let build = results.build.as_ref();
+    let compiler = build.map(Build::compiler).unwrap_or_default();
+    let tree = build.map(Build::tree).unwrap_or_default();
+    let rows = [
+        ("Board", or(&results.board)),
+        ("CPU", format!("{}{midr}", or(&machine.cpu))),
+        ("CPUs", machine.cpus.to_string()),
+        ("Unit", unit),
+        ("Counter", format!("{} MHz", machine.cntfrq_hz as f64 / 1e6)),
+        ("Core", core),
+        ("GIC", or(&gic)),
+        ("Emulator", emulator),
+        ("Compiler", or(&compiler)),
+        ("Tree", or(&tree)),
+        ("Firmware", or(&machine.firmware)),
+        ("Features", or(&features.join(", "))),
+    ];
+    html! {
+        table.facts {
+            @for (name, value) in rows {
+                tr { th scope="row" { (name) } td { (value) } }
+            }
+        }
+    }
+}
+
+/// The emulator, by all that it says of its version if that is more than its number.
+fn emulated(emulator: &Emulator) -> String {
+    let Emulator {
+        name,
+        version,
+        exact,
+        mode,
+        ..
+    } = emulator;
+    match exact.as_str() {
+        "" => format!("{name} {version}, {mode}"),
+        exact => format!("{exact}, {mode}"),
+    }
+}
+
+/// What was chosen of a machine that is modelled: numbers are of that choice.
+fn parameters(parameters: &BTreeMap<String, Parameter>) -> Markup {
+    html! {
+        @if !parameters.is_empty() {
+            details {
+                summary { "Parameters of the model" span.muted { " (" (parameters.len()) ")" } }
+                div.scroll {
+                    table.facts {
+                        thead { tr { th { "name" } th { "value" } th { "source" } } }
+                        @for (name, Parameter { value, source }) in parameters {
+                            tr { th scope="row" { (name) } td { (value) } td { (source) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn feature(name: &str, value: &Value) -> String {
+    match value {
+        Value::Bool(true) => name.to_owned(),
+        Value::Bool(false) => format!("no {name}"),
+        Value::String(text) => format!("{name} {text}"),
+        other => format!("{name} {other}"),
+    }
+}
+
+fn fidelity(results: &Results) -> Markup {
+    html! {
+        @if !results.fidelity.is_empty() {
+            table.facts {
+                thead { tr { th { "Probe" } th { "found" } th { "detail" } } }
+                @for (name, value) in &results.fidelity {
+                    @let (class, found) = found(name, value);
+                    tr {
+                        th scope="row" title=(name) { (asked(name)) }
+                        td class=(class) { (found) }
+                        td.muted { (results.fidelity_details.get(name).map_or("", String::as_str)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn found(name: &str, value: &Value) -> (&'static str, String) {
+    match value {
+        Value::Bool(true) => ("yes", "✓ yes".into()),
+        Value::Bool(false) if matters(name) => ("no", "✗ no".into()),
+        Value::Bool(false) => ("yes", "no".into()),
+        Value::String(text) => ("muted", text.replace('-', " ")),
+        other => ("muted", other.to_string()),
+    }
+}

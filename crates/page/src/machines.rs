@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The same cells on several machines, each in its own unit.
+//!
+//! An instruction is no part of a cycle, nor a cycle of an instruction, so values
+//! of two machines are never put on one axis, subtracted or divided. What can be
+//! held against each other are pure numbers: a cell's ratio to a reference cell of
+//! its own machine, and the order in which a machine puts its cells.
+
+mod order;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use results::merge::Run;
+use results::{Cell, keys};
+
+use crate::column::Column;
+use crate::columns::MARK;
+use crate::scale::Scale;
+use order::Order;
+
+/// Cells of one workload that at least two machines have measured.
+#[derive(Debug)]
+pub struct Group<'r> {
+    /// The machines.
+    runs: &'r [Run],
+    /// Workload and shape.
+    pub title: String,
+    /// A row for each cell: what each machine measured of it.
+    rows: Vec<Row<'r>>,
+}
+
+/// One cell, by machine.
+type Row<'r> = Vec<Option<&'r Cell>>;
+
+/// The words of the cell that others are held against, if it is there: nobody
+/// polls, nothing traps but the interrupt.
+const REFERENCE: [(&str, &str); 5] = [
+    ("under", "rouse"),
+    ("wait", "wfi"),
+    ("trap", "none"),
+    ("deliver", "inject"),
+    ("wake", "ipi"),
+];
+
+/// The groups; none if there is only one machine.
+pub fn groups(runs: &[Run]) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    let mut known: BTreeSet<Vec<String>> = BTreeSet::new();
+    for cell in runs.iter().flat_map(|run| &run.results.cells) {
+        let row: Row<'_> = runs.iter().map(|run| measured(run, cell)).collect();
+        if row.iter().flatten().count() < 2 || !known.insert(cell.key()) {
+            continue;
+        }
+        let title = cell.subject();
+        match groups.iter_mut().find(|group| group.title == title) {
+            Some(group) => group.rows.push(row),
+            None => groups.push(Group {
+                runs,
+                title,
+                rows: vec![row],
+            }),
+        }
+    }
+    groups
+}
+
+/// What `run` measured of a cell like `cell`.
+fn measured<'r>(run: &'r Run, cell: &Cell) -> Option<&'r Cell> {
+    let mut cells = run.results.cells.iter();
+    cells.find(|other| other.stats.is_some() && other.key() == cell.key())
+}
+
+/// What is said of the machines' orders, a line each.
+pub fn sentences(groups: &[Group<'_>]) -> Vec<String> {
+    groups.iter().flat_map(Group::sentences).collect()
+}
+
+impl<'r> Group<'r> {
+    /// How many cells it has.
+    pub fn size(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The cells of it that a machine measured, in the order of the rows.
+    pub fn cells(&self, run: usize) -> Vec<&'r Cell> {
+        self.rows.iter().filter_map(|row| row[run]).collect()
+    }
+
+    /// What the others are held against: a row that every machine has measured.
+    fn reference(&self) -> Option<&Row<'r>> {
+        let whole = |row: &&Row<'_>| row.iter().all(Option::is_some);
+        let is_reference = |row: &&Row<'_>| {
+            let has = |&(key, word): &(&str, &str)| first(row).word(key).as_deref() == Some(word);
+            REFERENCE.iter().all(has)
+        };
+        let mut rows = self.rows.iter().filter(whole);
+        rows.clone().find(is_reference).or_else(|| rows.next())
+    }
+
+    /// The name of the reference.
+    pub fn reference_name(&self) -> Option<String> {
+        self.reference().map(|row| self.name(row))
+    }
+
+    /// The table: the cells, then for each machine the median in its own unit, and
+    /// the ratio to its own reference.
+    pub fn columns(&self) -> Vec<Column> {
+        let mut columns: Vec<Column> = Vec::new();
+        for key in self.keys() {
+            let words = self.rows.iter().map(|row| word(first(row), key));
+            columns.push(match is_number(key) {
+                false => Column::words(key, words.collect()),
+                true => Column::numbers("", key, words.map(or_dash).collect()),
+            });
+        }
+        for (at, run) in self.runs.iter().enumerate() {
+            if self.cells(at).is_empty() {
+                continue;
+            }
+            let title = format!("{}: {}", run.label, unit(run));
+            let column = |name: &str, text: &dyn Fn(&Cell) -> String| {
+                let texts = self.rows.iter().map(|row| row[at].map_or("-".into(), text));
+                Column::numbers(&title, name, texts.collect())
+            };
+            let scale = Scale::of(&run.results);
+            columns.push(column("p50", &|cell| {
+                let mark = if cell.not_modelled.is_empty() {
+                    ""
+                } else {
+                    MARK
+                };
+                format!("{}{mark}", scale.show(p50(cell)))
+            }));
+            let reference = self.reference().and_then(|row| row[at]).map_or(0, p50);
+            columns.push(column("ratio", &|cell| match reference {
+                0 => "-".into(),
+                reference => format!("{:.2}", p50(cell) as f64 / reference as f64),
+            }));
+        }
+        columns
+    }
+
+    /// What tells its cells apart: words, then numbers that differ where all words
+    /// are the same. A limit that goes with a way of waiting need not be told.
+    fn keys(&self) -> Vec<&'static str> {
+        let (numbers, words): (Vec<&str>, Vec<&str>) = keys().partition(|key| is_number(key));
+        let differ = |rows: &[&Row<'_>], key: &str| {
+            let values = rows.iter().map(|row| word(first(row), key));
+            values.collect::<BTreeSet<_>>().len() > 1
+        };
+        let all: Vec<&Row<'_>> = self.rows.iter().collect();
+        let said = |row: &Row<'_>| -> Vec<String> {
+            words.iter().map(|key| word(first(row), key)).collect()
+        };
+        let mut alike: BTreeMap<Vec<String>, Vec<&Row<'_>>> = BTreeMap::new();
+        for row in &self.rows {
+            alike.entry(said(row)).or_default().push(row);
+        }
+        let told = |key: &&str| match is_number(key) {
+            true => alike.values().any(|rows| differ(rows, key)),
+            false => *key == "wait" || differ(&all, key),
+        };
+        words.iter().chain(&numbers).copied().filter(told).collect()
+    }
+
+    /// A cell by these words: `wfi none inject ipi, gap-us 20`.
+    fn name(&self, row: &Row<'_>) -> String {
+        let (mut words, mut numbers) = (Vec::new(), String::new());
+        for key in self.keys() {
+            match word(first(row), key) {
+                word if word.is_empty() || word == "0" => {}
+                word if is_number(key) => numbers += &format!(", {key} {word}"),
+                word => words.push(word),
+            }
+        }
+        words.join(" ") + &numbers
+    }
+
+    /// In what each machine's order differs from the first one's.
+    fn sentences(&self) -> Vec<String> {
+        let (first, others) = (&self.runs[0], self.runs.iter().enumerate().skip(1));
+        let told = others.filter_map(|(at, run)| {
+            let both: Vec<&Row<'_>> = self
+                .rows
+                .iter()
+                .filter(|row| row[0].is_some() && row[at].is_some())
+                .collect();
+            let medians = |at: usize| -> Vec<u64> {
+                both.iter().filter_map(|row| row[at]).map(p50).collect()
+            };
+            let order = Order::of(medians(0), medians(at))?;
+            let names: Vec<String> = both.iter().map(|row| self.name(row)).collect();
+            let by = [first, run].map(|run| format!("{} ({})", unit(run), run.label));
+            Some(format!("{}: {}", self.title, order.sentence(&names, &by)))
+        });
+        told.collect()
+    }
+}
+
+/// Any of the cells of a row: in what makes it a row they are alike.
+fn first<'r>(row: &Row<'r>) -> &'r Cell {
+    row.iter()
+        .flatten()
+        .next()
+        .expect("a row has at least two cells")
+}
+
+/// Whether a word of a cell is a number, of which 0 is that it does not apply.
+fn is_number(key: &str) -> bool {
+    key.ends_with("-us") || key == "cpus"
+}
+
+fn or_dash(number: String) -> String {
+    match number.as_str() {
+        "0" => "-".into(),
+        _ => number,
+    }
+}
+
+fn word(cell: &Cell, key: &str) -> String {
+    cell.word(key).unwrap_or_default()
+}
+
+fn p50(cell: &Cell) -> u64 {
+    cell.stats.map_or(0, |stats| stats.p50)
+}
+
+/// What a machine counts.
+fn unit(run: &Run) -> String {
+    let scale = Scale::of(&run.results);
+    let unit = scale.unit(&run.results);
+    match (unit, scale.of_host) {
+        ("", _) => "unknown unit".into(),
+        (unit, true) => format!("{unit} of the host's threads"),
+        (unit, false) => unit.into(),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The unit in which values of a run are shown, and what they are values of.
+
+use plan::Workload;
+use results::{Cell, Results};
+
+/// How values of a run are shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Scale {
+    /// Nanoseconds per tick, if values are ticks.
+    nanoseconds: Option<f64>,
+    /// Shown units per tick of the counter, which times that are no samples are
+    /// in; `None` if that is not known.
+    per_tick: Option<f64>,
+    /// Units of values per tick of the counter, in which they were sorted into buckets.
+    per_bucket: f64,
+    /// Values measure the emulator's threads on the host.
+    pub of_host: bool,
+}
+
+impl Scale {
+    /// The scale of a run's values.
+    pub fn of(results: &Results) -> Self {
+        let (frequency, core) = (results.machine.cntfrq_hz, results.machine.core_hz);
+        let ticks = results.unit == "ticks" && frequency > 0;
+        let nanoseconds = ticks.then(|| 1e9 / frequency as f64);
+        let mode = results
+            .machine
+            .emulator
+            .as_ref()
+            .map(|emulator| emulator.mode.as_str());
+        Self {
+            nanoseconds,
+            per_tick: match results.unit.as_str() {
+                "cycles" if frequency == 0 || core == 0 => None,
+                "cycles" => Some(core as f64 / frequency as f64),
+                _ => nanoseconds.or(Some(1.0)),
+            },
+            per_bucket: match (results.unit.as_str(), frequency, core) {
+                ("cycles", 1.., 1..) => core as f64 / frequency as f64,
+                _ => 1.0,
+            },
+            // Of an emulator that models time, values are the model's.
+            of_host: mode == Some("mttcg"),
+        }
+    }
+
+    /// The unit that is shown.
+    pub fn unit<'r>(&self, results: &'r Results) -> &'r str {
+        self.named(&results.unit)
+    }
+
+    /// The unit of `cells`, which are of one workload.
+    pub fn unit_of<'r>(&self, results: &'r Results, cells: &[&'r Cell]) -> &'r str {
+        let unit = cells.first().map(|cell| cell.unit.as_str());
+        match unit.unwrap_or_default() {
+            "" => self.unit(results),
+            unit => self.named(unit),
+        }
+    }
+
+    /// A unit, for people.
+    fn named<'r>(&self, unit: &'r str) -> &'r str {
+        match (self.nanoseconds, unit) {
+            (Some(_), _) => "ns",
+            (None, "insns") => "instructions",
+            (None, results::VIRTUAL) => "ticks of virtual time",
+            (None, unit) => unit,
+        }
+    }
+
+    /// A value in the unit that is shown, as a number.
+    pub fn value(&self, value: u64) -> f64 {
+        value as f64 * self.nanoseconds.unwrap_or(1.0)
+    }
+
+    /// Ticks of the counter in the unit that is shown, if that can be said.
+    pub fn ticks(&self, ticks: u64) -> Option<f64> {
+        Some(ticks as f64 * self.per_tick?)
+    }
+
+    /// A value in the unit that is shown.
+    pub fn show(&self, value: u64) -> String {
+        match self.nanoseconds {
+            Some(nanoseconds) => format!("{:.0}", value as f64 * nanoseconds),
+            None => value.to_string(),
+        }
+    }
+
+    /// A percentile in the unit that is shown: where buckets hold more than one value the
+    /// middle of its bucket, and how far that is from its ends. Any value of a bucket is
+    /// shown alike, however it was found.
+    pub fn show_percentile(&self, value: u64) -> String {
+        let alike = hist::alike((value as f64 / self.per_bucket).round() as u64);
+        let half = (alike.end - alike.start) as f64 / 2.0;
+        if half < 1.0 {
+            return self.show(value);
+        }
+        let shown = self.per_bucket * self.nanoseconds.unwrap_or(1.0);
+        let middle = (alike.start as f64 + half) * shown;
+        match half * shown {
+            ..0.5 => format!("{middle:.0}"),
+            half => format!("{middle:.0}±{half:.0}"),
+        }
+    }
+}
+
+/// What one sample of a workload is.
+pub const fn operation(workload: Workload) -> &'static str {
+    match workload {
+        Workload::Pingpong => "round trip",
+        Workload::Ipi => "call, of one CPU or of all others",
+        Workload::Ipistorm => "function call",
+        Workload::Messaging => "loop of a sender",
+        Workload::Notify | Workload::Io => "request",
+        Workload::Timer => "wake-up, late",
+        Workload::Idle => "period, awake",
+        Workload::Stream => "period",
+        Workload::Overshoot => "poll, over its limit",
+    }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Stacked bars.
+
+use maud::Markup;
+
+use crate::axis::Axis;
+use crate::frame::across;
+use crate::svg::{Anchor, Canvas, WIDTH, number, width_of};
+
+/// A line of the chart.
+#[derive(Debug)]
+pub enum Row {
+    /// What the stacks below it have in common.
+    Heading(String),
+    /// A bar.
+    Stack(Stack),
+}
+
+/// A bar of parts.
+#[derive(Debug)]
+pub struct Stack {
+    /// What it is.
+    pub label: String,
+    /// Class of its colour, name and length of each part.
+    pub parts: Vec<(&'static str, String, f64)>,
+    /// The whole as it was measured apart from the parts: it gets a mark, and its
+    /// number stands beside their sum.
+    pub whole: Option<f64>,
+}
+
+const LEFT: f64 = 108.0;
+const THICK: f64 = 13.0;
+const STEP: f64 = 16.0;
+
+impl Stack {
+    /// The sum of the parts.
+    pub fn sum(&self) -> f64 {
+        self.parts.iter().map(|part| part.2).sum()
+    }
+
+    /// Its number, and that of the whole where that is another one.
+    fn shown(&self) -> String {
+        let sum = number(self.sum());
+        let whole = self.whole.map(number).filter(|whole| *whole != sum);
+        whole.map_or(sum.clone(), |whole| format!("{sum} / {whole}"))
+    }
+
+    fn end(&self) -> f64 {
+        self.whole.unwrap_or(0.0).max(self.sum())
+    }
+}
+
+/// The chart, always linear: parts of a length can be seen no other way.
+pub fn chart(rows: &[Row], unit: &str, about: &str) -> Markup {
+    let stacks = || {
+        rows.iter().filter_map(|row| match row {
+            Row::Stack(stack) => Some(stack),
+            Row::Heading(_) => None,
+        })
+    };
+    let longest = stacks().map(Stack::end).fold(0.0, f64::max);
+    let texts = stacks().map(|stack| width_of(&stack.shown()));
+    let right = WIDTH - texts.fold(24.0, f64::max) - 8.0;
+    let axis = Axis::from_zero(std::iter::once(longest), LEFT, right);
+    let bottom = 4.0 + rows.len() as f64 * STEP;
+    let mut canvas = Canvas::new(bottom + 32.0);
+    across(&mut canvas, &axis, (0.0, bottom), unit);
+    canvas.line((LEFT, 0.0), (LEFT, bottom), "base");
+    for (index, row) in rows.iter().enumerate() {
+        let y = 4.0 + index as f64 * STEP;
+        match row {
+            Row::Heading(text) => {
+                canvas.text((2.0, y + 11.0), Anchor::Start, "heading", text);
+            }
+            Row::Stack(stack) => draw(&mut canvas, &axis, y, stack),
+        }
+    }
+    canvas.finish(about)
+}
+
+fn draw(canvas: &mut Canvas, axis: &Axis, y: f64, stack: &Stack) {
+    let base_line = y + THICK - 3.0;
+    canvas.text((LEFT - 6.0, base_line), Anchor::End, "name", &stack.label);
+    let mut sum = 0.0;
+    for (class, name, value) in stack.parts.iter().filter(|part| part.2 > 0.0) {
+        let (from, to) = (axis.place(sum), axis.place(sum + value));
+        sum += value;
+        let hint = format!("{name}: {}", number(*value));
+        // A hair of background tells neighbours apart without relying on colour.
+        canvas.rect(
+            (from, y),
+            ((to - from - 0.7).max(0.7), THICK),
+            &format!("fill {class}"),
+            &hint,
+        );
+        if to - from > width_of(name) + 5.0 {
+            let middle = (from + to) / 2.0;
+            canvas.text(
+                (middle, base_line),
+                Anchor::Middle,
+                &format!("within {class}"),
+                name,
+            );
+        }
+    }
+    if let Some(whole) = stack.whole {
+        let x = axis.place(whole);
+        canvas.line((x, y - 1.5), (x, y + THICK + 1.5), "whole");
+    }
+    canvas.text(
+        (axis.place(stack.end()) + 5.0, base_line),
+        Anchor::Start,
+        "value",
+        &stack.shown(),
+    );
+}

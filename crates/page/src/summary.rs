@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The sentence that says what a run shows.
+
+use plan::{Deliver, Trap, Wait, Workload};
+use results::{Cell, Results};
+
+use crate::columns::MARK;
+use crate::scale::{Scale, operation};
+
+/// What waits are compared with: the way that Linux would like to wait.
+const REFERENCE: Wait = Wait::PollWfi;
+const WORKLOAD: Workload = Workload::Pingpong;
+
+/// A way of waiting, and what it costs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Way {
+    /// Its name.
+    pub name: String,
+    /// The best median.
+    pub p50: u64,
+    /// That in medians of the reference.
+    pub ratio: f64,
+}
+
+/// What the run shows: the median of every wait against the reference's.
+pub fn sentence(results: &Results, scale: Scale) -> String {
+    let Some(reference) = reference(results) else {
+        let measured = measured(results).count();
+        let skipped = results.cells.len() - measured;
+        return format!("Measured cells: {measured}, skipped: {skipped}.");
+    };
+    let parts: Vec<String> = ways(results, reference)
+        .iter()
+        .map(|way| format!("{} {:.2}x", way.name, way.ratio))
+        .collect();
+    let against = format!(
+        "{} relative to {} ({}, {}: {} {} a {} = 1.00x; higher is slower)",
+        if scale.of_host {
+            "Cost on this host's threads"
+        } else {
+            "Cost"
+        },
+        starred(REFERENCE.to_string(), reference),
+        reference.what.deliver,
+        reference.what.wake,
+        scale.show(median(reference)),
+        scale.unit(results),
+        operation(WORKLOAD)
+    );
+    let marked = parts.iter().any(|part| part.contains(MARK));
+    let caution = match marked || !reference.not_modelled.is_empty() {
+        true => format!(" A ratio with a {MARK} is one of lengths of code, not of waits."),
+        false => String::new(),
+    };
+    match parts.as_slice() {
+        [] => format!("{against}: nothing else was measured."),
+        parts => format!(
+            "{against}, each at its best: {}.{caution}",
+            parts.join(", ")
+        ),
+    }
+}
+
+/// What no number of the run contains because the machine does not model it; `None` where
+/// values are not instructions.
+pub fn left_out(results: &Results) -> Option<String> {
+    let messaging = measured(results).any(|cell| cell.what.workload == Workload::Messaging);
+    let order = match messaging {
+        true => {
+            "; nor is the order in which the tasks of messaging run that of CPUs that run at once"
+        }
+        false => "",
+    };
+    (results.unit == "insns").then(|| {
+        format!(
+            "Instructions are lengths of paths. In none of them, and in no ratio, is what this machine does not \
+             model: CPUs that overlap (they run one after another), caches, what an interrupt or an exit takes \
+             beside its instructions{order}."
+        )
+    })
+}
+
+/// What it costs if guest or hypervisor poll where WFI traps; `None`
+/// unless all four were measured.
+pub fn who_polls(results: &Results, scale: Scale) -> Option<String> {
+    let best = |wait: Wait, host: bool| {
+        let cells = with_median(results).filter(|cell| {
+            cell.what.workload == WORKLOAD
+                && cell.what.wait == wait
+                && cell.what.trap == Trap::Wfi
+                && cell.what.deliver == Deliver::Inject
+                && (cell.what.host_poll_us != 0) == host
+        });
+        cells.map(median).min().map(|p50| scale.show(p50))
+    };
+    Some(format!(
+        "Round trip (trapped WFI, injected), {}: no polling {}, host polls {}, guest polls {}, both poll {}.",
+        scale.unit(results),
+        best(Wait::Wfi, false)?,
+        best(Wait::Wfi, true)?,
+        best(REFERENCE, false)?,
+        best(REFERENCE, true)?,
+    ))
+}
+
+/// The same as numbers, the reference first; empty without a reference.
+pub fn headline(results: &Results) -> Vec<Way> {
+    let Some(reference) = reference(results) else {
+        return Vec::new();
+    };
+    let first = Way {
+        name: format!(
+            "{} ({})",
+            starred(REFERENCE.to_string(), reference),
+            reference.what.wake
+        ),
+        p50: median(reference),
+        ratio: 1.0,
+    };
+    std::iter::once(first)
+        .chain(ways(results, reference))
+        .collect()
+}
+
+fn measured(results: &Results) -> impl Iterator<Item = &Cell> {
+    results.cells.iter().filter(|cell| cell.stats.is_some())
+}
+
+/// Those with samples enough for a median.
+fn with_median(results: &Results) -> impl Iterator<Item = &Cell> {
+    measured(results).filter(|cell| cell.stats.is_some_and(|stats| stats.supports(500)))
+}
+
+/// The best cell of the reference's way of waiting.
+fn reference(results: &Results) -> Option<&Cell> {
+    with_median(results)
+        .filter(|cell| cell.what.workload == WORKLOAD && cell.what.wait == REFERENCE)
+        .min_by_key(|cell| median(cell))
+}
+
+/// The best of each other way of waiting, in the order of the cells.
+fn ways(results: &Results, reference: &Cell) -> Vec<Way> {
+    let mut best: Vec<(String, Way)> = Vec::new();
+    for cell in with_median(results).filter(|cell| comparable(cell, reference)) {
+        let (known, p50) = (name(cell), median(cell));
+        let ratio = p50 as f64 / median(reference).max(1) as f64;
+        let name = format!("{known} ({})", cell.what.wake);
+        let way = Way { name, p50, ratio };
+        match best.iter_mut().find(|(name, _)| *name == known) {
+            Some((_, best)) if best.p50 <= p50 => {}
+            Some((_, best)) => *best = way,
+            None => best.push((known, way)),
+        }
+    }
+    best.into_iter().map(|(_, way)| way).collect()
+}
+
+fn median(cell: &Cell) -> u64 {
+    cell.stats.map_or(u64::MAX, |stats| stats.p50)
+}
+
+/// Whether only the way of waiting tells a cell from the reference.
+fn comparable(cell: &Cell, reference: &Cell) -> bool {
+    let same = |key| cell.word(key) == reference.word(key);
+    cell.what.wait != REFERENCE
+        && ["under", "workload", "deliver", "gap-us"]
+            .into_iter()
+            .all(same)
+}
+
+/// A name, marked if the cell's wait depends on what the machine does not model.
+fn starred(name: String, cell: &Cell) -> String {
+    match cell.not_modelled.is_empty() {
+        true => name,
+        false => name + MARK,
+    }
+}
+
+/// The way of waiting, with what became of it at EL2 where it can halt.
+fn name(cell: &Cell) -> String {
+    let plan::Cell { wait, trap, .. } = cell.what;
+    let trapped = wait.halts() && trap.wfi() || wait.uses_events() && trap.wfe();
+    let wait_shown = starred(wait.to_string(), cell);
+    match (wait.halts() || wait.uses_events(), trapped) {
+        (false, _) => wait_shown,
+        (true, true) => format!("{wait_shown} trapped"),
+        (true, false) => format!("{wait_shown} untrapped"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use results::Stats;
+
+    fn cell(wait: &str, trap: &str, wake: &str, p50: u64) -> Cell {
+        let mut what = plan::Cell {
+            workload: WORKLOAD,
+            ..plan::Cell::default()
+        };
+        for (key, word) in [("wait", wait), ("trap", trap), ("wake", wake)] {
+            what.set(key, word).unwrap();
+        }
+        let stats = Stats {
+            count: 24,
+            p50,
+            ..Stats::default()
+        };
+        Cell {
+            what,
+            stats: Some(stats),
+            ..Cell::default()
+        }
+    }
+
+    fn results(cells: Vec<Cell>) -> Results {
+        Results {
+            unit: "insns".into(),
+            cells,
+            ..Results::default()
+        }
+    }
+
+    #[test]
+    fn every_wait_is_held_against_the_reference() {
+        let results = results(vec![
+            cell("spin", "none", "ipi", 220),
+            cell("spin", "none", "elide", 180),
+            cell("wfi", "none", "ipi", 600),
+            cell("wfi", "wfi", "ipi", 800),
+            cell("poll-wfi", "none", "ipi", 500),
+            cell("poll-wfi", "none", "elide", 400),
+        ]);
+        assert_eq!(
+            sentence(&results, Scale::of(&results)),
+            "Cost relative to poll-wfi (inject, elide: 400 instructions a round trip = 1.00x; higher is slower), \
+             each at its best: spin (elide) 0.45x, wfi untrapped (ipi) 1.50x, wfi trapped (ipi) 2.00x."
+        );
+    }
+
+    #[test]
+    fn a_ratio_of_what_is_not_modelled_is_marked() {
+        let mut spin = cell("spin", "none", "elide", 51);
+        spin.not_modelled = vec!["cpus_run_at_once".into()];
+        let results = results(vec![spin, cell("poll-wfi", "none", "elide", 78)]);
+        let text = sentence(&results, Scale::of(&results));
+        assert!(
+            text.contains("spin* (elide) 0.65x. A ratio with a *"),
+            "{text}"
+        );
+        assert_eq!(headline(&results)[1].name, "spin* (elide)");
+    }
+
+    #[test]
+    fn a_median_of_too_few_samples_is_no_headline() {
+        let mut few = cell("wfi", "none", "ipi", 90);
+        few.stats.as_mut().unwrap().count = 19;
+        let results = results(vec![few, cell("poll-wfi", "none", "elide", 78)]);
+        assert_eq!(headline(&results).len(), 1);
+    }
+
+    #[test]
+    fn what_instructions_leave_out_is_said_beside_them() {
+        let mut results = results(vec![cell("wfi", "none", "ipi", 88)]);
+        let text = left_out(&results).unwrap();
+        for part in ["overlap", "caches", "an exit takes"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        assert!(!text.contains("messaging"));
+        results.cells[0].what.workload = Workload::Messaging;
+        assert!(left_out(&results).unwrap().contains("messaging"));
+        results.unit = "cycles".into();
+        assert_eq!(left_out(&results), None);
+    }
+
+    #[test]
+    fn without_the_reference_there_is_a_count() {
+        let results = results(vec![cell("wfi", "none", "ipi", 1)]);
+        assert_eq!(
+            sentence(&results, Scale::of(&results)),
+            "Measured cells: 1, skipped: 0."
+        );
+    }
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What must hold of the page whatever is on it.
+
+use results::samples::{in_cycles, results};
+use results::{Cell, Results, Stage, Stats};
+
+use super::*;
+use plan::Wait;
+
+fn run(label: &str, results: Results) -> Run {
+    Run {
+        label: label.into(),
+        results,
+        commands: vec!["cargo xtask run --wait 'a<b'".into()],
+    }
+}
+
+/// A run that has data for every chart.
+fn rich() -> Results {
+    let mut all = results();
+    all.cells.retain(|cell| cell.skipped.is_some());
+    for (wait, limit, p50) in [
+        (Wait::Wfi, 0, 400),
+        (Wait::Wfe, 0, 90),
+        (Wait::PollWfi, 10, 300),
+        (Wait::PollWfi, 100, 80),
+    ] {
+        for gap in [0, 50] {
+            all.cells.push(cell(wait, limit, gap, p50 + u64::from(gap)));
+        }
+    }
+    all.fidelity.insert("wfe_halts".into(), false.into());
+    all.fidelity.insert("wfet_halts".into(), "not-sure".into());
+    all.damaged.push("cell 9 (pingpong)".into());
+    all
+}
+
+fn cell(wait: Wait, limit: u32, gap: u32, p50: u64) -> Cell {
+    let stats = Stats {
+        count: 100,
+        min: p50 - 2,
+        p50,
+        max: p50 * 9,
+        ..Stats::default()
+    };
+    let part = Stats {
+        p50: p50 / 3,
+        ..stats
+    };
+    let plain = results::samples::cell(wait, "insns", stats);
+    Cell {
+        what: plan::Cell {
+            poll_limit_us: limit,
+            gap_us: gap,
+            ..plain.what
+        },
+        stages: vec![Stage {
+            name: "kick".into(),
+            stats: part,
+        }],
+        exits: [("wfi".into(), 200), ("sgi".into(), 200)].into(),
+        residency: [("run".into(), 30), ("wfi".into(), 70)].into(),
+        histograms: [("total".into(), vec![(p50 - 2, 1), (p50, 98), (p50 * 9, 1)])].into(),
+        ..plain
+    }
+}
+
+#[test]
+fn everything_that_was_measured_is_on_the_page() {
+    let page = html(None, &[run("a", rich())]);
+    for id in [
+        "machine",
+        "cost",
+        "latency",
+        "stages",
+        "exits",
+        "residency",
+        "sweeps",
+        "table",
+        "skipped",
+        "damaged",
+        "reproduce",
+    ] {
+        assert!(page.contains(&format!(r#"<section id="{id}">"#)), "{id}");
+    }
+    for text in [
+        "WFE with an empty event register waits",
+        "Not shown here, for or against: </b>WFET waits until its deadline",
+        "one CPU only",
+        "cell 9 (pingpong)",
+        "n = 100 each",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+}
+
+/// A run in cycles that has data for every chart.
+fn rich_in_cycles() -> Results {
+    let insns = rich();
+    let mut all = Results {
+        cells: insns.cells,
+        ..in_cycles()
+    };
+    for cell in &mut all.cells {
+        cell.unit = "cycles".into();
+        if let Some(stats) = &mut cell.stats {
+            stats.p50 = 900_000 - 1000 * stats.p50;
+        }
+        cell.counters = [("time".into(), [("sgi".into(), 50)].into())].into();
+        cell.stages.push(Stage {
+            name: "traced".into(),
+            stats: Stats {
+                count: 1,
+                ..Stats::default()
+            },
+        });
+    }
+    all
+}
+
+#[test]
+fn no_chart_and_no_table_mixes_units() {
+    let runs = [run("virt", rich()), run("gem5", rich_in_cycles())];
+    let page = html(None, &runs);
+    let figures: Vec<&str> = page.split("<figure>").skip(1).collect();
+    let figures = figures
+        .iter()
+        .map(|rest| rest.split("</figure>").next().unwrap());
+    let (mut insns, mut cycles) = (0, 0);
+    for figure in figures {
+        let units = ["instructions", "cycles"].map(|unit| figure.contains(unit));
+        assert_ne!(units, [true, true], "{figure}");
+        (insns, cycles) = (
+            insns + usize::from(units[0]),
+            cycles + usize::from(units[1]),
+        );
+        // Values of either are far from those of the other.
+        let of = ["virt: ", "gem5: "].map(|label| figure.contains(label));
+        assert_ne!(of, [true, true], "{figure}");
+    }
+    assert!(insns >= 4 && cycles >= 4, "{insns} {cycles}");
+}
+
+#[test]
+fn the_same_cells_stand_side_by_side() {
+    let runs = [run("virt", rich()), run("gem5", rich_in_cycles())];
+    let page = html(None, &runs);
+    let section = page.split(r#"<section id="machines">"#).nth(1).unwrap();
+    let section = section.split("</section>").next().unwrap();
+    for text in [
+        "virt: instructions",
+        "gem5: cycles",
+        "<b>virt: pingpong</b> <span class=\"muted\">p50, instructions per round trip",
+        "<b>gem5: pingpong</b> <span class=\"muted\">p50, cycles per round trip",
+        "pairs of cells are in another order than by instructions (virt)",
+        "8 cells; ratio to wfi",
+    ] {
+        assert!(section.contains(text), "{text} in {section}");
+    }
+    assert_eq!(section.matches("<figure>").count(), 2);
+    let alone = html(None, &runs[..1]);
+    assert!(!alone.contains(r#"id="machines""#));
+}
+
+#[test]
+fn a_model_shows_its_parameters_and_its_clock() {
+    let page = html(None, &[run("gem5", in_cycles())]);
+    for text in ["Parameters of the model", "60 ns", "chosen", "2600 MHz"] {
+        assert!(page.contains(text), "{text}");
+    }
+    assert!(!page.contains("Times of an emulator"));
+}
+
+#[test]
+fn ticks_at_el2_are_not_shown_as_cycles() {
+    // 50 ticks of 104 cycles, of 1 sample that is two wake-ups.
+    let mut results = rich_in_cycles();
+    let page = html(None, &[run("gem5", results.clone())]);
+    assert!(page.contains("mean cycles per wake-up at EL2") && page.contains("sgi: 2600"));
+    results.machine.core_hz = 0;
+    let page = html(None, &[run("gem5", results)]);
+    assert!(!page.contains("at EL2 by cause"));
+}
+
+#[test]
+fn the_page_needs_nothing_else() {
+    let page = html(None, &[run("a", rich()), run("b", results())]);
+    for part in [
+        "<script", "src=", "href=", "@import", "url(", "http:", "https:",
+    ] {
+        assert!(!page.contains(part), "{part}");
+    }
+    for part in ["NaN", "inf\"", "inf "] {
+        assert!(!page.contains(&format!("\"{part}")), "{part}");
+    }
+}
+
+#[test]
+fn no_text_of_an_input_is_markup() {
+    let mut results = rich();
+    let evil = "<img src=x>\"'&";
+    results.board = evil.into();
+    results.notes.push(evil.into());
+    results.damaged.push(evil.into());
+    results.machine.cpu = evil.into();
+    for cell in &mut results.cells {
+        cell.unit = evil.into();
+        cell.not_modelled.push(evil.into());
+        cell.exits.insert(evil.into(), 5);
+        cell.stages.push(Stage {
+            name: evil.into(),
+            stats: Stats::default(),
+        });
+    }
+    let page = html(Some(evil), &[run(evil, results)]);
+    assert!(!page.contains("<img"));
+}
+
+#[test]
+fn nothing_and_nonsense_make_a_page() {
+    let empty = Results::default();
+    let mut zero = rich();
+    for cell in &mut zero.cells {
+        cell.stats = Some(Stats::default());
+        cell.histograms.clear();
+    }
+    for results in [empty, zero] {
+        let page = html(None, &[run("a", results)]);
+        assert!(page.ends_with("</html>") && !page.contains("NaN"));
+    }
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What follows from the table of the dimensions: cells, lists and their product, and
+//! what the host knows ([`Info`](super::Info)).
+
+use core::fmt;
+
+/// The first if it is there, else the second.
+macro_rules! or {
+    ([$given:expr] $default:expr) => {
+        $given
+    };
+    ([] $default:expr) => {
+        $default
+    };
+}
+
+macro_rules! dimensions {
+    ($($(#[$doc:meta])* $field:ident: $type:ty {
+        key: $key:literal,
+        $(aliases: $aliases:expr,)?
+        help: $help:literal,
+        kind: $kind:expr,
+        $(range: $range:expr,)?
+        default: $default:expr,
+        neutral: $neutral:expr,
+        turn: $turn:literal,
+        place: $place:expr,
+        show: $show:expr,
+        applies: $applies:expr,
+        $(own_default: $own:expr,)?
+        $(forced: $forced:expr,)?
+        $(contradicts: $contradicts:expr,)?
+    })*) => {
+        /// One combination: what is measured as a unit. A dimension that does not
+        /// apply has its neutral value.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct Cell { $($(#[$doc])* pub $field: $type,)* }
+
+        /// The values of each dimension.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct Lists { $($(#[$doc])* pub $field: Dimension<$type>,)* }
+
+        /// Their names.
+        pub(crate) const NAMES: &[&str] = &[$($key),*];
+
+        /// How many dimensions there are.
+        pub const COUNT: usize = NAMES.len();
+
+        /// The dimensions, in the order of options, records and results.
+        pub static DIMENSIONS: [Info; COUNT] = [$(Info {
+            key: $key,
+            aliases: or!([$($aliases)?] &[]),
+            help: $help,
+            words: <$type as Value>::WORDS,
+            kind: $kind,
+            place: $place,
+            show: $show,
+
+            applies: $applies,
+            contradicts: or!([$($contradicts)?] |_, _| None),
+            set: |cell, key, word| {
+                // The neutral value may be outside of what can be asked for.
+                let neutral: $type = $neutral;
+                cell.$field = match <$type as Value>::read(key, word, or!([$($range)?] ())) {
+                    Err(Error::Number { .. }) if is_text(word, &neutral) => neutral,
+                    read => read?,
+                };
+                Ok(())
+            },
+            write: |cell, f| fmt::Display::fmt(&cell.$field, f),
+            is_neutral: |cell| cell.$field == $neutral,
+            rank: |cell| Value::place(cell.$field),
+        }),*];
+
+        /// How slowly the values of each take turns.
+        const TURNS: [u8; COUNT] = [$($turn),*];
+
+        impl Default for Cell {
+            /// Everything neutral.
+            fn default() -> Self {
+                Self { $($field: $neutral,)* }
+            }
+        }
+
+        impl Cell {
+            /// The cell with every dimension that does not apply set to its neutral value.
+            pub(crate) fn normalised(&self) -> Self {
+                Self { $($field: {
+                    const APPLIES: fn(&Cell) -> bool = $applies;
+                    const FORCED: fn(&Cell) -> Option<$type> = or!([$($forced)?] |_| None);
+                    if APPLIES(self) {
+                        FORCED(self).unwrap_or(self.$field)
+                    } else {
+                        $neutral
+                    }
+                },)* }
+            }
+        }
+
+        impl Default for Lists {
+            fn default() -> Self {
+                Self { $($field: Dimension::default_of(&$default),)* }
+            }
+        }
+
+        impl Lists {
+            /// Sets dimension `key`; `None` if there is none of this name.
+            pub(crate) fn set<'a>(
+                &mut self,
+                key: &'a str,
+                values: &'a str,
+            ) -> Option<Result<(), Error<'a>>> {
+                match key {
+                    $($key => Some(self.$field.read(key, values, or!([$($range)?] ()))),)*
+                    _ => None,
+                }
+            }
+
+            /// Prints what was named.
+            pub(crate) fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                $(self.$field.show(f, $key)?;)*
+                Ok(())
+            }
+
+            /// Lengths of the lists.
+            pub(crate) fn lengths(&self) -> [usize; COUNT] {
+                [$(self.$field.values.len()),*]
+            }
+
+            /// The cell of these values, by their places in the lists.
+            pub(crate) fn cell(&self, at: &[usize; COUNT]) -> Cell {
+                let mut at = at.iter().copied();
+                let mut cell = Cell { $($field: self.$field.values[at.next().unwrap_or(0)],)* };
+                $($({
+                    const OWN: fn(&Cell) -> Option<$type> = $own;
+                    if let Some(own) = OWN(&cell).filter(|_| !self.$field.named) {
+                        cell.$field = own;
+                    }
+                })?)*
+                cell.normalised()
+            }
+        }
+    };
+}
+
+pub(super) use {dimensions, or};
+
+/// Whether `value` prints as `text`.
+pub fn is_text(text: &str, value: &impl fmt::Display) -> bool {
+    /// What is left of the text.
+    struct Rest<'t>(&'t str);
+    impl fmt::Write for Rest<'_> {
+        fn write_str(&mut self, part: &str) -> fmt::Result {
+            self.0 = self.0.strip_prefix(part).ok_or(fmt::Error)?;
+            Ok(())
+        }
+    }
+    let mut rest = Rest(text);
+    fmt::write(&mut rest, format_args!("{value}")).is_ok() && rest.0.is_empty()
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the host knows of a dimension.
+
+use core::fmt;
+
+use super::{Cell, DIMENSIONS};
+use crate::text::Error;
+use crate::words;
+use crate::{Machine, SkipReason};
+
+/// What the host has to know of a dimension.
+#[derive(Debug)]
+pub struct Info {
+    /// Its name: option, boot argument, and with `_` for `-` the field of records
+    /// and results.
+    pub key: &'static str,
+    /// Other names of the option.
+    pub aliases: &'static [&'static str],
+    /// What the option is for, with its words, unit and default. `{words}` stands for
+    /// the words, `{governor}` for those of that family; see [`Info::family`].
+    pub help: &'static str,
+    /// Its words; empty if its values are none.
+    pub words: &'static [&'static str],
+    /// What its values are.
+    pub kind: Kind,
+    /// Where records and results have it.
+    pub place: Place,
+    /// How tables and charts show it.
+    pub show: Show,
+    /// Whether it makes a difference to the cell.
+    pub(super) applies: fn(&Cell) -> bool,
+    /// What stands against its value, if it applies.
+    pub(super) contradicts: fn(&Cell, &Machine) -> Option<SkipReason>,
+    pub(super) set: for<'a> fn(&mut Cell, &'a str, &'a str) -> Result<(), Error<'a>>,
+    pub(super) write: fn(&Cell, &mut fmt::Formatter<'_>) -> fmt::Result,
+    pub(super) is_neutral: fn(&Cell) -> bool,
+    pub(super) rank: fn(&Cell) -> u64,
+}
+
+/// What values are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// One of some words.
+    Words,
+    /// Numbers of microseconds, of milliseconds, or of things.
+    Numbers,
+    /// Sets of CPUs: `0-3+6`, `0x4f`, `all`, `none`.
+    Cpus,
+}
+
+/// Where records and results have a dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A field of every cell.
+    Always,
+    /// A field of the cells in which it is not neutral.
+    Unusual,
+    /// In `system`, for the cells that it applies to: what belongs to the
+    /// workloads on the executor.
+    System,
+}
+
+/// How tables and charts show a dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Show {
+    /// As the table's title: there is one for each value.
+    Title,
+    /// A column of words.
+    Column,
+    /// A column of words where they tell cells apart.
+    IfDifferent,
+    /// The same; and charts, under this name, where it is not neutral.
+    Special(&'static str),
+    /// A column of microseconds where it is not 0 everywhere, and a chart over it.
+    Sweep {
+        /// Title of the column.
+        column: &'static str,
+        /// Title of the chart.
+        chart: &'static str,
+        /// The value of which other charts show the cells; the nearest if it is not there.
+        preferred: u32,
+    },
+}
+
+impl Info {
+    /// The dimension with this name.
+    #[must_use]
+    pub fn find(key: &str) -> Option<&'static Self> {
+        DIMENSIONS.iter().find(|info| info.key == key)
+    }
+
+    /// The words of a family, like `governor:`, without what they begin with; of no
+    /// family if it is empty.
+    pub fn family(&self, family: &str) -> impl Iterator<Item = &'static str> {
+        let words = self.words.iter().copied();
+        words.filter_map(move |word| {
+            word.strip_prefix(family)
+                .filter(|_| words::family(word) == family)
+        })
+    }
+
+    /// Whether it makes a difference to `cell`.
+    #[must_use]
+    pub fn applies(&self, cell: &Cell) -> bool {
+        (self.applies)(cell)
+    }
+
+    /// Whether `cell` has the value that says nothing.
+    #[must_use]
+    pub fn is_neutral(&self, cell: &Cell) -> bool {
+        (self.is_neutral)(cell)
+    }
+
+    /// Whether records and results of `cell` have a field for it.
+    #[must_use]
+    pub fn is_told(&self, cell: &Cell) -> bool {
+        match self.place {
+            Place::Always => true,
+            Place::Unusual => !self.is_neutral(cell),
+            Place::System => self.applies(cell),
+        }
+    }
+
+    /// The value of `cell`, as text.
+    #[must_use]
+    pub fn text<'c>(&'c self, cell: &'c Cell) -> impl fmt::Display + use<'c> {
+        Text { info: self, cell }
+    }
+
+    /// Where the value of `cell` stands among the others: of numbers the number.
+    #[must_use]
+    pub fn rank(&self, cell: &Cell) -> u64 {
+        (self.rank)(cell)
+    }
+
+    /// Sets it in `cell` to what [`Self::text`] printed.
+    ///
+    /// # Errors
+    /// [`Error`] names the word, and what is known.
+    pub fn set<'a>(&'a self, cell: &mut Cell, word: &'a str) -> Result<(), Error<'a>> {
+        (self.set)(cell, self.key, word)
+    }
+
+    /// What stands against its value in `cell`, to which it applies.
+    pub(crate) fn contradicts(&self, cell: &Cell, machine: &Machine) -> Option<SkipReason> {
+        (self.contradicts)(cell, machine)
+    }
+}
+
+struct Text<'c> {
+    info: &'c Info,
+    cell: &'c Cell,
+}
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (self.info.write)(self.cell, f)
+    }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The failures that can be asked for.
+
+use core::fmt;
+
+use super::{Word, words};
+
+words! {
+    /// A failure that is asked for, to see what it looks like and that it is noticed.
+    Fault {
+        /// EL2 panics before the guest runs.
+        El2Panic = "el2-panic",
+        /// EL2 reads what is not mapped.
+        El2Abort = "el2-abort",
+        /// EL2 does nothing any more.
+        El2Hang = "el2-hang",
+        /// The stack of EL2's start runs over.
+        El2Overflow = "el2-overflow",
+        /// EL2 writes into its code.
+        El2WriteCode = "el2-write-code",
+        /// EL2 goes to where its variables are.
+        El2RunData = "el2-run-data",
+        /// EL2 panics while the guest runs.
+        El2PanicRunning = "el2-panic-running",
+        /// The stack of a CPU runs over while the guest runs.
+        El2OverflowRunning = "el2-overflow-running",
+        /// EL2 panics in its own panic.
+        El2PanicNested = "el2-panic-nested",
+        /// EL2 panics while it holds the console.
+        El2PanicHeld = "el2-panic-held",
+        /// Every CPU that comes by panics at EL2.
+        El2PanicEverywhere = "el2-panic-everywhere",
+        /// A CPU that is started never arrives.
+        SecondarySilent = "secondary-silent",
+        /// The counter stands still.
+        CounterStands = "counter-stands",
+        /// The console takes nothing for a while.
+        ConsoleStalls = "console-stalls",
+        /// Another's data is in the guest's RAM before the guest is.
+        RamDirty = "ram-dirty",
+        /// The interrupt controller loses SGI 0 of the second CPU.
+        SgiLost = "sgi-lost",
+        /// The guest panics.
+        GuestPanic = "guest-panic",
+        /// The guest reads what is not mapped.
+        GuestAbort = "guest-abort",
+        /// The guest does nothing any more.
+        GuestHang = "guest-hang",
+        /// The guest requests wake-ups without an interrupt.
+        LostWakeUp = "lost-wake-up",
+        /// The same, in a soak.
+        SoakLostWakeUp = "soak-lost-wake-up",
+        /// A bit is left in a request word.
+        SoakLeak = "soak-leak",
+        /// A list register keeps an interrupt that nothing will end.
+        SoakStuckLr = "soak-stuck-lr",
+        /// An interrupt is in two list registers.
+        SoakListedTwice = "soak-listed-twice",
+        /// An interrupt is delivered twice.
+        SoakDoubleDelivery = "soak-double-delivery",
+        /// The priority mask is left open.
+        SoakUnbalancedMask = "soak-unbalanced-mask",
+        /// A counter goes back.
+        SoakCounterBack = "soak-counter-back",
+        /// The virtual time goes back.
+        SoakTimeBack = "soak-time-back",
+        /// A bit is left in a pending word of EL2.
+        SoakPendingWord = "soak-pending-word",
+    }
+}
+
+impl Fault {
+    /// Whether the guest has a part in it that only the trials have.
+    #[must_use]
+    pub const fn is_trial(self) -> bool {
+        match self {
+            Self::El2PanicRunning
+            | Self::El2OverflowRunning
+            | Self::El2PanicNested
+            | Self::El2PanicHeld
+            | Self::El2PanicEverywhere
+            | Self::RamDirty
+            | Self::GuestPanic
+            | Self::GuestAbort
+            | Self::GuestHang => true,
+            // The hypervisor's alone, or of a soak, which is asked for by itself.
+            Self::El2Panic
+            | Self::El2Abort
+            | Self::El2Hang
+            | Self::El2Overflow
+            | Self::El2WriteCode
+            | Self::El2RunData
+            | Self::SecondarySilent
+            | Self::CounterStands
+            | Self::ConsoleStalls
+            | Self::SgiLost
+            | Self::LostWakeUp
+            | Self::SoakLostWakeUp
+            | Self::SoakLeak
+            | Self::SoakStuckLr
+            | Self::SoakListedTwice
+            | Self::SoakDoubleDelivery
+            | Self::SoakUnbalancedMask
+            | Self::SoakCounterBack
+            | Self::SoakTimeBack
+            | Self::SoakPendingWord => false,
+        }
+    }
+}

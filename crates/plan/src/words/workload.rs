@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The workloads.
+
+use core::fmt;
+
+use super::{Word, words};
+
+words! {
+    /// What is run.
+    Workload {
+        /// One CPU interrupts another and waits until its handler has run.
+        Ipi = "ipi",
+        /// Two CPUs wake each other.
+        Pingpong = "pingpong",
+        /// Function calls to other CPUs, one after another.
+        Ipistorm = "ipistorm",
+        /// Groups of tasks that send to groups of tasks.
+        Messaging = "messaging",
+        /// A task asks a supervisor on another CPU and waits for its answer.
+        Notify = "notify",
+        /// Requests to a device that answers after a while.
+        Io = "io",
+        /// Periodic wake-ups against a deadline.
+        Timer = "timer",
+        /// Mostly nothing.
+        Idle = "idle",
+        /// One CPU waits for the event stream, and for nothing else.
+        Stream = "stream",
+        /// One CPU polls up to its limit, and nothing wakes it.
+        Overshoot = "overshoot",
+    }
+}
+
+impl Workload {
+    /// Whether it runs on the executor.
+    #[must_use]
+    pub const fn has_tasks(self) -> bool {
+        match self {
+            Self::Ipi | Self::Pingpong | Self::Stream | Self::Overshoot => false,
+            Self::Ipistorm
+            | Self::Messaging
+            | Self::Notify
+            | Self::Io
+            | Self::Timer
+            | Self::Idle => true,
+        }
+    }
+
+    /// Whether one CPU does it by itself: nothing is woken or interrupted.
+    #[must_use]
+    pub const fn is_alone(self) -> bool {
+        match self {
+            Self::Stream | Self::Overshoot => true,
+            Self::Ipi
+            | Self::Pingpong
+            | Self::Ipistorm
+            | Self::Messaging
+            | Self::Notify
+            | Self::Io
+            | Self::Timer
+            | Self::Idle => false,
+        }
+    }
+
+    /// Whether a sample may contain time in which every CPU is idle: it waits for a time,
+    /// for a device or for tasks that do. A counter of instructions skips such time.
+    #[must_use]
+    pub const fn has_idle_time(self) -> bool {
+        match self {
+            Self::Messaging
+            | Self::Io
+            | Self::Timer
+            | Self::Idle
+            | Self::Stream
+            | Self::Overshoot => true,
+            Self::Ipi | Self::Pingpong | Self::Ipistorm | Self::Notify => false,
+        }
+    }
+
+    /// Whether its median tells nothing of wake-ups: most of its samples wait for none, and
+    /// a few for many. What it costs is in the mean, which is the time of all of them.
+    #[must_use]
+    pub const fn has_blind_median(self) -> bool {
+        match self {
+            Self::Messaging => true,
+            Self::Ipi
+            | Self::Pingpong
+            | Self::Ipistorm
+            | Self::Notify
+            | Self::Io
+            | Self::Timer
+            | Self::Idle
+            | Self::Stream
+            | Self::Overshoot => false,
+        }
+    }
+
+    /// How many wake-ups each block makes after its last sample. Where others take part,
+    /// what they do when it is over must not be in a sample: so they go on for one more.
+    #[must_use]
+    pub const fn unrecorded(self) -> u32 {
+        if self.is_alone() { 0 } else { 1 }
+    }
+
+    /// Whether it has groups of tasks.
+    #[must_use]
+    pub const fn has_groups(self) -> bool {
+        match self {
+            Self::Messaging | Self::Notify => true,
+            Self::Ipi
+            | Self::Pingpong
+            | Self::Ipistorm
+            | Self::Io
+            | Self::Timer
+            | Self::Idle
+            | Self::Stream
+            | Self::Overshoot => false,
+        }
+    }
+
+    /// Its period, microseconds, unless one is named; `None` if it has none.
+    #[must_use]
+    pub const fn period_us(self) -> Option<u32> {
+        match self {
+            Self::Timer => Some(1000),
+            Self::Idle => Some(10_000),
+            Self::Ipi
+            | Self::Pingpong
+            | Self::Ipistorm
+            | Self::Messaging
+            | Self::Notify
+            | Self::Io
+            | Self::Stream
+            | Self::Overshoot => None,
+        }
+    }
+}

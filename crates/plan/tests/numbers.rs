@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Numbers that were worked out by hand: how cells are paced, what they may take, periods
+//! at the edge of what a counter makes, sets of CPUs bit by bit.
+
+use plan::*;
+
+const MACHINE: Machine = Machine {
+    cpus: 4,
+    wfxt: true,
+    ecv: false,
+    frequency: 1_000_000_000,
+    hypervisor: true,
+    event_loses_irq: false,
+};
+
+/// The plan of `text` and the first of its cells.
+fn first(text: &str) -> (Plan, Cell) {
+    let plan = Arguments::parse(text).unwrap().plan;
+    let cell = plan.cells(&MACHINE).next().unwrap();
+    (plan, cell)
+}
+
+fn limits(iterations: u32, budget: u64) -> Limits {
+    Limits {
+        iterations,
+        settle: false,
+        budget,
+        pause: 0,
+        unrecorded: 0,
+    }
+}
+
+/// The blocks of each pass of a cell whose wake-up number n takes `cost(n)`.
+fn blocks(limits: &Limits, cost: impl Fn(u32) -> u64) -> Vec<Vec<u32>> {
+    let (mut pace, mut passes) = (Pace::default(), Vec::new());
+    while pace.ended.is_none() {
+        let mut blocks = Vec::new();
+        while let Some(count) = pace.next(limits) {
+            let ticks = (pace.done..pace.done + count).map(&cost).sum();
+            pace.add(limits, count, ticks);
+            blocks.push(count);
+        }
+        pace.end_pass(limits, false);
+        passes.push(blocks);
+    }
+    passes
+}
+
+#[test]
+fn passes_run_there_and_back_and_back_and_there() {
+    let directions: Vec<bool> = (0..8).map(is_forwards).collect();
+    let (there, back) = (true, false);
+    assert_eq!(
+        directions,
+        [there, back, back, there, there, back, back, there]
+    );
+}
+
+#[test]
+fn the_first_block_tells_what_one_costs() {
+    let quick = blocks(&limits(2002, 1_000_000), |_| 100);
+    assert_eq!(quick, [vec![16, 485], vec![501], vec![500], vec![500]]);
+    // A quarter of the budget is 200 000: 50 at 4000 each.
+    let slow = blocks(&limits(2000, 800_000), |_| 4000);
+    assert_eq!(slow, [vec![16, 34], vec![50], vec![50], vec![50]]);
+    // The first block had all that fits, or a little less.
+    assert_eq!(
+        blocks(&limits(2000, 64_000), |_| 1000),
+        [[16], [16], [16], [16]]
+    );
+    assert_eq!(
+        blocks(&limits(2000, 68_000), |_| 1000),
+        [vec![16, 1], vec![17], vec![17], vec![17]]
+    );
+    // Fewer are asked for than the first block has.
+    let few = blocks(&limits(10, 1_000_000), |_| 100);
+    assert_eq!(few, [[3], [3], [2], [2]]);
+    let free = blocks(&limits(2000, 40), |_| 0);
+    assert_eq!(free, [[16], [10], [10], [10]]);
+}
+
+/// 50 in each pass at 1000. From number 50 on one takes 2000, so that the second pass takes
+/// 100 000 and the third has nothing left but its one; the mean is 1504 after that, of
+/// which the last pass has 48 000.
+#[test]
+fn what_gets_dearer_makes_later_passes_shorter() {
+    let dearer = blocks(&limits(2000, 200_000), |n| if n < 50 { 1000 } else { 2000 });
+    assert_eq!(dearer, [vec![16, 34], vec![50], vec![1], vec![31]]);
+}
+
+#[test]
+fn a_pause_that_was_asked_for_costs_nothing() {
+    let paused = Limits {
+        pause: 900,
+        ..limits(2000, 20_000)
+    };
+    let with = blocks(&paused, |_| 1000);
+    assert_eq!(with, [vec![16, 34], vec![50], vec![50], vec![50]]);
+    assert_eq!(with, blocks(&limits(2000, 20_000), |_| 100));
+    // One that was cut short is no credit.
+    let mut pace = Pace::default();
+    pace.add(&paused, 16, 100);
+    pace.add(&paused, 16, 16 * 1900);
+    assert_eq!(pace.next(&paused), None);
+}
+
+#[test]
+fn a_cell_has_the_time_that_is_named_and_its_own_pauses() {
+    let of = |text: &str, frequency, instructions| {
+        let (plan, cell) = first(text);
+        let limits = Limits::of(&plan, &cell, frequency, instructions);
+        (limits.iterations, limits.budget, limits.pause)
+    };
+    // 10 ms of instructions, 500 ms of time.
+    let mhz = 62_500_000;
+    assert_eq!(of("", mhz, true), (2000, 625_000, 0));
+    assert_eq!(of("", mhz, false), (2000, 31_250_000, 0));
+    let named = "rouse.cell-ms=2 rouse.gap-us=8 rouse.iterations=7";
+    assert_eq!(of(named, mhz, false), (7, 125_000, 500));
+    let device = "rouse.workload=io rouse.wait=wfi rouse.device-us=16";
+    assert_eq!(of(device, mhz, true).2, 1000);
+    assert_eq!(of(&format!("{device} rouse.gap-us=8"), mhz, true).2, 1500);
+    assert_eq!(of("rouse.workload=timer", mhz, true).2, 62_500);
+}
+
+/// A pass of 500 wake-ups of 50 ns and what was asked for, and 60 us.
+#[test]
+fn a_guess_adds_what_was_asked_for() {
+    let guess = |text: &str, budget| {
+        let (plan, cell) = first(text);
+        let (frequency, instructions) = (MACHINE.frequency, true);
+        let limits = Limits {
+            budget,
+            ..Limits::of(&plan, &cell, frequency, instructions)
+        };
+        cell.guess_us(&limits, frequency)
+    };
+    let all = |text: &str| guess(text, 0);
+    assert_eq!(all(""), 60 + 25);
+    assert_eq!(all("rouse.gap-us=7"), 60 + 25 + 3500);
+    assert_eq!(
+        all("rouse.workload=overshoot rouse.wait=spin rouse.poll-limit-us=20"),
+        60 + 25 + 10_000
+    );
+    assert_eq!(
+        all("rouse.workload=stream rouse.wait=wfe rouse.event-stream-us=30"),
+        60 + 25 + 15_000
+    );
+    let device = "rouse.workload=io rouse.wait=wfi rouse.device-us=40";
+    assert_eq!(all(device), 60 + 25 + 20_000);
+    // Polls of others end by their wake-up.
+    assert_eq!(
+        all("rouse.workload=pingpong rouse.wait=poll-wfi rouse.poll-limit-us=20"),
+        60 + 25
+    );
+    let governed = "rouse.workload=pingpong rouse.wait=governor:teo rouse.standby-us=10";
+    assert_eq!(all(governed), 60 + 25 + 5000);
+    // A quarter of the budget bounds it, beside the pauses.
+    assert_eq!(guess(governed, 4_000_000), 60 + 1000);
+    assert_eq!(guess(governed, 40_000_000), 60 + 25 + 5000);
+    let paused = format!("{governed} rouse.gap-us=2");
+    assert_eq!(guess(&paused, 4_000_000), 60 + 1000 + 1000);
+    // Ticks are no nanoseconds.
+    let (plan, cell) = first("rouse.workload=pingpong rouse.gap-us=8");
+    let limits = Limits::of(&plan, &cell, 62_500_000, true);
+    assert_eq!(cell.guess_us(&limits, 62_500_000), 60 + 25 + 4000);
+    let bounded = Limits {
+        budget: 1000,
+        ..limits
+    };
+    assert_eq!(cell.guess_us(&bounded, 62_500_000), 60 + 4000 + 4);
+}
+
+#[test]
+fn names_of_ends_stay() {
+    let padded = End::ALL.iter().map(|end| {
+        let padded = format!("{end:>8}");
+        (end.name(), padded.trim_start() == end.name(), padded.len())
+    });
+    assert_eq!(
+        Vec::from_iter(padded),
+        ["settled", "samples", "budget"].map(|name| (name, true, 8))
+    );
+}
+
+/// Without FEAT_ECV bit 15 is the last: 65 us of 1 GHz. The shortest is two ticks: 20 us of
+/// 100 kHz.
+#[test]
+fn a_period_within_a_factor_of_four_is_taken() {
+    let skipped = |period: u32, frequency| {
+        let text = format!("rouse.wait=wfe rouse.event-stream-us={period}");
+        let machine = Machine {
+            frequency,
+            ..MACHINE
+        };
+        first(&text).1.skip_reason(&machine)
+    };
+    let off = |nearest_us| Some(SkipReason::StreamPeriod { nearest_us });
+    assert_eq!(skipped(260, 1_000_000_000), None);
+    assert_eq!(skipped(261, 1_000_000_000), off(65));
+    assert_eq!(skipped(5, 100_000), None);
+    assert_eq!(skipped(4, 100_000), off(20));
+}
+
+#[test]
+fn every_cpu_by_itself() {
+    for cpu in 0..64 {
+        let one = CpuSet::one(cpu);
+        assert_eq!(one.bits(), 1 << cpu);
+        assert!((0..200).all(|other| one.has(other) == (other == cpu)));
+        assert_eq!(one.to_string(), cpu.to_string());
+        assert_eq!(CpuSet::parse(&cpu.to_string()), Some(one));
+        assert_eq!(CpuSet::parse(&format!("{:#x}", one.bits())), Some(one));
+        assert!(!one.is_empty() && one.iter(64).eq([cpu]) && one.iter(cpu).next().is_none());
+        // A machine of so many CPUs has none of that number.
+        assert_eq!((one.beyond(cpu), one.beyond(cpu + 1)), (Some(cpu), None));
+    }
+    assert!(CpuSet::NONE.is_empty() && CpuSet::ALL.iter(3).eq(0..3));
+    for (text, shown) in [
+        ("0+2+4", "0+2+4"),
+        ("62-63", "62-63"),
+        ("0-1+62-63", "0-1+62-63"),
+        ("0-63", "all"),
+        ("0x0", "none"),
+        ("0-62", "0-62"),
+    ] {
+        assert_eq!(CpuSet::parse(text).unwrap().to_string(), shown);
+    }
+}

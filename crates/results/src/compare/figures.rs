@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is compared of a cell, and what the runs say of it.
+
+use significance::{FEWEST, median, residuals};
+
+use crate::Cell;
+
+/// What is compared of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// The median: of a run, the median of those of its passes.
+    Median,
+    /// The 90th percentile.
+    P90,
+    /// The 99th percentile.
+    P99,
+    /// Exits to EL2 per wake-up, of all causes, to a hundredth.
+    Exits,
+}
+
+impl Quantity {
+    /// Every one.
+    pub const ALL: [Self; 4] = [Self::Median, Self::P90, Self::P99, Self::Exits];
+
+    /// What it is called.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Median => "median",
+            Self::P90 => "p90",
+            Self::P99 => "p99",
+            Self::Exits => "exits",
+        }
+    }
+
+    /// Samples that it takes: ten have to lie beyond a percentile.
+    const fn samples(self) -> u64 {
+        match self {
+            Self::Median | Self::Exits => 1,
+            Self::P90 => 100,
+            Self::P99 => 1000,
+        }
+    }
+
+    /// The figure of one run; `None` if it has none, or too few samples for it.
+    pub fn of(self, cell: &Cell) -> Option<f64> {
+        let stats = cell.stats.filter(|stats| stats.count >= self.samples())?;
+        match self {
+            Self::Median => {
+                let passes: Vec<f64> = cell.pass_p50.iter().map(|&pass| pass as f64).collect();
+                Some(median(&passes).unwrap_or(stats.p50 as f64))
+            }
+            Self::P90 => Some(stats.p90 as f64),
+            Self::P99 => Some(stats.p99 as f64),
+            Self::Exits => {
+                let exits: u64 = cell.exits.values().sum();
+                let each = exits as f64 / stats.count as f64;
+                (!cell.exits.is_empty()).then(|| (each * 100.0).round() / 100.0)
+            }
+        }
+    }
+}
+
+/// The figures of a side, one of each run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figures(Vec<f64>);
+
+impl Figures {
+    /// Those of `cells`, one of each run; `None` if a run has none.
+    fn of(quantity: Quantity, cells: &[&Cell]) -> Option<Self> {
+        let figures: Option<Vec<f64>> = cells.iter().map(|cell| quantity.of(cell)).collect();
+        figures.filter(|figures| !figures.is_empty()).map(Self)
+    }
+
+    /// Their median.
+    pub fn median(&self) -> f64 {
+        median(&self.0).unwrap_or(0.0)
+    }
+
+    /// The lowest.
+    pub fn low(&self) -> f64 {
+        self.0.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    /// The highest.
+    pub fn high(&self) -> f64 {
+        self.0.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// How many runs.
+    pub fn runs(&self) -> usize {
+        self.0.len()
+    }
+
+    fn overlaps(&self, other: &Self) -> bool {
+        self.low() <= other.high() && other.low() <= self.high()
+    }
+}
+
+/// What can be said of B against A.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is less.
+    Better,
+    /// It is more.
+    Worse,
+    /// None is seen.
+    NoDifference,
+    /// There are too few runs to tell.
+    TooFew,
+    /// It was measured on neither side.
+    Unknown,
+}
+
+/// One quantity of a cell, on both sides.
+#[derive(Clone, Debug)]
+pub struct Compared {
+    /// Which.
+    pub quantity: Quantity,
+    /// In A.
+    pub a: Figures,
+    /// In B.
+    pub b: Figures,
+    /// What the runs say.
+    pub verdict: Verdict,
+    /// Where it was tested: the p-value, with what the number of tests adds.
+    pub p_value: Option<f64>,
+    /// Where no difference was seen: the one that would have been, in per cent of A.
+    pub sees: Option<f64>,
+}
+
+impl Compared {
+    /// The quantity in `a` and `b`, not judged yet; `None` if a side does not have it.
+    pub(super) fn between(quantity: Quantity, a: &[&Cell], b: &[&Cell]) -> Option<Self> {
+        Some(Self {
+            quantity,
+            a: Figures::of(quantity, a)?,
+            b: Figures::of(quantity, b)?,
+            verdict: Verdict::Unknown,
+            p_value: None,
+            sees: None,
+        })
+    }
+
+    /// How much more B has.
+    pub fn by(&self) -> f64 {
+        self.b.median() - self.a.median()
+    }
+
+    /// The same in per cent of A; infinite where A has none.
+    pub fn percent(&self) -> f64 {
+        match self.by() {
+            0.0 => 0.0,
+            by => by * 100.0 / self.a.median(),
+        }
+    }
+
+    /// Whether a difference was found.
+    pub fn changed(&self) -> bool {
+        matches!(self.verdict, Verdict::Better | Verdict::Worse)
+    }
+
+    /// Which of the two it is if there is a difference.
+    fn direction(&self) -> Verdict {
+        if self.by() > 0.0 {
+            Verdict::Worse
+        } else {
+            Verdict::Better
+        }
+    }
+
+    /// Judges what repeats exactly: sides that share no value differ.
+    pub(super) fn judge_exactly(&mut self) {
+        self.verdict = match self.a.overlaps(&self.b) {
+            true => Verdict::NoDifference,
+            false => self.direction(),
+        };
+    }
+
+    /// Whether all runs of both sides have one value. No order of them tells anything then:
+    /// the test would have a p-value of 1 whatever side the runs are on, and counts for nothing.
+    pub(super) fn is_constant(&self) -> bool {
+        let first = self.a.low();
+        let same = |side: &Figures| side.low() == first && side.high() == first;
+        same(&self.a) && same(&self.b)
+    }
+
+    /// The probability that runs of one population fall as far apart.
+    pub(super) fn alone(&self) -> f64 {
+        significance::p_value(&self.a.0, &self.b.0)
+    }
+
+    /// Judges by the p-value that the family leaves of its own; `can` tells whether these
+    /// runs could have shown anything.
+    pub(super) fn judge(&mut self, p_value: f64, level: f64, can: bool) {
+        let enough = self.a.runs().min(self.b.runs()) >= FEWEST;
+        self.p_value = enough.then_some(p_value);
+        self.verdict = match (enough, p_value <= level && self.by() != 0.0) {
+            (true, true) => self.direction(),
+            (true, false) if can => Verdict::NoDifference,
+            _ => Verdict::TooFew,
+        };
+    }
+
+    /// How the runs of a side are spread, in parts of A's median; empty if that is not known.
+    pub(super) fn residuals(&self) -> Vec<f64> {
+        let of = self.a.median();
+        let mut residuals = residuals(&[&self.a.0, &self.b.0]);
+        residuals.iter_mut().for_each(|residual| *residual /= of);
+        residuals.retain(|residual| residual.is_finite());
+        residuals
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::cell;
+    use crate::{Counts, Stats};
+    use plan::Wait;
+
+    fn measured(count: u64) -> Cell {
+        let stats = Stats {
+            count,
+            p50: 80,
+            p90: 90,
+            p99: 99,
+            ..Stats::default()
+        };
+        cell(Wait::Wfi, "ticks", stats)
+    }
+
+    #[test]
+    fn the_figure_of_a_run_is_the_median_of_its_passes() {
+        let mut cell = measured(2000);
+        assert_eq!(Quantity::Median.of(&cell), Some(80.0));
+        cell.pass_p50 = vec![70, 400, 74, 78];
+        assert_eq!(Quantity::Median.of(&cell), Some(76.0));
+    }
+
+    #[test]
+    fn a_percentile_takes_the_samples_that_support_it() {
+        let known = |count| Quantity::ALL.map(|quantity| quantity.of(&measured(count)));
+        assert_eq!(known(24), [Some(80.0), None, None, None]);
+        assert_eq!(known(999), [Some(80.0), Some(90.0), None, None]);
+        assert_eq!(known(1000), [Some(80.0), Some(90.0), Some(99.0), None]);
+        let mut skipped = measured(1000);
+        skipped.stats = None;
+        assert_eq!(Quantity::Median.of(&skipped), None);
+    }
+
+    #[test]
+    fn exits_are_those_of_a_wake_up() {
+        let mut cell = measured(1000);
+        cell.exits = Counts::from([("sgi".into(), 2000), ("wfi".into(), 1001)]);
+        assert_eq!(Quantity::Exits.of(&cell), Some(3.0));
+    }
+
+    #[test]
+    fn no_difference_of_nothing_is_none_and_anything_more_is_without_end() {
+        let compared = |a: f64, b: f64| Compared {
+            quantity: Quantity::Exits,
+            a: Figures(vec![a]),
+            b: Figures(vec![b]),
+            verdict: Verdict::Unknown,
+            p_value: None,
+            sees: None,
+        };
+        assert_eq!(compared(0.0, 0.0).percent(), 0.0);
+        assert_eq!(compared(0.0, 2.0).percent(), f64::INFINITY);
+        assert_eq!(compared(2.0, 4.0).percent(), 100.0);
+    }
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Verdicts, where they are made.
+
+use super::*;
+use crate::samples::cell;
+use crate::{Stage, Stats};
+use plan::Wait;
+
+/// A run of one cell, whose stage `kick` is a quarter of it.
+fn run(wait: Wait, unit: &str, median: u64) -> Run {
+    let stats = Stats {
+        count: 24,
+        p50: median,
+        ..Stats::default()
+    };
+    let mut cell = cell(wait, unit, stats);
+    cell.stages.push(Stage {
+        name: "kick".into(),
+        stats: Stats {
+            p50: median / 4,
+            ..stats
+        },
+    });
+    Run {
+        label: "x".into(),
+        results: Results {
+            unit: unit.into(),
+            cells: vec![cell],
+            ..Results::default()
+        },
+        commands: Vec::new(),
+    }
+}
+
+fn runs(medians: &[u64]) -> Vec<Run> {
+    let runs = medians
+        .iter()
+        .map(|&median| run(Wait::Wfi, "ticks", median));
+    runs.collect()
+}
+
+#[test]
+fn an_instruction_more_is_a_difference() {
+    for (b, verdict, by) in [
+        (400, Verdict::NoDifference, 0.0),
+        (401, Verdict::Worse, 1.0),
+        (360, Verdict::Better, -40.0),
+    ] {
+        let sides = [400, b].map(|median| [run(Wait::Wfi, "insns", median)]);
+        let comparison = Comparison::new(&sides[0], &sides[1], 0.05);
+        assert!(comparison.exact);
+        assert_eq!(comparison.count(verdict), 1);
+        assert_eq!(comparison.pairs[0].total().unwrap().by(), by);
+    }
+}
+
+#[test]
+fn a_difference_has_its_stage() {
+    let sides = [400, 440].map(|median| [run(Wait::Wfi, "insns", median)]);
+    let comparison = Comparison::new(&sides[0], &sides[1], 0.05);
+    assert_eq!(comparison.pairs[0].stage, Some(("kick".into(), 10.0)));
+}
+
+#[test]
+fn time_takes_five_runs_however_far_apart_they_are() {
+    let verdict = |a: &[u64], b: &[u64]| {
+        let (a, b) = (runs(a), runs(b));
+        Comparison::new(&a, &b, 0.05).pairs[0].verdict()
+    };
+    assert_eq!(verdict(&[400], &[4000]), Verdict::TooFew);
+    assert_eq!(verdict(&[1, 2, 3, 4], &[51, 52, 53, 54]), Verdict::TooFew);
+    let five = [400, 401, 402, 403, 404];
+    assert_eq!(verdict(&five, &[1, 2, 3, 4]), Verdict::TooFew);
+    assert_eq!(verdict(&five, &[410, 411, 412, 413, 414]), Verdict::Worse);
+    assert_eq!(verdict(&five, &[310, 311, 312, 313, 314]), Verdict::Better);
+    assert_eq!(verdict(&five, &five), Verdict::NoDifference);
+    // What is the same in every run is no test, and no difference; of few runs it says nothing.
+    assert_eq!(verdict(&[7; 5], &[7; 5]), Verdict::NoDifference);
+    assert_eq!(verdict(&[7; 2], &[7; 2]), Verdict::TooFew);
+}
+
+#[test]
+fn more_cells_need_more_runs() {
+    let sides = |runs: u64, cells: u64| {
+        let side = |shift: u64| -> Vec<Run> {
+            let each = |number: u64| {
+                let mut all = run(Wait::Wfi, "ticks", 1000 + number + shift);
+                let first = all.results.cells[0].clone();
+                all.results.cells = (0..cells)
+                    .map(|gap| {
+                        let mut cell = first.clone();
+                        cell.what.gap_us = gap as u32;
+                        cell
+                    })
+                    .collect();
+                all
+            };
+            (0..runs).map(each).collect()
+        };
+        (side(0), side(100))
+    };
+    for (runs, cells, found, needed) in [(5, 6, 6, 5), (5, 7, 0, 6), (6, 7, 7, 6)] {
+        let (a, b) = sides(runs, cells);
+        let comparison = Comparison::new(&a, &b, 0.05);
+        assert_eq!(comparison.count(Verdict::Worse), found, "{runs} {cells}");
+        assert_eq!(
+            (comparison.tests, comparison.runs_needed()),
+            (cells as usize, needed)
+        );
+    }
+}
+
+#[test]
+fn no_difference_says_what_would_have_been_seen_and_with_how_many_runs_more_is() {
+    let (a, b) = (
+        runs(&[990, 995, 1000, 1005, 1010]),
+        runs(&[991, 996, 1000, 1004, 1009]),
+    );
+    let comparison = Comparison::new(&a, &b, 0.05);
+    let sees = comparison.pairs[0].total().unwrap().sees.unwrap();
+    // Of runs that lie within 1 %.
+    assert!((1.0..2.4).contains(&sees), "{sees}");
+    let runs = |percent| comparison.runs_to_see(percent)[0].unwrap();
+    assert_eq!(runs(5.0), 5);
+    assert!(
+        runs(1.0) > 8 && runs(0.5) > 30,
+        "{} {}",
+        runs(1.0),
+        runs(0.5)
+    );
+}
+
+#[test]
+fn what_b_lacks_is_lost() {
+    let measured = || run(Wait::Wfi, "ticks", 400);
+    let mut skipped = measured();
+    skipped.results.cells[0].stats = None;
+    skipped.results.cells[0].skipped = Some("no WFxT".into());
+    let lost = |b: &[Run]| {
+        let a = [measured()];
+        let comparison = Comparison::new(&a, b, 0.05);
+        let lost = comparison
+            .lost
+            .iter()
+            .map(|lost| (lost.has, lost.of, lost.why.is_some()));
+        (
+            lost.collect::<Vec<_>>(),
+            comparison.pairs.len(),
+            comparison.added.len(),
+        )
+    };
+    assert_eq!(lost(&[measured()]), (vec![], 1, 0));
+    assert_eq!(
+        lost(&[run(Wait::Wfe, "ticks", 1)]),
+        (vec![(0, 1, false)], 0, 1)
+    );
+    assert_eq!(
+        lost(std::slice::from_ref(&skipped)),
+        (vec![(0, 1, true)], 0, 0)
+    );
+    assert_eq!(
+        lost(&[measured(), skipped.clone()]),
+        (vec![(1, 2, true)], 1, 0)
+    );
+    let none = [skipped];
+    let comparison = Comparison::new(&none, &none, 0.05);
+    assert_eq!(
+        (comparison.count(Verdict::Unknown), comparison.lost.len()),
+        (1, 0)
+    );
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What else than the code differs between runs.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::merge::Run;
+use crate::{Build, Results};
+
+/// What can differ, by name.
+pub const ASPECTS: [&str; 14] = [
+    "board",
+    "cpu",
+    "cpus",
+    "counter",
+    "core-clock",
+    "gic",
+    "features",
+    "firmware",
+    "emulator",
+    "parameters",
+    "fidelity",
+    "compiler",
+    "tool",
+    "iterations",
+];
+
+/// Something that is not the same in all runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Differs {
+    /// One of [`ASPECTS`].
+    pub aspect: &'static str,
+    /// The aspect, and what of it.
+    pub what: String,
+    /// The values in A.
+    pub a: String,
+    /// The values in B.
+    pub b: String,
+}
+
+/// A value of a run: its aspect, its name if the aspect has several, and its text.
+type Setting = (&'static str, String, String);
+
+/// What differs between the runs of A and those of B, or among those of one side. What a run
+/// does not tell, as one from a log does not, differs from nothing.
+pub fn differences(a: &[Run], b: &[Run]) -> Vec<Differs> {
+    let settings = |runs: &[Run]| -> Vec<Setting> {
+        runs.iter().flat_map(|run| settings(&run.results)).collect()
+    };
+    let (a, b) = (settings(a), settings(b));
+    let mut names: Vec<(&'static str, &str)> = Vec::new();
+    for (aspect, name, _) in a.iter().chain(&b) {
+        if !names.contains(&(*aspect, name)) {
+            names.push((aspect, name));
+        }
+    }
+    let differs = names.into_iter().filter_map(|(aspect, name)| {
+        let of = |side: &[Setting]| -> BTreeSet<String> {
+            let here = side
+                .iter()
+                .filter(|known| (known.0, known.1.as_str()) == (aspect, name));
+            here.map(|known| known.2.clone()).collect()
+        };
+        let (a, b) = (of(&a), of(&b));
+        let all: Vec<&String> = a.union(&b).collect();
+        let alike = match aspect {
+            "core-clock" => is_one_clock(&all),
+            _ => all.len() < 2,
+        };
+        let shown = |values: &BTreeSet<String>| match values.is_empty() {
+            true => "not told".into(),
+            false => values.iter().cloned().collect::<Vec<_>>().join(" or "),
+        };
+        (!alike && !a.is_empty() && !b.is_empty()).then(|| Differs {
+            aspect,
+            what: format!("{aspect} {name}").trim_end().to_owned(),
+            a: shown(&a),
+            b: shown(&b),
+        })
+    });
+    differs.collect()
+}
+
+/// Whether clocks are one, which each boot measures anew, to 1 in 500.
+fn is_one_clock(hertz: &[&String]) -> bool {
+    let hertz = hertz.iter().filter_map(|text| text.parse::<u64>().ok());
+    let (least, most) = hertz.fold((u64::MAX, 0), |(least, most), hertz| {
+        (least.min(hertz), most.max(hertz))
+    });
+    most.saturating_sub(least) <= least / 500
+}
+
+/// What a run was measured with, as far as it tells.
+fn settings(results: &Results) -> Vec<Setting> {
+    let machine = &results.machine;
+    let number = |number: u64| match number {
+        0 => String::new(),
+        number => number.to_string(),
+    };
+    let mut settings: Vec<Setting> = Vec::new();
+    let mut tell = |aspect, name: &str, text: String| {
+        if !text.is_empty() {
+            settings.push((aspect, name.to_owned(), text));
+        }
+    };
+    tell("board", "", results.board.clone());
+    tell("cpu", "", machine.cpu.clone());
+    tell("cpu", "MIDR", machine.midr.clone());
+    tell("cpus", "", number(machine.cpus));
+    tell("counter", "Hz", number(machine.cntfrq_hz));
+    tell("core-clock", "Hz", number(machine.core_hz));
+    tell("gic", "", machine.gic.clone());
+    tell("gic", "list registers", number(machine.list_registers));
+    tell("firmware", "", machine.firmware.clone());
+    machine
+        .features
+        .iter()
+        .for_each(|(name, value)| tell("features", name, text(value)));
+    match &machine.emulator {
+        Some(emulator) => {
+            let version = match emulator.exact.as_str() {
+                "" => &emulator.version,
+                exact => exact,
+            };
+            tell(
+                "emulator",
+                "",
+                format!("{} {version} ({})", emulator.name, emulator.mode),
+            );
+            for (name, parameter) in &emulator.parameters {
+                tell("parameters", name, parameter.value.clone());
+            }
+        }
+        // A log does not tell whether there is one; what has a board's name is no log.
+        None if !results.board.is_empty() => tell("emulator", "", "none".into()),
+        None => {}
+    }
+    let found = results
+        .fidelity
+        .iter()
+        .filter(|(_, value)| value.is_boolean());
+    found.for_each(|(name, value)| tell("fidelity", name, text(value)));
+    let compiler = results.build.as_ref().map(Build::compiler);
+    tell("compiler", "", compiler.unwrap_or_default());
+    tell("tool", "", results.tool.clone());
+    let asked = results.cells.iter().map(|cell| cell.iterations);
+    let asked: BTreeSet<u64> = asked.filter(|&asked| asked > 0).collect();
+    let asked: Vec<String> = asked.into_iter().map(number).collect();
+    tell("iterations", "", asked.join(", "));
+    settings
+}
+
+/// A value as it is shown.
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    }
+}
+
+/// How the runs of both sides lie in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// By turns, more or less: what changes meanwhile meets both.
+    Mixed,
+    /// Those of one side mostly before those of the other.
+    Apart,
+    /// A run does not tell when it began.
+    Unknown,
+}
+
+/// Pairs of a run of A and one of B, in per cent, of which at least as many must have
+/// each order for the sides to be mixed.
+const MIXED: usize = 25;
+
+/// How the runs of A and of B lie in time.
+pub fn order(a: &[Run], b: &[Run]) -> Order {
+    let times = |runs: &[Run]| -> Vec<String> {
+        let times = runs.iter().map(|run| run.results.began.clone());
+        times.collect()
+    };
+    let (a, b) = (times(a), times(b));
+    if a.iter().chain(&b).any(String::is_empty) {
+        return Order::Unknown;
+    }
+    // Times in one zone and form, which sort as text does.
+    let before = a
+        .iter()
+        .flat_map(|a| b.iter().filter(move |b| a < *b))
+        .count();
+    let pairs = a.len() * b.len();
+    match before.min(pairs - before) * 100 >= pairs * MIXED {
+        true => Order::Mixed,
+        false => Order::Apart,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::{in_cycles, results};
+
+    fn run(results: Results) -> Run {
+        Run {
+            label: "x".into(),
+            results,
+            commands: Vec::new(),
+        }
+    }
+
+    fn differ(a: Results, b: Results) -> Vec<&'static str> {
+        let differs = differences(&[run(a)], &[run(b)]);
+        differs.iter().map(|differs| differs.aspect).collect()
+    }
+
+    /// Every aspect, planted one at a time.
+    #[test]
+    fn each_change_of_what_is_not_the_code_is_found() {
+        type Change = fn(&mut Results);
+        let changes: [(&str, Change); 13] = [
+            ("board", |results| results.board = "other".into()),
+            ("cpu", |results| results.machine.cpu = "other".into()),
+            ("cpus", |results| results.machine.cpus = 64),
+            ("counter", |results| results.machine.cntfrq_hz = 54),
+            ("core-clock", |results| results.machine.core_hz /= 2),
+            ("gic", |results| results.machine.gic = "v4".into()),
+            ("features", |results| {
+                drop(results.machine.features.insert("wfxt".into(), true.into()))
+            }),
+            ("firmware", |results| {
+                results.machine.firmware = "acpi".into()
+            }),
+            ("emulator", |results| {
+                results.machine.emulator.as_mut().unwrap().version = "25".into()
+            }),
+            ("parameters", |results| {
+                let parameters = &mut results.machine.emulator.as_mut().unwrap().parameters;
+                parameters.get_mut("memory").unwrap().value = "90 ns".into();
+            }),
+            ("fidelity", |results| {
+                drop(results.fidelity.insert("wfe_halts".into(), false.into()))
+            }),
+            ("compiler", |results| {
+                results.build.as_mut().unwrap().rustc = "1.96.0".into()
+            }),
+            ("tool", |results| results.tool = "rouse 0.2.0".into()),
+        ];
+        let known = || {
+            let mut known = in_cycles();
+            known.cells[1].iterations = 2000;
+            known.machine.gic = "v3".into();
+            known.machine.firmware = "fdt".into();
+            known.machine.features.insert("wfxt".into(), false.into());
+            known.fidelity.insert("wfe_halts".into(), true.into());
+            known.build = Some(Build {
+                rustc: "1.95.0".into(),
+                ..Build::default()
+            });
+            known
+        };
+        assert!(differ(known(), known()).is_empty());
+        for (aspect, change) in changes {
+            let mut other = known();
+            change(&mut other);
+            assert_eq!(differ(known(), other), [aspect]);
+            assert!(ASPECTS.contains(&aspect));
+        }
+        let mut other = known();
+        other.cells[1].iterations = 24;
+        assert_eq!(differ(known(), other), ["iterations"]);
+        // It is measured anew in each boot.
+        let mut other = known();
+        other.machine.core_hz += other.machine.core_hz / 1000;
+        assert!(differ(known(), other).is_empty());
+    }
+
+    #[test]
+    fn what_is_not_told_differs_from_nothing_and_no_emulator_from_one() {
+        let mut log = results();
+        log.board.clear();
+        log.machine.cpu.clear();
+        let mut run = results();
+        run.machine.emulator = in_cycles().machine.emulator;
+        assert!(differ(log, run.clone()).is_empty());
+        assert_eq!(differ(results(), run), ["emulator"]);
+        let mut unsure = results();
+        unsure
+            .fidelity
+            .insert("wfe_halts".into(), "not-sure".into());
+        let mut sure = results();
+        sure.fidelity.insert("wfe_halts".into(), true.into());
+        assert!(differ(unsure, sure).is_empty());
+    }
+
+    #[test]
+    fn a_side_of_unlike_runs_is_found() {
+        let mut other = results();
+        other.machine.cpus = 8;
+        let mixed = [run(results()), run(other)];
+        let found = differences(&mixed, &[run(results())]);
+        assert_eq!(found[0].what, "cpus");
+        assert_eq!((found[0].a.as_str(), found[0].b.as_str()), ("2 or 8", "2"));
+    }
+
+    #[test]
+    fn the_order_of_the_runs_is_known_by_when_they_began() {
+        let at = |hour: u32| {
+            let mut results = results();
+            results.began = format!("2026-11-21T{hour:02}:00:00Z");
+            run(results)
+        };
+        let side = |hours: &[u32]| -> Vec<Run> { hours.iter().copied().map(at).collect() };
+        let order = |a: &[u32], b: &[u32]| order(&side(a), &side(b));
+        assert_eq!(order(&[0, 3, 4, 7], &[1, 2, 5, 6]), Order::Mixed);
+        assert_eq!(order(&[0, 1, 2], &[3, 4, 5]), Order::Apart);
+        assert_eq!(order(&[3, 4, 5], &[0, 1, 2]), Order::Apart);
+        let untold = [run(results())];
+        assert_eq!(super::order(&untold, &side(&[1])), Order::Unknown);
+    }
+}

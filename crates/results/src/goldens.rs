@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Logs of boots, and expected files to compare with.
+//!
+//! All expected files are written anew by [`AGAIN`]; look at the difference before it is
+//! committed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::merge::Run;
+use crate::{Results, capture};
+
+/// The command that writes every expected file anew.
+pub const AGAIN: &str = "ROUSE_REWRITE=1 cargo test -p results -p page -p xtask golden";
+
+/// Where the logs are.
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens")
+}
+
+/// The logs' names, sorted, with what comes of each.
+///
+/// # Panics
+///
+/// If a log can't be read.
+pub fn logs() -> Vec<(String, Results)> {
+    let entries = fs::read_dir(folder()).expect("the folder of logs can be read");
+    let files = entries.map(|entry| entry.expect("it can be listed").path());
+    let mut files: Vec<PathBuf> = files
+        .filter(|path| path.extension().is_some_and(|extension| extension == "log"))
+        .collect();
+    files.sort();
+    let named = files.iter().map(|path| {
+        let text = fs::read_to_string(path).expect("the log can be read");
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let results = capture::results(&text).expect("the log has records");
+        (name.into_owned(), results)
+    });
+    named.collect()
+}
+
+/// The same as runs.
+pub fn runs() -> Vec<Run> {
+    let runs = logs().into_iter().map(|(label, results)| Run {
+        commands: vec![format!("cargo xtask report {label}.log")],
+        label,
+        results,
+    });
+    runs.collect()
+}
+
+/// Compares `text` with the file at `path`; with `ROUSE_REWRITE` writes it.
+///
+/// # Panics
+///
+/// If they differ, or the file can't be written.
+pub fn golden(path: &Path, text: &str) {
+    if std::env::var_os("ROUSE_REWRITE").is_some() {
+        return fs::write(path, text).expect("the expected file can be written");
+    }
+    let expected = fs::read_to_string(path).unwrap_or_default();
+    let mut lines = expected.lines().zip(text.lines()).enumerate();
+    if let Some((number, (was, is))) = lines.find(|(_, (was, is))| was != is) {
+        panic!(
+            "{}, line {}:\nexpected {was}\nmade     {is}\nIf that is meant: {AGAIN}",
+            path.display(),
+            number + 1
+        );
+    }
+    assert_eq!(expected.len(), text.len(), "{}: the length", path.display());
+}

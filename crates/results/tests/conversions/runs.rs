@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs that are put together, and come apart again.
+
+use plan::Workload;
+use results::merge::{self, Run};
+use results::{Build, Results};
+
+use super::of;
+
+fn run(label: &str, results: Results) -> Run {
+    let commands = vec![format!("make {label}")];
+    Run {
+        label: label.into(),
+        results,
+        commands,
+    }
+}
+
+/// A run of the cells of `of` at these places.
+fn part(label: &str, cells: &[usize]) -> Run {
+    let mut results = of("rouse", "insns");
+    results.cells = cells.iter().map(|&at| results.cells[at].clone()).collect();
+    run(label, results)
+}
+
+#[test]
+fn parts_are_joined_in_the_order_of_the_plan() {
+    let (mut first, mut second) = (part("a", &[1]), part("b", &[0]));
+    second.results.incomplete = true;
+    for (run, text) in [(&mut first, "one"), (&mut second, "two")] {
+        run.results.missing = vec![text.into()];
+        run.results.damaged = vec![text.into()];
+        run.results.problems = vec![text.into()];
+        run.results.notes.push(text.into());
+    }
+    let joined = merge::runs(vec![first, second]);
+    assert_eq!(joined.len(), 1);
+    let Run {
+        label,
+        results,
+        commands,
+    } = &joined[0];
+    assert_eq!(
+        (label.as_str(), commands.join(";").as_str()),
+        ("a+b", "make a;make b")
+    );
+    let order: Vec<Workload> = results
+        .cells
+        .iter()
+        .map(|cell| cell.what.workload)
+        .collect();
+    assert_eq!(order, [Workload::Ipi, Workload::Pingpong]);
+    assert!(results.incomplete);
+    for texts in [&results.missing, &results.damaged, &results.problems] {
+        assert_eq!(texts.join(" "), "one two");
+    }
+    // What both were told is said once.
+    assert_eq!(results.notes, ["hot", "one", "two"]);
+}
+
+#[test]
+fn another_machine_is_another_run() {
+    let joins = |change: fn(&mut Results)| {
+        let mut second = part("b", &[1]);
+        change(&mut second.results);
+        merge::runs(vec![part("a", &[0]), second]).len() == 1
+    };
+    assert!(joins(|_| {}));
+    assert!(!joins(|results| results.board = "other".into()));
+    assert!(!joins(|results| results.build = Some(Build::default())));
+    assert!(!joins(|results| results.machine.cpus = 3));
+    assert!(!joins(|results| results.fidelity.clear()));
+    assert!(!joins(|results| results.unit = "cycles".into()));
+    assert!(!joins(|results| results.unit_how = "guessed".into()));
+    assert!(!joins(|results| results.cells = of("rouse", "insns").cells));
+}
+
+/// The clock is measured to 1 in 500.
+#[test]
+fn clocks_of_one_core_are_near_each_other() {
+    let joins = |first: u64, second: u64| {
+        let (mut a, mut b) = (part("a", &[0]), part("b", &[1]));
+        for (run, core_hz) in [(&mut a, first), (&mut b, second)] {
+            run.results.unit = "cycles".into();
+            run.results.unit_how = core_hz.to_string();
+            run.results.machine.core_hz = core_hz;
+        }
+        merge::runs(vec![a, b]).len() == 1
+    };
+    assert!(joins(500_000, 501_000) && joins(501_000, 500_000));
+    assert!(!joins(500_000, 501_001) && !joins(501_001, 500_000));
+}
+
+#[test]
+fn a_file_of_several_runs_comes_apart_as_it_was() {
+    let mut second = part("b", &[0]);
+    second.results.board = "other".into();
+    second.results.incomplete = true;
+    for (texts, text) in [
+        (&mut second.results.missing, "a cell"),
+        (&mut second.results.damaged, "cell 7"),
+        (&mut second.results.problems, "record 3"),
+    ] {
+        texts.push(text.into());
+    }
+    let runs = merge::runs(vec![part("a", &[0, 1]), second, part("a", &[0])]);
+    let labels: Vec<&str> = runs.iter().map(|run| run.label.as_str()).collect();
+    assert_eq!(labels, ["a", "b", "a (2)"]);
+    let one = merge::into_one(&runs);
+    assert!(one.incomplete);
+    assert_eq!(
+        (one.missing.as_slice(), one.damaged.as_slice()),
+        (&["b: a cell".to_owned()][..], &["b: cell 7".to_owned()][..])
+    );
+    assert_eq!(
+        (one.problems.join(";"), one.notes.join(";")),
+        ("b: record 3".into(), "a: hot;b: hot;a (2): hot".into())
+    );
+    let of_runs: Vec<&str> = one.cells.iter().map(|cell| cell.run.as_str()).collect();
+    assert_eq!(of_runs, ["a", "a", "b", "a (2)"]);
+    let file: Results = serde_json::from_str(&one.to_json().unwrap()).unwrap();
+    let again = merge::runs(vec![run("file", file)]);
+    assert_eq!(again.len(), runs.len());
+    for (was, is) in runs.iter().zip(&again) {
+        assert_eq!(
+            (&was.label, &is.commands),
+            (&is.label, &vec!["make file".to_owned()])
+        );
+        let [was, is] = [was, is].map(|run| serde_json::to_value(&run.results).unwrap());
+        assert_eq!(was, is);
+    }
+    // One alone is itself, and none is nothing.
+    let alone = merge::into_one(&runs[1..2]);
+    assert_eq!(
+        (alone.runs.len(), alone.damaged.join(";")),
+        (0, "cell 7".into())
+    );
+    assert!(merge::into_one(&[]).cells.is_empty());
+}

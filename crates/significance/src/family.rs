@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Many tests at once.
+//!
+//! S. Holm (A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian
+//! Journal of Statistics 6, 1979): the smallest of n p-values is multiplied by n, the
+//! next by n - 1, and so on, none below the one before. The probability that any figure
+//! that is the same on both sides falls at or below a level is at most this level,
+//! however the figures depend on each other. Those of one boot do depend on each other.
+//!
+//! The price is that each test has to be surer, and ranks can only be so sure: see [`runs_needed`].
+
+use crate::least_p;
+
+/// Runs of a side below which there is no verdict, however few the tests. With four, the
+/// smallest p-value is 0.029.
+pub const FEWEST: usize = 5;
+/// Runs of a side at most that anybody is asked for.
+const MOST: usize = 200;
+
+/// The p-values with what is added for their number, in their order.
+pub fn holm(p_values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p_values.len()).collect();
+    order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
+    let mut adjusted = vec![1.0; p_values.len()];
+    let mut least: f64 = 0.0;
+    for (done, &index) in order.iter().enumerate() {
+        let left = (p_values.len() - done) as f64;
+        least = least.max((p_values[index] * left).min(1.0));
+        adjusted[index] = least;
+    }
+    adjusted
+}
+
+/// How many runs each of two sides needs so that one of `tests` can fall below `level`
+/// at all: when its sides do not overlap. At least [`FEWEST`].
+pub fn runs_needed(tests: usize, level: f64) -> usize {
+    let enough = |runs: &usize| least_p(*runs, *runs) * tests as f64 <= level;
+    (FEWEST..MOST).find(enough).unwrap_or(MOST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn holms_example() {
+        let adjusted = holm(&[0.01, 0.04, 0.03, 0.005]);
+        let expected = [0.03, 0.06, 0.06, 0.02];
+        for (adjusted, expected) in adjusted.iter().zip(expected) {
+            assert!((adjusted - expected).abs() < 1e-12, "{adjusted} {expected}");
+        }
+        assert!(holm(&[]).is_empty());
+    }
+
+    #[test]
+    fn more_tests_need_more_runs() {
+        let needed = |level| [1, 2, 6, 24, 264, 3000].map(|tests| runs_needed(tests, level));
+        assert_eq!(needed(0.01), [5, 6, 7, 8, 10, 11]);
+        assert_eq!(needed(0.05), [5, 5, 5, 7, 8, 10]);
+        assert_eq!(runs_needed(0, 0.01), FEWEST);
+        // One run fewer could not tell.
+        for tests in [2, 24, 264] {
+            let runs = runs_needed(tests, 0.01);
+            assert!(least_p(runs, runs) * tests as f64 <= 0.01);
+            assert!(least_p(runs - 1, runs - 1) * tests as f64 > 0.01);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_rejects_what_the_procedure_rejects(
+            p_values in proptest::collection::vec(0.0f64..0.2, 1..12), level in 0.001f64..0.2) {
+            // As published: down the sorted list, until one is too large.
+            let mut sorted = p_values.clone();
+            sorted.sort_by(f64::total_cmp);
+            let count = sorted.len();
+            let small = |&(index, p): &(usize, &f64)| p * (count - index) as f64 <= level;
+            let rejected = sorted.iter().enumerate().take_while(small).count();
+            let adjusted = holm(&p_values);
+            prop_assert_eq!(adjusted.iter().filter(|p| **p <= level).count(), rejected);
+            prop_assert!(adjusted.iter().zip(&p_values).all(|(adjusted, p)| adjusted >= p));
+        }
+    }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whether figures of repeated runs differ, and what difference would have been seen.
+//!
+//! A run is one boot, and gives one figure of what it measured. Samples within a
+//! run are alike: the host's load, the layout of memory and the caches stay as they
+//! are for many of them. So it is runs that are compared, however many samples each has.
+//!
+//! | question | answer | method |
+//! |---|---|---|
+//! | do two sets of runs differ | [`p_value`] | exact rank sum test |
+//! | which of many figures differ | [`holm`] | Holm's step-down procedure |
+//! | how many runs do so many tests need | [`runs_needed`] | the smallest p that ranks can give |
+//! | what difference would have been seen | [`detectable`] | the power of the test, for runs spread as these are |
+//! | how many runs show a given difference | [`runs_to_see`] | the same |
+//!
+//! All of it relies on one thing: if the two sides are the same, any order of their runs is as likely
+//! as any other. Runs of both sides in turns (A B B A) make that so. Runs of one
+//! side after those of the other do not, if the host changes in between.
+
+#![forbid(unsafe_code)]
+
+mod family;
+mod power;
+mod rank;
+
+pub use family::{FEWEST, holm, runs_needed};
+pub use power::{LADDER, POWER, detectable, residuals, runs_to_see};
+pub use rank::{least_p, p_value};
+
+/// The median of figures: the middle one, or what lies between the two in the middle;
+/// `None` if there are none.
+pub fn median(figures: &[f64]) -> Option<f64> {
+    let mut sorted = figures.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let half = sorted.len() / 2;
+    let upper = *sorted.get(half)?;
+    match sorted.len().is_multiple_of(2) {
+        true => Some(f64::midpoint(sorted[half - 1], upper)),
+        false => Some(upper),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        assert_eq!(median(&[]), None);
+        assert_eq!(median(&[3.0]), Some(3.0));
+        assert_eq!(median(&[9.0, 1.0]), Some(5.0));
+        assert_eq!(median(&[9.0, 1.0, 2.0]), Some(2.0));
+    }
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which SPI an offset or a value of the distributor's registers names.
+
+use super::SPIS;
+use crate::PRIVATE;
+
+/// The index of an SPI, for INTIDs that are one. With affinity routing the
+/// registers of INTIDs 0 to 31 are the redistributors' and zero here.
+pub const fn spi(intid: u64) -> Option<usize> {
+    if intid >= PRIVATE as u64 && intid < PRIVATE as u64 + SPIS as u64 {
+        Some((intid - PRIVATE as u64) as usize)
+    } else {
+        None
+    }
+}
+
+pub fn spi_bit(intid: u64) -> u64 {
+    spi(intid & 0x3ff).map_or(0, |spi| 1 << spi)
+}
+
+/// The array register of one bit per INTID at `offset`, and its first SPI.
+pub fn array(offset: u64) -> Option<(u64, u32)> {
+    if !(0x080..0x400).contains(&offset) || !offset.is_multiple_of(4) {
+        return None;
+    }
+    let word = offset % 0x80 / 4;
+    (1..=2)
+        .contains(&word)
+        .then(|| (offset & !0x7f, 32 * (word as u32 - 1)))
+}
+
+/// The first SPI of the ICFGR at `offset`, 16 in each.
+pub fn configuration(offset: u64) -> Option<u32> {
+    let word = offset.checked_sub(0xc00)? / 4;
+    (2..6).contains(&word).then(|| 16 * (word as u32 - 2))
+}
+
+/// The SPI of the IROUTER at `offset`, and where that register starts.
+pub const fn route(offset: u64) -> (Option<usize>, u64) {
+    (spi((offset - 0x6000) / 8), offset & !7)
+}

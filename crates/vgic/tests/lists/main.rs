@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Lists and the registers together: what is in which list register, and what the
+//! registers read meanwhile.
+
+mod delivery;
+mod private;
+mod spis;
+
+use std::cell::Cell;
+
+use vgic::{Access, Bank, ListRegister, Private, Redistributor};
+
+/// Some list registers, as ICH_LR<n>_EL2 and ICH_ELRSR_EL2 have them.
+struct Registers {
+    values: Vec<ListRegister>,
+    underflow: bool,
+    writes: usize,
+    reads: Cell<usize>,
+}
+
+impl Registers {
+    fn new(count: usize) -> Self {
+        Self {
+            values: vec![ListRegister::EMPTY; count],
+            underflow: false,
+            writes: 0,
+            reads: Cell::new(0),
+        }
+    }
+
+    /// INTIDs and states of those in use, by register.
+    fn used(&self) -> Vec<(usize, u32, u64)> {
+        let values = self.values.iter().enumerate();
+        let used = values.filter(|(_, one)| one.is_pending() || one.is_active());
+        used.map(|(n, one)| (n, one.intid(), one.0 >> 62)).collect()
+    }
+
+    /// The guest acknowledges the interrupt of register `n`.
+    fn acknowledge(&mut self, n: usize) {
+        self.values[n] = self.values[n].with_active().without_pending();
+    }
+
+    /// The guest ends the interrupt of register `n`; a request for maintenance stays.
+    fn end(&mut self, n: usize) {
+        self.values[n].0 &= !(1 << 63);
+    }
+}
+
+impl Bank for Registers {
+    fn count(&self) -> usize {
+        self.values.len()
+    }
+
+    fn empty(&self) -> u32 {
+        let values = self.values.iter().enumerate();
+        let empty = values.filter(|(_, one)| one.0 >> 62 == 0 && !one.has_ended());
+        empty.fold(0, |bits, (n, _)| bits + (1 << n))
+    }
+
+    fn read(&self, n: usize) -> ListRegister {
+        self.reads.set(self.reads.get() + 1);
+        self.values[n]
+    }
+
+    fn write(&mut self, n: usize, value: ListRegister) {
+        self.values[n] = value;
+        self.writes += 1;
+    }
+
+    fn set_underflow(&mut self, on: bool) {
+        assert_ne!(self.underflow, on, "asked for what is so already");
+        self.underflow = on;
+    }
+}
+
+const PENDING: u64 = 0b01;
+const ACTIVE: u64 = 0b10;
+/// `private` with INTIDs 0 to 31 in Group 1, enabled and forwarded.
+fn private() -> Private {
+    let private = Private::new();
+    let frames = Redistributor {
+        private: &private,
+        affinity: 0,
+        number: 0,
+        last: true,
+        lines: 0,
+    };
+    for offset in [0x1_0080, 0x1_0100] {
+        let _ = frames.access(Access {
+            offset,
+            size: 4,
+            write: Some(u32::MAX.into()),
+        });
+    }
+    private.refresh(true);
+    private
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! SGIs and PPIs, and where they are listed.
+
+use vgic::{Access, List, ListRegister, State};
+
+use super::{ACTIVE, PENDING, Registers, private};
+
+#[test]
+fn an_sgi_takes_the_register_that_it_had() {
+    let (mut list, mut bank) = (List::new(), Registers::new(4));
+    for intid in [3, 7] {
+        list.inject(&mut bank, intid, 0x80, None);
+    }
+    assert_eq!(bank.used(), [(0, 3, PENDING), (1, 7, PENDING)]);
+    for n in [0, 1] {
+        bank.acknowledge(n);
+        bank.end(n);
+    }
+    // Registers are slow to read.
+    bank.reads.set(0);
+    list.inject(&mut bank, 7, 0x80, None);
+    assert_eq!(bank.reads.get(), 0);
+    assert_eq!(bank.used(), [(1, 7, PENDING)]);
+    list.expect(3, Some(ListRegister::pending(3, 0x80, None)));
+    assert!(list.arrive(&mut bank, 3));
+    assert!(!list.arrive(&mut bank, 3), "its register is in use");
+    assert!(!list.arrive(&mut bank, 4), "nothing is expected");
+    assert_eq!(bank.used(), [(0, 3, PENDING), (1, 7, PENDING)]);
+    // Nor while others wait for a register.
+    for intid in 8..12 {
+        list.inject(&mut bank, intid, 0x80, None);
+    }
+    bank.acknowledge(0);
+    bank.end(0);
+    assert!(bank.underflow && !list.arrive(&mut bank, 3));
+    list.expect(3, None);
+    list.refill(&mut bank);
+    assert!(!list.arrive(&mut bank, 3));
+}
+
+#[test]
+fn what_is_disabled_goes_back_and_what_a_line_made_does_not() {
+    let (private, mut list, mut bank) = (private(), List::new(), Registers::new(4));
+    list.inject(&mut bank, 5, 0x80, None);
+    list.inject(&mut bank, 27, 0x80, Some(27));
+    assert_eq!(list.sync(&mut bank, &private, true), 1 << 5 | 1 << 27);
+    assert_eq!(list.sync(&mut bank, &private, false), 0);
+    assert_eq!((bank.used(), private.pending()), (vec![], 1 << 5));
+    private.activate(1 << 9);
+    assert_eq!(list.sync(&mut bank, &private, true), 1 << 5 | 1 << 9);
+    let states = [5, 9].map(|intid| list.state(&bank, intid));
+    let state = |pending, active| State { pending, active };
+    assert_eq!(states, [state(true, false), state(false, true)]);
+    assert_eq!(private.pending(), 0);
+}
+
+#[test]
+fn what_has_a_new_priority_counts_with_it() {
+    let (private, mut list, mut bank) = (private(), List::new(), Registers::new(2));
+    for intid in [1, 2, 3] {
+        private.set_pending(intid);
+    }
+    list.sync(&mut bank, &private, true);
+    assert_eq!(bank.used(), [(0, 1, PENDING), (1, 2, PENDING)]);
+    bank.acknowledge(0);
+    let frames = vgic::Redistributor {
+        private: &private,
+        affinity: 0,
+        number: 0,
+        last: true,
+        lines: 0,
+    };
+    let _ = frames.access(Access {
+        offset: 0x1_0400,
+        size: 4,
+        write: Some(0x2040_6000),
+    });
+    bank.writes = 0;
+    list.sync(&mut bank, &private, true);
+    // The active one keeps what it was acknowledged with; 3 is more urgent than 2 now.
+    let listed: Vec<(u32, u8)> = bank
+        .values
+        .iter()
+        .map(|one| (one.intid(), one.priority()))
+        .collect();
+    assert_eq!(listed, [(1, 0), (3, 0x20)]);
+    // Nothing is written where nothing changed.
+    bank.writes = 0;
+    list.sync(&mut bank, &private, true);
+    assert_eq!(bank.writes, 0);
+}
+
+#[test]
+fn only_lines_that_are_low_are_taken_back() {
+    let (mut list, mut bank) = (List::new(), Registers::new(2));
+    list.inject(&mut bank, 27, 0x80, Some(27));
+    list.inject(&mut bank, 28, 0x80, None);
+    list.inject(&mut bank, 30, 0x90, Some(30));
+    assert_eq!(list.lower(&mut bank, 0), 0);
+    // 28 was set by software; 30 waits in the queue.
+    assert_eq!(list.lower(&mut bank, 1 << 28 | 1 << 30 | 1 << 31), 1 << 30);
+    assert!(!bank.underflow);
+    bank.acknowledge(0);
+    assert_eq!(list.lower(&mut bank, 1 << 27), 0, "it is being handled");
+    assert_eq!(bank.used(), [(0, 27, ACTIVE), (1, 28, PENDING)]);
+    assert!(list.deliverable(&bank));
+    bank.acknowledge(1);
+    assert!(!list.deliverable(&bank));
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! SPIs, in the list that holds them and in the distributor.
+
+use vgic::{Access, Bank, Distributor, List, ListRegister, State, Vcpu};
+
+use super::{ACTIVE, PENDING, Registers};
+
+const SECOND: Vcpu = Vcpu {
+    number: 1,
+    affinity: 0x100,
+};
+
+fn access(distributor: &mut Distributor, offset: u64, size: u32, write: Option<u64>) -> u64 {
+    let (value, _) = distributor.access(Access {
+        offset,
+        size,
+        write,
+    });
+    value
+}
+
+fn read(distributor: &mut Distributor, offset: u64) -> u64 {
+    access(distributor, offset, 4, None)
+}
+
+fn write(distributor: &mut Distributor, offset: u64, value: u64) {
+    access(distributor, offset, 4, Some(value));
+}
+
+/// A distributor whose SPIs 32 to 63 are enabled in Group 1 for the second vCPU.
+fn distributor() -> Distributor {
+    let mut distributor = Distributor::new(2);
+    write(&mut distributor, 0x000, 2);
+    for register in [0x084, 0x104] {
+        write(&mut distributor, register, u32::MAX.into());
+    }
+    for intid in 32..64 {
+        access(&mut distributor, 0x6000 + 8 * intid, 8, Some(0x100));
+    }
+    distributor
+}
+
+#[test]
+fn an_spi_that_is_pending_twice_reads_as_pending() {
+    let (mut distributor, mut list, mut bank) = (distributor(), List::new(), Registers::new(4));
+    write(&mut distributor, 0x204, 1 << 8);
+    assert!(!list.sync_spis(&mut bank, &mut distributor, SECOND));
+    assert_eq!(bank.used(), [(0, 40, PENDING)]);
+    // In the list and, set once more, in the distributor.
+    write(&mut distributor, 0x204, 1 << 8);
+    assert_eq!(read(&mut distributor, 0x204), 1 << 8);
+    assert_eq!(read(&mut distributor, 0x284), 1 << 8);
+    bank.acknowledge(0);
+    write(&mut distributor, 0x304, 1 << 8);
+    list.publish_spis(&bank, &mut distributor, SECOND);
+    assert_eq!(read(&mut distributor, 0x304), 1 << 8);
+    assert_eq!(read(&mut distributor, 0x384), 1 << 8);
+    // Only the state that is there is published.
+    write(&mut distributor, 0x284, 1 << 8);
+    assert_eq!(read(&mut distributor, 0x204), 0);
+}
+
+#[test]
+fn the_most_urgent_spis_are_listed_with_their_priorities() {
+    let (mut distributor, mut list, mut bank) = (distributor(), List::new(), Registers::new(2));
+    for (intid, priority) in [(33, 0xa0), (34, 0x20), (35, 0x60), (36, 0x60)] {
+        access(&mut distributor, 0x400 + intid, 1, Some(priority));
+        write(&mut distributor, 0x040, intid);
+    }
+    list.sync_spis(&mut bank, &mut distributor, SECOND);
+    let listed: Vec<(u32, u8)> = bank
+        .values
+        .iter()
+        .map(|one| (one.intid(), one.priority()))
+        .collect();
+    assert_eq!(listed, [(34, 0x20), (35, 0x60)]);
+    assert!(bank.underflow);
+    assert_eq!(read(&mut distributor, 0x204), 0b1_1110);
+    // The urgent one is handled; the next comes where it was.
+    bank.acknowledge(0);
+    bank.end(0);
+    list.refill(&mut bank);
+    assert_eq!(bank.used(), [(0, 36, PENDING), (1, 35, PENDING)]);
+    // What waits becomes the most urgent and takes the place of the least.
+    access(&mut distributor, 0x400 + 33, 1, Some(0x10));
+    list.sync_spis(&mut bank, &mut distributor, SECOND);
+    assert_eq!(bank.used(), [(0, 33, PENDING), (1, 35, PENDING)]);
+    assert!(bank.underflow);
+    bank.acknowledge(0);
+    bank.end(0);
+    list.refill(&mut bank);
+    assert_eq!(bank.used(), [(0, 36, PENDING), (1, 35, PENDING)]);
+    assert!(!bank.underflow);
+}
+
+#[test]
+fn an_spi_of_any_cpu_is_of_the_first_and_its_active_state_is_the_guests() {
+    let (mut distributor, mut list, mut bank) = (distributor(), List::new(), Registers::new(4));
+    let first = Vcpu {
+        number: 0,
+        affinity: 0,
+    };
+    access(&mut distributor, 0x6000 + 8 * 50, 8, Some(1 << 31 | 0x100));
+    write(&mut distributor, 0x040, 50);
+    list.sync_spis(&mut bank, &mut distributor, SECOND);
+    assert_eq!(bank.used(), []);
+    list.sync_spis(&mut bank, &mut distributor, first);
+    assert_eq!(bank.used(), [(0, 50, PENDING)]);
+    bank.acknowledge(0);
+    assert_eq!(
+        list.state(&bank, 50),
+        State {
+            pending: false,
+            active: true
+        }
+    );
+    list.sync_spis(&mut bank, &mut distributor, first);
+    assert_eq!(read(&mut distributor, 0x304), 1 << 18);
+    assert_eq!(read(&mut distributor, 0x204), 0);
+    // Pending again meanwhile: the guest's end is to be told, and then it is listed anew.
+    write(&mut distributor, 0x040, 50);
+    list.sync_spis(&mut bank, &mut distributor, first);
+    assert_eq!(bank.used(), [(0, 50, PENDING | ACTIVE)]);
+    bank.end(0);
+    assert_eq!(bank.used(), [(0, 50, PENDING)]);
+}
+
+#[test]
+fn one_that_waits_for_another_vcpu_has_its_end_told() {
+    let (mut distributor, mut list, mut bank) = (distributor(), List::new(), Registers::new(4));
+    write(&mut distributor, 0x040, 40);
+    list.sync_spis(&mut bank, &mut distributor, SECOND);
+    bank.acknowledge(0);
+    // It is routed to the first, and pending again.
+    access(&mut distributor, 0x6000 + 8 * 40, 8, Some(0));
+    write(&mut distributor, 0x040, 40);
+    assert!(!list.sync_spis(&mut bank, &mut distributor, SECOND));
+    assert_eq!(bank.used(), [(0, 40, ACTIVE)]);
+    assert!(bank.values[0].0 >> 41 & 1 != 0, "the end is to be told");
+    bank.end(0);
+    assert_eq!(bank.empty(), 0b1110);
+    assert!(
+        list.sync_spis(&mut bank, &mut distributor, SECOND),
+        "the first may go on"
+    );
+    assert_eq!(
+        (bank.empty(), bank.values[0]),
+        (0b1111, ListRegister::EMPTY)
+    );
+    assert!(!distributor.release(SECOND));
+}
+
+#[test]
+fn a_list_that_is_given_up_holds_nothing() {
+    let (mut distributor, mut list, mut bank) = (distributor(), List::new(), Registers::new(1));
+    write(&mut distributor, 0x204, 0b111);
+    list.sync_spis(&mut bank, &mut distributor, SECOND);
+    assert_eq!(bank.used().len(), 1);
+    let mut given = Vec::new();
+    list.drain(&mut bank, |one| given.push(one.intid()));
+    given.sort_unstable();
+    assert_eq!(given, [32, 33, 34]);
+    assert!(bank.used().is_empty() && !bank.underflow);
+    for intid in [32, 34] {
+        distributor.give_back(intid);
+    }
+    assert!(distributor.release(SECOND));
+    assert_eq!(read(&mut distributor, 0x204), 0b101);
+    // Nothing is held any more, so there is nothing to let go of.
+    assert!(!distributor.release(SECOND));
+    let other = Vcpu {
+        number: 0,
+        affinity: 0x100,
+    };
+    let mut list = List::new();
+    list.sync_spis(&mut bank, &mut distributor, other);
+    assert_eq!(bank.used(), [(0, 32, PENDING)]);
+}
+
+#[test]
+fn requests_to_one_vcpu_stay_when_another_lets_go() {
+    let (mut distributor, mut list, mut bank) = (distributor(), List::new(), Registers::new(4));
+    let first = Vcpu {
+        number: 0,
+        affinity: 0,
+    };
+    let (mut own, mut registers) = (List::new(), Registers::new(4));
+    for intid in [33, 34] {
+        access(&mut distributor, 0x6000 + 8 * intid, 8, Some(0));
+    }
+    write(&mut distributor, 0x204, 0b1111);
+    list.sync_spis(&mut bank, &mut distributor, SECOND);
+    own.sync_spis(&mut registers, &mut distributor, first);
+    assert_eq!(registers.used(), [(0, 33, PENDING), (1, 34, PENDING)]);
+    registers.acknowledge(1);
+    // The pending state of two and the active state of others is taken back.
+    write(&mut distributor, 0x284, 0b0011);
+    write(&mut distributor, 0x384, 0b1100);
+    list.drain(&mut bank, |_| {});
+    assert!(!distributor.release(SECOND));
+    own.sync_spis(&mut registers, &mut distributor, first);
+    assert_eq!(registers.used(), []);
+    // What was asked of the second is done: a new one is listed, and stays.
+    write(&mut distributor, 0x204, 0b1001);
+    list.sync_spis(&mut bank, &mut distributor, SECOND);
+    assert_eq!(bank.used(), [(0, 32, PENDING), (1, 35, PENDING)]);
+    for n in [0, 1] {
+        bank.acknowledge(n);
+    }
+    list.sync_spis(&mut bank, &mut distributor, SECOND);
+    assert_eq!(bank.used(), [(0, 32, ACTIVE), (1, 35, ACTIVE)]);
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The level is kept, and what software set, when the delivery changes.
+
+use arch::gic_cpu;
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::{Acquire, Release};
+use plan::Deliver;
+
+use super::super::outcome::{Failure, ensure};
+use super::timer::{Timer, nothing, redistributor, with_each};
+use guest_kernel_shim::hypervisor;
+
+/// Whether interrupts are delivered directly.
+static DIRECT: AtomicBool = AtomicBool::new(false);
+
+/// Notes how they are delivered.
+pub fn begin(direct: bool) {
+    DIRECT.store(direct, Release);
+}
+
+/// Has them delivered the other way, where there are two.
+fn turn_delivery() {
+    if hypervisor::present() {
+        let direct = !DIRECT.load(Acquire);
+        hypervisor::set_deliver(match direct {
+            true => Deliver::Direct,
+            false => Deliver::Inject,
+        });
+        DIRECT.store(direct, Release);
+    }
+}
+
+/// With either delivery, and also if the delivery changes while it is pending.
+pub fn handed_over() -> Result<(), Failure> {
+    let before = DIRECT.load(Acquire);
+    let result = with_each(hand_over);
+    if DIRECT.load(Acquire) != before {
+        turn_delivery();
+    }
+    result
+}
+
+fn hand_over(timer: Timer) -> Result<(), Failure> {
+    let latch = || redistributor().set_pending(timer.bit());
+    timer.raise();
+    turn_delivery();
+    ensure(timer.pending(), "lost by a change of the delivery")?;
+    timer.lower();
+    ensure(!timer.pending(), "kept by a change of the delivery")?;
+    nothing()?;
+    timer.raise();
+    turn_delivery();
+    timer.lower();
+    nothing()?;
+    for disabled in [false, true] {
+        latch();
+        turn_delivery();
+        if disabled {
+            timer.disable();
+        }
+        turn_delivery();
+        ensure(timer.pending(), "what was set is lost")?;
+        turn_delivery();
+        timer.enable();
+        timer.take()?;
+        gic_cpu::end(timer.intid);
+        nothing()?;
+        turn_delivery();
+    }
+    Ok(())
+}

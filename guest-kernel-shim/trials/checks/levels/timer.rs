@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A timer of this CPU as the checks use it, and its interrupt.
+
+use aarch64_cpu::registers::{
+    CNTP_CTL_EL0, CNTP_CVAL_EL0, CNTPCT_EL0, CNTV_CTL_EL0, CNTV_CVAL_EL0, Readable, Writeable,
+};
+use arch::gic_cpu::SPURIOUS;
+use arch::{gic_cpu, insn};
+use core::cell::Cell;
+use gic::Redistributor;
+
+use super::super::outcome::{Failure, ensure};
+use guest_kernel_shim::interrupts::{self, journal};
+use guest_kernel_shim::percpu::PerCpu;
+use guest_kernel_shim::{clock, machine};
+
+/// CNTx_CTL_EL0: ENABLE; ISTATUS.
+const ENABLE: u64 = 1;
+const EXPIRED: u64 = 1 << 2;
+/// A timer of this CPU, and its interrupt.
+#[derive(Clone, Copy)]
+pub struct Timer {
+    pub intid: u32,
+    pub physical: bool,
+}
+
+impl Timer {
+    pub fn both() -> [Self; 2] {
+        let timer = &machine::platform().timer;
+        [(timer.virt, false), (timer.phys, true)].map(|(intid, physical)| Self { intid, physical })
+    }
+
+    pub fn other(self) -> Self {
+        Self::both()[usize::from(!self.physical)]
+    }
+
+    pub fn bit(self) -> u32 {
+        1 << self.intid
+    }
+
+    /// Has it expire in `ticks`.
+    pub fn arm(self, ticks: u64) {
+        if self.physical {
+            CNTP_CVAL_EL0.set(CNTPCT_EL0.get() + ticks);
+            CNTP_CTL_EL0.set(ENABLE);
+        } else {
+            CNTV_CVAL_EL0.set(clock::now() + ticks);
+            CNTV_CTL_EL0.set(ENABLE);
+        }
+        insn::isb();
+    }
+
+    pub fn expired(self) -> bool {
+        let control = if self.physical {
+            CNTP_CTL_EL0.get()
+        } else {
+            CNTV_CTL_EL0.get()
+        };
+        control & EXPIRED != 0
+    }
+
+    /// Has it expire, and gives the interrupt controller the time to notice.
+    pub fn raise(self) {
+        self.arm(0);
+        while !self.expired() {
+            insn::yield_now();
+        }
+        pause();
+    }
+
+    /// Turns it off, and gives the interrupt controller the time to notice.
+    pub fn lower(self) {
+        if self.physical {
+            CNTP_CTL_EL0.set(0);
+        } else {
+            CNTV_CTL_EL0.set(0);
+        }
+        insn::isb();
+        pause();
+    }
+
+    pub fn enable(self) {
+        redistributor().enable_all(self.bit());
+    }
+
+    pub fn disable(self) {
+        redistributor().disable_all(self.bit());
+    }
+
+    pub fn pending(self) -> bool {
+        redistributor().pending() & self.bit() != 0
+    }
+
+    pub fn active(self) -> bool {
+        redistributor().active() & self.bit() != 0
+    }
+
+    /// Acknowledges it, which is pending; gives it the time to come.
+    pub fn take(self) -> Result<(), Failure> {
+        let got = Cell::new(SPURIOUS);
+        clock::wait_for(|| {
+            got.set(gic_cpu::acknowledge());
+            got.get() != SPURIOUS
+        });
+        ensure(
+            got.get() == self.intid,
+            "it is not there to be acknowledged",
+        )
+    }
+}
+
+/// A moment in which nothing exits.
+pub fn pause() {
+    let end = clock::now() + clock::ticks(20);
+    while clock::now() < end {
+        insn::yield_now();
+    }
+}
+
+pub fn redistributor() -> &'static Redistributor {
+    interrupts::redistributor(PerCpu::this())
+}
+
+/// Fails if there is anything to acknowledge.
+pub fn nothing() -> Result<(), Failure> {
+    match gic_cpu::acknowledge() {
+        SPURIOUS => Ok(()),
+        intid => {
+            gic_cpu::end(intid);
+            Err("one came for which there is no reason any more")
+        }
+    }
+}
+
+/// Does `check` with either timer: IRQs masked, both timers off and their
+/// interrupts enabled; and leaves none of it.
+pub fn with_each(check: impl Fn(Timer) -> Result<(), Failure>) -> Result<(), Failure> {
+    let mut result = Ok(());
+    for timer in Timer::both() {
+        insn::mask_irq();
+        journal(PerCpu::this()).clear();
+        Timer::both().into_iter().for_each(Timer::enable);
+        result = result.and_then(|()| check(timer)).and_then(|()| nothing());
+        for timer in Timer::both() {
+            timer.lower();
+            timer.disable();
+            redistributor().clear_pending(timer.bit());
+            redistributor().clear_active(timer.bit());
+        }
+        insn::unmask_irq();
+    }
+    result
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Waits are ended by what is there, and by nothing that is gone.
+
+use arch::insn;
+
+use super::super::outcome::{Failure, ensure};
+use super::timer::{Timer, nothing, with_each};
+use guest_kernel_shim::clock;
+use guest_kernel_shim::interrupts::journal;
+use guest_kernel_shim::percpu::PerCpu;
+
+/// Waits once, IRQs masked; whether `timer` had expired by then.
+fn sleeps_until(timer: Timer) -> bool {
+    insn::wfi();
+    timer.expired()
+}
+
+/// What is gone ends no wait: it lasts until the next reason to end it. That a
+/// wait ends for none is allowed (DDI 0487K.a, D1.7.2), that each does is not
+/// what one waits for. What is pending is read before, because a hypervisor may
+/// not know of a timer that was turned off before it is asked.
+pub fn gone_from_a_later_wait() -> Result<(), Failure> {
+    with_each(|timer| {
+        let raise = || timer.raise();
+        ensure(waits_last(timer, raise)?, "it ended a later wait")?;
+        let wait_for_it = || {
+            timer.arm(clock::ticks(100));
+            while !sleeps_until(timer) {}
+        };
+        let last = waits_last(timer, wait_for_it)?;
+        ensure(last, "after it ended one, it ended a later wait")?;
+        timer.arm(clock::ticks(100));
+        while !sleeps_until(timer) {}
+        timer.lower();
+        ensure(!timer.pending(), "pending after a wait, its timer off")?;
+        nothing()?;
+        unmasked(timer)
+    })
+}
+
+/// Whether any of some waits lasts until the other timer ends it, each after
+/// `begin` has had `timer` expire.
+fn waits_last(timer: Timer, begin: impl Fn()) -> Result<bool, Failure> {
+    /// How often a wait may end for no reason.
+    const TRIES: usize = 5;
+    let next = timer.other();
+    let mut last = false;
+    for _ in 0..TRIES {
+        begin();
+        timer.lower();
+        ensure(!timer.pending(), "pending before a wait, its timer off")?;
+        next.arm(clock::ticks(500));
+        last |= sleeps_until(next);
+        next.lower();
+        ensure(!next.pending(), "pending after a wait, its timer off")?;
+    }
+    Ok(last)
+}
+
+/// Waits with IRQs unmasked are ended by what is there, each once.
+fn unmasked(timer: Timer) -> Result<(), Failure> {
+    let taken = journal(PerCpu::this());
+    taken.clear();
+    for (count, timer) in [timer, timer.other(), timer].into_iter().enumerate() {
+        timer.arm(clock::ticks(200));
+        insn::unmask_irq();
+        while taken.count() <= count && !timer.expired() {
+            insn::wfi();
+        }
+        let came = clock::wait_for(|| taken.count() > count);
+        insn::mask_irq();
+        ensure(came, "it did not end an unmasked wait")?;
+        ensure(taken.last() == Some(timer.intid), "another one came")?;
+        timer.lower();
+    }
+    ensure(taken.count() == 3, "one came twice")
+}

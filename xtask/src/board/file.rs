@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The file of a board: its keys, and what is wrong with them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use plan::{Under, Word};
+use serde::Deserialize;
+
+use super::machine::{Console, Firmware, Gem5, Loader, Machine, Qemu};
+use super::{Board, Cpus};
+use crate::failure::BadInput;
+use crate::{mistake, places};
+
+/// All that can stand in a file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    about: String,
+    models: Vec<String>,
+    lacks: Vec<String>,
+    image_base: Option<u64>,
+    cpus: Cpus,
+    qemu: Option<QemuKeys>,
+    gem5: Option<Gem5Keys>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct QemuKeys {
+    memory: String,
+    firmware: Option<String>,
+    variables: Option<String>,
+    console: Option<Console>,
+    machine: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Gem5Keys {
+    script: String,
+    parameters: String,
+    memory: String,
+    event_loses_irq: Vec<String>,
+}
+
+/// The board that `text`, the file at `path`, describes. `name` is what it is called.
+pub fn parse(path: &Path, name: String, text: &str) -> Result<Board> {
+    let read = || {
+        let file: File =
+            toml::from_str(text).map_err(|error| BadInput::error(mistake::told(text, &error)))?;
+        let machine = machine(file.image_base, file.qemu, file.gem5)?;
+        anyhow::Ok(Board {
+            name,
+            folder: path.parent().unwrap_or(Path::new("")).into(),
+            about: file.about,
+            models: file.models,
+            lacks: file.lacks,
+            cpus: file.cpus,
+            machine,
+        })
+    };
+    let place = || BadInput::error(format!("{} can't be used; correct it", places::shown(path)));
+    read().with_context(place)
+}
+
+/// The kind of machine whose keys are there.
+fn machine(
+    image_base: Option<u64>,
+    qemu: Option<QemuKeys>,
+    gem5: Option<Gem5Keys>,
+) -> Result<Machine> {
+    match (qemu, gem5) {
+        (Some(qemu), None) => Ok(Machine::Qemu(of_qemu(image_base, qemu)?)),
+        (None, Some(gem5)) => Ok(Machine::Gem5(Gem5 {
+            script: gem5.script,
+            parameters: gem5.parameters,
+            memory: gem5.memory,
+            image_base,
+            event_loses_irq: gem5.event_loses_irq,
+        })),
+        (None, None) => Err(BadInput::error(
+            "[qemu], [gem5]: neither is there; add the one that emulates it",
+        )),
+        (Some(_), Some(_)) => Err(BadInput::error(
+            "[qemu], [gem5]: one machine has one emulator; leave one of them out",
+        )),
+    }
+}
+
+fn of_qemu(image_base: Option<u64>, keys: QemuKeys) -> Result<Qemu> {
+    let loader = match (keys.firmware, keys.variables, image_base) {
+        (Some(_), _, Some(_)) => {
+            return Err(BadInput::error(
+                "`image_base`: firmware puts the image anywhere; leave it out, or `qemu.firmware`",
+            ));
+        }
+        (Some(code), variables, None) => Loader::Firmware(Firmware { code, variables }),
+        (None, Some(_), _) => {
+            return Err(BadInput::error(
+                "`qemu.variables`: it is firmware that remembers them; add `qemu.firmware`, or leave it out",
+            ));
+        }
+        (None, None, image_base) => Loader::Qemu { image_base },
+    };
+    let machine = keys.machine.into_iter().map(|(key, value)| {
+        let under = Under::parse(&key).ok_or_else(|| {
+            let known = Under::NAMES.join(", ");
+            BadInput::error(format!(
+                "`qemu.machine.{key}`: a guest does not run under that; use {known}"
+            ))
+        });
+        Ok((under?, value))
+    });
+    Ok(Qemu {
+        memory: keys.memory,
+        loader,
+        console: keys.console,
+        machine: machine.collect::<Result<_>>()?,
+    })
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Following a boot: starting the emulator, reading what it says, ending it.
+
+use std::collections::VecDeque;
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use super::clock::Clock;
+use super::{Ending, Show};
+use crate::advance::Advance;
+use crate::console::{Console, Kind};
+use crate::disturb::{Disturber, Done};
+use crate::emulator_process::{EmulatorProcess, End, Line};
+use crate::limits::Limits;
+use crate::own_time;
+use crate::progress::Progress;
+use crate::qemu::Events;
+use crate::terminal::{self, note, say};
+use crate::{interrupt, qemu};
+
+/// How long a machine that has crashed may be silent, or one that has reported
+/// its exit go on; of the emulator's own time, like every limit here.
+const GRACE: Duration = Duration::from_secs(3);
+const TICK: Duration = Duration::from_millis(50);
+/// How many lines are read between two looks at everything else.
+const AT_ONCE: usize = 1000;
+/// How long the last lines of an emulator that has ended may be on their way.
+const LAST_LINES: Duration = Duration::from_secs(2);
+/// How many lines of the emulator itself are kept.
+const SAID: usize = 200;
+
+/// What came of a boot.
+#[derive(Debug)]
+pub struct Outcome {
+    /// How it ended.
+    pub ending: Ending,
+    /// What the console said.
+    pub console: Console,
+    /// The CPUs' registers when they had to be looked at.
+    pub registers: Vec<String>,
+    /// What the emulator itself said, its last lines.
+    pub said: Vec<String>,
+    /// How it was disturbed, if it was.
+    pub disturbed: Option<Done>,
+}
+
+impl Outcome {
+    /// How the guest ended, where it gave no exit status, for people. Only the
+    /// hypervisor reports which vCPU it was.
+    pub fn ended(&self) -> Option<String> {
+        match (&self.console.ended, &self.ending) {
+            (Some(ended), _) => Some(ended.to_string()),
+            (None, Ending::Off) => Some("guest ended: off".into()),
+            (None, Ending::Reset) => Some("guest ended: reset".into()),
+            (None, _) => None,
+        }
+    }
+}
+
+/// How a boot is followed.
+#[derive(Debug)]
+pub struct Watch<'a> {
+    /// Where the emulator has its monitor, if it has one.
+    pub place: &'a Path,
+    /// When patience ends.
+    pub limits: Limits,
+    /// The seed with which the emulator is disturbed, if it is.
+    pub disturb: Option<u64>,
+    /// What the terminal shows of it.
+    pub show: Show,
+    /// Where people see that something goes on.
+    pub progress: Progress,
+}
+
+/// Boots and follows until the end. Every line goes to `log` as it comes.
+pub fn follow(
+    mut command: Command,
+    console: Console,
+    log: &mut impl Write,
+    mut watch: Watch<'_>,
+) -> Result<Outcome> {
+    let events = Events::listen(watch.place)?;
+    let (process, lines) = EmulatorProcess::start(&mut command)?;
+    let mut follower = Follower {
+        console,
+        log,
+        said: VecDeque::new(),
+        advance: Advance::default(),
+        gets_on: false,
+        clock: Clock::start(),
+        grace: None,
+    };
+    let start = |seed| Disturber::start(process.id(), watch.place, seed);
+    let disturber = watch.disturb.map(start);
+    let stopped = follower.follow(&process, &lines, &mut watch);
+    let disturbed = disturber.map(Disturber::end).transpose()?;
+    let stopped = stopped?;
+    let mut registers = Vec::new();
+    let end = match &stopped {
+        None => process.wait(),
+        Some(ending) => {
+            if matches!(ending, Ending::Hang(_) | Ending::Crash) {
+                registers = follower.registers(watch.place);
+            }
+            drop(process);
+            End::Killed
+        }
+    };
+    // What was still on its way, a line without end for instance.
+    while let Ok(line) = lines.recv_timeout(LAST_LINES) {
+        follower.take(line, &mut watch)?;
+    }
+    let report = events.end();
+    Ok(Outcome {
+        ending: Ending::of(stopped, &follower.console, &end, report, &follower.said),
+        console: follower.console,
+        registers,
+        said: follower.said.into(),
+        disturbed,
+    })
+}
+
+struct Follower<'a, L> {
+    console: Console,
+    log: &'a mut L,
+    /// What the emulator itself said last.
+    said: VecDeque<String>,
+    advance: Advance,
+    /// Whether something has shown that it gets on since the last sample.
+    gets_on: bool,
+    clock: Clock,
+    /// Since when, of its own time, it should have ended, or has been silent.
+    grace: Option<Duration>,
+}
+
+impl<L: Write> Follower<'_, L> {
+    /// Reads until the machine stops, which is `None`, or has to be stopped.
+    fn follow(
+        &mut self,
+        process: &EmulatorProcess,
+        lines: &Receiver<Line>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Option<Ending>> {
+        loop {
+            match lines.recv_timeout(TICK) {
+                Ok(line) => self.take(line, watch)?,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    // The same signal may have ended both.
+                    return Ok(interrupt::signal().map(Ending::Interrupted));
+                }
+            }
+            // What was said before a time is over counts.
+            for line in lines.try_iter().take(AT_ONCE) {
+                self.take(line, watch)?;
+            }
+            let console = &self.console;
+            let stage = console.stage.as_deref();
+            watch.progress.show(&console.collector, stage);
+            if let Some(signal) = interrupt::signal() {
+                return Ok(Some(Ending::Interrupted(signal)));
+            }
+            if let Some(why) = &self.console.refused {
+                return Ok(Some(Ending::Refused(why.clone())));
+            }
+            if self.clock.read(process) {
+                if std::mem::take(&mut self.gets_on) {
+                    self.clock.note_progress();
+                }
+                if let Some(ending) = self.over(process, watch) {
+                    return Ok(Some(ending));
+                }
+            }
+        }
+    }
+
+    /// How it has to end, if one of its times is over.
+    fn over(&mut self, process: &EmulatorProcess, watch: &Watch<'_>) -> Option<Ending> {
+        let now = self.clock.now();
+        if self.grace.is_some_and(|since| now - since > GRACE) {
+            return Some(Ending::reported(&self.console).unwrap_or(Ending::Crash));
+        }
+        if watch.limits.are_over() {
+            return Some(Ending::OutOfTime);
+        }
+        let stall = self.clock.stall();
+        if stall.own < watch.limits.without_progress {
+            return None;
+        }
+        // A machine that somebody has stopped by its monitor sleeps as one that hangs.
+        let sleeps = process.sample().is_none_or(|all| own_time::sleeps(&all));
+        if sleeps && qemu::is_paused(watch.place) {
+            self.gets_on = true;
+            return None;
+        }
+        Some(Ending::Hang(stall))
+    }
+
+    fn take(&mut self, line: Line, watch: &mut Watch<'_>) -> Result<()> {
+        let line = match line {
+            Line::Console(line) => line,
+            Line::Emulator(line) => {
+                self.hear(line);
+                return Ok(());
+            }
+        };
+        writeln!(self.log, "{line}").context("serial.log can't be written")?;
+        self.gets_on |= self.advance.shows(&line);
+        let kind = self.console.feed(&line);
+        let now = self.clock.now();
+        match kind {
+            // It may take its time over its dump.
+            Kind::Crash => self.grace = Some(now),
+            Kind::Exit => drop(self.grace.get_or_insert(now)),
+            _ => {}
+        }
+        if kind == Kind::Crash && watch.show >= Show::Dumps {
+            watch.progress.clear();
+            note!("{}", self.console.crash.last().unwrap_or(&line));
+        } else if shown_from(kind).is_some_and(|from| watch.show >= from) {
+            watch.progress.clear();
+            say!("{}", terminal::plain(&line));
+        }
+        Ok(())
+    }
+
+    /// Keeps what the emulator itself says.
+    fn hear(&mut self, line: String) {
+        if self.said.len() == SAID {
+            self.said.pop_front();
+        }
+        self.said.push_back(line);
+    }
+
+    fn registers(&self, place: &Path) -> Vec<String> {
+        if !place.join(qemu::MONITOR).exists() {
+            return vec!["the emulator has no monitor that would tell the registers".into()];
+        }
+        match qemu::registers(place) {
+            Ok(lines) => self.console.symbols.annotate_registers(&lines),
+            Err(error) => vec![format!("the registers can't be read: {error:#}")],
+        }
+    }
+}
+
+/// From when on lines of this kind go to the terminal; of a crash the reader
+/// gets more than the line.
+fn shown_from(kind: Kind) -> Option<Show> {
+    match kind {
+        Kind::Survey => Some(Show::Dumps),
+        Kind::Other => Some(Show::Console),
+        Kind::Record | Kind::Crash | Kind::Exit | Kind::Refused => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Boots of shell scripts in place of an emulator.
+
+use abi::Ended;
+
+use super::*;
+
+/// What comes of a script, and the log. It may go without progress for 300 ms.
+fn outcome(script: &str) -> (Outcome, String) {
+    boot_within(script, Duration::from_millis(300), None)
+}
+
+fn boot_within(
+    script: &str,
+    patience: Duration,
+    altogether: Option<Duration>,
+) -> (Outcome, String) {
+    let mut command = Command::new("sh");
+    command.args(["-c", script]);
+    let place = tempfile::tempdir().unwrap();
+    let watch = Watch {
+        place: place.path(),
+        limits: Limits {
+            without_progress: patience,
+            altogether,
+        },
+        disturb: None,
+        show: Show::Nothing,
+        progress: Progress::new("test".into()),
+    };
+    let mut log = Vec::new();
+    let outcome = follow(command, Console::default(), &mut log, watch).unwrap();
+    (outcome, String::from_utf8(log).unwrap())
+}
+
+fn is_hang(ending: &Ending) -> bool {
+    matches!(ending, Ending::Hang(stall) if stall.own >= Duration::from_millis(300))
+}
+
+#[test]
+fn every_ending_is_told_from_the_others() {
+    let ended = |script| outcome(script).0.ending;
+    assert_eq!(ended("echo 'rouse: exit status 0'"), Ending::Status(0));
+    assert_eq!(
+        ended("echo 'rouse: exit status 3'; exit 1"),
+        Ending::Status(3)
+    );
+    let off = ended("echo 'rouse: guest ended: off by vCPU 0 (MPIDR 0x0)'");
+    assert!(matches!(
+        off,
+        Ending::Guest(Ended {
+            how: abi::End::Off,
+            ..
+        })
+    ));
+    assert_eq!(ended("echo x; echo bad >&2"), Ending::Stopped("bad".into()));
+    assert_eq!(ended("echo 'rouse: panic: boo'"), Ending::Crash);
+    let last = "echo 'a.cc:1: fatal: bad' >&2; echo 'b.cc:2: warn: x' >&2; echo >&2; echo 'Memory Usage: 1' >&2";
+    assert_eq!(ended(last), Ending::Stopped("a.cc:1: fatal: bad".into()));
+    let refused = Ending::Refused("why".into());
+    assert_eq!(ended("echo 'rouse: refused: why'; exec sleep 60"), refused);
+    assert_eq!(ended("echo 'rouse: refused: why'"), refused);
+}
+
+#[test]
+fn an_emulator_that_dies_says_how_and_why() {
+    let (outcome, _) = outcome("echo x; echo one >&2; echo two >&2; kill -SEGV $$");
+    let died = Ending::Died("was killed by SIGSEGV".into(), "two".into());
+    assert_eq!(outcome.ending, died);
+    assert_eq!(outcome.said, ["one", "two"]);
+    let ended = boot_within("echo bad option >&2; exit 1", Duration::from_secs(60), None);
+    let died = Ending::Died("ended with status 1".into(), "bad option".into());
+    assert_eq!(ended.0.ending, died);
+}
+
+#[test]
+fn who_makes_no_progress_hangs_asleep_or_not() {
+    for script in [
+        "exec sleep 60",
+        "while :; do :; done",
+        // The same again and again is none.
+        "while :; do echo \"retry $((n += 1))\"; done",
+    ] {
+        let ending = outcome(script).0.ending;
+        assert!(is_hang(&ending), "{script}: {ending:?}");
+    }
+}
+
+#[test]
+fn progress_gives_it_more_time() {
+    // A step sleeps a quarter of what it may, all of them more than that.
+    let script =
+        "for n in a b c d e f; do sleep 0.5; echo word-$n; done; echo 'rouse: exit status 0'";
+    let (outcome, log) = boot_within(script, Duration::from_secs(2), None);
+    assert_eq!(outcome.ending, Ending::Status(0), "{log}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn who_is_stopped_does_not_hang() {
+    // Stopped for three times as long as it may go without progress.
+    let script = "(while sleep 3 && kill -CONT $$; do :; done) >/dev/null 2>&1 & \
+                  kill -STOP $$; echo 'rouse: exit status 0'";
+    let (outcome, log) = boot_within(script, Duration::from_secs(1), None);
+    assert_eq!(outcome.ending, Ending::Status(0), "{log}");
+}
+
+#[test]
+fn the_time_for_all_of_it_ends_what_gets_on() {
+    let (patience, all) = (Duration::from_secs(600), Some(Duration::ZERO));
+    let (outcome, _) = boot_within("exec sleep 600", patience, all);
+    assert_eq!(outcome.ending, Ending::OutOfTime);
+}
+
+#[test]
+fn the_log_has_every_line_whatever_its_bytes() {
+    let (_, log) = outcome(r"printf 'a\r\n\377b\nrest'");
+    assert_eq!(log, "a\n\u{fffd}b\nrest\n");
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is written of an experiment, and how much there is of all of them.
+
+use anyhow::Result;
+use serde::Serialize;
+
+use super::outcome::Outcome;
+use crate::failure::is_bad_input;
+use crate::interrupt;
+use crate::terminal::{note, say};
+
+/// What is written of an experiment.
+#[derive(Serialize)]
+pub struct Report {
+    /// Its name.
+    pub name: &'static str,
+    /// What it asks.
+    pub question: &'static str,
+    /// Whose figures are beside ours.
+    pub source: &'static str,
+    /// What can be compared with the source, and what can't.
+    pub comparable: &'static str,
+    /// Medians of every cell, by boot, in order: what has to repeat.
+    pub medians: Vec<(String, Vec<Option<u64>>)>,
+    /// What came of them.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+impl Report {
+    /// What is shown on the terminal.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = vec![
+            String::new(),
+            format!("{}: {}", self.name, self.question),
+            format!("source: {}", self.source),
+        ];
+        lines.extend(self.outcome.lines());
+        lines.push(format!("comparable: {}", self.comparable));
+        lines
+    }
+}
+
+/// What came of the experiments so far.
+#[derive(Default)]
+pub struct Done {
+    /// What is there.
+    pub reports: Vec<Report>,
+    /// Why others are not.
+    pub errors: Vec<anyhow::Error>,
+}
+
+impl Done {
+    /// Takes what came of one, shows it, and says whether that ends all of them. The
+    /// failure of one need not be that of the next.
+    pub fn add(&mut self, name: &str, report: Result<Report, Failed>) -> bool {
+        match report {
+            Ok(report) => {
+                say!("{}", report.lines().join("\n"));
+                self.reports.push(report);
+                false
+            }
+            Err(Failed { error, ends_all }) => {
+                let error = error.context(format!("experiment {name}"));
+                note!("{error:#}");
+                self.errors.push(error);
+                ends_all
+            }
+        }
+    }
+
+    /// Fails unless all of them, as many as were `asked` for, are there.
+    pub fn judge(self, asked: usize, place: &str) -> Result<()> {
+        let complete = self.reports.len();
+        match self.errors.into_iter().next() {
+            None => Ok(()),
+            Some(first) => Err(first.context(format!(
+                "experiments: {complete} complete, {} missing; what there is, with the boots of all, is in {place}",
+                asked - complete
+            ))),
+        }
+    }
+}
+
+/// An experiment that came to nothing.
+pub struct Failed {
+    /// Why.
+    pub error: anyhow::Error,
+    /// Whether those after it would do no better.
+    pub ends_all: bool,
+}
+
+impl From<anyhow::Error> for Failed {
+    fn from(error: anyhow::Error) -> Self {
+        let ends_all = interrupt::requested() || is_bad_input(&error);
+        Self { error, ends_all }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::anyhow;
+
+    fn report(name: &'static str) -> Report {
+        Report {
+            name,
+            question: "",
+            source: "",
+            comparable: "",
+            medians: Vec::new(),
+            outcome: Outcome {
+                tables: Vec::new(),
+                charts: Vec::new(),
+                claims: Vec::new(),
+                notes: Vec::new(),
+            },
+        }
+    }
+
+    #[test]
+    fn what_was_done_before_and_after_a_failure_is_kept() {
+        let failed = |ends_all| Failed {
+            error: anyhow!("boot main: no progress"),
+            ends_all,
+        };
+        let mut done = Done::default();
+        assert!(!done.add("sched", Ok(report("sched"))));
+        assert!(!done.add("psd", Err(failed(false))));
+        assert!(!done.add("ipistorm", Ok(report("ipistorm"))));
+        assert!(done.add("poll-limit", Err(failed(true))));
+        let error = format!("{:#}", done.judge(9, "place").unwrap_err());
+        assert!(error.contains("2 complete, 7 missing"), "{error}");
+        assert!(
+            error.contains("experiment psd: boot main: no progress"),
+            "{error}"
+        );
+        assert!(Done::default().judge(1, "place").is_ok());
+    }
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Reading a trace: line by line and not by the `csv` crate, which counts lines wrongly
+//! after comments; nothing in a trace needs quotes.
+
+use cpuidle::{FOREVER, Wake};
+
+use super::{COLUMNS, Interval, word};
+
+/// Longest time in a trace, ns: 1000 s. Nothing that is added up can overflow.
+const LONGEST_NS: u64 = 1_000_000_000_000;
+/// How many of the columns have to be there.
+const REQUIRED: usize = 3;
+
+/// The intervals of a text; what is wrong with it and where, if it is.
+pub fn parse(bytes: &[u8]) -> Result<Vec<Interval>, String> {
+    let mut lines = bytes
+        .split(|&byte| byte == b'\n')
+        .zip(1..)
+        .filter_map(values);
+    let (number, header) = lines.next().unwrap_or((1, Ok(Vec::new())));
+    let header = header.map_err(|why| format!("line {number}: {why}"))?;
+    let places = places(&header)?;
+    let mut intervals = Vec::new();
+    for (number, values) in lines {
+        let interval = values.and_then(|values| interval(&values, header.len(), &places));
+        intervals.push(interval.map_err(|why| format!("line {number}: {why}"))?);
+    }
+    if intervals.is_empty() {
+        return Err("there is no interval in it; a line has duration_ns,next_timer_ns,wake".into());
+    }
+    Ok(intervals)
+}
+
+/// The values of a line and its number; nothing if it is blank or a comment.
+fn values((line, number): (&[u8], usize)) -> Option<(usize, Result<Vec<&str>, String>)> {
+    let Ok(line) = str::from_utf8(line) else {
+        return Some((number, Err("not UTF-8 text".into())));
+    };
+    let line = line.trim();
+    let skipped = line.is_empty() || line.starts_with('#');
+    (!skipped).then(|| (number, Ok(line.split(',').map(str::trim).collect())))
+}
+
+/// Where each of [`COLUMNS`] is.
+type Places = [Option<usize>; COLUMNS.len()];
+
+fn places(header: &[&str]) -> Result<Places, String> {
+    let mut places: Places = [None; COLUMNS.len()];
+    for (place, &title) in header.iter().enumerate() {
+        let Some(column) = COLUMNS.iter().position(|&column| column == title) else {
+            let known = COLUMNS.join(", ");
+            return Err(format!(
+                "the first line names column `{title}`; there are {known}"
+            ));
+        };
+        if places[column].replace(place).is_some() {
+            return Err(format!("the first line names column `{title}` twice"));
+        }
+    }
+    match places[..REQUIRED].iter().position(Option::is_none) {
+        Some(column) => Err(format!(
+            "the first line does not name column `{}`",
+            COLUMNS[column]
+        )),
+        None => Ok(places),
+    }
+}
+
+fn interval(values: &[&str], columns: usize, places: &Places) -> Result<Interval, String> {
+    if values.len() != columns {
+        let count = values.len();
+        return Err(format!(
+            "{count} values, and the first line names {columns} columns"
+        ));
+    }
+    let value = |column: usize| places[column].map_or("", |place| values[place]);
+    let time = |column: usize, min: u64| number(COLUMNS[column], value(column), min, LONGEST_NS);
+    let interval = Interval {
+        duration_ns: time(0, 1)?,
+        next_timer_ns: match value(1) {
+            "none" => FOREVER,
+            _ => time(1, 0).map_err(|why| format!("{why}, or `none`"))?,
+        },
+        wake: wake(value(2))?,
+        busy_ns: if value(3).is_empty() { 0 } else { time(3, 0)? },
+        utilisation: match value(4) {
+            "" => None,
+            text => Some(number(COLUMNS[4], text, 0, 1024)? as u32),
+        },
+        io: match value(5) {
+            "" | "0" => false,
+            "1" => true,
+            other => return Err(format!("io: `{other}` is neither 0 nor 1")),
+        },
+    };
+    let (duration_ns, timer_ns) = (interval.duration_ns, interval.next_timer_ns);
+    if interval.wake == Wake::Timer && timer_ns > duration_ns {
+        let due = if timer_ns == FOREVER {
+            "never".into()
+        } else {
+            format!("after {timer_ns} ns")
+        };
+        return Err(format!(
+            "a timer can't end it after {duration_ns} ns: it is due {due}"
+        ));
+    }
+    Ok(interval)
+}
+
+fn number(column: &str, text: &str, min: u64, max: u64) -> Result<u64, String> {
+    let number = text
+        .parse()
+        .ok()
+        .filter(|number| (min..=max).contains(number));
+    number.ok_or_else(|| format!("{column}: `{text}` is not a number from {min} to {max}"))
+}
+
+fn wake(text: &str) -> Result<Wake, String> {
+    let mut wakes = [Wake::Timer, Wake::Request, Wake::Interrupt].into_iter();
+    let wake = wakes.find(|&wake| word(wake) == text);
+    wake.ok_or_else(|| format!("wake: `{text}` is none of timer, request, interrupt"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Options of the machine, each checked on its own.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use dtoolkit::fdt::Fdt;
+
+use crate::board::{Board, Machine};
+use crate::cli::JobArgs;
+use crate::failure::bad_input;
+use crate::gem5::parameters::{Parameters, Values};
+
+/// What the machine is made of: what its board says, and what was asked for.
+pub fn parameters(args: &JobArgs, board: &Board) -> Result<Values> {
+    let (preset, set) = (args.preset.as_deref(), args.set.as_deref());
+    for (option, asked) in [
+        ("--preset", preset.is_some()),
+        ("--set", set.is_some()),
+        ("--gem5", args.gem5.is_some()),
+    ] {
+        if asked {
+            board.gem5(option)?;
+        }
+    }
+    match &board.machine {
+        Machine::Qemu(_) => Ok(Values::new()),
+        Machine::Gem5(gem5) => {
+            Parameters::load(&board.beside(&gem5.parameters))?.choose(preset, set)
+        }
+    }
+}
+
+/// How much RAM there is to be.
+pub fn memory(args: &JobArgs, board: &Board) -> Result<String> {
+    let Some(memory) = &args.memory else {
+        return Ok(board.machine.memory().into());
+    };
+    let number = memory.trim_end_matches(['M', 'G']);
+    if number.parse::<u32>().is_ok_and(|number| number > 0) && memory.len() - number.len() < 2 {
+        return Ok(memory.clone());
+    }
+    bad_input!("--memory: `{memory}` is no size; use for instance 64M or 2G")
+}
+
+/// A device tree's file, which has to be there and to be one.
+pub fn tree(path: &PathBuf) -> Result<PathBuf> {
+    let shown = path.display();
+    let read = fs::canonicalize(path).and_then(|path| Ok((fs::read(&path)?, path)));
+    let (bytes, path) = match read {
+        Ok(read) => read,
+        Err(error) => bad_input!("--dtb: {shown}: {error}; name a flattened device tree"),
+    };
+    match Fdt::new(&bytes) {
+        Ok(_) => Ok(path),
+        Err(error) => bad_input!(
+            "--dtb: {shown} is no flattened device tree ({error}); name one, which `dtc -O dtb` makes of a source"
+        ),
+    }
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is loaded into a machine: images, and what they are told.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use plan::{Arguments, Dimension, Plan, Program, Stages};
+use platform::arguments;
+
+use crate::board::Board;
+use crate::cli::{LoadArgs, PlanArgs};
+use crate::failure::{BadInput, bad_input};
+use crate::images::Guest;
+use crate::pack;
+
+/// What is booted, and what it is told.
+#[derive(Debug)]
+pub struct Load {
+    /// Where.
+    pub board: Board,
+    /// What is measured.
+    pub plan: Plan,
+    /// Somebody else's guest.
+    pub guest: Option<Vec<u8>>,
+    /// Further boot arguments.
+    append: String,
+    /// Whether the machine is to be described first.
+    pub survey: bool,
+    /// The further arguments leave the guest to measure.
+    pub measures: bool,
+    /// The program of our guest that they ask for.
+    program: Program,
+}
+
+impl Load {
+    /// Checks the options.
+    pub fn new(args: &LoadArgs) -> Result<Self> {
+        let append = args.append.clone().unwrap_or_default();
+        let (measures, program) = match Arguments::parse(&append) {
+            Ok(arguments) => (arguments.measures(), arguments.program()),
+            Err(error) => bad_input!("--append: {error}"),
+        };
+        let plan = plan(&args.plan)?;
+        let guest = args.guest.as_ref().map(read_guest).transpose()?;
+        if guest.is_some() && plan.to_string() != Plan::default().to_string() {
+            bad_input!(
+                "--guest: `{plan}` says what Rouse's own guest measures, and this is another one; \
+                 leave these options out, and pass its boot arguments by --append"
+            );
+        }
+        Ok(Self {
+            board: Board::load(&args.board)?,
+            plan,
+            guest,
+            append,
+            survey: args.survey,
+            measures,
+            program,
+        })
+    }
+
+    /// What is packed behind the hypervisor.
+    pub fn packed(&self) -> Guest<'_> {
+        match &self.guest {
+            Some(image) => Guest::Given(image),
+            None => Guest::Ours(self.program),
+        }
+    }
+
+    /// What is passed to the images. Somebody else's guest gets what was given and
+    /// nothing of ours; the hypervisor keeps its own words.
+    pub fn boot_arguments(&self) -> String {
+        let plan = self.guest.is_none().then(|| self.plan.to_string());
+        let survey = self.survey.then(|| arguments::SURVEY.to_owned());
+        let parts = [plan, survey, Some(self.append.clone())];
+        let parts: Vec<String> = parts
+            .into_iter()
+            .flatten()
+            .filter(|part| !part.is_empty())
+            .collect();
+        parts.join(" ").trim_end().to_owned()
+    }
+}
+
+/// Wake-ups per cell if pauses are asked for and no number is.
+const WITH_GAP: u32 = 200;
+
+/// Wake-ups per cell of `--quick`, on machines where nothing but the order of cells varies.
+const QUICK: u32 = 24;
+
+/// The plan that the options describe.
+fn plan(args: &PlanArgs) -> Result<Plan> {
+    let mut plan = Plan::default();
+    let others = [
+        ("max-iterations", &args.max_iterations),
+        ("iterations", &args.iterations),
+        ("cell-ms", &args.cell_ms),
+        ("stages", &args.stages),
+        ("shard", &args.shard),
+    ];
+    let others = others
+        .into_iter()
+        .filter_map(|(key, value)| Some((key, value.as_deref()?)));
+    for (key, values) in args.lists.iter().chain(others) {
+        let set = plan.set(key, values);
+        set.map_err(|error| BadInput::error(format!("--{error}")))?;
+    }
+    let numbered = args.iterations.is_some() || args.max_iterations.is_some();
+    if args.lists.get("gap-us").is_some() && !numbered {
+        plan.iterations = WITH_GAP;
+    }
+    if args.quick {
+        if !numbered {
+            plan.iterations = QUICK;
+        }
+        if args.stages.is_none() {
+            plan.stages = Dimension {
+                values: [Stages::Off].into_iter().collect(),
+                named: true,
+            };
+        }
+    }
+    plan.raw = args.raw;
+    plan.compact = args.compact;
+    Ok(plan)
+}
+
+/// Reads and checks somebody else's guest.
+pub fn read_guest(path: &PathBuf) -> Result<Vec<u8>> {
+    let shown = path.display();
+    let image = match fs::read(path) {
+        Ok(image) => image,
+        Err(error) => bad_input!("--guest: {shown} can't be read ({error}); name an arm64 Image"),
+    };
+    match pack::check_guest(&image) {
+        Ok(()) => Ok(image),
+        Err(why) => bad_input!("--guest: {shown} {why}"),
+    }
+}

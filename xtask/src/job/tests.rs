@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Options, and the jobs or the refusals that come of them.
+
+use std::fs;
+
+use clap::Parser;
+use plan::Program;
+
+use super::*;
+use crate::cli::{self, Cli, Verb};
+use crate::failure::{BadInput, is_bad_input};
+use crate::images::Guest;
+
+fn job(options: &[&str]) -> Result<Job> {
+    let line = ["cargo xtask", "run"].iter().chain(options);
+    let parsed = Cli::try_parse_from(line);
+    match parsed
+        .map_err(|error| BadInput::error(cli::one_line(&error)))?
+        .verb
+    {
+        Verb::Run(args) => Job::of_run(&args),
+        _ => unreachable!("the verb is run"),
+    }
+}
+
+#[test]
+fn nothing_asked_for_is_the_default_matrix() {
+    let job = job(&[]).unwrap();
+    assert_eq!(job.unders, [Under::Rouse]);
+    assert_eq!(job.load.boot_arguments(), Plan::default().to_string());
+}
+
+#[test]
+fn more_wake_ups_and_pauses_give_more_time() {
+    let patience = |options: &[&str]| job(options).unwrap().limits.without_progress.as_secs();
+    assert_eq!(patience(&[]), 240);
+    assert_eq!(patience(&["--quick"]), 240);
+    assert_eq!(patience(&["--iterations", "20000"]), 2400);
+    assert_eq!(patience(&["--gap-us", "20,1000000"]), 440);
+    assert_eq!(patience(&["--timeout", "7", "--iterations", "20000"]), 7);
+    let gem5 = ["--board", "gem5", "--metric", "cycles"];
+    assert_eq!(patience(&gem5), 3600);
+}
+
+#[test]
+fn options_become_boot_arguments() {
+    let options = [
+        "--wait",
+        "wfi,wfe",
+        "--poll-limit-us",
+        "50",
+        "--append",
+        "x=1",
+    ];
+    let arguments = job(&options).unwrap().load.boot_arguments();
+    assert!(arguments.starts_with("rouse.wait=wfi,wfe "), "{arguments}");
+    assert!(arguments.ends_with(" x=1"), "{arguments}");
+}
+
+#[test]
+fn the_program_that_the_boot_arguments_ask_for_is_packed() {
+    for (append, program) in [
+        ("x=1", Program::Measuring),
+        ("rouse.fault=el2-panic", Program::Measuring),
+        ("rouse.fault=guest-panic", Program::Trials),
+        ("x=1 rouse.stress=9", Program::Trials),
+    ] {
+        let job = job(&["--append", append]).unwrap();
+        let packed = job.load.packed();
+        assert!(
+            matches!(packed, Guest::Ours(packed) if packed == program),
+            "{append}: {packed:?}"
+        );
+    }
+}
+
+#[test]
+fn another_guest_is_told_what_was_given_and_nothing_else() {
+    let mut image = [0; 64];
+    image[56..60].copy_from_slice(b"ARM\x64");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), image).unwrap();
+    let guest = ["--guest", file.path().to_str().unwrap()];
+    let arguments = |more: &[&str]| {
+        let job = job(&[&guest[..], more].concat());
+        job.map(|job| job.load.boot_arguments())
+    };
+    assert_eq!(arguments(&[]).unwrap(), "");
+    assert_eq!(arguments(&["--append", "a  b"]).unwrap(), "a  b");
+    // One CPU is enough, where our own guest would have nothing to measure.
+    assert_eq!(
+        arguments(&["--survey", "--cpus", "1"]).unwrap(),
+        "rouse.survey"
+    );
+    for (more, why) in [
+        (&["--wait", "wfi"][..], "leave these options out"),
+        (
+            &[
+                "--board",
+                "gem5",
+                "--metric",
+                "cycles",
+                "--expect-reset",
+                "--under",
+                "none",
+            ],
+            "use --under rouse",
+        ),
+    ] {
+        let error = arguments(more).unwrap_err();
+        assert!(is_bad_input(&error), "{error:#}");
+        assert!(format!("{error:#}").contains(why), "{error:#}");
+    }
+}
+
+#[test]
+fn what_can_not_be_is_refused_with_the_remedy() {
+    for (options, remedy) in [
+        (&["--wait", "wfx"][..], "use all, busy"),
+        (&["--under", "xen"], "use all, rouse, none"),
+        (&["--board", "no-such"], "use altra, gem5, graviton2"),
+        (&["--survey", "--under", "none"], "use --under rouse"),
+        (&["--preset", "graviton-like"], "use --board gem5"),
+        (
+            &["--board", "gem5", "--metric", "cycles", "--preset", "x"],
+            "use graviton-like, plain",
+        ),
+        (
+            &[
+                "--board",
+                "gem5",
+                "--metric",
+                "cycles",
+                "--dtb",
+                "Cargo.toml",
+            ],
+            "leave --dtb out",
+        ),
+        (
+            &["--board", "gem5", "--metric", "cycles", "--boot", "nvme"],
+            "use board virt-uefi",
+        ),
+        (&["--boot", "nvme"], "use board virt-uefi"),
+        (&["--board", "altra", "--cpu", "max"], "use neoverse-n1"),
+        (
+            &["--board", "virt-uefi", "--cpus", "65"],
+            "the nearest is 64",
+        ),
+        (&["--cpus", "65"], "the nearest is 64"),
+        (&["--cpus", "1e20"], "the nearest is 64"),
+        (&["--iterations", "1e20"], "the nearest is 1000000000"),
+        (&["--dtb", "Cargo.toml"], "no flattened device tree"),
+        (&["--dtb", "."], "name a flattened device tree"),
+        (&["--metric", "cycles"], "QEMU does not model them"),
+        (&["--metric", "cycles"], "--metric insns, time"),
+        (&["--iterations", "0"], "the nearest is 4"),
+        (&["--shard", "9/8"], "the nearest is 8/8"),
+        (&["--memory", "much"], "use for instance 64M"),
+        (&["--memory", "64MM"], "use for instance 64M"),
+        (&["--dtb", "no-such.dtb"], "name a flattened device tree"),
+        (&["--shard", "9999/9999"], "use fewer parts"),
+        (&["--guest", "/nonexistent"], "name an arm64 Image"),
+        (&["--wait", "wfi", "--wake", "elide"], "use wake ipi"),
+        (&["--under", "none", "--trap", "wfi"], "use trap none"),
+        (
+            &["--workload", "ipistorm", "--offset", "2"],
+            "offset: 2 maps a CPU onto itself",
+        ),
+        (
+            &["--workload", "ipistorm", "--cpulist", "0+3"],
+            "cpulist: CPU 3 is not online",
+        ),
+        (
+            &["--workload", "timer", "--gap-us", "0"],
+            "use --gap-us 1000",
+        ),
+        (&["--groups", "17"], "the nearest is 16"),
+        (&["--expect-reset"], "use it with --guest IMAGE"),
+        (&["--numipi", "0"], "the nearest is 4"),
+    ] {
+        let error = job(options).unwrap_err();
+        assert!(is_bad_input(&error), "{options:?}");
+        assert!(format!("{error:#}").contains(remedy), "{error:#}");
+    }
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How a machine of QEMU ended, by QEMU's own report.
+//!
+//! QEMU sends the event SHUTDOWN, with its reason, to each QMP monitor that has
+//! finished its negotiation, just before it ends. A monitor that serves commands
+//! could miss it: it serves one client at a time, and each client throws away the
+//! events between its answers. So the events have a monitor of their own with one
+//! reader. QEMU starts with its CPUs stopped (`-S`), and only this reader lets them
+//! go: a guest can't end before there is a reader.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::thread::{self, JoinHandle};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+/// Name of the socket to which QEMU connects.
+pub const EVENTS: &str = "events";
+/// The negotiation, then the CPUs are let go.
+const BEGIN: [&str; 2] = [
+    r#"{"execute": "qmp_capabilities"}"#,
+    r#"{"execute": "cont"}"#,
+];
+
+/// Why a machine ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shutdown {
+    /// The guest turned it off.
+    Off,
+    /// The guest reset it (`-no-reboot` makes a reset an end).
+    Reset,
+    /// For another reason, in QEMU's words (ShutdownCause in qapi/run-state.json).
+    Other(String),
+}
+
+impl Shutdown {
+    /// Reads a line of a monitor; `None` if it tells something else.
+    fn read(line: &str) -> Option<Self> {
+        let message: Value = serde_json::from_str(line).ok()?;
+        if message["event"] != "SHUTDOWN" {
+            return None;
+        }
+        Some(match message["data"]["reason"].as_str() {
+            Some("guest-shutdown") => Self::Off,
+            Some("guest-reset") => Self::Reset,
+            other => Self::Other(other.unwrap_or("a reason without a name").into()),
+        })
+    }
+}
+
+/// The reader of a machine's events.
+#[derive(Debug)]
+pub struct Events {
+    socket: PathBuf,
+    reader: JoinHandle<Option<Shutdown>>,
+}
+
+impl Events {
+    /// Listens in `place`. This comes before the emulator is started, which connects by itself.
+    pub fn listen(place: &Path) -> Result<Self> {
+        let socket = place.join(EVENTS);
+        let listener = UnixListener::bind(&socket)
+            .with_context(|| format!("{}: can't listen for QEMU's events", socket.display()))?;
+        let reader = thread::spawn(move || read(listener.accept().ok()?.0));
+        Ok(Self { socket, reader })
+    }
+
+    /// How the machine of an emulator that has ended did so; `None` if it did not say, as
+    /// one that was killed, could not start, or is not QEMU.
+    pub fn end(self) -> Option<Shutdown> {
+        // A reader that still waits for an emulator gets this connection, which says
+        // nothing. An emulator that connected came first.
+        drop(UnixStream::connect(&self.socket));
+        self.reader.join().ok().flatten()
+    }
+}
+
+/// Lets the machine go, and reads until the emulator closes its end.
+fn read(mut stream: UnixStream) -> Option<Shutdown> {
+    let lines = BufReader::new(stream.try_clone().ok()?).lines();
+    for command in BEGIN {
+        writeln!(stream, "{command}").ok()?;
+    }
+    // The last reason counts. All lines are read, so that QEMU never waits for room.
+    let shutdowns = lines.map_while(Result::ok);
+    shutdowns.filter_map(|line| Shutdown::read(&line)).last()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is read of an emulator that connects, hears what it is told, and says this.
+    fn told(said: &[&str]) -> Option<Shutdown> {
+        let place = tempfile::tempdir().unwrap();
+        let events = Events::listen(place.path()).unwrap();
+        let mut emulator = UnixStream::connect(place.path().join(EVENTS)).unwrap();
+        writeln!(emulator, r#"{{"QMP": {{"version": {{}}}}}}"#).unwrap();
+        let mut commands = BufReader::new(emulator.try_clone().unwrap()).lines();
+        for command in BEGIN {
+            assert_eq!(commands.next().unwrap().unwrap(), command);
+            writeln!(emulator, r#"{{"return": {{}}}}"#).unwrap();
+        }
+        for line in said {
+            writeln!(emulator, "{line}").unwrap();
+        }
+        drop((commands, emulator));
+        events.end()
+    }
+
+    #[test]
+    fn each_end_is_told_from_the_others() {
+        let resume = r#"{"timestamp": {"seconds": 1}, "event": "RESUME"}"#;
+        for (reason, shutdown) in [
+            ("guest-shutdown", Shutdown::Off),
+            ("guest-reset", Shutdown::Reset),
+            ("host-signal", Shutdown::Other("host-signal".into())),
+            ("guest-panic", Shutdown::Other("guest-panic".into())),
+        ] {
+            let event = format!(
+                r#"{{"event": "SHUTDOWN", "data": {{"guest": true, "reason": "{reason}"}}}}"#
+            );
+            assert_eq!(told(&[resume, &event]), Some(shutdown.clone()));
+            // Whatever else is said, before or after, loses nothing.
+            let noise: Vec<&str> = [resume; 5000]
+                .into_iter()
+                .chain([&*event, resume])
+                .collect();
+            assert_eq!(told(&noise), Some(shutdown));
+        }
+    }
+
+    #[test]
+    fn an_emulator_that_says_nothing_has_told_nothing() {
+        assert_eq!(told(&[]), None);
+        // A word of a guest's in an event that is another one.
+        assert_eq!(
+            told(&[r#"{"event": "X", "data": {"reason": "guest-reset"}}"#]),
+            None
+        );
+    }
+
+    #[test]
+    fn an_emulator_that_never_connects_is_not_waited_for() {
+        let place = tempfile::tempdir().unwrap();
+        assert_eq!(Events::listen(place.path()).unwrap().end(), None);
+    }
+}

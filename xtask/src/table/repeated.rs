@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is shown of a run that was repeated: how far its repetitions lie apart.
+
+use results::Results;
+use results::compare::{Compared, Comparison, LEVEL, Verdict};
+use results::merge::{self, Run};
+
+use super::{Scale, machine, not_shown};
+use crate::compare::shown::{names, number};
+use crate::grid::{self, Column};
+
+/// Everything that is shown, line by line, the table no wider than `width`.
+pub fn lines(results: &Results, width: Option<usize>) -> Vec<String> {
+    let all = Run {
+        label: "run".into(),
+        results: results.clone(),
+        commands: Vec::new(),
+    };
+    let runs = merge::runs(vec![all]);
+    // Against themselves: what another such set of runs would have to differ by.
+    let found = Comparison::new(&runs, &runs, LEVEL);
+    let scale = Scale::of(results);
+    let mut lines = machine(results);
+    lines.extend([
+        String::new(),
+        format!("medians of {} runs in {}", runs.len(), scale.unit(results)),
+    ]);
+    lines.extend(grid::fitted(columns(&found, scale), width));
+    lines.extend(what_is_seen(&found, runs.len()));
+    if let [first, ..] = runs.as_slice() {
+        lines.extend(not_shown(&first.results));
+    }
+    let missing = results.incomplete_text();
+    lines.extend(missing.map(|missing| format!("incomplete: {missing}")));
+    lines
+}
+
+fn columns(found: &Comparison<'_>, scale: Scale) -> Vec<Column> {
+    let pairs = found.pairs.iter();
+    let measured: Vec<_> = pairs
+        .filter_map(|pair| Some((pair.cell, pair.total()?)))
+        .collect();
+    let of = |title, text: &dyn Fn(&Compared) -> String| {
+        let texts = measured.iter().map(|(_, total)| text(total));
+        Column::numbers("", title, texts.collect())
+    };
+    let mut columns = names(measured.iter().map(|(cell, _)| *cell).collect());
+    columns.extend([
+        of("runs", &|total| total.a.runs().to_string()),
+        of("median", &|total| number(total.a.median(), scale)),
+        of("lowest", &|total| number(total.a.low(), scale)),
+        of("highest", &|total| number(total.a.high(), scale)),
+    ]);
+    if !found.exact {
+        columns.push(of("sees %", &|total| match (total.verdict, total.sees) {
+            (Verdict::TooFew, _) | (_, None) => "?".into(),
+            (_, Some(sees)) => format!("{sees:.1}"),
+        }));
+    }
+    columns
+}
+
+/// What the last column means, and how many runs it takes.
+fn what_is_seen(found: &Comparison<'_>, runs: usize) -> Vec<String> {
+    if found.exact {
+        return Vec::new();
+    }
+    let (figures, needed) = (found.tests, found.runs_needed());
+    let mut lines = vec![format!(
+        "sees: the smallest difference, in per cent of the median, that `compare` sees between two such sets of runs \
+         ({figures} figures, at {} %, with 80 %)",
+        LEVEL * 100.0
+    )];
+    lines.extend((runs < needed).then(|| {
+        format!("too few runs to be compared: {figures} figures need {needed} of each side: --repeat {needed}")
+    }));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use results::samples::results;
+
+    fn repeated(medians: &[u64], unit: &str) -> Results {
+        let runs = medians.iter().enumerate().map(|(number, &median)| {
+            let mut results = results();
+            results.unit = unit.into();
+            results.cells[1].stats.as_mut().unwrap().p50 = median;
+            Run {
+                label: format!("run {}", number + 1),
+                results,
+                commands: Vec::new(),
+            }
+        });
+        merge::into_one(&runs.collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_cell_is_a_row_with_its_spread() {
+        let text = lines(&repeated(&[1000, 1010, 990, 1005, 995], "ticks"), None).join("\n");
+        assert!(text.contains("medians of 5 runs in ns"), "{text}");
+        let row = text.lines().find(|line| line.starts_with("wfi")).unwrap();
+        let words: Vec<&str> = row.split_whitespace().collect();
+        assert_eq!(words[..5], ["wfi", "5", "1000", "990", "1010"], "{text}");
+        assert!(
+            words[5]
+                .parse::<f64>()
+                .is_ok_and(|sees| sees > 1.0 && sees < 3.0),
+            "{text}"
+        );
+        assert!(!text.contains("too few runs"), "{text}");
+    }
+
+    #[test]
+    fn what_repeats_needs_no_spread_and_few_runs_show_none() {
+        let text = lines(&repeated(&[190, 190], "insns"), None).join("\n");
+        assert!(text.contains("190") && !text.contains("sees"), "{text}");
+        let text = lines(&repeated(&[1000, 1010], "ticks"), None).join("\n");
+        assert!(
+            text.contains('?') && text.contains("need 5 of each side: --repeat 5"),
+            "{text}"
+        );
+    }
+}
