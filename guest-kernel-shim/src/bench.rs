@@ -6,6 +6,7 @@ mod pass;
 
 use arrayvec::ArrayVec;
 use pages::Pool;
+use parts::Account;
 use pass::Scratch;
 use plan::{Cell, Limits, Machine, PASSES, Pace, Plan, Shape, Stages, Wake, Workload};
 
@@ -14,7 +15,7 @@ use crate::counts::Counts;
 use crate::entry::{Entry, Work};
 use crate::features::features;
 use crate::idle::{self, limited};
-use crate::kernel::stats::{Stat, Totals};
+use crate::kernel::stats::Totals;
 use crate::percpu::{self, PerCpu};
 use crate::setting::Setting;
 use crate::workers::{self, Job};
@@ -53,7 +54,9 @@ pub fn run(plan: &Plan, pool: &mut Pool) {
             let entry = &mut entries[id];
             let begun = entry.is_due(pass);
             if begun && entry.samples.is_some() {
+                samples::samples_of_cell(id as u64);
                 pass::run(entry, &mut scratch);
+                samples::samples_of_cell(u64::MAX);
             }
             work.add(entry);
             if begun {
@@ -82,9 +85,9 @@ fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Ent
             pace: Pace::default(),
             samples: None,
             counts: Counts::ZERO,
-            waits: 0,
             made: 0,
             stamped: Counts::ZERO,
+            parts: parts::Totals::ZERO,
             kernel: Totals::ZERO,
         }
     }));
@@ -110,10 +113,6 @@ fn block(entry: &mut Entry, count: u32) {
     };
     let gap = clock::ticks(cell.gap_us);
     let targets = targets(&cell);
-    let waits = match cell.workload {
-        Workload::Pingpong => 2,
-        _ => targets.len() as u64,
-    };
     let wakers = targets
         .iter()
         .map(|target| knobs::waker(&cell, target))
@@ -142,7 +141,6 @@ fn block(entry: &mut Entry, count: u32) {
             workers::run(job, || caller.run())
         }
     };
-    entry.waits += waits * u64::from(made);
     entry.made += u64::from(made);
     entry.counts.add(&Counts::ZERO, &counts);
     // What the last call of a block left for this CPU's own task.
@@ -177,7 +175,6 @@ fn block_of_tasks(entry: &mut Entry, count: u32) {
     entry.made += tasks * u64::from(samples::made(cell.workload, count));
     entry.counts.add(&Counts::ZERO, &counts);
     let totals = Block::totals();
-    entry.waits += totals.stats[Stat::Idled as usize];
     entry.kernel.add(&totals);
 }
 
@@ -196,7 +193,6 @@ fn block_alone(entry: &mut Entry, count: u32) {
     let stream = knobs::stream(&cell);
     let counts = match (cell.workload, stream) {
         (Workload::Stream, Some(stream)) => {
-            entry.waits += u64::from(count);
             let mut listener = Listener {
                 stream,
                 count,
@@ -236,16 +232,28 @@ fn stamped(entry: &mut Entry, count: u32) {
         count,
         traced: true,
     };
+    let far = targets(&cell)[0];
+    let Some(logs) = stages::all_logs() else {
+        return;
+    };
+    // Where there is no hypervisor nothing traps.
+    let halts = !(cell.trap.wfi() && hypervisor::present());
     let mut near = stages::Near {
-        waker: knobs::waker(&cell, targets(&cell)[0]),
+        waker: knobs::waker(&cell, far),
         count,
+        gap: clock::ticks(cell.gap_us),
         samples,
+        logs,
+        account: Account::new(logs.each_ref().map(|logs| logs.each_ref()), halts),
+        end: 0,
     };
     let setting = Setting {
         timed: true,
+        noting: true,
         ..knobs::setting(&cell)
     };
     entry.stamped = workers::run(job, || idle::with(&setting, &mut near));
+    entry.parts = near.totals();
 }
 
 /// Whom the leader wakes.

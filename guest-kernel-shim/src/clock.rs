@@ -59,8 +59,12 @@ pub fn wait_at_most(limit: u64, reached: impl Fn() -> bool) -> bool {
 /// machine, CPUs run one after another. Found out once, by the first CPU before there are
 /// others.
 pub fn counts_instructions() -> bool {
-    static FOUND: Once<bool> = Once::new();
-    *FOUND.call_once(ticks_are_instructions)
+    /// As large as a pointer: two bytes would put the pointers that the linker packs
+    /// behind them out of reach of a plain load, also those of measured paths.
+    #[repr(align(8))]
+    struct Found(Once<bool>);
+    static FOUND: Found = Found(Once::new());
+    *FOUND.0.call_once(ticks_are_instructions)
 }
 
 /// An emulator that counts instructions makes the count advance by exactly as

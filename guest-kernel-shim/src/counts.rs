@@ -4,7 +4,7 @@
 use abi::Counter;
 
 use crate::tally::{Event, Tally};
-use crate::{clock, hypervisor, pmu};
+use crate::{hypervisor, pmu};
 
 /// What a CPU counted while it took part.
 #[derive(Clone, Copy, Debug)]
@@ -13,10 +13,6 @@ pub struct Counts {
     pub exits: [u64; Counter::COUNT],
     /// By the guest.
     pub events: [u64; Event::ALL.len()],
-    /// Ticks at EL2, in the places of `exits`.
-    pub times: [u64; Counter::COUNT],
-    /// Ticks that it took part.
-    pub duration: u64,
     /// Cycles and instructions by the PMU, at EL1 and EL2; see [`crate::pmu`].
     pub pmu: [u64; 2],
 }
@@ -26,24 +22,18 @@ impl Counts {
     pub const ZERO: Self = Self {
         exits: [0; Counter::COUNT],
         events: [0; Event::ALL.len()],
-        times: [0; Counter::COUNT],
-        duration: 0,
         pmu: [0; 2],
     };
 
     /// What this CPU, whose tally it is, has counted up to now.
     pub fn now(tally: &Tally) -> Self {
-        let none = [0; Counter::COUNT];
-        let (exits, times) = if hypervisor::present() {
-            (hypervisor::counters(), hypervisor::times())
-        } else {
-            (none, none)
+        let exits = match hypervisor::present() {
+            true => hypervisor::counters(),
+            false => [0; Counter::COUNT],
         };
         Self {
             exits,
             events: Event::ALL.map(|(event, _)| tally.get(event)),
-            times,
-            duration: clock::now(),
             pmu: pmu::read(),
         }
     }
@@ -56,10 +46,6 @@ impl Counts {
         for (n, sum) in self.events.iter_mut().enumerate() {
             *sum += end.events[n] - start.events[n];
         }
-        for (n, sum) in self.times.iter_mut().enumerate() {
-            *sum += end.times[n] - start.times[n];
-        }
-        self.duration += end.duration - start.duration;
         for (n, sum) in self.pmu.iter_mut().enumerate() {
             *sum += end.pmu[n].wrapping_sub(start.pmu[n]);
         }

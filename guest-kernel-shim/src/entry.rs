@@ -3,11 +3,12 @@
 
 mod work;
 
+use parts::Totals;
 use plan::{Cell, Limits, Pace, SkipReason};
 
 pub use self::work::Work;
 use crate::counts::Counts;
-use crate::kernel::stats::Totals;
+use crate::kernel::stats;
 use crate::workload::samples::Samples;
 
 /// A cell and what was measured of it.
@@ -27,12 +28,12 @@ pub struct Entry {
     /// Samples, and what was made like them in each block but is none: what the counts
     /// are of.
     pub made: u64,
-    /// Waits that ended.
-    pub waits: u64,
     /// What was counted of those with time stamps.
     pub stamped: Counts,
+    /// Where the CPUs were within those.
+    pub parts: Totals,
     /// What the kernel counted, for workloads that run on it.
-    pub kernel: Totals,
+    pub kernel: stats::Totals,
 }
 
 impl Entry {

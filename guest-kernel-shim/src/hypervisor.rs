@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls to what is below: PSCI, and Rouse's hypercalls if it is there.
 
-use abi::{Counter, Info, KnobValue};
+use abi::{Counter, Info, KnobValue, TimeLog};
 use core::arch::asm;
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
@@ -136,17 +136,30 @@ pub fn watch(address: u64, period: u64) {
     );
 }
 
-/// This vCPU's counters.
+/// This vCPU's counters. The call names itself in its syndrome, see
+/// [`abi::COUNTING`].
 pub fn counters() -> [u64; Counter::COUNT] {
-    let answer = call(u64::from(abi::CALL_COUNTERS), [0; 3]);
-    core::array::from_fn(|n| answer[1 + n])
+    let mut registers: Registers = [0; 18];
+    registers[0] = u64::from(abi::CALL_COUNTERS);
+    let pointer = registers.as_mut_ptr();
+    // SAFETY: as in `call_by`.
+    unsafe {
+        match conduit() {
+            Conduit::Hvc => invoke_counting_hvc(pointer),
+            Conduit::Smc => invoke_counting_smc(pointer),
+        }
+    }
+    core::array::from_fn(|n| registers[1 + n])
 }
 
-/// Ticks that this vCPU's CPU has spent at EL2 while it traced, in the places
-/// of the counters.
-pub fn times() -> [u64; Counter::COUNT] {
-    let answer = call(u64::from(abi::CALL_TIMES), [0; 3]);
-    core::array::from_fn(|n| answer[1 + n])
+/// Has EL2 note what it traces of this vCPU in `log` as well, or not any more.
+///
+/// # Panics
+/// Panics if the hypervisor refuses.
+pub fn log(log: Option<&'static TimeLog>) {
+    let address = log.map_or(0, |log| core::ptr::from_ref(log) as u64);
+    let status = call(u64::from(abi::CALL_LOG), [address, 0, 0])[0] as i64;
+    assert!(status == abi::SUCCESS, "hypervisor: no log at {address:#x}");
 }
 
 /// The last events of a vCPU at EL2, the newest first, as time and kind.
@@ -165,11 +178,13 @@ pub fn call(function: u64, arguments: [u64; 3]) -> Registers {
     let mut registers: Registers = [0; 18];
     registers[0] = function;
     registers[1..4].copy_from_slice(&arguments);
-    call_by(
-        CONDUIT.get().copied().unwrap_or(Conduit::Smc),
-        &mut registers,
-    );
+    call_by(conduit(), &mut registers);
     registers
+}
+
+/// How this machine takes calls.
+fn conduit() -> Conduit {
+    CONDUIT.get().copied().unwrap_or(Conduit::Smc)
 }
 
 /// Makes a call by `conduit` with all of `registers`, which hold the answer.
@@ -188,7 +203,7 @@ pub fn call_by(conduit: Conduit, registers: &mut Registers) {
 
 /// Defines a function that makes a call by one instruction.
 macro_rules! invoke {
-    ($name:ident, $instruction:literal) => {
+    ($name:ident, $instruction:literal, $immediate:expr) => {
         /// Loads x0 to x17 from `registers`, makes the call, stores them back.
         ///
         /// # Safety
@@ -209,7 +224,7 @@ macro_rules! invoke {
                     "ldp x14, x15, [x20, #112]",
                     "ldp x16, x17, [x20, #128]",
                     "ldp x0, x1, [x20]",
-                    concat!($instruction, " #0"),
+                    concat!($instruction, " #{immediate}"),
                     "stp x0, x1, [x20]",
                     "stp x2, x3, [x20, #16]",
                     "stp x4, x5, [x20, #32]",
@@ -220,6 +235,7 @@ macro_rules! invoke {
                     "stp x14, x15, [x20, #112]",
                     "stp x16, x17, [x20, #128]",
                     "ldp x20, xzr, [sp], #16",
+                    immediate = const $immediate,
                     inout("x0") registers => _,
                     clobber_abi("C"),
                 );
@@ -228,5 +244,7 @@ macro_rules! invoke {
     };
 }
 
-invoke!(invoke_hvc, "hvc");
-invoke!(invoke_smc, "smc");
+invoke!(invoke_hvc, "hvc", 0);
+invoke!(invoke_smc, "smc", 0);
+invoke!(invoke_counting_hvc, "hvc", abi::COUNTING);
+invoke!(invoke_counting_smc, "smc", abi::COUNTING);

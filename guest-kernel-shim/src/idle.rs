@@ -18,7 +18,7 @@ use wait::poll::{Counted, Pause};
 use wait::request::RESCHED;
 
 use self::pause::{By, Spin, Wfe, WfeSev, Wfet, Yield};
-use self::target::{Barred, BehindBarrier};
+use self::target::{Barred, BehindBarrier, Noting};
 use crate::clock;
 use crate::percpu::PerCpu;
 use crate::setting::{Body, Idle, Setting};
@@ -110,7 +110,9 @@ fn poll_then_halt_by(setting: &Setting, pause: impl Pause, body: &mut impl Body)
 /// Runs `body` with an idle loop that halts, behind a barrier if that is set.
 fn halt_by<I>(setting: &Setting, idle: I, body: &mut impl Body)
 where
-    I: Idle + for<'c> wait::idle::Idle<Barred<'c>>,
+    I: Idle,
+    I: for<'c> wait::idle::Idle<Barred<'c, PerCpu>>,
+    I: for<'c> wait::idle::Idle<Barred<'c, Noting>>,
 {
     if setting.barrier {
         behind_barrier(idle, body);
@@ -124,7 +126,8 @@ where
 #[inline(never)]
 fn behind_barrier<I>(idle: I, body: &mut impl Body)
 where
-    I: for<'c> wait::idle::Idle<Barred<'c>>,
+    I: for<'c> wait::idle::Idle<Barred<'c, PerCpu>>,
+    I: for<'c> wait::idle::Idle<Barred<'c, Noting>>,
 {
     body.run(BehindBarrier(idle));
 }

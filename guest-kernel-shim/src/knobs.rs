@@ -13,6 +13,7 @@ use crate::features::features;
 use crate::percpu::PerCpu;
 use crate::setting::Setting;
 use crate::wake::Waker;
+use crate::workload::stages;
 use crate::{clock, hypervisor, interrupts, vectors};
 
 /// How a CPU waits in `cell`.
@@ -31,6 +32,7 @@ pub fn setting(cell: &Cell) -> Setting {
         wfxt: features().wfxt,
         stream: cell.event_stream_us != 0,
         timed: false,
+        noting: false,
         hands_over: clock::counts_instructions(),
         barrier: match cell.wfi_barrier {
             WfiBarrier::None => false,
@@ -97,6 +99,8 @@ pub fn turn_back() {
 pub fn trace(on: bool) {
     vectors::trace(on);
     if hypervisor::present() {
+        let log = stages::logs(PerCpu::this()).map(|[_, el2]| el2);
+        hypervisor::log(log.filter(|_| on));
         hypervisor::set(KnobValue::Trace(on));
     }
 }

@@ -6,7 +6,7 @@ use pages::PAGE;
 
 use crate::entry::Entry;
 use crate::workload::samples::Samples;
-use crate::workload::stages::Stamped;
+use crate::workload::stages::{CPUS, Logs, Stamped};
 use crate::{kernel, percpu};
 
 /// Page tables: a path to each region that is mapped, and what is left of pages.
@@ -18,6 +18,7 @@ pub const PER_CELL: u64 = size_of::<Entry>() as u64;
 /// For the samples of one cell.
 pub const PER_MEASURED: u64 = (size_of::<Samples>() as u64).next_multiple_of(PAGE);
 /// For the stages of one.
-pub const PER_STAMPED: u64 = (size_of::<Stamped>() as u64).next_multiple_of(PAGE);
+pub const PER_STAMPED: u64 = (size_of::<Stamped>() as u64).next_multiple_of(PAGE)
+    + (size_of::<[Logs; CPUS]>() as u64).next_multiple_of(PAGE);
 /// For each value that is kept.
 pub const PER_VALUE: u64 = size_of::<u64>() as u64;

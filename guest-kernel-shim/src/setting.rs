@@ -3,12 +3,13 @@
 
 use plan::Wait;
 
+use crate::idle::target::Noting;
 use crate::percpu::PerCpu;
 
-/// A way of waiting, on a CPU of this machine.
-pub trait Idle: wait::idle::Idle<PerCpu> {}
+/// A way of waiting, on a CPU of this machine: as it is, or noting what it does.
+pub trait Idle: wait::idle::Idle<PerCpu> + wait::idle::Idle<Noting> {}
 
-impl<I: wait::idle::Idle<PerCpu>> Idle for I {}
+impl<I: wait::idle::Idle<PerCpu> + wait::idle::Idle<Noting>> Idle for I {}
 
 /// Something to do with a way of waiting; generic, so that the wait is
 /// compiled into the loop that is measured.
@@ -39,6 +40,8 @@ pub struct Setting {
     /// spins has to hand over. It does so at every look. Fewer times would be a constant
     /// of this program in what is measured: so many looks that can see nothing new.
     pub hands_over: bool,
+    /// It is used on a CPU that notes what it does.
+    pub noting: bool,
     /// WFI comes behind a barrier.
     pub barrier: bool,
     /// Exit latency of the standby state, microseconds; 0 is without it.

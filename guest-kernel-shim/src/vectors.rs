@@ -73,6 +73,7 @@ core::arch::global_asm!(
         ldr     x1, [x0, #{taken}]
         add     x1, x1, #1
         str     x1, [x0, #{taken}]
+    el1_irq_flag:                               // two instructions: crate `critical`
         mov     w1, #1
         strb    w1, [x0, #{interrupted}]
         msr     S3_0_C12_C12_1, xzr             // ICC_EOIR1_EL1

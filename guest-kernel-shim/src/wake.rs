@@ -2,10 +2,10 @@
 //! The waker's side: asking another CPU to leave its idle loop.
 
 use arch::{gic_cpu, insn};
+use wait::idle::Idle;
 use wait::request::Notice;
 
 use crate::percpu::PerCpu;
-use crate::setting::Idle;
 use crate::tally::Event;
 
 /// How a target is woken: what does not change from one wake-up to the next.
@@ -38,7 +38,7 @@ impl Waker {
     /// The same for a target that waits as this CPU does, by `idle`: whether an event
     /// is needed is then no test of the loop that wakes.
     #[inline(always)]
-    pub fn of_a_peer(self, idle: &impl Idle) -> Self {
+    pub fn of_a_peer(self, idle: &impl Idle<PerCpu>) -> Self {
         Self {
             event: idle.needs_event(),
             ..self

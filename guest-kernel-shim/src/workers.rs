@@ -27,7 +27,7 @@ use crate::setting::Setting;
 use crate::workload::ipi::Called;
 use crate::workload::pingpong::Far;
 use crate::workload::samples::made;
-use crate::workload::stages::FarSide;
+use crate::workload::stages::{self, FarSide};
 
 /// Members that have turned their knobs.
 static READY: AtomicU32 = AtomicU32::new(0);
@@ -149,6 +149,7 @@ fn take_part(me: &PerCpu, number: u32, job: &Job) {
     // A CPU reports ready once it only has to wait.
     let setting = Setting {
         timed: job.traced,
+        noting: job.traced,
         ..setting(&job.cell)
     };
     let start = Counts::now(&me.tally);
@@ -156,14 +157,17 @@ fn take_part(me: &PerCpu, number: u32, job: &Job) {
     match job.cell.workload {
         Workload::Pingpong => {
             let waker = waker(&job.cell, percpu::all()[0]);
-            if job.traced {
-                let count = job.count;
-                idle::with(&setting, &mut FarSide { waker, count });
-            } else {
-                // A number like any other: of one that is known to be a sum the loop, which
-                // is in the sample, keeps both sides.
-                let count = black_box(made(job.cell.workload, job.count));
-                idle::with(&setting, &mut Far { waker, count });
+            match stages::logs(me).filter(|_| job.traced) {
+                Some([log, _]) => {
+                    let count = job.count;
+                    idle::with(&setting, &mut FarSide { waker, count, log });
+                }
+                None => {
+                    // A number like any other: of one that is known to be a sum the loop, which
+                    // is in the sample, keeps both sides.
+                    let count = black_box(made(job.cell.workload, job.count));
+                    idle::with(&setting, &mut Far { waker, count });
+                }
             }
         }
         Workload::Ipi => idle::with(&setting, &mut Called),

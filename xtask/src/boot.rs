@@ -74,25 +74,27 @@ pub struct Launch<'a> {
     pub title: String,
     /// Where people see that something goes on.
     pub progress: Progress,
-    /// What writes down which instructions are executed.
+    /// What looks at the instructions that are executed.
     pub recorder: Option<Recorder<'a>>,
 }
 
-/// The emulator's plugin that writes down what CPUs execute.
-#[derive(Clone, Copy, Debug)]
+/// The emulator's plugin that looks at what CPUs execute.
+#[derive(Clone, Debug)]
 pub struct Recorder<'a> {
     /// The plugin.
     pub plugin: &'a Path,
-    /// Where it writes.
-    pub trace: &'a Path,
+    /// Its options, which name files.
+    pub options: Vec<(&'static str, &'a Path)>,
 }
 
 /// Boots machines, one after another, and keeps what they left. Every line of their
 /// consoles goes to the log as it comes.
 #[derive(Debug)]
 pub struct Boots<'a, L> {
-    emulator: &'a Emulator,
-    built: &'a Built,
+    /// What boots.
+    pub emulator: &'a Emulator,
+    /// What is booted.
+    pub built: &'a Built,
     show: Show,
     /// The consoles' log.
     pub log: L,
@@ -120,8 +122,8 @@ impl<'a, L: Write> Boots<'a, L> {
             .emulator
             .command(job, under, self.built, place.path())?;
         self.emulator.supervise(&mut command, place.path());
-        if let Some(Recorder { plugin, trace }) = launch.recorder {
-            launch::record(&mut command, plugin, trace);
+        if let Some(recorder) = &launch.recorder {
+            launch::record(&mut command, recorder.plugin, &recorder.options);
         }
         self.kept.begin(&launch.title, &launch::typed(&command));
         let watch = Watch {

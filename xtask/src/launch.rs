@@ -168,11 +168,14 @@ pub fn end_with_us(command: &mut Command) {
     }
 }
 
-/// Has the emulator load the recorder, `plugin`, which writes to `trace`.
-pub fn record(command: &mut Command, plugin: &Path, trace: &Path) {
+/// Has the emulator load the recorder, `plugin`, with options that name files.
+pub fn record(command: &mut Command, plugin: &Path, options: &[(&str, &Path)]) {
     // A comma ends a value unless it is doubled.
-    let value = |path: &Path| path.display().to_string().replace(',', ",,");
-    let value = format!("file={},out={}", value(plugin), value(trace));
+    let doubled = |path: &Path| path.display().to_string().replace(',', ",,");
+    let mut value = format!("file={}", doubled(plugin));
+    for (name, path) in options {
+        value += &format!(",{name}={}", doubled(path));
+    }
     command.arg("-plugin").arg(value);
 }
 

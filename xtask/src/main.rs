@@ -28,6 +28,7 @@ mod completeness;
 mod console;
 mod cost;
 mod coverage;
+mod critical;
 mod debug;
 mod disk;
 mod disturb;

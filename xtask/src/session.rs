@@ -11,6 +11,7 @@ use crate::board::Machine;
 use crate::boot::{Boots, Launch, Ready, Show};
 use crate::cli::Metric;
 use crate::completeness::Completeness;
+use crate::critical::{self, Watcher};
 use crate::folder::Folder;
 use crate::job::Job;
 use crate::log::Log;
@@ -136,15 +137,24 @@ impl Run<'_> {
             1 => format!("under {under}"),
             of => format!("under {under}, run {number} of {of}"),
         };
+        let watcher = Watcher::new(self.boots.emulator, job, under, self.boots.built);
+        let watching = watcher.as_ref().ok().and_then(Option::as_ref);
         let mut outcome = self.boots.boot(Launch {
             job,
             under,
             progress: self.progress(&title),
             title,
-            recorder: None,
+            recorder: watching.map(Watcher::recorder),
         })?;
+        let watched = match &watcher {
+            Ok(watcher) => watcher.as_ref().map(Watcher::samples),
+            Err(error) => Some(Err(format!("{error:#}"))),
+        };
         let records = std::mem::take(&mut outcome.console.collector).finish();
         self.results.add(Some(under), &records);
+        if let Some(watched) = watched {
+            critical::add(&mut self.results, under, watched);
+        }
         // Somebody else's guest need not know our records.
         let owes_records = job.load.guest.is_none() || records.begun;
         self.ended = outcome.ended();

@@ -6,6 +6,7 @@ mod counted;
 mod cut;
 #[cfg(test)]
 mod documented;
+mod exceptions;
 mod expectation;
 mod gate;
 mod kernel;

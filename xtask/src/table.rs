@@ -41,6 +41,7 @@ pub fn lines(results: &Results, width: Option<usize>) -> Vec<String> {
             lines.extend(grid::fitted(columns::of(&cells, scale), width));
         }
     }
+    lines.extend(page::path::legend(results.cells.iter()));
     lines.extend(not_shown(results));
     lines.push(String::new());
     lines.extend(summary::who_polls(results, scale));
@@ -253,6 +254,29 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} in:\n{text}");
         }
+    }
+
+    #[test]
+    fn what_stamps_distort_stands_beside_what_needs_them() {
+        let mut results = results();
+        let cell = results.cells.iter_mut().find(|cell| cell.stats.is_some());
+        let cell = cell.unwrap();
+        let traced = results::Stage {
+            name: "traced".into(),
+            stats: results::Stats {
+                p50: 45,
+                ..Default::default()
+            },
+        };
+        cell.stages.push(traced);
+        let shown = |results: &Results| lines(results, None).join("\n");
+        assert!(!shown(&results).contains("stamps"));
+        let cell = results.cells.iter_mut().find(|cell| cell.stats.is_some());
+        cell.unwrap().residency = [("run".into(), 30), ("wfi".into(), 90)].into();
+        let text = shown(&results);
+        let title = text.lines().find(|line| line.contains("stamps"));
+        assert!(title.unwrap().ends_with("run   wfi  stamps"), "{text}");
+        assert!(text.contains("25.0  75.0   1.50x"), "{text}");
     }
 
     #[test]

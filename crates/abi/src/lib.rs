@@ -12,11 +12,13 @@
 mod end;
 mod knob;
 mod payload;
+mod time_log;
 mod watch;
 
 pub use end::{End, Ended};
 pub use knob::{Deliver, KnobValue, Trap};
 pub use payload::{NoPayload, PayloadHeader};
+pub use time_log::{TimeLog, TimeNote, event_of, event_word};
 pub use watch::{Noted, OperationLog, WatchPoint};
 
 /// Asks which hypervisor this is; answers [`UID`] in w0 to w3.
@@ -28,6 +30,10 @@ pub const CALL_SET: u32 = 0xc600_0001;
 /// x0 = [`SUCCESS`], x1.. = the [`Counter`]s of the calling vCPU since it
 /// started. The call does not count itself.
 pub const CALL_COUNTERS: u32 = 0xc600_0002;
+/// The immediate of the instruction by which the measuring guest makes [`CALL_COUNTERS`],
+/// others having 0. It means nothing to the hypervisor. But it is in the syndrome, so a list of
+/// exceptions that an emulator writes shows from where to where the counters counted.
+pub const COUNTING: u16 = 1;
 /// x0 = [`SUCCESS`], x1.. = [`Info`].
 pub const CALL_INFO: u32 = 0xc600_0003;
 /// Ends the machine with exit status x1, which reaches the shell.
@@ -40,11 +46,10 @@ pub const CALL_WATCH: u32 = 0xc600_0005;
 /// x0 = [`SUCCESS`] or [`INVALID`]; x1.. = the last [`EVENTS`] events of vCPU x1
 /// (its number in the device tree) as pairs of time (virtual count) and [`Traced`], the newest first.
 pub const CALL_TRACE: u32 = 0xc600_0006;
-/// x0 = [`SUCCESS`], x1.. = ticks that the calling vCPU's CPU has spent at EL2
-/// while it traced, in the place of the [`Counter`] that counts them: exits by
-/// cause without the time that EL2 halted in them, and that under
-/// [`Counter::Halt`]. The call does not count itself.
-pub const CALL_TIMES: u32 = 0xc600_0007;
+/// Has EL2 note what it traces of the calling vCPU in the [`TimeLog`] at guest physical
+/// address x1 as well, each as an [`event_word`]; x1 = 0 ends that, and so does turning the vCPU
+/// off. x0 is [`SUCCESS`] or [`INVALID`].
+pub const CALL_LOG: u32 = 0xc600_0007;
 /// Compares what EL2 keeps of the calling vCPU's interrupts with its list
 /// registers; x1 is one of [`audit`]. x0 is [`SUCCESS`], or [`INVALID`] where they
 /// contradict each other or the guest.
@@ -121,13 +126,14 @@ numbered! {
 numbered! {
     /// What EL2 counts per vCPU. Exits by cause first.
     Counter {
-        /// Trapped WFI or WFIT.
+        /// Trapped WFI or WFIT; what ends its wait at EL2 is part of it.
         Wfi = "exit.wfi",
         /// Trapped WFE or WFET.
         Wfe = "exit.wfe",
         /// Trapped write of an SGI register.
         Sgi = "exit.sgi",
-        /// Physical interrupt, maintenance not included.
+        /// Physical interrupt that came as an exception, maintenance not included: also EL2's own
+        /// timer, and one that was gone when it was acknowledged.
         Irq = "exit.irq",
         /// HVC.
         Hvc = "exit.hvc",
@@ -192,9 +198,11 @@ numbered! {
         Interrupt = "interrupt",
         /// A physical SGI was sent; its data is the value written.
         Sent = "sent",
+        /// EL2 polls for the guest.
+        Poll = "poll",
         /// EL2 halts for the guest.
         Halt = "halt",
-        /// The halt has ended.
+        /// What it polled or halted for is there.
         Awake = "awake",
         /// Back to the guest.
         Resume = "resume",

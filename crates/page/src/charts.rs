@@ -35,12 +35,13 @@ pub fn sections(runs: &[Run]) -> Markup {
         (section(
             "exits", "Exits per wake-up",
             "Exits to EL2 by cause, over all CPUs that took part, divided by the wake-ups; then what \
-             they take.",
+             they take, within samples with stamps; how much longer those are stands beside it.",
             &[figures(&panels, parts::exits), figures(&panels, parts::time_at_el2)].concat(),
         ))
         (section(
             "residency", "Residency",
-            "Where the CPUs spent their time, by the counter, in per cent: in the guest, polling, halted, at EL2.",
+            "Where the CPUs were within samples, in per cent of their time: in the guest, polling, halted, at \
+             EL2. Where that takes stamps, how much longer the samples are with them stands beside it.",
             &figures(&panels, parts::residency),
         ))
         (sweeps::section(&panels))

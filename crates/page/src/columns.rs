@@ -7,6 +7,7 @@ use plan::{DIMENSIONS, Info, Place, Show};
 use results::{Cell, Stats};
 
 use crate::column::Column;
+use crate::path;
 use crate::scale::Scale;
 
 /// Causes that have a column; the rest is summed up as `other`.
@@ -18,6 +19,9 @@ pub fn of(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     columns.extend(systems(cells));
     columns.extend(limits(cells));
     columns.extend(made(cells));
+    columns.extend(passes(cells));
+    columns.push(samples(cells));
+    columns.extend(path::columns(cells));
     columns.extend(statistics(cells, scale));
     let rate = |group, title: &str, of: &dyn Fn(&Cell) -> f64| {
         Column::numbers(
@@ -28,7 +32,7 @@ pub fn of(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     };
     for cause in CAUSES {
         columns.push(rate("exits/op", cause, &|cell| {
-            cell.per_sample(&cell.exits, cause)
+            cell.exits_per_sample(cause)
         }));
     }
     columns.push(rate("exits/op", "other", &other_exits));
@@ -37,16 +41,22 @@ pub fn of(cells: &[&Cell], scale: Scale) -> Vec<Column> {
             cell.per_sample(&cell.ipis, kind)
         }));
     }
-    for kind in ["event", "timeout", "irq"] {
-        columns.push(rate("wakes/op", kind, &|cell| {
-            cell.per_sample(&cell.wakes, kind)
-        }));
+    columns.push(rate("guest/op", "irqs", &|cell| {
+        let taken = cell.counters.get("irq");
+        taken.map_or(0.0, |counts| cell.per_sample(counts, "taken"))
+    }));
+    columns.push(rate("guest/op", "timeouts", &|cell| {
+        cell.per_sample(&cell.wakes, "timeout")
+    }));
+    match path::of_all(cells) {
+        true => columns.extend(path::levels(cells)),
+        false => columns.extend(residency(cells)),
     }
-    columns.extend(residency(cells));
     columns
 }
 
-/// Where the time went, in per cent, if any cell says so.
+/// Where the CPUs were within samples, in per cent, if any cell says so, and how many times as
+/// long those samples are as others if it took stamps to say that.
 fn residency(cells: &[&Cell]) -> Vec<Column> {
     let names: BTreeSet<&String> = cells
         .iter()
@@ -63,7 +73,16 @@ fn residency(cells: &[&Cell]) -> Vec<Column> {
         });
         Column::numbers("time %", name, texts.collect())
     };
-    names.iter().map(column).collect()
+    let mut columns: Vec<Column> = names.iter().map(column).collect();
+    let stamps = cells.iter().map(|cell| match cell.distortion() {
+        Some(times) if !cell.residency.is_empty() => format!("{times:.2}x"),
+        _ => "·".into(),
+    });
+    let stamps: Vec<String> = stamps.collect();
+    if stamps.iter().any(|text| text != "·") {
+        columns.push(Column::numbers("time %", "stamps", stamps));
+    }
+    columns
 }
 
 /// Words of the cells: `under` and those of the dimensions that are shown as words,
@@ -165,20 +184,28 @@ const PERCENTILES: [Percentile; 4] = [
 /// Stands where there are too few samples for a percentile.
 const TOO_FEW: &str = "-";
 
-fn statistics(cells: &[&Cell], scale: Scale) -> Vec<Column> {
-    let column = |title: &str, show: &dyn Fn(&Stats) -> String| {
-        let texts = cells
-            .iter()
-            .map(|cell| cell.stats.as_ref().map(show).unwrap_or_default());
-        Column::numbers("", title, texts.collect())
-    };
+/// How many samples each has.
+fn samples(cells: &[&Cell]) -> Column {
     let count = |cell: &&Cell| {
         let count = cell.stats.map(|stats| stats.count.to_string());
         let mark = if cell.ran_out_of_time() { FEWER } else { "" };
         format!("{}{mark}", count.unwrap_or_default())
     };
-    let mut columns = Vec::from_iter(passes(cells));
-    columns.push(Column::numbers("", "n", cells.iter().map(count).collect()));
+    Column::numbers("", "n", cells.iter().map(count).collect())
+}
+
+fn statistics(cells: &[&Cell], scale: Scale) -> Vec<Column> {
+    let group = match path::of_all(cells) {
+        true => path::WORK,
+        false => "",
+    };
+    let column = |title: &str, show: &dyn Fn(&Stats) -> String| {
+        let texts = cells
+            .iter()
+            .map(|cell| cell.stats.as_ref().map(show).unwrap_or_default());
+        Column::numbers(group, title, texts.collect())
+    };
+    let mut columns = Vec::new();
     if cells
         .iter()
         .any(|cell| cell.what.workload.has_blind_median())
@@ -205,15 +232,13 @@ fn statistics(cells: &[&Cell], scale: Scale) -> Vec<Column> {
 }
 
 fn other_exits(cell: &Cell) -> f64 {
-    let others = cell
-        .exits
-        .keys()
-        .filter(|name| !CAUSES.contains(&name.as_str()));
-    others.map(|name| cell.per_sample(&cell.exits, name)).sum()
+    let exits = cell.exits_of_samples();
+    let others = exits.keys().filter(|name| !CAUSES.contains(&name.as_str()));
+    others.map(|name| cell.exits_per_sample(name)).sum()
 }
 
 /// A count per operation, short: whole numbers without decimals, nothing as a dot.
-fn rate(value: f64) -> String {
+pub(super) fn rate(value: f64) -> String {
     let rounded = (value * 100.0).round() / 100.0;
     match value {
         0.0 => "·".into(),

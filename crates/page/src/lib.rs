@@ -22,6 +22,7 @@ mod curves;
 mod frame;
 mod machine;
 pub mod machines;
+pub mod path;
 pub mod scale;
 pub mod shortfalls;
 mod stacks;
@@ -144,6 +145,9 @@ fn headline_numbers(runs: &[Run]) -> Markup {
                 p.about.tight {
                     @if runs.len() > 1 { (run.label) ": " }
                     "Median " (scale.unit(&run.results))
+                    @if summary::By::of(&run.results) == summary::By::Path {
+                        " on the path, bookkeeping left out,"
+                    }
                     " per wake-up, half a round trip of pingpong; each way of waiting at its best"
                 }
                 ul.strip {

@@ -29,21 +29,22 @@ pub fn sentence(results: &Results, scale: Scale) -> String {
         let skipped = results.cells.len() - measured;
         return format!("Measured cells: {measured}, skipped: {skipped}.");
     };
+    let by = By::of(results);
     let parts: Vec<String> = ways(results, reference)
         .iter()
         .map(|way| format!("{} {:.2}x", way.name, way.ratio))
         .collect();
     let against = format!(
         "{} relative to {} ({}, {}: {} {} a {} = 1.00x; higher is slower)",
-        if scale.of_host {
-            "Cost on this host's threads"
-        } else {
-            "Cost"
+        match by {
+            By::Path => "Cost on the path, bookkeeping left out,",
+            By::Sample if scale.of_host => "Cost on this host's threads",
+            By::Sample => "Cost",
         },
         starred(REFERENCE.to_string(), reference),
         reference.what.deliver,
         reference.what.wake,
-        scale.show(median(reference)),
+        scale.show(by.median(reference)),
         scale.unit(results),
         operation(WORKLOAD)
     );
@@ -83,6 +84,7 @@ pub fn left_out(results: &Results) -> Option<String> {
 /// What it costs if guest or hypervisor poll where WFI traps; `None`
 /// unless all four were measured.
 pub fn who_polls(results: &Results, scale: Scale) -> Option<String> {
+    let by = By::of(results);
     let best = |wait: Wait, host: bool| {
         let cells = with_median(results).filter(|cell| {
             cell.what.workload == WORKLOAD
@@ -91,11 +93,18 @@ pub fn who_polls(results: &Results, scale: Scale) -> Option<String> {
                 && cell.what.deliver == Deliver::Inject
                 && (cell.what.host_poll_us != 0) == host
         });
-        cells.map(median).min().map(|p50| scale.show(p50))
+        cells
+            .map(|cell| by.median(cell))
+            .min()
+            .map(|p50| scale.show(p50))
     };
     Some(format!(
-        "Round trip (trapped WFI, injected), {}: no polling {}, host polls {}, guest polls {}, both poll {}.",
+        "Round trip (trapped WFI, injected), {}{}: no polling {}, host polls {}, guest polls {}, both poll {}.",
         scale.unit(results),
+        match by {
+            By::Path => " on the path, bookkeeping left out",
+            By::Sample => "",
+        },
         best(Wait::Wfi, false)?,
         best(Wait::Wfi, true)?,
         best(REFERENCE, false)?,
@@ -114,7 +123,7 @@ pub fn headline(results: &Results) -> Vec<Way> {
             starred(REFERENCE.to_string(), reference),
             reference.what.wake
         ),
-        p50: median(reference),
+        p50: By::of(results).median(reference),
         ratio: 1.0,
     };
     std::iter::once(first)
@@ -133,17 +142,19 @@ fn with_median(results: &Results) -> impl Iterator<Item = &Cell> {
 
 /// The best cell of the reference's way of waiting.
 fn reference(results: &Results) -> Option<&Cell> {
+    let by = By::of(results);
     with_median(results)
         .filter(|cell| cell.what.workload == WORKLOAD && cell.what.wait == REFERENCE)
-        .min_by_key(|cell| median(cell))
+        .min_by_key(|cell| by.median(cell))
 }
 
 /// The best of each other way of waiting, in the order of the cells.
 fn ways(results: &Results, reference: &Cell) -> Vec<Way> {
+    let by = By::of(results);
     let mut best: Vec<(String, Way)> = Vec::new();
     for cell in with_median(results).filter(|cell| comparable(cell, reference)) {
-        let (known, p50) = (name(cell), median(cell));
-        let ratio = p50 as f64 / median(reference).max(1) as f64;
+        let (known, p50) = (name(cell), by.median(cell));
+        let ratio = p50 as f64 / by.median(reference).max(1) as f64;
         let name = format!("{known} ({})", cell.what.wake);
         let way = Way { name, p50, ratio };
         match best.iter_mut().find(|(name, _)| *name == known) {
@@ -155,8 +166,32 @@ fn ways(results: &Results, reference: &Cell) -> Vec<Way> {
     best.into_iter().map(|(_, way)| way).collect()
 }
 
-fn median(cell: &Cell) -> u64 {
-    cell.stats.map_or(u64::MAX, |stats| stats.p50)
+/// What ratios are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// The path from the waker's store to the task, without bookkeeping: where the
+    /// samples are the work of all CPUs.
+    Path,
+    /// The sample itself.
+    Sample,
+}
+
+impl By {
+    /// The path if that of all cells is known.
+    pub fn of(results: &Results) -> Self {
+        match results.knows_paths(WORKLOAD) {
+            true => Self::Path,
+            false => Self::Sample,
+        }
+    }
+
+    fn median(self, cell: &Cell) -> u64 {
+        let stats = match self {
+            Self::Path => cell.critical.as_ref().map(|critical| critical.net),
+            Self::Sample => cell.stats,
+        };
+        stats.map_or(u64::MAX, |stats| stats.p50)
+    }
 }
 
 /// Whether only the way of waiting tells a cell from the reference.
@@ -271,6 +306,39 @@ mod tests {
         assert!(left_out(&results).unwrap().contains("messaging"));
         results.unit = "cycles".into();
         assert_eq!(left_out(&results), None);
+    }
+
+    #[test]
+    fn the_path_leads_where_all_cells_have_one() {
+        let with_path = |wait: &str, trap: &str, p50, net| {
+            let critical = results::Critical {
+                net: Stats {
+                    p50: net,
+                    ..Stats::default()
+                },
+                ..Default::default()
+            };
+            Cell {
+                critical: Some(critical),
+                ..cell(wait, trap, "ipi", p50)
+            }
+        };
+        let mut results = results(vec![
+            with_path("wfi", "none", 87, 48),
+            with_path("poll-wfi", "none", 81, 32),
+        ]);
+        assert_eq!(
+            sentence(&results, Scale::of(&results)),
+            "Cost on the path, bookkeeping left out, relative to poll-wfi (inject, ipi: 32 instructions \
+             a round trip = 1.00x; higher is slower), each at its best: wfi untrapped (ipi) 1.50x."
+        );
+        // One that nothing looked at can't be held against the others' paths.
+        results.cells.push(cell("spin", "none", "ipi", 162));
+        assert_eq!(
+            sentence(&results, Scale::of(&results)),
+            "Cost relative to poll-wfi (inject, ipi: 81 instructions a round trip = 1.00x; higher is \
+             slower): wfi untrapped 1.07x, spin 2.00x."
+        );
     }
 
     #[test]

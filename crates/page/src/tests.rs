@@ -106,7 +106,11 @@ fn rich_in_cycles() -> Results {
         if let Some(stats) = &mut cell.stats {
             stats.p50 = 900_000 - 1000 * stats.p50;
         }
-        cell.counters = [("time".into(), [("sgi".into(), 50)].into())].into();
+        cell.counters = [
+            ("time".into(), [("sgi".into(), 50)].into()),
+            ("stamped".into(), [("samples".into(), 1)].into()),
+        ]
+        .into();
         cell.stages.push(Stage {
             name: "traced".into(),
             stats: Stats {

@@ -86,6 +86,13 @@ fn the_first_block_tells_what_one_costs() {
 fn what_gets_dearer_makes_later_passes_shorter() {
     let dearer = blocks(&limits(2000, 200_000), |n| if n < 50 { 1000 } else { 2000 });
     assert_eq!(dearer, [vec![16, 34], vec![50], vec![1], vec![31]]);
+    // A pass that turns out cheaper is not made longer while it runs.
+    let cheaper = blocks(&limits(2000, 200_000), |n| match n {
+        0..50 => 1000,
+        50..101 => 2000,
+        _ => 100,
+    });
+    assert_eq!(cheaper, dearer);
 }
 
 #[test]

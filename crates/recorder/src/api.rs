@@ -42,6 +42,11 @@ pub struct Array<T> {
     pub length: c_uint,
 }
 
+/// Interrupts that are taken.
+pub const INTERRUPT: c_int = 1;
+/// Exceptions that are taken.
+pub const EXCEPTION: c_int = 2;
+
 /// The callback changes and reads no register.
 pub const NO_REGISTERS: c_int = 0;
 /// The callback reads registers.
@@ -79,6 +84,13 @@ unsafe extern "C" {
         which: c_int,
         data: Data,
     );
+    pub fn qemu_plugin_register_vcpu_discon_cb(
+        id: Id,
+        kinds: c_int,
+        callback: extern "C" fn(c_uint, c_int, u64, u64, Data),
+        data: Data,
+    );
+    pub fn qemu_plugin_register_atexit_cb(id: Id, callback: extern "C" fn(Data), data: Data);
     pub fn qemu_plugin_tb_n_insns(block: *const Block) -> usize;
     pub fn qemu_plugin_tb_get_insn(block: *const Block, index: usize) -> *mut Instruction;
     pub fn qemu_plugin_insn_data(

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A plugin of QEMU that writes down every instruction and every memory access
-//! of a CPU from one mark to the next: see crate `cost` for marks and trace.
+//! A plugin of QEMU that looks at what CPUs execute, in one of two ways.
 //!
-//! It counts nothing and knows no path. Its reader makes sense of the
-//! trace, where that can be tested. For multi-threaded emulation only:
-//! with one thread QEMU 11.1 charges code that CPUs share to the one that ran
+//! With option `out=FILE` it writes down every instruction and every memory access
+//! of a CPU from one mark to the next: see crate `cost` for marks and trace. Then
+//! it counts nothing and knows no path. Its reader makes sense of the trace, where
+//! that can be tested. This is for multi-threaded emulation
+//! only: with one thread QEMU 11.1 charges code that CPUs share to the one that ran
 //! it first.
 //!
-//! Option `out=FILE` says where the trace goes.
+//! With options `chart=FILE,samples=FILE` it takes the samples of a run apart, as
+//! crate `critical` says: see `samples`. This is for one thread only.
 
 #![allow(unsafe_code)]
 
 mod api;
+mod samples;
 
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -113,10 +116,20 @@ pub unsafe extern "C" fn qemu_plugin_install(
     arguments: *const *const c_char,
 ) -> c_int {
     // SAFETY: as the emulator promises.
-    let mut arguments = (0..count as usize).map(|n| unsafe { CStr::from_ptr(*arguments.add(n)) });
-    let path = arguments.find_map(|argument| argument.to_str().ok()?.strip_prefix("out="));
-    let Some(path) = path else {
-        eprintln!("recorder: no option out=FILE");
+    let arguments = (0..count as usize).map(|n| unsafe { CStr::from_ptr(*arguments.add(n)) });
+    let arguments: Vec<&str> = arguments.filter_map(|one| one.to_str().ok()).collect();
+    let option = |name| arguments.iter().find_map(|one| one.strip_prefix(name));
+    if let (Some(chart), Some(samples)) = (option("chart="), option("samples=")) {
+        return match samples::install(id, chart, samples) {
+            Ok(()) => 0,
+            Err(why) => {
+                eprintln!("recorder: {why}");
+                1
+            }
+        };
+    }
+    let Some(path) = option("out=") else {
+        eprintln!("recorder: no option out=FILE, nor chart=FILE and samples=FILE");
         return 1;
     };
     match File::create(path) {

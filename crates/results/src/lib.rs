@@ -17,6 +17,7 @@ pub mod compare;
 pub mod goldens;
 pub mod json;
 pub mod merge;
+mod path;
 pub mod records;
 #[cfg(any(test, feature = "samples"))]
 pub mod samples;
@@ -25,6 +26,7 @@ mod spreadsheet;
 mod types;
 mod words;
 
+pub use path::{Critical, Work};
 pub use spreadsheet::csv;
 pub use types::{
     Build, Cell, Counts, Emulator, Machine, Origin, Parameter, Results, Stage, Stats, keys,
@@ -56,6 +58,8 @@ const MACHINE: [&str; 9] = [
 pub const VIRTUAL: &str = "vticks";
 /// Version of the schema.
 const SCHEMA: u32 = 1;
+/// The unit of samples that count instructions.
+const INSNS: &str = "insns";
 
 impl Results {
     /// The results of no boot yet.
@@ -82,6 +86,7 @@ impl Results {
         let unit = records.unit.as_ref().map_or("", |(unit, _)| unit);
         if unit.is_empty() || unit == self.unit {
             for cell in &records.cells {
+                self.problems.extend(cell.disagreement());
                 match convert(under, unit, cell) {
                     Ok(cell) => self.cells.push(cell),
                     Err(why) => self.damaged.push(format!("{}: {why}", cell.title())),
@@ -175,6 +180,10 @@ fn convert(under: Option<Under>, unit: &str, cell: &records::Cell) -> Result<Cel
     let total = cell.stats.iter().find(|stat| stat.name == "total");
     let stages = cell.stats.iter().filter(|stat| stat.name != "total");
     let mut groups = grouped(&cell.counts);
+    if !cell.tells_parts() {
+        // Of logs from before that: not of the samples, and of other code than theirs.
+        groups.retain(|name, _| !matches!(name.as_str(), "res" | "time"));
+    }
     let mut group = |name: &str| groups.remove(name).unwrap_or_default();
     let told = DIMENSIONS.iter().map(|info| {
         let field = match info.place {
@@ -207,11 +216,16 @@ fn convert(under: Option<Under>, unit: &str, cell: &records::Cell) -> Result<Cel
             Some(ended) => Some(types::parsed(ended).map_err(|why| format!("ended: {why}"))?),
         },
         stats: total.map(stats),
+        critical: None,
         stages: stages.map(stage).collect(),
         exits: group("exit"),
         ipis: group("ipi"),
         wakes: group("wake"),
-        residency: group("res"),
+        // Where samples count instructions, those with stamps are others than those shown.
+        residency: match unit {
+            INSNS => Counts::new(),
+            _ => group("res"),
+        },
         counters: groups,
         histograms: cell.histograms.clone(),
         raw: cell.raw.clone(),
@@ -339,6 +353,79 @@ mod tests {
             problem.contains("under none counts cycles, those before it insns"),
             "{problem}"
         );
+    }
+
+    /// A cell that was in three places for 60 ticks, of two samples.
+    fn with_parts() -> records::Cell {
+        let counts = [
+            ("stamped.samples", 2),
+            ("stamped.lost", 0),
+            ("stamped.ticks", 60),
+            ("res.run", 20),
+            ("res.poll", 0),
+            ("res.wfi", 30),
+            ("res.el2", 10),
+            ("time.sgi", 4),
+            ("time.irq", 6),
+        ];
+        let samples = |name: &str| records::Stat {
+            name: name.into(),
+            values: [("count".into(), 2)].into(),
+        };
+        records::Cell {
+            fields: [("wait".into(), "wfi".into())].into(),
+            stats: vec![samples("total"), samples("traced")],
+            counts: counts.map(|(name, count)| (name.into(), count)).into(),
+            ..records::Cell::default()
+        }
+    }
+
+    fn results_of(cell: records::Cell, unit: &str) -> Results {
+        let mut results = Results::default();
+        let records = Records {
+            unit: Some((unit.into(), String::new())),
+            cells: vec![cell],
+            ended: true,
+            ..Records::default()
+        };
+        results.add(Some(Under::Rouse), &records);
+        results
+    }
+
+    #[test]
+    fn parts_that_do_not_add_up_are_a_problem_that_is_named() {
+        let whole = results_of(with_parts(), "ticks");
+        assert!(whole.problems.is_empty(), "{:?}", whole.problems);
+        assert_eq!(whole.cells[0].residency["wfi"], 30);
+        for (name, count, said) in [
+            (
+                "res.run",
+                21,
+                "its parts are 61 ticks, its samples with stamps 60",
+            ),
+            ("time.sgi", 3, "at EL2 for 10 ticks, by cause for 9"),
+            ("stamped.lost", 1, "3 samples have parts, 2 have stamps"),
+        ] {
+            let mut cell = with_parts();
+            cell.counts.insert(name.into(), count);
+            let problems = results_of(cell, "ticks").problems;
+            assert!(
+                matches!(problems.as_slice(), [one] if one.contains(said)),
+                "{problems:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn parts_of_other_code_than_the_samples_are_not_their_residency() {
+        let insns = &results_of(with_parts(), "insns").cells[0];
+        assert!(insns.residency.is_empty());
+        assert_eq!(insns.counters["res"]["wfi"], 30);
+        // Before parts were of samples they were of all between them too.
+        let mut old = with_parts();
+        old.counts.retain(|name, _| !name.starts_with("stamped."));
+        let old = &results_of(old, "ticks").cells[0];
+        assert!(old.residency.is_empty() && !old.counters.contains_key("time"));
     }
 
     #[test]

@@ -19,7 +19,7 @@ const EXITS: [&str; 10] = [
     "other",
 ];
 const IPIS: [&str; 3] = ["sent", "elided", "coalesced"];
-const WAKES: [&str; 3] = ["event", "timeout", "irq"];
+const WAKES: [&str; 1] = ["timeout"];
 
 /// The text of the file.
 pub fn csv(results: &Results) -> Result<String> {

@@ -10,6 +10,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+use crate::path::Critical;
 use crate::words;
 
 /// Counters by name.
@@ -223,15 +224,18 @@ pub struct Cell {
     pub unit: String,
     /// The sample from end to end; `null` if it was skipped.
     pub stats: Option<Stats>,
+    /// The same samples taken apart by what CPUs executed; absent where nothing looked on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub critical: Option<Critical>,
     /// Its parts.
     pub stages: Vec<Stage>,
     /// Exits by cause.
     pub exits: Counts,
     /// Interrupts between CPUs.
     pub ipis: Counts,
-    /// What ended the waits.
+    /// Polls that ended at their limit.
     pub wakes: Counts,
-    /// Where the time went.
+    /// Where the CPUs were within samples.
     pub residency: Counts,
     /// Counters that have no place of their own, by group.
     pub counters: BTreeMap<String, Counts>,
@@ -249,7 +253,7 @@ pub struct Cell {
 }
 
 /// Statistics of samples.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct Stats {
     /// How many.
@@ -368,6 +372,13 @@ impl Cell {
         self.stages.iter().find(|stage| stage.name == STAMPED)
     }
 
+    /// How many times as long as without stamps a sample with stamps takes, by the medians:
+    /// what a figure that needs stamps is distorted by. `None` if none were taken.
+    pub fn distortion(&self) -> Option<f64> {
+        let (with, without) = (self.stamped()?.stats.p50, self.stats?.p50);
+        (without > 0).then(|| with as f64 / without as f64)
+    }
+
     /// The value of one of the words that make the cell what it is; empty where the
     /// results do not tell it. `None` if there is none of this name.
     pub fn word(&self, key: &str) -> Option<String> {
@@ -447,6 +458,7 @@ impl Default for Cell {
             ended: None,
             unit: String::new(),
             stats: None,
+            critical: None,
             stages: Vec::new(),
             exits: Counts::new(),
             ipis: Counts::new(),

@@ -12,9 +12,9 @@
 //! side and a figure of the other, where u is the critical value of Mann and Whitney's U,
 //! which counts the pairs that stand in the order of the shift. The shift that is found with
 //! probability [`POWER`] is that quantile of those. Numbers are drawn from a fixed seed: the
-//! same question has the same answer. For more runs it is the formula of G. E. Noether
+//! same question has the same answer. For more than [`FEW`] runs it is the formula of G. E. Noether
 //! (Sample Size Determination for Some Common Nonparametric Tests, Journal of the American
-//! Statistical Association 82, 1987).
+//! Statistical Association 82, 1987), which at small levels asks for rather more than it takes.
 //!
 //! The answer is an estimate: with five runs of a side, their spread is known to a third or so.
 
@@ -32,7 +32,7 @@ pub const LADDER: [usize; 20] = [
 /// Simulated pairs of sides: the quantile is known to 1 %.
 const DRAWS: usize = 2000;
 /// Runs of both sides up to which it is simulated.
-const FEW: usize = 40;
+const FEW: usize = 100;
 /// Where the random numbers begin.
 const SEED: u64 = 0x51_6e_1f;
 
@@ -132,7 +132,8 @@ mod tests {
     /// How often the test itself finds a shift.
     fn found(a: usize, b: usize, level: f64, shift: f64) -> f64 {
         let mut random = fastrand::Rng::with_seed(7);
-        let times = 1000;
+        // Of many runs a test takes long.
+        let times = if a + b > 40 { 100 } else { 1000 };
         let finds = (0..times).filter(|_| {
             let a = figures(&mut random, a, 0.0);
             p_value(&a, &figures(&mut random, b, shift)) <= level
@@ -148,12 +149,13 @@ mod tests {
             (7, 7, 0.01 / 6.0),
             (12, 8, 0.01),
             (20, 20, 1e-4),
-            (24, 24, 1e-4),
-            (40, 40, 0.01),
+            (40, 40, 1e-4),
+            (60, 60, 0.01),
         ] {
             let shift = detectable(&spread, a, b, level).unwrap();
             let often = found(a, b, level, shift);
-            let about = POWER - 0.08..POWER + 0.08;
+            let above = if a + b > FEW { 0.17 } else { 0.1 };
+            let about = POWER - 0.1..POWER + above;
             assert!(about.contains(&often), "{a} {b} {level}: {often}");
             assert!(found(a, b, level, shift / 2.0) < 0.5);
             assert!(found(a, b, level, 0.0) <= level + 0.01);

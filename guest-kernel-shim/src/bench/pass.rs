@@ -60,7 +60,9 @@ pub fn run(entry: &mut Entry, scratch: &mut Scratch) {
 pub fn close(id: usize, entry: &mut Entry, plan: &Plan, scratch: &mut Scratch, work: &Work) {
     let whole = entry.samples.is_none() || entry.pace.ended.is_some();
     if whole && takes_stamps(plan, &entry.cell) {
-        if let (Some(samples), Some(place)) = (entry.samples.as_deref_mut(), scratch.stamped.take())
+        // A cell that was skipped takes nothing.
+        if let Some(samples) = entry.samples.as_deref_mut()
+            && let Some(place) = scratch.stamped.take()
         {
             place.clear();
             samples.stamped = Some(place);
@@ -68,6 +70,7 @@ pub fn close(id: usize, entry: &mut Entry, plan: &Plan, scratch: &mut Scratch, w
         // Of what is slow, no more than one further pass.
         let most = match entry.pace.ended {
             Some(End::Budget) => entry.pace.done.div_ceil(PASSES),
+            _ if entry.cell.gap_us != 0 => entry.pace.done.div_ceil(PASSES),
             _ => entry.pace.done,
         };
         stamped(entry, most.min(STAMPED));

@@ -27,9 +27,9 @@ use cpuidle::{Choice, Device, Driver, FOREVER, Kind, Period, Psd, Setup, State, 
 use plan::Governor;
 use wait::idle::{self, Idle};
 use wait::poll::Pause;
-use wait::target::{Measure, Target};
+use wait::target::Measure;
 
-use super::target::Barred;
+use super::target::{Barred, Here, Noting};
 use crate::kernel::stats::Stat;
 use crate::kernel::table::cpu;
 use crate::kernel::{Cpu, time, timer};
@@ -51,7 +51,7 @@ const RESIDENCY: u64 = 3;
 const LOOK_US: u32 = 100;
 
 /// One stay in an idle state, or an attempt; the requests that it found.
-type Step<P, const BARRIER: bool> = fn(&mut Governed<P, BARRIER>, &PerCpu) -> u32;
+type Step<T, P, const BARRIER: bool> = fn(&mut Governed<P, BARRIER>, &T) -> u32;
 
 /// The device that `setting` asks for.
 fn device(setting: &Setting, governor: Governor) -> Device {
@@ -103,11 +103,10 @@ fn run<P: Pause, const BARRIER: bool>(
     cpu: &'static Cpu,
     body: &mut impl Body,
 ) {
-    let steps = [
-        chosen::<P, BARRIER> as Step<P, BARRIER>,
-        forced::<P, BARRIER>,
-    ];
-    let steps = steps.map(|step| step as *mut ());
+    let steps = match setting.noting {
+        false => steps::<PerCpu, P, BARRIER>(),
+        true => steps::<Noting, P, BARRIER>(),
+    };
     cpu.steps.chosen.store(steps[0], Release);
     cpu.steps.forced.store(steps[1], Release);
     cpu.steps.now.store(steps[0], Release);
@@ -119,15 +118,25 @@ fn run<P: Pause, const BARRIER: bool>(
     });
 }
 
-impl<P: Pause, const BARRIER: bool> Idle<PerCpu> for Governed<P, BARRIER> {
+/// What a CPU that is looked at as `T` is to call.
+fn steps<T: Here, P: Pause, const BARRIER: bool>() -> [*mut (); 2] {
+    let steps = [
+        chosen::<T, P, BARRIER> as Step<T, P, BARRIER>,
+        forced::<T, P, BARRIER>,
+    ];
+    steps.map(|step| step as *mut ())
+}
+
+impl<T: Here, P: Pause, const BARRIER: bool> Idle<T> for Governed<P, BARRIER> {
     #[inline(always)]
-    fn wait(&mut self, me: &PerCpu) -> u32 {
+    fn wait(&mut self, me: &T) -> u32 {
         self.period = Period::new();
         let taken = loop {
             let step = self.cpu.steps.now.load(Acquire);
             // SAFETY: only `with` and `force` store here, functions of this type,
-            // before and while the body of this type runs.
-            let step = unsafe { core::mem::transmute::<*mut (), Step<P, BARRIER>>(step) };
+            // before and while the body of this type runs, which waits as `Noting` where
+            // the setting says so and as `PerCpu` where not.
+            let step = unsafe { core::mem::transmute::<*mut (), Step<T, P, BARRIER>>(step) };
             let taken = step(self, me);
             if taken != 0 {
                 break taken;
@@ -142,7 +151,7 @@ impl<P: Pause, const BARRIER: bool> Idle<PerCpu> for Governed<P, BARRIER> {
 
 /// Polls, whatever the governor would say, until there is a request or this is
 /// not wanted any more.
-fn forced<P: Pause, const BARRIER: bool>(idle: &mut Governed<P, BARRIER>, me: &PerCpu) -> u32 {
+fn forced<T: Here, P: Pause, const BARRIER: bool>(idle: &mut Governed<P, BARRIER>, me: &T) -> u32 {
     let start = clock::now();
     let look = clock::ticks(LOOK_US);
     let steps = &idle.cpu.steps;
@@ -154,14 +163,14 @@ fn forced<P: Pause, const BARRIER: bool>(idle: &mut Governed<P, BARRIER>, me: &P
     let still = || steps.now.load(Acquire) == steps.forced.load(Relaxed);
     let taken = idle::poll_while(me, &idle.pause, idle.wanted, look, still);
     let ticks = clock::now() - start;
-    me.tally.add_many(Event::PollTicks, ticks);
+    me.cpu().tally.add_many(Event::PollTicks, ticks);
     idle.cpu.stats.add_many(Stat::Forced, ticks);
     taken
 }
 
 /// One stay in the state that the governor chooses.
-fn chosen<P: Pause, const BARRIER: bool>(idle: &mut Governed<P, BARRIER>, me: &PerCpu) -> u32 {
-    let here: Here<'_, P, BARRIER> = Here {
+fn chosen<T: Here, P: Pause, const BARRIER: bool>(idle: &mut Governed<P, BARRIER>, me: &T) -> u32 {
+    let here: Stay<'_, T, P, BARRIER> = Stay {
         pause: &idle.pause,
         wanted: idle.wanted,
         cpu: idle.cpu,
@@ -171,14 +180,14 @@ fn chosen<P: Pause, const BARRIER: bool>(idle: &mut Governed<P, BARRIER>, me: &P
 }
 
 /// The CPU that idles by governor.
-struct Here<'a, P, const BARRIER: bool> {
+struct Stay<'a, T, P, const BARRIER: bool> {
     pause: &'a P,
     wanted: u32,
     cpu: &'static Cpu,
-    me: &'a PerCpu,
+    me: &'a T,
 }
 
-impl<P: Pause, const BARRIER: bool> Driver for Here<'_, P, BARRIER> {
+impl<T: Here, P: Pause, const BARRIER: bool> Driver for Stay<'_, T, P, BARRIER> {
     /// Requests, taken.
     type Event = NonZeroU32;
 
@@ -266,12 +275,14 @@ impl<P: Pause, const BARRIER: bool> Driver for Here<'_, P, BARRIER> {
     }
 }
 
-impl<P, const BARRIER: bool> Here<'_, P, BARRIER> {
+impl<T: Here, P, const BARRIER: bool> Stay<'_, T, P, BARRIER> {
     /// PSCI CPU_SUSPEND, counted as a halt, and then the exit latency.
     #[inline(always)]
     fn standby(&self, exit_latency_ns: u64) {
         let start = clock::now();
-        hypervisor::cpu_suspend();
+        self.me.halting(|| {
+            hypervisor::cpu_suspend();
+        });
         self.me.count(Measure::HaltTicks, clock::now() - start);
         self.me.count(Measure::Halts, 1);
         let leaving = time::ticks(exit_latency_ns);

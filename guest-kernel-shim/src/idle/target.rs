@@ -3,7 +3,9 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
+use abi::TimeLog;
 use arch::insn;
+use parts::Guest;
 use wait::idle::Idle;
 use wait::request::Request;
 use wait::target::{Measure, Target};
@@ -68,9 +70,9 @@ impl Target for PerCpu {
 }
 
 /// The same CPU, with a DSB before each WFI.
-pub struct Barred<'c>(pub &'c PerCpu);
+pub struct Barred<'c, T>(pub &'c T);
 
-impl Target for Barred<'_> {
+impl<T: Target> Target for Barred<'_, T> {
     #[inline(always)]
     fn request(&self) -> &Request {
         self.0.request()
@@ -121,9 +123,129 @@ impl Target for Barred<'_> {
 /// An idle loop on such a CPU.
 pub struct BehindBarrier<I>(pub I);
 
-impl<I: for<'c> Idle<Barred<'c>>> Idle<PerCpu> for BehindBarrier<I> {
+impl<T: Target, I: for<'c> Idle<Barred<'c, T>>> Idle<T> for BehindBarrier<I> {
     #[inline(always)]
-    fn wait(&mut self, cpu: &PerCpu) -> u32 {
+    fn wait(&mut self, cpu: &T) -> u32 {
         self.0.wait(&Barred(cpu))
+    }
+}
+
+/// The same CPU, which notes when it begins and ends to poll and to halt: see crate `parts`.
+pub struct Noting {
+    cpu: &'static PerCpu,
+    log: &'static TimeLog,
+}
+
+impl Noting {
+    /// `cpu`, with its notes in `log`.
+    pub fn new(cpu: &'static PerCpu, log: &'static TimeLog) -> Self {
+        Self { cpu, log }
+    }
+
+    /// From now on it does `what`.
+    pub fn note(&self, what: Guest) {
+        self.log.note(clock::now(), what as u64);
+    }
+}
+
+impl Target for Noting {
+    #[inline(always)]
+    fn request(&self) -> &Request {
+        self.cpu.request()
+    }
+
+    #[inline(always)]
+    fn mask_irq(&self) {
+        self.cpu.mask_irq();
+    }
+
+    #[inline(always)]
+    fn unmask_irq(&self) {
+        self.cpu.unmask_irq();
+    }
+
+    #[inline(always)]
+    fn wfi(&self) {
+        self.halting(|| self.cpu.wfi());
+    }
+
+    #[inline(always)]
+    fn yield_now(&self) {
+        self.cpu.yield_now();
+    }
+
+    #[inline(always)]
+    fn now(&self) -> u64 {
+        self.cpu.now()
+    }
+
+    #[inline(always)]
+    fn interrupted(&self) -> bool {
+        self.cpu.interrupted()
+    }
+
+    #[inline(always)]
+    fn clear_interrupted(&self) {
+        self.cpu.clear_interrupted();
+    }
+
+    #[inline(always)]
+    fn count(&self, measure: Measure, many: u64) {
+        self.cpu.count(measure, many);
+    }
+
+    #[inline(always)]
+    fn start_polling(&self) -> u32 {
+        self.note(Guest::Poll);
+        self.cpu.start_polling()
+    }
+
+    #[inline(always)]
+    fn stop_polling(&self) -> u32 {
+        let there = self.cpu.stop_polling();
+        self.note(Guest::Run);
+        there
+    }
+
+    #[inline(always)]
+    fn finish_polling(&self, bits: u32) -> u32 {
+        let taken = self.cpu.finish_polling(bits);
+        self.note(Guest::Run);
+        taken
+    }
+}
+
+/// A CPU of this machine, however it is looked at.
+pub trait Here: Target {
+    /// Its state.
+    fn cpu(&self) -> &PerCpu;
+
+    /// Sleeps by `sleep`, which is no WFI of its own.
+    fn halting(&self, sleep: impl FnOnce());
+}
+
+impl Here for PerCpu {
+    #[inline(always)]
+    fn cpu(&self) -> &PerCpu {
+        self
+    }
+
+    #[inline(always)]
+    fn halting(&self, sleep: impl FnOnce()) {
+        sleep();
+    }
+}
+
+impl Here for Noting {
+    #[inline(always)]
+    fn cpu(&self) -> &PerCpu {
+        self.cpu
+    }
+
+    #[inline(always)]
+    fn halting(&self, sleep: impl FnOnce()) {
+        self.note(Guest::Wfi);
+        sleep();
+        self.note(Guest::Run);
     }
 }

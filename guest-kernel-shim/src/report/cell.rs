@@ -8,7 +8,7 @@ use plan::{Cell, DIMENSIONS, Info, PASSES, Place, Plan};
 use wire::Line;
 
 use super::block::Block;
-use super::counts::{counts, kernel, residency};
+use super::counts::{counts, kernel, parts};
 use super::record::{send, under};
 use super::samples::{Detail, measured};
 use crate::entry::{Entry, Work};
@@ -29,7 +29,7 @@ pub fn cell(id: usize, entry: &Entry, plan: &Plan, work: &Work) {
         (None, Some(samples)) => {
             measured(&block, samples, detail);
             counts(&block, entry, plan.compact || part);
-            residency(&block, &entry.stamped);
+            parts(&block, entry);
             if entry.cell.workload.has_tasks() {
                 kernel(&block, &entry.kernel);
             }

@@ -5,16 +5,16 @@ use core::fmt::Write;
 
 use abi::Counter;
 use arrayvec::{ArrayString, ArrayVec};
+use parts::{CAUSES, Part, Totals};
 
 use super::block::Block;
 use super::record::send;
-use crate::counts::Counts;
 use crate::entry::Entry;
 use crate::hypervisor;
-use crate::kernel::stats::{STATES, Stat, Totals};
+use crate::kernel::stats::{self, STATES, Stat};
 use crate::tally::Event;
 
-/// Exits, events and what ended the waits.
+/// Exits and events.
 pub fn counts(block: &Block, entry: &Entry, compact: bool) {
     /// Counters that a line holds whatever their values are.
     const PER_LINE: usize = 6;
@@ -37,16 +37,17 @@ pub fn counts(block: &Block, entry: &Entry, compact: bool) {
             line = line.field(name, value);
         }
     }
-    // A wait ends by interrupt or, while it polls, by what it sees.
-    let taken = entry.counts.events[Event::Taken as usize];
-    line = line
-        .field("wake.irq", taken.min(entry.waits))
-        .field("wake.event", entry.waits.saturating_sub(taken));
     send(line);
+    if entry.counts.pmu != [0; 2] {
+        let line = block
+            .record("count")
+            .field("pmu.cycles", entry.counts.pmu[0]);
+        send(line.field("pmu.insns", entry.counts.pmu[1]));
+    }
 }
 
 /// What the executor counted.
-pub fn kernel(block: &Block, totals: &Totals) {
+pub fn kernel(block: &Block, totals: &stats::Totals) {
     let span = block.record("count");
     send(span.field("span.ticks", totals.span));
     let stats = Stat::ALL.map(|(stat, name)| (name, totals.stats[stat as usize]));
@@ -79,54 +80,45 @@ pub fn kernel(block: &Block, totals: &Totals) {
     }
 }
 
-/// Ticks at EL2 by cause. Calls are left out: they are those that read the
-/// stamps.
-const TIMES: [(Counter, &str); 8] = [
-    (Counter::Wfi, "time.wfi"),
-    (Counter::Wfe, "time.wfe"),
-    (Counter::Sgi, "time.sgi"),
-    (Counter::Irq, "time.irq"),
-    (Counter::Sysreg, "time.sysreg"),
-    (Counter::Mmio, "time.mmio"),
-    (Counter::Maintenance, "time.maintenance"),
-    (Counter::Other, "time.other"),
-];
-
-/// Where the CPUs were while time stamps were taken, in ticks: at EL2 by cause,
-/// and altogether. Trapped halts are halts; what is left is running.
-pub fn residency(block: &Block, stamped: &Counts) {
-    if stamped.duration == 0 {
+/// Where the CPUs were within the samples with time stamps, in ticks.
+pub fn parts(block: &Block, entry: &Entry) {
+    let Totals {
+        parts,
+        ticks,
+        samples,
+        lost,
+    } = entry.parts;
+    if samples + lost == 0 {
         return;
     }
-    let event = |event: Event| stamped.events[event as usize];
-    let halted_at_el2 = stamped.times[Counter::Halt as usize];
-    let mut el2 = 0;
-    let mut line = block.record("count");
-    for (counter, name) in TIMES {
-        let ticks = stamped.times[counter as usize];
-        el2 += ticks;
-        if ticks != 0 {
-            line = line.field(name, ticks);
-        }
-    }
-    // Where WFI traps, EL2 knows how long it halted; where it does not, the
-    // guest does. EL2's part of polls that trap or are interrupted is EL2's.
-    let wfi = match halted_at_el2 {
-        0 => event(Event::HaltTicks),
-        ticks => ticks,
-    };
-    let within = stamped.times[Counter::Wfe as usize] + stamped.times[Counter::Irq as usize];
-    let poll = event(Event::PollTicks).saturating_sub(within);
-    let run = stamped.duration.saturating_sub(wfi + poll + el2);
-    send(line);
     let line = block
         .record("count")
-        .field("pmu.cycles", stamped.pmu[0])
-        .field("pmu.insns", stamped.pmu[1])
-        .field("poll.pauses", event(Event::Pauses))
-        .field("res.run", run)
-        .field("res.poll", poll)
-        .field("res.wfi", wfi)
-        .field("res.el2", el2);
+        .field("stamped.samples", samples)
+        .field("stamped.lost", lost)
+        .field("stamped.ticks", ticks);
+    let pauses = entry.stamped.events[Event::Pauses as usize];
+    send(line.field("poll.pauses", pauses));
+    if samples == 0 {
+        return;
+    }
+    let at = |part: Part| parts[part.index()];
+    let at_el2 = CAUSES.iter().enumerate();
+    let at_el2 = at_el2.map(|(cause, name)| (*name, at(Part::El2(cause))));
+    let line = block
+        .record("count")
+        .field("res.run", at(Part::Run))
+        .field("res.poll", at(Part::Poll))
+        .field("res.wfi", at(Part::Wfi));
+    send(line.field(
+        "res.el2",
+        at_el2.clone().map(|(_, ticks)| ticks).sum::<u64>(),
+    ));
+    let mut line = block.record("count");
+    for (name, ticks) in at_el2.filter(|(_, ticks)| *ticks != 0) {
+        let mut field = ArrayString::<40>::new();
+        // The names of causes are short.
+        let _ = write!(field, "time.{name}");
+        line = line.field(&field, ticks);
+    }
     send(line);
 }

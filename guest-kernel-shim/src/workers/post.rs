@@ -6,6 +6,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
 use arch::insn;
 use plan::Cell;
+use spin::RelaxStrategy;
 use spin::mutex::SpinMutex;
 pub use wait::post::begin;
 use wait::request::RESCHED;
@@ -25,10 +26,20 @@ pub struct Job {
     pub traced: bool,
 }
 
+/// What a CPU does that finds a lock held: under an emulator with one thread the holder
+/// needs a turn.
+pub struct Turn;
+
+impl RelaxStrategy for Turn {
+    fn relax() {
+        insn::yield_now();
+    }
+}
+
 /// What was posted last, and its number: a change is what members wait for.
 ///
 /// Only [`wait::post::post`] changes it, so a CPU that finds work here has its wake-up already.
-pub static POSTED: SpinMutex<Posted> = SpinMutex::new(Posted {
+pub static POSTED: SpinMutex<Posted, Turn> = SpinMutex::new(Posted {
     number: 0,
     work: None,
 });
@@ -63,7 +74,7 @@ struct Task {
 
 /// The task that was posted last, until it is taken; see [`on`] and [`leave_to`]. It is changed
 /// as [`POSTED`] is.
-static TASK: SpinMutex<Option<Task>> = SpinMutex::new(None);
+static TASK: SpinMutex<Option<Task>, Turn> = SpinMutex::new(None);
 /// Members that have finished.
 pub static DONE: AtomicU32 = AtomicU32::new(0);
 

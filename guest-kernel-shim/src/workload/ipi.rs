@@ -16,7 +16,7 @@ use crate::setting::{Body, Idle};
 use crate::tally::Event;
 use crate::wake::Waker;
 use crate::workload::call;
-use crate::workload::samples::{Samples, rounds};
+use crate::workload::samples::{Samples, rounds, sample_begins, sample_ends};
 
 /// The caller.
 pub struct Caller<'s> {
@@ -55,10 +55,10 @@ impl Caller<'_> {
             if self.gap != 0 {
                 clock::pause(self.gap);
             }
-            let start = clock::now();
+            let start = sample_begins();
             send(self, me);
             let handler = call::wait(n * targets);
-            let ticks = clock::now() - start;
+            let ticks = sample_ends() - start;
             if !recorded {
                 return;
             }

@@ -10,7 +10,7 @@ use plan::{Calls, Cell, CpuSet, Switch, Workload};
 use crate::clock;
 use crate::kernel::{Cpu, calls};
 use crate::percpu::PerCpu;
-use crate::workload::samples::{record, record_handler, rounds};
+use crate::workload::samples::{record, record_handler, rounds, sample_begins, sample_ends};
 
 /// What a CPU does that calls.
 struct Storm {
@@ -53,13 +53,15 @@ impl Storm {
             if self.gap != 0 {
                 clock::pause(self.gap);
             }
-            let start = clock::now();
+            let start = sample_begins();
             calls::many(me, self.targets(), called, n);
             let began = self.waits.then(|| self.wait());
-            let ticks = clock::now() - start;
+            let ticks = sample_ends() - start;
             if recorded {
                 record(ticks);
-                began.map(|began| record_handler(began.saturating_sub(start)));
+                if let Some(began) = began {
+                    record_handler(began.saturating_sub(start));
+                }
             }
         }
         self.wait();

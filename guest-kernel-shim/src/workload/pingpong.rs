@@ -8,7 +8,7 @@ use crate::clock;
 use crate::percpu::PerCpu;
 use crate::setting::{Body, Idle};
 use crate::wake::Waker;
-use crate::workload::samples::{Samples, rounds};
+use crate::workload::samples::{Samples, rounds, sample_begins, sample_ends};
 
 /// The CPU that measures.
 pub struct Near<'s> {
@@ -30,10 +30,10 @@ impl Body for Near<'_> {
             if self.gap != 0 {
                 clock::pause(self.gap);
             }
-            let start = clock::now();
+            let start = sample_begins();
             waker.wake(me);
             idle.wait(me);
-            let ticks = clock::now() - start;
+            let ticks = sample_ends() - start;
             if !recorded {
                 return;
             }

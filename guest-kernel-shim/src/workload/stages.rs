@@ -9,21 +9,27 @@
 //! and its stage is part of the next one. So the stages of a sample add up to
 //! the sample exactly.
 //!
-//! EL2's stamps come from the rings of both CPUs, by hypercall between two
+//! EL2's stamps come from logs of both CPUs in the guest's memory, read between two
 //! samples. What stamping costs shows as the difference between
-//! [`Stamped::traced`] and `total`.
+//! [`Stamped::traced`] and `total`. The same logs, with the guest's, tell where
+//! the CPUs were meanwhile: crate `parts`.
 
-use abi::Traced;
+use abi::{TimeLog, Traced, event_of};
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use arch::insn;
 use hist::Histogram;
 use pages::Pool;
+pub use parts::CPUS;
+use parts::{Account, Totals};
+use spin::once::Once;
 
+use crate::clock;
+use crate::idle::target::Noting;
 use crate::percpu::PerCpu;
 use crate::setting::{Body, Idle};
 use crate::wake::Waker;
-use crate::{clock, hypervisor};
 
 /// The stages, each by the point that ends it.
 pub const STAGES: [&str; 7] = [
@@ -42,20 +48,32 @@ struct Running(AtomicU64);
 
 static RUNNING: Running = Running(AtomicU64::new(0));
 
-/// A vCPU's events at EL2, the newest first; none without hypervisor.
-fn events(vcpu: usize) -> [(u64, u64); abi::EVENTS] {
-    if hypervisor::present() {
-        hypervisor::events(vcpu)
-    } else {
-        [(0, 0); abi::EVENTS]
-    }
+/// The logs of a CPU: the guest's and EL2's.
+pub type Logs = [TimeLog; 2];
+
+static LOGS: Once<&'static [Logs; CPUS]> = Once::new();
+
+/// The logs of the CPU that measures and of the other one, once there is memory for them.
+pub fn all_logs() -> Option<&'static [Logs; CPUS]> {
+    LOGS.get().copied()
 }
 
-/// The time of the newest event of one of `kinds` that is not after `limit`.
-fn newest(events: &[(u64, u64)], kinds: &[Traced], limit: u64) -> u64 {
-    let mut events = events.iter().filter(|(time, _)| *time <= limit);
-    let found = events.find(|(_, kind)| kinds.iter().any(|&one| one as u64 == *kind));
-    found.map_or(0, |(time, _)| *time)
+/// Those of `cpu`, which is one of both.
+pub fn logs(cpu: &PerCpu) -> Option<&'static Logs> {
+    Some(&all_logs()?[usize::from(cpu.index != 0)])
+}
+
+/// The time of the newest event in `log` of one of `kinds`, from `start` to `end`; 0 if there is
+/// none.
+fn newest(log: &TimeLog, kinds: &[Traced], start: u64, end: u64) -> u64 {
+    let numbers = (0..log.count()).rev();
+    let notes = numbers.map_while(|number| log.get(number));
+    let mut notes = notes.take_while(|note| note.time >= start);
+    let found = notes.find(|note| {
+        let (what, _) = event_of(note.word);
+        note.time <= end && kinds.iter().any(|&kind| kind as u64 == what)
+    });
+    found.map_or(0, |note| note.time)
 }
 
 /// Wake-ups that were taken apart.
@@ -70,16 +88,24 @@ pub struct Stamped {
 impl Stamped {
     /// Empty, in memory of `pool`.
     pub fn place(pool: &mut Pool) -> &'static mut Self {
+        // SAFETY: zeroed memory of that size, which is all theirs; all zeroes is empty logs.
+        let logs = unsafe { &*(pool.take(size_of::<[Logs; CPUS]>() as u64) as *const _) };
+        LOGS.call_once(|| logs);
         let place = pool.take(size_of::<Self>() as u64) as *mut Self;
         // SAFETY: fresh zeroed memory of that size, which is never taken back;
         // all zeroes is empty histograms.
         unsafe { &mut *place }
     }
 
-    /// Forgets what was taken apart.
+    /// Forgets what was taken apart, while nobody takes apart.
     pub fn clear(&mut self) {
         let all = self.stages.iter_mut().chain([&mut self.traced]);
         all.for_each(Histogram::clear);
+        all_logs()
+            .into_iter()
+            .flatten()
+            .flatten()
+            .for_each(TimeLog::clear);
     }
 }
 
@@ -89,35 +115,63 @@ pub struct Near<'s> {
     pub waker: Waker,
     /// Round trips.
     pub count: u32,
+    /// Ticks between a round trip and the next.
+    pub gap: u64,
     /// Where samples go.
     pub samples: &'s mut Stamped,
+    /// Of both CPUs.
+    pub logs: &'static [Logs; CPUS],
+    /// Where the CPUs were.
+    pub account: Account<'static>,
+    /// When the last sample ended.
+    pub end: u64,
 }
 
 impl Body for Near<'_> {
     fn run(&mut self, mut idle: impl Idle) {
         let me = PerCpu::this();
+        let noting = Noting::new(me, &self.logs[0][0]);
         for _ in 0..self.count {
+            if self.gap != 0 {
+                self.pause();
+            }
             let start = clock::now();
             self.waker.wake(me);
-            idle.wait(me);
+            idle.wait(&noting);
             let end = clock::now();
-            self.record(me, start, end);
+            self.record(start, end);
         }
     }
 }
 
 impl Near<'_> {
-    fn record(&mut self, me: &PerCpu, start: u64, end: u64) {
+    /// As [`clock::pause`], and follows the other CPU, which may note a lot: each trapped look
+    /// of a poll.
+    fn pause(&mut self) {
+        let end = clock::now() + self.gap;
+        while clock::now() < end {
+            let noted = self.account.noted_until(1);
+            self.account.follow(1, noted);
+            insn::yield_now();
+        }
+    }
+
+    /// Where the CPUs were, once both have ended.
+    pub fn totals(mut self) -> Totals {
+        (0..CPUS).for_each(|cpu| self.account.follow(cpu, self.end));
+        self.account.totals()
+    }
+
+    fn record(&mut self, start: u64, end: u64) {
         let running = RUNNING.0.load(Acquire);
         let far = self.waker.target();
-        let here = events(me.index);
-        let there = events(far.index);
-        let sent = newest(&here, &[Traced::Sent], running);
-        let resumed = newest(&there, &[Traced::Resume], running);
+        let [[_, here], [_, there]] = self.logs;
+        let sent = newest(here, &[Traced::Sent], start, running);
+        let resumed = newest(there, &[Traced::Resume], start, running);
         let points = [
-            newest(&here, &[Traced::Synchronous], sent),
+            newest(here, &[Traced::Synchronous], start, sent),
             sent,
-            newest(&there, &[Traced::Awake, Traced::Interrupt], resumed),
+            newest(there, &[Traced::Awake, Traced::Interrupt], start, resumed),
             resumed,
             far.vector_at.load(Relaxed),
             running,
@@ -132,6 +186,11 @@ impl Near<'_> {
             }
         }
         self.samples.traced.record(end - start);
+        self.account.sample(start, end);
+        self.account.follow(0, end);
+        // What the other one noted before it stored this is there.
+        self.account.follow(1, running);
+        self.end = end;
     }
 }
 
@@ -141,13 +200,16 @@ pub struct FarSide {
     pub waker: Waker,
     /// Round trips.
     pub count: u32,
+    /// Where it notes what it does.
+    pub log: &'static TimeLog,
 }
 
 impl Body for FarSide {
     fn run(&mut self, mut idle: impl Idle) {
         let me = PerCpu::this();
+        let noting = Noting::new(me, self.log);
         for _ in 0..self.count {
-            idle.wait(me);
+            idle.wait(&noting);
             RUNNING.0.store(clock::now(), Release);
             self.waker.wake(me);
         }

@@ -51,7 +51,7 @@ fn is_known(function: u64) -> bool {
         abi::CALL_EXIT,
         abi::CALL_WATCH,
         abi::CALL_TRACE,
-        abi::CALL_TIMES,
+        abi::CALL_LOG,
     ];
     let function = function as u32;
     KNOWN.contains(&function)
@@ -121,7 +121,7 @@ fn knobs(tally: &mut Tally, random: &mut Random) {
     }
 }
 
-/// Nothing is watched outside of this guest's memory.
+/// Nothing is watched, and nothing is noted, outside of this guest's memory.
 fn watches(tally: &mut Tally) {
     let ram = platform().memory[0];
     let places = [
@@ -142,6 +142,13 @@ fn watches(tally: &mut Tally) {
         tally.case(
             answer == INVALID,
             format_args!("watch at {place:#x}: {answer:#x}"),
+        );
+        // At 0 there is to be none.
+        let wanted = if place == 0 { SUCCESS } else { INVALID };
+        let answer = call(u64::from(abi::CALL_LOG), [place, 0, 0])[0];
+        tally.case(
+            answer == wanted,
+            format_args!("log at {place:#x}: {answer:#x}"),
         );
     }
 }

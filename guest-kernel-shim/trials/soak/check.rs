@@ -40,7 +40,6 @@ pub fn enabled() -> u32 {
 /// What is expected of a CPU from one check to the next.
 struct Before {
     counters: [AtomicU64; Counter::COUNT],
-    times: [AtomicU64; Counter::COUNT],
     /// The stack pointer at the last quiescent point; 0 before the first.
     stack: AtomicU64,
 }
@@ -48,7 +47,6 @@ struct Before {
 static BEFORE: [Before; MAX_CPUS] = [const {
     Before {
         counters: [const { AtomicU64::new(0) }; Counter::COUNT],
-        times: [const { AtomicU64::new(0) }; Counter::COUNT],
         stack: AtomicU64::new(0),
     }
 }; MAX_CPUS];
@@ -114,7 +112,6 @@ pub fn counters(me: &PerCpu) {
     }
     let before = &BEFORE[me.index];
     growing(&before.counters, hypervisor::counters(), "exits");
-    growing(&before.times, hypervisor::times(), "ticks at EL2");
     let events = hypervisor::events(me.index);
     let mut later = clock::now();
     for (time, what) in events {

@@ -17,8 +17,8 @@ pub struct FastPaths {
     pub halt_if: AtomicU64,
     /// [`SGI_FIELDS`], in reach of one load.
     pub sgi_fields: u64,
-    /// Interrupts that were listed.
-    pub listed: AtomicU64,
+    /// Exits by an interrupt that was listed.
+    pub interrupts: AtomicU64,
     /// WFIs that halted.
     pub halted: AtomicU64,
 }
@@ -45,7 +45,7 @@ impl FastPaths {
         Self {
             halt_if: AtomicU64::new(NEVER),
             sgi_fields: SGI_FIELDS,
-            listed: AtomicU64::new(0),
+            interrupts: AtomicU64::new(0),
             halted: AtomicU64::new(0),
         }
     }

@@ -96,7 +96,7 @@ fn watches(trap: Trap) -> bool {
 }
 
 /// Whether tracing is on.
-fn is_tracing() -> bool {
+pub fn is_tracing() -> bool {
     VBAR_EL2.get() == traced()
 }
 

@@ -116,12 +116,13 @@ impl Vcpu {
             Counter::Wfi | Counter::Halt => self.fast_paths.halted.load(Relaxed),
             _ => 0,
         };
-        // A WFI that halted took its interrupt on the way; there it is counted.
-        let listed = match counter {
-            Counter::Irq | Counter::Listed => self.fast_paths.listed.load(Relaxed),
+        // Each of these exits listed an interrupt. One that ended a wait is no exit, and
+        // is counted with the others that were listed.
+        let interrupts = match counter {
+            Counter::Irq | Counter::Listed => self.fast_paths.interrupts.load(Relaxed),
             _ => 0,
         };
-        self.counters.get(counter) + short + listed
+        self.counters.get(counter) + short + interrupts
     }
 
     /// Turns it on at `entry` with x0 = `context`.

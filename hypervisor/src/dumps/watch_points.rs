@@ -10,7 +10,7 @@ use platform::Region;
 
 use crate::cpu::percpu::PerCpu;
 use crate::machine::machine;
-use crate::machine::vm::{RAM, vm};
+use crate::machine::vm::{RAM, in_ram, vm};
 
 /// Where the guest has its watch points, physical; 0 is nowhere.
 static POINTS: AtomicU64 = AtomicU64::new(0);
@@ -61,15 +61,6 @@ pub fn logs() -> impl Iterator<Item = (&'static PerCpu, &'static OperationLog)> 
         // SAFETY: `in_ram` checked it, and every field is an atomic.
         Some((*cpu, unsafe { &*log }))
     })
-}
-
-/// Where the `T` at guest physical `address` is; `None` unless it is aligned and
-/// lies in RAM, which is mapped and stays so.
-fn in_ram<T>(address: u64) -> Option<*const T> {
-    let last = address.checked_add(size_of::<T>() as u64 - 1)?;
-    let inside = vm().ram.contains(address) && vm().ram.contains(last);
-    (inside && address.is_multiple_of(align_of::<T>() as u64))
-        .then(|| (machine().guest.base + (address - RAM)) as *const T)
 }
 
 /// Shows every watch point, and names the vCPUs for which something waits.

@@ -80,6 +80,7 @@ fn run(cpu: &PerCpu) -> ! {
     SPSR_EL2.set(SPSR_RESET);
     vcpu.direct.store(false, Relaxed);
     vcpu.recheck_timers.store(true, Relaxed);
+    vcpu.trace.copy_to(None);
     traps::set_trap(Trap::NONE);
     vcpu.set_on();
     traps::review_wait(cpu);

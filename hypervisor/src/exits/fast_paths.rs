@@ -143,7 +143,12 @@ macro_rules! fast_path_macros {
     fast_line\kind:
         .endif
     fast_counted\kind:
+        // What ended a wait was no exception.
+        .ifc    \kind,_wait
         count_here {count_listed}
+        .else
+        count_here {count_interrupt}
+        .endif
         leave
     .endm
 

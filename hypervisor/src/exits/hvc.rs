@@ -4,7 +4,7 @@
 
 use aarch64_cpu::registers::ID_AA64MMFR1_EL1;
 use aarch64_cpu::registers::{ICH_VTR_EL2, Readable};
-use abi::{Counter, Info, Knob, KnobValue};
+use abi::{Counter, Info, Knob, KnobValue, TimeLog};
 use arch::frame::Frame;
 use arch::layout;
 use platform::Firmware;
@@ -13,7 +13,7 @@ use crate::cpu::percpu::{PerCpu, Slot};
 use crate::dumps::{dump, failing, watchdog};
 use crate::exits::{knobs, psci};
 use crate::interrupts::audit;
-use crate::machine::vm::vm;
+use crate::machine::vm::{self, vm};
 use crate::machine::{ending, machine};
 
 /// SMCCC_VERSION (DEN0028F, 7.2) and the version that is answered: 1.2, which
@@ -30,7 +30,7 @@ const PSCI: core::ops::Range<u32> = 0..0x20;
 #[inline(always)]
 pub fn call(cpu: &PerCpu, frame: &mut Frame, by: Counter) {
     let function = frame.x[0] as u32;
-    if !matches!(function, abi::CALL_COUNTERS | abi::CALL_TIMES) {
+    if function != abi::CALL_COUNTERS {
         cpu.vcpu.counters.add(by);
     }
     match function {
@@ -57,10 +57,9 @@ fn serve(cpu: &PerCpu, frame: &mut Frame, function: u32) {
             frame.x[0] = done.map_or(abi::INVALID, |()| abi::SUCCESS) as u64;
         }
         abi::CALL_TRACE => traced(frame),
-        abi::CALL_TIMES => {
-            frame.x[0] = abi::SUCCESS as u64;
-            let times = cpu.vcpu.trace.times();
-            frame.x[1..=times.len()].copy_from_slice(&times);
+        abi::CALL_LOG => {
+            let done = log(cpu, frame.x[1]);
+            frame.x[0] = done.map_or(abi::INVALID, |()| abi::SUCCESS) as u64;
         }
         abi::CALL_AUDIT => {
             let agrees = audit::audit(cpu, frame);
@@ -83,6 +82,21 @@ fn serve(cpu: &PerCpu, frame: &mut Frame, function: u32) {
         }
         _ => frame.x[0] = abi::NOT_SUPPORTED as u64,
     }
+}
+
+/// Has events noted at guest physical `address`, or nowhere if it is 0; `None` if no log can
+/// be there.
+fn log(cpu: &PerCpu, address: u64) -> Option<()> {
+    let log = match address {
+        0 => None,
+        address => {
+            let place = vm::in_ram::<TimeLog>(address)?;
+            // SAFETY: `in_ram` checked it, and every field is an atomic.
+            Some(unsafe { &*place })
+        }
+    };
+    cpu.vcpu.trace.copy_to(log);
+    Some(())
 }
 
 fn counters(cpu: &PerCpu, frame: &mut Frame) {

@@ -11,7 +11,8 @@ use arm_psci::{
 
 use crate::cpu::pending_word;
 use crate::cpu::percpu::PerCpu;
-use crate::cpu::trace::Off;
+use crate::cpu::trace::{Off, On};
+use crate::cpu::traps;
 use crate::cpu::vcpu::NotOff;
 use crate::exits::{enter, wfx};
 use crate::interrupts::kick;
@@ -47,7 +48,11 @@ fn serve(cpu: &PerCpu, function: Function) -> Result<u32, ErrorCode> {
         // Standby, also for a power-down request: the caller may always be
         // given a shallower state than it asked for (DEN0022F.b, 5.4.1).
         Function::CpuSuspend { .. } => {
-            wfx::idle::<Off>(cpu, None);
+            // Looked at here: of all calls this alone has more to note.
+            match traps::is_tracing() {
+                true => wfx::idle::<On>(cpu, None),
+                false => wfx::idle::<Off>(cpu, None),
+            }
             Ok(0)
         }
         Function::MigrateInfoType => Ok(MigrateInfoType::MigrationNotRequired.into()),

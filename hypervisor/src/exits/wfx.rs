@@ -49,7 +49,7 @@ pub fn idle<T: Trace>(cpu: &PerCpu, deadline: Option<u64>) {
     // SAFETY: this CPU's own, and nothing below comes here again.
     let limit = unsafe { vcpu.halt.with(|halt| halt.limit()) };
     if limit.is_some() || deadline.is_some() {
-        return idle_until(cpu, limit.unwrap_or(0), deadline, direct);
+        return idle_until::<T>(cpu, limit.unwrap_or(0), deadline, direct);
     }
     vcpu.counters.add(Counter::Halt);
     T::note(cpu, Traced::Halt, 0);
@@ -72,10 +72,13 @@ fn idle_if_gone<T: Trace>(cpu: &PerCpu, deadline: Option<u64>) {
 
 /// As [`idle`], polling first and with a deadline.
 #[cold]
-fn idle_until(cpu: &PerCpu, limit: u64, deadline: Option<u64>, direct: bool) {
+fn idle_until<T: Trace>(cpu: &PerCpu, limit: u64, deadline: Option<u64>, direct: bool) {
     let start = CNTVCT_EL0.get();
     if deadline.is_some_and(|deadline| start >= deadline) {
         return;
+    }
+    if limit != 0 {
+        T::note(cpu, Traced::Poll, 0);
     }
     let hit = poll(start + limit, deadline);
     if limit != 0 {
@@ -92,8 +95,13 @@ fn idle_until(cpu: &PerCpu, limit: u64, deadline: Option<u64>, direct: bool) {
         let offset = CNTVOFF_EL2.get();
         watchdog::rearm(deadline.map(|deadline| deadline.wrapping_add(offset)));
         cpu.vcpu.counters.add(Counter::Halt);
+        T::note(cpu, Traced::Halt, 0);
         insn::wfi();
+        T::note(cpu, Traced::Awake, 0);
         watchdog::rearm(None);
+    }
+    if hit {
+        T::note(cpu, Traced::Awake, 0);
     }
     // SAFETY: this CPU's own, and the closure does not come here again.
     unsafe {

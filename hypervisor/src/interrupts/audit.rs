@@ -140,7 +140,7 @@ fn plant(cpu: &PerCpu, quiet: bool) {
         // Both that count interrupts: how many of them a fast path takes is no matter.
         Fault::SoakCounterBack => {
             cpu.vcpu.counters.forget(Counter::Irq);
-            cpu.vcpu.fast_paths.listed.store(0, Relaxed);
+            cpu.vcpu.fast_paths.interrupts.store(0, Relaxed);
         }
         Fault::SoakTimeBack => CNTVOFF_EL2.set(CNTFRQ_EL0.get() / 10),
         Fault::SoakPendingWord => drop(cpu.vcpu.pending_word.fetch_or(1 << 31, SeqCst)),

@@ -26,8 +26,8 @@ use spin::once::Once;
 use vgic::Distributor;
 
 use crate::cpu::percpu::PerCpu;
-use crate::machine::Machine;
 use crate::machine::fault;
+use crate::machine::{Machine, machine};
 use crate::{refuse, stage};
 
 /// Registers of the emulated distributor.
@@ -214,4 +214,13 @@ fn write_tree(vm: &Vm, machine: &Machine, buffer: &mut [u8]) {
             "the guest's device tree has more than {TREE_SIZE} bytes; give fewer boot arguments"
         );
     }
+}
+
+/// Where the `T` at guest physical `address` is; `None` unless it is aligned and
+/// lies in RAM, which is mapped and stays so.
+pub fn in_ram<T>(address: u64) -> Option<*const T> {
+    let last = address.checked_add(size_of::<T>() as u64 - 1)?;
+    let inside = vm().ram.contains(address) && vm().ram.contains(last);
+    (inside && address.is_multiple_of(align_of::<T>() as u64))
+        .then(|| (machine().guest.base + (address - RAM)) as *const T)
 }

@@ -92,7 +92,7 @@ impl Bench {
             progress: Progress::new(format!("{}, {cpus} CPUs", mode.name())),
             recorder: Some(Recorder {
                 plugin: &self.plugin,
-                trace: &trace,
+                options: vec![("out", &trace)],
             }),
         })?;
         let console = String::from_utf8_lossy(&boots.log).into_owned();
@@ -126,7 +126,7 @@ fn check(outcome: &Outcome, under: Under, console: &str) -> Result<()> {
 
 /// Builds the plugin, in a directory of its own: Cargo locks the one that runs
 /// this program.
-fn build() -> Result<PathBuf> {
+pub fn build() -> Result<PathBuf> {
     let directory = places::inside("target/recorder");
     let mut cargo = Command::new(toolchain::cargo());
     cargo

@@ -24,10 +24,11 @@
 //! exits = { wfi = 2, irq = [0, 1] }   # per sample: about this, or within these
 //! no_exits = ["sgi"]
 //! ipis = { sent = 2 }
-//! wakes = { irq = 2 }
-//! counts = { "sched.passes" = 1 }     # any other counter
+//! wakes = { timeout = 0 }
+//! counts = { "irq.taken" = 2 }        # any other counter
 //! p50 = [100, 5000]
 //! max_p50 = 5000
+//! path = [60, 70]             # median of the path, where samples are taken apart; no more than the sample's
 //! samples = [40, 100]
 //! ended = "budget"            # or settled, samples
 //! equal = true                # every sample is the same

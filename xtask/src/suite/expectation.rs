@@ -145,6 +145,7 @@ pub struct Expected {
     counts: BTreeMap<String, Range>,
     p50: Option<Range>,
     max_p50: Option<f64>,
+    path: Option<Range>,
     samples: Option<Range>,
     ended: Option<String>,
     #[serde(default)]
@@ -258,6 +259,17 @@ impl Expected {
             stats.max,
             stats.p50
         );
+        if let Some(range) = self.path {
+            let Some(critical) = &cell.critical else {
+                bail!("{title}: its samples were not taken apart");
+            };
+            let (path, all) = (critical.path.p50 as f64, cell.stats.map(|stats| stats.p50));
+            ensure!(
+                range.contains(path) && all.is_some_and(|all| path <= all as f64),
+                "{title}: path {path} of {all:?}, expected {}",
+                range.shown()
+            );
+        }
         let p50 = cell.stats.map_or(0.0, |stats| stats.p50 as f64);
         let ranges = [self.p50, self.max_p50.map(|max| Range::Within([0.0, max]))];
         for range in ranges.into_iter().flatten() {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of the command line as a whole, where its exit status is the point: the
 //! gate on the length of paths, that it notices a path that got longer, the
-//! listing of a path, what is left when it is killed half-way, and several commands at
+//! listing of a path, exits against the emulator's list of exceptions, what is left when it is killed half-way, and several commands at
 //! once.
 
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::{counted, killed, repeated, together};
+use super::{counted, exceptions, killed, repeated, together};
 use crate::{cost, places};
 
 /// A test.
@@ -41,7 +41,7 @@ struct Line {
     says: &'static str,
 }
 
-const ALL: [Gate; 10] = [
+const ALL: [Gate; 11] = [
     Gate {
         name: "cost-is-not-more",
         what: What::Line(Line {
@@ -72,6 +72,10 @@ const ALL: [Gate; 10] = [
     Gate {
         name: "counted-by-the-emulators-log",
         what: What::Code(counted::run),
+    },
+    Gate {
+        name: "exits-are-exceptions-to-el2",
+        what: What::Code(exceptions::run),
     },
     Gate {
         name: "killed-by-int-keeps",

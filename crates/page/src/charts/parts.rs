@@ -96,14 +96,15 @@ pub fn time_at_el2(panel: &Panel<'_>) -> Option<Markup> {
     let time = |cell: &Cell| cell.counters.get("time").cloned().unwrap_or_default();
     // The counters are in ticks, whatever the samples are in.
     panel.scale.ticks(1)?;
+    // With stamps a sample executes other instructions than without.
     let cells = with(panel, |cell| {
-        cell.stamped().is_some() && time(cell).values().sum::<u64>() > 0
+        cell.unit != "insns" && stamped(cell) > 0 && time(cell).values().sum::<u64>() > 0
     });
     let counts: Vec<Counts> = cells.iter().map(|cell| time(cell)).collect();
     let names = known_first(&EXITS, counts.iter());
     let wakes = wakes_per_sample(panel.cells[0]);
     let rows = rows(&cells, |cell| {
-        let samples = cell.stamped()?.stats.count.max(1) as f64 * wakes;
+        let samples = stamped(cell) as f64 * wakes;
         let times = time(cell);
         let parts = names.iter().enumerate().map(|(index, name)| {
             let ticks = times.get(name).copied().unwrap_or(0);
@@ -113,7 +114,11 @@ pub fn time_at_el2(panel: &Panel<'_>) -> Option<Markup> {
         Some((parts.collect(), None))
     });
     let unit = format!("{} per wake-up", panel.unit());
-    let note = format!("mean {unit} at EL2 by cause, {}", samples(&cells));
+    let note = format!(
+        "mean {unit} at EL2 by cause, {}{}",
+        samples(&cells),
+        distortion(&cells)
+    );
     draw(panel, rows, &legend(&names), (&unit, &note), "time at EL2")
 }
 
@@ -161,7 +166,11 @@ pub fn residency(panel: &Panel<'_>) -> Option<Markup> {
         });
         Some((parts.collect(), None))
     });
-    let note = format!("of all CPUs, {}", samples(&cells));
+    let note = format!(
+        "of all CPUs within samples, {}{}",
+        samples(&cells),
+        distortion(&cells)
+    );
     draw(
         panel,
         rows,
@@ -169,6 +178,25 @@ pub fn residency(panel: &Panel<'_>) -> Option<Markup> {
         ("%", &note),
         "residency by state",
     )
+}
+
+/// Samples whose stamps tell where the CPUs were.
+fn stamped(cell: &Cell) -> u64 {
+    let counts = cell.counters.get("stamped");
+    let samples = counts.and_then(|counts| counts.get("samples"));
+    samples.copied().unwrap_or(0)
+}
+
+/// How many times as long as without stamps these samples are, from cell to cell.
+fn distortion(cells: &[&Cell]) -> String {
+    let times = cells.iter().filter_map(|cell| cell.distortion());
+    let (least, most) = times.fold((f64::MAX, 0.0_f64), |(least, most), times| {
+        (least.min(times), most.max(times))
+    });
+    match most {
+        0.0 => String::new(),
+        _ => format!(", whose medians are {least:.2} to {most:.2} times those without"),
+    }
 }
 
 /// How many samples have stages; with stamps, these are others than the rest.

@@ -137,6 +137,41 @@ impl Cell {
             .all(|(key, value)| self.fields.get(key).is_none_or(|first| first == value))
     }
 
+    /// Whether it tells where the CPUs were within samples.
+    pub fn tells_parts(&self) -> bool {
+        self.counts.contains_key("stamped.ticks")
+    }
+
+    /// How what it says of that does not add up, if it does not: the parts make the samples,
+    /// the time at EL2 by cause makes that part, and the samples are those with stamps.
+    pub fn disagreement(&self) -> Option<String> {
+        let count = |name: &str| self.counts.get(name).copied();
+        let whole = count("stamped.ticks")?;
+        let sum = |group: &str| -> u64 {
+            let named = self.counts.iter();
+            let of_group = named.filter(|(name, _)| name.starts_with(group));
+            of_group.map(|(_, ticks)| ticks).sum()
+        };
+        let (parts, causes) = (sum("res."), sum("time."));
+        let el2 = count("res.el2").unwrap_or(0);
+        let stamped = self.stats.iter().find(|stat| stat.name == "traced");
+        let stamped = stamped.and_then(|stat| stat.values.get("count").copied());
+        let told = count("stamped.samples").unwrap_or(0) + count("stamped.lost").unwrap_or(0);
+        let why = if parts != whole {
+            format!("its parts are {parts} ticks, its samples with stamps {whole}")
+        } else if causes != el2 {
+            format!("it was at EL2 for {el2} ticks, by cause for {causes}")
+        } else if stamped.is_some_and(|samples| samples != told) {
+            format!(
+                "{told} samples have parts, {} have stamps",
+                stamped.unwrap_or(0)
+            )
+        } else {
+            return None;
+        };
+        Some(format!("{}: {why}", self.title()))
+    }
+
     /// Whether it has samples, or says why there are none.
     pub fn has_result(&self) -> bool {
         self.skipped.is_some() || self.stats.iter().any(|stat| stat.name == "total")

@@ -219,3 +219,37 @@ fn boots_of_one_unit_are_one_table() {
     );
     assert!(!Results::default().has_cells());
 }
+
+#[test]
+fn a_record_of_another_cell_is_of_no_block() {
+    let mut lines = boot("rouse", "insns");
+    lines[9] = line(9, "stat id=2 name=kick count=4");
+    let records = collect(&lines);
+    let whole: Vec<u64> = records.cells.iter().map(|cell| cell.id).collect();
+    assert_eq!(whole, [0]);
+    assert_eq!(
+        records.damaged,
+        [
+            "cell 1 (pingpong wfi wfi)",
+            "cell 2 (its first record is missing)",
+            "cell 1 (its first record is missing)",
+        ]
+    );
+    lines[9] = line(9, "stat name=kick count=4");
+    let records = collect(&lines);
+    assert!(
+        records
+            .damaged
+            .contains(&"a cell without a number".to_owned())
+    );
+}
+
+/// Of each of three passes a record is lost, so that nothing of the cell is whole.
+#[test]
+fn what_is_lost_again_and_again_is_told_once() {
+    let pass = ["part-cell id=5 wait=wfe", "part-done id=5 records=3"];
+    let records = [&["boot under=rouse"][..], &pass, &pass, &pass].concat();
+    let records = collect(&numbered(&records));
+    assert!(records.cells.is_empty());
+    assert_eq!(records.damaged, ["cell 5 (wfe)"]);
+}

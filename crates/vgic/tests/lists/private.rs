@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! SGIs and PPIs, and where they are listed.
 
-use vgic::{Access, List, ListRegister, State};
+use vgic::{Access, Fault, List, ListRegister, State};
 
 use super::{ACTIVE, PENDING, Registers, private};
 
@@ -106,4 +106,32 @@ fn only_lines_that_are_low_are_taken_back() {
     assert!(list.deliverable(&bank));
     bank.acknowledge(1);
     assert!(!list.deliverable(&bank));
+}
+
+#[test]
+fn what_was_asked_for_and_is_not_served_is_found() {
+    let (private, list, bank) = (private(), List::new(), Registers::new(2));
+    let frames = vgic::Redistributor {
+        private: &private,
+        affinity: 0,
+        number: 0,
+        last: true,
+        lines: 0,
+    };
+    let found = |offset: u64, bits: u64| {
+        let write = Some(bits);
+        let size = 4;
+        let _ = frames.access(Access {
+            offset,
+            size,
+            write,
+        });
+        list.audit_quiet(&bank, &private, false)
+    };
+    assert_eq!(found(0x1_0280, 0b11), Err(Fault::Requested(0b11)));
+    // Both states of one, and of another, are taken back.
+    assert_eq!(found(0x1_0380, 0b10), Err(Fault::Requested(0b11)));
+    assert_eq!(found(0x1_0300, 0b101), Err(Fault::Requested(0b111)));
+    assert_eq!(private.take_requests(), [0b11, 0b10, 0b101]);
+    assert_eq!(list.audit_quiet(&bank, &private, false), Ok(()));
 }

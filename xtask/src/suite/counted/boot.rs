@@ -49,7 +49,7 @@ pub fn run(options: &[&str], count: u32) -> Result<Traced> {
     attach(&mut command, &stub, &log);
     let (process, lines) = EmulatorProcess::start(&mut command)?;
     let mut machine = Machine {
-        stub: Stub::connect(&stub)?,
+        stub: Stub::connect(&stub, &log)?,
         marks: marks(&job, &built)?,
         log: &log,
     };

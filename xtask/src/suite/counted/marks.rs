@@ -2,7 +2,7 @@
 //! Where samples begin and end in the guest's image: the reads of the clock that the
 //! compiler's debug information gives to the loops that measure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -14,11 +14,9 @@ use object::{Object, ObjectSection, ObjectSymbol, SectionKind};
 
 use crate::places;
 
-/// Files of the loops that measure: in each, one line reads the clock before a sample and
-/// a later one after it.
-const LOOPS: [&str; 2] = ["src/workload/pingpong.rs", "src/workload/ipi.rs"];
-/// The file of the function that reads the clock.
-const CLOCK: &str = "src/clock.rs";
+/// The functions by which loops that measure read the clock, before a sample and after it.
+const BEGINS: &str = "sample_begins";
+const ENDS: &str = "sample_ends";
 /// The function that runs a block of a cell's samples.
 const BLOCK: &str = "guest_kernel_shim::bench::block";
 
@@ -53,24 +51,20 @@ impl Marks {
             begins: BTreeSet::new(),
             ends: BTreeSet::new(),
         };
-        let mut reads: BTreeMap<(&str, u32), Vec<u64>> = BTreeMap::new();
         for address in clock_reads(&file)? {
-            if let Some(place) = place_of(&lines, address)? {
-                reads.entry(place).or_default().push(base + address);
+            let functions = functions(&lines, address)?;
+            let is_of = |name| functions.iter().any(|function| function == name);
+            if is_of(BEGINS) {
+                marks.begins.insert(base + address);
+            } else if is_of(ENDS) {
+                marks.ends.insert(base + address);
             }
         }
-        for name in LOOPS {
-            let of_loop: Vec<_> = reads
-                .iter()
-                .filter(|((file, _), _)| *file == name)
-                .collect();
-            let [(_, begins), (_, ends)] = of_loop[..] else {
-                let lines: Vec<u32> = of_loop.iter().map(|((_, line), _)| *line).collect();
-                anyhow::bail!("{name}: the clock is read in lines {lines:?}, not in two");
-            };
-            marks.begins.extend(begins);
-            marks.ends.extend(ends);
-        }
+        ensure!(
+            !marks.begins.is_empty(),
+            "no read of the clock is of {BEGINS}"
+        );
+        ensure!(!marks.ends.is_empty(), "no read of the clock is of {ENDS}");
         Ok(marks)
     }
 
@@ -123,22 +117,19 @@ fn clock_reads(file: &ElfFile64<'_, object::Endianness>) -> Result<Vec<u64>> {
     Ok(reads)
 }
 
-/// The loop that reads the clock at `address` by itself, and the line.
-fn place_of(lines: &Lines<Slice<'_>>, address: u64) -> Result<Option<(&'static str, u32)>> {
+/// The functions that the instruction at `address` is of: the innermost, and those that it
+/// was inlined into.
+fn functions(lines: &Lines<Slice<'_>>, address: u64) -> Result<Vec<String>> {
     let mut frames = lines.find_frames(address).skip_all_loads()?;
-    let mut in_clock = 0;
+    let mut names = Vec::new();
     while let Some(frame) = frames.next()? {
-        let place = frame.location;
-        let Some((file, line)) = place.and_then(|place| Some((place.file?, place.line?))) else {
+        let name = frame.function.as_ref().map(|function| function.raw_name());
+        let Some(name) = name.transpose()? else {
             continue;
         };
-        if file.ends_with(CLOCK) {
-            // One function of it is the read; a second one is a pause, for instance.
-            in_clock += 1;
-        } else if in_clock > 0 {
-            let name = LOOPS.into_iter().find(|name| file.ends_with(name));
-            return Ok(name.filter(|_| in_clock == 1).map(|name| (name, line)));
-        }
+        let name = format!("{:#}", rustc_demangle::demangle(&name));
+        let last = name.rsplit("::").next().unwrap_or_default();
+        names.push(last.to_owned());
     }
-    Ok(None)
+    Ok(names)
 }

@@ -2,9 +2,10 @@
 //! The debugger's stub of QEMU, by which a machine is stopped at an instruction and told
 //! what to log (GDB's remote protocol; `qRcmd` is a line for QEMU's own monitor).
 
+use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,8 @@ use crate::interrupt;
 
 /// How long a machine may take to get to where it is to stop.
 const PATIENCE: Duration = Duration::from_secs(300);
+/// How much it may have logged until then; a block of samples takes some megabytes.
+const MOST: u64 = 200 << 20;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Numbers that the protocol gives to registers.
@@ -26,6 +29,8 @@ pub struct Stub {
     socket: UnixStream,
     /// What was received and not read yet.
     received: Vec<u8>,
+    /// The file that QEMU logs to.
+    log: PathBuf,
 }
 
 /// Why a machine does not run.
@@ -38,8 +43,9 @@ pub enum Stop {
 }
 
 impl Stub {
-    /// That of the machine whose socket is at `path`, as soon as it is there.
-    pub fn connect(path: &Path) -> Result<Self> {
+    /// That of the machine whose socket is at `path`, as soon as it is there, and whose
+    /// log is `log`.
+    pub fn connect(path: &Path, log: &Path) -> Result<Self> {
         let since = Instant::now();
         let socket = loop {
             match UnixStream::connect(path) {
@@ -54,6 +60,7 @@ impl Stub {
         Ok(Self {
             socket,
             received: Vec::new(),
+            log: log.into(),
         })
     }
 
@@ -177,6 +184,10 @@ impl Stub {
             }
             if interrupt::requested() {
                 bail!("interrupted");
+            }
+            let logged = fs::metadata(&self.log).map_or(0, |log| log.len());
+            if logged > MOST {
+                bail!("the machine did not stop within {logged} bytes of QEMU's log");
             }
             if since.elapsed() > PATIENCE {
                 bail!("the machine did not stop within {} s", PATIENCE.as_secs());

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A log of what a CPU did when, in the guest's memory.
+
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use crate::Traced;
+
+/// What one CPU noted, at one exception level, with the time of each note. That CPU alone
+/// notes; any may read.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct TimeLog {
+    count: AtomicU64,
+    entries: [[AtomicU64; 2]; TimeLog::KEPT as usize],
+}
+
+/// A note.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeNote {
+    /// Virtual count, ticks.
+    pub time: u64,
+    /// What, in the words of whoever notes.
+    pub word: u64,
+}
+
+impl Default for TimeLog {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl TimeLog {
+    /// Notes that are kept.
+    pub const KEPT: u64 = 1024;
+
+    /// None yet. So is memory that is all zero.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            count: AtomicU64::new(0),
+            entries: [const { [const { AtomicU64::new(0) }; 2] }; Self::KEPT as usize],
+        }
+    }
+
+    /// Notes `word` at `time`.
+    #[inline(always)]
+    pub fn note(&self, time: u64, word: u64) {
+        let count = self.count.load(Relaxed);
+        let [time_of, word_of] = &self.entries[(count % Self::KEPT) as usize];
+        time_of.store(time, Relaxed);
+        word_of.store(word, Relaxed);
+        self.count.store(count.wrapping_add(1), Release);
+    }
+
+    /// Forgets all notes. Nobody may note meanwhile.
+    pub fn clear(&self) {
+        self.count.store(0, Release);
+    }
+
+    /// How many there were. Those are whole, and so is what their CPU stored before.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count.load(Acquire)
+    }
+
+    /// Note `number`, from 0; `None` if it is not there yet, or was overwritten.
+    #[must_use]
+    pub fn get(&self, number: u64) -> Option<TimeNote> {
+        (number < self.count()).then_some(())?;
+        let [time, word] = &self.entries[(number % Self::KEPT) as usize];
+        // Acquire, so that the count is read after them.
+        let note = TimeNote {
+            time: time.load(Acquire),
+            word: word.load(Acquire),
+        };
+        // The place of the note that is being made is not whole.
+        (self.count() - number < Self::KEPT).then_some(note)
+    }
+}
+
+/// The word of an event at EL2.
+#[must_use]
+pub const fn event_word(what: Traced, data: u64) -> u64 {
+    data << 8 | what as u64
+}
+
+/// An event's kind, a [`Traced`], and its data.
+#[must_use]
+pub const fn event_of(word: u64) -> (u64, u64) {
+    (word & 0xff, word >> 8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_are_kept_and_others_are_not_there() {
+        let log = TimeLog::new();
+        assert_eq!((log.count(), log.get(0)), (0, None));
+        let count = TimeLog::KEPT + 10;
+        for n in 0..count {
+            log.note(n * 3, event_word(Traced::Halt, n));
+        }
+        let kept: Vec<u64> = (0..count + 2).filter(|&n| log.get(n).is_some()).collect();
+        // One place is always the next note's.
+        assert_eq!(kept, (11..count).collect::<Vec<u64>>());
+        let note = log.get(20).unwrap();
+        assert_eq!(
+            (note.time, event_of(note.word)),
+            (60, (Traced::Halt as u64, 20))
+        );
+    }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The code of the images, with the kinds of its instructions, and how it is found
+//! in memory.
+
+use crate::Kind;
+
+/// The code of an image.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Image {
+    /// Exception level that it runs at: 1 or 2.
+    pub level: u64,
+    /// Link address of the first instruction.
+    pub address: u64,
+    /// The instructions.
+    pub words: Vec<u32>,
+    /// Their kinds, as many.
+    pub kinds: Vec<Kind>,
+}
+
+/// The images of a machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chart {
+    /// The images.
+    pub images: Vec<Image>,
+}
+
+impl Image {
+    /// An image is moved by whole pages.
+    const PAGE: u64 = 0x1000;
+    /// As many instructions tell a place from another.
+    const ENOUGH: usize = 4;
+
+    /// Where `words`, which were found at `at`, are in the image, as numbers of its
+    /// instructions; `base` is by how much it is known to have been moved.
+    #[must_use]
+    pub fn place(&self, base: Option<u64>, at: u64, words: &[u32]) -> Option<usize> {
+        let index = at.wrapping_sub(base?).wrapping_sub(self.address) / 4;
+        let index = usize::try_from(index).ok()?;
+        let here = self.words.get(index..)?.get(..words.len())?;
+        (here == words).then_some(index)
+    }
+
+    /// By how much the image was moved, if `words`, found at `at`, are some of its
+    /// instructions and can't be others.
+    #[must_use]
+    pub fn base(&self, at: u64, words: &[u32]) -> Option<u64> {
+        if words.len() < Self::ENOUGH {
+            return None;
+        }
+        let offset = at.wrapping_sub(self.address) % Self::PAGE / 4;
+        let places = (offset as usize..self.words.len()).step_by(Self::PAGE as usize / 4);
+        let mut found = places.filter(|&place| self.words[place..].starts_with(words));
+        let place = found.next()?;
+        let base = at.wrapping_sub(self.address + 4 * place as u64);
+        found.next().is_none().then_some(base)
+    }
+}
+
+impl Chart {
+    /// As a file.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for image in &self.images {
+            for number in [image.level, image.address, image.words.len() as u64] {
+                bytes.extend(number.to_le_bytes());
+            }
+            bytes.extend(image.words.iter().flat_map(|word| word.to_le_bytes()));
+            bytes.extend(image.kinds.iter().flat_map(|kind| kind.0.to_le_bytes()));
+        }
+        bytes
+    }
+
+    /// Of a file; `None` if it is none, or a part of one.
+    #[must_use]
+    pub fn from_bytes(mut bytes: &[u8]) -> Option<Self> {
+        let mut chart = Self::default();
+        while !bytes.is_empty() {
+            let mut number = || {
+                let (first, rest) = bytes.split_first_chunk()?;
+                bytes = rest;
+                Some(u64::from_le_bytes(*first))
+            };
+            let (level, address, count) = (number()?, number()?, number()? as usize);
+            let words = bytes.get(..count.checked_mul(4)?)?;
+            let kinds = bytes.get(words.len()..)?.get(..count * 2)?;
+            bytes = &bytes[words.len() + kinds.len()..];
+            let (words, _) = words.as_chunks();
+            let (kinds, _) = kinds.as_chunks();
+            chart.images.push(Image {
+                level,
+                address,
+                words: words.iter().map(|word| u32::from_le_bytes(*word)).collect(),
+                kinds: kinds
+                    .iter()
+                    .map(|kind| Kind(u16::from_le_bytes(*kind)))
+                    .collect(),
+            });
+        }
+        Some(chart)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image() -> Image {
+        let words: Vec<u32> = (0..4096).map(|n| n % 1500).collect();
+        Image {
+            level: 2,
+            address: 0x1800,
+            kinds: vec![Kind::SYNC; words.len()],
+            words,
+        }
+    }
+
+    #[test]
+    fn a_file_is_read_back() {
+        let chart = Chart {
+            images: vec![image(), Image::default()],
+        };
+        let bytes = chart.to_bytes();
+        assert_eq!(Chart::from_bytes(&bytes), Some(chart));
+        assert_eq!(Chart::from_bytes(&bytes[..bytes.len() - 1]), None);
+        assert_eq!(Chart::from_bytes(&bytes[..20]), None);
+    }
+
+    #[test]
+    fn an_image_is_found_where_it_was_moved_to() {
+        let image = image();
+        let base = 0x4020_0000;
+        let at = base + image.address + 4 * 2000;
+        let words = &image.words[2000..2006];
+        assert_eq!(image.base(at, words), Some(base));
+        assert_eq!(image.place(Some(base), at, words), Some(2000));
+        assert_eq!(image.place(Some(base), at + 4, words), None);
+        assert_eq!(image.place(None, at, words), None);
+        // Too short to tell, or nowhere at this offset of a page.
+        assert_eq!(image.base(at, &words[..3]), None);
+        assert_eq!(image.base(at + 4, words), None);
+        assert_eq!(image.place(Some(base), base + 4, &[1]), None);
+    }
+
+    #[test]
+    fn what_is_there_twice_tells_no_place() {
+        let mut image = image();
+        let page = image.words[..1024].to_vec();
+        image.words[1024..2048].copy_from_slice(&page);
+        let at = image.address + 4 * 10;
+        assert_eq!(image.base(at, &image.words[10..20]), None);
+    }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Instructions, by level, and what of them is bookkeeping.
+
+/// Bookkeeping: what is executed for the measurement, not for the wake-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Class {
+    /// Counts that guest and hypervisor keep.
+    Statistics,
+    /// The reading of the clock that ends the sample.
+    Clock,
+    /// The flag by which a handler tells a busy CPU that it ran.
+    Flags,
+    /// The loop around the task's turns.
+    Loop,
+}
+
+impl Class {
+    /// All.
+    pub const ALL: [Self; 4] = [Self::Statistics, Self::Clock, Self::Flags, Self::Loop];
+
+    /// Its name in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Statistics => "statistics",
+            Self::Clock => "clock",
+            Self::Flags => "flags",
+            Self::Loop => "loop",
+        }
+    }
+}
+
+/// Numbers of instructions. The levels add up to all; a class is part of that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Counts {
+    /// By level: EL1, EL2, EL3.
+    pub levels: [u64; 3],
+    /// By [`Class`].
+    pub classes: [u64; Class::ALL.len()],
+}
+
+impl Counts {
+    /// How many numbers it has.
+    pub const LEN: usize = 3 + Class::ALL.len();
+
+    /// Of as many numbers, the levels first.
+    #[must_use]
+    pub fn from_array(all: [u64; Self::LEN]) -> Self {
+        let mut counts = Self::default();
+        counts.levels.copy_from_slice(&all[..3]);
+        counts.classes.copy_from_slice(&all[3..]);
+        counts
+    }
+
+    /// As many numbers.
+    #[must_use]
+    pub fn to_array(self) -> [u64; Self::LEN] {
+        let mut all = [0; Self::LEN];
+        all[..3].copy_from_slice(&self.levels);
+        all[3..].copy_from_slice(&self.classes);
+        all
+    }
+
+    /// All instructions.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.levels.iter().sum()
+    }
+
+    /// Those that are bookkeeping.
+    #[must_use]
+    pub fn bookkeeping(&self) -> u64 {
+        self.classes.iter().sum()
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let (one, other) = (self.to_array(), other.to_array());
+        Self::from_array(std::array::from_fn(|n| one[n] + other[n]))
+    }
+
+    /// As many of everything, so many times.
+    #[must_use]
+    pub fn times(self, times: u64) -> Self {
+        Self::from_array(self.to_array().map(|number| number * times))
+    }
+
+    /// What is more than in `before`.
+    ///
+    /// # Panics
+    /// If `before` has more of anything: counts only grow.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        let (now, before) = (self.to_array(), before.to_array());
+        Self::from_array(std::array::from_fn(|n| {
+            now[n].checked_sub(before[n]).expect("counts only grow")
+        }))
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Why an instruction matters.
+
+use crate::Class;
+
+/// A set of reasons.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kind(pub u16);
+
+impl Kind {
+    /// None.
+    pub const NONE: Self = Self(0);
+    /// Reads the clock at the beginning of a sample.
+    pub const BEGIN: Self = Self(1 << 0);
+    /// Reads it at the end.
+    pub const END: Self = Self(1 << 1);
+    /// Stands behind one of the two: what they read is in a register.
+    pub const VALUE: Self = Self(1 << 2);
+    /// Is part of what counts a sample that ended.
+    pub const RECORD: Self = Self(1 << 3);
+    /// WFI, WFE, WFIT, WFET or YIELD: another CPU may go on.
+    pub const PAUSE: Self = Self(1 << 4);
+    /// Stands behind one of those.
+    pub const RESUME: Self = Self(1 << 5);
+    /// Accesses memory in an order or as a whole, as CPUs do that tell each other.
+    pub const SYNC: Self = Self(1 << 6);
+    /// Writes ICC_SGI1R_EL1.
+    pub const SEND: Self = Self(1 << 7);
+    /// Reads ICC_IAR1_EL1.
+    pub const ACKNOWLEDGE: Self = Self(1 << 8);
+    /// A cell begins; its number is in x0.
+    pub const CELL: Self = Self(1 << 9);
+
+    /// The pause is one that halts: not YIELD.
+    pub const HALT: Self = Self(1 << 10);
+
+    const CLASS: u32 = 13;
+
+    /// The kinds that an instruction is of by what it is.
+    #[must_use]
+    pub const fn of_word(word: u32) -> Self {
+        match word {
+            0xd503_203f => return Self::PAUSE,
+            0xd503_205f | 0xd503_207f => return Self::PAUSE.and(Self::HALT),
+            _ => {}
+        }
+        // WFET and WFIT; MSR ICC_SGI1R_EL1 and MRS ICC_IAR1_EL1, of any register
+        // (DDI 0487K.a, C4.1.94).
+        match word & !0x1f {
+            0xd503_1000 | 0xd503_1020 => return Self::PAUSE.and(Self::HALT),
+            0xd518_cba0 => return Self::SEND,
+            0xd538_cc00 => return Self::ACKNOWLEDGE,
+            _ => {}
+        }
+        // Load/store exclusive, ordered, compare and swap; atomic operations
+        // (C4.1.95).
+        let ordered = word & 0x3f00_0000 == 0x0800_0000;
+        let atomic = word & 0x3f20_0c00 == 0x3820_0000;
+        if ordered || atomic {
+            return Self::SYNC;
+        }
+        Self::NONE
+    }
+
+    /// Whether `word` reads the clock, and into which register.
+    #[must_use]
+    pub const fn clock_register(word: u32) -> Option<u8> {
+        // MRS Xt, CNTVCT_EL0
+        if word & !0x1f == 0xd53b_e040 {
+            Some((word & 0x1f) as u8)
+        } else {
+            None
+        }
+    }
+
+    /// Both.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether it is of all kinds of `other`.
+    #[must_use]
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// The same, as bookkeeping of `class`.
+    #[must_use]
+    pub const fn of_class(self, class: Class) -> Self {
+        Self(self.0 & !(7 << Self::CLASS) | (class as u16 + 1) << Self::CLASS)
+    }
+
+    /// The bookkeeping that it is, if it is.
+    #[must_use]
+    pub fn class(self) -> Option<Class> {
+        let number = usize::from(self.0 >> Self::CLASS).checked_sub(1)?;
+        Class::ALL.get(number).copied()
+    }
+
+    /// Whether anything has to be done when it is executed but to count it.
+    #[must_use]
+    pub const fn happens(self) -> bool {
+        self.0 & ((1 << Self::CLASS) - 1) != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_are_known_by_what_they_are() {
+        for (word, kind) in [
+            (0xd503_207f, Kind::PAUSE.and(Kind::HALT)), // wfi
+            (0xd503_205f, Kind::PAUSE.and(Kind::HALT)), // wfe
+            (0xd503_1015, Kind::PAUSE.and(Kind::HALT)), // wfet x21
+            (0xd503_203f, Kind::PAUSE),                 // yield
+            (0xd503_201f, Kind::NONE),                  // nop
+            (0xd518_cba1, Kind::SEND),                  // msr icc_sgi1r_el1, x1
+            (0xd538_cc00, Kind::ACKNOWLEDGE),           // mrs x0, icc_iar1_el1
+            (0x885f_fe34, Kind::SYNC),                  // ldaxr w20, [x17]
+            (0x8816_fe35, Kind::SYNC),                  // stlxr w22, w21, [x17]
+            (0x88df_fe34, Kind::SYNC),                  // ldar w20, [x17]
+            (0x089f_fc20, Kind::SYNC),                  // stlrb w0, [x1]
+            (0xb8e0_3041, Kind::SYNC),                  // ldsetal w0, w1, [x2]
+            (0xf940_1d54, Kind::NONE),                  // ldr x20, [x10, #0x38]
+            (0xa940_0440, Kind::NONE),                  // ldp x0, x1, [x2]
+            (0xb860_6841, Kind::NONE),                  // ldr w1, [x2, x0]
+        ] {
+            assert_eq!(Kind::of_word(word), kind, "{word:#010x}");
+        }
+        assert_eq!(Kind::clock_register(0xd53b_e054), Some(20));
+        assert_eq!(Kind::clock_register(0xd53b_e034), None);
+    }
+
+    #[test]
+    fn a_class_is_no_event() {
+        let kind = Kind::SYNC.of_class(Class::Flags);
+        assert_eq!(kind.class(), Some(Class::Flags));
+        assert!(kind.happens() && kind.has(Kind::SYNC));
+        let kind = Kind::NONE.of_class(Class::Statistics);
+        assert!(!kind.happens() && kind.class() == Some(Class::Statistics));
+        assert_eq!(Kind::SYNC.class(), None);
+    }
+}

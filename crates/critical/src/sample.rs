@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Samples that were taken apart, and the lines in which they are written down.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::{Counts, Exits};
+
+/// One sample, or several that are the same in everything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Sample {
+    /// Its value, as the guest has it: by how much the counter went on.
+    pub value: u64,
+    /// What all CPUs executed.
+    pub work: Counts,
+    /// What of that is on the path.
+    pub path: Counts,
+    /// Exceptions that were taken to EL2.
+    pub exits: Exits,
+    /// A CPU halted: where none has anything to do, the counter skips to the next
+    /// timer.
+    pub halted: bool,
+    /// CPUs changed where none waited, so what each of them executed is not known.
+    pub unclear: bool,
+}
+
+/// Samples of all cells, and how many of each there are.
+pub type Samples = BTreeMap<(u64, Sample), u64>;
+
+/// First line of a file.
+const HEADING: &str = "rouse samples 1";
+/// Numbers of a line.
+const NUMBERS: usize = 3 + 2 * Counts::LEN + 9 + 2;
+
+impl Sample {
+    /// How far the counter went on without an instruction. An error says what
+    /// doesn't add up.
+    pub fn skipped(&self) -> Result<u64, String> {
+        let executed = self.work.total();
+        match self.value.checked_sub(executed) {
+            None => Err(format!(
+                "{executed} instructions were executed in a sample of {}",
+                self.value
+            )),
+            Some(skipped) if skipped != 0 && !self.halted => Err(format!(
+                "{executed} instructions were executed in a sample of {} in which no CPU halted",
+                self.value
+            )),
+            Some(skipped) => Ok(skipped),
+        }
+    }
+
+    /// Whether its parts can be: what is on the path and what is bookkeeping was
+    /// executed as well.
+    pub fn check(&self) -> Result<(), String> {
+        self.skipped()?;
+        let parts = self.work.to_array().into_iter().zip(self.path.to_array());
+        let inside = parts.into_iter().all(|(work, path)| path <= work);
+        let within = |counts: &Counts| counts.bookkeeping() <= counts.total();
+        match inside && within(&self.work) && within(&self.path) {
+            true => Ok(()),
+            false => Err(format!("a part is more than the whole: {self:?}")),
+        }
+    }
+
+    fn numbers(&self) -> impl Iterator<Item = u64> {
+        [self.value]
+            .into_iter()
+            .chain(self.work.to_array())
+            .chain(self.path.to_array())
+            .chain(self.exits)
+            .chain([self.halted.into(), self.unclear.into()])
+    }
+}
+
+/// The lines that say the same.
+#[must_use]
+pub fn to_text(samples: &Samples) -> String {
+    let mut text = format!("{HEADING}\n");
+    for ((cell, sample), times) in samples {
+        let _ = write!(text, "{cell} {times}");
+        for number in sample.numbers() {
+            let _ = write!(text, " {number}");
+        }
+        text.push('\n');
+    }
+    text += "end\n";
+    text
+}
+
+/// The samples of such lines; an error says which line is none.
+pub fn from_text(text: &str) -> Result<Samples, String> {
+    let mut lines = text.lines();
+    if lines.next() != Some(HEADING) || lines.next_back() != Some("end") {
+        return Err("it is not whole".into());
+    }
+    let mut samples = Samples::new();
+    for line in lines {
+        let numbers = line.split(' ').map(str::parse);
+        let numbers: Result<Vec<u64>, _> = numbers.collect();
+        let numbers = numbers.ok().filter(|numbers| numbers.len() == NUMBERS);
+        let Some(numbers) = numbers else {
+            return Err(format!("`{line}` is no sample"));
+        };
+        let mut next = numbers.into_iter();
+        let mut take = || next.next().unwrap_or_default();
+        let (cell, times) = (take(), take());
+        let sample = Sample {
+            value: take(),
+            work: Counts::from_array(std::array::from_fn(|_| take())),
+            path: Counts::from_array(std::array::from_fn(|_| take())),
+            exits: std::array::from_fn(|_| take()),
+            halted: take() != 0,
+            unclear: take() != 0,
+        };
+        *samples.entry((cell, sample)).or_default() += times;
+    }
+    Ok(samples)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Sample {
+        Sample {
+            value: 10,
+            work: Counts {
+                levels: [6, 4, 0],
+                classes: [3, 1, 0, 0],
+            },
+            path: Counts {
+                levels: [5, 2, 0],
+                classes: [1, 1, 0, 0],
+            },
+            exits: [0, 0, 1, 1, 0, 0, 0, 0, 0],
+            halted: false,
+            unclear: false,
+        }
+    }
+
+    #[test]
+    fn lines_are_read_back() {
+        let samples = Samples::from([((3, sample()), 500), ((4, Sample::default()), 1)]);
+        let text = to_text(&samples);
+        assert_eq!(from_text(&text), Ok(samples));
+        for damaged in [
+            "",
+            &text[..text.len() - 5],
+            &text.replace("500", "x"),
+            &text.replacen("500 ", "", 1),
+        ] {
+            assert!(from_text(damaged).is_err(), "{damaged}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_add_up_is_an_error() {
+        let good = sample();
+        assert_eq!((good.check(), good.skipped()), (Ok(()), Ok(0)));
+        let skips = Sample {
+            value: 1000,
+            halted: true,
+            ..good
+        };
+        assert_eq!(skips.skipped(), Ok(990));
+        let planted = [
+            Sample { value: 9, ..good },
+            // The counter goes on without anything that could make it.
+            Sample { value: 11, ..good },
+            Sample {
+                path: Counts {
+                    levels: [5, 5, 0],
+                    ..good.path
+                },
+                ..good
+            },
+            Sample {
+                path: Counts {
+                    classes: [1, 1, 1, 0],
+                    ..good.path
+                },
+                ..good
+            },
+            Sample {
+                work: Counts {
+                    classes: [9, 2, 0, 0],
+                    ..good.work
+                },
+                ..good
+            },
+        ];
+        for one in planted {
+            assert!(one.check().is_err(), "{one:?}");
+        }
+    }
+}

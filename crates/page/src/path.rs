@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The columns of samples that were taken apart: what is on the path, and what the work
+//! of all CPUs consists of.
+
+use results::{Cell, Critical};
+
+use crate::column::Column;
+use crate::columns::rate;
+
+/// What samples are that were taken apart.
+pub const WORK: &str = "work of all CPUs";
+
+/// Whether all cells were.
+pub fn of_all(cells: &[&Cell]) -> bool {
+    !cells.is_empty() && cells.iter().all(|cell| cell.critical.is_some())
+}
+
+/// What leads: the path, and how much of it is left when bookkeeping is left out; none
+/// unless all cells have it.
+pub fn columns(cells: &[&Cell]) -> Vec<Column> {
+    type Field = fn(&Critical) -> u64;
+    let fields: [(&str, Field); 3] = [
+        ("net", |critical| critical.net.p50),
+        ("p50", |critical| critical.path.p50),
+        ("p99", |critical| critical.path.p99),
+    ];
+    let column = |(title, field): (&str, Field)| {
+        let text = |critical: &Critical| field(critical).to_string();
+        Column::numbers("path", title, of(cells, text))
+    };
+    match of_all(cells) {
+        true => fields.into_iter().map(column).collect(),
+        false => Vec::new(),
+    }
+}
+
+/// Where the instructions of the samples were executed, in per cent of all, and what of
+/// them is bookkeeping, per sample.
+pub fn levels(cells: &[&Cell]) -> Vec<Column> {
+    type Part = fn(&Critical) -> u64;
+    let parts: [(&str, Part); 4] = [
+        ("el1", |critical| critical.work.el1),
+        ("el2", |critical| critical.work.el2),
+        ("el3", |critical| critical.work.el3),
+        ("skipped", |critical| critical.work.skipped),
+    ];
+    let mut columns = Vec::new();
+    for (title, part) in parts {
+        let any = cells
+            .iter()
+            .filter_map(|cell| cell.critical.as_ref())
+            .any(|critical| part(critical) != 0);
+        let share = |critical: &Critical| match critical.work.total() {
+            0 => "·".into(),
+            all => format!("{:.1}", part(critical) as f64 * 100.0 / all as f64),
+        };
+        if any {
+            columns.push(Column::numbers("work %", title, of(cells, share)));
+        }
+    }
+    let kept = |critical: &Critical| {
+        let samples = (critical.samples + critical.unclear).max(1);
+        rate(critical.work.bookkeeping() as f64 / samples as f64)
+    };
+    columns.push(Column::numbers("/op", "bookkeeping", of(cells, kept)));
+    columns
+}
+
+/// What the columns mean, below the tables; how many samples have no path.
+pub fn legend<'c>(cells: impl Iterator<Item = &'c Cell> + Clone) -> Vec<String> {
+    let apart = cells.filter_map(|cell| cell.critical.as_ref());
+    if apart.clone().next().is_none() {
+        return Vec::new();
+    }
+    let mut lines = vec![
+        String::new(),
+        "path: from the store that wakes to the task that runs, without what a CPU does afterwards or \
+         beside; net: the median without bookkeeping"
+            .into(),
+        "bookkeeping: statistics, the clock that ends the sample, flags, the harness's loop; exits and \
+         work are of the samples themselves"
+            .into(),
+    ];
+    let unclear: u64 = apart.map(|critical| critical.unclear).sum();
+    if unclear > 0 {
+        lines.push(format!(
+            "{unclear} samples have no path: the emulator changed CPUs in the middle of them"
+        ));
+    }
+    lines
+}
+
+fn of(cells: &[&Cell], text: impl Fn(&Critical) -> String) -> Vec<String> {
+    let text = |cell: &&Cell| cell.critical.as_ref().map(&text).unwrap_or_default();
+    cells.iter().map(text).collect()
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where two CPUs were while samples were taken: the time of each CPU within each sample,
+//! divided into parts.
+//!
+//! The guest notes when a CPU begins and ends to poll and to halt, EL2 when an exit begins and
+//! ends and what it does in it, each in a [`TimeLog`] of the CPU's own. [`Account`] follows both
+//! logs of both CPUs. What lies between two notes is one part, and as much of it is counted as
+//! lies within a sample. So the parts of a sample are together as long as the sample, once for
+//! each CPU, and nothing that is done between two samples is in them.
+//!
+//! Logs are read while CPUs note. A CPU is followed up to a time up to which its notes are
+//! there for certain. Where notes were overwritten before they were read, the samples that
+//! they belong to are left out whole and counted as lost.
+
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+mod side;
+
+use abi::TimeLog;
+use arrayvec::ArrayVec;
+
+use side::Side;
+pub use side::{Guest, cause};
+
+/// CPUs that take part.
+pub const CPUS: usize = 2;
+/// Causes of exits, as parts.
+pub const CAUSES: [&str; 9] = [
+    "wfi", "wfe", "sgi", "irq", "hvc", "smc", "sysreg", "mmio", "other",
+];
+/// How many parts there are.
+pub const COUNT: usize = 3 + CAUSES.len();
+
+/// What a CPU does at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// It runs the guest.
+    Run,
+    /// The guest polls, or EL2 does for it.
+    Poll,
+    /// It is halted, by the guest or by EL2.
+    Wfi,
+    /// EL2 works on an exit by this one of [`CAUSES`].
+    El2(usize),
+}
+
+impl Part {
+    /// Its place among the parts.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        match self {
+            Self::Run => 0,
+            Self::Poll => 1,
+            Self::Wfi => 2,
+            Self::El2(cause) => 3 + cause,
+        }
+    }
+}
+
+/// What was counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Totals {
+    /// Ticks by part, of all CPUs.
+    pub parts: [u64; COUNT],
+    /// Ticks of the samples, once for each CPU: what the parts sum up to. Counted from the
+    /// samples alone.
+    pub ticks: u64,
+    /// Samples.
+    pub samples: u64,
+    /// Samples that are not among them because notes were overwritten, or out of order.
+    pub lost: u64,
+}
+
+impl Totals {
+    /// All zero.
+    pub const ZERO: Self = Self {
+        parts: [0; COUNT],
+        ticks: 0,
+        samples: 0,
+        lost: 0,
+    };
+}
+
+/// A sample that not all CPUs have been followed to the end of.
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    start: u64,
+    end: u64,
+    parts: [u64; COUNT],
+    lost: bool,
+}
+
+/// Samples that can be under way: a CPU that takes part in each is at most in the next one.
+const WINDOWS: usize = 4;
+
+/// Follows both CPUs.
+#[derive(Debug)]
+pub struct Account<'l> {
+    sides: [Side<'l>; CPUS],
+    windows: ArrayVec<Window, WINDOWS>,
+    totals: Totals,
+}
+
+impl<'l> Account<'l> {
+    /// Of CPUs that note in these logs, the guest in the first and EL2 in the second of each;
+    /// nothing is noted yet. `halts`: a WFI of the guest halts the CPU, and does not trap.
+    #[must_use]
+    pub fn new(logs: [[&'l TimeLog; 2]; CPUS], halts: bool) -> Self {
+        Self {
+            sides: logs.map(|logs| Side::new(logs, halts)),
+            windows: ArrayVec::new(),
+            totals: Totals::ZERO,
+        }
+    }
+
+    /// A sample was taken from `start` to `end`, in ticks, after all before it.
+    pub fn sample(&mut self, start: u64, end: u64) {
+        if self.windows.is_full() {
+            // Its CPUs are behind by more than they can be.
+            self.windows.remove(0);
+            self.totals.lost += 1;
+        }
+        self.windows.push(Window {
+            start,
+            end,
+            parts: [0; COUNT],
+            lost: end < start,
+        });
+    }
+
+    /// Follows CPU `cpu` up to `until`: what it noted by then must be there, and every sample
+    /// that began by then must have been told.
+    pub fn follow(&mut self, cpu: usize, until: u64) {
+        self.sides[cpu].follow(until, &mut self.windows);
+        while let Some(first) = self.windows.first()
+            && self.sides.iter().all(|side| side.has_passed(first.end))
+        {
+            let first = self.windows.remove(0);
+            self.take(&first);
+        }
+    }
+
+    /// Until when all notes of `cpu` are there, though it goes on.
+    #[must_use]
+    pub fn noted_until(&self, cpu: usize) -> u64 {
+        self.sides[cpu].noted_until()
+    }
+
+    /// Everything, after both CPUs have ended and were followed to the end.
+    #[must_use]
+    pub fn totals(mut self) -> Totals {
+        self.totals.lost += self.windows.len() as u64;
+        self.totals
+    }
+
+    fn take(&mut self, window: &Window) {
+        if window.lost {
+            self.totals.lost += 1;
+            return;
+        }
+        self.totals.samples += 1;
+        self.totals.ticks += CPUS as u64 * (window.end - window.start);
+        for (sum, ticks) in self.totals.parts.iter_mut().zip(window.parts) {
+            *sum += ticks;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Takes samples apart while the machine runs: tells a [`Cutter`] what happens.
+//!
+//! Instructions are counted block by block, by level and bookkeeping; at those that
+//! matter, which the chart tells, the rest of their block is taken off. An instruction
+//! that may trap ends its block; were it otherwise, the samples would not add up, which
+//! is looked at. A block's level is part of what it is translated for, so PSTATE at the
+//! translation has it.
+//!
+//! One thread runs all CPUs. QEMU 11.1 then gives the number of the CPU that ran a block
+//! first, and code that it adds to blocks itself (inline operations) writes to wrong
+//! places for every CPU but the first. So CPUs are told apart by TPIDR_EL1, and counting
+//! is done by a call.
+
+use std::ffi::{CStr, c_int, c_uint};
+use std::fs;
+use std::ptr::{from_ref, null_mut};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use critical::{Cause, Chart, Counts, Cutter, Image, Kind, Who};
+
+use crate::api;
+
+/// Everything that is known, once the plugin is installed.
+static STATE: Mutex<Option<State>> = Mutex::new(None);
+/// Something of [`Cutter`] is under way: most callbacks need look no further.
+static BUSY: AtomicBool = AtomicBool::new(false);
+
+/// What all CPUs have executed, the blocks that they are in as a whole; see [`Counts`].
+static EXECUTED: [AtomicU64; Counts::LEN] = [const { AtomicU64::new(0) }; Counts::LEN];
+
+/// Instructions of a vector table of EL2 from which on its vectors are for lower
+/// levels (DDI 0487K.a, D1.3.1.5).
+const FROM_BELOW: u64 = 0x400;
+
+struct State {
+    images: Vec<(Image, Option<u64>)>,
+    /// Where the samples go.
+    out: String,
+    cutter: Cutter,
+    registers: Option<Registers>,
+    /// The CPU that executes what memory callbacks are about, and what all had
+    /// executed then.
+    last: (Who, Counts),
+}
+
+// SAFETY: what the pointers lead to belongs to the emulator, which allows its
+// functions to be called from each of its threads.
+unsafe impl Send for State {}
+
+/// Registers of a CPU, and the place where a value goes. Handles are the same for
+/// all CPUs, which are of one model.
+struct Registers {
+    value: *mut api::Array<u8>,
+    pstate: *mut api::Handle,
+    who: *mut api::Handle,
+    /// Absent where there is no EL2.
+    affinity: *mut api::Handle,
+    syndrome: *mut api::Handle,
+    general: [*mut api::Handle; 31],
+}
+
+/// An instruction that something has to be done about.
+struct Step {
+    kind: Kind,
+    word: u32,
+    /// The register that the instruction before has written, if it is [`Kind::VALUE`].
+    value: u8,
+    /// What follows in its block.
+    rest: Counts,
+}
+
+/// Prepares everything; an error says what is missing.
+pub fn install(id: api::Id, chart: &str, out: &str) -> Result<(), String> {
+    let bytes = fs::read(chart).map_err(|error| format!("{chart}: {error}"))?;
+    let chart = Chart::from_bytes(&bytes).ok_or_else(|| format!("{chart}: is no chart"))?;
+    *state() = Some(State {
+        images: chart
+            .images
+            .into_iter()
+            .map(|image| (image, None))
+            .collect(),
+        out: out.into(),
+        cutter: Cutter::new(),
+        registers: None,
+        last: (0, Counts::default()),
+    });
+    // SAFETY: the functions have the signatures that the interface asks for.
+    unsafe {
+        api::qemu_plugin_register_vcpu_init_cb(id, starts, null_mut());
+        api::qemu_plugin_register_vcpu_tb_trans_cb(id, translates, null_mut());
+        let kinds = api::INTERRUPT | api::EXCEPTION;
+        api::qemu_plugin_register_vcpu_discon_cb(id, kinds, excepts, null_mut());
+        api::qemu_plugin_register_atexit_cb(id, finishes, null_mut());
+    }
+    Ok(())
+}
+
+fn state() -> MutexGuard<'static, Option<State>> {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A CPU begins to exist: finds out how registers are read.
+extern "C" fn starts(_: c_uint, _: api::Data) {
+    let mut state = state();
+    let Some(state) = state.as_mut() else { return };
+    if state.registers.is_none() {
+        state.registers = Registers::find();
+    }
+}
+
+/// A block is translated: has its instructions counted, and asks to be called for
+/// those that matter.
+extern "C" fn translates(block: *mut api::Block, _: api::Data) {
+    let mut state = state();
+    let Some(state) = state.as_mut() else { return };
+    let Some(level) = state.registers.as_ref().and_then(Registers::level) else {
+        return;
+    };
+    // SAFETY: the block is valid during the call, and so are its instructions.
+    let instructions: Vec<_> = unsafe {
+        let count = api::qemu_plugin_tb_n_insns(block);
+        let all = (0..count).map(|n| api::qemu_plugin_tb_get_insn(block, n));
+        all.collect()
+    };
+    let Some(&first) = instructions.first() else {
+        return;
+    };
+    // SAFETY: as above.
+    let at = unsafe { api::qemu_plugin_insn_vaddr(first) };
+    let words: Vec<u32> = instructions.iter().map(|&one| word(one)).collect();
+    let place = state.place(level, at, &words);
+    let mut rest = Counts::default();
+    for (n, &instruction) in instructions.iter().enumerate().rev() {
+        let kind = place.map_or(Kind::NONE, |(image, index)| image.kinds[index + n]);
+        if let Some((image, index)) = place.filter(|_| kind.happens()) {
+            let before = (index + n).checked_sub(1).map(|n| image.words[n]);
+            let step = Step {
+                kind,
+                word: words[n],
+                value: before.and_then(Kind::clock_register).unwrap_or(31),
+                rest,
+            };
+            calls(instruction, step);
+        }
+        // EL0 is not used.
+        rest.levels[usize::from(level.saturating_sub(1))] += 1;
+        if let Some(class) = kind.class() {
+            rest.classes[class as usize] += 1;
+        }
+    }
+    let all: &'static Counts = Box::leak(Box::new(rest));
+    // SAFETY: the block is valid during the call, what is passed for ever.
+    unsafe {
+        let data = from_ref(all).cast_mut().cast();
+        api::qemu_plugin_register_vcpu_tb_exec_cb(block, enters, api::NO_REGISTERS, data);
+    }
+}
+
+/// A block is about to be executed: counts it. One thread does, so nothing comes between
+/// load and store.
+extern "C" fn enters(_: c_uint, data: api::Data) {
+    // SAFETY: the data of the registration in `translates`.
+    let counts = unsafe { &*data.cast::<Counts>() };
+    let numbers = counts.to_array();
+    let added = EXECUTED.iter().zip(numbers).filter(|(_, many)| *many != 0);
+    added.for_each(|(all, many)| all.store(all.load(Relaxed) + many, Relaxed));
+}
+
+/// What all CPUs have executed, but for the `rest` of a block.
+fn executed(rest: Counts) -> Counts {
+    let all = EXECUTED.each_ref().map(|number| number.load(Relaxed));
+    Counts::from_array(all).since(rest)
+}
+
+fn word(instruction: *const api::Instruction) -> u32 {
+    let mut bytes = [0u8; 4];
+    // SAFETY: the place has as many bytes as are asked for.
+    unsafe {
+        api::qemu_plugin_insn_data(instruction, bytes.as_mut_ptr().cast(), bytes.len());
+    }
+    u32::from_le_bytes(bytes)
+}
+
+/// Has the emulator call for `instruction`. What it calls with is kept for ever, as the
+/// emulator may execute it for ever.
+fn calls(instruction: *mut api::Instruction, step: Step) {
+    let synchronises = step.kind.has(Kind::SYNC);
+    let step: &'static Step = Box::leak(Box::new(step));
+    // SAFETY: the instruction is valid during the translation, what is passed for
+    // ever; the functions have the signatures that the interface asks for.
+    unsafe {
+        let data = from_ref(step).cast_mut().cast();
+        let flags = api::READS_REGISTERS;
+        api::qemu_plugin_register_vcpu_insn_exec_cb(instruction, executes, flags, data);
+        if synchronises {
+            api::qemu_plugin_register_vcpu_mem_cb(
+                instruction,
+                accesses,
+                api::NO_REGISTERS,
+                api::LOADS_AND_STORES,
+                null_mut(),
+            );
+        }
+    }
+}
+
+/// An instruction that matters is about to be executed, and was counted.
+extern "C" fn executes(_: c_uint, data: api::Data) {
+    // SAFETY: the data of the registration in `calls`.
+    let step = unsafe { &*data.cast::<Step>() };
+    let always = step.kind.has(Kind::BEGIN) || step.kind.has(Kind::CELL);
+    if !always && !BUSY.load(Relaxed) {
+        return;
+    }
+    let mut state = state();
+    if let Some(state) = state.as_mut() {
+        state.executes(step);
+        let cutter = &state.cutter;
+        let busy = cutter.is_open() || cutter.has_ended() || cutter.wants_value();
+        BUSY.store(busy, Relaxed);
+    }
+}
+
+/// It has accessed memory.
+extern "C" fn accesses(_: c_uint, info: u32, address: u64, _: api::Data) {
+    if !BUSY.load(Relaxed) {
+        return;
+    }
+    let mut state = state();
+    let Some(state) = state.as_mut().filter(|state| state.cutter.is_open()) else {
+        return;
+    };
+    let (who, now) = state.last;
+    // SAFETY: a pure function of the access.
+    match unsafe { api::qemu_plugin_mem_is_store(info) } {
+        true => state.cutter.stores(who, now, address),
+        false => state.cutter.loads(who, now, address),
+    }
+}
+
+/// A CPU has taken an exception or an interrupt, from `_` to `vector`.
+extern "C" fn excepts(_: c_uint, kind: c_int, _: u64, vector: u64, _: api::Data) {
+    if !BUSY.load(Relaxed) {
+        return;
+    }
+    let mut state = state();
+    if let Some(state) = state.as_mut().filter(|state| state.cutter.is_open()) {
+        state.excepts(kind, vector);
+    }
+}
+
+/// The emulator ends: writes the samples down.
+extern "C" fn finishes(_: api::Data) {
+    let state = state();
+    let Some(state) = state.as_ref() else { return };
+    let text = critical::to_text(state.cutter.samples());
+    if let Err(error) = fs::write(&state.out, text) {
+        eprintln!("recorder: {}: {error}", state.out);
+    }
+}
+
+impl State {
+    /// Which instructions of an image `words` are, found at `at` and executed at
+    /// `level`.
+    fn place(&mut self, level: u8, at: u64, words: &[u32]) -> Option<(&Image, usize)> {
+        let of_level = |(image, _): &&mut (Image, _)| image.level == u64::from(level);
+        let (image, base) = self.images.iter_mut().find(of_level)?;
+        if base.is_none() {
+            *base = image.base(at, words);
+        }
+        let index = image.place(*base, at, words)?;
+        Some((image, index))
+    }
+
+    /// The CPU that executes, made known if it was not.
+    fn who(&mut self) -> Option<Who> {
+        let registers = self.registers.as_ref()?;
+        let who = registers.read(registers.who)?;
+        if !self.cutter.knows(who)
+            && let Some(affinity) = registers.read(registers.affinity)
+            // It reads as zero where it does not exist; bit 31 is one.
+            && affinity >> 31 & 1 != 0
+        {
+            self.cutter.affinity(who, affinity & 0xffff);
+        }
+        Some(who)
+    }
+
+    fn executes(&mut self, step: &Step) {
+        let kind = step.kind;
+        if kind.has(Kind::CELL)
+            && let Some(id) = self.general(0)
+        {
+            self.cutter.cell(id);
+        }
+        let Some(who) = self.who() else { return };
+        let now = executed(step.rest);
+        if kind.has(Kind::VALUE)
+            && let Some(ticks) = self.general(step.value)
+        {
+            self.cutter.value(who, ticks);
+        }
+        if kind.has(Kind::RECORD) && self.cutter.has_ended() {
+            self.cutter.records(who);
+        }
+        if kind.has(Kind::BEGIN) {
+            self.cutter.begins(who, now);
+        }
+        if !self.cutter.is_open() {
+            return;
+        }
+        self.cutter.runs(who, now);
+        self.last = (who, now);
+        if kind.has(Kind::ACKNOWLEDGE) {
+            self.cutter.acknowledges(who, now);
+        }
+        if kind.has(Kind::SEND)
+            && let Some(value) = self.general((step.word & 0x1f) as u8)
+        {
+            self.cutter.sends(who, now, value);
+        }
+        if kind.has(Kind::END) {
+            self.cutter.ends(who, now);
+        }
+        if kind.has(Kind::PAUSE) {
+            self.cutter.pauses(who, now, kind.has(Kind::HALT));
+        }
+    }
+
+    fn excepts(&mut self, kind: c_int, vector: u64) {
+        let Some(who) = self.who() else { return };
+        let now = executed(Counts::default());
+        self.cutter.runs(who, now);
+        let Some(registers) = &self.registers else {
+            return;
+        };
+        if registers.level() != Some(2) || vector & FROM_BELOW == 0 {
+            return;
+        }
+        let cause = match kind {
+            api::INTERRUPT => Cause::Irq,
+            _ => Cause::of_syndrome(registers.read(registers.syndrome).unwrap_or(0)),
+        };
+        self.cutter.exits(cause);
+    }
+
+    /// A general register; register 31 is zero.
+    fn general(&self, number: u8) -> Option<u64> {
+        let registers = self.registers.as_ref()?;
+        match registers.general.get(usize::from(number)) {
+            Some(&handle) => registers.read(handle),
+            None => Some(0),
+        }
+    }
+}
+
+impl Registers {
+    /// Finds them by their names; `None` if one is missing that is always needed.
+    fn find() -> Option<Self> {
+        // SAFETY: the interface hands out an array of descriptions that stay valid.
+        let all = unsafe {
+            let array = &*api::qemu_plugin_get_registers();
+            std::slice::from_raw_parts(array.data, array.length as usize)
+        };
+        let find = |name: &str| {
+            // SAFETY: names are strings.
+            let is_it = |one: &&api::Register| unsafe {
+                CStr::from_ptr(one.name).to_bytes() == name.as_bytes()
+            };
+            all.iter().find(is_it).map(|register| register.handle)
+        };
+        let mut general = [null_mut(); 31];
+        for (number, handle) in general.iter_mut().enumerate() {
+            *handle = find(&format!("x{number}"))?;
+        }
+        Some(Self {
+            // SAFETY: makes an array.
+            value: unsafe { api::g_byte_array_new() },
+            pstate: find("cpsr")?,
+            who: find("TPIDR_EL1")?,
+            affinity: find("VMPIDR_EL2").unwrap_or(null_mut()),
+            syndrome: find("ESR_EL2").unwrap_or(null_mut()),
+            general,
+        })
+    }
+
+    /// The value of a register of the CPU that the emulator is at.
+    fn read(&self, handle: *mut api::Handle) -> Option<u64> {
+        if handle.is_null() {
+            return None;
+        }
+        // SAFETY: the array is this plugin's, and the callbacks that come here may
+        // read registers.
+        let bytes = unsafe {
+            api::g_byte_array_set_size(self.value, 0);
+            if !api::qemu_plugin_read_register(handle, self.value) {
+                return None;
+            }
+            let value = &*self.value;
+            std::slice::from_raw_parts(value.data, value.length as usize)
+        };
+        let mut value = [0; 8];
+        let length = bytes.len().min(value.len());
+        value[..length].copy_from_slice(&bytes[..length]);
+        Some(u64::from_le_bytes(value))
+    }
+
+    /// The exception level that it is at.
+    fn level(&self) -> Option<u8> {
+        let pstate = self.read(self.pstate)?;
+        Some((pstate >> 2 & 3) as u8)
+    }
+}

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The samples of a cell, taken apart by what CPUs executed: see crate `critical`.
+
+use std::collections::BTreeMap;
+
+use critical::{Cause, Class, Counts as Executed, Sample};
+use plan::Workload;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Cell, Counts, Results, Stats};
+
+/// What lies on the way from the waker to the task, of the samples that `stats` is of,
+/// and what their work consists of. Everything counts instructions.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Critical {
+    /// Samples whose path is known.
+    pub samples: u64,
+    /// Samples whose path is not: the emulator changed CPUs in the middle of something.
+    pub unclear: u64,
+    /// The path: from the store that wakes to the task that runs, without what a CPU does
+    /// afterwards or beside.
+    pub path: Stats,
+    /// The path without bookkeeping: what ratios are made of.
+    pub net: Stats,
+    /// Values of the path, and how often each came.
+    pub histogram: Vec<(u64, u64)>,
+    /// What all CPUs did in all samples; adds up to the sum of the samples.
+    pub work: Work,
+    /// What of that is on the path.
+    pub on_path: Work,
+    /// Exceptions taken to EL2 in all samples, by cause.
+    pub exits: Counts,
+}
+
+/// Instructions of all samples together.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Work {
+    /// Executed at EL1.
+    pub el1: u64,
+    /// Executed at EL2.
+    pub el2: u64,
+    /// Executed at EL3.
+    pub el3: u64,
+    /// Not executed: every CPU halted, and the counter went on to the next timer.
+    pub skipped: u64,
+    /// What of the executed is bookkeeping, by kind: `statistics` that guest and
+    /// hypervisor keep, the `clock` that ends the sample, `flags` of handlers, the `loop`
+    /// around the task's turns.
+    pub bookkeeping: Counts,
+}
+
+impl Work {
+    fn of(executed: Executed, skipped: u64) -> Self {
+        let [el1, el2, el3] = executed.levels;
+        let classes = Class::ALL.iter().zip(executed.classes);
+        Self {
+            el1,
+            el2,
+            el3,
+            skipped,
+            bookkeeping: classes.map(|(class, n)| (class.name().into(), n)).collect(),
+        }
+    }
+
+    /// All of it.
+    pub fn total(&self) -> u64 {
+        self.el1 + self.el2 + self.el3 + self.skipped
+    }
+
+    /// What of it is bookkeeping.
+    pub fn bookkeeping(&self) -> u64 {
+        self.bookkeeping.values().sum()
+    }
+}
+
+impl Critical {
+    /// What `samples` tell of the cell whose samples are `stats`, each with how often it
+    /// came. An error says what is not the same, or does not add up: then what was looked
+    /// at is not what was measured.
+    pub fn of(samples: &[(Sample, u64)], stats: &Stats) -> Result<Self, String> {
+        let mut values = BTreeMap::new();
+        let mut paths = BTreeMap::new();
+        let mut nets = BTreeMap::new();
+        let mut work = Executed::default();
+        let mut on_path = Executed::default();
+        let mut skipped = 0;
+        let mut exits: critical::Exits = Default::default();
+        let mut unclear = 0;
+        for (sample, times) in samples {
+            sample.check()?;
+            *values.entry(sample.value).or_default() += times;
+            skipped += sample.skipped()? * times;
+            work = work.plus(sample.work.times(*times));
+            let all = exits.iter_mut().zip(sample.exits);
+            all.for_each(|(all, exits)| *all += exits * times);
+            if sample.unclear {
+                unclear += times;
+                continue;
+            }
+            on_path = on_path.plus(sample.path.times(*times));
+            let (path, kept) = (sample.path.total(), sample.path.bookkeeping());
+            *paths.entry(path).or_default() += times;
+            *nets.entry(path - kept).or_default() += times;
+        }
+        same(&Stats::of(&values), stats)?;
+        let work = Work::of(work, skipped);
+        let sum: u64 = values.iter().map(|(value, times)| value * times).sum();
+        if work.total() != sum {
+            return Err(format!(
+                "the parts add up to {}, the samples to {sum}",
+                work.total()
+            ));
+        }
+        let causes = Cause::ALL.iter().zip(exits);
+        Ok(Self {
+            samples: paths.values().sum(),
+            unclear,
+            path: Stats::of(&paths),
+            net: Stats::of(&nets),
+            histogram: paths.into_iter().collect(),
+            work,
+            on_path: Work::of(on_path, 0),
+            exits: causes.map(|(cause, n)| (cause.name().into(), n)).collect(),
+        })
+    }
+}
+
+/// Whether what was seen is what the guest measured.
+fn same(seen: &Stats, measured: &Stats) -> Result<(), String> {
+    let close = (seen.mean - measured.mean).abs() * seen.count as f64 <= 0.5;
+    let ends = |stats: &Stats| (stats.count, stats.min, stats.max);
+    if ends(seen) == ends(measured) && close {
+        return Ok(());
+    }
+    let told = |stats: &Stats| {
+        let Stats {
+            count,
+            min,
+            max,
+            mean,
+            ..
+        } = stats;
+        format!("{count} samples from {min} to {max}, {mean:.3} on average")
+    };
+    Err(format!(
+        "the emulator saw {}, the guest measured {}",
+        told(seen),
+        told(measured)
+    ))
+}
+
+impl Results {
+    /// Whether the path is known of every cell of `workload` that was measured, so that
+    /// it can be compared.
+    pub fn knows_paths(&self, workload: Workload) -> bool {
+        let cells = self.cells.iter();
+        let mut of_workload =
+            cells.filter(|cell| cell.stats.is_some() && cell.what.workload == workload);
+        let first = of_workload.next();
+        first.is_some_and(|first| first.critical.is_some())
+            && of_workload.all(|cell| cell.critical.is_some())
+    }
+}
+
+impl Cell {
+    /// Exits of the samples themselves where something looked on, else those of all that
+    /// the guest counted.
+    pub fn exits_of_samples(&self) -> &Counts {
+        self.critical
+            .as_ref()
+            .map_or(&self.exits, |critical| &critical.exits)
+    }
+
+    /// How many of [`Self::exits_of_samples`] there are for each sample of what they
+    /// are of.
+    pub fn exits_per_sample(&self, cause: &str) -> f64 {
+        let Some(critical) = &self.critical else {
+            return self.per_sample(&self.exits, cause);
+        };
+        let count = critical.exits.get(cause).copied().unwrap_or(0);
+        let samples = critical.samples + critical.unclear;
+        count as f64 / samples.max(1) as f64
+    }
+}
+
+impl Stats {
+    /// Of values, and how often each came; percentiles by nearest rank.
+    pub fn of(values: &BTreeMap<u64, u64>) -> Self {
+        let count: u64 = values.values().sum();
+        let sum: u64 = values.iter().map(|(value, times)| value * times).sum();
+        let rank = |per_mille: u64| {
+            let wanted = (count * per_mille).div_ceil(1000).max(1);
+            let mut before = 0;
+            let reached = values.iter().find(|(_, times)| {
+                before += **times;
+                before >= wanted
+            });
+            reached.map_or(0, |(value, _)| *value)
+        };
+        Self {
+            count,
+            min: values.keys().next().copied().unwrap_or(0),
+            p50: rank(500),
+            p90: rank(900),
+            p99: rank(990),
+            p999: rank(999),
+            max: values.keys().next_back().copied().unwrap_or(0),
+            mean: match count {
+                0 => 0.0,
+                _ => sum as f64 / count as f64,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(value: u64, path: u64) -> Sample {
+        Sample {
+            value,
+            work: Executed {
+                levels: [value - 10, 10, 0],
+                classes: [4, 2, 0, 1],
+            },
+            path: Executed {
+                levels: [path - 5, 5, 0],
+                classes: [1, 2, 0, 0],
+            },
+            exits: [0, 0, 2, 1, 0, 0, 0, 0, 0],
+            ..Sample::default()
+        }
+    }
+
+    fn stats() -> Stats {
+        Stats::of(&BTreeMap::from([(87, 3), (90, 1)]))
+    }
+
+    #[test]
+    fn the_parts_of_all_samples_add_up_to_them() {
+        let samples = [(sample(87, 66), 3), (sample(90, 67), 1)];
+        let all = Critical::of(&samples, &stats()).unwrap();
+        assert_eq!((all.samples, all.unclear), (4, 0));
+        assert_eq!((all.path.p50, all.path.max, all.path.mean), (66, 67, 66.25));
+        assert_eq!((all.net.p50, all.net.max), (63, 64));
+        assert_eq!(all.histogram, [(66, 3), (67, 1)]);
+        assert_eq!((all.work.total(), all.work.el2), (3 * 87 + 90, 40));
+        assert_eq!(
+            (all.work.bookkeeping(), all.on_path.bookkeeping()),
+            (28, 12)
+        );
+        assert_eq!(all.on_path.total(), 3 * 66 + 67);
+        assert_eq!((all.exits["sgi"], all.exits["irq"]), (8, 4));
+    }
+
+    #[test]
+    fn what_was_looked_at_has_to_be_what_was_measured() {
+        for (samples, why) in [
+            (vec![(sample(87, 66), 4)], "the emulator saw 4"),
+            (vec![(sample(87, 66), 3)], "the emulator saw 3"),
+            (vec![], "the emulator saw 0"),
+            (
+                vec![
+                    (sample(87, 66), 2),
+                    (sample(88, 66), 1),
+                    (sample(90, 67), 1),
+                ],
+                "87.750 on average",
+            ),
+            (
+                vec![(
+                    Sample {
+                        value: 86,
+                        ..sample(87, 66)
+                    },
+                    4,
+                )],
+                "87 instructions were executed in a sample of 86",
+            ),
+        ] {
+            let told = Critical::of(&samples, &stats()).unwrap_err();
+            assert!(told.contains(why), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_is_not_known_is_not_shown() {
+        let unclear = Sample {
+            unclear: true,
+            ..sample(90, 20)
+        };
+        let samples = [(sample(87, 66), 3), (unclear, 1)];
+        let all = Critical::of(&samples, &stats()).unwrap();
+        assert_eq!((all.samples, all.unclear), (3, 1));
+        assert_eq!(all.path.max, 66);
+        assert_eq!(all.work.total(), 3 * 87 + 90);
+    }
+
+    #[test]
+    fn percentiles_are_by_nearest_rank() {
+        let stats = Stats::of(&(1..=10).map(|value| (value, 1)).collect());
+        assert_eq!((stats.p50, stats.p90, stats.p99), (5, 9, 10));
+        assert_eq!(Stats::of(&BTreeMap::new()).count, 0);
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The critical path of samples, where the emulator counts instructions: a plugin
+//! looks on, and what it found goes to the cells. Crate `critical` says what the path
+//! is.
+
+mod code;
+mod found;
+mod lines;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use ::critical::Chart;
+use anyhow::{Context, Result, bail};
+use plan::Under;
+
+use crate::boot::Recorder;
+use crate::cli::Metric;
+use crate::cost::recorder;
+use crate::emulator::Emulator;
+use crate::images::Built;
+use crate::job::Job;
+use crate::partial::Scratch;
+
+pub use found::add;
+
+/// Prepared for a boot.
+#[derive(Debug)]
+pub struct Watcher {
+    plugin: PathBuf,
+    chart: PathBuf,
+    samples: PathBuf,
+    /// The folder of its files.
+    _place: Scratch,
+}
+
+impl Watcher {
+    /// What looks at the samples of `job` in a boot by `emulator`. `None` where there is
+    /// nothing to look at: values have to be instructions, and the guest ours. An
+    /// error says why it can't look.
+    pub fn new(
+        emulator: &Emulator,
+        job: &Job,
+        under: Under,
+        built: &Built,
+    ) -> Result<Option<Self>> {
+        let counts = job.metric == Metric::Insns;
+        let (Some(guest), Emulator::Qemu(qemu), true) = (&built.guest, emulator, counts) else {
+            return Ok(None);
+        };
+        let plugin = plugin(qemu.command())?;
+        let mut chart = Chart::default();
+        let mut files = vec![(1, guest)];
+        if under == Under::Rouse {
+            files.push((2, &built.hypervisor));
+        }
+        for (level, elf) in files {
+            let bytes = fs::read(elf)?;
+            let shown = || format!("{}: its code can't be read", elf.display());
+            chart
+                .images
+                .push(code::of(level, &bytes).with_context(shown)?);
+        }
+        let place = Scratch::new()?;
+        let path = place.path().join("chart");
+        fs::write(&path, chart.to_bytes())?;
+        Ok(Some(Self {
+            plugin,
+            chart: path,
+            samples: place.path().join("samples"),
+            _place: place,
+        }))
+    }
+
+    /// The plugin, as the boot is to load it.
+    pub fn recorder(&self) -> Recorder<'_> {
+        Recorder {
+            plugin: &self.plugin,
+            options: vec![("chart", &self.chart), ("samples", &self.samples)],
+        }
+    }
+
+    /// What it has found, after the boot; an error says why there is nothing.
+    pub fn samples(&self) -> Result<::critical::Samples, String> {
+        let text = fs::read_to_string(&self.samples);
+        let text = text.map_err(|_| "the emulator ended early".to_owned())?;
+        ::critical::from_text(&text)
+    }
+}
+
+/// The plugin, built; an error if the emulator that `command` starts takes none.
+fn plugin(mut command: Command) -> Result<PathBuf> {
+    static PLUGIN: OnceLock<PathBuf> = OnceLock::new();
+    if let Some(plugin) = PLUGIN.get() {
+        return Ok(plugin.clone());
+    }
+    let help = command.arg("-help").output();
+    let help = help.context("the emulator does not say whether it takes plugins")?;
+    if !String::from_utf8_lossy(&help.stdout).contains("-plugin") {
+        bail!("this QEMU is built without plugins");
+    }
+    let plugin = recorder::build()?;
+    Ok(PLUGIN.get_or_init(|| plugin).clone())
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the instructions of an image are there for.
+
+use ::critical::{Class, Image, Kind};
+use anyhow::{Result, bail};
+use object::read::elf::ElfFile64;
+use object::{Object, ObjectSection, ObjectSymbol, SectionKind};
+
+use super::lines::{self, Piece};
+
+/// The functions of the guest by whose names samples are known.
+const BEGIN: &str = "sample_begins";
+const END: &str = "sample_ends";
+const RECORD: &str = "record";
+const CELL: &str = "samples_of_cell";
+/// Adds to a count of the guest's.
+const TALLY: &str = "add_many";
+/// The next round of a loop, and what it is made of if the loop is over numbers: over
+/// anything else it is part of the work.
+const NEXT: &str = "next";
+const NUMBER: &str = "spec_next";
+/// Where the flag is that a handler sets, and its instructions.
+const FLAG: (&str, usize) = ("el1_irq_flag", 2);
+/// The guest's files that have the work which is measured.
+const WORKLOADS: &str = "/workload/";
+
+/// The code of the ELF file `bytes`, which runs at `level`.
+pub fn of(level: u64, bytes: &[u8]) -> Result<Image> {
+    let file = ElfFile64::<object::Endianness>::parse(bytes)?;
+    let mut code = Code::of(level, &file)?;
+    code.by_word();
+    if level == 1 {
+        let wanted = [BEGIN, END, RECORD, TALLY, NEXT, NUMBER];
+        let pieces = lines::pieces(&file, |name| wanted.contains(&name))?;
+        code.by_source(&pieces);
+        code.by_symbol(&file)?;
+        for (name, kind) in [(BEGIN, Kind::BEGIN), (END, Kind::END)] {
+            if !code.0.kinds.iter().any(|one| one.has(kind)) {
+                bail!("no instruction comes from {name}, by which samples are known");
+            }
+        }
+    }
+    Ok(code.0)
+}
+
+/// An image whose kinds are being found.
+struct Code(Image);
+
+impl Code {
+    fn of(level: u64, file: &ElfFile64<'_, object::Endianness>) -> Result<Self> {
+        let sections = file.sections();
+        let mut texts = sections.filter(|section| section.kind() == SectionKind::Text);
+        let (Some(text), None) = (texts.next(), texts.next()) else {
+            bail!("it has not one section of code");
+        };
+        let (words, _) = text.data()?.as_chunks();
+        let words: Vec<u32> = words.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        Ok(Self(Image {
+            level,
+            address: text.address(),
+            kinds: vec![Kind::NONE; words.len()],
+            words,
+        }))
+    }
+
+    /// What an instruction is tells what happens.
+    fn by_word(&mut self) {
+        let Image { words, kinds, .. } = &mut self.0;
+        for n in 0..words.len() {
+            let kind = Kind::of_word(words[n]);
+            kinds[n] = kinds[n].and(kind);
+            if kind.has(Kind::PAUSE) && n + 1 < kinds.len() {
+                kinds[n + 1] = kinds[n + 1].and(Kind::RESUME);
+            }
+        }
+        for n in 0..words.len().saturating_sub(2) {
+            if is_count(&words[n..n + 3]) {
+                mark(&mut kinds[n..n + 3], Class::Statistics);
+            }
+        }
+    }
+
+    /// The kinds of the instructions at link addresses `range`.
+    fn at(&mut self, (begin, end): (u64, u64)) -> &mut [Kind] {
+        let index = |address: u64| (address.wrapping_sub(self.0.address) / 4) as usize;
+        let (begin, end) = (index(begin), index(end));
+        self.0.kinds.get_mut(begin..end).unwrap_or_default()
+    }
+
+    /// Where it comes from tells what it is for.
+    fn by_source(&mut self, pieces: &[Piece]) {
+        let rounds = pieces.iter().filter(|one| one.function == NEXT);
+        let rounds: Vec<&Piece> = rounds
+            .filter(|one| one.caller.contains(WORKLOADS))
+            .collect();
+        for piece in pieces {
+            let works = piece.caller.contains(WORKLOADS);
+            match piece.function.as_str() {
+                TALLY => mark(self.at(piece.range), Class::Statistics),
+                NUMBER if rounds.iter().any(|round| round.holds(piece)) => {
+                    mark(self.at(piece.range), Class::Loop);
+                }
+                RECORD if works => self.records(piece.range),
+                BEGIN => self.reads_clock(piece.range, Kind::BEGIN),
+                END => {
+                    mark(self.at(piece.range), Class::Clock);
+                    self.reads_clock(piece.range, Kind::END);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A sample is counted in `range`. Only what can't be undone says so: the compiler may
+    /// put a load or an addition before the branch that leaves a sample out.
+    fn records(&mut self, (begin, end): (u64, u64)) {
+        let first = (begin.wrapping_sub(self.0.address) / 4) as usize;
+        let last = (end.wrapping_sub(self.0.address) / 4) as usize;
+        let Image { words, kinds, .. } = &mut self.0;
+        for n in first..last.min(words.len()) {
+            if is_done(words[n]) {
+                kinds[n] = kinds[n].and(Kind::RECORD);
+            }
+        }
+    }
+
+    /// The clock is read in `range`, for `kind`.
+    fn reads_clock(&mut self, (begin, end): (u64, u64), kind: Kind) {
+        let first = (begin.wrapping_sub(self.0.address) / 4) as usize;
+        let last = (end.wrapping_sub(self.0.address) / 4) as usize;
+        let Image { words, kinds, .. } = &mut self.0;
+        for n in first..last.min(words.len().saturating_sub(1)) {
+            if Kind::clock_register(words[n]).is_some() {
+                kinds[n] = kinds[n].and(kind);
+                kinds[n + 1] = kinds[n + 1].and(Kind::VALUE);
+            }
+        }
+    }
+
+    fn by_symbol(&mut self, file: &ElfFile64<'_, object::Endianness>) -> Result<()> {
+        let address = |name: &str| {
+            let mut symbols = file.symbols();
+            let found = symbols.find(|symbol| symbol.name() == Ok(name));
+            found.map(|symbol| symbol.address())
+        };
+        let Some(cell) = address(CELL) else {
+            bail!("it has no {CELL}, by which cells are known");
+        };
+        for kind in self.at((cell, cell + 4)) {
+            *kind = kind.and(Kind::CELL);
+        }
+        let (name, count) = FLAG;
+        if let Some(flag) = address(name) {
+            mark(self.at((flag, flag + 4 * count as u64)), Class::Flags);
+        }
+        Ok(())
+    }
+}
+
+fn mark(kinds: &mut [Kind], class: Class) {
+    kinds
+        .iter_mut()
+        .for_each(|kind| *kind = kind.of_class(class));
+}
+
+/// Whether an instruction stores a register or a pair, or calls a function (DDI 0487K.a,
+/// C4.1.92 and C4.1.94).
+const fn is_done(word: u32) -> bool {
+    let pair = word & 0x3a40_0000 == 0x2800_0000;
+    let one = word & 0x3ac0_0000 == 0x3800_0000;
+    let call = word & 0xfc00_0000 == 0x9400_0000;
+    pair || one || call
+}
+
+/// Whether three instructions add one to a number in memory: a load of eight bytes, an
+/// addition, a store back (DDI 0487K.a, C4.1.93 and C4.1.95). That is what a count is
+/// in assembly.
+fn is_count(words: &[u32]) -> bool {
+    const LDR: u32 = 0xf940_0000;
+    const STR: u32 = 0xf900_0000;
+    /// ADD (immediate) of 1, 64 bits.
+    const ADD_1: u32 = 0x9100_0400;
+    let &[load, add, store] = words else {
+        return false;
+    };
+    let register = load & 0x1f;
+    load & 0xffc0_0000 == LDR
+        && store == load - LDR + STR
+        && add == ADD_1 | register << 5 | register
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_not_be_undone_is_known() {
+        for (word, done) in [
+            (0xf900_1d54, true),  // str x20, [x10, #0x38]
+            (0xf829_690a, true),  // str x10, [x8, x9]
+            (0xb900_1d54, true),  // str w20, [x10, #0x1c]
+            (0xa901_2d4a, true),  // stp x10, x11, [x10, #0x10]
+            (0x9400_0010, true),  // bl
+            (0xf940_1d54, false), // ldr x20, [x10, #0x38]
+            (0xb980_1d54, false), // ldrsw x20, [x10, #0x1c]
+            (0xa941_2d4a, false), // ldp x10, x11, [x10, #0x10]
+            (0x9100_0694, false), // add x20, x20, #1
+            (0x1400_0010, false), // b
+        ] {
+            assert_eq!(is_done(word), done, "{word:08x}");
+        }
+    }
+
+    #[test]
+    fn counts_in_memory_are_known() {
+        // ldr x20, [x10, #0x38]; add x20, x20, #1; str x20, [x10, #0x38]
+        let count = [0xf940_1d54, 0x9100_0694, 0xf900_1d54];
+        assert!(is_count(&count));
+        for planted in [
+            [0xf940_1d54, 0x9100_0a94, 0xf900_1d54], // two more
+            [0xf940_1d54, 0x9100_0694, 0xf900_2154], // to another place
+            [0xf940_1d54, 0x9100_0694, 0xf900_1d74], // from another base
+            [0xf940_1d54, 0x9100_0695, 0xf900_1d54], // into another register
+            [0xb940_1d54, 0x9100_0694, 0xb900_1d54], // of four bytes
+        ] {
+            assert!(!is_count(&planted), "{planted:08x?}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which source functions instructions come from, by what the compiler wrote down.
+
+use anyhow::Result;
+use gimli::{AttributeValue, EndianSlice, LittleEndian, SectionId, UnitOffset};
+use object::read::elf::ElfFile64;
+use object::{Object, ObjectSection};
+
+type Slice<'d> = EndianSlice<'d, LittleEndian>;
+type Dwarf<'d> = gimli::Dwarf<Slice<'d>>;
+type Unit<'d> = gimli::Unit<Slice<'d>>;
+type Entry<'d> = gimli::DebuggingInformationEntry<Slice<'d>>;
+
+/// A piece of code that was written in a function, inlined or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The function's own name, without type parameters.
+    pub function: String,
+    /// The file that calls it, where it was inlined; else empty.
+    pub caller: String,
+    /// Link addresses: of the first instruction, and behind the last.
+    pub range: (u64, u64),
+}
+
+impl Piece {
+    /// Whether all of `other` lies in it.
+    pub const fn holds(&self, other: &Self) -> bool {
+        self.range.0 <= other.range.0 && other.range.1 <= self.range.1
+    }
+}
+
+/// The pieces of functions that are `wanted`, by name.
+pub fn pieces(
+    file: &ElfFile64<'_, object::Endianness>,
+    wanted: impl Fn(&str) -> bool,
+) -> Result<Vec<Piece>> {
+    let section = |id: SectionId| {
+        let section = file.section_by_name(id.name());
+        let data = section.and_then(|section| section.data().ok());
+        Ok::<_, gimli::Error>(EndianSlice::new(data.unwrap_or_default(), LittleEndian))
+    };
+    let dwarf = Dwarf::load(section)?;
+    let mut pieces = Vec::new();
+    let mut headers = dwarf.units();
+    while let Some(header) = headers.next()? {
+        let unit = dwarf.unit(header)?;
+        let mut entries = unit.entries();
+        while let Some(entry) = entries.next_dfs()? {
+            let inlined = entry.tag() == gimli::DW_TAG_inlined_subroutine;
+            if !inlined && entry.tag() != gimli::DW_TAG_subprogram {
+                continue;
+            }
+            let Some(function) = name(&dwarf, &unit, entry)? else {
+                continue;
+            };
+            if !wanted(&function) {
+                continue;
+            }
+            let caller = match inlined {
+                true => caller(&dwarf, &unit, entry)?,
+                false => String::new(),
+            };
+            let mut ranges = dwarf.die_ranges(&unit, entry)?;
+            while let Some(range) = ranges.next()? {
+                pieces.push(Piece {
+                    function: function.clone(),
+                    caller: caller.clone(),
+                    range: (range.begin, range.end),
+                });
+            }
+        }
+    }
+    Ok(pieces)
+}
+
+/// The name of a function, its own or that of the one that it is a copy of.
+fn name(dwarf: &Dwarf<'_>, unit: &Unit<'_>, entry: &Entry<'_>) -> Result<Option<String>> {
+    if let Some(value) = entry.attr_value(gimli::DW_AT_name) {
+        let text = dwarf.attr_string(unit, value)?;
+        let text = text.to_string_lossy();
+        let bare = text.split('<').next().unwrap_or_default();
+        return Ok(Some(bare.to_owned()));
+    }
+    match entry.attr_value(gimli::DW_AT_abstract_origin) {
+        Some(AttributeValue::UnitRef(offset)) => at(dwarf, unit, offset),
+        Some(AttributeValue::DebugInfoRef(offset)) => match offset.to_unit_offset(unit) {
+            Some(offset) => at(dwarf, unit, offset),
+            None => elsewhere(dwarf, offset),
+        },
+        _ => Ok(None),
+    }
+}
+
+fn at(dwarf: &Dwarf<'_>, unit: &Unit<'_>, offset: UnitOffset) -> Result<Option<String>> {
+    name(dwarf, unit, &unit.entry(offset)?)
+}
+
+/// The name of a function of another unit.
+fn elsewhere(dwarf: &Dwarf<'_>, offset: gimli::DebugInfoOffset) -> Result<Option<String>> {
+    let mut headers = dwarf.units();
+    while let Some(header) = headers.next()? {
+        if let Some(offset) = offset.to_unit_offset(&header) {
+            return at(dwarf, &dwarf.unit(header)?, offset);
+        }
+    }
+    Ok(None)
+}
+
+/// The file that calls an inlined function.
+fn caller(dwarf: &Dwarf<'_>, unit: &Unit<'_>, entry: &Entry<'_>) -> Result<String> {
+    let number = match entry.attr_value(gimli::DW_AT_call_file) {
+        Some(AttributeValue::FileIndex(number)) => number,
+        Some(other) => other.udata_value().unwrap_or(0),
+        None => return Ok(String::new()),
+    };
+    let Some(program) = &unit.line_program else {
+        return Ok(String::new());
+    };
+    let header = program.header();
+    let Some(file) = header.file(number) else {
+        return Ok(String::new());
+    };
+    let mut path = String::new();
+    if let Some(directory) = file.directory(header) {
+        path += &dwarf.attr_string(unit, directory)?.to_string_lossy();
+        path.push('/');
+    }
+    path += &dwarf.attr_string(unit, file.path_name())?.to_string_lossy();
+    Ok(path)
+}
