@@ -127,7 +127,7 @@ fn several_inputs_are_called_by_what_tells_them_apart() {
     let second = run_folder(parent.path(), "second", "passes");
     let third = parent.path().join("third.txt");
     fs::copy(golden("systems.log"), &third).unwrap();
-    let fourth = run_folder(parent.path(), "fourth", "whole");
+    let fourth = run_folder(parent.path(), "fourth.2", "whole");
     let out = parent.path().join("out");
     let inputs = [&first, &second.join("serial.log"), &third, &fourth];
     let (status, _, said) = report(&inputs.map(PathBuf::as_path), Some(&out));
@@ -135,10 +135,29 @@ fn several_inputs_are_called_by_what_tells_them_apart() {
     let runs = json(&out.join("results.json"))["runs"].clone();
     let labels = runs.as_array().unwrap().iter().map(|run| &run["label"]);
     let labels: Vec<&str> = labels.map(|label| label.as_str().unwrap()).collect();
-    let all = labels.join("+");
-    for label in ["first", "second", "third", "fourth"] {
-        assert!(all.contains(label), "{all}");
-    }
+    // Parts of one sweep are joined, and called by all their names.
+    let mut names: Vec<&str> = labels.iter().flat_map(|label| label.split('+')).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["first", "fourth.2", "second", "third"]);
+}
+
+#[test]
+fn what_is_no_run_gets_a_folder_of_its_own() {
+    let parent = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    let command = command.arg("report").arg(golden("cut.log"));
+    let output = command.current_dir(&parent).output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(names(parent.path()), Vec::<String>::new());
+    let said = String::from_utf8(output.stdout).unwrap();
+    let page = said.trim_end().rsplit_once("report: ").unwrap().1;
+    let folder = parent.path().join(page).parent().unwrap().to_owned();
+    assert!(folder.parent().unwrap().ends_with("reports"), "{page}");
+    assert_eq!(
+        names(&folder),
+        ["report.html", "results.csv", "results.json"]
+    );
+    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]

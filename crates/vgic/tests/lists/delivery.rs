@@ -138,6 +138,7 @@ fn what_comes_physically_is_listed_as_was_said() {
         assert!(!delivery.arrive(5), "nothing was said yet");
         assert!(!delivery.evaluate());
         assert!(delivery.arrive(5));
+        assert_eq!(delivery.interface.bank.values[0].hw(), None);
         assert!(!delivery.arrive(5), "it is there already");
         delivery.interface.bank.acknowledge(0);
         delivery.interface.bank.end(0);
