@@ -25,7 +25,7 @@ use crate::workload::pingpong::Near;
 use crate::workload::samples::{self, Samples};
 use crate::workload::stream::Listener;
 use crate::workload::{call, stages};
-use crate::{clock, hypervisor, knobs, report};
+use crate::{clock, hypervisor, knobs, logs, report};
 
 /// Records of progress in a pass.
 const STEPS: usize = 8;
@@ -233,7 +233,7 @@ fn stamped(entry: &mut Entry, count: u32) {
         traced: true,
     };
     let far = targets(&cell)[0];
-    let Some(logs) = stages::all_logs() else {
+    let Some(logs) = logs::all_logs() else {
         return;
     };
     // Where there is no hypervisor nothing traps.

@@ -9,7 +9,6 @@
 mod governed;
 pub mod limited;
 mod pause;
-pub mod target;
 
 use plan::Wait;
 use wait::governor::Tunables;
@@ -18,10 +17,10 @@ use wait::poll::{Counted, Pause};
 use wait::request::RESCHED;
 
 use self::pause::{By, Spin, Wfe, WfeSev, Wfet, Yield};
-use self::target::{Barred, BehindBarrier, Noting};
 use crate::clock;
 use crate::percpu::PerCpu;
 use crate::setting::{Body, Idle, Setting};
+use crate::target::{Barred, BehindBarrier, Noting};
 
 /// Runs `body` with the way of waiting that `setting` names.
 pub fn with(setting: &Setting, body: &mut impl Body) {

@@ -13,8 +13,7 @@ use crate::features::features;
 use crate::percpu::PerCpu;
 use crate::setting::Setting;
 use crate::wake::Waker;
-use crate::workload::stages;
-use crate::{clock, hypervisor, interrupts, vectors};
+use crate::{clock, hypervisor, interrupts, logs, vectors};
 
 /// How a CPU waits in `cell`.
 pub fn setting(cell: &Cell) -> Setting {
@@ -99,7 +98,7 @@ pub fn turn_back() {
 pub fn trace(on: bool) {
     vectors::trace(on);
     if hypervisor::present() {
-        let log = stages::logs(PerCpu::this()).map(|[_, el2]| el2);
+        let log = logs::logs(PerCpu::this()).map(|[_, el2]| el2);
         hypervisor::log(log.filter(|_| on));
         hypervisor::set(KnobValue::Trace(on));
     }

@@ -5,8 +5,9 @@
 use pages::PAGE;
 
 use crate::entry::Entry;
+use crate::logs::Logs;
 use crate::workload::samples::Samples;
-use crate::workload::stages::{CPUS, Logs, Stamped};
+use crate::workload::stages::{CPUS, Stamped};
 use crate::{kernel, percpu};
 
 /// Page tables: a path to each region that is mapped, and what is left of pages.

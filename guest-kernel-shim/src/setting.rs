@@ -3,8 +3,8 @@
 
 use plan::Wait;
 
-use crate::idle::target::Noting;
 use crate::percpu::PerCpu;
+use crate::target::Noting;
 
 /// A way of waiting, on a CPU of this machine: as it is, or noting what it does.
 pub trait Idle: wait::idle::Idle<PerCpu> + wait::idle::Idle<Noting> {}

@@ -22,12 +22,13 @@ use crate::block::Block;
 use crate::counts::Counts;
 use crate::idle;
 use crate::knobs::{setting, trace, turn, turn_back, turn_exits, waker};
+use crate::logs;
 use crate::percpu::{self, PerCpu};
 use crate::setting::Setting;
 use crate::workload::ipi::Called;
 use crate::workload::pingpong::Far;
 use crate::workload::samples::made;
-use crate::workload::stages::{self, FarSide};
+use crate::workload::stages::FarSide;
 
 /// Members that have turned their knobs.
 static READY: AtomicU32 = AtomicU32::new(0);
@@ -157,7 +158,7 @@ fn take_part(me: &PerCpu, number: u32, job: &Job) {
     match job.cell.workload {
         Workload::Pingpong => {
             let waker = waker(&job.cell, percpu::all()[0]);
-            match stages::logs(me).filter(|_| job.traced) {
+            match logs::logs(me).filter(|_| job.traced) {
                 Some([log, _]) => {
                     let count = job.count;
                     idle::with(&setting, &mut FarSide { waker, count, log });

@@ -92,9 +92,12 @@ experiments! {
     psd,
     idle_poll,
     governors,
-    who_polls,
+    where_to_poll,
     event_stream,
 }
+
+/// Names that experiments had before, and those that they have.
+const RENAMED: [(&str, &str); 1] = [("who-polls", "where-to-poll")];
 
 /// Their names, as a list.
 pub fn names() -> String {
@@ -147,6 +150,8 @@ fn choose(names: &[String]) -> Result<Vec<&'static Experiment>> {
     }
     let mut chosen = Vec::new();
     for name in names {
+        let renamed = RENAMED.iter().find(|(old, _)| old == name);
+        let name = renamed.map_or(&**name, |(_, new)| new);
         match ALL.iter().find(|experiment| experiment.name == name) {
             Some(experiment) => chosen.push(*experiment),
             None => {

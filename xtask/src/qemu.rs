@@ -27,7 +27,7 @@ use crate::toolchain::output;
 const FLOOR: Version = Version(11, 1, 0);
 const PROGRAM: &str = "qemu-system-aarch64";
 /// Names a program to use instead of looking for one.
-const VARIABLE: &str = "ROUSE_QEMU";
+pub const VARIABLE: &str = "ROUSE_QEMU";
 
 /// A version of QEMU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

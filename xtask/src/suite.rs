@@ -2,6 +2,7 @@
 //! The verb `test`: the host's tests, then those that boot.
 
 mod case;
+mod counted;
 mod cut;
 #[cfg(test)]
 mod documented;
@@ -11,6 +12,7 @@ mod gate;
 mod kernel;
 mod killed;
 mod named;
+mod order;
 mod repeated;
 mod same;
 mod together;
@@ -24,7 +26,7 @@ use anyhow::{Context, Result, bail};
 use crate::cli::TestArgs;
 use crate::failure::bad_input;
 use crate::terminal::say;
-use crate::{audit, coverage, interrupt, miri, places, toolchain};
+use crate::{audit, coverage, interrupt, miri, places, qemu, toolchain};
 use case::Case;
 use gate::Gate;
 
@@ -67,6 +69,10 @@ pub fn run(args: &TestArgs) -> Result<()> {
             _ => "",
         };
         bad_input!("no test {which}has `{filter}` in its name; without a name all are run");
+    }
+    // Without an emulator none of them failed: they could not be tried.
+    if !gates.is_empty() || cases.iter().any(Case::needs_qemu) {
+        interrupt::or(qemu::ensure())?;
     }
     if of_host {
         host(filter)?;

@@ -14,7 +14,7 @@
 //!   came back when the alarm was due". Where CPUs come back after ms that is no
 //!   rare case, but a matter of the time chosen. Such a trial is in doubt.
 //!
-//! [`settle`] makes an answer of several. The crate touches no clock: times are in
+//! [`settle()`] makes an answer of several. The crate touches no clock: times are in
 //! any unit that does not change, bounds in microseconds.
 
 #![no_std]

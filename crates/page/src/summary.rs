@@ -337,7 +337,7 @@ mod tests {
         assert_eq!(
             sentence(&results, Scale::of(&results)),
             "Cost relative to poll-wfi (inject, ipi: 81 instructions a round trip = 1.00x; higher is \
-             slower): wfi untrapped 1.07x, spin 2.00x."
+             slower), each at its best: wfi untrapped (ipi) 1.07x, spin (ipi) 2.00x."
         );
     }
 

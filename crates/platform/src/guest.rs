@@ -2,7 +2,7 @@
 //! The device tree of a guest: its CPUs, its RAM, the emulated GIC and UART,
 //! the timer and PSCI, and nothing else of the machine.
 //!
-//! It is written front to back into a caller's buffer without allocation ([`writer`]).
+//! It is written front to back into a caller's buffer without allocation (`guest/writer.rs`).
 
 mod writer;
 

@@ -29,13 +29,13 @@ use wait::idle::{self, Idle};
 use wait::poll::Pause;
 use wait::target::Measure;
 
-use super::target::{Barred, Here, Noting};
 use crate::kernel::stats::Stat;
 use crate::kernel::table::cpu;
 use crate::kernel::{Cpu, time, timer};
 use crate::percpu::PerCpu;
 use crate::setting::{Body, Setting};
 use crate::tally::Event;
+use crate::target::{Barred, Here, Noting};
 use crate::{clock, hypervisor};
 
 /// The scheduler's tick: 250 Hz, ns.

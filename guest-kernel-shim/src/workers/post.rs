@@ -6,9 +6,10 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
 use arch::insn;
 use plan::Cell;
+use spin::RelaxStrategy;
 use spin::mutex::SpinMutex;
+pub use wait::post::begin;
 use wait::request::RESCHED;
-use wait::target::Target;
 
 use crate::interrupts;
 use crate::percpu::{self, PerCpu};
@@ -25,13 +26,20 @@ pub struct Job {
     pub traced: bool,
 }
 
+/// What a CPU does that finds a lock held: under an emulator with one thread the holder
+/// needs a turn.
+pub struct Turn;
+
+impl RelaxStrategy for Turn {
+    fn relax() {
+        insn::yield_now();
+    }
+}
+
 /// What was posted last, and its number: a change is what members wait for.
 ///
-/// The poster holds the lock until it has woken every CPU that the work is for. So a
-/// CPU that finds work here has its wake-up already, and can use it up ([`begin`]): one
-/// that came later, however long the waker is away between the two, would
-/// be taken for a wake-up of the work itself, which then would have one too many.
-pub static POSTED: SpinMutex<Posted> = SpinMutex::new(Posted {
+/// Only [`wait::post::post`] changes it, so a CPU that finds work here has its wake-up already.
+pub static POSTED: SpinMutex<Posted, Turn> = SpinMutex::new(Posted {
     number: 0,
     work: None,
 });
@@ -64,35 +72,29 @@ struct Task {
     awaited: bool,
 }
 
-/// The task that was posted last, until it is taken; see [`on`] and [`leave_to`]. The lock is held
-/// as that of [`POSTED`] is.
-static TASK: SpinMutex<Option<Task>> = SpinMutex::new(None);
+/// The task that was posted last, until it is taken; see [`on`] and [`leave_to`]. It is changed
+/// as [`POSTED`] is.
+static TASK: SpinMutex<Option<Task>, Turn> = SpinMutex::new(None);
 /// Members that have finished.
 pub static DONE: AtomicU32 = AtomicU32::new(0);
 
-/// Posts `work` and wakes `who`, the CPUs that it is for; its number.
-pub fn post(me: &PerCpu, work: Work, who: impl Iterator<Item = &'static PerCpu>) -> u32 {
-    let mut posted = POSTED.lock();
-    let number = posted.number.wrapping_add(1);
-    *posted = Posted {
-        number,
-        work: Some(work),
+/// Posts `work` and wakes the CPUs that it is for; its number.
+pub fn post(me: &PerCpu, work: Work, cpus: impl Iterator<Item = &'static PerCpu>) -> u32 {
+    let mut number = 0;
+    let change = |posted: &mut Posted| {
+        number = posted.number.wrapping_add(1);
+        *posted = Posted {
+            number,
+            work: Some(work),
+        };
     };
-    who.for_each(|cpu| call(me, cpu));
+    wait::post::post(POSTED.lock(), change, || cpus.for_each(|cpu| call(me, cpu)));
     number
 }
 
 /// Wakes `cpu`, for which there is work.
 fn call(me: &PerCpu, cpu: &'static PerCpu) {
     Waker::new(cpu, RESCHED, interrupts::RESCHED, false, false).wake(me);
-}
-
-/// Uses up what woke this CPU for the work that it is about to begin: in the work
-/// it would be of no meaning. If it stands for more than that, the next look
-/// finds it.
-pub fn begin(me: &PerCpu) {
-    me.request.take(RESCHED);
-    me.take_interrupted();
 }
 
 /// Has every CPU, this one included, do `task`, and waits until all have.
@@ -123,13 +125,13 @@ pub fn leave_to(cpu: &'static PerCpu, task: fn()) {
 }
 
 fn give(cpu: &'static PerCpu, run: fn(), awaited: bool) {
-    let mut slot = TASK.lock();
-    *slot = Some(Task {
+    let task = Task {
         index: cpu.index,
         run,
         awaited,
-    });
-    call(PerCpu::this(), cpu);
+    };
+    let change = |slot: &mut Option<Task>| *slot = Some(task);
+    wait::post::post(TASK.lock(), change, || call(PerCpu::this(), cpu));
 }
 
 /// Does the task that is posted for this CPU, if there is one.

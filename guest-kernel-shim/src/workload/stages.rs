@@ -23,12 +23,12 @@ use hist::Histogram;
 use pages::Pool;
 pub use parts::CPUS;
 use parts::{Account, Totals};
-use spin::once::Once;
 
 use crate::clock;
-use crate::idle::target::Noting;
+use crate::logs::{self, Logs, all_logs};
 use crate::percpu::PerCpu;
 use crate::setting::{Body, Idle};
+use crate::target::Noting;
 use crate::wake::Waker;
 
 /// The stages, each by the point that ends it.
@@ -47,21 +47,6 @@ pub const STAGES: [&str; 7] = [
 struct Running(AtomicU64);
 
 static RUNNING: Running = Running(AtomicU64::new(0));
-
-/// The logs of a CPU: the guest's and EL2's.
-pub type Logs = [TimeLog; 2];
-
-static LOGS: Once<&'static [Logs; CPUS]> = Once::new();
-
-/// The logs of the CPU that measures and of the other one, once there is memory for them.
-pub fn all_logs() -> Option<&'static [Logs; CPUS]> {
-    LOGS.get().copied()
-}
-
-/// Those of `cpu`, which is one of both.
-pub fn logs(cpu: &PerCpu) -> Option<&'static Logs> {
-    Some(&all_logs()?[usize::from(cpu.index != 0)])
-}
 
 /// The time of the newest event in `log` of one of `kinds`, from `start` to `end`; 0 if there is
 /// none.
@@ -88,9 +73,7 @@ pub struct Stamped {
 impl Stamped {
     /// Empty, in memory of `pool`.
     pub fn place(pool: &mut Pool) -> &'static mut Self {
-        // SAFETY: zeroed memory of that size, which is all theirs; all zeroes is empty logs.
-        let logs = unsafe { &*(pool.take(size_of::<[Logs; CPUS]>() as u64) as *const _) };
-        LOGS.call_once(|| logs);
+        logs::place(pool);
         let place = pool.take(size_of::<Self>() as u64) as *mut Self;
         // SAFETY: fresh zeroed memory of that size, which is never taken back;
         // all zeroes is empty histograms.

@@ -35,6 +35,10 @@
 //! same_p50 = "gap-us"         # cells that differ in nothing but this have the same median
 //! unit = "vticks"
 //!
+//! [[order]]                   # every cell that `less` chooses has a smaller median
+//! less = { wait = "wfi" }     # than every one that `than` does; `same` and `as`: the same median
+//! than = { wait = "spin" }
+//!
 //! [[cut]]                     # the log up to the end of a pass, read as `report` does, has every cell,
 //! after = 2                   # each with that many passes unless it has ended
 //! into_next = 3000            # and so it has with this many bytes of the next pass
@@ -55,6 +59,7 @@ use serde::Deserialize;
 use super::cut::Cut;
 use super::expectation::{Expect, Expected};
 use super::kernel::Kernel;
+use super::order::Order;
 use super::same::Same;
 use crate::board::{Board, Machine};
 use crate::boot::Show;
@@ -93,6 +98,9 @@ pub struct Case {
     /// What must hold for cells.
     #[serde(default, rename = "cell")]
     cells: Vec<Expected>,
+    /// Which of them must cost less than others.
+    #[serde(default)]
+    order: Vec<Order>,
     /// What must be left of a log that is cut short.
     #[serde(default)]
     cut: Vec<Cut>,
@@ -124,11 +132,20 @@ impl Case {
 
     /// What this computer lacks to run it, an emulator that no distribution packages.
     pub fn lacks(&self) -> Option<String> {
-        let board = Board::load(&options(&self.run).ok()?.job.load.board).ok()?;
-        match board.machine {
+        match self.board()?.machine {
             Machine::Qemu(_) => None,
             Machine::Gem5(_) => Some(format!("{:#}", gem5::find(None).err()?)),
         }
+    }
+
+    /// Whether it boots on QEMU, which is provided where it is missing.
+    pub fn needs_qemu(&self) -> bool {
+        self.board()
+            .is_none_or(|board| matches!(board.machine, Machine::Qemu(_)))
+    }
+
+    fn board(&self) -> Option<Board> {
+        Board::load(&options(&self.run).ok()?.job.load.board).ok()
     }
 
     /// Boots and compares; the folder with the logs for people.
@@ -143,6 +160,8 @@ impl Case {
         let compared = self.expect.compare(&session).and_then(|()| {
             let mut cells = self.cells.iter();
             cells.try_for_each(|expected| expected.compare(&session.results))?;
+            let mut orders = self.order.iter();
+            orders.try_for_each(|order| order.compare(&session.results))?;
             let mut cuts = self.cut.iter();
             cuts.try_for_each(|cut| cut.compare(&session.console, &session.results))
         });

@@ -125,11 +125,14 @@ impl Range {
     }
 }
 
+/// Words that cells have which are chosen: each one or any of a list.
+pub type Select = BTreeMap<String, toml::Value>;
+
 /// What must hold for every cell that is selected.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expected {
-    select: BTreeMap<String, toml::Value>,
+    select: Select,
     #[serde(default)]
     exits: BTreeMap<String, Range>,
     #[serde(default)]
@@ -154,17 +157,7 @@ pub struct Expected {
 impl Expected {
     /// Compares the results of a run.
     pub fn compare(&self, results: &Results) -> Result<()> {
-        let mut cells = Vec::new();
-        for cell in results.cells.iter().filter(|cell| cell.stats.is_some()) {
-            if self.selects(cell)? {
-                cells.push(cell);
-            }
-        }
-        ensure!(
-            !cells.is_empty(),
-            "no cell was measured that {:?} selects",
-            self.select
-        );
+        let cells = selected(results, &self.select)?;
         self.alike(&cells)?;
         cells
             .into_iter()
@@ -201,22 +194,6 @@ impl Expected {
             );
         }
         Ok(())
-    }
-
-    fn selects(&self, cell: &Cell) -> Result<bool> {
-        for (key, wanted) in &self.select {
-            let Some(word) = cell.word(&key.replace('_', "-")) else {
-                bail!("select: cells have no `{key}`");
-            };
-            let matches = match wanted {
-                toml::Value::Array(any) => any.iter().any(|wanted| text(wanted) == word),
-                one => text(one) == word,
-            };
-            if !matches {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 
     fn compare_cell(&self, cell: &Cell) -> Result<()> {
@@ -304,6 +281,37 @@ impl Expected {
         }
         Ok(())
     }
+}
+
+/// The cells that were measured and that `select` chooses; at least one.
+pub fn selected<'r>(results: &'r Results, select: &Select) -> Result<Vec<&'r Cell>> {
+    let mut cells = Vec::new();
+    for cell in results.cells.iter().filter(|cell| cell.stats.is_some()) {
+        if selects(select, cell)? {
+            cells.push(cell);
+        }
+    }
+    ensure!(
+        !cells.is_empty(),
+        "no cell was measured that {select:?} selects"
+    );
+    Ok(cells)
+}
+
+fn selects(select: &Select, cell: &Cell) -> Result<bool> {
+    for (key, wanted) in select {
+        let Some(word) = cell.word(&key.replace('_', "-")) else {
+            bail!("select: cells have no `{key}`");
+        };
+        let matches = match wanted {
+            toml::Value::Array(any) => any.iter().any(|wanted| text(wanted) == word),
+            one => text(one) == word,
+        };
+        if !matches {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn text(value: &toml::Value) -> String {

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::{exceptions, killed, repeated, together};
+use super::{counted, exceptions, killed, repeated, together};
 use crate::{cost, places};
 
 /// A test.
@@ -41,7 +41,7 @@ struct Line {
     says: &'static str,
 }
 
-const ALL: [Gate; 10] = [
+const ALL: [Gate; 11] = [
     Gate {
         name: "cost-is-not-more",
         what: What::Line(Line {
@@ -68,6 +68,10 @@ const ALL: [Gate; 10] = [
             status: 0,
             says: "msr     ICC_SGI1R_EL1",
         }),
+    },
+    Gate {
+        name: "counted-by-the-emulators-log",
+        what: What::Code(counted::run),
     },
     Gate {
         name: "exits-are-exceptions-to-el2",

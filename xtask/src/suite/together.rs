@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs at the same time, most of them with another kernel as guest: each boots its own.
+//! Runs at the same time, with guests that are not Rouse's: each boots its own.
+//!
+//! Builds wait for each other, so by themselves the first run would have booted before the
+//! last one builds, and it would not matter what they share. So no emulator starts before
+//! all runs have built: what they start is a script that waits for the others.
 
 use std::collections::BTreeSet;
 use std::env;
-use std::fs;
-use std::path::Path;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::partial::Scratch;
-use crate::places;
+use crate::{launch, places, qemu};
 
 /// Guests, and runs of each.
 const GUESTS: usize = 4;
 const RUNS: usize = 2;
+/// How often a run looks for the others before it gives up: for ten minutes.
+const LOOKS: u32 = 6000;
 
 /// Starts all of them, waits, and looks into each log.
 pub fn run() -> Result<()> {
@@ -23,9 +30,10 @@ pub fn run() -> Result<()> {
     for guest in 0..GUESTS {
         fs::write(image_of(place.path(), guest), image(&line_of(guest)))?;
     }
+    let emulator = meeting(place.path(), guests.len())?;
     let started = guests
         .iter()
-        .map(|&guest| start(&image_of(place.path(), guest)));
+        .map(|&guest| start(&image_of(place.path(), guest), &emulator));
     // All are started before the first is waited for.
     let started: Vec<Child> = started.collect::<Result<_>>()?;
     let mut places = BTreeSet::new();
@@ -56,7 +64,7 @@ pub fn run() -> Result<()> {
     Ok(())
 }
 
-fn image_of(place: &Path, guest: usize) -> std::path::PathBuf {
+fn image_of(place: &Path, guest: usize) -> PathBuf {
     place.join(format!("{guest}.img"))
 }
 
@@ -64,12 +72,39 @@ fn line_of(guest: usize) -> String {
     format!("this is guest {guest} of {GUESTS}")
 }
 
+/// An emulator that starts when `count` of them have been asked to.
+fn meeting(place: &Path, count: usize) -> Result<PathBuf> {
+    let qemu = launch::typed(&qemu::ensure()?.command());
+    let here = place.join("here");
+    fs::create_dir(&here)?;
+    let here = launch::quoted(&here.display().to_string());
+    let script = place.join("qemu");
+    // A run that fails before it boots must not keep the others for ever.
+    let text = format!(
+        "#!/bin/sh\n\
+         if [ \"$1\" != --version ]; then\n\
+             : > {here}/$$\n\
+             looks=0\n\
+             while [ \"$(ls {here} | wc -l)\" -lt {count} ]; do\n\
+                 looks=$((looks + 1))\n\
+                 if [ $looks -gt {LOOKS} ]; then echo 'the other runs did not come' >&2; exit 1; fi\n\
+                 sleep 0.1\n\
+             done\n\
+         fi\n\
+         exec {qemu} \"$@\"\n"
+    );
+    fs::write(&script, text)?;
+    fs::set_permissions(&script, Permissions::from_mode(0o755))?;
+    Ok(script)
+}
+
 /// Without --out: that they choose different names is part of it.
-fn start(guest: &Path) -> Result<Child> {
+fn start(guest: &Path, emulator: &Path) -> Result<Child> {
     let program = places::program()?;
     let child = Command::new(program)
         .args(["run", "--board", "virt", "--cpus", "1", "--guest"])
         .arg(guest)
+        .env(qemu::VARIABLE, emulator)
         // However busy the machine is.
         .args(["--timeout", "36000"])
         .stdin(Stdio::null())

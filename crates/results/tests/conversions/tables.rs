@@ -60,7 +60,7 @@ fn records_become_results() {
     assert_eq!(cell.stamped().unwrap().stats.p50, 9);
     assert_eq!(cell.histograms["total"], [(1, 3), (2, 5)]);
     assert_eq!(cell.raw["total"], [1, 2]);
-    assert_eq!(cell.residency["run"], 51);
+    assert!(cell.residency.is_empty(), "of instructions");
     assert_eq!(
         (cell.counters["el2"]["kick"], cell.counters[""]["halts"]),
         (61, 71)
@@ -107,9 +107,7 @@ fn every_column_has_its_own_value() {
         ("ipis_sent", "31"),
         ("ipis_elided", "32"),
         ("ipis_coalesced", "33"),
-        ("wakes_event", "41"),
         ("wakes_timeout", "42"),
-        ("wakes_irq", "43"),
         ("skipped", ""),
         ("event_stream_made_ns", "11"),
         ("passes", "4"),

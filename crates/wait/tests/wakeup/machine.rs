@@ -111,6 +111,11 @@ impl World {
         }
     }
 
+    /// Whether payload `index` is there.
+    pub fn has_handed(&self, index: usize) -> bool {
+        self.payloads[index].load(Relaxed) != 0
+    }
+
     /// Makes an interrupt pending at the target.
     fn interrupt<P: Protocol>(&self, line: u32) {
         self.lines.fetch_or(line, P::BARRIER);

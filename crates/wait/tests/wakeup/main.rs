@@ -50,6 +50,9 @@
 //!   wake-up all executions are explored, of two those with at most
 //!   [`PREEMPTIONS`] preemptions.
 //!
+//! Work that is posted for a parked CPU, [`wait::post`], has a model of its own on the same
+//! machine, [`posted`].
+//!
 //! # Mutants
 //!
 //! A model that can't fail shows nothing. [`protocol`] has the protocol and the loops
@@ -58,6 +61,7 @@
 #![cfg(loom)]
 
 mod machine;
+mod posted;
 mod protocol;
 mod ways;
 

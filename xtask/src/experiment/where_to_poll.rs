@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `who-polls`: the guest, the hypervisor, both, or nobody.
+//! `where-to-poll`: in the guest, in the hypervisor, in both, or in neither.
 
 use anyhow::Result;
 use plan::Under;
@@ -11,13 +11,13 @@ use crate::cli::Metric;
 
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
-    name: "who-polls",
-    question: "who should poll where WFI traps: the guest, the hypervisor, both, or nobody?",
+    name: "where-to-poll",
+    question: "where to poll while WFI traps: in the guest, in the hypervisor, in both, or in neither?",
     source: "A. Arora, \"Enable haltpoll on arm64\", 2024-25 (1 M pipe operations), and the x86 \
              background of guest halt polling (ping-pong, share of the host's speed)",
     boots: &[
         Boot {
-            label: "who",
+            label: "sides",
             under: Under::Rouse,
             cpus: None,
             lists: &[
@@ -39,10 +39,10 @@ pub const EXPERIMENT: Experiment = Experiment {
                  here, and microseconds of a larger hypervisor there.",
 };
 
-/// Who polls: our words, and published: x86 ping-pong against the host, %, and
+/// Which sides poll: our words, and published: x86 ping-pong against the host, %, and
 /// arm64 seconds.
 const ROWS: [(&str, &str, &str, [Option<f64>; 2]); 4] = [
-    ("nobody", "wfi", "0", [None, Some(12.615)]),
+    ("neither", "wfi", "0", [None, Some(12.615)]),
     ("the host", "wfi", "50", [Some(93.8), None]),
     ("the guest", "poll-wfi", "0", [Some(95.7), Some(7.566)]),
     ("both", "poll-wfi", "50", [None, None]),
@@ -67,7 +67,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
                 ("gap-us", gap),
             ];
             words.extend(hint.map(|hint| ("hint", hint)));
-            runs.cell("who", &words)
+            runs.cell("sides", &words)
         };
         // The hint, which results only show where it is given, exists where both
         // can poll.
@@ -91,17 +91,17 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             ("gap-us", "200"),
             ("hint", hint),
         ];
-        runs.cell("who", &words)
+        runs.cell("sides", &words)
     };
     let (silent, told) = (both("")?, both("tell")?);
     let claims = vec![
         Claim::below(
-            "the guest's polling is better than none",
+            "polling in the guest is better than in neither",
             ("guest", at(2)),
-            ("nobody", at(0)),
+            ("neither", at(0)),
         ),
         Claim::below(
-            "the guest's polling is better than the host's",
+            "polling in the guest is better than in the host",
             ("guest", at(2)),
             ("host", at(1)),
         ),

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The logs of the two CPUs of a round trip, which say where they were: the guest's of its
+//! polls and halts, EL2's of its exits.
+
+use abi::TimeLog;
+use pages::Pool;
+use parts::CPUS;
+use spin::once::Once;
+
+use crate::percpu::PerCpu;
+
+/// The logs of a CPU: the guest's and EL2's.
+pub type Logs = [TimeLog; 2];
+
+static LOGS: Once<&'static [Logs; CPUS]> = Once::new();
+
+/// Places them, empty, in memory of `pool`.
+pub fn place(pool: &mut Pool) {
+    // SAFETY: zeroed memory of that size, which is all theirs; all zeroes is empty logs.
+    let logs = unsafe { &*(pool.take(size_of::<[Logs; CPUS]>() as u64) as *const _) };
+    LOGS.call_once(|| logs);
+}
+
+/// The logs of the CPU that measures and of the other one, once there is memory for them.
+pub fn all_logs() -> Option<&'static [Logs; CPUS]> {
+    LOGS.get().copied()
+}
+
+/// Those of `cpu`, which is one of both.
+pub fn logs(cpu: &PerCpu) -> Option<&'static Logs> {
+    Some(&all_logs()?[usize::from(cpu.index != 0)])
+}

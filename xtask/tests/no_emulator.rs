@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What could not be tried for want of an emulator ends with status 2, and says what is
+//! missing and what to do.
+
+use std::process::{Command, Stdio};
+
+/// A program that is no emulator.
+const NAMED: &str = "/nonexistent/qemu";
+
+#[test]
+fn nothing_fails_that_could_not_be_tried() {
+    for line in [
+        &["run", "--quick"][..],
+        &["test", "first-light", "--target-only"],
+        &["test", "runs-at-once", "--target-only"],
+        &["cost"],
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
+            .args(line)
+            .env("ROUSE_QEMU", NAMED)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let complained = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line:?}: {complained}");
+        for said in ["ROUSE_QEMU", NAMED, "unset it"] {
+            assert!(complained.contains(said), "{line:?}: {complained}");
+        }
+    }
+}
