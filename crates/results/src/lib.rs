@@ -59,7 +59,7 @@ pub const VIRTUAL: &str = "vticks";
 /// Version of the schema.
 const SCHEMA: u32 = 1;
 /// The unit of samples that count instructions.
-const INSNS: &str = "insns";
+pub const INSNS: &str = "insns";
 
 impl Results {
     /// The results of no boot yet.

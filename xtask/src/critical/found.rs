@@ -21,7 +21,11 @@ const fn is_taken_apart(workload: Workload) -> bool {
 pub fn add(results: &mut Results, under: Under, samples: Result<Samples, String>) {
     let cells = results.cells.iter_mut();
     let of_boot = |cell: &&mut Cell| {
-        cell.under == under && cell.stats.is_some() && is_taken_apart(cell.what.workload)
+        // Of values in cycles what was executed is no part.
+        cell.under == under
+            && cell.unit == results::INSNS
+            && cell.stats.is_some()
+            && is_taken_apart(cell.what.workload)
     };
     let mut cells: Vec<&mut Cell> = cells.filter(of_boot).collect();
     if cells.is_empty() {
@@ -64,6 +68,7 @@ mod tests {
         let cell = |id, workload: &str| {
             let mut cell = Cell {
                 id,
+                unit: results::INSNS.into(),
                 stats: Some(results::Stats::of(&BTreeMap::from([(10, 4)]))),
                 ..Cell::default()
             };
