@@ -121,3 +121,18 @@ fn fresh() -> Result<PathBuf> {
     let time = Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
     folder::create_numbered(&places::target().join("reports"), &time)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_of_a_run_has_its_cells_and_how_it_was_made() {
+        let results = results::samples::results();
+        let page = of_run("evening", &results, "cargo xtask run --quick");
+        assert!(page.starts_with("<!DOCTYPE html>"));
+        for text in ["pingpong", "cargo xtask run --quick"] {
+            assert!(page.contains(text), "{text}");
+        }
+    }
+}

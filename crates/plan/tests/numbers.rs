@@ -93,6 +93,19 @@ fn what_gets_dearer_makes_later_passes_shorter() {
         _ => 100,
     });
     assert_eq!(cheaper, dearer);
+    // Nor is one that has fewer than the first block, nor the first pass.
+    let much = blocks(&limits(2000, 200_000), |n| match n {
+        0..50 => 1000,
+        50..101 => 2500,
+        _ => 100,
+    });
+    assert_eq!(much, [vec![16, 34], vec![50], vec![1], vec![12]]);
+    let first = blocks(&limits(2000, 200_000), |n| match n {
+        0 => 1015,
+        1..16 => 1000,
+        _ => 100,
+    });
+    assert_eq!(first, [vec![16, 33], vec![50], vec![50], vec![50]]);
 }
 
 #[test]
