@@ -13,6 +13,7 @@ use core::fmt;
 
 use crate::dimensions;
 use crate::nearest::nearest;
+use crate::value::on;
 use crate::{Error, Fault, PREFIX, Plan, Word};
 
 /// Declares the arguments that are no part of the plan.
@@ -274,13 +275,4 @@ fn word<'a, W: Word>(key: &'a str, word: &'a str) -> Result<Option<W>, Error<'a>
 fn count<'a>(key: &'a str, word: &'a str) -> Result<Option<u64>, Error<'a>> {
     let count = word.parse();
     count.map(Some).map_err(|_| Error::Count { key, word })
-}
-
-/// A switch, which has no value.
-pub(crate) fn on<'a>(key: &'a str, value: &str) -> Result<bool, Error<'a>> {
-    if value.is_empty() {
-        Ok(true)
-    } else {
-        Err(Error::NoValue(key))
-    }
 }
