@@ -275,7 +275,7 @@ fn the_clock_at_the_passes_is_of_the_newest_block_and_a_damaged_one_spoils_it() 
                 ("cell", vec![("workload", "ipi")]),
                 ("stat", vec![("name", "total"), ("count", "1")]),
                 ("clock", vec![("core_hz", clock)]),
-                ("done", vec![("records", "4")]),
+                ("done", vec![("records", "4"), ("passes_planned", "4")]),
             ] {
                 let line = Line::new(lines.len() as u64, format!("{part}{kind}")).field("id", 0);
                 let fields = fields.iter();
