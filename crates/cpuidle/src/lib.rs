@@ -54,7 +54,7 @@ pub use fixed::Fixed;
 pub use governor::{Choice, Governor, Moment, Outcome, Wake};
 pub use haltpoll::Haltpoll;
 pub use ladder::Ladder;
-pub use menu::Menu;
+pub use menu::{Menu, Release};
 pub use name::{Name, Selected, Setup};
 pub use period::{Driver, Period};
 pub use psd::Psd;

@@ -9,7 +9,7 @@ use core::fmt;
 use wait::governor::Tunables;
 
 use crate::{
-    Choice, Fixed, Governor, Haltpoll, Ladder, Menu, Moment, Outcome, Table, Teo, TeoUtil,
+    Choice, Fixed, Governor, Haltpoll, Ladder, Menu, Moment, Outcome, Release, Table, Teo, TeoUtil,
 };
 
 /// Declares the governors, each once.
@@ -39,8 +39,12 @@ macro_rules! governors {
 }
 
 governors! {
-    /// As `menu` has it.
+    /// Timers and typical intervals, as it is now.
     Menu = "menu",
+    /// That of early 2025.
+    Menu614 = "menu-6.14",
+    /// That of early 2023.
+    Menu62 = "menu-6.2",
     /// Timer events, as it is now.
     Teo = "teo",
     /// That of early 2023.
@@ -62,6 +66,8 @@ impl Name {
         match self {
             Self::Fixed => true,
             Self::Menu
+            | Self::Menu614
+            | Self::Menu62
             | Self::Teo
             | Self::Teo62
             | Self::TeoUtil
@@ -135,7 +141,7 @@ impl fmt::Display for Setup {
 /// A governor that was chosen by name.
 #[derive(Clone, Copy, Debug)]
 pub enum Selected {
-    /// `menu`.
+    /// `menu`, `menu-6.14` or `menu-6.2`.
     Menu(Menu),
     /// `teo`.
     Teo(Teo),
@@ -154,7 +160,9 @@ impl Selected {
     #[must_use]
     pub const fn new(setup: Setup) -> Self {
         match setup.name {
-            Name::Menu => Self::Menu(Menu::new()),
+            Name::Menu => Self::Menu(Menu::new(Release::Now)),
+            Name::Menu614 => Self::Menu(Menu::new(Release::V6_14)),
+            Name::Menu62 => Self::Menu(Menu::new(Release::V6_2)),
             Name::Teo => Self::Teo(Teo::new()),
             Name::Teo62 => Self::TeoUtil(TeoUtil::new(false)),
             Name::TeoUtil => Self::TeoUtil(TeoUtil::new(true)),
@@ -204,7 +212,15 @@ mod tests {
         assert_eq!(
             shown,
             [
-                "menu", "teo", "teo-6.2", "teo-util", "ladder", "haltpoll", "fixed:7"
+                "menu",
+                "menu-6.14",
+                "menu-6.2",
+                "teo",
+                "teo-6.2",
+                "teo-util",
+                "ladder",
+                "haltpoll",
+                "fixed:7"
             ]
         );
         for word in shown

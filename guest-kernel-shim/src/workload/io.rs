@@ -19,7 +19,7 @@ use sched::spread;
 
 use crate::clock;
 use crate::kernel::channel::Channel;
-use crate::kernel::device::{completes_on, submitted};
+use crate::kernel::device::{completed, completes_on, submitted};
 use crate::kernel::timer::device_until;
 use crate::kernel::{self, Cpu, calls};
 use crate::percpu::PerCpu;
@@ -85,6 +85,7 @@ async fn submit(cpu: &'static Cpu, to: usize, count: u32, gap: u64, mut times: T
             completion.receive().await;
         }
         let ticks = clock::now() - start;
+        completed(cpu);
         if recorded {
             record(ticks);
         }

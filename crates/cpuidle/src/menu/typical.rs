@@ -2,17 +2,16 @@
 //! Detection of a typical interval among the last stays.
 //!
 //! The average is typical if the deviation is small, at most 20 us or at most a
-//! sixth of the average. If it is not, the sample farthest from the average is
-//! left out (with its equals and what lies beyond), and it is tried again as long
-//! as more than three quarters of the samples are there. What is left then has no
-//! typical value, but of at least half of the samples the largest is a bound.
+//! sixth of the average. If it is not, outliers are left out, and it is tried again as
+//! long as more than three quarters of the samples are there.
 //!
-//! Linux 6.15, `get_typical_interval()`. It has no square root, so it compares
+//! Until Linux 6.14 the outliers are the largest samples. Since 6.15 they are those
+//! farthest from the average, with what lies beyond.
+//!
+//! Source: `get_typical_interval()`. It has no square root, so it compares
 //! variances; and it counts in us, so that their squares have room. Ours is that a
-//! stay from 2^30 us (18 minutes) on counts as endless, where Linux has 2^32 - 1
+//! stay from 2^30 us (18 minutes) on counts as endless, where Linux has 2^31 or 2^32 - 1
 //! us: the squares of eight fit into 64 bits, whose division is one instruction.
-
-use crate::FOREVER;
 
 /// Stays that are remembered.
 const INTERVALS: usize = 8;
@@ -34,7 +33,7 @@ pub struct Intervals {
 struct Summary {
     count: u64,
     average: u64,
-    variance: u64,
+    mean_square: u64,
     min: u64,
     max: u64,
 }
@@ -54,56 +53,93 @@ impl Intervals {
         self.oldest = (self.oldest + 1) % INTERVALS;
     }
 
-    /// The typical stay, ns; [`FOREVER`] if there is none.
-    pub fn typical_ns(&self) -> u64 {
-        self.typical_us().map_or(FOREVER, |typical| typical * 1000)
-    }
-
-    fn typical_us(&self) -> Option<u64> {
-        // Samples from `low` up to but without `high` count.
+    /// The typical stay, us, with outliers at both ends left out.
+    pub fn typical(&self) -> Option<u64> {
         let (mut low, mut high) = (0, ENDLESS_US);
         loop {
-            let all = self.between(low, high)?;
-            let enough = all.count * 4 >= INTERVALS as u64 * 3;
-            let steady = all.average * all.average > SMALL_RATIO.saturating_mul(all.variance);
-            if all.variance <= SMALL_VARIANCE || (steady && enough) {
-                return Some(all.average);
+            let kept = self.between(low, high).filter(|kept| kept.max != 0)?;
+            if kept.is_steady(kept.mean_square.saturating_sub(kept.average * kept.average)) {
+                return Some(kept.average);
             }
-            if all.count * 4 <= INTERVALS as u64 * 3 {
-                return (all.count * 2 >= INTERVALS as u64).then_some(all.max);
+            if !kept.can_spare() {
+                return None;
             }
-            if all.average - all.min > all.max - all.average {
-                low = all.min + 1;
+            if kept.average - kept.min > kept.max - kept.average {
+                low = kept.min + 1;
             } else {
-                high = all.max;
+                high = kept.max;
             }
         }
     }
 
-    /// Nothing if they are all 0, or there are none.
+    /// The typical stay, us, with only the largest ones left out.
+    pub fn typical_of_low(&self) -> Option<u64> {
+        self.without_largest(|kept| kept.max == 0)
+    }
+
+    /// As [`Self::typical_of_low`], if a stay of that kind may be below `bound_us`.
+    pub fn typical_below(&self, bound_us: u64) -> Option<u64> {
+        self.without_largest(|kept| kept.min >= bound_us)
+    }
+
+    fn without_largest(&self, hopeless: impl Fn(&Summary) -> bool) -> Option<u64> {
+        let mut high = ENDLESS_US;
+        loop {
+            let kept = self.between(0, high)?;
+            if hopeless(&kept) {
+                return None;
+            }
+            let squares = self
+                .within(0, high)
+                .map(|sample| sample.abs_diff(kept.average).pow(2));
+            if kept.is_steady(squares.sum::<u64>() / kept.count) {
+                return Some(kept.average);
+            }
+            if !kept.can_spare() {
+                return None;
+            }
+            high = kept.max;
+        }
+    }
+
+    /// Samples from `low` up to but without `high`.
+    fn within(&self, low: u64, high: u64) -> impl Iterator<Item = u64> {
+        let samples = self.samples.into_iter().map(u64::from);
+        samples.filter(move |sample| (low..high).contains(sample))
+    }
+
+    /// Nothing if there are none.
     fn between(&self, low: u64, high: u64) -> Option<Summary> {
         let (mut count, mut sum, mut squares) = (0, 0, 0);
         let (mut min, mut max) = (u64::MAX, 0);
-        for sample in self.samples.map(u64::from) {
-            if (low..high).contains(&sample) {
-                count += 1;
-                sum += sample;
-                squares += sample * sample;
-                min = min.min(sample);
-                max = max.max(sample);
-            }
+        for sample in self.within(low, high) {
+            count += 1;
+            sum += sample;
+            squares += sample * sample;
+            min = min.min(sample);
+            max = max.max(sample);
         }
-        if max == 0 {
-            return None;
-        }
-        let average = u64::checked_div(sum, count)?;
         Some(Summary {
+            average: u64::checked_div(sum, count)?,
+            mean_square: u64::checked_div(squares, count)?,
             count,
-            average,
-            variance: (squares / count).saturating_sub(average * average),
             min,
             max,
         })
+    }
+}
+
+impl Summary {
+    /// Whether the average is typical.
+    const fn is_steady(&self, variance: u64) -> bool {
+        let enough = self.count * 4 >= INTERVALS as u64 * 3;
+        let steady = self.average * self.average > SMALL_RATIO.saturating_mul(variance);
+        variance <= SMALL_VARIANCE || (steady && enough)
+    }
+
+    /// Whether outliers may be left out.
+    const fn can_spare(&self) -> bool {
+        self.count * 4 > INTERVALS as u64 * 3
     }
 }
 
@@ -112,7 +148,7 @@ mod tests {
     use super::*;
 
     fn typical(samples: [u32; INTERVALS]) -> Option<u64> {
-        Intervals { samples, oldest: 0 }.typical_us()
+        Intervals { samples, oldest: 0 }.typical()
     }
 
     /// 4 * 90 + 4 * 110: average 100, mean square (8100 + 12100) / 2 = 10100,
@@ -145,20 +181,36 @@ mod tests {
     /// 100 200 400 800 1600 3200 6400 12800: average 3187. 12800 goes (9613 > 3087);
     /// of 7, average 1814, mean square 7800000: 6400 goes. Six are left: average
     /// 1050, mean square (10^4 + 4 * 10^4 + 16 * 10^4 + 64 * 10^4 + 256 * 10^4 + 1024 *
-    /// 10^4) / 6 = 2275000, variance 1172500; 1102500 > 36 * 1172500 is false. So
-    /// the largest of them.
+    /// 10^4) / 6 = 2275000, variance 1172500; 1102500 > 36 * 1172500 is false.
     #[test]
-    fn without_a_typical_stay_there_is_a_bound() {
+    fn without_a_steady_stay_there_is_none() {
         assert_eq!(
             typical([100, 200, 400, 800, 1600, 3200, 6400, 12_800]),
-            Some(3200)
+            None
         );
-        // Of four that count, none steady, the largest.
         let long = 1 << 30;
         let four = [100, long, 5000, long, 20_000, long, 70_000, long];
-        assert_eq!(typical(four), Some(70_000));
-        // Five that are too long to count leave less than half.
-        assert_eq!(typical([90, long, long, 700, long, long, 2000, long]), None);
+        assert_eq!(typical(four), None);
+        // Three that do not differ are typical, whatever the rest was.
+        let three = [90, long, long, 90, long, long, 90, long];
+        assert_eq!(typical(three), Some(90));
+    }
+
+    /// Six of 1000 and two of 1: average 750, variance (6 * 250^2 + 2 * 749^2) / 8 =
+    /// 187125. The largest go: two are left, 1 and 1, whose variance is 0.
+    #[test]
+    fn early_releases_leave_out_only_the_largest() {
+        let samples = [1000, 1, 1000, 1000, 1000, 1, 1000, 1000];
+        let intervals = Intervals { samples, oldest: 0 };
+        assert_eq!(intervals.typical_of_low(), Some(1));
+        assert_eq!(intervals.typical(), Some(1000));
+        // Two of 5000 go, and the rest is steady.
+        let samples = [100, 5000, 100, 100, 100, 5000, 100, 100];
+        let intervals = Intervals { samples, oldest: 0 };
+        assert_eq!(intervals.typical_of_low(), Some(100));
+        // 100 is not below 100, but is below 101.
+        assert_eq!(intervals.typical_below(100), None);
+        assert_eq!(intervals.typical_below(101), Some(100));
     }
 
     #[test]
@@ -167,6 +219,9 @@ mod tests {
         let mut intervals = Intervals::new();
         intervals.add(u64::MAX);
         // The one that is too long to count is not counted.
-        assert_eq!(intervals.typical_ns(), FOREVER);
+        assert_eq!(intervals.typical(), None);
+        assert_eq!(intervals.typical_of_low(), None);
+        // All are below what the timer says.
+        assert_eq!(intervals.typical_below(1), Some(0));
     }
 }
