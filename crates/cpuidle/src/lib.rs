@@ -62,7 +62,7 @@ pub use state::{Kind, State};
 pub use statistics::{Statistics, Tally};
 pub use table::{MAX_STATES, Table, TableError};
 pub use teo::Teo;
-pub use teo_util::TeoUtil;
+pub use teo_util::{TeoUtil, Util};
 
 /// A time that does not come: no timer is set, no limit applies.
 pub const FOREVER: u64 = u64::MAX;

@@ -10,6 +10,7 @@ use wait::governor::Tunables;
 
 use crate::{
     Choice, Fixed, Governor, Haltpoll, Ladder, Menu, Moment, Outcome, Release, Table, Teo, TeoUtil,
+    Util,
 };
 
 /// Declares the governors, each once.
@@ -49,8 +50,10 @@ governors! {
     Teo = "teo",
     /// That of early 2023.
     Teo62 = "teo-6.2",
-    /// That with util-awareness.
-    TeoUtil = "teo-util",
+    /// That with util-awareness, as it was posted.
+    TeoUtilV6 = "teo-util-v6",
+    /// The same with its correction.
+    TeoUtil65 = "teo-util-6.5",
     /// One state deeper or shallower at a time.
     Ladder = "ladder",
     /// Polls as long as it has paid.
@@ -70,7 +73,8 @@ impl Name {
             | Self::Menu62
             | Self::Teo
             | Self::Teo62
-            | Self::TeoUtil
+            | Self::TeoUtilV6
+            | Self::TeoUtil65
             | Self::Ladder
             | Self::Haltpoll => false,
         }
@@ -145,7 +149,7 @@ pub enum Selected {
     Menu(Menu),
     /// `teo`.
     Teo(Teo),
-    /// `teo-6.2` or `teo-util`.
+    /// `teo-6.2`, `teo-util-v6` or `teo-util-6.5`.
     TeoUtil(TeoUtil),
     /// `ladder`.
     Ladder(Ladder),
@@ -164,8 +168,9 @@ impl Selected {
             Name::Menu614 => Self::Menu(Menu::new(Release::V6_14)),
             Name::Menu62 => Self::Menu(Menu::new(Release::V6_2)),
             Name::Teo => Self::Teo(Teo::new()),
-            Name::Teo62 => Self::TeoUtil(TeoUtil::new(false)),
-            Name::TeoUtil => Self::TeoUtil(TeoUtil::new(true)),
+            Name::Teo62 => Self::TeoUtil(TeoUtil::new(Util::Ignored)),
+            Name::TeoUtilV6 => Self::TeoUtil(TeoUtil::new(Util::Posted)),
+            Name::TeoUtil65 => Self::TeoUtil(TeoUtil::new(Util::Corrected)),
             Name::Ladder => Self::Ladder(Ladder::new()),
             Name::Haltpoll => Self::Haltpoll(Haltpoll::new(Tunables::GUEST)),
             Name::Fixed => Self::Fixed(Fixed::new(setup.limit_us as u64 * 1000)),
@@ -217,7 +222,8 @@ mod tests {
                 "menu-6.2",
                 "teo",
                 "teo-6.2",
-                "teo-util",
+                "teo-util-v6",
+                "teo-util-6.5",
                 "ladder",
                 "haltpoll",
                 "fixed:7"
