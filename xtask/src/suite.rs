@@ -12,6 +12,7 @@ mod gate;
 mod kernel;
 mod killed;
 mod named;
+mod options;
 mod order;
 mod repeated;
 mod same;

@@ -6,7 +6,7 @@ mod repeated;
 use std::collections::{BTreeMap, BTreeSet};
 
 use page::columns::{self, MARK};
-pub use page::scale::Scale;
+use page::scale::Scale;
 use page::scale::operation;
 use page::shortfalls::shortfalls;
 use page::summary;

@@ -21,6 +21,7 @@ mod arguments;
 mod cell;
 mod cpus;
 mod dimensions;
+mod error;
 mod magnitude;
 mod nearest;
 mod pace;
@@ -34,10 +35,10 @@ pub use arguments::{Arguments, Names, OPTIONS, Part, Program, SURVEY, Unfit, gue
 pub use cpuidle::Name as Governor;
 pub use cpus::CpuSet;
 pub use dimensions::{COUNT, Cell, DIMENSIONS, Info, Kind, Lists, Place, Show};
+pub use error::Error;
 pub use magnitude::magnitude;
 pub use pace::{BALANCED, Limits, PASSES, Pace, is_forwards};
 pub use skip::{Machine, SkipReason};
-pub use text::Error;
 pub use value::{Dimension, List, Value};
 pub use wait::Wait;
 pub use words::*;
@@ -85,6 +86,8 @@ pub struct Shard {
 }
 
 impl Shard {
+    /// Most parts that the cells can be dealt out to.
+    pub const MOST: u32 = 10_000;
     /// The one part that is everything.
     pub const WHOLE: Self = Self { index: 1, of: 1 };
 

@@ -13,6 +13,9 @@ use super::tally::Tally;
 use super::trace::{Trace, Window};
 use super::visit;
 
+/// Values by number of vCPUs, by what they are of.
+pub type Lines = BTreeMap<String, BTreeMap<u32, u64>>;
+
 /// What the guest runs on.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
@@ -118,7 +121,7 @@ pub struct Card {
     pub numbers: BTreeMap<String, u64>,
     /// Instructions per operation by number of vCPUs, if that was asked for.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub scale: super::scale::Lines,
+    pub scale: Lines,
 }
 
 /// Version of [`Card`]'s format.

@@ -13,7 +13,7 @@ use cost::Path;
 use maud::html;
 use plan::{Word, Workload};
 
-use super::card::{self, Mode};
+use super::card::{self, Lines, Mode};
 use super::recorder::{Bench, Recorded};
 use crate::cli::{JobArgs, PlanArgs};
 use crate::job::Job;
@@ -23,9 +23,6 @@ use page::{chart, document};
 
 /// Numbers of vCPUs that are tried, as far as the board has them.
 const CPUS: [u32; 6] = [2, 4, 8, 16, 32, 64];
-
-/// Values by number of vCPUs, by what they are of.
-pub type Lines = BTreeMap<String, BTreeMap<u32, u64>>;
 
 /// What a line is called that must not rise.
 const SGI: &str = "EL2: SGI to one, both sides";
