@@ -54,8 +54,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow};
 use serde::Deserialize;
 
+use super::cells::Expected;
 use super::cut::Cut;
-use super::expectation::{Expect, Expected};
+use super::expectation::Expect;
 use super::kernel::Kernel;
 use super::options::{Options, options};
 use super::order::Order;

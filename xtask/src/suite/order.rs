@@ -5,7 +5,7 @@ use anyhow::{Result, ensure};
 use results::{Cell, Results};
 use serde::Deserialize;
 
-use super::expectation::{Select, selected};
+use super::cells::{Select, selected};
 
 /// Two kinds of cells: every one of the first against every one of the second.
 #[derive(Debug, Deserialize)]
