@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an instruction is, as far as the card tells instructions apart
+//! What an instruction is, as far as the costs tell instructions apart
 //! (encodings: DDI 0487K.a, C4.1).
 
 /// A kind of instruction.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cost card: what each path costs in each mode.
+//! The costs: what each path costs in each mode.
 
 use std::collections::BTreeMap;
 
@@ -103,7 +103,7 @@ pub fn guest_insns(row: Option<&Row>) -> String {
 
 /// Everything that was counted.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-pub struct Card {
+pub struct Costs {
     /// Version of this format.
     pub schema: u32,
     /// What it is called in the history.
@@ -124,10 +124,10 @@ pub struct Card {
     pub scale: Lines,
 }
 
-/// Version of [`Card`]'s format.
+/// Version of [`Costs`]'s format.
 pub const SCHEMA: u32 = 1;
 
-impl Card {
+impl Costs {
     /// The row of `path` in `mode`.
     pub fn row(&self, path: Path, mode: Mode) -> Option<&Row> {
         let mut rows = self.paths.iter();
