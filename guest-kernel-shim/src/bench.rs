@@ -256,7 +256,7 @@ fn stamped(entry: &mut Entry, count: u32) {
     entry.parts = near.totals();
 }
 
-/// Whom the leader wakes.
+/// The CPU that the leader wakes.
 fn targets(cell: &Cell) -> ArrayVec<&'static PerCpu, { platform::MAX_CPUS }> {
     match cell.shape {
         Shape::Dry => ArrayVec::new(),

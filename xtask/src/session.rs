@@ -57,7 +57,7 @@ pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
     run.close(failure, folder)
 }
 
-/// What `job` measures, where nobody wants its folder.
+/// Runs `job` and returns its results; its folder is not kept.
 pub fn measure(job: &Job) -> Result<Results> {
     let place = Scratch::new()?;
     let folder = Folder::claim(Some(&place.path().join("run")), &job.board().name)?;
@@ -165,7 +165,7 @@ impl Run<'_> {
         })
     }
 
-    /// What tells how far a boot is; of its plan too, where somebody looks on.
+    /// Shows how far a boot is; with an estimate, if the terminal shows anything of it.
     fn progress(&self, title: &str) -> Progress {
         let job = self.job;
         let progress = Progress::new(format!("{} {title}", job.board().name));

@@ -105,8 +105,8 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             ("all", awake[0]),
         ),
         Claim::new(
-            "who does not use it pays nothing: the same medians where other cells of the boot use it \
-             and where none does",
+            "a CPU that does not use it pays nothing: medians are the same in a boot whose other cells use \
+             it and in one where none does",
             with.median() == without.median(),
             format!("{} and {} instructions", with.median(), without.median()),
         ),
