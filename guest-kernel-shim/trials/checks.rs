@@ -32,7 +32,6 @@ struct Check {
     run: fn() -> Result<(), Failure>,
 }
 
-/// Every check.
 const CHECKS: &[Check] = &[
     Check::new("sgi-self", 1, interrupts::sgi_to_self),
     Check::new("sgi-all-intids", 2, interrupts::every_sgi_to_another),

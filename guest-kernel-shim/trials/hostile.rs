@@ -87,7 +87,6 @@ impl Class {
     }
 }
 
-/// Every class.
 const CLASSES: &[Class] = &[
     Class::new("space", space::run).once(),
     Class::new("walks", walks::run).once(),

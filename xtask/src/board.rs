@@ -19,7 +19,6 @@ use crate::cli::Metric;
 use crate::failure::{BadInput, bad_input};
 use crate::places;
 
-/// A board.
 #[derive(Debug)]
 pub struct Board {
     /// Its name: that of the file.
@@ -32,7 +31,6 @@ pub struct Board {
     pub models: Vec<String>,
     /// What it has not, or has otherwise.
     pub lacks: Vec<String>,
-    /// Its CPUs.
     pub cpus: Cpus,
     /// The machine that they are part of.
     pub machine: Machine,

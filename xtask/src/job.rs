@@ -138,7 +138,6 @@ impl Job {
         Ok(())
     }
 
-    /// The board.
     pub fn board(&self) -> &Board {
         &self.load.board
     }

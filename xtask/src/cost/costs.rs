@@ -35,7 +35,6 @@ impl std::fmt::Display for Mode {
 }
 
 impl Mode {
-    /// Every one.
     pub const ALL: [Self; 3] = [Self::Inject, Self::Direct, Self::None];
 
     /// As it is written.
@@ -109,13 +108,11 @@ pub struct Costs {
     /// What it is called in the history.
     #[serde(default)]
     pub label: String,
-    /// The board.
     pub board: String,
     /// Version of the emulator.
     pub emulator: String,
     /// The compiler.
     pub rustc: String,
-    /// The paths.
     pub paths: Vec<Row>,
     /// Single numbers by name: round trips, sizes, the length of a boot.
     pub numbers: BTreeMap<String, u64>,

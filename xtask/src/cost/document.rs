@@ -41,7 +41,6 @@ const BOOT: &str = "
 `insns: reset to the guest's first` is the length of a boot. Most of it is the zeroing of the guest's RAM ([isolation](isolation.md#memory)).
 ";
 
-/// The page.
 pub fn page(baselines: &[Costs]) -> String {
     let mut page = HEAD.to_owned();
     if let Some(now) = baselines.last() {

@@ -12,7 +12,6 @@ const FREE: [&str; 2] = [super::numbers::BYTES, super::numbers::BOOT];
 /// Something that grew or shrank.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// What.
     pub what: String,
     /// Before.
     pub was: u64,

@@ -29,7 +29,6 @@ pub const CPUS: u32 = 2;
 /// What boots need.
 #[derive(Debug)]
 pub struct Bench {
-    /// The emulator.
     pub emulator: Emulator,
     /// The images, with the trials as guest.
     pub built: Built,

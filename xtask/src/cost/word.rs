@@ -11,21 +11,14 @@ pub enum Kind {
     Write,
     /// MSR of ICC_SGI1R_EL1.
     SendSgi,
-    /// DSB.
     Dsb,
-    /// ISB.
     Isb,
-    /// DMB.
     Dmb,
     /// ERET.
     Return,
-    /// HVC.
     Hvc,
-    /// SMC.
     Smc,
-    /// WFI.
     Wfi,
-    /// WFE.
     Wfe,
     /// Anything else.
     Other,

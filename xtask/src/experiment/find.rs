@@ -137,7 +137,6 @@ impl<'r> Found<'r> {
         self.cell.stats.map_or(0.0, |stats| stats.mean)
     }
 
-    /// Samples.
     pub fn samples(&self) -> f64 {
         self.cell.stats.map_or(0, |stats| stats.count) as f64
     }

@@ -9,7 +9,6 @@ use super::find::Runs;
 use super::outcome::{Claim, Outcome, Table, two, whole};
 use crate::cli::Metric;
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     name: "idle-poll",
     question: "can one CPU have the latency of idle=poll without the others paying for it?",

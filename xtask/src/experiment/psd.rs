@@ -9,7 +9,6 @@ use super::find::{Found, Runs};
 use super::outcome::{Claim, Outcome, Table, two, whole};
 use crate::cli::Metric;
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     name: "psd",
     question: "should a CPU that waits for a fast device stay shallow for some milliseconds?",

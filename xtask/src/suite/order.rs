@@ -28,7 +28,6 @@ pub enum Order {
 }
 
 impl Order {
-    /// Compares.
     pub fn compare(&self, results: &Results) -> Result<()> {
         let (first, second, word) = match self {
             Self::Less { less, than } => (less, than, "less than"),

@@ -77,7 +77,6 @@ pub fn to_some(me: &'static PerCpu, random: &mut Random) {
     }
 }
 
-/// To all others.
 pub fn to_others(me: &'static PerCpu, random: &mut Random) {
     let intid = intid(me, random);
     let others = percpu::all().iter().copied();
