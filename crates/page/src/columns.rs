@@ -125,6 +125,9 @@ fn different(title: &str, texts: Vec<String>) -> Option<Column> {
 /// What marks a wait that depends on something that the machine does not model.
 pub const MARK: &str = "*";
 
+/// What marks a wait that was measured while the core's clock moved.
+pub const MOVED: &str = "~";
+
 /// What marks a number of samples that is small because each took long.
 pub const FEWER: &str = "<";
 
@@ -137,11 +140,12 @@ fn passes(cells: &[&Cell]) -> Option<Column> {
 
 fn marked(cell: &Cell, info: &Info) -> String {
     let word = cell.told(info);
-    if info.key == "wait" && !cell.not_modelled.is_empty() {
-        word + MARK
-    } else {
-        word
-    }
+    let marks = [
+        (!cell.not_modelled.is_empty(), MARK),
+        (cell.core_clock_moved.is_some(), MOVED),
+    ];
+    let marks = marks.into_iter().filter(|_| info.key == "wait");
+    marks.fold(word, |word, (is, mark)| word + if is { mark } else { "" })
 }
 
 /// Microseconds that apply to any of the cells.

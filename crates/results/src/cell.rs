@@ -59,6 +59,14 @@ pub struct Cell {
     /// Median of each of its passes, in their order; left out if one of them is not known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pass_p50: Vec<u64>,
+    /// The frequency of the first CPU's core at the begin and at the end of each of its passes,
+    /// Hz, 0 where a clock stood; left out where the machine does not tell it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pass_core_hz: Vec<[u64; 2]>,
+    /// By how much that moved, or what it was differed from the run's first pass, as a share of
+    /// the highest; left out where it is at most 0.02.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub core_clock_moved: Option<f64>,
     /// Samples and what was made like them: what counters are of; 0 if that is not known.
     #[serde(skip_serializing_if = "is_zero")]
     pub made: u64,
@@ -223,6 +231,8 @@ impl Default for Cell {
             passes: 0,
             passes_planned: 0,
             pass_p50: Vec::new(),
+            pass_core_hz: Vec::new(),
+            core_clock_moved: None,
             made: 0,
             ended: None,
             unit: String::new(),

@@ -7,7 +7,7 @@ use plan::{DIMENSIONS, Place, Under, Word, Workload};
 use serde_json::Value;
 
 use crate::records::{CellRecords, Records, Stat};
-use crate::{Cell, Counts, INSNS, Results, Stage, Stats, VIRTUAL, cell, words};
+use crate::{Cell, Counts, INSNS, Results, Stage, Stats, VIRTUAL, cell, clock, words};
 
 /// Fields of the records `boot` and `machine` that have a place of their own.
 const MACHINE: [&str; 9] = [
@@ -32,9 +32,10 @@ impl Results {
         let name = under.map_or("something unknown", Word::name);
         let unit = records.unit.as_ref().map_or("", |(unit, _)| unit);
         if unit.is_empty() || unit == self.unit {
+            let first_hz = clock::first(records.cells.iter().map(|cell| cell.core_hz.as_slice()));
             for cell in &records.cells {
                 self.problems.extend(cell.disagreement());
-                match convert(under, unit, cell) {
+                match convert(under, unit, first_hz, cell) {
                     Ok(cell) => self.cells.push(cell),
                     Err(why) => self.damaged.push(format!("{}: {why}", cell.title())),
                 }
@@ -107,11 +108,16 @@ fn value(text: &str) -> Value {
     }
 }
 
-/// A cell as its records have it.
+/// A cell as its records have it; `first_hz` is the core's frequency at the first pass of its boot.
 ///
 /// # Errors
 /// Names the word that is not known.
-fn convert(under: Option<Under>, unit: &str, cell: &CellRecords) -> Result<Cell, String> {
+fn convert(
+    under: Option<Under>,
+    unit: &str,
+    first_hz: Option<u64>,
+    cell: &CellRecords,
+) -> Result<Cell, String> {
     let word = |key: &str| cell.fields.get(key).cloned().unwrap_or_default();
     let number = |key: &str| word(key).parse().unwrap_or(0);
     let total = cell.stats.iter().find(|stat| stat.name == "total");
@@ -147,6 +153,8 @@ fn convert(under: Option<Under>, unit: &str, cell: &CellRecords) -> Result<Cell,
         passes: number("passes"),
         passes_planned: number("passes_planned"),
         pass_p50: cell.pass_p50.clone(),
+        pass_core_hz: cell.core_hz.clone(),
+        core_clock_moved: clock::moved(first_hz, &cell.core_hz),
         made: number("made"),
         ended: match cell.fields.get("ended") {
             None => None,

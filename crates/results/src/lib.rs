@@ -13,6 +13,7 @@
 
 pub mod capture;
 mod cell;
+pub mod clock;
 pub mod compare;
 mod from_records;
 #[cfg(any(test, feature = "samples"))]

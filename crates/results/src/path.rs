@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The samples of a cell, taken apart by what CPUs executed: see crate `critical`.
 
+mod found;
+
 use std::collections::BTreeMap;
 
 use critical::{Cause, Class, Counts as Executed, Sample};

@@ -19,8 +19,8 @@ use cell::{fields, text};
 /// What the kinds of a block begin with whose cell has more passes to come.
 const PART: &str = "part-";
 /// The kinds that blocks are made of.
-const BLOCK: [&str; 8] = [
-    "cell", "more", "stat", "hist", "raw", "count", "skipped", "done",
+const BLOCK: [&str; 9] = [
+    "cell", "more", "stat", "hist", "raw", "count", "clock", "skipped", "done",
 ];
 
 /// A block that is not complete yet.
@@ -148,7 +148,7 @@ impl Collector {
         match kind {
             "cell" => self.begin_block(record, part),
             "done" => self.end_block(record),
-            "more" | "stat" | "hist" | "raw" | "count" | "skipped" => {
+            "more" | "stat" | "hist" | "raw" | "count" | "clock" | "skipped" => {
                 self.continue_block(kind, record);
             }
             kind => {

@@ -28,7 +28,7 @@
 //! counts = { "irq.taken" = 2 }        # any other counter
 //! p50 = [100, 5000]
 //! max_p50 = 5000
-//! path = [60, 70]             # median of the path, where samples are taken apart; no more than the sample's
+//! path = 66                   # path of each sample, where they are taken apart, or [60, 70]: its median
 //! samples = [40, 100]
 //! ended = "budget"            # or settled, samples
 //! equal = true                # every sample is the same

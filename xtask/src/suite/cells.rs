@@ -6,7 +6,7 @@ use std::fmt;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use plan::Word;
-use results::{Cell, Counts, Results, keys};
+use results::{Cell, Counts, Results, Stats, keys};
 use serde::Deserialize;
 
 /// About a number, or within two.
@@ -43,6 +43,43 @@ impl fmt::Display for Range {
     }
 }
 
+/// The path of samples: the same in each of them, or its median within two.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(untagged)]
+enum Path {
+    Always(u64),
+    Median([u64; 2]),
+}
+
+impl Path {
+    /// An error unless `path` is this, and its median no longer than that of the samples,
+    /// `stats`.
+    fn check(self, path: &Stats, stats: &Stats) -> Result<()> {
+        let right = match self {
+            Self::Always(number) => (path.min, path.max) == (number, number),
+            Self::Median([low, high]) => (low..=high).contains(&path.p50),
+        };
+        ensure!(
+            right && path.p50 <= stats.p50,
+            "path {} to {}, p50 {} of {}, expected {self}",
+            path.min,
+            path.max,
+            path.p50,
+            stats.p50
+        );
+        Ok(())
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Always(number) => write!(f, "{number} in each"),
+            Self::Median([low, high]) => write!(f, "{low} to {high}"),
+        }
+    }
+}
+
 /// Words that cells have which are chosen: each one or any of a list.
 pub type Select = BTreeMap<String, toml::Value>;
 
@@ -63,13 +100,14 @@ pub struct Expected {
     counts: BTreeMap<String, Range>,
     p50: Option<Range>,
     max_p50: Option<f64>,
-    path: Option<Range>,
+    path: Option<Path>,
     samples: Option<Range>,
     ended: Option<String>,
     #[serde(default)]
     equal: bool,
     same_p50: Option<String>,
     unit: Option<String>,
+    core_clock_moved: Option<Range>,
 }
 
 impl Expected {
@@ -148,7 +186,7 @@ impl Expected {
         Ok(())
     }
 
-    /// Why it ended, and its unit.
+    /// Why it ended, its unit, and how far the core's clock moved.
     fn compare_words(&self, cell: &Cell) -> Result<()> {
         if let Some(wanted) = &self.ended {
             let ended = cell.ended.map_or("nothing", Word::name);
@@ -156,6 +194,10 @@ impl Expected {
         }
         if let Some(unit) = &self.unit {
             ensure!(*unit == cell.unit, "in {}, expected {unit}", cell.unit);
+        }
+        if let Some(range) = self.core_clock_moved {
+            let share = cell.core_clock_moved.unwrap_or(0.0);
+            range.check(share, || format!("the core's clock moved by {share}"))?;
         }
         Ok(())
     }
@@ -173,17 +215,11 @@ impl Expected {
             stats.max,
             stats.p50
         );
-        if let Some(range) = self.path {
+        if let Some(path) = self.path {
             let Some(critical) = &cell.critical else {
                 bail!("its samples were not taken apart");
             };
-            let path = critical.path.p50;
-            range.check(path as f64, || format!("path {path}"))?;
-            ensure!(
-                path <= stats.p50,
-                "path {path}, which is more than p50 {}",
-                stats.p50
-            );
+            path.check(&critical.path, &stats)?;
         }
         let ranges = [self.p50, self.max_p50.map(|max| Range::Within([0.0, max]))];
         for range in ranges.into_iter().flatten() {

@@ -22,6 +22,9 @@ pub struct CellRecords {
     /// The median of each of its passes, in their order; empty if the records of one are
     /// missing.
     pub pass_p50: Vec<u64>,
+    /// The core's frequency at the begin and at the end of each of its passes, Hz, where
+    /// the guest looked; 0 for what it did not see.
+    pub core_hz: Vec<[u64; 2]>,
     /// Counters.
     pub counts: BTreeMap<String, u64>,
     /// Why it was not run.
@@ -97,6 +100,13 @@ impl CellRecords {
                 self.raw.entry(name).or_default().extend(values);
             }
             "count" => self.counts.extend(numbers(record)),
+            "clock" => {
+                let passes = record.get("core_hz")?.split_terminator(',').map(|pass| {
+                    let (begin, end) = pass.split_once(':')?;
+                    Some([begin.parse().ok()?, end.parse().ok()?])
+                });
+                self.core_hz = passes.collect::<Option<Vec<_>>>()?;
+            }
             "skipped" => self.skipped = Some(text(record, "why")?),
             _ => {}
         }
