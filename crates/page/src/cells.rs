@@ -6,6 +6,7 @@ use results::Cell;
 use results::merge::Run;
 
 use crate::columns::MARK;
+use crate::lead::By;
 use crate::scale::{Scale, operation};
 
 /// Cells of one run that can stand in one chart: the same workload and shape.
@@ -59,6 +60,16 @@ impl<'r> Panel<'r> {
     /// What a value of it counts.
     pub fn unit(&self) -> &'r str {
         self.scale.unit_of(&self.run.results, &self.cells)
+    }
+
+    /// What leads in its charts.
+    pub fn lead(&self) -> By {
+        By::of(&self.cells)
+    }
+
+    /// What that is: `instructions per round trip on the path, bookkeeping left out`.
+    pub fn lead_measure(&self) -> String {
+        format!("{}{}", self.measure(), self.lead().shown())
     }
 
     /// What a value of it is: `instructions per round trip`.

@@ -182,7 +182,7 @@ const PERCENTILES: [Percentile; 4] = [
 ];
 
 /// Stands where there are too few samples for a percentile.
-const TOO_FEW: &str = "-";
+pub(super) const TOO_FEW: &str = "-";
 
 /// How many samples each has.
 fn samples(cells: &[&Cell]) -> Column {
