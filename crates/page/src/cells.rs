@@ -67,18 +67,20 @@ impl<'r> Panel<'r> {
         By::of(&self.cells)
     }
 
-    /// What that is: `instructions per round trip on the path, bookkeeping left out`.
+    /// What that is: `instructions on the path, bookkeeping left out, per round trip`.
     pub fn lead_measure(&self) -> String {
-        format!("{}{}", self.measure(), self.lead().shown())
+        self.measured(self.lead().between())
     }
 
     /// What a value of it is: `instructions per round trip`.
     pub fn measure(&self) -> String {
-        format!(
-            "{} per {}",
-            self.unit(),
-            operation(self.cells[0].what.workload)
-        )
+        self.measured("")
+    }
+
+    /// The same, with what the value is `of`.
+    pub fn measured(&self, of: &str) -> String {
+        let operation = operation(self.cells[0].what.workload);
+        format!("{}{of} per {operation}", self.unit())
     }
 
     /// A value as it is shown.

@@ -87,6 +87,9 @@ pub fn cost(panel: &Panel<'_>) -> Option<Markup> {
             }),
         }
     }
+    if groups.is_empty() {
+        return None;
+    }
     legend.sort_by_key(|entry| {
         PATH_COLOURS
             .iter()

@@ -59,10 +59,19 @@ impl By {
         all.map_or(&[], Vec::as_slice)
     }
 
-    /// What stands behind the unit: ` on the path, bookkeeping left out`, or nothing.
+    /// What stands behind the unit at the end of a clause: ` on the path, bookkeeping left
+    /// out`, or nothing.
     pub const fn shown(self) -> &'static str {
         match self {
             Self::Path => " on the path, bookkeeping left out",
+            Self::Sample => "",
+        }
+    }
+
+    /// The same where the clause goes on.
+    pub const fn between(self) -> &'static str {
+        match self {
+            Self::Path => " on the path, bookkeeping left out,",
             Self::Sample => "",
         }
     }

@@ -146,7 +146,7 @@ fn headline_numbers(runs: &[Run]) -> Markup {
                 p.about.tight {
                     @if runs.len() > 1 { (run.label) ": " }
                     "Median " (scale.unit(&run.results))
-                    (summary::lead(&run.results).shown())
+                    (summary::lead(&run.results).between())
                     " per wake-up, half a round trip of pingpong; each way of waiting at its best"
                 }
                 ul.strip {

@@ -38,7 +38,7 @@ pub fn sentence(results: &Results, scale: Scale) -> String {
     let against = format!(
         "{} relative to {} ({}, {}: {} {} a {} = 1.00x; higher is slower)",
         match by {
-            By::Path => format!("Cost{},", by.shown()),
+            By::Path => format!("Cost{}", by.between()),
             By::Sample if scale.of_host => "Cost on this host's threads".into(),
             By::Sample => "Cost".into(),
         },

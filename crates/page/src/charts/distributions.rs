@@ -85,12 +85,11 @@ fn chart(panel: &Panel<'_>, path: &str, cells: &[&Cell], chosen: &str) -> Option
     }
     let title = format!("{}: {path}", panel.title);
     let mut note = format!(
-        "{}{}, {}; legend: p50, max",
-        panel.measure(),
-        match panel.lead() {
-            By::Path => " on the path, with bookkeeping",
+        "{}, {}; legend: p50, max",
+        panel.measured(match panel.lead() {
+            By::Path => " on the path, with bookkeeping,",
             By::Sample => "",
-        },
+        }),
         Panel::samples(cells.iter())
     );
     if !chosen.is_empty() {
