@@ -8,9 +8,10 @@ use arrayvec::ArrayVec;
 use pages::Pool;
 use parts::Account;
 use pass::Scratch;
-use plan::{Cell, Limits, Machine, PASSES, Pace, Plan, Shape, Stages, Wake, Workload};
+use plan::{Cell, Fault, Limits, Machine, PASSES, Pace, Plan, Shape, Stages, Wake, Workload};
 
 use crate::block::Block;
+use crate::clock::watch::{Seen, Watch};
 use crate::counts::Counts;
 use crate::entry::{Entry, Work};
 use crate::features::features;
@@ -30,8 +31,8 @@ use crate::{clock, hypervisor, knobs, logs, report};
 /// Records of progress in a pass.
 const STEPS: usize = 8;
 
-/// Measures everything and reports it.
-pub fn run(plan: &Plan, pool: &mut Pool) {
+/// Measures everything and reports it; `fault` is a failure that was asked for.
+pub fn run(plan: &Plan, fault: Option<Fault>, pool: &mut Pool) {
     let machine = Machine {
         cpus: percpu::online().count(),
         wfxt: features().wfxt,
@@ -46,6 +47,7 @@ pub fn run(plan: &Plan, pool: &mut Pool) {
     let count = entries.len();
     let mut work = Work::planned(entries);
     report::plan(plan, entries, &work);
+    let watch = Watch::new(fault);
     for pass in 0..PASSES {
         let forwards = plan::is_forwards(pass);
         report::order(pass, forwards, count);
@@ -55,7 +57,7 @@ pub fn run(plan: &Plan, pool: &mut Pool) {
             let begun = entry.is_due(pass);
             if begun && entry.samples.is_some() {
                 samples::samples_of_cell(id as u64);
-                pass::run(entry, &mut scratch);
+                pass::run(entry, &mut scratch, &watch);
                 samples::samples_of_cell(u64::MAX);
             }
             work.add(entry);
@@ -83,6 +85,7 @@ fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Ent
             skipped: cell.skip_reason(machine),
             limits: Limits::of(plan, &cell, machine.frequency, instructions),
             pace: Pace::default(),
+            core_hz: Seen::new(),
             samples: None,
             counts: Counts::ZERO,
             made: 0,

@@ -7,6 +7,7 @@ use parts::Totals;
 use plan::{Cell, Limits, Pace, SkipReason};
 
 pub use self::work::Work;
+use crate::clock::watch::Seen;
 use crate::counts::Counts;
 use crate::kernel::stats;
 use crate::workload::samples::Samples;
@@ -21,6 +22,8 @@ pub struct Entry {
     pub limits: Limits,
     /// How far it is.
     pub pace: Pace,
+    /// The core's frequency at its passes, where it can be told.
+    pub core_hz: Seen,
     /// Its samples, if it is.
     pub samples: Option<&'static mut Samples>,
     /// What was counted.

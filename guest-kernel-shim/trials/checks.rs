@@ -183,6 +183,7 @@ pub fn fail(fault: Fault, plan: &Plan) -> u64 {
         | Fault::CounterStands
         | Fault::ConsoleStalls
         | Fault::SgiLost
+        | Fault::CoreClockMoves
         | Fault::LostWakeUp
         | Fault::SoakLostWakeUp
         | Fault::SoakLeak

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use plan::{DIMENSIONS, Info, Place, Show};
 use results::{Cell, Stats};
 
-use crate::column::Column;
+use crate::column::{Column, TOO_FEW, rate};
 use crate::path;
 use crate::scale::Scale;
 
@@ -125,6 +125,9 @@ fn different(title: &str, texts: Vec<String>) -> Option<Column> {
 /// What marks a wait that depends on something that the machine does not model.
 pub const MARK: &str = "*";
 
+/// What marks a wait that was measured while the core's clock moved.
+pub const MOVED: &str = "~";
+
 /// What marks a number of samples that is small because each took long.
 pub const FEWER: &str = "<";
 
@@ -137,11 +140,12 @@ fn passes(cells: &[&Cell]) -> Option<Column> {
 
 fn marked(cell: &Cell, info: &Info) -> String {
     let word = cell.told(info);
-    if info.key == "wait" && !cell.not_modelled.is_empty() {
-        word + MARK
-    } else {
-        word
-    }
+    let marks = [
+        (!cell.not_modelled.is_empty(), MARK),
+        (cell.core_clock_moved.is_some(), MOVED),
+    ];
+    let marks = marks.into_iter().filter(|_| info.key == "wait");
+    marks.fold(word, |word, (is, mark)| word + if is { mark } else { "" })
 }
 
 /// Microseconds that apply to any of the cells.
@@ -180,9 +184,6 @@ const PERCENTILES: [Percentile; 4] = [
     ("p99", 990, |stats| stats.p99),
     ("p99.9", 999, |stats| stats.p999),
 ];
-
-/// Stands where there are too few samples for a percentile.
-pub(super) const TOO_FEW: &str = "-";
 
 /// How many samples each has.
 fn samples(cells: &[&Cell]) -> Column {
@@ -235,17 +236,6 @@ fn other_exits(cell: &Cell) -> f64 {
     let exits = cell.exits_of_samples();
     let others = exits.keys().filter(|name| !CAUSES.contains(&name.as_str()));
     others.map(|name| cell.exits_per_sample(name)).sum()
-}
-
-/// A count per operation, short: whole numbers without decimals, nothing as a dot.
-pub(super) fn rate(value: f64) -> String {
-    let rounded = (value * 100.0).round() / 100.0;
-    match value {
-        0.0 => "·".into(),
-        _ if rounded == 0.0 => "<0.01".into(),
-        _ if rounded.fract() == 0.0 => format!("{rounded:.0}"),
-        _ => format!("{rounded:.2}"),
-    }
 }
 
 #[cfg(test)]
@@ -312,11 +302,5 @@ mod tests {
         cell.what.workload = plan::Workload::Messaging;
         assert_eq!(shown(&[cell])[0].0, "mean");
         assert_ne!(shown(&[measured(24, 888)])[0].0, "mean");
-    }
-
-    #[test]
-    fn rates_are_short() {
-        let shown = [0.0, 0.001, 1.0, 2.004, 1.5, 12.0].map(rate);
-        assert_eq!(shown, ["·", "<0.01", "1", "2", "1.50", "12"]);
     }
 }

@@ -5,6 +5,8 @@
 use plan::Workload;
 use results::{Cell, Results, Stats};
 
+use crate::path;
+
 /// What leads of some cells that are held against each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
@@ -18,7 +20,7 @@ pub enum By {
 impl By {
     /// Of `cells`: the path if that of all is known.
     pub fn of(cells: &[&Cell]) -> Self {
-        match crate::path::of_all(cells) {
+        match path::of_all(cells) {
             true => Self::Path,
             false => Self::Sample,
         }

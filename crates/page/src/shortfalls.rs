@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why there is less than was asked for.
+//! Why there is less than was asked for, or what there is is less sure.
 
 use plan::End;
-use results::{Cell, Results};
+use results::{Cell, Results, clock};
 
-use crate::columns::FEWER;
+use crate::columns::{FEWER, MOVED};
 
-/// Why cells have fewer samples than asked for, and what is not there.
+/// Why cells have fewer samples than asked for, what is not there, and which were
+/// measured while the core's clock moved.
 pub fn shortfalls(results: &Results) -> Vec<String> {
     let with = |of: &dyn Fn(&Cell) -> bool| results.cells.iter().filter(|cell| of(cell)).count();
     let settled = with(&|cell| cell.ended == Some(End::Settled));
@@ -27,6 +28,7 @@ pub fn shortfalls(results: &Results) -> Vec<String> {
         ));
     }
     lines.extend(results.cells.iter().filter_map(lost_stamps));
+    lines.extend(moved(results));
     let incomplete = results.incomplete_text();
     lines.extend(incomplete.map(|missing| format!("INCOMPLETE: {missing}")));
     lines
@@ -45,6 +47,24 @@ fn lost_stamps(cell: &Cell) -> Option<String> {
             lost + left
         )
     })
+}
+
+/// The cells at whose passes the core had another frequency.
+fn moved(results: &Results) -> Option<String> {
+    let cells = results.cells.iter();
+    let moved: Vec<&Cell> = cells
+        .filter(|cell| cell.core_clock_moved.is_some())
+        .collect();
+    let ranges = moved.iter().filter_map(|cell| cell.core_hz());
+    let (low, high) = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
+    let mhz = |hz: u64| hz as f64 / 1e6;
+    Some(format!(
+        "{MOVED} {}: the core's clock moved by more than {} % between passes, or from the run's first: {:.0} to {:.0} MHz",
+        counted(moved.len()),
+        clock::MOVED * 100.0,
+        mhz(low),
+        mhz(high)
+    ))
 }
 
 fn counted(cells: usize) -> String {
@@ -74,5 +94,24 @@ mod tests {
             lines[0].contains("10 of 100 samples with stamps are lost"),
             "{lines:?}"
         );
+    }
+
+    #[test]
+    fn a_clock_that_moved_is_told_with_its_range_and_a_steady_one_is_not() {
+        let mut results = results::samples::results();
+        results.cells[1].pass_core_hz = vec![[2_600_000_000, 2_599_000_000]; 4];
+        assert!(moved(&results).is_none());
+        results.cells[1].pass_core_hz[3][1] = 1_300_000_000;
+        results.cells[1].core_clock_moved = Some(0.5);
+        let text = shortfalls(&results).join("\n");
+        assert_eq!(
+            text,
+            "~ 1 cell: the core's clock moved by more than 2 % between passes, or from the run's \
+             first: 1300 to 2600 MHz"
+        );
+        let cells: Vec<&Cell> = results.cells.iter().collect();
+        let columns = crate::columns::of(&cells, crate::scale::Scale::of(&results));
+        let waits = columns.iter().find(|column| column.title() == "wait");
+        assert_eq!(waits.unwrap().texts(), ["wfi", "wfi~"]);
     }
 }

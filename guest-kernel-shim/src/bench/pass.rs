@@ -6,6 +6,7 @@ use pages::Pool;
 use plan::{BALANCED, End, PASSES, Plan};
 
 use super::{block, block_alone, block_of_tasks, stamped, takes_stamps};
+use crate::clock::watch::Watch;
 use crate::entry::{Entry, Work};
 use crate::workload::samples::Samples;
 use crate::workload::stages::Stamped;
@@ -32,8 +33,15 @@ impl Scratch {
     }
 }
 
-/// Runs a pass of a cell, block by block; see [`plan::Pace`].
-pub fn run(entry: &mut Entry, scratch: &mut Scratch) {
+/// Runs a pass of a cell, and looks at the core's clock before it and behind it.
+pub fn run(entry: &mut Entry, scratch: &mut Scratch, watch: &Watch) {
+    let mut seen = core::mem::take(&mut entry.core_hz);
+    watch.around(&mut seen, || blocks(entry, scratch));
+    entry.core_hz = seen;
+}
+
+/// Runs its blocks, one after another; see [`plan::Pace`].
+fn blocks(entry: &mut Entry, scratch: &mut Scratch) {
     let limits = entry.limits;
     let judged = limits.settle && entry.pace.passes + 1 == BALANCED;
     if judged && let Some(samples) = &entry.samples {

@@ -178,6 +178,7 @@ pub struct Expected {
     equal: bool,
     same_p50: Option<String>,
     unit: Option<String>,
+    core_clock_moved: Option<Range>,
 }
 
 impl Expected {
@@ -275,6 +276,14 @@ impl Expected {
                 *unit == cell.unit,
                 "{title}: in {}, expected {unit}",
                 cell.unit
+            );
+        }
+        if let Some(range) = self.core_clock_moved {
+            let share = cell.core_clock_moved.unwrap_or(0.0);
+            ensure!(
+                range.contains(share),
+                "{title}: the core's clock moved by {share}, expected {}",
+                range.shown()
             );
         }
         let stats = cell.stats.unwrap_or_default();
