@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use plan::{DIMENSIONS, Info, Place, Show};
 use results::{Cell, Stats};
 
-use crate::column::{Column, rate};
+use crate::column::{Column, TOO_FEW, rate};
 use crate::path;
 use crate::scale::Scale;
 
@@ -184,9 +184,6 @@ const PERCENTILES: [Percentile; 4] = [
     ("p99", 990, |stats| stats.p99),
     ("p99.9", 999, |stats| stats.p999),
 ];
-
-/// Stands where there are too few samples for a percentile.
-const TOO_FEW: &str = "-";
 
 /// How many samples each has.
 fn samples(cells: &[&Cell]) -> Column {
