@@ -16,6 +16,7 @@ mod shared;
 pub mod stages;
 pub mod stream;
 pub mod timer;
+mod times;
 
 use plan::{Cell, Workload};
 
