@@ -21,7 +21,7 @@ arch::needs!(
 
 /// Measures what the boot arguments say; the exit status.
 fn run(arguments: &Arguments<'static>, pool: &mut Pool) -> u64 {
-    bench::run(&arguments.plan, pool);
+    bench::run(&arguments.plan, arguments.seed.unwrap_or(1), pool);
     0
 }
 

@@ -6,7 +6,7 @@ use results::Cell;
 use results::merge::Run;
 
 use crate::columns::MARK;
-use crate::scale::{Scale, operation};
+use crate::scale::{Scale, operation_of};
 
 /// Cells of one run that can stand in one chart: the same workload and shape.
 #[derive(Debug)]
@@ -63,11 +63,7 @@ impl<'r> Panel<'r> {
 
     /// What a value of it is: `instructions per round trip`.
     pub fn measure(&self) -> String {
-        format!(
-            "{} per {}",
-            self.unit(),
-            operation(self.cells[0].what.workload)
-        )
+        format!("{} per {}", self.unit(), operation_of(self.cells[0]))
     }
 
     /// A value as it is shown.

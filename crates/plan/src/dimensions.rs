@@ -222,7 +222,7 @@ dimensions! {
         turn: 2,
         place: Place::Always,
         show: Show::Sweep { column: "gap", chart: "Gap", preferred: 0 },
-        applies: |cell| cell.workload != Workload::Stream,
+        applies: |cell| cell.workload != Workload::Stream && !cell.is_open(),
         own_default: |cell| cell.workload.period_us(),
         contradicts: |cell, _| {
             let none = cell.workload.period_us().is_some() && cell.gap_us == 0;
@@ -240,6 +240,47 @@ dimensions! {
         place: Place::Unusual,
         show: Show::Special("WFI behind"),
         applies: |cell| cell.halts(),
+    }
+    /// What the CPUs do meanwhile that take no part.
+    noise: Noise {
+        key: "noise",
+        help: "What the CPUs do that take no part in what is measured: none, stream (through memory larger than \
+               caches), sgi (they interrupt each other), tlbi (broadcast TLB invalidates)",
+        kind: Kind::Words,
+        default: [Noise::None],
+        neutral: Noise::None,
+        turn: 11,
+        place: Place::Unusual,
+        show: Show::Special("noise"),
+        applies: |_| true,
+        contradicts: |cell, machine| cell.silenced(machine),
+    }
+    /// Mean time from one request to the next, microseconds; 0: when the one before is answered.
+    arrival_us: u32 {
+        key: "arrival-us",
+        help: "Mean time from one request of notify to the next, microseconds, whether the one before is answered or \
+               not (open loop); 0: when it is (closed loop)",
+        kind: Kind::Numbers,
+        range: (0, MAX_US),
+        default: [0],
+        neutral: 0,
+        turn: 11,
+        place: Place::Unusual,
+        show: Show::Sweep { column: "arrival", chart: "Time between requests", preferred: 0 },
+        applies: |cell| cell.workload == Workload::Notify,
+    }
+    /// How long a request is worked on, microseconds.
+    service_us: u32 {
+        key: "service-us",
+        help: "How long the supervisor of notify works on a request, microseconds",
+        kind: Kind::Numbers,
+        range: (0, MAX_US),
+        default: [0],
+        neutral: 0,
+        turn: 11,
+        place: Place::Unusual,
+        show: Show::Sweep { column: "service", chart: "Service time", preferred: 0 },
+        applies: |cell| cell.workload == Workload::Notify,
     }
     /// Groups of tasks, as `perf bench sched messaging -g` has them; pairs for `notify`.
     groups: u32 {
@@ -357,17 +398,19 @@ dimensions! {
         show: Show::IfDifferent,
         applies: |cell| cell.workload == Workload::Io,
     }
-    /// How its times are distributed.
+    /// How its times, or those from one request to the next, are distributed.
     spread: Spread {
         key: "spread",
-        help: "How its times are distributed: fixed, uniform, exponential",
+        help: "How times of io's device (default fixed), or from one request to the next (exponential), are \
+               distributed: fixed, uniform, exponential",
         kind: Kind::Words,
         default: [Spread::Fixed],
         neutral: Spread::Fixed,
         turn: 16,
         place: Place::System,
         show: Show::IfDifferent,
-        applies: |cell| cell.workload == Workload::Io,
+        applies: |cell| cell.workload == Workload::Io || cell.is_open(),
+        own_default: |cell| cell.is_open().then_some(Spread::Exponential),
     }
     /// Which CPU it interrupts.
     completion: Completion {

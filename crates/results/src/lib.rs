@@ -36,7 +36,7 @@ pub use words::help;
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
-use plan::{DIMENSIONS, Place, Under, Word, Workload};
+use plan::{DIMENSIONS, Place, Under, Word};
 use serde_json::Value;
 
 use records::Records;
@@ -202,7 +202,7 @@ fn convert(under: Option<Under>, unit: &str, cell: &records::Cell) -> Result<Cel
                 Under::parse(under).ok_or_else(|| format!("under: there is no `{under}`"))?
             }
         },
-        unit: unit_of(what.workload, unit).into(),
+        unit: unit_of(&what, unit).into(),
         what,
         event_stream_made_ns: number("event_stream_made_ns"),
         cpus: number("cpus"),
@@ -237,11 +237,11 @@ fn convert(under: Option<Under>, unit: &str, cell: &records::Cell) -> Result<Cel
     })
 }
 
-/// What values of a workload count, where a boot counts `unit`. Time in which every CPU
+/// What values of a cell count, where a boot counts `unit`. Time in which every CPU
 /// was idle is no instruction.
-fn unit_of(workload: Workload, unit: &str) -> &str {
+fn unit_of<'u>(cell: &plan::Cell, unit: &'u str) -> &'u str {
     match unit {
-        "insns" if workload.has_idle_time() => VIRTUAL,
+        "insns" if cell.has_idle_time() => VIRTUAL,
         unit => unit,
     }
 }
@@ -286,6 +286,7 @@ mod tests {
     use super::*;
     use crate::records::Collector;
     use crate::samples::{in_cycles, lines_in, results};
+    use plan::Workload;
 
     #[test]
     fn the_schema_has_the_promised_names() {
@@ -439,9 +440,16 @@ mod tests {
     #[test]
     fn what_may_contain_idle_time_is_never_called_instructions() {
         let units = Workload::ALL.iter().map(|&workload| {
-            let unit = unit_of(workload, "insns");
+            let mut cell = plan::Cell {
+                workload,
+                ..plan::Cell::default()
+            };
+            let unit = unit_of(&cell, "insns");
             assert_eq!(unit == VIRTUAL, workload.has_idle_time(), "{workload}");
-            assert_eq!(unit_of(workload, "cycles"), "cycles");
+            assert_eq!(unit_of(&cell, "cycles"), "cycles");
+            cell.arrival_us = 10;
+            let open = cell.is_open().then(|| unit_of(&cell, "insns"));
+            assert_eq!(open, (workload == Workload::Notify).then_some(VIRTUAL));
             unit
         });
         assert_eq!(units.filter(|unit| *unit == "insns").count(), 4);

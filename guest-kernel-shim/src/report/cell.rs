@@ -4,11 +4,11 @@
 use core::fmt::Write;
 
 use arrayvec::ArrayString;
-use plan::{Cell, DIMENSIONS, Info, PASSES, Place, Plan};
+use plan::{Cell, DIMENSIONS, Info, Noise, PASSES, Place, Plan};
 use wire::Line;
 
 use super::block::Block;
-use super::counts::{counts, kernel, parts};
+use super::counts::{counts, kernel, load, noise, parts};
 use super::record::{send, under};
 use super::samples::{Detail, measured};
 use crate::entry::{Entry, Work};
@@ -32,6 +32,12 @@ pub fn cell(id: usize, entry: &Entry, plan: &Plan, work: &Work) {
             parts(&block, entry);
             if entry.cell.workload.has_tasks() {
                 kernel(&block, &entry.kernel);
+            }
+            if entry.cell.is_open() {
+                load(&block, &entry.load);
+            }
+            if entry.cell.noise != Noise::None {
+                noise(&block, &entry.noise);
             }
         }
         (None, None) => {}

@@ -150,6 +150,7 @@ pub struct Expected {
     ended: Option<String>,
     #[serde(default)]
     equal: bool,
+    rising: Option<Range>,
     same_p50: Option<String>,
     unit: Option<String>,
 }
@@ -259,6 +260,17 @@ impl Expected {
             stats.max,
             stats.p50
         );
+        if let Some(range) = self.rising {
+            let Some(values) = cell.raw.get("total") else {
+                bail!("{title}: rising: its samples were not kept; use raw");
+            };
+            let rising = rising(values);
+            ensure!(
+                range.contains(rising),
+                "{title}: {rising:.2} of the samples are larger than the one before, expected {}",
+                range.shown()
+            );
+        }
         if let Some(range) = self.path {
             let Some(critical) = &cell.critical else {
                 bail!("{title}: its samples were not taken apart");
@@ -281,6 +293,13 @@ impl Expected {
         }
         Ok(())
     }
+}
+
+/// The part of the values that are larger than the one before.
+fn rising(values: &[u64]) -> f64 {
+    let pairs = values.windows(2);
+    let larger = pairs.clone().filter(|pair| pair[1] > pair[0]).count();
+    larger as f64 / pairs.len().max(1) as f64
 }
 
 /// The cells that were measured and that `select` chooses; at least one.
@@ -339,6 +358,12 @@ mod tests {
     }
 
     #[test]
+    fn samples_that_grow_are_told_from_others() {
+        assert_eq!(rising(&[1, 2, 3, 1, 2]), 0.75);
+        assert_eq!([rising(&[5, 5, 4]), rising(&[5]), rising(&[])], [0.0; 3]);
+    }
+
+    #[test]
     fn what_differs_is_named() {
         for (text, named) in [
             ("select = { wait = 'spin' }", "no cell"),
@@ -356,6 +381,10 @@ mod tests {
             (
                 "select = {}\nequal = true",
                 "samples from 0 to 0, p50 30, expected all the same",
+            ),
+            (
+                "select = {}\nrising = 0.5",
+                "its samples were not kept; use raw",
             ),
             ("select = {}\nsame_p50 = 'gap-us'", "there is one `gap-us`"),
             ("select = {}\nsame_p50 = 'colour'", "no `colour`"),
