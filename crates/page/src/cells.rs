@@ -7,7 +7,7 @@ use results::merge::Run;
 
 use crate::columns::MARK;
 use crate::lead::By;
-use crate::scale::{Scale, operation};
+use crate::scale::{Scale, operation_of};
 
 /// Cells of one run that can stand in one chart: the same workload and shape.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ impl<'r> Panel<'r> {
 
     /// The same, with what the value is `of`.
     pub fn measured(&self, of: &str) -> String {
-        let operation = operation(self.cells[0].what.workload);
+        let operation = operation_of(self.cells[0]);
         format!("{}{of} per {operation}", self.unit())
     }
 
