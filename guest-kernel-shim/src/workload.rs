@@ -2,6 +2,7 @@
 //! What is run, over and over: one module per workload. A workload has a part
 //! for the CPU that measures and one for each CPU that takes part.
 
+pub mod before;
 pub mod call;
 pub mod idle;
 pub mod io;

@@ -70,6 +70,7 @@ mod table;
 mod terminal;
 mod toolchain;
 mod verdict;
+mod watts;
 
 use std::process::ExitCode;
 

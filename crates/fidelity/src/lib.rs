@@ -19,9 +19,11 @@
 
 #![no_std]
 
+mod colder;
 mod settle;
 mod wait;
 
+pub use colder::{WALKS, colder};
 pub use settle::{Finding, Verdict, settle};
 pub use wait::{
     Deed, End, UNEXPLAINED, Wait, by_deed, deadline, first_event, timeout_is_event, wfe, wfet,

@@ -70,6 +70,9 @@ pub struct Plan {
     /// Samples are reported in cycles of the core, if the guest can tell how many
     /// a tick of the counter has.
     pub cycles: bool,
+    /// Cells that need caches are measured whether the machine models any or not: for
+    /// trying what they do.
+    pub assume_caches: bool,
     /// The machine is known to lose an interrupt that is acknowledged while an
     /// event comes; see [`Machine::event_loses_irq`].
     pub event_loses_irq: bool,
@@ -106,6 +109,7 @@ impl Default for Plan {
             raw: false,
             compact: false,
             cycles: false,
+            assume_caches: false,
             event_loses_irq: false,
         }
     }
@@ -188,6 +192,7 @@ impl Plan {
             SkipReason::ShapeNeedsBusy => lists.shape.named && lists.wait.named,
             SkipReason::Unbounded | SkipReason::StreamPeriod { .. } => true,
             SkipReason::NoWfxt | SkipReason::LosesInterrupts => !self.is_left_out(cell),
+            SkipReason::NoCaches => lists.cache.named,
             SkipReason::NoHypervisor => lists.trap.named || lists.deliver.named,
         }
     }

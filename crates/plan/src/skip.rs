@@ -18,6 +18,8 @@ pub struct Machine {
     pub frequency: u64,
     /// The hypervisor is there.
     pub hypervisor: bool,
+    /// What was cleaned out of the caches takes longer to load.
+    pub caches: bool,
     /// An event that comes while an interrupt is acknowledged loses the interrupt.
     pub event_loses_irq: bool,
 }
@@ -53,6 +55,8 @@ pub enum SkipReason {
     /// Interrupts come to a CPU that waits for events, and the machine would lose
     /// some of them.
     LosesInterrupts,
+    /// `cold`, and the machine was not found to model caches.
+    NoCaches,
     /// A CPU that was named does not run.
     Offline {
         /// The dimension that names it.
@@ -135,6 +139,10 @@ impl fmt::Display for SkipReason {
             Self::LosesInterrupts => {
                 "this machine loses an interrupt that is acknowledged while an event comes; \
                  use wake elide, or another CPU model"
+            }
+            Self::NoCaches => {
+                "cold: no load was found to be slower after its line was cleaned (caches_modelled); \
+                 use cache warm"
             }
             Self::NoHypervisor => "needs EL2, and runs under none; use trap none, deliver direct",
         })

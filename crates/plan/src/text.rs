@@ -157,6 +157,7 @@ impl Plan {
         "raw",
         "compact",
         "cycles",
+        "assume-caches",
         "event-loses-irq",
     ];
 
@@ -179,6 +180,7 @@ impl Plan {
             "raw" => self.raw = on(key, values)?,
             "compact" => self.compact = on(key, values)?,
             "cycles" => self.cycles = on(key, values)?,
+            "assume-caches" => self.assume_caches = on(key, values)?,
             "event-loses-irq" => self.event_loses_irq = on(key, values)?,
             _ => {
                 return self
@@ -239,6 +241,7 @@ impl fmt::Display for Plan {
             ("compact", self.compact),
             ("raw", self.raw),
             ("cycles", self.cycles),
+            ("assume-caches", self.assume_caches),
             ("event-loses-irq", self.event_loses_irq),
         ];
         let on = switches.into_iter().filter(|(_, on)| *on);

@@ -10,6 +10,7 @@ const MACHINE: Machine = Machine {
     ecv: false,
     frequency: 1_000_000_000,
     hypervisor: true,
+    caches: false,
     event_loses_irq: false,
 };
 

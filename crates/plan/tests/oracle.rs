@@ -10,6 +10,7 @@ const MACHINE: Machine = Machine {
     ecv: true,
     frequency: 1_000_000_000,
     hypervisor: true,
+    caches: true,
     event_loses_irq: false,
 };
 
@@ -28,7 +29,7 @@ fn product(plan: &Plan) -> Vec<Cell> {
         )*};
     }
     nested!(workload shape gap_us wait trap deliver wake poll_limit_us host_poll_us);
-    nested!(event_stream_us host_poll hint wfi_barrier idle_poll standby_us psd_ms completion spread);
+    nested!(event_stream_us host_poll hint wfi_barrier cache idle_poll standby_us psd_ms completion spread);
     nested!(device_us call_by call_wait cpulist mask offset calls groups);
     cells
 }
@@ -76,6 +77,9 @@ fn settled(plan: &Plan, cell: &Cell) -> Cell {
     }
     if !halts || is(&["overshoot"]) {
         cell.wfi_barrier = neutral.wfi_barrier;
+    }
+    if !is(&["ipi", "pingpong"]) {
+        cell.cache = neutral.cache;
     }
     if !events {
         cell.event_stream_us = 0;
@@ -126,7 +130,7 @@ fn settled(plan: &Plan, cell: &Cell) -> Cell {
 /// listed.
 const PLANS: [&str; 8] = [
     "rouse.workload=pingpong,overshoot rouse.wait=all,governor:teo rouse.trap=none,both \
-     rouse.host-poll-us=0 rouse.wfi-barrier=all",
+     rouse.host-poll-us=0 rouse.wfi-barrier=all rouse.cache=cold,warm",
     "rouse.workload=pingpong rouse.wait=all rouse.trap=all rouse.host-poll-us=0,50 rouse.host-poll=all \
      rouse.hint=all rouse.poll-limit-us=10,20",
     "rouse.workload=all rouse.wait=wfi,poll-wfi,haltpoll rouse.trap=none,wfi rouse.gap-us=0,10 \

@@ -14,6 +14,7 @@ fn machine() -> Machine {
         ecv: true,
         frequency: 1_000_000_000,
         hypervisor: true,
+        caches: true,
         event_loses_irq: false,
     }
 }
@@ -42,6 +43,7 @@ fn reasons_name_the_remedy() {
         (R::OneCpu, "use --cpus 2 or more"),
         (R::NoWfxt, "use wait wfe"),
         (R::LosesInterrupts, "use wake elide, or another CPU model"),
+        (R::NoCaches, "use cache warm"),
         (
             R::Offline {
                 key: "mask",

@@ -14,6 +14,7 @@
 pub mod capture;
 pub mod clock;
 pub mod compare;
+mod energy;
 #[cfg(any(test, feature = "samples"))]
 pub mod goldens;
 pub mod json;
@@ -27,6 +28,7 @@ mod spreadsheet;
 mod types;
 mod words;
 
+pub use energy::{EnergyModel, Watts};
 pub use path::{Critical, Work};
 pub use spreadsheet::csv;
 pub use types::{
@@ -235,6 +237,7 @@ fn convert(
             INSNS => Counts::new(),
             _ => group("res"),
         },
+        energy_model: None,
         counters: groups,
         histograms: cell.histograms.clone(),
         raw: cell.raw.clone(),

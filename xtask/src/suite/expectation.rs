@@ -153,6 +153,7 @@ pub struct Expected {
     same_p50: Option<String>,
     unit: Option<String>,
     core_clock_moved: Option<Range>,
+    uj_per_kilotick: Option<Range>,
 }
 
 impl Expected {
@@ -260,6 +261,14 @@ impl Expected {
                 range.shown()
             );
         }
+        if let Some(range) = self.uj_per_kilotick {
+            let energy = uj_per_kilotick(cell);
+            ensure!(
+                range.contains(energy),
+                "{title}: {energy:.3} uJ in 1000 ticks by the model, expected {}",
+                range.shown()
+            );
+        }
         let stats = cell.stats.unwrap_or_default();
         ensure!(
             !self.equal || (stats.min, stats.max) == (stats.p50, stats.p50),
@@ -290,6 +299,17 @@ impl Expected {
         }
         Ok(())
     }
+}
+
+/// Microjoules by the model of energy for 1000 ticks of a CPU; 0 without a model.
+fn uj_per_kilotick(cell: &Cell) -> f64 {
+    let Some(model) = &cell.energy_model else {
+        return 0.0;
+    };
+    let samples = cell.counters["stamped"]["samples"] as f64;
+    let ticks: u64 = cell.residency.values().sum();
+    // Two wake-ups are a round trip.
+    model.uj_per_wakeup * samples * 2.0 * 1000.0 / ticks as f64
 }
 
 /// The cells that were measured and that `select` chooses; at least one.

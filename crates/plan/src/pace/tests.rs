@@ -98,6 +98,7 @@ fn raw_samples_and_named_numbers_are_all_taken() {
             ecv: true,
             frequency: 1_000_000_000,
             hypervisor: true,
+            caches: false,
             event_loses_irq: false,
         };
         let cell = plan.cells(&machine).next().unwrap();
