@@ -84,6 +84,9 @@ pub fn run(job: Job, lead: impl FnOnce()) -> Counts {
     let number = post(me, Work::Job(job), workers.clone());
     turn(&job.cell);
     trace(job.traced);
+    // As members do: an interrupt that an earlier wait had no use for would be taken for one
+    // of this job, and its first sample would have one look more.
+    begin(me);
     until(|| READY.load(Acquire) == size);
     GO.store(number, Release);
     until(|| RUNNING.load(Acquire) == size);

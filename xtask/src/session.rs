@@ -11,7 +11,7 @@ use crate::board::Machine;
 use crate::boot::{Boots, Launch, Ready, Show};
 use crate::cli::Metric;
 use crate::completeness::Completeness;
-use crate::critical::{self, Watcher};
+use crate::critical::Watcher;
 use crate::folder::Folder;
 use crate::job::Job;
 use crate::log::Log;
@@ -156,7 +156,7 @@ impl Run<'_> {
         let records = std::mem::take(&mut outcome.console.collector).finish();
         self.results.add(Some(under), &records);
         if let Some(watched) = watched {
-            critical::add(&mut self.results, under, watched);
+            self.results.add_samples(under, watched);
         }
         // Somebody else's guest need not know our records.
         let owes_records = job.load.guest.is_none() || records.begun;

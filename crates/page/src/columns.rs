@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use plan::{DIMENSIONS, Info, Place, Show};
 use results::{Cell, Stats};
 
-use crate::column::Column;
+use crate::column::{Column, rate};
 use crate::path;
 use crate::scale::Scale;
 
@@ -252,17 +252,6 @@ fn other_exits(cell: &Cell) -> f64 {
     others.map(|name| cell.exits_per_sample(name)).sum()
 }
 
-/// A count per operation, short: whole numbers without decimals, nothing as a dot.
-pub(super) fn rate(value: f64) -> String {
-    let rounded = (value * 100.0).round() / 100.0;
-    match value {
-        0.0 => "·".into(),
-        _ if rounded == 0.0 => "<0.01".into(),
-        _ if rounded.fract() == 0.0 => format!("{rounded:.0}"),
-        _ => format!("{rounded:.2}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -327,11 +316,5 @@ mod tests {
         cell.what.workload = plan::Workload::Messaging;
         assert_eq!(shown(&[cell])[0].0, "mean");
         assert_ne!(shown(&[measured(24, 888)])[0].0, "mean");
-    }
-
-    #[test]
-    fn rates_are_short() {
-        let shown = [0.0, 0.001, 1.0, 2.004, 1.5, 12.0].map(rate);
-        assert_eq!(shown, ["·", "<0.01", "1", "2", "1.50", "12"]);
     }
 }

@@ -4,8 +4,7 @@
 
 use results::{Cell, Critical};
 
-use crate::column::Column;
-use crate::columns::rate;
+use crate::column::{Column, rate};
 
 /// What samples are that were taken apart.
 pub const WORK: &str = "work of all CPUs";

@@ -30,7 +30,7 @@ mod value;
 mod wait;
 mod words;
 
-pub use arguments::{Arguments, Names, Part, Program, Unfit, keys};
+pub use arguments::{Arguments, Names, OPTIONS, Part, Program, SURVEY, Unfit, guest_part, keys};
 pub use cpuidle::Name as Governor;
 pub use cpus::CpuSet;
 pub use dimensions::{COUNT, Cell, DIMENSIONS, Info, Kind, Lists, Place, Show};

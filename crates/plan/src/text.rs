@@ -3,8 +3,7 @@
 
 use core::fmt;
 
-use crate::arguments::on;
-use crate::value::{MOST, number};
+use crate::value::{MOST, number, on};
 use crate::words::family;
 use crate::{PASSES, PREFIX, Plan, Shard, magnitude};
 

@@ -116,6 +116,15 @@ pub(crate) fn number<'a>(
         })
 }
 
+/// A switch, which has no value.
+pub(crate) fn on<'a>(key: &'a str, value: &str) -> Result<bool, Error<'a>> {
+    if value.is_empty() {
+        Ok(true)
+    } else {
+        Err(Error::NoValue(key))
+    }
+}
+
 /// The values of one dimension, and whether they were named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dimension<T> {

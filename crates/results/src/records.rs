@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use wire::{Damage, Record};
 
 pub use boot::{Probe, Records, Size, Step};
-pub use cell::{Cell, Stat};
+pub use cell::{CellRecords, Stat};
 use cell::{fields, text};
 
 /// What the kinds of a block begin with whose cell has more passes to come.
@@ -28,7 +28,7 @@ const BLOCK: [&str; 9] = [
 struct Block {
     /// Its cell has more passes to come.
     part: bool,
-    cell: Cell,
+    cell: CellRecords,
     records: u64,
     spoilt: bool,
 }
@@ -210,9 +210,9 @@ impl Collector {
     fn begin_block(&mut self, record: &Record<'_>, part: bool) {
         self.abandon_block();
         let id = record.number("id").unwrap_or(0);
-        let cell = Cell {
+        let cell = CellRecords {
             id,
-            ..Cell::default()
+            ..CellRecords::default()
         };
         self.block = Some(Block {
             part,
@@ -260,7 +260,7 @@ impl Collector {
     }
 
     /// Keeps what a cell has in place of what it had after fewer passes.
-    fn keep(&mut self, mut cell: Cell) {
+    fn keep(&mut self, mut cell: CellRecords) {
         let mut cells = self.records.cells.iter_mut();
         let known = cells.find(|known| known.id == cell.id && known.is_part());
         cell.note_pass(known.as_deref());

@@ -83,3 +83,20 @@ fn row(cell: &Cell) -> Vec<String> {
     row.push(known(cell.made));
     row
 }
+
+#[cfg(test)]
+mod tests {
+    use super::csv;
+    use crate::samples::results;
+
+    #[test]
+    fn the_spreadsheet_has_a_row_per_cell() {
+        let text = csv(&results()).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3);
+        assert!(lines[0].starts_with("under,workload,shape,wait,"));
+        assert!(lines[2].starts_with("rouse,pingpong,one,wfi,none,inject,ipi,0,"));
+        let columns = |line: &str| line.split(',').count();
+        assert!(lines.iter().all(|line| columns(line) == columns(lines[0])));
+    }
+}

@@ -28,7 +28,7 @@
 //! counts = { "irq.taken" = 2 }        # any other counter
 //! p50 = [100, 5000]
 //! max_p50 = 5000
-//! path = [60, 70]             # median of the path, where samples are taken apart; no more than the sample's
+//! path = 66                   # path of each sample, where they are taken apart, or [60, 70]: its median
 //! samples = [40, 100]
 //! ended = "budget"            # or settled, samples
 //! equal = true                # every sample is the same
@@ -118,7 +118,7 @@ impl Case {
     }
 
     fn parse(name: &str, text: &str) -> Result<Self> {
-        let place = || BadInput::error(format!("tests/{name}.toml can't be used; correct it"));
+        let place = || BadInput::context(format!("tests/{name}.toml can't be used; correct it"));
         let parsed = toml::from_str(text).map_err(|error| anyhow!(mistake::told(text, &error)));
         let mut case: Self = parsed.with_context(place)?;
         case.name = name.into();
@@ -271,11 +271,13 @@ mod tests {
             ("[run]", "about"),
             ("about = 'x'\n[[same]]\npercent = 1\nrun = { x = 1 }", "--x"),
         ] {
-            let error = format!("{:#}", Case::parse("name", text).unwrap_err());
+            let wrong = Case::parse("name", text).unwrap_err();
+            let error = format!("{wrong:#}");
             assert!(
                 error.contains("tests/name.toml") && error.contains(named),
                 "{error}"
             );
+            assert!(is_bad_input(&wrong), "{error}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow, bail, ensure};
 use plan::Word;
-use results::{Cell, Counts, Results, keys};
+use results::{Cell, Counts, Results, Stats, keys};
 use serde::Deserialize;
 
 use crate::session::Session;
@@ -125,6 +125,32 @@ impl Range {
     }
 }
 
+/// What the path of samples is: in every one the same, or its median within two.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(untagged)]
+enum Path {
+    Always(u64),
+    Median([u64; 2]),
+}
+
+impl Path {
+    /// Whether the path of the samples of `stats` is this, and no longer than they.
+    fn holds(self, path: &Stats, stats: &Stats) -> bool {
+        let right = match self {
+            Self::Always(number) => (path.min, path.max) == (number, number),
+            Self::Median([low, high]) => (low..=high).contains(&path.p50),
+        };
+        right && path.p50 <= stats.p50
+    }
+
+    fn shown(self) -> String {
+        match self {
+            Self::Always(number) => format!("{number} in each"),
+            Self::Median([low, high]) => format!("{low} to {high}"),
+        }
+    }
+}
+
 /// Words that cells have which are chosen: each one or any of a list.
 pub type Select = BTreeMap<String, toml::Value>;
 
@@ -145,7 +171,7 @@ pub struct Expected {
     counts: BTreeMap<String, Range>,
     p50: Option<Range>,
     max_p50: Option<f64>,
-    path: Option<Range>,
+    path: Option<Path>,
     samples: Option<Range>,
     ended: Option<String>,
     #[serde(default)]
@@ -277,15 +303,19 @@ impl Expected {
             stats.max,
             stats.p50
         );
-        if let Some(range) = self.path {
+        if let Some(wanted) = self.path {
             let Some(critical) = &cell.critical else {
                 bail!("{title}: its samples were not taken apart");
             };
-            let (path, all) = (critical.path.p50 as f64, cell.stats.map(|stats| stats.p50));
+            let path = &critical.path;
             ensure!(
-                range.contains(path) && all.is_some_and(|all| path <= all as f64),
-                "{title}: path {path} of {all:?}, expected {}",
-                range.shown()
+                wanted.holds(path, &stats),
+                "{title}: path {} to {}, p50 {} of {}, expected {}",
+                path.min,
+                path.max,
+                path.p50,
+                stats.p50,
+                wanted.shown()
             );
         }
         let p50 = cell.stats.map_or(0.0, |stats| stats.p50 as f64);

@@ -8,7 +8,7 @@ use wire::Record;
 
 /// The records of one cell.
 #[derive(Debug, Default)]
-pub struct Cell {
+pub struct CellRecords {
     /// Number in its boot.
     pub id: u64,
     /// Fields of `cell`.
@@ -40,7 +40,7 @@ pub struct Stat {
     pub values: BTreeMap<String, u64>,
 }
 
-impl Cell {
+impl CellRecords {
     /// What it is, in one line.
     pub fn title(&self) -> String {
         format!("cell {} ({})", self.id, self.words())
