@@ -77,7 +77,6 @@ impl Cell {
 
     /// What the machine has to model for the cell to show what its wait is
     /// meant to do, by the names of the probes.
-    #[must_use]
     pub fn depends_on(&self) -> impl Iterator<Item = &'static str> {
         let wait = self.wait.depends_on(self.workload).iter().copied();
         let caches = match self.cache {

@@ -56,7 +56,7 @@ fn core_clock(block: &Block, seen: &Seen) {
         // Four passes of two numbers, none of which has more than 11 digits.
         let _ = write!(text, "{separator}{begin}:{end}");
     }
-    send(block.record("clock").field("core_hz", &text));
+    send(block.record("clock").field("core_hz", text));
 }
 
 /// How many passes a cell has, of how many, and why it has ended.
