@@ -10,6 +10,8 @@ pub use self::work::Work;
 use crate::clock::watch::Seen;
 use crate::counts::Counts;
 use crate::kernel::stats;
+use crate::workers::noise::Rounds;
+use crate::workload::arrivals::Load;
 use crate::workload::samples::Samples;
 
 /// A cell and what was measured of it.
@@ -37,6 +39,10 @@ pub struct Entry {
     pub parts: Totals,
     /// What the kernel counted, for workloads that run on it.
     pub kernel: stats::Totals,
+    /// How requests came, where it is time that has them come.
+    pub load: Load,
+    /// Rounds of noise that each CPU made meanwhile.
+    pub noise: Rounds,
 }
 
 impl Entry {

@@ -27,10 +27,26 @@ pub fn shortfalls(results: &Results) -> Vec<String> {
             counted(slow)
         ));
     }
+    lines.extend(results.cells.iter().filter_map(lost_stamps));
     lines.extend(moved(results));
     let incomplete = results.incomplete_text();
     lines.extend(incomplete.map(|missing| format!("INCOMPLETE: {missing}")));
     lines
+}
+
+/// That a cell has lost samples with time stamps: what it shows of them is of the others.
+fn lost_stamps(cell: &Cell) -> Option<String> {
+    let stamped = cell.counters.get("stamped")?;
+    let count = |name: &str| stamped.get(name).copied().unwrap_or(0);
+    let (lost, left) = (count("lost"), count("samples"));
+    (lost > 0).then(|| {
+        format!(
+            "{}: {lost} of {} samples with stamps are lost, since their notes were overwritten before they were read; \
+             where the CPUs were is that of the rest",
+            cell.title(),
+            lost + left
+        )
+    })
 }
 
 /// The cells at whose passes the core had another frequency.
@@ -61,6 +77,24 @@ fn counted(cells: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use results::Counts;
+
+    #[test]
+    fn a_cell_that_lost_samples_with_stamps_says_so() {
+        let mut results = results::samples::results();
+        let cell = &mut results.cells[1];
+        let counts = |lost| Counts::from([("samples".into(), 90), ("lost".into(), lost)]);
+        cell.counters.insert("stamped".into(), counts(0));
+        assert!(shortfalls(&results).is_empty());
+        results.cells[1]
+            .counters
+            .insert("stamped".into(), counts(10));
+        let lines = shortfalls(&results);
+        assert!(
+            lines[0].contains("10 of 100 samples with stamps are lost"),
+            "{lines:?}"
+        );
+    }
 
     #[test]
     fn a_clock_that_moved_is_told_with_its_range_and_a_steady_one_is_not() {

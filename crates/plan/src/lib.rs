@@ -129,6 +129,14 @@ impl Plan {
             .map(|(_, cell)| cell)
     }
 
+    /// How many requests one block of `cell` makes at most whose times are drawn before it.
+    #[must_use]
+    pub fn drawn(&self, cell: &Cell) -> u64 {
+        let made = self.iterations.div_ceil(PASSES) + cell.workload.unrecorded();
+        let of_pair = if cell.is_open() { made } else { 0 };
+        u64::from(of_pair) * u64::from(cell.groups)
+    }
+
     /// How many combinations the product of the lists has.
     #[must_use]
     pub fn combinations(&self) -> usize {
@@ -191,6 +199,10 @@ impl Plan {
             SkipReason::ShapeNeedsBusy => lists.shape.named && lists.wait.named,
             SkipReason::Unbounded | SkipReason::StreamPeriod { .. } => true,
             SkipReason::NoWfxt | SkipReason::LosesInterrupts => !self.is_left_out(cell),
+            SkipReason::NoiseTakesTurns | SkipReason::FewBystanders { .. } => {
+                !self.is_left_out(cell)
+            }
+            SkipReason::NoBystander => lists.shape.named || cell.workload != Workload::Ipi,
             SkipReason::NoHypervisor => lists.trap.named || lists.deliver.named,
         }
     }

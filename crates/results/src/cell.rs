@@ -194,11 +194,10 @@ impl Cell {
 
     /// What is measured: the workload, and of those that have shapes which.
     pub fn subject(&self) -> String {
-        let plan::Cell {
-            workload, shape, ..
-        } = self.what;
-        match workload {
-            Workload::Pingpong => workload.to_string(),
+        let plan::Cell { shape, .. } = self.what;
+        let table = self.table();
+        match self.what.workload {
+            Workload::Pingpong => table,
             Workload::Ipi
             | Workload::Ipistorm
             | Workload::Messaging
@@ -207,8 +206,26 @@ impl Cell {
             | Workload::Timer
             | Workload::Idle
             | Workload::Stream
-            | Workload::Overshoot => format!("{workload} {shape}"),
+            | Workload::Overshoot => format!("{table} {shape}"),
         }
+    }
+
+    /// What it is in a table with: the workload, and whether its requests come by time.
+    pub fn table(&self) -> String {
+        let loops = if self.what.is_open() {
+            ", open loop"
+        } else {
+            ""
+        };
+        format!("{}{loops}", self.what.workload)
+    }
+
+    /// Requests in a time, as part of those that were to come in it: 1 where the receiver
+    /// keeps up. `None` where requests do not come by time.
+    pub fn load_reached(&self) -> Option<f64> {
+        let load = self.counters.get("arrivals")?;
+        let ticks = |name: &str| load.get(name).copied().filter(|ticks| *ticks > 0);
+        Some(ticks("asked-ticks")? as f64 / ticks("reached-ticks")? as f64)
     }
 
     /// What it is, in one line.

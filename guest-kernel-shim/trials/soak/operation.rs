@@ -21,8 +21,8 @@ use super::{check, power};
 use guest_kernel_shim::features::features;
 use guest_kernel_shim::interrupts::redistributor;
 use guest_kernel_shim::percpu::{self, PerCpu};
-use guest_kernel_shim::random::Random;
 use guest_kernel_shim::{clock, hypervisor, knobs};
+use sched::random::Random;
 
 /// Longest pause in an operation, microseconds.
 const PAUSE_US: u32 = 4;

@@ -32,6 +32,7 @@
 //! samples = [40, 100]
 //! ended = "budget"            # or settled, samples
 //! equal = true                # every sample is the same
+//! rising = [0.9, 1]           # so many of them are larger than the one before; takes `raw`
 //! same_p50 = "gap-us"         # cells that differ in nothing but this have the same median
 //! unit = "vticks"
 //!

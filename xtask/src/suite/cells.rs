@@ -105,6 +105,7 @@ pub struct Expected {
     ended: Option<String>,
     #[serde(default)]
     equal: bool,
+    rising: Option<Range>,
     same_p50: Option<String>,
     unit: Option<String>,
     core_clock_moved: Option<Range>,
@@ -215,6 +216,15 @@ impl Expected {
             stats.max,
             stats.p50
         );
+        if let Some(range) = self.rising {
+            let Some(values) = cell.raw.get("total") else {
+                bail!("rising: its samples were not kept; use raw");
+            };
+            let rising = rising(values);
+            range.check(rising, || {
+                format!("{rising:.2} of the samples are larger than the one before")
+            })?;
+        }
         if let Some(path) = self.path {
             let Some(critical) = &cell.critical else {
                 bail!("its samples were not taken apart");
@@ -227,6 +237,13 @@ impl Expected {
         }
         Ok(())
     }
+}
+
+/// The part of the values that are larger than the one before.
+fn rising(values: &[u64]) -> f64 {
+    let pairs = values.windows(2);
+    let larger = pairs.clone().filter(|pair| pair[1] > pair[0]).count();
+    larger as f64 / pairs.len().max(1) as f64
 }
 
 /// The cells that were measured and that `select` chooses; at least one.
@@ -285,6 +302,12 @@ mod tests {
     }
 
     #[test]
+    fn samples_that_grow_are_told_from_others() {
+        assert_eq!(rising(&[1, 2, 3, 1, 2]), 0.75);
+        assert_eq!([rising(&[5, 5, 4]), rising(&[5]), rising(&[])], [0.0; 3]);
+    }
+
+    #[test]
     fn what_differs_is_named() {
         for (text, named) in [
             ("select = { wait = 'spin' }", "no cell"),
@@ -302,6 +325,10 @@ mod tests {
             (
                 "select = {}\nequal = true",
                 "samples from 0 to 0, p50 30, expected all the same",
+            ),
+            (
+                "select = {}\nrising = 0.5",
+                "its samples were not kept; use raw",
             ),
             ("select = {}\nsame_p50 = 'gap-us'", "there is one `gap-us`"),
             ("select = {}\nsame_p50 = 'colour'", "no `colour`"),

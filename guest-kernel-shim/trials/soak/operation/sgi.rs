@@ -7,7 +7,7 @@ use arch::{gic_cpu, insn};
 use super::pause;
 use crate::soak::books::{self, OWN, SGIS, SHARED};
 use guest_kernel_shim::percpu::{self, PerCpu};
-use guest_kernel_shim::random::Random;
+use sched::random::Random;
 
 /// Notes that `me` is about to send `intid` to each of `targets`; whether it may.
 /// With an INTID of its own it waits for its turn, so that none merge, unless
