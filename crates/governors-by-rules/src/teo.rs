@@ -201,8 +201,7 @@ impl Governor for Teo {
         };
         // N10.
         let bound = enabled()
-            .filter(|&i| i > 0 && table.latency(i) <= ask.latency_limit_ns)
-            .next_back()
+            .rfind(|&i| i > 0 && table.latency(i) <= ask.latency_limit_ns)
             .unwrap_or(0);
         let mut candidate = Candidate {
             state: deepest,
