@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! haltpoll (rules H1 to H8).
+//! haltpoll (rules H1 to H9).
 
+use crate::poll::poll_limit_ns;
 use crate::trace::{Ask, Choice, Event, Governor, Table};
 
 /// The parameters (H1), in ns where a name says so.
@@ -42,25 +43,35 @@ impl HaltpollParameters {
 #[derive(Clone, Debug)]
 pub struct Haltpoll {
     parameters: HaltpollParameters,
+    tick_ns: i64,
     limit_ns: u64,
     last: usize,
     limit_hit: bool,
 }
 
 impl Haltpoll {
-    /// haltpoll of a new device.
-    pub fn new(parameters: HaltpollParameters) -> Self {
+    /// haltpoll of a new device, for a tick of `tick_ns`.
+    pub fn new(parameters: HaltpollParameters, tick_ns: i64) -> Self {
         Self {
             parameters,
+            tick_ns,
             limit_ns: 0,
             last: 0,
             limit_hit: false,
         }
     }
 
-    /// How long the poll state polls at most, in ns (P2).
+    /// The poll limit in ns (H1); where it is 0, P1's holds.
     pub fn limit_ns(&self) -> u64 {
         self.limit_ns
+    }
+
+    /// How long the poll state of `table` polls at most, in ns (P2).
+    pub fn own_limit_ns(&self, table: &Table) -> u64 {
+        match self.limit_ns {
+            0 => poll_limit_ns(table, self.tick_ns) as u64,
+            limit => limit,
+        }
     }
 
     /// H5 and H6.
@@ -99,10 +110,14 @@ impl Governor for Haltpoll {
         }
     }
 
-    fn learn(&mut self, _table: &Table, event: &Event) {
+    fn learn(&mut self, table: &Table, event: &Event) {
         let Event::Slept(sleep) = event else { return };
         self.last = sleep.entered;
         if sleep.entered == 0 {
+            // H9.
+            if self.limit_ns == 0 {
+                self.limit_ns = self.own_limit_ns(table);
+            }
             self.limit_hit = sleep.poll_limit_hit;
         } else {
             self.adjust(sleep.slept_ns as u64);

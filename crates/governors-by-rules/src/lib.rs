@@ -27,7 +27,7 @@ pub use ladder::Ladder;
 pub use menu::{Menu, MenuRules, Outliers, PollDetour};
 pub use poll::poll_limit_ns;
 pub use teo::Teo;
-pub use teo_recent::{TeoRecent, Utilisation};
+pub use teo_recent::{EarlyAnswer, TeoRecent, Utilisation};
 pub use trace::{
     Ask, Choice, Event, Governor, MAX_STATES, NO_LATENCY_LIMIT, NO_TIMER, Sleep, State, Table,
     replay, tick_ns,

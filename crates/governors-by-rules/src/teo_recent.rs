@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! teo as long as it counted recent intercepts: of 6.2 (rules T1 to T11), and with utilisation as
-//! posted and as corrected (U1 to U5).
+//! posted and as corrected (U1 to U6).
 
 use std::collections::VecDeque;
 
@@ -28,10 +28,20 @@ struct Bin {
     intercepts: u32,
 }
 
+/// What an early answer says of the tick (T6, T7, U4 or U6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EarlyAnswer {
+    /// Until 6.5: T11 decides.
+    AsAny,
+    /// On the way to 6.6: the tick is kept (U6).
+    KeepsTick,
+}
+
 /// teo of one CPU, with recent intercepts.
 #[derive(Clone, Debug)]
 pub struct TeoRecent {
     utilisation: Utilisation,
+    early_answer: EarlyAnswer,
     threshold: u64,
     tick_ns: i64,
     bins: [Bin; crate::MAX_STATES],
@@ -56,15 +66,31 @@ struct First {
     shallowest: usize,
     /// T10's bound.
     bound: usize,
-    /// Nothing but the tick is left to decide.
-    decided: bool,
+    end: End,
+}
+
+/// How much is left to decide behind T7.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// All.
+    Open,
+    /// The tick (T11).
+    Tick,
+    /// The tick, or nothing where an early answer keeps it (U6).
+    Early,
 }
 
 impl TeoRecent {
     /// teo for a tick of `tick_ns`, on a CPU of `capacity` (U1; 1024 for the fastest).
-    pub fn new(utilisation: Utilisation, tick_ns: i64, capacity: u64) -> Self {
+    pub fn new(
+        utilisation: Utilisation,
+        early_answer: EarlyAnswer,
+        tick_ns: i64,
+        capacity: u64,
+    ) -> Self {
         Self {
             utilisation,
+            early_answer,
             threshold: capacity / 64,
             tick_ns,
             bins: [Bin::default(); crate::MAX_STATES],
@@ -136,7 +162,7 @@ impl TeoRecent {
             candidate: Candidate { state, ns },
             shallowest: 0,
             bound: 0,
-            decided: true,
+            end: End::Early,
         };
         if table.len() == 1 || (table.enabled(0) && table.residency(1) > timer) {
             return decided(0, timer);
@@ -146,13 +172,21 @@ impl TeoRecent {
                 Utilisation::Ignored => {}
                 Utilisation::Posted => {
                     if let Some(i) = (0..2).find(|&i| table.enabled(i) && !table.polls(i)) {
-                        return decided(i, timer);
+                        return First {
+                            end: End::Tick,
+                            ..decided(i, timer)
+                        };
                     }
                 }
                 Utilisation::Corrected => {
                     let span = Self::span_ns(table, 0);
                     let zero = table.enabled(0) && !table.polls(0) && self.fit(ask, span);
-                    return decided(usize::from(!zero && table.enabled(1)), span);
+                    let state = usize::from(!zero && table.enabled(1));
+                    let end = if state == 0 { End::Early } else { End::Tick };
+                    return First {
+                        end,
+                        ..decided(state, span)
+                    };
                 }
             }
         }
@@ -175,12 +209,16 @@ impl TeoRecent {
             .filter(|&i| i > 0 && table.latency(i) <= ask.latency_limit_ns)
             .max()
             .unwrap_or(0);
-        let candidate = Candidate { state, ns: timer };
+        let alone = state == shallowest;
+        let ns = match self.early_answer {
+            EarlyAnswer::KeepsTick if alone => table.residency(state),
+            _ => timer,
+        };
         First {
-            candidate,
+            candidate: Candidate { state, ns },
             shallowest,
             bound,
-            decided: state == shallowest,
+            end: if alone { End::Tick } else { End::Open },
         }
     }
 
@@ -269,7 +307,10 @@ impl Governor for TeoRecent {
         let utilised = self.utilisation != Utilisation::Ignored && ask.utilisation > self.threshold;
         let first = self.first(table, ask, utilised);
         let mut candidate = first.candidate;
-        if !first.decided {
+        if first.end == End::Early && self.early_answer == EarlyAnswer::KeepsTick {
+            return Choice::new(candidate.state, false);
+        }
+        if first.end == End::Open {
             candidate = self.earlier(table, ask, candidate);
             // T10.
             candidate.state = candidate.state.min(first.bound);

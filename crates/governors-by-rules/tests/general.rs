@@ -25,7 +25,8 @@ fn ask(timer_ns: i64) -> Ask {
 
 fn all(tick: i64) -> Vec<Box<dyn Governor>> {
     let menu = |rules| Box::new(Menu::new(rules, tick)) as Box<dyn Governor>;
-    let recent = |used| Box::new(TeoRecent::new(used, tick, 1024)) as Box<dyn Governor>;
+    let recent =
+        |used| Box::new(TeoRecent::new(used, EarlyAnswer::AsAny, tick, 1024)) as Box<dyn Governor>;
     vec![
         menu(MenuRules::V6_2),
         menu(MenuRules::V6_6),

@@ -8,7 +8,7 @@ fn table() -> Table {
 }
 
 fn after(parameters: HaltpollParameters, blocked: &[i64]) -> Vec<u64> {
-    let mut haltpoll = Haltpoll::new(parameters);
+    let mut haltpoll = Haltpoll::new(parameters, 4 * MS);
     blocked
         .iter()
         .map(|&ns| {
@@ -21,14 +21,14 @@ fn after(parameters: HaltpollParameters, blocked: &[i64]) -> Vec<u64> {
 #[test]
 fn h2_limit_zero_polls() {
     assert_eq!(
-        Haltpoll::new(HaltpollParameters::V6_9).choose(&table(), &within(MS, 0)),
+        Haltpoll::new(HaltpollParameters::V6_9, 4 * MS).choose(&table(), &within(MS, 0)),
         keep(0)
     );
 }
 
 #[test]
 fn h3_h4_poll_then_halt() {
-    let mut haltpoll = Haltpoll::new(HaltpollParameters::V6_9);
+    let mut haltpoll = Haltpoll::new(HaltpollParameters::V6_9, 4 * MS);
     assert_eq!(haltpoll.choose(&table(), &ask(MS)), stop(1));
     haltpoll.learn(&table(), &slept(1, 40 * US));
     assert_eq!(haltpoll.choose(&table(), &ask(MS)), keep(0));
@@ -106,7 +106,7 @@ fn h6_shrinking() {
 
 #[test]
 fn h7_polling_leaves_the_limit() {
-    let mut haltpoll = Haltpoll::new(HaltpollParameters::V6_9);
+    let mut haltpoll = Haltpoll::new(HaltpollParameters::V6_9, 4 * MS);
     haltpoll.learn(&table(), &slept(1, 1));
     haltpoll.learn(&table(), &slept(0, MS));
     let late = Sleep {
@@ -121,7 +121,17 @@ fn h7_polling_leaves_the_limit() {
 fn h8_one_state() {
     let table = Table::new(&[poll()]);
     assert_eq!(
-        Haltpoll::new(HaltpollParameters::V6_9).choose(&table, &ask(MS)),
+        Haltpoll::new(HaltpollParameters::V6_9, 4 * MS).choose(&table, &ask(MS)),
         keep(0)
     );
+}
+
+#[test]
+fn h9_polling_without_a_limit_sets_it() {
+    let mut haltpoll = Haltpoll::new(HaltpollParameters::V6_9, 4 * MS);
+    assert_eq!(haltpoll.own_limit_ns(&table()), 250_000);
+    haltpoll.choose(&table(), &within(MS, 0));
+    haltpoll.learn(&table(), &slept(0, 10 * US));
+    assert_eq!(haltpoll.limit_ns(), 250_000);
+    assert_eq!(haltpoll.choose(&table(), &ask(MS)), keep(0));
 }

@@ -6,13 +6,13 @@ use crate::trace::NO_TIMER;
 const TICK: i64 = 4 * MS;
 
 fn teo() -> TeoRecent {
-    TeoRecent::new(Utilisation::Ignored, TICK, 1024)
+    TeoRecent::new(Utilisation::Ignored, EarlyAnswer::AsAny, TICK, 1024)
 }
 
 fn util(utilisation: Utilisation) -> TeoRecent {
     TeoRecent {
         fresh: false,
-        ..TeoRecent::new(utilisation, TICK, 1024)
+        ..TeoRecent::new(utilisation, EarlyAnswer::AsAny, TICK, 1024)
     }
 }
 
@@ -303,7 +303,12 @@ fn t11_a_kept_tick_bounds_the_state() {
     };
     assert_eq!(teo().choose(&four(), &late), stop(2));
     for (hz, stop_tick) in [(1000, true), (250, false), (100, false)] {
-        let mut teo = TeoRecent::new(Utilisation::Ignored, crate::tick_ns(hz), 1024);
+        let mut teo = TeoRecent::new(
+            Utilisation::Ignored,
+            EarlyAnswer::AsAny,
+            crate::tick_ns(hz),
+            1024,
+        );
         assert_eq!(
             teo.choose(&four(), &ask(3 * MS)),
             Choice::new(2, stop_tick),
@@ -316,7 +321,7 @@ fn t11_a_kept_tick_bounds_the_state() {
 fn u1_the_threshold() {
     // 1024 / 64 = 16; 1000 / 64 = 15.
     let chosen = |capacity, utilisation| {
-        let mut teo = TeoRecent::new(Utilisation::Posted, TICK, capacity);
+        let mut teo = TeoRecent::new(Utilisation::Posted, EarlyAnswer::AsAny, TICK, capacity);
         teo.choose(&four(), &busy(20 * MS, utilisation)).state
     };
     assert_eq!(chosen(1024, 16), 3);
@@ -393,4 +398,43 @@ fn u5_one_shallower_as_corrected() {
     let bounded = without(table, &[1]);
     // R(2) / 2 = 3 999 500 ns, below a tick.
     assert_eq!(used(&bounded, &busy(20 * MS, 17)), keep(2));
+}
+
+#[test]
+fn u6_an_early_answer_keeps_the_tick() {
+    let keeping = || TeoRecent {
+        early_answer: EarlyAnswer::KeepsTick,
+        ..util(Utilisation::Corrected)
+    };
+    let one = Table::new(&[state(1, 1)]);
+    assert_eq!(keeping().choose(&one, &ask(20 * MS)), keep(0));
+    assert_eq!(
+        keeping().choose(&without(three(), &[0, 1, 2]), &ask(20 * MS)),
+        keep(0)
+    );
+    // A timer of 20 ms is nearer than 30 ms.
+    let deep = Table::new(&[state(1, 1), state(50, 30_000)]);
+    assert_eq!(
+        util(Utilisation::Corrected).choose(&deep, &ask(20 * MS)),
+        stop(0)
+    );
+    assert_eq!(keeping().choose(&deep, &ask(20 * MS)), keep(0));
+    // U4 with state 0: its span of 15 ms would stop the tick.
+    assert_eq!(
+        util(Utilisation::Corrected).choose(&deep, &busy(40 * MS, 17)),
+        stop(0)
+    );
+    assert_eq!(keeping().choose(&deep, &busy(40 * MS, 17)), keep(0));
+    // The only enabled state: its R counts, not the timer.
+    let alone = |residency_us| {
+        let table = Table::new(&[poll(), state(1, residency_us)]);
+        keeping().choose(&without(table, &[0]), &ask(20 * MS))
+    };
+    assert_eq!(alone(3999), keep(1));
+    assert_eq!(alone(4000), stop(1));
+    // With the tick stopped a choice other than the early ones says so.
+    assert_eq!(
+        keeping().choose(&without(four(), &[0]), &stopped(20 * MS)),
+        stop(3)
+    );
 }
