@@ -10,6 +10,7 @@
 //! arithmetic is in whole numbers. Times are nanoseconds unless a name says otherwise.
 #![doc = include_str!("../RULES.md")]
 
+mod departures;
 mod fit;
 mod haltpoll;
 mod ladder;
@@ -22,6 +23,7 @@ mod testing;
 mod trace;
 mod typical;
 
+pub use departures::{Departure, Departures};
 pub use haltpoll::{Haltpoll, HaltpollParameters};
 pub use ladder::Ladder;
 pub use menu::{Menu, MenuRules, Outliers, PollDetour};

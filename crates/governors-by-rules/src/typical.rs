@@ -46,7 +46,9 @@ pub(crate) fn trimmed_above(samples: &[u32; SAMPLES], beaten_by: Option<u32>) ->
 }
 
 /// M4b: the typical interval in us, outliers leaving at both ends.
-pub(crate) fn trimmed_both(samples: &[u32; SAMPLES]) -> u32 {
+///
+/// `else_maximum` is M4c: what is left of four samples or more is answered by its maximum.
+pub(crate) fn trimmed_both(samples: &[u32; SAMPLES], else_maximum: bool) -> u32 {
     let mut kept: Vec<u32> = samples
         .iter()
         .copied()
@@ -69,7 +71,8 @@ pub(crate) fn trimmed_both(samples: &[u32; SAMPLES]) -> u32 {
             return answer;
         }
         if kept.len() <= FEW {
-            return UNKNOWN;
+            let answers = else_maximum && kept.len() >= SAMPLES / 2;
+            return if answers { largest } else { UNKNOWN };
         }
         if mean - u64::from(smallest) > u64::from(largest) - mean {
             kept.retain(|&us| us > smallest);
@@ -95,13 +98,13 @@ mod tests {
         // Four of 0 and four of 40: mean 20, variance 400.
         let at = [0, 40, 0, 40, 0, 40, 0, 40];
         assert_eq!(trimmed_above(&at, None), 20);
-        assert_eq!(trimmed_both(&at), 20);
+        assert_eq!(trimmed_both(&at, false), 20);
         // Four of 0 and four of 42: mean 21, variance 441; 441 > 36 * 441 is false. All of 42
         // leave, and the four zeroes remain: no answer since 6.6, 0 in 6.2.
         let above = [0, 42, 0, 42, 0, 42, 0, 42];
         assert_eq!(trimmed_above(&above, None), UNKNOWN);
         assert_eq!(trimmed_above(&above, Some(100)), 0);
-        assert_eq!(trimmed_both(&above), UNKNOWN);
+        assert_eq!(trimmed_both(&above, false), UNKNOWN);
     }
 
     #[test]
@@ -113,7 +116,7 @@ mod tests {
         // Mean 601: 361 201 > 360 000.
         let more = [501, 701, 501, 701, 501, 701, 501, 701];
         assert_eq!(trimmed_above(&more, None), 601);
-        assert_eq!(trimmed_both(&more), 601);
+        assert_eq!(trimmed_both(&more, false), 601);
     }
 
     #[test]
@@ -123,13 +126,13 @@ mod tests {
             1000
         );
         assert_eq!(
-            trimmed_both(&[1000, 1000, 1000, 9000, 1000, 1000, 5000, 1000]),
+            trimmed_both(&[1000, 1000, 1000, 9000, 1000, 1000, 5000, 1000], false),
             1000
         );
         // Six left, one of them 3000: mean 1333, variance 555 555: no answer.
         let third = [1000, 1000, 1000, 9000, 1000, 3000, 5000, 1000];
         assert_eq!(trimmed_above(&third, None), UNKNOWN);
-        assert_eq!(trimmed_both(&third), UNKNOWN);
+        assert_eq!(trimmed_both(&third, false), UNKNOWN);
     }
 
     #[test]
@@ -138,7 +141,24 @@ mod tests {
         // Mean 875, variance 109 156; 36 times that is more than 765 625. Before 6.15 all of 1000
         // leave, one sample is left: variance 0, so 1 us.
         assert_eq!(trimmed_above(&below, None), 1);
-        assert_eq!(trimmed_both(&below), 1000);
+        assert_eq!(trimmed_both(&below, false), 1000);
+    }
+
+    #[test]
+    fn m4c_four_samples_or_more_were_answered_by_their_maximum() {
+        // 9000 and 5000 leave; six are left.
+        let six = [1000, 2000, 3000, 9000, 1000, 3000, 5000, 1000];
+        assert_eq!(trimmed_both(&six, true), 3000);
+        assert_eq!(trimmed_both(&six, false), UNKNOWN);
+        // Five of 9000 leave together: three are left.
+        let three = [1, 9000, 500, 9000, 9000, 9000, 1000, 9000];
+        // Mean 5812: farther from 1 than from 9000, so 1 leaves first: seven, mean 6642; then
+        // 500, six: mean 7666, not alike: their maximum.
+        assert_eq!(trimmed_both(&three, true), 9000);
+        let half = [
+            UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, 1000, 2000, 3000,
+        ];
+        assert_eq!(trimmed_both(&half, true), UNKNOWN);
     }
 
     #[test]
@@ -146,20 +166,20 @@ mod tests {
         // Three of 9000 leave in one round: five left.
         let three = [1000, 9000, 1000, 9000, 1000, 9000, 1000, 1000];
         assert_eq!(trimmed_above(&three, None), 1000);
-        assert_eq!(trimmed_both(&three), 1000);
+        assert_eq!(trimmed_both(&three, false), 1000);
     }
 
     #[test]
     fn m4a_the_largest_samples_never_count_and_m4b_only_unknown_ones() {
         assert_eq!(trimmed_above(&[UNKNOWN; 8], None), UNKNOWN);
         assert_eq!(trimmed_above(&[1 << 31; 8], Some(UNKNOWN)), UNKNOWN);
-        assert_eq!(trimmed_both(&[UNKNOWN; 8]), UNKNOWN);
-        assert_eq!(trimmed_both(&[1 << 30; 8]), 1 << 30);
+        assert_eq!(trimmed_both(&[UNKNOWN; 8], false), UNKNOWN);
+        assert_eq!(trimmed_both(&[1 << 30; 8], false), 1 << 30);
         let one = [
             UNKNOWN, UNKNOWN, UNKNOWN, 70, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN,
         ];
         assert_eq!(trimmed_above(&one, None), 70);
-        assert_eq!(trimmed_both(&one), 70);
+        assert_eq!(trimmed_both(&one, false), 70);
     }
 
     #[test]
@@ -175,6 +195,6 @@ mod tests {
     fn m4b_the_variance_wraps() {
         // Eight times 2^62 is 0 modulo 2^64; 0 less 2^62 is 3 * 2^62, more than (2^64 - 1) / 36.
         // So equal samples of 36 minutes have no typical interval, and all leave at once.
-        assert_eq!(trimmed_both(&[1 << 31; 8]), UNKNOWN);
+        assert_eq!(trimmed_both(&[1 << 31; 8], false), UNKNOWN);
     }
 }
