@@ -8,9 +8,11 @@ use arrayvec::ArrayVec;
 use pages::Pool;
 use parts::Account;
 use pass::Scratch;
-use plan::{Cell, Limits, Machine, PASSES, Pace, Plan, Shape, Stages, Wake, Workload};
+use plan::{Cell, Fault, Limits, Machine, PASSES, Pace, Plan, Shape, Stages, Wake, Workload};
+use platform::MAX_CPUS;
 
 use crate::block::Block;
+use crate::clock::watch::{Seen, Watch};
 use crate::counts::Counts;
 use crate::entry::{Entry, Work};
 use crate::features::features;
@@ -18,26 +20,29 @@ use crate::idle::{self, limited};
 use crate::kernel::stats::Totals;
 use crate::percpu::{self, PerCpu};
 use crate::setting::Setting;
-use crate::workers::{self, Job};
+use crate::workers::{self, Job, noise};
+use crate::workload::arrivals::{self, Load};
 use crate::workload::ipi::Caller;
 use crate::workload::overshoot::Poller;
 use crate::workload::pingpong::Near;
 use crate::workload::samples::{self, Samples};
 use crate::workload::stream::Listener;
 use crate::workload::{call, stages};
-use crate::{clock, hypervisor, knobs, logs, report};
+use crate::{clock, hypervisor, knobs, logs, probe, report};
 
 /// Records of progress in a pass.
 const STEPS: usize = 8;
 
-/// Measures everything and reports it.
-pub fn run(plan: &Plan, pool: &mut Pool) {
+/// Measures everything and reports it; `seed` is what the times of requests are drawn from,
+/// `fault` a failure that was asked for.
+pub fn run(plan: &Plan, seed: u64, fault: Option<Fault>, pool: &mut Pool) {
     let machine = Machine {
         cpus: percpu::online().count(),
         wfxt: features().wfxt,
         ecv: features().ecv,
         frequency: clock::frequency(),
         hypervisor: hypervisor::present(),
+        cpus_at_once: !probe::is_not_modelled("cpus_run_at_once"),
         event_loses_irq: plan.event_loses_irq,
     };
     let entries = entries(plan, &machine, pool);
@@ -46,6 +51,7 @@ pub fn run(plan: &Plan, pool: &mut Pool) {
     let count = entries.len();
     let mut work = Work::planned(entries);
     report::plan(plan, entries, &work);
+    let watch = Watch::new(fault);
     for pass in 0..PASSES {
         let forwards = plan::is_forwards(pass);
         report::order(pass, forwards, count);
@@ -55,7 +61,7 @@ pub fn run(plan: &Plan, pool: &mut Pool) {
             let begun = entry.is_due(pass);
             if begun && entry.samples.is_some() {
                 samples::samples_of_cell(id as u64);
-                pass::run(entry, &mut scratch);
+                pass::run(entry, &mut scratch, seed, &watch);
                 samples::samples_of_cell(u64::MAX);
             }
             work.add(entry);
@@ -83,14 +89,22 @@ fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Ent
             skipped: cell.skip_reason(machine),
             limits: Limits::of(plan, &cell, machine.frequency, instructions),
             pace: Pace::default(),
+            core_hz: Seen::new(),
             samples: None,
             counts: Counts::ZERO,
             made: 0,
             stamped: Counts::ZERO,
             parts: parts::Totals::ZERO,
             kernel: Totals::ZERO,
+            load: Load::ZERO,
+            noise: [0; MAX_CPUS],
         }
     }));
+    let cells = || entries.iter().filter(|entry| entry.skipped.is_none());
+    let drawn = cells().map(|entry| plan.drawn(&entry.cell)).max();
+    arrivals::place(pool, drawn.unwrap_or(0));
+    let streamed = cells().map(|entry| entry.cell.noise.memory()).max();
+    noise::place(pool, streamed.unwrap_or(0));
     for entry in entries.iter_mut().filter(|entry| entry.skipped.is_none()) {
         let raw = if plan.raw { plan.iterations } else { 0 };
         entry.samples = Some(Samples::place(pool, raw));
@@ -149,11 +163,14 @@ fn block(entry: &mut Entry, count: u32) {
 
 /// The same on the executor.
 #[inline(never)]
-fn block_of_tasks(entry: &mut Entry, count: u32) {
+fn block_of_tasks(entry: &mut Entry, count: u32, seed: u64) {
     let Some(samples) = entry.samples.take() else {
         return;
     };
     let cell = entry.cell;
+    if cell.is_open() {
+        arrivals::draw(&cell, count, entry.pace.done, seed);
+    }
     let before = samples.total.count();
     let block = Block { cell, count };
     block.prepare();
@@ -176,6 +193,9 @@ fn block_of_tasks(entry: &mut Entry, count: u32) {
     entry.counts.add(&Counts::ZERO, &counts);
     let totals = Block::totals();
     entry.kernel.add(&totals);
+    if cell.is_open() {
+        entry.load.add(&cell, count);
+    }
 }
 
 /// The same of what one CPU does by itself.
@@ -256,8 +276,8 @@ fn stamped(entry: &mut Entry, count: u32) {
     entry.parts = near.totals();
 }
 
-/// Whom the leader wakes.
-fn targets(cell: &Cell) -> ArrayVec<&'static PerCpu, { platform::MAX_CPUS }> {
+/// The CPU that the leader wakes.
+fn targets(cell: &Cell) -> ArrayVec<&'static PerCpu, MAX_CPUS> {
     match cell.shape {
         Shape::Dry => ArrayVec::new(),
         Shape::Itself => percpu::online().take(1).collect(),

@@ -2,6 +2,7 @@
 //! Time: the virtual count, which every CPU of the machine sees alike.
 
 pub mod cycles;
+pub mod watch;
 
 use aarch64_cpu::registers::{CNTFRQ_EL0, CNTVCT_EL0, Readable};
 use arch::insn;

@@ -7,8 +7,11 @@ use parts::Totals;
 use plan::{Cell, Limits, Pace, SkipReason};
 
 pub use self::work::Work;
+use crate::clock::watch::Seen;
 use crate::counts::Counts;
 use crate::kernel::stats;
+use crate::workers::noise::Rounds;
+use crate::workload::arrivals::Load;
 use crate::workload::samples::Samples;
 
 /// A cell and what was measured of it.
@@ -21,6 +24,8 @@ pub struct Entry {
     pub limits: Limits,
     /// How far it is.
     pub pace: Pace,
+    /// The core's frequency at its passes, where it can be told.
+    pub core_hz: Seen,
     /// Its samples, if it is.
     pub samples: Option<&'static mut Samples>,
     /// What was counted.
@@ -34,6 +39,10 @@ pub struct Entry {
     pub parts: Totals,
     /// What the kernel counted, for workloads that run on it.
     pub kernel: stats::Totals,
+    /// How requests came, where it is time that has them come.
+    pub load: Load,
+    /// Rounds of noise that each CPU made meanwhile.
+    pub noise: Rounds,
 }
 
 impl Entry {

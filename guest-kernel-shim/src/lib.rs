@@ -49,7 +49,6 @@ pub mod percpu;
 mod pmu;
 mod probe;
 pub mod program;
-pub mod random;
 pub mod report;
 pub mod setting;
 pub mod smp;

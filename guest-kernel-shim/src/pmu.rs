@@ -15,7 +15,10 @@ use arch::regs::{
 };
 use spin::once::Once;
 
-/// PMCR_EL0: E (0) enable, P (1) and C (2) reset, LC (6) 64-bit cycle counter.
+/// PMCR_EL0: E (0) enable, P (1) and C (2) reset, LC (6) 64-bit cycle counter. Its other
+/// fields are 0: they have any value after a reset, and DP (5) would stop the cycle counter
+/// where events are not to be counted, FZO (9) event counters that overflow (DDI 0487K.a,
+/// PMCR_EL0).
 const ENABLE: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 6;
 /// PMCCFILTR_EL0 and PMEVTYPERn_EL0: NSH, count at EL2.
 const AT_EL2: u64 = 1 << 27;
@@ -49,7 +52,7 @@ pub fn start() {
     PMCCFILTR_EL0.set(AT_EL2);
     PMEVTYPER0_EL0.set(AT_EL2 | INST_RETIRED);
     PMCNTENSET_EL0.set(CYCLES | COUNTER0);
-    PMCR_EL0.set(PMCR_EL0.get() | ENABLE);
+    PMCR_EL0.set(ENABLE);
     insn::isb();
 }
 

@@ -12,7 +12,6 @@ pub use self::answer::Answer;
 use crate::percpu::{self, PerCpu};
 use crate::{clock, pmu, workers};
 
-/// A trial.
 struct Trial {
     name: &'static str,
     /// It needs a second CPU that acts.

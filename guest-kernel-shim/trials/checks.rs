@@ -32,7 +32,6 @@ struct Check {
     run: fn() -> Result<(), Failure>,
 }
 
-/// Every check.
 const CHECKS: &[Check] = &[
     Check::new("sgi-self", 1, interrupts::sgi_to_self),
     Check::new("sgi-all-intids", 2, interrupts::every_sgi_to_another),
@@ -183,6 +182,7 @@ pub fn fail(fault: Fault, plan: &Plan) -> u64 {
         | Fault::CounterStands
         | Fault::ConsoleStalls
         | Fault::SgiLost
+        | Fault::CoreClockMoves
         | Fault::LostWakeUp
         | Fault::SoakLostWakeUp
         | Fault::SoakLeak

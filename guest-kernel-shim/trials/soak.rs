@@ -83,7 +83,7 @@ pub fn run(count: u64, seed: u64, mix: Mix, fault: Option<Fault>) -> Result<(), 
     call::prepare(0);
     let points = tokens::deal();
     for cpu in percpu::all() {
-        let spi = operation::spi_of(cpu);
+        let spi = books::spi_of(cpu);
         spi.set_group1();
         spi.route(cpu.mpidr);
         spi.enable();

@@ -4,7 +4,6 @@
 //! is.
 
 mod code;
-mod found;
 mod lines;
 
 use std::fs;
@@ -23,8 +22,6 @@ use crate::emulator::Emulator;
 use crate::images::Built;
 use crate::job::Job;
 use crate::partial::Scratch;
-
-pub use found::add;
 
 /// Prepared for a boot.
 #[derive(Debug)]

@@ -17,6 +17,11 @@ impl BadInput {
     pub fn error(message: impl Into<String>) -> anyhow::Error {
         Self(message.into()).into()
     }
+
+    /// The same as the context of another error. An error as context would lose its type.
+    pub fn context(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
 }
 
 impl fmt::Display for BadInput {
@@ -33,9 +38,9 @@ macro_rules! bad_input {
 }
 pub(crate) use bad_input;
 
-/// Whether an error is about what was asked for.
+/// Whether an error is about what was asked for: it, or one of its contexts, is [`BadInput`].
 pub fn is_bad_input(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| cause.is::<BadInput>())
+    error.is::<BadInput>()
 }
 
 /// Prints an error as one line and turns it into the exit status. After a signal it
@@ -59,5 +64,13 @@ mod tests {
         let error = Err::<(), _>(BadInput::error("x")).context("y").unwrap_err();
         assert!(is_bad_input(&error));
         assert!(!is_bad_input(&anyhow!("x")));
+    }
+
+    #[test]
+    fn bad_input_may_be_the_context() {
+        let error = Err::<(), _>(anyhow!("x")).context(BadInput::context("y"));
+        let error = error.context("z").unwrap_err();
+        assert!(is_bad_input(&error));
+        assert_eq!(format!("{error:#}"), "z: y: x");
     }
 }

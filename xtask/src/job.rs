@@ -138,7 +138,6 @@ impl Job {
         Ok(())
     }
 
-    /// The board.
     pub fn board(&self) -> &Board {
         &self.load.board
     }
@@ -165,6 +164,7 @@ impl Job {
             ecv: true,
             frequency: self.counter_hz()?,
             hypervisor: under == Under::Rouse,
+            cpus_at_once: self.metric != Metric::Insns,
             event_loses_irq: self.load.plan.event_loses_irq,
         })
     }
@@ -198,8 +198,11 @@ impl Job {
 /// a cell. More of them take longer, and the pauses between them come on top.
 fn patience(load: &Load) -> Duration {
     let plan = &load.plan;
-    let pause = plan.lists.gap_us.values.iter().max().copied().unwrap_or(0);
-    let pauses = Duration::from_micros(u64::from(pause)) * plan.iterations;
+    let lists = &plan.lists;
+    let longest = [&lists.gap_us, &lists.arrival_us, &lists.service_us]
+        .map(|list| list.values.iter().max().copied().unwrap_or(0));
+    let pause = longest.into_iter().map(u64::from).sum();
+    let pauses = Duration::from_micros(pause) * plan.iterations;
     let more = plan.iterations.div_ceil(Plan::default().iterations).max(1);
     Duration::from_secs(load.board.machine.patience()) * more + pauses
 }

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Result;
-use plan::Under;
-use platform::arguments;
+use plan::{OPTIONS, PREFIX, Under};
 
 use crate::board::Firmware;
 use crate::cli::{Boot, Metric};
@@ -64,7 +63,7 @@ pub fn command(job: &Job, under: Under, emulator: &Emulator, built: &Built) -> R
             // Firmware passes them on as load options, in front of which others may
             // put theirs: where ours begin has to be said.
             if board.machine.firmware().is_some() {
-                arguments = format!("{} {arguments}", arguments::OPTIONS);
+                arguments = format!("{PREFIX}{OPTIONS} {arguments}");
             }
             kernel(&mut command, &built.images.packed, &arguments);
             return Ok(command);

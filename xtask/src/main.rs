@@ -30,6 +30,7 @@ mod cost;
 mod coverage;
 mod critical;
 mod debug;
+mod debug_info;
 mod disk;
 mod disturb;
 mod doctor;

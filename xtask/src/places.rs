@@ -7,10 +7,17 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, Result};
 
-/// The workspace's root.
+/// The workspace's root: as `cargo xtask` says, or where this program was compiled. The
+/// latter is another place if the workspace was moved since.
 pub fn root() -> &'static Path {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-    manifest.parent().unwrap_or(manifest)
+    static ROOT: OnceLock<PathBuf> = OnceLock::new();
+    ROOT.get_or_init(|| match env::var_os("ROUSE_ROOT") {
+        Some(root) => root.into(),
+        None => {
+            let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+            manifest.parent().unwrap_or(manifest).into()
+        }
+    })
 }
 
 /// A path inside the workspace.

@@ -11,7 +11,7 @@ use crate::board::Machine;
 use crate::boot::{Boots, Launch, Ready, Show};
 use crate::cli::Metric;
 use crate::completeness::Completeness;
-use crate::critical::{self, Watcher};
+use crate::critical::Watcher;
 use crate::folder::Folder;
 use crate::job::Job;
 use crate::log::Log;
@@ -57,7 +57,7 @@ pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
     run.close(failure, folder)
 }
 
-/// What `job` measures, where nobody wants its folder.
+/// Runs `job` and returns its results; its folder is not kept.
 pub fn measure(job: &Job) -> Result<Results> {
     let place = Scratch::new()?;
     let folder = Folder::claim(Some(&place.path().join("run")), &job.board().name)?;
@@ -153,7 +153,7 @@ impl Run<'_> {
         let records = std::mem::take(&mut outcome.console.collector).finish();
         self.results.add(Some(under), &records);
         if let Some(watched) = watched {
-            critical::add(&mut self.results, under, watched);
+            self.results.add_samples(under, watched);
         }
         // Somebody else's guest need not know our records.
         let owes_records = job.load.guest.is_none() || records.begun;
@@ -165,7 +165,7 @@ impl Run<'_> {
         })
     }
 
-    /// What tells how far a boot is; of its plan too, where somebody looks on.
+    /// Shows how far a boot is; with an estimate, if the terminal shows anything of it.
     fn progress(&self, title: &str) -> Progress {
         let job = self.job;
         let progress = Progress::new(format!("{} {title}", job.board().name));

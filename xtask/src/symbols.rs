@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Names for the addresses of a dump.
+//! Functions and lines for the addresses of a dump.
+//!
+//! Functions come from the symbol table, which has those of the assembly too; lines come
+//! from debug information, which has not.
 
 use std::fs;
 use std::path::Path;
 
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSymbol, SymbolKind};
+
+use crate::debug_info::Lines;
 
 /// What the hypervisor is called on the console.
 pub const HYPERVISOR: &str = "hypervisor";
@@ -20,6 +25,8 @@ struct Image {
     /// Link addresses and names, sorted.
     functions: Vec<(u64, String)>,
     end: u64,
+    /// `None` for a file without debug information.
+    lines: Option<Lines>,
 }
 
 /// Functions of the images that run.
@@ -56,7 +63,11 @@ impl Symbols {
         let end = file
             .symbol_by_name("__text_end")
             .map_or(0, |end| end.address());
-        self.images.push(Image::new(name, base, functions, end));
+        let lines = Lines::of(&file).ok();
+        self.images.push(Image {
+            lines,
+            ..Image::new(name, base, functions, end)
+        });
     }
 
     /// Notes where an image was found to be.
@@ -138,6 +149,7 @@ impl Image {
             base,
             functions,
             end,
+            lines: None,
         }
     }
 
@@ -155,7 +167,9 @@ impl Image {
             .filter(|&at| at < self.end)?;
         let after = self.functions.partition_point(|&(start, _)| start <= at);
         let (start, name) = self.functions.get(after.checked_sub(1)?)?;
-        Some(format!("{}: {name}+{:#x}", self.name, at - start))
+        let line = self.lines.as_ref().and_then(|lines| lines.line(at));
+        let line = line.map_or(String::new(), |line| format!(", {line}"));
+        Some(format!("{}: {name}+{:#x}{line}", self.name, at - start))
     }
 }
 

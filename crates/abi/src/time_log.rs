@@ -53,7 +53,7 @@ impl TimeLog {
         self.count.store(count.wrapping_add(1), Release);
     }
 
-    /// Forgets all notes. Nobody may note meanwhile.
+    /// Forgets all notes. No CPU may write a note meanwhile.
     pub fn clear(&self) {
         self.count.store(0, Release);
     }

@@ -6,7 +6,7 @@
 //! event happens when the host gets to it, and with it all that are due by then; a CPU
 //! that waits runs on when the host lets it.
 
-use fidelity::{Deed, Finding, UNEXPLAINED, Verdict, Wait};
+use fidelity::{Action, Finding, UNEXPLAINED, Verdict, Wait};
 
 /// Machines of each kind.
 const MACHINES: u64 = 3000;
@@ -131,17 +131,17 @@ fn wfet(host: Late, chance: &mut Chance, honoured: bool) -> Finding {
     })
 }
 
-fn deed(host: Late, chance: &mut Chance, works: bool) -> Finding {
+fn action(host: Late, chance: &mut Chance, works: bool) -> Finding {
     fidelity::settle(|bound_us| {
         let mut trial = Trial::begin(host, chance, bound_us);
         let from = trial.start + 100_000 + host.draw(trial.chance);
         let wait = trial.wait(works.then_some(from));
-        let deed = Deed {
+        let action = Action {
             from,
             until: from + 300,
         };
-        let in_time = deed.from <= wait.end;
-        fidelity::by_deed(&wait, in_time.then_some(deed), UNEXPLAINED)
+        let in_time = action.from <= wait.end;
+        fidelity::by_action(&wait, in_time.then_some(action), UNEXPLAINED)
     })
 }
 
@@ -157,11 +157,11 @@ fn masked(host: Late, chance: &mut Chance, wakes: bool) -> Finding {
             rang: None,
             ..trial.wait(None)
         };
-        let deed = Deed {
+        let action = Action {
             from,
             until: from + 300,
         };
-        wait.by_masked((from <= end).then_some(deed), pends <= end)
+        wait.by_masked((from <= end).then_some(action), pends <= end)
     })
 }
 
@@ -187,7 +187,7 @@ fn no_late_host_makes_a_wrong_answer() {
         for truth in [true, false] {
             for (name, kind) in [
                 ("wfet", wfet as fn(_, &mut _, _) -> _),
-                ("deed", deed),
+                ("action", action),
                 ("masked", masked),
             ] {
                 let (wrong, unsure) = wrong(kind, truth, host);
@@ -205,7 +205,7 @@ fn no_late_host_makes_a_wrong_answer() {
 fn an_idle_host_is_always_answered() {
     for truth in [true, false] {
         assert_eq!(wrong(wfet, truth, Late::Idle), (0, 0));
-        assert_eq!(wrong(deed, truth, Late::Idle), (0, 0));
+        assert_eq!(wrong(action, truth, Late::Idle), (0, 0));
         assert_eq!(wrong(masked, truth, Late::Idle), (0, 0));
     }
 }

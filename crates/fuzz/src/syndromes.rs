@@ -3,9 +3,10 @@
 
 use trap::abort::{self, Access};
 use trap::esr::Esr;
+use trap::esr::encoding;
 use trap::inject::{exception_entry, external_abort_esr};
 use trap::sgi::Sgi;
-use trap::sysreg::{SystemRegister, encoding};
+use trap::sysreg::SystemRegister;
 use trap::wfx::{Kind, Wfx};
 
 use crate::bytes::Bytes;

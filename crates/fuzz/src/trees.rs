@@ -33,6 +33,7 @@ pub fn guest_tree(data: &[u8]) {
         0 => Conduit::Smc,
         _ => Conduit::Hvc,
     };
+    let bootargs = String::from_utf8_lossy(bytes.0).replace('\0', " ");
     let tree = GuestTree {
         cpus: &cpus,
         memory,
@@ -45,7 +46,7 @@ pub fn guest_tree(data: &[u8]) {
             hyp: 26 + u32::from(bytes.u8() % 6),
         },
         conduit,
-        bootargs: &String::from_utf8_lossy(bytes.0).replace('\0', " "),
+        bootargs: plan::guest_part(&bootargs),
     };
     if let Ok(size) = tree.write(&mut buffer) {
         let read = Platform::from_fdt(&buffer[..size]).expect("what was written can be read");
@@ -62,8 +63,9 @@ pub fn guest_tree(data: &[u8]) {
         assert_eq!(read.psci, Some(conduit));
         assert_eq!(read.uart.map(|uart| uart.base), Some(uart.base));
         // The hypervisor's own words are left out; the others come through in order.
-        let others = tree.bootargs.split_ascii_whitespace().filter(|word| {
-            !matches!(*word, "rouse.survey" | "rouse.options") && !word.starts_with("rouse.uart=")
+        let others = bootargs.split_ascii_whitespace().filter(|word| {
+            let key = word.split('=').next();
+            !matches!(key, Some("rouse.survey" | "rouse.options" | "rouse.uart"))
         });
         assert!(read.bootargs.split_ascii_whitespace().eq(others));
         assert_eq!(read.bootargs, read.bootargs.trim_ascii_end());

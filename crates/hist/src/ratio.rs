@@ -82,6 +82,19 @@ impl Ratio {
         })
     }
 
+    /// The one in the middle of some that were measured one after another, as hertz of the
+    /// clock that is wanted where the other has `read_hz`. One reading in which something
+    /// else ran does not change it. `None` where a clock stood, or there are none.
+    #[must_use]
+    pub fn middle<const N: usize>(mut parts: [Self; N], read_hz: u64) -> Option<u64> {
+        let stands = |part: &Self| part.wanted == 0 || part.read == 0;
+        if parts.is_empty() || parts.iter().any(stands) {
+            return None;
+        }
+        parts.sort_unstable_by(|a, b| a.cross(b).cmp(&b.cross(a)));
+        Some(parts[N / 2].convert(read_hz))
+    }
+
     /// What is to be compared with the other's to compare both.
     fn cross(&self, other: &Self) -> u128 {
         u128::from(self.wanted) * u128::from(other.read)
@@ -142,6 +155,19 @@ mod tests {
         let varies = Err(Unusable::Varies(slow, fast));
         assert_eq!(Ratio::steady(&[fast, slow]), varies);
         assert!(Ratio::steady(&[slow, ratio(100_900, 1000)]).is_ok());
+    }
+
+    #[test]
+    fn the_middle_is_not_moved_by_a_reading_in_which_something_else_ran() {
+        let core = |parts| Ratio::middle(parts, 25_000_000);
+        let (fast, away) = (ratio(10_400, 100), ratio(10_400, 5000));
+        for parts in [[fast, away, fast], [away, fast, fast], [fast; 3]] {
+            assert_eq!(core(parts), Some(2_600_000_000));
+        }
+        assert_eq!(core([away, fast, away]), Some(52_000_000));
+        assert_eq!(core([fast, ratio(0, 100), fast]), None);
+        assert_eq!(core([fast, ratio(100, 0), fast]), None);
+        assert_eq!(Ratio::middle([], 1), None);
     }
 
     proptest! {

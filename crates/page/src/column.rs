@@ -51,3 +51,28 @@ impl Column {
         &self.texts
     }
 }
+
+/// Stands where there are too few samples for a percentile.
+pub const TOO_FEW: &str = "-";
+
+/// A count per operation, short: whole numbers without decimals, nothing as a dot.
+pub fn rate(value: f64) -> String {
+    let rounded = (value * 100.0).round() / 100.0;
+    match value {
+        0.0 => "·".into(),
+        _ if rounded == 0.0 => "<0.01".into(),
+        _ if rounded.fract() == 0.0 => format!("{rounded:.0}"),
+        _ => format!("{rounded:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_short() {
+        let shown = [0.0, 0.001, 1.0, 2.004, 1.5, 12.0].map(rate);
+        assert_eq!(shown, ["·", "<0.01", "1", "2", "1.50", "12"]);
+    }
+}

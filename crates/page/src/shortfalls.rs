@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why there is less than was asked for.
+//! Why there is less than was asked for, or what there is is less sure.
 
 use plan::End;
-use results::{Cell, Results};
+use results::{Cell, Results, clock};
 
-use crate::columns::FEWER;
+use crate::columns::{FEWER, MOVED};
 
-/// Why cells have fewer samples than asked for, and what is not there.
+/// Why cells have fewer samples than asked for, what is not there, and which were
+/// measured while the core's clock moved.
 pub fn shortfalls(results: &Results) -> Vec<String> {
     let with = |of: &dyn Fn(&Cell) -> bool| results.cells.iter().filter(|cell| of(cell)).count();
     let settled = with(&|cell| cell.ended == Some(End::Settled));
@@ -26,14 +27,91 @@ pub fn shortfalls(results: &Results) -> Vec<String> {
             counted(slow)
         ));
     }
+    lines.extend(results.cells.iter().filter_map(lost_stamps));
+    lines.extend(moved(results));
     let incomplete = results.incomplete_text();
     lines.extend(incomplete.map(|missing| format!("INCOMPLETE: {missing}")));
     lines
+}
+
+/// That a cell has lost samples with time stamps: what it shows of them is of the others.
+fn lost_stamps(cell: &Cell) -> Option<String> {
+    let stamped = cell.counters.get("stamped")?;
+    let count = |name: &str| stamped.get(name).copied().unwrap_or(0);
+    let (lost, left) = (count("lost"), count("samples"));
+    (lost > 0).then(|| {
+        format!(
+            "{}: {lost} of {} samples with stamps are lost, since their notes were overwritten before they were read; \
+             where the CPUs were is that of the rest",
+            cell.title(),
+            lost + left
+        )
+    })
+}
+
+/// The cells at whose passes the core had another frequency.
+fn moved(results: &Results) -> Option<String> {
+    let cells = results.cells.iter();
+    let moved: Vec<&Cell> = cells
+        .filter(|cell| cell.core_clock_moved.is_some())
+        .collect();
+    let ranges = moved.iter().filter_map(|cell| cell.core_hz());
+    let (low, high) = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
+    let mhz = |hz: u64| hz as f64 / 1e6;
+    Some(format!(
+        "{MOVED} {}: the core's clock moved by more than {} % between passes, or from the run's first: {:.0} to {:.0} MHz",
+        counted(moved.len()),
+        clock::MOVED * 100.0,
+        mhz(low),
+        mhz(high)
+    ))
 }
 
 fn counted(cells: usize) -> String {
     match cells {
         1 => "1 cell".into(),
         _ => format!("{cells} cells"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use results::Counts;
+
+    #[test]
+    fn a_cell_that_lost_samples_with_stamps_says_so() {
+        let mut results = results::samples::results();
+        let cell = &mut results.cells[1];
+        let counts = |lost| Counts::from([("samples".into(), 90), ("lost".into(), lost)]);
+        cell.counters.insert("stamped".into(), counts(0));
+        assert!(shortfalls(&results).is_empty());
+        results.cells[1]
+            .counters
+            .insert("stamped".into(), counts(10));
+        let lines = shortfalls(&results);
+        assert!(
+            lines[0].contains("10 of 100 samples with stamps are lost"),
+            "{lines:?}"
+        );
+    }
+
+    #[test]
+    fn a_clock_that_moved_is_told_with_its_range_and_a_steady_one_is_not() {
+        let mut results = results::samples::results();
+        results.cells[1].pass_core_hz = vec![[2_600_000_000, 2_599_000_000]; 4];
+        assert!(moved(&results).is_none());
+        results.cells[1].pass_core_hz[3][1] = 1_300_000_000;
+        results.cells[1].core_clock_moved = Some(0.5);
+        let text = shortfalls(&results).join("\n");
+        assert_eq!(
+            text,
+            "~ 1 cell: the core's clock moved by more than 2 % between passes, or from the run's \
+             first: 1300 to 2600 MHz"
+        );
+        let cells: Vec<&Cell> = results.cells.iter().collect();
+        let columns = crate::columns::of(&cells, crate::scale::Scale::of(&results));
+        let waits = columns.iter().find(|column| column.title() == "wait");
+        assert_eq!(waits.unwrap().texts(), ["wfi", "wfi~"]);
     }
 }

@@ -4,67 +4,90 @@
 //! Hypervisor, guest and host read them by this one type, so that all three know
 //! the same words and refuse the same mistakes. Words of another prefix are of
 //! whatever else is booted.
+//!
+//! Some words are for the hypervisor alone: it leaves them out of what the guest gets
+//! ([`guest_part`]). `rouse.fault=` is not one of them: it asks the hypervisor or the
+//! guest to fail, and for some faults of the hypervisor the guest has to say when.
 
 use core::fmt;
 
 use crate::dimensions;
 use crate::nearest::nearest;
+use crate::value::on;
 use crate::{Error, Fault, PREFIX, Plan, Word};
 
 /// Declares the arguments that are no part of the plan.
 macro_rules! arguments {
-    ($($(#[$doc:meta])* $field:ident: $type:ty = $key:literal, $read:expr;)*) => {
+    (
+        guest { $($(#[$doc:meta])* $field:ident: $type:ty = $key:tt, $read:expr;)* }
+        hypervisor { $($(#[$own_doc:meta])* $own:ident: $own_type:ty = $own_key:tt, $own_read:expr;)* }
+    ) => {
         /// What an image is told.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct Arguments<'a, P = Plan> {
             /// What is to be measured.
             pub plan: P,
             $($(#[$doc])* pub $field: $type,)*
+            $($(#[$own_doc])* pub $own: $own_type,)*
         }
 
-        /// Names of the arguments that are no part of the plan.
+        /// Names of the arguments that are no part of the plan, but for [`HYPERVISORS`].
         const KEYS: &[&str] = &[$($key),*];
+        /// Names of those that are for the hypervisor alone.
+        const HYPERVISORS: &[&str] = &[$($own_key),*];
 
         impl<'a, P: Part<'a>> Arguments<'a, P> {
             /// Takes one argument. Of those that are no part of the plan the first of
             /// a name counts, of the plan's the last.
             fn take(&mut self, key: &'a str, value: &'a str) -> Result<(), Error<'a>> {
                 match key {
-                    $($key => {
-                        let read: $type = $read(key, value)?;
-                        if self.$field == <$type>::default() {
-                            self.$field = read;
-                        }
-                        Ok(())
-                    })*
-                    _ => self.plan.take(key, value),
+                    $($key => first(&mut self.$field, $read(key, value)?),)*
+                    $($own_key => first(&mut self.$own, $own_read(key, value)?),)*
+                    _ => return self.plan.take(key, value),
                 }
+                Ok(())
             }
         }
     };
 }
 
+/// Keeps `read`, unless `field` has a value already.
+fn first<T: Default + PartialEq>(field: &mut T, read: T) {
+    if *field == T::default() {
+        *field = read;
+    }
+}
+
+/// Asks the hypervisor to print what the machine is.
+pub const SURVEY: &str = "survey";
+/// Says that the boot arguments begin behind it.
+pub const OPTIONS: &str = "options";
+
 arguments! {
-    /// The check that is run instead of the plan, or `all`.
-    check: Option<&'a str> = "check", text;
-    /// The paths that are run once each instead, for a tracer: `all`, or names with commas.
-    cost: Option<&'a str> = "cost", text;
-    /// A failure that is asked for.
-    fault: Option<Fault> = "fault", word;
-    /// The class of hostile guests that is run instead, or `all`.
-    hostile: Option<&'a str> = "hostile", text;
-    /// What chance is made of.
-    seed: Option<u64> = "seed", count;
-    /// Wake-ups of a soak, which is run instead.
-    soak: Option<u64> = "soak", count;
-    /// The same without other operations.
-    stress: Option<u64> = "stress", count;
-    /// The hypervisor prints what the machine is.
-    survey: bool = "survey", on;
-    /// Here the boot arguments begin, where a boot manager may put something in front.
-    options: bool = "options", on;
-    /// The console, as `platform::uart::Named` reads it.
-    uart: Option<&'a str> = "uart", text;
+    guest {
+        /// The check that is run instead of the plan, or `all`.
+        check: Option<&'a str> = "check", text;
+        /// The paths that are run once each instead, for a tracer: `all`, or names with commas.
+        cost: Option<&'a str> = "cost", text;
+        /// A failure that is asked for.
+        fault: Option<Fault> = "fault", word;
+        /// The class of hostile guests that is run instead, or `all`.
+        hostile: Option<&'a str> = "hostile", text;
+        /// What chance is made of.
+        seed: Option<u64> = "seed", count;
+        /// Wake-ups of a soak, which is run instead.
+        soak: Option<u64> = "soak", count;
+        /// The same without other operations.
+        stress: Option<u64> = "stress", count;
+    }
+    hypervisor {
+        /// The hypervisor prints what the machine is.
+        survey: bool = SURVEY, on;
+        /// Here the boot arguments begin, where a boot manager may put something in front.
+        options: bool = OPTIONS, on;
+        /// The console, as `platform::uart::Named` reads it.
+        uart: Option<&'a str> = "uart", text;
+    }
 }
 
 /// The programs of the guest, which have an image each.
@@ -194,8 +217,31 @@ impl<'a, P: Part<'a>> Arguments<'a, P> {
 /// Every name that an argument can have.
 pub fn keys() -> impl Iterator<Item = &'static str> {
     // Not from the table, which has everything else of the dimensions with it.
-    let names = dimensions::NAMES.iter().chain(Plan::OTHERS).chain(KEYS);
-    names.copied()
+    let names = dimensions::NAMES.iter().chain(Plan::OTHERS);
+    names.chain(KEYS).chain(HYPERVISORS).copied()
+}
+
+/// What the guest gets of `bootargs`: all but the words of the hypervisor, with the
+/// spaces between them as they were. Put one behind the other, the pieces are the text.
+pub fn guest_part(bootargs: &str) -> impl Iterator<Item = &str> + Clone {
+    let mut text = bootargs.trim_ascii_end();
+    // No spaces are left of words that were taken from the end.
+    while let Some(word) = text.split_ascii_whitespace().next_back()
+        && is_hypervisors(word)
+    {
+        text = text[..text.len() - word.len()].trim_ascii_end();
+    }
+    let pieces = text.split_inclusive(|c: char| c.is_ascii_whitespace());
+    pieces.filter(|piece| !is_hypervisors(piece.trim_ascii_end()))
+}
+
+/// Whether `word` is for the hypervisor alone.
+fn is_hypervisors(word: &str) -> bool {
+    let argument = word.strip_prefix(PREFIX);
+    argument.is_some_and(|argument| {
+        let key = argument.split_once('=').map_or(argument, |(key, _)| key);
+        HYPERVISORS.contains(&key)
+    })
 }
 
 impl<'a> Error<'a> {
@@ -229,13 +275,4 @@ fn word<'a, W: Word>(key: &'a str, word: &'a str) -> Result<Option<W>, Error<'a>
 fn count<'a>(key: &'a str, word: &'a str) -> Result<Option<u64>, Error<'a>> {
     let count = word.parse();
     count.map(Some).map_err(|_| Error::Count { key, word })
-}
-
-/// A switch, which has no value.
-pub(crate) fn on<'a>(key: &'a str, value: &str) -> Result<bool, Error<'a>> {
-    if value.is_empty() {
-        Ok(true)
-    } else {
-        Err(Error::NoValue(key))
-    }
 }

@@ -21,6 +21,7 @@ mod arguments;
 mod cell;
 mod cpus;
 mod dimensions;
+mod error;
 mod magnitude;
 mod nearest;
 mod pace;
@@ -30,14 +31,14 @@ mod value;
 mod wait;
 mod words;
 
-pub use arguments::{Arguments, Names, Part, Program, Unfit, keys};
+pub use arguments::{Arguments, Names, OPTIONS, Part, Program, SURVEY, Unfit, guest_part, keys};
 pub use cpuidle::Name as Governor;
 pub use cpus::CpuSet;
 pub use dimensions::{COUNT, Cell, DIMENSIONS, Info, Kind, Lists, Place, Show};
+pub use error::Error;
 pub use magnitude::magnitude;
 pub use pace::{BALANCED, Limits, PASSES, Pace, is_forwards};
 pub use skip::{Machine, SkipReason};
-pub use text::Error;
 pub use value::{Dimension, List, Value};
 pub use wait::Wait;
 pub use words::*;
@@ -85,6 +86,8 @@ pub struct Shard {
 }
 
 impl Shard {
+    /// Most parts that the cells can be dealt out to.
+    pub const MOST: u32 = 10_000;
     /// The one part that is everything.
     pub const WHOLE: Self = Self { index: 1, of: 1 };
 
@@ -124,6 +127,14 @@ impl Plan {
             .enumerate()
             .filter(|&(number, _)| self.shard.has(number))
             .map(|(_, cell)| cell)
+    }
+
+    /// How many requests one block of `cell` makes at most whose times are drawn before it.
+    #[must_use]
+    pub fn drawn(&self, cell: &Cell) -> u64 {
+        let made = self.iterations.div_ceil(PASSES) + cell.workload.unrecorded();
+        let of_pair = if cell.is_open() { made } else { 0 };
+        u64::from(of_pair) * u64::from(cell.groups)
     }
 
     /// How many combinations the product of the lists has.
@@ -188,6 +199,10 @@ impl Plan {
             SkipReason::ShapeNeedsBusy => lists.shape.named && lists.wait.named,
             SkipReason::Unbounded | SkipReason::StreamPeriod { .. } => true,
             SkipReason::NoWfxt | SkipReason::LosesInterrupts => !self.is_left_out(cell),
+            SkipReason::NoiseTakesTurns | SkipReason::FewBystanders { .. } => {
+                !self.is_left_out(cell)
+            }
+            SkipReason::NoBystander => lists.shape.named || cell.workload != Workload::Ipi,
             SkipReason::NoHypervisor => lists.trap.named || lists.deliver.named,
         }
     }

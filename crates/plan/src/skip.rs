@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use crate::CpuSet;
+use crate::{CpuSet, Noise};
 
 /// What of the machine decides whether a cell can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub struct Machine {
     pub frequency: u64,
     /// The hypervisor is there.
     pub hypervisor: bool,
+    /// CPUs run at once, and not one after another.
+    pub cpus_at_once: bool,
     /// An event that comes while an interrupt is acknowledged loses the interrupt.
     pub event_loses_irq: bool,
 }
@@ -75,6 +77,18 @@ pub enum SkipReason {
     NobodyToCall,
     /// The list of callers is empty.
     NobodyCalls,
+    /// Noise, and CPUs take turns: it can't disturb, and what it executes would be in
+    /// the samples.
+    NoiseTakesTurns,
+    /// Noise, and the workload has every CPU take part, however many there are.
+    NoBystander,
+    /// Noise, and too few CPUs take no part.
+    FewBystanders {
+        /// What they are to do.
+        noise: Noise,
+        /// CPUs that would do.
+        cpus: usize,
+    },
 }
 
 impl SkipReason {
@@ -112,6 +126,21 @@ impl fmt::Display for SkipReason {
                     "{key}: CPU {cpu} is not online; use CPUs 0 to {}, or --cpus",
                     cpus - 1
                 );
+            }
+            Self::FewBystanders { noise, cpus } => {
+                return write!(
+                    f,
+                    "noise: for {noise} too few CPUs take no part in what is measured; \
+                     use --cpus {cpus} or more"
+                );
+            }
+            Self::NoiseTakesTurns => {
+                "noise: CPUs run one after another here, so it disturbs nothing, and its instructions \
+                 would be in the samples; use --metric time"
+            }
+            Self::NoBystander => {
+                "noise: every CPU takes part in this workload; use workload pingpong, ipi (self or one), \
+                 stream or overshoot, and --cpus 4"
             }
             Self::NoPeriod => "gap-us: this workload wakes up by time; use --gap-us 1000",
             Self::NobodyToCall => "mask: a caller has no other CPU in it; use --mask all",

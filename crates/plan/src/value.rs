@@ -5,7 +5,7 @@ use core::fmt;
 
 use arrayvec::ArrayVec;
 
-use crate::text::Error;
+use crate::error::Error;
 use crate::{CpuSet, Word};
 
 /// The values of a dimension; the most that can be named of one.
@@ -116,6 +116,15 @@ pub(crate) fn number<'a>(
         })
 }
 
+/// A switch, which has no value.
+pub(crate) fn on<'a>(key: &'a str, value: &str) -> Result<bool, Error<'a>> {
+    if value.is_empty() {
+        Ok(true)
+    } else {
+        Err(Error::NoValue(key))
+    }
+}
+
 /// The values of one dimension, and whether they were named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dimension<T> {
@@ -158,7 +167,7 @@ impl<T: Value> Dimension<T> {
             return Ok(());
         }
         let pushed = self.values.try_push(value);
-        pushed.map_err(|_| Error::TooMany(key))
+        pushed.map_err(|_| Error::TooMany { key, most: MOST })
     }
 
     /// Prints what was named, as a boot argument.

@@ -10,6 +10,7 @@ const MACHINE: Machine = Machine {
     ecv: false,
     frequency: 1_000_000_000,
     hypervisor: true,
+    cpus_at_once: true,
     event_loses_irq: false,
 };
 

@@ -6,12 +6,12 @@
 
 mod writer;
 
-use crate::{Conduit, Region, Timer, arguments};
+use crate::{Conduit, Region, Timer};
 use writer::Writer;
 
 /// What a guest is told of its machine.
 #[derive(Clone, Copy, Debug)]
-pub struct GuestTree<'a> {
+pub struct GuestTree<'a, B> {
     /// MPIDR affinity of each vCPU; the first one boots.
     pub cpus: &'a [u64],
     /// RAM, as intermediate physical addresses.
@@ -26,8 +26,8 @@ pub struct GuestTree<'a> {
     pub timer: Timer,
     /// How the guest calls PSCI.
     pub conduit: Conduit,
-    /// Boot arguments; the guest gets its part of them ([`crate::arguments`]).
-    pub bootargs: &'a str,
+    /// Boot arguments, as pieces to be put one behind the other.
+    pub bootargs: B,
 }
 
 /// The buffer is too small for the tree.
@@ -39,7 +39,7 @@ const CLOCK_PHANDLE: u32 = 2;
 /// Interrupt flags of the GIC binding.
 const LEVEL_HIGH: u32 = 4;
 
-impl GuestTree<'_> {
+impl<'p, B: Iterator<Item = &'p str> + Clone> GuestTree<'_, B> {
     /// Writes the tree into `buffer` and returns how many bytes it has.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl GuestTree<'_> {
 
     fn chosen(&self, w: &mut Writer<'_>) -> Result<(), BufferTooSmall> {
         w.begin("chosen")?;
-        w.pieces("bootargs", arguments::of_guest(self.bootargs))?;
+        w.pieces("bootargs", self.bootargs.clone())?;
         w.strings("stdout-path", &["/serial"])?;
         w.end()
     }
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use crate::{Enable, Platform, UartKind};
 
-    fn tree(cpus: &[u64]) -> GuestTree<'_> {
+    fn tree(cpus: &[u64]) -> GuestTree<'_, impl Iterator<Item = &str> + Clone> {
         GuestTree {
             cpus,
             memory: Region {
@@ -172,7 +172,7 @@ mod tests {
                 hyp: 26,
             },
             conduit: Conduit::Smc,
-            bootargs: "rouse.survey rouse.workload=ipi",
+            bootargs: ["rouse.wait=wfi ", "rouse.workload=ipi"].into_iter(),
         }
     }
 
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(read.psci, Some(Conduit::Smc));
         let uart = read.uart.unwrap();
         assert_eq!((uart.kind, uart.base), (UartKind::Pl011, 0x900_0000));
-        assert_eq!(read.bootargs, "rouse.workload=ipi");
+        assert_eq!(read.bootargs, "rouse.wait=wfi rouse.workload=ipi");
     }
 
     #[test]

@@ -11,7 +11,6 @@
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
-pub mod arguments;
 pub mod carve;
 mod fdt;
 pub mod guest;

@@ -24,7 +24,7 @@ fn tree_of(cpus: &[u64]) -> Vec<u8> {
             hyp: 26,
         },
         conduit: Conduit::Smc,
-        bootargs: "",
+        bootargs: std::iter::empty(),
     };
     let size = tree.write(&mut buffer).unwrap();
     buffer.truncate(size);

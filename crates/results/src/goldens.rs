@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Logs of boots, and expected files to compare with.
+//! Logs of boots, of some what was executed in their samples, and expected files to compare with.
 //!
 //! All expected files are written anew by [`AGAIN`]; look at the difference before it is
 //! committed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use plan::Under;
 
 use crate::merge::Run;
 use crate::{Results, capture};
@@ -33,7 +35,11 @@ pub fn logs() -> Vec<(String, Results)> {
     let named = files.iter().map(|path| {
         let text = fs::read_to_string(path).expect("the log can be read");
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        let results = capture::results(&text).expect("the log has records");
+        let mut results = capture::results(&text).expect("the log has records");
+        // What a plugin of the emulator saw in the same boot, where one looked on.
+        if let Ok(seen) = fs::read_to_string(path.with_extension("samples")) {
+            results.add_samples(Under::Rouse, critical::from_text(&seen));
+        }
         (name.into_owned(), results)
     });
     named.collect()

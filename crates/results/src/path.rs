@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The samples of a cell, taken apart by what CPUs executed: see crate `critical`.
 
+mod found;
+
 use std::collections::BTreeMap;
 
 use critical::{Cause, Class, Counts as Executed, Sample};
@@ -183,36 +185,6 @@ impl Cell {
         let count = critical.exits.get(cause).copied().unwrap_or(0);
         let samples = critical.samples + critical.unclear;
         count as f64 / samples.max(1) as f64
-    }
-}
-
-impl Stats {
-    /// Of values, and how often each came; percentiles by nearest rank.
-    pub fn of(values: &BTreeMap<u64, u64>) -> Self {
-        let count: u64 = values.values().sum();
-        let sum: u64 = values.iter().map(|(value, times)| value * times).sum();
-        let rank = |per_mille: u64| {
-            let wanted = (count * per_mille).div_ceil(1000).max(1);
-            let mut before = 0;
-            let reached = values.iter().find(|(_, times)| {
-                before += **times;
-                before >= wanted
-            });
-            reached.map_or(0, |(value, _)| *value)
-        };
-        Self {
-            count,
-            min: values.keys().next().copied().unwrap_or(0),
-            p50: rank(500),
-            p90: rank(900),
-            p99: rank(990),
-            p999: rank(999),
-            max: values.keys().next_back().copied().unwrap_or(0),
-            mean: match count {
-                0 => 0.0,
-                _ => sum as f64 / count as f64,
-            },
-        }
     }
 }
 

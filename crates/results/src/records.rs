@@ -13,14 +13,14 @@ use std::collections::BTreeMap;
 use wire::{Damage, Record};
 
 pub use boot::{Probe, Records, Size, Step};
-pub use cell::{Cell, Stat};
+pub use cell::{CellRecords, Stat};
 use cell::{fields, text};
 
 /// What the kinds of a block begin with whose cell has more passes to come.
 const PART: &str = "part-";
 /// The kinds that blocks are made of.
-const BLOCK: [&str; 8] = [
-    "cell", "more", "stat", "hist", "raw", "count", "skipped", "done",
+const BLOCK: [&str; 9] = [
+    "cell", "more", "stat", "hist", "raw", "count", "clock", "skipped", "done",
 ];
 
 /// A block that is not complete yet.
@@ -28,7 +28,7 @@ const BLOCK: [&str; 8] = [
 struct Block {
     /// Its cell has more passes to come.
     part: bool,
-    cell: Cell,
+    cell: CellRecords,
     records: u64,
     spoilt: bool,
 }
@@ -148,7 +148,7 @@ impl Collector {
         match kind {
             "cell" => self.begin_block(record, part),
             "done" => self.end_block(record),
-            "more" | "stat" | "hist" | "raw" | "count" | "skipped" => {
+            "more" | "stat" | "hist" | "raw" | "count" | "clock" | "skipped" => {
                 self.continue_block(kind, record);
             }
             kind => {
@@ -210,9 +210,9 @@ impl Collector {
     fn begin_block(&mut self, record: &Record<'_>, part: bool) {
         self.abandon_block();
         let id = record.number("id").unwrap_or(0);
-        let cell = Cell {
+        let cell = CellRecords {
             id,
-            ..Cell::default()
+            ..CellRecords::default()
         };
         self.block = Some(Block {
             part,
@@ -260,7 +260,7 @@ impl Collector {
     }
 
     /// Keeps what a cell has in place of what it had after fewer passes.
-    fn keep(&mut self, mut cell: Cell) {
+    fn keep(&mut self, mut cell: CellRecords) {
         let mut cells = self.records.cells.iter_mut();
         let known = cells.find(|known| known.id == cell.id && known.is_part());
         cell.note_pass(known.as_deref());

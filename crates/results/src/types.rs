@@ -4,30 +4,18 @@
 
 use std::collections::BTreeMap;
 
-use plan::{DIMENSIONS, End, Info, Place, Under, Word, Workload};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use anyhow::{Context, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::path::Critical;
-use crate::words;
+use crate::{Cell, json};
+
+/// Version of the schema.
+const SCHEMA: u32 = 1;
 
 /// Counters by name.
 pub type Counts = BTreeMap<String, u64>;
-
-/// Name of what is no stage, but the sum of the stages.
-const STAMPED: &str = "traced";
-
-/// Names of the words that make a cell what it is, in the order of the columns of
-/// results.csv.
-pub fn keys() -> impl Iterator<Item = &'static str> {
-    let fields = DIMENSIONS.iter().filter(|info| info.place != Place::System);
-    let fields = fields.map(|info| info.key);
-    std::iter::once("under")
-        .chain(fields)
-        .chain(["system", "cpus"])
-}
 
 /// The whole file.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
@@ -173,125 +161,8 @@ pub struct Parameter {
     pub source: String,
 }
 
-fn is_zero(number: &u64) -> bool {
+pub(crate) fn is_zero(number: &u64) -> bool {
     *number == 0
-}
-
-/// One combination, with its samples.
-#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
-#[serde(default)]
-pub struct Cell {
-    /// The run that it is of, if that is one of several.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub run: String,
-    /// Number in its boot.
-    pub id: u64,
-    /// What the guest ran under.
-    #[serde(serialize_with = "word", deserialize_with = "known_word")]
-    #[schemars(schema_with = "words_of_under")]
-    pub under: Under,
-    /// What was measured; fields of its own, and of `system`.
-    #[serde(flatten, with = "words")]
-    #[schemars(schema_with = "words::schema")]
-    pub what: plan::Cell,
-    /// What the counter makes of the event stream's period, nanoseconds; 0 without event stream.
-    pub event_stream_made_ns: u64,
-    /// CPUs that took part.
-    pub cpus: u64,
-    /// Wake-ups asked for at most.
-    pub iterations: u64,
-    /// Passes that it has; 0 if that is not known.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub passes: u64,
-    /// Passes that there can be.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub passes_planned: u64,
-    /// Median of each of its passes, in their order; left out if one of them is not known.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub pass_p50: Vec<u64>,
-    /// Samples and what was made like them: what counters are of; 0 if that is not known.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub made: u64,
-    /// Why it ended: `settled`, `samples` or `budget`; `null` if it did not, or if that
-    /// is not known.
-    #[serde(
-        serialize_with = "optional_word",
-        deserialize_with = "optional_known_word"
-    )]
-    #[schemars(schema_with = "words_of_end")]
-    pub ended: Option<End>,
-    /// What values count.
-    pub unit: String,
-    /// The sample from end to end; `null` if it was skipped.
-    pub stats: Option<Stats>,
-    /// The same samples taken apart by what CPUs executed; absent where nothing looked on.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub critical: Option<Critical>,
-    /// Its parts.
-    pub stages: Vec<Stage>,
-    /// Exits by cause.
-    pub exits: Counts,
-    /// Interrupts between CPUs.
-    pub ipis: Counts,
-    /// Polls that ended at their limit.
-    pub wakes: Counts,
-    /// Where the CPUs were within samples.
-    pub residency: Counts,
-    /// Counters that have no place of their own, by group.
-    pub counters: BTreeMap<String, Counts>,
-    /// Values and counts, by stage.
-    pub histograms: BTreeMap<String, Vec<(u64, u64)>>,
-    /// The samples themselves, by stage, if they were asked for.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub raw: BTreeMap<String, Vec<u64>>,
-    /// What the machine would have to model for the cell to show what its wait
-    /// is meant to do, and does not.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub not_modelled: Vec<String>,
-    /// Why it was not run.
-    pub skipped: Option<String>,
-}
-
-/// Statistics of samples.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
-#[serde(default)]
-pub struct Stats {
-    /// How many.
-    pub count: u64,
-    /// Smallest.
-    pub min: u64,
-    /// Median.
-    pub p50: u64,
-    /// 90th percentile.
-    pub p90: u64,
-    /// 99th percentile.
-    pub p99: u64,
-    /// 99.9th percentile.
-    pub p999: u64,
-    /// Largest.
-    pub max: u64,
-    /// Arithmetic mean.
-    pub mean: f64,
-}
-
-/// A part of the sample.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
-#[serde(default)]
-pub struct Stage {
-    /// Its name.
-    pub name: String,
-    /// Its statistics.
-    #[serde(flatten)]
-    pub stats: Stats,
-}
-
-impl Stats {
-    /// Whether there are enough samples for the percentile of so many thousandths: ten
-    /// beyond it, so that it is not the largest few that decide.
-    pub const fn supports(&self, per_mille: u64) -> bool {
-        const BEYOND: u64 = 10;
-        self.count * (1000 - per_mille) >= BEYOND * 1000
-    }
 }
 
 impl Build {
@@ -323,6 +194,29 @@ impl Build {
 }
 
 impl Results {
+    /// The results of no boot yet.
+    pub fn new(board: &str, cpu: &str, emulator: Option<Emulator>) -> Self {
+        let mut results = Self {
+            schema: SCHEMA,
+            tool: concat!("rouse ", env!("CARGO_PKG_VERSION")).into(),
+            board: board.into(),
+            ..Self::default()
+        };
+        results.machine.cpu = cpu.into();
+        results.machine.emulator = emulator;
+        results
+    }
+
+    /// Whether there is anything to show, if only what was lost.
+    pub fn has_cells(&self) -> bool {
+        !self.cells.is_empty() || !self.damaged.is_empty()
+    }
+
+    /// The text of `results.json`.
+    pub fn to_json(&self) -> Result<String> {
+        json::text(self).context("results.json")
+    }
+
     /// What was not measured because a boot was cut short; `None` if nothing.
     pub fn incomplete_text(&self) -> Option<String> {
         let missing = match self.missing.as_slice() {
@@ -331,183 +225,4 @@ impl Results {
         };
         self.incomplete.then_some(missing)
     }
-}
-
-impl Cell {
-    /// How many passes it has, if it was cut short: `2/4`; else `all`.
-    pub fn passes_text(&self) -> String {
-        match self.is_part() {
-            true => format!("{}/{}", self.passes, self.passes_planned),
-            false => "all".into(),
-        }
-    }
-
-    /// Whether it was cut short: more passes were to follow.
-    pub fn is_part(&self) -> bool {
-        self.passes_planned > 0 && self.ended.is_none()
-    }
-
-    /// Whether it has fewer wake-ups than asked for because they took too long.
-    pub fn ran_out_of_time(&self) -> bool {
-        self.ended == Some(End::Budget)
-    }
-
-    /// A counter per sample; 0 if it did not count.
-    pub fn per_sample(&self, counts: &Counts, name: &str) -> f64 {
-        let count = counts.get(name).copied().unwrap_or(0);
-        let made = match self.made {
-            0 => self.stats.map_or(1, |stats| stats.count.max(1)),
-            made => made,
-        };
-        count as f64 / made as f64
-    }
-
-    /// The stages that the sample is made of.
-    pub fn stages(&self) -> impl Iterator<Item = &Stage> {
-        self.stages.iter().filter(|stage| stage.name != STAMPED)
-    }
-
-    /// The whole sample as it is with time stamps being taken.
-    pub fn stamped(&self) -> Option<&Stage> {
-        self.stages.iter().find(|stage| stage.name == STAMPED)
-    }
-
-    /// How many times as long as without stamps a sample with stamps takes, by the medians:
-    /// what a figure that needs stamps is distorted by. `None` if none were taken.
-    pub fn distortion(&self) -> Option<f64> {
-        let (with, without) = (self.stamped()?.stats.p50, self.stats?.p50);
-        (without > 0).then(|| with as f64 / without as f64)
-    }
-
-    /// The value of one of the words that make the cell what it is; empty where the
-    /// results do not tell it. `None` if there is none of this name.
-    pub fn word(&self, key: &str) -> Option<String> {
-        Some(match key {
-            "under" => self.under.to_string(),
-            "system" => self.system_text(),
-            "cpus" => self.cpus.to_string(),
-            _ => self.told(Info::find(key)?),
-        })
-    }
-
-    /// The value of a dimension; empty where the results do not tell it.
-    pub fn told(&self, info: &Info) -> String {
-        if info.is_told(&self.what) {
-            info.text(&self.what).to_string()
-        } else {
-            String::new()
-        }
-    }
-
-    /// The words of the systems, like `call-by=notify,offset=1`, by name.
-    fn system_text(&self) -> String {
-        let words = self.what.system();
-        let words = words.map(|info| format!("{}={}", info.key, info.text(&self.what)));
-        let mut words: Vec<String> = words.collect();
-        words.sort_unstable();
-        words.join(",")
-    }
-
-    /// Everything that tells it from the other cells of its run.
-    pub fn key(&self) -> Vec<String> {
-        keys()
-            .map(|key| self.word(key).unwrap_or_default())
-            .collect()
-    }
-
-    /// What is measured: the workload, and of those that have shapes which.
-    pub fn subject(&self) -> String {
-        let plan::Cell {
-            workload, shape, ..
-        } = self.what;
-        match workload {
-            Workload::Pingpong => workload.to_string(),
-            Workload::Ipi
-            | Workload::Ipistorm
-            | Workload::Messaging
-            | Workload::Notify
-            | Workload::Io
-            | Workload::Timer
-            | Workload::Idle
-            | Workload::Stream
-            | Workload::Overshoot => format!("{workload} {shape}"),
-        }
-    }
-
-    /// What it is, in one line.
-    pub fn title(&self) -> String {
-        let title = format!("{} {}", self.what.title(), self.system_text());
-        title.trim_end().to_owned()
-    }
-}
-
-impl Default for Cell {
-    fn default() -> Self {
-        Self {
-            run: String::new(),
-            id: 0,
-            under: Under::Rouse,
-            what: plan::Cell::default(),
-            event_stream_made_ns: 0,
-            cpus: 0,
-            iterations: 0,
-            passes: 0,
-            passes_planned: 0,
-            pass_p50: Vec::new(),
-            made: 0,
-            ended: None,
-            unit: String::new(),
-            stats: None,
-            critical: None,
-            stages: Vec::new(),
-            exits: Counts::new(),
-            ipis: Counts::new(),
-            wakes: Counts::new(),
-            residency: Counts::new(),
-            counters: BTreeMap::new(),
-            histograms: BTreeMap::new(),
-            raw: BTreeMap::new(),
-            not_modelled: Vec::new(),
-            skipped: None,
-        }
-    }
-}
-
-fn words_of_under(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "string", "enum": Under::NAMES })
-}
-
-fn words_of_end(_: &mut SchemaGenerator) -> Schema {
-    let words = End::NAMES.iter().map(|&name| Value::from(name));
-    let words: Vec<Value> = words.chain([Value::Null]).collect();
-    json_schema!({ "enum": words })
-}
-
-fn word<S: Serializer>(word: &impl Word, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(word.name())
-}
-
-fn optional_word<S: Serializer>(
-    word: &Option<impl Word>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    word.map(Word::name).serialize(serializer)
-}
-
-fn known_word<'de, W: Word, D: Deserializer<'de>>(deserializer: D) -> Result<W, D::Error> {
-    parsed(&String::deserialize(deserializer)?).map_err(D::Error::custom)
-}
-
-fn optional_known_word<'de, W: Word, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<W>, D::Error> {
-    let word = Option::<String>::deserialize(deserializer)?;
-    let word = word.map(|word| parsed(&word)).transpose();
-    word.map_err(D::Error::custom)
-}
-
-/// The value with this name, or what is wrong with the name.
-pub fn parsed<W: Word>(word: &str) -> Result<W, String> {
-    let unknown = || format!("there is no `{word}`; known are {}", W::NAMES.join(", "));
-    W::parse(word).ok_or_else(unknown)
 }

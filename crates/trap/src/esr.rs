@@ -38,3 +38,9 @@ impl Esr {
         (self.0 & 0x1ff_ffff) as u32
     }
 }
+
+/// A register's name in the places of the ISS.
+#[must_use]
+pub const fn encoding(op0: u32, op1: u32, crn: u32, crm: u32, op2: u32) -> u32 {
+    op0 << 20 | op2 << 17 | op1 << 14 | crn << 10 | crm << 1
+}

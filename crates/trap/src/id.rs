@@ -8,7 +8,7 @@
 //! Fields are let through by name, so that what comes with later versions of the
 //! architecture is hidden until it is let through here.
 
-use crate::sysreg::encoding;
+use crate::esr::encoding;
 
 /// The field of four bits whose lowest is `low`.
 const fn field(low: u32) -> u64 {

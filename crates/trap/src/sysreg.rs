@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Trapped system registers (ISS of class 0x18, D23.2.39).
 
+use crate::esr::encoding;
 use crate::id::is_feature_register;
 
 /// ICC_SGI1R_EL1.
@@ -48,13 +49,13 @@ pub fn answer(access: SystemRegister) -> Answer {
 /// ICC_IAR1_EL1, ICC_EOIR1_EL1, ICC_HPPIR1_EL1, ICC_BPR1_EL1 and ICC_IGRPEN1_EL1.
 #[must_use]
 pub const fn is_group1(encoding: u32) -> bool {
-    const AP1R0: u32 = self::encoding(3, 0, 12, 9, 0);
-    const AP1R3: u32 = self::encoding(3, 0, 12, 9, 3);
-    const IAR1: u32 = self::encoding(3, 0, 12, 12, 0);
-    const EOIR1: u32 = self::encoding(3, 0, 12, 12, 1);
-    const HPPIR1: u32 = self::encoding(3, 0, 12, 12, 2);
-    const BPR1: u32 = self::encoding(3, 0, 12, 12, 3);
-    const IGRPEN1: u32 = self::encoding(3, 0, 12, 12, 7);
+    const AP1R0: u32 = crate::esr::encoding(3, 0, 12, 9, 0);
+    const AP1R3: u32 = crate::esr::encoding(3, 0, 12, 9, 3);
+    const IAR1: u32 = crate::esr::encoding(3, 0, 12, 12, 0);
+    const EOIR1: u32 = crate::esr::encoding(3, 0, 12, 12, 1);
+    const HPPIR1: u32 = crate::esr::encoding(3, 0, 12, 12, 2);
+    const BPR1: u32 = crate::esr::encoding(3, 0, 12, 12, 3);
+    const IGRPEN1: u32 = crate::esr::encoding(3, 0, 12, 12, 7);
     // op2 counts the four: it lies above everything else that names them.
     encoding >= AP1R0 && encoding <= AP1R3 && (encoding - AP1R0).is_multiple_of(1 << 17)
         || matches!(encoding, IAR1 | EOIR1 | HPPIR1 | BPR1 | IGRPEN1)
@@ -76,12 +77,6 @@ const OSLSR_EL1: u32 = encoding(2, 0, 1, 1, 4);
 const OSDLR_EL1: u32 = encoding(2, 0, 1, 3, 4);
 /// DBGPRCR_EL1: power requests of a debugger.
 const DBGPRCR_EL1: u32 = encoding(2, 0, 1, 4, 4);
-
-/// A register's name in the places of the ISS.
-#[must_use]
-pub const fn encoding(op0: u32, op1: u32, crn: u32, crm: u32, op2: u32) -> u32 {
-    op0 << 20 | op2 << 17 | op1 << 14 | crn << 10 | crm << 1
-}
 
 /// A trapped access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

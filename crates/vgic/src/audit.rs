@@ -5,7 +5,8 @@
 use core::fmt;
 
 use crate::distributor::{Distributor, Vcpu};
-use crate::list::{Bank, List};
+use crate::list::List;
+use crate::lr::Bank;
 use crate::private::Private;
 use crate::{INTIDS, PRIVATE};
 

@@ -12,7 +12,8 @@ use crate::PRIVATE;
 use crate::audit::Fault;
 use crate::bits::ones;
 use crate::distributor::{Distributor, Vcpu};
-use crate::list::{Bank, List};
+use crate::list::List;
+use crate::lr::Bank;
 use crate::lr::ListRegister;
 use crate::private::Private;
 

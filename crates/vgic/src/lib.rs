@@ -32,8 +32,8 @@ pub use audit::Fault;
 pub use bits::ones;
 pub use delivery::{Delivery, Interface, Maintenance, Shared};
 pub use distributor::{Distributor, Vcpu};
-pub use list::{Bank, List, State};
-pub use lr::ListRegister;
+pub use list::{List, State};
+pub use lr::{Bank, ListRegister};
 pub use private::Private;
 pub use redistributor::Redistributor;
 

@@ -26,24 +26,8 @@ use arrayvec::ArrayVec;
 
 use crate::bits::ones;
 use crate::listed::{Listed, mask};
-use crate::lr::ListRegister;
+use crate::lr::{Bank, ListRegister};
 use crate::{INTIDS, PRIVATE};
-
-/// The list registers of a CPU.
-pub trait Bank {
-    /// How many there are, 1 to 16.
-    fn count(&self) -> usize;
-    /// Bit n: register n is empty and does not say that its interrupt has ended
-    /// (ICH_ELRSR_EL2).
-    fn empty(&self) -> u32;
-    /// Register `n`.
-    fn read(&self, n: usize) -> ListRegister;
-    /// Sets register `n`.
-    fn write(&mut self, n: usize, value: ListRegister);
-    /// Whether the maintenance interrupt comes when at most one register is in
-    /// use (ICH_HCR_EL2.UIE).
-    fn set_underflow(&mut self, on: bool);
-}
 
 /// Most interrupts that wait for a register: every INTID that there is.
 const QUEUE: usize = INTIDS as usize;

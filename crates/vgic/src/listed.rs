@@ -5,7 +5,7 @@
 use arrayvec::ArrayVec;
 
 use crate::bits::ones;
-use crate::list::Bank;
+use crate::lr::Bank;
 use crate::lr::ListRegister;
 
 /// The first `count` registers, a bit each.

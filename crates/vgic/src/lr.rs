@@ -140,3 +140,19 @@ impl ListRegister {
         }
     }
 }
+
+/// The list registers of a CPU.
+pub trait Bank {
+    /// How many there are, 1 to 16.
+    fn count(&self) -> usize;
+    /// Bit n: register n is empty and does not say that its interrupt has ended
+    /// (ICH_ELRSR_EL2).
+    fn empty(&self) -> u32;
+    /// Register `n`.
+    fn read(&self, n: usize) -> ListRegister;
+    /// Sets register `n`.
+    fn write(&mut self, n: usize, value: ListRegister);
+    /// Whether the maintenance interrupt comes when at most one register is in
+    /// use (ICH_HCR_EL2.UIE).
+    fn set_underflow(&mut self, on: bool);
+}

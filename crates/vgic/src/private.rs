@@ -12,7 +12,8 @@ use core::sync::atomic::{AtomicU8, AtomicU32};
 
 use crate::PRIVATE;
 use crate::bits::ones;
-use crate::list::{Bank, List};
+use crate::list::List;
+use crate::lr::Bank;
 
 /// Registers of the SGIs and PPIs of a vCPU; one bit per INTID where not said
 /// otherwise.

@@ -11,7 +11,8 @@
 use crate::PRIVATE;
 use crate::bits::ones;
 use crate::distributor::{Distributor, Vcpu};
-use crate::list::{Bank, List};
+use crate::list::List;
+use crate::lr::Bank;
 
 impl List {
     /// Brings the SPIs in this list, that of `vcpu`, in line with the

@@ -12,7 +12,8 @@
 //! A value is then elapsed time in cycles of a core that runs as fast as this one
 //! did at boot. Where the counter is slower than the core, it is known only to a
 //! tick, which is as many cycles as the ratio says. A core that changes its
-//! frequency has no such ratio; one that changes it later is not noticed.
+//! frequency has no such ratio; one that changes it later is noticed at the passes
+//! ([`super::watch`]).
 //!
 //! Both clocks are read at edges of the counter, the moments at which it ticks,
 //! since between two of them hundreds of cycles may pass. An edge lies somewhere
@@ -32,6 +33,10 @@ use crate::{clock, pmu};
 const PARTS: usize = 4;
 /// Readings in each, besides those that look for the edge.
 const READINGS: u32 = 1000;
+/// Parts of a glance, of which the middle one counts.
+const GLANCE: usize = 3;
+/// Readings in each.
+const GLANCE_READINGS: u32 = 200;
 /// Readings within which the counter has to tick: it has at least 1 MHz, and a
 /// reading takes some cycles.
 const PATIENCE: u32 = 10_000;
@@ -69,17 +74,26 @@ pub fn per_tick() -> Result<Ratio, Unknown> {
         return Err(Unknown::NoPmu);
     }
     insn::mask_irq();
-    let parts = parts();
+    let parts = parts::<PARTS>(READINGS);
     insn::unmask_irq();
     Ratio::steady(&parts.ok_or(Unknown::NoTick)?).map_err(Unknown::Clocks)
 }
 
-/// How far both clocks went, from edge to edge.
-fn parts() -> Option<[Ratio; PARTS]> {
-    let mut parts = [Ratio { wanted: 0, read: 0 }; PARTS];
+/// The clock of this core now, Hz, at a glance: known to about 1 in [`GLANCE_READINGS`].
+/// `None` where a clock stands. There has to be a PMU.
+pub fn core_hz() -> Option<u64> {
+    insn::mask_irq();
+    let parts = parts::<GLANCE>(GLANCE_READINGS);
+    insn::unmask_irq();
+    Ratio::middle(parts?, clock::frequency())
+}
+
+/// How far both clocks went, from edge to edge, in `N` times so many readings.
+fn parts<const N: usize>(readings: u32) -> Option<[Ratio; N]> {
+    let mut parts = [Ratio { wanted: 0, read: 0 }; N];
     let mut from = edge()?;
     for part in &mut parts {
-        for _ in 0..READINGS {
+        for _ in 0..readings {
             core::hint::black_box(Moment::now());
         }
         let to = edge()?;

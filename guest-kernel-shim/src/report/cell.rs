@@ -4,13 +4,14 @@
 use core::fmt::Write;
 
 use arrayvec::ArrayString;
-use plan::{Cell, DIMENSIONS, Info, PASSES, Place, Plan};
+use plan::{Cell, DIMENSIONS, Info, Noise, PASSES, Place, Plan};
 use wire::Line;
 
 use super::block::Block;
-use super::counts::{counts, kernel, parts};
+use super::counts::{counts, kernel, load, noise, parts};
 use super::record::{send, under};
 use super::samples::{Detail, measured};
+use crate::clock::watch::Seen;
 use crate::entry::{Entry, Work};
 use crate::{clock, knobs, percpu, probe};
 
@@ -30,8 +31,15 @@ pub fn cell(id: usize, entry: &Entry, plan: &Plan, work: &Work) {
             measured(&block, samples, detail);
             counts(&block, entry, plan.compact || part);
             parts(&block, entry);
+            core_clock(&block, &entry.core_hz);
             if entry.cell.workload.has_tasks() {
                 kernel(&block, &entry.kernel);
+            }
+            if entry.cell.is_open() {
+                load(&block, &entry.load);
+            }
+            if entry.cell.noise != Noise::None {
+                noise(&block, &entry.noise);
             }
         }
         (None, None) => {}
@@ -41,6 +49,20 @@ pub fn cell(id: usize, entry: &Entry, plan: &Plan, work: &Work) {
         let line = line.field("at", work.done).field("at_us", work.done_us);
         pace(line, entry)
     });
+}
+
+/// The core's frequency at the begin and at the end of each pass, if it was looked at.
+fn core_clock(block: &Block, seen: &Seen) {
+    if seen.is_empty() {
+        return;
+    }
+    let mut text = ArrayString::<160>::new();
+    for [begin, end] in seen {
+        let separator = if text.is_empty() { "" } else { "," };
+        // Four passes of two numbers, none of which has more than 11 digits.
+        let _ = write!(text, "{separator}{begin}:{end}");
+    }
+    send(block.record("clock").field("core_hz", text));
 }
 
 /// How many passes a cell has, of how many, and why it has ended.

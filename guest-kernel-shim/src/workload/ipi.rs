@@ -20,7 +20,7 @@ use crate::workload::samples::{Samples, rounds, sample_begins, sample_ends};
 
 /// The caller.
 pub struct Caller<'s> {
-    /// Whom it calls.
+    /// The CPUs that it interrupts.
     pub shape: Shape,
     /// Wakers of the CPUs that it calls.
     pub wakers: ArrayVec<Waker, MAX_CPUS>,

@@ -80,7 +80,7 @@ impl Stamped {
         unsafe { &mut *place }
     }
 
-    /// Forgets what was taken apart, while nobody takes apart.
+    /// Forgets the stages so far; none is being noted meanwhile.
     pub fn clear(&mut self) {
         let all = self.stages.iter_mut().chain([&mut self.traced]);
         all.for_each(Histogram::clear);

@@ -9,7 +9,7 @@ use super::tally::Tally;
 use guest_kernel_shim::hypervisor::{self, Registers, call};
 use guest_kernel_shim::machine::platform;
 use guest_kernel_shim::percpu;
-use guest_kernel_shim::random::Random;
+use sched::random::Random;
 
 const NOT_SUPPORTED: u64 = u64::MAX;
 const INVALID: u64 = abi::INVALID as u64;

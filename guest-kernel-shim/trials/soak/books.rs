@@ -9,6 +9,7 @@
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
+use gic::Spi;
 use platform::MAX_CPUS;
 
 use super::state::wait_for;
@@ -194,4 +195,11 @@ pub fn reset() {
         books.ppi.reset();
     }
     SPIS.iter().for_each(Channel::reset);
+}
+
+/// The SPI that `me` alone sends.
+pub fn spi_of(me: &PerCpu) -> Spi {
+    // SAFETY: the description is true and its devices are mapped; the SPI is
+    // this CPU's alone.
+    unsafe { Spi::new(&platform().gic, SPI + me.index as u32) }
 }

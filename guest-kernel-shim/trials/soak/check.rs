@@ -12,14 +12,13 @@ use platform::MAX_CPUS;
 use wait::request::REQUESTS;
 
 use super::books::{self, PPI, SGIS};
-use super::operation;
 use super::state::wait_for;
 use super::violation::{Kind, violation};
 use guest_kernel_shim::interrupts::{self, redistributor};
 use guest_kernel_shim::machine::platform;
 use guest_kernel_shim::percpu::{self, PerCpu};
-use guest_kernel_shim::random::Random;
 use guest_kernel_shim::{clock, hypervisor};
+use sched::random::Random;
 
 /// The SGIs that wake-ups need: never disabled.
 pub const KERNEL: u32 = 1 << interrupts::RESCHED | 1 << interrupts::CALL;
@@ -88,7 +87,7 @@ pub fn identification(me: &PerCpu, random: &mut Random) {
             }
         }
         _ => {
-            let spi = operation::spi_of(me);
+            let spi = books::spi_of(me);
             let _ = (spi.is_pending(), spi.is_active());
         }
     }
@@ -187,7 +186,7 @@ fn nothing_left(me: &PerCpu) {
 pub fn all_quiet() {
     books::settle_spis();
     for cpu in percpu::all() {
-        let spi = operation::spi_of(cpu);
+        let spi = books::spi_of(cpu);
         let (pending, active) = (spi.is_pending(), spi.is_active());
         if pending || active {
             violation(
@@ -204,7 +203,7 @@ pub fn all_quiet() {
 
 /// Sets every priority to what it was at the beginning, and sees that it stays.
 pub fn reset_priorities(me: &PerCpu) {
-    operation::spi_of(me).set_priority(PRIORITY);
+    books::spi_of(me).set_priority(PRIORITY);
     for intid in 0..SGIS {
         // SAFETY: only this CPU uses its redistributor's priorities.
         unsafe { redistributor(me).set_priority(intid, PRIORITY) };

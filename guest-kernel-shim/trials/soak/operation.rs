@@ -13,7 +13,6 @@ use aarch64_cpu::registers::{CNTVCT_EL0, Readable};
 use abi::KnobValue;
 use arch::regs::{ICC_IGRPEN1_EL1, ICC_PMR_EL1};
 use arch::{gic_cpu, insn};
-use gic::Spi;
 use wait::stream::Stream;
 
 use super::books::{self, OWN, PPI, SGIS, SHARED};
@@ -21,10 +20,9 @@ use super::violation::{Kind, violation};
 use super::{check, power};
 use guest_kernel_shim::features::features;
 use guest_kernel_shim::interrupts::redistributor;
-use guest_kernel_shim::machine::platform;
 use guest_kernel_shim::percpu::{self, PerCpu};
-use guest_kernel_shim::random::Random;
 use guest_kernel_shim::{clock, hypervisor, knobs};
+use sched::random::Random;
 
 /// Longest pause in an operation, microseconds.
 const PAUSE_US: u32 = 4;
@@ -33,7 +31,6 @@ const PAUSE_US: u32 = 4;
 /// does them.
 macro_rules! operations {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $weight:literal, $run:expr;)*) => {
-        /// An operation.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(usize)]
         pub enum Operation { $($(#[$doc])* $name,)* }
@@ -81,7 +78,7 @@ operations! {
     /// An SPI made pending by register.
     SpiPending = "spi-pending", 4, spi_pending;
     /// An SPI routed elsewhere, pending or not.
-    SpiRoute = "spi-route", 3, |me, random| spi_of(me).route(random.of(percpu::all()).mpidr);
+    SpiRoute = "spi-route", 3, |me, random| books::spi_of(me).route(random.of(percpu::all()).mpidr);
     /// An SPI held back for a while.
     SpiDisable = "spi-disable", 3, spi_disable;
     /// An SPI's pending state taken back.
@@ -127,7 +124,6 @@ static DONE: [AtomicU64; Operation::ALL.len()] =
     [const { AtomicU64::new(0) }; Operation::ALL.len()];
 
 impl Operation {
-    /// Draws one.
     pub fn draw(random: &mut Random) -> Self {
         let sum = Self::ALL.iter().map(|(_, _, weight)| weight).sum();
         let mut at = random.below(sum);
@@ -140,12 +136,10 @@ impl Operation {
         Self::Call
     }
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
 
-    /// Counts one.
     pub fn count(self) {
         DONE[self as usize].fetch_add(1, Relaxed);
     }
@@ -203,28 +197,21 @@ fn ppi(me: &PerCpu) {
     }
 }
 
-/// The SPI that `me` alone sends.
-pub fn spi_of(me: &PerCpu) -> Spi {
-    // SAFETY: the description is true and its devices are mapped; the SPI is
-    // this CPU's alone.
-    unsafe { Spi::new(&platform().gic, books::SPI + me.index as u32) }
-}
-
 fn spi_pending(me: &PerCpu, random: &mut Random) {
     if books::spi(me).send(random.one_in(8)) {
-        spi_of(me).set_pending();
+        books::spi_of(me).set_pending();
     }
 }
 
 fn spi_disable(me: &PerCpu, random: &mut Random) {
-    spi_of(me).disable();
+    books::spi_of(me).disable();
     pause(random);
-    spi_of(me).enable();
+    books::spi_of(me).enable();
 }
 
 fn spi_withdraw(me: &PerCpu) {
     books::spi(me).take_back();
-    spi_of(me).clear_pending();
+    books::spi_of(me).clear_pending();
 }
 
 /// Priorities that the lowest mask of [`mask_priority`] lets through and holds back.
@@ -234,7 +221,7 @@ fn priority(me: &PerCpu, random: &mut Random) {
     let priority = random.of(&PRIORITIES);
     let intid = OWN + random.below(u64::from(SGIS - OWN)) as u32;
     if random.one_in(4) {
-        spi_of(me).set_priority(priority);
+        books::spi_of(me).set_priority(priority);
     } else {
         // SAFETY: only this CPU uses its redistributor's priorities.
         unsafe { redistributor(me).set_priority(intid, priority) };

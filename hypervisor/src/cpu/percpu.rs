@@ -46,7 +46,6 @@ pub struct PerCpu {
     pub redistributor: Once<Redistributor>,
     /// Whether it has arrived in the hypervisor.
     pub online: AtomicBool,
-    /// Its vCPU.
     pub vcpu: Vcpu,
 }
 

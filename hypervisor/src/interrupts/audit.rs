@@ -164,6 +164,7 @@ fn plant(cpu: &PerCpu, quiet: bool) {
         | Fault::GuestPanic
         | Fault::GuestAbort
         | Fault::GuestHang
+        | Fault::CoreClockMoves
         | Fault::LostWakeUp
         | Fault::SoakLostWakeUp
         | Fault::SoakLeak => {}

@@ -207,7 +207,7 @@ fn write_tree(vm: &Vm, machine: &Machine, buffer: &mut [u8]) {
         uart: UART,
         timer: machine.platform.timer,
         conduit: conduit(machine),
-        bootargs: machine.platform.bootargs,
+        bootargs: plan::guest_part(machine.platform.bootargs),
     };
     if tree.write(buffer).is_err() {
         refuse!(

@@ -61,7 +61,7 @@ pub fn parse(path: &Path, name: String, text: &str) -> Result<Board> {
             machine,
         })
     };
-    let place = || BadInput::error(format!("{} can't be used; correct it", places::shown(path)));
+    let place = || BadInput::context(format!("{} can't be used; correct it", places::shown(path)));
     read().with_context(place)
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::{JobArgs, LimitArgs, LoadArgs};
-use crate::cost::card::Mode;
+use crate::cost::costs::Mode;
 
 /// Options of `run`.
 #[derive(Args, Debug)]
@@ -119,14 +119,14 @@ pub struct CostArgs {
     /// Machine: a name of boards/NAME.toml
     #[arg(long, value_name = "NAME", default_value = "virt")]
     pub board: String,
-    /// Write the card to FILE; - is standard output, and the table then goes to standard error
+    /// Write the costs to FILE; - is standard output, and the table then goes to standard error
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Exit with status 1 if anything costs 2 % more than in the card FILE [default: the newest of docs/cost], and
-    /// with 2 if that card was counted with another compiler
+    /// Exit with status 1 if anything costs 2 % more than in the baseline FILE [default: the newest of docs/cost], and
+    /// with 2 if that baseline was counted with another compiler
     #[arg(long, value_name = "FILE")]
     pub compare: Option<Option<PathBuf>>,
-    /// Keep the card in docs/cost under this name, and write docs/cost.md anew
+    /// Keep the costs as a baseline of this name in docs/cost, and write docs/cost.md anew
     #[arg(long, value_name = "LABEL")]
     pub save: Option<String>,
     /// Also with 2 to 64 vCPUs, and every workload of the guest; charts in target/cost-scale.html. Exit with
@@ -136,7 +136,7 @@ pub struct CostArgs {
     /// How long it may take.
     #[command(flatten)]
     pub limits: LimitArgs,
-    /// Only write docs/cost.md anew from the cards in docs/cost
+    /// Only write docs/cost.md anew from the baselines in docs/cost
     #[arg(long, conflicts_with_all = ["json", "compare", "save"])]
     pub page: bool,
 }

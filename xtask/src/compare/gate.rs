@@ -105,11 +105,18 @@ fn unfinished(b: &Side) -> Option<String> {
     })
 }
 
-/// That there are too few runs to tell.
+/// That there are too few runs, or samples, to tell.
 pub fn too_few(found: &Comparison<'_>) -> Option<String> {
     // A gate that nothing went through is not passed.
     if found.figures().next().is_none() {
         return Some("no cell was measured on both sides; run both with the same options".into());
+    }
+    let unsupported = found.count(Verdict::FewSamples);
+    if unsupported > 0 {
+        return Some(format!(
+            "too few samples for a median, which takes 20: {}; --iterations and --cell-ms give more",
+            cells(unsupported)
+        ));
     }
     let few = found
         .figures()

@@ -4,12 +4,12 @@
 use results::compare::{
     Compared, Comparison, Differs, Figures, Order, Pair, Quantity, Verdict, order,
 };
-use results::{Cell, keys};
+use results::{Cell, Results, keys};
 
 use super::gate;
 use super::side::Side;
 use crate::grid::{self, Column};
-use crate::table::Scale;
+use page::scale::Scale;
 
 /// Cells, or other things of one kind, that are listed.
 const LISTED: usize = 12;
@@ -30,13 +30,22 @@ pub fn lines(
         let Differs { what, a, b, .. } = differs;
         format!("not alike: {what}: A {a}, B {b}")
     }));
-    let unit = scale.unit(a.first());
     lines.push(String::new());
+    let cells = found.pairs.iter().map(|pair| pair.cell);
+    let units = Units::of(cells, a.first(), scale);
+    let unit = units.shown();
     lines.push(match found.exact {
         true => format!("medians in {unit}, which repeat: each difference is one"),
         false => format!("medians of the runs in {unit}, with the lowest and the highest run"),
     });
-    lines.extend(grid::fitted(columns(found, scale, see), width));
+    if found.pairs.iter().any(has_path) {
+        lines.push(
+            "path: from the store that wakes to the task that runs, bookkeeping left out; work: what all CPUs executed \
+             in a sample; p90, p99 and stages are of the samples"
+                .into(),
+        );
+    }
+    lines.extend(grid::fitted(columns(found, scale, &units, see), width));
     lines.extend(changed_beside(found, scale));
     lines.extend(lost(found));
     lines.extend(only_b(&found.added));
@@ -63,20 +72,83 @@ fn side(name: &str, side: &Side) -> String {
     format!("{name}: {runs}, {} ({})", side.shown, parts.join(", "))
 }
 
-fn columns(found: &Comparison<'_>, scale: Scale, see: Option<f64>) -> Vec<Column> {
+/// What values of cells count, cell by cell.
+pub struct Units<'r>(Vec<&'r str>);
+
+impl<'r> Units<'r> {
+    /// Those of `cells`, of which `first` is a run.
+    pub fn of(cells: impl Iterator<Item = &'r Cell>, first: &'r Results, scale: Scale) -> Self {
+        Self(cells.map(|cell| scale.unit_of(first, &[cell])).collect())
+    }
+
+    /// In which unit, if it is one.
+    pub fn shown(&self) -> &'r str {
+        match self.0.first() {
+            Some(unit) if self.column().is_none() => unit,
+            _ => "the unit of the cell",
+        }
+    }
+
+    /// The unit of each cell, if they differ.
+    pub fn column(&self) -> Option<Column> {
+        let units = self.0.iter().map(|unit| (*unit).to_owned());
+        let differ = self.0.iter().any(|unit| *unit != self.0[0]);
+        differ.then(|| Column::words("unit", units.collect()))
+    }
+}
+
+/// Whether the path of a cell is known on both sides.
+fn has_path(pair: &Pair<'_>) -> bool {
+    pair.figure(Quantity::Path).is_some()
+}
+
+/// The columns of A and B, of one quantity of each cell.
+fn sides(
+    found: &Comparison<'_>,
+    scale: Scale,
+    group: &str,
+    of: &dyn Fn(&Pair<'_>) -> Option<Compared>,
+) -> Vec<Column> {
+    let column = |title: &str, text: &dyn Fn(&Compared) -> String| {
+        let texts = found.pairs.iter().map(|pair| of(pair).as_ref().map(text));
+        let texts = texts.map(Option::unwrap_or_default).collect();
+        Column::numbers(group, title, texts)
+    };
+    vec![
+        column("A", &|figure| figures(&figure.a, scale)),
+        column("B", &|figure| figures(&figure.b, scale)),
+        column("by", &|figure| by(figure.by(), scale)),
+        column("%", &percent),
+    ]
+}
+
+fn columns(
+    found: &Comparison<'_>,
+    scale: Scale,
+    units: &Units<'_>,
+    see: Option<f64>,
+) -> Vec<Column> {
     let pairs = &found.pairs;
     let mut columns = names(pairs.iter().map(|pair| pair.cell).collect());
-    let of = |text: &dyn Fn(&Compared) -> String| -> Vec<String> {
-        let texts = pairs.iter().map(|pair| pair.total().map(text));
-        texts.map(Option::unwrap_or_default).collect()
-    };
+    columns.extend(units.column());
+    let (any, all) = (
+        pairs.iter().any(has_path),
+        pairs.iter().all(has_path) && !pairs.is_empty(),
+    );
+    if any && !all {
+        let of = |pair: &Pair<'_>| pair.total().map(|total| total.quantity.name());
+        let texts = pairs.iter().map(|pair| of(pair).unwrap_or("-").to_owned());
+        columns.push(Column::words("of", texts.collect()));
+    }
     let numbers = |title, texts| Column::numbers("", title, texts);
-    columns.push(numbers("A", of(&|total| figures(&total.a, scale))));
-    columns.push(numbers("B", of(&|total| figures(&total.b, scale))));
-    columns.push(numbers("by", of(&|total| by(total.by(), scale))));
-    columns.push(numbers("%", of(&|total| percent(total))));
-    let verdicts = pairs.iter().map(|pair| verdict(pair.total()));
+    let group = if all { Quantity::Path.name() } else { "" };
+    columns.extend(sides(found, scale, group, &|pair| pair.total().cloned()));
+    let verdicts = pairs.iter().map(|pair| shown_verdict(pair));
     columns.push(Column::words("verdict", verdicts.collect()));
+    if any {
+        let work = |pair: &Pair<'_>| pair.figure(Quantity::Work).cloned();
+        columns.extend(sides(found, scale, Quantity::Work.name(), &work));
+    }
     if let Some(see) = see.filter(|_| !found.exact) {
         let runs = found.runs_to_see(see).into_iter();
         let runs = runs.map(|runs| runs.map_or("?".into(), |runs| runs.to_string()));
@@ -155,10 +227,16 @@ fn percent(figure: &Compared) -> String {
     }
 }
 
-fn verdict(figure: Option<&Compared>) -> String {
-    let Some(figure) = figure else {
-        return "not measured".into();
-    };
+/// What is said of a cell.
+fn shown_verdict(pair: &Pair<'_>) -> String {
+    match (pair.total(), pair.verdict()) {
+        (Some(total), _) => verdict(total),
+        (None, Verdict::FewSamples) => "too few samples".into(),
+        (None, _) => "not measured".into(),
+    }
+}
+
+fn verdict(figure: &Compared) -> String {
     let p_value = |p: f64| match p {
         ..0.001 => " (p below 0.001)".into(),
         p => format!(" (p {p:.3})"),
@@ -173,25 +251,25 @@ fn verdict(figure: Option<&Compared>) -> String {
         }
         (Verdict::NoDifference, None) => "no difference".into(),
         (Verdict::TooFew, _) => "too few runs".into(),
+        (Verdict::FewSamples, _) => "too few samples".into(),
         (Verdict::Unknown, _) => "not measured".into(),
     }
 }
 
-/// What changed of cells besides their medians.
+/// What changed of cells besides what they are judged by.
 fn changed_beside(found: &Comparison<'_>, scale: Scale) -> Vec<String> {
-    let beside = |(_, figure): &(&Pair<'_>, &Compared)| {
-        figure.quantity != Quantity::Median && figure.changed()
-    };
+    let beside =
+        |(_, figure): &(&Pair<'_>, &Compared)| !figure.quantity.leads() && figure.changed();
     let told = found.figures().filter(beside).map(|(pair, figure)| {
         let values = [&figure.a, &figure.b].map(|side| match figure.quantity {
             Quantity::Exits => format!("{}", side.median()),
-            Quantity::Median | Quantity::P90 | Quantity::P99 => number(side.median(), scale),
+            _ => number(side.median(), scale),
         });
         let what = match figure.quantity {
             Quantity::Exits => "exits per wake-up",
             quantity => quantity.name(),
         };
-        let (percent, verdict) = (percent(figure), verdict(Some(figure)));
+        let (percent, verdict) = (percent(figure), verdict(figure));
         let sign = if figure.percent().is_finite() {
             " %"
         } else {
@@ -203,7 +281,7 @@ fn changed_beside(found: &Comparison<'_>, scale: Scale) -> Vec<String> {
             values[0], values[1]
         )
     });
-    listed("changed besides the median:", told.collect())
+    listed("changed besides:", told.collect())
 }
 
 fn title(cell: &Cell) -> String {
@@ -300,6 +378,7 @@ fn sentence(found: &Comparison<'_>) -> String {
     };
     let mut told = vec![count(Verdict::NoDifference, none)];
     told.push(count(Verdict::TooFew, "too few runs"));
+    told.push(count(Verdict::FewSamples, "too few samples"));
     told.push(count(Verdict::Unknown, "not measured on both sides"));
     told.push((found.lost.len(), "lost".into()));
     told.retain(|(count, _)| *count > 0);

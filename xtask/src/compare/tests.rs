@@ -144,6 +144,106 @@ fn in_instructions_the_gate_is_0_unless_said_otherwise() {
     }
 }
 
+/// The same, its path without bookkeeping `path`.
+fn with_path(total: u64, path: u64) -> Results {
+    let mut results = insns(total);
+    let stats = |p50| Stats {
+        count: 1000,
+        p50,
+        ..Stats::default()
+    };
+    results.cells[0].critical = Some(results::Critical {
+        samples: 1000,
+        path: stats(path + 10),
+        net: stats(path),
+        exits: Counts::from([("sgi".into(), 2000)]),
+        ..Default::default()
+    });
+    results
+}
+
+#[test]
+fn the_path_leads_and_the_work_of_all_cpus_is_gated_too() {
+    let judged = |a, b| compared("A B --fail-if-worse", &[a], &[b]).unwrap();
+    let (text, judgement) = judged(with_path(80, 47), with_path(79, 48));
+    failed(
+        &judgement,
+        "path of 1 cell worse by more than 0 %, up to 2.1 %",
+    );
+    for part in [
+        "47  48  +1  +2.1  worse",
+        "80  79  -1  -1.2",
+        "1 worse, 0 better",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    assert!(
+        text.contains("work of all CPUs 80 to 79 (-1.2 %), better"),
+        "{text}"
+    );
+    let (text, judgement) = judged(with_path(80, 47), with_path(81, 47));
+    failed(
+        &judgement,
+        "work of all CPUs of 1 cell worse by more than 0 %, up to 1.2 %",
+    );
+    assert!(
+        text.contains("work of all CPUs 80 to 81 (+1.2 %), worse"),
+        "{text}"
+    );
+    assert!(
+        text.contains("0 worse, 0 better, 1 no difference"),
+        "{text}"
+    );
+    let (_, judgement) = judged(with_path(80, 47), with_path(80, 47));
+    assert_eq!(judgement, Judgement::Passed);
+    // Nothing looked on at one side: samples are held against samples.
+    let (text, judgement) = judged(insns(80), with_path(81, 1));
+    failed(
+        &judgement,
+        "median of 1 cell worse by more than 0 %, up to 1.2 %",
+    );
+    assert!(!text.contains("path"), "{text}");
+    // Cells with and without a path beside each other.
+    let timer = |mut results: Results| {
+        let mut cell = insns(500).cells.remove(0);
+        cell.what.workload = Workload::Timer;
+        cell.unit = results::VIRTUAL.into();
+        results.cells.push(cell);
+        results
+    };
+    let (text, _) = judged(timer(with_path(80, 47)), timer(with_path(80, 48)));
+    for part in [
+        "in the unit of the cell",
+        "instructions           path",
+        "ticks of virtual time  median",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+}
+
+#[test]
+fn the_unit_is_that_of_the_cells() {
+    let mut timer = insns(500);
+    timer.cells[0].unit = results::VIRTUAL.into();
+    let text = compared("A B", &[timer.clone()], &[timer]).unwrap().0;
+    assert!(
+        text.contains("medians in ticks of virtual time, which repeat"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_median_of_too_few_samples_is_none_and_passes_no_gate() {
+    let mut few = insns(400);
+    few.cells[0].stats.as_mut().unwrap().count = 19;
+    let (text, judgement) = compared("A B --fail-if-worse", &[few.clone()], &[few]).unwrap();
+    not_tried(
+        &judgement,
+        "too few samples for a median, which takes 20: 1 cell",
+    );
+    assert!(text.contains("1 too few samples"), "{text}");
+}
+
 #[test]
 fn lost_cells_fail() {
     let second = |results: &mut Results| {

@@ -2,11 +2,11 @@
 //! Which source functions instructions come from, by what the compiler wrote down.
 
 use anyhow::Result;
-use gimli::{AttributeValue, EndianSlice, LittleEndian, SectionId, UnitOffset};
+use gimli::{AttributeValue, UnitOffset};
 use object::read::elf::ElfFile64;
-use object::{Object, ObjectSection};
 
-type Slice<'d> = EndianSlice<'d, LittleEndian>;
+use crate::debug_info::{self, Slice};
+
 type Dwarf<'d> = gimli::Dwarf<Slice<'d>>;
 type Unit<'d> = gimli::Unit<Slice<'d>>;
 type Entry<'d> = gimli::DebuggingInformationEntry<Slice<'d>>;
@@ -34,12 +34,7 @@ pub fn pieces(
     file: &ElfFile64<'_, object::Endianness>,
     wanted: impl Fn(&str) -> bool,
 ) -> Result<Vec<Piece>> {
-    let section = |id: SectionId| {
-        let section = file.section_by_name(id.name());
-        let data = section.and_then(|section| section.data().ok());
-        Ok::<_, gimli::Error>(EndianSlice::new(data.unwrap_or_default(), LittleEndian))
-    };
-    let dwarf = Dwarf::load(section)?;
+    let dwarf = debug_info::dwarf(file)?;
     let mut pieces = Vec::new();
     let mut headers = dwarf.units();
     while let Some(header) = headers.next()? {

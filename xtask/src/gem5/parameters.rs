@@ -30,7 +30,6 @@ pub struct Value {
 /// The values of a machine, by name.
 pub type Values = BTreeMap<String, Value>;
 
-/// One parameter.
 #[derive(Debug, Deserialize)]
 struct Parameter {
     /// What it is, with its unit.
@@ -48,9 +47,9 @@ impl Parameters {
     /// Reads the file at `path`.
     pub fn load(path: &Path) -> Result<Self> {
         let shown = places::shown(path);
-        let text = fs::read_to_string(path).with_context(|| shown.clone())?;
-        Self::parse(&text)
-            .with_context(|| BadInput::error(format!("{shown} can't be used; correct it")))
+        let place = || BadInput::context(format!("{shown} can't be used; correct it"));
+        let text = fs::read_to_string(path).with_context(place)?;
+        Self::parse(&text).with_context(place)
     }
 
     fn parse(text: &str) -> Result<Self> {
@@ -170,6 +169,19 @@ mod tests {
         assert!(
             error.contains("l2-kib") && error.contains("fast, plain"),
             "{error}"
+        );
+    }
+
+    #[test]
+    fn a_file_with_a_mistake_is_bad_input() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("parameters.toml");
+        fs::write(&file, TEXT.replace("2000", "'2 GHz'")).unwrap();
+        let error = Parameters::load(&file).unwrap_err();
+        let text = format!("{error:#}");
+        assert!(
+            is_bad_input(&error) && text.contains("line ") && text.contains("parameters.toml"),
+            "{text}"
         );
     }
 }

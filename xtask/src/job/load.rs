@@ -5,8 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use plan::{Arguments, Dimension, Plan, Program, Stages};
-use platform::arguments;
+use plan::{Arguments, Dimension, PREFIX, Plan, Program, SURVEY, Stages};
 
 use crate::board::Board;
 use crate::cli::{LoadArgs, PlanArgs};
@@ -72,7 +71,7 @@ impl Load {
     /// nothing of ours; the hypervisor keeps its own words.
     pub fn boot_arguments(&self) -> String {
         let plan = self.guest.is_none().then(|| self.plan.to_string());
-        let survey = self.survey.then(|| arguments::SURVEY.to_owned());
+        let survey = self.survey.then(|| format!("{PREFIX}{SURVEY}"));
         let parts = [plan, survey, Some(self.append.clone())];
         let parts: Vec<String> = parts
             .into_iter()

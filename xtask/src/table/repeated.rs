@@ -2,11 +2,11 @@
 //! What is shown of a run that was repeated: how far its repetitions lie apart.
 
 use results::Results;
-use results::compare::{Compared, Comparison, LEVEL, Verdict};
+use results::compare::{Compared, Comparison, LEVEL, Quantity, Verdict};
 use results::merge::{self, Run};
 
 use super::{Scale, machine, not_shown};
-use crate::compare::shown::{names, number};
+use crate::compare::shown::{Units, names, number};
 use crate::grid::{self, Column};
 
 /// Everything that is shown, line by line, the table no wider than `width`.
@@ -21,11 +21,25 @@ pub fn lines(results: &Results, width: Option<usize>) -> Vec<String> {
     let found = Comparison::new(&runs, &runs, LEVEL);
     let scale = Scale::of(results);
     let mut lines = machine(results);
+    let paths = found
+        .pairs
+        .iter()
+        .filter_map(|pair| pair.figure(Quantity::Path));
+    let cells = found.pairs.iter().map(|pair| pair.cell);
+    let units = Units::of(cells, results, scale);
     lines.extend([
         String::new(),
-        format!("medians of {} runs in {}", runs.len(), scale.unit(results)),
+        format!(
+            "medians of {} runs in {}{}",
+            runs.len(),
+            units.shown(),
+            match paths.count() {
+                0 => "",
+                _ => "; path: without bookkeeping, from the store that wakes to the task that runs",
+            }
+        ),
     ]);
-    lines.extend(grid::fitted(columns(&found, scale), width));
+    lines.extend(grid::fitted(columns(&found, results, scale), width));
     lines.extend(what_is_seen(&found, runs.len()));
     if let [first, ..] = runs.as_slice() {
         lines.extend(not_shown(&first.results));
@@ -35,22 +49,41 @@ pub fn lines(results: &Results, width: Option<usize>) -> Vec<String> {
     lines
 }
 
-fn columns(found: &Comparison<'_>, scale: Scale) -> Vec<Column> {
+fn columns(found: &Comparison<'_>, results: &Results, scale: Scale) -> Vec<Column> {
     let pairs = found.pairs.iter();
     let measured: Vec<_> = pairs
-        .filter_map(|pair| Some((pair.cell, pair.total()?)))
+        .filter_map(|pair| Some((pair, pair.total()?)))
         .collect();
+    let path = measured
+        .iter()
+        .filter(|(_, total)| total.quantity == Quantity::Path)
+        .count();
+    let group = match path {
+        0 => "",
+        some if some == measured.len() => "path",
+        _ => "path, or samples",
+    };
     let of = |title, text: &dyn Fn(&Compared) -> String| {
         let texts = measured.iter().map(|(_, total)| text(total));
-        Column::numbers("", title, texts.collect())
+        Column::numbers(group, title, texts.collect())
     };
-    let mut columns = names(measured.iter().map(|(cell, _)| *cell).collect());
+    let mut columns = names(measured.iter().map(|(pair, _)| pair.cell).collect());
+    let cells = measured.iter().map(|(pair, _)| pair.cell);
+    columns.extend(Units::of(cells, results, scale).column());
     columns.extend([
         of("runs", &|total| total.a.runs().to_string()),
         of("median", &|total| number(total.a.median(), scale)),
         of("lowest", &|total| number(total.a.low(), scale)),
         of("highest", &|total| number(total.a.high(), scale)),
     ]);
+    if path > 0 {
+        let work = measured.iter().map(|(pair, _)| {
+            let work = pair.figure(Quantity::Work);
+            work.map_or("-".into(), |work| number(work.a.median(), scale))
+        });
+        let title = Quantity::Work.name();
+        columns.push(Column::numbers(title, "median", work.collect()));
+    }
     if !found.exact {
         columns.push(of("sees %", &|total| match (total.verdict, total.sees) {
             (Verdict::TooFew, _) | (_, None) => "?".into(),

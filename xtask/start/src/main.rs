@@ -8,35 +8,55 @@
 use std::env;
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 const PACKAGE: &str = "xtask";
+/// Tells xtask where the workspace is.
+const ROOT: &str = "ROUSE_ROOT";
 
 fn main() -> ExitCode {
-    match build() {
+    let root = root();
+    match build(&root) {
         Ok(true) => {}
         Ok(false) => return ExitCode::FAILURE,
-        Err(error) => return fail(&format!("cargo can't be started ({error})")),
+        Err(error) => {
+            let root = root.display();
+            return fail(&format!("cargo can't be started in {root} ({error})"));
+        }
     }
     let program = match env::current_exe() {
         // Cargo puts what is built alike into one folder.
         Ok(this) => this.with_file_name(PACKAGE),
         Err(error) => return fail(&format!("this program has no file ({error})")),
     };
-    let error = Command::new(&program).args(env::args_os().skip(1)).exec();
+    let error = Command::new(&program)
+        .args(env::args_os().skip(1))
+        .env(ROOT, root)
+        .exec();
     fail(&format!("{} can't be started ({error})", program.display()))
 }
 
+/// The workspace's root. Cargo says where this package is when it runs this; what it said
+/// when it compiled this is another place if the workspace was moved since, which is no
+/// reason for Cargo to compile again.
+fn root() -> PathBuf {
+    let package = env::var_os("CARGO_MANIFEST_DIR");
+    let package = package.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    Path::new(&package)
+        .ancestors()
+        .nth(2)
+        .map_or_else(PathBuf::new, Path::to_path_buf)
+}
+
 /// Builds xtask with the Cargo that runs this; whether it could.
-fn build() -> io::Result<bool> {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+fn build(root: &Path) -> io::Result<bool> {
     let color = match io::stderr().is_terminal() {
         true => "always",
         false => "never",
     };
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .current_dir(manifest)
+        .current_dir(root)
         .args(["build", "--package", PACKAGE, "--color", color])
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -46,6 +46,8 @@ words! {
         GuestAbort = "guest-abort",
         /// The guest does nothing any more.
         GuestHang = "guest-hang",
+        /// The core seems to be twice as fast from the third pass on.
+        CoreClockMoves = "core-clock-moves",
         /// The guest requests wake-ups without an interrupt.
         LostWakeUp = "lost-wake-up",
         /// The same, in a soak.
@@ -94,6 +96,7 @@ impl Fault {
             | Self::CounterStands
             | Self::ConsoleStalls
             | Self::SgiLost
+            | Self::CoreClockMoves
             | Self::LostWakeUp
             | Self::SoakLostWakeUp
             | Self::SoakLeak

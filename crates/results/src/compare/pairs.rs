@@ -19,21 +19,32 @@ pub struct Pair<'r> {
     pub a: Vec<&'r Cell>,
     /// It in those of B.
     pub b: Vec<&'r Cell>,
-    /// What could be compared; the median first.
+    /// What could be compared; what leads first.
     pub figures: Vec<Compared>,
     /// The stage that changed most in the direction of the whole, and by how much.
     pub stage: Option<(String, f64)>,
 }
 
 impl Pair<'_> {
-    /// The median.
+    /// What it is judged by: the path, or the median of its samples.
     pub fn total(&self) -> Option<&Compared> {
-        self.figures.first()
+        self.figures.first().filter(|first| first.quantity.leads())
     }
 
-    /// What is to be said of the median.
+    /// The figure of `quantity`.
+    pub fn figure(&self, quantity: Quantity) -> Option<&Compared> {
+        self.figures
+            .iter()
+            .find(|figure| figure.quantity == quantity)
+    }
+
+    /// What is to be said of that.
     pub fn verdict(&self) -> Verdict {
-        self.total().map_or(Verdict::Unknown, |total| total.verdict)
+        match self.total() {
+            Some(total) => total.verdict,
+            None if self.a.is_empty() => Verdict::Unknown,
+            None => Verdict::FewSamples,
+        }
     }
 }
 

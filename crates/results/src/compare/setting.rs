@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::clock::MOVED;
 use crate::merge::Run;
 use crate::{Build, Results};
 
@@ -65,7 +66,8 @@ pub fn differences(a: &[Run], b: &[Run]) -> Vec<Differs> {
         let (a, b) = (of(&a), of(&b));
         let all: Vec<&String> = a.union(&b).collect();
         let alike = match aspect {
-            "core-clock" => is_one_clock(&all),
+            "core-clock" if name == AT_PASSES => is_one_clock(&all, MOVED),
+            "core-clock" => is_one_clock(&all, BY_BOOT),
             _ => all.len() < 2,
         };
         let shown = |values: &BTreeSet<String>| match values.is_empty() {
@@ -82,13 +84,19 @@ pub fn differences(a: &[Run], b: &[Run]) -> Vec<Differs> {
     differs.collect()
 }
 
-/// Whether clocks are one, which each boot measures anew, to 1 in 500.
-fn is_one_clock(hertz: &[&String]) -> bool {
+/// The clock that was seen at passes, which are glances.
+const AT_PASSES: &str = "at passes, Hz";
+
+/// The share by which one clock may differ that each boot measures anew.
+const BY_BOOT: f64 = 1.0 / 500.0;
+
+/// Whether clocks are one that was measured several times, but for a `share`.
+fn is_one_clock(hertz: &[&String], share: f64) -> bool {
     let hertz = hertz.iter().filter_map(|text| text.parse::<u64>().ok());
     let (least, most) = hertz.fold((u64::MAX, 0), |(least, most), hertz| {
         (least.min(hertz), most.max(hertz))
     });
-    most.saturating_sub(least) <= least / 500
+    most.saturating_sub(least) as f64 <= least as f64 * share
 }
 
 /// What a run was measured with, as far as it tells.
@@ -110,6 +118,8 @@ fn settings(results: &Results) -> Vec<Setting> {
     tell("cpus", "", number(machine.cpus));
     tell("counter", "Hz", number(machine.cntfrq_hz));
     tell("core-clock", "Hz", number(machine.core_hz));
+    let at_passes = results.core_hz_of_passes();
+    tell("core-clock", AT_PASSES, number(at_passes.unwrap_or(0)));
     tell("gic", "", machine.gic.clone());
     tell("gic", "list registers", number(machine.list_registers));
     tell("firmware", "", machine.firmware.clone());
@@ -273,6 +283,21 @@ mod tests {
         let mut other = known();
         other.machine.core_hz += other.machine.core_hz / 1000;
         assert!(differ(known(), other).is_empty());
+    }
+
+    /// Also where values are ticks, and no clock was measured at boot.
+    #[test]
+    fn another_frequency_at_the_passes_is_named() {
+        let at = |hz: u64| {
+            let mut results = results();
+            results.cells[1].pass_core_hz = vec![[hz, hz], [hz, hz + hz / 100]];
+            results
+        };
+        assert!(differ(at(2_600_000_000), at(2_620_000_000)).is_empty());
+        let found = differences(&[run(at(2_600_000_000))], &[run(at(2_400_000_000))]);
+        assert_eq!(found[0].what, "core-clock at passes, Hz");
+        assert_eq!(found[0].b, "2400000000");
+        assert!(differ(at(2_600_000_000), results()).is_empty());
     }
 
     #[test]

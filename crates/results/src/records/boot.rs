@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Cell;
+use super::CellRecords;
 
 /// Everything that one boot reported.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub struct Records {
     /// What values count, and how that was found out.
     pub unit: Option<(String, String)>,
     /// Whole cells.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<CellRecords>,
     /// Cells of which no block is whole, but one was damaged: what is known of them.
     pub damaged: Vec<String>,
     /// What else is wrong with the records.

@@ -8,7 +8,7 @@ use wire::Record;
 
 /// The records of one cell.
 #[derive(Debug, Default)]
-pub struct Cell {
+pub struct CellRecords {
     /// Number in its boot.
     pub id: u64,
     /// Fields of `cell`.
@@ -22,6 +22,9 @@ pub struct Cell {
     /// The median of each of its passes, in their order; empty if the records of one are
     /// missing.
     pub pass_p50: Vec<u64>,
+    /// The core's frequency at the begin and at the end of each of its passes, Hz, where
+    /// the guest looked; 0 for what it did not see.
+    pub core_hz: Vec<[u64; 2]>,
     /// Counters.
     pub counts: BTreeMap<String, u64>,
     /// Why it was not run.
@@ -37,7 +40,7 @@ pub struct Stat {
     pub values: BTreeMap<String, u64>,
 }
 
-impl Cell {
+impl CellRecords {
     /// What it is, in one line.
     pub fn title(&self) -> String {
         format!("cell {} ({})", self.id, self.words())
@@ -97,6 +100,13 @@ impl Cell {
                 self.raw.entry(name).or_default().extend(values);
             }
             "count" => self.counts.extend(numbers(record)),
+            "clock" => {
+                let passes = record.get("core_hz")?.split_terminator(',').map(|pass| {
+                    let (begin, end) = pass.split_once(':')?;
+                    Some([begin.parse().ok()?, end.parse().ok()?])
+                });
+                self.core_hz = passes.collect::<Option<Vec<_>>>()?;
+            }
             "skipped" => self.skipped = Some(text(record, "why")?),
             _ => {}
         }

@@ -267,6 +267,31 @@ fn each_pass_has_its_median() {
 }
 
 #[test]
+fn the_clock_at_the_passes_is_of_the_newest_block_and_a_damaged_one_spoils_it() {
+    let records = |clocks: [&str; 2]| {
+        let mut lines = Vec::new();
+        for (part, clock) in ["part-", ""].iter().zip(clocks) {
+            for (kind, fields) in [
+                ("cell", vec![("workload", "ipi")]),
+                ("stat", vec![("name", "total"), ("count", "1")]),
+                ("clock", vec![("core_hz", clock)]),
+                ("done", vec![("records", "4"), ("passes_planned", "4")]),
+            ] {
+                let line = Line::new(lines.len() as u64, format!("{part}{kind}")).field("id", 0);
+                let fields = fields.iter();
+                let line = fields.fold(line, |line, (key, value)| line.field(key, value));
+                lines.push(line.finish().unwrap().to_string());
+            }
+        }
+        collect(&lines)
+    };
+    let two = records(["5:6", "5:6,7:0"]);
+    assert_eq!(two.cells[0].core_hz, [[5, 6], [7, 0]]);
+    let damaged = records(["5:6", "5:6,7"]);
+    assert_eq!(damaged.cells[0].core_hz, [[5, 6]]);
+}
+
+#[test]
 fn the_passes_are_not_known_where_one_is_missing() {
     for block in 0..2 {
         let mut lines = passes_with_values();

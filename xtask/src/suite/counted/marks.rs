@@ -7,11 +7,11 @@ use std::fs;
 use std::path::Path;
 
 use addr2line::Context as Lines;
-use addr2line::gimli::{self, EndianSlice, LittleEndian};
 use anyhow::{Context, Result, ensure};
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind};
 
+use crate::debug_info::{self, Slice};
 use crate::places;
 
 /// The functions by which loops that measure read the clock, before a sample and after it.
@@ -19,8 +19,6 @@ const BEGINS: &str = "sample_begins";
 const ENDS: &str = "sample_ends";
 /// The function that runs a block of a cell's samples.
 const BLOCK: &str = "guest_kernel_shim::bench::block";
-
-type Slice<'e> = EndianSlice<'e, LittleEndian>;
 
 /// Addresses in the guest's memory.
 #[derive(Debug)]
@@ -45,7 +43,7 @@ impl Marks {
             format!("{:#}", rustc_demangle::demangle(name)) == BLOCK
         });
         let block = block.with_context(|| format!("there is no function {BLOCK}"))?;
-        let lines = lines(&file)?;
+        let lines = Lines::from_dwarf(debug_info::dwarf(&file)?)?;
         let mut marks = Self {
             block: base + block.address(),
             begins: BTreeSet::new(),
@@ -86,17 +84,6 @@ impl Marks {
             ends: ends.iter().copied().collect(),
         }
     }
-}
-
-/// The debug information.
-fn lines<'e>(file: &ElfFile64<'e, object::Endianness>) -> Result<Lines<Slice<'e>>> {
-    let section = |id: gimli::SectionId| -> Result<Slice<'e>> {
-        let section = file.section_by_name(id.name());
-        let data = section.map_or(Ok(&[][..]), |section| section.data())?;
-        Ok(EndianSlice::new(data, LittleEndian))
-    };
-    let dwarf = gimli::Dwarf::load(section)?;
-    Ok(Lines::from_dwarf(dwarf)?)
 }
 
 /// Addresses of the instructions `mrs xN, CNTVCT_EL0`.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What was found goes to the cells that it is of.
+//! What was found in samples goes to the cells that they are of.
 
 use std::collections::BTreeMap;
 
-use ::critical::{Sample, Samples};
+use critical::{Sample, Samples};
 use plan::{Under, Workload};
-use results::{Cell, Critical, Results};
+
+use crate::{Cell, Critical, INSNS, Results};
 
 /// Whether samples of a workload are taken apart: those that end with a task that was
 /// woken, or a call that was answered.
@@ -16,37 +17,39 @@ const fn is_taken_apart(workload: Workload) -> bool {
     )
 }
 
-/// Adds the `samples` of a boot under `under` to its cells. What is not as the guest
-/// measured it is a problem; that nothing could look on is worth a note.
-pub fn add(results: &mut Results, under: Under, samples: Result<Samples, String>) {
-    let cells = results.cells.iter_mut();
-    let of_boot = |cell: &&mut Cell| {
-        // Of values in cycles what was executed is no part.
-        cell.under == under
-            && cell.unit == results::INSNS
-            && cell.stats.is_some()
-            && is_taken_apart(cell.what.workload)
-    };
-    let mut cells: Vec<&mut Cell> = cells.filter(of_boot).collect();
-    if cells.is_empty() {
-        return;
-    }
-    let samples = match samples {
-        Ok(samples) => by_cell(samples),
-        Err(why) => {
-            let note = format!("under {under}: nothing is known of the critical path: {why}");
-            results.notes.push(note);
+impl Results {
+    /// Adds the `samples` of a boot under `under` to its cells. What is not as the guest
+    /// measured it is a problem; that nothing could look on is worth a note.
+    pub fn add_samples(&mut self, under: Under, samples: Result<Samples, String>) {
+        let cells = self.cells.iter_mut();
+        let of_boot = |cell: &&mut Cell| {
+            // Of values in cycles what was executed is no part.
+            cell.under == under
+                && cell.unit == INSNS
+                && cell.stats.is_some()
+                && is_taken_apart(cell.what.workload)
+        };
+        let mut cells: Vec<&mut Cell> = cells.filter(of_boot).collect();
+        if cells.is_empty() {
             return;
         }
-    };
-    for cell in &mut cells {
-        let Some(stats) = cell.stats else { continue };
-        let of_cell = samples.get(&cell.id).map_or(&[][..], Vec::as_slice);
-        match Critical::of(of_cell, &stats) {
-            Ok(critical) => cell.critical = Some(critical),
+        let samples = match samples {
+            Ok(samples) => by_cell(samples),
             Err(why) => {
-                let problem = format!("cell {} ({}): {why}", cell.id, cell.title());
-                results.problems.push(problem);
+                let note = format!("under {under}: nothing is known of the critical path: {why}");
+                self.notes.push(note);
+                return;
+            }
+        };
+        for cell in &mut cells {
+            let Some(stats) = cell.stats else { continue };
+            let of_cell = samples.get(&cell.id).map_or(&[][..], Vec::as_slice);
+            match Critical::of(of_cell, &stats) {
+                Ok(critical) => cell.critical = Some(critical),
+                Err(why) => {
+                    let problem = format!("cell {} ({}): {why}", cell.id, cell.title());
+                    self.problems.push(problem);
+                }
             }
         }
     }
@@ -68,8 +71,8 @@ mod tests {
         let cell = |id, workload: &str| {
             let mut cell = Cell {
                 id,
-                unit: results::INSNS.into(),
-                stats: Some(results::Stats::of(&BTreeMap::from([(10, 4)]))),
+                unit: INSNS.into(),
+                stats: Some(crate::Stats::of(&BTreeMap::from([(10, 4)]))),
                 ..Cell::default()
             };
             cell.what.set("workload", workload).unwrap();
@@ -95,7 +98,7 @@ mod tests {
     fn samples_go_to_their_cells() {
         let mut results = results();
         let samples = Samples::from([((0, sample()), 4), ((2, sample()), 4)]);
-        add(&mut results, Under::Rouse, Ok(samples));
+        results.add_samples(Under::Rouse, Ok(samples));
         let paths: Vec<_> = results.cells.iter().map(|cell| &cell.critical).collect();
         assert_eq!(paths[0].as_ref().unwrap().path.p50, 7);
         assert!(paths[1].is_none() && paths[2].is_some());
@@ -106,12 +109,12 @@ mod tests {
     fn what_is_missing_or_wrong_is_told() {
         let mut results = results();
         let samples = Samples::from([((0, sample()), 3)]);
-        add(&mut results, Under::Rouse, Ok(samples));
+        results.add_samples(Under::Rouse, Ok(samples));
         assert_eq!(results.problems.len(), 2, "{:?}", results.problems);
         assert!(results.cells.iter().all(|cell| cell.critical.is_none()));
-        add(&mut results, Under::None, Err("no".into()));
+        results.add_samples(Under::None, Err("no".into()));
         assert!(results.notes.is_empty());
-        add(&mut results, Under::Rouse, Err("no".into()));
+        results.add_samples(Under::Rouse, Err("no".into()));
         assert_eq!(results.notes.len(), 1);
     }
 }

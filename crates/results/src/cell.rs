@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The form of a cell in `results.json`, and what is read from it. What stands at a
+//! field is its description in docs/results.schema.json too.
+
+use std::collections::BTreeMap;
+
+use plan::{DIMENSIONS, End, Info, Place, Under, Word, Workload};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use crate::path::Critical;
+use crate::types::{Counts, is_zero};
+use crate::{Stage, Stats, words};
+
+/// Name of what is no stage, but the sum of the stages.
+const STAMPED: &str = "traced";
+
+/// Names of the words that make a cell what it is, in the order of the columns of
+/// results.csv.
+pub fn keys() -> impl Iterator<Item = &'static str> {
+    let fields = DIMENSIONS.iter().filter(|info| info.place != Place::System);
+    let fields = fields.map(|info| info.key);
+    std::iter::once("under")
+        .chain(fields)
+        .chain(["system", "cpus"])
+}
+
+/// One combination, with its samples.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+#[serde(default)]
+pub struct Cell {
+    /// The run that it is of, if that is one of several.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub run: String,
+    /// Number in its boot.
+    pub id: u64,
+    /// What the guest ran under.
+    #[serde(serialize_with = "word", deserialize_with = "known_word")]
+    #[schemars(schema_with = "words_of_under")]
+    pub under: Under,
+    /// What was measured; fields of its own, and of `system`.
+    #[serde(flatten, with = "words")]
+    #[schemars(schema_with = "words::schema")]
+    pub what: plan::Cell,
+    /// What the counter makes of the event stream's period, nanoseconds; 0 without event stream.
+    pub event_stream_made_ns: u64,
+    /// CPUs that took part.
+    pub cpus: u64,
+    /// Wake-ups asked for at most.
+    pub iterations: u64,
+    /// Passes that it has; 0 if that is not known.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub passes: u64,
+    /// Passes that there can be.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub passes_planned: u64,
+    /// Median of each of its passes, in their order; left out if one of them is not known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pass_p50: Vec<u64>,
+    /// The frequency of the first CPU's core at the begin and at the end of each of its passes,
+    /// Hz, 0 where a clock stood; left out where the machine does not tell it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pass_core_hz: Vec<[u64; 2]>,
+    /// By how much that moved, or what it was differed from the run's first pass, as a share of
+    /// the highest; left out where it is at most 0.02.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub core_clock_moved: Option<f64>,
+    /// Samples and what was made like them: what counters are of; 0 if that is not known.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub made: u64,
+    /// Why it ended: `settled`, `samples` or `budget`; `null` if it did not, or if that
+    /// is not known.
+    #[serde(
+        serialize_with = "optional_word",
+        deserialize_with = "optional_known_word"
+    )]
+    #[schemars(schema_with = "words_of_end")]
+    pub ended: Option<End>,
+    /// What values count.
+    pub unit: String,
+    /// The sample from end to end; `null` if it was skipped.
+    pub stats: Option<Stats>,
+    /// The same samples taken apart by what CPUs executed; absent where nothing looked on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub critical: Option<Critical>,
+    /// Its parts.
+    pub stages: Vec<Stage>,
+    /// Exits by cause.
+    pub exits: Counts,
+    /// Interrupts between CPUs.
+    pub ipis: Counts,
+    /// Polls that ended at their limit.
+    pub wakes: Counts,
+    /// Where the CPUs were within samples.
+    pub residency: Counts,
+    /// Counters that have no place of their own, by group.
+    pub counters: BTreeMap<String, Counts>,
+    /// Values and counts, by stage.
+    pub histograms: BTreeMap<String, Vec<(u64, u64)>>,
+    /// The samples themselves, by stage, if they were asked for.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub raw: BTreeMap<String, Vec<u64>>,
+    /// What the machine would have to model for the cell to show what its wait
+    /// is meant to do, and does not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_modelled: Vec<String>,
+    /// Why it was not run.
+    pub skipped: Option<String>,
+}
+
+impl Cell {
+    /// How many passes it has, if it was cut short: `2/4`; else `all`.
+    pub fn passes_text(&self) -> String {
+        match self.is_part() {
+            true => format!("{}/{}", self.passes, self.passes_planned),
+            false => "all".into(),
+        }
+    }
+
+    /// Whether it was cut short: more passes were to follow.
+    pub fn is_part(&self) -> bool {
+        self.passes_planned > 0 && self.ended.is_none()
+    }
+
+    /// Whether it has fewer wake-ups than asked for because they took too long.
+    pub fn ran_out_of_time(&self) -> bool {
+        self.ended == Some(End::Budget)
+    }
+
+    /// A counter per sample; 0 if it did not count.
+    pub fn per_sample(&self, counts: &Counts, name: &str) -> f64 {
+        let count = counts.get(name).copied().unwrap_or(0);
+        let made = match self.made {
+            0 => self.stats.map_or(1, |stats| stats.count.max(1)),
+            made => made,
+        };
+        count as f64 / made as f64
+    }
+
+    /// The stages that the sample is made of.
+    pub fn stages(&self) -> impl Iterator<Item = &Stage> {
+        self.stages.iter().filter(|stage| stage.name != STAMPED)
+    }
+
+    /// The whole sample as it is with time stamps being taken.
+    pub fn stamped(&self) -> Option<&Stage> {
+        self.stages.iter().find(|stage| stage.name == STAMPED)
+    }
+
+    /// How many times as long as without stamps a sample with stamps takes, by the medians:
+    /// what a figure that needs stamps is distorted by. `None` if none were taken.
+    pub fn distortion(&self) -> Option<f64> {
+        let (with, without) = (self.stamped()?.stats.p50, self.stats?.p50);
+        (without > 0).then(|| with as f64 / without as f64)
+    }
+
+    /// The value of one of the words that make the cell what it is; empty where the
+    /// results do not tell it. `None` if there is none of this name.
+    pub fn word(&self, key: &str) -> Option<String> {
+        Some(match key {
+            "under" => self.under.to_string(),
+            "system" => self.system_text(),
+            "cpus" => self.cpus.to_string(),
+            _ => self.told(Info::find(key)?),
+        })
+    }
+
+    /// The value of a dimension; empty where the results do not tell it.
+    pub fn told(&self, info: &Info) -> String {
+        if info.is_told(&self.what) {
+            info.text(&self.what).to_string()
+        } else {
+            String::new()
+        }
+    }
+
+    /// The words of the systems, like `call-by=notify,offset=1`, by name.
+    fn system_text(&self) -> String {
+        let words = self.what.system();
+        let words = words.map(|info| format!("{}={}", info.key, info.text(&self.what)));
+        let mut words: Vec<String> = words.collect();
+        words.sort_unstable();
+        words.join(",")
+    }
+
+    /// Everything that tells it from the other cells of its run.
+    pub fn key(&self) -> Vec<String> {
+        keys()
+            .map(|key| self.word(key).unwrap_or_default())
+            .collect()
+    }
+
+    /// What is measured: the workload, and of those that have shapes which.
+    pub fn subject(&self) -> String {
+        let plan::Cell { shape, .. } = self.what;
+        let table = self.table();
+        match self.what.workload {
+            Workload::Pingpong => table,
+            Workload::Ipi
+            | Workload::Ipistorm
+            | Workload::Messaging
+            | Workload::Notify
+            | Workload::Io
+            | Workload::Timer
+            | Workload::Idle
+            | Workload::Stream
+            | Workload::Overshoot => format!("{table} {shape}"),
+        }
+    }
+
+    /// What it is in a table with: the workload, and whether its requests come by time.
+    pub fn table(&self) -> String {
+        let loops = if self.what.is_open() {
+            ", open loop"
+        } else {
+            ""
+        };
+        format!("{}{loops}", self.what.workload)
+    }
+
+    /// Requests in a time, as part of those that were to come in it: 1 where the receiver
+    /// keeps up. `None` where requests do not come by time.
+    pub fn load_reached(&self) -> Option<f64> {
+        let load = self.counters.get("arrivals")?;
+        let ticks = |name: &str| load.get(name).copied().filter(|ticks| *ticks > 0);
+        Some(ticks("asked-ticks")? as f64 / ticks("reached-ticks")? as f64)
+    }
+
+    /// What it is, in one line.
+    pub fn title(&self) -> String {
+        let title = format!("{} {}", self.what.title(), self.system_text());
+        title.trim_end().to_owned()
+    }
+}
+
+impl Default for Cell {
+    fn default() -> Self {
+        Self {
+            run: String::new(),
+            id: 0,
+            under: Under::Rouse,
+            what: plan::Cell::default(),
+            event_stream_made_ns: 0,
+            cpus: 0,
+            iterations: 0,
+            passes: 0,
+            passes_planned: 0,
+            pass_p50: Vec::new(),
+            pass_core_hz: Vec::new(),
+            core_clock_moved: None,
+            made: 0,
+            ended: None,
+            unit: String::new(),
+            stats: None,
+            critical: None,
+            stages: Vec::new(),
+            exits: Counts::new(),
+            ipis: Counts::new(),
+            wakes: Counts::new(),
+            residency: Counts::new(),
+            counters: BTreeMap::new(),
+            histograms: BTreeMap::new(),
+            raw: BTreeMap::new(),
+            not_modelled: Vec::new(),
+            skipped: None,
+        }
+    }
+}
+
+fn words_of_under(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": Under::NAMES })
+}
+
+fn words_of_end(_: &mut SchemaGenerator) -> Schema {
+    let words = End::NAMES.iter().map(|&name| Value::from(name));
+    let words: Vec<Value> = words.chain([Value::Null]).collect();
+    json_schema!({ "enum": words })
+}
+
+fn word<S: Serializer>(word: &impl Word, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(word.name())
+}
+
+fn optional_word<S: Serializer>(
+    word: &Option<impl Word>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    word.map(Word::name).serialize(serializer)
+}
+
+fn known_word<'de, W: Word, D: Deserializer<'de>>(deserializer: D) -> Result<W, D::Error> {
+    parsed(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+}
+
+fn optional_known_word<'de, W: Word, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<W>, D::Error> {
+    let word = Option::<String>::deserialize(deserializer)?;
+    let word = word.map(|word| parsed(&word)).transpose();
+    word.map_err(D::Error::custom)
+}
+
+/// The value with this name, or what is wrong with the name.
+pub fn parsed<W: Word>(word: &str) -> Result<W, String> {
+    let unknown = || format!("there is no `{word}`; known are {}", W::NAMES.join(", "));
+    W::parse(word).ok_or_else(unknown)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::samples::results;
+
+    #[test]
+    fn counters_are_of_all_that_was_made() {
+        let mut cell = results().cells.remove(1);
+        assert_eq!(cell.per_sample(&cell.exits, "wfi"), 2.0);
+        cell.made = 5;
+        assert_eq!(cell.per_sample(&cell.exits, "wfi"), 1.6);
+    }
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The core's frequency at the passes of a cell, and whether it moved.
+//!
+//! A core that is slower in one pass makes every path longer in it, and so does code that
+//! is. The guest looks at its core's clock before and behind each pass where it can; what
+//! moved is marked.
+
+use crate::{Cell, Results};
+
+/// The largest share by which readings of one clock differ that is not called a move.
+/// A reading is known to 1 in 200, and two may be wrong in opposite directions; the
+/// smallest steps by which cores change their clocks are some 100 MHz of some 3 GHz.
+pub const MOVED: f64 = 0.02;
+
+/// The frequency at the first pass of a boot, Hz: the first that was seen at its `cells`, each
+/// with its passes, in the order in which the first pass has them.
+pub fn first<'c>(mut cells: impl Iterator<Item = &'c [[u64; 2]]>) -> Option<u64> {
+    cells.find_map(|passes| seen(passes).next())
+}
+
+/// By how much the frequency at `passes`, the begin and the end of each, moved, or is another
+/// than `first`, as a share of the highest; `None` if by no more than [`MOVED`].
+pub fn moved(first: Option<u64>, passes: &[[u64; 2]]) -> Option<f64> {
+    let (low, high) = range(seen(passes))?;
+    let (low, high) = range([low, high].into_iter().chain(first))?;
+    let share = (high - low) as f64 / high as f64;
+    // To the accuracy that it has.
+    (share > MOVED).then(|| (share * 1000.0).round() / 1000.0)
+}
+
+/// What was seen: a clock that stood has no frequency.
+fn seen(passes: &[[u64; 2]]) -> impl Iterator<Item = u64> {
+    passes.iter().flatten().copied().filter(|&hz| hz != 0)
+}
+
+fn range(mut hz: impl Iterator<Item = u64>) -> Option<(u64, u64)> {
+    let one = hz.next()?;
+    Some(hz.fold((one, one), |(low, high), hz| (low.min(hz), high.max(hz))))
+}
+
+impl Cell {
+    /// The lowest and the highest frequency of the core at its passes, Hz.
+    pub fn core_hz(&self) -> Option<(u64, u64)> {
+        range(seen(&self.pass_core_hz))
+    }
+}
+
+impl Results {
+    /// The median of the core's frequency at all passes, Hz.
+    pub fn core_hz_of_passes(&self) -> Option<u64> {
+        let cells = self.cells.iter();
+        let mut all: Vec<u64> = cells.flat_map(|cell| seen(&cell.pass_core_hz)).collect();
+        all.sort_unstable();
+        all.get(all.len() / 2).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GHZ: u64 = 1_000_000_000;
+
+    /// The frequencies of a run of `cells` cells in four passes, forwards, backwards,
+    /// backwards, forwards, where `hz` says what the clock is at a time.
+    fn run(cells: usize, hz: impl Fn(u64) -> u64) -> Vec<Vec<[u64; 2]>> {
+        let mut found = vec![Vec::new(); cells];
+        let mut time = 0;
+        for pass in 0..plan::PASSES {
+            for step in 0..cells {
+                let cell = match plan::is_forwards(pass) {
+                    true => step,
+                    false => cells - 1 - step,
+                };
+                found[cell].push([hz(time), hz(time + 1)]);
+                time += 2;
+            }
+        }
+        found
+    }
+
+    fn marks(run: &[Vec<[u64; 2]>]) -> Vec<bool> {
+        let first = first(run.iter().map(Vec::as_slice));
+        let moved = |passes: &Vec<[u64; 2]>| moved(first, passes).is_some();
+        run.iter().map(moved).collect()
+    }
+
+    /// Any error that a reading may have, at the worst place.
+    #[test]
+    fn a_steady_clock_is_never_marked() {
+        assert_eq!(marks(&run(5, |_| 3 * GHZ)), [false; 5]);
+        let wrong = |time| 3 * GHZ + (time % 3) * (3 * GHZ / 200) - 3 * GHZ / 200;
+        assert_eq!(marks(&run(5, wrong)), [false; 5]);
+    }
+
+    #[test]
+    fn one_step_marks_each_cell_that_was_run_behind_it() {
+        // In the first pass of the fourth of five cells.
+        let step = |at: u64| move |time| if time < at { 3 * GHZ } else { 29 * GHZ / 10 };
+        // Each of them is run again later.
+        assert_eq!(marks(&run(5, step(7))), [true; 5]);
+        // In the last pass, between the third and the fourth.
+        assert_eq!(marks(&run(5, step(36))), [false, false, false, true, true]);
+        // Within the very last.
+        let last = marks(&run(5, step(39)));
+        assert_eq!(last, [false, false, false, false, true]);
+    }
+
+    /// None of its passes is far from the pass before it.
+    #[test]
+    fn a_slow_drift_is_found_by_the_runs_first_pass() {
+        let drift = |time| 3 * GHZ - time * (GHZ / 1000);
+        let run = run(200, drift);
+        let steps = run.iter().flatten().map(|[begin, end]| begin - end);
+        assert!(steps.max().unwrap() < GHZ / 100);
+        // The last is run in the middle of the run twice, and never else.
+        assert!(moved(None, &run[199][..2]).is_none());
+        assert!(marks(&run)[199]);
+        assert_eq!(moved(Some(3 * GHZ), &run[199][..1]), Some(0.133));
+    }
+
+    #[test]
+    fn what_was_not_seen_is_no_frequency() {
+        assert_eq!(moved(None, &[]), None);
+        assert_eq!(moved(Some(GHZ), &[]), None);
+        assert_eq!(moved(Some(GHZ), &[[0, GHZ], [GHZ, 0]]), None);
+        assert_eq!(moved(Some(GHZ), &[[0, 0]]), None);
+        assert_eq!(first([&[][..], &[[0, 2]]].into_iter()), Some(2));
+    }
+}

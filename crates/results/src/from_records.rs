@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How results are made from the records of boots.
+
+use std::collections::BTreeMap;
+
+use plan::{DIMENSIONS, Place, Under, Word};
+use serde_json::Value;
+
+use crate::records::{CellRecords, Records, Stat};
+use crate::{Cell, Counts, INSNS, Results, Stage, Stats, VIRTUAL, cell, clock, words};
+
+/// Fields of the records `boot` and `machine` that have a place of their own.
+const MACHINE: [&str; 9] = [
+    "under",
+    "version",
+    "midr",
+    "cpus",
+    "cntfrq_hz",
+    "core_hz",
+    "gic",
+    "list_registers",
+    "firmware",
+];
+impl Results {
+    /// Adds what a boot under `under` reported. The machine is described by
+    /// the first boot that describes one. What counts something else than the
+    /// boots before is left out: one table has one unit.
+    pub fn add(&mut self, under: Option<Under>, records: &Records) {
+        if self.unit.is_empty() {
+            self.describe(records);
+        }
+        let name = under.map_or("something unknown", Word::name);
+        let unit = records.unit.as_ref().map_or("", |(unit, _)| unit);
+        if unit.is_empty() || unit == self.unit {
+            let first_hz = clock::first(records.cells.iter().map(|cell| cell.core_hz.as_slice()));
+            for cell in &records.cells {
+                self.problems.extend(cell.disagreement());
+                match convert(under, unit, first_hz, cell) {
+                    Ok(cell) => self.cells.push(cell),
+                    Err(why) => self.damaged.push(format!("{}: {why}", cell.title())),
+                }
+            }
+        } else {
+            self.problems.push(format!(
+                "a boot under {name} counts {unit}, those before it {}: its cells are left out; \
+                 run or capture it apart",
+                self.unit
+            ));
+        }
+        let missing = records.missing();
+        // Of soaks and checks no cells are expected.
+        let measures = records.plan.is_some() || !records.cells.is_empty();
+        let cut = measures && !records.ended;
+        self.incomplete |= cut || missing.is_some();
+        self.missing
+            .extend(missing.map(|text| format!("under {name}: {text}")));
+        self.damaged.extend(records.damaged.iter().cloned());
+        self.problems.extend(records.problems.iter().cloned());
+        self.notes.extend(records.notes.iter().cloned());
+    }
+
+    fn describe(&mut self, records: &Records) {
+        let field = |key: &str| {
+            records
+                .machine
+                .get(key)
+                .map(String::as_str)
+                .unwrap_or_default()
+        };
+        let machine = &mut self.machine;
+        machine.midr = field("midr").into();
+        machine.cpus = field("cpus").parse().unwrap_or(0);
+        machine.cntfrq_hz = field("cntfrq_hz").parse().unwrap_or(0);
+        machine.core_hz = field("core_hz").parse().unwrap_or(0);
+        machine.gic = field("gic").into();
+        machine.list_registers = field("list_registers").parse().unwrap_or(0);
+        machine.firmware = field("firmware").into();
+        let features = records.features.iter();
+        // What the machine is said to have besides what has a place of its own.
+        let more = records
+            .machine
+            .iter()
+            .filter(|(name, _)| !MACHINE.contains(&name.as_str()));
+        machine.features = features
+            .chain(more)
+            .map(|(name, text)| (name.clone(), value(text)))
+            .collect();
+        for (name, probe) in &records.probes {
+            self.fidelity.insert(name.clone(), value(&probe.value));
+            if !probe.detail.is_empty() {
+                self.fidelity_details
+                    .insert(name.clone(), probe.detail.clone());
+            }
+        }
+        if let Some((unit, how)) = &records.unit {
+            (self.unit, self.unit_how) = (unit.clone(), how.clone());
+        }
+    }
+}
+
+/// A text as the JSON value that it looks like.
+fn value(text: &str) -> Value {
+    match (text, text.parse::<u64>()) {
+        ("true", _) => Value::Bool(true),
+        ("false", _) => Value::Bool(false),
+        (_, Ok(number)) => number.into(),
+        _ => text.into(),
+    }
+}
+
+/// A cell as its records have it; `first_hz` is the core's frequency at the first pass of its boot.
+///
+/// # Errors
+/// Names the word that is not known.
+fn convert(
+    under: Option<Under>,
+    unit: &str,
+    first_hz: Option<u64>,
+    cell: &CellRecords,
+) -> Result<Cell, String> {
+    let word = |key: &str| cell.fields.get(key).cloned().unwrap_or_default();
+    let number = |key: &str| word(key).parse().unwrap_or(0);
+    let total = cell.stats.iter().find(|stat| stat.name == "total");
+    let stages = cell.stats.iter().filter(|stat| stat.name != "total");
+    let mut groups = grouped(&cell.counts);
+    if !cell.tells_parts() {
+        // Of logs from before that: not of the samples, and of other code than theirs.
+        groups.retain(|name, _| !matches!(name.as_str(), "res" | "time"));
+    }
+    let mut group = |name: &str| groups.remove(name).unwrap_or_default();
+    let told = DIMENSIONS.iter().map(|info| {
+        let field = match info.place {
+            Place::Always | Place::Unusual => words::field(info),
+            Place::System => format!("sys.{}", info.key),
+        };
+        (info.key.to_owned(), word(&field))
+    });
+    let what = words::read(told)?;
+    Ok(Cell {
+        run: String::new(),
+        id: cell.id,
+        under: match cell.fields.get("under") {
+            None => under.ok_or("under: it is not said")?,
+            Some(under) => {
+                Under::parse(under).ok_or_else(|| format!("under: there is no `{under}`"))?
+            }
+        },
+        unit: unit_of(&what, unit).into(),
+        what,
+        event_stream_made_ns: number("event_stream_made_ns"),
+        cpus: number("cpus"),
+        iterations: number("iterations"),
+        passes: number("passes"),
+        passes_planned: number("passes_planned"),
+        pass_p50: cell.pass_p50.clone(),
+        pass_core_hz: cell.core_hz.clone(),
+        core_clock_moved: clock::moved(first_hz, &cell.core_hz),
+        made: number("made"),
+        ended: match cell.fields.get("ended") {
+            None => None,
+            Some(ended) => Some(cell::parsed(ended).map_err(|why| format!("ended: {why}"))?),
+        },
+        stats: total.map(stats),
+        critical: None,
+        stages: stages.map(stage).collect(),
+        exits: group("exit"),
+        ipis: group("ipi"),
+        wakes: group("wake"),
+        // Where samples count instructions, those with stamps are others than those shown.
+        residency: match unit {
+            INSNS => Counts::new(),
+            _ => group("res"),
+        },
+        counters: groups,
+        histograms: cell.histograms.clone(),
+        raw: cell.raw.clone(),
+        not_modelled: word("not_modelled")
+            .split_terminator(',')
+            .map(String::from)
+            .collect(),
+        skipped: cell.skipped.clone(),
+    })
+}
+
+/// What values of a cell count, where a boot counts `unit`. Time in which every CPU
+/// was idle is no instruction.
+fn unit_of<'u>(cell: &plan::Cell, unit: &'u str) -> &'u str {
+    match unit {
+        "insns" if cell.has_idle_time() => VIRTUAL,
+        unit => unit,
+    }
+}
+
+fn stage(stat: &Stat) -> Stage {
+    Stage {
+        name: stat.name.clone(),
+        stats: stats(stat),
+    }
+}
+
+fn stats(stat: &Stat) -> Stats {
+    let number = |key: &str| stat.values.get(key).copied().unwrap_or(0);
+    let count = number("count");
+    Stats {
+        count,
+        min: number("min"),
+        p50: number("p50"),
+        p90: number("p90"),
+        p99: number("p99"),
+        p999: number("p999"),
+        max: number("max"),
+        mean: number("sum") as f64 / count.max(1) as f64,
+    }
+}
+
+/// Counters by what stands before the first dot of their names.
+fn grouped(counts: &BTreeMap<String, u64>) -> BTreeMap<String, BTreeMap<String, u64>> {
+    let mut groups: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
+    for (name, &count) in counts {
+        let (group, name) = name.split_once('.').unwrap_or(("", name));
+        groups
+            .entry(group.into())
+            .or_default()
+            .insert(name.into(), count);
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests;

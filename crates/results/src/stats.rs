@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Statistics of a cell's samples and of their stages, as `results.json` has them.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Statistics of samples.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Stats {
+    /// How many.
+    pub count: u64,
+    /// Smallest.
+    pub min: u64,
+    /// Median.
+    pub p50: u64,
+    /// 90th percentile.
+    pub p90: u64,
+    /// 99th percentile.
+    pub p99: u64,
+    /// 99.9th percentile.
+    pub p999: u64,
+    /// Largest.
+    pub max: u64,
+    /// Arithmetic mean.
+    pub mean: f64,
+}
+
+/// A part of the sample.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[serde(default)]
+pub struct Stage {
+    /// Its name.
+    pub name: String,
+    /// Its statistics.
+    #[serde(flatten)]
+    pub stats: Stats,
+}
+
+impl Stats {
+    /// Of values, and how often each came; percentiles by nearest rank.
+    pub fn of(values: &BTreeMap<u64, u64>) -> Self {
+        let count: u64 = values.values().sum();
+        let sum: u64 = values.iter().map(|(value, times)| value * times).sum();
+        let rank = |per_mille: u64| {
+            let wanted = (count * per_mille).div_ceil(1000).max(1);
+            let mut before = 0;
+            let reached = values.iter().find(|(_, times)| {
+                before += **times;
+                before >= wanted
+            });
+            reached.map_or(0, |(value, _)| *value)
+        };
+        Self {
+            count,
+            min: values.keys().next().copied().unwrap_or(0),
+            p50: rank(500),
+            p90: rank(900),
+            p99: rank(990),
+            p999: rank(999),
+            max: values.keys().next_back().copied().unwrap_or(0),
+            mean: match count {
+                0 => 0.0,
+                _ => sum as f64 / count as f64,
+            },
+        }
+    }
+
+    /// Whether there are enough samples for the percentile of so many thousandths: ten
+    /// beyond it, so that it is not the largest few that decide.
+    pub const fn supports(&self, per_mille: u64) -> bool {
+        const BEYOND: u64 = 10;
+        self.count * (1000 - per_mille) >= BEYOND * 1000
+    }
+}

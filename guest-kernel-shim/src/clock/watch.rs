@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The core's frequency, looked at before and behind each pass of a cell, so that a
+//! reader can tell a change of the code from a change of the clock.
+//!
+//! It is that of the first CPU, which measures. The look is outside of samples, and
+//! busy: the cycle counter may stop while a CPU waits in WFI or WFE (DDI 0487K.a,
+//! PMCCNTR_EL0; `pmu` enables it by PMCR_EL0.E, PMCNTENSET_EL0.C and
+//! PMCCFILTR_EL0).
+
+use arrayvec::ArrayVec;
+use plan::{Fault, PASSES};
+
+use super::cycles;
+use crate::{clock, pmu};
+
+/// How many times as fast a core is found that only seems to change its clock.
+const PLANTED: u64 = 2;
+
+/// What was found at the passes of a cell, Hz: at the begin and at the end of each, 0 if a
+/// clock stood.
+pub type Seen = ArrayVec<[u64; 2], { PASSES as usize }>;
+
+/// Whoever looks.
+pub struct Watch {
+    /// There is something to see.
+    tells: bool,
+    /// The clock is to seem to change.
+    planted: bool,
+}
+
+impl Watch {
+    /// Looks where a tick is time and the PMU is a core's: an emulator that counts
+    /// instructions has no frequency, and one whose PMU has no instructions to count
+    /// has no core's cycles either.
+    pub fn new(fault: Option<Fault>) -> Self {
+        let planted = fault == Some(Fault::CoreClockMoves) && pmu::is_there();
+        let tells = pmu::counts_instructions() && !clock::counts_instructions();
+        Self {
+            tells: tells || planted,
+            planted,
+        }
+    }
+
+    /// Runs a pass, the number of which is how many were `seen`, between two looks.
+    pub fn around(&self, seen: &mut Seen, pass: impl FnOnce()) {
+        if !self.tells || seen.is_full() {
+            return pass();
+        }
+        let times = match self.planted && seen.len() >= seen.capacity() / 2 {
+            true => PLANTED,
+            false => 1,
+        };
+        let look = || cycles::core_hz().map_or(0, |hz| hz * times);
+        let begin = look();
+        pass();
+        seen.push([begin, look()]);
+    }
+}
