@@ -3,8 +3,9 @@
 //!
 //! The comparison would end at the first difference, because what a governor learnt differs from
 //! there on. So a governor can be told to depart from a rule as `cpuidle` does:
-//! `tests/against` shows that the two then agree at every step, and that each departure makes a
-//! difference. Once `cpuidle` keeps a rule, that test fails and names the departure to take out.
+//! `crates/governors-by-rules/tests/against` shows that the two then agree at every step, and that
+//! each departure makes a difference. Once `cpuidle` keeps a rule, that test fails and names the
+//! departure to take out.
 
 /// A rule that `cpuidle` does not keep, and what it does instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 //!
 //! `RULES.md` beside this crate says what each governor does, with the source of each rule. The
 //! code was written from those rules by an author who had not seen `crates/cpuidle`, so that the
-//! two can be compared over traces: `tests/against.rs` does that. Each rule's number stands in
-//! the code where the rule is kept and in the name of a test.
+//! two can be compared over traces: `crates/governors-by-rules/tests/against` does that. Each
+//! rule's number stands in the code where the rule is kept and in the name of a test.
 //!
 //! A governor is asked through [`Governor::choose`] and told through [`Governor::learn`]. All
 //! arithmetic is in whole numbers. Times are nanoseconds unless a name says otherwise.
