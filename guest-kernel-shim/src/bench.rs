@@ -8,7 +8,9 @@ use arrayvec::ArrayVec;
 use pages::Pool;
 use parts::Account;
 use pass::Scratch;
-use plan::{Cell, Fault, Limits, Machine, PASSES, Pace, Plan, Shape, Stages, Wake, Workload};
+use plan::{
+    Cache, Cell, Fault, Limits, Machine, PASSES, Pace, Plan, Shape, Stages, Wake, Workload,
+};
 use platform::MAX_CPUS;
 
 use crate::block::Block;
@@ -22,6 +24,7 @@ use crate::percpu::{self, PerCpu};
 use crate::setting::Setting;
 use crate::workers::{self, Job, noise};
 use crate::workload::arrivals::{self, Load};
+use crate::workload::before::{Before, Cold, Gap};
 use crate::workload::ipi::Caller;
 use crate::workload::overshoot::Poller;
 use crate::workload::pingpong::Near;
@@ -43,6 +46,7 @@ pub fn run(plan: &Plan, seed: u64, fault: Option<Fault>, pool: &mut Pool) {
         frequency: clock::frequency(),
         hypervisor: hypervisor::present(),
         cpus_at_once: !probe::is_not_modelled("cpus_run_at_once"),
+        caches: plan.assume_caches || !probe::is_not_modelled(probe::CACHES),
         event_loses_irq: plan.event_loses_irq,
     };
     let entries = entries(plan, &machine, pool);
@@ -112,10 +116,18 @@ fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Ent
     entries
 }
 
-/// Runs `count` iterations of a cell. A function of its own: what is around it is laid
+/// Runs `count` iterations of a cell.
+fn block(entry: &mut Entry, count: u32) {
+    match entry.cell.cache {
+        Cache::Warm => block_after(entry, count, Gap(clock::ticks(entry.cell.gap_us))),
+        Cache::Cold => block_after(entry, count, Cold::of(&entry.cell)),
+    }
+}
+
+/// Runs them, each after `before`. A function of its own: what is around it is laid
 /// out apart from the code that is measured.
 #[inline(never)]
-fn block(entry: &mut Entry, count: u32) {
+fn block_after(entry: &mut Entry, count: u32, before: impl Before) {
     let Some(samples) = entry.samples.as_deref_mut() else {
         return;
     };
@@ -125,7 +137,6 @@ fn block(entry: &mut Entry, count: u32) {
         count,
         traced: false,
     };
-    let gap = clock::ticks(cell.gap_us);
     let targets = targets(&cell);
     let wakers = targets
         .iter()
@@ -138,7 +149,7 @@ fn block(entry: &mut Entry, count: u32) {
             let mut near = Near {
                 waker: knobs::waker(&cell, targets[0]),
                 count,
-                gap,
+                before,
                 samples,
             };
             workers::run(job, || idle::with(&knobs::setting(&cell), &mut near))
@@ -148,7 +159,7 @@ fn block(entry: &mut Entry, count: u32) {
                 shape: cell.shape,
                 wakers,
                 count,
-                gap,
+                before,
                 at_once: cell.wake == Wake::Ipi,
                 samples,
             };
@@ -242,6 +253,14 @@ fn takes_stamps(plan: &Plan, cell: &Cell) -> bool {
 
 /// Runs `count` iterations of a cell once more, with time stamps, if it takes them.
 fn stamped(entry: &mut Entry, count: u32) {
+    match entry.cell.cache {
+        Cache::Warm => stamped_after(entry, count, Gap(clock::ticks(entry.cell.gap_us))),
+        Cache::Cold => stamped_after(entry, count, Cold::of(&entry.cell)),
+    }
+}
+
+/// Runs them, each after `before`.
+fn stamped_after(entry: &mut Entry, count: u32, before: impl Before) {
     let cell = entry.cell;
     let samples = entry.samples.as_deref_mut();
     let Some(samples) = samples.and_then(|samples| samples.stamped.as_deref_mut()) else {
@@ -261,7 +280,7 @@ fn stamped(entry: &mut Entry, count: u32) {
     let mut near = stages::Near {
         waker: knobs::waker(&cell, far),
         count,
-        gap: clock::ticks(cell.gap_us),
+        before,
         samples,
         logs,
         account: Account::new(logs.each_ref().map(|logs| logs.each_ref()), halts),

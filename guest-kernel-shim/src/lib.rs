@@ -29,6 +29,7 @@ pub mod bench;
 mod block;
 pub mod boot;
 pub mod clock;
+pub mod cold;
 mod counts;
 mod dispatch;
 mod entry;

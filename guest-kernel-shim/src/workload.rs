@@ -3,6 +3,7 @@
 //! for the CPU that measures and one for each CPU that takes part.
 
 pub mod arrivals;
+pub mod before;
 pub mod call;
 pub mod idle;
 pub mod io;

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use plan::Under;
+use results::Watts;
 use serde::Deserialize;
 
 use crate::cli::Metric;
@@ -32,6 +33,8 @@ pub struct Board {
     /// What it has not, or has otherwise.
     pub lacks: Vec<String>,
     pub cpus: Cpus,
+    /// What each of them takes in each state, by somebody's figures: a model.
+    pub watts: Option<Watts>,
     /// The machine that they are part of.
     pub machine: Machine,
 }

@@ -91,6 +91,9 @@ impl Run<'_> {
                 ..self.nothing.clone()
             };
             let failure = self.once(number);
+            if let Some(watts) = &self.job.watts {
+                self.results.model_energy(watts);
+            }
             let kept = !self.done.is_empty();
             // Of a repetition that measured nothing there is nothing to keep, unless it is the only one.
             if self.results.has_cells() || !kept {

@@ -20,9 +20,11 @@
 
 #![no_std]
 
+mod colder;
 mod settle;
 mod wait;
 
+pub use colder::{WALKS, colder};
 pub use settle::{Finding, Verdict, settle};
 pub use wait::{
     Action, End, UNEXPLAINED, Wait, by_action, deadline, first_event, timeout_is_event, wfe, wfet,

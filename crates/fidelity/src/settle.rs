@@ -47,7 +47,7 @@ pub enum Finding {
     NotSure(&'static str),
 }
 
-/// Runs `trial` until there is an answer, or [`TRIES`] times. It gets its bound in
+/// Runs `trial` until there is an answer, or 40 times. It gets its bound in
 /// microseconds, 2000 to 409,600.
 pub fn settle(mut trial: impl FnMut(u32) -> Verdict) -> Finding {
     let mut tally = Tally::default();

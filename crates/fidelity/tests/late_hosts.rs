@@ -165,6 +165,23 @@ fn masked(host: Late, chance: &mut Chance, wakes: bool) -> Finding {
     })
 }
 
+/// Walks over lines that are cached or not; the CPU is away during one in eight. The time of
+/// a walk without caches depends a little on what was executed before.
+fn colder(host: Late, chance: &mut Chance, caches: bool) -> Finding {
+    fidelity::settle(|_| {
+        let mut walk = |time: u64| {
+            let away = match chance.below(8) {
+                0 => host.draw(chance),
+                _ => 0,
+            };
+            time + chance.below(time / 8 + 1) + away
+        };
+        let warm = std::array::from_fn(|_| walk(200));
+        let cold = std::array::from_fn(|_| walk(if caches { 2000 } else { 250 }));
+        fidelity::colder(warm, cold)
+    })
+}
+
 /// Answers of a kind of trial on many machines where `truth` is right.
 fn wrong(kind: fn(Late, &mut Chance, bool) -> Finding, truth: bool, host: Late) -> (usize, usize) {
     let mut counts = (0, 0);
@@ -189,6 +206,7 @@ fn no_late_host_makes_a_wrong_answer() {
                 ("wfet", wfet as fn(_, &mut _, _) -> _),
                 ("action", action),
                 ("masked", masked),
+                ("colder", colder),
             ] {
                 let (wrong, unsure) = wrong(kind, truth, host);
                 println!("{name} {truth} {host:?}: {wrong} wrong, {unsure} not sure");
@@ -207,7 +225,22 @@ fn an_idle_host_is_always_answered() {
         assert_eq!(wrong(wfet, truth, Late::Idle), (0, 0));
         assert_eq!(wrong(action, truth, Late::Idle), (0, 0));
         assert_eq!(wrong(masked, truth, Late::Idle), (0, 0));
+        assert_eq!(wrong(colder, truth, Late::Idle), (0, 0));
     }
+}
+
+/// As an emulator that counts instructions has it, and a counter slower than the core.
+#[test]
+fn walks_that_take_the_same_show_no_caches_and_few_ticks_are_enough() {
+    let same = fidelity::colder([450; fidelity::WALKS], [450; fidelity::WALKS]);
+    assert_eq!(same, Verdict::No(450));
+    let none = fidelity::colder([0; fidelity::WALKS], [0; fidelity::WALKS]);
+    assert_eq!(none, Verdict::No(0));
+    let coarse = fidelity::colder([2; fidelity::WALKS], [90; fidelity::WALKS]);
+    assert_eq!(coarse, Verdict::Yes(90));
+    let half = std::array::from_fn(|n| if n % 3 == 0 { 100 } else { 900 });
+    let mixed = fidelity::colder([100; fidelity::WALKS], half);
+    assert!(matches!(mixed, Verdict::Void(_)), "{mixed:?}");
 }
 
 #[test]

@@ -31,6 +31,7 @@ fn expand(plan: &Plan) {
         frequency: 62_500_000,
         hypervisor: true,
         cpus_at_once: true,
+        caches: true,
         event_loses_irq: false,
     };
     let part = |index, of| Plan {

@@ -54,6 +54,7 @@ pub fn of(cells: &[&Cell], scale: Scale) -> Vec<Column> {
         true => columns.extend(path::levels(cells)),
         false => columns.extend(residency(cells)),
     }
+    columns.extend(energy(cells));
     columns
 }
 
@@ -86,6 +87,16 @@ fn noise(cells: &[&Cell]) -> Option<Column> {
     let any = cells.iter().any(|cell| cell.counters.contains_key("noise"));
     let texts = cells.iter().map(|cell| rate(rounds(cell)));
     any.then(|| Column::numbers("noise/op", "rounds", texts.collect()))
+}
+
+/// What a wake-up takes by stated watts, if any cell has that.
+fn energy(cells: &[&Cell]) -> Option<Column> {
+    let texts = cells.iter().map(|cell| match &cell.energy_model {
+        Some(model) => format!("{:.2}", model.uj_per_wakeup),
+        None => "·".into(),
+    });
+    let any = cells.iter().any(|cell| cell.energy_model.is_some());
+    any.then(|| Column::numbers("model", "uJ/wake-up", texts.collect()))
 }
 
 /// Where the CPUs were within samples, in per cent, if any cell says so, and how many times as

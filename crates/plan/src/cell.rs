@@ -7,7 +7,7 @@ use wait::stream::Stream;
 
 use crate::dimensions::{COUNT, DIMENSIONS, SLOWEST_FIRST};
 use crate::{
-    Cell, Completion, Error, Info, Machine, Noise, Place, Shape, Show, SkipReason, Workload,
+    Cache, Cell, Completion, Error, Info, Machine, Noise, Place, Shape, Show, SkipReason, Workload,
 };
 
 impl Cell {
@@ -162,9 +162,13 @@ impl Cell {
 
     /// What the machine has to model for the cell to show what its wait is
     /// meant to do, by the names of the probes.
-    #[must_use]
-    pub const fn depends_on(&self) -> &'static [&'static str] {
-        self.wait.depends_on(self.workload)
+    pub fn depends_on(&self) -> impl Iterator<Item = &'static str> {
+        let wait = self.wait.depends_on(self.workload).iter().copied();
+        let caches = match self.cache {
+            Cache::Warm => None,
+            Cache::Cold => Some("caches_modelled"),
+        };
+        wait.chain(caches)
     }
 
     /// Why the cell is not run on `machine`; of several reasons the one that is told first.

@@ -71,6 +71,9 @@ pub struct Plan {
     /// Samples are reported in cycles of the core, if the guest can tell how many
     /// a tick of the counter has.
     pub cycles: bool,
+    /// Cells that need caches are measured whether the machine models any or not: for
+    /// trying what they do.
+    pub assume_caches: bool,
     /// The machine is known to lose an interrupt that is acknowledged while an
     /// event comes; see [`Machine::event_loses_irq`].
     pub event_loses_irq: bool,
@@ -109,6 +112,7 @@ impl Default for Plan {
             raw: false,
             compact: false,
             cycles: false,
+            assume_caches: false,
             event_loses_irq: false,
         }
     }
@@ -203,6 +207,7 @@ impl Plan {
                 !self.is_left_out(cell)
             }
             SkipReason::NoBystander => lists.shape.named || cell.workload != Workload::Ipi,
+            SkipReason::NoCaches => lists.cache.named,
             SkipReason::NoHypervisor => lists.trap.named || lists.deliver.named,
         }
     }

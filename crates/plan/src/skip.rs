@@ -20,6 +20,8 @@ pub struct Machine {
     pub hypervisor: bool,
     /// CPUs run at once, and not one after another.
     pub cpus_at_once: bool,
+    /// What was cleaned out of the caches takes longer to load.
+    pub caches: bool,
     /// An event that comes while an interrupt is acknowledged loses the interrupt.
     pub event_loses_irq: bool,
 }
@@ -55,6 +57,8 @@ pub enum SkipReason {
     /// Interrupts come to a CPU that waits for events, and the machine would lose
     /// some of them.
     LosesInterrupts,
+    /// `cold`, and the machine was not found to model caches.
+    NoCaches,
     /// A CPU that was named does not run.
     Offline {
         /// The dimension that names it.
@@ -164,6 +168,10 @@ impl fmt::Display for SkipReason {
             Self::LosesInterrupts => {
                 "this machine loses an interrupt that is acknowledged while an event comes; \
                  use wake elide, or another CPU model"
+            }
+            Self::NoCaches => {
+                "cold: no load was found to be slower after its line was cleaned (caches_modelled); \
+                 use cache warm"
             }
             Self::NoHypervisor => "needs EL2, and runs under none; use trap none, deliver direct",
         })

@@ -23,6 +23,7 @@ impl Plan {
         "raw",
         "compact",
         "cycles",
+        "assume-caches",
         "event-loses-irq",
     ];
 
@@ -45,6 +46,7 @@ impl Plan {
             "raw" => self.raw = on(key, values)?,
             "compact" => self.compact = on(key, values)?,
             "cycles" => self.cycles = on(key, values)?,
+            "assume-caches" => self.assume_caches = on(key, values)?,
             "event-loses-irq" => self.event_loses_irq = on(key, values)?,
             _ => {
                 return self
@@ -105,6 +107,7 @@ impl fmt::Display for Plan {
             ("compact", self.compact),
             ("raw", self.raw),
             ("cycles", self.cycles),
+            ("assume-caches", self.assume_caches),
             ("event-loses-irq", self.event_loses_irq),
         ];
         let on = switches.into_iter().filter(|(_, on)| *on);

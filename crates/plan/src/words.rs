@@ -196,6 +196,14 @@ words! {
         Tell = "tell",
     }
 
+    /// Whether caches hold what a wake-up uses.
+    Cache {
+        /// As the wake-up before left them.
+        Warm = "warm",
+        /// None does: cleaned and invalidated before each sample.
+        Cold = "cold",
+    }
+
     /// What a CPU executes before WFI.
     WfiBarrier {
         /// Nothing.

@@ -11,6 +11,7 @@ const MACHINE: Machine = Machine {
     frequency: 1_000_000_000,
     hypervisor: true,
     cpus_at_once: true,
+    caches: false,
     event_loses_irq: false,
 };
 

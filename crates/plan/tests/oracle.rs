@@ -11,6 +11,7 @@ const MACHINE: Machine = Machine {
     frequency: 1_000_000_000,
     hypervisor: true,
     cpus_at_once: true,
+    caches: true,
     event_loses_irq: false,
 };
 
@@ -29,7 +30,7 @@ fn product(plan: &Plan) -> Vec<Cell> {
         )*};
     }
     nested!(workload shape gap_us wait trap deliver wake poll_limit_us host_poll_us);
-    nested!(event_stream_us host_poll hint wfi_barrier noise arrival_us service_us idle_poll standby_us psd_ms completion spread);
+    nested!(event_stream_us host_poll hint wfi_barrier cache noise arrival_us service_us idle_poll standby_us psd_ms completion spread);
     nested!(device_us call_by call_wait cpulist mask offset calls groups);
     cells
 }
@@ -77,6 +78,9 @@ fn settled(plan: &Plan, cell: &Cell) -> Cell {
     }
     if !halts || is(&["overshoot"]) {
         cell.wfi_barrier = neutral.wfi_barrier;
+    }
+    if !is(&["ipi", "pingpong"]) {
+        cell.cache = neutral.cache;
     }
     if !events {
         cell.event_stream_us = 0;
@@ -136,7 +140,7 @@ fn settled(plan: &Plan, cell: &Cell) -> Cell {
 /// listed.
 const PLANS: [&str; 10] = [
     "rouse.workload=pingpong,overshoot rouse.wait=all,governor:teo rouse.trap=none,both \
-     rouse.host-poll-us=0 rouse.wfi-barrier=all",
+     rouse.host-poll-us=0 rouse.wfi-barrier=all rouse.cache=cold,warm",
     "rouse.workload=pingpong rouse.wait=all rouse.trap=all rouse.host-poll-us=0,50 rouse.host-poll=all \
      rouse.hint=all rouse.poll-limit-us=10,20",
     "rouse.workload=all rouse.wait=wfi,poll-wfi,haltpoll rouse.trap=none,wfi rouse.gap-us=0,10 \

@@ -15,6 +15,7 @@ fn machine() -> Machine {
         frequency: 1_000_000_000,
         hypervisor: true,
         cpus_at_once: true,
+        caches: true,
         event_loses_irq: false,
     }
 }
@@ -43,6 +44,7 @@ fn reasons_name_the_remedy() {
         (R::OneCpu, "use --cpus 2 or more"),
         (R::NoWfxt, "use wait wfe"),
         (R::LosesInterrupts, "use wake elide, or another CPU model"),
+        (R::NoCaches, "use cache warm"),
         (
             R::Offline {
                 key: "mask",

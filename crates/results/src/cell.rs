@@ -10,6 +10,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+use crate::energy::EnergyModel;
 use crate::path::Critical;
 use crate::types::{Counts, is_zero};
 use crate::{Stage, Stats, words};
@@ -95,6 +96,10 @@ pub struct Cell {
     pub wakes: Counts,
     /// Where the CPUs were within samples.
     pub residency: Counts,
+    /// What a wake-up takes by stated watts: a model, not a measurement; left out where none
+    /// were stated, or the residency is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub energy_model: Option<EnergyModel>,
     /// Counters that have no place of their own, by group.
     pub counters: BTreeMap<String, Counts>,
     /// Values and counts, by stage.
@@ -260,6 +265,7 @@ impl Default for Cell {
             ipis: Counts::new(),
             wakes: Counts::new(),
             residency: Counts::new(),
+            energy_model: None,
             counters: BTreeMap::new(),
             histograms: BTreeMap::new(),
             raw: BTreeMap::new(),

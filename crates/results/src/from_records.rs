@@ -171,6 +171,7 @@ fn convert(
             INSNS => Counts::new(),
             _ => group("res"),
         },
+        energy_model: None,
         counters: groups,
         histograms: cell.histograms.clone(),
         raw: cell.raw.clone(),

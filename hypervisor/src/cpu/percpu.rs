@@ -113,6 +113,16 @@ impl PerCpu {
         })
     }
 
+    /// Its stack and its state, which are mapped and follow each other.
+    pub fn memory(&self) -> Region {
+        let slot = core::ptr::from_ref(self) as usize - offset_of!(Slot, per_cpu);
+        let stack = offset_of!(Slot, stack);
+        Region {
+            base: (slot + stack) as u64,
+            size: (size_of::<Slot>() - stack) as u64,
+        }
+    }
+
     /// Whether a stack that ran over faults at `address`.
     pub fn is_guard(&self, address: u64) -> bool {
         let boot = boot_stack_guard();

@@ -109,6 +109,7 @@ pub struct Expected {
     same_p50: Option<String>,
     unit: Option<String>,
     core_clock_moved: Option<Range>,
+    uj_per_kilotick: Option<Range>,
 }
 
 impl Expected {
@@ -187,7 +188,7 @@ impl Expected {
         Ok(())
     }
 
-    /// Why it ended, its unit, and how far the core's clock moved.
+    /// Why it ended, its unit, how far the core's clock moved, and its energy.
     fn compare_words(&self, cell: &Cell) -> Result<()> {
         if let Some(wanted) = &self.ended {
             let ended = cell.ended.map_or("nothing", Word::name);
@@ -199,6 +200,12 @@ impl Expected {
         if let Some(range) = self.core_clock_moved {
             let share = cell.core_clock_moved.unwrap_or(0.0);
             range.check(share, || format!("the core's clock moved by {share}"))?;
+        }
+        if let Some(range) = self.uj_per_kilotick {
+            let energy = uj_per_kilotick(cell);
+            range.check(energy, || {
+                format!("{energy:.3} uJ in 1000 ticks by the model")
+            })?;
         }
         Ok(())
     }
@@ -237,6 +244,17 @@ impl Expected {
         }
         Ok(())
     }
+}
+
+/// Microjoules by the model of energy for 1000 ticks of a CPU; 0 without a model.
+fn uj_per_kilotick(cell: &Cell) -> f64 {
+    let Some(model) = &cell.energy_model else {
+        return 0.0;
+    };
+    let samples = cell.counters["stamped"]["samples"] as f64;
+    let ticks: u64 = cell.residency.values().sum();
+    // Two wake-ups are a round trip.
+    model.uj_per_wakeup * samples * 2.0 * 1000.0 / ticks as f64
 }
 
 /// The part of the values that are larger than the one before.

@@ -225,6 +225,23 @@ macro_rules! common_and {
                 show: Show::Special("WFI behind"),
                 applies: |cell| cell.halts(),
             }
+            /// Whether caches hold what a wake-up uses; `warm` where samples are not made one by one.
+            cache: Cache {
+                key: "cache",
+                help: "Whether caches hold what a wake-up uses (ipi, pingpong): warm (as the one before left them), cold \
+                       (cleaned and invalidated before each sample; needs a machine that models caches)",
+                kind: Kind::Words,
+                default: [Cache::Warm],
+                neutral: Cache::Warm,
+                turn: 11,
+                place: Place::Unusual,
+                show: Show::Special("caches"),
+                applies: |cell| !cell.workload.has_tasks() && !cell.workload.is_alone(),
+                contradicts: |cell, machine| {
+                    let unseen = cell.cache == Cache::Cold && !machine.caches;
+                    unseen.then_some(SkipReason::NoCaches)
+                },
+            }
             /// What the CPUs do meanwhile that take no part.
             noise: Noise {
                 key: "noise",

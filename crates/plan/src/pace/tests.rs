@@ -99,6 +99,7 @@ fn raw_samples_and_named_numbers_are_all_taken() {
             frequency: 1_000_000_000,
             hypervisor: true,
             cpus_at_once: true,
+            caches: false,
             event_loses_irq: false,
         };
         let cell = plan.cells(&machine).next().unwrap();
