@@ -11,7 +11,6 @@ use crate::kernel;
 use crate::machine::platform;
 use crate::percpu::PerCpu;
 use crate::tally::Event;
-use crate::workers::noise;
 use crate::workload::call;
 
 /// The interrupt handler.
@@ -41,8 +40,6 @@ fn unexpected(cpu: &PerCpu, intid: u32) {
         CNTV_CTL_EL0.set(MASKED);
     } else if intid == timer.phys {
         CNTP_CTL_EL0.set(MASKED);
-    } else if noise::interrupt(cpu, intid) {
-        return;
     }
     // The level has to be low before the interrupt is ended.
     insn::isb();

@@ -11,10 +11,10 @@ use platform::MAX_CPUS;
 use super::block::Block;
 use super::record::send;
 use crate::entry::Entry;
+use crate::entry::Rounds;
 use crate::hypervisor;
 use crate::kernel::stats::{self, STATES, Stat};
 use crate::tally::Event;
-use crate::workers::noise::Rounds;
 use crate::workload::arrivals::Load;
 
 /// Exits and events.

@@ -7,7 +7,7 @@
 //! on its way all the time, and none is left when all have stopped.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
 
 use arch::{gic_cpu, insn};
 use pages::Pool;
@@ -16,6 +16,7 @@ use platform::MAX_CPUS;
 use spin::once::Once;
 
 use super::post::until;
+use crate::entry::Rounds;
 use crate::interrupts;
 use crate::percpu::{self, PerCpu};
 
@@ -28,13 +29,8 @@ static MEMORY: Once<&'static [AtomicU64]> = Once::new();
 static ROUNDS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
 /// SGIs of its neighbour that each CPU has taken, ever.
 static TAKEN: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
-/// Bystanders send SGIs in this block.
-static EXPECTED: AtomicBool = AtomicBool::new(false);
 /// Bystanders that have stopped.
 static STOPPED: AtomicUsize = AtomicUsize::new(0);
-
-/// Rounds that each CPU has made while a cell was measured.
-pub type Rounds = [u64; MAX_CPUS];
 
 /// Makes room for what the noise of cells goes through, `bytes` in memory of `pool`.
 pub fn place(pool: &mut Pool, bytes: u64) {
@@ -53,11 +49,16 @@ pub fn bystanders(cell: &Cell) -> impl Iterator<Item = &'static PerCpu> + Clone 
 pub fn prepare(cell: &Cell) {
     STOPPED.store(0, Release);
     ROUNDS.iter().for_each(|rounds| rounds.store(0, Release));
-    EXPECTED.store(cell.noise == Noise::Sgi, Release);
+    if cell.noise == Noise::Sgi {
+        interrupts::listen(Some(taken));
+    }
 }
 
-/// Adds the rounds of the block, which is over.
-pub fn collect(sum: &mut Rounds) {
+/// Adds the rounds of the block of `cell`, which is over.
+pub fn collect(cell: &Cell, sum: &mut Rounds) {
+    if cell.noise == Noise::Sgi {
+        interrupts::listen(None);
+    }
     for (sum, rounds) in sum.iter_mut().zip(&ROUNDS) {
         *sum += rounds.load(Acquire);
     }
@@ -143,11 +144,9 @@ fn send(me: &PerCpu, cell: &Cell) -> impl FnMut() {
     }
 }
 
-/// The interrupt handler's part: `false` if the interrupt is no noise.
-pub fn interrupt(me: &PerCpu, intid: u32) -> bool {
-    let mine = intid == SGI && EXPECTED.load(Acquire);
-    if mine {
+/// The interrupt handler's part, which is told of what the kernel does not expect.
+fn taken(me: &PerCpu, intid: u32) {
+    if intid == SGI {
         TAKEN[me.index].fetch_add(1, AcqRel);
     }
-    mine
 }

@@ -3,7 +3,7 @@
 
 use plan::Cell;
 
-use crate::{clock, cold, workers};
+use crate::{clock, cold, percpu};
 
 /// What a loop of samples does before each of them. A type of its own for each, so that
 /// the loop without the one has nothing of the other: what stands between samples can change
@@ -42,7 +42,7 @@ impl Cold {
     pub fn of(cell: &Cell) -> Self {
         Self {
             gap: clock::ticks(cell.gap_us),
-            cpus: 1 + workers::members(cell).count(),
+            cpus: 1 + cell.members(percpu::online().count()),
         }
     }
 }
