@@ -17,7 +17,7 @@
 //!
 //! [`settle()`] makes an answer of several trials. The crate reads no clock. Times may be in any
 //! unit that does not change; bounds are in microseconds. Two other questions are not about waits:
-//! what a counter counts ([`counts_instructions`]), and whether there are caches ([`colder`]).
+//! what a counter counts ([`counts_instructions`]), and whether there are caches ([`colder()`]).
 
 #![no_std]
 

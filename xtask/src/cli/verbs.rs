@@ -21,7 +21,7 @@ pub struct RunArgs {
     /// `compare` takes five runs at least
     #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: u32,
-    /// Watts of a CPU that runs, polls, waits in wfi and works at el2, with their source, as in [watts] of a board's file:
+    /// Watts of a CPU that runs, polls, waits in wfi and works at el2, with their source, as in the table watts of a board's file:
     /// for a model of the energy per wake-up (docs/energy.md), in place of the board's own
     #[arg(long, value_name = "FILE.toml")]
     pub watts: Option<PathBuf>,
@@ -43,7 +43,7 @@ pub struct ReportArgs {
     /// what the report is made from [default: the run folder if there is one INPUT, else target/reports/TIME]
     #[arg(long, value_name = "FILE|DIR")]
     pub out: Option<PathBuf>,
-    /// Watts of a CPU that runs, polls, waits in wfi and works at el2, with their source, as in [watts] of a board's file:
+    /// Watts of a CPU that runs, polls, waits in wfi and works at el2, with their source, as in the table watts of a board's file:
     /// for a model of the energy per wake-up (docs/energy.md)
     #[arg(long, value_name = "FILE.toml")]
     pub watts: Option<PathBuf>,
