@@ -33,7 +33,7 @@ pub struct Board {
     /// What it has not, or has otherwise.
     pub lacks: Vec<String>,
     pub cpus: Cpus,
-    /// What each of them takes in each state, by somebody's figures: a model.
+    /// What each of them takes in each state, by stated figures: a model.
     pub watts: Option<Watts>,
     /// The machine that they are part of.
     pub machine: Machine,

@@ -158,7 +158,7 @@ impl Run<'_> {
         if let Some(watched) = watched {
             self.results.add_samples(under, watched);
         }
-        // Somebody else's guest need not know our records.
+        // Another kernel need not know our records.
         let owes_records = job.load.guest.is_none() || records.begun;
         self.ended = outcome.ended();
         let failure = judge(&outcome, under, owes_records && !records.ended);

@@ -163,7 +163,7 @@ mod tests {
         registers[PL011_FLAGS / 4] = PL011_FLAG_FULL;
         let kind = UartKind::Pl011;
         let mut port = port(kind, &mut registers);
-        let text = "a line that nobody reads\n".repeat(1000);
+        let text = "a line that is not read\n".repeat(1000);
         let start = std::time::Instant::now();
         port.byte(b'x');
         let first = start.elapsed();

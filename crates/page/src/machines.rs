@@ -33,7 +33,7 @@ pub struct Group<'r> {
 /// One cell, by machine.
 type Row<'r> = Vec<Option<&'r Cell>>;
 
-/// The words of the cell that others are held against, if it is there: nobody
+/// The words of the cell that others are held against, if it is there: no CPU
 /// polls, nothing traps but the interrupt.
 const REFERENCE: [(&str, &str); 5] = [
     ("under", "rouse"),

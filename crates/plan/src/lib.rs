@@ -191,8 +191,8 @@ impl Plan {
             SkipReason::OneCpu => !self.is_left_out(cell),
             SkipReason::NoPeriod
             | SkipReason::OffsetToSelf { .. }
-            | SkipReason::NobodyToCall
-            | SkipReason::NobodyCalls
+            | SkipReason::NoTarget
+            | SkipReason::NoCaller
             | SkipReason::Offline { .. } => true,
             // What came with the defaults is dropped: these workloads plan the waits
             // that make sense.

@@ -78,9 +78,9 @@ pub enum SkipReason {
         cpus: usize,
     },
     /// A caller is the only one in the mask.
-    NobodyToCall,
+    NoTarget,
     /// The list of callers is empty.
-    NobodyCalls,
+    NoCaller,
     /// Noise, and CPUs take turns: it can't disturb, and what it executes would be in
     /// the samples.
     NoiseTakesTurns,
@@ -147,7 +147,7 @@ impl fmt::Display for SkipReason {
                  stream or overshoot, and --cpus 4"
             }
             Self::NoPeriod => "gap-us: this workload wakes up by time; use --gap-us 1000",
-            Self::NobodyToCall => "mask: a caller has no other CPU in it; use --mask all",
+            Self::NoTarget => "mask: a caller has no other CPU in it; use --mask all",
             Self::StreamAlone => {
                 "stream: only an untrapped WFE waits for nothing but the event stream; \
                  use wait wfe, trap none"
@@ -156,7 +156,7 @@ impl fmt::Display for SkipReason {
                 "overshoot: this wait has no poll with a fixed limit; \
                  use wait spin, yield, wfe, wfe-sev, wfet or poll-wfi"
             }
-            Self::NobodyCalls => "cpulist: no CPU is in it; use --cpulist 0",
+            Self::NoCaller => "cpulist: no CPU is in it; use --cpulist 0",
             Self::NeverPolls => "elide: this wait never polls; use wake ipi",
             Self::NothingTraps => "trap: this wait does not execute that instruction",
             Self::OneCpu => "one CPU only; use --cpus 2 or more",

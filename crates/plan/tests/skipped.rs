@@ -58,8 +58,8 @@ fn reasons_name_the_remedy() {
             R::OffsetToSelf { offset: 4, cpus: 2 },
             "offset: 4 maps a CPU onto itself on 2; use --offset 1",
         ),
-        (R::NobodyToCall, "use --mask all"),
-        (R::NobodyCalls, "use --cpulist 0"),
+        (R::NoTarget, "use --mask all"),
+        (R::NoCaller, "use --cpulist 0"),
         (R::NoiseTakesTurns, "use --metric time"),
         (R::NoBystander, "use workload pingpong"),
         (
@@ -114,11 +114,11 @@ fn of_several_reasons_the_first_is_told() {
     );
     assert_eq!(
         reason(&format!("{storm} rouse.mask=0 rouse.cpulist=0")),
-        Some(SkipReason::NobodyToCall)
+        Some(SkipReason::NoTarget)
     );
     assert_eq!(
         reason(&format!("{storm} rouse.mask=0 rouse.cpulist=none")),
-        Some(SkipReason::NobodyCalls)
+        Some(SkipReason::NoCaller)
     );
     assert_eq!(
         reason(&format!("{storm} rouse.mask=0-1 rouse.cpulist=0")),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Energy as a model: where the CPUs were within the samples of a cell, times watts that
-//! somebody states for each of these states. Nothing here is measured but the time.
+//! you state for each of these states. Nothing here is measured but the time.
 
 use plan::Workload;
 use schemars::JsonSchema;

@@ -61,9 +61,9 @@ macro_rules! system {
                 show: Show::IfDifferent,
                 applies: |cell| cell.storms() && cell.calls == Calls::Mask,
                 contradicts: |cell, machine| {
-                    let nobody = cell.calls_itself_only(machine.cpus);
+                    let none = cell.calls_itself_only(machine.cpus);
                     SkipReason::offline("mask", cell.mask, machine.cpus)
-                        .or(nobody.then_some(SkipReason::NobodyToCall))
+                        .or(none.then_some(SkipReason::NoTarget))
                 },
             }
             /// CPUs that call, or that wake up by time.
@@ -79,8 +79,8 @@ macro_rules! system {
                 applies: |cell| cell.storms() || cell.workload.period_us().is_some(),
                 own_default: |cell| cell.storms().then_some(CpuSet::FIRST),
                 contradicts: |cell, machine| {
-                    let nobody = cell.cpulist.is_empty().then_some(SkipReason::NobodyCalls);
-                    SkipReason::offline("cpulist", cell.cpulist, machine.cpus).or(nobody)
+                    let none = cell.cpulist.is_empty().then_some(SkipReason::NoCaller);
+                    SkipReason::offline("cpulist", cell.cpulist, machine.cpus).or(none)
                 },
             }
             /// The caller waits until the function has run.
