@@ -116,7 +116,9 @@ fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Ent
     entries
 }
 
-/// Runs `count` iterations of a cell.
+/// Runs `count` iterations of a cell. Not inlined: its name in the debug information is
+/// where a second count of the samples begins.
+#[inline(never)]
 fn block(entry: &mut Entry, count: u32) {
     match entry.cell.cache {
         Cache::Warm => block_after(entry, count, Gap(clock::ticks(entry.cell.gap_us))),
