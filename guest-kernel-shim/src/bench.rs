@@ -297,7 +297,7 @@ fn stamped_after(entry: &mut Entry, count: u32, before: impl Before) {
     entry.parts = near.totals();
 }
 
-/// The CPU that the leader wakes.
+/// The CPUs that the leader wakes.
 fn targets(cell: &Cell) -> ArrayVec<&'static PerCpu, MAX_CPUS> {
     match cell.shape {
         Shape::Dry => ArrayVec::new(),

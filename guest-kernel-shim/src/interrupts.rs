@@ -6,7 +6,7 @@
 use arch::gic_cpu;
 use core::ptr;
 use core::sync::atomic::AtomicPtr;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+use core::sync::atomic::Ordering::{Acquire, Release};
 use gic::Redistributor;
 use platform::Platform;
 
@@ -55,7 +55,7 @@ pub type Listener = fn(&PerCpu, u32);
 
 /// The one that is, or null.
 static LISTENER: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
-/// The one that the alarm has taken the place of, or null.
+/// The one whose place the alarm takes, or null.
 static BEHIND: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 
 /// From now on every CPU tells `listener` of them; `None` ends that. Not while there is an
@@ -72,10 +72,10 @@ pub fn listen_first(listener: Listener) {
     LISTENER.store(pointer(Some(listener)), Release);
 }
 
-/// Ends [`listen_first`].
+/// Ends [`listen_first`]. What is behind stays known: another CPU may be in the handler, on
+/// its way from the first listener to the one behind it, and must not miss it.
 pub fn listen_no_more_first() {
-    let behind = BEHIND.swap(ptr::null_mut(), AcqRel);
-    LISTENER.store(behind, Release);
+    LISTENER.store(BEHIND.load(Acquire), Release);
 }
 
 /// Tells the listener of `intid`, which `cpu` has taken. Without a listener it costs

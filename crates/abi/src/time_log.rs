@@ -20,7 +20,7 @@ pub struct TimeLog {
 pub struct TimeNote {
     /// Virtual count, ticks.
     pub time: u64,
-    /// What, in the words of whoever notes.
+    /// What begins then: a number with a meaning for each side, the guest's and that of EL2.
     pub word: u64,
 }
 

@@ -83,7 +83,7 @@ pub fn kernel(block: &Block, totals: &stats::Totals) {
     }
 }
 
-/// How requests came that time has come.
+/// How the requests of an open loop came and were taken.
 pub fn load(block: &Block, load: &Load) {
     let line = block
         .record("count")

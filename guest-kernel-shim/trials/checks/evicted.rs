@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks of what empties the caches before a cold sample: no byte of memory changes by it,
-//! whoever writes meanwhile.
+//! also of memory that another CPU writes meanwhile.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
