@@ -21,7 +21,8 @@ arch::needs!(
 
 /// Measures what the boot arguments say; the exit status.
 fn run(arguments: &Arguments<'static>, pool: &mut Pool) -> u64 {
-    bench::run(&arguments.plan, arguments.fault, pool);
+    let seed = arguments.seed.unwrap_or(1);
+    bench::run(&arguments.plan, seed, arguments.fault, pool);
     0
 }
 

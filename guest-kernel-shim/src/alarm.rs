@@ -43,7 +43,7 @@ impl Alarm {
     pub fn new() -> Self {
         let cpu = PerCpu::this();
         let timer = platform().timer.virt;
-        interrupts::listen(Some(rang));
+        interrupts::listen_first(rang);
         interrupts::redistributor(cpu).enable_all(1 << timer);
         Self { bell: &cpu.bell }
     }
@@ -80,7 +80,7 @@ impl Alarm {
 impl Drop for Alarm {
     fn drop(&mut self) {
         self.clear();
-        interrupts::listen(None);
+        interrupts::listen_no_more_first();
     }
 }
 
@@ -88,6 +88,7 @@ impl Drop for Alarm {
 /// timer's it rings, and the next ring is set. The handler has turned the timer off.
 fn rang(cpu: &PerCpu, intid: u32) {
     if intid != platform().timer.virt {
+        interrupts::tell_next(cpu, intid);
         return;
     }
     let bell = &cpu.bell;

@@ -8,7 +8,10 @@ use arrayvec::ArrayVec;
 use pages::Pool;
 use parts::Account;
 use pass::Scratch;
-use plan::{Cell, Fault, Limits, Machine, PASSES, Pace, Plan, Shape, Stages, Wake, Workload};
+use plan::{
+    Cache, Cell, Fault, Limits, Machine, PASSES, Pace, Plan, Shape, Stages, Wake, Workload,
+};
+use platform::MAX_CPUS;
 
 use crate::block::Block;
 use crate::clock::watch::{Seen, Watch};
@@ -19,26 +22,31 @@ use crate::idle::{self, limited};
 use crate::kernel::stats::Totals;
 use crate::percpu::{self, PerCpu};
 use crate::setting::Setting;
-use crate::workers::{self, Job};
+use crate::workers::{self, Job, noise};
+use crate::workload::arrivals::{self, Load};
+use crate::workload::before::{Before, Cold, Gap};
 use crate::workload::ipi::Caller;
 use crate::workload::overshoot::Poller;
 use crate::workload::pingpong::Near;
 use crate::workload::samples::{self, Samples};
 use crate::workload::stream::Listener;
 use crate::workload::{call, stages};
-use crate::{clock, hypervisor, knobs, logs, report};
+use crate::{clock, hypervisor, knobs, logs, probe, report};
 
 /// Records of progress in a pass.
 const STEPS: usize = 8;
 
-/// Measures everything and reports it; `fault` is a failure that was asked for.
-pub fn run(plan: &Plan, fault: Option<Fault>, pool: &mut Pool) {
+/// Measures everything and reports it; `seed` is what the times of requests are drawn from,
+/// `fault` a failure that was asked for.
+pub fn run(plan: &Plan, seed: u64, fault: Option<Fault>, pool: &mut Pool) {
     let machine = Machine {
         cpus: percpu::online().count(),
         wfxt: features().wfxt,
         ecv: features().ecv,
         frequency: clock::frequency(),
         hypervisor: hypervisor::present(),
+        cpus_at_once: !probe::is_not_modelled("cpus_run_at_once"),
+        caches: plan.assume_caches || !probe::is_not_modelled(probe::CACHES),
         event_loses_irq: plan.event_loses_irq,
     };
     let entries = entries(plan, &machine, pool);
@@ -57,7 +65,7 @@ pub fn run(plan: &Plan, fault: Option<Fault>, pool: &mut Pool) {
             let begun = entry.is_due(pass);
             if begun && entry.samples.is_some() {
                 samples::samples_of_cell(id as u64);
-                pass::run(entry, &mut scratch, &watch);
+                pass::run(entry, &mut scratch, seed, &watch);
                 samples::samples_of_cell(u64::MAX);
             }
             work.add(entry);
@@ -92,8 +100,15 @@ fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Ent
             stamped: Counts::ZERO,
             parts: parts::Totals::ZERO,
             kernel: Totals::ZERO,
+            load: Load::ZERO,
+            noise: [0; MAX_CPUS],
         }
     }));
+    let cells = || entries.iter().filter(|entry| entry.skipped.is_none());
+    let drawn = cells().map(|entry| plan.drawn(&entry.cell)).max();
+    arrivals::place(pool, drawn.unwrap_or(0));
+    let streamed = cells().map(|entry| entry.cell.noise.memory()).max();
+    noise::place(pool, streamed.unwrap_or(0));
     for entry in entries.iter_mut().filter(|entry| entry.skipped.is_none()) {
         let raw = if plan.raw { plan.iterations } else { 0 };
         entry.samples = Some(Samples::place(pool, raw));
@@ -101,10 +116,20 @@ fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Ent
     entries
 }
 
-/// Runs `count` iterations of a cell. A function of its own: what is around it is laid
-/// out apart from the code that is measured.
+/// Runs `count` iterations of a cell. Not inlined: its name in the debug information is
+/// where a second count of the samples begins.
 #[inline(never)]
 fn block(entry: &mut Entry, count: u32) {
+    match entry.cell.cache {
+        Cache::Warm => block_after(entry, count, Gap(clock::ticks(entry.cell.gap_us))),
+        Cache::Cold => block_after(entry, count, Cold::of(&entry.cell)),
+    }
+}
+
+/// Runs them, each after `before`. A function of its own: what is around it is laid
+/// out apart from the code that is measured.
+#[inline(never)]
+fn block_after(entry: &mut Entry, count: u32, before: impl Before) {
     let Some(samples) = entry.samples.as_deref_mut() else {
         return;
     };
@@ -114,7 +139,6 @@ fn block(entry: &mut Entry, count: u32) {
         count,
         traced: false,
     };
-    let gap = clock::ticks(cell.gap_us);
     let targets = targets(&cell);
     let wakers = targets
         .iter()
@@ -127,7 +151,7 @@ fn block(entry: &mut Entry, count: u32) {
             let mut near = Near {
                 waker: knobs::waker(&cell, targets[0]),
                 count,
-                gap,
+                before,
                 samples,
             };
             workers::run(job, || idle::with(&knobs::setting(&cell), &mut near))
@@ -137,7 +161,7 @@ fn block(entry: &mut Entry, count: u32) {
                 shape: cell.shape,
                 wakers,
                 count,
-                gap,
+                before,
                 at_once: cell.wake == Wake::Ipi,
                 samples,
             };
@@ -152,11 +176,14 @@ fn block(entry: &mut Entry, count: u32) {
 
 /// The same on the executor.
 #[inline(never)]
-fn block_of_tasks(entry: &mut Entry, count: u32) {
+fn block_of_tasks(entry: &mut Entry, count: u32, seed: u64) {
     let Some(samples) = entry.samples.take() else {
         return;
     };
     let cell = entry.cell;
+    if cell.is_open() {
+        arrivals::draw(&cell, count, entry.pace.done, seed);
+    }
     let before = samples.total.count();
     let block = Block { cell, count };
     block.prepare();
@@ -179,6 +206,9 @@ fn block_of_tasks(entry: &mut Entry, count: u32) {
     entry.counts.add(&Counts::ZERO, &counts);
     let totals = Block::totals();
     entry.kernel.add(&totals);
+    if cell.is_open() {
+        entry.load.add(&cell, count);
+    }
 }
 
 /// The same of what one CPU does by itself.
@@ -225,6 +255,14 @@ fn takes_stamps(plan: &Plan, cell: &Cell) -> bool {
 
 /// Runs `count` iterations of a cell once more, with time stamps, if it takes them.
 fn stamped(entry: &mut Entry, count: u32) {
+    match entry.cell.cache {
+        Cache::Warm => stamped_after(entry, count, Gap(clock::ticks(entry.cell.gap_us))),
+        Cache::Cold => stamped_after(entry, count, Cold::of(&entry.cell)),
+    }
+}
+
+/// Runs them, each after `before`.
+fn stamped_after(entry: &mut Entry, count: u32, before: impl Before) {
     let cell = entry.cell;
     let samples = entry.samples.as_deref_mut();
     let Some(samples) = samples.and_then(|samples| samples.stamped.as_deref_mut()) else {
@@ -244,7 +282,7 @@ fn stamped(entry: &mut Entry, count: u32) {
     let mut near = stages::Near {
         waker: knobs::waker(&cell, far),
         count,
-        gap: clock::ticks(cell.gap_us),
+        before,
         samples,
         logs,
         account: Account::new(logs.each_ref().map(|logs| logs.each_ref()), halts),
@@ -259,8 +297,8 @@ fn stamped(entry: &mut Entry, count: u32) {
     entry.parts = near.totals();
 }
 
-/// Whom the leader wakes.
-fn targets(cell: &Cell) -> ArrayVec<&'static PerCpu, { platform::MAX_CPUS }> {
+/// The CPUs that the leader wakes.
+fn targets(cell: &Cell) -> ArrayVec<&'static PerCpu, MAX_CPUS> {
     match cell.shape {
         Shape::Dry => ArrayVec::new(),
         Shape::Itself => percpu::online().take(1).collect(),

@@ -5,12 +5,17 @@ mod work;
 
 use parts::Totals;
 use plan::{Cell, Limits, Pace, SkipReason};
+use platform::MAX_CPUS;
 
 pub use self::work::Work;
 use crate::clock::watch::Seen;
 use crate::counts::Counts;
 use crate::kernel::stats;
+use crate::workload::arrivals::Load;
 use crate::workload::samples::Samples;
+
+/// Rounds of noise that each CPU has made while a cell was measured.
+pub type Rounds = [u64; MAX_CPUS];
 
 /// A cell and what was measured of it.
 pub struct Entry {
@@ -37,6 +42,10 @@ pub struct Entry {
     pub parts: Totals,
     /// What the kernel counted, for workloads that run on it.
     pub kernel: stats::Totals,
+    /// How requests came, where it is time that has them come.
+    pub load: Load,
+    /// Rounds of noise that each CPU made meanwhile.
+    pub noise: Rounds,
 }
 
 impl Entry {

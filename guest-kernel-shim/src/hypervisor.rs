@@ -162,6 +162,12 @@ pub fn log(log: Option<&'static TimeLog>) {
     assert!(status == abi::SUCCESS, "hypervisor: no log at {address:#x}");
 }
 
+/// Has EL2 leave nothing of `what` in a cache: [`abi::EVICT_IMAGE`], or the number of a vCPU;
+/// whether there is such a thing.
+pub fn evict(what: u64) -> bool {
+    call(u64::from(abi::CALL_EVICT), [what, 0, 0])[0] as i64 == abi::SUCCESS
+}
+
 /// The last events of a vCPU at EL2, the newest first, as time and kind.
 pub fn events(vcpu: usize) -> [(u64, u64); abi::EVENTS] {
     let answer = call(u64::from(abi::CALL_TRACE), [vcpu as u64, 0, 0]);

@@ -4,6 +4,7 @@
 //! said in [`crate::dispatch`].
 
 use arch::gic_cpu;
+use core::ptr;
 use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::{Acquire, Release};
 use gic::Redistributor;
@@ -53,28 +54,58 @@ pub fn redistributor(cpu: &PerCpu) -> &Redistributor {
 pub type Listener = fn(&PerCpu, u32);
 
 /// The one that is, or null.
-static LISTENER: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
+static LISTENER: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
+/// The one whose place the alarm takes, or null.
+static BEHIND: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 
-/// From now on every CPU tells `listener` of them; `None` ends that.
+/// From now on every CPU tells `listener` of them; `None` ends that. Not while there is an
+/// alarm.
 pub fn listen(listener: Option<Listener>) {
-    let listener = listener.map_or(core::ptr::null_mut(), |listener| listener as *mut ());
-    LISTENER.store(listener, Release);
+    LISTENER.store(pointer(listener), Release);
+}
+
+/// The same until [`listen_no_more_first`], and what it does not expect it hands on by
+/// [`tell_next`].
+pub fn listen_first(listener: Listener) {
+    let behind = LISTENER.load(Acquire);
+    BEHIND.store(behind, Release);
+    LISTENER.store(pointer(Some(listener)), Release);
+}
+
+/// Ends [`listen_first`]. What is behind stays known: another CPU may be in the handler, on
+/// its way from the first listener to the one behind it, and must not miss it.
+pub fn listen_no_more_first() {
+    LISTENER.store(BEHIND.load(Acquire), Release);
 }
 
 /// Tells the listener of `intid`, which `cpu` has taken. Without a listener it costs
 /// one load.
 #[inline(always)]
 pub fn tell(cpu: &PerCpu, intid: u32) {
-    let listener = LISTENER.load(Acquire);
+    call(&LISTENER, cpu, intid);
+}
+
+/// Tells the one behind the first, if there is one.
+pub fn tell_next(cpu: &PerCpu, intid: u32) {
+    call(&BEHIND, cpu, intid);
+}
+
+fn pointer(listener: Option<Listener>) -> *mut () {
+    listener.map_or(ptr::null_mut(), |listener| listener as *mut ())
+}
+
+#[inline(always)]
+fn call(slot: &AtomicPtr<()>, cpu: &PerCpu, intid: u32) {
+    let listener = slot.load(Acquire);
     if !listener.is_null() {
-        call(listener, cpu, intid);
+        call_there(listener, cpu, intid);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn call(listener: *mut (), cpu: &PerCpu, intid: u32) {
-    // SAFETY: only `listen` stores here, functions of this type.
+fn call_there(listener: *mut (), cpu: &PerCpu, intid: u32) {
+    // SAFETY: only `pointer` makes what is in the slots, of functions of this type.
     let listener = unsafe { core::mem::transmute::<*mut (), Listener>(listener) };
     listener(cpu, intid);
 }

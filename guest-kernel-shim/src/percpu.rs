@@ -8,7 +8,7 @@ use aarch64_cpu::registers::{Readable, TPIDR_EL1, Writeable};
 use arrayvec::ArrayVec;
 use gic::Redistributor;
 use pages::{PAGE, Pool};
-use platform::MAX_CPUS;
+use platform::{MAX_CPUS, Region};
 use spin::mutex::SpinMutex;
 use spin::once::Once;
 use wait::request::Request;
@@ -108,6 +108,19 @@ impl PerCpu {
         // before interrupts are enabled or any other code asks (`create`,
         // `el1_secondary`), and the memory is never given back.
         unsafe { &*(TPIDR_EL1.get() as *const Self) }
+    }
+
+    /// Its stack, and its state.
+    pub fn memory(&'static self) -> [Region; 2] {
+        let stack = Region {
+            base: self.stack_top - STACK_SIZE,
+            size: STACK_SIZE,
+        };
+        let state = Region {
+            base: core::ptr::from_ref(self) as u64,
+            size: size_of::<Self>() as u64,
+        };
+        [stack, state]
     }
 
     /// Notes that the CPU runs.

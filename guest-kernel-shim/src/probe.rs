@@ -2,6 +2,7 @@
 //! What the machine was found to model.
 
 mod answer;
+mod caches;
 mod waits;
 mod watch;
 
@@ -12,7 +13,6 @@ pub use self::answer::Answer;
 use crate::percpu::{self, PerCpu};
 use crate::{clock, pmu, workers};
 
-/// A trial.
 struct Trial {
     name: &'static str,
     /// It needs a second CPU that acts.
@@ -59,8 +59,11 @@ impl Trial {
     }
 }
 
+/// The trial of caches.
+pub const CACHES: &str = "caches_modelled";
+
 /// How many trials there are.
-const COUNT: usize = 13;
+const COUNT: usize = 14;
 
 /// Every trial, by the name that results give it.
 const TRIALS: [Trial; COUNT] = {
@@ -91,6 +94,7 @@ const TRIALS: [Trial; COUNT] = {
         T::new("cpus_run_at_once", cpus_run_at_once),
         T::new("counter_shared", counter_shared).with_second_cpu(),
         T::new("pmu_counts_instructions", pmu_counts_instructions),
+        T::new(CACHES, caches::modelled),
     ]
 };
 

@@ -36,9 +36,10 @@ pub struct Setting {
     /// The time that polls take is to be summed up, which costs some
     /// instructions.
     pub timed: bool,
-    /// CPUs run one after another, and only a YIELD or a wait lets the next one run: who
-    /// spins has to hand over. It does so at every look. Fewer times would be a constant
-    /// of this program in what is measured: so many looks that can see nothing new.
+    /// CPUs run one after another, and only a YIELD or a wait lets the next one run. So a
+    /// CPU that spins has to yield, and it does so after every read. To yield less often
+    /// would put a constant of this program into the measurement: the number of reads that
+    /// can see nothing new.
     pub hands_over: bool,
     /// It is used on a CPU that notes what it does.
     pub noting: bool,

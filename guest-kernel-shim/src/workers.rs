@@ -4,22 +4,25 @@
 //!
 //! The first CPU leads: it posts a job and wakes the CPUs that take part, and all of
 //! them set their knobs. When all are ready, the leader starts them. A CPU that is done
-//! resets its knobs, leaves its counts and parks. Between jobs CPUs wait in a plain
+//! resets its knobs, leaves its counts and parks. CPUs that take no part make [`noise`] from
+//! before the first sample until after the last one, if the cell has some. Between jobs CPUs wait in a plain
 //! WFI, so that they cost nothing.
 
+pub mod noise;
 mod post;
 
 use core::hint::black_box;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
-use plan::{Cell, Deliver, Shape, Trap, Workload};
+use plan::{Cell, Deliver, Trap, Workload};
 use spin::mutex::SpinMutex;
 
 use self::post::{DONE, POSTED, Posted, Work, begin, post, until};
 pub use self::post::{Job, begin_anew, everywhere, leave_to, on, on_second, wait_for_second};
 use crate::block::Block;
 use crate::counts::Counts;
+use crate::hypervisor;
 use crate::idle;
 use crate::knobs::{setting, trace, turn, turn_back, turn_exits, waker};
 use crate::logs;
@@ -38,24 +41,11 @@ static GO: AtomicU32 = AtomicU32::new(0);
 static RUNNING: AtomicU32 = AtomicU32::new(0);
 /// Number of the job whose last sample is taken.
 static OVER: AtomicU32 = AtomicU32::new(0);
-/// How many CPUs take part in `cell` beside the leader.
-pub fn members(cell: &Cell) -> usize {
-    let others = percpu::online().count() - 1;
-    match (cell.workload, cell.shape) {
-        (Workload::Stream | Workload::Overshoot, _) => 0,
-        (
-            Workload::Ipistorm
-            | Workload::Messaging
-            | Workload::Notify
-            | Workload::Io
-            | Workload::Timer
-            | Workload::Idle,
-            _,
-        ) => others,
-        (Workload::Pingpong, _) | (Workload::Ipi, Shape::One) => 1,
-        (Workload::Ipi, Shape::Broadcast) => others,
-        (Workload::Ipi, Shape::Dry | Shape::Itself) => 0,
-    }
+
+/// The CPUs that take part in `cell` beside the leader.
+pub fn members(cell: &Cell) -> impl Iterator<Item = &'static PerCpu> + Clone {
+    let count = cell.members(percpu::online().count());
+    percpu::online().skip(1).take(count)
 }
 
 /// Turns them on the first two CPUs, for good.
@@ -76,12 +66,14 @@ pub fn turn_everywhere(trap: Trap, deliver: Deliver) {
 /// Runs `job`: `lead` is the leader's part. Answers what all counted.
 pub fn run(job: Job, lead: impl FnOnce()) -> Counts {
     let me = PerCpu::this();
-    let workers = percpu::online().skip(1).take(members(&job.cell));
+    let members = members(&job.cell);
+    let workers = members.clone().chain(noise::bystanders(&job.cell));
     let size = workers.clone().count() as u32;
+    noise::prepare(&job.cell);
     for counter in [&READY, &RUNNING, &DONE] {
         counter.store(0, Release);
     }
-    let number = post(me, Work::Job(job), workers.clone());
+    let number = post(me, Work::Job(job), workers);
     turn(&job.cell);
     trace(job.traced);
     // As members do: an interrupt that an earlier wait had no use for would be taken for one
@@ -99,7 +91,7 @@ pub fn run(job: Job, lead: impl FnOnce()) -> Counts {
     turn_back();
     let mut sum = Counts::ZERO;
     sum.add(&start, &end);
-    for member in workers {
+    for member in members {
         let counts = *member.counts.lock();
         sum.add(&Counts::ZERO, &counts);
     }
@@ -121,7 +113,10 @@ pub fn serve() -> ! {
         }
         seen = number;
         match work {
-            Some(Work::Job(job)) if takes_part(me, &job.cell) => take_part(me, number, &job),
+            Some(Work::Job(job)) if has(members(&job.cell), me) => take_part(me, number, &job),
+            Some(Work::Job(job)) if has(noise::bystanders(&job.cell), me) => {
+                stand_by(me, number, &job.cell);
+            }
             Some(Work::All(task)) => {
                 begin(me);
                 task();
@@ -132,9 +127,24 @@ pub fn serve() -> ! {
     }
 }
 
-fn takes_part(me: &PerCpu, cell: &Cell) -> bool {
-    let mut workers = percpu::online().skip(1).take(members(cell));
-    workers.any(|member| core::ptr::eq(member, me))
+fn has(mut cpus: impl Iterator<Item = &'static PerCpu>, me: &PerCpu) -> bool {
+    cpus.any(|cpu| core::ptr::eq(cpu, me))
+}
+
+/// Makes the noise of `cell`, from before the first sample until after the last one. Its
+/// interrupts go the way of those that are measured.
+fn stand_by(me: &PerCpu, number: u32, cell: &Cell) {
+    if hypervisor::present() {
+        turn_exits(cell.trap, cell.deliver);
+    }
+    begin(me);
+    let begun = || {
+        READY.fetch_add(1, AcqRel);
+        RUNNING.fetch_add(1, AcqRel);
+    };
+    noise::make(me, cell, begun, || OVER.load(Acquire) == number);
+    turn_back();
+    DONE.fetch_add(1, AcqRel);
 }
 
 fn take_part(me: &PerCpu, number: u32, job: &Job) {

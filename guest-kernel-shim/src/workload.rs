@@ -2,6 +2,8 @@
 //! What is run, over and over: one module per workload. A workload has a part
 //! for the CPU that measures and one for each CPU that takes part.
 
+pub mod arrivals;
+pub mod before;
 pub mod call;
 pub mod idle;
 pub mod io;
@@ -16,6 +18,7 @@ mod shared;
 pub mod stages;
 pub mod stream;
 pub mod timer;
+mod times;
 
 use plan::{Cell, Workload};
 
@@ -38,7 +41,8 @@ pub fn spawn(cell: &Cell, count: u32, cpu: &'static Cpu) {
     match cell.workload {
         Workload::Ipistorm | Workload::Timer | Workload::Idle if !listed => {}
         Workload::Messaging => messaging::spawn(groups, count, cpu, cpus),
-        Workload::Notify => notify::spawn(groups, count, gap, cpu, cpus),
+        Workload::Notify if cell.is_open() => arrivals::spawn(cell, count, cpu, cpus),
+        Workload::Notify => notify::spawn(cell, count, gap, cpu, cpus),
         Workload::Ipistorm => ipistorm::spawn(cell, count, gap, cpu, cpus),
         Workload::Io => io::spawn(cell, count, gap, cpu, cpus),
         Workload::Timer => timer::spawn(count, gap, cpu),

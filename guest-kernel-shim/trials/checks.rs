@@ -4,6 +4,7 @@
 //! Each check is a claim about the Arm documents, not about the
 //! hypervisor, so it has to hold on the bare machine as well.
 
+mod evicted;
 mod faults;
 mod firmware;
 mod interrupts;
@@ -32,7 +33,6 @@ struct Check {
     run: fn() -> Result<(), Failure>,
 }
 
-/// Every check.
 const CHECKS: &[Check] = &[
     Check::new("sgi-self", 1, interrupts::sgi_to_self),
     Check::new("sgi-all-intids", 2, interrupts::every_sgi_to_another),
@@ -74,6 +74,7 @@ const CHECKS: &[Check] = &[
     Check::new("psci-suspend", 1, firmware::standby_returns),
     Check::new("smccc-unknown", 1, firmware::unknown_calls_are_refused),
     Check::new("undefined", 1, faults::undefined_instruction),
+    Check::new("evict-keeps-memory", 2, evicted::keeps_memory),
     Check::new("hole", 1, faults::nothing_at_a_hole),
 ];
 

@@ -89,7 +89,7 @@ impl Errand {
         if percpu::online().count() < 2 && self.paths.len() > 1 {
             Some("needs 2 CPUs")
         } else if (has(Path::Hypercall) || has(Path::Service)) && deliver.is_none() {
-            Some("nobody to call")
+            Some("no other CPU to call")
         } else if has(Path::Wfe) && !injects {
             Some("not trapped, it waits for an event")
         } else if has(Path::Maintenance) && !injects {

@@ -45,12 +45,13 @@ use wait::request::REQUESTS;
 
 use guest_kernel_shim::idle;
 use guest_kernel_shim::percpu::{self, PerCpu};
-use guest_kernel_shim::random::Random;
 use guest_kernel_shim::workers::{self, Job};
+use guest_kernel_shim::workload::before::Gap;
 use guest_kernel_shim::workload::pingpong::Near;
 use guest_kernel_shim::workload::samples::Samples;
 use guest_kernel_shim::{hypervisor, knobs, output, stage};
 use neighbors::TRIPS;
+use sched::random::Random;
 use tally::Tally;
 
 use crate::records;
@@ -87,7 +88,6 @@ impl Class {
     }
 }
 
-/// Every class.
 const CLASSES: &[Class] = &[
     Class::new("space", space::run).once(),
     Class::new("walks", walks::run).once(),
@@ -183,7 +183,7 @@ fn measure(cell: &Cell, samples: &mut Samples) {
     let mut near = Near {
         waker: knobs::waker(cell, percpu::all()[1]),
         count: BLOCK,
-        gap: 0,
+        before: Gap(0),
         samples,
     };
     workers::run(job, || idle::with(&knobs::setting(cell), &mut near));

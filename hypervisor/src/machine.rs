@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine that was taken over, and the virtual machine on it.
 
+pub mod caches;
 pub mod ending;
 pub mod fault;
 pub mod memory;

@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use plan::Under;
+use results::Watts;
 use serde::Deserialize;
 
 use crate::cli::Metric;
 use crate::failure::{BadInput, bad_input};
 use crate::places;
 
-/// A board.
 #[derive(Debug)]
 pub struct Board {
     /// Its name: that of the file.
@@ -32,8 +32,9 @@ pub struct Board {
     pub models: Vec<String>,
     /// What it has not, or has otherwise.
     pub lacks: Vec<String>,
-    /// Its CPUs.
     pub cpus: Cpus,
+    /// What each of them takes in each state, by stated figures: a model.
+    pub watts: Option<Watts>,
     /// The machine that they are part of.
     pub machine: Machine,
 }
@@ -91,7 +92,7 @@ impl Board {
         file::parse(path, name.into(), text)
     }
 
-    /// How QEMU emulates it, for the one who needs QEMU for `what`.
+    /// How QEMU emulates it, if it is QEMU's; `what` needs it.
     pub fn qemu(&self, what: &str) -> Result<&Qemu> {
         match &self.machine {
             Machine::Qemu(qemu) => Ok(qemu),
@@ -102,7 +103,7 @@ impl Board {
         }
     }
 
-    /// How gem5 emulates it, for the one who asked by `option` for what gem5 has.
+    /// How gem5 emulates it, if it is gem5's; `option` needs it.
     pub fn gem5(&self, option: &str) -> Result<&Gem5> {
         match &self.machine {
             Machine::Gem5(gem5) => Ok(gem5),
@@ -203,7 +204,7 @@ impl Board {
         ))
     }
 
-    /// Whether it boots disks, for the one who wants it by `option`.
+    /// Whether it boots disks, which `option` needs.
     pub fn boots_disks(&self, option: &str) -> Result<()> {
         if self.machine.firmware().is_none() {
             bad_input!(

@@ -34,7 +34,6 @@ use kept::Kept;
 /// What boots need.
 #[derive(Debug)]
 pub struct Ready {
-    /// The emulator.
     pub emulator: Emulator,
     /// The images.
     pub built: Built,
@@ -55,7 +54,6 @@ impl Ready {
 /// What the terminal shows of a boot while it runs; the log has everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Show {
-    /// Nothing.
     Nothing,
     /// Dumps, and what the machine is if that was asked for.
     Dumps,
@@ -81,7 +79,6 @@ pub struct Launch<'a> {
 /// The emulator's plugin that looks at what CPUs execute.
 #[derive(Clone, Debug)]
 pub struct Recorder<'a> {
-    /// The plugin.
     pub plugin: &'a Path,
     /// Its options, which name files.
     pub options: Vec<(&'static str, &'a Path)>,

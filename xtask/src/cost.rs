@@ -5,9 +5,9 @@
 //! `guest-kernel-shim/trials/cost.rs`); a plugin of the emulator writes down what
 //! each CPU executes there (`crates/recorder`). What is made of it is made here:
 //! [`trace`] reads it, [`visit`] finds the stays at EL2, [`tally`] counts,
-//! [`card`] puts it together.
+//! [`costs`] puts it together.
 
-pub mod card;
+pub mod costs;
 mod document;
 mod gate;
 mod history;
@@ -29,13 +29,13 @@ use crate::failure::bad_input;
 use crate::output::Output;
 use crate::terminal::say;
 use crate::{places, toolchain};
-use card::{Card, Mode};
+use costs::{Costs, Mode};
 use recorder::{Bench, Recorded};
 
 /// The charts of `--scale`, below `target/`.
 const SCALE_PAGE: &str = "cost-scale.html";
-/// What a card that is not whole is good for.
-const CUT: &str = "not everything was counted, so that no card is written";
+/// Why no baseline is made.
+const CUT: &str = "not everything was counted, so that no baseline is written";
 
 /// Does what `cargo xtask cost` promises.
 pub fn cost(args: &CostArgs) -> Result<()> {
@@ -49,36 +49,36 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     let base = base.transpose()?;
     let copy = Output::claim_any("--json", args.json.as_ref())?;
     let bench = Bench::new(&args.board, &args.limits)?;
-    let mut card = begun(&bench, &args.board);
-    let measured = measure(&bench, &args.board, &mut card);
-    if !card.paths.is_empty() {
-        say!("{}", show::table(&card).join("\n"));
+    let mut costs = begun(&bench, &args.board);
+    let measured = measure(&bench, &args.board, &mut costs);
+    if !costs.paths.is_empty() {
+        say!("{}", show::table(&costs).join("\n"));
     }
     measured.context(CUT)?;
     if args.scale {
         let most = Board::load(&args.board)?.cpus.max;
-        let measured = scale::measure(&bench, &args.board, most, &mut card.scale);
-        say!("\n{}", scale::table(&card.scale).join("\n"));
+        let measured = scale::measure(&bench, &args.board, most, &mut costs.scale);
+        say!("\n{}", scale::table(&costs.scale).join("\n"));
         measured.context(CUT)?;
         let page = places::target().join(SCALE_PAGE);
-        Output::claim("--scale", &page)?.write(&scale::page(&card.scale))?;
+        Output::claim("--scale", &page)?.write(&scale::page(&costs.scale))?;
         say!("charts: {}", places::shown(&page));
-        scale::judge(&card.scale)?;
+        scale::judge(&costs.scale)?;
     }
     if let Some(copy) = copy {
-        copy.write(&serde_json::to_string_pretty(&card)?)?;
+        copy.write(&serde_json::to_string_pretty(&costs)?)?;
     }
-    let judged = base.map_or(Ok(()), |base| compare(&base, &card));
+    let judged = base.map_or(Ok(()), |base| compare(&base, &costs));
     if let Some(label) = &args.save {
-        say!("kept as {}", history::save(card, label)?);
+        say!("kept as {}", history::save(costs, label)?);
     }
     judged
 }
 
 /// Tells what is not as in `base`; fails if something grew too much, or if that can't
 /// be told because another compiler made the code.
-fn compare(base: &Card, card: &Card) -> Result<()> {
-    let (changes, gone) = gate::changes(base, card);
+fn compare(base: &Costs, costs: &Costs) -> Result<()> {
+    let (changes, gone) = gate::changes(base, costs);
     say!("\nagainst `{}` ({}):", base.label, base.rustc);
     if changes.is_empty() && gone.is_empty() {
         say!("the same");
@@ -87,7 +87,7 @@ fn compare(base: &Card, card: &Card) -> Result<()> {
     gone.iter()
         .for_each(|name| say!("{name}: no longer counted"));
     // The difference may be the compiler's, and may hide one of the tree's.
-    if let Some(other) = gate::other_compiler(base, &card.rustc) {
+    if let Some(other) = gate::other_compiler(base, &costs.rustc) {
         bad_input!("can't be judged: {other}");
     }
     let grown: Vec<String> = changes
@@ -102,40 +102,41 @@ fn compare(base: &Card, card: &Card) -> Result<()> {
     Ok(())
 }
 
-/// Why the newest card that was kept is no measure of what is built here, if so.
+/// Why the newest baseline that was kept is no measure of what is built here, if so.
 pub fn lacks_baseline() -> Option<String> {
     let base = history::read(&history::newest().ok()?).ok()?;
     gate::other_compiler(&base, &toolchain::rustc_version()?)
 }
 
-/// A card with nothing counted yet.
-fn begun(bench: &Bench, board: &str) -> Card {
-    Card {
-        schema: card::SCHEMA,
+/// Costs with nothing counted yet.
+fn begun(bench: &Bench, board: &str) -> Costs {
+    Costs {
+        schema: costs::SCHEMA,
         board: board.into(),
         emulator: bench.emulator.shown(),
         rustc: toolchain::rustc_version().unwrap_or_default(),
-        ..Card::default()
+        ..Costs::default()
     }
 }
 
-/// Counts everything. What was counted before an error is on the card all the same.
-fn measure(bench: &Bench, board: &str, card: &mut Card) -> Result<()> {
+/// Counts everything. What was counted before an error is kept all the same.
+fn measure(bench: &Bench, board: &str, costs: &mut Costs) -> Result<()> {
     for mode in Mode::ALL {
         let recorded = bench.record(mode, recorder::CPUS, recorder::ALL_PATHS)?;
         if mode == Mode::Inject {
-            card.numbers.extend(numbers::per_vcpu(&recorded)?);
+            costs.numbers.extend(numbers::per_vcpu(&recorded)?);
         }
         for &path in Path::ALL {
-            card.paths.push(match why_not(&recorded, path) {
-                Some(why) => card::skipped(path, mode, why),
-                None => card::row(&recorded.trace, path, mode)?,
+            costs.paths.push(match why_not(&recorded, path) {
+                Some(why) => costs::skipped(path, mode, why),
+                None => costs::row(&recorded.trace, path, mode)?,
             });
         }
     }
-    card.numbers.extend(numbers::sizes(bench)?);
-    card.numbers.extend(numbers::boot(bench)?);
-    card.numbers
+    costs.numbers.extend(numbers::sizes(bench)?);
+    costs.numbers.extend(numbers::boot(bench)?);
+    costs
+        .numbers
         .extend(numbers::round_trips(board, &bench.limits)?);
     Ok(())
 }

@@ -17,7 +17,6 @@ use crate::{gem5, launch, qemu};
 /// An emulator that can be started.
 #[derive(Clone, Debug)]
 pub enum Emulator {
-    /// QEMU.
     Qemu(qemu::Emulator),
     /// gem5.
     Gem5(gem5::Emulator),

@@ -29,7 +29,6 @@ use find::Runs;
 use outcome::Outcome;
 use report::{Done, Failed, Report};
 
-/// One experiment.
 pub struct Experiment {
     /// Its name on the command line.
     name: &'static str,
@@ -37,7 +36,6 @@ pub struct Experiment {
     question: &'static str,
     /// Whose figures are beside ours.
     source: &'static str,
-    /// Its boots.
     boots: &'static [Boot],
     /// What its figures count; `None`: times, which whatever the board counts will do for.
     metric: Option<Metric>,

@@ -105,7 +105,6 @@ impl Folder {
         }))
     }
 
-    /// Its name.
     pub fn name(&self) -> String {
         let name = self.target.file_name().unwrap_or_default();
         name.to_string_lossy().into_owned()

@@ -39,7 +39,6 @@ const REMEDY: &str = "build gem5 24.0 or newer for Arm as its documentation says
 #[derive(Clone, Debug)]
 pub struct Emulator {
     program: PathBuf,
-    /// Its version.
     pub version: String,
 }
 

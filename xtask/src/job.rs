@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use plan::{Machine, Plan, Shard, Under};
+use results::Watts;
 
 use crate::board::{Board, Machine as Kind};
 use crate::cli::{Boot, JobArgs, LimitArgs, Metric, RunArgs};
@@ -18,6 +19,7 @@ use crate::disturb;
 use crate::failure::bad_input;
 use crate::gem5::parameters::Values;
 use crate::limits::Limits;
+use crate::watts;
 
 /// One request to boot and measure.
 #[derive(Debug)]
@@ -46,6 +48,8 @@ pub struct Job {
     pub gem5: Option<PathBuf>,
     /// How long a boot may take.
     pub limits: Limits,
+    /// What a CPU takes in each state, for a model of energy.
+    pub watts: Option<Watts>,
     /// Whether the guest is to end by a reset.
     pub expect_reset: bool,
     /// The seed with which the emulator is disturbed, if it is.
@@ -79,6 +83,7 @@ impl Job {
             parameters: checks::parameters(args, board)?,
             gem5: args.gem5.clone(),
             limits: Limits::new(&LimitArgs::default(), patience(&load)),
+            watts: board.watts.clone(),
             expect_reset: args.expect_reset,
             disturb: args.disturb,
             load,
@@ -107,6 +112,9 @@ impl Job {
     pub fn of_run(args: &RunArgs) -> Result<Self> {
         let mut job = Self::new(&args.job)?.within(&args.limits);
         job.repeat = args.repeat as usize;
+        if let Some(file) = &args.watts {
+            job.watts = Some(watts::read(file)?);
+        }
         if job.repeat > 1 && !job.measures() {
             bad_input!("--repeat: nothing is measured here that could be repeated; leave it out");
         }
@@ -138,7 +146,6 @@ impl Job {
         Ok(())
     }
 
-    /// The board.
     pub fn board(&self) -> &Board {
         &self.load.board
     }
@@ -165,6 +172,8 @@ impl Job {
             ecv: true,
             frequency: self.counter_hz()?,
             hypervisor: under == Under::Rouse,
+            cpus_at_once: self.metric != Metric::Insns,
+            caches: true,
             event_loses_irq: self.load.plan.event_loses_irq,
         })
     }
@@ -198,8 +207,11 @@ impl Job {
 /// a cell. More of them take longer, and the pauses between them come on top.
 fn patience(load: &Load) -> Duration {
     let plan = &load.plan;
-    let pause = plan.lists.gap_us.values.iter().max().copied().unwrap_or(0);
-    let pauses = Duration::from_micros(u64::from(pause)) * plan.iterations;
+    let lists = &plan.lists;
+    let longest = [&lists.gap_us, &lists.arrival_us, &lists.service_us]
+        .map(|list| list.values.iter().max().copied().unwrap_or(0));
+    let pause = longest.into_iter().map(u64::from).sum();
+    let pauses = Duration::from_micros(pause) * plan.iterations;
     let more = plan.iterations.div_ceil(Plan::default().iterations).max(1);
     Duration::from_secs(load.board.machine.patience()) * more + pauses
 }

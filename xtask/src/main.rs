@@ -71,6 +71,7 @@ mod table;
 mod terminal;
 mod toolchain;
 mod verdict;
+mod watts;
 
 use std::process::ExitCode;
 

@@ -157,7 +157,15 @@ fn guests_own(elf: &Path, job: &Job, under: Under) -> Result<u64> {
             None => taken.per_cell + measured(&cell),
             Some(_) => taken.per_cell,
         });
-    Ok(taken.fixed + machine.cpus as u64 * taken.per_cpu + cells.sum::<u64>())
+    let runs = || {
+        plan.cells(&machine)
+            .filter(|cell| cell.skip_reason(&machine).is_none())
+    };
+    let drawn = runs().map(|cell| plan.drawn(&cell) * taken.per_value).max();
+    let drawn = drawn.unwrap_or(0).next_multiple_of(PAGE);
+    let streamed = runs().map(|cell| cell.noise.memory()).max().unwrap_or(0);
+    let cells = cells.sum::<u64>() + drawn + streamed;
+    Ok(taken.fixed + machine.cpus as u64 * taken.per_cpu + cells)
 }
 
 /// What an image takes beside its own memory, as its symbols say: crates/arch/src/needs.rs.

@@ -111,8 +111,8 @@ impl Scratch {
     }
 }
 
-/// A new file in `parent`, removed unless it is given another name. Who may read
-/// it is what the umask says.
+/// A new file in `parent`, removed unless it is given another name. The umask says whose it is
+/// to read.
 pub fn file(parent: &Path) -> io::Result<NamedTempFile> {
     sweep(parent);
     loop {

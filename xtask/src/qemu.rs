@@ -56,7 +56,6 @@ pub struct Emulator {
     program: PathBuf,
     /// What stands before the arguments proper.
     prefix: Vec<OsString>,
-    /// Its version.
     pub version: Version,
     /// The line in which it tells its version, with the revision of its package.
     pub exact: String,

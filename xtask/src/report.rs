@@ -18,7 +18,7 @@ use crate::failure::bad_input;
 use crate::folder;
 use crate::output::Output;
 use crate::terminal::{note, say};
-use crate::{output, places};
+use crate::{output, places, watts};
 use inputs::Input;
 
 /// Name of the page in a folder.
@@ -26,6 +26,7 @@ pub const PAGE: &str = "report.html";
 
 /// Does what `cargo xtask report` promises.
 pub fn report(args: &ReportArgs) -> Result<()> {
+    let watts = args.watts.as_deref().map(watts::read).transpose()?;
     let inputs: Vec<Input> = args
         .inputs
         .iter()
@@ -35,7 +36,7 @@ pub fn report(args: &ReportArgs) -> Result<()> {
         input.complaints().for_each(|line| note!("warning: {line}"));
     }
     // What is already a results.json, and alone, need not be written again.
-    let as_it_is = matches!(inputs.as_slice(), [input] if !input.is_log);
+    let as_it_is = watts.is_none() && matches!(inputs.as_slice(), [input] if !input.is_log);
     if inputs.iter().all(|input| input.results.cells.is_empty()) {
         bad_input!("no cell of this is whole; capture the console again, or name other inputs");
     }
@@ -48,7 +49,11 @@ pub fn report(args: &ReportArgs) -> Result<()> {
         anyhow::Ok((json?, csv?))
     });
     let data = data.transpose()?;
-    let runs = merge::runs(inputs.into_iter().map(Input::into_run).collect());
+    let mut runs = merge::runs(inputs.into_iter().map(Input::into_run).collect());
+    if let Some(watts) = &watts {
+        runs.iter_mut()
+            .for_each(|run| run.results.model_energy(watts));
+    }
     let page = page::html(args.title.as_deref(), &runs);
     machines::sentences(&machines::groups(&runs))
         .iter()

@@ -57,7 +57,7 @@ pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
     run.close(failure, folder)
 }
 
-/// What `job` measures, where nobody wants its folder.
+/// Runs `job` and returns its results; its folder is not kept.
 pub fn measure(job: &Job) -> Result<Results> {
     let place = Scratch::new()?;
     let folder = Folder::claim(Some(&place.path().join("run")), &job.board().name)?;
@@ -91,6 +91,9 @@ impl Run<'_> {
                 ..self.nothing.clone()
             };
             let failure = self.once(number);
+            if let Some(watts) = &self.job.watts {
+                self.results.model_energy(watts);
+            }
             let kept = !self.done.is_empty();
             // Of a repetition that measured nothing there is nothing to keep, unless it is the only one.
             if self.results.has_cells() || !kept {
@@ -155,7 +158,7 @@ impl Run<'_> {
         if let Some(watched) = watched {
             self.results.add_samples(under, watched);
         }
-        // Somebody else's guest need not know our records.
+        // Another kernel need not know our records.
         let owes_records = job.load.guest.is_none() || records.begun;
         self.ended = outcome.ended();
         let failure = judge(&outcome, under, owes_records && !records.ended);
@@ -165,7 +168,7 @@ impl Run<'_> {
         })
     }
 
-    /// What tells how far a boot is; of its plan too, where somebody looks on.
+    /// Shows how far a boot is; with an estimate, if the terminal shows anything of it.
     fn progress(&self, title: &str) -> Progress {
         let job = self.job;
         let progress = Progress::new(format!("{} {title}", job.board().name));

@@ -2,6 +2,7 @@
 //! The verb `test`: the host's tests, then those that boot.
 
 mod case;
+mod cells;
 mod counted;
 mod cut;
 #[cfg(test)]
@@ -12,6 +13,7 @@ mod gate;
 mod kernel;
 mod killed;
 mod named;
+mod options;
 mod order;
 mod repeated;
 mod same;
@@ -21,7 +23,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::cli::TestArgs;
 use crate::failure::bad_input;
@@ -98,17 +100,15 @@ fn host(filter: &str) -> Result<()> {
     Ok(())
 }
 
-/// Whether what boots wrote in `folders` is as docs/results.schema.json says. The test
-/// that knows how to tell is one of crates/results.
-fn follow_the_schema(folders: &[PathBuf]) -> Result<()> {
-    let written = folders.iter().map(|folder| folder.join("results.json"));
-    let written: Vec<String> = written
-        .filter(|file| file.is_file())
-        .map(|file| file.display().to_string())
-        .collect();
-    if written.is_empty() {
-        return Ok(());
-    }
+/// The results that boots wrote in `folders`.
+fn results_in(folders: &[PathBuf]) -> Vec<String> {
+    let files = folders.iter().map(|folder| folder.join("results.json"));
+    let files = files.filter(|file| file.is_file());
+    files.map(|file| file.display().to_string()).collect()
+}
+
+/// Compares files of results with docs/results.schema.json, by a test of crates/results.
+fn follow_the_schema(written: &[String]) -> Result<String> {
     let output = Command::new(toolchain::cargo())
         .current_dir(places::root())
         .env("ROUSE_RESULTS", written.join("\n"))
@@ -127,8 +127,7 @@ fn follow_the_schema(folders: &[PathBuf]) -> Result<()> {
     if !output.status.success() {
         bail!("{}", String::from_utf8_lossy(&output.stdout));
     }
-    say!("{SCHEMA}: ok ({} files)", written.len());
-    Ok(())
+    Ok(format!(" ({} files)", written.len()))
 }
 
 /// The model checks: tests built with loom's atomics, which need a build of
@@ -172,58 +171,76 @@ fn cases(filter: &str) -> Result<Vec<Case>> {
     paths.iter().map(|path| Case::load(path)).collect()
 }
 
+/// Runs the tests that boot, and fails if one of them fails.
 fn boot(cases: &[Case], gates: &[&Gate]) -> Result<()> {
-    let (mut failed, mut skipped) = (Vec::new(), Vec::new());
+    let mut tally = Tally::default();
     let mut folders = Vec::new();
     for case in cases {
-        if let Some(why) = case.lacks() {
-            say!("{}: skipped, {why}", case.name);
-            skipped.push(case.name.as_str());
-            continue;
-        }
-        match case.run() {
-            Ok(place) => say!("{}: ok ({place})", case.name),
-            Err(error) => {
-                say!("{}: FAILED, {error:#}", case.name);
-                failed.push(case.name.as_str());
-            }
-        }
-        folders.extend(case.folders());
-        if interrupt::requested() {
-            bail!("interrupted in test {}", case.name);
+        let run = || case.run().map(|place| format!(" ({place})"));
+        if tally.test(&case.name, case.lacks(), run)? {
+            folders.extend(case.folders());
         }
     }
-    if let Err(error) = follow_the_schema(&folders) {
-        say!("{SCHEMA}: FAILED, {error:#}");
-        failed.push(SCHEMA);
+    let written = results_in(&folders);
+    if !written.is_empty() {
+        tally.test(SCHEMA, None, || follow_the_schema(&written))?;
     }
     for gate in gates {
-        if let Some(why) = gate.lacks() {
-            say!("{}: skipped, {why}", gate.name);
-            skipped.push(gate.name);
-            continue;
+        tally.test(gate.name, gate.lacks(), || {
+            gate.run().map(|()| String::new())
+        })?;
+    }
+    tally.judge()
+}
+
+/// What came of the tests that boot.
+#[derive(Debug, Default)]
+struct Tally {
+    tests: usize,
+    skipped: Vec<String>,
+    failed: Vec<String>,
+}
+
+impl Tally {
+    /// Runs a test unless this computer lacks something that it needs; whether it ran. What
+    /// `run` returns is shown if it succeeds.
+    fn test(
+        &mut self,
+        name: &str,
+        lacks: Option<String>,
+        run: impl FnOnce() -> Result<String>,
+    ) -> Result<bool> {
+        self.tests += 1;
+        if let Some(why) = lacks {
+            say!("{name}: skipped, {why}");
+            self.skipped.push(name.into());
+            return Ok(false);
         }
-        match gate.run() {
-            Ok(()) => say!("{}: ok", gate.name),
+        match run() {
+            Ok(more) => say!("{name}: ok{more}"),
             Err(error) => {
-                say!("{}: FAILED, {error:#}", gate.name);
-                failed.push(gate.name);
+                say!("{name}: FAILED, {error:#}");
+                self.failed.push(name.into());
             }
         }
         if interrupt::requested() {
-            bail!("interrupted in test {}", gate.name);
+            bail!("interrupted in test {name}");
         }
+        Ok(true)
     }
-    if !skipped.is_empty() {
-        say!("skipped: {}", skipped.join(", "));
-    }
-    if !failed.is_empty() {
-        bail!(
+
+    /// Names what was skipped; fails if a test failed.
+    fn judge(self) -> Result<()> {
+        if !self.skipped.is_empty() {
+            say!("skipped: {}", self.skipped.join(", "));
+        }
+        ensure!(
+            self.failed.is_empty(),
             "{} of {} tests that boot failed: {}",
-            failed.len(),
-            cases.len() + gates.len() + usize::from(!folders.is_empty()),
-            failed.join(", ")
+            self.failed.len(),
+            self.tests,
+            self.failed.join(", ")
         );
+        Ok(())
     }
-    Ok(())
 }

@@ -6,11 +6,9 @@ mod repeated;
 use std::collections::{BTreeMap, BTreeSet};
 
 use page::columns::{self, MARK};
-pub use page::scale::Scale;
-use page::scale::operation;
+use page::scale::{Scale, operation_of};
 use page::shortfalls::shortfalls;
 use page::summary;
-use plan::Workload;
 use results::{Cell, Results};
 use serde_json::Value;
 
@@ -26,18 +24,18 @@ pub fn lines(results: &Results, width: Option<usize>) -> Vec<String> {
     }
     let scale = Scale::of(results);
     let mut lines = machine(results);
-    let mut workloads: Vec<Workload> = Vec::new();
+    let mut tables: Vec<String> = Vec::new();
     for cell in &results.cells {
-        if !workloads.contains(&cell.what.workload) {
-            workloads.push(cell.what.workload);
+        if !tables.contains(&cell.table()) {
+            tables.push(cell.table());
         }
     }
-    for workload in workloads {
-        let of_workload = |cell: &&Cell| cell.what.workload == workload && cell.stats.is_some();
-        let cells: Vec<&Cell> = results.cells.iter().filter(of_workload).collect();
+    for table in tables {
+        let has = |cell: &&Cell| cell.table() == table && cell.stats.is_some();
+        let cells: Vec<&Cell> = results.cells.iter().filter(has).collect();
         if !cells.is_empty() {
             lines.push(String::new());
-            lines.push(heading(workload, results, &cells, scale));
+            lines.push(heading(&table, results, &cells, scale));
             lines.extend(grid::fitted(columns::of(&cells, scale), width));
         }
     }
@@ -111,18 +109,20 @@ fn fidelity(results: &Results) -> Vec<String> {
         .collect()
 }
 
-fn heading(workload: Workload, results: &Results, cells: &[&Cell], scale: Scale) -> String {
+fn heading(table: &str, results: &Results, cells: &[&Cell], scale: Scale) -> String {
     let unit = scale.unit_of(results, cells);
-    let operation = operation(workload);
+    let operation = operation_of(cells[0]);
     let caution = if scale.of_host {
         "; emulated: this is how the host's threads behave, so only min and p50 are shown"
+    } else if cells.iter().any(|cell| cell.what.is_open()) {
+        "; a time, in which CPUs also wait for the next request"
     } else if cells.iter().any(|cell| cell.unit == results::VIRTUAL) {
         "; where every CPU is idle the count skips to what comes next: what is skipped is no instruction"
     } else {
         ""
     };
     format!(
-        "{workload}: {unit} per {operation} ({}){caution}",
+        "{table}: {unit} per {operation} ({}){caution}",
         results.unit_how
     )
 }

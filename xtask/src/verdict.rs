@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(word(Ending::OutOfTime, false), OUT_OF_TIME);
         assert_eq!(word(Ending::Crash, true), CRASH);
         let died = || Ending::Died("was killed by SIGSEGV".into(), String::new());
-        // Somebody else's guest owes no records, and yet its emulator must not die.
+        // Another kernel owes no records, and yet its emulator must not die.
         assert_eq!(word(died(), false), DIED);
         let why = judged(died(), true).unwrap().why;
         assert!(why.contains("killed by SIGSEGV and said nothing"), "{why}");

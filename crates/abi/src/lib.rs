@@ -56,6 +56,13 @@ pub const CALL_LOG: u32 = 0xc600_0007;
 pub const CALL_AUDIT: u32 = 0xc600_0008;
 /// Prints the state of every CPU and ends the machine with exit status x1.
 pub const CALL_DUMP: u32 = 0xc600_0009;
+/// Leaves nothing of EL2's memory in a cache that the guest has a wake-up go through: of its
+/// image if x1 is [`EVICT_IMAGE`], else of vCPU x1, its number in the device tree. What is in
+/// memory stays. x0 is [`SUCCESS`] or [`INVALID`]. Other CPUs go on; EL2 takes no interrupt
+/// here meanwhile, which is as long as some thousands of cache lines take.
+pub const CALL_EVICT: u32 = 0xc600_000a;
+/// Has [`CALL_EVICT`] clean EL2's code, constants and variables.
+pub const EVICT_IMAGE: u64 = u64::MAX;
 /// Events that [`CALL_TRACE`] answers: what the convention's registers hold.
 pub const EVENTS: usize = 8;
 

@@ -20,7 +20,7 @@ pub struct TimeLog {
 pub struct TimeNote {
     /// Virtual count, ticks.
     pub time: u64,
-    /// What, in the words of whoever notes.
+    /// What begins then: a number with a meaning for each side, the guest's and that of EL2.
     pub word: u64,
 }
 
@@ -53,7 +53,7 @@ impl TimeLog {
         self.count.store(count.wrapping_add(1), Release);
     }
 
-    /// Forgets all notes. Nobody may note meanwhile.
+    /// Forgets all notes. No CPU may write a note meanwhile.
     pub fn clear(&self) {
         self.count.store(0, Release);
     }

@@ -61,6 +61,20 @@ plain! {
     tlbi_vmalle1 = "tlbi vmalle1";
 }
 
+/// Invalidates the EL1&0 stage-1 translations of `address` on all PEs of the inner
+/// shareable domain, of every ASID and the current VMID (DDI 0487K.a, D8.14). DSB ISH waits
+/// for it.
+#[inline(always)]
+pub fn tlbi_vaae1is(address: u64) {
+    /// Bits 55:12 of the address, in a register in which other fields are 0.
+    const PAGE: u64 = (1 << 44) - 1;
+    // SAFETY: translations are read anew from tables that it does not change; it changes
+    // no register and accesses no memory.
+    unsafe {
+        asm!("tlbi vaae1is, {0}", in(reg) address >> 12 & PAGE, options(nostack, preserves_flags));
+    }
+}
+
 /// Waits for an event, at the latest until the virtual count reaches `deadline`
 /// (ticks of CNTVCT_EL0). Needs FEAT_WFxT.
 #[inline(always)]

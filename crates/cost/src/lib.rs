@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the cost card is made of: the paths that are counted, the instructions
+//! What the costs of paths are made of: the paths that are counted, the instructions
 //! that mark them in the guest, and the trace in which the recorder writes down
 //! what was executed between two marks.
 //!

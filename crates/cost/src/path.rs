@@ -10,7 +10,7 @@ macro_rules! paths {
         pub enum Path { $($(#[$doc])* $variant,)* }
 
         impl Path {
-            /// Every one, in the order of the card.
+            /// All paths, in the order of the table.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
             /// Its name on the command line and in files.

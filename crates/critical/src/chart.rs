@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The code of the images, with the kinds of its instructions, and how it is found
-//! in memory.
+//! The code of the images with the kinds of its instructions, and where it is in memory.
 
 use crate::Kind;
 
@@ -13,7 +12,7 @@ pub struct Image {
     pub address: u64,
     /// The instructions.
     pub words: Vec<u32>,
-    /// Their kinds, as many.
+    /// The kind of each of them.
     pub kinds: Vec<Kind>,
 }
 
@@ -27,11 +26,11 @@ pub struct Chart {
 impl Image {
     /// An image is moved by whole pages.
     const PAGE: u64 = 0x1000;
-    /// As many instructions tell a place from another.
+    /// So many instructions are enough to tell one place from another.
     const ENOUGH: usize = 4;
 
-    /// Where `words`, which were found at `at`, are in the image, as numbers of its
-    /// instructions; `base` is by how much it is known to have been moved.
+    /// The index of the first of `words` in the image, if they are there. They were found
+    /// at address `at`; `base` is how far the image was moved, if that is known.
     #[must_use]
     pub fn place(&self, base: Option<u64>, at: u64, words: &[u32]) -> Option<usize> {
         let index = at.wrapping_sub(base?).wrapping_sub(self.address) / 4;
@@ -40,8 +39,8 @@ impl Image {
         (here == words).then_some(index)
     }
 
-    /// By how much the image was moved, if `words`, found at `at`, are some of its
-    /// instructions and can't be others.
+    /// How far the image was moved, if `words`, found at address `at`, are in exactly one
+    /// possible place of it.
     #[must_use]
     pub fn base(&self, at: u64, words: &[u32]) -> Option<u64> {
         if words.len() < Self::ENOUGH {
@@ -71,7 +70,7 @@ impl Chart {
         bytes
     }
 
-    /// Of a file; `None` if it is none, or a part of one.
+    /// Reads [`Self::to_bytes`] back; `None` if `bytes` is anything else, or a part of it.
     #[must_use]
     pub fn from_bytes(mut bytes: &[u8]) -> Option<Self> {
         let mut chart = Self::default();

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cuts what CPUs execute into samples.
+//! Divides the instructions that CPUs execute into samples.
 
 use std::collections::HashMap;
 
 use crate::{Cause, Counts, Exits, Sample, Samples};
 
-/// Something that is different for each CPU and that it keeps: its TPIDR_EL1.
-pub type Who = u64;
+/// TPIDR_EL1 of a CPU, by which CPUs are told apart: the guest sets it once, to another value
+/// on each CPU.
+pub type Tpidr = u64;
 
-/// What another CPU may have waited for.
+/// A store or an interrupt for which another CPU may wait.
 #[derive(Clone, Copy, Debug)]
 struct Release {
     cpu: usize,
@@ -32,18 +33,18 @@ struct Open {
 /// What is known of a CPU.
 #[derive(Clone, Debug)]
 struct Cpu {
-    who: Who,
+    tpidr: Tpidr,
     /// Its affinity, if that is known.
     affinity: Option<u64>,
     clock: Counts,
-    /// The clock when it went on last.
+    /// Its clock when it continued last.
     resumed: Counts,
     /// Instructions of all CPUs when it stopped.
     stopped: u64,
-    /// It has found since it went on what it waited for.
+    /// It has found what it waited for, since it continued.
     linked: bool,
-    /// The latest clock of another CPU that it has found since it told others
-    /// anything itself.
+    /// The latest clock of another CPU that it has followed since its own last
+    /// [`Release`].
     heard: Counts,
     open: Option<Open>,
     /// A sample that has ended and may be counted.
@@ -57,9 +58,9 @@ enum Value {
     End(usize),
 }
 
-/// Makes samples of what happens. Everything is told in the order in which the
-/// emulator does it, with `now`: what all CPUs have executed, the instruction that
-/// it is about included.
+/// Makes samples of what happens. The caller reports each step in the order in which the
+/// emulator does it. `now` is what all CPUs have executed until then, the reported
+/// instruction included.
 #[derive(Debug, Default)]
 pub struct Cutter {
     cpus: Vec<Cpu>,
@@ -78,7 +79,7 @@ pub struct Cutter {
     samples: Samples,
 }
 
-/// What stands for no cell: what follows is no pass of one.
+/// In place of a cell's number: what follows belongs to no cell.
 pub const NO_CELL: u64 = u64::MAX;
 
 /// ICC_SGI1R_EL1.IRM: to all but the one that sends (IHI 0069H, 12.2.20).
@@ -91,20 +92,20 @@ impl Cutter {
         Self::default()
     }
 
-    /// Whether a sample is open; if none is, nothing needs to be told but the
-    /// beginning of one and of a cell.
+    /// Whether a sample is open. If none is, only the beginning of a sample or of a
+    /// cell has to be reported.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.open != 0
     }
 
-    /// Whether a sample has ended that was not counted yet.
+    /// Whether a sample has ended and was not counted yet.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.ended != 0
     }
 
-    /// Whether a value of the clock is waited for.
+    /// Whether the next thing to report is a value of the clock.
     #[must_use]
     pub fn wants_value(&self) -> bool {
         self.value.is_some()
@@ -116,8 +117,8 @@ impl Cutter {
         &self.samples
     }
 
-    /// Samples from now on are of cell `id`, or with [`NO_CELL`] of none. One that has
-    /// ended and was not counted until now is left out.
+    /// From now on samples belong to cell `id`, or to none with [`NO_CELL`]. A sample that
+    /// has ended and was not counted is dropped.
     pub fn cell(&mut self, id: u64) {
         self.cell = (id != NO_CELL).then_some(id);
         self.ended = 0;
@@ -126,24 +127,24 @@ impl Cutter {
         }
     }
 
-    /// Says the affinity of a CPU: Aff1 and Aff0 as in MPIDR_EL1.
-    pub fn affinity(&mut self, who: Who, affinity: u64) {
-        let cpu = self.cpu(who);
+    /// Sets the affinity of a CPU: Aff1 and Aff0 as in MPIDR_EL1.
+    pub fn affinity(&mut self, tpidr: Tpidr, affinity: u64) {
+        let cpu = self.cpu(tpidr);
         self.cpus[cpu].affinity = Some(affinity);
     }
 
-    /// Whether this CPU was told of already.
+    /// Whether anything of this CPU was reported before.
     #[must_use]
-    pub fn knows(&self, who: Who) -> bool {
-        self.cpus.iter().any(|cpu| cpu.who == who)
+    pub fn knows(&self, tpidr: Tpidr) -> bool {
+        self.cpus.iter().any(|cpu| cpu.tpidr == tpidr)
     }
 
-    /// A sample begins on `who`.
-    pub fn begins(&mut self, who: Who, now: Counts) {
+    /// A sample begins on this CPU.
+    pub fn begins(&mut self, tpidr: Tpidr, now: Counts) {
         if self.open == 0 {
             self.forget(now);
         }
-        let cpu = self.at(who, now);
+        let cpu = self.at(tpidr, now);
         let open = Open {
             work: now,
             clock: self.cpus[cpu].clock,
@@ -161,9 +162,9 @@ impl Cutter {
         self.value = Some(Value::Begin(cpu));
     }
 
-    /// The sample of `who` ends.
-    pub fn ends(&mut self, who: Who, now: Counts) {
-        let cpu = self.at(who, now);
+    /// The sample of this CPU ends.
+    pub fn ends(&mut self, tpidr: Tpidr, now: Counts) {
+        let cpu = self.at(tpidr, now);
         let this = &mut self.cpus[cpu];
         let Some(open) = this.open.take() else { return };
         self.open -= 1;
@@ -183,9 +184,9 @@ impl Cutter {
         self.value = Some(Value::End(cpu));
     }
 
-    /// The clock that `who` has read at the beginning or end of its sample.
-    pub fn value(&mut self, who: Who, ticks: u64) {
-        let cpu = self.cpu(who);
+    /// The value that this CPU has read from its clock at the beginning or end of its sample.
+    pub fn value(&mut self, tpidr: Tpidr, ticks: u64) {
+        let cpu = self.cpu(tpidr);
         match self.value {
             Some(Value::Begin(of)) if of == cpu => {
                 self.value = None;
@@ -203,9 +204,9 @@ impl Cutter {
         }
     }
 
-    /// `who` counts the sample that it has ended.
-    pub fn records(&mut self, who: Who) {
-        let cpu = self.cpu(who);
+    /// This CPU counts the sample that it has ended.
+    pub fn records(&mut self, tpidr: Tpidr) {
+        let cpu = self.cpu(tpidr);
         if let Some(sample) = self.cpus[cpu].ended.take() {
             self.ended -= 1;
             if let Some(cell) = self.cell {
@@ -214,46 +215,46 @@ impl Cutter {
         }
     }
 
-    /// `who` pauses, or halts.
-    pub fn pauses(&mut self, who: Who, now: Counts, halts: bool) {
-        self.at(who, now);
+    /// This CPU pauses, or halts.
+    pub fn pauses(&mut self, tpidr: Tpidr, now: Counts, halts: bool) {
+        self.at(tpidr, now);
         self.paused = true;
         self.halts += u64::from(halts);
     }
 
-    /// `who` executes something, after a pause for instance.
-    pub fn runs(&mut self, who: Who, now: Counts) {
-        self.at(who, now);
+    /// This CPU executes something, after a pause for instance.
+    pub fn runs(&mut self, tpidr: Tpidr, now: Counts) {
+        self.at(tpidr, now);
     }
 
-    /// The last thing that was told was an exception, which `who` has taken to EL2.
+    /// The last step that was reported was an exception taken to EL2, for this cause.
     pub fn exits(&mut self, cause: Cause) {
         self.exits[cause as usize] += 1;
     }
 
-    /// `who` stores to `address`, for others to see.
-    pub fn stores(&mut self, who: Who, now: Counts, address: u64) {
-        let release = self.releases(who, now);
+    /// This CPU stores to `address`, for others to see.
+    pub fn stores(&mut self, tpidr: Tpidr, now: Counts, address: u64) {
+        let release = self.releases(tpidr, now);
         self.stores.insert(address, release);
     }
 
-    /// `who` loads from `address` what others may have stored.
-    pub fn loads(&mut self, who: Who, now: Counts, address: u64) {
-        let cpu = self.at(who, now);
+    /// This CPU loads from `address` what others may have stored.
+    pub fn loads(&mut self, tpidr: Tpidr, now: Counts, address: u64) {
+        let cpu = self.at(tpidr, now);
         if let Some(&release) = self.stores.get(&address) {
             self.link(cpu, release);
         }
     }
 
-    /// `who` sends an interrupt: `value` is written to ICC_SGI1R_EL1.
-    pub fn sends(&mut self, who: Who, now: Counts, value: u64) {
-        let release = self.releases(who, now);
+    /// This CPU sends an interrupt: it writes `value` to ICC_SGI1R_EL1.
+    pub fn sends(&mut self, tpidr: Tpidr, now: Counts, value: u64) {
+        let release = self.releases(tpidr, now);
         self.sends.push((release, value));
     }
 
-    /// `who` takes an interrupt.
-    pub fn acknowledges(&mut self, who: Who, now: Counts) {
-        let cpu = self.at(who, now);
+    /// This CPU takes an interrupt.
+    pub fn acknowledges(&mut self, tpidr: Tpidr, now: Counts) {
+        let cpu = self.at(tpidr, now);
         let affinity = self.cpus[cpu].affinity;
         let mut sends = self.sends.iter().rev();
         let found = sends.find(|(_, value)| is_for(*value, affinity));
@@ -262,11 +263,11 @@ impl Cutter {
         }
     }
 
-    fn cpu(&mut self, who: Who) -> usize {
-        let known = self.cpus.iter().position(|cpu| cpu.who == who);
+    fn cpu(&mut self, tpidr: Tpidr) -> usize {
+        let known = self.cpus.iter().position(|cpu| cpu.tpidr == tpidr);
         known.unwrap_or_else(|| {
             self.cpus.push(Cpu {
-                who,
+                tpidr,
                 affinity: None,
                 clock: Counts::default(),
                 resumed: Counts::default(),
@@ -280,7 +281,7 @@ impl Cutter {
         })
     }
 
-    /// Before the first of the samples that are open nothing matters.
+    /// Drops everything that happened while no sample was open.
     fn forget(&mut self, now: Counts) {
         self.stores.clear();
         self.sends.clear();
@@ -296,10 +297,11 @@ impl Cutter {
         }
     }
 
-    /// What was executed since the last time goes to the clock of the CPU that
-    /// did: that is `who`, unless CPUs changed where none paused.
-    fn at(&mut self, who: Who, now: Counts) -> usize {
-        let cpu = self.cpu(who);
+    /// Adds what was executed since the last step to the clock of this CPU. If another CPU
+    /// was current and had not paused, the open samples become unclear: the change of CPUs
+    /// came at an unknown instruction.
+    fn at(&mut self, tpidr: Tpidr, now: Counts) -> usize {
+        let cpu = self.cpu(tpidr);
         let executed = now.since(self.last);
         if self.current != Some(cpu) {
             if let Some(other) = self.current {
@@ -321,8 +323,9 @@ impl Cutter {
         cpu
     }
 
-    fn releases(&mut self, who: Who, now: Counts) -> Release {
-        let cpu = self.at(who, now);
+    /// A [`Release`] by this CPU, now.
+    fn releases(&mut self, tpidr: Tpidr, now: Counts) -> Release {
+        let cpu = self.at(tpidr, now);
         let this = &mut self.cpus[cpu];
         this.heard = Counts::default();
         Release {
@@ -332,9 +335,9 @@ impl Cutter {
         }
     }
 
-    /// `cpu` has found `release`: its clock follows, if it waited meanwhile and this is
-    /// the first thing that it finds since. What it finds later is no cause: the word of
-    /// another CPU, for instance, which that one has changed before it waits.
+    /// `cpu` has found `release`. Its clock follows if it waited when the release happened,
+    /// and if this is the first release that it finds after the wait. A later one is no
+    /// cause: another CPU's word, for instance, which that CPU changed before it waits.
     fn link(&mut self, cpu: usize, release: Release) {
         let this = &mut self.cpus[cpu];
         if this.linked || release.cpu == cpu || release.at < this.stopped {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why an instruction matters.
+//! Why an instruction matters for samples and their paths.
 
 use crate::Class;
 
@@ -14,15 +14,15 @@ impl Kind {
     pub const BEGIN: Self = Self(1 << 0);
     /// Reads it at the end.
     pub const END: Self = Self(1 << 1);
-    /// Stands behind one of the two: what they read is in a register.
+    /// Follows one of the two: the value is in a register now.
     pub const VALUE: Self = Self(1 << 2);
-    /// Is part of what counts a sample that ended.
+    /// Belongs to the code that counts a sample.
     pub const RECORD: Self = Self(1 << 3);
-    /// WFI, WFE, WFIT, WFET or YIELD: another CPU may go on.
+    /// WFI, WFE, WFIT, WFET or YIELD: the emulator may continue with another CPU.
     pub const PAUSE: Self = Self(1 << 4);
-    /// Stands behind one of those.
+    /// Follows one of those.
     pub const RESUME: Self = Self(1 << 5);
-    /// Accesses memory in an order or as a whole, as CPUs do that tell each other.
+    /// Load or store that is ordered, exclusive or atomic: CPUs communicate by these.
     pub const SYNC: Self = Self(1 << 6);
     /// Writes ICC_SGI1R_EL1.
     pub const SEND: Self = Self(1 << 7);
@@ -31,12 +31,12 @@ impl Kind {
     /// A cell begins; its number is in x0.
     pub const CELL: Self = Self(1 << 9);
 
-    /// The pause is one that halts: not YIELD.
+    /// The pause halts the CPU: it is not YIELD.
     pub const HALT: Self = Self(1 << 10);
 
     const CLASS: u32 = 13;
 
-    /// The kinds that an instruction is of by what it is.
+    /// The kinds that follow from the instruction itself.
     #[must_use]
     pub const fn of_word(word: u32) -> Self {
         match word {
@@ -79,7 +79,7 @@ impl Kind {
         Self(self.0 | other.0)
     }
 
-    /// Whether it is of all kinds of `other`.
+    /// Whether it has all kinds of `other`.
     #[must_use]
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -91,14 +91,14 @@ impl Kind {
         Self(self.0 & !(7 << Self::CLASS) | (class as u16 + 1) << Self::CLASS)
     }
 
-    /// The bookkeeping that it is, if it is.
+    /// Its class of bookkeeping, if it is bookkeeping.
     #[must_use]
     pub fn class(self) -> Option<Class> {
         let number = usize::from(self.0 >> Self::CLASS).checked_sub(1)?;
         Class::ALL.get(number).copied()
     }
 
-    /// Whether anything has to be done when it is executed but to count it.
+    /// Whether its execution has to be reported, beside being counted.
     #[must_use]
     pub const fn happens(self) -> bool {
         self.0 & ((1 << Self::CLASS) - 1) != 0

@@ -1,34 +1,32 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Takes the samples of an emulator apart that counts instructions.
+//! Divides the samples of an emulator that counts instructions into path and other work.
 //!
-//! There a sample is the number of instructions that all CPUs executed while it
-//! lasted: the work of all CPUs, one after another. What a wake-up would take on a
-//! machine whose CPUs run at the same time is less: what lies on the way from the
-//! waker's store to the task that runs, the *path*. This crate tells the two apart.
+//! On such an emulator a sample is the *work of all CPUs*: the number of instructions
+//! that all of them executed while it lasted, one after another. On a machine whose CPUs
+//! run at the same time, a wake-up takes less: only what lies on the way from the waker's
+//! store to the task that runs, the *path*. This crate tells the two apart.
 //!
-//! A plugin of the emulator (crate `recorder`) sees what CPUs execute; a [`Chart`]
-//! tells it which instructions of the images matter and why ([`Kind`]); a [`Cutter`]
-//! makes a [`Sample`] of what happened between the two clock readings of each.
-//! Nothing is added to what is measured: images with and without anybody who looks
-//! on are the same.
+//! A plugin of the emulator (crate `recorder`) observes what CPUs execute. A [`Chart`]
+//! tells it which instructions of the images matter, and why ([`Kind`]). A [`Cutter`]
+//! makes a [`Sample`] of what happened between the two clock readings of each. The images
+//! are the same with and without the plugin: nothing is added to what is measured.
 //!
 //! # The path
 //!
-//! Each CPU has a clock of its own, which counts what it executes ([`Counts`]). The
-//! path of a sample is what the clock of the CPU that measures advances by, where
-//! clocks follow the cause:
+//! Each CPU has a clock, which counts the instructions that it executes ([`Counts`]).
+//! The path of a sample is how far the clock of the measuring CPU advances, if clocks
+//! follow causes:
 //!
-//! - A CPU that was woken goes on from the clock of the one that woke it, as that
-//!   was when the interrupt was sent; so what the sender does afterwards is beside
-//!   the path. What the receiver executes from its first instruction after the
-//!   wait is on it.
-//! - A CPU that finds in memory what another one has stored while it waited goes on
-//!   from the clock of that store, with what it executed since it waited.
-//! - What it finds first after a wait is the cause; of the causes of several waits in
-//!   which it told others nothing, the latest one counts.
+//! - A CPU that is woken by an interrupt continues from the clock that the sender had
+//!   when it sent the interrupt. So what the sender does afterwards is not on the path.
+//!   What the receiver executes after the wait is.
+//! - A CPU that finds in memory what another CPU stored while it waited continues from
+//!   the clock of that store, plus what it has executed since its wait.
+//! - The first such thing that it finds after a wait is the cause. If it waits several
+//!   times and tells other CPUs nothing in between, the latest of the causes counts.
 //!
-//! With one thread for all CPUs a CPU executes nothing while another one does, so
-//! "while it waited" is "since it executed its last instruction".
+//! One thread runs all CPUs, so a CPU executes nothing while another one does. "While it
+//! waited" therefore means "since it executed its last instruction".
 
 #![forbid(unsafe_code)]
 
@@ -41,7 +39,7 @@ mod sample;
 
 pub use chart::{Chart, Image};
 pub use counts::{Class, Counts};
-pub use cutter::{Cutter, NO_CELL, Who};
+pub use cutter::{Cutter, NO_CELL, Tpidr};
 pub use exits::{Cause, Exits};
 pub use kind::Kind;
 pub use sample::{Sample, Samples, from_text, to_text};

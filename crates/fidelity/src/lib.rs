@@ -1,28 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a trial of an instruction that waits shows, and when that is an answer.
+//! Judges trials of instructions that wait: what one trial shows, and when several of
+//! them are an answer.
 //!
-//! A CPU can't see that it was away: a hypervisor below, or an emulator's host,
-//! may have run something else for any time between any two instructions, and
-//! a CPU that was woken may have got to run long after. So one trial shows
-//! little. What it shows is kept apart:
+//! A CPU can't notice that it was descheduled: a hypervisor below it, or the host of an
+//! emulator, may run something else for any time between any two instructions, and a CPU
+//! that was woken may run only much later. So one trial shows little. Three cases are
+//! kept apart:
 //!
-//! - Something that was *short* was short, and something that happened *before*
-//!   a deed of another CPU was not its effect. These are certain.
-//! - Something that was *long* may have been a CPU that was away. It counts only
-//!   where the [books](Wait) of the wait explain it, else the trial is void.
-//! - "The alarm had to end the wait" looks like "what was to end it did, and the CPU
-//!   came back when the alarm was due". Where CPUs come back after ms that is no
-//!   rare case, but a matter of the time chosen. Such a trial is in doubt.
+//! - A wait that was *short* was short, and a wait that ended *before* an action of
+//!   another CPU was not ended by it. These are certain.
+//! - A wait that was *long* may be that of a descheduled CPU. It counts only if its
+//!   [times](Wait) explain it; otherwise the trial is void.
+//! - "The alarm had to end the wait" looks like "the wait ended as it should, and the CPU
+//!   was descheduled until the alarm was due". On a host that deschedules CPUs for
+//!   milliseconds that is no rare case. Such a trial is in doubt.
 //!
-//! [`settle()`] makes an answer of several. The crate touches no clock: times are in
-//! any unit that does not change, bounds in microseconds.
+//! [`settle()`] makes an answer of several trials. The crate reads no clock. Times may be in any
+//! unit that does not change; bounds are in microseconds. Two other questions are not about waits:
+//! what a counter counts ([`counts_instructions`]), and whether there are caches ([`colder()`]).
 
 #![no_std]
 
+mod colder;
+mod count;
 mod settle;
 mod wait;
 
+pub use colder::{WALKS, colder};
+pub use count::counts_instructions;
 pub use settle::{Finding, Verdict, settle};
 pub use wait::{
-    Deed, End, UNEXPLAINED, Wait, by_deed, deadline, first_event, timeout_is_event, wfe, wfet,
+    Action, End, UNEXPLAINED, Wait, by_action, deadline, first_event, timeout_is_event, wfe, wfet,
 };

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The books of a wait, and what each kind of trial concludes from them.
+//! The times of a wait, and what each kind of trial concludes from them.
 
 use super::Verdict;
 
-/// An end that nothing which is tried explains.
+/// Nothing in the trial explains the end.
 const BY_OTHER: &str = "something else ended the wait";
-/// What a trial shows whose wait ended and nothing that is tried explains why.
+/// The verdict on a wait whose end nothing in the trial explains.
 pub const UNEXPLAINED: Verdict = Verdict::Void(BY_OTHER);
-/// A deed that leaves the wait too little time to show that it goes on.
+/// After the action too little time was left to show that the wait goes on.
 const ACTED_LATE: &str = "the other CPU acted late";
-/// An end that is later than it may be, and may be that of a CPU that was away.
+/// The end is later than it may be: the CPU may have been descheduled.
 const ENDED_LATE: &str = "the wait ended late";
 
-/// A wait that an alarm bounds; all times in one unit, from one clock.
+/// A wait that an alarm bounds. All times are in one unit, from one clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Wait {
-    /// How long after it was set the alarm was to ring.
+    /// Time from setting the alarm until it is due.
     pub bound: u64,
-    /// What is too short for a wait.
+    /// Anything shorter is no wait.
     pub at_once: u64,
     /// When it began.
     pub start: u64,
@@ -40,10 +40,10 @@ pub enum End {
 
 /// What a second CPU did during a wait.
 #[derive(Clone, Copy, Debug)]
-pub struct Deed {
-    /// When it began to.
+pub struct Action {
+    /// When it began to act.
     pub from: u64,
-    /// When it had.
+    /// When it had acted.
     pub until: u64,
 }
 
@@ -69,17 +69,16 @@ impl Wait {
         when < self.due && self.end_is_close(when, self.due)
     }
 
-    /// Whether it was over after `due` by less than a part of the time from `when` to
-    /// `due`: the smaller that part, the less likely a CPU that was away from `when` on
-    /// comes back in it.
+    /// Whether it ended after `due` by at most a sixteenth of the time from `when` to
+    /// `due`: the smaller that part, the less likely a CPU that was descheduled at `when`
+    /// resumes in it.
     fn end_is_close(&self, when: u64, due: u64) -> bool {
         self.end >= due && self.end - due <= due.saturating_sub(when) / 16
     }
 
-    /// What ended it. That it was the alarm counts only if the wait began long
-    /// before it was due, so that there was something to end, and if it was on
-    /// time: where this CPU is away when the alarm is due, and is back later, it may
-    /// have been away for the whole time, with the wait long over.
+    /// What ended it. The alarm counts only if the wait began long before the alarm was
+    /// due, so that there was a wait to end, and if the alarm rang on time. If it rang
+    /// late, this CPU may have been descheduled the whole time, with the wait long over.
     ///
     /// # Errors
     /// Why it can't be told.
@@ -101,8 +100,8 @@ impl Wait {
 
 /// A WFE with an empty event register waits, by a wait with nothing to end it.
 ///
-/// Yes if the alarm ended it, no if it was over at once. A longer one that the
-/// alarm did not end is a no-op whose CPU was away, or an event from elsewhere.
+/// Yes if the alarm ended it, no if it was over at once. If a longer wait was not ended
+/// by the alarm, WFE did not wait and the CPU was descheduled, or another event came.
 pub fn wfe(wait: &Wait) -> Verdict {
     match wait.ended() {
         Err(why) => Verdict::Void(why),
@@ -123,34 +122,35 @@ pub fn first_event(wait: &Wait) -> Verdict {
     }
 }
 
-/// What a wait during which the second CPU acts shows of the deed, on a machine
-/// whose WFE waits; `before` is what an end before the deed shows.
+/// Whether an action of the second CPU ends a wait, on a machine whose WFE waits;
+/// `before` is the verdict if the wait ended before the action.
 ///
-/// Yes if it was over after the deed and the alarm had not rung: nothing else is
-/// there that would have ended it. If the alarm ended it, and the deed had been
-/// done long before, either the deed ended nothing, or this CPU was away until the
-/// alarm rang.
-pub fn by_deed(wait: &Wait, deed: Option<Deed>, before: Verdict) -> Verdict {
-    match (wait.ended(), deed) {
+/// Yes if the wait ended after the action and before the alarm rang: nothing else could
+/// have ended it. If the alarm ended it long after the action, then either the action
+/// ends no wait, or this CPU was descheduled until the alarm rang.
+pub fn by_action(wait: &Wait, action: Option<Action>, before: Verdict) -> Verdict {
+    match (wait.ended(), action) {
         (Err(why), _) => Verdict::Void(why),
         (Ok(End::Other), None) => before,
         (Ok(End::Other), Some(_)) => Verdict::Yes(wait.ticks()),
-        (Ok(End::Alarm), Some(deed)) if wait.outlasted(deed.until) => Verdict::Doubt(wait.ticks()),
+        (Ok(End::Alarm), Some(action)) if wait.outlasted(action.until) => {
+            Verdict::Doubt(wait.ticks())
+        }
         (Ok(End::Alarm), _) => Verdict::Void(ACTED_LATE),
     }
 }
 
-/// By when a WFET is to wait, of its bound: 100 us of the first. It grows with it,
-/// so that where CPUs are late by ms there is a wait to which that is little.
+/// The deadline of a WFET in a trial of this bound: 100 us of the first. It grows with the
+/// bound, so that lateness of milliseconds becomes small beside it.
 pub fn deadline(bound: u64) -> u64 {
     bound / 20
 }
 
 /// WFET waits until its deadline, `asked` after its start.
 ///
-/// No if it was over before. Yes if it was over soon after; later it may have been a
-/// CPU that was away. If the alarm ended it either there was no deadline, or this CPU
-/// was away until the alarm rang.
+/// No if it ended before the deadline. Yes if it ended soon after it; later, the CPU may
+/// have been descheduled. If the alarm ended it, either there was no deadline, or this
+/// CPU was descheduled until the alarm rang.
 pub fn wfet(wait: &Wait, asked: u64) -> Verdict {
     let ticks = wait.ticks();
     match wait.ended() {
@@ -184,12 +184,12 @@ impl Wait {
     /// second CPU began to send events. `pending` says that the interrupt was there at
     /// the end.
     ///
-    /// Yes if the wait was over with the alarm due and no event sent: nothing else is
-    /// there that would have ended it. If it was over soon after the first event, with
-    /// the interrupt pending, either that ended nothing, or this CPU was away until the
-    /// event. Where it was not pending an emulator's timer is late, and there was none
-    /// to end the wait.
-    pub fn by_masked(&self, rescue: Option<Deed>, pending: bool) -> Verdict {
+    /// Yes if the wait ended when the alarm was due and no event was sent: nothing else
+    /// could have ended it. If it ended soon after the first event, with the interrupt
+    /// pending, then either the interrupt ends no wait, or this CPU was descheduled until
+    /// the event. If the interrupt was not pending, an emulator's timer was late, and no
+    /// interrupt was there to end the wait.
+    pub fn by_masked(&self, rescue: Option<Action>, pending: bool) -> Verdict {
         if !self.began_long_before(self.due) {
             return Verdict::Void("the alarm rang before the wait had begun");
         }
@@ -197,7 +197,9 @@ impl Wait {
             _ if self.end < self.due => Verdict::Void(BY_OTHER),
             None => Verdict::Yes(self.ticks()),
             Some(_) if !pending => Verdict::Void("the timer was late"),
-            Some(deed) if self.end_is_close(self.due, deed.from) => Verdict::Doubt(self.ticks()),
+            Some(action) if self.end_is_close(self.due, action.from) => {
+                Verdict::Doubt(self.ticks())
+            }
             Some(_) => Verdict::Void(ENDED_LATE),
         }
     }

@@ -6,7 +6,7 @@
 //! event happens when the host gets to it, and with it all that are due by then; a CPU
 //! that waits runs on when the host lets it.
 
-use fidelity::{Deed, Finding, UNEXPLAINED, Verdict, Wait};
+use fidelity::{Action, Finding, UNEXPLAINED, Verdict, Wait};
 
 /// Machines of each kind.
 const MACHINES: u64 = 3000;
@@ -131,17 +131,17 @@ fn wfet(host: Late, chance: &mut Chance, honoured: bool) -> Finding {
     })
 }
 
-fn deed(host: Late, chance: &mut Chance, works: bool) -> Finding {
+fn action(host: Late, chance: &mut Chance, works: bool) -> Finding {
     fidelity::settle(|bound_us| {
         let mut trial = Trial::begin(host, chance, bound_us);
         let from = trial.start + 100_000 + host.draw(trial.chance);
         let wait = trial.wait(works.then_some(from));
-        let deed = Deed {
+        let action = Action {
             from,
             until: from + 300,
         };
-        let in_time = deed.from <= wait.end;
-        fidelity::by_deed(&wait, in_time.then_some(deed), UNEXPLAINED)
+        let in_time = action.from <= wait.end;
+        fidelity::by_action(&wait, in_time.then_some(action), UNEXPLAINED)
     })
 }
 
@@ -157,11 +157,28 @@ fn masked(host: Late, chance: &mut Chance, wakes: bool) -> Finding {
             rang: None,
             ..trial.wait(None)
         };
-        let deed = Deed {
+        let action = Action {
             from,
             until: from + 300,
         };
-        wait.by_masked((from <= end).then_some(deed), pends <= end)
+        wait.by_masked((from <= end).then_some(action), pends <= end)
+    })
+}
+
+/// Walks over lines that are cached or not; the CPU is away during one in eight. The time of
+/// a walk without caches depends a little on what was executed before.
+fn colder(host: Late, chance: &mut Chance, caches: bool) -> Finding {
+    fidelity::settle(|_| {
+        let mut walk = |time: u64| {
+            let away = match chance.below(8) {
+                0 => host.draw(chance),
+                _ => 0,
+            };
+            time + chance.below(time / 8 + 1) + away
+        };
+        let warm = std::array::from_fn(|_| walk(200));
+        let cold = std::array::from_fn(|_| walk(if caches { 2000 } else { 250 }));
+        fidelity::colder(warm, cold)
     })
 }
 
@@ -187,8 +204,9 @@ fn no_late_host_makes_a_wrong_answer() {
         for truth in [true, false] {
             for (name, kind) in [
                 ("wfet", wfet as fn(_, &mut _, _) -> _),
-                ("deed", deed),
+                ("action", action),
                 ("masked", masked),
+                ("colder", colder),
             ] {
                 let (wrong, unsure) = wrong(kind, truth, host);
                 println!("{name} {truth} {host:?}: {wrong} wrong, {unsure} not sure");
@@ -205,9 +223,24 @@ fn no_late_host_makes_a_wrong_answer() {
 fn an_idle_host_is_always_answered() {
     for truth in [true, false] {
         assert_eq!(wrong(wfet, truth, Late::Idle), (0, 0));
-        assert_eq!(wrong(deed, truth, Late::Idle), (0, 0));
+        assert_eq!(wrong(action, truth, Late::Idle), (0, 0));
         assert_eq!(wrong(masked, truth, Late::Idle), (0, 0));
+        assert_eq!(wrong(colder, truth, Late::Idle), (0, 0));
     }
+}
+
+/// As an emulator that counts instructions has it, and a counter slower than the core.
+#[test]
+fn walks_that_take_the_same_show_no_caches_and_few_ticks_are_enough() {
+    let same = fidelity::colder([450; fidelity::WALKS], [450; fidelity::WALKS]);
+    assert_eq!(same, Verdict::No(450));
+    let none = fidelity::colder([0; fidelity::WALKS], [0; fidelity::WALKS]);
+    assert_eq!(none, Verdict::No(0));
+    let coarse = fidelity::colder([2; fidelity::WALKS], [90; fidelity::WALKS]);
+    assert_eq!(coarse, Verdict::Yes(90));
+    let half = std::array::from_fn(|n| if n % 3 == 0 { 100 } else { 900 });
+    let mixed = fidelity::colder([100; fidelity::WALKS], half);
+    assert!(matches!(mixed, Verdict::Void(_)), "{mixed:?}");
 }
 
 #[test]

@@ -30,6 +30,8 @@ fn expand(plan: &Plan) {
         ecv: false,
         frequency: 62_500_000,
         hypervisor: true,
+        cpus_at_once: true,
+        caches: true,
         event_loses_irq: false,
     };
     let part = |index, of| Plan {

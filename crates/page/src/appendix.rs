@@ -9,9 +9,8 @@ use results::merge::Run;
 
 use crate::column::Column;
 use crate::columns;
-use crate::scale::{Scale, operation};
+use crate::scale::{Scale, operation_of};
 use crate::shortfalls;
-use plan::{Word, Workload};
 
 /// The sections.
 pub fn sections(runs: &[Run]) -> Markup {
@@ -32,25 +31,22 @@ pub fn sections(runs: &[Run]) -> Markup {
     }
 }
 
-/// A table for each workload of a run.
+/// A table for each workload of a run, and for each kind of loop.
 fn tables(run: &Run, several: bool) -> Markup {
     let scale = Scale::of(&run.results);
-    let mut workloads: Vec<(Workload, Vec<&Cell>)> = Vec::new();
+    let mut tables: Vec<(String, Vec<&Cell>)> = Vec::new();
     for cell in run.results.cells.iter().filter(|cell| cell.stats.is_some()) {
-        match workloads
-            .iter_mut()
-            .find(|(name, _)| *name == cell.what.workload)
-        {
+        match tables.iter_mut().find(|(name, _)| *name == cell.table()) {
             Some((_, cells)) => cells.push(cell),
-            None => workloads.push((cell.what.workload, vec![cell])),
+            None => tables.push((cell.table(), vec![cell])),
         }
     }
     html! {
-        @for (workload, cells) in workloads {
+        @for (name, cells) in tables {
             h3 {
                 @if several { (run.label) ": " }
-                (workload.name())
-                span.muted { ", " (scale.unit_of(&run.results, &cells)) " per " (operation(workload)) }
+                (name)
+                span.muted { ", " (scale.unit_of(&run.results, &cells)) " per " (operation_of(cells[0])) }
             }
             (table(&columns::of(&cells, scale)))
         }

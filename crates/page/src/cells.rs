@@ -6,7 +6,8 @@ use results::Cell;
 use results::merge::Run;
 
 use crate::columns::MARK;
-use crate::scale::{Scale, operation};
+use crate::lead::By;
+use crate::scale::{Scale, operation_of};
 
 /// Cells of one run that can stand in one chart: the same workload and shape.
 #[derive(Debug)]
@@ -61,13 +62,25 @@ impl<'r> Panel<'r> {
         self.scale.unit_of(&self.run.results, &self.cells)
     }
 
+    /// What leads in its charts.
+    pub fn lead(&self) -> By {
+        By::of(&self.cells)
+    }
+
+    /// What that is: `instructions on the path, bookkeeping left out, per round trip`.
+    pub fn lead_measure(&self) -> String {
+        self.measured(self.lead().between())
+    }
+
     /// What a value of it is: `instructions per round trip`.
     pub fn measure(&self) -> String {
-        format!(
-            "{} per {}",
-            self.unit(),
-            operation(self.cells[0].what.workload)
-        )
+        self.measured("")
+    }
+
+    /// The same, with what the value is `of`.
+    pub fn measured(&self, of: &str) -> String {
+        let operation = operation_of(self.cells[0]);
+        format!("{}{of} per {operation}", self.unit())
     }
 
     /// A value as it is shown.

@@ -12,6 +12,7 @@ use results::merge::Run;
 use crate::bars::{self, Bar, Group};
 use crate::cells::{PATH_COLOURS, Panel, panels, path, path_class, waiting};
 use crate::frame::{Entry, figure, section};
+use crate::lead::By;
 
 /// Every section of charts that the runs have data for.
 pub fn sections(runs: &[Run]) -> Markup {
@@ -19,8 +20,9 @@ pub fn sections(runs: &[Run]) -> Markup {
     html! {
         (section(
             "cost", "Cost by way of waiting",
-            "Median of each cell, by wait and trap; a bar for each way that the wake-up can take. A \
-             star (*) here and below: the machine does not model what this wait depends on.",
+            "Median of each cell, by wait and trap; a bar for each way that the wake-up can take. Where samples \
+             are taken apart it is that of the path, without bookkeeping; pointing at a bar shows the work of all \
+             CPUs too. A star (*) here and below: the machine does not model what this wait depends on.",
             &figures(&panels, cost),
         ))
         (distributions::section(&panels))
@@ -34,7 +36,8 @@ pub fn sections(runs: &[Run]) -> Markup {
         (stage_table::tables(&panels))
         (section(
             "exits", "Exits per wake-up",
-            "Exits to EL2 by cause, over all CPUs that took part, divided by the wake-ups; then what \
+            "Exits to EL2 by cause, over all CPUs that took part, divided by the wake-ups: of the samples alone \
+             where they are taken apart; then what \
              they take, within samples with stamps; how much longer those are stands beside it.",
             &[figures(&panels, parts::exits), figures(&panels, parts::time_at_el2)].concat(),
         ))
@@ -55,22 +58,25 @@ fn figures(panels: &[Panel<'_>], draw: fn(&Panel<'_>) -> Option<Markup>) -> Vec<
 /// Bars of the medians, grouped by way of waiting.
 pub fn cost(panel: &Panel<'_>) -> Option<Markup> {
     let (cells, chosen) = panel.plain();
+    let by = panel.lead();
     let mut groups: Vec<Group> = Vec::new();
     let mut legend: Vec<Entry> = Vec::new();
     for cell in &cells {
         let stats = cell.stats?;
-        let value = panel.value(stats.p50);
+        let Some(value) = by.median(cell).map(|median| panel.value(median)) else {
+            continue;
+        };
         let class = path_class(cell);
         let entry = (format!("fill {class}"), path(cell), String::new());
         if !legend.contains(&entry) {
             legend.push(entry);
         }
-        let min = panel.value(stats.min);
-        let hint = format!(
-            "{}: p50 {value}, min {min}, n = {}",
-            cell.title(),
-            stats.count
-        );
+        let (p50, min) = (panel.value(stats.p50), panel.value(stats.min));
+        let told = match by {
+            By::Path => format!("path {value}, work of all CPUs p50 {p50}, min {min}"),
+            By::Sample => format!("p50 {value}, min {min}"),
+        };
+        let hint = format!("{}: {told}, n = {}", cell.title(), stats.count);
         let bar = Bar { class, value, hint };
         let label = waiting(cell);
         match groups.iter_mut().find(|group| group.label == label) {
@@ -81,12 +87,19 @@ pub fn cost(panel: &Panel<'_>) -> Option<Markup> {
             }),
         }
     }
+    if groups.is_empty() {
+        return None;
+    }
     legend.sort_by_key(|entry| {
         PATH_COLOURS
             .iter()
             .position(|known| entry.0.ends_with(known))
     });
-    let mut note = format!("p50, {}, {}", panel.measure(), Panel::samples(cells.iter()));
+    let mut note = format!(
+        "p50, {}, {}",
+        panel.lead_measure(),
+        Panel::samples(cells.iter())
+    );
     if !chosen.is_empty() {
         note = format!("{note}; {chosen}");
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use plan::{DIMENSIONS, Info, Place, Show};
 use results::{Cell, Stats};
 
-use crate::column::{Column, rate};
+use crate::column::{Column, TOO_FEW, rate};
 use crate::path;
 use crate::scale::Scale;
 
@@ -48,11 +48,55 @@ pub fn of(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     columns.push(rate("guest/op", "timeouts", &|cell| {
         cell.per_sample(&cell.wakes, "timeout")
     }));
+    columns.extend(load(cells));
+    columns.extend(noise(cells));
     match path::of_all(cells) {
         true => columns.extend(path::levels(cells)),
         false => columns.extend(residency(cells)),
     }
+    columns.extend(energy(cells));
     columns
+}
+
+/// How far requests kept to their times, and how many had come at once, where they come by
+/// time.
+fn load(cells: &[&Cell]) -> Vec<Column> {
+    let column = |title, of: &dyn Fn(&Cell) -> Option<String>| {
+        let texts = cells.iter().map(|cell| of(cell).unwrap_or("·".into()));
+        Column::numbers("load", title, texts.collect())
+    };
+    if cells.iter().all(|cell| cell.load_reached().is_none()) {
+        return Vec::new();
+    }
+    let reached = column("reached %", &|cell| {
+        Some(format!("{:.1}", cell.load_reached()? * 100.0))
+    });
+    let queue = column("queue", &|cell| {
+        let load = cell.counters.get("arrivals")?;
+        Some(load.get("longest-queue")?.to_string())
+    });
+    vec![reached, queue]
+}
+
+/// Rounds of noise that were made meanwhile, if any were to be.
+fn noise(cells: &[&Cell]) -> Option<Column> {
+    let rounds = |cell: &Cell| {
+        let noise = cell.counters.get("noise");
+        noise.map_or(0.0, |counts| cell.per_sample(counts, "rounds"))
+    };
+    let any = cells.iter().any(|cell| cell.counters.contains_key("noise"));
+    let texts = cells.iter().map(|cell| rate(rounds(cell)));
+    any.then(|| Column::numbers("noise/op", "rounds", texts.collect()))
+}
+
+/// What a wake-up takes by stated watts, if any cell has that.
+fn energy(cells: &[&Cell]) -> Option<Column> {
+    let texts = cells.iter().map(|cell| match &cell.energy_model {
+        Some(model) => format!("{:.2}", model.uj_per_wakeup),
+        None => "·".into(),
+    });
+    let any = cells.iter().any(|cell| cell.energy_model.is_some());
+    any.then(|| Column::numbers("model", "uJ/wake-up", texts.collect()))
 }
 
 /// Where the CPUs were within samples, in per cent, if any cell says so, and how many times as
@@ -156,7 +200,10 @@ fn limits(cells: &[&Cell]) -> Vec<Column> {
         };
         let texts = cells.iter().map(|cell| cell.told(info));
         let texts: Vec<String> = texts
-            .map(|text| if text == "0" { "-".into() } else { text })
+            .map(|text| match text.as_str() {
+                "" | "0" => "-".into(),
+                _ => text,
+            })
             .collect();
         let any = texts.iter().any(|text| text != "-");
         any.then(|| Column::numbers("us", column, texts))
@@ -184,9 +231,6 @@ const PERCENTILES: [Percentile; 4] = [
     ("p99", 990, |stats| stats.p99),
     ("p99.9", 999, |stats| stats.p999),
 ];
-
-/// Stands where there are too few samples for a percentile.
-const TOO_FEW: &str = "-";
 
 /// How many samples each has.
 fn samples(cells: &[&Cell]) -> Column {
@@ -244,6 +288,7 @@ fn other_exits(cell: &Cell) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scale::operation_of;
 
     fn measured(count: u64, value: u64) -> Cell {
         let stats = Stats {
@@ -305,5 +350,64 @@ mod tests {
         cell.what.workload = plan::Workload::Messaging;
         assert_eq!(shown(&[cell])[0].0, "mean");
         assert_ne!(shown(&[measured(24, 888)])[0].0, "mean");
+    }
+
+    #[test]
+    fn the_load_and_the_noise_stand_where_there_are_any() {
+        let titles = |columns: Vec<Column>| -> Vec<(String, Vec<String>)> {
+            let text = |column: &Column| (column.title().to_owned(), column.texts().to_vec());
+            columns.iter().map(text).collect()
+        };
+        let plain = measured(10, 7);
+        assert!(load(&[&plain]).is_empty() && noise(&[&plain]).is_none());
+        let group = |counts: &[(&str, u64)]| -> results::Counts {
+            let counts = counts.iter();
+            counts
+                .map(|(name, count)| ((*name).into(), *count))
+                .collect()
+        };
+        let mut cell = measured(10, 7);
+        let arrivals = [
+            ("asked-ticks", 400),
+            ("reached-ticks", 1000),
+            ("longest-queue", 6),
+        ];
+        cell.counters.insert("arrivals".into(), group(&arrivals));
+        cell.counters
+            .insert("noise".into(), group(&[("rounds", 25)]));
+        let expected = [("reached %", ["40.0", "·"]), ("queue", ["6", "·"])];
+        let expected =
+            expected.map(|(title, texts)| (title.into(), texts.map(String::from).to_vec()));
+        assert_eq!(titles(load(&[&cell, &plain])), expected);
+        let rounds = titles(noise(&[&cell, &plain]).into_iter().collect());
+        assert_eq!(rounds, [("rounds".into(), vec!["2.50".into(), "·".into()])]);
+        // A block of one request has no interval, and no load.
+        cell.counters.insert(
+            "arrivals".into(),
+            group(&[("asked-ticks", 0), ("reached-ticks", 0)]),
+        );
+        assert_eq!(cell.load_reached(), None);
+    }
+
+    #[test]
+    fn an_open_loop_has_a_table_and_a_unit_of_its_own() {
+        let mut cell = measured(10, 7);
+        cell.what.workload = plan::Workload::Notify;
+        assert_eq!(
+            (cell.table().as_str(), operation_of(&cell)),
+            ("notify", "request")
+        );
+        cell.what.arrival_us = 20;
+        assert_eq!(
+            (cell.table().as_str(), cell.subject().as_str()),
+            ("notify, open loop", "notify, open loop one")
+        );
+        assert!(operation_of(&cell).contains("meant to come"));
+        let columns = limits(&[&cell, &measured(10, 7)]);
+        let columns: Vec<_> = columns
+            .iter()
+            .map(|column| (column.title(), column.texts().to_vec()))
+            .collect();
+        assert_eq!(columns, [("arrival", vec!["20".to_owned(), "-".into()])]);
     }
 }

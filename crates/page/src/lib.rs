@@ -20,6 +20,7 @@ mod column;
 pub mod columns;
 mod curves;
 mod frame;
+mod lead;
 mod machine;
 pub mod machines;
 pub mod path;
@@ -145,9 +146,7 @@ fn headline_numbers(runs: &[Run]) -> Markup {
                 p.about.tight {
                     @if runs.len() > 1 { (run.label) ": " }
                     "Median " (scale.unit(&run.results))
-                    @if summary::By::of(&run.results) == summary::By::Path {
-                        " on the path, bookkeeping left out,"
-                    }
+                    (summary::lead(&run.results).between())
                     " per wake-up, half a round trip of pingpong; each way of waiting at its best"
                 }
                 ul.strip {

@@ -15,6 +15,7 @@ use results::{Cell, keys};
 
 use crate::column::Column;
 use crate::columns::MARK;
+use crate::lead::By;
 use crate::scale::Scale;
 use order::Order;
 
@@ -32,7 +33,7 @@ pub struct Group<'r> {
 /// One cell, by machine.
 type Row<'r> = Vec<Option<&'r Cell>>;
 
-/// The words of the cell that others are held against, if it is there: nobody
+/// The words of the cell that others are held against, if it is there: no CPU
 /// polls, nothing traps but the interrupt.
 const REFERENCE: [(&str, &str); 5] = [
     ("under", "rouse"),
@@ -86,6 +87,11 @@ impl<'r> Group<'r> {
         self.rows.iter().filter_map(|row| row[run]).collect()
     }
 
+    /// What leads of a machine's cells.
+    fn lead(&self, run: usize) -> By {
+        By::of(&self.cells(run))
+    }
+
     /// What the others are held against: a row that every machine has measured.
     fn reference(&self) -> Option<&Row<'r>> {
         let whole = |row: &&Row<'_>| row.iter().all(Option::is_some);
@@ -117,7 +123,9 @@ impl<'r> Group<'r> {
             if self.cells(at).is_empty() {
                 continue;
             }
-            let title = format!("{}: {}", run.label, unit(run));
+            let by = self.lead(at);
+            let title = format!("{}: {}{}", run.label, unit(run), by.shown());
+            let p50 = |cell: &Cell| by.median(cell);
             let column = |name: &str, text: &dyn Fn(&Cell) -> String| {
                 let texts = self.rows.iter().map(|row| row[at].map_or("-".into(), text));
                 Column::numbers(&title, name, texts.collect())
@@ -129,12 +137,12 @@ impl<'r> Group<'r> {
                 } else {
                     MARK
                 };
-                format!("{}{mark}", scale.show(p50(cell)))
+                p50(cell).map_or("-".into(), |p50| format!("{}{mark}", scale.show(p50)))
             }));
-            let reference = self.reference().and_then(|row| row[at]).map_or(0, p50);
-            columns.push(column("ratio", &|cell| match reference {
-                0 => "-".into(),
-                reference => format!("{:.2}", p50(cell) as f64 / reference as f64),
+            let reference = self.reference().and_then(|row| row[at]).and_then(p50);
+            columns.push(column("ratio", &|cell| match (p50(cell), reference) {
+                (Some(p50), Some(one @ 1..)) => format!("{:.2}", p50 as f64 / one as f64),
+                _ => "-".into(),
             }));
         }
         columns
@@ -180,14 +188,14 @@ impl<'r> Group<'r> {
     fn sentences(&self) -> Vec<String> {
         let (first, others) = (&self.runs[0], self.runs.iter().enumerate().skip(1));
         let told = others.filter_map(|(at, run)| {
+            let p50 = |at: usize, row: &Row<'_>| self.lead(at).median(row[at]?);
             let both: Vec<&Row<'_>> = self
                 .rows
                 .iter()
-                .filter(|row| row[0].is_some() && row[at].is_some())
+                .filter(|row| p50(0, row).is_some() && p50(at, row).is_some())
                 .collect();
-            let medians = |at: usize| -> Vec<u64> {
-                both.iter().filter_map(|row| row[at]).map(p50).collect()
-            };
+            let medians =
+                |at: usize| -> Vec<u64> { both.iter().filter_map(|row| p50(at, row)).collect() };
             let order = Order::of(medians(0), medians(at))?;
             let names: Vec<String> = both.iter().map(|row| self.name(row)).collect();
             let by = [first, run].map(|run| format!("{} ({})", unit(run), run.label));
@@ -219,10 +227,6 @@ fn or_dash(number: String) -> String {
 
 fn word(cell: &Cell, key: &str) -> String {
     cell.word(key).unwrap_or_default()
-}
-
-fn p50(cell: &Cell) -> u64 {
-    cell.stats.map_or(0, |stats| stats.p50)
 }
 
 /// What a machine counts.

@@ -4,7 +4,7 @@
 
 use results::{Cell, Critical};
 
-use crate::column::{Column, rate};
+use crate::column::{Column, TOO_FEW, rate};
 
 /// What samples are that were taken apart.
 pub const WORK: &str = "work of all CPUs";
@@ -18,17 +18,22 @@ pub fn of_all(cells: &[&Cell]) -> bool {
 /// unless all cells have it.
 pub fn columns(cells: &[&Cell]) -> Vec<Column> {
     type Field = fn(&Critical) -> u64;
-    let fields: [(&str, Field); 3] = [
-        ("net", |critical| critical.net.p50),
-        ("p50", |critical| critical.path.p50),
-        ("p99", |critical| critical.path.p99),
+    let fields: [(&str, u64, Field); 3] = [
+        ("net", 500, |critical| critical.net.p50),
+        ("p50", 500, |critical| critical.path.p50),
+        ("p99", 990, |critical| critical.path.p99),
     ];
-    let column = |(title, field): (&str, Field)| {
-        let text = |critical: &Critical| field(critical).to_string();
-        Column::numbers("path", title, of(cells, text))
+    let column = |(title, per_mille, field): (&str, u64, Field)| {
+        let text = |critical: &Critical| match critical.path.supports(per_mille) {
+            true => field(critical).to_string(),
+            false => TOO_FEW.into(),
+        };
+        let texts = of(cells, text);
+        let any = texts.iter().any(|text| text != TOO_FEW);
+        any.then(|| Column::numbers("path", title, texts))
     };
     match of_all(cells) {
-        true => fields.into_iter().map(column).collect(),
+        true => fields.into_iter().filter_map(column).collect(),
         false => Vec::new(),
     }
 }

@@ -105,6 +105,14 @@ impl Scale {
     }
 }
 
+/// What one sample of a cell is.
+pub fn operation_of(cell: &Cell) -> &'static str {
+    match cell.what.is_open() {
+        true => "request, from the time at which it was meant to come to the task that serves it",
+        false => operation(cell.what.workload),
+    }
+}
+
 /// What one sample of a workload is.
 pub const fn operation(workload: Workload) -> &'static str {
     match workload {

@@ -6,8 +6,8 @@ use results::{Cell, Results, clock};
 
 use crate::columns::{FEWER, MOVED};
 
-/// Why cells have fewer samples than asked for, what is not there, and which were
-/// measured while the core's clock moved.
+/// Why cells have fewer samples than asked for, what is not there, which were
+/// measured while the core's clock moved, and what is a model.
 pub fn shortfalls(results: &Results) -> Vec<String> {
     let with = |of: &dyn Fn(&Cell) -> bool| results.cells.iter().filter(|cell| of(cell)).count();
     let settled = with(&|cell| cell.ended == Some(End::Settled));
@@ -27,10 +27,27 @@ pub fn shortfalls(results: &Results) -> Vec<String> {
             counted(slow)
         ));
     }
+    lines.extend(results.cells.iter().filter_map(lost_stamps));
     lines.extend(moved(results));
+    lines.extend(models(results));
     let incomplete = results.incomplete_text();
     lines.extend(incomplete.map(|missing| format!("INCOMPLETE: {missing}")));
     lines
+}
+
+/// That a cell has lost samples with time stamps: what it shows of them is of the others.
+fn lost_stamps(cell: &Cell) -> Option<String> {
+    let stamped = cell.counters.get("stamped")?;
+    let count = |name: &str| stamped.get(name).copied().unwrap_or(0);
+    let (lost, left) = (count("lost"), count("samples"));
+    (lost > 0).then(|| {
+        format!(
+            "{}: {lost} of {} samples with stamps are lost, since their notes were overwritten before they were read; \
+             where the CPUs were is that of the rest",
+            cell.title(),
+            lost + left
+        )
+    })
 }
 
 /// The cells at whose passes the core had another frequency.
@@ -51,6 +68,25 @@ fn moved(results: &Results) -> Option<String> {
     ))
 }
 
+/// What the figures of energy are made of.
+fn models(results: &Results) -> Vec<String> {
+    let mut lines = Vec::new();
+    for model in results
+        .cells
+        .iter()
+        .filter_map(|cell| cell.energy_model.as_ref())
+    {
+        let line = format!(
+            "model: energy is not measured; it is the time in each state of samples with stamps, times {}",
+            model.watts.text()
+        );
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
 fn counted(cells: usize) -> String {
     match cells {
         1 => "1 cell".into(),
@@ -61,6 +97,52 @@ fn counted(cells: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use results::Counts;
+
+    #[test]
+    fn a_cell_that_lost_samples_with_stamps_says_so() {
+        let mut results = results::samples::results();
+        let cell = &mut results.cells[1];
+        let counts = |lost| Counts::from([("samples".into(), 90), ("lost".into(), lost)]);
+        cell.counters.insert("stamped".into(), counts(0));
+        assert!(shortfalls(&results).is_empty());
+        results.cells[1]
+            .counters
+            .insert("stamped".into(), counts(10));
+        let lines = shortfalls(&results);
+        assert!(
+            lines[0].contains("10 of 100 samples with stamps are lost"),
+            "{lines:?}"
+        );
+    }
+
+    #[test]
+    fn energy_is_called_a_model_with_its_source_and_absent_without_watts() {
+        let mut results = results::samples::results();
+        let shown = |results: &Results| {
+            let cells: Vec<&Cell> = results.cells.iter().collect();
+            let columns = crate::columns::of(&cells, crate::scale::Scale::of(results));
+            let energy = columns.into_iter().find(|column| column.group() == "model");
+            energy.map(|column| (column.title().to_owned(), column.texts().to_vec()))
+        };
+        assert!(shown(&results).is_none() && models(&results).is_empty());
+        results.cells[1].energy_model = Some(results::EnergyModel {
+            uj_per_wakeup: 1.234,
+            watts: results::Watts {
+                source: "a bench supply".into(),
+                run: 2.0,
+                ..Default::default()
+            },
+        });
+        let texts = ["·", "1.23"].map(String::from).to_vec();
+        assert_eq!(shown(&results), Some(("uJ/wake-up".into(), texts)));
+        let lines = shortfalls(&results);
+        assert!(
+            lines[0].starts_with("model: energy is not measured"),
+            "{lines:?}"
+        );
+        assert!(lines[0].ends_with("by: a bench supply"), "{lines:?}");
+    }
 
     #[test]
     fn a_clock_that_moved_is_told_with_its_range_and_a_steady_one_is_not() {

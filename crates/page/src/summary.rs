@@ -5,6 +5,7 @@ use plan::{Deliver, Trap, Wait, Workload};
 use results::{Cell, Results};
 
 use crate::columns::MARK;
+use crate::lead::By;
 use crate::scale::{Scale, operation};
 
 /// What waits are compared with: the way that Linux would like to wait.
@@ -29,7 +30,7 @@ pub fn sentence(results: &Results, scale: Scale) -> String {
         let skipped = results.cells.len() - measured;
         return format!("Measured cells: {measured}, skipped: {skipped}.");
     };
-    let by = By::of(results);
+    let by = lead(results);
     let parts: Vec<String> = ways(results, reference)
         .iter()
         .map(|way| format!("{} {:.2}x", way.name, way.ratio))
@@ -37,14 +38,14 @@ pub fn sentence(results: &Results, scale: Scale) -> String {
     let against = format!(
         "{} relative to {} ({}, {}: {} {} a {} = 1.00x; higher is slower)",
         match by {
-            By::Path => "Cost on the path, bookkeeping left out,",
-            By::Sample if scale.of_host => "Cost on this host's threads",
-            By::Sample => "Cost",
+            By::Path => format!("Cost{}", by.between()),
+            By::Sample if scale.of_host => "Cost on this host's threads".into(),
+            By::Sample => "Cost".into(),
         },
         starred(REFERENCE.to_string(), reference),
         reference.what.deliver,
         reference.what.wake,
-        scale.show(by.median(reference)),
+        scale.show(by.median(reference).unwrap_or(0)),
         scale.unit(results),
         operation(WORKLOAD)
     );
@@ -84,9 +85,9 @@ pub fn left_out(results: &Results) -> Option<String> {
 /// What it costs if guest or hypervisor poll where WFI traps; `None`
 /// unless all four were measured.
 pub fn who_polls(results: &Results, scale: Scale) -> Option<String> {
-    let by = By::of(results);
+    let by = lead(results);
     let best = |wait: Wait, host: bool| {
-        let cells = with_median(results).filter(|cell| {
+        let cells = measured(results).filter(|cell| {
             cell.what.workload == WORKLOAD
                 && cell.what.wait == wait
                 && cell.what.trap == Trap::Wfi
@@ -94,17 +95,14 @@ pub fn who_polls(results: &Results, scale: Scale) -> Option<String> {
                 && (cell.what.host_poll_us != 0) == host
         });
         cells
-            .map(|cell| by.median(cell))
+            .filter_map(|cell| by.median(cell))
             .min()
             .map(|p50| scale.show(p50))
     };
     Some(format!(
         "Round trip (trapped WFI, injected), {}{}: no polling {}, host polls {}, guest polls {}, both poll {}.",
         scale.unit(results),
-        match by {
-            By::Path => " on the path, bookkeeping left out",
-            By::Sample => "",
-        },
+        by.shown(),
         best(Wait::Wfi, false)?,
         best(Wait::Wfi, true)?,
         best(REFERENCE, false)?,
@@ -123,7 +121,7 @@ pub fn headline(results: &Results) -> Vec<Way> {
             starred(REFERENCE.to_string(), reference),
             reference.what.wake
         ),
-        p50: By::of(results).median(reference),
+        p50: lead(results).median(reference).unwrap_or(0),
         ratio: 1.0,
     };
     std::iter::once(first)
@@ -131,30 +129,32 @@ pub fn headline(results: &Results) -> Vec<Way> {
         .collect()
 }
 
+/// What leads in them.
+pub(crate) fn lead(results: &Results) -> By {
+    By::of_workload(results, WORKLOAD)
+}
+
 fn measured(results: &Results) -> impl Iterator<Item = &Cell> {
     results.cells.iter().filter(|cell| cell.stats.is_some())
 }
 
-/// Those with samples enough for a median.
-fn with_median(results: &Results) -> impl Iterator<Item = &Cell> {
-    measured(results).filter(|cell| cell.stats.is_some_and(|stats| stats.supports(500)))
-}
-
 /// The best cell of the reference's way of waiting.
 fn reference(results: &Results) -> Option<&Cell> {
-    let by = By::of(results);
-    with_median(results)
+    let by = lead(results);
+    measured(results)
         .filter(|cell| cell.what.workload == WORKLOAD && cell.what.wait == REFERENCE)
+        .filter(|cell| by.median(cell).is_some())
         .min_by_key(|cell| by.median(cell))
 }
 
 /// The best of each other way of waiting, in the order of the cells.
 fn ways(results: &Results, reference: &Cell) -> Vec<Way> {
-    let by = By::of(results);
+    let by = lead(results);
     let mut best: Vec<(String, Way)> = Vec::new();
-    for cell in with_median(results).filter(|cell| comparable(cell, reference)) {
-        let (known, p50) = (name(cell), by.median(cell));
-        let ratio = p50 as f64 / by.median(reference).max(1) as f64;
+    let one = by.median(reference).unwrap_or(0).max(1);
+    for cell in measured(results).filter(|cell| comparable(cell, reference)) {
+        let Some(p50) = by.median(cell) else { continue };
+        let (known, ratio) = (name(cell), p50 as f64 / one as f64);
         let name = format!("{known} ({})", cell.what.wake);
         let way = Way { name, p50, ratio };
         match best.iter_mut().find(|(name, _)| *name == known) {
@@ -164,34 +164,6 @@ fn ways(results: &Results, reference: &Cell) -> Vec<Way> {
         }
     }
     best.into_iter().map(|(_, way)| way).collect()
-}
-
-/// What ratios are made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
-    /// The path from the waker's store to the task, without bookkeeping: where the
-    /// samples are the work of all CPUs.
-    Path,
-    /// The sample itself.
-    Sample,
-}
-
-impl By {
-    /// The path if that of all cells is known.
-    pub fn of(results: &Results) -> Self {
-        match results.knows_paths(WORKLOAD) {
-            true => Self::Path,
-            false => Self::Sample,
-        }
-    }
-
-    fn median(self, cell: &Cell) -> u64 {
-        let stats = match self {
-            Self::Path => cell.critical.as_ref().map(|critical| critical.net),
-            Self::Sample => cell.stats,
-        };
-        stats.map_or(u64::MAX, |stats| stats.p50)
-    }
 }
 
 /// Whether only the way of waiting tells a cell from the reference.
@@ -313,6 +285,7 @@ mod tests {
         let with_path = |wait: &str, trap: &str, p50, net| {
             let critical = results::Critical {
                 net: Stats {
+                    count: 24,
                     p50: net,
                     ..Stats::default()
                 },

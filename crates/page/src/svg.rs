@@ -93,7 +93,7 @@ impl Canvas {
         ));
     }
 
-    /// The drawing; `about` says what it shows to those who can't see it.
+    /// The drawing; `about` is the text for readers that can't see it.
     pub fn finish(self, about: &str) -> Markup {
         PreEscaped(format!(
             r#"<svg viewBox="0 0 {WIDTH:.0} {:.0}" role="img" aria-label="{}">{}</svg>"#,

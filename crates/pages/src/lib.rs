@@ -159,6 +159,24 @@ pub fn clean(region: Region) {
     insn::dsb_sy();
 }
 
+/// Leaves nothing of `regions` in any cache, data or code, of any CPU: what is used next
+/// comes from memory, or from a cache behind the point of coherency. Contents stay.
+///
+/// An operation by address to the point of coherency is done in the caches of every PE of
+/// the shareability domain of its memory, which is inner shareable here, and so is `IC
+/// IALLUIS` (DDI 0487K.a, D7.5, A64 cache maintenance instructions). `DC CIVAC` is complete
+/// with a DSB ([`clean`] ends with one), and is done first: an instruction cache that is
+/// invalidated before could be filled from a unified one that still has the line. `IC
+/// IALLUIS` is complete with the next DSB, and this PE fetches anew behind the ISB (the same,
+/// ordering and completion of cache maintenance). TLBs, branch predictors and the lines of
+/// translation tables stay as they are.
+pub fn evict(regions: impl IntoIterator<Item = Region>) {
+    regions.into_iter().for_each(clean);
+    insn::ic_ialluis();
+    insn::dsb_ish();
+    insn::isb();
+}
+
 /// Zeroes `region`, which begins and ends on pages, and cleans it to the point of
 /// coherency.
 ///

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where two CPUs were while samples were taken: the time of each CPU within each sample,
-//! divided into parts.
+//! Divides the time of two CPUs within samples into parts.
 //!
-//! The guest notes when a CPU begins and ends to poll and to halt, EL2 when an exit begins and
-//! ends and what it does in it, each in a [`TimeLog`] of the CPU's own. [`Account`] follows both
-//! logs of both CPUs. What lies between two notes is one part, and as much of it is counted as
-//! lies within a sample. So the parts of a sample are together as long as the sample, once for
-//! each CPU, and nothing that is done between two samples is in them.
+//! The guest notes when a CPU begins and ends to poll and to halt. EL2 notes when an exit
+//! begins and ends, and what it does in it. Each keeps its notes in a [`TimeLog`] per CPU.
+//! [`Account`] follows both logs of both CPUs. The time between two notes is one part, and
+//! only what lies within a sample is counted. So the parts of a sample are together as long
+//! as the sample, once for each CPU, and contain nothing of the time between samples.
 //!
-//! Logs are read while CPUs note. A CPU is followed up to a time up to which its notes are
-//! there for certain. Where notes were overwritten before they were read, the samples that
-//! they belong to are left out whole and counted as lost.
+//! Logs are read while CPUs still write them. So each CPU is followed only up to a time
+//! before which its notes are certainly complete. If notes were overwritten before they were
+//! read, the samples that they belong to are left out as a whole and counted as lost.
 
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]

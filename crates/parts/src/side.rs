@@ -25,7 +25,6 @@ enum Doing {
     Halt,
 }
 
-/// An exit.
 #[derive(Clone, Copy, Debug)]
 struct Exit {
     /// Of [`CAUSES`].

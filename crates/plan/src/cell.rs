@@ -6,7 +6,9 @@ use core::fmt;
 use wait::stream::Stream;
 
 use crate::dimensions::{COUNT, DIMENSIONS, SLOWEST_FIRST};
-use crate::{Cell, Completion, Error, Info, Machine, Place, Show, SkipReason, Workload};
+use crate::{
+    Cache, Cell, Completion, Error, Info, Machine, Noise, Place, Shape, Show, SkipReason, Workload,
+};
 
 impl Cell {
     /// Whether it may execute WFI. `overshoot` ends where others would.
@@ -38,6 +40,89 @@ impl Cell {
             | Workload::Timer
             | Workload::Idle => self.wait.limited(),
         }
+    }
+
+    /// How many CPUs take part beside the one that measures; `None`: all there are.
+    const fn partners(&self) -> Option<usize> {
+        match self.workload {
+            Workload::Stream | Workload::Overshoot => Some(0),
+            Workload::Pingpong => Some(1),
+            Workload::Ipi => match self.shape {
+                Shape::Dry | Shape::Itself => Some(0),
+                Shape::One => Some(1),
+                Shape::Broadcast => None,
+            },
+            Workload::Ipistorm
+            | Workload::Messaging
+            | Workload::Notify
+            | Workload::Io
+            | Workload::Timer
+            | Workload::Idle => None,
+        }
+    }
+
+    /// How many of `cpus` CPUs take part beside the one that measures.
+    #[must_use]
+    pub fn members(&self, cpus: usize) -> usize {
+        let others = cpus.saturating_sub(1);
+        self.partners().unwrap_or(others).min(others)
+    }
+
+    /// How many of `cpus` CPUs take no part and make noise.
+    #[must_use]
+    pub fn bystanders(&self, cpus: usize) -> usize {
+        match self.noise {
+            Noise::None => 0,
+            Noise::Stream | Noise::Sgi | Noise::Tlbi => cpus.saturating_sub(1 + self.members(cpus)),
+        }
+    }
+
+    /// What keeps the others from making its noise.
+    pub(crate) fn silenced(&self, machine: &Machine) -> Option<SkipReason> {
+        let noise = self.noise;
+        match self.partners() {
+            _ if noise == Noise::None => None,
+            _ if !machine.cpus_at_once => Some(SkipReason::NoiseTakesTurns),
+            None => Some(SkipReason::NoBystander),
+            Some(partners) => {
+                let cpus = 1 + partners + noise.takes();
+                (machine.cpus < cpus).then_some(SkipReason::FewBystanders { noise, cpus })
+            }
+        }
+    }
+
+    /// Whether requests come when it is time for them, whatever became of those before.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.workload == Workload::Notify && self.arrival_us != 0
+    }
+
+    /// Whether a sample may contain time in which every CPU is idle, or pauses for the
+    /// next request: it is a time then, of a counter of instructions too.
+    #[must_use]
+    pub fn has_idle_time(&self) -> bool {
+        self.workload.has_idle_time() || self.is_open()
+    }
+
+    /// The pause that was asked for with each wake-up, microseconds: what of its time is
+    /// no work.
+    pub(crate) fn pause_us(&self) -> u64 {
+        let device = match self.workload {
+            Workload::Io => self.device_us,
+            Workload::Ipi
+            | Workload::Pingpong
+            | Workload::Ipistorm
+            | Workload::Messaging
+            | Workload::Notify
+            | Workload::Timer
+            | Workload::Idle
+            | Workload::Stream
+            | Workload::Overshoot => 0,
+        };
+        let [gap, device, service, arrival] =
+            [self.gap_us, device, self.service_us, self.arrival_us].map(u64::from);
+        // A request is served while the next one is waited for.
+        gap + device + service.max(arrival)
     }
 
     /// Whether CPUs call functions on others.
@@ -77,9 +162,13 @@ impl Cell {
 
     /// What the machine has to model for the cell to show what its wait is
     /// meant to do, by the names of the probes.
-    #[must_use]
-    pub const fn depends_on(&self) -> &'static [&'static str] {
-        self.wait.depends_on(self.workload)
+    pub fn depends_on(&self) -> impl Iterator<Item = &'static str> {
+        let wait = self.wait.depends_on(self.workload).iter().copied();
+        let caches = match self.cache {
+            Cache::Warm => None,
+            Cache::Cold => Some("caches_modelled"),
+        };
+        wait.chain(caches)
     }
 
     /// Why the cell is not run on `machine`; of several reasons the one that is told first.

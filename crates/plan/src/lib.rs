@@ -21,6 +21,7 @@ mod arguments;
 mod cell;
 mod cpus;
 mod dimensions;
+mod error;
 mod magnitude;
 mod nearest;
 mod pace;
@@ -34,10 +35,10 @@ pub use arguments::{Arguments, Names, OPTIONS, Part, Program, SURVEY, Unfit, gue
 pub use cpuidle::Name as Governor;
 pub use cpus::CpuSet;
 pub use dimensions::{COUNT, Cell, DIMENSIONS, Info, Kind, Lists, Place, Show};
+pub use error::Error;
 pub use magnitude::magnitude;
 pub use pace::{BALANCED, Limits, PASSES, Pace, is_forwards};
 pub use skip::{Machine, SkipReason};
-pub use text::Error;
 pub use value::{Dimension, List, Value};
 pub use wait::Wait;
 pub use words::*;
@@ -70,6 +71,9 @@ pub struct Plan {
     /// Samples are reported in cycles of the core, if the guest can tell how many
     /// a tick of the counter has.
     pub cycles: bool,
+    /// Cells that need caches are measured whether the machine models any or not: for
+    /// trying what they do.
+    pub assume_caches: bool,
     /// The machine is known to lose an interrupt that is acknowledged while an
     /// event comes; see [`Machine::event_loses_irq`].
     pub event_loses_irq: bool,
@@ -85,6 +89,8 @@ pub struct Shard {
 }
 
 impl Shard {
+    /// Most parts that the cells can be dealt out to.
+    pub const MOST: u32 = 10_000;
     /// The one part that is everything.
     pub const WHOLE: Self = Self { index: 1, of: 1 };
 
@@ -106,6 +112,7 @@ impl Default for Plan {
             raw: false,
             compact: false,
             cycles: false,
+            assume_caches: false,
             event_loses_irq: false,
         }
     }
@@ -124,6 +131,14 @@ impl Plan {
             .enumerate()
             .filter(|&(number, _)| self.shard.has(number))
             .map(|(_, cell)| cell)
+    }
+
+    /// How many requests one block of `cell` makes at most whose times are drawn before it.
+    #[must_use]
+    pub fn drawn(&self, cell: &Cell) -> u64 {
+        let made = self.iterations.div_ceil(PASSES) + cell.workload.unrecorded();
+        let of_pair = if cell.is_open() { made } else { 0 };
+        u64::from(of_pair) * u64::from(cell.groups)
     }
 
     /// How many combinations the product of the lists has.
@@ -176,8 +191,8 @@ impl Plan {
             SkipReason::OneCpu => !self.is_left_out(cell),
             SkipReason::NoPeriod
             | SkipReason::OffsetToSelf { .. }
-            | SkipReason::NobodyToCall
-            | SkipReason::NobodyCalls
+            | SkipReason::NoTarget
+            | SkipReason::NoCaller
             | SkipReason::Offline { .. } => true,
             // What came with the defaults is dropped: these workloads plan the waits
             // that make sense.
@@ -188,6 +203,11 @@ impl Plan {
             SkipReason::ShapeNeedsBusy => lists.shape.named && lists.wait.named,
             SkipReason::Unbounded | SkipReason::StreamPeriod { .. } => true,
             SkipReason::NoWfxt | SkipReason::LosesInterrupts => !self.is_left_out(cell),
+            SkipReason::NoiseTakesTurns | SkipReason::FewBystanders { .. } => {
+                !self.is_left_out(cell)
+            }
+            SkipReason::NoBystander => lists.shape.named || cell.workload != Workload::Ipi,
+            SkipReason::NoCaches => lists.cache.named,
             SkipReason::NoHypervisor => lists.trap.named || lists.deliver.named,
         }
     }

@@ -62,23 +62,11 @@ impl Limits {
             MS_OF_TIME
         };
         let ms = plan.cell_ms.unwrap_or(default);
-        let device_us = match cell.workload {
-            Workload::Io => cell.device_us,
-            Workload::Ipi
-            | Workload::Pingpong
-            | Workload::Ipistorm
-            | Workload::Messaging
-            | Workload::Notify
-            | Workload::Timer
-            | Workload::Idle
-            | Workload::Stream
-            | Workload::Overshoot => 0,
-        };
         Self {
             iterations: plan.iterations,
             settle: plan.settle && !plan.raw,
             budget: ticks(u64::from(ms) * 1000),
-            pause: ticks(u64::from(cell.gap_us) + u64::from(device_us)),
+            pause: ticks(cell.pause_us()),
             unrecorded: cell.workload.unrecorded(),
         }
     }
@@ -179,16 +167,16 @@ impl Cell {
         let poll_us = match self.workload {
             Workload::Overshoot => self.poll_limit_us,
             Workload::Stream => self.event_stream_us,
-            Workload::Io => self.device_us,
             Workload::Ipi
             | Workload::Pingpong
             | Workload::Ipistorm
             | Workload::Messaging
             | Workload::Notify
+            | Workload::Io
             | Workload::Timer
             | Workload::Idle => 0,
         };
-        PATH + 1000 * (u64::from(self.gap_us) + u64::from(self.standby_us) + u64::from(poll_us))
+        PATH + 1000 * (self.pause_us() + u64::from(self.standby_us) + u64::from(poll_us))
     }
 
     /// A guess of the guest's time that a pass over it takes, microseconds: what

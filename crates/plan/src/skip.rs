@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use crate::CpuSet;
+use crate::{CpuSet, Noise};
 
 /// What of the machine decides whether a cell can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,10 @@ pub struct Machine {
     pub frequency: u64,
     /// The hypervisor is there.
     pub hypervisor: bool,
+    /// CPUs run at once, and not one after another.
+    pub cpus_at_once: bool,
+    /// What was cleaned out of the caches takes longer to load.
+    pub caches: bool,
     /// An event that comes while an interrupt is acknowledged loses the interrupt.
     pub event_loses_irq: bool,
 }
@@ -53,6 +57,8 @@ pub enum SkipReason {
     /// Interrupts come to a CPU that waits for events, and the machine would lose
     /// some of them.
     LosesInterrupts,
+    /// `cold`, and the machine was not found to model caches.
+    NoCaches,
     /// A CPU that was named does not run.
     Offline {
         /// The dimension that names it.
@@ -72,9 +78,21 @@ pub enum SkipReason {
         cpus: usize,
     },
     /// A caller is the only one in the mask.
-    NobodyToCall,
+    NoTarget,
     /// The list of callers is empty.
-    NobodyCalls,
+    NoCaller,
+    /// Noise, and CPUs take turns: it can't disturb, and what it executes would be in
+    /// the samples.
+    NoiseTakesTurns,
+    /// Noise, and the workload has every CPU take part, however many there are.
+    NoBystander,
+    /// Noise, and too few CPUs take no part.
+    FewBystanders {
+        /// What they are to do.
+        noise: Noise,
+        /// CPUs that would do.
+        cpus: usize,
+    },
 }
 
 impl SkipReason {
@@ -113,8 +131,23 @@ impl fmt::Display for SkipReason {
                     cpus - 1
                 );
             }
+            Self::FewBystanders { noise, cpus } => {
+                return write!(
+                    f,
+                    "noise: for {noise} too few CPUs take no part in what is measured; \
+                     use --cpus {cpus} or more"
+                );
+            }
+            Self::NoiseTakesTurns => {
+                "noise: CPUs run one after another here, so it disturbs nothing, and its instructions \
+                 would be in the samples; use --metric time"
+            }
+            Self::NoBystander => {
+                "noise: every CPU takes part in this workload; use workload pingpong, ipi (self or one), \
+                 stream or overshoot, and --cpus 4"
+            }
             Self::NoPeriod => "gap-us: this workload wakes up by time; use --gap-us 1000",
-            Self::NobodyToCall => "mask: a caller has no other CPU in it; use --mask all",
+            Self::NoTarget => "mask: a caller has no other CPU in it; use --mask all",
             Self::StreamAlone => {
                 "stream: only an untrapped WFE waits for nothing but the event stream; \
                  use wait wfe, trap none"
@@ -123,7 +156,7 @@ impl fmt::Display for SkipReason {
                 "overshoot: this wait has no poll with a fixed limit; \
                  use wait spin, yield, wfe, wfe-sev, wfet or poll-wfi"
             }
-            Self::NobodyCalls => "cpulist: no CPU is in it; use --cpulist 0",
+            Self::NoCaller => "cpulist: no CPU is in it; use --cpulist 0",
             Self::NeverPolls => "elide: this wait never polls; use wake ipi",
             Self::NothingTraps => "trap: this wait does not execute that instruction",
             Self::OneCpu => "one CPU only; use --cpus 2 or more",
@@ -135,6 +168,10 @@ impl fmt::Display for SkipReason {
             Self::LosesInterrupts => {
                 "this machine loses an interrupt that is acknowledged while an event comes; \
                  use wake elide, or another CPU model"
+            }
+            Self::NoCaches => {
+                "cold: no load was found to be slower after its line was cleaned (caches_modelled); \
+                 use cache warm"
             }
             Self::NoHypervisor => "needs EL2, and runs under none; use trap none, deliver direct",
         })

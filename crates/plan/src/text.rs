@@ -3,147 +3,14 @@
 
 use core::fmt;
 
-use crate::value::{MOST, number, on};
-use crate::words::family;
+pub use crate::error::Error;
+use crate::value::{number, on};
 use crate::{PASSES, PREFIX, Plan, Shard, magnitude};
 
 /// Most wake-ups per cell: a bucket of the histogram counts up to 2^32.
 const MAX_ITERATIONS: u32 = 1_000_000_000;
 /// Longest time of a cell, milliseconds: an hour.
 const MAX_CELL_MS: u32 = 3_600_000;
-/// Most parts that the cells can be dealt out to.
-const MAX_SHARDS: u32 = 10_000;
-
-/// What is wrong with a plan's text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Error<'a> {
-    /// There is no such argument.
-    UnknownKey {
-        /// What was given.
-        key: &'a str,
-        /// The argument that comes nearest.
-        nearest: &'static str,
-    },
-    /// The argument has no such value.
-    UnknownName {
-        /// Argument.
-        key: &'a str,
-        /// What was given.
-        word: &'a str,
-        /// The value that comes nearest.
-        nearest: &'static str,
-    },
-    /// Not a number.
-    Count {
-        /// Argument.
-        key: &'a str,
-        /// What was given.
-        word: &'a str,
-    },
-    /// The dimension has no such value.
-    UnknownWord {
-        /// Dimension.
-        key: &'a str,
-        /// What was given.
-        word: &'a str,
-        /// What could have been.
-        known: &'static [&'static str],
-    },
-    /// Not a number, or outside of the range.
-    Number {
-        /// Dimension.
-        key: &'a str,
-        /// What was given.
-        word: &'a str,
-        /// Smallest value.
-        min: u32,
-        /// Largest value.
-        max: u32,
-    },
-    /// Not a set of CPUs.
-    Cpus {
-        /// Dimension.
-        key: &'a str,
-        /// What was given.
-        word: &'a str,
-    },
-    /// More values than a list holds.
-    TooMany(&'a str),
-    /// Not a part of a number of parts.
-    Shard {
-        /// What was given.
-        word: &'a str,
-        /// The part that comes nearest.
-        nearest: Shard,
-    },
-    /// It has no value.
-    NoValue(&'a str),
-    /// Its value is missing.
-    NeedsValue(&'a str),
-}
-
-impl fmt::Display for Error<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownKey { key, nearest } => write!(
-                f,
-                "there is no boot argument `{PREFIX}{key}`; the nearest is `{PREFIX}{nearest}`"
-            ),
-            Self::UnknownName { key, word, nearest } => {
-                write!(f, "{key}: there is no `{word}`; the nearest is `{nearest}`")
-            }
-            Self::Count { key, word } => write!(
-                f,
-                "{key}: `{word}` is not a number from 0 to {}; write it in decimal",
-                u64::MAX
-            ),
-            Self::UnknownWord { key, word, known } => {
-                write!(f, "{key}: there is no `{word}`; use all")?;
-                let mut last = "";
-                for known in *known {
-                    // A family's own `all` stands before its members.
-                    let family = family(known);
-                    if family != last {
-                        write!(f, ", {family}all")?;
-                        last = family;
-                    }
-                    write!(f, ", {known}")?;
-                }
-                Ok(())
-            }
-            Self::Number {
-                key,
-                word,
-                min,
-                max,
-            } => {
-                write!(f, "{key}: `{word}` is not a number from {min} to {max}; ")?;
-                match magnitude(word) {
-                    Some(value) => {
-                        let nearest = value.clamp((*min).into(), (*max).into());
-                        write!(f, "the nearest is {nearest}")
-                    }
-                    None => f.write_str("use one"),
-                }
-            }
-            Self::Shard { word, nearest } => write!(
-                f,
-                "shard: `{word}` is not a part I/N with I from 1 to N, N to {MAX_SHARDS}; \
-                 the nearest is {nearest}"
-            ),
-            Self::Cpus { key, word } => write!(
-                f,
-                "{key}: `{word}` is no set of CPUs; use all, none, numbers from 0 to 63 \
-                 like 0-3+6, or a mask like 0x4f"
-            ),
-            Self::NoValue(key) => write!(f, "{key}: it has no value; leave out `=` and the rest"),
-            Self::NeedsValue(key) => {
-                write!(f, "{key}: its value is missing; write {PREFIX}{key}=VALUE")
-            }
-            Self::TooMany(key) => write!(f, "{key}: more than {MOST} values"),
-        }
-    }
-}
 
 impl Plan {
     /// What is said of a plan beside its dimensions.
@@ -156,6 +23,7 @@ impl Plan {
         "raw",
         "compact",
         "cycles",
+        "assume-caches",
         "event-loses-irq",
     ];
 
@@ -178,6 +46,7 @@ impl Plan {
             "raw" => self.raw = on(key, values)?,
             "compact" => self.compact = on(key, values)?,
             "cycles" => self.cycles = on(key, values)?,
+            "assume-caches" => self.assume_caches = on(key, values)?,
             "event-loses-irq" => self.event_loses_irq = on(key, values)?,
             _ => {
                 return self
@@ -197,7 +66,7 @@ fn shard(word: &str) -> Result<Shard, Error<'_>> {
         let value = magnitude(word).unwrap_or(1).clamp(1, max.into());
         u32::try_from(value).unwrap_or(max)
     };
-    let parts = within(of, MAX_SHARDS);
+    let parts = within(of, Shard::MOST);
     let nearest = Shard {
         index: within(index, parts),
         of: parts,
@@ -238,6 +107,7 @@ impl fmt::Display for Plan {
             ("compact", self.compact),
             ("raw", self.raw),
             ("cycles", self.cycles),
+            ("assume-caches", self.assume_caches),
             ("event-loses-irq", self.event_loses_irq),
         ];
         let on = switches.into_iter().filter(|(_, on)| *on);

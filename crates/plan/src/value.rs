@@ -5,7 +5,7 @@ use core::fmt;
 
 use arrayvec::ArrayVec;
 
-use crate::text::Error;
+use crate::error::Error;
 use crate::{CpuSet, Word};
 
 /// The values of a dimension; the most that can be named of one.
@@ -167,7 +167,7 @@ impl<T: Value> Dimension<T> {
             return Ok(());
         }
         let pushed = self.values.try_push(value);
-        pushed.map_err(|_| Error::TooMany(key))
+        pushed.map_err(|_| Error::TooMany { key, most: MOST })
     }
 
     /// Prints what was named, as a boot argument.

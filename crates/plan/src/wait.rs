@@ -255,7 +255,7 @@ impl Wait {
             Self::WfeSev => &["wfe_halts", "sev_wakes_wfe", "event_stream_period_ok"],
             Self::Wfet => &["wfet_halts", "monitor_wakes_wfe"],
             Self::PollWfi | Self::Haltpoll | Self::Governed(_) => BEST,
-            // Who looks again and again sees something new only after another CPU ran.
+            // A CPU that looks again and again sees something new only after another CPU ran.
             Self::Busy | Self::Spin | Self::Yield if !workload.is_alone() => &["cpus_run_at_once"],
             Self::Busy | Self::Spin | Self::Yield | Self::Wfi => &[],
         }

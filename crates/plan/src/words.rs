@@ -102,7 +102,7 @@ words! {
         SmIdle = "sm-idle",
     }
 
-    /// How a device's times are distributed.
+    /// How the times of a device, or those between requests, are distributed.
     Spread {
         /// All alike.
         Fixed = "fixed",
@@ -118,6 +118,18 @@ words! {
         Same = "same",
         /// The next one, which wakes the one that submitted.
         Other = "other",
+    }
+
+    /// What the CPUs do that take no part in what is measured.
+    Noise {
+        /// Nothing: they halt.
+        None = "none",
+        /// They read and write memory, more than caches hold.
+        Stream = "stream",
+        /// They send each other SGIs.
+        Sgi = "sgi",
+        /// They invalidate TLB entries of all CPUs.
+        Tlbi = "tlbi",
     }
 
     /// Something that is on or off.
@@ -184,6 +196,14 @@ words! {
         Tell = "tell",
     }
 
+    /// Whether caches hold what a wake-up uses.
+    Cache {
+        /// As the wake-up before left them.
+        Warm = "warm",
+        /// None does: cleaned and invalidated before each sample.
+        Cold = "cold",
+    }
+
     /// What a CPU executes before WFI.
     WfiBarrier {
         /// Nothing.
@@ -206,6 +226,28 @@ words! {
         Rouse = "rouse",
         /// Nothing: EL1 of the bare machine.
         None = "none",
+    }
+}
+
+impl Noise {
+    /// How many CPUs it takes at least.
+    #[must_use]
+    pub const fn takes(self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Stream | Self::Tlbi => 1,
+            Self::Sgi => 2,
+        }
+    }
+
+    /// Memory that it goes through, bytes: more than the caches hold that the CPUs of a
+    /// server share (32 MiB in Graviton3 and Altra, 36 in Graviton4).
+    #[must_use]
+    pub const fn memory(self) -> u64 {
+        match self {
+            Self::Stream => 64 << 20,
+            Self::None | Self::Sgi | Self::Tlbi => 0,
+        }
     }
 }
 

@@ -44,10 +44,11 @@ fn a_plan_reads_back() {
 #[test]
 fn switches_have_no_value() {
     type Read = fn(&Plan) -> bool;
-    let switches: [(&str, Read); 4] = [
+    let switches: [(&str, Read); 5] = [
         ("compact", |plan| plan.compact),
         ("raw", |plan| plan.raw),
         ("cycles", |plan| plan.cycles),
+        ("assume-caches", |plan| plan.assume_caches),
         ("event-loses-irq", |plan| plan.event_loses_irq),
     ];
     for (key, is_on) in switches {

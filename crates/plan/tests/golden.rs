@@ -7,7 +7,7 @@
 use std::fmt::Write;
 use std::{env, fs};
 
-use plan::{Arguments, Cell, DIMENSIONS, Machine, Place};
+use plan::{Arguments, Cell, DIMENSIONS, Kind, Machine, Place};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/plans.txt");
 
@@ -20,6 +20,8 @@ const MACHINES: [(&str, Machine); 3] = [
             ecv: true,
             frequency: 1_000_000_000,
             hypervisor: true,
+            cpus_at_once: true,
+            caches: true,
             event_loses_irq: false,
         },
     ),
@@ -31,6 +33,8 @@ const MACHINES: [(&str, Machine); 3] = [
             ecv: false,
             frequency: 25_000_000,
             hypervisor: false,
+            cpus_at_once: true,
+            caches: false,
             event_loses_irq: false,
         },
     ),
@@ -42,6 +46,8 @@ const MACHINES: [(&str, Machine); 3] = [
             ecv: false,
             frequency: 62_500_000,
             hypervisor: true,
+            cpus_at_once: true,
+            caches: true,
             event_loses_irq: true,
         },
     ),
@@ -54,6 +60,8 @@ fn line(cell: &Cell, machine: &Machine) -> String {
         ("host", cell.host_poll_us),
         ("stream", cell.event_stream_us),
         ("gap", cell.gap_us),
+        ("arrival", cell.arrival_us),
+        ("service", cell.service_us),
     ] {
         if value != 0 {
             write!(line, " {name}={value}").unwrap();
@@ -61,7 +69,7 @@ fn line(cell: &Cell, machine: &Machine) -> String {
     }
     for info in DIMENSIONS
         .iter()
-        .filter(|info| info.place == Place::Unusual)
+        .filter(|info| info.place == Place::Unusual && info.kind == Kind::Words)
     {
         if !info.is_neutral(cell) {
             write!(line, " {}", info.text(cell)).unwrap();

@@ -10,6 +10,8 @@ const MACHINE: Machine = Machine {
     ecv: false,
     frequency: 1_000_000_000,
     hypervisor: true,
+    cpus_at_once: true,
+    caches: false,
     event_loses_irq: false,
 };
 

@@ -10,6 +10,8 @@ const MACHINE: Machine = Machine {
     ecv: true,
     frequency: 1_000_000_000,
     hypervisor: true,
+    cpus_at_once: true,
+    caches: true,
     event_loses_irq: false,
 };
 
@@ -28,7 +30,7 @@ fn product(plan: &Plan) -> Vec<Cell> {
         )*};
     }
     nested!(workload shape gap_us wait trap deliver wake poll_limit_us host_poll_us);
-    nested!(event_stream_us host_poll hint wfi_barrier idle_poll standby_us psd_ms completion spread);
+    nested!(event_stream_us host_poll hint wfi_barrier cache noise arrival_us service_us idle_poll standby_us psd_ms completion spread);
     nested!(device_us call_by call_wait cpulist mask offset calls groups);
     cells
 }
@@ -77,10 +79,18 @@ fn settled(plan: &Plan, cell: &Cell) -> Cell {
     if !halts || is(&["overshoot"]) {
         cell.wfi_barrier = neutral.wfi_barrier;
     }
+    if !is(&["ipi", "pingpong"]) {
+        cell.cache = neutral.cache;
+    }
     if !events {
         cell.event_stream_us = 0;
     }
-    if is(&["stream"]) {
+    if !is(&["notify"]) {
+        cell.arrival_us = 0;
+        cell.service_us = 0;
+    }
+    let open = cell.arrival_us != 0;
+    if is(&["stream"]) || open {
         cell.gap_us = 0;
     }
     if !is(&["messaging", "notify"]) {
@@ -107,7 +117,11 @@ fn settled(plan: &Plan, cell: &Cell) -> Cell {
     }
     if !is(&["io"]) {
         cell.device_us = neutral.device_us;
-        cell.spread = neutral.spread;
+        if !open {
+            cell.spread = neutral.spread;
+        } else if !named.spread.named {
+            cell.spread = plan::Spread::Exponential;
+        }
         cell.completion = neutral.completion;
     }
     if !is(&["io"]) || !governed {
@@ -124,9 +138,9 @@ fn settled(plan: &Plan, cell: &Cell) -> Cell {
 
 /// Plans that name every dimension of which cells could be left out, so that all are
 /// listed.
-const PLANS: [&str; 8] = [
+const PLANS: [&str; 10] = [
     "rouse.workload=pingpong,overshoot rouse.wait=all,governor:teo rouse.trap=none,both \
-     rouse.host-poll-us=0 rouse.wfi-barrier=all",
+     rouse.host-poll-us=0 rouse.wfi-barrier=all rouse.cache=cold,warm",
     "rouse.workload=pingpong rouse.wait=all rouse.trap=all rouse.host-poll-us=0,50 rouse.host-poll=all \
      rouse.hint=all rouse.poll-limit-us=10,20",
     "rouse.workload=all rouse.wait=wfi,poll-wfi,haltpoll rouse.trap=none,wfi rouse.gap-us=0,10 \
@@ -138,6 +152,9 @@ const PLANS: [&str; 8] = [
      rouse.mask=0,1 rouse.call-by=all rouse.spread=all rouse.groups=1,2 rouse.trap=none rouse.host-poll-us=0",
     "rouse.workload=io,notify rouse.wait=governor:teo,governor:fixed rouse.psd-ms=0,3 rouse.standby-us=0,9 \
      rouse.idle-poll=none,1 rouse.device-us=5,9 rouse.completion=all rouse.trap=none rouse.host-poll-us=0",
+    "rouse.workload=notify,io rouse.wait=wfi rouse.trap=none rouse.arrival-us=0,10 rouse.service-us=0,5 \
+     rouse.gap-us=0,7 rouse.groups=1,2 rouse.spread=all rouse.noise=none,tlbi",
+    "rouse.workload=notify,io,overshoot rouse.wait=wfi,poll-wfi rouse.trap=none rouse.arrival-us=0,10 rouse.noise=all",
     "rouse.shape=all rouse.wait=busy,wfi rouse.trap=all rouse.call-wait=all rouse.cpulist=0,1 \
      rouse.host-poll-us=0",
 ];

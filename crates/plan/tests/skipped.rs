@@ -14,6 +14,8 @@ fn machine() -> Machine {
         ecv: true,
         frequency: 1_000_000_000,
         hypervisor: true,
+        cpus_at_once: true,
+        caches: true,
         event_loses_irq: false,
     }
 }
@@ -42,6 +44,7 @@ fn reasons_name_the_remedy() {
         (R::OneCpu, "use --cpus 2 or more"),
         (R::NoWfxt, "use wait wfe"),
         (R::LosesInterrupts, "use wake elide, or another CPU model"),
+        (R::NoCaches, "use cache warm"),
         (
             R::Offline {
                 key: "mask",
@@ -55,8 +58,17 @@ fn reasons_name_the_remedy() {
             R::OffsetToSelf { offset: 4, cpus: 2 },
             "offset: 4 maps a CPU onto itself on 2; use --offset 1",
         ),
-        (R::NobodyToCall, "use --mask all"),
-        (R::NobodyCalls, "use --cpulist 0"),
+        (R::NoTarget, "use --mask all"),
+        (R::NoCaller, "use --cpulist 0"),
+        (R::NoiseTakesTurns, "use --metric time"),
+        (R::NoBystander, "use workload pingpong"),
+        (
+            R::FewBystanders {
+                noise: Noise::Sgi,
+                cpus: 4,
+            },
+            "noise: for sgi too few CPUs take no part in what is measured; use --cpus 4 or more",
+        ),
     ] {
         assert!(reason.to_string().contains(told), "{reason}");
     }
@@ -102,11 +114,11 @@ fn of_several_reasons_the_first_is_told() {
     );
     assert_eq!(
         reason(&format!("{storm} rouse.mask=0 rouse.cpulist=0")),
-        Some(SkipReason::NobodyToCall)
+        Some(SkipReason::NoTarget)
     );
     assert_eq!(
         reason(&format!("{storm} rouse.mask=0 rouse.cpulist=none")),
-        Some(SkipReason::NobodyCalls)
+        Some(SkipReason::NoCaller)
     );
     assert_eq!(
         reason(&format!("{storm} rouse.mask=0-1 rouse.cpulist=0")),
@@ -116,6 +128,81 @@ fn of_several_reasons_the_first_is_told() {
         reason("rouse.workload=timer rouse.gap-us=0 rouse.cpulist=9 rouse.wait=wfi rouse.wake=ipi"),
         offline("cpulist", 9)
     );
+}
+
+/// Why `noise` is not made in a plan of one cell, on so many CPUs.
+fn silenced(noise: &str, cpus: usize, cpus_at_once: bool, workload: &str) -> Option<SkipReason> {
+    let text = "rouse.wait=wfi rouse.trap=none rouse.deliver=inject rouse.wake=ipi";
+    let plan = plan(&format!(
+        "{text} rouse.workload={workload} rouse.noise={noise}"
+    ));
+    let machine = Machine {
+        cpus,
+        cpus_at_once,
+        ..machine()
+    };
+    let cell = plan.cells(&machine).next().unwrap();
+    cell.skip_reason(&machine)
+}
+
+#[test]
+fn noise_takes_cpus_that_run_at_once_and_take_no_part() {
+    let few = |noise, cpus| Some(SkipReason::FewBystanders { noise, cpus });
+    assert_eq!(
+        silenced("stream", 2, true, "pingpong"),
+        few(Noise::Stream, 3)
+    );
+    assert_eq!(silenced("tlbi", 3, true, "pingpong"), None);
+    assert_eq!(silenced("sgi", 3, true, "pingpong"), few(Noise::Sgi, 4));
+    assert_eq!(silenced("sgi", 4, true, "pingpong"), None);
+    assert_eq!(
+        silenced("sgi", 2, true, "ipi rouse.shape=one"),
+        few(Noise::Sgi, 4)
+    );
+    for workload in ["notify", "timer", "ipi rouse.shape=broadcast"] {
+        assert_eq!(
+            silenced("tlbi", 8, true, workload),
+            Some(SkipReason::NoBystander)
+        );
+        assert_eq!(silenced("none", 8, true, workload), None);
+    }
+    assert_eq!(
+        silenced("tlbi", 8, false, "pingpong"),
+        Some(SkipReason::NoiseTakesTurns)
+    );
+    assert_eq!(silenced("none", 8, false, "pingpong"), None);
+}
+
+#[test]
+fn every_cpu_measures_takes_part_or_stands_by() {
+    let texts = ["rouse.workload=all rouse.shape=all rouse.wait=all rouse.noise=all"];
+    for cell in texts
+        .iter()
+        .flat_map(|text| plan(text).cells(&machine()).collect::<Vec<_>>())
+    {
+        for cpus in 1..6 {
+            let others = cell.members(cpus) + cell.bystanders(cpus);
+            assert!(others < cpus && (others == cpus - 1 || cell.noise == Noise::None));
+        }
+    }
+}
+
+#[test]
+fn an_open_loop_has_arrivals_in_place_of_pauses() {
+    let cell = |text: &str| {
+        let plan = plan(&format!("rouse.workload=notify rouse.wait=wfi {text}"));
+        let cell = plan.cells(&machine()).next().unwrap();
+        (cell, plan.drawn(&cell))
+    };
+    let (open, drawn) =
+        cell("rouse.arrival-us=20 rouse.gap-us=5 rouse.iterations=10 rouse.groups=3");
+    assert!(open.is_open() && open.has_idle_time());
+    assert_eq!((open.gap_us, open.spread), (0, Spread::Exponential));
+    // The largest of four parts of ten, and the one that is no sample.
+    assert_eq!(drawn, 3 * (3 + 1));
+    let (closed, drawn) = cell("rouse.gap-us=5 rouse.service-us=7");
+    assert!(!closed.is_open() && !closed.has_idle_time());
+    assert_eq!((closed.gap_us, closed.service_us, drawn), (5, 7, 0));
 }
 
 #[test]

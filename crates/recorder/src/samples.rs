@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use critical::{Cause, Chart, Counts, Cutter, Image, Kind, Who};
+use critical::{Cause, Chart, Counts, Cutter, Image, Kind, Tpidr};
 
 use crate::api;
 
@@ -43,7 +43,7 @@ struct State {
     registers: Option<Registers>,
     /// The CPU that executes what memory callbacks are about, and what all had
     /// executed then.
-    last: (Who, Counts),
+    last: (Tpidr, Counts),
 }
 
 // SAFETY: what the pointers lead to belongs to the emulator, which allows its
@@ -55,7 +55,7 @@ unsafe impl Send for State {}
 struct Registers {
     value: *mut api::Array<u8>,
     pstate: *mut api::Handle,
-    who: *mut api::Handle,
+    tpidr: *mut api::Handle,
     /// Absent where there is no EL2.
     affinity: *mut api::Handle,
     syndrome: *mut api::Handle,
@@ -233,11 +233,11 @@ extern "C" fn accesses(_: c_uint, info: u32, address: u64, _: api::Data) {
     let Some(state) = state.as_mut().filter(|state| state.cutter.is_open()) else {
         return;
     };
-    let (who, now) = state.last;
+    let (tpidr, now) = state.last;
     // SAFETY: a pure function of the access.
     match unsafe { api::qemu_plugin_mem_is_store(info) } {
-        true => state.cutter.stores(who, now, address),
-        false => state.cutter.loads(who, now, address),
+        true => state.cutter.stores(tpidr, now, address),
+        false => state.cutter.loads(tpidr, now, address),
     }
 }
 
@@ -276,17 +276,17 @@ impl State {
     }
 
     /// The CPU that executes, made known if it was not.
-    fn who(&mut self) -> Option<Who> {
+    fn tpidr(&mut self) -> Option<Tpidr> {
         let registers = self.registers.as_ref()?;
-        let who = registers.read(registers.who)?;
-        if !self.cutter.knows(who)
+        let tpidr = registers.read(registers.tpidr)?;
+        if !self.cutter.knows(tpidr)
             && let Some(affinity) = registers.read(registers.affinity)
             // It reads as zero where it does not exist; bit 31 is one.
             && affinity >> 31 & 1 != 0
         {
-            self.cutter.affinity(who, affinity & 0xffff);
+            self.cutter.affinity(tpidr, affinity & 0xffff);
         }
-        Some(who)
+        Some(tpidr)
     }
 
     fn executes(&mut self, step: &Step) {
@@ -296,44 +296,44 @@ impl State {
         {
             self.cutter.cell(id);
         }
-        let Some(who) = self.who() else { return };
+        let Some(tpidr) = self.tpidr() else { return };
         let now = executed(step.rest);
         if kind.has(Kind::VALUE)
             && let Some(ticks) = self.general(step.value)
         {
-            self.cutter.value(who, ticks);
+            self.cutter.value(tpidr, ticks);
         }
         if kind.has(Kind::RECORD) && self.cutter.has_ended() {
-            self.cutter.records(who);
+            self.cutter.records(tpidr);
         }
         if kind.has(Kind::BEGIN) {
-            self.cutter.begins(who, now);
+            self.cutter.begins(tpidr, now);
         }
         if !self.cutter.is_open() {
             return;
         }
-        self.cutter.runs(who, now);
-        self.last = (who, now);
+        self.cutter.runs(tpidr, now);
+        self.last = (tpidr, now);
         if kind.has(Kind::ACKNOWLEDGE) {
-            self.cutter.acknowledges(who, now);
+            self.cutter.acknowledges(tpidr, now);
         }
         if kind.has(Kind::SEND)
             && let Some(value) = self.general((step.word & 0x1f) as u8)
         {
-            self.cutter.sends(who, now, value);
+            self.cutter.sends(tpidr, now, value);
         }
         if kind.has(Kind::END) {
-            self.cutter.ends(who, now);
+            self.cutter.ends(tpidr, now);
         }
         if kind.has(Kind::PAUSE) {
-            self.cutter.pauses(who, now, kind.has(Kind::HALT));
+            self.cutter.pauses(tpidr, now, kind.has(Kind::HALT));
         }
     }
 
     fn excepts(&mut self, kind: c_int, vector: u64) {
-        let Some(who) = self.who() else { return };
+        let Some(tpidr) = self.tpidr() else { return };
         let now = executed(Counts::default());
-        self.cutter.runs(who, now);
+        self.cutter.runs(tpidr, now);
         let Some(registers) = &self.registers else {
             return;
         };
@@ -380,7 +380,7 @@ impl Registers {
             // SAFETY: makes an array.
             value: unsafe { api::g_byte_array_new() },
             pstate: find("cpsr")?,
-            who: find("TPIDR_EL1")?,
+            tpidr: find("TPIDR_EL1")?,
             affinity: find("VMPIDR_EL2").unwrap_or(null_mut()),
             syndrome: find("ESR_EL2").unwrap_or(null_mut()),
             general,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A console's output as somebody captured it: records of one or more boots
-//! among other text, with whatever the line did to them.
+//! A captured console: records of one or more boots among other text, possibly
+//! damaged by the line.
 
 use wire::{MARK, Record};
 

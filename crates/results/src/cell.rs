@@ -10,6 +10,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+use crate::energy::EnergyModel;
 use crate::path::Critical;
 use crate::types::{Counts, is_zero};
 use crate::{Stage, Stats, words};
@@ -95,6 +96,10 @@ pub struct Cell {
     pub wakes: Counts,
     /// Where the CPUs were within samples.
     pub residency: Counts,
+    /// What a wake-up takes by stated watts: a model, not a measurement; left out where none
+    /// were stated, or the residency is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub energy_model: Option<EnergyModel>,
     /// Counters that have no place of their own, by group.
     pub counters: BTreeMap<String, Counts>,
     /// Values and counts, by stage.
@@ -194,11 +199,10 @@ impl Cell {
 
     /// What is measured: the workload, and of those that have shapes which.
     pub fn subject(&self) -> String {
-        let plan::Cell {
-            workload, shape, ..
-        } = self.what;
-        match workload {
-            Workload::Pingpong => workload.to_string(),
+        let plan::Cell { shape, .. } = self.what;
+        let table = self.table();
+        match self.what.workload {
+            Workload::Pingpong => table,
             Workload::Ipi
             | Workload::Ipistorm
             | Workload::Messaging
@@ -207,8 +211,26 @@ impl Cell {
             | Workload::Timer
             | Workload::Idle
             | Workload::Stream
-            | Workload::Overshoot => format!("{workload} {shape}"),
+            | Workload::Overshoot => format!("{table} {shape}"),
         }
+    }
+
+    /// What it is in a table with: the workload, and whether its requests come by time.
+    pub fn table(&self) -> String {
+        let loops = if self.what.is_open() {
+            ", open loop"
+        } else {
+            ""
+        };
+        format!("{}{loops}", self.what.workload)
+    }
+
+    /// Requests in a time, as part of those that were to come in it: 1 where the receiver
+    /// keeps up. `None` where requests do not come by time.
+    pub fn load_reached(&self) -> Option<f64> {
+        let load = self.counters.get("arrivals")?;
+        let ticks = |name: &str| load.get(name).copied().filter(|ticks| *ticks > 0);
+        Some(ticks("asked-ticks")? as f64 / ticks("reached-ticks")? as f64)
     }
 
     /// What it is, in one line.
@@ -243,6 +265,7 @@ impl Default for Cell {
             ipis: Counts::new(),
             wakes: Counts::new(),
             residency: Counts::new(),
+            energy_model: None,
             counters: BTreeMap::new(),
             histograms: BTreeMap::new(),
             raw: BTreeMap::new(),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use plan::{DIMENSIONS, Place, Under, Word, Workload};
+use plan::{DIMENSIONS, Place, Under, Word};
 use serde_json::Value;
 
 use crate::records::{CellRecords, Records, Stat};
@@ -145,7 +145,7 @@ fn convert(
                 Under::parse(under).ok_or_else(|| format!("under: there is no `{under}`"))?
             }
         },
-        unit: unit_of(what.workload, unit).into(),
+        unit: unit_of(&what, unit).into(),
         what,
         event_stream_made_ns: number("event_stream_made_ns"),
         cpus: number("cpus"),
@@ -171,6 +171,7 @@ fn convert(
             INSNS => Counts::new(),
             _ => group("res"),
         },
+        energy_model: None,
         counters: groups,
         histograms: cell.histograms.clone(),
         raw: cell.raw.clone(),
@@ -182,11 +183,11 @@ fn convert(
     })
 }
 
-/// What values of a workload count, where a boot counts `unit`. Time in which every CPU
+/// What values of a cell count, where a boot counts `unit`. Time in which every CPU
 /// was idle is no instruction.
-fn unit_of(workload: Workload, unit: &str) -> &str {
+fn unit_of<'u>(cell: &plan::Cell, unit: &'u str) -> &'u str {
     match unit {
-        "insns" if workload.has_idle_time() => VIRTUAL,
+        "insns" if cell.has_idle_time() => VIRTUAL,
         unit => unit,
     }
 }

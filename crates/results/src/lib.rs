@@ -15,6 +15,7 @@ pub mod capture;
 mod cell;
 pub mod clock;
 pub mod compare;
+mod energy;
 mod from_records;
 #[cfg(any(test, feature = "samples"))]
 pub mod goldens;
@@ -31,6 +32,7 @@ mod types;
 mod words;
 
 pub use cell::{Cell, keys};
+pub use energy::{EnergyModel, Watts};
 pub use path::{Critical, Work};
 pub use spreadsheet::csv;
 pub use stats::{Stage, Stats};

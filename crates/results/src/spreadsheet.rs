@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result};
 
-use crate::{Cell, Results, keys};
+use crate::{Cell, Critical, Results, keys};
 
 const STATS: [&str; 8] = ["count", "min", "p50", "p90", "p99", "p999", "max", "mean"];
 const EXITS: [&str; 10] = [
@@ -20,6 +20,23 @@ const EXITS: [&str; 10] = [
 ];
 const IPIS: [&str; 3] = ["sent", "elided", "coalesced"];
 const WAKES: [&str; 1] = ["timeout"];
+/// Of samples that were taken apart.
+const PATH: [&str; 14] = [
+    "path_samples",
+    "path_unclear",
+    "path_net",
+    "path_min",
+    "path_p50",
+    "path_p90",
+    "path_p99",
+    "path_max",
+    "path_mean",
+    "work_el1",
+    "work_el2",
+    "work_el3",
+    "work_skipped",
+    "work_bookkeeping",
+];
 
 /// The text of the file.
 pub fn csv(results: &Results) -> Result<String> {
@@ -40,6 +57,7 @@ fn header() -> Vec<String> {
     }
     header.extend(["skipped", "run", "event_stream_made_ns"].map(String::from));
     header.extend(["passes", "passes_planned", "ended", "made"].map(String::from));
+    header.extend(PATH.map(String::from));
     header
 }
 
@@ -81,7 +99,40 @@ fn row(cell: &Cell) -> Vec<String> {
     row.extend([cell.passes, cell.passes_planned].map(known));
     row.push(cell.ended.map(|end| end.to_string()).unwrap_or_default());
     row.push(known(cell.made));
+    match &cell.critical {
+        None => row.extend(PATH.map(|_| String::new())),
+        Some(critical) => row.extend(path(critical)),
+    }
     row
+}
+
+/// The columns of [`PATH`].
+fn path(critical: &Critical) -> [String; PATH.len()] {
+    let Critical {
+        samples,
+        unclear,
+        path,
+        net,
+        work,
+        ..
+    } = critical;
+    let exact = |number: u64| number.to_string();
+    [
+        exact(*samples),
+        exact(*unclear),
+        exact(net.p50),
+        exact(path.min),
+        exact(path.p50),
+        exact(path.p90),
+        exact(path.p99),
+        exact(path.max),
+        format!("{:.3}", path.mean),
+        exact(work.el1),
+        exact(work.el2),
+        exact(work.el3),
+        exact(work.skipped),
+        exact(work.bookkeeping()),
+    ]
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_waits_every_domain_is_searched() {
+    fn where_no_task_waits_every_domain_is_searched() {
         // Domains of 2, 4 and 8 without the searcher: 1 + 3 + 7.
         let found = search(5, 8, queues(&[1; 8]));
         assert_eq!((found.looked, found.busiest), (11, None));

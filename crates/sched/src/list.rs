@@ -208,7 +208,7 @@ mod model {
     /// else by interrupt. However they meet, no call is left in the list of a CPU
     /// that halts without an interrupt on its way.
     #[test]
-    fn no_call_is_left_where_nobody_looks() {
+    fn no_call_is_left_where_no_cpu_looks() {
         use loom::sync::atomic::AtomicBool;
         use wait::request::{CALL, Request};
 

@@ -36,14 +36,14 @@ impl<const N: usize> Timers<N> {
         }
     }
 
-    /// Adds `deadline` of waiter `who`; `false` if there is no room.
+    /// Adds `deadline` of `waiter`; `false` if there is no room.
     #[must_use]
-    pub fn add(&mut self, deadline: u64, who: u32) -> bool {
+    pub fn add(&mut self, deadline: u64, waiter: u32) -> bool {
         if self.used == N {
             return false;
         }
         let mut at = self.used;
-        self.entries[at] = (deadline, who);
+        self.entries[at] = (deadline, waiter);
         self.used += 1;
         while at != 0 && self.entries[at] < self.entries[(at - 1) / 2] {
             self.entries.swap(at, (at - 1) / 2);
@@ -55,7 +55,7 @@ impl<const N: usize> Timers<N> {
     /// Takes the earliest that is not after `now`; of equal deadlines the one
     /// of the smallest number.
     pub fn expire(&mut self, now: u64) -> Option<u32> {
-        let (deadline, who) = *self.entries[..self.used].first()?;
+        let (deadline, waiter) = *self.entries[..self.used].first()?;
         if deadline > now {
             return None;
         }
@@ -70,7 +70,7 @@ impl<const N: usize> Timers<N> {
                 }
             }
             if least == at {
-                return Some(who);
+                return Some(waiter);
             }
             self.entries.swap(at, least);
             at = least;
@@ -98,13 +98,13 @@ mod tests {
         #[test]
         fn deadlines_come_in_order(mut deadlines in proptest::collection::vec(0u64..50, 0..40)) {
             let mut timers = Timers::<40>::new();
-            for (who, &deadline) in deadlines.iter().enumerate() {
-                prop_assert!(timers.add(deadline, who as u32));
+            for (waiter, &deadline) in deadlines.iter().enumerate() {
+                prop_assert!(timers.add(deadline, waiter as u32));
             }
             let mut expired = Vec::new();
             for now in 0..50 {
-                while let Some(who) = timers.expire(now) {
-                    prop_assert_eq!(deadlines[who as usize], now);
+                while let Some(waiter) = timers.expire(now) {
+                    prop_assert_eq!(deadlines[waiter as usize], now);
                     expired.push(now);
                 }
             }

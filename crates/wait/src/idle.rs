@@ -28,7 +28,7 @@ pub trait Idle<T> {
     fn wait(&mut self, cpu: &T) -> u32;
 
     /// Whether a waker that leaves the interrupt out has to send an event instead. It
-    /// follows from the type, so that who wakes another of the same type tests nothing.
+    /// follows from the type, so a waker needs no test for it at run time.
     #[inline(always)]
     fn needs_event(&self) -> bool {
         false

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How an idle CPU waits, as far as it is logic.
 //!
-//! [`request`] is the word through which CPUs wake each other and the rules by
-//! which an interrupt may be left out; [`poll`] is the timed conditional wait
-//! that every polling way of waiting is made of; [`idle`] has the ways of waiting,
-//! on any CPU that is a [`target`]; [`post`] is how a parked CPU gets work; [`governor`] adapts how long is polled;
-//! [`stream`] chooses the event stream's period.
+//! - [`request`]: the word by which CPUs wake each other, and when an interrupt may be
+//!   left out.
+//! - [`poll`]: the timed conditional wait, of which every polling way of waiting is made.
+//! - [`idle`]: the ways of waiting, on any CPU that is a [`target`].
+//! - [`post`]: how a parked CPU gets work.
+//! - [`governor`]: adapts the length of polls.
+//! - [`stream`]: chooses the period of the event stream.
 
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]

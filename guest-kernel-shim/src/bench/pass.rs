@@ -8,6 +8,7 @@ use plan::{BALANCED, End, PASSES, Plan};
 use super::{block, block_alone, block_of_tasks, stamped, takes_stamps};
 use crate::clock::watch::Watch;
 use crate::entry::{Entry, Work};
+use crate::workers::noise;
 use crate::workload::samples::Samples;
 use crate::workload::stages::Stamped;
 use crate::{clock, report};
@@ -34,14 +35,14 @@ impl Scratch {
 }
 
 /// Runs a pass of a cell, and looks at the core's clock before it and behind it.
-pub fn run(entry: &mut Entry, scratch: &mut Scratch, watch: &Watch) {
+pub fn run(entry: &mut Entry, scratch: &mut Scratch, seed: u64, watch: &Watch) {
     let mut seen = core::mem::take(&mut entry.core_hz);
-    watch.around(&mut seen, || blocks(entry, scratch));
+    watch.around(&mut seen, || blocks(entry, scratch, seed));
     entry.core_hz = seen;
 }
 
 /// Runs its blocks, one after another; see [`plan::Pace`].
-fn blocks(entry: &mut Entry, scratch: &mut Scratch) {
+fn blocks(entry: &mut Entry, scratch: &mut Scratch, seed: u64) {
     let limits = entry.limits;
     let judged = limits.settle && entry.pace.passes + 1 == BALANCED;
     if judged && let Some(samples) = &entry.samples {
@@ -50,13 +51,14 @@ fn blocks(entry: &mut Entry, scratch: &mut Scratch) {
     while let Some(count) = entry.pace.next(&limits) {
         let start = clock::now();
         if entry.cell.workload.has_tasks() {
-            block_of_tasks(entry, count);
+            block_of_tasks(entry, count, seed);
         } else if entry.cell.workload.is_alone() {
             block_alone(entry, count);
         } else {
             block(entry, count);
         }
         entry.pace.add(&limits, count, clock::now() - start);
+        noise::collect(&entry.cell, &mut entry.noise);
     }
     let samples = entry.samples.as_deref();
     let repeats = judged && samples.is_some_and(|samples| samples.total.repeats(scratch.before));

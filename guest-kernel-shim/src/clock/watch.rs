@@ -20,7 +20,7 @@ const PLANTED: u64 = 2;
 /// clock stood.
 pub type Seen = ArrayVec<[u64; 2], { PASSES as usize }>;
 
-/// Whoever looks.
+/// Looks at the core's clock around passes.
 pub struct Watch {
     /// There is something to see.
     tells: bool,

@@ -43,15 +43,15 @@ pub fn expire(cpu: &Cpu) {
     cpu.rung.due.store(false, Relaxed);
     let now = clock::now();
     loop {
-        let who = cpu
+        let waiter = cpu
             .timers
             .with(|clockwork| match clockwork.tasks.expire(now) {
                 None => clockwork.devices.expire(now),
-                who => who,
+                waiter => waiter,
             });
-        let Some(who) = who else { break };
+        let Some(waiter) = waiter else { break };
         cpu.stats.add(Stat::Expired);
-        task(who).wake();
+        task(waiter).wake();
     }
     cpu.timers.with(|clockwork| clockwork.arm(&cpu.rung));
 }
@@ -100,7 +100,7 @@ impl Future for Sleep {
         }
         if !self.set {
             self.set = true;
-            let who = current(context).number;
+            let waiter = current(context).number;
             let cpu = cpu(PerCpu::this().index);
             cpu.timers.with(|clockwork| {
                 let timers = if self.device {
@@ -109,7 +109,7 @@ impl Future for Sleep {
                     &mut clockwork.tasks
                 };
                 assert!(
-                    timers.add(self.deadline, who),
+                    timers.add(self.deadline, waiter),
                     "a CPU has no room for another deadline"
                 );
                 if timers.next() == Some(self.deadline) {

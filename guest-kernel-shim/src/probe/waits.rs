@@ -40,8 +40,8 @@ pub fn sev_wakes_wfe() -> Answer {
                 insn::wfe();
             })
         };
-        let (wait, deed) = watch::beside(|| watch::act(action, insn::sev), wait);
-        fidelity::by_deed(&wait, deed, fidelity::UNEXPLAINED)
+        let (wait, action) = watch::beside(|| watch::act(action, insn::sev), wait);
+        fidelity::by_action(&wait, action, fidelity::UNEXPLAINED)
     })
 }
 
@@ -63,10 +63,10 @@ pub fn monitor_wakes_wfe() -> Answer {
             })
         };
         let store = || watch::act(action, || LINE.0.store(1, Release));
-        let (wait, deed) = watch::beside(store, wait);
+        let (wait, action) = watch::beside(store, wait);
         insn::clrex();
         LINE.0.load(Acquire);
-        fidelity::by_deed(&wait, deed, Verdict::No(wait.ticks()))
+        fidelity::by_action(&wait, action, Verdict::No(wait.ticks()))
     })
 }
 
@@ -226,9 +226,9 @@ pub fn masked_irq_wakes_wfe() -> Answer {
                 pending = ISR_EL1.get() & PENDING != 0;
             })
         };
-        let (wait, deed) = watch::beside(rescue, wait);
+        let (wait, action) = watch::beside(rescue, wait);
         insn::unmask_irq();
-        wait.by_masked(deed, pending)
+        wait.by_masked(action, pending)
     })
 }
 

@@ -6,7 +6,7 @@ use arch::insn;
 use core::sync::atomic::Ordering::{Acquire, Release};
 use core::sync::atomic::{AtomicBool, AtomicU64};
 
-use fidelity::{Deed, Wait};
+use fidelity::{Action, Wait};
 
 use crate::alarm::Alarm;
 use crate::{clock, workers};
@@ -49,7 +49,7 @@ static UNTIL: AtomicU64 = AtomicU64::new(0);
 
 /// Has the second CPU do `task`, which calls [`act`], during `wait`, which calls
 /// [`say`]. What it did, if it came to that before the wait was over.
-pub fn beside(task: fn(), wait: impl FnOnce() -> Wait) -> (Wait, Option<Deed>) {
+pub fn beside(task: fn(), wait: impl FnOnce() -> Wait) -> (Wait, Option<Action>) {
     WAITS.store(false, Release);
     OVER.store(false, Release);
     FROM.store(0, Release);
@@ -57,16 +57,16 @@ pub fn beside(task: fn(), wait: impl FnOnce() -> Wait) -> (Wait, Option<Deed>) {
     let wait = wait();
     OVER.store(true, Release);
     workers::wait_for_second();
-    let deed = Deed {
+    let action = Action {
         from: FROM.load(Acquire),
         until: UNTIL.load(Acquire),
     };
-    let in_time = deed.from != 0 && deed.from <= wait.end;
-    (wait, in_time.then_some(deed))
+    let in_time = action.from != 0 && action.from <= wait.end;
+    (wait, in_time.then_some(action))
 }
 
 /// Says that this CPU is about to wait: only from now on the other one counts the
-/// time to its deed, however long it took this one to get here. What it does
+/// time to its action, however long it took this one to get here. What it does
 /// before the wait proper is not lost either, but stays in the event register.
 pub fn say() {
     WAITS.store(true, Release);
@@ -77,9 +77,9 @@ pub fn is_over() -> bool {
     OVER.load(Acquire)
 }
 
-/// The second CPU's side: does `deed` `after` ticks from when the first one said that
+/// The second CPU's side: does `action` `after` ticks from when the first one said that
 /// it waits, and notes when that was; nothing if the wait is over before.
-pub fn act(after: impl FnOnce() -> u64, deed: impl FnOnce()) {
+pub fn act(after: impl FnOnce() -> u64, action: impl FnOnce()) {
     while !WAITS.load(Acquire) {
         insn::yield_now();
     }
@@ -87,7 +87,7 @@ pub fn act(after: impl FnOnce() -> u64, deed: impl FnOnce()) {
     while !is_over() {
         if clock::now() >= end {
             FROM.store(clock::now(), Release);
-            deed();
+            action();
             UNTIL.store(clock::now(), Release);
             return;
         }

@@ -4,11 +4,11 @@
 use core::fmt::Write;
 
 use arrayvec::ArrayString;
-use plan::{Cell, DIMENSIONS, Info, PASSES, Place, Plan};
+use plan::{Cell, DIMENSIONS, Info, Noise, PASSES, Place, Plan};
 use wire::Line;
 
 use super::block::Block;
-use super::counts::{counts, kernel, parts};
+use super::counts::{counts, kernel, load, noise, parts};
 use super::record::{send, under};
 use super::samples::{Detail, measured};
 use crate::clock::watch::Seen;
@@ -35,6 +35,12 @@ pub fn cell(id: usize, entry: &Entry, plan: &Plan, work: &Work) {
             if entry.cell.workload.has_tasks() {
                 kernel(&block, &entry.kernel);
             }
+            if entry.cell.is_open() {
+                load(&block, &entry.load);
+            }
+            if entry.cell.noise != Noise::None {
+                noise(&block, &entry.noise);
+            }
         }
         (None, None) => {}
     }
@@ -56,7 +62,7 @@ fn core_clock(block: &Block, seen: &Seen) {
         // Four passes of two numbers, none of which has more than 11 digits.
         let _ = write!(text, "{separator}{begin}:{end}");
     }
-    send(block.record("clock").field("core_hz", &text));
+    send(block.record("clock").field("core_hz", text));
 }
 
 /// How many passes a cell has, of how many, and why it has ended.

@@ -6,13 +6,16 @@ use core::fmt::Write;
 use abi::Counter;
 use arrayvec::{ArrayString, ArrayVec};
 use parts::{CAUSES, Part, Totals};
+use platform::MAX_CPUS;
 
 use super::block::Block;
 use super::record::send;
 use crate::entry::Entry;
+use crate::entry::Rounds;
 use crate::hypervisor;
 use crate::kernel::stats::{self, STATES, Stat};
 use crate::tally::Event;
+use crate::workload::arrivals::Load;
 
 /// Exits and events.
 pub fn counts(block: &Block, entry: &Entry, compact: bool) {
@@ -77,6 +80,38 @@ pub fn kernel(block: &Block, totals: &stats::Totals) {
             line = line.field(&name, value);
         }
         send(line);
+    }
+}
+
+/// How the requests of an open loop came and were taken.
+pub fn load(block: &Block, load: &Load) {
+    let line = block
+        .record("count")
+        .field("arrivals.intervals", load.intervals)
+        .field("arrivals.asked-ticks", load.asked)
+        .field("arrivals.reached-ticks", load.reached);
+    send(line.field("arrivals.longest-queue", load.longest));
+}
+
+/// Rounds of noise, of all CPUs and of each that made any.
+pub fn noise(block: &Block, rounds: &Rounds) {
+    /// Fields that a line holds whatever their values are.
+    const PER_LINE: usize = 5;
+    let all = rounds.iter().sum::<u64>();
+    send(block.record("count").field("noise.rounds", all));
+    let made = rounds
+        .iter()
+        .enumerate()
+        .filter(|(_, rounds)| **rounds != 0);
+    let made: ArrayVec<_, MAX_CPUS> = made.collect();
+    for some in made.chunks(PER_LINE) {
+        let line = block.record("count");
+        send(some.iter().fold(line, |line, &(cpu, &rounds)| {
+            let mut name = ArrayString::<40>::new();
+            // A number of a CPU is short.
+            let _ = write!(name, "noise.cpu{cpu}");
+            line.field(&name, rounds)
+        }));
     }
 }
 

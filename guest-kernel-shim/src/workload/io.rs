@@ -13,9 +13,9 @@
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Release};
 
-use plan::{Cell, Completion, Spread, Workload};
+use plan::{Cell, Completion, Workload};
 use platform::MAX_CPUS;
-use sched::spread;
+use sched::random::Random;
 
 use crate::clock;
 use crate::kernel::channel::Channel;
@@ -23,9 +23,9 @@ use crate::kernel::device::{completed, completes_on, submitted};
 use crate::kernel::timer::device_until;
 use crate::kernel::{self, Cpu, calls};
 use crate::percpu::PerCpu;
-use crate::random::Random;
 use crate::workload::samples::{made, record, rounds};
 use crate::workload::shared::CHANNELS;
+use crate::workload::times::Times;
 
 /// When the device of each CPU answers, ticks.
 static ANSWERS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
@@ -51,23 +51,6 @@ pub fn spawn(cell: &Cell, count: u32, gap: u64, cpu: &'static Cpu, cpus: usize) 
     }
 }
 
-/// How long a device takes.
-struct Times {
-    random: Random,
-    spread: Spread,
-    mean: u64,
-}
-
-impl Times {
-    fn next(&mut self) -> u64 {
-        match self.spread {
-            Spread::Fixed => self.mean,
-            Spread::Uniform => spread::uniform(self.mean, self.random.draw()),
-            Spread::Exponential => spread::exponential(self.mean, self.random.draw()),
-        }
-    }
-}
-
 async fn submit(cpu: &'static Cpu, to: usize, count: u32, gap: u64, mut times: Times) {
     let (_, completion) = channels(cpu.index);
     for recorded in rounds(Workload::Io, count) {
@@ -75,7 +58,7 @@ async fn submit(cpu: &'static Cpu, to: usize, count: u32, gap: u64, mut times: T
             clock::pause(gap);
         }
         let start = clock::now();
-        let answer = start + times.next();
+        let answer = start + times.draw();
         submitted(cpu);
         if to == cpu.index {
             device_until(answer).await;

@@ -15,26 +15,27 @@ use crate::percpu::PerCpu;
 use crate::setting::{Body, Idle};
 use crate::tally::Event;
 use crate::wake::Waker;
+use crate::workload::before::Before;
 use crate::workload::call;
 use crate::workload::samples::{Samples, rounds, sample_begins, sample_ends};
 
 /// The caller.
-pub struct Caller<'s> {
-    /// Whom it calls.
+pub struct Caller<'s, B> {
+    /// The CPUs that it interrupts.
     pub shape: Shape,
     /// Wakers of the CPUs that it calls.
     pub wakers: ArrayVec<Waker, MAX_CPUS>,
     /// Calls that are samples.
     pub count: u32,
-    /// Ticks between a call and the next.
-    pub gap: u64,
+    /// What is done before each of them.
+    pub before: B,
     /// Every target is interrupted, so one broadcast serves for all.
     pub at_once: bool,
     /// Where samples go.
     pub samples: &'s mut Samples,
 }
 
-impl Caller<'_> {
+impl<B: Before> Caller<'_, B> {
     /// Calls `count` times.
     pub fn run(&mut self) {
         match self.shape {
@@ -52,9 +53,10 @@ impl Caller<'_> {
         let me = PerCpu::this();
         let targets = self.wakers.len() as u32;
         for (n, recorded) in (1..).zip(rounds(Workload::Ipi, self.count)) {
-            if self.gap != 0 {
-                clock::pause(self.gap);
+            if self.before.gap() != 0 {
+                clock::pause(self.before.gap());
             }
+            self.before.chill();
             let start = sample_begins();
             send(self, me);
             let handler = call::wait(n * targets);

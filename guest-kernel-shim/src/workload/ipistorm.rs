@@ -41,7 +41,7 @@ pub fn spawn(cell: &Cell, count: u32, gap: u64, cpu: &Cpu, cpus: usize) {
 }
 
 impl Storm {
-    /// Whom it calls.
+    /// The CPUs that it calls.
     fn targets(&self) -> impl Iterator<Item = usize> + Clone {
         let me = self.me;
         self.targets.iter(self.cpus).filter(move |&cpu| cpu != me)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `notify`: a task asks a supervisor on another CPU, which looks at what is
 //! asked for and allows it (`perf bench sched seccomp-notify`). A sample is a
-//! request and its answer.
+//! request and its answer. As an open loop it is in [`super::arrivals`].
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Release};
 
-use plan::Workload;
+use plan::{Cell, Workload};
 
 use crate::clock;
 use crate::kernel::Cpu;
@@ -28,8 +28,9 @@ static LETTERS: [Letter; 16] = [const {
 }; 16];
 
 /// Begins the tasks of this CPU.
-pub fn spawn(pairs: u32, count: u32, gap: u64, cpu: &Cpu, cpus: usize) {
-    for pair in 0..pairs as usize {
+pub fn spawn(cell: &Cell, count: u32, gap: u64, cpu: &Cpu, cpus: usize) {
+    let service = clock::ticks(cell.service_us);
+    for pair in 0..cell.groups as usize {
         let [there, back] = &CHANNELS[2 * pair..][..2] else {
             unreachable!("two channels");
         };
@@ -37,8 +38,14 @@ pub fn spawn(pairs: u32, count: u32, gap: u64, cpu: &Cpu, cpus: usize) {
         if 2 * pair % cpus == cpu.index {
             cpu.spawn(ask(there, back, letter, count, gap));
         }
-        if (2 * pair + 1) % cpus == cpu.index {
-            cpu.spawn(supervise(there, back, letter, count));
+        let supervises = (2 * pair + 1) % cpus == cpu.index;
+        // A supervisor without work has no code for it.
+        match service {
+            _ if !supervises => {}
+            0 => cpu.spawn(supervise(there, back, letter, count, || {})),
+            _ => cpu.spawn(supervise(there, back, letter, count, move || {
+                clock::pause(service);
+            })),
         }
     }
 }
@@ -74,9 +81,11 @@ async fn supervise(
     back: &'static Channel,
     letter: &'static Letter,
     count: u32,
+    work: impl Fn(),
 ) {
     for _ in 0..made(Workload::Notify, count) {
         there.receive().await;
+        work();
         letter.answer.store(letter.request.load(Acquire), Release);
         back.send().await;
     }

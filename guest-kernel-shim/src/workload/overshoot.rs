@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `overshoot`: a CPU polls up to its limit, and nobody wakes it. A sample is by
+//! `overshoot`: a CPU polls up to its limit, and no CPU wakes it. A sample is by
 //! how much the poll ended later than that: what the granularity of its pause
 //! makes of the limit.
 //!
@@ -42,7 +42,7 @@ impl Body for Poller<'_> {
                 clock::pause(self.gap);
             }
             let before = over();
-            // A request, which nobody should make, would be no sample.
+            // A poll that a request ends would be no sample; no CPU should make one.
             if idle.wait(me) == 0 {
                 self.samples.record(over() - before);
             }

@@ -8,28 +8,30 @@ use crate::clock;
 use crate::percpu::PerCpu;
 use crate::setting::{Body, Idle};
 use crate::wake::Waker;
+use crate::workload::before::Before;
 use crate::workload::samples::{Samples, rounds, sample_begins, sample_ends};
 
 /// The CPU that measures.
-pub struct Near<'s> {
+pub struct Near<'s, B> {
     /// Wakes the other one.
     pub waker: Waker,
     /// Round trips that are samples.
     pub count: u32,
-    /// Ticks between a round trip and the next.
-    pub gap: u64,
+    /// What is done before each of them.
+    pub before: B,
     /// Where samples go.
     pub samples: &'s mut Samples,
 }
 
-impl Body for Near<'_> {
+impl<B: Before> Body for Near<'_, B> {
     fn run(&mut self, mut idle: impl Idle) {
         let me = PerCpu::this();
         let waker = self.waker.of_a_peer(&idle);
         for recorded in rounds(Workload::Pingpong, self.count) {
-            if self.gap != 0 {
-                clock::pause(self.gap);
+            if self.before.gap() != 0 {
+                clock::pause(self.before.gap());
             }
+            self.before.chill();
             let start = sample_begins();
             waker.wake(me);
             idle.wait(me);

@@ -80,7 +80,7 @@ impl Samples {
 }
 
 /// The rounds of a block of `count` samples, each with whether it is one: those after them
-/// are made so that the last sample is like the others. Without them whoever takes part
+/// are made so that the last sample is like the others. Without them the other CPU
 /// would leave the loop within it.
 #[inline(always)]
 pub fn rounds(workload: Workload, count: u32) -> impl Iterator<Item = bool> {

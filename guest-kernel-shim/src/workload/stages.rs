@@ -30,6 +30,7 @@ use crate::percpu::PerCpu;
 use crate::setting::{Body, Idle};
 use crate::target::Noting;
 use crate::wake::Waker;
+use crate::workload::before::Before;
 
 /// The stages, each by the point that ends it.
 pub const STAGES: [&str; 7] = [
@@ -80,7 +81,7 @@ impl Stamped {
         unsafe { &mut *place }
     }
 
-    /// Forgets what was taken apart, while nobody takes apart.
+    /// Forgets the stages so far; none is being noted meanwhile.
     pub fn clear(&mut self) {
         let all = self.stages.iter_mut().chain([&mut self.traced]);
         all.for_each(Histogram::clear);
@@ -93,13 +94,13 @@ impl Stamped {
 }
 
 /// The CPU that measures.
-pub struct Near<'s> {
+pub struct Near<'s, B> {
     /// Wakes the other one.
     pub waker: Waker,
     /// Round trips.
     pub count: u32,
-    /// Ticks between a round trip and the next.
-    pub gap: u64,
+    /// What is done before each of them.
+    pub before: B,
     /// Where samples go.
     pub samples: &'s mut Stamped,
     /// Of both CPUs.
@@ -110,14 +111,15 @@ pub struct Near<'s> {
     pub end: u64,
 }
 
-impl Body for Near<'_> {
+impl<B: Before> Body for Near<'_, B> {
     fn run(&mut self, mut idle: impl Idle) {
         let me = PerCpu::this();
         let noting = Noting::new(me, &self.logs[0][0]);
         for _ in 0..self.count {
-            if self.gap != 0 {
+            if self.before.gap() != 0 {
                 self.pause();
             }
+            self.before.chill();
             let start = clock::now();
             self.waker.wake(me);
             idle.wait(&noting);
@@ -127,11 +129,11 @@ impl Body for Near<'_> {
     }
 }
 
-impl Near<'_> {
+impl<B: Before> Near<'_, B> {
     /// As [`clock::pause`], and follows the other CPU, which may note a lot: each trapped look
     /// of a poll.
     fn pause(&mut self) {
-        let end = clock::now() + self.gap;
+        let end = clock::now() + self.before.gap();
         while clock::now() < end {
             let noted = self.account.noted_until(1);
             self.account.follow(1, noted);

@@ -57,9 +57,7 @@ pub fn neighbor() {
             found += u64::from(word == u64::from_ne_bytes(*b"neighbor"));
         }
     }
-    output::line(format_args!(
-        "ram: {found} of {pages} pages hold somebody else's data"
-    ));
+    output::line(format_args!("ram: {found} of {pages} pages hold old data"));
     hypervisor::exit(found.min(1));
 }
 

@@ -9,7 +9,7 @@ use super::tally::Tally;
 use guest_kernel_shim::hypervisor::{self, Registers, call};
 use guest_kernel_shim::machine::platform;
 use guest_kernel_shim::percpu;
-use guest_kernel_shim::random::Random;
+use sched::random::Random;
 
 const NOT_SUPPORTED: u64 = u64::MAX;
 const INVALID: u64 = abi::INVALID as u64;
@@ -41,7 +41,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
 
 /// Whether the function is served: PSCI belongs to another class.
 fn is_known(function: u64) -> bool {
-    const KNOWN: [u32; 10] = [
+    const KNOWN: [u32; 11] = [
         0x8000_0000,
         0x8000_0001,
         abi::CALL_UID,
@@ -52,6 +52,7 @@ fn is_known(function: u64) -> bool {
         abi::CALL_WATCH,
         abi::CALL_TRACE,
         abi::CALL_LOG,
+        abi::CALL_EVICT,
     ];
     let function = function as u32;
     KNOWN.contains(&function)
@@ -95,6 +96,28 @@ fn known(tally: &mut Tally, random: &mut Random) {
     for vcpu in [percpu::all().len() as u64, 64, 1 << 32, u64::MAX] {
         let answer = call(u64::from(abi::CALL_TRACE), [vcpu, 0, 0])[0];
         tally.case(answer == INVALID, format_args!("events of vCPU {vcpu}"));
+    }
+    evictions(tally);
+}
+
+/// What there is can be evicted, again and again while others run; nothing else can, and
+/// no other argument matters.
+fn evictions(tally: &mut Tally) {
+    let cpus = percpu::all().len() as u64;
+    let evict = |what| call(u64::from(abi::CALL_EVICT), [what, u64::MAX, 1 << 40])[0];
+    for what in (0..cpus).chain([abi::EVICT_IMAGE; 8]) {
+        let answer = evict(what);
+        tally.case(
+            answer == SUCCESS,
+            format_args!("evict {what:#x}: {answer:#x}"),
+        );
+    }
+    for what in [cpus, 64, 1 << 32, 1 << 63, u64::MAX - 1] {
+        let answer = evict(what);
+        tally.case(
+            answer == INVALID,
+            format_args!("evict {what:#x}: {answer:#x}"),
+        );
     }
 }
 

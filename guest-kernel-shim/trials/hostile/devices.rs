@@ -13,7 +13,7 @@ use super::window::{self, As};
 use guest_kernel_shim::interrupts;
 use guest_kernel_shim::machine::platform;
 use guest_kernel_shim::percpu::{self, PerCpu};
-use guest_kernel_shim::random::Random;
+use sched::random::Random;
 
 /// Offset of PIDR2, which reads as 0x3b: GICv3.
 const PIDR2: u64 = 0xffe8;

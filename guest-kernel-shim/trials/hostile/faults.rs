@@ -9,7 +9,7 @@ use super::attempt::attempt;
 use super::tally::Tally;
 use super::victims;
 use guest_kernel_shim::machine::platform;
-use guest_kernel_shim::random::Random;
+use sched::random::Random;
 
 global_asm!(
     r#"

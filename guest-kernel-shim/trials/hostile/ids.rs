@@ -9,7 +9,7 @@ use super::registers::{mrs, msr};
 use super::stubs;
 use super::tally::Tally;
 use guest_kernel_shim::percpu::PerCpu;
-use guest_kernel_shim::random::Random;
+use sched::random::Random;
 
 /// Fields that have to be zero, by register: what EL2 does not give to a guest.
 const HIDDEN: [(u32, u32, u64, &str); 14] = [

@@ -13,7 +13,7 @@ use super::tally::Tally;
 use guest_kernel_shim::interrupts;
 use guest_kernel_shim::machine::platform;
 use guest_kernel_shim::percpu::PerCpu;
-use guest_kernel_shim::random::Random;
+use sched::random::Random;
 
 /// SGIs that this kernel does not use, and the SPIs that there are.
 const SGIS: core::ops::Range<u32> = 2..16;

@@ -8,8 +8,8 @@ use super::victims::{self, AFFINITY_INFO, CPU_ON};
 use guest_kernel_shim::hypervisor::call;
 use guest_kernel_shim::machine::platform;
 use guest_kernel_shim::percpu::{self, PerCpu};
-use guest_kernel_shim::random::Random;
 use guest_kernel_shim::{boot, clock};
+use sched::random::Random;
 
 const SUCCESS: i64 = 0;
 const NOT_SUPPORTED: i64 = -1;

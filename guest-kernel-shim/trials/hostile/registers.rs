@@ -7,7 +7,7 @@
 use super::attempt::{Outcome, attempt};
 use super::stubs::{self, RET, WORDS};
 use super::tally::Tally;
-use guest_kernel_shim::random::Random;
+use sched::random::Random;
 
 /// Encodings of op0 (2 or 3), op1, CRn, CRm, op2 as 15 bits.
 const COUNT: u32 = 1 << 15;

@@ -9,7 +9,7 @@ use super::neighbors::others_go_on;
 use super::tally::Tally;
 use super::victims;
 use guest_kernel_shim::machine::platform;
-use guest_kernel_shim::random::Random;
+use sched::random::Random;
 
 /// Stands for the redistributor of the CPU itself.
 const OWN: u64 = u64::MAX;

@@ -11,8 +11,8 @@ use super::neighbors::others_go_on;
 use super::stubs;
 use super::tally::Tally;
 use guest_kernel_shim::percpu::{self, PerCpu};
-use guest_kernel_shim::random::Random;
 use guest_kernel_shim::{clock, interrupts};
+use sched::random::Random;
 
 /// Writes of ICC_SGI1R_EL1, ICC_ASGI1R_EL1 and ICC_SGI0R_EL1 out of X0.
 const WRITES: [(&str, u32); 3] = [

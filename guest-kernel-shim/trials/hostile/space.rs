@@ -12,8 +12,8 @@ use super::shapes::{self, Kind, Shape};
 use super::tally::Tally;
 use super::window::{self, As};
 use guest_kernel_shim::machine::platform;
-use guest_kernel_shim::random::Random;
 use guest_kernel_shim::{hypervisor, percpu};
+use sched::random::Random;
 
 /// Devices of QEMU's `virt`, and what is before and behind them.
 const PLACES: [u64; 25] = [

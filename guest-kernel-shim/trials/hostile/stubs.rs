@@ -10,7 +10,6 @@ use super::attempt::{Outcome, attempt};
 
 /// Instructions that fit.
 pub const WORDS: usize = 1024;
-/// RET.
 pub const RET: u32 = 0xd65f_03c0;
 
 arch::symbol_addresses! {

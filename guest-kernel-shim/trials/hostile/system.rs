@@ -9,7 +9,7 @@ use super::attempt::attempt;
 use super::stubs::{self, RET, WORDS};
 use super::tally::Tally;
 use super::window::{self, As};
-use guest_kernel_shim::random::Random;
+use sched::random::Random;
 
 /// Encodings of op1, CRn, CRm, op2 as 14 bits.
 const COUNT: u32 = 1 << 14;

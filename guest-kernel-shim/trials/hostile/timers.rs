@@ -10,8 +10,8 @@ use arch::{gic_cpu, insn};
 use super::tally::Tally;
 use guest_kernel_shim::machine::platform;
 use guest_kernel_shim::percpu::PerCpu;
-use guest_kernel_shim::random::Random;
 use guest_kernel_shim::{clock, interrupts};
+use sched::random::Random;
 
 /// CNTx_CTL: ENABLE, IMASK, ISTATUS.
 const ENABLE: u64 = 1;

@@ -12,8 +12,8 @@ use super::stubs;
 use super::tally::Tally;
 use guest_kernel_shim::features::features;
 use guest_kernel_shim::percpu::PerCpu;
-use guest_kernel_shim::random::Random;
 use guest_kernel_shim::{clock, hypervisor, interrupts};
+use sched::random::Random;
 
 /// An SGI that this kernel does not use.
 const SGI: u32 = 9;

@@ -10,7 +10,7 @@ use super::tally::Tally;
 use super::window::{self, TABLE};
 use guest_kernel_shim::hypervisor;
 use guest_kernel_shim::machine::platform;
-use guest_kernel_shim::random::Random;
+use sched::random::Random;
 
 /// DFSC and IFSC: synchronous external abort on a table walk, level 0.
 const WALK: u64 = 0x14;

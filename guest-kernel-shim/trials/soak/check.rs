@@ -17,8 +17,8 @@ use super::violation::{Kind, violation};
 use guest_kernel_shim::interrupts::{self, redistributor};
 use guest_kernel_shim::machine::platform;
 use guest_kernel_shim::percpu::{self, PerCpu};
-use guest_kernel_shim::random::Random;
 use guest_kernel_shim::{clock, hypervisor};
+use sched::random::Random;
 
 /// The SGIs that wake-ups need: never disabled.
 pub const KERNEL: u32 = 1 << interrupts::RESCHED | 1 << interrupts::CALL;

@@ -21,8 +21,8 @@ use super::{check, power};
 use guest_kernel_shim::features::features;
 use guest_kernel_shim::interrupts::redistributor;
 use guest_kernel_shim::percpu::{self, PerCpu};
-use guest_kernel_shim::random::Random;
 use guest_kernel_shim::{clock, hypervisor, knobs};
+use sched::random::Random;
 
 /// Longest pause in an operation, microseconds.
 const PAUSE_US: u32 = 4;
@@ -31,7 +31,6 @@ const PAUSE_US: u32 = 4;
 /// does them.
 macro_rules! operations {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $weight:literal, $run:expr;)*) => {
-        /// An operation.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(usize)]
         pub enum Operation { $($(#[$doc])* $name,)* }
@@ -125,7 +124,6 @@ static DONE: [AtomicU64; Operation::ALL.len()] =
     [const { AtomicU64::new(0) }; Operation::ALL.len()];
 
 impl Operation {
-    /// Draws one.
     pub fn draw(random: &mut Random) -> Self {
         let sum = Self::ALL.iter().map(|(_, _, weight)| weight).sum();
         let mut at = random.below(sum);
@@ -138,12 +136,10 @@ impl Operation {
         Self::Call
     }
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
 
-    /// Counts one.
     pub fn count(self) {
         DONE[self as usize].fetch_add(1, Relaxed);
     }

@@ -15,8 +15,8 @@ use super::state::wait_for;
 use super::tokens;
 use super::violation::{Kind, violation};
 use guest_kernel_shim::percpu::{self, PerCpu};
-use guest_kernel_shim::random::Random;
 use guest_kernel_shim::{hypervisor, smp, workers};
+use sched::random::Random;
 
 /// PSCI's AFFINITY_INFO: off (DEN0022F.b, 5.1.5).
 const OFF: i64 = 1;

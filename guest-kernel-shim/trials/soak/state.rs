@@ -6,9 +6,9 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use guest_kernel_shim::clock;
 use guest_kernel_shim::percpu::PerCpu;
-use guest_kernel_shim::random::Random;
 use plan::Fault;
 use platform::MAX_CPUS;
+use sched::random::Random;
 
 use super::violation::SEED;
 

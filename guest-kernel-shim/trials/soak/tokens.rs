@@ -18,10 +18,10 @@ use wait::request::{CALL, RESCHED};
 use super::state::planted;
 use super::violation::{Kind, LOGS, violation};
 use guest_kernel_shim::percpu::{self, PerCpu};
-use guest_kernel_shim::random::Random;
 use guest_kernel_shim::wake::Waker;
 use guest_kernel_shim::{clock, interrupts};
 use plan::Fault;
+use sched::random::Random;
 
 /// Tokens on their way to a CPU.
 #[repr(align(64))]

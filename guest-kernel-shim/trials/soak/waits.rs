@@ -10,9 +10,9 @@ use super::{check, tokens};
 use guest_kernel_shim::features::features;
 use guest_kernel_shim::idle;
 use guest_kernel_shim::percpu::PerCpu;
-use guest_kernel_shim::random::Random;
 use guest_kernel_shim::setting::{Body, Idle};
 use guest_kernel_shim::{hypervisor, knobs};
+use sched::random::Random;
 
 /// Most waits before a CPU draws another way of waiting.
 const BLOCK: u64 = 32;

@@ -29,7 +29,6 @@ pub struct Discovered {
 pub struct Acpi {
     /// What has no place in [`Platform`].
     pub notes: acpi::Notes,
-    /// The tables.
     pub tables: ArrayVec<acpi::Listed, { acpi::MAX_LISTED }>,
 }
 

@@ -6,7 +6,6 @@ use wait::governor::Host;
 /// What EL2 does in a trapped WFI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitMode {
-    /// It halts.
     Halt,
     /// It polls for so many ticks, then halts.
     Poll(u64),

@@ -46,7 +46,6 @@ pub struct PerCpu {
     pub redistributor: Once<Redistributor>,
     /// Whether it has arrived in the hypervisor.
     pub online: AtomicBool,
-    /// Its vCPU.
     pub vcpu: Vcpu,
 }
 
@@ -112,6 +111,16 @@ impl PerCpu {
             base: (slot + offset) as u64,
             size: size_of::<Guard>() as u64,
         })
+    }
+
+    /// Its stack and its state, which are mapped and follow each other.
+    pub fn memory(&self) -> Region {
+        let slot = core::ptr::from_ref(self) as usize - offset_of!(Slot, per_cpu);
+        let stack = offset_of!(Slot, stack);
+        Region {
+            base: (slot + stack) as u64,
+            size: (size_of::<Slot>() - stack) as u64,
+        }
     }
 
     /// Whether a stack that ran over faults at `address`.

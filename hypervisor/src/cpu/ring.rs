@@ -13,7 +13,6 @@ use arch::insn;
 /// Events that a ring holds.
 pub const EVENTS: usize = 64;
 
-/// An event.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
     /// Virtual count, ticks.

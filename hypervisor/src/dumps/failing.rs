@@ -111,7 +111,7 @@ fn stall() {
     let lost = unsafe {
         log::change(stalled);
         for n in 0..LINES {
-            say!("line {n} that nobody will read");
+            say!("line {n} that is not read");
         }
         log::change(uart)
     };

@@ -14,7 +14,7 @@ use crate::dumps::{dump, failing, watchdog};
 use crate::exits::{knobs, psci};
 use crate::interrupts::audit;
 use crate::machine::vm::{self, vm};
-use crate::machine::{ending, machine};
+use crate::machine::{caches, ending, machine};
 
 /// SMCCC_VERSION (DEN0028F, 7.2) and the version that is answered: 1.2, which
 /// lets a call return up to x17.
@@ -64,6 +64,10 @@ fn serve(cpu: &PerCpu, frame: &mut Frame, function: u32) {
         abi::CALL_AUDIT => {
             let agrees = audit::audit(cpu, frame);
             frame.x[0] = if agrees { abi::SUCCESS } else { abi::INVALID } as u64;
+        }
+        abi::CALL_EVICT => {
+            let done = caches::evict(frame.x[1]);
+            frame.x[0] = done.map_or(abi::INVALID, |()| abi::SUCCESS) as u64;
         }
         abi::CALL_DUMP => dump::asked(frame.x[1]),
         abi::CALL_EXIT => ending::exit(cpu, frame.x[1]),

@@ -18,7 +18,6 @@ use crate::interrupts::{kick, vgic_cpu};
 use crate::machine::vm::{DISTRIBUTOR, REDISTRIBUTOR_SIZE, REDISTRIBUTORS, UART, vm};
 use crate::say;
 
-/// The exit.
 pub fn exit(cpu: &PerCpu, frame: &mut Frame, esr: Esr) {
     cpu.vcpu.counters.add(Counter::Mmio);
     let address = abort::address(HPFAR_EL2.get(), FAR_EL2.get());

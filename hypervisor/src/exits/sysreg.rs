@@ -13,7 +13,6 @@ use crate::exits::inject;
 use crate::exits::registers::{skip, value as register_value};
 use crate::interrupts::vgic_cpu;
 
-/// The exit.
 pub fn exit(cpu: &PerCpu, frame: &mut Frame, access: SystemRegister) {
     cpu.vcpu.counters.add(Counter::Sysreg);
     if is_group1(access.encoding) && vgic_cpu::unwatch(cpu) {

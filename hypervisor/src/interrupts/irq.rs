@@ -16,48 +16,59 @@ use crate::machine::machine;
 /// First INTID that is not an SGI.
 const PPI: u32 = 16;
 
-/// What the guest did when an interrupt came.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Came {
-    /// It waited at EL2.
-    Waiting,
-    /// It ran.
-    Running,
+/// What the guest did when an interrupt came: a type of its own for each, so that neither
+/// asks for the other.
+trait Came {
+    /// It ran, so this is an exit.
+    const AN_EXIT: bool;
+}
+
+/// The guest waited at EL2.
+struct Waiting;
+/// It ran.
+struct Running;
+
+impl Came for Waiting {
+    const AN_EXIT: bool = false;
+}
+
+impl Came for Running {
+    const AN_EXIT: bool = true;
 }
 
 /// The exit, traced.
 pub extern "C" fn exit() {
     let cpu = PerCpu::this();
     On::note(cpu, Traced::Interrupt, 0);
-    count(cpu, handle(cpu, gic_cpu::acknowledge(), Came::Running));
+    handle::<Running>(cpu, gic_cpu::acknowledge());
 }
 
 /// The exit after an acknowledge that gave `intid`: what is left of it by
 /// `exits::fast_paths`.
 pub extern "C" fn acknowledged(intid: u32) {
-    let cpu = PerCpu::this();
-    count(cpu, handle(cpu, intid, Came::Running));
+    handle::<Running>(PerCpu::this(), intid);
 }
 
-/// Counts the exit, also one whose interrupt was gone when it was acknowledged.
+/// Counts an exit, also one whose interrupt was gone when it was acknowledged.
 #[inline(always)]
-fn count(cpu: &PerCpu, cause: Option<Counter>) {
-    cpu.vcpu.counters.add(cause.unwrap_or(Counter::Irq));
+fn count<C: Came>(cpu: &PerCpu, cause: Counter) {
+    if C::AN_EXIT {
+        cpu.vcpu.counters.add(cause);
+    }
 }
 
 /// The same for what ended a wait.
 pub extern "C" fn waited(intid: u32) {
-    handle(PerCpu::this(), intid, Came::Waiting);
+    handle::<Waiting>(PerCpu::this(), intid);
 }
 
 /// Takes the most urgent pending physical interrupt; whether there was one.
 #[inline(always)]
 pub fn take(cpu: &PerCpu) -> bool {
-    handle(cpu, gic_cpu::acknowledge(), Came::Waiting).is_some()
+    handle::<Waiting>(cpu, gic_cpu::acknowledge())
 }
 
-/// Handles interrupt `intid`, which is active; what an exit by it counts as, if it was
-/// one.
+/// Handles interrupt `intid`, which is active; whether it was one.
 ///
 /// No barrier follows the acknowledge: what is done for an interrupt reads no
 /// memory but this CPU's, except for the pending word, which is emptied by an atomic
@@ -65,38 +76,45 @@ pub fn take(cpu: &PerCpu) -> bool {
 /// CPU set its bits before it rang the doorbell ([`kick::send`]), so the exchange
 /// finds them.
 #[inline(always)]
-fn handle(cpu: &PerCpu, intid: u32, came: Came) -> Option<Counter> {
+fn handle<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
     if intid < PPI {
         // EOImode 1: priority drop and deactivation are two writes.
         gic_cpu::end(intid);
         gic_cpu::deactivate(intid);
         vgic_cpu::inject(cpu, intid, None);
-        return Some(Counter::Irq);
+        count::<C>(cpu, Counter::Irq);
+        return true;
     }
-    take_other(cpu, intid, came)
+    take_other::<C>(cpu, intid)
 }
 
 #[cold]
-fn take_other(cpu: &PerCpu, intid: u32, came: Came) -> Option<Counter> {
+fn take_other<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
     let platform = &machine().platform;
     if intid >= 1020 {
-        return None;
+        count::<C>(cpu, Counter::Irq);
+        return false;
     }
     gic_cpu::end(intid);
-    let mut cause = Counter::Irq;
     if intid == platform.gic.maintenance {
         // Before the pending word is emptied: bits that are set later have a doorbell
         // of their own.
         gic_cpu::deactivate(intid);
-        if vgic_cpu::maintain(cpu) {
-            cause = Counter::Maintenance;
-        }
+        let cause = if vgic_cpu::maintain(cpu) {
+            Counter::Maintenance
+        } else {
+            Counter::Irq
+        };
+        count::<C>(cpu, cause);
         kick::serve(cpu);
-    } else if intid == platform.timer.virt || intid == platform.timer.phys {
+        return true;
+    }
+    count::<C>(cpu, Counter::Irq);
+    if intid == platform.timer.virt || intid == platform.timer.phys {
         // It stays active until the guest ends it through the list register:
         // a level that is still high must not interrupt again meanwhile.
         vgic_cpu::inject(cpu, intid, Some(intid));
-        if came == Came::Running {
+        if C::AN_EXIT {
             vgic_cpu::watch();
         }
     } else if intid == platform.timer.hyp {
@@ -106,5 +124,5 @@ fn take_other(cpu: &PerCpu, intid: u32, came: Came) -> Option<Counter> {
         // EL2 did not enable it; firmware may have left it so.
         gic_cpu::deactivate(intid);
     }
-    Some(cause)
+    true
 }

@@ -12,7 +12,6 @@ use serde::Deserialize;
 use crate::failure::bad_input;
 use crate::places;
 
-/// One advisory.
 #[derive(Debug)]
 pub struct Advisory {
     /// Its identifier.

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use plan::{Under, Word};
+use results::Watts;
 use serde::Deserialize;
 
 use super::machine::{Console, Firmware, Gem5, Loader, Machine, Qemu};
@@ -22,6 +23,7 @@ struct File {
     lacks: Vec<String>,
     image_base: Option<u64>,
     cpus: Cpus,
+    watts: Option<Watts>,
     qemu: Option<QemuKeys>,
     gem5: Option<Gem5Keys>,
 }
@@ -51,6 +53,11 @@ pub fn parse(path: &Path, name: String, text: &str) -> Result<Board> {
         let file: File =
             toml::from_str(text).map_err(|error| BadInput::error(mistake::told(text, &error)))?;
         let machine = machine(file.image_base, file.qemu, file.gem5)?;
+        let check = |watts: &Watts| watts.check().map_err(|why| format!("[watts]: {why}"));
+        file.watts
+            .as_ref()
+            .map_or(Ok(()), check)
+            .map_err(BadInput::error)?;
         anyhow::Ok(Board {
             name,
             folder: path.parent().unwrap_or(Path::new("")).into(),
@@ -58,6 +65,7 @@ pub fn parse(path: &Path, name: String, text: &str) -> Result<Board> {
             models: file.models,
             lacks: file.lacks,
             cpus: file.cpus,
+            watts: file.watts,
             machine,
         })
     };

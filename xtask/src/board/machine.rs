@@ -20,7 +20,7 @@ pub enum Machine {
 pub struct Qemu {
     /// Size of RAM.
     pub memory: String,
-    /// Who puts the image into RAM.
+    /// What puts the image into RAM.
     pub loader: Loader,
     /// The console under the hypervisor, if it is not the machine's own.
     pub console: Option<Console>,

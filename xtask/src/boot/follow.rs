@@ -192,7 +192,7 @@ impl<L: Write> Follower<'_, L> {
         if stall.own < watch.limits.without_progress {
             return None;
         }
-        // A machine that somebody has stopped by its monitor sleeps as one that hangs.
+        // A machine that is paused by its monitor sleeps like one that hangs.
         let sleeps = process.sample().is_none_or(|all| own_time::sleeps(&all));
         if sleeps && qemu::is_paused(watch.place) {
             self.gets_on = true;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::{JobArgs, LimitArgs, LoadArgs};
-use crate::cost::card::Mode;
+use crate::cost::costs::Mode;
 
 /// Options of `run`.
 #[derive(Args, Debug)]
@@ -21,6 +21,10 @@ pub struct RunArgs {
     /// `compare` takes five runs at least
     #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: u32,
+    /// Watts of a CPU that runs, polls, waits in wfi and works at el2, with their source, as in the table watts of a board's file:
+    /// for a model of the energy per wake-up (docs/energy.md), in place of the board's own
+    #[arg(long, value_name = "FILE.toml")]
+    pub watts: Option<PathBuf>,
     /// Folder for the results; new or empty [default: target/runs/TIME-BOARD, the time in UTC]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -39,6 +43,10 @@ pub struct ReportArgs {
     /// what the report is made from [default: the run folder if there is one INPUT, else target/reports/TIME]
     #[arg(long, value_name = "FILE|DIR")]
     pub out: Option<PathBuf>,
+    /// Watts of a CPU that runs, polls, waits in wfi and works at el2, with their source, as in the table watts of a board's file:
+    /// for a model of the energy per wake-up (docs/energy.md)
+    #[arg(long, value_name = "FILE.toml")]
+    pub watts: Option<PathBuf>,
     /// Title of the page
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
@@ -119,14 +127,14 @@ pub struct CostArgs {
     /// Machine: a name of boards/NAME.toml
     #[arg(long, value_name = "NAME", default_value = "virt")]
     pub board: String,
-    /// Write the card to FILE; - is standard output, and the table then goes to standard error
+    /// Write the costs to FILE; - is standard output, and the table then goes to standard error
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Exit with status 1 if anything costs 2 % more than in the card FILE [default: the newest of docs/cost], and
-    /// with 2 if that card was counted with another compiler
+    /// Exit with status 1 if anything costs 2 % more than in the baseline FILE [default: the newest of docs/cost], and
+    /// with 2 if that baseline was counted with another compiler
     #[arg(long, value_name = "FILE")]
     pub compare: Option<Option<PathBuf>>,
-    /// Keep the card in docs/cost under this name, and write docs/cost.md anew
+    /// Keep the costs as a baseline of this name in docs/cost, and write docs/cost.md anew
     #[arg(long, value_name = "LABEL")]
     pub save: Option<String>,
     /// Also with 2 to 64 vCPUs, and every workload of the guest; charts in target/cost-scale.html. Exit with
@@ -136,7 +144,7 @@ pub struct CostArgs {
     /// How long it may take.
     #[command(flatten)]
     pub limits: LimitArgs,
-    /// Only write docs/cost.md anew from the cards in docs/cost
+    /// Only write docs/cost.md anew from the baselines in docs/cost
     #[arg(long, conflicts_with_all = ["json", "compare", "save"])]
     pub page: bool,
 }

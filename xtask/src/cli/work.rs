@@ -10,8 +10,8 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use plan::{DIMENSIONS, Info, Kind, Place, Under, Word};
 use serde::Deserialize;
 
-/// A number, which a check that knows the bounds holds against them: what is far too
-/// large for it is still too large.
+/// A number whose bounds are checked later, where they are known. A number that does not
+/// fit becomes the largest one, so it is still too large then.
 fn count(word: &str) -> Result<u32, String> {
     word.parse().or_else(|_| match plan::magnitude(word) {
         Some(value) if value > u32::MAX.into() => Ok(u32::MAX),
@@ -19,7 +19,7 @@ fn count(word: &str) -> Result<u32, String> {
     })
 }
 
-/// What is booted: the images, and what they are told.
+/// What is booted: the images and their boot arguments.
 #[derive(Args, Debug)]
 pub struct LoadArgs {
     /// Machine: a name of boards/NAME.toml, or a file of this kind
@@ -46,7 +46,7 @@ pub struct JobArgs {
     #[command(flatten)]
     pub load: LoadArgs,
     /// How the image reaches the machine: kernel (QEMU loads it or hands it to the firmware), virtio, nvme (as the
-    /// disk that `image` writes, which the firmware boots); the bare machine's is always loaded
+    /// disk that `image` writes, which the firmware boots). With --under none it is always loaded
     #[arg(long, value_enum, value_name = "HOW", default_value_t = Boot::Kernel)]
     pub boot: Boot,
     /// What the guest runs under: rouse (the hypervisor), none (the bare machine) [default: rouse]
@@ -58,29 +58,29 @@ pub struct JobArgs {
     /// CPU model, of those that `boards` lists [default: the board's]
     #[arg(long, value_name = "MODEL", visible_alias = "cpu-model")]
     pub cpu: Option<String>,
-    /// What to count: insns is exact and repeats, time shows CPUs that really run at once, cycles are of a core that
-    /// the emulator models [default: insns where the board has it, else the first of those that `boards` lists]
+    /// What to count: insns are exact and repeatable, time has CPUs that really run at once, cycles are those of a core
+    /// that the emulator models [default: insns where the board has it, else the first of those that `boards` lists]
     #[arg(long, value_enum)]
     pub metric: Option<Metric>,
-    /// RAM of the machine, as the emulator takes it: 64M, 2G [default: the board's]
+    /// RAM of the machine, with unit: 64M, 2G [default: the board's]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
-    /// Device tree to boot with instead of the machine's own: a flattened one
+    /// Flattened device tree to boot with instead of the machine's own
     #[arg(long, value_name = "FILE")]
     pub dtb: Option<PathBuf>,
-    /// The gem5 program of boards that it emulates [default: $GEM5, or what is on the PATH]
+    /// The gem5 program, for boards of gem5 [default: $GEM5, or what is on the PATH]
     #[arg(long, value_name = "PATH")]
     pub gem5: Option<PathBuf>,
-    /// What a board of gem5 is made of: plain, graviton-like (boards/gem5/parameters.toml) [default: plain]
+    /// Parameters of a board of gem5: plain, graviton-like (boards/gem5/parameters.toml) [default: plain]
     #[arg(long, value_name = "NAME")]
     pub preset: Option<String>,
-    /// Changes of single values of the preset: core-mhz=3000,l2-kib=512
+    /// Change single values of the preset: core-mhz=3000,l2-kib=512
     #[arg(long, value_name = "NAME=VALUE,...")]
     pub set: Option<String>,
     /// With --guest: the guest must end by a reset (PSCI SYSTEM_RESET); if it turns the machine off, the run fails
     #[arg(long)]
     pub expect_reset: bool,
-    /// Disturb QEMU at random, with this seed: its threads held one by one, all of them stopped, the machine paused.
+    /// Disturb QEMU at random moments, drawn from this seed: hold single threads, stop the process, pause the machine.
     /// Values in units of time mean nothing then
     #[arg(long, value_name = "SEED")]
     pub disturb: Option<u64>,
@@ -116,11 +116,11 @@ impl JobArgs {
 /// How long boots may take.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct LimitArgs {
-    /// How long a boot may go without progress: a record, stage or line that was not there before. Of the emulator's
-    /// own time, so that a busy host does not matter [default: 240, 3600 on gem5; longer for more wake-ups and pauses]
+    /// How long a boot may make no progress. Progress is a record, stage or line that was not there before. The time is
+    /// the emulator's own, so a busy host does not matter [default: 240, 3600 on gem5; longer for more wake-ups and pauses]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: Option<u64>,
-    /// How long the whole command may take by the clock, progress or not; what there is then is kept [default: no limit]
+    /// How long the whole command may take by the clock, with progress or without; what was measured by then is kept [default: no limit]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub time_limit: Option<u64>,
 }
@@ -131,27 +131,27 @@ pub struct PlanArgs {
     /// The values of the dimensions.
     #[command(flatten)]
     pub lists: ListArgs,
-    /// Wake-ups per cell, exactly, unless its time is up before (--cell-ms)
+    /// Wake-ups per cell, exactly, unless the cell's time is over first (--cell-ms)
     #[arg(long, value_name = "N", visible_aliases = ["loops", "numipi"])]
     pub iterations: Option<String>,
-    /// Wake-ups per cell at most: one ends before if its passes give the same percentiles (docs/records.md); 2000 if not
-    /// given, 200 with --gap-us, which makes each one long
+    /// Most wake-ups per cell. A cell ends earlier if two passes give the same percentiles (docs/records.md) [default: 2000,
+    /// or 200 with --gap-us]
     #[arg(long, value_name = "N", conflicts_with = "iterations")]
     pub max_iterations: Option<String>,
-    /// Time of the guest that a cell may take beside the pauses asked for, milliseconds; 0 is without bound. With
-    /// --metric insns one is a million instructions [default: 10 with insns, else 500]
+    /// Time of the guest that a cell may take, milliseconds, requested pauses left out; 0 is no bound. With --metric insns
+    /// a millisecond is a million instructions [default: 10 with insns, else 500]
     #[arg(long, value_name = "MS")]
     pub cell_ms: Option<String>,
     /// Whether to run pingpong once more with time stamps, to show where the time goes: on, off
     #[arg(long, value_name = "on|off")]
     pub stages: Option<String>,
-    /// Only part I of N of the cells, I from 1; `report` puts the parts together again
+    /// Measure only part I of N of the cells, I from 1; `report` merges the parts
     #[arg(long, value_name = "I/N")]
     pub shard: Option<String>,
-    /// Few wake-ups per cell and no stages, unless they are named: for slow machines
+    /// Few wake-ups per cell and no stages, for slow machines; options that name them win
     #[arg(long)]
     pub quick: bool,
-    /// Report every sample, not only their histogram
+    /// Report every sample, not only the histogram
     #[arg(long, conflicts_with = "compact")]
     pub raw: bool,
     /// Report only what the table needs, for a console ring of 64 KiB: no histograms, no stages

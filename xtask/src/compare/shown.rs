@@ -9,7 +9,7 @@ use results::{Cell, Results, keys};
 use super::gate;
 use super::side::Side;
 use crate::grid::{self, Column};
-use crate::table::Scale;
+use page::scale::Scale;
 
 /// Cells, or other things of one kind, that are listed.
 const LISTED: usize = 12;

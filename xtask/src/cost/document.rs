@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `docs/cost.md`, made of the cards that were kept.
+//! `docs/cost.md`, made of the baselines that were kept.
 
 use std::fmt::Write;
 
 use cost::Path;
 
-use super::card::{Card, Mode, Row, guest_insns};
+use super::costs::{Costs, Mode, Row, guest_insns};
 use super::tally::Tally;
 
 const HEAD: &str = "\
@@ -41,34 +41,33 @@ const BOOT: &str = "
 `insns: reset to the guest's first` is the length of a boot. Most of it is the zeroing of the guest's RAM ([isolation](isolation.md#memory)).
 ";
 
-/// The page.
-pub fn page(cards: &[Card]) -> String {
+pub fn page(baselines: &[Costs]) -> String {
     let mut page = HEAD.to_owned();
-    if let Some(now) = cards.last() {
+    if let Some(now) = baselines.last() {
         table(&mut page, &format!("Now: {}", now.label), now);
     }
-    if let [before, .., _] = cards {
+    if let [before, .., _] = baselines {
         table(&mut page, &format!("Before: {}", before.label), before);
     }
-    numbers(&mut page, cards);
-    if let Some(card) = cards.iter().rev().find(|card| !card.scale.is_empty()) {
-        scale(&mut page, card);
+    numbers(&mut page, baselines);
+    if let Some(costs) = baselines.iter().rev().find(|costs| !costs.scale.is_empty()) {
+        scale(&mut page, costs);
     }
-    history(&mut page, cards);
+    history(&mut page, baselines);
     page
 }
 
-fn table(page: &mut String, title: &str, card: &Card) {
+fn table(page: &mut String, title: &str, costs: &Costs) {
     // Writing to a string can't fail, here and below.
     let _ = write!(
         page,
         "\n## {title}\n\n{}, {}\n\n{COLUMNS}",
-        card.emulator, card.rustc
+        costs.emulator, costs.rustc
     );
     for &path in Path::ALL {
         for mode in [Mode::Inject, Mode::Direct] {
-            if let Some(row) = card.row(path, mode) {
-                let _ = writeln!(page, "{}", line(path, row, card.row(path, Mode::None)));
+            if let Some(row) = costs.row(path, mode) {
+                let _ = writeln!(page, "{}", line(path, row, costs.row(path, Mode::None)));
             }
         }
     }
@@ -111,9 +110,9 @@ fn hypervisor(el2: &Tally) -> String {
     )
 }
 
-/// The single numbers, the first card's beside the last one's.
-fn numbers(page: &mut String, cards: &[Card]) {
-    let (Some(before), Some(now)) = (cards.first(), cards.last()) else {
+/// The single numbers, the first baseline's beside the last one's.
+fn numbers(page: &mut String, baselines: &[Costs]) {
+    let (Some(before), Some(now)) = (baselines.first(), baselines.last()) else {
         return;
     };
     let _ = write!(
@@ -128,22 +127,22 @@ fn numbers(page: &mut String, cards: &[Card]) {
     page.push_str(BOOT);
 }
 
-/// What operations cost with more vCPUs, as of the last card that has it.
-fn scale(page: &mut String, card: &Card) {
-    let counts = super::scale::counts(&card.scale);
+/// What operations cost with more vCPUs, as of the last baseline that has it.
+fn scale(page: &mut String, costs: &Costs) {
+    let counts = super::scale::counts(&costs.scale);
     let _ = write!(
         page,
         "\n## Scale: {}\n\nInstructions per operation, by number of vCPUs. `--scale` fails if the cost of an SGI to one CPU depends on \
          that number, or if a broadcast is not linear in it. Rows with `EL2` count the hypervisor's own instructions on all \
          CPUs that take part. The other rows are medians of the guest's workloads waiting in WFI, in instructions of all CPUs; \
          workloads whose samples may contain time in which all are idle are left out.\n\n| |",
-        card.label
+        costs.label
     );
     counts.iter().for_each(|cpus| {
         let _ = write!(page, " {cpus} |");
     });
     let _ = write!(page, "\n|---|{}\n", "---:|".repeat(counts.len()));
-    let instructions = card.scale.iter();
+    let instructions = costs.scale.iter();
     for (name, values) in instructions.filter(|(name, _)| super::scale::is_instructions(name)) {
         let _ = write!(page, "| {name} |");
         for cpus in &counts {
@@ -154,8 +153,8 @@ fn scale(page: &mut String, card: &Card) {
     }
 }
 
-/// EL2 instructions of every path where interrupts are injected, card by card.
-fn history(page: &mut String, cards: &[Card]) {
+/// EL2 instructions of every path where interrupts are injected, baseline by baseline.
+fn history(page: &mut String, baselines: &[Costs]) {
     let _ = write!(
         page,
         "\n## History\n\nInstructions at EL2 with `inject`, by baseline.\n\n| baseline |"
@@ -164,10 +163,10 @@ fn history(page: &mut String, cards: &[Card]) {
         let _ = write!(page, " {} |", path.name());
     });
     let _ = write!(page, "\n|---|{}\n", "---:|".repeat(Path::ALL.len()));
-    for card in cards {
-        let _ = write!(page, "| {} |", card.label);
+    for costs in baselines {
+        let _ = write!(page, "| {} |", costs.label);
         for &path in Path::ALL {
-            let row = card.row(path, Mode::Inject);
+            let row = costs.row(path, Mode::Inject);
             let insns = row
                 .and_then(|row| row.el2)
                 .map(|tally| tally.insns.to_string());

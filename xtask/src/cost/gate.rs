@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether a card is worse than another one.
+//! Whether costs are higher than another one.
 
-use super::card::{Card, Row};
+use super::costs::{Costs, Row};
 
 /// Most that anything may grow, per cent.
 const MOST: f64 = 2.0;
@@ -12,7 +12,6 @@ const FREE: [&str; 2] = [super::numbers::BYTES, super::numbers::BOOT];
 /// Something that grew or shrank.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// What.
     pub what: String,
     /// Before.
     pub was: u64,
@@ -46,7 +45,7 @@ impl Change {
 
 /// Everything of `new` that is not as in `old`, and what was counted then and
 /// no longer is.
-pub fn changes(old: &Card, new: &Card) -> (Vec<Change>, Vec<String>) {
+pub fn changes(old: &Costs, new: &Costs) -> (Vec<Change>, Vec<String>) {
     let (mut changes, mut gone) = (Vec::new(), Vec::new());
     for was in &old.paths {
         let name = format!("{} ({})", was.path, was.mode.name());
@@ -75,12 +74,12 @@ pub fn changes(old: &Card, new: &Card) -> (Vec<Change>, Vec<String>) {
 ///
 /// The gate is on the tree, and counts are of what a compiler made of it: with another
 /// one they grow and shrink though no line has changed. So neither verdict would be true.
-pub fn other_compiler(base: &Card, rustc: &str) -> Option<String> {
+pub fn other_compiler(base: &Costs, rustc: &str) -> Option<String> {
     let number = base.rustc.split(' ').nth(1).unwrap_or("stable");
     (base.rustc != rustc).then(|| {
         format!(
             "`{}` was counted with {}, this with {rustc}; use that compiler \
-             (RUSTUP_TOOLCHAIN={number} cargo xtask cost --compare), or keep a card of this one, made \
+             (RUSTUP_TOOLCHAIN={number} cargo xtask cost --compare), or keep a costs of this one, made \
              where `{0}` was: cargo xtask cost --save LABEL",
             base.label, base.rustc
         )
@@ -98,10 +97,10 @@ const PARTS: [Part; 2] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cost::card::Mode;
+    use crate::cost::costs::Mode;
     use crate::cost::tally::Tally;
 
-    fn card(insns: u64) -> Card {
+    fn costs(insns: u64) -> Costs {
         let row = Row {
             path: "sgi-send".into(),
             mode: Mode::Inject,
@@ -115,16 +114,16 @@ mod tests {
             guest: None,
             skipped: None,
         };
-        Card {
+        Costs {
             paths: vec![row],
-            ..Card::default()
+            ..Costs::default()
         }
     }
 
     #[test]
     fn two_per_cent_is_the_most() {
         let judge = |was, is| {
-            let (changes, _) = changes(&card(was), &card(is));
+            let (changes, _) = changes(&costs(was), &costs(is));
             changes.first().map(Change::fails)
         };
         assert_eq!(judge(100, 100), None);
@@ -137,7 +136,7 @@ mod tests {
 
     #[test]
     fn cards_of_two_compilers_are_not_judged() {
-        let mut base = card(100);
+        let mut base = costs(100);
         base.rustc = "rustc 1.95.0 (59807616e 2026-04-14)".into();
         assert_eq!(other_compiler(&base, &base.rustc), None);
         let why = other_compiler(&base, "rustc 1.96.0 (0123456 2026-05-28)").unwrap();
@@ -146,13 +145,13 @@ mod tests {
 
     #[test]
     fn sizes_may_grow_and_round_trips_may_not() {
-        let numbers = |bytes, insns| Card {
+        let numbers = |bytes, insns| Costs {
             numbers: [
                 ("bytes: x".into(), bytes),
                 ("insns: round trip".into(), insns),
             ]
             .into(),
-            ..Card::default()
+            ..Costs::default()
         };
         let (changes, _) = changes(&numbers(10, 10), &numbers(99, 11));
         let fails: Vec<bool> = changes.iter().map(Change::fails).collect();
@@ -161,9 +160,9 @@ mod tests {
 
     #[test]
     fn what_is_no_longer_counted_is_told() {
-        let mut new = card(1);
+        let mut new = costs(1);
         new.paths[0].passes = 0;
-        let (_, gone) = changes(&card(1), &new);
+        let (_, gone) = changes(&costs(1), &new);
         assert_eq!(gone, ["sgi-send (inject)"]);
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cards that were kept: `docs/cost/NN-label.json`. The first one is what
+//! The baselines that were kept: `docs/cost/NN-label.json`. The first one is what
 //! it all began with, the last one is what new ones are held against.
 
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::card::{Card, SCHEMA};
+use super::costs::{Costs, SCHEMA};
 use super::document;
 use crate::failure::{BadInput, bad_input};
 use crate::output::Output;
@@ -16,24 +16,24 @@ use crate::places;
 const FOLDER: &str = "docs/cost";
 const DOCUMENT: &str = "docs/cost.md";
 
-/// Reads a card.
-pub fn read(path: &Path) -> Result<Card> {
+/// Reads a baseline.
+pub fn read(path: &Path) -> Result<Costs> {
     let shown = places::shown(path);
     let text = fs::read_to_string(path).map_err(|error| {
-        BadInput::error(format!("{shown} can't be read ({error}); name a card"))
+        BadInput::error(format!("{shown} can't be read ({error}); name a baseline"))
     })?;
-    let card: Card = serde_json::from_str(&text)
-        .map_err(|error| BadInput::error(format!("{shown} is no cost card ({error})")))?;
-    if card.schema != SCHEMA {
+    let costs: Costs = serde_json::from_str(&text)
+        .map_err(|error| BadInput::error(format!("{shown} is no baseline ({error})")))?;
+    if costs.schema != SCHEMA {
         bad_input!(
             "{shown} has format {}, not {SCHEMA}; save a new one",
-            card.schema
+            costs.schema
         );
     }
-    Ok(card)
+    Ok(costs)
 }
 
-/// The files of the cards that were kept, the oldest first.
+/// The files of the baselines that were kept, the oldest first.
 fn files() -> Result<Vec<PathBuf>> {
     let folder = places::inside(FOLDER);
     if !folder.exists() {
@@ -51,34 +51,36 @@ fn files() -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The cards that were kept, the oldest first.
-pub fn all() -> Result<Vec<Card>> {
+/// The baselines that were kept, the oldest first.
+pub fn all() -> Result<Vec<Costs>> {
     files()?.iter().map(|path| read(path)).collect()
 }
 
-/// The file of the newest card.
+/// The file of the newest baseline.
 pub fn newest() -> Result<PathBuf> {
     let Some(newest) = files()?.pop() else {
-        bad_input!("--compare: there is no card in {FOLDER}; name a file, or keep one with --save");
+        bad_input!(
+            "--compare: there is no baseline in {FOLDER}; name a file, or keep one with --save"
+        );
     };
     Ok(newest)
 }
 
-/// Keeps `card` under `label` and writes the page anew.
-pub fn save(mut card: Card, label: &str) -> Result<String> {
+/// Keeps `costs` under `label` and writes the page anew.
+pub fn save(mut costs: Costs, label: &str) -> Result<String> {
     let number = files()?.len();
     let slug = slug(label);
-    card.label = label.into();
+    costs.label = label.into();
     let folder = places::inside(FOLDER);
     fs::create_dir_all(&folder).with_context(|| FOLDER.to_owned())?;
     let file = folder.join(format!("{number:02}-{slug}.json"));
-    let text = serde_json::to_string_pretty(&card)? + "\n";
+    let text = serde_json::to_string_pretty(&costs)? + "\n";
     Output::claim("--save", &file)?.write(&text)?;
     write_document()?;
     Ok(places::shown(&file))
 }
 
-/// Writes the page from the cards.
+/// Writes the page from the baselines.
 pub fn write_document() -> Result<()> {
     let page = document::page(&all()?);
     Output::claim("--save", &places::inside(DOCUMENT))?.write(&page)
@@ -105,7 +107,7 @@ mod tests {
         let page = fs::read_to_string(places::inside(DOCUMENT)).unwrap();
         assert!(
             page == document::page(&all().unwrap()),
-            "{DOCUMENT} is not what the cards in {FOLDER} make of it; run `cargo xtask cost --page`"
+            "{DOCUMENT} is not what the baselines in {FOLDER} make of it; run `cargo xtask cost --page`"
         );
     }
 

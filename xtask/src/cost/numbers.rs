@@ -10,7 +10,7 @@ use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection, SectionKind};
 use plan::{Under, Word};
 
-use super::card::Mode;
+use super::costs::Mode;
 use super::recorder::{Bench, Recorded};
 use crate::cli::{JobArgs, LimitArgs, PlanArgs, Unders};
 use crate::job::Job;

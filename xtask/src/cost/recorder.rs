@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use plan::{Program, Under};
 
-use super::card::Mode;
+use super::costs::Mode;
 use super::trace::Trace;
 use crate::board::Board;
 use crate::boot::{Boots, Launch, Outcome, Ready, Recorder, Show};
@@ -29,7 +29,6 @@ pub const CPUS: u32 = 2;
 /// What boots need.
 #[derive(Debug)]
 pub struct Bench {
-    /// The emulator.
     pub emulator: Emulator,
     /// The images, with the trials as guest.
     pub built: Built,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an operation costs with more and more vCPUs.
 //!
-//! Two kinds of lines. The hypervisor's own part is recorded like the card: an
+//! Two kinds of lines. The hypervisor's own part is recorded like the costs of paths: an
 //! SGI to one vCPU has to cost the same however many there are, and a broadcast
 //! as much more as there are receivers more; anything else fails. The workloads
 //! that the guest has are run where an instruction is a tick.
@@ -13,7 +13,7 @@ use cost::Path;
 use maud::html;
 use plan::{Word, Workload};
 
-use super::card::{self, Mode};
+use super::costs::{self, Lines, Mode};
 use super::recorder::{Bench, Recorded};
 use crate::cli::{JobArgs, PlanArgs};
 use crate::job::Job;
@@ -23,9 +23,6 @@ use page::{chart, document};
 
 /// Numbers of vCPUs that are tried, as far as the board has them.
 const CPUS: [u32; 6] = [2, 4, 8, 16, 32, 64];
-
-/// Values by number of vCPUs, by what they are of.
-pub type Lines = BTreeMap<String, BTreeMap<u32, u64>>;
 
 /// What a line is called that must not rise.
 const SGI: &str = "EL2: SGI to one, both sides";
@@ -53,7 +50,7 @@ fn hypervisor(bench: &Bench, cpus: u32) -> Result<[(&'static str, u64); 3]> {
     let pairs = bench.record(Mode::Inject, cpus, "rouse.cost=sgi-send,doorbell-send")?;
     let all = bench.record(Mode::Inject, cpus, "rouse.cost=broadcast")?;
     let one = |recorded: &Recorded, path| -> Result<u64> {
-        let row = card::row(&recorded.trace, path, Mode::Inject)?;
+        let row = costs::row(&recorded.trace, path, Mode::Inject)?;
         Ok(row.el2.map_or(0, |tally| tally.insns))
     };
     let sgi = one(&pairs, Path::SgiSend)? + one(&pairs, Path::SgiReceive)?;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The card as a table of text.
+//! Costs as a table of text.
 
 use cost::Path;
 
-use super::card::{Card, Mode, Row, guest_insns};
+use super::costs::{Costs, Mode, Row, guest_insns};
 use super::tally::Tally;
 
 const HEAD: &str = "\
@@ -12,20 +12,23 @@ path         deliver insns  sysregs    barriers   exceptions  memory  lines   in
                             rd   wr  dsb isb dmb   in   out   ld  st data code";
 
 /// The lines of the table.
-pub fn table(card: &Card) -> Vec<String> {
-    let mut lines = vec![format!("{}: {}, {}", card.board, card.emulator, card.rustc)];
+pub fn table(costs: &Costs) -> Vec<String> {
+    let mut lines = vec![format!(
+        "{}: {}, {}",
+        costs.board, costs.emulator, costs.rustc
+    )];
     lines.push(String::new());
     lines.extend(HEAD.lines().map(str::to_owned));
     for &path in Path::ALL {
         for mode in [Mode::Inject, Mode::Direct] {
-            if let Some(row) = card.row(path, mode) {
-                lines.push(line(path, row, card.row(path, Mode::None)));
+            if let Some(row) = costs.row(path, mode) {
+                lines.push(line(path, row, costs.row(path, Mode::None)));
             }
         }
     }
-    lines.extend(notes(card));
+    lines.extend(notes(costs));
     lines.push(String::new());
-    let numbers = card.numbers.iter();
+    let numbers = costs.numbers.iter();
     lines.extend(numbers.map(|(name, value)| format!("{value:>10}  {name}")));
     lines
 }
@@ -55,8 +58,8 @@ fn hypervisor(el2: &Tally) -> String {
 }
 
 /// Rows whose passes did not all agree, which is worth knowing.
-fn notes(card: &Card) -> Vec<String> {
-    let odd = card
+fn notes(costs: &Costs) -> Vec<String> {
+    let odd = costs
         .paths
         .iter()
         .filter(|row| row.agree != row.passes || row.set_aside != 0);

@@ -20,11 +20,8 @@ pub struct Tally {
     pub reads: u64,
     /// System registers written.
     pub writes: u64,
-    /// DSB.
     pub dsb: u64,
-    /// ISB.
     pub isb: u64,
-    /// DMB.
     pub dmb: u64,
     /// Exceptions taken to the level.
     pub entries: u64,

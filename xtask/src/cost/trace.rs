@@ -11,7 +11,6 @@ pub struct Access {
     pub store: bool,
     /// Virtual address.
     pub address: u64,
-    /// Bytes.
     pub bytes: u64,
 }
 
@@ -31,7 +30,6 @@ pub struct Step {
 /// One pass of a path on one CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// The path.
     pub path: Path,
     /// Number of the CPU.
     pub cpu: u16,
@@ -41,10 +39,8 @@ pub struct Window {
     pub spun: bool,
 }
 
-/// A trace.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
-    /// Its windows.
     pub windows: Vec<Window>,
     /// CPUs that reached EL1, and the instructions that each had executed.
     pub entered: Vec<(u16, u64)>,

@@ -13,9 +13,7 @@ pub enum Cause {
     Call,
     /// Write of ICC_SGI1R_EL1.
     Sgi,
-    /// WFI.
     Wfi,
-    /// WFE.
     Wfe,
     /// An access that stage 2 does not allow.
     Memory,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an instruction is, as far as the card tells instructions apart
+//! What an instruction is, as far as the costs tell instructions apart
 //! (encodings: DDI 0487K.a, C4.1).
 
 /// A kind of instruction.
@@ -11,21 +11,14 @@ pub enum Kind {
     Write,
     /// MSR of ICC_SGI1R_EL1.
     SendSgi,
-    /// DSB.
     Dsb,
-    /// ISB.
     Isb,
-    /// DMB.
     Dmb,
     /// ERET.
     Return,
-    /// HVC.
     Hvc,
-    /// SMC.
     Smc,
-    /// WFI.
     Wfi,
-    /// WFE.
     Wfe,
     /// Anything else.
     Other,

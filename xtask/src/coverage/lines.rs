@@ -6,7 +6,6 @@ use std::ops::RangeInclusive;
 /// A source file in a report.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct File<'r> {
-    /// Its path.
     pub path: &'r str,
     /// Lines with code, from 1, and how often each was run.
     pub counts: Vec<(usize, u64)>,

@@ -20,7 +20,6 @@ const LLDBS: [&str; 2] = ["lldb", "rust-lldb"];
 /// How one is got.
 pub const REMEDY: &str = "get gdb-multiarch (Debian), gdb (Fedora, Arch, Homebrew) or lldb";
 
-/// A debugger.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Debugger {
     program: &'static str,

@@ -13,7 +13,6 @@ use super::{Boot, Experiment};
 use super::find::{Found, Runs};
 use super::outcome::{Chart, Claim, Curve, Outcome, Table, two};
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     name: "event-stream",
     question: "has the event stream the period that is asked for, and what does it make of a poll's limit?",

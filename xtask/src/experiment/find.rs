@@ -127,9 +127,10 @@ impl<'r> Found<'r> {
         self.cell.stats.map_or(0, |stats| stats.p50) as f64
     }
 
-    /// A high quantile, in the cell's unit.
-    pub fn p99(&self) -> f64 {
-        self.cell.stats.map_or(0, |stats| stats.p99) as f64
+    /// The 90th percentile, in the cell's unit; `None` where samples do not support it.
+    pub fn p90(&self) -> Option<f64> {
+        let stats = self.cell.stats.filter(|stats| stats.supports(900))?;
+        Some(stats.p90 as f64)
     }
 
     /// Mean, in the cell's unit.
@@ -137,7 +138,6 @@ impl<'r> Found<'r> {
         self.cell.stats.map_or(0.0, |stats| stats.mean)
     }
 
-    /// Samples.
     pub fn samples(&self) -> f64 {
         self.cell.stats.map_or(0, |stats| stats.count) as f64
     }

@@ -9,7 +9,6 @@ use super::find::{Found, Runs};
 use super::outcome::{Claim, Outcome, Table, two};
 use crate::cli::Metric;
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     name: "governors",
     question: "how often does a governor choose too deep or too shallow a state, and what does that \

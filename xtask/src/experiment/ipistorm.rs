@@ -9,7 +9,6 @@ use super::find::Runs;
 use super::outcome::{Claim, Outcome, Table, two, whole};
 use crate::cli::Metric;
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     name: "ipistorm",
     question: "a CPU that polls is asked to run a function: does it have to schedule for that?",

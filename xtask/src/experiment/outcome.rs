@@ -8,11 +8,9 @@ use crate::grid::{self, Column};
 /// Tables, and what the source claims.
 #[derive(Serialize)]
 pub struct Outcome {
-    /// The tables.
     pub tables: Vec<Table>,
     /// Charts, which the page has and the terminal has not.
     pub charts: Vec<Chart>,
-    /// The claims.
     pub claims: Vec<Claim>,
     /// What has to be known to read it.
     pub notes: Vec<String>,
@@ -38,7 +36,6 @@ pub struct Chart {
     pub along: &'static str,
     /// The unit of the lines' values.
     pub unit: String,
-    /// The lines.
     pub lines: Vec<Curve>,
 }
 

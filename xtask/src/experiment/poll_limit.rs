@@ -9,7 +9,6 @@ use super::find::Runs;
 use super::outcome::{Claim, Outcome, Table, whole};
 use crate::cli::Metric;
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     name: "poll-limit",
     question: "how long should a CPU poll before it halts?",

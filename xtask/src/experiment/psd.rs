@@ -9,7 +9,6 @@ use super::find::{Found, Runs};
 use super::outcome::{Claim, Outcome, Table, two, whole};
 use crate::cli::Metric;
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     name: "psd",
     question: "should a CPU that waits for a fast device stay shallow for some milliseconds?",
@@ -80,7 +79,9 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         row("change", &|cell| {
             format!("{:+.1} %", 100.0 * (rate(cell) / rate(&cells[0]) - 1.0))
         });
-        row("99 % below, us", &|cell| whole(cell.us(cell.p99())));
+        row("90 % below, us", &|cell| {
+            cell.p90().map_or("-".into(), |p90| whole(cell.us(p90)))
+        });
         row("stays too deep, %", &|cell| two(cell.misses("above")));
         row("time awake, %", &|cell| two(cell.awake()));
         rates.extend(cells.iter().map(rate));

@@ -12,7 +12,6 @@ use crate::terminal::{note, say};
 /// What is written of an experiment.
 #[derive(Serialize)]
 pub struct Report {
-    /// Its name.
     pub name: &'static str,
     /// What it asks.
     pub question: &'static str,

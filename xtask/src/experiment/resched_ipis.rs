@@ -9,7 +9,6 @@ use super::find::Runs;
 use super::outcome::{Claim, Outcome, Table, change, whole};
 use crate::cli::Metric;
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     name: "resched-ipis",
     question: "how many interrupts between CPUs does a CPU that polls save?",

@@ -9,7 +9,6 @@ use super::find::{Found, Runs};
 use super::outcome::{Claim, Outcome, Table, change, whole};
 use crate::cli::Metric;
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     name: "sched",
     question: "what does polling before WFI bring to tasks that wake each other?",

@@ -9,7 +9,6 @@ use super::find::{Found, Runs};
 use super::outcome::{Claim, Outcome, Table, two, whole};
 use crate::cli::Metric;
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     name: "where-to-poll",
     question: "where to poll while WFI traps: in the guest, in the hypervisor, in both, or in neither?",

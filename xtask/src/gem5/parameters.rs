@@ -30,7 +30,6 @@ pub struct Value {
 /// The values of a machine, by name.
 pub type Values = BTreeMap<String, Value>;
 
-/// One parameter.
 #[derive(Debug, Deserialize)]
 struct Parameter {
     /// What it is, with its unit.

@@ -198,7 +198,7 @@ proptest! {
     /// The oracle: never more energy than any governor, never too deep, and
     /// without a latency limit never too shallow.
     #[test]
-    fn nobody_is_better_than_the_oracle(
+    fn nothing_is_better_than_the_oracle(
         states in any_states(),
         intervals in prop::collection::vec(any_interval(), 1..60),
         limit_us in prop::option::of(0u64..600),

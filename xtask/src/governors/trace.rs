@@ -12,7 +12,6 @@ use cpuidle::{FOREVER, Wake};
 
 use crate::failure::{BadInput, bad_input};
 
-/// Columns.
 const COLUMNS: [&str; 6] = [
     "duration_ns",
     "next_timer_ns",

@@ -10,7 +10,6 @@ use super::ledger::Ledger;
 /// Version of the form; fields may be added.
 const SCHEMA: u32 = 1;
 
-/// Everything.
 #[derive(Debug, Serialize)]
 pub struct Document {
     schema: u32,

@@ -20,7 +20,7 @@ pub struct Load {
     pub board: Board,
     /// What is measured.
     pub plan: Plan,
-    /// Somebody else's guest.
+    /// Another kernel.
     pub guest: Option<Vec<u8>>,
     /// Further boot arguments.
     append: String,
@@ -67,7 +67,7 @@ impl Load {
         }
     }
 
-    /// What is passed to the images. Somebody else's guest gets what was given and
+    /// What is passed to the images. Another kernel gets what was given and
     /// nothing of ours; the hypervisor keeps its own words.
     pub fn boot_arguments(&self) -> String {
         let plan = self.guest.is_none().then(|| self.plan.to_string());
@@ -125,7 +125,7 @@ fn plan(args: &PlanArgs) -> Result<Plan> {
     Ok(plan)
 }
 
-/// Reads and checks somebody else's guest.
+/// Reads and checks another kernel.
 pub fn read_guest(path: &PathBuf) -> Result<Vec<u8>> {
     let shown = path.display();
     let image = match fs::read(path) {

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_somebody_stopped_is_told_from_one_that_hangs() {
+    fn a_machine_that_was_stopped_is_told_from_one_that_hangs() {
         assert!(taken_for_paused(
             r#"{"status": "paused", "running": false}"#
         ));

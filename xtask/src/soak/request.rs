@@ -17,7 +17,6 @@ const REPORTS: u64 = 40;
 /// How many wake-ups between two reports the board's patience is enough for.
 const DUE_AT: u64 = 10_000;
 
-/// The request.
 #[derive(Debug)]
 pub struct Request {
     /// Machine.
@@ -47,7 +46,6 @@ pub struct Round {
     pub cpus: u32,
     /// How the emulator runs them.
     pub metric: Metric,
-    /// Seed.
     pub seed: u64,
 }
 

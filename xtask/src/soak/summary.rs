@@ -79,7 +79,6 @@ struct Violation {
     reproduce: String,
 }
 
-/// Everything.
 #[derive(Debug, Serialize)]
 pub struct Summary {
     schema: u32,

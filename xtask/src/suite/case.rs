@@ -32,6 +32,7 @@
 //! samples = [40, 100]
 //! ended = "budget"            # or settled, samples
 //! equal = true                # every sample is the same
+//! rising = [0.9, 1]           # so many of them are larger than the one before; takes `raw`
 //! same_p50 = "gap-us"         # cells that differ in nothing but this have the same median
 //! unit = "vticks"
 //!
@@ -48,31 +49,27 @@
 //! percent = 1                 # and medians that differ by no more than this
 //! ```
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail};
-use clap::Parser;
+use anyhow::{Context, Result, anyhow};
 use serde::Deserialize;
 
+use super::cells::Expected;
 use super::cut::Cut;
-use super::expectation::{Expect, Expected};
+use super::expectation::Expect;
 use super::kernel::Kernel;
+use super::options::{Options, options};
 use super::order::Order;
 use super::same::Same;
 use crate::board::{Board, Machine};
 use crate::boot::Show;
-use crate::cli::{self, Cli, RunArgs, Verb};
 use crate::failure::{BadInput, is_bad_input};
 use crate::folder::Folder;
 use crate::gem5;
 use crate::job::Job;
 use crate::session::{self, Session};
 use crate::{mistake, places};
-
-/// Options of `run` and their values.
-pub type Options = BTreeMap<String, toml::Value>;
 
 /// A test.
 #[derive(Debug, Deserialize)]
@@ -208,59 +205,9 @@ fn boot(job: &Job, name: &str) -> Result<Session> {
     session::run(job, folder, Show::Nothing)
 }
 
-/// Options as `run` would get them.
-fn options(run: &Options) -> Result<RunArgs> {
-    let mut line = vec!["cargo xtask".to_owned(), "run".into()];
-    for (option, value) in run {
-        let option = option.replace('_', "-");
-        match value {
-            toml::Value::Boolean(true) => line.push(format!("--{option}")),
-            toml::Value::Boolean(false) => {}
-            value => line.push(format!("--{option}={}", typed(value))),
-        }
-    }
-    match Cli::try_parse_from(line)
-        .map_err(|error| anyhow!(cli::one_line(&error)))?
-        .verb
-    {
-        Verb::Run(mut args) => {
-            let tree = args.job.dtb.take();
-            args.job.dtb = tree.map(|path| places::root().join(path));
-            let load = &mut args.job.load;
-            let guest = load.guest.take();
-            load.guest = guest.map(|path| places::root().join(path));
-            if let Some(board) = Board::file(&load.board) {
-                load.board = places::root().join(board).display().to_string();
-            }
-            Ok(*args)
-        }
-        _ => bail!("only `run` can be tested"),
-    }
-}
-
-/// A value as it is typed behind an option.
-fn typed(value: &toml::Value) -> String {
-    match value {
-        toml::Value::String(text) => text.clone(),
-        toml::Value::Array(values) => values.iter().map(typed).collect::<Vec<_>>().join(","),
-        other => other.to_string(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn options_are_those_of_run() {
-        let text =
-            "about = 'x'\n[run]\nwait = ['wfi', 'wfe']\npoll_limit_us = 5\ncpus = 4\nsurvey = true";
-        let args = options(&Case::parse("x", text).unwrap().run).unwrap();
-        assert_eq!(args.job.load.plan.lists.get("wait"), Some("wfi,wfe"));
-        assert_eq!(args.job.load.plan.lists.get("poll-limit-us"), Some("5"));
-        assert_eq!(args.job.cpus, Some(4));
-        assert!(args.job.load.survey && !args.job.load.plan.raw);
-    }
 
     #[test]
     fn mistakes_are_named() {

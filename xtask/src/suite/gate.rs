@@ -14,7 +14,6 @@ use crate::{cost, places};
 /// A test.
 #[derive(Debug)]
 pub struct Gate {
-    /// Its name.
     pub name: &'static str,
     what: What,
 }
@@ -31,7 +30,6 @@ enum What {
 /// A command, and how it ends.
 #[derive(Debug)]
 struct Line {
-    /// Its words.
     words: &'static [&'static str],
     /// Instructions to plant in the SGI path: see `hypervisor/src/exits/fast_paths.rs`.
     planted: Option<&'static str>,

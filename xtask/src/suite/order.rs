@@ -5,7 +5,7 @@ use anyhow::{Result, ensure};
 use results::{Cell, Results};
 use serde::Deserialize;
 
-use super::expectation::{Select, selected};
+use super::cells::{Select, selected};
 
 /// Two kinds of cells: every one of the first against every one of the second.
 #[derive(Debug, Deserialize)]
@@ -28,7 +28,6 @@ pub enum Order {
 }
 
 impl Order {
-    /// Compares.
     pub fn compare(&self, results: &Results) -> Result<()> {
         let (first, second, word) = match self {
             Self::Less { less, than } => (less, than, "less than"),

@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow, ensure};
 use results::{Cell, Results};
 use serde::Deserialize;
 
-use super::case::Options;
+use super::options::Options;
 
 /// A further run.
 #[derive(Debug, Deserialize)]

@@ -119,7 +119,9 @@ mod tests {
         let runs = medians.iter().enumerate().map(|(number, &median)| {
             let mut results = results();
             results.unit = unit.into();
-            results.cells[1].stats.as_mut().unwrap().p50 = median;
+            let stats = results.cells[1].stats.as_mut().unwrap();
+            // As many as a median needs.
+            (stats.count, stats.p50) = (20, median);
             Run {
                 label: format!("run {}", number + 1),
                 results,

@@ -3,9 +3,9 @@
 use super::*;
 use crate::Class;
 
-const NEAR: Who = 0xa2000;
-const FAR: Who = 0xab000;
-const THIRD: Who = 0xac000;
+const NEAR: Tpidr = 0xa2000;
+const FAR: Tpidr = 0xab000;
+const THIRD: Tpidr = 0xac000;
 const WORD: u64 = 0x100;
 const SERVED: u64 = 0x200;
 
@@ -39,41 +39,41 @@ impl Machine {
         self
     }
 
-    fn begin(&mut self, who: Who) {
+    fn begin(&mut self, tpidr: Tpidr) {
         self.el1(1);
-        self.cutter.begins(who, self.now);
-        self.cutter.value(who, self.now.total());
+        self.cutter.begins(tpidr, self.now);
+        self.cutter.value(tpidr, self.now.total());
     }
 
-    fn end(&mut self, who: Who) {
-        self.cutter.ends(who, self.now);
-        self.cutter.value(who, self.now.total());
+    fn end(&mut self, tpidr: Tpidr) {
+        self.cutter.ends(tpidr, self.now);
+        self.cutter.value(tpidr, self.now.total());
         self.el1(20);
-        self.cutter.records(who);
+        self.cutter.records(tpidr);
     }
 
-    fn pause(&mut self, who: Who) {
-        self.cutter.pauses(who, self.now, true);
+    fn pause(&mut self, tpidr: Tpidr) {
+        self.cutter.pauses(tpidr, self.now, true);
     }
 
-    fn run(&mut self, who: Who) {
-        self.cutter.runs(who, self.now);
+    fn run(&mut self, tpidr: Tpidr) {
+        self.cutter.runs(tpidr, self.now);
     }
 
-    fn store(&mut self, who: Who, address: u64) {
-        self.cutter.stores(who, self.now, address);
+    fn store(&mut self, tpidr: Tpidr, address: u64) {
+        self.cutter.stores(tpidr, self.now, address);
     }
 
-    fn load(&mut self, who: Who, address: u64) {
-        self.cutter.loads(who, self.now, address);
+    fn load(&mut self, tpidr: Tpidr, address: u64) {
+        self.cutter.loads(tpidr, self.now, address);
     }
 
-    fn send(&mut self, who: Who) {
-        self.cutter.sends(who, self.now, ALL_OTHERS);
+    fn send(&mut self, tpidr: Tpidr) {
+        self.cutter.sends(tpidr, self.now, ALL_OTHERS);
     }
 
-    fn take(&mut self, who: Who) {
-        self.cutter.acknowledges(who, self.now);
+    fn take(&mut self, tpidr: Tpidr) {
+        self.cutter.acknowledges(tpidr, self.now);
     }
 
     fn only(&self) -> Sample {

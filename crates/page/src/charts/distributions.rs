@@ -8,6 +8,7 @@ use results::Cell;
 use crate::cells::{Panel, path, wait_class, waiting_text};
 use crate::curves::{self, Line};
 use crate::frame::{self, Entry, figure};
+use crate::lead::By;
 use crate::svg::number;
 
 /// Whether the path of a cell has a chart. An elided wake-up is not delivered at all,
@@ -51,7 +52,7 @@ pub fn section(panels: &[Panel<'_>]) -> Markup {
         "latency",
         "Distributions",
         "Cumulative; every further nine of the percentiles takes as much room as the last, so that \
-         the tail can be seen. Outliers are never dropped. Broadcasts, and elided wake-ups of direct \
+         the tail can be seen. Outliers are never dropped. Where samples are taken apart it is the path that is shown. Broadcasts, and elided wake-ups of direct \
          delivery, are in the table.",
         &figures,
     )
@@ -66,7 +67,7 @@ fn chart(panel: &Panel<'_>, path: &str, cells: &[&Cell], chosen: &str) -> Option
             continue;
         }
         let name = waiting_text(cell);
-        let stats = cell.stats?;
+        let stats = panel.lead().stats(cell)?;
         let more = format!(
             "{}, max {}",
             number(panel.value(stats.p50)),
@@ -85,7 +86,10 @@ fn chart(panel: &Panel<'_>, path: &str, cells: &[&Cell], chosen: &str) -> Option
     let title = format!("{}: {path}", panel.title);
     let mut note = format!(
         "{}, {}; legend: p50, max",
-        panel.measure(),
+        panel.measured(match panel.lead() {
+            By::Path => " on the path, with bookkeeping,",
+            By::Sample => "",
+        }),
         Panel::samples(cells.iter())
     );
     if !chosen.is_empty() {
@@ -99,7 +103,7 @@ fn chart(panel: &Panel<'_>, path: &str, cells: &[&Cell], chosen: &str) -> Option
 /// Values and the part of the samples that is at or below them. A histogram
 /// knows the largest value only to its bucket, the statistics exactly.
 fn cumulative(panel: &Panel<'_>, cell: &Cell) -> Vec<(f64, f64)> {
-    let buckets = cell.histograms.get("total").map_or(&[][..], Vec::as_slice);
+    let buckets = panel.lead().histogram(cell);
     let count: u64 = buckets.iter().map(|bucket| bucket.1).sum();
     let mut sum = 0;
     let points = buckets.iter().map(|&(value, samples)| {

@@ -125,13 +125,13 @@ pub fn time_at_el2(panel: &Panel<'_>) -> Option<Markup> {
 /// Exits by cause.
 pub fn exits(panel: &Panel<'_>) -> Option<Markup> {
     let cells = with(panel, |cell| {
-        cell.under == Under::Rouse && !cell.exits.is_empty()
+        cell.under == Under::Rouse && !cell.exits_of_samples().is_empty()
     });
-    let names = names(&cells, &EXITS, |cell| &cell.exits);
+    let names = names(&cells, &EXITS, Cell::exits_of_samples);
     let wakes = wakes_per_sample(panel.cells[0]);
     let rows = rows(&cells, |cell| {
         let parts = names.iter().enumerate().map(|(index, name)| {
-            let exits = cell.per_sample(&cell.exits, name) / wakes;
+            let exits = cell.exits_per_sample(name) / wakes;
             (colour(index), name.clone(), exits)
         });
         Some((parts.collect(), None))

@@ -90,7 +90,11 @@ fn chart(
     }
     lines.retain(|line| line.points.len() > 1);
     lines.truncate(MOST);
-    let mut note = format!("p50, {}, {}", panel.measure(), Panel::samples(cells.iter()));
+    let mut note = format!(
+        "p50, {}, {}",
+        panel.lead_measure(),
+        Panel::samples(cells.iter())
+    );
     if !chosen.is_empty() {
         note = format!("{note}; {chosen}");
     }
@@ -118,6 +122,9 @@ fn beginning(panel: &Panel<'_>, info: &Info, cell: &Cell) -> Option<Line> {
     Some(Line {
         class: wait_class(cell),
         name: waiting_text(cell),
-        points: vec![(info.rank(&cell.what) as f64, panel.value(cell.stats?.p50))],
+        points: vec![(
+            info.rank(&cell.what) as f64,
+            panel.value(panel.lead().median(cell)?),
+        )],
     })
 }

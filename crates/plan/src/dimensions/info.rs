@@ -4,7 +4,7 @@
 use core::fmt;
 
 use super::{Cell, DIMENSIONS};
-use crate::text::Error;
+use crate::error::Error;
 use crate::words;
 use crate::{Machine, SkipReason};
 

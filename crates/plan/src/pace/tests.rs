@@ -98,6 +98,8 @@ fn raw_samples_and_named_numbers_are_all_taken() {
             ecv: true,
             frequency: 1_000_000_000,
             hypervisor: true,
+            cpus_at_once: true,
+            caches: false,
             event_loses_irq: false,
         };
         let cell = plan.cells(&machine).next().unwrap();
@@ -109,6 +111,13 @@ fn raw_samples_and_named_numbers_are_all_taken() {
     assert_eq!(settles("rouse.cell-ms=3").budget, 3_000_000);
     assert_eq!(settles("rouse.cell-ms=0").budget, 0);
     assert_eq!(settles("rouse.gap-us=7").pause, 7000);
+    let notify = |text: &str| settles(&format!("rouse.workload=notify {text}")).pause;
+    assert_eq!(notify("rouse.gap-us=7 rouse.service-us=4"), 11_000);
+    assert_eq!(
+        notify("rouse.gap-us=7 rouse.service-us=4 rouse.arrival-us=20"),
+        20_000
+    );
+    assert_eq!(notify("rouse.service-us=40 rouse.arrival-us=20"), 40_000);
 }
 
 proptest! {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What results keep of records, and what they refuse.
 
+use plan::Workload;
+
 use super::*;
 use crate::csv;
 use crate::records::Collector;
@@ -150,9 +152,16 @@ fn parts_of_other_code_than_the_samples_are_not_their_residency() {
 #[test]
 fn what_may_contain_idle_time_is_never_called_instructions() {
     let units = Workload::ALL.iter().map(|&workload| {
-        let unit = unit_of(workload, "insns");
+        let mut cell = plan::Cell {
+            workload,
+            ..plan::Cell::default()
+        };
+        let unit = unit_of(&cell, "insns");
         assert_eq!(unit == VIRTUAL, workload.has_idle_time(), "{workload}");
-        assert_eq!(unit_of(workload, "cycles"), "cycles");
+        assert_eq!(unit_of(&cell, "cycles"), "cycles");
+        cell.arrival_us = 10;
+        let open = cell.is_open().then(|| unit_of(&cell, "insns"));
+        assert_eq!(open, (workload == Workload::Notify).then_some(VIRTUAL));
         unit
     });
     assert_eq!(units.filter(|unit| *unit == "insns").count(), 4);

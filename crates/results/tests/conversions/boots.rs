@@ -153,7 +153,7 @@ fn what_was_cut_short_is_counted() {
         cut.incomplete_text().as_deref(),
         Some("the run was cut short")
     );
-    // Nobody expects cells of a soak.
+    // No cells are expected of a soak.
     let soak = results_of(&numbered(&["boot under=rouse", "soak name=steps count=5"]));
     assert!(!soak.incomplete && !soak.has_cells());
     let mut part = Cell {

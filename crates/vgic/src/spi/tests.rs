@@ -176,7 +176,7 @@ fn a_vcpu_that_stops_listing_holds_nothing() {
     world.write(0x204, 4, BIT);
     world.acknowledge(0);
     world.end(0);
-    assert!(!unlist(&mut world, 0), "nobody waits for it");
+    assert!(!unlist(&mut world, 0), "no vCPU waits for it");
     // The first does not sync any more; the second gets it all the same.
     let _ = world.distributor.access(Access {
         offset: 0x6000 + 8 * u64::from(INTID),

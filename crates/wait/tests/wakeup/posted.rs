@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Work that is posted for a CPU that parks, [`wait::post`]: in the work it is woken for
-//! the work's own sake only.
+//! Work that is posted for a CPU that parks, [`wait::post`]: the wake-up of the post never
+//! comes during the work.
 //!
 //! The poster posts, waits until the work has begun, hands something over and wakes the
-//! CPU for it; whatever its wait in the work ends by, it must be there. The mutant posts
-//! first and wakes then, which is what the order in [`post`] is for.
+//! CPU for it. Whenever the CPU's wait in the work ends, that something must be there. The
+//! mutant posts first and wakes then; the order in [`post`] excludes that.
 
 use std::panic::catch_unwind;
 use std::sync::Arc;

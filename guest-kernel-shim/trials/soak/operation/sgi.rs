@@ -7,7 +7,7 @@ use arch::{gic_cpu, insn};
 use super::pause;
 use crate::soak::books::{self, OWN, SGIS, SHARED};
 use guest_kernel_shim::percpu::{self, PerCpu};
-use guest_kernel_shim::random::Random;
+use sched::random::Random;
 
 /// Notes that `me` is about to send `intid` to each of `targets`; whether it may.
 /// With an INTID of its own it waits for its turn, so that none merge, unless
@@ -77,7 +77,6 @@ pub fn to_some(me: &'static PerCpu, random: &mut Random) {
     }
 }
 
-/// To all others.
 pub fn to_others(me: &'static PerCpu, random: &mut Random) {
     let intid = intid(me, random);
     let others = percpu::all().iter().copied();

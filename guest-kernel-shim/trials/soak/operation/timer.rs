@@ -11,7 +11,7 @@ use arch::insn;
 use crate::soak::books;
 use guest_kernel_shim::clock;
 use guest_kernel_shim::percpu::PerCpu;
-use guest_kernel_shim::random::Random;
+use sched::random::Random;
 
 /// Place of the virtual timer among a CPU's channels.
 pub const VIRTUAL: usize = 0;

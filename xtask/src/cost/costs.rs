@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cost card: what each path costs in each mode.
+//! The costs: what each path costs in each mode.
 
 use std::collections::BTreeMap;
 
@@ -12,6 +12,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::tally::Tally;
 use super::trace::{Trace, Window};
 use super::visit;
+
+/// Values by number of vCPUs, by what they are of.
+pub type Lines = BTreeMap<String, BTreeMap<u32, u64>>;
 
 /// What the guest runs on.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, Serialize, ValueEnum)]
@@ -32,7 +35,6 @@ impl std::fmt::Display for Mode {
 }
 
 impl Mode {
-    /// Every one.
     pub const ALL: [Self; 3] = [Self::Inject, Self::Direct, Self::None];
 
     /// As it is written.
@@ -100,31 +102,29 @@ pub fn guest_insns(row: Option<&Row>) -> String {
 
 /// Everything that was counted.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-pub struct Card {
+pub struct Costs {
     /// Version of this format.
     pub schema: u32,
     /// What it is called in the history.
     #[serde(default)]
     pub label: String,
-    /// The board.
     pub board: String,
     /// Version of the emulator.
     pub emulator: String,
     /// The compiler.
     pub rustc: String,
-    /// The paths.
     pub paths: Vec<Row>,
     /// Single numbers by name: round trips, sizes, the length of a boot.
     pub numbers: BTreeMap<String, u64>,
     /// Instructions per operation by number of vCPUs, if that was asked for.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub scale: super::scale::Lines,
+    pub scale: Lines,
 }
 
-/// Version of [`Card`]'s format.
+/// Version of [`Costs`]'s format.
 pub const SCHEMA: u32 = 1;
 
-impl Card {
+impl Costs {
     /// The row of `path` in `mode`.
     pub fn row(&self, path: Path, mode: Mode) -> Option<&Row> {
         let mut rows = self.paths.iter();

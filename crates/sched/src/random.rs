@@ -3,21 +3,26 @@
 
 /// Marsaglia's xorshift64* (S. Vigna, "An experimental exploration of Marsaglia's
 /// xorshift generators, scrambled", 2016): nothing depends on its quality.
+#[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
     /// A generator that starts with `seed`.
+    #[must_use]
+    #[inline]
     pub fn new(seed: u64) -> Self {
         Self(seed.max(1))
     }
 
     /// The generator of step `step` of stream `stream`: what it draws depends on
     /// these and the seed alone, and not on what was drawn before.
+    #[must_use]
     pub fn at(seed: u64, stream: u64, step: u64) -> Self {
         Self::new(mix(mix(mix(seed) ^ stream) ^ step))
     }
 
     /// The next number.
+    #[inline]
     pub fn draw(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -26,11 +31,13 @@ impl Random {
     }
 
     /// A number below `limit`.
+    #[inline]
     pub fn below(&mut self, limit: u64) -> u64 {
         (self.draw() >> 32) % limit.max(1)
     }
 
     /// Whether it is that one time in `times`.
+    #[inline]
     pub fn one_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }

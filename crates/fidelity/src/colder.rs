@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whether what was cleaned out of the caches takes longer to load.
+
+use crate::Verdict;
+
+/// Walks of each kind in a trial.
+pub const WALKS: usize = 16;
+
+/// How many times as long a cold walk has to be. A cache that is worth its place is many
+/// times as fast as what is behind it; an emulator without caches executes what comes after
+/// a cleaning a little slower or faster too.
+const TIMES: u64 = 2;
+
+/// Of how many pairs, in per cent, this has to hold at least for it to be said, and at most
+/// for the contrary. A CPU that is away during a walk makes that one long: if it is during one
+/// in eight, 89 or 11 are left of 100 and 0.
+const YES: usize = 75;
+const NO: usize = 50;
+
+/// What the times of walks over the same lines show, some when the lines had just been used,
+/// some when they had been cleaned and invalidated: each cold one is held against each warm
+/// one. With the median of the cold ones.
+pub fn colder(warm: [u64; WALKS], mut cold: [u64; WALKS]) -> Verdict {
+    let pairs = cold
+        .iter()
+        .flat_map(|cold| warm.iter().map(move |warm| (cold, warm)));
+    let longer = pairs
+        .filter(|(cold, warm)| **cold > warm.saturating_mul(TIMES))
+        .count();
+    cold.sort_unstable();
+    let median = cold[WALKS / 2];
+    match longer * 100 / (WALKS * WALKS) {
+        YES.. => Verdict::Yes(median),
+        ..=NO => Verdict::No(median),
+        _ => Verdict::Void("walks over cleaned lines took now longer, now as long"),
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! haltpoll (rules H1 to H9).
+
+use crate::departures::{Departure, Departures};
+use crate::poll::poll_limit_ns;
+use crate::trace::{Ask, Choice, Event, Governor, Table};
+
+/// The parameters (H1), in ns where a name says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HaltpollParameters {
+    /// The largest poll limit.
+    pub maximum_ns: u32,
+    /// By what the limit grows.
+    pub grow: u32,
+    /// Where it begins to grow.
+    pub start_ns: u32,
+    /// By what it shrinks; 0 to nothing.
+    pub shrink: u32,
+    /// Whether it shrinks.
+    pub allow_shrink: bool,
+    /// H6: whether a limit below the start becomes 0 (6.9).
+    pub below_start_is_zero: bool,
+}
+
+impl HaltpollParameters {
+    /// The defaults until 6.8.
+    pub const V6_2: Self = Self {
+        maximum_ns: 200_000,
+        grow: 2,
+        start_ns: 50_000,
+        shrink: 2,
+        allow_shrink: true,
+        below_start_is_zero: false,
+    };
+
+    /// The defaults since 6.9.
+    pub const V6_9: Self = Self {
+        below_start_is_zero: true,
+        ..Self::V6_2
+    };
+}
+
+/// haltpoll of one CPU.
+#[derive(Clone, Debug)]
+pub struct Haltpoll {
+    parameters: HaltpollParameters,
+    tick_ns: i64,
+    limit_ns: u64,
+    last: usize,
+    limit_hit: bool,
+    /// Of the last choice: whether the latency limit was 0.
+    limit_zero: bool,
+    departures: Departures,
+}
+
+impl Haltpoll {
+    /// haltpoll of a new device, for a tick of `tick_ns`.
+    pub fn new(parameters: HaltpollParameters, tick_ns: i64) -> Self {
+        Self {
+            parameters,
+            tick_ns,
+            limit_ns: 0,
+            last: 0,
+            limit_hit: false,
+            limit_zero: false,
+            departures: Departures::none(),
+        }
+    }
+
+    /// The same, departing from some rules.
+    pub fn departing(self, departures: Departures) -> Self {
+        Self { departures, ..self }
+    }
+
+    /// The poll limit in ns (H1); where it is 0, P1's holds.
+    pub fn limit_ns(&self) -> u64 {
+        self.limit_ns
+    }
+
+    /// How long the poll state of `table` polls at most, in ns (P2).
+    pub fn own_limit_ns(&self, table: &Table) -> u64 {
+        let table_rules = self.limit_zero
+            && self
+                .departures
+                .has(Departure::HaltpollLimitZeroPollsAsTable);
+        match self.limit_ns {
+            _ if table_rules => poll_limit_ns(table, self.tick_ns) as u64,
+            0 => poll_limit_ns(table, self.tick_ns) as u64,
+            limit => limit,
+        }
+    }
+
+    /// H5 and H6.
+    fn adjust(&mut self, blocked_ns: u64) {
+        let Self {
+            parameters: p,
+            limit_ns,
+            ..
+        } = self;
+        if blocked_ns > u64::from(p.maximum_ns) {
+            if !p.allow_shrink {
+                return;
+            }
+            // Dividing by a shrink of 0 shrinks to nothing.
+            let shrunk = limit_ns.checked_div(u64::from(p.shrink)).unwrap_or(0);
+            let reset = p.below_start_is_zero && shrunk < u64::from(p.start_ns);
+            *limit_ns = if reset { 0 } else { shrunk };
+        } else if blocked_ns > *limit_ns {
+            let grown = limit_ns.wrapping_mul(u64::from(p.grow)) as u32;
+            *limit_ns = u64::from(grown.max(p.start_ns).min(p.maximum_ns));
+        }
+    }
+}
+
+impl Governor for Haltpoll {
+    fn choose(&mut self, table: &Table, ask: &Ask) -> Choice {
+        self.limit_zero = ask.latency_limit_ns == 0;
+        let poll = Choice::new(0, false);
+        let halt = Choice::new(1, true);
+        // H8: a poll state alone.
+        if ask.latency_limit_ns == 0 || table.len() == 1 {
+            poll
+        } else if self.limit_ns == 0 || (self.last == 0 && self.limit_hit) {
+            halt
+        } else {
+            poll
+        }
+    }
+
+    fn learn(&mut self, table: &Table, event: &Event) {
+        let Event::Slept(sleep) = event else { return };
+        self.last = sleep.entered;
+        if sleep.entered == 0 {
+            // H9.
+            let stays = !self
+                .departures
+                .has(Departure::HaltpollLimitZeroPollsAsTable);
+            if self.limit_ns == 0 && stays {
+                self.limit_ns = self.own_limit_ns(table);
+            }
+            self.limit_hit = sleep.poll_limit_hit;
+        } else {
+            self.adjust(sleep.slept_ns as u64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

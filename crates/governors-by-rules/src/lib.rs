@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Linux's cpuidle governors a second time, written from rules alone.
+//!
+//! `RULES.md` beside this crate says what each governor does, with the source of each rule. The
+//! code was written from those rules by an author who had not seen `crates/cpuidle`, so that the
+//! two can be compared over traces: `crates/governors-by-rules/tests/against` does that. Each
+//! rule's number stands in the code where the rule is kept and in the name of a test.
+//!
+//! A governor is asked through [`Governor::choose`] and told through [`Governor::learn`]. All
+//! arithmetic is in whole numbers. Times are nanoseconds unless a name says otherwise.
+#![doc = include_str!("../RULES.md")]
+
+mod departures;
+mod fit;
+mod haltpoll;
+mod ladder;
+mod menu;
+mod poll;
+mod teo;
+mod teo_recent;
+#[cfg(test)]
+mod testing;
+mod trace;
+mod typical;
+
+pub use departures::{Departure, Departures};
+pub use haltpoll::{Haltpoll, HaltpollParameters};
+pub use ladder::Ladder;
+pub use menu::{Menu, MenuRules, Outliers, PollDetour};
+pub use poll::poll_limit_ns;
+pub use teo::Teo;
+pub use teo_recent::{EarlyAnswer, TeoRecent, Utilisation};
+pub use trace::{
+    Ask, Choice, Event, Governor, MAX_STATES, NO_LATENCY_LIMIT, NO_TIMER, Sleep, State, Table,
+    replay, tick_ns,
+};

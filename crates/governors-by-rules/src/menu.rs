@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! menu (rules M1 to M13).
+
+use crate::departures::{Departure, Departures};
+use crate::fit::give_way;
+use crate::trace::{Ask, Choice, Event, Governor, NO_TIMER, Sleep, Table};
+use crate::typical::{SAMPLES, UNKNOWN, trimmed_above, trimmed_both};
+
+const MAGNITUDES: usize = 6;
+/// A correction factor that corrects nothing.
+const UNITY: u32 = 8192;
+/// What one event adds to a factor at most; the factor loses an eighth each time.
+const PULSE: u64 = 1024;
+const SHORT_NS: u64 = 15_000;
+const LONG_NS: u64 = 50_000_000;
+const NS_PER_US: u64 = 1000;
+
+/// Which outliers leave before the typical interval (M4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outliers {
+    /// Until 6.5: those above; the samples must promise less than the timer.
+    AboveBelowTimer,
+    /// 6.6 to 6.14: those above.
+    Above,
+    /// 6.15 to 6.17: those at both ends; a maximum where no interval is typical.
+    BothEndsElseMaximum,
+    /// Since 6.18: those at both ends.
+    BothEnds,
+}
+
+/// When a state is entered to avoid polling (M8a).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PollDetour {
+    /// Until 6.18: whenever the timer and the latency limit allow it.
+    Always,
+    /// Since 6.19: only a state short enough.
+    ShortStates,
+}
+
+/// Which rules a release keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MenuRules {
+    /// M3b: the typical interval first, the timer only above 15 us.
+    pub typical_first: bool,
+    /// M4: which outliers leave.
+    pub outliers: Outliers,
+    /// M2, M6: tasks waiting for I/O count.
+    pub io_counts: bool,
+    /// M6: the prediction caps the latency limit.
+    pub prediction_caps_latency: bool,
+    /// M9: a choice that no learnt sleep precedes leaves an unknown sample.
+    pub unknown_samples: bool,
+    /// M7: the latency limit is tested first.
+    pub latency_first: bool,
+    /// M8a: the way round polling.
+    pub poll_detour: PollDetour,
+    /// M3c: with the tick stopped the timer is asked for in any case.
+    pub timer_if_stopped: bool,
+    /// M5: a single state is a case of its own.
+    pub single_state: bool,
+    /// M3d: a timer within two ticks needs no deeper state.
+    pub two_ticks_are_safe: bool,
+}
+
+impl MenuRules {
+    /// 6.2 (5.12 to 6.5).
+    pub const V6_2: Self = Self {
+        typical_first: false,
+        outliers: Outliers::AboveBelowTimer,
+        io_counts: true,
+        prediction_caps_latency: true,
+        unknown_samples: false,
+        latency_first: false,
+        poll_detour: PollDetour::Always,
+        timer_if_stopped: false,
+        single_state: true,
+        two_ticks_are_safe: false,
+    };
+
+    /// 6.6 to 6.12.
+    pub const V6_6: Self = Self {
+        typical_first: true,
+        outliers: Outliers::Above,
+        ..Self::V6_2
+    };
+
+    /// 6.14 (6.13 and 6.14).
+    pub const V6_14: Self = Self {
+        io_counts: false,
+        ..Self::V6_6
+    };
+
+    /// 7.1, the newest.
+    pub const V7_1: Self = Self {
+        outliers: Outliers::BothEnds,
+        prediction_caps_latency: false,
+        unknown_samples: true,
+        latency_first: true,
+        poll_detour: PollDetour::ShortStates,
+        timer_if_stopped: true,
+        single_state: false,
+        two_ticks_are_safe: true,
+        ..Self::V6_14
+    };
+}
+
+/// menu of one CPU.
+#[derive(Clone, Debug)]
+pub struct Menu {
+    rules: MenuRules,
+    tick_ns: u64,
+    factors: [u32; 2 * MAGNITUDES],
+    samples: [u32; SAMPLES],
+    oldest: usize,
+    /// *timer* and bucket of the last choice.
+    timer_ns: u64,
+    bucket: usize,
+    learnt: bool,
+    departures: Departures,
+}
+
+/// What M3 yields.
+struct Prediction {
+    ns: u64,
+    timer_ns: u64,
+    event_ns: i64,
+    bucket: usize,
+}
+
+/// How the search of M7 and M8 ended.
+struct Found {
+    state: usize,
+    prediction_ns: u64,
+    /// M8d: the tick is stopped and nothing is left to decide.
+    settled: bool,
+}
+
+impl Menu {
+    /// menu of a release, for a tick of `tick_ns` ([`tick_ns`](crate::tick_ns)).
+    pub fn new(rules: MenuRules, tick_ns: i64) -> Self {
+        Self {
+            rules,
+            tick_ns: tick_ns as u64,
+            factors: [UNITY; 2 * MAGNITUDES],
+            samples: [0; SAMPLES],
+            oldest: 0,
+            timer_ns: 0,
+            bucket: 0,
+            learnt: false,
+            departures: Departures::none(),
+        }
+    }
+
+    /// The same, departing from some rules.
+    pub fn departing(self, departures: Departures) -> Self {
+        let mut rules = self.rules;
+        if departures.has(Departure::MenuAnswersMaximum) {
+            rules.outliers = Outliers::BothEndsElseMaximum;
+        }
+        if departures.has(Departure::MenuForgetsUnknown) {
+            rules.unknown_samples = false;
+        }
+        Self {
+            rules,
+            departures,
+            ..self
+        }
+    }
+
+    fn sample(&mut self, us: u32) {
+        self.samples[self.oldest] = us;
+        self.oldest = (self.oldest + 1) % SAMPLES;
+    }
+
+    /// M2.
+    fn bucket_of(&self, ns: u64, io_waiters: u32) -> usize {
+        let bounds = [10, 100, 1_000, 10_000, 100_000].map(|us| us * NS_PER_US);
+        let magnitude = bounds.iter().filter(|&&bound| ns >= bound).count();
+        let group = if self.rules.io_counts && io_waiters > 0 {
+            MAGNITUDES
+        } else {
+            0
+        };
+        group + magnitude
+    }
+
+    /// The timer as M3a asks for it: timer, event and bucket, and the corrected timer in us.
+    fn ask_timer(&self, ask: &Ask) -> (u64, i64, usize, u32) {
+        let (timer, event) = if ask.timer_ns < 0 {
+            (0, 0)
+        } else {
+            (ask.timer_ns as u64, ask.event_ns)
+        };
+        let bucket = self.bucket_of(timer, ask.io_waiters);
+        let unit = u64::from(UNITY) * NS_PER_US;
+        let scaled = timer
+            .wrapping_mul(u64::from(self.factors[bucket]))
+            .wrapping_add(unit / 2);
+        (timer, event, bucket, (scaled / unit) as u32)
+    }
+
+    /// M3.
+    fn predict(&self, ask: &Ask) -> Prediction {
+        let typical_us = match self.rules.outliers {
+            Outliers::AboveBelowTimer => {
+                let (.., timer_us) = self.ask_timer(ask);
+                trimmed_above(&self.samples, Some(timer_us))
+            }
+            Outliers::Above => trimmed_above(&self.samples, None),
+            Outliers::BothEndsElseMaximum => trimmed_both(&self.samples, true),
+            Outliers::BothEnds => trimmed_both(&self.samples, false),
+        };
+        let typical_ns = u64::from(typical_us) * NS_PER_US;
+        let asked = !self.rules.typical_first
+            || typical_ns > SHORT_NS
+            || (self.rules.timer_if_stopped && ask.tick_stopped);
+        let mut prediction = if asked {
+            let (timer_ns, event_ns, bucket, timer_us) = self.ask_timer(ask);
+            let corrected = if self.departures.has(Departure::MenuPredictsInNs) {
+                let scaled = u128::from(timer_ns) * u128::from(self.factors[bucket]);
+                ((scaled + u128::from(UNITY) / 2) / u128::from(UNITY)) as u64
+            } else {
+                u64::from(timer_us) * NS_PER_US
+            };
+            let ns = typical_ns.min(corrected);
+            Prediction {
+                ns,
+                timer_ns,
+                event_ns,
+                bucket,
+            }
+        } else {
+            Prediction {
+                ns: typical_ns,
+                timer_ns: NO_TIMER as u64,
+                event_ns: (self.tick_ns / 2) as i64,
+                bucket: self.bucket_of(NO_TIMER as u64, ask.io_waiters),
+            }
+        };
+        let far = !self.rules.two_ticks_are_safe || prediction.timer_ns > 2 * self.tick_ns;
+        if ask.tick_stopped && prediction.ns < self.tick_ns && far {
+            prediction.ns = prediction.timer_ns;
+        }
+        prediction
+    }
+
+    /// M5.
+    fn zero_without_more_ado(&self, table: &Table, timer_ns: u64, limit_ns: i64) -> bool {
+        limit_ns == 0
+            || (self.rules.single_state && table.len() == 1)
+            || (table.enabled(0)
+                && (timer_ns < table.residency(1) as u64 || limit_ns < table.latency(1)))
+    }
+
+    /// M6.
+    fn capped_limit(&self, ask: &Ask, prediction_ns: u64) -> u64 {
+        let limit = ask.latency_limit_ns as u64;
+        if ask.tick_stopped || !self.rules.prediction_caps_latency {
+            return limit;
+        }
+        let divisor = if self.rules.io_counts {
+            1 + 10 * u64::from(ask.io_waiters)
+        } else {
+            1
+        };
+        limit.min(prediction_ns / divisor)
+    }
+
+    /// M7 and M8.
+    fn search(&self, table: &Table, ask: &Ask, told: &Prediction, limit_ns: u64) -> Found {
+        let found = |state, prediction_ns| Found {
+            state,
+            prediction_ns,
+            settled: false,
+        };
+        let mut enabled = (0..table.len()).filter(|&i| table.enabled(i)).peekable();
+        let mut candidate = enabled.peek().copied().unwrap_or(0);
+        for state in enabled {
+            let within_limit = table.latency(state) as u64 <= limit_ns;
+            let residency = table.residency(state) as u64;
+            if self.rules.latency_first && !within_limit {
+                break;
+            }
+            if residency <= told.ns {
+                if !within_limit {
+                    break;
+                }
+                candidate = state;
+                continue;
+            }
+            let detour = match self.rules.poll_detour {
+                PollDetour::Always => within_limit,
+                PollDetour::ShortStates => {
+                    residency < SHORT_NS && table.latency(state) as u64 <= told.ns
+                }
+            };
+            if table.polls(candidate) && residency <= told.timer_ns && detour {
+                return found(state, residency);
+            }
+            if told.ns < self.tick_ns {
+                break;
+            }
+            if !ask.tick_stopped {
+                return found(candidate, table.residency(candidate) as u64);
+            }
+            let shallow = (table.residency(candidate) as u64) < self.tick_ns;
+            let deeper = shallow && table.residency(state) <= told.event_ns;
+            let state = if deeper { state } else { candidate };
+            return Found {
+                state,
+                prediction_ns: told.ns,
+                settled: true,
+            };
+        }
+        found(candidate, told.ns)
+    }
+
+    /// M11: the measured time.
+    fn measured_ns(&self, table: &Table, sleep: &Sleep) -> u64 {
+        let latency = table.latency(sleep.entered) as u64;
+        let slept = sleep.slept_ns as u64;
+        let measured = if sleep.by_tick && self.timer_ns > self.tick_ns {
+            LONG_NS / 10 * 9
+        } else if sleep.poll_limit_hit && table.polls(sleep.entered) {
+            self.timer_ns
+        } else if slept > 2 * latency {
+            slept - latency
+        } else {
+            slept / 2
+        };
+        measured.min(self.timer_ns)
+    }
+}
+
+impl Governor for Menu {
+    fn choose(&mut self, table: &Table, ask: &Ask) -> Choice {
+        if self.rules.unknown_samples && !self.learnt {
+            self.sample(UNKNOWN);
+        }
+        self.learnt = false;
+        let told = self.predict(ask);
+        self.timer_ns = told.timer_ns;
+        self.bucket = told.bucket;
+        if self.zero_without_more_ado(table, told.timer_ns, ask.latency_limit_ns) {
+            let keeps = self.departures.has(Departure::MenuZeroKeepsTick)
+                && ask.latency_limit_ns > 0
+                && !ask.tick_stopped
+                && told.ns < self.tick_ns;
+            return Choice::new(0, !table.polls(0) && !keeps);
+        }
+        let limit_ns = self.capped_limit(ask, told.ns);
+        let found = self.search(table, ask, &told, limit_ns);
+        // M10.
+        let keep = !ask.tick_stopped
+            && !found.settled
+            && (table.polls(found.state) || found.prediction_ns < self.tick_ns);
+        let too_deep = found.state > 0 && table.residency(found.state) > told.event_ns;
+        let state = if keep && too_deep {
+            give_way(table, found.state, told.event_ns, true)
+        } else {
+            found.state
+        };
+        Choice::new(state, !keep)
+    }
+
+    fn learn(&mut self, table: &Table, event: &Event) {
+        let Event::Slept(sleep) = event else { return };
+        let measured = self.measured_ns(table, sleep);
+        let factor = &mut self.factors[self.bucket];
+        *factor -= *factor / 8;
+        // M12.
+        *factor += if self.timer_ns > 0 && measured < LONG_NS {
+            (PULSE * measured / self.timer_ns) as u32
+        } else {
+            PULSE as u32
+        };
+        let us = measured / NS_PER_US;
+        let saturates = self.departures.has(Departure::MenuSamplesSaturate);
+        self.sample(if saturates {
+            us.min(u64::from(UNKNOWN)) as u32
+        } else {
+            us as u32
+        });
+        self.learnt = true;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The limit of polling (P1).
+
+use crate::trace::Table;
+
+const SHORTEST_NS: i64 = 10_000;
+
+/// How long the poll state of `table` polls at most, where the governor sets no limit itself.
+pub fn poll_limit_ns(table: &Table, tick_ns: i64) -> i64 {
+    let longest = tick_ns / 16;
+    (1..table.len())
+        .filter(|&i| table.enabled(i))
+        .map(|i| table.residency(i))
+        .find(|&residency| residency >= SHORTEST_NS)
+        .map_or(longest, |residency| residency.min(longest))
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A CPU that both sides are asked about: its timers, requests, tick and limits, from a seed.
+
+use cpuidle::Wake;
+
+/// "No timer", for both sides: longer than any sleep here, and short enough that `menu` computes
+/// with it without overflow (rule M3a says what Linux does beyond that).
+pub const FAR_NS: u64 = 1_000_000_000_000;
+
+/// The nearest timer: less is below the resolution of the clocks that this is about.
+const SOON_NS: u64 = 20;
+
+/// What a trace is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Course {
+    /// Requests a few us apart, now and then a pause.
+    Bursts,
+    /// Requests with a fixed period, jittered a little.
+    Periodic,
+    /// Timers beside the bounds of `menu`'s buckets, the tick and the states' residencies.
+    Edges,
+    /// Idle for up to ten seconds.
+    Long,
+    /// Anything from half a us to a second.
+    Mixed,
+}
+
+impl Course {
+    pub const ALL: [Self; 5] = [
+        Self::Bursts,
+        Self::Periodic,
+        Self::Edges,
+        Self::Long,
+        Self::Mixed,
+    ];
+}
+
+/// What is changed on the way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spice {
+    /// Latency limits come and go.
+    pub limits: bool,
+    /// The least of them.
+    pub limits_from_ns: u64,
+    /// The latency limit is 0 at times.
+    pub limit_zero: bool,
+    /// Some states are disabled throughout.
+    pub disabled: bool,
+    /// Entries are refused.
+    pub refusals: bool,
+}
+
+/// One period without anything to do, which may take several stays.
+#[derive(Clone, Copy, Debug)]
+struct Period {
+    timer_ns: u64,
+    request_ns: u64,
+    /// Until an interrupt after which there is still nothing to do.
+    nudge_ns: u64,
+    limit_ns: Option<u64>,
+    utilisation: u32,
+}
+
+/// What is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Question {
+    pub now_ns: u64,
+    pub timer_ns: u64,
+    pub next_tick_ns: u64,
+    pub tick_stopped: bool,
+    pub limit_ns: Option<u64>,
+    pub utilisation: u32,
+}
+
+impl Question {
+    /// Until the next event that is programmed now (rule G4).
+    pub fn event_ns(&self) -> u64 {
+        if self.tick_stopped {
+            self.timer_ns
+        } else {
+            self.timer_ns.min(self.next_tick_ns)
+        }
+    }
+}
+
+/// How the CPU stays in a state.
+#[derive(Clone, Copy, Debug)]
+pub struct Stay {
+    pub exit_latency_ns: u64,
+    /// The limit, where the state polls.
+    pub poll_limit_ns: Option<u64>,
+    pub stop_tick: bool,
+}
+
+pub struct Cpu {
+    pub rng: fastrand::Rng,
+    course: Course,
+    spice: Spice,
+    tick_ns: u64,
+    edges: Vec<u64>,
+    period_ns: u64,
+    now_ns: u64,
+    tick_stopped: bool,
+    period: Option<Period>,
+}
+
+impl Cpu {
+    pub fn new(seed: u64, course: Course, spice: Spice, tick_ns: u64, residencies: &[u64]) -> Self {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let buckets = [10, 100, 1_000, 10_000, 100_000].map(|us| us * 1_000);
+        let edges = [&buckets[..], &[15_000, tick_ns, 2 * tick_ns], residencies].concat();
+        let period_ns = between(&mut rng, 1_000, 20_000_000);
+        Self {
+            rng,
+            course,
+            spice,
+            tick_ns,
+            edges,
+            period_ns,
+            now_ns: 0,
+            tick_stopped: false,
+            period: None,
+        }
+    }
+
+    pub fn question(&mut self) -> Question {
+        if self.period.is_none() {
+            // The CPU ran a task: the tick runs.
+            self.tick_stopped = false;
+            self.period = Some(self.draw());
+        }
+        let Some(period) = self.period else {
+            unreachable!("it was just drawn")
+        };
+        Question {
+            now_ns: self.now_ns,
+            timer_ns: period.timer_ns,
+            next_tick_ns: self.tick_ns - self.now_ns % self.tick_ns,
+            tick_stopped: self.tick_stopped,
+            limit_ns: period.limit_ns,
+            utilisation: period.utilisation,
+        }
+    }
+
+    fn draw(&mut self) -> Period {
+        let rng = &mut self.rng;
+        let beside = |rng: &mut fastrand::Rng, edges: &[u64]| {
+            let edge = edges[rng.usize(..edges.len())];
+            (edge + rng.u64(..1_001)).saturating_sub(500).max(SOON_NS)
+        };
+        let timer_ns = match rng.u8(..8) {
+            0 => FAR_NS,
+            1 => beside(rng, &self.edges),
+            _ if self.course == Course::Edges => beside(rng, &self.edges),
+            _ => between(rng, 1_000, 300_000_000),
+        };
+        let request_ns = match self.course {
+            Course::Bursts if rng.u8(..12) > 0 => between(rng, 500, 50_000),
+            Course::Bursts => between(rng, 1_000_000, 50_000_000),
+            Course::Periodic => self.period_ns + rng.u64(..=self.period_ns / 64),
+            Course::Edges if rng.bool() => FAR_NS,
+            Course::Edges => beside(rng, &self.edges),
+            Course::Long => between(rng, 1_000_000, 10_000_000_000),
+            Course::Mixed => between(rng, 500, 1_000_000_000),
+        };
+        let limit_ns = match rng.u8(..4) {
+            0 if self.spice.limit_zero => Some(0),
+            0 | 1 if self.spice.limits => {
+                let limit_ns = between(rng, 1_000, 2_000_000) / 1_000 * 1_000;
+                Some(limit_ns.max(self.spice.limits_from_ns))
+            }
+            _ => None,
+        };
+        let nudge_ns = if rng.u8(..3) == 0 {
+            between(rng, 1_000, 30_000_000)
+        } else {
+            FAR_NS
+        };
+        Period {
+            timer_ns,
+            request_ns,
+            nudge_ns,
+            limit_ns,
+            utilisation: rng.u32(..40),
+        }
+    }
+
+    /// Whether this entry is refused; the CPU then has something to do.
+    pub fn refuses(&mut self) -> bool {
+        let refused = self.spice.refusals && self.rng.u8(..24) == 0;
+        if refused {
+            self.now_ns += 700;
+            self.period = None;
+        }
+        refused
+    }
+
+    /// Stays in a state; how long, and what ended it.
+    pub fn stay(&mut self, stay: &Stay) -> (u64, Wake) {
+        let question = self.question();
+        let Some(mut period) = self.period.take() else {
+            unreachable!("there was a question")
+        };
+        let tick_runs = !stay.stop_tick && !self.tick_stopped;
+        let mut ends = vec![
+            (period.request_ns, Wake::Request),
+            (period.timer_ns, Wake::Timer),
+            (period.nudge_ns, Wake::Interrupt),
+        ];
+        if tick_runs {
+            ends.push((question.next_tick_ns, Wake::Tick));
+        }
+        if let Some(limit) = stay.poll_limit_ns {
+            ends.push((limit, Wake::PollTimeout));
+        }
+        let Some(&(ns, wake)) = ends.iter().min_by_key(|(ns, _)| *ns) else {
+            unreachable!("a request comes in the end")
+        };
+        let slept = ns + self.rng.u64(..=stay.exit_latency_ns);
+        self.now_ns += slept;
+        if matches!(wake, Wake::Tick | Wake::PollTimeout | Wake::Interrupt) {
+            self.tick_stopped = !tick_runs;
+            if wake == Wake::Interrupt {
+                period.nudge_ns = between(&mut self.rng, 1_000, 30_000_000) + slept;
+            }
+            for rest in [
+                &mut period.timer_ns,
+                &mut period.request_ns,
+                &mut period.nudge_ns,
+            ] {
+                *rest = rest.saturating_sub(slept).max(SOON_NS);
+            }
+            self.period = Some(period);
+        }
+        (slept, wake)
+    }
+}
+
+/// Between two times, each magnitude as often as another.
+pub fn between(rng: &mut fastrand::Rng, low: u64, high: u64) -> u64 {
+    let magnitude = rng.u32(low.ilog2()..=high.ilog2());
+    (rng.u64(1 << magnitude..2 << magnitude)).clamp(low, high)
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `crates/cpuidle` against the rules, choice by choice over generated traces.
+//!
+//! Both sides are asked the same and told the same, also behind a difference: what the CPU enters
+//! is the choice of the rules. A difference is a state, whether the tick may stop, or a poll
+//! limit, and is printed with the trace's seed and step.
+
+mod cpu;
+mod pairs;
+
+use std::fmt;
+
+use cpu::{Course, Cpu, Question, Spice, Stay};
+use cpuidle::{FOREVER, Governor as _, Moment, Outcome, Selected, Setup, Wake};
+use governors_by_rules::{Ask, Choice, Departures, Event, NO_LATENCY_LIMIT, Sleep, Table, tick_ns};
+use pairs::{ByRules, MACHINES, Machine, PAIRS, Pair};
+
+const TRACES: u64 = 10_000;
+const STEPS: u64 = 40;
+
+/// The two governors of a trace, with their tables.
+struct Both {
+    first: Selected,
+    first_table: cpuidle::Table,
+    second: ByRules,
+    second_table: Table,
+    tick_ns: u64,
+}
+
+/// A choice, as far as the idle loop acts on it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Acted {
+    state: usize,
+    tick_stops: bool,
+    poll_limit_ns: Option<u64>,
+}
+
+impl fmt::Display for Acted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tick = if self.tick_stops { "stopped" } else { "kept" };
+        write!(f, "state {}, tick {tick}", self.state)?;
+        match self.poll_limit_ns {
+            Some(ns) => write!(f, ", polls {ns} ns"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Both {
+    fn new(pair: &Pair, machine: &Machine, departures: Departures) -> Self {
+        let tick = tick_ns(machine.hz);
+        Self {
+            first: Selected::new(Setup::new(pair.name, 0)),
+            first_table: machine.first(tick as u64),
+            second: (pair.by_rules)(tick, departures),
+            second_table: machine.second(),
+            tick_ns: tick as u64,
+        }
+    }
+
+    /// Disables a third of the states, but never all.
+    fn disable_some(&mut self, rng: &mut fastrand::Rng) {
+        for index in 0..self.second_table.states().len() {
+            if rng.u8(..3) == 0 && self.first_table.set_enabled(index, false).is_ok() {
+                self.second_table.set_disabled(index, true);
+            }
+        }
+    }
+
+    fn ask(&mut self, question: &Question) -> (Acted, Acted) {
+        let moment = Moment {
+            now_ns: question.now_ns,
+            next_tick_ns: question.next_tick_ns,
+            tick_stopped: question.tick_stopped,
+            latency_limit_ns: question.limit_ns.unwrap_or(FOREVER),
+            utilisation: question.utilisation,
+        };
+        let ask = Ask {
+            timer_ns: question.timer_ns as i64,
+            event_ns: question.event_ns() as i64,
+            tick_stopped: question.tick_stopped,
+            io_waiters: 0,
+            latency_limit_ns: question.limit_ns.map_or(NO_LATENCY_LIMIT, |ns| ns as i64),
+            utilisation: u64::from(question.utilisation),
+        };
+        let first = self
+            .first
+            .select(&self.first_table, &moment, || question.timer_ns);
+        let second = self.second.governor().choose(&self.second_table, &ask);
+        let second = self.allowed(second, first.stop_tick, ask.latency_limit_ns);
+        let polls = |state: usize| self.second_table.states()[state].polling;
+        let limit = self
+            .second
+            .poll_limit_ns(&self.second_table, self.tick_ns as i64);
+        let first = Acted {
+            state: first.state,
+            tick_stops: first.stop_tick || question.tick_stopped,
+            poll_limit_ns: polls(first.state).then_some(first.poll_limit_ns),
+        };
+        let second = Acted {
+            state: second.state,
+            tick_stops: second.stop_tick || question.tick_stopped,
+            poll_limit_ns: polls(second.state).then_some(limit),
+        };
+        (first, second)
+    }
+
+    /// What `cpuidle` promises and Linux does not: a choice is enabled and within the latency
+    /// limit, or else it is the shallowest enabled state. Of the tick Linux says nothing then.
+    fn allowed(&self, choice: Choice, stop_tick: bool, limit_ns: i64) -> Choice {
+        let states = self.second_table.states();
+        let state = &states[choice.state];
+        if !state.disabled && state.exit_latency_ns <= limit_ns {
+            return choice;
+        }
+        match states.iter().position(|state| !state.disabled) {
+            Some(shallowest) if shallowest != choice.state => Choice {
+                state: shallowest,
+                stop_tick,
+            },
+            _ => choice,
+        }
+    }
+
+    fn tell(&mut self, state: usize, slept_ns: u64, wake: Wake) {
+        self.first.reflect(
+            &self.first_table,
+            &Outcome {
+                state,
+                residency_ns: slept_ns,
+                wake,
+            },
+        );
+        let sleep = Sleep {
+            entered: state,
+            slept_ns: slept_ns as i64,
+            span_ns: slept_ns as i64,
+            by_tick: wake == Wake::Tick,
+            poll_limit_hit: wake == Wake::PollTimeout,
+        };
+        self.second
+            .governor()
+            .learn(&self.second_table, &Event::Slept(sleep));
+    }
+}
+
+/// The steps of trace `seed` at which the two differ.
+fn trace(seed: u64, pair: &Pair, machine: &Machine, departures: Departures) -> Vec<String> {
+    let mut both = Both::new(pair, machine, departures);
+    let course = Course::ALL[(seed % 5) as usize];
+    let has = |bit: u64| (seed / 5) & (1 << bit) != 0;
+    let latency_ns = machine.states.get(1).map_or(0, |state| state.1 * 1000);
+    let spice = Spice {
+        limits_from_ns: if pair.tame { latency_ns } else { 1 },
+
+        limits: has(0),
+        limit_zero: has(1) && (!pair.tame || machine.states[0].0),
+        disabled: has(2) && !pair.tame,
+        refusals: has(3),
+    };
+    let residencies: Vec<u64> = machine.states.iter().map(|state| state.2 * 1000).collect();
+    let mut cpu = Cpu::new(seed, course, spice, both.tick_ns, &residencies);
+    if spice.disabled {
+        both.disable_some(&mut cpu.rng);
+    }
+    let mut differences = Vec::new();
+    for step in 0..STEPS {
+        let question = cpu.question();
+        let (first, second) = both.ask(&question);
+        if first != second {
+            differences.push(format!(
+                "{} on {}, trace {seed} ({course:?}), step {step}: cpuidle {first}; by the rules \
+                 {second}; {question:?}",
+                pair.name.word(),
+                machine.what
+            ));
+        }
+        if cpu.refuses() {
+            both.second
+                .governor()
+                .learn(&both.second_table, &Event::Refused);
+            continue;
+        }
+        let (_, latency_us, _) = machine.states[second.state];
+        let (slept_ns, wake) = cpu.stay(&Stay {
+            exit_latency_ns: latency_us * 1000,
+            poll_limit_ns: second.poll_limit_ns,
+            stop_tick: second.tick_stops,
+        });
+        both.tell(second.state, slept_ns, wake);
+    }
+    differences
+}
+
+/// haltpoll is made for a poll state.
+fn suits(pair: &Pair, machine: &Machine) -> bool {
+    pair.name != cpuidle::Name::Haltpoll || machine.states[0].0
+}
+
+#[test]
+fn the_two_agree_but_for_the_named_departures() {
+    let mut all = 0;
+    for pair in PAIRS {
+        for machine in MACHINES.iter().filter(|machine| suits(pair, machine)) {
+            let differ: Vec<String> = (0..TRACES)
+                .flat_map(|seed| trace(seed, pair, machine, Departures::of(pair.departures)))
+                .collect();
+            for difference in differ.iter().take(5) {
+                println!("{difference}");
+            }
+            if !differ.is_empty() {
+                println!(
+                    "{} on {}: {} steps",
+                    pair.name.word(),
+                    machine.what,
+                    differ.len()
+                );
+            }
+            all += differ.len();
+        }
+    }
+    assert_eq!(all, 0, "steps at which cpuidle and the rules differ");
+}
+
+#[test]
+fn each_departure_makes_a_difference() {
+    for pair in PAIRS {
+        for &departure in pair.departures {
+            let others: Vec<_> = pair
+                .departures
+                .iter()
+                .copied()
+                .filter(|&other| other != departure)
+                .collect();
+            let differs = MACHINES
+                .iter()
+                .filter(|machine| suits(pair, machine))
+                .any(|machine| {
+                    (0..TRACES)
+                        .any(|seed| !trace(seed, pair, machine, Departures::of(&others)).is_empty())
+                });
+            assert!(
+                differs,
+                "cpuidle keeps this rule now: take out {departure:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn poll_limits_agree() {
+    for machine in MACHINES {
+        for hz in [100, 250, 1000] {
+            let tick = tick_ns(hz);
+            let first = machine.first(tick as u64).poll_limit_ns();
+            let second = governors_by_rules::poll_limit_ns(&machine.second(), tick);
+            assert_eq!(first, second as u64, "{} at {hz} Hz", machine.what);
+        }
+    }
+}

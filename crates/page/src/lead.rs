@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What leads: which of a cell's medians is shown where there is room for one, and which
+//! ratios are made of.
+
+use plan::Workload;
+use results::{Cell, Results, Stats};
+
+use crate::path;
+
+/// What leads of some cells that are held against each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// The path from the waker's store to the task, without bookkeeping: where the
+    /// samples are the work of all CPUs, and that of all cells is known.
+    Path,
+    /// The sample itself.
+    Sample,
+}
+
+impl By {
+    /// Of `cells`: the path if that of all is known.
+    pub fn of(cells: &[&Cell]) -> Self {
+        match path::of_all(cells) {
+            true => Self::Path,
+            false => Self::Sample,
+        }
+    }
+
+    /// Of the cells of one workload of a run.
+    pub fn of_workload(results: &Results, workload: Workload) -> Self {
+        match results.knows_paths(workload) {
+            true => Self::Path,
+            false => Self::Sample,
+        }
+    }
+
+    /// The median that leads; `None` if there is none, or of too few samples.
+    pub fn median(self, cell: &Cell) -> Option<u64> {
+        let stats = match self {
+            Self::Path => cell.critical.as_ref().map(|critical| critical.net),
+            Self::Sample => cell.stats,
+        };
+        let stats = stats.filter(|stats| stats.supports(500));
+        stats.map(|stats| stats.p50)
+    }
+
+    /// What distributions are of.
+    pub fn stats(self, cell: &Cell) -> Option<Stats> {
+        match self {
+            Self::Path => cell.critical.as_ref().map(|critical| critical.path),
+            Self::Sample => cell.stats,
+        }
+    }
+
+    /// Values of those, and how often each came.
+    pub fn histogram(self, cell: &Cell) -> &[(u64, u64)] {
+        let all = match self {
+            Self::Path => cell.critical.as_ref().map(|critical| &critical.histogram),
+            Self::Sample => cell.histograms.get("total"),
+        };
+        all.map_or(&[], Vec::as_slice)
+    }
+
+    /// What stands behind the unit at the end of a clause: ` on the path, bookkeeping left
+    /// out`, or nothing.
+    pub const fn shown(self) -> &'static str {
+        match self {
+            Self::Path => " on the path, bookkeeping left out",
+            Self::Sample => "",
+        }
+    }
+
+    /// The same where the clause goes on.
+    pub const fn between(self) -> &'static str {
+        match self {
+            Self::Path => " on the path, bookkeeping left out,",
+            Self::Sample => "",
+        }
+    }
+}

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The first part of the table: dimensions that have a field of their own in records
+//! and results.
+
+/// Makes what follows from the table out of these entries and those of `system`, which
+/// come after them.
+macro_rules! common_and {
+    ($($system:tt)*) => {
+        dimensions! {
+            /// What is run.
+            workload: Workload {
+                key: "workload",
+                help: "What is run: ipi, pingpong, ipistorm, messaging, notify, io, timer, idle, stream (the period of the \
+                       event stream), overshoot (polls that end at their limit)",
+                kind: Kind::Words,
+                default: [Workload::Ipi, Workload::Pingpong],
+                neutral: Workload::Ipi,
+                turn: 0,
+                place: Place::Always,
+                show: Show::Title,
+                applies: |_| true,
+                contradicts: |cell, machine| {
+                    let stream = cell.workload == Workload::Stream;
+                    if stream && (cell.wait != Wait::Wfe || cell.trap.wfe()) {
+                        Some(SkipReason::StreamAlone)
+                    } else if cell.workload == Workload::Overshoot && !cell.wait.keeps_a_limit() {
+                        Some(SkipReason::NoLimit)
+                    } else {
+                        (cell.needs_second() && machine.cpus < 2).then_some(SkipReason::OneCpu)
+                    }
+                },
+            }
+            /// Which CPUs are interrupted; `one` for workloads that have no shapes.
+            shape: Shape {
+                key: "shape",
+                help: "What workload ipi interrupts: dry (nothing), self, one, broadcast",
+                kind: Kind::Words,
+                default: *Shape::ALL,
+                neutral: Shape::One,
+                turn: 1,
+                place: Place::Always,
+                show: Show::IfDifferent,
+                applies: |cell| cell.workload == Workload::Ipi,
+                contradicts: |cell, _| {
+                    let waits = cell.shape.has_receiver() || cell.wait == Wait::Busy;
+                    (!waits).then_some(SkipReason::ShapeNeedsBusy)
+                },
+            }
+            /// How the receiver waits.
+            wait: Wait {
+                key: "wait",
+                help: "How the receiver waits: {words} (these are all), or the idle states by governor:NAME, with NAME \
+                       {governor}, or all",
+                kind: Kind::Words,
+                default: [Wait::Busy, Wait::Spin, Wait::Wfi, Wait::Wfe, Wait::Wfet, Wait::PollWfi],
+                neutral: Wait::Busy,
+                turn: 3,
+                place: Place::Always,
+                show: Show::Column,
+                applies: |_| true,
+                contradicts: |cell, machine| {
+                    if cell.wait.needs_wfxt() && !machine.wfxt {
+                        Some(SkipReason::NoWfxt)
+                    } else {
+                        let interrupted = !cell.wake.elides() && !cell.workload.is_alone();
+                        let lost = machine.event_loses_irq && cell.wait.uses_events() && interrupted;
+                        lost.then_some(SkipReason::LosesInterrupts)
+                    }
+                },
+            }
+            /// What traps.
+            trap: Trap {
+                key: "trap",
+                help: "Which waits of the guest trap: none, wfi, wfe, both",
+                kind: Kind::Words,
+                default: [Trap::None, Trap::Wfi],
+                neutral: Trap::None,
+                turn: 4,
+                place: Place::Always,
+                show: Show::Column,
+                applies: |_| true,
+                contradicts: |cell, machine| {
+                    let traps = cell.trap != Trap::None;
+                    let wfi = cell.trap.wfi() && cell.halts();
+                    let wfe = cell.trap.wfe() && cell.wait.uses_events();
+                    if traps && !wfi && !wfe {
+                        Some(SkipReason::NothingTraps)
+                    } else {
+                        (traps && !machine.hypervisor).then_some(SkipReason::NoHypervisor)
+                    }
+                },
+            }
+            /// How SGIs are delivered.
+            deliver: Deliver {
+                key: "deliver",
+                help: "How interrupts reach the receiver: inject (by the hypervisor), direct (the guest owns the interface)",
+                kind: Kind::Words,
+                default: *Deliver::ALL,
+                neutral: Deliver::Inject,
+                turn: 5,
+                place: Place::Always,
+                show: Show::Column,
+                applies: |_| true,
+                contradicts: |cell, machine| {
+                    let needed = !cell.deliver.is_direct() && !machine.hypervisor;
+                    needed.then_some(SkipReason::NoHypervisor)
+                },
+            }
+            /// Whether polling receivers are interrupted.
+            wake: Wake {
+                key: "wake",
+                help: "Whether a polling receiver is interrupted: ipi (always), elide (no)",
+                kind: Kind::Words,
+                default: *Wake::ALL,
+                neutral: Wake::Ipi,
+                turn: 6,
+                place: Place::Always,
+                show: Show::Column,
+                applies: |cell| !cell.workload.is_alone(),
+                contradicts: |cell, _| {
+                    let never = cell.wake.elides() && !cell.wait.polls();
+                    never.then_some(SkipReason::NeverPolls)
+                },
+            }
+            /// Guest poll limit in microseconds; 0 where none applies.
+            poll_limit_us: u32 {
+                key: "poll-limit-us",
+                help: "How long the guest polls before WFI, microseconds",
+                kind: Kind::Numbers,
+                range: (1, MAX_US),
+                default: [100],
+                neutral: 0,
+                turn: 7,
+                place: Place::Always,
+                show: Show::Sweep { column: "limit", chart: "Poll limit", preferred: 100 },
+                applies: |cell| cell.has_limit(),
+                own_default: |cell| cell.wait.own_limit_us(),
+            }
+            /// EL2 poll limit in microseconds; 0 is off, or does not apply.
+            host_poll_us: u32 {
+                key: "host-poll-us",
+                help: "How long the hypervisor polls on a trapped WFI, microseconds; 0 is off",
+                kind: Kind::Numbers,
+                range: (0, MAX_US),
+                default: [0, 50],
+                neutral: 0,
+                turn: 8,
+                place: Place::Always,
+                show: Show::Sweep { column: "host", chart: "Host poll limit", preferred: 0 },
+                applies: |cell| cell.traps_wfi(),
+            }
+            /// How EL2 chooses its limit; `fixed` where it does not poll.
+            host_poll: HostPoll {
+                key: "host-poll",
+                help: "How the hypervisor chooses that limit: fixed, adaptive (by KVM's rules)",
+                kind: Kind::Words,
+                default: [HostPoll::Fixed],
+                neutral: HostPoll::Fixed,
+                turn: 10,
+                place: Place::Unusual,
+                show: Show::Special("EL2"),
+                applies: |cell| cell.host_polls(),
+            }
+            /// Whether the guest says that it polls; `silent` where it makes no difference.
+            hint: Hint {
+                key: "hint",
+                help: "Whether a guest that polls tells the hypervisor, which then does not: silent, tell",
+                kind: Kind::Words,
+                default: [Hint::Silent],
+                neutral: Hint::Silent,
+                turn: 11,
+                place: Place::Unusual,
+                show: Show::Special("hint"),
+                applies: |cell| cell.host_polls() && cell.wait.limited(),
+            }
+            /// Event-stream period in microseconds; 0 is off, or does not apply.
+            event_stream_us: u32 {
+                key: "event-stream-us",
+                help: "Period of the event stream, microseconds; 0 is off",
+                kind: Kind::Numbers,
+                range: (0, MAX_US),
+                default: [100],
+                neutral: 0,
+                turn: 9,
+                place: Place::Always,
+                show: Show::Sweep { column: "stream", chart: "Event-stream period", preferred: 100 },
+                applies: |cell| cell.wait.uses_events(),
+                contradicts: |cell, machine| {
+                    if cell.wait.needs_stream() && cell.event_stream_us == 0 {
+                        Some(SkipReason::Unbounded)
+                    } else {
+                        let nearest = cell.off_period(machine);
+                        nearest.map(|nearest_us| SkipReason::StreamPeriod { nearest_us })
+                    }
+                },
+            }
+            /// Pause between two wake-ups in microseconds; the period of `timer` and `idle`.
+            gap_us: u32 {
+                key: "gap-us",
+                aliases: &["delay-us"],
+                help: "Pause between two wake-ups, microseconds; the period of timer (default 1000) and idle (10000)",
+                kind: Kind::Numbers,
+                range: (0, MAX_US),
+                default: [0],
+                neutral: 0,
+                turn: 2,
+                place: Place::Always,
+                show: Show::Sweep { column: "gap", chart: "Gap", preferred: 0 },
+                applies: |cell| cell.workload != Workload::Stream && !cell.is_open(),
+                own_default: |cell| cell.workload.period_us(),
+                contradicts: |cell, _| {
+                    let none = cell.workload.period_us().is_some() && cell.gap_us == 0;
+                    none.then_some(SkipReason::NoPeriod)
+                },
+            }
+            /// The barrier before WFI; `none` where there is no WFI.
+            wfi_barrier: WfiBarrier {
+                key: "wfi-barrier",
+                help: "The barrier before each WFI of the guest: none, dsb (DSB SY, as in Linux's idle loop)",
+                kind: Kind::Words,
+                default: [WfiBarrier::None],
+                neutral: WfiBarrier::None,
+                turn: 11,
+                place: Place::Unusual,
+                show: Show::Special("WFI behind"),
+                applies: |cell| cell.halts(),
+            }
+            /// Whether caches hold what a wake-up uses; `warm` where samples are not made one by one.
+            cache: Cache {
+                key: "cache",
+                help: "Whether caches hold what a wake-up uses (ipi, pingpong): warm (as the one before left them), cold \
+                       (cleaned and invalidated before each sample; needs a machine that models caches)",
+                kind: Kind::Words,
+                default: [Cache::Warm],
+                neutral: Cache::Warm,
+                turn: 11,
+                place: Place::Unusual,
+                show: Show::Special("caches"),
+                applies: |cell| !cell.workload.has_tasks() && !cell.workload.is_alone(),
+                contradicts: |cell, machine| {
+                    let unseen = cell.cache == Cache::Cold && !machine.caches;
+                    unseen.then_some(SkipReason::NoCaches)
+                },
+            }
+            /// What the CPUs do meanwhile that take no part.
+            noise: Noise {
+                key: "noise",
+                help: "What the CPUs do that take no part in what is measured: none, stream (through memory larger than \
+                       caches), sgi (they interrupt each other), tlbi (broadcast TLB invalidates)",
+                kind: Kind::Words,
+                default: [Noise::None],
+                neutral: Noise::None,
+                turn: 11,
+                place: Place::Unusual,
+                show: Show::Special("noise"),
+                applies: |_| true,
+                contradicts: |cell, machine| cell.silenced(machine),
+            }
+            /// Mean time from one request to the next, microseconds; 0: when the one before is answered.
+            arrival_us: u32 {
+                key: "arrival-us",
+                help: "Mean time from one request of notify to the next, microseconds, whether the one before is answered or \
+                       not (open loop); 0: when it is (closed loop)",
+                kind: Kind::Numbers,
+                range: (0, MAX_US),
+                default: [0],
+                neutral: 0,
+                turn: 11,
+                place: Place::Unusual,
+                show: Show::Sweep { column: "arrival", chart: "Time between requests", preferred: 0 },
+                applies: |cell| cell.workload == Workload::Notify,
+            }
+            /// How long a request is worked on, microseconds.
+            service_us: u32 {
+                key: "service-us",
+                help: "How long the supervisor of notify works on a request, microseconds",
+                kind: Kind::Numbers,
+                range: (0, MAX_US),
+                default: [0],
+                neutral: 0,
+                turn: 11,
+                place: Place::Unusual,
+                show: Show::Sweep { column: "service", chart: "Service time", preferred: 0 },
+                applies: |cell| cell.workload == Workload::Notify,
+            }
+            $($system)*
+        }
+    };
+}
+
+pub(super) use common_and;

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The second part of the table: dimensions of the workloads on the executor, which
+//! records and results have in `system`.
+
+/// Gives these entries to `with`.
+macro_rules! system {
+    ($with:ident) => {
+        $with! {
+            /// Groups of tasks, as `perf bench sched messaging -g` has them; pairs for `notify`.
+            groups: u32 {
+                key: "groups",
+                help: "Groups of messaging, pairs of notify, 1 to 16 (default 1)",
+                kind: Kind::Numbers,
+                range: (1, 16),
+                default: [1],
+                neutral: 1,
+                turn: 24,
+                place: Place::System,
+                show: Show::IfDifferent,
+                applies: |cell| cell.workload.has_groups(),
+            }
+            /// Which CPUs `ipistorm` calls.
+            calls: Calls {
+                key: "calls",
+                help: "Which CPUs ipistorm calls: single (the CPU at --offset), mask (those of --mask), all",
+                kind: Kind::Words,
+                default: [Calls::Single],
+                neutral: Calls::Single,
+                turn: 23,
+                place: Place::System,
+                show: Show::IfDifferent,
+                applies: |cell| cell.storms(),
+            }
+            /// A call of one CPU goes to the caller's number plus this.
+            offset: u32 {
+                key: "offset",
+                help: "A call of one CPU goes to the caller's number plus this (default 1)",
+                kind: Kind::Numbers,
+                range: (0, 63),
+                default: [1],
+                neutral: 1,
+                turn: 22,
+                place: Place::System,
+                show: Show::IfDifferent,
+                applies: |cell| cell.storms() && cell.calls == Calls::Single,
+                contradicts: |cell, machine| {
+                    let (offset, cpus) = (cell.offset, machine.cpus);
+                    let to_self = (offset as usize).is_multiple_of(cpus);
+                    to_self.then_some(SkipReason::OffsetToSelf { offset, cpus })
+                },
+            }
+            /// CPUs that a call to many goes to.
+            mask: CpuSet {
+                key: "mask",
+                help: "CPUs that a call to many goes to (default all)",
+                kind: Kind::Cpus,
+                default: [CpuSet::ALL],
+                neutral: CpuSet::ALL,
+                turn: 21,
+                place: Place::System,
+                show: Show::IfDifferent,
+                applies: |cell| cell.storms() && cell.calls == Calls::Mask,
+                contradicts: |cell, machine| {
+                    let none = cell.calls_itself_only(machine.cpus);
+                    SkipReason::offline("mask", cell.mask, machine.cpus)
+                        .or(none.then_some(SkipReason::NoTarget))
+                },
+            }
+            /// CPUs that call, or that wake up by time.
+            cpulist: CpuSet {
+                key: "cpulist",
+                help: "CPUs that call (ipistorm; default 0), or wake up by time (timer, idle; default all)",
+                kind: Kind::Cpus,
+                default: [CpuSet::ALL],
+                neutral: CpuSet::ALL,
+                turn: 20,
+                place: Place::System,
+                show: Show::IfDifferent,
+                applies: |cell| cell.storms() || cell.workload.period_us().is_some(),
+                own_default: |cell| cell.storms().then_some(CpuSet::FIRST),
+                contradicts: |cell, machine| {
+                    let none = cell.cpulist.is_empty().then_some(SkipReason::NoCaller);
+                    SkipReason::offline("cpulist", cell.cpulist, machine.cpus).or(none)
+                },
+            }
+            /// The caller waits until the function has run.
+            call_wait: Switch {
+                key: "call-wait",
+                help: "Whether the caller waits until the function has run: on, off",
+                kind: Kind::Words,
+                default: [Switch::On],
+                neutral: Switch::On,
+                turn: 19,
+                place: Place::System,
+                show: Show::IfDifferent,
+                applies: |cell| cell.storms(),
+            }
+            /// How a call reaches a CPU that polls; where every wake-up is an interrupt there
+            /// is nothing to choose.
+            call_by: CallBy {
+                key: "call-by",
+                help: "How a call reaches a CPU that polls: notify, resched, ipi, skip-newidle, sm-idle",
+                kind: Kind::Words,
+                default: [CallBy::Notify],
+                neutral: CallBy::Notify,
+                turn: 18,
+                place: Place::System,
+                show: Show::IfDifferent,
+                applies: |cell| cell.storms(),
+                forced: |cell| (!cell.wake.elides()).then_some(CallBy::Ipi),
+            }
+            /// How long the device of workload `io` takes, microseconds.
+            device_us: u32 {
+                key: "device-us",
+                help: "How long the device of io takes, microseconds (default 20)",
+                kind: Kind::Numbers,
+                range: (1, 1_000_000),
+                default: [20],
+                neutral: 20,
+                turn: 17,
+                place: Place::System,
+                show: Show::IfDifferent,
+                applies: |cell| cell.workload == Workload::Io,
+            }
+            /// How its times, or those from one request to the next, are distributed.
+            spread: Spread {
+                key: "spread",
+                help: "How times of io's device (default fixed), or from one request to the next (exponential), are \
+                       distributed: fixed, uniform, exponential",
+                kind: Kind::Words,
+                default: [Spread::Fixed],
+                neutral: Spread::Fixed,
+                turn: 16,
+                place: Place::System,
+                show: Show::IfDifferent,
+                applies: |cell| cell.workload == Workload::Io || cell.is_open(),
+                own_default: |cell| cell.is_open().then_some(Spread::Exponential),
+            }
+            /// Which CPU it interrupts.
+            completion: Completion {
+                key: "completion",
+                help: "Which CPU it interrupts: same (that submitted), other",
+                kind: Kind::Words,
+                default: [Completion::Same],
+                neutral: Completion::Same,
+                turn: 15,
+                place: Place::System,
+                show: Show::IfDifferent,
+                applies: |cell| cell.workload == Workload::Io,
+            }
+            /// For how long after a request to a device a CPU stays shallow, milliseconds; 0 is off.
+            psd_ms: u32 {
+                key: "psd-ms",
+                help: "How long a governed CPU stays shallow after it asked a device, milliseconds; 0 is off",
+                kind: Kind::Numbers,
+                range: (0, 1000),
+                default: [0],
+                neutral: 0,
+                turn: 14,
+                place: Place::System,
+                show: Show::IfDifferent,
+                applies: |cell| cell.workload == Workload::Io && cell.wait.governor().is_some(),
+            }
+            /// Exit latency of the standby state, microseconds; 0 is without that state.
+            standby_us: u32 {
+                key: "standby-us",
+                help: "Exit latency of the governors' standby state, microseconds; 0 is without it (default 100)",
+                kind: Kind::Numbers,
+                range: (0, 10_000),
+                default: [100],
+                neutral: 0,
+                turn: 13,
+                place: Place::System,
+                show: Show::IfDifferent,
+                applies: |cell| cell.wait.governor().is_some(),
+            }
+            /// CPUs that poll whatever the governor says.
+            idle_poll: CpuSet {
+                key: "idle-poll",
+                help: "Governed CPUs that poll whatever the governor says (default none)",
+                kind: Kind::Cpus,
+                default: [CpuSet::NONE],
+                neutral: CpuSet::NONE,
+                turn: 12,
+                place: Place::System,
+                show: Show::IfDifferent,
+                applies: |cell| cell.wait.governor().is_some() && cell.workload.has_tasks(),
+                contradicts: |cell, machine| SkipReason::offline("idle-poll", cell.idle_poll, machine.cpus),
+            }
+        }
+    };
+}
+
+pub(super) use system;

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is wrong with boot arguments.
+
+use core::fmt;
+
+use crate::words::family;
+use crate::{PREFIX, Shard, magnitude};
+
+/// What is wrong with a plan's text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error<'a> {
+    /// There is no such argument.
+    UnknownKey {
+        /// What was given.
+        key: &'a str,
+        /// The argument that comes nearest.
+        nearest: &'static str,
+    },
+    /// The argument has no such value.
+    UnknownName {
+        /// Argument.
+        key: &'a str,
+        /// What was given.
+        word: &'a str,
+        /// The value that comes nearest.
+        nearest: &'static str,
+    },
+    /// Not a number.
+    Count {
+        /// Argument.
+        key: &'a str,
+        /// What was given.
+        word: &'a str,
+    },
+    /// The dimension has no such value.
+    UnknownWord {
+        /// Dimension.
+        key: &'a str,
+        /// What was given.
+        word: &'a str,
+        /// What could have been.
+        known: &'static [&'static str],
+    },
+    /// Not a number, or outside of the range.
+    Number {
+        /// Dimension.
+        key: &'a str,
+        /// What was given.
+        word: &'a str,
+        /// Smallest value.
+        min: u32,
+        /// Largest value.
+        max: u32,
+    },
+    /// Not a set of CPUs.
+    Cpus {
+        /// Dimension.
+        key: &'a str,
+        /// What was given.
+        word: &'a str,
+    },
+    /// More values than a list holds.
+    TooMany {
+        /// Dimension.
+        key: &'a str,
+        /// Values that a list holds.
+        most: usize,
+    },
+    /// Not a part of a number of parts.
+    Shard {
+        /// What was given.
+        word: &'a str,
+        /// The part that comes nearest.
+        nearest: Shard,
+    },
+    /// It has no value.
+    NoValue(&'a str),
+    /// Its value is missing.
+    NeedsValue(&'a str),
+}
+
+impl fmt::Display for Error<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownKey { key, nearest } => write!(
+                f,
+                "there is no boot argument `{PREFIX}{key}`; the nearest is `{PREFIX}{nearest}`"
+            ),
+            Self::UnknownName { key, word, nearest } => {
+                write!(f, "{key}: there is no `{word}`; the nearest is `{nearest}`")
+            }
+            Self::Count { key, word } => write!(
+                f,
+                "{key}: `{word}` is not a number from 0 to {}; write it in decimal",
+                u64::MAX
+            ),
+            Self::UnknownWord { key, word, known } => {
+                write!(f, "{key}: there is no `{word}`; use all")?;
+                let mut last = "";
+                for known in *known {
+                    // A family's own `all` stands before its members.
+                    let family = family(known);
+                    if family != last {
+                        write!(f, ", {family}all")?;
+                        last = family;
+                    }
+                    write!(f, ", {known}")?;
+                }
+                Ok(())
+            }
+            Self::Number {
+                key,
+                word,
+                min,
+                max,
+            } => {
+                write!(f, "{key}: `{word}` is not a number from {min} to {max}; ")?;
+                match magnitude(word) {
+                    Some(value) => {
+                        let nearest = value.clamp((*min).into(), (*max).into());
+                        write!(f, "the nearest is {nearest}")
+                    }
+                    None => f.write_str("use one"),
+                }
+            }
+            Self::Shard { word, nearest } => write!(
+                f,
+                "shard: `{word}` is not a part I/N with I from 1 to N, N to {}; \
+                 the nearest is {nearest}",
+                Shard::MOST
+            ),
+            Self::Cpus { key, word } => write!(
+                f,
+                "{key}: `{word}` is no set of CPUs; use all, none, numbers from 0 to 63 \
+                 like 0-3+6, or a mask like 0x4f"
+            ),
+            Self::NoValue(key) => write!(f, "{key}: it has no value; leave out `=` and the rest"),
+            Self::NeedsValue(key) => {
+                write!(f, "{key}: its value is missing; write {PREFIX}{key}=VALUE")
+            }
+            Self::TooMany { key, most } => write!(f, "{key}: more than {most} values"),
+        }
+    }
+}

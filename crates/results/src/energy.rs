@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Energy as a model: where the CPUs were within the samples of a cell, times watts that
+//! you state for each of these states. Nothing here is measured but the time.
+
+use plan::Workload;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Cell, INSNS, Results};
+
+/// Watts of one CPU in each state that residency tells apart.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Watts {
+    /// Where the figures are from.
+    pub source: String,
+    /// It runs the guest.
+    pub run: f64,
+    /// It polls.
+    pub poll: f64,
+    /// It is halted in WFI.
+    pub wfi: f64,
+    /// It works at EL2; as `run` if it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub el2: Option<f64>,
+}
+
+/// What a cell's wake-ups take by such a model.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default)]
+pub struct EnergyModel {
+    /// Microjoules of both CPUs for a wake-up, of the samples with time stamps.
+    pub uj_per_wakeup: f64,
+    /// The model.
+    pub watts: Watts,
+}
+
+impl Watts {
+    /// What is wrong with the figures, if anything is.
+    ///
+    /// # Errors
+    /// Names the key and the remedy.
+    pub fn check(&self) -> Result<(), String> {
+        if self.source.trim().is_empty() {
+            return Err("`source`: it is empty; say where the figures are from".into());
+        }
+        let el2 = self.el2.unwrap_or(0.0);
+        let figures = [
+            ("run", self.run),
+            ("poll", self.poll),
+            ("wfi", self.wfi),
+            ("el2", el2),
+        ];
+        let wrong = figures
+            .into_iter()
+            .find(|(_, watts)| !(watts.is_finite() && *watts >= 0.0));
+        match wrong {
+            Some((key, watts)) => Err(format!("`{key}`: {watts} W; use 0 or more")),
+            None => Ok(()),
+        }
+    }
+
+    /// The model in one line.
+    pub fn text(&self) -> String {
+        let Self { run, poll, wfi, .. } = self;
+        let el2 = self.el2.unwrap_or(*run);
+        format!(
+            "run {run} W, poll {poll} W, wfi {wfi} W, el2 {el2} W for each CPU, by: {}",
+            self.source
+        )
+    }
+
+    /// Watts in a state of residency; `None` if the model does not know it.
+    fn of(&self, state: &str) -> Option<f64> {
+        match state {
+            "run" => Some(self.run),
+            "poll" => Some(self.poll),
+            "wfi" => Some(self.wfi),
+            "el2" => Some(self.el2.unwrap_or(self.run)),
+            _ => None,
+        }
+    }
+}
+
+impl Results {
+    /// Gives each cell whose residency is known what its wake-ups take by `watts`, in place of
+    /// what it had of another model. Where the counter counts instructions there is no time to
+    /// multiply watts with; a note says so, and one says so where no cell has time stamps.
+    pub fn model_energy(&mut self, watts: &Watts) {
+        const WHAT: &str = "model of energy: ";
+        self.notes.retain(|note| !note.starts_with(WHAT));
+        let counted = self.fidelity.get("counts_instructions") == Some(&true.into());
+        let timeless = counted || self.unit == INSNS;
+        let hz = self.machine.cntfrq_hz;
+        for cell in &mut self.cells {
+            let found = (!timeless).then(|| cell.uj_per_wakeup(watts, hz)).flatten();
+            cell.energy_model = found.map(|uj_per_wakeup| EnergyModel {
+                uj_per_wakeup,
+                watts: watts.clone(),
+            });
+        }
+        let why = if timeless {
+            "the counter counts instructions, and watts are per time; use --metric time, or cycles of a \
+             modelled core"
+        } else if self.cells.iter().all(|cell| cell.energy_model.is_none()) {
+            "no cell tells where the CPUs were (residency); it takes workload pingpong with --stages on"
+        } else {
+            return;
+        };
+        self.notes.push(format!("{WHAT}{why}"));
+    }
+}
+
+impl Cell {
+    /// Microjoules of a wake-up, where the counter has `hz`.
+    fn uj_per_wakeup(&self, watts: &Watts, hz: u64) -> Option<f64> {
+        let stamped = self.counters.get("stamped")?.get("samples").copied()?;
+        if self.residency.is_empty() || stamped == 0 || hz == 0 {
+            return None;
+        }
+        let states = self.residency.iter();
+        let joules =
+            states.map(|(state, &ticks)| Some(watts.of(state)? * ticks as f64 / hz as f64));
+        let joules: f64 = joules.sum::<Option<f64>>()?;
+        let wakeups = match self.what.workload {
+            Workload::Pingpong => 2,
+            Workload::Ipi
+            | Workload::Ipistorm
+            | Workload::Messaging
+            | Workload::Notify
+            | Workload::Io
+            | Workload::Timer
+            | Workload::Idle
+            | Workload::Stream
+            | Workload::Overshoot => 1,
+        };
+        Some(joules * 1e6 / (stamped * wakeups) as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::results;
+
+    fn watts() -> Watts {
+        Watts {
+            source: "a test".into(),
+            run: 2.0,
+            poll: 1.5,
+            wfi: 0.25,
+            el2: None,
+        }
+    }
+
+    /// Ten round trips of two CPUs that last 1 ms each, at 1 GHz.
+    fn timed() -> Results {
+        let mut results = results();
+        results.unit = "ticks".into();
+        let cell = &mut results.cells[1];
+        let residency = [
+            ("run", 4_000_000),
+            ("poll", 2_000_000),
+            ("wfi", 12_000_000),
+            ("el2", 2_000_000),
+        ];
+        cell.residency = residency.map(|(name, ticks)| (name.into(), ticks)).into();
+        cell.counters = [("stamped".into(), [("samples".into(), 10)].into())].into();
+        results
+    }
+
+    fn energy(results: &Results) -> Option<f64> {
+        let model = results.cells[1].energy_model.as_ref();
+        model.map(|model| model.uj_per_wakeup)
+    }
+
+    #[test]
+    fn energy_is_time_by_state_times_watts_for_each_wake_up() {
+        let mut results = timed();
+        results.model_energy(&watts());
+        // 8 + 3 + 3 + 4 mJ for twenty wake-ups.
+        let found = energy(&results).unwrap();
+        assert!((found - 900.0).abs() < 1e-9, "{found}");
+        results.model_energy(&Watts {
+            el2: Some(0.0),
+            ..watts()
+        });
+        let found = energy(&results).unwrap();
+        assert!((found - 700.0).abs() < 1e-9, "{found}");
+        assert!(results.notes.is_empty() && results.cells[0].energy_model.is_none());
+    }
+
+    #[test]
+    fn there_is_none_without_time_or_without_residency_and_a_note_says_why() {
+        let mut insns = timed();
+        insns.unit = INSNS.into();
+        let mut cycles = timed();
+        cycles.unit = "cycles".into();
+        cycles
+            .fidelity
+            .insert("counts_instructions".into(), true.into());
+        for mut results in [insns, cycles] {
+            results.model_energy(&watts());
+            results.model_energy(&watts());
+            assert_eq!(energy(&results), None);
+            assert_eq!(results.notes.len(), 1);
+            assert!(results.notes[0].contains("counts instructions"));
+        }
+        let mut bare = timed();
+        bare.cells[1].residency.clear();
+        bare.model_energy(&watts());
+        assert_eq!(energy(&bare), None);
+        assert!(bare.notes[0].contains("--stages on"));
+        let mut lost = timed();
+        lost.cells[1].counters.clear();
+        lost.model_energy(&watts());
+        assert_eq!(energy(&lost), None);
+    }
+
+    #[test]
+    fn a_model_has_a_source_and_figures_that_can_be() {
+        assert!(watts().check().is_ok());
+        for (wrong, told) in [
+            (
+                Watts {
+                    source: " ".into(),
+                    ..watts()
+                },
+                "`source`",
+            ),
+            (
+                Watts {
+                    wfi: -1.0,
+                    ..watts()
+                },
+                "`wfi`: -1 W",
+            ),
+            (
+                Watts {
+                    el2: Some(f64::NAN),
+                    ..watts()
+                },
+                "`el2`",
+            ),
+        ] {
+            let error = wrong.check().unwrap_err();
+            assert!(error.contains(told), "{error}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Requests that come when it is time for them, whatever became of those before: an
+//! open loop.
+//!
+//! What a request waited counts from the time at which it was meant to come. If the
+//! one that sends is late, or those before are still being served, that is in it.
+
+use core::iter;
+
+/// The times at which requests are meant to come, each later than the one before by
+/// what `interval` says.
+pub fn times(mut interval: impl FnMut() -> u64) -> impl Iterator<Item = u64> {
+    let mut at = 0u64;
+    iter::from_fn(move || {
+        at = at.saturating_add(interval());
+        Some(at)
+    })
+}
+
+/// How many requests wait while one after the other is served.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Queue {
+    /// Requests whose time had come when one was last taken.
+    due: usize,
+    /// Most that were there at once.
+    longest: usize,
+}
+
+impl Queue {
+    /// Request `number`, from 0 on, is taken at `now`; `time` says when others are meant
+    /// to come, for as many as there are.
+    #[inline(always)]
+    pub fn take(&mut self, number: usize, now: u64, time: impl Fn(usize) -> Option<u64>) {
+        self.due = self.due.max(number);
+        while time(self.due).is_some_and(|time| time <= now) {
+            self.due += 1;
+        }
+        self.longest = self.longest.max(self.due - number);
+    }
+
+    /// The most requests that had come and were not yet served, the one that is taken
+    /// among them.
+    #[must_use]
+    pub const fn longest(&self) -> usize {
+        self.longest
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+    use crate::spread;
+
+    const MEAN: u64 = 100_000;
+
+    fn drawn(seed: u64, of: fn(u64, u64) -> u64, count: usize) -> Vec<u64> {
+        let mut random = Random::at(seed, 1, 2);
+        times(move || of(MEAN, random.draw())).take(count).collect()
+    }
+
+    #[test]
+    fn times_have_the_mean_of_their_intervals() {
+        for of in [spread::uniform, spread::exponential] {
+            for seed in 0..8 {
+                let times = drawn(seed, of, 50_000);
+                let mean = times[times.len() - 1] / times.len() as u64;
+                // The mean of so many is spread by 0.45 % of it where they are exponential.
+                assert!(mean.abs_diff(MEAN) < MEAN / 50, "seed {seed}: {mean}");
+                assert!(times.windows(2).all(|pair| pair[0] <= pair[1]));
+            }
+        }
+        let fixed: Vec<u64> = times(|| 7).take(4).collect();
+        assert_eq!(fixed, [7, 14, 21, 28]);
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_times_again_and_another_one_others() {
+        let of = |seed| drawn(seed, spread::exponential, 1000);
+        assert_eq!(of(5), of(5));
+        assert_ne!(of(5), of(6));
+        let stream = |pair, block| Random::at(1, pair, block).draw();
+        assert_eq!(stream(3, 4), stream(3, 4));
+        assert!(stream(3, 4) != stream(4, 3) && stream(3, 4) != stream(3, 5));
+    }
+
+    #[test]
+    fn intervals_that_are_too_long_end_at_the_last_tick() {
+        assert_eq!(times(|| u64::MAX).nth(3), Some(u64::MAX));
+    }
+
+    /// The longest queue where requests come every 10 and one takes `service`.
+    fn longest(service: u64, count: usize) -> usize {
+        let come: Vec<u64> = times(|| 10).take(count).collect();
+        let (mut queue, mut free) = (Queue::default(), 0);
+        for (number, &at) in come.iter().enumerate() {
+            let now = free.max(at);
+            queue.take(number, now, |other| come.get(other).copied());
+            free = now + service;
+        }
+        queue.longest()
+    }
+
+    #[test]
+    fn a_queue_grows_where_service_takes_longer_than_the_interval() {
+        assert_eq!([longest(0, 100), longest(9, 100)], [1, 1]);
+        // Two come while one is served: half of them wait when the last has come.
+        assert_eq!([longest(20, 10), longest(20, 100)], [5, 50]);
+        assert_eq!(longest(1_000_000, 50), 49);
+        assert_eq!(Queue::default().longest(), 0);
+    }
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Caches that hold nothing of what a wake-up uses.
+
+use arch::layout;
+use platform::Region;
+
+use crate::percpu::{self, PerCpu};
+use crate::{clock, hypervisor};
+
+/// Time that a CPU has to get back to its wait after the wake-up before, microseconds: what
+/// it uses on its way is not to be in a cache again.
+const SETTLE_US: u32 = 20;
+
+/// Leaves nothing of what the first `cpus` CPUs use for a wake-up in a cache of any CPU:
+/// code, constants and variables of this image, their stacks and states, and those of EL2
+/// if it is there. Before that, they get time to wait.
+///
+/// # Panics
+/// Panics if the hypervisor refuses.
+pub fn evict(cpus: usize) {
+    clock::pause(clock::ticks(SETTLE_US));
+    if hypervisor::present() {
+        let vcpus = percpu::online().take(cpus).map(|cpu| cpu.index as u64);
+        for what in vcpus.chain([abi::EVICT_IMAGE]) {
+            assert!(
+                hypervisor::evict(what),
+                "hypervisor: nothing to evict at {what}"
+            );
+        }
+    }
+    let image = [layout::text(), layout::rodata(), layout::data()].map(Region::from);
+    let states = percpu::online().take(cpus).flat_map(PerCpu::memory);
+    pages::evict(states.chain(image));
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whether the machine has caches, or models them: whether loads take longer when their
+//! lines were cleaned and invalidated. [`fidelity::colder`] says when they do.
+
+use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::Ordering::Relaxed;
+
+use fidelity::WALKS;
+use pages::clean;
+use platform::Region;
+
+use super::answer::{Answer, settle};
+use crate::clock;
+
+/// Loads of a walk, each of which waits for the one before: on a counter that is slower
+/// than the core one load could be less than a tick.
+const LOADS: usize = 64;
+/// Words from one to the next: 256 bytes, so that each is in a line of its own, or nearly.
+const APART: usize = 32;
+/// The next load is so many places on: a prefetcher that follows a stride has none to follow.
+const STEP: usize = 37;
+
+/// The places, in each of which the next one's index is.
+#[repr(align(4096))]
+struct Chain([AtomicUsize; LOADS * APART]);
+
+static CHAIN: Chain = Chain([const { AtomicUsize::new(0) }; LOADS * APART]);
+
+/// Loads after a cleaning are slower than loads after loads.
+pub fn modelled() -> Answer {
+    for place in 0..LOADS {
+        let next = (place + STEP) % LOADS * APART;
+        CHAIN.0[place * APART].store(next, Relaxed);
+    }
+    settle(|_| {
+        let (mut warm, mut cold) = ([0; WALKS], [0; WALKS]);
+        for (n, (warm, cold)) in warm.iter_mut().zip(&mut cold).enumerate() {
+            // Neither is always the first.
+            if n.is_multiple_of(2) {
+                *warm = walk_warm();
+                *cold = walk_cold();
+            } else {
+                *cold = walk_cold();
+                *warm = walk_warm();
+            }
+        }
+        fidelity::colder(warm, cold)
+    })
+}
+
+fn walk_warm() -> u64 {
+    walk();
+    walk()
+}
+
+fn walk_cold() -> u64 {
+    walk();
+    clean(Region {
+        base: (&raw const CHAIN) as u64,
+        size: size_of::<Chain>() as u64,
+    });
+    walk()
+}
+
+/// Ticks that a walk takes; the same instructions for both.
+#[inline(never)]
+fn walk() -> u64 {
+    let start = clock::now();
+    let mut at = 0;
+    for _ in 0..LOADS {
+        at = CHAIN.0[at].load(Relaxed);
+    }
+    core::hint::black_box(at);
+    clock::now() - start
+}

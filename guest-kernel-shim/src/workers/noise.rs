@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Noise: what CPUs do that take no part in a measurement, to disturb it. It is made in
+//! rounds, from before a block's first sample until after its last one.
+//!
+//! An SGI is sent when the one before has been taken: one that is sent while the same
+//! is pending makes no further interrupt (IHI 0069H, 4.1.2). So each bystander has one
+//! on its way all the time, and none is left when all have stopped.
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
+
+use arch::{gic_cpu, insn};
+use pages::Pool;
+use plan::{Cell, Noise};
+use platform::MAX_CPUS;
+use spin::once::Once;
+
+use super::post::until;
+use crate::entry::Rounds;
+use crate::percpu::{self, PerCpu};
+use crate::{clock, interrupts};
+
+/// The SGI that bystanders send each other: no other is enabled that is not this kernel's.
+const SGI: u32 = 3;
+
+/// Memory to stream through; empty if no cell of the plan does.
+static MEMORY: Once<&'static [AtomicU64]> = Once::new();
+/// Rounds that each CPU has made in this block.
+static ROUNDS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
+/// SGIs of its neighbour that each CPU has taken, ever.
+static TAKEN: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
+/// Bystanders that have stopped.
+static STOPPED: AtomicUsize = AtomicUsize::new(0);
+
+/// Makes room for what the noise of cells goes through, `bytes` in memory of `pool`.
+pub fn place(pool: &mut Pool, bytes: u64) {
+    let words = bytes as usize / size_of::<AtomicU64>();
+    MEMORY.call_once(|| pool.fill((0..words).map(|_| AtomicU64::new(0))));
+}
+
+/// The CPUs that stand by while `cell` is measured.
+pub fn bystanders(cell: &Cell) -> impl Iterator<Item = &'static PerCpu> + Clone {
+    let cpus = percpu::online().count();
+    let others = percpu::online().skip(1 + cell.members(cpus));
+    others.take(cell.bystanders(cpus))
+}
+
+/// Prepares a block, before the bystanders begin.
+pub fn prepare(cell: &Cell) {
+    STOPPED.store(0, Release);
+    ROUNDS.iter().for_each(|rounds| rounds.store(0, Release));
+    if cell.noise == Noise::Sgi {
+        interrupts::listen(Some(taken));
+    }
+}
+
+/// Adds the rounds of the block of `cell`, which is over.
+pub fn collect(cell: &Cell, sum: &mut Rounds) {
+    if cell.noise == Noise::Sgi {
+        interrupts::listen(None);
+    }
+    for (sum, rounds) in sum.iter_mut().zip(&ROUNDS) {
+        *sum += rounds.load(Acquire);
+    }
+}
+
+/// Makes the noise of `cell` until it is `over`; `begun` is called after the first round.
+pub fn make(me: &PerCpu, cell: &Cell, begun: impl FnOnce(), over: impl Fn() -> bool) {
+    match cell.noise {
+        Noise::None => begun(),
+        Noise::Stream => repeat(me, begun, over, stream(me)),
+        Noise::Tlbi => repeat(me, begun, over, invalidate),
+        Noise::Sgi => {
+            let redistributor = interrupts::redistributor(me);
+            redistributor.enable_all(1 << SGI);
+            repeat(me, begun, over, send(me, cell));
+            // The neighbour has taken this CPU's last one; its own may be on its way.
+            STOPPED.fetch_add(1, AcqRel);
+            let all = bystanders(cell).count();
+            until(|| STOPPED.load(Acquire) == all);
+            redistributor.disable_all(1 << SGI);
+            // What the handler has ended may be shown as active for a while: the interface of
+            // the CPU and the redistributor are two (IHI 0069H, 12.1.6).
+            let none = || (redistributor.pending() | redistributor.active()) & 1 << SGI == 0;
+            assert!(clock::wait_for(none), "noise has left an interrupt behind");
+        }
+    }
+}
+
+fn repeat(me: &PerCpu, begun: impl FnOnce(), over: impl Fn() -> bool, mut round: impl FnMut()) {
+    let mut rounds = 0;
+    let mut again = || {
+        round();
+        rounds += 1;
+    };
+    again();
+    begun();
+    while !over() {
+        again();
+    }
+    ROUNDS[me.index].store(rounds, Release);
+}
+
+/// A page is read and written, a word of each line of 64 bytes. CPUs begin in different
+/// places and all go through all of the memory.
+fn stream(me: &PerCpu) -> impl FnMut() {
+    /// Words from one line to the next, and in a page.
+    const LINE: usize = 8;
+    const PAGE: usize = 512;
+    let memory = MEMORY.get().copied().unwrap_or_default();
+    let mut pages = memory.chunks_exact(PAGE).cycle();
+    let begin = memory.len() / PAGE / MAX_CPUS * me.index;
+    let mut first = Some(begin);
+    move || {
+        let page = match first.take() {
+            Some(begin) => pages.nth(begin),
+            None => pages.next(),
+        };
+        for word in page.into_iter().flatten().step_by(LINE) {
+            word.store(word.load(Relaxed).wrapping_add(1), Relaxed);
+        }
+    }
+}
+
+/// The entries of all CPUs for a page that none of them uses are invalidated: what the
+/// others notice is the broadcast, and that they have to complete it.
+fn invalidate() {
+    /// The last page below 2^48, which is never mapped.
+    const UNUSED: u64 = (1 << 48) - 0x1000;
+    insn::tlbi_vaae1is(UNUSED);
+    insn::dsb_ish();
+}
+
+/// The next bystander is interrupted, and has taken it.
+fn send(me: &PerCpu, cell: &Cell) -> impl FnMut() {
+    let next = bystanders(cell).find(|other| other.index > me.index);
+    let next = next
+        .or(bystanders(cell).next())
+        .unwrap_or(percpu::all()[me.index]);
+    let value = gic_cpu::sgi_value(SGI, next.mpidr);
+    let taken = &TAKEN[next.index];
+    move || {
+        let before = taken.load(Acquire);
+        gic_cpu::send_sgi_value(value);
+        until(|| taken.load(Acquire) != before);
+    }
+}
+
+/// The interrupt handler's part, which is told of what the kernel does not expect.
+fn taken(me: &PerCpu, intid: u32) {
+    if intid == SGI {
+        TAKEN[me.index].fetch_add(1, AcqRel);
+    }
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `notify` as an open loop: requests come when it is time for them, whatever became
+//! of those before. A sample is from the time at which a request was meant to come to
+//! the task that serves it. A request that is sent late, or that waits for others, is
+//! as late as that.
+//!
+//! The times are drawn before a block, from the seed, the pair and the number of
+//! samples so far: cells that are compared get the same ones. No request is answered:
+//! an answer would be a second wake-up, of a CPU that does not wait.
+
+use core::future::Future;
+use core::pin::Pin;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::task::{Context, Poll};
+
+use arch::insn;
+use pages::Pool;
+use plan::{Cell, Workload};
+use sched::arrivals::{self, Queue};
+use sched::random::Random;
+use spin::once::Once;
+
+use crate::clock;
+use crate::kernel::Cpu;
+use crate::kernel::channel::Channel;
+use crate::workload::samples::{made, record};
+use crate::workload::shared::CHANNELS;
+use crate::workload::times::Times;
+
+/// The times of a block's requests, ticks from its beginning: pair after pair.
+static DRAWN: Once<&'static [AtomicU64]> = Once::new();
+
+/// What the two sides of a pair tell.
+struct Pair {
+    /// When the block began.
+    begun: AtomicU64,
+    /// When its first request was taken, and its last one, ticks from then on.
+    first: AtomicU64,
+    last: AtomicU64,
+    /// The most requests that had come and were not served.
+    longest: AtomicU64,
+}
+
+static PAIRS: [Pair; 16] = [const {
+    Pair {
+        begun: AtomicU64::new(0),
+        first: AtomicU64::new(0),
+        last: AtomicU64::new(0),
+        longest: AtomicU64::new(0),
+    }
+}; 16];
+
+/// How requests came and were taken, of all pairs.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// Intervals between requests.
+    pub intervals: u64,
+    /// What they were meant to take together, ticks.
+    pub asked: u64,
+    /// What they took together, from one request that was taken to the next, ticks.
+    pub reached: u64,
+    /// The most requests of a pair that had come and were not served.
+    pub longest: u64,
+}
+
+impl Load {
+    /// None.
+    pub const ZERO: Self = Self {
+        intervals: 0,
+        asked: 0,
+        reached: 0,
+        longest: 0,
+    };
+
+    /// Adds what the last block of `cell`, of `count` samples, had.
+    pub fn add(&mut self, cell: &Cell, count: u32) {
+        for (number, pair) in PAIRS.iter().enumerate().take(cell.groups as usize) {
+            let times = &times(number, count)[..count as usize];
+            let [first, .., last] = times else {
+                continue;
+            };
+            self.intervals += times.len() as u64 - 1;
+            self.asked += last.load(Relaxed) - first.load(Relaxed);
+            self.reached += pair.last.load(Acquire) - pair.first.load(Acquire);
+            self.longest = self.longest.max(pair.longest.load(Acquire));
+        }
+    }
+}
+
+/// Makes room for the times of `requests` requests, in memory of `pool`.
+pub fn place(pool: &mut Pool, requests: u64) {
+    DRAWN.call_once(|| pool.fill((0..requests as usize).map(|_| AtomicU64::new(0))));
+}
+
+/// Those of a pair in a block of `count` samples.
+fn times(pair: usize, count: u32) -> &'static [AtomicU64] {
+    let each = made(Workload::Notify, count) as usize;
+    let drawn = DRAWN.get().copied().unwrap_or_default();
+    &drawn[pair * each..][..each]
+}
+
+/// Draws the times of a block of `count` samples, which comes after `done` of the cell.
+pub fn draw(cell: &Cell, count: u32, done: u32, seed: u64) {
+    for pair in 0..cell.groups as usize {
+        let mut intervals = Times {
+            random: Random::at(seed, pair as u64, u64::from(done)),
+            spread: cell.spread,
+            mean: clock::ticks(cell.arrival_us),
+        };
+        let drawn = arrivals::times(|| intervals.draw());
+        for (place, time) in times(pair, count).iter().zip(drawn) {
+            place.store(time, Relaxed);
+        }
+    }
+}
+
+/// Begins the tasks of this CPU.
+pub fn spawn(cell: &Cell, count: u32, cpu: &'static Cpu, cpus: usize) {
+    let service = clock::ticks(cell.service_us);
+    for pair in 0..cell.groups as usize {
+        let there = &CHANNELS[2 * pair];
+        if 2 * pair % cpus == cpu.index {
+            cpu.spawn(ask(pair, there, count, cpu));
+        }
+        if (2 * pair + 1) % cpus == cpu.index {
+            cpu.spawn(serve(pair, there, count, service));
+        }
+    }
+}
+
+async fn ask(pair: usize, there: &'static Channel, count: u32, cpu: &'static Cpu) {
+    let begun = clock::now();
+    PAIRS[pair].begun.store(begun, Release);
+    for time in times(pair, count) {
+        let at = begun + time.load(Relaxed);
+        Due { at, cpu }.await;
+        there.send().await;
+    }
+}
+
+async fn serve(pair: usize, there: &'static Channel, count: u32, service: u64) {
+    let Pair {
+        begun,
+        first,
+        last,
+        longest,
+    } = &PAIRS[pair];
+    let times = times(pair, count);
+    let samples = &times[..count as usize];
+    let mut queue = Queue::default();
+    for number in 0..times.len() {
+        there.receive().await;
+        let now = clock::now();
+        // The last one is made so that the last sample is like the others.
+        if let Some(time) = samples.get(number) {
+            let passed = now - begun.load(Acquire);
+            record(passed - time.load(Relaxed));
+            queue.take(number, passed, |other| {
+                samples.get(other).map(|time| time.load(Relaxed))
+            });
+            let place = if number == 0 { first } else { last };
+            place.store(passed, Release);
+        }
+        while clock::now() < now + service {
+            insn::yield_now();
+        }
+    }
+    longest.store(queue.longest() as u64, Release);
+}
+
+/// Waits for a time without halting, so that what follows is on time; other tasks of
+/// the CPU go first.
+struct Due {
+    at: u64,
+    cpu: &'static Cpu,
+}
+
+impl Future for Due {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        while clock::now() < self.at {
+            insn::yield_now();
+            let Cpu { inbox, rung, .. } = self.cpu;
+            if !(self.cpu.is_empty() && inbox.is_empty()) || rung.is_due() {
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+        }
+        Poll::Ready(())
+    }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is done before each sample, outside of it.
+
+use plan::Cell;
+
+use crate::{clock, cold, percpu};
+
+/// What a loop of samples does before each of them. A type of its own for each, so that
+/// the loop without the one has nothing of the other: what stands between samples can change
+/// the code of the sample by an instruction.
+pub trait Before: Copy {
+    /// Ticks of the pause that comes first; 0 is none.
+    fn gap(&self) -> u64;
+    /// Empties the caches, if they are to be cold.
+    fn chill(&self);
+}
+
+/// A pause and nothing else.
+#[derive(Clone, Copy)]
+pub struct Gap(pub u64);
+
+impl Before for Gap {
+    #[inline(always)]
+    fn gap(&self) -> u64 {
+        self.0
+    }
+
+    #[inline(always)]
+    fn chill(&self) {}
+}
+
+/// A pause, and then caches that are emptied.
+#[derive(Clone, Copy)]
+pub struct Cold {
+    gap: u64,
+    /// CPUs that take part.
+    cpus: usize,
+}
+
+impl Cold {
+    /// That of `cell`.
+    pub fn of(cell: &Cell) -> Self {
+        Self {
+            gap: clock::ticks(cell.gap_us),
+            cpus: 1 + cell.members(percpu::online().count()),
+        }
+    }
+}
+
+impl Before for Cold {
+    fn gap(&self) -> u64 {
+        self.gap
+    }
+
+    fn chill(&self) {
+        cold::evict(self.cpus);
+    }
+}

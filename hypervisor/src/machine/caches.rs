@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! EL2's memory out of the caches, for samples that begin cold.
+
+use arch::layout;
+use arrayvec::ArrayVec;
+use platform::Region;
+
+use super::vm::vm;
+use crate::cpu::percpu::boot_stack_guard;
+
+/// Evicts what [`abi::CALL_EVICT`] calls `what`; `None` if there is no such thing.
+pub fn evict(what: u64) -> Option<()> {
+    match what {
+        abi::EVICT_IMAGE => pages::evict(image()),
+        number => {
+            let cpu = vm().cpus.get(usize::try_from(number).ok()?)?;
+            pages::evict([cpu.memory()]);
+        }
+    }
+    Some(())
+}
+
+/// Code, constants and variables, without the page of them that is not mapped.
+fn image() -> ArrayVec<Region, 4> {
+    let (guard, data) = (boot_stack_guard(), layout::data());
+    ArrayVec::from([
+        layout::text().into(),
+        layout::rodata().into(),
+        (data.start..guard.base).into(),
+        (guard.end()..data.end).into(),
+    ])
+}

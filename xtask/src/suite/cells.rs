@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a test expects of the cells that it selects; `case` shows how it is written.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use plan::Word;
+use results::{Cell, Counts, Results, Stats, keys};
+use serde::Deserialize;
+
+/// About a number, or within two.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(untagged)]
+enum Range {
+    About(f64),
+    Within([f64; 2]),
+}
+
+impl Range {
+    /// A count per sample is rarely whole: the first and last sample of a pass
+    /// may see an exit more or less.
+    fn contains(self, value: f64) -> bool {
+        match self {
+            Self::About(number) => (value - number).abs() <= number.abs() * 0.02 + 0.02,
+            Self::Within([low, high]) => (low..=high).contains(&value),
+        }
+    }
+
+    /// An error that begins with `found`, unless it contains `value`.
+    fn check(self, value: f64, found: impl FnOnce() -> String) -> Result<()> {
+        ensure!(self.contains(value), "{}, expected {self}", found());
+        Ok(())
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::About(number) => write!(f, "about {number}"),
+            Self::Within([low, high]) => write!(f, "{low} to {high}"),
+        }
+    }
+}
+
+/// The path of samples: the same in each of them, or its median within two.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(untagged)]
+enum Path {
+    Always(u64),
+    Median([u64; 2]),
+}
+
+impl Path {
+    /// An error unless `path` is this, and its median no longer than that of the samples,
+    /// `stats`.
+    fn check(self, path: &Stats, stats: &Stats) -> Result<()> {
+        let right = match self {
+            Self::Always(number) => (path.min, path.max) == (number, number),
+            Self::Median([low, high]) => (low..=high).contains(&path.p50),
+        };
+        ensure!(
+            right && path.p50 <= stats.p50,
+            "path {} to {}, p50 {} of {}, expected {self}",
+            path.min,
+            path.max,
+            path.p50,
+            stats.p50
+        );
+        Ok(())
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Always(number) => write!(f, "{number} in each"),
+            Self::Median([low, high]) => write!(f, "{low} to {high}"),
+        }
+    }
+}
+
+/// Words that cells have which are chosen: each one or any of a list.
+pub type Select = BTreeMap<String, toml::Value>;
+
+/// What must hold for every cell that is selected.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expected {
+    select: Select,
+    #[serde(default)]
+    exits: BTreeMap<String, Range>,
+    #[serde(default)]
+    no_exits: Vec<String>,
+    #[serde(default)]
+    ipis: BTreeMap<String, Range>,
+    #[serde(default)]
+    wakes: BTreeMap<String, Range>,
+    #[serde(default)]
+    counts: BTreeMap<String, Range>,
+    p50: Option<Range>,
+    max_p50: Option<f64>,
+    path: Option<Path>,
+    samples: Option<Range>,
+    ended: Option<String>,
+    #[serde(default)]
+    equal: bool,
+    rising: Option<Range>,
+    same_p50: Option<String>,
+    unit: Option<String>,
+    core_clock_moved: Option<Range>,
+    uj_per_kilotick: Option<Range>,
+}
+
+impl Expected {
+    /// Compares the results of a run.
+    pub fn compare(&self, results: &Results) -> Result<()> {
+        let cells = selected(results, &self.select)?;
+        self.alike(&cells)?;
+        cells
+            .into_iter()
+            .try_for_each(|cell| self.compare_cell(cell))
+    }
+
+    /// Whether cells that differ in nothing but one dimension have the same median.
+    fn alike(&self, cells: &[&Cell]) -> Result<()> {
+        let Some(dimension) = &self.same_p50 else {
+            return Ok(());
+        };
+        let at = keys().position(|key| key == dimension);
+        let at = at.ok_or_else(|| anyhow!("same_p50: cells have no `{dimension}`"))?;
+        let mut groups: BTreeMap<Vec<String>, Vec<&Cell>> = BTreeMap::new();
+        for cell in cells {
+            let mut key = cell.key();
+            key[at].clear();
+            groups.entry(key).or_default().push(cell);
+        }
+        for group in groups.values() {
+            let medians: Vec<u64> = group
+                .iter()
+                .filter_map(|cell| Some(cell.stats?.p50))
+                .collect();
+            ensure!(
+                group.len() > 1,
+                "{}: there is one `{dimension}`, and nothing to hold it against",
+                group[0].title()
+            );
+            ensure!(
+                medians.iter().all(|p50| *p50 == medians[0]),
+                "{}: p50 {medians:?} by `{dimension}`, expected the same",
+                group[0].title()
+            );
+        }
+        Ok(())
+    }
+
+    fn compare_cell(&self, cell: &Cell) -> Result<()> {
+        let compared = self.compare_counts(cell);
+        let compared = compared.and_then(|()| self.compare_words(cell));
+        let compared = compared.and_then(|()| self.compare_samples(cell));
+        compared.with_context(|| cell.title())
+    }
+
+    /// Counters per sample.
+    fn compare_counts(&self, cell: &Cell) -> Result<()> {
+        let groups = [
+            ("exits", &self.exits, &cell.exits),
+            ("ipis", &self.ipis, &cell.ipis),
+            ("wakes", &self.wakes, &cell.wakes),
+        ];
+        for (group, expected, counts) in groups {
+            for (name, range) in expected {
+                let value = cell.per_sample(counts, name);
+                range.check(value, || format!("{value:.3} {group} {name} per sample"))?;
+            }
+        }
+        for (counter, range) in &self.counts {
+            let (group, name) = counter.split_once('.').unwrap_or(("", counter));
+            let nothing = Counts::new();
+            let counts = cell.counters.get(group).unwrap_or(&nothing);
+            let value = cell.per_sample(counts, name);
+            range.check(value, || format!("{value:.3} {counter} per sample"))?;
+        }
+        for name in &self.no_exits {
+            let count = cell.exits.get(name).copied().unwrap_or(0);
+            ensure!(count == 0, "{count} exits {name}, expected none");
+        }
+        Ok(())
+    }
+
+    /// Why it ended, its unit, how far the core's clock moved, and its energy.
+    fn compare_words(&self, cell: &Cell) -> Result<()> {
+        if let Some(wanted) = &self.ended {
+            let ended = cell.ended.map_or("nothing", Word::name);
+            ensure!(ended == wanted, "ended by {ended}, expected {wanted}");
+        }
+        if let Some(unit) = &self.unit {
+            ensure!(*unit == cell.unit, "in {}, expected {unit}", cell.unit);
+        }
+        if let Some(range) = self.core_clock_moved {
+            let share = cell.core_clock_moved.unwrap_or(0.0);
+            range.check(share, || format!("the core's clock moved by {share}"))?;
+        }
+        if let Some(range) = self.uj_per_kilotick {
+            let energy = uj_per_kilotick(cell);
+            range.check(energy, || {
+                format!("{energy:.3} uJ in 1000 ticks by the model")
+            })?;
+        }
+        Ok(())
+    }
+
+    /// How many samples there are, and how long.
+    fn compare_samples(&self, cell: &Cell) -> Result<()> {
+        let stats = cell.stats.unwrap_or_default();
+        if let Some(range) = self.samples {
+            range.check(stats.count as f64, || format!("{} samples", stats.count))?;
+        }
+        ensure!(
+            !self.equal || (stats.min, stats.max) == (stats.p50, stats.p50),
+            "samples from {} to {}, p50 {}, expected all the same",
+            stats.min,
+            stats.max,
+            stats.p50
+        );
+        if let Some(range) = self.rising {
+            let Some(values) = cell.raw.get("total") else {
+                bail!("rising: its samples were not kept; use raw");
+            };
+            let rising = rising(values);
+            range.check(rising, || {
+                format!("{rising:.2} of the samples are larger than the one before")
+            })?;
+        }
+        if let Some(path) = self.path {
+            let Some(critical) = &cell.critical else {
+                bail!("its samples were not taken apart");
+            };
+            path.check(&critical.path, &stats)?;
+        }
+        let ranges = [self.p50, self.max_p50.map(|max| Range::Within([0.0, max]))];
+        for range in ranges.into_iter().flatten() {
+            range.check(stats.p50 as f64, || format!("p50 {}", stats.p50))?;
+        }
+        Ok(())
+    }
+}
+
+/// Microjoules by the model of energy for 1000 ticks of a CPU; 0 without a model.
+fn uj_per_kilotick(cell: &Cell) -> f64 {
+    let Some(model) = &cell.energy_model else {
+        return 0.0;
+    };
+    let samples = cell.counters["stamped"]["samples"] as f64;
+    let ticks: u64 = cell.residency.values().sum();
+    // Two wake-ups are a round trip.
+    model.uj_per_wakeup * samples * 2.0 * 1000.0 / ticks as f64
+}
+
+/// The part of the values that are larger than the one before.
+fn rising(values: &[u64]) -> f64 {
+    let pairs = values.windows(2);
+    let larger = pairs.clone().filter(|pair| pair[1] > pair[0]).count();
+    larger as f64 / pairs.len().max(1) as f64
+}
+
+/// The cells that were measured and that `select` chooses; at least one.
+pub fn selected<'r>(results: &'r Results, select: &Select) -> Result<Vec<&'r Cell>> {
+    let mut cells = Vec::new();
+    for cell in results.cells.iter().filter(|cell| cell.stats.is_some()) {
+        if selects(select, cell)? {
+            cells.push(cell);
+        }
+    }
+    ensure!(
+        !cells.is_empty(),
+        "no cell was measured that {select:?} selects"
+    );
+    Ok(cells)
+}
+
+fn selects(select: &Select, cell: &Cell) -> Result<bool> {
+    for (key, wanted) in select {
+        let Some(word) = cell.word(&key.replace('_', "-")) else {
+            bail!("select: cells have no `{key}`");
+        };
+        let matches = match wanted {
+            toml::Value::Array(any) => any.iter().any(|wanted| text(wanted) == word),
+            one => text(one) == word,
+        };
+        if !matches {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn text(value: &toml::Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use results::samples::results;
+
+    fn compare(text: &str) -> Result<()> {
+        toml::from_str::<Expected>(text)
+            .unwrap()
+            .compare(&results())
+    }
+
+    #[test]
+    fn cells_are_compared() {
+        compare("select = { wait = 'wfi' }\nexits = { wfi = 2 }\nno_exits = ['sgi']\nmax_p50 = 30")
+            .unwrap();
+        compare("select = { wait = ['spin', 'wfi'] }\nipis = { sent = [1, 3] }").unwrap();
+    }
+
+    #[test]
+    fn samples_that_grow_are_told_from_others() {
+        assert_eq!(rising(&[1, 2, 3, 1, 2]), 0.75);
+        assert_eq!([rising(&[5, 5, 4]), rising(&[5]), rising(&[])], [0.0; 3]);
+    }
+
+    #[test]
+    fn what_differs_is_named() {
+        for (text, named) in [
+            ("select = { wait = 'spin' }", "no cell"),
+            ("select = { colour = 'red' }", "`colour`"),
+            (
+                "select = {}\nexits = { wfi = 1 }",
+                "2.000 exits wfi per sample, expected about 1",
+            ),
+            ("select = {}\nno_exits = ['wfi']", "8 exits wfi"),
+            (
+                "select = {}\ncounts = { 'sched.passes' = 1 }",
+                "0.000 sched.passes per sample, expected about 1",
+            ),
+            ("select = {}\nmax_p50 = 29", "p50 30, expected 0 to 29"),
+            (
+                "select = {}\nequal = true",
+                "samples from 0 to 0, p50 30, expected all the same",
+            ),
+            (
+                "select = {}\nrising = 0.5",
+                "its samples were not kept; use raw",
+            ),
+            ("select = {}\nsame_p50 = 'gap-us'", "there is one `gap-us`"),
+            ("select = {}\nsame_p50 = 'colour'", "no `colour`"),
+            ("select = {}\nunit = 'vticks'", "in insns, expected vticks"),
+        ] {
+            let error = format!("{:#}", compare(text).unwrap_err());
+            assert!(error.contains(named), "{error}");
+        }
+    }
+}
