@@ -74,12 +74,13 @@ impl Both {
             tick_stopped: question.tick_stopped,
             latency_limit_ns: question.limit_ns.unwrap_or(FOREVER),
             utilisation: question.utilisation,
+            io_waiters: question.io_waiters,
         };
         let ask = Ask {
             timer_ns: question.timer_ns as i64,
             event_ns: question.event_ns() as i64,
             tick_stopped: question.tick_stopped,
-            io_waiters: 0,
+            io_waiters: question.io_waiters,
             latency_limit_ns: question.limit_ns.map_or(NO_LATENCY_LIMIT, |ns| ns as i64),
             utilisation: u64::from(question.utilisation),
         };
