@@ -14,7 +14,7 @@
 //! Where our sources are silent: factors begin at 1 and intervals at 0, and what was
 //! chosen without asking for the timer is charged to the last factor, all as there.
 
-use crate::tick::{SAFE_TICKS, SHORT_NS, next_event};
+use crate::tick::{KTIME_MAX, SAFE_TICKS, SHORT_NS, next_event, until_timer};
 use crate::{Choice, FOREVER, Governor, Moment, Outcome, Table, Wake};
 
 mod search;
@@ -52,9 +52,9 @@ pub enum Release {
 pub struct Menu {
     release: Release,
     /// The second half is for times with a task that waits for I/O, if that counts.
-    factors: [u64; 2 * BUCKETS],
+    factors: [u32; 2 * BUCKETS],
     intervals: typical::Intervals,
-    /// Time to the timer at the last choice, ns; [`FOREVER`] if not asked for.
+    /// Time to the timer at the last choice, ns; [`KTIME_MAX`] if not asked for.
     next_timer_ns: u64,
     bucket: usize,
     /// What became of the last choice is not known.
@@ -66,7 +66,7 @@ pub struct Menu {
 struct Forecast {
     /// Length of the stay.
     stay_ns: u64,
-    /// Time to the next timer other than the tick; [`FOREVER`] if not asked for.
+    /// Time to the next timer other than the tick; [`KTIME_MAX`] if not asked for.
     timer_ns: u64,
     /// Time to the next event that is programmed, the tick among them.
     event_ns: u64,
@@ -78,9 +78,9 @@ impl Menu {
     pub const fn new(release: Release) -> Self {
         Self {
             release,
-            factors: [RESOLUTION * DECAY; 2 * BUCKETS],
+            factors: [(RESOLUTION * DECAY) as u32; 2 * BUCKETS],
             intervals: typical::Intervals::new(),
-            next_timer_ns: FOREVER,
+            next_timer_ns: KTIME_MAX,
             bucket: BUCKETS - 1,
             open: true,
         }
@@ -92,16 +92,29 @@ impl Menu {
         moment: &Moment,
         next_timer: impl FnOnce() -> u64,
     ) -> Forecast {
-        if let Some(typical_ns) = self.short(moment) {
-            (self.next_timer_ns, self.bucket) = (FOREVER, BUCKETS - 1);
-            return Forecast {
-                stay_ns: typical_ns,
-                timer_ns: FOREVER,
-                event_ns: states.tick_ns() / 2,
-            };
+        let mut forecast = match self.short(moment) {
+            Some(stay_ns) => {
+                self.bucket = BUCKETS - 1;
+                Forecast {
+                    stay_ns,
+                    timer_ns: KTIME_MAX,
+                    event_ns: states.tick_ns() / 2,
+                }
+            }
+            None => self.by_timer(moment, until_timer(moment, next_timer)),
+        };
+        self.next_timer_ns = forecast.timer_ns;
+        let lost = moment.tick_stopped
+            && forecast.stay_ns < states.tick_ns()
+            && (self.release != Release::Now || is_far(forecast.timer_ns, states));
+        if lost {
+            forecast.stay_ns = forecast.timer_ns;
         }
-        let timer_ns = next_timer();
-        self.next_timer_ns = timer_ns;
+        forecast
+    }
+
+    /// With what was learnt about timers as far away as this one.
+    fn by_timer(&mut self, moment: &Moment, timer_ns: u64) -> Forecast {
         self.bucket = bucket(timer_ns) + self.waiters(moment).min(1) as usize * BUCKETS;
         let corrected_us = scaled_us(timer_ns, self.factors[self.bucket % self.factors.len()]);
         let typical_us = match self.release {
@@ -109,13 +122,8 @@ impl Menu {
             Release::V6_14 => self.intervals.typical_of_low(),
             Release::Now => self.intervals.typical(),
         };
-        let predicted_us = typical_us.unwrap_or(u64::MAX).min(corrected_us);
-        let predicted_ns = predicted_us.saturating_mul(1000);
-        let lost = moment.tick_stopped
-            && predicted_ns < states.tick_ns()
-            && (self.release != Release::Now || is_far(timer_ns, states));
         Forecast {
-            stay_ns: if lost { timer_ns } else { predicted_ns },
+            stay_ns: typical_us.unwrap_or(corrected_us).min(corrected_us) * 1000,
             timer_ns,
             event_ns: next_event(moment, timer_ns),
         }
@@ -129,7 +137,7 @@ impl Menu {
             Release::Now if moment.tick_stopped => None,
             Release::Now => self.intervals.typical(),
         };
-        let typical_ns = typical_us?.saturating_mul(1000);
+        let typical_ns = typical_us? * 1000;
         (typical_ns <= SHORT_NS).then_some(typical_ns)
     }
 
@@ -158,7 +166,7 @@ impl Menu {
         let measured_ns = match outcome.wake {
             Wake::Tick if self.next_timer_ns > states.tick_ns() => UNENDED_NS,
             Wake::PollTimeout => self.next_timer_ns,
-            _ if outcome.residency_ns / 2 > exit_ns => outcome.residency_ns - exit_ns,
+            _ if outcome.residency_ns > exit_ns.saturating_mul(2) => outcome.residency_ns - exit_ns,
             _ => outcome.residency_ns / 2,
         };
         measured_ns.min(self.next_timer_ns)
@@ -178,15 +186,12 @@ fn bucket(timer_ns: u64) -> usize {
         .count()
 }
 
-/// `time_ns * factor` in us, where a factor of 1 is `RESOLUTION * DECAY`; rounded.
-const fn scaled_us(time_ns: u64, factor: u64) -> u64 {
-    let one = (RESOLUTION * DECAY * 1000) as u128;
-    let scaled = (time_ns as u128 * factor as u128 + one / 2) / one;
-    if scaled > FOREVER as u128 {
-        FOREVER
-    } else {
-        scaled as u64
-    }
+/// `time_ns * factor` in us, where a factor of 1 is `RESOLUTION * DECAY`; rounded. As in
+/// Linux, the product wraps, and 32 bits are left of the quotient: 71 minutes.
+const fn scaled_us(time_ns: u64, factor: u32) -> u64 {
+    const ONE: u64 = RESOLUTION * DECAY * 1000;
+    let scaled = time_ns.wrapping_mul(factor as u64).wrapping_add(ONE / 2) / ONE;
+    scaled as u32 as u64
 }
 
 impl Governor for Menu {
@@ -198,7 +203,7 @@ impl Governor for Menu {
     ) -> Choice {
         if self.open && self.release == Release::Now {
             // The state was not entered: a stay of unknown length.
-            self.intervals.add(FOREVER);
+            self.intervals.add_unknown();
         }
         self.open = true;
         let forecast = self.forecast(states, moment, next_timer);
@@ -221,7 +226,7 @@ impl Governor for Menu {
         };
         let bucket = self.bucket % self.factors.len();
         let factor = &mut self.factors[bucket];
-        *factor = (*factor - *factor / DECAY + part).max(1);
+        *factor = *factor - *factor / DECAY as u32 + part as u32;
         self.intervals.add(measured_ns);
         self.open = false;
     }

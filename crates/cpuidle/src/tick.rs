@@ -38,6 +38,15 @@ impl Choice {
     }
 }
 
+/// A time that does not come, as Linux has it (`KTIME_MAX`), ns.
+pub const KTIME_MAX: u64 = i64::MAX as u64;
+
+/// The answer of `next_timer` as Linux's governors get it: its clock ends at [`KTIME_MAX`],
+/// and no timer is one that is due then.
+pub fn until_timer(moment: &Moment, next_timer: impl FnOnce() -> u64) -> u64 {
+    next_timer().min(KTIME_MAX.saturating_sub(moment.now_ns))
+}
+
 /// Time to whatever comes first, ns.
 pub const fn next_event(moment: &Moment, next_timer_ns: u64) -> u64 {
     if moment.tick_stopped || next_timer_ns < moment.next_tick_ns {

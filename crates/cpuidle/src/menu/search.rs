@@ -27,23 +27,25 @@ pub fn state(
 ) -> (usize, u64) {
     let stay_ns = forecast.stay_ns;
     let mut state = states.shallowest();
-    while let Some(next) = states.deeper(state) {
-        let deeper = states.at(next);
+    let mut next = Some(state);
+    while let Some(index) = next {
+        let deeper = states.at(index);
         let in_time = deeper.exit_latency_ns <= limit_ns;
         if deeper.target_residency_ns > stay_ns {
             // Before, the last of these rules did not ask for the latency.
             if release == Release::Now && !in_time {
                 break;
             }
-            if leaves_poll(release, states, forecast, (state, next), in_time) {
-                return (next, deeper.target_residency_ns);
+            if leaves_poll(release, states, forecast, (state, index), in_time) {
+                return (index, deeper.target_residency_ns);
             }
-            return too_short(states, moment, forecast, state, next);
+            return too_short(states, moment, forecast, state, index);
         }
         if !in_time {
             break;
         }
-        state = next;
+        state = index;
+        next = states.deeper(index);
     }
     (state, stay_ns)
 }

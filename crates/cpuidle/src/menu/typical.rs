@@ -9,9 +9,9 @@
 //! farthest from the average, with what lies beyond.
 //!
 //! Source: `get_typical_interval()`. It has no square root, so it compares
-//! variances; and it counts in us, so that their squares have room. Ours is that a
-//! stay from 2^30 us (18 minutes) on counts as endless, where Linux has 2^31 or 2^32 - 1
-//! us: the squares of eight fit into 64 bits, whose division is one instruction.
+//! variances. It keeps 32 bits of each stay in us, and computes with 64: both wrap, and
+//! so do these. A stay of 2^31 us (36 minutes) or more never counts until 6.14; since 6.15
+//! only 2^32 - 1 does not, which stands for a stay that is not known.
 
 /// Stays that are remembered.
 const INTERVALS: usize = 8;
@@ -19,8 +19,10 @@ const INTERVALS: usize = 8;
 const SMALL_VARIANCE: u64 = 400;
 /// Square of the ratio of average and deviation that is small.
 const SMALL_RATIO: u64 = 36;
-/// A stay of at least this is endless, us.
-const ENDLESS_US: u64 = 1 << 30;
+/// A sample that is not known.
+const UNKNOWN: u32 = u32::MAX;
+/// The first of the large samples that never count until 6.14, us.
+const LARGE_US: u64 = 1 << 31;
 
 /// The last stays, us.
 #[derive(Clone, Copy, Debug)]
@@ -47,18 +49,28 @@ impl Intervals {
         }
     }
 
-    /// Remembers a stay in place of the oldest.
-    pub fn add(&mut self, stay_ns: u64) {
-        self.samples[self.oldest % INTERVALS] = u32::try_from(stay_ns / 1000).unwrap_or(u32::MAX);
+    /// Remembers a stay in place of the oldest; of its us, 32 bits.
+    pub const fn add(&mut self, stay_ns: u64) {
+        self.put((stay_ns / 1000) as u32);
+    }
+
+    /// Remembers that there was a stay, or would have been.
+    pub const fn add_unknown(&mut self) {
+        self.put(UNKNOWN);
+    }
+
+    const fn put(&mut self, sample: u32) {
+        self.samples[self.oldest % INTERVALS] = sample;
         self.oldest = (self.oldest + 1) % INTERVALS;
     }
 
     /// The typical stay, us, with outliers at both ends left out.
     pub fn typical(&self) -> Option<u64> {
-        let (mut low, mut high) = (0, ENDLESS_US);
+        let (mut low, mut high) = (0, u64::from(UNKNOWN));
         loop {
             let kept = self.between(low, high).filter(|kept| kept.max != 0)?;
-            if kept.is_steady(kept.mean_square.saturating_sub(kept.average * kept.average)) {
+            let square = kept.average.wrapping_mul(kept.average);
+            if kept.is_steady(kept.mean_square.wrapping_sub(square)) {
                 return Some(kept.average);
             }
             if !kept.can_spare() {
@@ -83,7 +95,7 @@ impl Intervals {
     }
 
     fn without_largest(&self, hopeless: impl Fn(&Summary) -> bool) -> Option<u64> {
-        let mut high = ENDLESS_US;
+        let mut high = LARGE_US;
         loop {
             let kept = self.between(0, high)?;
             if hopeless(&kept) {
@@ -110,12 +122,12 @@ impl Intervals {
 
     /// Nothing if there are none.
     fn between(&self, low: u64, high: u64) -> Option<Summary> {
-        let (mut count, mut sum, mut squares) = (0, 0, 0);
+        let (mut count, mut sum, mut squares) = (0, 0, 0_u64);
         let (mut min, mut max) = (u64::MAX, 0);
         for sample in self.within(low, high) {
             count += 1;
             sum += sample;
-            squares += sample * sample;
+            squares = squares.wrapping_add(sample * sample);
             min = min.min(sample);
             max = max.max(sample);
         }
@@ -133,7 +145,11 @@ impl Summary {
     /// Whether the average is typical.
     const fn is_steady(&self, variance: u64) -> bool {
         let enough = self.count * 4 >= INTERVALS as u64 * 3;
-        let steady = self.average * self.average > SMALL_RATIO.saturating_mul(variance);
+        let square = self.average.wrapping_mul(self.average);
+        let steady = match SMALL_RATIO.checked_mul(variance) {
+            Some(least) => square > least,
+            None => false,
+        };
         variance <= SMALL_VARIANCE || (steady && enough)
     }
 
@@ -188,7 +204,7 @@ mod tests {
             typical([100, 200, 400, 800, 1600, 3200, 6400, 12_800]),
             None
         );
-        let long = 1 << 30;
+        let long = UNKNOWN;
         let four = [100, long, 5000, long, 20_000, long, 70_000, long];
         assert_eq!(typical(four), None);
         // Three that do not differ are typical, whatever the rest was.
@@ -217,11 +233,32 @@ mod tests {
     fn nothing_but_zero_is_nothing() {
         assert_eq!(typical([0; INTERVALS]), None);
         let mut intervals = Intervals::new();
-        intervals.add(u64::MAX);
-        // The one that is too long to count is not counted.
+        intervals.add_unknown();
+        // The one that is not known is not counted.
         assert_eq!(intervals.typical(), None);
         assert_eq!(intervals.typical_of_low(), None);
         // All are below what the timer says.
         assert_eq!(intervals.typical_below(1), Some(0));
+    }
+
+    /// 2^32 * 1000 + 7000 ns are 2^32 + 7 us, of which 32 bits are 7. A stay of 2^31 us
+    /// counts since 6.15; but eight squares of it are 2^65, of which 64 bits are 0, and a
+    /// variance of 0 - 2^62 is none.
+    #[test]
+    fn what_is_long_wraps() {
+        let mut intervals = Intervals::new();
+        intervals.add((1 << 32) * 1000 + 7000);
+        assert_eq!(intervals.samples[0], 7);
+        let some = |samples| Intervals { samples, oldest: 0 };
+        let [one, long] = [70, 1 << 31];
+        let mixed = some([one, long, one, one, long, one, one, one]);
+        assert_eq!(
+            (mixed.typical(), mixed.typical_of_low()),
+            (Some(70), Some(70))
+        );
+        let all = some([long; INTERVALS]);
+        assert_eq!((all.typical(), all.typical_of_low()), (None, None));
+        let less = some([long - 1; INTERVALS]);
+        assert_eq!(less.typical_of_low(), Some((1 << 31) - 1));
     }
 }

@@ -50,19 +50,19 @@ pub const PAIRS: &[Pair] = &[
     Pair {
         name: Name::Menu,
         tame: false,
-        by_rules: |tick, departures| plain(Menu::new(MenuRules::V7_1, tick).departing(departures)),
+        by_rules: |tick, _| plain(Menu::new(MenuRules::V7_1, tick)),
         departures: &[],
     },
     Pair {
         name: Name::Menu614,
         tame: false,
-        by_rules: |tick, departures| plain(Menu::new(MenuRules::V6_14, tick).departing(departures)),
+        by_rules: |tick, _| plain(Menu::new(MenuRules::V6_14, tick)),
         departures: &[],
     },
     Pair {
         name: Name::Menu62,
         tame: false,
-        by_rules: |tick, departures| plain(Menu::new(MenuRules::V6_2, tick).departing(departures)),
+        by_rules: |tick, _| plain(Menu::new(MenuRules::V6_2, tick)),
         departures: &[],
     },
     Pair {
