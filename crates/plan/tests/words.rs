@@ -51,6 +51,7 @@ fn a_cell_reads_its_words_or_names_them() {
         ("mask", "0-3+6"),
         ("hint", "tell"),
         ("standby-us", "0"),
+        ("hz", "1000"),
     ] {
         cell.set(key, word).unwrap();
         assert_eq!(cell.word(key).unwrap().to_string(), word);
@@ -62,6 +63,11 @@ fn a_cell_reads_its_words_or_names_them() {
         ("poll-limit-us", "00", "not a number from 1"),
         ("gap-us", "10000001", "not a number"),
         ("mask", "64", "no set of CPUs"),
+        (
+            "hz",
+            "99",
+            "hz: there is no `99`; use all, 100, 250, 300, 1000",
+        ),
         ("wiat", "wfi", "the nearest is `rouse.wait`"),
     ] {
         let error = cell.set(key, word).unwrap_err().to_string();
@@ -224,6 +230,12 @@ fn words_stay() {
             assert!(info.help.contains(word), "{key}: {word}");
         }
         assert_eq!(info.kind == Kind::Words, !words.is_empty(), "{key}");
+    }
+    // These are words and numbers at once.
+    let hz = Info::find("hz").unwrap();
+    assert_eq!(hz.words, ["100", "250", "300", "1000"]);
+    for word in hz.words {
+        assert!(hz.help.contains(word), "{word}");
     }
     let wait = Info::find("wait").unwrap();
     let families =
