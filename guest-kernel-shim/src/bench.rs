@@ -30,7 +30,7 @@ use crate::workload::overshoot::Poller;
 use crate::workload::pingpong::Near;
 use crate::workload::samples::{self, Samples};
 use crate::workload::stream::Listener;
-use crate::workload::{call, stages};
+use crate::workload::{call, chance, stages};
 use crate::{clock, hypervisor, knobs, logs, probe, report};
 
 /// Records of progress in a pass.
@@ -181,6 +181,7 @@ fn block_of_tasks(entry: &mut Entry, count: u32, seed: u64) {
         return;
     };
     let cell = entry.cell;
+    chance::begin(seed, entry.pace.done);
     if cell.is_open() {
         arrivals::draw(&cell, count, entry.pace.done, seed);
     }

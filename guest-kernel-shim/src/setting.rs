@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a CPU waits, and what is done with a way of waiting.
 
-use plan::Wait;
+use plan::{PsdLimit, Wait};
 
 use crate::percpu::PerCpu;
 use crate::target::Noting;
@@ -49,4 +49,6 @@ pub struct Setting {
     pub standby_us: u32,
     /// How long a CPU stays shallow after it asked a device, milliseconds.
     pub psd_ms: u32,
+    /// How shallow that is.
+    pub psd_limit: PsdLimit,
 }

@@ -24,7 +24,7 @@ use core::num::NonZeroU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use cpuidle::{Choice, Device, Driver, FOREVER, Kind, Period, Psd, Setup, State, Table, Wake};
-use plan::Governor;
+use plan::{Governor, PsdLimit};
 use wait::idle::{self, Idle};
 use wait::poll::Pause;
 use wait::target::Measure;
@@ -69,8 +69,18 @@ fn device(setting: &Setting, governor: Governor) -> Device {
     });
     let limit_us = (time::ns(setting.limit) / 1000) as u32;
     let mut device = Device::new(table, Setup::new(governor, limit_us));
-    device.set_psd(Psd::new(setting.psd_ms, TICK_NS));
+    device.set_psd(psd(setting));
     device
+}
+
+/// The window that a request to a device opens.
+fn psd(setting: &Setting) -> Psd {
+    let limit_ns = match setting.psd_limit {
+        PsdLimit::Poll => 0,
+        // Slightly above the exit latency of the first state that halts.
+        PsdLimit::Wfi => WFI_NS.0 + 1,
+    };
+    Psd::with_limit(setting.psd_ms, TICK_NS, limit_ns)
 }
 
 /// Idles by governor.
