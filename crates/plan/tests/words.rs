@@ -50,6 +50,7 @@ fn a_cell_reads_its_words_or_names_them() {
         ("mask", "0-3+6"),
         ("hint", "tell"),
         ("standby-us", "0"),
+        ("hz", "1000"),
     ] {
         cell.set(key, word).unwrap();
         assert_eq!(cell.word(key).unwrap().to_string(), word);
@@ -68,6 +69,11 @@ fn a_cell_reads_its_words_or_names_them() {
         ("mask", "64", "no set of CPUs"),
         ("completion", "101", "completion: `101` is not a number from 0 to 100"),
         ("writes", "101", "not a number from 0 to 100"),
+        (
+            "hz",
+            "99",
+            "hz: there is no `99`; use all, 100, 250, 300, 1000",
+        ),
         ("wiat", "wfi", "the nearest is `rouse.wait`"),
     ] {
         let error = cell.set(key, word).unwrap_err().to_string();
@@ -228,6 +234,12 @@ fn words_stay() {
             assert!(info.help.contains(word), "{key}: {word}");
         }
         assert_eq!(info.kind == Kind::Words, !words.is_empty(), "{key}");
+    }
+    // These are words and numbers at once.
+    let hz = Info::find("hz").unwrap();
+    assert_eq!(hz.words, ["100", "250", "300", "1000"]);
+    for word in hz.words {
+        assert!(hz.help.contains(word), "{word}");
     }
     let wait = Info::find("wait").unwrap();
     let families =
