@@ -21,8 +21,9 @@ fn waits(text: &str) -> String {
 #[test]
 fn all_ways_of_waiting_are_not_the_governors() {
     let ways = "busy spin yield wfe wfe-sev wfet wfi poll-wfi haltpoll";
-    let governors = "governor:menu governor:teo governor:teo-6.2 governor:teo-util governor:ladder \
-                     governor:haltpoll governor:fixed";
+    let governors = "governor:menu governor:menu-6.14 governor:menu-6.2 governor:teo governor:teo-6.2 \
+                     governor:teo-util-v6 governor:teo-util-6.5 governor:ladder governor:haltpoll \
+                     governor:fixed";
     assert_eq!(waits("all"), ways);
     assert_eq!(waits("governor:all"), governors);
     assert_eq!(waits("all,governor:all"), format!("{ways} {governors}"));
@@ -111,9 +112,12 @@ fn waits_are_what_the_documentation_says() {
         ("poll-wfi", "PHELK"),
         ("haltpoll", "PHEL"),
         ("governor:menu", "PHE"),
+        ("governor:menu-6.14", "PHE"),
+        ("governor:menu-6.2", "PHE"),
         ("governor:teo", "PHE"),
         ("governor:teo-6.2", "PHE"),
-        ("governor:teo-util", "PHE"),
+        ("governor:teo-util-v6", "PHE"),
+        ("governor:teo-util-6.5", "PHE"),
         ("governor:ladder", "PHE"),
         ("governor:haltpoll", "PHE"),
         ("governor:fixed", "PHEL"),
@@ -245,7 +249,7 @@ fn words_stay() {
     let families =
         ["", "governor:"].map(|family| wait.family(family).collect::<Vec<_>>().join(" "));
     let ways = "busy spin yield wfe wfe-sev wfet wfi poll-wfi haltpoll";
-    let governors = "menu teo teo-6.2 teo-util ladder haltpoll fixed";
+    let governors = "menu menu-6.14 menu-6.2 teo teo-6.2 teo-util-v6 teo-util-6.5 ladder haltpoll fixed";
     assert_eq!(families, [ways, governors]);
     assert!(Info::find("waits").is_none());
     assert_eq!(Under::NAMES, ["rouse", "none"]);

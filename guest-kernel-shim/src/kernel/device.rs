@@ -14,6 +14,15 @@ pub fn submitted(cpu: &Cpu) {
     });
 }
 
+/// Notes that the task that submitted a request waits no longer.
+pub fn completed(cpu: &Cpu) {
+    cpu.device.with(|device| {
+        if let Some(device) = device {
+            device.completed();
+        }
+    });
+}
+
 /// The CPU that the device of CPU `index` interrupts where it is not that one.
 pub fn completes_on(index: usize) -> usize {
     (index + 1) % online().count()

@@ -24,7 +24,7 @@ use sched::random::Random;
 
 use crate::clock;
 use crate::kernel::channel::Channel;
-use crate::kernel::device::{completes_on, submitted};
+use crate::kernel::device::{completed, completes_on, submitted};
 use crate::kernel::stats::Stat;
 use crate::kernel::timer::device_until;
 use crate::kernel::{Cpu, calls};
@@ -111,6 +111,7 @@ async fn submit(
             completion.receive().await;
         }
         let ticks = clock::now() - start;
+        completed(cpu);
         if recorded {
             record(ticks);
             note(cpu, request.writes, ticks);

@@ -135,7 +135,7 @@ fn utilisation_is_that_of_the_line() {
     busy.utilisation = Some(17);
     let intervals = trace(vec![busy]);
     let states = States::of_default();
-    let ledger = replay::replay(Setup::new(Name::TeoUtil, 0), &intervals, &states, &FREE);
+    let ledger = replay::replay(Setup::new(Name::TeoUtil65, 0), &intervals, &states, &FREE);
     assert_eq!(ledger.statistics.of(3).usage, 0);
 }
 
@@ -251,7 +251,17 @@ fn results_repeat() {
         .map(|row| row["governor"].as_str().unwrap())
         .collect();
     let all = [
-        "oracle", "menu", "teo", "teo-6.2", "teo-util", "ladder", "haltpoll", "fixed:50",
+        "oracle",
+        "menu",
+        "menu-6.14",
+        "menu-6.2",
+        "teo",
+        "teo-6.2",
+        "teo-util-v6",
+        "teo-util-6.5",
+        "ladder",
+        "haltpoll",
+        "fixed:50",
     ];
     assert_eq!(names, all);
     // The deepest state takes 400 us to leave.
