@@ -5,7 +5,6 @@
 pub mod arrivals;
 pub mod before;
 pub mod call;
-pub mod chance;
 pub mod idle;
 pub mod io;
 pub mod ipi;

@@ -29,10 +29,9 @@ use crate::kernel::stats::Stat;
 use crate::kernel::timer::device_until;
 use crate::kernel::{Cpu, calls};
 use crate::percpu::{self, PerCpu};
-use crate::workload::chance;
 use crate::workload::samples::{made, record, rounds};
 use crate::workload::shared::CHANNELS;
-use crate::workload::times::Times;
+use crate::workload::times::{self, Times};
 
 /// When the device of each CPU answers, ticks.
 static ANSWERS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
@@ -55,7 +54,7 @@ struct Request {
 fn requests(cell: &Cell, from: usize) -> impl Iterator<Item = Request> + use<> {
     let (writes, here) = (cell.writes, cell.completion.percent());
     let means = [cell.device_us, cell.write_us].map(clock::ticks);
-    let mut chance = chance::stream(from);
+    let mut chance = times::random(from as u64);
     let mut times = Times {
         random: Random::new(chance.draw()),
         spread: cell.spread,

@@ -4,7 +4,7 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::{Boot, Experiment};
+use super::{Boot, Experiment, ONCE};
 use super::find::{Found, Runs};
 use super::outcome::{Claim, Outcome, Table, two};
 use crate::cli::Metric;
@@ -31,6 +31,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                 ("device-us", "60,400"),
             ],
             iterations: 160,
+            repeats: ONCE,
         },
         Boot {
             label: "notify",
@@ -45,6 +46,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                 ("gap-us", "30,200"),
             ],
             iterations: 120,
+            repeats: ONCE,
         },
         Boot {
             label: "timer",
@@ -59,6 +61,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                 ("gap-us", "60,400"),
             ],
             iterations: 200,
+            repeats: ONCE,
         },
     ],
     metric: Some(Metric::Insns),
