@@ -249,7 +249,8 @@ fn words_stay() {
     let families =
         ["", "governor:"].map(|family| wait.family(family).collect::<Vec<_>>().join(" "));
     let ways = "busy spin yield wfe wfe-sev wfet wfi poll-wfi haltpoll";
-    let governors = "menu menu-6.14 menu-6.2 teo teo-6.2 teo-util-v6 teo-util-6.5 ladder haltpoll fixed";
+    let governors =
+        "menu menu-6.14 menu-6.2 teo teo-6.2 teo-util-v6 teo-util-6.5 ladder haltpoll fixed";
     assert_eq!(families, [ways, governors]);
     assert!(Info::find("waits").is_none());
     assert_eq!(Under::NAMES, ["rouse", "none"]);
