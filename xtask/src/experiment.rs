@@ -63,6 +63,7 @@ experiments! {
     sched,
     resched_ipis,
     ipistorm,
+    clients,
     psd,
     idle_poll,
     governors,

@@ -68,7 +68,11 @@ fn a_cell_reads_its_words_or_names_them() {
         ("poll-limit-us", "00", "not a number from 1"),
         ("gap-us", "10000001", "not a number"),
         ("mask", "64", "no set of CPUs"),
-        ("completion", "101", "completion: `101` is not a number from 0 to 100"),
+        (
+            "completion",
+            "101",
+            "completion: `101` is not a number from 0 to 100",
+        ),
         ("writes", "101", "not a number from 0 to 100"),
         (
             "hz",

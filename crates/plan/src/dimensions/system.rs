@@ -9,7 +9,8 @@ macro_rules! system {
             /// Groups of tasks, as `perf bench sched messaging -g` has them; pairs for `notify`.
             groups: u32 {
                 key: "groups",
-                help: "Groups of messaging, pairs of notify, 1 to 16 (default 1)",
+                aliases: &["clients"],
+                help: "Groups of messaging, pairs of client and server of notify, 1 to 16 (default 1)",
                 kind: Kind::Numbers,
                 range: (1, 16),
                 default: [1],
