@@ -41,6 +41,7 @@ pub fn setting(cell: &Cell) -> Setting {
         standby_us: cell.standby_us,
         tick_ns: cell.hz.tick_ns(),
         psd_ms: cell.psd_ms,
+        psd_limit: cell.psd_limit,
     }
 }
 

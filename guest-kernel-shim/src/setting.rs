@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a CPU waits, and what is done with a way of waiting.
 
-use plan::{States, Wait};
+use plan::{PsdLimit, States, Wait};
 
 use crate::percpu::PerCpu;
 use crate::target::Noting;
@@ -54,4 +54,6 @@ pub struct Setting {
     pub tick_ns: u64,
     /// How long a CPU stays shallow after it asked a device, milliseconds.
     pub psd_ms: u32,
+    /// How shallow that is.
+    pub psd_limit: PsdLimit,
 }

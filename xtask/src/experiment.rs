@@ -64,6 +64,7 @@ experiments! {
     sched,
     resched_ipis,
     ipistorm,
+    clients,
     psd,
     idle_poll,
     governors,

@@ -126,7 +126,7 @@ impl Cell {
     /// no work.
     pub(crate) fn pause_us(&self) -> u64 {
         let device = match self.workload {
-            Workload::Io => self.device_us,
+            Workload::Io => self.request_us(),
             Workload::Ipi
             | Workload::Pingpong
             | Workload::Ipistorm
@@ -141,6 +141,13 @@ impl Cell {
             [self.gap_us, device, self.service_us, self.arrival_us].map(u64::from);
         // A request is served while the next one is waited for.
         gap + device + service.max(arrival)
+    }
+
+    /// How long the device of `io` takes on average, microseconds.
+    fn request_us(&self) -> u32 {
+        let [reads, writes] = [100 - self.writes, self.writes].map(u64::from);
+        let sum = reads * u64::from(self.device_us) + writes * u64::from(self.write_us);
+        (sum / 100) as u32
     }
 
     /// Whether CPUs call functions on others.
@@ -159,7 +166,7 @@ impl Cell {
         match self.workload {
             Workload::Ipi => self.shape.has_receiver(),
             Workload::Pingpong | Workload::Ipistorm | Workload::Notify => true,
-            Workload::Io => self.completion == Completion::Other,
+            Workload::Io => self.completion != Completion::SAME,
             Workload::Messaging
             | Workload::Timer
             | Workload::Idle

@@ -19,6 +19,7 @@
 
 mod arguments;
 mod cell;
+mod completion;
 mod cpus;
 mod dimensions;
 mod error;
@@ -32,6 +33,7 @@ mod wait;
 mod words;
 
 pub use arguments::{Arguments, Names, OPTIONS, Part, Program, SURVEY, Unfit, guest_part, keys};
+pub use completion::Completion;
 pub use cpuidle::{Hz, Name as Governor, States};
 pub use cpus::CpuSet;
 pub use dimensions::{COUNT, Cell, DIMENSIONS, Info, Kind, Lists, Place, Show};

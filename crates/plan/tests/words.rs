@@ -59,6 +59,11 @@ fn a_cell_reads_its_words_or_names_them() {
         assert_eq!(cell.word(key).unwrap().to_string(), word);
     }
     assert_eq!(cell.wait, Wait::Governed(Governor::Teo62));
+    // Words that older results have, and what is written for them now.
+    for (word, now) in [("same", "100"), ("other", "0"), ("85", "85")] {
+        cell.set("completion", word).unwrap();
+        assert_eq!(cell.word("completion").unwrap().to_string(), now);
+    }
     assert!(cell.word("iterations").is_none());
     for (key, word, told) in [
         ("wait", "wfx", "wait: there is no `wfx`"),
@@ -71,6 +76,12 @@ fn a_cell_reads_its_words_or_names_them() {
             "states: there is no state `poll,wfi`; use poll,",
         ),
         ("states", "wfi+poll", "states: `poll` comes after `wfi`"),
+        (
+            "completion",
+            "101",
+            "completion: `101` is not a number from 0 to 100",
+        ),
+        ("writes", "101", "not a number from 0 to 100"),
         (
             "hz",
             "99",
@@ -226,7 +237,8 @@ fn words_stay() {
         ("call-wait", "on off"),
         ("call-by", "notify resched ipi skip-newidle sm-idle"),
         ("spread", "fixed uniform exponential"),
-        ("completion", "same other"),
+        ("completion", ""),
+        ("psd-limit", "poll wfi"),
         ("wfi-barrier", "none dsb"),
         ("gap-us", ""),
         ("mask", ""),

@@ -23,8 +23,8 @@
 use core::num::NonZeroU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use cpuidle::{Choice, Device, Driver, FOREVER, Kind, Period, Psd, Setup, State, Wake};
-use plan::Governor;
+use cpuidle::{Choice, Device, Driver, FOREVER, Kind, Period, Psd, Setup, State, Table, Wake};
+use plan::{Governor, PsdLimit};
 use wait::idle::{self, Idle};
 use wait::poll::Pause;
 use wait::target::Measure;
@@ -51,9 +51,23 @@ fn device(setting: &Setting, governor: Governor) -> Device {
     // Cells whose table contradicts itself are skipped.
     let table = table.unwrap_or_else(|error| panic!("states {}: {error}", setting.states));
     let limit_us = (time::ns(setting.limit) / 1000) as u32;
+    let psd = psd(setting, &table);
     let mut device = Device::new(table, Setup::new(governor, limit_us));
-    device.set_psd(Psd::new(setting.psd_ms, setting.tick_ns));
+    device.set_psd(psd);
     device
+}
+
+/// The window that a request to a device opens.
+fn psd(setting: &Setting, table: &Table) -> Psd {
+    let limit_ns = match setting.psd_limit {
+        PsdLimit::Poll => 0,
+        // Slightly above the exit latency of the first state that halts.
+        PsdLimit::Wfi => {
+            let halting = table.states().iter().find(|state| !state.polls());
+            halting.map_or(0, |state| state.exit_latency_ns + 1)
+        }
+    };
+    Psd::with_limit(setting.psd_ms, setting.tick_ns, limit_ns)
 }
 
 /// Idles by governor.

@@ -45,11 +45,17 @@ pub enum Stat {
     Forced,
     /// Ticks of the counter that standby took to leave.
     Leaving,
+    /// Samples of `io` that read, and the ticks that they took.
+    Reads,
+    Reading,
+    /// Those that wrote.
+    Writes,
+    Writing,
 }
 
 impl Stat {
     /// Every one, in order.
-    pub const ALL: [(Self, &'static str); 16] = [
+    pub const ALL: [(Self, &'static str); 20] = [
         (Self::Switches, "sched.switches"),
         (Self::Passes, "sched.passes"),
         (Self::FromIdle, "sched.from-idle"),
@@ -66,6 +72,10 @@ impl Stat {
         (Self::Entered, "idle.entered"),
         (Self::Forced, "idle.forced"),
         (Self::Leaving, "idle.leaving"),
+        (Self::Reads, "io.reads"),
+        (Self::Reading, "io.read-ticks"),
+        (Self::Writes, "io.writes"),
+        (Self::Writing, "io.write-ticks"),
     ];
 }
 
