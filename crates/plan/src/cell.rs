@@ -35,6 +35,7 @@ impl Cell {
             | Workload::Pingpong
             | Workload::Ipistorm
             | Workload::Messaging
+            | Workload::Pipe
             | Workload::Notify
             | Workload::Io
             | Workload::Timer
@@ -54,6 +55,7 @@ impl Cell {
             },
             Workload::Ipistorm
             | Workload::Messaging
+            | Workload::Pipe
             | Workload::Notify
             | Workload::Io
             | Workload::Timer
@@ -113,6 +115,7 @@ impl Cell {
             | Workload::Pingpong
             | Workload::Ipistorm
             | Workload::Messaging
+            | Workload::Pipe
             | Workload::Notify
             | Workload::Timer
             | Workload::Idle
@@ -140,7 +143,7 @@ impl Cell {
     pub(crate) fn needs_second(&self) -> bool {
         match self.workload {
             Workload::Ipi => self.shape.has_receiver(),
-            Workload::Pingpong | Workload::Ipistorm | Workload::Notify => true,
+            Workload::Pingpong | Workload::Ipistorm | Workload::Pipe | Workload::Notify => true,
             Workload::Io => self.completion == Completion::Other,
             Workload::Messaging
             | Workload::Timer

@@ -123,7 +123,7 @@ impl Cell {
             states.map(|(state, &ticks)| Some(watts.of(state)? * ticks as f64 / hz as f64));
         let joules: f64 = joules.sum::<Option<f64>>()?;
         let wakeups = match self.what.workload {
-            Workload::Pingpong => 2,
+            Workload::Pingpong | Workload::Pipe => 2,
             Workload::Ipi
             | Workload::Ipistorm
             | Workload::Messaging

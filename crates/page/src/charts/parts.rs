@@ -215,7 +215,7 @@ fn samples(cells: &[&Cell]) -> String {
 /// Wake-ups that one sample of a workload has.
 fn wakes_per_sample(cell: &Cell) -> f64 {
     match cell.what.workload {
-        Workload::Pingpong => 2.0,
+        Workload::Pingpong | Workload::Pipe => 2.0,
         Workload::Ipi
         | Workload::Ipistorm
         | Workload::Messaging

@@ -6,10 +6,10 @@
 macro_rules! system {
     ($with:ident) => {
         $with! {
-            /// Groups of tasks, as `perf bench sched messaging -g` has them; pairs for `notify`.
+            /// Groups of tasks, as `perf bench sched messaging -g` has them; pairs for `pipe` and `notify`.
             groups: u32 {
                 key: "groups",
-                help: "Groups of messaging, pairs of notify, 1 to 16 (default 1)",
+                help: "Groups of messaging, pairs of pipe and notify, 1 to 16 (default 1)",
                 kind: Kind::Numbers,
                 range: (1, 16),
                 default: [1],

@@ -16,6 +16,8 @@ words! {
         Ipistorm = "ipistorm",
         /// Groups of tasks that send to groups of tasks.
         Messaging = "messaging",
+        /// Pairs of tasks that pass a token back and forth.
+        Pipe = "pipe",
         /// A task asks a supervisor on another CPU and waits for its answer.
         Notify = "notify",
         /// Requests to a device that answers after a while.
@@ -39,6 +41,7 @@ impl Workload {
             Self::Ipi | Self::Pingpong | Self::Stream | Self::Overshoot => false,
             Self::Ipistorm
             | Self::Messaging
+            | Self::Pipe
             | Self::Notify
             | Self::Io
             | Self::Timer
@@ -55,6 +58,7 @@ impl Workload {
             | Self::Pingpong
             | Self::Ipistorm
             | Self::Messaging
+            | Self::Pipe
             | Self::Notify
             | Self::Io
             | Self::Timer
@@ -73,7 +77,7 @@ impl Workload {
             | Self::Idle
             | Self::Stream
             | Self::Overshoot => true,
-            Self::Ipi | Self::Pingpong | Self::Ipistorm | Self::Notify => false,
+            Self::Ipi | Self::Pingpong | Self::Ipistorm | Self::Pipe | Self::Notify => false,
         }
     }
 
@@ -86,6 +90,7 @@ impl Workload {
             Self::Ipi
             | Self::Pingpong
             | Self::Ipistorm
+            | Self::Pipe
             | Self::Notify
             | Self::Io
             | Self::Timer
@@ -106,7 +111,7 @@ impl Workload {
     #[must_use]
     pub const fn has_groups(self) -> bool {
         match self {
-            Self::Messaging | Self::Notify => true,
+            Self::Messaging | Self::Pipe | Self::Notify => true,
             Self::Ipi
             | Self::Pingpong
             | Self::Ipistorm
@@ -128,6 +133,7 @@ impl Workload {
             | Self::Pingpong
             | Self::Ipistorm
             | Self::Messaging
+            | Self::Pipe
             | Self::Notify
             | Self::Io
             | Self::Stream
