@@ -18,7 +18,7 @@ use platform::MAX_CPUS;
 
 use crate::clock;
 use crate::kernel::channel::Channel;
-use crate::kernel::device::{completes_on, submitted};
+use crate::kernel::device::{completed, completes_on, submitted};
 use crate::kernel::timer::device_until;
 use crate::kernel::{self, Cpu, calls};
 use crate::percpu::PerCpu;
@@ -67,6 +67,7 @@ async fn submit(cpu: &'static Cpu, to: usize, count: u32, gap: u64, mut times: T
             completion.receive().await;
         }
         let ticks = clock::now() - start;
+        completed(cpu);
         if recorded {
             record(ticks);
         }

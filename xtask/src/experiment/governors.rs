@@ -22,7 +22,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             cpus: None,
             lists: &[
                 ("workload", "io"),
-                ("wait", "governor:menu,governor:teo-6.2,governor:teo-util,governor:teo"),
+                ("wait", "governor:menu,governor:teo-6.2,governor:teo-util-v6,governor:teo"),
                 ("trap", "none"),
                 ("deliver", "inject"),
                 ("wake", "elide"),
@@ -39,7 +39,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             cpus: None,
             lists: &[
                 ("workload", "notify"),
-                ("wait", "governor:menu,governor:teo-6.2,governor:teo-util,governor:teo"),
+                ("wait", "governor:menu,governor:teo-6.2,governor:teo-util-v6,governor:teo"),
                 ("trap", "none"),
                 ("deliver", "inject"),
                 ("wake", "elide"),
@@ -54,7 +54,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             cpus: None,
             lists: &[
                 ("workload", "timer"),
-                ("wait", "governor:menu,governor:teo-6.2,governor:teo-util,governor:teo"),
+                ("wait", "governor:menu,governor:teo-6.2,governor:teo-util-v6,governor:teo"),
                 ("trap", "none"),
                 ("deliver", "inject"),
                 ("wake", "elide"),
@@ -75,7 +75,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 const GOVERNORS: [(&str, &str, Option<[f64; 3]>); 4] = [
     ("governor:menu", "menu", Some([14.99, 2.5, 78.16])),
     ("governor:teo-6.2", "teo (2023)", Some([9.65, 5.96, 61.60])),
-    ("governor:teo-util", "teo-util", Some([4.02, 14.59, 54.45])),
+    ("governor:teo-util-v6", "teo-util", Some([4.02, 14.59, 54.45])),
     ("governor:teo", "teo (7.2)", None),
 ];
 
