@@ -301,7 +301,9 @@ fn plain(band: f64) -> String {
 
 /// An effect, with its sign.
 fn signed(effect: f64) -> String {
-    if effect.abs() < 1.0 {
+    if effect != 0.0 && effect.abs() < 0.1 {
+        format!("{effect:+.3}")
+    } else if effect.abs() < 1.0 {
         format!("{effect:+.2}")
     } else {
         format!("{effect:+.1}")

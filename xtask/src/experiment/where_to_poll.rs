@@ -29,7 +29,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                 ("hint", "silent,tell"),
                 ("gap-us", "0,30,200"),
             ],
-            iterations: 40,
+            iterations: 24,
             repeats: PLACES,
         },
     ],
