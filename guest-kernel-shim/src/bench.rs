@@ -13,7 +13,7 @@ use plan::{
 };
 use platform::MAX_CPUS;
 
-use crate::block::Block;
+use crate::block::{self, Block};
 use crate::clock::watch::{Seen, Watch};
 use crate::counts::Counts;
 use crate::entry::{Entry, Work};
@@ -101,6 +101,7 @@ fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Ent
             parts: parts::Totals::ZERO,
             kernel: Totals::ZERO,
             load: Load::ZERO,
+            busy: block::IDLE,
             noise: [0; MAX_CPUS],
         }
     }));
@@ -187,7 +188,7 @@ fn block_of_tasks(entry: &mut Entry, count: u32, seed: u64) {
     }
     let before = samples.total.count();
     let block = Block { cell, count };
-    block.prepare();
+    block.prepare(&entry.busy);
     block.begin();
     samples::collect(Some(samples));
     let job = Job {
@@ -205,6 +206,7 @@ fn block_of_tasks(entry: &mut Entry, count: u32, seed: u64) {
     let tasks = (samples - before) / u64::from(count.max(1));
     entry.made += tasks * u64::from(samples::made(cell.workload, count));
     entry.counts.add(&Counts::ZERO, &counts);
+    entry.busy = Block::busy();
     let totals = Block::totals();
     entry.kernel.add(&totals);
     if cell.is_open() {

@@ -4,11 +4,18 @@
 //! The first CPU prepares what all share and only then posts the job
 //! ([`crate::workers`]); each CPU begins its tasks before it says that it is ready;
 //! none leaves before the last task of all has ended.
+//!
+//! How busy a CPU was lately goes on from a block of a cell to the next one of it, as in a
+//! kernel, which never forgets that: blocks are short beside the time in which half of it
+//! decays. What a CPU does between them is not the cell's and does not count. A governor
+//! begins anew, as do counts.
 
-use core::sync::atomic::Ordering::Acquire;
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use cpuidle::Device;
 use plan::{Cell, Info};
+use platform::MAX_CPUS;
+use sched::load::Load;
 use wait::request::REQUESTS;
 
 use crate::kernel::cpu::Usage;
@@ -21,6 +28,12 @@ use crate::percpu::PerCpu;
 use crate::setting::Setting;
 use crate::{clock, idle, interrupts, knobs, workload};
 
+/// How busy each CPU was lately.
+pub type Busy = [Load; MAX_CPUS];
+
+/// That of CPUs that never ran.
+pub const IDLE: Busy = [Load::new(); MAX_CPUS];
+
 /// A part of a cell.
 #[derive(Clone, Copy)]
 pub struct Block {
@@ -31,8 +44,12 @@ pub struct Block {
 }
 
 impl Block {
-    /// What all CPUs share, before anyone begins.
-    pub fn prepare(&self) {
+    /// What all CPUs share, before anyone begins; `busy` is how an earlier block of the cell
+    /// left them.
+    pub fn prepare(&self, busy: &Busy) {
+        for (cpu, load) in online().zip(busy) {
+            *cpu.busy.lock() = *load;
+        }
         assert!(LIVE.load(Acquire) == 0, "tasks of an earlier block live");
         COMMON.set(&self.cell);
         workload::prepare();
@@ -45,8 +62,10 @@ impl Block {
         let cpu = cpu(me.index);
         // SAFETY: no task lives, so every future has been dropped.
         cpu.memory.with(|memory| unsafe { memory.clear() });
-        cpu.usage
-            .with(|usage| *usage = Usage::fresh(time::ns(clock::now())));
+        let load = *cpu.busy.lock();
+        let usage = Usage::of(load, time::ns(clock::now()));
+        cpu.load.store(load.average(), Relaxed);
+        cpu.usage.with(|place| *place = usage);
         cpu.device.with(|device| *device = None);
         // What an earlier block left behind.
         Totals::of(&cpu.stats, None);
@@ -72,12 +91,20 @@ impl Block {
         cpu.rung.switch(false);
         interrupts_of(me, false);
         me.request.take(REQUESTS);
-        let totals = cpu.device.with(|device| {
-            let statistics = device.as_ref().map(Device::statistics);
-            Totals::of(&cpu.stats, statistics)
-        });
+        let idle = |device: &mut Option<Device>| Totals::of(&cpu.stats, device.as_ref());
+        let totals = cpu.device.with(idle);
+        *cpu.busy.lock() = cpu.usage.with(|usage| usage.load);
         let span = if me.index == 0 { span } else { 0 };
         *cpu.totals.lock() = Totals { span, ..totals };
+    }
+
+    /// How busy it left each CPU.
+    pub fn busy() -> Busy {
+        let mut busy = IDLE;
+        for (cpu, load) in online().zip(&mut busy) {
+            *load = *cpu.busy.lock();
+        }
+        busy
     }
 
     /// What all CPUs counted.

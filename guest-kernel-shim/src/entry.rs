@@ -8,6 +8,7 @@ use plan::{Cell, Limits, Pace, SkipReason};
 use platform::MAX_CPUS;
 
 pub use self::work::Work;
+use crate::block::Busy;
 use crate::clock::watch::Seen;
 use crate::counts::Counts;
 use crate::kernel::stats;
@@ -44,6 +45,8 @@ pub struct Entry {
     pub kernel: stats::Totals,
     /// How requests came, where it is time that has them come.
     pub load: Load,
+    /// How busy its blocks left each CPU: the next one goes on from there.
+    pub busy: Busy,
     /// Rounds of noise that each CPU made meanwhile.
     pub noise: Rounds,
 }

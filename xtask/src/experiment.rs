@@ -60,6 +60,7 @@ macro_rules! experiments {
 
 experiments! {
     poll_limit,
+    mostly_idle,
     sched,
     resched_ipis,
     ipistorm,

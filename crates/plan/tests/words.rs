@@ -52,6 +52,8 @@ fn a_cell_reads_its_words_or_names_them() {
         ("hint", "tell"),
         ("standby-us", "0"),
         ("hz", "1000"),
+        ("states", "poll+wfi:2:10+deep"),
+        ("states", "arm_poll_idle:0"),
     ] {
         cell.set(key, word).unwrap();
         assert_eq!(cell.word(key).unwrap().to_string(), word);
@@ -63,6 +65,12 @@ fn a_cell_reads_its_words_or_names_them() {
         ("poll-limit-us", "00", "not a number from 1"),
         ("gap-us", "10000001", "not a number"),
         ("mask", "64", "no set of CPUs"),
+        (
+            "states",
+            "poll,wfi",
+            "states: there is no state `poll,wfi`; use poll,",
+        ),
+        ("states", "wfi+poll", "states: `poll` comes after `wfi`"),
         (
             "hz",
             "99",
@@ -230,6 +238,7 @@ fn words_stay() {
         ("wfi-barrier", "none dsb"),
         ("gap-us", ""),
         ("mask", ""),
+        ("states", ""),
     ] {
         let info = Info::find(key).unwrap();
         assert_eq!(info.words.join(" "), words);

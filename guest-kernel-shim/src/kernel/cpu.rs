@@ -59,6 +59,8 @@ pub struct Cpu {
     pub memory: Local<Memory>,
     /// What it counts.
     pub stats: Stats,
+    /// How busy it was when the last block ended, or is when the next one begins.
+    pub busy: SpinMutex<Load>,
     /// What it counted in the last block.
     pub totals: SpinMutex<Totals>,
 }
@@ -94,6 +96,7 @@ impl Cpu {
             outgoing,
             memory: Local::new(index, memory),
             stats: Stats::new(),
+            busy: SpinMutex::new(Load::new()),
             totals: SpinMutex::new(Totals::ZERO),
         }
     }

@@ -13,6 +13,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use arch::insn;
 use plan::CallBy;
 use sched::balance::{self, Queue};
+use sched::load::Load;
 use wait::request::{CALL, RESCHED};
 
 use super::cpu::Usage;
@@ -166,12 +167,12 @@ fn woken(cpu: &Cpu, slept: u64) {
 }
 
 impl Usage {
-    /// Of a CPU that has idled for long.
-    pub fn fresh(now_ns: u64) -> Self {
+    /// Of a CPU that was as busy as `load` says, and then idled for long.
+    pub fn of(load: Load, now_ns: u64) -> Self {
         Self {
+            load,
             until_ns: now_ns,
             idle_ns: 2 * WORTH_NS,
-            ..Self::default()
         }
     }
 }

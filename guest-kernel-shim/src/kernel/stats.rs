@@ -4,10 +4,10 @@
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
-use cpuidle::{Statistics, Tally};
+use cpuidle::{Device, States, Tally};
 
-/// Idle states that are reported.
-pub const STATES: [&str; 3] = ["poll", "wfi", "standby"];
+/// Idle states that are reported, by what they are called.
+pub const STATES: [&str; States::NAMES.len()] = States::NAMES;
 
 /// What is counted, by the name that records give it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,10 +129,10 @@ impl Totals {
     };
 
     /// Takes what a CPU has counted.
-    pub fn of(stats: &Stats, idle: Option<&Statistics>) -> Self {
+    pub fn of(stats: &Stats, idle: Option<&Device>) -> Self {
         Self {
             stats: stats.take(),
-            states: core::array::from_fn(|n| idle.map_or(Tally::default(), |idle| *idle.of(n))),
+            states: STATES.map(|name| idle.map_or(Tally::default(), |idle| tally(idle, name))),
             span: 0,
         }
     }
@@ -151,4 +151,11 @@ impl Totals {
         }
         self.span += other.span;
     }
+}
+
+/// What the CPU of `idle` counted about the state that is called `name`, if it has that.
+fn tally(idle: &Device, name: &str) -> Tally {
+    let mut states = idle.states().states().iter();
+    let index = states.position(|state| state.name == name);
+    index.map_or(Tally::default(), |index| *idle.statistics().of(index))
 }

@@ -247,11 +247,18 @@ impl<'r> Found<'r> {
         100.0 * (1.0 - self.count("halt", "ticks") / whole.max(1.0))
     }
 
+    /// The share of the stays in idle states that were in `state`, per cent.
+    pub fn chosen(&self, state: &str) -> f64 {
+        let stays = ["poll", "wfi", "standby"].map(|state| format!("{state}.usage"));
+        let all: f64 = stays.iter().map(|name| self.count("cpuidle", name)).sum();
+        100.0 * self.count("cpuidle", &format!("{state}.usage")) / all.max(1.0)
+    }
+
     /// The share of the stays in idle states that were too deep (`above`) or too
     /// shallow (`below`), per cent.
     pub fn misses(&self, kind: &str) -> f64 {
         let sum = |what: &str| -> f64 {
-            let states = ["poll", "wfi", "standby"];
+            let states = cpuidle::States::NAMES;
             let names = states.iter().map(|state| format!("{state}.{what}"));
             names.map(|name| self.count("cpuidle", &name)).sum()
         };

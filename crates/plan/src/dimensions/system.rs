@@ -164,15 +164,16 @@ macro_rules! system {
             /// Exit latency of the standby state, microseconds; 0 is without that state.
             standby_us: u32 {
                 key: "standby-us",
-                help: "Exit latency of the governors' standby state, microseconds; 0 is without it (default 100)",
+                help: "Exit latency of state standby where --states does not give it, microseconds; 0 is without that state \
+                       (default 100)",
                 kind: Kind::Numbers,
                 range: (0, 10_000),
-                default: [100],
+                default: [States::STANDBY_US],
                 neutral: 0,
                 turn: 13,
                 place: Place::System,
                 show: Show::IfDifferent,
-                applies: |cell| cell.wait.governor().is_some(),
+                applies: |cell| cell.wait.governor().is_some() && cell.states.leaves_standby_open(),
             }
             /// CPUs that poll whatever the governor says.
             idle_poll: CpuSet {
