@@ -39,7 +39,6 @@ const STEPS: usize = 8;
 /// Measures everything and reports it; `seed` is what the times of requests are drawn from,
 /// `fault` a failure that was asked for.
 pub fn run(plan: &Plan, seed: u64, fault: Option<Fault>, pool: &mut Pool) {
-    times::draw_from(seed);
     let machine = Machine {
         cpus: percpu::online().count(),
         wfxt: features().wfxt,
@@ -183,6 +182,7 @@ fn block_of_tasks(entry: &mut Entry, count: u32, seed: u64) {
         return;
     };
     let cell = entry.cell;
+    times::draw_from(seed, entry.pace.done);
     if cell.is_open() {
         arrivals::draw(&cell, count, entry.pace.done, seed);
     }

@@ -13,6 +13,7 @@ pub mod messaging;
 pub mod notify;
 pub mod overshoot;
 pub mod pingpong;
+pub mod pipe;
 pub mod samples;
 mod shared;
 pub mod stages;
@@ -41,6 +42,7 @@ pub fn spawn(cell: &Cell, count: u32, cpu: &'static Cpu) {
     match cell.workload {
         Workload::Ipistorm | Workload::Timer | Workload::Idle if !listed => {}
         Workload::Messaging => messaging::spawn(groups, count, cpu, cpus),
+        Workload::Pipe => pipe::spawn(groups, count, gap, cpu, cpus),
         Workload::Notify if cell.is_open() => arrivals::spawn(cell, count, cpu, cpus),
         Workload::Notify => notify::spawn(cell, count, gap, cpu, cpus),
         Workload::Ipistorm => ipistorm::spawn(cell, count, gap, cpu, cpus),

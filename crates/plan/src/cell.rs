@@ -53,6 +53,7 @@ impl Cell {
             | Workload::Pingpong
             | Workload::Ipistorm
             | Workload::Messaging
+            | Workload::Pipe
             | Workload::Notify
             | Workload::Io
             | Workload::Timer
@@ -72,6 +73,7 @@ impl Cell {
             },
             Workload::Ipistorm
             | Workload::Messaging
+            | Workload::Pipe
             | Workload::Notify
             | Workload::Io
             | Workload::Timer
@@ -131,6 +133,7 @@ impl Cell {
             | Workload::Pingpong
             | Workload::Ipistorm
             | Workload::Messaging
+            | Workload::Pipe
             | Workload::Notify
             | Workload::Timer
             | Workload::Idle
@@ -165,7 +168,7 @@ impl Cell {
     pub(crate) fn needs_second(&self) -> bool {
         match self.workload {
             Workload::Ipi => self.shape.has_receiver(),
-            Workload::Pingpong | Workload::Ipistorm | Workload::Notify => true,
+            Workload::Pingpong | Workload::Ipistorm | Workload::Pipe | Workload::Notify => true,
             Workload::Io => self.completion != Completion::SAME,
             Workload::Messaging
             | Workload::Timer

@@ -171,6 +171,7 @@ impl Cell {
             | Workload::Pingpong
             | Workload::Ipistorm
             | Workload::Messaging
+            | Workload::Pipe
             | Workload::Notify
             | Workload::Io
             | Workload::Timer

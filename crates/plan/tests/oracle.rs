@@ -99,7 +99,7 @@ fn settled(plan: &Plan, cell: &Cell) -> Cell {
     if is(&["stream"]) || open {
         cell.gap_us = 0;
     }
-    if !is(&["messaging", "notify"]) {
+    if !is(&["messaging", "pipe", "notify"]) {
         cell.groups = neutral.groups;
     }
     let calls = cell.calls.to_string();

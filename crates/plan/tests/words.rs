@@ -174,7 +174,15 @@ fn waits_depend_on_what_they_execute() {
 
 #[test]
 fn words_of_other_dimensions_are_what_the_documentation_says() {
-    let tasks = ["ipistorm", "messaging", "notify", "io", "timer", "idle"];
+    let tasks = [
+        "ipistorm",
+        "messaging",
+        "pipe",
+        "notify",
+        "io",
+        "timer",
+        "idle",
+    ];
     let alone = ["stream", "overshoot"];
     for workload in Workload::ALL {
         let name = workload.name();
@@ -182,7 +190,7 @@ fn words_of_other_dimensions_are_what_the_documentation_says() {
         assert_eq!(workload.is_alone(), alone.contains(&name), "{name}");
         assert_eq!(
             workload.has_groups(),
-            ["messaging", "notify"].contains(&name)
+            ["messaging", "pipe", "notify"].contains(&name)
         );
         let period = match name {
             "timer" => Some(1000),
@@ -225,7 +233,7 @@ fn words_stay() {
     for (key, words) in [
         (
             "workload",
-            "ipi pingpong ipistorm messaging notify io timer idle stream overshoot",
+            "ipi pingpong ipistorm messaging pipe notify io timer idle stream overshoot",
         ),
         ("shape", "dry self one broadcast"),
         ("trap", "none wfi wfe both"),

@@ -6,11 +6,11 @@
 macro_rules! system {
     ($with:ident) => {
         $with! {
-            /// Groups of tasks, as `perf bench sched messaging -g` has them; pairs for `notify`.
+            /// Groups of tasks, as `perf bench sched messaging -g` has them; pairs for `pipe` and `notify`.
             groups: u32 {
                 key: "groups",
                 aliases: &["clients"],
-                help: "Groups of messaging, pairs of client and server of notify, 1 to 16 (default 1)",
+                help: "Groups of messaging, pairs of pipe, pairs of client and server of notify, 1 to 16 (default 1)",
                 kind: Kind::Numbers,
                 range: (1, 16),
                 default: [1],
