@@ -8,13 +8,13 @@
 use core::sync::atomic::Ordering::Acquire;
 
 use cpuidle::Device;
-use plan::{Cell, Info};
+use plan::Cell;
 use wait::request::REQUESTS;
 
 use crate::kernel::cpu::Usage;
 use crate::kernel::executor::Executor;
 use crate::kernel::stats::Totals;
-use crate::kernel::table::{COMMON, LIVE, cpu, online};
+use crate::kernel::table::{COMMON, LIVE, OVERLOADED, cpu, online};
 use crate::kernel::{force, time};
 use crate::machine::platform;
 use crate::percpu::PerCpu;
@@ -35,6 +35,8 @@ impl Block {
     pub fn prepare(&self) {
         assert!(LIVE.load(Acquire) == 0, "tasks of an earlier block live");
         COMMON.set(&self.cell);
+        force::prepare(&self.cell);
+        OVERLOADED.clear();
         workload::prepare();
     }
 
@@ -54,9 +56,8 @@ impl Block {
         me.request.take(REQUESTS);
         interrupts_of(me, true);
         cpu.rung.switch(true);
-        let force = Info::find("idle-poll").is_some_and(|info| info.applies(&self.cell));
-        if force && me.index == 0 {
-            force::spawn(self.cell.idle_poll, cpu);
+        if me.index == 0 {
+            force::spawn(&self.cell, cpu);
         }
         workload::spawn(&self.cell, self.count, cpu);
     }
@@ -95,6 +96,7 @@ fn setting(cell: &Cell) -> Setting {
     Setting {
         wanted: REQUESTS,
         timed: true,
+        forced: force::way(cell),
         ..knobs::setting(cell)
     }
 }

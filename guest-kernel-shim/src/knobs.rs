@@ -39,6 +39,7 @@ pub fn setting(cell: &Cell) -> Setting {
         },
         standby_us: cell.standby_us,
         psd_ms: cell.psd_ms,
+        forced: None,
     }
 }
 

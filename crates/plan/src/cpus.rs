@@ -27,6 +27,12 @@ impl CpuSet {
         cpu < 64 && self.0 >> cpu & 1 != 0
     }
 
+    /// It and `cpu`, one of those below 64.
+    #[must_use]
+    pub const fn with(self, cpu: usize) -> Self {
+        Self(self.0 | Self::one(cpu).0)
+    }
+
     /// Whether no CPU is in it.
     #[must_use]
     pub const fn is_empty(self) -> bool {

@@ -10,6 +10,7 @@ use plan::{Calls, Cell, CpuSet, Switch, Workload};
 use crate::clock;
 use crate::kernel::{Cpu, calls};
 use crate::percpu::PerCpu;
+use crate::workload::crowd;
 use crate::workload::samples::{record, record_handler, rounds, sample_begins, sample_ends};
 
 /// What a CPU does that calls.
@@ -37,6 +38,7 @@ pub fn spawn(cell: &Cell, count: u32, gap: u64, cpu: &Cpu, cpus: usize) {
         count,
         gap,
     };
+    crowd::begins();
     cpu.spawn(storm.run());
 }
 
@@ -65,6 +67,7 @@ impl Storm {
             }
         }
         self.wait();
+        crowd::ends();
     }
 
     /// Waits for all calls; when the last one began.
