@@ -2,7 +2,6 @@
 //! Energy as a model: where the CPUs were within the samples of a cell, times watts that
 //! you state for each of these states. Nothing here is measured but the time.
 
-use plan::Workload;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -122,18 +121,7 @@ impl Cell {
         let joules =
             states.map(|(state, &ticks)| Some(watts.of(state)? * ticks as f64 / hz as f64));
         let joules: f64 = joules.sum::<Option<f64>>()?;
-        let wakeups = match self.what.workload {
-            Workload::Pingpong => 2,
-            Workload::Ipi
-            | Workload::Ipistorm
-            | Workload::Messaging
-            | Workload::Notify
-            | Workload::Io
-            | Workload::Timer
-            | Workload::Idle
-            | Workload::Stream
-            | Workload::Overshoot => 1,
-        };
+        let wakeups = u64::from(self.what.workload.wakeups());
         Some(joules * 1e6 / (stamped * wakeups) as f64)
     }
 }

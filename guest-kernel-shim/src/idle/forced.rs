@@ -15,7 +15,7 @@ use plan::IdlePollBy;
 use wait::idle::{poll_while, relax_while};
 use wait::poll::Pause;
 
-use super::governed::{Governed, TICK_NS};
+use super::governed::Governed;
 use crate::kernel::stats::Stat;
 use crate::kernel::{Cpu, force, time, timer};
 use crate::setting::Setting;
@@ -78,11 +78,11 @@ fn relaxed<T: Here, P: Pause, const BARRIER: bool>(
     let cpu = idle.cpu;
     let start = clock::now();
     cpu.polls(true);
-    next_tick(cpu, start);
+    next_tick(idle, start);
     let taken = relax_while(me, idle.wanted, || {
         if cpu.rung.has_ticked() {
             cpu.rung.take_tick();
-            next_tick(cpu, clock::now());
+            next_tick(idle, clock::now());
         }
         force::SWITCH.is_on(cpu.index)
     });
@@ -91,10 +91,10 @@ fn relaxed<T: Here, P: Pause, const BARRIER: bool>(
 }
 
 /// Has the tick come at the next multiple of its period.
-fn next_tick(cpu: &Cpu, now: u64) {
-    if cpu.rung.is_on() {
-        let in_ns = TICK_NS - time::ns(now) % TICK_NS;
-        timer::set_tick(cpu, Some(now + time::ticks(in_ns)));
+fn next_tick<P, const BARRIER: bool>(idle: &Governed<P, Posted, BARRIER>, now: u64) {
+    if idle.cpu.rung.is_on() {
+        let in_ns = idle.tick_ns - time::ns(now) % idle.tick_ns;
+        timer::set_tick(idle.cpu, Some(now + time::ticks(in_ns)));
     }
 }
 

@@ -35,8 +35,6 @@ use crate::setting::{Body, Setting};
 use crate::target::{Barred, Here};
 use crate::{clock, hypervisor};
 
-/// The scheduler's tick: 250 Hz, ns.
-pub const TICK_NS: u64 = 4_000_000;
 /// Exit latency and target residency of `wfi`, ns: of the size that small cores
 /// state for it.
 const WFI_NS: (u64, u64) = (2_000, 10_000);
@@ -52,7 +50,7 @@ fn device(setting: &Setting, governor: Governor) -> Device {
     let standby = State::new("standby", Kind::Standby, leaving, leaving * RESIDENCY);
     let states = [poll, wfi, standby];
     let count = if leaving == 0 { 2 } else { 3 };
-    let table = Table::new(&states[..count], TICK_NS).unwrap_or_else(|error| {
+    let table = Table::new(&states[..count], setting.tick_ns).unwrap_or_else(|error| {
         panic!(
             "idle states with standby of {} us: {error}",
             setting.standby_us
@@ -60,7 +58,7 @@ fn device(setting: &Setting, governor: Governor) -> Device {
     });
     let limit_us = (time::ns(setting.limit) / 1000) as u32;
     let mut device = Device::new(table, Setup::new(governor, limit_us));
-    device.set_psd(Psd::new(setting.psd_ms, TICK_NS));
+    device.set_psd(Psd::new(setting.psd_ms, setting.tick_ns));
     device
 }
 
@@ -68,6 +66,7 @@ fn device(setting: &Setting, governor: Governor) -> Device {
 pub struct Governed<P, F, const BARRIER: bool> {
     pub(super) pause: P,
     pub(super) wanted: u32,
+    pub(super) tick_ns: u64,
     pub(super) cpu: &'static Cpu,
     period: Period,
     forcing: PhantomData<F>,
@@ -112,6 +111,7 @@ fn run<P: Pause, F: Forcing, const BARRIER: bool>(
     body.run(Governed::<P, F, BARRIER> {
         pause,
         wanted: setting.wanted,
+        tick_ns: setting.tick_ns,
         cpu,
         period: Period::new(),
         forcing: PhantomData,
@@ -141,6 +141,7 @@ impl<P: Pause, F, const BARRIER: bool> Governed<P, F, BARRIER> {
         let here: Stay<'_, T, P, BARRIER> = Stay {
             pause: &self.pause,
             wanted: self.wanted,
+            tick_ns: self.tick_ns,
             cpu: self.cpu,
             me,
         };
@@ -152,6 +153,7 @@ impl<P: Pause, F, const BARRIER: bool> Governed<P, F, BARRIER> {
 struct Stay<'a, T, P, const BARRIER: bool> {
     pause: &'a P,
     wanted: u32,
+    tick_ns: u64,
     cpu: &'static Cpu,
     me: &'a T,
 }
@@ -172,7 +174,7 @@ impl<T: Here, P: Pause, const BARRIER: bool> Driver for Stay<'_, T, P, BARRIER> 
 
     #[inline(always)]
     fn tick_ns(&self) -> u64 {
-        TICK_NS
+        self.tick_ns
     }
 
     #[inline(always)]

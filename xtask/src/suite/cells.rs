@@ -253,8 +253,8 @@ fn uj_per_kilotick(cell: &Cell) -> f64 {
     };
     let samples = cell.counters["stamped"]["samples"] as f64;
     let ticks: u64 = cell.residency.values().sum();
-    // Two wake-ups are a round trip.
-    model.uj_per_wakeup * samples * 2.0 * 1000.0 / ticks as f64
+    let wakeups = samples * f64::from(cell.what.workload.wakeups());
+    model.uj_per_wakeup * wakeups * 1000.0 / ticks as f64
 }
 
 /// The part of the values that are larger than the one before.

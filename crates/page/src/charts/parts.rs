@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use maud::Markup;
-use plan::{Under, Workload};
+use plan::Under;
 use results::{Cell, Counts};
 
 use crate::cells::{Panel, path, waiting_text};
@@ -102,7 +102,7 @@ pub fn time_at_el2(panel: &Panel<'_>) -> Option<Markup> {
     });
     let counts: Vec<Counts> = cells.iter().map(|cell| time(cell)).collect();
     let names = known_first(&EXITS, counts.iter());
-    let wakes = wakes_per_sample(panel.cells[0]);
+    let wakes = f64::from(panel.cells[0].what.workload.wakeups());
     let rows = rows(&cells, |cell| {
         let samples = stamped(cell) as f64 * wakes;
         let times = time(cell);
@@ -128,7 +128,7 @@ pub fn exits(panel: &Panel<'_>) -> Option<Markup> {
         cell.under == Under::Rouse && !cell.exits_of_samples().is_empty()
     });
     let names = names(&cells, &EXITS, Cell::exits_of_samples);
-    let wakes = wakes_per_sample(panel.cells[0]);
+    let wakes = f64::from(panel.cells[0].what.workload.wakeups());
     let rows = rows(&cells, |cell| {
         let parts = names.iter().enumerate().map(|(index, name)| {
             let exits = cell.exits_per_sample(name) / wakes;
@@ -209,22 +209,6 @@ fn samples(cells: &[&Cell]) -> String {
         (Some(least), Some(most)) if least == most => format!("n = {most}{what}"),
         (Some(least), Some(most)) => format!("n = {least} to {most}{what}"),
         _ => Panel::samples(cells.iter()),
-    }
-}
-
-/// Wake-ups that one sample of a workload has.
-fn wakes_per_sample(cell: &Cell) -> f64 {
-    match cell.what.workload {
-        Workload::Pingpong => 2.0,
-        Workload::Ipi
-        | Workload::Ipistorm
-        | Workload::Messaging
-        | Workload::Notify
-        | Workload::Io
-        | Workload::Timer
-        | Workload::Idle
-        | Workload::Stream
-        | Workload::Overshoot => 1.0,
     }
 }
 

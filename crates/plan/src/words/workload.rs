@@ -46,6 +46,23 @@ impl Workload {
         }
     }
 
+    /// Wake-ups that one sample has: a round trip is two.
+    #[must_use]
+    pub const fn wakeups(self) -> u32 {
+        match self {
+            Self::Pingpong => 2,
+            Self::Ipi
+            | Self::Ipistorm
+            | Self::Messaging
+            | Self::Notify
+            | Self::Io
+            | Self::Timer
+            | Self::Idle
+            | Self::Stream
+            | Self::Overshoot => 1,
+        }
+    }
+
     /// Whether one CPU does it by itself: nothing is woken or interrupted.
     #[must_use]
     pub const fn is_alone(self) -> bool {
