@@ -82,10 +82,12 @@ const PLACES: &[Repeat] = &[
     Repeat::cpus("6-cpus", 6),
 ];
 
-/// Calls to a CPU that idles by governor and does not poll; another one does, or none.
+/// Calls to a CPU that idles by governor and is not made to poll; another one is, or none. What
+/// the governor chooses depends on no time here, so that every call executes the same.
 const CALLS_WITH: &[(&str, &str)] = &[
     ("workload", "ipistorm"),
-    ("wait", "governor:menu"),
+    ("wait", "governor:fixed"),
+    ("standby-us", "0"),
     ("trap", "none"),
     ("deliver", "direct"),
     ("wake", "elide"),
@@ -96,7 +98,8 @@ const CALLS_WITH: &[(&str, &str)] = &[
 /// The same where no CPU can be made to poll.
 const CALLS_WITHOUT: &[(&str, &str)] = &[
     ("workload", "ipistorm"),
-    ("wait", "governor:menu"),
+    ("wait", "governor:fixed"),
+    ("standby-us", "0"),
     ("trap", "none"),
     ("deliver", "direct"),
     ("wake", "elide"),
@@ -177,7 +180,6 @@ fn calls(runs: &Runs) -> Result<Table> {
 fn prices(runs: &Runs) -> Result<Vec<Claim>> {
     let with = runs.cell("with", &[("idle-poll", "none")])?;
     let without = runs.cell("without", &[("idle-poll", "none")])?;
-    let other = runs.cell("with", &[("idle-poll", "3")])?;
     let nothing = |tested: &str, one: (&str, f64), two: (&str, f64)| {
         let equal = Test::Equality { band: 0.0 };
         Claim::new("a static key avoids the overhead while no CPU polls", equal, one, two)
@@ -195,12 +197,6 @@ fn prices(runs: &Runs) -> Result<Vec<Claim>> {
             ("the image", with.mean()),
             ("one built without the switch", without.mean()),
         ),
-        Claim::below(
-            "while a CPU polls, the others look at the mask when they idle",
-            ("no CPU polls", with.parties()?),
-            ("CPU 3 polls", other.parties()?),
-        )
-        .in_unit("instructions"),
     ])
 }
 
@@ -251,6 +247,9 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         charts: Vec::new(),
         claims,
         notes: vec![
+            "the loops of the first two rows are one, that of the third is another one, which the compiler \
+             lays out otherwise: the difference is not only that of a look at the switch"
+                .into(),
             "before each block CPUs are switched to polling, and while they run back and to polling again"
                 .into(),
         ],
