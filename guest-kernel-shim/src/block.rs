@@ -13,7 +13,7 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use cpuidle::Device;
-use plan::{Cell, Info};
+use plan::Cell;
 use platform::MAX_CPUS;
 use sched::load::Load;
 use wait::request::REQUESTS;
@@ -21,7 +21,7 @@ use wait::request::REQUESTS;
 use crate::kernel::cpu::Usage;
 use crate::kernel::executor::Executor;
 use crate::kernel::stats::Totals;
-use crate::kernel::table::{COMMON, LIVE, cpu, online};
+use crate::kernel::table::{COMMON, LIVE, OVERLOADED, cpu, online};
 use crate::kernel::{force, time};
 use crate::machine::platform;
 use crate::percpu::PerCpu;
@@ -52,6 +52,8 @@ impl Block {
         }
         assert!(LIVE.load(Acquire) == 0, "tasks of an earlier block live");
         COMMON.set(&self.cell);
+        force::prepare(&self.cell);
+        OVERLOADED.clear();
         workload::prepare();
     }
 
@@ -73,9 +75,8 @@ impl Block {
         me.request.take(REQUESTS);
         interrupts_of(me, true);
         cpu.rung.switch(true);
-        let force = Info::find("idle-poll").is_some_and(|info| info.applies(&self.cell));
-        if force && me.index == 0 {
-            force::spawn(self.cell.idle_poll, cpu);
+        if me.index == 0 {
+            force::spawn(&self.cell, cpu);
         }
         workload::spawn(&self.cell, self.count, cpu);
     }
@@ -122,6 +123,7 @@ fn setting(cell: &Cell) -> Setting {
     Setting {
         wanted: REQUESTS,
         timed: true,
+        forced: force::way(cell),
         ..knobs::setting(cell)
     }
 }

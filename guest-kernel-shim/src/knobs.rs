@@ -42,6 +42,7 @@ pub fn setting(cell: &Cell) -> Setting {
         tick_ns: cell.hz.tick_ns(),
         psd_ms: cell.psd_ms,
         psd_limit: cell.psd_limit,
+        forced: None,
     }
 }
 

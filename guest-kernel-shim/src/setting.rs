@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a CPU waits, and what is done with a way of waiting.
 
-use plan::{PsdLimit, States, Wait};
+use plan::{IdlePollBy, PsdLimit, States, Wait};
 
 use crate::percpu::PerCpu;
 use crate::target::Noting;
@@ -14,6 +14,9 @@ impl<I: wait::idle::Idle<PerCpu> + wait::idle::Idle<Noting>> Idle for I {}
 /// Something to do with a way of waiting; generic, so that the wait is
 /// compiled into the loop that is measured.
 pub trait Body {
+    /// It runs tasks: a governed CPU may be made to poll meanwhile.
+    const HAS_TASKS: bool = false;
+
     /// Does it.
     fn run(&mut self, idle: impl Idle);
 }
@@ -56,4 +59,6 @@ pub struct Setting {
     pub psd_ms: u32,
     /// How shallow that is.
     pub psd_limit: PsdLimit,
+    /// How CPUs are made to poll whatever their governor says; `None` if none is.
+    pub forced: Option<IdlePollBy>,
 }

@@ -5,6 +5,7 @@
 pub mod arrivals;
 pub mod before;
 pub mod call;
+mod crowd;
 pub mod idle;
 pub mod io;
 pub mod ipi;
@@ -39,6 +40,9 @@ pub fn spawn(cell: &Cell, count: u32, cpu: &'static Cpu) {
     let groups = cell.groups;
     let gap = clock::ticks(cell.gap_us);
     let listed = cell.cpulist.has(cpu.index);
+    if cell.workload == Workload::Ipistorm && cell.crowd.has(cpu.index) {
+        crowd::spawn(cpu);
+    }
     match cell.workload {
         Workload::Ipistorm | Workload::Timer | Workload::Idle if !listed => {}
         Workload::Messaging => messaging::spawn(groups, count, cpu, cpus),

@@ -27,7 +27,7 @@ use crate::job::Job;
 use crate::output::Output;
 use crate::session;
 use crate::terminal::{note, say};
-use boot::{Boot, ONCE, PLACES, Repeat, SEEDS};
+use boot::{BARE, Boot, ONCE, PLACES, Repeat, SEEDS};
 use find::Runs;
 use outcome::Outcome;
 use report::{Done, Failed, Report, Written};
@@ -158,7 +158,8 @@ impl Experiment {
         let jobs = repeats.map(|(boot, repeat)| {
             let mut of = boot.args(&args.board, repeat);
             of.metric = self.metric;
-            let job = Job::new(&of)?.within(&args.limits);
+            let mut job = Job::new(&of)?.within(&args.limits);
+            job.load.bare = repeat.bare;
             Ok(Planned { boot, repeat, job })
         });
         jobs.collect()

@@ -102,6 +102,16 @@ words! {
         SmIdle = "sm-idle",
     }
 
+    /// How a governed CPU is made to poll.
+    IdlePollBy {
+        /// As the patch of January 2023 does: by a switch that the idle loop looks at. It polls
+        /// by YIELD, and the scheduler's tick goes on.
+        Posted = "posted",
+        /// By a pointer to what it does when it idles. It polls by the best instruction that
+        /// there is, without a tick, and looks each 100 us whether it still is to.
+        Pointer = "pointer",
+    }
+
     /// How the times of a device, or those between requests, are distributed.
     Spread {
         /// All alike.

@@ -30,8 +30,8 @@ fn product(plan: &Plan) -> Vec<Cell> {
         )*};
     }
     nested!(workload shape gap_us wait trap deliver wake poll_limit_us host_poll_us);
-    nested!(event_stream_us host_poll hint wfi_barrier cache noise arrival_us service_us hz states idle_poll standby_us psd_ms psd_limit completion spread);
-    nested!(device_us writes write_us call_by call_wait cpulist mask offset calls groups);
+    nested!(event_stream_us host_poll hint wfi_barrier cache noise arrival_us service_us hz states idle_poll idle_poll_by standby_us psd_ms psd_limit completion spread);
+    nested!(device_us writes write_us call_by crowd call_wait cpulist mask offset calls groups);
     cells
 }
 
@@ -117,6 +117,7 @@ fn settled(plan: &Plan, cell: &Cell) -> Cell {
         cell.calls = neutral.calls;
         cell.call_wait = neutral.call_wait;
         cell.call_by = neutral.call_by;
+        cell.crowd = neutral.crowd;
     }
     if !is(&["ipistorm", "timer", "idle"]) {
         cell.cpulist = neutral.cpulist;
@@ -150,6 +151,9 @@ fn settled(plan: &Plan, cell: &Cell) -> Cell {
     if !governed || is(&["ipi", "pingpong", "stream", "overshoot"]) {
         cell.idle_poll = neutral.idle_poll;
     }
+    if cell.idle_poll.is_empty() {
+        cell.idle_poll_by = neutral.idle_poll_by;
+    }
     cell
 }
 
@@ -166,9 +170,9 @@ const PLANS: [&str; 12] = [
     "rouse.workload=stream,overshoot,ipi rouse.wait=all rouse.trap=none,both rouse.event-stream-us=16,50 \
      rouse.poll-limit-us=5,10 rouse.host-poll-us=0,5",
     "rouse.workload=ipistorm,io,messaging rouse.wait=wfi,governor:menu rouse.calls=all rouse.offset=1,3 \
-     rouse.mask=0,1 rouse.call-by=all rouse.spread=all rouse.groups=1,2 rouse.trap=none rouse.host-poll-us=0",
+     rouse.mask=0,1 rouse.call-by=all rouse.crowd=none,2 rouse.spread=all rouse.groups=1,2 rouse.trap=none rouse.host-poll-us=0",
     "rouse.workload=io,notify rouse.wait=governor:teo,governor:fixed rouse.psd-ms=0,3 rouse.standby-us=0,9 rouse.hz=all \
-     rouse.idle-poll=none,1 rouse.device-us=5,9 rouse.completion=other,85,same rouse.trap=none rouse.host-poll-us=0 rouse.psd-limit=all",
+     rouse.idle-poll=none,1 rouse.idle-poll-by=all rouse.device-us=5,9 rouse.completion=other,85,same rouse.trap=none rouse.host-poll-us=0 rouse.psd-limit=all",
     "rouse.workload=io,notify rouse.wait=wfi,governor:menu rouse.writes=0,50,100 rouse.write-us=7,9 rouse.completion=all \
      rouse.trap=none rouse.host-poll-us=0",
     "rouse.workload=notify,io rouse.wait=wfi rouse.trap=none rouse.arrival-us=0,10 rouse.service-us=0,5 \

@@ -14,36 +14,26 @@
 //! time passes on a machine as well, as firmware brings the CPU back before any
 //! handler runs; it needs no hypervisor, and costs EL2's paths nothing.
 //!
-//! **Polling by CPU.** What a CPU does when it idles is called through a pointer,
-//! and that pointer is how a CPU is made to poll whatever its governor says (D.
-//! Bristot de Oliveira, "sched/idle: Make idle poll dynamic per-cpu", a patch of
-//! January 2023, where it is a patched branch): another function is put there.
-//! Without it, not one instruction is executed for it.
+//! CPUs may be made to poll whatever their governor says: [`super::forced`].
 
+use core::marker::PhantomData;
 use core::num::NonZeroU32;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::Relaxed;
 
 use cpuidle::{Choice, Device, Driver, FOREVER, Kind, Period, Psd, Setup, State, Table, Wake};
-use plan::{Governor, PsdLimit};
+use plan::{Governor, IdlePollBy, PsdLimit};
 use wait::idle::{self, Idle};
 use wait::poll::Pause;
 use wait::target::Measure;
 
+use super::forced::{self, Forcing, Never, Pointer, Posted};
 use crate::kernel::stats::Stat;
 use crate::kernel::table::cpu;
 use crate::kernel::{Cpu, time, timer};
 use crate::percpu::PerCpu;
 use crate::setting::{Body, Setting};
-use crate::tally::Event;
-use crate::target::{Barred, Here, Noting};
+use crate::target::{Barred, Here};
 use crate::{clock, hypervisor};
-
-/// A CPU that is made to poll looks after this long whether it still is,
-/// microseconds.
-const LOOK_US: u32 = 100;
-
-/// One stay in an idle state, or an attempt; the requests that it found.
-type Step<T, P, const BARRIER: bool> = fn(&mut Governed<P, BARRIER>, &T) -> u32;
 
 /// The device that `setting` asks for.
 fn device(setting: &Setting, governor: Governor) -> Device {
@@ -70,73 +60,68 @@ fn psd(setting: &Setting, table: &Table) -> Psd {
     Psd::with_limit(setting.psd_ms, setting.tick_ns, limit_ns)
 }
 
-/// Idles by governor.
-pub struct Governed<P, const BARRIER: bool> {
-    pause: P,
-    wanted: u32,
-    tick_ns: u64,
-    cpu: &'static Cpu,
+/// Idles by governor; made to poll, or not, by `F`.
+pub struct Governed<P, F, const BARRIER: bool> {
+    pub(super) pause: P,
+    pub(super) wanted: u32,
+    pub(super) tick_ns: u64,
+    pub(super) cpu: &'static Cpu,
     period: Period,
+    forcing: PhantomData<F>,
 }
 
 /// Runs `body` with idle states that the governor of `setting` chooses, if it has one.
-pub fn with<P: Pause>(setting: &Setting, pause: P, body: &mut impl Body) {
+pub fn with<P: Pause, B: Body>(setting: &Setting, pause: P, body: &mut B) {
     let Some(governor) = setting.wait.governor() else {
         return;
     };
     let cpu = cpu(PerCpu::this().index);
     cpu.device
         .with(|place| *place = Some(device(setting, governor)));
-    if setting.barrier {
-        run::<P, true>(setting, pause, cpu, body);
-    } else {
-        run::<P, false>(setting, pause, cpu, body);
+    match forced::way::<B>(setting) {
+        None => with_barrier::<P, Never>(setting, pause, cpu, body),
+        Some(IdlePollBy::Posted) => with_barrier::<P, Posted>(setting, pause, cpu, body),
+        Some(IdlePollBy::Pointer) => with_barrier::<P, Pointer>(setting, pause, cpu, body),
     }
 }
 
 /// The same, with WFI behind a barrier or not.
-fn run<P: Pause, const BARRIER: bool>(
+fn with_barrier<P: Pause, F: Forcing>(
     setting: &Setting,
     pause: P,
     cpu: &'static Cpu,
     body: &mut impl Body,
 ) {
-    let steps = match setting.noting {
-        false => steps::<PerCpu, P, BARRIER>(),
-        true => steps::<Noting, P, BARRIER>(),
-    };
-    cpu.steps.chosen.store(steps[0], Release);
-    cpu.steps.forced.store(steps[1], Release);
-    cpu.steps.now.store(steps[0], Release);
-    body.run(Governed::<P, BARRIER> {
+    if setting.barrier {
+        run::<P, F, true>(setting, pause, cpu, body);
+    } else {
+        run::<P, F, false>(setting, pause, cpu, body);
+    }
+}
+
+fn run<P: Pause, F: Forcing, const BARRIER: bool>(
+    setting: &Setting,
+    pause: P,
+    cpu: &'static Cpu,
+    body: &mut impl Body,
+) {
+    F::ready::<P, BARRIER>(setting, cpu);
+    body.run(Governed::<P, F, BARRIER> {
         pause,
         wanted: setting.wanted,
         tick_ns: setting.tick_ns,
         cpu,
         period: Period::new(),
+        forcing: PhantomData,
     });
 }
 
-/// What a CPU that is looked at as `T` is to call.
-fn steps<T: Here, P: Pause, const BARRIER: bool>() -> [*mut (); 2] {
-    let steps = [
-        chosen::<T, P, BARRIER> as Step<T, P, BARRIER>,
-        forced::<T, P, BARRIER>,
-    ];
-    steps.map(|step| step as *mut ())
-}
-
-impl<T: Here, P: Pause, const BARRIER: bool> Idle<T> for Governed<P, BARRIER> {
+impl<T: Here, P: Pause, F: Forcing, const BARRIER: bool> Idle<T> for Governed<P, F, BARRIER> {
     #[inline(always)]
     fn wait(&mut self, me: &T) -> u32 {
         self.period = Period::new();
         let taken = loop {
-            let step = self.cpu.steps.now.load(Acquire);
-            // SAFETY: only `with` and `force` store here, functions of this type,
-            // before and while the body of this type runs, which waits as `Noting` where
-            // the setting says so and as `PerCpu` where not.
-            let step = unsafe { core::mem::transmute::<*mut (), Step<T, P, BARRIER>>(step) };
-            let taken = step(self, me);
+            let taken = F::step(self, me);
             if taken != 0 {
                 break taken;
             }
@@ -148,35 +133,18 @@ impl<T: Here, P: Pause, const BARRIER: bool> Idle<T> for Governed<P, BARRIER> {
     }
 }
 
-/// Polls, whatever the governor would say, until there is a request or this is
-/// not wanted any more.
-fn forced<T: Here, P: Pause, const BARRIER: bool>(idle: &mut Governed<P, BARRIER>, me: &T) -> u32 {
-    let start = clock::now();
-    let look = clock::ticks(LOOK_US);
-    let steps = &idle.cpu.steps;
-    idle.cpu.stats.add(Stat::Entered);
-    if idle.cpu.rung.is_on() {
-        // Nothing here would set the timer anew after a tick.
-        timer::set_tick(idle.cpu, None);
+impl<P: Pause, F, const BARRIER: bool> Governed<P, F, BARRIER> {
+    /// One stay in the state that the governor chooses; the requests that it found.
+    pub(super) fn chosen<T: Here>(&mut self, me: &T) -> u32 {
+        let here: Stay<'_, T, P, BARRIER> = Stay {
+            pause: &self.pause,
+            wanted: self.wanted,
+            tick_ns: self.tick_ns,
+            cpu: self.cpu,
+            me,
+        };
+        self.period.stay(&here).map_or(0, NonZeroU32::get)
     }
-    let still = || steps.now.load(Acquire) == steps.forced.load(Relaxed);
-    let taken = idle::poll_while(me, &idle.pause, idle.wanted, look, still);
-    let ticks = clock::now() - start;
-    me.cpu().tally.add_many(Event::PollTicks, ticks);
-    idle.cpu.stats.add_many(Stat::Forced, ticks);
-    taken
-}
-
-/// One stay in the state that the governor chooses.
-fn chosen<T: Here, P: Pause, const BARRIER: bool>(idle: &mut Governed<P, BARRIER>, me: &T) -> u32 {
-    let here: Stay<'_, T, P, BARRIER> = Stay {
-        pause: &idle.pause,
-        wanted: idle.wanted,
-        tick_ns: idle.tick_ns,
-        cpu: idle.cpu,
-        me,
-    };
-    idle.period.stay(&here).map_or(0, NonZeroU32::get)
 }
 
 /// The CPU that idles by governor.

@@ -19,6 +19,8 @@ pub enum Stat {
     Passes,
     /// Passes that began in the idle loop.
     FromIdle,
+    /// Times that a CPU was about to idle and asked whether to search for work.
+    Newidle,
     /// Searches for work of other CPUs.
     Searches,
     /// Run queues that were looked at in them.
@@ -55,10 +57,11 @@ pub enum Stat {
 
 impl Stat {
     /// Every one, in order.
-    pub const ALL: [(Self, &'static str); 20] = [
+    pub const ALL: [(Self, &'static str); 21] = [
         (Self::Switches, "sched.switches"),
         (Self::Passes, "sched.passes"),
         (Self::FromIdle, "sched.from-idle"),
+        (Self::Newidle, "sched.newidle"),
         (Self::Searches, "sched.searches"),
         (Self::Looked, "sched.looked"),
         (Self::Local, "sched.local"),

@@ -110,6 +110,19 @@ macro_rules! system {
                 applies: |cell| cell.storms(),
                 forced: |cell| (!cell.wake.elides()).then_some(CallBy::Ipi),
             }
+            /// CPUs on which two tasks are always ready, so that there is something to search for.
+            crowd: CpuSet {
+                key: "crowd",
+                help: "CPUs on which two tasks are always ready, besides those that call (ipistorm; default none)",
+                kind: Kind::Cpus,
+                default: [CpuSet::NONE],
+                neutral: CpuSet::NONE,
+                turn: 18,
+                place: Place::System,
+                show: Show::IfDifferent,
+                applies: |cell| cell.storms(),
+                contradicts: |cell, machine| SkipReason::offline("crowd", cell.crowd, machine.cpus),
+            }
             /// How long the device of workload `io` takes to read, microseconds.
             device_us: u32 {
                 key: "device-us",
@@ -229,6 +242,21 @@ macro_rules! system {
                 show: Show::IfDifferent,
                 applies: |cell| cell.wait.governor().is_some() && cell.workload.has_tasks(),
                 contradicts: |cell, machine| SkipReason::offline("idle-poll", cell.idle_poll, machine.cpus),
+            }
+            /// How they are made to.
+            idle_poll_by: IdlePollBy {
+                key: "idle-poll-by",
+                help: "How --idle-poll makes CPUs poll: posted (a switch; YIELD, with ticks), pointer (WFE, without)",
+                kind: Kind::Words,
+                default: [IdlePollBy::Posted],
+                neutral: IdlePollBy::Posted,
+                turn: 12,
+                place: Place::System,
+                show: Show::IfDifferent,
+                applies: |cell| {
+                    let governed = cell.wait.governor().is_some();
+                    governed && cell.workload.has_tasks() && !cell.idle_poll.is_empty()
+                },
             }
         }
     };
