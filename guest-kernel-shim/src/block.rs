@@ -91,10 +91,8 @@ impl Block {
         cpu.rung.switch(false);
         interrupts_of(me, false);
         me.request.take(REQUESTS);
-        let totals = cpu.device.with(|device| {
-            let statistics = device.as_ref().map(Device::statistics);
-            Totals::of(&cpu.stats, statistics)
-        });
+        let idle = |device: &mut Option<Device>| Totals::of(&cpu.stats, device.as_ref());
+        let totals = cpu.device.with(idle);
         *cpu.busy.lock() = cpu.usage.with(|usage| usage.load);
         let span = if me.index == 0 { span } else { 0 };
         *cpu.totals.lock() = Totals { span, ..totals };

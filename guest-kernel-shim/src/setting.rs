@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a CPU waits, and what is done with a way of waiting.
 
-use plan::Wait;
+use plan::{PsdLimit, States, Wait};
 
 use crate::percpu::PerCpu;
 use crate::target::Noting;
@@ -45,10 +45,15 @@ pub struct Setting {
     pub noting: bool,
     /// WFI comes behind a barrier.
     pub barrier: bool,
-    /// Exit latency of the standby state, microseconds; 0 is without it.
+    /// Idle states, where a governor chooses among them.
+    pub states: States,
+    /// Exit latency of the standby state where they do not give it, microseconds; 0 is
+    /// without it.
     pub standby_us: u32,
     /// Period of the scheduler's tick, nanoseconds.
     pub tick_ns: u64,
     /// How long a CPU stays shallow after it asked a device, milliseconds.
     pub psd_ms: u32,
+    /// How shallow that is.
+    pub psd_limit: PsdLimit,
 }

@@ -44,7 +44,7 @@ pub fn spawn(cell: &Cell, count: u32, cpu: &'static Cpu) {
         Workload::Notify if cell.is_open() => arrivals::spawn(cell, count, cpu, cpus),
         Workload::Notify => notify::spawn(cell, count, gap, cpu, cpus),
         Workload::Ipistorm => ipistorm::spawn(cell, count, gap, cpu, cpus),
-        Workload::Io => io::spawn(cell, count, gap, cpu, cpus),
+        Workload::Io => io::spawn(cell, count, gap, cpu),
         Workload::Timer => timer::spawn(count, gap, cpu),
         Workload::Idle => idle::spawn(count, gap, cpu),
         Workload::Ipi | Workload::Pingpong | Workload::Stream | Workload::Overshoot => {}

@@ -60,9 +60,11 @@ macro_rules! experiments {
 
 experiments! {
     poll_limit,
+    mostly_idle,
     sched,
     resched_ipis,
     ipistorm,
+    clients,
     psd,
     idle_poll,
     governors,

@@ -112,12 +112,12 @@ words! {
         Exponential = "exponential",
     }
 
-    /// Which CPU a device interrupts.
-    Completion {
-        /// The one that submitted.
-        Same = "same",
-        /// The next one, which wakes the one that submitted.
-        Other = "other",
+    /// How shallow a CPU stays in the window that a request to a device opens.
+    PsdLimit {
+        /// In the shallowest state: it polls.
+        Poll = "poll",
+        /// In a state that takes no longer to leave than WFI.
+        Wfi = "wfi",
     }
 
     /// What the CPUs do that take no part in what is measured.

@@ -52,17 +52,36 @@ fn a_cell_reads_its_words_or_names_them() {
         ("hint", "tell"),
         ("standby-us", "0"),
         ("hz", "1000"),
+        ("states", "poll+wfi:2:10+deep"),
+        ("states", "arm_poll_idle:0"),
     ] {
         cell.set(key, word).unwrap();
         assert_eq!(cell.word(key).unwrap().to_string(), word);
     }
     assert_eq!(cell.wait, Wait::Governed(Governor::Teo62));
+    // Words that older results have, and what is written for them now.
+    for (word, now) in [("same", "100"), ("other", "0"), ("85", "85")] {
+        cell.set("completion", word).unwrap();
+        assert_eq!(cell.word("completion").unwrap().to_string(), now);
+    }
     assert!(cell.word("iterations").is_none());
     for (key, word, told) in [
         ("wait", "wfx", "wait: there is no `wfx`"),
         ("poll-limit-us", "00", "not a number from 1"),
         ("gap-us", "10000001", "not a number"),
         ("mask", "64", "no set of CPUs"),
+        (
+            "states",
+            "poll,wfi",
+            "states: there is no state `poll,wfi`; use poll,",
+        ),
+        ("states", "wfi+poll", "states: `poll` comes after `wfi`"),
+        (
+            "completion",
+            "101",
+            "completion: `101` is not a number from 0 to 100",
+        ),
+        ("writes", "101", "not a number from 0 to 100"),
         (
             "hz",
             "99",
@@ -218,10 +237,12 @@ fn words_stay() {
         ("call-wait", "on off"),
         ("call-by", "notify resched ipi skip-newidle sm-idle"),
         ("spread", "fixed uniform exponential"),
-        ("completion", "same other"),
+        ("completion", ""),
+        ("psd-limit", "poll wfi"),
         ("wfi-barrier", "none dsb"),
         ("gap-us", ""),
         ("mask", ""),
+        ("states", ""),
     ] {
         let info = Info::find(key).unwrap();
         assert_eq!(info.words.join(" "), words);

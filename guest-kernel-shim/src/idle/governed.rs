@@ -5,11 +5,11 @@
 //! |---|---|---|
 //! | `poll` | looks at the request word, as `poll-wfi` does | nothing |
 //! | `wfi` | WFI, trapped or not | what WFI takes |
-//! | `standby` | PSCI CPU_SUSPEND to a standby state | `standby-us` more |
+//! | `standby`, `deep` | PSCI CPU_SUSPEND to a standby state | their exit latency more |
 //!
 //! An emulator leaves every state at once, and a hypervisor below a guest can't
 //! know which state the guest meant to save power with. So the exit latency of
-//! `standby` is made here, in the guest: after the call returns and before
+//! a standby state is made here, in the guest: after the call returns and before
 //! interrupts are let in, the CPU does nothing for that long. This is where the
 //! time passes on a machine as well, as firmware brings the CPU back before any
 //! handler runs; it needs no hypervisor, and costs EL2's paths nothing.
@@ -24,7 +24,7 @@ use core::num::NonZeroU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use cpuidle::{Choice, Device, Driver, FOREVER, Kind, Period, Psd, Setup, State, Table, Wake};
-use plan::Governor;
+use plan::{Governor, PsdLimit};
 use wait::idle::{self, Idle};
 use wait::poll::Pause;
 use wait::target::Measure;
@@ -38,12 +38,6 @@ use crate::tally::Event;
 use crate::target::{Barred, Here, Noting};
 use crate::{clock, hypervisor};
 
-/// Exit latency and target residency of `wfi`, ns: of the size that small cores
-/// state for it.
-const WFI_NS: (u64, u64) = (2_000, 10_000);
-/// Target residency of `standby` in exit latencies: what the tables of common
-/// cores amount to, from 2 to 4.
-const RESIDENCY: u64 = 3;
 /// A CPU that is made to poll looks after this long whether it still is,
 /// microseconds.
 const LOOK_US: u32 = 100;
@@ -53,22 +47,27 @@ type Step<T, P, const BARRIER: bool> = fn(&mut Governed<P, BARRIER>, &T) -> u32;
 
 /// The device that `setting` asks for.
 fn device(setting: &Setting, governor: Governor) -> Device {
-    let poll = State::new("poll", Kind::Poll, 0, 0);
-    let wfi = State::new("wfi", Kind::Wfi, WFI_NS.0, WFI_NS.1);
-    let leaving = u64::from(setting.standby_us) * 1000;
-    let standby = State::new("standby", Kind::Standby, leaving, leaving * RESIDENCY);
-    let states = [poll, wfi, standby];
-    let count = if leaving == 0 { 2 } else { 3 };
-    let table = Table::new(&states[..count], setting.tick_ns).unwrap_or_else(|error| {
-        panic!(
-            "idle states with standby of {} us: {error}",
-            setting.standby_us
-        )
-    });
+    let table = setting.states.table(setting.standby_us, setting.tick_ns);
+    // Cells whose table contradicts itself are skipped.
+    let table = table.unwrap_or_else(|error| panic!("states {}: {error}", setting.states));
     let limit_us = (time::ns(setting.limit) / 1000) as u32;
+    let psd = psd(setting, &table);
     let mut device = Device::new(table, Setup::new(governor, limit_us));
-    device.set_psd(Psd::new(setting.psd_ms, setting.tick_ns));
+    device.set_psd(psd);
     device
+}
+
+/// The window that a request to a device opens.
+fn psd(setting: &Setting, table: &Table) -> Psd {
+    let limit_ns = match setting.psd_limit {
+        PsdLimit::Poll => 0,
+        // Slightly above the exit latency of the first state that halts.
+        PsdLimit::Wfi => {
+            let halting = table.states().iter().find(|state| !state.polls());
+            halting.map_or(0, |state| state.exit_latency_ns + 1)
+        }
+    };
+    Psd::with_limit(setting.psd_ms, setting.tick_ns, limit_ns)
 }
 
 /// Idles by governor.
@@ -250,8 +249,8 @@ impl<T: Here, P: Pause, const BARRIER: bool> Driver for Stay<'_, T, P, BARRIER> 
         ))
     }
 
-    /// The tick's handler leaves the timer masked: a CPU that halted after it would
-    /// sleep past every deadline.
+    /// After the tick has come, the governor is asked again: a CPU that halted would sleep without
+    /// the tick that it wanted.
     #[inline(always)]
     fn halt(&self, _: &Choice, state: &State) -> (Option<NonZeroU32>, bool) {
         let ticked = || self.cpu.rung.has_ticked();

@@ -258,7 +258,7 @@ impl<'r> Found<'r> {
     /// shallow (`below`), per cent.
     pub fn misses(&self, kind: &str) -> f64 {
         let sum = |what: &str| -> f64 {
-            let states = ["poll", "wfi", "standby"];
+            let states = cpuidle::States::NAMES;
             let names = states.iter().map(|state| format!("{state}.{what}"));
             names.map(|name| self.count("cpuidle", &name)).sum()
         };

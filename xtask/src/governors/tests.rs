@@ -330,6 +330,65 @@ fn the_tick_of_hz_is_that_of_the_replay() {
     assert_eq!(ticks(&["--hz", "1000"]), (1_000_000, 0));
 }
 
+/// The driver's table is the guest's: a limit of 300 us polls for 250 us at 250 Hz, and
+/// 100 us for 62.5 us at 1000 Hz. After that the governor is asked again.
+///
+/// | limit, HZ | timer, us | polls, us |
+/// |---|---|---|
+/// | 300, 250 | 280 | 250, 30 |
+/// | 200, 250 | 190 | 190 |
+/// | 100, 1000 | 95 | 62.5, 32.5 |
+/// | 5, 250: WFI pays at once | 95 | none |
+#[test]
+fn a_named_table_polls_by_the_rules_of_the_kernel() {
+    let polls = |states: &str, hz: &str, timer_us: u64| {
+        let line = ["--generate", "periodic", "--states", states, "--hz", hz];
+        let states = Request::new(&args(&line)).unwrap().states;
+        let intervals = trace(vec![interval(timer_us, timer_us, Wake::Timer)]);
+        let ledger = replay::replay(Setup::new(Name::Menu, 0), &intervals, &states, &FREE);
+        let tally = *ledger.statistics.of(0);
+        (tally.usage, tally.time_ns, ledger.statistics.of(1).usage)
+    };
+    assert_eq!(polls("arm_poll_idle:300", "250", 280), (2, 280_000, 0));
+    assert_eq!(polls("arm_poll_idle:200", "250", 190), (1, 190_000, 0));
+    assert_eq!(polls("arm_poll_idle:100", "1000", 95), (2, 95_000, 0));
+    assert_eq!(polls("arm_poll_idle:5", "250", 95), (0, 0, 1));
+}
+
+/// Without a state that polls, every governor halts.
+#[test]
+fn a_table_without_poll_halts() {
+    let line = [
+        "--generate",
+        "mixed",
+        "--count",
+        "300",
+        "--states",
+        "wfi+deep",
+    ];
+    let answer = Answer::new(Request::new(&args(&line)).unwrap());
+    let lines = shown::lines(&answer, None).join("\n");
+    assert!(
+        lines.contains("wfi 2/10, deep 400/2000; tick 4000 us"),
+        "{lines}"
+    );
+    for (name, ledger) in answer.rows() {
+        assert!(
+            ledger.lateness_ns.iter().all(|&late| late >= 2000),
+            "{name}"
+        );
+    }
+    // The powers are those of the default file: 400 and 30.
+    let powers: Vec<u64> = answer
+        .request
+        .states
+        .costs
+        .iter()
+        .map(|cost| cost.power)
+        .collect();
+    assert_eq!(powers, [400, 30]);
+}
+
 #[test]
 fn bad_options_are_refused_by_name() {
     let generate = ["--generate", "mixed"];
@@ -357,6 +416,14 @@ fn bad_options_are_refused_by_name() {
         (
             &["--states", "/nonexistent"],
             "--states: /nonexistent can't be read",
+        ),
+        (
+            &["--states", "poll+c1"],
+            "--states: there is no state `c1`; use poll,",
+        ),
+        (
+            &["--states", "wfi:500:900+standby"],
+            "`standby` has a lower exit latency",
         ),
         (&["--json", "/"], "--json: / is a folder"),
         (
