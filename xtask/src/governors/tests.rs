@@ -71,7 +71,7 @@ fn a_replay_by_hand() {
     assert_eq!((ledger.timer_asked, ledger.ticks), (0, 0));
 }
 
-/// A timer in 4003 us, and the tick at 4000 us, which teo keeps if most wake-ups
+/// A timer in 4003 us, and the tick at 4000 us, which teo-6.2 keeps if most wake-ups
 /// come within it: here it does not, as 4003 us is beyond the tick. With a timer in
 /// 3990 us after 200 us of running, the tick comes after 3800 us, before it: deep
 /// (400/2000 us) is left for the tick, and the event, 190 us later, is noticed when
@@ -82,7 +82,7 @@ fn an_event_waits_for_the_exit_that_the_tick_began() {
     beginning.busy_ns = 200_000;
     let states = States::of_default();
     let cut = replay::replay(
-        Setup::new(Name::Teo, 0),
+        Setup::new(Name::Teo62, 0),
         &trace(vec![beginning]),
         &states,
         &FREE,
@@ -92,7 +92,7 @@ fn an_event_waits_for_the_exit_that_the_tick_began() {
     // The 190 us before the event are those of a CPU that runs.
     assert_eq!(cut.energy, deep.of(3_800_000) + 1000 * 190_000);
     let beyond = trace(vec![interval(4003, 4003, Wake::Timer)]);
-    let stopped = replay::replay(Setup::new(Name::Teo, 0), &beyond, &states, &FREE);
+    let stopped = replay::replay(Setup::new(Name::Teo62, 0), &beyond, &states, &FREE);
     assert_eq!(
         (stopped.ticks, &stopped.lateness_ns[..]),
         (0, &[400_000][..])
@@ -214,7 +214,10 @@ proptest! {
         prop_assert!(limit_us.is_some() || misses.below == 0);
         for name in Setup::all(limit) {
             let ledger = replay::replay(name, &trace, &states, &setting);
-            prop_assert!(best.energy <= ledger.energy, "{}", name);
+            // Where a limit applies, those that keep it: some of Linux do not.
+            let keeps = matches!(name.name(), Name::Menu | Name::Teo | Name::Teo62 | Name::Fixed);
+            let limited = limit_us.is_some() || psd_ms > 0;
+            prop_assert!(limited && !keeps || best.energy <= ledger.energy, "{}", name);
             prop_assert_eq!(ledger.lateness_ns.len(), trace.intervals.len());
         }
     }
