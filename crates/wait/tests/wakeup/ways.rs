@@ -2,8 +2,8 @@
 //! The ways of waiting that are checked: the loops of `wait::idle`, and what combines
 //! them as guests do.
 
-use std::cell::Cell;
-
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, Ordering};
 use wait::governor::Tunables;
 use wait::idle::{self, Busy, Halt, Haltpoll, Idle, Limited, Poll, PollHalt};
 
@@ -151,15 +151,18 @@ impl<P: Protocol> Idle<Cpu<P>> for Forced {
     }
 }
 
-/// Is made to poll for a look or two.
+/// Is made to poll until its switch is off, which another thread sees to. (A count of looks would
+/// not do: loom's yield lets the waker run to its end before the second look.)
 struct Relaxed {
     wanted: u32,
 }
 
 impl<P: Protocol> Idle<Cpu<P>> for Relaxed {
     fn wait(&mut self, cpu: &Cpu<P>) -> u32 {
-        let left = Cell::new(2);
-        idle::relax_while(cpu, self.wanted, || left.replace(left.get() - 1) != 0)
+        let switch = Arc::new(AtomicBool::new(true));
+        let on = Arc::clone(&switch);
+        loom::thread::spawn(move || switch.store(false, Ordering::Relaxed));
+        idle::relax_while(cpu, self.wanted, || on.load(Ordering::Relaxed))
     }
 }
 
