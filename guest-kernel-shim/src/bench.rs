@@ -13,10 +13,10 @@ use plan::{
 };
 use platform::MAX_CPUS;
 
-use crate::block::{self, Block};
+use crate::block::Block;
 use crate::clock::watch::{Seen, Watch};
 use crate::counts::Counts;
-use crate::entry::{Entry, Work};
+use crate::entry::{self, Entry, Work};
 use crate::features::features;
 use crate::idle::{self, limited};
 use crate::kernel::stats::Totals;
@@ -101,7 +101,7 @@ fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Ent
             parts: parts::Totals::ZERO,
             kernel: Totals::ZERO,
             load: Load::ZERO,
-            busy: block::IDLE,
+            busy: entry::IDLE,
             noise: [0; MAX_CPUS],
         }
     }));

@@ -14,10 +14,9 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use cpuidle::Device;
 use plan::Cell;
-use platform::MAX_CPUS;
-use sched::load::Load;
 use wait::request::REQUESTS;
 
+use crate::entry::{self, Busy};
 use crate::kernel::cpu::Usage;
 use crate::kernel::executor::Executor;
 use crate::kernel::stats::Totals;
@@ -27,12 +26,6 @@ use crate::machine::platform;
 use crate::percpu::PerCpu;
 use crate::setting::Setting;
 use crate::{clock, idle, interrupts, knobs, workload};
-
-/// How busy each CPU was lately.
-pub type Busy = [Load; MAX_CPUS];
-
-/// That of CPUs that never ran.
-pub const IDLE: Busy = [Load::new(); MAX_CPUS];
 
 /// A part of a cell.
 #[derive(Clone, Copy)]
@@ -101,7 +94,7 @@ impl Block {
 
     /// How busy it left each CPU.
     pub fn busy() -> Busy {
-        let mut busy = IDLE;
+        let mut busy = entry::IDLE;
         for (cpu, load) in online().zip(&mut busy) {
             *load = *cpu.busy.lock();
         }

@@ -8,7 +8,6 @@ use plan::{Cell, Limits, Pace, SkipReason};
 use platform::MAX_CPUS;
 
 pub use self::work::Work;
-use crate::block::Busy;
 use crate::clock::watch::Seen;
 use crate::counts::Counts;
 use crate::kernel::stats;
@@ -17,6 +16,12 @@ use crate::workload::samples::Samples;
 
 /// Rounds of noise that each CPU has made while a cell was measured.
 pub type Rounds = [u64; MAX_CPUS];
+
+/// How busy each CPU was lately.
+pub type Busy = [sched::load::Load; MAX_CPUS];
+
+/// That of CPUs that never ran.
+pub const IDLE: Busy = [sched::load::Load::new(); MAX_CPUS];
 
 /// A cell and what was measured of it.
 pub struct Entry {

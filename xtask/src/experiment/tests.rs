@@ -90,7 +90,11 @@ fn what_is_about_instructions_is_refused_where_there_are_none() {
 fn an_unknown_name_is_refused_with_those_that_there_are() {
     let error = choose(&args("psdd").names).err().unwrap();
     assert!(is_bad_input(&error));
-    assert!(error.to_string().contains("use all, poll-limit, sched"));
+    assert!(
+        error
+            .to_string()
+            .contains("use all, poll-limit, mostly-idle, sched")
+    );
 }
 
 /// The experiments that a document names in the column of that name of its tables.
