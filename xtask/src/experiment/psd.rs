@@ -12,15 +12,15 @@ mod published;
 use anyhow::Result;
 use plan::Under;
 
-use super::find::{Found, Run, Runs};
+use super::find::{Found, Run, Runs, Words};
 use super::outcome::{Outcome, Table, two, whole};
-use super::{Boot, Experiment, SEEDS};
+use super::{Boot, Experiment, ONCE, SEEDS};
 use crate::cli::Metric;
 use published::{COLUMNS, ROWS};
 
 /// A boot of `io` with these values beside those that all boots have.
 macro_rules! io {
-    ($label:literal, $cpus:expr, $iterations:literal, $($list:expr),*) => {
+    ($label:literal, $cpus:expr, $iterations:literal, $repeats:ident, $($list:expr),*) => {
         Boot {
             label: $label,
             under: Under::Rouse,
@@ -33,7 +33,7 @@ macro_rules! io {
                 $($list),*
             ],
             iterations: $iterations,
-            repeats: SEEDS,
+            repeats: $repeats,
         }
     };
 }
@@ -41,9 +41,9 @@ macro_rules! io {
 const MENUS: (&str, &str) = ("wait", "governor:menu-6.14,governor:menu");
 const MENU_6_14: (&str, &str) = ("wait", "governor:menu-6.14");
 const READ: (&str, &str) = ("device-us", "324");
-const SPREADS: (&str, &str) = ("spread", "fixed,uniform");
 const UNIFORM: (&str, &str) = ("spread", "uniform");
-const WRITES: (&str, &str) = ("writes", "100");
+/// The time of a read is nothing to a write, and the reverse.
+const READS_OR_WRITES: (&str, &str) = ("writes", "0,100");
 const WRITE: (&str, &str) = ("write-us", "550");
 const MIXED: (&str, &str) = ("writes", "50");
 const MIXED_READ: (&str, &str) = ("device-us", "485");
@@ -52,6 +52,7 @@ const MIXED_WRITE: (&str, &str) = ("write-us", "342");
 const C6: (&str, &str) = ("standby-us", "170");
 const C6_OR_NOT: (&str, &str) = ("standby-us", "0,170");
 const PSD: (&str, &str) = ("psd-ms", "3");
+const PSD_OR_NOT: (&str, &str) = ("psd-ms", "0,3");
 const LIMITS: (&str, &str) = ("psd-limit", "poll,wfi");
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -61,18 +62,15 @@ pub const EXPERIMENT: Experiment = Experiment {
              devices\", March 2025: fio on six NVMe drives, a Xeon 6741P with 96 threads; its re-test on \
              6.14-rc5, with the two series of patches apart and together; and the review",
     boots: &[
-        io!("reads", 1, 96, MENUS, READ, SPREADS, C6_OR_NOT),
-        io!("reads-psd", 1, 96, MENUS, READ, SPREADS, C6, PSD),
-        io!("writes", 1, 64, MENUS, WRITES, WRITE, UNIFORM, C6_OR_NOT),
-        io!("writes-psd", 1, 64, MENUS, WRITES, WRITE, UNIFORM, C6, PSD),
-        io!("mixed", 1, 64, MENUS, MIXED, MIXED_READ, MIXED_WRITE, UNIFORM, C6_OR_NOT),
-        io!("mixed-psd", 1, 64, MENUS, MIXED, MIXED_READ, MIXED_WRITE, UNIFORM, C6, PSD),
-        io!("limit", 1, 64, ("wait", "governor:menu-6.14,governor:teo"), READ, UNIFORM, C6, ("psd-ms", "0,3"), LIMITS),
-        io!("elsewhere", 2, 32, MENU_6_14, READ, UNIFORM, C6, ("psd-ms", "0,3"), ("completion", "0,50,85,90,100")),
-        io!("ticks", 1, 64, MENU_6_14, READ, UNIFORM, C6, ("psd-ms", "0,3"), ("hz", "100,250,1000")),
-        io!("windows", 1, 64, MENU_6_14, READ, UNIFORM, C6, ("psd-ms", "0,1,3,10")),
+        io!("apart", 1, 32, SEEDS, MENUS, READ, READS_OR_WRITES, WRITE, UNIFORM, C6_OR_NOT, PSD_OR_NOT),
+        io!("mixed", 1, 32, SEEDS, MENUS, MIXED, MIXED_READ, MIXED_WRITE, UNIFORM, C6_OR_NOT, PSD_OR_NOT),
+        // Nothing is drawn.
+        io!("fixed", 1, 32, ONCE, MENUS, READ, C6_OR_NOT, PSD_OR_NOT),
+        io!("limit", 1, 32, ONCE, ("wait", "governor:menu-6.14,governor:teo"), READ, UNIFORM, C6, PSD_OR_NOT, LIMITS),
+        io!("elsewhere", 2, 32, ONCE, MENU_6_14, READ, UNIFORM, C6, PSD_OR_NOT, ("completion", "0,50,85,90,100")),
+        io!("windows", 1, 32, ONCE, MENU_6_14, READ, UNIFORM, C6, ("psd-ms", "0,1,3,10"), ("hz", "100,250,1000")),
         // So long that the window ends before the request, at any time within a tick.
-        io!("lengths", 1, 12, MENU_6_14, ("device-us", "21700"), UNIFORM, C6, PSD, ("hz", "100,250,1000")),
+        io!("lengths", 1, 12, ONCE, MENU_6_14, ("device-us", "21700"), UNIFORM, C6, PSD, ("hz", "100,250,1000")),
     ],
     metric: Some(Metric::Insns),
     conclude,
@@ -105,16 +103,12 @@ impl Figures {
     }
 }
 
-/// The cell of a column of the re-test: `load` names the boots, `spread` how requests' times are
-/// distributed.
-fn cell<'r>(run: Run<'r>, load: &str, spread: &str, column: usize) -> Result<Found<'r>> {
+/// The cell of a column of the re-test in the boot of `load`.
+fn cell<'r>(run: Run<'r>, load: Words<'_>, boot: &str, column: usize) -> Result<Found<'r>> {
     let (_, wait, psd, standby) = COLUMNS[column];
-    let boot = match psd {
-        "0" => load.to_owned(),
-        _ => format!("{load}-psd"),
-    };
-    let words = [("wait", wait), ("psd-ms", psd), ("standby-us", standby), ("spread", spread)];
-    run.cell(&boot, &words)
+    let mut words = vec![("wait", wait), ("psd-ms", psd), ("standby-us", standby)];
+    words.extend(load);
+    run.cell(boot, &words)
 }
 
 fn conclude(runs: &Runs) -> Result<Outcome> {
@@ -137,14 +131,14 @@ fn retest(runs: &Runs) -> Result<Table> {
     let mut table = Table::new("The re-test: requests per second and CPU, and published", &names);
     for row in ROWS {
         let cells = (0..COLUMNS.len())
-            .map(|column| cell(runs.first(), row.load, row.spread, column))
+            .map(|column| cell(runs.first(), row.words, row.boot, column))
             .collect::<Result<Vec<_>>>()?;
         let figures: Vec<Figures> = cells.iter().map(Figures::of).collect();
         let mut add = |what: &str, texts: Vec<String>| table.row(&format!("{}: {what}", row.name), texts);
         let change = |rate: f64, base: f64| format!("{:+.2} %", 100.0 * (rate / base - 1.0));
         add("requests/s", figures.iter().map(|it| whole(it.rate)).collect());
         add("change", figures.iter().map(|it| change(it.rate, figures[0].rate)).collect());
-        if row.load == "mixed" {
+        if row.boot == "mixed" {
             add("a read, us", figures.iter().map(|it| whole(it.read_us)).collect());
             add("a write, us", figures.iter().map(|it| whole(it.write_us)).collect());
         }
@@ -205,17 +199,13 @@ fn elsewhere(runs: &Runs) -> Result<Table> {
 fn ticks(runs: &Runs) -> Result<Table> {
     let mut table = Table::new(
         "Ticks and windows, reads (uniform): requests/s (change), awake",
-        &["without PSD", "PSD"],
+        &["without PSD", "1 ms", "3 ms", "10 ms"],
     );
     for hz in ["100", "250", "1000"] {
-        let cells = ["0", "3"].map(|psd| runs.cell("ticks", &[("hz", hz), ("psd-ms", psd)]));
+        let cells = ["0", "1", "3", "10"].map(|psd| runs.cell("windows", &[("hz", hz), ("psd-ms", psd)]));
         let long = runs.cell("lengths", &[("hz", hz)])?;
-        let name = format!("{hz} Hz, 3 ms: open for {:.2} ms", claims::window_ms(&long));
+        let name = format!("{hz} Hz; 3 ms: open for {:.2} ms", claims::window_ms(&long));
         effects(&mut table, &name, &cells.into_iter().collect::<Result<Vec<_>>>()?);
-    }
-    for ms in ["1", "3", "10"] {
-        let cells = ["0", ms].map(|psd| runs.cell("windows", &[("psd-ms", psd)]));
-        effects(&mut table, &format!("250 Hz, {ms} ms"), &cells.into_iter().collect::<Result<Vec<_>>>()?);
     }
     Ok(table)
 }

@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 
-use super::published::{BASELINE, BOTH, DISABLED, PSD, WYSOCKI};
+use super::published::{BASELINE, BOTH, DISABLED, PSD, READS, WRITES, WYSOCKI};
 use super::{Figures, cell};
 use crate::experiment::find::{Found, Run, Runs, Words};
 use crate::experiment::outcome::{ByBoot, Claim, Test, Way};
@@ -26,13 +26,13 @@ const NO_LOAD: &str = "the time of the device does not depend on what else it is
 /// A figure of a column, by boots.
 type Column<'c> = (&'c str, ByBoot<f64>);
 
-/// The figures of one row of the re-test.
-struct Load<'r>(&'r Runs, &'static str, &'static str);
+/// One row of the re-test: its boot, and what tells its cells from the others there.
+struct Load<'r>(&'r Runs, &'static str, Words<'static>);
 
 impl Load<'_> {
     fn figure(&self, column: usize, of: fn(&Figures) -> f64) -> Result<ByBoot<f64>> {
-        let Self(runs, load, spread) = *self;
-        runs.by_boot(|run| Ok(of(&Figures::of(&cell(run, load, spread, column)?))))
+        let Self(runs, boot, words) = *self;
+        runs.by_boot(|run| Ok(of(&Figures::of(&cell(run, words, boot, column)?))))
     }
 
     fn rate(&self, column: usize) -> Result<ByBoot<f64>> {
@@ -41,9 +41,9 @@ impl Load<'_> {
 
     /// By how much the rate of `one` is above that of `base`, per cent.
     fn gain(&self, one: usize, base: usize) -> Result<ByBoot<f64>> {
-        let Self(runs, load, spread) = *self;
+        let Self(runs, boot, words) = *self;
         runs.by_boot(|run| {
-            let rate = |column| Ok::<_, anyhow::Error>(Figures::of(&cell(run, load, spread, column)?).rate);
+            let rate = |column| Ok::<_, anyhow::Error>(Figures::of(&cell(run, words, boot, column)?).rate);
             Ok(100.0 * (rate(one)? / rate(base)? - 1.0))
         })
     }
@@ -63,21 +63,20 @@ const FALLS: Test = Test::Sign { way: Way::Falls };
 /// Every claim.
 pub fn all(runs: &Runs) -> Result<Vec<Claim>> {
     let mut claims = Vec::new();
-    for spread in ["fixed", "uniform"] {
-        claims.extend(reads(&Load(runs, "reads", spread))?);
-    }
-    claims.extend(writes(&Load(runs, "writes", "uniform"))?);
-    claims.extend(mixed(&Load(runs, "mixed", "uniform"))?);
+    claims.extend(reads(&Load(runs, "fixed", &[]), "fixed")?);
+    claims.extend(reads(&Load(runs, "apart", &READS), "uniform")?);
+    claims.extend(writes(&Load(runs, "apart", &WRITES))?);
+    claims.extend(mixed(&Load(runs, "mixed", &[]))?);
     claims.extend(elsewhere(runs)?);
     claims.extend(limit(runs)?);
     claims.extend(ticks(runs)?);
     Ok(claims)
 }
 
-fn reads(load: &Load<'_>) -> Result<Vec<Claim>> {
+fn reads(load: &Load<'_>, spread: &str) -> Result<Vec<Claim>> {
     let [base, shallow, wysocki, psd, both] = columns(load)?;
     let awake = |column| load.figure(column, |it| it.awake);
-    let here = format!("reads, times {}", load.2);
+    let here = format!("reads, times {spread}");
     let claims = vec![
         Claim::new("first posting: reads +21.5 % (kernel not named)", size(21.5, BAND), psd.clone(), base.clone()),
         Claim::new("re-test: reads +0.36 % by PSD", equal(SMALL), psd, base.clone()).else_because(SCATTERED),
@@ -236,7 +235,7 @@ fn ticks(runs: &Runs) -> Result<Vec<Claim>> {
             "the window ends with a tick, and the one in which it begins has partly passed: n ticks are n - 1 to n",
         ));
     }
-    let rate = |hz| figure(runs, "ticks", "3", &[("hz", hz)], |it| it.rate);
+    let rate = |hz| figure(runs, "windows", "3", &[("hz", hz)], |it| it.rate);
     let base = ("1000 Hz", rate("1000")?);
     for hz in ["100", "250"] {
         let claim = Claim::new("author: rounding is not problematic", equal(SMALL), (hz, rate(hz)?), (base.0, base.1.clone()));

@@ -23,25 +23,29 @@ pub type Values = [f64; 5];
 /// What is run, and what was published of it: the first is a rate.
 pub struct Row {
     pub name: &'static str,
-    /// Label of its boots.
-    pub load: &'static str,
-    pub spread: &'static str,
+    /// Label of its boot, and what tells its cells from the others there.
+    pub boot: &'static str,
+    pub words: &'static [(&'static str, &'static str)],
     pub published: &'static [(&'static str, Values)],
 }
+
+/// What tells reads and writes from each other where a boot has both, apart.
+pub const READS: [(&str, &str); 1] = [("writes", "0")];
+pub const WRITES: [(&str, &str); 1] = [("writes", "100")];
 
 const NONE: f64 = f64::NAN;
 
 pub const ROWS: [Row; 4] = [
     Row {
         name: "reads, fixed",
-        load: "reads",
-        spread: "fixed",
+        boot: "fixed",
+        words: &[],
         published: &[],
     },
     Row {
         name: "reads, uniform",
-        load: "reads",
-        spread: "uniform",
+        boot: "apart",
+        words: &READS,
         published: &[
             ("re-test, GB/s", [25.689, 25.840, 25.696, 25.782, 25.793]),
             ("deviation, %", [0.15, 0.19, 0.06, 0.07, 0.10]),
@@ -52,8 +56,8 @@ pub const ROWS: [Row; 4] = [
     },
     Row {
         name: "writes",
-        load: "writes",
-        spread: "uniform",
+        boot: "apart",
+        words: &WRITES,
         published: &[
             ("re-test, GB/s", [15.220, 13.406, 14.018, 15.444, 14.038]),
             ("deviation, %", [3.33, 0.66, 1.15, 3.73, 1.13]),
@@ -63,8 +67,8 @@ pub const ROWS: [Row; 4] = [
     },
     Row {
         name: "both",
-        load: "mixed",
-        spread: "uniform",
+        boot: "mixed",
+        words: &[],
         published: &[
             ("re-test, reads, GB/s", [10.132, 10.568, 10.171, 10.469, 10.175]),
             ("deviation, %", [0.41, 0.60, 0.37, 0.07, 1.26]),
@@ -95,7 +99,7 @@ mod tests {
                 values.find(|(what, _)| *what == name).map(|(_, values)| values)
             };
             for column in 0..COLUMNS.len() {
-                let all = match row.load {
+                let all = match row.boot {
                     "mixed" => [("re-test, reads, GB/s", "a read, us, published"), ("re-test, writes, GB/s", "a write, us, published")]
                         .map(|(rate, latency)| in_flight(value(rate).unwrap(), value(latency).unwrap(), column))
                         .iter()
@@ -105,7 +109,7 @@ mod tests {
                         _ => continue,
                     },
                 };
-                let steady = !(row.load == "writes" && column == PSD);
+                let steady = !(row.name == "writes" && column == PSD);
                 assert_eq!((all - 8.0f64).abs() < 0.1, steady, "{}, column {column}: {all}", row.name);
             }
         }
