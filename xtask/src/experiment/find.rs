@@ -149,10 +149,14 @@ impl<'r> Run<'r> {
     }
 }
 
+/// Whether the cell has these words. Results leave out the value of a dimension that most cells
+/// have.
 fn has(cell: &Cell, words: Words<'_>) -> bool {
-    words
-        .iter()
-        .all(|&(key, word)| cell.word(key).as_deref() == Some(word))
+    words.iter().all(|&(key, word)| {
+        let told = cell.word(key).filter(|told| !told.is_empty());
+        let usual = || cell.what.word(key).map(|usual| usual.to_string());
+        told.or_else(usual).as_deref() == Some(word)
+    })
 }
 
 /// A cell that was measured.

@@ -82,28 +82,29 @@ const PLACES: &[Repeat] = &[
     Repeat::cpus("6-cpus", 6),
 ];
 
-/// Calls to a CPU that idles by governor and is not made to poll; another one is, or none. What
-/// the governor chooses depends on no time here, so that every call executes the same.
+/// Calls to a CPU that idles by governor and is not made to poll; another one is, or none. It
+/// has one state, which halts: where it may poll, what a call executes depends on how far the
+/// poll has come.
 const CALLS_WITH: &[(&str, &str)] = &[
     ("workload", "ipistorm"),
-    ("wait", "governor:fixed"),
-    ("standby-us", "0"),
+    ("wait", "governor:menu"),
+    ("states", "wfi"),
     ("trap", "none"),
     ("deliver", "direct"),
-    ("wake", "elide"),
-    ("call-by", "notify"),
+    ("wake", "ipi"),
+    ("call-by", "ipi"),
     ("idle-poll", "none,3"),
 ];
 
 /// The same where no CPU can be made to poll.
 const CALLS_WITHOUT: &[(&str, &str)] = &[
     ("workload", "ipistorm"),
-    ("wait", "governor:fixed"),
-    ("standby-us", "0"),
+    ("wait", "governor:menu"),
+    ("states", "wfi"),
     ("trap", "none"),
     ("deliver", "direct"),
-    ("wake", "elide"),
-    ("call-by", "notify"),
+    ("wake", "ipi"),
+    ("call-by", "ipi"),
     ("idle-poll", "none"),
 ];
 
@@ -180,22 +181,23 @@ fn calls(runs: &Runs) -> Result<Table> {
 fn prices(runs: &Runs) -> Result<Vec<Claim>> {
     let with = runs.cell("with", &[("idle-poll", "none")])?;
     let without = runs.cell("without", &[("idle-poll", "none")])?;
-    let nothing = |tested: &str, one: (&str, f64), two: (&str, f64)| {
-        let equal = Test::Equality { band: 0.0 };
-        Claim::new("a static key avoids the overhead while no CPU polls", equal, one, two)
-            .tested(tested)
-            .in_unit("instructions")
+    let nothing = |tested: &str, one: f64, other: f64| {
+        let (one, other) = (("the image", one), ("one built without the switch", other));
+        let source = "a static key avoids the overhead while no CPU polls";
+        let claim = Claim::new(source, Test::Equality { band: 0.0 }, one, other);
+        claim.tested(tested).in_unit("instructions")
     };
+    let path = |found: &Found| -> Result<f64> { Ok(found.critical()?.path.p50 as f64) };
     Ok(vec![
         nothing(
-            "median of what caller and callee execute for a call",
-            ("the image", with.parties()?),
-            ("one built without the switch", without.parties()?),
+            "median of what lies on the way of a call",
+            path(&with)?,
+            path(&without)?,
         ),
         nothing(
-            "mean of what all CPUs execute for a call",
-            ("the image", with.mean()),
-            ("one built without the switch", without.mean()),
+            "median of what caller and callee execute for a call, the way back to idle with it",
+            with.parties()?,
+            without.parties()?,
         ),
     ])
 }
