@@ -20,7 +20,7 @@ use core::marker::PhantomData;
 use core::num::NonZeroU32;
 use core::sync::atomic::Ordering::Relaxed;
 
-use cpuidle::{Choice, Device, Driver, FOREVER, Kind, Period, Psd, Setup, State, Table, Wake};
+use cpuidle::{Choice, Device, Driver, FOREVER, Kind, Period, Psd, Setup, Table, Wake, Way};
 use plan::{Governor, IdlePollBy, PsdLimit};
 use wait::idle::{self, Idle};
 use wait::poll::Pause;
@@ -220,11 +220,11 @@ impl<T: Here, P: Pause, const BARRIER: bool> Driver for Stay<'_, T, P, BARRIER> 
     /// After the tick has come, the governor is asked again: a CPU that halted would sleep without
     /// the tick that it wanted.
     #[inline(always)]
-    fn halt(&self, _: &Choice, state: &State) -> (Option<NonZeroU32>, bool) {
+    fn halt(&self, _: &Choice, way: Way) -> (Option<NonZeroU32>, bool) {
         let ticked = || self.cpu.rung.has_ticked();
         let (taken, entered) = idle::halt_unless(self.me, self.wanted, ticked, || {
-            if state.kind == Kind::Standby {
-                self.standby(state.exit_latency_ns);
+            if way.kind == Kind::Standby {
+                self.standby(way.exit_latency_ns);
             } else if BARRIER {
                 idle::wfi(&Barred(self.me), true);
             } else {

@@ -11,19 +11,17 @@ use crate::cli::Metric;
 
 /// A part of the mix: so many waits, whose kind the values of dimensions say.
 macro_rules! part {
-    ($label:literal, $iterations:literal, $repeats:ident, $($list:expr),+) => {
+    ($label:literal, $states:literal, $iterations:literal, $repeats:ident, $($list:expr),+) => {
         Boot {
             label: $label,
             under: Under::Rouse,
             cpus: None,
             lists: &[
-                (
-                    "wait",
-                    "governor:menu-6.2,governor:teo-6.2,governor:teo-util-v6,governor:teo-util-6.5",
-                ),
+                ("wait", "governor:menu-6.2,governor:teo-6.2,governor:teo-util-v6,governor:teo-util-6.5"),
+                ("states", $states),
                 ("trap", "none"),
                 ("deliver", "inject"),
-                ("wake", "elide"),
+                ("wake", "ipi"),
                 $($list),+
             ],
             iterations: $iterations,
@@ -34,11 +32,12 @@ macro_rules! part {
 
 /// A part whose device answers after so long on average, on the other CPU.
 macro_rules! io {
-    ($label:literal, $us:literal, $iterations:literal) => {
+    ($label:literal, $states:literal, $us:literal, $iterations:literal, $repeats:ident) => {
         part!(
             $label,
+            $states,
             $iterations,
-            SEEDS,
+            $repeats,
             ("workload", "io"),
             ("completion", "other"),
             ("spread", "exponential"),
@@ -49,8 +48,8 @@ macro_rules! io {
 
 /// A part with a pause or a period of so long.
 macro_rules! paced {
-    ($label:literal, $workload:literal, $us:literal, $iterations:literal) => {
-        part!($label, $iterations, ONCE, ("workload", $workload), ("gap-us", $us))
+    ($label:literal, $states:literal, $workload:literal, $us:literal, $iterations:literal) => {
+        part!($label, $states, $iterations, ONCE, ("workload", $workload), ("gap-us", $us))
     };
 }
 
@@ -63,12 +62,15 @@ pub const EXPERIMENT: Experiment = Experiment {
     // Of what utilisation was, half is left after 32 ms. A part lasts three times as long or
     // more, and each of its passes goes on from the one before.
     boots: &[
-        io!("io-60", "60", 600),
-        io!("io-400", "400", 180),
-        paced!("notify-30", "notify", "30", 1200),
-        paced!("notify-200", "notify", "200", 400),
-        paced!("timer-60", "timer", "60", 1600),
-        paced!("timer-400", "timer", "400", 250),
+        io!("io-60", "wfi+standby", "60", 600, SEEDS),
+        io!("io-400", "wfi+standby", "400", 180, SEEDS),
+        paced!("notify-30", "wfi+standby", "notify", "30", 1200),
+        paced!("notify-200", "wfi+standby", "notify", "200", 400),
+        paced!("timer-60", "wfi+standby", "timer", "60", 1600),
+        paced!("timer-400", "wfi+standby", "timer", "400", 250),
+        io!("poll-io-60", "poll+wfi+standby", "60", 200, ONCE),
+        paced!("poll-notify-200", "poll+wfi+standby", "notify", "200", 130),
+        paced!("poll-timer-400", "poll+wfi+standby", "timer", "400", 85),
     ],
     metric: Some(Metric::Insns),
     conclude,
