@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From the first Rust instruction to a machine that can run a guest.
 
-use aarch64_cpu::registers::{CNTFRQ_EL0, ID_AA64PFR0_EL1, MPIDR_EL1, Readable};
+use aarch64_cpu::registers::{CNTFRQ_EL0, MPIDR_EL1, Readable};
 use arch::layout;
 use plan::{Arguments, Names};
 
@@ -71,13 +71,6 @@ fn take_over(discovered: &Discovered) -> ! {
     say!("base hypervisor {:#x}", layout::base());
     if let Err(unfit) = fit() {
         refuse!("{unfit}");
-    }
-    // By GIC, bits 27:24, the PE has the system registers of a GICv3 (DDI 0487K.a,
-    // D23.2.85).
-    if ID_AA64PFR0_EL1.get() >> 24 & 15 == 0 {
-        refuse!(
-            "GIC: this CPU has no registers of a GICv3 (ID_AA64PFR0_EL1.GIC is 0), which Rouse needs"
-        );
     }
     if let Some(wrong) = wrong {
         say!("refused: boot arguments: {wrong}");
