@@ -45,8 +45,11 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
     // SAFETY: the description is true, its devices are mapped, and no other CPU
     // runs yet.
     unsafe { gic::enable_distributor(&platform.gic) }.unwrap_or_else(|error| panic!("{error}"));
-    clock::counts_instructions();
     smp::prepare();
+    // Before there are other CPUs, and after this one has started its PMU: a simulator may
+    // take that for the end of the boot and go on with cores of another model, on which the
+    // counter counts something else.
+    clock::counts_instructions();
     smp::start_others();
     let arguments = Arguments::parse(platform.bootargs).unwrap_or_else(|wrong| refuse(&wrong));
     if let Err(wrong) = arguments.fit(program) {
