@@ -66,6 +66,23 @@ impl Workload {
         }
     }
 
+    /// Whether a plugin of the emulator can tell what of a sample is on its path: the guest marks
+    /// where samples begin and end.
+    #[must_use]
+    pub const fn is_marked(self) -> bool {
+        match self {
+            Self::Ipi | Self::Pingpong | Self::Ipistorm => true,
+            Self::Messaging
+            | Self::Notify
+            | Self::Pipe
+            | Self::Io
+            | Self::Timer
+            | Self::Idle
+            | Self::Stream
+            | Self::Overshoot => false,
+        }
+    }
+
     /// Whether one CPU does it by itself: nothing is woken or interrupted.
     #[must_use]
     pub const fn is_alone(self) -> bool {
