@@ -53,11 +53,17 @@ pub enum Stat {
     /// Those that wrote.
     Writes,
     Writing,
+    /// Samples of `frames`, and those that ended after their deadline.
+    Frames,
+    Late,
+    /// Ticks until their second task ran once it was woken, and their third.
+    Rendering,
+    Composing,
 }
 
 impl Stat {
     /// Every one, in order.
-    pub const ALL: [(Self, &'static str); 21] = [
+    pub const ALL: [(Self, &'static str); 25] = [
         (Self::Switches, "sched.switches"),
         (Self::Passes, "sched.passes"),
         (Self::FromIdle, "sched.from-idle"),
@@ -79,6 +85,10 @@ impl Stat {
         (Self::Reading, "io.read-ticks"),
         (Self::Writes, "io.writes"),
         (Self::Writing, "io.write-ticks"),
+        (Self::Frames, "frames.made"),
+        (Self::Late, "frames.late"),
+        (Self::Rendering, "frames.render-ticks"),
+        (Self::Composing, "frames.compose-ticks"),
     ];
 }
 

@@ -10,8 +10,8 @@ macro_rules! common_and {
             /// What is run.
             workload: Workload {
                 key: "workload",
-                help: "What is run: ipi, pingpong, ipistorm, messaging, pipe, notify, io, timer, idle, stream (the period \
-                       of the event stream), overshoot (polls that end at their limit)",
+                help: "What is run: ipi, pingpong, ipistorm, messaging, pipe, notify, io, timer, idle, frames, stream (the \
+                       period of the event stream), overshoot (polls that end at their limit)",
                 kind: Kind::Words,
                 default: [Workload::Ipi, Workload::Pingpong],
                 neutral: Workload::Ipi,

@@ -26,6 +26,8 @@ words! {
         Timer = "timer",
         /// Mostly nothing.
         Idle = "idle",
+        /// Frames of a display, each made by three tasks in a row, by a deadline.
+        Frames = "frames",
         /// One CPU waits for the event stream, and for nothing else.
         Stream = "stream",
         /// One CPU polls up to its limit, and nothing wakes it.
@@ -45,15 +47,18 @@ impl Workload {
             | Self::Notify
             | Self::Io
             | Self::Timer
-            | Self::Idle => true,
+            | Self::Idle
+            | Self::Frames => true,
         }
     }
 
-    /// Wake-ups that one sample has: a round trip is two.
+    /// Wake-ups that one sample has: a round trip is two, and of a frame three tasks wait for
+    /// each other.
     #[must_use]
     pub const fn wakeups(self) -> u32 {
         match self {
             Self::Pingpong | Self::Pipe => 2,
+            Self::Frames => 3,
             Self::Ipi
             | Self::Ipistorm
             | Self::Messaging
@@ -79,7 +84,8 @@ impl Workload {
             | Self::Notify
             | Self::Io
             | Self::Timer
-            | Self::Idle => false,
+            | Self::Idle
+            | Self::Frames => false,
         }
     }
 
@@ -92,6 +98,7 @@ impl Workload {
             | Self::Io
             | Self::Timer
             | Self::Idle
+            | Self::Frames
             | Self::Stream
             | Self::Overshoot => true,
             Self::Ipi | Self::Pingpong | Self::Ipistorm | Self::Pipe | Self::Notify => false,
@@ -112,6 +119,7 @@ impl Workload {
             | Self::Io
             | Self::Timer
             | Self::Idle
+            | Self::Frames
             | Self::Stream
             | Self::Overshoot => false,
         }
@@ -135,6 +143,7 @@ impl Workload {
             | Self::Io
             | Self::Timer
             | Self::Idle
+            | Self::Frames
             | Self::Stream
             | Self::Overshoot => false,
         }
@@ -146,6 +155,7 @@ impl Workload {
         match self {
             Self::Timer => Some(1000),
             Self::Idle => Some(10_000),
+            Self::Frames => Some(16_667),
             Self::Ipi
             | Self::Pingpong
             | Self::Ipistorm
