@@ -56,14 +56,16 @@ pub enum Stat {
     /// Samples of `frames`, and those that ended after their deadline.
     Frames,
     Late,
-    /// Ticks until their second task ran once it was woken, and their third.
+    /// Ticks from when their first task was meant to run until it did, and from when their second
+    /// was woken, and their third.
+    Beginning,
     Rendering,
     Composing,
 }
 
 impl Stat {
     /// Every one, in order.
-    pub const ALL: [(Self, &'static str); 25] = [
+    pub const ALL: [(Self, &'static str); 26] = [
         (Self::Switches, "sched.switches"),
         (Self::Passes, "sched.passes"),
         (Self::FromIdle, "sched.from-idle"),
@@ -87,6 +89,7 @@ impl Stat {
         (Self::Writing, "io.write-ticks"),
         (Self::Frames, "frames.made"),
         (Self::Late, "frames.late"),
+        (Self::Beginning, "frames.begin-ticks"),
         (Self::Rendering, "frames.render-ticks"),
         (Self::Composing, "frames.compose-ticks"),
     ];

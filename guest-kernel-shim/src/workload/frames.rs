@@ -8,7 +8,8 @@
 //! has copied it: a short wait, and then a long one for the next frame. The second works on, and
 //! hands the frame to the third. How long each works is drawn from the seed, evenly
 //! from half of its mean to one and a half of it: others in each block, the same in all cells. The
-//! means are shares of the period, so that the load is the same for every period.
+//! means are shares of the period, so that the load is the same for every period, and a few frames
+//! in a hundred take longer than it.
 
 use core::hint::black_box;
 use core::sync::atomic::AtomicU64;
@@ -21,20 +22,20 @@ use crate::kernel::Cpu;
 use crate::kernel::channel::Channel;
 use crate::kernel::stats::Stat;
 use crate::kernel::timer::sleep_until;
-use crate::workload::samples::{made, record, rounds};
+use crate::workload::samples::{record, rounds};
 use crate::workload::shared::CHANNELS;
 use crate::workload::times::{self, Times};
 
 /// Work of a frame on average, per cent of the period: of the UI, to copy it, to render it, to
-/// compose it. A frame takes 80 of them, and at most 120.
-const SHARES: [u64; 4] = [25, 5, 35, 15];
+/// compose it. A frame takes 72 of them and at most 108, and without any wake-up one in 200 is late.
+const SHARES: [u64; 4] = [20, 5, 35, 12];
 const UI: usize = 0;
 const COPY: usize = 1;
 const RENDER: usize = 2;
 const COMPOSE: usize = 3;
 
-/// Instructions between two looks at the clock are some times as many: a fraction of a microsecond.
-const ROUNDS: u32 = 64;
+/// Between two looks at the clock: a microsecond or less.
+const ROUNDS: u32 = 256;
 
 /// Frames whose times are kept; more than a channel holds, so that none is overwritten before it
 /// is read.
@@ -55,9 +56,10 @@ impl Handed {
         self.0[number as usize % KEPT].store(clock::now(), Relaxed);
     }
 
-    /// Ticks since then.
-    fn since(&self, number: u32) -> u64 {
-        clock::now() - self.0[number as usize % KEPT].load(Relaxed)
+    /// Ticks since then, or since the receiver was `ready` for it, if that was later: what it
+    /// waited for longer than it had to.
+    fn since(&self, number: u32, ready: u64) -> u64 {
+        clock::now() - self.0[number as usize % KEPT].load(Relaxed).max(ready)
     }
 }
 
@@ -65,7 +67,7 @@ impl Handed {
 pub fn spawn(count: u32, period: u64, cpu: &'static Cpu, cpus: usize) {
     let works = |task: usize| task % cpus == cpu.index;
     if works(0) {
-        cpu.spawn(update(count, period));
+        cpu.spawn(update(cpu, count, period));
     }
     if works(1) {
         cpu.spawn(render(cpu, count, period));
@@ -80,13 +82,18 @@ fn channels() -> [&'static Channel; 3] {
     core::array::from_fn(|n| &CHANNELS[n])
 }
 
-async fn update(count: u32, period: u64) {
+async fn update(cpu: &'static Cpu, count: u32, period: u64) {
     let [to_render, copied, _] = channels();
     let mut times = work(UI, period);
     let begun = clock::now();
     BEGUN.store(begun, Release);
-    for number in 0..made(Workload::Frames, count) {
-        sleep_until(due(begun, number, period)).await;
+    for (number, recorded) in (0..).zip(rounds(Workload::Frames, count)) {
+        let (ready, due) = (clock::now(), due(begun, number, period));
+        sleep_until(due).await;
+        if recorded {
+            let waited = clock::now() - due.max(ready);
+            cpu.stats.add_many(Stat::Beginning, waited);
+        }
         busy(times.draw());
         TO_RENDER.note(number);
         to_render.send().await;
@@ -98,9 +105,11 @@ async fn render(cpu: &'static Cpu, count: u32, period: u64) {
     let [to_render, copied, to_compose] = channels();
     let [mut copying, mut rendering] = [COPY, RENDER].map(|which| work(which, period));
     for (number, recorded) in (0..).zip(rounds(Workload::Frames, count)) {
+        let ready = clock::now();
         to_render.receive().await;
         if recorded {
-            cpu.stats.add_many(Stat::Rendering, TO_RENDER.since(number));
+            let waited = TO_RENDER.since(number, ready);
+            cpu.stats.add_many(Stat::Rendering, waited);
         }
         busy(copying.draw());
         copied.send().await;
@@ -114,8 +123,9 @@ async fn compose(cpu: &'static Cpu, count: u32, period: u64) {
     let [_, _, to_compose] = channels();
     let mut times = work(COMPOSE, period);
     for (number, recorded) in (0..).zip(rounds(Workload::Frames, count)) {
+        let ready = clock::now();
         to_compose.receive().await;
-        let waited = TO_COMPOSE.since(number);
+        let waited = TO_COMPOSE.since(number, ready);
         busy(times.draw());
         let ticks = clock::now() - due(BEGUN.load(Acquire), number, period);
         if recorded {
