@@ -125,11 +125,31 @@ impl Workload {
         }
     }
 
-    /// How many wake-ups each block makes after its last sample. Where others take part,
-    /// what they do when it is over must not be in a sample: so they go on for one more.
+    /// How many wake-ups each block makes before its first sample. Governors begin anew with
+    /// each block, and look at eight waits or nine; frames are too few for these to be samples.
+    #[must_use]
+    pub const fn learning(self) -> u32 {
+        match self {
+            Self::Frames => 10,
+            Self::Ipi
+            | Self::Pingpong
+            | Self::Ipistorm
+            | Self::Messaging
+            | Self::Pipe
+            | Self::Notify
+            | Self::Io
+            | Self::Timer
+            | Self::Idle
+            | Self::Stream
+            | Self::Overshoot => 0,
+        }
+    }
+
+    /// How many wake-ups each block makes beside its samples: those before them, and one after
+    /// them. Where others take part, what they do when it is over must not be in a sample.
     #[must_use]
     pub const fn unrecorded(self) -> u32 {
-        if self.is_alone() { 0 } else { 1 }
+        self.learning() + if self.is_alone() { 0 } else { 1 }
     }
 
     /// Whether it has groups of tasks.
