@@ -51,6 +51,15 @@ impl Spent {
     }
 }
 
+#[cfg(test)]
+impl Spent {
+    /// Of a time in which so much was taken.
+    pub fn at(power: f64) -> Self {
+        let (run, stays) = (power, [(0.0, 0.0); COUNT]);
+        Self { whole: 1.0, run, stays, energy: power }
+    }
+}
+
 /// The power of the shallow state at which `one` takes as much as `other`, should the stays keep their
 /// prices: entering and leaving a state takes what it takes.
 pub fn break_even(one: &Spent, other: &Spent, states: &States) -> f64 {
