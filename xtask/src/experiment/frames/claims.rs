@@ -19,11 +19,11 @@ pub fn all(ours: &Ours) -> Vec<Claim> {
 /// source states, or that way.
 fn claim(ours: &Ours, row: &Row, pair: usize) -> Claim {
     let (one, other) = PAIRS[pair];
-    let what = row.name.split([',', ';']).next().unwrap_or(row.name);
+    let what = row.name.split(';').next().unwrap_or(row.name);
     let [after, before] = [one, other].map(|which| row.published[which]);
     let [one_of, other_of] = [one, other].map(|which| (GOVERNORS[which].1, figure(ours, which, row.of)));
     // Few frames are late, so how many more is no size.
-    let counted = what == "jank";
+    let counted = what == "jank, %";
     let stated = row.changes.filter(|_| other == MENU).map(|changes| changes[one - 1]);
     let test = match stated {
         Some(expected) if !counted => Test::Size {
