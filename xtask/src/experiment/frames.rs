@@ -115,8 +115,8 @@ const BEGIN: &str = "what teo chooses otherwise here is how the UI waits for its
 /// Why they are not as much shorter with teo-util.
 const LEAVING: &str = "what is saved here is three times the exit latency of standby, 30 us of 1.3 ms each; no frequency is scaled";
 /// Why the deeper states are the cheaper ones here.
-const LONG: &str = "most waits here are so long that standby pays (row \"too shallow\"), and WFI takes 400 against its 150; in \
-                    the source the two are close, and the note says how close they would have to be";
+const LONG: &str = "most waits here are so long that standby pays (row \"too shallow\"), and WFI takes 400 against its 150; \
+                    the source means devices on which the two are close, and the note says how close they would have to be";
 /// Why wake-ups are alike with menu and teo.
 const ALIKE: &str = "both take standby here, as these waits outlast its residency; what is left is the instructions of \
                      the two governors, as with a table of standby alone";
