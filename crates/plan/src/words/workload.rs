@@ -79,6 +79,7 @@ impl Workload {
             Self::Ipi | Self::Pingpong | Self::Ipistorm => true,
             Self::Messaging
             | Self::Notify
+            | Self::Frames
             | Self::Pipe
             | Self::Io
             | Self::Timer
