@@ -118,9 +118,8 @@ const ROWS: [(&str, &str, Option<f64>); 3] = [
 /// Ticks of a CPU in 100 ms, at 250 Hz.
 const TICKS: f64 = 25.0;
 
-/// How far ticks may be from that, per cent: one tick more or less in two of the four passes, each of
-/// which is 12.5 ms long.
-const TICKS_BAND: f64 = 16.0;
+/// How far ticks may be from that, per cent: one more or less in each pass, of 12.5 ms.
+const TICKS_BAND: f64 = 32.0;
 
 fn chosen<'r>(run: Run<'r>, set: &str) -> Result<Found<'r>> {
     run.cell("chosen", &[("idle-poll", set)])
@@ -245,8 +244,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             Test::Equality { band: TICKS_BAND },
             ("ticks of a CPU in 100 ms, all poll", of_all),
             ("at 250 Hz", TICKS),
-        )
-        .else_because("a pass of 12.5 ms has three ticks or four"),
+        ),
     ];
     claims.extend(prices(runs)?);
     Ok(Outcome {
