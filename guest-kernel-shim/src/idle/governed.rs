@@ -143,8 +143,18 @@ impl<P: Pause, F, const BARRIER: bool> Governed<P, F, BARRIER> {
             cpu: self.cpu,
             me,
         };
-        self.period.stay(&here).map_or(0, NonZeroU32::get)
+        stay(&mut self.period, &here)
     }
+}
+
+/// Not inlined, so that the compiler makes the same of it in an image that has more loops
+/// which call it than in one that has one.
+#[inline(never)]
+fn stay<T: Here, P: Pause, const BARRIER: bool>(
+    period: &mut Period,
+    here: &Stay<'_, T, P, BARRIER>,
+) -> u32 {
+    period.stay(here).map_or(0, NonZeroU32::get)
 }
 
 /// The CPU that idles by governor.

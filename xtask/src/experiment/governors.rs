@@ -76,16 +76,16 @@ pub const EXPERIMENT: Experiment = Experiment {
                cost a wake-up?",
     source: "K. Puchalski, \"[PATCH v6 2/2] cpuidle: teo: Introduce util-awareness\", January 2023: \
              Geekbench 5",
-    // Of what utilisation was, half is left after 32 ms. A part lasts at least about as long, and
+    // Of what utilisation was, half is left after 32 ms. A part lasts most of that or more, and
     // each of its passes goes on from the one before. Tasks that take a tenth of their CPU are
     // above the rule's 1/64 after a few milliseconds.
     boots: &[
-        io!("io", "wfi+standby", "60,400", 160, SEEDS),
-        served!("serve-100", "wfi+standby", "100", "20", 320, SEEDS),
-        served!("serve-400", "wfi+standby", "400", "40", 100, SEEDS),
-        timer!("timer-60", "wfi+standby", "60", 400),
-        timer!("timer-400", "wfi+standby", "400", 80),
-        served!("poll-serve-100", "poll+wfi+standby", "100", "20", 160, ONCE),
+        io!("io", "wfi+standby", "60,400", 100, SEEDS),
+        served!("serve-100", "wfi+standby", "100", "20", 240, SEEDS),
+        served!("serve-400", "wfi+standby", "400", "40", 80, SEEDS),
+        timer!("timer-60", "wfi+standby", "60", 320),
+        timer!("timer-400", "wfi+standby", "400", 64),
+        served!("poll-serve-100", "poll+wfi+standby", "100", "20", 120, ONCE),
         served!("poll-serve-400", "poll+wfi+standby", "400", "40", 40, ONCE),
     ],
     metric: Some(Metric::Insns),

@@ -104,7 +104,10 @@ impl Driver for Scripted {
     fn halt(&self, choice: &Choice, way: Way) -> (Option<Wake>, bool) {
         let table = table();
         let state = table.at(choice.state);
-        assert_eq!((way.kind, way.exit_latency_ns), (state.kind, state.exit_latency_ns));
+        assert_eq!(
+            (way.kind, way.exit_latency_ns),
+            (state.kind, state.exit_latency_ns)
+        );
         let stay = self.next(choice.state);
         (stay.event, stay.entered)
     }
