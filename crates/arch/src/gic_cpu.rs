@@ -84,3 +84,19 @@ pub fn enable(split_eoi: bool) {
     ICC_IGRPEN1_EL1.set(1);
     insn::isb();
 }
+
+/// Whether Group 0 is this level's too. Where EL3 has FIQs for itself (SCR_EL3.FIQ), it is
+/// not, and an access to a register of Group 0 traps to EL3. Then priorities are seen shifted
+/// (IHI 0069H, 4.8.1): the least priority that can be told from 0 reads back as 0.
+///
+/// Changes the priority mask for a moment, so interrupts have to be masked.
+#[must_use]
+pub fn has_group0() -> bool {
+    // PRIbits (10:8): one less than the implemented bits, which are the upper ones.
+    let bits = (ICC_CTLR_EL1.get() >> 8 & 7) + 1;
+    let before = ICC_PMR_EL1.get();
+    ICC_PMR_EL1.set(1 << (8 - bits));
+    let seen = ICC_PMR_EL1.get();
+    ICC_PMR_EL1.set(before);
+    seen != 0
+}

@@ -13,11 +13,13 @@ use arch::hold::Release;
 use pages::Regime;
 
 use crate::cpu::percpu::PerCpu;
+use crate::cpu::traps;
 use crate::machine::memory::SCTLR_RES1;
 
-/// HCR_EL2 until a vCPU runs: EL1 is AArch64 (RW), everything else off, so
-/// neither E2H nor TGE (DDI 0487K.a, D23.2.51).
-const HCR_BOOT: u64 = 1 << 31;
+/// HCR_EL2 until a vCPU runs: EL1 is AArch64 (RW), and everything asynchronous comes
+/// to EL2 ([`traps::HCR_INJECT`]), or it would not end a WFI here. Everything else is off,
+/// so neither E2H nor TGE (DDI 0487K.a, D24.2.53).
+const HCR_BOOT: u64 = 1 << 31 | traps::HCR_INJECT;
 
 /// Lets held CPUs go, each with its [`PerCpu`].
 pub static EL2_RELEASE: Release = Release::new();
@@ -52,8 +54,11 @@ arch::held_entry!("_el2_held", EL2_RELEASE, "_el2_secondary");
 core::arch::global_asm!(
     r#"
     // Common: EL2 in a known state. The MMU goes off first: E2H changes what the
-    // translation registers mean. Clobbers x1.
+    // translation registers mean. TPIDR_EL2 is UNKNOWN after a reset, and 0 says that
+    // there is no PerCpu yet. A loader may have used either stack pointer. Clobbers x1.
     .macro el2_reset
+        msr     spsel, #1
+        msr     tpidr_el2, xzr
         ldr     x1, ={sctlr}
         msr     sctlr_el2, x1
         isb

@@ -6,7 +6,7 @@
 //! guest polls; with one vCPU per CPU there is no other to run instead, so the
 //! handler returns, which the architecture allows at any time.
 
-use aarch64_cpu::registers::{CNTVCT_EL0, CNTVOFF_EL2, Readable};
+use aarch64_cpu::registers::{CNTVCT_EL0, CNTVOFF_EL2, HCR_EL2, Readable, Writeable};
 use abi::Counter;
 use arch::insn;
 use arch::regs::ISR_EL1;
@@ -15,6 +15,7 @@ use trap::wfx::Kind;
 
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::trace::{Trace, Traced};
+use crate::cpu::traps;
 use crate::dumps::watchdog;
 use crate::interrupts::{irq, vgic_cpu};
 
@@ -53,11 +54,25 @@ pub fn idle<T: Trace>(cpu: &PerCpu, deadline: Option<u64>) {
     }
     vcpu.counters.add(Counter::Halt);
     T::note(cpu, Traced::Halt, 0);
-    insn::wfi();
+    halt(direct);
     T::note(cpu, Traced::Awake, 0);
     if !direct {
         irq::take(cpu);
     }
+}
+
+/// Halts until there is an interrupt. One of a guest that gets it directly would not end
+/// the wait ([`traps::HCR_INJECT`]): it is EL2's meanwhile.
+#[inline(always)]
+fn halt(direct: bool) {
+    if !direct {
+        return insn::wfi();
+    }
+    let hcr = HCR_EL2.get();
+    HCR_EL2.set(hcr | traps::HCR_INJECT);
+    insn::isb();
+    insn::wfi();
+    HCR_EL2.set(hcr);
 }
 
 /// As [`idle`], where an interrupt is listed: unless nothing is left of it.
@@ -96,7 +111,7 @@ fn idle_until<T: Trace>(cpu: &PerCpu, limit: u64, deadline: Option<u64>, direct:
         watchdog::rearm(deadline.map(|deadline| deadline.wrapping_add(offset)));
         cpu.vcpu.counters.add(Counter::Halt);
         T::note(cpu, Traced::Halt, 0);
-        insn::wfi();
+        halt(direct);
         T::note(cpu, Traced::Awake, 0);
         watchdog::rearm(None);
     }

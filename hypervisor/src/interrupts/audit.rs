@@ -90,7 +90,7 @@ fn await_pending_word(cpu: &PerCpu) -> Result<(), Finding> {
     let end = CNTPCT_EL0.get() + CNTFRQ_EL0.get() / 100;
     loop {
         if !cpu.vcpu.direct.load(Relaxed) {
-            while irq::take(cpu) {}
+            irq::take_all(cpu);
         }
         match word.load(SeqCst) {
             0 => return Ok(()),

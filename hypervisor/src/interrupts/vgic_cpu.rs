@@ -13,8 +13,8 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use aarch64_cpu::registers::{ICH_HCR_EL2, ICH_VTR_EL2, Readable, Writeable};
 use abi::Counter;
-use arch::gic_cpu;
 use arch::regs::{ICH_EISR_EL2, ICH_ELRSR_EL2, ich_lr, set_ich_lr};
+use arch::{gic_cpu, insn};
 use vgic::{
     Bank, Delivery, Distributor, Fault, Interface, ListRegister, Maintenance, Shared, Vcpu,
 };
@@ -31,7 +31,32 @@ const UNDERFLOW: u64 = 1 << 1;
 const SGIS: u32 = 0xffff;
 
 /// The interface of the CPU that runs, which is this one.
-struct ThisCpu<'a>(&'a PerCpu);
+struct ThisCpu<'a> {
+    cpu: &'a PerCpu,
+    /// A list register was written, and no context synchronization event followed.
+    written: bool,
+}
+
+impl<'a> ThisCpu<'a> {
+    /// That of `cpu`. An exception entry or an ISB has followed the last write of a list
+    /// register.
+    const fn of(cpu: &'a PerCpu) -> Self {
+        Self {
+            cpu,
+            written: false,
+        }
+    }
+
+    /// A register that says what list registers hold is another one than these: it shows a
+    /// write only after a context synchronization event (DDI 0487K.a, D24.1.2.2). The common
+    /// case is one write, after the look, and then the way back to the guest.
+    #[inline(always)]
+    fn synchronize(&self) {
+        if self.written {
+            insn::isb();
+        }
+    }
+}
 
 impl Bank for ThisCpu<'_> {
     #[inline(always)]
@@ -42,6 +67,7 @@ impl Bank for ThisCpu<'_> {
 
     #[inline(always)]
     fn empty(&self) -> u32 {
+        self.synchronize();
         ICH_ELRSR_EL2.get() as u32
     }
 
@@ -53,6 +79,7 @@ impl Bank for ThisCpu<'_> {
     #[inline(always)]
     fn write(&mut self, n: usize, value: ListRegister) {
         set_ich_lr(n, value.0);
+        self.written = true;
     }
 
     fn set_underflow(&mut self, on: bool) {
@@ -65,6 +92,7 @@ impl Interface for ThisCpu<'_> {
     const SGIS: u32 = (1 << pending_word::FIRST_SGI) - 1;
 
     fn ended(&self) -> u32 {
+        self.synchronize();
         ICH_EISR_EL2.get() as u32
     }
 
@@ -77,24 +105,24 @@ impl Interface for ThisCpu<'_> {
     }
 
     fn lines(&self) -> u32 {
-        lines(self.0)
+        lines(self.cpu)
     }
 
     fn vcpu(&self) -> Vcpu {
-        let number = vm().find(self.0.mpidr).map_or(0, |(number, _)| number);
+        let number = vm().find(self.cpu.mpidr).map_or(0, |(number, _)| number);
         Vcpu {
             number,
-            affinity: self.0.mpidr,
+            affinity: self.cpu.mpidr,
         }
     }
 
     fn enable(&mut self, on: u32, off: u32) {
-        self.0.redistributor().enable_all(on);
-        self.0.redistributor().disable_all(off);
+        self.cpu.redistributor().enable_all(on);
+        self.cpu.redistributor().disable_all(off);
     }
 
     fn clear_active(&mut self, intids: u32) {
-        self.0.redistributor().clear_active(intids);
+        self.cpu.redistributor().clear_active(intids);
     }
 
     fn deactivate(&mut self, intid: u32) {
@@ -102,7 +130,8 @@ impl Interface for ThisCpu<'_> {
     }
 
     fn active(&self) -> u32 {
-        self.0.redistributor().active()
+        let private = u32::MAX;
+        self.cpu.redistributor().still_active(private)
     }
 }
 
@@ -119,6 +148,19 @@ impl Shared for Locked {
 /// Runs `use_it` on the interrupts of this CPU's vCPU.
 #[inline(always)]
 fn with<R>(cpu: &PerCpu, use_it: impl FnOnce(&mut Delivery<'_, ThisCpu<'_>, Locked>) -> R) -> R {
+    with_last(cpu, |delivery| {
+        let result = use_it(delivery);
+        delivery.interface.synchronize();
+        result
+    })
+}
+
+/// The same for what is the last before a context synchronization event.
+#[inline(always)]
+fn with_last<R>(
+    cpu: &PerCpu,
+    use_it: impl FnOnce(&mut Delivery<'_, ThisCpu<'_>, Locked>) -> R,
+) -> R {
     // SAFETY: this CPU's own list. What `use_it` calls is in crate `vgic`, and in the
     // two implementations above, and none of it comes here again.
     unsafe {
@@ -126,7 +168,7 @@ fn with<R>(cpu: &PerCpu, use_it: impl FnOnce(&mut Delivery<'_, ThisCpu<'_>, Lock
             use_it(&mut Delivery {
                 private: &cpu.vcpu.private,
                 list,
-                interface: ThisCpu(cpu),
+                interface: ThisCpu::of(cpu),
                 shared: Locked,
             })
         })
@@ -140,10 +182,11 @@ fn timers() -> u32 {
 }
 
 /// Makes SGI or PPI `intid` pending for this CPU's vCPU; `hw` is the physical interrupt
-/// behind it.
+/// behind it. What comes next is the way back to the guest, or an ISB: a list register may
+/// have been written.
 #[inline(always)]
 pub fn inject(cpu: &PerCpu, intid: u32, hw: Option<u32>) {
-    if with(cpu, |delivery| delivery.inject(intid, hw)) {
+    if with_last(cpu, |delivery| delivery.inject(intid, hw)) {
         cpu.vcpu.counters.add(Counter::Listed);
     }
 }
@@ -216,7 +259,7 @@ fn evaluate_others(cpu: &PerCpu) {
 /// ends interrupts in two steps.
 pub fn has_active(cpu: &PerCpu) -> bool {
     if cpu.vcpu.direct.load(Relaxed) {
-        return cpu.redistributor().active() & (SGIS | timers()) != 0;
+        return cpu.redistributor().still_active(SGIS | timers()) != 0;
     }
     with(cpu, |delivery| delivery.has_active())
 }
