@@ -62,7 +62,7 @@ core::arch::global_asm!(
         ldr     x1, ={sctlr}
         msr     sctlr_el2, x1
         isb
-        mov     x1, #{hcr}
+        ldr     x1, ={hcr}
         msr     hcr_el2, x1
         isb
         adrp    x1, el2_vectors
