@@ -31,32 +31,7 @@ const UNDERFLOW: u64 = 1 << 1;
 const SGIS: u32 = 0xffff;
 
 /// The interface of the CPU that runs, which is this one.
-struct ThisCpu<'a> {
-    cpu: &'a PerCpu,
-    /// A list register was written, and no context synchronization event followed.
-    written: bool,
-}
-
-impl<'a> ThisCpu<'a> {
-    /// That of `cpu`. An exception entry or an ISB has followed the last write of a list
-    /// register.
-    const fn of(cpu: &'a PerCpu) -> Self {
-        Self {
-            cpu,
-            written: false,
-        }
-    }
-
-    /// A register that says what list registers hold is another one than these: it shows a
-    /// write only after a context synchronization event (DDI 0487K.a, D24.1.2.2). The common
-    /// case is one write, after the look, and then the way back to the guest.
-    #[inline(always)]
-    fn synchronize(&self) {
-        if self.written {
-            insn::isb();
-        }
-    }
-}
+struct ThisCpu<'a>(&'a PerCpu);
 
 impl Bank for ThisCpu<'_> {
     #[inline(always)]
@@ -67,7 +42,6 @@ impl Bank for ThisCpu<'_> {
 
     #[inline(always)]
     fn empty(&self) -> u32 {
-        self.synchronize();
         ICH_ELRSR_EL2.get() as u32
     }
 
@@ -79,7 +53,12 @@ impl Bank for ThisCpu<'_> {
     #[inline(always)]
     fn write(&mut self, n: usize, value: ListRegister) {
         set_ich_lr(n, value.0);
-        self.written = true;
+        insn::isb();
+    }
+
+    #[inline(always)]
+    fn write_last(&mut self, n: usize, value: ListRegister) {
+        set_ich_lr(n, value.0);
     }
 
     fn set_underflow(&mut self, on: bool) {
@@ -92,7 +71,6 @@ impl Interface for ThisCpu<'_> {
     const SGIS: u32 = (1 << pending_word::FIRST_SGI) - 1;
 
     fn ended(&self) -> u32 {
-        self.synchronize();
         ICH_EISR_EL2.get() as u32
     }
 
@@ -105,24 +83,26 @@ impl Interface for ThisCpu<'_> {
     }
 
     fn lines(&self) -> u32 {
-        lines(self.cpu)
+        lines(self.0)
     }
 
     fn vcpu(&self) -> Vcpu {
-        let number = vm().find(self.cpu.mpidr).map_or(0, |(number, _)| number);
+        let number = vm().find(self.0.mpidr).map_or(0, |(number, _)| number);
         Vcpu {
             number,
-            affinity: self.cpu.mpidr,
+            affinity: self.0.mpidr,
         }
     }
 
     fn enable(&mut self, on: u32, off: u32) {
-        self.cpu.redistributor().enable_all(on);
-        self.cpu.redistributor().disable_all(off);
+        self.0.redistributor().enable_all(on);
+        if off != 0 {
+            self.0.redistributor().disable_all(off);
+        }
     }
 
     fn clear_active(&mut self, intids: u32) {
-        self.cpu.redistributor().clear_active(intids);
+        self.0.redistributor().clear_active(intids);
     }
 
     fn deactivate(&mut self, intid: u32) {
@@ -131,7 +111,7 @@ impl Interface for ThisCpu<'_> {
 
     fn active(&self) -> u32 {
         let private = u32::MAX;
-        self.cpu.redistributor().still_active(private)
+        self.0.redistributor().still_active(private)
     }
 }
 
@@ -148,19 +128,6 @@ impl Shared for Locked {
 /// Runs `use_it` on the interrupts of this CPU's vCPU.
 #[inline(always)]
 fn with<R>(cpu: &PerCpu, use_it: impl FnOnce(&mut Delivery<'_, ThisCpu<'_>, Locked>) -> R) -> R {
-    with_last(cpu, |delivery| {
-        let result = use_it(delivery);
-        delivery.interface.synchronize();
-        result
-    })
-}
-
-/// The same for what is the last before a context synchronization event.
-#[inline(always)]
-fn with_last<R>(
-    cpu: &PerCpu,
-    use_it: impl FnOnce(&mut Delivery<'_, ThisCpu<'_>, Locked>) -> R,
-) -> R {
     // SAFETY: this CPU's own list. What `use_it` calls is in crate `vgic`, and in the
     // two implementations above, and none of it comes here again.
     unsafe {
@@ -168,7 +135,7 @@ fn with_last<R>(
             use_it(&mut Delivery {
                 private: &cpu.vcpu.private,
                 list,
-                interface: ThisCpu::of(cpu),
+                interface: ThisCpu(cpu),
                 shared: Locked,
             })
         })
@@ -186,7 +153,7 @@ fn timers() -> u32 {
 /// have been written.
 #[inline(always)]
 pub fn inject(cpu: &PerCpu, intid: u32, hw: Option<u32>) {
-    if with_last(cpu, |delivery| delivery.inject(intid, hw)) {
+    if with(cpu, |delivery| delivery.inject(intid, hw)) {
         cpu.vcpu.counters.add(Counter::Listed);
     }
 }

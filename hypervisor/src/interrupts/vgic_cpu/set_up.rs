@@ -41,7 +41,7 @@ pub unsafe fn prepare(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), gic::
     arch::insn::isb();
     own(&redistributor, platform);
     forget_active();
-    let interface = ThisCpu::of(cpu);
+    let interface = ThisCpu(cpu);
     for n in 0..interface.count() {
         set_ich_lr(n, 0);
     }
