@@ -124,8 +124,14 @@ fn describe() -> Result<Discovered, Refusal> {
     discovery::fit().map_err(Refusal::Level)?;
     vm::find_payload().map_err(Refusal::Payload)?;
     let failed = |call| move |error| Refusal::Firmware(call, error);
-    // The boot manager's timer would reset the machine after five minutes.
-    boot::set_watchdog_timer(0, 0x1_0000, None).map_err(failed("SetWatchdogTimer"))?;
+    // The boot manager's timer would reset the machine after five minutes. Firmware without
+    // one says so (UEFI Specification 2.10, 7.5.1).
+    match boot::set_watchdog_timer(0, 0x1_0000, None) {
+        Err(error) if error.status() != Status::UNSUPPORTED => {
+            return Err(Refusal::Firmware("SetWatchdogTimer", error));
+        }
+        _ => {}
+    }
     let bootargs = arguments::read().map_err(Refusal::Arguments)?;
     let map = boot::memory_map(MemoryType::LOADER_DATA).map_err(failed("GetMemoryMap"))?;
     let (mut platform, acpi) = match tables::find() {
