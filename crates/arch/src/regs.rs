@@ -167,6 +167,10 @@ registers! {
     HAFGRTR_EL2 = "S3_4_C3_C1_6", read write;
     /// Memory partitioning at EL2 (FEAT_MPAM).
     MPAM2_EL2 = "S3_4_C10_C5_0", read write;
+    /// Virtual partitions, where MPAMIDR_EL1.HAS_HCR says so.
+    MPAMHCR_EL2 = "S3_4_C10_C4_0", write;
+    /// What there is of memory partitioning: HAS_HCR (17).
+    MPAMIDR_EL1 = "S3_0_C10_C4_4", read;
 }
 
 /// Reads the feature register S3_0_C0_C`crm`_`op2`; 0 unless `crm` is 1 to 7 and

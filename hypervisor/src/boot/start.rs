@@ -9,6 +9,7 @@ use crate::boot::discovery::{Discovered, fit, from_tree, open_console, report};
 use crate::boot::memory_split::split;
 use crate::boot::{efi, smp, survey};
 use crate::console::log;
+use crate::cpu::controls;
 use crate::cpu::percpu::PerCpu;
 use crate::dumps::failing;
 use crate::exits::enter;
@@ -111,6 +112,7 @@ fn take_over(discovered: &Discovered) -> ! {
     unsafe { gic::enable_distributor(&machine.platform.gic) }
         .unwrap_or_else(|error| refuse!("{error}"));
     prepare(machine.cpus[0]);
+    controls::announce_mpam(arguments.no_mpam);
     smp::start_others(machine);
     if arguments.survey {
         survey::print(machine, discovered);
