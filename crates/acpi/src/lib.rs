@@ -33,7 +33,7 @@ mod view;
 use platform::{Firmware, Platform};
 
 pub use error::{Error, Table};
-pub use list::{Listed, MAX_LISTED, console, list};
+pub use list::{Listed, MAX_LISTED, conduit, console, list};
 pub use notes::{MAX_ITS, Notes};
 pub use ram::Ram;
 

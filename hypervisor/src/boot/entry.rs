@@ -114,7 +114,6 @@ _el2_secondary:
     b       park
 
     // As firmware calls it: x0 = image handle, x1 = system table, its stack.
-    // What comes back is a status.
     .global _efi_entry
 _efi_entry:
     stp     x29, x30, [sp, #-32]!
@@ -123,8 +122,7 @@ _efi_entry:
     bl      _image_relocate
     ldp     x0, x1, [sp, #16]
     bl      efi_start
-    ldp     x29, x30, [sp], #32
-    ret
+    udf     #0
 
     .global _el2_leave_firmware
 _el2_leave_firmware:

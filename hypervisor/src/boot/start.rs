@@ -46,6 +46,12 @@ extern "C" fn el2_start(dtb: u64) -> ! {
 /// As [`el2_start`], for a machine that [`efi`] has described.
 #[unsafe(no_mangle)]
 extern "C" fn el2_start_described() -> ! {
+    if let Some(refused) = efi::refused() {
+        note_conduit(Some(refused.psci));
+        // SAFETY: the tables name the UART, and the MMU is off.
+        unsafe { log::open(refused.uart) };
+        refuse!("{}", refused.why);
+    }
     take_over(efi::discovered())
 }
 
