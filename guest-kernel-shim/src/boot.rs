@@ -99,12 +99,17 @@ el1_secondary:
     b       park
 
     .section .bss.boot_stack, "aw", @nobits
-    .balign 16
+    .balign 4096
+    .space  {page}                              // for what is said of an overflow
+    .global el1_boot_guard
+el1_boot_guard:                                 // left out of the page tables
+    .space  {page}
 el1_boot_stack:
     .space  {stack_size}
     "#,
     sctlr = const SCTLR_RES1,
-    stack_size = const 0x8000,
+    stack_size = const 0x10000,
+    page = const pages::PAGE,
     regime_ttbr = const offset_of!(Regime, ttbr),
     regime_mair = const offset_of!(Regime, mair),
     stack_top = const offset_of!(PerCpu, stack_top),

@@ -5,7 +5,7 @@ use arch::layout;
 use platform::Region;
 
 use crate::percpu::{self, PerCpu};
-use crate::{clock, hypervisor};
+use crate::{clock, hypervisor, memory};
 
 /// Time that a CPU has to get back to its wait after the wake-up before, microseconds: what
 /// it uses on its way is not to be in a cache again.
@@ -28,7 +28,7 @@ pub fn evict(cpus: usize) {
             );
         }
     }
-    let image = [layout::text(), layout::rodata(), layout::data()].map(Region::from);
+    let code = [layout::text(), layout::rodata()].map(Region::from);
     let states = percpu::online().take(cpus).flat_map(PerCpu::memory);
-    pages::evict(states.chain(image));
+    pages::evict(states.chain(code).chain(memory::data()));
 }

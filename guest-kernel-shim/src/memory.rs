@@ -17,6 +17,19 @@ use crate::boot::SCTLR_RES1;
 /// MAIR_EL1: index 0 Device-nGnRE, index 1 Normal write-back (DDI 0487K.a, D23.2.109).
 const MAIR: u64 = 0x04 | 0xff << 8;
 
+arch::symbol_addresses! {
+    /// The page below the first CPU's stack.
+    boot_guard = el1_boot_guard;
+}
+
+/// The variables of the image, without the page below the first CPU's stack: that is not
+/// mapped, so that a stack which is too small does not go on in what lies there.
+pub fn data() -> [Region; 2] {
+    let data = layout::data();
+    let guard = boot_guard();
+    [data.start..guard, guard + pages::PAGE..data.end].map(Region::from)
+}
+
 /// The attributes of a use.
 fn attributes(how: Use) -> El1Attributes {
     let common = El1Attributes::VALID | El1Attributes::ACCESSED | El1Attributes::UXN;

@@ -7,13 +7,13 @@ use crate::boot::EL1_RELEASE;
 use crate::machine::platform;
 use crate::percpu::PerCpu;
 
-use crate::{boot, clock, hypervisor, interrupts, output, percpu, pmu, workers};
+use crate::{boot, clock, hypervisor, interrupts, memory, output, percpu, pmu, workers};
 
 /// Starts every CPU but this one and waits until each runs. One that does not
 /// is reported and left out.
 pub fn start_others() {
     // What the others read before their caches are on.
-    pages::clean(Region::from(arch::layout::data()));
+    memory::data().into_iter().for_each(pages::clean);
     for cpu in percpu::all().iter().skip(1) {
         let status = start(cpu);
         if !cpu.is_online() {

@@ -73,11 +73,13 @@ fn enter(platform: &Platform<'_>, tree: Region) -> Pool {
         .unwrap_or_else(|| panic!("RAM: no free page for the guest"));
     // SAFETY: free RAM by the description.
     let mut pool = unsafe { Pool::new(free) };
+    let [below_guard, above_guard] = memory::data();
     let mut regions: ArrayVec<(Region, Use), 24> = ArrayVec::new();
     regions.extend([
         (layout::text().into(), Use::Execute),
         (layout::rodata().into(), Use::Read),
-        (layout::data().into(), Use::Write),
+        (below_guard, Use::Write),
+        (above_guard, Use::Write),
         (tree, Use::Read),
         (free, Use::Write),
         (platform.gic.distributor, Use::Device),

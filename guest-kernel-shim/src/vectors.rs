@@ -46,11 +46,7 @@ core::arch::global_asm!(
         vector_unexpected {unexpected}, 2
         vector_unexpected {unexpected}, 3
         .balign 128
-        save_caller
-        save_rest
-        mov     x0, sp
-        bl      {sync}
-        b       el1_resume
+        b       el1_synchronous
         .balign 128
         \irq
         vector_unexpected {unexpected}, 6
@@ -103,6 +99,28 @@ el1_vectors:
     .global el1_vectors_traced
 el1_vectors_traced:
     el1_table el1_irq_traced
+
+    // The page below the first CPU's stack is not mapped: an access to it is an overflow, which
+    // is reported on the page below that one. EL0 has no use for its registers here.
+el1_synchronous:
+        msr     tpidr_el0, x0
+        msr     tpidrro_el0, x1
+        mrs     x0, far_el1
+        adrp    x1, el1_boot_guard
+        sub     x0, x0, x1
+        lsr     x0, x0, #12
+        cbnz    x0, 1f
+        mov     sp, x1
+        mrs     x1, tpidrro_el0
+        mrs     x0, tpidr_el0
+        unexpected {unexpected}, 4
+1:      mrs     x1, tpidrro_el0
+        mrs     x0, tpidr_el0
+        save_caller
+        save_rest
+        mov     x0, sp
+        bl      {sync}
+        b       el1_resume
 
 el1_irq_rest:
         stp     x2, x3, [sp, #16]
