@@ -237,5 +237,5 @@ impl Interface {
 
 fn is_interrupt(intid: u64) -> bool {
     let intid = intid & 0xff_ffff;
-    intid < SPECIAL || intid >= LPI
+    !(SPECIAL..LPI).contains(&intid)
 }
