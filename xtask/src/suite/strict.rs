@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tests that boot, with the rules of the architecture watched.
+//!
+//! What is found has to be in `tests/strict/known.toml`, and what is there has to be found
+//! where it says:
+//!
+//! ```toml
+//! [[known]]
+//! rule = "wait-can-end"
+//! place = "hypervisor/src/exits/wfx.rs: idle"   # file and function, or the label of assembly
+//! test = "first-light"                          # a test in which it is found
+//! ```
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use anyhow::{Context, Result, anyhow, bail};
+use rules::RULES;
+use serde::Deserialize;
+
+use super::case::Case;
+use super::{Tally, cases};
+use crate::failure::{BadInput, bad_input};
+use crate::strict::Found;
+use crate::terminal::say;
+use crate::{interrupt, mistake, places, qemu};
+
+/// The boots in which they are watched each time, one for each way to run: those of
+/// the documentation.
+const FEW: [&str; 3] = ["first-light", "platform-direct", "fault-el2-panic"];
+const KNOWN: &str = "tests/strict/known.toml";
+
+/// The file of what is known.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Known {
+    #[serde(default)]
+    known: Vec<Entry>,
+}
+
+/// A break of a rule that is known.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    rule: String,
+    place: String,
+    test: String,
+}
+
+impl Known {
+    fn read() -> Result<Self> {
+        let path = places::inside(KNOWN);
+        let text = fs::read_to_string(&path).with_context(|| places::shown(&path))?;
+        let place = || BadInput::context(format!("{KNOWN} can't be used; correct it"));
+        let parsed: Result<Self> =
+            toml::from_str(&text).map_err(|error| anyhow!(mistake::told(&text, &error)));
+        let known = parsed.with_context(place)?;
+        for entry in &known.known {
+            if !RULES.iter().any(|rule| rule.name == entry.rule) {
+                bad_input!("{KNOWN}: there is no rule `{}`", entry.rule);
+            }
+        }
+        Ok(known)
+    }
+
+    /// Fails if `test` found what is not known, or not what is known of it.
+    fn compare(&self, test: &str, found: &[Found]) -> Result<()> {
+        let is = |entry: &Entry, one: &Found| entry.rule == one.rule && entry.place == one.place;
+        let unknown = found
+            .iter()
+            .filter(|one| !self.known.iter().any(|entry| is(entry, one)));
+        let mut wrong: Vec<String> = unknown.map(ToString::to_string).collect();
+        let here = self.known.iter().filter(|entry| entry.test == test);
+        let gone = here.filter(|entry| !found.iter().any(|one| is(entry, one)));
+        wrong.extend(gone.map(|entry| {
+            format!(
+                "{KNOWN} has `{}` at `{}`, which was not found: take it out",
+                entry.rule, entry.place
+            )
+        }));
+        if wrong.is_empty() {
+            return Ok(());
+        }
+        bail!("rules of the architecture:\n  {}", wrong.join("\n  "))
+    }
+}
+
+/// Runs every test that boots, with `filter` in its name.
+pub fn run(filter: &str) -> Result<()> {
+    let known = Known::read()?;
+    let cases = cases(filter)?;
+    if cases.is_empty() {
+        bad_input!("no test that boots has `{filter}` in its name; without a name all are run");
+    }
+    interrupt::or(qemu::ensure())?;
+    for rule in RULES {
+        say!("{}: {} [{}]", rule.name, rule.says, rule.cites);
+    }
+    let mut tally = Tally::default();
+    let mut places = BTreeSet::new();
+    for case in &cases {
+        tally.test(&case.name, case.lacks_rules(), || {
+            let session = case.strict()?;
+            places.extend(
+                session
+                    .found
+                    .iter()
+                    .map(|one| (one.rule.clone(), one.place.clone())),
+            );
+            known.compare(&case.name, &session.found)?;
+            Ok(format!(" ({})", session.place))
+        })?;
+    }
+    say!("{} places break a rule", places.len());
+    for (rule, place) in &places {
+        say!("  {rule}: {place}");
+    }
+    tally.judge()
+}
+
+/// Runs the few of each time.
+pub fn few() -> Result<()> {
+    let known = Known::read()?;
+    for name in FEW {
+        let case = Case::load(&places::inside(&format!("tests/{name}.toml")))?;
+        let session = case.strict()?;
+        if let Some(failure) = &session.failure
+            && case.is_to_succeed()
+        {
+            bail!("{name}: {}; see {}", failure.why, session.place);
+        }
+        known
+            .compare(name, &session.found)
+            .with_context(|| format!("{name}, {}", session.place))?;
+    }
+    Ok(())
+}
