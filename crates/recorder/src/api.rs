@@ -107,6 +107,11 @@ unsafe extern "C" {
     pub fn qemu_plugin_get_hwaddr(info: u32, address: u64) -> *mut Place;
     pub fn qemu_plugin_hwaddr_is_io(place: *const Place) -> bool;
     pub fn qemu_plugin_hwaddr_phys_addr(place: *const Place) -> u64;
+    pub fn qemu_plugin_read_memory_hwaddr(
+        address: u64,
+        bytes: *mut Array<u8>,
+        length: usize,
+    ) -> c_int;
     pub fn qemu_plugin_translate_vaddr(address: u64, physical: *mut u64) -> bool;
     pub fn qemu_plugin_get_registers() -> *mut Array<Register>;
     pub fn qemu_plugin_read_register(handle: *mut Handle, value: *mut Array<u8>) -> bool;

@@ -15,7 +15,7 @@ use std::ptr::{from_ref, null_mut};
 use std::sync::{Mutex, OnceLock};
 
 use rules::decode::{Operation, alignment, decode_before, is_access};
-use rules::{Access, Cpu, Finding, Place, Shared};
+use rules::{Access, Cpu, Finding, Machine, Place, Shared};
 
 use crate::api;
 use crate::per_cpu::{CPUS, PerCpu};
@@ -52,18 +52,39 @@ struct Step {
     exclusive: bool,
 }
 
+/// The machine, and where findings go.
+struct Emulator {
+    findings: Mutex<File>,
+    name: String,
+}
+
+impl Machine for Emulator {
+    fn read(&self, physical: u64) -> Option<u64> {
+        VALUE.with(|value| value.get_or_init(Value::new).memory(physical))
+    }
+
+    fn locate(&self, address: u64) -> Option<u64> {
+        physical(address)
+    }
+
+    fn find(&self, finding: &Finding) {
+        let Ok(mut file) = self.findings.lock() else {
+            return;
+        };
+        if let Err(error) = file.write_all(format!("{finding}\n").as_bytes()) {
+            eprintln!("recorder: {}: {error}", self.name);
+            std::process::exit(1);
+        }
+    }
+}
+
 /// Prepares everything; an error says what is missing.
 pub fn install(id: api::Id, findings: &str) -> Result<(), String> {
     let file = File::create(findings).map_err(|error| format!("{findings}: {error}"))?;
-    let file = Mutex::new(file);
-    let name = findings.to_owned();
     SHARED.get_or_init(|| {
-        Shared::new(move |finding: &Finding| {
-            let Ok(mut file) = file.lock() else { return };
-            if let Err(error) = file.write_all(format!("{finding}\n").as_bytes()) {
-                eprintln!("recorder: {name}: {error}");
-                std::process::exit(1);
-            }
+        Shared::new(Emulator {
+            findings: Mutex::new(file),
+            name: findings.into(),
         })
     });
     // SAFETY: the functions have the signatures that the interface asks for.

@@ -26,18 +26,35 @@ impl Value {
             return None;
         }
         // SAFETY: the array is this plugin's, the handle the emulator's.
-        let bytes = unsafe {
+        let read = unsafe {
             api::g_byte_array_set_size(self.0, 0);
-            if !api::qemu_plugin_read_register(handle, self.0) {
-                return None;
-            }
+            api::qemu_plugin_read_register(handle, self.0)
+        };
+        read.then(|| self.number())
+    }
+
+    /// The word in memory at a physical address.
+    pub fn memory(&self, physical: u64) -> Option<u64> {
+        if self.0.is_null() {
+            return None;
+        }
+        // SAFETY: the array is this plugin's, and the emulator makes it as long as is asked
+        // for; an address that is no memory is an error that it returns.
+        let read = unsafe { api::qemu_plugin_read_memory_hwaddr(physical, self.0, 8) };
+        (read == 0).then(|| self.number())
+    }
+
+    /// What was read, as a number.
+    fn number(&self) -> u64 {
+        // SAFETY: the array is this plugin's, and has been filled.
+        let bytes = unsafe {
             let value = &*self.0;
             std::slice::from_raw_parts(value.data, value.length as usize)
         };
         let mut value = [0; 8];
         let length = bytes.len().min(value.len());
         value[..length].copy_from_slice(&bytes[..length]);
-        Some(u64::from_le_bytes(value))
+        u64::from_le_bytes(value)
     }
 }
 

@@ -5,7 +5,7 @@ use crate::decode::Operation;
 use crate::finding::Place;
 use crate::register::*;
 use crate::rule::Now;
-use crate::rules::Rules;
+use crate::rules::{Rules, root};
 use crate::shared::Shared;
 
 /// An instruction that a rule may look at, about to be executed.
@@ -46,6 +46,8 @@ pub struct Controls {
     pub scr: u64,
     /// CNTHCTL_EL2 and CNTKCTL_EL1.
     pub streams: [u64; 2],
+    /// TTBR0_ELx and TCR_ELx by level, VTTBR_EL2 and VTCR_EL2 at 0.
+    tables: [(u64, u64); 3],
 }
 
 impl Controls {
@@ -72,6 +74,19 @@ impl Controls {
         self.sctlr[usize::from(level.clamp(1, 3))]
     }
 
+    /// The table at which the lookups of EL1 or EL2 begin, and its level.
+    #[must_use]
+    pub fn root(&self, level: u8) -> Option<(u64, u8)> {
+        let (base, control) = self.tables[usize::from(level)];
+        root(base, control)
+    }
+
+    /// The same of stage 2.
+    #[must_use]
+    pub fn guest_root(&self) -> Option<(u64, u8)> {
+        self.root(0)
+    }
+
     fn wrote(&mut self, register: Register, value: u64) {
         match register {
             SCTLR_EL1 => self.sctlr[1] = value,
@@ -79,6 +94,12 @@ impl Controls {
             SCTLR_EL3 => self.sctlr[3] = value,
             HCR_EL2 => self.hcr = value,
             SCR_EL3 => self.scr = value,
+            TTBR0_EL1 => self.tables[1].0 = value,
+            TCR_EL1 => self.tables[1].1 = value,
+            TTBR0_EL2 => self.tables[2].0 = value,
+            TCR_EL2 => self.tables[2].1 = value,
+            VTTBR_EL2 => self.tables[0].0 = value,
+            VTCR_EL2 => self.tables[0].1 = value,
             CNTHCTL_EL2 => self.streams[0] = value,
             CNTKCTL_EL1 => self.streams[1] = value,
             _ => {}

@@ -22,6 +22,7 @@ mod lines;
 mod rule;
 mod rules;
 mod shared;
+mod tables;
 #[cfg(test)]
 mod testing;
 
@@ -29,4 +30,4 @@ pub use cpu::{Access, Cpu, Step};
 pub use finding::{Finding, Place};
 pub use rule::About;
 pub use rules::RULES;
-pub use shared::Shared;
+pub use shared::{Machine, Shared};

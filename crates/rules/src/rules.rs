@@ -9,12 +9,14 @@ mod ended;
 mod exclusive;
 mod sgi;
 mod synchronised;
+mod tables;
 mod tlbi;
 mod unknown;
 mod wait;
 
 pub(crate) use caches::Coherence;
 pub(crate) use sgi::Sends;
+pub(crate) use tables::{InUse, root};
 
 use crate::cpu::Access;
 use crate::decode::Operation;
@@ -62,6 +64,7 @@ rules! {
     synchronised::Synchronised,
     sgi::SgiAfterStores,
     tlbi::TlbiCompleted,
+    tables::BreakBeforeMake,
     caches::CachesAgree,
     exclusive::ExclusiveMemory,
     ended::InterruptEnded,

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::finding::{Finding, Place};
-use crate::rules::{Coherence, Sends};
+use crate::rules::{Coherence, InUse, Sends};
 
 /// Most findings that are kept apart; a machine with more is wrong in any case.
 const MOST: usize = 1000;
@@ -18,22 +18,45 @@ pub struct Shared {
     pub(crate) coherence: Coherence,
     /// SGIs that were sent before what was stored for them is visible.
     pub(crate) sends: Sends,
+    /// Translation tables.
+    pub(crate) tables: InUse,
     /// A CPU has executed SEV.
     pub(crate) events: AtomicBool,
     known: Mutex<HashSet<(&'static str, Place)>>,
-    out: Box<dyn Fn(&Finding) + Send + Sync>,
+    machine: Box<dyn Machine>,
+}
+
+/// What has to be known of the machine, and where findings go.
+pub trait Machine: Send + Sync {
+    /// The word at a physical address.
+    fn read(&self, physical: u64) -> Option<u64>;
+
+    /// Where in memory an address of the CPU is that this thread runs.
+    fn locate(&self, address: u64) -> Option<u64>;
+
+    /// Takes a finding; there is one for each rule and instruction.
+    fn find(&self, finding: &Finding);
 }
 
 impl Shared {
-    /// Nothing has happened yet; `out` gets each finding, once for each instruction.
-    pub fn new(out: impl Fn(&Finding) + Send + Sync + 'static) -> Self {
+    /// Nothing has happened yet.
+    pub fn new(machine: impl Machine + 'static) -> Self {
         Self {
             coherence: Coherence::new(),
             sends: Sends::default(),
+            tables: InUse::default(),
             events: AtomicBool::new(false),
             known: Mutex::default(),
-            out: Box::new(out),
+            machine: Box::new(machine),
         }
+    }
+
+    pub(crate) fn read(&self, physical: u64) -> Option<u64> {
+        self.machine.read(physical)
+    }
+
+    pub(crate) fn locate(&self, address: u64) -> Option<u64> {
+        self.machine.locate(address)
     }
 
     /// Passes on that `rule` is broken, unless that is known of this instruction.
@@ -47,7 +70,7 @@ impl Shared {
     ) {
         let mut known = lock(&self.known);
         if known.len() < MOST && known.insert((rule, place)) {
-            (self.out)(&Finding {
+            self.machine.find(&Finding {
                 rule: rule.into(),
                 cpu,
                 place,

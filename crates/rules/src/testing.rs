@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::decode::{self, Operation, decode, decode_before};
 use crate::register::Register;
-use crate::{Access, Cpu, Finding, Place, Shared, Step};
+use crate::{Access, Cpu, Finding, Machine, Place, Shared, Step};
 
 pub const ISB: u32 = 0xd503_3fdf;
 pub const DSB_SY: u32 = 0xd503_3f9f;
@@ -50,6 +50,8 @@ enum Event {
         address: u64,
         device: bool,
     },
+    /// What a loader or a store brought to memory.
+    Memory(u64, u64),
     /// The last instruction traps.
     Traps(u8),
     Interrupt(u8),
@@ -118,6 +120,17 @@ impl Program {
         })
     }
 
+    /// A word that is in memory from the start.
+    pub fn memory(self, address: u64, value: u64) -> Self {
+        self.with(Event::Memory(address, value))
+    }
+
+    /// A store of this value.
+    pub fn entry(self, address: u64, value: u64) -> Self {
+        self.with(Event::Memory(address, value))
+            .access(STR, address)
+    }
+
     /// A load or store of a device.
     pub fn device(self, word: u32, address: u64) -> Self {
         self.with(Event::Access {
@@ -139,9 +152,8 @@ impl Program {
 
     /// What is found. The instructions lie one behind the other.
     pub fn run(&self) -> Vec<Finding> {
-        let found = Arc::new(Mutex::new(Vec::new()));
-        let out = Arc::clone(&found);
-        let shared = Shared::new(move |one| out.lock().unwrap().push(one.clone()));
+        let machine = Emulated::default();
+        let shared = Shared::new(machine.clone());
         let mut cpus: BTreeMap<u16, Cpu> = BTreeMap::new();
         let mut pc = 0x1000;
         for &(number, level, event) in &self.0 {
@@ -181,6 +193,9 @@ impl Program {
                         },
                     );
                 }
+                Event::Memory(address, value) => {
+                    machine.0.lock().unwrap().memory.insert(address, value);
+                }
                 Event::Traps(to) => {
                     pc -= 4;
                     cpu.excepts(&shared, Place { level, pc }, to);
@@ -191,6 +206,32 @@ impl Program {
         for cpu in cpus.values_mut() {
             cpu.settle(&shared);
         }
-        found.lock().unwrap().clone()
+        let known = machine.0.lock().unwrap();
+        known.findings.clone()
+    }
+}
+
+/// Findings and memory; addresses are those of memory.
+#[derive(Clone, Default)]
+struct Emulated(Arc<Mutex<Known>>);
+
+#[derive(Default)]
+struct Known {
+    findings: Vec<Finding>,
+    memory: BTreeMap<u64, u64>,
+}
+
+impl Machine for Emulated {
+    fn read(&self, physical: u64) -> Option<u64> {
+        let known = self.0.lock().unwrap();
+        Some(known.memory.get(&physical).copied().unwrap_or(0))
+    }
+
+    fn locate(&self, address: u64) -> Option<u64> {
+        Some(address)
+    }
+
+    fn find(&self, finding: &Finding) {
+        self.0.lock().unwrap().findings.push(finding.clone());
     }
 }

@@ -35,6 +35,8 @@ use crate::testing::*;
 const BESIDE: u8 = 1;
 /// Written through caches, and not cleaned.
 const DIRTY: u8 = 2;
+/// Part of a translation table in use: see the rule for those.
+pub const TABLE_IN_USE: u8 = 4;
 /// Lines of which the writer is kept.
 const WRITERS: usize = 1 << 16;
 
@@ -63,7 +65,7 @@ impl Rule for CachesAgree {
     fn executed(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
         match (operation, value) {
             (Operation::Clean(how), Some(address)) => {
-                if let Some(line) = now.shared.coherence.lines.of(address) {
+                if let Some(line) = now.shared.coherence.line(address) {
                     let cleaned = if how.cleans || how.invalidates {
                         DIRTY
                     } else {
@@ -97,7 +99,7 @@ impl Rule for CachesAgree {
             return;
         };
         let coherence = &now.shared.coherence;
-        let Some(line) = coherence.lines.of(address) else {
+        let Some(line) = coherence.line(address) else {
             return;
         };
         let state = line.load(Relaxed);
@@ -218,6 +220,12 @@ impl Coherence {
             lines: Lines::new(),
             writers: Mutex::default(),
         }
+    }
+
+    /// What is known of the line with physical address `address`.
+    #[inline]
+    pub fn line(&self, address: u64) -> Option<&AtomicU8> {
+        self.lines.of(address)
     }
 }
 
