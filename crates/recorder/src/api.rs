@@ -102,6 +102,7 @@ unsafe extern "C" {
         length: usize,
     ) -> usize;
     pub fn qemu_plugin_insn_vaddr(instruction: *const Instruction) -> u64;
+    pub fn qemu_plugin_insn_haddr(instruction: *const Instruction) -> *const c_void;
     pub fn qemu_plugin_mem_size_shift(info: u32) -> c_uint;
     pub fn qemu_plugin_mem_is_store(info: u32) -> bool;
     pub fn qemu_plugin_get_hwaddr(info: u32, address: u64) -> *mut Place;

@@ -14,12 +14,15 @@ use std::io::Write;
 use std::ptr::{from_ref, null_mut};
 use std::sync::{Mutex, OnceLock};
 
-use rules::decode::{Operation, alignment, decode_before, is_access};
+use rules::decode::{Operation, alignment, decode, decode_before, is_access};
 use rules::{Access, Cpu, Finding, Machine, Place, Shared};
 
 use crate::api;
 use crate::per_cpu::{CPUS, PerCpu};
 use crate::registers::{self, Value};
+
+/// Instructions that are looked at behind the read of a counter.
+const AFTER: isize = 16;
 
 static SHARED: OnceLock<Shared> = OnceLock::new();
 static HANDLES: OnceLock<Handles> = OnceLock::new();
@@ -141,7 +144,12 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
         // SAFETY: the instruction is valid during the call.
         let pc = unsafe { api::qemu_plugin_insn_vaddr(instruction) };
         let place = Place { level, pc };
-        let operation = decode_before(words[n], words[n + 1..].iter().copied());
+        // The emulator ends blocks where it likes, behind such a read for one.
+        if n == 0 {
+            before = near(instruction, -1).and_then(decode);
+        }
+        let after = (1..=AFTER).map_while(|n| near(instruction, n));
+        let operation = decode_before(words[n], after);
         if let Some(Operation::Read { into, .. }) = before
             && before.is_some_and(Cpu::wants_value)
         {
@@ -195,6 +203,18 @@ fn calls(
         let flags = api::READS_REGISTERS;
         api::qemu_plugin_register_vcpu_insn_exec_cb(instruction, function, flags, data);
     }
+}
+
+/// The word that lies `by` instructions behind `instruction`, if it is in the same page.
+fn near(instruction: *const api::Instruction, by: isize) -> Option<u32> {
+    const PAGE: usize = 0x1000;
+    // SAFETY: the instruction is valid during the translation.
+    let here = unsafe { api::qemu_plugin_insn_haddr(instruction) }.cast::<u32>();
+    let there = here.wrapping_offset(by);
+    let same = here.addr() / PAGE == there.addr() / PAGE;
+    // SAFETY: the emulator has the instruction in its memory, and with it the rest of the
+    // page, which is aligned there as in the machine.
+    (!here.is_null() && same).then(|| u32::from_le(unsafe { there.read_unaligned() }))
 }
 
 fn word(instruction: *const api::Instruction) -> u32 {

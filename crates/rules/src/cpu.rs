@@ -141,12 +141,15 @@ impl Cpu {
         }
     }
 
-    /// The read that was told last has brought `value`.
+    /// The read that was told last has brought `value`, if it is one that
+    /// [`Self::wants_value`].
     pub fn reads(&mut self, shared: &Shared, value: u64) {
-        if let Some((_, read)) = &mut self.begun {
+        if let Some((step, read)) = &mut self.begun
+            && Self::wants_value(step.operation)
+        {
             *read = Some(value);
+            self.settle(shared);
         }
-        self.settle(shared);
     }
 
     /// It has accessed memory.

@@ -265,7 +265,9 @@ fn is_measured(mrs: u32, after: impl IntoIterator<Item = u32>) -> bool {
         if subtracts && word >> 5 & 0x1f == counter {
             return word & 0x1f != 31;
         }
-        if writes(word) == Some(counter) {
+        // The system instructions, whose bits 31:22 these are, are in the class of branches.
+        let branches = word >> 26 & 7 == 0b101 && word >> 22 != 0x354;
+        if branches || writes(word) == Some(counter) {
             return false;
         }
     }
@@ -415,15 +417,17 @@ mod tests {
     fn a_counter_that_is_stored_or_ends_a_duration_is_measured() {
         let (mrs, nop) = (0xd53b_e040, 0xd503_201f); // mrs x0, cntvct_el0
         for (after, measured) in [
-            (vec![nop, 0xf900_0020], true),          // str x0, [x1]
-            (vec![0xa900_0c40], true),               // stp x0, x3, [x2]
-            (vec![0xa900_0043], true),               // stp x3, x0, [x2]
-            (vec![0xcb01_0000], true),               // sub x0, x0, x1
-            (vec![0xeb01_001f], false),              // cmp x0, x1
-            (vec![0xcb00_0021], false),              // sub x1, x1, x0: what is left
-            (vec![0x8b00_0023], false),              // add x3, x1, x0: a deadline
-            (vec![0xf940_0020, 0xf900_0020], false), // ldr x0, [x1]; str x0, [x1]
-            (vec![0xaa01_03e0, 0xf900_0020], false), // mov x0, x1; str x0, [x1]
+            (vec![nop, 0xf900_0020], true),              // str x0, [x1]
+            (vec![0xa900_0c40], true),                   // stp x0, x3, [x2]
+            (vec![0xa900_0043], true),                   // stp x3, x0, [x2]
+            (vec![0xcb01_0000], true),                   // sub x0, x0, x1
+            (vec![0xeb01_001f], false),                  // cmp x0, x1
+            (vec![0xcb00_0021], false),                  // sub x1, x1, x0: what is left
+            (vec![0x8b00_0023], false),                  // add x3, x1, x0: a deadline
+            (vec![0xf940_0020, 0xf900_0020], false),     // ldr x0, [x1]; str x0, [x1]
+            (vec![0xaa01_03e0, 0xf900_0020], false),     // mov x0, x1; str x0, [x1]
+            (vec![0xb400_0040, 0xf900_0020], false),     // cbz x0, label; str x0, [x1]
+            (vec![nop, 0xd503_3fdf, 0xf900_0020], true), // isb
             (vec![], false),
         ] {
             assert_eq!(is_measured(mrs, after.clone()), measured, "{after:x?}");
