@@ -252,7 +252,13 @@ fn is_measured(mrs: u32, after: impl IntoIterator<Item = u32>) -> bool {
             let (target, second) = (word & 0x1f, word >> 10 & 0x1f);
             let pair = word >> 27 & 7 == 0b101;
             let general = word >> 26 & 1 == 0;
-            if general && is_store(word) && (target == counter || pair && second == counter) {
+            // What goes to the stack is only put aside.
+            let aside = word >> 5 & 0x1f == 31;
+            if general
+                && is_store(word)
+                && !aside
+                && (target == counter || pair && second == counter)
+            {
                 return true;
             }
             if general && !is_store(word) && (target == counter || pair && second == counter) {
@@ -420,6 +426,7 @@ mod tests {
             (vec![nop, 0xf900_0020], true),              // str x0, [x1]
             (vec![0xa900_0c40], true),                   // stp x0, x3, [x2]
             (vec![0xa900_0043], true),                   // stp x3, x0, [x2]
+            (vec![0xf900_07e0], false),                  // str x0, [sp, #8]
             (vec![0xcb01_0000], true),                   // sub x0, x0, x1
             (vec![0xeb01_001f], false),                  // cmp x0, x1
             (vec![0xcb00_0021], false),                  // sub x1, x1, x0: what is left
