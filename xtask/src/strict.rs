@@ -56,6 +56,18 @@ impl fmt::Display for Found {
     }
 }
 
+#[cfg(test)]
+impl Found {
+    /// One of these, without more.
+    pub fn new(rule: &str, place: &str) -> Self {
+        Self {
+            rule: rule.into(),
+            place: place.into(),
+            shown: format!("{rule}: {place}"),
+        }
+    }
+}
+
 impl Checker {
     /// For a boot by `emulator`.
     pub fn new(emulator: &Emulator) -> Result<Self> {

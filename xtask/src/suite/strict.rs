@@ -165,3 +165,72 @@ pub fn few() -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_can_be_read() {
+        Known::read().unwrap();
+    }
+
+    #[test]
+    fn the_documentation_has_every_rule() {
+        let text = fs::read_to_string(places::inside("docs/strict.md")).unwrap();
+        let (_, table) = text.split_once("| rule | module |").unwrap();
+        let rows = table
+            .lines()
+            .skip(2)
+            .take_while(|row| row.starts_with("| `"));
+        let named = rows.map(|row| row.split('`').nth(1).unwrap());
+        assert!(named.eq(RULES.iter().map(|rule| rule.name)));
+    }
+
+    #[test]
+    fn the_few_are_tests() {
+        for name in FEW {
+            Case::load(&places::inside(&format!("tests/{name}.toml"))).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_fails_and_so_does_what_is_gone() {
+        let known = Known {
+            known: vec![Entry {
+                rule: "synchronised".into(),
+                place: "a.rs: f".into(),
+                test: "one".into(),
+            }],
+        };
+        let found = |rule: &str, place: &str| Found::new(rule, place);
+        let there = found("synchronised", "a.rs: f");
+        assert!(known.compare("one", std::slice::from_ref(&there)).is_ok());
+        assert!(known.compare("other", &[]).is_ok());
+        assert!(known.compare("other", std::slice::from_ref(&there)).is_ok());
+        assert!(known.compare("one", &[]).is_err());
+        for (rule, place) in [("synchronised", "a.rs: g"), ("wait-can-end", "a.rs: f")] {
+            assert!(
+                known
+                    .compare("one", &[there.clone(), found(rule, place)])
+                    .is_err()
+            );
+        }
+    }
+
+    #[test]
+    fn each_plant_has_to_be_found() {
+        let planted = RULES
+            .iter()
+            .filter(|rule| !NOT_PLANTED.contains(&rule.name));
+        let place = |name: &str| format!("{PLANTED}{}", name.replace('-', "_"));
+        let mut found: Vec<Found> = planted
+            .map(|rule| Found::new(rule.name, &place(rule.name)))
+            .collect();
+        let known = Known::default();
+        assert!(known.compare(PLANTS, &found).is_ok());
+        found.pop();
+        assert!(known.compare(PLANTS, &found).is_err());
+        assert!(known.compare("other", &found).is_ok());
+    }
+}
