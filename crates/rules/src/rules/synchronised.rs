@@ -93,8 +93,10 @@ impl Rule for Synchronised {
             .iter()
             .find(|(register, _)| *register == vectors)
         {
-            now.report::<Self>(
-                Some(at),
+            // An exception may come anywhere.
+            now.report_at::<Self>(
+                at,
+                Some(now.place),
                 format!("{vectors} was written, and an exception came before a synchronization"),
             );
         }
