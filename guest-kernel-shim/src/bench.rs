@@ -30,7 +30,7 @@ use crate::workload::overshoot::Poller;
 use crate::workload::pingpong::Near;
 use crate::workload::samples::{self, Samples};
 use crate::workload::stream::Listener;
-use crate::workload::{call, stages};
+use crate::workload::{call, stages, times};
 use crate::{clock, hypervisor, knobs, logs, probe, report};
 
 /// Records of progress in a pass.
@@ -39,6 +39,7 @@ const STEPS: usize = 8;
 /// Measures everything and reports it; `seed` is what the times of requests are drawn from,
 /// `fault` a failure that was asked for.
 pub fn run(plan: &Plan, seed: u64, fault: Option<Fault>, pool: &mut Pool) {
+    times::draw_from(seed);
     let machine = Machine {
         cpus: percpu::online().count(),
         wfxt: features().wfxt,

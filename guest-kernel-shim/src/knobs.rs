@@ -38,6 +38,7 @@ pub fn setting(cell: &Cell) -> Setting {
             WfiBarrier::Dsb => true,
         },
         standby_us: cell.standby_us,
+        tick_ns: cell.hz.tick_ns(),
         psd_ms: cell.psd_ms,
     }
 }

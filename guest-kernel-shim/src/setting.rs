@@ -47,6 +47,8 @@ pub struct Setting {
     pub barrier: bool,
     /// Exit latency of the standby state, microseconds; 0 is without it.
     pub standby_us: u32,
+    /// Period of the scheduler's tick, nanoseconds.
+    pub tick_ns: u64,
     /// How long a CPU stays shallow after it asked a device, milliseconds.
     pub psd_ms: u32,
 }

@@ -18,7 +18,7 @@ mod shared;
 pub mod stages;
 pub mod stream;
 pub mod timer;
-mod times;
+pub mod times;
 
 use plan::{Cell, Workload};
 

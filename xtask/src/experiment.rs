@@ -3,31 +3,34 @@
 //! here, in a table of the same shape with their figures beside ours.
 //!
 //! An [`Experiment`] names its boots ([`Boot`]), and turns their results
-//! into an [`Outcome`]: tables, and claims of the source with whether our numbers
-//! agree, which is computed ([`outcome::Claim`]). `docs/experiments.md` says what
-//! each can show.
+//! into an [`Outcome`]: tables, and claims of the source ([`claim::Claim`]), each with a
+//! verdict on our numbers that is computed from all boots ([`verdict`]).
+//! `docs/experiments.md` says what each can show.
 
+mod boot;
+mod claim;
 mod find;
 mod outcome;
 mod page;
 mod report;
+mod verdict;
 
 use anyhow::{Result, anyhow};
-use plan::Under;
 use results::Results;
 use results::json;
 
 use crate::boot::Show;
-use crate::cli::{ExperimentArgs, JobArgs, Metric, PlanArgs, Unders};
+use crate::cli::{ExperimentArgs, Metric};
 use crate::failure::bad_input;
 use crate::folder::Folder;
 use crate::job::Job;
 use crate::output::Output;
 use crate::session;
 use crate::terminal::{note, say};
+use boot::{Boot, ONCE, PLACES, Repeat, SEEDS};
 use find::Runs;
 use outcome::Outcome;
-use report::{Done, Failed, Report};
+use report::{Done, Failed, Report, Written};
 
 pub struct Experiment {
     /// Its name on the command line.
@@ -43,33 +46,6 @@ pub struct Experiment {
     conclude: fn(&Runs) -> Result<Outcome>,
     /// What can be compared with the source, and what can't.
     comparable: &'static str,
-}
-
-/// One boot, without time stamps.
-struct Boot {
-    /// Its name.
-    label: &'static str,
-    /// What the guest runs under.
-    under: Under,
-    /// How many CPUs; the board's number if `None`.
-    cpus: Option<u32>,
-    /// Values of the dimensions that are not the default, by their keys.
-    lists: &'static [(&'static str, &'static str)],
-    /// Wake-ups per cell.
-    iterations: u64,
-}
-
-impl Boot {
-    /// What is asked for on `board`.
-    fn args(&self, board: &str) -> JobArgs {
-        let mut args = JobArgs::on(board);
-        args.load.plan = PlanArgs::exactly(self.iterations, self.lists);
-        // Experiments say how many wake-ups they need, however long these take.
-        args.load.plan.cell_ms = Some("0".into());
-        args.under = Some(Unders(vec![self.under]));
-        args.cpus = self.cpus;
-        args
-    }
 }
 
 /// Declares the experiments by their modules, in the order of the report.
@@ -125,13 +101,15 @@ pub fn run(args: &ExperimentArgs) -> Result<()> {
             break;
         }
     }
-    let data = json::text(&done.reports)?;
+    let written = Written::of(&done.reports);
+    let data = json::text(&written)?;
     folder.write(DATA, &data);
     folder.write(PAGE, &page::html(&done.reports));
     let closed = match done.errors.is_empty() {
         true => folder.close(None),
         false => folder.give_up("not every experiment is complete"),
     };
+    say!("\n{}", written.verdicts.line());
     say!("report: {}/{PAGE}", closed.place);
     // What is not whole replaces no older file unless there is something in it.
     if let Some(copy) = copy.filter(|_| !done.reports.is_empty()) {
@@ -163,45 +141,51 @@ fn choose(names: &[String]) -> Result<Vec<&'static Experiment>> {
     Ok(chosen)
 }
 
+/// A repetition of a boot, checked.
+struct Planned {
+    boot: &'static Boot,
+    repeat: &'static Repeat,
+    job: Job,
+}
+
 impl Experiment {
     /// Its boots, checked.
-    fn jobs(&self, args: &ExperimentArgs) -> Result<Vec<(&'static str, Job)>> {
-        let jobs = self.boots.iter().map(|boot| {
-            let mut of = boot.args(&args.board);
+    fn jobs(&self, args: &ExperimentArgs) -> Result<Vec<Planned>> {
+        let boots = self.boots.iter();
+        let repeats = boots.flat_map(|boot| boot.repeats.iter().map(move |repeat| (boot, repeat)));
+        let jobs = repeats.map(|(boot, repeat)| {
+            let mut of = boot.args(&args.board, repeat);
             of.metric = self.metric;
-            Ok((boot.label, Job::new(&of)?.within(&args.limits)))
+            let job = Job::new(&of)?.within(&args.limits);
+            Ok(Planned { boot, repeat, job })
         });
         jobs.collect()
     }
 
     /// Boots, and concludes.
-    fn report(
-        &self,
-        jobs: Vec<(&'static str, Job)>,
-        folder: &Folder,
-        title: &str,
-    ) -> Result<Report, Failed> {
+    fn report(&self, jobs: Vec<Planned>, folder: &Folder, title: &str) -> Result<Report, Failed> {
         let mut runs = Runs::new(self.name);
         let boots = jobs.len();
-        for (number, (label, job)) in (1..).zip(jobs) {
-            note!("{title}: boot {number} of {boots}, {label}");
-            let place = folder.inside(&format!("{}-{label}", self.name));
+        for (number, Planned { boot, repeat, job }) in (1..).zip(jobs) {
+            let name = boot.name(repeat);
+            note!("{title}: boot {number} of {boots}, {name}");
+            let place = folder.inside(&format!("{}-{name}", self.name));
             let inner = Folder::claim(Some(&place), &job.board().name)?;
             let session = session::run(&job, inner, Show::Dumps)?;
             if let Some(failure) = session.failure {
                 return Err(Failed {
-                    error: anyhow!("boot {label}: {}", failure.told()),
+                    error: anyhow!("boot {name}: {}", failure.told()),
                     ends_all: failure.ends_all(),
                 });
             }
-            runs.add(label, session.results);
+            runs.add(boot.label, repeat.name, session.results);
         }
         Ok(Report {
             name: self.name,
             question: self.question,
             source: self.source,
             comparable: self.comparable,
-            medians: runs.each(|label, results| (label.to_owned(), medians(results))),
+            medians: runs.each(medians),
             outcome: (self.conclude)(&runs)?,
         })
     }
@@ -243,13 +227,57 @@ mod tests {
     }
 
     #[test]
+    fn boots_that_are_repeated_are_repeated_alike() {
+        let names = |boot: &Boot| -> Vec<&str> {
+            let repeats = boot.repeats.iter();
+            repeats.map(|repeat| repeat.name).collect()
+        };
+        for experiment in ALL {
+            let repeated = || {
+                experiment
+                    .boots
+                    .iter()
+                    .filter(|boot| boot.repeats.len() > 1)
+            };
+            let alike = repeated().is_sorted_by(|one, other| names(one) == names(other));
+            assert!(alike, "{}", experiment.name);
+            for boot in experiment.boots {
+                let mut names = names(boot);
+                names.sort_unstable();
+                names.dedup();
+                assert_eq!(names.len(), boot.repeats.len(), "{}", boot.label);
+            }
+        }
+    }
+
+    #[test]
+    fn a_repetition_changes_what_it_names() {
+        let boot = &sched::EXPERIMENT.boots[0];
+        let repeat = Repeat {
+            seed: Some(7),
+            cpus: Some(3),
+            lists: &[("workload", "ipi")],
+            ..Repeat::SAME
+        };
+        let job = Job::new(&boot.args("virt", &repeat)).unwrap();
+        let arguments = job.load.boot_arguments();
+        assert!(arguments.ends_with("rouse.seed=7"), "{arguments}");
+        assert!(arguments.contains("rouse.workload=ipi "), "{arguments}");
+        assert!(
+            arguments.contains("rouse.wait=wfi,poll-wfi "),
+            "{arguments}"
+        );
+        assert_eq!(job.cpus, 3);
+    }
+
+    #[test]
     fn what_is_about_instructions_is_refused_where_there_are_none() {
         let args = args_on("gem5", "all");
         for experiment in ALL {
             let jobs = experiment.jobs(&args);
             match experiment.metric {
-                None => assert_eq!(jobs.unwrap().len(), experiment.boots.len()),
-                Some(_) => assert!(is_bad_input(&jobs.unwrap_err()), "{}", experiment.name),
+                None => assert!(jobs.unwrap().len() >= experiment.boots.len()),
+                Some(_) => assert!(is_bad_input(&jobs.err().unwrap()), "{}", experiment.name),
             }
         }
     }

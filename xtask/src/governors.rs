@@ -20,7 +20,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use cpuidle::{FOREVER, Name, Setup};
+use cpuidle::{FOREVER, Hz, Name, Setup};
 use results::json;
 
 use crate::failure::{BadInput, bad_input};
@@ -61,6 +61,8 @@ pub struct GovernorsArgs {
     /// Exit latency that is still allowed, microseconds [default: any]
     #[arg(long, value_name = "US")]
     pub latency_limit_us: Option<u64>,
+    #[arg(long, value_name = "HZ", value_parser = hz, help = format!("How often the tick comes: {} [default: as the states' file says, 250]", Hz::WORDS.join(", ")))]
+    pub hz: Option<Hz>,
     /// Utilisation of the CPU, 1024ths, where the trace has none
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub util: u32,
@@ -114,10 +116,13 @@ fn answer(args: &GovernorsArgs) -> Result<Answer> {
 
 impl Request {
     fn new(args: &GovernorsArgs) -> Result<Self> {
-        let states = match &args.states {
+        let mut states = match &args.states {
             Some(path) => States::read(path)?,
             None => States::of_default(),
         };
+        if let Some(hz) = args.hz {
+            states = states.ticking(hz);
+        }
         Ok(Self {
             setting: setting(args)?,
             names: names(args.governor.as_deref())?,
@@ -164,6 +169,12 @@ fn words(limit: &str) -> String {
         false => name.to_string(),
     });
     words.collect::<Vec<_>>().join(", ")
+}
+
+/// A frequency of the tick.
+fn hz(word: &str) -> Result<Hz, String> {
+    let known = Hz::WORDS.join(", ");
+    Hz::parse(word).ok_or_else(|| format!("there is no `{word}`; use {known}"))
 }
 
 /// The governors that are named.

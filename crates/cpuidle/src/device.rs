@@ -9,12 +9,13 @@ use crate::{
 ///
 /// The idle loop asks [`Device::select`], enters the state and reports by
 /// [`Device::reflect`], each time; whatever submits I/O calls
-/// [`Device::submitted`].
+/// [`Device::submitted`], and [`Device::completed`] when its wait is over.
 #[derive(Clone, Copy, Debug)]
 pub struct Device {
     states: Table,
     governor: Selected,
     psd: Psd,
+    io_waiters: u32,
     latency_limit_ns: u64,
     statistics: Statistics,
 }
@@ -27,6 +28,7 @@ impl Device {
             psd: Psd::new(0, states.tick_ns()),
             states,
             governor: Selected::new(governor),
+            io_waiters: 0,
             latency_limit_ns: FOREVER,
             statistics: Statistics::new(),
         }
@@ -59,6 +61,7 @@ impl Device {
         let limit = moment.latency_limit_ns.min(self.latency_limit_ns);
         let moment = Moment {
             latency_limit_ns: self.psd.applied(moment.now_ns, limit),
+            io_waiters: self.io_waiters,
             ..*moment
         };
         self.governor.select(&self.states, &moment, next_timer)
@@ -81,10 +84,17 @@ impl Device {
         self.statistics.rejected(index);
     }
 
-    /// I/O was submitted on this CPU.
+    /// I/O was submitted on this CPU, and the task waits for it.
     #[inline]
     pub const fn submitted(&mut self, now_ns: u64) {
         self.psd.submitted(now_ns);
+        self.io_waiters = self.io_waiters.saturating_add(1);
+    }
+
+    /// A task waits no longer.
+    #[inline]
+    pub const fn completed(&mut self) {
+        self.io_waiters = self.io_waiters.saturating_sub(1);
     }
 
     /// The states.

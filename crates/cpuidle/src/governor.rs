@@ -18,6 +18,8 @@ pub struct Moment {
     pub latency_limit_ns: u64,
     /// How busy the CPU was lately, in 1024ths of its capacity.
     pub utilisation: u32,
+    /// Tasks of the CPU that wait for a device.
+    pub io_waiters: u32,
 }
 
 impl Moment {
@@ -30,6 +32,7 @@ impl Moment {
             tick_stopped: true,
             latency_limit_ns: FOREVER,
             utilisation: 0,
+            io_waiters: 0,
         }
     }
 }
@@ -93,7 +96,8 @@ pub struct Outcome {
 /// Chooses idle states for one CPU.
 pub trait Governor {
     /// Chooses the state to enter: one that `states` allows under
-    /// `moment.latency_limit_ns`. `next_timer` answers the time to the next
+    /// `moment.latency_limit_ns`, but for early releases of `menu` with the tick stopped.
+    /// `next_timer` answers the time to the next
     /// timer other than the tick, ns, or [`FOREVER`]; to find that out may be
     /// expensive, so it is asked only if it matters.
     fn select(

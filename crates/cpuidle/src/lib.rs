@@ -37,6 +37,7 @@ mod device;
 mod fixed;
 mod governor;
 mod haltpoll;
+mod hz;
 mod ladder;
 mod menu;
 mod name;
@@ -53,8 +54,9 @@ pub use device::Device;
 pub use fixed::Fixed;
 pub use governor::{Choice, Governor, Moment, Outcome, Wake};
 pub use haltpoll::Haltpoll;
+pub use hz::Hz;
 pub use ladder::Ladder;
-pub use menu::Menu;
+pub use menu::{Menu, Release};
 pub use name::{Name, Selected, Setup};
 pub use period::{Driver, Period};
 pub use psd::Psd;
@@ -62,7 +64,7 @@ pub use state::{Kind, State};
 pub use statistics::{Statistics, Tally};
 pub use table::{MAX_STATES, Table, TableError};
 pub use teo::Teo;
-pub use teo_util::TeoUtil;
+pub use teo_util::{TeoUtil, Util};
 
 /// A time that does not come: no timer is set, no limit applies.
 pub const FOREVER: u64 = u64::MAX;

@@ -2,23 +2,22 @@
 //! `menu`: predicts how long the stay will be, and takes the state that pays in
 //! it.
 //!
-//! The default governor of Linux, as it is since 6.15 (no multipliers for load and
-//! waiting I/O any more) with the polling rule of 6.19. Two predictions, and the
-//! shorter one holds:
+//! The default governor of Linux. Two predictions, and the shorter one holds:
 //!
 //! - the time to the next timer, times a factor learnt from how much of that time
 //!   was really slept; one factor for each power of ten from 10 us to 100 ms;
 //! - the [typical interval](typical), if the last eight stays have one.
 //!
-//! If the typical interval is short, the timer isn't asked for at all.
+//! It changed much in its years, so it is here as [three releases](Release) have it.
 //!
 //! Sources: Linux, `drivers/cpuidle/governors/menu.c`; the constants are its.
 //! Where our sources are silent: factors begin at 1 and intervals at 0, and what was
 //! chosen without asking for the timer is charged to the last factor, all as there.
 
-use crate::tick::{SAFE_TICKS, SHORT_NS, next_event};
+use crate::tick::{KTIME_MAX, SAFE_TICKS, SHORT_NS, next_event, until_timer};
 use crate::{Choice, FOREVER, Governor, Moment, Outcome, Table, Wake};
 
+mod search;
 mod typical;
 
 /// A factor of 1 is `RESOLUTION * DECAY`.
@@ -31,58 +30,134 @@ const BUCKETS: usize = BUCKET_ENDS_NS.len() + 1;
 const MAX_INTERESTING_NS: u64 = 50_000_000;
 /// What a stay is taken for that only the tick ended, ns.
 const UNENDED_NS: u64 = MAX_INTERESTING_NS / 10 * 9;
+/// By how many times of it a task that waits for I/O shortens the tolerated latency.
+const PER_WAITER: u64 = 10;
+
+/// Whose rules hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Release {
+    /// Linux 6.2 (early 2023): tasks that wait for I/O have factors of their own, and
+    /// tolerate a share of the prediction as latency.
+    V6_2,
+    /// Linux 6.14 (early 2025): I/O counts no more; a short typical interval saves the
+    /// question for the timer.
+    V6_14,
+    /// As it is now, Linux 7.1 (2026): outliers leave at both ends, the latency is not
+    /// bounded by the prediction, and a poll gives way to short states only.
+    Now,
+}
 
 /// The governor.
 #[derive(Clone, Copy, Debug)]
 pub struct Menu {
-    factors: [u64; BUCKETS],
+    release: Release,
+    /// The second half is for times with a task that waits for I/O, if that counts.
+    factors: [u32; 2 * BUCKETS],
     intervals: typical::Intervals,
-    /// Time to the timer at the last choice, ns; [`FOREVER`] if not asked for.
+    /// Time to the timer at the last choice, ns; [`KTIME_MAX`] if not asked for.
     next_timer_ns: u64,
     bucket: usize,
+    /// What became of the last choice is not known.
+    open: bool,
 }
 
-impl Default for Menu {
-    fn default() -> Self {
-        Self::new()
-    }
+/// What is expected, ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Forecast {
+    /// Length of the stay.
+    stay_ns: u64,
+    /// Time to the next timer other than the tick; [`KTIME_MAX`] if not asked for.
+    timer_ns: u64,
+    /// Time to the next event that is programmed, the tick among them.
+    event_ns: u64,
 }
 
 impl Menu {
     /// One that has learnt nothing.
     #[must_use]
-    pub const fn new() -> Self {
+    pub const fn new(release: Release) -> Self {
         Self {
-            factors: [RESOLUTION * DECAY; BUCKETS],
+            release,
+            factors: [(RESOLUTION * DECAY) as u32; 2 * BUCKETS],
             intervals: typical::Intervals::new(),
-            next_timer_ns: FOREVER,
+            next_timer_ns: KTIME_MAX,
             bucket: BUCKETS - 1,
+            open: true,
         }
     }
 
-    /// How long the stay will be and when something is due, ns.
-    fn predict(
+    fn forecast(
         &mut self,
         states: &Table,
         moment: &Moment,
         next_timer: impl FnOnce() -> u64,
-    ) -> (u64, u64) {
-        let typical_ns = self.intervals.typical_ns();
-        if typical_ns <= SHORT_NS && !moment.tick_stopped {
-            self.next_timer_ns = FOREVER;
-            self.bucket = BUCKETS - 1;
-            return (typical_ns, states.tick_ns() / 2);
+    ) -> Forecast {
+        let mut forecast = match self.short(moment) {
+            Some(stay_ns) => {
+                self.bucket = BUCKETS - 1;
+                Forecast {
+                    stay_ns,
+                    timer_ns: KTIME_MAX,
+                    event_ns: states.tick_ns() / 2,
+                }
+            }
+            None => self.by_timer(moment, until_timer(moment, next_timer)),
+        };
+        self.next_timer_ns = forecast.timer_ns;
+        let lost = moment.tick_stopped
+            && forecast.stay_ns < states.tick_ns()
+            && (self.release != Release::Now || is_far(forecast.timer_ns, states));
+        if lost {
+            forecast.stay_ns = forecast.timer_ns;
         }
-        let timer_ns = next_timer();
-        self.next_timer_ns = timer_ns;
-        self.bucket = bucket(timer_ns);
-        let corrected_ns = scaled(timer_ns, self.factors[self.bucket % BUCKETS]);
-        let predicted_ns = typical_ns.min(corrected_ns);
-        // Without a tick nothing but the timer corrects a wrong prediction.
-        let far = timer_ns > states.tick_ns().saturating_mul(SAFE_TICKS);
-        let lost = moment.tick_stopped && far && predicted_ns < states.tick_ns();
-        let predicted_ns = if lost { timer_ns } else { predicted_ns };
-        (predicted_ns, next_event(moment, timer_ns))
+        forecast
+    }
+
+    /// With what was learnt about timers as far away as this one.
+    fn by_timer(&mut self, moment: &Moment, timer_ns: u64) -> Forecast {
+        self.bucket = bucket(timer_ns) + self.waiters(moment).min(1) as usize * BUCKETS;
+        let corrected_us = scaled_us(timer_ns, self.factors[self.bucket % self.factors.len()]);
+        let typical_us = match self.release {
+            Release::V6_2 => self.intervals.typical_below(corrected_us),
+            Release::V6_14 => self.intervals.typical_of_low(),
+            Release::Now => self.intervals.typical(),
+        };
+        Forecast {
+            stay_ns: typical_us.unwrap_or(corrected_us).min(corrected_us) * 1000,
+            timer_ns,
+            event_ns: next_event(moment, timer_ns),
+        }
+    }
+
+    /// The typical interval, ns, if it is so short that the timer does not matter.
+    fn short(&self, moment: &Moment) -> Option<u64> {
+        let typical_us = match self.release {
+            Release::V6_2 => None,
+            Release::V6_14 => self.intervals.typical_of_low(),
+            Release::Now if moment.tick_stopped => None,
+            Release::Now => self.intervals.typical(),
+        };
+        let typical_ns = typical_us? * 1000;
+        (typical_ns <= SHORT_NS).then_some(typical_ns)
+    }
+
+    /// Tasks that wait for I/O, where that matters.
+    fn waiters(&self, moment: &Moment) -> u32 {
+        match self.release {
+            Release::V6_2 => moment.io_waiters,
+            Release::V6_14 | Release::Now => 0,
+        }
+    }
+
+    /// How long it may take to leave the state, ns.
+    fn latency_limit(&self, moment: &Moment, stay_ns: u64) -> u64 {
+        let bound = match self.release {
+            _ if moment.tick_stopped => FOREVER,
+            Release::V6_2 => stay_ns / (1 + PER_WAITER * u64::from(self.waiters(moment))),
+            Release::V6_14 => stay_ns,
+            Release::Now => FOREVER,
+        };
+        bound.min(moment.latency_limit_ns)
     }
 
     /// What is to be learnt from a stay, ns.
@@ -91,11 +166,16 @@ impl Menu {
         let measured_ns = match outcome.wake {
             Wake::Tick if self.next_timer_ns > states.tick_ns() => UNENDED_NS,
             Wake::PollTimeout => self.next_timer_ns,
-            _ if outcome.residency_ns / 2 > exit_ns => outcome.residency_ns - exit_ns,
+            _ if outcome.residency_ns > exit_ns.saturating_mul(2) => outcome.residency_ns - exit_ns,
             _ => outcome.residency_ns / 2,
         };
         measured_ns.min(self.next_timer_ns)
     }
+}
+
+/// Without a tick nothing but the timer corrects a wrong prediction.
+const fn is_far(timer_ns: u64, states: &Table) -> bool {
+    timer_ns > states.tick_ns().saturating_mul(SAFE_TICKS)
 }
 
 /// The bucket of a timer.
@@ -106,54 +186,12 @@ fn bucket(timer_ns: u64) -> usize {
         .count()
 }
 
-/// `time_ns * factor`, where a factor of 1 is `RESOLUTION * DECAY`; rounded.
-const fn scaled(time_ns: u64, factor: u64) -> u64 {
-    let one = (RESOLUTION * DECAY) as u128;
-    let scaled = (time_ns as u128 * factor as u128 + one / 2) / one;
-    if scaled > FOREVER as u128 {
-        FOREVER
-    } else {
-        scaled as u64
-    }
-}
-
-/// The state for a stay of `predicted_ns`, and the stay that it stands for, ns.
-fn state_for(
-    states: &Table,
-    moment: &Moment,
-    predicted_ns: u64,
-    next_timer_ns: u64,
-) -> (usize, u64) {
-    let limit_ns = moment.latency_limit_ns;
-    let state = states.deepest(predicted_ns, limit_ns);
-    let Some(next) = states
-        .deeper(state)
-        .filter(|&next| states.allows(next, limit_ns))
-    else {
-        return (state, predicted_ns);
-    };
-    let deeper = states.at(next);
-    if states.at(state).polls()
-        && deeper.target_residency_ns < SHORT_NS
-        && deeper.target_residency_ns <= next_timer_ns
-        && deeper.exit_latency_ns <= predicted_ns
-    {
-        // Polling is worth it only if a halt would take long to pay.
-        return (next, deeper.target_residency_ns);
-    }
-    let tick_ns = states.tick_ns();
-    let residency_ns = states.at(state).target_residency_ns;
-    match (predicted_ns < tick_ns, moment.tick_stopped) {
-        (true, _) => (state, predicted_ns),
-        // Longer than a tick but too short for the next state: with the tick on,
-        // there will be another choice soon.
-        (false, false) => (state, residency_ns),
-        // Without it, better deep than stuck.
-        (false, true) if residency_ns < tick_ns && deeper.target_residency_ns <= next_timer_ns => {
-            (next, predicted_ns)
-        }
-        (false, true) => (state, predicted_ns),
-    }
+/// `time_ns * factor` in us, where a factor of 1 is `RESOLUTION * DECAY`; rounded. As in
+/// Linux, the product wraps, and 32 bits are left of the quotient: 71 minutes.
+const fn scaled_us(time_ns: u64, factor: u32) -> u64 {
+    const ONE: u64 = RESOLUTION * DECAY * 1000;
+    let scaled = time_ns.wrapping_mul(factor as u64).wrapping_add(ONE / 2) / ONE;
+    scaled as u32 as u64
 }
 
 impl Governor for Menu {
@@ -163,14 +201,19 @@ impl Governor for Menu {
         moment: &Moment,
         next_timer: impl FnOnce() -> u64,
     ) -> Choice {
-        let (predicted_ns, event_ns) = self.predict(states, moment, next_timer);
-        if moment.latency_limit_ns == 0 {
-            let state = states.shallowest();
-            return Choice::of(states, state, !states.at(state).polls());
+        if self.open && self.release == Release::Now {
+            // The state was not entered: a stay of unknown length.
+            self.intervals.add_unknown();
         }
-        let timer_ns = self.next_timer_ns;
-        let (state, stay_ns) = state_for(states, moment, predicted_ns, timer_ns);
-        Choice::with_tick(states, moment, state, stay_ns, event_ns)
+        self.open = true;
+        let forecast = self.forecast(states, moment, next_timer);
+        if search::first_at_once(states, moment, &forecast) {
+            let first = states.shallowest();
+            return Choice::of(states, first, !states.at(first).polls());
+        }
+        let limit_ns = self.latency_limit(moment, forecast.stay_ns);
+        let (state, stay_ns) = search::state(self.release, states, moment, &forecast, limit_ns);
+        Choice::with_tick(states, moment, state, stay_ns, forecast.event_ns)
     }
 
     fn reflect(&mut self, states: &Table, outcome: &Outcome) {
@@ -181,9 +224,11 @@ impl Governor for Menu {
             Some(part) if measured_ns < MAX_INTERESTING_NS => part,
             _ => RESOLUTION,
         };
-        let factor = &mut self.factors[self.bucket % BUCKETS];
-        *factor = (*factor - *factor / DECAY + part).max(1);
+        let bucket = self.bucket % self.factors.len();
+        let factor = &mut self.factors[bucket];
+        *factor = *factor - *factor / DECAY as u32 + part as u32;
         self.intervals.add(measured_ns);
+        self.open = false;
     }
 }
 

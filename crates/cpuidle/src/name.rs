@@ -9,7 +9,8 @@ use core::fmt;
 use wait::governor::Tunables;
 
 use crate::{
-    Choice, Fixed, Governor, Haltpoll, Ladder, Menu, Moment, Outcome, Table, Teo, TeoUtil,
+    Choice, Fixed, Governor, Haltpoll, Ladder, Menu, Moment, Outcome, Release, Table, Teo, TeoUtil,
+    Util,
 };
 
 /// Declares the governors, each once.
@@ -39,14 +40,20 @@ macro_rules! governors {
 }
 
 governors! {
-    /// As `menu` has it.
+    /// Timers and typical intervals, as it is now.
     Menu = "menu",
+    /// That of early 2025.
+    Menu614 = "menu-6.14",
+    /// That of early 2023.
+    Menu62 = "menu-6.2",
     /// Timer events, as it is now.
     Teo = "teo",
     /// That of early 2023.
     Teo62 = "teo-6.2",
-    /// That with util-awareness.
-    TeoUtil = "teo-util",
+    /// That with util-awareness, as it was posted.
+    TeoUtilV6 = "teo-util-v6",
+    /// The same with its correction.
+    TeoUtil65 = "teo-util-6.5",
     /// One state deeper or shallower at a time.
     Ladder = "ladder",
     /// Polls as long as it has paid.
@@ -62,9 +69,12 @@ impl Name {
         match self {
             Self::Fixed => true,
             Self::Menu
+            | Self::Menu614
+            | Self::Menu62
             | Self::Teo
             | Self::Teo62
-            | Self::TeoUtil
+            | Self::TeoUtilV6
+            | Self::TeoUtil65
             | Self::Ladder
             | Self::Haltpoll => false,
         }
@@ -135,11 +145,11 @@ impl fmt::Display for Setup {
 /// A governor that was chosen by name.
 #[derive(Clone, Copy, Debug)]
 pub enum Selected {
-    /// `menu`.
+    /// `menu`, `menu-6.14` or `menu-6.2`.
     Menu(Menu),
     /// `teo`.
     Teo(Teo),
-    /// `teo-6.2` or `teo-util`.
+    /// `teo-6.2`, `teo-util-v6` or `teo-util-6.5`.
     TeoUtil(TeoUtil),
     /// `ladder`.
     Ladder(Ladder),
@@ -154,10 +164,13 @@ impl Selected {
     #[must_use]
     pub const fn new(setup: Setup) -> Self {
         match setup.name {
-            Name::Menu => Self::Menu(Menu::new()),
+            Name::Menu => Self::Menu(Menu::new(Release::Now)),
+            Name::Menu614 => Self::Menu(Menu::new(Release::V6_14)),
+            Name::Menu62 => Self::Menu(Menu::new(Release::V6_2)),
             Name::Teo => Self::Teo(Teo::new()),
-            Name::Teo62 => Self::TeoUtil(TeoUtil::new(false)),
-            Name::TeoUtil => Self::TeoUtil(TeoUtil::new(true)),
+            Name::Teo62 => Self::TeoUtil(TeoUtil::new(Util::Ignored)),
+            Name::TeoUtilV6 => Self::TeoUtil(TeoUtil::new(Util::Posted)),
+            Name::TeoUtil65 => Self::TeoUtil(TeoUtil::new(Util::Corrected)),
             Name::Ladder => Self::Ladder(Ladder::new()),
             Name::Haltpoll => Self::Haltpoll(Haltpoll::new(Tunables::GUEST)),
             Name::Fixed => Self::Fixed(Fixed::new(setup.limit_us as u64 * 1000)),
@@ -204,7 +217,16 @@ mod tests {
         assert_eq!(
             shown,
             [
-                "menu", "teo", "teo-6.2", "teo-util", "ladder", "haltpoll", "fixed:7"
+                "menu",
+                "menu-6.14",
+                "menu-6.2",
+                "teo",
+                "teo-6.2",
+                "teo-util-v6",
+                "teo-util-6.5",
+                "ladder",
+                "haltpoll",
+                "fixed:7"
             ]
         );
         for word in shown

@@ -5,7 +5,7 @@
 //! What is done and in which order stands here; how it is done is the CPU's matter,
 //! a [`Driver`]. The guest's is a CPU, that of `cargo xtask governors` a trace.
 
-use crate::{Choice, Device, FOREVER, Kind, Moment, Outcome, State, Wake};
+use crate::{Choice, Device, Kind, Moment, Outcome, State, Wake};
 
 /// What an idle period needs of its CPU: in Linux, what a cpuidle driver does and
 /// the clock, timers and tick around it.
@@ -25,7 +25,7 @@ pub trait Driver {
     /// How busy the CPU was lately; [`Moment::utilisation`].
     fn utilisation(&self) -> u32;
 
-    /// Time from `now` to the next timer other than the tick, ns, or [`FOREVER`].
+    /// Time from `now` to the next timer other than the tick, ns, or [`FOREVER`](crate::FOREVER).
     fn next_timer_ns(&self, now: u64) -> u64;
 
     /// Works on the states and the governor of the CPU.
@@ -102,11 +102,10 @@ impl Period {
         let now_ns = cpu.ns(now);
         let next_tick_ns = cpu.tick_ns() - now_ns % cpu.tick_ns();
         let moment = Moment {
-            now_ns,
             next_tick_ns,
             tick_stopped: self.tick_stopped,
-            latency_limit_ns: FOREVER,
             utilisation: cpu.utilisation(),
+            ..Moment::at(now_ns)
         };
         let (choice, state) = cpu.with_device(|device| {
             let choice = device.select(&moment, || cpu.next_timer_ns(now));

@@ -99,18 +99,14 @@ impl Teo {
     fn by_experience(&self, states: &Table) -> usize {
         let deepest = states.deepest(FOREVER, FOREVER);
         let (mut intercepts, mut hits) = (0, 0);
-        // The bin with most intercepts, the deepest of several.
-        let (mut most, mut most_intercepts) = (0, 0);
-        for (index, bin) in self.bins.iter().take(deepest).enumerate() {
+        for bin in self.bins.iter().take(deepest) {
             intercepts += bin.intercepts;
             hits += bin.hits;
-            if bin.intercepts >= most_intercepts {
-                (most, most_intercepts) = (index, bin.intercepts);
-            }
         }
         if 2 * intercepts <= self.total.saturating_sub(hits) {
             return deepest;
         }
+        let most = self.most_intercepts(states);
         let mut above = 0;
         for index in (states.shallowest()..deepest).rev() {
             above += self.bins[index % MAX_STATES].intercepts;
@@ -119,6 +115,18 @@ impl Teo {
             }
         }
         states.shallowest()
+    }
+
+    /// The bin with most intercepts, the deepest of several; not that of the last state.
+    fn most_intercepts(&self, states: &Table) -> usize {
+        let (mut most, mut intercepts) = (0, 0);
+        let bins = self.bins.iter().take(states.count() - 1);
+        for (index, bin) in bins.enumerate() {
+            if bin.intercepts >= intercepts {
+                (most, intercepts) = (index, bin.intercepts);
+            }
+        }
+        most
     }
 
     /// Whether it doesn't matter when the next timer is: the stay will be short in

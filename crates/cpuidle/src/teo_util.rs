@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `teo-6.2` and `teo-util`: the timer-events-oriented governor of early 2023,
-//! without and with K. Puchalski's util-awareness.
+//! `teo-6.2`, `teo-util-v6` and `teo-util-6.5`: the timer-events-oriented governor of
+//! 2023, without and with K. Puchalski's util-awareness.
 //!
-//! "cpuidle: teo: Introduce util-awareness" (January 2023) was in
-//! Linux 6.3 to 6.10: a CPU whose run queue was used to more than 1/64 of its
+//! "cpuidle: teo: Introduce util-awareness" (version 6, January 2023) came with
+//! Linux 6.3: a CPU whose run queue was used to more than 1/64 of its
 //! capacity will be woken soon, so it takes the next shallower state that does not
-//! poll, or with two states the shallowest that does not. It was reverted because
+//! poll, or with two states the shallowest that does not. As posted it goes on to expect
+//! the same stay, so it may stop the tick for a shallow state; that was corrected in July
+//! 2023, with 6.5. It was taken out again with 6.11 because
 //! the bias is always towards shallow and a threshold of utilisation says nothing
 //! about the length of the stay; and with only poll and WFI it never polls at all.
 //! `teo-6.2` is what it was measured against.
@@ -17,9 +19,8 @@
 //! and a wake-up by the tick counts as one at the timer if that was beyond it.
 //!
 //! The sources contradict each other on what "shallower" means ("one state", "to
-//! C0"); this follows the code: closest shallower that does not poll. Ours is the
-//! choice to keep the latency limit also with two states, which the code ignores
-//! there.
+//! C0"); this follows the code: closest shallower that does not poll. With two states the
+//! code does not look at the latency limit, and neither does this.
 
 use crate::teo::{PULSE, bins_of, without_exit};
 use crate::tick::next_event;
@@ -34,6 +35,17 @@ const CAPACITY: u32 = 1024;
 /// The share of its capacity above which a CPU is utilised: 1/64.
 const UTIL_THRESHOLD: u32 = CAPACITY >> 6;
 
+/// What is done about a CPU that is utilised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Util {
+    /// Nothing: Linux 6.2.
+    Ignored,
+    /// A shallower state, with the stay expected as before: version 6 of the patch.
+    Posted,
+    /// A shallower state, and the stay that goes with it: Linux 6.5.
+    Corrected,
+}
+
 /// What was learnt about stays between one residency and the next.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bin {
@@ -46,7 +58,7 @@ struct Bin {
 /// The governor.
 #[derive(Clone, Copy, Debug)]
 pub struct TeoUtil {
-    util_aware: bool,
+    util: Util,
     bins: [Bin; MAX_STATES],
     /// Sum over the bins' hits and intercepts.
     total: u32,
@@ -74,11 +86,11 @@ impl Early {
 }
 
 impl TeoUtil {
-    /// One that has learnt nothing, and that looks at utilisation or does not.
+    /// One that has learnt nothing.
     #[must_use]
-    pub const fn new(util_aware: bool) -> Self {
+    pub const fn new(util: Util) -> Self {
         Self {
-            util_aware,
+            util,
             bins: [Bin {
                 hits: 0,
                 intercepts: 0,
@@ -191,32 +203,37 @@ impl Governor for TeoUtil {
         let event_ns = next_event(moment, sleep_ns);
         let finish =
             |state, duration_ns| Choice::with_tick(states, moment, state, duration_ns, event_ns);
-        let limit_ns = moment.latency_limit_ns;
+        if states.at(0).enabled && sleep_ns < states.at(1).target_residency_ns {
+            return finish(0, sleep_ns);
+        }
+        let utilised = self.util != Util::Ignored && moment.utilisation > UTIL_THRESHOLD;
+        let halts = |&index: &usize| states.at(index).enabled && !states.at(index).polls();
+        if utilised && let (2, Some(halt)) = (states.count(), (0..2).find(halts)) {
+            let span_ns = middle_of_bin(states, 0);
+            return match self.util {
+                Util::Corrected if time_ok(states, moment, span_ns) => finish(halt, span_ns),
+                Util::Corrected => finish(states.deepest(FOREVER, FOREVER), span_ns),
+                Util::Ignored | Util::Posted => finish(halt, sleep_ns),
+            };
+        }
         let mut state = states.deepest(sleep_ns, FOREVER);
         let mut duration_ns = sleep_ns;
         if state == states.shallowest() {
-            return finish(state, states.at(state).target_residency_ns);
-        }
-        let utilised = self.util_aware && moment.utilisation > UTIL_THRESHOLD;
-        if utilised && states.count() < 3 {
-            let span_ns = middle_of_bin(states, 0);
-            let halt = states.first_halt(limit_ns);
-            let halt = if time_ok(states, moment, span_ns) {
-                halt
-            } else {
-                states.deepest(FOREVER, limit_ns)
-            };
-            return finish(halt, span_ns);
+            return finish(state, sleep_ns);
         }
         if let Some(early) = self.early(state) {
             (state, duration_ns) = self.shallower(states, moment, early, state, duration_ns);
         }
-        state = state.min(states.deepest(FOREVER, limit_ns));
+        state = state.min(states.deepest(FOREVER, moment.latency_limit_ns));
         if utilised {
             let shallower = shallower_halt(states, state, duration_ns);
             let span_ns = middle_of_bin(states, shallower);
-            if time_ok(states, moment, span_ns) {
-                (state, duration_ns) = (shallower, span_ns);
+            match self.util {
+                Util::Corrected if time_ok(states, moment, span_ns) => {
+                    (state, duration_ns) = (shallower, span_ns);
+                }
+                Util::Corrected => {}
+                Util::Ignored | Util::Posted => state = shallower,
             }
         }
         finish(state, duration_ns)

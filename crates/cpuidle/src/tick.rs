@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether to stop the tick: the last step of `menu` and of every `teo`.
 
-use crate::{Choice, Moment, Table};
+use crate::{Choice, FOREVER, Moment, Table};
 
 /// Residencies and latencies below which knowing the next timer isn't worth what
 /// finding it out costs (`RESIDENCY_THRESHOLD_NS` of Linux).
@@ -32,9 +32,19 @@ impl Choice {
         if moment.tick_stopped || (cut_short && !states.at(state).polls()) {
             return Self::of(states, state, true);
         }
-        let pays = states.deepest(next_event_ns, moment.latency_limit_ns);
+        // Shallower states are left sooner, so the latency limit has no say.
+        let pays = states.deepest(next_event_ns, FOREVER);
         Self::keep_tick(states, state.min(pays))
     }
+}
+
+/// A time that does not come, as Linux has it (`KTIME_MAX`), ns.
+pub const KTIME_MAX: u64 = i64::MAX as u64;
+
+/// The answer of `next_timer` as Linux's governors get it: its clock ends at [`KTIME_MAX`],
+/// and no timer is one that is due then.
+pub fn until_timer(moment: &Moment, next_timer: impl FnOnce() -> u64) -> u64 {
+    next_timer().min(KTIME_MAX.saturating_sub(moment.now_ns))
 }
 
 /// Time to whatever comes first, ns.

@@ -64,15 +64,26 @@ fn step() -> impl Strategy<Value = Step> {
         Wake::Tick,
         Wake::PollTimeout,
     ];
-    let moment = (time(), time(), any::<bool>(), time(), any::<u32>()).prop_map(
-        |(now_ns, next_tick_ns, tick_stopped, latency_limit_ns, utilisation)| Moment {
-            now_ns,
-            next_tick_ns,
-            tick_stopped,
-            latency_limit_ns,
-            utilisation,
-        },
-    );
+    let moment = (
+        time(),
+        time(),
+        any::<bool>(),
+        time(),
+        any::<u32>(),
+        any::<u32>(),
+    )
+        .prop_map(
+            |(now_ns, next_tick_ns, tick_stopped, latency_limit_ns, utilisation, io_waiters)| {
+                Moment {
+                    now_ns,
+                    next_tick_ns,
+                    tick_stopped,
+                    latency_limit_ns,
+                    utilisation,
+                    io_waiters,
+                }
+            },
+        );
     // Now and then the state that is reported is not the one that was chosen.
     let outcome = (
         prop::option::weighted(0.1, 0usize..20),
@@ -113,7 +124,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 200 }))]
 
     /// Never a disabled state, never past the latency limit unless nothing keeps
-    /// it, a poll limit exactly for polls; no panic and no overflow.
+    /// it, a poll limit exactly for polls; no panic and no overflow. Early releases of
+    /// `menu` go past the limit where the tick is stopped, and `teo` with utilisation does
+    /// with two states, as in Linux.
     #[test]
     fn choices_are_allowed(
         table in table(),
@@ -137,8 +150,13 @@ proptest! {
             prop_assert!(state.enabled, "{name}: {index} of {before:?}");
             let limit_ns = psd.applied(moment.now_ns, limit_ns.min(moment.latency_limit_ns));
             let keeps = |state: &State| state.enabled && state.exit_latency_ns <= limit_ns;
+            let excused = match name.name() {
+                Name::Menu62 | Name::Menu614 => moment.tick_stopped,
+                Name::TeoUtilV6 | Name::TeoUtil65 => before.count() == 2,
+                _ => false,
+            };
             prop_assert!(
-                keeps(&state) || !before.states().iter().any(keeps) && index == before.shallowest(),
+                excused || keeps(&state) || !before.states().iter().any(keeps) && index == before.shallowest(),
                 "{name}: {index} of {before:?} with limit {limit_ns}"
             );
             prop_assert!(state.polls() || poll_ns == 0);

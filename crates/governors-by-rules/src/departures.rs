@@ -10,18 +10,6 @@
 /// A rule that `cpuidle` does not keep, and what it does instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Departure {
-    /// M3a: menu's corrected timer is not rounded to us, but to the nearest ns.
-    MenuPredictsInNs,
-    /// M4b: few samples without a typical interval are answered by their maximum (M4c), as in
-    /// 6.15 to 6.17.
-    MenuAnswersMaximum,
-    /// M5: a near timer and the latency of state 1 do not end all: the tick is kept, too, if the
-    /// prediction is below a tick (M10), even where state 0 does not poll.
-    MenuZeroKeepsTick,
-    /// M9: a new device and a refused entry leave no unknown sample.
-    MenuForgetsUnknown,
-    /// M13: a sample beyond 32 bits becomes the largest, which does not count.
-    MenuSamplesSaturate,
     /// N3: half of a sleep shorter than L is a short sleep only if it is below 15 us.
     TeoShortIsMeasured,
     /// N5: wake-ups by the tick are held against the sum without the present one.
@@ -39,9 +27,6 @@ pub enum Departure {
     TeoZeroByTimerKeepsTick,
     /// N13: early intercepts keep the tick if more than 5/8 of T (6.6 to 6.19), not from 2/3 on.
     TeoEarlyAboveFiveEighths,
-    /// T6, T7, T11: an early answer keeps the tick, and the only enabled state's R is the expected
-    /// duration, as on the way to 6.6 (U6) and not in 6.2.
-    Teo62EarlyAnswerKeepsTick,
     /// U5, G8: the deepest state's span has no end, instead of R/2.
     TeoUtilDeepestSpansForever,
     /// L3: a latency limit of 0 keeps the tick.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! menu (rules M1 to M13).
 
-use crate::departures::{Departure, Departures};
 use crate::fit::give_way;
 use crate::trace::{Ask, Choice, Event, Governor, NO_TIMER, Sleep, Table};
 use crate::typical::{SAMPLES, UNKNOWN, trimmed_above, trimmed_both};
@@ -90,6 +89,12 @@ impl MenuRules {
         ..Self::V6_6
     };
 
+    /// 6.15 and 6.16.
+    pub const V6_15: Self = Self {
+        outliers: Outliers::BothEndsElseMaximum,
+        ..Self::V6_14
+    };
+
     /// 7.1, the newest.
     pub const V7_1: Self = Self {
         outliers: Outliers::BothEnds,
@@ -116,7 +121,6 @@ pub struct Menu {
     timer_ns: u64,
     bucket: usize,
     learnt: bool,
-    departures: Departures,
 }
 
 /// What M3 yields.
@@ -147,23 +151,6 @@ impl Menu {
             timer_ns: 0,
             bucket: 0,
             learnt: false,
-            departures: Departures::none(),
-        }
-    }
-
-    /// The same, departing from some rules.
-    pub fn departing(self, departures: Departures) -> Self {
-        let mut rules = self.rules;
-        if departures.has(Departure::MenuAnswersMaximum) {
-            rules.outliers = Outliers::BothEndsElseMaximum;
-        }
-        if departures.has(Departure::MenuForgetsUnknown) {
-            rules.unknown_samples = false;
-        }
-        Self {
-            rules,
-            departures,
-            ..self
         }
     }
 
@@ -216,13 +203,7 @@ impl Menu {
             || (self.rules.timer_if_stopped && ask.tick_stopped);
         let mut prediction = if asked {
             let (timer_ns, event_ns, bucket, timer_us) = self.ask_timer(ask);
-            let corrected = if self.departures.has(Departure::MenuPredictsInNs) {
-                let scaled = u128::from(timer_ns) * u128::from(self.factors[bucket]);
-                ((scaled + u128::from(UNITY) / 2) / u128::from(UNITY)) as u64
-            } else {
-                u64::from(timer_us) * NS_PER_US
-            };
-            let ns = typical_ns.min(corrected);
+            let ns = typical_ns.min(u64::from(timer_us) * NS_PER_US);
             Prediction {
                 ns,
                 timer_ns,
@@ -342,11 +323,7 @@ impl Governor for Menu {
         self.timer_ns = told.timer_ns;
         self.bucket = told.bucket;
         if self.zero_without_more_ado(table, told.timer_ns, ask.latency_limit_ns) {
-            let keeps = self.departures.has(Departure::MenuZeroKeepsTick)
-                && ask.latency_limit_ns > 0
-                && !ask.tick_stopped
-                && told.ns < self.tick_ns;
-            return Choice::new(0, !table.polls(0) && !keeps);
+            return Choice::new(0, !table.polls(0));
         }
         let limit_ns = self.capped_limit(ask, told.ns);
         let found = self.search(table, ask, &told, limit_ns);
@@ -374,13 +351,7 @@ impl Governor for Menu {
         } else {
             PULSE as u32
         };
-        let us = measured / NS_PER_US;
-        let saturates = self.departures.has(Departure::MenuSamplesSaturate);
-        self.sample(if saturates {
-            us.min(u64::from(UNKNOWN)) as u32
-        } else {
-            us as u32
-        });
+        self.sample((measured / NS_PER_US) as u32);
         self.learnt = true;
     }
 }

@@ -32,7 +32,7 @@ mod wait;
 mod words;
 
 pub use arguments::{Arguments, Names, OPTIONS, Part, Program, SURVEY, Unfit, guest_part, keys};
-pub use cpuidle::Name as Governor;
+pub use cpuidle::{Hz, Name as Governor};
 pub use cpus::CpuSet;
 pub use dimensions::{COUNT, Cell, DIMENSIONS, Info, Kind, Lists, Place, Show};
 pub use error::Error;

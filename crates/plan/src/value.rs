@@ -6,7 +6,7 @@ use core::fmt;
 use arrayvec::ArrayVec;
 
 use crate::error::Error;
-use crate::{CpuSet, Word};
+use crate::{CpuSet, Hz, Word};
 
 /// The values of a dimension; the most that can be named of one.
 pub type List<T> = ArrayVec<T, MOST>;
@@ -95,6 +95,26 @@ impl Value for CpuSet {
 
     fn place(self) -> u64 {
         self.bits()
+    }
+}
+
+impl Value for Hz {
+    type Range = ();
+
+    const WORDS: &'static [&'static str] = Self::WORDS;
+
+    fn read<'a>(key: &'a str, word: &'a str, (): ()) -> Result<Self, Error<'a>> {
+        let known = Self::WORDS;
+        Self::parse(word).ok_or(Error::UnknownWord { key, word, known })
+    }
+
+    fn several(word: &str) -> impl Iterator<Item = Self> {
+        let all = Self::ALL.iter().copied();
+        all.filter(move |_| word == "all")
+    }
+
+    fn place(self) -> u64 {
+        self.get().into()
     }
 }
 

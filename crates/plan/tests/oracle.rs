@@ -30,7 +30,7 @@ fn product(plan: &Plan) -> Vec<Cell> {
         )*};
     }
     nested!(workload shape gap_us wait trap deliver wake poll_limit_us host_poll_us);
-    nested!(event_stream_us host_poll hint wfi_barrier cache noise arrival_us service_us idle_poll standby_us psd_ms completion spread);
+    nested!(event_stream_us host_poll hint wfi_barrier cache noise arrival_us service_us hz idle_poll standby_us psd_ms completion spread);
     nested!(device_us call_by call_wait cpulist mask offset calls groups);
     cells
 }
@@ -129,6 +129,7 @@ fn settled(plan: &Plan, cell: &Cell) -> Cell {
     }
     if !governed {
         cell.standby_us = neutral.standby_us;
+        cell.hz = neutral.hz;
     }
     if !governed || is(&["ipi", "pingpong", "stream", "overshoot"]) {
         cell.idle_poll = neutral.idle_poll;
@@ -150,7 +151,7 @@ const PLANS: [&str; 10] = [
      rouse.poll-limit-us=5,10 rouse.host-poll-us=0,5",
     "rouse.workload=ipistorm,io,messaging rouse.wait=wfi,governor:menu rouse.calls=all rouse.offset=1,3 \
      rouse.mask=0,1 rouse.call-by=all rouse.spread=all rouse.groups=1,2 rouse.trap=none rouse.host-poll-us=0",
-    "rouse.workload=io,notify rouse.wait=governor:teo,governor:fixed rouse.psd-ms=0,3 rouse.standby-us=0,9 \
+    "rouse.workload=io,notify rouse.wait=governor:teo,governor:fixed rouse.psd-ms=0,3 rouse.standby-us=0,9 rouse.hz=all \
      rouse.idle-poll=none,1 rouse.device-us=5,9 rouse.completion=all rouse.trap=none rouse.host-poll-us=0",
     "rouse.workload=notify,io rouse.wait=wfi rouse.trap=none rouse.arrival-us=0,10 rouse.service-us=0,5 \
      rouse.gap-us=0,7 rouse.groups=1,2 rouse.spread=all rouse.noise=none,tlbi",

@@ -21,8 +21,9 @@ fn waits(text: &str) -> String {
 #[test]
 fn all_ways_of_waiting_are_not_the_governors() {
     let ways = "busy spin yield wfe wfe-sev wfet wfi poll-wfi haltpoll";
-    let governors = "governor:menu governor:teo governor:teo-6.2 governor:teo-util governor:ladder \
-                     governor:haltpoll governor:fixed";
+    let governors = "governor:menu governor:menu-6.14 governor:menu-6.2 governor:teo governor:teo-6.2 \
+                     governor:teo-util-v6 governor:teo-util-6.5 governor:ladder governor:haltpoll \
+                     governor:fixed";
     assert_eq!(waits("all"), ways);
     assert_eq!(waits("governor:all"), governors);
     assert_eq!(waits("all,governor:all"), format!("{ways} {governors}"));
@@ -50,6 +51,7 @@ fn a_cell_reads_its_words_or_names_them() {
         ("mask", "0-3+6"),
         ("hint", "tell"),
         ("standby-us", "0"),
+        ("hz", "1000"),
     ] {
         cell.set(key, word).unwrap();
         assert_eq!(cell.word(key).unwrap().to_string(), word);
@@ -61,6 +63,11 @@ fn a_cell_reads_its_words_or_names_them() {
         ("poll-limit-us", "00", "not a number from 1"),
         ("gap-us", "10000001", "not a number"),
         ("mask", "64", "no set of CPUs"),
+        (
+            "hz",
+            "99",
+            "hz: there is no `99`; use all, 100, 250, 300, 1000",
+        ),
         ("wiat", "wfi", "the nearest is `rouse.wait`"),
     ] {
         let error = cell.set(key, word).unwrap_err().to_string();
@@ -98,9 +105,12 @@ fn waits_are_what_the_documentation_says() {
         ("poll-wfi", "PHELK"),
         ("haltpoll", "PHEL"),
         ("governor:menu", "PHE"),
+        ("governor:menu-6.14", "PHE"),
+        ("governor:menu-6.2", "PHE"),
         ("governor:teo", "PHE"),
         ("governor:teo-6.2", "PHE"),
-        ("governor:teo-util", "PHE"),
+        ("governor:teo-util-v6", "PHE"),
+        ("governor:teo-util-6.5", "PHE"),
         ("governor:ladder", "PHE"),
         ("governor:haltpoll", "PHE"),
         ("governor:fixed", "PHEL"),
@@ -221,11 +231,18 @@ fn words_stay() {
         }
         assert_eq!(info.kind == Kind::Words, !words.is_empty(), "{key}");
     }
+    // These are words and numbers at once.
+    let hz = Info::find("hz").unwrap();
+    assert_eq!(hz.words, ["100", "250", "300", "1000"]);
+    for word in hz.words {
+        assert!(hz.help.contains(word), "{word}");
+    }
     let wait = Info::find("wait").unwrap();
     let families =
         ["", "governor:"].map(|family| wait.family(family).collect::<Vec<_>>().join(" "));
     let ways = "busy spin yield wfe wfe-sev wfet wfi poll-wfi haltpoll";
-    let governors = "menu teo teo-6.2 teo-util ladder haltpoll fixed";
+    let governors =
+        "menu menu-6.14 menu-6.2 teo teo-6.2 teo-util-v6 teo-util-6.5 ladder haltpoll fixed";
     assert_eq!(families, [ways, governors]);
     assert!(Info::find("waits").is_none());
     assert_eq!(Under::NAMES, ["rouse", "none"]);

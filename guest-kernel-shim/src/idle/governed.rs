@@ -38,8 +38,6 @@ use crate::tally::Event;
 use crate::target::{Barred, Here, Noting};
 use crate::{clock, hypervisor};
 
-/// The scheduler's tick: 250 Hz, ns.
-pub const TICK_NS: u64 = 4_000_000;
 /// Exit latency and target residency of `wfi`, ns: of the size that small cores
 /// state for it.
 const WFI_NS: (u64, u64) = (2_000, 10_000);
@@ -61,7 +59,7 @@ fn device(setting: &Setting, governor: Governor) -> Device {
     let standby = State::new("standby", Kind::Standby, leaving, leaving * RESIDENCY);
     let states = [poll, wfi, standby];
     let count = if leaving == 0 { 2 } else { 3 };
-    let table = Table::new(&states[..count], TICK_NS).unwrap_or_else(|error| {
+    let table = Table::new(&states[..count], setting.tick_ns).unwrap_or_else(|error| {
         panic!(
             "idle states with standby of {} us: {error}",
             setting.standby_us
@@ -69,7 +67,7 @@ fn device(setting: &Setting, governor: Governor) -> Device {
     });
     let limit_us = (time::ns(setting.limit) / 1000) as u32;
     let mut device = Device::new(table, Setup::new(governor, limit_us));
-    device.set_psd(Psd::new(setting.psd_ms, TICK_NS));
+    device.set_psd(Psd::new(setting.psd_ms, setting.tick_ns));
     device
 }
 
@@ -77,6 +75,7 @@ fn device(setting: &Setting, governor: Governor) -> Device {
 pub struct Governed<P, const BARRIER: bool> {
     pause: P,
     wanted: u32,
+    tick_ns: u64,
     cpu: &'static Cpu,
     period: Period,
 }
@@ -113,6 +112,7 @@ fn run<P: Pause, const BARRIER: bool>(
     body.run(Governed::<P, BARRIER> {
         pause,
         wanted: setting.wanted,
+        tick_ns: setting.tick_ns,
         cpu,
         period: Period::new(),
     });
@@ -173,6 +173,7 @@ fn chosen<T: Here, P: Pause, const BARRIER: bool>(idle: &mut Governed<P, BARRIER
     let here: Stay<'_, T, P, BARRIER> = Stay {
         pause: &idle.pause,
         wanted: idle.wanted,
+        tick_ns: idle.tick_ns,
         cpu: idle.cpu,
         me,
     };
@@ -183,6 +184,7 @@ fn chosen<T: Here, P: Pause, const BARRIER: bool>(idle: &mut Governed<P, BARRIER
 struct Stay<'a, T, P, const BARRIER: bool> {
     pause: &'a P,
     wanted: u32,
+    tick_ns: u64,
     cpu: &'static Cpu,
     me: &'a T,
 }
@@ -203,7 +205,7 @@ impl<T: Here, P: Pause, const BARRIER: bool> Driver for Stay<'_, T, P, BARRIER> 
 
     #[inline(always)]
     fn tick_ns(&self) -> u64 {
-        TICK_NS
+        self.tick_ns
     }
 
     #[inline(always)]

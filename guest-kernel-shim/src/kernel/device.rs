@@ -16,6 +16,15 @@ pub fn submitted(cpu: &Cpu) {
     });
 }
 
+/// Notes that the task that submitted a request waits no longer.
+pub fn completed(cpu: &Cpu) {
+    cpu.device.with(|device| {
+        if let Some(device) = device {
+            device.completed();
+        }
+    });
+}
+
 /// The CPU that the device of `cpu` interrupts.
 pub fn completes_on(cell: &Cell, cpu: &Cpu) -> usize {
     let cpus = online().count();

@@ -15,17 +15,16 @@ use core::sync::atomic::Ordering::{Acquire, Release};
 
 use plan::{Cell, Completion, Workload};
 use platform::MAX_CPUS;
-use sched::random::Random;
 
 use crate::clock;
 use crate::kernel::channel::Channel;
-use crate::kernel::device::{completes_on, submitted};
+use crate::kernel::device::{completed, completes_on, submitted};
 use crate::kernel::timer::device_until;
 use crate::kernel::{self, Cpu, calls};
 use crate::percpu::PerCpu;
 use crate::workload::samples::{made, record, rounds};
 use crate::workload::shared::CHANNELS;
-use crate::workload::times::Times;
+use crate::workload::times::{self, Times};
 
 /// When the device of each CPU answers, ticks.
 static ANSWERS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
@@ -38,7 +37,7 @@ fn channels(index: usize) -> (&'static Channel, &'static Channel) {
 /// Begins the tasks of this CPU.
 pub fn spawn(cell: &Cell, count: u32, gap: u64, cpu: &'static Cpu, cpus: usize) {
     let times = Times {
-        random: Random::new(cpu.index as u64 + 1),
+        random: times::random(cpu.index as u64),
         spread: cell.spread,
         mean: clock::ticks(cell.device_us),
     };
@@ -68,6 +67,7 @@ async fn submit(cpu: &'static Cpu, to: usize, count: u32, gap: u64, mut times: T
             completion.receive().await;
         }
         let ticks = clock::now() - start;
+        completed(cpu);
         if recorded {
             record(ticks);
         }

@@ -4,6 +4,21 @@
 use plan::Spread;
 use sched::random::Random;
 use sched::spread;
+use spin::once::Once;
+
+/// What times are drawn from: `rouse.seed`.
+static SEED: Once<u64> = Once::new();
+
+/// Has all times drawn from `seed`, from now on.
+pub fn draw_from(seed: u64) {
+    SEED.call_once(|| seed);
+}
+
+/// What the times of stream `stream` are drawn from: the same in every block of every
+/// cell.
+pub fn random(stream: u64) -> Random {
+    Random::at(SEED.get().copied().unwrap_or(1), stream, 0)
+}
 
 /// Times that are distributed as a cell says.
 pub struct Times {

@@ -9,9 +9,9 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::{Boot, Experiment};
+use super::{Boot, Experiment, ONCE};
 use super::find::{Found, Runs};
-use super::outcome::{Chart, Claim, Curve, Outcome, Table, two};
+use super::outcome::{Chart, Claim, Curve, Outcome, Table, Test, two};
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: "event-stream",
@@ -35,6 +35,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                 ("event-stream-us", "2,4,8,16,32"),
             ],
             iterations: 8,
+            repeats: ONCE,
         },
         Boot {
             label: "limits",
@@ -52,6 +53,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                 ("poll-limit-us", "5,10,25,50,100,150,200"),
             ],
             iterations: 8,
+            repeats: ONCE,
         },
         // Fewer: where each instruction costs the simulator's time, spinning is dear.
         Boot {
@@ -69,6 +71,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                 ("poll-limit-us", "5,25,100"),
             ],
             iterations: 4,
+            repeats: ONCE,
         },
     ],
     metric: None,
@@ -152,11 +155,10 @@ fn periods(runs: &Runs) -> Result<(Table, Vec<Claim>)> {
         unit = found.unit();
         rows.push((asked, [made, p50, min, max].map(two), part));
         let claim = Claim::new(
-            format!(
-                "asked for {asked} us, the stream has the period that the counter makes (within 2 %)"
-            ),
-            (part - 1.0).abs() <= 0.02,
-            format!("made {made:.2} us, measured {p50:.2} us"),
+            format!("asked for {asked} us, the stream has the period that the counter makes, us"),
+            Test::Equality { band: 2.0 },
+            ("measured", p50),
+            ("made", made),
         );
         claims.push(claim.unless_missing(found.not_modelled()));
     }
@@ -254,30 +256,26 @@ impl Way<'_> {
         });
         let off = off.fold(0.0, f64::max);
         let longest = self.longest() / period;
-        let mut claims = vec![Claim::new(
-            format!(
-                "WFE with a period of {period:.1} us rounds every limit up to whole periods (within a tenth)"
-            ),
-            off <= OFF && longest <= 1.0 + OFF,
-            format!(
-                "off by at most {off:.3} periods, the longest overshoot is {longest:.2} periods"
-            ),
-        )];
+        let source = format!("WFE with a period of {period:.1} us rounds every limit up to whole periods");
+        let whole = Claim::new(
+            source,
+            Test::Equality { band: OFF },
+            ("the furthest from it", off.max(longest - 1.0)),
+            ("the next edge", 0.0),
+        );
+        let mut claims = vec![whole.in_unit("periods")];
         let below = self.overshoots().filter(|(limit, _)| *limit < period);
         let lengths: Vec<f64> = below.map(|(limit, over)| limit + over).collect();
         if lengths.len() > 1 {
             let shortest = lengths.iter().copied().fold(f64::MAX, f64::min);
             let longest = lengths.iter().copied().fold(0.0, f64::max);
-            claims.push(Claim::new(
-                format!(
-                    "limits below its period of {period:.1} us do not differ (within a tenth of it)"
-                ),
-                longest - shortest <= OFF * period,
-                format!(
-                    "{} such limits, polls of {shortest:.2} to {longest:.2} us",
-                    lengths.len()
-                ),
-            ));
+            let claim = Claim::new(
+                format!("limits below its period of {period:.1} us do not differ"),
+                Test::Equality { band: OFF * period },
+                ("the longest poll", longest),
+                ("the shortest", shortest),
+            );
+            claims.push(claim.in_unit("us"));
         }
         let claims = claims.into_iter();
         claims
@@ -289,13 +287,14 @@ impl Way<'_> {
     fn keeps(&self, shortest: f64) -> Claim {
         let worst = self.overshoots().map(|(_, over)| over).fold(0.0, f64::max);
         let claim = Claim::new(
-            format!(
-                "{} keeps every limit (within a tenth of {shortest:.1} us)",
-                self.name
-            ),
-            worst <= OFF * shortest,
-            format!("at most {worst:.2} us beyond it"),
+            format!("{} keeps every limit", self.name),
+            Test::Equality {
+                band: OFF * shortest,
+            },
+            ("the longest overshoot", worst),
+            ("the limit", 0.0),
         );
+        let claim = claim.in_unit("us");
         claim.unless_missing(self.not_modelled())
     }
 }

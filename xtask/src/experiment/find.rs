@@ -4,10 +4,18 @@
 use anyhow::{Context, Result, bail};
 use results::{Cell, Results};
 
-/// The results of an experiment's boots.
+use super::claim::ByBoot;
+
+/// The results of an experiment's boots and their repetitions.
 pub struct Runs {
     experiment: &'static str,
-    runs: Vec<(&'static str, Results)>,
+    boots: Vec<Repeated>,
+}
+
+/// A boot's: its label, and the results of each repetition with its name.
+struct Repeated {
+    label: &'static str,
+    results: Vec<(&'static str, Results)>,
 }
 
 /// Words that a cell has.
@@ -18,25 +26,60 @@ impl Runs {
     pub fn new(experiment: &'static str) -> Self {
         Self {
             experiment,
-            runs: Vec::new(),
+            boots: Vec::new(),
         }
     }
 
-    /// Adds a boot's.
-    pub fn add(&mut self, label: &'static str, results: Results) {
-        self.runs.push((label, results));
+    /// Adds those of repetition `repeat` of a boot.
+    pub fn add(&mut self, label: &'static str, repeat: &'static str, results: Results) {
+        match self.boots.iter_mut().find(|boot| boot.label == label) {
+            Some(boot) => boot.results.push((repeat, results)),
+            None => self.boots.push(Repeated {
+                label,
+                results: vec![(repeat, results)],
+            }),
+        }
     }
 
-    /// Something of each boot.
-    pub fn each<T>(&self, of: impl Fn(&str, &Results) -> T) -> Vec<T> {
-        let runs = self.runs.iter();
-        runs.map(|(label, results)| of(label, results)).collect()
+    /// Something of each repetition of each boot, by the names of both.
+    pub fn each<T>(&self, of: impl Fn(&Results) -> T) -> Vec<(String, T)> {
+        let each = self.boots.iter().flat_map(|boot| {
+            let alone = boot.results.len() == 1;
+            let label = boot.label;
+            boot.results.iter().map(move |(repeat, results)| {
+                let name = match alone {
+                    true => label.to_owned(),
+                    false => format!("{label}-{repeat}"),
+                };
+                (name, results)
+            })
+        });
+        each.map(|(name, results)| (name, of(results))).collect()
     }
 
-    /// The one cell of boot `run` that has all these `words`.
+    /// Something of each repetition, with its name. A boot that was not repeated is in
+    /// all of them.
+    pub fn by_boot<T>(&self, of: impl Fn(Run<'_>) -> Result<T>) -> Result<ByBoot<T>> {
+        let most = self.boots.iter().max_by_key(|boot| boot.results.len());
+        let repeats = most.iter().flat_map(|boot| &boot.results).enumerate();
+        let each = repeats.map(|(repeat, (name, _))| {
+            let of_one = of(Run { runs: self, repeat })?;
+            Ok(((*name).to_owned(), of_one))
+        });
+        Ok(ByBoot::new(each.collect::<Result<_>>()?))
+    }
+
+    /// The first repetition.
+    pub const fn first(&self) -> Run<'_> {
+        Run {
+            runs: self,
+            repeat: 0,
+        }
+    }
+
+    /// The one cell of boot `run` that has all these `words`, in the first repetition.
     pub fn cell(&self, run: &str, words: Words<'_>) -> Result<Found<'_>> {
-        let found = self.cell_or_why(run, words)?;
-        found.or_else(|why| bail!("{}: {why}", self.what(run, words)))
+        self.first().cell(run, words)
     }
 
     /// The same; if it was skipped, why.
@@ -45,9 +88,35 @@ impl Runs {
         run: &str,
         words: Words<'_>,
     ) -> Result<std::result::Result<Found<'_>, &str>> {
+        self.first().cell_or_why(run, words)
+    }
+}
+
+/// One repetition of every boot.
+#[derive(Clone, Copy)]
+pub struct Run<'r> {
+    runs: &'r Runs,
+    repeat: usize,
+}
+
+impl<'r> Run<'r> {
+    /// The one cell of boot `run` that has all these `words`.
+    pub fn cell(self, run: &str, words: Words<'_>) -> Result<Found<'r>> {
+        let found = self.cell_or_why(run, words)?;
+        found.or_else(|why| bail!("{}: {why}", self.what(run, words)))
+    }
+
+    /// The same; if it was skipped, why.
+    pub fn cell_or_why(
+        self,
+        run: &str,
+        words: Words<'_>,
+    ) -> Result<std::result::Result<Found<'r>, &'r str>> {
         let what = || self.what(run, words);
-        let mut runs = self.runs.iter();
-        let (_, results) = runs.find(|(label, _)| *label == run).with_context(what)?;
+        let mut boots = self.runs.boots.iter();
+        let boot = boots.find(|boot| boot.label == run).with_context(what)?;
+        let repeat = boot.results.get(self.repeat).or(boot.results.first());
+        let (_, results) = repeat.with_context(what)?;
         let cells = || results.cells.iter().filter(|cell| has(cell, words));
         let mut measured = cells().filter(|cell| cell.stats.is_some());
         let Some(cell) = measured.next() else {
@@ -72,10 +141,11 @@ impl Runs {
     }
 
     /// What is looked for, in words.
-    fn what(&self, run: &str, words: Words<'_>) -> String {
+    fn what(self, run: &str, words: Words<'_>) -> String {
         let words = words.iter().map(|(key, word)| format!("{key} {word}"));
         let words = words.collect::<Vec<_>>().join(", ");
-        format!("experiment {}, boot {run}: cell {words}", self.experiment)
+        let experiment = self.runs.experiment;
+        format!("experiment {experiment}, boot {run}: cell {words}")
     }
 }
 

@@ -4,7 +4,7 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::{Boot, Experiment};
+use super::{Boot, Experiment, ONCE};
 use super::find::{Found, Runs};
 use super::outcome::{Claim, Outcome, Table, two};
 use crate::cli::Metric;
@@ -22,7 +22,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             cpus: None,
             lists: &[
                 ("workload", "io"),
-                ("wait", "governor:menu,governor:teo-6.2,governor:teo-util,governor:teo"),
+                ("wait", "governor:menu,governor:teo-6.2,governor:teo-util-v6,governor:teo"),
                 ("trap", "none"),
                 ("deliver", "inject"),
                 ("wake", "elide"),
@@ -31,6 +31,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                 ("device-us", "60,400"),
             ],
             iterations: 160,
+            repeats: ONCE,
         },
         Boot {
             label: "notify",
@@ -38,13 +39,14 @@ pub const EXPERIMENT: Experiment = Experiment {
             cpus: None,
             lists: &[
                 ("workload", "notify"),
-                ("wait", "governor:menu,governor:teo-6.2,governor:teo-util,governor:teo"),
+                ("wait", "governor:menu,governor:teo-6.2,governor:teo-util-v6,governor:teo"),
                 ("trap", "none"),
                 ("deliver", "inject"),
                 ("wake", "elide"),
                 ("gap-us", "30,200"),
             ],
             iterations: 120,
+            repeats: ONCE,
         },
         Boot {
             label: "timer",
@@ -52,13 +54,14 @@ pub const EXPERIMENT: Experiment = Experiment {
             cpus: None,
             lists: &[
                 ("workload", "timer"),
-                ("wait", "governor:menu,governor:teo-6.2,governor:teo-util,governor:teo"),
+                ("wait", "governor:menu,governor:teo-6.2,governor:teo-util-v6,governor:teo"),
                 ("trap", "none"),
                 ("deliver", "inject"),
                 ("wake", "elide"),
                 ("gap-us", "60,400"),
             ],
             iterations: 200,
+            repeats: ONCE,
         },
     ],
     metric: Some(Metric::Insns),
@@ -72,7 +75,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 const GOVERNORS: [(&str, &str, Option<[f64; 3]>); 4] = [
     ("governor:menu", "menu", Some([14.99, 2.5, 78.16])),
     ("governor:teo-6.2", "teo (2023)", Some([9.65, 5.96, 61.60])),
-    ("governor:teo-util", "teo-util", Some([4.02, 14.59, 54.45])),
+    ("governor:teo-util-v6", "teo-util", Some([4.02, 14.59, 54.45])),
     ("governor:teo", "teo (7.2)", None),
 ];
 

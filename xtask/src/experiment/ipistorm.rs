@@ -4,7 +4,7 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::{Boot, Experiment};
+use super::{Boot, Experiment, ONCE};
 use super::find::Runs;
 use super::outcome::{Claim, Outcome, Table, two, whole};
 use crate::cli::Metric;
@@ -29,6 +29,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                 ("call-by", "all"),
             ],
             iterations: 400,
+            repeats: ONCE,
         },
         Boot {
             label: "wake",
@@ -42,6 +43,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                 ("wake", "ipi,elide"),
             ],
             iterations: 200,
+            repeats: ONCE,
         },
     ],
     metric: Some(Metric::Insns),

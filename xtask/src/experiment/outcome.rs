@@ -3,6 +3,8 @@
 
 use serde::Serialize;
 
+pub use super::claim::{ByBoot, Claim};
+pub use super::verdict::{Test, Way};
 use crate::grid::{self, Column};
 
 /// Tables, and what the source claims.
@@ -49,80 +51,6 @@ pub struct Curve {
     pub class: &'static str,
     /// Where it goes through, in the order of the quantity.
     pub points: Vec<(f64, f64)>,
-}
-
-/// Something that the source says, and what our numbers say of it.
-#[derive(Serialize)]
-pub struct Claim {
-    /// What the source says.
-    pub text: String,
-    /// Whether our numbers agree, as computed from them; `null` where the machine
-    /// does not model what the claim is about, so that they say nothing of it.
-    pub agrees: Option<bool>,
-    /// Our numbers.
-    pub ours: String,
-    /// Why it is otherwise here, where it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
-}
-
-impl Claim {
-    /// A claim that holds here if `agrees`; `ours` are the numbers that say so.
-    pub fn new(text: impl Into<String>, agrees: bool, ours: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            agrees: Some(agrees),
-            ours: ours.into(),
-            why: None,
-        }
-    }
-
-    /// Says why, should our numbers not agree.
-    pub fn else_because(self, why: &'static str) -> Self {
-        let why = (self.agrees == Some(false)).then(|| why.into());
-        Self { why, ..self }
-    }
-
-    /// Takes the judgement back if the machine lacks anything that it takes: names
-    /// of probes.
-    pub fn unless_missing(self, probes: &[String]) -> Self {
-        if probes.is_empty() {
-            return self;
-        }
-        let why = format!("this machine does not model {}", probes.join(", "));
-        Self {
-            agrees: None,
-            why: Some(why),
-            ..self
-        }
-    }
-
-    /// The judgement in words.
-    pub const fn verdict(&self) -> &'static str {
-        match self.agrees {
-            Some(true) => "agrees",
-            Some(false) => "DIFFERS",
-            None => "not modelled",
-        }
-    }
-
-    /// The first value is below the second.
-    pub fn below(text: impl Into<String>, one: (&str, f64), other: (&str, f64)) -> Self {
-        let ours = format!("{} {:.2}, {} {:.2}", one.0, one.1, other.0, other.1);
-        Self::new(text, one.1 < other.1, ours)
-    }
-
-    /// It in a line.
-    pub fn line(&self) -> String {
-        let why = self.why.as_ref().map(|why| format!("; {why}"));
-        let why = why.unwrap_or_default();
-        format!(
-            "  {}: {} (ours: {}{why})",
-            self.verdict(),
-            self.text,
-            self.ours
-        )
-    }
 }
 
 impl Table {
@@ -185,32 +113,6 @@ pub fn two(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_claim_that_does_not_hold_says_why() {
-        let claim = Claim::below("a costs less than b", ("a", 2.0), ("b", 1.0));
-        let claim = claim.else_because("a is emulated");
-        assert_eq!(
-            claim.line(),
-            "  DIFFERS: a costs less than b (ours: a 2.00, b 1.00; a is emulated)"
-        );
-        let claim = Claim::below("a costs less than b", ("a", 1.0), ("b", 2.0));
-        assert!(claim.else_because("x").line().contains("agrees: a costs"));
-    }
-
-    #[test]
-    fn a_claim_about_what_is_not_modelled_is_not_judged() {
-        for agrees in [true, false] {
-            let claim = Claim::new("WFE waits", agrees, "0 us").unless_missing(&[]);
-            assert_eq!(claim.agrees, Some(agrees));
-            let claim = claim.unless_missing(&["wfe_halts".into()]);
-            assert_eq!(claim.agrees, None);
-            assert_eq!(
-                claim.line(),
-                "  not modelled: WFE waits (ours: 0 us; this machine does not model wfe_halts)"
-            );
-        }
-    }
 
     #[test]
     fn a_table_has_its_rows_in_columns() {

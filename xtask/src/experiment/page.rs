@@ -5,7 +5,8 @@ use maud::{Markup, html};
 use page::Line;
 
 use super::outcome::{Chart, Claim, Table};
-use super::report::Report;
+use super::report::{Report, verdicts};
+use super::verdict::Verdict;
 
 /// The page.
 pub fn html(reports: &[Report]) -> String {
@@ -21,17 +22,10 @@ pub fn html(reports: &[Report]) -> String {
 
 /// How many claims hold.
 fn summary(reports: &[Report]) -> String {
-    let claims = || reports.iter().flat_map(|report| &report.outcome.claims);
-    let count = |agrees| claims().filter(|claim| claim.agrees == agrees).count();
-    let not_modelled = match count(None) {
-        0 => String::new(),
-        some => format!("; {some} are about what the machine does not model"),
-    };
     format!(
-        "{} experiments; of {} claims of their sources our numbers agree with {}{not_modelled}.",
+        "{} experiments; {}. What the verdicts mean is in docs/experiments.md.",
         reports.len(),
-        claims().count(),
-        count(Some(true))
+        verdicts(reports).line()
     )
 }
 
@@ -87,15 +81,18 @@ fn plotted(chart: &Chart) -> Markup {
 }
 
 fn told(claim: &Claim) -> Markup {
+    let verdict = claim.verdict();
     html! {
-        @match claim.agrees {
-            Some(true) => "Agrees: ",
-            Some(false) => b { "Differs: " },
-            None => i { "Not modelled: " },
+        @match verdict {
+            Verdict::Agrees => "Agrees: ",
+            Verdict::DirectionOnly => i { "Direction only: " },
+            Verdict::NoDifference => i { "No difference: " },
+            Verdict::Differs => b { "Differs: " },
+            Verdict::NotModelled => i { "Not modelled: " },
         }
-        (claim.text) " "
-        span.muted { "(ours: " (claim.ours) ")" }
-        @if let Some(why) = &claim.why { " " (why) "." }
+        (claim.source()) ". "
+        span.muted { "Tested: " (claim.what_is_tested()) ". Ours: " (claim.our_numbers()) "." }
+        @if let Some(why) = claim.why() { " " (why) "." }
     }
 }
 
@@ -106,7 +103,7 @@ mod tests {
 
     #[test]
     fn charts_are_drawn_and_claims_told_as_they_were_judged() {
-        let claim = |text| Claim::new(text, true, "1");
+        let claim = |text| Claim::below(text, ("a", 1.0), ("b", 2.0));
         let curve = Curve {
             name: "a curve".into(),
             class: "line c-green",
@@ -129,18 +126,21 @@ mod tests {
                 claims: vec![
                     claim("one").unless_missing(&["wfe_halts".into()]),
                     claim("two"),
+                    Claim::below("three", ("a", 1.0), ("b", 1.0)).else_because("they are one"),
                 ],
                 notes: Vec::new(),
             },
         };
         let page = html(&[report]);
         for part in [
-            "of 2 claims of their sources our numbers agree with 1; 1 are about what the machine does not model",
+            "1 experiments; 3 claims: agrees 1, direction only 0, no difference 1, differs 0, not modelled 1.",
             "a chart",
             "a curve",
             "<svg",
             "Not modelled: </i>one",
             "Agrees: two",
+            "No difference: </i>three",
+            "Tested: a below b. Ours: a 1.00, b 1.00: +0.00 %.</span> they are one.",
         ] {
             assert!(page.contains(part), "{part} in {page}");
         }

@@ -4,7 +4,7 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::{Boot, Experiment};
+use super::{Boot, Experiment, ONCE};
 use super::find::{Found, Runs};
 use super::outcome::{Claim, Outcome, Table, two, whole};
 use crate::cli::Metric;
@@ -32,6 +32,7 @@ pub const EXPERIMENT: Experiment = Experiment {
                 ("standby-us", "0,100"),
             ],
             iterations: 240,
+            repeats: ONCE,
         },
     ],
     metric: Some(Metric::Insns),

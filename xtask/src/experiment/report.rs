@@ -4,10 +4,41 @@
 use anyhow::Result;
 use serde::Serialize;
 
-use super::outcome::Outcome;
+use super::outcome::{Claim, Outcome};
+use super::verdict::Counts;
 use crate::failure::is_bad_input;
 use crate::interrupt;
 use crate::terminal::{note, say};
+
+/// Version of what is written; 1 was the list of experiments alone, whose claims had
+/// `text` and `ours` as texts.
+const SCHEMA: u32 = 2;
+
+/// What is written of all experiments.
+#[derive(Serialize)]
+pub struct Written<'r> {
+    schema: u32,
+    /// How many claims have which verdict.
+    pub verdicts: Counts,
+    experiments: &'r [Report],
+}
+
+impl<'r> Written<'r> {
+    /// Of these.
+    pub fn of(experiments: &'r [Report]) -> Self {
+        Self {
+            schema: SCHEMA,
+            verdicts: verdicts(experiments),
+            experiments,
+        }
+    }
+}
+
+/// How many claims have which verdict.
+pub fn verdicts(reports: &[Report]) -> Counts {
+    let claims = reports.iter().flat_map(|report| &report.outcome.claims);
+    Counts::of(claims.map(Claim::verdict))
+}
 
 /// What is written of an experiment.
 #[derive(Serialize)]

@@ -77,6 +77,9 @@ impl Cpu<'_> {
         while self.now() < self.end_ns() {
             period.stay(self);
         }
+        if self.interval.io {
+            self.device.borrow_mut().completed();
+        }
         let lateness_ns = self.now() - self.end_ns();
         self.ledger.borrow_mut().lateness_ns.push(lateness_ns);
         self.now()

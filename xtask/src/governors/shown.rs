@@ -60,7 +60,7 @@ fn states(request: &Request) -> String {
     format!(
         "exit latency/target residency in us: {}; tick {} us",
         states.join(", "),
-        table.tick_ns() / 1000
+        table.tick_ns() as f64 / 1000.0
     )
 }
 

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
-use cpuidle::{Kind, State, Table};
+use cpuidle::{Hz, Kind, State, Table};
 use serde::Deserialize;
 
 use crate::failure::{BadInput, bad_input};
@@ -121,6 +121,15 @@ impl States {
         let states: Vec<State> = file.state.into_iter().map(state).collect();
         let table = Table::new(&states, file.tick_us * 1000).map_err(|why| why.to_string())?;
         Ok(Self { table, costs })
+    }
+
+    /// The same states on a CPU with another tick.
+    pub fn ticking(self, hz: Hz) -> Self {
+        let table = Table::new(self.table.states(), hz.tick_ns());
+        Self {
+            table: table.unwrap_or_else(|why| unreachable!("another tick: {why}")),
+            ..self
+        }
     }
 }
 

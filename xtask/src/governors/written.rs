@@ -19,6 +19,7 @@ pub struct Document {
     utilisation: u32,
     psd_ms: u32,
     tick_us: u64,
+    tick_ns: u64,
     states: Vec<Described>,
     governors: Vec<Row>,
 }
@@ -100,6 +101,7 @@ impl Document {
             utilisation: setting.utilisation,
             psd_ms: setting.psd_ms,
             tick_us: table.tick_ns() / 1000,
+            tick_ns: table.tick_ns(),
             states: states
                 .iter()
                 .zip(&request.states.costs)

@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
 use super::*;
+use crate::FOREVER;
 use crate::table::tests::{TICK, table};
 use crate::{Name, Setup};
 

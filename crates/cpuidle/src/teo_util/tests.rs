@@ -4,6 +4,7 @@
 
 use super::*;
 use crate::table::tests::{TICK, table};
+use crate::{Kind, State};
 
 const MS: u64 = 1_000_000;
 
@@ -39,7 +40,7 @@ fn idle(governor: &mut TeoUtil, residency_us: u64, wake: Wake) -> usize {
 /// | 500 us | 1680 - 210 = 1470 | 896 + 1024 = 1920 | 3390 | 2 | 3840 > 3390: state 2 |
 #[test]
 fn intercepts_lead_to_a_shallower_state() {
-    let mut governor = TeoUtil::new(false);
+    let mut governor = TeoUtil::new(Util::Ignored);
     let stays = [
         (10_400, Wake::Timer),
         (10_400, Wake::Timer),
@@ -63,7 +64,7 @@ fn intercepts_lead_to_a_shallower_state() {
 /// before.
 #[test]
 fn five_of_the_last_nine_are_enough() {
-    let mut governor = TeoUtil::new(false);
+    let mut governor = TeoUtil::new(Util::Ignored);
     for _ in 0..40 {
         idle(&mut governor, 10_400, Wake::Timer);
     }
@@ -87,30 +88,62 @@ fn five_of_the_last_nine_are_enough() {
 #[test]
 fn load_takes_one_state_off() {
     let states = table();
-    let select = |util_aware, utilisation, timer_us: u64| {
-        let mut governor = TeoUtil::new(util_aware);
+    let select = |util, utilisation, timer_us: u64| {
+        let mut governor = TeoUtil::new(util);
         governor.select(&states, &ticking(utilisation), || timer_us * 1000)
     };
     let chosen = |choice: Choice| (choice.state, choice.stop_tick);
-    assert_eq!(chosen(select(true, 16, 10_000)), (3, true));
-    assert_eq!(chosen(select(true, 17, 10_000)), (2, false));
-    assert_eq!(chosen(select(false, 1024, 10_000)), (3, true));
+    assert_eq!(chosen(select(Util::Corrected, 16, 10_000)), (3, true));
+    assert_eq!(chosen(select(Util::Corrected, 17, 10_000)), (2, false));
+    assert_eq!(chosen(select(Util::Ignored, 1024, 10_000)), (3, true));
     // From WFI there is nothing shallower that does not poll.
-    assert_eq!(chosen(select(true, 17, 50)), (1, false));
+    assert_eq!(chosen(select(Util::Corrected, 17, 50)), (1, false));
     // Without a tick 1.1 ms of expected stay are too shallow.
     let stopped = Moment {
         utilisation: 17,
         ..Moment::at(0)
     };
-    let mut governor = TeoUtil::new(true);
+    let mut governor = TeoUtil::new(Util::Corrected);
     assert_eq!(governor.select(&states, &stopped, || 10 * MS).state, 3);
+    // As posted the 10 ms are still expected: no tick. Nor is anything too shallow.
+    assert_eq!(chosen(select(Util::Posted, 17, 10_000)), (2, true));
+    let mut governor = TeoUtil::new(Util::Posted);
+    assert_eq!(governor.select(&states, &stopped, || 10 * MS).state, 2);
+}
+
+/// WFI, and a state that pays from 2 ms on: the patch's own case. As posted the timer in 20 ms
+/// is expected, so WFI is chosen once and the tick stopped. Corrected, 1 ms is expected, the
+/// middle between 0 and 2 ms, and the tick goes on; without one WFI is too shallow. A timer
+/// in 1 ms is before the second state pays: WFI, and the tick goes on.
+#[test]
+fn with_two_states_that_halt_load_means_the_first() {
+    let wfi = State::new("wfi", Kind::Wfi, 0, 0);
+    let deep = State::new("deep", Kind::Standby, 400_000, 2 * MS);
+    let states = Table::new(&[wfi, deep], TICK).unwrap();
+    let select = |util, moment: Moment, timer_ns| {
+        let choice = TeoUtil::new(util).select(&states, &moment, || timer_ns);
+        (choice.state, choice.stop_tick)
+    };
+    let busy = ticking(500);
+    let stopped = Moment {
+        utilisation: 500,
+        ..Moment::at(0)
+    };
+    assert_eq!(select(Util::Ignored, busy, 20 * MS), (1, true));
+    assert_eq!(select(Util::Posted, busy, 20 * MS), (0, true));
+    assert_eq!(select(Util::Corrected, busy, 20 * MS), (0, false));
+    assert_eq!(select(Util::Posted, stopped, 20 * MS), (0, true));
+    assert_eq!(select(Util::Corrected, stopped, 20 * MS), (1, true));
+    for util in [Util::Ignored, Util::Posted, Util::Corrected] {
+        assert_eq!(select(util, busy, MS), (0, false));
+    }
 }
 
 /// With poll and WFI alone, load means WFI, whatever the metrics say.
 #[test]
 fn with_two_states_load_never_polls() {
     let states = Table::arm_poll_idle(100_000, TICK).unwrap();
-    let mut governor = TeoUtil::new(true);
+    let mut governor = TeoUtil::new(Util::Corrected);
     for _ in 0..20 {
         let choice = governor.select(&states, &ticking(500), || 10 * MS);
         assert_eq!((choice.state, choice.stop_tick), (1, false));
@@ -129,13 +162,13 @@ fn with_two_states_load_never_polls() {
 #[test]
 fn safety_nets_are_no_intercepts() {
     for wake in [Wake::Tick, Wake::PollTimeout] {
-        let mut governor = TeoUtil::new(false);
+        let mut governor = TeoUtil::new(Util::Ignored);
         idle(&mut governor, 300, wake);
         assert_eq!(governor.bins[3].hits, 1024);
     }
     // With the timer within the tick, the tick is a wake-up like others: 300 us in
     // state 3 is 150 us, bin 1.
-    let mut governor = TeoUtil::new(false);
+    let mut governor = TeoUtil::new(Util::Ignored);
     governor.select(&table(), &ticking(0), || 3 * MS);
     let outcome = Outcome {
         state: 3,

@@ -59,6 +59,7 @@ struct Period {
     nudge_ns: u64,
     limit_ns: Option<u64>,
     utilisation: u32,
+    io_waiters: u32,
 }
 
 /// What is asked.
@@ -70,6 +71,7 @@ pub struct Question {
     pub tick_stopped: bool,
     pub limit_ns: Option<u64>,
     pub utilisation: u32,
+    pub io_waiters: u32,
 }
 
 impl Question {
@@ -139,6 +141,7 @@ impl Cpu {
             tick_stopped: self.tick_stopped,
             limit_ns: period.limit_ns,
             utilisation: period.utilisation,
+            io_waiters: period.io_waiters,
         }
     }
 
@@ -182,6 +185,7 @@ impl Cpu {
             nudge_ns,
             limit_ns,
             utilisation: rng.u32(..40),
+            io_waiters: rng.u32(..6).saturating_sub(3),
         }
     }
 

@@ -74,12 +74,13 @@ impl Both {
             tick_stopped: question.tick_stopped,
             latency_limit_ns: question.limit_ns.unwrap_or(FOREVER),
             utilisation: question.utilisation,
+            io_waiters: question.io_waiters,
         };
         let ask = Ask {
             timer_ns: question.timer_ns as i64,
             event_ns: question.event_ns() as i64,
             tick_stopped: question.tick_stopped,
-            io_waiters: 0,
+            io_waiters: question.io_waiters,
             latency_limit_ns: question.limit_ns.map_or(NO_LATENCY_LIMIT, |ns| ns as i64),
             utilisation: u64::from(question.utilisation),
         };
@@ -87,7 +88,7 @@ impl Both {
             .first
             .select(&self.first_table, &moment, || question.timer_ns);
         let second = self.second.governor().choose(&self.second_table, &ask);
-        let second = self.allowed(second, first.stop_tick, ask.latency_limit_ns);
+        let second = self.allowed(second, first.stop_tick);
         let polls = |state: usize| self.second_table.states()[state].polling;
         let limit = self
             .second
@@ -105,20 +106,17 @@ impl Both {
         (first, second)
     }
 
-    /// What `cpuidle` promises and Linux does not: a choice is enabled and within the latency
-    /// limit, or else it is the shallowest enabled state. Of the tick Linux says nothing then.
-    fn allowed(&self, choice: Choice, stop_tick: bool, limit_ns: i64) -> Choice {
+    /// What `cpuidle` promises and Linux does not: a choice is enabled, or else it is the
+    /// shallowest enabled state. Of the tick Linux says nothing then.
+    fn allowed(&self, choice: Choice, stop_tick: bool) -> Choice {
         let states = self.second_table.states();
-        let state = &states[choice.state];
-        if !state.disabled && state.exit_latency_ns <= limit_ns {
+        if !states[choice.state].disabled {
             return choice;
         }
-        match states.iter().position(|state| !state.disabled) {
-            Some(shallowest) if shallowest != choice.state => Choice {
-                state: shallowest,
-                stop_tick,
-            },
-            _ => choice,
+        let shallowest = states.iter().position(|state| !state.disabled);
+        Choice {
+            state: shallowest.expect("a table has an enabled state"),
+            stop_tick,
         }
     }
 

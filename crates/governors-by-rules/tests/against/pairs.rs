@@ -45,20 +45,25 @@ pub struct Pair {
     pub departures: &'static [Departure],
 }
 
-/// All that can be compared. `menu` of 6.2 and 6.14 and `teo` with utilisation as posted are not
-/// in `cpuidle`: its `teo-util` is the file as of commit 04bae4e2267d (rules U4 to U6).
+/// All governors but `fixed`, which has no rules.
 pub const PAIRS: &[Pair] = &[
     Pair {
         name: Name::Menu,
         tame: false,
-        by_rules: |tick, departures| plain(Menu::new(MenuRules::V7_1, tick).departing(departures)),
-        departures: &[
-            Departure::MenuPredictsInNs,
-            Departure::MenuAnswersMaximum,
-            Departure::MenuZeroKeepsTick,
-            Departure::MenuForgetsUnknown,
-            Departure::MenuSamplesSaturate,
-        ],
+        by_rules: |tick, _| plain(Menu::new(MenuRules::V7_1, tick)),
+        departures: &[],
+    },
+    Pair {
+        name: Name::Menu614,
+        tame: false,
+        by_rules: |tick, _| plain(Menu::new(MenuRules::V6_14, tick)),
+        departures: &[],
+    },
+    Pair {
+        name: Name::Menu62,
+        tame: false,
+        by_rules: |tick, _| plain(Menu::new(MenuRules::V6_2, tick)),
+        departures: &[],
     },
     Pair {
         name: Name::Teo,
@@ -77,28 +82,19 @@ pub const PAIRS: &[Pair] = &[
     Pair {
         name: Name::Teo62,
         tame: false,
-        by_rules: |tick, departures| {
-            let later = departures.has(Departure::Teo62EarlyAnswerKeepsTick);
-            let early_answer = if later {
-                EarlyAnswer::KeepsTick
-            } else {
-                EarlyAnswer::AsAny
-            };
-            recent(Utilisation::Ignored, early_answer, tick, departures)
-        },
-        departures: &[Departure::Teo62EarlyAnswerKeepsTick],
+        by_rules: |tick, departures| recent(Utilisation::Ignored, tick, departures),
+        departures: &[],
     },
     Pair {
-        name: Name::TeoUtil,
+        name: Name::TeoUtilV6,
         tame: false,
-        by_rules: |tick, departures| {
-            recent(
-                Utilisation::Corrected,
-                EarlyAnswer::KeepsTick,
-                tick,
-                departures,
-            )
-        },
+        by_rules: |tick, departures| recent(Utilisation::Posted, tick, departures),
+        departures: &[],
+    },
+    Pair {
+        name: Name::TeoUtil65,
+        tame: false,
+        by_rules: |tick, departures| recent(Utilisation::Corrected, tick, departures),
         departures: &[Departure::TeoUtilDeepestSpansForever],
     },
     Pair {
@@ -126,13 +122,9 @@ fn plain(governor: impl Governor + 'static) -> ByRules {
     ByRules::Plain(Box::new(governor))
 }
 
-fn recent(
-    utilisation: Utilisation,
-    early_answer: EarlyAnswer,
-    tick_ns: i64,
-    departures: Departures,
-) -> ByRules {
-    plain(TeoRecent::new(utilisation, early_answer, tick_ns, 1024).departing(departures))
+fn recent(utilisation: Utilisation, tick_ns: i64, departures: Departures) -> ByRules {
+    let governor = TeoRecent::new(utilisation, EarlyAnswer::AsAny, tick_ns, 1024);
+    plain(governor.departing(departures))
 }
 
 /// States as (polls, exit latency in us, target residency in us), and the ticks of a second.

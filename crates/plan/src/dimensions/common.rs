@@ -283,6 +283,19 @@ macro_rules! common_and {
                 show: Show::Sweep { column: "service", chart: "Service time", preferred: 0 },
                 applies: |cell| cell.workload == Workload::Notify,
             }
+            /// How often the tick of a governed CPU comes.
+            hz: Hz {
+                key: "hz",
+                help: "How often the scheduler's tick of a governed CPU comes, which also counts the time of --psd-ms and \
+                       bounds polls: 100, 250 (default), 300, 1000",
+                kind: Kind::Numbers,
+                default: [Hz::HZ_250],
+                neutral: Hz::HZ_250,
+                turn: 11,
+                place: Place::Unusual,
+                show: Show::Special("hz"),
+                applies: |cell| cell.wait.governor().is_some(),
+            }
             $($system)*
         }
     };

@@ -42,7 +42,7 @@ pub struct Info {
 pub enum Kind {
     /// One of some words.
     Words,
-    /// Numbers of microseconds, of milliseconds, or of things.
+    /// Numbers of microseconds, of milliseconds, of hertz, or of things.
     Numbers,
     /// Sets of CPUs: `0-3+6`, `0x4f`, `all`, `none`.
     Cpus,

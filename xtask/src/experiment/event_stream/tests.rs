@@ -6,6 +6,7 @@ use plan::Workload::{self, Overshoot, Stream};
 use results::{Cell, Results, Stats};
 
 use super::*;
+use crate::experiment::verdict::Verdict;
 
 /// What a machine makes of a poll by the event stream alone, all in ticks of a
 /// nanosecond: its overshoot, from limit and period.
@@ -77,14 +78,14 @@ fn runs(overshoot: Over, period: u64, change: fn(&mut Cell)) -> Runs {
     ] {
         let mut results = results(cells);
         results.cells.iter_mut().for_each(change);
-        runs.add(label, results);
+        runs.add(label, ONCE[0].name, results);
     }
     runs
 }
 
 fn judged(runs: &Runs) -> Vec<Option<bool>> {
     let outcome = conclude(runs).unwrap();
-    outcome.claims.iter().map(|claim| claim.agrees).collect()
+    outcome.claims.iter().map(|claim| claim.verdict().agrees()).collect()
 }
 
 #[test]
@@ -94,7 +95,7 @@ fn a_machine_with_the_right_stream_agrees_with_everything() {
     // Periods; two claims for each stream under WFE; WFET twice and spin.
     assert_eq!(outcome.claims.len(), 5 + 2 * 2 + 3);
     for claim in &outcome.claims {
-        assert_eq!(claim.agrees, Some(true), "{}", claim.line());
+        assert_eq!(claim.verdict(), Verdict::Agrees, "{}", claim.line());
     }
     let lines = outcome.lines().join("\n");
     assert!(lines.contains("11.38 (1.00)"), "{lines}");
@@ -150,11 +151,11 @@ fn nothing_is_judged_of_a_stream_that_is_not_modelled() {
     let (judged, not): (Vec<_>, Vec<_>) = outcome
         .claims
         .iter()
-        .partition(|claim| claim.agrees.is_some());
+        .partition(|claim| claim.verdict().agrees().is_some());
     assert_eq!((judged.len(), not.len()), (3, 9));
     let line = not[0].line();
     assert!(line.contains("not modelled: asked for 2 us"), "{line}");
-    assert!(line.contains("made 2.05 us, measured 0.02 us"), "{line}");
+    assert!(line.contains("measured 0.02, made 2.05: -99.0 %"), "{line}");
     assert!(
         line.contains("does not model event_stream_period_ok"),
         "{line}"
@@ -181,7 +182,7 @@ fn what_the_machine_does_not_have_is_left_out_with_the_reason() {
         outcome
             .claims
             .iter()
-            .all(|claim| claim.agrees == Some(true))
+            .all(|claim| claim.verdict() == Verdict::Agrees)
     );
 }
 
@@ -191,7 +192,7 @@ fn cycles_are_time_by_the_clock_of_the_core() {
     results.machine.core_hz = 2_600_000_000;
     results.cells[0].unit = "cycles".into();
     let mut runs = Runs::new("event-stream");
-    runs.add("periods", results);
+    runs.add("periods", ONCE[0].name, results);
     let found = runs.cell("periods", &[("event-stream-us", "8")]).unwrap();
     assert_eq!(found.us(found.median()), 10.0);
     assert_eq!(measured_in(found.unit()), " (measured in cycles)");

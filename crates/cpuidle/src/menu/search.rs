@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The state for a stay of a predicted length.
+
+use super::{Forecast, Release};
+use crate::tick::SHORT_NS;
+use crate::{Moment, Table};
+
+/// Whether the first state is taken without more ado: no latency is allowed, or the next
+/// state does not pay before the timer or takes too long to leave. Whether the next state
+/// is enabled does not count, as in `menu_select()`.
+pub fn first_at_once(states: &Table, moment: &Moment, forecast: &Forecast) -> bool {
+    let limit_ns = moment.latency_limit_ns;
+    // What is beyond the table never pays.
+    let next = states.at(1);
+    let needless = forecast.timer_ns < next.target_residency_ns || limit_ns < next.exit_latency_ns;
+    limit_ns == 0 || states.count() == 1 || (states.at(0).enabled && needless)
+}
+
+/// The state, and the stay that it stands for, ns; `limit_ns` is how long it may take
+/// to leave it.
+pub fn state(
+    release: Release,
+    states: &Table,
+    moment: &Moment,
+    forecast: &Forecast,
+    limit_ns: u64,
+) -> (usize, u64) {
+    let stay_ns = forecast.stay_ns;
+    let mut state = states.shallowest();
+    let mut next = Some(state);
+    while let Some(index) = next {
+        let deeper = states.at(index);
+        let in_time = deeper.exit_latency_ns <= limit_ns;
+        if deeper.target_residency_ns > stay_ns {
+            // Before, the last of these rules did not ask for the latency.
+            if release == Release::Now && !in_time {
+                break;
+            }
+            if leaves_poll(release, states, forecast, (state, index), in_time) {
+                return (index, deeper.target_residency_ns);
+            }
+            return too_short(states, moment, forecast, state, index);
+        }
+        if !in_time {
+            break;
+        }
+        state = index;
+        next = states.deeper(index);
+    }
+    (state, stay_ns)
+}
+
+/// Whether `next` takes the place of a poll although it does not pay in the stay that
+/// is predicted: it does before the timer.
+fn leaves_poll(
+    release: Release,
+    states: &Table,
+    forecast: &Forecast,
+    (state, next): (usize, usize),
+    in_time: bool,
+) -> bool {
+    let deeper = states.at(next);
+    let allowed = match release {
+        Release::V6_2 | Release::V6_14 => in_time,
+        // Polling is worth it only if a halt would take long to pay.
+        Release::Now => {
+            deeper.target_residency_ns < SHORT_NS && deeper.exit_latency_ns <= forecast.stay_ns
+        }
+    };
+    states.at(state).polls() && deeper.target_residency_ns <= forecast.timer_ns && allowed
+}
+
+/// The stay is too short for `next`: the state, and the stay that it stands for, ns.
+fn too_short(
+    states: &Table,
+    moment: &Moment,
+    forecast: &Forecast,
+    state: usize,
+    next: usize,
+) -> (usize, u64) {
+    let tick_ns = states.tick_ns();
+    let stay_ns = forecast.stay_ns;
+    let residency_ns = states.at(state).target_residency_ns;
+    let deeper_pays = states.at(next).target_residency_ns <= forecast.event_ns;
+    match (stay_ns < tick_ns, moment.tick_stopped) {
+        (true, _) => (state, stay_ns),
+        // Longer than a tick but too short for the next state: with the tick on,
+        // there will be another choice soon.
+        (false, false) => (state, residency_ns),
+        // Without it, better deep than stuck.
+        (false, true) if residency_ns < tick_ns && deeper_pays => (next, stay_ns),
+        (false, true) => (state, stay_ns),
+    }
+}

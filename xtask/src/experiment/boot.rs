@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The boots of an experiment, and in what their repetitions differ.
+
+use plan::Under;
+
+use crate::cli::{JobArgs, PlanArgs, Unders};
+
+/// Values of dimensions, by their keys.
+pub type Lists = &'static [(&'static str, &'static str)];
+
+/// One boot, without time stamps, and its repetitions.
+pub struct Boot {
+    /// Its name.
+    pub label: &'static str,
+    /// What the guest runs under.
+    pub under: Under,
+    /// How many CPUs; the board's number if `None`.
+    pub cpus: Option<u32>,
+    /// Values that are not the default.
+    pub lists: Lists,
+    /// Wake-ups per cell.
+    pub iterations: u64,
+    /// How often it is booted, and with what; [`ONCE`] where nothing can vary. All
+    /// boots of an experiment that are repeated are repeated alike.
+    pub repeats: &'static [Repeat],
+}
+
+/// What is special in one repetition of a boot.
+#[derive(Clone, Copy)]
+pub struct Repeat {
+    /// Its name, which is also part of a folder's.
+    pub name: &'static str,
+    /// What times are drawn from; the guest's own default if `None`.
+    pub seed: Option<u64>,
+    /// How many CPUs, if not as the boot says: where tasks run, and in which order.
+    pub cpus: Option<u32>,
+    /// Values other than the boot's.
+    pub lists: Lists,
+}
+
+impl Repeat {
+    /// As the boot says.
+    pub const SAME: Self = Self {
+        name: "same",
+        seed: None,
+        cpus: None,
+        lists: &[],
+    };
+
+    /// With times drawn from `seed`.
+    pub const fn seed(name: &'static str, seed: u64) -> Self {
+        Self {
+            name,
+            seed: Some(seed),
+            ..Self::SAME
+        }
+    }
+
+    /// With this number of CPUs.
+    pub const fn cpus(name: &'static str, cpus: u32) -> Self {
+        Self {
+            name,
+            cpus: Some(cpus),
+            ..Self::SAME
+        }
+    }
+}
+
+/// One boot.
+pub const ONCE: &[Repeat] = &[Repeat::SAME];
+
+/// Three, with other times of what is drawn at random.
+pub const SEEDS: &[Repeat] = &[
+    Repeat::seed("seed-1", 1),
+    Repeat::seed("seed-2", 2),
+    Repeat::seed("seed-3", 3),
+];
+
+/// Three, with work on two CPUs that are alone or have others beside them, or spread
+/// over more.
+pub const PLACES: &[Repeat] = &[
+    Repeat::cpus("2-cpus", 2),
+    Repeat::cpus("4-cpus", 4),
+    Repeat::cpus("8-cpus", 8),
+];
+
+impl Boot {
+    /// The name of a repetition.
+    pub fn name(&self, repeat: &Repeat) -> String {
+        match self.repeats {
+            [_] => self.label.into(),
+            _ => format!("{}-{}", self.label, repeat.name),
+        }
+    }
+
+    /// What is asked for on `board`.
+    pub fn args(&self, board: &str, repeat: &Repeat) -> JobArgs {
+        let mut args = JobArgs::on(board);
+        let special = |key: &str| repeat.lists.iter().any(|(other, _)| *other == key);
+        let own = self.lists.iter().filter(|(key, _)| !special(key));
+        let lists: Vec<_> = own.chain(repeat.lists).copied().collect();
+        args.load.plan = PlanArgs::exactly(self.iterations, &lists);
+        // Experiments say how many wake-ups they need, however long these take.
+        args.load.plan.cell_ms = Some("0".into());
+        args.load.append = repeat.seed.map(|seed| format!("rouse.seed={seed}"));
+        args.under = Some(Unders(vec![self.under]));
+        args.cpus = repeat.cpus.or(self.cpus);
+        args
+    }
+}

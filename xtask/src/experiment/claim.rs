@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a source says, what of it is tested, and our numbers for it, boot by boot.
+
+use serde::{Serialize, Serializer};
+
+use super::verdict::{Test, Verdict, Way, judge};
+
+/// A figure of every boot, with the boots' names.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ByBoot<T>(Vec<(String, T)>);
+
+impl<T> ByBoot<T> {
+    /// Of boots and their names.
+    pub const fn new(figures: Vec<(String, T)>) -> Self {
+        Self(figures)
+    }
+
+    /// Something that follows from each.
+    pub fn map<U>(&self, of: impl Fn(&T) -> U) -> ByBoot<U> {
+        let each = self.0.iter();
+        ByBoot(each.map(|(name, it)| (name.clone(), of(it))).collect())
+    }
+
+    /// Each of them.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        self.0.iter().map(|(_, it)| it)
+    }
+}
+
+impl ByBoot<f64> {
+    /// The median.
+    pub fn median(&self) -> f64 {
+        let values: Vec<f64> = self.values().copied().collect();
+        significance::median(&values).unwrap_or(f64::NAN)
+    }
+}
+
+/// Of one boot, or of none: a constant.
+impl From<f64> for ByBoot<f64> {
+    fn from(value: f64) -> Self {
+        Self(vec![(String::new(), value)])
+    }
+}
+
+/// Something that the source says, and what our numbers say of it: one figure
+/// against another, in every boot.
+pub struct Claim {
+    /// What the source says: its sentence in few words, or its number with the unit.
+    source: String,
+    /// What of that is tested, if it is more than the comparison says.
+    tested: Option<String>,
+    test: Test,
+    /// The unit of a difference; `None`: per cent of the second figure.
+    unit: Option<&'static str>,
+    one: (String, ByBoot<f64>),
+    other: (String, ByBoot<f64>),
+    /// What it takes that the machine lacks: names of probes.
+    missing: Vec<String>,
+    /// Why it is otherwise here, should it be.
+    reason: Option<&'static str>,
+}
+
+/// Our numbers in one boot.
+#[derive(Serialize)]
+struct Ours<'c> {
+    boot: &'c str,
+    one: f64,
+    other: f64,
+    /// `null` where the second is 0 and the first is not.
+    effect: f64,
+}
+
+impl Claim {
+    /// A claim about `one` against `other`, each with its name.
+    pub fn new(
+        source: impl Into<String>,
+        test: Test,
+        one: (&str, impl Into<ByBoot<f64>>),
+        other: (&str, impl Into<ByBoot<f64>>),
+    ) -> Self {
+        Self {
+            source: source.into(),
+            tested: None,
+            test,
+            unit: None,
+            one: (one.0.into(), one.1.into()),
+            other: (other.0.into(), other.1.into()),
+            missing: Vec::new(),
+            reason: None,
+        }
+    }
+
+    /// The first is below the second.
+    pub fn below(
+        source: impl Into<String>,
+        one: (&str, impl Into<ByBoot<f64>>),
+        other: (&str, impl Into<ByBoot<f64>>),
+    ) -> Self {
+        Self::new(source, Test::Order, one, other)
+    }
+
+    /// Says what of the source is tested, where the comparison alone does not.
+    pub fn tested(self, tested: impl Into<String>) -> Self {
+        Self {
+            tested: Some(tested.into()),
+            ..self
+        }
+    }
+
+    /// The effect is the difference, in this unit, and not per cent of the second.
+    pub fn in_unit(self, unit: &'static str) -> Self {
+        Self {
+            unit: Some(unit),
+            ..self
+        }
+    }
+
+    /// Says why, should our numbers not agree.
+    pub fn else_because(self, why: &'static str) -> Self {
+        Self {
+            reason: Some(why),
+            ..self
+        }
+    }
+
+    /// Takes the judgement back if the machine lacks anything that it takes: names
+    /// of probes.
+    pub fn unless_missing(self, probes: &[String]) -> Self {
+        Self {
+            missing: probes.to_vec(),
+            ..self
+        }
+    }
+
+    /// What our numbers say.
+    pub fn verdict(&self) -> Verdict {
+        if !self.missing.is_empty() {
+            return Verdict::NotModelled;
+        }
+        let effects: Vec<f64> = self.ours().iter().map(|ours| ours.effect).collect();
+        judge(self.test, &effects)
+    }
+
+    /// Why it is otherwise here, where it is.
+    pub fn why(&self) -> Option<String> {
+        match self.verdict() {
+            Verdict::NotModelled => {
+                let missing = self.missing.join(", ");
+                Some(format!("this machine does not model {missing}"))
+            }
+            Verdict::Agrees => None,
+            Verdict::DirectionOnly | Verdict::NoDifference | Verdict::Differs => {
+                self.reason.map(String::from)
+            }
+        }
+    }
+
+    /// What the source says.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// What of it is tested, in words.
+    pub fn what_is_tested(&self) -> String {
+        let (one, other) = (&self.one.0, &self.other.0);
+        let unit = self.unit.unwrap_or("%");
+        let comparison = match self.test {
+            Test::Sign { way } => {
+                let way = match way {
+                    Way::Falls => "falls",
+                    Way::Rises => "rises",
+                };
+                format!("from {other} to {one} it {way}")
+            }
+            Test::Order => format!("{one} below {other}"),
+            Test::Size { expected, band } => {
+                let (expected, band) = (signed(expected), plain(band));
+                format!("{one} against {other}: {expected} {unit}, {band} more or less")
+            }
+            Test::Equality { band } => {
+                format!("{one} within {} {unit} of {other}", plain(band))
+            }
+        };
+        match &self.tested {
+            Some(tested) => format!("{tested}: {comparison}"),
+            None => comparison,
+        }
+    }
+
+    /// Our numbers, boot by boot. What there is of one boot only holds for all.
+    fn ours(&self) -> Vec<Ours<'_>> {
+        let (one, other) = (&self.one.1.0, &self.other.1.0);
+        let boots = one.len().max(other.len());
+        debug_assert!(
+            [one, other]
+                .iter()
+                .all(|it| it.len() == 1 || it.len() == boots)
+        );
+        let at = |figures: &[(String, f64)], boot: usize| {
+            figures
+                .get(boot)
+                .or_else(|| figures.first())
+                .map_or(f64::NAN, |it| it.1)
+        };
+        let named = if one.len() == boots { one } else { other };
+        let each = named.iter().enumerate().map(|(boot, (name, _))| {
+            let (one, other) = (at(one, boot), at(other, boot));
+            let effect = match self.unit {
+                None if one == other => 0.0,
+                None => 100.0 * (one - other) / other.abs(),
+                Some(_) => one - other,
+            };
+            Ours {
+                boot: name,
+                one,
+                other,
+                effect,
+            }
+        });
+        each.collect()
+    }
+
+    /// Our numbers in words: medians, and the effect in every boot.
+    pub fn our_numbers(&self) -> String {
+        let named = |(name, figures): &(String, ByBoot<f64>)| {
+            format!("{name} {}", number(figures.median()))
+        };
+        let ours = self.ours();
+        let effects: Vec<String> = ours.iter().map(|ours| signed(ours.effect)).collect();
+        let unit = self.unit.unwrap_or("%");
+        let effects = match &effects[..] {
+            [one] => format!("{one} {unit}"),
+            some => format!("{} {unit} in {} boots", some.join(", "), some.len()),
+        };
+        format!("{}, {}: {effects}", named(&self.one), named(&self.other))
+    }
+
+    /// It in a line.
+    pub fn line(&self) -> String {
+        let why = self.why().map(|why| format!("; {why}")).unwrap_or_default();
+        format!(
+            "  {}: {} [{}] (ours: {}{why})",
+            self.verdict().shown(),
+            self.source,
+            self.what_is_tested(),
+            self.our_numbers()
+        )
+    }
+}
+
+impl Serialize for Claim {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        /// As it is written.
+        #[derive(Serialize)]
+        struct Written<'c> {
+            source: &'c str,
+            tested: String,
+            test: Test,
+            /// Names of the two that are compared.
+            one: &'c str,
+            other: &'c str,
+            /// Of the effect.
+            unit: &'c str,
+            ours: Vec<Ours<'c>>,
+            verdict: Verdict,
+            agrees: Option<bool>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            why: Option<String>,
+        }
+        let verdict = self.verdict();
+        let written = Written {
+            source: &self.source,
+            tested: self.what_is_tested(),
+            test: self.test,
+            one: &self.one.0,
+            other: &self.other.0,
+            unit: self.unit.unwrap_or("%"),
+            ours: self.ours(),
+            verdict,
+            agrees: verdict.agrees(),
+            why: self.why(),
+        };
+        written.serialize(to)
+    }
+}
+
+/// A figure, as exact as it is of use.
+fn number(value: f64) -> String {
+    if value.abs() < 1000.0 {
+        format!("{value:.2}")
+    } else {
+        format!("{value:.0}")
+    }
+}
+
+/// A band, without digits that say nothing.
+fn plain(band: f64) -> String {
+    let text = format!("{band:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// An effect, with its sign.
+fn signed(effect: f64) -> String {
+    if effect.abs() < 1.0 {
+        format!("{effect:+.2}")
+    } else {
+        format!("{effect:+.1}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn by_boot(values: [f64; 3]) -> ByBoot<f64> {
+        let boots = (1..).zip(values);
+        ByBoot::new(
+            boots
+                .map(|(n, value)| (format!("seed {n}"), value))
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn a_claim_that_does_not_hold_says_why() {
+        let claim = Claim::below("a is cheaper", ("a", 2.0), ("b", 1.0));
+        let claim = claim.else_because("a is emulated");
+        assert_eq!(
+            claim.line(),
+            "  DIFFERS: a is cheaper [a below b] (ours: a 2.00, b 1.00: +100.0 %; a is emulated)"
+        );
+        let claim = Claim::below("a is cheaper", ("a", 1.0), ("b", 2.0));
+        let claim = claim.else_because("x");
+        assert_eq!((claim.verdict(), claim.why()), (Verdict::Agrees, None));
+    }
+
+    #[test]
+    fn boots_that_contradict_each_other_show_no_difference() {
+        let claim = Claim::below("a is cheaper", ("a", by_boot([1.0, 3.0, 1.0])), ("b", 2.0));
+        assert_eq!(
+            claim.line(),
+            "  no difference: a is cheaper [a below b] \
+             (ours: a 1.00, b 2.00: -50.0, +50.0, -50.0 % in 3 boots)"
+        );
+    }
+
+    #[test]
+    fn pairs_are_of_one_boot() {
+        // What the boots have in common cancels out.
+        let (a, b) = (by_boot([10.0, 20.0, 40.0]), by_boot([20.0, 40.0, 80.0]));
+        let half = Test::Size {
+            expected: -50.0,
+            band: 1.0,
+        };
+        let claim = Claim::new("half", half, ("a", a), ("b", b));
+        assert_eq!(claim.verdict(), Verdict::Agrees);
+        assert!(claim.what_is_tested().contains("-50.0 %, 1 more or less"));
+    }
+
+    #[test]
+    fn a_difference_has_its_unit() {
+        let equal = Test::Equality { band: 2.0 };
+        let claim = Claim::new("the same", equal, ("pipe", -51.0), ("notify", -49.5));
+        let claim = claim.in_unit("points");
+        assert_eq!(claim.verdict(), Verdict::Agrees);
+        assert_eq!(claim.what_is_tested(), "pipe within 2 points of notify");
+        let claim = Claim::new("the same", equal, ("pipe", -51.0), ("notify", -48.5));
+        assert_eq!(claim.in_unit("points").verdict(), Verdict::Differs);
+    }
+
+    #[test]
+    fn what_was_nothing_before_has_a_sign_and_no_size() {
+        let rises = Test::Sign { way: Way::Rises };
+        let claim = Claim::new("it appears", rises, ("after", 3.0), ("before", 0.0));
+        assert_eq!(claim.verdict(), Verdict::Agrees);
+        let text = serde_json::to_string(&claim).unwrap();
+        assert!(text.contains("\"effect\":null"), "{text}");
+        assert!(
+            text.contains("\"verdict\":\"agrees\",\"agrees\":true"),
+            "{text}"
+        );
+        assert!(
+            text.contains("{\"kind\":\"sign\",\"way\":\"rises\"}"),
+            "{text}"
+        );
+        let claim = Claim::below("nothing", ("after", 0.0), ("before", 0.0));
+        assert_eq!(claim.verdict(), Verdict::NoDifference);
+    }
+
+    #[test]
+    fn a_claim_about_what_is_not_modelled_is_not_judged() {
+        for one in [1.0, 3.0] {
+            let claim = Claim::below("WFE waits", ("one", one), ("other", 2.0));
+            let claim = claim.else_because("x").unless_missing(&[]);
+            assert_ne!(claim.verdict(), Verdict::NotModelled);
+            let claim = claim.unless_missing(&["wfe_halts".into()]);
+            assert_eq!(claim.verdict().agrees(), None);
+            let line = claim.line();
+            assert!(line.starts_with("  not modelled: WFE waits"), "{line}");
+            assert!(
+                line.ends_with("; this machine does not model wfe_halts)"),
+                "{line}"
+            );
+        }
+    }
+}
