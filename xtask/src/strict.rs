@@ -6,7 +6,7 @@
 //! A finding that is none is corrected in its rule. Where the rule can't know better, a
 //! comment in the code says why it is right: `strict RULE: why`, on the line of the
 //! instruction, of a function that it was inlined into, or of the label of assembly, or in
-//! the comment before it.
+//! the comment before it. Code that is to break what it can says `strict any rule: why`.
 
 use std::fmt;
 use std::fs;
@@ -197,18 +197,15 @@ fn is_explained(rule: &str, site: &Site) -> bool {
 
 /// Whether a comment on line `line` of `text`, or right before it, is about `rule`.
 fn explains(text: &str, line: usize, rule: &str) -> bool {
-    let wanted = format!("{SILENCE}{rule}: ");
+    let wanted = [rule, "any rule"].map(|rule| format!("{SILENCE}{rule}: "));
+    let speaks = |line: &&str| wanted.iter().any(|wanted| line.contains(wanted));
     let lines: Vec<&str> = text.lines().take(line).collect();
     let Some((last, before)) = lines.split_last() else {
         return false;
     };
     let comment = |line: &&&str| line.trim_start().starts_with("//");
-    last.contains(&wanted)
-        || before
-            .iter()
-            .rev()
-            .take_while(comment)
-            .any(|line| line.contains(&wanted))
+    let mut comments = before.iter().rev().take_while(comment);
+    speaks(last) || comments.any(speaks)
 }
 
 /// Whether there is such a comment at the label `symbol` of assembly.
@@ -289,6 +286,11 @@ mod tests {
         let text = "fn f() {\n    // strict wait-can-end: the end of the machine\n    // in any case\n    wfi();\n    wfi();\n}\n";
         assert!(explains(text, 4, "wait-can-end"));
         assert!(!explains(text, 5, "wait-can-end") && !explains(text, 4, "synchronised"));
+        assert!(explains(
+            "// strict any rule: why\nwfi();",
+            2,
+            "wait-can-end"
+        ));
         assert!(explains(
             "wfi(); // strict wait-can-end: why\n",
             1,

@@ -6,7 +6,8 @@
 //! the rule looks at what it does read: the last stores before an SGI that no DSB has
 //! completed are kept until the next one, and a CPU that acknowledges an interrupt
 //! meanwhile and soon reads one of those words has relied on luck. What only the sender
-//! reads needs no DSB, as the frame of an exception and its counters.
+//! reads needs no DSB, as the frame of an exception and its counters. Nor is an SGI of the
+//! guest about what the hypervisor stored before.
 //!
 //! Not seen: more than [`STORES`] stores before the SGI, more than [`READS`] reads after the
 //! acknowledge, which CPUs the SGI is for, and doorbells that are no SGI.
@@ -76,12 +77,18 @@ impl Rule for SgiAfterStores {
             Operation::Write {
                 register: ICC_SGI1R_EL1 | ICC_SGI0R_EL1 | ICC_ASGI1R_EL1,
                 ..
-            } if !self.stores.is_empty() => {
+            } if self
+                .stores
+                .iter()
+                .any(|(_, at)| at.level <= now.place.level) =>
+            {
                 self.sent = true;
+                let level = now.place.level;
+                let own = self.stores.iter().filter(|(_, at)| at.level <= level);
                 now.shared.sends.keep(Send {
                     sender: now.cpu,
                     place: now.place,
-                    stores: self.stores.iter().copied().collect(),
+                    stores: own.copied().collect(),
                 });
             }
             Operation::Read {
