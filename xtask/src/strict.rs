@@ -105,7 +105,7 @@ impl Checker {
 fn told(finding: &Finding, symbols: &Symbols) -> Option<Found> {
     let level = level(finding.place)?;
     let site = symbols.site(level, finding.place.pc);
-    if site.is_none() && symbols.is_placed(level) {
+    if site.is_none() && !symbols.is_unplaced(level) {
         return None;
     }
     if site

@@ -114,10 +114,10 @@ impl Symbols {
         images.find_map(|image| image.site(address))
     }
 
-    /// Whether it is known where the image of `level` is.
-    pub fn is_placed(&self, level: Level) -> bool {
+    /// Whether there is an image of `level` of which it is not known where it is.
+    pub fn is_unplaced(&self, level: Level) -> bool {
         let mut images = self.images.iter();
-        images.any(|image| image.level() == level && image.base.is_some())
+        images.any(|image| image.level() == level && image.base.is_none())
     }
 
     fn names(&self, address: u64, level: Option<Level>) -> Vec<String> {
