@@ -156,10 +156,21 @@ fn frame(site: &Site) -> Option<&Frame> {
         .or(first)
 }
 
+/// The function of `frame`, or the one that its closure is in.
+fn function<'s>(site: &'s Site, frame: &'s Frame) -> &'s str {
+    let outwards = site.frames.iter().skip_while(|one| *one != frame);
+    let mut names = outwards
+        .filter(|one| one.file == frame.file)
+        .map(|one| plain(&one.function));
+    names
+        .find(|name| !name.starts_with('{'))
+        .unwrap_or_else(|| plain(&frame.function))
+}
+
 /// File and function.
 fn named(site: &Site) -> String {
     match frame(site) {
-        Some(frame) => format!("{}: {}", frame.file, plain(&frame.function)),
+        Some(frame) => format!("{}: {}", frame.file, function(site, frame)),
         None => site.symbol.clone(),
     }
 }
@@ -168,7 +179,7 @@ fn named(site: &Site) -> String {
 fn at(site: &Site) -> String {
     match frame(site) {
         Some(frame) => {
-            let function = plain(&frame.function);
+            let function = function(site, frame);
             format!("{}: {function} ({}:{})", site.image, frame.file, frame.line)
         }
         None => format!("{}: {}", site.image, site.symbol),
@@ -278,6 +289,12 @@ mod tests {
             named(&site(&[("crates/arch/src/insn.rs", "wfi")])),
             "crates/arch/src/insn.rs: wfi"
         );
+        let closure = [
+            ("a.rs", "{closure#2}"),
+            ("b.rs", "with<()>"),
+            ("a.rs", "idle_until"),
+        ];
+        assert_eq!(named(&site(&closure)), "a.rs: idle_until");
         assert_eq!(named(&site(&[])), "fast_halt");
     }
 

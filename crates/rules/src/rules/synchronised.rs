@@ -35,6 +35,9 @@ pub struct Synchronised {
     translation: Option<(Register, Place)>,
     /// AT, whose result is a register.
     translated: Option<Place>,
+    /// VBAR_EL1 and VBAR_EL2 have been in force once: an exception that comes beside a
+    /// change of them finds vectors either way.
+    vectors: [bool; 2],
 }
 
 impl Rule for Synchronised {
@@ -84,14 +87,14 @@ impl Rule for Synchronised {
     }
 
     fn entered(&mut self, now: &Now<'_>, level: u8) {
-        let vectors = match level {
-            1 => VBAR_EL1,
-            _ => VBAR_EL2,
+        let (vectors, known) = match level {
+            1 => (VBAR_EL1, self.vectors[0]),
+            _ => (VBAR_EL2, self.vectors[1]),
         };
         if let Some(&(_, at)) = self
             .written
             .iter()
-            .find(|(register, _)| *register == vectors)
+            .find(|(register, _)| *register == vectors && !known)
         {
             // An exception may come anywhere.
             now.report_at::<Self>(
@@ -215,13 +218,24 @@ impl Rule for Synchronised {
                     .read(ICC_PMR_EL1),
             ),
             ("AT", Program::new().then(AT).then(ISB).read(PAR_EL1)),
+            (
+                "from vectors to vectors",
+                Program::new()
+                    .write(VBAR_EL2, 0x800)
+                    .then(ISB)
+                    .write(VBAR_EL2, 0x1000)
+                    .interrupt(2),
+            ),
         ]
     }
 }
 
 impl Synchronised {
     fn synchronise(&mut self) {
-        self.written.clear();
+        for (register, _) in self.written.drain(..) {
+            self.vectors[0] |= register == VBAR_EL1;
+            self.vectors[1] |= register == VBAR_EL2;
+        }
         self.translation = None;
         self.translated = None;
     }
