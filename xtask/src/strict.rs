@@ -104,23 +104,16 @@ impl Checker {
 /// A finding with its names; `None` if it is not ours, or explained.
 fn told(finding: &Finding, symbols: &Symbols) -> Option<Found> {
     let level = level(finding.place)?;
-    let site = symbols.site(level, finding.place.pc);
-    if site.is_none() && !symbols.is_unplaced(level) {
+    let site = symbols.site(level, finding.place.pc)?;
+    if is_explained(&finding.rule, &site) {
         return None;
     }
-    if site
-        .as_ref()
-        .is_some_and(|site| is_explained(&finding.rule, site))
-    {
-        return None;
-    }
-    let place = site.as_ref().map_or("?".into(), named);
     let about = rules::RULES.iter().find(|rule| rule.name == finding.rule);
     let cites = about.map_or("", |rule| rule.cites);
     let mut shown = format!(
         "{}: {} on CPU {} at EL{} ({:#x}), {}",
         finding.rule,
-        site.as_ref().map_or("?".into(), at),
+        at(&site),
         finding.cpu,
         finding.place.level,
         finding.place.pc,
@@ -134,7 +127,7 @@ fn told(finding: &Finding, symbols: &Symbols) -> Option<Found> {
     shown += &format!(" [{cites}]");
     Some(Found {
         rule: finding.rule.clone(),
-        place,
+        place: named(&site),
         shown,
     })
 }

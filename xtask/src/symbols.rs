@@ -114,12 +114,6 @@ impl Symbols {
         images.find_map(|image| image.site(address))
     }
 
-    /// Whether there is an image of `level` of which it is not known where it is.
-    pub fn is_unplaced(&self, level: Level) -> bool {
-        let mut images = self.images.iter();
-        images.any(|image| image.level() == level && image.base.is_none())
-    }
-
     fn names(&self, address: u64, level: Option<Level>) -> Vec<String> {
         let images = self.images.iter();
         let images = images.filter(|image| level.is_none_or(|level| image.level() == level));
