@@ -16,7 +16,7 @@ use platform::MAX_CPUS;
 use crate::block::Block;
 use crate::clock::watch::{Seen, Watch};
 use crate::counts::Counts;
-use crate::entry::{Entry, Work};
+use crate::entry::{self, Entry, Work};
 use crate::features::features;
 use crate::idle::{self, limited};
 use crate::kernel::stats::Totals;
@@ -39,7 +39,6 @@ const STEPS: usize = 8;
 /// Measures everything and reports it; `seed` is what the times of requests are drawn from,
 /// `fault` a failure that was asked for.
 pub fn run(plan: &Plan, seed: u64, fault: Option<Fault>, pool: &mut Pool) {
-    times::draw_from(seed);
     let machine = Machine {
         cpus: percpu::online().count(),
         wfxt: features().wfxt,
@@ -102,6 +101,7 @@ fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Ent
             parts: parts::Totals::ZERO,
             kernel: Totals::ZERO,
             load: Load::ZERO,
+            busy: entry::IDLE,
             noise: [0; MAX_CPUS],
         }
     }));
@@ -182,12 +182,13 @@ fn block_of_tasks(entry: &mut Entry, count: u32, seed: u64) {
         return;
     };
     let cell = entry.cell;
+    times::draw_from(seed, entry.pace.done);
     if cell.is_open() {
         arrivals::draw(&cell, count, entry.pace.done, seed);
     }
     let before = samples.total.count();
     let block = Block { cell, count };
-    block.prepare();
+    block.prepare(&entry.busy);
     block.begin();
     samples::collect(Some(samples));
     let job = Job {
@@ -205,6 +206,7 @@ fn block_of_tasks(entry: &mut Entry, count: u32, seed: u64) {
     let tasks = (samples - before) / u64::from(count.max(1));
     entry.made += tasks * u64::from(samples::made(cell.workload, count));
     entry.counts.add(&Counts::ZERO, &counts);
+    entry.busy = Block::busy();
     let totals = Block::totals();
     entry.kernel.add(&totals);
     if cell.is_open() {

@@ -4,17 +4,23 @@
 //! The first CPU prepares what all share and only then posts the job
 //! ([`crate::workers`]); each CPU begins its tasks before it says that it is ready;
 //! none leaves before the last task of all has ended.
+//!
+//! How busy a CPU was lately goes on from a block of a cell to the next one of it, as in a
+//! kernel, which never forgets that: blocks are short beside the time in which half of it
+//! decays. What a CPU does between them is not the cell's and does not count. A governor
+//! begins anew, as do counts.
 
-use core::sync::atomic::Ordering::Acquire;
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use cpuidle::Device;
-use plan::{Cell, Info};
+use plan::Cell;
 use wait::request::REQUESTS;
 
+use crate::entry::{self, Busy};
 use crate::kernel::cpu::Usage;
 use crate::kernel::executor::Executor;
 use crate::kernel::stats::Totals;
-use crate::kernel::table::{COMMON, LIVE, cpu, online};
+use crate::kernel::table::{COMMON, LIVE, OVERLOADED, cpu, online};
 use crate::kernel::{force, time};
 use crate::machine::platform;
 use crate::percpu::PerCpu;
@@ -31,10 +37,16 @@ pub struct Block {
 }
 
 impl Block {
-    /// What all CPUs share, before anyone begins.
-    pub fn prepare(&self) {
+    /// What all CPUs share, before anyone begins; `busy` is how an earlier block of the cell
+    /// left them.
+    pub fn prepare(&self, busy: &Busy) {
+        for (cpu, load) in online().zip(busy) {
+            *cpu.busy.lock() = *load;
+        }
         assert!(LIVE.load(Acquire) == 0, "tasks of an earlier block live");
         COMMON.set(&self.cell);
+        force::prepare(&self.cell);
+        OVERLOADED.clear();
         workload::prepare();
     }
 
@@ -45,8 +57,10 @@ impl Block {
         let cpu = cpu(me.index);
         // SAFETY: no task lives, so every future has been dropped.
         cpu.memory.with(|memory| unsafe { memory.clear() });
-        cpu.usage
-            .with(|usage| *usage = Usage::fresh(time::ns(clock::now())));
+        let load = *cpu.busy.lock();
+        let usage = Usage::of(load, time::ns(clock::now()));
+        cpu.load.store(load.average(), Relaxed);
+        cpu.usage.with(|place| *place = usage);
         cpu.device.with(|device| *device = None);
         // What an earlier block left behind.
         Totals::of(&cpu.stats, None);
@@ -54,9 +68,8 @@ impl Block {
         me.request.take(REQUESTS);
         interrupts_of(me, true);
         cpu.rung.switch(true);
-        let force = Info::find("idle-poll").is_some_and(|info| info.applies(&self.cell));
-        if force && me.index == 0 {
-            force::spawn(self.cell.idle_poll, cpu);
+        if me.index == 0 {
+            force::spawn(&self.cell, cpu);
         }
         workload::spawn(&self.cell, self.count, cpu);
     }
@@ -72,12 +85,20 @@ impl Block {
         cpu.rung.switch(false);
         interrupts_of(me, false);
         me.request.take(REQUESTS);
-        let totals = cpu.device.with(|device| {
-            let statistics = device.as_ref().map(Device::statistics);
-            Totals::of(&cpu.stats, statistics)
-        });
+        let idle = |device: &mut Option<Device>| Totals::of(&cpu.stats, device.as_ref());
+        let totals = cpu.device.with(idle);
+        *cpu.busy.lock() = cpu.usage.with(|usage| usage.load);
         let span = if me.index == 0 { span } else { 0 };
         *cpu.totals.lock() = Totals { span, ..totals };
+    }
+
+    /// How busy it left each CPU.
+    pub fn busy() -> Busy {
+        let mut busy = entry::IDLE;
+        for (cpu, load) in online().zip(&mut busy) {
+            *load = *cpu.busy.lock();
+        }
+        busy
     }
 
     /// What all CPUs counted.
@@ -95,6 +116,7 @@ fn setting(cell: &Cell) -> Setting {
     Setting {
         wanted: REQUESTS,
         timed: true,
+        forced: force::way(cell),
         ..knobs::setting(cell)
     }
 }

@@ -17,6 +17,12 @@ use crate::workload::samples::Samples;
 /// Rounds of noise that each CPU has made while a cell was measured.
 pub type Rounds = [u64; MAX_CPUS];
 
+/// How busy each CPU was lately.
+pub type Busy = [sched::load::Load; MAX_CPUS];
+
+/// That of CPUs that never ran.
+pub const IDLE: Busy = [sched::load::Load::new(); MAX_CPUS];
+
 /// A cell and what was measured of it.
 pub struct Entry {
     /// The cell.
@@ -44,6 +50,8 @@ pub struct Entry {
     pub kernel: stats::Totals,
     /// How requests came, where it is time that has them come.
     pub load: Load,
+    /// How busy its blocks left each CPU: the next one goes on from there.
+    pub busy: Busy,
     /// Rounds of noise that each CPU made meanwhile.
     pub noise: Rounds,
 }

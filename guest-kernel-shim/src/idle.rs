@@ -6,6 +6,7 @@
 //! `wfet` differ in is the instruction by which they pause. Where a governor chooses
 //! among idle states, the loop is that of [`governed`].
 
+mod forced;
 mod governed;
 pub mod limited;
 mod pause;

@@ -37,9 +37,12 @@ pub fn setting(cell: &Cell) -> Setting {
             WfiBarrier::None => false,
             WfiBarrier::Dsb => true,
         },
+        states: cell.states,
         standby_us: cell.standby_us,
         tick_ns: cell.hz.tick_ns(),
         psd_ms: cell.psd_ms,
+        psd_limit: cell.psd_limit,
+        forced: None,
     }
 }
 

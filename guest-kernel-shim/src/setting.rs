@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a CPU waits, and what is done with a way of waiting.
 
-use plan::Wait;
+use plan::{IdlePollBy, PsdLimit, States, Wait};
 
 use crate::percpu::PerCpu;
 use crate::target::Noting;
@@ -14,6 +14,9 @@ impl<I: wait::idle::Idle<PerCpu> + wait::idle::Idle<Noting>> Idle for I {}
 /// Something to do with a way of waiting; generic, so that the wait is
 /// compiled into the loop that is measured.
 pub trait Body {
+    /// It runs tasks: a governed CPU may be made to poll meanwhile.
+    const HAS_TASKS: bool = false;
+
     /// Does it.
     fn run(&mut self, idle: impl Idle);
 }
@@ -45,10 +48,17 @@ pub struct Setting {
     pub noting: bool,
     /// WFI comes behind a barrier.
     pub barrier: bool,
-    /// Exit latency of the standby state, microseconds; 0 is without it.
+    /// Idle states, where a governor chooses among them.
+    pub states: States,
+    /// Exit latency of the standby state where they do not give it, microseconds; 0 is
+    /// without it.
     pub standby_us: u32,
     /// Period of the scheduler's tick, nanoseconds.
     pub tick_ns: u64,
     /// How long a CPU stays shallow after it asked a device, milliseconds.
     pub psd_ms: u32,
+    /// How shallow that is.
+    pub psd_limit: PsdLimit,
+    /// How CPUs are made to poll whatever their governor says; `None` if none is.
+    pub forced: Option<IdlePollBy>,
 }

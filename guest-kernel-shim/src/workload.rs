@@ -5,6 +5,7 @@
 pub mod arrivals;
 pub mod before;
 pub mod call;
+mod crowd;
 pub mod idle;
 pub mod io;
 pub mod ipi;
@@ -13,6 +14,7 @@ pub mod messaging;
 pub mod notify;
 pub mod overshoot;
 pub mod pingpong;
+pub mod pipe;
 pub mod samples;
 mod shared;
 pub mod stages;
@@ -38,13 +40,17 @@ pub fn spawn(cell: &Cell, count: u32, cpu: &'static Cpu) {
     let groups = cell.groups;
     let gap = clock::ticks(cell.gap_us);
     let listed = cell.cpulist.has(cpu.index);
+    if cell.workload == Workload::Ipistorm && cell.crowd.has(cpu.index) {
+        crowd::spawn(cpu);
+    }
     match cell.workload {
         Workload::Ipistorm | Workload::Timer | Workload::Idle if !listed => {}
         Workload::Messaging => messaging::spawn(groups, count, cpu, cpus),
+        Workload::Pipe => pipe::spawn(groups, count, gap, cpu, cpus),
         Workload::Notify if cell.is_open() => arrivals::spawn(cell, count, cpu, cpus),
         Workload::Notify => notify::spawn(cell, count, gap, cpu, cpus),
         Workload::Ipistorm => ipistorm::spawn(cell, count, gap, cpu, cpus),
-        Workload::Io => io::spawn(cell, count, gap, cpu, cpus),
+        Workload::Io => io::spawn(cell, count, gap, cpu),
         Workload::Timer => timer::spawn(count, gap, cpu),
         Workload::Idle => idle::spawn(count, gap, cpu),
         Workload::Ipi | Workload::Pingpong | Workload::Stream | Workload::Overshoot => {}

@@ -27,7 +27,7 @@ use crate::job::Job;
 use crate::output::Output;
 use crate::session;
 use crate::terminal::{note, say};
-use boot::{Boot, ONCE, PLACES, Repeat, SEEDS};
+use boot::{BARE, Boot, ONCE, PLACES, Repeat, SEEDS};
 use find::Runs;
 use outcome::Outcome;
 use report::{Done, Failed, Report, Written};
@@ -60,9 +60,11 @@ macro_rules! experiments {
 
 experiments! {
     poll_limit,
+    mostly_idle,
     sched,
     resched_ipis,
     ipistorm,
+    clients,
     psd,
     idle_poll,
     governors,
@@ -156,7 +158,8 @@ impl Experiment {
         let jobs = repeats.map(|(boot, repeat)| {
             let mut of = boot.args(&args.board, repeat);
             of.metric = self.metric;
-            let job = Job::new(&of)?.within(&args.limits);
+            let mut job = Job::new(&of)?.within(&args.limits);
+            job.load.bare = repeat.bare;
             Ok(Planned { boot, repeat, job })
         });
         jobs.collect()
@@ -198,94 +201,4 @@ fn medians(results: &Results) -> Vec<Option<u64>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::Parser;
-
-    use crate::cli::{Cli, Verb};
-    use crate::failure::is_bad_input;
-
-    fn args(name: &str) -> ExperimentArgs {
-        args_on("virt", name)
-    }
-
-    fn args_on(board: &str, name: &str) -> ExperimentArgs {
-        let line = ["xtask", "experiment", name, "--board", board];
-        match Cli::try_parse_from(line).unwrap().verb {
-            Verb::Experiment(args) => args,
-            _ => unreachable!("the verb is experiment"),
-        }
-    }
-
-    #[test]
-    fn every_experiment_has_boots_that_can_run() {
-        let args = args("all");
-        for experiment in choose(&args.names).unwrap() {
-            let jobs = experiment.jobs(&args).unwrap();
-            assert!(!jobs.is_empty(), "{}", experiment.name);
-        }
-    }
-
-    #[test]
-    fn boots_that_are_repeated_are_repeated_alike() {
-        let names = |boot: &Boot| -> Vec<&str> {
-            let repeats = boot.repeats.iter();
-            repeats.map(|repeat| repeat.name).collect()
-        };
-        for experiment in ALL {
-            let repeated = || {
-                experiment
-                    .boots
-                    .iter()
-                    .filter(|boot| boot.repeats.len() > 1)
-            };
-            let alike = repeated().is_sorted_by(|one, other| names(one) == names(other));
-            assert!(alike, "{}", experiment.name);
-            for boot in experiment.boots {
-                let mut names = names(boot);
-                names.sort_unstable();
-                names.dedup();
-                assert_eq!(names.len(), boot.repeats.len(), "{}", boot.label);
-            }
-        }
-    }
-
-    #[test]
-    fn a_repetition_changes_what_it_names() {
-        let boot = &sched::EXPERIMENT.boots[0];
-        let repeat = Repeat {
-            seed: Some(7),
-            cpus: Some(3),
-            lists: &[("workload", "ipi")],
-            ..Repeat::SAME
-        };
-        let job = Job::new(&boot.args("virt", &repeat)).unwrap();
-        let arguments = job.load.boot_arguments();
-        assert!(arguments.ends_with("rouse.seed=7"), "{arguments}");
-        assert!(arguments.contains("rouse.workload=ipi "), "{arguments}");
-        assert!(
-            arguments.contains("rouse.wait=wfi,poll-wfi "),
-            "{arguments}"
-        );
-        assert_eq!(job.cpus, 3);
-    }
-
-    #[test]
-    fn what_is_about_instructions_is_refused_where_there_are_none() {
-        let args = args_on("gem5", "all");
-        for experiment in ALL {
-            let jobs = experiment.jobs(&args);
-            match experiment.metric {
-                None => assert!(jobs.unwrap().len() >= experiment.boots.len()),
-                Some(_) => assert!(is_bad_input(&jobs.err().unwrap()), "{}", experiment.name),
-            }
-        }
-    }
-
-    #[test]
-    fn an_unknown_name_is_refused_with_those_that_there_are() {
-        let error = choose(&args("psdd").names).err().unwrap();
-        assert!(is_bad_input(&error));
-        assert!(error.to_string().contains("use all, poll-limit, sched"));
-    }
-}
+mod tests;

@@ -53,9 +53,10 @@ pub struct GovernorsArgs {
     /// Write the made-up trace to FILE; - is standard output, and the table then goes to standard error
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
-    /// Idle states: a TOML file [default: xtask/src/governors/states.toml]
-    #[arg(long, value_name = "FILE")]
-    pub states: Option<PathBuf>,
+    /// Idle states: a table as `run --states` takes it (poll+wfi+standby, arm_poll_idle:100), or a TOML file, whose name
+    /// has a dot or a slash [default: xtask/src/governors/states.toml]
+    #[arg(long, value_name = "TABLE|FILE")]
+    pub states: Option<String>,
     #[arg(long, value_name = "LIST", help = format!("Governors: {} [default: all, with fixed:{FIXED_US}]", words("US")))]
     pub governor: Option<String>,
     /// Exit latency that is still allowed, microseconds [default: any]
@@ -117,7 +118,7 @@ fn answer(args: &GovernorsArgs) -> Result<Answer> {
 impl Request {
     fn new(args: &GovernorsArgs) -> Result<Self> {
         let mut states = match &args.states {
-            Some(path) => States::read(path)?,
+            Some(text) => States::named(text)?,
             None => States::of_default(),
         };
         if let Some(hz) = args.hz {

@@ -30,6 +30,8 @@ const PACKED: &str = "rouse.img";
 pub enum Guest<'a> {
     /// A program of our own.
     Ours(Program),
+    /// The same without what can be left out: the features of the guest's package.
+    Bare(Program),
     /// Another kernel, as it is given: an arm64 Image.
     Given(&'a [u8]),
 }
@@ -38,8 +40,10 @@ impl Guest<'_> {
     /// The binary of the program, if it is one of ours.
     const fn binary(&self) -> Option<&'static str> {
         match self {
-            Self::Ours(Program::Measuring) => Some("guest-measuring"),
-            Self::Ours(Program::Trials) => Some("guest-trials"),
+            Self::Ours(Program::Measuring) | Self::Bare(Program::Measuring) => {
+                Some("guest-measuring")
+            }
+            Self::Ours(Program::Trials) | Self::Bare(Program::Trials) => Some("guest-trials"),
             Self::Given(_) => None,
         }
     }
@@ -49,6 +53,7 @@ impl Guest<'_> {
         match self {
             Self::Ours(Program::Measuring) => board.to_owned(),
             Self::Ours(Program::Trials) => format!("{board}-trials"),
+            Self::Bare(program) => format!("{}-bare", Self::Ours(*program).kind(board)),
             Self::Given(_) => format!("{board}-given"),
         }
     }
@@ -81,14 +86,14 @@ pub fn build(board: &str, guest: Guest) -> Result<Built> {
     let locked = lock()?;
     let mut binaries = vec![(HYPERVISOR, HYPERVISOR)];
     binaries.extend(guest.binary().map(|binary| (GUEST, binary)));
-    cargo_build(&binaries)?;
+    cargo_build(&binaries, matches!(guest, Guest::Bare(_)))?;
     let hypervisor = elf(HYPERVISOR)?;
     let ours = guest.binary().map(elf).transpose()?;
     drop(locked);
     let flat = match (&ours, guest) {
         (Some(ours), _) => flattened(GUEST, ours)?,
         (None, Guest::Given(image)) => image.to_vec(),
-        (None, Guest::Ours(_)) => bail!("the guest was not built"),
+        (None, Guest::Ours(_) | Guest::Bare(_)) => bail!("the guest was not built"),
     };
     let packed = pack(&flattened(HYPERVISOR, &hypervisor)?, &flat)?;
     let mut files = vec![
@@ -114,7 +119,7 @@ pub fn build(board: &str, guest: Guest) -> Result<Built> {
 pub fn test_kernel() -> Result<Vec<u8>> {
     toolchain::ensure_target()?;
     let locked = lock()?;
-    cargo_build(&[(TEST_KERNEL, TEST_KERNEL)])?;
+    cargo_build(&[(TEST_KERNEL, TEST_KERNEL)], false)?;
     let kernel = elf(TEST_KERNEL)?;
     drop(locked);
     flattened(TEST_KERNEL, &kernel)
@@ -179,8 +184,8 @@ fn remapped() -> String {
     format!("target.{}.rustflags={flags}", toolchain::TARGET)
 }
 
-/// Builds binaries, each of its package.
-fn cargo_build(binaries: &[(&str, &str)]) -> Result<()> {
+/// Builds binaries, each of its package, `bare` of features that can be left out.
+fn cargo_build(binaries: &[(&str, &str)], bare: bool) -> Result<()> {
     let color = if io::stderr().is_terminal() {
         "always"
     } else {
@@ -195,6 +200,7 @@ fn cargo_build(binaries: &[(&str, &str)]) -> Result<()> {
         .arg(directory())
         .arg("--config")
         .arg(remapped())
+        .args(bare.then_some("--no-default-features"))
         .args(
             binaries
                 .iter()

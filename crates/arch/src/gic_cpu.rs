@@ -48,6 +48,28 @@ pub fn send_sgi_value(value: u64) {
     insn::isb();
 }
 
+/// Sends SGI `intid` to the PEs with affinities `mpidrs`: one write for each run of them that a
+/// target list can name together, which are 16 with the same Aff3 to Aff1 at most.
+#[inline]
+pub fn send_sgi_to(intid: u32, mpidrs: impl Iterator<Item = u64>) {
+    /// ICC_SGI1R_EL1.TargetList (IHI 0069H, 12.2.20).
+    const TARGETS: u64 = 0xffff;
+    insn::dsb_ishst();
+    let mut value = 0;
+    for mpidr in mpidrs {
+        let one = sgi_value(intid, mpidr);
+        if value != 0 && (value ^ one) & !TARGETS != 0 {
+            insn::write_sgi(value);
+            value = 0;
+        }
+        value |= one;
+    }
+    if value != 0 {
+        insn::write_sgi(value);
+    }
+    insn::isb();
+}
+
 /// Sends SGI `intid` to every PE but this one.
 #[inline(always)]
 pub fn send_sgi_to_others(intid: u32) {

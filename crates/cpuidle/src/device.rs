@@ -79,9 +79,10 @@ impl Device {
         self.governor.reflect(&self.states, outcome);
     }
 
-    /// State `index` could not be entered: nothing to learn, but counted.
-    pub const fn rejected(&mut self, index: usize) {
+    /// State `index` could not be entered.
+    pub fn rejected(&mut self, index: usize) {
         self.statistics.rejected(index);
+        self.governor.refused();
     }
 
     /// I/O was submitted on this CPU, and the task waits for it.

@@ -95,9 +95,7 @@ pub struct Outcome {
 
 /// Chooses idle states for one CPU.
 pub trait Governor {
-    /// Chooses the state to enter: one that `states` allows under
-    /// `moment.latency_limit_ns`, but for early releases of `menu` with the tick stopped.
-    /// `next_timer` answers the time to the next
+    /// Chooses the state to enter. `next_timer` answers the time to the next
     /// timer other than the tick, ns, or [`FOREVER`]; to find that out may be
     /// expensive, so it is asked only if it matters.
     fn select(
@@ -109,4 +107,7 @@ pub trait Governor {
 
     /// Learns from what became of the last choice.
     fn reflect(&mut self, states: &Table, outcome: &Outcome);
+
+    /// The state that was chosen was not entered: there was something to do, or it was refused.
+    fn refused(&mut self) {}
 }

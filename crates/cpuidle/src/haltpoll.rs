@@ -3,13 +3,15 @@
 //!
 //! The governor of Linux guests (`Documentation/virt/guest-halt-polling.rst`).
 //! How the limit grows and shrinks is [`wait::governor::Guest`]'s; here it meets
-//! states. It knows two of them, polling and the shallowest halt. A latency limit
-//! of 0 makes it poll, as in Linux; our choice is that it also polls on where the
-//! halt would miss a limit above 0, which Linux's does not look at.
+//! states. It knows two of them, polling and the next one, and looks at no latency limit
+//! above 0. One of 0 makes it poll; with a limit of 0 of its own it then polls as long as the
+//! table says, and keeps that as its limit, since Linux's poll loop keeps the limit that it
+//! computes where the governor's is.
+//!
+//! Where state 0 does not poll, for which Linux's is not made, it halts in that.
 
 use wait::governor::{Guest, Tunables};
 
-use crate::fixed::poll_or_halt;
 use crate::{Choice, Governor, Moment, Outcome, Table, Wake};
 
 /// The governor.
@@ -26,15 +28,27 @@ impl Haltpoll {
 
 impl Governor for Haltpoll {
     fn select(&mut self, states: &Table, moment: &Moment, _: impl FnOnce() -> u64) -> Choice {
-        if moment.latency_limit_ns == 0 {
-            return Choice::of(states, states.shallowest(), false);
+        let strict = moment.latency_limit_ns == 0;
+        if !states.at(0).polls() || (self.0.limit() == 0 && !strict) {
+            let state = usize::from(states.at(0).polls());
+            return Choice::of(states, state, !strict);
         }
-        poll_or_halt(states, moment, self.0.limit())
+        let limit_ns = self.0.kept_limit();
+        let poll = Choice::keep_tick(states, 0);
+        Choice {
+            poll_limit_ns: if limit_ns == 0 {
+                poll.poll_limit_ns
+            } else {
+                limit_ns
+            },
+            ..poll
+        }
     }
 
     fn reflect(&mut self, states: &Table, outcome: &Outcome) {
         if states.at(outcome.state).polls() {
             self.0.polled(outcome.wake != Wake::PollTimeout);
+            self.0.begin_at(states.poll_limit_ns());
         } else {
             self.0.halted(outcome.residency_ns);
         }

@@ -6,14 +6,15 @@
 //! CPUs with a periodic tick: it predicts nothing and asks for no timer. A stay,
 //! less the exit latency, that is longer than the exit latency counts for
 //! promotion, and [`PROMOTIONS`] of them with none shorter between promote; one
-//! shorter than it demotes (`DEMOTION_COUNT` is 1). If the state may no longer be entered, it demotes until one may.
+//! shorter than it demotes (`DEMOTION_COUNT` is 1). It climbs to the very next state, and
+//! only if that is enabled and keeps the latency limit.
 //!
-//! It stands on halting states only; a latency limit of 0 makes it poll. Ours is
-//! that it also polls where no halting state keeps the limit, that it begins again
-//! at the bottom after either, and that it stops the tick, as Linux does unless a
-//! governor objects.
+//! It stands on halting states only; a latency limit of 0 makes it poll, and the next stay
+//! that is not 0 leads back. An entry that was refused is a stay of 0. It may step down to a
+//! state that is disabled; [`Selected`](crate::Selected) exchanges that. It never keeps the
+//! tick. All as in Linux 6.2 to 7.1.
 
-use crate::{Choice, Governor, Moment, Outcome, Table};
+use crate::{Choice, Governor, MAX_STATES, Moment, Outcome, Table};
 
 /// Long stays that promote (`PROMOTION_COUNT`).
 const PROMOTIONS: u32 = 4;
@@ -21,10 +22,12 @@ const PROMOTIONS: u32 = 4;
 /// The governor.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ladder {
-    rung: usize,
-    promotions: u32,
-    /// Length of the last stay, until it was looked at, ns.
-    residency_ns: Option<u64>,
+    /// Where it stands; nothing before the first choice.
+    rung: Option<usize>,
+    /// Long stays in each state since a short one or since it was left.
+    promotions: [u32; MAX_STATES],
+    /// Length of the last stay, ns.
+    residency_ns: u64,
 }
 
 impl Ladder {
@@ -32,68 +35,72 @@ impl Ladder {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            rung: 0,
-            promotions: 0,
-            residency_ns: None,
+            rung: None,
+            promotions: [0; MAX_STATES],
+            residency_ns: 0,
         }
     }
 
-    fn stand_on(&mut self, rung: usize) {
-        if rung != self.rung {
-            *self = Self {
-                rung,
-                ..Self::new()
-            };
-        }
-    }
-
-    /// Where a stay of `residency_ns` leads to.
-    fn step(&mut self, states: &Table, limit_ns: u64, residency_ns: u64) {
-        let threshold_ns = states.at(self.rung).exit_latency_ns;
-        let slept_ns = residency_ns.saturating_sub(threshold_ns);
-        let up = states.deeper(self.rung);
-        let up = up.filter(|&up| states.allows(up, limit_ns) && slept_ns > threshold_ns);
-        if let Some(up) = up {
-            self.promotions += 1;
-            if self.promotions >= PROMOTIONS {
-                self.stand_on(up);
-            }
-        } else if slept_ns < threshold_ns {
-            self.promotions = 0;
-            let down = states.shallower(self.rung);
-            let down = down.filter(|&down| !states.at(down).polls());
-            if let Some(down) = down {
-                self.stand_on(down);
+    /// Where the last stay, in `rung`, leads to.
+    fn step(&mut self, states: &Table, limit_ns: u64, rung: usize, bottom: usize) -> usize {
+        let exit_ns = states.at(rung).exit_latency_ns;
+        let keeps = |index: usize| states.at(index).exit_latency_ns <= limit_ns;
+        let up = rung + 1;
+        let may_climb = up < states.count() && states.at(up).enabled && keeps(up);
+        let promotions = &mut self.promotions[rung % MAX_STATES];
+        // A state below the bottom is left at once.
+        let (least_ns, enough) = if rung < bottom {
+            (exit_ns, 0)
+        } else {
+            (exit_ns.saturating_mul(2), PROMOTIONS)
+        };
+        if may_climb && self.residency_ns > least_ns {
+            *promotions += 1;
+            if *promotions >= enough {
+                return up;
             }
         }
+        if rung <= bottom {
+            return rung;
+        }
+        if !states.at(rung).enabled || !keeps(rung) {
+            let mut lower = (bottom + 1..rung).rev();
+            return lower.find(|&index| keeps(index)).unwrap_or(bottom);
+        }
+        if self.residency_ns < exit_ns.saturating_mul(2) {
+            *promotions = 0;
+            return rung - 1;
+        }
+        rung
     }
 }
 
 impl Governor for Ladder {
     fn select(&mut self, states: &Table, moment: &Moment, _: impl FnOnce() -> u64) -> Choice {
         let limit_ns = moment.latency_limit_ns;
-        let bottom = states.first_halt(limit_ns);
-        let residency_ns = self.residency_ns.take();
-        if limit_ns == 0 || states.at(bottom).polls() {
-            self.stand_on(states.shallowest());
-            return Choice::keep_tick(states, states.shallowest());
+        let bottom = usize::from(states.at(0).polls());
+        let rung = self.rung.unwrap_or(bottom);
+        let next = if limit_ns == 0 {
+            0
+        } else {
+            self.step(states, limit_ns, rung, bottom)
+        };
+        if next != rung || limit_ns == 0 {
+            self.promotions[rung % MAX_STATES] = 0;
         }
-        if self.rung < bottom {
-            self.stand_on(bottom);
-        } else if !states.allows(self.rung, limit_ns) {
-            let mut lower = (bottom..self.rung).rev();
-            let lower = lower.find(|&index| states.allows(index, limit_ns));
-            self.stand_on(lower.unwrap_or(bottom));
-        } else if let Some(residency_ns) = residency_ns {
-            self.step(states, limit_ns, residency_ns);
-        }
-        Choice::of(states, self.rung, true)
+        self.rung = Some(next);
+        Choice::of(states, next, true)
     }
 
     fn reflect(&mut self, states: &Table, outcome: &Outcome) {
-        if !states.at(outcome.state).polls() {
-            self.residency_ns = Some(outcome.residency_ns);
+        self.residency_ns = outcome.residency_ns;
+        if (1..states.count()).contains(&outcome.state) {
+            self.rung = Some(outcome.state);
         }
+    }
+
+    fn refused(&mut self) {
+        self.residency_ns = 0;
     }
 }
 
@@ -127,25 +134,60 @@ mod tests {
     ///
     /// Four stays of 5 us in WFI: 5 - 2 = 3 > 2 each, so the fifth choice is state
     /// 2. There 79 - 40 = 39 < 40: back at once. 4 - 2 = 2 is neither more nor less
-    /// than 2: nothing is counted. Three long stays and a short one (3 - 2 = 1 < 2):
-    /// counting begins again.
+    /// than 2: nothing is counted. Three long stays, a short one (3 - 2 = 1 < 2), which does
+    /// not count at the bottom, and a long one: up again.
     #[test]
     fn four_long_stays_promote_and_a_short_one_demotes() {
         let mut governor = Ladder::new();
         let stays = [5, 5, 4, 5, 5, 79, 5, 5, 5, 3, 5, 5, 5, 5, 0];
         let chosen = walk(&mut governor, u64::MAX, &stays);
-        assert_eq!(chosen, [1, 1, 1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 2]);
+        assert_eq!(chosen, [1, 1, 1, 1, 1, 2, 1, 1, 1, 1, 1, 2, 1, 1, 1]);
     }
 
     /// Up to the top with stays of 10 ms, then a limit of 40 us: state 2 at once. No
-    /// promotion beyond it. A limit of 1 us: only polling keeps it, and afterwards the
-    /// climb begins anew.
+    /// promotion beyond it. A limit of 1 us leads to the bottom, which needs 2, and one of
+    /// none to the poll; after any stay in that the climb begins anew.
     #[test]
     fn a_latency_limit_demotes_until_it_is_kept() {
         let mut governor = Ladder::new();
         assert_eq!(walk(&mut governor, u64::MAX, &[10_000; 9])[8], 3);
         assert_eq!(walk(&mut governor, 40_000, &[10_000; 6]), [2; 6]);
-        assert_eq!(walk(&mut governor, 1_000, &[10; 2]), [0; 2]);
+        assert_eq!(walk(&mut governor, 1_000, &[10; 2]), [1; 2]);
+        assert_eq!(walk(&mut governor, 0, &[10; 2]), [0; 2]);
         assert_eq!(walk(&mut governor, u64::MAX, &[5; 5]), [1, 1, 1, 1, 2]);
+    }
+
+    /// State 2 off: no climb over it. Off while it stands there: down to the bottom. A step
+    /// down leads to the next state, off or not.
+    #[test]
+    fn it_does_not_climb_over_a_disabled_state() {
+        let mut states = table();
+        let moment = Moment::at(0);
+        let outcome = |state, residency_ns| Outcome {
+            state,
+            residency_ns,
+            wake: Wake::Interrupt,
+        };
+        let mut governor = Ladder::new();
+        governor.select(&states, &moment, || 0);
+        states.set_enabled(2, false).unwrap();
+        for _ in 0..9 {
+            governor.reflect(&states, &outcome(1, 10_000_000));
+            assert_eq!(governor.select(&states, &moment, || 0).state, 1);
+        }
+        governor.reflect(&states, &outcome(2, 10_000_000));
+        assert_eq!(governor.select(&states, &moment, || 0).state, 1);
+        governor.reflect(&states, &outcome(3, 10_000));
+        assert_eq!(governor.select(&states, &moment, || 0).state, 2);
+    }
+
+    /// After four long stays an entry that was refused: a stay of 0, and one rung down.
+    #[test]
+    fn a_refusal_is_a_short_stay() {
+        let states = table();
+        let mut governor = Ladder::new();
+        assert_eq!(walk(&mut governor, u64::MAX, &[100; 5])[4], 2);
+        governor.refused();
+        assert_eq!(governor.select(&states, &Moment::at(0), || 0).state, 1);
     }
 }

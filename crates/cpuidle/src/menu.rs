@@ -86,6 +86,14 @@ impl Menu {
         }
     }
 
+    /// Whether it is asked where there is but one state.
+    pub(crate) const fn is_asked_of_one(&self) -> bool {
+        match self.release {
+            Release::V6_2 | Release::V6_14 => true,
+            Release::Now => false,
+        }
+    }
+
     fn forecast(
         &mut self,
         states: &Table,
@@ -208,8 +216,7 @@ impl Governor for Menu {
         self.open = true;
         let forecast = self.forecast(states, moment, next_timer);
         if search::first_at_once(states, moment, &forecast) {
-            let first = states.shallowest();
-            return Choice::of(states, first, !states.at(first).polls());
+            return Choice::of(states, 0, !states.at(0).polls());
         }
         let limit_ns = self.latency_limit(moment, forecast.stay_ns);
         let (state, stay_ns) = search::state(self.release, states, moment, &forecast, limit_ns);

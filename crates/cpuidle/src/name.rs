@@ -143,6 +143,10 @@ impl fmt::Display for Setup {
 }
 
 /// A governor that was chosen by name.
+///
+/// It chooses as that of Linux does, but for one thing. Linux's governors answer with a disabled
+/// state where they see no other, and with state 0 whether or not it is enabled. Here what is
+/// disabled is never entered: the shallowest enabled state takes its place.
 #[derive(Clone, Copy, Debug)]
 pub enum Selected {
     /// `menu`, `menu-6.14` or `menu-6.2`.
@@ -178,6 +182,18 @@ impl Selected {
     }
 }
 
+impl Selected {
+    /// Since Linux 7.0 a governor is not asked where there is one state, nor told of it.
+    const fn has_no_choice(&self, states: &Table) -> bool {
+        let asked = match self {
+            Self::Menu(governor) => governor.is_asked_of_one(),
+            Self::TeoUtil(_) | Self::Fixed(_) => true,
+            Self::Teo(_) | Self::Ladder(_) | Self::Haltpoll(_) => false,
+        };
+        states.count() == 1 && !asked
+    }
+}
+
 impl Governor for Selected {
     fn select(
         &mut self,
@@ -185,17 +201,28 @@ impl Governor for Selected {
         moment: &Moment,
         next_timer: impl FnOnce() -> u64,
     ) -> Choice {
-        match self {
+        if self.has_no_choice(states) {
+            return Choice::keep_tick(states, 0);
+        }
+        let choice = match self {
             Self::Menu(governor) => governor.select(states, moment, next_timer),
             Self::Teo(governor) => governor.select(states, moment, next_timer),
             Self::TeoUtil(governor) => governor.select(states, moment, next_timer),
             Self::Ladder(governor) => governor.select(states, moment, next_timer),
             Self::Haltpoll(governor) => governor.select(states, moment, next_timer),
             Self::Fixed(governor) => governor.select(states, moment, next_timer),
+        };
+        if states.at(choice.state).enabled {
+            choice
+        } else {
+            Choice::of(states, states.shallowest(), choice.stop_tick)
         }
     }
 
     fn reflect(&mut self, states: &Table, outcome: &Outcome) {
+        if self.has_no_choice(states) {
+            return;
+        }
         match self {
             Self::Menu(governor) => governor.reflect(states, outcome),
             Self::Teo(governor) => governor.reflect(states, outcome),
@@ -203,6 +230,12 @@ impl Governor for Selected {
             Self::Ladder(governor) => governor.reflect(states, outcome),
             Self::Haltpoll(governor) => governor.reflect(states, outcome),
             Self::Fixed(governor) => governor.reflect(states, outcome),
+        }
+    }
+
+    fn refused(&mut self) {
+        if let Self::Ladder(governor) = self {
+            governor.refused();
         }
     }
 }

@@ -14,7 +14,7 @@ const POLL_MAX_OF_TICK: u64 = 16;
 const POLL_MIN_NS: u64 = 10_000;
 
 /// What is wrong with a table; the number is that of the state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub enum TableError {
     /// There is none, or more than [`MAX_STATES`].
     Count(usize),

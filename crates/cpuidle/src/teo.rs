@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `teo`: the timer-events-oriented governor, as it is in Linux 7.2.
+//! `teo`: the timer-events-oriented governor, as it is in Linux 7.1.
 //!
 //! R. Wysocki's governor (2018) starts from what is certain, the next timer, and
 //! asks how often the CPU was woken before it. Each state has a bin of stays,
 //! from its target residency to that of the next. A wake-up that falls into the
-//! bin of the timer, and close to it, is a *hit* of that bin; any other is an
-//! *intercept* of the bin of the stay. Both decay by an eighth with each wake-up
+//! bin of the timer, and nearer to it than half the exit latency, is a *hit* of that bin;
+//! any other is an *intercept* of the bin of the stay. Both decay by an eighth with each wake-up
 //! and grow by [`PULSE`].
 //!
 //! **Choosing.** The candidate is the deepest state. If more than half of what
@@ -18,23 +18,23 @@
 //! **The tick.** A CPU that expects to wake within the tick keeps it, as a net
 //! under a wrong choice. A wake-up by the tick says nothing about other wake-ups:
 //! it counts as a hit if the tick is the main waker (of the deepest bin), or if
-//! intercepts within a tick are rare (of the timer's). If they are frequent, over
-//! 5/8, the tick is kept on. Where it is stopped already, a shallow state is safe
+//! intercepts within a tick are rare (of the timer's). If they are frequent, two thirds
+//! or more, the tick is kept on. Where it is stopped already, a shallow state is safe
 //! only if a timer ends it within [`SAFE_TICKS`].
 //!
-//! Sources: Linux 6.15, `drivers/cpuidle/governors/teo.c`, and the changes of 7.0
-//! (pull request of 2026-02-05) and 7.2. Theirs are all constants. Two points our
-//! sources leave open: we decay everything before anything is compared, and a
-//! first choice that has learnt nothing is the deepest state.
+//! Source: Linux 7.1, `drivers/cpuidle/governors/teo.c`; all constants are its. As there,
+//! a state that no latency limit leaves is state 0, whether enabled or not
+//! ([`Selected`](crate::Selected) exchanges what is disabled), and the first choice of all is
+//! preceded by a stay that was none.
 
-use crate::tick::{SAFE_TICKS, SHORT_NS, next_event};
+use crate::tick::{KTIME_MAX, SAFE_TICKS, SHORT_NS, next_event, until_timer};
 use crate::{Choice, FOREVER, Governor, MAX_STATES, Moment, Outcome, Table, Wake};
 
 /// What a metric grows by at an event.
 pub(crate) const PULSE: u32 = 1024;
 /// Binary logarithm of the part that a metric loses at each event.
 const DECAY_SHIFT: u32 = 3;
-/// Latency limits below this, and timers missed by less, count as nothing.
+/// Latency limits below this count as nothing.
 const LATENCY_THRESHOLD_NS: u64 = SHORT_NS / 2;
 
 /// What was learnt about stays between one residency and the next.
@@ -56,8 +56,10 @@ pub struct Teo {
     short_idles: u32,
     /// Wake-ups by the tick.
     total_tick: u32,
-    /// Time to the timer at the last choice, ns; [`FOREVER`] if not asked for.
+    /// Time to the timer at the last choice, ns; [`KTIME_MAX`] if not asked for.
     sleep_length_ns: u64,
+    /// Nothing was chosen yet.
+    fresh: bool,
 }
 
 impl Default for Teo {
@@ -79,7 +81,8 @@ impl Teo {
             tick_intercepts: 0,
             short_idles: 0,
             total_tick: 0,
-            sleep_length_ns: FOREVER,
+            sleep_length_ns: 0,
+            fresh: true,
         }
     }
 
@@ -93,6 +96,34 @@ impl Teo {
         decay(&mut self.tick_intercepts);
         decay(&mut self.short_idles);
         decay(&mut self.total_tick);
+    }
+
+    /// How long a stay was for what is learnt from it, ns; counts short ones.
+    fn measured(&mut self, outcome: &Outcome, exit_latency_ns: u64) -> u64 {
+        if outcome.wake == Wake::PollTimeout {
+            return KTIME_MAX;
+        }
+        let measured_ns = without_exit(outcome.residency_ns, exit_latency_ns);
+        if outcome.residency_ns < exit_latency_ns || measured_ns < SHORT_NS {
+            self.short_idles += PULSE;
+        }
+        measured_ns
+    }
+
+    /// The bin that a wake-up by the tick is a hit of, if it says nothing else; `timer` is that
+    /// of the timer.
+    fn hit_of_tick(&mut self, states: &Table, wake: Wake, timer: usize) -> Option<usize> {
+        if wake != Wake::Tick {
+            return None;
+        }
+        self.total_tick += PULSE;
+        if 3 * self.total_tick > 2 * (self.total + PULSE) {
+            Some(states.count() - 1)
+        } else if 3 * self.tick_intercepts < 2 * self.total {
+            Some(timer)
+        } else {
+            None
+        }
     }
 
     /// What wake-ups so far say about how deep it is worth to go.
@@ -166,6 +197,16 @@ pub(crate) fn bins_of(states: &Table, sleep_length_ns: u64, measured_ns: u64) ->
     (bin(sleep_length_ns), bin(measured_ns.min(sleep_length_ns)))
 }
 
+/// The deepest state but the first, of those before `end`, that keeps the latency limit;
+/// the first if there is none.
+pub(crate) fn bound(states: &Table, end: usize, limit_ns: u64) -> usize {
+    let keeps = |&index: &usize| {
+        let state = states.at(index);
+        state.enabled && state.exit_latency_ns <= limit_ns
+    };
+    (1..end).rev().find(keeps).unwrap_or(0)
+}
+
 impl Governor for Teo {
     fn select(
         &mut self,
@@ -173,34 +214,45 @@ impl Governor for Teo {
         moment: &Moment,
         next_timer: impl FnOnce() -> u64,
     ) -> Choice {
-        self.sleep_length_ns = FOREVER;
-        let limit_ns = moment.latency_limit_ns;
-        let constraint = states.deepest(FOREVER, limit_ns);
+        if self.fresh {
+            // No stay of state 0, whose timer was due at once.
+            self.fresh = false;
+            let none = Outcome {
+                state: 0,
+                residency_ns: 0,
+                wake: Wake::Interrupt,
+            };
+            self.reflect(states, &none);
+        }
+        self.sleep_length_ns = KTIME_MAX;
         let only = states.shallowest();
         if states.deeper(only).is_none() {
             // No choice, so no need for the timer; the tick stays if the state is shallow.
             let stay_ns = states.at(only).target_residency_ns;
             return Choice::with_tick(states, moment, only, stay_ns, states.tick_ns() / 2);
         }
-        let mut state = self.by_experience(states).min(constraint);
+        let bound = bound(states, states.count(), moment.latency_limit_ns);
+        let state = self.by_experience(states).min(bound);
         if self.timer_does_not_matter(states, moment, state) {
             return Choice::keep_tick(states, state);
         }
-        let sleep_ns = next_timer();
+        let sleep_ns = until_timer(moment, next_timer);
         self.sleep_length_ns = sleep_ns;
         let tick_ns = states.tick_ns();
-        let within_tick = states.at(state).target_residency_ns < tick_ns;
-        if moment.tick_stopped && sleep_ns > tick_ns.saturating_mul(SAFE_TICKS) && within_tick {
-            let state = states.deepest(sleep_ns, limit_ns);
-            return Choice::of(states, state, true);
+        let within_tick = |state| states.at(state).target_residency_ns < tick_ns;
+        if moment.tick_stopped
+            && sleep_ns > tick_ns.saturating_mul(SAFE_TICKS)
+            && within_tick(state)
+        {
+            let deepest = states.deepest(sleep_ns, FOREVER).min(bound);
+            return Choice::of(states, state.max(deepest), true);
         }
-        state = state.min(states.deepest(sleep_ns, limit_ns));
         if state == 0 {
             return Choice::keep_tick(states, state);
         }
-        let within_tick = states.at(state).target_residency_ns < tick_ns;
-        let intercepted = 8 * u64::from(self.tick_intercepts) > 5 * u64::from(self.total);
-        let duration_ns = if within_tick && intercepted {
+        let state = state.min(states.deepest(sleep_ns, FOREVER));
+        let intercepted = 3 * self.tick_intercepts >= 2 * self.total;
+        let duration_ns = if within_tick(state) && intercepted {
             tick_ns / 2
         } else {
             sleep_ns
@@ -212,28 +264,14 @@ impl Governor for Teo {
     fn reflect(&mut self, states: &Table, outcome: &Outcome) {
         self.decay(states);
         let exit_latency_ns = states.at(outcome.state).exit_latency_ns;
-        let measured_ns = match outcome.wake {
-            Wake::PollTimeout => FOREVER,
-            _ => without_exit(outcome.residency_ns, exit_latency_ns),
-        };
-        if measured_ns < SHORT_NS {
-            self.short_idles += PULSE;
-        }
+        let measured_ns = self.measured(outcome, exit_latency_ns);
         let (timer, stay) = bins_of(states, self.sleep_length_ns, measured_ns);
-        let hit = if outcome.wake == Wake::Tick {
-            self.total_tick += PULSE;
-            if 3 * self.total_tick > 2 * self.total {
-                Some(states.count() - 1)
-            } else if 3 * self.tick_intercepts < 2 * self.total {
-                Some(timer)
-            } else {
-                None
-            }
-        } else {
-            None
+        let near = match self.sleep_length_ns.checked_sub(measured_ns) {
+            Some(missed_ns) => missed_ns < exit_latency_ns / 2,
+            None => true,
         };
-        let missed_ns = self.sleep_length_ns.saturating_sub(measured_ns);
-        let on_time = timer == stay && missed_ns < LATENCY_THRESHOLD_NS;
+        let on_time = timer == stay && near;
+        let hit = self.hit_of_tick(states, outcome.wake, timer);
         if let Some(bin) = hit.or(on_time.then_some(timer)) {
             self.bins[bin % MAX_STATES].hits += PULSE;
         } else {

@@ -20,10 +20,11 @@
 //!
 //! The sources contradict each other on what "shallower" means ("one state", "to
 //! C0"); this follows the code: closest shallower that does not poll. With two states the
-//! code does not look at the latency limit, and neither does this.
+//! code does not look at the latency limit, and neither does this. There the first choice of
+//! all is preceded by a hit in the first bin; nothing depends on that one, so it is left out.
 
-use crate::teo::{PULSE, bins_of, without_exit};
-use crate::tick::next_event;
+use crate::teo::{PULSE, bins_of, bound, without_exit};
+use crate::tick::{KTIME_MAX, next_event, until_timer};
 use crate::{Choice, FOREVER, Governor, MAX_STATES, Moment, Outcome, Table, Wake};
 
 /// Binary logarithm of the part that a metric loses at each event.
@@ -99,7 +100,7 @@ impl TeoUtil {
             total: 0,
             recent: [None; RECENT],
             oldest: 0,
-            sleep_length_ns: FOREVER,
+            sleep_length_ns: 0,
         }
     }
 
@@ -162,13 +163,14 @@ impl TeoUtil {
     }
 }
 
-/// What a stay in the bin of `index` lasts, if nothing else is known, ns.
+/// What a stay in the bin of `index` lasts, if nothing else is known, ns. What is behind the
+/// last state reads as 0 there, and so here: half the residency of the last.
 fn middle_of_bin(states: &Table, index: usize) -> u64 {
     let residency = |index: usize| {
         let state = states.states().get(index);
-        state.map_or(FOREVER, |state| state.target_residency_ns)
+        state.map_or(0, |state| state.target_residency_ns)
     };
-    residency(index) / 2 + residency(index + 1) / 2
+    residency(index).midpoint(residency(index + 1))
 }
 
 /// Whether a CPU may be left where it expects to stay `span_ns`: without a tick
@@ -198,7 +200,7 @@ impl Governor for TeoUtil {
         moment: &Moment,
         next_timer: impl FnOnce() -> u64,
     ) -> Choice {
-        let sleep_ns = next_timer();
+        let sleep_ns = until_timer(moment, next_timer);
         self.sleep_length_ns = sleep_ns;
         let event_ns = next_event(moment, sleep_ns);
         let finish =
@@ -216,7 +218,8 @@ impl Governor for TeoUtil {
                 Util::Ignored | Util::Posted => finish(halt, sleep_ns),
             };
         }
-        let mut state = states.deepest(sleep_ns, FOREVER);
+        let first = states.deepest(sleep_ns, FOREVER);
+        let mut state = first;
         let mut duration_ns = sleep_ns;
         if state == states.shallowest() {
             return finish(state, sleep_ns);
@@ -224,7 +227,8 @@ impl Governor for TeoUtil {
         if let Some(early) = self.early(state) {
             (state, duration_ns) = self.shallower(states, moment, early, state, duration_ns);
         }
-        state = state.min(states.deepest(FOREVER, moment.latency_limit_ns));
+        let limit_ns = moment.latency_limit_ns;
+        state = state.min(bound(states, first + 1, limit_ns));
         if utilised {
             let shallower = shallower_halt(states, state, duration_ns);
             let span_ns = middle_of_bin(states, shallower);
@@ -247,7 +251,7 @@ impl Governor for TeoUtil {
             _ => outcome.residency_ns >= self.sleep_length_ns,
         };
         let measured_ns = if at_timer {
-            FOREVER
+            KTIME_MAX
         } else {
             without_exit(
                 outcome.residency_ns,

@@ -20,10 +20,14 @@ struct Release {
 }
 
 /// A sample that has begun.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Open {
     work: Counts,
     clock: Counts,
+    /// The CPUs that take part, by their positions, as bits.
+    parties: u128,
+    /// What each CPU had executed when it began.
+    executed: Vec<Counts>,
     exits: Exits,
     halts: u64,
     value: Option<u64>,
@@ -37,6 +41,8 @@ struct Cpu {
     /// Its affinity, if that is known.
     affinity: Option<u64>,
     clock: Counts,
+    /// What it has executed.
+    executed: Counts,
     /// Its clock when it continued last.
     resumed: Counts,
     /// Instructions of all CPUs when it stopped.
@@ -148,6 +154,8 @@ impl Cutter {
         let open = Open {
             work: now,
             clock: self.cpus[cpu].clock,
+            parties: bit(cpu),
+            executed: self.cpus.iter().map(|cpu| cpu.executed).collect(),
             exits: self.exits,
             halts: self.halts,
             value: None,
@@ -165,14 +173,18 @@ impl Cutter {
     /// The sample of this CPU ends.
     pub fn ends(&mut self, tpidr: Tpidr, now: Counts) {
         let cpu = self.at(tpidr, now);
-        let this = &mut self.cpus[cpu];
-        let Some(open) = this.open.take() else { return };
+        let Some(open) = self.cpus[cpu].open.take() else {
+            return;
+        };
         self.open -= 1;
         let Some(value) = open.value else { return };
+        let parties = self.executed_by_parties(&open);
+        let this = &mut self.cpus[cpu];
         let exits = std::array::from_fn(|n| self.exits[n] - open.exits[n]);
         let sample = Sample {
             value,
             work: now.since(open.work),
+            parties,
             path: this.clock.since(open.clock),
             exits,
             halted: self.halts != open.halts,
@@ -270,6 +282,7 @@ impl Cutter {
                 tpidr,
                 affinity: None,
                 clock: Counts::default(),
+                executed: Counts::default(),
                 resumed: Counts::default(),
                 stopped: 0,
                 linked: false,
@@ -290,6 +303,7 @@ impl Cutter {
         self.paused = false;
         for cpu in &mut self.cpus {
             cpu.clock = Counts::default();
+            cpu.executed = Counts::default();
             cpu.resumed = Counts::default();
             cpu.heard = Counts::default();
             cpu.linked = false;
@@ -320,6 +334,7 @@ impl Cutter {
         self.paused = false;
         let this = &mut self.cpus[cpu];
         this.clock = this.clock.plus(executed);
+        this.executed = this.executed.plus(executed);
         cpu
     }
 
@@ -339,6 +354,7 @@ impl Cutter {
     /// and if this is the first release that it finds after the wait. A later one is no
     /// cause: another CPU's word, for instance, which that CPU changed before it waits.
     fn link(&mut self, cpu: usize, release: Release) {
+        self.join(cpu, release);
         let this = &mut self.cpus[cpu];
         if this.linked || release.cpu == cpu || release.at < this.stopped {
             return;
@@ -348,6 +364,33 @@ impl Cutter {
         this.clock = this.heard.plus(since);
         this.linked = true;
     }
+
+    /// `cpu` has found `release`. Of the samples that were open then, the two take part in each
+    /// in which one of them does.
+    fn join(&mut self, cpu: usize, release: Release) {
+        let both = bit(cpu) | bit(release.cpu);
+        let open = self.cpus.iter_mut().filter_map(|cpu| cpu.open.as_mut());
+        let open = open.filter(|open| open.work.total() <= release.at);
+        for open in open.filter(|open| open.parties & both != 0) {
+            open.parties |= both;
+        }
+    }
+
+    /// What the CPUs that take part in a sample have executed since it began.
+    fn executed_by_parties(&self, open: &Open) -> Counts {
+        let cpus = self.cpus.iter().enumerate();
+        let parties = cpus.filter(|&(n, _)| open.parties & bit(n) != 0);
+        // A CPU that was not known when it began had executed nothing.
+        let before = |n: usize| open.executed.get(n).copied().unwrap_or_default();
+        parties.fold(Counts::default(), |sum, (n, cpu)| {
+            sum.plus(cpu.executed.since(before(n)))
+        })
+    }
+}
+
+/// The CPU at a position, as a bit.
+fn bit(cpu: usize) -> u128 {
+    1 << cpu
 }
 
 fn later(one: Counts, other: Counts) -> Counts {

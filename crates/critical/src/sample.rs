@@ -13,7 +13,10 @@ pub struct Sample {
     pub value: u64,
     /// What all CPUs executed.
     pub work: Counts,
-    /// What of that is on the path.
+    /// What of that the CPUs executed that took part in it: the one that measures, and each
+    /// that one of them told something in the meantime, or was told something by.
+    pub parties: Counts,
+    /// What is on the path.
     pub path: Counts,
     /// Exceptions that were taken to EL2.
     pub exits: Exits,
@@ -28,9 +31,9 @@ pub struct Sample {
 pub type Samples = BTreeMap<(u64, Sample), u64>;
 
 /// First line of a file.
-const HEADING: &str = "rouse samples 1";
+const HEADING: &str = "rouse samples 2";
 /// Numbers of a line.
-const NUMBERS: usize = 3 + 2 * Counts::LEN + 9 + 2;
+const NUMBERS: usize = 3 + 3 * Counts::LEN + 9 + 2;
 
 impl Sample {
     /// How far the counter went on without an instruction. An error says what
@@ -54,10 +57,13 @@ impl Sample {
     /// executed as well.
     pub fn check(&self) -> Result<(), String> {
         self.skipped()?;
-        let parts = self.work.to_array().into_iter().zip(self.path.to_array());
-        let inside = parts.into_iter().all(|(work, path)| path <= work);
+        let inside = |part: Counts| {
+            let mut parts = self.work.to_array().into_iter().zip(part.to_array());
+            parts.all(|(work, part)| part <= work)
+        };
         let within = |counts: &Counts| counts.bookkeeping() <= counts.total();
-        match inside && within(&self.work) && within(&self.path) {
+        let all = [self.work, self.parties, self.path];
+        match all.into_iter().all(inside) && all.iter().all(within) {
             true => Ok(()),
             false => Err(format!("a part is more than the whole: {self:?}")),
         }
@@ -67,6 +73,7 @@ impl Sample {
         [self.value]
             .into_iter()
             .chain(self.work.to_array())
+            .chain(self.parties.to_array())
             .chain(self.path.to_array())
             .chain(self.exits)
             .chain([self.halted.into(), self.unclear.into()])
@@ -108,6 +115,7 @@ pub fn from_text(text: &str) -> Result<Samples, String> {
         let sample = Sample {
             value: take(),
             work: Counts::from_array(std::array::from_fn(|_| take())),
+            parties: Counts::from_array(std::array::from_fn(|_| take())),
             path: Counts::from_array(std::array::from_fn(|_| take())),
             exits: std::array::from_fn(|_| take()),
             halted: take() != 0,
@@ -128,6 +136,10 @@ mod tests {
             work: Counts {
                 levels: [6, 4, 0],
                 classes: [3, 1, 0, 0],
+            },
+            parties: Counts {
+                levels: [6, 2, 0],
+                classes: [2, 1, 0, 0],
             },
             path: Counts {
                 levels: [5, 2, 0],
@@ -168,6 +180,13 @@ mod tests {
             Sample { value: 9, ..good },
             // The counter goes on without anything that could make it.
             Sample { value: 11, ..good },
+            Sample {
+                parties: Counts {
+                    levels: [7, 2, 0],
+                    ..good.parties
+                },
+                ..good
+            },
             Sample {
                 path: Counts {
                     levels: [5, 5, 0],

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! haltpoll (rules H1 to H9).
 
-use crate::departures::{Departure, Departures};
 use crate::poll::poll_limit_ns;
 use crate::trace::{Ask, Choice, Event, Governor, Table};
 
@@ -48,9 +47,6 @@ pub struct Haltpoll {
     limit_ns: u64,
     last: usize,
     limit_hit: bool,
-    /// Of the last choice: whether the latency limit was 0.
-    limit_zero: bool,
-    departures: Departures,
 }
 
 impl Haltpoll {
@@ -62,14 +58,7 @@ impl Haltpoll {
             limit_ns: 0,
             last: 0,
             limit_hit: false,
-            limit_zero: false,
-            departures: Departures::none(),
         }
-    }
-
-    /// The same, departing from some rules.
-    pub fn departing(self, departures: Departures) -> Self {
-        Self { departures, ..self }
     }
 
     /// The poll limit in ns (H1); where it is 0, P1's holds.
@@ -79,12 +68,7 @@ impl Haltpoll {
 
     /// How long the poll state of `table` polls at most, in ns (P2).
     pub fn own_limit_ns(&self, table: &Table) -> u64 {
-        let table_rules = self.limit_zero
-            && self
-                .departures
-                .has(Departure::HaltpollLimitZeroPollsAsTable);
         match self.limit_ns {
-            _ if table_rules => poll_limit_ns(table, self.tick_ns) as u64,
             0 => poll_limit_ns(table, self.tick_ns) as u64,
             limit => limit,
         }
@@ -114,7 +98,6 @@ impl Haltpoll {
 
 impl Governor for Haltpoll {
     fn choose(&mut self, table: &Table, ask: &Ask) -> Choice {
-        self.limit_zero = ask.latency_limit_ns == 0;
         let poll = Choice::new(0, false);
         let halt = Choice::new(1, true);
         // H8: a poll state alone.
@@ -132,10 +115,7 @@ impl Governor for Haltpoll {
         self.last = sleep.entered;
         if sleep.entered == 0 {
             // H9.
-            let stays = !self
-                .departures
-                .has(Departure::HaltpollLimitZeroPollsAsTable);
-            if self.limit_ns == 0 && stays {
+            if self.limit_ns == 0 {
                 self.limit_ns = self.own_limit_ns(table);
             }
             self.limit_hit = sleep.poll_limit_hit;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! ladder (rules L1 to L10).
 
-use crate::departures::{Departure, Departures};
 use crate::trace::{Ask, Choice, Event, Governor, Table};
 
 /// L2: long sleeps before a deeper state.
@@ -22,18 +21,12 @@ pub struct Ladder {
     current: Option<usize>,
     counts: [Counts; crate::MAX_STATES],
     recorded_ns: i64,
-    departures: Departures,
 }
 
 impl Ladder {
     /// ladder of a new device.
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// The same, departing from some rules.
-    pub fn departing(self, departures: Departures) -> Self {
-        Self { departures, ..self }
     }
 
     /// L8: moves on.
@@ -51,8 +44,7 @@ impl Governor for Ladder {
         let current = *self.current.get_or_insert(first);
         let limit = ask.latency_limit_ns;
         if limit == 0 {
-            let stop = !self.departures.has(Departure::LadderLimitZeroKeepsTick);
-            return Choice::new(self.change(current, 0).state, stop);
+            return self.change(current, 0);
         }
         let slept = self.recorded_ns - table.latency(current);
         // L2: a state before the first has no thresholds.
@@ -70,12 +62,6 @@ impl Governor for Ladder {
             if counts.long >= enough {
                 return self.change(current, next);
             }
-        }
-        if self.departures.has(Departure::LadderFirstStateCountsDown)
-            && current <= first
-            && slept < table.latency(current)
-        {
-            counts.long = 0;
         }
         if current <= first {
             return Choice::new(current, true);
@@ -96,18 +82,13 @@ impl Governor for Ladder {
         Choice::new(current, true)
     }
 
-    fn learn(&mut self, table: &Table, event: &Event) {
+    fn learn(&mut self, _: &Table, event: &Event) {
         match event {
             Event::Slept(sleep) => {
                 self.recorded_ns = sleep.slept_ns;
                 if sleep.entered > 0 {
                     self.current = Some(sleep.entered);
                 }
-            }
-            Event::Refused if self.departures.has(Departure::LadderForgetsRefusals) => {
-                // Neither long nor short; out of a poll state, which no count holds.
-                let current = self.current.unwrap_or(0);
-                self.recorded_ns = 2 * table.latency(current) + i64::from(table.polls(current));
             }
             Event::Refused => self.recorded_ns = 0,
         }

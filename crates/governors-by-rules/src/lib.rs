@@ -10,7 +10,6 @@
 //! arithmetic is in whole numbers. Times are nanoseconds unless a name says otherwise.
 #![doc = include_str!("../RULES.md")]
 
-mod departures;
 mod fit;
 mod haltpoll;
 mod ladder;
@@ -23,7 +22,6 @@ mod testing;
 mod trace;
 mod typical;
 
-pub use departures::{Departure, Departures};
 pub use haltpoll::{Haltpoll, HaltpollParameters};
 pub use ladder::Ladder;
 pub use menu::{Menu, MenuRules, Outliers, PollDetour};

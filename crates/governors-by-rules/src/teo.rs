@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! teo of 7.1 (rules N1 to N14).
 
-use crate::departures::{Departure, Departures};
 use crate::fit::{bin, give_way};
 use crate::trace::{Ask, Choice, Event, Governor, NO_TIMER, Sleep, Table};
 
@@ -43,7 +42,6 @@ pub struct Teo {
     /// *timer* of the last choice; "no timer" where it was not asked for.
     timer_ns: i64,
     fresh: bool,
-    departures: Departures,
 }
 
 /// The candidate when the statistics have spoken (N8 to N10).
@@ -66,17 +64,6 @@ impl Teo {
             ticks: Fading::default(),
             timer_ns: 0,
             fresh: true,
-            departures: Departures::none(),
-        }
-    }
-
-    /// The same, departing from some rules.
-    pub fn departing(self, departures: Departures) -> Self {
-        let fresh = !departures.has(Departure::TeoBeginsEmpty);
-        Self {
-            fresh,
-            departures,
-            ..self
         }
     }
 
@@ -104,8 +91,7 @@ impl Teo {
         } else {
             sleep.slept_ns / 2
         };
-        let half_counts = !self.departures.has(Departure::TeoShortIsMeasured);
-        if (!whole && half_counts) || measured < SHORT_NS {
+        if !whole || measured < SHORT_NS {
             self.short.pulse();
         }
         measured
@@ -125,12 +111,7 @@ impl Teo {
         let expected = bin(table, self.timer_ns);
         if sleep.by_tick {
             self.ticks.pulse();
-            let present = if self.departures.has(Departure::TeoTicksAgainstBefore) {
-                0
-            } else {
-                PULSE
-            };
-            if 3 * self.ticks.0 > 2 * (before + present) {
+            if 3 * self.ticks.0 > 2 * (before + PULSE) {
                 self.bins[table.len() - 1].hits.pulse();
                 return;
             }
@@ -140,13 +121,7 @@ impl Teo {
             }
         }
         let ended = bin(table, measured.min(self.timer_ns));
-        let constant = self.departures.has(Departure::TeoHitWithinConstant);
-        let near = if constant {
-            SHORT_LATENCY_NS
-        } else {
-            latency / 2
-        };
-        let in_time = i128::from(self.timer_ns) - i128::from(measured) < i128::from(near);
+        let in_time = i128::from(self.timer_ns) - i128::from(measured) < i128::from(latency / 2);
         if ended == expected && in_time {
             self.bins[expected].hits.pulse();
         } else {
@@ -225,14 +200,9 @@ impl Governor for Teo {
             return Choice::new(0, false);
         };
         // N10.
-        let lowest = if self.departures.has(Departure::TeoBoundIsEnabled) {
-            shallowest
-        } else {
-            0
-        };
         let bound = enabled()
             .rfind(|&i| i > 0 && table.latency(i) <= ask.latency_limit_ns)
-            .unwrap_or(lowest);
+            .unwrap_or(0);
         let mut candidate = Candidate {
             state: deepest,
             shallowest,
@@ -264,15 +234,8 @@ impl Governor for Teo {
         }
         if table.residency(candidate.state) > timer {
             candidate.state = give_way(table, candidate.state, timer, true);
-            if candidate.state == 0 && self.departures.has(Departure::TeoZeroByTimerKeepsTick) {
-                return Choice::new(0, false);
-            }
         }
-        let early = if self.departures.has(Departure::TeoEarlyAboveFiveEighths) {
-            8 * self.early.0 > 5 * self.all()
-        } else {
-            3 * self.early.0 >= 2 * self.all()
-        };
+        let early = 3 * self.early.0 >= 2 * self.all();
         let shallow = table.residency(candidate.state) < self.tick_ns;
         let ns = if shallow && early {
             self.tick_ns / 2

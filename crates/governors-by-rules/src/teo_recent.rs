@@ -4,7 +4,6 @@
 
 use std::collections::VecDeque;
 
-use crate::departures::{Departure, Departures};
 use crate::fit::{bin, give_way};
 use crate::trace::{Ask, Choice, Event, Governor, Sleep, Table};
 
@@ -51,7 +50,6 @@ pub struct TeoRecent {
     /// *timer* of the last choice.
     timer_ns: i64,
     fresh: bool,
-    departures: Departures,
 }
 
 /// A candidate with its expected duration.
@@ -99,13 +97,7 @@ impl TeoRecent {
             recent: VecDeque::new(),
             timer_ns: 0,
             fresh: true,
-            departures: Departures::none(),
         }
-    }
-
-    /// The same, departing from some rules.
-    pub fn departing(self, departures: Departures) -> Self {
-        Self { departures, ..self }
     }
 
     fn span_ns(table: &Table, state: usize) -> i64 {
@@ -274,11 +266,7 @@ impl TeoRecent {
         if self.utilisation == Utilisation::Posted {
             return Candidate { state, ..from };
         }
-        let endless = self.departures.has(Departure::TeoUtilDeepestSpansForever);
-        let ns = match Self::span_ns(table, state) {
-            _ if endless && state + 1 == table.len() => i64::MAX,
-            ns => ns,
-        };
+        let ns = Self::span_ns(table, state);
         if self.fit(ask, ns) {
             Candidate { state, ns }
         } else {

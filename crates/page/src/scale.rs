@@ -116,7 +116,7 @@ pub fn operation_of(cell: &Cell) -> &'static str {
 /// What one sample of a workload is.
 pub const fn operation(workload: Workload) -> &'static str {
     match workload {
-        Workload::Pingpong => "round trip",
+        Workload::Pingpong | Workload::Pipe => "round trip",
         Workload::Ipi => "call, of one CPU or of all others",
         Workload::Ipistorm => "function call",
         Workload::Messaging => "loop of a sender",

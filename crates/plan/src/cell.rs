@@ -13,7 +13,25 @@ use crate::{
 impl Cell {
     /// Whether it may execute WFI. `overshoot` ends where others would.
     pub(crate) fn halts(&self) -> bool {
-        self.wait.halts() && self.workload != Workload::Overshoot
+        let may = self.wait.governor().is_none() || self.states.halts_by_wfi();
+        self.wait.halts() && may && self.workload != Workload::Overshoot
+    }
+
+    /// Whether its idle states, if it has any, let it poll.
+    pub(crate) fn may_poll(&self) -> bool {
+        self.wait.governor().is_none() || self.states.polls()
+    }
+
+    /// Whether it looks at the request word while it waits, on any CPU, so that a wake-up
+    /// needs no interrupt.
+    pub(crate) fn polls(&self) -> bool {
+        let made_to = self.workload.has_tasks() && !self.idle_poll.is_empty();
+        self.wait.polls() && (self.may_poll() || made_to)
+    }
+
+    /// Whether it may execute WFE or WFET. Every governed poll does.
+    pub(crate) fn uses_events(&self) -> bool {
+        self.wait.uses_events() && self.polls()
     }
 
     /// Whether it executes WFI that traps.
@@ -35,10 +53,11 @@ impl Cell {
             | Workload::Pingpong
             | Workload::Ipistorm
             | Workload::Messaging
+            | Workload::Pipe
             | Workload::Notify
             | Workload::Io
             | Workload::Timer
-            | Workload::Idle => self.wait.limited(),
+            | Workload::Idle => self.wait.limited() && self.may_poll(),
         }
     }
 
@@ -54,6 +73,7 @@ impl Cell {
             },
             Workload::Ipistorm
             | Workload::Messaging
+            | Workload::Pipe
             | Workload::Notify
             | Workload::Io
             | Workload::Timer
@@ -108,11 +128,12 @@ impl Cell {
     /// no work.
     pub(crate) fn pause_us(&self) -> u64 {
         let device = match self.workload {
-            Workload::Io => self.device_us,
+            Workload::Io => self.request_us(),
             Workload::Ipi
             | Workload::Pingpong
             | Workload::Ipistorm
             | Workload::Messaging
+            | Workload::Pipe
             | Workload::Notify
             | Workload::Timer
             | Workload::Idle
@@ -123,6 +144,13 @@ impl Cell {
             [self.gap_us, device, self.service_us, self.arrival_us].map(u64::from);
         // A request is served while the next one is waited for.
         gap + device + service.max(arrival)
+    }
+
+    /// How long the device of `io` takes on average, microseconds.
+    fn request_us(&self) -> u32 {
+        let [reads, writes] = [100 - self.writes, self.writes].map(u64::from);
+        let sum = reads * u64::from(self.device_us) + writes * u64::from(self.write_us);
+        (sum / 100) as u32
     }
 
     /// Whether CPUs call functions on others.
@@ -140,8 +168,8 @@ impl Cell {
     pub(crate) fn needs_second(&self) -> bool {
         match self.workload {
             Workload::Ipi => self.shape.has_receiver(),
-            Workload::Pingpong | Workload::Ipistorm | Workload::Notify => true,
-            Workload::Io => self.completion == Completion::Other,
+            Workload::Pingpong | Workload::Ipistorm | Workload::Pipe | Workload::Notify => true,
+            Workload::Io => self.completion != Completion::SAME,
             Workload::Messaging
             | Workload::Timer
             | Workload::Idle
@@ -163,7 +191,11 @@ impl Cell {
     /// What the machine has to model for the cell to show what its wait is
     /// meant to do, by the names of the probes.
     pub fn depends_on(&self) -> impl Iterator<Item = &'static str> {
-        let wait = self.wait.depends_on(self.workload).iter().copied();
+        let wait = match self.wait.governor() {
+            Some(_) if !self.polls() => &[],
+            _ => self.wait.depends_on(self.workload),
+        };
+        let wait = wait.iter().copied();
         let caches = match self.cache {
             Cache::Warm => None,
             Cache::Cold => Some("caches_modelled"),

@@ -3,6 +3,8 @@
 
 use core::fmt;
 
+use cpuidle::Misread;
+
 use crate::words::family;
 use crate::{PREFIX, Shard, magnitude};
 
@@ -58,6 +60,13 @@ pub enum Error<'a> {
         key: &'a str,
         /// What was given.
         word: &'a str,
+    },
+    /// Not a table of idle states.
+    States {
+        /// Dimension.
+        key: &'a str,
+        /// What is wrong with it.
+        why: Misread<'a>,
     },
     /// More values than a list holds.
     TooMany {
@@ -134,6 +143,7 @@ impl fmt::Display for Error<'_> {
                 "{key}: `{word}` is no set of CPUs; use all, none, numbers from 0 to 63 \
                  like 0-3+6, or a mask like 0x4f"
             ),
+            Self::States { key, why } => write!(f, "{key}: {why}"),
             Self::NoValue(key) => write!(f, "{key}: it has no value; leave out `=` and the rest"),
             Self::NeedsValue(key) => {
                 write!(f, "{key}: its value is missing; write {PREFIX}{key}=VALUE")

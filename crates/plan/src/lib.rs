@@ -19,6 +19,7 @@
 
 mod arguments;
 mod cell;
+mod completion;
 mod cpus;
 mod dimensions;
 mod error;
@@ -32,7 +33,8 @@ mod wait;
 mod words;
 
 pub use arguments::{Arguments, Names, OPTIONS, Part, Program, SURVEY, Unfit, guest_part, keys};
-pub use cpuidle::{Hz, Name as Governor};
+pub use completion::Completion;
+pub use cpuidle::{Hz, Name as Governor, States};
 pub use cpus::CpuSet;
 pub use dimensions::{COUNT, Cell, DIMENSIONS, Info, Kind, Lists, Place, Show};
 pub use error::Error;
@@ -201,7 +203,7 @@ impl Plan {
                     && (lists.trap.named || cell.trap == Trap::None)
             }
             SkipReason::ShapeNeedsBusy => lists.shape.named && lists.wait.named,
-            SkipReason::Unbounded | SkipReason::StreamPeriod { .. } => true,
+            SkipReason::Unbounded | SkipReason::StreamPeriod { .. } | SkipReason::States(_) => true,
             SkipReason::NoWfxt | SkipReason::LosesInterrupts => !self.is_left_out(cell),
             SkipReason::NoiseTakesTurns | SkipReason::FewBystanders { .. } => {
                 !self.is_left_out(cell)

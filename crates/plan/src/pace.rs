@@ -171,12 +171,16 @@ impl Cell {
             | Workload::Pingpong
             | Workload::Ipistorm
             | Workload::Messaging
+            | Workload::Pipe
             | Workload::Notify
             | Workload::Io
             | Workload::Timer
             | Workload::Idle => 0,
         };
-        PATH + 1000 * (self.pause_us() + u64::from(self.standby_us) + u64::from(poll_us))
+        PATH + 1000
+            * (self.pause_us()
+                + u64::from(self.states.leaving_us(self.standby_us))
+                + u64::from(poll_us))
     }
 
     /// A guess of the guest's time that a pass over it takes, microseconds: what

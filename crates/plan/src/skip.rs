@@ -3,6 +3,8 @@
 
 use core::fmt;
 
+use cpuidle::Broken;
+
 use crate::{CpuSet, Noise};
 
 /// What of the machine decides whether a cell can run.
@@ -34,7 +36,7 @@ pub enum SkipReason {
     StreamAlone,
     /// `overshoot`, and the wait has no poll with a limit of its own.
     NoLimit,
-    /// `elide`, and the wait never polls.
+    /// `elide`, and neither the wait nor a state of its table polls.
     NeverPolls,
     /// The trap is of an instruction that the wait does not execute.
     NothingTraps,
@@ -50,6 +52,8 @@ pub enum SkipReason {
         /// The nearest that it can, microseconds.
         nearest_us: u32,
     },
+    /// The times of `standby` do not fit its table.
+    States(Broken),
     /// There is no second CPU.
     OneCpu,
     /// WFET, and the machine has no FEAT_WFxT.
@@ -131,6 +135,7 @@ impl fmt::Display for SkipReason {
                     cpus - 1
                 );
             }
+            Self::States(why) => return write!(f, "states: {why}"),
             Self::FewBystanders { noise, cpus } => {
                 return write!(
                     f,
@@ -157,7 +162,7 @@ impl fmt::Display for SkipReason {
                  use wait spin, yield, wfe, wfe-sev, wfet or poll-wfi"
             }
             Self::NoCaller => "cpulist: no CPU is in it; use --cpulist 0",
-            Self::NeverPolls => "elide: this wait never polls; use wake ipi",
+            Self::NeverPolls => "elide: this wait, or its table of states, never polls; use wake ipi",
             Self::NothingTraps => "trap: this wait does not execute that instruction",
             Self::OneCpu => "one CPU only; use --cpus 2 or more",
             Self::ShapeNeedsBusy => "shape: no CPU waits; use wait busy",

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a dimension can have as values: words, numbers, sets of CPUs.
+//! What a dimension can have as values: words, numbers, sets of CPUs, tables of idle states.
 
 use core::fmt;
 
 use arrayvec::ArrayVec;
 
 use crate::error::Error;
-use crate::{CpuSet, Hz, Word};
+use crate::{CpuSet, Hz, States, Word};
 
 /// The values of a dimension; the most that can be named of one.
 pub type List<T> = ArrayVec<T, MOST>;
@@ -115,6 +115,24 @@ impl Value for Hz {
 
     fn place(self) -> u64 {
         self.get().into()
+    }
+}
+
+impl Value for States {
+    type Range = ();
+
+    const WORDS: &'static [&'static str] = &[];
+
+    fn read<'a>(key: &'a str, word: &'a str, (): ()) -> Result<Self, Error<'a>> {
+        Self::parse(word).map_err(|why| Error::States { key, why })
+    }
+
+    fn several(_: &str) -> impl Iterator<Item = Self> {
+        core::iter::empty()
+    }
+
+    fn place(self) -> u64 {
+        self.rank()
     }
 }
 

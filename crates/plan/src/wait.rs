@@ -73,7 +73,8 @@ ways! {
     Wfet = "wfet",
     /// WFI.
     Wfi = "wfi",
-    /// Polls by the best method present up to a limit, then WFI.
+    /// Polls by the best method present up to a limit, then WFI: the bare loop, without a
+    /// governor.
     PollWfi = "poll-wfi",
     /// As `poll-wfi`, with the limit adapted to what the last waits would have needed.
     Haltpoll = "haltpoll",

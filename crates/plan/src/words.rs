@@ -102,6 +102,16 @@ words! {
         SmIdle = "sm-idle",
     }
 
+    /// How a governed CPU is made to poll.
+    IdlePollBy {
+        /// As the patch of January 2023 does: by a switch that the idle loop looks at. It polls
+        /// by YIELD, and the scheduler's tick goes on.
+        Posted = "posted",
+        /// By a pointer to what it does when it idles. It polls by the best instruction that
+        /// there is, without a tick, and looks each 100 us whether it still is to.
+        Pointer = "pointer",
+    }
+
     /// How the times of a device, or those between requests, are distributed.
     Spread {
         /// All alike.
@@ -112,12 +122,12 @@ words! {
         Exponential = "exponential",
     }
 
-    /// Which CPU a device interrupts.
-    Completion {
-        /// The one that submitted.
-        Same = "same",
-        /// The next one, which wakes the one that submitted.
-        Other = "other",
+    /// How shallow a CPU stays in the window that a request to a device opens.
+    PsdLimit {
+        /// In the shallowest state: it polls.
+        Poll = "poll",
+        /// In a state that takes no longer to leave than WFI.
+        Wfi = "wfi",
     }
 
     /// What the CPUs do that take no part in what is measured.

@@ -19,6 +19,7 @@ fn a_plan_reads_back() {
         "rouse.workload=all rouse.mask=0-3+6,0x4f,all,none rouse.idle-poll=none,1 rouse.groups=1,16",
         "rouse.stages=off rouse.iterations=77 rouse.shard=3/7 rouse.raw rouse.compact rouse.cycles",
         "rouse.event-loses-irq rouse.wait=governor:fixed,busy",
+        "rouse.wait=governor:all rouse.hz=all rouse.states=wfi,arm_poll_idle:30,poll+wfi:1:9+standby+deep:500:3000",
     ] {
         let plan = plan(text);
         let printed = plan.to_string();

@@ -67,13 +67,16 @@ fn line(cell: &Cell, machine: &Machine) -> String {
             write!(line, " {name}={value}").unwrap();
         }
     }
-    for info in DIMENSIONS
+    let unusual = DIMENSIONS
         .iter()
-        .filter(|info| info.place == Place::Unusual && info.kind == Kind::Words)
-    {
-        if !info.is_neutral(cell) {
-            write!(line, " {}", info.text(cell)).unwrap();
+        .filter(|info| info.place == Place::Unusual && !info.is_neutral(cell));
+    for info in unusual {
+        match (info.kind, info.key) {
+            (Kind::Words | Kind::Tables, _) => write!(line, " {}", info.text(cell)),
+            (_, "hz") => write!(line, " hz={}", cell.hz),
+            _ => Ok(()),
         }
+        .unwrap();
     }
     let system = cell.system();
     let system: Vec<String> = system

@@ -30,8 +30,8 @@ fn product(plan: &Plan) -> Vec<Cell> {
         )*};
     }
     nested!(workload shape gap_us wait trap deliver wake poll_limit_us host_poll_us);
-    nested!(event_stream_us host_poll hint wfi_barrier cache noise arrival_us service_us hz idle_poll standby_us psd_ms completion spread);
-    nested!(device_us call_by call_wait cpulist mask offset calls groups);
+    nested!(event_stream_us host_poll hint wfi_barrier cache noise arrival_us service_us hz states idle_poll idle_poll_by standby_us psd_ms psd_limit completion spread);
+    nested!(device_us writes write_us call_by crowd call_wait cpulist mask offset calls groups);
     cells
 }
 
@@ -51,11 +51,17 @@ fn settled(plan: &Plan, cell: &Cell) -> Cell {
     }
     let text = cell.wait.to_string();
     let governed = text.starts_with("governor:");
-    let limited = ["poll-wfi", "haltpoll", "governor:fixed"].contains(&text.as_str());
-    let events = governed || text.contains("wfe") || limited;
-    let halts = governed || limited || text == "wfi";
     let workload = cell.workload.to_string();
     let is = |any: &[&str]| any.contains(&workload.as_str());
+    let states = cell.states.to_string();
+    let driver = states.starts_with("arm_poll_idle");
+    let may_poll = !governed || driver || states.contains("poll");
+    let idle_poll = cell.idle_poll.to_string() != "none";
+    let forced = governed && !is(&["ipi", "pingpong", "stream", "overshoot"]) && idle_poll;
+    let limited = ["poll-wfi", "haltpoll", "governor:fixed"].contains(&text.as_str()) && may_poll;
+    let events = governed && (may_poll || forced) || text.contains("wfe") || limited;
+    let halts =
+        governed && (driver || states.contains("wfi")) || !governed && limited || text == "wfi";
     if !is(&["ipi"]) {
         cell.shape = neutral.shape;
     }
@@ -93,7 +99,7 @@ fn settled(plan: &Plan, cell: &Cell) -> Cell {
     if is(&["stream"]) || open {
         cell.gap_us = 0;
     }
-    if !is(&["messaging", "notify"]) {
+    if !is(&["messaging", "pipe", "notify"]) {
         cell.groups = neutral.groups;
     }
     let calls = cell.calls.to_string();
@@ -111,6 +117,7 @@ fn settled(plan: &Plan, cell: &Cell) -> Cell {
         cell.calls = neutral.calls;
         cell.call_wait = neutral.call_wait;
         cell.call_by = neutral.call_by;
+        cell.crowd = neutral.crowd;
     }
     if !is(&["ipistorm", "timer", "idle"]) {
         cell.cpulist = neutral.cpulist;
@@ -123,23 +130,36 @@ fn settled(plan: &Plan, cell: &Cell) -> Cell {
             cell.spread = plan::Spread::Exponential;
         }
         cell.completion = neutral.completion;
+        cell.writes = neutral.writes;
+    }
+    if cell.writes == 0 {
+        cell.write_us = neutral.write_us;
     }
     if !is(&["io"]) || !governed {
         cell.psd_ms = neutral.psd_ms;
     }
-    if !governed {
+    if cell.psd_ms == 0 {
+        cell.psd_limit = neutral.psd_limit;
+    }
+    if !governed || !states.contains("standby") || states.contains("standby:") {
         cell.standby_us = neutral.standby_us;
+    }
+    if !governed {
+        cell.states = neutral.states;
         cell.hz = neutral.hz;
     }
     if !governed || is(&["ipi", "pingpong", "stream", "overshoot"]) {
         cell.idle_poll = neutral.idle_poll;
+    }
+    if cell.idle_poll.is_empty() {
+        cell.idle_poll_by = neutral.idle_poll_by;
     }
     cell
 }
 
 /// Plans that name every dimension of which cells could be left out, so that all are
 /// listed.
-const PLANS: [&str; 10] = [
+const PLANS: [&str; 12] = [
     "rouse.workload=pingpong,overshoot rouse.wait=all,governor:teo rouse.trap=none,both \
      rouse.host-poll-us=0 rouse.wfi-barrier=all rouse.cache=cold,warm",
     "rouse.workload=pingpong rouse.wait=all rouse.trap=all rouse.host-poll-us=0,50 rouse.host-poll=all \
@@ -150,12 +170,17 @@ const PLANS: [&str; 10] = [
     "rouse.workload=stream,overshoot,ipi rouse.wait=all rouse.trap=none,both rouse.event-stream-us=16,50 \
      rouse.poll-limit-us=5,10 rouse.host-poll-us=0,5",
     "rouse.workload=ipistorm,io,messaging rouse.wait=wfi,governor:menu rouse.calls=all rouse.offset=1,3 \
-     rouse.mask=0,1 rouse.call-by=all rouse.spread=all rouse.groups=1,2 rouse.trap=none rouse.host-poll-us=0",
+     rouse.mask=0,1 rouse.call-by=all rouse.crowd=none,2 rouse.spread=all rouse.groups=1,2 rouse.trap=none rouse.host-poll-us=0",
     "rouse.workload=io,notify rouse.wait=governor:teo,governor:fixed rouse.psd-ms=0,3 rouse.standby-us=0,9 rouse.hz=all \
-     rouse.idle-poll=none,1 rouse.device-us=5,9 rouse.completion=all rouse.trap=none rouse.host-poll-us=0",
+     rouse.idle-poll=none,1 rouse.idle-poll-by=all rouse.device-us=5,9 rouse.completion=other,85,same rouse.trap=none rouse.host-poll-us=0 rouse.psd-limit=all",
+    "rouse.workload=io,notify rouse.wait=wfi,governor:menu rouse.writes=0,50,100 rouse.write-us=7,9 rouse.completion=all \
+     rouse.trap=none rouse.host-poll-us=0",
     "rouse.workload=notify,io rouse.wait=wfi rouse.trap=none rouse.arrival-us=0,10 rouse.service-us=0,5 \
      rouse.gap-us=0,7 rouse.groups=1,2 rouse.spread=all rouse.noise=none,tlbi",
     "rouse.workload=notify,io,overshoot rouse.wait=wfi,poll-wfi rouse.trap=none rouse.arrival-us=0,10 rouse.noise=all",
+    "rouse.workload=pingpong,io rouse.wait=wfi,governor:teo,governor:fixed rouse.host-poll-us=0,5 rouse.hint=tell \
+     rouse.states=poll+wfi+standby,poll+standby,wfi+deep,poll+wfi+standby:3:30,arm_poll_idle:9,standby rouse.standby-us=0,9 \
+     rouse.idle-poll=none,1 rouse.wfi-barrier=dsb rouse.trap=wfi,wfe rouse.poll-limit-us=5",
     "rouse.shape=all rouse.wait=busy,wfi rouse.trap=all rouse.call-wait=all rouse.cpulist=0,1 \
      rouse.host-poll-us=0",
 ];

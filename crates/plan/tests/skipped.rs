@@ -230,3 +230,66 @@ fn ranks_are_those_of_a_plan() {
     );
     assert_eq!(rank("wait", "governor:menu"), 9);
 }
+
+/// Whether a cell with this table can be run depends on what else is asked for.
+#[test]
+fn tables_that_contradict_the_rest_are_skipped_by_name() {
+    let why = |text: &str| {
+        let common = "rouse.workload=pingpong rouse.wait=governor:teo rouse.deliver=inject";
+        let plan = plan(&format!("{common} rouse.host-poll-us=0 {text}"));
+        let cells: Vec<Cell> = plan.cells(&machine()).collect();
+        assert_eq!(cells.len(), 1, "{text}");
+        let reason = cells[0].skip_reason(&machine());
+        reason.map_or(String::new(), |reason| reason.to_string())
+    };
+    for (text, told) in [
+        (
+            "rouse.states=poll+wfi+standby rouse.standby-us=1",
+            "states: `standby` has a lower exit latency",
+        ),
+        (
+            "rouse.states=standby rouse.standby-us=0",
+            "another --standby-us",
+        ),
+        (
+            "rouse.states=wfi rouse.wake=elide",
+            "elide: this wait, or its table of states, never polls",
+        ),
+        (
+            "rouse.states=poll+standby rouse.trap=wfi rouse.wake=ipi",
+            "trap: this wait does not execute",
+        ),
+        (
+            "rouse.states=wfi rouse.trap=wfe rouse.wake=ipi",
+            "trap: this wait does not execute",
+        ),
+    ] {
+        let text = match text.contains("wake") {
+            true => text.to_owned(),
+            false => format!("{text} rouse.wake=ipi rouse.trap=none"),
+        };
+        let text = match text.contains("trap") {
+            true => text,
+            false => format!("{text} rouse.trap=none"),
+        };
+        assert!(why(&text).contains(told), "{text}: {}", why(&text));
+    }
+    let runs = "rouse.states=arm_poll_idle:10 rouse.wake=elide rouse.trap=wfi rouse.standby-us=0";
+    assert_eq!(why(runs), "");
+}
+
+/// A CPU without a polling state waits for no event.
+#[test]
+fn a_table_without_poll_depends_on_no_event() {
+    let cell = |states: &str| {
+        let text =
+            format!("rouse.wait=governor:menu rouse.states={states} rouse.event-stream-us=50");
+        let plan = plan(&text);
+        plan.cells(&machine()).next().unwrap()
+    };
+    let depends = |states: &str| cell(states).depends_on().collect::<Vec<_>>();
+    assert_eq!(depends("poll+wfi"), ["wfe_halts", "monitor_wakes_wfe"]);
+    assert_eq!(depends("wfi"), [""; 0]);
+    let streams = ["poll+wfi", "wfi"].map(|states| cell(states).event_stream_us);
+    assert_eq!(streams, [50, 0]);
+}

@@ -52,17 +52,36 @@ fn a_cell_reads_its_words_or_names_them() {
         ("hint", "tell"),
         ("standby-us", "0"),
         ("hz", "1000"),
+        ("states", "poll+wfi:2:10+deep"),
+        ("states", "arm_poll_idle:0"),
     ] {
         cell.set(key, word).unwrap();
         assert_eq!(cell.word(key).unwrap().to_string(), word);
     }
     assert_eq!(cell.wait, Wait::Governed(Governor::Teo62));
+    // Words that older results have, and what is written for them now.
+    for (word, now) in [("same", "100"), ("other", "0"), ("85", "85")] {
+        cell.set("completion", word).unwrap();
+        assert_eq!(cell.word("completion").unwrap().to_string(), now);
+    }
     assert!(cell.word("iterations").is_none());
     for (key, word, told) in [
         ("wait", "wfx", "wait: there is no `wfx`"),
         ("poll-limit-us", "00", "not a number from 1"),
         ("gap-us", "10000001", "not a number"),
         ("mask", "64", "no set of CPUs"),
+        (
+            "states",
+            "poll,wfi",
+            "states: there is no state `poll,wfi`; use poll,",
+        ),
+        ("states", "wfi+poll", "states: `poll` comes after `wfi`"),
+        (
+            "completion",
+            "101",
+            "completion: `101` is not a number from 0 to 100",
+        ),
+        ("writes", "101", "not a number from 0 to 100"),
         (
             "hz",
             "99",
@@ -155,7 +174,15 @@ fn waits_depend_on_what_they_execute() {
 
 #[test]
 fn words_of_other_dimensions_are_what_the_documentation_says() {
-    let tasks = ["ipistorm", "messaging", "notify", "io", "timer", "idle"];
+    let tasks = [
+        "ipistorm",
+        "messaging",
+        "pipe",
+        "notify",
+        "io",
+        "timer",
+        "idle",
+    ];
     let alone = ["stream", "overshoot"];
     for workload in Workload::ALL {
         let name = workload.name();
@@ -163,7 +190,7 @@ fn words_of_other_dimensions_are_what_the_documentation_says() {
         assert_eq!(workload.is_alone(), alone.contains(&name), "{name}");
         assert_eq!(
             workload.has_groups(),
-            ["messaging", "notify"].contains(&name)
+            ["messaging", "pipe", "notify"].contains(&name)
         );
         let period = match name {
             "timer" => Some(1000),
@@ -206,7 +233,7 @@ fn words_stay() {
     for (key, words) in [
         (
             "workload",
-            "ipi pingpong ipistorm messaging notify io timer idle stream overshoot",
+            "ipi pingpong ipistorm messaging pipe notify io timer idle stream overshoot",
         ),
         ("shape", "dry self one broadcast"),
         ("trap", "none wfi wfe both"),
@@ -218,10 +245,12 @@ fn words_stay() {
         ("call-wait", "on off"),
         ("call-by", "notify resched ipi skip-newidle sm-idle"),
         ("spread", "fixed uniform exponential"),
-        ("completion", "same other"),
+        ("completion", ""),
+        ("psd-limit", "poll wfi"),
         ("wfi-barrier", "none dsb"),
         ("gap-us", ""),
         ("mask", ""),
+        ("states", ""),
     ] {
         let info = Info::find(key).unwrap();
         assert_eq!(info.words.join(" "), words);

@@ -206,6 +206,7 @@ impl Cell {
             Workload::Ipi
             | Workload::Ipistorm
             | Workload::Messaging
+            | Workload::Pipe
             | Workload::Notify
             | Workload::Io
             | Workload::Timer

@@ -26,6 +26,9 @@ pub struct Critical {
     pub path: Stats,
     /// The path without bookkeeping: what ratios are made of.
     pub net: Stats,
+    /// What the CPUs executed that took part, without what others did meanwhile: a CPU that polls
+    /// for something else, for instance.
+    pub parties: Stats,
     /// Values of the path, and how often each came.
     pub histogram: Vec<(u64, u64)>,
     /// What all CPUs did in all samples; adds up to the sum of the samples.
@@ -86,6 +89,7 @@ impl Critical {
         let mut values = BTreeMap::new();
         let mut paths = BTreeMap::new();
         let mut nets = BTreeMap::new();
+        let mut parties = BTreeMap::new();
         let mut work = Executed::default();
         let mut on_path = Executed::default();
         let mut skipped = 0;
@@ -106,6 +110,7 @@ impl Critical {
             let (path, kept) = (sample.path.total(), sample.path.bookkeeping());
             *paths.entry(path).or_default() += times;
             *nets.entry(path - kept).or_default() += times;
+            *parties.entry(sample.parties.total()).or_default() += times;
         }
         same(&Stats::of(&values), stats)?;
         let work = Work::of(work, skipped);
@@ -122,6 +127,7 @@ impl Critical {
             unclear,
             path: Stats::of(&paths),
             net: Stats::of(&nets),
+            parties: Stats::of(&parties),
             histogram: paths.into_iter().collect(),
             work,
             on_path: Work::of(on_path, 0),
@@ -199,6 +205,10 @@ mod tests {
                 levels: [value - 10, 10, 0],
                 classes: [4, 2, 0, 1],
             },
+            parties: Executed {
+                levels: [path, 5, 0],
+                classes: [2, 2, 0, 0],
+            },
             path: Executed {
                 levels: [path - 5, 5, 0],
                 classes: [1, 2, 0, 0],
@@ -219,6 +229,7 @@ mod tests {
         assert_eq!((all.samples, all.unclear), (4, 0));
         assert_eq!((all.path.p50, all.path.max, all.path.mean), (66, 67, 66.25));
         assert_eq!((all.net.p50, all.net.max), (63, 64));
+        assert_eq!((all.parties.p50, all.parties.max), (71, 72));
         assert_eq!(all.histogram, [(66, 3), (67, 1)]);
         assert_eq!((all.work.total(), all.work.el2), (3 * 87 + 90, 40));
         assert_eq!(

@@ -1,7 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The search for work that a CPU makes before it idles ("newidle balance"):
-//! domain by domain, each twice as large as the one before, it adds up what
-//! every CPU has to do and picks the one with the most that waits.
+//! The search for work that a CPU makes before it idles ("newidle balance"), as Linux 6.7
+//! has it: domain by domain, each twice as large as the one before, it picks the CPU with
+//! the most that waits. It is left early by three exits:
+//!
+//! | exit | when |
+//! |---|---|
+//! | nothing to find | no CPU has more than one task ([`Newidle::is_worth`]; the caller keeps that in one flag, as `overload` of Linux's root domain) |
+//! | not worth it | the CPU idles on average for less than the first domain's search takes |
+//! | not worth going on | ... for less than the searches so far and the next domain's take |
+//!
+//! What a search takes is measured: of each domain the longest so far, which decays by 3 of
+//! 256 once a second. (Until 5.15 there was a fixed limit, `sysctl_sched_migration_cost`, in
+//! place of the second exit. It is left as the least bound of the average.)
+
+/// What moving a task is taken to cost, ns: Linux's `sysctl_sched_migration_cost`. An average
+/// of idle times goes up to twice that, or to twice what the searches take if that is more.
+pub const MIGRATION_NS: u64 = 500_000;
+/// After so long without a longer search the cost of a domain decays, ns.
+const DECAY_NS: u64 = 1_000_000_000;
+/// Domains of 2, 4, ... up to 64 CPUs.
+const DOMAINS: usize = 6;
 
 /// What is known of a CPU's run queue from outside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,6 +30,13 @@ pub struct Queue {
     pub load: u32,
 }
 
+impl Queue {
+    /// Whether a task waits behind the one that runs: the one that runs can't be moved.
+    const fn is_overloaded(self) -> bool {
+        self.tasks > 1
+    }
+}
+
 /// What a search found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Found {
@@ -20,35 +45,139 @@ pub struct Found {
     /// The CPU that has a task waiting, if any; of several the one with the
     /// most, and of those the one with the highest load.
     pub busiest: Option<usize>,
+    /// Whether any CPU has a task waiting; `None` if not all were looked at.
+    pub overloaded: Option<bool>,
 }
 
-/// Searches for `me`, one of `cpus`; `queue` answers what a CPU has.
-///
-/// If no CPU of a domain has a task waiting, the next larger domain follows.
-pub fn search(me: usize, cpus: usize, queue: impl Fn(usize) -> Queue) -> Found {
-    let mut found = Found::default();
-    let mut size = 2;
-    loop {
-        let first = me & !(size - 1);
-        let mut most = Queue::default();
-        for cpu in (first..cpus.min(first + size)).filter(|&cpu| cpu != me) {
-            let queue = queue(cpu);
-            found.looked += 1;
-            // A running task can't be moved: another must wait behind it.
-            if queue.tasks > 1 && (queue.tasks, queue.load) > (most.tasks, most.load) {
-                most = queue;
-                found.busiest = Some(cpu);
+/// What the searches of a domain cost.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cost {
+    /// The longest, ns.
+    max_ns: u64,
+    /// When that was set or decayed, ns.
+    at_ns: u64,
+}
+
+impl Cost {
+    /// A search took `ns` and ended at `now_ns`; whether the cost decayed.
+    fn note(&mut self, ns: u64, now_ns: u64) -> bool {
+        let decays = ns <= self.max_ns && now_ns.saturating_sub(self.at_ns) > DECAY_NS;
+        if ns > self.max_ns {
+            (self.max_ns, self.at_ns) = (ns, now_ns);
+        } else if decays {
+            (self.max_ns, self.at_ns) = (self.max_ns * 253 / 256, now_ns);
+        }
+        decays
+    }
+}
+
+/// What decides whether a CPU searches, and how far.
+#[derive(Clone, Debug)]
+pub struct Newidle {
+    /// How long it idles before it gets a task, on average, ns.
+    idle_ns: u64,
+    /// What bounds that: the longest search, ns.
+    max_ns: u64,
+    domains: [Cost; DOMAINS],
+}
+
+impl Default for Newidle {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Newidle {
+    /// Of a CPU that has idled for long and never searched.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            idle_ns: 2 * MIGRATION_NS,
+            max_ns: MIGRATION_NS,
+            domains: [Cost {
+                max_ns: 0,
+                at_ns: 0,
+            }; DOMAINS],
+        }
+    }
+
+    /// How long it idles on average, ns.
+    #[must_use]
+    pub const fn idle_ns(&self) -> u64 {
+        self.idle_ns
+    }
+
+    /// It got a task after it had idled for `ns`: an eighth of that is in the average.
+    pub fn idled(&mut self, ns: u64) {
+        let average = self.idle_ns - self.idle_ns / 8 + ns / 8;
+        self.idle_ns = average.min(2 * self.max_ns);
+    }
+
+    /// Whether to search at all; `overloaded` says that a CPU has a task waiting.
+    #[must_use]
+    pub const fn is_worth(&self, overloaded: bool) -> bool {
+        overloaded && self.idle_ns >= self.domains[0].max_ns
+    }
+
+    /// Searches for `me`, one of `cpus` (up to 64); `queue` answers what a CPU has, `now` the
+    /// time in ns.
+    ///
+    /// If no CPU of a domain has a task waiting, the next larger domain follows.
+    pub fn search(
+        &mut self,
+        me: usize,
+        cpus: usize,
+        now: impl Fn() -> u64,
+        queue: impl Fn(usize) -> Queue,
+    ) -> Found {
+        let mut found = Found::default();
+        let mut decayed = false;
+        let (begin, mut last) = (now(), None);
+        for (level, domain) in self.domains.iter_mut().enumerate() {
+            let before = last.unwrap_or(begin);
+            if self.idle_ns < before - begin + domain.max_ns {
+                break;
+            }
+            let size = 2 << level;
+            look(me, size, cpus, &queue, &mut found);
+            let after = now();
+            decayed |= domain.note(after.saturating_sub(before), after);
+            last = Some(after.max(before));
+            if size >= cpus {
+                found.overloaded = Some(found.busiest.is_some() || queue(me).is_overloaded());
+                break;
+            }
+            if found.busiest.is_some() {
+                break;
             }
         }
-        if found.busiest.is_some() || size >= cpus {
-            return found;
+        if decayed {
+            let sum = self.domains.iter().map(|domain| domain.max_ns).sum();
+            self.max_ns = MIGRATION_NS.max(sum);
         }
-        size *= 2;
+        self.max_ns = self.max_ns.max(last.unwrap_or(begin) - begin);
+        found
+    }
+}
+
+/// Looks at the CPUs of the domain of `size` that `me` is in.
+fn look(me: usize, size: usize, cpus: usize, queue: impl Fn(usize) -> Queue, found: &mut Found) {
+    let first = me & !(size - 1);
+    let mut most = Queue::default();
+    for cpu in (first..cpus.min(first + size)).filter(|&cpu| cpu != me) {
+        let queue = queue(cpu);
+        found.looked += 1;
+        if queue.is_overloaded() && (queue.tasks, queue.load) > (most.tasks, most.load) {
+            most = queue;
+            found.busiest = Some(cpu);
+        }
     }
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use core::cell::Cell;
+
     use super::*;
 
     fn queues(tasks: &[u32]) -> impl Fn(usize) -> Queue + '_ {
@@ -58,20 +187,113 @@ mod tests {
         }
     }
 
+    /// Searches with a clock that stands.
+    fn search(me: usize, tasks: &[u32]) -> Found {
+        Newidle::new().search(me, tasks.len(), || 0, queues(tasks))
+    }
+
+    /// A clock, and queues a look at which takes `ns`.
+    struct Slow(Cell<u64>, u64);
+
+    impl Slow {
+        fn search(&self, newidle: &mut Newidle, cpus: usize) -> Found {
+            let queue = |_| {
+                self.0.set(self.0.get() + self.1);
+                Queue::default()
+            };
+            newidle.search(0, cpus, || self.0.get(), queue)
+        }
+    }
+
     #[test]
     fn where_no_task_waits_every_domain_is_searched() {
         // Domains of 2, 4 and 8 without the searcher: 1 + 3 + 7.
-        let found = search(5, 8, queues(&[1; 8]));
+        let found = search(5, &[1; 8]);
         assert_eq!((found.looked, found.busiest), (11, None));
-        assert_eq!(search(0, 1, queues(&[1])).looked, 0);
-        assert_eq!(search(2, 3, queues(&[1; 3])).looked, 2);
+        assert_eq!(found.overloaded, Some(false));
+        assert_eq!(search(0, &[1]).looked, 0);
+        assert_eq!(search(2, &[1; 3]).looked, 2);
+        assert_eq!(search(63, &[1; 64]).looked, 1 + 3 + 7 + 15 + 31 + 63);
     }
 
     #[test]
     fn the_nearest_domain_with_work_wins_and_in_it_the_busiest() {
-        let found = search(0, 4, queues(&[0, 2, 9, 9]));
+        let found = search(0, &[0, 2, 9, 9]);
         assert_eq!((found.looked, found.busiest), (1, Some(1)));
-        let found = search(0, 4, queues(&[0, 1, 3, 3]));
-        assert_eq!(found.busiest, Some(3));
+        // Not all CPUs were looked at, and what is known of them stays.
+        assert_eq!(found.overloaded, None);
+        let found = search(0, &[0, 1, 3, 3]);
+        assert_eq!((found.busiest, found.overloaded), (Some(3), Some(true)));
+        assert_eq!(search(0, &[2, 0]).overloaded, Some(true));
+    }
+
+    #[test]
+    fn where_no_cpu_has_two_tasks_it_is_not_begun() {
+        let newidle = Newidle::new();
+        assert!(newidle.is_worth(true) && !newidle.is_worth(false));
+    }
+
+    #[test]
+    fn a_cpu_that_idles_shorter_than_the_first_domain_takes_does_not_begin() {
+        let mut newidle = Newidle::new();
+        Slow(Cell::new(0), 3000).search(&mut newidle, 2);
+        for _ in 0..100 {
+            newidle.idled(3100);
+        }
+        // The average is in eighths that are rounded down, and ends a little above.
+        assert!(newidle.idle_ns() >= 3100 && newidle.is_worth(true));
+        for _ in 0..100 {
+            newidle.idled(2900);
+        }
+        assert!(newidle.idle_ns() < 3000 && !newidle.is_worth(true));
+        // What 5.15 asked, whether it is half a millisecond, is not asked.
+        assert!(newidle.idle_ns() < MIGRATION_NS);
+    }
+
+    #[test]
+    fn a_search_ends_before_the_domain_that_would_take_too_long() {
+        let slow = Slow(Cell::new(0), 1000);
+        let mut newidle = Newidle::new();
+        assert_eq!(slow.search(&mut newidle, 8).looked, 11);
+        // 1, 3 and 7 us: after the first two 4 us have passed, and 7 more are too long.
+        newidle.idle_ns = 10_900;
+        let found = slow.search(&mut newidle, 8);
+        assert_eq!((found.looked, found.overloaded), (4, None));
+        newidle.idle_ns = 11_000;
+        assert_eq!(slow.search(&mut newidle, 8).looked, 11);
+        newidle.idle_ns = 3_900;
+        assert_eq!(slow.search(&mut newidle, 8).looked, 1);
+    }
+
+    #[test]
+    fn a_cost_is_the_longest_and_decays_once_a_second() {
+        let mut cost = Cost::default();
+        assert!(!cost.note(256_000, 10));
+        assert!(!cost.note(1000, 10 + DECAY_NS));
+        assert_eq!(cost.max_ns, 256_000);
+        assert!(cost.note(1000, 11 + DECAY_NS));
+        assert_eq!(cost.max_ns, 253_000);
+        assert!(!cost.note(1000, 12 + DECAY_NS));
+        assert!(!cost.note(300_000, 12 + DECAY_NS));
+        assert_eq!(cost.max_ns, 300_000);
+    }
+
+    #[test]
+    fn the_average_is_bounded_by_twice_the_longest_search() {
+        let mut newidle = Newidle::new();
+        newidle.idled(100_000_000);
+        assert_eq!(newidle.idle_ns(), 2 * MIGRATION_NS);
+        newidle.idled(0);
+        assert_eq!(newidle.idle_ns(), 2 * MIGRATION_NS * 7 / 8);
+        // A search of 600 us raises the bound, and decay lowers it again.
+        newidle.idle_ns = 2 * MIGRATION_NS;
+        let slow = Slow(Cell::new(0), 600_000);
+        slow.search(&mut newidle, 2);
+        newidle.idled(100_000_000);
+        assert_eq!(newidle.idle_ns(), 1_200_000);
+        let quick = Slow(Cell::new(2 * DECAY_NS), 0);
+        quick.search(&mut newidle, 2);
+        newidle.idled(100_000_000);
+        assert_eq!(newidle.idle_ns(), 2 * (600_000 * 253 / 256));
     }
 }

@@ -107,6 +107,19 @@ impl Guest {
         if self.missed { 0 } else { self.limit }
     }
 
+    /// The limit as it is kept, whether or not this wait halts at once.
+    #[must_use]
+    pub const fn kept_limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Has the limit be `limit` if there is none.
+    pub const fn begin_at(&mut self, limit: u64) {
+        if self.limit == 0 {
+            self.limit = limit;
+        }
+    }
+
     /// After a poll that ended with a request, or did not.
     pub const fn polled(&mut self, hit: bool) {
         self.missed = !hit;

@@ -16,7 +16,7 @@
 
 mod step;
 
-pub use step::{halt, halt_unless, poll_for, poll_while, wfi};
+pub use step::{halt, halt_unless, poll_for, poll_while, relax_while, wfi};
 
 use crate::governor::{Guest, Tunables};
 use crate::poll::{self, Pause};

@@ -227,6 +227,7 @@ fn a_poll_spares_its_waker_the_interrupt() {
         .wait(cpu)
     });
     spared(|cpu| idle::poll_while(cpu, &Ticking(cpu), wanted, limit, || true));
+    spared(|cpu| idle::relax_while(cpu, wanted, || true));
 }
 
 #[test]
@@ -360,6 +361,22 @@ fn a_poll_goes_on_while_it_is_to() {
     let taken = idle::poll_while(&cpu, &pause, RESCHED, 9, still);
     assert_eq!((taken, cpu.now(), cpu.word()), (0, 27, 0));
     let taken = idle::poll_while(&cpu, &pause, RESCHED, 9, || true);
+    assert_eq!((taken, cpu.now(), cpu.word()), (RESCHED, 1000, 0));
+}
+
+#[test]
+fn a_cpu_that_relaxes_asks_in_each_look_whether_it_is_to() {
+    let asked = Cell::new(0);
+    let still = || asked.replace(asked.get() + 1) < 27;
+    let cpu = Scripted::new(&[1000]);
+    let taken = idle::relax_while(&cpu, RESCHED, still);
+    // As many YIELDs as answers, and the time of nothing else.
+    assert_eq!((taken, asked.get(), cpu.now(), cpu.word()), (0, 28, 27, 0));
+    let taken = idle::relax_while(&cpu, RESCHED, || true);
+    assert_eq!((taken, cpu.now(), cpu.word()), (RESCHED, 1000, 0));
+    // With a request there it is not even asked.
+    cpu.request.wake(RESCHED, true);
+    let taken = idle::relax_while(&cpu, RESCHED, || unreachable!());
     assert_eq!((taken, cpu.now(), cpu.word()), (RESCHED, 1000, 0));
 }
 

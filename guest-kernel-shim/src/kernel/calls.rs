@@ -3,7 +3,8 @@
 //! `smp_call_function_many` do.
 //!
 //! A call is put into the target's list. The caller that finds the list empty tells
-//! the target, and the others rely on that. How a target that polls is
+//! the target, and the others rely on that. Several targets are told by one interrupt
+//! that names them all, whether they poll or not. How a single target that polls is
 //! told is one of five systems ([`CallBy`]): by a bit of its own, by the bit
 //! that asks it to schedule, with what follows from that in the idle loop, or by
 //! interrupt as every other target (K. P. Nayak and the answers to him,
@@ -13,7 +14,7 @@
 use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 
 use arch::{gic_cpu, insn};
-use plan::CallBy;
+use plan::{CallBy, CpuSet};
 use wait::request::{CALL, RESCHED};
 
 use super::Cpu;
@@ -38,6 +39,16 @@ pub fn between(from: usize, to: usize) -> &'static Call {
 /// Has CPU `to` run `function`, and goes on; waits for the last call to there
 /// first.
 pub fn single(me: &PerCpu, to: usize, function: Function, argument: u64) -> &'static Call {
+    let (call, is_first) = put(me, to, function, argument);
+    if is_first {
+        notify(me, percpu::all()[to]);
+    }
+    call
+}
+
+/// Puts a call into the list of CPU `to`; whether it is to be told.
+#[inline(always)]
+fn put(me: &PerCpu, to: usize, function: Function, argument: u64) -> (&'static Call, bool) {
     let call = between(me.index, to);
     call.wait();
     let from = cpu(me.index);
@@ -46,16 +57,28 @@ pub fn single(me: &PerCpu, to: usize, function: Function, argument: u64) -> &'st
     call.argument.store(argument, Relaxed);
     call.busy.store(true, Release);
     let number = (me.index * percpu::all().len() + to) as u32;
-    if cpu(to).calls.push(number, &call.link) {
-        notify(me, percpu::all()[to]);
-    }
-    call
+    (call, cpu(to).calls.push(number, &call.link))
 }
 
-/// The same on several CPUs; [`Call::wait`] of each waits for all.
+/// The same on several CPUs; [`Call::wait`] of each waits for all. If one of them is to be
+/// told, it is told as by [`single`]; several are interrupted, polling or not.
 pub fn many(me: &PerCpu, to: impl Iterator<Item = usize>, function: Function, argument: u64) {
+    let mut told = CpuSet::NONE;
+    let mut count = 0;
     for to in to {
-        single(me, to, function, argument);
+        if put(me, to, function, argument).1 {
+            told = told.with(to);
+            count += 1;
+        }
+    }
+    let targets = || told.iter(percpu::all().len()).map(|to| percpu::all()[to]);
+    match count {
+        0 => {}
+        1 => targets().for_each(|target| notify(me, target)),
+        _ => {
+            gic_cpu::send_sgi_to(interrupts::FUNCTION, targets().map(|target| target.mpidr));
+            me.tally.add_many(Event::Sent, count);
+        }
     }
 }
 

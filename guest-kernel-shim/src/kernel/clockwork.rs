@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The deadlines of a CPU, and what its timer has told.
 
-use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicBool, AtomicU64};
 
 use aarch64_cpu::registers::{CNTV_CTL_EL0, CNTV_CVAL_EL0, Writeable};
 use arch::insn;
@@ -13,6 +13,9 @@ const OFF: u64 = 0;
 const ON: u64 = 1;
 /// ENABLE and IMASK of CNTV_CTL_EL0.
 pub const MASKED: u64 = 3;
+
+/// A deadline that does not come.
+pub const NEVER: u64 = u64::MAX;
 
 /// Deadlines that a CPU can have of a kind.
 const DEADLINES: usize = 64;
@@ -45,18 +48,22 @@ impl Clockwork {
     /// Sets the timer.
     pub fn arm(&self, rung: &Rung) {
         let events = [self.tasks.next(), self.devices.next()];
-        let event = events.into_iter().flatten().min();
-        let tick = self.tick.filter(|&tick| event.is_none_or(|at| tick < at));
-        rung.tick_next.store(tick.is_some(), Relaxed);
-        match tick.or(event) {
-            Some(at) => {
-                CNTV_CVAL_EL0.set(at);
-                CNTV_CTL_EL0.set(ON);
-            }
-            None => CNTV_CTL_EL0.set(OFF),
-        }
-        insn::isb();
+        let event = events.into_iter().flatten().min().unwrap_or(NEVER);
+        // Before the timer is set, as the handler looks at it.
+        rung.event.store(event, Relaxed);
+        set(self.tick.map_or(event, |tick| tick.min(event)));
     }
+}
+
+/// Sets the timer for `at`, or turns it off.
+pub fn set(at: u64) {
+    if at == NEVER {
+        CNTV_CTL_EL0.set(OFF);
+    } else {
+        CNTV_CVAL_EL0.set(at);
+        CNTV_CTL_EL0.set(ON);
+    }
+    insn::isb();
 }
 
 /// What the timer's handler and the executor tell each other; only the CPU
@@ -64,8 +71,8 @@ impl Clockwork {
 pub struct Rung {
     /// The kernel runs on this CPU.
     pub on: AtomicBool,
-    /// The timer is set for the tick.
-    pub tick_next: AtomicBool,
+    /// The next deadline, ticks of the counter, or [`NEVER`].
+    pub event: AtomicU64,
     /// A deadline has passed.
     pub due: AtomicBool,
     /// The tick has come.
@@ -77,7 +84,7 @@ impl Rung {
     pub const fn new() -> Self {
         Self {
             on: AtomicBool::new(false),
-            tick_next: AtomicBool::new(false),
+            event: AtomicU64::new(NEVER),
             due: AtomicBool::new(false),
             tick: AtomicBool::new(false),
         }
@@ -93,7 +100,7 @@ impl Rung {
         self.due.load(Relaxed)
     }
 
-    /// Whether the tick came and the timer has to be set anew.
+    /// Whether the tick came and the next one has to be set.
     pub fn has_ticked(&self) -> bool {
         self.tick.load(Relaxed)
     }
@@ -105,9 +112,10 @@ impl Rung {
 
     /// The kernel begins or ends on this CPU.
     pub fn switch(&self, on: bool) {
-        for flag in [&self.tick_next, &self.due, &self.tick] {
+        for flag in [&self.due, &self.tick] {
             flag.store(false, Relaxed);
         }
+        self.event.store(NEVER, Relaxed);
         self.on.store(on, Relaxed);
         if !on {
             CNTV_CTL_EL0.set(OFF);

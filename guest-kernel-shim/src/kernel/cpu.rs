@@ -9,6 +9,7 @@ use core::sync::atomic::Ordering::{AcqRel, Relaxed};
 use arrayvec::ArrayVec;
 use cpuidle::Device;
 use platform::MAX_CPUS;
+use sched::balance::Newidle;
 use sched::list::List;
 use sched::load::Load;
 use spin::mutex::SpinMutex;
@@ -19,7 +20,7 @@ use super::local::Local;
 use super::memory::Memory;
 use super::stats::{Stats, Totals};
 use super::steps::Steps;
-use super::table::{LIVE, task};
+use super::table::{LIVE, OVERLOADED, task};
 use super::task::Task;
 
 /// Tasks that a CPU can have.
@@ -59,6 +60,8 @@ pub struct Cpu {
     pub memory: Local<Memory>,
     /// What it counts.
     pub stats: Stats,
+    /// How busy it was when the last block ended, or is when the next one begins.
+    pub busy: SpinMutex<Load>,
     /// What it counted in the last block.
     pub totals: SpinMutex<Totals>,
 }
@@ -70,8 +73,8 @@ pub struct Usage {
     pub load: Load,
     /// Up to when it is in the average, ns.
     pub until_ns: u64,
-    /// How long it idled before it got a task, on average, ns.
-    pub idle_ns: u64,
+    /// What decides whether it searches for work before it idles.
+    pub newidle: Newidle,
 }
 
 impl Cpu {
@@ -94,6 +97,7 @@ impl Cpu {
             outgoing,
             memory: Local::new(index, memory),
             stats: Stats::new(),
+            busy: SpinMutex::new(Load::new()),
             totals: SpinMutex::new(Totals::ZERO),
         }
     }
@@ -113,8 +117,15 @@ impl Cpu {
 
     /// Puts a ready task at the end of the run queue, which is this CPU's alone.
     pub fn push(&self, task: &Task) {
-        self.runnable.fetch_add(1, AcqRel);
+        self.count();
         self.append(task);
+    }
+
+    /// Counts a task that became ready; with a second one there is something to move.
+    pub fn count(&self) {
+        if self.runnable.fetch_add(1, AcqRel) != 0 {
+            OVERLOADED.set();
+        }
     }
 
     /// As [`Self::push`], for a task that counts as runnable already.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Simulated devices, as far as the kernel has to do with them.
 
-use plan::{Cell, Completion};
-
 use super::table::online;
 use super::{Cpu, time};
 use crate::clock;
@@ -25,11 +23,7 @@ pub fn completed(cpu: &Cpu) {
     });
 }
 
-/// The CPU that the device of `cpu` interrupts.
-pub fn completes_on(cell: &Cell, cpu: &Cpu) -> usize {
-    let cpus = online().count();
-    match cell.completion {
-        Completion::Other => (cpu.index + 1) % cpus,
-        Completion::Same => cpu.index,
-    }
+/// The CPU that the device of CPU `index` interrupts where it is not that one.
+pub fn completes_on(index: usize) -> usize {
+    (index + 1) % online().count()
 }

@@ -12,12 +12,13 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use arch::insn;
 use plan::CallBy;
-use sched::balance::{self, Queue};
+use sched::balance::{Newidle, Queue};
+use sched::load::Load;
 use wait::request::{CALL, RESCHED};
 
 use super::cpu::Usage;
 use super::stats::Stat;
-use super::table::{LIVE, called_by, online};
+use super::table::{LIVE, OVERLOADED, called_by, online};
 use super::task::{After, Task};
 use super::{Cpu, calls, table, time, timer};
 use crate::clock;
@@ -26,14 +27,12 @@ use crate::percpu::{self, PerCpu};
 use crate::setting::{Body, Idle};
 use crate::wake::Waker;
 
-/// A CPU that idles for less than this on average does not search for work, ns:
-/// what moving a task costs (Linux's `sched_migration_cost_ns`).
-const WORTH_NS: u64 = 500_000;
-
 /// Runs the tasks of this CPU, and serves calls, until every CPU's have ended.
 pub struct Executor(pub &'static Cpu);
 
 impl Body for Executor {
+    const HAS_TASKS: bool = true;
+
     fn run(&mut self, mut idle: impl Idle) {
         let me = PerCpu::this();
         let cpu = self.0;
@@ -124,9 +123,11 @@ fn schedule(cpu: &'static Cpu, me: &PerCpu, from_idle: bool) -> Option<&'static 
     task
 }
 
-/// Looks for work of other CPUs.
+/// Looks for work of other CPUs, where there can be any and the search is worth it.
 fn search(cpu: &Cpu) {
-    if cpu.usage.with(|usage| usage.idle_ns) < WORTH_NS {
+    cpu.stats.add(Stat::Newidle);
+    let overloaded = OVERLOADED.is_set();
+    if !cpu.usage.with(|usage| usage.newidle.is_worth(overloaded)) {
         return;
     }
     let queue = |index| {
@@ -136,7 +137,13 @@ fn search(cpu: &Cpu) {
             load: other.load.load(Relaxed),
         }
     };
-    let found = balance::search(cpu.index, percpu::all().len(), queue);
+    let now = || time::ns(clock::now());
+    let cpus = percpu::all().len();
+    let search = |usage: &mut Usage| usage.newidle.search(cpu.index, cpus, now, queue);
+    let found = cpu.usage.with(search);
+    if found.overloaded == Some(false) {
+        OVERLOADED.clear();
+    }
     cpu.stats.add(Stat::Searches);
     cpu.stats.add_many(Stat::Looked, u64::from(found.looked));
 }
@@ -156,22 +163,16 @@ fn note(cpu: &Cpu, running: bool) {
 fn woken(cpu: &Cpu, slept: u64) {
     note(cpu, false);
     let idled = time::ns(clock::now() - slept);
-    cpu.usage.with(|usage| {
-        // An eighth of the news, and no single one counts for more than twice
-        // what decides (as in Linux's `update_avg`).
-        let most = 2 * WORTH_NS;
-        let average = usage.idle_ns - usage.idle_ns / 8 + idled.min(most) / 8;
-        usage.idle_ns = average.min(most);
-    });
+    cpu.usage.with(|usage| usage.newidle.idled(idled));
 }
 
 impl Usage {
-    /// Of a CPU that has idled for long.
-    pub fn fresh(now_ns: u64) -> Self {
+    /// Of a CPU that was as busy as `load` says, and then idled for long.
+    pub fn of(load: Load, now_ns: u64) -> Self {
         Self {
+            load,
             until_ns: now_ns,
-            idle_ns: 2 * WORTH_NS,
-            ..Self::default()
+            newidle: Newidle::new(),
         }
     }
 }

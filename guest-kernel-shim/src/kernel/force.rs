@@ -1,8 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Polling by CPU, switched while the CPUs run: a task of the first CPU.
+//! Polling by CPU, switched while the CPUs run: a task of the first CPU, which does what a
+//! user of the switches does.
+//!
+//! Each CPU is switched off again, at which it has to leave its poll, and on: so every block has
+//! gone through both. A CPU that is switched on learns of it when it idles next. One without
+//! tasks would sleep on for ever, so the task then has something run there, for which any
+//! wake-up will do.
+
+use core::sync::atomic::Ordering::{Acquire, Release};
 
 use arch::insn;
-use plan::CpuSet;
+use cpuidle::PollSwitch;
+use plan::{Cell, CpuSet, IdlePollBy, Info};
 
 use super::Cpu;
 use super::stats::Stat;
@@ -10,30 +19,82 @@ use super::table::{cpu, waker};
 use crate::clock;
 use crate::percpu::{self, PerCpu};
 
-/// Begins the task that makes the CPUs of `set` poll.
+/// The switches of [`IdlePollBy::Posted`].
+pub static SWITCH: PollSwitch = PollSwitch::new();
+
+/// How the CPUs of `cell` are made to poll that are; `None` if none is.
 ///
-/// Each is switched on, off again, which it has to notice by leaving the poll,
-/// and on: so every block has gone through both. A CPU that sleeps is woken to
-/// learn of it, as one without tasks would sleep on for ever.
-pub fn spawn(set: CpuSet, first: &Cpu) {
-    if !set.is_empty() {
-        first.spawn(switch(set, first.index));
+/// # Panics
+/// If some are and this image has no code for it.
+pub fn way(cell: &Cell) -> Option<IdlePollBy> {
+    let applies = Info::find("idle-poll").is_some_and(|info| info.applies(cell));
+    let way = (applies && !cell.idle_poll.is_empty()).then_some(cell.idle_poll_by);
+    assert!(
+        way.is_none() || cfg!(feature = "idle-poll"),
+        "idle-poll: this image is built without it"
+    );
+    way
+}
+
+/// Sets the switches as `cell` has them, before its block begins: so a CPU finds its own on
+/// when it idles for the first time.
+pub fn prepare(cell: &Cell) {
+    let posted = way(cell) == Some(IdlePollBy::Posted);
+    let on = match posted {
+        true => cell.idle_poll,
+        false => CpuSet::NONE,
+    };
+    for index in 0..percpu::all().len() {
+        write(index, if on.has(index) { "1\n" } else { "0\n" });
     }
 }
 
-async fn switch(set: CpuSet, me: usize) {
-    for cpu in set.iter(percpu::all().len()).map(cpu) {
+/// Begins the task that switches CPUs, if `cell` has any polling.
+pub fn spawn(cell: &Cell, first: &Cpu) {
+    let set = cell.idle_poll;
+    match way(cell) {
+        None => {}
+        Some(IdlePollBy::Posted) => first.spawn(by_switch(set, first.index)),
+        Some(IdlePollBy::Pointer) => first.spawn(by_pointer(set, first.index)),
+    }
+}
+
+async fn by_switch(set: CpuSet, me: usize) {
+    for cpu in others(set, me) {
+        write(cpu.index, "0\n");
+        wait(|| !cpu.steps.polls.load(Acquire));
+        write(cpu.index, "1\n");
+        enter(cpu);
+    }
+}
+
+async fn by_pointer(set: CpuSet, me: usize) {
+    if set.has(me) {
+        cpu(me).steps.force(true);
+    }
+    for cpu in others(set, me) {
         wait(|| cpu.steps.are_set());
         cpu.steps.force(true);
-        if cpu.index != me {
-            enter(cpu);
-            let before = cpu.stats.get(Stat::Forced);
-            cpu.steps.force(false);
-            wait(|| cpu.stats.get(Stat::Forced) != before);
-            cpu.steps.force(true);
-            enter(cpu);
-        }
+        enter(cpu);
+        cpu.steps.force(false);
+        wait(|| !cpu.steps.polls.load(Acquire));
+        cpu.steps.force(true);
+        enter(cpu);
     }
+}
+
+/// The CPUs of `set` but this one.
+fn others(set: CpuSet, me: usize) -> impl Iterator<Item = &'static Cpu> {
+    let all = set.iter(percpu::all().len());
+    all.filter(move |&index| index != me).map(cpu)
+}
+
+/// Writes to the switch of a CPU, and reads it.
+fn write(index: usize, text: &str) {
+    let read = SWITCH
+        .store(index, text.as_bytes())
+        .map(|_| SWITCH.show(index));
+    assert_eq!(read, Ok(text), "the switch to polling of CPU {index}");
 }
 
 /// Wakes `cpu`, and waits until it polls.
@@ -50,4 +111,14 @@ fn wait(done: impl Fn() -> bool) {
         done()
     });
     assert!(came, "a CPU does not take its switch to polling");
+}
+
+impl Cpu {
+    /// It begins or ends to poll because it is made to.
+    pub fn polls(&self, on: bool) {
+        if on {
+            self.stats.add(Stat::Entered);
+        }
+        self.steps.polls.store(on, Release);
+    }
 }

@@ -4,10 +4,10 @@
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
-use cpuidle::{Statistics, Tally};
+use cpuidle::{Device, States, Tally};
 
-/// Idle states that are reported.
-pub const STATES: [&str; 3] = ["poll", "wfi", "standby"];
+/// Idle states that are reported, by what they are called.
+pub const STATES: [&str; States::NAMES.len()] = States::NAMES;
 
 /// What is counted, by the name that records give it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub enum Stat {
     Passes,
     /// Passes that began in the idle loop.
     FromIdle,
+    /// Times that a CPU was about to idle and asked whether to search for work.
+    Newidle,
     /// Searches for work of other CPUs.
     Searches,
     /// Run queues that were looked at in them.
@@ -45,14 +47,21 @@ pub enum Stat {
     Forced,
     /// Ticks of the counter that standby took to leave.
     Leaving,
+    /// Samples of `io` that read, and the ticks that they took.
+    Reads,
+    Reading,
+    /// Those that wrote.
+    Writes,
+    Writing,
 }
 
 impl Stat {
     /// Every one, in order.
-    pub const ALL: [(Self, &'static str); 16] = [
+    pub const ALL: [(Self, &'static str); 21] = [
         (Self::Switches, "sched.switches"),
         (Self::Passes, "sched.passes"),
         (Self::FromIdle, "sched.from-idle"),
+        (Self::Newidle, "sched.newidle"),
         (Self::Searches, "sched.searches"),
         (Self::Looked, "sched.looked"),
         (Self::Local, "sched.local"),
@@ -66,6 +75,10 @@ impl Stat {
         (Self::Entered, "idle.entered"),
         (Self::Forced, "idle.forced"),
         (Self::Leaving, "idle.leaving"),
+        (Self::Reads, "io.reads"),
+        (Self::Reading, "io.read-ticks"),
+        (Self::Writes, "io.writes"),
+        (Self::Writing, "io.write-ticks"),
     ];
 }
 
@@ -129,10 +142,10 @@ impl Totals {
     };
 
     /// Takes what a CPU has counted.
-    pub fn of(stats: &Stats, idle: Option<&Statistics>) -> Self {
+    pub fn of(stats: &Stats, idle: Option<&Device>) -> Self {
         Self {
             stats: stats.take(),
-            states: core::array::from_fn(|n| idle.map_or(Tally::default(), |idle| *idle.of(n))),
+            states: STATES.map(|name| idle.map_or(Tally::default(), |idle| tally(idle, name))),
             span: 0,
         }
     }
@@ -151,4 +164,11 @@ impl Totals {
         }
         self.span += other.span;
     }
+}
+
+/// What the CPU of `idle` counted about the state that is called `name`, if it has that.
+fn tally(idle: &Device, name: &str) -> Tally {
+    let mut states = idle.states().states().iter();
+    let index = states.position(|state| state.name == name);
+    index.map_or(Tally::default(), |index| *idle.statistics().of(index))
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a CPU does that idles by governor, as pointers that others can change.
+//! What a CPU does that idles by governor, as pointers that others can change, and whether
+//! it polls because it is made to.
 
-use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::{Acquire, Release};
+use core::sync::atomic::{AtomicBool, AtomicPtr};
 
-/// The functions of a CPU that idles by governor: steps of the type that it
-/// runs at the moment.
+/// The functions of a CPU that idles by governor and can be made to poll by a pointer: steps of
+/// the type that it runs at the moment.
 pub struct Steps {
     /// What it does.
     pub now: AtomicPtr<()>,
@@ -13,6 +14,8 @@ pub struct Steps {
     pub chosen: AtomicPtr<()>,
     /// Polls.
     pub forced: AtomicPtr<()>,
+    /// It polls because it is made to, in whichever way.
+    pub polls: AtomicBool,
 }
 
 impl Steps {
@@ -25,6 +28,7 @@ impl Steps {
             now: none(),
             chosen: none(),
             forced: none(),
+            polls: AtomicBool::new(false),
         }
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The CPUs and tasks by their numbers, and how one makes a task of another ready.
 
-use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
+use core::sync::atomic::Ordering::{Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicU32};
 
 use arrayvec::ArrayVec;
@@ -23,6 +23,33 @@ pub static CPUS: Once<ArrayVec<&'static Cpu, MAX_CPUS>> = Once::new();
 pub static TABLE: Once<&'static [Task]> = Once::new();
 /// Tasks that have not ended.
 pub static LIVE: AtomicU32 = AtomicU32::new(0);
+
+/// A CPU has, or had lately, more than one ready task: Linux's `overload` of a root domain, on a
+/// line of its own.
+#[repr(align(64))]
+pub struct Overloaded(AtomicBool);
+
+/// Of the block that runs.
+pub static OVERLOADED: Overloaded = Overloaded(AtomicBool::new(false));
+
+impl Overloaded {
+    /// Whether it is so.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Relaxed)
+    }
+
+    /// It is so. The line is written only when that is news, as every CPU reads it.
+    pub fn set(&self) {
+        if !self.is_set() {
+            self.0.store(true, Relaxed);
+        }
+    }
+
+    /// A search that looked at every CPU has found none, or a block begins.
+    pub fn clear(&self) {
+        self.0.store(false, Relaxed);
+    }
+}
 
 /// The CPU with a number.
 #[inline(always)]
@@ -52,7 +79,7 @@ pub fn enqueue(task: &'static Task) {
         return;
     }
     home.inbox.push(task.number, &task.inbox);
-    home.runnable.fetch_add(1, AcqRel);
+    home.count();
     if task.home == me.index {
         // Own handler: the executor looks at the word before it goes on.
         me.request.wake(RESCHED, false);

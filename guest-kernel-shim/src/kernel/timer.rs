@@ -16,22 +16,26 @@ use arch::insn;
 use wait::request::RESCHED;
 
 use super::Cpu;
-use super::clockwork::MASKED;
+use super::clockwork::{self, MASKED};
 use super::stats::Stat;
 use super::table::{cpu, task};
 use super::task::current;
 use crate::clock;
 use crate::percpu::PerCpu;
 
-/// The timer's interrupt: the timer stays expired, so it is masked, and the idle loop or
-/// the executor of this CPU is told.
+/// The timer's interrupt. If a deadline has passed, the timer stays expired, so it is
+/// masked, and the idle loop or the executor of this CPU is told. Else it was the tick. The
+/// idle loop sets the next one when it asks its governor, which may be long after: a CPU
+/// that polls goes on. So the timer is set for the next deadline here.
 pub fn rang(me: &PerCpu, cpu: &Cpu) {
-    CNTV_CTL_EL0.set(MASKED);
-    insn::isb();
-    if cpu.rung.tick_next.load(Relaxed) {
+    let event = cpu.rung.event.load(Relaxed);
+    if clock::now() < event {
         cpu.stats.add(Stat::Ticks);
         cpu.rung.tick.store(true, Relaxed);
+        clockwork::set(event);
     } else {
+        CNTV_CTL_EL0.set(MASKED);
+        insn::isb();
         cpu.rung.due.store(true, Relaxed);
         me.request.wake(RESCHED, false);
         me.interrupted.store(true, Relaxed);

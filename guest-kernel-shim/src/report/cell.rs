@@ -81,14 +81,16 @@ fn pace(line: Line, entry: &Entry) -> Line {
 
 fn describe(block: &Block, cell: &Cell, iterations: u32) {
     let line = block.record("cell").field("under", under());
-    send(told(line, cell, Place::Always));
+    send(told(Place::Always, cell).fold(line, |line, info| {
+        line.field(&name("", info), info.text(cell))
+    }));
     system(block, cell);
     // The rest has a line of its own: with long numbers one would not do.
     let line = block
         .record("more")
         .field("cpus", percpu::online().count())
         .field("iterations", iterations);
-    let line = told(line, cell, Place::Unusual);
+    let line = told_in_lines(block, line, "", cell, told(Place::Unusual, cell));
     let line = match knobs::stream(cell) {
         None => line,
         Some(stream) => {
@@ -111,13 +113,10 @@ fn describe(block: &Block, cell: &Cell, iterations: u32) {
     });
 }
 
-/// Adds the dimensions that records have in this place.
-fn told(line: Line, cell: &Cell, place: Place) -> Line {
-    let here = DIMENSIONS.iter().filter(|info| info.place == place);
-    let told = here.filter(|info| info.is_told(cell));
-    told.fold(line, |line, info| {
-        line.field(&name("", info), info.text(cell))
-    })
+/// The dimensions that records of `cell` have in this place.
+fn told(place: Place, cell: &Cell) -> impl Iterator<Item = &'static Info> {
+    let here = DIMENSIONS.iter().filter(move |info| info.place == place);
+    here.filter(|info| info.is_told(cell))
 }
 
 /// The name of a dimension in records: behind `prefix`, with `_` for `-` if it is a
@@ -137,19 +136,29 @@ fn name(prefix: &str, info: &Info) -> ArrayString<40> {
 
 /// What belongs to the executor, in lines of its own.
 fn system(block: &Block, cell: &Cell) {
-    let mut line = None;
-    for info in cell.system() {
-        // The longest of these fields, a set of CPUs aside, has less than 40 bytes.
-        let fresh = || block.record("more");
-        let begun: Line = match line.take() {
-            Some(line) if Line::room(&line) > 80 => line,
-            Some(line) => {
-                send(line);
-                fresh()
-            }
-            None => fresh(),
-        };
-        line = Some(begun.field(&name("sys.", info), info.text(cell)));
+    if cell.system().next().is_some() {
+        let line = block.record("more");
+        send(told_in_lines(block, line, "sys.", cell, cell.system()));
     }
-    line.into_iter().for_each(send);
+}
+
+/// Adds dimensions to `line`, behind `prefix`, and begins another line where it is full.
+fn told_in_lines<'i>(
+    block: &Block,
+    line: Line,
+    prefix: &str,
+    cell: &Cell,
+    infos: impl Iterator<Item = &'i Info>,
+) -> Line {
+    // The longest of these fields is a table of states.
+    const LONGEST: usize = 110;
+    infos.fold(line, |line, info| {
+        let line = if line.room() > LONGEST {
+            line
+        } else {
+            send(line);
+            block.record("more")
+        };
+        line.field(&name(prefix, info), info.text(cell))
+    })
 }

@@ -2,6 +2,10 @@
 //! `io`: a task per CPU asks a device, one request at a time, which answers after
 //! a while. A sample is a request, from its submission to the task running again.
 //!
+//! Whether a request reads or writes, how long the device takes for it, and which CPU it
+//! interrupts are drawn from the seed. A write differs from a read by the time of the device
+//! alone.
+//!
 //! The device is simulated by a timer interrupt that the governor does not know
 //! of ([`crate::kernel::timer`]). Where the completion interrupts the submitting
 //! CPU, the timer is that CPU's. Where it interrupts the next one, that CPU has
@@ -10,18 +14,21 @@
 //! that CPU, as none of a real device would; it comes when the window of the
 //! submitting CPU opens, and not when it matters, at the completion.
 
+use core::iter;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Release};
 
-use plan::{Cell, Completion, Workload};
+use plan::{Cell, Workload};
 use platform::MAX_CPUS;
+use sched::random::Random;
 
 use crate::clock;
 use crate::kernel::channel::Channel;
 use crate::kernel::device::{completed, completes_on, submitted};
+use crate::kernel::stats::Stat;
 use crate::kernel::timer::device_until;
-use crate::kernel::{self, Cpu, calls};
-use crate::percpu::PerCpu;
+use crate::kernel::{Cpu, calls};
+use crate::percpu::{self, PerCpu};
 use crate::workload::samples::{made, record, rounds};
 use crate::workload::shared::CHANNELS;
 use crate::workload::times::{self, Times};
@@ -34,32 +41,68 @@ fn channels(index: usize) -> (&'static Channel, &'static Channel) {
     (&CHANNELS[2 * index], &CHANNELS[2 * index + 1])
 }
 
-/// Begins the tasks of this CPU.
-pub fn spawn(cell: &Cell, count: u32, gap: u64, cpu: &'static Cpu, cpus: usize) {
-    let times = Times {
-        random: times::random(cpu.index as u64),
+/// What is asked of a device.
+struct Request {
+    writes: bool,
+    /// It interrupts the CPU that submitted it.
+    here: bool,
+    /// How long the device takes, ticks.
+    takes: u64,
+}
+
+/// The requests of CPU `from`, each time the same.
+fn requests(cell: &Cell, from: usize) -> impl Iterator<Item = Request> + use<> {
+    let (writes, here) = (cell.writes, cell.completion.percent());
+    let means = [cell.device_us, cell.write_us].map(clock::ticks);
+    let mut chance = times::random(from as u64);
+    let mut times = Times {
+        random: Random::new(chance.draw()),
         spread: cell.spread,
-        mean: clock::ticks(cell.device_us),
+        mean: 0,
     };
-    let to = completes_on(cell, cpu);
-    cpu.spawn(submit(cpu, to, count, gap, times));
-    if cell.completion == Completion::Other {
-        let from =
-            (0..cpus).filter(|&from| completes_on(cell, kernel::table::cpu(from)) == cpu.index);
-        from.for_each(|from| cpu.spawn(play(from, count)));
+    let mut is_one_of = move |percent: u32| chance.below(100) < u64::from(percent);
+    iter::repeat_with(move || {
+        let writes = is_one_of(writes);
+        times.mean = means[usize::from(writes)];
+        Request {
+            writes,
+            here: is_one_of(here),
+            takes: times.draw(),
+        }
+    })
+}
+
+/// Begins the tasks of this CPU.
+pub fn spawn(cell: &Cell, count: u32, gap: u64, cpu: &'static Cpu) {
+    cpu.spawn(submit(cpu, requests(cell, cpu.index), count, gap));
+    let all = made(Workload::Io, count) as usize;
+    for from in percpu::online().map(|each| each.index) {
+        let elsewhere = requests(cell, from).take(all).filter(|one| !one.here);
+        if completes_on(from) == cpu.index && from != cpu.index {
+            cpu.spawn(play(from, elsewhere.count()));
+        }
     }
 }
 
-async fn submit(cpu: &'static Cpu, to: usize, count: u32, gap: u64, mut times: Times) {
+async fn submit(
+    cpu: &'static Cpu,
+    mut requests: impl Iterator<Item = Request>,
+    count: u32,
+    gap: u64,
+) {
     let (_, completion) = channels(cpu.index);
+    let to = completes_on(cpu.index);
     for recorded in rounds(Workload::Io, count) {
+        let Some(request) = requests.next() else {
+            return;
+        };
         if gap != 0 {
             clock::pause(gap);
         }
         let start = clock::now();
-        let answer = start + times.draw();
+        let answer = start + request.takes;
         submitted(cpu);
-        if to == cpu.index {
+        if request.here {
             device_until(answer).await;
         } else {
             ANSWERS[cpu.index].store(answer, Release);
@@ -70,8 +113,19 @@ async fn submit(cpu: &'static Cpu, to: usize, count: u32, gap: u64, mut times: T
         completed(cpu);
         if recorded {
             record(ticks);
+            note(cpu, request.writes, ticks);
         }
     }
+}
+
+/// Counts a sample as what it was.
+fn note(cpu: &Cpu, wrote: bool, ticks: u64) {
+    let (number, sum) = match wrote {
+        false => (Stat::Reads, Stat::Reading),
+        true => (Stat::Writes, Stat::Writing),
+    };
+    cpu.stats.add(number);
+    cpu.stats.add_many(sum, ticks);
 }
 
 /// The doorbell, on the CPU that the device interrupts.
@@ -79,10 +133,10 @@ fn ring(_: &'static Cpu, from: u64) {
     channels(from as usize).0.post();
 }
 
-/// The device of CPU `from`, on the CPU that it interrupts.
-async fn play(from: usize, count: u32) {
+/// The device of CPU `from`, on the CPU that it interrupts, for that many requests.
+async fn play(from: usize, count: usize) {
     let (doorbell, completion) = channels(from);
-    for _ in 0..made(Workload::Io, count) {
+    for _ in 0..count {
         doorbell.receive().await;
         device_until(ANSWERS[from].load(Acquire)).await;
         completion.send().await;

@@ -10,12 +10,15 @@ use plan::{Calls, Cell, CpuSet, Switch, Workload};
 use crate::clock;
 use crate::kernel::{Cpu, calls};
 use crate::percpu::PerCpu;
+use crate::workload::crowd;
 use crate::workload::samples::{record, record_handler, rounds, sample_begins, sample_ends};
 
 /// What a CPU does that calls.
 struct Storm {
     me: usize,
     targets: CpuSet,
+    /// The only one, if it calls as for a single CPU.
+    single: Option<usize>,
     cpus: usize,
     waits: bool,
     count: u32,
@@ -24,19 +27,22 @@ struct Storm {
 
 /// Begins the task of this CPU.
 pub fn spawn(cell: &Cell, count: u32, gap: u64, cpu: &Cpu, cpus: usize) {
-    let targets = match cell.calls {
-        Calls::Mask => cell.mask,
-        Calls::All => CpuSet::ALL,
-        Calls::Single => CpuSet::one((cpu.index + cell.offset as usize) % cpus),
+    let next = (cpu.index + cell.offset as usize) % cpus;
+    let (targets, single) = match cell.calls {
+        Calls::Mask => (cell.mask, None),
+        Calls::All => (CpuSet::ALL, None),
+        Calls::Single => (CpuSet::one(next), Some(next)),
     };
     let storm = Storm {
         me: cpu.index,
         targets,
+        single,
         cpus,
         waits: cell.call_wait == Switch::On,
         count,
         gap,
     };
+    crowd::begins();
     cpu.spawn(storm.run());
 }
 
@@ -54,7 +60,7 @@ impl Storm {
                 clock::pause(self.gap);
             }
             let start = sample_begins();
-            calls::many(me, self.targets(), called, n);
+            self.call(me, n);
             let began = self.waits.then(|| self.wait());
             let ticks = sample_ends() - start;
             if recorded {
@@ -65,6 +71,17 @@ impl Storm {
             }
         }
         self.wait();
+        crowd::ends();
+    }
+
+    #[inline(always)]
+    fn call(&self, me: &PerCpu, n: u64) {
+        match self.single {
+            Some(to) => {
+                calls::single(me, to, called, n);
+            }
+            None => calls::many(me, self.targets(), called, n),
+        }
     }
 
     /// Waits for all calls; when the last one began.

@@ -1,23 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Times that are drawn: of a device, and from one request to the next.
 
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
+
 use plan::Spread;
 use sched::random::Random;
 use sched::spread;
-use spin::once::Once;
 
 /// What times are drawn from: `rouse.seed`.
-static SEED: Once<u64> = Once::new();
+static SEED: AtomicU64 = AtomicU64::new(1);
 
-/// Has all times drawn from `seed`, from now on.
-pub fn draw_from(seed: u64) {
-    SEED.call_once(|| seed);
+/// How many wake-ups of the cell came before the block.
+static DONE: AtomicU64 = AtomicU64::new(0);
+
+/// Has the times of a block drawn from `seed`, when `done` wake-ups of its cell came
+/// before it. The first CPU does it before it posts the block, which orders it for
+/// the others.
+pub fn draw_from(seed: u64, done: u32) {
+    SEED.store(seed, Relaxed);
+    DONE.store(done.into(), Relaxed);
 }
 
-/// What the times of stream `stream` are drawn from: the same in every block of every
-/// cell.
+/// What the times of stream `stream` are drawn from: others in each block of a cell, the
+/// same in all cells.
 pub fn random(stream: u64) -> Random {
-    Random::at(SEED.get().copied().unwrap_or(1), stream, 0)
+    Random::at(SEED.load(Relaxed), stream, DONE.load(Relaxed))
 }
 
 /// Times that are distributed as a cell says.

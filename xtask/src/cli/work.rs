@@ -201,6 +201,7 @@ impl Args for ListArgs {
             let option = option.value_name(match info.kind {
                 Kind::Words | Kind::Numbers => "LIST",
                 Kind::Cpus => "CPUS,...",
+                Kind::Tables => "TABLE,...",
             });
             match info.place {
                 Place::Always | Place::Unusual => option,

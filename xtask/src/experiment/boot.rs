@@ -36,6 +36,8 @@ pub struct Repeat {
     pub cpus: Option<u32>,
     /// Values other than the boot's.
     pub lists: Lists,
+    /// With a guest that is built without what can be left out.
+    pub bare: bool,
 }
 
 impl Repeat {
@@ -45,6 +47,7 @@ impl Repeat {
         seed: None,
         cpus: None,
         lists: &[],
+        bare: false,
     };
 
     /// With times drawn from `seed`.
@@ -68,6 +71,12 @@ impl Repeat {
 
 /// One boot.
 pub const ONCE: &[Repeat] = &[Repeat::SAME];
+
+/// One boot, of a guest that is built without what can be left out.
+pub const BARE: &[Repeat] = &[Repeat {
+    bare: true,
+    ..Repeat::SAME
+}];
 
 /// Three, with other times of what is drawn at random.
 pub const SEEDS: &[Repeat] = &[

@@ -50,6 +50,8 @@ pub struct Claim {
     /// What of that is tested, if it is more than the comparison says.
     tested: Option<String>,
     test: Test,
+    /// The smallest effect that is one.
+    least: f64,
     /// The unit of a difference; `None`: per cent of the second figure.
     unit: Option<&'static str>,
     one: (String, ByBoot<f64>),
@@ -82,6 +84,7 @@ impl Claim {
             source: source.into(),
             tested: None,
             test,
+            least: 0.0,
             unit: None,
             one: (one.0.into(), one.1.into()),
             other: (other.0.into(), other.1.into()),
@@ -115,6 +118,12 @@ impl Claim {
         }
     }
 
+    /// An effect smaller than this is none: what the last digit of the source's figures
+    /// stands for.
+    pub fn at_least(self, least: f64) -> Self {
+        Self { least, ..self }
+    }
+
     /// Says why, should our numbers not agree.
     pub fn else_because(self, why: &'static str) -> Self {
         Self {
@@ -138,7 +147,7 @@ impl Claim {
             return Verdict::NotModelled;
         }
         let effects: Vec<f64> = self.ours().iter().map(|ours| ours.effect).collect();
-        judge(self.test, &effects)
+        judge(self.test, &effects, self.least)
     }
 
     /// Why it is otherwise here, where it is.
@@ -170,7 +179,12 @@ impl Claim {
                     Way::Falls => "falls",
                     Way::Rises => "rises",
                 };
-                format!("from {other} to {one} it {way}")
+                let change = format!("from {other} to {one} it {way}");
+                if self.least > 0.0 {
+                    format!("{change} by at least {} {unit}", plain(self.least))
+                } else {
+                    change
+                }
             }
             Test::Order => format!("{one} below {other}"),
             Test::Size { expected, band } => {
@@ -256,6 +270,7 @@ impl Serialize for Claim {
             source: &'c str,
             tested: String,
             test: Test,
+            least: f64,
             /// Names of the two that are compared.
             one: &'c str,
             other: &'c str,
@@ -272,6 +287,7 @@ impl Serialize for Claim {
             source: &self.source,
             tested: self.what_is_tested(),
             test: self.test,
+            least: self.least,
             one: &self.one.0,
             other: &self.other.0,
             unit: self.unit.unwrap_or("%"),
@@ -301,7 +317,9 @@ fn plain(band: f64) -> String {
 
 /// An effect, with its sign.
 fn signed(effect: f64) -> String {
-    if effect.abs() < 1.0 {
+    if effect != 0.0 && effect.abs() < 0.1 {
+        format!("{effect:+.3}")
+    } else if effect.abs() < 1.0 {
         format!("{effect:+.2}")
     } else {
         format!("{effect:+.1}")

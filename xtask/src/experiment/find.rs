@@ -2,7 +2,7 @@
 //! Finding the cell that a row of a table is about, and what it counted.
 
 use anyhow::{Context, Result, bail};
-use results::{Cell, Results};
+use results::{Cell, Critical, Results};
 
 use super::claim::ByBoot;
 
@@ -197,6 +197,22 @@ impl<'r> Found<'r> {
         self.cell.stats.map_or(0, |stats| stats.p50) as f64
     }
 
+    /// Its samples taken apart; an error if nothing looked on.
+    pub fn critical(&self) -> Result<&'r Critical> {
+        let critical = self.cell.critical.as_ref();
+        critical.with_context(|| {
+            format!(
+                "cell {}: what its CPUs executed is not known; use a QEMU with plugins",
+                self.cell.title()
+            )
+        })
+    }
+
+    /// Instructions that the CPUs executed which took part in a sample, the median.
+    pub fn parties(&self) -> Result<f64> {
+        Ok(self.critical()?.parties.p50 as f64)
+    }
+
     /// The 90th percentile, in the cell's unit; `None` where samples do not support it.
     pub fn p90(&self) -> Option<f64> {
         let stats = self.cell.stats.filter(|stats| stats.supports(900))?;
@@ -206,6 +222,11 @@ impl<'r> Found<'r> {
     /// Mean, in the cell's unit.
     pub fn mean(&self) -> f64 {
         self.cell.stats.map_or(0.0, |stats| stats.mean)
+    }
+
+    /// CPUs of the machine.
+    pub fn cpus(&self) -> f64 {
+        self.cell.cpus as f64
     }
 
     pub fn samples(&self) -> f64 {
@@ -247,11 +268,18 @@ impl<'r> Found<'r> {
         100.0 * (1.0 - self.count("halt", "ticks") / whole.max(1.0))
     }
 
+    /// The share of the stays in idle states that were in `state`, per cent.
+    pub fn chosen(&self, state: &str) -> f64 {
+        let stays = ["poll", "wfi", "standby"].map(|state| format!("{state}.usage"));
+        let all: f64 = stays.iter().map(|name| self.count("cpuidle", name)).sum();
+        100.0 * self.count("cpuidle", &format!("{state}.usage")) / all.max(1.0)
+    }
+
     /// The share of the stays in idle states that were too deep (`above`) or too
     /// shallow (`below`), per cent.
     pub fn misses(&self, kind: &str) -> f64 {
         let sum = |what: &str| -> f64 {
-            let states = ["poll", "wfi", "standby"];
+            let states = cpuidle::States::NAMES;
             let names = states.iter().map(|state| format!("{state}.{what}"));
             names.map(|name| self.count("cpuidle", &name)).sum()
         };

@@ -4,167 +4,230 @@
 use anyhow::Result;
 use plan::Under;
 
-use super::{Boot, Experiment, ONCE};
-use super::find::{Found, Runs};
-use super::outcome::{Claim, Outcome, Table, two};
+use super::find::{Found, Run, Runs};
+use super::outcome::{ByBoot, Claim, Outcome, Table, two};
+use super::{Boot, Experiment, ONCE, SEEDS};
 use crate::cli::Metric;
+
+/// A part of the mix: so many waits, whose kind the values of dimensions say.
+macro_rules! part {
+    ($label:literal, $iterations:literal, $repeats:ident, $($list:expr),+) => {
+        Boot {
+            label: $label,
+            under: Under::Rouse,
+            cpus: None,
+            lists: &[
+                (
+                    "wait",
+                    "governor:menu-6.2,governor:teo-6.2,governor:teo-util-v6,governor:teo-util-6.5",
+                ),
+                ("trap", "none"),
+                ("deliver", "inject"),
+                ("wake", "elide"),
+                $($list),+
+            ],
+            iterations: $iterations,
+            repeats: $repeats,
+        }
+    };
+}
+
+/// A part whose device answers after so long on average, on the other CPU.
+macro_rules! io {
+    ($label:literal, $us:literal, $iterations:literal) => {
+        part!(
+            $label,
+            $iterations,
+            SEEDS,
+            ("workload", "io"),
+            ("completion", "other"),
+            ("spread", "exponential"),
+            ("device-us", $us)
+        )
+    };
+}
+
+/// A part with a pause or a period of so long.
+macro_rules! paced {
+    ($label:literal, $workload:literal, $us:literal, $iterations:literal) => {
+        part!($label, $iterations, ONCE, ("workload", $workload), ("gap-us", $us))
+    };
+}
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: "governors",
     question: "how often does a governor choose too deep or too shallow a state, and what does that \
                cost a wake-up?",
     source: "K. Puchalski, \"[PATCH v6 2/2] cpuidle: teo: Introduce util-awareness\", January 2023: \
-             Geekbench 5 on Pixel 6",
+             Geekbench 5",
+    // Of what utilisation was, half is left after 32 ms. A part lasts three times as long or
+    // more, and each of its passes goes on from the one before.
     boots: &[
-        Boot {
-            label: "io",
-            under: Under::Rouse,
-            cpus: None,
-            lists: &[
-                ("workload", "io"),
-                ("wait", "governor:menu,governor:teo-6.2,governor:teo-util-v6,governor:teo"),
-                ("trap", "none"),
-                ("deliver", "inject"),
-                ("wake", "elide"),
-                ("completion", "other"),
-                ("spread", "exponential"),
-                ("device-us", "60,400"),
-            ],
-            iterations: 160,
-            repeats: ONCE,
-        },
-        Boot {
-            label: "notify",
-            under: Under::Rouse,
-            cpus: None,
-            lists: &[
-                ("workload", "notify"),
-                ("wait", "governor:menu,governor:teo-6.2,governor:teo-util-v6,governor:teo"),
-                ("trap", "none"),
-                ("deliver", "inject"),
-                ("wake", "elide"),
-                ("gap-us", "30,200"),
-            ],
-            iterations: 120,
-            repeats: ONCE,
-        },
-        Boot {
-            label: "timer",
-            under: Under::Rouse,
-            cpus: None,
-            lists: &[
-                ("workload", "timer"),
-                ("wait", "governor:menu,governor:teo-6.2,governor:teo-util-v6,governor:teo"),
-                ("trap", "none"),
-                ("deliver", "inject"),
-                ("wake", "elide"),
-                ("gap-us", "60,400"),
-            ],
-            iterations: 200,
-            repeats: ONCE,
-        },
+        io!("io-60", "60", 600),
+        io!("io-400", "400", 180),
+        paced!("notify-30", "notify", "30", 1200),
+        paced!("notify-200", "notify", "200", 400),
+        paced!("timer-60", "timer", "60", 1600),
+        paced!("timer-400", "timer", "400", 250),
     ],
     metric: Some(Metric::Insns),
     conclude,
-    comparable: "the order of the governors in each column. Not the shares: Geekbench's waits and the \
-                 states of a phone are others, and power is not measured.",
+    comparable: "the order of the governors of early 2023 in each column: menu of 6.2, teo of 6.2, and the patch as \
+                 it was posted. Not the shares: the waits of Geekbench are others, and so are the states of the \
+                 source's device, which does not poll. Here state 0 polls. Geekbench's score and the power are \
+                 not measured.",
 };
 
-/// Governors: ours, the source's name, and published: too deep and too shallow,
-/// per cent, and asynctask's wake-up latency, us.
-const GOVERNORS: [(&str, &str, Option<[f64; 3]>); 4] = [
-    ("governor:menu", "menu", Some([14.99, 2.5, 78.16])),
-    ("governor:teo-6.2", "teo (2023)", Some([9.65, 5.96, 61.60])),
-    ("governor:teo-util-v6", "teo-util", Some([4.02, 14.59, 54.45])),
-    ("governor:teo", "teo (7.2)", None),
+/// What the mix is made of.
+const PARTS: [&str; 6] = [
+    "io-60",
+    "io-400",
+    "notify-30",
+    "notify-200",
+    "timer-60",
+    "timer-400",
 ];
 
-/// What is run, and how long its waits are, microseconds; together it is the mix.
-const PARTS: [(&str, &str, &str); 6] = [
-    ("io", "device-us", "60"),
-    ("io", "device-us", "400"),
-    ("notify", "gap-us", "30"),
-    ("notify", "gap-us", "200"),
-    ("timer", "gap-us", "60"),
-    ("timer", "gap-us", "400"),
+/// Governors: ours, and their names in the table.
+const GOVERNORS: [(&str, &str); 4] = [
+    ("governor:menu-6.2", "menu, 6.2"),
+    ("governor:teo-6.2", "teo, 6.2"),
+    ("governor:teo-util-v6", "teo-util, as posted"),
+    ("governor:teo-util-6.5", "teo-util, 6.5"),
 ];
+
+/// Published rows, for menu, teo and teo-util.
+const PUBLISHED: [(&str, [f64; 3]); 5] = [
+    ("score", [2826.5, 2764.8, 2865.0]),
+    ("power, mW", [2551.4, 2606.8, 2722.3]),
+    ("too deep, %", [14.99, 9.65, 4.02]),
+    ("too shallow, %", [2.5, 5.96, 14.59]),
+    ("wake-up of asynctask, us", [78.16, 61.60, 54.45]),
+];
+
+/// What a governor made of a part, or of all.
+#[derive(Clone, Copy, Default)]
+struct Figures {
+    too_deep: f64,
+    too_shallow: f64,
+    /// Median of the samples, us.
+    wake_up: f64,
+    /// Polls among the stays in idle states, per cent.
+    polls: f64,
+    awake: f64,
+}
+
+impl Figures {
+    fn of(cell: &Found<'_>) -> Self {
+        Self {
+            too_deep: cell.misses("above"),
+            too_shallow: cell.misses("below"),
+            wake_up: cell.us(cell.median()),
+            polls: cell.chosen("poll"),
+            awake: cell.awake(),
+        }
+    }
+
+    /// The mean of each.
+    fn mean(all: &[Self]) -> Self {
+        let mean = |of: fn(&Self) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
+        Self {
+            too_deep: mean(|it| it.too_deep),
+            too_shallow: mean(|it| it.too_shallow),
+            wake_up: mean(|it| it.wake_up),
+            polls: mean(|it| it.polls),
+            awake: mean(|it| it.awake),
+        }
+    }
+}
+
+/// The figures of every part.
+fn parts(run: Run<'_>, governor: &str) -> Result<[Figures; PARTS.len()]> {
+    let mut parts = [Figures::default(); PARTS.len()];
+    for (figures, part) in parts.iter_mut().zip(PARTS) {
+        *figures = Figures::of(&run.cell(part, &[("wait", governor)])?);
+    }
+    Ok(parts)
+}
 
 fn conclude(runs: &Runs) -> Result<Outcome> {
-    let mut table = Table::new(
-        "All waits of the mix; published: Geekbench 5",
-        &[
-            "too deep %",
-            "too shallow %",
-            "wake-up p50, us",
-            "awake %",
-            "deep, pub.",
-            "shallow, pub.",
-            "us, pub.",
-        ],
-    );
-    let mut parts = Table::new(
-        "By part of the mix: too deep % / too shallow % / median, us",
-        &PARTS.map(|(workload, ..)| workload),
-    );
-    parts.columns = PARTS
-        .map(|(workload, _, us)| format!("{workload} {us} us"))
-        .to_vec();
-    let mut shown = Vec::new();
-    for (governor, name, published) in GOVERNORS {
-        let cells: Vec<Found<'_>> = PARTS
-            .iter()
-            .map(|&(workload, key, us)| runs.cell(workload, &[("wait", governor), (key, us)]))
-            .collect::<Result<_>>()?;
-        let mean =
-            |of: &dyn Fn(&Found<'_>) -> f64| cells.iter().map(of).sum::<f64>() / cells.len() as f64;
-        let values = [
-            mean(&|cell| cell.misses("above")),
-            mean(&|cell| cell.misses("below")),
-            // Tasks woken by tasks, as asynctask's are. Medians: a governor begins
-            // anew in each of four passes, and what it learns from there is in
-            // the means.
-            (cells[2].us(cells[2].median()) + cells[3].us(cells[3].median())) / 2.0,
-            mean(&|cell| cell.awake()),
-        ];
-        let mut texts: Vec<String> = values.iter().map(|&value| two(value)).collect();
-        texts.extend(match published {
-            Some(values) => values.map(two),
-            None => ["-"; 3].map(String::from),
-        });
-        table.row(name, texts);
-        let each = cells.iter().map(|cell| {
-            format!(
-                "{:.1} / {:.1} / {:.1}",
-                cell.misses("above"),
-                cell.misses("below"),
-                cell.us(cell.median())
-            )
-        });
-        parts.row(name, each.collect());
-        shown.push(values);
+    let mut ours = Vec::new();
+    for (governor, name) in GOVERNORS {
+        ours.push((name, runs.by_boot(|run| parts(run, governor))?));
     }
-    let [menu, teo, util, _] = shown[..] else {
-        unreachable!("four governors");
-    };
-    let below = |text: &str, what: usize, one: (&str, [f64; 4]), other: (&str, [f64; 4])| {
-        Claim::below(text, (one.0, one.1[what]), (other.0, other.1[what]))
-    };
-    let (menu, teo, util) = (("menu", menu), ("teo", teo), ("teo-util", util));
-    let claims = vec![
-        below("teo is too deep less often than menu", 0, teo, menu),
-        below("teo-util is too deep less often than teo", 0, util, teo),
-        below("teo is too shallow more often than menu", 1, menu, teo),
-        below("teo-util is too shallow more often than teo", 1, teo, util).else_because(
-            "teo-util never chooses to poll, which a phone can't either; here teo does, and a poll that \
-             lasts counts as too shallow",
-        ),
-        below("teo wakes up faster than menu", 2, teo, menu),
-        below("teo-util wakes up faster than teo", 2, util, teo),
-    ];
     Ok(Outcome {
-        tables: vec![table, parts],
+        tables: vec![whole(&ours), by_part(&ours), published()],
         charts: Vec::new(),
-        claims,
-        notes: Vec::new(),
+        claims: claims(&ours),
+        notes: vec![
+            "the score and the power of the source have no counterpart here".into(),
+            "a wake-up is a whole sample: of io with the device's time, of notify the request and the answer, of \
+             timer how late it is"
+                .into(),
+        ],
     })
+}
+
+/// A governor's name, and its parts in every boot.
+type Ours = (&'static str, ByBoot<[Figures; PARTS.len()]>);
+
+fn whole(ours: &[Ours]) -> Table {
+    let mut table = Table::new(
+        "The mix: mean of its parts, median of the boots",
+        &["too deep %", "too shallow %", "wake-up p50, us", "polls %", "awake %"],
+    );
+    for (name, parts) in ours {
+        let all = parts.map(|parts| Figures::mean(parts));
+        let columns: [fn(&Figures) -> f64; 5] = [
+            |it| it.too_deep,
+            |it| it.too_shallow,
+            |it| it.wake_up,
+            |it| it.polls,
+            |it| it.awake,
+        ];
+        let texts = columns.map(|column| two(all.map(column).median()));
+        table.row(name, texts.to_vec());
+    }
+    table
+}
+
+fn by_part(ours: &[Ours]) -> Table {
+    let mut table = Table::new("By part (workload, us): too deep % / too shallow % / p50, us", &PARTS);
+    for (name, parts) in ours {
+        let texts = (0..PARTS.len()).map(|part| {
+            let median = |of: fn(&Figures) -> f64| parts.map(|parts| of(&parts[part])).median();
+            let [deep, shallow] = [median(|it| it.too_deep), median(|it| it.too_shallow)];
+            format!("{deep:.1} / {shallow:.1} / {:.1}", median(|it| it.wake_up))
+        });
+        table.row(name, texts.collect());
+    }
+    table
+}
+
+fn published() -> Table {
+    let mut table = Table::new("Published: Geekbench 5", &["menu", "teo", "teo-util"]);
+    for (row, values) in PUBLISHED {
+        table.row(row, values.map(two).to_vec());
+    }
+    table
+}
+
+/// The order in each row of the source that has a counterpart; of the first three governors.
+fn claims(ours: &[Ours]) -> Vec<Claim> {
+    let below = |text: &str, one: usize, other: usize, of: fn(&Figures) -> f64| {
+        let named = |index: usize| {
+            let (name, parts) = &ours[index];
+            (*name, parts.map(|parts| of(&Figures::mean(parts))))
+        };
+        Claim::below(text, named(one), named(other))
+    };
+    let (menu, teo, util) = (0, 1, 2);
+    vec![
+        below("teo is too deep less often than menu", teo, menu, |it| it.too_deep),
+        below("teo-util is too deep less often than teo", util, teo, |it| it.too_deep),
+        below("teo is too shallow more often than menu", menu, teo, |it| it.too_shallow),
+        below("teo-util is too shallow more often than teo", teo, util, |it| it.too_shallow),
+        below("teo wakes up faster than menu", teo, menu, |it| it.wake_up),
+        below("teo-util wakes up faster than teo", util, teo, |it| it.wake_up),
+    ]
 }

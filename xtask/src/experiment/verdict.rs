@@ -112,8 +112,8 @@ pub enum Way {
     Rises,
 }
 
-/// The verdict of `test` on the effects of all boots.
-pub fn judge(test: Test, effects: &[f64]) -> Verdict {
+/// The verdict of `test` on the effects of all boots; an effect below `least` is none.
+pub fn judge(test: Test, effects: &[f64], least: f64) -> Verdict {
     let expected = match test {
         Test::Equality { band } => {
             return match effects.iter().all(|effect| effect.abs() <= band) {
@@ -125,7 +125,7 @@ pub fn judge(test: Test, effects: &[f64]) -> Verdict {
         Test::Sign { way: Way::Falls } | Test::Order => -1.0,
         Test::Size { expected, .. } => expected,
     };
-    let Some(effect) = distinct(effects) else {
+    let Some(effect) = distinct(effects, least) else {
         return Verdict::NoDifference;
     };
     match test {
@@ -136,11 +136,12 @@ pub fn judge(test: Test, effects: &[f64]) -> Verdict {
 }
 
 /// The median effect, if it can be told from none: all boots have its sign, and it is
-/// no smaller than the spread between them.
-fn distinct(effects: &[f64]) -> Option<f64> {
+/// no smaller than the spread between them and than `least`.
+fn distinct(effects: &[f64], least: f64) -> Option<f64> {
     let median = significance::median(effects)?;
     let same_sign = effects.iter().all(|effect| effect * median > 0.0);
-    (same_sign && median.abs() >= spread(effects)).then_some(median)
+    let large = median.abs() >= spread(effects).max(least);
+    (same_sign && large).then_some(median)
 }
 
 /// From the smallest to the largest.
@@ -163,47 +164,60 @@ mod tests {
     const RISES: Test = Test::Sign { way: Way::Rises };
     const FALLS: Test = Test::Sign { way: Way::Falls };
 
+    fn judged(test: Test, effects: &[f64]) -> Verdict {
+        judge(test, effects, 0.0)
+    }
+
+    #[test]
+    fn an_effect_below_what_the_source_can_tell_is_none() {
+        let verdict = |least| judge(RISES, &[0.3, 0.31, 0.29], least);
+        assert_eq!(verdict(0.3), Verdict::Agrees);
+        assert_eq!(verdict(0.301), Verdict::NoDifference);
+        let equal = Test::Equality { band: 0.1 };
+        assert_eq!(judge(equal, &[0.3], 1.0), Verdict::Differs);
+    }
+
     #[test]
     fn an_order_has_to_hold_in_every_boot() {
-        assert_eq!(judge(Test::Order, &[-3.0, -4.0, -3.5]), Verdict::Agrees);
-        assert_eq!(judge(Test::Order, &[3.0, 4.0, 3.5]), Verdict::Differs);
+        assert_eq!(judged(Test::Order, &[-3.0, -4.0, -3.5]), Verdict::Agrees);
+        assert_eq!(judged(Test::Order, &[3.0, 4.0, 3.5]), Verdict::Differs);
         assert_eq!(
-            judge(Test::Order, &[-3.0, 4.0, -3.5]),
+            judged(Test::Order, &[-3.0, 4.0, -3.5]),
             Verdict::NoDifference
         );
-        assert_eq!(judge(Test::Order, &[0.0, 0.0, 0.0]), Verdict::NoDifference);
-        assert_eq!(judge(RISES, &[3.0, 4.0, 3.5]), Verdict::Agrees);
-        assert_eq!(judge(FALLS, &[3.0, 4.0, 3.5]), Verdict::Differs);
+        assert_eq!(judged(Test::Order, &[0.0, 0.0, 0.0]), Verdict::NoDifference);
+        assert_eq!(judged(RISES, &[3.0, 4.0, 3.5]), Verdict::Agrees);
+        assert_eq!(judged(FALLS, &[3.0, 4.0, 3.5]), Verdict::Differs);
     }
 
     #[test]
     fn an_effect_below_the_spread_of_the_boots_is_none() {
-        assert_eq!(judge(FALLS, &[-1.0, -3.0, -10.0]), Verdict::NoDifference);
-        assert_eq!(judge(FALLS, &[-5.0, -7.0, -10.0]), Verdict::Agrees);
-        assert_eq!(judge(HALF, &[-5.0, -50.0, -100.0]), Verdict::NoDifference);
+        assert_eq!(judged(FALLS, &[-1.0, -3.0, -10.0]), Verdict::NoDifference);
+        assert_eq!(judged(FALLS, &[-5.0, -7.0, -10.0]), Verdict::Agrees);
+        assert_eq!(judged(HALF, &[-5.0, -50.0, -100.0]), Verdict::NoDifference);
     }
 
     #[test]
     fn a_size_outside_of_its_band_is_a_direction_only() {
-        assert_eq!(judge(HALF, &[-41.0, -42.0, -39.0]), Verdict::Agrees);
-        assert_eq!(judge(HALF, &[-39.0, -38.0, -39.0]), Verdict::DirectionOnly);
-        assert_eq!(judge(HALF, &[-65.0]), Verdict::DirectionOnly);
-        assert_eq!(judge(HALF, &[50.0]), Verdict::Differs);
-        assert_eq!(judge(HALF, &[0.0]), Verdict::NoDifference);
+        assert_eq!(judged(HALF, &[-41.0, -42.0, -39.0]), Verdict::Agrees);
+        assert_eq!(judged(HALF, &[-39.0, -38.0, -39.0]), Verdict::DirectionOnly);
+        assert_eq!(judged(HALF, &[-65.0]), Verdict::DirectionOnly);
+        assert_eq!(judged(HALF, &[50.0]), Verdict::Differs);
+        assert_eq!(judged(HALF, &[0.0]), Verdict::NoDifference);
     }
 
     #[test]
     fn equality_is_broken_by_one_boot() {
         let equal = Test::Equality { band: 2.0 };
-        assert_eq!(judge(equal, &[-2.0, 0.0, 2.0]), Verdict::Agrees);
-        assert_eq!(judge(equal, &[-2.0, 0.0, 2.1]), Verdict::Differs);
-        assert_eq!(judge(equal, &[f64::INFINITY]), Verdict::Differs);
+        assert_eq!(judged(equal, &[-2.0, 0.0, 2.0]), Verdict::Agrees);
+        assert_eq!(judged(equal, &[-2.0, 0.0, 2.1]), Verdict::Differs);
+        assert_eq!(judged(equal, &[f64::INFINITY]), Verdict::Differs);
     }
 
     #[test]
     fn what_was_not_there_before_is_infinitely_more() {
-        assert_eq!(judge(RISES, &[f64::INFINITY; 3]), Verdict::Agrees);
-        assert_eq!(judge(FALLS, &[f64::INFINITY; 3]), Verdict::Differs);
+        assert_eq!(judged(RISES, &[f64::INFINITY; 3]), Verdict::Agrees);
+        assert_eq!(judged(FALLS, &[f64::INFINITY; 3]), Verdict::Differs);
     }
 
     #[test]
@@ -225,7 +239,7 @@ mod tests {
         fn a_claim_and_its_contrary_never_both_hold(
             effects in proptest::collection::vec(-100.0f64..100.0, 1..6)) {
             let mirrored: Vec<f64> = effects.iter().map(|effect| -effect).collect();
-            let agree = |test, effects: &[f64]| judge(test, effects) == Verdict::Agrees;
+            let agree = |test, effects: &[f64]| judged(test, effects) == Verdict::Agrees;
             prop_assert!(!(agree(FALLS, &effects) && agree(RISES, &effects)));
             prop_assert!(!(agree(Test::Order, &effects) && agree(Test::Order, &mirrored)));
             prop_assert_eq!(agree(FALLS, &effects), agree(RISES, &mirrored));
@@ -235,9 +249,9 @@ mod tests {
         fn the_order_of_boots_is_nothing(
             mut effects in proptest::collection::vec(-100.0f64..100.0, 1..6), expected in -100.0f64..100.0) {
             let size = Test::Size { expected, band: 10.0 };
-            let before = judge(size, &effects);
+            let before = judged(size, &effects);
             effects.reverse();
-            prop_assert_eq!(judge(size, &effects), before);
+            prop_assert_eq!(judged(size, &effects), before);
         }
     }
 }

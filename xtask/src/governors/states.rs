@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The idle states of a replay, and what they cost.
 //!
+//! They come from a file, or are named as those of the guest are, and then have powers of
+//! the default file.
+//!
 //! A state has a power, and entering and leaving it has a price. The price is not
 //! asked for, because the target residency contains it: it is the stay at which
 //! the state begins to pay against the next shallower enabled one. With powers `p`
@@ -94,8 +97,35 @@ impl States {
         Self::parse(DEFAULT).unwrap_or_else(|why| unreachable!("states.toml: {why}"))
     }
 
+    /// Those of a table, or of the file with this name.
+    pub fn named(text: &str) -> Result<Self> {
+        if text.contains(['.', '/']) {
+            return Self::read(Path::new(text));
+        }
+        Self::of_table(text).map_err(|why| {
+            BadInput::error(format!(
+                "--states: {why}; a file has a dot or a slash in its name"
+            ))
+        })
+    }
+
+    /// Those of a table with the times that the guest takes; what is wrong with it, if it is.
+    fn of_table(text: &str) -> Result<Self, String> {
+        let states = cpuidle::States::parse(text).map_err(|why| why.to_string())?;
+        let table = states.table(cpuidle::States::STANDBY_US, Hz::HZ_250.tick_ns());
+        let table = table.map_err(|why| why.to_string())?;
+        let default = parsed(DEFAULT)?.state;
+        let power = |state: &State| {
+            let same = default.iter().find(|entry| entry.name == state.name);
+            same.map_or(FULL_POWER, |entry| entry.power)
+        };
+        let powers: Vec<u64> = table.states().iter().map(power).collect();
+        let costs = costs(table.states(), &powers);
+        Ok(Self { table, costs })
+    }
+
     /// Reads a file.
-    pub fn read(path: &Path) -> Result<Self> {
+    fn read(path: &Path) -> Result<Self> {
         let shown = path.display();
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
@@ -108,7 +138,7 @@ impl States {
 
     /// Reads the text of a file; what is wrong with it, in one line, if it is.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let file: File = toml::from_str(text).map_err(|error| mistake::told(text, &error))?;
+        let file = parsed(text)?;
         if !TICK_US.contains(&file.tick_us) {
             let (min, max) = (TICK_US.start(), TICK_US.end());
             return Err(format!(
@@ -117,8 +147,9 @@ impl States {
             ));
         }
         check(&file.state)?;
-        let costs = costs(&file.state);
+        let powers: Vec<u64> = file.state.iter().map(|entry| entry.power).collect();
         let states: Vec<State> = file.state.into_iter().map(state).collect();
+        let costs = costs(&states, &powers);
         let table = Table::new(&states, file.tick_us * 1000).map_err(|why| why.to_string())?;
         Ok(Self { table, costs })
     }
@@ -131,6 +162,10 @@ impl States {
             ..self
         }
     }
+}
+
+fn parsed(text: &str) -> Result<File, String> {
+    toml::from_str(text).map_err(|error| mistake::told(text, &error))
 }
 
 fn check(entries: &[Entry]) -> Result<(), String> {
@@ -159,25 +194,22 @@ fn check(entries: &[Entry]) -> Result<(), String> {
     Ok(())
 }
 
-fn costs(entries: &[Entry]) -> Vec<Cost> {
+fn costs(states: &[State], powers: &[u64]) -> Vec<Cost> {
     let mut shallower: Option<Cost> = None;
-    let cost = |entry: &Entry| {
-        if entry.disabled {
-            return Cost {
-                price: 0,
-                power: entry.power,
-            };
+    let cost = |(state, &power): (&State, &u64)| {
+        if !state.enabled {
+            return Cost { price: 0, power };
         }
-        let saved = shallower.map_or(0, |shallower| shallower.power - entry.power);
-        let price = u128::from(saved) * u128::from(entry.target_residency_us * 1000);
+        let saved = shallower.map_or(0, |shallower| shallower.power - power);
+        let price = u128::from(saved) * u128::from(state.target_residency_ns);
         let cost = Cost {
             price: shallower.map_or(0, |shallower| shallower.price) + price,
-            power: entry.power,
+            power,
         };
         shallower = Some(cost);
         cost
     };
-    entries.iter().map(cost).collect()
+    states.iter().zip(powers).map(cost).collect()
 }
 
 fn state(entry: Entry) -> State {

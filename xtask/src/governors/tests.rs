@@ -71,7 +71,7 @@ fn a_replay_by_hand() {
     assert_eq!((ledger.timer_asked, ledger.ticks), (0, 0));
 }
 
-/// A timer in 4003 us, and the tick at 4000 us, which teo keeps if most wake-ups
+/// A timer in 4003 us, and the tick at 4000 us, which teo-6.2 keeps if most wake-ups
 /// come within it: here it does not, as 4003 us is beyond the tick. With a timer in
 /// 3990 us after 200 us of running, the tick comes after 3800 us, before it: deep
 /// (400/2000 us) is left for the tick, and the event, 190 us later, is noticed when
@@ -82,7 +82,7 @@ fn an_event_waits_for_the_exit_that_the_tick_began() {
     beginning.busy_ns = 200_000;
     let states = States::of_default();
     let cut = replay::replay(
-        Setup::new(Name::Teo, 0),
+        Setup::new(Name::Teo62, 0),
         &trace(vec![beginning]),
         &states,
         &FREE,
@@ -92,7 +92,7 @@ fn an_event_waits_for_the_exit_that_the_tick_began() {
     // The 190 us before the event are those of a CPU that runs.
     assert_eq!(cut.energy, deep.of(3_800_000) + 1000 * 190_000);
     let beyond = trace(vec![interval(4003, 4003, Wake::Timer)]);
-    let stopped = replay::replay(Setup::new(Name::Teo, 0), &beyond, &states, &FREE);
+    let stopped = replay::replay(Setup::new(Name::Teo62, 0), &beyond, &states, &FREE);
     assert_eq!(
         (stopped.ticks, &stopped.lateness_ns[..]),
         (0, &[400_000][..])
@@ -214,7 +214,10 @@ proptest! {
         prop_assert!(limit_us.is_some() || misses.below == 0);
         for name in Setup::all(limit) {
             let ledger = replay::replay(name, &trace, &states, &setting);
-            prop_assert!(best.energy <= ledger.energy, "{}", name);
+            // Where a limit applies, those that keep it: some of Linux do not.
+            let keeps = matches!(name.name(), Name::Menu | Name::Teo | Name::Teo62 | Name::Fixed);
+            let limited = limit_us.is_some() || psd_ms > 0;
+            prop_assert!(limited && !keeps || best.energy <= ledger.energy, "{}", name);
             prop_assert_eq!(ledger.lateness_ns.len(), trace.intervals.len());
         }
     }
@@ -327,6 +330,65 @@ fn the_tick_of_hz_is_that_of_the_replay() {
     assert_eq!(ticks(&["--hz", "1000"]), (1_000_000, 0));
 }
 
+/// The driver's table is the guest's: a limit of 300 us polls for 250 us at 250 Hz, and
+/// 100 us for 62.5 us at 1000 Hz. After that the governor is asked again.
+///
+/// | limit, HZ | timer, us | polls, us |
+/// |---|---|---|
+/// | 300, 250 | 280 | 250, 30 |
+/// | 200, 250 | 190 | 190 |
+/// | 100, 1000 | 95 | 62.5, 32.5 |
+/// | 5, 250: WFI pays at once | 95 | none |
+#[test]
+fn a_named_table_polls_by_the_rules_of_the_kernel() {
+    let polls = |states: &str, hz: &str, timer_us: u64| {
+        let line = ["--generate", "periodic", "--states", states, "--hz", hz];
+        let states = Request::new(&args(&line)).unwrap().states;
+        let intervals = trace(vec![interval(timer_us, timer_us, Wake::Timer)]);
+        let ledger = replay::replay(Setup::new(Name::Menu, 0), &intervals, &states, &FREE);
+        let tally = *ledger.statistics.of(0);
+        (tally.usage, tally.time_ns, ledger.statistics.of(1).usage)
+    };
+    assert_eq!(polls("arm_poll_idle:300", "250", 280), (2, 280_000, 0));
+    assert_eq!(polls("arm_poll_idle:200", "250", 190), (1, 190_000, 0));
+    assert_eq!(polls("arm_poll_idle:100", "1000", 95), (2, 95_000, 0));
+    assert_eq!(polls("arm_poll_idle:5", "250", 95), (0, 0, 1));
+}
+
+/// Without a state that polls, every governor halts.
+#[test]
+fn a_table_without_poll_halts() {
+    let line = [
+        "--generate",
+        "mixed",
+        "--count",
+        "300",
+        "--states",
+        "wfi+deep",
+    ];
+    let answer = Answer::new(Request::new(&args(&line)).unwrap());
+    let lines = shown::lines(&answer, None).join("\n");
+    assert!(
+        lines.contains("wfi 2/10, deep 400/2000; tick 4000 us"),
+        "{lines}"
+    );
+    for (name, ledger) in answer.rows() {
+        assert!(
+            ledger.lateness_ns.iter().all(|&late| late >= 2000),
+            "{name}"
+        );
+    }
+    // The powers are those of the default file: 400 and 30.
+    let powers: Vec<u64> = answer
+        .request
+        .states
+        .costs
+        .iter()
+        .map(|cost| cost.power)
+        .collect();
+    assert_eq!(powers, [400, 30]);
+}
+
 #[test]
 fn bad_options_are_refused_by_name() {
     let generate = ["--generate", "mixed"];
@@ -354,6 +416,14 @@ fn bad_options_are_refused_by_name() {
         (
             &["--states", "/nonexistent"],
             "--states: /nonexistent can't be read",
+        ),
+        (
+            &["--states", "poll+c1"],
+            "--states: there is no state `c1`; use poll,",
+        ),
+        (
+            &["--states", "wfi:500:900+standby"],
+            "`standby` has a lower exit latency",
         ),
         (&["--json", "/"], "--json: / is a folder"),
         (

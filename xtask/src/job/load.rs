@@ -30,6 +30,8 @@ pub struct Load {
     pub measures: bool,
     /// The program of our guest that they ask for.
     program: Program,
+    /// Our guest is built without what can be left out.
+    pub bare: bool,
 }
 
 impl Load {
@@ -56,6 +58,7 @@ impl Load {
             survey: args.survey,
             measures,
             program,
+            bare: false,
         })
     }
 
@@ -63,6 +66,7 @@ impl Load {
     pub fn packed(&self) -> Guest<'_> {
         match &self.guest {
             Some(image) => Guest::Given(image),
+            None if self.bare => Guest::Bare(self.program),
             None => Guest::Ours(self.program),
         }
     }

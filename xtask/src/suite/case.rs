@@ -28,6 +28,7 @@
 //! counts = { "irq.taken" = 2 }        # any other counter
 //! p50 = [100, 5000]
 //! max_p50 = 5000
+//! max = [100, 5000]           # the largest sample
 //! path = 66                   # path of each sample, where they are taken apart, or [60, 70]: its median
 //! samples = [40, 100]
 //! ended = "budget"            # or settled, samples

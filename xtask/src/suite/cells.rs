@@ -100,6 +100,7 @@ pub struct Expected {
     counts: BTreeMap<String, Range>,
     p50: Option<Range>,
     max_p50: Option<f64>,
+    max: Option<Range>,
     path: Option<Path>,
     samples: Option<Range>,
     ended: Option<String>,
@@ -242,6 +243,9 @@ impl Expected {
         for range in ranges.into_iter().flatten() {
             range.check(stats.p50 as f64, || format!("p50 {}", stats.p50))?;
         }
+        if let Some(max) = self.max {
+            max.check(stats.max as f64, || format!("max {}", stats.max))?;
+        }
         Ok(())
     }
 }
@@ -340,6 +344,7 @@ mod tests {
                 "0.000 sched.passes per sample, expected about 1",
             ),
             ("select = {}\nmax_p50 = 29", "p50 30, expected 0 to 29"),
+            ("select = {}\nmax = [1, 9]", "max 0, expected 1 to 9"),
             (
                 "select = {}\nequal = true",
                 "samples from 0 to 0, p50 30, expected all the same",

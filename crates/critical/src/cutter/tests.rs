@@ -322,3 +322,47 @@ fn samples_of_two_cpus_may_overlap() {
     assert_eq!(values, [17, 34]);
     assert_eq!(paths, [10, 11]);
 }
+
+#[test]
+fn the_work_of_bystanders_is_not_that_of_the_parties() {
+    const TARGET: Tpidr = 0xad000;
+    for bystanders in [0, 1, 6] {
+        let mut machine = Machine::new();
+        machine.begin(NEAR);
+        machine.el1(3).store(NEAR, WORD);
+        machine.el1(5).pause(NEAR);
+        for n in 0..bystanders {
+            let bystander = THIRD + 0x10000 * (n + 1);
+            // It looks at a word of its own, and changes it.
+            machine.el1(4).load(bystander, SERVED + 0x100 * n);
+            machine.el1(4).store(bystander, SERVED + 0x100 * n);
+            machine.el1(1).pause(bystander);
+        }
+        // A turn before it finds the store is its own as well.
+        machine.el1(2).pause(TARGET);
+        machine.el1(4).load(TARGET, WORD);
+        machine.el1(7).store(TARGET, WORD + 4);
+        // What it does after its answer is not on the path, but keeps it from the next call.
+        machine.el1(50).pause(TARGET);
+        machine.el1(2).load(NEAR, WORD + 4);
+        machine.el1(3).end(NEAR);
+        let sample = machine.only();
+        assert_eq!(sample.parties.total(), 8 + 2 + 61 + 5);
+        assert_eq!(sample.work.total(), 76 + 9 * bystanders);
+        assert_eq!(sample.path.total(), 3 + 4 + 7 + 2 + 2 + 3);
+    }
+}
+
+#[test]
+fn a_cpu_that_was_told_something_before_the_sample_is_no_party() {
+    let mut machine = Machine::new();
+    machine.begin(THIRD);
+    machine.el1(2).store(NEAR, WORD);
+    machine.el1(1).pause(NEAR);
+    machine.begin(NEAR);
+    machine.el1(1).pause(NEAR);
+    machine.el1(5).load(FAR, WORD);
+    machine.el1(1).pause(FAR);
+    machine.el1(1).end(NEAR);
+    assert_eq!(machine.only().parties.total(), 2);
+}

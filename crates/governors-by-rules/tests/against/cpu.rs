@@ -2,10 +2,10 @@
 //! A CPU that both sides are asked about: its timers, requests, tick and limits, from a seed.
 
 use cpuidle::Wake;
+use governors_by_rules::NO_TIMER;
 
-/// "No timer", for both sides: longer than any sleep here, and short enough that `menu` computes
-/// with it without overflow (rule M3a says what Linux does beyond that).
-pub const FAR_NS: u64 = 1_000_000_000_000;
+/// Longer than any sleep here.
+const FAR_NS: u64 = 1_000_000_000_000;
 
 /// The nearest timer: less is below the resolution of the clocks that this is about.
 const SOON_NS: u64 = 20;
@@ -40,8 +40,6 @@ impl Course {
 pub struct Spice {
     /// Latency limits come and go.
     pub limits: bool,
-    /// The least of them.
-    pub limits_from_ns: u64,
     /// The latency limit is 0 at times.
     pub limit_zero: bool,
     /// Some states are disabled throughout.
@@ -53,7 +51,7 @@ pub struct Spice {
 /// One period without anything to do, which may take several stays.
 #[derive(Clone, Copy, Debug)]
 struct Period {
-    timer_ns: u64,
+    timer_ns: Option<u64>,
     request_ns: u64,
     /// Until an interrupt after which there is still nothing to do.
     nudge_ns: u64,
@@ -66,7 +64,7 @@ struct Period {
 #[derive(Clone, Copy, Debug)]
 pub struct Question {
     pub now_ns: u64,
-    pub timer_ns: u64,
+    pub timer_ns: Option<u64>,
     pub next_tick_ns: u64,
     pub tick_stopped: bool,
     pub limit_ns: Option<u64>,
@@ -75,12 +73,18 @@ pub struct Question {
 }
 
 impl Question {
+    /// Until the timer, as Linux's governors are told (rule G2).
+    pub fn until_timer_ns(&self) -> i64 {
+        let none = NO_TIMER - self.now_ns as i64;
+        self.timer_ns.map_or(none, |ns| ns as i64)
+    }
+
     /// Until the next event that is programmed now (rule G4).
-    pub fn event_ns(&self) -> u64 {
+    pub fn event_ns(&self) -> i64 {
         if self.tick_stopped {
-            self.timer_ns
+            self.until_timer_ns()
         } else {
-            self.timer_ns.min(self.next_tick_ns)
+            self.until_timer_ns().min(self.next_tick_ns as i64)
         }
     }
 }
@@ -152,10 +156,10 @@ impl Cpu {
             (edge + rng.u64(..1_001)).saturating_sub(500).max(SOON_NS)
         };
         let timer_ns = match rng.u8(..8) {
-            0 => FAR_NS,
-            1 => beside(rng, &self.edges),
-            _ if self.course == Course::Edges => beside(rng, &self.edges),
-            _ => between(rng, 1_000, 300_000_000),
+            0 => None,
+            1 => Some(beside(rng, &self.edges)),
+            _ if self.course == Course::Edges => Some(beside(rng, &self.edges)),
+            _ => Some(between(rng, 1_000, 300_000_000)),
         };
         let request_ns = match self.course {
             Course::Bursts if rng.u8(..12) > 0 => between(rng, 500, 50_000),
@@ -168,10 +172,7 @@ impl Cpu {
         };
         let limit_ns = match rng.u8(..4) {
             0 if self.spice.limit_zero => Some(0),
-            0 | 1 if self.spice.limits => {
-                let limit_ns = between(rng, 1_000, 2_000_000) / 1_000 * 1_000;
-                Some(limit_ns.max(self.spice.limits_from_ns))
-            }
+            0 | 1 if self.spice.limits => Some(between(rng, 1_000, 2_000_000) / 1_000 * 1_000),
             _ => None,
         };
         let nudge_ns = if rng.u8(..3) == 0 {
@@ -208,7 +209,7 @@ impl Cpu {
         let tick_runs = !stay.stop_tick && !self.tick_stopped;
         let mut ends = vec![
             (period.request_ns, Wake::Request),
-            (period.timer_ns, Wake::Timer),
+            (period.timer_ns.unwrap_or(FAR_NS), Wake::Timer),
             (period.nudge_ns, Wake::Interrupt),
         ];
         if tick_runs {
@@ -227,13 +228,10 @@ impl Cpu {
             if wake == Wake::Interrupt {
                 period.nudge_ns = between(&mut self.rng, 1_000, 30_000_000) + slept;
             }
-            for rest in [
-                &mut period.timer_ns,
-                &mut period.request_ns,
-                &mut period.nudge_ns,
-            ] {
-                *rest = rest.saturating_sub(slept).max(SOON_NS);
-            }
+            let rest = |ns: u64| ns.saturating_sub(slept).max(SOON_NS);
+            period.timer_ns = period.timer_ns.map(rest);
+            period.request_ns = rest(period.request_ns);
+            period.nudge_ns = rest(period.nudge_ns);
             self.period = Some(period);
         }
         (slept, wake)

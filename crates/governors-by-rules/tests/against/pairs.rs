@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is compared with what: governors, tables, and the rules that `cpuidle` does not keep.
+//! What is compared with what: governors and tables.
 
 use cpuidle::{Kind, Name};
 use governors_by_rules::{
-    Departure, Departures, EarlyAnswer, Governor, Haltpoll, HaltpollParameters, Ladder, Menu,
-    MenuRules, Teo, TeoRecent, Utilisation, poll_limit_ns,
+    EarlyAnswer, Governor, Haltpoll, HaltpollParameters, Ladder, Menu, MenuRules, Outliers, Teo,
+    TeoRecent, Utilisation, poll_limit_ns,
 };
 use governors_by_rules::{State, Table};
 
@@ -31,90 +31,144 @@ impl ByRules {
     }
 }
 
+/// Makes a governor of the rules, for a tick of so many ns.
+pub type Maker = fn(i64) -> ByRules;
+
 /// A governor of `cpuidle` and how the rules make it.
 pub struct Pair {
     pub name: Name,
-    /// For a tick of so many ns.
-    pub by_rules: fn(i64, Departures) -> ByRules,
-    /// Linux's governor may choose a state that is disabled or slower than the limit, and counts
-    /// on from it. `cpuidle` promises not to, and what it counts instead no rule says. So no
-    /// state is disabled, no limit but 0 is below the first sleeping state, and none is 0 where
-    /// state 0 does not poll.
-    pub tame: bool,
-    /// What `cpuidle` does otherwise; the reason of each stands at [`Departure`].
-    pub departures: &'static [Departure],
+    pub by_rules: Maker,
+    /// Whether its Linux asks it where there is one state (rule G9).
+    pub asked_of_one: bool,
+    /// Relatives that it must not be taken for.
+    pub others: &'static [(&'static str, Maker)],
 }
 
 /// All governors but `fixed`, which has no rules.
 pub const PAIRS: &[Pair] = &[
     Pair {
         name: Name::Menu,
-        tame: false,
-        by_rules: |tick, _| plain(Menu::new(MenuRules::V7_1, tick)),
-        departures: &[],
+        by_rules: |tick| menu(MenuRules::V7_1, tick),
+        asked_of_one: false,
+        others: &[
+            ("menu of 6.15", |tick| menu(MenuRules::V6_15, tick)),
+            ("menu with 6.15's maximum", |tick| {
+                let outliers = Outliers::BothEndsElseMaximum;
+                menu(
+                    MenuRules {
+                        outliers,
+                        ..MenuRules::V7_1
+                    },
+                    tick,
+                )
+            }),
+            ("menu without unknown samples", |tick| {
+                let unknown_samples = false;
+                menu(
+                    MenuRules {
+                        unknown_samples,
+                        ..MenuRules::V7_1
+                    },
+                    tick,
+                )
+            }),
+            ("menu without safe ticks", |tick| {
+                let two_ticks_are_safe = false;
+                menu(
+                    MenuRules {
+                        two_ticks_are_safe,
+                        ..MenuRules::V7_1
+                    },
+                    tick,
+                )
+            }),
+        ],
     },
     Pair {
         name: Name::Menu614,
-        tame: false,
-        by_rules: |tick, _| plain(Menu::new(MenuRules::V6_14, tick)),
-        departures: &[],
+        by_rules: |tick| menu(MenuRules::V6_14, tick),
+        asked_of_one: true,
+        others: &[
+            ("menu of 6.6", |tick| menu(MenuRules::V6_6, tick)),
+            ("menu of 6.15", |tick| menu(MenuRules::V6_15, tick)),
+        ],
     },
     Pair {
         name: Name::Menu62,
-        tame: false,
-        by_rules: |tick, _| plain(Menu::new(MenuRules::V6_2, tick)),
-        departures: &[],
+        by_rules: |tick| menu(MenuRules::V6_2, tick),
+        asked_of_one: true,
+        others: &[
+            ("menu of 6.6", |tick| menu(MenuRules::V6_6, tick)),
+            ("menu without waits for I/O", |tick| {
+                let io_counts = false;
+                menu(
+                    MenuRules {
+                        io_counts,
+                        ..MenuRules::V6_2
+                    },
+                    tick,
+                )
+            }),
+        ],
     },
     Pair {
         name: Name::Teo,
-        tame: false,
-        by_rules: |tick, departures| plain(Teo::new(tick).departing(departures)),
-        departures: &[
-            Departure::TeoShortIsMeasured,
-            Departure::TeoTicksAgainstBefore,
-            Departure::TeoHitWithinConstant,
-            Departure::TeoBeginsEmpty,
-            Departure::TeoBoundIsEnabled,
-            Departure::TeoZeroByTimerKeepsTick,
-            Departure::TeoEarlyAboveFiveEighths,
-        ],
+        by_rules: |tick| plain(Teo::new(tick)),
+        asked_of_one: false,
+        others: &[("teo of 6.2", |tick| recent(Utilisation::Ignored, tick))],
     },
     Pair {
         name: Name::Teo62,
-        tame: false,
-        by_rules: |tick, departures| recent(Utilisation::Ignored, tick, departures),
-        departures: &[],
-    },
-    Pair {
-        name: Name::TeoUtilV6,
-        tame: false,
-        by_rules: |tick, departures| recent(Utilisation::Posted, tick, departures),
-        departures: &[],
-    },
-    Pair {
-        name: Name::TeoUtil65,
-        tame: false,
-        by_rules: |tick, departures| recent(Utilisation::Corrected, tick, departures),
-        departures: &[Departure::TeoUtilDeepestSpansForever],
-    },
-    Pair {
-        name: Name::Ladder,
-        tame: true,
-        by_rules: |_, departures| plain(Ladder::new().departing(departures)),
-        departures: &[
-            Departure::LadderLimitZeroKeepsTick,
-            Departure::LadderForgetsRefusals,
-            Departure::LadderFirstStateCountsDown,
+        by_rules: |tick| recent(Utilisation::Ignored, tick),
+        asked_of_one: true,
+        others: &[
+            ("teo with utilisation", |tick| {
+                recent(Utilisation::Posted, tick)
+            }),
+            ("teo on the way to 6.6", |tick| {
+                let early = EarlyAnswer::KeepsTick;
+                plain(TeoRecent::new(Utilisation::Ignored, early, tick, 1024))
+            }),
         ],
     },
     Pair {
+        name: Name::TeoUtilV6,
+        by_rules: |tick| recent(Utilisation::Posted, tick),
+        asked_of_one: true,
+        others: &[
+            ("teo without utilisation", |tick| {
+                recent(Utilisation::Ignored, tick)
+            }),
+            ("teo as corrected", |tick| {
+                recent(Utilisation::Corrected, tick)
+            }),
+        ],
+    },
+    Pair {
+        name: Name::TeoUtil65,
+        by_rules: |tick| recent(Utilisation::Corrected, tick),
+        asked_of_one: true,
+        others: &[
+            ("teo as posted", |tick| recent(Utilisation::Posted, tick)),
+            ("teo on the way to 6.6", |tick| {
+                let early = EarlyAnswer::KeepsTick;
+                plain(TeoRecent::new(Utilisation::Corrected, early, tick, 1024))
+            }),
+        ],
+    },
+    Pair {
+        name: Name::Ladder,
+        by_rules: |_| plain(Ladder::new()),
+        asked_of_one: false,
+        others: &[],
+    },
+    Pair {
         name: Name::Haltpoll,
-        tame: true,
-        by_rules: |tick, departures| {
-            let governor = Haltpoll::new(HaltpollParameters::V6_9, tick);
-            ByRules::Haltpoll(governor.departing(departures))
-        },
-        departures: &[Departure::HaltpollLimitZeroPollsAsTable],
+        by_rules: |tick| haltpoll(HaltpollParameters::V6_9, tick),
+        asked_of_one: false,
+        others: &[("haltpoll of 6.2", |tick| {
+            haltpoll(HaltpollParameters::V6_2, tick)
+        })],
     },
 ];
 
@@ -122,9 +176,21 @@ fn plain(governor: impl Governor + 'static) -> ByRules {
     ByRules::Plain(Box::new(governor))
 }
 
-fn recent(utilisation: Utilisation, tick_ns: i64, departures: Departures) -> ByRules {
-    let governor = TeoRecent::new(utilisation, EarlyAnswer::AsAny, tick_ns, 1024);
-    plain(governor.departing(departures))
+fn menu(rules: MenuRules, tick_ns: i64) -> ByRules {
+    plain(Menu::new(rules, tick_ns))
+}
+
+fn haltpoll(parameters: HaltpollParameters, tick_ns: i64) -> ByRules {
+    ByRules::Haltpoll(Haltpoll::new(parameters, tick_ns))
+}
+
+fn recent(utilisation: Utilisation, tick_ns: i64) -> ByRules {
+    plain(TeoRecent::new(
+        utilisation,
+        EarlyAnswer::AsAny,
+        tick_ns,
+        1024,
+    ))
 }
 
 /// States as (polls, exit latency in us, target residency in us), and the ticks of a second.
@@ -135,6 +201,16 @@ pub struct Machine {
 }
 
 pub const MACHINES: &[Machine] = &[
+    Machine {
+        what: "WFI alone",
+        hz: 250,
+        states: &[(false, 1, 2)],
+    },
+    Machine {
+        what: "two states without polling",
+        hz: 250,
+        states: &[(false, 1, 1), (false, 150, 600)],
+    },
     Machine {
         what: "poll and WFI",
         hz: 250,

@@ -10,8 +10,8 @@ macro_rules! common_and {
             /// What is run.
             workload: Workload {
                 key: "workload",
-                help: "What is run: ipi, pingpong, ipistorm, messaging, notify, io, timer, idle, stream (the period of the \
-                       event stream), overshoot (polls that end at their limit)",
+                help: "What is run: ipi, pingpong, ipistorm, messaging, pipe, notify, io, timer, idle, stream (the period \
+                       of the event stream), overshoot (polls that end at their limit)",
                 kind: Kind::Words,
                 default: [Workload::Ipi, Workload::Pingpong],
                 neutral: Workload::Ipi,
@@ -49,8 +49,8 @@ macro_rules! common_and {
             /// How the receiver waits.
             wait: Wait {
                 key: "wait",
-                help: "How the receiver waits: {words} (these are all), or the idle states by governor:NAME, with NAME \
-                       {governor}, or all",
+                help: "How the receiver waits: {words} (these are all; poll-wfi is the bare loop, without a governor), or the \
+                       idle states of --states by governor:NAME, with NAME {governor}, or all",
                 kind: Kind::Words,
                 default: [Wait::Busy, Wait::Spin, Wait::Wfi, Wait::Wfe, Wait::Wfet, Wait::PollWfi],
                 neutral: Wait::Busy,
@@ -63,7 +63,7 @@ macro_rules! common_and {
                         Some(SkipReason::NoWfxt)
                     } else {
                         let interrupted = !cell.wake.elides() && !cell.workload.is_alone();
-                        let lost = machine.event_loses_irq && cell.wait.uses_events() && interrupted;
+                        let lost = machine.event_loses_irq && cell.uses_events() && interrupted;
                         lost.then_some(SkipReason::LosesInterrupts)
                     }
                 },
@@ -82,7 +82,7 @@ macro_rules! common_and {
                 contradicts: |cell, machine| {
                     let traps = cell.trap != Trap::None;
                     let wfi = cell.trap.wfi() && cell.halts();
-                    let wfe = cell.trap.wfe() && cell.wait.uses_events();
+                    let wfe = cell.trap.wfe() && cell.uses_events();
                     if traps && !wfi && !wfe {
                         Some(SkipReason::NothingTraps)
                     } else {
@@ -118,7 +118,7 @@ macro_rules! common_and {
                 show: Show::Column,
                 applies: |cell| !cell.workload.is_alone(),
                 contradicts: |cell, _| {
-                    let never = cell.wake.elides() && !cell.wait.polls();
+                    let never = cell.wake.elides() && !cell.polls();
                     never.then_some(SkipReason::NeverPolls)
                 },
             }
@@ -171,7 +171,7 @@ macro_rules! common_and {
                 turn: 11,
                 place: Place::Unusual,
                 show: Show::Special("hint"),
-                applies: |cell| cell.host_polls() && cell.wait.limited(),
+                applies: |cell| cell.host_polls() && cell.wait.limited() && cell.may_poll(),
             }
             /// Event-stream period in microseconds; 0 is off, or does not apply.
             event_stream_us: u32 {
@@ -184,7 +184,7 @@ macro_rules! common_and {
                 turn: 9,
                 place: Place::Always,
                 show: Show::Sweep { column: "stream", chart: "Event-stream period", preferred: 100 },
-                applies: |cell| cell.wait.uses_events(),
+                applies: |cell| cell.uses_events(),
                 contradicts: |cell, machine| {
                     if cell.wait.needs_stream() && cell.event_stream_us == 0 {
                         Some(SkipReason::Unbounded)
@@ -295,6 +295,24 @@ macro_rules! common_and {
                 place: Place::Unusual,
                 show: Show::Special("hz"),
                 applies: |cell| cell.wait.governor().is_some(),
+            }
+            /// The idle states.
+            states: States {
+                key: "states",
+                help: "Idle states of a governed CPU, from shallow to deep: poll, wfi, standby, deep (a second standby), each \
+                       as NAME or NAME:LATENCY:RESIDENCY in microseconds (poll+wfi:2:10+deep); or arm_poll_idle:US, that \
+                       driver with its poll limit (default poll+wfi+standby)",
+                kind: Kind::Tables,
+                default: [States::DEFAULT],
+                neutral: States::DEFAULT,
+                turn: 11,
+                place: Place::Unusual,
+                show: Show::Special("states"),
+                applies: |cell| cell.wait.governor().is_some(),
+                contradicts: |cell, _| {
+                    let table = cell.states.table(cell.standby_us, cell.hz.tick_ns());
+                    table.err().map(SkipReason::States)
+                },
             }
             $($system)*
         }

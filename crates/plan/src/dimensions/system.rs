@@ -6,10 +6,11 @@
 macro_rules! system {
     ($with:ident) => {
         $with! {
-            /// Groups of tasks, as `perf bench sched messaging -g` has them; pairs for `notify`.
+            /// Groups of tasks, as `perf bench sched messaging -g` has them; pairs for `pipe` and `notify`.
             groups: u32 {
                 key: "groups",
-                help: "Groups of messaging, pairs of notify, 1 to 16 (default 1)",
+                aliases: &["clients"],
+                help: "Groups of messaging, pairs of pipe, pairs of client and server of notify, 1 to 16 (default 1)",
                 kind: Kind::Numbers,
                 range: (1, 16),
                 default: [1],
@@ -109,10 +110,23 @@ macro_rules! system {
                 applies: |cell| cell.storms(),
                 forced: |cell| (!cell.wake.elides()).then_some(CallBy::Ipi),
             }
-            /// How long the device of workload `io` takes, microseconds.
+            /// CPUs on which two tasks are always ready, so that there is something to search for.
+            crowd: CpuSet {
+                key: "crowd",
+                help: "CPUs on which two tasks are always ready, besides those that call (ipistorm; default none)",
+                kind: Kind::Cpus,
+                default: [CpuSet::NONE],
+                neutral: CpuSet::NONE,
+                turn: 18,
+                place: Place::System,
+                show: Show::IfDifferent,
+                applies: |cell| cell.storms(),
+                contradicts: |cell, machine| SkipReason::offline("crowd", cell.crowd, machine.cpus),
+            }
+            /// How long the device of workload `io` takes to read, microseconds.
             device_us: u32 {
                 key: "device-us",
-                help: "How long the device of io takes, microseconds (default 20)",
+                help: "How long the device of io takes to read, microseconds (default 20)",
                 kind: Kind::Numbers,
                 range: (1, 1_000_000),
                 default: [20],
@@ -121,6 +135,32 @@ macro_rules! system {
                 place: Place::System,
                 show: Show::IfDifferent,
                 applies: |cell| cell.workload == Workload::Io,
+            }
+            /// How many requests of a hundred are writes.
+            writes: u32 {
+                key: "writes",
+                help: "How many requests of io in a hundred are writes, drawn at random (default 0)",
+                kind: Kind::Numbers,
+                range: (0, 100),
+                default: [0],
+                neutral: 0,
+                turn: 17,
+                place: Place::System,
+                show: Show::IfDifferent,
+                applies: |cell| cell.workload == Workload::Io,
+            }
+            /// How long the device takes to write, microseconds.
+            write_us: u32 {
+                key: "write-us",
+                help: "How long the device of io takes to write, microseconds (default 20)",
+                kind: Kind::Numbers,
+                range: (1, 1_000_000),
+                default: [20],
+                neutral: 20,
+                turn: 17,
+                place: Place::System,
+                show: Show::IfDifferent,
+                applies: |cell| cell.workload == Workload::Io && cell.writes != 0,
             }
             /// How its times, or those from one request to the next, are distributed.
             spread: Spread {
@@ -139,10 +179,11 @@ macro_rules! system {
             /// Which CPU it interrupts.
             completion: Completion {
                 key: "completion",
-                help: "Which CPU it interrupts: same (that submitted), other",
-                kind: Kind::Words,
-                default: [Completion::Same],
-                neutral: Completion::Same,
+                help: "How many requests of io in a hundred interrupt the CPU that submitted them, drawn at random; the \
+                       others interrupt the next CPU (default 100, same; other is 0)",
+                kind: Kind::Numbers,
+                default: [Completion::SAME],
+                neutral: Completion::SAME,
                 turn: 15,
                 place: Place::System,
                 show: Show::IfDifferent,
@@ -161,18 +202,33 @@ macro_rules! system {
                 show: Show::IfDifferent,
                 applies: |cell| cell.workload == Workload::Io && cell.wait.governor().is_some(),
             }
+            /// How shallow that is.
+            psd_limit: PsdLimit {
+                key: "psd-limit",
+                help: "How shallow that is: poll (the shallowest state), wfi (no deeper than WFI, by a latency limit)",
+                kind: Kind::Words,
+                default: [PsdLimit::Poll],
+                neutral: PsdLimit::Poll,
+                turn: 14,
+                place: Place::System,
+                show: Show::IfDifferent,
+                applies: |cell| {
+                    cell.workload == Workload::Io && cell.wait.governor().is_some() && cell.psd_ms != 0
+                },
+            }
             /// Exit latency of the standby state, microseconds; 0 is without that state.
             standby_us: u32 {
                 key: "standby-us",
-                help: "Exit latency of the governors' standby state, microseconds; 0 is without it (default 100)",
+                help: "Exit latency of state standby where --states does not give it, microseconds; 0 is without that state \
+                       (default 100)",
                 kind: Kind::Numbers,
                 range: (0, 10_000),
-                default: [100],
+                default: [States::STANDBY_US],
                 neutral: 0,
                 turn: 13,
                 place: Place::System,
                 show: Show::IfDifferent,
-                applies: |cell| cell.wait.governor().is_some(),
+                applies: |cell| cell.wait.governor().is_some() && cell.states.leaves_standby_open(),
             }
             /// CPUs that poll whatever the governor says.
             idle_poll: CpuSet {
@@ -186,6 +242,21 @@ macro_rules! system {
                 show: Show::IfDifferent,
                 applies: |cell| cell.wait.governor().is_some() && cell.workload.has_tasks(),
                 contradicts: |cell, machine| SkipReason::offline("idle-poll", cell.idle_poll, machine.cpus),
+            }
+            /// How they are made to.
+            idle_poll_by: IdlePollBy {
+                key: "idle-poll-by",
+                help: "How --idle-poll makes CPUs poll: posted (a switch; YIELD, with ticks), pointer (WFE, without)",
+                kind: Kind::Words,
+                default: [IdlePollBy::Posted],
+                neutral: IdlePollBy::Posted,
+                turn: 12,
+                place: Place::System,
+                show: Show::IfDifferent,
+                applies: |cell| {
+                    let governed = cell.wait.governor().is_some();
+                    governed && cell.workload.has_tasks() && !cell.idle_poll.is_empty()
+                },
             }
         }
     };

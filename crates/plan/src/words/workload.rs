@@ -16,6 +16,8 @@ words! {
         Ipistorm = "ipistorm",
         /// Groups of tasks that send to groups of tasks.
         Messaging = "messaging",
+        /// Pairs of tasks that pass a token back and forth.
+        Pipe = "pipe",
         /// A task asks a supervisor on another CPU and waits for its answer.
         Notify = "notify",
         /// Requests to a device that answers after a while.
@@ -39,6 +41,7 @@ impl Workload {
             Self::Ipi | Self::Pingpong | Self::Stream | Self::Overshoot => false,
             Self::Ipistorm
             | Self::Messaging
+            | Self::Pipe
             | Self::Notify
             | Self::Io
             | Self::Timer
@@ -50,7 +53,7 @@ impl Workload {
     #[must_use]
     pub const fn wakeups(self) -> u32 {
         match self {
-            Self::Pingpong => 2,
+            Self::Pingpong | Self::Pipe => 2,
             Self::Ipi
             | Self::Ipistorm
             | Self::Messaging
@@ -72,6 +75,7 @@ impl Workload {
             | Self::Pingpong
             | Self::Ipistorm
             | Self::Messaging
+            | Self::Pipe
             | Self::Notify
             | Self::Io
             | Self::Timer
@@ -90,7 +94,7 @@ impl Workload {
             | Self::Idle
             | Self::Stream
             | Self::Overshoot => true,
-            Self::Ipi | Self::Pingpong | Self::Ipistorm | Self::Notify => false,
+            Self::Ipi | Self::Pingpong | Self::Ipistorm | Self::Pipe | Self::Notify => false,
         }
     }
 
@@ -103,6 +107,7 @@ impl Workload {
             Self::Ipi
             | Self::Pingpong
             | Self::Ipistorm
+            | Self::Pipe
             | Self::Notify
             | Self::Io
             | Self::Timer
@@ -123,7 +128,7 @@ impl Workload {
     #[must_use]
     pub const fn has_groups(self) -> bool {
         match self {
-            Self::Messaging | Self::Notify => true,
+            Self::Messaging | Self::Pipe | Self::Notify => true,
             Self::Ipi
             | Self::Pingpong
             | Self::Ipistorm
@@ -145,6 +150,7 @@ impl Workload {
             | Self::Pingpong
             | Self::Ipistorm
             | Self::Messaging
+            | Self::Pipe
             | Self::Notify
             | Self::Io
             | Self::Stream

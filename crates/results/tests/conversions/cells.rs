@@ -52,11 +52,11 @@ fn cells_by_their_words() {
     );
     assert_eq!(
         word(&cell, "system"),
-        "call-by=notify,call-wait=on,calls=single,cpulist=all,offset=1"
+        "call-by=notify,call-wait=on,calls=single,cpulist=all,crowd=none,offset=1"
     );
     assert!(
         cell.title()
-            .ends_with(" call-by=notify,call-wait=on,calls=single,cpulist=all,offset=1")
+            .ends_with(" call-by=notify,call-wait=on,calls=single,cpulist=all,crowd=none,offset=1")
     );
     assert_eq!(
         (word(&cell, "offset"), word(&cell, "groups")),

@@ -65,6 +65,17 @@ pub fn poll_while<T: Target, P: Pause>(
     cpu.finish_polling(wanted)
 }
 
+/// Polls by YIELD alone until a request is there, or until `on` no longer holds: both are
+/// looked at between any two YIELDs. The requests, taken.
+#[inline(always)]
+pub fn relax_while<T: Target>(cpu: &T, wanted: u32, on: impl Fn() -> bool) -> u32 {
+    cpu.start_polling();
+    while cpu.pending() & wanted == 0 && on() {
+        cpu.yield_now();
+    }
+    cpu.finish_polling(wanted)
+}
+
 /// Halts unless a request came before the promise to look was withdrawn;
 /// the requests that are there afterwards, taken.
 #[inline(always)]

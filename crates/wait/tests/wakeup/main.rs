@@ -234,6 +234,7 @@ holds! {
     one_waker_busy: Busy, ONE;
     one_waker_limited_then_wfi: LimitedThenWfi, ONE;
     one_waker_forced_then_wfi: ForcedThenWfi, ONE;
+    one_waker_relaxed_then_wfi: RelaxedThenWfi, ONE;
     ticks: WfiOrTick, TICKS;
     two_wakers_busy: Busy, TWO;
     two_wakers_poll: Poll, TWO;

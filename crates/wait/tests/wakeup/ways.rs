@@ -2,6 +2,8 @@
 //! The ways of waiting that are checked: the loops of `wait::idle`, and what combines
 //! them as guests do.
 
+use std::cell::Cell;
+
 use wait::governor::Tunables;
 use wait::idle::{self, Busy, Halt, Haltpoll, Idle, Limited, Poll, PollHalt};
 
@@ -29,6 +31,8 @@ pub enum Way {
     /// The same with [`idle::poll_while`]: a CPU that is made to poll, and then no
     /// longer.
     ForcedThenWfi,
+    /// The same with [`idle::relax_while`].
+    RelaxedThenWfi,
     /// [`idle::halt_unless`] the tick came: a CPU that idles by governor.
     WfiOrTick,
 }
@@ -80,6 +84,7 @@ impl Way {
                 Box::new(Then::new(first, halt))
             }
             Self::ForcedThenWfi => Box::new(Then::new(Forced { wanted }, halt)),
+            Self::RelaxedThenWfi => Box::new(Then::new(Relaxed { wanted }, halt)),
             Self::WfiOrTick => Box::new(HaltOrTick { wanted }),
         }
     }
@@ -143,6 +148,18 @@ impl<P: Protocol> Idle<Cpu<P>> for Forced {
     fn wait(&mut self, cpu: &Cpu<P>) -> u32 {
         let looks = Looks { endless: false };
         idle::poll_while(cpu, &looks, self.wanted, LIMIT, || false)
+    }
+}
+
+/// Is made to poll for a look or two.
+struct Relaxed {
+    wanted: u32,
+}
+
+impl<P: Protocol> Idle<Cpu<P>> for Relaxed {
+    fn wait(&mut self, cpu: &Cpu<P>) -> u32 {
+        let left = Cell::new(2);
+        idle::relax_while(cpu, self.wanted, || left.replace(left.get() - 1) != 0)
     }
 }
 

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which CPUs poll whatever their governor says, and the text by which that is switched and
+//! read: an attribute of each CPU (D. Bristot de Oliveira, "sched/idle: Make idle poll dynamic
+//! per-cpu", January 2023; there a file in sysfs).
+
+use core::error::Error;
+use core::fmt;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+
+/// The switch of each of up to 64 CPUs, on a line of its own. At first all are off.
+///
+/// One word has them all, so that one load answers for a CPU, and the number of its users, by
+/// which the patch counts its static key, is the number of its bits.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub struct PollSwitch(AtomicU64);
+
+/// A text that is neither yes nor no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Invalid;
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("neither 1, y, t, on nor 0, n, f, off")
+    }
+}
+
+impl Error for Invalid {}
+
+impl PollSwitch {
+    /// All off.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// Writes `text` to the attribute of `cpu`, one of those below 64; whether the switch moved.
+    /// A CPU learns of it when it idles next, and where it polls at its next look.
+    ///
+    /// # Errors
+    /// If the text says neither yes nor no; then nothing changes.
+    pub fn store(&self, cpu: usize, text: &[u8]) -> Result<bool, Invalid> {
+        let bit = 1 << cpu;
+        let on = truth(text)?;
+        let old = match on {
+            true => self.0.fetch_or(bit, AcqRel),
+            false => self.0.fetch_and(!bit, AcqRel),
+        };
+        Ok((old & bit != 0) != on)
+    }
+
+    /// What reading the attribute of `cpu` gives.
+    #[must_use]
+    pub fn show(&self, cpu: usize) -> &'static str {
+        match self.is_on(cpu) {
+            true => "1\n",
+            false => "0\n",
+        }
+    }
+
+    /// Whether `cpu` is to poll.
+    #[must_use]
+    #[inline(always)]
+    pub fn is_on(&self, cpu: usize) -> bool {
+        self.0.load(Relaxed) >> cpu & 1 != 0
+    }
+
+    /// How many CPUs are.
+    #[must_use]
+    pub fn users(&self) -> u32 {
+        self.0.load(Acquire).count_ones()
+    }
+}
+
+/// What a text says, by the rules of Linux's `kstrtobool`: its first character decides, or its
+/// first two if that is `o`, in either case. What follows is not looked at, a line's end for
+/// instance.
+fn truth(text: &[u8]) -> Result<bool, Invalid> {
+    match text {
+        [b'y' | b'Y' | b't' | b'T' | b'1', ..] => Ok(true),
+        [b'n' | b'N' | b'f' | b'F' | b'0', ..] => Ok(false),
+        [b'o' | b'O', b'n' | b'N', ..] => Ok(true),
+        [b'o' | b'O', b'f' | b'F', ..] => Ok(false),
+        _ => Err(Invalid),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_character_decides_or_the_first_two() {
+        for (texts, says) in [
+            (
+                "1 1\n y Y yes t T true twrong on ON oN\n onwards 10",
+                Ok(true),
+            ),
+            ("0 0\n n N no f F false fair off OFF of oF 01", Ok(false)),
+            ("2 -1 o O ox oo a enable disable +1 \n", Err(Invalid)),
+        ] {
+            for text in texts.split(' ') {
+                assert_eq!(truth(text.as_bytes()), says, "{text:?}");
+            }
+        }
+        // Nothing, and white space before the character, say nothing.
+        assert_eq!((truth(b""), truth(b" 1")), (Err(Invalid), Err(Invalid)));
+        assert_eq!(truth(b"\0"), Err(Invalid));
+    }
+
+    #[test]
+    fn each_cpu_has_a_switch_and_users_are_counted_once() {
+        let switch = PollSwitch::new();
+        assert_eq!((switch.show(3), switch.users()), ("0\n", 0));
+        assert_eq!(switch.store(3, b"1\n"), Ok(true));
+        assert_eq!(switch.store(3, b"yes"), Ok(false));
+        assert_eq!(switch.store(63, b"on"), Ok(true));
+        assert_eq!(switch.users(), 2);
+        assert!(switch.is_on(3) && switch.is_on(63) && !switch.is_on(2));
+        assert_eq!((switch.show(3), switch.show(2)), ("1\n", "0\n"));
+        assert_eq!(switch.store(2, b"0"), Ok(false));
+        assert_eq!(switch.store(3, b"off"), Ok(true));
+        assert_eq!((switch.users(), switch.show(3)), (1, "0\n"));
+    }
+
+    #[test]
+    fn what_says_nothing_changes_nothing() {
+        let switch = PollSwitch::new();
+        switch.store(1, b"1").unwrap();
+        for text in [&b"maybe"[..], b"", b"2"] {
+            assert_eq!(switch.store(1, text), Err(Invalid));
+            assert_eq!((switch.show(1), switch.users()), ("1\n", 1));
+        }
+        assert!(Invalid.to_string().starts_with("neither 1"));
+    }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which CPU a device interrupts.
+
+use core::fmt;
+
+use crate::Value;
+use crate::error::Error;
+use crate::value::number;
+
+/// How many requests of a hundred a device completes on the CPU that submitted them; the
+/// others it completes on the next CPU, which wakes the one that submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion(u32);
+
+impl Completion {
+    /// Every one on the CPU that submitted it.
+    pub const SAME: Self = Self(100);
+    /// None.
+    pub const OTHER: Self = Self(0);
+
+    /// The ends, by the words that stood for them when there was nothing between.
+    const ENDS: [(&str, Self); 2] = [("same", Self::SAME), ("other", Self::OTHER)];
+
+    /// Per cent, 0 to 100.
+    #[must_use]
+    pub const fn percent(self) -> u32 {
+        self.0
+    }
+}
+
+impl fmt::Display for Completion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl Value for Completion {
+    type Range = ();
+
+    const WORDS: &'static [&'static str] = &[];
+
+    fn read<'a>(key: &'a str, word: &'a str, (): ()) -> Result<Self, Error<'a>> {
+        let known = Self::ENDS.iter().find(|(name, _)| *name == word);
+        match known {
+            Some((_, value)) => Ok(*value),
+            None => number(key, word, 0, 100).map(Self),
+        }
+    }
+
+    fn several(word: &str) -> impl Iterator<Item = Self> {
+        let ends = Self::ENDS.iter().map(|(_, value)| *value);
+        ends.filter(move |_| word == "all")
+    }
+
+    fn place(self) -> u64 {
+        self.0.into()
+    }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! CPUs that have more to do than one task: two tasks of which one always waits for the other,
+//! so that a CPU that idles has something to search for.
+
+use core::future::Future;
+use core::pin::Pin;
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{AcqRel, Acquire};
+use core::task::{Context, Poll};
+
+use arch::insn;
+
+use crate::kernel::Cpu;
+
+/// Tasks of the block for whose sake there is a crowd, and that have not ended.
+static FOR: AtomicU32 = AtomicU32::new(0);
+
+/// One such task begins.
+pub fn begins() {
+    FOR.fetch_add(1, AcqRel);
+}
+
+/// One such task ends.
+pub fn ends() {
+    FOR.fetch_sub(1, AcqRel);
+}
+
+/// Begins the two tasks of this CPU; they end when no task is left for whose sake they are there.
+pub fn spawn(cpu: &Cpu) {
+    cpu.spawn(Ready);
+    cpu.spawn(Ready);
+}
+
+/// Always ready.
+struct Ready;
+
+impl Future for Ready {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if FOR.load(Acquire) == 0 {
+            return Poll::Ready(());
+        }
+        // Where CPUs run one after another, the others would not go on otherwise.
+        insn::yield_now();
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `pipe`: pairs of tasks on two CPUs pass a token back and forth (`perf bench sched
+//! pipe`). A sample is a round trip. `pingpong` is the same without the executor.
+
+use plan::Workload;
+
+use crate::clock;
+use crate::kernel::Cpu;
+use crate::kernel::channel::Channel;
+use crate::workload::samples::{made, record, rounds};
+use crate::workload::shared::CHANNELS;
+
+/// Begins the tasks of this CPU.
+pub fn spawn(pairs: u32, count: u32, gap: u64, cpu: &Cpu, cpus: usize) {
+    for pair in 0..pairs as usize {
+        let [there, back] = &CHANNELS[2 * pair..][..2] else {
+            unreachable!("two channels");
+        };
+        if 2 * pair % cpus == cpu.index {
+            cpu.spawn(serve(there, back, count, gap));
+        }
+        if (2 * pair + 1) % cpus == cpu.index {
+            cpu.spawn(give_back(there, back, count));
+        }
+    }
+}
+
+async fn serve(there: &'static Channel, back: &'static Channel, count: u32, gap: u64) {
+    for recorded in rounds(Workload::Pipe, count) {
+        if gap != 0 {
+            clock::pause(gap);
+        }
+        let start = clock::now();
+        there.send().await;
+        back.receive().await;
+        let ticks = clock::now() - start;
+        if recorded {
+            record(ticks);
+        }
+    }
+}
+
+async fn give_back(there: &'static Channel, back: &'static Channel, count: u32) {
+    for _ in 0..made(Workload::Pipe, count) {
+        there.receive().await;
+        back.send().await;
+    }
+}
