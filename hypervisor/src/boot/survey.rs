@@ -95,6 +95,7 @@ fn registers() {
     line!(
         "CNTHCTL_EL2 {:#x} CNTVOFF_EL2 {:#x}",
         CNTHCTL_EL2.get(),
+        // strict written-before-read: it is shown, whatever it is.
         CNTVOFF_EL2.get()
     );
 }

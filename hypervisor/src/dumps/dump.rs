@@ -136,6 +136,7 @@ fn as_well(why: core::fmt::Arguments<'_>) -> ! {
 
 fn halt() -> ! {
     loop {
+        // strict wait-can-end: nothing is to end it.
         insn::wfi();
     }
 }

@@ -151,6 +151,7 @@ fn plant(cpu: &PerCpu, quiet: bool) {
         | Fault::El2Overflow
         | Fault::El2WriteCode
         | Fault::El2RunData
+        | Fault::El2BreaksRules
         | Fault::El2PanicRunning
         | Fault::El2OverflowRunning
         | Fault::El2PanicNested

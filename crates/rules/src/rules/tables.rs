@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Translation tables that are in use are changed by break-before-make, and a new entry is
+//! made visible to the walks before it is relied on.
+//!
+//! Another address, size or type of memory may replace a valid entry only by way of an
+//! invalid one: the entry is made invalid, DSB, TLBI, DSB, then the new one is stored. A TLBI
+//! before the DSB may be over before a walk sees the invalid entry. And a new valid entry
+//! needs a DSB before the ISB or the exception return that relies on it.
+//!
+//! Tables are found by a walk from TTBR0_ELx when an MMU is turned on and from VTTBR_EL2 when
+//! a guest is entered. Whatever is stored to one later is compared with what was there.
+//!
+//! Not seen: granules other than 4 KiB, TTBR1_EL1, more than 512 tables, changes of
+//! permissions, and which addresses a TLBI is for: any will do.
+
+use std::sync::Mutex;
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::cpu::Access;
+use crate::decode::Operation;
+use crate::finding::Place;
+use crate::register::*;
+use crate::rule::{About, Now, Rule, synchronises};
+use crate::shared::lock;
+use crate::tables::{ADDRESS, Change, TABLE, Tables, below_of, first_level, leads_on};
+#[cfg(test)]
+use crate::testing::*;
+
+/// Bits of an entry whose change needs break-before-make: valid and type, the index or kind
+/// of memory, the address.
+const BREAKS: u64 = 3 | 7 << 2 | ADDRESS;
+/// Entries of a CPU that are on the way from valid to valid.
+const MOST: usize = 64;
+/// HCR_EL2.VM.
+const STAGE_2: u64 = 1;
+/// TG0 of TCR_ELx and VTCR_EL2, 0 for 4 KiB.
+const GRANULE: u64 = 3 << 14;
+
+/// The tables of the machine.
+#[derive(Debug, Default)]
+pub struct InUse(Mutex<Tables>);
+
+/// How far an entry that was made invalid is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Stored,
+    Visible,
+    Invalidated,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct BreakBeforeMake {
+    /// Entries that were made invalid, and how far that is.
+    broken: Vec<(u64, Step)>,
+    /// A valid entry was stored, and no DSB followed.
+    made: Option<Place>,
+}
+
+impl Rule for BreakBeforeMake {
+    const ABOUT: About = About {
+        name: "break-before-make",
+        says: "an entry of a table in use changes by way of an invalid one, DSB, TLBI and DSB; a DSB follows a new one",
+        cites: "DDI 0487K.a, D8.17.1 (using break-before-make) and D8.17.5 (ordering and completion of TLB maintenance)",
+    };
+
+    fn executed(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
+        match operation {
+            Operation::Dsb(barrier) if barrier.stores && !barrier.alone => {
+                self.made = None;
+                for (_, step) in &mut self.broken {
+                    if *step == Step::Stored {
+                        *step = Step::Visible;
+                    }
+                }
+                self.broken
+                    .retain(|(_, step)| *step != Step::Invalidated || !barrier.loads);
+            }
+            Operation::Tlbi { .. } => {
+                for (_, step) in &mut self.broken {
+                    match step {
+                        Step::Stored => now.report::<Self>(
+                            None,
+                            "TLBI, and no DSB after an entry of a table was made invalid",
+                        ),
+                        Step::Visible | Step::Invalidated => *step = Step::Invalidated,
+                    }
+                }
+            }
+            Operation::Write {
+                register: register @ (SCTLR_EL1 | SCTLR_EL2),
+                ..
+            } if register.level() == now.place.level
+                && value.is_some_and(|value| value & 1 != 0) =>
+            {
+                find(
+                    now,
+                    now.controls.root(register.level()),
+                    register.level() == 1,
+                );
+            }
+            _ if synchronises(operation) => {
+                if let Some(made) = self.made.take() {
+                    now.report_at::<Self>(
+                        made,
+                        Some(now.place),
+                        "a valid entry is stored to a table in use, and no DSB follows before it is relied on",
+                    );
+                }
+                let stage_2 = operation == Operation::Return && now.place.level == 2;
+                if stage_2 && now.controls.hcr & STAGE_2 != 0 {
+                    find(now, now.controls.guest_root(), false);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn accessed(&mut self, now: &Now<'_>, access: &Access) {
+        if access.store
+            && let Some(address) = access.physical
+            && let Some(line) = now.shared.coherence.line(address)
+            && line.load(Relaxed) & super::caches::TABLE_IN_USE != 0
+        {
+            self.stored(now, address);
+        }
+    }
+
+    #[cfg(test)]
+    fn breaks() -> Vec<Example> {
+        vec![
+            ("another address at once", in_use().entry(0x5000, 0x9403)),
+            ("a block for a table", in_use().entry(0x4000, 0x8000_0401)),
+            (
+                "made without TLBI",
+                in_use()
+                    .entry(0x5000, 0)
+                    .then(DSB_ISH)
+                    .entry(0x5000, 0x9403),
+            ),
+            (
+                "TLBI not finished",
+                in_use()
+                    .entry(0x5000, 0)
+                    .then(DSB_ISH)
+                    .then(TLBI_ALLE1IS)
+                    .entry(0x5000, 0x9403),
+            ),
+            (
+                "TLBI before the DSB",
+                in_use().entry(0x5000, 0).then(TLBI_ALLE1IS),
+            ),
+            (
+                "a new entry without DSB",
+                in_use().entry(0x5008, 0x9403).then(ISB),
+            ),
+            (
+                "of a table that was added",
+                in_use()
+                    .entry(0x3008, 0x7003)
+                    .then(DSB_ISH)
+                    .then(ISB)
+                    .entry(0x7008, 0x9403)
+                    .then(ISB),
+            ),
+        ]
+    }
+
+    #[cfg(test)]
+    fn keeps() -> Vec<Example> {
+        let broken = || {
+            in_use()
+                .entry(0x5000, 0)
+                .then(DSB_ISH)
+                .then(TLBI_ALLE1IS)
+                .then(DSB_ISH)
+        };
+        vec![
+            (
+                "broken, then made",
+                broken().entry(0x5000, 0x9403).then(DSB_ISHST).then(ISB),
+            ),
+            (
+                "a new entry",
+                in_use().entry(0x5008, 0x9403).then(DSB_ISHST).then(ISB),
+            ),
+            ("permissions", in_use().entry(0x5000, 0x8403 | 1 << 7)),
+            (
+                "not in use",
+                tables()
+                    .entry(0x5000, 0x9403)
+                    .of(DC_CIVAC, 0x5000)
+                    .write(SCTLR_EL2, 5)
+                    .then(ISB),
+            ),
+            ("no table", in_use().entry(0x8000, 0x9403).then(ISB)),
+        ]
+    }
+}
+
+impl BreakBeforeMake {
+    #[cold]
+    fn stored(&mut self, now: &Now<'_>, address: u64) {
+        let word = address & !7;
+        let Some(new) = now.shared.read(word) else {
+            return;
+        };
+        let Some(change) = lock(&now.shared.tables.0).change(word, new) else {
+            return;
+        };
+        let Change {
+            old,
+            new,
+            level,
+            intermediate,
+        } = change;
+        match (old & 1 != 0, new & 1 != 0) {
+            (true, true) if (old ^ new) & BREAKS != 0 => now.report::<Self>(
+                None,
+                format!("an entry of a table in use changes from {old:#x} to {new:#x} without an invalid one between"),
+            ),
+            (true, false) => {
+                if self.broken.len() == MOST {
+                    self.broken.remove(0);
+                }
+                self.broken.push((word, Step::Stored));
+            }
+            (false, true) => {
+                if self.broken.iter().any(|(one, _)| *one == word) {
+                    self.broken.retain(|(one, _)| *one != word);
+                    now.report::<Self>(
+                        None,
+                        "an entry of a table in use is made valid again before DSB, TLBI and DSB have ended the old one",
+                    );
+                }
+                self.made = Some(now.place);
+                if leads_on(new, level)
+                    && let Some(below) = below_of(new, intermediate, &|at| now.shared.locate(at))
+                {
+                    find(now, Some((below, level + 1)), intermediate);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Finds the tables below `root`, a table and its level, of which a walk may begin now.
+fn find(now: &Now<'_>, root: Option<(u64, u8)>, intermediate: bool) {
+    let shared = now.shared;
+    let Some((root, level)) = root else { return };
+    let locate = |address| shared.locate(address);
+    let Some(root) = below_of(root, intermediate, &locate) else {
+        return;
+    };
+    let mut found = |table: u64| {
+        for address in (table..table + TABLE).step_by(64) {
+            if let Some(line) = shared.coherence.line(address) {
+                line.fetch_or(super::caches::TABLE_IN_USE, Relaxed);
+            }
+        }
+    };
+    let read = |address| shared.read(address);
+    lock(&shared.tables.0).add(root, level, intermediate, (&read, &locate), &mut found);
+}
+
+/// Root and first level by the value of a base register and of its control.
+pub fn root(base: u64, control: u64) -> Option<(u64, u8)> {
+    (control & GRANULE == 0).then(|| (base & ADDRESS & !1, first_level(control & 0x3f)))
+}
+
+/// Tables of EL2 with one page, not in use yet.
+#[cfg(test)]
+fn tables() -> Program {
+    Program::new()
+        .memory(0x2000, 0x3003)
+        .memory(0x3000, 0x4003)
+        .memory(0x4000, 0x5003)
+        .memory(0x5000, 0x8403)
+        .write(TTBR0_EL2, 0x2000)
+        .write(TCR_EL2, 16)
+        .then(ISB)
+}
+
+/// The same in use.
+#[cfg(test)]
+fn in_use() -> Program {
+    tables().write(SCTLR_EL2, 5).then(ISB)
+}
