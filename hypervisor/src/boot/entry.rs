@@ -64,10 +64,10 @@ core::arch::global_asm!(
         isb
         ldr     x1, ={hcr}
         msr     hcr_el2, x1
-        isb
         adrp    x1, el2_vectors
         add     x1, x1, :lo12:el2_vectors
         msr     vbar_el2, x1
+        isb                                 // an exception may come from here on
         msr     daifset, #15
     .endm
 

@@ -42,6 +42,18 @@ const HCR_TWE: u64 = 1 << 14;
 /// before it traps, so that one that is about to end by itself does not exit.
 const HCR_TWED: u64 = 1 << 59;
 
+/// Halts until there is an interrupt, of which none is taken here, also one that its guest gets
+/// directly: that would not end the wait ([`HCR_INJECT`]), so it is EL2's meanwhile. What comes
+/// next is a context synchronization event.
+#[inline(always)]
+pub fn halt_for_any() {
+    let hcr = HCR_EL2.get();
+    HCR_EL2.set(hcr | HCR_INJECT);
+    insn::isb();
+    insn::wfi();
+    HCR_EL2.set(hcr);
+}
+
 /// Sets which waits trap; routes interrupts as
 /// [`crate::cpu::vcpu::Vcpu::direct`] says.
 pub fn set_trap(trap: Trap) {

@@ -6,7 +6,7 @@
 //! guest polls; with one vCPU per CPU there is no other to run instead, so the
 //! handler returns, which the architecture allows at any time.
 
-use aarch64_cpu::registers::{CNTVCT_EL0, CNTVOFF_EL2, HCR_EL2, Readable, Writeable};
+use aarch64_cpu::registers::{CNTVCT_EL0, CNTVOFF_EL2, Readable};
 use abi::Counter;
 use arch::insn;
 use arch::regs::ISR_EL1;
@@ -61,18 +61,14 @@ pub fn idle<T: Trace>(cpu: &PerCpu, deadline: Option<u64>) {
     }
 }
 
-/// Halts until there is an interrupt. One of a guest that gets it directly would not end
-/// the wait ([`traps::HCR_INJECT`]): it is EL2's meanwhile.
+/// Halts until there is an interrupt for the guest, which may get it `direct`ly.
 #[inline(always)]
 fn halt(direct: bool) {
-    if !direct {
-        return insn::wfi();
+    if direct {
+        traps::halt_for_any();
+    } else {
+        insn::wfi();
     }
-    let hcr = HCR_EL2.get();
-    HCR_EL2.set(hcr | traps::HCR_INJECT);
-    insn::isb();
-    insn::wfi();
-    HCR_EL2.set(hcr);
 }
 
 /// As [`idle`], where an interrupt is listed: unless nothing is left of it.
@@ -122,6 +118,8 @@ fn idle_until<T: Trace>(cpu: &PerCpu, limit: u64, deadline: Option<u64>, direct:
     unsafe {
         cpu.vcpu.halt.with(|halt| {
             if let Some(host) = &mut halt.adaptive {
+                // The counter may be read before the wait is over (DDI 0487K.a, D12.2.1).
+                insn::isb();
                 host.waited(CNTVCT_EL0.get() - start);
             }
         });

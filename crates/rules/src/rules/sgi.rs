@@ -9,6 +9,9 @@
 //! reads needs no DSB, as the frame of an exception and its counters. Nor is an SGI of the
 //! guest about what the hypervisor stored before.
 //!
+//! The place of a break is the store: a log, say, is read after each wake-up and has no news that
+//! the SGI is about. That is said where the log is written, not where the SGI is sent.
+//!
 //! Not seen: more than [`STORES`] stores before the SGI, more than [`READS`] reads after the
 //! acknowledge, which CPUs the SGI is for, and doorbells that are no SGI.
 
@@ -223,14 +226,14 @@ impl Sends {
         for send in lock(&self.all).iter().filter(|send| send.sender != now.cpu) {
             if let Some((_, stored)) = send.stores.iter().find(|(one, _)| *one == word) {
                 let what = format!(
-                    "the SGI is sent without a DSB after a store that CPU {} reads when it has got it",
+                    "an SGI is sent without a DSB after this store, and CPU {} reads what was stored when it has got it",
                     now.cpu
                 );
                 let sender = Now {
                     cpu: send.sender,
                     ..*now
                 };
-                sender.report_at::<R>(send.place, Some(*stored), what);
+                sender.report_at::<R>(*stored, Some(send.place), what);
             }
         }
     }

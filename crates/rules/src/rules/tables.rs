@@ -11,7 +11,8 @@
 //! a guest is entered. Whatever is stored to one later is compared with what was there.
 //!
 //! Not seen: granules other than 4 KiB, TTBR1_EL1, more than 512 tables, changes of
-//! permissions, and which addresses a TLBI is for: any will do.
+//! permissions, which addresses a TLBI is for, and whether other PEs use the table, so that one
+//! for this PE is not enough: any will do.
 
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
@@ -45,7 +46,10 @@ pub struct InUse(Mutex<Tables>);
 enum Step {
     Stored,
     Visible,
-    Invalidated,
+    /// By a TLBI that is not finished, for this PE or for others too.
+    Invalidated {
+        others: bool,
+    },
 }
 
 /// See the module.
@@ -66,24 +70,30 @@ impl Rule for BreakBeforeMake {
 
     fn executed(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
         match operation {
-            Operation::Dsb(barrier) if barrier.stores && !barrier.alone => {
-                self.made = None;
-                for (_, step) in &mut self.broken {
-                    if *step == Step::Stored {
-                        *step = Step::Visible;
+            Operation::Dsb(barrier) if barrier.stores => {
+                let completes = |others: bool| barrier.loads && !(barrier.alone && others);
+                self.broken.retain(|(_, step)| match step {
+                    Step::Invalidated { others } => !completes(*others),
+                    Step::Stored | Step::Visible => true,
+                });
+                if !barrier.alone {
+                    self.made = None;
+                    for (_, step) in &mut self.broken {
+                        if *step == Step::Stored {
+                            *step = Step::Visible;
+                        }
                     }
                 }
-                self.broken
-                    .retain(|(_, step)| *step != Step::Invalidated || !barrier.loads);
             }
-            Operation::Tlbi { .. } => {
+            Operation::Tlbi { broadcast } => {
                 for (_, step) in &mut self.broken {
                     match step {
                         Step::Stored => now.report::<Self>(
                             None,
                             "TLBI, and no DSB after an entry of a table was made invalid",
                         ),
-                        Step::Visible | Step::Invalidated => *step = Step::Invalidated,
+                        Step::Visible => *step = Step::Invalidated { others: broadcast },
+                        Step::Invalidated { others } => *others |= broadcast,
                     }
                 }
             }
@@ -148,6 +158,15 @@ impl Rule for BreakBeforeMake {
                     .entry(0x5000, 0x9403),
             ),
             (
+                "a DSB for itself after a TLBI for all",
+                in_use()
+                    .entry(0x5000, 0)
+                    .then(DSB_ISH)
+                    .then(TLBI_ALLE1IS)
+                    .then(DSB_NSH)
+                    .entry(0x5000, 0x9403),
+            ),
+            (
                 "TLBI before the DSB",
                 in_use().entry(0x5000, 0).then(TLBI_ALLE1IS),
             ),
@@ -184,6 +203,18 @@ impl Rule for BreakBeforeMake {
             (
                 "a new entry",
                 in_use().entry(0x5008, 0x9403).then(DSB_ISHST).then(ISB),
+            ),
+            (
+                "for itself",
+                in_use()
+                    .entry(0x5000, 0)
+                    .then(DSB_ISHST)
+                    .then(TLBI_ALLE2)
+                    .then(DSB_NSH)
+                    .then(ISB)
+                    .entry(0x5000, 0x9403)
+                    .then(DSB_ISHST)
+                    .then(ISB),
             ),
             ("permissions", in_use().entry(0x5000, 0x8403 | 1 << 7)),
             (

@@ -51,6 +51,8 @@ pub unsafe fn prepare(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), gic::
         refuse!("GIC: one list register, and Rouse needs two");
     }
     ICH_HCR_EL2.set(ENABLE);
+    // What looks for an empty list register next may come without an exception between.
+    arch::insn::isb();
     Ok(())
 }
 
