@@ -48,6 +48,8 @@ pub struct Controls {
     pub streams: [u64; 2],
     /// TTBR0_ELx and TCR_ELx by level, VTTBR_EL2 and VTCR_EL2 at 0.
     tables: [(u64, u64); 3],
+    /// MAIR_ELx by level.
+    memory: [u64; 3],
 }
 
 impl Controls {
@@ -81,7 +83,19 @@ impl Controls {
         root(base, control)
     }
 
-    /// The same of stage 2.
+    /// Bits of the addresses that TTBR0_EL1 or TTBR0_EL2 translates.
+    #[must_use]
+    pub fn bits(&self, level: u8) -> u64 {
+        64 - (self.tables[usize::from(level)].1 & 0x3f).clamp(16, 39)
+    }
+
+    /// MAIR_EL1 or MAIR_EL2.
+    #[must_use]
+    pub fn memory(&self, level: u8) -> u64 {
+        self.memory[usize::from(level)]
+    }
+
+    /// The table at which the lookups of stage 2 begin, and its level.
     #[must_use]
     pub fn guest_root(&self) -> Option<(u64, u8)> {
         self.root(0)
@@ -98,6 +112,8 @@ impl Controls {
             TCR_EL1 => self.tables[1].1 = value,
             TTBR0_EL2 => self.tables[2].0 = value,
             TCR_EL2 => self.tables[2].1 = value,
+            MAIR_EL1 => self.memory[1] = value,
+            MAIR_EL2 => self.memory[2] = value,
             VTTBR_EL2 => self.tables[0].0 = value,
             VTCR_EL2 => self.tables[0].1 = value,
             CNTHCTL_EL2 => self.streams[0] = value,

@@ -2,6 +2,8 @@
 //! What an instruction is to the rules (DDI 0487K.a, C4.1, C5.1 and C6.2). Most
 //! instructions are nothing.
 
+mod used;
+
 use crate::register::{CNTPCT_EL0, CNTVCT_EL0, Register};
 
 /// What an instruction does that a rule may look at.
@@ -13,6 +15,9 @@ pub enum Operation {
         register: Register,
         /// The general register; 31 is none.
         into: u8,
+        /// The bits that are looked at, as far as the next instructions tell: see
+        /// [`decode_before`].
+        bits: u64,
     },
     /// MRS of a counter whose value is kept as a time: see [`decode_before`].
     Measure {
@@ -51,6 +56,8 @@ pub enum Operation {
     ClearExclusive,
     /// ERET.
     Return,
+    /// HVC or SMC.
+    Call,
     /// A load exclusive.
     LoadExclusive,
     /// A store exclusive.
@@ -105,15 +112,21 @@ pub fn decode(word: u32) -> Option<Operation> {
 #[must_use]
 pub fn decode_before(word: u32, after: impl IntoIterator<Item = u32>) -> Option<Operation> {
     let operation = decode(word)?;
-    if let Operation::Read {
-        register: register @ (CNTVCT_EL0 | CNTPCT_EL0),
-        ..
-    } = operation
-        && is_measured(word, after)
-    {
-        return Some(Operation::Measure { register });
-    }
-    Some(operation)
+    let Operation::Read { register, into, .. } = operation else {
+        return Some(operation);
+    };
+    Some(if !matches!(register, CNTVCT_EL0 | CNTPCT_EL0) {
+        let bits = used::bits(into, after);
+        Operation::Read {
+            register,
+            into,
+            bits,
+        }
+    } else if is_measured(word, after) {
+        Operation::Measure { register }
+    } else {
+        operation
+    })
 }
 
 /// The system instructions: bits 31:22 are 1101010100.
@@ -124,6 +137,7 @@ fn system(word: u32) -> Option<Operation> {
         2 | 3 if read => Some(Operation::Read {
             register: Register::of_word(word),
             into: general,
+            bits: u64::MAX,
         }),
         2 | 3 => Some(Operation::Write {
             register: Register::of_word(word),
@@ -198,6 +212,9 @@ fn other(word: u32) -> Option<Operation> {
     // ERET, ERETAA, ERETAB.
     if matches!(word, 0xd69f_03e0 | 0xd69f_0bff | 0xd69f_0fff) {
         return Some(Operation::Return);
+    }
+    if word & 0xffe0_001f == 0xd400_0002 || word & 0xffe0_001f == 0xd400_0003 {
+        return Some(Operation::Call);
     }
     // Loads and stores of SIMD registers are bit 26 of that group.
     if word >> 25 & 7 == 7 || is_access(word) && word >> 26 & 1 == 1 {
@@ -330,6 +347,7 @@ mod tests {
                 Some(Read {
                     register: CNTVCT_EL0,
                     into: 0,
+                    bits: u64::MAX,
                 }),
             ),
             (
@@ -337,6 +355,7 @@ mod tests {
                 Some(Read {
                     register: ICC_IAR1_EL1,
                     into: 0,
+                    bits: u64::MAX,
                 }),
             ),
             (0xd503_3fdf, Some(Isb)),
@@ -380,6 +399,9 @@ mod tests {
             (0xd50c_7800, Some(Translate)), // at s1e2r, x0
             (0xd508_751f, None),            // ic iallu
             (0xd69f_03e0, Some(Return)),
+            (0xd400_0002, Some(Call)),           // hvc #0
+            (0xd400_0003, Some(Call)),           // smc #0
+            (0xd400_0001, None),                 // svc #0
             (0x885f_fc22, Some(LoadExclusive)),  // ldaxr w2, [x1]
             (0xc87f_0c22, Some(LoadExclusive)),  // ldxp x2, x3, [x1]
             (0x8804_7c23, Some(StoreExclusive)), // stxr w4, w3, [x1]

@@ -16,6 +16,7 @@
 pub mod decode;
 pub mod register;
 
+mod attributes;
 mod cpu;
 mod finding;
 mod lines;

@@ -54,6 +54,12 @@ impl Register {
         self.crn() == 14 && matches!(self.crm(), 2 | 3) && self.0 >> 14 == 1
     }
 
+    /// CTL of the timer whose register `other` is.
+    #[must_use]
+    pub const fn is_control_of(self, other: Self) -> bool {
+        self.is_timer() && self.0 & 7 == 1 && self.0 >> 3 == other.0 >> 3
+    }
+
     const fn op1(self) -> u16 {
         self.0 >> 11 & 7
     }
@@ -114,6 +120,13 @@ registers! {
     CNTPCT_EL0 = 3, 3, 14, 0, 1;
     CNTVCT_EL0 = 3, 3, 14, 0, 2;
     TPIDR_EL0 = 3, 3, 13, 0, 2;
+    PMCR_EL0 = 3, 3, 9, 12, 0;
+    PMCNTENSET_EL0 = 3, 3, 9, 12, 1;
+    PMCCNTR_EL0 = 3, 3, 9, 13, 0;
+    CNTP_CTL_EL0 = 3, 3, 14, 2, 1;
+    CNTP_CVAL_EL0 = 3, 3, 14, 2, 2;
+    CNTV_CTL_EL0 = 3, 3, 14, 3, 1;
+    CNTV_CVAL_EL0 = 3, 3, 14, 3, 2;
     VPIDR_EL2 = 3, 4, 0, 0, 0;
     VMPIDR_EL2 = 3, 4, 0, 0, 5;
     SCTLR_EL2 = 3, 4, 1, 0, 0;
@@ -135,6 +148,8 @@ registers! {
     TPIDR_EL2 = 3, 4, 13, 0, 2;
     CNTVOFF_EL2 = 3, 4, 14, 0, 3;
     CNTHCTL_EL2 = 3, 4, 14, 1, 0;
+    CNTHP_CTL_EL2 = 3, 4, 14, 2, 1;
+    CNTHP_CVAL_EL2 = 3, 4, 14, 2, 2;
     ICH_AP1R0_EL2 = 3, 4, 12, 9, 0;
     ICC_SRE_EL2 = 3, 4, 12, 9, 5;
     ICH_HCR_EL2 = 3, 4, 12, 11, 0;

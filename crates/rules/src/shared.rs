@@ -3,7 +3,8 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::finding::{Finding, Place};
@@ -22,6 +23,8 @@ pub struct Shared {
     pub(crate) tables: InUse,
     /// A CPU has executed SEV.
     pub(crate) events: AtomicBool,
+    /// How many TLBIs were for all CPUs.
+    invalidated: AtomicU64,
     known: Mutex<HashSet<(&'static str, Place)>>,
     machine: Box<dyn Machine>,
 }
@@ -46,6 +49,7 @@ impl Shared {
             sends: Sends::default(),
             tables: InUse::default(),
             events: AtomicBool::new(false),
+            invalidated: AtomicU64::new(0),
             known: Mutex::default(),
             machine: Box::new(machine),
         }
@@ -57,6 +61,16 @@ impl Shared {
 
     pub(crate) fn locate(&self, address: u64) -> Option<u64> {
         self.machine.locate(address)
+    }
+
+    /// A TLBI is for all CPUs.
+    pub(crate) fn invalidate(&self) {
+        self.invalidated.fetch_add(1, Relaxed);
+    }
+
+    /// How many were.
+    pub(crate) fn invalidated(&self) -> u64 {
+        self.invalidated.load(Relaxed)
     }
 
     /// Passes on that `rule` is broken, unless that is known of this instruction.

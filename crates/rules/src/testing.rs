@@ -18,6 +18,7 @@ pub const WFE: u32 = 0xd503_205f;
 pub const WFIT: u32 = 0xd503_1020;
 pub const SEV: u32 = 0xd503_209f;
 pub const SEVL: u32 = 0xd503_20bf;
+pub const HVC: u32 = 0xd400_0002;
 pub const ERET: u32 = 0xd69f_03e0;
 pub const TLBI_ALLE2: u32 = 0xd50c_871f;
 pub const TLBI_ALLE1IS: u32 = 0xd50c_839f;
@@ -32,6 +33,32 @@ pub const DC_CIVAC: u32 = 0xd50b_7e20;
 pub const DC_CVAC: u32 = 0xd50b_7a20;
 pub const DC_ZVA: u32 = 0xd50b_7420;
 pub const FADD: u32 = 0x1e60_2820;
+/// `and x0, x0, #1` and `orr x0, x0, #1`.
+pub const AND_1: u32 = 0x9240_0000;
+pub const ORR_1: u32 = 0xb240_0000;
+
+/// Entry of [`mapped`], and what it may be.
+pub const LEAF: u64 = 0x5040;
+pub const DEVICE: u64 = 0x8403 | SHAREABLE;
+pub const UNCACHED: u64 = DEVICE | 2 << 2;
+pub const CACHED: u64 = DEVICE | 1 << 2;
+pub const SHAREABLE: u64 = 3 << 8;
+
+/// EL2 with its MMU on, and the page at 0x8000 mapped to itself by `descriptor`.
+pub fn mapped(descriptor: u64) -> Program {
+    use crate::register::*;
+    Program::new()
+        .memory(0x2000, 0x3003)
+        .memory(0x3000, 0x4003)
+        .memory(0x4000, 0x5003)
+        .memory(LEAF, descriptor)
+        .write(MAIR_EL2, 0x44_ff_04)
+        .write(TTBR0_EL2, 0x2000)
+        .write(TCR_EL2, 16)
+        .then(ISB)
+        .write(SCTLR_EL2, 5)
+        .then(ISB)
+}
 
 /// A program and its name.
 pub type Example = (&'static str, Program);
@@ -44,6 +71,7 @@ pub struct Program(Vec<(u16, u8, Event)>, u16, u8);
 enum Event {
     Execute(u32, Option<u64>),
     Read(Register, Option<u64>),
+    ReadBefore(Register, u32),
     Measure,
     Access {
         word: u32,
@@ -99,6 +127,11 @@ impl Program {
     /// MRS.
     pub fn read(self, register: Register) -> Self {
         self.with(Event::Read(register, None))
+    }
+
+    /// MRS into x0, before the instruction `next`.
+    pub fn read_before(self, register: Register, next: u32) -> Self {
+        self.with(Event::ReadBefore(register, next))
     }
 
     /// MRS that brings a value.
@@ -173,6 +206,12 @@ impl Program {
                         cpu.reads(&shared, value);
                     }
                 }
+                Event::ReadBefore(register, next) => {
+                    execute(
+                        decode_before(0xd530_0000 | register.to_word(), [next]),
+                        None,
+                    );
+                }
                 Event::Measure => execute(decode_before(0xd53b_e040, [STR - 0x20]), None),
                 Event::Access {
                     word,
@@ -188,8 +227,11 @@ impl Program {
                             address,
                             physical: (!device).then_some(address),
                             store: word >> 22 & 1 == 0 || operation == Some(Operation::Atomic),
-                            alignment: decode::alignment(word),
-                            exclusive: operation.is_some(),
+                            alignment: match operation {
+                                Some(Operation::Zero) => 0,
+                                _ => decode::alignment(word),
+                            },
+                            exclusive: operation.is_some_and(|one| one != Operation::Zero),
                         },
                     );
                 }

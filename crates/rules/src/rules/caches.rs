@@ -13,8 +13,12 @@
 //! Of lines that were written without caches the place is the instruction that turned the
 //! reader's caches on, if it is of the level that wrote: one place for all of them.
 //!
-//! Not seen: what a loader, firmware or a device wrote; stale copies of code; when the DC is
-//! finished; attributes of Normal memory other than write-back while caches are on.
+//! A DC is finished by a DSB of all accesses. Without one the CPU may not turn its caches on,
+//! nor call firmware or a hypervisor, which starts other CPUs, nor return from an exception.
+//!
+//! Not seen: what a loader, firmware or a device wrote; stale copies of code; a DC that is not
+//! finished when a store lets another CPU go on; attributes of Normal memory other than
+//! write-back while caches are on.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -53,6 +57,8 @@ pub struct Coherence {
 pub struct CachesAgree {
     /// Where the caches of each level were turned on.
     enabled: [Option<Place>; 4],
+    /// The last DC that is not finished.
+    begun: Option<Place>,
 }
 
 impl Rule for CachesAgree {
@@ -63,6 +69,7 @@ impl Rule for CachesAgree {
     };
 
     fn executed(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
+        self.finishes(now, operation, value);
         match (operation, value) {
             (Operation::Clean(how), Some(address)) => {
                 if let Some(line) = now.shared.coherence.line(address) {
@@ -116,6 +123,11 @@ impl Rule for CachesAgree {
         }
     }
 
+    fn entered(&mut self, _: &Now<'_>, _: u8) {
+        // The handler, and its return, does not rely on what is interrupted.
+        self.begun = None;
+    }
+
     #[cfg(test)]
     fn breaks() -> Vec<Example> {
         let off = || Program::new().access(STR, 0x4000_0000);
@@ -139,6 +151,14 @@ impl Rule for CachesAgree {
                     .of(DC_CIVAC, 0x4000_0000)
                     .access(STR, 0x4000_0000))
                 .access(LDR, 0x4000_0000),
+            ),
+            (
+                "not finished when caches are on",
+                on(off().of(DC_CIVAC, 0x4000_0000)),
+            ),
+            (
+                "not finished when firmware is called",
+                Program::new().of(DC_CIVAC, 0x4000_0000).then(HVC),
             ),
             (
                 "another line",
@@ -186,11 +206,27 @@ impl Rule for CachesAgree {
         vec![
             (
                 "invalidated",
-                on(off().of(DC_CIVAC, 0x4000_0020)).access(LDR, 0x4000_0000),
+                on(off().of(DC_CIVAC, 0x4000_0020).then(DSB_SY)).access(LDR, 0x4000_0000),
             ),
             (
                 "invalidated behind",
                 on(off()).of(DC_CIVAC, 0x4000_0000).access(LDR, 0x4000_0000),
+            ),
+            (
+                "finished",
+                Program::new()
+                    .of(DC_CIVAC, 0x4000_0000)
+                    .then(DSB_SY)
+                    .then(HVC),
+            ),
+            (
+                "interrupted",
+                Program::new()
+                    .of(DC_CIVAC, 0x4000_0000)
+                    .interrupt(2)
+                    .then(ERET)
+                    .then(DSB_SY)
+                    .then(HVC),
             ),
             ("read without", off().cpu(1).access(LDR, 0x4000_0000)),
             (
@@ -230,6 +266,32 @@ impl Coherence {
 }
 
 impl CachesAgree {
+    /// Looks whether a DC is finished where it has to be.
+    fn finishes(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
+        let relies = match operation {
+            Operation::Call | Operation::Return => true,
+            Operation::Write {
+                register: SCTLR_EL1 | SCTLR_EL2,
+                ..
+            } => value.is_some_and(|value| value & 5 == 5),
+            _ => false,
+        };
+        match operation {
+            Operation::Clean(_) => self.begun = Some(now.place),
+            Operation::Dsb(barrier) if barrier.stores && barrier.loads => self.begun = None,
+            _ if relies => {
+                if let Some(begun) = self.begun.take() {
+                    now.report_at::<Self>(
+                        begun,
+                        Some(now.place),
+                        "DC, and no DSB before what relies on it",
+                    );
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// A line is used through a cache that was written without.
     #[cold]
     fn stale(&mut self, now: &Now<'_>, address: u64, line: &AtomicU8) {

@@ -153,6 +153,20 @@ impl Rule for Synchronised {
                     .write(ICC_PMR_EL1, 0xff),
             ),
             (
+                "a timer's time before its state",
+                Program::new()
+                    .write(CNTV_CTL_EL0, 1)
+                    .write(CNTV_CVAL_EL0, 9)
+                    .read(CNTV_CTL_EL0),
+            ),
+            (
+                "PMU",
+                Program::new()
+                    .write(PMCNTENSET_EL0, 1)
+                    .write(PMCR_EL0, 1)
+                    .read(PMCCNTR_EL0),
+            ),
+            (
                 "EOI mode",
                 Program::new().write(ICC_CTLR_EL1, 2).write(ICC_DIR_EL1, 27),
             ),
@@ -191,6 +205,14 @@ impl Rule for Synchronised {
             (
                 "the same register",
                 Program::new().write(ICH_LR0_EL2, 1).read(ICH_LR0_EL2),
+            ),
+            (
+                "another timer's state",
+                Program::new()
+                    .write(CNTP_CTL_EL0, 1)
+                    .then(ISB)
+                    .write(CNTV_CVAL_EL0, 9)
+                    .read(CNTP_CTL_EL0),
             ),
             (
                 "another level's",
@@ -316,6 +338,11 @@ fn depends(written: Register, level: u8, operation: Operation) -> bool {
                 ICC_IGRPEN1_EL1 => matches!(register, ICC_IAR1_EL1 | ICC_HPPIR1_EL1),
                 ICC_AP0R0_EL1 | ICC_AP1R0_EL1 => reads && register == ICC_RPR_EL1,
                 CNTVOFF_EL2 => register == CNTVCT_EL0,
+                PMCR_EL0 | PMCNTENSET_EL0 => reads && register == PMCCNTR_EL0,
+                // ISTATUS of a timer whose time was set.
+                _ if written.is_timer() => {
+                    reads && written != register && register.is_control_of(written)
+                }
                 _ => false,
             }
         }

@@ -137,6 +137,11 @@ impl Rule for BreakBeforeMake {
         }
     }
 
+    fn entered(&mut self, _: &Now<'_>, _: u8) {
+        // The handler, and its return, does not rely on what is interrupted.
+        self.made = None;
+    }
+
     #[cfg(test)]
     fn breaks() -> Vec<Example> {
         vec![
@@ -216,12 +221,22 @@ impl Rule for BreakBeforeMake {
                     .then(DSB_ISHST)
                     .then(ISB),
             ),
+            (
+                "interrupted",
+                in_use()
+                    .entry(0x5008, 0x9403)
+                    .interrupt(2)
+                    .then(ERET)
+                    .then(DSB_ISHST)
+                    .then(ISB),
+            ),
             ("permissions", in_use().entry(0x5000, 0x8403 | 1 << 7)),
             (
                 "not in use",
                 tables()
                     .entry(0x5000, 0x9403)
                     .of(DC_CIVAC, 0x5000)
+                    .then(DSB_SY)
                     .write(SCTLR_EL2, 5)
                     .then(ISB),
             ),

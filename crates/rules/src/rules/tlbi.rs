@@ -56,7 +56,9 @@ impl Rule for TlbiCompleted {
     }
 
     fn entered(&mut self, _: &Now<'_>, _: u8) {
-        // The handler is not what relies on it; what is interrupted finishes it later.
+        // The handler, and its return, is not what relies on it; what is interrupted finishes
+        // it later, which is not looked at.
+        self.begun = None;
     }
 
     #[cfg(test)]
@@ -96,6 +98,18 @@ impl Rule for TlbiCompleted {
             (
                 "others'",
                 Program::new().then(TLBI_ALLE1IS).then(DSB_ISH).then(ISB),
+            ),
+            (
+                "interrupted",
+                Program::new()
+                    .level(1)
+                    .then(TLBI_ALLE1IS)
+                    .interrupt(2)
+                    .level(2)
+                    .then(ERET)
+                    .level(1)
+                    .then(DSB_ISH)
+                    .then(ISB),
             ),
             (
                 "all",
