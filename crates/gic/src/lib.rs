@@ -148,8 +148,12 @@ impl Redistributor {
         self.base
     }
 
-    /// Wakes it and sets every SGI and PPI to Group 1, disabled, highest
-    /// non-secure priority; PPIs level-triggered.
+    /// Wakes it and sets every SGI and PPI to Group 1, disabled, neither pending nor active,
+    /// highest non-secure priority; PPIs level-triggered. One that firmware left active would
+    /// never come.
+    ///
+    /// # Panics
+    /// As [`Self::disable_all`].
     ///
     /// # Safety
     /// No other code may use this redistributor during the call.
@@ -158,6 +162,9 @@ impl Redistributor {
         // "Already awake" is how some firmware leaves it and is fine.
         let _ = device.mark_core_awake();
         device.configure_default_settings();
+        self.disable_all(u32::MAX);
+        self.clear_pending(u32::MAX);
+        self.clear_active(u32::MAX);
     }
 
     /// Enables the SGIs and PPIs of `bits`.

@@ -15,6 +15,7 @@ use aarch64_cpu::registers::{
 };
 use abi::{Counter, audit as mode};
 use arch::frame::Frame;
+use arch::insn;
 use arch::regs::{ICH_ELRSR_EL2, set_ich_lr};
 use plan::Fault;
 use vgic::ListRegister;
@@ -95,7 +96,7 @@ fn await_pending_word(cpu: &PerCpu) -> Result<(), Finding> {
         match word.load(SeqCst) {
             0 => return Ok(()),
             bits if CNTPCT_EL0.get() > end => return Err(Finding::PendingWord(bits)),
-            _ => arch::insn::yield_now(),
+            _ => insn::yield_now(),
         }
     }
 }
@@ -170,4 +171,6 @@ fn plant(cpu: &PerCpu, quiet: bool) {
         | Fault::SoakLostWakeUp
         | Fault::SoakLeak => {}
     }
+    // What looks at the list registers next finds it.
+    insn::isb();
 }
