@@ -273,11 +273,17 @@ impl BreakBeforeMake {
                 self.broken.push((word, Step::Stored));
             }
             (false, true) => {
-                if self.broken.iter().any(|(one, _)| *one == word) {
-                    self.broken.retain(|(one, _)| *one != word);
+                let broken = self.broken.iter().position(|(one, _)| *one == word);
+                if let Some(broken) = broken {
+                    let lacks = match self.broken.remove(broken).1 {
+                        Step::Stored => "DSB, TLBI and DSB",
+                        Step::Visible => "TLBI and DSB",
+                        Step::Invalidated { others: false } => "DSB",
+                        Step::Invalidated { others: true } => "DSB for other PEs",
+                    };
                     now.report::<Self>(
                         None,
-                        "an entry of a table in use is made valid again before DSB, TLBI and DSB have ended the old one",
+                        format!("an entry of a table in use is made valid again, and {lacks} to end the old one is missing"),
                     );
                 }
                 self.made = Some(now.place);
