@@ -83,6 +83,12 @@ impl Controls {
         root(base, control)
     }
 
+    /// The same if TTBR0_ELx were `base`.
+    #[must_use]
+    pub fn root_from(&self, level: u8, base: u64) -> Option<(u64, u8)> {
+        root(base, self.tables[usize::from(level)].1)
+    }
+
     /// Bits of the addresses that TTBR0_EL1 or TTBR0_EL2 translates.
     #[must_use]
     pub fn bits(&self, level: u8) -> u64 {

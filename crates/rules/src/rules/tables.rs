@@ -7,13 +7,16 @@
 //! before the DSB may be over before a walk sees the invalid entry. And a new valid entry
 //! needs a DSB before the ISB or the exception return that relies on it.
 //!
-//! Tables are found by a walk from TTBR0_ELx when an MMU is turned on and from VTTBR_EL2 when
-//! a guest is entered. Whatever is stored to one later is compared with what was there.
+//! Tables are found by a walk from TTBR0_ELx when an MMU is turned on or the register changes,
+//! and from VTTBR_EL2 when a guest is entered. Whatever is stored to one later is compared with
+//! what was there. A TLBI after a change of TTBR0_ELx ends the use of what lookups led to
+//! before, unless those of another CPU still do.
 //!
 //! Not seen: granules other than 4 KiB, TTBR1_EL1, more than 512 tables, changes of
 //! permissions, which addresses a TLBI is for, and whether other PEs use the table, so that one
 //! for this PE is not enough: any will do.
 
+use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -39,7 +42,14 @@ const GRANULE: u64 = 3 << 14;
 
 /// The tables of the machine.
 #[derive(Debug, Default)]
-pub struct InUse(Mutex<Tables>);
+pub struct InUse(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    tables: Tables,
+    /// Where lookups begin, by CPU and level, 0 for stage 2.
+    roots: HashMap<(u16, u8), Root>,
+}
 
 /// How far an entry that was made invalid is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +69,8 @@ pub struct BreakBeforeMake {
     broken: Vec<(u64, Step)>,
     /// A valid entry was stored, and no DSB followed.
     made: Option<Place>,
+    /// The root that has replaced another one of a level, and no TLBI followed.
+    replaced: Option<(u8, Root)>,
 }
 
 impl Rule for BreakBeforeMake {
@@ -96,6 +108,9 @@ impl Rule for BreakBeforeMake {
                         Step::Invalidated { others } => *others |= broadcast,
                     }
                 }
+                if let Some((level, root)) = self.replaced.take() {
+                    leave(now, level, root);
+                }
             }
             Operation::Write {
                 register: register @ (SCTLR_EL1 | SCTLR_EL2),
@@ -103,11 +118,18 @@ impl Rule for BreakBeforeMake {
             } if register.level() == now.place.level
                 && value.is_some_and(|value| value & 1 != 0) =>
             {
-                find(
-                    now,
-                    now.controls.root(register.level()),
-                    register.level() == 1,
-                );
+                let level = register.level();
+                begin(now, level, now.controls.root(level));
+            }
+            Operation::Write {
+                register: register @ (TTBR0_EL1 | TTBR0_EL2),
+                ..
+            } if register.level() == now.place.level
+                && now.controls.translates(now.place.level) =>
+            {
+                let level = register.level();
+                let next = now.controls.root_from(level, value.unwrap_or(0));
+                self.replaced = find(now, next, level == 1).map(|root| (level, root));
             }
             _ if synchronises(operation) => {
                 if let Some(made) = self.made.take() {
@@ -119,7 +141,7 @@ impl Rule for BreakBeforeMake {
                 }
                 let stage_2 = operation == Operation::Return && now.place.level == 2;
                 if stage_2 && now.controls.hcr & STAGE_2 != 0 {
-                    find(now, now.controls.guest_root(), false);
+                    begin(now, 0, now.controls.guest_root());
                 }
             }
             _ => {}
@@ -175,6 +197,31 @@ impl Rule for BreakBeforeMake {
                 "TLBI before the DSB",
                 in_use().entry(0x5000, 0).then(TLBI_ALLE1IS),
             ),
+            ("replaced, without TLBI", replaced().entry(0x5000, 0x9403)),
+            (
+                "replaced, but on one CPU",
+                in_use()
+                    .cpu(1)
+                    .write(TTBR0_EL2, 0x2000)
+                    .write(TCR_EL2, 16)
+                    .then(ISB)
+                    .write(SCTLR_EL2, 5)
+                    .then(ISB)
+                    .write(TTBR0_EL2, 0x12000)
+                    .then(ISB)
+                    .then(TLBI_ALLE2)
+                    .then(DSB_NSH)
+                    .then(ISB)
+                    .entry(0x5000, 0x9403),
+            ),
+            (
+                "of the new tables",
+                replaced()
+                    .then(TLBI_ALLE2)
+                    .then(DSB_NSH)
+                    .then(ISB)
+                    .entry(0x15000, 0x9403),
+            ),
             (
                 "a new entry without DSB",
                 in_use().entry(0x5008, 0x9403).then(ISB),
@@ -222,6 +269,15 @@ impl Rule for BreakBeforeMake {
                     .then(ISB),
             ),
             (
+                "not in use any more",
+                replaced()
+                    .then(TLBI_ALLE2)
+                    .then(DSB_NSH)
+                    .then(ISB)
+                    .entry(0x5000, 0x9403)
+                    .then(ISB),
+            ),
+            (
                 "interrupted",
                 in_use()
                     .entry(0x5008, 0x9403)
@@ -252,7 +308,7 @@ impl BreakBeforeMake {
         let Some(new) = now.shared.read(word) else {
             return;
         };
-        let Some(change) = lock(&now.shared.tables.0).change(word, new) else {
+        let Some(change) = lock(&now.shared.tables.0).tables.change(word, new) else {
             return;
         };
         let Change {
@@ -298,14 +354,43 @@ impl BreakBeforeMake {
     }
 }
 
-/// Finds the tables below `root`, a table and its level, of which a walk may begin now.
-fn find(now: &Now<'_>, root: Option<(u64, u8)>, intermediate: bool) {
-    let shared = now.shared;
-    let Some((root, level)) = root else { return };
-    let locate = |address| shared.locate(address);
-    let Some(root) = below_of(root, intermediate, &locate) else {
+/// A table at which lookups begin, in memory, its level, and whether addresses are intermediate.
+type Root = (u64, u8, bool);
+
+/// The tables of the regime of `level`, 0 for stage 2, are in use from now on.
+fn begin(now: &Now<'_>, level: u8, root: Option<(u64, u8)>) {
+    if let Some(root) = find(now, root, level == 1) {
+        let mut in_use = lock(&now.shared.tables.0);
+        in_use.roots.entry((now.cpu, level)).or_insert(root);
+    }
+}
+
+/// This CPU's lookups begin at `root` only from now on: what no CPU's lookups lead to any more
+/// is not in use.
+fn leave(now: &Now<'_>, level: u8, root: Root) {
+    let mut in_use = lock(&now.shared.tables.0);
+    if in_use.roots.insert((now.cpu, level), root) == Some(root) {
         return;
-    };
+    }
+    let Known { tables, roots } = &mut *in_use;
+    *tables = Tables::default();
+    roots.values().for_each(|root| add(now, tables, *root));
+}
+
+/// Finds the tables below `root`, a table and its level, of which a walk may begin now.
+fn find(now: &Now<'_>, root: Option<(u64, u8)>, intermediate: bool) -> Option<Root> {
+    let (table, level) = root?;
+    let table = below_of(table, intermediate, &|at| now.shared.locate(at))?;
+    let root = (table, level, intermediate);
+    add(now, &mut lock(&now.shared.tables.0).tables, root);
+    Some(root)
+}
+
+/// Adds what lookups from `root` lead to.
+fn add(now: &Now<'_>, tables: &mut Tables, (root, level, intermediate): Root) {
+    let shared = now.shared;
+    let locate = |address| shared.locate(address);
+    let read = |address| shared.read(address);
     let mut found = |table: u64| {
         for address in (table..table + TABLE).step_by(64) {
             if let Some(line) = shared.coherence.line(address) {
@@ -313,8 +398,7 @@ fn find(now: &Now<'_>, root: Option<(u64, u8)>, intermediate: bool) {
             }
         }
     };
-    let read = |address| shared.read(address);
-    lock(&shared.tables.0).add(root, level, intermediate, (&read, &locate), &mut found);
+    tables.add(root, level, intermediate, (&read, &locate), &mut found);
 }
 
 /// Root and first level by the value of a base register and of its control.
@@ -339,4 +423,16 @@ fn tables() -> Program {
 #[cfg(test)]
 fn in_use() -> Program {
     tables().write(SCTLR_EL2, 5).then(ISB)
+}
+
+/// The same, replaced by others, of one page too.
+#[cfg(test)]
+fn replaced() -> Program {
+    in_use()
+        .memory(0x12000, 0x13003)
+        .memory(0x13000, 0x14003)
+        .memory(0x14000, 0x15003)
+        .memory(0x15000, 0x8403)
+        .write(TTBR0_EL2, 0x12000)
+        .then(ISB)
 }
