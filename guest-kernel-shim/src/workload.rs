@@ -6,6 +6,7 @@ pub mod arrivals;
 pub mod before;
 pub mod call;
 mod crowd;
+pub mod frames;
 pub mod idle;
 pub mod io;
 pub mod ipi;
@@ -53,6 +54,7 @@ pub fn spawn(cell: &Cell, count: u32, cpu: &'static Cpu) {
         Workload::Io => io::spawn(cell, count, gap, cpu),
         Workload::Timer => timer::spawn(count, gap, cpu),
         Workload::Idle => idle::spawn(count, gap, cpu),
+        Workload::Frames => frames::spawn(count, gap, cpu, cpus),
         Workload::Ipi | Workload::Pingpong | Workload::Stream | Workload::Overshoot => {}
     }
 }

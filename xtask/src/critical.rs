@@ -35,7 +35,7 @@ pub struct Watcher {
 
 impl Watcher {
     /// What looks at the samples of `job` in a boot by `emulator`. `None` where there is
-    /// nothing to look at: values have to be instructions, and the guest ours. An
+    /// nothing to look at: values have to be instructions, samples marked, and the guest ours. An
     /// error says why it can't look.
     pub fn new(
         emulator: &Emulator,
@@ -43,7 +43,9 @@ impl Watcher {
         under: Under,
         built: &Built,
     ) -> Result<Option<Self>> {
-        let counts = job.metric == Metric::Insns;
+        let workloads = &job.load.plan.lists.workload.values;
+        let marked = workloads.iter().any(|workload| workload.is_marked());
+        let counts = marked && job.metric == Metric::Insns;
         let (Some(guest), Emulator::Qemu(qemu), true) = (&built.guest, emulator, counts) else {
             return Ok(None);
         };

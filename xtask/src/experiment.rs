@@ -68,6 +68,7 @@ experiments! {
     psd,
     idle_poll,
     governors,
+    frames,
     where_to_poll,
     event_stream,
 }

@@ -29,7 +29,7 @@ use crate::terminal::{self, say};
 use generate::{Generated, Kind};
 use ledger::Ledger;
 use replay::Setting;
-use states::States;
+pub use states::{FULL_POWER, States};
 use trace::Trace;
 
 /// Options of `governors`.

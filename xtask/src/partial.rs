@@ -111,8 +111,8 @@ impl Scratch {
     }
 }
 
-/// A new file in `parent`, removed unless it is given another name. The umask says whose it is
-/// to read.
+/// A new file in `parent`, removed unless it is given another name. The umask decides which
+/// users may read it.
 pub fn file(parent: &Path) -> io::Result<NamedTempFile> {
     sweep(parent);
     loop {

@@ -60,7 +60,7 @@ pub use hz::Hz;
 pub use ladder::Ladder;
 pub use menu::{Menu, Release};
 pub use name::{Name, Selected, Setup};
-pub use period::{Driver, Period};
+pub use period::{Driver, Period, Way};
 pub use poll_switch::{Invalid, PollSwitch};
 pub use psd::Psd;
 pub use state::{Kind, State};

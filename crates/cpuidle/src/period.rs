@@ -5,7 +5,7 @@
 //! What is done and in which order stands here; how it is done is the CPU's matter,
 //! a [`Driver`]. The guest's is a CPU, that of `cargo xtask governors` a trace.
 
-use crate::{Choice, Device, Kind, Moment, Outcome, State, Wake};
+use crate::{Choice, Device, Kind, Moment, Outcome, Wake};
 
 /// What an idle period needs of its CPU: in Linux, what a cpuidle driver does and
 /// the clock, timers and tick around it.
@@ -40,12 +40,22 @@ pub trait Driver {
     /// Polls for at most [`Choice::poll_limit_ns`]; the event that it saw.
     fn poll(&self, choice: &Choice) -> Option<Self::Event>;
 
-    /// Enters the chosen `state`, which does not poll, until an interrupt, and leaves
+    /// Enters the chosen state, which is `way` and does not poll, until an interrupt, and leaves
     /// it; the event that is there then, and whether the state was entered at all.
-    fn halt(&self, choice: &Choice, state: &State) -> (Option<Self::Event>, bool);
+    fn halt(&self, choice: &Choice, way: Way) -> (Option<Self::Event>, bool);
 
     /// What kind of wake-up `event` is.
     fn cause(&self, event: Self::Event) -> Wake;
+}
+
+/// What entering a state takes. (A copy of the whole [`State`](crate::State) would be one of
+/// memory, in every stay.)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// How the CPU waits in it.
+    pub kind: Kind,
+    /// [`State::exit_latency_ns`](crate::State::exit_latency_ns).
+    pub exit_latency_ns: u64,
 }
 
 /// From having nothing to do to having something to do again.
@@ -68,16 +78,16 @@ impl Period {
     /// ended the period, or `None` if it goes on.
     #[inline(always)]
     pub fn stay<D: Driver>(&mut self, cpu: &D) -> Option<D::Event> {
-        let (choice, state) = self.select(cpu);
+        let (choice, way) = self.select(cpu);
         let start = cpu.now();
-        let (event, entered) = match state.kind {
+        let (event, entered) = match way.kind {
             Kind::Poll => (cpu.poll(&choice), true),
-            Kind::Wfi | Kind::Standby => cpu.halt(&choice, &state),
+            Kind::Wfi | Kind::Standby => cpu.halt(&choice, way),
         };
         let residency_ns = cpu.ns(cpu.now() - start);
         let wake = match event {
             Some(event) => cpu.cause(event),
-            None if state.polls() => Wake::PollTimeout,
+            None if way.kind == Kind::Poll => Wake::PollTimeout,
             None if cpu.take_tick() => Wake::Tick,
             None => Wake::Interrupt,
         };
@@ -97,7 +107,7 @@ impl Period {
 
     /// Asks the governor, and sets the tick as it wants it.
     #[inline(always)]
-    fn select<D: Driver>(&mut self, cpu: &D) -> (Choice, State) {
+    fn select<D: Driver>(&mut self, cpu: &D) -> (Choice, Way) {
         let now = cpu.now();
         let now_ns = cpu.ns(now);
         let next_tick_ns = cpu.tick_ns() - now_ns % cpu.tick_ns();
@@ -107,13 +117,18 @@ impl Period {
             utilisation: cpu.utilisation(),
             ..Moment::at(now_ns)
         };
-        let (choice, state) = cpu.with_device(|device| {
+        let (choice, way) = cpu.with_device(|device| {
             let choice = device.select(&moment, || cpu.next_timer_ns(now));
-            (choice, *device.states().at(choice.state))
+            let state = device.states().at(choice.state);
+            let way = Way {
+                kind: state.kind,
+                exit_latency_ns: state.exit_latency_ns,
+            };
+            (choice, way)
         });
         self.tick_stopped |= choice.stop_tick;
         cpu.set_tick(now, (!self.tick_stopped).then_some(next_tick_ns));
-        (choice, state)
+        (choice, way)
     }
 }
 

@@ -123,6 +123,7 @@ pub const fn operation(workload: Workload) -> &'static str {
         Workload::Notify | Workload::Io => "request",
         Workload::Timer => "wake-up, late",
         Workload::Idle => "period, awake",
+        Workload::Frames => "frame, from the time at which it was meant to begin",
         Workload::Stream => "period",
         Workload::Overshoot => "poll, over its limit",
     }

@@ -57,7 +57,8 @@ impl Cell {
             | Workload::Notify
             | Workload::Io
             | Workload::Timer
-            | Workload::Idle => self.wait.limited() && self.may_poll(),
+            | Workload::Idle
+            | Workload::Frames => self.wait.limited() && self.may_poll(),
         }
     }
 
@@ -77,7 +78,8 @@ impl Cell {
             | Workload::Notify
             | Workload::Io
             | Workload::Timer
-            | Workload::Idle => None,
+            | Workload::Idle
+            | Workload::Frames => None,
         }
     }
 
@@ -137,6 +139,7 @@ impl Cell {
             | Workload::Notify
             | Workload::Timer
             | Workload::Idle
+            | Workload::Frames
             | Workload::Stream
             | Workload::Overshoot => 0,
         };
@@ -168,7 +171,11 @@ impl Cell {
     pub(crate) fn needs_second(&self) -> bool {
         match self.workload {
             Workload::Ipi => self.shape.has_receiver(),
-            Workload::Pingpong | Workload::Ipistorm | Workload::Pipe | Workload::Notify => true,
+            Workload::Pingpong
+            | Workload::Ipistorm
+            | Workload::Pipe
+            | Workload::Notify
+            | Workload::Frames => true,
             Workload::Io => self.completion != Completion::SAME,
             Workload::Messaging
             | Workload::Timer

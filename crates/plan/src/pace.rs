@@ -175,7 +175,8 @@ impl Cell {
             | Workload::Notify
             | Workload::Io
             | Workload::Timer
-            | Workload::Idle => 0,
+            | Workload::Idle
+            | Workload::Frames => 0,
         };
         PATH + 1000
             * (self.pause_us()

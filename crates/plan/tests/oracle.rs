@@ -42,6 +42,7 @@ fn settled(plan: &Plan, cell: &Cell) -> Cell {
     let named = &plan.lists;
     match cell.workload {
         Workload::Timer if !named.gap_us.named => cell.gap_us = 1000,
+        Workload::Frames if !named.gap_us.named => cell.gap_us = 16_667,
         Workload::Idle if !named.gap_us.named => cell.gap_us = 10_000,
         Workload::Ipistorm if !named.cpulist.named => cell.cpulist = plan::CpuSet::FIRST,
         _ => {}

@@ -182,6 +182,7 @@ fn words_of_other_dimensions_are_what_the_documentation_says() {
         "io",
         "timer",
         "idle",
+        "frames",
     ];
     let alone = ["stream", "overshoot"];
     for workload in Workload::ALL {
@@ -195,6 +196,7 @@ fn words_of_other_dimensions_are_what_the_documentation_says() {
         let period = match name {
             "timer" => Some(1000),
             "idle" => Some(10_000),
+            "frames" => Some(16_667),
             _ => None,
         };
         assert_eq!(workload.period_us(), period);
@@ -233,7 +235,7 @@ fn words_stay() {
     for (key, words) in [
         (
             "workload",
-            "ipi pingpong ipistorm messaging pipe notify io timer idle stream overshoot",
+            "ipi pingpong ipistorm messaging pipe notify io timer idle frames stream overshoot",
         ),
         ("shape", "dry self one broadcast"),
         ("trap", "none wfi wfe both"),

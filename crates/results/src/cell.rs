@@ -211,6 +211,7 @@ impl Cell {
             | Workload::Io
             | Workload::Timer
             | Workload::Idle
+            | Workload::Frames
             | Workload::Stream
             | Workload::Overshoot => format!("{table} {shape}"),
         }

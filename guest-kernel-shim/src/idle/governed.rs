@@ -20,7 +20,7 @@ use core::marker::PhantomData;
 use core::num::NonZeroU32;
 use core::sync::atomic::Ordering::Relaxed;
 
-use cpuidle::{Choice, Device, Driver, FOREVER, Kind, Period, Psd, Setup, State, Table, Wake};
+use cpuidle::{Choice, Device, Driver, FOREVER, Kind, Period, Psd, Setup, Table, Wake, Way};
 use plan::{Governor, IdlePollBy, PsdLimit};
 use wait::idle::{self, Idle};
 use wait::poll::Pause;
@@ -143,8 +143,18 @@ impl<P: Pause, F, const BARRIER: bool> Governed<P, F, BARRIER> {
             cpu: self.cpu,
             me,
         };
-        self.period.stay(&here).map_or(0, NonZeroU32::get)
+        stay(&mut self.period, &here)
     }
+}
+
+/// Not inlined, so that the compiler makes the same of it in an image that has more loops
+/// which call it than in one that has one.
+#[inline(never)]
+fn stay<T: Here, P: Pause, const BARRIER: bool>(
+    period: &mut Period,
+    here: &Stay<'_, T, P, BARRIER>,
+) -> u32 {
+    period.stay(here).map_or(0, NonZeroU32::get)
 }
 
 /// The CPU that idles by governor.
@@ -220,11 +230,11 @@ impl<T: Here, P: Pause, const BARRIER: bool> Driver for Stay<'_, T, P, BARRIER> 
     /// After the tick has come, the governor is asked again: a CPU that halted would sleep without
     /// the tick that it wanted.
     #[inline(always)]
-    fn halt(&self, _: &Choice, state: &State) -> (Option<NonZeroU32>, bool) {
+    fn halt(&self, _: &Choice, way: Way) -> (Option<NonZeroU32>, bool) {
         let ticked = || self.cpu.rung.has_ticked();
         let (taken, entered) = idle::halt_unless(self.me, self.wanted, ticked, || {
-            if state.kind == Kind::Standby {
-                self.standby(state.exit_latency_ns);
+            if way.kind == Kind::Standby {
+                self.standby(way.exit_latency_ns);
             } else if BARRIER {
                 idle::wfi(&Barred(self.me), true);
             } else {

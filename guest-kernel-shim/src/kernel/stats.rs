@@ -53,11 +53,19 @@ pub enum Stat {
     /// Those that wrote.
     Writes,
     Writing,
+    /// Samples of `frames`, and those that ended after their deadline.
+    Frames,
+    Late,
+    /// Ticks from when their first task was meant to run until it did, and from when their second
+    /// was woken, and their third.
+    Beginning,
+    Rendering,
+    Composing,
 }
 
 impl Stat {
     /// Every one, in order.
-    pub const ALL: [(Self, &'static str); 21] = [
+    pub const ALL: [(Self, &'static str); 26] = [
         (Self::Switches, "sched.switches"),
         (Self::Passes, "sched.passes"),
         (Self::FromIdle, "sched.from-idle"),
@@ -79,6 +87,11 @@ impl Stat {
         (Self::Reading, "io.read-ticks"),
         (Self::Writes, "io.writes"),
         (Self::Writing, "io.write-ticks"),
+        (Self::Frames, "frames.made"),
+        (Self::Late, "frames.late"),
+        (Self::Beginning, "frames.begin-ticks"),
+        (Self::Rendering, "frames.render-ticks"),
+        (Self::Composing, "frames.compose-ticks"),
     ];
 }
 

@@ -79,12 +79,13 @@ impl Samples {
     }
 }
 
-/// The rounds of a block of `count` samples, each with whether it is one: those after them
-/// are made so that the last sample is like the others. Without them the other CPU
-/// would leave the loop within it.
+/// The rounds of a block of `count` samples, each with whether it is one: those before them
+/// are for governors, and those after them are made so that the last sample is like the
+/// others. Without them the other CPU would leave the loop within it.
 #[inline(always)]
 pub fn rounds(workload: Workload, count: u32) -> impl Iterator<Item = bool> {
-    (0..made(workload, count)).map(move |n| n < count)
+    let first = workload.learning();
+    (0..made(workload, count)).map(move |n| n >= first && n - first < count)
 }
 
 /// How many rounds that are.

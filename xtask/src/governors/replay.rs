@@ -11,7 +11,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use cpuidle::{Choice, Device, Driver, FOREVER, Period, Psd, Setup, State, Wake};
+use cpuidle::{Choice, Device, Driver, FOREVER, Period, Psd, Setup, Wake, Way};
 
 use super::ledger::Ledger;
 use super::states::States;
@@ -153,7 +153,7 @@ impl Driver for Cpu<'_> {
         self.stay(choice.state, until_ns)
     }
 
-    fn halt(&self, choice: &Choice, _: &State) -> (Option<Wake>, bool) {
+    fn halt(&self, choice: &Choice, _: Way) -> (Option<Wake>, bool) {
         (self.stay(choice.state, self.tick_at_ns.get()), true)
     }
 

@@ -101,8 +101,13 @@ impl Driver for Scripted {
     fn poll(&self, choice: &Choice) -> Option<Wake> {
         self.next(choice.state).event
     }
-    fn halt(&self, choice: &Choice, state: &State) -> (Option<Wake>, bool) {
-        assert_eq!(state, table().at(choice.state));
+    fn halt(&self, choice: &Choice, way: Way) -> (Option<Wake>, bool) {
+        let table = table();
+        let state = table.at(choice.state);
+        assert_eq!(
+            (way.kind, way.exit_latency_ns),
+            (state.kind, state.exit_latency_ns)
+        );
         let stay = self.next(choice.state);
         (stay.event, stay.entered)
     }

@@ -10,8 +10,8 @@ macro_rules! common_and {
             /// What is run.
             workload: Workload {
                 key: "workload",
-                help: "What is run: ipi, pingpong, ipistorm, messaging, pipe, notify, io, timer, idle, stream (the period \
-                       of the event stream), overshoot (polls that end at their limit)",
+                help: "What is run: ipi, pingpong, ipistorm, messaging, pipe, notify, io, timer, idle, frames, stream (the \
+                       period of the event stream), overshoot (polls that end at their limit)",
                 kind: Kind::Words,
                 default: [Workload::Ipi, Workload::Pingpong],
                 neutral: Workload::Ipi,
@@ -198,7 +198,7 @@ macro_rules! common_and {
             gap_us: u32 {
                 key: "gap-us",
                 aliases: &["delay-us"],
-                help: "Pause between two wake-ups, microseconds; the period of timer (default 1000) and idle (10000)",
+                help: "Pause between two wake-ups, microseconds; the period of timer (default 1000), idle (10000) and frames (16667)",
                 kind: Kind::Numbers,
                 range: (0, MAX_US),
                 default: [0],

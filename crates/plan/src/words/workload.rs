@@ -26,6 +26,8 @@ words! {
         Timer = "timer",
         /// Mostly nothing.
         Idle = "idle",
+        /// Frames of a display, each made by three tasks in a row, by a deadline.
+        Frames = "frames",
         /// One CPU waits for the event stream, and for nothing else.
         Stream = "stream",
         /// One CPU polls up to its limit, and nothing wakes it.
@@ -45,15 +47,18 @@ impl Workload {
             | Self::Notify
             | Self::Io
             | Self::Timer
-            | Self::Idle => true,
+            | Self::Idle
+            | Self::Frames => true,
         }
     }
 
-    /// Wake-ups that one sample has: a round trip is two.
+    /// Wake-ups that one sample has: a round trip is two, and of a frame three tasks wait for
+    /// each other.
     #[must_use]
     pub const fn wakeups(self) -> u32 {
         match self {
             Self::Pingpong | Self::Pipe => 2,
+            Self::Frames => 3,
             Self::Ipi
             | Self::Ipistorm
             | Self::Messaging
@@ -63,6 +68,24 @@ impl Workload {
             | Self::Idle
             | Self::Stream
             | Self::Overshoot => 1,
+        }
+    }
+
+    /// Whether a plugin of the emulator can tell what of a sample is on its path: the guest marks
+    /// where samples begin and end.
+    #[must_use]
+    pub const fn is_marked(self) -> bool {
+        match self {
+            Self::Ipi | Self::Pingpong | Self::Ipistorm => true,
+            Self::Messaging
+            | Self::Notify
+            | Self::Frames
+            | Self::Pipe
+            | Self::Io
+            | Self::Timer
+            | Self::Idle
+            | Self::Stream
+            | Self::Overshoot => false,
         }
     }
 
@@ -79,7 +102,8 @@ impl Workload {
             | Self::Notify
             | Self::Io
             | Self::Timer
-            | Self::Idle => false,
+            | Self::Idle
+            | Self::Frames => false,
         }
     }
 
@@ -92,6 +116,7 @@ impl Workload {
             | Self::Io
             | Self::Timer
             | Self::Idle
+            | Self::Frames
             | Self::Stream
             | Self::Overshoot => true,
             Self::Ipi | Self::Pingpong | Self::Ipistorm | Self::Pipe | Self::Notify => false,
@@ -112,16 +137,37 @@ impl Workload {
             | Self::Io
             | Self::Timer
             | Self::Idle
+            | Self::Frames
             | Self::Stream
             | Self::Overshoot => false,
         }
     }
 
-    /// How many wake-ups each block makes after its last sample. Where others take part,
-    /// what they do when it is over must not be in a sample: so they go on for one more.
+    /// How many wake-ups each block makes before its first sample. Governors begin anew with
+    /// each block, and look at eight waits or nine; frames are too few for these to be samples.
+    #[must_use]
+    pub const fn learning(self) -> u32 {
+        match self {
+            Self::Frames => 10,
+            Self::Ipi
+            | Self::Pingpong
+            | Self::Ipistorm
+            | Self::Messaging
+            | Self::Pipe
+            | Self::Notify
+            | Self::Io
+            | Self::Timer
+            | Self::Idle
+            | Self::Stream
+            | Self::Overshoot => 0,
+        }
+    }
+
+    /// How many wake-ups each block makes beside its samples: those before them, and one after
+    /// them. Where others take part, what they do when it is over must not be in a sample.
     #[must_use]
     pub const fn unrecorded(self) -> u32 {
-        if self.is_alone() { 0 } else { 1 }
+        self.learning() + if self.is_alone() { 0 } else { 1 }
     }
 
     /// Whether it has groups of tasks.
@@ -135,6 +181,7 @@ impl Workload {
             | Self::Io
             | Self::Timer
             | Self::Idle
+            | Self::Frames
             | Self::Stream
             | Self::Overshoot => false,
         }
@@ -146,6 +193,7 @@ impl Workload {
         match self {
             Self::Timer => Some(1000),
             Self::Idle => Some(10_000),
+            Self::Frames => Some(16_667),
             Self::Ipi
             | Self::Pingpong
             | Self::Ipistorm

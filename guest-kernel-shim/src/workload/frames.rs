@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `frames`: a display asks for a frame every `gap-us`, and three tasks on three CPUs make it
+//! one after the other, as the UI thread, the render thread and the compositor of a phone do. A
+//! sample is a frame, from the time at which it was meant to begin to the end of its composition. It
+//! is late if that is more than the period.
+//!
+//! The first task waits for the time, works, hands the frame to the second and waits until that
+//! has copied it: a short wait, and then a long one for the next frame. The second works on, and
+//! hands the frame to the third. How long each works is drawn from the seed, evenly
+//! from half of its mean to one and a half of it: others in each block, the same in all cells. The
+//! means are shares of the period, so that the load is the same for every period, and a few frames
+//! in a hundred take longer than it.
+
+use core::hint::black_box;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use plan::{Spread, Workload};
+
+use crate::clock;
+use crate::kernel::Cpu;
+use crate::kernel::channel::Channel;
+use crate::kernel::stats::Stat;
+use crate::kernel::timer::sleep_until;
+use crate::workload::samples::{record, rounds};
+use crate::workload::shared::CHANNELS;
+use crate::workload::times::{self, Times};
+
+/// Work of a frame on average, per cent of the period: of the UI, to copy it, to render it, to
+/// compose it. A frame takes 72 of them and at most 108, and without any wake-up one in 200 is late.
+const SHARES: [u64; 4] = [20, 5, 35, 12];
+const UI: usize = 0;
+const COPY: usize = 1;
+const RENDER: usize = 2;
+const COMPOSE: usize = 3;
+
+/// Between two looks at the clock: a microsecond or less.
+const ROUNDS: u32 = 256;
+
+/// Frames whose times are kept; more than a channel holds, so that none is overwritten before it
+/// is read.
+const KEPT: usize = 512;
+
+/// When the block began.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+
+/// When a task handed frames on, by their numbers.
+struct Handed([AtomicU64; KEPT]);
+
+static TO_RENDER: Handed = Handed([const { AtomicU64::new(0) }; KEPT]);
+static TO_COMPOSE: Handed = Handed([const { AtomicU64::new(0) }; KEPT]);
+
+impl Handed {
+    /// Frame `number` is handed on now. The channel orders it for the receiver.
+    fn note(&self, number: u32) {
+        self.0[number as usize % KEPT].store(clock::now(), Relaxed);
+    }
+
+    /// Ticks since then, or since the receiver was `ready` for it, if that was later: what it
+    /// waited for longer than it had to.
+    fn since(&self, number: u32, ready: u64) -> u64 {
+        clock::now() - self.0[number as usize % KEPT].load(Relaxed).max(ready)
+    }
+}
+
+/// Begins the tasks of this CPU.
+pub fn spawn(count: u32, period: u64, cpu: &'static Cpu, cpus: usize) {
+    let works = |task: usize| task % cpus == cpu.index;
+    if works(0) {
+        cpu.spawn(update(cpu, count, period));
+    }
+    if works(1) {
+        cpu.spawn(render(cpu, count, period));
+    }
+    if works(2) {
+        cpu.spawn(compose(cpu, count, period));
+    }
+}
+
+/// Frames to render, frames that were copied, frames to compose.
+fn channels() -> [&'static Channel; 3] {
+    core::array::from_fn(|n| &CHANNELS[n])
+}
+
+async fn update(cpu: &'static Cpu, count: u32, period: u64) {
+    let [to_render, copied, _] = channels();
+    let mut times = work(UI, period);
+    let begun = clock::now();
+    BEGUN.store(begun, Release);
+    for (number, recorded) in (0..).zip(rounds(Workload::Frames, count)) {
+        let (ready, due) = (clock::now(), due(begun, number, period));
+        sleep_until(due).await;
+        if recorded {
+            let waited = clock::now() - due.max(ready);
+            cpu.stats.add_many(Stat::Beginning, waited);
+        }
+        busy(times.draw());
+        TO_RENDER.note(number);
+        to_render.send().await;
+        copied.receive().await;
+    }
+}
+
+async fn render(cpu: &'static Cpu, count: u32, period: u64) {
+    let [to_render, copied, to_compose] = channels();
+    let [mut copying, mut rendering] = [COPY, RENDER].map(|which| work(which, period));
+    for (number, recorded) in (0..).zip(rounds(Workload::Frames, count)) {
+        let ready = clock::now();
+        to_render.receive().await;
+        if recorded {
+            let waited = TO_RENDER.since(number, ready);
+            cpu.stats.add_many(Stat::Rendering, waited);
+        }
+        busy(copying.draw());
+        copied.send().await;
+        busy(rendering.draw());
+        TO_COMPOSE.note(number);
+        to_compose.send().await;
+    }
+}
+
+async fn compose(cpu: &'static Cpu, count: u32, period: u64) {
+    let [_, _, to_compose] = channels();
+    let mut times = work(COMPOSE, period);
+    for (number, recorded) in (0..).zip(rounds(Workload::Frames, count)) {
+        let ready = clock::now();
+        to_compose.receive().await;
+        let waited = TO_COMPOSE.since(number, ready);
+        busy(times.draw());
+        let ticks = clock::now() - due(BEGUN.load(Acquire), number, period);
+        if recorded {
+            record(ticks);
+            cpu.stats.add(Stat::Frames);
+            cpu.stats.add_many(Stat::Late, u64::from(ticks > period));
+            cpu.stats.add_many(Stat::Composing, waited);
+        }
+    }
+}
+
+/// When frame `number` is meant to begin.
+fn due(begun: u64, number: u32, period: u64) -> u64 {
+    begun + (u64::from(number) + 1) * period
+}
+
+/// How long that part of the work takes, frame by frame.
+fn work(which: usize, period: u64) -> Times {
+    Times {
+        random: times::random(which as u64),
+        spread: Spread::Uniform,
+        mean: period * SHARES[which] / 100,
+    }
+}
+
+/// Works for so many ticks, and now and then lets an emulator run the other CPUs.
+fn busy(ticks: u64) {
+    let end = clock::now() + ticks;
+    while clock::now() < end {
+        (0..ROUNDS).for_each(|round| {
+            black_box(round);
+        });
+        arch::insn::yield_now();
+    }
+}
