@@ -60,6 +60,7 @@ core::arch::global_asm!(
         adrp    x1, el1_vectors
         add     x1, x1, :lo12:el1_vectors
         msr     vbar_el1, x1
+        msr     cntkctl_el1, xzr                // no event stream, nothing for EL0
         isb
     .endm
 

@@ -5,9 +5,7 @@
 use core::mem::ManuallyDrop;
 use core::sync::atomic::Ordering::Relaxed;
 
-use aarch64_cpu::registers::{
-    ID_AA64MMFR0_EL1, MAIR_EL1, Readable, SCTLR_EL1, TCR_EL1, TTBR0_EL1, Writeable,
-};
+use aarch64_cpu::registers::{ID_AA64MMFR0_EL1, MAIR_EL1, Readable, TCR_EL1, TTBR0_EL1, Writeable};
 use aarch64_paging::descriptor::{El1Attributes, PhysicalAddress};
 use aarch64_paging::paging::{Constraints, El1And0, MemoryRegion, RootTable, VaRange};
 use arch::{insn, layout};
@@ -86,6 +84,13 @@ pub unsafe fn enter(pool: &mut Pool, regions: &[(Region, Use)]) {
     insn::tlbi_vmalle1();
     insn::dsb_nsh();
     insn::isb();
-    SCTLR_EL1.set(sctlr);
-    insn::isb();
+    // What was written until here went to memory. A hypervisor that has this memory mapped
+    // with caches may have read it before, by speculation too, and what it read would be
+    // found once caches are on (DDI 0487K.a, B2.10, mismatched memory attributes). Nothing is
+    // taken from the pool below; the stack is in the data, so that part comes last.
+    pages::clean(pool.taken());
+    let data = layout::data();
+    // SAFETY: the caller vouches for the regions, which have the code and the stack where
+    // they are.
+    unsafe { insn::clean_and_set_sctlr_el1(data.start, data.end, pages::line(), sctlr) };
 }

@@ -175,6 +175,7 @@ pub fn fail(fault: Fault, plan: &Plan) -> u64 {
         | Fault::El2Overflow
         | Fault::El2WriteCode
         | Fault::El2RunData
+        | Fault::El2BreaksRules
         | Fault::El2PanicRunning
         | Fault::El2OverflowRunning
         | Fault::El2PanicNested

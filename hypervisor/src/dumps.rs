@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! When something is wrong: finding that out, and showing the state of every CPU.
 
+mod broken_rules;
 pub mod dump;
 pub mod failing;
 pub mod watch_points;

@@ -90,7 +90,7 @@ impl Watcher {
 }
 
 /// The plugin, built; an error if the emulator that `command` starts takes none.
-fn plugin(mut command: Command) -> Result<PathBuf> {
+pub fn plugin(mut command: Command) -> Result<PathBuf> {
     static PLUGIN: OnceLock<PathBuf> = OnceLock::new();
     if let Some(plugin) = PLUGIN.get() {
         return Ok(plugin.clone());

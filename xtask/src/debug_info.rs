@@ -38,24 +38,56 @@ impl Lines {
         Ok(Self(Context::from_dwarf(gimli::Dwarf::load(load)?)?))
     }
 
-    /// The line that the instruction at link address `address` is of, as `path:line`. Where
-    /// the compiler inlined functions it is the innermost one in this workspace, as the
-    /// libraries' own lines say less. Assembly and other code without lines has none.
-    pub fn line(&self, address: u64) -> Option<String> {
-        let mut frames = self.0.find_frames(address).skip_all_loads().ok()?;
-        let mut innermost = None;
+    /// The functions that the instruction at link address `address` is of, the innermost one
+    /// first: more than one where the compiler inlined some. Assembly and other code without
+    /// lines has none.
+    pub fn frames(&self, address: u64) -> Vec<Frame> {
+        let mut found = Vec::new();
+        let Ok(mut frames) = self.0.find_frames(address).skip_all_loads() else {
+            return found;
+        };
         while let Ok(Some(frame)) = frames.next() {
             let Some((file, line)) = frame.location.and_then(|at| Some((at.file?, at.line?)))
             else {
                 continue;
             };
-            if let Ok(ours) = std::path::Path::new(file).strip_prefix(places::root()) {
-                return Some(format!("{}:{line}", ours.display()));
-            }
-            innermost.get_or_insert_with(|| format!("{file}:{line}"));
+            let ours = std::path::Path::new(file).strip_prefix(places::root());
+            let name = frame
+                .function
+                .as_ref()
+                .and_then(|name| name.raw_name().ok());
+            found.push(Frame {
+                function: name.map_or(String::new(), |name| {
+                    format!("{:#}", rustc_demangle::demangle(&name))
+                }),
+                ours: ours.is_ok(),
+                file: ours.map_or(file.into(), |ours| ours.display().to_string()),
+                line,
+            });
         }
-        innermost
+        found
     }
+
+    /// The line that the instruction at link address `address` is of, as `path:line`. Where
+    /// the compiler inlined functions it is the innermost one in this workspace, as the
+    /// libraries' own lines say less. Assembly and other code without lines has none.
+    pub fn line(&self, address: u64) -> Option<String> {
+        let frames = self.frames(address);
+        let innermost = frames.iter().find(|frame| frame.ours).or(frames.first())?;
+        Some(format!("{}:{}", innermost.file, innermost.line))
+    }
+}
+
+/// A function that an instruction is of, and the line in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Its name; without its path, where it was inlined.
+    pub function: String,
+    /// Whether it is of this workspace.
+    pub ours: bool,
+    /// The file, from the workspace's root if it is ours.
+    pub file: String,
+    pub line: u32,
 }
 
 impl fmt::Debug for Lines {

@@ -54,6 +54,8 @@ pub struct Job {
     pub expect_reset: bool,
     /// The seed with which the emulator is disturbed, if it is.
     pub disturb: Option<u64>,
+    /// Whether the rules of the architecture are watched: see [`crate::strict`].
+    pub strict: bool,
 }
 
 impl Job {
@@ -86,6 +88,7 @@ impl Job {
             watts: board.watts.clone(),
             expect_reset: args.expect_reset,
             disturb: args.disturb,
+            strict: false,
             load,
         };
         job.resets()?;

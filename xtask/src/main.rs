@@ -65,6 +65,7 @@ mod run;
 mod session;
 mod soak;
 mod store;
+mod strict;
 mod suite;
 mod symbols;
 mod table;

@@ -17,6 +17,7 @@ use crate::job::Job;
 use crate::log::Log;
 use crate::partial::Scratch;
 use crate::progress::{Progress, Speed};
+use crate::strict::{Checker, Found};
 use crate::verdict::{Failure, judge, judge_reset, judge_results, unwritten};
 use crate::{interrupt, report, toolchain};
 
@@ -27,6 +28,8 @@ pub struct Session {
     pub results: Results,
     /// What did not happen of what was asked for.
     pub failure: Option<Failure>,
+    /// What broke rules of the architecture, where they were watched.
+    pub found: Vec<Found>,
     /// Everything that the console said.
     pub console: String,
     /// How the guest of the last boot ended it, where it gave no exit status.
@@ -51,6 +54,7 @@ pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
         results: Results::default(),
         done: Vec::new(),
         show,
+        found: Vec::new(),
         ended: None,
     };
     let failure = run.all()?;
@@ -79,6 +83,7 @@ struct Run<'j> {
     /// What those before have.
     done: Vec<Measured>,
     show: Show,
+    found: Vec<Found>,
     ended: Option<String>,
 }
 
@@ -142,13 +147,22 @@ impl Run<'_> {
         };
         let watcher = Watcher::new(self.boots.emulator, job, under, self.boots.built);
         let watching = watcher.as_ref().ok().and_then(Option::as_ref);
+        let checker = match job.strict {
+            true => Some(Checker::new(self.boots.emulator)?),
+            false => None,
+        };
         let mut outcome = self.boots.boot(Launch {
             job,
             under,
             progress: self.progress(&title),
             title,
-            recorder: watching.map(Watcher::recorder),
+            recorder: watching
+                .map(Watcher::recorder)
+                .or(checker.as_ref().map(Checker::recorder)),
         })?;
+        if let Some(checker) = &checker {
+            self.found.extend(checker.found(&outcome.console.symbols)?);
+        }
         let watched = match &watcher {
             Ok(watcher) => watcher.as_ref().map(Watcher::samples),
             Err(error) => Some(Err(format!("{error:#}"))),
@@ -215,6 +229,7 @@ impl Run<'_> {
         Ok(Session {
             failure,
             results: all,
+            found: self.found,
             console,
             ended: self.ended,
             place: closed.place,

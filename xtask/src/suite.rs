@@ -17,6 +17,7 @@ mod options;
 mod order;
 mod repeated;
 mod same;
+mod strict;
 mod together;
 
 use std::fs;
@@ -48,6 +49,9 @@ pub fn run(args: &TestArgs) -> Result<()> {
     }
     if args.miri {
         return miri::run(filter);
+    }
+    if args.strict {
+        return strict::run(filter);
     }
     if args.audit {
         return audit::run(args.advisory_db.as_deref());

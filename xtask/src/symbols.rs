@@ -10,7 +10,7 @@ use std::path::Path;
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSymbol, SymbolKind};
 
-use crate::debug_info::Lines;
+use crate::debug_info::{Frame, Lines};
 
 /// What the hypervisor is called on the console.
 pub const HYPERVISOR: &str = "hypervisor";
@@ -107,11 +107,29 @@ impl Symbols {
         annotated.collect()
     }
 
+    /// Where the instruction at `address` of `level` is; `None` if it is in no image. An image
+    /// of which it is not known where it is has none.
+    pub fn site(&self, level: Level, address: u64) -> Option<Site> {
+        let mut images = self.images.iter().filter(|image| image.level() == level);
+        images.find_map(|image| image.site(address))
+    }
+
     fn names(&self, address: u64, level: Option<Level>) -> Vec<String> {
         let images = self.images.iter();
         let images = images.filter(|image| level.is_none_or(|level| image.level() == level));
         images.filter_map(|image| image.name(address)).collect()
     }
+}
+
+/// Where in an image an instruction is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// What the image is called on the console.
+    pub image: &'static str,
+    /// The symbol that it is behind.
+    pub symbol: String,
+    /// The functions that it is of, the innermost one first: see [`Lines::frames`].
+    pub frames: Vec<Frame>,
 }
 
 /// An exception level.
@@ -161,12 +179,27 @@ impl Image {
         }
     }
 
-    fn name(&self, address: u64) -> Option<String> {
+    /// The link address of `address`, and the symbol that it is behind.
+    fn find(&self, address: u64) -> Option<(u64, &(u64, String))> {
         let at = address
             .checked_sub(self.base?)
             .filter(|&at| at < self.end)?;
         let after = self.functions.partition_point(|&(start, _)| start <= at);
-        let (start, name) = self.functions.get(after.checked_sub(1)?)?;
+        Some((at, self.functions.get(after.checked_sub(1)?)?))
+    }
+
+    fn site(&self, address: u64) -> Option<Site> {
+        let (at, (_, symbol)) = self.find(address)?;
+        let lines = self.lines.as_ref();
+        Some(Site {
+            image: self.name,
+            symbol: symbol.clone(),
+            frames: lines.map_or(Vec::new(), |lines| lines.frames(at)),
+        })
+    }
+
+    fn name(&self, address: u64) -> Option<String> {
+        let (at, (start, name)) = self.find(address)?;
         let line = self.lines.as_ref().and_then(|lines| lines.line(at));
         let line = line.map_or(String::new(), |line| format!(", {line}"));
         Some(format!("{}: {name}+{:#x}{line}", self.name, at - start))

@@ -33,7 +33,7 @@ mod view;
 use platform::{Firmware, Platform};
 
 pub use error::{Error, Table};
-pub use list::{Listed, MAX_LISTED, console, list};
+pub use list::{Listed, MAX_LISTED, conduit, console, list};
 pub use notes::{MAX_ITS, Notes};
 pub use ram::Ram;
 
@@ -75,10 +75,13 @@ pub fn read<'a>(
     let mut claims = Claims::new(ram.memory()?);
     let gic = gic::read(&madt, &mut claims)?;
     let timer = gtdt::read(&found.gtdt, gic.gic.maintenance)?;
-    let console = match &found.spcr {
-        Some(spcr) => Some(spcr::read(spcr, &mut claims)?),
-        None => None,
-    };
+    // Without a console the machine can still be used, by one that the boot arguments name.
+    let console = found.spcr.and_then(|spcr| {
+        let spcr = spcr.as_ref();
+        spcr.map(|spcr| spcr::read(spcr, &mut claims)).transpose()
+    });
+    let no_console = console.err();
+    let console = console.ok().flatten();
     Ok(Description {
         notes: Notes {
             oem: found.xsdt.array(view::OEM_ID)?,
@@ -93,6 +96,7 @@ pub fn read<'a>(
             its: gic.its,
             its_ignored: gic.its_ignored,
             uart_type: console.map(|console| console.interface),
+            no_console,
         },
         platform: Platform {
             cpus: cpus.list,

@@ -3,12 +3,12 @@
 //! the console on which a defect is reported.
 
 use arrayvec::ArrayVec;
-use platform::{Region, Uart};
+use platform::{Conduit, Region, Uart};
 
 use crate::claims::Claims;
 use crate::error::Table;
 use crate::view::{HEADER, View};
-use crate::{Tables, root, spcr};
+use crate::{Tables, fadt, root, spcr};
 
 /// The most tables that are listed.
 pub const MAX_LISTED: usize = 40;
@@ -49,10 +49,22 @@ pub fn list(tables: &impl Tables, rsdp: u64) -> ArrayVec<Listed, MAX_LISTED> {
 /// The UART that the SPCR names, whatever is wrong with other tables.
 #[must_use]
 pub fn console(tables: &impl Tables, rsdp: u64) -> Option<Uart> {
-    let listed = list(tables, rsdp);
-    let spcr = listed.iter().find(|table| table.signature == *b"SPCR")?;
-    let spcr = View::whole(tables, Table::Spcr, spcr.place.base).ok()?;
+    let spcr = sound(tables, rsdp, Table::Spcr)?;
     spcr::read(&spcr, &mut Claims::new(&[])).ok()?.uart
+}
+
+/// How PSCI is called, whatever is wrong with other tables.
+#[must_use]
+pub fn conduit(tables: &impl Tables, rsdp: u64) -> Option<Conduit> {
+    fadt::psci(&sound(tables, rsdp, Table::Fadt)?).ok()?
+}
+
+/// The first table of that kind, if its length and checksum are right.
+fn sound<'t>(tables: &'t impl Tables, rsdp: u64, table: Table) -> Option<View<'t>> {
+    let listed = list(tables, rsdp);
+    let found = |listed: &&Listed| Table::of(listed.signature) == table;
+    let listed = listed.iter().find(found)?;
+    View::whole(tables, table, listed.place.base).ok()
 }
 
 fn look(tables: &impl Tables, address: u64) -> Option<Listed> {

@@ -5,6 +5,8 @@ use core::fmt;
 
 use arrayvec::ArrayVec;
 
+use crate::error::Error;
+
 /// The most interrupt translation services that [`Notes`] lists.
 pub const MAX_ITS: usize = 16;
 
@@ -35,6 +37,8 @@ pub struct Notes {
     pub its_ignored: usize,
     /// Interface type of the SPCR, also where it is a type not known here.
     pub uart_type: Option<u8>,
+    /// What is wrong with the SPCR, whose console is not used then.
+    pub no_console: Option<Error>,
 }
 
 impl fmt::Display for Notes {
@@ -62,9 +66,10 @@ impl fmt::Display for Notes {
         if self.maintenance_assumed {
             write!(f, ", no maintenance interrupt named: 25 assumed")?;
         }
-        match self.uart_type {
-            Some(interface) => write!(f, ", SPCR type {interface}"),
-            None => write!(f, ", no SPCR"),
+        match (self.uart_type, self.no_console) {
+            (_, Some(error)) => write!(f, ", no console by the SPCR, which is wrong: {error}"),
+            (Some(interface), None) => write!(f, ", SPCR type {interface}"),
+            (None, None) => write!(f, ", no SPCR"),
         }
     }
 }
@@ -102,6 +107,7 @@ mod tests {
             its: ArrayVec::from_iter([0xbc_0010_0000]),
             its_ignored: 0,
             uart_type: Some(0),
+            no_console: None,
         };
         let usual = "ACPI: AMAZON/GRVTN003, GIC v4, a redistributor named by each CPU, 1 ITS";
         assert_eq!(notes.to_string(), format!("{usual}, SPCR type 0"));

@@ -25,7 +25,8 @@ pub struct Found<'t> {
     pub fadt: View<'t>,
     pub madt: View<'t>,
     pub gtdt: View<'t>,
-    pub spcr: Option<View<'t>>,
+    /// What is wrong with it says why there is no console.
+    pub spcr: Result<Option<View<'t>>, Error>,
     /// Other tables with a wrong length or checksum.
     pub damaged: usize,
 }
@@ -63,17 +64,19 @@ pub fn find<'t>(tables: &'t impl Tables, rsdp: u64) -> Result<Found<'t>, Error> 
         if slot.is_some() {
             return Err(xsdt.defect(offset, "a table not yet listed", address));
         }
-        *slot = Some(View::whole(tables, table, address)?);
+        *slot = Some(View::whole(tables, table, address));
     }
     // The SPCR may be missing. But a damaged table may be the SPCR.
-    if let (None, Some(error)) = (&spcr, damage) {
-        return Err(error);
-    }
+    let spcr = match (spcr, damage) {
+        (Some(spcr), _) => spcr.map(Some),
+        (None, Some(error)) => Err(error),
+        (None, None) => Ok(None),
+    };
     Ok(Found {
         xsdt,
-        fadt: fadt.ok_or(Error::Missing(Table::Fadt))?,
-        madt: madt.ok_or(Error::Missing(Table::Madt))?,
-        gtdt: gtdt.ok_or(Error::Missing(Table::Gtdt))?,
+        fadt: fadt.ok_or(Error::Missing(Table::Fadt))??,
+        madt: madt.ok_or(Error::Missing(Table::Madt))??,
+        gtdt: gtdt.ok_or(Error::Missing(Table::Gtdt))??,
         spcr,
         damaged,
     })

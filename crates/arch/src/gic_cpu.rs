@@ -97,12 +97,29 @@ pub const fn sgi_value(intid: u32, mpidr: u64) -> u64 {
 /// Enables the interface for Group 1 with every priority let through.
 /// `split_eoi` sets EOImode 1: an end of interrupt does not deactivate.
 pub fn enable(split_eoi: bool) {
-    ICC_SRE_EL1.set(ICC_SRE_EL1.get() | 1);
+    // System registers, no bypass. Nothing of what is UNKNOWN at reset stays: neither CBPR nor
+    // PMHE in ICC_CTLR_EL1 (IHI 0069H, 12.2).
+    ICC_SRE_EL1.set(7);
     insn::isb();
     ICC_PMR_EL1.set(0xff);
     ICC_BPR1_EL1.set(0);
-    let ctlr = ICC_CTLR_EL1.get();
-    ICC_CTLR_EL1.set(if split_eoi { ctlr | 2 } else { ctlr & !2 });
+    ICC_CTLR_EL1.set(if split_eoi { 2 } else { 0 });
     ICC_IGRPEN1_EL1.set(1);
     insn::isb();
+}
+
+/// Whether Group 0 is this level's too. Where EL3 has FIQs for itself (SCR_EL3.FIQ), it is
+/// not, and an access to a register of Group 0 traps to EL3. Then priorities are seen shifted
+/// (IHI 0069H, 4.8.1): the least priority that can be told from 0 reads back as 0.
+///
+/// Changes the priority mask for a moment, so interrupts have to be masked.
+#[must_use]
+pub fn has_group0() -> bool {
+    // PRIbits (10:8): one less than the implemented bits, which are the upper ones.
+    let bits = (ICC_CTLR_EL1.get() >> 8 & 7) + 1;
+    let before = ICC_PMR_EL1.get();
+    ICC_PMR_EL1.set(1 << (8 - bits));
+    let seen = ICC_PMR_EL1.get();
+    ICC_PMR_EL1.set(before);
+    seen != 0
 }

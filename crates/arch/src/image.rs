@@ -11,6 +11,11 @@
 //! The linker leaves one table of relative relocations; either entry applies it
 //! before any Rust code runs.
 
+/// CPUs that the start code tells apart if a loader lets in all of them: 32 clusters of 16, by
+/// Aff1 and Aff0 of MPIDR_EL1. A loader that lets in one may do so with any.
+#[doc(hidden)]
+pub const CLAIMANTS: usize = 512;
+
 /// Emits the headers and the start code of an image.
 ///
 /// `$then` is the symbol that the start code branches to on the CPU that came
@@ -48,19 +53,52 @@ macro_rules! image_start {
             r#"
             .section .text.boot, "ax"
         _image_start:
-            // The first CPU to claim the image goes on; PSCI and spin-table
-            // loaders let in only one, others let in all of them.
-            adrp    x1, __boot_claim
-            add     x1, x1, :lo12:__boot_claim
-        2:  ldaxr   w2, [x1]
-            cbnz    w2, 9f
-            mov     w3, #1
-            stxr    w4, w3, [x1]
-            cbnz    w4, 2b
+            // PSCI and spin-table loaders let in only one CPU, others let in all of them, and
+            // one may go on. With the MMU off an exclusive need not work (DDI 0487K.a, B2.12.1:
+            // data is Device memory), so it is found by loads and stores: Lamport's fast
+            // mutual exclusion (ACM TOCS 5(1), 1987, algorithm 2), which the winner never leaves.
+            mrs     x1, mpidr_el1           // not 0: bit 31 is RES1
+            adrp    x2, __boot_claim        // who came last, who was let by last, who has won
+            add     x2, x2, :lo12:__boot_claim
+            add     x3, x2, #64             // for each CPU: it is still being decided
+            and     x4, x1, #15
+            ubfx    x5, x1, #8, #5
+            add     x4, x4, x5, lsl #4
+            mov     w5, #1
+            strb    w5, [x3, x4]
+            dmb     sy
+            str     x1, [x2]
+            dmb     sy
+            ldr     x6, [x2, #8]
+            cbnz    x6, 8f
+            str     x1, [x2, #8]
+            dmb     sy
+            ldr     x6, [x2]
+            cmp     x6, x1
+            b.eq    7f
+            // Several at once. When all are decided, it is the one that was let by last, unless
+            // one found itself alone.
+            strb    wzr, [x3, x4]
+            dmb     sy
+            mov     x5, #0
+        2:  ldrb    w6, [x3, x5]
+            cbz     w6, 3f
+            yield
+            ldr     x6, [x2, #16]
+            cbnz    x6, 9f
+            b       2b
+        3:  add     x5, x5, #1
+            cmp     x5, #{claimants}
+            b.lo    2b
+            dmb     sy
+            ldr     x6, [x2, #8]
+            cmp     x6, x1
+            b.ne    9f
+        7:  str     x1, [x2, #16]
             bl      _image_relocate
             b       {then}
-        9:  clrex
-            b       {held}
+        8:  strb    wzr, [x3, x4]
+        9:  b       {held}
 
             // Entries of 24 bytes: offset, info (only R_AARCH64_RELATIVE, the
             // linker script asserts no other kind), addend.
@@ -82,14 +120,14 @@ macro_rules! image_start {
         4:  ret
 
             .section .data.boot_claim, "aw"
-            .balign 64                      // a line of its own: it is written uncached
+            .balign 64                      // lines of their own: they are written uncached
             .global __boot_claim
         __boot_claim:
-            .long   0
-            .balign 64
+            .space  64 + {claimants}
             "#,
             then = sym $then,
             held = sym $held,
+            claimants = const $crate::image::CLAIMANTS,
             pe_offset = const $pe_offset,
             $($($efi)*)?
         );

@@ -133,6 +133,48 @@ pub unsafe fn dc_civac(address: usize) {
     unsafe { asm!("dc civac, {0}", in(reg) address, options(nostack, preserves_flags)) }
 }
 
+/// Functions that turn translation and caches on behind the last store without them.
+macro_rules! clean_and_set_sctlr {
+    ($($name:ident, $register:literal;)*) => {$(
+        /// Cleans and invalidates the data cache from `start` to `end`, by lines of `line`
+        /// bytes, to the point of coherency, empties this PE's instruction cache, and writes
+        #[doc = concat!("`sctlr` to ", $register, ". Between the first line and the write nothing is stored.")]
+        ///
+        /// # Safety
+        /// The range must be mapped before and after; translation and caches as `sctlr` has them
+        /// must leave the running code and its stack where they are.
+        #[inline(always)]
+        pub unsafe fn $name(start: u64, end: u64, line: u64, sctlr: u64) {
+            // SAFETY: the caller vouches for the range and for what `sctlr` does; the maintenance
+            // keeps contents.
+            unsafe {
+                asm!(
+                    "2: dc civac, {address}",
+                    "add {address}, {address}, {line}",
+                    "cmp {address}, {end}",
+                    "b.lo 2b",
+                    "dsb sy",
+                    "ic iallu",
+                    "dsb nsh",
+                    "isb",
+                    concat!("msr ", $register, ", {sctlr}"),
+                    "isb",
+                    address = inout(reg) start => _,
+                    line = in(reg) line,
+                    end = in(reg) end,
+                    sctlr = in(reg) sctlr,
+                    options(nostack),
+                );
+            }
+        }
+    )*};
+}
+
+clean_and_set_sctlr! {
+    clean_and_set_sctlr_el1, "SCTLR_EL1";
+    clean_and_set_sctlr_el2, "SCTLR_EL2";
+}
+
 /// Whether the running translation of EL2 lets EL2 read at `address`.
 #[inline]
 #[must_use]

@@ -124,6 +124,30 @@ registers! {
     MDSCR_EL1 = "S2_0_C0_C2_2", read write;
     /// Active priorities, Group 0.
     ICC_AP0R0_EL1 = "S3_0_C12_C8_4", read write;
+    /// The same, where there are 6 or 7 bits of preemption.
+    ICC_AP0R1_EL1 = "S3_0_C12_C8_5", write;
+    /// The same, where there are 7.
+    ICC_AP0R2_EL1 = "S3_0_C12_C8_6", write;
+    /// As ICC_AP0R2_EL1.
+    ICC_AP0R3_EL1 = "S3_0_C12_C8_7", write;
+    /// As ICC_AP0R1_EL1, Group 1.
+    ICC_AP1R1_EL1 = "S3_0_C12_C9_1", write;
+    /// As ICC_AP0R2_EL1, Group 1.
+    ICC_AP1R2_EL1 = "S3_0_C12_C9_2", write;
+    /// As ICC_AP0R2_EL1, Group 1.
+    ICC_AP1R3_EL1 = "S3_0_C12_C9_3", write;
+    /// As ICC_AP0R1_EL1, of the guest's interface.
+    ICH_AP0R1_EL2 = "S3_4_C12_C8_1", write;
+    /// As ICC_AP0R2_EL1, of the guest's interface.
+    ICH_AP0R2_EL2 = "S3_4_C12_C8_2", write;
+    /// As ICH_AP0R2_EL2.
+    ICH_AP0R3_EL2 = "S3_4_C12_C8_3", write;
+    /// As ICH_AP0R1_EL2, Group 1.
+    ICH_AP1R1_EL2 = "S3_4_C12_C9_1", write;
+    /// As ICH_AP0R2_EL2, Group 1.
+    ICH_AP1R2_EL2 = "S3_4_C12_C9_2", write;
+    /// As ICH_AP0R2_EL2, Group 1.
+    ICH_AP1R3_EL2 = "S3_4_C12_C9_3", write;
 
     /// Traps of AArch32 system registers.
     HSTR_EL2 = "S3_4_C1_C1_3", read write;
@@ -143,6 +167,10 @@ registers! {
     HAFGRTR_EL2 = "S3_4_C3_C1_6", read write;
     /// Memory partitioning at EL2 (FEAT_MPAM).
     MPAM2_EL2 = "S3_4_C10_C5_0", read write;
+    /// Virtual partitions, where MPAMIDR_EL1.HAS_HCR says so.
+    MPAMHCR_EL2 = "S3_4_C10_C4_0", write;
+    /// What there is of memory partitioning: HAS_HCR (17).
+    MPAMIDR_EL1 = "S3_0_C10_C4_4", read;
 }
 
 /// Reads the feature register S3_0_C0_C`crm`_`op2`; 0 unless `crm` is 1 to 7 and

@@ -24,8 +24,15 @@ pub use spi::Spi;
 /// Offsets of GICD_TYPER2 and GICD_PIDR2 (IHI 0069H, 12.9).
 const GICD_TYPER2: u64 = 0xc;
 const GICD_PIDR2: u64 = 0xffe8;
+/// Offset of GICR_CTLR in a redistributor frame, and its RWP: a write of GICR_ICENABLER0 is
+/// under way (IHI 0069H, 12.11).
+const GICR_CTLR: u64 = 0x0;
+const GICR_CTLR_RWP: u32 = 1 << 3;
 /// Offset of GICR_TYPER in a redistributor frame (IHI 0069H, 12.11).
 const GICR_TYPER: u64 = 0x8;
+/// Looks at a register until it shows what it is about to: more than any implementation
+/// takes.
+const PATIENCE: u32 = 1_000_000;
 /// Offset of GICR_ISPENDR0 from the start of the redistributor: SGI frame, 0x200.
 const GICR_ISPENDR0: u64 = 0x1_0200;
 /// Offset of GICR_ICPENDR0 likewise.
@@ -64,8 +71,8 @@ impl fmt::Display for Error {
     }
 }
 
-/// Enables the distributor: affinity routing and Group 1, every SPI disabled
-/// as reset left it, level-triggered and in Group 1.
+/// Enables the distributor: affinity routing and Group 1, and every SPI disabled, neither
+/// pending nor active, level-triggered and in Group 1, whatever firmware left.
 ///
 /// # Errors
 /// [`Error::NullAddress`].
@@ -75,6 +82,8 @@ impl fmt::Display for Error {
 /// code may use the distributor during the call.
 pub unsafe fn enable_distributor(gic: &Gic) -> Result<(), Error> {
     let base = NonNull::new(gic.distributor.base as *mut Gicd).ok_or(Error::NullAddress)?;
+    // SAFETY: as the caller promises.
+    unsafe { spi::quieten(gic) };
     // SAFETY: the caller vouches for the address and that it is not shared.
     let mut distributor = GicDistributor::new(unsafe { UniqueMmioPointer::new(base) });
     distributor.configure_default_settings();
@@ -139,8 +148,12 @@ impl Redistributor {
         self.base
     }
 
-    /// Wakes it and sets every SGI and PPI to Group 1, disabled, highest
-    /// non-secure priority; PPIs level-triggered.
+    /// Wakes it and sets every SGI and PPI to Group 1, disabled, neither pending nor active,
+    /// highest non-secure priority; PPIs level-triggered. One that firmware left active would
+    /// never come.
+    ///
+    /// # Panics
+    /// As [`Self::disable_all`].
     ///
     /// # Safety
     /// No other code may use this redistributor during the call.
@@ -149,6 +162,9 @@ impl Redistributor {
         // "Already awake" is how some firmware leaves it and is fine.
         let _ = device.mark_core_awake();
         device.configure_default_settings();
+        self.disable_all(u32::MAX);
+        self.clear_pending(u32::MAX);
+        self.clear_active(u32::MAX);
     }
 
     /// Enables the SGIs and PPIs of `bits`.
@@ -156,9 +172,15 @@ impl Redistributor {
         self.write(GICR_ISENABLER0, bits);
     }
 
-    /// Disables the SGIs and PPIs of `bits`.
+    /// Disables the SGIs and PPIs of `bits`, and waits until the write has its effect: one
+    /// of them may come until then (IHI 0069H, 12.11, GICR_CTLR.RWP).
+    ///
+    /// # Panics
+    /// Panics if the register never shows it.
     pub fn disable_all(&self, bits: u32) {
         self.write(GICR_ICENABLER0, bits);
+        let done = (0..PATIENCE).any(|_| self.read(GICR_CTLR) & GICR_CTLR_RWP == 0);
+        assert!(done, "GIC: GICR_CTLR.RWP of {:#x} stays set", self.base);
     }
 
     /// Makes the SGIs and PPIs of `bits` pending.
@@ -204,6 +226,23 @@ impl Redistributor {
     #[must_use]
     pub fn active(&self) -> u32 {
         self.read(GICR_ISACTIVER0)
+    }
+
+    /// Those of `bits` that stay active. A deactivation by the CPU interface takes effect
+    /// here some time later (IHI 0069H, 12.1.6), so this looks more than once before it
+    /// believes that one is active.
+    #[must_use]
+    pub fn still_active(&self, bits: u32) -> u32 {
+        /// Reads of a device: some microseconds.
+        const LOOKS: u32 = 100;
+        let mut active = self.active() & bits;
+        for _ in 1..LOOKS {
+            if active == 0 {
+                break;
+            }
+            active = self.active() & bits;
+        }
+        active
     }
 
     /// Sets the priority of SGI or PPI `intid` (0 to 31); lower is more urgent.

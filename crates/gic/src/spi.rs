@@ -3,6 +3,8 @@
 
 use platform::Gic;
 
+use crate::PATIENCE;
+
 /// GICD_IGROUPR, ISENABLER, ICENABLER, ISPENDR, ICPENDR, ISACTIVER: a bit per INTID.
 const IGROUPR: u64 = 0x080;
 const ISENABLER: u64 = 0x100;
@@ -14,6 +16,34 @@ const ISACTIVER: u64 = 0x300;
 const IPRIORITYR: u64 = 0x400;
 /// GICD_IROUTER: a doubleword per INTID.
 const IROUTER: u64 = 0x6000;
+
+/// GICD_CTLR, and its RWP: a write of GICD_ICENABLER is under way.
+const CTLR: u64 = 0;
+const RWP: u32 = 1 << 31;
+/// GICD_TYPER: ITLinesNumber, bits 4:0, registers of 32 INTIDs besides the first.
+const TYPER: u64 = 4;
+const ICACTIVER: u64 = 0x380;
+
+/// Disables every SPI, and takes pending and active states from it.
+///
+/// # Safety
+/// The description must be true and mapped as device memory, and no other code may
+/// use the distributor during the call.
+pub(crate) unsafe fn quieten(gic: &Gic) {
+    let word = |offset: u64| (gic.distributor.base + offset) as *mut u32;
+    // SAFETY: the caller vouches for the frame, which is this code's alone.
+    unsafe {
+        let registers = u64::from(word(TYPER).read_volatile() & 0x1f);
+        for register in [ICENABLER, ICPENDR, ICACTIVER] {
+            for n in 1..=registers {
+                word(register + 4 * n).write_volatile(u32::MAX);
+            }
+            // What was disabled may still become pending until then.
+            let done = (0..PATIENCE).any(|_| word(CTLR).read_volatile() & RWP == 0);
+            assert!(done, "GIC: GICD_CTLR.RWP stays set");
+        }
+    }
+}
 
 /// An SPI, 32 to 1019.
 #[derive(Clone, Copy, Debug)]

@@ -22,6 +22,7 @@ pub const PAGE: u64 = 4096;
 /// A stretch of RAM that is handed out page by page and never taken back.
 #[derive(Debug)]
 pub struct Pool {
+    base: u64,
     next: u64,
     end: u64,
 }
@@ -33,8 +34,18 @@ impl Pool {
     /// The region must be RAM that nothing else uses, ever, and accessible.
     pub const unsafe fn new(region: Region) -> Self {
         Self {
+            base: region.base,
             next: region.base,
             end: region.end(),
+        }
+    }
+
+    /// What was taken so far.
+    #[must_use]
+    pub const fn taken(&self) -> Region {
+        Region {
+            base: self.base,
+            size: self.next - self.base,
         }
     }
 
@@ -145,11 +156,17 @@ impl<A: PagingAttributes> Translation<A> for Tables<'_> {
     }
 }
 
+/// Bytes of the smallest line of all data caches: CTR_EL0.DminLine, in words (DDI 0487K.a,
+/// D23.2.34).
+#[must_use]
+pub fn line() -> u64 {
+    4 << (CTR_EL0.get() >> 16 & 0xf)
+}
+
 /// Cleans and invalidates `region` to the point of coherency, for a reader
 /// whose caches are off.
 pub fn clean(region: Region) {
-    // DminLine: words of the smallest line of all data caches (DDI 0487K.a, D23.2.34).
-    let line = 4u64 << (CTR_EL0.get() >> 16 & 0xf);
+    let line = line();
     let mut address = region.base & !(line - 1);
     while address < region.end() {
         // SAFETY: callers clean memory that they have just used.
@@ -184,12 +201,11 @@ pub fn evict(regions: impl IntoIterator<Item = Region>) {
 /// Panics if `DC ZVA` is prohibited here, which it is not at EL2.
 pub fn zero(region: Region) {
     // DCZID_EL0: BS (3:0) is the logarithm of the block's words; at most 2 KiB
-    // (DDI 0487K.a, D24.2.36). The smallest data cache line is CTR_EL0.DminLine
-    // (19:16), in words too.
+    // (DDI 0487K.a, D24.2.36).
     let id = DCZID_EL0.get();
     assert!(id & 1 << 4 == 0, "DC ZVA is prohibited");
     let block = 4 << (id & 0xf);
-    let line = (4 << (CTR_EL0.get() >> 16 & 0xf)).min(block);
+    let line = line().min(block);
     for start in (region.base..region.end()).step_by(block as usize) {
         // SAFETY: the callers give the region away, and it is mapped as memory.
         unsafe { insn::dc_zva(start as usize) };

@@ -83,6 +83,8 @@ arguments! {
     hypervisor {
         /// The hypervisor prints what the machine is.
         survey: bool = SURVEY, on;
+        /// The hypervisor leaves the registers of memory partitioning alone.
+        no_mpam: bool = "no-mpam", on;
         /// Here the boot arguments begin, where a boot manager may put something in front.
         options: bool = OPTIONS, on;
         /// The console, as `platform::uart::Named` reads it.

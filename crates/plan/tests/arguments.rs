@@ -66,7 +66,7 @@ fn switches_have_no_value() {
 #[test]
 fn arguments_beside_the_plan_are_read_once() {
     let text = "root=/dev/vda rouse.check=timer rouse.cost=all rouse.fault=sgi-lost rouse.hostile=power \
-                rouse.seed=7 rouse.soak=20000 rouse.stress=18446744073709551615 rouse.survey rouse.options \
+                rouse.seed=7 rouse.soak=20000 rouse.stress=18446744073709551615 rouse.survey rouse.no-mpam rouse.options \
                 rouse.uart=pl011,0x9000000 rouse.wait=wfi";
     let read = Arguments::parse(text).unwrap();
     assert_eq!(
@@ -81,6 +81,7 @@ fn arguments_beside_the_plan_are_read_once() {
             soak: Some(20_000),
             stress: Some(u64::MAX),
             survey: true,
+            no_mpam: true,
             options: true,
             uart: Some("pl011,0x9000000"),
         }
@@ -261,7 +262,7 @@ fn every_name_is_known_and_none_is_there_twice() {
             Arguments::<Plan>::read(Box::leak(format!("rouse.{key}=?").into_boxed_str()));
         assert!(!matches!(wrong, Some(Error::UnknownKey { .. })), "{key}");
     }
-    assert_eq!(names.len(), COUNT + Plan::OTHERS.len() + 10);
+    assert_eq!(names.len(), COUNT + Plan::OTHERS.len() + 11);
 }
 
 #[test]

@@ -16,6 +16,9 @@ pub struct Instruction([u8; 0]);
 /// A register that can be read.
 #[repr(C)]
 pub struct Handle([u8; 0]);
+/// Where in the machine an access went.
+#[repr(C)]
+pub struct Place([u8; 0]);
 
 /// Identifies the plugin.
 pub type Id = u64;
@@ -99,8 +102,18 @@ unsafe extern "C" {
         length: usize,
     ) -> usize;
     pub fn qemu_plugin_insn_vaddr(instruction: *const Instruction) -> u64;
+    pub fn qemu_plugin_insn_haddr(instruction: *const Instruction) -> *const c_void;
     pub fn qemu_plugin_mem_size_shift(info: u32) -> c_uint;
     pub fn qemu_plugin_mem_is_store(info: u32) -> bool;
+    pub fn qemu_plugin_get_hwaddr(info: u32, address: u64) -> *mut Place;
+    pub fn qemu_plugin_hwaddr_is_io(place: *const Place) -> bool;
+    pub fn qemu_plugin_hwaddr_phys_addr(place: *const Place) -> u64;
+    pub fn qemu_plugin_read_memory_hwaddr(
+        address: u64,
+        bytes: *mut Array<u8>,
+        length: usize,
+    ) -> c_int;
+    pub fn qemu_plugin_translate_vaddr(address: u64, physical: *mut u64) -> bool;
     pub fn qemu_plugin_get_registers() -> *mut Array<Register>;
     pub fn qemu_plugin_read_register(handle: *mut Handle, value: *mut Array<u8>) -> bool;
 

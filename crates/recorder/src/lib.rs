@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A plugin of QEMU that looks at what CPUs execute, in one of two ways.
+//! A plugin of QEMU that looks at what CPUs execute, in one of three ways.
 //!
 //! With option `out=FILE` it writes down every instruction and every memory access
 //! of a CPU from one mark to the next: see crate `cost` for marks and trace. Then
@@ -10,10 +10,16 @@
 //!
 //! With options `chart=FILE,samples=FILE` it takes the samples of a run apart, as
 //! crate `critical` says: see `samples`. This is for one thread only.
+//!
+//! With option `findings=FILE` it writes down what breaks the rules of crate `rules`: see
+//! `check`. This is for multi-threaded emulation only, as the first way.
 
 #![allow(unsafe_code)]
 
 mod api;
+mod check;
+mod per_cpu;
+mod registers;
 mod samples;
 
 use std::cell::UnsafeCell;
@@ -26,13 +32,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, OnceLock};
 
 use cost::{Edge, Entry, Level, Mark};
+use per_cpu::{CPUS, PerCpu};
+use registers::Value;
 
 /// The interface that this is written for.
 #[unsafe(export_name = "qemu_plugin_version")]
 pub static VERSION: c_int = api::VERSION;
 
-/// Most CPUs that the emulator has.
-const CPUS: usize = 512;
 /// Entries of a CPU that goes on at the same level without an exception before
 /// it is taken for one that spins, and the rest is left out.
 const MOST: usize = 1 << 14;
@@ -62,7 +68,7 @@ struct Step {
 struct Cpu {
     /// PSTATE, and the place where its value goes.
     pstate: *mut api::Handle,
-    value: *mut api::Array<u8>,
+    value: Value,
     /// Instructions so far, until it has reached EL1.
     before: Option<u64>,
     /// The path whose begin was marked, and what was executed since.
@@ -74,18 +80,11 @@ struct Cpu {
     run: usize,
 }
 
-/// The CPUs; each is touched by its own thread only.
-struct Cpus([UnsafeCell<Cpu>; CPUS]);
-
-// SAFETY: an element is used only in callbacks for its CPU, which the emulator
-// makes on that CPU's one thread.
-unsafe impl Sync for Cpus {}
-
-static ALL: Cpus = Cpus(
+static ALL: PerCpu<Cpu> = PerCpu::new(
     [const {
         UnsafeCell::new(Cpu {
             pstate: null_mut(),
-            value: null_mut(),
+            value: Value::NONE,
             before: Some(0),
             window: None,
             entries: Vec::new(),
@@ -94,15 +93,6 @@ static ALL: Cpus = Cpus(
         })
     }; CPUS],
 );
-
-/// The CPU `index`, for the callback that runs for it.
-///
-/// # Safety
-/// To be called once per callback, with the index that the callback got.
-unsafe fn cpu(index: c_uint) -> &'static mut Cpu {
-    // SAFETY: see `Cpus`; the caller holds no other reference.
-    unsafe { &mut *ALL.0[index as usize].get() }
-}
 
 /// Called when the plugin is loaded; 0 if it can work.
 ///
@@ -128,8 +118,17 @@ pub unsafe extern "C" fn qemu_plugin_install(
             }
         };
     }
+    if let Some(findings) = option("findings=") {
+        return match check::install(id, findings) {
+            Ok(()) => 0,
+            Err(why) => {
+                eprintln!("recorder: {why}");
+                1
+            }
+        };
+    }
     let Some(path) = option("out=") else {
-        eprintln!("recorder: no option out=FILE, nor chart=FILE and samples=FILE");
+        eprintln!("recorder: no option out=FILE, findings=FILE, nor chart=FILE and samples=FILE");
         return 1;
     };
     match File::create(path) {
@@ -149,19 +148,10 @@ pub unsafe extern "C" fn qemu_plugin_install(
 
 /// A CPU begins to exist: finds out how its PSTATE is read.
 extern "C" fn starts(index: c_uint, _: api::Data) {
-    // SAFETY: the interface hands out an array of descriptions that stay valid.
-    let registers = unsafe {
-        let array = &*api::qemu_plugin_get_registers();
-        std::slice::from_raw_parts(array.data, array.length as usize)
-    };
-    // SAFETY: names are strings; the handle is valid as long as the CPU is.
-    unsafe {
-        let pstate = |one: &&api::Register| CStr::from_ptr(one.name).to_bytes() == b"cpsr";
-        let found = registers.iter().find(pstate);
-        let cpu = cpu(index);
-        cpu.pstate = found.map_or(null_mut(), |register| register.handle);
-        cpu.value = api::g_byte_array_new();
-    }
+    // SAFETY: the only reference in this callback.
+    let cpu = unsafe { ALL.of(index) };
+    cpu.pstate = registers::find("cpsr").unwrap_or(null_mut());
+    cpu.value = Value::new();
 }
 
 /// A block is translated: asks to be called for each of its instructions. What
@@ -211,18 +201,9 @@ extern "C" fn enters(index: c_uint, data: api::Data) {
         return;
     }
     // SAFETY: the only reference in this callback.
-    let cpu = unsafe { cpu(index) };
-    // SAFETY: handle and array are this CPU's, and this callback may read
-    // registers.
-    let pstate = unsafe {
-        api::g_byte_array_set_size(cpu.value, 0);
-        api::qemu_plugin_read_register(cpu.pstate, cpu.value);
-        let value = &*cpu.value;
-        let bytes = std::slice::from_raw_parts(value.data, value.length as usize);
-        bytes.first().copied()
-    };
-    if let Some(pstate) = pstate {
-        let level = Level::of_pstate(u64::from(pstate));
+    let cpu = unsafe { ALL.of(index) };
+    if let Some(pstate) = cpu.value.read(cpu.pstate) {
+        let level = Level::of_pstate(pstate);
         block.level.store(level as u8, Relaxed);
     }
 }
@@ -232,7 +213,7 @@ extern "C" fn executes(index: c_uint, data: api::Data) {
     // SAFETY: the data of the registration in `translates`.
     let step = unsafe { &*data.cast::<Step>() };
     // SAFETY: the only reference in this callback.
-    let cpu = unsafe { cpu(index) };
+    let cpu = unsafe { ALL.of(index) };
     let level = Level::of_pstate(u64::from(step.block.level.load(Relaxed)) << 2);
     match &mut cpu.before {
         Some(before) if level == Level::El1 => {
@@ -254,7 +235,7 @@ extern "C" fn executes(index: c_uint, data: api::Data) {
 /// The instruction has accessed memory.
 extern "C" fn accesses(index: c_uint, info: u32, address: u64, _: api::Data) {
     // SAFETY: the only reference in this callback.
-    let cpu = unsafe { cpu(index) };
+    let cpu = unsafe { ALL.of(index) };
     if cpu.window.is_some() && cpu.run < MOST {
         // SAFETY: pure functions of the access.
         let (store, size) = unsafe {

@@ -12,7 +12,7 @@
 //! places for every CPU but the first. So CPUs are told apart by TPIDR_EL1, and counting
 //! is done by a call.
 
-use std::ffi::{CStr, c_int, c_uint};
+use std::ffi::{c_int, c_uint};
 use std::fs;
 use std::ptr::{from_ref, null_mut};
 use std::sync::atomic::Ordering::Relaxed;
@@ -22,6 +22,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use critical::{Cause, Chart, Counts, Cutter, Image, Kind, Tpidr};
 
 use crate::api;
+use crate::registers::{self, Value, find};
 
 /// Everything that is known, once the plugin is installed.
 static STATE: Mutex<Option<State>> = Mutex::new(None);
@@ -53,7 +54,7 @@ unsafe impl Send for State {}
 /// Registers of a CPU, and the place where a value goes. Handles are the same for
 /// all CPUs, which are of one model.
 struct Registers {
-    value: *mut api::Array<u8>,
+    value: Value,
     pstate: *mut api::Handle,
     tpidr: *mut api::Handle,
     /// Absent where there is no EL2.
@@ -360,57 +361,23 @@ impl State {
 impl Registers {
     /// Finds them by their names; `None` if one is missing that is always needed.
     fn find() -> Option<Self> {
-        // SAFETY: the interface hands out an array of descriptions that stay valid.
-        let all = unsafe {
-            let array = &*api::qemu_plugin_get_registers();
-            std::slice::from_raw_parts(array.data, array.length as usize)
-        };
-        let find = |name: &str| {
-            // SAFETY: names are strings.
-            let is_it = |one: &&api::Register| unsafe {
-                CStr::from_ptr(one.name).to_bytes() == name.as_bytes()
-            };
-            all.iter().find(is_it).map(|register| register.handle)
-        };
-        let mut general = [null_mut(); 31];
-        for (number, handle) in general.iter_mut().enumerate() {
-            *handle = find(&format!("x{number}"))?;
-        }
         Some(Self {
-            // SAFETY: makes an array.
-            value: unsafe { api::g_byte_array_new() },
+            value: Value::new(),
             pstate: find("cpsr")?,
             tpidr: find("TPIDR_EL1")?,
             affinity: find("VMPIDR_EL2").unwrap_or(null_mut()),
             syndrome: find("ESR_EL2").unwrap_or(null_mut()),
-            general,
+            general: registers::general()?,
         })
     }
 
     /// The value of a register of the CPU that the emulator is at.
     fn read(&self, handle: *mut api::Handle) -> Option<u64> {
-        if handle.is_null() {
-            return None;
-        }
-        // SAFETY: the array is this plugin's, and the callbacks that come here may
-        // read registers.
-        let bytes = unsafe {
-            api::g_byte_array_set_size(self.value, 0);
-            if !api::qemu_plugin_read_register(handle, self.value) {
-                return None;
-            }
-            let value = &*self.value;
-            std::slice::from_raw_parts(value.data, value.length as usize)
-        };
-        let mut value = [0; 8];
-        let length = bytes.len().min(value.len());
-        value[..length].copy_from_slice(&bytes[..length]);
-        Some(u64::from_le_bytes(value))
+        self.value.read(handle)
     }
 
     /// The exception level that it is at.
     fn level(&self) -> Option<u8> {
-        let pstate = self.read(self.pstate)?;
-        Some((pstate >> 2 & 3) as u8)
+        self.read(self.pstate).map(registers::level)
     }
 }

@@ -95,7 +95,8 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
     pub fn inject(&mut self, intid: u32, hw: Option<u32>) -> bool {
         match self.private.ready(intid) {
             Some(priority) => {
-                self.list.inject(&mut self.interface, intid, priority, hw);
+                self.list
+                    .inject_last(&mut self.interface, intid, priority, hw);
                 return true;
             }
             None if hw.is_none() => self.private.set_pending(intid),

@@ -109,22 +109,38 @@ impl List {
         let free = bank.empty() >> slot & 1 != 0;
         let simple = free && self.backlog == 0 && value != ListRegister::EMPTY;
         if simple {
-            bank.write(slot as usize, value);
+            bank.write_last(slot as usize, value);
         }
         simple
     }
 
     /// Makes `intid` pending; `hw` is the physical INTID behind it.
-    #[inline(always)]
     pub fn inject(&mut self, bank: &mut impl Bank, intid: u32, priority: u8, hw: Option<u32>) {
-        if intid < PRIVATE && self.backlog == 0 {
-            let slot = self.arrivals[intid as usize].slot as usize;
-            if bank.empty() >> slot & 1 != 0 {
-                bank.write(slot, ListRegister::pending(intid, priority, hw));
-                return;
-            }
+        let new = ListRegister::pending(intid, priority, hw);
+        match self.own_register(bank, intid) {
+            Some(slot) => bank.write(slot, new),
+            None => self.inject_anywhere(bank, new),
         }
-        self.inject_anywhere(bank, ListRegister::pending(intid, priority, hw));
+    }
+
+    /// The same where a context synchronization event follows ([`Bank::write_last`]).
+    #[inline(always)]
+    pub fn inject_last(&mut self, bank: &mut impl Bank, intid: u32, priority: u8, hw: Option<u32>) {
+        let new = ListRegister::pending(intid, priority, hw);
+        match self.own_register(bank, intid) {
+            Some(slot) => bank.write_last(slot, new),
+            None => self.inject_anywhere(bank, new),
+        }
+    }
+
+    /// The register where `intid` was listed last, if that is empty and nothing waits.
+    #[inline(always)]
+    fn own_register(&self, bank: &impl Bank, intid: u32) -> Option<usize> {
+        if intid >= PRIVATE || self.backlog != 0 {
+            return None;
+        }
+        let slot = self.arrivals[intid as usize].slot as usize;
+        (bank.empty() >> slot & 1 != 0).then_some(slot)
     }
 
     #[cold]

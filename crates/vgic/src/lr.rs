@@ -150,8 +150,15 @@ pub trait Bank {
     fn empty(&self) -> u32;
     /// Register `n`.
     fn read(&self, n: usize) -> ListRegister;
-    /// Sets register `n`.
+    /// Sets register `n`, as everything that follows sees it. What [`Self::empty`] reads is
+    /// another register, so that takes a context synchronization event (DDI 0487K.a,
+    /// D24.1.2.2).
     fn write(&mut self, n: usize, value: ListRegister);
+    /// The same where such an event comes before any of them is looked at again: the
+    /// return to the guest, for instance.
+    fn write_last(&mut self, n: usize, value: ListRegister) {
+        self.write(n, value);
+    }
     /// Whether the maintenance interrupt comes when at most one register is in
     /// use (ICH_HCR_EL2.UIE).
     fn set_underflow(&mut self, on: bool);

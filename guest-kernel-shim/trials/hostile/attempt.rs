@@ -135,6 +135,7 @@ hostile_attempt:
     blr     x9
     mov     x1, #0
     // In: x0 = value, x1 = 1 + vector.
+// strict any rule: it is hostile.
 hostile_return:
     ldr     x3, [sp, #96]
     stp     x0, x1, [x3]

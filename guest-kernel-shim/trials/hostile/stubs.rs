@@ -22,6 +22,7 @@ global_asm!(
     .section .text.hostile_stubs, "ax"
     .balign 4096
     .global hostile_stubs
+// strict any rule: it is hostile.
 hostile_stubs:
     .rept {words}
     ret

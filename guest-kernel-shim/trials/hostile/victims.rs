@@ -46,6 +46,7 @@ victim_off:
 
     // Lets every interrupt be active that it can, then turns itself off.
     .global victim_off_active
+// strict any rule: it is hostile.
 victim_off_active:
     mov     x1, #7
     msr     S3_0_C12_C12_5, x1              // ICC_SRE_EL1

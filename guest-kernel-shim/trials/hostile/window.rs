@@ -90,24 +90,27 @@ pub fn show(address: u64, how: As) -> u64 {
     ADDRESS | address & 0xfff
 }
 
-/// Sets the descriptor of level 0 to 3 that leads to the window.
+/// Sets the descriptor of level 0 to 3 that leads to the window, by way of an invalid one
+/// (DDI 0487K.a, D8.17.1).
 pub fn point(level: u64, descriptor: u64) {
-    match level {
-        0 => ROOT.set(1, descriptor),
-        1 => LEVEL1.set(0, descriptor),
-        2 => LEVEL2.set(0, descriptor),
-        _ => LEVEL3.set(0, descriptor),
+    let (table, index) = match level {
+        0 => (&ROOT, 1),
+        1 => (&LEVEL1, 0),
+        2 => (&LEVEL2, 0),
+        _ => (&LEVEL3, 0),
+    };
+    for descriptor in [0, descriptor] {
+        table.set(index, descriptor);
+        flush();
     }
-    flush();
 }
 
 /// Puts the tables in order again.
 pub fn repair() {
-    ROOT.set(1, LEVEL1.address() | TABLE);
-    LEVEL1.set(0, LEVEL2.address() | TABLE);
-    LEVEL2.set(0, LEVEL3.address() | TABLE);
-    LEVEL3.set(0, 0);
-    flush();
+    point(0, LEVEL1.address() | TABLE);
+    point(1, LEVEL2.address() | TABLE);
+    point(2, LEVEL3.address() | TABLE);
+    point(3, 0);
 }
 
 fn flush() {

@@ -9,8 +9,10 @@
 //! taking over a machine, and no device is touched through firmware's own page
 //! tables, which lack whatever firmware did not need.
 //!
-//! What is refused before that point is said by firmware's console, and firmware
-//! goes on with its next boot option (UEFI Specification 2.10, 7.4 and 12).
+//! What is refused before that point is said by firmware's console, and then by the one
+//! that the tables name: on some servers the first is not the one that people see. Then
+//! the machine is turned off. One that waits in firmware's menu costs as much as one that
+//! runs.
 
 mod arguments;
 mod memory;
@@ -20,10 +22,11 @@ use core::ffi::c_void;
 use core::fmt::{self, Write};
 
 use acpi::Description;
-use arch::{insn, layout};
-use platform::{Platform, Region};
+use arch::layout;
+use arrayvec::ArrayString;
+use platform::{Conduit, Platform, Region, Uart};
 use spin::once::Once;
-use uefi::mem::memory_map::MemoryType;
+use uefi::mem::memory_map::{MemoryMapOwned, MemoryType};
 use uefi::runtime::ResetType;
 use uefi::{Handle, Status, boot, runtime, system, table};
 
@@ -79,9 +82,9 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Called by `_efi_entry`; returns to firmware if the machine is refused.
+/// Called by `_efi_entry`.
 #[unsafe(no_mangle)]
-extern "C" fn efi_start(image: *mut c_void, system: *const c_void) -> usize {
+extern "C" fn efi_start(image: *mut c_void, system: *const c_void) -> ! {
     // SAFETY: firmware passes its system table and this image's handle
     // (UEFI Specification 2.10, 4.1), and nothing has used either before.
     unsafe {
@@ -94,29 +97,58 @@ extern "C" fn efi_start(image: *mut c_void, system: *const c_void) -> usize {
     say!("hypervisor {} in UEFI", env!("CARGO_PKG_VERSION"));
     match describe() {
         Ok(discovered) => take_over(discovered),
-        Err(refusal) => {
-            say!("refused: {refusal}");
-            say_where_tables_say(&refusal);
-            Status::UNSUPPORTED.0
-        }
+        Err(refusal) => refuse(&refusal),
     }
 }
 
-/// Repeats a refusal on the console that the SPCR names: on some servers
-/// firmware's own console is not the one that people see.
-fn say_where_tables_say(refusal: &Refusal) {
-    let (tables::Source::Acpi(rsdp), Ok(map)) =
-        (tables::find(), boot::memory_map(MemoryType::LOADER_DATA))
-    else {
-        return;
-    };
-    let uart = acpi::console(&tables::Mapped(&map), rsdp);
-    if let Some(uart) = uart.filter(|uart| insn::el2_can_read(uart.base)) {
-        // SAFETY: the table names the UART, and firmware maps it.
-        unsafe { log::open(uart) };
-        log::use_firmware(None);
-        say!("refused: {refusal}");
+/// What is refused, to be said again without firmware.
+pub struct Refused {
+    /// The words.
+    pub why: ArrayString<400>,
+    /// Where to say it.
+    pub uart: Uart,
+    /// How the machine is turned off.
+    pub psci: Conduit,
+}
+
+/// See [`refused`].
+static REFUSED: Once<Refused> = Once::new();
+
+/// The refusal that [`efi_start`] has left, if it is one.
+pub fn refused() -> Option<&'static Refused> {
+    REFUSED.get()
+}
+
+/// Says why the machine is not taken over, and turns it off.
+fn refuse(refusal: &Refusal) -> ! {
+    say!("refused: {refusal}");
+    // Only EL2 turns its own translation off.
+    let at_el2 = !matches!(refusal, Refusal::Level(discovery::Unfit::Level(_)));
+    match at_el2.then(|| outside(refusal)).flatten() {
+        Some(refused) => {
+            REFUSED.call_once(|| refused);
+            // SAFETY: nothing of firmware is used after this.
+            unsafe { leave() }
+        }
+        None => shut_down(),
     }
+}
+
+/// The refusal with what it takes to say it without firmware, which may not map that UART.
+fn outside(refusal: &Refusal) -> Option<Refused> {
+    let tables::Source::Acpi(rsdp) = tables::find() else {
+        return None;
+    };
+    let map = boot::memory_map(MemoryType::LOADER_DATA).ok()?;
+    let tables = tables::Mapped(&map);
+    let mut why = ArrayString::new();
+    // What does not fit was said before.
+    let _ = write!(why, "{refusal}");
+    Some(Refused {
+        why,
+        uart: acpi::console(&tables, rsdp)?,
+        psci: acpi::conduit(&tables, rsdp)?,
+    })
 }
 
 /// Asks firmware for everything but the final memory map.
@@ -124,8 +156,14 @@ fn describe() -> Result<Discovered, Refusal> {
     discovery::fit().map_err(Refusal::Level)?;
     vm::find_payload().map_err(Refusal::Payload)?;
     let failed = |call| move |error| Refusal::Firmware(call, error);
-    // The boot manager's timer would reset the machine after five minutes.
-    boot::set_watchdog_timer(0, 0x1_0000, None).map_err(failed("SetWatchdogTimer"))?;
+    // The boot manager's timer would reset the machine after five minutes. Firmware without
+    // one says so (UEFI Specification 2.10, 7.5.1).
+    match boot::set_watchdog_timer(0, 0x1_0000, None) {
+        Err(error) if error.status() != Status::UNSUPPORTED => {
+            return Err(Refusal::Firmware("SetWatchdogTimer", error));
+        }
+        _ => {}
+    }
     let bootargs = arguments::read().map_err(Refusal::Arguments)?;
     let map = boot::memory_map(MemoryType::LOADER_DATA).map_err(failed("GetMemoryMap"))?;
     let (mut platform, acpi) = match tables::find() {
@@ -155,15 +193,39 @@ fn describe() -> Result<Discovered, Refusal> {
 /// Ends firmware's services and starts the hypervisor.
 fn take_over(mut discovered: Discovered) -> ! {
     say!("firmware's services end here; what follows comes from the console that the tables name");
-    log::use_firmware(None);
-    // SAFETY: nothing of firmware is used after this: the platform holds no
-    // reference to its memory, and output goes elsewhere.
-    let map = unsafe { boot::exit_boot_services(Some(MemoryType::LOADER_DATA)) };
+    // SAFETY: nothing of firmware is used after this: the platform holds no reference to its
+    // memory.
+    let map = unsafe { exit() };
     memory::ram(&map).describe(&mut discovered.platform);
     DISCOVERED.call_once(|| discovered);
+    clean_and_leave()
+}
+
+/// Ends firmware's services; output goes elsewhere from now on.
+///
+/// # Safety
+/// Nothing of firmware may be used after this.
+unsafe fn exit() -> MemoryMapOwned {
+    log::use_firmware(None);
+    // SAFETY: as the caller promises.
+    unsafe { boot::exit_boot_services(Some(MemoryType::LOADER_DATA)) }
+}
+
+/// Ends firmware's services, to start the hypervisor.
+///
+/// # Safety
+/// As [`exit`].
+unsafe fn leave() -> ! {
+    // SAFETY: as the caller promises.
+    let _ = unsafe { exit() };
+    clean_and_leave()
+}
+
+/// Starts the hypervisor, with firmware's services ended.
+fn clean_and_leave() -> ! {
     // Firmware loaded the image through its caches, and the relocations and all
     // that was found went there too.
-    pages::clean(Region::from(layout::base()..vm::payload().end()));
+    pages::clean(Region::from(layout::base()..vm::payload_end()));
     // SAFETY: firmware's services ended, and the image is clean.
     unsafe { entry::leave_firmware() }
 }

@@ -13,11 +13,13 @@ use arch::hold::Release;
 use pages::Regime;
 
 use crate::cpu::percpu::PerCpu;
+use crate::cpu::traps;
 use crate::machine::memory::SCTLR_RES1;
 
-/// HCR_EL2 until a vCPU runs: EL1 is AArch64 (RW), everything else off, so
-/// neither E2H nor TGE (DDI 0487K.a, D23.2.51).
-const HCR_BOOT: u64 = 1 << 31;
+/// HCR_EL2 until a vCPU runs: EL1 is AArch64 (RW), and everything asynchronous comes
+/// to EL2 ([`traps::HCR_INJECT`]), or it would not end a WFI here. Everything else is off,
+/// so neither E2H nor TGE (DDI 0487K.a, D24.2.53).
+const HCR_BOOT: u64 = 1 << 31 | traps::HCR_INJECT;
 
 /// Lets held CPUs go, each with its [`PerCpu`].
 pub static EL2_RELEASE: Release = Release::new();
@@ -52,17 +54,20 @@ arch::held_entry!("_el2_held", EL2_RELEASE, "_el2_secondary");
 core::arch::global_asm!(
     r#"
     // Common: EL2 in a known state. The MMU goes off first: E2H changes what the
-    // translation registers mean. Clobbers x1.
+    // translation registers mean. TPIDR_EL2 is UNKNOWN after a reset, and 0 says that
+    // there is no PerCpu yet. A loader may have used either stack pointer. Clobbers x1.
     .macro el2_reset
+        msr     spsel, #1
+        msr     tpidr_el2, xzr
         ldr     x1, ={sctlr}
         msr     sctlr_el2, x1
         isb
-        mov     x1, #{hcr}
+        ldr     x1, ={hcr}
         msr     hcr_el2, x1
-        isb
         adrp    x1, el2_vectors
         add     x1, x1, :lo12:el2_vectors
         msr     vbar_el2, x1
+        isb                                 // an exception may come from here on
         msr     daifset, #15
     .endm
 
@@ -109,7 +114,6 @@ _el2_secondary:
     b       park
 
     // As firmware calls it: x0 = image handle, x1 = system table, its stack.
-    // What comes back is a status.
     .global _efi_entry
 _efi_entry:
     stp     x29, x30, [sp, #-32]!
@@ -118,8 +122,7 @@ _efi_entry:
     bl      _image_relocate
     ldp     x0, x1, [sp, #16]
     bl      efi_start
-    ldp     x29, x30, [sp], #32
-    ret
+    udf     #0
 
     .global _el2_leave_firmware
 _el2_leave_firmware:

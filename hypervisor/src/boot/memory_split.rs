@@ -61,8 +61,7 @@ pub fn split(platform: Platform<'static>, discovered: &Discovered) -> Machine {
     };
     map(&machine, &mut pool, hypervisor, discovered);
     // What was written with the caches off is in memory; drop what caches may
-    // hold of it from before.
-    pages::clean(layout::data().into());
+    // hold of it from before. The image's variables come last: `memory::enter`.
     pages::clean(hypervisor);
     machine
 }

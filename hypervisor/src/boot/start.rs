@@ -9,6 +9,7 @@ use crate::boot::discovery::{Discovered, fit, from_tree, open_console, report};
 use crate::boot::memory_split::split;
 use crate::boot::{efi, smp, survey};
 use crate::console::log;
+use crate::cpu::controls;
 use crate::cpu::percpu::PerCpu;
 use crate::dumps::failing;
 use crate::exits::enter;
@@ -45,6 +46,12 @@ extern "C" fn el2_start(dtb: u64) -> ! {
 /// As [`el2_start`], for a machine that [`efi`] has described.
 #[unsafe(no_mangle)]
 extern "C" fn el2_start_described() -> ! {
+    if let Some(refused) = efi::refused() {
+        note_conduit(Some(refused.psci));
+        // SAFETY: the tables name the UART, and the MMU is off.
+        unsafe { log::open(refused.uart) };
+        refuse!("{}", refused.why);
+    }
     take_over(efi::discovered())
 }
 
@@ -104,6 +111,7 @@ fn take_over(discovered: &Discovered) -> ! {
     unsafe { gic::enable_distributor(&machine.platform.gic) }
         .unwrap_or_else(|error| refuse!("{error}"));
     prepare(machine.cpus[0]);
+    controls::announce_mpam(arguments.no_mpam);
     smp::start_others(machine);
     if arguments.survey {
         survey::print(machine, discovered);

@@ -94,7 +94,9 @@ fn registers() {
     );
     line!(
         "CNTHCTL_EL2 {:#x} CNTVOFF_EL2 {:#x}",
+        // strict written-before-read: it is shown, whatever it is.
         CNTHCTL_EL2.get(),
+        // strict written-before-read: likewise
         CNTVOFF_EL2.get()
     );
 }
@@ -179,7 +181,9 @@ fn cycles() {
     }
     line!("PMU: tried now; if nothing follows, firmware at EL3 keeps it to itself");
     PMCCFILTR_EL0.set(1 << 27);
-    PMCR_EL0.set(PMCR_EL0.get() & !(1 << 5) | 1 << 6 | 1);
+    // LC and E, and nothing that reset or firmware left: neither DP, which stops it here, nor
+    // D, by which it would count every 64th cycle.
+    PMCR_EL0.set(1 << 6 | 1);
     PMCNTENSET_EL0.set(1 << 31);
     insn::isb();
     let (start, from) = (PMCCNTR_EL0.get(), CNTPCT_EL0.get());

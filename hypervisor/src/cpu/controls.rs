@@ -9,14 +9,19 @@
 //!
 //! Section numbers are those of DDI 0487K.a.
 
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
+
 use aarch64_cpu::registers::{
     CPTR_EL2, ID_AA64DFR0_EL1, ID_AA64MMFR0_EL1, ID_AA64MMFR1_EL1, ID_AA64PFR0_EL1,
     ID_AA64PFR1_EL1, MDCR_EL2, Readable, Writeable,
 };
 use arch::regs::{
     CNTHCTL_EL2, HAFGRTR_EL2, HCRX_EL2, HDFGRTR_EL2, HDFGWTR_EL2, HFGITR_EL2, HFGRTR_EL2,
-    HFGWTR_EL2, HSTR_EL2, MPAM2_EL2, PMCR_EL0,
+    HFGWTR_EL2, HSTR_EL2, MPAM2_EL2, MPAMHCR_EL2, MPAMIDR_EL1, PMCR_EL0,
 };
+
+use crate::stage;
 
 /// HCR_EL2 while a guest runs, without what the knobs decide (D24.2.53).
 pub const HCR_GUEST: u64 = {
@@ -64,6 +69,34 @@ const CNTHCTL_GUEST: u64 = 3;
 
 /// MPAM2_EL2: TRAPMPAM1EL1 (48), TRAPMPAM0EL1 (49), partition 0.
 const MPAM_GUEST: u64 = 3 << 48;
+/// MPAMIDR_EL1.HAS_HCR: there is MPAMHCR_EL2 (DDI 0598D.b, 7.3.4).
+const MPAM_HAS_HCR: u64 = 1 << 17;
+
+/// The registers of memory partitioning are left as firmware had them.
+static LEAVE_MPAM: AtomicBool = AtomicBool::new(false);
+
+/// What becomes of memory partitioning. Firmware may keep its registers for itself
+/// (MPAM3_EL3.TRAPLOWER): then EL3 gets the first access, and what it does with it is not
+/// known. So it is announced, and boot argument `rouse.no-mpam` leaves it out.
+pub fn announce_mpam(leave: bool) {
+    LEAVE_MPAM.store(leave, Relaxed);
+    if has_mpam() {
+        stage!(
+            "mpam",
+            "{}",
+            if leave {
+                "left as firmware had it: what the guest uses of it is not trapped"
+            } else {
+                "MPAM2_EL2 is written next; if this is the last line, firmware keeps it: rouse.no-mpam"
+            }
+        );
+    }
+}
+
+/// FEAT_MPAM, by its number or its fraction.
+fn has_mpam() -> bool {
+    has(ID_AA64PFR0_EL1.get(), 40) || has(ID_AA64PFR1_EL1.get(), 16)
+}
 
 /// The four-bit field of `register` whose lowest bit is `low`, not being zero.
 const fn has(register: u64, low: u32) -> bool {
@@ -73,7 +106,7 @@ const fn has(register: u64, low: u32) -> bool {
 /// Sets all of this CPU's but HCR_EL2, which the knobs change.
 pub fn set_up() {
     let (mmfr0, mmfr1) = (ID_AA64MMFR0_EL1.get(), ID_AA64MMFR1_EL1.get());
-    let (pfr0, pfr1) = (ID_AA64PFR0_EL1.get(), ID_AA64PFR1_EL1.get());
+    let pfr0 = ID_AA64PFR0_EL1.get();
     CPTR_EL2.set(CPTR_GUEST);
     MDCR_EL2.set(MDCR_GUEST | counters());
     CNTHCTL_EL2.set(CNTHCTL_GUEST);
@@ -95,9 +128,11 @@ pub fn set_up() {
             HAFGRTR_EL2.set(0);
         }
     }
-    // FEAT_MPAM, by its number or its fraction.
-    if has(pfr0, 40) || has(pfr1, 16) {
+    if has_mpam() && !LEAVE_MPAM.load(Relaxed) {
         MPAM2_EL2.set(MPAM_GUEST);
+        if MPAMIDR_EL1.get() & MPAM_HAS_HCR != 0 {
+            MPAMHCR_EL2.set(0);
+        }
     }
 }
 

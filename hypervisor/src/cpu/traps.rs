@@ -25,20 +25,41 @@ arch::symbol_addresses! {
     traced = el2_vectors_traced;
 }
 
-/// FMO and IMO: interrupts are EL2's, and the guest has the virtual interface.
-const HCR_INJECT: u64 = 1 << 3 | 1 << 4;
+/// AMO: SErrors are EL2's. Not only the guest can cause one: also stores of EL2 that
+/// complete late, errors of memory, and what firmware left. Without it a pending one
+/// would end each WFI of the guest, and nothing would report it.
+const HCR_ERRORS: u64 = 1 << 5;
+/// FMO, IMO and AMO: what is asynchronous is EL2's, and the guest has the virtual interface.
+///
+/// An interrupt that is routed to EL1 is neither taken at EL2 nor does it end a WFI there
+/// (DDI 0487K.a, D1.3.6, asynchronous exception routing, the entries "C", and D1.7.2, WFI
+/// wake-up events).
+/// So EL2 has them routed to itself wherever it waits.
+pub const HCR_INJECT: u64 = 1 << 3 | 1 << 4 | HCR_ERRORS;
 const HCR_TWI: u64 = 1 << 13;
 const HCR_TWE: u64 = 1 << 14;
 /// TWEDEn, with TWEDEL 0: where the PE has FEAT_TWED, a WFE waits 2^8 cycles
 /// before it traps, so that one that is about to end by itself does not exit.
 const HCR_TWED: u64 = 1 << 59;
 
+/// Halts until there is an interrupt, of which none is taken here, also one that its guest gets
+/// directly: that would not end the wait ([`HCR_INJECT`]), so it is EL2's meanwhile. What comes
+/// next is a context synchronization event.
+#[inline(always)]
+pub fn halt_for_any() {
+    let hcr = HCR_EL2.get();
+    HCR_EL2.set(hcr | HCR_INJECT);
+    insn::isb();
+    insn::wfi();
+    HCR_EL2.set(hcr);
+}
+
 /// Sets which waits trap; routes interrupts as
 /// [`crate::cpu::vcpu::Vcpu::direct`] says.
 pub fn set_trap(trap: Trap) {
     let direct = PerCpu::this().vcpu.direct.load(Relaxed);
     let mut hcr = HCR_GUEST;
-    hcr |= if direct { 0 } else { HCR_INJECT };
+    hcr |= if direct { HCR_ERRORS } else { HCR_INJECT };
     hcr |= if trap.wfi { HCR_TWI } else { 0 };
     if trap.wfe {
         hcr |= HCR_TWE;

@@ -20,6 +20,7 @@ use arch::regs::{ICH_ELRSR_EL2, ISR_EL1, ich_lr};
 use crate::console::log::{self, print_unlocked};
 use crate::cpu::pending_word;
 use crate::cpu::percpu::PerCpu;
+use crate::cpu::traps;
 use crate::dumps::watch_points;
 use crate::machine::{machine, memory, power, vm};
 
@@ -128,7 +129,7 @@ fn as_well(why: core::fmt::Arguments<'_>) -> ! {
     let me = PerCpu::this();
     while me.vcpu.pending_word.load(SeqCst) & pending_word::DUMP == 0 {
         // The doorbell that comes with the bit ends it.
-        insn::wfi();
+        traps::halt_for_any();
     }
     dump!("CPU {:#x} has failed as well: {why}", me.mpidr);
     answer(me)
@@ -136,6 +137,7 @@ fn as_well(why: core::fmt::Arguments<'_>) -> ! {
 
 fn halt() -> ! {
     loop {
+        // strict wait-can-end: nothing is to end it.
         insn::wfi();
     }
 }
@@ -217,6 +219,8 @@ pub fn answer(cpu: &PerCpu) -> ! {
 
 /// Prints the state of this CPU and its vCPU.
 fn state(cpu: &PerCpu) {
+    // What was written of the list registers is to be seen below.
+    insn::isb();
     dump!("CPU {:#x}:", cpu.mpidr);
     dump!(
         "  ELR_EL2 {:#018x}  SPSR_EL2 {:#010x}  ESR_EL2 {:#010x}  HCR_EL2 {:#x}",

@@ -11,6 +11,7 @@ use plan::Fault;
 use platform::{Uart, UartKind};
 
 use crate::console::log;
+use crate::dumps::broken_rules;
 use crate::machine::fault::is;
 use crate::machine::machine;
 use crate::machine::vm::vm;
@@ -38,6 +39,8 @@ pub fn before_guest() {
         // SAFETY: variables can't be run: the call faults at its first
         // instruction, which is what was asked for.
         unsafe { core::mem::transmute::<*const (), extern "C" fn()>(data)() };
+    } else if is(Fault::El2BreaksRules) {
+        broken_rules::break_all();
     } else if is(Fault::ConsoleStalls) {
         stall();
     }

@@ -69,7 +69,7 @@ pub extern "C" fn wait_for_power() -> ! {
             run(cpu);
         }
         insn::wfi();
-        while irq::take(cpu) {}
+        irq::take_all(cpu);
     }
 }
 

@@ -215,10 +215,16 @@ macro_rules! fast_path_macros {
         ldr     x2, [x0, #{direct_if}]
         cmp     x1, x2
         b.ne    slow_sync
+        // An interrupt of the guest ends the WFI as long as it is EL2's.
     fast_halt_direct:
         count   {count_halted}
         step_over
+        mrs     x0, hcr_el2
+        orr     x1, x0, #{hcr_inject}
+        msr     hcr_el2, x1
+        isb
         wfi
+        msr     hcr_el2, x0
         leave
     fast_poll:
         ldr     x1, [x0, #{poll}]

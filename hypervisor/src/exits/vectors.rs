@@ -18,7 +18,7 @@ use abi::Counter;
 
 use crate::cpu::pending_word;
 use crate::cpu::percpu::PerCpu;
-use crate::cpu::trace;
+use crate::cpu::{trace, traps};
 use crate::dumps::dump;
 use crate::exits::{fast_paths, synchronous, wfx};
 use crate::interrupts::{irq, vgic_cpu};
@@ -161,6 +161,7 @@ exit_resume_traced:
     planted = const fast_paths::PLANTED,
     class_hvc = const trap::esr::HVC64,
     not_supported = const abi::NOT_SUPPORTED,
+    hcr_inject = const traps::HCR_INJECT,
     kicked = const pending_word::FIRST_SGI,
     private = const vgic::PRIVATE,
     hw = const vgic::ListRegister::HW_BIT,

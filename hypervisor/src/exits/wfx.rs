@@ -15,6 +15,7 @@ use trap::wfx::Kind;
 
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::trace::{Trace, Traced};
+use crate::cpu::traps;
 use crate::dumps::watchdog;
 use crate::interrupts::{irq, vgic_cpu};
 
@@ -53,10 +54,20 @@ pub fn idle<T: Trace>(cpu: &PerCpu, deadline: Option<u64>) {
     }
     vcpu.counters.add(Counter::Halt);
     T::note(cpu, Traced::Halt, 0);
-    insn::wfi();
+    halt(direct);
     T::note(cpu, Traced::Awake, 0);
     if !direct {
         irq::take(cpu);
+    }
+}
+
+/// Halts until there is an interrupt for the guest, which may get it `direct`ly.
+#[inline(always)]
+fn halt(direct: bool) {
+    if direct {
+        traps::halt_for_any();
+    } else {
+        insn::wfi();
     }
 }
 
@@ -96,7 +107,7 @@ fn idle_until<T: Trace>(cpu: &PerCpu, limit: u64, deadline: Option<u64>, direct:
         watchdog::rearm(deadline.map(|deadline| deadline.wrapping_add(offset)));
         cpu.vcpu.counters.add(Counter::Halt);
         T::note(cpu, Traced::Halt, 0);
-        insn::wfi();
+        halt(direct);
         T::note(cpu, Traced::Awake, 0);
         watchdog::rearm(None);
     }
@@ -107,6 +118,8 @@ fn idle_until<T: Trace>(cpu: &PerCpu, limit: u64, deadline: Option<u64>, direct:
     unsafe {
         cpu.vcpu.halt.with(|halt| {
             if let Some(host) = &mut halt.adaptive {
+                // The counter may be read before the wait is over (DDI 0487K.a, D12.2.1).
+                insn::isb();
                 host.waited(CNTVCT_EL0.get() - start);
             }
         });

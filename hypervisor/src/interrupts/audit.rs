@@ -15,6 +15,7 @@ use aarch64_cpu::registers::{
 };
 use abi::{Counter, audit as mode};
 use arch::frame::Frame;
+use arch::insn;
 use arch::regs::{ICH_ELRSR_EL2, set_ich_lr};
 use plan::Fault;
 use vgic::ListRegister;
@@ -90,12 +91,12 @@ fn await_pending_word(cpu: &PerCpu) -> Result<(), Finding> {
     let end = CNTPCT_EL0.get() + CNTFRQ_EL0.get() / 100;
     loop {
         if !cpu.vcpu.direct.load(Relaxed) {
-            while irq::take(cpu) {}
+            irq::take_all(cpu);
         }
         match word.load(SeqCst) {
             0 => return Ok(()),
             bits if CNTPCT_EL0.get() > end => return Err(Finding::PendingWord(bits)),
-            _ => arch::insn::yield_now(),
+            _ => insn::yield_now(),
         }
     }
 }
@@ -151,6 +152,7 @@ fn plant(cpu: &PerCpu, quiet: bool) {
         | Fault::El2Overflow
         | Fault::El2WriteCode
         | Fault::El2RunData
+        | Fault::El2BreaksRules
         | Fault::El2PanicRunning
         | Fault::El2OverflowRunning
         | Fault::El2PanicNested
@@ -169,4 +171,6 @@ fn plant(cpu: &PerCpu, quiet: bool) {
         | Fault::SoakLostWakeUp
         | Fault::SoakLeak => {}
     }
+    // What looks at the list registers next finds it.
+    insn::isb();
 }

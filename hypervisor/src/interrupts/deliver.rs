@@ -93,7 +93,7 @@ pub fn direct(cpu: &PerCpu) -> Option<()> {
     // Senders deliver by hardware from here on; what they sent before that is
     // taken now, and what is listed goes to the redistributor below.
     traps::set_direct(true);
-    while irq::take(cpu) {}
+    irq::take_all(cpu);
     kick::serve(cpu);
     // A doorbell that was already rung does not matter from here on: what it was for is
     // done, and the guest must not get it.
@@ -113,7 +113,9 @@ pub fn reclaim(cpu: &PerCpu) {
         // Those of Group 0 as well, which only a guest can have used: EL2 would
         // not get an interrupt of its own any more.
         ICC_AP1R0_EL1.set(0);
-        ICC_AP0R0_EL1.set(0);
+        if gic_cpu::has_group0() {
+            ICC_AP0R0_EL1.set(0);
+        }
         insn::isb();
         vgic_cpu::keep_active(cpu);
     }

@@ -4,8 +4,10 @@
 //! Only what came as an exception is an exit. What ended a wait at EL2 is acknowledged
 //! there, with interrupts masked, and part of the exit by the WFI.
 
+use core::ops::Range;
+
 use abi::Counter;
-use arch::gic_cpu;
+use arch::{gic_cpu, insn};
 
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::trace::{On, Trace, Traced};
@@ -15,6 +17,11 @@ use crate::machine::machine;
 
 /// First INTID that is not an SGI.
 const PPI: u32 = 16;
+/// First SPI.
+const SPI: u32 = 32;
+/// INTIDs that say that there is nothing to acknowledge (IHI 0069H, 2.2.1). Beyond them are
+/// interrupts again: extended PPIs and SPIs, LPIs.
+const SPECIAL: Range<u32> = 1020..1024;
 
 /// What the guest did when an interrupt came: a type of its own for each, so that neither
 /// asks for the other.
@@ -68,6 +75,14 @@ pub fn take(cpu: &PerCpu) -> bool {
     handle::<Waiting>(cpu, gic_cpu::acknowledge())
 }
 
+/// Takes all of them.
+pub fn take_all(cpu: &PerCpu) {
+    while take(cpu) {
+        // The next one looks for an empty list register.
+        insn::isb();
+    }
+}
+
 /// Handles interrupt `intid`, which is active; whether it was one.
 ///
 /// No barrier follows the acknowledge: what is done for an interrupt reads no
@@ -91,7 +106,7 @@ fn handle<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
 #[cold]
 fn take_other<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
     let platform = &machine().platform;
-    if intid >= 1020 {
+    if SPECIAL.contains(&intid) {
         count::<C>(cpu, Counter::Irq);
         return false;
     }
@@ -121,8 +136,20 @@ fn take_other<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
         watchdog::expired(cpu);
         gic_cpu::deactivate(intid);
     } else {
-        // EL2 did not enable it; firmware may have left it so.
+        // EL2 did not enable it. A level that nothing takes back would come again at once.
+        disable(cpu, intid);
         gic_cpu::deactivate(intid);
     }
     true
+}
+
+/// Disables an interrupt that nothing here serves, where that is possible: SPIs and PPIs.
+/// An LPI is an edge and does not come again by itself.
+fn disable(cpu: &PerCpu, intid: u32) {
+    if intid < SPI {
+        cpu.redistributor().disable_all(1 << intid);
+    } else if intid < SPECIAL.start {
+        // SAFETY: the distributor is mapped, and EL2 uses no SPI: one write disables it.
+        unsafe { gic::Spi::new(&machine().platform.gic, intid) }.disable();
+    }
 }

@@ -68,5 +68,9 @@ pub fn serve(cpu: &PerCpu) {
     while bits != 0 {
         vgic_cpu::inject(cpu, bits.trailing_zeros(), None);
         bits &= bits - 1;
+        if bits != 0 {
+            // The next one looks for an empty list register.
+            insn::isb();
+        }
     }
 }

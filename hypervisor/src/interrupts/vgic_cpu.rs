@@ -13,8 +13,8 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use aarch64_cpu::registers::{ICH_HCR_EL2, ICH_VTR_EL2, Readable, Writeable};
 use abi::Counter;
-use arch::gic_cpu;
 use arch::regs::{ICH_EISR_EL2, ICH_ELRSR_EL2, ich_lr, set_ich_lr};
+use arch::{gic_cpu, insn};
 use vgic::{
     Bank, Delivery, Distributor, Fault, Interface, ListRegister, Maintenance, Shared, Vcpu,
 };
@@ -53,6 +53,12 @@ impl Bank for ThisCpu<'_> {
     #[inline(always)]
     fn write(&mut self, n: usize, value: ListRegister) {
         set_ich_lr(n, value.0);
+        insn::isb();
+    }
+
+    #[inline(always)]
+    fn write_last(&mut self, n: usize, value: ListRegister) {
+        set_ich_lr(n, value.0);
     }
 
     fn set_underflow(&mut self, on: bool) {
@@ -90,7 +96,9 @@ impl Interface for ThisCpu<'_> {
 
     fn enable(&mut self, on: u32, off: u32) {
         self.0.redistributor().enable_all(on);
-        self.0.redistributor().disable_all(off);
+        if off != 0 {
+            self.0.redistributor().disable_all(off);
+        }
     }
 
     fn clear_active(&mut self, intids: u32) {
@@ -102,7 +110,8 @@ impl Interface for ThisCpu<'_> {
     }
 
     fn active(&self) -> u32 {
-        self.0.redistributor().active()
+        let private = u32::MAX;
+        self.0.redistributor().still_active(private)
     }
 }
 
@@ -140,7 +149,8 @@ fn timers() -> u32 {
 }
 
 /// Makes SGI or PPI `intid` pending for this CPU's vCPU; `hw` is the physical interrupt
-/// behind it.
+/// behind it. What comes next is the way back to the guest, or an ISB: a list register may
+/// have been written.
 #[inline(always)]
 pub fn inject(cpu: &PerCpu, intid: u32, hw: Option<u32>) {
     if with(cpu, |delivery| delivery.inject(intid, hw)) {
@@ -216,7 +226,7 @@ fn evaluate_others(cpu: &PerCpu) {
 /// ends interrupts in two steps.
 pub fn has_active(cpu: &PerCpu) -> bool {
     if cpu.vcpu.direct.load(Relaxed) {
-        return cpu.redistributor().active() & (SGIS | timers()) != 0;
+        return cpu.redistributor().still_active(SGIS | timers()) != 0;
     }
     with(cpu, |delivery| delivery.has_active())
 }

@@ -9,12 +9,10 @@ use core::mem::ManuallyDrop;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
-use aarch64_cpu::registers::{
-    ID_AA64MMFR0_EL1, MAIR_EL2, Readable, SCTLR_EL2, TCR_EL2, TTBR0_EL2, Writeable,
-};
+use aarch64_cpu::registers::{ID_AA64MMFR0_EL1, MAIR_EL2, Readable, TCR_EL2, TTBR0_EL2, Writeable};
 use aarch64_paging::descriptor::{El23Attributes, PhysicalAddress, Stage2Attributes};
 use aarch64_paging::paging::{Constraints, El2, MemoryRegion, RootTable, Stage2};
-use arch::insn;
+use arch::{insn, layout};
 use pages::{Pool, Regime, Tables, Use};
 use platform::Region;
 
@@ -39,7 +37,8 @@ fn attributes(how: Use) -> El23Attributes {
 #[unsafe(no_mangle)]
 pub static EL2_REGIME: Regime = Regime::new();
 
-/// Turns translation and caches on for this CPU, which runs with both off.
+/// Turns translation and caches on for this CPU, which runs with both off, and drops what
+/// caches have of the image's variables.
 ///
 /// # Safety
 /// The tables must map the running code, its data and its stack at their
@@ -52,9 +51,12 @@ pub unsafe fn enter(regime: &Regime) {
     insn::tlbi_alle2();
     insn::dsb_nsh();
     insn::isb();
-    // The caller promises that the next instruction is where it was.
-    SCTLR_EL2.set(regime.sctlr.load(Relaxed));
-    insn::isb();
+    // What was written until here went to memory; what caches have of it from before, and the
+    // stack is in it, is dropped last (DDI 0487K.a, B2.11).
+    let data = layout::data();
+    let sctlr = regime.sctlr.load(Relaxed);
+    // SAFETY: as the caller promises. With translation off every address is mapped.
+    unsafe { insn::clean_and_set_sctlr_el2(data.start, data.end, pages::line(), sctlr) };
 }
 
 /// Builds the EL2 map.

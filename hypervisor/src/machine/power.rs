@@ -55,6 +55,7 @@ fn off(function: u64) -> ! {
     }
     log::print_unlocked(format_args!("{}", console::END));
     loop {
+        // strict wait-can-end: nothing is to end it.
         arch::insn::wfi();
     }
 }

@@ -110,6 +110,12 @@ pub fn find_payload() -> Result<Region, abi::NoPayload> {
     Ok(Region { base, size })
 }
 
+/// The end of what the loader put into memory, which is more than this image if there is a
+/// guest.
+pub fn payload_end() -> u64 {
+    find_payload().map_or(layout::payload(), |payload| payload.end())
+}
+
 /// Where in `ram` the guest's image, the file `file`, has to be. A guest that can't
 /// run in that much RAM, or on these CPUs, is refused.
 fn place(file: Region, ram: Region) -> u64 {

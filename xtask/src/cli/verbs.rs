@@ -113,6 +113,9 @@ pub struct TestArgs {
     /// Instead: the tests of the host under Miri, for undefined behaviour
     #[arg(long, group = "instead", conflicts_with_all = ["target_only", "host_only"])]
     pub miri: bool,
+    /// Instead: the tests that boot, with the rules of the architecture watched that an emulator does not enforce
+    #[arg(long, group = "instead", conflicts_with_all = ["target_only", "host_only"])]
+    pub strict: bool,
     /// Instead: licences, versions and advisories of the dependencies, without network
     #[arg(long, group = "instead", conflicts_with_all = ["target_only", "host_only", "filter"])]
     pub audit: bool,

@@ -65,6 +65,7 @@ use super::order::Order;
 use super::same::Same;
 use crate::board::{Board, Machine};
 use crate::boot::Show;
+use crate::cli::Metric;
 use crate::failure::{BadInput, is_bad_input};
 use crate::folder::Folder;
 use crate::gem5;
@@ -174,6 +175,39 @@ impl Case {
             compared.map_err(|error| anyhow!("{error:#}; see {}", further.place))?;
         }
         Ok(session.place)
+    }
+
+    /// Why it is not run with the rules watched, if it is not. They need an emulator that tells
+    /// what its CPUs execute.
+    pub fn lacks_rules(&self) -> Option<String> {
+        let args = options(&self.run).ok()?;
+        match self.board()?.machine {
+            Machine::Gem5(_) => Some("gem5 has no plugins".into()),
+            Machine::Qemu(_) if self.expect.wants_bad_input() => Some("nothing boots".into()),
+            Machine::Qemu(_) if args.job.disturb.is_some() => {
+                Some("it holds the threads of the emulator".into())
+            }
+            Machine::Qemu(_) => None,
+        }
+    }
+
+    /// Whether its run is to succeed.
+    pub fn is_to_succeed(&self) -> bool {
+        self.expect.wants_success()
+    }
+
+    /// What of its first run breaks rules of the architecture. The CPUs run in parallel, so
+    /// numbers mean nothing, and nothing else is compared.
+    pub fn strict(&self) -> Result<Session> {
+        let mut args = options(&self.run)?;
+        args.job.metric = Some(Metric::Time);
+        let kernel = self.guest.as_ref().map(Kernel::file).transpose()?;
+        if let Some(kernel) = &kernel {
+            args.job.load.guest = Some(kernel.path().into());
+        }
+        let mut job = Job::of_run(&args)?;
+        job.strict = true;
+        boot(&job, &format!("{}-strict", self.name))
     }
 
     /// Where its boots leave their files; a refused one leaves none.

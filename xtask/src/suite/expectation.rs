@@ -49,6 +49,11 @@ impl Expect {
         self.status == BAD_INPUT
     }
 
+    /// Whether the run should succeed.
+    pub fn wants_success(&self) -> bool {
+        self.status == Self::default().status
+    }
+
     /// Whether an error is the expected one.
     pub fn says(&self, error: &str) -> Result<()> {
         ensure!(

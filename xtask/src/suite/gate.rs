@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::{counted, exceptions, killed, repeated, together};
+use super::{counted, exceptions, killed, repeated, strict, together};
 use crate::{cost, places};
 
 /// A test.
@@ -39,7 +39,7 @@ struct Line {
     says: &'static str,
 }
 
-const ALL: [Gate; 11] = [
+const ALL: [Gate; 12] = [
     Gate {
         name: "cost-is-not-more",
         what: What::Line(Line {
@@ -94,6 +94,10 @@ const ALL: [Gate; 11] = [
     Gate {
         name: "repeated-runs-are-compared",
         what: What::Code(repeated::run),
+    },
+    Gate {
+        name: "rules-are-kept",
+        what: What::Code(strict::few),
     },
     Gate {
         name: "runs-at-once-boot-their-own-guests",

@@ -171,3 +171,18 @@ fn a_table_that_may_be_the_console_hides_nothing() {
         expected a checksum that makes the sum of all bytes 0, found 0x1";
     assert_eq!(error, expected);
 }
+
+#[test]
+fn a_damaged_console_costs_the_console_only() {
+    let whole = small().memory().describe().unwrap();
+    let mut memory = small().memory();
+    memory.at(SPCR)[40] ^= 1;
+    let found = memory.describe().unwrap();
+    assert_eq!(found.platform.uart, None);
+    let text = found.notes.to_string();
+    let said = "no console by the SPCR, which is wrong: ACPI: SPCR: offset 0x9";
+    assert!(text.contains(said), "{text}");
+    let mut platform = found.platform;
+    platform.uart = whole.platform.uart;
+    assert_eq!(platform, whole.platform);
+}

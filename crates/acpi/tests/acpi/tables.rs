@@ -42,10 +42,19 @@ impl Memory {
     }
 
     /// Reads the machine described here.
-    pub fn read(&self) -> Result<Description<'static>, Error> {
+    pub fn describe(&self) -> Result<Description<'static>, Error> {
         let mut ram = Ram::new();
         ram.usable(RAM)?;
         acpi::read(self, RSDP, &ram, "")
+    }
+
+    /// The same, with a console or the reason why there is none.
+    pub fn read(&self) -> Result<Description<'static>, Error> {
+        let found = self.describe()?;
+        match found.notes.no_console {
+            Some(error) => Err(error),
+            None => Ok(found),
+        }
     }
 }
 

@@ -20,6 +20,8 @@ words! {
         El2WriteCode = "el2-write-code",
         /// EL2 goes to where its variables are.
         El2RunData = "el2-run-data",
+        /// EL2 breaks rules of the architecture that an emulator does not enforce.
+        El2BreaksRules = "el2-breaks-rules",
         /// EL2 panics while the guest runs.
         El2PanicRunning = "el2-panic-running",
         /// The stack of a CPU runs over while the guest runs.
@@ -92,6 +94,7 @@ impl Fault {
             | Self::El2Overflow
             | Self::El2WriteCode
             | Self::El2RunData
+            | Self::El2BreaksRules
             | Self::SecondarySilent
             | Self::CounterStands
             | Self::ConsoleStalls

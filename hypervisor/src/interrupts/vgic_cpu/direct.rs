@@ -74,7 +74,7 @@ pub fn deliver(cpu: &PerCpu, bits: u32) -> bool {
 
 /// Leaves what the guest has active physically to its list registers.
 pub fn keep_active(cpu: &PerCpu) {
-    let active = cpu.redistributor().active() & (SGIS | timers());
+    let active = cpu.redistributor().still_active(SGIS | timers());
     cpu.redistributor().clear_active(active);
     cpu.vcpu.private.activate(active);
 }

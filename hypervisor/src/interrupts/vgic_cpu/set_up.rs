@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Setting up the interrupt controller of a CPU for EL2.
 
-use aarch64_cpu::registers::{ICH_HCR_EL2, Writeable};
+use aarch64_cpu::registers::{ICH_HCR_EL2, ICH_VMCR_EL2, ICH_VTR_EL2, Readable, Writeable};
 use arch::gic_cpu;
-use arch::regs::{ICC_SRE_EL2, set_ich_lr};
+use arch::regs::{
+    ICC_AP0R0_EL1, ICC_AP0R1_EL1, ICC_AP0R2_EL1, ICC_AP0R3_EL1, ICC_AP1R0_EL1, ICC_AP1R1_EL1,
+    ICC_AP1R2_EL1, ICC_AP1R3_EL1, ICC_CTLR_EL1, ICC_SRE_EL2, ICH_AP0R0_EL2, ICH_AP0R1_EL2,
+    ICH_AP0R2_EL2, ICH_AP0R3_EL2, ICH_AP1R0_EL2, ICH_AP1R1_EL2, ICH_AP1R2_EL2, ICH_AP1R3_EL2,
+    set_ich_lr,
+};
 use gic::Redistributor;
 use platform::Platform;
 use vgic::Bank;
@@ -35,6 +40,7 @@ pub unsafe fn prepare(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), gic::
     ICC_SRE_EL2.set(SRE);
     arch::insn::isb();
     own(&redistributor, platform);
+    forget_active();
     let interface = ThisCpu(cpu);
     for n in 0..interface.count() {
         set_ich_lr(n, 0);
@@ -45,7 +51,51 @@ pub unsafe fn prepare(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), gic::
         refuse!("GIC: one list register, and Rouse needs two");
     }
     ICH_HCR_EL2.set(ENABLE);
+    // What looks for an empty list register next may come without an exception between.
+    arch::insn::isb();
     Ok(())
+}
+
+/// Clears the active priorities of both interfaces and the guest's settings. They are
+/// UNKNOWN after a reset, and firmware may have left an interrupt active: none of the same
+/// or lower priority would ever come (IHI 0069H, 4.8.5). How many registers there are
+/// follows from the bits of preemption that each interface has (12.2.1, 12.4.1).
+fn forget_active() {
+    /// ICC_CTLR_EL1.PRIbits (10:8) and ICH_VTR_EL2.PREbits (28:26): one less than there are.
+    const FIRST: u64 = 5;
+    let physical = (ICC_CTLR_EL1.get() >> 8 & 7) + 1;
+    let own = (ICH_VTR_EL2.get() >> 26 & 7) + 1;
+    if gic_cpu::has_group0() {
+        ICC_AP0R0_EL1.set(0);
+        if physical > FIRST {
+            ICC_AP0R1_EL1.set(0);
+        }
+        if physical > FIRST + 1 {
+            ICC_AP0R2_EL1.set(0);
+            ICC_AP0R3_EL1.set(0);
+        }
+    }
+    ICC_AP1R0_EL1.set(0);
+    if physical > FIRST {
+        ICC_AP1R1_EL1.set(0);
+    }
+    if physical > FIRST + 1 {
+        ICC_AP1R2_EL1.set(0);
+        ICC_AP1R3_EL1.set(0);
+    }
+    ICH_AP0R0_EL2.set(0);
+    ICH_AP1R0_EL2.set(0);
+    if own > FIRST {
+        ICH_AP0R1_EL2.set(0);
+        ICH_AP1R1_EL2.set(0);
+    }
+    if own > FIRST + 1 {
+        ICH_AP0R2_EL2.set(0);
+        ICH_AP0R3_EL2.set(0);
+        ICH_AP1R2_EL2.set(0);
+        ICH_AP1R3_EL2.set(0);
+    }
+    ICH_VMCR_EL2.set(0);
 }
 
 /// The interrupts that EL2 takes: SGIs, the maintenance interrupt and its own

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tells crate `rules` what every CPU executes, and writes down what it finds.
+//!
+//! Most instructions matter to no rule, and for them nothing is added: what does is decided
+//! when a block is translated. Accesses to memory all matter, by their address. PSTATE at
+//! the translation has the level of a block, which is part of what it is translated for. A
+//! thread runs one CPU, so what is known of a CPU needs no lock; findings have one, and are
+//! in the file as soon as they are made, whatever becomes of the machine.
+
+use std::cell::{OnceCell, UnsafeCell};
+use std::ffi::{c_int, c_uint};
+use std::fs::File;
+use std::io::Write;
+use std::ptr::{from_ref, null_mut};
+use std::sync::{Mutex, OnceLock};
+
+use rules::decode::{Operation, alignment, decode, decode_before, is_access};
+use rules::{Access, Cpu, Finding, Machine, Place, Shared};
+
+use crate::api;
+use crate::per_cpu::{CPUS, PerCpu};
+use crate::registers::{self, Value};
+
+/// Instructions that are looked at behind the read of a counter.
+const AFTER: isize = 16;
+
+static SHARED: OnceLock<Shared> = OnceLock::new();
+static HANDLES: OnceLock<Handles> = OnceLock::new();
+static ALL: PerCpu<Option<Cpu>> = PerCpu::new([const { UnsafeCell::new(None) }; CPUS]);
+
+thread_local! {
+    /// Where registers are read to.
+    static VALUE: OnceCell<Value> = const { OnceCell::new() };
+}
+
+/// Registers that are read.
+struct Handles {
+    pstate: *mut api::Handle,
+    general: [*mut api::Handle; 31],
+}
+
+// SAFETY: the handles belong to the emulator, which allows them to be used on each of its
+// threads, for the CPU that the thread runs.
+unsafe impl Send for Handles {}
+// SAFETY: as above; nothing is written through them.
+unsafe impl Sync for Handles {}
+
+/// An instruction that matters.
+struct Step {
+    step: Option<rules::Step>,
+    place: Place,
+    word: u32,
+    /// See [`rules::Access`].
+    alignment: u8,
+    exclusive: bool,
+}
+
+/// The machine, and where findings go.
+struct Emulator {
+    findings: Mutex<File>,
+    name: String,
+}
+
+impl Machine for Emulator {
+    fn read(&self, physical: u64) -> Option<u64> {
+        VALUE.with(|value| value.get_or_init(Value::new).memory(physical))
+    }
+
+    fn locate(&self, address: u64) -> Option<u64> {
+        physical(address)
+    }
+
+    fn find(&self, finding: &Finding) {
+        let Ok(mut file) = self.findings.lock() else {
+            return;
+        };
+        if let Err(error) = file.write_all(format!("{finding}\n").as_bytes()) {
+            eprintln!("recorder: {}: {error}", self.name);
+            std::process::exit(1);
+        }
+    }
+}
+
+/// Prepares everything; an error says what is missing.
+pub fn install(id: api::Id, findings: &str) -> Result<(), String> {
+    let file = File::create(findings).map_err(|error| format!("{findings}: {error}"))?;
+    SHARED.get_or_init(|| {
+        Shared::new(Emulator {
+            findings: Mutex::new(file),
+            name: findings.into(),
+        })
+    });
+    // SAFETY: the functions have the signatures that the interface asks for.
+    unsafe {
+        api::qemu_plugin_register_vcpu_init_cb(id, starts, null_mut());
+        api::qemu_plugin_register_vcpu_tb_trans_cb(id, translates, null_mut());
+        let kinds = api::INTERRUPT | api::EXCEPTION;
+        api::qemu_plugin_register_vcpu_discon_cb(id, kinds, excepts, null_mut());
+    }
+    Ok(())
+}
+
+/// A CPU begins to exist.
+extern "C" fn starts(index: c_uint, _: api::Data) {
+    if let (Some(pstate), Some(general)) = (registers::find("cpsr"), registers::general()) {
+        HANDLES.get_or_init(|| Handles { pstate, general });
+    }
+    // SAFETY: the only reference in this callback.
+    *unsafe { ALL.of(index) } = Some(Cpu::new(index as u16));
+}
+
+/// The value of a register of the CPU that this thread runs.
+fn read(of: impl Fn(&Handles) -> *mut api::Handle) -> Option<u64> {
+    let handle = of(HANDLES.get()?);
+    VALUE.with(|value| value.get_or_init(Value::new).read(handle))
+}
+
+/// The value of a general register; the one with number 31 is zero.
+fn general(number: u8) -> Option<u64> {
+    match number {
+        31 => Some(0),
+        _ => read(|handles| handles.general[usize::from(number)]),
+    }
+}
+
+/// The exception level of the CPU that this thread runs.
+fn level() -> Option<u8> {
+    read(|handles| handles.pstate).map(registers::level)
+}
+
+/// A block is translated: asks to be called for what matters. What the calls get is kept for
+/// ever, as the emulator may execute it for ever.
+extern "C" fn translates(block: *mut api::Block, _: api::Data) {
+    let Some(level) = level() else { return };
+    // SAFETY: the block is valid during the call, and so are its instructions.
+    let instructions: Vec<_> = unsafe {
+        let count = api::qemu_plugin_tb_n_insns(block);
+        let all = (0..count).map(|n| api::qemu_plugin_tb_get_insn(block, n));
+        all.collect()
+    };
+    let words: Vec<u32> = instructions.iter().map(|&one| word(one)).collect();
+    let mut before = None;
+    for (n, &instruction) in instructions.iter().enumerate() {
+        // SAFETY: the instruction is valid during the call.
+        let pc = unsafe { api::qemu_plugin_insn_vaddr(instruction) };
+        let place = Place { level, pc };
+        // The emulator ends blocks where it likes, behind such a read for one.
+        if n == 0 {
+            before = near(instruction, -1).and_then(decode);
+        }
+        let after = (1..=AFTER).map_while(|n| near(instruction, n));
+        let operation = decode_before(words[n], after);
+        if let Some(Operation::Read { into, .. }) = before
+            && before.is_some_and(Cpu::wants_value)
+        {
+            // Number and null pointer are told apart, if only here.
+            let data = usize::from(into) as api::Data;
+            calls(instruction, brought, data);
+        }
+        before = operation;
+        let accesses = is_access(words[n]) || operation == Some(Operation::Zero);
+        if operation.is_none() && !accesses {
+            continue;
+        }
+        let step: &'static Step = Box::leak(Box::new(Step {
+            step: operation.map(|operation| rules::Step { place, operation }),
+            place,
+            word: words[n],
+            alignment: if operation == Some(Operation::Zero) {
+                0
+            } else {
+                alignment(words[n])
+            },
+            exclusive: matches!(
+                operation,
+                Some(Operation::LoadExclusive | Operation::StoreExclusive | Operation::Atomic)
+            ),
+        }));
+        let data = from_ref(step).cast_mut().cast();
+        if operation.is_some() {
+            calls(instruction, executes, data);
+        }
+        if accesses {
+            // SAFETY: the instruction is valid during the call, what is passed for ever; the
+            // function has the signature that the interface asks for.
+            unsafe {
+                let (flags, which) = (api::NO_REGISTERS, api::LOADS_AND_STORES);
+                api::qemu_plugin_register_vcpu_mem_cb(instruction, accessed, flags, which, data);
+            }
+        }
+    }
+}
+
+/// Has `function` called when `instruction` is about to be executed.
+fn calls(
+    instruction: *mut api::Instruction,
+    function: extern "C" fn(c_uint, api::Data),
+    data: api::Data,
+) {
+    // SAFETY: the instruction is valid during the call; the functions have the signature
+    // that the interface asks for.
+    unsafe {
+        let flags = api::READS_REGISTERS;
+        api::qemu_plugin_register_vcpu_insn_exec_cb(instruction, function, flags, data);
+    }
+}
+
+/// The word that lies `by` instructions behind `instruction`, if it is in the same page.
+fn near(instruction: *const api::Instruction, by: isize) -> Option<u32> {
+    const PAGE: usize = 0x1000;
+    // SAFETY: the instruction is valid during the translation.
+    let here = unsafe { api::qemu_plugin_insn_haddr(instruction) }.cast::<u32>();
+    let there = here.wrapping_offset(by);
+    let same = here.addr() / PAGE == there.addr() / PAGE;
+    // SAFETY: the emulator has the instruction in its memory, and with it the rest of the
+    // page, which is aligned there as in the machine.
+    (!here.is_null() && same).then(|| u32::from_le(unsafe { there.read_unaligned() }))
+}
+
+fn word(instruction: *const api::Instruction) -> u32 {
+    let mut bytes = [0u8; 4];
+    // SAFETY: the place has as many bytes as are asked for.
+    unsafe {
+        api::qemu_plugin_insn_data(instruction, bytes.as_mut_ptr().cast(), bytes.len());
+    }
+    u32::from_le_bytes(bytes)
+}
+
+/// Runs `tell` on the CPU of this callback.
+fn with(index: c_uint, tell: impl FnOnce(&mut Cpu, &Shared)) {
+    // SAFETY: the only reference in this callback.
+    if let (Some(cpu), Some(shared)) = (unsafe { ALL.of(index) }.as_mut(), SHARED.get()) {
+        tell(cpu, shared);
+    }
+}
+
+/// An instruction is about to be executed.
+extern "C" fn executes(index: c_uint, data: api::Data) {
+    // SAFETY: the data of the registration in `translates`.
+    let step = unsafe { &*data.cast::<Step>() };
+    let Some(told) = step.step else { return };
+    let value = match told.operation {
+        Operation::Write { from, .. } => general(from),
+        Operation::Clean(_) => general((step.word & 0x1f) as u8).and_then(physical),
+        _ => None,
+    };
+    with(index, |cpu, shared| cpu.executes(shared, told, value));
+}
+
+/// The instruction before has brought a value, in the general register that `data` numbers.
+extern "C" fn brought(index: c_uint, data: api::Data) {
+    if let Some(value) = general(data as usize as u8) {
+        with(index, |cpu, shared| cpu.reads(shared, value));
+    }
+}
+
+/// Where in memory an address of the CPU that this thread runs is.
+fn physical(address: u64) -> Option<u64> {
+    let mut physical = 0;
+    // SAFETY: writes the one number.
+    unsafe { api::qemu_plugin_translate_vaddr(address, &raw mut physical) }.then_some(physical)
+}
+
+/// An instruction has accessed memory.
+extern "C" fn accessed(index: c_uint, info: u32, address: u64, data: api::Data) {
+    // SAFETY: the data of the registration in `translates`.
+    let step = unsafe { &*data.cast::<Step>() };
+    // SAFETY: functions of the access that this callback is for.
+    let (store, physical) = unsafe {
+        let place = api::qemu_plugin_get_hwaddr(info, address);
+        let memory = !place.is_null() && !api::qemu_plugin_hwaddr_is_io(place);
+        let physical = memory.then(|| api::qemu_plugin_hwaddr_phys_addr(place));
+        (api::qemu_plugin_mem_is_store(info), physical)
+    };
+    let access = Access {
+        place: step.place,
+        address,
+        physical,
+        store,
+        alignment: step.alignment,
+        exclusive: step.exclusive,
+    };
+    with(index, |cpu, shared| cpu.accesses(shared, &access));
+}
+
+/// A CPU has taken an exception or an interrupt; it returns to `from`.
+extern "C" fn excepts(index: c_uint, _: c_int, from: u64, _: u64, _: api::Data) {
+    let Some(level) = level() else { return };
+    let from = Place { level, pc: from };
+    with(index, |cpu, shared| cpu.excepts(shared, from, level));
+}

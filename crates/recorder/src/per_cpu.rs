@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What belongs to one CPU, and is touched by the one thread that runs it.
+
+use std::cell::UnsafeCell;
+use std::ffi::c_uint;
+
+/// Most CPUs that the emulator has.
+pub const CPUS: usize = 512;
+
+/// One of each CPU; each is touched by its own thread only.
+pub struct PerCpu<T>([UnsafeCell<T>; CPUS]);
+
+// SAFETY: an element is used only in callbacks for its CPU, which the emulator
+// makes on that CPU's one thread.
+unsafe impl<T> Sync for PerCpu<T> {}
+
+impl<T> PerCpu<T> {
+    /// These.
+    pub const fn new(all: [UnsafeCell<T>; CPUS]) -> Self {
+        Self(all)
+    }
+
+    /// That of CPU `index`, for the callback that runs for it.
+    ///
+    /// # Safety
+    /// To be called once per callback, with the index that the callback got.
+    #[expect(clippy::mut_from_ref, reason = "see `Sync`: no other thread has it")]
+    pub unsafe fn of(&self, index: c_uint) -> &mut T {
+        // SAFETY: the caller holds no other reference.
+        unsafe { &mut *self.0[index as usize].get() }
+    }
+}

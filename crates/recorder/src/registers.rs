@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Registers of the CPU that a callback is for.
+
+use std::ffi::CStr;
+use std::ptr::null_mut;
+
+use crate::api;
+
+/// A place where the value of a register goes.
+pub struct Value(*mut api::Array<u8>);
+
+impl Value {
+    /// Before the first value.
+    pub const NONE: Self = Self(null_mut());
+
+    /// A place.
+    pub fn new() -> Self {
+        // SAFETY: makes an array.
+        Self(unsafe { api::g_byte_array_new() })
+    }
+
+    /// The value of a register of the CPU that the emulator is at; `None` for a null
+    /// handle. To be called in callbacks that may read registers.
+    pub fn read(&self, handle: *mut api::Handle) -> Option<u64> {
+        if handle.is_null() || self.0.is_null() {
+            return None;
+        }
+        // SAFETY: the array is this plugin's, the handle the emulator's.
+        let read = unsafe {
+            api::g_byte_array_set_size(self.0, 0);
+            api::qemu_plugin_read_register(handle, self.0)
+        };
+        read.then(|| self.number())
+    }
+
+    /// The word in memory at a physical address.
+    pub fn memory(&self, physical: u64) -> Option<u64> {
+        if self.0.is_null() {
+            return None;
+        }
+        // SAFETY: the array is this plugin's, and the emulator makes it as long as is asked
+        // for; an address that is no memory is an error that it returns.
+        let read = unsafe { api::qemu_plugin_read_memory_hwaddr(physical, self.0, 8) };
+        (read == 0).then(|| self.number())
+    }
+
+    /// What was read, as a number.
+    fn number(&self) -> u64 {
+        // SAFETY: the array is this plugin's, and has been filled.
+        let bytes = unsafe {
+            let value = &*self.0;
+            std::slice::from_raw_parts(value.data, value.length as usize)
+        };
+        let mut value = [0; 8];
+        let length = bytes.len().min(value.len());
+        value[..length].copy_from_slice(&bytes[..length]);
+        u64::from_le_bytes(value)
+    }
+}
+
+/// Finds the register of a name. Handles are the same for all CPUs, which are of one model.
+/// To be called when a CPU begins to exist.
+pub fn find(name: &str) -> Option<*mut api::Handle> {
+    // SAFETY: the interface hands out an array of descriptions that stay valid.
+    let all = unsafe {
+        let array = &*api::qemu_plugin_get_registers();
+        std::slice::from_raw_parts(array.data, array.length as usize)
+    };
+    // SAFETY: names are strings.
+    let is_it =
+        |one: &&api::Register| unsafe { CStr::from_ptr(one.name).to_bytes() == name.as_bytes() };
+    all.iter().find(is_it).map(|register| register.handle)
+}
+
+/// Finds x0 to x30.
+pub fn general() -> Option<[*mut api::Handle; 31]> {
+    let mut general = [null_mut(); 31];
+    for (number, handle) in general.iter_mut().enumerate() {
+        *handle = find(&format!("x{number}"))?;
+    }
+    Some(general)
+}
+
+/// The exception level of a PSTATE.
+pub fn level(pstate: u64) -> u8 {
+    (pstate >> 2 & 3) as u8
+}

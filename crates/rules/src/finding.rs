@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What breaks a rule, and where; as a line of text between the program that found it and the
+//! one that shows it.
+
+use std::fmt;
+
+/// An instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place {
+    /// The exception level that it was executed at.
+    pub level: u8,
+    /// Its address.
+    pub pc: u64,
+}
+
+/// A break of a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The rule's name.
+    pub rule: String,
+    /// The CPU that broke it, by the emulator's number.
+    pub cpu: u16,
+    /// Where: the instruction that has to change, or before which something is missing.
+    pub place: Place,
+    /// Another instruction that belongs to it.
+    pub other: Option<Place>,
+    /// What happened there.
+    pub what: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Place { level, pc } = self.place;
+        write!(f, "{} {} {level} {pc:#x} ", self.rule, self.cpu)?;
+        match self.other {
+            Some(Place { level, pc }) => write!(f, "{level} {pc:#x}")?,
+            None => f.write_str("- -")?,
+        }
+        write!(f, " {}", self.what)
+    }
+}
+
+impl Finding {
+    /// Reads a line that [`fmt::Display`] wrote; `None` if it is anything else.
+    #[must_use]
+    pub fn parse(line: &str) -> Option<Self> {
+        let mut words = line.splitn(7, ' ');
+        let mut word = || words.next();
+        let place = |level: &str, pc: &str| {
+            Some(Place {
+                level: level.parse().ok()?,
+                pc: u64::from_str_radix(pc.strip_prefix("0x")?, 16).ok()?,
+            })
+        };
+        let (rule, cpu) = (word()?.to_owned(), word()?.parse().ok()?);
+        let first = place(word()?, word()?)?;
+        let other = match (word()?, word()?) {
+            ("-", "-") => None,
+            (level, pc) => Some(place(level, pc)?),
+        };
+        Some(Self {
+            rule,
+            cpu,
+            place: first,
+            other,
+            what: word()?.to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_read_back() {
+        let place = Place {
+            level: 2,
+            pc: 0x4020_1234,
+        };
+        for other in [None, Some(Place { level: 1, pc: 8 })] {
+            let finding = Finding {
+                rule: "wait-can-end".into(),
+                cpu: 1,
+                place,
+                other,
+                what: "WFI, and no interrupt ends it".into(),
+            };
+            assert_eq!(Finding::parse(&finding.to_string()), Some(finding));
+        }
+        for wrong in ["", "x 1 2", "x 1 2 0x1 - 3 y", "x y 2 0x1 - - z"] {
+            assert_eq!(Finding::parse(wrong), None);
+        }
+    }
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Rules of the architecture that an emulator does not enforce, checked on what CPUs
+//! execute.
+//!
+//! QEMU is kinder than the architecture: a register that was written has its effect at
+//! once, memory has no caches, and every interrupt ends a WFI. Code that leaves out what
+//! the architecture asks for works there, and may hang on a machine. This crate is told
+//! what every CPU executes, in program order, and reports what breaks a rule.
+//!
+//! [`decode`](decode::decode) tells which instructions matter. A [`Cpu`] is told of those,
+//! of its accesses to memory and of its exceptions, by the one thread that runs it. What
+//! CPUs have in common is in [`Shared`]. Each rule is a module of `rules`, whose comment says
+//! what it looks at and what it can't see; [`RULES`] lists them. No rule keeps more the
+//! longer a machine runs.
+
+pub mod decode;
+pub mod register;
+
+mod attributes;
+mod cpu;
+mod finding;
+mod lines;
+mod rule;
+mod rules;
+mod shared;
+mod tables;
+#[cfg(test)]
+mod testing;
+
+pub use cpu::{Access, Cpu, Step};
+pub use finding::{Finding, Place};
+pub use rule::About;
+pub use rules::RULES;
+pub use shared::{Machine, Shared};

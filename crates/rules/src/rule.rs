@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a rule is.
+
+use crate::cpu::{Access, Controls};
+use crate::decode::Operation;
+use crate::finding::Place;
+use crate::shared::Shared;
+#[cfg(test)]
+use crate::testing::Example;
+
+/// What people are told of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct About {
+    /// Its name.
+    pub name: &'static str,
+    /// What has to be so.
+    pub says: &'static str,
+    /// Document and section.
+    pub cites: &'static str,
+}
+
+/// What a CPU is doing when a rule is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Now<'a> {
+    /// The CPU.
+    pub cpu: u16,
+    /// The instruction; for an exception the one that it was taken from.
+    pub place: Place,
+    /// Registers as the CPU wrote them.
+    pub controls: &'a Controls,
+    /// What CPUs have in common.
+    pub shared: &'a Shared,
+}
+
+impl Now<'_> {
+    /// The rule is broken here.
+    pub fn report<R: Rule>(&self, other: Option<Place>, what: impl Into<String>) {
+        self.report_at::<R>(self.place, other, what);
+    }
+
+    /// The rule is broken at `place`.
+    pub fn report_at<R: Rule>(&self, place: Place, other: Option<Place>, what: impl Into<String>) {
+        let name = R::ABOUT.name;
+        self.shared
+            .report(name, self.cpu, place, other, what.into());
+    }
+}
+
+/// A rule, with what it has to remember of a CPU. It is told what has been executed: an
+/// instruction that was trapped or faulted has not.
+pub trait Rule: Default {
+    /// What people are told of it.
+    const ABOUT: About;
+
+    /// An instruction was executed. `value` is that of its general register: what was
+    /// written, or the address that was named; for a read what was read, if that is known.
+    fn executed(&mut self, _now: &Now<'_>, _operation: Operation, _value: Option<u64>) {}
+
+    /// Memory was accessed.
+    #[inline]
+    fn accessed(&mut self, _now: &Now<'_>, _access: &Access) {}
+
+    /// An exception was taken to `level`.
+    fn entered(&mut self, _now: &Now<'_>, _level: u8) {}
+
+    /// What breaks it.
+    #[cfg(test)]
+    fn breaks() -> Vec<Example>;
+
+    /// What keeps it and looks like breaking it.
+    #[cfg(test)]
+    fn keeps() -> Vec<Example>;
+}
+
+/// Whether `operation` is a context synchronization event (DDI 0487K.a, glossary): ISB and
+/// an exception return; the third one, the entry of an exception, is no instruction.
+pub fn synchronises(operation: Operation) -> bool {
+    matches!(operation, Operation::Isb | Operation::Return)
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The rules. One that is not in the table is not asked; one that lacks its citation or its
+//! examples does not compile.
+
+mod caches;
+mod counter;
+mod device;
+mod ended;
+mod exclusive;
+mod sgi;
+mod synchronised;
+mod tables;
+mod tlbi;
+mod unknown;
+mod wait;
+
+pub(crate) use caches::Coherence;
+pub(crate) use sgi::Sends;
+pub(crate) use tables::{InUse, root};
+
+use crate::cpu::Access;
+use crate::decode::Operation;
+use crate::rule::{About, Now, Rule};
+
+/// Makes the table.
+macro_rules! rules {
+    ($($module:ident :: $rule:ident,)*) => {
+        /// What every rule remembers of a CPU.
+        #[derive(Debug, Default)]
+        pub struct Rules { $($module: $module::$rule,)* }
+
+        impl Rules {
+            pub fn executed(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
+                $(self.$module.executed(now, operation, value);)*
+            }
+
+            #[inline]
+            pub fn accessed(&mut self, now: &Now<'_>, access: &Access) {
+                $(self.$module.accessed(now, access);)*
+            }
+
+            pub fn entered(&mut self, now: &Now<'_>, level: u8) {
+                $(self.$module.entered(now, level);)*
+            }
+        }
+
+        /// The rules, in the order of the documentation.
+        pub const RULES: &[About] = &[$(<$module::$rule as Rule>::ABOUT),*];
+
+        #[cfg(test)]
+        mod tests {
+            use super::*;
+
+            #[test]
+            fn each_rule_is_broken_by_what_breaks_it_and_by_nothing_else() {
+                $(check::<$module::$rule>();)*
+            }
+        }
+    };
+}
+
+rules! {
+    wait::WaitCanEnd,
+    synchronised::Synchronised,
+    sgi::SgiAfterStores,
+    tlbi::TlbiCompleted,
+    tables::BreakBeforeMake,
+    caches::CachesAgree,
+    exclusive::ExclusiveMemory,
+    ended::InterruptEnded,
+    unknown::WrittenBeforeRead,
+    counter::CounterInOrder,
+    device::DeviceAccess,
+}
+
+#[cfg(test)]
+fn check<R: Rule>() {
+    let About { name, says, cites } = R::ABOUT;
+    assert!(
+        cites.contains("DDI 0487") || cites.contains("IHI 0069"),
+        "{name}: {cites}"
+    );
+    assert!(
+        !says.is_empty() && !R::breaks().is_empty() && !R::keeps().is_empty(),
+        "{name}"
+    );
+    for (example, program) in R::breaks() {
+        let found = program.run();
+        assert!(
+            found.iter().any(|one| one.rule == name),
+            "{name} misses: {example}: {found:?}"
+        );
+    }
+    for (example, program) in R::keeps() {
+        // Of all rules: what one asks for must not break another.
+        let found = program.run();
+        assert!(found.is_empty(), "{name}: {example}: {found:?}");
+    }
+}

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Maintenance by address between an access to memory without caches and one through them.
+//!
+//! A CPU whose caches are off (SCTLR_ELx.M or C is 0) accesses memory itself. A cache may
+//! hold an older copy of a line that it writes, by speculation of another level or PE, or
+//! because somebody had it before: reading it through a cache later may find that copy. And
+//! a line that was written through a cache may not have reached memory when it is read
+//! without. A line goes from one to the other by DC of its address: invalidated after what
+//! was written without caches, cleaned after what was written with them.
+//!
+//! Per line: written by a CPU without caches, and not invalidated since; or written through
+//! caches, and not cleaned since. The first read or write from the other side is the break.
+//! Of lines that were written without caches the place is the instruction that turned the
+//! reader's caches on, if it is of the level that wrote: one place for all of them.
+//!
+//! A DC is finished by a DSB of all accesses. Without one the CPU may not turn its caches on,
+//! nor call firmware or a hypervisor, which starts other CPUs, nor return from an exception.
+//!
+//! Not seen: what a loader, firmware or a device wrote; stale copies of code; a DC that is not
+//! finished when a store lets another CPU go on; attributes of Normal memory other than
+//! write-back while caches are on.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU8;
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::cpu::Access;
+use crate::decode::Operation;
+use crate::finding::Place;
+use crate::lines::{LINE, Lines};
+use crate::register::*;
+use crate::rule::{About, Now, Rule};
+use crate::shared::lock;
+#[cfg(test)]
+use crate::testing::*;
+
+/// Written without caches, and not invalidated.
+const BESIDE: u8 = 1;
+/// Written through caches, and not cleaned.
+const DIRTY: u8 = 2;
+/// Part of a translation table in use: see the rule for those.
+pub const TABLE_IN_USE: u8 = 4;
+/// Lines of which the writer is kept.
+const WRITERS: usize = 1 << 16;
+
+/// What is known of memory.
+#[derive(Debug)]
+pub struct Coherence {
+    lines: Lines,
+    /// Which instruction wrote to a line without caches, last.
+    writers: Mutex<HashMap<u64, Place>>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct CachesAgree {
+    /// Where the caches of each level were turned on.
+    enabled: [Option<Place>; 4],
+    /// The last DC that is not finished.
+    begun: Option<Place>,
+}
+
+impl Rule for CachesAgree {
+    const ABOUT: About = About {
+        name: "caches-agree",
+        says: "maintenance by address between an access to memory without caches and one through them, per line",
+        cites: "DDI 0487K.a, B2.11 (mismatched memory attributes) and D7.5 (cache support)",
+    };
+
+    fn executed(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
+        self.finishes(now, operation, value);
+        match (operation, value) {
+            (Operation::Clean(how), Some(address)) => {
+                if let Some(line) = now.shared.coherence.line(address) {
+                    let cleaned = if how.cleans || how.invalidates {
+                        DIRTY
+                    } else {
+                        0
+                    };
+                    let invalidated = if how.invalidates { BESIDE } else { 0 };
+                    line.fetch_and(!(cleaned | invalidated), Relaxed);
+                }
+            }
+            (
+                Operation::Write {
+                    register: register @ (SCTLR_EL1 | SCTLR_EL2),
+                    ..
+                },
+                Some(value),
+            ) => {
+                let level = register.level();
+                let (was, is) = (now.controls.caches(level), value & 5 == 5);
+                // A level below is turned on by a hypervisor before it runs, by nothing else.
+                if level == now.place.level && is && !was {
+                    self.enabled[usize::from(level)] = Some(now.place);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn accessed(&mut self, now: &Now<'_>, access: &Access) {
+        let Some(address) = access.physical else {
+            return;
+        };
+        let coherence = &now.shared.coherence;
+        let Some(line) = coherence.line(address) else {
+            return;
+        };
+        let state = line.load(Relaxed);
+        match now.controls.caches(now.place.level) {
+            true => {
+                if state & BESIDE != 0 {
+                    self.stale(now, address, line);
+                }
+                if access.store && state & DIRTY == 0 {
+                    line.fetch_or(DIRTY, Relaxed);
+                }
+            }
+            false => beside(now, access, address, line, state),
+        }
+    }
+
+    fn entered(&mut self, _: &Now<'_>, _: u8) {
+        // The handler, and its return, does not rely on what is interrupted.
+        self.begun = None;
+    }
+
+    #[cfg(test)]
+    fn breaks() -> Vec<Example> {
+        let off = || Program::new().access(STR, 0x4000_0000);
+        let on = |program: Program| program.write(SCTLR_EL2, 5).then(ISB);
+        vec![
+            (
+                "written before the caches are on",
+                on(off()).access(LDR, 0x4000_0000),
+            ),
+            (
+                "its neighbour is written",
+                on(off()).access(STR, 0x4000_0038),
+            ),
+            (
+                "only cleaned",
+                on(off().of(DC_CVAC, 0x4000_0000)).access(LDR, 0x4000_0000),
+            ),
+            (
+                "invalidated before it was written",
+                on(Program::new()
+                    .of(DC_CIVAC, 0x4000_0000)
+                    .access(STR, 0x4000_0000))
+                .access(LDR, 0x4000_0000),
+            ),
+            (
+                "not finished when caches are on",
+                on(off().of(DC_CIVAC, 0x4000_0000)),
+            ),
+            (
+                "not finished when firmware is called",
+                Program::new().of(DC_CIVAC, 0x4000_0000).then(HVC),
+            ),
+            (
+                "another line",
+                on(off().of(DC_CIVAC, 0x4000_0040)).access(LDR, 0x4000_0000),
+            ),
+            (
+                "by another CPU",
+                off()
+                    .cpu(1)
+                    .write(SCTLR_EL2, 5)
+                    .then(ISB)
+                    .access(LDR, 0x4000_0000),
+            ),
+            (
+                "not cleaned for one without",
+                on(Program::new())
+                    .access(STR, 0x4000_0000)
+                    .cpu(1)
+                    .access(LDR, 0x4000_0000),
+            ),
+            (
+                "dirty beneath what is written without",
+                on(Program::new())
+                    .access(STR, 0x4000_0000)
+                    .cpu(1)
+                    .access(STR, 0x4000_0000),
+            ),
+            (
+                "a guest without caches, EL2 with",
+                on(Program::new())
+                    .then(ERET)
+                    .level(1)
+                    .access(STR, 0x4000_0000)
+                    .interrupt(2)
+                    .level(2)
+                    .access(LDR, 0x4000_0000),
+            ),
+        ]
+    }
+
+    #[cfg(test)]
+    fn keeps() -> Vec<Example> {
+        let off = || Program::new().access(STR, 0x4000_0000);
+        let on = |program: Program| program.write(SCTLR_EL2, 5).then(ISB);
+        vec![
+            (
+                "invalidated",
+                on(off().of(DC_CIVAC, 0x4000_0020).then(DSB_SY)).access(LDR, 0x4000_0000),
+            ),
+            (
+                "invalidated behind",
+                on(off()).of(DC_CIVAC, 0x4000_0000).access(LDR, 0x4000_0000),
+            ),
+            (
+                "finished",
+                Program::new()
+                    .of(DC_CIVAC, 0x4000_0000)
+                    .then(DSB_SY)
+                    .then(HVC),
+            ),
+            (
+                "interrupted",
+                Program::new()
+                    .of(DC_CIVAC, 0x4000_0000)
+                    .interrupt(2)
+                    .then(ERET)
+                    .then(DSB_SY)
+                    .then(HVC),
+            ),
+            ("read without", off().cpu(1).access(LDR, 0x4000_0000)),
+            (
+                "cleaned",
+                on(Program::new())
+                    .access(STR, 0x4000_0000)
+                    .of(DC_CVAC, 0x4000_0000)
+                    .cpu(1)
+                    .access(LDR, 0x4000_0000),
+            ),
+            ("another line", on(off()).access(LDR, 0x4000_0040)),
+            (
+                "read by both",
+                on(Program::new().access(LDR, 0x4000_0000)).access(LDR, 0x4000_0000),
+            ),
+            (
+                "a device",
+                on(Program::new().device(STR, 0x0900_0000)).device(LDR, 0x0900_0000),
+            ),
+        ]
+    }
+}
+
+impl Coherence {
+    pub fn new() -> Self {
+        Self {
+            lines: Lines::new(),
+            writers: Mutex::default(),
+        }
+    }
+
+    /// What is known of the line with physical address `address`.
+    #[inline]
+    pub fn line(&self, address: u64) -> Option<&AtomicU8> {
+        self.lines.of(address)
+    }
+}
+
+impl CachesAgree {
+    /// Looks whether a DC is finished where it has to be.
+    fn finishes(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
+        let relies = match operation {
+            Operation::Call | Operation::Return => true,
+            Operation::Write {
+                register: SCTLR_EL1 | SCTLR_EL2,
+                ..
+            } => value.is_some_and(|value| value & 5 == 5),
+            _ => false,
+        };
+        match operation {
+            Operation::Clean(_) => self.begun = Some(now.place),
+            Operation::Dsb(barrier) if barrier.stores && barrier.loads => self.begun = None,
+            _ if relies => {
+                if let Some(begun) = self.begun.take() {
+                    now.report_at::<Self>(
+                        begun,
+                        Some(now.place),
+                        "DC, and no DSB before what relies on it",
+                    );
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A line is used through a cache that was written without.
+    #[cold]
+    fn stale(&mut self, now: &Now<'_>, address: u64, line: &AtomicU8) {
+        line.fetch_and(!BESIDE, Relaxed);
+        let writer = lock(&now.shared.coherence.writers).remove(&(address / LINE));
+        let enabled = self.enabled[usize::from(now.place.level)];
+        let same_level = writer.is_none_or(|writer| writer.level == now.place.level);
+        match enabled.filter(|_| same_level) {
+            Some(enabled) => now.report_at::<Self>(
+                enabled,
+                writer,
+                format!(
+                    "caches are turned on, and {address:#x}, written without them and not invalidated, is used \
+                     through them at {:#x}",
+                    now.place.pc
+                ),
+            ),
+            None => now.report::<Self>(
+                writer,
+                format!("{address:#x}, written without caches and not invalidated, is used through them"),
+            ),
+        }
+    }
+}
+
+/// An access without caches.
+#[cold]
+fn beside(now: &Now<'_>, access: &Access, address: u64, line: &AtomicU8, state: u8) {
+    if state & DIRTY != 0 {
+        line.fetch_and(!DIRTY, Relaxed);
+        let how = if access.store { "written" } else { "read" };
+        now.report::<CachesAgree>(
+            None,
+            format!("{address:#x}, written through caches and not cleaned, is {how} without them"),
+        );
+    }
+    if access.store {
+        line.fetch_or(BESIDE, Relaxed);
+        let mut writers = lock(&now.shared.coherence.writers);
+        if writers.len() < WRITERS {
+            writers.insert(address / LINE, access.place);
+        }
+    }
+}

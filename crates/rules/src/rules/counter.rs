@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A context synchronization event before a counter is read for a measurement.
+//!
+//! The read of a counter may be done early, among what was to be over. A context
+//! synchronization event keeps it behind what came before that. A deadline can do without:
+//! it comes a little early or late. A read is for a measurement if its value is stored as
+//! it is or is what something is subtracted from ([`decode_before`]). At most [`FEW`] accesses to memory
+//! may stand between the event and the read, so that what an exception saves does not count.
+//!
+//! Not seen: a value that leaves its block of code in a register, as the start of a duration
+//! does.
+//!
+//! [`decode_before`]: crate::decode::decode_before
+
+use crate::cpu::Access;
+use crate::decode::Operation;
+use crate::rule::{About, Now, Rule, synchronises};
+#[cfg(test)]
+use crate::testing::*;
+
+/// The registers of an exception, a pair in each access or one.
+const FEW: u32 = 32;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct CounterInOrder {
+    /// Accesses to memory since the last context synchronization event.
+    accesses: u32,
+}
+
+impl Rule for CounterInOrder {
+    const ABOUT: About = About {
+        name: "counter-in-order",
+        says: "a context synchronization event before a counter is read for a measurement",
+        cites: "DDI 0487K.a, D12.1.3 and D12.2.1 (reads of a counter can be done out of order)",
+    };
+
+    fn executed(&mut self, now: &Now<'_>, operation: Operation, _: Option<u64>) {
+        if synchronises(operation) {
+            self.accesses = 0;
+        }
+        if let Operation::Measure { register } = operation
+            && self.accesses > FEW
+        {
+            now.report::<Self>(
+                None,
+                format!("{register} is read for a measurement without an ISB before it"),
+            );
+        }
+    }
+
+    #[inline]
+    fn accessed(&mut self, _: &Now<'_>, _: &Access) {
+        self.accesses = self.accesses.saturating_add(1);
+    }
+
+    fn entered(&mut self, _: &Now<'_>, _: u8) {
+        self.accesses = 0;
+    }
+
+    #[cfg(test)]
+    fn breaks() -> Vec<Example> {
+        vec![("work, then the time", work().measure())]
+    }
+
+    #[cfg(test)]
+    fn keeps() -> Vec<Example> {
+        use crate::register::*;
+        vec![
+            ("ISB", work().then(ISB).measure()),
+            ("an exception", work().interrupt(2).measure()),
+            ("a deadline", work().read(CNTVCT_EL0)),
+        ]
+    }
+}
+
+#[cfg(test)]
+fn work() -> Program {
+    (0..=FEW).fold(Program::new(), |program, _| {
+        program.access(LDR, 0x4000_0000)
+    })
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A DSB between a store that the receiver of an SGI reads, and the SGI.
+//!
+//! A write of ICC_SGI1R_EL1 is not ordered after stores. What the receiver may read has to
+//! be visible first, which a DSB of stores sees to. What it may read is in no register, so
+//! the rule looks at what it does read: the last stores before an SGI that no DSB has
+//! completed are kept until the next one, and a CPU that acknowledges an interrupt
+//! meanwhile and soon reads one of those words has relied on luck. What only the sender
+//! reads needs no DSB, as the frame of an exception and its counters. Nor is an SGI of the
+//! guest about what the hypervisor stored before.
+//!
+//! The place of a break is the store: a log, say, is read after each wake-up and has no news that
+//! the SGI is about. That is said where the log is written, not where the SGI is sent.
+//!
+//! Not seen: more than [`STORES`] stores before the SGI, more than [`READS`] reads after the
+//! acknowledge, which CPUs the SGI is for, and doorbells that are no SGI.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::cpu::Access;
+use crate::decode::Operation;
+use crate::finding::Place;
+use crate::register::*;
+use crate::rule::{About, Now, Rule};
+use crate::shared::lock;
+#[cfg(test)]
+use crate::testing::*;
+
+/// Stores that are kept.
+const STORES: usize = 16;
+/// Reads that are looked at.
+const READS: u32 = 64;
+/// Bytes that are told apart.
+const WORD: u64 = 8;
+
+/// SGIs with stores before them that no DSB has completed yet, the last one of each CPU.
+#[derive(Debug, Default)]
+pub struct Sends {
+    count: AtomicUsize,
+    all: Mutex<Vec<Send>>,
+}
+
+#[derive(Debug)]
+struct Send {
+    sender: u16,
+    place: Place,
+    /// The word of each store, and where it was made.
+    stores: Vec<(u64, Place)>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct SgiAfterStores {
+    stores: VecDeque<(u64, Place)>,
+    /// One of [`Sends`] is this CPU's.
+    sent: bool,
+    /// Reads that are left to be looked at.
+    reads: u32,
+}
+
+impl Rule for SgiAfterStores {
+    const ABOUT: About = About {
+        name: "sgi-after-stores",
+        says: "a DSB between a store that the receiver of an SGI reads, and the SGI",
+        cites: "IHI 0069H, 12.1.6 (observability of accesses to the GIC's registers); \
+                DDI 0487K.a, B2.3 and the DSB instruction",
+    };
+
+    fn executed(&mut self, now: &Now<'_>, operation: Operation, _: Option<u64>) {
+        match operation {
+            Operation::Dsb(barrier) if barrier.stores && !barrier.alone => {
+                self.stores.clear();
+                if std::mem::take(&mut self.sent) {
+                    now.shared.sends.forget(now.cpu);
+                }
+            }
+            Operation::Write {
+                register: ICC_SGI1R_EL1 | ICC_SGI0R_EL1 | ICC_ASGI1R_EL1,
+                ..
+            } if self
+                .stores
+                .iter()
+                .any(|(_, at)| at.level <= now.place.level) =>
+            {
+                self.sent = true;
+                let level = now.place.level;
+                let own = self.stores.iter().filter(|(_, at)| at.level <= level);
+                now.shared.sends.keep(Send {
+                    sender: now.cpu,
+                    place: now.place,
+                    stores: own.copied().collect(),
+                });
+            }
+            Operation::Read {
+                register: ICC_IAR1_EL1,
+                ..
+            } if now.shared.sends.count.load(Relaxed) != 0 => {
+                self.reads = READS;
+            }
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn accessed(&mut self, now: &Now<'_>, access: &Access) {
+        let Some(address) = access.physical else {
+            return;
+        };
+        if access.store {
+            if self.stores.len() == STORES {
+                self.stores.pop_front();
+            }
+            self.stores.push_back((address / WORD, access.place));
+        } else if self.reads != 0 {
+            self.reads -= 1;
+            now.shared.sends.read::<Self>(now, address / WORD);
+        }
+    }
+
+    #[cfg(test)]
+    fn breaks() -> Vec<Example> {
+        let received = |program: Program| {
+            program
+                .write(ICC_SGI1R_EL1, 1)
+                .cpu(1)
+                .reads(ICC_IAR1_EL1, 0)
+                .access(LDR, 0x4000_0000)
+        };
+        let cached = || {
+            Program::new()
+                .write(SCTLR_EL2, 5)
+                .then(ISB)
+                .cpu(1)
+                .write(SCTLR_EL2, 5)
+                .then(ISB)
+                .cpu(0)
+        };
+        vec![
+            ("no DSB", received(cached().access(STR, 0x4000_0000))),
+            (
+                "a store after the DSB",
+                received(cached().then(DSB_ISHST).access(STR, 0x4000_0000)),
+            ),
+            (
+                "a DSB for itself",
+                received(cached().access(STR, 0x4000_0000).then(DSB_NSH)),
+            ),
+        ]
+    }
+
+    #[cfg(test)]
+    fn keeps() -> Vec<Example> {
+        let cached = || {
+            Program::new()
+                .write(SCTLR_EL2, 5)
+                .then(ISB)
+                .cpu(1)
+                .write(SCTLR_EL2, 5)
+                .then(ISB)
+                .cpu(0)
+        };
+        let sent = |program: Program| program.write(ICC_SGI1R_EL1, 1);
+        let read = |program: Program| {
+            program
+                .cpu(1)
+                .reads(ICC_IAR1_EL1, 1023)
+                .access(LDR, 0x4000_0000)
+        };
+        vec![
+            (
+                "DSB",
+                read(sent(cached().access(STR, 0x4000_0000).then(DSB_ISHST))),
+            ),
+            (
+                "it reads something else",
+                read(sent(cached().access(STR, 0x4000_0008))),
+            ),
+            (
+                "before the interrupt",
+                sent(cached().access(STR, 0x4000_0000))
+                    .cpu(1)
+                    .access(LDR, 0x4000_0000),
+            ),
+            (
+                "the DSB came before the read",
+                read(sent(cached().access(STR, 0x4000_0000)).then(DSB_ISH)),
+            ),
+            (
+                "an SGI that traps, and its DSB",
+                read(sent(
+                    cached()
+                        .write(SCTLR_EL1, 5)
+                        .level(1)
+                        .access(STR, 0x4000_0000)
+                        .then(DSB_ISH)
+                        .write(ICC_SGI1R_EL1, 1)
+                        .traps(2)
+                        .level(2)
+                        .access(STR, 0x4000_0100),
+                )),
+            ),
+        ]
+    }
+}
+
+impl Sends {
+    fn keep(&self, send: Send) {
+        let mut all = lock(&self.all);
+        all.retain(|one| one.sender != send.sender);
+        all.push(send);
+        self.count.store(all.len(), Relaxed);
+    }
+
+    fn forget(&self, sender: u16) {
+        let mut all = lock(&self.all);
+        all.retain(|one| one.sender != sender);
+        self.count.store(all.len(), Relaxed);
+    }
+
+    /// A CPU that has acknowledged an interrupt reads `word`.
+    #[cold]
+    fn read<R: Rule>(&self, now: &Now<'_>, word: u64) {
+        for send in lock(&self.all).iter().filter(|send| send.sender != now.cpu) {
+            if let Some((_, stored)) = send.stores.iter().find(|(one, _)| *one == word) {
+                let what = format!(
+                    "an SGI is sent without a DSB after this store, and CPU {} reads what was stored when it has got it",
+                    now.cpu
+                );
+                let sender = Now {
+                    cpu: send.sender,
+                    ..*now
+                };
+                sender.report_at::<R>(*stored, Some(send.place), what);
+            }
+        }
+    }
+}

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A context synchronization event between a write of a system register and what depends on
+//! it.
+//!
+//! A write has its effect on what follows only from the next context synchronization event
+//! on: ISB, the entry of an exception, or the return from one. Before that the old value may
+//! be used, or the new one. A read of the same register sees what was written (D24.1.2.2),
+//! and so do PSTATE's fields. ICC_PMR_EL1, ICC_IAR, ICC_EOIR and ICC_DIR synchronise
+//! themselves as far as software may rely on it (IHI 0069H, 12.1.6).
+//!
+//! Looked at is what [`depends`] lists. For the registers of translation every access to
+//! memory at their own level depends on them while the MMU is on.
+//!
+//! Not seen: what a write changes for the fetch of instructions, and what another PE sees.
+
+use crate::cpu::Access;
+use crate::decode::{Operation, Wait};
+use crate::finding::Place;
+use crate::register::*;
+use crate::rule::{About, Now, Rule, synchronises};
+#[cfg(test)]
+use crate::testing::*;
+
+/// Most writes that wait for a synchronization at a time; the oldest is forgotten.
+const MOST: usize = 16;
+/// SCTLR_ELx.M and C.
+const MMU_AND_CACHES: u64 = 5;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Synchronised {
+    /// What was written, and where.
+    written: Vec<(Register, Place)>,
+    /// One of them that accesses depend on.
+    translation: Option<(Register, Place)>,
+    /// AT, whose result is a register.
+    translated: Option<Place>,
+    /// VBAR_EL1 and VBAR_EL2 have been in force once: an exception that comes beside a
+    /// change of them finds vectors either way.
+    vectors: [bool; 2],
+}
+
+impl Rule for Synchronised {
+    const ABOUT: About = About {
+        name: "synchronised",
+        says: "a context synchronization event between a write of a system register and what depends on it",
+        cites: "DDI 0487K.a, D24.1.2.2 (synchronization requirements for AArch64 System registers); \
+                IHI 0069H, 12.1.6 and ICH_ELRSR_EL2",
+    };
+
+    fn executed(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
+        if synchronises(operation) {
+            return self.synchronise();
+        }
+        if let Operation::Read {
+            register: PAR_EL1, ..
+        } = operation
+            && let Some(at) = self.translated
+        {
+            now.report::<Self>(
+                Some(at),
+                "PAR_EL1 is read, and AT before it is not synchronised",
+            );
+        }
+        for &(register, at) in &self.written {
+            if depends(register, now.place.level, operation)
+                || enables(register, now, operation, value)
+            {
+                now.report::<Self>(
+                    Some(at),
+                    format!("{register} was written, and what depends on it follows without synchronization"),
+                );
+            }
+        }
+        match operation {
+            Operation::Translate => self.translated = Some(now.place),
+            Operation::Write { register, .. } => self.wrote(now, register, value),
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn accessed(&mut self, now: &Now<'_>, _: &Access) {
+        if self.translation.is_some() {
+            self.translates(now);
+        }
+    }
+
+    fn entered(&mut self, now: &Now<'_>, level: u8) {
+        let (vectors, known) = match level {
+            1 => (VBAR_EL1, self.vectors[0]),
+            _ => (VBAR_EL2, self.vectors[1]),
+        };
+        if let Some(&(_, at)) = self
+            .written
+            .iter()
+            .find(|(register, _)| *register == vectors && !known)
+        {
+            // An exception may come anywhere.
+            now.report_at::<Self>(
+                at,
+                Some(now.place),
+                format!("{vectors} was written, and an exception came before a synchronization"),
+            );
+        }
+        self.synchronise();
+    }
+
+    #[cfg(test)]
+    fn breaks() -> Vec<Example> {
+        let on = |program: Program| program.write(SCTLR_EL2, 5).then(ISB);
+        vec![
+            (
+                "ELRSR after LR",
+                Program::new().write(ICH_LR1_EL2, 1).read(ICH_ELRSR_EL2),
+            ),
+            (
+                "HCR before WFI",
+                Program::new()
+                    .write(HCR_EL2, 0)
+                    .then(ISB)
+                    .write(HCR_EL2, 0x10)
+                    .then(WFI),
+            ),
+            (
+                "VTTBR before TLBI",
+                Program::new().write(VTTBR_EL2, 1).then(TLBI_ALLE1IS),
+            ),
+            (
+                "TTBR, MMU on",
+                on(Program::new())
+                    .write(TTBR0_EL2, 1)
+                    .access(LDR, 0x4000_0000),
+            ),
+            (
+                "MMU on",
+                Program::new().write(SCTLR_EL2, 5).access(LDR, 0x4000_0000),
+            ),
+            (
+                "TCR before the MMU",
+                Program::new()
+                    .write(TCR_EL2, 1)
+                    .write(SCTLR_EL2, 5)
+                    .then(ISB),
+            ),
+            ("VBAR", Program::new().write(VBAR_EL2, 0x800).interrupt(2)),
+            ("CPTR", Program::new().write(CPTR_EL2, 0x33ff).then(FADD)),
+            ("stream", Program::new().write(CNTHCTL_EL2, 4).then(WFE)),
+            (
+                "SRE",
+                Program::new()
+                    .write(ICC_SRE_EL2, 1)
+                    .write(ICC_PMR_EL1, 0xff),
+            ),
+            (
+                "a timer's time before its state",
+                Program::new()
+                    .write(CNTV_CTL_EL0, 1)
+                    .write(CNTV_CVAL_EL0, 9)
+                    .read(CNTV_CTL_EL0),
+            ),
+            (
+                "PMU",
+                Program::new()
+                    .write(PMCNTENSET_EL0, 1)
+                    .write(PMCR_EL0, 1)
+                    .read(PMCCNTR_EL0),
+            ),
+            (
+                "EOI mode",
+                Program::new().write(ICC_CTLR_EL1, 2).write(ICC_DIR_EL1, 27),
+            ),
+            (
+                "timer before WFI",
+                Program::new()
+                    .write(HCR_EL2, 0x10)
+                    .then(ISB)
+                    .write(Register::new(3, 4, 14, 2, 2), 9)
+                    .then(WFI),
+            ),
+            ("AT", Program::new().then(AT).read(PAR_EL1)),
+        ]
+    }
+
+    #[cfg(test)]
+    fn keeps() -> Vec<Example> {
+        vec![
+            (
+                "ISB",
+                Program::new()
+                    .write(ICH_LR1_EL2, 1)
+                    .then(ISB)
+                    .read(ICH_ELRSR_EL2),
+            ),
+            (
+                "an exception and its return",
+                Program::new()
+                    .write(ICH_LR0_EL2, 1)
+                    .then(ERET)
+                    .level(1)
+                    .interrupt(2)
+                    .level(2)
+                    .read(ICH_ELRSR_EL2),
+            ),
+            (
+                "the same register",
+                Program::new().write(ICH_LR0_EL2, 1).read(ICH_LR0_EL2),
+            ),
+            (
+                "another timer's state",
+                Program::new()
+                    .write(CNTP_CTL_EL0, 1)
+                    .then(ISB)
+                    .write(CNTV_CVAL_EL0, 9)
+                    .read(CNTP_CTL_EL0),
+            ),
+            (
+                "another level's",
+                Program::new().write(SCTLR_EL1, 5).access(LDR, 0x4000_0000),
+            ),
+            (
+                "SCTLR as it was",
+                Program::new()
+                    .write(SCTLR_EL2, 5)
+                    .then(ISB)
+                    .write(SCTLR_EL2, 7)
+                    .access(LDR, 0x4000_0000),
+            ),
+            (
+                "MMU off",
+                Program::new().write(TTBR0_EL2, 1).access(LDR, 0x4000_0000),
+            ),
+            (
+                "a write that traps",
+                Program::new()
+                    .level(1)
+                    .write(ICC_SRE_EL1, 1)
+                    .traps(2)
+                    .level(1)
+                    .read(ICC_PMR_EL1),
+            ),
+            ("AT", Program::new().then(AT).then(ISB).read(PAR_EL1)),
+            (
+                "from vectors to vectors",
+                Program::new()
+                    .write(VBAR_EL2, 0x800)
+                    .then(ISB)
+                    .write(VBAR_EL2, 0x1000)
+                    .interrupt(2),
+            ),
+        ]
+    }
+}
+
+impl Synchronised {
+    fn synchronise(&mut self) {
+        for (register, _) in self.written.drain(..) {
+            self.vectors[0] |= register == VBAR_EL1;
+            self.vectors[1] |= register == VBAR_EL2;
+        }
+        self.translation = None;
+        self.translated = None;
+    }
+
+    fn wrote(&mut self, now: &Now<'_>, register: Register, value: Option<u64>) {
+        let own = register.level() == now.place.level;
+        let (level, value) = (now.place.level, value.unwrap_or(0));
+        let changes = match register {
+            SCTLR_EL1 | SCTLR_EL2 => {
+                own && (now.controls.sctlr(level) ^ value) & MMU_AND_CACHES != 0
+            }
+            _ => own && is_translation(register) && now.controls.translates(level),
+        };
+        if changes {
+            self.translation = Some((register, now.place));
+        }
+        self.written.retain(|(one, _)| *one != register);
+        if self.written.len() == MOST {
+            self.written.remove(0);
+        }
+        self.written.push((register, now.place));
+    }
+
+    #[cold]
+    fn translates(&mut self, now: &Now<'_>) {
+        if let Some((register, at)) = self
+            .translation
+            .take_if(|(register, _)| register.level() == now.place.level)
+        {
+            now.report::<Self>(
+                Some(at),
+                format!(
+                    "memory is accessed, and the write of {register} before it is not synchronised"
+                ),
+            );
+        }
+    }
+}
+
+/// Registers of stage 1 but SCTLR_ELx.
+fn is_translation(register: Register) -> bool {
+    matches!(
+        register,
+        TTBR0_EL1 | TTBR1_EL1 | TCR_EL1 | MAIR_EL1 | TTBR0_EL2 | TCR_EL2 | MAIR_EL2
+    )
+}
+
+/// Whether `operation` turns an MMU on that `written` is for.
+fn enables(written: Register, now: &Now<'_>, operation: Operation, value: Option<u64>) -> bool {
+    let Operation::Write {
+        register: register @ (SCTLR_EL1 | SCTLR_EL2),
+        ..
+    } = operation
+    else {
+        return false;
+    };
+    let level = register.level();
+    is_translation(written)
+        && written.level() == level
+        && now.place.level == level
+        && value.is_some_and(|value| value & 1 != 0)
+        && !now.controls.translates(level)
+}
+
+/// Whether what `operation` does at `level` depends on the effect of a write of `written`.
+fn depends(written: Register, level: u8, operation: Operation) -> bool {
+    match operation {
+        Operation::Read { register, .. } | Operation::Write { register, .. } => {
+            let reads = matches!(operation, Operation::Read { .. });
+            match written {
+                _ if written.is_list_register() => {
+                    reads && matches!(register, ICH_ELRSR_EL2 | ICH_EISR_EL2 | ICH_MISR_EL2)
+                }
+                ICH_HCR_EL2 => reads && matches!(register, ICH_MISR_EL2),
+                ICC_SRE_EL2 => register.is_interface() || register.is_list_register(),
+                ICC_SRE_EL1 => register.is_interface() && !matches!(register, ICC_SRE_EL1),
+                ICC_CTLR_EL1 => matches!(register, ICC_EOIR1_EL1 | ICC_DIR_EL1),
+                ICC_IGRPEN1_EL1 => matches!(register, ICC_IAR1_EL1 | ICC_HPPIR1_EL1),
+                ICC_AP0R0_EL1 | ICC_AP1R0_EL1 => reads && register == ICC_RPR_EL1,
+                CNTVOFF_EL2 => register == CNTVCT_EL0,
+                PMCR_EL0 | PMCNTENSET_EL0 => reads && register == PMCCNTR_EL0,
+                // ISTATUS of a timer whose time was set.
+                _ if written.is_timer() => {
+                    reads && written != register && register.is_control_of(written)
+                }
+                _ => false,
+            }
+        }
+        Operation::Measure { register } => written == CNTVOFF_EL2 && register == CNTVCT_EL0,
+        Operation::Tlbi { .. } => matches!(written, HCR_EL2 | VTTBR_EL2),
+        Operation::Translate => {
+            matches!(written, HCR_EL2 | VTTBR_EL2 | VTCR_EL2) || is_translation(written)
+        }
+        Operation::Float => match level {
+            2 => written == CPTR_EL2,
+            _ => written == CPACR_EL1,
+        },
+        Operation::Wait(wait) => {
+            let routes = level == 2 && written == HCR_EL2;
+            let stream = wait == Wait::Event && matches!(written, CNTHCTL_EL2 | CNTKCTL_EL1);
+            routes || stream || written.is_timer()
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Translation tables that are in use are changed by break-before-make, and a new entry is
+//! made visible to the walks before it is relied on.
+//!
+//! Another address, size or type of memory may replace a valid entry only by way of an
+//! invalid one: the entry is made invalid, DSB, TLBI, DSB, then the new one is stored. A TLBI
+//! before the DSB may be over before a walk sees the invalid entry. And a new valid entry
+//! needs a DSB before the ISB or the exception return that relies on it.
+//!
+//! Tables are found by a walk from TTBR0_ELx when an MMU is turned on or the register changes,
+//! and from VTTBR_EL2 when a guest is entered. Whatever is stored to one later is compared with
+//! what was there. A TLBI after a change of TTBR0_ELx ends the use of what lookups led to
+//! before, unless those of another CPU still do.
+//!
+//! Not seen: granules other than 4 KiB, TTBR1_EL1, more than 512 tables, changes of
+//! permissions, which addresses a TLBI is for, and whether other PEs use the table, so that one
+//! for this PE is not enough: any will do.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::cpu::Access;
+use crate::decode::Operation;
+use crate::finding::Place;
+use crate::register::*;
+use crate::rule::{About, Now, Rule, synchronises};
+use crate::shared::lock;
+use crate::tables::{ADDRESS, Change, TABLE, Tables, below_of, first_level, leads_on};
+#[cfg(test)]
+use crate::testing::*;
+
+/// Bits of an entry whose change needs break-before-make: valid and type, the index or kind
+/// of memory, the address.
+const BREAKS: u64 = 3 | 7 << 2 | ADDRESS;
+/// Entries of a CPU that are on the way from valid to valid.
+const MOST: usize = 64;
+/// HCR_EL2.VM.
+const STAGE_2: u64 = 1;
+/// TG0 of TCR_ELx and VTCR_EL2, 0 for 4 KiB.
+const GRANULE: u64 = 3 << 14;
+
+/// The tables of the machine.
+#[derive(Debug, Default)]
+pub struct InUse(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    tables: Tables,
+    /// Where lookups begin, by CPU and level, 0 for stage 2.
+    roots: HashMap<(u16, u8), Root>,
+}
+
+/// How far an entry that was made invalid is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Stored,
+    Visible,
+    /// By a TLBI that is not finished, for this PE or for others too.
+    Invalidated {
+        others: bool,
+    },
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct BreakBeforeMake {
+    /// Entries that were made invalid, and how far that is.
+    broken: Vec<(u64, Step)>,
+    /// A valid entry was stored, and no DSB followed.
+    made: Option<Place>,
+    /// The root that has replaced another one of a level, and no TLBI followed.
+    replaced: Option<(u8, Root)>,
+}
+
+impl Rule for BreakBeforeMake {
+    const ABOUT: About = About {
+        name: "break-before-make",
+        says: "an entry of a table in use changes by way of an invalid one, DSB, TLBI and DSB; a DSB follows a new one",
+        cites: "DDI 0487K.a, D8.17.1 (using break-before-make) and D8.17.5 (ordering and completion of TLB maintenance)",
+    };
+
+    fn executed(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
+        match operation {
+            Operation::Dsb(barrier) if barrier.stores => {
+                let completes = |others: bool| barrier.loads && !(barrier.alone && others);
+                self.broken.retain(|(_, step)| match step {
+                    Step::Invalidated { others } => !completes(*others),
+                    Step::Stored | Step::Visible => true,
+                });
+                if !barrier.alone {
+                    self.made = None;
+                    for (_, step) in &mut self.broken {
+                        if *step == Step::Stored {
+                            *step = Step::Visible;
+                        }
+                    }
+                }
+            }
+            Operation::Tlbi { broadcast } => {
+                for (_, step) in &mut self.broken {
+                    match step {
+                        Step::Stored => now.report::<Self>(
+                            None,
+                            "TLBI, and no DSB after an entry of a table was made invalid",
+                        ),
+                        Step::Visible => *step = Step::Invalidated { others: broadcast },
+                        Step::Invalidated { others } => *others |= broadcast,
+                    }
+                }
+                if let Some((level, root)) = self.replaced.take() {
+                    leave(now, level, root);
+                }
+            }
+            Operation::Write {
+                register: register @ (SCTLR_EL1 | SCTLR_EL2),
+                ..
+            } if register.level() == now.place.level
+                && value.is_some_and(|value| value & 1 != 0) =>
+            {
+                let level = register.level();
+                begin(now, level, now.controls.root(level));
+            }
+            Operation::Write {
+                register: register @ (TTBR0_EL1 | TTBR0_EL2),
+                ..
+            } if register.level() == now.place.level
+                && now.controls.translates(now.place.level) =>
+            {
+                let level = register.level();
+                let next = now.controls.root_from(level, value.unwrap_or(0));
+                self.replaced = find(now, next, level == 1).map(|root| (level, root));
+            }
+            _ if synchronises(operation) => {
+                if let Some(made) = self.made.take() {
+                    now.report_at::<Self>(
+                        made,
+                        Some(now.place),
+                        "a valid entry is stored to a table in use, and no DSB follows before it is relied on",
+                    );
+                }
+                let stage_2 = operation == Operation::Return && now.place.level == 2;
+                if stage_2 && now.controls.hcr & STAGE_2 != 0 {
+                    begin(now, 0, now.controls.guest_root());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn accessed(&mut self, now: &Now<'_>, access: &Access) {
+        if access.store
+            && let Some(address) = access.physical
+            && let Some(line) = now.shared.coherence.line(address)
+            && line.load(Relaxed) & super::caches::TABLE_IN_USE != 0
+        {
+            self.stored(now, address);
+        }
+    }
+
+    fn entered(&mut self, _: &Now<'_>, _: u8) {
+        // The handler, and its return, does not rely on what is interrupted.
+        self.made = None;
+    }
+
+    #[cfg(test)]
+    fn breaks() -> Vec<Example> {
+        vec![
+            ("another address at once", in_use().entry(0x5000, 0x9403)),
+            ("a block for a table", in_use().entry(0x4000, 0x8000_0401)),
+            (
+                "made without TLBI",
+                in_use()
+                    .entry(0x5000, 0)
+                    .then(DSB_ISH)
+                    .entry(0x5000, 0x9403),
+            ),
+            (
+                "TLBI not finished",
+                in_use()
+                    .entry(0x5000, 0)
+                    .then(DSB_ISH)
+                    .then(TLBI_ALLE1IS)
+                    .entry(0x5000, 0x9403),
+            ),
+            (
+                "a DSB for itself after a TLBI for all",
+                in_use()
+                    .entry(0x5000, 0)
+                    .then(DSB_ISH)
+                    .then(TLBI_ALLE1IS)
+                    .then(DSB_NSH)
+                    .entry(0x5000, 0x9403),
+            ),
+            (
+                "TLBI before the DSB",
+                in_use().entry(0x5000, 0).then(TLBI_ALLE1IS),
+            ),
+            ("replaced, without TLBI", replaced().entry(0x5000, 0x9403)),
+            (
+                "replaced, but on one CPU",
+                in_use()
+                    .cpu(1)
+                    .write(TTBR0_EL2, 0x2000)
+                    .write(TCR_EL2, 16)
+                    .then(ISB)
+                    .write(SCTLR_EL2, 5)
+                    .then(ISB)
+                    .write(TTBR0_EL2, 0x12000)
+                    .then(ISB)
+                    .then(TLBI_ALLE2)
+                    .then(DSB_NSH)
+                    .then(ISB)
+                    .entry(0x5000, 0x9403),
+            ),
+            (
+                "of the new tables",
+                replaced()
+                    .then(TLBI_ALLE2)
+                    .then(DSB_NSH)
+                    .then(ISB)
+                    .entry(0x15000, 0x9403),
+            ),
+            (
+                "a new entry without DSB",
+                in_use().entry(0x5008, 0x9403).then(ISB),
+            ),
+            (
+                "of a table that was added",
+                in_use()
+                    .entry(0x3008, 0x7003)
+                    .then(DSB_ISH)
+                    .then(ISB)
+                    .entry(0x7008, 0x9403)
+                    .then(ISB),
+            ),
+        ]
+    }
+
+    #[cfg(test)]
+    fn keeps() -> Vec<Example> {
+        let broken = || {
+            in_use()
+                .entry(0x5000, 0)
+                .then(DSB_ISH)
+                .then(TLBI_ALLE1IS)
+                .then(DSB_ISH)
+        };
+        vec![
+            (
+                "broken, then made",
+                broken().entry(0x5000, 0x9403).then(DSB_ISHST).then(ISB),
+            ),
+            (
+                "a new entry",
+                in_use().entry(0x5008, 0x9403).then(DSB_ISHST).then(ISB),
+            ),
+            (
+                "for itself",
+                in_use()
+                    .entry(0x5000, 0)
+                    .then(DSB_ISHST)
+                    .then(TLBI_ALLE2)
+                    .then(DSB_NSH)
+                    .then(ISB)
+                    .entry(0x5000, 0x9403)
+                    .then(DSB_ISHST)
+                    .then(ISB),
+            ),
+            (
+                "not in use any more",
+                replaced()
+                    .then(TLBI_ALLE2)
+                    .then(DSB_NSH)
+                    .then(ISB)
+                    .entry(0x5000, 0x9403)
+                    .then(ISB),
+            ),
+            (
+                "interrupted",
+                in_use()
+                    .entry(0x5008, 0x9403)
+                    .interrupt(2)
+                    .then(ERET)
+                    .then(DSB_ISHST)
+                    .then(ISB),
+            ),
+            ("permissions", in_use().entry(0x5000, 0x8403 | 1 << 7)),
+            (
+                "not in use",
+                tables()
+                    .entry(0x5000, 0x9403)
+                    .of(DC_CIVAC, 0x5000)
+                    .then(DSB_SY)
+                    .write(SCTLR_EL2, 5)
+                    .then(ISB),
+            ),
+            ("no table", in_use().entry(0x8000, 0x9403).then(ISB)),
+        ]
+    }
+}
+
+impl BreakBeforeMake {
+    #[cold]
+    fn stored(&mut self, now: &Now<'_>, address: u64) {
+        let word = address & !7;
+        let Some(new) = now.shared.read(word) else {
+            return;
+        };
+        let Some(change) = lock(&now.shared.tables.0).tables.change(word, new) else {
+            return;
+        };
+        let Change {
+            old,
+            new,
+            level,
+            intermediate,
+        } = change;
+        match (old & 1 != 0, new & 1 != 0) {
+            (true, true) if (old ^ new) & BREAKS != 0 => now.report::<Self>(
+                None,
+                format!("an entry of a table in use changes from {old:#x} to {new:#x} without an invalid one between"),
+            ),
+            (true, false) => {
+                if self.broken.len() == MOST {
+                    self.broken.remove(0);
+                }
+                self.broken.push((word, Step::Stored));
+            }
+            (false, true) => {
+                let broken = self.broken.iter().position(|(one, _)| *one == word);
+                if let Some(broken) = broken {
+                    let lacks = match self.broken.remove(broken).1 {
+                        Step::Stored => "DSB, TLBI and DSB",
+                        Step::Visible => "TLBI and DSB",
+                        Step::Invalidated { others: false } => "DSB",
+                        Step::Invalidated { others: true } => "DSB for other PEs",
+                    };
+                    now.report::<Self>(
+                        None,
+                        format!("an entry of a table in use is made valid again, and {lacks} to end the old one is missing"),
+                    );
+                }
+                self.made = Some(now.place);
+                if leads_on(new, level)
+                    && let Some(below) = below_of(new, intermediate, &|at| now.shared.locate(at))
+                {
+                    find(now, Some((below, level + 1)), intermediate);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A table at which lookups begin, in memory, its level, and whether addresses are intermediate.
+type Root = (u64, u8, bool);
+
+/// The tables of the regime of `level`, 0 for stage 2, are in use from now on.
+fn begin(now: &Now<'_>, level: u8, root: Option<(u64, u8)>) {
+    if let Some(root) = find(now, root, level == 1) {
+        let mut in_use = lock(&now.shared.tables.0);
+        in_use.roots.entry((now.cpu, level)).or_insert(root);
+    }
+}
+
+/// This CPU's lookups begin at `root` only from now on: what no CPU's lookups lead to any more
+/// is not in use.
+fn leave(now: &Now<'_>, level: u8, root: Root) {
+    let mut in_use = lock(&now.shared.tables.0);
+    if in_use.roots.insert((now.cpu, level), root) == Some(root) {
+        return;
+    }
+    let Known { tables, roots } = &mut *in_use;
+    *tables = Tables::default();
+    roots.values().for_each(|root| add(now, tables, *root));
+}
+
+/// Finds the tables below `root`, a table and its level, of which a walk may begin now.
+fn find(now: &Now<'_>, root: Option<(u64, u8)>, intermediate: bool) -> Option<Root> {
+    let (table, level) = root?;
+    let table = below_of(table, intermediate, &|at| now.shared.locate(at))?;
+    let root = (table, level, intermediate);
+    add(now, &mut lock(&now.shared.tables.0).tables, root);
+    Some(root)
+}
+
+/// Adds what lookups from `root` lead to.
+fn add(now: &Now<'_>, tables: &mut Tables, (root, level, intermediate): Root) {
+    let shared = now.shared;
+    let locate = |address| shared.locate(address);
+    let read = |address| shared.read(address);
+    let mut found = |table: u64| {
+        for address in (table..table + TABLE).step_by(64) {
+            if let Some(line) = shared.coherence.line(address) {
+                line.fetch_or(super::caches::TABLE_IN_USE, Relaxed);
+            }
+        }
+    };
+    tables.add(root, level, intermediate, (&read, &locate), &mut found);
+}
+
+/// Root and first level by the value of a base register and of its control.
+pub fn root(base: u64, control: u64) -> Option<(u64, u8)> {
+    (control & GRANULE == 0).then(|| (base & ADDRESS & !1, first_level(control & 0x3f)))
+}
+
+/// Tables of EL2 with one page, not in use yet.
+#[cfg(test)]
+fn tables() -> Program {
+    Program::new()
+        .memory(0x2000, 0x3003)
+        .memory(0x3000, 0x4003)
+        .memory(0x4000, 0x5003)
+        .memory(0x5000, 0x8403)
+        .write(TTBR0_EL2, 0x2000)
+        .write(TCR_EL2, 16)
+        .then(ISB)
+}
+
+/// The same in use.
+#[cfg(test)]
+fn in_use() -> Program {
+    tables().write(SCTLR_EL2, 5).then(ISB)
+}
+
+/// The same, replaced by others, of one page too.
+#[cfg(test)]
+fn replaced() -> Program {
+    in_use()
+        .memory(0x12000, 0x13003)
+        .memory(0x13000, 0x14003)
+        .memory(0x14000, 0x15003)
+        .memory(0x15000, 0x8403)
+        .write(TTBR0_EL2, 0x12000)
+        .then(ISB)
+}

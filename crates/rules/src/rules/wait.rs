@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A wait at EL2 that an interrupt has to end.
+//!
+//! A WFI or WFE ends by a physical IRQ only if the tables of asynchronous exception masking
+//! mark it as taken or masked where the CPU is. At EL2 that is so if HCR_EL2.IMO or TGE is
+//! set, or if SCR_EL3.IRQ sends it to EL3. Otherwise it is for EL1, and at EL2 it stays
+//! pending without an effect: nothing ends the wait. At EL1 every IRQ is of interest to the
+//! CPU, whoever gets it.
+//!
+//! A WFE has other ends: an event of another CPU, if any ever sends one, the clearing of a
+//! monitor that the CPU has armed, the event stream, and what is left in the event
+//! register, by SEVL or by an exception return. WFIT and WFET end by their deadline.
+//!
+//! Not seen: whether an interrupt that can end the wait is enabled, and will come.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::decode::{Operation, Wait};
+use crate::rule::{About, Now, Rule};
+#[cfg(test)]
+use crate::testing::*;
+
+/// HCR_EL2.IMO, TGE.
+const TO_EL2: u64 = 1 << 4 | 1 << 27;
+/// SCR_EL3.IRQ.
+const TO_EL3: u64 = 1 << 1;
+/// EVNTEN of CNTHCTL_EL2 and CNTKCTL_EL1.
+const STREAM: u64 = 1 << 2;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct WaitCanEnd {
+    /// The event register is set.
+    event: bool,
+    /// A monitor is armed.
+    armed: bool,
+}
+
+impl Rule for WaitCanEnd {
+    const ABOUT: About = About {
+        name: "wait-can-end",
+        says: "WFI and WFE at EL2 only where an interrupt is a wake-up event, or another end is sure",
+        cites: "DDI 0487K.a, D1.7.2.1 (WFI wake-up events) and D1.7.1.4 (WFE wake-up events), \
+                by the tables of asynchronous exception masking",
+    };
+
+    fn executed(&mut self, now: &Now<'_>, operation: Operation, _: Option<u64>) {
+        match operation {
+            Operation::SendEvent => {
+                now.shared.events.store(true, Relaxed);
+                self.event = true;
+            }
+            Operation::SendEventLocal | Operation::Return => self.event = true,
+            Operation::LoadExclusive => self.armed = true,
+            Operation::StoreExclusive | Operation::ClearExclusive => self.armed = false,
+            Operation::Wait(Wait::Interrupt) if !ends_by_interrupt(now) => {
+                now.report::<Self>(
+                    None,
+                    "WFI at EL2 while IRQs are routed to EL1 (HCR_EL2.IMO and TGE are 0): none ends it",
+                );
+            }
+            Operation::Wait(Wait::Event) => {
+                let streams = now.controls.streams;
+                let ends = std::mem::take(&mut self.event)
+                    || self.armed
+                    || streams.iter().any(|control| control & STREAM != 0)
+                    || now.shared.events.load(Relaxed);
+                if !ends && !ends_by_interrupt(now) {
+                    now.report::<Self>(
+                        None,
+                        "WFE at EL2 while IRQs are routed to EL1 (HCR_EL2.IMO and TGE are 0), and no CPU \
+                         has sent an event",
+                    );
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn entered(&mut self, _: &Now<'_>, _: u8) {
+        // IMPLEMENTATION DEFINED for the monitor, UNKNOWN where it helps nobody.
+        self.armed = false;
+    }
+
+    #[cfg(test)]
+    fn breaks() -> Vec<Example> {
+        use crate::register::*;
+        vec![
+            ("WFI after reset", Program::new().then(WFI)),
+            (
+                "IMO was taken back",
+                Program::new()
+                    .write(HCR_EL2, 0x18)
+                    .write(HCR_EL2, 1 << 31)
+                    .then(ISB)
+                    .then(WFI),
+            ),
+            ("WFE, and nothing sends", Program::new().then(WFE)),
+            (
+                "one event ends one wait",
+                Program::new().then(SEVL).then(WFE).then(WFE),
+            ),
+        ]
+    }
+
+    #[cfg(test)]
+    fn keeps() -> Vec<Example> {
+        use crate::register::*;
+        let routed = |bits| Program::new().write(HCR_EL2, bits).then(ISB);
+        vec![
+            ("IMO", routed(0x18).then(WFI).then(WFE)),
+            ("TGE", routed(1 << 27).then(WFI)),
+            (
+                "SCR_EL3.IRQ",
+                Program::new()
+                    .level(3)
+                    .write(SCR_EL3, 2)
+                    .then(ISB)
+                    .then(ERET)
+                    .level(2)
+                    .then(WFI),
+            ),
+            (
+                "EL1 waits for itself or for EL2",
+                Program::new().level(1).then(WFI),
+            ),
+            ("a deadline", Program::new().then(WFIT)),
+            ("SEVL", Program::new().then(SEVL).then(WFE)),
+            (
+                "another CPU has sent",
+                Program::new().cpu(1).then(SEV).cpu(0).then(WFE),
+            ),
+            (
+                "the stream",
+                Program::new().write(CNTHCTL_EL2, 4).then(ISB).then(WFE),
+            ),
+        ]
+    }
+}
+
+fn ends_by_interrupt(now: &Now<'_>) -> bool {
+    match now.place.level {
+        2 => now.controls.hcr & TO_EL2 != 0 || now.controls.scr & TO_EL3 != 0,
+        3 => now.controls.scr & TO_EL3 != 0,
+        _ => true,
+    }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the CPUs of a machine have in common: memory, what one does to another, findings.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::finding::{Finding, Place};
+use crate::rules::{Coherence, InUse, Sends};
+
+/// Most findings that are kept apart; a machine with more is wrong in any case.
+const MOST: usize = 1000;
+
+/// What the CPUs have in common.
+pub struct Shared {
+    /// What is known of memory's lines.
+    pub(crate) coherence: Coherence,
+    /// SGIs that were sent before what was stored for them is visible.
+    pub(crate) sends: Sends,
+    /// Translation tables.
+    pub(crate) tables: InUse,
+    /// A CPU has executed SEV.
+    pub(crate) events: AtomicBool,
+    /// How many TLBIs were for all CPUs.
+    invalidated: AtomicU64,
+    known: Mutex<HashSet<(&'static str, Place)>>,
+    machine: Box<dyn Machine>,
+}
+
+/// What has to be known of the machine, and where findings go.
+pub trait Machine: Send + Sync {
+    /// The word at a physical address.
+    fn read(&self, physical: u64) -> Option<u64>;
+
+    /// Where in memory an address of the CPU is that this thread runs.
+    fn locate(&self, address: u64) -> Option<u64>;
+
+    /// Takes a finding; there is one for each rule and instruction.
+    fn find(&self, finding: &Finding);
+}
+
+impl Shared {
+    /// Nothing has happened yet.
+    pub fn new(machine: impl Machine + 'static) -> Self {
+        Self {
+            coherence: Coherence::new(),
+            sends: Sends::default(),
+            tables: InUse::default(),
+            events: AtomicBool::new(false),
+            invalidated: AtomicU64::new(0),
+            known: Mutex::default(),
+            machine: Box::new(machine),
+        }
+    }
+
+    pub(crate) fn read(&self, physical: u64) -> Option<u64> {
+        self.machine.read(physical)
+    }
+
+    pub(crate) fn locate(&self, address: u64) -> Option<u64> {
+        self.machine.locate(address)
+    }
+
+    /// A TLBI is for all CPUs.
+    pub(crate) fn invalidate(&self) {
+        self.invalidated.fetch_add(1, Relaxed);
+    }
+
+    /// How many were.
+    pub(crate) fn invalidated(&self) -> u64 {
+        self.invalidated.load(Relaxed)
+    }
+
+    /// Passes on that `rule` is broken, unless that is known of this instruction.
+    pub(crate) fn report(
+        &self,
+        rule: &'static str,
+        cpu: u16,
+        place: Place,
+        other: Option<Place>,
+        what: String,
+    ) {
+        let mut known = lock(&self.known);
+        if known.len() < MOST && known.insert((rule, place)) {
+            self.machine.find(&Finding {
+                rule: rule.into(),
+                cpu,
+                place,
+                other,
+                what,
+            });
+        }
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Shared")
+    }
+}
+
+/// Locks; what a thread that panicked left is as good as what it found.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Translation tables that are in use, as far as they were found.
+
+use std::collections::HashMap;
+
+/// Bytes of a table, with 4 KiB granules: others are not looked at.
+pub const TABLE: u64 = 4096;
+/// Most tables that are kept.
+const MOST: usize = 512;
+/// Output address of a descriptor.
+pub const ADDRESS: u64 = 0xffff_ffff_f000;
+
+/// Reads the word at a physical address.
+pub type Read<'a> = &'a dyn Fn(u64) -> Option<u64>;
+/// Turns an address of a descriptor into one in memory.
+pub type Locate<'a> = &'a dyn Fn(u64) -> Option<u64>;
+
+/// A table.
+#[derive(Debug)]
+struct Table {
+    /// Of the lookup, 0 to 3.
+    level: u8,
+    /// A stage of EL1, whose addresses are intermediate.
+    intermediate: bool,
+    entries: Box<[u64; 512]>,
+}
+
+/// The tables in use, by their address in memory.
+#[derive(Debug, Default)]
+pub struct Tables(HashMap<u64, Table>);
+
+/// An entry that has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// What it was.
+    pub old: u64,
+    /// What it is.
+    pub new: u64,
+    /// The level of the lookup.
+    pub level: u8,
+    /// Whether addresses of the table are intermediate.
+    pub intermediate: bool,
+}
+
+impl Tables {
+    /// Adds the table at `address` of `level` and those below it; `found` gets the address of
+    /// each that is new.
+    pub fn add(
+        &mut self,
+        address: u64,
+        level: u8,
+        intermediate: bool,
+        (read, locate): (Read<'_>, Locate<'_>),
+        found: &mut dyn FnMut(u64),
+    ) {
+        if self.0.len() == MOST || self.0.contains_key(&address) {
+            return;
+        }
+        let mut entries = Box::new([0; 512]);
+        for (n, entry) in entries.iter_mut().enumerate() {
+            *entry = read(address + 8 * n as u64).unwrap_or(0);
+        }
+        let below = entries.clone();
+        self.0.insert(
+            address,
+            Table {
+                level,
+                intermediate,
+                entries,
+            },
+        );
+        found(address);
+        for descriptor in below.into_iter().filter(|one| leads_on(*one, level)) {
+            if let Some(next) = below_of(descriptor, intermediate, locate) {
+                self.add(next, level + 1, intermediate, (read, locate), found);
+            }
+        }
+    }
+
+    /// What the store to `address` changed; `new` is what is there now. `None` if nothing did,
+    /// or if it is in no table.
+    pub fn change(&mut self, address: u64, new: u64) -> Option<Change> {
+        let table = self.0.get_mut(&(address & !(TABLE - 1)))?;
+        let entry = &mut table.entries[(address % TABLE / 8) as usize];
+        let old = std::mem::replace(entry, new);
+        let (level, intermediate) = (table.level, table.intermediate);
+        (old != new).then_some(Change {
+            old,
+            new,
+            level,
+            intermediate,
+        })
+    }
+}
+
+/// Whether `descriptor`, at `level`, is of another table.
+pub fn leads_on(descriptor: u64, level: u8) -> bool {
+    descriptor & 3 == 3 && level < 3
+}
+
+/// Where in memory the table of `descriptor` is.
+pub fn below_of(descriptor: u64, intermediate: bool, locate: Locate<'_>) -> Option<u64> {
+    let address = descriptor & ADDRESS;
+    if intermediate {
+        locate(address)
+    } else {
+        Some(address)
+    }
+}
+
+/// The level at which a lookup begins that covers `64 - size` bits, with 4 KiB granules
+/// (DDI 0487K.a, D8.2).
+pub fn first_level(size: u64) -> u8 {
+    let bits = 64 - size.clamp(16, 39);
+    3 - ((bits - 13) / 9) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_found_from_their_root_and_watched() {
+        let memory = HashMap::from([
+            (0x1000, 0x2003),
+            (0x2008, 0x5003),
+            (0x5010, 0x7003),
+            (0x7ff8, 0x9703),
+        ]);
+        let read = |at| Some(memory.get(&at).copied().unwrap_or(0));
+        let mut tables = Tables::default();
+        let mut found = Vec::new();
+        let same = |address| Some(address);
+        tables.add(0x1000, 0, false, (&read, &same), &mut |at| found.push(at));
+        assert_eq!(found, [0x1000, 0x2000, 0x5000, 0x7000]);
+        let change = Change {
+            old: 0x9703,
+            new: 0,
+            level: 3,
+            intermediate: false,
+        };
+        assert_eq!(tables.change(0x7ff8, 0), Some(change));
+        assert_eq!(tables.change(0x7ff8, 0), None);
+        assert_eq!(tables.change(0x9000, 1), None);
+    }
+
+    #[test]
+    fn lookups_begin_where_the_size_says() {
+        let levels = [16, 24, 25, 33, 34, 39].map(first_level);
+        assert_eq!(levels, [0, 0, 1, 1, 2, 2]);
+    }
+}

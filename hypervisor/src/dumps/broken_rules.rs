@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Breaking rules of the architecture where an emulator does not mind, as
+//! `rouse.fault=el2-breaks-rules` asks for: what `cargo xtask test --strict` has to notice in an
+//! image that runs. Each function breaks the rule of its name (crate `rules`), once, on
+//! the first CPU, and puts things right again.
+
+use core::arch::asm;
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use core::sync::atomic::{AtomicU64, compiler_fence};
+
+use aarch64_cpu::registers::{
+    CNTVCT_EL0, HCR_EL2, Readable, SCTLR_EL2, TTBR0_EL2, VTCR_EL2, Writeable,
+};
+use arch::regs::{ICH_ELRSR_EL2, set_ich_lr};
+use arch::{gic_cpu, insn};
+
+use crate::cpu::percpu::PerCpu;
+use crate::machine::machine;
+
+/// A line of its own.
+#[repr(align(64))]
+struct Line(AtomicU64);
+
+/// Breaks the rules that can be broken without an exception.
+pub fn break_all() {
+    written_before_read();
+    synchronised();
+    tlbi_completed();
+    break_before_make();
+    caches_agree();
+    exclusive_memory();
+    interrupt_ended();
+    counter_in_order();
+    wait_can_end();
+}
+
+fn written_before_read() {
+    // No vCPU has run here yet.
+    core::hint::black_box(VTCR_EL2.get());
+}
+
+fn synchronised() {
+    set_ich_lr(0, 0);
+    core::hint::black_box(ICH_ELRSR_EL2.get());
+    insn::isb();
+}
+
+fn tlbi_completed() {
+    insn::tlbi_alle2();
+    insn::isb();
+    insn::dsb_nsh();
+}
+
+fn break_before_make() {
+    /// An entry of the first level that translates no address in use.
+    const UNUSED: u64 = 200;
+    let place = (TTBR0_EL2.get() & 0xffff_ffff_f000) + 8 * UNUSED;
+    // SAFETY: the entry lies in the root of this CPU's tables, which is mapped and never given
+    // back. Nothing uses the addresses that it translates.
+    let entry = unsafe { &*(place as *const AtomicU64) };
+    for descriptor in [0x1003, 0x2003, 0] {
+        entry.store(descriptor, Relaxed);
+        insn::dsb_ish();
+    }
+    insn::tlbi_alle2();
+    insn::dsb_ish();
+    insn::isb();
+}
+
+fn caches_agree() {
+    static LINE: Line = Line(AtomicU64::new(0));
+    let on = SCTLR_EL2.get();
+    let off = on & !(1 << 2);
+    // SAFETY: stores to and loads from a variable of this function. SCTLR_EL2.C is off for one
+    // store only, without an access to memory by the compiler between.
+    unsafe {
+        asm!("msr sctlr_el2, {off}", "isb", "str xzr, [{line}]", "msr sctlr_el2, {on}", "isb", "ldr {value}, [{line}]",
+            off = in(reg) off, on = in(reg) on, line = in(reg) LINE.0.as_ptr(), value = out(reg) _,
+            options(nostack, preserves_flags));
+    }
+}
+
+fn exclusive_memory() {
+    let distributor = machine().platform.gic.distributor.base;
+    // SAFETY: reads GICD_CTLR, which is mapped and changes by no read.
+    unsafe {
+        asm!("ldxr {value:w}, [{distributor}]", "clrex",
+            distributor = in(reg) distributor, value = out(reg) _, options(nostack, preserves_flags));
+    }
+}
+
+fn interrupt_ended() {
+    /// An SGI that EL2 sends to no CPU.
+    const NONE: u32 = 15;
+    gic_cpu::end(NONE);
+}
+
+fn counter_in_order() {
+    static SEEN: AtomicU64 = AtomicU64::new(0);
+    insn::isb();
+    for _ in 0..100 {
+        SEEN.fetch_add(1, SeqCst);
+    }
+    SEEN.store(CNTVCT_EL0.get(), Relaxed);
+    compiler_fence(SeqCst);
+}
+
+fn wait_can_end() {
+    /// HCR_EL2.FMO and IMO.
+    const ROUTES: u64 = 1 << 3 | 1 << 4;
+    let (cpu, hcr) = (PerCpu::this(), HCR_EL2.get());
+    // What ends the wait on an emulator is pending before.
+    cpu.redistributor().enable_all(machine().doorbell());
+    cpu.redistributor().set_pending(machine().doorbell());
+    insn::dsb_sy();
+    HCR_EL2.set(hcr & !ROUTES);
+    insn::isb();
+    insn::wfi();
+    HCR_EL2.set(hcr);
+    insn::isb();
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tests that boot, with the rules of the architecture watched.
+//!
+//! What is found has to be in `tests/strict/known.toml`, and what is there has to be found
+//! where it says, if it says where:
+//!
+//! ```toml
+//! [[known]]
+//! rule = "wait-can-end"
+//! place = "hypervisor/src/exits/wfx.rs: idle"   # file and function, or the label of assembly
+//! test = "first-light"                          # a test in which it is found each time, if there is one
+//! ```
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use anyhow::{Context, Result, anyhow, bail};
+use rules::RULES;
+use serde::Deserialize;
+
+use super::case::Case;
+use super::{Tally, cases};
+use crate::failure::{BadInput, bad_input};
+use crate::strict::Found;
+use crate::terminal::say;
+use crate::{interrupt, mistake, places, qemu};
+
+/// The boots in which they are watched each time: the default paths, an exception before
+/// EL2 knows its CPU, and breaks that are planted.
+const FEW: [&str; 3] = ["first-light", "fault-uart-nowhere", PLANTS];
+/// The test in which EL2 breaks rules, on purpose and one in each function of this file that
+/// has the name of a rule.
+const PLANTS: &str = "fault-el2-breaks-rules";
+const PLANTED: &str = "hypervisor/src/dumps/broken_rules.rs: ";
+/// Rules that can't be broken there: the first takes two CPUs, the second one a fault.
+const NOT_PLANTED: [&str; 2] = ["sgi-after-stores", "device-access"];
+const KNOWN: &str = "tests/strict/known.toml";
+
+/// The file of what is known.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Known {
+    #[serde(default)]
+    known: Vec<Entry>,
+}
+
+/// A break of a rule that is known.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    rule: String,
+    place: String,
+    test: Option<String>,
+}
+
+impl Known {
+    fn read() -> Result<Self> {
+        let path = places::inside(KNOWN);
+        let text = fs::read_to_string(&path).with_context(|| places::shown(&path))?;
+        let place = || BadInput::context(format!("{KNOWN} can't be used; correct it"));
+        let parsed: Result<Self> =
+            toml::from_str(&text).map_err(|error| anyhow!(mistake::told(&text, &error)));
+        let known = parsed.with_context(place)?;
+        for entry in &known.known {
+            if !RULES.iter().any(|rule| rule.name == entry.rule) {
+                bad_input!("{KNOWN}: there is no rule `{}`", entry.rule);
+            }
+        }
+        Ok(known)
+    }
+
+    /// Fails if `test` found what is not known, or not what is known of it.
+    fn compare(&self, test: &str, found: &[Found]) -> Result<()> {
+        let is = |entry: &Entry, one: &Found| entry.rule == one.rule && entry.place == one.place;
+        let (planted, found): (Vec<&Found>, Vec<&Found>) =
+            found.iter().partition(|one| one.place.starts_with(PLANTED));
+        let unknown = found
+            .iter()
+            .filter(|one| !self.known.iter().any(|entry| is(entry, one)));
+        let mut wrong: Vec<String> = unknown.map(ToString::to_string).collect();
+        let here = self
+            .known
+            .iter()
+            .filter(|entry| entry.test.as_deref() == Some(test));
+        let gone = here.filter(|entry| !found.iter().any(|one| is(entry, one)));
+        wrong.extend(gone.map(|entry| {
+            format!(
+                "{KNOWN} has `{}` at `{}`, which was not found: take it out",
+                entry.rule, entry.place
+            )
+        }));
+        if test == PLANTS {
+            wrong.extend(missed(&planted));
+        }
+        if wrong.is_empty() {
+            return Ok(());
+        }
+        bail!("rules of the architecture:\n  {}", wrong.join("\n  "))
+    }
+}
+
+/// The rules whose planted break is not among `found`.
+fn missed(found: &[&Found]) -> impl Iterator<Item = String> {
+    let planted = RULES
+        .iter()
+        .filter(|rule| !NOT_PLANTED.contains(&rule.name));
+    let missed = planted.filter(|rule| {
+        let place = format!("{PLANTED}{}", rule.name.replace('-', "_"));
+        !found
+            .iter()
+            .any(|one| one.rule == rule.name && one.place == place)
+    });
+    missed.map(|rule| {
+        format!(
+            "`{}` does not notice what is planted in {PLANTED}",
+            rule.name
+        )
+    })
+}
+
+/// Runs every test that boots, with `filter` in its name.
+pub fn run(filter: &str) -> Result<()> {
+    let known = Known::read()?;
+    let cases = cases(filter)?;
+    if cases.is_empty() {
+        bad_input!("no test that boots has `{filter}` in its name; without a name all are run");
+    }
+    interrupt::or(qemu::ensure())?;
+    for rule in RULES {
+        say!("{}: {} [{}]", rule.name, rule.says, rule.cites);
+    }
+    let mut tally = Tally::default();
+    let mut places = BTreeSet::new();
+    for case in &cases {
+        tally.test(&case.name, case.lacks_rules(), || {
+            let session = case.strict()?;
+            places.extend(
+                session
+                    .found
+                    .iter()
+                    .map(|one| (one.rule.clone(), one.place.clone())),
+            );
+            known.compare(&case.name, &session.found)?;
+            Ok(format!(" ({})", session.place))
+        })?;
+    }
+    say!("{} places break a rule", places.len());
+    for (rule, place) in &places {
+        say!("  {rule}: {place}");
+    }
+    tally.judge()
+}
+
+/// Runs the few of each time.
+pub fn few() -> Result<()> {
+    let known = Known::read()?;
+    for name in FEW {
+        let case = Case::load(&places::inside(&format!("tests/{name}.toml")))?;
+        let session = case.strict()?;
+        if let Some(failure) = &session.failure
+            && case.is_to_succeed()
+        {
+            bail!("{name}: {}; see {}", failure.why, session.place);
+        }
+        known
+            .compare(name, &session.found)
+            .with_context(|| format!("{name}, {}", session.place))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_can_be_read() {
+        Known::read().unwrap();
+    }
+
+    #[test]
+    fn the_documentation_has_every_rule() {
+        let text = fs::read_to_string(places::inside("docs/strict.md")).unwrap();
+        let (_, table) = text.split_once("| rule | module |").unwrap();
+        let rows = table
+            .lines()
+            .skip(2)
+            .take_while(|row| row.starts_with("| `"));
+        let named = rows.map(|row| row.split('`').nth(1).unwrap());
+        assert!(named.eq(RULES.iter().map(|rule| rule.name)));
+    }
+
+    #[test]
+    fn the_few_are_tests() {
+        for name in FEW {
+            Case::load(&places::inside(&format!("tests/{name}.toml"))).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_fails_and_so_does_what_is_gone() {
+        let known = Known {
+            known: vec![Entry {
+                rule: "synchronised".into(),
+                place: "a.rs: f".into(),
+                test: Some("one".into()),
+            }],
+        };
+        let found = |rule: &str, place: &str| Found::new(rule, place);
+        let there = found("synchronised", "a.rs: f");
+        assert!(known.compare("one", std::slice::from_ref(&there)).is_ok());
+        assert!(known.compare("other", &[]).is_ok());
+        assert!(known.compare("other", std::slice::from_ref(&there)).is_ok());
+        assert!(known.compare("one", &[]).is_err());
+        for (rule, place) in [("synchronised", "a.rs: g"), ("wait-can-end", "a.rs: f")] {
+            assert!(
+                known
+                    .compare("one", &[there.clone(), found(rule, place)])
+                    .is_err()
+            );
+        }
+    }
+
+    #[test]
+    fn each_plant_has_to_be_found() {
+        let planted = RULES
+            .iter()
+            .filter(|rule| !NOT_PLANTED.contains(&rule.name));
+        let place = |name: &str| format!("{PLANTED}{}", name.replace('-', "_"));
+        let mut found: Vec<Found> = planted
+            .map(|rule| Found::new(rule.name, &place(rule.name)))
+            .collect();
+        let known = Known::default();
+        assert!(known.compare(PLANTS, &found).is_ok());
+        found.pop();
+        assert!(known.compare(PLANTS, &found).is_err());
+        assert!(known.compare("other", &found).is_ok());
+    }
+}
