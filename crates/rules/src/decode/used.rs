@@ -21,7 +21,7 @@ pub fn bits(register: u8, after: impl IntoIterator<Item = u32>) -> u64 {
                     ALL
                 };
             }
-            // AND and ANDS, but not ORR and EOR.
+            // AND, with flags or without, but not ORR and EOR.
             0x24 if first && matches!(word >> 29 & 3, 0 | 3) => {
                 return immediate(word).unwrap_or(ALL);
             }
