@@ -48,7 +48,7 @@ impl TimeLog {
     pub fn note(&self, time: u64, word: u64) {
         let count = self.count.load(Relaxed);
         let [time_of, word_of] = &self.entries[(count % Self::KEPT) as usize];
-        // strict sgi-after-stores: no SGI is about a note; who reads has what the count says.
+        // strict sgi-after-stores: no SGI is about a note; a reader goes by the count.
         time_of.store(time, Relaxed);
         // strict sgi-after-stores: likewise
         word_of.store(word, Relaxed);

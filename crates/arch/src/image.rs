@@ -58,7 +58,7 @@ macro_rules! image_start {
             // data is Device memory), so it is found by loads and stores: Lamport's fast
             // mutual exclusion (ACM TOCS 5(1), 1987, algorithm 2), which the winner never leaves.
             mrs     x1, mpidr_el1           // not 0: bit 31 is RES1
-            adrp    x2, __boot_claim        // who came last, who was let by last, who has won
+            adrp    x2, __boot_claim        // the CPU that came last, the last let by, the winner
             add     x2, x2, :lo12:__boot_claim
             add     x3, x2, #64             // for each CPU: it is still being decided
             and     x4, x1, #15

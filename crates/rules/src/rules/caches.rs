@@ -3,7 +3,7 @@
 //!
 //! A CPU whose caches are off (SCTLR_ELx.M or C is 0) accesses memory itself. A cache may
 //! hold an older copy of a line that it writes, by speculation of another level or PE, or
-//! because somebody had it before: reading it through a cache later may find that copy. And
+//! because the line was in use before: reading it through a cache later may find that copy. And
 //! a line that was written through a cache may not have reached memory when it is read
 //! without. A line goes from one to the other by DC of its address: invalidated after what
 //! was written without caches, cleaned after what was written with them.

@@ -24,7 +24,7 @@ use crate::testing::*;
 const ALL: u64 = u64::MAX;
 /// ENABLE, IMASK and ISTATUS of a timer, the last of which means nothing without the first.
 const TIMER: u64 = 7;
-/// SCTLR_EL2 without M, C, I and EE, which who starts the image vouches for.
+/// SCTLR_EL2 without M, C, I and EE, which the loader of the image vouches for.
 const OTHERS: u64 = !(1 << 0 | 1 << 2 | 1 << 12 | 1 << 25);
 
 /// Registers, and bits of them, that are UNKNOWN at reset.

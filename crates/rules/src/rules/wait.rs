@@ -5,7 +5,7 @@
 //! mark it as taken or masked where the CPU is. At EL2 that is so if HCR_EL2.IMO or TGE is
 //! set, or if SCR_EL3.IRQ sends it to EL3. Otherwise it is for EL1, and at EL2 it stays
 //! pending without an effect: nothing ends the wait. At EL1 every IRQ is of interest to the
-//! CPU, whoever gets it.
+//! CPU, whatever it is routed to.
 //!
 //! A WFE has other ends: an event of another CPU, if any ever sends one, the clearing of a
 //! monitor that the CPU has armed, the event stream, and what is left in the event
@@ -78,7 +78,7 @@ impl Rule for WaitCanEnd {
     }
 
     fn entered(&mut self, _: &Now<'_>, _: u8) {
-        // IMPLEMENTATION DEFINED for the monitor, UNKNOWN where it helps nobody.
+        // IMPLEMENTATION DEFINED for the monitor, UNKNOWN where that lets no wait end.
         self.armed = false;
     }
 

@@ -170,10 +170,10 @@ fn figure(runs: &Runs, boot: &str, psd: &str, words: Words<'_>, of: fn(&Figures)
 
 fn elsewhere(runs: &Runs) -> Result<Vec<Claim>> {
     let there = ("gain where all are here", gain(runs, "100")?);
-    let claim = |percent: &str, who: &str| {
+    let claim = |percent: &str, of: &str| {
         Ok::<_, anyhow::Error>(
             Claim::below(
-                format!("{who}: {percent} % of completions on the CPU that submitted"),
+                format!("{of}: {percent} % of completions on the CPU that submitted"),
                 ("gain", gain(runs, percent)?),
                 (there.0, there.1.clone()),
             )
