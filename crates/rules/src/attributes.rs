@@ -111,7 +111,7 @@ fn look(now: &Now<'_>, level: u8, address: u64) -> Option<Type> {
     }
 }
 
-/// The type by AttrIndx and SH of a block or page, and MAIR.
+/// The type by the index of attributes and SH of a block or page, and MAIR.
 fn kind(types: u64, descriptor: u64) -> Type {
     let attributes = types >> (8 * (descriptor >> 2 & 7)) & 0xff;
     let shareable = descriptor >> 8 & 3 >= 2;
