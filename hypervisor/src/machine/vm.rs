@@ -160,6 +160,8 @@ pub fn create(machine: &Machine) {
     let image = payload();
     let ram = machine.guest;
     let offset = place(image, ram);
+    // Said before, because it is seconds where a server's RAM is the guest's.
+    stage!("scrub", "clearing {} MiB, the guest's RAM", ram.size >> 20);
     scrub(ram);
     let online = machine.cpus.iter().copied().filter(|cpu| cpu.is_online());
     let cpus: ArrayVec<&'static PerCpu, { platform::MAX_CPUS }> = online.collect();
