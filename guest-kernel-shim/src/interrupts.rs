@@ -33,7 +33,10 @@ pub unsafe fn enable(cpu: &PerCpu, platform: &Platform<'_>) {
         redistributor.set_up();
         redistributor
     };
-    cpu.redistributor.call_once(|| redistributor);
+    cpu.redistributor.call_once(|| {
+        redistributor.quieten();
+        redistributor
+    });
     redistributor.enable_all(1 << RESCHED | 1 << CALL);
     gic_cpu::enable(false);
 }

@@ -148,12 +148,8 @@ impl Redistributor {
         self.base
     }
 
-    /// Wakes it and sets every SGI and PPI to Group 1, disabled, neither pending nor active,
-    /// highest non-secure priority; PPIs level-triggered. One that firmware left active would
-    /// never come.
-    ///
-    /// # Panics
-    /// As [`Self::disable_all`].
+    /// Wakes it and sets every SGI and PPI to Group 1, disabled, highest
+    /// non-secure priority; PPIs level-triggered.
     ///
     /// # Safety
     /// No other code may use this redistributor during the call.
@@ -162,6 +158,15 @@ impl Redistributor {
         // "Already awake" is how some firmware leaves it and is fine.
         let _ = device.mark_core_awake();
         device.configure_default_settings();
+    }
+
+    /// Forgets what firmware left: no SGI or PPI is enabled, pending or active. One that was
+    /// left active would never come. For the first start of a CPU only: what is pending or
+    /// active when it starts again is its own.
+    ///
+    /// # Panics
+    /// As [`Self::disable_all`].
+    pub fn quieten(&self) {
         self.disable_all(u32::MAX);
         self.clear_pending(u32::MAX);
         self.clear_active(u32::MAX);

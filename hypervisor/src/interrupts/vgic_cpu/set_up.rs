@@ -36,6 +36,7 @@ pub unsafe fn prepare(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), gic::
         redistributor.set_up();
         redistributor
     };
+    redistributor.quieten();
     cpu.redistributor.call_once(|| redistributor);
     ICC_SRE_EL2.set(SRE);
     arch::insn::isb();
