@@ -4,7 +4,7 @@
 //! Each vCPU is a thread of its own on a CPU of its own. The first thread waits for one of
 //! them to end, or for a console that is silent too long, and executes on other CPUs if
 //! there are any. What the program may do from the start of the guest on is bounded by
-//! [`filter`].
+//! `filter`.
 
 mod bus;
 mod console;

@@ -22,6 +22,8 @@ const PROFILE: &str = "image";
 const HYPERVISOR: &str = "hypervisor";
 const GUEST: &str = "guest-kernel-shim";
 const TEST_KERNEL: &str = "test-kernel";
+const MONITOR: &str = "vmm";
+const MONITOR_PROGRAM: &str = "rouse-kvm";
 /// Name of the packed image's file.
 const PACKED: &str = "rouse.img";
 
@@ -82,7 +84,7 @@ pub struct Built {
 
 /// Builds, flattens and packs.
 pub fn build(board: &str, guest: Guest) -> Result<Built> {
-    toolchain::ensure_target()?;
+    toolchain::ensure_target(toolchain::TARGET)?;
     let locked = lock()?;
     let mut binaries = vec![(HYPERVISOR, HYPERVISOR)];
     binaries.extend(guest.binary().map(|binary| (GUEST, binary)));
@@ -117,12 +119,24 @@ pub fn build(board: &str, guest: Guest) -> Result<Built> {
 
 /// The kernel that stands for any other in tests, as it is given: an arm64 Image.
 pub fn test_kernel() -> Result<Vec<u8>> {
-    toolchain::ensure_target()?;
+    toolchain::ensure_target(toolchain::TARGET)?;
     let locked = lock()?;
     cargo_build(&[(TEST_KERNEL, TEST_KERNEL)], false)?;
     let kernel = elf(TEST_KERNEL)?;
     drop(locked);
     flattened(TEST_KERNEL, &kernel)
+}
+
+/// The virtual machine monitor: a static program of arm64 Linux.
+pub fn monitor() -> Result<Vec<u8>> {
+    toolchain::ensure_target(toolchain::LINUX)?;
+    let _locked = lock()?;
+    let arguments = ["--release", "--target", toolchain::LINUX];
+    let package = ["--package", MONITOR, "--bin", MONITOR_PROGRAM];
+    cargo(&[&arguments[..], &package[..]].concat())?;
+    let path = directory().join(toolchain::LINUX).join("release");
+    let path = path.join(MONITOR_PROGRAM);
+    fs::read(&path).with_context(|| format!("{} was not built", path.display()))
 }
 
 /// Builds, and leaves the packed image under a name that stays the same.
@@ -186,6 +200,18 @@ fn remapped() -> String {
 
 /// Builds binaries, each of its package, `bare` of features that can be left out.
 fn cargo_build(binaries: &[(&str, &str)], bare: bool) -> Result<()> {
+    let remapped = remapped();
+    let mut arguments = vec!["--profile", PROFILE, "--target", toolchain::TARGET];
+    arguments.extend(["--config", &remapped]);
+    arguments.extend(bare.then_some("--no-default-features"));
+    let packages = binaries.iter();
+    arguments
+        .extend(packages.flat_map(|&(package, binary)| ["--package", package, "--bin", binary]));
+    cargo(&arguments)
+}
+
+/// Builds what `arguments` say.
+fn cargo(arguments: &[&str]) -> Result<()> {
     let color = if io::stderr().is_terminal() {
         "always"
     } else {
@@ -194,18 +220,10 @@ fn cargo_build(binaries: &[(&str, &str)], bare: bool) -> Result<()> {
     let mut cargo = Command::new(toolchain::cargo());
     cargo
         .current_dir(places::root())
-        .args(["build", "--profile", PROFILE, "--color", color])
-        .args(["--target", toolchain::TARGET])
+        .args(["build", "--color", color])
         .arg("--target-dir")
         .arg(directory())
-        .arg("--config")
-        .arg(remapped())
-        .args(bare.then_some("--no-default-features"))
-        .args(
-            binaries
-                .iter()
-                .flat_map(|(package, binary)| ["--package", package, "--bin", binary]),
-        )
+        .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped());

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::{counted, exceptions, killed, repeated, strict, together};
+use super::{counted, exceptions, killed, monitor, repeated, strict, together};
 use crate::{cost, places};
 
 /// A test.
@@ -39,7 +39,7 @@ struct Line {
     says: &'static str,
 }
 
-const ALL: [Gate; 12] = [
+const ALL: [Gate; 13] = [
     Gate {
         name: "cost-is-not-more",
         what: What::Line(Line {
@@ -90,6 +90,10 @@ const ALL: [Gate; 12] = [
     Gate {
         name: "killed-twice-ends-at-once",
         what: What::Code(killed::second_ends_at_once),
+    },
+    Gate {
+        name: "kvm-ends-of-guests",
+        what: What::Code(monitor::run),
     },
     Gate {
         name: "repeated-runs-are-compared",

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The virtual machine monitor under KVM, in one boot of a host: what it refuses, and how
+//! guests end. Each guest is a few instructions behind an Image's header.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::kvm::Host;
+use crate::launch;
+use crate::partial::Scratch;
+use crate::qemu;
+
+/// Calls of PSCI, by HVC: SYSTEM_OFF and SYSTEM_RESET.
+const OFF: [u32; 3] = [0xd2b0_8000, 0xf280_0100, 0xd400_0002];
+const RESET: [u32; 3] = [0xd2b0_8000, 0xf280_0120, 0xd400_0002];
+/// WFI for ever.
+const HANG: [u32; 2] = [0xd503_207f, 0x17ff_ffff];
+/// A load from 0xf000000, where nothing is.
+const CRASH: [u32; 2] = [0xd2a1_e001, 0xb940_0020];
+/// `x` to the console at 0x9000000, for ever.
+const FLOOD: [u32; 4] = [0xd2a1_2001, 0x5280_0f00, 0x3900_0020, 0x17ff_ffff];
+
+/// A run: its words, and what has to be said of it before anything is said of the next.
+const RUNS: [(&[&str], &[&str]); 11] = [
+    (&["--gpu", "off"], &["refused: there is no option --gpu"]),
+    (&["nothing"], &["refused: nothing can't be read"]),
+    (&["none"], &["refused: none is not an arm64 Image"]),
+    (
+        &["--cpus", "9", "off"],
+        &["refused: --cpus 9", "may use 4; use --cpus 4"],
+    ),
+    (
+        &["--pin", "1,1", "off"],
+        &["refused: --pin: CPU 1 is named twice"],
+    ),
+    (
+        &["--memory", "2", "off"],
+        &["refused: --memory 2: off", "use --memory 4"],
+    ),
+    (
+        &["--timeout", "1", "hang"],
+        &[
+            "the guest hangs: its console was silent for 1 s",
+            "vCPU 0",
+            "pc 0x0000000040000044",
+            "vCPU 1",
+            "exit status 1",
+        ],
+    ),
+    (
+        &["--console", "1", "flood"],
+        &[
+            "xxxx",
+            "more than 1 KiB to its console",
+            "vCPU 1",
+            "exit status 1",
+        ],
+    ),
+    (
+        &["crash"],
+        &[
+            "vCPU 0: the guest accessed 0xf000000, where nothing is",
+            "exit status 1",
+        ],
+    ),
+    // That a guest turned its machine off is not worth a line.
+    (&["off"], &[]),
+    (&["reset"], &["the guest has reset its machine"]),
+];
+
+/// Boots the host, and compares what it says.
+pub fn run() -> Result<()> {
+    let place = Scratch::new()?;
+    let host = Host::ensure(None)?;
+    let guests = [
+        ("off", image(&OFF)),
+        ("reset", image(&RESET)),
+        ("hang", image(&HANG)),
+        ("crash", image(&CRASH)),
+        ("flood", image(&FLOOD)),
+        ("none", vec![0; 4096]),
+    ];
+    let guests: Vec<(&str, &[u8])> = guests.iter().map(|(name, of)| (*name, &**of)).collect();
+    let runs = RUNS.map(|(words, _)| words.iter().map(|word| (*word).to_owned()).collect());
+    let mut command = qemu::ensure()?.command();
+    command.args([
+        "-M",
+        "virt,virtualization=on,gic-version=3,dtb-randomness=off",
+        "-cpu",
+        "max",
+    ]);
+    command.args(["-icount", "shift=0,sleep=off", "-nic", "none", "-no-reboot"]);
+    command.args(["-display", "none", "-monitor", "none", "-serial", "stdio"]);
+    host.boot(&mut command, 2, &runs, &guests, place.path())?;
+    launch::end_with_us(&mut command);
+    let said = said(command)?;
+    let mut rest = &*said;
+    for (words, wanted) in RUNS {
+        for wanted in wanted {
+            let found = rest.find(wanted).with_context(|| {
+                format!("{words:?}: `{wanted}` is not said there, but:\n{said}")
+            })?;
+            rest = &rest[found + wanted.len()..];
+        }
+    }
+    let ends = said.matches("rouse: exit status 1").count();
+    ensure!(ends == 3, "{ends} guests ended badly:\n{said}");
+    Ok(())
+}
+
+/// What the machine says until it ends, which it has to by itself.
+fn said(mut command: Command) -> Result<String> {
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .context("QEMU can't be started")?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let complained = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.success(),
+        "QEMU ended with {}; it said:\n{said}{complained}",
+        output.status
+    );
+    Ok(said)
+}
+
+/// An arm64 Image of `code` (Linux, Documentation/arch/arm64/booting.rst).
+fn image(code: &[u32]) -> Vec<u8> {
+    const BRANCH: u32 = 0x1400_0010;
+    const SIZE: usize = 4096;
+    let mut image = vec![0; 64];
+    image[..4].copy_from_slice(&BRANCH.to_le_bytes());
+    image[16..24].copy_from_slice(&(SIZE as u64).to_le_bytes());
+    image[56..60].copy_from_slice(b"ARM\x64");
+    image.extend(code.iter().flat_map(|word| word.to_le_bytes()));
+    image
+}
