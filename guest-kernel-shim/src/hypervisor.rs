@@ -5,7 +5,7 @@ use abi::{Counter, Info, KnobValue, TimeLog};
 use core::arch::asm;
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
-use plan::{Deliver, Trap};
+use plan::{Arguments, Deliver, Given, Trap, Under};
 use platform::Conduit;
 use spin::once::Once;
 
@@ -18,6 +18,7 @@ const PSCI_VERSION: u64 = 0x8400_0000;
 const SYSTEM_OFF: u64 = 0x8400_0008;
 
 static CONDUIT: Once<Conduit> = Once::new();
+static TOLD: Once<(Option<Under>, Option<Given>)> = Once::new();
 static PRESENT: AtomicBool = AtomicBool::new(false);
 
 /// x0 to x17 of a call: what the convention passes and may change.
@@ -31,6 +32,29 @@ pub fn discover(conduit: Option<Conduit>) {
     let uid = answer.iter().zip(abi::UID);
     let same = uid.clone().all(|(&got, word)| got as u32 == word);
     PRESENT.store(same, Relaxed);
+}
+
+/// Notes what the boot arguments say of what is below.
+pub fn tell(arguments: &Arguments<'_>) {
+    let given = arguments.given_trap.map(|trap| Given {
+        trap,
+        host_poll_us: arguments.given_host_poll_us.unwrap_or(0) as u32,
+    });
+    TOLD.call_once(|| (arguments.under, given));
+}
+
+/// What this guest runs under: Rouse if that answers, else what the boot arguments say.
+pub fn under() -> Under {
+    match (present(), TOLD.get()) {
+        (true, _) => Under::Rouse,
+        (false, Some(&(Some(told), _))) if told != Under::Rouse => told,
+        (false, _) => Under::None,
+    }
+}
+
+/// What of it the whole boot has alike.
+pub fn given() -> Option<Given> {
+    TOLD.get()?.1
 }
 
 /// Whether the hypervisor is there.

@@ -55,6 +55,7 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
     if let Err(wrong) = arguments.fit(program) {
         refuse(&wrong);
     }
+    hypervisor::tell(&arguments);
     stage!("measure", "{} CPUs run", percpu::online().count());
     report::machine(arguments.plan.cycles);
     hypervisor::exit(run(&arguments, &mut pool))

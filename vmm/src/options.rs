@@ -109,10 +109,18 @@ pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Command, Mistake
         let Some(option) = word.strip_prefix("--") else {
             break word;
         };
+        let (option, value) = option
+            .split_once('=')
+            .map_or((option, None), |(option, value)| {
+                (option, Some(value.to_owned()))
+            });
         match option {
             "help" => return Ok(Command::Help),
             "version" => return Ok(Command::Version),
-            _ => take(&mut options, &word, &mut words)?,
+            _ => {
+                let mut next = value.into_iter().chain(words.by_ref());
+                take(&mut options, &format!("--{option}"), &mut next)?;
+            }
         }
     };
     options.image = image.into();
@@ -191,7 +199,7 @@ mod tests {
         assert_eq!(options.rest, Duration::from_secs(3));
         assert_eq!(options.image, PathBuf::from("Image"));
         assert_eq!(options.arguments, "--cpus 9 rouse.x=y");
-        let options = run("--host-poll-us 500 --timeout 9 --console 1 Image");
+        let options = run("--host-poll-us=500 --timeout 9 --console 1 Image");
         assert_eq!(options.host_poll_us, Some(500));
         assert_eq!(options.timeout, Duration::from_secs(9));
         assert_eq!(options.console, KIB);

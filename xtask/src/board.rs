@@ -18,7 +18,7 @@ use serde::Deserialize;
 
 use crate::cli::Metric;
 use crate::failure::{BadInput, bad_input};
-use crate::places;
+use crate::{kvm, places};
 
 #[derive(Debug)]
 pub struct Board {
@@ -220,6 +220,9 @@ impl Board {
     pub fn runs(&self, under: Under) -> Result<()> {
         match &self.machine {
             Machine::Qemu(qemu) => self.option_m(qemu, under).map(drop),
+            Machine::Gem5(_) if under.kvm_mode().is_some() => bad_input!(
+                "--under: on gem5 there is no host for `{under}`; use rouse or none, or --board virt"
+            ),
             Machine::Gem5(_) => Ok(()),
         }
     }
@@ -227,6 +230,8 @@ impl Board {
     /// The value of `-M` of its machine of QEMU's.
     pub fn option_m<'q>(&self, qemu: &'q Qemu, under: Under) -> Result<&'q str> {
         match qemu.machine.get(&under) {
+            // Whatever the board: its host wants no firmware.
+            _ if under.kvm_mode().is_some() => Ok(kvm::MACHINE),
             Some(machine) => Ok(machine),
             None => bad_input!(
                 "--under: the file of board {} does not say how to run `{under}`; add it there",

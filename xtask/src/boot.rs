@@ -18,12 +18,13 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Result;
-use plan::Under;
+use plan::{Given, Under};
 
 use crate::console::Console;
 use crate::emulator::Emulator;
 use crate::images::{self, Built};
 use crate::job::Job;
+use crate::kvm::Host;
 use crate::partial::Scratch;
 use crate::progress::Progress;
 use crate::symbols::{self, Symbols};
@@ -45,7 +46,11 @@ impl Ready {
     pub fn make(job: &Job) -> Result<Self> {
         interrupt::catch()?;
         let emulator = interrupt::or(Emulator::ensure(job))?;
-        let built = interrupt::or(images::build(&job.board().name, job.load.packed()))?;
+        let mut built = interrupt::or(images::build(&job.board().name, job.load.packed()))?;
+        if job.unders.iter().any(|under| under.kvm_mode().is_some()) {
+            let host = Host::ensure(job.host_kernel.as_deref());
+            built.host = Some(interrupt::or(host)?);
+        }
         memory::check(job, &built)?;
         Ok(Self { emulator, built })
     }
@@ -68,6 +73,8 @@ pub struct Launch<'a> {
     pub job: &'a Job,
     /// What the guest runs under.
     pub under: Under,
+    /// Knobs that are turned for the whole boot.
+    pub given: Option<Given>,
     /// What it is called where something of it is kept.
     pub title: String,
     /// Where people see that something goes on.
@@ -115,9 +122,14 @@ impl<'a, L: Write> Boots<'a, L> {
     pub fn boot(&mut self, launch: Launch<'_>) -> Result<Outcome> {
         let Launch { job, under, .. } = launch;
         let place = Scratch::new()?;
-        let mut command = self
-            .emulator
-            .command(job, under, self.built, place.path())?;
+        let mut command = match (self.emulator, under.kvm_mode()) {
+            (Emulator::Qemu(qemu), Some(_)) => {
+                launch::hosted(job, under, launch.given, qemu, self.built, place.path())?
+            }
+            _ => self
+                .emulator
+                .command(job, under, self.built, place.path())?,
+        };
         self.emulator.supervise(&mut command, place.path());
         if let Some(recorder) = &launch.recorder {
             launch::record(&mut command, recorder.plugin, &recorder.options);

@@ -31,6 +31,9 @@ const TICK: Duration = Duration::from_millis(50);
 pub fn debug(args: &DebugArgs) -> Result<()> {
     let job = Job::new(&args.job)?;
     job.board().qemu("debug")?;
+    if let Some(under) = job.unders.iter().find(|under| under.kvm_mode().is_some()) {
+        bad_input!("--under {under}: a debugger would see its host; use rouse or none");
+    }
     let listener = listen(args.port)?;
     let Ready { emulator, built } = Ready::make(&job)?;
     let debugger = debugger::find();
@@ -77,6 +80,8 @@ fn symbols<'b>(board: &Board, under: Under, built: &'b Built) -> Option<Symbols<
     let elf = match under {
         Under::Rouse => &built.hypervisor,
         Under::None => built.guest.as_ref()?,
+        // The first instructions are those of KVM's host.
+        Under::Kvm | Under::KvmNvhe | Under::KvmProtected => return None,
     };
     // Firmware puts the image anywhere; the console says where.
     let base = board.machine.image_base()?;

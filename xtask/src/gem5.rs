@@ -122,6 +122,9 @@ impl Emulator {
         let image = match under {
             Under::Rouse => &built.images.packed,
             Under::None => &built.images.guest,
+            Under::Kvm | Under::KvmNvhe | Under::KvmProtected => {
+                bad_input!("--under {under}: gem5 has no host for it; use --board virt")
+            }
         };
         let mut command = Command::new(&self.program);
         command

@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 
 use plan::Program;
 
+use crate::kvm::Host;
 use crate::output::Output;
 use crate::pack::{flatten, pack};
 use crate::store::{self, Kept};
@@ -79,6 +80,8 @@ pub struct Built {
     pub hypervisor: PathBuf,
     /// Our guest with its symbols; `None` if another one was packed.
     pub guest: Option<PathBuf>,
+    /// KVM's host, where there are boots under it.
+    pub host: Option<Host>,
     _kept: Kept,
 }
 
@@ -113,6 +116,7 @@ pub fn build(board: &str, guest: Guest) -> Result<Built> {
         },
         hypervisor: at("hypervisor.elf"),
         guest: ours.is_some().then(|| at("guest.elf")),
+        host: None,
         _kept: kept,
     })
 }

@@ -6,11 +6,12 @@ mod load;
 
 pub use load::{Load, read_guest};
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use plan::{Machine, Plan, Shard, Under};
+use plan::{Given, Machine, Plan, Shard, Under};
 use results::Watts;
 
 use crate::board::{Board, Machine as Kind};
@@ -28,8 +29,10 @@ pub struct Job {
     pub load: Load,
     /// How it gets there.
     pub boot: Boot,
-    /// A boot for each.
+    /// A boot for each, or more: see [`Job::givens`].
     pub unders: Vec<Under>,
+    /// The kernel of KVM's host, if not Debian's.
+    pub host_kernel: Option<PathBuf>,
     /// How often all of that is done.
     pub repeat: usize,
     /// Number of CPUs.
@@ -76,6 +79,7 @@ impl Job {
                 .under
                 .as_ref()
                 .map_or(vec![Under::Rouse], |unders| unders.0.clone()),
+            host_kernel: args.host_kernel.clone(),
             repeat: 1,
             cpus: board.cpus(args.cpus)?,
             model: model.into(),
@@ -103,6 +107,17 @@ impl Job {
         }
         if job.load.survey && !job.unders.contains(&Under::Rouse) {
             bad_input!("--survey: it is the hypervisor that prints it; use --under rouse");
+        }
+        let hosted = job.unders.iter().find(|under| under.kvm_mode().is_some());
+        if let (Some(under), Some(_)) = (hosted, &job.dtb) {
+            bad_input!(
+                "--dtb: under {under} the monitor describes the guest's machine; leave --dtb out"
+            );
+        }
+        if let (None, Some(_)) = (hosted, &job.host_kernel) {
+            bad_input!(
+                "--host-kernel: it is for guests under KVM; add --under kvm, or leave it out"
+            );
         }
         for &under in &job.unders {
             job.board().runs(under)?;
@@ -174,11 +189,37 @@ impl Job {
             wfxt: true,
             ecv: true,
             frequency: self.counter_hz()?,
-            hypervisor: under == Under::Rouse,
+            under,
+            given: None,
             cpus_at_once: self.metric != Metric::Insns,
             caches: true,
             event_loses_irq: self.load.plan.event_loses_irq,
         })
+    }
+
+    /// The knobs with which a guest under `under` is booted, once for each: where cells can't
+    /// turn them, each has its cells in the boot that suits it.
+    pub fn givens(&self, under: Under) -> Result<Vec<Option<Given>>> {
+        if under.kvm_mode().is_none() || !self.measures() {
+            return Ok(vec![None]);
+        }
+        let lists = &self.load.plan.lists;
+        let polls = &lists.host_poll_us.values;
+        let polls: BTreeSet<u32> = polls.iter().copied().chain([0]).collect();
+        let mut givens = Vec::new();
+        for &trap in lists.trap.values.iter() {
+            givens.extend(
+                polls
+                    .iter()
+                    .map(|&host_poll_us| Given { trap, host_poll_us }),
+            );
+        }
+        let mut machine = self.machine(under)?;
+        givens.retain(|&given| {
+            machine.given = Some(given);
+            self.load.plan.cells(&machine).next().is_some()
+        });
+        Ok(givens.into_iter().map(Some).collect())
     }
 
     /// A request of which every cell would be skipped is refused right away.

@@ -9,17 +9,49 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use plan::Trap;
 
 use crate::images;
 
+/// Its machine, whatever the board: the host wants no firmware.
+pub const MACHINE: &str = "virt,virtualization=on,gic-version=3,dtb-randomness=off";
 /// CPUs of the host: those of the guest, and some for everything else, of which the first
 /// serves most interrupts.
 const OTHERS: u32 = 2;
-/// RAM of the host: more than kernel, guest and initramfs take.
-const MEMORY: &str = "1536M";
+/// RAM of the host beside its guest's, MiB: more than kernel and initramfs take.
+const MEMORY: u64 = 1024;
 /// What the kernel is told, so that each boot is like the one before: nothing is at random,
 /// and a panic is an end. It prints nothing on the console but that, where the guest prints.
 const ARGUMENTS: &str = "nokaslr randomize_kstack_offset=off panic=-1 loglevel=1";
+
+/// What it is told of the trap of an instruction (Linux,
+/// Documentation/admin-guide/kernel-parameters.txt).
+const POLICIES: [&str; 2] = ["notrap", "trap"];
+
+/// What boots.
+#[derive(Debug)]
+pub struct Boot<'a> {
+    /// vCPUs.
+    pub cpus: u32,
+    /// RAM of the guest, MiB.
+    pub memory: u64,
+    /// What the kernel is told beside what it always is.
+    pub arguments: String,
+    /// The monitor's command lines, one after another.
+    pub runs: &'a [Vec<String>],
+    /// The images that they name.
+    pub guests: &'a [(&'a str, &'a [u8])],
+}
+
+/// What the kernel is told of KVM: its `mode` if it is not to choose it, and what traps.
+pub fn arguments(mode: &str, trap: Trap) -> String {
+    let [wfi, wfe] = [trap.wfi(), trap.wfe()].map(|traps| POLICIES[usize::from(traps)]);
+    let mode = match mode {
+        "" => String::new(),
+        mode => format!("kvm-arm.mode={mode} "),
+    };
+    format!("{mode}kvm-arm.wfi_trap_policy={wfi} kvm-arm.wfe_trap_policy={wfe}")
+}
 
 /// A host that can be started.
 #[derive(Debug)]
@@ -37,29 +69,22 @@ impl Host {
         })
     }
 
-    /// Adds to `command` what boots this host for guests of `cpus`. Its initramfs, whose
-    /// `runs` find `guests`, goes to `place`.
-    pub fn boot(
-        &self,
-        command: &mut Command,
-        cpus: u32,
-        runs: &[Vec<String>],
-        guests: &[(&str, &[u8])],
-        place: &Path,
-    ) -> Result<()> {
+    /// Adds to `command` what boots this host. Its initramfs goes to `place`.
+    pub fn boot(&self, command: &mut Command, boot: &Boot<'_>, place: &Path) -> Result<()> {
+        let Boot { runs, guests, .. } = boot;
         let path = place.join("initramfs");
         fs::write(&path, vmm::archive::initramfs(&self.monitor, runs, guests))
             .with_context(|| path.display().to_string())?;
         command
-            .args(["-smp", &(cpus + OTHERS).to_string()])
-            .args(["-m", MEMORY])
+            .args(["-smp", &(boot.cpus + OTHERS).to_string()])
+            .args(["-m", &format!("{}M", boot.memory + MEMORY)])
             // What the kernel draws from the machine is the same each time.
             .args(["-seed", "1", "-rtc", "base=2026-01-01,clock=vm"])
             .arg("-kernel")
             .arg(&self.kernel)
             .arg("-initrd")
             .arg(&path)
-            .args(["-append", ARGUMENTS]);
+            .args(["-append", &format!("{ARGUMENTS} {}", boot.arguments)]);
         Ok(())
     }
 }

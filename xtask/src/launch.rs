@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The emulator's command line for a job.
 
+use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::Result;
-use plan::{OPTIONS, PREFIX, Under};
+use anyhow::{Context, Result};
+use plan::{Given, OPTIONS, PREFIX, Trap, Under};
 
 use crate::board::Firmware;
 use crate::cli::{Boot, Metric};
@@ -14,6 +15,7 @@ use crate::disk;
 use crate::images::Built;
 use crate::job::Job;
 use crate::qemu::{self, Emulator, firmware};
+use crate::{kvm, memory};
 
 /// The command that boots `job` under `under`. For a boot from disk the disk is
 /// written.
@@ -73,6 +75,66 @@ pub fn command(job: &Job, under: Under, emulator: &Emulator, built: &Built) -> R
     };
     disk(&mut command, device, &written(built, &arguments)?);
     Ok(command)
+}
+
+/// The command that boots `job` under KVM: a machine for its host, whose monitor runs the
+/// guest's image. `given` are knobs of the whole boot. What the host starts from goes to `place`.
+pub fn hosted(
+    job: &Job,
+    under: Under,
+    given: Option<Given>,
+    emulator: &Emulator,
+    built: &Built,
+    place: &Path,
+) -> Result<Command> {
+    const GUEST: &str = "guest";
+    let board = job.board();
+    let host = built.host.as_ref().context("there is no host for KVM")?;
+    let memory = memory::bytes(&job.memory) >> 20;
+    let mut words = vec![
+        // The host's start is over by then.
+        "--rest=3".to_owned(),
+        format!("--cpus={}", job.cpus),
+        format!("--memory={memory}"),
+        format!("--pin={}", pins(job.cpus)),
+        // A hang is found from outside.
+        "--timeout=1000000".to_owned(),
+    ];
+    let mut arguments = job.load.boot_arguments();
+    let given_or_default = given.unwrap_or(Given {
+        trap: Trap::Wfi,
+        host_poll_us: 0,
+    });
+    if let Some(Given { trap, host_poll_us }) = given {
+        words.push(format!("--host-poll-us={host_poll_us}"));
+        arguments += &format!(
+            " {PREFIX}under={under} {PREFIX}given-trap={trap} {PREFIX}given-host-poll-us={host_poll_us}"
+        );
+    }
+    words.extend([GUEST.to_owned(), arguments]);
+    let mut command = emulator.command();
+    command
+        .args(["-M", kvm::MACHINE])
+        .args(["-cpu", &board.cpu(&job.model, job.metric)?])
+        .args(["-nic", "none", "-display", "none", "-monitor", "none"])
+        .args(["-no-reboot", "-serial", "stdio"])
+        .args(mode(job.metric).args);
+    let boot = kvm::Boot {
+        cpus: job.cpus,
+        memory,
+        arguments: kvm::arguments(under.kvm_mode().unwrap_or_default(), given_or_default.trap),
+        runs: &[words],
+        guests: &[(GUEST, &fs::read(&built.images.guest)?)],
+    };
+    host.boot(&mut command, &boot, place)?;
+    end_with_us(&mut command);
+    Ok(command)
+}
+
+/// CPUs of the host for `cpus` vCPUs: the first, which serves most interrupts, is not one.
+fn pins(cpus: u32) -> String {
+    let pins: Vec<String> = (1..=cpus).map(|cpu| cpu.to_string()).collect();
+    pins.join(",")
 }
 
 /// A way to run the emulator.

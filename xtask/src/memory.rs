@@ -39,7 +39,9 @@ pub fn check(job: &Job, built: &Built) -> Result<()> {
     if matches!(job.board().machine, Machine::Gem5(_)) || job.dtb.is_some() {
         return Ok(());
     }
-    for &under in &job.unders {
+    // Under KVM the monitor looks.
+    let ours = job.unders.iter().filter(|under| under.kvm_mode().is_none());
+    for &under in ours {
         let needs = Needs::of(job, built, under)?;
         let has = bytes(&job.memory);
         if needs.fit(has) {
@@ -95,7 +97,10 @@ impl Needs {
                     Some(taken.fixed + cpus * taken.per_cpu),
                 )
             }
-            Under::None => (&built.images.guest, None),
+            // Where KVM is, its monitor checks.
+            Under::None | Under::Kvm | Under::KvmNvhe | Under::KvmProtected => {
+                (&built.images.guest, None)
+            }
         };
         Ok(Self {
             image: fs::metadata(packed)?.len().next_multiple_of(PAGE),
@@ -206,7 +211,7 @@ impl Taken {
 }
 
 /// The bytes of a size as the emulator takes it.
-fn bytes(size: &str) -> u64 {
+pub fn bytes(size: &str) -> u64 {
     let number = size.trim_end_matches(['M', 'G']);
     let unit = if size.ends_with('G') { 1 << 30 } else { MIB };
     number.parse::<u64>().unwrap_or(0) * unit

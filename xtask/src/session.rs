@@ -3,7 +3,7 @@
 
 use anyhow::{Result, bail};
 use jiff::Timestamp;
-use plan::Under;
+use plan::{Given, Under};
 use results::Results;
 use results::merge::{self, Run as Measured};
 
@@ -128,23 +128,36 @@ impl Run<'_> {
             if let Some(signal) = interrupt::signal() {
                 return Ok(Some(Failure::interrupted(signal)));
             }
-            match self.boot(under, number) {
-                Ok(None) => {}
-                Err(error) if self.results.has_cells() => {
-                    return Ok(Some(Failure::broken(&error)));
+            for given in self.job.givens(under)? {
+                match self.boot(under, given, number) {
+                    Ok(None) => {}
+                    Err(error) if self.results.has_cells() => {
+                        return Ok(Some(Failure::broken(&error)));
+                    }
+                    failed => return failed,
                 }
-                failed => return failed,
             }
         }
         Ok(None)
     }
 
-    fn boot(&mut self, under: Under, number: usize) -> Result<Option<Failure>> {
+    fn boot(
+        &mut self,
+        under: Under,
+        given: Option<Given>,
+        number: usize,
+    ) -> Result<Option<Failure>> {
         let job = self.job;
-        let title = match job.repeat {
-            1 => format!("under {under}"),
-            of => format!("under {under}, run {number} of {of}"),
-        };
+        let mut title = format!("under {under}");
+        if let Some(given) = given {
+            title += &format!(", trap {}", given.trap);
+            if given.host_poll_us != 0 {
+                title += &format!(", host polls {} us", given.host_poll_us);
+            }
+        }
+        if job.repeat > 1 {
+            title += &format!(", run {number} of {}", job.repeat);
+        }
         let watcher = Watcher::new(self.boots.emulator, job, under, self.boots.built);
         let watching = watcher.as_ref().ok().and_then(Option::as_ref);
         let checker = match job.strict {
@@ -154,6 +167,7 @@ impl Run<'_> {
         let mut outcome = self.boots.boot(Launch {
             job,
             under,
+            given,
             progress: self.progress(&title),
             title,
             recorder: watching

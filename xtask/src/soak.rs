@@ -85,6 +85,7 @@ impl Soak<'_> {
         let outcome = self.boots.boot(Launch {
             job: &request.job(round)?,
             under: Under::Rouse,
+            given: None,
             title: round.to_string(),
             progress: progress.with_rate("wake-ups"),
             recorder: None,

@@ -180,6 +180,9 @@ pub fn path(cell: &Cell) -> String {
     let under = match cell.under {
         Under::Rouse => "",
         Under::None => "bare machine, ",
+        Under::Kvm => "KVM, ",
+        Under::KvmNvhe => "KVM nVHE, ",
+        Under::KvmProtected => "protected KVM, ",
     };
     let wake = match cell.what.wake {
         Wake::Ipi => "IPI",
@@ -189,13 +192,14 @@ pub fn path(cell: &Cell) -> String {
 }
 
 /// Classes of the paths' colours, in the order of legends.
-pub const PATH_COLOURS: [&str; 6] = [
+pub const PATH_COLOURS: [&str; 7] = [
     "c-blue",
     "c-sky",
     "c-red",
     "c-orange",
     "c-green",
     "c-green-light",
+    "c-grey",
 ];
 
 /// Class of a path's colour: a hue for each way of delivery, light where the
@@ -204,6 +208,7 @@ pub fn path_class(cell: &Cell) -> &'static str {
     match (cell.under, cell.what.deliver, cell.what.wake) {
         (Under::None, _, Wake::Elide) => "c-green-light",
         (Under::None, _, Wake::Ipi) => "c-green",
+        (Under::Kvm | Under::KvmNvhe | Under::KvmProtected, _, _) => "c-grey",
         (Under::Rouse, Deliver::Direct, Wake::Elide) => "c-orange",
         (Under::Rouse, Deliver::Direct, Wake::Ipi) => "c-red",
         (Under::Rouse, Deliver::Inject, Wake::Elide) => "c-sky",

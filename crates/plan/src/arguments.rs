@@ -14,7 +14,7 @@ use core::fmt;
 use crate::dimensions;
 use crate::nearest::nearest;
 use crate::value::on;
-use crate::{Error, Fault, PREFIX, Plan, Word};
+use crate::{Error, Fault, PREFIX, Plan, Trap, Under, Word};
 
 /// Declares the arguments that are no part of the plan.
 macro_rules! arguments {
@@ -73,6 +73,12 @@ arguments! {
         fault: Option<Fault> = "fault", word;
         /// The class of hostile guests that is run instead, or `all`.
         hostile: Option<&'a str> = "hostile", text;
+        /// What the guest runs under, where that does not say so itself.
+        under: Option<Under> = "under", word;
+        /// What traps in this boot, under that.
+        given_trap: Option<Trap> = "given-trap", word;
+        /// How long that polls on a trapped WFI, microseconds.
+        given_host_poll_us: Option<u64> = "given-host-poll-us", count;
         /// What chance is made of.
         seed: Option<u64> = "seed", count;
         /// Wake-ups of a soak, which is run instead.

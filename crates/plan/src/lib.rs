@@ -40,7 +40,7 @@ pub use dimensions::{COUNT, Cell, DIMENSIONS, Info, Kind, Lists, Place, Show};
 pub use error::Error;
 pub use magnitude::magnitude;
 pub use pace::{BALANCED, Limits, PASSES, Pace, is_forwards};
-pub use skip::{Machine, SkipReason};
+pub use skip::{Given, Machine, SkipReason};
 pub use value::{Dimension, List, Value};
 pub use wait::Wait;
 pub use words::*;
@@ -133,6 +133,7 @@ impl Plan {
             .enumerate()
             .filter(|&(number, _)| self.shard.has(number))
             .map(|(_, cell)| cell)
+            .filter(|cell| machine.given.is_none_or(|given| given.suits(cell)))
     }
 
     /// How many requests one block of `cell` makes at most whose times are drawn before it.
@@ -211,6 +212,10 @@ impl Plan {
             SkipReason::NoBystander => lists.shape.named || cell.workload != Workload::Ipi,
             SkipReason::NoCaches => lists.cache.named,
             SkipReason::NoHypervisor => lists.trap.named || lists.deliver.named,
+            SkipReason::NotDirect(_) => lists.deliver.named,
+            SkipReason::OwnRules(_) => {
+                lists.host_poll_us.named || lists.host_poll.named || lists.hint.named
+            }
         }
     }
 
@@ -225,7 +230,7 @@ impl Plan {
 
     /// Whether it is a second time what delivers nothing, only by the other delivery.
     fn repeats_delivery(&self, cell: &Cell, machine: &Machine) -> bool {
-        let first = if machine.hypervisor {
+        let first = if machine.under.injects() {
             Deliver::Inject
         } else {
             Deliver::Direct

@@ -5,7 +5,7 @@ use core::fmt;
 
 use cpuidle::Broken;
 
-use crate::{CpuSet, Noise};
+use crate::{Cell, CpuSet, Noise, Trap, Under};
 
 /// What of the machine decides whether a cell can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,14 +18,33 @@ pub struct Machine {
     pub ecv: bool,
     /// Frequency of the counter, Hz.
     pub frequency: u64,
-    /// The hypervisor is there.
-    pub hypervisor: bool,
+    /// What the guest runs under.
+    pub under: Under,
+    /// What a whole boot has alike, where cells can't turn it; others are in other boots.
+    pub given: Option<Given>,
     /// CPUs run at once, and not one after another.
     pub cpus_at_once: bool,
     /// What was cleaned out of the caches takes longer to load.
     pub caches: bool,
     /// An event that comes while an interrupt is acknowledged loses the interrupt.
     pub event_loses_irq: bool,
+}
+
+/// Knobs of a hypervisor that are turned at its boot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// What traps.
+    pub trap: Trap,
+    /// How long it polls on a trapped WFI, microseconds; 0 is off.
+    pub host_poll_us: u32,
+}
+
+impl Given {
+    /// Whether `cell` wants them so.
+    #[must_use]
+    pub fn suits(&self, cell: &Cell) -> bool {
+        self.trap == cell.trap && self.host_poll_us == cell.host_poll_us
+    }
 }
 
 /// Why a cell is not run. Of several reasons the first of this order is told.
@@ -44,6 +63,11 @@ pub enum SkipReason {
     ShapeNeedsBusy,
     /// It needs EL2, and the guest runs on the bare machine.
     NoHypervisor,
+    /// The guest is to own its CPU interface, and what it runs under does not let it.
+    NotDirect(Under),
+    /// The hypervisor is to poll for a fixed time, or be told that the guest polls, and
+    /// knows its own rules only.
+    OwnRules(Under),
     /// WFE without an event stream: an event that is lost would never be made
     /// good.
     Unbounded,
@@ -133,6 +157,18 @@ impl fmt::Display for SkipReason {
                     f,
                     "{key}: CPU {cpu} is not online; use CPUs 0 to {}, or --cpus",
                     cpus - 1
+                );
+            }
+            Self::NotDirect(under) => {
+                return write!(
+                    f,
+                    "direct: {under} delivers interrupts by list registers only; use deliver inject"
+                );
+            }
+            Self::OwnRules(under) => {
+                return write!(
+                    f,
+                    "host-poll: {under} polls by its own rules only; use host-poll adaptive, hint silent"
                 );
             }
             Self::States(why) => return write!(f, "states: {why}"),

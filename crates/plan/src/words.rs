@@ -236,6 +236,44 @@ words! {
         Rouse = "rouse",
         /// Nothing: EL1 of the bare machine.
         None = "none",
+        /// KVM at EL2 together with its host (VHE).
+        Kvm = "kvm",
+        /// KVM's part at EL2 alone, its host at EL1.
+        KvmNvhe = "kvm-nvhe",
+        /// The same, which also keeps the host out of guests (pKVM).
+        KvmProtected = "kvm-protected",
+    }
+}
+
+impl Under {
+    /// Whether a hypervisor delivers interrupts to the guest.
+    #[must_use]
+    pub const fn injects(self) -> bool {
+        match self {
+            Self::None => false,
+            Self::Rouse | Self::Kvm | Self::KvmNvhe | Self::KvmProtected => true,
+        }
+    }
+
+    /// Whether the guest may own its CPU interface.
+    #[must_use]
+    pub const fn is_direct(self) -> bool {
+        match self {
+            Self::None | Self::Rouse => true,
+            Self::Kvm | Self::KvmNvhe | Self::KvmProtected => false,
+        }
+    }
+
+    /// The mode of KVM, by the word of Linux's `kvm-arm.mode=`, if it is KVM; empty for the
+    /// one that Linux chooses.
+    #[must_use]
+    pub const fn kvm_mode(self) -> Option<&'static str> {
+        match self {
+            Self::None | Self::Rouse => None,
+            Self::Kvm => Some(""),
+            Self::KvmNvhe => Some("nvhe"),
+            Self::KvmProtected => Some("protected"),
+        }
     }
 }
 

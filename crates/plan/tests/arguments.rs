@@ -67,7 +67,7 @@ fn switches_have_no_value() {
 fn arguments_beside_the_plan_are_read_once() {
     let text = "root=/dev/vda rouse.check=timer rouse.cost=all rouse.fault=sgi-lost rouse.hostile=power \
                 rouse.seed=7 rouse.soak=20000 rouse.stress=18446744073709551615 rouse.survey rouse.no-mpam rouse.options \
-                rouse.uart=pl011,0x9000000 rouse.wait=wfi";
+                rouse.uart=pl011,0x9000000 rouse.under=kvm rouse.given-trap=wfi rouse.given-host-poll-us=9 rouse.wait=wfi";
     let read = Arguments::parse(text).unwrap();
     assert_eq!(
         read,
@@ -84,6 +84,9 @@ fn arguments_beside_the_plan_are_read_once() {
             no_mpam: true,
             options: true,
             uart: Some("pl011,0x9000000"),
+            under: Some(Under::Kvm),
+            given_trap: Some(Trap::Wfi),
+            given_host_poll_us: Some(9),
         }
     );
     assert_eq!(

@@ -13,7 +13,8 @@ fn machine() -> Machine {
         wfxt: true,
         ecv: true,
         frequency: 1_000_000_000,
-        hypervisor: true,
+        under: plan::Under::Rouse,
+        given: None,
         cpus_at_once: true,
         caches: true,
         event_loses_irq: false,
@@ -79,7 +80,8 @@ fn what_came_with_the_defaults_is_left_out() {
     let shown = |text: &str| plan(text).cells(&machine()).count();
     assert_eq!(shown(""), 66);
     let bare = Machine {
-        hypervisor: false,
+        under: plan::Under::None,
+        given: None,
         ..machine()
     };
     let cells: Vec<Cell> = Plan::default().cells(&bare).collect();

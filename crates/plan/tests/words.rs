@@ -276,6 +276,9 @@ fn words_stay() {
         "menu menu-6.14 menu-6.2 teo teo-6.2 teo-util-v6 teo-util-6.5 ladder haltpoll fixed";
     assert_eq!(families, [ways, governors]);
     assert!(Info::find("waits").is_none());
-    assert_eq!(Under::NAMES, ["rouse", "none"]);
+    assert_eq!(
+        Under::NAMES,
+        ["rouse", "none", "kvm", "kvm-nvhe", "kvm-protected"]
+    );
     assert_eq!(Stages::NAMES, ["on", "off"]);
 }

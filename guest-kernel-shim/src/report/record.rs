@@ -6,6 +6,8 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use wire::Line;
 
+use plan::Word;
+
 use crate::{hypervisor, output};
 
 /// Number of the next record.
@@ -31,9 +33,5 @@ pub fn send(line: Line) {
 
 /// What this guest runs under.
 pub fn under() -> &'static str {
-    if hypervisor::present() {
-        "rouse"
-    } else {
-        "none"
-    }
+    hypervisor::under().name()
 }

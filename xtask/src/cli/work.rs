@@ -49,9 +49,13 @@ pub struct JobArgs {
     /// disk that `image` writes, which the firmware boots). With --under none it is always loaded
     #[arg(long, value_enum, value_name = "HOW", default_value_t = Boot::Kernel)]
     pub boot: Boot,
-    /// What the guest runs under: rouse (the hypervisor), none (the bare machine) [default: rouse]
+    /// What the guest runs under: rouse (the hypervisor), none (the bare machine), kvm, kvm-nvhe, kvm-protected (Linux's,
+    /// as a host in the emulator) [default: rouse]
     #[arg(long, value_name = "LIST")]
     pub under: Option<Unders>,
+    /// The kernel of KVM's host, an arm64 Image [default: Debian's, which is fetched once]
+    #[arg(long, value_name = "IMAGE")]
+    pub host_kernel: Option<PathBuf>,
     /// Number of CPUs [default: the board's]
     #[arg(long, value_name = "N", value_parser = count)]
     pub cpus: Option<u32>,
@@ -99,6 +103,7 @@ impl JobArgs {
             },
             boot: Boot::Kernel,
             under: None,
+            host_kernel: None,
             cpus: None,
             cpu: None,
             metric: None,

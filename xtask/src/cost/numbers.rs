@@ -110,6 +110,8 @@ pub fn round_trips(board: &str, limits: &LimitArgs) -> Result<Numbers> {
         let Some(stats) = cell.stats else { continue };
         let (below, trap) = match (cell.under, cell.what.trap.wfi()) {
             (Under::None, _) => ("bare machine", ""),
+            // The job has no others.
+            (Under::Kvm | Under::KvmNvhe | Under::KvmProtected, _) => continue,
             (Under::Rouse, false) => (cell.what.deliver.name(), ", not trapped"),
             (Under::Rouse, true) => (cell.what.deliver.name(), ", trapped"),
         };

@@ -87,6 +87,7 @@ impl Bench {
         let outcome = boots.boot(Launch {
             job: &job,
             under: mode.under(),
+            given: None,
             title: mode.name().into(),
             progress: Progress::new(format!("{}, {cpus} CPUs", mode.name())),
             recorder: Some(Recorder {

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::kvm::Host;
+use crate::kvm::{self, Host};
 use crate::launch;
 use crate::partial::Scratch;
 use crate::qemu;
@@ -84,15 +84,17 @@ pub fn run() -> Result<()> {
     let guests: Vec<(&str, &[u8])> = guests.iter().map(|(name, of)| (*name, &**of)).collect();
     let runs = RUNS.map(|(words, _)| words.iter().map(|word| (*word).to_owned()).collect());
     let mut command = qemu::ensure()?.command();
-    command.args([
-        "-M",
-        "virt,virtualization=on,gic-version=3,dtb-randomness=off",
-        "-cpu",
-        "max",
-    ]);
+    command.args(["-M", kvm::MACHINE, "-cpu", "max"]);
     command.args(["-icount", "shift=0,sleep=off", "-nic", "none", "-no-reboot"]);
     command.args(["-display", "none", "-monitor", "none", "-serial", "stdio"]);
-    host.boot(&mut command, 2, &runs, &guests, place.path())?;
+    let boot = kvm::Boot {
+        cpus: 2,
+        memory: 512,
+        arguments: String::new(),
+        runs: &runs,
+        guests: &guests,
+    };
+    host.boot(&mut command, &boot, place.path())?;
     launch::end_with_us(&mut command);
     let said = said(command)?;
     let mut rest = &*said;

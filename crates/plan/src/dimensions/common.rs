@@ -86,7 +86,7 @@ macro_rules! common_and {
                     if traps && !wfi && !wfe {
                         Some(SkipReason::NothingTraps)
                     } else {
-                        (traps && !machine.hypervisor).then_some(SkipReason::NoHypervisor)
+                        (traps && !machine.under.injects()).then_some(SkipReason::NoHypervisor)
                     }
                 },
             }
@@ -102,8 +102,13 @@ macro_rules! common_and {
                 show: Show::Column,
                 applies: |_| true,
                 contradicts: |cell, machine| {
-                    let needed = !cell.deliver.is_direct() && !machine.hypervisor;
-                    needed.then_some(SkipReason::NoHypervisor)
+                    let under = machine.under;
+                    match cell.deliver {
+                        Deliver::Inject => (!under.injects()).then_some(SkipReason::NoHypervisor),
+                        Deliver::Direct => {
+                            (!under.is_direct()).then_some(SkipReason::NotDirect(under))
+                        }
+                    }
                 },
             }
             /// Whether polling receivers are interrupted.
@@ -160,6 +165,11 @@ macro_rules! common_and {
                 place: Place::Unusual,
                 show: Show::Special("EL2"),
                 applies: |cell| cell.host_polls(),
+                contradicts: |cell, machine| {
+                    let other = cell.host_poll != HostPoll::Adaptive;
+                    let own = other && machine.under.kvm_mode().is_some();
+                    own.then_some(SkipReason::OwnRules(machine.under))
+                },
             }
             /// Whether the guest says that it polls; `silent` where it makes no difference.
             hint: Hint {
@@ -172,6 +182,10 @@ macro_rules! common_and {
                 place: Place::Unusual,
                 show: Show::Special("hint"),
                 applies: |cell| cell.host_polls() && cell.wait.limited() && cell.may_poll(),
+                contradicts: |cell, machine| {
+                    let told = cell.hint == Hint::Tell && machine.under.kvm_mode().is_some();
+                    told.then_some(SkipReason::OwnRules(machine.under))
+                },
             }
             /// Event-stream period in microseconds; 0 is off, or does not apply.
             event_stream_us: u32 {
