@@ -11,6 +11,7 @@ mod console;
 mod cpu;
 mod filter;
 pub mod init;
+mod mode;
 mod pins;
 mod registers;
 mod vm;
@@ -92,6 +93,9 @@ pub fn run(options: &Options) -> Result<End, Obstacle> {
             "{shown} can't be read ({error}); name an arm64 Image"
         ))
     })?;
+    if let Some(mode) = options.mode {
+        mode::check(mode)?;
+    }
     let places = pins::choose(options)?;
     let (vm, cpus) = Vm::new(options, &image)?;
     let bus = Arc::new(Bus::new(vm.fd.clone(), options.console));

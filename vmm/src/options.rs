@@ -30,6 +30,7 @@ Options:
   --pin LIST          CPUs of this machine for the vCPUs, as 2,3 [default: the last ones]
   --rest SECONDS      wait before the guest starts [default: 0]
   --host-poll-us US   KVM polls so long at most before it halts a vCPU [default: as KVM is set]
+  --mode MODE         refuse unless KVM runs so: vhe, nvhe, protected
   --timeout SECONDS   end a guest whose console is silent for so long [default: 240]
   --console KIB       end a guest that has written more to its console [default: 65536]
   --help              print this
@@ -56,10 +57,37 @@ pub struct Options {
     pub rest: Duration,
     /// How long KVM polls at most before it halts a vCPU, microseconds.
     pub host_poll_us: Option<u32>,
+    /// How KVM has to run.
+    pub mode: Option<Mode>,
     /// How long the console may be silent.
     pub timeout: Duration,
     /// Bytes that the guest may write to its console.
     pub console: u64,
+}
+
+/// A mode of KVM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// At EL2 together with its host.
+    Vhe,
+    /// Its part at EL2 alone.
+    Nvhe,
+    /// The same, which also keeps the host out of guests.
+    Protected,
+}
+
+impl Mode {
+    /// The one that Linux calls so in its log (arch/arm64/kvm/arm.c says it of itself at
+    /// its start).
+    #[must_use]
+    pub fn of(said: &str) -> Option<Self> {
+        match said.split(' ').next()? {
+            "VHE" => Some(Self::Vhe),
+            "Hyp" => Some(Self::Nvhe),
+            "Protected" => Some(Self::Protected),
+            _ => None,
+        }
+    }
 }
 
 /// What a command line asks for.
@@ -97,6 +125,7 @@ pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Command, Mistake
         pins: None,
         rest: Duration::ZERO,
         host_poll_us: None,
+        mode: None,
         timeout: Duration::from_secs(240),
         console: 64 * MIB,
     };
@@ -150,6 +179,19 @@ fn take(
         "--host-poll-us" => options.host_poll_us = Some(value(1_000_000)? as u32),
         "--timeout" => options.timeout = Duration::from_secs(value(1 << 30)?.max(1)),
         "--console" => options.console = value(1 << 30)? * KIB,
+        "--mode" => {
+            let word = words.next().unwrap_or_default();
+            options.mode = Some(match &*word {
+                "vhe" => Mode::Vhe,
+                "nvhe" => Mode::Nvhe,
+                "protected" => Mode::Protected,
+                _ => {
+                    return Err(Mistake(format!(
+                        "--mode: there is no `{word}`; use vhe, nvhe or protected"
+                    )));
+                }
+            });
+        }
         "--pin" => {
             let list = words.next().unwrap_or_default();
             let pins: Result<Vec<usize>, _> = list
@@ -226,12 +268,26 @@ mod tests {
     }
 
     #[test]
+    fn modes_are_told_by_the_words_of_linux() {
+        assert_eq!(run("--mode protected Image").mode, Some(Mode::Protected));
+        for (said, mode) in [
+            ("VHE", Some(Mode::Vhe)),
+            ("Hyp nVHE", Some(Mode::Nvhe)),
+            ("Protected hVHE", Some(Mode::Protected)),
+            ("Realm", None),
+        ] {
+            assert_eq!(Mode::of(said), mode, "{said}");
+        }
+    }
+
+    #[test]
     fn a_mistake_names_the_word_and_the_remedy() {
         for (line, words) in [
             ("--cpus", ["--cpus", "from 0 to 512"]),
             ("--cpus many Image", ["`many`", "see --help"]),
             ("--cpus 513 Image", ["`513`", "512"]),
             ("--pin 1,,2 Image", ["--pin", "``"]),
+            ("--mode el3 Image", ["`el3`", "nvhe"]),
             ("--gpu Image", ["--gpu", "see --help"]),
             ("--cpus 2", ["no image", "arm64 Image"]),
             ("Image a\0b", ["zero byte", "leave it out"]),

@@ -97,6 +97,7 @@ pub fn hosted(
         format!("--cpus={}", job.cpus),
         format!("--memory={memory}"),
         format!("--pin={}", pins(job.cpus)),
+        format!("--mode={}", mode_of(under)),
         // A hang is found from outside.
         "--timeout=1000000".to_owned(),
     ];
@@ -129,6 +130,15 @@ pub fn hosted(
     host.boot(&mut command, &boot, place)?;
     end_with_us(&mut command);
     Ok(command)
+}
+
+/// How KVM has to run, by the monitor's word.
+fn mode_of(under: Under) -> &'static str {
+    match under.kvm_mode() {
+        // Linux chooses it where the CPU has it.
+        None | Some("") => "vhe",
+        Some(mode) => mode,
+    }
 }
 
 /// CPUs of the host for `cpus` vCPUs: the first, which serves most interrupts, is not one.

@@ -133,7 +133,22 @@ impl Plan {
             .enumerate()
             .filter(|&(number, _)| self.shard.has(number))
             .map(|(_, cell)| cell)
-            .filter(|cell| machine.given.is_none_or(|given| given.suits(cell)))
+            .filter(|cell| self.is_of_boot(cell, machine))
+    }
+
+    /// Whether `cell` is of this boot, where others have other knobs: those that it wants. The
+    /// first boot tells of cells that none can run.
+    fn is_of_boot(&self, cell: &Cell, machine: &Machine) -> bool {
+        let Some(given) = machine.given else {
+            return true;
+        };
+        match cell.skip_reason(machine) {
+            None => given.suits(cell),
+            Some(_) => {
+                given.host_poll_us == 0
+                    && Some(given.trap) == self.lists.trap.values.iter().next().copied()
+            }
+        }
     }
 
     /// How many requests one block of `cell` makes at most whose times are drawn before it.

@@ -265,7 +265,7 @@ fn every_name_is_known_and_none_is_there_twice() {
             Arguments::<Plan>::read(Box::leak(format!("rouse.{key}=?").into_boxed_str()));
         assert!(!matches!(wrong, Some(Error::UnknownKey { .. })), "{key}");
     }
-    assert_eq!(names.len(), COUNT + Plan::OTHERS.len() + 11);
+    assert_eq!(names.len(), COUNT + Plan::OTHERS.len() + 14);
 }
 
 #[test]

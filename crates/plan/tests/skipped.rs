@@ -295,3 +295,38 @@ fn a_table_without_poll_depends_on_no_event() {
     let streams = ["poll+wfi", "wfi"].map(|states| cell(states).event_stream_us);
     assert_eq!(streams, [50, 0]);
 }
+
+/// A boot for each set of knobs has each cell once, and what can't run in the first.
+#[test]
+fn boots_with_other_knobs_share_the_cells() {
+    let mut plan = Plan::default();
+    plan.set("trap", "none,wfi,both").unwrap();
+    plan.set("host-poll-us", "0,50").unwrap();
+    plan.set("deliver", "inject,direct").unwrap();
+    plan.set("host-poll", "fixed,adaptive").unwrap();
+    let mut kvm = Machine {
+        under: plan::Under::Kvm,
+        ..machine()
+    };
+    let all: Vec<Cell> = plan.cells(&kvm).collect();
+    let mut parts = Vec::new();
+    for trap in [plan::Trap::None, plan::Trap::Wfi, plan::Trap::Both] {
+        for host_poll_us in [0, 50] {
+            kvm.given = Some(plan::Given { trap, host_poll_us });
+            let part: Vec<Cell> = plan.cells(&kvm).collect();
+            let first = trap == plan::Trap::None && host_poll_us == 0;
+            for cell in &part {
+                let runs = cell.skip_reason(&kvm).is_none();
+                assert!(first || runs, "{cell:?}");
+                assert!(!runs || (cell.trap, cell.host_poll_us) == (trap, host_poll_us));
+                assert!(!runs || cell.deliver == plan::Deliver::Inject);
+                assert!(
+                    !runs || cell.host_poll_us == 0 || cell.host_poll == plan::HostPoll::Adaptive
+                );
+            }
+            parts.extend(part);
+        }
+    }
+    assert_eq!(parts.len(), all.len());
+    assert!(all.iter().all(|cell| parts.contains(cell)));
+}

@@ -22,7 +22,7 @@ const CRASH: [u32; 2] = [0xd2a1_e001, 0xb940_0020];
 const FLOOD: [u32; 4] = [0xd2a1_2001, 0x5280_0f00, 0x3900_0020, 0x17ff_ffff];
 
 /// A run: its words, and what has to be said of it before anything is said of the next.
-const RUNS: [(&[&str], &[&str]); 11] = [
+const RUNS: [(&[&str], &[&str]); 12] = [
     (&["--gpu", "off"], &["refused: there is no option --gpu"]),
     (&["nothing"], &["refused: nothing can't be read"]),
     (&["none"], &["refused: none is not an arm64 Image"]),
@@ -37,6 +37,10 @@ const RUNS: [(&[&str], &[&str]); 11] = [
     (
         &["--memory", "2", "off"],
         &["refused: --memory 2: off", "use --memory 4"],
+    ),
+    (
+        &["--mode", "nvhe", "off"],
+        &["refused: --mode: KVM runs here as `VHE`"],
     ),
     (
         &["--timeout", "1", "hang"],

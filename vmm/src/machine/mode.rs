@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The mode in which KVM runs, which only the kernel's log says.
+
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+
+use super::Obstacle;
+use crate::options::Mode;
+
+/// What the kernel says once, at its start, behind the mode.
+const SAID: &str = " mode initialized";
+
+/// Refuses unless KVM runs as `wanted`.
+pub fn check(wanted: Mode) -> Result<(), Obstacle> {
+    let log = log().map_err(|error| {
+        Obstacle(format!(
+            "--mode: /dev/kmsg can't be read ({error}); run as root, or leave --mode out"
+        ))
+    })?;
+    let line = log
+        .lines()
+        .find_map(|line| Some(line.split_once("kvm [1]: ")?.1.split_once(SAID)?.0));
+    match line {
+        Some(mode) if Mode::of(mode) == Some(wanted) => Ok(()),
+        Some(mode) => Err(Obstacle(format!(
+            "--mode: KVM runs here as `{mode}`; boot the host's kernel with another kvm-arm.mode=, \
+             on a CPU that has what it wants"
+        ))),
+        None => Err(Obstacle(
+            "--mode: the host's kernel does not say how KVM runs; use one whose log has it".into(),
+        )),
+    }
+}
+
+/// The kernel's log as far as it is there; each read gives a record.
+fn log() -> std::io::Result<String> {
+    let mut file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open("/dev/kmsg")?;
+    let mut log = String::new();
+    let mut record = [0; 8192];
+    loop {
+        match file.read(&mut record) {
+            Ok(length) => log += &String::from_utf8_lossy(&record[..length]),
+            Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => return Ok(log),
+            // A record was overwritten meanwhile.
+            Err(error) if error.raw_os_error() == Some(libc::EPIPE) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
