@@ -6,7 +6,7 @@ use core::arch::asm;
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
 use plan::{Deliver, Trap};
-use platform::Conduit;
+use platform::{Conduit, Name, name};
 use spin::once::Once;
 
 /// PSCI functions (DEN0022F.b, 5.1).
@@ -19,18 +19,32 @@ const SYSTEM_OFF: u64 = 0x8400_0008;
 
 static CONDUIT: Once<Conduit> = Once::new();
 static PRESENT: AtomicBool = AtomicBool::new(false);
+/// See [`other`].
+static OTHER: Once<Option<Name>> = Once::new();
 
 /// x0 to x17 of a call: what the convention passes and may change.
 pub type Registers = [u64; 18];
 
-/// Notes how calls are made and finds out whether Rouse answers them.
-pub fn discover(conduit: Option<Conduit>) {
-    let Some(conduit) = conduit else { return };
+/// Notes how calls are made and finds out what answers them: Rouse, or another hypervisor,
+/// which the description may have `named`.
+pub fn discover(conduit: Option<Conduit>, named: Option<Name>) {
+    let Some(conduit) = conduit else {
+        OTHER.call_once(|| named);
+        return;
+    };
     CONDUIT.call_once(|| conduit);
     let answer = call(u64::from(abi::CALL_UID), [0; 3]);
-    let uid = answer.iter().zip(abi::UID);
-    let same = uid.clone().all(|(&got, word)| got as u32 == word);
-    PRESENT.store(same, Relaxed);
+    let words = core::array::from_fn(|n| answer[n] as u32);
+    PRESENT.store(words == abi::UID, Relaxed);
+    let answered = abi::uid(words).filter(|_| words != abi::UID);
+    let known = answered.and_then(abi::hypervisor);
+    OTHER.call_once(|| known.and_then(|known| name(known.as_bytes())).or(named));
+}
+
+/// The hypervisor below that is not Rouse, by its own name, or by the description's; `None`
+/// if neither says anything.
+pub fn other() -> Option<&'static str> {
+    OTHER.get()?.as_deref()
 }
 
 /// Whether the hypervisor is there.

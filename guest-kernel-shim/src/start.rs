@@ -38,7 +38,7 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
     }
     output::line(format_args!("rouse: base guest {:#x}", layout::base()));
     stage!("guest-mmu", "{} CPUs", platform.cpus.len());
-    hypervisor::discover(platform.psci);
+    hypervisor::discover(platform.psci, platform.hypervisor);
     let mpidrs: ArrayVec<u64, MAX_CPUS> = platform.cpus.iter().map(|cpu| cpu.mpidr).collect();
     percpu::create(&mut pool, &mpidrs);
     kernel::create(&mut pool, mpidrs.len());
@@ -86,8 +86,10 @@ fn enter(platform: &Platform<'_>, tree: Region) -> Pool {
         (tree, Use::Read),
         (free, Use::Write),
         (platform.gic.distributor, Use::Device),
-        (HOLE, Use::Device),
     ]);
+    // Not on machines that have something there.
+    let is_hole = !platform.memory.iter().any(|bank| bank.overlaps(&HOLE));
+    regions.extend(is_hole.then_some((HOLE, Use::Device)));
     regions.extend(
         platform
             .gic

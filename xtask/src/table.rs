@@ -72,6 +72,10 @@ fn machine(results: &Results) -> Vec<String> {
             0 => String::new(),
             registers => format!("{registers} list registers"),
         },
+        match machine.hypervisor.as_str() {
+            "" => String::new(),
+            name => format!("another hypervisor below ({name})"),
+        },
     ];
     if let Some(emulator) = &machine.emulator {
         parts.push(format!(

@@ -13,12 +13,14 @@ mod end;
 mod knob;
 mod payload;
 mod time_log;
+mod uid;
 mod watch;
 
 pub use end::{End, Ended};
 pub use knob::{Deliver, KnobValue, Trap};
 pub use payload::{NoPayload, PayloadHeader};
 pub use time_log::{TimeLog, TimeNote, event_of, event_word};
+pub use uid::{hypervisor, uid};
 pub use watch::{Noted, OperationLog, WatchPoint};
 
 /// Asks which hypervisor this is; answers [`UID`] in w0 to w3.
@@ -187,8 +189,6 @@ numbered! {
         Mmfr1 = "mmfr1",
         /// Address of the hypervisor's image.
         Base = "base",
-        /// 1: the machine is described by ACPI tables; 0: by a device tree.
-        Acpi = "acpi",
         /// Bytes that the hypervisor has for each vCPU: state and stack.
         PerVcpu = "per-vcpu",
     }

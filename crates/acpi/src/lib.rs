@@ -108,6 +108,7 @@ pub fn read<'a>(
             uart: console.and_then(|console| console.uart),
             psci,
             bootargs,
+            hypervisor: fadt::hypervisor(&found.fadt),
             described_by: Firmware::Acpi,
         },
     })

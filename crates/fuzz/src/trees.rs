@@ -2,7 +2,7 @@
 //! Device trees, read and written.
 
 use platform::guest::GuestTree;
-use platform::{Conduit, Platform, Region, Timer};
+use platform::{Conduit, Firmware, Platform, Region, Timer, Uart, UartKind};
 
 use crate::bytes::Bytes;
 use crate::sound;
@@ -28,24 +28,31 @@ pub fn guest_tree(data: &[u8]) {
         size: 0x2_0000 + (bytes.u64() >> 2),
     };
     let (memory, distributor, uart) = (region(), region(), region());
-    let redistributors = region();
+    let redistributors = [region()];
     let conduit = match bytes.u8() & 1 {
         0 => Conduit::Smc,
         _ => Conduit::Hvc,
     };
+    let kind = UartKind::Pl011;
     let bootargs = String::from_utf8_lossy(bytes.0).replace('\0', " ");
     let tree = GuestTree {
         cpus: &cpus,
         memory,
         distributor,
-        redistributors,
-        uart,
+        redistributors: &redistributors,
+        stride: None,
+        uart: Some(Uart {
+            kind,
+            base: uart.base,
+        }),
         timer: Timer {
             virt: 16 + u32::from(bytes.u8() % 5),
             phys: 21 + u32::from(bytes.u8() % 4),
-            hyp: 26 + u32::from(bytes.u8() % 6),
+            hyp: Some(26 + u32::from(bytes.u8() % 6)),
         },
-        conduit,
+        conduit: Some(conduit),
+        hypervisor: None,
+        described_by: Firmware::Fdt,
         bootargs: plan::guest_part(&bootargs),
     };
     if let Ok(size) = tree.write(&mut buffer) {
@@ -58,7 +65,7 @@ pub fn guest_tree(data: &[u8]) {
         );
         assert_eq!(read.memory.as_slice(), [memory]);
         assert_eq!(read.gic.distributor, distributor);
-        assert_eq!(read.gic.redistributors.as_slice(), [redistributors]);
+        assert_eq!(read.gic.redistributors.as_slice(), redistributors);
         assert_eq!(read.timer, tree.timer);
         assert_eq!(read.psci, Some(conduit));
         assert_eq!(read.uart.map(|uart| uart.base), Some(uart.base));

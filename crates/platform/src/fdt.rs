@@ -7,12 +7,19 @@ use arrayvec::ArrayVec;
 use dtoolkit::fdt::{Fdt, FdtNode};
 use dtoolkit::{Node, Property};
 
-use crate::{AFFINITY, Conduit, Cpu, Enable, Error, Firmware, MAX_CPUS, Platform, Region, Report};
+use crate::{
+    AFFINITY, Conduit, Cpu, Enable, Error, Firmware, MAX_CPUS, Name, Platform, Region, Report, name,
+};
 use devices::{gic, timer, uart};
 
 /// How deep nodes are nested at most: more than in any machine's tree, and few
 /// enough for the stack of EL2.
 const MAX_DEPTH: usize = 16;
+
+/// A property of `/chosen` that our own trees have where they tell what ACPI tables say,
+/// and its value.
+pub const DESCRIBED_BY: &str = "rouse,described-by";
+pub const ACPI: &str = "acpi";
 
 impl<'a> Platform<'a> {
     /// Reads the machine from the flattened device tree `blob`.
@@ -38,7 +45,11 @@ impl<'a> Platform<'a> {
             uart: uart(fdt),
             psci,
             bootargs: chosen(fdt, "bootargs").unwrap_or(""),
-            described_by: Firmware::Fdt,
+            hypervisor: hypervisor(fdt),
+            described_by: match chosen(fdt, DESCRIBED_BY) {
+                Some(ACPI) => Firmware::Acpi,
+                _ => Firmware::Fdt,
+            },
         })
     }
 }
@@ -103,6 +114,13 @@ fn string<'a>(node: FdtNode<'a>, name: &str) -> Option<&'a str> {
 
 fn chosen<'a>(fdt: Fdt<'a>, name: &str) -> Option<&'a str> {
     string(fdt.find_node("/chosen")?, name)
+}
+
+/// What the node is compatible with that hypervisors describe themselves by (Linux bindings:
+/// arm/xen.txt, and Devicetree Specification, 2.3.1, for the property).
+fn hypervisor(fdt: Fdt<'_>) -> Option<Name> {
+    let compatible = fdt.find_node("/hypervisor")?.property("compatible")?;
+    name(compatible.value())
 }
 
 fn psci(fdt: Fdt<'_>) -> Result<Option<Conduit>, Error> {

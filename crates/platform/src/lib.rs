@@ -18,7 +18,7 @@ pub mod image;
 pub mod index;
 pub mod uart;
 
-use arrayvec::ArrayVec;
+use arrayvec::{ArrayString, ArrayVec};
 use core::fmt;
 
 pub use uart::{Uart, UartKind};
@@ -117,8 +117,16 @@ pub struct Timer {
     pub virt: u32,
     /// Non-secure EL1 physical timer.
     pub phys: u32,
-    /// Non-secure EL2 physical timer.
-    pub hyp: u32,
+    /// Non-secure EL2 physical timer; virtual machines without EL2 name none.
+    pub hyp: Option<u32>,
+}
+
+impl Timer {
+    /// Whether one of its interrupts is `intid`.
+    #[must_use]
+    pub fn has(&self, intid: u32) -> bool {
+        self.virt == intid || self.phys == intid || self.hyp == Some(intid)
+    }
 }
 
 /// A machine.
@@ -142,8 +150,28 @@ pub struct Platform<'a> {
     pub psci: Option<Conduit>,
     /// Command line.
     pub bootargs: &'a str,
+    /// What the description calls the hypervisor below, if it names one: the tree's
+    /// `/hypervisor`, or the FADT's Hypervisor Vendor Identity.
+    pub hypervisor: Option<Name>,
     /// By what it was described.
     pub described_by: Firmware,
+}
+
+/// A name that firmware gives, of printable ASCII.
+pub type Name = ArrayString<32>;
+
+/// `bytes` as a name: up to the first zero, without spaces around, cut where it is too
+/// long, and with a dot for what can't be printed. `None` if nothing is left.
+#[must_use]
+pub fn name(bytes: &[u8]) -> Option<Name> {
+    let end = bytes.iter().position(|&byte| byte == 0);
+    let text = bytes[..end.unwrap_or(bytes.len())].trim_ascii();
+    let mut name = Name::new();
+    for &byte in text.iter().take(name.capacity()) {
+        let graphic = byte.is_ascii_graphic();
+        name.push(if graphic { char::from(byte) } else { '.' });
+    }
+    (!name.is_empty()).then_some(name)
 }
 
 /// By what firmware describes a machine.

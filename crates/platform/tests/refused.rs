@@ -2,7 +2,7 @@
 //! Device trees that say what can't be so.
 
 use platform::guest::GuestTree;
-use platform::{Conduit, MAX_CPUS, Platform, Region, Timer, UartKind};
+use platform::{Conduit, Firmware, MAX_CPUS, Platform, Region, Timer, Uart, UartKind};
 
 /// A tree of two CPUs, with a serial port that is easily made a 16550.
 fn tree() -> Vec<u8> {
@@ -16,14 +16,20 @@ fn tree_of(cpus: &[u64]) -> Vec<u8> {
         cpus,
         memory: region(0x4000_0000, 0x1000_0000),
         distributor: region(0x800_0000, 0x1_0000),
-        redistributors: region(0x80a_0000, 0x4_0000),
-        uart: region(0x900_0000, 0x1000),
+        redistributors: &[region(0x80a_0000, 0x4_0000)],
+        stride: None,
+        uart: Some(Uart {
+            kind: UartKind::Pl011,
+            base: 0x900_0000,
+        }),
         timer: Timer {
             virt: 27,
             phys: 30,
-            hyp: 26,
+            hyp: Some(26),
         },
-        conduit: Conduit::Smc,
+        conduit: Some(Conduit::Smc),
+        hypervisor: None,
+        described_by: Firmware::Fdt,
         bootargs: std::iter::empty(),
     };
     let size = tree.write(&mut buffer).unwrap();

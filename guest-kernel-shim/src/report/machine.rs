@@ -3,11 +3,13 @@
 
 use aarch64_cpu::registers::{MIDR_EL1, Readable};
 use abi::Info;
+use platform::Firmware;
 use wait::stream::Stream;
 
 use super::record::{record, send, under};
 use super::unit::Unit;
 use crate::features::features;
+use crate::machine::platform;
 use crate::{clock, hypervisor, percpu, probe};
 
 /// What the machine is: `boot`, `machine`, `feature`, `probe` and `unit`. `cycles`
@@ -19,9 +21,9 @@ pub fn machine(cycles: bool) {
         false => 0,
     };
     let (vtr, pidr2) = (info(Info::Vtr), info(Info::Pidr2));
-    let firmware = match info(Info::Acpi) {
-        1 => "acpi",
-        _ => "fdt",
+    let firmware = match platform().described_by {
+        Firmware::Acpi => "acpi",
+        Firmware::Fdt => "fdt",
     };
     let version = env!("CARGO_PKG_VERSION");
     send(
@@ -34,6 +36,10 @@ pub fn machine(cycles: bool) {
         .field("cpus", percpu::online().count())
         .field("cntfrq_hz", clock::frequency())
         .field("firmware", firmware);
+    let line = match hypervisor::other() {
+        Some(name) => line.field("hypervisor", name),
+        None => line,
+    };
     let line = match unit.core_hz() {
         Some(hertz) => line.field("core_hz", hertz),
         None => line,

@@ -51,12 +51,11 @@ pub enum Unfit {
 impl fmt::Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Level(1) => f.write_str(
-                "started at EL1, and Rouse needs EL2: on a virtual instance there is \
-                 none, take a .metal one; in QEMU add virtualization=on",
-            ),
             Self::Level(level) => {
-                write!(f, "started at EL{level}, and Rouse needs EL2")
+                write!(
+                    f,
+                    "started at EL{level}, and Rouse needs EL2, or EL1 for the guest alone"
+                )
             }
             Self::NoE2h0 => f.write_str(
                 "this CPU has no HCR_EL2.E2H=0 (ID_AA64MMFR4_EL1.E2H0), which Rouse needs",
@@ -65,17 +64,24 @@ impl fmt::Display for Unfit {
     }
 }
 
-/// Whether this CPU can run the hypervisor.
-pub fn fit() -> Result<(), Unfit> {
-    let level = CurrentEL.read(CurrentEL::EL);
-    if level != 2 {
-        return Err(Unfit::Level(level));
+/// At which exception level the image was entered, as far as it can do something there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// EL1: only the guest can run, alone.
+    El1,
+    /// EL2.
+    El2,
+}
+
+/// What this CPU can run.
+pub fn fit() -> Result<Level, Unfit> {
+    match CurrentEL.read(CurrentEL::EL) {
+        1 => Ok(Level::El1),
+        // A signed field: negative where E2H reads as one (DDI 0487K.a, D23.2.82).
+        2 if ID_AA64MMFR4_EL1.get() >> 24 & 0x8 != 0 => Err(Unfit::NoE2h0),
+        2 => Ok(Level::El2),
+        level => Err(Unfit::Level(level)),
     }
-    // A signed field: negative where E2H reads as one (DDI 0487K.a, D23.2.82).
-    if ID_AA64MMFR4_EL1.get() >> 24 & 0x8 != 0 {
-        return Err(Unfit::NoE2h0);
-    }
-    Ok(())
 }
 
 /// The machine as the device tree at `dtb` describes it.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The start from UEFI: what only firmware can tell is asked for while it runs.
 //!
-//! Firmware calls [`efi_start`] at EL2 with its MMU, its stack and its services.
+//! Firmware calls [`efi_start`] at EL2, or at EL1 where there is no EL2 for us, with its MMU, its stack and its services.
 //! Everything that only firmware can tell is asked for here: the boot arguments,
 //! the tables that describe the machine, and at last, in the call that ends its
 //! services, which memory is free. Then MMU and caches go off, and the hypervisor
-//! starts as from any other loader, in [`crate::boot::start`]: there is one way of
+//! starts as from any other loader, in [`crate::boot::start`] or [`crate::boot::alone`]: there is one way of
 //! taking over a machine, and no device is touched through firmware's own page
 //! tables, which lack whatever firmware did not need.
 //!
@@ -30,9 +30,10 @@ use uefi::mem::memory_map::{MemoryMapOwned, MemoryType};
 use uefi::runtime::ResetType;
 use uefi::{Handle, Status, boot, runtime, system, table};
 
-use crate::boot::discovery::{self, Acpi, Discovered};
+use crate::boot::discovery::{self, Acpi, Discovered, Level};
 use crate::boot::entry;
 use crate::console::log::{self, Firmware};
+use crate::machine::power::note_conduit;
 use crate::machine::vm;
 use crate::say;
 
@@ -102,29 +103,33 @@ extern "C" fn efi_start(image: *mut c_void, system: *const c_void) -> ! {
 }
 
 /// What is refused, to be said again without firmware.
-pub struct Refused {
+struct Refused {
     /// The words.
-    pub why: ArrayString<400>,
+    why: ArrayString<400>,
     /// Where to say it.
-    pub uart: Uart,
+    uart: Uart,
     /// How the machine is turned off.
-    pub psci: Conduit,
+    psci: Conduit,
 }
 
-/// See [`refused`].
+/// See [`say_refused`].
 static REFUSED: Once<Refused> = Once::new();
 
-/// The refusal that [`efi_start`] has left, if it is one.
-pub fn refused() -> Option<&'static Refused> {
-    REFUSED.get()
+/// Says the refusal that [`efi_start`] has left, if it is one, and turns the machine off.
+pub fn say_refused() {
+    let Some(refused) = REFUSED.get() else { return };
+    note_conduit(Some(refused.psci));
+    // SAFETY: the tables name the UART, and the MMU is off.
+    unsafe { log::open(refused.uart) };
+    crate::refuse!("{}", refused.why);
 }
 
 /// Says why the machine is not taken over, and turns it off.
 fn refuse(refusal: &Refusal) -> ! {
     say!("refused: {refusal}");
-    // Only EL2 turns its own translation off.
-    let at_el2 = !matches!(refusal, Refusal::Level(discovery::Unfit::Level(_)));
-    match at_el2.then(|| outside(refusal)).flatten() {
+    // There is no way out of firmware's translation at another level.
+    let can_leave = !matches!(refusal, Refusal::Level(discovery::Unfit::Level(_)));
+    match can_leave.then(|| outside(refusal)).flatten() {
         Some(refused) => {
             REFUSED.call_once(|| refused);
             // SAFETY: nothing of firmware is used after this.
@@ -190,7 +195,7 @@ fn describe() -> Result<Discovered, Refusal> {
     })
 }
 
-/// Ends firmware's services and starts the hypervisor.
+/// Ends firmware's services and starts the hypervisor, or the guest alone.
 fn take_over(mut discovered: Discovered) -> ! {
     say!("firmware's services end here; what follows comes from the console that the tables name");
     // SAFETY: nothing of firmware is used after this: the platform holds no reference to its
@@ -227,7 +232,12 @@ fn clean_and_leave() -> ! {
     // that was found went there too.
     pages::clean(Region::from(layout::base()..vm::payload_end()));
     // SAFETY: firmware's services ended, and the image is clean.
-    unsafe { entry::leave_firmware() }
+    unsafe {
+        match discovery::fit() {
+            Ok(Level::El1) => entry::leave_firmware_at_el1(),
+            _ => entry::leave_firmware(),
+        }
+    }
 }
 
 /// What [`efi_start`] has found out.

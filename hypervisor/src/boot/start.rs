@@ -4,6 +4,7 @@
 use aarch64_cpu::registers::{CNTFRQ_EL0, MPIDR_EL1, Readable};
 use arch::layout;
 use plan::{Arguments, Names};
+use platform::Platform;
 
 use crate::boot::discovery::{Discovered, fit, from_tree, open_console, report};
 use crate::boot::memory_split::split;
@@ -46,12 +47,7 @@ extern "C" fn el2_start(dtb: u64) -> ! {
 /// As [`el2_start`], for a machine that [`efi`] has described.
 #[unsafe(no_mangle)]
 extern "C" fn el2_start_described() -> ! {
-    if let Some(refused) = efi::refused() {
-        note_conduit(Some(refused.psci));
-        // SAFETY: the tables name the UART, and the MMU is off.
-        unsafe { log::open(refused.uart) };
-        refuse!("{}", refused.why);
-    }
+    efi::say_refused();
     take_over(efi::discovered())
 }
 
@@ -67,12 +63,24 @@ extern "C" fn el2_missing(dtb: u64) -> ! {
     stop()
 }
 
-/// Takes the machine over, on the first CPU with MMU and caches off.
-fn take_over(discovered: &Discovered) -> ! {
+/// The machine with its console open, the boot arguments, and what is wrong with those.
+pub fn meet(
+    discovered: &Discovered,
+) -> (
+    Platform<'static>,
+    Arguments<'static, Names>,
+    Option<plan::Error<'static>>,
+) {
     let mut platform = discovered.platform.clone();
     note_conduit(platform.psci);
     let (arguments, wrong) = Arguments::<Names>::read(platform.bootargs);
     open_console(&mut platform, arguments.uart);
+    (platform, arguments, wrong)
+}
+
+/// Takes the machine over, on the first CPU with MMU and caches off.
+fn take_over(discovered: &Discovered) -> ! {
+    let (mut platform, arguments, wrong) = meet(discovered);
     fault::ask(arguments.fault);
     say!("hypervisor {} at EL2", env!("CARGO_PKG_VERSION"));
     say!("base hypervisor {:#x}", layout::base());
@@ -86,6 +94,9 @@ fn take_over(discovered: &Discovered) -> ! {
     check_counter();
     platform.begin_with(MPIDR_EL1.get() & platform::AFFINITY);
     report(discovered, &platform);
+    if platform.timer.hyp.is_none() {
+        refuse!("timer: the machine is described without the interrupt of EL2's timer");
+    }
     let machine = split(platform, discovered);
     stage!(
         "memory",

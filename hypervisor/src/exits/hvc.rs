@@ -7,7 +7,6 @@ use aarch64_cpu::registers::{ICH_VTR_EL2, Readable};
 use abi::{Counter, Info, Knob, KnobValue, TimeLog};
 use arch::frame::Frame;
 use arch::layout;
-use platform::Firmware;
 
 use crate::cpu::percpu::{PerCpu, Slot};
 use crate::dumps::{dump, failing, watchdog};
@@ -135,7 +134,6 @@ fn info(frame: &mut Frame) {
             Info::Pidr2 => u64::from(distributor.pidr2),
             Info::Mmfr1 => ID_AA64MMFR1_EL1.get(),
             Info::Base => layout::base(),
-            Info::Acpi => u64::from(machine().platform.described_by == Firmware::Acpi),
             Info::PerVcpu => size_of::<Slot>() as u64,
         };
     }

@@ -132,7 +132,7 @@ fn take_other<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
         if C::AN_EXIT {
             vgic_cpu::watch();
         }
-    } else if intid == platform.timer.hyp {
+    } else if Some(intid) == platform.timer.hyp {
         watchdog::expired(cpu);
         gic_cpu::deactivate(intid);
     } else {

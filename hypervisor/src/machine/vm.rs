@@ -20,7 +20,7 @@ use plan::Fault;
 use platform::guest::GuestTree;
 use platform::image::Image;
 use platform::index::Index;
-use platform::{Conduit, Region};
+use platform::{Conduit, Region, Uart, UartKind};
 use spin::mutex::SpinMutex;
 use spin::once::Once;
 use vgic::Distributor;
@@ -50,7 +50,7 @@ pub const RAM: u64 = 0x4000_0000;
 /// protocol asks for; the device tree lies in front of it.
 const IMAGE_OFFSET: u64 = platform::image::ALIGN;
 /// Most bytes of the guest's device tree.
-const TREE_SIZE: usize = 0x1_0000;
+pub const TREE_SIZE: usize = 0x1_0000;
 
 /// The one virtual machine.
 pub struct Vm {
@@ -118,7 +118,7 @@ pub fn payload_end() -> u64 {
 
 /// Where in `ram` the guest's image, the file `file`, has to be. A guest that can't
 /// run in that much RAM, or on these CPUs, is refused.
-fn place(file: Region, ram: Region) -> u64 {
+pub fn place(file: Region, ram: Region) -> u64 {
     // SAFETY: the packer put the image there, it is mapped, and nothing writes to it.
     let bytes = unsafe { core::slice::from_raw_parts(file.base as *const u8, file.size as usize) };
     let image = Image::parse(bytes).unwrap_or_else(|error| refuse!("the guest {error}"));
@@ -208,13 +208,20 @@ fn write_tree(vm: &Vm, machine: &Machine, buffer: &mut [u8]) {
         cpus: &mpidrs,
         memory: vm.ram,
         distributor: DISTRIBUTOR,
-        redistributors: Region {
+        redistributors: &[Region {
             base: REDISTRIBUTORS,
             size: vm.cpus.len() as u64 * REDISTRIBUTOR_SIZE,
-        },
-        uart: UART,
+        }],
+        stride: None,
+        uart: Some(Uart {
+            kind: UartKind::Pl011,
+            base: UART.base,
+        }),
         timer: machine.platform.timer,
-        conduit: conduit(machine),
+        conduit: Some(conduit(machine)),
+        // It asks by a call.
+        hypervisor: None,
+        described_by: machine.platform.described_by,
         bootargs: plan::guest_part(machine.platform.bootargs),
     };
     if tree.write(buffer).is_err() {

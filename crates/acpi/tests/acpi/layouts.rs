@@ -126,7 +126,7 @@ fn c7g_metal_in_detail() {
     let timer = Timer {
         virt: 27,
         phys: 30,
-        hyp: 26,
+        hyp: Some(26),
     };
     assert_eq!(platform.timer, timer);
     let uart = Uart {

@@ -67,10 +67,12 @@ fn timers_have_interrupts_of_their_own() {
         machine
     };
     with([16, 31, 17]).read().unwrap();
+    let timer = with([30, 27, 0]).read().unwrap().platform.timer;
+    assert_eq!(timer.hyp, None);
     for (gsivs, offset) in [
         ([15, 27, 26], 56),
         ([30, 32, 26], 64),
-        ([30, 27, 0], 72),
+        ([30, 27, 15], 72),
         ([30, 30, 26], 64),
         ([30, 27, 27], 72),
         ([25, 27, 26], 56),

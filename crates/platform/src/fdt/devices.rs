@@ -46,7 +46,6 @@ pub fn gic(fdt: Fdt<'_>, timer: &Timer) -> Result<Gic, Error> {
         // What the Base System Architecture names (DEN0094C, 3.6).
         None => Some(25),
     };
-    let taken = [timer.phys, timer.virt, timer.hyp];
     Ok(Gic {
         distributor,
         redistributors,
@@ -55,7 +54,7 @@ pub fn gic(fdt: Fdt<'_>, timer: &Timer) -> Result<Gic, Error> {
             None => None,
         },
         maintenance: maintenance
-            .filter(|intid| !taken.contains(intid))
+            .filter(|intid| !timer.has(*intid))
             .ok_or(error("interrupts"))?,
     })
 }
@@ -83,8 +82,13 @@ pub fn timer(fdt: Fdt<'_>) -> Result<Timer, Error> {
     let interrupts = node.property("interrupts").ok_or(error)?;
     let entry = |index| ppi(interrupts.value(), index).ok_or(error);
     // Binding order: secure physical, non-secure physical, virtual, hypervisor.
-    let (phys, virt, hyp) = (entry(1)?, entry(2)?, entry(3)?);
-    if phys == virt || virt == hyp || hyp == phys {
+    let (phys, virt) = (entry(1)?, entry(2)?);
+    // Machines without EL2 end the list here.
+    let hyp = match cell(interrupts.value(), 9) {
+        Some(_) => Some(entry(3)?),
+        None => None,
+    };
+    if phys == virt || hyp.is_some_and(|hyp| hyp == phys || hyp == virt) {
         return Err(error);
     }
     Ok(Timer { virt, phys, hyp })

@@ -106,7 +106,7 @@ pub fn own(redistributor: &Redistributor, platform: &Platform<'_>) {
         // SAFETY: only EL2 of the CPU that it belongs to gets here.
         unsafe { redistributor.set_priority(intid, PRIORITY) };
     }
-    let timer = platform.timer.hyp;
-    redistributor.enable_all(SGIS | 1 << platform.gic.maintenance | 1 << timer);
+    let timer = platform.timer.hyp.map_or(0, |intid| 1 << intid);
+    redistributor.enable_all(SGIS | 1 << platform.gic.maintenance | timer);
     gic_cpu::enable(true);
 }
