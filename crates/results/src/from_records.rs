@@ -10,7 +10,7 @@ use crate::records::{CellRecords, Records, Stat};
 use crate::{Cell, Counts, INSNS, Results, Stage, Stats, VIRTUAL, cell, clock, words};
 
 /// Fields of the records `boot` and `machine` that have a place of their own.
-const MACHINE: [&str; 9] = [
+const MACHINE: [&str; 10] = [
     "under",
     "version",
     "midr",
@@ -20,6 +20,8 @@ const MACHINE: [&str; 9] = [
     "gic",
     "list_registers",
     "firmware",
+    // Each cell has it.
+    "atomics",
 ];
 impl Results {
     /// Adds what a boot under `under` reported. The machine is described by

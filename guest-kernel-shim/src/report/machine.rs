@@ -8,7 +8,7 @@ use wait::stream::Stream;
 use super::record::{record, send, under};
 use super::unit::Unit;
 use crate::features::features;
-use crate::{clock, hypervisor, percpu, probe};
+use crate::{atomics, clock, hypervisor, percpu, probe};
 
 /// What the machine is: `boot`, `machine`, `feature`, `probe` and `unit`. `cycles`
 /// asks for samples in cycles of the core.
@@ -27,7 +27,8 @@ pub fn machine(cycles: bool) {
     send(
         record("boot")
             .field("under", under())
-            .field("version", version),
+            .field("version", version)
+            .field("atomics", atomics::OWN),
     );
     let line = record("machine")
         .field("midr", format_args!("{:#x}", MIDR_EL1.get()))

@@ -27,7 +27,7 @@ fn job(options: &[&str]) -> Result<Job> {
 fn nothing_asked_for_is_the_default_matrix() {
     let job = job(&[]).unwrap();
     assert_eq!(job.unders, [Under::Rouse]);
-    assert_eq!(job.load.boot_arguments(), Plan::default().to_string());
+    assert_eq!(job.load.boot_arguments(None), Plan::default().to_string());
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn options_become_boot_arguments() {
         "--append",
         "x=1",
     ];
-    let arguments = job(&options).unwrap().load.boot_arguments();
+    let arguments = job(&options).unwrap().load.boot_arguments(None);
     assert!(arguments.starts_with("rouse.wait=wfi,wfe "), "{arguments}");
     assert!(arguments.ends_with(" x=1"), "{arguments}");
 }
@@ -83,7 +83,7 @@ fn another_guest_is_told_what_was_given_and_nothing_else() {
     let guest = ["--guest", file.path().to_str().unwrap()];
     let arguments = |more: &[&str]| {
         let job = job(&[&guest[..], more].concat());
-        job.map(|job| job.load.boot_arguments())
+        job.map(|job| job.load.boot_arguments(None))
     };
     assert_eq!(arguments(&[]).unwrap(), "");
     assert_eq!(arguments(&["--append", "a  b"]).unwrap(), "a  b");
