@@ -53,10 +53,7 @@ pub unsafe fn check_first(platform: &Platform<'_>) {
         // SAFETY: as the caller promises.
         unsafe { output::open_alone(uart) };
     }
-    output::line_unlocked(format_args!(
-        "rouse: refused: {}, and this image is compiled to them",
-        SkipReason::NoLse
-    ));
+    output::line_unlocked(format_args!("rouse: refused: {}", SkipReason::NoLse));
     hypervisor::exit_alone(platform.psci, 2)
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The boots of a job, and the folder that they leave, whatever happens.
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use jiff::Timestamp;
 use results::Results;
 use results::merge::{self, Run as Measured};
@@ -175,11 +175,11 @@ impl Run<'_> {
         if let Some(watched) = watched.filter(|_| other.is_none()) {
             self.results.add_samples(under, variant.atomics, watched);
         }
-        self.results.problems.extend(other);
         // Another kernel need not know our records.
         let owes_records = job.load.guest.is_none() || records.begun;
         self.ended = outcome.ended();
-        let failure = judge(&outcome, under, owes_records && !records.ended);
+        let failure = judge(&outcome, under, owes_records && !records.ended)
+            .or_else(|| other.map(|other| Failure::broken(&anyhow!(other))));
         Ok(match job.expect_reset {
             true => judge_reset(&outcome, under, failure),
             false => failure,
