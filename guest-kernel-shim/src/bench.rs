@@ -31,7 +31,7 @@ use crate::workload::pingpong::Near;
 use crate::workload::samples::{self, Samples};
 use crate::workload::stream::Listener;
 use crate::workload::{call, stages, times};
-use crate::{clock, hypervisor, knobs, logs, probe, report};
+use crate::{atomics, clock, hypervisor, knobs, logs, probe, report};
 
 /// Records of progress in a pass.
 const STEPS: usize = 8;
@@ -42,6 +42,7 @@ pub fn run(plan: &Plan, seed: u64, fault: Option<Fault>, pool: &mut Pool) {
     let machine = Machine {
         cpus: percpu::online().count(),
         wfxt: features().wfxt,
+        lse: atomics::lse_everywhere(),
         ecv: features().ecv,
         frequency: clock::frequency(),
         hypervisor: hypervisor::present(),

@@ -108,6 +108,21 @@ pub fn exit(status: u64) -> ! {
     }
 }
 
+/// Ends the machine with `status` before anything is known of what is below, and without
+/// an atomic operation; for the only CPU that runs.
+pub fn exit_alone(conduit: Option<Conduit>, status: u64) -> ! {
+    crate::output::line_unlocked(format_args!("rouse: exit status {status}"));
+    if let Some(conduit) = conduit {
+        let mut registers: Registers = [0; 18];
+        registers[0] = SYSTEM_OFF;
+        call_by(conduit, &mut registers);
+    }
+    crate::output::end();
+    loop {
+        arch::insn::wfi();
+    }
+}
+
 /// Sets a knob of this vCPU.
 ///
 /// # Panics

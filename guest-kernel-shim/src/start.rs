@@ -10,7 +10,7 @@ use plan::{Arguments, Program};
 use platform::{MAX_CPUS, Platform, Region, carve};
 
 use crate::machine::{self, HOLE};
-use crate::{clock, hypervisor, kernel, memory, output, percpu, report, smp, stage};
+use crate::{atomics, clock, hypervisor, kernel, memory, output, percpu, report, smp, stage};
 
 /// What a program does when all CPUs run: the exit status.
 pub type Run = fn(&Arguments<'static>, &mut Pool) -> u64;
@@ -31,6 +31,8 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
         size: blob.len() as u64,
     };
     let mut pool = enter(&platform, tree);
+    // SAFETY: the description names the UART, `enter` mapped it, and no other CPU runs yet.
+    unsafe { atomics::check_first(&platform) };
     let platform = machine::describe(platform);
     if let Some(uart) = platform.uart {
         // SAFETY: the description names the UART, and `enter` mapped it.
@@ -51,8 +53,11 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
     // counter counts something else.
     clock::counts_instructions();
     smp::start_others();
-    let arguments = Arguments::parse(platform.bootargs).unwrap_or_else(|wrong| refuse(&wrong));
+    let mut arguments = Arguments::parse(platform.bootargs).unwrap_or_else(|wrong| refuse(&wrong));
     if let Err(wrong) = arguments.fit(program) {
+        refuse(&wrong);
+    }
+    if let Err(wrong) = atomics::settle(&mut arguments) {
         refuse(&wrong);
     }
     stage!("measure", "{} CPUs run", percpu::online().count());

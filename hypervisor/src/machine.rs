@@ -5,6 +5,7 @@ pub mod caches;
 pub mod ending;
 pub mod fault;
 pub mod memory;
+pub mod payload;
 pub mod power;
 pub mod vm;
 

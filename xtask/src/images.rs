@@ -5,12 +5,14 @@
 use std::env;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader, IsTerminal};
+use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::thread;
 
 use anyhow::{Context, Result, bail};
 
-use plan::Program;
+use plan::{Atomics, Program};
 
 use crate::output::Output;
 use crate::pack::{flatten, pack};
@@ -24,6 +26,13 @@ const GUEST: &str = "guest-kernel-shim";
 const TEST_KERNEL: &str = "test-kernel";
 /// Name of the packed image's file.
 const PACKED: &str = "rouse.img";
+
+/// What of Cargo's lines is not worth one: that everything was up to date, and that one
+/// build waits for the other to look at what is downloaded.
+const QUIET: [&str; 2] = [
+    "Finished",
+    "Blocking waiting for file lock on package cache",
+];
 
 /// What is packed behind the hypervisor.
 #[derive(Clone, Copy, Debug)]
@@ -59,58 +68,96 @@ impl Guest<'_> {
     }
 }
 
-/// The two files that can be booted.
+/// An image of the guest.
 #[derive(Debug)]
-pub struct Images {
-    /// Hypervisor and guest.
-    pub packed: PathBuf,
-    /// The guest alone.
-    pub guest: PathBuf,
+pub struct GuestFiles {
+    /// What is booted on the bare machine.
+    pub image: PathBuf,
+    /// The same with its symbols, if it is ours.
+    pub elf: Option<PathBuf>,
 }
 
 /// What was built. All of it stays as it is while this is there, whatever others build.
 #[derive(Debug)]
 pub struct Built {
-    /// What is booted.
-    pub images: Images,
+    /// What is booted: the hypervisor with all images of the guest.
+    pub packed: PathBuf,
     /// The hypervisor with its symbols.
     pub hypervisor: PathBuf,
-    /// Our guest with its symbols; `None` if another one was packed.
-    pub guest: Option<PathBuf>,
+    /// The image that every CPU can run.
+    llsc: GuestFiles,
+    /// The one with LSE atomics; another kernel is what it is.
+    lse: Option<GuestFiles>,
     _kept: Kept,
+}
+
+impl Built {
+    /// The guest that is compiled to these instructions, or the other kernel.
+    pub fn guest(&self, atomics: Atomics) -> &GuestFiles {
+        match (atomics, &self.lse) {
+            (Atomics::Lse, Some(lse)) => lse,
+            (Atomics::Lse, None) | (Atomics::Llsc, _) => &self.llsc,
+        }
+    }
+
+    /// Whether the guest is one of ours.
+    pub const fn is_ours(&self) -> bool {
+        self.llsc.elf.is_some()
+    }
 }
 
 /// Builds, flattens and packs.
 pub fn build(board: &str, guest: Guest) -> Result<Built> {
     toolchain::ensure_target()?;
     let locked = lock()?;
+    let binary = guest.binary();
+    let bare = matches!(guest, Guest::Bare(_));
     let mut binaries = vec![(HYPERVISOR, HYPERVISOR)];
-    binaries.extend(guest.binary().map(|binary| (GUEST, binary)));
-    cargo_build(&binaries, matches!(guest, Guest::Bare(_)))?;
-    let hypervisor = elf(HYPERVISOR)?;
-    let ours = guest.binary().map(elf).transpose()?;
+    binaries.extend(binary.map(|binary| (GUEST, binary)));
+    // At the same time: most of it is the last step, which is done on one CPU.
+    thread::scope(|scope| {
+        let ours = &binaries[1..];
+        let lse = scope.spawn(|| cargo_build(ours, bare, Atomics::Lse));
+        cargo_build(&binaries, bare, Atomics::Llsc)?;
+        lse.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })?;
+    let hypervisor = elf(HYPERVISOR, Atomics::Llsc)?;
+    let of = |atomics| binary.map(|binary| elf(binary, atomics)).transpose();
+    let (llsc, lse) = (of(Atomics::Llsc)?, of(Atomics::Lse)?);
     drop(locked);
-    let flat = match (&ours, guest) {
-        (Some(ours), _) => flattened(GUEST, ours)?,
+    let flat = match (&llsc, guest) {
+        (Some(llsc), _) => flattened(GUEST, llsc)?,
         (None, Guest::Given(image)) => image.to_vec(),
         (None, Guest::Ours(_) | Guest::Bare(_)) => bail!("the guest was not built"),
     };
-    let packed = pack(&flattened(HYPERVISOR, &hypervisor)?, &flat)?;
-    let mut files = vec![
-        (PACKED, &*packed),
-        ("guest.img", &*flat),
-        ("hypervisor.elf", &*hypervisor),
+    let flat_lse = lse.as_ref().map(|lse| flattened(GUEST, lse)).transpose()?;
+    let hypervisor_flat = flattened(HYPERVISOR, &hypervisor)?;
+    let packed = pack(&hypervisor_flat, &flat, flat_lse.as_deref())?;
+    let files = [
+        (PACKED, Some(&packed)),
+        ("hypervisor.elf", Some(&hypervisor)),
+        ("guest.img", Some(&flat)),
+        ("guest.elf", llsc.as_ref()),
+        ("guest-lse.img", flat_lse.as_ref()),
+        ("guest-lse.elf", lse.as_ref()),
     ];
-    files.extend(ours.as_deref().map(|ours| ("guest.elf", ours)));
+    let files = files.into_iter();
+    let files: Vec<_> = files
+        .filter_map(|(name, bytes)| Some((name, bytes?.as_slice())))
+        .collect();
     let kept = store::keep(&folder(), &guest.kind(board), &files)?;
     let at = |name: &str| kept.path.join(name);
     Ok(Built {
-        images: Images {
-            packed: at(PACKED),
-            guest: at("guest.img"),
-        },
+        packed: at(PACKED),
         hypervisor: at("hypervisor.elf"),
-        guest: ours.is_some().then(|| at("guest.elf")),
+        llsc: GuestFiles {
+            image: at("guest.img"),
+            elf: llsc.is_some().then(|| at("guest.elf")),
+        },
+        lse: lse.is_some().then(|| GuestFiles {
+            image: at("guest-lse.img"),
+            elf: Some(at("guest-lse.elf")),
+        }),
         _kept: kept,
     })
 }
@@ -119,8 +166,8 @@ pub fn build(board: &str, guest: Guest) -> Result<Built> {
 pub fn test_kernel() -> Result<Vec<u8>> {
     toolchain::ensure_target()?;
     let locked = lock()?;
-    cargo_build(&[(TEST_KERNEL, TEST_KERNEL)], false)?;
-    let kernel = elf(TEST_KERNEL)?;
+    cargo_build(&[(TEST_KERNEL, TEST_KERNEL)], false, Atomics::Llsc)?;
+    let kernel = elf(TEST_KERNEL, Atomics::Llsc)?;
     drop(locked);
     flattened(TEST_KERNEL, &kernel)
 }
@@ -128,7 +175,7 @@ pub fn test_kernel() -> Result<Vec<u8>> {
 /// Builds, and leaves the packed image under a name that stays the same.
 pub fn build_for_others(board: &str, guest: Guest) -> Result<PathBuf> {
     let built = build(board, guest)?;
-    let image = fs::read(&built.images.packed)?;
+    let image = fs::read(&built.packed)?;
     let path = folder().join(format!("rouse-{}.img", guest.kind(board)));
     Output::claim("build", &path)?.write_bytes(&image)?;
     Ok(path)
@@ -152,14 +199,18 @@ fn lock() -> Result<File> {
     Ok(file)
 }
 
-/// A directory of their own: Cargo locks the one that runs this program.
-fn directory() -> PathBuf {
-    places::target().join("image-build")
+/// Directories of their own: Cargo locks the one that runs this program, and the images
+/// for both kinds of atomic instructions are built at the same time.
+fn directory(atomics: Atomics) -> PathBuf {
+    places::target().join(match atomics {
+        Atomics::Llsc => "image-build",
+        Atomics::Lse => "image-build-lse",
+    })
 }
 
 /// The ELF file of a binary.
-fn elf(binary: &str) -> Result<Vec<u8>> {
-    let directory = directory().join(toolchain::TARGET);
+fn elf(binary: &str, atomics: Atomics) -> Result<Vec<u8>> {
+    let directory = directory(atomics).join(toolchain::TARGET);
     let path = directory.join(PROFILE).join(binary);
     fs::read(&path).with_context(|| {
         format!(
@@ -173,19 +224,27 @@ fn flattened(package: &str, elf: &[u8]) -> Result<Vec<u8>> {
     flatten(elf).with_context(|| format!("the image of {package}"))
 }
 
-/// Cargo's setting that gives files of dependencies, whose names are in messages
+/// Cargo's setting of the compiler's flags for these atomic instructions. It also gives files of dependencies, whose names are in messages
 /// of panics, the same names wherever Cargo keeps them: the same source makes the
 /// same image on every machine.
-fn remapped() -> String {
+fn flags(atomics: Atomics) -> String {
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(env::home_dir()?.join(".cargo")));
     let home = home.unwrap_or_default().display().to_string();
-    let flags = toml::Value::from(vec![format!("--remap-path-prefix={home}=/cargo")]);
+    let mut flags = vec![format!("--remap-path-prefix={home}=/cargo")];
+    flags.extend(match atomics {
+        Atomics::Llsc => None,
+        Atomics::Lse => Some("-Ctarget-feature=+lse".into()),
+    });
+    let flags = toml::Value::from(flags);
     format!("target.{}.rustflags={flags}", toolchain::TARGET)
 }
 
 /// Builds binaries, each of its package, `bare` of features that can be left out.
-fn cargo_build(binaries: &[(&str, &str)], bare: bool) -> Result<()> {
+fn cargo_build(binaries: &[(&str, &str)], bare: bool, atomics: Atomics) -> Result<()> {
+    if binaries.is_empty() {
+        return Ok(());
+    }
     let color = if io::stderr().is_terminal() {
         "always"
     } else {
@@ -197,9 +256,9 @@ fn cargo_build(binaries: &[(&str, &str)], bare: bool) -> Result<()> {
         .args(["build", "--profile", PROFILE, "--color", color])
         .args(["--target", toolchain::TARGET])
         .arg("--target-dir")
-        .arg(directory())
+        .arg(directory(atomics))
         .arg("--config")
-        .arg(remapped())
+        .arg(flags(atomics))
         .args(bare.then_some("--no-default-features"))
         .args(
             binaries
@@ -210,15 +269,16 @@ fn cargo_build(binaries: &[(&str, &str)], bare: bool) -> Result<()> {
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
     let mut cargo = cargo.spawn().context("cargo can't be started")?;
-    // That everything was up to date is not worth a line.
     let said = cargo.stderr.take().map(BufReader::new);
     for line in said
         .into_iter()
         .flat_map(BufRead::lines)
         .map_while(Result::ok)
     {
-        if !line.contains("Finished") {
-            note!("{line}");
+        match atomics {
+            _ if QUIET.iter().any(|quiet| line.contains(quiet)) => {}
+            Atomics::Llsc => note!("{line}"),
+            Atomics::Lse => note!("{line} (atomics lse)"),
         }
     }
     if !cargo.wait()?.success() {

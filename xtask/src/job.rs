@@ -3,8 +3,10 @@
 
 mod checks;
 mod load;
+mod variant;
 
 pub use load::{Load, read_guest};
+pub use variant::Variant;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -172,6 +174,7 @@ impl Job {
             cpus: self.cpus as usize,
             // Whether the model has it is the guest's to find out.
             wfxt: true,
+            lse: true,
             ecv: true,
             frequency: self.counter_hz()?,
             hypervisor: under == Under::Rouse,

@@ -12,12 +12,12 @@ use crate::board::Firmware;
 use crate::cli::{Boot, Metric};
 use crate::disk;
 use crate::images::Built;
-use crate::job::Job;
+use crate::job::{Job, Variant};
 use crate::qemu::{self, Emulator, firmware};
 
-/// The command that boots `job` under `under`. For a boot from disk the disk is
-/// written.
-pub fn command(job: &Job, under: Under, emulator: &Emulator, built: &Built) -> Result<Command> {
+/// The command of one boot of `job`. For a boot from disk the disk is written.
+pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) -> Result<Command> {
+    let Variant { under, atomics } = variant;
     let board = job.board();
     let qemu = board.qemu("--board")?;
     let mut command = emulator.command();
@@ -39,11 +39,15 @@ pub fn command(job: &Job, under: Under, emulator: &Emulator, built: &Built) -> R
     if let Some(tree) = &job.dtb {
         command.arg("-dtb").arg(tree);
     }
-    let mut arguments = job.load.boot_arguments();
+    let mut arguments = job.load.boot_arguments(atomics);
     // The bare machine has no firmware: boards/virt-uefi.toml says why.
     if under == Under::None {
         command.args(["-serial", "stdio"]);
-        kernel(&mut command, &built.images.guest, &arguments);
+        kernel(
+            &mut command,
+            &built.guest(job.image(variant)).image,
+            &arguments,
+        );
         return Ok(command);
     }
     if let Some(firmware) = board.machine.firmware() {
@@ -65,7 +69,7 @@ pub fn command(job: &Job, under: Under, emulator: &Emulator, built: &Built) -> R
             if board.machine.firmware().is_some() {
                 arguments = format!("{PREFIX}{OPTIONS} {arguments}");
             }
-            kernel(&mut command, &built.images.packed, &arguments);
+            kernel(&mut command, &built.packed, &arguments);
             return Ok(command);
         }
         Boot::Virtio => "virtio-blk-pci",
@@ -127,7 +131,7 @@ fn kernel(command: &mut Command, image: &Path, arguments: &str) {
 fn written(built: &Built, arguments: &str) -> Result<PathBuf> {
     let mut hasher = DefaultHasher::new();
     arguments.hash(&mut hasher);
-    let path = &built.images.packed;
+    let path = &built.packed;
     let path = path.with_extension(format!("{:08x}.disk", hasher.finish() as u32));
     disk::write(built, arguments, &path)?;
     Ok(path)

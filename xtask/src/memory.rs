@@ -19,7 +19,7 @@ use platform::{MAX_CPUS, Region};
 use crate::board::Machine;
 use crate::failure::bad_input;
 use crate::images::Built;
-use crate::job::Job;
+use crate::job::{Job, Variant};
 
 const MIB: u64 = 1 << 20;
 const PAGE: u64 = 4096;
@@ -39,8 +39,9 @@ pub fn check(job: &Job, built: &Built) -> Result<()> {
     if matches!(job.board().machine, Machine::Gem5(_)) || job.dtb.is_some() {
         return Ok(());
     }
-    for &under in &job.unders {
-        let needs = Needs::of(job, built, under)?;
+    for variant in job.variants() {
+        let under = variant.under;
+        let needs = Needs::of(job, built, variant)?;
         let has = bytes(&job.memory);
         if needs.fit(has) {
             continue;
@@ -75,32 +76,31 @@ struct Needs {
 }
 
 impl Needs {
-    fn of(job: &Job, built: &Built, under: Under) -> Result<Self> {
+    fn of(job: &Job, built: &Built, variant: Variant) -> Result<Self> {
+        let under = variant.under;
+        let guest = built.guest(job.image(variant));
         let cpus = u64::from(job.cpus).min(MAX_CPUS as u64);
-        let file = fs::read(&built.images.guest)?;
+        let file = fs::read(&guest.image)?;
         let Ok(image) = Image::parse(&file) else {
             bad_input!("--guest: it is no arm64 Image");
         };
-        let own = match &built.guest {
+        let own = match &guest.elf {
             Some(elf) => guests_own(elf, job, under)?,
             None => 0,
         };
         // The device tree is in front of it.
-        let guest = (ALIGN + image.span(file.len() as u64)).next_multiple_of(PAGE) + own;
+        let bytes = (ALIGN + image.span(file.len() as u64)).next_multiple_of(PAGE) + own;
         let (packed, hypervisor) = match under {
             Under::Rouse => {
                 let taken = Taken::read(&built.hypervisor)?;
-                (
-                    &built.images.packed,
-                    Some(taken.fixed + cpus * taken.per_cpu),
-                )
+                (&built.packed, Some(taken.fixed + cpus * taken.per_cpu))
             }
-            Under::None => (&built.images.guest, None),
+            Under::None => (&guest.image, None),
         };
         Ok(Self {
             image: fs::metadata(packed)?.len().next_multiple_of(PAGE),
             hypervisor,
-            guest,
+            guest: bytes,
             firmware: under == Under::Rouse && job.board().machine.firmware().is_some(),
         })
     }

@@ -12,6 +12,7 @@ mod expectation;
 mod gate;
 mod kernel;
 mod killed;
+mod monitor;
 mod named;
 mod options;
 mod order;

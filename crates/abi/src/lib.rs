@@ -18,7 +18,7 @@ mod watch;
 
 pub use end::{End, Ended};
 pub use knob::{Deliver, KnobValue, Trap};
-pub use payload::{NoPayload, PayloadHeader};
+pub use payload::{Extent, Images, NoPayload, PayloadHeader};
 pub use time_log::{TimeLog, TimeNote, event_of, event_word};
 pub use uid::{hypervisor, uid};
 pub use watch::{Noted, OperationLog, WatchPoint};

@@ -14,7 +14,7 @@ use core::fmt;
 use crate::dimensions;
 use crate::nearest::nearest;
 use crate::value::on;
-use crate::{Error, Fault, PREFIX, Plan, Word};
+use crate::{Atomics, Error, Fault, PREFIX, Plan, Word};
 
 /// Declares the arguments that are no part of the plan.
 macro_rules! arguments {
@@ -62,6 +62,9 @@ fn first<T: Default + PartialEq>(field: &mut T, read: T) {
 pub const SURVEY: &str = "survey";
 /// Says that the boot arguments begin behind it.
 pub const OPTIONS: &str = "options";
+
+/// The dimension that decides which image of the guest runs.
+const ATOMICS: &str = "atomics";
 
 arguments! {
     guest {
@@ -141,15 +144,25 @@ impl<'a> Part<'a> for Plan {
 }
 
 /// For the hypervisor, which measures nothing: their names are known or not, their
-/// values are the guest's.
+/// values are the guest's. But which image of the guest it is depends on one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Names;
+pub struct Names {
+    /// The atomic instructions that the guest is to be compiled to, if that was asked for.
+    pub atomics: Option<Atomics>,
+}
 
 impl<'a> Part<'a> for Names {
-    fn take(&mut self, key: &'a str, _: &'a str) -> Result<(), Error<'a>> {
-        match keys().any(|known| known == key) {
-            true => Ok(()),
-            false => Err(Error::unknown(key)),
+    fn take(&mut self, key: &'a str, value: &'a str) -> Result<(), Error<'a>> {
+        match key {
+            ATOMICS if value.contains(',') || value == "all" => {
+                Err(Error::Several { key, words: value })
+            }
+            ATOMICS => {
+                self.atomics = word(key, value)?;
+                Ok(())
+            }
+            _ if keys().any(|known| known == key) => Ok(()),
+            _ => Err(Error::unknown(key)),
         }
     }
 }

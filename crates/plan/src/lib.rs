@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod atomics;
 mod cell;
 mod completion;
 mod cpus;
@@ -33,6 +34,7 @@ mod wait;
 mod words;
 
 pub use arguments::{Arguments, Names, OPTIONS, Part, Program, SURVEY, Unfit, guest_part, keys};
+pub use atomics::OtherImage;
 pub use completion::Completion;
 pub use cpuidle::{Hz, Name as Governor, States};
 pub use cpus::CpuSet;
@@ -204,7 +206,9 @@ impl Plan {
             }
             SkipReason::ShapeNeedsBusy => lists.shape.named && lists.wait.named,
             SkipReason::Unbounded | SkipReason::StreamPeriod { .. } | SkipReason::States(_) => true,
-            SkipReason::NoWfxt | SkipReason::LosesInterrupts => !self.is_left_out(cell),
+            SkipReason::NoLse | SkipReason::NoWfxt | SkipReason::LosesInterrupts => {
+                !self.is_left_out(cell)
+            }
             SkipReason::NoiseTakesTurns | SkipReason::FewBystanders { .. } => {
                 !self.is_left_out(cell)
             }

@@ -222,6 +222,14 @@ words! {
         Dsb = "dsb",
     }
 
+    /// The atomic instructions that the guest is compiled to.
+    Atomics {
+        /// Load and store exclusive, in loops.
+        Llsc = "llsc",
+        /// Single instructions, which FEAT_LSE has.
+        Lse = "lse",
+    }
+
     /// Whether cells are run once more with time stamps, to show where the time goes.
     Stages {
         /// They are.

@@ -7,6 +7,7 @@ use plan::*;
 const MACHINE: Machine = Machine {
     cpus: 4,
     wfxt: true,
+    lse: true,
     ecv: false,
     frequency: 1_000_000_000,
     hypervisor: true,

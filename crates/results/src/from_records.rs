@@ -10,7 +10,7 @@ use crate::records::{CellRecords, Records, Stat};
 use crate::{Cell, Counts, INSNS, Results, Stage, Stats, VIRTUAL, cell, clock, words};
 
 /// Fields of the records `boot` and `machine` that have a place of their own.
-const MACHINE: [&str; 10] = [
+const MACHINE: [&str; 11] = [
     "under",
     "version",
     "midr",
@@ -21,6 +21,8 @@ const MACHINE: [&str; 10] = [
     "list_registers",
     "firmware",
     "hypervisor",
+    // Each cell has it.
+    "atomics",
 ];
 impl Results {
     /// Adds what a boot under `under` reported. The machine is described by

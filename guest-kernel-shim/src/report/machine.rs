@@ -10,7 +10,7 @@ use super::record::{record, send, under};
 use super::unit::Unit;
 use crate::features::features;
 use crate::machine::platform;
-use crate::{clock, hypervisor, percpu, probe};
+use crate::{atomics, clock, hypervisor, percpu, probe};
 
 /// What the machine is: `boot`, `machine`, `feature`, `probe` and `unit`. `cycles`
 /// asks for samples in cycles of the core.
@@ -29,7 +29,8 @@ pub fn machine(cycles: bool) {
     send(
         record("boot")
             .field("under", under())
-            .field("version", version),
+            .field("version", version)
+            .field("atomics", atomics::OWN),
     );
     let line = record("machine")
         .field("midr", format_args!("{:#x}", MIDR_EL1.get()))

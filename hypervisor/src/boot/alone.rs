@@ -19,6 +19,7 @@ use platform::{Enable, MAX_CPUS, Platform, Region};
 use crate::boot::discovery::{Discovered, from_tree, report};
 use crate::boot::start::meet;
 use crate::boot::{efi, entry};
+use crate::machine::payload::{self, Chosen};
 use crate::machine::power::stop;
 use crate::machine::vm::{self, TREE_SIZE};
 use crate::{refuse, say, stage};
@@ -48,7 +49,7 @@ extern "C" fn el1_failed(esr: u64, elr: u64, far: u64) -> ! {
 
 /// Loads the guest and starts it.
 fn run_guest(discovered: &Discovered) -> ! {
-    let (mut platform, _, wrong) = meet(discovered);
+    let (mut platform, arguments, wrong) = meet(discovered);
     say!(
         "image {} at EL1: no hypervisor of Rouse, the guest runs alone",
         env!("CARGO_PKG_VERSION")
@@ -62,7 +63,12 @@ fn run_guest(discovered: &Discovered) -> ! {
     platform.begin_with(MPIDR_EL1.get() & platform::AFFINITY);
     report(discovered, &platform);
     let ram = free(&platform, discovered);
-    let file = vm::payload();
+    // The guest itself refuses a later CPU that can't run its image.
+    payload::note_cpu();
+    let Chosen {
+        image: file,
+        choice,
+    } = payload::choose(arguments.plan.atomics);
     let offset = vm::place(file, ram);
     let prepared = Region {
         base: ram.base,
@@ -74,7 +80,11 @@ fn run_guest(discovered: &Discovered) -> ! {
     copy(file, ram.base + offset);
     describe(&platform, ram);
     pages::clean(prepared);
-    stage!("guest", "{} bytes at {:#x}", file.size, ram.base + offset);
+    let (size, at) = (file.size, ram.base + offset);
+    match choice {
+        Some(choice) => stage!("guest", "{size} bytes at {at:#x}{choice}"),
+        None => stage!("guest", "{size} bytes at {at:#x}"),
+    }
     // SAFETY: both were written with the data caches off, and what they held was cleaned
     // and invalidated.
     unsafe { entry::run_guest(ram.base, ram.base + offset) }
@@ -82,7 +92,7 @@ fn run_guest(discovered: &Discovered) -> ! {
 
 /// The RAM that the guest gets.
 fn free(platform: &Platform<'_>, discovered: &Discovered) -> Region {
-    let image = Region::from(layout::base()..vm::payload_end().next_multiple_of(PAGE));
+    let image = Region::from(layout::base()..payload::payload_end().next_multiple_of(PAGE));
     let mut taken: ArrayVec<Region, 40> = platform.reserved.iter().copied().collect();
     taken.push(image);
     taken.extend(discovered.tree);

@@ -33,8 +33,8 @@ use uefi::{Handle, Status, boot, runtime, system, table};
 use crate::boot::discovery::{self, Acpi, Discovered, Level};
 use crate::boot::entry;
 use crate::console::log::{self, Firmware};
+use crate::machine::payload;
 use crate::machine::power::note_conduit;
-use crate::machine::vm;
 use crate::say;
 
 /// What was found out, for [`crate::boot::start`].
@@ -72,7 +72,7 @@ impl fmt::Display for Refusal {
             Self::Arguments(error) => write!(f, "{error}"),
             Self::Acpi(error) => write!(f, "{error}"),
             Self::Tree(error) => write!(f, "{error}"),
-            Self::Payload(error) => write!(f, "{error}: {}", vm::PACK_IT),
+            Self::Payload(error) => write!(f, "{error}: {}", payload::PACK_IT),
             Self::NoDescription => {
                 write!(
                     f,
@@ -159,7 +159,7 @@ fn outside(refusal: &Refusal) -> Option<Refused> {
 /// Asks firmware for everything but the final memory map.
 fn describe() -> Result<Discovered, Refusal> {
     discovery::fit().map_err(Refusal::Level)?;
-    vm::find_payload().map_err(Refusal::Payload)?;
+    payload::find_payload().map_err(Refusal::Payload)?;
     let failed = |call| move |error| Refusal::Firmware(call, error);
     // The boot manager's timer would reset the machine after five minutes. Firmware without
     // one says so (UEFI Specification 2.10, 7.5.1).
@@ -230,7 +230,7 @@ unsafe fn leave() -> ! {
 fn clean_and_leave() -> ! {
     // Firmware loaded the image through its caches, and the relocations and all
     // that was found went there too.
-    pages::clean(Region::from(layout::base()..vm::payload_end()));
+    pages::clean(Region::from(layout::base()..payload::payload_end()));
     // SAFETY: firmware's services ended, and the image is clean.
     unsafe {
         match discovery::fit() {

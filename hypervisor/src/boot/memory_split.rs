@@ -11,7 +11,7 @@ use platform::{Platform, Region};
 use crate::boot::discovery::Discovered;
 use crate::cpu::percpu::{Slot, boot_stack_guard};
 use crate::machine::memory::{EL2_REGIME, GuestMap, HypervisorMap};
-use crate::machine::{Machine, vm};
+use crate::machine::{Machine, payload, vm};
 use crate::refuse;
 
 /// Bytes of page tables in the page pool, and of what it has for each CPU.
@@ -30,7 +30,7 @@ const fn pool_size(cpus: u64) -> u64 {
 pub fn split(platform: Platform<'static>, discovered: &Discovered) -> Machine {
     let image = Region {
         base: layout::base(),
-        size: vm::payload().end().next_multiple_of(PAGE) - layout::base(),
+        size: payload::payload().end().next_multiple_of(PAGE) - layout::base(),
     };
     let mut taken: ArrayVec<Region, 40> = platform.reserved.iter().copied().collect();
     taken.push(image);
@@ -83,7 +83,7 @@ fn map(machine: &Machine, pool: &mut Pool, hypervisor: Region, discovered: &Disc
     map.map(
         Region {
             base: layout::payload(),
-            size: vm::payload().end() - layout::payload(),
+            size: payload::payload().end() - layout::payload(),
         },
         Use::Read,
     );

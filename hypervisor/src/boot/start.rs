@@ -17,7 +17,7 @@ use crate::exits::enter;
 use crate::interrupts::vgic_cpu;
 use crate::machine::memory::{self, EL2_REGIME};
 use crate::machine::power::{note_conduit, stop};
-use crate::machine::{self, fault, machine, vm};
+use crate::machine::{self, fault, machine, payload, vm};
 use crate::{refuse, say, stage};
 
 /// Makes sure that there is time: every wait of the start ends by the counter.
@@ -127,7 +127,7 @@ fn take_over(discovered: &Discovered) -> ! {
     if arguments.survey {
         survey::print(machine, discovered);
     }
-    vm::create(machine);
+    vm::create(machine, arguments.plan.atomics);
     run_guest(machine.cpus[0])
 }
 
@@ -150,6 +150,7 @@ fn prepare(cpu: &'static PerCpu) {
     // the only one that touches its own redistributor before it reports in.
     unsafe { vgic_cpu::prepare(cpu, &machine.platform) }
         .unwrap_or_else(|error| refuse!("CPU {:#x}: {error}", cpu.mpidr));
+    payload::note_cpu();
     cpu.set_online();
 }
 

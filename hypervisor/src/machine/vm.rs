@@ -13,10 +13,8 @@
 //! boots unchanged with and without a hypervisor below it.
 
 use aarch64_cpu::registers::{ID_AA64MMFR0_EL1, Readable};
-use abi::PayloadHeader;
-use arch::layout;
 use arrayvec::ArrayVec;
-use plan::Fault;
+use plan::{Atomics, Fault};
 use platform::guest::GuestTree;
 use platform::image::Image;
 use platform::index::Index;
@@ -27,6 +25,7 @@ use vgic::Distributor;
 
 use crate::cpu::percpu::PerCpu;
 use crate::machine::fault;
+use crate::machine::payload::{self, Chosen};
 use crate::machine::{Machine, machine};
 use crate::{refuse, stage};
 
@@ -90,32 +89,6 @@ impl Vm {
     }
 }
 
-/// The guest's image behind the hypervisor's, as the packer left it.
-///
-/// Without one, the machine is refused.
-pub fn payload() -> Region {
-    find_payload().unwrap_or_else(|error| refuse!("{error}: {PACK_IT}"))
-}
-
-/// What to do about an image without guest.
-pub const PACK_IT: &str = "pack it with cargo xtask build";
-
-/// As [`payload`], or why there is none.
-pub fn find_payload() -> Result<Region, abi::NoPayload> {
-    // SAFETY: the header lies behind the image in the same file; without a
-    // payload it is whatever RAM holds there, which the magic tells.
-    let header = unsafe { &*(layout::payload() as *const PayloadHeader) };
-    let base = layout::payload() + PayloadHeader::SIZE as u64;
-    let size = header.image(u64::MAX - base)?;
-    Ok(Region { base, size })
-}
-
-/// The end of what the loader put into memory, which is more than this image if there is a
-/// guest.
-pub fn payload_end() -> u64 {
-    find_payload().map_or(layout::payload(), |payload| payload.end())
-}
-
 /// Where in `ram` the guest's image, the file `file`, has to be. A guest that can't
 /// run in that much RAM, or on these CPUs, is refused.
 pub fn place(file: Region, ram: Region) -> u64 {
@@ -155,9 +128,10 @@ fn scrub(ram: Region) {
     pages::zero(ram);
 }
 
-/// Copies the image and writes the device tree into the guest's RAM.
-pub fn create(machine: &Machine) {
-    let image = payload();
+/// Copies the image, of those that there are the one that was `asked` for or is the best,
+/// and writes the device tree into the guest's RAM.
+pub fn create(machine: &Machine, asked: Option<Atomics>) {
+    let Chosen { image, choice } = payload::choose(asked);
     let ram = machine.guest;
     let offset = place(image, ram);
     // Said before, because it is seconds where a server's RAM is the guest's.
@@ -188,7 +162,11 @@ pub fn create(machine: &Machine) {
         base: ram.base,
         size: offset + image.size,
     });
-    stage!("guest", "{} bytes at IPA {:#x}", image.size, vm.entry);
+    let (size, entry) = (image.size, vm.entry);
+    match choice {
+        Some(choice) => stage!("guest", "{size} bytes at IPA {entry:#x}{choice}"),
+        None => stage!("guest", "{size} bytes at IPA {entry:#x}"),
+    }
 }
 
 /// How the guest calls: by SMC, as it would without us, where that is an

@@ -53,6 +53,13 @@ pub fn parse(path: &Path, name: String, text: &str) -> Result<Board> {
         let file: File =
             toml::from_str(text).map_err(|error| BadInput::error(mistake::told(text, &error)))?;
         let machine = machine(file.image_base, file.qemu, file.gem5)?;
+        for model in &file.cpus.without_lse {
+            if !file.cpus.models.contains_key(model) {
+                return Err(BadInput::error(format!(
+                    "`cpus.without_lse`: `{model}` is none of `cpus.models`; add it there, or leave it out"
+                )));
+            }
+        }
         let check = |watts: &Watts| watts.check().map_err(|why| format!("[watts]: {why}"));
         file.watts
             .as_ref()

@@ -15,6 +15,7 @@ const HEAD: &str = "\
 #   rouse.survey               print what the machine is, for a first boot
 #   rouse.compact              print no more than a console of 64 KiB keeps
 #   rouse.cycles               report cycles of the core, not ticks of the counter
+#   rouse.atomics=llsc         the guest without LSE atomics; one word a boot
 #   rouse.shard=2/8            only the second eighth of the cells
 #
 # Printable ASCII, 4096 bytes at most.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use plan::{Arguments, Dimension, PREFIX, Plan, Program, SURVEY, Stages};
+use plan::{Arguments, Atomics, Dimension, PREFIX, Plan, Program, SURVEY, Stages};
 
 use crate::board::Board;
 use crate::cli::{LoadArgs, PlanArgs};
@@ -38,17 +38,30 @@ impl Load {
     /// Checks the options.
     pub fn new(args: &LoadArgs) -> Result<Self> {
         let append = args.append.clone().unwrap_or_default();
-        let (measures, program) = match Arguments::parse(&append) {
-            Ok(arguments) => (arguments.measures(), arguments.program()),
+        let (measures, program, appended) = match Arguments::parse(&append) {
+            Ok(arguments) => (
+                arguments.measures(),
+                arguments.program(),
+                arguments.plan.lists.atomics,
+            ),
             Err(error) => bad_input!("--append: {error}"),
         };
-        let plan = plan(&args.plan)?;
+        let mut plan = plan(&args.plan)?;
         let guest = args.guest.as_ref().map(read_guest).transpose()?;
         if guest.is_some() && plan.to_string() != Plan::default().to_string() {
             bad_input!(
                 "--guest: `{plan}` says what Rouse's own guest measures, and this is another one; \
                  leave these options out, and pass its boot arguments by --append"
             );
+        }
+        // A boot has one image of the guest, and which one has to be known here.
+        if appended.named && appended.values.len() > 1 {
+            bad_input!(
+                "--append: rouse.atomics has more than one word, and a boot has one; use --atomics, which boots for each"
+            );
+        }
+        if appended.named && guest.is_none() {
+            plan.lists.atomics = appended;
         }
         Ok(Self {
             board: Board::load(&args.board)?,
@@ -71,10 +84,11 @@ impl Load {
         }
     }
 
-    /// What is passed to the images. Another kernel gets what was given and
+    /// What is passed to the images in a boot with these atomic instructions. Another kernel gets what was given and
     /// nothing of ours; the hypervisor keeps its own words.
-    pub fn boot_arguments(&self) -> String {
-        let plan = self.guest.is_none().then(|| self.plan.to_string());
+    pub fn boot_arguments(&self, atomics: Option<Atomics>) -> String {
+        let plan = || self.plan.with_atomics(atomics).to_string();
+        let plan = self.guest.is_none().then(plan);
         let survey = self.survey.then(|| format!("{PREFIX}{SURVEY}"));
         let parts = [plan, survey, Some(self.append.clone())];
         let parts: Vec<String> = parts

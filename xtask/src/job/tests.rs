@@ -27,7 +27,7 @@ fn job(options: &[&str]) -> Result<Job> {
 fn nothing_asked_for_is_the_default_matrix() {
     let job = job(&[]).unwrap();
     assert_eq!(job.unders, [Under::Rouse]);
-    assert_eq!(job.load.boot_arguments(), Plan::default().to_string());
+    assert_eq!(job.load.boot_arguments(None), Plan::default().to_string());
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn options_become_boot_arguments() {
         "--append",
         "x=1",
     ];
-    let arguments = job(&options).unwrap().load.boot_arguments();
+    let arguments = job(&options).unwrap().load.boot_arguments(None);
     assert!(arguments.starts_with("rouse.wait=wfi,wfe "), "{arguments}");
     assert!(arguments.ends_with(" x=1"), "{arguments}");
 }
@@ -83,7 +83,7 @@ fn another_guest_is_told_what_was_given_and_nothing_else() {
     let guest = ["--guest", file.path().to_str().unwrap()];
     let arguments = |more: &[&str]| {
         let job = job(&[&guest[..], more].concat());
-        job.map(|job| job.load.boot_arguments())
+        job.map(|job| job.load.boot_arguments(None))
     };
     assert_eq!(arguments(&[]).unwrap(), "");
     assert_eq!(arguments(&["--append", "a  b"]).unwrap(), "a  b");
@@ -182,4 +182,55 @@ fn what_can_not_be_is_refused_with_the_remedy() {
         assert!(is_bad_input(&error), "{options:?}");
         assert!(format!("{error:#}").contains(remedy), "{error:#}");
     }
+}
+
+#[test]
+fn a_boot_for_each_of_the_atomics_that_were_named() {
+    use plan::Atomics::{Llsc, Lse};
+    let variants = |options: &[&str]| {
+        let variants = job(options).unwrap().variants();
+        let both = variants.into_iter();
+        both.map(|variant| (variant.under, variant.atomics))
+            .collect::<Vec<_>>()
+    };
+    let (rouse, none) = (Under::Rouse, Under::None);
+    assert_eq!(variants(&[]), [(rouse, None)]);
+    assert_eq!(variants(&["--atomics", "lse"]), [(rouse, Some(Lse))]);
+    let all = [
+        (rouse, Some(Llsc)),
+        (rouse, Some(Lse)),
+        (none, Some(Llsc)),
+        (none, Some(Lse)),
+    ];
+    let options = ["--atomics", "all", "--under", "rouse,none"];
+    assert_eq!(variants(&options), all);
+    // Each is told its own word.
+    let both = job(&["--atomics", "llsc,lse"]).unwrap();
+    let told = |variant: Variant| both.load.boot_arguments(variant.atomics);
+    let told: Vec<String> = both.variants().into_iter().map(told).collect();
+    assert!(told[0].contains("rouse.atomics=llsc ") && told[1].contains("rouse.atomics=lse "));
+}
+
+#[test]
+fn which_image_runs_is_known_by_the_board() {
+    use plan::Atomics::{Llsc, Lse};
+    let image = |options: &[&str]| {
+        let job = job(options).unwrap();
+        job.image(job.variant())
+    };
+    assert_eq!(image(&[]), Lse);
+    assert_eq!(image(&["--atomics", "llsc"]), Llsc);
+    assert_eq!(image(&["--append", "rouse.atomics=llsc"]), Llsc);
+    assert_eq!(image(&["--cpu", "cortex-a72"]), Llsc);
+    assert_eq!(image(&["--cpu", "cortex-a72", "--atomics", "lse"]), Llsc);
+    assert_eq!(image(&["--cpu", "neoverse-n1"]), Lse);
+    let wrong = job(&["--append", "rouse.atomics=llsc,lse"]).unwrap_err();
+    assert!(wrong.to_string().contains("use --atomics"), "{wrong}");
+    let job = job(&["--cpu", "neoverse-n1"]).unwrap();
+    assert_eq!(job.other_image(job.variant(), "lse"), None);
+    let told = job.other_image(job.variant(), "llsc").unwrap();
+    assert!(
+        told.contains("`cpus.without_lse` of board virt for neoverse-n1"),
+        "{told}"
+    );
 }
