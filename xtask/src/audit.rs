@@ -82,6 +82,8 @@ fn dependencies() -> Result<Vec<Package>> {
             "--filter-platform",
             toolchain::TARGET,
             "--filter-platform",
+            toolchain::LINUX,
+            "--filter-platform",
             host.trim(),
         ]);
         arguments.extend(lock);

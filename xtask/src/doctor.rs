@@ -93,7 +93,7 @@ fn rust() -> Finding {
 
 fn target() -> Finding {
     let add = format!("rustup target add {TARGET}");
-    match toolchain::has_target() {
+    match toolchain::has_target(TARGET) {
         Some(true) => Finding::new("rust target", TARGET),
         Some(false) => {
             Finding::new("rust target", "missing").remedy(format!("on its own, or {add}"))

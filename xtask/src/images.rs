@@ -6,7 +6,7 @@ use std::env;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader, IsTerminal};
 use std::panic::resume_unwind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
@@ -24,6 +24,8 @@ const PROFILE: &str = "image";
 const HYPERVISOR: &str = "hypervisor";
 const GUEST: &str = "guest-kernel-shim";
 const TEST_KERNEL: &str = "test-kernel";
+const MONITOR: &str = "vmm";
+const MONITOR_PROGRAM: &str = "rouse-kvm";
 /// Name of the packed image's file.
 const PACKED: &str = "rouse.img";
 
@@ -108,7 +110,7 @@ impl Built {
 
 /// Builds, flattens and packs.
 pub fn build(board: &str, guest: Guest) -> Result<Built> {
-    toolchain::ensure_target()?;
+    toolchain::ensure_target(toolchain::TARGET)?;
     let locked = lock()?;
     let binary = guest.binary();
     let bare = matches!(guest, Guest::Bare(_));
@@ -164,12 +166,25 @@ pub fn build(board: &str, guest: Guest) -> Result<Built> {
 
 /// The kernel that stands for any other in tests, as it is given: an arm64 Image.
 pub fn test_kernel() -> Result<Vec<u8>> {
-    toolchain::ensure_target()?;
+    toolchain::ensure_target(toolchain::TARGET)?;
     let locked = lock()?;
     cargo_build(&[(TEST_KERNEL, TEST_KERNEL)], false, Atomics::Llsc)?;
     let kernel = elf(TEST_KERNEL, Atomics::Llsc)?;
     drop(locked);
     flattened(TEST_KERNEL, &kernel)
+}
+
+/// The virtual machine monitor: a static program of arm64 Linux.
+pub fn monitor() -> Result<Vec<u8>> {
+    toolchain::ensure_target(toolchain::LINUX)?;
+    let _locked = lock()?;
+    let arguments = ["--release", "--target", toolchain::LINUX];
+    let package = ["--package", MONITOR, "--bin", MONITOR_PROGRAM];
+    let directory = directory(Atomics::Llsc);
+    cargo(&directory, &[&arguments[..], &package[..]].concat(), "")?;
+    let path = directory.join(toolchain::LINUX).join("release");
+    let path = path.join(MONITOR_PROGRAM);
+    fs::read(&path).with_context(|| format!("{} was not built", path.display()))
 }
 
 /// Builds, and leaves the packed image under a name that stays the same.
@@ -224,9 +239,9 @@ fn flattened(package: &str, elf: &[u8]) -> Result<Vec<u8>> {
     flatten(elf).with_context(|| format!("the image of {package}"))
 }
 
-/// Cargo's setting of the compiler's flags for these atomic instructions. It also gives files of dependencies, whose names are in messages
-/// of panics, the same names wherever Cargo keeps them: the same source makes the
-/// same image on every machine.
+/// Cargo's setting of the compiler's flags for these atomic instructions. It also gives files
+/// of dependencies, whose names are in messages of panics, the same names wherever Cargo keeps
+/// them: the same source makes the same image on every machine.
 fn flags(atomics: Atomics) -> String {
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(env::home_dir()?.join(".cargo")));
@@ -245,6 +260,22 @@ fn cargo_build(binaries: &[(&str, &str)], bare: bool, atomics: Atomics) -> Resul
     if binaries.is_empty() {
         return Ok(());
     }
+    let flags = flags(atomics);
+    let mut arguments = vec!["--profile", PROFILE, "--target", toolchain::TARGET];
+    arguments.extend(["--config", &flags]);
+    arguments.extend(bare.then_some("--no-default-features"));
+    let packages = binaries.iter();
+    arguments
+        .extend(packages.flat_map(|&(package, binary)| ["--package", package, "--bin", binary]));
+    let note = match atomics {
+        Atomics::Llsc => "",
+        Atomics::Lse => " (atomics lse)",
+    };
+    cargo(&directory(atomics), &arguments, note)
+}
+
+/// Builds into `directory` what `arguments` say; `note` stands behind each line that Cargo says.
+fn cargo(directory: &Path, arguments: &[&str], note: &str) -> Result<()> {
     let color = if io::stderr().is_terminal() {
         "always"
     } else {
@@ -253,18 +284,10 @@ fn cargo_build(binaries: &[(&str, &str)], bare: bool, atomics: Atomics) -> Resul
     let mut cargo = Command::new(toolchain::cargo());
     cargo
         .current_dir(places::root())
-        .args(["build", "--profile", PROFILE, "--color", color])
-        .args(["--target", toolchain::TARGET])
+        .args(["build", "--color", color])
         .arg("--target-dir")
-        .arg(directory(atomics))
-        .arg("--config")
-        .arg(flags(atomics))
-        .args(bare.then_some("--no-default-features"))
-        .args(
-            binaries
-                .iter()
-                .flat_map(|(package, binary)| ["--package", package, "--bin", binary]),
-        )
+        .arg(directory)
+        .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
@@ -275,10 +298,8 @@ fn cargo_build(binaries: &[(&str, &str)], bare: bool, atomics: Atomics) -> Resul
         .flat_map(BufRead::lines)
         .map_while(Result::ok)
     {
-        match atomics {
-            _ if QUIET.iter().any(|quiet| line.contains(quiet)) => {}
-            Atomics::Llsc => note!("{line}"),
-            Atomics::Lse => note!("{line} (atomics lse)"),
+        if !QUIET.iter().any(|quiet| line.contains(quiet)) {
+            note!("{line}{note}");
         }
     }
     if !cargo.wait()?.success() {

@@ -17,6 +17,7 @@
 //! until something breaks.
 
 mod advance;
+mod apt;
 mod asm;
 mod audit;
 mod board;
@@ -47,6 +48,7 @@ mod grid;
 mod images;
 mod interrupt;
 mod job;
+mod kvm;
 mod launch;
 mod limits;
 mod log;

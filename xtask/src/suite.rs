@@ -8,6 +8,7 @@ mod cut;
 #[cfg(test)]
 mod documented;
 mod exceptions;
+mod exclusives;
 mod expectation;
 mod gate;
 mod kernel;

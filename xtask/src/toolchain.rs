@@ -13,6 +13,8 @@ use crate::{failure::bad_input, places};
 
 /// What both images are built for.
 pub const TARGET: &str = "aarch64-unknown-none-softfloat";
+/// What the virtual machine monitor is built for: static programs of Linux.
+pub const LINUX: &str = "aarch64-unknown-linux-musl";
 
 /// The Cargo that runs this program, so that both use the same toolchain.
 pub fn cargo() -> OsString {
@@ -32,29 +34,29 @@ pub fn output(program: impl Into<OsString>, arguments: &[&str]) -> Option<String
     output.status.success().then_some(text)
 }
 
-/// Whether the target's library is there; `None` if rustup can't tell.
-pub fn has_target() -> Option<bool> {
+/// Whether the library of `target` is there; `None` if rustup can't tell.
+pub fn has_target(target: &str) -> Option<bool> {
     let installed = output("rustup", &["target", "list", "--installed"])?;
-    Some(installed.lines().any(|line| line.trim() == TARGET))
+    Some(installed.lines().any(|line| line.trim() == target))
 }
 
-/// Installs the target's library if it is missing.
-pub fn ensure_target() -> Result<()> {
-    match has_target() {
+/// Installs the library of `target` if it is missing.
+pub fn ensure_target(target: &str) -> Result<()> {
+    match has_target(target) {
         Some(true) => Ok(()),
         // A distribution's Rust has no rustup. If the target is missing there,
         // the compiler's message names it.
         None => Ok(()),
         Some(false) => {
-            note!("installing the Rust target {TARGET}");
+            note!("installing the Rust target {target}");
             let add = Command::new("rustup")
-                .args(["target", "add", TARGET])
+                .args(["target", "add", target])
                 .current_dir(places::root())
                 .status();
             match add {
                 Ok(status) if status.success() => Ok(()),
                 Ok(_) => bad_input!(
-                    "rustup target add {TARGET} failed, what it said is above; run it by hand where there is network"
+                    "rustup target add {target} failed, what it said is above; run it by hand where there is network"
                 ),
                 Err(error) => {
                     bad_input!("rustup can't be started ({error}); see https://rustup.rs")

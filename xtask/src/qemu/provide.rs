@@ -2,27 +2,25 @@
 //! Providing an emulator where the system has none that is new enough.
 //!
 //! On Debian and its derivatives on x86-64, Debian's own packages are fetched
-//! with a private state of apt, checked by apt with Debian's keys, and unpacked
-//! below `target/tools/qemu` together with the C library that they want. Nothing
-//! is installed and nothing outside `target/` is touched.
+//! ([`apt`]), and unpacked below `target/tools/qemu` together with the C library that
+//! they want.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::fs;
+use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use super::{Emulator, FLOOR, PROGRAM, VARIABLE};
-use crate::failure::bad_input;
+use crate::apt::{self, Remedy};
 use crate::places;
 use crate::terminal::note;
-use crate::toolchain::output;
 
-const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
-/// Used when the system's own lists name no mirror of Debian.
-const MIRROR: &str = "http://deb.debian.org/debian/";
-const SUITES: &str = "trixie trixie-backports";
+/// What is missing without it, and what to do instead.
+const REMEDY: Remedy = Remedy {
+    missing: PROGRAM,
+    instead: "set ROUSE_QEMU=/path/to/qemu-system-aarch64",
+};
 const PACKAGES: [&str; 4] = [
     "qemu-system-arm/trixie-backports",
     "qemu-system-common/trixie-backports",
@@ -64,10 +62,7 @@ pub fn provided() -> Option<Emulator> {
 /// Why none can be provided here, and what to do instead.
 pub fn obstacle() -> Option<String> {
     let x86_64_linux = cfg!(all(target_os = "linux", target_arch = "x86_64"));
-    let apt = ["apt-get", "dpkg"]
-        .iter()
-        .all(|tool| output(tool, &["--version"]).is_some());
-    if x86_64_linux && apt && Path::new(KEYS).exists() {
+    if x86_64_linux && apt::usable() {
         return None;
     }
     let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
@@ -106,14 +101,12 @@ fn way_of_distribution(release: &str) -> &'static str {
 /// Fetches, checks and unpacks an emulator.
 pub fn provide() -> Result<Emulator> {
     note!("{PROGRAM} {FLOOR} or newer is missing: providing it below target/tools (once)");
-    let tools = places::target().join("tools");
-    let _lock = lock(&tools)?;
+    let tools = apt::Tools::lock()?;
     // Another run may have provided it while this one waited.
     if let Some(emulator) = provided() {
         return Ok(emulator);
     }
-    let apt = Apt::new(tools.join("apt"))?;
-    apt.run("reading the package lists", &["update"])?;
+    let apt = tools.apt(None, &REMEDY)?;
     let install = [
         "-y",
         "--no-install-recommends",
@@ -122,159 +115,9 @@ pub fn provide() -> Result<Emulator> {
     ];
     apt.run("downloading QEMU", &[&install[..], &PACKAGES[..]].concat())?;
     apt.unpack(&prefix())?;
-    apt.remove();
     provided().with_context(|| {
         format!("the {PROGRAM} below target/tools does not start; set {VARIABLE} to one that does")
     })
-}
-
-/// Keeps other runs from providing at the same time, until it is dropped.
-fn lock(tools: &Path) -> Result<File> {
-    let path = tools.join("lock");
-    let locked = fs::create_dir_all(tools)
-        .and_then(|()| File::create(&path))
-        .and_then(|file| file.lock().map(|()| file));
-    locked.or_else(|error| {
-        bad_input!(
-            "{} can't be locked ({error}); make target/ writable",
-            path.display()
-        )
-    })
-}
-
-/// A private state of apt.
-struct Apt {
-    folder: PathBuf,
-}
-
-impl Apt {
-    fn new(folder: PathBuf) -> Result<Self> {
-        let apt = Self { folder };
-        for below in [
-            "lists/partial",
-            "etc/preferences.d",
-            "etc/apt.conf.d",
-            "etc/sources.list.d",
-        ] {
-            apt.create(below)?;
-        }
-        apt.empty_archives()?;
-        apt.write("status", "")?;
-        // Lists of another make must not mix with ours.
-        let sources = apt.folder.join("etc/sources.list.d");
-        for entry in fs::read_dir(&sources)?.flatten() {
-            fs::remove_file(entry.path())?;
-        }
-        let source = format!(
-            "Types: deb\nURIs: {}\nSuites: {SUITES}\nComponents: main\nSigned-By: {KEYS}\n",
-            mirror()
-        );
-        apt.write("etc/sources.list.d/rouse.sources", &source)?;
-        Ok(apt)
-    }
-
-    fn create(&self, below: &str) -> Result<()> {
-        let folder = self.folder.join(below);
-        fs::create_dir_all(&folder).or_else(|error| {
-            bad_input!(
-                "{} can't be created ({error}); make target/ writable",
-                folder.display()
-            )
-        })
-    }
-
-    fn write(&self, below: &str, text: &str) -> Result<()> {
-        let path = self.folder.join(below);
-        fs::write(&path, text).with_context(|| path.display().to_string())
-    }
-
-    /// Without what an interrupted or an earlier download has left.
-    fn empty_archives(&self) -> Result<()> {
-        let _ = fs::remove_dir_all(self.folder.join("cache"));
-        self.create("cache/archives/partial")
-    }
-
-    fn run(&self, step: &str, arguments: &[&str]) -> Result<()> {
-        note!("  {step}");
-        let at =
-            |option: &str, below: &str| format!("{option}={}", self.folder.join(below).display());
-        let options = [
-            at("Dir::Etc", "etc"),
-            "Dir::Etc::sourcelist=/dev/null".into(),
-            at("Dir::Etc::sourceparts", "etc/sources.list.d"),
-            at("Dir::State", ""),
-            at("Dir::State::lists", "lists"),
-            at("Dir::State::status", "status"),
-            at("Dir::Cache", "cache"),
-            "Debug::NoLocking=1".into(),
-            "APT::Sandbox::User=".into(),
-            "Acquire::Languages=none".into(),
-            // A list that can't be fetched is no success.
-            "APT::Update::Error-Mode=any".into(),
-        ];
-        let output = Command::new("apt-get")
-            .args(options.iter().flat_map(|option| ["-o", option]))
-            .args(arguments)
-            .stdin(Stdio::null())
-            .output()
-            .context("apt-get can't be started")?;
-        if output.status.success() {
-            return Ok(());
-        }
-        let log = self.folder.join("log");
-        fs::write(&log, [output.stdout, output.stderr].concat())?;
-        let log = places::shown(&log);
-        bad_input!(
-            "{PROGRAM} is missing, and {step} failed, is there no network? ({log} has what apt-get said); try again \
-             where there is, or set {VARIABLE}=/path/to/{PROGRAM}"
-        )
-    }
-
-    /// Unpacks every package; the prefix appears only when it is complete.
-    fn unpack(&self, prefix: &Path) -> Result<()> {
-        note!("  unpacking");
-        let partial = prefix.with_extension("partial");
-        let _ = fs::remove_dir_all(&partial);
-        fs::create_dir_all(&partial).with_context(|| partial.display().to_string())?;
-        for entry in fs::read_dir(self.folder.join("cache/archives"))? {
-            let package = entry?.path();
-            if package
-                .extension()
-                .is_some_and(|extension| extension == "deb")
-            {
-                let dpkg = Command::new("dpkg")
-                    .arg("-x")
-                    .arg(&package)
-                    .arg(&partial)
-                    .status();
-                if !dpkg.context("dpkg can't be started")?.success() {
-                    bail!("{} can't be unpacked; is the disk full?", package.display());
-                }
-            }
-        }
-        let _ = fs::remove_dir_all(prefix);
-        fs::rename(&partial, prefix).with_context(|| prefix.display().to_string())
-    }
-
-    /// Frees what is no longer needed.
-    fn remove(self) {
-        // Left-overs cost space and nothing else.
-        let _ = fs::remove_dir_all(&self.folder);
-    }
-}
-
-/// The mirror of Debian that the system itself uses.
-fn mirror() -> String {
-    let targets = output("apt-get", &["indextargets", "--no-release-info"]);
-    let mut mirrors: Vec<String> = targets
-        .unwrap_or_default()
-        .lines()
-        .filter_map(|line| line.strip_prefix("Repo-URI: "))
-        .filter(|uri| uri.ends_with("/debian/"))
-        .map(str::to_owned)
-        .collect();
-    mirrors.sort();
-    mirrors.into_iter().next().unwrap_or_else(|| MIRROR.into())
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::{counted, exceptions, killed, monitor, repeated, strict, together};
+use super::{counted, exceptions, exclusives, killed, monitor, repeated, strict, together};
 use crate::{cost, places};
 
 /// A test.
@@ -39,10 +39,10 @@ struct Line {
     says: &'static str,
 }
 
-const ALL: [Gate; 13] = [
+const ALL: [Gate; 14] = [
     Gate {
         name: "atomics-of-both-images",
-        what: What::Code(monitor::run),
+        what: What::Code(exclusives::run),
     },
     Gate {
         name: "cost-is-not-more",
@@ -94,6 +94,10 @@ const ALL: [Gate; 13] = [
     Gate {
         name: "killed-twice-ends-at-once",
         what: What::Code(killed::second_ends_at_once),
+    },
+    Gate {
+        name: "kvm-ends-of-guests",
+        what: What::Code(monitor::run),
     },
     Gate {
         name: "repeated-runs-are-compared",

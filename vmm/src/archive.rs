@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! An initramfs: files in an archive of the form `newc` (Linux,
+//! Documentation/driver-api/early-userspace/buffer-format.rst).
+//!
+//! The kernel of the host starts `/init`, which is this program. As the first process it
+//! runs what [`RUNS`] says, one guest after another.
+
+/// The program.
+pub const INIT: &str = "init";
+/// The command lines of its runs: a word a line, an empty line between two runs.
+pub const RUNS: &str = "runs";
+
+/// Modes of a regular file that may be executed or only read, and of a directory.
+const EXECUTABLE: u32 = 0o100_755;
+const READABLE: u32 = 0o100_644;
+const DIRECTORY: u32 = 0o040_755;
+/// The name behind which nothing comes.
+const END: &str = "TRAILER!!!";
+/// Entries, and what is in them, begin at multiples of this.
+const ALIGN: usize = 4;
+
+/// An archive from which a kernel starts `program`, which makes `runs` with `guests`, images
+/// with the names of their files in its root.
+#[must_use]
+pub fn initramfs(program: &[u8], runs: &[Vec<String>], guests: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut archive = Archive::default();
+    for folder in ["proc", "sys", "dev"] {
+        archive.add(folder, DIRECTORY, &[]);
+    }
+    archive.add(INIT, EXECUTABLE, program);
+    let runs: Vec<String> = runs.iter().map(|words| words.join("\n")).collect();
+    archive.add(RUNS, READABLE, runs.join("\n\n").as_bytes());
+    for (name, guest) in guests {
+        archive.add(name, READABLE, guest);
+    }
+    archive.end()
+}
+
+/// The command lines in a file of this text.
+#[must_use]
+pub fn runs(text: &str) -> Vec<Vec<String>> {
+    let words = |run: &str| run.lines().map(str::to_owned).collect();
+    text.split("\n\n").map(words).collect()
+}
+
+#[derive(Debug, Default)]
+struct Archive {
+    bytes: Vec<u8>,
+    entries: usize,
+}
+
+impl Archive {
+    fn add(&mut self, name: &str, mode: u32, content: &[u8]) {
+        self.entries += 1;
+        let size = content.len();
+        // Inode, mode, user, group, links, time, size, two devices of two numbers each,
+        // the name with its zero, and a checksum that this form leaves out.
+        let fields = [
+            self.entries,
+            mode as usize,
+            0,
+            0,
+            1,
+            0,
+            size,
+            0,
+            0,
+            0,
+            0,
+            name.len() + 1,
+            0,
+        ];
+        self.bytes.extend(b"070701");
+        for field in fields {
+            self.bytes.extend(format!("{field:08x}").bytes());
+        }
+        self.bytes.extend(name.bytes());
+        self.bytes.push(0);
+        self.pad();
+        self.bytes.extend(content);
+        self.pad();
+    }
+
+    fn pad(&mut self) {
+        self.bytes
+            .resize(self.bytes.len().next_multiple_of(ALIGN), 0);
+    }
+
+    fn end(mut self) -> Vec<u8> {
+        self.add(END, 0, &[]);
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names, modes and contents in an archive, read by the rules of the format.
+    fn read(mut archive: &[u8]) -> Vec<(String, u32, Vec<u8>)> {
+        let mut entries = Vec::new();
+        loop {
+            let field = |index: usize| {
+                let digits = &archive[6 + 8 * index..][..8];
+                usize::from_str_radix(std::str::from_utf8(digits).unwrap(), 16).unwrap()
+            };
+            assert_eq!(&archive[..6], b"070701");
+            let (mode, size, name_size) = (field(1), field(6), field(11));
+            let name = std::str::from_utf8(&archive[110..110 + name_size - 1]).unwrap();
+            assert_eq!(archive[110 + name_size - 1], 0);
+            let start = (110 + name_size).next_multiple_of(4);
+            if name == END {
+                return entries;
+            }
+            let content = archive[start..start + size].to_vec();
+            entries.push((name.to_owned(), mode as u32, content));
+            archive = &archive[(start + size).next_multiple_of(4)..];
+        }
+    }
+
+    #[test]
+    fn a_kernel_finds_program_runs_and_guests() {
+        let run = |words: [&str; 3]| words.map(String::from).to_vec();
+        let runs = [run(["--cpus", "2", "a b"]), run(["--rest", "1", "c=d"])];
+        let archive = initramfs(b"program", &runs, &[("guest", b"guest!"), ("other", b"")]);
+        assert_eq!(archive.len() % 4, 0);
+        let entries = read(&archive);
+        let names: Vec<&str> = entries.iter().map(|(name, ..)| &**name).collect();
+        assert_eq!(names, ["proc", "sys", "dev", INIT, RUNS, "guest", "other"]);
+        assert_eq!(entries[3].1, 0o100_755);
+        assert_eq!(entries[3].2, b"program");
+        let text = String::from_utf8(entries[4].2.clone()).unwrap();
+        assert_eq!(super::runs(&text), runs);
+        assert_eq!(entries[5].2, b"guest!");
+        assert_eq!(entries[6].2, b"");
+    }
+}

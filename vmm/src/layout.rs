@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where the guest has what, by its physical addresses.
+
+use platform::image::{ALIGN, Image};
+
+use crate::options::MIB;
+
+/// The distributor of the GIC.
+pub const DISTRIBUTOR: u64 = 0x0800_0000;
+/// Bytes of its registers.
+pub const DISTRIBUTOR_SIZE: u64 = 0x1_0000;
+/// The redistributors, one behind another: room for as many CPUs as KVM allows.
+pub const REDISTRIBUTORS: u64 = 0x1000_0000;
+/// Bytes of a redistributor: two frames of 64 KiB (IHI 0069H.b, 12.10).
+pub const REDISTRIBUTOR_SIZE: u64 = 0x2_0000;
+/// The console, a 16550 with a register each byte.
+pub const CONSOLE: u64 = 0x0900_0000;
+/// Bytes of its registers.
+pub const CONSOLE_SIZE: u64 = 8;
+/// Number of its shared interrupt.
+pub const CONSOLE_SPI: u32 = 0;
+/// The start of RAM.
+pub const RAM: u64 = 0x4000_0000;
+/// The device tree has the last of it. Its size is a bound of the boot protocol (Linux,
+/// Documentation/arch/arm64/booting.rst, "Setup the device tree").
+pub const TREE_SIZE: u64 = 2 * MIB;
+
+/// Where RAM of `size` bytes has what is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loaded {
+    /// The image, whose first instruction is executed first.
+    pub image: u64,
+    /// The device tree.
+    pub tree: u64,
+}
+
+/// Where `image`, a file of `bytes`, and the device tree are in RAM of `size` bytes;
+/// otherwise, how much RAM it needs.
+///
+/// # Errors
+/// RAM is too small: the MiB that do.
+pub fn load(image: &Image, bytes: u64, size: u64) -> Result<Loaded, u64> {
+    let claimed = image.text_offset.saturating_add(image.size.max(bytes));
+    let needed = claimed.saturating_add(TREE_SIZE).div_ceil(ALIGN);
+    match needed <= size / ALIGN {
+        true => Ok(Loaded {
+            image: RAM + image.text_offset,
+            tree: RAM + size - TREE_SIZE,
+        }),
+        false => Err(needed * (ALIGN / MIB)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(text_offset: u64, size: u64) -> Image {
+        Image {
+            text_offset,
+            size,
+            granule: None,
+        }
+    }
+
+    #[test]
+    fn image_and_tree_share_ram() {
+        let loaded = load(&image(0x8_0000, 0x10_0000), 100, 4 * MIB).unwrap();
+        assert_eq!(loaded.image, RAM + 0x8_0000);
+        assert_eq!(loaded.tree, RAM + 2 * MIB);
+    }
+
+    #[test]
+    fn ram_that_is_too_small_is_told_with_what_does() {
+        // What the header claims beyond the file is needed too.
+        assert_eq!(load(&image(0, 3 * MIB), 100, 4 * MIB), Err(6));
+        assert_eq!(load(&image(0, 0), 3 * MIB, 4 * MIB), Err(6));
+        assert!(load(&image(0, 3 * MIB), 100, 6 * MIB).is_ok());
+        assert!(load(&image(u64::MAX - 3, 8), 8, 4 * MIB).is_err());
+    }
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A virtual machine monitor for one purpose: to run a guest's image under KVM as it
+//! runs on the bare machine and under Rouse, so that the three can be compared.
+//!
+//! It gives a guest RAM, vCPUs that are each pinned to a CPU of the host, KVM's own
+//! GICv3, timers and PSCI, and a console. There is no disk, no network and no input.
+//! What does not depend on KVM is here for every host, so that it is tested on any:
+//!
+//! | module | |
+//! |---|---|
+//! | [`options`] | the command line |
+//! | [`layout`] | where the guest has what |
+//! | [`tree`] | the device tree that says so |
+//! | [`archive`] | an initramfs with this program as its first process |
+//! | `machine` | the machine itself; arm64 Linux only |
+
+pub mod archive;
+pub mod layout;
+#[cfg(all(target_os = "linux", target_arch = "aarch64"))]
+pub mod machine;
+pub mod options;
+pub mod tree;

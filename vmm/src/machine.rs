@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The machine: from the options to how the guest ended.
+//!
+//! Each vCPU is a thread of its own on a CPU of its own. The first thread waits for one of
+//! them to end, or for a console that is silent too long, and executes on other CPUs if
+//! there are any. What the program may do from the start of the guest on is bounded by
+//! `filter`.
+
+mod bus;
+mod console;
+mod cpu;
+mod filter;
+pub mod init;
+mod pins;
+mod registers;
+mod vm;
+
+use std::fmt;
+use std::fs;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Barrier};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use vmm_sys_util::signal::Killable;
+
+use crate::options::Options;
+use bus::Bus;
+use cpu::{Cause, Cpu, Left};
+use vm::Vm;
+
+/// Why a guest could not be started: the thing, the place and the remedy in one line.
+#[derive(Debug)]
+pub struct Obstacle(String);
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// How a guest ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum End {
+    /// It turned its machine off.
+    Off,
+    /// It reset it.
+    Reset,
+    /// In a way that it should not: what is to be said, with the registers of all vCPUs.
+    Badly(String),
+}
+
+impl End {
+    /// The exit status.
+    #[must_use]
+    pub const fn status(&self) -> u8 {
+        match self {
+            Self::Off => 0,
+            Self::Badly(_) => 1,
+            Self::Reset => RESET,
+        }
+    }
+
+    /// What is to be said of it.
+    #[must_use]
+    pub fn words(&self) -> Option<&str> {
+        match self {
+            Self::Off => None,
+            Self::Reset => Some("rouse-kvm: the guest has reset its machine\n"),
+            Self::Badly(words) => Some(words),
+        }
+    }
+}
+
+/// Exit status of a guest that reset its machine.
+pub const RESET: u8 = 3;
+
+/// How often a vCPU that is to stop is signalled, and how many times at most.
+const KICK: Duration = Duration::from_millis(10);
+const KICKS: usize = 500;
+
+/// Runs a guest.
+///
+/// # Errors
+/// [`Obstacle`]: it could not be started.
+pub fn run(options: &Options) -> Result<End, Obstacle> {
+    let shown = options.image.display();
+    let image = fs::read(&options.image).map_err(|error| {
+        Obstacle(format!(
+            "{shown} can't be read ({error}); name an arm64 Image"
+        ))
+    })?;
+    let places = pins::choose(options)?;
+    let (vm, cpus) = Vm::new(options, &image)?;
+    let bus = Arc::new(Bus::new(vm.fd.clone(), options.console));
+    let (tell, told) = mpsc::channel();
+    let together = Arc::new(Together {
+        start: Barrier::new(cpus.len() + 1),
+        stop: AtomicBool::new(false),
+    });
+    cpu::prepare().map_err(|error| Obstacle(format!("signals can't be set up ({error})")))?;
+    let mut threads = Vec::new();
+    for (cpu, &place) in cpus.into_iter().zip(&places.vcpus) {
+        // A thread inherits where it may run.
+        pins::run_on(&[place])?;
+        threads.push(begin(cpu, &bus, &together, &tell));
+    }
+    pins::run_on(&places.rest)?;
+    filter::bound()?;
+    thread::sleep(options.rest);
+    together.start.wait();
+    let machine = Machine {
+        threads,
+        told,
+        together,
+    };
+    let end = machine.watch(options.timeout, &bus);
+    bus.flush();
+    // The memory of the guest has to outlive its vCPUs, whose threads are still there.
+    drop(vm);
+    Ok(end)
+}
+
+/// What the threads share.
+struct Together {
+    /// All start at once, after the filter.
+    start: Barrier,
+    /// They are to stop.
+    stop: AtomicBool,
+}
+
+/// Starts the thread of `cpu`, which tells how it was left.
+fn begin(
+    mut cpu: Cpu,
+    bus: &Arc<Bus>,
+    together: &Arc<Together>,
+    tell: &Sender<Left>,
+) -> JoinHandle<()> {
+    let (bus, together, tell) = (bus.clone(), together.clone(), tell.clone());
+    thread::spawn(move || {
+        together.start.wait();
+        let left = cpu.run(&bus, &together.stop);
+        // Without a receiver the program is about to end.
+        let _ = tell.send(left);
+    })
+}
+
+/// A guest that runs.
+struct Machine {
+    threads: Vec<JoinHandle<()>>,
+    told: Receiver<Left>,
+    together: Arc<Together>,
+}
+
+impl Machine {
+    /// Waits for the end.
+    fn watch(self, timeout: Duration, bus: &Bus) -> End {
+        let mut written = bus.written();
+        loop {
+            match self.told.recv_timeout(timeout) {
+                Ok(left) => return self.ended(left),
+                Err(RecvTimeoutError::Timeout) if bus.written() != written => {
+                    written = bus.written();
+                }
+                Err(_) => {
+                    let why = format!(
+                        "the guest hangs: its console was silent for {} s; --timeout gives it longer",
+                        timeout.as_secs()
+                    );
+                    return self.badly(&why, Vec::new());
+                }
+            }
+        }
+    }
+
+    fn ended(&self, left: Left) -> End {
+        match &left.cause {
+            Cause::Off => End::Off,
+            Cause::Reset => End::Reset,
+            Cause::Stopped => self.badly("a vCPU stopped by itself", vec![left]),
+            Cause::Badly(why) => {
+                let why = format!("vCPU {}: {why}", left.index);
+                self.badly(&why, vec![left])
+            }
+        }
+    }
+
+    /// Stops every vCPU, and says where each is.
+    fn badly(&self, why: &str, mut left: Vec<Left>) -> End {
+        self.together.stop.store(true, Relaxed);
+        // A signal that comes just before a vCPU is entered is lost: it is repeated.
+        for _ in 0..KICKS {
+            if left.len() == self.threads.len() {
+                break;
+            }
+            for thread in &self.threads {
+                // One that has ended needs none.
+                let _ = thread.kill(cpu::signal());
+            }
+            left.extend(self.told.recv_timeout(KICK));
+            left.extend(self.told.try_iter());
+        }
+        left.sort_by_key(|left| left.index);
+        let mut words = format!("rouse-kvm: {why}\n");
+        for left in &left {
+            words += &format!("rouse-kvm: vCPU {}\n{}", left.index, left.registers);
+        }
+        End::Badly(words)
+    }
+}

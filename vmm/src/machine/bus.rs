@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the guest reaches by its physical addresses, RAM and the GIC left out: the console.
+
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use kvm_ioctls::VmFd;
+use vm_superio::serial::{Error, NoEvents};
+use vm_superio::{Serial, Trigger};
+use vmm_sys_util::errno;
+
+use super::console::{Console, Flood};
+use crate::layout::{CONSOLE, CONSOLE_SIZE, CONSOLE_SPI};
+
+/// KVM_IRQ_LINE's number of a shared interrupt (Documentation/virt/kvm/api.rst, 4.25).
+const SPI: u32 = 1 << 24 | (32 + CONSOLE_SPI);
+
+/// An access that the machine has no answer to.
+#[derive(Debug)]
+pub enum Fault {
+    /// Nothing is at this address.
+    Nothing(u64),
+    /// The console may not write as much.
+    Flood(Flood),
+    /// The console can't write, or interrupt.
+    Console(String),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing(address) => {
+                write!(f, "the guest accessed {address:#x}, where nothing is")
+            }
+            Self::Flood(flood) => write!(f, "{flood}"),
+            Self::Console(why) => write!(f, "standard output can't be written ({why})"),
+        }
+    }
+}
+
+/// Everything that is not RAM.
+pub struct Bus {
+    serial: Mutex<Serial<Line, NoEvents, Console>>,
+}
+
+impl Bus {
+    /// A console that interrupts `vm`, and writes at most `most` bytes.
+    pub fn new(vm: Arc<VmFd>, most: u64) -> Self {
+        Self {
+            serial: Mutex::new(Serial::new(Line(vm), Console::new(most))),
+        }
+    }
+
+    /// The guest reads.
+    pub fn read(&self, address: u64, data: &mut [u8]) -> Result<(), Fault> {
+        let register = register(address)?;
+        data.fill(0);
+        if let Some(first) = data.first_mut() {
+            *first = self.serial().read(register);
+        }
+        Ok(())
+    }
+
+    /// The guest writes.
+    pub fn write(&self, address: u64, data: &[u8]) -> Result<(), Fault> {
+        let register = register(address)?;
+        let first = data.first().copied().unwrap_or_default();
+        self.serial()
+            .write(register, first)
+            .map_err(|error| match error {
+                Error::IOError(error) => match error.downcast() {
+                    Ok(flood) => Fault::Flood(flood),
+                    Err(error) => Fault::Console(error.to_string()),
+                },
+                other => Fault::Console(other.to_string()),
+            })
+    }
+
+    /// Bytes that the guest has written to its console.
+    pub fn written(&self) -> u64 {
+        self.serial().writer().written()
+    }
+
+    /// Writes what is no whole line yet.
+    pub fn flush(&self) {
+        // The guest has ended; a reader that is gone too misses nothing.
+        let _ = self.serial().writer_mut().send();
+    }
+
+    fn serial(&self) -> MutexGuard<'_, Serial<Line, NoEvents, Console>> {
+        self.serial.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The register of the console at `address`.
+fn register(address: u64) -> Result<u8, Fault> {
+    match address.checked_sub(CONSOLE) {
+        Some(offset) if offset < CONSOLE_SIZE => Ok(offset as u8),
+        _ => Err(Fault::Nothing(address)),
+    }
+}
+
+/// The console's interrupt, by an edge.
+struct Line(Arc<VmFd>);
+
+impl Trigger for Line {
+    type E = errno::Error;
+
+    fn trigger(&self) -> Result<(), Self::E> {
+        self.0.set_irq_line(SPI, true)?;
+        self.0.set_irq_line(SPI, false)
+    }
+}
+
+impl From<Flood> for io::Error {
+    fn from(flood: Flood) -> Self {
+        Self::other(flood)
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What this program may ask of the host's kernel while the guest runs.
+//!
+//! It tends to run as root. A guest that took it over through one of its devices could do
+//! no more than this: enter vCPUs, read their registers, raise a line, write to what is
+//! open, and end. There is no file, socket, program or executable memory to be had.
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule,
+};
+
+use super::Obstacle;
+
+/// Calls with any arguments: threads, their signals and locks, time, memory's return, output,
+/// the end.
+const ANY: [i64; 20] = [
+    libc::SYS_write,
+    libc::SYS_writev,
+    libc::SYS_futex,
+    libc::SYS_sched_yield,
+    libc::SYS_clock_gettime,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_nanosleep,
+    libc::SYS_restart_syscall,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_sigaltstack,
+    libc::SYS_gettid,
+    libc::SYS_getpid,
+    libc::SYS_tkill,
+    libc::SYS_munmap,
+    libc::SYS_madvise,
+    libc::SYS_brk,
+    libc::SYS_close,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+];
+
+/// The ioctls: KVM_RUN, KVM_GET_ONE_REG, KVM_IRQ_LINE, KVM_ENABLE_CAP, and that of tcdrain.
+const IOCTLS: [u64; 5] = [0xae80, 0x4010_aeab, 0x4008_ae61, 0x4068_aea3, 0x5409];
+
+/// Bounds every thread of this program from now on; anything else ends it by SIGSYS.
+pub fn bound() -> Result<(), Obstacle> {
+    program()
+        .map_err(|error| error.to_string())
+        .and_then(|program| {
+            seccompiler::apply_filter_all_threads(&program).map_err(|error| error.to_string())
+        })
+        .map_err(|error| {
+            Obstacle(format!(
+                "the host's kernel does not bound this program ({error}); use one with CONFIG_SECCOMP_FILTER"
+            ))
+        })
+}
+
+fn program() -> Result<BpfProgram, seccompiler::BackendError> {
+    let mut rules: Vec<(i64, Vec<SeccompRule>)> =
+        ANY.iter().map(|&call| (call, Vec::new())).collect();
+    let ioctls = IOCTLS.map(|ioctl| argument(1, SeccompCmpOp::Eq, ioctl));
+    rules.push((
+        libc::SYS_ioctl,
+        ioctls.into_iter().collect::<Result<_, _>>()?,
+    ));
+    let executable = libc::PROT_EXEC as u64;
+    for call in [libc::SYS_mmap, libc::SYS_mprotect] {
+        let without = argument(2, SeccompCmpOp::MaskedEq(executable), 0)?;
+        rules.push((call, vec![without]));
+    }
+    let filter = SeccompFilter::new(
+        rules.into_iter().collect(),
+        SeccompAction::KillProcess,
+        SeccompAction::Allow,
+        seccompiler::TargetArch::aarch64,
+    )?;
+    filter.try_into()
+}
+
+/// That an argument of a call is so.
+fn argument(
+    index: u8,
+    op: SeccompCmpOp,
+    value: u64,
+) -> Result<SeccompRule, seccompiler::BackendError> {
+    let condition = SeccompCondition::new(index, SeccompCmpArgLen::Dword, op, value)?;
+    SeccompRule::new(vec![condition])
+}

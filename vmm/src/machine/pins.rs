@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which CPUs of the host the vCPUs run on: one each, and nothing else of ours there.
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use super::Obstacle;
+use crate::options::Options;
+
+/// Where threads run.
+#[derive(Debug)]
+pub struct Places {
+    /// The vCPUs, in their order.
+    pub vcpus: Vec<usize>,
+    /// Everything else: other CPUs, or any if there are no others.
+    pub rest: Vec<usize>,
+}
+
+/// Chooses among the CPUs that this process may use. The last ones are for vCPUs: hosts
+/// tend to serve interrupts on their first.
+pub fn choose(options: &Options) -> Result<Places, Obstacle> {
+    let set = sched_getaffinity(None)
+        .map_err(|error| Obstacle(format!("CPUs of this machine can't be asked for ({error})")))?;
+    let usable: Vec<usize> = (0..CpuSet::MAX_CPU)
+        .filter(|&cpu| set.is_set(cpu))
+        .collect();
+    let cpus = options.cpus;
+    let vcpus = match &options.pins {
+        Some(pins) => named(pins, cpus, &usable)?,
+        None if usable.len() < cpus => {
+            return Err(Obstacle(format!(
+                "--cpus {cpus}: each vCPU needs a CPU, and this process may use {}; \
+                 use --cpus {}, or a machine with more",
+                usable.len(),
+                usable.len()
+            )));
+        }
+        None => usable[usable.len() - cpus..].to_vec(),
+    };
+    let others = usable.iter().copied().filter(|cpu| !vcpus.contains(cpu));
+    let mut rest: Vec<usize> = others.collect();
+    if rest.is_empty() {
+        rest.clone_from(&usable);
+    }
+    Ok(Places { vcpus, rest })
+}
+
+/// The CPUs that were named, if they do.
+fn named(pins: &[usize], cpus: usize, usable: &[usize]) -> Result<Vec<usize>, Obstacle> {
+    if pins.len() != cpus {
+        return Err(Obstacle(format!(
+            "--pin: {} CPUs are named, and there are {cpus} vCPUs; name one for each, or use --cpus {}",
+            pins.len(),
+            pins.len()
+        )));
+    }
+    for (n, cpu) in pins.iter().enumerate() {
+        if pins[..n].contains(cpu) {
+            return Err(Obstacle(format!(
+                "--pin: CPU {cpu} is named twice; name another CPU for each vCPU"
+            )));
+        }
+        if !usable.contains(cpu) {
+            return Err(Obstacle(format!(
+                "--pin: CPU {cpu} is none that this process may use; name others, of {usable:?}"
+            )));
+        }
+    }
+    Ok(pins.to_vec())
+}
+
+/// Has the calling thread, and those that it starts, run on `cpus` only.
+pub fn run_on(cpus: &[usize]) -> Result<(), Obstacle> {
+    let mut set = CpuSet::new();
+    cpus.iter().for_each(|&cpu| set.set(cpu));
+    sched_setaffinity(None, &set).map_err(|error| {
+        Obstacle(format!(
+            "this process can't be pinned to CPUs {cpus:?} ({error}); name others by --pin"
+        ))
+    })
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The virtual machine as KVM has it: RAM, vCPUs, the GIC, and where the first vCPU starts.
+
+use std::sync::Arc;
+
+use kvm_bindings::{
+    KVM_ARM_VCPU_POWER_OFF, KVM_ARM_VCPU_PSCI_0_2, KVM_CAP_HALT_POLL, KVM_DEV_ARM_VGIC_CTRL_INIT,
+    KVM_DEV_ARM_VGIC_GRP_ADDR, KVM_DEV_ARM_VGIC_GRP_CTRL, KVM_VGIC_V3_ADDR_TYPE_DIST,
+    KVM_VGIC_V3_ADDR_TYPE_REDIST_REGION, kvm_create_device, kvm_device_attr,
+    kvm_device_type_KVM_DEV_TYPE_ARM_VGIC_V3, kvm_enable_cap, kvm_userspace_memory_region,
+    kvm_vcpu_init,
+};
+use kvm_ioctls::{DeviceFd, Kvm, VcpuFd, VmFd};
+use platform::AFFINITY;
+use platform::image::Image;
+use vm_memory::{Bytes, GuestAddress, GuestMemoryBackend, GuestMemoryMmap};
+use vmm_sys_util::errno;
+
+use super::Obstacle;
+use super::cpu::Cpu;
+use super::registers;
+use crate::layout::{self, DISTRIBUTOR, RAM, REDISTRIBUTORS, TREE_SIZE};
+use crate::options::{MIB, Options};
+use crate::tree::{self, Guest};
+
+/// PSTATE at the start: EL1h, everything masked (Linux,
+/// Documentation/arch/arm64/booting.rst, "Call the kernel image").
+const START: u64 = 0x3c5;
+/// Bits of guest physical addresses, where KVM has as many: what it takes unless asked for
+/// others (Documentation/virt/kvm/api.rst, 4.2), so that stage 2 is what guests mostly get.
+const IPA_BITS: u32 = 40;
+
+/// A virtual machine; its memory lives as long as this.
+#[derive(Debug)]
+pub struct Vm {
+    /// It.
+    pub fd: Arc<VmFd>,
+    _memory: GuestMemoryMmap,
+    _gic: DeviceFd,
+}
+
+impl Vm {
+    /// A machine that is ready to run `image`, and its vCPUs.
+    pub fn new(options: &Options, image: &[u8]) -> Result<(Self, Vec<Cpu>), Obstacle> {
+        let shown = options.image.display();
+        let header = Image::parse(image).map_err(|why| Obstacle(format!("{shown} {why}")))?;
+        let size = options.memory;
+        let loaded = layout::load(&header, image.len() as u64, size).map_err(|needed| {
+            Obstacle(format!(
+                "--memory {}: {shown} and its device tree need more; use --memory {needed}",
+                size / MIB
+            ))
+        })?;
+        let kvm = open()?;
+        if options.cpus > kvm.get_max_vcpus() {
+            return Err(Obstacle(format!(
+                "--cpus {}: KVM has at most {} vCPUs here; use fewer",
+                options.cpus,
+                kvm.get_max_vcpus()
+            )));
+        }
+        let most = u32::try_from(kvm.get_host_ipa_limit()).unwrap_or(0);
+        let fd = kvm
+            .create_vm_with_ipa_size(IPA_BITS.min(most))
+            .map_err(failed("/dev/kvm: no virtual machine can be made"))?;
+        if let Some(us) = options.host_poll_us {
+            poll(&fd, us)?;
+        }
+        let memory = memory(&fd, size)?;
+        let cpus = (0..options.cpus)
+            .map(|index| vcpu(&fd, index))
+            .collect::<Result<Vec<_>, _>>()?;
+        let gic = gic(&fd, options.cpus)?;
+        let lost = |what: &str| Obstacle(format!("{what} can't be put into the guest's RAM"));
+        let affinities = cpus
+            .iter()
+            .map(|cpu| registers::get(&cpu.fd, registers::MPIDR_EL1).map(|id| id & AFFINITY))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(failed("/dev/kvm: MPIDR_EL1 can't be read"))?;
+        let tree = tree::blob(&Guest {
+            cpus: &affinities,
+            memory: size,
+            arguments: &options.arguments,
+        })
+        .ok()
+        .filter(|tree| tree.len() as u64 <= TREE_SIZE)
+        .ok_or_else(|| Obstacle("the boot arguments don't fit a device tree; use fewer".into()))?;
+        let at = GuestAddress(loaded.tree);
+        memory
+            .write_slice(&tree, at)
+            .map_err(|_| lost("the device tree"))?;
+        let at = GuestAddress(loaded.image);
+        memory
+            .write_slice(image, at)
+            .map_err(|_| lost("the image"))?;
+        start(&cpus[0].fd, loaded).map_err(failed("/dev/kvm: registers can't be set"))?;
+        let vm = Self {
+            fd: Arc::new(fd),
+            _memory: memory,
+            _gic: gic,
+        };
+        Ok((vm, cpus))
+    }
+}
+
+/// How an error of KVM is told: `what` says what could not be done, and where.
+fn failed(what: &'static str) -> impl Fn(errno::Error) -> Obstacle {
+    move |error| {
+        Obstacle(format!(
+            "{what} ({error}); see what the host's kernel says of kvm"
+        ))
+    }
+}
+
+fn open() -> Result<Kvm, Obstacle> {
+    Kvm::new().map_err(|error| {
+        Obstacle(match error.errno() {
+            libc::ENOENT | libc::ENODEV | libc::ENXIO => {
+                "/dev/kvm is missing: this machine has no KVM, or started Linux below EL2; \
+                 use a metal instance, or a virtual one with nested virtualization"
+                    .into()
+            }
+            libc::EACCES | libc::EPERM => {
+                "/dev/kvm may not be opened; run as root, or as a member of the group kvm".into()
+            }
+            _ => format!("/dev/kvm can't be opened ({error})"),
+        })
+    })
+}
+
+/// Bounds how long KVM polls before it halts a vCPU.
+fn poll(vm: &VmFd, us: u32) -> Result<(), Obstacle> {
+    let capability = kvm_enable_cap {
+        cap: KVM_CAP_HALT_POLL,
+        args: [u64::from(us) * 1000, 0, 0, 0],
+        ..Default::default()
+    };
+    vm.enable_cap(&capability).map_err(failed(
+        "--host-poll-us: this KVM can't be told how long it polls",
+    ))
+}
+
+/// RAM of `size` bytes, which the guest has.
+fn memory(vm: &VmFd, size: u64) -> Result<GuestMemoryMmap, Obstacle> {
+    let too_large = |why: &dyn std::fmt::Display| {
+        Obstacle(format!(
+            "--memory {}: this machine has not as much ({why}); use less",
+            size / MIB
+        ))
+    };
+    let start = GuestAddress(RAM);
+    let memory = GuestMemoryMmap::<()>::from_ranges(&[(start, size as usize)])
+        .map_err(|error| too_large(&error))?;
+    let host = memory
+        .get_host_address(start)
+        .map_err(|error| too_large(&error))?;
+    let region = kvm_userspace_memory_region {
+        slot: 0,
+        flags: 0,
+        guest_phys_addr: RAM,
+        memory_size: size,
+        userspace_addr: host as u64,
+    };
+    // SAFETY: `size` bytes are mapped at `host`. They stay so until `Vm` is dropped, which is
+    // when the guest has ended; until then no reference of ours leads into them.
+    unsafe { vm.set_user_memory_region(region) }.map_err(|error| too_large(&error))?;
+    Ok(memory)
+}
+
+/// vCPU `index`, off unless it is the first.
+fn vcpu(vm: &VmFd, index: usize) -> Result<Cpu, Obstacle> {
+    let fd = vm
+        .create_vcpu(index as u64)
+        .map_err(failed("/dev/kvm: no vCPU can be made"))?;
+    let mut model = kvm_vcpu_init::default();
+    let initialized = vm.get_preferred_target(&mut model).and_then(|()| {
+        model.features[0] |= 1 << KVM_ARM_VCPU_PSCI_0_2;
+        if index > 0 {
+            model.features[0] |= 1 << KVM_ARM_VCPU_POWER_OFF;
+        }
+        fd.vcpu_init(&model)
+    });
+    initialized.map_err(failed("/dev/kvm: a vCPU can't be set up"))?;
+    Ok(Cpu { index, fd })
+}
+
+/// KVM's GICv3 for `cpus` vCPUs, which are there.
+fn gic(vm: &VmFd, cpus: usize) -> Result<DeviceFd, Obstacle> {
+    let mut device = kvm_create_device {
+        type_: kvm_device_type_KVM_DEV_TYPE_ARM_VGIC_V3,
+        fd: 0,
+        flags: 0,
+    };
+    let gic = vm.create_device(&mut device).map_err(|error| {
+        Obstacle(format!(
+            "/dev/kvm: KVM has no GICv3 for guests here ({error}); use a machine whose GIC is of version 3"
+        ))
+    })?;
+    // Count, base and index of a region (Documentation/virt/kvm/devices/arm-vgic-v3.rst).
+    let redistributors = (cpus as u64) << 52 | REDISTRIBUTORS;
+    let addresses = [
+        (KVM_VGIC_V3_ADDR_TYPE_DIST, DISTRIBUTOR),
+        (KVM_VGIC_V3_ADDR_TYPE_REDIST_REGION, redistributors),
+    ];
+    let set = |group: u32, attr: u32, value: Option<&u64>| {
+        gic.set_device_attr(&kvm_device_attr {
+            flags: 0,
+            group,
+            attr: u64::from(attr),
+            addr: value.map_or(0, |value| std::ptr::from_ref(value) as u64),
+        })
+    };
+    for (attr, address) in &addresses {
+        set(KVM_DEV_ARM_VGIC_GRP_ADDR, *attr, Some(address))
+            .map_err(failed("/dev/kvm: the GIC can't be placed"))?;
+    }
+    set(KVM_DEV_ARM_VGIC_GRP_CTRL, KVM_DEV_ARM_VGIC_CTRL_INIT, None)
+        .map_err(failed("/dev/kvm: the GIC can't be set up"))?;
+    Ok(gic)
+}
+
+/// Where and with what the first vCPU starts.
+fn start(cpu: &VcpuFd, loaded: layout::Loaded) -> Result<(), errno::Error> {
+    registers::set(cpu, registers::PSTATE, START)?;
+    registers::set(cpu, registers::x(0), loaded.tree)?;
+    registers::set(cpu, registers::PC, loaded.image)
+}

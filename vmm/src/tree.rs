@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The guest's device tree (Devicetree Specification, release 0.4, and the bindings of
+//! Linux, Documentation/devicetree/bindings/).
+
+use vm_fdt::{Error, FdtWriter};
+
+use crate::layout::{
+    CONSOLE, CONSOLE_SIZE, CONSOLE_SPI, DISTRIBUTOR, DISTRIBUTOR_SIZE, RAM, REDISTRIBUTOR_SIZE,
+    REDISTRIBUTORS,
+};
+
+/// The GIC, as other nodes name it.
+const GIC: u32 = 1;
+/// The clock of the console, likewise; nothing depends on its rate.
+const CLOCK_HZ: u32 = 1_843_200;
+/// Interrupts of the GIC's binding: private and shared ones, edge and level.
+const SPI: u32 = 0;
+const PPI: u32 = 1;
+const EDGE: u32 = 1;
+const LEVEL: u32 = 4;
+/// Private interrupts of the timers, in the order of the binding: secure, physical,
+/// virtual, and that of EL2, which a guest without EL2 never sees. The middle two are
+/// KVM's (Documentation/virt/kvm/devices/vcpu.rst, 2.1).
+const TIMERS: [u32; 4] = [13, 14, 11, 10];
+
+/// What the tree describes.
+#[derive(Clone, Debug)]
+pub struct Guest<'a> {
+    /// The affinity of each CPU, as its MPIDR_EL1 has it.
+    pub cpus: &'a [u64],
+    /// Bytes of RAM.
+    pub memory: u64,
+    /// The boot arguments.
+    pub arguments: &'a str,
+}
+
+/// The tree, as a blob.
+///
+/// # Errors
+/// There is a zero byte in the arguments.
+pub fn blob(guest: &Guest<'_>) -> Result<Vec<u8>, Error> {
+    let mut tree = FdtWriter::new()?;
+    let root = tree.begin_node("")?;
+    tree.property_string("compatible", "linux,dummy-virt")?;
+    tree.property_u32("#address-cells", 2)?;
+    tree.property_u32("#size-cells", 2)?;
+    tree.property_u32("interrupt-parent", GIC)?;
+    let chosen = tree.begin_node("chosen")?;
+    tree.property_string("bootargs", guest.arguments)?;
+    tree.property_string("stdout-path", &format!("/serial@{CONSOLE:x}"))?;
+    tree.end_node(chosen)?;
+    let memory = tree.begin_node(&format!("memory@{RAM:x}"))?;
+    tree.property_string("device_type", "memory")?;
+    tree.property_array_u64("reg", &[RAM, guest.memory])?;
+    tree.end_node(memory)?;
+    cpus(&mut tree, guest.cpus)?;
+    let psci = tree.begin_node("psci")?;
+    let names = ["arm,psci-1.0", "arm,psci-0.2"];
+    tree.property_string_list("compatible", names.map(String::from).to_vec())?;
+    tree.property_string("method", "hvc")?;
+    tree.end_node(psci)?;
+    devices(&mut tree, guest.cpus.len())?;
+    tree.end_node(root)?;
+    tree.finish()
+}
+
+fn cpus(tree: &mut FdtWriter, affinities: &[u64]) -> Result<(), Error> {
+    let cpus = tree.begin_node("cpus")?;
+    tree.property_u32("#address-cells", 2)?;
+    tree.property_u32("#size-cells", 0)?;
+    for &affinity in affinities {
+        let cpu = tree.begin_node(&format!("cpu@{affinity:x}"))?;
+        tree.property_string("device_type", "cpu")?;
+        tree.property_string("compatible", "arm,armv8")?;
+        tree.property_string("enable-method", "psci")?;
+        tree.property_u64("reg", affinity)?;
+        tree.end_node(cpu)?;
+    }
+    tree.end_node(cpus)
+}
+
+/// What KVM and this program emulate for `cpus` CPUs.
+fn devices(tree: &mut FdtWriter, cpus: usize) -> Result<(), Error> {
+    let gic = tree.begin_node(&format!("intc@{DISTRIBUTOR:x}"))?;
+    tree.property_string("compatible", "arm,gic-v3")?;
+    tree.property_null("interrupt-controller")?;
+    tree.property_u32("#interrupt-cells", 3)?;
+    let redistributors = cpus as u64 * REDISTRIBUTOR_SIZE;
+    tree.property_array_u64(
+        "reg",
+        &[
+            DISTRIBUTOR,
+            DISTRIBUTOR_SIZE,
+            REDISTRIBUTORS,
+            redistributors,
+        ],
+    )?;
+    tree.property_phandle(GIC)?;
+    tree.end_node(gic)?;
+    let timer = tree.begin_node("timer")?;
+    tree.property_string("compatible", "arm,armv8-timer")?;
+    tree.property_null("always-on")?;
+    let interrupts = TIMERS.map(|number| [PPI, number, LEVEL]);
+    tree.property_array_u32("interrupts", interrupts.as_flattened())?;
+    tree.end_node(timer)?;
+    let console = tree.begin_node(&format!("serial@{CONSOLE:x}"))?;
+    tree.property_string("compatible", "ns16550a")?;
+    tree.property_array_u64("reg", &[CONSOLE, CONSOLE_SIZE])?;
+    tree.property_array_u32("interrupts", &[SPI, CONSOLE_SPI, EDGE])?;
+    tree.property_u32("clock-frequency", CLOCK_HZ)?;
+    tree.end_node(console)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use platform::{Conduit, Platform, Region, UartKind};
+
+    /// The machine as Rouse's own guest reads it.
+    #[test]
+    fn the_guest_finds_what_it_is_given() {
+        let blob = blob(&Guest {
+            cpus: &[0, 1, 0x100],
+            memory: 0x1000_0000,
+            arguments: "rouse.workload=ipi panic=1",
+        })
+        .unwrap();
+        let platform = Platform::from_fdt(&blob).unwrap();
+        let cpus: Vec<u64> = platform.cpus.iter().map(|cpu| cpu.mpidr).collect();
+        assert_eq!(cpus, [0, 1, 0x100]);
+        let ram = Region {
+            base: RAM,
+            size: 0x1000_0000,
+        };
+        assert_eq!(platform.memory[..], [ram]);
+        assert_eq!(platform.psci, Some(Conduit::Hvc));
+        assert_eq!(platform.bootargs, "rouse.workload=ipi panic=1");
+        let uart = platform.uart.unwrap();
+        assert_eq!(uart.base, CONSOLE);
+        assert!(matches!(
+            uart.kind,
+            UartKind::Ns16550 { shift: 0, width: 1 }
+        ));
+        assert_eq!(platform.gic.distributor.base, DISTRIBUTOR);
+        assert_eq!(platform.gic.redistributors[0].base, REDISTRIBUTORS);
+        assert_eq!(platform.gic.redistributors[0].size, 3 * REDISTRIBUTOR_SIZE);
+    }
+
+    #[test]
+    fn arguments_that_no_tree_can_have_are_refused() {
+        let guest = Guest {
+            cpus: &[0],
+            memory: 0x1000_0000,
+            arguments: "a\0b",
+        };
+        assert!(blob(&guest).is_err());
+    }
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Debian's packages, without installing any.
+//!
+//! They are fetched with a private state of apt, checked by apt with Debian's keys, and
+//! unpacked below `target/tools`. Nothing outside `target/` is touched.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::failure::bad_input;
+use crate::places;
+use crate::terminal::note;
+use crate::toolchain::output;
+
+const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+/// Used when the system's own lists name no mirror of Debian.
+const MIRROR: &str = "http://deb.debian.org/debian/";
+const SUITES: &str = "trixie trixie-backports";
+/// What a step said that failed.
+const LOG: &str = "log";
+/// Where packages are that were fetched.
+const ARCHIVES: &str = "cache/archives";
+
+/// What is missing without a package, and what to do where it can't be fetched.
+#[derive(Debug)]
+pub struct Remedy {
+    pub missing: &'static str,
+    /// As a command.
+    pub instead: &'static str,
+}
+
+/// Whether apt is here, with Debian's keys.
+pub fn usable() -> bool {
+    let tools = ["apt-get", "apt-cache", "dpkg"];
+    let there = |tool: &&str| output(*tool, &["--version"]).is_some();
+    tools.iter().all(there) && Path::new(KEYS).exists()
+}
+
+/// The folder of tools. Other runs do not provide any at the same time, until it is dropped.
+pub struct Tools {
+    folder: PathBuf,
+    _locked: File,
+}
+
+impl Tools {
+    /// Waits for other runs.
+    pub fn lock() -> Result<Self> {
+        let folder = places::target().join("tools");
+        let path = folder.join("lock");
+        let locked = fs::create_dir_all(&folder)
+            .and_then(|()| File::create(&path))
+            .and_then(|file| file.lock().map(|()| file));
+        match locked {
+            Ok(locked) => Ok(Self {
+                folder,
+                _locked: locked,
+            }),
+            Err(error) => bad_input!(
+                "{} can't be locked ({error}); make target/ writable",
+                path.display()
+            ),
+        }
+    }
+
+    /// A state of apt with fresh lists, for packages of `architecture` or of this machine.
+    pub fn apt<'t>(
+        &'t self,
+        architecture: Option<&'static str>,
+        remedy: &'t Remedy,
+    ) -> Result<Apt<'t>> {
+        let apt = Apt::new(self.folder.join("apt"), architecture, remedy)?;
+        apt.run("reading the package lists", &["update"])?;
+        Ok(apt)
+    }
+}
+
+/// A private state of apt, which goes when it is dropped.
+#[derive(Debug)]
+pub struct Apt<'t> {
+    folder: PathBuf,
+    architecture: Option<&'static str>,
+    remedy: &'t Remedy,
+}
+
+impl Drop for Apt<'_> {
+    fn drop(&mut self) {
+        // Of a step that failed, the log is for people.
+        let failed = self.folder.join(LOG).exists();
+        let rest = match failed {
+            true => ["lists", "cache", "etc"]
+                .map(|below| self.folder.join(below))
+                .to_vec(),
+            false => vec![self.folder.clone()],
+        };
+        for folder in rest {
+            // Left-overs cost space and nothing else.
+            let _ = fs::remove_dir_all(folder);
+        }
+    }
+}
+
+impl<'t> Apt<'t> {
+    fn new(
+        folder: PathBuf,
+        architecture: Option<&'static str>,
+        remedy: &'t Remedy,
+    ) -> Result<Self> {
+        let apt = Self {
+            folder,
+            architecture,
+            remedy,
+        };
+        for below in [
+            "lists/partial",
+            "etc/preferences.d",
+            "etc/apt.conf.d",
+            "etc/sources.list.d",
+        ] {
+            apt.create(below)?;
+        }
+        let _ = fs::remove_file(apt.folder.join(LOG));
+        apt.empty_archives()?;
+        apt.write("status", "")?;
+        // Lists of another make must not mix with ours.
+        let sources = apt.folder.join("etc/sources.list.d");
+        for entry in fs::read_dir(&sources)?.flatten() {
+            fs::remove_file(entry.path())?;
+        }
+        let source = format!(
+            "Types: deb\nURIs: {}\nSuites: {SUITES}\nComponents: main\nSigned-By: {KEYS}\n",
+            mirror()
+        );
+        apt.write("etc/sources.list.d/rouse.sources", &source)?;
+        Ok(apt)
+    }
+
+    fn create(&self, below: &str) -> Result<()> {
+        let folder = self.folder.join(below);
+        fs::create_dir_all(&folder).or_else(|error| {
+            bad_input!(
+                "{} can't be created ({error}); make target/ writable",
+                folder.display()
+            )
+        })
+    }
+
+    fn write(&self, below: &str, text: &str) -> Result<()> {
+        let path = self.folder.join(below);
+        fs::write(&path, text).with_context(|| path.display().to_string())
+    }
+
+    /// Without what an interrupted or an earlier download has left.
+    fn empty_archives(&self) -> Result<()> {
+        let _ = fs::remove_dir_all(self.folder.join("cache"));
+        self.create(&format!("{ARCHIVES}/partial"))
+    }
+
+    /// The options that make apt's programs use this state.
+    fn options(&self) -> Vec<String> {
+        let at =
+            |option: &str, below: &str| format!("{option}={}", self.folder.join(below).display());
+        let mut options = vec![
+            at("Dir::Etc", "etc"),
+            "Dir::Etc::sourcelist=/dev/null".into(),
+            at("Dir::Etc::sourceparts", "etc/sources.list.d"),
+            at("Dir::State", ""),
+            at("Dir::State::lists", "lists"),
+            at("Dir::State::status", "status"),
+            at("Dir::Cache", "cache"),
+            "Debug::NoLocking=1".into(),
+            "APT::Sandbox::User=".into(),
+            "Acquire::Languages=none".into(),
+            // A list that can't be fetched is no success.
+            "APT::Update::Error-Mode=any".into(),
+        ];
+        if let Some(architecture) = self.architecture {
+            options.push(format!("APT::Architecture={architecture}"));
+            options.push(format!("APT::Architectures={architecture}"));
+        }
+        let options = options.into_iter();
+        options.flat_map(|option| ["-o".into(), option]).collect()
+    }
+
+    /// Names of packages that match a regular expression.
+    pub fn names(&self, expression: &str) -> Result<Vec<String>> {
+        let found = Command::new("apt-cache")
+            .args(self.options())
+            .args(["--names-only", "search", expression])
+            .output()
+            .context("apt-cache can't be started")?;
+        let text = String::from_utf8_lossy(&found.stdout);
+        let names = text.lines().filter_map(|line| line.split(' ').next());
+        Ok(names.map(str::to_owned).collect())
+    }
+
+    /// Runs apt-get.
+    pub fn run(&self, step: &str, arguments: &[&str]) -> Result<()> {
+        note!("  {step}");
+        let output = Command::new("apt-get")
+            .args(self.options())
+            .args(arguments)
+            .current_dir(self.folder.join(ARCHIVES))
+            .stdin(Stdio::null())
+            .output()
+            .context("apt-get can't be started")?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let log = self.folder.join(LOG);
+        fs::write(&log, [output.stdout, output.stderr].concat())?;
+        let log = places::shown(&log);
+        let Remedy { missing, instead } = self.remedy;
+        bad_input!(
+            "{missing} is missing, and {step} failed, is there no network? ({log} has what apt-get said); try again \
+             where there is, or {instead}"
+        )
+    }
+
+    /// Unpacks every package; the prefix appears only when it is complete.
+    pub fn unpack(&self, prefix: &Path) -> Result<()> {
+        note!("  unpacking");
+        let partial = prefix.with_extension("partial");
+        let _ = fs::remove_dir_all(&partial);
+        fs::create_dir_all(&partial).with_context(|| partial.display().to_string())?;
+        for entry in fs::read_dir(self.folder.join(ARCHIVES))? {
+            let package = entry?.path();
+            if package
+                .extension()
+                .is_some_and(|extension| extension == "deb")
+            {
+                let dpkg = Command::new("dpkg")
+                    .arg("-x")
+                    .arg(&package)
+                    .arg(&partial)
+                    .status();
+                if !dpkg.context("dpkg can't be started")?.success() {
+                    bail!("{} can't be unpacked; is the disk full?", package.display());
+                }
+            }
+        }
+        let _ = fs::remove_dir_all(prefix);
+        fs::rename(&partial, prefix).with_context(|| prefix.display().to_string())
+    }
+}
+
+/// The mirror of Debian that the system itself uses.
+fn mirror() -> String {
+    let targets = output("apt-get", &["indextargets", "--no-release-info"]);
+    let mut mirrors: Vec<String> = targets
+        .unwrap_or_default()
+        .lines()
+        .filter_map(|line| line.strip_prefix("Repo-URI: "))
+        .filter(|uri| uri.ends_with("/debian/"))
+        .map(str::to_owned)
+        .collect();
+    mirrors.sort();
+    mirrors.into_iter().next().unwrap_or_else(|| MIRROR.into())
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The kernel of a host for guests under KVM.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use platform::image::Image;
+
+use crate::apt::{self, Remedy};
+use crate::failure::bad_input;
+use crate::places;
+use crate::terminal::note;
+
+/// Packages of Debian's kernels for arm64, by their version; modules are in others.
+const PACKAGES: &str = r"^linux-binary-[0-9.]+\+deb13-arm64$";
+const ARCHITECTURE: &str = "arm64";
+/// What is missing without one, and what to do instead.
+const REMEDY: Remedy = Remedy {
+    missing: "the kernel of KVM's host",
+    instead: "name an arm64 Image of Linux that has KVM by --host-kernel",
+};
+
+fn prefix() -> PathBuf {
+    places::target().join("tools/linux")
+}
+
+/// The kernel that was `named`; else Debian's, which is provided once.
+pub fn ensure(named: Option<&Path>) -> Result<PathBuf> {
+    if let Some(named) = named {
+        return checked(named);
+    }
+    match provided() {
+        Some(kernel) => Ok(kernel),
+        None => provide(),
+    }
+}
+
+/// A file that was named, if it can be one.
+fn checked(path: &Path) -> Result<PathBuf> {
+    let shown = path.display();
+    let image = match fs::read(path) {
+        Ok(image) => image,
+        Err(error) => bad_input!(
+            "--host-kernel: {shown} can't be read ({error}); name an arm64 Image of Linux"
+        ),
+    };
+    match Image::parse(&image) {
+        Ok(_) => Ok(path.to_owned()),
+        Err(why) => bad_input!("--host-kernel: {shown} {why}"),
+    }
+}
+
+/// The kernel that an earlier run has provided.
+fn provided() -> Option<PathBuf> {
+    let versions = fs::read_dir(prefix().join("usr/lib/modules")).ok()?;
+    let kernels = versions.flatten().map(|entry| entry.path().join("vmlinuz"));
+    kernels.filter(|kernel| kernel.is_file()).max()
+}
+
+/// Fetches, checks and unpacks the newest that Debian has for the suites of [`apt`].
+fn provide() -> Result<PathBuf> {
+    let Remedy { missing, instead } = REMEDY;
+    if !apt::usable() {
+        bad_input!("{missing} is missing, and only Debian's apt can fetch it; {instead}");
+    }
+    note!("{missing} is missing: providing it below target/tools (once)");
+    let tools = apt::Tools::lock()?;
+    // Another run may have provided it while this one waited.
+    if let Some(kernel) = provided() {
+        return Ok(kernel);
+    }
+    let apt = tools.apt(Some(ARCHITECTURE), &REMEDY)?;
+    let names = apt.names(PACKAGES)?;
+    let Some(newest) = names.iter().max_by_key(|name| version(name)) else {
+        bad_input!("{missing} is missing, and Debian's lists have none; {instead}");
+    };
+    apt.run("downloading the kernel", &["download", newest])?;
+    apt.unpack(&prefix())?;
+    provided().with_context(|| format!("{newest} has no kernel; {instead}"))
+}
+
+/// The numbers in a package's name, which sort as versions do.
+fn version(name: &str) -> Vec<u32> {
+    let numbers = name.split(|c: char| !c.is_ascii_digit());
+    numbers.filter_map(|number| number.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_version_is_the_one_with_the_highest_numbers() {
+        let mut names = [
+            "linux-binary-7.3.4+deb13-arm64",
+            "linux-binary-7.10.1+deb13-arm64",
+            "linux-binary-7.2.13+deb13-arm64",
+        ];
+        names.sort_by_key(|name| version(name));
+        assert_eq!(names[2], "linux-binary-7.10.1+deb13-arm64");
+        assert_eq!(names[0], "linux-binary-7.2.13+deb13-arm64");
+    }
+
+    #[test]
+    fn a_kernel_that_is_none_is_refused_by_name() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("Image");
+        let refused = |path: &Path| ensure(Some(path)).unwrap_err().to_string();
+        assert!(refused(&path).contains("can't be read"));
+        fs::write(&path, [0; 100]).unwrap();
+        assert!(refused(&path).starts_with("--host-kernel: "));
+        assert!(refused(&path).contains("is not an arm64 Image"));
+    }
+}
