@@ -68,10 +68,12 @@ impl Job {
         if args.dtb.is_some() && matches!(board.machine, Kind::Gem5(_)) {
             bad_input!("--dtb: gem5 describes the machine that it makes; leave --dtb out");
         }
-        let model = board.model(args.cpu.as_deref())?;
+        let model = &board.model(args.cpu.as_deref())?.to_owned();
         let metric = board.metric(args.metric)?;
         load.plan.cycles = metric == Metric::Cycles;
         load.plan.event_loses_irq = board.machine.event_loses_irq(model);
+        variant::usable(&mut load, model)?;
+        let board = &load.board;
         let job = Self {
             boot: args.boot,
             unders: args

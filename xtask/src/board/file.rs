@@ -45,6 +45,8 @@ struct Gem5Keys {
     parameters: String,
     memory: String,
     event_loses_irq: Vec<String>,
+    #[serde(default)]
+    breaks_lse: Vec<String>,
 }
 
 /// The board that `text`, the file at `path`, describes. `name` is what it is called.
@@ -94,6 +96,7 @@ fn machine(
             memory: gem5.memory,
             image_base,
             event_loses_irq: gem5.event_loses_irq,
+            breaks_lse: gem5.breaks_lse,
         })),
         (None, None) => Err(BadInput::error(
             "[qemu], [gem5]: neither is there; add the one that emulates it",

@@ -234,3 +234,18 @@ fn which_image_runs_is_known_by_the_board() {
         "{told}"
     );
 }
+
+#[test]
+fn an_emulator_is_not_asked_for_what_ends_it() {
+    use plan::Atomics::{Llsc, Lse};
+    let gem5 = |options: &[&str]| job(&[&["--board", "gem5"][..], options].concat());
+    let minor = gem5(&[]).unwrap();
+    assert_eq!(minor.variant().atomics, Some(Llsc));
+    assert_eq!(gem5(&["--atomics", "llsc"]).unwrap().variants().len(), 1);
+    for words in ["lse", "all"] {
+        let refused = gem5(&["--atomics", words]).unwrap_err();
+        assert!(is_bad_input(&refused) && refused.to_string().contains("use llsc"));
+    }
+    let other = gem5(&["--cpu", "o3", "--atomics", "lse"]).unwrap();
+    assert_eq!(other.image(other.variant()), Lse);
+}

@@ -5,7 +5,10 @@ use std::fmt;
 
 use plan::{Atomics, Under};
 
-use super::Job;
+use anyhow::Result;
+
+use super::{Job, Load};
+use crate::failure::bad_input;
 
 /// One boot of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +27,22 @@ impl fmt::Display for Variant {
             None => Ok(()),
         }
     }
+}
+
+/// Has `load` ask for no more than CPUs of `model` survive.
+pub fn usable(load: &mut Load, model: &str) -> Result<()> {
+    if load.guest.is_some() || !load.board.machine.breaks_lse(model) {
+        return Ok(());
+    }
+    if load.plan.atomics().any(|atomics| atomics == Atomics::Lse) {
+        bad_input!(
+            "--atomics: the emulator of board {} does not survive every atomic instruction on `{model}` (docs/gem5.md); \
+             use llsc",
+            load.board.name
+        );
+    }
+    load.plan = load.plan.with_atomics(Some(Atomics::Llsc));
+    Ok(())
 }
 
 impl Job {
