@@ -35,6 +35,7 @@ mod dispatch;
 mod entry;
 mod failing;
 pub mod features;
+mod from_el2;
 pub mod hypervisor;
 pub mod idle;
 pub mod interrupts;

@@ -22,6 +22,7 @@ const PROFILE: &str = "image";
 const HYPERVISOR: &str = "hypervisor";
 const GUEST: &str = "guest-kernel-shim";
 const TEST_KERNEL: &str = "test-kernel";
+const DIRTY_FIRMWARE: &str = "dirty-firmware";
 /// Name of the packed image's file.
 const PACKED: &str = "rouse.img";
 
@@ -117,12 +118,22 @@ pub fn build(board: &str, guest: Guest) -> Result<Built> {
 
 /// The kernel that stands for any other in tests, as it is given: an arm64 Image.
 pub fn test_kernel() -> Result<Vec<u8>> {
+    alone(TEST_KERNEL)
+}
+
+/// The firmware that leaves behind all that it may, for tests.
+pub fn dirty_firmware() -> Result<Vec<u8>> {
+    alone(DIRTY_FIRMWARE)
+}
+
+/// The one binary of `package`, flattened.
+fn alone(package: &str) -> Result<Vec<u8>> {
     toolchain::ensure_target()?;
     let locked = lock()?;
-    cargo_build(&[(TEST_KERNEL, TEST_KERNEL)], false)?;
-    let kernel = elf(TEST_KERNEL)?;
+    cargo_build(&[(package, package)], false)?;
+    let built = elf(package)?;
     drop(locked);
-    flattened(TEST_KERNEL, &kernel)
+    flattened(package, &built)
 }
 
 /// Builds, and leaves the packed image under a name that stays the same.
