@@ -36,6 +36,7 @@ mod dispatch;
 mod entry;
 mod failing;
 pub mod features;
+mod from_el2;
 pub mod hypervisor;
 pub mod idle;
 pub mod interrupts;

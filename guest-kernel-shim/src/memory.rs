@@ -8,11 +8,10 @@ use core::sync::atomic::Ordering::Relaxed;
 use aarch64_cpu::registers::{ID_AA64MMFR0_EL1, MAIR_EL1, Readable, TCR_EL1, TTBR0_EL1, Writeable};
 use aarch64_paging::descriptor::{El1Attributes, PhysicalAddress};
 use aarch64_paging::paging::{Constraints, El1And0, MemoryRegion, RootTable, VaRange};
+use arch::image::SCTLR_EL1_RES1;
 use arch::{insn, layout};
 use pages::{Pool, Regime, Tables, Use};
 use platform::Region;
-
-use crate::boot::SCTLR_RES1;
 
 /// MAIR_EL1: index 0 Device-nGnRE, index 1 Normal write-back (DDI 0487K.a, D23.2.109).
 const MAIR: u64 = 0x04 | 0xff << 8;
@@ -69,7 +68,7 @@ pub unsafe fn enter(pool: &mut Pool, regions: &[(Region, Use)]) {
     // TTBR1 (EPD1), IPS as the PE has it (DDI 0487K.a, D23.2.158).
     let tcr = 16 | 1 << 8 | 1 << 10 | 3 << 12 | 1 << 23 | range << 32;
     // M, C, SA, I and WXN; WFI, WFE and caches are EL1's own matter.
-    let sctlr = SCTLR_RES1 | 1 | 1 << 2 | 1 << 3 | 1 << 12 | 1 << 19;
+    let sctlr = SCTLR_EL1_RES1 | 1 | 1 << 2 | 1 << 3 | 1 << 12 | 1 << 19;
     let regime = &EL1_REGIME;
     regime
         .ttbr

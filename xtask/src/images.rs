@@ -26,6 +26,7 @@ const GUEST: &str = "guest-kernel-shim";
 const TEST_KERNEL: &str = "test-kernel";
 const MONITOR: &str = "vmm";
 const MONITOR_PROGRAM: &str = "rouse-kvm";
+const DIRTY_FIRMWARE: &str = "dirty-firmware";
 /// Name of the packed image's file.
 const PACKED: &str = "rouse.img";
 
@@ -166,12 +167,22 @@ pub fn build(board: &str, guest: Guest) -> Result<Built> {
 
 /// The kernel that stands for any other in tests, as it is given: an arm64 Image.
 pub fn test_kernel() -> Result<Vec<u8>> {
+    alone(TEST_KERNEL)
+}
+
+/// The firmware that leaves behind all that it may, for tests.
+pub fn dirty_firmware() -> Result<Vec<u8>> {
+    alone(DIRTY_FIRMWARE)
+}
+
+/// The one binary of `package`, flattened.
+fn alone(package: &str) -> Result<Vec<u8>> {
     toolchain::ensure_target(toolchain::TARGET)?;
     let locked = lock()?;
-    cargo_build(&[(TEST_KERNEL, TEST_KERNEL)], false, Atomics::Llsc)?;
-    let kernel = elf(TEST_KERNEL, Atomics::Llsc)?;
+    cargo_build(&[(package, package)], false, Atomics::Llsc)?;
+    let built = elf(package, Atomics::Llsc)?;
     drop(locked);
-    flattened(TEST_KERNEL, &kernel)
+    flattened(package, &built)
 }
 
 /// The virtual machine monitor: a static program of arm64 Linux.

@@ -56,8 +56,19 @@ pub struct Job {
     pub expect_reset: bool,
     /// The seed with which the emulator is disturbed, if it is.
     pub disturb: Option<u64>,
+    /// Firmware that is there before what is booted, in tests.
+    pub dirty_firmware: Option<DirtyFirmware>,
     /// Whether the rules of the architecture are watched: see [`crate::strict`].
     pub strict: bool,
+}
+
+/// The firmware of `dirty-firmware/`.
+#[derive(Clone, Debug)]
+pub struct DirtyFirmware {
+    /// Its file.
+    pub file: PathBuf,
+    /// What it leaves, as words with commas between them.
+    pub leaves: String,
 }
 
 impl Job {
@@ -92,6 +103,7 @@ impl Job {
             watts: board.watts.clone(),
             expect_reset: args.expect_reset,
             disturb: args.disturb,
+            dirty_firmware: None,
             strict: false,
             load,
         };

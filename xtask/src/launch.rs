@@ -12,7 +12,7 @@ use crate::board::Firmware;
 use crate::cli::{Boot, Metric};
 use crate::disk;
 use crate::images::Built;
-use crate::job::{Job, Variant};
+use crate::job::{DirtyFirmware, Job, Variant};
 use crate::qemu::{self, Emulator, firmware};
 
 /// The command of one boot of `job`. For a boot from disk the disk is written.
@@ -40,6 +40,9 @@ pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) 
         command.arg("-dtb").arg(tree);
     }
     let mut arguments = job.load.boot_arguments(atomics);
+    if let Some(firmware) = &job.dirty_firmware {
+        dirty(&mut command, firmware);
+    }
     // The bare machine has no firmware: boards/virt-uefi.toml says why.
     if under == Under::None {
         command.args(["-serial", "stdio"]);
@@ -117,6 +120,16 @@ fn flash(command: &mut Command, of: &Firmware) -> Result<()> {
         &firmware(variables)?,
     );
     Ok(())
+}
+
+/// Puts the firmware of tests into the machine, and says what it is to leave.
+fn dirty(command: &mut Command, firmware: &DirtyFirmware) {
+    command.arg("-bios").arg(&firmware.file);
+    // QEMU takes no empty string.
+    if !firmware.leaves.is_empty() {
+        let leaves = firmware.leaves.replace(',', ",,");
+        command.args(["-fw_cfg", &format!("name=opt/rouse/leaves,string={leaves}")]);
+    }
 }
 
 /// Has `image` loaded, or handed to the firmware.

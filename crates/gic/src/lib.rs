@@ -19,7 +19,7 @@ use core::ptr::NonNull;
 use platform::Gic;
 use safe_mmio::UniqueMmioPointer;
 
-pub use spi::Spi;
+pub use spi::{Spi, enabled_spis};
 
 /// Offsets of GICD_TYPER2 and GICD_PIDR2 (IHI 0069H, 12.9).
 const GICD_TYPER2: u64 = 0xc;

@@ -138,12 +138,17 @@ fn psci(fdt: Fdt<'_>) -> Result<Option<Conduit>, Error> {
     }
 }
 
+/// Whether a node is there and must not be used (Devicetree Specification 0.4, 2.3.4).
+fn is_off(node: FdtNode<'_>) -> bool {
+    matches!(string(node, "status"), Some("disabled" | "fail"))
+}
+
 fn cpus(fdt: Fdt<'_>) -> Result<(ArrayVec<Cpu, MAX_CPUS>, usize), Error> {
     let cpus = fdt.cpus().map_err(|_| Error::NoNode("cpus"))?;
     let mut found = ArrayVec::new();
     let mut ignored = 0;
     for cpu in cpus.cpus() {
-        if matches!(string(*cpu, "status"), Some("disabled" | "fail")) {
+        if is_off(*cpu) {
             continue;
         }
         let reg = Error::Property {
@@ -204,7 +209,8 @@ fn memory(fdt: Fdt<'_>) -> Result<ArrayVec<Region, 16>, Error> {
     let mut memory = ArrayVec::new();
     let mut missing = Error::NoNode("memory");
     for node in fdt.root().children() {
-        if string(node, "device_type") == Some("memory") {
+        // The RAM of the secure side is described as well, for it, and disabled for us.
+        if string(node, "device_type") == Some("memory") && !is_off(node) {
             missing = Error::Property {
                 node: "memory",
                 property: "reg",

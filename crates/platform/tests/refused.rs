@@ -231,3 +231,15 @@ fn a_tree_that_is_deeper_than_any_machine_is_refused() {
     let tree = with(&tree, b"arm,psci-0.2", b"arm,psci-9.2");
     refused(&tree, "device tree: nodes nested more than 16 deep");
 }
+
+/// QEMU's `virt` with `secure=on`, whose tree has the RAM of the secure side as well: a
+/// memory node that is disabled (Devicetree Specification 0.4, 2.3.4) is none.
+#[test]
+fn memory_that_is_disabled_is_not_used() {
+    let tree = include_bytes!("../../fuzz/corpus/device-tree/virt-secure-smp8");
+    let memory = Platform::from_fdt(tree).unwrap().memory;
+    assert!(
+        memory.iter().all(|bank| bank.base >= 0x4000_0000),
+        "{memory:x?}"
+    );
+}

@@ -72,13 +72,25 @@ core::arch::global_asm!(
     r#"
     // Common: EL2 in a known state. The MMU goes off first: E2H changes what the
     // translation registers mean. TPIDR_EL2 is UNKNOWN after a reset, and 0 says that
-    // there is no PerCpu yet. A loader may have used either stack pointer. Clobbers x1.
+    // there is no PerCpu yet. A loader may have used either stack pointer. SCTLR_EL2 before
+    // anything is loaded: data may be big-endian. TCR2_EL2 and SCTLR2_EL2 change what the
+    // tables and the MMU mean, permissions above all (FEAT_S1PIE), where a CPU has them:
+    // ID_AA64MMFR3_EL1.TCRX (3:0) and SCTLRX (7:4). Clobbers x1.
     .macro el2_reset
         msr     spsel, #1
         msr     tpidr_el2, xzr
-        ldr     x1, ={sctlr}
+        mov     x1, #({sctlr} & 0xffff)
+        movk    x1, #({sctlr} >> 16), lsl #16
         msr     sctlr_el2, x1
         isb
+        mrs     x1, S3_0_C0_C7_3                // ID_AA64MMFR3_EL1
+        tst     x1, #0xf
+        b.eq    5f
+        msr     S3_4_C2_C0_3, xzr               // TCR2_EL2
+    5:  tst     x1, #0xf0
+        b.eq    6f
+        msr     S3_4_C1_C0_3, xzr               // SCTLR2_EL2
+    6:
         ldr     x1, ={hcr}
         msr     hcr_el2, x1
         adrp    x1, el2_vectors

@@ -6,7 +6,7 @@ use arch::layout;
 use arrayvec::ArrayVec;
 use pages::{PAGE, Pool, Use};
 use platform::carve::{self, Division};
-use platform::{Platform, Region};
+use platform::{Enable, Platform, Region};
 
 use crate::boot::discovery::Discovered;
 use crate::cpu::percpu::{Slot, boot_stack_guard};
@@ -66,6 +66,20 @@ pub fn split(platform: Platform<'static>, discovered: &Discovered) -> Machine {
     machine
 }
 
+/// The words by which a loader's spin tables let CPUs go, as far as they are in no RAM of ours:
+/// loaders reserve them.
+fn release_words(machine: &Machine) -> impl Iterator<Item = Region> {
+    let words = machine
+        .platform
+        .cpus
+        .iter()
+        .filter_map(|cpu| match cpu.enable {
+            Enable::SpinTable(base) => Some(Region { base, size: 8 }),
+            Enable::Psci | Enable::Held => None,
+        });
+    words.filter(|word| !word.overlaps(&machine.guest))
+}
+
 /// Builds the guest's map: its RAM, and nothing else.
 fn guest_map(pool: &mut Pool, ram: Region) -> (u64, u64) {
     let mut map = GuestMap::new(pool);
@@ -108,6 +122,9 @@ fn map(machine: &Machine, pool: &mut Pool, hypervisor: Region, discovered: &Disc
             },
             Use::Device,
         );
+    }
+    for word in release_words(machine) {
+        map.map(word, Use::Write);
     }
     map.publish(&EL2_REGIME);
 }

@@ -70,6 +70,9 @@ fn start(machine: &Machine, enable: Enable, state: &'static PerCpu) {
                 size: 8,
             });
             EL2_RELEASE.let_go(state.mpidr, per_cpu);
+            // Loaders may wait for the address by WFE (Linux, booting.rst). The DSB before it is
+            // `let_go`'s.
+            insn::sev();
         }
         (Enable::Held, _) => EL2_RELEASE.let_go(state.mpidr, per_cpu),
     }

@@ -119,13 +119,15 @@ fn take_over(discovered: &Discovered) -> ! {
     );
     memory::audit_guest(machine.stage2.0, machine.guest);
     // SAFETY: the description is true and `split` mapped the distributor.
+    let spis = unsafe { gic::enabled_spis(&machine.platform.gic) };
+    // SAFETY: likewise.
     unsafe { gic::enable_distributor(&machine.platform.gic) }
         .unwrap_or_else(|error| refuse!("{error}"));
     prepare(machine.cpus[0]);
     controls::announce_mpam(arguments.no_mpam);
     smp::start_others(machine);
     if arguments.survey {
-        survey::print(machine, discovered);
+        survey::print(machine, discovered, spis);
     }
     vm::create(machine, arguments.plan.atomics);
     run_guest(machine.cpus[0])

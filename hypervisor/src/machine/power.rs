@@ -50,6 +50,7 @@ fn off(function: u64) -> ! {
     if let Some(firmware) = log::firmware() {
         (firmware.power_off)();
     }
+    log::drain();
     if let Some(conduit) = conduit() {
         psci(conduit, function, 0, 0, 0);
     }
