@@ -51,7 +51,10 @@ fn off(function: u64) -> ! {
         (firmware.power_off)();
     }
     if let Some(conduit) = conduit() {
-        psci(conduit, function, 0, 0, 0);
+        let status = psci(conduit, function, 0, 0, 0);
+        log::print_unlocked(format_args!(
+            "rouse: PSCI function {function:#x} answers {status}: the machine is still on; turn it off\n"
+        ));
     }
     log::print_unlocked(format_args!("{}", console::END));
     loop {

@@ -56,6 +56,8 @@ const TREE_SIZE: usize = 0x1_0000;
 pub struct Vm {
     /// CPUs that have a vCPU, in the order of the guest's description.
     pub cpus: ArrayVec<&'static PerCpu, { platform::MAX_CPUS }>,
+    /// The CPU that is EL2's own: it has no vCPU.
+    pub kept: Option<&'static PerCpu>,
     /// Their numbers by affinity.
     index: Index,
     /// The emulated distributor.
@@ -155,8 +157,8 @@ fn scrub(ram: Region) {
     pages::zero(ram);
 }
 
-/// Copies the image and writes the device tree into the guest's RAM.
-pub fn create(machine: &Machine) {
+/// Copies the image and writes the device tree into the guest's RAM. `keep`: one CPU gets no vCPU.
+pub fn create(machine: &Machine, keep: bool) {
     let image = payload();
     let ram = machine.guest;
     let offset = place(image, ram);
@@ -164,7 +166,8 @@ pub fn create(machine: &Machine) {
     stage!("scrub", "clearing {} MiB, the guest's RAM", ram.size >> 20);
     scrub(ram);
     let online = machine.cpus.iter().copied().filter(|cpu| cpu.is_online());
-    let cpus: ArrayVec<&'static PerCpu, { platform::MAX_CPUS }> = online.collect();
+    let mut cpus: ArrayVec<&'static PerCpu, { platform::MAX_CPUS }> = online.collect();
+    let kept = if keep { keep_one(&mut cpus) } else { None };
     let vm = VM.call_once(|| Vm {
         distributor: SpinMutex::new(Distributor::new(cpus.len())),
         ram: Region {
@@ -174,6 +177,7 @@ pub fn create(machine: &Machine) {
         entry: RAM + offset,
         index: Index::new(cpus.iter().map(|cpu| cpu.mpidr)),
         cpus,
+        kept,
     });
     // SAFETY: the guest's RAM is its alone, is mapped, was checked to be
     // large enough, and no vCPU runs yet.
@@ -189,6 +193,20 @@ pub fn create(machine: &Machine) {
         size: offset + image.size,
     });
     stage!("guest", "{} bytes at IPA {:#x}", image.size, vm.entry);
+}
+
+/// Takes the last of `cpus` for EL2, unless the guest would have less than two then: most of
+/// what is measured takes two.
+fn keep_one(
+    cpus: &mut ArrayVec<&'static PerCpu, { platform::MAX_CPUS }>,
+) -> Option<&'static PerCpu> {
+    const LEFT: usize = 2;
+    let kept = (cpus.len() > LEFT).then(|| cpus.pop()).flatten();
+    match kept {
+        Some(cpu) => stage!("keep", "CPU {:#x} watches and has no vCPU", cpu.mpidr),
+        None => stage!("keep", "no CPU is kept: there are only {}", cpus.len()),
+    }
+    kept
 }
 
 /// How the guest calls: by SMC, as it would without us, where that is an
