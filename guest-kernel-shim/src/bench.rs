@@ -4,6 +4,9 @@
 
 mod pass;
 
+use core::hint::black_box;
+
+use abi::Info;
 use arrayvec::ArrayVec;
 use pages::Pool;
 use parts::Account;
@@ -20,6 +23,7 @@ use crate::entry::{self, Entry, Work};
 use crate::features::features;
 use crate::idle::{self, limited};
 use crate::kernel::stats::Totals;
+use crate::machine::platform;
 use crate::percpu::{self, PerCpu};
 use crate::setting::Setting;
 use crate::workers::{self, Job, noise};
@@ -31,7 +35,7 @@ use crate::workload::pingpong::Near;
 use crate::workload::samples::{self, Samples};
 use crate::workload::stream::Listener;
 use crate::workload::{call, stages, times};
-use crate::{atomics, clock, hypervisor, knobs, logs, probe, report};
+use crate::{atomics, clock, hypervisor, interrupts, knobs, logs, probe, report};
 
 /// Records of progress in a pass.
 const STEPS: usize = 8;
@@ -57,6 +61,12 @@ pub fn run(plan: &Plan, seed: u64, fault: Option<Fault>, pool: &mut Pool) {
     let mut work = Work::planned(entries);
     report::plan(plan, entries, &work);
     let watch = Watch::new(fault);
+    let deadlines = hypervisor::present() && hypervisor::info(Info::Deadline) != 0;
+    if deadlines {
+        // A CPU that owns its interrupts gets EL2's as well.
+        interrupts::listen(Some(hand_on));
+        hypervisor::timer();
+    }
     for pass in 0..PASSES {
         let forwards = plan::is_forwards(pass);
         report::order(pass, forwards, count);
@@ -64,6 +74,12 @@ pub fn run(plan: &Plan, seed: u64, fault: Option<Fault>, pool: &mut Pool) {
             let id = if forwards { step } else { count - 1 - step };
             let entry = &mut entries[id];
             let begun = entry.is_due(pass);
+            if begun && deadlines {
+                hypervisor::begin_cell(Some((id, pass)));
+            }
+            if fault == Some(Fault::CellHang) && (id, pass) == (count - 1, 1) {
+                hang();
+            }
             if begun && entry.samples.is_some() {
                 samples::samples_of_cell(id as u64);
                 pass::run(entry, &mut scratch, seed, &watch);
@@ -79,7 +95,24 @@ pub fn run(plan: &Plan, seed: u64, fault: Option<Fault>, pool: &mut Pool) {
             }
         }
     }
+    if deadlines {
+        hypervisor::begin_cell(None);
+    }
     report::end(count);
+}
+
+/// Hands an interrupt of EL2's on.
+fn hand_on(_: &PerCpu, intid: u32) {
+    if Some(intid) == platform().timer.hyp {
+        hypervisor::timer();
+    }
+}
+
+/// Does nothing any more, as [`Fault::CellHang`] asks.
+fn hang() -> ! {
+    loop {
+        black_box(());
+    }
 }
 
 /// The cells of the plan, with memory for the samples of those that can run.

@@ -165,6 +165,17 @@ pub fn watch(address: u64, period: u64) {
     );
 }
 
+/// Says that pass `pass` of cell `id` begins, or that none runs any more; see [`abi::CALL_CELL`].
+pub fn begin_cell(cell: Option<(usize, u32)>) {
+    let (number, pass) = cell.map_or((0, 0), |(id, pass)| (id as u64 + 1, u64::from(pass)));
+    call(u64::from(abi::CALL_CELL), [number, pass, 0]);
+}
+
+/// Hands on an interrupt of EL2's timer, which came here; see [`abi::CALL_TIMER`].
+pub fn timer() {
+    call(u64::from(abi::CALL_TIMER), [0; 3]);
+}
+
 /// This vCPU's counters. The call names itself in its syndrome, see
 /// [`abi::COUNTING`].
 pub fn counters() -> [u64; Counter::COUNT] {

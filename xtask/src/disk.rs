@@ -33,7 +33,7 @@ use crate::{interrupt, output, places};
 
 /// The verb `image`.
 pub fn image(args: &ImageArgs) -> Result<()> {
-    let mut load = Load::new(&args.load)?;
+    let mut load = Load::of_disk(&args.load)?;
     load.plan.cycles = args.cycles;
     // Before anything is built: what can't boot, be said or written, is refused.
     load.board.boots_disks("--board")?;
@@ -96,6 +96,9 @@ fn next_step(load: &Load) -> String {
          {docs} has the way from here to a table: snapshot, machine image, instance, console, report.",
         config::PATH
     );
+    if let Some(deadlines) = load.deadlines.shown() {
+        said += &format!("\n{deadlines}");
+    }
     if !load.plan.compact {
         said += "\nA console that keeps only 64 KiB loses the beginning of a long run: --compact makes it short, \
                  --shard divides it.";

@@ -2,6 +2,7 @@
 //! What is to be booted: the options, checked before anything is built.
 
 mod checks;
+mod deadlines;
 mod load;
 mod variant;
 
@@ -14,6 +15,8 @@ use std::time::Duration;
 use anyhow::Result;
 use plan::{Machine, Plan, Shard, Under};
 use results::Watts;
+
+use deadlines::Deadlines;
 
 use crate::board::{Board, Machine as Kind};
 use crate::cli::{Boot, JobArgs, LimitArgs, Metric, RunArgs};
@@ -119,6 +122,11 @@ impl Job {
         }
         if job.load.survey && !job.unders.contains(&Under::Rouse) {
             bad_input!("--survey: it is the hypervisor that prints it; use --under rouse");
+        }
+        if job.load.deadlines != Deadlines::default() && !job.unders.contains(&Under::Rouse) {
+            bad_input!(
+                "--deadline, --cell-deadline, --keep-cpu: the hypervisor sees to them; use --under rouse, or --time-limit"
+            );
         }
         for &under in &job.unders {
             job.board().runs(under)?;

@@ -60,6 +60,12 @@ fn first<T: Default + PartialEq>(field: &mut T, read: T) {
 
 /// Asks the hypervisor to print what the machine is.
 pub const SURVEY: &str = "survey";
+/// Seconds that a run may take.
+pub const DEADLINE: &str = "deadline";
+/// Seconds that a pass of a cell may take.
+pub const CELL_DEADLINE: &str = "cell-deadline";
+/// Keeps a CPU for the deadlines.
+pub const KEEP_CPU: &str = "keep-cpu";
 /// Says that the boot arguments begin behind it.
 pub const OPTIONS: &str = "options";
 
@@ -88,6 +94,12 @@ arguments! {
         survey: bool = SURVEY, on;
         /// The hypervisor leaves the registers of memory partitioning alone.
         no_mpam: bool = "no-mpam", on;
+        /// Seconds that the run may take, from the hypervisor's start; 0 is any.
+        deadline: Option<u64> = DEADLINE, count;
+        /// Seconds that a pass of a cell may take, with its report; 0 is any.
+        cell_deadline: Option<u64> = CELL_DEADLINE, count;
+        /// One CPU is the hypervisor's own and has no vCPU, so that a deadline ends any guest.
+        keep_cpu: bool = KEEP_CPU, on;
         /// Here the boot arguments begin, where a boot manager may put something in front.
         options: bool = OPTIONS, on;
         /// The console, as `platform::uart::Named` reads it.

@@ -33,7 +33,10 @@ mod value;
 mod wait;
 mod words;
 
-pub use arguments::{Arguments, Names, OPTIONS, Part, Program, SURVEY, Unfit, guest_part, keys};
+pub use arguments::{
+    Arguments, CELL_DEADLINE, DEADLINE, KEEP_CPU, Names, OPTIONS, Part, Program, SURVEY, Unfit,
+    guest_part, keys,
+};
 pub use atomics::OtherImage;
 pub use completion::Completion;
 pub use cpuidle::{Hz, Name as Governor, States};

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From the first Rust instruction to a machine that can run a guest.
 
+use core::sync::atomic::Ordering::SeqCst;
+
 use aarch64_cpu::registers::{CNTFRQ_EL0, MPIDR_EL1, Readable};
-use arch::layout;
+use arch::{insn, layout};
 use plan::{Arguments, Names};
 use platform::Platform;
 
@@ -10,14 +12,14 @@ use crate::boot::discovery::{Discovered, fit, from_tree, open_console, report};
 use crate::boot::memory_split::split;
 use crate::boot::{efi, smp, survey};
 use crate::console::log;
-use crate::cpu::controls;
 use crate::cpu::percpu::PerCpu;
-use crate::dumps::failing;
+use crate::cpu::{controls, pending_word};
+use crate::dumps::{deadline, failing, own_timer};
 use crate::exits::enter;
 use crate::interrupts::vgic_cpu;
 use crate::machine::memory::{self, EL2_REGIME};
 use crate::machine::power::{note_conduit, stop};
-use crate::machine::{self, fault, machine, payload, vm};
+use crate::machine::{self, Machine, fault, machine, payload, vm};
 use crate::{refuse, say, stage};
 
 /// Makes sure that there is time: every wait of the start ends by the counter.
@@ -92,6 +94,7 @@ fn take_over(discovered: &Discovered) -> ! {
         stop();
     }
     check_counter();
+    deadline::set(arguments.deadline, arguments.cell_deadline);
     platform.begin_with(MPIDR_EL1.get() & platform::AFFINITY);
     report(discovered, &platform);
     if platform.timer.hyp.is_none() {
@@ -129,8 +132,21 @@ fn take_over(discovered: &Discovered) -> ! {
     if arguments.survey {
         survey::print(machine, discovered, spis);
     }
-    vm::create(machine, arguments.plan.atomics);
+    vm::create(machine, arguments.plan.atomics, arguments.keep_cpu);
+    // Each has set its timer before it was known which of them look.
+    review_looks(machine);
     run_guest(machine.cpus[0])
+}
+
+/// Has each CPU with a vCPU decide again when it looks whether something is wrong.
+fn review_looks(machine: &Machine) {
+    for cpu in &vm::vm().cpus {
+        cpu.vcpu.pending_word.fetch_or(pending_word::REVIEW, SeqCst);
+        // The bit has to be visible before the doorbell is. This CPU hears its own at its entry
+        // into the guest.
+        insn::dsb_ishst();
+        cpu.redistributor().set_pending(machine.doorbell());
+    }
 }
 
 /// Runs the guest's first vCPU on this CPU.
@@ -153,6 +169,7 @@ fn prepare(cpu: &'static PerCpu) {
     unsafe { vgic_cpu::prepare(cpu, &machine.platform) }
         .unwrap_or_else(|error| refuse!("CPU {:#x}: {error}", cpu.mpidr));
     payload::note_cpu();
+    own_timer::review(cpu);
     cpu.set_online();
 }
 

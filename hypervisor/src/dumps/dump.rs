@@ -15,7 +15,7 @@ use aarch64_cpu::registers::{
 };
 use arch::frame::Frame;
 use arch::insn;
-use arch::regs::{ICH_ELRSR_EL2, ISR_EL1, ich_lr};
+use arch::regs::{ICC_IGRPEN1_EL1, ICH_ELRSR_EL2, ISR_EL1, ich_lr};
 
 use crate::console::log::{self, print_unlocked};
 use crate::cpu::pending_word;
@@ -26,6 +26,10 @@ use crate::machine::{machine, memory, power, vm};
 
 /// Exit status of a machine whose hypervisor failed.
 const STATUS: u64 = 70;
+/// That of one that a deadline has ended.
+const STATUS_LATE: u64 = 71;
+/// Seconds that a CPU which reports a failure has to end the machine, once a deadline is over.
+const PATIENCE: u64 = 10;
 /// Number of the vector for synchronous exceptions of EL2 itself.
 const EL2_SYNC: u64 = 4;
 
@@ -84,6 +88,44 @@ pub fn asked(status: u64) -> ! {
     finish_with(status)
 }
 
+/// Ends the machine because of a deadline, with the state of every CPU. Where another CPU
+/// reports a failure already that one ends it, if it still can.
+pub fn late(cpu: &PerCpu, why: core::fmt::Arguments<'_>) -> ! {
+    if FAILED.load(SeqCst) != 0 {
+        await_end(cpu);
+    }
+    take_console(why);
+    begun_line(cpu);
+    dump!("deadline: {why}");
+    finish_with(STATUS_LATE)
+}
+
+/// Gives the CPU that reports a failure time to end the machine, and then does so itself.
+fn await_end(cpu: &PerCpu) -> ! {
+    let end = CNTPCT_EL0.get() + PATIENCE * CNTFRQ_EL0.get();
+    while CNTPCT_EL0.get() < end {
+        if cpu.vcpu.pending_word.swap(0, SeqCst) & pending_word::DUMP != 0 {
+            tell(cpu);
+        }
+        insn::yield_now();
+    }
+    dump!("deadline: the CPU that reports a failure does not end the machine");
+    power::stop()
+}
+
+/// Shows what the vCPU of this CPU has written of a line. Not for a CPU that has failed itself:
+/// it may have done so in the middle of that.
+fn begun_line(cpu: &PerCpu) {
+    // SAFETY: this CPU's own, and the interrupt or call that led here came from outside of it.
+    unsafe {
+        cpu.vcpu.console.with(|console| {
+            if !console.begun().is_empty() {
+                print_unlocked(format_args!("{}\n", console.begun().escape_ascii()));
+            }
+        });
+    }
+}
+
 /// Says what is wrong, on the CPU that fails first.
 fn begin(why: core::fmt::Arguments<'_>) {
     take_console(why);
@@ -127,12 +169,17 @@ fn as_well(why: core::fmt::Arguments<'_>) -> ! {
         halt();
     }
     let me = PerCpu::this();
+    await_turn(me);
+    dump!("CPU {:#x} has failed as well: {why}", me.mpidr);
+    answer(me)
+}
+
+/// Waits until the CPU that reports asks this one.
+fn await_turn(me: &PerCpu) {
     while me.vcpu.pending_word.load(SeqCst) & pending_word::DUMP == 0 {
         // The doorbell that comes with the bit ends it.
         traps::halt_for_any();
     }
-    dump!("CPU {:#x} has failed as well: {why}", me.mpidr);
-    answer(me)
 }
 
 fn halt() -> ! {
@@ -185,9 +232,14 @@ fn others(me: &PerCpu) {
     }
 }
 
-/// Whether the guest's memory was taken away to stop its CPUs.
-pub fn revoked() -> bool {
-    REVOKED.load(Relaxed)
+/// Does not come back if the guest's memory was taken away to stop its CPUs, of which this is
+/// one: each shows its state when it is its turn.
+pub fn stop_if_revoked(cpu: &PerCpu) {
+    if REVOKED.load(Relaxed) {
+        await_turn(cpu);
+        begun_line(cpu);
+        answer(cpu);
+    }
 }
 
 /// Shows what each vCPU did last, where the guest notes it.
@@ -210,11 +262,20 @@ fn operations() {
 
 /// Answers [`others`]: prints this CPU's state and stops it.
 pub fn answer(cpu: &PerCpu) -> ! {
+    tell(cpu);
+    // With an interrupt pending, EL2's timer for instance, WFI would return again and again; an
+    // emulator with one thread would run this CPU, and not the one that reports.
+    ICC_IGRPEN1_EL1.set(0);
+    insn::isb();
+    halt()
+}
+
+/// Prints this CPU's state for [`others`].
+fn tell(cpu: &PerCpu) {
     state(cpu);
     if let Some((number, _)) = vm::vm().find(cpu.mpidr) {
         ANSWERED.fetch_or(1 << number, SeqCst);
     }
-    halt()
 }
 
 /// Prints the state of this CPU and its vCPU.

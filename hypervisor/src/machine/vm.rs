@@ -55,6 +55,8 @@ pub const TREE_SIZE: usize = 0x1_0000;
 pub struct Vm {
     /// CPUs that have a vCPU, in the order of the guest's description.
     pub cpus: ArrayVec<&'static PerCpu, { platform::MAX_CPUS }>,
+    /// The CPU that is EL2's own: it has no vCPU.
+    pub kept: Option<&'static PerCpu>,
     /// Their numbers by affinity.
     index: Index,
     /// The emulated distributor.
@@ -129,8 +131,8 @@ fn scrub(ram: Region) {
 }
 
 /// Copies the image, of those that there are the one that was `asked` for or is the best,
-/// and writes the device tree into the guest's RAM.
-pub fn create(machine: &Machine, asked: Option<Atomics>) {
+/// and writes the device tree into the guest's RAM. `keep`: one CPU gets no vCPU.
+pub fn create(machine: &Machine, asked: Option<Atomics>, keep: bool) {
     let Chosen { image, choice } = payload::choose(asked);
     let ram = machine.guest;
     let offset = place(image, ram);
@@ -138,7 +140,8 @@ pub fn create(machine: &Machine, asked: Option<Atomics>) {
     stage!("scrub", "clearing {} MiB, the guest's RAM", ram.size >> 20);
     scrub(ram);
     let online = machine.cpus.iter().copied().filter(|cpu| cpu.is_online());
-    let cpus: ArrayVec<&'static PerCpu, { platform::MAX_CPUS }> = online.collect();
+    let mut cpus: ArrayVec<&'static PerCpu, { platform::MAX_CPUS }> = online.collect();
+    let kept = if keep { keep_one(&mut cpus) } else { None };
     let vm = VM.call_once(|| Vm {
         distributor: SpinMutex::new(Distributor::new(cpus.len())),
         ram: Region {
@@ -148,6 +151,7 @@ pub fn create(machine: &Machine, asked: Option<Atomics>) {
         entry: RAM + offset,
         index: Index::new(cpus.iter().map(|cpu| cpu.mpidr)),
         cpus,
+        kept,
     });
     // SAFETY: the guest's RAM is its alone, is mapped, was checked to be
     // large enough, and no vCPU runs yet.
@@ -167,6 +171,20 @@ pub fn create(machine: &Machine, asked: Option<Atomics>) {
         Some(choice) => stage!("guest", "{size} bytes at IPA {entry:#x}{choice}"),
         None => stage!("guest", "{size} bytes at IPA {entry:#x}"),
     }
+}
+
+/// Takes the last of `cpus` for EL2, unless the guest would have less than two then: most of
+/// what is measured takes two.
+fn keep_one(
+    cpus: &mut ArrayVec<&'static PerCpu, { platform::MAX_CPUS }>,
+) -> Option<&'static PerCpu> {
+    const LEFT: usize = 2;
+    let kept = (cpus.len() > LEFT).then(|| cpus.pop()).flatten();
+    match kept {
+        Some(cpu) => stage!("keep", "CPU {:#x} watches and has no vCPU", cpu.mpidr),
+        None => stage!("keep", "no CPU is kept: there are only {}", cpus.len()),
+    }
+    kept
 }
 
 /// How the guest calls: by SMC, as it would without us, where that is an

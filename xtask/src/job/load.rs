@@ -5,10 +5,11 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use plan::{Arguments, Atomics, Dimension, PREFIX, Plan, Program, SURVEY, Stages};
+use plan::{Arguments, Atomics, Dimension, Machine, PREFIX, Plan, Program, SURVEY, Stages};
 
+use super::deadlines::Deadlines;
 use crate::board::Board;
-use crate::cli::{LoadArgs, PlanArgs};
+use crate::cli::{LoadArgs, Metric, PlanArgs};
 use crate::failure::{BadInput, bad_input};
 use crate::images::Guest;
 use crate::pack;
@@ -26,6 +27,8 @@ pub struct Load {
     append: String,
     /// Whether the machine is to be described first.
     pub survey: bool,
+    /// How long the machine may take.
+    pub deadlines: Deadlines,
     /// The further arguments leave the guest to measure.
     pub measures: bool,
     /// The program of our guest that they ask for.
@@ -69,10 +72,29 @@ impl Load {
             guest,
             append,
             survey: args.survey,
+            deadlines: Deadlines::asked(&args.deadlines),
             measures,
             program,
             bare: false,
         })
+    }
+
+    /// For a disk: with deadlines, also where none were asked for.
+    pub fn of_disk(args: &LoadArgs) -> Result<Self> {
+        let mut load = Self::new(args)?;
+        let machine = Machine {
+            cpus: load.board.cpus(None)? as usize,
+            wfxt: true,
+            lse: true,
+            ecv: true,
+            frequency: load.board.counter_hz(Metric::Time)?,
+            hypervisor: true,
+            cpus_at_once: true,
+            caches: true,
+            event_loses_irq: false,
+        };
+        load.deadlines = Deadlines::of_disk(&args.deadlines, &load, &load.append, &machine);
+        Ok(load)
     }
 
     /// What is packed behind the hypervisor.
@@ -90,7 +112,8 @@ impl Load {
         let plan = || self.plan.with_atomics(atomics).to_string();
         let plan = self.guest.is_none().then(plan);
         let survey = self.survey.then(|| format!("{PREFIX}{SURVEY}"));
-        let parts = [plan, survey, Some(self.append.clone())];
+        let deadlines = Some(self.deadlines.to_string());
+        let parts = [plan, survey, deadlines, Some(self.append.clone())];
         let parts: Vec<String> = parts
             .into_iter()
             .flatten()
