@@ -7,33 +7,36 @@ use arrayvec::ArrayVec;
 use dtoolkit::fdt::{Fdt, FdtNode};
 use dtoolkit::{Node, Property};
 
-use crate::{AFFINITY, Conduit, Cpu, Enable, Error, Firmware, MAX_CPUS, Platform, Region, Report};
-use devices::{gic, timer, uart};
+use crate::{AFFINITY, Conduit, Cpu, Enable, Error, Firmware, Platform, Region, Report, Room};
+use devices::{gic, redistributors, timer, uart};
 
 /// How deep nodes are nested at most: more than in any machine's tree, and few
 /// enough for the stack of EL2.
 const MAX_DEPTH: usize = 16;
 
 impl<'a> Platform<'a> {
-    /// Reads the machine from the flattened device tree `blob`.
+    /// Reads the machine from the flattened device tree `blob`; its lists go into `room`.
     ///
     /// # Errors
     /// An [`Error`] that names the node and property that is missing or has
     /// another form than its binding requires.
-    pub fn from_fdt(blob: &'a [u8]) -> Result<Self, Error> {
+    pub fn from_fdt(blob: &'a [u8], room: &'a mut Room) -> Result<Self, Error> {
         let fdt = Fdt::new(blob).map_err(|_| Error::Malformed)?;
         if is_deep(fdt.root(), MAX_DEPTH) {
             return Err(Error::TooDeep(MAX_DEPTH));
         }
         let psci = psci(fdt)?;
-        let (cpus, cpus_ignored) = cpus(fdt)?;
         let timer = timer(fdt)?;
+        room.clear();
+        cpus(fdt, room)?;
+        redistributors(fdt, room)?;
+        let room: &Room = room;
         Ok(Self {
-            cpus,
-            cpus_ignored,
+            cpus: &room.cpus,
+            cpus_ignored: room.ignored,
             memory: memory(fdt)?,
             reserved: reserved(fdt)?,
-            gic: gic(fdt, &timer)?,
+            gic: gic(fdt, &timer, &room.redistributors)?,
             timer,
             uart: uart(fdt),
             psci,
@@ -120,10 +123,8 @@ fn psci(fdt: Fdt<'_>) -> Result<Option<Conduit>, Error> {
     }
 }
 
-fn cpus(fdt: Fdt<'_>) -> Result<(ArrayVec<Cpu, MAX_CPUS>, usize), Error> {
+fn cpus(fdt: Fdt<'_>, room: &mut Room) -> Result<(), Error> {
     let cpus = fdt.cpus().map_err(|_| Error::NoNode("cpus"))?;
-    let mut found = ArrayVec::new();
-    let mut ignored = 0;
     for cpu in cpus.cpus() {
         if matches!(string(*cpu, "status"), Some("disabled" | "fail")) {
             continue;
@@ -143,18 +144,17 @@ fn cpus(fdt: Fdt<'_>) -> Result<(ArrayVec<Cpu, MAX_CPUS>, usize), Error> {
             _ => return Err(reg),
         };
         let known = |other: &Cpu| other.mpidr == mpidr;
-        if mpidr & !AFFINITY != 0 || found.iter().any(known) {
+        if mpidr & !AFFINITY != 0 || room.cpus.iter().any(known) {
             return Err(reg);
         }
         let enable = enable(*cpu)?;
-        if found.try_push(Cpu { mpidr, enable }).is_err() {
-            ignored += 1;
-        }
+        room.add(Cpu { mpidr, enable });
     }
-    if found.is_empty() {
+    if room.cpus.is_empty() {
         return Err(Error::NoNode("cpu"));
     }
-    Ok((found, ignored))
+    room.sort();
+    Ok(())
 }
 
 fn enable(cpu: FdtNode<'_>) -> Result<Enable, Error> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From the first Rust instruction to a machine that can run a guest.
 
-use aarch64_cpu::registers::{CNTFRQ_EL0, MPIDR_EL1, Readable};
+use aarch64_cpu::registers::{CNTFRQ_EL0, Readable};
 use arch::layout;
 use plan::{Arguments, Names};
 
@@ -84,7 +84,6 @@ fn take_over(discovered: &Discovered) -> ! {
         stop();
     }
     check_counter();
-    platform.begin_with(MPIDR_EL1.get() & platform::AFFINITY);
     report(discovered, &platform);
     let machine = split(platform, discovered);
     stage!(
