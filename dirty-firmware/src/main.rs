@@ -27,15 +27,19 @@ use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::{Acquire, Release};
 
 use aarch64_cpu::registers::{MPIDR_EL1, Readable};
+use arch::place::Place;
 use console::Port;
-use platform::Platform;
 use platform::image::{HEADER, Image};
+use platform::{Platform, Room};
 
 use crate::entry::Entry;
 use crate::fw_cfg::FwCfg;
 use crate::registers::PATTERN;
 use crate::tree::{Changes, Start};
 use crate::words::Words;
+
+/// Where the lists of the machine's description are.
+static ROOM: Place<Room> = Place::new(Room::new());
 
 /// Start of RAM, where QEMU leaves the device tree for firmware.
 const RAM: u64 = 0x4000_0000;
@@ -117,7 +121,9 @@ extern "C" fn firmware_start() -> ! {
         let size = u32::from_be((RAM as *const u32).add(1).read());
         core::slice::from_raw_parts(RAM as *const u8, size as usize)
     };
-    let Ok(platform) = Platform::from_fdt(tree) else {
+    // SAFETY: this runs once.
+    let room = unsafe { ROOM.take() };
+    let Ok(platform) = Platform::from_fdt(tree, room) else {
         el3::end(0)
     };
     // SAFETY: RAM that is this firmware's.

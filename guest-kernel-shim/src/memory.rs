@@ -50,14 +50,14 @@ pub static EL1_REGIME: Regime = Regime::new();
 /// # Safety
 /// The regions must contain the running code, its data and its stack, and
 /// `pool`'s memory.
-pub unsafe fn enter(pool: &mut Pool, regions: &[(Region, Use)]) {
+pub unsafe fn enter(pool: &mut Pool, regions: impl Iterator<Item = (Region, Use)>) {
     let mut root = ManuallyDrop::new(RootTable::with_va_range(
         Tables(pool),
         0,
         El1And0,
         VaRange::Lower,
     ));
-    for &(region, how) in regions {
+    for (region, how) in regions {
         let range = MemoryRegion::new(region.base as usize, region.end() as usize);
         let at = PhysicalAddress(range.start().0);
         root.map_range(&range, at, attributes(how), Constraints::empty())

@@ -151,11 +151,13 @@ fn guests_own(elf: &Path, job: &Job, under: Under) -> Result<u64> {
         let stamped = if stamped { taken.per_stamped } else { 0 };
         taken.per_measured + (values * taken.per_value).next_multiple_of(PAGE) + stamped
     };
+    let cpus = machine.cpus as u64;
+    let listed = taken.per_cell + cpus * taken.per_cell_and_cpu;
     let cells = plan
         .cells(&machine)
         .map(|cell| match cell.skip_reason(&machine) {
-            None => taken.per_cell + measured(&cell),
-            Some(_) => taken.per_cell,
+            None => listed + measured(&cell),
+            Some(_) => listed,
         });
     let runs = || {
         plan.cells(&machine)
@@ -165,7 +167,7 @@ fn guests_own(elf: &Path, job: &Job, under: Under) -> Result<u64> {
     let drawn = drawn.unwrap_or(0).next_multiple_of(PAGE);
     let streamed = runs().map(|cell| cell.noise.memory()).max().unwrap_or(0);
     let cells = cells.sum::<u64>() + drawn + streamed;
-    Ok(taken.fixed + machine.cpus as u64 * taken.per_cpu + cells)
+    Ok(taken.fixed + cpus * taken.per_cpu + cpus * cpus * taken.per_pair + cells)
 }
 
 /// What an image takes beside its own memory, as its symbols say: crates/arch/src/needs.rs.
@@ -173,7 +175,9 @@ fn guests_own(elf: &Path, job: &Job, under: Under) -> Result<u64> {
 struct Taken {
     fixed: u64,
     per_cpu: u64,
+    per_pair: u64,
     per_cell: u64,
+    per_cell_and_cpu: u64,
     per_measured: u64,
     per_stamped: u64,
     per_value: u64,
@@ -191,7 +195,9 @@ impl Taken {
         let taken = Self {
             fixed: named("__needs_fixed"),
             per_cpu: named("__needs_per_cpu"),
+            per_pair: named("__needs_per_pair"),
             per_cell: named("__needs_per_cell"),
+            per_cell_and_cpu: named("__needs_per_cell_and_cpu"),
             per_measured: named("__needs_per_measured"),
             per_stamped: named("__needs_per_stamped"),
             per_value: named("__needs_per_value"),

@@ -24,5 +24,6 @@ pub mod insn;
 #[cfg(target_arch = "aarch64")]
 pub mod layout;
 pub mod needs;
+pub mod place;
 #[cfg(target_arch = "aarch64")]
 pub mod regs;

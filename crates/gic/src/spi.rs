@@ -44,7 +44,7 @@ pub unsafe fn enabled_spis(gic: &Gic) -> u32 {
 /// # Safety
 /// The description must be true and mapped as device memory, and no other code may
 /// use the distributor during the call.
-pub(crate) unsafe fn quieten(gic: &Gic) {
+pub(crate) unsafe fn quieten(gic: &Gic<'_>) {
     let word = |offset: u64| (gic.distributor.base + offset) as *mut u32;
     // SAFETY: the caller vouches for the frame, which is this code's alone.
     unsafe {
@@ -74,7 +74,7 @@ impl Spi {
     /// The description must be true and mapped as device memory for as long as
     /// this is used, and no other code may use that SPI.
     #[must_use]
-    pub const unsafe fn new(gic: &Gic, intid: u32) -> Self {
+    pub const unsafe fn new(gic: &Gic<'_>, intid: u32) -> Self {
         let distributor = gic.distributor.base;
         Self { distributor, intid }
     }

@@ -151,7 +151,7 @@ impl fmt::Display for Error<'_> {
             ),
             Self::Cpus { key, word } => write!(
                 f,
-                "{key}: `{word}` is no set of CPUs; use all, none, numbers from 0 to 63 \
+                "{key}: `{word}` is no set of CPUs; use all, none, numbers from 0 to 511 \
                  like 0-3+6, or a mask like 0x4f"
             ),
             Self::States { key, why } => write!(f, "{key}: {why}"),

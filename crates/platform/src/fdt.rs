@@ -8,9 +8,9 @@ use dtoolkit::fdt::{Fdt, FdtNode};
 use dtoolkit::{Node, Property};
 
 use crate::{
-    AFFINITY, Conduit, Cpu, Enable, Error, Firmware, MAX_CPUS, Name, Platform, Region, Report, name,
+    AFFINITY, Conduit, Cpu, Enable, Error, Firmware, Name, Platform, Region, Report, Room, name,
 };
-use devices::{gic, timer, uart};
+use devices::{gic, redistributors, timer, uart};
 
 /// How deep nodes are nested at most: more than in any machine's tree, and few
 /// enough for the stack of EL2.
@@ -22,25 +22,28 @@ pub const DESCRIBED_BY: &str = "rouse,described-by";
 pub const ACPI: &str = "acpi";
 
 impl<'a> Platform<'a> {
-    /// Reads the machine from the flattened device tree `blob`.
+    /// Reads the machine from the flattened device tree `blob`; its lists go into `room`.
     ///
     /// # Errors
     /// An [`Error`] that names the node and property that is missing or has
     /// another form than its binding requires.
-    pub fn from_fdt(blob: &'a [u8]) -> Result<Self, Error> {
+    pub fn from_fdt(blob: &'a [u8], room: &'a mut Room) -> Result<Self, Error> {
         let fdt = Fdt::new(blob).map_err(|_| Error::Malformed)?;
         if is_deep(fdt.root(), MAX_DEPTH) {
             return Err(Error::TooDeep(MAX_DEPTH));
         }
         let psci = psci(fdt)?;
-        let (cpus, cpus_ignored) = cpus(fdt)?;
         let timer = timer(fdt)?;
+        room.clear();
+        cpus(fdt, room)?;
+        redistributors(fdt, room)?;
+        let room: &Room = room;
         Ok(Self {
-            cpus,
-            cpus_ignored,
+            cpus: &room.cpus,
+            cpus_ignored: room.ignored,
             memory: memory(fdt)?,
             reserved: reserved(fdt)?,
-            gic: gic(fdt, &timer)?,
+            gic: gic(fdt, &timer, &room.redistributors)?,
             timer,
             uart: uart(fdt),
             psci,
@@ -143,10 +146,8 @@ fn is_off(node: FdtNode<'_>) -> bool {
     matches!(string(node, "status"), Some("disabled" | "fail"))
 }
 
-fn cpus(fdt: Fdt<'_>) -> Result<(ArrayVec<Cpu, MAX_CPUS>, usize), Error> {
+fn cpus(fdt: Fdt<'_>, room: &mut Room) -> Result<(), Error> {
     let cpus = fdt.cpus().map_err(|_| Error::NoNode("cpus"))?;
-    let mut found = ArrayVec::new();
-    let mut ignored = 0;
     for cpu in cpus.cpus() {
         if is_off(*cpu) {
             continue;
@@ -166,18 +167,17 @@ fn cpus(fdt: Fdt<'_>) -> Result<(ArrayVec<Cpu, MAX_CPUS>, usize), Error> {
             _ => return Err(reg),
         };
         let known = |other: &Cpu| other.mpidr == mpidr;
-        if mpidr & !AFFINITY != 0 || found.iter().any(known) {
+        if mpidr & !AFFINITY != 0 || room.cpus.iter().any(known) {
             return Err(reg);
         }
         let enable = enable(*cpu)?;
-        if found.try_push(Cpu { mpidr, enable }).is_err() {
-            ignored += 1;
-        }
+        room.add(Cpu { mpidr, enable });
     }
-    if found.is_empty() {
+    if room.cpus.is_empty() {
         return Err(Error::NoNode("cpu"));
     }
-    Ok((found, ignored))
+    room.sort();
+    Ok(())
 }
 
 fn enable(cpu: FdtNode<'_>) -> Result<Enable, Error> {

@@ -14,9 +14,9 @@ use writer::Writer;
 
 /// What a guest is told of its machine.
 #[derive(Clone, Copy, Debug)]
-pub struct GuestTree<'a, B> {
+pub struct GuestTree<'a, C, B> {
     /// MPIDR affinity of each vCPU; the first one boots.
-    pub cpus: &'a [u64],
+    pub cpus: C,
     /// RAM, as intermediate physical addresses.
     pub memory: Region,
     /// Registers of the distributor.
@@ -50,7 +50,11 @@ const UART_SIZE: u64 = 0x1000;
 /// Interrupt flags of the GIC binding.
 const LEVEL_HIGH: u32 = 4;
 
-impl<'p, B: Iterator<Item = &'p str> + Clone> GuestTree<'_, B> {
+impl<'p, C, B> GuestTree<'_, C, B>
+where
+    C: Iterator<Item = u64> + Clone,
+    B: Iterator<Item = &'p str> + Clone,
+{
     /// Writes the tree into `buffer` and returns how many bytes it has.
     ///
     /// # Errors
@@ -113,10 +117,11 @@ impl<'p, B: Iterator<Item = &'p str> + Clone> GuestTree<'_, B> {
         w.begin("cpus")?;
         w.cells("#address-cells", &[2])?;
         w.cells("#size-cells", &[0])?;
-        for (index, &mpidr) in self.cpus.iter().enumerate() {
-            let mut name = *b"cpu@00";
-            name[4] = hex_digit(index >> 4);
-            name[5] = hex_digit(index);
+        for (index, mpidr) in self.cpus.clone().enumerate() {
+            let mut name = *b"cpu@000";
+            name[4] = hex_digit(index >> 8);
+            name[5] = hex_digit(index >> 4);
+            name[6] = hex_digit(index);
             w.begin(core::str::from_utf8(&name).unwrap_or("cpu"))?;
             w.strings("device_type", &["cpu"])?;
             w.strings("compatible", &["arm,armv8"])?;
@@ -200,11 +205,13 @@ fn hex_digit(value: usize) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Enable, Platform};
+    use crate::{Enable, Platform, Room};
 
-    fn tree(cpus: &[u64]) -> GuestTree<'_, impl Iterator<Item = &str> + Clone> {
+    fn tree(
+        cpus: &[u64],
+    ) -> GuestTree<'_, impl Iterator<Item = u64> + Clone, impl Iterator<Item = &str> + Clone> {
         GuestTree {
-            cpus,
+            cpus: cpus.iter().copied(),
             memory: Region {
                 base: 0x8_4000_0000,
                 size: 0x1000_0000,
@@ -239,16 +246,14 @@ mod tests {
         let cpus = [0x1_0001_0000, 0x3, 0x1f_0000];
         let mut buffer = [0; 4096];
         let size = tree(&cpus).write(&mut buffer).unwrap();
-        let read = Platform::from_fdt(&buffer[..size]).unwrap();
+        let mut room = Room::new();
+        let read = Platform::from_fdt(&buffer[..size], &mut room).unwrap();
         let mpidrs: Vec<u64> = read.cpus.iter().map(|cpu| cpu.mpidr).collect();
         assert_eq!(mpidrs, cpus);
         assert!(read.cpus.iter().all(|cpu| cpu.enable == Enable::Psci));
         assert_eq!(read.memory.as_slice(), [tree(&cpus).memory]);
         assert_eq!(read.gic.distributor, tree(&cpus).distributor);
-        assert_eq!(
-            read.gic.redistributors.as_slice(),
-            tree(&cpus).redistributors
-        );
+        assert_eq!(read.gic.redistributors, tree(&cpus).redistributors);
         assert_eq!(read.timer, tree(&cpus).timer);
         assert_eq!(read.psci, Some(Conduit::Smc));
         assert_eq!(read.uart, tree(&cpus).uart);
@@ -281,8 +286,9 @@ mod tests {
         };
         let mut buffer = [0; 4096];
         let size = described.write(&mut buffer).unwrap();
-        let read = Platform::from_fdt(&buffer[..size]).unwrap();
-        assert_eq!(read.gic.redistributors.as_slice(), described.redistributors);
+        let mut room = Room::new();
+        let read = Platform::from_fdt(&buffer[..size], &mut room).unwrap();
+        assert_eq!(read.gic.redistributors, described.redistributors);
         assert_eq!(read.gic.stride, described.stride);
         assert_eq!((read.uart, read.timer), (described.uart, described.timer));
         assert_eq!(read.psci, Some(Conduit::Hvc));
@@ -299,7 +305,8 @@ mod tests {
         };
         let mut buffer = [0; 4096];
         let size = described.write(&mut buffer).unwrap();
-        let read = Platform::from_fdt(&buffer[..size]).unwrap();
+        let mut room = Room::new();
+        let read = Platform::from_fdt(&buffer[..size], &mut room).unwrap();
         assert_eq!((read.uart, read.psci), (None, None));
         assert_eq!(read.cpus[0].enable, Enable::Held);
     }

@@ -8,13 +8,13 @@
 
 use core::slice;
 
-use aarch64_cpu::registers::{CNTFRQ_EL0, MPIDR_EL1, Readable};
+use aarch64_cpu::registers::{CNTFRQ_EL0, Readable};
 use arch::layout;
 use arrayvec::ArrayVec;
 use pages::PAGE;
 use platform::carve::{self, GUEST_ALIGN, GUEST_MOST, Short};
 use platform::guest::GuestTree;
-use platform::{Enable, MAX_CPUS, Platform, Region};
+use platform::{Enable, Platform, Region};
 
 use crate::boot::discovery::{Discovered, from_tree, report};
 use crate::boot::start::meet;
@@ -49,7 +49,7 @@ extern "C" fn el1_failed(esr: u64, elr: u64, far: u64) -> ! {
 
 /// Loads the guest and starts it.
 fn run_guest(discovered: &Discovered) -> ! {
-    let (mut platform, arguments, wrong) = meet(discovered);
+    let (platform, arguments, wrong) = meet(discovered);
     say!(
         "image {} at EL1: no hypervisor of Rouse, the guest runs alone",
         env!("CARGO_PKG_VERSION")
@@ -60,7 +60,6 @@ fn run_guest(discovered: &Discovered) -> ! {
     if CNTFRQ_EL0.get() == 0 {
         refuse!("counter: CNTFRQ_EL0 is 0; what is at EL2, or the firmware, has to set it");
     }
-    platform.begin_with(MPIDR_EL1.get() & platform::AFFINITY);
     report(discovered, &platform);
     let ram = free(&platform, discovered);
     // The guest itself refuses a later CPU that can't run its image.
@@ -123,20 +122,16 @@ fn describe(platform: &Platform<'_>, ram: Region) {
     let buffer = unsafe { slice::from_raw_parts_mut(ram.base as *mut u8, TREE_SIZE) };
     let (first, others) = platform.cpus.split_first().expect("it is running");
     let startable = others.iter().filter(|cpu| cpu.enable == Enable::Psci);
-    let cpus: ArrayVec<u64, MAX_CPUS> = [first]
-        .into_iter()
-        .chain(startable)
-        .map(|cpu| cpu.mpidr)
-        .collect();
-    if cpus.len() < platform.cpus.len() {
-        let left = platform.cpus.len() - cpus.len();
+    let cpus = [first].into_iter().chain(startable).map(|cpu| cpu.mpidr);
+    let left = platform.cpus.len() - cpus.clone().count();
+    if left > 0 {
         say!("{left} CPUs are left out: they are not started by PSCI");
     }
     let tree = GuestTree {
-        cpus: &cpus,
+        cpus,
         memory: ram,
         distributor: platform.gic.distributor,
-        redistributors: &platform.gic.redistributors,
+        redistributors: platform.gic.redistributors,
         stride: platform.gic.stride,
         uart: platform.uart,
         timer: platform.timer,

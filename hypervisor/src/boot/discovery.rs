@@ -4,11 +4,12 @@
 
 use core::fmt;
 
-use aarch64_cpu::registers::{CurrentEL, Readable};
+use aarch64_cpu::registers::{CurrentEL, MPIDR_EL1, Readable};
+use arch::place::Place;
 use arch::regs::ID_AA64MMFR4_EL1;
 use arrayvec::ArrayVec;
 use platform::uart::Named;
-use platform::{Firmware, Platform, Region, Report};
+use platform::{AFFINITY, Firmware, Platform, Region, Report, Room};
 
 use crate::boot::pci;
 use crate::console::log;
@@ -84,6 +85,19 @@ pub fn fit() -> Result<Level, Unfit> {
     }
 }
 
+/// Where the lists of the description are.
+static ROOM: Place<Room> = Place::new(Room::new());
+
+/// Room for the lists of the description, in which the CPU that runs comes first.
+///
+/// # Safety
+/// It must be called once.
+pub unsafe fn room() -> &'static mut Room {
+    // SAFETY: as the caller promises.
+    let room = unsafe { ROOM.take() };
+    room.begin_with(MPIDR_EL1.get() & AFFINITY)
+}
+
 /// The machine as the device tree at `dtb` describes it.
 pub fn from_tree(dtb: u64) -> Discovered {
     // SAFETY: the boot protocol says that x0 is the device tree's address.
@@ -96,7 +110,9 @@ pub fn from_tree(dtb: u64) -> Discovered {
         unsafe { log::open(uart) };
     }
     Discovered {
-        platform: Platform::from_fdt(blob).unwrap_or_else(|error| refuse!("{error}")),
+        // SAFETY: a machine is entered by one way, which describes it once.
+        platform: Platform::from_fdt(blob, unsafe { room() })
+            .unwrap_or_else(|error| refuse!("{error}")),
         acpi: None,
         tree: Some(Region {
             base: dtb,

@@ -171,19 +171,21 @@ fn describe() -> Result<Discovered, Refusal> {
     }
     let bootargs = arguments::read().map_err(Refusal::Arguments)?;
     let map = boot::memory_map(MemoryType::LOADER_DATA).map_err(failed("GetMemoryMap"))?;
+    // SAFETY: firmware is asked once, and `el2_start` does not run.
+    let room = unsafe { discovery::room() };
     let (mut platform, acpi) = match tables::find() {
         tables::Source::Acpi(rsdp) => {
             let ram = memory::ram(&map);
             let tables = tables::Mapped(&map);
             let Description { platform, notes } =
-                acpi::read(&tables, rsdp, &ram, bootargs).map_err(Refusal::Acpi)?;
+                acpi::read(&tables, rsdp, &ram, bootargs, room).map_err(Refusal::Acpi)?;
             let tables = acpi::list(&tables, rsdp);
             (platform, Some(Acpi { notes, tables }))
         }
         tables::Source::Tree(address) => {
             // SAFETY: firmware publishes a device tree under this GUID.
             let blob = unsafe { discovery::device_tree(address) }.map_err(Refusal::Tree)?;
-            (Platform::from_fdt(blob).map_err(Refusal::Tree)?, None)
+            (Platform::from_fdt(blob, room).map_err(Refusal::Tree)?, None)
         }
         tables::Source::Nothing => return Err(Refusal::NoDescription),
     };

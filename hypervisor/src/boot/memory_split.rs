@@ -9,14 +9,18 @@ use platform::carve::{self, Division};
 use platform::{Enable, Platform, Region};
 
 use crate::boot::discovery::Discovered;
-use crate::cpu::percpu::{Slot, boot_stack_guard};
+use crate::cpu::percpu::{PerCpu, Slot, boot_stack_guard};
 use crate::machine::memory::{EL2_REGIME, GuestMap, HypervisorMap};
 use crate::machine::{Machine, payload, vm};
 use crate::refuse;
 
-/// Bytes of page tables in the page pool, and of what it has for each CPU.
+/// Bytes of page tables in the page pool.
 const TABLES: u64 = 64 * PAGE;
-const PER_CPU: u64 = (size_of::<Slot>() as u64).next_multiple_of(PAGE);
+/// Bytes of a [`Slot`], in pages.
+const SLOT: u64 = (size_of::<Slot>() as u64).next_multiple_of(PAGE);
+/// Bytes of the pool for each CPU: its slot, and a page table, as its redistributor may be
+/// far from the others'.
+const PER_CPU: u64 = SLOT + PAGE;
 
 // For the packer of the image: crates/arch/src/needs.rs.
 arch::needs!(__needs_fixed = TABLES, __needs_per_cpu = PER_CPU);
@@ -43,15 +47,13 @@ pub fn split(platform: Platform<'static>, discovered: &Discovered) -> Machine {
     pages::clean(hypervisor);
     // SAFETY: free RAM by the description, and taken out of what others get.
     let mut pool = unsafe { Pool::new(hypervisor) };
-    let cpus = platform
-        .cpus
-        .iter()
-        .map(|cpu| {
-            let slot = pool.take(size_of::<Slot>() as u64) as *mut Slot;
-            // SAFETY: fresh pages of the pool, given to this CPU.
-            unsafe { Slot::init(slot, cpu.mpidr) }
-        })
-        .collect();
+    let slots = pool.take(SLOT * platform.cpus.len() as u64);
+    let cpus = platform.cpus.iter().enumerate().map(|(n, cpu)| {
+        let slot = (slots + n as u64 * SLOT) as *mut Slot;
+        // SAFETY: fresh pages of the pool, given to this CPU.
+        unsafe { Slot::init(slot, cpu.mpidr) }
+    });
+    let cpus: &[&PerCpu] = pool.fill(cpus);
     let machine = Machine {
         stage2: guest_map(&mut pool, guest),
         frequency: CNTFRQ_EL0.get(),
@@ -111,7 +113,7 @@ fn map(machine: &Machine, pool: &mut Pool, hypervisor: Region, discovered: &Disc
         map.unmap(guard);
     }
     map.map(platform.gic.distributor, Use::Device);
-    for frames in &platform.gic.redistributors {
+    for frames in platform.gic.redistributors {
         map.map(*frames, Use::Device);
     }
     if let Some(uart) = platform.uart {

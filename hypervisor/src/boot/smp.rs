@@ -20,7 +20,7 @@ const CPU_ON: u64 = 0xc400_0003;
 /// does not is reported and left out.
 pub fn start_others(machine: &Machine) {
     let me = MPIDR_EL1.get() & AFFINITY;
-    for (cpu, state) in machine.platform.cpus.iter().zip(&machine.cpus) {
+    for (cpu, state) in machine.platform.cpus.iter().zip(machine.cpus) {
         if cpu.mpidr != me {
             start(machine, cpu.enable, state);
         }

@@ -3,7 +3,7 @@
 
 use core::sync::atomic::Ordering::SeqCst;
 
-use aarch64_cpu::registers::{CNTFRQ_EL0, MPIDR_EL1, Readable};
+use aarch64_cpu::registers::{CNTFRQ_EL0, Readable};
 use arch::{insn, layout};
 use plan::{Arguments, Names};
 use platform::Platform;
@@ -82,7 +82,7 @@ pub fn meet(
 
 /// Takes the machine over, on the first CPU with MMU and caches off.
 fn take_over(discovered: &Discovered) -> ! {
-    let (mut platform, arguments, wrong) = meet(discovered);
+    let (platform, arguments, wrong) = meet(discovered);
     fault::ask(arguments.fault);
     say!("hypervisor {} at EL2", env!("CARGO_PKG_VERSION"));
     say!("base hypervisor {:#x}", layout::base());
@@ -95,7 +95,6 @@ fn take_over(discovered: &Discovered) -> ! {
     }
     check_counter();
     deadline::set(arguments.deadline, arguments.cell_deadline);
-    platform.begin_with(MPIDR_EL1.get() & platform::AFFINITY);
     report(discovered, &platform);
     if platform.timer.hyp.is_none() {
         refuse!("timer: the machine is described without the interrupt of EL2's timer");
@@ -140,7 +139,7 @@ fn take_over(discovered: &Discovered) -> ! {
 
 /// Has each CPU with a vCPU decide again when it looks whether something is wrong.
 fn review_looks(machine: &Machine) {
-    for cpu in &vm::vm().cpus {
+    for cpu in vm::vm().cpus {
         cpu.vcpu.pending_word.fetch_or(pending_word::REVIEW, SeqCst);
         // The bit has to be visible before the doorbell is. This CPU hears its own at its entry
         // into the guest.

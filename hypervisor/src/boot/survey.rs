@@ -112,7 +112,7 @@ fn interrupts(machine: &Machine) {
     for (offset, name) in GICD {
         line!("{name} {:#x}", read(gic.distributor.base + offset));
     }
-    for range in &gic.redistributors {
+    for range in gic.redistributors {
         line!("GICR range {:#x}..{:#x}", range.base, range.end());
     }
     line!("maintenance INTID {}", gic.maintenance);
@@ -122,7 +122,7 @@ fn interrupts(machine: &Machine) {
         ICC_CTLR_EL1.get(),
         ICC_SRE_EL2.get()
     );
-    for cpu in &machine.cpus {
+    for cpu in machine.cpus {
         let Some(redistributor) = cpu.redistributor.get() else {
             line!("CPU {:#x} did not arrive", cpu.mpidr);
             continue;

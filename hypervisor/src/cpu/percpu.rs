@@ -46,6 +46,9 @@ pub struct PerCpu {
     pub redistributor: Once<Redistributor>,
     /// Whether it has arrived in the hypervisor.
     pub online: AtomicBool,
+    /// Whether it has shown its state because another one asked, or by itself when the guest's
+    /// memory was gone.
+    pub shown: AtomicBool,
     /// When it looks next whether something is wrong, ticks of the physical count; see
     /// `dumps::own_timer`.
     pub look: AtomicU64,
@@ -84,6 +87,7 @@ impl Slot {
                 mpidr,
                 redistributor: Once::new(),
                 online: AtomicBool::new(false),
+                shown: AtomicBool::new(false),
                 look: AtomicU64::new(u64::MAX),
                 vcpu: Vcpu::new(),
             });

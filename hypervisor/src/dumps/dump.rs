@@ -46,9 +46,6 @@ static FAILED: AtomicU64 = AtomicU64::new(0);
 static AGAIN: AtomicBool = AtomicBool::new(false);
 /// The guest's memory is no longer mapped.
 static REVOKED: AtomicBool = AtomicBool::new(false);
-/// CPUs that have printed their state, a bit each: they were asked to, or came by
-/// themselves when the memory was gone.
-static ANSWERED: AtomicU64 = AtomicU64::new(0);
 
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
@@ -209,7 +206,7 @@ fn finish_with(status: u64) -> ! {
 /// be asked by one: the guest's memory is taken away, so that whatever it does
 /// next comes to EL2 as an abort.
 fn others(me: &PerCpu) {
-    for (number, cpu) in vm::vm().cpus.iter().enumerate() {
+    for cpu in vm::vm().cpus {
         if core::ptr::eq(*cpu, me) {
             continue;
         }
@@ -222,7 +219,7 @@ fn others(me: &PerCpu) {
         cpu.redistributor().enable_all(machine().doorbell());
         cpu.redistributor().set_pending(machine().doorbell());
         let end = CNTPCT_EL0.get() + CNTFRQ_EL0.get() / 2;
-        while ANSWERED.load(SeqCst) >> number & 1 == 0 {
+        while !cpu.shown.load(SeqCst) {
             if CNTPCT_EL0.get() > end {
                 dump!("CPU {:#x}: does not answer", cpu.mpidr);
                 break;
@@ -273,9 +270,7 @@ pub fn answer(cpu: &PerCpu) -> ! {
 /// Prints this CPU's state for [`others`].
 fn tell(cpu: &PerCpu) {
     state(cpu);
-    if let Some((number, _)) = vm::vm().find(cpu.mpidr) {
-        ANSWERED.fetch_or(1 << number, SeqCst);
-    }
+    cpu.shown.store(true, SeqCst);
 }
 
 /// Prints the state of this CPU and its vCPU.

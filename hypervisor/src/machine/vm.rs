@@ -5,14 +5,16 @@
 //! | guest physical address | what |
 //! |---|---|
 //! | `0x0800_0000` | distributor, emulated |
-//! | `0x080a_0000` | redistributors, emulated, 0x20000 bytes per vCPU |
+//! | `0x080a_0000` | redistributors, emulated, 0x20000 bytes per vCPU, of up to 123 of them |
 //! | `0x0900_0000` | PL011, emulated, output only |
+//! | `0x1000_0000` | redistributors, if there are more |
 //! | `0x4000_0000` | RAM: device tree, then from 2 MiB, and its `text_offset` on, the image |
 //!
 //! The addresses are those of QEMU's `virt` machine, so that one guest image
 //! boots unchanged with and without a hypervisor below it.
 
 use aarch64_cpu::registers::{ID_AA64MMFR0_EL1, Readable};
+use arch::place::Place;
 use arrayvec::ArrayVec;
 use plan::{Atomics, Fault};
 use platform::guest::GuestTree;
@@ -34,8 +36,11 @@ pub const DISTRIBUTOR: Region = Region {
     base: 0x0800_0000,
     size: 0x1_0000,
 };
-/// Frames of the first emulated redistributor.
-pub const REDISTRIBUTORS: u64 = 0x080a_0000;
+/// Where the frames of the emulated redistributors begin, if they all have a place below the
+/// UART.
+const REDISTRIBUTORS: u64 = 0x080a_0000;
+/// Where they begin otherwise: `virt` has its PCI there, of which a guest has none.
+const MANY_REDISTRIBUTORS: u64 = 0x1000_0000;
 /// Bytes of a redistributor's two frames.
 pub const REDISTRIBUTOR_SIZE: u64 = 0x2_0000;
 /// Registers of the emulated UART.
@@ -43,20 +48,27 @@ pub const UART: Region = Region {
     base: 0x0900_0000,
     size: 0x1000,
 };
+const _: () = {
+    let most = platform::MAX_CPUS as u64 * REDISTRIBUTOR_SIZE;
+    assert!(MANY_REDISTRIBUTORS + most <= RAM, "they lie in RAM");
+};
 /// Start of RAM.
 pub const RAM: u64 = 0x4000_0000;
 /// Where in RAM the image's own offset begins: the alignment that the arm64 boot
 /// protocol asks for; the device tree lies in front of it.
 const IMAGE_OFFSET: u64 = platform::image::ALIGN;
 /// Most bytes of the guest's device tree.
-pub const TREE_SIZE: usize = 0x1_0000;
+pub const TREE_SIZE: usize = 0x2_0000;
+const _: () = assert!(TREE_SIZE as u64 <= IMAGE_OFFSET);
 
 /// The one virtual machine.
 pub struct Vm {
     /// CPUs that have a vCPU, in the order of the guest's description.
-    pub cpus: ArrayVec<&'static PerCpu, { platform::MAX_CPUS }>,
+    pub cpus: &'static [&'static PerCpu],
     /// The CPU that is EL2's own: it has no vCPU.
     pub kept: Option<&'static PerCpu>,
+    /// Frames of their emulated redistributors.
+    pub redistributors: Region,
     /// Their numbers by affinity.
     index: Index,
     /// The emulated distributor.
@@ -68,6 +80,20 @@ pub struct Vm {
 }
 
 static VM: Once<Vm> = Once::new();
+
+/// Where [`Vm::cpus`] are.
+static CPUS: Place<ArrayVec<&'static PerCpu, { platform::MAX_CPUS }>> =
+    Place::new(ArrayVec::new_const());
+
+/// Frames of the emulated redistributors of `cpus` vCPUs.
+const fn redistributors(cpus: usize) -> Region {
+    let size = cpus as u64 * REDISTRIBUTOR_SIZE;
+    let base = match size <= UART.base - REDISTRIBUTORS {
+        true => REDISTRIBUTORS,
+        false => MANY_REDISTRIBUTORS,
+    };
+    Region { base, size }
+}
 
 /// The virtual machine.
 ///
@@ -140,10 +166,13 @@ pub fn create(machine: &Machine, asked: Option<Atomics>, keep: bool) {
     stage!("scrub", "clearing {} MiB, the guest's RAM", ram.size >> 20);
     scrub(ram);
     let online = machine.cpus.iter().copied().filter(|cpu| cpu.is_online());
-    let mut cpus: ArrayVec<&'static PerCpu, { platform::MAX_CPUS }> = online.collect();
-    let kept = if keep { keep_one(&mut cpus) } else { None };
+    // SAFETY: there is one virtual machine, and it is created once.
+    let cpus = unsafe { CPUS.take() };
+    cpus.extend(online);
+    let kept = if keep { keep_one(cpus) } else { None };
     let vm = VM.call_once(|| Vm {
         distributor: SpinMutex::new(Distributor::new(cpus.len())),
+        redistributors: redistributors(cpus.len()),
         ram: Region {
             base: RAM,
             size: ram.size,
@@ -198,16 +227,11 @@ fn conduit(machine: &Machine) -> Conduit {
 }
 
 fn write_tree(vm: &Vm, machine: &Machine, buffer: &mut [u8]) {
-    let mpidrs: ArrayVec<u64, { platform::MAX_CPUS }> =
-        vm.cpus.iter().map(|cpu| cpu.mpidr).collect();
     let tree = GuestTree {
-        cpus: &mpidrs,
+        cpus: vm.cpus.iter().map(|cpu| cpu.mpidr),
         memory: vm.ram,
         distributor: DISTRIBUTOR,
-        redistributors: &[Region {
-            base: REDISTRIBUTORS,
-            size: vm.cpus.len() as u64 * REDISTRIBUTOR_SIZE,
-        }],
+        redistributors: &[vm.redistributors],
         stride: None,
         uart: Some(Uart {
             kind: UartKind::Pl011,
