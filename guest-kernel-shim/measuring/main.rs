@@ -13,7 +13,9 @@ program!(Program::Measuring, run, nothing);
 arch::needs!(
     __needs_fixed = needs::FIXED,
     __needs_per_cpu = needs::PER_CPU,
+    __needs_per_pair = needs::PER_PAIR,
     __needs_per_cell = needs::PER_CELL,
+    __needs_per_cell_and_cpu = needs::PER_CELL_AND_CPU,
     __needs_per_measured = needs::PER_MEASURED,
     __needs_per_stamped = needs::PER_STAMPED,
     __needs_per_value = needs::PER_VALUE,

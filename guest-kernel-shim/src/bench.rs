@@ -4,6 +4,9 @@
 
 mod pass;
 
+use core::hint::black_box;
+
+use abi::Info;
 use arrayvec::ArrayVec;
 use pages::Pool;
 use parts::Account;
@@ -12,18 +15,22 @@ use plan::{
     Cache, Cell, Fault, Limits, Machine, PASSES, Pace, Plan, Shape, Stages, Wake, Workload,
 };
 use platform::MAX_CPUS;
+use sched::load::Load;
+use spin::mutex::SpinMutex;
 
 use crate::block::Block;
 use crate::clock::watch::{Seen, Watch};
 use crate::counts::Counts;
-use crate::entry::{self, Entry, Work};
+use crate::entry::{Entry, Work};
 use crate::features::features;
 use crate::idle::{self, limited};
 use crate::kernel::stats::Totals;
+use crate::machine::platform;
 use crate::percpu::{self, PerCpu};
 use crate::setting::Setting;
+use crate::wake::Waker;
 use crate::workers::{self, Job, noise};
-use crate::workload::arrivals::{self, Load};
+use crate::workload::arrivals;
 use crate::workload::before::{Before, Cold, Gap};
 use crate::workload::ipi::Caller;
 use crate::workload::overshoot::Poller;
@@ -31,7 +38,7 @@ use crate::workload::pingpong::Near;
 use crate::workload::samples::{self, Samples};
 use crate::workload::stream::Listener;
 use crate::workload::{call, stages, times};
-use crate::{clock, hypervisor, knobs, logs, probe, report};
+use crate::{atomics, clock, hypervisor, interrupts, knobs, logs, probe, report};
 
 /// Records of progress in a pass.
 const STEPS: usize = 8;
@@ -42,6 +49,7 @@ pub fn run(plan: &Plan, seed: u64, fault: Option<Fault>, pool: &mut Pool) {
     let machine = Machine {
         cpus: percpu::online().count(),
         wfxt: features().wfxt,
+        lse: atomics::lse_everywhere(),
         ecv: features().ecv,
         frequency: clock::frequency(),
         under: hypervisor::under(),
@@ -57,6 +65,12 @@ pub fn run(plan: &Plan, seed: u64, fault: Option<Fault>, pool: &mut Pool) {
     let mut work = Work::planned(entries);
     report::plan(plan, entries, &work);
     let watch = Watch::new(fault);
+    let deadlines = hypervisor::present() && hypervisor::info(Info::Deadline) != 0;
+    if deadlines {
+        // A CPU that owns its interrupts gets EL2's as well.
+        interrupts::listen(Some(hand_on));
+        hypervisor::timer();
+    }
     for pass in 0..PASSES {
         let forwards = plan::is_forwards(pass);
         report::order(pass, forwards, count);
@@ -64,6 +78,12 @@ pub fn run(plan: &Plan, seed: u64, fault: Option<Fault>, pool: &mut Pool) {
             let id = if forwards { step } else { count - 1 - step };
             let entry = &mut entries[id];
             let begun = entry.is_due(pass);
+            if begun && deadlines {
+                hypervisor::begin_cell(Some((id, pass)));
+            }
+            if fault == Some(Fault::CellHang) && (id, pass) == (count - 1, 1) {
+                hang();
+            }
             if begun && entry.samples.is_some() {
                 samples::samples_of_cell(id as u64);
                 pass::run(entry, &mut scratch, seed, &watch);
@@ -79,7 +99,24 @@ pub fn run(plan: &Plan, seed: u64, fault: Option<Fault>, pool: &mut Pool) {
             }
         }
     }
+    if deadlines {
+        hypervisor::begin_cell(None);
+    }
     report::end(count);
+}
+
+/// Hands an interrupt of EL2's on.
+fn hand_on(_: &PerCpu, intid: u32) {
+    if Some(intid) == platform().timer.hyp {
+        hypervisor::timer();
+    }
+}
+
+/// Does nothing any more, as [`Fault::CellHang`] asks.
+fn hang() -> ! {
+    loop {
+        black_box(());
+    }
 }
 
 /// The cells of the plan, with memory for the samples of those that can run.
@@ -87,6 +124,12 @@ fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Ent
     let count = plan.cells(machine).count();
     let instructions = clock::counts_instructions();
     let mut cells = plan.cells(machine);
+    // Sized by the CPUs found, as there can be many.
+    let cpus = percpu::all().len();
+    let busy = pool.fill((0..count * cpus).map(|_| Load::new()));
+    let mut busy = busy.chunks_exact_mut(cpus);
+    let rounds = pool.fill((0..count * cpus).map(|_| 0));
+    let mut rounds = rounds.chunks_exact_mut(cpus);
     let entries = pool.fill((0..count).map(|_| {
         let cell = cells.next().expect("as many as were counted");
         Entry {
@@ -101,9 +144,9 @@ fn entries(plan: &Plan, machine: &Machine, pool: &mut Pool) -> &'static mut [Ent
             stamped: Counts::ZERO,
             parts: parts::Totals::ZERO,
             kernel: Totals::ZERO,
-            load: Load::ZERO,
-            busy: entry::IDLE,
-            noise: [0; MAX_CPUS],
+            load: arrivals::Load::ZERO,
+            busy: busy.next().unwrap_or_default(),
+            noise: rounds.next().unwrap_or_default(),
         }
     }));
     let cells = || entries.iter().filter(|entry| entry.skipped.is_none());
@@ -141,17 +184,12 @@ fn block_after(entry: &mut Entry, count: u32, before: impl Before) {
         count,
         traced: false,
     };
-    let targets = targets(&cell);
-    let wakers = targets
-        .iter()
-        .map(|target| knobs::waker(&cell, target))
-        .collect();
     let made = samples::made(cell.workload, count);
     call::prepare(made);
     let counts = match cell.workload {
         Workload::Pingpong => {
             let mut near = Near {
-                waker: knobs::waker(&cell, targets[0]),
+                waker: knobs::waker(&cell, target(&cell)),
                 count,
                 before,
                 samples,
@@ -159,9 +197,12 @@ fn block_after(entry: &mut Entry, count: u32, before: impl Before) {
             workers::run(job, || idle::with(&knobs::setting(&cell), &mut near))
         }
         _ => {
+            let mut wakers = WAKERS.lock();
+            wakers.clear();
+            wakers.extend(targets(&cell).map(|target| knobs::waker(&cell, target)));
             let mut caller = Caller {
                 shape: cell.shape,
-                wakers,
+                wakers: &wakers,
                 count,
                 before,
                 at_once: cell.wake == Wake::Ipi,
@@ -189,7 +230,7 @@ fn block_of_tasks(entry: &mut Entry, count: u32, seed: u64) {
     }
     let before = samples.total.count();
     let block = Block { cell, count };
-    block.prepare(&entry.busy);
+    block.prepare(entry.busy);
     block.begin();
     samples::collect(Some(samples));
     let job = Job {
@@ -207,7 +248,7 @@ fn block_of_tasks(entry: &mut Entry, count: u32, seed: u64) {
     let tasks = (samples - before) / u64::from(count.max(1));
     entry.made += tasks * u64::from(samples::made(cell.workload, count));
     entry.counts.add(&Counts::ZERO, &counts);
-    entry.busy = Block::busy();
+    Block::leave(entry.busy);
     let totals = Block::totals();
     entry.kernel.add(&totals);
     if cell.is_open() {
@@ -277,7 +318,7 @@ fn stamped_after(entry: &mut Entry, count: u32, before: impl Before) {
         count,
         traced: true,
     };
-    let far = targets(&cell)[0];
+    let far = target(&cell);
     let Some(logs) = logs::all_logs() else {
         return;
     };
@@ -302,11 +343,21 @@ fn stamped_after(entry: &mut Entry, count: u32, before: impl Before) {
 }
 
 /// The CPUs that the leader wakes.
-fn targets(cell: &Cell) -> ArrayVec<&'static PerCpu, MAX_CPUS> {
-    match cell.shape {
-        Shape::Dry => ArrayVec::new(),
-        Shape::Itself => percpu::online().take(1).collect(),
-        Shape::One => percpu::online().skip(1).take(1).collect(),
-        Shape::Broadcast => percpu::online().skip(1).collect(),
-    }
+fn targets(cell: &Cell) -> impl Iterator<Item = &'static PerCpu> {
+    let (first, count) = match cell.shape {
+        Shape::Dry => (0, 0),
+        Shape::Itself => (0, 1),
+        Shape::One => (1, 1),
+        Shape::Broadcast => (1, usize::MAX),
+    };
+    percpu::online().skip(first).take(count)
 }
+
+/// The one that it wakes.
+fn target(cell: &Cell) -> &'static PerCpu {
+    let target = targets(cell).next();
+    target.expect("a cell that wakes a CPU is skipped where there is one CPU")
+}
+
+/// Wakers of the targets of the cell that is measured: too many for a stack.
+static WAKERS: SpinMutex<ArrayVec<Waker, MAX_CPUS>> = SpinMutex::new(ArrayVec::new_const());

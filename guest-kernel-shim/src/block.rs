@@ -16,7 +16,7 @@ use cpuidle::Device;
 use plan::Cell;
 use wait::request::REQUESTS;
 
-use crate::entry::{self, Busy};
+use crate::entry::Busy;
 use crate::kernel::cpu::Usage;
 use crate::kernel::executor::Executor;
 use crate::kernel::stats::Totals;
@@ -92,13 +92,11 @@ impl Block {
         *cpu.totals.lock() = Totals { span, ..totals };
     }
 
-    /// How busy it left each CPU.
-    pub fn busy() -> Busy {
-        let mut busy = entry::IDLE;
-        for (cpu, load) in online().zip(&mut busy) {
+    /// Writes to `busy` how busy it left each CPU.
+    pub fn leave(busy: &mut Busy) {
+        for (cpu, load) in online().zip(busy) {
             *load = *cpu.busy.lock();
         }
-        busy
     }
 
     /// What all CPUs counted.

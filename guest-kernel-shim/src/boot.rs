@@ -6,6 +6,7 @@ use core::mem::offset_of;
 use arch::hold::Release;
 use pages::Regime;
 
+use crate::from_el2;
 use crate::percpu::PerCpu;
 
 unsafe extern "C" {
@@ -24,43 +25,44 @@ arch::symbol_addresses! {
     secondary_entry = el1_secondary;
 }
 
-/// SCTLR_EL1 with the MMU off: its RES1 bits (DDI 0487K.a, D23.2.139).
-pub const SCTLR_RES1: u64 = 0x30d0_0800;
-
 core::arch::global_asm!(
     r#"
-    // EL1 in a known state; from EL2, where a machine without hypervisor
-    // starts us, first down to EL1. Clobbers x1 and x2.
-    .macro el1_reset
+    .macro el1_plain
         msr     daifset, #15
+    "#,
+    arch::plain_data!(),
+    r#"
+    .endm
+
+    // EL1 in a known state, on the stack that ends at x9. From EL2, where a machine without
+    // hypervisor starts us, first down to EL1. Keeps x0, clobbers the others.
+    .macro el1_reset
         mrs     x1, CurrentEL
         cmp     x1, #8
-        b.ne    1f
-        mov     x1, #(1 << 31)                  // HCR_EL2.RW, nothing trapped or routed
+        b.ne    3f
+        msr     spsel, #1
+        mov     sp, x9
+        mov     x19, x0
+        mov     x20, x9
+        ldr     x1, ={hcr}
         msr     hcr_el2, x1
-        mov     x1, #3                          // EL1 has the physical counter and timer
-        msr     cnthctl_el2, x1
-        msr     cntvoff_el2, xzr
-        mov     x1, #0x33ff                     // no FP trap
-        msr     cptr_el2, x1
-        mrs     x1, midr_el1
-        msr     vpidr_el2, x1
-        mrs     x1, mpidr_el1
-        msr     vmpidr_el2, x1
-        mov     x1, #0xf                        // EL1 has the GIC's registers
-        msr     S3_4_C12_C9_5, x1               // ICC_SRE_EL2
+        isb
+        bl      el2_hand_down
+        mov     x0, x19
+        mov     x9, x20
         mov     x1, #0x3c5                      // EL1h, masked
         msr     spsr_el2, x1
-        adr     x1, 1f
+        adr     x1, 3f
         msr     elr_el2, x1
         isb
         eret
-1:      ldr     x1, ={sctlr}
-        msr     sctlr_el1, x1
+    3:  msr     spsel, #1
+        mov     sp, x9
         adrp    x1, el1_vectors
         add     x1, x1, :lo12:el1_vectors
         msr     vbar_el1, x1
         msr     cntkctl_el1, xzr                // no event stream, nothing for EL0
+        msr     mdscr_el1, xzr                  // no debug exceptions
         isb
     .endm
 
@@ -68,9 +70,10 @@ core::arch::global_asm!(
     // In: x0 = device tree.
     .global _el1_primary
 _el1_primary:
+    el1_plain
+    adrp    x9, el1_boot_stack + {stack_size}
+    add     x9, x9, :lo12:el1_boot_stack + {stack_size}
     el1_reset
-    adrp    x1, el1_boot_stack + {stack_size}
-    add     sp, x1, :lo12:el1_boot_stack + {stack_size}
     bl      el1_start
 park:
     wfe
@@ -79,6 +82,8 @@ park:
     // In: x0 = PerCpu, as the context id of CPU_ON.
     .global el1_secondary
 el1_secondary:
+    el1_plain
+    ldr     x9, [x0, #{stack_top}]
     el1_reset
     adrp    x1, EL1_REGIME
     add     x1, x1, :lo12:EL1_REGIME
@@ -93,8 +98,6 @@ el1_secondary:
     isb
     msr     sctlr_el1, x5
     isb
-    ldr     x1, [x0, #{stack_top}]
-    mov     sp, x1
     msr     tpidr_el1, x0
     bl      el1_start_secondary
     b       park
@@ -108,7 +111,7 @@ el1_boot_guard:                                 // left out of the page tables
 el1_boot_stack:
     .space  {stack_size}
     "#,
-    sctlr = const SCTLR_RES1,
+    hcr = const from_el2::HCR,
     stack_size = const 0x10000,
     page = const pages::PAGE,
     regime_ttbr = const offset_of!(Regime, ttbr),

@@ -5,7 +5,6 @@ mod work;
 
 use parts::Totals;
 use plan::{Cell, Limits, Pace, SkipReason};
-use platform::MAX_CPUS;
 
 pub use self::work::Work;
 use crate::clock::watch::Seen;
@@ -15,13 +14,10 @@ use crate::workload::arrivals::Load;
 use crate::workload::samples::Samples;
 
 /// Rounds of noise that each CPU has made while a cell was measured.
-pub type Rounds = [u64; MAX_CPUS];
+pub type Rounds = [u64];
 
 /// How busy each CPU was lately.
-pub type Busy = [sched::load::Load; MAX_CPUS];
-
-/// That of CPUs that never ran.
-pub const IDLE: Busy = [sched::load::Load::new(); MAX_CPUS];
+pub type Busy = [sched::load::Load];
 
 /// A cell and what was measured of it.
 pub struct Entry {
@@ -51,9 +47,9 @@ pub struct Entry {
     /// How requests came, where it is time that has them come.
     pub load: Load,
     /// How busy its blocks left each CPU: the next one goes on from there.
-    pub busy: Busy,
+    pub busy: &'static mut Busy,
     /// Rounds of noise that each CPU made meanwhile.
-    pub noise: Rounds,
+    pub noise: &'static mut Rounds,
 }
 
 impl Entry {

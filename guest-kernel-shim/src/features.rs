@@ -10,6 +10,8 @@ use spin::once::Once;
 pub struct Features {
     /// FEAT_WFxT: WFET and WFIT.
     pub wfxt: bool,
+    /// FEAT_LSE: atomic instructions.
+    pub lse: bool,
     /// FEAT_ECV: among others, slower event streams.
     pub ecv: bool,
     /// FEAT_VHE.
@@ -22,9 +24,10 @@ pub struct Features {
 
 impl Features {
     /// Their names and whether they are there.
-    pub const fn list(&self) -> [(&'static str, bool); 5] {
+    pub const fn list(&self) -> [(&'static str, bool); 6] {
         [
             ("wfxt", self.wfxt),
+            ("lse", self.lse),
             ("ecv", self.ecv),
             ("vhe", self.vhe),
             ("fgt", self.fgt),
@@ -42,6 +45,7 @@ pub fn features() -> &'static Features {
         let mmfr1 = ID_AA64MMFR1_EL1.get();
         Features {
             wfxt: ID_AA64ISAR2_EL1.get() & 0xf >= 2,
+            lse: arch::id::has_lse(),
             ecv: mmfr0 >> 60 & 0xf != 0,
             fgt: mmfr0 >> 56 & 0xf != 0,
             vhe: mmfr1 >> 8 & 0xf != 0,

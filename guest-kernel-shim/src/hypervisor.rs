@@ -3,10 +3,11 @@
 
 use abi::{Counter, Info, KnobValue, TimeLog};
 use core::arch::asm;
+use core::fmt;
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
 use plan::{Arguments, Deliver, Given, Trap, Under};
-use platform::Conduit;
+use platform::{Conduit, Name, name};
 use spin::once::Once;
 
 /// PSCI functions (DEN0022F.b, 5.1).
@@ -20,34 +21,79 @@ const SYSTEM_OFF: u64 = 0x8400_0008;
 static CONDUIT: Once<Conduit> = Once::new();
 static TOLD: Once<(Option<Under>, Option<Given>)> = Once::new();
 static PRESENT: AtomicBool = AtomicBool::new(false);
+/// See [`other`].
+static OTHER: Once<Option<Name>> = Once::new();
 
 /// x0 to x17 of a call: what the convention passes and may change.
 pub type Registers = [u64; 18];
 
-/// Notes how calls are made and finds out whether Rouse answers them.
-pub fn discover(conduit: Option<Conduit>) {
-    let Some(conduit) = conduit else { return };
+/// Notes how calls are made and finds out what answers them: Rouse, or another hypervisor,
+/// which the description may have `named`.
+pub fn discover(conduit: Option<Conduit>, named: Option<Name>) {
+    let Some(conduit) = conduit else {
+        OTHER.call_once(|| named);
+        return;
+    };
     CONDUIT.call_once(|| conduit);
     let answer = call(u64::from(abi::CALL_UID), [0; 3]);
-    let uid = answer.iter().zip(abi::UID);
-    let same = uid.clone().all(|(&got, word)| got as u32 == word);
-    PRESENT.store(same, Relaxed);
+    let words = core::array::from_fn(|n| answer[n] as u32);
+    PRESENT.store(words == abi::UID, Relaxed);
+    let answered = abi::uid(words).filter(|_| words != abi::UID);
+    let known = answered.and_then(abi::hypervisor);
+    OTHER.call_once(|| known.and_then(|known| name(known.as_bytes())).or(named));
+}
+
+/// The hypervisor below that is not Rouse, by its own name, or by the description's; `None`
+/// if neither says anything.
+pub fn other() -> Option<&'static str> {
+    OTHER.get()?.as_deref()
+}
+
+/// The boot arguments say that this guest runs under something that is not there.
+#[derive(Clone, Copy, Debug)]
+pub struct Mistaken(Under);
+
+impl fmt::Display for Mistaken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = match present() {
+            true => "Rouse",
+            false => other().unwrap_or("no hypervisor that names itself"),
+        };
+        write!(
+            f,
+            "under={}: below is {found}; leave it out, or boot this under what it names",
+            self.0
+        )
+    }
 }
 
 /// Notes what the boot arguments say of what is below.
-pub fn tell(arguments: &Arguments<'_>) {
+///
+/// # Errors
+/// [`Mistaken`]: what answers there names itself otherwise.
+pub fn tell(arguments: &Arguments<'_>) -> Result<(), Mistaken> {
     let given = arguments.given_trap.map(|trap| Given {
         trap,
         host_poll_us: arguments.given_host_poll_us.unwrap_or(0) as u32,
     });
+    if let Some(told) = arguments.under {
+        let agrees = match told {
+            Under::Rouse => present(),
+            other_or_none => !present() && other_or_none.vendor() == other(),
+        };
+        if !agrees {
+            return Err(Mistaken(told));
+        }
+    }
     TOLD.call_once(|| (arguments.under, given));
+    Ok(())
 }
 
 /// What this guest runs under: Rouse if that answers, else what the boot arguments say.
 pub fn under() -> Under {
     match (present(), TOLD.get()) {
         (true, _) => Under::Rouse,
-        (false, Some(&(Some(told), _))) if told != Under::Rouse => told,
+        (false, Some(&(Some(told), _))) => told,
         (false, _) => Under::None,
     }
 }
@@ -118,6 +164,21 @@ pub fn exit(status: u64) -> ! {
     }
 }
 
+/// Ends the machine with `status` before anything is known of what is below, and without
+/// an atomic operation; for the only CPU that runs.
+pub fn exit_alone(conduit: Option<Conduit>, status: u64) -> ! {
+    crate::output::line_unlocked(format_args!("rouse: exit status {status}"));
+    if let Some(conduit) = conduit {
+        let mut registers: Registers = [0; 18];
+        registers[0] = SYSTEM_OFF;
+        call_by(conduit, &mut registers);
+    }
+    crate::output::end();
+    loop {
+        arch::insn::wfi();
+    }
+}
+
 /// Sets a knob of this vCPU.
 ///
 /// # Panics
@@ -158,6 +219,17 @@ pub fn watch(address: u64, period: u64) {
         status == abi::SUCCESS,
         "hypervisor: no watch at {address:#x}"
     );
+}
+
+/// Says that pass `pass` of cell `id` begins, or that none runs any more; see [`abi::CALL_CELL`].
+pub fn begin_cell(cell: Option<(usize, u32)>) {
+    let (number, pass) = cell.map_or((0, 0), |(id, pass)| (id as u64 + 1, u64::from(pass)));
+    call(u64::from(abi::CALL_CELL), [number, pass, 0]);
+}
+
+/// Hands on an interrupt of EL2's timer, which came here; see [`abi::CALL_TIMER`].
+pub fn timer() {
+    call(u64::from(abi::CALL_TIMER), [0; 3]);
 }
 
 /// This vCPU's counters. The call names itself in its syndrome, see

@@ -51,11 +51,12 @@ use crate::interrupts;
 use crate::machine::platform;
 use crate::percpu::PerCpu;
 
-/// Bytes of the pool that [`create`] takes for each CPU, but for the last page of the
-/// tasks.
-pub const NEEDS: u64 = (TASKS * size_of::<Task>()) as u64
-    + memory::SIZE as u64
-    + (size_of::<Cpu>() as u64).next_multiple_of(PAGE);
+/// Bytes of the pool that [`create`] takes for each CPU; the page is for what is rounded up.
+pub const NEEDS: u64 =
+    (TASKS * size_of::<Task>()) as u64 + memory::SIZE as u64 + size_of::<Cpu>() as u64 + PAGE;
+
+/// And for each pair of CPUs.
+pub const NEEDS_PER_PAIR: u64 = size_of::<Call>() as u64;
 
 /// Allocates what every CPU has.
 pub fn create(pool: &mut Pool, cpus: usize) {
@@ -63,13 +64,16 @@ pub fn create(pool: &mut Pool, cpus: usize) {
         let task = |n| Task::new(n as u32, n / TASKS);
         pool.fill((0..cpus * TASKS).map(task))
     });
-    let mut cpu = |index| -> &'static Cpu {
-        let memory = Memory::new(pool);
-        let outgoing = (0..cpus).map(|_| Call::new()).collect();
-        let cpu = Cpu::new(index, memory, outgoing);
-        &pool.fill(core::iter::once(cpu))[0]
-    };
-    CPUS.call_once(|| (0..cpus).map(&mut cpu).collect());
+    // Not zeroed: these are most of what a CPU has, and a future is written before it is read.
+    let futures = pool.reserve((cpus * memory::SIZE) as u64) as usize;
+    let calls: &'static [Call] = pool.fill((0..cpus * cpus).map(|_| Call::new()));
+    let calls = calls.chunks_exact(cpus).enumerate();
+    let all: &'static [Cpu] = pool.fill(calls.map(|(index, outgoing)| {
+        // SAFETY: fresh memory, of which each CPU has a part of its own.
+        let memory = unsafe { Memory::new(futures + index * memory::SIZE) };
+        Cpu::new(index, memory, outgoing)
+    }));
+    CPUS.call_once(|| pool.fill(all.iter()));
 }
 
 /// The interrupt handler's part: `false` if the interrupt is not this kernel's.

@@ -15,7 +15,7 @@
 //! | [`kernel`] | tasks, timers and function calls, for workloads that are more than a wake-up |
 //! | [`workload`], [`mod@block`] | what is run, over and over |
 //! | [`mod@bench`], [`workers`], [`knobs`] | the cells, one after another; the CPUs that run them |
-//! | [`probe`], [`features`], [`pmu`], [`report`] | what the machine has and models; records |
+//! | [`probe`], [`features`], [`atomics`], [`pmu`], [`report`] | what the machine has and models; records |
 
 #![no_std]
 #![allow(
@@ -24,6 +24,7 @@
 )]
 
 mod alarm;
+mod atomics;
 mod bell;
 pub mod bench;
 mod block;
@@ -35,6 +36,7 @@ mod dispatch;
 mod entry;
 mod failing;
 pub mod features;
+mod from_el2;
 pub mod hypervisor;
 pub mod idle;
 pub mod interrupts;

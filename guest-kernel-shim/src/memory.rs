@@ -8,11 +8,10 @@ use core::sync::atomic::Ordering::Relaxed;
 use aarch64_cpu::registers::{ID_AA64MMFR0_EL1, MAIR_EL1, Readable, TCR_EL1, TTBR0_EL1, Writeable};
 use aarch64_paging::descriptor::{El1Attributes, PhysicalAddress};
 use aarch64_paging::paging::{Constraints, El1And0, MemoryRegion, RootTable, VaRange};
+use arch::image::SCTLR_EL1_RES1;
 use arch::{insn, layout};
 use pages::{Pool, Regime, Tables, Use};
 use platform::Region;
-
-use crate::boot::SCTLR_RES1;
 
 /// MAIR_EL1: index 0 Device-nGnRE, index 1 Normal write-back (DDI 0487K.a, D23.2.109).
 const MAIR: u64 = 0x04 | 0xff << 8;
@@ -51,14 +50,14 @@ pub static EL1_REGIME: Regime = Regime::new();
 /// # Safety
 /// The regions must contain the running code, its data and its stack, and
 /// `pool`'s memory.
-pub unsafe fn enter(pool: &mut Pool, regions: &[(Region, Use)]) {
+pub unsafe fn enter(pool: &mut Pool, regions: impl Iterator<Item = (Region, Use)>) {
     let mut root = ManuallyDrop::new(RootTable::with_va_range(
         Tables(pool),
         0,
         El1And0,
         VaRange::Lower,
     ));
-    for &(region, how) in regions {
+    for (region, how) in regions {
         let range = MemoryRegion::new(region.base as usize, region.end() as usize);
         let at = PhysicalAddress(range.start().0);
         root.map_range(&range, at, attributes(how), Constraints::empty())
@@ -69,7 +68,7 @@ pub unsafe fn enter(pool: &mut Pool, regions: &[(Region, Use)]) {
     // TTBR1 (EPD1), IPS as the PE has it (DDI 0487K.a, D23.2.158).
     let tcr = 16 | 1 << 8 | 1 << 10 | 3 << 12 | 1 << 23 | range << 32;
     // M, C, SA, I and WXN; WFI, WFE and caches are EL1's own matter.
-    let sctlr = SCTLR_RES1 | 1 | 1 << 2 | 1 << 3 | 1 << 12 | 1 << 19;
+    let sctlr = SCTLR_EL1_RES1 | 1 | 1 << 2 | 1 << 3 | 1 << 12 | 1 << 19;
     let regime = &EL1_REGIME;
     regime
         .ttbr

@@ -3,6 +3,7 @@
 //! run` refuses a machine that has less. Each program says it for itself.
 
 use pages::PAGE;
+use sched::load::Load;
 
 use crate::entry::Entry;
 use crate::logs::Logs;
@@ -14,8 +15,12 @@ use crate::{kernel, percpu};
 pub const FIXED: u64 = 32 * PAGE;
 /// For each CPU.
 pub const PER_CPU: u64 = percpu::NEEDS + kernel::NEEDS;
+/// For each pair of CPUs, one of them calling the other.
+pub const PER_PAIR: u64 = kernel::NEEDS_PER_PAIR;
 /// For each cell of the plan.
 pub const PER_CELL: u64 = size_of::<Entry>() as u64;
+/// For each CPU, of each cell of the plan: its load, and its rounds of noise.
+pub const PER_CELL_AND_CPU: u64 = (size_of::<Load>() + size_of::<u64>()) as u64;
 /// For the samples of one cell.
 pub const PER_MEASURED: u64 = (size_of::<Samples>() as u64).next_multiple_of(PAGE);
 /// For the stages of one.

@@ -5,10 +5,9 @@ use core::sync::atomic::Ordering::{Acquire, Release};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use aarch64_cpu::registers::{Readable, TPIDR_EL1, Writeable};
-use arrayvec::ArrayVec;
 use gic::Redistributor;
 use pages::{PAGE, Pool};
-use platform::{MAX_CPUS, Region};
+use platform::Region;
 use spin::mutex::SpinMutex;
 use spin::once::Once;
 use wait::request::Request;
@@ -54,36 +53,34 @@ pub struct PerCpu {
     pub request: Request,
 }
 
-static ALL: Once<ArrayVec<&'static PerCpu, MAX_CPUS>> = Once::new();
+static ALL: Once<&'static [&'static PerCpu]> = Once::new();
 
-/// Bytes of the pool that [`create`] takes for each CPU.
-pub const NEEDS: u64 = STACK_SIZE + (size_of::<PerCpu>() as u64).next_multiple_of(PAGE);
+/// Bytes of the pool that [`create`] takes for each CPU: its stack, its state, and less than a
+/// page for where that is.
+pub const NEEDS: u64 = STACK_SIZE + (size_of::<PerCpu>() as u64).next_multiple_of(PAGE) + PAGE;
 
-/// Allocates the state of every CPU of `mpidrs`; the first one is the caller.
-pub fn create(pool: &mut Pool, mpidrs: &[u64]) {
-    let build = |(index, &mpidr): (usize, &u64)| -> &'static PerCpu {
-        let stack = pool.take(STACK_SIZE);
-        let cpu = PerCpu {
-            stack_top: stack + STACK_SIZE,
-            mpidr,
-            index,
-            online: AtomicBool::new(false),
-            unfinished: AtomicBool::new(false),
-            interrupted: AtomicBool::new(false),
-            tally: Tally::new(),
-            redistributor: Once::new(),
-            journal: Journal::new(),
-            counts: SpinMutex::new(Counts::ZERO),
-            bell: Bell::new(),
-            time: AtomicU64::new(0),
-            vector_at: AtomicU64::new(0),
-            served: AtomicU32::new(0),
-            request: Request::new(),
-        };
-        &pool.fill(core::iter::once(cpu))[0]
+/// Allocates the state of every CPU with an affinity in `mpidrs`; the first one is the caller.
+pub fn create(pool: &mut Pool, mpidrs: impl ExactSizeIterator<Item = u64>) {
+    let stacks = pool.take(mpidrs.len() as u64 * STACK_SIZE);
+    let build = |(index, mpidr)| PerCpu {
+        stack_top: stacks + (index as u64 + 1) * STACK_SIZE,
+        mpidr,
+        index,
+        online: AtomicBool::new(false),
+        unfinished: AtomicBool::new(false),
+        interrupted: AtomicBool::new(false),
+        tally: Tally::new(),
+        redistributor: Once::new(),
+        journal: Journal::new(),
+        counts: SpinMutex::new(Counts::ZERO),
+        bell: Bell::new(),
+        time: AtomicU64::new(0),
+        vector_at: AtomicU64::new(0),
+        served: AtomicU32::new(0),
+        request: Request::new(),
     };
-    let cpus = mpidrs.iter().enumerate().map(build).collect();
-    let first = ALL.call_once(|| cpus)[0];
+    let cpus: &'static [PerCpu] = pool.fill(mpidrs.enumerate().map(build));
+    let first = ALL.call_once(|| pool.fill(cpus.iter()))[0];
     TPIDR_EL1.set(core::ptr::from_ref(first) as u64);
 }
 
@@ -92,7 +89,9 @@ pub fn create(pool: &mut Pool, mpidrs: &[u64]) {
 /// # Panics
 /// Panics before [`create`].
 pub fn all() -> &'static [&'static PerCpu] {
-    ALL.get().expect("CPUs are created before they are used")
+    ALL.get()
+        .copied()
+        .expect("CPUs are created before they are used")
 }
 
 /// Every CPU that runs.

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Starting the other CPUs: by PSCI, or by letting go those that the loader let in.
 
+use plan::{Atomics, SkipReason};
 use platform::{Enable, Region};
 
 use crate::boot::EL1_RELEASE;
 use crate::machine::platform;
 use crate::percpu::PerCpu;
 
-use crate::{boot, clock, hypervisor, interrupts, memory, output, percpu, pmu, workers};
+use crate::{atomics, boot, clock, hypervisor, interrupts, memory, output, percpu, pmu, workers};
 
 /// Starts every CPU but this one and waits until each runs. One that does not
 /// is reported and left out.
@@ -16,7 +17,10 @@ pub fn start_others() {
     memory::data().into_iter().for_each(pages::clean);
     for cpu in percpu::all().iter().skip(1) {
         let status = start(cpu);
-        if !cpu.is_online() {
+        if !cpu.is_online() && !atomics::lse_everywhere() && atomics::OWN == Atomics::Lse {
+            let (mpidr, why) = (cpu.mpidr, SkipReason::NoLse);
+            output::line(format_args!("rouse: CPU {mpidr:#x}: {why}; left out"));
+        } else if !cpu.is_online() {
             output::line(format_args!(
                 "rouse: CPU {:#x}: not started (PSCI CPU_ON answers {status}); left out",
                 cpu.mpidr
@@ -53,6 +57,9 @@ pub fn turn_on(cpu: &'static PerCpu) -> i64 {
 /// Runs on each other CPU, on its own stack, with MMU and caches on.
 #[inline(always)]
 pub fn other() -> ! {
+    while !atomics::fits_cpu() {
+        arch::insn::wfi();
+    }
     prepare();
     workers::serve()
 }

@@ -4,13 +4,17 @@
 
 use aarch64_cpu::registers::{MPIDR_EL1, Readable};
 use arch::layout;
+use arch::place::Place;
 use arrayvec::ArrayVec;
 use pages::{PAGE, Pool, Use};
 use plan::{Arguments, Program};
-use platform::{MAX_CPUS, Platform, Region, carve};
+use platform::{Platform, Region, Room, carve};
 
 use crate::machine::{self, HOLE};
-use crate::{clock, hypervisor, kernel, memory, output, percpu, report, smp, stage};
+use crate::{atomics, clock, hypervisor, kernel, memory, output, percpu, report, smp, stage};
+
+/// Where the lists of the machine's description are.
+static ROOM: Place<Room> = Place::new(Room::new());
 
 /// What a program does when all CPUs run: the exit status.
 pub type Run = fn(&Arguments<'static>, &mut Pool) -> u64;
@@ -24,13 +28,17 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
     // SAFETY: the boot protocol says that x0 is the device tree's address, and
     // the header's own size field bounds the slice.
     let blob = unsafe { device_tree(dtb) };
-    let mut platform = Platform::from_fdt(blob).unwrap_or_else(|error| panic!("{error}"));
-    platform.begin_with(MPIDR_EL1.get() & platform::AFFINITY);
+    // SAFETY: this runs once.
+    let room = unsafe { ROOM.take() };
+    room.begin_with(MPIDR_EL1.get() & platform::AFFINITY);
+    let platform = Platform::from_fdt(blob, room).unwrap_or_else(|error| panic!("{error}"));
     let tree = Region {
         base: dtb,
         size: blob.len() as u64,
     };
     let mut pool = enter(&platform, tree);
+    // SAFETY: the description names the UART, `enter` mapped it, and no other CPU runs yet.
+    unsafe { atomics::check_first(&platform) };
     let platform = machine::describe(platform);
     if let Some(uart) = platform.uart {
         // SAFETY: the description names the UART, and `enter` mapped it.
@@ -38,10 +46,9 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
     }
     output::line(format_args!("rouse: base guest {:#x}", layout::base()));
     stage!("guest-mmu", "{} CPUs", platform.cpus.len());
-    hypervisor::discover(platform.psci);
-    let mpidrs: ArrayVec<u64, MAX_CPUS> = platform.cpus.iter().map(|cpu| cpu.mpidr).collect();
-    percpu::create(&mut pool, &mpidrs);
-    kernel::create(&mut pool, mpidrs.len());
+    hypervisor::discover(platform.psci, platform.hypervisor);
+    percpu::create(&mut pool, platform.cpus.iter().map(|cpu| cpu.mpidr));
+    kernel::create(&mut pool, platform.cpus.len());
     // SAFETY: the description is true, its devices are mapped, and no other CPU
     // runs yet.
     unsafe { gic::enable_distributor(&platform.gic) }.unwrap_or_else(|error| panic!("{error}"));
@@ -51,12 +58,18 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
     // counter counts something else.
     clock::counts_instructions();
     smp::start_others();
-    let arguments = Arguments::parse(platform.bootargs).unwrap_or_else(|wrong| refuse(&wrong));
+    let mut arguments = Arguments::parse(platform.bootargs).unwrap_or_else(|wrong| refuse(&wrong));
     if let Err(wrong) = arguments.fit(program) {
         refuse(&wrong);
     }
-    hypervisor::tell(&arguments);
-    stage!("measure", "{} CPUs run", percpu::online().count());
+    if let Err(wrong) = hypervisor::tell(&arguments) {
+        refuse(&wrong);
+    }
+    if let Err(wrong) = atomics::settle(&mut arguments) {
+        refuse(&wrong);
+    }
+    let cpus = percpu::online().count();
+    stage!("measure", "{cpus} CPUs run, counter {}", clock::now());
     report::machine(arguments.plan.cycles);
     hypervisor::exit(run(&arguments, &mut pool))
 }
@@ -78,33 +91,27 @@ fn enter(platform: &Platform<'_>, tree: Region) -> Pool {
     // SAFETY: free RAM by the description.
     let mut pool = unsafe { Pool::new(free) };
     let [below_guard, above_guard] = memory::data();
-    let mut regions: ArrayVec<(Region, Use), 24> = ArrayVec::new();
-    regions.extend([
+    let devices = |region: Region| (region, Use::Device);
+    let frames = platform.gic.redistributors.iter().copied().map(devices);
+    let uart = platform.uart.map(|uart| Region {
+        base: uart.base,
+        size: PAGE,
+    });
+    let regions = [
         (layout::text().into(), Use::Execute),
         (layout::rodata().into(), Use::Read),
         (below_guard, Use::Write),
         (above_guard, Use::Write),
         (tree, Use::Read),
         (free, Use::Write),
-        (platform.gic.distributor, Use::Device),
-        (HOLE, Use::Device),
-    ]);
-    regions.extend(
-        platform
-            .gic
-            .redistributors
-            .iter()
-            .map(|&frames| (frames, Use::Device)),
-    );
-    regions.extend(platform.uart.map(|uart| {
-        let registers = Region {
-            base: uart.base,
-            size: PAGE,
-        };
-        (registers, Use::Device)
-    }));
+        devices(platform.gic.distributor),
+    ];
+    let regions = regions.into_iter().chain(frames).chain(uart.map(devices));
+    // Not on machines that have something there.
+    let is_hole = !platform.memory.iter().any(|bank| bank.overlaps(&HOLE));
+    let regions = regions.chain(is_hole.then_some(devices(HOLE)));
     // SAFETY: image, stack (in its data) and pool are among the regions.
-    unsafe { memory::enter(&mut pool, &regions) };
+    unsafe { memory::enter(&mut pool, regions) };
     pool
 }
 

@@ -168,6 +168,12 @@ pub fn fail(fault: Fault, plan: &Plan) -> u64 {
         Fault::GuestHang => loop {
             arch::insn::wfi();
         },
+        Fault::GuestHangMasked => {
+            let lists = &plan.lists;
+            workers::turn_everywhere(lists.trap.values[0], lists.deliver.values[0]);
+            workers::on_second(|| faults::hang_masked());
+            faults::hang_masked();
+        }
         Fault::RamDirty => faults::neighbor(),
         Fault::El2Panic
         | Fault::El2Abort
@@ -185,6 +191,7 @@ pub fn fail(fault: Fault, plan: &Plan) -> u64 {
         | Fault::CounterStands
         | Fault::ConsoleStalls
         | Fault::SgiLost
+        | Fault::CellHang
         | Fault::CoreClockMoves
         | Fault::LostWakeUp
         | Fault::SoakLostWakeUp

@@ -31,6 +31,7 @@ program!(Program::Trials, run, cost::started);
 arch::needs!(
     __needs_fixed = needs::FIXED + needs::PER_MEASURED,
     __needs_per_cpu = needs::PER_CPU,
+    __needs_per_pair = needs::PER_PAIR,
 );
 
 /// Runs the trial that the boot arguments name; the exit status.

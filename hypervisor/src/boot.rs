@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From the loader's jump to a guest that runs.
 
+pub mod alone;
 pub mod discovery;
 pub mod efi;
 pub mod entry;

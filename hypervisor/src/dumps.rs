@@ -2,7 +2,9 @@
 //! When something is wrong: finding that out, and showing the state of every CPU.
 
 mod broken_rules;
+pub mod deadline;
 pub mod dump;
 pub mod failing;
+pub mod own_timer;
 pub mod watch_points;
 pub mod watchdog;

@@ -5,10 +5,10 @@ pub mod caches;
 pub mod ending;
 pub mod fault;
 pub mod memory;
+pub mod payload;
 pub mod power;
 pub mod vm;
 
-use arrayvec::ArrayVec;
 use platform::{Platform, Region};
 use spin::once::Once;
 
@@ -21,7 +21,7 @@ pub struct Machine {
     /// RAM that is the guest's.
     pub guest: Region,
     /// State of each CPU, in the order of `platform.cpus`.
-    pub cpus: ArrayVec<&'static PerCpu, { platform::MAX_CPUS }>,
+    pub cpus: &'static [&'static PerCpu],
     /// VTTBR_EL2 and VTCR_EL2 of the guest's map.
     pub stage2: (u64, u64),
     /// Frequency of the counter, Hz.

@@ -40,5 +40,5 @@ _kernel_held:
 kernel_stack:
     .space  2 * {stack_size}
     "#,
-    stack_size = const 0x8000,
+    stack_size = const 0x1_0000,
 );

@@ -23,7 +23,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use console::Port;
 use platform::image::{HEADER, Image};
-use platform::{Conduit, Platform};
+use platform::{Conduit, Platform, Room};
 
 /// PSCI functions (DEN0022F.b, 5.1).
 const CPU_OFF: u64 = 0x8400_0002;
@@ -41,7 +41,8 @@ static TREE: AtomicU64 = AtomicU64::new(0);
 #[unsafe(no_mangle)]
 extern "C" fn kernel_start(dtb: u64) -> ! {
     TREE.store(dtb, Relaxed);
-    let platform = platform();
+    let mut room = Room::new();
+    let platform = platform(&mut room);
     let mut out = port(&platform);
     let _ = writeln!(out, "kernel: arguments [{}]", platform.bootargs);
     if let Some(ram) = platform.memory.first() {
@@ -73,7 +74,8 @@ extern "C" fn kernel_start_secondary(number: u64) -> ! {
 
 /// Ends the machine on this CPU, `number`, as the command line says.
 fn end(number: usize) -> ! {
-    let platform = platform();
+    let mut room = Room::new();
+    let platform = platform(&mut room);
     let how = argument(&platform, "end=").unwrap_or("off");
     let mut out = port(&platform);
     let _ = writeln!(out, "kernel: {how} on CPU {number}");
@@ -114,7 +116,7 @@ fn try_memory(out: &mut Port) {
 }
 
 /// The machine.
-fn platform() -> Platform<'static> {
+fn platform(room: &mut Room) -> Platform<'_> {
     let address = TREE.load(Relaxed) as *const u8;
     // SAFETY: the boot protocol says that x0 was the device tree's address; its header's
     // second word is its size, big-endian.
@@ -122,7 +124,7 @@ fn platform() -> Platform<'static> {
         let size = u32::from_be(address.cast::<u32>().add(1).read());
         core::slice::from_raw_parts(address, size as usize)
     };
-    match Platform::from_fdt(blob) {
+    match Platform::from_fdt(blob, room) {
         Ok(platform) => platform,
         // There is no console to say it.
         Err(_) => hang(),
@@ -138,12 +140,12 @@ fn port(platform: &Platform<'_>) -> Port {
 }
 
 /// The value of the argument that starts with `key`.
-fn argument(platform: &Platform<'static>, key: &str) -> Option<&'static str> {
+fn argument<'a>(platform: &Platform<'a>, key: &str) -> Option<&'a str> {
     let mut words = platform.bootargs.split_ascii_whitespace();
     words.find_map(|word| word.strip_prefix(key))
 }
 
-fn number(platform: &Platform<'static>, key: &str) -> usize {
+fn number(platform: &Platform<'_>, key: &str) -> usize {
     let value = argument(platform, key).and_then(|value| value.parse().ok());
     value.unwrap_or(0)
 }

@@ -125,7 +125,7 @@ mod tests {
             arguments: "rouse.workload=ipi panic=1",
         })
         .unwrap();
-        let platform = Platform::from_fdt(&blob).unwrap();
+        let platform = Platform::from_fdt(&blob, Box::leak(Box::default())).unwrap();
         let cpus: Vec<u64> = platform.cpus.iter().map(|cpu| cpu.mpidr).collect();
         assert_eq!(cpus, [0, 1, 0x100]);
         let ram = Region {

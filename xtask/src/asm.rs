@@ -49,7 +49,7 @@ pub fn asm(args: &AsmArgs) -> Result<()> {
         args.deliver.name(),
         windows.len()
     );
-    let guest_elf = bench.built.guest.as_deref();
+    let guest_elf = bench.built.guest(bench.atomics).elf.as_deref();
     let hypervisor = |window: &Window| -> Vec<Step> { owned(visit::hypervisor_steps(window)) };
     let guest = |window: &Window| owned(visit::guest_steps(window).unwrap_or_default());
     show(

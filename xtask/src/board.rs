@@ -51,6 +51,10 @@ pub struct Cpus {
     pub model: String,
     /// Properties that QEMU starts each known model with; of gem5's, what it is.
     pub models: BTreeMap<String, String>,
+    /// Those of them without FEAT_LSE. What runs is the machine's choice; this is for what has
+    /// to be known before it boots.
+    #[serde(default)]
+    pub without_lse: Vec<String>,
     /// Frequency of the counter, Hz, for each metric.
     pub counter_hz: BTreeMap<Metric, u64>,
 }
@@ -143,6 +147,11 @@ impl Board {
             );
         }
         Ok(model)
+    }
+
+    /// Whether CPUs of `model` have FEAT_LSE.
+    pub fn has_lse(&self, model: &str) -> bool {
+        self.cpus.without_lse.iter().all(|one| one != model)
     }
 
     /// Names of the CPU models, sorted.

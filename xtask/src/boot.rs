@@ -18,12 +18,12 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Result;
-use plan::{Given, Under};
+use plan::Under;
 
 use crate::console::Console;
 use crate::emulator::Emulator;
 use crate::images::{self, Built};
-use crate::job::Job;
+use crate::job::{Job, Variant};
 use crate::kvm::Host;
 use crate::partial::Scratch;
 use crate::progress::Progress;
@@ -71,10 +71,8 @@ pub enum Show {
 pub struct Launch<'a> {
     /// The machine, what it is told, and how long it may take.
     pub job: &'a Job,
-    /// What the guest runs under.
-    pub under: Under,
-    /// Knobs that are turned for the whole boot.
-    pub given: Option<Given>,
+    /// Which of its boots.
+    pub variant: Variant,
     /// What it is called where something of it is kept.
     pub title: String,
     /// Where people see that something goes on.
@@ -120,16 +118,11 @@ impl<'a, L: Write> Boots<'a, L> {
 
     /// Boots, and follows until the end.
     pub fn boot(&mut self, launch: Launch<'_>) -> Result<Outcome> {
-        let Launch { job, under, .. } = launch;
+        let Launch { job, variant, .. } = launch;
         let place = Scratch::new()?;
-        let mut command = match (self.emulator, under.kvm_mode()) {
-            (Emulator::Qemu(qemu), Some(_)) => {
-                launch::hosted(job, under, launch.given, qemu, self.built, place.path())?
-            }
-            _ => self
-                .emulator
-                .command(job, under, self.built, place.path())?,
-        };
+        let mut command = self
+            .emulator
+            .command(job, variant, self.built, place.path())?;
         self.emulator.supervise(&mut command, place.path());
         if let Some(recorder) = &launch.recorder {
             launch::record(&mut command, recorder.plugin, &recorder.options);
@@ -142,7 +135,7 @@ impl<'a, L: Write> Boots<'a, L> {
             show: self.show,
             progress: launch.progress,
         };
-        let console = Console::new(symbols(job, under, self.built));
+        let console = Console::new(symbols(job, variant, self.built));
         let outcome = follow::follow(command, console, &mut self.log, watch)?;
         self.kept.add(&launch.title, &outcome, self.show);
         Ok(outcome)
@@ -150,14 +143,15 @@ impl<'a, L: Write> Boots<'a, L> {
 }
 
 /// The names of functions in the images of a boot.
-fn symbols(job: &Job, under: Under, built: &Built) -> Symbols {
+fn symbols(job: &Job, variant: Variant, built: &Built) -> Symbols {
     let mut symbols = Symbols::default();
     let base = job.board().machine.image_base();
-    if under == Under::Rouse {
+    if variant.under == Under::Rouse {
         symbols.add(symbols::HYPERVISOR, &built.hypervisor, base);
     }
-    if let Some(guest) = &built.guest {
-        symbols.add(symbols::GUEST, guest, base.filter(|_| under == Under::None));
+    if let Some(guest) = &built.guest(job.image(variant)).elf {
+        let base = base.filter(|_| variant.under == Under::None);
+        symbols.add(symbols::GUEST, guest, base);
     }
     symbols
 }

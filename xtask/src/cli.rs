@@ -10,7 +10,7 @@ pub use verbs::{
     AsmArgs, BuildArgs, CompareArgs, CostArgs, DebugArgs, ExperimentArgs, ImageArgs, ReportArgs,
     RunArgs, SoakArgs, SoakMetric, TestArgs,
 };
-pub use work::{Boot, JobArgs, LimitArgs, LoadArgs, Metric, PlanArgs, Unders};
+pub use work::{Boot, DeadlineArgs, JobArgs, LimitArgs, LoadArgs, Metric, PlanArgs, Unders};
 
 use crate::governors::GovernorsArgs;
 

@@ -9,6 +9,9 @@ use crate::symbols::Symbols;
 /// What starts a line of the hypervisor or the guest that is no record.
 const OURS: &str = "rouse: ";
 
+/// What starts the line that names a deadline, and the lines of its dump.
+const LATE: &str = results::capture::LATE;
+
 /// What EDK2, whose boot manager has this name, says when it does not start the
 /// image, and what that means. Guests may say such things too, without the name.
 const BOOT_MANAGER: &str = "BdsDxe: ";
@@ -27,7 +30,7 @@ const NOTHING: &str = "firmware finds nothing that it can start; serial.log says
 pub enum Kind {
     /// A record, or the remains of one.
     Record,
-    /// Part of the dump of a crash.
+    /// Part of the dump of a crash, or of a machine whose time is over.
     Crash,
     /// The images' report that they are done.
     Exit,
@@ -54,6 +57,8 @@ pub struct Console {
     pub refused: Option<String>,
     /// What the machine is, line by line, if it was asked for.
     pub survey: Vec<String>,
+    /// Which deadline of the hypervisor's is over.
+    pub late: Option<String>,
     /// Lines of a dump, the functions' names added.
     pub crash: Vec<String>,
     /// Names of functions.
@@ -74,8 +79,13 @@ impl Console {
         if self.collector.feed(line) {
             return Kind::Record;
         }
+        if let Some((_, why)) = line.split_once(LATE)
+            && self.crash.is_empty()
+        {
+            self.late.get_or_insert_with(|| why.trim().to_owned());
+        }
         // A crash may begin in the middle of another CPU's line.
-        if !self.crash.is_empty() || line.contains("panic:") {
+        if !self.crash.is_empty() || line.contains("panic:") || self.late.is_some() {
             self.crash.push(self.symbols.annotate(line, None));
             return Kind::Crash;
         }

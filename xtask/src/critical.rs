@@ -20,7 +20,7 @@ use crate::cli::Metric;
 use crate::cost::recorder;
 use crate::emulator::Emulator;
 use crate::images::Built;
-use crate::job::Job;
+use crate::job::{Job, Variant};
 use crate::partial::Scratch;
 
 /// Prepared for a boot.
@@ -40,21 +40,22 @@ impl Watcher {
     pub fn new(
         emulator: &Emulator,
         job: &Job,
-        under: Under,
+        variant: Variant,
         built: &Built,
     ) -> Result<Option<Self>> {
         let workloads = &job.load.plan.lists.workload.values;
         let marked = workloads.iter().any(|workload| workload.is_marked());
         // Under KVM its host executes much between the marks, in code that is not known here.
-        let known = under.kvm_mode().is_none();
+        let known = variant.under.kvm_mode().is_none();
         let counts = marked && known && job.metric == Metric::Insns;
-        let (Some(guest), Emulator::Qemu(qemu), true) = (&built.guest, emulator, counts) else {
+        let guest = &built.guest(job.image(variant)).elf;
+        let (Some(guest), Emulator::Qemu(qemu), true) = (guest, emulator, counts) else {
             return Ok(None);
         };
         let plugin = plugin(qemu.command())?;
         let mut chart = Chart::default();
         let mut files = vec![(1, guest)];
-        if under == Under::Rouse {
+        if variant.under == Under::Rouse {
             files.push((2, &built.hypervisor));
         }
         for (level, elf) in files {

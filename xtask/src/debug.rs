@@ -13,13 +13,12 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use plan::Under;
 
-use crate::board::Board;
 use crate::boot::Ready;
 use crate::cli::DebugArgs;
 use crate::failure::bad_input;
 use crate::images::Built;
 use crate::interrupt;
-use crate::job::Job;
+use crate::job::{Job, Variant};
 use crate::partial::Scratch;
 use crate::terminal::say;
 use debugger::{Debugger, Symbols};
@@ -40,13 +39,13 @@ pub fn debug(args: &DebugArgs) -> Result<()> {
     let place = Scratch::new()?;
     let stub = place.path().join("stub");
     let gone = bridge::serve(listener, stub.clone());
-    for &under in &job.unders {
-        let mut command = emulator.command(&job, under, &built, place.path())?;
+    for variant in job.variants()? {
+        let mut command = emulator.command(&job, variant, &built, place.path())?;
         wait_for_debugger(&mut command, &stub);
         introduce(
-            under,
+            variant,
             debugger.as_ref(),
-            symbols(job.board(), under, &built),
+            symbols(&job, variant, &built),
             args.port,
         );
         let machine = command.spawn().context("QEMU can't be started")?;
@@ -76,23 +75,21 @@ fn wait_for_debugger(command: &mut Command, stub: &Path) {
 }
 
 /// What to load where, if that is always the same place.
-fn symbols<'b>(board: &Board, under: Under, built: &'b Built) -> Option<Symbols<'b>> {
-    let elf = match under {
+fn symbols<'b>(job: &Job, variant: Variant, built: &'b Built) -> Option<Symbols<'b>> {
+    let elf = match variant.under {
         Under::Rouse => &built.hypervisor,
-        Under::None => built.guest.as_ref()?,
+        Under::None => built.guest(job.image(variant)).elf.as_ref()?,
         // The first instructions are those of KVM's host.
         Under::Kvm | Under::KvmNvhe | Under::KvmProtected => return None,
     };
     // Firmware puts the image anywhere; the console says where.
-    let base = board.machine.image_base()?;
+    let base = job.board().machine.image_base()?;
     Some(Symbols { elf, base })
 }
 
 /// Says what to type.
-fn introduce(under: Under, debugger: Option<&Debugger>, symbols: Option<Symbols>, port: u16) {
-    say!(
-        "The machine under {under} waits for a debugger to let the CPUs go. In another terminal:\n"
-    );
+fn introduce(variant: Variant, debugger: Option<&Debugger>, symbols: Option<Symbols>, port: u16) {
+    say!("The machine, {variant}, waits for a debugger to let the CPUs go. In another terminal:\n");
     match debugger {
         Some(debugger) => say!("{}\n", debugger.command(symbols, port)),
         None => {

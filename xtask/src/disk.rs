@@ -21,7 +21,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use plan::Atomics;
+
 use crate::cli::ImageArgs;
+use crate::failure::bad_input;
 use crate::images::{self, Built};
 use crate::job::Load;
 use crate::output::{Disks, Output};
@@ -30,11 +33,13 @@ use crate::{interrupt, output, places};
 
 /// The verb `image`.
 pub fn image(args: &ImageArgs) -> Result<()> {
-    let mut load = Load::new(&args.load)?;
+    let mut load = Load::of_disk(&args.load)?;
     load.plan.cycles = args.cycles;
     // Before anything is built: what can't boot, be said or written, is refused.
     load.board.boots_disks("--board")?;
-    text::of(&load.boot_arguments(), load.guest.is_none())?;
+    let atomics = one_image(&load)?;
+    let arguments = load.boot_arguments(atomics);
+    text::of(&arguments, load.guest.is_none())?;
     let path = match &args.out {
         Some(path) => path.clone(),
         None => default_path(&load)?,
@@ -47,10 +52,22 @@ pub fn image(args: &ImageArgs) -> Result<()> {
     let copy = Output::claim_disk("--out", &path, disks)?;
     interrupt::catch()?;
     let built = interrupt::or(images::build(&load.board.name, load.packed()))?;
-    copy.write_bytes(&bytes(&built, &load.boot_arguments())?)?;
+    copy.write_bytes(&bytes(&built, &arguments)?)?;
     say!("{}", output::shown(&path));
     say!("{}", next_step(&load));
     Ok(())
+}
+
+/// The atomic instructions that are asked for: a disk is booted as it is, with one of them.
+fn one_image(load: &Load) -> Result<Option<Atomics>> {
+    let mut asked = load.plan.atomics();
+    match (asked.next(), asked.next()) {
+        (first, None) => Ok(first),
+        (_, Some(_)) => bad_input!(
+            "--atomics: a boot has one image of the guest; name one word here, and for the other write rouse.atomics= into \
+             the disk's ROUSE.TXT"
+        ),
+    }
 }
 
 /// Writes a disk with these boot arguments to `path`.
@@ -60,9 +77,9 @@ pub fn write(built: &Built, arguments: &str, path: &Path) -> Result<()> {
 
 /// What the disk holds.
 fn bytes(built: &Built, arguments: &str) -> Result<Vec<u8>> {
-    let image = &built.images.packed;
+    let image = &built.packed;
     let image = fs::read(image).with_context(|| image.display().to_string())?;
-    volume::disk(&image, &text::of(arguments, built.guest.is_some())?)
+    volume::disk(&image, &text::of(arguments, built.is_ours())?)
 }
 
 fn default_path(load: &Load) -> Result<PathBuf> {
@@ -79,6 +96,9 @@ fn next_step(load: &Load) -> String {
          {docs} has the way from here to a table: snapshot, machine image, instance, console, report.",
         config::PATH
     );
+    if let Some(deadlines) = load.deadlines.shown() {
+        said += &format!("\n{deadlines}");
+    }
     if !load.plan.compact {
         said += "\nA console that keeps only 64 KiB loses the beginning of a long run: --compact makes it short, \
                  --shard divides it.";

@@ -5,13 +5,12 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::Result;
-use plan::Under;
 use results::Parameter;
 
 use crate::board::Machine;
 use crate::gem5::parameters::Value;
 use crate::images::Built;
-use crate::job::Job;
+use crate::job::{Job, Variant};
 use crate::{gem5, launch, qemu};
 
 /// An emulator that can be started.
@@ -31,16 +30,25 @@ impl Emulator {
         })
     }
 
-    /// The command that boots `job` under `under`. What the emulator has to put
+    /// The command of one boot of `job`. What the emulator has to put
     /// somewhere goes to `place`, its monitor for instance.
-    pub fn command(&self, job: &Job, under: Under, built: &Built, place: &Path) -> Result<Command> {
+    pub fn command(
+        &self,
+        job: &Job,
+        variant: Variant,
+        built: &Built,
+        place: &Path,
+    ) -> Result<Command> {
         match self {
             Self::Qemu(qemu) => {
-                let mut command = launch::command(job, under, qemu, built)?;
+                let mut command = match variant.under.kvm_mode() {
+                    Some(mode) => launch::hosted(job, variant, mode, qemu, built, place)?,
+                    None => launch::command(job, variant, qemu, built)?,
+                };
                 launch::end_with_us(&mut command);
                 Ok(command)
             }
-            Self::Gem5(gem5) => gem5.command(job, under, built, place),
+            Self::Gem5(gem5) => gem5.command(job, variant, built, place),
         }
     }
 

@@ -17,7 +17,7 @@ use plan::Under;
 
 use crate::failure::bad_input;
 use crate::images::Built;
-use crate::job::Job;
+use crate::job::{Job, Variant};
 use crate::partial::Scratch;
 use crate::places;
 use crate::toolchain::output;
@@ -116,12 +116,19 @@ impl Emulator {
         places::shown(&self.program)
     }
 
-    /// The command that boots `job` under `under`; gem5's own files go to `place`.
-    pub fn command(&self, job: &Job, under: Under, built: &Built, place: &Path) -> Result<Command> {
+    /// The command of one boot of `job`; gem5's own files go to `place`.
+    pub fn command(
+        &self,
+        job: &Job,
+        variant: Variant,
+        built: &Built,
+        place: &Path,
+    ) -> Result<Command> {
         let board = job.board();
+        let under = variant.under;
         let image = match under {
-            Under::Rouse => &built.images.packed,
-            Under::None => &built.images.guest,
+            Under::Rouse => &built.packed,
+            Under::None => &built.guest(job.image(variant)).image,
             Under::Kvm | Under::KvmNvhe | Under::KvmProtected => {
                 bad_input!("--under {under}: gem5 has no host for it; use --board virt")
             }
@@ -137,7 +144,10 @@ impl Emulator {
             .args(["--cpus", &job.cpus.to_string()])
             .args(["--memory", &format!("{}iB", job.memory)])
             .args(["--parameters", &parameters::json(&job.parameters)])
-            .arg(format!("--bootargs={}", job.load.boot_arguments()));
+            .arg(format!(
+                "--bootargs={}",
+                job.load.boot_arguments(variant.atomics)
+            ));
         // Another kernel need not do what the boot's end is known by.
         if job.load.guest.is_some() {
             command.arg("--whole");

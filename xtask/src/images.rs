@@ -5,12 +5,14 @@
 use std::env;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader, IsTerminal};
-use std::path::PathBuf;
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
 
 use anyhow::{Context, Result, bail};
 
-use plan::Program;
+use plan::{Atomics, Program};
 
 use crate::kvm::Host;
 use crate::output::Output;
@@ -25,8 +27,16 @@ const GUEST: &str = "guest-kernel-shim";
 const TEST_KERNEL: &str = "test-kernel";
 const MONITOR: &str = "vmm";
 const MONITOR_PROGRAM: &str = "rouse-kvm";
+const DIRTY_FIRMWARE: &str = "dirty-firmware";
 /// Name of the packed image's file.
 const PACKED: &str = "rouse.img";
+
+/// What of Cargo's lines is not worth one: that everything was up to date, and that one
+/// build waits for the other to look at what is downloaded.
+const QUIET: [&str; 2] = [
+    "Finished",
+    "Blocking waiting for file lock on package cache",
+];
 
 /// What is packed behind the hypervisor.
 #[derive(Clone, Copy, Debug)]
@@ -62,60 +72,98 @@ impl Guest<'_> {
     }
 }
 
-/// The two files that can be booted.
+/// An image of the guest.
 #[derive(Debug)]
-pub struct Images {
-    /// Hypervisor and guest.
-    pub packed: PathBuf,
-    /// The guest alone.
-    pub guest: PathBuf,
+pub struct GuestFiles {
+    /// What is booted on the bare machine.
+    pub image: PathBuf,
+    /// The same with its symbols, if it is ours.
+    pub elf: Option<PathBuf>,
 }
 
 /// What was built. All of it stays as it is while this is there, whatever others build.
 #[derive(Debug)]
 pub struct Built {
-    /// What is booted.
-    pub images: Images,
+    /// What is booted: the hypervisor with all images of the guest.
+    pub packed: PathBuf,
     /// The hypervisor with its symbols.
     pub hypervisor: PathBuf,
-    /// Our guest with its symbols; `None` if another one was packed.
-    pub guest: Option<PathBuf>,
+    /// The image that every CPU can run.
+    llsc: GuestFiles,
+    /// The one with LSE atomics; another kernel is what it is.
+    lse: Option<GuestFiles>,
     /// KVM's host, where there are boots under it.
     pub host: Option<Host>,
     _kept: Kept,
+}
+
+impl Built {
+    /// The guest that is compiled to these instructions, or the other kernel.
+    pub fn guest(&self, atomics: Atomics) -> &GuestFiles {
+        match (atomics, &self.lse) {
+            (Atomics::Lse, Some(lse)) => lse,
+            (Atomics::Lse, None) | (Atomics::Llsc, _) => &self.llsc,
+        }
+    }
+
+    /// Whether the guest is one of ours.
+    pub const fn is_ours(&self) -> bool {
+        self.llsc.elf.is_some()
+    }
 }
 
 /// Builds, flattens and packs.
 pub fn build(board: &str, guest: Guest) -> Result<Built> {
     toolchain::ensure_target(toolchain::TARGET)?;
     let locked = lock()?;
+    let binary = guest.binary();
+    let bare = matches!(guest, Guest::Bare(_));
     let mut binaries = vec![(HYPERVISOR, HYPERVISOR)];
-    binaries.extend(guest.binary().map(|binary| (GUEST, binary)));
-    cargo_build(&binaries, matches!(guest, Guest::Bare(_)))?;
-    let hypervisor = elf(HYPERVISOR)?;
-    let ours = guest.binary().map(elf).transpose()?;
+    binaries.extend(binary.map(|binary| (GUEST, binary)));
+    // At the same time: most of it is the last step, which is done on one CPU.
+    thread::scope(|scope| {
+        let ours = &binaries[1..];
+        let lse = scope.spawn(|| cargo_build(ours, bare, Atomics::Lse));
+        cargo_build(&binaries, bare, Atomics::Llsc)?;
+        lse.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })?;
+    let hypervisor = elf(HYPERVISOR, Atomics::Llsc)?;
+    let of = |atomics| binary.map(|binary| elf(binary, atomics)).transpose();
+    let (llsc, lse) = (of(Atomics::Llsc)?, of(Atomics::Lse)?);
     drop(locked);
-    let flat = match (&ours, guest) {
-        (Some(ours), _) => flattened(GUEST, ours)?,
+    let flat = match (&llsc, guest) {
+        (Some(llsc), _) => flattened(GUEST, llsc)?,
         (None, Guest::Given(image)) => image.to_vec(),
         (None, Guest::Ours(_) | Guest::Bare(_)) => bail!("the guest was not built"),
     };
-    let packed = pack(&flattened(HYPERVISOR, &hypervisor)?, &flat)?;
-    let mut files = vec![
-        (PACKED, &*packed),
-        ("guest.img", &*flat),
-        ("hypervisor.elf", &*hypervisor),
+    let flat_lse = lse.as_ref().map(|lse| flattened(GUEST, lse)).transpose()?;
+    let hypervisor_flat = flattened(HYPERVISOR, &hypervisor)?;
+    let packed = pack(&hypervisor_flat, &flat, flat_lse.as_deref())?;
+    let files = [
+        (PACKED, Some(&packed)),
+        ("hypervisor.elf", Some(&hypervisor)),
+        ("guest.img", Some(&flat)),
+        ("guest.elf", llsc.as_ref()),
+        ("guest-lse.img", flat_lse.as_ref()),
+        ("guest-lse.elf", lse.as_ref()),
     ];
-    files.extend(ours.as_deref().map(|ours| ("guest.elf", ours)));
+    let files = files.into_iter();
+    let files: Vec<_> = files
+        .filter_map(|(name, bytes)| Some((name, bytes?.as_slice())))
+        .collect();
     let kept = store::keep(&folder(), &guest.kind(board), &files)?;
     let at = |name: &str| kept.path.join(name);
     Ok(Built {
-        images: Images {
-            packed: at(PACKED),
-            guest: at("guest.img"),
-        },
+        packed: at(PACKED),
         hypervisor: at("hypervisor.elf"),
-        guest: ours.is_some().then(|| at("guest.elf")),
+        llsc: GuestFiles {
+            image: at("guest.img"),
+            elf: llsc.is_some().then(|| at("guest.elf")),
+        },
+        lse: lse.is_some().then(|| GuestFiles {
+            image: at("guest-lse.img"),
+            elf: Some(at("guest-lse.elf")),
+        }),
         host: None,
         _kept: kept,
     })
@@ -123,12 +171,22 @@ pub fn build(board: &str, guest: Guest) -> Result<Built> {
 
 /// The kernel that stands for any other in tests, as it is given: an arm64 Image.
 pub fn test_kernel() -> Result<Vec<u8>> {
+    alone(TEST_KERNEL)
+}
+
+/// The firmware that leaves behind all that it may, for tests.
+pub fn dirty_firmware() -> Result<Vec<u8>> {
+    alone(DIRTY_FIRMWARE)
+}
+
+/// The one binary of `package`, flattened.
+fn alone(package: &str) -> Result<Vec<u8>> {
     toolchain::ensure_target(toolchain::TARGET)?;
     let locked = lock()?;
-    cargo_build(&[(TEST_KERNEL, TEST_KERNEL)], false)?;
-    let kernel = elf(TEST_KERNEL)?;
+    cargo_build(&[(package, package)], false, Atomics::Llsc)?;
+    let built = elf(package, Atomics::Llsc)?;
     drop(locked);
-    flattened(TEST_KERNEL, &kernel)
+    flattened(package, &built)
 }
 
 /// The virtual machine monitor: a static program of arm64 Linux.
@@ -137,8 +195,9 @@ pub fn monitor() -> Result<Vec<u8>> {
     let _locked = lock()?;
     let arguments = ["--release", "--target", toolchain::LINUX];
     let package = ["--package", MONITOR, "--bin", MONITOR_PROGRAM];
-    cargo(&[&arguments[..], &package[..]].concat())?;
-    let path = directory().join(toolchain::LINUX).join("release");
+    let directory = directory(Atomics::Llsc);
+    cargo(&directory, &[&arguments[..], &package[..]].concat(), "")?;
+    let path = directory.join(toolchain::LINUX).join("release");
     let path = path.join(MONITOR_PROGRAM);
     fs::read(&path).with_context(|| format!("{} was not built", path.display()))
 }
@@ -146,7 +205,7 @@ pub fn monitor() -> Result<Vec<u8>> {
 /// Builds, and leaves the packed image under a name that stays the same.
 pub fn build_for_others(board: &str, guest: Guest) -> Result<PathBuf> {
     let built = build(board, guest)?;
-    let image = fs::read(&built.images.packed)?;
+    let image = fs::read(&built.packed)?;
     let path = folder().join(format!("rouse-{}.img", guest.kind(board)));
     Output::claim("build", &path)?.write_bytes(&image)?;
     Ok(path)
@@ -170,14 +229,18 @@ fn lock() -> Result<File> {
     Ok(file)
 }
 
-/// A directory of their own: Cargo locks the one that runs this program.
-fn directory() -> PathBuf {
-    places::target().join("image-build")
+/// Directories of their own: Cargo locks the one that runs this program, and the images
+/// for both kinds of atomic instructions are built at the same time.
+fn directory(atomics: Atomics) -> PathBuf {
+    places::target().join(match atomics {
+        Atomics::Llsc => "image-build",
+        Atomics::Lse => "image-build-lse",
+    })
 }
 
 /// The ELF file of a binary.
-fn elf(binary: &str) -> Result<Vec<u8>> {
-    let directory = directory().join(toolchain::TARGET);
+fn elf(binary: &str, atomics: Atomics) -> Result<Vec<u8>> {
+    let directory = directory(atomics).join(toolchain::TARGET);
     let path = directory.join(PROFILE).join(binary);
     fs::read(&path).with_context(|| {
         format!(
@@ -191,31 +254,43 @@ fn flattened(package: &str, elf: &[u8]) -> Result<Vec<u8>> {
     flatten(elf).with_context(|| format!("the image of {package}"))
 }
 
-/// Cargo's setting that gives files of dependencies, whose names are in messages
-/// of panics, the same names wherever Cargo keeps them: the same source makes the
-/// same image on every machine.
-fn remapped() -> String {
+/// Cargo's setting of the compiler's flags for these atomic instructions. It also gives files
+/// of dependencies, whose names are in messages of panics, the same names wherever Cargo keeps
+/// them: the same source makes the same image on every machine.
+fn flags(atomics: Atomics) -> String {
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(env::home_dir()?.join(".cargo")));
     let home = home.unwrap_or_default().display().to_string();
-    let flags = toml::Value::from(vec![format!("--remap-path-prefix={home}=/cargo")]);
+    let mut flags = vec![format!("--remap-path-prefix={home}=/cargo")];
+    flags.extend(match atomics {
+        Atomics::Llsc => None,
+        Atomics::Lse => Some("-Ctarget-feature=+lse".into()),
+    });
+    let flags = toml::Value::from(flags);
     format!("target.{}.rustflags={flags}", toolchain::TARGET)
 }
 
 /// Builds binaries, each of its package, `bare` of features that can be left out.
-fn cargo_build(binaries: &[(&str, &str)], bare: bool) -> Result<()> {
-    let remapped = remapped();
+fn cargo_build(binaries: &[(&str, &str)], bare: bool, atomics: Atomics) -> Result<()> {
+    if binaries.is_empty() {
+        return Ok(());
+    }
+    let flags = flags(atomics);
     let mut arguments = vec!["--profile", PROFILE, "--target", toolchain::TARGET];
-    arguments.extend(["--config", &remapped]);
+    arguments.extend(["--config", &flags]);
     arguments.extend(bare.then_some("--no-default-features"));
     let packages = binaries.iter();
     arguments
         .extend(packages.flat_map(|&(package, binary)| ["--package", package, "--bin", binary]));
-    cargo(&arguments)
+    let note = match atomics {
+        Atomics::Llsc => "",
+        Atomics::Lse => " (atomics lse)",
+    };
+    cargo(&directory(atomics), &arguments, note)
 }
 
-/// Builds what `arguments` say.
-fn cargo(arguments: &[&str]) -> Result<()> {
+/// Builds into `directory` what `arguments` say; `note` stands behind each line that Cargo says.
+fn cargo(directory: &Path, arguments: &[&str], note: &str) -> Result<()> {
     let color = if io::stderr().is_terminal() {
         "always"
     } else {
@@ -226,21 +301,20 @@ fn cargo(arguments: &[&str]) -> Result<()> {
         .current_dir(places::root())
         .args(["build", "--color", color])
         .arg("--target-dir")
-        .arg(directory())
+        .arg(directory)
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
     let mut cargo = cargo.spawn().context("cargo can't be started")?;
-    // That everything was up to date is not worth a line.
     let said = cargo.stderr.take().map(BufReader::new);
     for line in said
         .into_iter()
         .flat_map(BufRead::lines)
         .map_while(Result::ok)
     {
-        if !line.contains("Finished") {
-            note!("{line}");
+        if !QUIET.iter().any(|quiet| line.contains(quiet)) {
+            note!("{line}{note}");
         }
     }
     if !cargo.wait()?.success() {

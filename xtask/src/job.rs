@@ -2,17 +2,21 @@
 //! What is to be booted: the options, checked before anything is built.
 
 mod checks;
+mod deadlines;
 mod load;
+mod variant;
 
 pub use load::{Load, read_guest};
+pub use variant::Variant;
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use plan::{Given, Machine, Plan, Shard, Under};
+use plan::{Machine, Plan, Shard, Under};
 use results::Watts;
+
+use deadlines::Deadlines;
 
 use crate::board::{Board, Machine as Kind};
 use crate::cli::{Boot, JobArgs, LimitArgs, Metric, RunArgs};
@@ -29,7 +33,7 @@ pub struct Job {
     pub load: Load,
     /// How it gets there.
     pub boot: Boot,
-    /// A boot for each, or more: see [`Job::givens`].
+    /// A boot for each, or more: see [`Job::variants`].
     pub unders: Vec<Under>,
     /// The kernel of KVM's host, if not Debian's.
     pub host_kernel: Option<PathBuf>,
@@ -57,8 +61,19 @@ pub struct Job {
     pub expect_reset: bool,
     /// The seed with which the emulator is disturbed, if it is.
     pub disturb: Option<u64>,
+    /// Firmware that is there before what is booted, in tests.
+    pub dirty_firmware: Option<DirtyFirmware>,
     /// Whether the rules of the architecture are watched: see [`crate::strict`].
     pub strict: bool,
+}
+
+/// The firmware of `dirty-firmware/`.
+#[derive(Clone, Debug)]
+pub struct DirtyFirmware {
+    /// Its file.
+    pub file: PathBuf,
+    /// What it leaves, as words with commas between them.
+    pub leaves: String,
 }
 
 impl Job {
@@ -69,10 +84,12 @@ impl Job {
         if args.dtb.is_some() && matches!(board.machine, Kind::Gem5(_)) {
             bad_input!("--dtb: gem5 describes the machine that it makes; leave --dtb out");
         }
-        let model = board.model(args.cpu.as_deref())?;
+        let model = &board.model(args.cpu.as_deref())?.to_owned();
         let metric = board.metric(args.metric)?;
         load.plan.cycles = metric == Metric::Cycles;
         load.plan.event_loses_irq = board.machine.event_loses_irq(model);
+        variant::usable(&mut load, model)?;
+        let board = &load.board;
         let job = Self {
             boot: args.boot,
             unders: args
@@ -92,6 +109,7 @@ impl Job {
             watts: board.watts.clone(),
             expect_reset: args.expect_reset,
             disturb: args.disturb,
+            dirty_firmware: None,
             strict: false,
             load,
         };
@@ -117,6 +135,11 @@ impl Job {
         if let (None, Some(_)) = (hosted, &job.host_kernel) {
             bad_input!(
                 "--host-kernel: it is for guests under KVM; add --under kvm, or leave it out"
+            );
+        }
+        if job.load.deadlines != Deadlines::default() && !job.unders.contains(&Under::Rouse) {
+            bad_input!(
+                "--deadline, --cell-deadline, --keep-cpu: the hypervisor sees to them; use --under rouse, or --time-limit"
             );
         }
         for &under in &job.unders {
@@ -187,6 +210,7 @@ impl Job {
             cpus: self.cpus as usize,
             // Whether the model has it is the guest's to find out.
             wfxt: true,
+            lse: true,
             ecv: true,
             frequency: self.counter_hz()?,
             under,
@@ -195,31 +219,6 @@ impl Job {
             caches: true,
             event_loses_irq: self.load.plan.event_loses_irq,
         })
-    }
-
-    /// The knobs with which a guest under `under` is booted, once for each: where cells can't
-    /// turn them, each has its cells in the boot that suits it.
-    pub fn givens(&self, under: Under) -> Result<Vec<Option<Given>>> {
-        if under.kvm_mode().is_none() || !self.measures() {
-            return Ok(vec![None]);
-        }
-        let lists = &self.load.plan.lists;
-        let polls = &lists.host_poll_us.values;
-        let polls: BTreeSet<u32> = polls.iter().copied().chain([0]).collect();
-        let mut givens = Vec::new();
-        for &trap in lists.trap.values.iter() {
-            givens.extend(
-                polls
-                    .iter()
-                    .map(|&host_poll_us| Given { trap, host_poll_us }),
-            );
-        }
-        let mut machine = self.machine(under)?;
-        givens.retain(|&given| {
-            machine.given = Some(given);
-            self.load.plan.cells(&machine).next().is_some()
-        });
-        Ok(givens.into_iter().map(Some).collect())
     }
 
     /// A request of which every cell would be skipped is refused right away.

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The emulator's command line for a job.
 
-use std::fs;
+mod hosted;
+
+pub use hosted::hosted;
+
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result};
-use plan::{Given, OPTIONS, PREFIX, Trap, Under};
+use anyhow::Result;
+use plan::{OPTIONS, PREFIX, Under};
 
 use crate::board::Firmware;
 use crate::cli::{Boot, Metric};
 use crate::disk;
 use crate::images::Built;
-use crate::job::Job;
+use crate::job::{DirtyFirmware, Job, Variant};
 use crate::qemu::{self, Emulator, firmware};
-use crate::{kvm, memory};
 
-/// The command that boots `job` under `under`. For a boot from disk the disk is
-/// written.
-pub fn command(job: &Job, under: Under, emulator: &Emulator, built: &Built) -> Result<Command> {
+/// The command of one boot of `job`. For a boot from disk the disk is written.
+pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) -> Result<Command> {
+    let Variant { under, atomics, .. } = variant;
     let board = job.board();
     let qemu = board.qemu("--board")?;
     let mut command = emulator.command();
@@ -41,11 +43,18 @@ pub fn command(job: &Job, under: Under, emulator: &Emulator, built: &Built) -> R
     if let Some(tree) = &job.dtb {
         command.arg("-dtb").arg(tree);
     }
-    let mut arguments = job.load.boot_arguments();
+    let mut arguments = job.load.boot_arguments(atomics);
+    if let Some(firmware) = &job.dirty_firmware {
+        dirty(&mut command, firmware);
+    }
     // The bare machine has no firmware: boards/virt-uefi.toml says why.
     if under == Under::None {
         command.args(["-serial", "stdio"]);
-        kernel(&mut command, &built.images.guest, &arguments);
+        kernel(
+            &mut command,
+            &built.guest(job.image(variant)).image,
+            &arguments,
+        );
         return Ok(command);
     }
     if let Some(firmware) = board.machine.firmware() {
@@ -67,7 +76,7 @@ pub fn command(job: &Job, under: Under, emulator: &Emulator, built: &Built) -> R
             if board.machine.firmware().is_some() {
                 arguments = format!("{PREFIX}{OPTIONS} {arguments}");
             }
-            kernel(&mut command, &built.images.packed, &arguments);
+            kernel(&mut command, &built.packed, &arguments);
             return Ok(command);
         }
         Boot::Virtio => "virtio-blk-pci",
@@ -75,76 +84,6 @@ pub fn command(job: &Job, under: Under, emulator: &Emulator, built: &Built) -> R
     };
     disk(&mut command, device, &written(built, &arguments)?);
     Ok(command)
-}
-
-/// The command that boots `job` under KVM: a machine for its host, whose monitor runs the
-/// guest's image. `given` are knobs of the whole boot. What the host starts from goes to `place`.
-pub fn hosted(
-    job: &Job,
-    under: Under,
-    given: Option<Given>,
-    emulator: &Emulator,
-    built: &Built,
-    place: &Path,
-) -> Result<Command> {
-    const GUEST: &str = "guest";
-    let board = job.board();
-    let host = built.host.as_ref().context("there is no host for KVM")?;
-    let memory = memory::bytes(&job.memory) >> 20;
-    let mut words = vec![
-        // The host's start is over by then.
-        "--rest=3".to_owned(),
-        format!("--cpus={}", job.cpus),
-        format!("--memory={memory}"),
-        format!("--pin={}", pins(job.cpus)),
-        format!("--mode={}", mode_of(under)),
-        // A hang is found from outside.
-        "--timeout=1000000".to_owned(),
-    ];
-    let mut arguments = job.load.boot_arguments();
-    let given_or_default = given.unwrap_or(Given {
-        trap: Trap::Wfi,
-        host_poll_us: 0,
-    });
-    if let Some(Given { trap, host_poll_us }) = given {
-        words.push(format!("--host-poll-us={host_poll_us}"));
-        arguments += &format!(
-            " {PREFIX}under={under} {PREFIX}given-trap={trap} {PREFIX}given-host-poll-us={host_poll_us}"
-        );
-    }
-    words.extend([GUEST.to_owned(), arguments]);
-    let mut command = emulator.command();
-    command
-        .args(["-M", kvm::MACHINE])
-        .args(["-cpu", &board.cpu(&job.model, job.metric)?])
-        .args(["-nic", "none", "-display", "none", "-monitor", "none"])
-        .args(["-no-reboot", "-serial", "stdio"])
-        .args(mode(job.metric).args);
-    let boot = kvm::Boot {
-        cpus: job.cpus,
-        memory,
-        arguments: kvm::arguments(under.kvm_mode().unwrap_or_default(), given_or_default.trap),
-        runs: &[words],
-        guests: &[(GUEST, &fs::read(&built.images.guest)?)],
-    };
-    host.boot(&mut command, &boot, place)?;
-    end_with_us(&mut command);
-    Ok(command)
-}
-
-/// How KVM has to run, by the monitor's word.
-fn mode_of(under: Under) -> &'static str {
-    match under.kvm_mode() {
-        // Linux chooses it where the CPU has it.
-        None | Some("") => "vhe",
-        Some(mode) => mode,
-    }
-}
-
-/// CPUs of the host for `cpus` vCPUs: the first, which serves most interrupts, is not one.
-fn pins(cpus: u32) -> String {
-    let pins: Vec<String> = (1..=cpus).map(|cpu| cpu.to_string()).collect();
-    pins.join(",")
 }
 
 /// A way to run the emulator.
@@ -187,6 +126,16 @@ fn flash(command: &mut Command, of: &Firmware) -> Result<()> {
     Ok(())
 }
 
+/// Puts the firmware of tests into the machine, and says what it is to leave.
+fn dirty(command: &mut Command, firmware: &DirtyFirmware) {
+    command.arg("-bios").arg(&firmware.file);
+    // QEMU takes no empty string.
+    if !firmware.leaves.is_empty() {
+        let leaves = firmware.leaves.replace(',', ",,");
+        command.args(["-fw_cfg", &format!("name=opt/rouse/leaves,string={leaves}")]);
+    }
+}
+
 /// Has `image` loaded, or handed to the firmware.
 fn kernel(command: &mut Command, image: &Path, arguments: &str) {
     command.arg("-kernel").arg(image);
@@ -199,7 +148,7 @@ fn kernel(command: &mut Command, image: &Path, arguments: &str) {
 fn written(built: &Built, arguments: &str) -> Result<PathBuf> {
     let mut hasher = DefaultHasher::new();
     arguments.hash(&mut hasher);
-    let path = &built.images.packed;
+    let path = &built.packed;
     let path = path.with_extension(format!("{:08x}.disk", hasher.finish() as u32));
     disk::write(built, arguments, &path)?;
     Ok(path)

@@ -19,7 +19,7 @@ use platform::{MAX_CPUS, Region};
 use crate::board::Machine;
 use crate::failure::bad_input;
 use crate::images::Built;
-use crate::job::Job;
+use crate::job::{Job, Variant};
 
 const MIB: u64 = 1 << 20;
 const PAGE: u64 = 4096;
@@ -39,10 +39,14 @@ pub fn check(job: &Job, built: &Built) -> Result<()> {
     if matches!(job.board().machine, Machine::Gem5(_)) || job.dtb.is_some() {
         return Ok(());
     }
+    let variants = job.variants()?;
     // Under KVM the monitor looks.
-    let ours = job.unders.iter().filter(|under| under.kvm_mode().is_none());
-    for &under in ours {
-        let needs = Needs::of(job, built, under)?;
+    let ours = variants
+        .into_iter()
+        .filter(|variant| variant.under.kvm_mode().is_none());
+    for variant in ours {
+        let under = variant.under;
+        let needs = Needs::of(job, built, variant)?;
         let has = bytes(&job.memory);
         if needs.fit(has) {
             continue;
@@ -77,35 +81,32 @@ struct Needs {
 }
 
 impl Needs {
-    fn of(job: &Job, built: &Built, under: Under) -> Result<Self> {
+    fn of(job: &Job, built: &Built, variant: Variant) -> Result<Self> {
+        let under = variant.under;
+        let guest = built.guest(job.image(variant));
         let cpus = u64::from(job.cpus).min(MAX_CPUS as u64);
-        let file = fs::read(&built.images.guest)?;
+        let file = fs::read(&guest.image)?;
         let Ok(image) = Image::parse(&file) else {
             bad_input!("--guest: it is no arm64 Image");
         };
-        let own = match &built.guest {
+        let own = match &guest.elf {
             Some(elf) => guests_own(elf, job, under)?,
             None => 0,
         };
         // The device tree is in front of it.
-        let guest = (ALIGN + image.span(file.len() as u64)).next_multiple_of(PAGE) + own;
+        let bytes = (ALIGN + image.span(file.len() as u64)).next_multiple_of(PAGE) + own;
         let (packed, hypervisor) = match under {
             Under::Rouse => {
                 let taken = Taken::read(&built.hypervisor)?;
-                (
-                    &built.images.packed,
-                    Some(taken.fixed + cpus * taken.per_cpu),
-                )
+                (&built.packed, Some(taken.fixed + cpus * taken.per_cpu))
             }
             // Where KVM is, its monitor checks.
-            Under::None | Under::Kvm | Under::KvmNvhe | Under::KvmProtected => {
-                (&built.images.guest, None)
-            }
+            Under::None | Under::Kvm | Under::KvmNvhe | Under::KvmProtected => (&guest.image, None),
         };
         Ok(Self {
             image: fs::metadata(packed)?.len().next_multiple_of(PAGE),
             hypervisor,
-            guest,
+            guest: bytes,
             firmware: under == Under::Rouse && job.board().machine.firmware().is_some(),
         })
     }
@@ -156,11 +157,13 @@ fn guests_own(elf: &Path, job: &Job, under: Under) -> Result<u64> {
         let stamped = if stamped { taken.per_stamped } else { 0 };
         taken.per_measured + (values * taken.per_value).next_multiple_of(PAGE) + stamped
     };
+    let cpus = machine.cpus as u64;
+    let listed = taken.per_cell + cpus * taken.per_cell_and_cpu;
     let cells = plan
         .cells(&machine)
         .map(|cell| match cell.skip_reason(&machine) {
-            None => taken.per_cell + measured(&cell),
-            Some(_) => taken.per_cell,
+            None => listed + measured(&cell),
+            Some(_) => listed,
         });
     let runs = || {
         plan.cells(&machine)
@@ -170,7 +173,7 @@ fn guests_own(elf: &Path, job: &Job, under: Under) -> Result<u64> {
     let drawn = drawn.unwrap_or(0).next_multiple_of(PAGE);
     let streamed = runs().map(|cell| cell.noise.memory()).max().unwrap_or(0);
     let cells = cells.sum::<u64>() + drawn + streamed;
-    Ok(taken.fixed + machine.cpus as u64 * taken.per_cpu + cells)
+    Ok(taken.fixed + cpus * taken.per_cpu + cpus * cpus * taken.per_pair + cells)
 }
 
 /// What an image takes beside its own memory, as its symbols say: crates/arch/src/needs.rs.
@@ -178,7 +181,9 @@ fn guests_own(elf: &Path, job: &Job, under: Under) -> Result<u64> {
 struct Taken {
     fixed: u64,
     per_cpu: u64,
+    per_pair: u64,
     per_cell: u64,
+    per_cell_and_cpu: u64,
     per_measured: u64,
     per_stamped: u64,
     per_value: u64,
@@ -196,7 +201,9 @@ impl Taken {
         let taken = Self {
             fixed: named("__needs_fixed"),
             per_cpu: named("__needs_per_cpu"),
+            per_pair: named("__needs_per_pair"),
             per_cell: named("__needs_per_cell"),
+            per_cell_and_cpu: named("__needs_per_cell_and_cpu"),
             per_measured: named("__needs_per_measured"),
             per_stamped: named("__needs_per_stamped"),
             per_value: named("__needs_per_value"),

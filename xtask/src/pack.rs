@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The image that is booted: the hypervisor, flattened, with the guest behind it.
+//! The image that is booted: the hypervisor, flattened, with the guest behind it, of which
+//! it chooses the one of two images that the CPUs can run.
 //!
 //! ```text
 //! 0          hypervisor, up to and including its zeroed memory
 //! __payload  header (abi::PayloadHeader), a page
 //!            guest, an arm64 Image, padded to a page
+//!            the same guest with LSE atomics, if it is ours, padded to a page
 //! ```
 //!
-//! Both parts are arm64 Images (Linux: Documentation/arch/arm64/booting.rst),
+//! All parts are arm64 Images (Linux: Documentation/arch/arm64/booting.rst),
 //! so every loader that boots Linux boots them. The hypervisor has a PE header
 //! besides (crates/arch/src/image.rs): the whole is also a UEFI application.
 
@@ -37,8 +39,8 @@ const PE_SECTION_FILE_SIZE: usize = 240;
 /// header's 32 bits much longer.
 const GUEST_MAX: usize = 1 << 30;
 
-/// Puts the guest behind the hypervisor.
-pub fn pack(hypervisor: &[u8], guest: &[u8]) -> Result<Vec<u8>> {
+/// Puts the guest behind the hypervisor, and behind that the one with LSE atomics.
+pub fn pack(hypervisor: &[u8], guest: &[u8], lse: Option<&[u8]>) -> Result<Vec<u8>> {
     ensure!(
         is_image(hypervisor),
         "the hypervisor is no arm64 Image; crates/arch/image.ld must put `.head` first"
@@ -49,10 +51,14 @@ pub fn pack(hypervisor: &[u8], guest: &[u8]) -> Result<Vec<u8>> {
     );
     let mut packed = hypervisor.to_vec();
     packed.extend(PayloadHeader::MAGIC.to_le_bytes());
-    packed.extend((guest.len() as u64).to_le_bytes());
+    for length in [guest.len(), lse.map_or(0, <[u8]>::len)] {
+        packed.extend((length as u64).to_le_bytes());
+    }
     packed.resize(hypervisor.len() + PayloadHeader::SIZE, 0);
-    packed.extend(guest);
-    packed.resize(packed.len().next_multiple_of(PAGE), 0);
+    for image in [Some(guest), lse].into_iter().flatten() {
+        packed.extend(image);
+        packed.resize(packed.len().next_multiple_of(PAGE), 0);
+    }
     let size = packed.len() as u64;
     packed[IMAGE_SIZE..IMAGE_SIZE + 8].copy_from_slice(&size.to_le_bytes());
     finish_pe(&mut packed)?;
@@ -151,13 +157,40 @@ pub(crate) mod tests {
     #[test]
     fn the_guest_stands_behind_a_header_page() {
         let (hypervisor, guest) = (image(2 * PAGE), image(100));
-        let packed = pack(&hypervisor, &guest).unwrap();
+        let packed = pack(&hypervisor, &guest, None).unwrap();
         assert_eq!(packed.len(), 4 * PAGE);
         assert_eq!(Image::parse(&packed).unwrap().size, 4 * PAGE as u64);
         assert_eq!(&packed[2 * PAGE..2 * PAGE + 8], b"RSEPAYLD");
         assert_eq!(packed[2 * PAGE + 8], 100);
         assert_eq!(&packed[3 * PAGE..3 * PAGE + 100], &guest[..]);
         assert_eq!(&packed[24..2 * PAGE], &hypervisor[24..]);
+        assert_eq!(header(&packed[2 * PAGE..]).images(100).unwrap().lse, None);
+    }
+
+    /// The header as the hypervisor reads it.
+    fn header(bytes: &[u8]) -> PayloadHeader {
+        let mut words = bytes.chunks(8).map(|word| word.try_into().unwrap());
+        let mut next = || u64::from_le_bytes(words.next().unwrap());
+        PayloadHeader {
+            magic: next(),
+            length: next(),
+            lse: next(),
+        }
+    }
+
+    #[test]
+    fn both_images_are_found_where_they_were_put() {
+        let (hypervisor, guest) = (image(PAGE), image(PAGE + 100));
+        let mut other = image(300);
+        other[200] = 1;
+        let packed = pack(&hypervisor, &guest, Some(&other)).unwrap();
+        let behind = &packed[PAGE + PayloadHeader::SIZE..];
+        let images = header(&packed[PAGE..]).images(behind.len() as u64).unwrap();
+        let at = |extent: abi::Extent| &behind[extent.offset as usize..][..extent.length as usize];
+        assert_eq!(at(images.llsc), &guest[..]);
+        assert_eq!(at(images.lse.unwrap()), &other[..]);
+        assert_eq!(behind.len(), 3 * PAGE);
+        assert_eq!(Image::parse(&packed).unwrap().size, packed.len() as u64);
     }
 
     #[test]
@@ -165,10 +198,10 @@ pub(crate) mod tests {
         let mut hypervisor = image(2 * PAGE);
         let pe = 64;
         hypervisor[PE_OFFSET] = pe as u8;
-        assert!(pack(&hypervisor, &image(100)).is_err());
+        assert!(pack(&hypervisor, &image(100), None).is_err());
         hypervisor[pe..pe + 4].copy_from_slice(PE_MAGIC);
         hypervisor[pe + PE_SECTION_ADDRESS..][..4].copy_from_slice(&0x1000u32.to_le_bytes());
-        let packed = pack(&hypervisor, &image(100)).unwrap();
+        let packed = pack(&hypervisor, &image(100), None).unwrap();
         let field = |at| word(&packed, pe + at).unwrap() as usize;
         assert_eq!(field(PE_IMAGE_SIZE), packed.len());
         for size in [PE_DATA_SIZE, PE_SECTION_SIZE, PE_SECTION_FILE_SIZE] {
@@ -194,8 +227,8 @@ pub(crate) mod tests {
 
     #[test]
     fn what_does_not_begin_or_end_well_is_not_packed() {
-        assert!(pack(&[0; PAGE], &image(64)).is_err());
-        assert!(pack(&image(PAGE + 1), &image(64)).is_err());
+        assert!(pack(&[0; PAGE], &image(64), None).is_err());
+        assert!(pack(&image(PAGE + 1), &image(64), None).is_err());
     }
 
     /// An ELF file with one segment: `data` at `address`, `size` bytes in memory.

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The boots of a job, and the folder that they leave, whatever happens.
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use jiff::Timestamp;
-use plan::{Given, Under};
 use results::Results;
 use results::merge::{self, Run as Measured};
 
@@ -13,7 +12,7 @@ use crate::cli::Metric;
 use crate::completeness::Completeness;
 use crate::critical::Watcher;
 use crate::folder::Folder;
-use crate::job::Job;
+use crate::job::{Job, Variant};
 use crate::log::Log;
 use crate::partial::Scratch;
 use crate::progress::{Progress, Speed};
@@ -40,7 +39,7 @@ pub struct Session {
     pub log: String,
 }
 
-/// Builds, then boots once for each `under`, and all of that as often as it is to be repeated.
+/// Builds, then boots once for each variant, and all of that as often as it is to be repeated.
 pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
     let Ready { emulator, built } = Ready::make(job)?;
     let described = Some(emulator.describe(job));
@@ -117,48 +116,36 @@ impl Run<'_> {
         Ok(None)
     }
 
-    /// Boots once for each `under`, until something is wrong.
+    /// Boots once for each variant, until something is wrong.
     fn once(&mut self, number: usize) -> Result<Option<Failure>> {
-        let mut unders = self.job.unders.clone();
+        let mut variants = self.job.variants()?;
         // By turns, A B B A: what changes meanwhile meets both alike.
         if number.is_multiple_of(2) {
-            unders.reverse();
+            variants.reverse();
         }
-        for under in unders {
+        for variant in variants {
             if let Some(signal) = interrupt::signal() {
                 return Ok(Some(Failure::interrupted(signal)));
             }
-            for given in self.job.givens(under)? {
-                match self.boot(under, given, number) {
-                    Ok(None) => {}
-                    Err(error) if self.results.has_cells() => {
-                        return Ok(Some(Failure::broken(&error)));
-                    }
-                    failed => return failed,
+            match self.boot(variant, number) {
+                Ok(None) => {}
+                Err(error) if self.results.has_cells() => {
+                    return Ok(Some(Failure::broken(&error)));
                 }
+                failed => return failed,
             }
         }
         Ok(None)
     }
 
-    fn boot(
-        &mut self,
-        under: Under,
-        given: Option<Given>,
-        number: usize,
-    ) -> Result<Option<Failure>> {
+    fn boot(&mut self, variant: Variant, number: usize) -> Result<Option<Failure>> {
         let job = self.job;
-        let mut title = format!("under {under}");
-        if let Some(given) = given {
-            title += &format!(", trap {}", given.trap);
-            if given.host_poll_us != 0 {
-                title += &format!(", host polls {} us", given.host_poll_us);
-            }
-        }
-        if job.repeat > 1 {
-            title += &format!(", run {number} of {}", job.repeat);
-        }
-        let watcher = Watcher::new(self.boots.emulator, job, under, self.boots.built);
+        let under = variant.under;
+        let title = match job.repeat {
+            1 => variant.to_string(),
+            of => format!("{variant}, run {number} of {of}"),
+        };
+        let watcher = Watcher::new(self.boots.emulator, job, variant, self.boots.built);
         let watching = watcher.as_ref().ok().and_then(Option::as_ref);
         let checker = match job.strict {
             true => Some(Checker::new(self.boots.emulator)?),
@@ -166,8 +153,7 @@ impl Run<'_> {
         };
         let mut outcome = self.boots.boot(Launch {
             job,
-            under,
-            given,
+            variant,
             progress: self.progress(&title),
             title,
             recorder: watching
@@ -183,13 +169,17 @@ impl Run<'_> {
         };
         let records = std::mem::take(&mut outcome.console.collector).finish();
         self.results.add(Some(under), &records);
-        if let Some(watched) = watched {
-            self.results.add_samples(under, watched);
+        let ran = records.machine.get("atomics");
+        let other = ran.and_then(|ran| job.other_image(variant, ran));
+        // It was the other image that was watched.
+        if let Some(watched) = watched.filter(|_| other.is_none()) {
+            self.results.add_samples(under, variant.atomics, watched);
         }
         // Another kernel need not know our records.
         let owes_records = job.load.guest.is_none() || records.begun;
         self.ended = outcome.ended();
-        let failure = judge(&outcome, under, owes_records && !records.ended);
+        let failure = judge(&outcome, under, owes_records && !records.ended)
+            .or_else(|| other.map(|other| Failure::broken(&anyhow!(other))));
         Ok(match job.expect_reset {
             true => judge_reset(&outcome, under, failure),
             false => failure,

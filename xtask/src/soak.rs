@@ -82,10 +82,10 @@ impl Soak<'_> {
     fn boot(&mut self, request: &Request, round: &Round, number: usize) -> Result<Outcome> {
         let progress = Progress::new(format!("round {}: {round}", number + 1));
         let begun = Instant::now();
+        let job = request.job(round)?;
         let outcome = self.boots.boot(Launch {
-            job: &request.job(round)?,
-            under: Under::Rouse,
-            given: None,
+            variant: job.variant(),
+            job: &job,
             title: round.to_string(),
             progress: progress.with_rate("wake-ups"),
             recorder: None,

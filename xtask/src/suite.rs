@@ -8,7 +8,9 @@ mod cut;
 #[cfg(test)]
 mod documented;
 mod exceptions;
+mod exclusives;
 mod expectation;
+mod firmware;
 mod gate;
 mod kernel;
 mod killed;
@@ -35,7 +37,13 @@ use case::Case;
 use gate::Gate;
 
 /// Packages that only exist on the target.
-pub const ON_TARGET: [&str; 4] = ["arch", "hypervisor", "guest-kernel-shim", "test-kernel"];
+pub const ON_TARGET: [&str; 5] = [
+    "arch",
+    "dirty-firmware",
+    "hypervisor",
+    "guest-kernel-shim",
+    "test-kernel",
+];
 
 /// Name of the test that all results are put to.
 const SCHEMA: &str = "results-follow-their-schema";

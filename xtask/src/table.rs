@@ -72,6 +72,11 @@ fn machine(results: &Results) -> Vec<String> {
             0 => String::new(),
             registers => format!("{registers} list registers"),
         },
+        match machine.hypervisor.as_str() {
+            "" => String::new(),
+            name => format!("another hypervisor below ({name})"),
+        },
+        atomics(results),
     ];
     if let Some(emulator) = &machine.emulator {
         parts.push(format!(
@@ -83,6 +88,16 @@ fn machine(results: &Results) -> Vec<String> {
     let mut lines = vec![parts.join(", ")];
     lines.extend(fidelity(results));
     lines
+}
+
+/// The guest's atomic instructions where they are the same in all cells: no column has them
+/// then, and the machine may have chosen them.
+fn atomics(results: &Results) -> String {
+    let mut words = results.cells.iter().map(|cell| cell.what.atomics);
+    match words.next() {
+        Some(first) if words.all(|other| other == first) => format!("atomics {first}"),
+        _ => String::new(),
+    }
 }
 
 /// What the probes found, sorted by answer.
@@ -248,7 +263,7 @@ mod tests {
         assert_eq!(scale.ticks(10), Some(1040.0));
         let text = lines(&results, None).join("\n");
         for part in [
-            "counter 25 MHz, core 2600 MHz, gem5 24.0 (o3)",
+            "counter 25 MHz, core 2600 MHz, atomics llsc, gem5 24.0 (o3)",
             "pingpong: cycles per round trip (INST_RETIRED)",
             "p99.9",
         ] {

@@ -63,9 +63,10 @@ impl Failure {
 /// The word of a run that did what it should.
 pub const OK: &str = "ok";
 /// What can come of a run.
-pub const WORDS: [&str; 17] = [
+pub const WORDS: [&str; 18] = [
     OK,
     CRASH,
+    LATE,
     HANG,
     OUT_OF_TIME,
     STOPPED,
@@ -83,6 +84,7 @@ pub const WORDS: [&str; 17] = [
     UNWRITTEN,
 ];
 const CRASH: &str = "crash";
+const LATE: &str = "deadline";
 const HANG: &str = "hang";
 const OUT_OF_TIME: &str = "time-limit";
 const STOPPED: &str = "stopped-early";
@@ -108,6 +110,7 @@ pub fn judge(outcome: &Outcome, under: Under, unfinished: bool) -> Option<Failur
             let first = outcome.console.crash.first().map_or("", String::as_str);
             (CRASH, format!("crashed ({first}); {stage}"))
         }
+        Ending::Late(why) => (LATE, format!("the deadline is over: {why}")),
         Ending::Refused(words) => (REFUSED, format!("refused: {words}")),
         Ending::Hang(stall) => (HANG, format!("{}; {stage}", shown(stall))),
         Ending::OutOfTime => (OUT_OF_TIME, format!("the time limit is over; {stage}")),

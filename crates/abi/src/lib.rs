@@ -13,12 +13,14 @@ mod end;
 mod knob;
 mod payload;
 mod time_log;
+mod uid;
 mod watch;
 
 pub use end::{End, Ended};
 pub use knob::{Deliver, KnobValue, Trap};
-pub use payload::{NoPayload, PayloadHeader};
+pub use payload::{Extent, Images, NoPayload, PayloadHeader};
 pub use time_log::{TimeLog, TimeNote, event_of, event_word};
+pub use uid::{hypervisor, uid};
 pub use watch::{Noted, OperationLog, WatchPoint};
 
 /// Asks which hypervisor this is; answers [`UID`] in w0 to w3.
@@ -61,6 +63,13 @@ pub const CALL_DUMP: u32 = 0xc600_0009;
 /// memory stays. x0 is [`SUCCESS`] or [`INVALID`]. Other CPUs go on; EL2 takes no interrupt
 /// here meanwhile, which is as long as some thousands of cache lines take.
 pub const CALL_EVICT: u32 = 0xc600_000a;
+/// Says that pass x2 of cell x1 - 1 begins, or, if x1 is 0, that none runs. It is what the deadline of
+/// a cell counts from, and what is named when one is over. x0 is [`SUCCESS`].
+pub const CALL_CELL: u32 = 0xc600_000b;
+/// Says that EL2's timer has interrupted the calling vCPU, which owns its interrupts: EL2 looks what
+/// it was for, and takes it back. Once a guest has made this call, interrupt or not, EL2 counts on
+/// it. x0 is [`SUCCESS`].
+pub const CALL_TIMER: u32 = 0xc600_000c;
 /// Has [`CALL_EVICT`] clean EL2's code, constants and variables.
 pub const EVICT_IMAGE: u64 = u64::MAX;
 /// Events that [`CALL_TRACE`] answers: what the convention's registers hold.
@@ -187,10 +196,10 @@ numbered! {
         Mmfr1 = "mmfr1",
         /// Address of the hypervisor's image.
         Base = "base",
-        /// 1: the machine is described by ACPI tables; 0: by a device tree.
-        Acpi = "acpi",
         /// Bytes that the hypervisor has for each vCPU: state and stack.
         PerVcpu = "per-vcpu",
+        /// 1: the machine has a deadline, so that [`CALL_CELL`] is of use.
+        Deadline = "deadline",
     }
 }
 

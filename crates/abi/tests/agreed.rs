@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What both images rely on without saying so.
 
-use abi::{Counter, Deliver, Info, Knob, KnobValue, NoPayload, PayloadHeader, Traced, Trap};
+use abi::{
+    Counter, Deliver, Extent, Images, Info, Knob, KnobValue, NoPayload, PayloadHeader, Traced, Trap,
+};
 
 fn distinct(names: &[&str]) {
     for (n, name) in names.iter().enumerate() {
@@ -48,19 +50,41 @@ fn numbers_are_places_and_names_are_distinct() {
 
 #[test]
 fn a_payload_is_behind_its_magic_and_fits() {
-    let header = |magic, length| PayloadHeader { magic, length };
-    let good = header(PayloadHeader::MAGIC, 100);
-    assert_eq!(good.image(100), Ok(100));
-    assert_eq!(good.image(99), Err(NoPayload::Length(100)));
-    let longest = header(PayloadHeader::MAGIC, u64::MAX);
-    assert_eq!(longest.image(1 << 40), Err(NoPayload::Length(u64::MAX)));
-    assert_eq!(
-        header(PayloadHeader::MAGIC, 0).image(1),
-        Err(NoPayload::Length(0))
-    );
-    let none = header(0, 100).image(100).unwrap_err();
+    let header = |magic, length, lse| PayloadHeader { magic, length, lse };
+    let of = |length, lse| header(PayloadHeader::MAGIC, length, lse);
+    let one = of(100, 0);
+    let llsc = Extent {
+        offset: 0,
+        length: 100,
+    };
+    assert_eq!(one.images(100), Ok(Images { llsc, lse: None }));
+    assert_eq!(one.images(99), Err(NoPayload::Length(100)));
+    let longest = of(u64::MAX, 0);
+    assert_eq!(longest.images(1 << 40), Err(NoPayload::Length(u64::MAX)));
+    assert_eq!(of(0, 0).images(1), Err(NoPayload::Length(0)));
+    let none = header(0, 100, 0).images(100).unwrap_err();
     assert_eq!(none.to_string(), "no guest in this image");
-    assert!(good.image(1).unwrap_err().to_string().contains("0x64"));
+    assert!(one.images(1).unwrap_err().to_string().contains("0x64"));
+}
+
+#[test]
+fn the_second_image_of_a_payload_begins_on_a_page() {
+    let of = |length, lse| PayloadHeader {
+        magic: PayloadHeader::MAGIC,
+        length,
+        lse,
+    };
+    let images = of(100, 50).images(4146).unwrap();
+    let lse = Extent {
+        offset: 4096,
+        length: 50,
+    };
+    assert_eq!((images.lse, images.length()), (Some(lse), 4146));
+    assert_eq!(of(4096, 50).images(4146).unwrap().lse, Some(lse));
+    assert_eq!(of(100, 50).images(4145), Err(NoPayload::Length(50)));
+    for (length, lse) in [(100, u64::MAX), (u64::MAX, 1), (u64::MAX - 4096, u64::MAX)] {
+        assert!(of(length, lse).images(u64::MAX).is_err());
+    }
 }
 
 #[test]

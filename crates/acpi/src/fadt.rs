@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How PSCI is called: FADT, ARM Boot Architecture Flags (5.2.9.4).
 
-use platform::Conduit;
+use platform::{Conduit, Name, name};
 
 use crate::error::Error;
 use crate::view::{REVISION, View};
@@ -10,10 +10,18 @@ use crate::view::{REVISION, View};
 const ARM_BOOT_ARCH: usize = 129;
 /// Offset of the FADT Minor Version: bits 3:0 are it.
 const MINOR_VERSION: usize = 131;
+/// Offset of the Hypervisor Vendor Identity.
+const HYPERVISOR: usize = 268;
 /// PSCI is implemented.
 const PSCI_COMPLIANT: u16 = 1 << 0;
 /// PSCI is called by HVC and not by SMC.
 const PSCI_USE_HVC: u16 = 1 << 1;
+
+/// What the hypervisor below calls itself, where the table is long enough and names one: Hypervisor
+/// Vendor Identity, of revision 6.
+pub fn hypervisor(fadt: &View<'_>) -> Option<Name> {
+    name(&fadt.array::<8>(HYPERVISOR).ok()?)
+}
 
 /// How PSCI is called, where there is PSCI.
 pub fn psci(fadt: &View<'_>) -> Result<Option<Conduit>, Error> {

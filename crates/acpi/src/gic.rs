@@ -2,7 +2,7 @@
 //! The interrupt controller: a GICv3 or GICv4 (5.2.12.14 to 5.2.12.18).
 
 use arrayvec::ArrayVec;
-use platform::{Gic, MAX_CPUS, Region};
+use platform::{MAX_CPUS, Region, Room};
 
 use crate::MAX_ITS;
 use crate::claims::Claims;
@@ -32,10 +32,12 @@ const ALIGNED: (u64, &str) = (FRAME, "an address that is a multiple of 0x10000 a
 /// (DEN0094C, 3.6), for firmware that names none.
 const MAINTENANCE: u32 = 25;
 
-/// What the table says of the interrupt controller.
+/// What the table says of the interrupt controller, but for the ranges of redistributors.
 #[derive(Debug)]
 pub struct Described {
-    pub gic: Gic,
+    pub distributor: Region,
+    pub stride: Option<u64>,
+    pub maintenance: u32,
     pub version: u8,
     pub per_cpu: bool,
     pub maintenance_assumed: bool,
@@ -43,31 +45,30 @@ pub struct Described {
     pub its_ignored: usize,
 }
 
-/// Puts the interrupt controller together.
-pub fn read(madt: &Madt<'_>, claims: &mut Claims<'_>) -> Result<Described, Error> {
+/// Puts the interrupt controller together; its ranges of redistributors go into `room`.
+pub fn read(madt: &Madt<'_>, claims: &mut Claims<'_>, room: &mut Room) -> Result<Described, Error> {
+    let ranges = &mut room.redistributors;
     let (distributor, version) = distributor(madt, claims)?;
     let (its, its_ignored) = translation_services(madt, claims)?;
-    let ranges = described_ranges(madt, claims)?;
+    described_ranges(madt, claims, ranges)?;
     let per_cpu = ranges.is_empty();
-    let (redistributors, stride) = if per_cpu {
+    let stride = if per_cpu {
         let size = match version {
             4 => GICV4_REDISTRIBUTOR,
             // Without a version: what both have, and all that is used.
             _ => GICV3_REDISTRIBUTOR,
         };
         // A range is one redistributor, whatever its GICR_TYPER says.
-        (own_frames(madt, claims, size)?, Some(size))
+        own_frames(madt, claims, size, ranges)?;
+        Some(size)
     } else {
-        (ranges, None)
+        None
     };
     let maintenance = maintenance(madt)?;
     Ok(Described {
-        gic: Gic {
-            distributor,
-            redistributors,
-            stride,
-            maintenance: maintenance.unwrap_or(MAINTENANCE),
-        },
+        distributor,
+        stride,
+        maintenance: maintenance.unwrap_or(MAINTENANCE),
         version,
         per_cpu,
         maintenance_assumed: maintenance.is_none(),
@@ -126,8 +127,8 @@ fn translation_services(
 fn described_ranges(
     madt: &Madt<'_>,
     claims: &mut Claims<'_>,
-) -> Result<ArrayVec<Region, MAX_CPUS>, Error> {
-    let mut ranges = ArrayVec::new();
+    ranges: &mut ArrayVec<Region, MAX_CPUS>,
+) -> Result<(), Error> {
     for structure in madt.structures() {
         let Structure::Redistributors(gicr) = structure else {
             continue;
@@ -141,11 +142,11 @@ fn described_ranges(
         }
         // One more than fit would leave CPUs without a redistributor.
         if ranges.is_full() {
-            return Err(gicr.defect(GICR_BASE, "no more than 64 GICR structures", base));
+            return Err(gicr.defect(GICR_BASE, "no more than 512 GICR structures", base));
         }
         ranges.push(claims.take(&gicr, GICR_BASE, Region { base, size }, ALIGNED)?);
     }
-    Ok(ranges)
+    Ok(())
 }
 
 /// The redistributors that the enabled CPUs' GICC structures name; those of
@@ -154,8 +155,8 @@ fn own_frames(
     madt: &Madt<'_>,
     claims: &mut Claims<'_>,
     size: u64,
-) -> Result<ArrayVec<Region, MAX_CPUS>, Error> {
-    let mut frames = ArrayVec::new();
+    frames: &mut ArrayVec<Region, MAX_CPUS>,
+) -> Result<(), Error> {
     for cpu in madt.cpus() {
         if frames.is_full() {
             break;
@@ -164,7 +165,7 @@ fn own_frames(
             frames.push(own_frame(&cpu, claims, size)?);
         }
     }
-    Ok(frames)
+    Ok(())
 }
 
 fn own_frame(cpu: &Gicc<'_>, claims: &mut Claims<'_>, size: u64) -> Result<Region, Error> {

@@ -23,16 +23,24 @@ pub fn read(gtdt: &View<'_>, maintenance: u32) -> Result<Timer, Error> {
     let timer = Timer {
         phys: ppi(gtdt, NON_SECURE_EL1)?,
         virt: ppi(gtdt, VIRTUAL_EL1)?,
-        hyp: ppi(gtdt, EL2)?,
+        // Virtual machines without EL2 have none and say 0.
+        hyp: match gtdt.u32(EL2)? {
+            0 => None,
+            _ => Some(ppi(gtdt, EL2)?),
+        },
     };
     let order = [
-        (maintenance, 0),
-        (timer.phys, NON_SECURE_EL1),
-        (timer.virt, VIRTUAL_EL1),
+        (Some(maintenance), 0),
+        (Some(timer.phys), NON_SECURE_EL1),
+        (Some(timer.virt), VIRTUAL_EL1),
         (timer.hyp, EL2),
     ];
     for (index, (intid, offset)) in order.iter().enumerate() {
-        if order.iter().take(index).any(|(other, _)| other == intid) {
+        let Some(intid) = intid else { continue };
+        if order[..index]
+            .iter()
+            .any(|(other, _)| *other == Some(*intid))
+        {
             let expected = "an interrupt of no other timer and not the GIC's maintenance interrupt";
             return Err(gtdt.defect(*offset, expected, *intid));
         }

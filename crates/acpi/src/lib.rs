@@ -30,7 +30,7 @@ mod root;
 mod spcr;
 mod view;
 
-use platform::{Firmware, Platform};
+use platform::{Firmware, Gic, Platform, Room};
 
 pub use error::{Error, Table};
 pub use list::{Listed, MAX_LISTED, conduit, console, list};
@@ -58,7 +58,7 @@ pub struct Description<'a> {
 }
 
 /// Reads the machine from the tables that the RSDP at physical address `rsdp`
-/// leads to. `ram` and `bootargs` come from the loader.
+/// leads to; its lists go into `room`. `ram` and `bootargs` come from the loader.
 ///
 /// # Errors
 /// An [`Error`] that says what is missing or wrong, and where.
@@ -67,14 +67,16 @@ pub fn read<'a>(
     rsdp: u64,
     ram: &Ram,
     bootargs: &'a str,
+    room: &'a mut Room,
 ) -> Result<Description<'a>, Error> {
     let found = root::find(tables, rsdp)?;
     let madt = Madt::new(found.madt)?;
     let psci = fadt::psci(&found.fadt)?;
-    let cpus = cpus::read(&madt, psci)?;
+    room.clear();
+    let cpus = cpus::read(&madt, psci, room)?;
     let mut claims = Claims::new(ram.memory()?);
-    let gic = gic::read(&madt, &mut claims)?;
-    let timer = gtdt::read(&found.gtdt, gic.gic.maintenance)?;
+    let gic = gic::read(&madt, &mut claims, room)?;
+    let timer = gtdt::read(&found.gtdt, gic.maintenance)?;
     // Without a console the machine can still be used, by one that the boot arguments name.
     let console = found.spcr.and_then(|spcr| {
         let spcr = spcr.as_ref();
@@ -82,6 +84,7 @@ pub fn read<'a>(
     });
     let no_console = console.err();
     let console = console.ok().flatten();
+    let room: &Room = room;
     Ok(Description {
         notes: Notes {
             oem: found.xsdt.array(view::OEM_ID)?,
@@ -99,15 +102,21 @@ pub fn read<'a>(
             no_console,
         },
         platform: Platform {
-            cpus: cpus.list,
-            cpus_ignored: cpus.ignored,
+            cpus: &room.cpus,
+            cpus_ignored: room.ignored,
             memory: ram.memory.clone(),
             reserved: ram.reserved.clone(),
-            gic: gic.gic,
+            gic: Gic {
+                distributor: gic.distributor,
+                redistributors: &room.redistributors,
+                stride: gic.stride,
+                maintenance: gic.maintenance,
+            },
             timer,
             uart: console.and_then(|console| console.uart),
             psci,
             bootargs,
+            hypervisor: fadt::hypervisor(&found.fadt),
             described_by: Firmware::Acpi,
         },
     })

@@ -108,6 +108,36 @@ pub fn enable(split_eoi: bool) {
     insn::isb();
 }
 
+/// Clears the active priorities of this PE's interface. They are UNKNOWN after a reset, and
+/// firmware may have left an interrupt active: none of the same or lower priority would ever
+/// come (IHI 0069H, 4.8.5). How many registers there are follows from the bits of preemption
+/// (12.2.1).
+///
+/// Interrupts have to be masked: [`has_group0`].
+pub fn forget_active() {
+    /// ICC_CTLR_EL1.PRIbits (10:8): one less than there are.
+    const FIRST: u64 = 5;
+    let bits = (ICC_CTLR_EL1.get() >> 8 & 7) + 1;
+    if has_group0() {
+        ICC_AP0R0_EL1.set(0);
+        if bits > FIRST {
+            ICC_AP0R1_EL1.set(0);
+        }
+        if bits > FIRST + 1 {
+            ICC_AP0R2_EL1.set(0);
+            ICC_AP0R3_EL1.set(0);
+        }
+    }
+    ICC_AP1R0_EL1.set(0);
+    if bits > FIRST {
+        ICC_AP1R1_EL1.set(0);
+    }
+    if bits > FIRST + 1 {
+        ICC_AP1R2_EL1.set(0);
+        ICC_AP1R3_EL1.set(0);
+    }
+}
+
 /// Whether Group 0 is this level's too. Where EL3 has FIQs for itself (SCR_EL3.FIQ), it is
 /// not, and an access to a register of Group 0 traps to EL3. Then priorities are seen shifted
 /// (IHI 0069H, 4.8.1): the least priority that can be told from 0 reads back as 0.

@@ -57,6 +57,8 @@ macro_rules! held_entry {
             ".section .text.boot, \"ax\"",
             concat!(".global ", $held),
             concat!($held, ":"),
+            // A spin table's CPU comes here first.
+            $crate::plain_data!(),
             "    mrs     x1, mpidr_el1",
             "    ldr     x2, =0xff00ffffff           // affinity fields",
             "    and     x1, x1, x2",

@@ -11,6 +11,9 @@
 //! The linker leaves one table of relative relocations; either entry applies it
 //! before any Rust code runs.
 
+/// SCTLR_EL1 with the MMU off: its RES1 bits (DDI 0487K.a, D23.2.139).
+pub const SCTLR_EL1_RES1: u64 = 0x30d0_0800;
+
 /// CPUs that the start code tells apart if a loader lets in all of them: 32 clusters of 16, by
 /// Aff1 and Aff0 of MPIDR_EL1. A loader that lets in one may do so with any.
 #[doc(hidden)]
@@ -53,6 +56,9 @@ macro_rules! image_start {
             r#"
             .section .text.boot, "ax"
         _image_start:
+            "#,
+            $crate::plain_data!(),
+            r#"
             // PSCI and spin-table loaders let in only one CPU, others let in all of them, and
             // one may go on. With the MMU off an exclusive need not work (DDI 0487K.a, B2.12.1:
             // data is Device memory), so it is found by loads and stores: Lamport's fast
@@ -100,6 +106,53 @@ macro_rules! image_start {
         8:  strb    wzr, [x3, x4]
         9:  b       {held}
 
+            "#,
+            $crate::relocation!(),
+            r#"
+            .section .data.boot_claim, "aw"
+            .balign 64                      // lines of their own: they are written uncached
+            .global __boot_claim
+        __boot_claim:
+            .space  64 + {claimants}
+            "#,
+            then = sym $then,
+            held = sym $held,
+            claimants = const $crate::image::CLAIMANTS,
+            pe_offset = const $pe_offset,
+            $($($efi)*)?
+        );
+    };
+}
+
+/// Has this PE access data as an image needs it at its start, at EL2 or EL1, before the first
+/// access: SCTLR_ELx with its RES1 bits alone (DDI 0487K.a, D23.2.139 and D23.2.140; those of
+/// EL2 with E2H=0), so MMU, caches and alignment checks off, and little-endian: EE is UNKNOWN
+/// after a reset or chosen by the machine, and a loader may have run with the other one.
+/// Assembler text without a literal, which would be data; clobbers x1.
+#[macro_export]
+macro_rules! plain_data {
+    () => {
+        r#"
+            mrs     x1, CurrentEL
+            cmp     x1, #8
+            b.ne    1f
+            mov     x1, #0x0830
+            movk    x1, #0x30c5, lsl #16
+            msr     sctlr_el2, x1
+            b       2f
+        1:  mov     x1, #0x0800
+            movk    x1, #0x30d0, lsl #16
+            msr     sctlr_el1, x1
+        2:  isb
+        "#
+    };
+}
+
+/// The relocation of an image, `_image_relocate`, as assembler text.
+#[macro_export]
+macro_rules! relocation {
+    () => {
+        r#"
             // Entries of 24 bytes: offset, info (only R_AARCH64_RELATIVE, the
             // linker script asserts no other kind), addend.
             .global _image_relocate
@@ -118,19 +171,7 @@ macro_rules! image_start {
             str     x5, [x3, x8]
             b       3b
         4:  ret
-
-            .section .data.boot_claim, "aw"
-            .balign 64                      // lines of their own: they are written uncached
-            .global __boot_claim
-        __boot_claim:
-            .space  64 + {claimants}
-            "#,
-            then = sym $then,
-            held = sym $held,
-            claimants = const $crate::image::CLAIMANTS,
-            pe_offset = const $pe_offset,
-            $($($efi)*)?
-        );
+        "#
     };
 }
 

@@ -175,20 +175,28 @@ clean_and_set_sctlr! {
     clean_and_set_sctlr_el2, "SCTLR_EL2";
 }
 
-/// Whether the running translation of EL2 lets EL2 read at `address`.
-#[inline]
-#[must_use]
-pub fn el2_can_read(address: u64) -> bool {
-    let result: u64;
-    // SAFETY: an address translation has no effect but on PAR_EL1, which nothing
-    // holds a value in.
-    unsafe {
-        core::arch::asm!("at s1e2r, {0}", "isb", "mrs {1}, par_el1",
-            in(reg) address, out(reg) result, options(nostack, preserves_flags));
-    }
-    // PAR_EL1.F (DDI 0487K.a, D23.2.130).
-    result & 1 == 0
+/// Defines a function that asks a running translation about an address.
+macro_rules! can_read {
+    ($name:ident, $operation:literal, $level:literal) => {
+        #[doc = concat!("Whether the running translation of ", $level, " lets ", $level, " read at `address`.")]
+        #[inline]
+        #[must_use]
+        pub fn $name(address: u64) -> bool {
+            let result: u64;
+            // SAFETY: an address translation has no effect but on PAR_EL1, which nothing
+            // holds a value in.
+            unsafe {
+                core::arch::asm!(concat!("at ", $operation, ", {0}"), "isb", "mrs {1}, par_el1",
+                    in(reg) address, out(reg) result, options(nostack, preserves_flags));
+            }
+            // PAR_EL1.F (DDI 0487K.a, D23.2.130).
+            result & 1 == 0
+        }
+    };
 }
+
+can_read!(el1_can_read, "s1e1r", "EL1");
+can_read!(el2_can_read, "s1e2r", "EL2");
 
 /// Zeroes the block of DCZID_EL0's size that holds `address`.
 ///

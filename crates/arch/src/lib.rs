@@ -2,12 +2,14 @@
 //! What both images, the hypervisor at EL2 and the guest at EL1, need of the
 //! architecture: one-instruction wrappers ([`insn`]), the system registers that
 //! `aarch64-cpu` lacks ([`regs`]), the position-independent entry ([`image`])
-//! with its [`layout`], the saving of registers ([`frame`]) and the GICv3 CPU interface ([`gic_cpu`]).
+//! with its [`layout`], what EL2 decides about EL1 ([`controls`]), the saving of registers ([`frame`]) and the GICv3 CPU interface ([`gic_cpu`]).
 //!
 //! On other hosts the crate is empty, so that the workspace's host tests build.
 
 #![no_std]
 
+#[cfg(target_arch = "aarch64")]
+pub mod controls;
 #[cfg(target_arch = "aarch64")]
 pub mod frame;
 #[cfg(target_arch = "aarch64")]
@@ -22,5 +24,6 @@ pub mod insn;
 #[cfg(target_arch = "aarch64")]
 pub mod layout;
 pub mod needs;
+pub mod place;
 #[cfg(target_arch = "aarch64")]
 pub mod regs;

@@ -8,7 +8,9 @@
 /// |---|---|
 /// | `__needs_fixed` | whatever it does |
 /// | `__needs_per_cpu` | for each CPU |
+/// | `__needs_per_pair` | for each pair of CPUs: as often as there are CPUs, squared |
 /// | `__needs_per_cell` | for each cell of the plan |
+/// | `__needs_per_cell_and_cpu` | for each CPU, of each cell of the plan |
 /// | `__needs_per_measured` | for each that can run, besides |
 /// | `__needs_per_stamped` | for each cell that is taken apart into stages, besides |
 /// | `__needs_per_value` | for each value of a cell that is kept, besides |

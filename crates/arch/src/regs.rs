@@ -163,6 +163,16 @@ registers! {
     HDFGRTR_EL2 = "S3_4_C3_C1_4", read write;
     /// Fine-grained traps of writes of debug registers (FEAT_FGT).
     HDFGWTR_EL2 = "S3_4_C3_C1_5", read write;
+    /// More fine-grained traps of reads (FEAT_FGT2).
+    HFGRTR2_EL2 = "S3_4_C3_C1_2", read write;
+    /// More fine-grained traps of writes (FEAT_FGT2).
+    HFGWTR2_EL2 = "S3_4_C3_C1_3", read write;
+    /// More fine-grained traps of instructions (FEAT_FGT2).
+    HFGITR2_EL2 = "S3_4_C3_C1_7", read write;
+    /// More fine-grained traps of reads of debug registers (FEAT_FGT2).
+    HDFGRTR2_EL2 = "S3_4_C3_C1_0", read write;
+    /// More fine-grained traps of writes of debug registers (FEAT_FGT2).
+    HDFGWTR2_EL2 = "S3_4_C3_C1_1", read write;
     /// Fine-grained traps of activity monitors (FEAT_FGT with FEAT_AMUv1).
     HAFGRTR_EL2 = "S3_4_C3_C1_6", read write;
     /// Memory partitioning at EL2 (FEAT_MPAM).

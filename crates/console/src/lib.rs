@@ -17,9 +17,13 @@ const PL011_DATA: usize = 0x00;
 /// PL011 flag register; bit 5 says that the transmit FIFO is full.
 const PL011_FLAGS: usize = 0x18;
 const PL011_FLAG_FULL: u32 = 1 << 5;
-/// 16550 line status register number; bit 5 says that the transmitter takes a byte.
+/// The same; bit 3 says that it is still sending.
+const PL011_FLAG_BUSY: u32 = 1 << 3;
+/// 16550 line status register number; bit 5 says that the transmitter takes a byte, bit 6
+/// (TEMT) that everything is sent.
 const NS16550_LINE_STATUS: usize = 5;
 const NS16550_LINE_EMPTY: u32 = 1 << 5;
+const NS16550_LINE_IDLE: u32 = 1 << 6;
 /// Looks at the status register before a byte is given up: more than a byte
 /// takes at 9600 baud on any machine where a device read takes 20 ns.
 const PATIENCE: u32 = 200_000;
@@ -72,6 +76,26 @@ impl Port {
         }
         self.stalled = true;
         self.lost += 1;
+    }
+
+    /// Waits, within bounds, until what was sent has left the UART: what is in its FIFO when
+    /// the machine is turned off is lost.
+    pub fn drain(&mut self) {
+        /// Bytes that a FIFO holds.
+        const FIFO: u32 = 64;
+        let patience = self.patience().saturating_mul(FIFO);
+        if !(0..patience).any(|_| self.idle()) {
+            self.stalled = true;
+        }
+    }
+
+    fn idle(&self) -> bool {
+        match self.uart.kind {
+            UartKind::Pl011 => self.read(PL011_FLAGS, 4) & PL011_FLAG_BUSY == 0,
+            UartKind::Ns16550 { shift, width } => {
+                self.read(NS16550_LINE_STATUS << shift, width) & NS16550_LINE_IDLE != 0
+            }
+        }
     }
 
     /// Looks at the status register that the next byte is worth.
@@ -140,6 +164,25 @@ mod tests {
         // SAFETY: the array outlives the port in every test and is as large as
         // the register block.
         unsafe { Port::new(Uart { kind, base }) }
+    }
+
+    #[test]
+    fn draining_ends_when_all_is_sent_and_after_a_while() {
+        let mut registers = [0; 16];
+        let mut port_of = |kind, status: Option<(usize, u32)>| {
+            registers = [0; 16];
+            if let Some((at, value)) = status {
+                registers[at] = value;
+            }
+            let mut port = port(kind, &mut registers);
+            port.drain();
+            port.stalled
+        };
+        let wide = UartKind::Ns16550 { shift: 2, width: 4 };
+        assert!(!port_of(UartKind::Pl011, None));
+        assert!(port_of(UartKind::Pl011, Some((6, PL011_FLAG_BUSY))));
+        assert!(!port_of(wide, Some((5, NS16550_LINE_IDLE))));
+        assert!(port_of(wide, Some((5, NS16550_LINE_EMPTY))));
     }
 
     #[test]

@@ -5,16 +5,16 @@
 
 use core::error::Error;
 use core::fmt;
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
-/// The switch of each of up to 64 CPUs, on a line of its own. At first all are off.
+/// The switch of each of `CPUS` CPUs, on lines of their own. At first all are off.
 ///
-/// One word has them all, so that one load answers for a CPU, and the number of its users, by
-/// which the patch counts its static key, is the number of its bits.
-#[derive(Debug, Default)]
+/// One load answers for a CPU, and the number of its users, by which the patch counts its
+/// static key, is the number of those that are on.
+#[derive(Debug)]
 #[repr(align(64))]
-pub struct PollSwitch(AtomicU64);
+pub struct PollSwitch<const CPUS: usize>([AtomicBool; CPUS]);
 
 /// A text that is neither yes nor no.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,26 +28,27 @@ impl fmt::Display for Invalid {
 
 impl Error for Invalid {}
 
-impl PollSwitch {
+impl<const CPUS: usize> Default for PollSwitch<CPUS> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<const CPUS: usize> PollSwitch<CPUS> {
     /// All off.
     #[must_use]
     pub const fn new() -> Self {
-        Self(AtomicU64::new(0))
+        Self([const { AtomicBool::new(false) }; CPUS])
     }
 
-    /// Writes `text` to the attribute of `cpu`, one of those below 64; whether the switch moved.
+    /// Writes `text` to the attribute of `cpu`, one of those below `CPUS`; whether the switch moved.
     /// A CPU learns of it when it idles next, and where it polls at its next look.
     ///
     /// # Errors
     /// If the text says neither yes nor no; then nothing changes.
     pub fn store(&self, cpu: usize, text: &[u8]) -> Result<bool, Invalid> {
-        let bit = 1 << cpu;
         let on = truth(text)?;
-        let old = match on {
-            true => self.0.fetch_or(bit, AcqRel),
-            false => self.0.fetch_and(!bit, AcqRel),
-        };
-        Ok((old & bit != 0) != on)
+        Ok(self.0[cpu].swap(on, AcqRel) != on)
     }
 
     /// What reading the attribute of `cpu` gives.
@@ -63,13 +64,13 @@ impl PollSwitch {
     #[must_use]
     #[inline(always)]
     pub fn is_on(&self, cpu: usize) -> bool {
-        self.0.load(Relaxed) >> cpu & 1 != 0
+        self.0[cpu].load(Relaxed)
     }
 
     /// How many CPUs are.
     #[must_use]
     pub fn users(&self) -> u32 {
-        self.0.load(Acquire).count_ones()
+        self.0.iter().map(|on| u32::from(on.load(Acquire))).sum()
     }
 }
 
@@ -111,7 +112,7 @@ mod tests {
 
     #[test]
     fn each_cpu_has_a_switch_and_users_are_counted_once() {
-        let switch = PollSwitch::new();
+        let switch = PollSwitch::<64>::new();
         assert_eq!((switch.show(3), switch.users()), ("0\n", 0));
         assert_eq!(switch.store(3, b"1\n"), Ok(true));
         assert_eq!(switch.store(3, b"yes"), Ok(false));
@@ -126,7 +127,7 @@ mod tests {
 
     #[test]
     fn what_says_nothing_changes_nothing() {
-        let switch = PollSwitch::new();
+        let switch = PollSwitch::<64>::new();
         switch.store(1, b"1").unwrap();
         for text in [&b"maybe"[..], b"", b"2"] {
             assert_eq!(switch.store(1, text), Err(Invalid));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Divides the instructions that CPUs execute into samples.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::{Cause, Counts, Exits, Sample, Samples};
 
@@ -24,8 +24,8 @@ struct Release {
 struct Open {
     work: Counts,
     clock: Counts,
-    /// The CPUs that take part, by their positions, as bits.
-    parties: u128,
+    /// The CPUs that take part, by their positions.
+    parties: BTreeSet<usize>,
     /// What each CPU had executed when it began.
     executed: Vec<Counts>,
     exits: Exits,
@@ -154,7 +154,7 @@ impl Cutter {
         let open = Open {
             work: now,
             clock: self.cpus[cpu].clock,
-            parties: bit(cpu),
+            parties: BTreeSet::from([cpu]),
             executed: self.cpus.iter().map(|cpu| cpu.executed).collect(),
             exits: self.exits,
             halts: self.halts,
@@ -368,29 +368,24 @@ impl Cutter {
     /// `cpu` has found `release`. Of the samples that were open then, the two take part in each
     /// in which one of them does.
     fn join(&mut self, cpu: usize, release: Release) {
-        let both = bit(cpu) | bit(release.cpu);
+        let both = [cpu, release.cpu];
         let open = self.cpus.iter_mut().filter_map(|cpu| cpu.open.as_mut());
         let open = open.filter(|open| open.work.total() <= release.at);
-        for open in open.filter(|open| open.parties & both != 0) {
-            open.parties |= both;
+        for open in open.filter(|open| both.iter().any(|cpu| open.parties.contains(cpu))) {
+            open.parties.extend(both);
         }
     }
 
     /// What the CPUs that take part in a sample have executed since it began.
     fn executed_by_parties(&self, open: &Open) -> Counts {
         let cpus = self.cpus.iter().enumerate();
-        let parties = cpus.filter(|&(n, _)| open.parties & bit(n) != 0);
+        let parties = cpus.filter(|&(n, _)| open.parties.contains(&n));
         // A CPU that was not known when it began had executed nothing.
         let before = |n: usize| open.executed.get(n).copied().unwrap_or_default();
         parties.fold(Counts::default(), |sum, (n, cpu)| {
             sum.plus(cpu.executed.since(before(n)))
         })
     }
-}
-
-/// The CPU at a position, as a bit.
-fn bit(cpu: usize) -> u128 {
-    1 << cpu
 }
 
 fn later(one: Counts, other: Counts) -> Counts {

@@ -2,7 +2,7 @@
 //! ACPI tables: the bytes are physical memory from [`BASE`] on, where the RSDP is.
 
 use acpi::{Ram, Tables};
-use platform::Region;
+use platform::{Region, Room};
 
 use crate::sound;
 
@@ -40,7 +40,7 @@ fn parse(memory: &Memory) {
     };
     ram.usable(usable)
         .expect("a region within the address space");
-    match acpi::read(memory, BASE, &ram, "") {
+    match acpi::read(memory, BASE, &ram, "", &mut Room::new()) {
         Ok(description) => sound::check(&description.platform),
         Err(error) => assert!(!error.to_string().is_empty()),
     }

@@ -27,6 +27,7 @@ fn expand(plan: &Plan) {
     let machine = Machine {
         cpus: 2,
         wfxt: true,
+        lse: true,
         ecv: false,
         frequency: 62_500_000,
         under: plan::Under::Rouse,

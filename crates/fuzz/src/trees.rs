@@ -2,14 +2,14 @@
 //! Device trees, read and written.
 
 use platform::guest::GuestTree;
-use platform::{Conduit, Platform, Region, Timer};
+use platform::{Conduit, Firmware, Platform, Region, Room, Timer, Uart, UartKind};
 
 use crate::bytes::Bytes;
 use crate::sound;
 
 /// A device tree as firmware may leave it.
 pub fn device_tree(data: &[u8]) {
-    match Platform::from_fdt(data) {
+    match Platform::from_fdt(data, &mut Room::new()) {
         Ok(platform) => sound::check(&platform),
         Err(error) => assert!(!error.to_string().is_empty()),
     }
@@ -20,36 +20,43 @@ pub fn guest_tree(data: &[u8]) {
     let mut bytes = Bytes(data);
     let mut buffer = vec![0xa5; bytes.u32() as usize % 0x4000];
     let first = bytes.u64() & 0xff_00ff_0000;
-    let cpus: Vec<u64> = (0..=bytes.u8() % 64)
-        .map(|n| first | u64::from(n))
-        .collect();
+    let cpus: Vec<u64> = (0..=bytes.u8()).map(|n| first | u64::from(n)).collect();
     let mut region = || Region {
         base: bytes.u64() >> 1,
         size: 0x2_0000 + (bytes.u64() >> 2),
     };
     let (memory, distributor, uart) = (region(), region(), region());
-    let redistributors = region();
+    let redistributors = [region()];
     let conduit = match bytes.u8() & 1 {
         0 => Conduit::Smc,
         _ => Conduit::Hvc,
     };
+    let kind = UartKind::Pl011;
     let bootargs = String::from_utf8_lossy(bytes.0).replace('\0', " ");
     let tree = GuestTree {
-        cpus: &cpus,
+        cpus: cpus.iter().copied(),
         memory,
         distributor,
-        redistributors,
-        uart,
+        redistributors: &redistributors,
+        stride: None,
+        uart: Some(Uart {
+            kind,
+            base: uart.base,
+        }),
         timer: Timer {
             virt: 16 + u32::from(bytes.u8() % 5),
             phys: 21 + u32::from(bytes.u8() % 4),
-            hyp: 26 + u32::from(bytes.u8() % 6),
+            hyp: Some(26 + u32::from(bytes.u8() % 6)),
         },
-        conduit,
+        conduit: Some(conduit),
+        hypervisor: None,
+        described_by: Firmware::Fdt,
         bootargs: plan::guest_part(&bootargs),
     };
     if let Ok(size) = tree.write(&mut buffer) {
-        let read = Platform::from_fdt(&buffer[..size]).expect("what was written can be read");
+        let mut room = Room::new();
+        let read =
+            Platform::from_fdt(&buffer[..size], &mut room).expect("what was written can be read");
         assert!(
             read.cpus
                 .iter()
@@ -58,7 +65,7 @@ pub fn guest_tree(data: &[u8]) {
         );
         assert_eq!(read.memory.as_slice(), [memory]);
         assert_eq!(read.gic.distributor, distributor);
-        assert_eq!(read.gic.redistributors.as_slice(), [redistributors]);
+        assert_eq!(read.gic.redistributors, redistributors);
         assert_eq!(read.timer, tree.timer);
         assert_eq!(read.psci, Some(conduit));
         assert_eq!(read.uart.map(|uart| uart.base), Some(uart.base));

@@ -16,10 +16,12 @@ use arm_gic::gicv3::registers::{Gicd, GicrSgi};
 use arm_gic::gicv3::{GicDistributor, GicRedistributor};
 use core::fmt;
 use core::ptr::NonNull;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
 use platform::Gic;
 use safe_mmio::UniqueMmioPointer;
 
-pub use spi::Spi;
+pub use spi::{Spi, enabled_spis};
 
 /// Offsets of GICD_TYPER2 and GICD_PIDR2 (IHI 0069H, 12.9).
 const GICD_TYPER2: u64 = 0xc;
@@ -47,6 +49,10 @@ const GICR_IPRIORITYR0: u64 = 0x1_0400;
 const GICR_ISENABLER0: u64 = 0x1_0100;
 /// Offset of GICR_ICENABLER0 likewise.
 const GICR_ICENABLER0: u64 = 0x1_0180;
+
+/// The redistributor that was found last: where the search for the next one begins. Any
+/// address would do.
+static FOUND: AtomicU64 = AtomicU64::new(0);
 
 /// Why the GIC could not be set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +86,7 @@ impl fmt::Display for Error {
 /// # Safety
 /// The description must be true and mapped as device memory, and no other
 /// code may use the distributor during the call.
-pub unsafe fn enable_distributor(gic: &Gic) -> Result<(), Error> {
+pub unsafe fn enable_distributor(gic: &Gic<'_>) -> Result<(), Error> {
     let base = NonNull::new(gic.distributor.base as *mut Gicd).ok_or(Error::NullAddress)?;
     // SAFETY: as the caller promises.
     unsafe { spi::quieten(gic) };
@@ -105,7 +111,7 @@ pub struct Identity {
 /// # Safety
 /// The description must be true and mapped as device memory.
 #[must_use]
-pub unsafe fn identify(gic: &Gic) -> Identity {
+pub unsafe fn identify(gic: &Gic<'_>) -> Identity {
     // SAFETY: the caller vouches for the frame; reading these changes nothing.
     let read = |offset| unsafe { ((gic.distributor.base + offset) as *const u32).read_volatile() };
     Identity {
@@ -128,7 +134,7 @@ impl Redistributor {
     ///
     /// # Safety
     /// The description must be true and mapped as device memory.
-    pub unsafe fn find(gic: &Gic, mpidr: u64) -> Result<Self, Error> {
+    pub unsafe fn find(gic: &Gic<'_>, mpidr: u64) -> Result<Self, Error> {
         let typer = |frame: u64| {
             let address = (frame + GICR_TYPER) as *const u64;
             // SAFETY: the caller vouches for the frames; `locate` stays inside
@@ -136,10 +142,10 @@ impl Redistributor {
             // by an address of its own.
             unsafe { address.read_volatile() }
         };
-        match locate::locate(gic, mpidr, typer) {
-            Some(base) => Ok(Self { base }),
-            None => Err(Error::NoRedistributor { mpidr }),
-        }
+        let base = locate::locate(gic, mpidr, FOUND.load(Relaxed), typer);
+        let base = base.ok_or(Error::NoRedistributor { mpidr })?;
+        FOUND.store(base, Relaxed);
+        Ok(Self { base })
     }
 
     /// Physical address of its first frame.

@@ -8,8 +8,12 @@
 //! is bounded by the described range alone and believes affinities only. A range
 //! need not be a multiple of that distance: where less of it is left than the
 //! frame before took, nothing answers.
+//!
+//! Machines with many CPUs mostly have the frames in the order in which the CPUs are
+//! started, so the walk begins behind the frame that was found last, and goes on from the
+//! start. Otherwise n CPUs would read n * n / 2 frames, each of them an exit for a guest.
 
-use platform::Gic;
+use platform::{Gic, Region};
 
 /// GICR_TYPER.VLPIS: the frame has two more 64 KiB pages for virtual LPIs.
 const VLPIS: u64 = 1 << 1;
@@ -29,20 +33,43 @@ const fn affinity(typer: u64) -> u64 {
     (packed & 0xff00_0000) << 8 | packed & 0x00ff_ffff
 }
 
-/// Address of the redistributor of the CPU with affinity `mpidr`.
-/// `typer` reads GICR_TYPER of the frame at an address.
+/// Address of the redistributor of the CPU with affinity `mpidr`. `typer` reads GICR_TYPER
+/// of the frame at an address. The walk begins at `first`, if that is one that was found
+/// before.
 #[must_use]
-pub fn locate(gic: &Gic, mpidr: u64, typer: impl Fn(u64) -> u64) -> Option<u64> {
-    for range in &gic.redistributors {
-        let (mut frame, mut size) = (range.base, 0);
-        while frame < range.end() && size <= range.end() - frame {
-            let typer = typer(frame);
-            if affinity(typer) == mpidr {
-                return Some(frame);
-            }
-            size = gic.stride.unwrap_or(stride(typer));
-            frame = frame.saturating_add(size);
+pub fn locate(gic: &Gic<'_>, mpidr: u64, first: u64, typer: impl Fn(u64) -> u64) -> Option<u64> {
+    let ranges = gic.redistributors;
+    let begin = ranges.iter().position(|range| range.contains(first));
+    let rest = begin.and_then(|begin| ranges[begin..].split_first());
+    if let Some((range, behind)) = rest {
+        let found = search(gic, range, first, mpidr, &typer);
+        let mut behind = behind.iter();
+        let found = found
+            .or_else(|| behind.find_map(|range| search(gic, range, range.base, mpidr, &typer)));
+        if found.is_some() {
+            return found;
         }
+    }
+    let mut all = ranges.iter();
+    all.find_map(|range| search(gic, range, range.base, mpidr, &typer))
+}
+
+/// Searches `range` from the frame `first` on.
+fn search(
+    gic: &Gic<'_>,
+    range: &Region,
+    first: u64,
+    mpidr: u64,
+    typer: impl Fn(u64) -> u64,
+) -> Option<u64> {
+    let (mut frame, mut size) = (first, 0);
+    while frame < range.end() && size <= range.end() - frame {
+        let typer = typer(frame);
+        if affinity(typer) == mpidr {
+            return Some(frame);
+        }
+        size = gic.stride.unwrap_or(stride(typer));
+        frame = frame.saturating_add(size);
     }
     None
 }
@@ -50,15 +77,30 @@ pub fn locate(gic: &Gic, mpidr: u64, typer: impl Fn(u64) -> u64) -> Option<u64> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use platform::Region;
 
-    fn gic(ranges: &[Region], stride: Option<u64>) -> Gic {
+    /// The same wherever the walk begins.
+    fn locate(gic: &Gic<'_>, mpidr: u64, typer: impl Fn(u64) -> u64) -> Option<u64> {
+        let found = super::locate(gic, mpidr, 0, &typer);
+        for range in gic.redistributors {
+            assert_eq!(super::locate(gic, mpidr, range.base, &typer), found);
+        }
+        if let Some(frame) = found {
+            let read = |address| {
+                assert_eq!(address, frame, "it is read at once");
+                typer(address)
+            };
+            assert_eq!(super::locate(gic, mpidr, frame, read), found);
+        }
+        found
+    }
+
+    fn gic(ranges: &[Region], stride: Option<u64>) -> Gic<'_> {
         Gic {
             distributor: Region {
                 base: 0x1000,
                 size: 0x1_0000,
             },
-            redistributors: ranges.iter().copied().collect(),
+            redistributors: ranges,
             stride,
             maintenance: 25,
         }
@@ -111,6 +153,31 @@ mod tests {
         };
         assert_eq!(locate(&gic(&ranges, None), 60, read), Some(0x08fa_0000));
         assert_eq!(locate(&gic(&ranges, None), 61, read), None);
+    }
+
+    #[test]
+    fn cpus_in_order_read_two_frames_each() {
+        let ranges = [(0x80a_0000, 123), (0x40_0000_0000, 389)];
+        let ranges = ranges.map(|(base, count)| Region {
+            base,
+            size: count * 0x2_0000,
+        });
+        let number = |address: u64| match address.checked_sub(ranges[1].base) {
+            Some(offset) => 123 + offset / 0x2_0000,
+            None => (address - ranges[0].base) / 0x2_0000,
+        };
+        let reads = core::cell::Cell::new(0);
+        let read = |address: u64| {
+            reads.set(reads.get() + 1);
+            typer(number(address), 0)
+        };
+        let gic = gic(&ranges, None);
+        let mut last = 0;
+        for mpidr in 0..512 {
+            last = super::locate(&gic, mpidr, last, read).unwrap();
+            assert_eq!(number(last), mpidr);
+        }
+        assert!(reads.get() <= 2 * 512, "{} frames are read", reads.get());
     }
 
     #[test]

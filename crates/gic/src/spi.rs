@@ -24,12 +24,27 @@ const RWP: u32 = 1 << 31;
 const TYPER: u64 = 4;
 const ICACTIVER: u64 = 0x380;
 
+/// How many SPIs are enabled. For a machine's own distributor: a hypervisor may not emulate
+/// the loads that a compiler makes of it.
+///
+/// # Safety
+/// The description must be true and mapped as device memory.
+#[must_use]
+pub unsafe fn enabled_spis(gic: &Gic) -> u32 {
+    let word = |offset: u64| (gic.distributor.base + offset) as *const u32;
+    // SAFETY: the caller vouches for the frame; reading these changes nothing.
+    let read = |offset| unsafe { word(offset).read_volatile() };
+    let registers = u64::from(read(TYPER) & 0x1f);
+    let enabled = (1..=registers).map(|n| read(ISENABLER + 4 * n).count_ones());
+    enabled.sum()
+}
+
 /// Disables every SPI, and takes pending and active states from it.
 ///
 /// # Safety
 /// The description must be true and mapped as device memory, and no other code may
 /// use the distributor during the call.
-pub(crate) unsafe fn quieten(gic: &Gic) {
+pub(crate) unsafe fn quieten(gic: &Gic<'_>) {
     let word = |offset: u64| (gic.distributor.base + offset) as *mut u32;
     // SAFETY: the caller vouches for the frame, which is this code's alone.
     unsafe {
@@ -59,7 +74,7 @@ impl Spi {
     /// The description must be true and mapped as device memory for as long as
     /// this is used, and no other code may use that SPI.
     #[must_use]
-    pub const unsafe fn new(gic: &Gic, intid: u32) -> Self {
+    pub const unsafe fn new(gic: &Gic<'_>, intid: u32) -> Self {
         let distributor = gic.distributor.base;
         Self { distributor, intid }
     }

@@ -143,6 +143,10 @@ fn description(results: &Results) -> Markup {
         "" => String::new(),
         midr => format!(" (MIDR_EL1 {midr})"),
     };
+    let below = match machine.hypervisor.as_str() {
+        "" => "none is named".to_owned(),
+        name => name.to_owned(),
+    };
     let emulator = match &machine.emulator {
         Some(emulator) => emulated(emulator),
         None => "none recorded".into(),
@@ -179,6 +183,7 @@ fn description(results: &Results) -> Markup {
         ("Compiler", or(&compiler)),
         ("Tree", or(&tree)),
         ("Firmware", or(&machine.firmware)),
+        ("Hypervisor below", below),
         ("Features", or(&features.join(", "))),
     ];
     html! {

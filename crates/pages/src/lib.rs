@@ -54,6 +54,17 @@ impl Pool {
     /// # Panics
     /// Panics if the pool is exhausted: it was sized too small.
     pub fn take(&mut self, bytes: u64) -> u64 {
+        let base = self.reserve(bytes);
+        // SAFETY: inside the region that `new` was given.
+        unsafe { (base as *mut u8).write_bytes(0, bytes as usize) };
+        base
+    }
+
+    /// The same, with whatever is there.
+    ///
+    /// # Panics
+    /// Panics if the pool is exhausted.
+    pub fn reserve(&mut self, bytes: u64) -> u64 {
         let base = self.next;
         self.next += bytes.next_multiple_of(PAGE);
         assert!(
@@ -61,8 +72,6 @@ impl Pool {
             "RAM: {bytes} bytes are wanted and {} left; give the machine more memory, or ask for less at once",
             self.end - base
         );
-        // SAFETY: inside the region that `new` was given.
-        unsafe { (base as *mut u8).write_bytes(0, bytes as usize) };
         base
     }
 }
@@ -75,7 +84,7 @@ impl Pool {
     pub fn fill<T>(&mut self, items: impl ExactSizeIterator<Item = T>) -> &'static mut [T] {
         const { assert!(align_of::<T>() as u64 <= PAGE) };
         let count = items.len();
-        let place = self.take((count * size_of::<T>()) as u64) as *mut MaybeUninit<T>;
+        let place = self.reserve((count * size_of::<T>()) as u64) as *mut MaybeUninit<T>;
         // SAFETY: fresh memory of that size, aligned to a page, which is never
         // taken back and which nothing else has.
         let slots = unsafe { core::slice::from_raw_parts_mut(place, count) };

@@ -14,7 +14,7 @@ use core::fmt;
 use crate::dimensions;
 use crate::nearest::nearest;
 use crate::value::on;
-use crate::{Error, Fault, PREFIX, Plan, Trap, Under, Word};
+use crate::{Atomics, Error, Fault, PREFIX, Plan, Trap, Under, Word};
 
 /// Declares the arguments that are no part of the plan.
 macro_rules! arguments {
@@ -60,8 +60,17 @@ fn first<T: Default + PartialEq>(field: &mut T, read: T) {
 
 /// Asks the hypervisor to print what the machine is.
 pub const SURVEY: &str = "survey";
+/// Seconds that a run may take.
+pub const DEADLINE: &str = "deadline";
+/// Seconds that a pass of a cell may take.
+pub const CELL_DEADLINE: &str = "cell-deadline";
+/// Keeps a CPU for the deadlines.
+pub const KEEP_CPU: &str = "keep-cpu";
 /// Says that the boot arguments begin behind it.
 pub const OPTIONS: &str = "options";
+
+/// The dimension that decides which image of the guest runs.
+const ATOMICS: &str = "atomics";
 
 arguments! {
     guest {
@@ -91,6 +100,12 @@ arguments! {
         survey: bool = SURVEY, on;
         /// The hypervisor leaves the registers of memory partitioning alone.
         no_mpam: bool = "no-mpam", on;
+        /// Seconds that the run may take, from the hypervisor's start; 0 is any.
+        deadline: Option<u64> = DEADLINE, count;
+        /// Seconds that a pass of a cell may take, with its report; 0 is any.
+        cell_deadline: Option<u64> = CELL_DEADLINE, count;
+        /// One CPU is the hypervisor's own and has no vCPU, so that a deadline ends any guest.
+        keep_cpu: bool = KEEP_CPU, on;
         /// Here the boot arguments begin, where a boot manager may put something in front.
         options: bool = OPTIONS, on;
         /// The console, as `platform::uart::Named` reads it.
@@ -147,15 +162,25 @@ impl<'a> Part<'a> for Plan {
 }
 
 /// For the hypervisor, which measures nothing: their names are known or not, their
-/// values are the guest's.
+/// values are the guest's. But which image of the guest it is depends on one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Names;
+pub struct Names {
+    /// The atomic instructions that the guest is to be compiled to, if that was asked for.
+    pub atomics: Option<Atomics>,
+}
 
 impl<'a> Part<'a> for Names {
-    fn take(&mut self, key: &'a str, _: &'a str) -> Result<(), Error<'a>> {
-        match keys().any(|known| known == key) {
-            true => Ok(()),
-            false => Err(Error::unknown(key)),
+    fn take(&mut self, key: &'a str, value: &'a str) -> Result<(), Error<'a>> {
+        match key {
+            ATOMICS if value.contains(',') || value == "all" => {
+                Err(Error::Several { key, words: value })
+            }
+            ATOMICS => {
+                self.atomics = word(key, value)?;
+                Ok(())
+            }
+            _ if keys().any(|known| known == key) => Ok(()),
+            _ => Err(Error::unknown(key)),
         }
     }
 }

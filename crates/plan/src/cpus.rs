@@ -3,67 +3,95 @@
 
 use core::fmt;
 
-/// CPUs, by their position in the device tree; up to 64.
+use platform::MAX_CPUS;
+
+/// Bits of a word.
+const BITS: usize = u64::BITS as usize;
+/// Words of a set.
+const WORDS: usize = MAX_CPUS / BITS;
+
+const _: () = assert!(MAX_CPUS.is_multiple_of(BITS));
+
+/// CPUs, by their position in the device tree: those below [`MAX_CPUS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CpuSet(u64);
+pub struct CpuSet([u64; WORDS]);
 
 impl CpuSet {
     /// No CPU.
-    pub const NONE: Self = Self(0);
+    pub const NONE: Self = Self([0; WORDS]);
     /// Every CPU that there is.
-    pub const ALL: Self = Self(u64::MAX);
+    pub const ALL: Self = Self([u64::MAX; WORDS]);
     /// The first CPU.
-    pub const FIRST: Self = Self(1);
+    pub const FIRST: Self = Self::one(0);
 
-    /// One CPU, of those below 64.
+    /// One CPU, of those below [`MAX_CPUS`].
     #[must_use]
     pub const fn one(cpu: usize) -> Self {
-        Self(1 << (cpu % 64))
+        Self::NONE.with(cpu)
     }
 
     /// Whether `cpu` is in it.
     #[must_use]
-    pub const fn has(self, cpu: usize) -> bool {
-        cpu < 64 && self.0 >> cpu & 1 != 0
+    pub const fn has(&self, cpu: usize) -> bool {
+        cpu < MAX_CPUS && self.0[cpu / BITS] >> (cpu % BITS) & 1 != 0
     }
 
-    /// It and `cpu`, one of those below 64.
+    /// It and `cpu`, one of those below [`MAX_CPUS`].
     #[must_use]
-    pub const fn with(self, cpu: usize) -> Self {
-        Self(self.0 | Self::one(cpu).0)
+    #[inline(always)]
+    pub const fn with(mut self, cpu: usize) -> Self {
+        self.0[cpu / BITS % WORDS] |= 1 << (cpu % BITS);
+        self
     }
 
     /// Whether no CPU is in it.
     #[must_use]
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
+    pub fn is_empty(&self) -> bool {
+        *self == Self::NONE
     }
 
     /// Those of `cpus` CPUs that are in it.
-    pub fn iter(self, cpus: usize) -> impl Iterator<Item = usize> + Clone {
-        // From one bit to the next, as callers do this in what they measure.
-        let mut left = match cpus {
-            0..64 => self.0 & ((1 << cpus) - 1),
-            _ => self.0,
-        };
+    #[inline]
+    pub fn iter(&self, cpus: usize) -> impl Iterator<Item = usize> + Clone + use<> {
+        // From one bit to the next, as callers do this in what they measure; words that are
+        // of no CPU of the machine are not looked at.
+        let words = self.0;
+        let mut left = words[0];
+        let mut base = 0;
         core::iter::from_fn(move || {
-            let cpu = left.trailing_zeros() as usize;
+            while left == 0 {
+                base += BITS;
+                if base >= cpus {
+                    return None;
+                }
+                left = *words.get(base / BITS)?;
+            }
+            let cpu = base + left.trailing_zeros() as usize;
             left &= left.wrapping_sub(1);
-            (cpu < 64).then_some(cpu)
+            (cpu < cpus).then_some(cpu)
         })
     }
 
     /// The first one that a machine of `cpus` CPUs does not have; `all` is
     /// whatever it has.
     #[must_use]
-    pub fn beyond(self, cpus: usize) -> Option<usize> {
-        (cpus..64).find(|&cpu| self != Self::ALL && self.has(cpu))
+    pub fn beyond(&self, cpus: usize) -> Option<usize> {
+        (cpus..MAX_CPUS).find(|&cpu| *self != Self::ALL && self.has(cpu))
     }
 
-    /// One bit for each CPU.
-    #[must_use]
-    pub const fn bits(self) -> u64 {
-        self.0
+    /// Where it stands among others: as the numbers do whose bits they are. It is that number
+    /// where it is small, else its length and as many of its highest bits as have room.
+    pub(crate) fn place(&self) -> u64 {
+        let Some(top) = (0..MAX_CPUS).rev().find(|&cpu| self.has(cpu)) else {
+            return 0;
+        };
+        const KEPT: usize = 54;
+        if top < KEPT {
+            return self.0[0];
+        }
+        let bit = |n: usize| top.checked_sub(n).is_some_and(|cpu| self.has(cpu));
+        let bits = (1..=KEPT).fold(0, |bits, n| bits << 1 | u64::from(bit(n)));
+        (top as u64 + 1) << KEPT | bits
     }
 
     /// Reads a set; `None` if it is none.
@@ -74,19 +102,39 @@ impl CpuSet {
             "none" => return Some(Self::NONE),
             _ => {}
         }
-        if let Some(mask) = text.strip_prefix("0x") {
-            return u64::from_str_radix(mask, 16).ok().map(Self);
+        match text.strip_prefix("0x") {
+            Some(mask) => Self::parse_mask(mask),
+            None => Self::parse_ranges(text),
         }
-        let mut set = 0;
+    }
+
+    /// Reads hexadecimal digits, the last of which has the first four CPUs.
+    fn parse_mask(digits: &str) -> Option<Self> {
+        const PER_DIGIT: usize = 4;
+        let mut set = Self::NONE;
+        for (n, digit) in digits.bytes().rev().enumerate() {
+            let digit = u64::from(char::from(digit).to_digit(16)?);
+            match set.0.get_mut(n * PER_DIGIT / BITS) {
+                Some(word) => *word |= digit << (n * PER_DIGIT % BITS),
+                // Zeros in front say nothing.
+                None if digit == 0 => {}
+                None => return None,
+            }
+        }
+        (!digits.is_empty()).then_some(set)
+    }
+
+    fn parse_ranges(text: &str) -> Option<Self> {
+        let mut set = Self::NONE;
         for range in text.split('+') {
             let (first, last) = range.split_once('-').unwrap_or((range, range));
-            let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-            if first > last || last >= 64 {
+            let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
+            if first > last || last >= MAX_CPUS {
                 return None;
             }
-            (first..=last).for_each(|cpu| set |= 1 << cpu);
+            set = (first..=last).fold(set, Self::with);
         }
-        Some(Self(set))
+        Some(set)
     }
 }
 
@@ -99,7 +147,7 @@ impl fmt::Display for CpuSet {
         }
         let mut separator = "";
         let mut cpu = 0;
-        while cpu < 64 {
+        while cpu < MAX_CPUS {
             let first = cpu;
             while self.has(cpu) {
                 cpu += 1;
@@ -124,16 +172,25 @@ mod tests {
 
     #[test]
     fn the_cpus_of_a_set_are_those_that_it_has() {
-        for text in ["all", "none", "0", "63", "0-3+6", "0x8000000000000001"] {
+        for text in [
+            "all",
+            "none",
+            "0",
+            "63",
+            "0-3+6",
+            "64+127-128+511",
+            "0x8000000000000001",
+            "0x80000000000000000000000000000001",
+        ] {
             let set = CpuSet::parse(text).unwrap();
-            for cpus in [0, 1, 4, 7, 63, 64, 100] {
+            for cpus in [0, 1, 4, 7, 63, 64, 65, 100, 128, 192, 511, 512, 600] {
                 let each: Vec<usize> = set.iter(cpus).collect();
                 let has: Vec<usize> = (0..cpus).filter(|&cpu| set.has(cpu)).collect();
                 assert_eq!(each, has, "{text} of {cpus}");
             }
         }
-        let set = CpuSet::NONE.with(5).with(63);
-        assert_eq!(set, CpuSet::parse("5+63").unwrap());
+        let set = CpuSet::NONE.with(5).with(63).with(64).with(511);
+        assert_eq!(set, CpuSet::parse("5+63-64+511").unwrap());
     }
 
     #[test]
@@ -145,20 +202,36 @@ mod tests {
             ("6+0+1+2+3", "0-3+6"),
             ("0x4f", "0-3+6"),
             ("63", "63"),
+            ("0x30000000000000000", "64-65"),
+            ("62-66+511", "62-66+511"),
         ] {
             let set = CpuSet::parse(text).unwrap();
             assert_eq!((text, set.to_string().as_str()), (text, shown));
             assert_eq!(CpuSet::parse(shown), Some(set));
         }
-        for text in ["", "x", "3-1", "64", "0+", "0x", "-1"] {
+        let all = format!("0x{}", "f".repeat(MAX_CPUS / 4));
+        assert_eq!(CpuSet::parse(&all), Some(CpuSet::ALL));
+        assert_eq!(CpuSet::parse(&format!("{all}f")), None);
+        for text in ["", "x", "3-1", "512", "0+", "0x", "0xg", "0x+1", "-1"] {
             assert_eq!(CpuSet::parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn they_stand_as_their_numbers_do() {
+        let sets = [
+            "none", "0", "1", "0-1", "2", "63", "10+63", "64", "63-64", "510", "511",
+        ];
+        let places = sets.map(|text| CpuSet::parse(text).unwrap().place());
+        assert!(places.is_sorted_by(|a, b| a < b), "{places:?}");
+        assert!(CpuSet::ALL.place() > *places.last().unwrap());
     }
 
     #[test]
     fn what_a_machine_does_not_have_is_found() {
         assert_eq!(CpuSet::parse("0-1").unwrap().beyond(2), None);
         assert_eq!(CpuSet::parse("0-2+7").unwrap().beyond(2), Some(2));
+        assert_eq!(CpuSet::parse("0+192").unwrap().beyond(192), Some(192));
         assert_eq!(CpuSet::ALL.beyond(2), None);
     }
 }

@@ -82,6 +82,13 @@ pub enum Error<'a> {
         /// The part that comes nearest.
         nearest: Shard,
     },
+    /// Several words, of what a boot has one of.
+    Several {
+        /// Dimension.
+        key: &'a str,
+        /// What was given.
+        words: &'a str,
+    },
     /// It has no value.
     NoValue(&'a str),
     /// Its value is missing.
@@ -98,6 +105,10 @@ impl fmt::Display for Error<'_> {
             Self::UnknownName { key, word, nearest } => {
                 write!(f, "{key}: there is no `{word}`; the nearest is `{nearest}`")
             }
+            Self::Several { key, words } => write!(
+                f,
+                "{key}: `{words}` is more than a boot has; name one word, and boot again for the other"
+            ),
             Self::Count { key, word } => write!(
                 f,
                 "{key}: `{word}` is not a number from 0 to {}; write it in decimal",
@@ -140,7 +151,7 @@ impl fmt::Display for Error<'_> {
             ),
             Self::Cpus { key, word } => write!(
                 f,
-                "{key}: `{word}` is no set of CPUs; use all, none, numbers from 0 to 63 \
+                "{key}: `{word}` is no set of CPUs; use all, none, numbers from 0 to 511 \
                  like 0-3+6, or a mask like 0x4f"
             ),
             Self::States { key, why } => write!(f, "{key}: {why}"),

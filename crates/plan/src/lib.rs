@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod atomics;
 mod cell;
 mod completion;
 mod cpus;
@@ -32,7 +33,11 @@ mod value;
 mod wait;
 mod words;
 
-pub use arguments::{Arguments, Names, OPTIONS, Part, Program, SURVEY, Unfit, guest_part, keys};
+pub use arguments::{
+    Arguments, CELL_DEADLINE, DEADLINE, KEEP_CPU, Names, OPTIONS, Part, Program, SURVEY, Unfit,
+    guest_part, keys,
+};
+pub use atomics::OtherImage;
 pub use completion::Completion;
 pub use cpuidle::{Hz, Name as Governor, States};
 pub use cpus::CpuSet;
@@ -220,7 +225,9 @@ impl Plan {
             }
             SkipReason::ShapeNeedsBusy => lists.shape.named && lists.wait.named,
             SkipReason::Unbounded | SkipReason::StreamPeriod { .. } | SkipReason::States(_) => true,
-            SkipReason::NoWfxt | SkipReason::LosesInterrupts => !self.is_left_out(cell),
+            SkipReason::NoLse | SkipReason::NoWfxt | SkipReason::LosesInterrupts => {
+                !self.is_left_out(cell)
+            }
             SkipReason::NoiseTakesTurns | SkipReason::FewBystanders { .. } => {
                 !self.is_left_out(cell)
             }

@@ -14,6 +14,8 @@ pub struct Machine {
     pub cpus: usize,
     /// FEAT_WFxT: WFET and WFIT.
     pub wfxt: bool,
+    /// FEAT_LSE, in every CPU: atomic instructions.
+    pub lse: bool,
     /// FEAT_ECV: among others, slower event streams.
     pub ecv: bool,
     /// Frequency of the counter, Hz.
@@ -80,6 +82,8 @@ pub enum SkipReason {
     States(Broken),
     /// There is no second CPU.
     OneCpu,
+    /// Atomic instructions, and a CPU has no FEAT_LSE.
+    NoLse,
     /// WFET, and the machine has no FEAT_WFxT.
     NoWfxt,
     /// Interrupts come to a CPU that waits for events, and the machine would lose
@@ -204,6 +208,9 @@ impl fmt::Display for SkipReason {
             Self::ShapeNeedsBusy => "shape: no CPU waits; use wait busy",
             Self::Unbounded => {
                 "wfe without event stream has no bound; use --event-stream-us 100, or wait wfet"
+            }
+            Self::NoLse => {
+                "lse: the CPU has no LSE atomics (ID_AA64ISAR0_EL1.Atomic = 0); use atomics llsc"
             }
             Self::NoWfxt => "wfet: this CPU has no FEAT_WFxT; use wait wfe",
             Self::LosesInterrupts => {

@@ -94,7 +94,7 @@ impl Value for CpuSet {
     }
 
     fn place(self) -> u64 {
-        self.bits()
+        Self::place(&self)
     }
 }
 

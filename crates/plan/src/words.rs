@@ -222,6 +222,14 @@ words! {
         Dsb = "dsb",
     }
 
+    /// The atomic instructions that the guest is compiled to.
+    Atomics {
+        /// Load and store exclusive, in loops.
+        Llsc = "llsc",
+        /// Single instructions, which FEAT_LSE has.
+        Lse = "lse",
+    }
+
     /// Whether cells are run once more with time stamps, to show where the time goes.
     Stages {
         /// They are.
@@ -261,6 +269,15 @@ impl Under {
         match self {
             Self::None | Self::Rouse => true,
             Self::Kvm | Self::KvmNvhe | Self::KvmProtected => false,
+        }
+    }
+
+    /// The name of another hypervisor than Rouse, as `abi::hypervisor` has it.
+    #[must_use]
+    pub const fn vendor(self) -> Option<&'static str> {
+        match self {
+            Self::None | Self::Rouse => None,
+            Self::Kvm | Self::KvmNvhe | Self::KvmProtected => Some("KVM"),
         }
     }
 

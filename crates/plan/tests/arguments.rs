@@ -67,7 +67,8 @@ fn switches_have_no_value() {
 fn arguments_beside_the_plan_are_read_once() {
     let text = "root=/dev/vda rouse.check=timer rouse.cost=all rouse.fault=sgi-lost rouse.hostile=power \
                 rouse.seed=7 rouse.soak=20000 rouse.stress=18446744073709551615 rouse.survey rouse.no-mpam rouse.options \
-                rouse.uart=pl011,0x9000000 rouse.under=kvm rouse.given-trap=wfi rouse.given-host-poll-us=9 rouse.wait=wfi";
+                 rouse.uart=pl011,0x9000000 rouse.under=kvm rouse.given-trap=wfi rouse.given-host-poll-us=9 \
+                 rouse.deadline=600 rouse.cell-deadline=0 rouse.keep-cpu rouse.wait=wfi";
     let read = Arguments::parse(text).unwrap();
     assert_eq!(
         read,
@@ -83,6 +84,9 @@ fn arguments_beside_the_plan_are_read_once() {
             survey: true,
             no_mpam: true,
             options: true,
+            deadline: Some(600),
+            cell_deadline: Some(0),
+            keep_cpu: true,
             uart: Some("pl011,0x9000000"),
             under: Some(Under::Kvm),
             given_trap: Some(Trap::Wfi),
@@ -117,6 +121,60 @@ fn the_hypervisor_knows_the_names_and_leaves_the_values_to_the_guest() {
             .to_string()
             .contains("the nearest is `sgi-lost`")
     );
+}
+
+#[test]
+fn the_hypervisor_reads_which_image_of_the_guest_is_meant() {
+    let read = |text| {
+        let (read, wrong) = Arguments::<Names>::read(text);
+        (read.plan.atomics, wrong.map(|wrong| wrong.to_string()))
+    };
+    assert_eq!(read("rouse.wait=wfi"), (None, None));
+    assert_eq!(read("rouse.atomics=lse"), (Some(Atomics::Lse), None));
+    // Of the plan the last counts.
+    let twice = read("rouse.atomics=lse rouse.atomics=llsc");
+    assert_eq!(twice, (Some(Atomics::Llsc), None));
+    for (text, told) in [
+        ("llsc,lse", "more than a boot has"),
+        ("all", "more than a boot has"),
+        ("lsc", "the nearest is `llsc`"),
+        ("", "the nearest is"),
+    ] {
+        let text = format!("rouse.atomics={text}");
+        let (read, wrong) = Arguments::<Names>::read(&text);
+        assert_eq!(read.plan.atomics, None, "{text}");
+        assert!(wrong.unwrap().to_string().contains(told), "{text}");
+    }
+}
+
+#[test]
+fn an_image_runs_what_is_its_own_and_says_what_it_is() {
+    use Atomics::{Llsc, Lse};
+    let on = |text: &str, own, lse| {
+        let mut plan = plan(text);
+        let runs = plan.runs_on(own, lse);
+        runs.map(|()| plan.lists.atomics.values.to_vec())
+    };
+    for (own, lse) in [(Llsc, false), (Llsc, true), (Lse, true)] {
+        assert_eq!(on("", own, lse), Ok(vec![own]));
+        assert_eq!(on("rouse.atomics=all", own, lse), Err(OtherImage::Several));
+    }
+    let (llsc, lse) = ("rouse.atomics=llsc", "rouse.atomics=lse");
+    assert_eq!(on(llsc, Llsc, true), Ok(vec![Llsc]));
+    assert_eq!(on(llsc, Lse, true), Err(OtherImage::Asked(Llsc)));
+    assert_eq!(on(lse, Lse, true), Ok(vec![Lse]));
+    // To skip every cell; but not where it would be said of a machine that has it.
+    assert_eq!(on(lse, Llsc, false), Ok(vec![Lse]));
+    assert_eq!(on(lse, Llsc, true), Err(OtherImage::Asked(Lse)));
+    // What a boot is told is what the host asks for, word by word.
+    let both = plan("rouse.atomics=all rouse.wait=wfi");
+    assert_eq!(both.atomics().collect::<Vec<_>>(), [Llsc, Lse]);
+    let told = |atomics| both.with_atomics(atomics).to_string();
+    assert_eq!(
+        told(Some(Lse)),
+        "rouse.wait=wfi rouse.atomics=lse rouse.max-iterations=2000"
+    );
+    assert_eq!(told(None), "rouse.wait=wfi rouse.max-iterations=2000");
 }
 
 #[test]
@@ -265,7 +323,7 @@ fn every_name_is_known_and_none_is_there_twice() {
             Arguments::<Plan>::read(Box::leak(format!("rouse.{key}=?").into_boxed_str()));
         assert!(!matches!(wrong, Some(Error::UnknownKey { .. })), "{key}");
     }
-    assert_eq!(names.len(), COUNT + Plan::OTHERS.len() + 14);
+    assert_eq!(names.len(), COUNT + Plan::OTHERS.len() + 17);
 }
 
 #[test]

@@ -17,6 +17,7 @@ const MACHINES: [(&str, Machine); 3] = [
         Machine {
             cpus: 4,
             wfxt: true,
+            lse: true,
             ecv: true,
             frequency: 1_000_000_000,
             under: plan::Under::Rouse,
@@ -31,6 +32,7 @@ const MACHINES: [(&str, Machine); 3] = [
         Machine {
             cpus: 1,
             wfxt: false,
+            lse: false,
             ecv: false,
             frequency: 25_000_000,
             under: plan::Under::None,
@@ -45,6 +47,7 @@ const MACHINES: [(&str, Machine); 3] = [
         Machine {
             cpus: 2,
             wfxt: true,
+            lse: true,
             ecv: false,
             frequency: 62_500_000,
             under: plan::Under::Rouse,

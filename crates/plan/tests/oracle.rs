@@ -7,6 +7,7 @@ use plan::{Arguments, Cell, Machine, Plan, Wait, Workload};
 const MACHINE: Machine = Machine {
     cpus: 4,
     wfxt: true,
+    lse: true,
     ecv: true,
     frequency: 1_000_000_000,
     under: plan::Under::Rouse,
@@ -31,7 +32,7 @@ fn product(plan: &Plan) -> Vec<Cell> {
         )*};
     }
     nested!(workload shape gap_us wait trap deliver wake poll_limit_us host_poll_us);
-    nested!(event_stream_us host_poll hint wfi_barrier cache noise arrival_us service_us hz states idle_poll idle_poll_by standby_us psd_ms psd_limit completion spread);
+    nested!(event_stream_us host_poll hint atomics wfi_barrier cache noise arrival_us service_us hz states idle_poll idle_poll_by standby_us psd_ms psd_limit completion spread);
     nested!(device_us writes write_us call_by crowd call_wait cpulist mask offset calls groups);
     cells
 }

@@ -11,6 +11,7 @@ fn machine() -> Machine {
     Machine {
         cpus: 4,
         wfxt: true,
+        lse: true,
         ecv: true,
         frequency: 1_000_000_000,
         under: plan::Under::Rouse,
@@ -43,6 +44,7 @@ fn reasons_name_the_remedy() {
             "use --event-stream-us 65",
         ),
         (R::OneCpu, "use --cpus 2 or more"),
+        (R::NoLse, "use atomics llsc"),
         (R::NoWfxt, "use wait wfe"),
         (R::LosesInterrupts, "use wake elide, or another CPU model"),
         (R::NoCaches, "use cache warm"),
@@ -90,6 +92,27 @@ fn what_came_with_the_defaults_is_left_out() {
         cells
             .iter()
             .all(|cell| cell.trap == Trap::None && cell.deliver == Deliver::Direct)
+    );
+}
+
+#[test]
+fn without_lse_what_was_asked_of_it_is_skipped() {
+    let without = Machine {
+        lse: false,
+        ..machine()
+    };
+    let asked = plan("rouse.atomics=lse rouse.workload=pingpong");
+    let count = asked.cells(&machine()).count();
+    assert!(count > 0 && asked.cells(&without).count() == count);
+    for cell in asked.cells(&machine()) {
+        assert_eq!(cell.skip_reason(&machine()), None);
+        assert_eq!(cell.skip_reason(&without), Some(SkipReason::NoLse));
+    }
+    let other = plan("rouse.atomics=llsc rouse.workload=pingpong");
+    assert!(
+        other
+            .cells(&without)
+            .all(|cell| cell.skip_reason(&without).is_none())
     );
 }
 

@@ -7,38 +7,52 @@ use arrayvec::ArrayVec;
 use dtoolkit::fdt::{Fdt, FdtNode};
 use dtoolkit::{Node, Property};
 
-use crate::{AFFINITY, Conduit, Cpu, Enable, Error, Firmware, MAX_CPUS, Platform, Region, Report};
-use devices::{gic, timer, uart};
+use crate::{
+    AFFINITY, Conduit, Cpu, Enable, Error, Firmware, Name, Platform, Region, Report, Room, name,
+};
+use devices::{gic, redistributors, timer, uart};
 
 /// How deep nodes are nested at most: more than in any machine's tree, and few
 /// enough for the stack of EL2.
 const MAX_DEPTH: usize = 16;
 
+/// A property of `/chosen` that our own trees have where they tell what ACPI tables say,
+/// and its value.
+pub const DESCRIBED_BY: &str = "rouse,described-by";
+pub const ACPI: &str = "acpi";
+
 impl<'a> Platform<'a> {
-    /// Reads the machine from the flattened device tree `blob`.
+    /// Reads the machine from the flattened device tree `blob`; its lists go into `room`.
     ///
     /// # Errors
     /// An [`Error`] that names the node and property that is missing or has
     /// another form than its binding requires.
-    pub fn from_fdt(blob: &'a [u8]) -> Result<Self, Error> {
+    pub fn from_fdt(blob: &'a [u8], room: &'a mut Room) -> Result<Self, Error> {
         let fdt = Fdt::new(blob).map_err(|_| Error::Malformed)?;
         if is_deep(fdt.root(), MAX_DEPTH) {
             return Err(Error::TooDeep(MAX_DEPTH));
         }
         let psci = psci(fdt)?;
-        let (cpus, cpus_ignored) = cpus(fdt)?;
         let timer = timer(fdt)?;
+        room.clear();
+        cpus(fdt, room)?;
+        redistributors(fdt, room)?;
+        let room: &Room = room;
         Ok(Self {
-            cpus,
-            cpus_ignored,
+            cpus: &room.cpus,
+            cpus_ignored: room.ignored,
             memory: memory(fdt)?,
             reserved: reserved(fdt)?,
-            gic: gic(fdt, &timer)?,
+            gic: gic(fdt, &timer, &room.redistributors)?,
             timer,
             uart: uart(fdt),
             psci,
             bootargs: chosen(fdt, "bootargs").unwrap_or(""),
-            described_by: Firmware::Fdt,
+            hypervisor: hypervisor(fdt),
+            described_by: match chosen(fdt, DESCRIBED_BY) {
+                Some(ACPI) => Firmware::Acpi,
+                _ => Firmware::Fdt,
+            },
         })
     }
 }
@@ -105,6 +119,13 @@ fn chosen<'a>(fdt: Fdt<'a>, name: &str) -> Option<&'a str> {
     string(fdt.find_node("/chosen")?, name)
 }
 
+/// What the node is compatible with that hypervisors describe themselves by (Linux bindings:
+/// arm/xen.txt, and Devicetree Specification, 2.3.1, for the property).
+fn hypervisor(fdt: Fdt<'_>) -> Option<Name> {
+    let compatible = fdt.find_node("/hypervisor")?.property("compatible")?;
+    name(compatible.value())
+}
+
 fn psci(fdt: Fdt<'_>) -> Result<Option<Conduit>, Error> {
     let names = ["arm,psci-1.0", "arm,psci-0.2"];
     let Some(node) = find_compatible(fdt.root(), &names) else {
@@ -120,12 +141,15 @@ fn psci(fdt: Fdt<'_>) -> Result<Option<Conduit>, Error> {
     }
 }
 
-fn cpus(fdt: Fdt<'_>) -> Result<(ArrayVec<Cpu, MAX_CPUS>, usize), Error> {
+/// Whether a node is there and must not be used (Devicetree Specification 0.4, 2.3.4).
+fn is_off(node: FdtNode<'_>) -> bool {
+    matches!(string(node, "status"), Some("disabled" | "fail"))
+}
+
+fn cpus(fdt: Fdt<'_>, room: &mut Room) -> Result<(), Error> {
     let cpus = fdt.cpus().map_err(|_| Error::NoNode("cpus"))?;
-    let mut found = ArrayVec::new();
-    let mut ignored = 0;
     for cpu in cpus.cpus() {
-        if matches!(string(*cpu, "status"), Some("disabled" | "fail")) {
+        if is_off(*cpu) {
             continue;
         }
         let reg = Error::Property {
@@ -143,18 +167,17 @@ fn cpus(fdt: Fdt<'_>) -> Result<(ArrayVec<Cpu, MAX_CPUS>, usize), Error> {
             _ => return Err(reg),
         };
         let known = |other: &Cpu| other.mpidr == mpidr;
-        if mpidr & !AFFINITY != 0 || found.iter().any(known) {
+        if mpidr & !AFFINITY != 0 || room.cpus.iter().any(known) {
             return Err(reg);
         }
         let enable = enable(*cpu)?;
-        if found.try_push(Cpu { mpidr, enable }).is_err() {
-            ignored += 1;
-        }
+        room.add(Cpu { mpidr, enable });
     }
-    if found.is_empty() {
+    if room.cpus.is_empty() {
         return Err(Error::NoNode("cpu"));
     }
-    Ok((found, ignored))
+    room.sort();
+    Ok(())
 }
 
 fn enable(cpu: FdtNode<'_>) -> Result<Enable, Error> {
@@ -186,7 +209,8 @@ fn memory(fdt: Fdt<'_>) -> Result<ArrayVec<Region, 16>, Error> {
     let mut memory = ArrayVec::new();
     let mut missing = Error::NoNode("memory");
     for node in fdt.root().children() {
-        if string(node, "device_type") == Some("memory") {
+        // The RAM of the secure side is described as well, for it, and disabled for us.
+        if string(node, "device_type") == Some("memory") && !is_off(node) {
             missing = Error::Property {
                 node: "memory",
                 property: "reg",

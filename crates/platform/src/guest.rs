@@ -1,31 +1,40 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The device tree of a guest: its CPUs, its RAM, the emulated GIC and UART,
-//! the timer and PSCI, and nothing else of the machine.
+//! The device tree of a guest: its CPUs, its RAM, its GIC and UART, the timer and
+//! PSCI, and nothing else of the machine.
 //!
 //! It is written front to back into a caller's buffer without allocation (`guest/writer.rs`).
 
 mod writer;
 
-use crate::{Conduit, Region, Timer};
+use arrayvec::ArrayVec;
+
+use crate::fdt::{ACPI, DESCRIBED_BY};
+use crate::{Conduit, Firmware, Region, Timer, Uart, UartKind};
 use writer::Writer;
 
 /// What a guest is told of its machine.
 #[derive(Clone, Copy, Debug)]
-pub struct GuestTree<'a, B> {
+pub struct GuestTree<'a, C, B> {
     /// MPIDR affinity of each vCPU; the first one boots.
-    pub cpus: &'a [u64],
+    pub cpus: C,
     /// RAM, as intermediate physical addresses.
     pub memory: Region,
-    /// Frames of the emulated distributor.
+    /// Registers of the distributor.
     pub distributor: Region,
-    /// Frames of the emulated redistributors, 0x20000 bytes each, in CPU order.
-    pub redistributors: Region,
-    /// Registers of the emulated PL011.
-    pub uart: Region,
+    /// Ranges of redistributor frames.
+    pub redistributors: &'a [Region],
+    /// Distance between redistributors, where their own registers do not say it.
+    pub stride: Option<u64>,
+    /// Console, if there is one.
+    pub uart: Option<Uart>,
     /// Interrupts of the timer.
     pub timer: Timer,
-    /// How the guest calls PSCI.
-    pub conduit: Conduit,
+    /// How the guest calls PSCI, if there is one.
+    pub conduit: Option<Conduit>,
+    /// What runs below, if the guest is to be told.
+    pub hypervisor: Option<&'a str>,
+    /// By what the machine describes itself.
+    pub described_by: Firmware,
     /// Boot arguments, as pieces to be put one behind the other.
     pub bootargs: B,
 }
@@ -36,10 +45,16 @@ pub struct BufferTooSmall;
 
 const GIC_PHANDLE: u32 = 1;
 const CLOCK_PHANDLE: u32 = 2;
+/// Bytes of a UART's registers.
+const UART_SIZE: u64 = 0x1000;
 /// Interrupt flags of the GIC binding.
 const LEVEL_HIGH: u32 = 4;
 
-impl<'p, B: Iterator<Item = &'p str> + Clone> GuestTree<'_, B> {
+impl<'p, C, B> GuestTree<'_, C, B>
+where
+    C: Iterator<Item = u64> + Clone,
+    B: Iterator<Item = &'p str> + Clone,
+{
     /// Writes the tree into `buffer` and returns how many bytes it has.
     ///
     /// # Errors
@@ -55,26 +70,46 @@ impl<'p, B: Iterator<Item = &'p str> + Clone> GuestTree<'_, B> {
         self.cpus(&mut w)?;
         w.begin("memory")?;
         w.strings("device_type", &["memory"])?;
-        w.regions("reg", &[self.memory])?;
+        w.regions("reg", [self.memory].into_iter())?;
         w.end()?;
-        w.begin("psci")?;
-        w.strings("compatible", &["arm,psci-1.0", "arm,psci-0.2"])?;
-        let method = match self.conduit {
-            Conduit::Smc => "smc",
-            Conduit::Hvc => "hvc",
-        };
-        w.strings("method", &[method])?;
-        w.end()?;
+        self.below(&mut w)?;
         self.interrupts(&mut w)?;
-        self.serial(&mut w)?;
+        if let Some(uart) = self.uart {
+            serial(&mut w, uart)?;
+        }
         w.end()?;
         w.finish()
+    }
+
+    /// What the guest can call.
+    fn below(&self, w: &mut Writer<'_>) -> Result<(), BufferTooSmall> {
+        if let Some(conduit) = self.conduit {
+            w.begin("psci")?;
+            w.strings("compatible", &["arm,psci-1.0", "arm,psci-0.2"])?;
+            let method = match conduit {
+                Conduit::Smc => "smc",
+                Conduit::Hvc => "hvc",
+            };
+            w.strings("method", &[method])?;
+            w.end()?;
+        }
+        if let Some(hypervisor) = self.hypervisor {
+            w.begin("hypervisor")?;
+            w.strings("compatible", &[hypervisor])?;
+            w.end()?;
+        }
+        Ok(())
     }
 
     fn chosen(&self, w: &mut Writer<'_>) -> Result<(), BufferTooSmall> {
         w.begin("chosen")?;
         w.pieces("bootargs", self.bootargs.clone())?;
-        w.strings("stdout-path", &["/serial"])?;
+        if self.described_by == Firmware::Acpi {
+            w.strings(DESCRIBED_BY, &[ACPI])?;
+        }
+        if self.uart.is_some() {
+            w.strings("stdout-path", &["/serial"])?;
+        }
         w.end()
     }
 
@@ -82,14 +117,17 @@ impl<'p, B: Iterator<Item = &'p str> + Clone> GuestTree<'_, B> {
         w.begin("cpus")?;
         w.cells("#address-cells", &[2])?;
         w.cells("#size-cells", &[0])?;
-        for (index, &mpidr) in self.cpus.iter().enumerate() {
-            let mut name = *b"cpu@00";
-            name[4] = hex_digit(index >> 4);
-            name[5] = hex_digit(index);
+        for (index, mpidr) in self.cpus.clone().enumerate() {
+            let mut name = *b"cpu@000";
+            name[4] = hex_digit(index >> 8);
+            name[5] = hex_digit(index >> 4);
+            name[6] = hex_digit(index);
             w.begin(core::str::from_utf8(&name).unwrap_or("cpu"))?;
             w.strings("device_type", &["cpu"])?;
             w.strings("compatible", &["arm,armv8"])?;
-            w.strings("enable-method", &["psci"])?;
+            if self.conduit.is_some() {
+                w.strings("enable-method", &["psci"])?;
+            }
             w.cells("reg", &[(mpidr >> 32) as u32, mpidr as u32])?;
             w.end()?;
         }
@@ -101,41 +139,63 @@ impl<'p, B: Iterator<Item = &'p str> + Clone> GuestTree<'_, B> {
         w.strings("compatible", &["arm,gic-v3"])?;
         w.cells("#interrupt-cells", &[3])?;
         w.cells("interrupt-controller", &[])?;
-        w.cells("#redistributor-regions", &[1])?;
-        w.regions("reg", &[self.distributor, self.redistributors])?;
+        w.cells(
+            "#redistributor-regions",
+            &[self.redistributors.len() as u32],
+        )?;
+        let frames = [self.distributor].into_iter();
+        w.regions("reg", frames.chain(self.redistributors.iter().copied()))?;
+        if let Some(stride) = self.stride {
+            let cells = [(stride >> 32) as u32, stride as u32];
+            w.cells("redistributor-stride", &cells)?;
+        }
         w.cells("phandle", &[GIC_PHANDLE])?;
         w.end()?;
         w.begin("timer")?;
         w.strings("compatible", &["arm,armv8-timer"])?;
         // Secure physical (a guest has none, the binding wants the place),
         // non-secure physical, virtual, hypervisor.
-        let mut interrupts = [0; 12];
-        let intids = [29, self.timer.phys, self.timer.virt, self.timer.hyp];
-        for (entry, intid) in interrupts.chunks_exact_mut(3).zip(intids) {
-            entry.copy_from_slice(&[1, intid - 16, LEVEL_HIGH]);
+        let mut interrupts: ArrayVec<u32, 12> = ArrayVec::new();
+        let timer = self.timer;
+        for intid in [29, timer.phys, timer.virt].into_iter().chain(timer.hyp) {
+            interrupts.extend([1, intid - 16, LEVEL_HIGH]);
         }
         w.cells("interrupts", &interrupts)?;
         w.cells("always-on", &[])?;
         w.end()
     }
+}
 
-    fn serial(&self, w: &mut Writer<'_>) -> Result<(), BufferTooSmall> {
-        w.begin("clock")?;
-        w.strings("compatible", &["fixed-clock"])?;
-        w.cells("#clock-cells", &[0])?;
-        w.cells("clock-frequency", &[24_000_000])?;
-        w.cells("phandle", &[CLOCK_PHANDLE])?;
-        w.end()?;
-        w.begin("serial")?;
-        w.strings("compatible", &["arm,pl011", "arm,primecell"])?;
-        w.regions("reg", &[self.uart])?;
-        w.cells("clocks", &[CLOCK_PHANDLE, CLOCK_PHANDLE])?;
-        w.strings("clock-names", &["uartclk", "apb_pclk"])?;
-        // The emulated UART raises no interrupt; the line exists for drivers
-        // that insist on one.
-        w.cells("interrupts", &[0, 1, LEVEL_HIGH])?;
-        w.end()
+fn serial(w: &mut Writer<'_>, uart: Uart) -> Result<(), BufferTooSmall> {
+    w.begin("clock")?;
+    w.strings("compatible", &["fixed-clock"])?;
+    w.cells("#clock-cells", &[0])?;
+    w.cells("clock-frequency", &[24_000_000])?;
+    w.cells("phandle", &[CLOCK_PHANDLE])?;
+    w.end()?;
+    w.begin("serial")?;
+    let registers = Region {
+        base: uart.base,
+        size: UART_SIZE,
+    };
+    w.regions("reg", [registers].into_iter())?;
+    match uart.kind {
+        UartKind::Pl011 => {
+            w.strings("compatible", &["arm,pl011", "arm,primecell"])?;
+            w.cells("clocks", &[CLOCK_PHANDLE, CLOCK_PHANDLE])?;
+            w.strings("clock-names", &["uartclk", "apb_pclk"])?;
+        }
+        UartKind::Ns16550 { shift, width } => {
+            w.strings("compatible", &["ns16550a"])?;
+            w.cells("reg-shift", &[u32::from(shift)])?;
+            w.cells("reg-io-width", &[u32::from(width)])?;
+            w.cells("clocks", &[CLOCK_PHANDLE])?;
+        }
     }
+    // The emulated UART raises no interrupt; the line exists for drivers
+    // that insist on one.
+    w.cells("interrupts", &[0, 1, LEVEL_HIGH])?;
+    w.end()
 }
 
 fn hex_digit(value: usize) -> u8 {
@@ -145,11 +205,13 @@ fn hex_digit(value: usize) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Enable, Platform, UartKind};
+    use crate::{Enable, Platform, Room};
 
-    fn tree(cpus: &[u64]) -> GuestTree<'_, impl Iterator<Item = &str> + Clone> {
+    fn tree(
+        cpus: &[u64],
+    ) -> GuestTree<'_, impl Iterator<Item = u64> + Clone, impl Iterator<Item = &str> + Clone> {
         GuestTree {
-            cpus,
+            cpus: cpus.iter().copied(),
             memory: Region {
                 base: 0x8_4000_0000,
                 size: 0x1000_0000,
@@ -158,20 +220,23 @@ mod tests {
                 base: 0x800_0000,
                 size: 0x1_0000,
             },
-            redistributors: Region {
+            redistributors: &[Region {
                 base: 0x80a_0000,
                 size: 0x4_0000,
-            },
-            uart: Region {
+            }],
+            stride: None,
+            uart: Some(Uart {
+                kind: UartKind::Pl011,
                 base: 0x900_0000,
-                size: 0x1000,
-            },
+            }),
             timer: Timer {
                 virt: 27,
                 phys: 30,
-                hyp: 26,
+                hyp: Some(26),
             },
-            conduit: Conduit::Smc,
+            conduit: Some(Conduit::Smc),
+            hypervisor: None,
+            described_by: Firmware::Fdt,
             bootargs: ["rouse.wait=wfi ", "rouse.workload=ipi"].into_iter(),
         }
     }
@@ -181,21 +246,69 @@ mod tests {
         let cpus = [0x1_0001_0000, 0x3, 0x1f_0000];
         let mut buffer = [0; 4096];
         let size = tree(&cpus).write(&mut buffer).unwrap();
-        let read = Platform::from_fdt(&buffer[..size]).unwrap();
+        let mut room = Room::new();
+        let read = Platform::from_fdt(&buffer[..size], &mut room).unwrap();
         let mpidrs: Vec<u64> = read.cpus.iter().map(|cpu| cpu.mpidr).collect();
         assert_eq!(mpidrs, cpus);
         assert!(read.cpus.iter().all(|cpu| cpu.enable == Enable::Psci));
         assert_eq!(read.memory.as_slice(), [tree(&cpus).memory]);
         assert_eq!(read.gic.distributor, tree(&cpus).distributor);
-        assert_eq!(
-            read.gic.redistributors.as_slice(),
-            [tree(&cpus).redistributors]
-        );
+        assert_eq!(read.gic.redistributors, tree(&cpus).redistributors);
         assert_eq!(read.timer, tree(&cpus).timer);
         assert_eq!(read.psci, Some(Conduit::Smc));
-        let uart = read.uart.unwrap();
-        assert_eq!((uart.kind, uart.base), (UartKind::Pl011, 0x900_0000));
+        assert_eq!(read.uart, tree(&cpus).uart);
+        assert_eq!(read.hypervisor, None);
+        assert_eq!(read.described_by, Firmware::Fdt);
         assert_eq!(read.bootargs, "rouse.wait=wfi rouse.workload=ipi");
+    }
+
+    #[test]
+    fn a_machine_that_is_not_ours_reads_back_as_well() {
+        let kind = UartKind::Ns16550 { shift: 2, width: 4 };
+        let base = 0x1_e2f0_0000;
+        let frames = |base| Region {
+            base,
+            size: 0x8_0000,
+        };
+        let described = GuestTree {
+            redistributors: &[frames(0x1_0800_0000), frames(0x1_0900_0000)],
+            stride: Some(0x4_0000),
+            uart: Some(Uart { kind, base }),
+            timer: Timer {
+                virt: 27,
+                phys: 30,
+                hyp: None,
+            },
+            conduit: Some(Conduit::Hvc),
+            hypervisor: Some("xen,xen-4.20"),
+            described_by: Firmware::Acpi,
+            ..tree(&[0x8000])
+        };
+        let mut buffer = [0; 4096];
+        let size = described.write(&mut buffer).unwrap();
+        let mut room = Room::new();
+        let read = Platform::from_fdt(&buffer[..size], &mut room).unwrap();
+        assert_eq!(read.gic.redistributors, described.redistributors);
+        assert_eq!(read.gic.stride, described.stride);
+        assert_eq!((read.uart, read.timer), (described.uart, described.timer));
+        assert_eq!(read.psci, Some(Conduit::Hvc));
+        assert_eq!(read.hypervisor.as_deref(), described.hypervisor);
+        assert_eq!(read.described_by, Firmware::Acpi);
+    }
+
+    #[test]
+    fn without_console_and_psci_none_is_described() {
+        let described = GuestTree {
+            uart: None,
+            conduit: None,
+            ..tree(&[0])
+        };
+        let mut buffer = [0; 4096];
+        let size = described.write(&mut buffer).unwrap();
+        let mut room = Room::new();
+        let read = Platform::from_fdt(&buffer[..size], &mut room).unwrap();
+        assert_eq!((read.uart, read.psci), (None, None));
+        assert_eq!(read.cpus[0].enable, Enable::Held);
     }
 
     #[test]

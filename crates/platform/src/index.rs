@@ -5,13 +5,13 @@
 use crate::MAX_CPUS;
 
 const SLOTS: usize = 4 * MAX_CPUS;
-const FREE: u8 = u8::MAX;
+const FREE: u16 = u16::MAX;
 
 const _: () = assert!(SLOTS.is_power_of_two() && MAX_CPUS < FREE as usize);
 
 /// The numbers of CPUs by affinity.
 #[derive(Clone, Debug)]
-pub struct Index([u8; SLOTS]);
+pub struct Index([u16; SLOTS]);
 
 impl Index {
     /// Of CPUs with these affinities, in the order of their numbers, as many as
@@ -24,7 +24,7 @@ impl Index {
             while slots[slot] != FREE {
                 slot = (slot + 1) % SLOTS;
             }
-            slots[slot] = number as u8;
+            slots[slot] = number as u16;
         }
         Self(slots)
     }

@@ -16,15 +16,17 @@ mod fdt;
 pub mod guest;
 pub mod image;
 pub mod index;
+mod room;
 pub mod uart;
 
-use arrayvec::ArrayVec;
+use arrayvec::{ArrayString, ArrayVec};
 use core::fmt;
 
+pub use room::Room;
 pub use uart::{Uart, UartKind};
 
-/// The most CPUs a machine can have here; more are ignored.
-pub const MAX_CPUS: usize = 64;
+/// The most CPUs a machine can have here; more are ignored. QEMU's `virt` has as many.
+pub const MAX_CPUS: usize = 512;
 
 /// Aff3, Aff2, Aff1 and Aff0 of MPIDR_EL1 (DDI 0487K.a, D23.2.98).
 pub const AFFINITY: u64 = 0xff_00ff_ffff;
@@ -98,11 +100,11 @@ pub enum Conduit {
 
 /// A GICv3 or later.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Gic {
+pub struct Gic<'a> {
     /// Distributor registers.
     pub distributor: Region,
     /// Ranges of redistributor frames.
-    pub redistributors: ArrayVec<Region, MAX_CPUS>,
+    pub redistributors: &'a [Region],
     /// Distance between frames where the description gives one; otherwise each
     /// frame's own GICR_TYPER.VLPIS decides between 0x20000 and 0x40000.
     pub stride: Option<u64>,
@@ -117,15 +119,23 @@ pub struct Timer {
     pub virt: u32,
     /// Non-secure EL1 physical timer.
     pub phys: u32,
-    /// Non-secure EL2 physical timer.
-    pub hyp: u32,
+    /// Non-secure EL2 physical timer; virtual machines without EL2 name none.
+    pub hyp: Option<u32>,
 }
 
-/// A machine.
+impl Timer {
+    /// Whether one of its interrupts is `intid`.
+    #[must_use]
+    pub fn has(&self, intid: u32) -> bool {
+        self.virt == intid || self.phys == intid || self.hyp == Some(intid)
+    }
+}
+
+/// A machine. What there is of for each CPU lies in a [`Room`]: this is small, and may be moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Platform<'a> {
-    /// CPUs in the order of the description.
-    pub cpus: ArrayVec<Cpu, MAX_CPUS>,
+    /// CPUs in the order of the description, behind the one that [`Room::begin_with`] named.
+    pub cpus: &'a [Cpu],
     /// CPUs that were described and do not fit [`MAX_CPUS`].
     pub cpus_ignored: usize,
     /// RAM.
@@ -133,7 +143,7 @@ pub struct Platform<'a> {
     /// Parts of the RAM that are in use.
     pub reserved: ArrayVec<Region, 32>,
     /// Interrupt controller.
-    pub gic: Gic,
+    pub gic: Gic<'a>,
     /// Generic timer.
     pub timer: Timer,
     /// Console, where one is named.
@@ -142,8 +152,28 @@ pub struct Platform<'a> {
     pub psci: Option<Conduit>,
     /// Command line.
     pub bootargs: &'a str,
+    /// What the description calls the hypervisor below, if it names one: the tree's
+    /// `/hypervisor`, or the FADT's Hypervisor Vendor Identity.
+    pub hypervisor: Option<Name>,
     /// By what it was described.
     pub described_by: Firmware,
+}
+
+/// A name that firmware gives, of printable ASCII.
+pub type Name = ArrayString<32>;
+
+/// `bytes` as a name: up to the first zero, without spaces around, cut where it is too
+/// long, and with a dot for what can't be printed. `None` if nothing is left.
+#[must_use]
+pub fn name(bytes: &[u8]) -> Option<Name> {
+    let end = bytes.iter().position(|&byte| byte == 0);
+    let text = bytes[..end.unwrap_or(bytes.len())].trim_ascii();
+    let mut name = Name::new();
+    for &byte in text.iter().take(name.capacity()) {
+        let graphic = byte.is_ascii_graphic();
+        name.push(if graphic { char::from(byte) } else { '.' });
+    }
+    (!name.is_empty()).then_some(name)
 }
 
 /// By what firmware describes a machine.
@@ -153,27 +183,6 @@ pub enum Firmware {
     Fdt,
     /// ACPI tables.
     Acpi,
-}
-
-impl Platform<'_> {
-    /// Makes the CPU that is running the first of the list. Where it is none of
-    /// them, because the machine has more than [`MAX_CPUS`], the last one is
-    /// left out for it.
-    ///
-    /// `enable` is how it would be started, which will not be needed.
-    pub fn begin_with(&mut self, mpidr: u64) {
-        match self.cpus.iter().position(|cpu| cpu.mpidr == mpidr) {
-            Some(index) => self.cpus[..=index].rotate_right(1),
-            None => {
-                let enable = Enable::Held;
-                if self.cpus.is_full() {
-                    self.cpus.pop();
-                    self.cpus_ignored += 1;
-                }
-                self.cpus.insert(0, Cpu { mpidr, enable });
-            }
-        }
-    }
 }
 
 /// What it takes to report that a machine can't be used: read without any other

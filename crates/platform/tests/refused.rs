@@ -2,7 +2,14 @@
 //! Device trees that say what can't be so.
 
 use platform::guest::GuestTree;
-use platform::{Conduit, MAX_CPUS, Platform, Region, Timer, UartKind};
+use platform::{
+    Conduit, Cpu, Enable, Firmware, MAX_CPUS, Platform, Region, Room, Timer, Uart, UartKind,
+};
+
+/// Reads a tree, into room that a test does not give back.
+fn read(tree: &[u8]) -> Result<Platform<'_>, platform::Error> {
+    Platform::from_fdt(tree, Box::leak(Box::default()))
+}
 
 /// A tree of two CPUs, with a serial port that is easily made a 16550.
 fn tree() -> Vec<u8> {
@@ -11,19 +18,25 @@ fn tree() -> Vec<u8> {
 
 fn tree_of(cpus: &[u64]) -> Vec<u8> {
     let region = |base, size| Region { base, size };
-    let mut buffer = vec![0; 0x4000];
+    let mut buffer = vec![0; 0x4_0000];
     let tree = GuestTree {
-        cpus,
+        cpus: cpus.iter().copied(),
         memory: region(0x4000_0000, 0x1000_0000),
         distributor: region(0x800_0000, 0x1_0000),
-        redistributors: region(0x80a_0000, 0x4_0000),
-        uart: region(0x900_0000, 0x1000),
+        redistributors: &[region(0x80a_0000, 0x4_0000)],
+        stride: None,
+        uart: Some(Uart {
+            kind: UartKind::Pl011,
+            base: 0x900_0000,
+        }),
         timer: Timer {
             virt: 27,
             phys: 30,
-            hyp: 26,
+            hyp: Some(26),
         },
-        conduit: Conduit::Smc,
+        conduit: Some(Conduit::Smc),
+        hypervisor: None,
+        described_by: Firmware::Fdt,
         bootargs: std::iter::empty(),
     };
     let size = tree.write(&mut buffer).unwrap();
@@ -77,7 +90,7 @@ fn with_properties(of: &str, properties: &[(&str, Vec<u8>)]) -> Vec<u8> {
 
 #[track_caller]
 fn refused(tree: &[u8], expected: &str) {
-    assert_eq!(Platform::from_fdt(tree).unwrap_err().to_string(), expected);
+    assert_eq!(read(tree).unwrap_err().to_string(), expected);
 }
 
 #[test]
@@ -119,7 +132,7 @@ fn the_maintenance_interrupt_is_a_ppi_and_its_own() {
         );
     }
     let good = with_properties("arm,gic-v3", &[("interrupts", cells(&[1, 8, 4]))]);
-    assert_eq!(Platform::from_fdt(&good).unwrap().gic.maintenance, 24);
+    assert_eq!(read(&good).unwrap().gic.maintenance, 24);
 }
 
 #[test]
@@ -131,10 +144,7 @@ fn a_stride_is_at_least_two_frames() {
     }
     let stride = [("redistributor-stride", cells(&[0, 0x4_0000]))];
     let good = with_properties("arm,gic-v3", &stride);
-    assert_eq!(
-        Platform::from_fdt(&good).unwrap().gic.stride,
-        Some(0x4_0000)
-    );
+    assert_eq!(read(&good).unwrap().gic.stride, Some(0x4_0000));
 }
 
 #[test]
@@ -146,10 +156,7 @@ fn a_16550_of_unknown_form_is_no_console() {
             ("compatible", b"ns16550a\0".to_vec()),
         ];
         let tree = with_properties("arm,pl011", &form);
-        Platform::from_fdt(&tree)
-            .unwrap()
-            .uart
-            .map(|uart| uart.kind)
+        read(&tree).unwrap().uart.map(|uart| uart.kind)
     };
     assert_eq!(uart(2, 4), Some(UartKind::Ns16550 { shift: 2, width: 4 }));
     assert_eq!(uart(2, 2), None);
@@ -194,15 +201,42 @@ fn reservations_that_do_not_fit_are_refused() {
         let value = u32::from_be_bytes(tree[field..field + 4].try_into().unwrap()) - 16;
         tree[field..field + 4].copy_from_slice(&value.to_be_bytes());
     }
-    assert_eq!(Platform::from_fdt(&tree).unwrap().reserved.len(), 32);
+    assert_eq!(read(&tree).unwrap().reserved.len(), 32);
 }
 
 #[test]
 fn more_cpus_than_fit_are_counted() {
     let cpus: Vec<u64> = (0..MAX_CPUS as u64 + 3).collect();
     let tree = tree_of(&cpus);
-    let read = Platform::from_fdt(&tree).unwrap();
+    let read = read(&tree).unwrap();
     assert_eq!((read.cpus.len(), read.cpus_ignored), (MAX_CPUS, 3));
+}
+
+#[test]
+fn the_cpu_that_runs_comes_first() {
+    let read = |cpus: &[u64], first| {
+        let tree = tree_of(cpus);
+        let mut room = Room::new();
+        let read = Platform::from_fdt(&tree, room.begin_with(first)).unwrap();
+        let mpidrs: Vec<u64> = read.cpus.iter().map(|cpu| cpu.mpidr).collect();
+        (mpidrs, read.cpus_ignored, read.cpus[0])
+    };
+    let (mpidrs, ignored, _) = read(&[0x10, 0x20, 0x30, 0x40], 0x30);
+    assert_eq!((mpidrs, ignored), (vec![0x30, 0x10, 0x20, 0x40], 0));
+    // One that there was no room for takes the last one's.
+    let many: Vec<u64> = (0..MAX_CPUS as u64 + 3).collect();
+    let last = MAX_CPUS as u64 + 2;
+    let (mpidrs, ignored, first) = read(&many, last);
+    let expected: Vec<u64> = [last].into_iter().chain(0..MAX_CPUS as u64 - 1).collect();
+    assert_eq!((mpidrs, ignored), (expected, 4));
+    let enable = Enable::Held;
+    assert_eq!(
+        first,
+        Cpu {
+            mpidr: last,
+            enable
+        }
+    );
 }
 
 #[test]
@@ -224,4 +258,16 @@ fn a_tree_that_is_deeper_than_any_machine_is_refused() {
     let tree = with(&tree, b"arm,psci-1.0", b"arm,psci-9.0");
     let tree = with(&tree, b"arm,psci-0.2", b"arm,psci-9.2");
     refused(&tree, "device tree: nodes nested more than 16 deep");
+}
+
+/// QEMU's `virt` with `secure=on`, whose tree has the RAM of the secure side as well: a
+/// memory node that is disabled (Devicetree Specification 0.4, 2.3.4) is none.
+#[test]
+fn memory_that_is_disabled_is_not_used() {
+    let tree = include_bytes!("../../fuzz/corpus/device-tree/virt-secure-smp8");
+    let memory = read(tree).unwrap().memory;
+    assert!(
+        memory.iter().all(|bank| bank.base >= 0x4000_0000),
+        "{memory:x?}"
+    );
 }

@@ -9,6 +9,15 @@ use plan::{Under, Word};
 use crate::Results;
 use crate::records::{Collector, Records};
 
+/// What is in the line by which the hypervisor says which deadline is over, before that.
+pub const LATE: &str = "rouse: deadline: ";
+
+/// Which deadline ended a boot in `text`, by the hypervisor's words.
+pub fn late(text: &str) -> Option<&str> {
+    let line = text.lines().find_map(|line| line.split_once(LATE));
+    line.map(|(_, why)| why.trim())
+}
+
 /// Whether there is anything like a record in `text`.
 pub fn has_records(text: &str) -> bool {
     text.contains(MARK)
@@ -58,6 +67,11 @@ pub fn results(text: &str) -> Option<Results> {
     for boot in &boots {
         let under = boot.machine.get("under");
         results.add(under.and_then(|word| Under::parse(word)), boot);
+    }
+    if let Some(why) = late(text) {
+        results
+            .problems
+            .push(format!("the deadline is over: {why}"));
     }
     (!boots.is_empty()).then_some(results)
 }

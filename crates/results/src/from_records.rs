@@ -10,7 +10,7 @@ use crate::records::{CellRecords, Records, Stat};
 use crate::{Cell, Counts, INSNS, Results, Stage, Stats, VIRTUAL, cell, clock, words};
 
 /// Fields of the records `boot` and `machine` that have a place of their own.
-const MACHINE: [&str; 9] = [
+const MACHINE: [&str; 11] = [
     "under",
     "version",
     "midr",
@@ -20,6 +20,9 @@ const MACHINE: [&str; 9] = [
     "gic",
     "list_registers",
     "firmware",
+    "hypervisor",
+    // Each cell has it.
+    "atomics",
 ];
 impl Results {
     /// Adds what a boot under `under` reported. The machine is described by
@@ -75,6 +78,7 @@ impl Results {
         machine.gic = field("gic").into();
         machine.list_registers = field("list_registers").parse().unwrap_or(0);
         machine.firmware = field("firmware").into();
+        machine.hypervisor = field("hypervisor").into();
         let features = records.features.iter();
         // What the machine is said to have besides what has a place of its own.
         let more = records

@@ -131,6 +131,10 @@ pub struct Machine {
     pub emulator: Option<Emulator>,
     /// `fdt` or `acpi`.
     pub firmware: String,
+    /// The hypervisor below that is not Rouse, by the name that it or the machine's
+    /// description gives; empty if none is named.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub hypervisor: String,
 }
 
 /// What emulates the machine.

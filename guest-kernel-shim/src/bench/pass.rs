@@ -58,7 +58,7 @@ fn blocks(entry: &mut Entry, scratch: &mut Scratch, seed: u64) {
             block(entry, count);
         }
         entry.pace.add(&limits, count, clock::now() - start);
-        noise::collect(&entry.cell, &mut entry.noise);
+        noise::collect(&entry.cell, entry.noise);
     }
     let samples = entry.samples.as_deref();
     let repeats = judged && samples.is_some_and(|samples| samples.total.repeats(scratch.before));

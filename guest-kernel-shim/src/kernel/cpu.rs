@@ -6,9 +6,7 @@ use core::sync::atomic::AtomicBool;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Relaxed};
 
-use arrayvec::ArrayVec;
 use cpuidle::Device;
-use platform::MAX_CPUS;
 use sched::balance::Newidle;
 use sched::list::List;
 use sched::load::Load;
@@ -55,7 +53,7 @@ pub struct Cpu {
     /// Idle states, governor and statistics.
     pub device: Local<Option<Device>>,
     /// Its function calls, one per target.
-    pub outgoing: ArrayVec<Call, MAX_CPUS>,
+    pub outgoing: &'static [Call],
     /// Where its futures are.
     pub memory: Local<Memory>,
     /// What it counts.
@@ -79,7 +77,7 @@ pub struct Usage {
 
 impl Cpu {
     /// A CPU without tasks.
-    pub fn new(index: usize, memory: Memory, outgoing: ArrayVec<Call, MAX_CPUS>) -> Self {
+    pub fn new(index: usize, memory: Memory, outgoing: &'static [Call]) -> Self {
         Self {
             index,
             inbox: List::new(),

@@ -12,6 +12,7 @@ use core::sync::atomic::Ordering::{Acquire, Release};
 use arch::insn;
 use cpuidle::PollSwitch;
 use plan::{Cell, CpuSet, IdlePollBy, Info};
+use platform::MAX_CPUS;
 
 use super::Cpu;
 use super::stats::Stat;
@@ -20,7 +21,7 @@ use crate::clock;
 use crate::percpu::{self, PerCpu};
 
 /// The switches of [`IdlePollBy::Posted`].
-pub static SWITCH: PollSwitch = PollSwitch::new();
+pub static SWITCH: PollSwitch<MAX_CPUS> = PollSwitch::new();
 
 /// How the CPUs of `cell` are made to poll that are; `None` if none is.
 ///

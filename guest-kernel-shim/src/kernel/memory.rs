@@ -3,8 +3,6 @@
 
 use core::future::Future;
 
-use pages::Pool;
-
 use super::task::Placed;
 
 /// Bytes per CPU.
@@ -17,12 +15,12 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Fresh memory of `pool`.
-    pub fn new(pool: &mut Pool) -> Self {
-        Self {
-            base: pool.take(SIZE as u64) as usize,
-            used: 0,
-        }
+    /// The [`SIZE`] bytes from `base` on.
+    ///
+    /// # Safety
+    /// They must be memory that nothing else has, ever.
+    pub const unsafe fn new(base: usize) -> Self {
+        Self { base, used: 0 }
     }
 
     /// Moves `future` there.
@@ -34,7 +32,7 @@ impl Memory {
         self.used = at + size_of::<F>() - self.base;
         assert!(self.used <= SIZE, "memory for futures exhausted");
         let place = at as *mut F;
-        // SAFETY: inside of memory that `new` took and nothing else has, aligned,
+        // SAFETY: inside of memory that `new` was given and nothing else has, aligned,
         // and not given out again until `clear`, whose caller says that every
         // future is gone.
         Placed::new(unsafe {

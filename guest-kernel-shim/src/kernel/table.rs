@@ -4,9 +4,7 @@
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicU32};
 
-use arrayvec::ArrayVec;
 use plan::{CallBy, Cell, Wake};
-use platform::MAX_CPUS;
 use spin::once::Once;
 use wait::request::RESCHED;
 
@@ -18,7 +16,7 @@ use crate::percpu::{self, PerCpu};
 use crate::wake::Waker;
 
 /// The CPUs, once they are created.
-pub static CPUS: Once<ArrayVec<&'static Cpu, MAX_CPUS>> = Once::new();
+pub static CPUS: Once<&'static [&'static Cpu]> = Once::new();
 /// Their tasks.
 pub static TABLE: Once<&'static [Task]> = Once::new();
 /// Tasks that have not ended.

@@ -14,6 +14,9 @@ use crate::{clock, workers};
 /// A wait that is shorter did not wait, microseconds.
 const AT_ONCE_US: u32 = 50;
 
+/// How often a CPU that waits for its time to act gives others a turn, microseconds.
+const LOOK_US: u32 = 2;
+
 /// Does `wait` with the event register empty before it, and with an alarm after
 /// `bound` ticks; the books are in ticks. The register is emptied last: what comes
 /// before may trap, and the return from EL2 is an event.
@@ -91,6 +94,10 @@ pub fn act(after: impl FnOnce() -> u64, action: impl FnOnce()) {
             UNTIL.store(clock::now(), Release);
             return;
         }
+        // Others get a turn now and then, not after each look: an emulator that has CPUs take
+        // turns goes through all of them for it, and there can be hundreds.
+        let next = clock::now() + clock::ticks(LOOK_US);
+        while clock::now() < next {}
         insn::yield_now();
     }
 }

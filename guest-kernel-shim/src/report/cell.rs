@@ -39,7 +39,7 @@ pub fn cell(id: usize, entry: &Entry, plan: &Plan, work: &Work) {
                 load(&block, &entry.load);
             }
             if entry.cell.noise != Noise::None {
-                noise(&block, &entry.noise);
+                noise(&block, entry.noise);
             }
         }
         (None, None) => {}

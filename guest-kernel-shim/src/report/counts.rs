@@ -6,7 +6,6 @@ use core::fmt::Write;
 use abi::Counter;
 use arrayvec::{ArrayString, ArrayVec};
 use parts::{CAUSES, Part, Totals};
-use platform::MAX_CPUS;
 
 use super::block::Block;
 use super::record::send;
@@ -103,15 +102,19 @@ pub fn noise(block: &Block, rounds: &Rounds) {
         .iter()
         .enumerate()
         .filter(|(_, rounds)| **rounds != 0);
-    let made: ArrayVec<_, MAX_CPUS> = made.collect();
-    for some in made.chunks(PER_LINE) {
+    let mut made = made.peekable();
+    while made.peek().is_some() {
         let line = block.record("count");
-        send(some.iter().fold(line, |line, &(cpu, &rounds)| {
-            let mut name = ArrayString::<40>::new();
-            // A number of a CPU is short.
-            let _ = write!(name, "noise.cpu{cpu}");
-            line.field(&name, rounds)
-        }));
+        send(
+            made.by_ref()
+                .take(PER_LINE)
+                .fold(line, |line, (cpu, rounds)| {
+                    let mut name = ArrayString::<40>::new();
+                    // A number of a CPU is short.
+                    let _ = write!(name, "noise.cpu{cpu}");
+                    line.field(&name, *rounds)
+                }),
+        );
     }
 }
 

@@ -3,12 +3,14 @@
 
 use aarch64_cpu::registers::{MIDR_EL1, Readable};
 use abi::Info;
+use platform::Firmware;
 use wait::stream::Stream;
 
 use super::record::{record, send, under};
 use super::unit::Unit;
 use crate::features::features;
-use crate::{clock, hypervisor, percpu, probe};
+use crate::machine::platform;
+use crate::{atomics, clock, hypervisor, percpu, probe};
 
 /// What the machine is: `boot`, `machine`, `feature`, `probe` and `unit`. `cycles`
 /// asks for samples in cycles of the core.
@@ -19,21 +21,26 @@ pub fn machine(cycles: bool) {
         false => 0,
     };
     let (vtr, pidr2) = (info(Info::Vtr), info(Info::Pidr2));
-    let firmware = match info(Info::Acpi) {
-        1 => "acpi",
-        _ => "fdt",
+    let firmware = match platform().described_by {
+        Firmware::Acpi => "acpi",
+        Firmware::Fdt => "fdt",
     };
     let version = env!("CARGO_PKG_VERSION");
     send(
         record("boot")
             .field("under", under())
-            .field("version", version),
+            .field("version", version)
+            .field("atomics", atomics::OWN),
     );
     let line = record("machine")
         .field("midr", format_args!("{:#x}", MIDR_EL1.get()))
         .field("cpus", percpu::online().count())
         .field("cntfrq_hz", clock::frequency())
         .field("firmware", firmware);
+    let line = match hypervisor::other() {
+        Some(name) => line.field("hypervisor", name),
+        None => line,
+    };
     let line = match unit.core_hz() {
         Some(hertz) => line.field("core_hz", hertz),
         None => line,

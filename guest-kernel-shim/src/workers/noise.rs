@@ -109,7 +109,7 @@ fn stream(me: &PerCpu) -> impl FnMut() {
     const PAGE: usize = 512;
     let memory = MEMORY.get().copied().unwrap_or_default();
     let mut pages = memory.chunks_exact(PAGE).cycle();
-    let begin = memory.len() / PAGE / MAX_CPUS * me.index;
+    let begin = memory.len() / PAGE / percpu::all().len() * me.index;
     let mut first = Some(begin);
     move || {
         let page = match first.take() {

@@ -54,6 +54,10 @@ pub struct Posted {
 
 /// What is posted to all.
 #[derive(Clone, Copy)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one, in a variable, and nothing to allocate from"
+)]
 pub enum Work {
     /// A job of a measurement.
     Job(Job),

@@ -4,9 +4,7 @@
 //! the stage `handler` ends when the function begins.
 
 use arch::gic_cpu;
-use arrayvec::ArrayVec;
 use plan::{Shape, Workload};
-use platform::MAX_CPUS;
 use wait::request::CALL;
 
 use crate::clock;
@@ -24,7 +22,7 @@ pub struct Caller<'s, B> {
     /// The CPUs that it interrupts.
     pub shape: Shape,
     /// Wakers of the CPUs that it calls.
-    pub wakers: ArrayVec<Waker, MAX_CPUS>,
+    pub wakers: &'s [Waker],
     /// Calls that are samples.
     pub count: u32,
     /// What is done before each of them.
@@ -40,7 +38,11 @@ impl<B: Before> Caller<'_, B> {
     pub fn run(&mut self) {
         match self.shape {
             Shape::Dry => self.repeat(|_, _| {}),
-            Shape::Itself | Shape::One => self.repeat(|caller, me| caller.wakers[0].wake(me)),
+            Shape::Itself | Shape::One => {
+                // A copy, whose fields are in registers: the list is in memory that others see.
+                let waker = self.wakers[0];
+                self.repeat(|_, me| waker.wake(me));
+            }
             Shape::Broadcast if self.at_once => self.repeat(Self::broadcast),
             Shape::Broadcast => self.repeat(|caller, me| {
                 caller.wakers.iter().for_each(|waker| waker.wake(me));
@@ -74,7 +76,7 @@ impl<B: Before> Caller<'_, B> {
     /// One interrupt to all others, after every request is set.
     #[inline(always)]
     fn broadcast(&self, me: &PerCpu) {
-        for waker in &self.wakers {
+        for waker in self.wakers {
             waker.request();
         }
         gic_cpu::send_sgi_to_others(interrupts::CALL);

@@ -23,6 +23,14 @@ pub fn undefined_instruction() -> Result<(), Failure> {
     ensure(class(caught) == 0, "not an undefined instruction")
 }
 
+/// Does nothing any more, and takes no interrupt.
+pub fn hang_masked() -> ! {
+    arch::insn::mask_all();
+    loop {
+        core::hint::black_box(());
+    }
+}
+
 /// Reads what is not mapped, which nothing catches.
 pub fn abort() {
     // SAFETY: address 0x10 is not mapped: the read faults and reads nothing.

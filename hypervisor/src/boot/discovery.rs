@@ -4,11 +4,12 @@
 
 use core::fmt;
 
-use aarch64_cpu::registers::{CurrentEL, Readable};
+use aarch64_cpu::registers::{CurrentEL, MPIDR_EL1, Readable};
+use arch::place::Place;
 use arch::regs::ID_AA64MMFR4_EL1;
 use arrayvec::ArrayVec;
 use platform::uart::Named;
-use platform::{Firmware, Platform, Region, Report};
+use platform::{AFFINITY, Firmware, Platform, Region, Report, Room};
 
 use crate::boot::pci;
 use crate::console::log;
@@ -51,12 +52,11 @@ pub enum Unfit {
 impl fmt::Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Level(1) => f.write_str(
-                "started at EL1, and Rouse needs EL2: on a virtual instance there is \
-                 none, take a .metal one; in QEMU add virtualization=on",
-            ),
             Self::Level(level) => {
-                write!(f, "started at EL{level}, and Rouse needs EL2")
+                write!(
+                    f,
+                    "started at EL{level}, and Rouse needs EL2, or EL1 for the guest alone"
+                )
             }
             Self::NoE2h0 => f.write_str(
                 "this CPU has no HCR_EL2.E2H=0 (ID_AA64MMFR4_EL1.E2H0), which Rouse needs",
@@ -65,17 +65,37 @@ impl fmt::Display for Unfit {
     }
 }
 
-/// Whether this CPU can run the hypervisor.
-pub fn fit() -> Result<(), Unfit> {
-    let level = CurrentEL.read(CurrentEL::EL);
-    if level != 2 {
-        return Err(Unfit::Level(level));
+/// At which exception level the image was entered, as far as it can do something there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// EL1: only the guest can run, alone.
+    El1,
+    /// EL2.
+    El2,
+}
+
+/// What this CPU can run.
+pub fn fit() -> Result<Level, Unfit> {
+    match CurrentEL.read(CurrentEL::EL) {
+        1 => Ok(Level::El1),
+        // A signed field: negative where E2H reads as one (DDI 0487K.a, D23.2.82).
+        2 if ID_AA64MMFR4_EL1.get() >> 24 & 0x8 != 0 => Err(Unfit::NoE2h0),
+        2 => Ok(Level::El2),
+        level => Err(Unfit::Level(level)),
     }
-    // A signed field: negative where E2H reads as one (DDI 0487K.a, D23.2.82).
-    if ID_AA64MMFR4_EL1.get() >> 24 & 0x8 != 0 {
-        return Err(Unfit::NoE2h0);
-    }
-    Ok(())
+}
+
+/// Where the lists of the description are.
+static ROOM: Place<Room> = Place::new(Room::new());
+
+/// Room for the lists of the description, in which the CPU that runs comes first.
+///
+/// # Safety
+/// It must be called once.
+pub unsafe fn room() -> &'static mut Room {
+    // SAFETY: as the caller promises.
+    let room = unsafe { ROOM.take() };
+    room.begin_with(MPIDR_EL1.get() & AFFINITY)
 }
 
 /// The machine as the device tree at `dtb` describes it.
@@ -90,7 +110,9 @@ pub fn from_tree(dtb: u64) -> Discovered {
         unsafe { log::open(uart) };
     }
     Discovered {
-        platform: Platform::from_fdt(blob).unwrap_or_else(|error| refuse!("{error}")),
+        // SAFETY: a machine is entered by one way, which describes it once.
+        platform: Platform::from_fdt(blob, unsafe { room() })
+            .unwrap_or_else(|error| refuse!("{error}")),
         acpi: None,
         tree: Some(Region {
             base: dtb,

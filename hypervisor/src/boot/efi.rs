@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The start from UEFI: what only firmware can tell is asked for while it runs.
 //!
-//! Firmware calls [`efi_start`] at EL2 with its MMU, its stack and its services.
+//! Firmware calls [`efi_start`] at EL2, or at EL1 where there is no EL2 for us, with its MMU, its stack and its services.
 //! Everything that only firmware can tell is asked for here: the boot arguments,
 //! the tables that describe the machine, and at last, in the call that ends its
 //! services, which memory is free. Then MMU and caches go off, and the hypervisor
-//! starts as from any other loader, in [`crate::boot::start`]: there is one way of
+//! starts as from any other loader, in [`crate::boot::start`] or [`crate::boot::alone`]: there is one way of
 //! taking over a machine, and no device is touched through firmware's own page
 //! tables, which lack whatever firmware did not need.
 //!
@@ -30,10 +30,11 @@ use uefi::mem::memory_map::{MemoryMapOwned, MemoryType};
 use uefi::runtime::ResetType;
 use uefi::{Handle, Status, boot, runtime, system, table};
 
-use crate::boot::discovery::{self, Acpi, Discovered};
+use crate::boot::discovery::{self, Acpi, Discovered, Level};
 use crate::boot::entry;
 use crate::console::log::{self, Firmware};
-use crate::machine::vm;
+use crate::machine::payload;
+use crate::machine::power::note_conduit;
 use crate::say;
 
 /// What was found out, for [`crate::boot::start`].
@@ -71,7 +72,7 @@ impl fmt::Display for Refusal {
             Self::Arguments(error) => write!(f, "{error}"),
             Self::Acpi(error) => write!(f, "{error}"),
             Self::Tree(error) => write!(f, "{error}"),
-            Self::Payload(error) => write!(f, "{error}: {}", vm::PACK_IT),
+            Self::Payload(error) => write!(f, "{error}: {}", payload::PACK_IT),
             Self::NoDescription => {
                 write!(
                     f,
@@ -102,29 +103,33 @@ extern "C" fn efi_start(image: *mut c_void, system: *const c_void) -> ! {
 }
 
 /// What is refused, to be said again without firmware.
-pub struct Refused {
+struct Refused {
     /// The words.
-    pub why: ArrayString<400>,
+    why: ArrayString<400>,
     /// Where to say it.
-    pub uart: Uart,
+    uart: Uart,
     /// How the machine is turned off.
-    pub psci: Conduit,
+    psci: Conduit,
 }
 
-/// See [`refused`].
+/// See [`say_refused`].
 static REFUSED: Once<Refused> = Once::new();
 
-/// The refusal that [`efi_start`] has left, if it is one.
-pub fn refused() -> Option<&'static Refused> {
-    REFUSED.get()
+/// Says the refusal that [`efi_start`] has left, if it is one, and turns the machine off.
+pub fn say_refused() {
+    let Some(refused) = REFUSED.get() else { return };
+    note_conduit(Some(refused.psci));
+    // SAFETY: the tables name the UART, and the MMU is off.
+    unsafe { log::open(refused.uart) };
+    crate::refuse!("{}", refused.why);
 }
 
 /// Says why the machine is not taken over, and turns it off.
 fn refuse(refusal: &Refusal) -> ! {
     say!("refused: {refusal}");
-    // Only EL2 turns its own translation off.
-    let at_el2 = !matches!(refusal, Refusal::Level(discovery::Unfit::Level(_)));
-    match at_el2.then(|| outside(refusal)).flatten() {
+    // There is no way out of firmware's translation at another level.
+    let can_leave = !matches!(refusal, Refusal::Level(discovery::Unfit::Level(_)));
+    match can_leave.then(|| outside(refusal)).flatten() {
         Some(refused) => {
             REFUSED.call_once(|| refused);
             // SAFETY: nothing of firmware is used after this.
@@ -154,7 +159,7 @@ fn outside(refusal: &Refusal) -> Option<Refused> {
 /// Asks firmware for everything but the final memory map.
 fn describe() -> Result<Discovered, Refusal> {
     discovery::fit().map_err(Refusal::Level)?;
-    vm::find_payload().map_err(Refusal::Payload)?;
+    payload::find_payload().map_err(Refusal::Payload)?;
     let failed = |call| move |error| Refusal::Firmware(call, error);
     // The boot manager's timer would reset the machine after five minutes. Firmware without
     // one says so (UEFI Specification 2.10, 7.5.1).
@@ -166,19 +171,21 @@ fn describe() -> Result<Discovered, Refusal> {
     }
     let bootargs = arguments::read().map_err(Refusal::Arguments)?;
     let map = boot::memory_map(MemoryType::LOADER_DATA).map_err(failed("GetMemoryMap"))?;
+    // SAFETY: firmware is asked once, and `el2_start` does not run.
+    let room = unsafe { discovery::room() };
     let (mut platform, acpi) = match tables::find() {
         tables::Source::Acpi(rsdp) => {
             let ram = memory::ram(&map);
             let tables = tables::Mapped(&map);
             let Description { platform, notes } =
-                acpi::read(&tables, rsdp, &ram, bootargs).map_err(Refusal::Acpi)?;
+                acpi::read(&tables, rsdp, &ram, bootargs, room).map_err(Refusal::Acpi)?;
             let tables = acpi::list(&tables, rsdp);
             (platform, Some(Acpi { notes, tables }))
         }
         tables::Source::Tree(address) => {
             // SAFETY: firmware publishes a device tree under this GUID.
             let blob = unsafe { discovery::device_tree(address) }.map_err(Refusal::Tree)?;
-            (Platform::from_fdt(blob).map_err(Refusal::Tree)?, None)
+            (Platform::from_fdt(blob, room).map_err(Refusal::Tree)?, None)
         }
         tables::Source::Nothing => return Err(Refusal::NoDescription),
     };
@@ -190,7 +197,7 @@ fn describe() -> Result<Discovered, Refusal> {
     })
 }
 
-/// Ends firmware's services and starts the hypervisor.
+/// Ends firmware's services and starts the hypervisor, or the guest alone.
 fn take_over(mut discovered: Discovered) -> ! {
     say!("firmware's services end here; what follows comes from the console that the tables name");
     // SAFETY: nothing of firmware is used after this: the platform holds no reference to its
@@ -225,9 +232,14 @@ unsafe fn leave() -> ! {
 fn clean_and_leave() -> ! {
     // Firmware loaded the image through its caches, and the relocations and all
     // that was found went there too.
-    pages::clean(Region::from(layout::base()..vm::payload_end()));
+    pages::clean(Region::from(layout::base()..payload::payload_end()));
     // SAFETY: firmware's services ended, and the image is clean.
-    unsafe { entry::leave_firmware() }
+    unsafe {
+        match discovery::fit() {
+            Ok(Level::El1) => entry::leave_firmware_at_el1(),
+            _ => entry::leave_firmware(),
+        }
+    }
 }
 
 /// What [`efi_start`] has found out.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The first instructions at EL2, with the MMU off and no stack.
 //!
-//! `_el2_primary` runs on the CPU that the loader started, `_el2_secondary` on
+//! `_el2_primary` runs on the CPU that the loader started, at EL1 if there is no EL2 for us
+//! ([`crate::boot::alone`]), `_el2_secondary` on
 //! each other one, with x0 = its [`PerCpu`] (the PSCI context id).
 //! `_el2_held` is the waiting place of CPUs that a loader without PSCI lets in.
 //! UEFI calls `_efi_entry`, with everything on; see [`crate::boot::efi`]. It comes
@@ -21,6 +22,9 @@ use crate::machine::memory::SCTLR_RES1;
 /// so neither E2H nor TGE (DDI 0487K.a, D24.2.53).
 const HCR_BOOT: u64 = 1 << 31 | traps::HCR_INJECT;
 
+/// SCTLR_EL1 with the MMU off: its RES1 bits (DDI 0487K.a, D23.2.139).
+const EL1_SCTLR_RES1: u64 = 0x30d0_0800;
+
 /// Lets held CPUs go, each with its [`PerCpu`].
 pub static EL2_RELEASE: Release = Release::new();
 
@@ -28,6 +32,19 @@ unsafe extern "C" {
     fn _el2_primary();
     fn _el2_held();
     fn _efi_entry();
+    /// As [`leave_firmware`], at EL1, for [`crate::boot::alone`].
+    ///
+    /// # Safety
+    /// As for [`leave_firmware`].
+    #[link_name = "_el1_leave_firmware"]
+    pub fn leave_firmware_at_el1() -> !;
+    /// Starts the image at `entry`, with the device tree at `tree`, as the boot protocol asks.
+    ///
+    /// # Safety
+    /// Both must be in memory and not only in caches, MMU and data caches must be off, and
+    /// nothing of this image is used after it.
+    #[link_name = "_el1_run_guest"]
+    pub fn run_guest(tree: u64, entry: u64) -> !;
     /// Turns MMU and caches off and starts the hypervisor on its own stack, for
     /// the machine that [`crate::boot::efi`] has described.
     ///
@@ -55,19 +72,43 @@ core::arch::global_asm!(
     r#"
     // Common: EL2 in a known state. The MMU goes off first: E2H changes what the
     // translation registers mean. TPIDR_EL2 is UNKNOWN after a reset, and 0 says that
-    // there is no PerCpu yet. A loader may have used either stack pointer. Clobbers x1.
+    // there is no PerCpu yet. A loader may have used either stack pointer. SCTLR_EL2 before
+    // anything is loaded: data may be big-endian. TCR2_EL2 and SCTLR2_EL2 change what the
+    // tables and the MMU mean, permissions above all (FEAT_S1PIE), where a CPU has them:
+    // ID_AA64MMFR3_EL1.TCRX (3:0) and SCTLRX (7:4). Clobbers x1.
     .macro el2_reset
         msr     spsel, #1
         msr     tpidr_el2, xzr
-        ldr     x1, ={sctlr}
+        mov     x1, #({sctlr} & 0xffff)
+        movk    x1, #({sctlr} >> 16), lsl #16
         msr     sctlr_el2, x1
         isb
+        mrs     x1, S3_0_C0_C7_3                // ID_AA64MMFR3_EL1
+        tst     x1, #0xf
+        b.eq    5f
+        msr     S3_4_C2_C0_3, xzr               // TCR2_EL2
+    5:  tst     x1, #0xf0
+        b.eq    6f
+        msr     S3_4_C1_C0_3, xzr               // SCTLR2_EL2
+    6:
         ldr     x1, ={hcr}
         msr     hcr_el2, x1
         adrp    x1, el2_vectors
         add     x1, x1, :lo12:el2_vectors
         msr     vbar_el2, x1
         isb                                 // an exception may come from here on
+        msr     daifset, #15
+    .endm
+
+    // The same at EL1.
+    .macro el1_reset
+        msr     spsel, #1
+        ldr     x1, ={el1_sctlr}
+        msr     sctlr_el1, x1
+        adrp    x1, el1_vectors
+        add     x1, x1, :lo12:el1_vectors
+        msr     vbar_el1, x1
+        isb
         msr     daifset, #15
     .endm
 
@@ -83,7 +124,12 @@ _el2_primary:
     el2_reset
     mov     sp, x2
     bl      el2_start
-1:  msr     spsel, #1
+1:  cmp     x1, #4
+    b.ne    2f
+    el1_reset
+    mov     sp, x2
+    bl      el1_start
+2:  msr     spsel, #1
     mov     sp, x2
     bl      el2_missing
 park:
@@ -138,6 +184,42 @@ _el2_leave_firmware:
     bl      el2_start_described
     b       park
 
+    .global _el1_leave_firmware
+_el1_leave_firmware:
+    msr     daifset, #15
+    el1_reset
+    tlbi    vmalle1
+    ic      iallu
+    dsb     sy
+    isb
+    adrp    x1, el2_boot_stack + {stack_size}
+    add     sp, x1, :lo12:el2_boot_stack + {stack_size}
+    bl      el1_start_described
+    b       park
+
+    // In: x0 = device tree, x1 = entry.
+    .global _el1_run_guest
+_el1_run_guest:
+    ic      iallu
+    dsb     sy
+    isb
+    mov     x4, x1
+    mov     x1, #0                          // the protocol has these three zero
+    mov     x2, #0
+    mov     x3, #0
+    br      x4
+
+    // Nothing is handled while EL1 is prepared for the guest; it is said.
+    .balign 2048
+el1_vectors:
+    .rept   16
+    .balign 128
+    mrs     x0, esr_el1
+    mrs     x1, elr_el1
+    mrs     x2, far_el1
+    bl      el1_failed
+    .endr
+
     .section .bss.boot_stack, "aw", @nobits
     .balign 4096
     .global el2_boot_guard
@@ -148,6 +230,7 @@ el2_boot_stack:
     "#,
     hcr = const HCR_BOOT,
     sctlr = const SCTLR_RES1,
+    el1_sctlr = const EL1_SCTLR_RES1,
     stack_size = const 0x10000,
     regime_ttbr = const offset_of!(Regime, ttbr),
     regime_mair = const offset_of!(Regime, mair),

@@ -6,17 +6,21 @@ use arch::layout;
 use arrayvec::ArrayVec;
 use pages::{PAGE, Pool, Use};
 use platform::carve::{self, Division};
-use platform::{Platform, Region};
+use platform::{Enable, Platform, Region};
 
 use crate::boot::discovery::Discovered;
-use crate::cpu::percpu::{Slot, boot_stack_guard};
+use crate::cpu::percpu::{PerCpu, Slot, boot_stack_guard};
 use crate::machine::memory::{EL2_REGIME, GuestMap, HypervisorMap};
-use crate::machine::{Machine, vm};
+use crate::machine::{Machine, payload, vm};
 use crate::refuse;
 
-/// Bytes of page tables in the page pool, and of what it has for each CPU.
+/// Bytes of page tables in the page pool.
 const TABLES: u64 = 64 * PAGE;
-const PER_CPU: u64 = (size_of::<Slot>() as u64).next_multiple_of(PAGE);
+/// Bytes of a [`Slot`], in pages.
+const SLOT: u64 = (size_of::<Slot>() as u64).next_multiple_of(PAGE);
+/// Bytes of the pool for each CPU: its slot, and a page table, as its redistributor may be
+/// far from the others'.
+const PER_CPU: u64 = SLOT + PAGE;
 
 // For the packer of the image: crates/arch/src/needs.rs.
 arch::needs!(__needs_fixed = TABLES, __needs_per_cpu = PER_CPU);
@@ -30,7 +34,7 @@ const fn pool_size(cpus: u64) -> u64 {
 pub fn split(platform: Platform<'static>, discovered: &Discovered) -> Machine {
     let image = Region {
         base: layout::base(),
-        size: vm::payload().end().next_multiple_of(PAGE) - layout::base(),
+        size: payload::payload().end().next_multiple_of(PAGE) - layout::base(),
     };
     let mut taken: ArrayVec<Region, 40> = platform.reserved.iter().copied().collect();
     taken.push(image);
@@ -43,15 +47,13 @@ pub fn split(platform: Platform<'static>, discovered: &Discovered) -> Machine {
     pages::clean(hypervisor);
     // SAFETY: free RAM by the description, and taken out of what others get.
     let mut pool = unsafe { Pool::new(hypervisor) };
-    let cpus = platform
-        .cpus
-        .iter()
-        .map(|cpu| {
-            let slot = pool.take(size_of::<Slot>() as u64) as *mut Slot;
-            // SAFETY: fresh pages of the pool, given to this CPU.
-            unsafe { Slot::init(slot, cpu.mpidr) }
-        })
-        .collect();
+    let slots = pool.take(SLOT * platform.cpus.len() as u64);
+    let cpus = platform.cpus.iter().enumerate().map(|(n, cpu)| {
+        let slot = (slots + n as u64 * SLOT) as *mut Slot;
+        // SAFETY: fresh pages of the pool, given to this CPU.
+        unsafe { Slot::init(slot, cpu.mpidr) }
+    });
+    let cpus: &[&PerCpu] = pool.fill(cpus);
     let machine = Machine {
         stage2: guest_map(&mut pool, guest),
         frequency: CNTFRQ_EL0.get(),
@@ -64,6 +66,20 @@ pub fn split(platform: Platform<'static>, discovered: &Discovered) -> Machine {
     // hold of it from before. The image's variables come last: `memory::enter`.
     pages::clean(hypervisor);
     machine
+}
+
+/// The words by which a loader's spin tables let CPUs go, as far as they are in no RAM of ours:
+/// loaders reserve them.
+fn release_words(machine: &Machine) -> impl Iterator<Item = Region> {
+    let words = machine
+        .platform
+        .cpus
+        .iter()
+        .filter_map(|cpu| match cpu.enable {
+            Enable::SpinTable(base) => Some(Region { base, size: 8 }),
+            Enable::Psci | Enable::Held => None,
+        });
+    words.filter(|word| !word.overlaps(&machine.guest))
 }
 
 /// Builds the guest's map: its RAM, and nothing else.
@@ -83,7 +99,7 @@ fn map(machine: &Machine, pool: &mut Pool, hypervisor: Region, discovered: &Disc
     map.map(
         Region {
             base: layout::payload(),
-            size: vm::payload().end() - layout::payload(),
+            size: payload::payload().end() - layout::payload(),
         },
         Use::Read,
     );
@@ -97,7 +113,7 @@ fn map(machine: &Machine, pool: &mut Pool, hypervisor: Region, discovered: &Disc
         map.unmap(guard);
     }
     map.map(platform.gic.distributor, Use::Device);
-    for frames in &platform.gic.redistributors {
+    for frames in platform.gic.redistributors {
         map.map(*frames, Use::Device);
     }
     if let Some(uart) = platform.uart {
@@ -108,6 +124,9 @@ fn map(machine: &Machine, pool: &mut Pool, hypervisor: Region, discovered: &Disc
             },
             Use::Device,
         );
+    }
+    for word in release_words(machine) {
+        map.map(word, Use::Write);
     }
     map.publish(&EL2_REGIME);
 }

@@ -20,7 +20,7 @@ const CPU_ON: u64 = 0xc400_0003;
 /// does not is reported and left out.
 pub fn start_others(machine: &Machine) {
     let me = MPIDR_EL1.get() & AFFINITY;
-    for (cpu, state) in machine.platform.cpus.iter().zip(&machine.cpus) {
+    for (cpu, state) in machine.platform.cpus.iter().zip(machine.cpus) {
         if cpu.mpidr != me {
             start(machine, cpu.enable, state);
         }
@@ -70,6 +70,9 @@ fn start(machine: &Machine, enable: Enable, state: &'static PerCpu) {
                 size: 8,
             });
             EL2_RELEASE.let_go(state.mpidr, per_cpu);
+            // Loaders may wait for the address by WFE (Linux, booting.rst). The DSB before it is
+            // `let_go`'s.
+            insn::sev();
         }
         (Enable::Held, _) => EL2_RELEASE.let_go(state.mpidr, per_cpu),
     }

@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From the first Rust instruction to a machine that can run a guest.
 
-use aarch64_cpu::registers::{CNTFRQ_EL0, MPIDR_EL1, Readable};
-use arch::layout;
+use core::sync::atomic::Ordering::SeqCst;
+
+use aarch64_cpu::registers::{CNTFRQ_EL0, Readable};
+use arch::{insn, layout};
 use plan::{Arguments, Names};
+use platform::Platform;
 
 use crate::boot::discovery::{Discovered, fit, from_tree, open_console, report};
 use crate::boot::memory_split::split;
 use crate::boot::{efi, smp, survey};
 use crate::console::log;
-use crate::cpu::controls;
 use crate::cpu::percpu::PerCpu;
-use crate::dumps::failing;
+use crate::cpu::{controls, pending_word};
+use crate::dumps::{deadline, failing, own_timer};
 use crate::exits::enter;
 use crate::interrupts::vgic_cpu;
 use crate::machine::memory::{self, EL2_REGIME};
 use crate::machine::power::{note_conduit, stop};
-use crate::machine::{self, fault, machine, vm};
+use crate::machine::{self, Machine, fault, machine, payload, vm};
 use crate::{refuse, say, stage};
 
 /// Makes sure that there is time: every wait of the start ends by the counter.
@@ -46,12 +49,7 @@ extern "C" fn el2_start(dtb: u64) -> ! {
 /// As [`el2_start`], for a machine that [`efi`] has described.
 #[unsafe(no_mangle)]
 extern "C" fn el2_start_described() -> ! {
-    if let Some(refused) = efi::refused() {
-        note_conduit(Some(refused.psci));
-        // SAFETY: the tables name the UART, and the MMU is off.
-        unsafe { log::open(refused.uart) };
-        refuse!("{}", refused.why);
-    }
+    efi::say_refused();
     take_over(efi::discovered())
 }
 
@@ -67,12 +65,24 @@ extern "C" fn el2_missing(dtb: u64) -> ! {
     stop()
 }
 
-/// Takes the machine over, on the first CPU with MMU and caches off.
-fn take_over(discovered: &Discovered) -> ! {
+/// The machine with its console open, the boot arguments, and what is wrong with those.
+pub fn meet(
+    discovered: &Discovered,
+) -> (
+    Platform<'static>,
+    Arguments<'static, Names>,
+    Option<plan::Error<'static>>,
+) {
     let mut platform = discovered.platform.clone();
     note_conduit(platform.psci);
     let (arguments, wrong) = Arguments::<Names>::read(platform.bootargs);
     open_console(&mut platform, arguments.uart);
+    (platform, arguments, wrong)
+}
+
+/// Takes the machine over, on the first CPU with MMU and caches off.
+fn take_over(discovered: &Discovered) -> ! {
+    let (platform, arguments, wrong) = meet(discovered);
     fault::ask(arguments.fault);
     say!("hypervisor {} at EL2", env!("CARGO_PKG_VERSION"));
     say!("base hypervisor {:#x}", layout::base());
@@ -84,8 +94,11 @@ fn take_over(discovered: &Discovered) -> ! {
         stop();
     }
     check_counter();
-    platform.begin_with(MPIDR_EL1.get() & platform::AFFINITY);
+    deadline::set(arguments.deadline, arguments.cell_deadline);
     report(discovered, &platform);
+    if platform.timer.hyp.is_none() {
+        refuse!("timer: the machine is described without the interrupt of EL2's timer");
+    }
     let machine = split(platform, discovered);
     stage!(
         "memory",
@@ -108,16 +121,31 @@ fn take_over(discovered: &Discovered) -> ! {
     );
     memory::audit_guest(machine.stage2.0, machine.guest);
     // SAFETY: the description is true and `split` mapped the distributor.
+    let spis = unsafe { gic::enabled_spis(&machine.platform.gic) };
+    // SAFETY: likewise.
     unsafe { gic::enable_distributor(&machine.platform.gic) }
         .unwrap_or_else(|error| refuse!("{error}"));
     prepare(machine.cpus[0]);
     controls::announce_mpam(arguments.no_mpam);
     smp::start_others(machine);
     if arguments.survey {
-        survey::print(machine, discovered);
+        survey::print(machine, discovered, spis);
     }
-    vm::create(machine);
+    vm::create(machine, arguments.plan.atomics, arguments.keep_cpu);
+    // Each has set its timer before it was known which of them look.
+    review_looks(machine);
     run_guest(machine.cpus[0])
+}
+
+/// Has each CPU with a vCPU decide again when it looks whether something is wrong.
+fn review_looks(machine: &Machine) {
+    for cpu in vm::vm().cpus {
+        cpu.vcpu.pending_word.fetch_or(pending_word::REVIEW, SeqCst);
+        // The bit has to be visible before the doorbell is. This CPU hears its own at its entry
+        // into the guest.
+        insn::dsb_ishst();
+        cpu.redistributor().set_pending(machine.doorbell());
+    }
 }
 
 /// Runs the guest's first vCPU on this CPU.
@@ -139,6 +167,8 @@ fn prepare(cpu: &'static PerCpu) {
     // the only one that touches its own redistributor before it reports in.
     unsafe { vgic_cpu::prepare(cpu, &machine.platform) }
         .unwrap_or_else(|error| refuse!("CPU {:#x}: {error}", cpu.mpidr));
+    payload::note_cpu();
+    own_timer::review(cpu);
     cpu.set_online();
 }
 

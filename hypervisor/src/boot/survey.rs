@@ -13,8 +13,8 @@ use aarch64_cpu::registers::{
     MPIDR_EL1, Readable, SCTLR_EL2,
 };
 use arch::regs::{
-    CNTHCTL_EL2, CTR_EL0, ICC_CTLR_EL1, ICC_SRE_EL2, PMCCFILTR_EL0, PMCCNTR_EL0, PMCEID0_EL0,
-    PMCNTENSET_EL0, PMCR_EL0,
+    CNTHCTL_EL2, CTR_EL0, ICC_CTLR_EL1, ICC_SRE_EL2, ISR_EL1, PMCCFILTR_EL0, PMCCNTR_EL0,
+    PMCEID0_EL0, PMCNTENSET_EL0, PMCR_EL0,
 };
 use arch::{id, insn};
 use platform::Region;
@@ -45,11 +45,16 @@ macro_rules! line {
 }
 
 /// Prints the survey, on the first CPU, with the others running.
-pub fn print(machine: &Machine, discovered: &Discovered) {
+/// `spis` is how many SPIs firmware had left enabled.
+pub fn print(machine: &Machine, discovered: &Discovered, spis: u32) {
     line!("begin");
     memory(machine);
     registers();
     interrupts(machine);
+    line!(
+        "{spis} SPIs were enabled; ISR_EL1 {:#x}: what is pending now",
+        ISR_EL1.get()
+    );
     if let Some(acpi) = &discovered.acpi {
         tables(acpi);
     }
@@ -107,7 +112,7 @@ fn interrupts(machine: &Machine) {
     for (offset, name) in GICD {
         line!("{name} {:#x}", read(gic.distributor.base + offset));
     }
-    for range in &gic.redistributors {
+    for range in gic.redistributors {
         line!("GICR range {:#x}..{:#x}", range.base, range.end());
     }
     line!("maintenance INTID {}", gic.maintenance);
@@ -117,7 +122,7 @@ fn interrupts(machine: &Machine) {
         ICC_CTLR_EL1.get(),
         ICC_SRE_EL2.get()
     );
-    for cpu in &machine.cpus {
+    for cpu in machine.cpus {
         let Some(redistributor) = cpu.redistributor.get() else {
             line!("CPU {:#x} did not arrive", cpu.mpidr);
             continue;

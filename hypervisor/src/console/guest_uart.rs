@@ -52,6 +52,11 @@ impl GuestUart {
         }
     }
 
+    /// What there is of a line.
+    pub fn begun(&self) -> &[u8] {
+        &self.line
+    }
+
     /// Sends what there is.
     pub fn flush(&mut self) {
         log::bytes(&self.line);

@@ -62,6 +62,15 @@ pub fn locks() -> bool {
     LOCKING.load(Ordering::Relaxed)
 }
 
+/// Waits until the UART has sent what was written, for the end of the machine: by the CPU that
+/// ends it, whatever the others do.
+pub fn drain() {
+    // SAFETY: as in `print_unlocked`.
+    if let Some(port) = unsafe { (*PORT.as_mut_ptr()).as_mut() } {
+        port.drain();
+    }
+}
+
 /// Writes formatted text as one unit.
 pub fn print(text: fmt::Arguments<'_>) {
     if locks() {

@@ -5,21 +5,14 @@
 //! The rule: the guest has without a trap what belongs to this CPU's EL1 alone. What
 //! belongs to the machine, to EL2 or to another CPU traps, and so does what EL2 would have
 //! to save and load. Neither is announced in the feature registers (`trap::id`). Every
-//! register is written here, because their reset values are UNKNOWN.
+//! register is written ([`arch::controls`]), because their reset values are UNKNOWN.
 //!
 //! Section numbers are those of DDI 0487K.a.
 
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
 
-use aarch64_cpu::registers::{
-    CPTR_EL2, ID_AA64DFR0_EL1, ID_AA64MMFR0_EL1, ID_AA64MMFR1_EL1, ID_AA64PFR0_EL1,
-    ID_AA64PFR1_EL1, MDCR_EL2, Readable, Writeable,
-};
-use arch::regs::{
-    CNTHCTL_EL2, HAFGRTR_EL2, HCRX_EL2, HDFGRTR_EL2, HDFGWTR_EL2, HFGITR_EL2, HFGRTR_EL2,
-    HFGWTR_EL2, HSTR_EL2, MPAM2_EL2, MPAMHCR_EL2, MPAMIDR_EL1, PMCR_EL0,
-};
+use arch::controls::{Controls, has_mpam};
 
 use crate::stage;
 
@@ -69,8 +62,6 @@ const CNTHCTL_GUEST: u64 = 3;
 
 /// MPAM2_EL2: TRAPMPAM1EL1 (48), TRAPMPAM0EL1 (49), partition 0.
 const MPAM_GUEST: u64 = 3 << 48;
-/// MPAMIDR_EL1.HAS_HCR: there is MPAMHCR_EL2 (DDI 0598D.b, 7.3.4).
-const MPAM_HAS_HCR: u64 = 1 << 17;
 
 /// The registers of memory partitioning are left as firmware had them.
 static LEAVE_MPAM: AtomicBool = AtomicBool::new(false);
@@ -93,55 +84,15 @@ pub fn announce_mpam(leave: bool) {
     }
 }
 
-/// FEAT_MPAM, by its number or its fraction.
-fn has_mpam() -> bool {
-    has(ID_AA64PFR0_EL1.get(), 40) || has(ID_AA64PFR1_EL1.get(), 16)
-}
-
-/// The four-bit field of `register` whose lowest bit is `low`, not being zero.
-const fn has(register: u64, low: u32) -> bool {
-    register >> low & 0xf != 0
-}
-
 /// Sets all of this CPU's but HCR_EL2, which the knobs change.
 pub fn set_up() {
-    let (mmfr0, mmfr1) = (ID_AA64MMFR0_EL1.get(), ID_AA64MMFR1_EL1.get());
-    let pfr0 = ID_AA64PFR0_EL1.get();
-    CPTR_EL2.set(CPTR_GUEST);
-    MDCR_EL2.set(MDCR_GUEST | counters());
-    CNTHCTL_EL2.set(CNTHCTL_GUEST);
-    HSTR_EL2.set(0);
-    // FEAT_HCX.
-    if has(mmfr1, 40) {
-        HCRX_EL2.set(HCRX_GUEST);
-    }
-    // FEAT_FGT: nothing traps that only these could trap; what they could let
-    // through (the bits whose names begin with n) is not.
-    if has(mmfr0, 56) {
-        HFGRTR_EL2.set(0);
-        HFGWTR_EL2.set(0);
-        HFGITR_EL2.set(0);
-        HDFGRTR_EL2.set(0);
-        HDFGWTR_EL2.set(0);
-        // FEAT_AMUv1.
-        if has(pfr0, 44) {
-            HAFGRTR_EL2.set(0);
-        }
-    }
-    if has_mpam() && !LEAVE_MPAM.load(Relaxed) {
-        MPAM2_EL2.set(MPAM_GUEST);
-        if MPAMIDR_EL1.get() & MPAM_HAS_HCR != 0 {
-            MPAMHCR_EL2.set(0);
-        }
-    }
-}
-
-/// MDCR_EL2.HPMN: all event counters are the guest's.
-fn counters() -> u64 {
-    let pmu = ID_AA64DFR0_EL1.get() >> 8 & 0xf;
-    if matches!(pmu, 0 | 0xf) {
-        return 0;
-    }
-    // PMCR_EL0.N, bits 15:11.
-    PMCR_EL0.get() >> 11 & 0x1f
+    let mpam = (!LEAVE_MPAM.load(Relaxed)).then_some(MPAM_GUEST);
+    let controls = Controls {
+        cptr: CPTR_GUEST,
+        mdcr: MDCR_GUEST,
+        cnthctl: CNTHCTL_GUEST,
+        hcrx: HCRX_GUEST,
+        mpam,
+    };
+    controls.write();
 }

@@ -10,6 +10,8 @@ pub const EVALUATE: u32 = 1 << 16;
 pub const WAKE: u32 = 1 << 17;
 /// Print your state and stop; see `dumps::dump`.
 pub const DUMP: u32 = 1 << 18;
+/// Decide again when to look whether something is wrong; see `dumps::own_timer`.
+pub const REVIEW: u32 = 1 << 19;
 
 /// The first SGI that is sent by the pending word. It and those that follow may belong
 /// to the secure world, so they can't be sent as themselves.

@@ -5,7 +5,7 @@
 //! is not mapped, and the [`PerCpu`] on cache lines of its own.
 
 use core::mem::offset_of;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use aarch64_cpu::registers::{Readable, TPIDR_EL2, Writeable};
 use gic::Redistributor;
@@ -46,6 +46,12 @@ pub struct PerCpu {
     pub redistributor: Once<Redistributor>,
     /// Whether it has arrived in the hypervisor.
     pub online: AtomicBool,
+    /// Whether it has shown its state because another one asked, or by itself when the guest's
+    /// memory was gone.
+    pub shown: AtomicBool,
+    /// When it looks next whether something is wrong, ticks of the physical count; see
+    /// `dumps::own_timer`.
+    pub look: AtomicU64,
     pub vcpu: Vcpu,
 }
 
@@ -81,6 +87,8 @@ impl Slot {
                 mpidr,
                 redistributor: Once::new(),
                 online: AtomicBool::new(false),
+                shown: AtomicBool::new(false),
+                look: AtomicU64::new(u64::MAX),
                 vcpu: Vcpu::new(),
             });
             &*per_cpu

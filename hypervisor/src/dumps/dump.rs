@@ -15,7 +15,7 @@ use aarch64_cpu::registers::{
 };
 use arch::frame::Frame;
 use arch::insn;
-use arch::regs::{ICH_ELRSR_EL2, ISR_EL1, ich_lr};
+use arch::regs::{ICC_IGRPEN1_EL1, ICH_ELRSR_EL2, ISR_EL1, ich_lr};
 
 use crate::console::log::{self, print_unlocked};
 use crate::cpu::pending_word;
@@ -26,6 +26,10 @@ use crate::machine::{machine, memory, power, vm};
 
 /// Exit status of a machine whose hypervisor failed.
 const STATUS: u64 = 70;
+/// That of one that a deadline has ended.
+const STATUS_LATE: u64 = 71;
+/// Seconds that a CPU which reports a failure has to end the machine, once a deadline is over.
+const PATIENCE: u64 = 10;
 /// Number of the vector for synchronous exceptions of EL2 itself.
 const EL2_SYNC: u64 = 4;
 
@@ -42,9 +46,6 @@ static FAILED: AtomicU64 = AtomicU64::new(0);
 static AGAIN: AtomicBool = AtomicBool::new(false);
 /// The guest's memory is no longer mapped.
 static REVOKED: AtomicBool = AtomicBool::new(false);
-/// CPUs that have printed their state, a bit each: they were asked to, or came by
-/// themselves when the memory was gone.
-static ANSWERED: AtomicU64 = AtomicU64::new(0);
 
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
@@ -82,6 +83,44 @@ pub fn fail(why: core::fmt::Arguments<'_>) -> ! {
 pub fn asked(status: u64) -> ! {
     take_console(format_args!("asked to show the state of every CPU"));
     finish_with(status)
+}
+
+/// Ends the machine because of a deadline, with the state of every CPU. Where another CPU
+/// reports a failure already that one ends it, if it still can.
+pub fn late(cpu: &PerCpu, why: core::fmt::Arguments<'_>) -> ! {
+    if FAILED.load(SeqCst) != 0 {
+        await_end(cpu);
+    }
+    take_console(why);
+    begun_line(cpu);
+    dump!("deadline: {why}");
+    finish_with(STATUS_LATE)
+}
+
+/// Gives the CPU that reports a failure time to end the machine, and then does so itself.
+fn await_end(cpu: &PerCpu) -> ! {
+    let end = CNTPCT_EL0.get() + PATIENCE * CNTFRQ_EL0.get();
+    while CNTPCT_EL0.get() < end {
+        if cpu.vcpu.pending_word.swap(0, SeqCst) & pending_word::DUMP != 0 {
+            tell(cpu);
+        }
+        insn::yield_now();
+    }
+    dump!("deadline: the CPU that reports a failure does not end the machine");
+    power::stop()
+}
+
+/// Shows what the vCPU of this CPU has written of a line. Not for a CPU that has failed itself:
+/// it may have done so in the middle of that.
+fn begun_line(cpu: &PerCpu) {
+    // SAFETY: this CPU's own, and the interrupt or call that led here came from outside of it.
+    unsafe {
+        cpu.vcpu.console.with(|console| {
+            if !console.begun().is_empty() {
+                print_unlocked(format_args!("{}\n", console.begun().escape_ascii()));
+            }
+        });
+    }
 }
 
 /// Says what is wrong, on the CPU that fails first.
@@ -127,12 +166,17 @@ fn as_well(why: core::fmt::Arguments<'_>) -> ! {
         halt();
     }
     let me = PerCpu::this();
+    await_turn(me);
+    dump!("CPU {:#x} has failed as well: {why}", me.mpidr);
+    answer(me)
+}
+
+/// Waits until the CPU that reports asks this one.
+fn await_turn(me: &PerCpu) {
     while me.vcpu.pending_word.load(SeqCst) & pending_word::DUMP == 0 {
         // The doorbell that comes with the bit ends it.
         traps::halt_for_any();
     }
-    dump!("CPU {:#x} has failed as well: {why}", me.mpidr);
-    answer(me)
 }
 
 fn halt() -> ! {
@@ -162,7 +206,7 @@ fn finish_with(status: u64) -> ! {
 /// be asked by one: the guest's memory is taken away, so that whatever it does
 /// next comes to EL2 as an abort.
 fn others(me: &PerCpu) {
-    for (number, cpu) in vm::vm().cpus.iter().enumerate() {
+    for cpu in vm::vm().cpus {
         if core::ptr::eq(*cpu, me) {
             continue;
         }
@@ -175,7 +219,7 @@ fn others(me: &PerCpu) {
         cpu.redistributor().enable_all(machine().doorbell());
         cpu.redistributor().set_pending(machine().doorbell());
         let end = CNTPCT_EL0.get() + CNTFRQ_EL0.get() / 2;
-        while ANSWERED.load(SeqCst) >> number & 1 == 0 {
+        while !cpu.shown.load(SeqCst) {
             if CNTPCT_EL0.get() > end {
                 dump!("CPU {:#x}: does not answer", cpu.mpidr);
                 break;
@@ -185,9 +229,14 @@ fn others(me: &PerCpu) {
     }
 }
 
-/// Whether the guest's memory was taken away to stop its CPUs.
-pub fn revoked() -> bool {
-    REVOKED.load(Relaxed)
+/// Does not come back if the guest's memory was taken away to stop its CPUs, of which this is
+/// one: each shows its state when it is its turn.
+pub fn stop_if_revoked(cpu: &PerCpu) {
+    if REVOKED.load(Relaxed) {
+        await_turn(cpu);
+        begun_line(cpu);
+        answer(cpu);
+    }
 }
 
 /// Shows what each vCPU did last, where the guest notes it.
@@ -210,11 +259,18 @@ fn operations() {
 
 /// Answers [`others`]: prints this CPU's state and stops it.
 pub fn answer(cpu: &PerCpu) -> ! {
-    state(cpu);
-    if let Some((number, _)) = vm::vm().find(cpu.mpidr) {
-        ANSWERED.fetch_or(1 << number, SeqCst);
-    }
+    tell(cpu);
+    // With an interrupt pending, EL2's timer for instance, WFI would return again and again; an
+    // emulator with one thread would run this CPU, and not the one that reports.
+    ICC_IGRPEN1_EL1.set(0);
+    insn::isb();
     halt()
+}
+
+/// Prints this CPU's state for [`others`].
+fn tell(cpu: &PerCpu) {
+    state(cpu);
+    cpu.shown.store(true, SeqCst);
 }
 
 /// Prints the state of this CPU and its vCPU.

@@ -5,12 +5,12 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use aarch64_cpu::registers::{
-    CNTP_CTL_EL0, CNTV_CTL_EL0, CNTVOFF_EL2, CPACR_EL1, ELR_EL2, MIDR_EL1, MPIDR_EL1, Readable,
-    SCTLR_EL1, SPSR_EL2, VMPIDR_EL2, VTCR_EL2, VTTBR_EL2, Writeable,
+    CNTP_CTL_EL0, CNTV_CTL_EL0, CPACR_EL1, ELR_EL2, SCTLR_EL1, SPSR_EL2, VTCR_EL2, VTTBR_EL2,
+    Writeable,
 };
 use abi::{End, Trap};
 use arch::insn;
-use arch::regs::{CNTKCTL_EL1, MDSCR_EL1, VPIDR_EL2};
+use arch::regs::{CNTKCTL_EL1, MDSCR_EL1};
 
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::{controls, traps};
@@ -97,10 +97,7 @@ fn reset_el1() {
     let (vttbr, vtcr) = machine().stage2;
     VTTBR_EL2.set(vttbr);
     VTCR_EL2.set(vtcr);
-    VPIDR_EL2.set(MIDR_EL1.get());
-    VMPIDR_EL2.set(MPIDR_EL1.get());
     controls::set_up();
-    CNTVOFF_EL2.set(0);
     CNTKCTL_EL1.set(0);
     CNTV_CTL_EL0.set(0);
     CNTP_CTL_EL0.set(0);

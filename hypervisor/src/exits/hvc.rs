@@ -7,10 +7,9 @@ use aarch64_cpu::registers::{ICH_VTR_EL2, Readable};
 use abi::{Counter, Info, Knob, KnobValue, TimeLog};
 use arch::frame::Frame;
 use arch::layout;
-use platform::Firmware;
 
 use crate::cpu::percpu::{PerCpu, Slot};
-use crate::dumps::{dump, failing, watchdog};
+use crate::dumps::{deadline, dump, failing, own_timer, watchdog};
 use crate::exits::{knobs, psci};
 use crate::interrupts::audit;
 use crate::machine::vm::{self, vm};
@@ -69,6 +68,7 @@ fn serve(cpu: &PerCpu, frame: &mut Frame, function: u32) {
             let done = caches::evict(frame.x[1]);
             frame.x[0] = done.map_or(abi::INVALID, |()| abi::SUCCESS) as u64;
         }
+        abi::CALL_CELL | abi::CALL_TIMER => watched(cpu, frame, function),
         abi::CALL_DUMP => dump::asked(frame.x[1]),
         abi::CALL_EXIT => ending::exit(cpu, frame.x[1]),
         abi::CALL_UID => {
@@ -86,6 +86,19 @@ fn serve(cpu: &PerCpu, frame: &mut Frame, function: u32) {
         }
         _ => frame.x[0] = abi::NOT_SUPPORTED as u64,
     }
+}
+
+/// Serves what the guest says for the deadlines.
+#[cold]
+#[inline(never)]
+fn watched(cpu: &PerCpu, frame: &mut Frame, function: u32) {
+    if function == abi::CALL_CELL {
+        deadline::begin_cell(frame.x[1], frame.x[2]);
+    } else {
+        deadline::is_handed_on();
+        own_timer::expired(cpu);
+    }
+    frame.x[0] = abi::SUCCESS as u64;
 }
 
 /// Has events noted at guest physical `address`, or nowhere if it is 0; `None` if no log can
@@ -135,8 +148,8 @@ fn info(frame: &mut Frame) {
             Info::Pidr2 => u64::from(distributor.pidr2),
             Info::Mmfr1 => ID_AA64MMFR1_EL1.get(),
             Info::Base => layout::base(),
-            Info::Acpi => u64::from(machine().platform.described_by == Firmware::Acpi),
             Info::PerVcpu => size_of::<Slot>() as u64,
+            Info::Deadline => u64::from(deadline::is_set()),
         };
     }
 }

@@ -25,10 +25,7 @@ pub fn undefined(cpu: &PerCpu) {
 /// Gives the guest the stage-2 abort `esr` as a synchronous external abort: for
 /// it nothing is at that address.
 pub fn abort(cpu: &PerCpu, esr: Esr) {
-    if dump::revoked() {
-        // It is EL2 that took the memory away, to stop this CPU.
-        dump::answer(cpu);
-    }
+    dump::stop_if_revoked(cpu);
     let walk = abort::is_table_walk(esr).then(|| level().unwrap_or(0));
     FAR_EL1.set(FAR_EL2.get());
     let from_el0 = SPSR_EL2.get() & 0xf == 0;

@@ -10,6 +10,7 @@ use wait::stream;
 use crate::cpu::halt::Halt;
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::traps;
+use crate::dumps::own_timer;
 use crate::interrupts::deliver;
 use crate::machine::machine;
 
@@ -20,8 +21,15 @@ pub fn set(cpu: &PerCpu, value: KnobValue) -> Option<()> {
             traps::set_trap(trap);
             Some(())
         }
-        KnobValue::Deliver(Deliver::Inject) => deliver::inject(cpu),
-        KnobValue::Deliver(Deliver::Direct) => deliver::direct(cpu),
+        KnobValue::Deliver(owner) => {
+            let done = match owner {
+                Deliver::Inject => deliver::inject(cpu),
+                Deliver::Direct => deliver::direct(cpu),
+            };
+            // Whose EL2's timer interrupt is has changed.
+            own_timer::review(cpu);
+            done
+        }
         KnobValue::HostPoll(ticks) => tune(cpu, |halt| halt.poll = ticks),
         KnobValue::HostPollAdaptive(on) => {
             let tunables = Tunables::HOST.scaled(|time| machine().ticks(time));

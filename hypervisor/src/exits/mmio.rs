@@ -15,7 +15,7 @@ use crate::cpu::pending_word;
 use crate::cpu::percpu::PerCpu;
 use crate::exits::{inject, registers};
 use crate::interrupts::{kick, vgic_cpu};
-use crate::machine::vm::{DISTRIBUTOR, REDISTRIBUTOR_SIZE, REDISTRIBUTORS, UART, vm};
+use crate::machine::vm::{DISTRIBUTOR, REDISTRIBUTOR_SIZE, UART, vm};
 use crate::say;
 
 pub fn exit(cpu: &PerCpu, frame: &mut Frame, esr: Esr) {
@@ -71,12 +71,13 @@ fn emulate(cpu: &PerCpu, address: u64, size: u32, write: Option<u64>) -> Option<
         size,
         write,
     };
-    let redistributors = vm().cpus.len() as u64 * REDISTRIBUTOR_SIZE;
     if DISTRIBUTOR.contains(address) {
-        Some(distributor(cpu, access(DISTRIBUTOR.base)))
-    } else if (REDISTRIBUTORS..REDISTRIBUTORS + redistributors).contains(&address) {
-        let number = ((address - REDISTRIBUTORS) / REDISTRIBUTOR_SIZE) as usize;
-        let base = REDISTRIBUTORS + number as u64 * REDISTRIBUTOR_SIZE;
+        return Some(distributor(cpu, access(DISTRIBUTOR.base)));
+    }
+    let redistributors = vm().redistributors;
+    if redistributors.contains(address) {
+        let number = ((address - redistributors.base) / REDISTRIBUTOR_SIZE) as usize;
+        let base = redistributors.base + number as u64 * REDISTRIBUTOR_SIZE;
         Some(redistributor(cpu, number, access(base)))
     } else if UART.contains(address) {
         let offset = address - UART.base;
@@ -105,7 +106,7 @@ fn distributor(cpu: &PerCpu, access: vgic::Access) -> u64 {
     }
     let (value, changed) = vm().distributor.lock().access(access);
     if changed {
-        for cpu in &vm().cpus {
+        for cpu in vm().cpus {
             kick::send(cpu, pending_word::EVALUATE);
         }
     }

@@ -16,7 +16,7 @@ use trap::wfx::Kind;
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::trace::{Trace, Traced};
 use crate::cpu::traps;
-use crate::dumps::watchdog;
+use crate::dumps::own_timer;
 use crate::interrupts::{irq, vgic_cpu};
 
 /// ISR_EL1.I: an IRQ is pending, masked or not.
@@ -104,12 +104,12 @@ fn idle_until<T: Trace>(cpu: &PerCpu, limit: u64, deadline: Option<u64>, direct:
         // The interrupt of EL2's own timer, which has the physical count, ends
         // the WFI.
         let offset = CNTVOFF_EL2.get();
-        watchdog::rearm(deadline.map(|deadline| deadline.wrapping_add(offset)));
+        own_timer::rearm(deadline.map(|deadline| deadline.wrapping_add(offset)));
         cpu.vcpu.counters.add(Counter::Halt);
         T::note(cpu, Traced::Halt, 0);
         halt(direct);
         T::note(cpu, Traced::Awake, 0);
-        watchdog::rearm(None);
+        own_timer::rearm(None);
     }
     if hit {
         T::note(cpu, Traced::Awake, 0);

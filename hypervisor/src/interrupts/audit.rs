@@ -169,6 +169,8 @@ fn plant(cpu: &PerCpu, quiet: bool) {
         | Fault::CoreClockMoves
         | Fault::LostWakeUp
         | Fault::SoakLostWakeUp
+        | Fault::GuestHangMasked
+        | Fault::CellHang
         | Fault::SoakLeak => {}
     }
     // What looks at the list registers next finds it.

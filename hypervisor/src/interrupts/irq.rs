@@ -11,7 +11,7 @@ use arch::{gic_cpu, insn};
 
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::trace::{On, Trace, Traced};
-use crate::dumps::watchdog;
+use crate::dumps::own_timer;
 use crate::interrupts::{kick, vgic_cpu};
 use crate::machine::machine;
 
@@ -132,8 +132,8 @@ fn take_other<C: Came>(cpu: &PerCpu, intid: u32) -> bool {
         if C::AN_EXIT {
             vgic_cpu::watch();
         }
-    } else if intid == platform.timer.hyp {
-        watchdog::expired(cpu);
+    } else if Some(intid) == platform.timer.hyp {
+        own_timer::expired(cpu);
         gic_cpu::deactivate(intid);
     } else {
         // EL2 did not enable it. A level that nothing takes back would come again at once.

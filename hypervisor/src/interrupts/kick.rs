@@ -14,9 +14,9 @@ use core::sync::atomic::Ordering::SeqCst;
 use abi::Counter;
 use arch::insn;
 
-use crate::cpu::pending_word::{DUMP, EVALUATE, SGIS};
+use crate::cpu::pending_word::{DUMP, EVALUATE, REVIEW, SGIS};
 use crate::cpu::percpu::PerCpu;
-use crate::dumps::dump;
+use crate::dumps::{dump, own_timer};
 use crate::interrupts::vgic_cpu;
 use crate::machine::machine;
 
@@ -55,11 +55,21 @@ fn ring(me: &PerCpu, target: &PerCpu, first: bool) {
     }
 }
 
+/// Does of `bits` what comes once in a run.
+#[cold]
+#[inline(never)]
+fn serve_rare(cpu: &PerCpu, bits: u32) {
+    if bits & DUMP != 0 {
+        dump::answer(cpu);
+    }
+    own_timer::review(cpu);
+}
+
 /// Does what the pending word of this CPU asks for.
 pub fn serve(cpu: &PerCpu) {
     let mut bits = cpu.vcpu.pending_word.swap(0, SeqCst);
-    if bits & DUMP != 0 {
-        dump::answer(cpu);
+    if bits & (DUMP | REVIEW) != 0 {
+        serve_rare(cpu, bits);
     }
     if bits & EVALUATE != 0 {
         vgic_cpu::evaluate(cpu);

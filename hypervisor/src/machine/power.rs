@@ -50,8 +50,12 @@ fn off(function: u64) -> ! {
     if let Some(firmware) = log::firmware() {
         (firmware.power_off)();
     }
+    log::drain();
     if let Some(conduit) = conduit() {
-        psci(conduit, function, 0, 0, 0);
+        let status = psci(conduit, function, 0, 0, 0);
+        log::print_unlocked(format_args!(
+            "rouse: PSCI function {function:#x} answers {status}: the machine is still on; turn it off\n"
+        ));
     }
     log::print_unlocked(format_args!("{}", console::END));
     loop {

@@ -5,28 +5,29 @@
 //! | guest physical address | what |
 //! |---|---|
 //! | `0x0800_0000` | distributor, emulated |
-//! | `0x080a_0000` | redistributors, emulated, 0x20000 bytes per vCPU |
+//! | `0x080a_0000` | redistributors, emulated, 0x20000 bytes per vCPU, of up to 123 of them |
 //! | `0x0900_0000` | PL011, emulated, output only |
+//! | `0x1000_0000` | redistributors, if there are more |
 //! | `0x4000_0000` | RAM: device tree, then from 2 MiB, and its `text_offset` on, the image |
 //!
 //! The addresses are those of QEMU's `virt` machine, so that one guest image
 //! boots unchanged with and without a hypervisor below it.
 
 use aarch64_cpu::registers::{ID_AA64MMFR0_EL1, Readable};
-use abi::PayloadHeader;
-use arch::layout;
+use arch::place::Place;
 use arrayvec::ArrayVec;
-use plan::Fault;
+use plan::{Atomics, Fault};
 use platform::guest::GuestTree;
 use platform::image::Image;
 use platform::index::Index;
-use platform::{Conduit, Region};
+use platform::{Conduit, Region, Uart, UartKind};
 use spin::mutex::SpinMutex;
 use spin::once::Once;
 use vgic::Distributor;
 
 use crate::cpu::percpu::PerCpu;
 use crate::machine::fault;
+use crate::machine::payload::{self, Chosen};
 use crate::machine::{Machine, machine};
 use crate::{refuse, stage};
 
@@ -35,8 +36,11 @@ pub const DISTRIBUTOR: Region = Region {
     base: 0x0800_0000,
     size: 0x1_0000,
 };
-/// Frames of the first emulated redistributor.
-pub const REDISTRIBUTORS: u64 = 0x080a_0000;
+/// Where the frames of the emulated redistributors begin, if they all have a place below the
+/// UART.
+const REDISTRIBUTORS: u64 = 0x080a_0000;
+/// Where they begin otherwise: `virt` has its PCI there, of which a guest has none.
+const MANY_REDISTRIBUTORS: u64 = 0x1000_0000;
 /// Bytes of a redistributor's two frames.
 pub const REDISTRIBUTOR_SIZE: u64 = 0x2_0000;
 /// Registers of the emulated UART.
@@ -44,18 +48,27 @@ pub const UART: Region = Region {
     base: 0x0900_0000,
     size: 0x1000,
 };
+const _: () = {
+    let most = platform::MAX_CPUS as u64 * REDISTRIBUTOR_SIZE;
+    assert!(MANY_REDISTRIBUTORS + most <= RAM, "they lie in RAM");
+};
 /// Start of RAM.
 pub const RAM: u64 = 0x4000_0000;
 /// Where in RAM the image's own offset begins: the alignment that the arm64 boot
 /// protocol asks for; the device tree lies in front of it.
 const IMAGE_OFFSET: u64 = platform::image::ALIGN;
 /// Most bytes of the guest's device tree.
-const TREE_SIZE: usize = 0x1_0000;
+pub const TREE_SIZE: usize = 0x2_0000;
+const _: () = assert!(TREE_SIZE as u64 <= IMAGE_OFFSET);
 
 /// The one virtual machine.
 pub struct Vm {
     /// CPUs that have a vCPU, in the order of the guest's description.
-    pub cpus: ArrayVec<&'static PerCpu, { platform::MAX_CPUS }>,
+    pub cpus: &'static [&'static PerCpu],
+    /// The CPU that is EL2's own: it has no vCPU.
+    pub kept: Option<&'static PerCpu>,
+    /// Frames of their emulated redistributors.
+    pub redistributors: Region,
     /// Their numbers by affinity.
     index: Index,
     /// The emulated distributor.
@@ -67,6 +80,20 @@ pub struct Vm {
 }
 
 static VM: Once<Vm> = Once::new();
+
+/// Where [`Vm::cpus`] are.
+static CPUS: Place<ArrayVec<&'static PerCpu, { platform::MAX_CPUS }>> =
+    Place::new(ArrayVec::new_const());
+
+/// Frames of the emulated redistributors of `cpus` vCPUs.
+const fn redistributors(cpus: usize) -> Region {
+    let size = cpus as u64 * REDISTRIBUTOR_SIZE;
+    let base = match size <= UART.base - REDISTRIBUTORS {
+        true => REDISTRIBUTORS,
+        false => MANY_REDISTRIBUTORS,
+    };
+    Region { base, size }
+}
 
 /// The virtual machine.
 ///
@@ -90,35 +117,9 @@ impl Vm {
     }
 }
 
-/// The guest's image behind the hypervisor's, as the packer left it.
-///
-/// Without one, the machine is refused.
-pub fn payload() -> Region {
-    find_payload().unwrap_or_else(|error| refuse!("{error}: {PACK_IT}"))
-}
-
-/// What to do about an image without guest.
-pub const PACK_IT: &str = "pack it with cargo xtask build";
-
-/// As [`payload`], or why there is none.
-pub fn find_payload() -> Result<Region, abi::NoPayload> {
-    // SAFETY: the header lies behind the image in the same file; without a
-    // payload it is whatever RAM holds there, which the magic tells.
-    let header = unsafe { &*(layout::payload() as *const PayloadHeader) };
-    let base = layout::payload() + PayloadHeader::SIZE as u64;
-    let size = header.image(u64::MAX - base)?;
-    Ok(Region { base, size })
-}
-
-/// The end of what the loader put into memory, which is more than this image if there is a
-/// guest.
-pub fn payload_end() -> u64 {
-    find_payload().map_or(layout::payload(), |payload| payload.end())
-}
-
 /// Where in `ram` the guest's image, the file `file`, has to be. A guest that can't
 /// run in that much RAM, or on these CPUs, is refused.
-fn place(file: Region, ram: Region) -> u64 {
+pub fn place(file: Region, ram: Region) -> u64 {
     // SAFETY: the packer put the image there, it is mapped, and nothing writes to it.
     let bytes = unsafe { core::slice::from_raw_parts(file.base as *const u8, file.size as usize) };
     let image = Image::parse(bytes).unwrap_or_else(|error| refuse!("the guest {error}"));
@@ -155,18 +156,23 @@ fn scrub(ram: Region) {
     pages::zero(ram);
 }
 
-/// Copies the image and writes the device tree into the guest's RAM.
-pub fn create(machine: &Machine) {
-    let image = payload();
+/// Copies the image, of those that there are the one that was `asked` for or is the best,
+/// and writes the device tree into the guest's RAM. `keep`: one CPU gets no vCPU.
+pub fn create(machine: &Machine, asked: Option<Atomics>, keep: bool) {
+    let Chosen { image, choice } = payload::choose(asked);
     let ram = machine.guest;
     let offset = place(image, ram);
     // Said before, because it is seconds where a server's RAM is the guest's.
     stage!("scrub", "clearing {} MiB, the guest's RAM", ram.size >> 20);
     scrub(ram);
     let online = machine.cpus.iter().copied().filter(|cpu| cpu.is_online());
-    let cpus: ArrayVec<&'static PerCpu, { platform::MAX_CPUS }> = online.collect();
+    // SAFETY: there is one virtual machine, and it is created once.
+    let cpus = unsafe { CPUS.take() };
+    cpus.extend(online);
+    let kept = if keep { keep_one(cpus) } else { None };
     let vm = VM.call_once(|| Vm {
         distributor: SpinMutex::new(Distributor::new(cpus.len())),
+        redistributors: redistributors(cpus.len()),
         ram: Region {
             base: RAM,
             size: ram.size,
@@ -174,6 +180,7 @@ pub fn create(machine: &Machine) {
         entry: RAM + offset,
         index: Index::new(cpus.iter().map(|cpu| cpu.mpidr)),
         cpus,
+        kept,
     });
     // SAFETY: the guest's RAM is its alone, is mapped, was checked to be
     // large enough, and no vCPU runs yet.
@@ -188,7 +195,25 @@ pub fn create(machine: &Machine) {
         base: ram.base,
         size: offset + image.size,
     });
-    stage!("guest", "{} bytes at IPA {:#x}", image.size, vm.entry);
+    let (size, entry) = (image.size, vm.entry);
+    match choice {
+        Some(choice) => stage!("guest", "{size} bytes at IPA {entry:#x}{choice}"),
+        None => stage!("guest", "{size} bytes at IPA {entry:#x}"),
+    }
+}
+
+/// Takes the last of `cpus` for EL2, unless the guest would have less than two then: most of
+/// what is measured takes two.
+fn keep_one(
+    cpus: &mut ArrayVec<&'static PerCpu, { platform::MAX_CPUS }>,
+) -> Option<&'static PerCpu> {
+    const LEFT: usize = 2;
+    let kept = (cpus.len() > LEFT).then(|| cpus.pop()).flatten();
+    match kept {
+        Some(cpu) => stage!("keep", "CPU {:#x} watches and has no vCPU", cpu.mpidr),
+        None => stage!("keep", "no CPU is kept: there are only {}", cpus.len()),
+    }
+    kept
 }
 
 /// How the guest calls: by SMC, as it would without us, where that is an
@@ -202,19 +227,21 @@ fn conduit(machine: &Machine) -> Conduit {
 }
 
 fn write_tree(vm: &Vm, machine: &Machine, buffer: &mut [u8]) {
-    let mpidrs: ArrayVec<u64, { platform::MAX_CPUS }> =
-        vm.cpus.iter().map(|cpu| cpu.mpidr).collect();
     let tree = GuestTree {
-        cpus: &mpidrs,
+        cpus: vm.cpus.iter().map(|cpu| cpu.mpidr),
         memory: vm.ram,
         distributor: DISTRIBUTOR,
-        redistributors: Region {
-            base: REDISTRIBUTORS,
-            size: vm.cpus.len() as u64 * REDISTRIBUTOR_SIZE,
-        },
-        uart: UART,
+        redistributors: &[vm.redistributors],
+        stride: None,
+        uart: Some(Uart {
+            kind: UartKind::Pl011,
+            base: UART.base,
+        }),
         timer: machine.platform.timer,
-        conduit: conduit(machine),
+        conduit: Some(conduit(machine)),
+        // It asks by a call.
+        hypervisor: None,
+        described_by: machine.platform.described_by,
         bootargs: plan::guest_part(machine.platform.bootargs),
     };
     if tree.write(buffer).is_err() {

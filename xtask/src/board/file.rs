@@ -45,6 +45,8 @@ struct Gem5Keys {
     parameters: String,
     memory: String,
     event_loses_irq: Vec<String>,
+    #[serde(default)]
+    breaks_lse: Vec<String>,
 }
 
 /// The board that `text`, the file at `path`, describes. `name` is what it is called.
@@ -53,6 +55,13 @@ pub fn parse(path: &Path, name: String, text: &str) -> Result<Board> {
         let file: File =
             toml::from_str(text).map_err(|error| BadInput::error(mistake::told(text, &error)))?;
         let machine = machine(file.image_base, file.qemu, file.gem5)?;
+        for model in &file.cpus.without_lse {
+            if !file.cpus.models.contains_key(model) {
+                return Err(BadInput::error(format!(
+                    "`cpus.without_lse`: `{model}` is none of `cpus.models`; add it there, or leave it out"
+                )));
+            }
+        }
         let check = |watts: &Watts| watts.check().map_err(|why| format!("[watts]: {why}"));
         file.watts
             .as_ref()
@@ -87,6 +96,7 @@ fn machine(
             memory: gem5.memory,
             image_base,
             event_loses_irq: gem5.event_loses_irq,
+            breaks_lse: gem5.breaks_lse,
         })),
         (None, None) => Err(BadInput::error(
             "[qemu], [gem5]: neither is there; add the one that emulates it",

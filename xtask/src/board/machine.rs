@@ -73,6 +73,8 @@ pub struct Gem5 {
     pub image_base: Option<u64>,
     /// Models that lose an interrupt which is acknowledged while an event comes.
     pub event_loses_irq: Vec<String>,
+    /// Models that do not survive every atomic instruction, though their ID registers have FEAT_LSE.
+    pub breaks_lse: Vec<String>,
 }
 
 impl Machine {
@@ -121,6 +123,14 @@ impl Machine {
         match self {
             Self::Qemu(_) => false,
             Self::Gem5(gem5) => gem5.event_loses_irq.iter().any(|one| one == model),
+        }
+    }
+
+    /// Whether CPUs of `model` end the emulator by an atomic instruction of FEAT_LSE.
+    pub fn breaks_lse(&self, model: &str) -> bool {
+        match self {
+            Self::Qemu(_) => false,
+            Self::Gem5(gem5) => gem5.breaks_lse.iter().any(|one| one == model),
         }
     }
 }

@@ -60,7 +60,7 @@ fn what_a_board_has_not_is_bad_input() {
     let board = Board::load("virt").unwrap();
     for error in [
         board.cpus(Some(0)).unwrap_err(),
-        board.cpus(Some(65)).unwrap_err(),
+        board.cpus(Some(513)).unwrap_err(),
         board.model(Some("z80")).unwrap_err(),
         Board::load("no-such").unwrap_err(),
         Board::load("no-such.toml").unwrap_err(),
@@ -68,8 +68,8 @@ fn what_a_board_has_not_is_bad_input() {
     ] {
         assert!(is_bad_input(&error), "{error:#}");
     }
-    let error = board.cpus(Some(99)).unwrap_err().to_string();
-    assert!(error.ends_with("the nearest is 64"), "{error}");
+    let error = board.cpus(Some(999)).unwrap_err().to_string();
+    assert!(error.ends_with("the nearest is 512"), "{error}");
 }
 
 #[test]
@@ -100,9 +100,9 @@ fn refusal(was: &str, is: &str) -> String {
 #[test]
 fn a_mistake_is_told_by_file_key_and_remedy() {
     for (was, is, told) in [
-        ("max = 64", "max = \"64\"", "`max`: invalid type: string"),
-        ("max = 64", "most = 64", ": unknown field `most`"),
-        ("max = 64\n", "", "missing field `max`"),
+        ("max = 512", "max = \"64\"", "`max`: invalid type: string"),
+        ("max = 512", "most = 64", ": unknown field `most`"),
+        ("max = 512\n", "", "missing field `max`"),
         ("lacks = [", "laks = [", ": unknown field `laks`"),
         ("insns = 1", "insn = 1", "unknown variant `insn`"),
         (

@@ -28,6 +28,8 @@ pub enum Ending {
     Died(String, String),
     /// Something in it crashed.
     Crash,
+    /// The hypervisor has ended it, because of this deadline.
+    Late(String),
     /// It is none to run on, for this reason.
     Refused(String),
     /// It made no progress for as long as it may.
@@ -70,6 +72,7 @@ impl Ending {
         }
         match (stopped, Self::reported(console), end.mishap()) {
             (Some(asked @ Self::Interrupted(_)), ..) => asked,
+            _ if console.late.is_some() => Self::Late(console.late.clone().unwrap_or_default()),
             _ if !console.crash.is_empty() => Self::Crash,
             (Some(ending), ..) => ending,
             (None, Some(ending), _) => ending,

@@ -37,6 +37,34 @@ pub struct LoadArgs {
     /// Print what the machine is, for the first boot on a new one: ID registers, tables, GIC, counters, PMU
     #[arg(long)]
     pub survey: bool,
+    /// How long the machine may take.
+    #[command(flatten)]
+    pub deadlines: DeadlineArgs,
+}
+
+/// How long the machine may take, by its own counter; the hypervisor sees to that.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct DeadlineArgs {
+    /// Time of the machine that a boot may take from the hypervisor's start. Then the hypervisor shows what every CPU does, and turns
+    /// the machine off; 0 is any [default: none; with `image` four times what the plan is expected to take, and 300]
+    #[arg(long, value_name = "SECONDS")]
+    pub deadline: Option<u64>,
+    /// The same for a pass of a cell, with its report [default: none; with `image` four times what the longest cell is expected to take,
+    /// at least 60]
+    #[arg(long, value_name = "SECONDS")]
+    pub cell_deadline: Option<u64>,
+    /// Whether the hypervisor keeps the last CPU, of three or more, so that a deadline ends also a guest that owns the interrupts of all
+    /// its CPUs and takes none [default: off; with `image` on, if cells are delivered directly]
+    #[arg(long, value_name = "on|off", value_parser = on_or_off)]
+    pub keep_cpu: Option<bool>,
+}
+
+fn on_or_off(word: &str) -> Result<bool, String> {
+    match word {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("use on or off".into()),
+    }
 }
 
 /// What is booted, on which machine, and what is counted.
@@ -100,6 +128,7 @@ impl JobArgs {
                 guest: None,
                 append: None,
                 survey: false,
+                deadlines: DeadlineArgs::default(),
             },
             boot: Boot::Kernel,
             under: None,

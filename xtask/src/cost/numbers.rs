@@ -30,8 +30,8 @@ pub fn sizes(bench: &Bench) -> Result<Numbers> {
     let mut numbers = Numbers::new();
     let images = [
         ("hypervisor", Some(&bench.built.hypervisor)),
-        ("guest", bench.measuring.guest.as_ref()),
-        ("trials", bench.built.guest.as_ref()),
+        ("guest", bench.measuring.guest(bench.atomics).elf.as_ref()),
+        ("trials", bench.built.guest(bench.atomics).elf.as_ref()),
     ];
     for (name, path) in images {
         let Some(path) = path else { continue };

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use plan::{Program, Under};
+use plan::{Atomics, Program, Under};
 
 use super::costs::Mode;
 use super::trace::Trace;
@@ -36,6 +36,8 @@ pub struct Bench {
     pub measuring: Built,
     plugin: PathBuf,
     board: String,
+    /// The image of the guest that runs.
+    pub atomics: Atomics,
     /// How long a boot may take.
     pub limits: LimitArgs,
 }
@@ -63,6 +65,7 @@ impl Bench {
             measuring,
             plugin: interrupt::or(build())?,
             board: board.into(),
+            atomics: first.image(first.variant()),
             limits: *limits,
         })
     }
@@ -86,8 +89,7 @@ impl Bench {
         let mut boots = Boots::new(&self.emulator, built, Show::Nothing, Vec::new());
         let outcome = boots.boot(Launch {
             job: &job,
-            under: mode.under(),
-            given: None,
+            variant: job.variant(),
             title: mode.name().into(),
             progress: Progress::new(format!("{}, {cpus} CPUs", mode.name())),
             recorder: Some(Recorder {

@@ -15,7 +15,11 @@ const HEAD: &str = "\
 #   rouse.survey               print what the machine is, for a first boot
 #   rouse.compact              print no more than a console of 64 KiB keeps
 #   rouse.cycles               report cycles of the core, not ticks of the counter
+#   rouse.atomics=llsc         the guest without LSE atomics; one word a boot
 #   rouse.shard=2/8            only the second eighth of the cells
+#   rouse.deadline=600         turn the machine off after 600 s; 0 is never
+#   rouse.cell-deadline=60     the same when a pass of a cell takes so long
+#   rouse.keep-cpu             one CPU sees to that, whatever the others do
 #
 # Printable ASCII, 4096 bytes at most.
 ";
@@ -28,6 +32,7 @@ const HEAD_GIVEN: &str = "\
 #
 #   rouse.survey               print what the machine is, for a first boot
 #   rouse.uart=KIND,ADDRESS    the console, where the machine names none
+#   rouse.deadline=600         turn the machine off after 600 s
 #
 # Printable ASCII, 4096 bytes at most.
 ";
@@ -84,7 +89,7 @@ mod tests {
     fn what_can_not_be_said_is_refused() {
         for (arguments, named) in [
             ("a #b", "comment"),
-            ("a \u{e4}", "line 13, column 1: byte 0xc3"),
+            ("a \u{e4}", "line 16, column 1: byte 0xc3"),
             (&"x".repeat(config::LIMIT), "4096 bytes"),
         ] {
             let error = file(arguments, HEAD).unwrap_err();

@@ -5,10 +5,11 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use plan::{Arguments, Dimension, PREFIX, Plan, Program, SURVEY, Stages};
+use plan::{Arguments, Atomics, Dimension, Machine, PREFIX, Plan, Program, SURVEY, Stages, Under};
 
+use super::deadlines::Deadlines;
 use crate::board::Board;
-use crate::cli::{LoadArgs, PlanArgs};
+use crate::cli::{LoadArgs, Metric, PlanArgs};
 use crate::failure::{BadInput, bad_input};
 use crate::images::Guest;
 use crate::pack;
@@ -26,6 +27,8 @@ pub struct Load {
     append: String,
     /// Whether the machine is to be described first.
     pub survey: bool,
+    /// How long the machine may take.
+    pub deadlines: Deadlines,
     /// The further arguments leave the guest to measure.
     pub measures: bool,
     /// The program of our guest that they ask for.
@@ -38,11 +41,15 @@ impl Load {
     /// Checks the options.
     pub fn new(args: &LoadArgs) -> Result<Self> {
         let append = args.append.clone().unwrap_or_default();
-        let (measures, program) = match Arguments::parse(&append) {
-            Ok(arguments) => (arguments.measures(), arguments.program()),
+        let (measures, program, appended) = match Arguments::parse(&append) {
+            Ok(arguments) => (
+                arguments.measures(),
+                arguments.program(),
+                arguments.plan.lists.atomics,
+            ),
             Err(error) => bad_input!("--append: {error}"),
         };
-        let plan = plan(&args.plan)?;
+        let mut plan = plan(&args.plan)?;
         let guest = args.guest.as_ref().map(read_guest).transpose()?;
         if guest.is_some() && plan.to_string() != Plan::default().to_string() {
             bad_input!(
@@ -50,16 +57,45 @@ impl Load {
                  leave these options out, and pass its boot arguments by --append"
             );
         }
+        // A boot has one image of the guest, and which one has to be known here.
+        if appended.named && appended.values.len() > 1 {
+            bad_input!(
+                "--append: rouse.atomics has more than one word, and a boot has one; use --atomics, which boots for each"
+            );
+        }
+        if appended.named && guest.is_none() {
+            plan.lists.atomics = appended;
+        }
         Ok(Self {
             board: Board::load(&args.board)?,
             plan,
             guest,
             append,
             survey: args.survey,
+            deadlines: Deadlines::asked(&args.deadlines),
             measures,
             program,
             bare: false,
         })
+    }
+
+    /// For a disk: with deadlines, also where none were asked for.
+    pub fn of_disk(args: &LoadArgs) -> Result<Self> {
+        let mut load = Self::new(args)?;
+        let machine = Machine {
+            cpus: load.board.cpus(None)? as usize,
+            wfxt: true,
+            lse: true,
+            ecv: true,
+            frequency: load.board.counter_hz(Metric::Time)?,
+            under: Under::Rouse,
+            given: None,
+            cpus_at_once: true,
+            caches: true,
+            event_loses_irq: false,
+        };
+        load.deadlines = Deadlines::of_disk(&args.deadlines, &load, &load.append, &machine);
+        Ok(load)
     }
 
     /// What is packed behind the hypervisor.
@@ -71,12 +107,14 @@ impl Load {
         }
     }
 
-    /// What is passed to the images. Another kernel gets what was given and
+    /// What is passed to the images in a boot with these atomic instructions. Another kernel gets what was given and
     /// nothing of ours; the hypervisor keeps its own words.
-    pub fn boot_arguments(&self) -> String {
-        let plan = self.guest.is_none().then(|| self.plan.to_string());
+    pub fn boot_arguments(&self, atomics: Option<Atomics>) -> String {
+        let plan = || self.plan.with_atomics(atomics).to_string();
+        let plan = self.guest.is_none().then(plan);
         let survey = self.survey.then(|| format!("{PREFIX}{SURVEY}"));
-        let parts = [plan, survey, Some(self.append.clone())];
+        let deadlines = Some(self.deadlines.to_string());
+        let parts = [plan, survey, deadlines, Some(self.append.clone())];
         let parts: Vec<String> = parts
             .into_iter()
             .flatten()

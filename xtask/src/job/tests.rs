@@ -27,7 +27,7 @@ fn job(options: &[&str]) -> Result<Job> {
 fn nothing_asked_for_is_the_default_matrix() {
     let job = job(&[]).unwrap();
     assert_eq!(job.unders, [Under::Rouse]);
-    assert_eq!(job.load.boot_arguments(), Plan::default().to_string());
+    assert_eq!(job.load.boot_arguments(None), Plan::default().to_string());
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn options_become_boot_arguments() {
         "--append",
         "x=1",
     ];
-    let arguments = job(&options).unwrap().load.boot_arguments();
+    let arguments = job(&options).unwrap().load.boot_arguments(None);
     assert!(arguments.starts_with("rouse.wait=wfi,wfe "), "{arguments}");
     assert!(arguments.ends_with(" x=1"), "{arguments}");
 }
@@ -83,7 +83,7 @@ fn another_guest_is_told_what_was_given_and_nothing_else() {
     let guest = ["--guest", file.path().to_str().unwrap()];
     let arguments = |more: &[&str]| {
         let job = job(&[&guest[..], more].concat());
-        job.map(|job| job.load.boot_arguments())
+        job.map(|job| job.load.boot_arguments(None))
     };
     assert_eq!(arguments(&[]).unwrap(), "");
     assert_eq!(arguments(&["--append", "a  b"]).unwrap(), "a  b");
@@ -117,7 +117,7 @@ fn another_guest_is_told_what_was_given_and_nothing_else() {
 fn what_can_not_be_is_refused_with_the_remedy() {
     for (options, remedy) in [
         (&["--wait", "wfx"][..], "use all, busy"),
-        (&["--under", "xen"], "use all, rouse, none"),
+        (&["--under", "zen"], "use all, rouse, none"),
         (&["--board", "no-such"], "use altra, gem5, graviton2"),
         (&["--survey", "--under", "none"], "use --under rouse"),
         (&["--preset", "graviton-like"], "use --board gem5"),
@@ -143,11 +143,11 @@ fn what_can_not_be_is_refused_with_the_remedy() {
         (&["--boot", "nvme"], "use board virt-uefi"),
         (&["--board", "altra", "--cpu", "max"], "use neoverse-n1"),
         (
-            &["--board", "virt-uefi", "--cpus", "65"],
-            "the nearest is 64",
+            &["--board", "virt-uefi", "--cpus", "257"],
+            "the nearest is 256",
         ),
-        (&["--cpus", "65"], "the nearest is 64"),
-        (&["--cpus", "1e20"], "the nearest is 64"),
+        (&["--cpus", "513"], "the nearest is 512"),
+        (&["--cpus", "1e20"], "the nearest is 512"),
         (&["--iterations", "1e20"], "the nearest is 1000000000"),
         (&["--dtb", "Cargo.toml"], "no flattened device tree"),
         (&["--dtb", "."], "name a flattened device tree"),
@@ -182,4 +182,104 @@ fn what_can_not_be_is_refused_with_the_remedy() {
         assert!(is_bad_input(&error), "{options:?}");
         assert!(format!("{error:#}").contains(remedy), "{error:#}");
     }
+}
+
+#[test]
+fn a_boot_for_each_of_the_atomics_that_were_named() {
+    use plan::Atomics::{Llsc, Lse};
+    let variants = |options: &[&str]| {
+        let variants = job(options).unwrap().variants().unwrap();
+        let both = variants.into_iter();
+        both.map(|variant| (variant.under, variant.atomics))
+            .collect::<Vec<_>>()
+    };
+    let (rouse, none) = (Under::Rouse, Under::None);
+    assert_eq!(variants(&[]), [(rouse, None)]);
+    assert_eq!(variants(&["--atomics", "lse"]), [(rouse, Some(Lse))]);
+    let all = [
+        (rouse, Some(Llsc)),
+        (rouse, Some(Lse)),
+        (none, Some(Llsc)),
+        (none, Some(Lse)),
+    ];
+    let options = ["--atomics", "all", "--under", "rouse,none"];
+    assert_eq!(variants(&options), all);
+    // Each is told its own word.
+    let both = job(&["--atomics", "llsc,lse"]).unwrap();
+    let told = |variant: Variant| both.load.boot_arguments(variant.atomics);
+    let told: Vec<String> = both.variants().unwrap().into_iter().map(told).collect();
+    assert!(told[0].contains("rouse.atomics=llsc ") && told[1].contains("rouse.atomics=lse "));
+}
+
+#[test]
+fn a_boot_for_each_setting_of_what_cells_can_not_turn() {
+    let titles = |options: &[&str]| {
+        let variants = job(options).unwrap().variants().unwrap();
+        let titles: Vec<_> = variants.iter().map(Variant::to_string).collect();
+        titles.join("; ")
+    };
+    let kvm = ["--under", "none,kvm", "--trap", "none,wfi"];
+    assert_eq!(
+        titles(&kvm),
+        "under none; under kvm, trap none; under kvm, trap wfi"
+    );
+    // A wait that never halts has no cells where something traps.
+    let busy = [&kvm[..], &["--wait", "busy"]].concat();
+    assert_eq!(titles(&busy), "under none; under kvm, trap none");
+    let polls = [&kvm[..], &["--host-poll-us", "0,50"]].concat();
+    assert_eq!(
+        titles(&polls),
+        "under none; under kvm, trap none; under kvm, trap wfi; under kvm, trap wfi, host polls 50 us"
+    );
+    let both = ["--under", "kvm", "--trap", "wfi", "--atomics", "llsc,lse"];
+    assert_eq!(
+        titles(&both),
+        "under kvm, atomics llsc, trap wfi; under kvm, atomics lse, trap wfi"
+    );
+}
+
+#[test]
+fn which_image_runs_is_known_by_the_board() {
+    use plan::Atomics::{Llsc, Lse};
+    let image = |options: &[&str]| {
+        let job = job(options).unwrap();
+        job.image(job.variant())
+    };
+    assert_eq!(image(&[]), Lse);
+    assert_eq!(image(&["--atomics", "llsc"]), Llsc);
+    assert_eq!(image(&["--append", "rouse.atomics=llsc"]), Llsc);
+    assert_eq!(image(&["--cpu", "cortex-a72"]), Llsc);
+    assert_eq!(image(&["--cpu", "cortex-a72", "--atomics", "lse"]), Llsc);
+    assert_eq!(image(&["--cpu", "neoverse-n1"]), Lse);
+    let wrong = job(&["--append", "rouse.atomics=llsc,lse"]).unwrap_err();
+    assert!(wrong.to_string().contains("use --atomics"), "{wrong}");
+    let job = job(&["--cpu", "neoverse-n1"]).unwrap();
+    assert_eq!(job.other_image(job.variant(), "lse"), None);
+    let told = job.other_image(job.variant(), "llsc").unwrap();
+    assert!(
+        told.contains("`cpus.without_lse` of board virt for neoverse-n1"),
+        "{told}"
+    );
+}
+
+#[test]
+fn an_emulator_is_not_asked_for_what_ends_it() {
+    use plan::Atomics::{Llsc, Lse};
+    let gem5 = |options: &[&str]| job(&[&["--board", "gem5"][..], options].concat());
+    let minor = gem5(&[]).unwrap();
+    assert_eq!(minor.variant().atomics, Some(Llsc));
+    assert_eq!(
+        gem5(&["--atomics", "llsc"])
+            .unwrap()
+            .variants()
+            .unwrap()
+            .len(),
+        1
+    );
+    for words in ["lse", "all"] {
+        let refused = gem5(&["--atomics", words]).unwrap_err();
+        assert!(is_bad_input(&refused) && refused.to_string().contains("use llsc"));
+    }
+    let other = gem5(&["--cpu", "o3", "--atomics", "lse"]).unwrap();
+    assert_eq!(other.image(other.variant()), Lse);
 }

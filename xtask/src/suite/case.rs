@@ -13,6 +13,9 @@
 //! [guest]                     # run test-kernel/ in place of Rouse's guest, with these
 //! image_size = 0x3c00000      # in its header in place of its own: text_offset, flags
 //!
+//! [firmware]                  # boot by dirty-firmware/, which
+//! leaves = ["ram", "spis"]    # leaves these (docs/firmware.md)
+//!
 //! [expect]
 //! status = "ok"               # or crash, hang, stopped-early, exit-status, refused, reset, ..., bad-input
 //! says = "text"               # part of the error
@@ -59,6 +62,7 @@ use serde::Deserialize;
 use super::cells::Expected;
 use super::cut::Cut;
 use super::expectation::Expect;
+use super::firmware::Firmware;
 use super::kernel::Kernel;
 use super::options::{Options, options};
 use super::order::Order;
@@ -91,6 +95,8 @@ pub struct Case {
     run: Options,
     /// The kernel to run in place of Rouse's own guest.
     guest: Option<Kernel>,
+    /// The firmware to boot by.
+    firmware: Option<Firmware>,
     /// What must come of the run.
     #[serde(default)]
     expect: Expect,
@@ -207,7 +213,7 @@ impl Case {
         }
         let mut job = Job::of_run(&args)?;
         job.strict = true;
-        boot(&job, &format!("{}-strict", self.name))
+        self.boot(job, &format!("{}-strict", self.name))
     }
 
     /// Where its boots leave their files; a refused one leaves none.
@@ -225,7 +231,14 @@ impl Case {
         if let Some(kernel) = &kernel {
             args.job.load.guest = Some(kernel.path().into());
         }
-        boot(&Job::of_run(&args)?, name)
+        self.boot(Job::of_run(&args)?, name)
+    }
+
+    /// Boots `job`, by the firmware that is asked for.
+    fn boot(&self, mut job: Job, name: &str) -> Result<Session> {
+        let file = self.firmware.as_ref().map(Firmware::file).transpose()?;
+        job.dirty_firmware = file.as_ref().map(|(_, firmware)| firmware.clone());
+        boot(&job, name)
     }
 }
 

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::{counted, exceptions, killed, monitor, repeated, strict, together};
+use super::{counted, exceptions, exclusives, killed, monitor, repeated, strict, together};
 use crate::{cost, places};
 
 /// A test.
@@ -39,7 +39,11 @@ struct Line {
     says: &'static str,
 }
 
-const ALL: [Gate; 13] = [
+const ALL: [Gate; 14] = [
+    Gate {
+        name: "atomics-of-both-images",
+        what: What::Code(exclusives::run),
+    },
     Gate {
         name: "cost-is-not-more",
         what: What::Line(Line {

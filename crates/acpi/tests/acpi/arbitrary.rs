@@ -3,6 +3,7 @@
 
 use crate::tables::{self, FADT, GTDT, MADT, Memory, RAM, RSDP, SPCR, XSDT, small};
 use acpi::{Ram, Tables};
+use platform::Room;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -29,7 +30,8 @@ impl Tables for Careless {
 fn read(tables: &impl Tables, rsdp: u64) {
     let mut ram = Ram::new();
     ram.usable(RAM).unwrap();
-    let description = acpi::read(tables, rsdp, &ram, "");
+    let mut room = Room::new();
+    let description = acpi::read(tables, rsdp, &ram, "", &mut room);
     match description {
         // What was accepted holds what a platform is promised to hold.
         Ok(description) => {
@@ -121,9 +123,16 @@ fn memory_of_the_wrong_size_is_not_read() {
     ram.usable(RAM).unwrap();
     for surplus in [0, 2] {
         let careless = Careless(small().memory(), surplus);
-        let error = acpi::read(&careless, RSDP, &ram, "").unwrap_err();
+        let error = acpi::read(&careless, RSDP, &ram, "", &mut Room::new()).unwrap_err();
         let expected = "ACPI: RSDP: 20 bytes at address 0x1000 are not readable memory";
         assert_eq!(error.to_string(), expected);
     }
-    acpi::read(&Careless(small().memory(), 1), RSDP, &ram, "").unwrap();
+    acpi::read(
+        &Careless(small().memory(), 1),
+        RSDP,
+        &ram,
+        "",
+        &mut Room::new(),
+    )
+    .unwrap();
 }

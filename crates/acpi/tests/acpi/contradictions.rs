@@ -3,6 +3,7 @@
 
 use crate::tables::{Gicc, Machine, RAM, gicd, gicr, its, madt, pair, refused, refused_at};
 use acpi::Table;
+use platform::MAX_CPUS;
 
 /// Offset of the `n`-th GICC of [`pair`].
 const fn nth(n: usize) -> usize {
@@ -124,13 +125,18 @@ fn redistributors_are_described_once_and_apart() {
 
 #[test]
 fn more_ranges_than_fit_are_refused() {
-    let ranges = (0..65).map(|n| gicr(0x1000_0000 + n * 0x2_0000, 0x2_0000));
+    let most = MAX_CPUS as u64;
+    let ranges = (0..=most).map(|n| gicr(0x1000_0000 + n * 0x2_0000, 0x2_0000));
     let mut structures = vec![gicd(0x800_0000, 3), first().bytes()];
     structures.extend(ranges);
-    refused_at(&of(&structures), Table::Madt, 44 + 24 + 80 + 64 * 16 + 4);
+    refused_at(
+        &of(&structures),
+        Table::Madt,
+        44 + 24 + 80 + MAX_CPUS * 16 + 4,
+    );
     structures.pop();
     let platform = of(&structures).read().unwrap().platform;
-    assert_eq!(platform.gic.redistributors.len(), 64);
+    assert_eq!(platform.gic.redistributors.len(), MAX_CPUS);
 }
 
 #[test]

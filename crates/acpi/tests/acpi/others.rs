@@ -6,7 +6,7 @@ use crate::tables::{
     self, FADT, Gicc, Machine, RAM, RSDP, XSDT, fadt, gtdt, pair, refused, refused_at, small,
 };
 use acpi::{Error, Ram, Table};
-use platform::{Conduit, Enable, Region, UartKind};
+use platform::{Conduit, Enable, Region, Room, UartKind};
 
 fn first() -> Gicc {
     Gicc::new(0x0, 0xb8_0014_0000)
@@ -67,10 +67,12 @@ fn timers_have_interrupts_of_their_own() {
         machine
     };
     with([16, 31, 17]).read().unwrap();
+    let timer = with([30, 27, 0]).read().unwrap().platform.timer;
+    assert_eq!(timer.hyp, None);
     for (gsivs, offset) in [
         ([15, 27, 26], 56),
         ([30, 32, 26], 64),
-        ([30, 27, 0], 72),
+        ([30, 27, 15], 72),
         ([30, 30, 26], 64),
         ([30, 27, 27], 72),
         ([25, 27, 26], 56),
@@ -217,7 +219,7 @@ fn entries_of_the_xsdt() {
 
 #[test]
 fn there_must_be_ram() {
-    let error = acpi::read(&small().memory(), RSDP, &Ram::new(), "").unwrap_err();
+    let error = acpi::read(&small().memory(), RSDP, &Ram::new(), "", &mut Room::new()).unwrap_err();
     let region = Region { base: 0, size: 0 };
     assert!(matches!(error, Error::Ram { region: r, .. } if r == region));
 }

@@ -2,7 +2,7 @@
 //! Builders for tables, and the memory they lie in.
 
 use acpi::{Description, Error, Ram, Table, Tables};
-use platform::Region;
+use platform::{Region, Room};
 
 /// Where the RSDP, the XSDT and the first table lie.
 pub const RSDP: u64 = 0x1000;
@@ -34,6 +34,11 @@ impl Tables for Memory {
     }
 }
 
+/// Room for a machine, which a test does not give back.
+pub fn room() -> &'static mut Room {
+    Box::leak(Box::default())
+}
+
 impl Memory {
     /// The piece that begins at `address`.
     pub fn at(&mut self, address: u64) -> &mut Vec<u8> {
@@ -45,7 +50,7 @@ impl Memory {
     pub fn describe(&self) -> Result<Description<'static>, Error> {
         let mut ram = Ram::new();
         ram.usable(RAM)?;
-        acpi::read(self, RSDP, &ram, "")
+        acpi::read(self, RSDP, &ram, "", room())
     }
 
     /// The same, with a console or the reason why there is none.

@@ -227,6 +227,24 @@ macro_rules! common_and {
                     none.then_some(SkipReason::NoPeriod)
                 },
             }
+            /// The atomic instructions of the guest; of what runs, where none was named.
+            atomics: Atomics {
+                key: "atomics",
+                help: "Atomic instructions of the guest: llsc (load and store exclusive), lse (single instructions, which \
+                       FEAT_LSE has). Each is an image, so a boot has one of them, and `run` boots once for each (default the \
+                       best that all CPUs have)",
+                kind: Kind::Words,
+                default: [Atomics::Llsc],
+                neutral: Atomics::Llsc,
+                turn: 11,
+                place: Place::Always,
+                show: Show::IfDifferent,
+                applies: |_| true,
+                contradicts: |cell, machine| {
+                    let lacking = cell.atomics == Atomics::Lse && !machine.lse;
+                    lacking.then_some(SkipReason::NoLse)
+                },
+            }
             /// The barrier before WFI; `none` where there is no WFI.
             wfi_barrier: WfiBarrier {
                 key: "wfi-barrier",

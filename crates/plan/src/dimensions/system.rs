@@ -37,7 +37,7 @@ macro_rules! system {
                 key: "offset",
                 help: "A call of one CPU goes to the caller's number plus this (default 1)",
                 kind: Kind::Numbers,
-                range: (0, 63),
+                range: (0, 511),
                 default: [1],
                 neutral: 1,
                 turn: 22,

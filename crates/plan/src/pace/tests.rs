@@ -95,6 +95,7 @@ fn raw_samples_and_named_numbers_are_all_taken() {
         let machine = crate::Machine {
             cpus: 2,
             wfxt: true,
+            lse: true,
             ecv: true,
             frequency: 1_000_000_000,
             under: crate::Under::Rouse,

@@ -48,6 +48,10 @@ words! {
         GuestAbort = "guest-abort",
         /// The guest does nothing any more.
         GuestHang = "guest-hang",
+        /// Two CPUs of the guest do nothing any more, with interrupts masked.
+        GuestHangMasked = "guest-hang-masked",
+        /// The last cell's second pass does not end.
+        CellHang = "cell-hang",
         /// The core seems to be twice as fast from the third pass on.
         CoreClockMoves = "core-clock-moves",
         /// The guest requests wake-ups without an interrupt.
@@ -86,7 +90,8 @@ impl Fault {
             | Self::RamDirty
             | Self::GuestPanic
             | Self::GuestAbort
-            | Self::GuestHang => true,
+            | Self::GuestHang
+            | Self::GuestHangMasked => true,
             // The hypervisor's alone, or of a soak, which is asked for by itself.
             Self::El2Panic
             | Self::El2Abort
@@ -99,6 +104,7 @@ impl Fault {
             | Self::CounterStands
             | Self::ConsoleStalls
             | Self::SgiLost
+            | Self::CellHang
             | Self::CoreClockMoves
             | Self::LostWakeUp
             | Self::SoakLostWakeUp

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The devices of a device tree: interrupt controller, timer, console.
 
-use arrayvec::ArrayVec;
-use dtoolkit::fdt::Fdt;
+use dtoolkit::fdt::{Fdt, FdtNode};
 use dtoolkit::{Node, Property};
 
 use super::{cell, chosen, find_compatible, is_compatible, regions, string};
-use crate::{Error, Gic, MAX_CPUS, Region, Timer, Uart, UartKind};
+use crate::{Error, Gic, MAX_CPUS, Region, Room, Timer, Uart, UartKind};
 
 /// PPIs start at this INTID and end before SPIs, at 32 (bindings: arm,gic-v3).
 const PPIS: core::ops::Range<u32> = 16..32;
@@ -20,22 +19,41 @@ fn ppi(interrupts: &[u8], index: usize) -> Option<u32> {
     (cell(interrupts, index * 3)? == 1 && PPIS.contains(&intid)).then_some(intid)
 }
 
-pub fn gic(fdt: Fdt<'_>, timer: &Timer) -> Result<Gic, Error> {
-    let node = find_compatible(fdt.root(), &["arm,gic-v3"]).ok_or_else(|| no_gic(fdt))?;
-    let error = |property| Error::Property {
+/// The GIC's node.
+fn gic_node<'a>(fdt: Fdt<'a>) -> Result<FdtNode<'a>, Error> {
+    find_compatible(fdt.root(), &["arm,gic-v3"]).ok_or_else(|| no_gic(fdt))
+}
+
+/// What is wrong with it.
+const fn gic_error(property: &'static str) -> Error {
+    Error::Property {
         node: "interrupt-controller",
         property,
-    };
+    }
+}
+
+/// The ranges of redistributor frames.
+pub fn redistributors(fdt: Fdt<'_>, room: &mut Room) -> Result<(), Error> {
+    let node = gic_node(fdt)?;
     let count = node
         .property("#redistributor-regions")
         .and_then(|count| cell(count.value(), 0))
         .unwrap_or(1) as usize;
-    let mut frames = regions(node);
-    let distributor = frames.next().ok_or(error("reg"))?;
-    let redistributors: ArrayVec<Region, MAX_CPUS> = frames.take(count.min(MAX_CPUS)).collect();
-    if redistributors.is_empty() || redistributors.iter().any(|one| one.size < REDISTRIBUTOR) {
-        return Err(error("reg"));
+    // The distributor comes first.
+    let frames = regions(node).skip(1).take(count.min(MAX_CPUS));
+    room.redistributors.extend(frames);
+    let mut found = room.redistributors.iter();
+    if found.len() == 0 || found.any(|one| one.size < REDISTRIBUTOR) {
+        return Err(gic_error("reg"));
     }
+    Ok(())
+}
+
+/// The GIC, with these ranges of redistributor frames.
+pub fn gic<'a>(fdt: Fdt<'_>, timer: &Timer, frames: &'a [Region]) -> Result<Gic<'a>, Error> {
+    let node = gic_node(fdt)?;
+    let error = gic_error;
+    let distributor = regions(node).next().ok_or(error("reg"))?;
     let stride = node.property("redistributor-stride").map(|stride| {
         let value = stride.value();
         let stride = u64::from(cell(value, 0)?) << 32 | u64::from(cell(value, 1)?);
@@ -46,16 +64,15 @@ pub fn gic(fdt: Fdt<'_>, timer: &Timer) -> Result<Gic, Error> {
         // What the Base System Architecture names (DEN0094C, 3.6).
         None => Some(25),
     };
-    let taken = [timer.phys, timer.virt, timer.hyp];
     Ok(Gic {
         distributor,
-        redistributors,
+        redistributors: frames,
         stride: match stride {
             Some(stride) => Some(stride.ok_or(error("redistributor-stride"))?),
             None => None,
         },
         maintenance: maintenance
-            .filter(|intid| !taken.contains(intid))
+            .filter(|intid| !timer.has(*intid))
             .ok_or(error("interrupts"))?,
     })
 }
@@ -83,8 +100,13 @@ pub fn timer(fdt: Fdt<'_>) -> Result<Timer, Error> {
     let interrupts = node.property("interrupts").ok_or(error)?;
     let entry = |index| ppi(interrupts.value(), index).ok_or(error);
     // Binding order: secure physical, non-secure physical, virtual, hypervisor.
-    let (phys, virt, hyp) = (entry(1)?, entry(2)?, entry(3)?);
-    if phys == virt || virt == hyp || hyp == phys {
+    let (phys, virt) = (entry(1)?, entry(2)?);
+    // Machines without EL2 end the list here.
+    let hyp = match cell(interrupts.value(), 9) {
+        Some(_) => Some(entry(3)?),
+        None => None,
+    };
+    if phys == virt || hyp.is_some_and(|hyp| hyp == phys || hyp == virt) {
         return Err(error);
     }
     Ok(Timer { virt, phys, hyp })

@@ -88,8 +88,12 @@ impl<'b> Writer<'b> {
         cells.iter().try_for_each(|&cell| self.word(cell))
     }
 
-    pub fn regions(&mut self, name: &str, regions: &[Region]) -> Result<(), BufferTooSmall> {
-        self.property(name, regions.len() * 16)?;
+    pub fn regions(
+        &mut self,
+        name: &str,
+        regions: impl Iterator<Item = Region> + Clone,
+    ) -> Result<(), BufferTooSmall> {
+        self.property(name, regions.clone().count() * 16)?;
         for region in regions {
             self.bytes(&region.base.to_be_bytes())?;
             self.bytes(&region.size.to_be_bytes())?;

@@ -123,6 +123,7 @@ fn settings(results: &Results) -> Vec<Setting> {
     tell("gic", "", machine.gic.clone());
     tell("gic", "list registers", number(machine.list_registers));
     tell("firmware", "", machine.firmware.clone());
+    tell("hypervisor", "", machine.hypervisor.clone());
     machine
         .features
         .iter()

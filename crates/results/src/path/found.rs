@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use critical::{Sample, Samples};
-use plan::{Under, Workload};
+use plan::{Atomics, Under, Workload};
 
 use crate::{Cell, Critical, INSNS, Results};
 
@@ -18,13 +18,20 @@ const fn is_taken_apart(workload: Workload) -> bool {
 }
 
 impl Results {
-    /// Adds the `samples` of a boot under `under` to its cells. What is not as the guest
+    /// Adds the `samples` of a boot under `under` to its cells, which have these `atomics` where
+    /// there is a boot for each. What is not as the guest
     /// measured it is a problem; that nothing could look on is worth a note.
-    pub fn add_samples(&mut self, under: Under, samples: Result<Samples, String>) {
+    pub fn add_samples(
+        &mut self,
+        under: Under,
+        atomics: Option<Atomics>,
+        samples: Result<Samples, String>,
+    ) {
         let cells = self.cells.iter_mut();
         let of_boot = |cell: &&mut Cell| {
             // Of values in cycles what was executed is no part.
             cell.under == under
+                && atomics.is_none_or(|atomics| cell.what.atomics == atomics)
                 && cell.unit == INSNS
                 && cell.stats.is_some()
                 && is_taken_apart(cell.what.workload)
@@ -98,7 +105,7 @@ mod tests {
     fn samples_go_to_their_cells() {
         let mut results = results();
         let samples = Samples::from([((0, sample()), 4), ((2, sample()), 4)]);
-        results.add_samples(Under::Rouse, Ok(samples));
+        results.add_samples(Under::Rouse, None, Ok(samples));
         let paths: Vec<_> = results.cells.iter().map(|cell| &cell.critical).collect();
         assert_eq!(paths[0].as_ref().unwrap().path.p50, 7);
         assert!(paths[1].is_none() && paths[2].is_some());
@@ -106,15 +113,30 @@ mod tests {
     }
 
     #[test]
+    fn samples_of_a_boot_go_to_cells_of_its_atomics_alone() {
+        let mut results = results();
+        let mut others = results.cells.clone();
+        others
+            .iter_mut()
+            .for_each(|cell| cell.what.atomics = Atomics::Lse);
+        results.cells.extend(others);
+        let samples = Samples::from([((0, sample()), 4), ((2, sample()), 4)]);
+        results.add_samples(Under::Rouse, Some(Atomics::Lse), Ok(samples));
+        let known = |cell: &Cell| cell.critical.is_some();
+        let known: Vec<bool> = results.cells.iter().map(known).collect();
+        assert_eq!(known, [false, false, false, true, false, true]);
+    }
+
+    #[test]
     fn what_is_missing_or_wrong_is_told() {
         let mut results = results();
         let samples = Samples::from([((0, sample()), 3)]);
-        results.add_samples(Under::Rouse, Ok(samples));
+        results.add_samples(Under::Rouse, None, Ok(samples));
         assert_eq!(results.problems.len(), 2, "{:?}", results.problems);
         assert!(results.cells.iter().all(|cell| cell.critical.is_none()));
-        results.add_samples(Under::None, Err("no".into()));
+        results.add_samples(Under::None, None, Err("no".into()));
         assert!(results.notes.is_empty());
-        results.add_samples(Under::Rouse, Err("no".into()));
+        results.add_samples(Under::Rouse, None, Err("no".into()));
         assert_eq!(results.notes.len(), 1);
     }
 }

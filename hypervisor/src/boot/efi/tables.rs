@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Firmware's tables that describe the machine, and reading them safely.
 
+use aarch64_cpu::registers::{CurrentEL, Readable};
 use acpi::Tables;
 use arch::insn;
 use uefi::boot::MemoryType;
@@ -70,13 +71,21 @@ impl<M: MemoryMap> Tables for Mapped<'_, M> {
         // The map says what it is, and not that it can be read.
         let pages = (address & !0xfff..end).step_by(0x1000);
         for page in pages {
-            if !insn::el2_can_read(page) {
+            if !can_read(page) {
                 return None;
             }
         }
         // SAFETY: memory that firmware's map calls memory and the running
-        // translation lets EL2 read; firmware does not change tables while an
+        // translation lets this level read; firmware does not change tables while an
         // application runs.
         Some(unsafe { core::slice::from_raw_parts(address as *const u8, length) })
+    }
+}
+
+/// Whether firmware's translation lets the level that it runs at read at `address`.
+fn can_read(address: u64) -> bool {
+    match CurrentEL.read(CurrentEL::EL) {
+        1 => insn::el1_can_read(address),
+        _ => insn::el2_can_read(address),
     }
 }

@@ -4,10 +4,8 @@
 use aarch64_cpu::registers::{ICH_HCR_EL2, ICH_VMCR_EL2, ICH_VTR_EL2, Readable, Writeable};
 use arch::gic_cpu;
 use arch::regs::{
-    ICC_AP0R0_EL1, ICC_AP0R1_EL1, ICC_AP0R2_EL1, ICC_AP0R3_EL1, ICC_AP1R0_EL1, ICC_AP1R1_EL1,
-    ICC_AP1R2_EL1, ICC_AP1R3_EL1, ICC_CTLR_EL1, ICC_SRE_EL2, ICH_AP0R0_EL2, ICH_AP0R1_EL2,
-    ICH_AP0R2_EL2, ICH_AP0R3_EL2, ICH_AP1R0_EL2, ICH_AP1R1_EL2, ICH_AP1R2_EL2, ICH_AP1R3_EL2,
-    set_ich_lr,
+    ICC_SRE_EL2, ICH_AP0R0_EL2, ICH_AP0R1_EL2, ICH_AP0R2_EL2, ICH_AP0R3_EL2, ICH_AP1R0_EL2,
+    ICH_AP1R1_EL2, ICH_AP1R2_EL2, ICH_AP1R3_EL2, set_ich_lr,
 };
 use gic::Redistributor;
 use platform::Platform;
@@ -41,7 +39,8 @@ pub unsafe fn prepare(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), gic::
     ICC_SRE_EL2.set(SRE);
     arch::insn::isb();
     own(&redistributor, platform);
-    forget_active();
+    gic_cpu::forget_active();
+    forget_guests();
     let interface = ThisCpu(cpu);
     for n in 0..interface.count() {
         set_ich_lr(n, 0);
@@ -57,40 +56,19 @@ pub unsafe fn prepare(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), gic::
     Ok(())
 }
 
-/// Clears the active priorities of both interfaces and the guest's settings. They are
-/// UNKNOWN after a reset, and firmware may have left an interrupt active: none of the same
-/// or lower priority would ever come (IHI 0069H, 4.8.5). How many registers there are
-/// follows from the bits of preemption that each interface has (12.2.1, 12.4.1).
-fn forget_active() {
-    /// ICC_CTLR_EL1.PRIbits (10:8) and ICH_VTR_EL2.PREbits (28:26): one less than there are.
+/// Clears the active priorities of the guest's interface and the guest's settings, as
+/// [`gic_cpu::forget_active`] does of EL2's own.
+fn forget_guests() {
+    /// ICH_VTR_EL2.PREbits (28:26): one less than there are.
     const FIRST: u64 = 5;
-    let physical = (ICC_CTLR_EL1.get() >> 8 & 7) + 1;
-    let own = (ICH_VTR_EL2.get() >> 26 & 7) + 1;
-    if gic_cpu::has_group0() {
-        ICC_AP0R0_EL1.set(0);
-        if physical > FIRST {
-            ICC_AP0R1_EL1.set(0);
-        }
-        if physical > FIRST + 1 {
-            ICC_AP0R2_EL1.set(0);
-            ICC_AP0R3_EL1.set(0);
-        }
-    }
-    ICC_AP1R0_EL1.set(0);
-    if physical > FIRST {
-        ICC_AP1R1_EL1.set(0);
-    }
-    if physical > FIRST + 1 {
-        ICC_AP1R2_EL1.set(0);
-        ICC_AP1R3_EL1.set(0);
-    }
+    let bits = (ICH_VTR_EL2.get() >> 26 & 7) + 1;
     ICH_AP0R0_EL2.set(0);
     ICH_AP1R0_EL2.set(0);
-    if own > FIRST {
+    if bits > FIRST {
         ICH_AP0R1_EL2.set(0);
         ICH_AP1R1_EL2.set(0);
     }
-    if own > FIRST + 1 {
+    if bits > FIRST + 1 {
         ICH_AP0R2_EL2.set(0);
         ICH_AP0R3_EL2.set(0);
         ICH_AP1R2_EL2.set(0);
@@ -106,7 +84,7 @@ pub fn own(redistributor: &Redistributor, platform: &Platform<'_>) {
         // SAFETY: only EL2 of the CPU that it belongs to gets here.
         unsafe { redistributor.set_priority(intid, PRIORITY) };
     }
-    let timer = platform.timer.hyp;
-    redistributor.enable_all(SGIS | 1 << platform.gic.maintenance | 1 << timer);
+    let timer = platform.timer.hyp.map_or(0, |intid| 1 << intid);
+    redistributor.enable_all(SGIS | 1 << platform.gic.maintenance | timer);
     gic_cpu::enable(true);
 }

@@ -45,7 +45,7 @@ pub fn run(options: &[&str], count: u32) -> Result<Traced> {
     let built = interrupt::or(images::build(&job.board().name, job.load.packed()))?;
     let place = Scratch::new()?;
     let (stub, log) = (place.path().join("stub"), place.path().join("log"));
-    let mut command = launch::command(&job, UNDER, &emulator, &built)?;
+    let mut command = launch::command(&job, job.variant(), &emulator, &built)?;
     attach(&mut command, &stub, &log);
     let (process, lines) = EmulatorProcess::start(&mut command)?;
     let mut machine = Machine {
@@ -93,7 +93,11 @@ fn marks(job: &Job, built: &Built) -> Result<Marks> {
         .image_base()
         .context("the board has no image_base")?;
     Marks::find(
-        built.guest.as_ref().context("the guest was not built")?,
+        built
+            .guest(job.image(job.variant()))
+            .elf
+            .as_ref()
+            .context("the guest was not built")?,
         base,
     )
 }

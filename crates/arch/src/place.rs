@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A variable of the image for what is too large for a stack and is needed before there are
+//! exclusive accesses: those take translation and caches.
+
+use core::cell::UnsafeCell;
+
+/// Such a variable, which is given away once.
+#[derive(Debug)]
+pub struct Place<T>(UnsafeCell<T>);
+
+// SAFETY: all that can be done with it is `take`, whose caller promises to be the only one.
+unsafe impl<T: Send> Sync for Place<T> {}
+
+impl<T> Place<T> {
+    /// With `value` in it.
+    pub const fn new(value: T) -> Self {
+        Self(UnsafeCell::new(value))
+    }
+
+    /// Gives it away.
+    ///
+    /// # Safety
+    /// It must be called once.
+    #[allow(
+        clippy::mut_from_ref,
+        reason = "the caller is the only one that gets it"
+    )]
+    pub const unsafe fn take(&'static self) -> &'static mut T {
+        // SAFETY: the caller promises that there is no other reference.
+        unsafe { &mut *self.0.get() }
+    }
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where the long lists of a description are.
+//!
+//! They are as long as a machine has CPUs, which is more than a stack should hold. So a
+//! reader writes them here, into a variable of its caller's, and refers to them.
+
+use arrayvec::ArrayVec;
+
+use crate::{Cpu, Enable, MAX_CPUS, Region};
+
+/// Room for the lists of one machine.
+#[derive(Debug)]
+pub struct Room {
+    /// The CPUs, in the order of the description.
+    pub cpus: ArrayVec<Cpu, MAX_CPUS>,
+    /// CPUs that were described and do not fit.
+    pub ignored: usize,
+    /// Ranges of redistributor frames.
+    pub redistributors: ArrayVec<Region, MAX_CPUS>,
+    /// Affinity of the CPU that is to be the first, if one is.
+    first: Option<u64>,
+}
+
+impl Room {
+    /// Empty.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            cpus: ArrayVec::new_const(),
+            ignored: 0,
+            redistributors: ArrayVec::new_const(),
+            first: None,
+        }
+    }
+
+    /// Has the CPU that is running, of affinity `mpidr`, be the first of the list that is to be
+    /// read.
+    pub const fn begin_with(&mut self, mpidr: u64) -> &mut Self {
+        self.first = Some(mpidr);
+        self
+    }
+
+    /// Empties the lists, for a description that is about to be read.
+    pub fn clear(&mut self) {
+        self.cpus.clear();
+        self.redistributors.clear();
+        self.ignored = 0;
+    }
+
+    /// Adds a CPU, if there is room for it.
+    pub fn add(&mut self, cpu: Cpu) {
+        if self.cpus.try_push(cpu).is_err() {
+            self.ignored += 1;
+        }
+    }
+
+    /// Puts the CPU of [`Self::begin_with`] in front, once all are read. Where it is none of
+    /// them, because the machine has more than [`MAX_CPUS`], the last one is left out for it.
+    pub fn sort(&mut self) {
+        let Some(mpidr) = self.first else { return };
+        match self.cpus.iter().position(|cpu| cpu.mpidr == mpidr) {
+            Some(index) => self.cpus[..=index].rotate_right(1),
+            None => {
+                // It runs: it will not have to be started.
+                let enable = Enable::Held;
+                if self.cpus.is_full() {
+                    self.cpus.pop();
+                    self.ignored += 1;
+                }
+                self.cpus.insert(0, Cpu { mpidr, enable });
+            }
+        }
+    }
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self::new()
+    }
+}

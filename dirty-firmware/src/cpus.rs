@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The other CPUs: where they wait, and how they are let go.
+
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use aarch64_cpu::registers::{MPIDR_EL1, Readable};
+use arch::insn;
+
+use crate::entry::{self, CPUS};
+use crate::{el3, leave, machine};
+
+/// PSCI answers.
+const INVALID: i64 = -2;
+const ALREADY_ON: i64 = -4;
+
+/// Where a CPU waits: 0 for waiting, 1 for running, or its entry.
+struct Slot {
+    entry: AtomicU64,
+    context: AtomicU64,
+}
+
+const OFF: u64 = 0;
+const ON: u64 = 1;
+
+static SLOTS: [Slot; CPUS] = [const {
+    Slot {
+        entry: AtomicU64::new(OFF),
+        context: AtomicU64::new(0),
+    }
+}; CPUS];
+
+/// The words of spin tables.
+pub static RELEASE: [AtomicU64; CPUS] = [const { AtomicU64::new(0) }; CPUS];
+
+/// Where those are.
+pub fn release_base() -> u64 {
+    RELEASE.as_ptr() as u64
+}
+
+/// Where every other CPU comes to, with its number: waits until it is let go.
+pub extern "C" fn pen(number: u64) -> ! {
+    let number = number as usize;
+    let machine = machine();
+    let mpidr = MPIDR_EL1.get() & platform::AFFINITY;
+    let frame = crate::devices::redistributor(&machine.platform.gic, mpidr);
+    if el3::here() {
+        el3::give(frame);
+    }
+    let (slot, release) = (&SLOTS[number], &RELEASE[number]);
+    loop {
+        let entry = slot.entry.load(Acquire);
+        if entry > ON {
+            slot.entry.store(ON, Relaxed);
+            leave(entry, slot.context.load(Relaxed))
+        }
+        let entry = release.load(Acquire);
+        if machine.words.spin_table && entry != 0 {
+            leave(entry, 0)
+        }
+        insn::wfe();
+    }
+}
+
+/// CPU_ON, and the same for this firmware itself.
+pub fn turn_on(mpidr: u64, entry: u64, context: u64) -> i64 {
+    let cpus = machine().platform.cpus.iter();
+    let known = cpus.clone().any(|cpu| cpu.mpidr == mpidr);
+    let Some(slot) = SLOTS.get(mpidr as usize).filter(|_| known) else {
+        return INVALID;
+    };
+    if slot.entry.load(Acquire) != OFF {
+        return ALREADY_ON;
+    }
+    slot.context.store(context, Relaxed);
+    slot.entry.store(entry, Release);
+    insn::dsb_sy();
+    insn::sev();
+    0
+}
+
+/// CPU_OFF.
+pub fn turn_off() -> ! {
+    let number = MPIDR_EL1.get() & 0xff;
+    SLOTS[number as usize].entry.store(OFF, Release);
+    // SAFETY: nothing on this stack is needed again.
+    unsafe { entry::firmware_wait(number) }
+}
+
+/// AFFINITY_INFO: whether a CPU is off; `None` if there is none.
+pub fn is_off(mpidr: u64) -> Option<bool> {
+    let slot = SLOTS.get(mpidr as usize)?;
+    Some(slot.entry.load(Acquire) == OFF)
+}
+
+/// Marks this CPU, which does not wait, as running.
+pub fn note_first() {
+    let number = MPIDR_EL1.get() & 0xff;
+    SLOTS[number as usize].entry.store(ON, Relaxed);
+}

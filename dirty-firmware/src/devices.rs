@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is left in the interrupt controller, the timers and the performance monitors, and what
+//! EL3 has to do to the first so that the non-secure side has one (IHI 0069H, 12.9 to 12.11).
+
+use aarch64_cpu::registers::{
+    CNTP_CTL_EL0, CNTP_CVAL_EL0, CNTV_CTL_EL0, CNTV_CVAL_EL0, ICH_HCR_EL2, ICH_VMCR_EL2, Readable,
+    Writeable,
+};
+use arch::insn;
+use arch::regs::*;
+use gic::Redistributor;
+use platform::Gic;
+
+use crate::el3;
+
+/// Offsets in the distributor, and those of the SGI frame of a redistributor, which are the
+/// same.
+const CTLR: u64 = 0;
+const TYPER: u64 = 4;
+const IGROUPR: u64 = 0x80;
+const ISENABLER: u64 = 0x100;
+const ISPENDR: u64 = 0x200;
+const ISACTIVER: u64 = 0x300;
+const IPRIORITYR: u64 = 0x400;
+const ICFGR: u64 = 0xc00;
+const IGRPMODR: u64 = 0xd00;
+/// Offsets in a redistributor.
+const WAKER: u64 = 0x14;
+const PROPBASER: u64 = 0x70;
+const PENDBASER: u64 = 0x78;
+const SGI_FRAME: u64 = 0x1_0000;
+/// GICR_WAKER: ProcessorSleep, ChildrenAsleep.
+const SLEEP: u32 = 1 << 1;
+const ASLEEP: u32 = 1 << 2;
+
+/// Reads a register.
+fn read(address: u64) -> u32 {
+    // SAFETY: the description of the machine names the device.
+    unsafe { (address as *const u32).read_volatile() }
+}
+
+/// Writes a register.
+fn write(address: u64, value: u32) {
+    // SAFETY: as above, and nothing depends on its state before the next image runs.
+    unsafe { (address as *mut u32).write_volatile(value) }
+}
+
+fn write64(address: u64, value: u64) {
+    // SAFETY: as above.
+    unsafe { (address as *mut u64).write_volatile(value) }
+}
+
+/// The frame of this CPU's redistributor.
+pub fn redistributor(gic: &Gic, mpidr: u64) -> u64 {
+    // SAFETY: the description is QEMU's own.
+    unsafe { Redistributor::find(gic, mpidr) }.map_or(0, |found| found.base())
+}
+
+/// Registers of 32 SPIs each that there are.
+fn words(gic: &Gic) -> u64 {
+    u64::from(read(gic.distributor.base + TYPER) & 0x1f)
+}
+
+/// At EL3, once: affinity routing, all groups, every SPI in non-secure Group 1.
+pub fn give_distributor(gic: &Gic) {
+    let base = gic.distributor.base;
+    write(base + CTLR, 3 << 4);
+    write(base + CTLR, 3 << 4 | 7);
+    for n in 1..=words(gic) {
+        write(base + IGROUPR + 4 * n, u32::MAX);
+        write(base + IGRPMODR + 4 * n, 0);
+    }
+}
+
+/// At EL3, on each CPU: the same for its redistributor, awake.
+pub fn give_redistributor(frame: u64) {
+    write(frame + WAKER, read(frame + WAKER) & !SLEEP);
+    while read(frame + WAKER) & ASLEEP != 0 {}
+    write(frame + SGI_FRAME + IGROUPR, u32::MAX);
+    write(frame + SGI_FRAME + IGRPMODR, 0);
+}
+
+/// SPIs are enabled, pending and active, at the highest priority, for this CPU; the states
+/// of those of the first register.
+pub fn leave_spis(gic: &Gic) -> [u32; 3] {
+    const ROUTER: u64 = 0x6000;
+    let base = gic.distributor.base;
+    write(base + CTLR, read(base + CTLR) | 1 << 4 | 3);
+    for n in 1..=words(gic) {
+        write(base + IGROUPR + 4 * n, u32::MAX);
+        for register in [ISENABLER, ISPENDR, ISACTIVER] {
+            // Every second one is active, so that the others can be delivered.
+            let active = if register == ISACTIVER {
+                0x5555_5555
+            } else {
+                u32::MAX
+            };
+            write(base + register + 4 * n, active);
+        }
+        for m in 0..8 {
+            write(base + IPRIORITYR + 32 * n + 4 * m, 0);
+            write64(base + ROUTER + 8 * (32 * n + m), 0);
+        }
+        write(base + ICFGR + 8 * n, 0xaaaa_aaaa);
+    }
+    [ISENABLER, ISPENDR, ISACTIVER].map(|register| read(base + register + 4))
+}
+
+/// SGIs and PPIs are enabled, pending and active, at the highest priority; their states.
+pub fn leave_ppis(frame: u64) -> [u32; 3] {
+    let base = frame + SGI_FRAME;
+    write(frame + WAKER, read(frame + WAKER) & !SLEEP);
+    for n in 0..8 {
+        write(base + IPRIORITYR + 4 * n, 0);
+    }
+    write(base + ISENABLER, u32::MAX);
+    write(base + ISPENDR, u32::MAX);
+    write(base + ISACTIVER, u32::MAX);
+    [ISENABLER, ISPENDR, ISACTIVER].map(|register| read(base + register))
+}
+
+/// LPIs are enabled (once set, the bit may stay: IHI 0069H, 12.11, GICR_CTLR), with the first
+/// one pending; of the tables in `memory` the second is for each CPU, a multiple of 64 KiB. GICR_CTLR.
+pub fn leave_lpis(frame: u64, memory: u64, number: u64) -> u32 {
+    /// Number of bits of INTIDs, minus one.
+    const BITS: u64 = 13;
+    let pending = memory + 0x2_0000 + 0x1_0000 * number;
+    // SAFETY: reserved for this.
+    unsafe {
+        (memory as *mut u8).write_bytes(0x81, 0x2000);
+        (pending as *mut u8).write_bytes(0, 0x800);
+        ((pending + 1024) as *mut u8).write_volatile(1);
+    }
+    insn::dsb_sy();
+    write64(frame + PROPBASER, memory | BITS);
+    write64(frame + PENDBASER, pending);
+    write(frame + CTLR, 1);
+    read(frame + CTLR)
+}
+
+/// The CPU interface has active priorities, list registers in use, traps for EL1, and lets
+/// nothing through. ICC_AP1R0_EL1 and ICH_AP1R0_EL2.
+pub fn leave_priorities() -> [u64; 2] {
+    ICC_SRE_EL2.set(0xf);
+    insn::isb();
+    ICC_SRE_EL1.set(7);
+    insn::isb();
+    ICC_AP1R0_EL1.set(u64::from(u32::MAX));
+    ICH_AP0R0_EL2.set(u64::from(u32::MAX));
+    ICH_AP1R0_EL2.set(u64::from(u32::MAX));
+    // Pending, Group 1, INTIDs that a guest may have.
+    for n in 0..4 {
+        set_ich_lr(n, 1 << 62 | 1 << 60 | (27 + n as u64));
+    }
+    ICH_VMCR_EL2.set(u64::from(u32::MAX));
+    // En, UIE, TC, TALL0, TALL1, TDIR.
+    ICH_HCR_EL2.set(1 | 1 << 1 | 0x1f << 10);
+    ICC_BPR1_EL1.set(7);
+    // CBPR and EOImode.
+    ICC_CTLR_EL1.set(3);
+    insn::isb();
+    [ICC_AP1R0_EL1.get(), ICH_AP1R0_EL2.get()]
+}
+
+/// Nothing non-secure comes through: with PSTATE.DAIF clear, it would come here.
+pub fn hold_back() {
+    /// The most urgent priority of the non-secure side, as EL3 sees it.
+    const NON_SECURE: u64 = 0x80;
+    ICC_SRE_EL2.set(0xf);
+    insn::isb();
+    ICC_PMR_EL1.set(if el3::here() { NON_SECURE } else { 0 });
+    ICC_IGRPEN1_EL1.set(0);
+    insn::isb();
+}
+
+/// Timers are armed and have expired, events come from the counter; the controls of the
+/// timers.
+pub fn leave_timers() -> [u64; 3] {
+    CNTP_CVAL_EL0.set(0);
+    CNTV_CVAL_EL0.set(0);
+    CNTHP_CVAL_EL2.set(0);
+    CNTP_CTL_EL0.set(1);
+    CNTV_CTL_EL0.set(1);
+    CNTHP_CTL_EL2.set(1);
+    // EVNTEN, and the rest of what EL1 may.
+    CNTHCTL_EL2.set(CNTHCTL_EL2.get() | 1 << 2);
+    CNTKCTL_EL1.set(CNTKCTL_EL1.get() | 1 << 2);
+    insn::isb();
+    [CNTP_CTL_EL0.get(), CNTV_CTL_EL0.get(), CNTHP_CTL_EL2.get()]
+}
+
+/// The monitors count everywhere, every 64th cycle, with interrupts and overflows; PMCR_EL0
+/// and PMCNTENSET_EL0.
+pub fn leave_pmu() -> [u64; 2] {
+    const OVERFLOWS: u64 = 0x8000_003f;
+    PMCCFILTR_EL0.set(1 << 27);
+    // PMOVSSET_EL0, PMINTENSET_EL1, PMUSERENR_EL0, PMSELR_EL0.
+    // SAFETY: they decide what is counted and which interrupts that makes; all are masked.
+    unsafe {
+        core::arch::asm!("msr S3_3_C9_C14_3, {0}", "msr S3_0_C9_C14_1, {0}",
+            "msr S3_3_C9_C14_0, {0}", "msr S3_3_C9_C12_5, {1}",
+            in(reg) OVERFLOWS, in(reg) 31u64, options(nostack, preserves_flags));
+    }
+    PMCCNTR_EL0.set(u64::MAX - 1000);
+    // E, D, X, DP.
+    PMCR_EL0.set(1 | 1 << 3 | 1 << 4 | 1 << 5);
+    PMCNTENSET_EL0.set(OVERFLOWS);
+    insn::isb();
+    [PMCR_EL0.get(), PMCNTENSET_EL0.get()]
+}

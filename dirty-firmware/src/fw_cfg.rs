@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What QEMU was given for this machine: the next image, and what is to be left. Read by
+//! the DMA interface of its fw_cfg device (QEMU, docs/specs/fw_cfg.rst).
+
+/// The device on QEMU's `virt`.
+const BASE: u64 = 0x0902_0000;
+/// Its register that starts a transfer: the lower half of the address, big-endian.
+const START: u64 = BASE + 20;
+/// Items.
+const KERNEL_SIZE: u16 = 0x08;
+const KERNEL: u16 = 0x11;
+const FILES: u16 = 0x19;
+/// Commands and the state that is an error.
+const ERROR: u32 = 1;
+const READ: u32 = 1 << 1;
+const SELECT: u32 = 1 << 3;
+
+/// A transfer, as the device reads it: big-endian.
+#[repr(C)]
+struct Transfer {
+    control: u32,
+    length: u32,
+    address: u64,
+}
+
+/// The device, with memory that it reaches.
+#[derive(Debug)]
+pub struct FwCfg {
+    memory: *mut Transfer,
+}
+
+/// An item with its size.
+#[derive(Clone, Copy, Debug)]
+pub struct Item {
+    key: u16,
+    /// Bytes.
+    pub size: u32,
+}
+
+impl FwCfg {
+    /// The device, with 4 KiB of `memory` below 4 GiB.
+    ///
+    /// # Safety
+    /// The memory must be this program's alone.
+    pub const unsafe fn new(memory: u64) -> Self {
+        let memory = memory as *mut Transfer;
+        Self { memory }
+    }
+
+    /// The file that was given as kernel.
+    pub fn kernel(&self) -> Item {
+        let size = u32::from_le_bytes(self.small::<4>(KERNEL_SIZE, 0));
+        Item { key: KERNEL, size }
+    }
+
+    /// The file `name` of those that have a name.
+    pub fn file(&self, name: &str) -> Option<Item> {
+        let count = u32::from_be_bytes(self.small::<4>(FILES, 0));
+        (0..count).find_map(|n| {
+            let entry = self.small::<64>(FILES, 4 + 64 * n);
+            let end = entry[8..].iter().position(|&byte| byte == 0)?;
+            (&entry[8..8 + end] == name.as_bytes()).then(|| Item {
+                key: u16::from_be_bytes([entry[4], entry[5]]),
+                size: u32::from_be_bytes([entry[0], entry[1], entry[2], entry[3]]),
+            })
+        })
+    }
+
+    /// Copies an item to `address`.
+    ///
+    /// # Safety
+    /// That memory must be this program's alone.
+    pub unsafe fn copy(&self, item: Item, address: u64) {
+        self.transfer(
+            u32::from(item.key) << 16 | SELECT | READ,
+            item.size,
+            address,
+        );
+    }
+
+    /// The `N` bytes of item `key` at `from`, which are less than the memory has.
+    fn small<const N: usize>(&self, key: u16, from: u32) -> [u8; N] {
+        const SKIP: u32 = 1 << 2;
+        self.transfer(u32::from(key) << 16 | SELECT | SKIP, from, 0);
+        let to = self.memory as u64 + 64;
+        self.transfer(READ, N as u32, to);
+        // SAFETY: `new` was promised the memory.
+        unsafe { (to as *const [u8; N]).read_volatile() }
+    }
+
+    fn transfer(&self, control: u32, length: u32, address: u64) {
+        // SAFETY: `new` was promised the memory, and the callers that the destination is
+        // theirs.
+        unsafe {
+            self.memory.write_volatile(Transfer {
+                control: control.to_be(),
+                length: length.to_be(),
+                address: address.to_be(),
+            });
+            arch::insn::dsb_sy();
+            (START as *mut u32).write_volatile((self.memory as u32).to_be());
+            let control = &raw const (*self.memory).control;
+            while u32::from_be(control.read_volatile()) & !ERROR != 0 {}
+        }
+        arch::insn::dsb_sy();
+    }
+}

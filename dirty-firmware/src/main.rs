@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Firmware for tests: it loads the next image, leaves behind all that it may, and enters
+//! that image as a loader does. docs/firmware.md says what it leaves, by which words, and
+//! what allows it.
+//!
+//! It knows one family of machines, QEMU's `virt`. QEMU tells it by fw_cfg what to load, and
+//! which words. Every word is verified here: what was left is read back and printed, and
+//! where it is not there the machine ends.
+
+#![no_std]
+#![no_main]
+
+mod cpus;
+mod devices;
+mod el3;
+mod entry;
+mod fw_cfg;
+mod ram;
+mod registers;
+mod tree;
+mod words;
+
+use core::fmt::{self, Write};
+use core::panic::PanicInfo;
+use core::ptr;
+use core::sync::atomic::AtomicPtr;
+use core::sync::atomic::Ordering::{Acquire, Release};
+
+use aarch64_cpu::registers::{MPIDR_EL1, Readable};
+use arch::place::Place;
+use console::Port;
+use platform::image::{HEADER, Image};
+use platform::{Platform, Room};
+
+use crate::entry::Entry;
+use crate::fw_cfg::FwCfg;
+use crate::registers::PATTERN;
+use crate::tree::{Changes, Start};
+use crate::words::Words;
+
+/// Where the lists of the machine's description are.
+static ROOM: Place<Room> = Place::new(Room::new());
+
+/// Start of RAM, where QEMU leaves the device tree for firmware.
+const RAM: u64 = 0x4000_0000;
+/// RAM of this firmware's: what devices read and write, and the device tree as it is made.
+const SCRATCH: u64 = 0x47c0_0000;
+const SCRATCH_SIZE: u64 = 0x40_0000;
+/// Parts of it.
+const TREE: u64 = SCRATCH + 0x10_0000;
+const TREE_SIZE: usize = 0x10_0000;
+const LPIS: u64 = SCRATCH + 0x20_0000;
+const LPIS_SIZE: u64 = 0x2_0000 + 0x1_0000 * entry::CPUS as u64;
+/// Where the image goes to.
+const IMAGE: u64 = RAM + 0x20_0000;
+const IMAGE_HIGH: u64 = 0x5020_0000;
+/// The second of two banks, by their distance.
+const HOLE: u64 = 0x100_0000;
+
+/// HCR_EL2: E2H and TGE, and a pattern without them and without what would come to EL2 at
+/// once where it is not masked, virtual SErrors and interrupts.
+const E2H: u64 = 1 << 34 | 1 << 27;
+const HCR: u64 = PATTERN & !E2H & !(7 << 6);
+/// SCTLR_EL2: RES1 bits with I and SA; EE; the MMU is off.
+const SCTLR: u64 = 0x30c5_0830 | 1 << 12 | 1 << 3;
+const EE: u64 = 1 << 25;
+/// PSTATE: EL2 on its own stack pointer, everything masked.
+const EL2H: u64 = 9;
+const MASKED: u64 = 0xf << 6;
+
+/// What every CPU needs to know.
+struct Machine {
+    platform: Platform<'static>,
+    words: Words,
+}
+
+/// The machine, once it is known.
+static MACHINE: AtomicPtr<Machine> = AtomicPtr::new(ptr::null_mut());
+
+/// The machine.
+fn machine() -> &'static Machine {
+    // SAFETY: `firmware_start` sets it, to what stays, before another CPU gets here.
+    unsafe { &*MACHINE.load(Acquire) }
+}
+
+/// Writes a line.
+#[macro_export]
+macro_rules! say {
+    ($($arg:tt)*) => { $crate::line(format_args!($($arg)*)) };
+}
+
+/// Writes a line of this firmware's.
+fn line(text: fmt::Arguments<'_>) {
+    let machine = MACHINE.load(Acquire);
+    // SAFETY: as in `machine`.
+    let uart = unsafe { machine.as_ref() }.and_then(|machine| machine.platform.uart);
+    if let Some(uart) = uart {
+        // SAFETY: the device tree names the UART, and the MMU is off.
+        let mut port = unsafe { Port::new(uart) };
+        let _ = writeln!(port, "firmware: {text}");
+    }
+}
+
+/// Says that something is not as it has to be, and ends the machine.
+fn fail(text: fmt::Arguments<'_>) -> ! {
+    line(text);
+    if el3::here() {
+        el3::end(0);
+    }
+    psci(SYSTEM_OFF, 0, 0, 0);
+    loop {
+        arch::insn::wfi();
+    }
+}
+
+/// Runs on the first CPU.
+#[unsafe(no_mangle)]
+extern "C" fn firmware_start() -> ! {
+    // SAFETY: QEMU's; the second word of its header is its size, big-endian.
+    let tree = unsafe {
+        let size = u32::from_be((RAM as *const u32).add(1).read());
+        core::slice::from_raw_parts(RAM as *const u8, size as usize)
+    };
+    // SAFETY: this runs once.
+    let room = unsafe { ROOM.take() };
+    let Ok(platform) = Platform::from_fdt(tree, room) else {
+        el3::end(0)
+    };
+    // SAFETY: RAM that is this firmware's.
+    let source = unsafe { FwCfg::new(SCRATCH) };
+    let mut machine = Machine {
+        platform,
+        words: Words::default(),
+    };
+    MACHINE.store(&raw mut machine, Release);
+    machine.words = words(&source);
+    let words = machine.words;
+    let end = load(&source, words);
+    let changes = changes(&machine.platform, words);
+    // SAFETY: RAM that is this firmware's.
+    let made = unsafe { core::slice::from_raw_parts_mut(TREE as *mut u8, TREE_SIZE) };
+    let size = tree::rewrite(tree, made, &changes);
+    let at = place(&machine.platform, &changes, words, end, size as u64);
+    // SAFETY: RAM where nothing is that is needed: QEMU's own tree was read for the last time,
+    // but for the boot arguments, which only the next image reads.
+    unsafe { (at as *mut u8).copy_from(made.as_ptr(), size) };
+    say!("device tree at {at:#x}, {size} bytes");
+    if words.ram {
+        let kept = [
+            [image(words), end],
+            [at, at + size as u64],
+            [SCRATCH, SCRATCH + SCRATCH_SIZE],
+            [entry::HOME_EL2, entry::image_end().max(entry::HOME_EL2)],
+        ];
+        say!(
+            "left ram: {} MiB of garbage",
+            ram::fill(&machine.platform, &kept) >> 20
+        );
+    }
+    start(&machine, image(words), at)
+}
+
+/// Sets up this CPU and the others, and enters the image.
+fn start(machine: &Machine, image: u64, tree: u64) -> ! {
+    let words = machine.words;
+    let first = MPIDR_EL1.get() & platform::AFFINITY;
+    cpus::note_first();
+    if el3::here() {
+        devices::give_distributor(&machine.platform.gic);
+        el3::give(devices::redistributor(&machine.platform.gic, first));
+        entry::open_gate();
+    }
+    let others = || {
+        machine
+            .platform
+            .cpus
+            .iter()
+            .filter(|cpu| cpu.mpidr != first)
+    };
+    if words.spin_table && !el3::here() {
+        for cpu in others() {
+            psci(CPU_ON, cpu.mpidr, entry::secondary_entry(), 0);
+        }
+    }
+    if words.spis {
+        let [enabled, pending, active] = devices::leave_spis(&machine.platform.gic);
+        say!("left spis: enabled {enabled:#x} pending {pending:#x} active {active:#x}");
+        demand(
+            "spis",
+            enabled == u32::MAX && pending == u32::MAX && active != 0,
+        );
+    }
+    if words.at_once {
+        for cpu in others() {
+            cpus::turn_on(cpu.mpidr, image, tree);
+        }
+    }
+    leave(image, tree)
+}
+
+/// Enters the next image on this CPU with what words leave in it.
+fn leave(address: u64, x0: u64) -> ! {
+    let machine = machine();
+    let words = machine.words;
+    let mpidr = MPIDR_EL1.get() & platform::AFFINITY;
+    of_this_cpu(&machine.platform, words, mpidr);
+    let pattern = if words.registers { PATTERN } else { 0 };
+    let hcr = if words.registers { HCR } else { 1 << 31 };
+    let entry = Entry {
+        address,
+        x0,
+        hcr: if words.e2h { hcr | E2H } else { hcr },
+        sctlr: if words.endian { SCTLR | EE } else { SCTLR },
+        pstate: match (words.spsel, words.unmasked) {
+            (true, true) => EL2H & !1,
+            (true, false) => EL2H & !1 | MASKED,
+            (false, true) => EL2H,
+            (false, false) => EL2H | MASKED,
+        },
+        pattern,
+        event: u64::from(words.event),
+    };
+    say!("CPU {mpidr:#x} enters {address:#x}: {entry:x?}");
+    // SAFETY: an image of the boot protocol, or what it asked for as the entry of a CPU.
+    unsafe { entry::firmware_leave(&entry) }
+}
+
+/// Leaves what each CPU has of its own.
+fn of_this_cpu(platform: &Platform<'_>, words: Words, mpidr: u64) {
+    let frame = devices::redistributor(&platform.gic, mpidr);
+    if words.lpis {
+        let control = devices::leave_lpis(frame, LPIS, mpidr);
+        say!("left lpis: GICR_CTLR {control:#x}");
+        demand("lpis", control & 1 != 0);
+    }
+    if words.timers {
+        let [physical, virtual_, own] = devices::leave_timers();
+        say!("left timers: {physical:#x} {virtual_:#x} {own:#x}");
+        demand("timers", [physical, virtual_, own] == [5; 3]);
+    }
+    if words.pmu {
+        let [control, counting] = devices::leave_pmu();
+        say!("left pmu: PMCR_EL0 {control:#x} PMCNTENSET_EL0 {counting:#x}");
+        demand("pmu", control & 0x39 == 0x39 && counting >> 31 == 1);
+    }
+    if words.ppis {
+        let [enabled, pending, active] = devices::leave_ppis(frame);
+        say!("left ppis: enabled {enabled:#x} pending {pending:#x} active {active:#x}");
+        demand(
+            "ppis",
+            enabled == u32::MAX && pending >> 16 != 0 && active == u32::MAX,
+        );
+    }
+    if words.priorities {
+        let [own, guests] = devices::leave_priorities();
+        say!("left priorities: ICC_AP1R0_EL1 {own:#x} ICH_AP1R0_EL2 {guests:#x}");
+        demand("priorities", own != 0 && guests != 0);
+    }
+    if words.priorities || words.unmasked {
+        devices::hold_back();
+    }
+    if words.registers {
+        let filled = registers::fill();
+        say!("left registers: {}", filled.all);
+        demand(filled.empty.unwrap_or(""), filled.empty.is_none());
+    }
+}
+
+/// Ends the machine unless `there`: a test must not pass for what was not left.
+fn demand(word: &str, there: bool) {
+    if !there {
+        fail(format_args!("not left: {word}"));
+    }
+}
+
+/// The words that QEMU was given.
+fn words(source: &FwCfg) -> Words {
+    let Some(item) = source.file("opt/rouse/leaves") else {
+        return Words::default();
+    };
+    // SAFETY: RAM that is this firmware's; the emulator's command line is shorter.
+    let text = unsafe {
+        source.copy(item, TREE);
+        core::slice::from_raw_parts(TREE as *const u8, item.size as usize)
+    };
+    let text = core::str::from_utf8(text).unwrap_or("?");
+    Words::read(text).unwrap_or_else(|word| fail(format_args!("`{word}` is no leftover")))
+}
+
+/// Where the image is.
+const fn image(words: Words) -> u64 {
+    if words.image_high { IMAGE_HIGH } else { IMAGE }
+}
+
+/// Loads the next image; the end of what is its own.
+fn load(source: &FwCfg, words: Words) -> u64 {
+    let (at, kernel) = (image(words), source.kernel());
+    // SAFETY: RAM that nothing uses; its first bytes are the header.
+    let header = unsafe {
+        source.copy(kernel, at);
+        core::slice::from_raw_parts(at as *const u8, HEADER)
+    };
+    match Image::parse(header) {
+        Ok(image) => at + image.span(u64::from(kernel.size)),
+        Err(error) => fail(format_args!("the next image {error}")),
+    }
+}
+
+/// What the device tree has to say.
+fn changes(platform: &Platform<'_>, words: Words) -> Changes {
+    let start = match (words.spin_table, words.at_once) {
+        (true, _) => Start::SpinTable(cpus::release_base()),
+        (_, true) => Start::Unchanged,
+        _ if el3::here() => Start::Psci,
+        _ => Start::Unchanged,
+    };
+    let ram = platform.memory[0];
+    let half = ram.size / 2;
+    let banks = words
+        .tree_second_bank
+        .then_some([[ram.base, half - HOLE], [ram.base + half, half]]);
+    let lpis = words.lpis.then_some([LPIS, LPIS_SIZE]);
+    // With spin tables CPUs execute this firmware until they are let go.
+    let home = [
+        arch::layout::base(),
+        entry::image_end() - arch::layout::base(),
+    ];
+    let own = (words.spin_table && !el3::here()).then_some(home);
+    Changes {
+        start,
+        banks,
+        reserved: [lpis.unwrap_or_default(), own.unwrap_or_default()],
+    }
+}
+
+/// Where the device tree goes to: a multiple of 8, as the boot protocol demands.
+fn place(platform: &Platform<'_>, changes: &Changes, words: Words, end: u64, size: u64) -> u64 {
+    if words.tree_at_end {
+        return (platform.memory[0].end() - size) & !7;
+    }
+    if words.tree_behind {
+        return end.next_multiple_of(8);
+    }
+    if words.tree_unaligned {
+        return SCRATCH - 0x10_0000 + 0x1008;
+    }
+    match changes.banks {
+        Some([_, second]) => second[0],
+        None => RAM,
+    }
+}
+
+/// PSCI of QEMU's.
+const SYSTEM_OFF: u64 = 0x8400_0008;
+const CPU_ON: u64 = 0xc400_0003;
+
+fn psci(function: u64, a: u64, b: u64, c: u64) {
+    // SAFETY: PSCI follows the SMC calling convention (DEN0028F, 2.6).
+    unsafe {
+        core::arch::asm!("smc #0", inlateout("x0") function => _, in("x1") a, in("x2") b,
+            in("x3") c, clobber_abi("C"));
+    }
+}
+
+#[panic_handler]
+fn panic(info: &PanicInfo<'_>) -> ! {
+    fail(format_args!("{info}"))
+}

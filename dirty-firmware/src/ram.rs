@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Garbage in free RAM.
+
+use platform::Platform;
+
+use crate::registers::PATTERN;
+
+/// Bytes that are written at once.
+const BLOCK: u64 = 64;
+
+/// Fills all RAM but the ranges `kept`, each from its start to its end; bytes filled.
+pub fn fill(platform: &Platform<'_>, kept: &[[u64; 2]]) -> u64 {
+    let mut filled = 0;
+    for bank in &platform.memory {
+        let mut at = bank.base;
+        while at < bank.end() {
+            let inside = kept.iter().find(|kept| kept[0] <= at && at < kept[1]);
+            if let Some(kept) = inside {
+                at = kept[1].next_multiple_of(BLOCK);
+                continue;
+            }
+            let next = kept.iter().map(|kept| kept[0]).filter(|start| *start > at);
+            let end = next.fold(bank.end(), u64::min) & !(BLOCK - 1);
+            if end <= at {
+                at += BLOCK;
+                continue;
+            }
+            // SAFETY: RAM by the machine's description, and nothing of it is kept.
+            unsafe { write(at, end) };
+            filled += end - at;
+            at = end;
+        }
+    }
+    filled
+}
+
+/// Writes the pattern from `at` to `end`, in blocks.
+///
+/// # Safety
+/// That must be RAM in which nothing is needed.
+unsafe fn write(at: u64, end: u64) {
+    // SAFETY: the caller gives the memory away.
+    unsafe {
+        core::arch::asm!(
+            "2: stp {value}, {value}, [{at}], #16",
+            "stp {value}, {value}, [{at}], #16",
+            "stp {value}, {value}, [{at}], #16",
+            "stp {value}, {value}, [{at}], #16",
+            "cmp {at}, {end}",
+            "b.lo 2b",
+            value = in(reg) PATTERN, at = inout(reg) at => _, end = in(reg) end,
+            options(nostack),
+        );
+    }
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Registers of EL2 and EL1 that are UNKNOWN after a reset, filled.
+//!
+//! The boot protocol leaves it to a higher exception level that no register is UNKNOWN
+//! (Linux, Documentation/arch/arm64/booting.rst), and says of few what they hold: what
+//! decides between values is any of them. Those that it names are as it says.
+
+use aarch64_cpu::registers::{ID_AA64MMFR0_EL1, ID_AA64MMFR1_EL1, Readable};
+use arch::regs::feature_register;
+
+/// An address that nothing is at; a translation table descriptor that is valid.
+pub const PATTERN: u64 = 0x5a5a_5a5a_5a5a_5a5b;
+/// Every bit: what can trap does, what can be on is.
+const ONES: u64 = u64::MAX;
+
+/// How many registers were filled, and whether one of them reads as 0 then.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Filled {
+    /// Filled.
+    pub all: u32,
+    /// One that reads as 0.
+    pub empty: Option<&'static str>,
+}
+
+/// Writes registers, and reads them back.
+macro_rules! fill {
+    ($filled:ident: $($name:literal = $value:expr,)*) => {$({
+        let read: u64;
+        // SAFETY: what this CPU executes until it leaves is with the MMU off, in code
+        // without floating point, and depends on none of these.
+        unsafe {
+            core::arch::asm!(
+                concat!("msr ", $name, ", {value}"),
+                "isb",
+                concat!("mrs {read}, ", $name),
+                value = in(reg) $value, read = out(reg) read,
+                options(nostack, preserves_flags),
+            );
+        }
+        $filled.all += 1;
+        if read == 0 {
+            $filled.empty = Some($name);
+        }
+    })*};
+}
+
+/// Fills all but HCR_EL2 and SCTLR_EL2, which come last.
+pub fn fill() -> Filled {
+    let mut filled = Filled::default();
+    translation(&mut filled);
+    exceptions(&mut filled);
+    what_el1_may(&mut filled);
+    of_features(&mut filled);
+    filled
+}
+
+fn translation(filled: &mut Filled) {
+    fill! { filled:
+        "ttbr0_el2" = PATTERN, "tcr_el2" = PATTERN, "mair_el2" = PATTERN,
+        "vttbr_el2" = PATTERN, "vtcr_el2" = PATTERN,
+        "sctlr_el1" = PATTERN, "ttbr0_el1" = PATTERN, "ttbr1_el1" = PATTERN,
+        "tcr_el1" = PATTERN, "mair_el1" = PATTERN, "contextidr_el1" = PATTERN,
+        "par_el1" = PATTERN,
+    }
+}
+
+fn exceptions(filled: &mut Filled) {
+    fill! { filled:
+        "vbar_el2" = PATTERN, "elr_el2" = PATTERN, "spsr_el2" = PATTERN,
+        "esr_el2" = PATTERN, "far_el2" = PATTERN, "hpfar_el2" = PATTERN,
+        "tpidr_el2" = PATTERN, "sp_el1" = PATTERN, "vbar_el1" = PATTERN,
+        "elr_el1" = PATTERN, "spsr_el1" = PATTERN, "esr_el1" = PATTERN,
+        "far_el1" = PATTERN, "tpidr_el1" = PATTERN, "tpidr_el0" = PATTERN,
+        "tpidrro_el0" = PATTERN,
+    }
+}
+
+/// What EL2 lets EL1 do, and what EL1 is told.
+fn what_el1_may(filled: &mut Filled) {
+    fill! { filled:
+        "cptr_el2" = ONES, "mdcr_el2" = PATTERN | 0xff_0000, "hstr_el2" = PATTERN,
+        "cnthctl_el2" = ONES, "cntvoff_el2" = PATTERN,
+        "vpidr_el2" = PATTERN, "vmpidr_el2" = PATTERN,
+        "cpacr_el1" = ONES, "cntkctl_el1" = ONES, "mdscr_el1" = PATTERN & !1,
+    }
+}
+
+/// What only some CPUs have.
+fn of_features(filled: &mut Filled) {
+    let (mmfr0, mmfr1) = (ID_AA64MMFR0_EL1.get(), ID_AA64MMFR1_EL1.get());
+
+    let mmfr3 = feature_register(7, 3);
+    let field = |register: u64, low: u32| register >> low & 0xf;
+    if field(mmfr1, 8) != 0 {
+        // FEAT_VHE: CONTEXTIDR_EL2, TTBR1_EL2.
+        fill! { filled: "S3_4_C13_C0_1" = PATTERN, "S3_4_C2_C0_1" = PATTERN, }
+    }
+    if field(mmfr1, 40) != 0 {
+        // FEAT_HCX: HCRX_EL2.
+        fill! { filled: "S3_4_C1_C2_2" = ONES, }
+    }
+    if field(mmfr0, 56) != 0 {
+        // FEAT_FGT: HFGRTR_EL2, HFGWTR_EL2, HFGITR_EL2, HDFGRTR_EL2, HDFGWTR_EL2.
+        fill! { filled:
+            "S3_4_C1_C1_4" = ONES, "S3_4_C1_C1_5" = ONES, "S3_4_C1_C1_6" = ONES,
+            "S3_4_C3_C1_4" = ONES, "S3_4_C3_C1_5" = ONES,
+        }
+    }
+    if field(mmfr0, 56) > 1 {
+        // FEAT_FGT2: HFGRTR2_EL2, HFGWTR2_EL2, HFGITR2_EL2, HDFGRTR2_EL2, HDFGWTR2_EL2.
+        fill! { filled:
+            "S3_4_C3_C1_2" = ONES, "S3_4_C3_C1_3" = ONES, "S3_4_C3_C1_7" = ONES,
+            "S3_4_C3_C1_0" = ONES, "S3_4_C3_C1_1" = ONES,
+        }
+    }
+    if field(mmfr0, 60) > 1 {
+        // FEAT_ECV: CNTPOFF_EL2.
+        fill! { filled: "S3_4_C14_C0_6" = PATTERN, }
+    }
+    if field(mmfr3, 0) != 0 {
+        // FEAT_TCR2: TCR2_EL1, TCR2_EL2.
+        fill! { filled: "S3_0_C2_C0_3" = ONES, "S3_4_C2_C0_3" = ONES, }
+    }
+    if field(mmfr3, 8) != 0 {
+        // FEAT_S1PIE: PIR_EL1, PIR_EL2.
+        fill! { filled: "S3_0_C10_C2_3" = PATTERN, "S3_4_C10_C2_3" = PATTERN, }
+    }
+}

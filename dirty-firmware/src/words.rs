@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is left behind, by words.
+
+/// Declares the words.
+macro_rules! words {
+    ($($(#[$doc:meta])* $field:ident = $word:literal;)*) => {
+        /// What is left behind.
+        #[derive(Clone, Copy, Debug, Default)]
+        pub struct Words {
+            $($(#[$doc])* pub $field: bool,)*
+        }
+
+        impl Words {
+            /// Reads words with commas between them.
+            ///
+            /// # Errors
+            /// The word that is none.
+            pub fn read(text: &str) -> Result<Self, &str> {
+                let mut words = Self::default();
+                for word in text.split(',').filter(|word| !word.is_empty()) {
+                    match word {
+                        $($word => words.$field = true,)*
+                        "all" => words = words.or_all(),
+                        _ => return Err(word),
+                    }
+                }
+                Ok(words)
+            }
+        }
+    };
+}
+
+words! {
+    /// A pattern in every register of EL2 and EL1 that is UNKNOWN after a reset.
+    registers = "registers";
+    /// HCR_EL2.E2H and TGE set.
+    e2h = "e2h";
+    /// Data accesses of EL2 big-endian, SCTLR_EL2.EE.
+    endian = "big-endian";
+    /// SP_EL0 selected.
+    spsel = "spsel";
+    /// PSTATE.DAIF clear.
+    unmasked = "unmasked";
+    /// An event in the event register.
+    event = "event";
+    /// Garbage in all free RAM.
+    ram = "ram";
+    /// SPIs enabled, pending and active.
+    spis = "spis";
+    /// SGIs and PPIs enabled, pending and active.
+    ppis = "ppis";
+    /// Active priorities, list registers in use, a CPU interface that lets nothing through.
+    priorities = "priorities";
+    /// LPIs enabled, and one of them pending.
+    lpis = "lpis";
+    /// Timers armed and expired, event streams on.
+    timers = "timers";
+    /// Performance monitors counting, with overflows pending.
+    pmu = "pmu";
+    /// The device tree ends with the RAM.
+    tree_at_end = "tree-at-end";
+    /// It begins right behind the image.
+    tree_behind = "tree-behind-image";
+    /// It is aligned to 8 bytes and no more.
+    tree_unaligned = "tree-unaligned";
+    /// It lies in the second of two banks of RAM, which have a hole between them.
+    tree_second_bank = "tree-in-second-bank";
+    /// The image is not where it is put by default.
+    image_high = "image-high";
+    /// CPUs are started by spin tables.
+    spin_table = "spin-table";
+    /// All CPUs enter the image at the same time.
+    at_once = "at-once";
+}
+
+impl Words {
+    /// With everything that can be together.
+    const fn or_all(self) -> Self {
+        Self {
+            registers: true,
+            e2h: true,
+            endian: true,
+            spsel: true,
+            unmasked: true,
+            event: true,
+            ram: true,
+            spis: true,
+            ppis: true,
+            priorities: true,
+            lpis: true,
+            timers: true,
+            pmu: true,
+            ..self
+        }
+    }
+}

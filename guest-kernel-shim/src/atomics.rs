@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The atomic instructions that this image is compiled to, and whether CPUs have them.
+//!
+//! There are two images of the same source: with load and store exclusive, and with the
+//! instructions of FEAT_LSE. What is compiled is what the compiler makes of it, without a
+//! branch. On a CPU without FEAT_LSE the second one must not get to an atomic operation.
+
+use core::fmt;
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
+
+use plan::{Arguments, Atomics, OtherImage, Program, SkipReason};
+use platform::Platform;
+
+use crate::{hypervisor, output};
+
+/// What this image is compiled to.
+pub const OWN: Atomics = if cfg!(target_feature = "lse") {
+    Atomics::Lse
+} else {
+    Atomics::Llsc
+};
+
+/// Whether every CPU that has come up has FEAT_LSE.
+static LSE: AtomicBool = AtomicBool::new(true);
+
+/// Notes what this CPU has; whether it can run this image. Neither of that is an atomic
+/// operation.
+#[must_use]
+pub fn fits_cpu() -> bool {
+    let has = arch::id::has_lse();
+    if !has {
+        LSE.store(false, Relaxed);
+    }
+    has || OWN == Atomics::Llsc
+}
+
+/// Whether every CPU that has come up has FEAT_LSE.
+pub fn lse_everywhere() -> bool {
+    LSE.load(Relaxed)
+}
+
+/// Ends the machine if the first CPU can't run this image: a loader chose it, not the
+/// hypervisor.
+///
+/// # Safety
+/// As for [`output::open_alone`].
+pub unsafe fn check_first(platform: &Platform<'_>) {
+    if fits_cpu() {
+        return;
+    }
+    if let Some(uart) = platform.uart {
+        // SAFETY: as the caller promises.
+        unsafe { output::open_alone(uart) };
+    }
+    output::line_unlocked(format_args!("rouse: refused: {}", SkipReason::NoLse));
+    hypervisor::exit_alone(platform.psci, 2)
+}
+
+/// Why this image does not run what was asked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Unfit {
+    /// It is the other image's.
+    Other(OtherImage),
+    /// It is no image's on this machine.
+    Never(SkipReason),
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Other(why) => why.fmt(f),
+            Self::Never(why) => why.fmt(f),
+        }
+    }
+}
+
+/// Has this image run what `arguments` ask for.
+///
+/// # Errors
+/// [`Unfit`]: it can't. Cells are skipped instead; a trial has none.
+pub fn settle(arguments: &mut Arguments<'_>) -> Result<(), Unfit> {
+    let runs = arguments.plan.runs_on(OWN, lse_everywhere());
+    runs.map_err(Unfit::Other)?;
+    let has_all = arguments.plan.atomics().all(|asked| asked == OWN);
+    match arguments.program() {
+        Program::Trials if !has_all => Err(Unfit::Never(SkipReason::NoLse)),
+        Program::Trials | Program::Measuring => Ok(()),
+    }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is left to do at EL2 where a machine without hypervisor starts us there: EL1 gets the
+//! machine, and nothing that a reset or firmware left stands in its way.
+
+use aarch64_cpu::registers::{HCR_EL2, ICH_HCR_EL2, SCTLR_EL1, VTTBR_EL2, Writeable};
+use arch::controls::Controls;
+use arch::image::SCTLR_EL1_RES1;
+use arch::regs::ICC_SRE_EL2;
+use arch::{gic_cpu, insn};
+
+/// HCR_EL2 (DDI 0487K.a, D24.2.53): EL1 is AArch64 (RW), pointer authentication (API, APK) and
+/// SCXTNUM_ELx (EnSCXT) are its own; nothing traps, nothing is routed to EL2, E2H is 0. It is
+/// written first: E2H changes what other registers mean.
+pub const HCR: u64 = 1 << 31 | 3 << 40 | 1 << 53;
+
+/// Nothing traps that this kernel uses; what it does not use, SVE and what fine-grained traps
+/// let through, may. EL1 has the physical counter and timer.
+const CONTROLS: Controls = Controls {
+    cptr: 0x33ff,
+    mdcr: 0,
+    cnthctl: 3,
+    hcrx: 1 << 11,
+    mpam: Some(0),
+};
+
+/// ICC_SRE_EL2: system registers (0), no bypass (1, 2), and EL1's choice is its own (3).
+const SRE: u64 = 0xf;
+
+/// Runs at EL2 with [`HCR`] in force, interrupts masked, and the MMU off. The exception return
+/// to EL1 comes next.
+#[unsafe(no_mangle)]
+extern "C" fn el2_hand_down() {
+    CONTROLS.write();
+    // The first instruction at EL1 is fetched by it.
+    SCTLR_EL1.set(SCTLR_EL1_RES1);
+    // Translations are tagged with the VMID also where there is no stage 2: CPUs with different
+    // ones would not see each other's invalidations (DDI 0487K.a, D8.16).
+    VTTBR_EL2.set(0);
+    // ICH_HCR_EL2 can trap EL1's accesses to the interface.
+    ICH_HCR_EL2.set(0);
+    ICC_SRE_EL2.set(SRE);
+    insn::isb();
+    gic_cpu::forget_active();
+    HCR_EL2.set(HCR);
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A machine that starts the image at EL1: the guest runs on it alone.
+//!
+//! Virtual instances are such machines: something else is at EL2. The hypervisor's image
+//! is then no more than the guest's loader. It describes the machine as it does at EL2,
+//! puts the guest into free RAM, gives it a device tree of what is there, and is gone.
+//! All of this runs with MMU and caches off, as the guest will be entered.
+
+use core::slice;
+
+use aarch64_cpu::registers::{CNTFRQ_EL0, Readable};
+use arch::layout;
+use arrayvec::ArrayVec;
+use pages::PAGE;
+use platform::carve::{self, GUEST_ALIGN, GUEST_MOST, Short};
+use platform::guest::GuestTree;
+use platform::{Enable, Platform, Region};
+
+use crate::boot::discovery::{Discovered, from_tree, report};
+use crate::boot::start::meet;
+use crate::boot::{efi, entry};
+use crate::machine::payload::{self, Chosen};
+use crate::machine::power::stop;
+use crate::machine::vm::{self, TREE_SIZE};
+use crate::{refuse, say, stage};
+
+/// What runs below, where nothing names it.
+const UNKNOWN: &str = "unknown";
+
+/// Runs on the first CPU at EL1, with MMU and caches off, on the boot stack.
+#[unsafe(no_mangle)]
+extern "C" fn el1_start(dtb: u64) -> ! {
+    run_guest(&from_tree(dtb))
+}
+
+/// As [`el1_start`], for a machine that [`efi`] has described.
+#[unsafe(no_mangle)]
+extern "C" fn el1_start_described() -> ! {
+    efi::say_refused();
+    run_guest(efi::discovered())
+}
+
+/// An exception at EL1: none is expected.
+#[unsafe(no_mangle)]
+extern "C" fn el1_failed(esr: u64, elr: u64, far: u64) -> ! {
+    say!("exception at EL1: ESR {esr:#x}, ELR {elr:#x}, FAR {far:#x}");
+    stop()
+}
+
+/// Loads the guest and starts it.
+fn run_guest(discovered: &Discovered) -> ! {
+    let (platform, arguments, wrong) = meet(discovered);
+    say!(
+        "image {} at EL1: no hypervisor of Rouse, the guest runs alone",
+        env!("CARGO_PKG_VERSION")
+    );
+    if let Some(wrong) = wrong {
+        refuse!("boot arguments: {wrong}");
+    }
+    if CNTFRQ_EL0.get() == 0 {
+        refuse!("counter: CNTFRQ_EL0 is 0; what is at EL2, or the firmware, has to set it");
+    }
+    report(discovered, &platform);
+    let ram = free(&platform, discovered);
+    // The guest itself refuses a later CPU that can't run its image.
+    payload::note_cpu();
+    let Chosen {
+        image: file,
+        choice,
+    } = payload::choose(arguments.plan.atomics);
+    let offset = vm::place(file, ram);
+    let prepared = Region {
+        base: ram.base,
+        size: (offset + file.size).next_multiple_of(PAGE),
+    };
+    // A loader may have used the caches: nothing of it may come over what is written past
+    // them, and nothing may be read from them later.
+    pages::clean(prepared);
+    copy(file, ram.base + offset);
+    describe(&platform, ram);
+    pages::clean(prepared);
+    let (size, at) = (file.size, ram.base + offset);
+    match choice {
+        Some(choice) => stage!("guest", "{size} bytes at {at:#x}{choice}"),
+        None => stage!("guest", "{size} bytes at {at:#x}"),
+    }
+    // SAFETY: both were written with the data caches off, and what they held was cleaned
+    // and invalidated.
+    unsafe { entry::run_guest(ram.base, ram.base + offset) }
+}
+
+/// The RAM that the guest gets.
+fn free(platform: &Platform<'_>, discovered: &Discovered) -> Region {
+    let image = Region::from(layout::base()..payload::payload_end().next_multiple_of(PAGE));
+    let mut taken: ArrayVec<Region, 40> = platform.reserved.iter().copied().collect();
+    taken.push(image);
+    taken.extend(discovered.tree);
+    let free = carve::largest_free(&platform.memory, &taken, GUEST_ALIGN);
+    let free = free.unwrap_or_else(|| refuse!("{}", Short::Guest(GUEST_ALIGN)));
+    Region {
+        size: free.size.min(GUEST_MOST),
+        ..free
+    }
+}
+
+/// Copies the guest's image, in whole words: with the MMU off all memory is Device memory,
+/// which takes no unaligned access (DDI 0487K.a, B2.12.2).
+fn copy(file: Region, to: u64) {
+    for offset in (0..file.size).step_by(size_of::<u64>()) {
+        // SAFETY: the packer fills the file's last page, `place` has made sure that the RAM
+        // is large enough, and both begin on a page.
+        unsafe {
+            let word = ((file.base + offset) as *const u64).read();
+            ((to + offset) as *mut u64).write(word);
+        }
+    }
+}
+
+/// Writes what the guest has to know of the machine to the start of `ram`.
+fn describe(platform: &Platform<'_>, ram: Region) {
+    // SAFETY: the start of free RAM, in front of the guest's image.
+    let buffer = unsafe { slice::from_raw_parts_mut(ram.base as *mut u8, TREE_SIZE) };
+    let (first, others) = platform.cpus.split_first().expect("it is running");
+    let startable = others.iter().filter(|cpu| cpu.enable == Enable::Psci);
+    let cpus = [first].into_iter().chain(startable).map(|cpu| cpu.mpidr);
+    let left = platform.cpus.len() - cpus.clone().count();
+    if left > 0 {
+        say!("{left} CPUs are left out: they are not started by PSCI");
+    }
+    let tree = GuestTree {
+        cpus,
+        memory: ram,
+        distributor: platform.gic.distributor,
+        redistributors: platform.gic.redistributors,
+        stride: platform.gic.stride,
+        uart: platform.uart,
+        timer: platform.timer,
+        conduit: platform.psci,
+        hypervisor: Some(platform.hypervisor.as_deref().unwrap_or(UNKNOWN)),
+        described_by: platform.described_by,
+        bootargs: plan::guest_part(platform.bootargs),
+    };
+    if tree.write(buffer).is_err() {
+        refuse!(
+            "the guest's device tree has more than {TREE_SIZE} bytes; give fewer boot arguments"
+        );
+    }
+}

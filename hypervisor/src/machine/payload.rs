@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The guest's images behind the hypervisor's, as the packer left them, and which of
+//! them runs.
+//!
+//! A guest of ours is there twice: with load and store exclusive, which every CPU has,
+//! and with the atomic instructions of FEAT_LSE. The choice is made once, before the guest
+//! is unpacked, so nothing that is measured asks. An instruction of FEAT_LSE is UNDEFINED on a
+//! CPU without it (DDI 0487K.a, A2.4.2), and vCPUs are on all CPUs, so all must have it.
+//!
+//! The hypervisor itself has load and store exclusive alone: its fast paths have no atomic
+//! access at all (docs/architecture.md, "Atomics").
+
+use core::fmt;
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
+
+use abi::{Extent, Images, NoPayload, PayloadHeader};
+use arch::layout;
+use plan::Atomics;
+use platform::Region;
+
+use crate::refuse;
+
+/// What to do about an image without guest.
+pub const PACK_IT: &str = "pack it with cargo xtask build";
+
+/// Whether every CPU that has come up has FEAT_LSE.
+static LSE: AtomicBool = AtomicBool::new(true);
+
+/// Notes what this CPU has, before it says that it is there. A store, no atomic operation.
+pub fn note_cpu() {
+    if !arch::id::has_lse() {
+        LSE.store(false, Relaxed);
+    }
+}
+
+/// Where the guest's images are. Without any, the machine is refused.
+pub fn payload() -> Region {
+    Region::from(first()..first() + images().length())
+}
+
+fn images() -> Images {
+    find_payload().unwrap_or_else(|error| refuse!("{error}: {PACK_IT}"))
+}
+
+/// As [`payload`], or why there is none.
+pub fn find_payload() -> Result<Images, NoPayload> {
+    // SAFETY: the header lies behind the image in the same file; without a
+    // payload it is whatever RAM holds there, which the magic tells.
+    let header = unsafe { &*(layout::payload() as *const PayloadHeader) };
+    header.images(u64::MAX - first())
+}
+
+/// The end of what the loader put into memory, which is more than this image if there is a
+/// guest.
+pub fn payload_end() -> u64 {
+    find_payload().map_or(layout::payload(), |images| first() + images.length())
+}
+
+/// Where the first image begins.
+fn first() -> u64 {
+    layout::payload() + PayloadHeader::SIZE as u64
+}
+
+/// The image that runs.
+pub struct Chosen {
+    /// Where it is.
+    pub image: Region,
+    /// Which one it is, and why; `None` where there is no choice.
+    pub choice: Option<Choice>,
+}
+
+/// Which of two images runs, and why. It prints as that.
+pub struct Choice {
+    atomics: Atomics,
+    asked: Option<Atomics>,
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = match (self.atomics, self.asked) {
+            (Atomics::Llsc, Some(Atomics::Llsc)) => "as asked",
+            (Atomics::Llsc, _) => "a CPU has no LSE (ID_AA64ISAR0_EL1.Atomic = 0)",
+            (Atomics::Lse, _) => "every CPU has LSE",
+        };
+        write!(f, ", atomics {}: {why}", self.atomics)
+    }
+}
+
+/// Chooses: what was `asked` for, or the best that all CPUs have; without LSE that is the
+/// image without it whatever was asked for, and the guest says so cell by cell.
+pub fn choose(asked: Option<Atomics>) -> Chosen {
+    let images = images();
+    let Some(lse) = images.lse else {
+        return Chosen {
+            image: place(images.llsc),
+            choice: None,
+        };
+    };
+    let (atomics, extent) = match asked {
+        Some(Atomics::Lse) | None if LSE.load(Relaxed) => (Atomics::Lse, lse),
+        Some(Atomics::Lse | Atomics::Llsc) | None => (Atomics::Llsc, images.llsc),
+    };
+    Chosen {
+        image: place(extent),
+        choice: Some(Choice { atomics, asked }),
+    }
+}
+
+fn place(extent: Extent) -> Region {
+    Region {
+        base: first() + extent.offset,
+        size: extent.length,
+    }
+}
