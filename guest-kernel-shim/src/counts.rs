@@ -4,12 +4,12 @@
 use abi::Counter;
 
 use crate::tally::{Event, Tally};
-use crate::{hypervisor, pmu};
+use crate::{exits, pmu};
 
 /// What a CPU counted while it took part.
 #[derive(Clone, Copy, Debug)]
 pub struct Counts {
-    /// By the hypervisor.
+    /// By the hypervisor, or a monitor.
     pub exits: [u64; Counter::COUNT],
     /// By the guest.
     pub events: [u64; Event::ALL.len()],
@@ -27,12 +27,8 @@ impl Counts {
 
     /// What this CPU, whose tally it is, has counted up to now.
     pub fn now(tally: &Tally) -> Self {
-        let exits = match hypervisor::present() {
-            true => hypervisor::counters(),
-            false => [0; Counter::COUNT],
-        };
         Self {
-            exits,
+            exits: exits::now(),
             events: Event::ALL.map(|(event, _)| tally.get(event)),
             pmu: pmu::read(),
         }

@@ -34,6 +34,7 @@ pub mod cold;
 mod counts;
 mod dispatch;
 mod entry;
+mod exits;
 mod failing;
 pub mod features;
 mod from_el2;

@@ -12,7 +12,8 @@ use platform::{Platform, Region, Room, carve};
 
 use crate::machine::{self, HOLE};
 use crate::{
-    atomics, clock, hypervisor, kernel, memory, output, percpu, pmu, report, smp, stage, vectors,
+    atomics, clock, exits, hypervisor, kernel, memory, output, percpu, pmu, report, smp, stage,
+    vectors,
 };
 
 /// Where the lists of the machine's description are.
@@ -38,7 +39,8 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
         base: dtb,
         size: blob.len() as u64,
     };
-    let mut pool = enter(&platform, tree);
+    let monitor = platform::monitor(blob);
+    let mut pool = enter(&platform, tree, monitor);
     // SAFETY: the description names the UART, `enter` mapped it, and no other CPU runs yet.
     unsafe { atomics::check_first(&platform) };
     let platform = machine::describe(platform);
@@ -49,6 +51,10 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
     output::line(format_args!("rouse: base guest {:#x}", layout::base()));
     stage!("guest-mmu", "{} CPUs", platform.cpus.len());
     hypervisor::discover(platform.psci, platform.hypervisor);
+    if let Some(page) = monitor {
+        // SAFETY: the description names the page, and `enter` mapped it.
+        unsafe { exits::open(page) };
+    }
     percpu::create(&mut pool, platform.cpus.iter().map(|cpu| cpu.mpidr));
     kernel::create(&mut pool, platform.cpus.len());
     // SAFETY: the description is true, its devices are mapped, and no other CPU
@@ -85,7 +91,7 @@ fn refuse(wrong: &dyn core::fmt::Display) -> ! {
 }
 
 /// Turns translation on; answers the memory that is free.
-fn enter(platform: &Platform<'_>, tree: Region) -> Pool {
+fn enter(platform: &Platform<'_>, tree: Region, monitor: Option<Region>) -> Pool {
     let image = Region::from(layout::base()..layout::data().end);
     let mut taken: ArrayVec<Region, 40> = platform.reserved.iter().copied().collect();
     taken.extend([image, tree]);
@@ -109,7 +115,8 @@ fn enter(platform: &Platform<'_>, tree: Region) -> Pool {
         (free, Use::Write),
         devices(platform.gic.distributor),
     ];
-    let regions = regions.into_iter().chain(frames).chain(uart.map(devices));
+    let regions = regions.into_iter().chain(frames);
+    let regions = regions.chain([uart, monitor].into_iter().flatten().map(devices));
     // Not on machines that have something there.
     let is_hole = !platform.memory.iter().any(|bank| bank.overlaps(&HOLE));
     let regions = regions.chain(is_hole.then_some(devices(HOLE)));

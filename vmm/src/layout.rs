@@ -19,6 +19,10 @@ pub const CONSOLE: u64 = 0x0900_0000;
 pub const CONSOLE_SIZE: u64 = 8;
 /// Number of its shared interrupt.
 pub const CONSOLE_SPI: u32 = 0;
+/// Where the guest asks how often its vCPU was left, see [`abi::monitor`].
+pub const EXITS: u64 = 0x0901_0000;
+/// Bytes of that page.
+pub const EXITS_SIZE: u64 = 0x1000;
 /// The start of RAM.
 pub const RAM: u64 = 0x4000_0000;
 /// The device tree has the last of it. Its size is a bound of the boot protocol (Linux,

@@ -11,6 +11,7 @@
 //! | [`options`] | the command line |
 //! | [`layout`] | where the guest has what |
 //! | [`tree`] | the device tree that says so |
+//! | [`statistics`] | what KVM counts, as the guest may ask for it |
 //! | [`archive`] | an initramfs with this program as its first process |
 //! | `machine` | the machine itself; arm64 Linux only |
 
@@ -19,4 +20,5 @@ pub mod layout;
 #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
 pub mod machine;
 pub mod options;
+pub mod statistics;
 pub mod tree;

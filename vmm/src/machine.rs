@@ -9,6 +9,7 @@
 mod bus;
 mod console;
 mod cpu;
+mod exits;
 mod filter;
 pub mod init;
 mod mode;

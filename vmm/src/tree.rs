@@ -5,8 +5,8 @@
 use vm_fdt::{Error, FdtWriter};
 
 use crate::layout::{
-    CONSOLE, CONSOLE_SIZE, CONSOLE_SPI, DISTRIBUTOR, DISTRIBUTOR_SIZE, RAM, REDISTRIBUTOR_SIZE,
-    REDISTRIBUTORS,
+    CONSOLE, CONSOLE_SIZE, CONSOLE_SPI, DISTRIBUTOR, DISTRIBUTOR_SIZE, EXITS, EXITS_SIZE, RAM,
+    REDISTRIBUTOR_SIZE, REDISTRIBUTORS,
 };
 
 /// The GIC, as other nodes name it.
@@ -32,6 +32,8 @@ pub struct Guest<'a> {
     pub memory: u64,
     /// The boot arguments.
     pub arguments: &'a str,
+    /// Whether it may ask how often its vCPUs were left.
+    pub exits: bool,
 }
 
 /// The tree, as a blob.
@@ -60,6 +62,12 @@ pub fn blob(guest: &Guest<'_>) -> Result<Vec<u8>, Error> {
     tree.property_string("method", "hvc")?;
     tree.end_node(psci)?;
     devices(&mut tree, guest.cpus.len())?;
+    if guest.exits {
+        let exits = tree.begin_node(&format!("exits@{EXITS:x}"))?;
+        tree.property_string("compatible", platform::MONITOR)?;
+        tree.property_array_u64("reg", &[EXITS, EXITS_SIZE])?;
+        tree.end_node(exits)?;
+    }
     tree.end_node(root)?;
     tree.finish()
 }
@@ -123,8 +131,10 @@ mod tests {
             cpus: &[0, 1, 0x100],
             memory: 0x1000_0000,
             arguments: "rouse.workload=ipi panic=1",
+            exits: false,
         })
         .unwrap();
+        assert_eq!(platform::monitor(&blob), None);
         let platform = Platform::from_fdt(&blob, Box::leak(Box::default())).unwrap();
         let cpus: Vec<u64> = platform.cpus.iter().map(|cpu| cpu.mpidr).collect();
         assert_eq!(cpus, [0, 1, 0x100]);
@@ -147,11 +157,27 @@ mod tests {
     }
 
     #[test]
+    fn the_guest_finds_where_to_ask() {
+        let guest = Guest {
+            cpus: &[0],
+            memory: 0x1000_0000,
+            arguments: "",
+            exits: true,
+        };
+        let page = Region {
+            base: EXITS,
+            size: EXITS_SIZE,
+        };
+        assert_eq!(platform::monitor(&blob(&guest).unwrap()), Some(page));
+    }
+
+    #[test]
     fn arguments_that_no_tree_can_have_are_refused() {
         let guest = Guest {
             cpus: &[0],
             memory: 0x1000_0000,
             arguments: "a\0b",
+            exits: true,
         };
         assert!(blob(&guest).is_err());
     }

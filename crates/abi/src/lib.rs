@@ -11,6 +11,7 @@
 
 mod end;
 mod knob;
+pub mod monitor;
 mod payload;
 mod time_log;
 mod uid;

@@ -126,6 +126,16 @@ fn hypervisor(fdt: Fdt<'_>) -> Option<Name> {
     name(compatible.value())
 }
 
+/// What the monitor's page of `vmm/` is compatible with.
+pub const MONITOR: &str = "rouse,kvm-exits";
+
+/// The page by which a monitor tells how often vCPUs were left, where the tree `blob` has one.
+#[must_use]
+pub fn monitor(blob: &[u8]) -> Option<Region> {
+    let fdt = Fdt::new(blob).ok()?;
+    regions(find_compatible(fdt.root(), &[MONITOR])?).next()
+}
+
 fn psci(fdt: Fdt<'_>) -> Result<Option<Conduit>, Error> {
     let names = ["arm,psci-1.0", "arm,psci-0.2"];
     let Some(node) = find_compatible(fdt.root(), &names) else {

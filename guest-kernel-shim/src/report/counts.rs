@@ -11,7 +11,7 @@ use super::block::Block;
 use super::record::send;
 use crate::entry::Entry;
 use crate::entry::Rounds;
-use crate::hypervisor;
+use crate::exits;
 use crate::kernel::stats::{self, STATES, Stat};
 use crate::tally::Event;
 use crate::workload::arrivals::Load;
@@ -24,7 +24,7 @@ pub fn counts(block: &Block, entry: &Entry, compact: bool) {
     let counters: ArrayVec<Counter, { Counter::COUNT }> = Counter::ALL
         .iter()
         .copied()
-        .filter(|&counter| hypervisor::present() && !(compact && value(counter) == 0))
+        .filter(|&counter| exits::tells(counter) && !(compact && value(counter) == 0))
         .collect();
     for some in counters.chunks(PER_LINE) {
         let line = block.record("count");

@@ -10,6 +10,7 @@ use vmm_sys_util::errno;
 use vmm_sys_util::signal::{SIGRTMIN, register_signal_handler};
 
 use super::bus::Bus;
+use super::exits::Exits;
 use super::registers;
 
 /// A vCPU that KVM has.
@@ -19,6 +20,8 @@ pub struct Cpu {
     pub index: usize,
     /// It.
     pub fd: VcpuFd,
+    /// How often it was left, where KVM tells.
+    pub exits: Option<Exits>,
 }
 
 /// Why a vCPU is not entered any more.
@@ -77,7 +80,13 @@ impl Cpu {
     /// Runs the guest once; why it ended, if it did.
     fn enter(&mut self, bus: &Bus) -> Option<Cause> {
         let served = match self.fd.run() {
-            Ok(VcpuExit::MmioRead(address, data)) => bus.read(address, data),
+            Ok(VcpuExit::MmioRead(address, data)) => match &mut self.exits {
+                Some(exits) if Exits::has(address) => {
+                    exits.read(address, data);
+                    Ok(())
+                }
+                _ => bus.read(address, data),
+            },
             Ok(VcpuExit::MmioWrite(address, data)) => bus.write(address, data),
             Ok(VcpuExit::SystemEvent(event, _)) => return Some(system(event)),
             Ok(VcpuExit::Intr) => Ok(()),

@@ -18,6 +18,7 @@ use vmm_sys_util::errno;
 
 use super::Obstacle;
 use super::cpu::Cpu;
+use super::exits::Exits;
 use super::registers;
 use crate::layout::{self, DISTRIBUTOR, RAM, REDISTRIBUTORS, TREE_SIZE};
 use crate::options::{MIB, Options};
@@ -81,6 +82,7 @@ impl Vm {
             cpus: &affinities,
             memory: size,
             arguments: &options.arguments,
+            exits: cpus.iter().all(|cpu| cpu.exits.is_some()),
         })
         .ok()
         .filter(|tree| tree.len() as u64 <= TREE_SIZE)
@@ -181,7 +183,8 @@ fn vcpu(vm: &VmFd, index: usize) -> Result<Cpu, Obstacle> {
         fd.vcpu_init(&model)
     });
     initialized.map_err(failed("/dev/kvm: a vCPU can't be set up"))?;
-    Ok(Cpu { index, fd })
+    let exits = Exits::open(&fd);
+    Ok(Cpu { index, fd, exits })
 }
 
 /// KVM's GICv3 for `cpus` vCPUs, which are there.

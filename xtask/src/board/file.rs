@@ -123,8 +123,12 @@ fn of_qemu(image_base: Option<u64>, keys: QemuKeys) -> Result<Qemu> {
         (None, None, image_base) => Loader::Qemu { image_base },
     };
     let machine = keys.machine.into_iter().map(|(key, value)| {
-        let under = Under::parse(&key).ok_or_else(|| {
-            let known = Under::NAMES.join(", ");
+        // Hosts of guests under other hypervisors are the same for every board.
+        let boards = |under: &Under| matches!(under, Under::Rouse | Under::None);
+        let under = Under::parse(&key).filter(boards).ok_or_else(|| {
+            let known = Under::ALL.iter().filter(|under| boards(under));
+            let known: Vec<_> = known.map(Under::to_string).collect();
+            let known = known.join(", ");
             BadInput::error(format!(
                 "`qemu.machine.{key}`: a guest does not run under that; use {known}"
             ))

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How often what is below took this CPU from the guest, by cause, where it tells: Rouse by a
+//! call, a monitor under KVM by a page of registers ([`abi::monitor`]).
+
+use abi::Counter;
+use abi::monitor::REGISTERS;
+use platform::Region;
+use spin::once::Once;
+
+use crate::hypervisor;
+
+/// The monitor's page.
+static PAGE: Once<Region> = Once::new();
+
+/// Has this ask the monitor at `page` from now on.
+///
+/// # Safety
+/// It must be the page of [`abi::monitor`], mapped as a device.
+pub unsafe fn open(page: Region) {
+    PAGE.call_once(|| page);
+}
+
+/// Whether anything below counts these.
+pub fn tells(counter: Counter) -> bool {
+    hypervisor::present() || (PAGE.is_completed() && REGISTERS.contains(&counter))
+}
+
+/// This CPU's, up to now; 0 of what is not told.
+pub fn now() -> [u64; Counter::COUNT] {
+    if hypervisor::present() {
+        return hypervisor::counters();
+    }
+    let mut all = [0; Counter::COUNT];
+    let Some(page) = PAGE.get() else { return all };
+    for (n, counter) in REGISTERS.into_iter().enumerate() {
+        let register = (page.base as *const u64).wrapping_add(n);
+        // SAFETY: as `open` was promised; the page has as many registers, whose reads do
+        // nothing but note values of this CPU.
+        all[counter as usize] = unsafe { register.read_volatile() };
+    }
+    all
+}

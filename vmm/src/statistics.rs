@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! KVM's binary statistics of a vCPU (Linux, Documentation/virt/kvm/api.rst, 4.133), as the
+//! registers of [`abi::monitor`] have them.
+
+use abi::Counter;
+use abi::monitor::REGISTERS;
+
+/// Bytes of the header, and of a descriptor without its name.
+const HEADER: usize = 24;
+const DESCRIPTOR: usize = 16;
+
+/// What is read of them, by KVM's names (Linux, arch/arm64/kvm/guest.c and
+/// include/linux/kvm_host.h).
+const NAMES: [&str; 9] = [
+    "exits",
+    "wfi_exit_stat",
+    "wfe_exit_stat",
+    "hvc_exit_stat",
+    "mmio_exit_user",
+    "mmio_exit_kernel",
+    "halt_successful_poll",
+    "halt_attempted_poll",
+    "halt_wakeup",
+];
+
+/// Where the statistics are in their file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Places([u64; NAMES.len()]);
+
+impl Places {
+    /// Reads the header and the descriptors, which `read` has at a place of the file; `None` if
+    /// that fails, or a statistic is not there.
+    pub fn find(mut read: impl FnMut(u64, &mut [u8]) -> bool) -> Option<Self> {
+        let mut header = [0; HEADER];
+        if !read(0, &mut header) {
+            return None;
+        }
+        let [name, count, descriptors, data] = [4, 8, 16, 20].map(|at| word(&header, at));
+        let mut one = vec![0; DESCRIPTOR + name as usize];
+        let mut places = [None; NAMES.len()];
+        for n in 0..u64::from(count) {
+            if !read(u64::from(descriptors) + n * one.len() as u64, &mut one) {
+                return None;
+            }
+            let name = one[DESCRIPTOR..].split(|&byte| byte == 0).next();
+            let known = NAMES
+                .iter()
+                .position(|known| name == Some(known.as_bytes()));
+            if let Some(known) = known {
+                places[known] = Some(u64::from(data) + u64::from(word(&one, 8)));
+            }
+        }
+        let mut all = [0; NAMES.len()];
+        for (all, place) in all.iter_mut().zip(places) {
+            *all = place?;
+        }
+        Some(Self(all))
+    }
+
+    /// The registers. The guest has accessed `own` of them, which it is not told of.
+    pub fn registers(
+        &self,
+        own: u64,
+        mut read: impl FnMut(u64, &mut [u8]) -> bool,
+    ) -> Option<[u64; REGISTERS.len()]> {
+        let mut values = [0; NAMES.len()];
+        for (value, place) in values.iter_mut().zip(self.0) {
+            let mut bytes = [0; 8];
+            if !read(place, &mut bytes) {
+                return None;
+            }
+            *value = u64::from_le_bytes(bytes);
+        }
+        let [exits, wfi, wfe, hvc, user, kernel, hits, polls, woken] = values;
+        let mmio = user + kernel;
+        Some(REGISTERS.map(|counter| match counter {
+            Counter::Wfi => wfi,
+            Counter::Wfe => wfe,
+            Counter::Hvc => hvc,
+            Counter::Mmio => mmio.saturating_sub(own),
+            Counter::Other => exits.saturating_sub(wfi + wfe + hvc + mmio),
+            Counter::PollHit => hits,
+            Counter::PollMiss => polls.saturating_sub(hits),
+            Counter::Halt => woken,
+            _ => 0,
+        }))
+    }
+}
+
+/// The 32-bit word at `at`, which is there.
+fn word(bytes: &[u8], at: usize) -> u32 {
+    let word = bytes[at..at + 4].try_into();
+    u32::from_le_bytes(word.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAME: usize = 48;
+
+    /// A file with these statistics, an unknown one in front.
+    fn file(statistics: &[(&str, u64)]) -> Vec<u8> {
+        let all = [&[("blocking", 99)], statistics].concat();
+        let descriptors = HEADER + NAME;
+        let data = descriptors + all.len() * (DESCRIPTOR + NAME);
+        let header = [0, NAME, all.len(), HEADER, descriptors, data];
+        let mut file: Vec<u8> = header.map(|word| (word as u32).to_le_bytes()).concat();
+        file.resize(descriptors, b'i');
+        for (n, (name, _)) in all.iter().enumerate() {
+            file.extend([0; 8]);
+            file.extend((8 * n as u32).to_le_bytes());
+            file.extend([0; 4]);
+            file.extend(name.as_bytes());
+            file.resize(descriptors + (n + 1) * (DESCRIPTOR + NAME), 0);
+        }
+        file.extend(all.iter().flat_map(|(_, value)| value.to_le_bytes()));
+        file
+    }
+
+    fn reader(file: &[u8]) -> impl FnMut(u64, &mut [u8]) -> bool {
+        |at, into| {
+            let from = file.get(at as usize..at as usize + into.len());
+            from.map(|from| into.copy_from_slice(from)).is_some()
+        }
+    }
+
+    #[test]
+    fn exits_come_by_cause_and_the_rest_in_one() {
+        let values = [100, 20, 3, 5, 12, 2, 6, 10, 14];
+        let statistics: Vec<_> = NAMES.into_iter().zip(values).collect();
+        let file = file(&statistics);
+        let places = Places::find(reader(&file)).unwrap();
+        let registers = places.registers(8, reader(&file)).unwrap();
+        // 58 have no cause of their own; 8 accesses to the page are nobody's.
+        assert_eq!(registers, [20, 3, 5, 6, 58, 6, 4, 14]);
+    }
+
+    #[test]
+    fn statistics_that_a_kernel_has_not_are_none() {
+        let statistics: Vec<_> = NAMES.into_iter().map(|name| (name, 1)).collect();
+        let whole = file(&statistics);
+        assert_eq!(Places::find(reader(&file(&statistics[1..]))), None);
+        for cut in [0, HEADER, HEADER + NAME + 100] {
+            assert_eq!(Places::find(reader(&whole[..cut])), None);
+        }
+        let places = Places::find(reader(&whole)).unwrap();
+        assert_eq!(places.registers(0, reader(&whole[..whole.len() - 8])), None);
+    }
+}
