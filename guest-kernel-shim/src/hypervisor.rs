@@ -67,6 +67,16 @@ impl fmt::Display for Mistaken {
     }
 }
 
+/// Whether `found` is the name of `vendor`, as its UID has it, or as descriptions do, which
+/// add more (`xen,xen-4.20`).
+fn is_named(vendor: Option<&str>, found: Option<&str>) -> bool {
+    let (Some(vendor), Some(found)) = (vendor, found) else {
+        return vendor == found;
+    };
+    let begins = found.get(..vendor.len());
+    begins.is_some_and(|begins| begins.eq_ignore_ascii_case(vendor))
+}
+
 /// Notes what the boot arguments say of what is below.
 ///
 /// # Errors
@@ -79,7 +89,7 @@ pub fn tell(arguments: &Arguments<'_>) -> Result<(), Mistaken> {
     if let Some(told) = arguments.under {
         let agrees = match told {
             Under::Rouse => present(),
-            other_or_none => !present() && other_or_none.vendor() == other(),
+            told => !present() && is_named(told.vendor(), other()),
         };
         if !agrees {
             return Err(Mistaken(told));

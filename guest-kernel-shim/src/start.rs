@@ -7,7 +7,8 @@ use arch::layout;
 use arch::place::Place;
 use arrayvec::ArrayVec;
 use pages::{PAGE, Pool, Use};
-use plan::{Arguments, Program};
+use plan::{Arguments, Names, Program};
+use platform::uart::Named;
 use platform::{Platform, Region, Room, carve};
 
 use crate::machine::{self, HOLE};
@@ -34,7 +35,12 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
     // SAFETY: this runs once.
     let room = unsafe { ROOM.take() };
     room.begin_with(MPIDR_EL1.get() & platform::AFFINITY);
-    let platform = Platform::from_fdt(blob, room).unwrap_or_else(|error| panic!("{error}"));
+    let mut platform = Platform::from_fdt(blob, room).unwrap_or_else(|error| panic!("{error}"));
+    // What is below may not describe a console. Whatever else is wrong is told when there is one.
+    let (told, _) = Arguments::<Names>::read(platform.bootargs);
+    if let Some(Named::Ready(uart)) = told.uart.and_then(Named::parse) {
+        platform.uart = Some(uart);
+    }
     let tree = Region {
         base: dtb,
         size: blob.len() as u64,

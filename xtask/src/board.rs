@@ -229,8 +229,8 @@ impl Board {
     pub fn runs(&self, under: Under) -> Result<()> {
         match &self.machine {
             Machine::Qemu(qemu) => self.option_m(qemu, under).map(drop),
-            Machine::Gem5(_) if under.kvm_mode().is_some() => bad_input!(
-                "--under: on gem5 there is no host for `{under}`; use rouse or none, or --board virt"
+            Machine::Gem5(_) if under.is_other() => bad_input!(
+                "--under: gem5 does not run `{under}`; use rouse or none, or --board virt"
             ),
             Machine::Gem5(_) => Ok(()),
         }
@@ -240,7 +240,7 @@ impl Board {
     pub fn option_m<'q>(&self, qemu: &'q Qemu, under: Under) -> Result<&'q str> {
         match qemu.machine.get(&under) {
             // Whatever the board: its host wants no firmware.
-            _ if under.kvm_mode().is_some() => Ok(kvm::MACHINE),
+            _ if under.is_other() => Ok(kvm::MACHINE),
             Some(machine) => Ok(machine),
             None => bad_input!(
                 "--under: the file of board {} does not say how to run `{under}`; add it there",

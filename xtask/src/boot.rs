@@ -28,7 +28,7 @@ use crate::kvm::Host;
 use crate::partial::Scratch;
 use crate::progress::Progress;
 use crate::symbols::{self, Symbols};
-use crate::{interrupt, launch, memory};
+use crate::{interrupt, launch, memory, xen};
 use follow::Watch;
 use kept::Kept;
 
@@ -50,6 +50,9 @@ impl Ready {
         if job.unders.iter().any(|under| under.kvm_mode().is_some()) {
             let host = Host::ensure(job.host_kernel.as_deref());
             built.host = Some(interrupt::or(host)?);
+        }
+        if job.unders.contains(&Under::Xen) {
+            built.xen = Some(interrupt::or(xen::ensure(job.xen.as_deref()))?);
         }
         memory::check(job, &built)?;
         Ok(Self { emulator, built })

@@ -45,8 +45,8 @@ impl Watcher {
     ) -> Result<Option<Self>> {
         let workloads = &job.load.plan.lists.workload.values;
         let marked = workloads.iter().any(|workload| workload.is_marked());
-        // Under KVM its host executes much between the marks, in code that is not known here.
-        let known = variant.under.kvm_mode().is_none();
+        // Other hypervisors execute code that is not known here.
+        let known = !variant.under.is_other();
         let counts = marked && known && job.metric == Metric::Insns;
         let guest = &built.guest(job.image(variant)).elf;
         let (Some(guest), Emulator::Qemu(qemu), true) = (guest, emulator, counts) else {

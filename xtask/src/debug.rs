@@ -30,8 +30,10 @@ const TICK: Duration = Duration::from_millis(50);
 pub fn debug(args: &DebugArgs) -> Result<()> {
     let job = Job::new(&args.job)?;
     job.board().qemu("debug")?;
-    if let Some(under) = job.unders.iter().find(|under| under.kvm_mode().is_some()) {
-        bad_input!("--under {under}: a debugger would see its host; use rouse or none");
+    if let Some(under) = job.unders.iter().find(|under| under.is_other()) {
+        bad_input!(
+            "--under {under}: a debugger would see that, and not the guest; use rouse or none"
+        );
     }
     let listener = listen(args.port)?;
     let Ready { emulator, built } = Ready::make(&job)?;
@@ -79,8 +81,8 @@ fn symbols<'b>(job: &Job, variant: Variant, built: &'b Built) -> Option<Symbols<
     let elf = match variant.under {
         Under::Rouse => &built.hypervisor,
         Under::None => built.guest(job.image(variant)).elf.as_ref()?,
-        // The first instructions are those of KVM's host.
-        Under::Kvm | Under::KvmNvhe | Under::KvmProtected => return None,
+        // The first instructions are those of others.
+        Under::Xen | Under::Kvm | Under::KvmNvhe | Under::KvmProtected => return None,
     };
     // Firmware puts the image anywhere; the console says where.
     let base = job.board().machine.image_base()?;

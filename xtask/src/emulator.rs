@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::Result;
+use plan::Under;
 use results::Parameter;
 
 use crate::board::Machine;
@@ -41,9 +42,10 @@ impl Emulator {
     ) -> Result<Command> {
         match self {
             Self::Qemu(qemu) => {
-                let mut command = match variant.under.kvm_mode() {
-                    Some(mode) => launch::hosted(job, variant, mode, qemu, built, place)?,
-                    None => launch::command(job, variant, qemu, built)?,
+                let mut command = match (variant.under, variant.under.kvm_mode()) {
+                    (_, Some(mode)) => launch::hosted(job, variant, mode, qemu, built, place)?,
+                    (Under::Xen, None) => launch::under_xen(job, variant, qemu, built)?,
+                    (_, None) => launch::command(job, variant, qemu, built)?,
                 };
                 launch::end_with_us(&mut command);
                 Ok(command)

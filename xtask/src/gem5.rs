@@ -129,8 +129,8 @@ impl Emulator {
         let image = match under {
             Under::Rouse => &built.packed,
             Under::None => &built.guest(job.image(variant)).image,
-            Under::Kvm | Under::KvmNvhe | Under::KvmProtected => {
-                bad_input!("--under {under}: gem5 has no host for it; use --board virt")
+            Under::Xen | Under::Kvm | Under::KvmNvhe | Under::KvmProtected => {
+                bad_input!("--under {under}: gem5 does not run it; use --board virt")
             }
         };
         let mut command = Command::new(&self.program);

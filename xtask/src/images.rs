@@ -94,6 +94,8 @@ pub struct Built {
     lse: Option<GuestFiles>,
     /// KVM's host, where there are boots under it.
     pub host: Option<Host>,
+    /// Xen, where there are boots under it.
+    pub xen: Option<PathBuf>,
     _kept: Kept,
 }
 
@@ -165,6 +167,7 @@ pub fn build(board: &str, guest: Guest) -> Result<Built> {
             elf: Some(at("guest-lse.elf")),
         }),
         host: None,
+        xen: None,
         _kept: kept,
     })
 }

@@ -13,13 +13,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use plan::{Machine, Plan, Shard, Under};
+use plan::{Machine, Plan, Shard, Under, Word};
 use results::Watts;
 
 use deadlines::Deadlines;
 
 use crate::board::{Board, Machine as Kind};
-use crate::cli::{Boot, JobArgs, LimitArgs, Metric, RunArgs};
+use crate::cli::{Boot, JobArgs, LimitArgs, Metric, RunArgs, Unders};
 use crate::disturb;
 use crate::failure::bad_input;
 use crate::gem5::parameters::Values;
@@ -37,6 +37,10 @@ pub struct Job {
     pub unders: Vec<Under>,
     /// The kernel of KVM's host, if not Debian's.
     pub host_kernel: Option<PathBuf>,
+    /// The Xen to use, if not Debian's.
+    pub xen: Option<PathBuf>,
+    /// What Xen is told besides.
+    pub xen_args: Option<String>,
     /// How often all of that is done.
     pub repeat: usize,
     /// Number of CPUs.
@@ -90,13 +94,16 @@ impl Job {
         load.plan.event_loses_irq = board.machine.event_loses_irq(model);
         variant::usable(&mut load, model)?;
         let board = &load.board;
-        let job = Self {
+        let mut job = Self {
             boot: args.boot,
-            unders: args
-                .under
-                .as_ref()
-                .map_or(vec![Under::Rouse], |unders| unders.0.clone()),
+            unders: match &args.under {
+                None => vec![Under::Rouse],
+                Some(Unders::All) => Vec::new(),
+                Some(Unders::Named(named)) => named.clone(),
+            },
             host_kernel: args.host_kernel.clone(),
+            xen: args.xen.clone(),
+            xen_args: args.xen_args.clone(),
             repeat: 1,
             cpus: board.cpus(args.cpus)?,
             model: model.into(),
@@ -113,6 +120,9 @@ impl Job {
             strict: false,
             load,
         };
+        if job.unders.is_empty() {
+            job.unders = job.possible()?;
+        }
         job.resets()?;
         if job.boot != Boot::Kernel {
             job.board().boots_disks("--boot")?;
@@ -126,13 +136,18 @@ impl Job {
         if job.load.survey && !job.unders.contains(&Under::Rouse) {
             bad_input!("--survey: it is the hypervisor that prints it; use --under rouse");
         }
-        let hosted = job.unders.iter().find(|under| under.kvm_mode().is_some());
-        if let (Some(under), Some(_)) = (hosted, &job.dtb) {
+        let other = job.unders.iter().find(|under| under.is_other());
+        if let (Some(under), Some(_)) = (other, &job.dtb) {
+            bad_input!("--dtb: under {under} that describes the guest's machine; leave --dtb out");
+        }
+        let is_xen = job.unders.contains(&Under::Xen);
+        if !is_xen && (job.xen.is_some() || job.xen_args.is_some()) {
             bad_input!(
-                "--dtb: under {under} the monitor describes the guest's machine; leave --dtb out"
+                "--xen, --xen-args: they are for guests under Xen; add --under xen, or leave them out"
             );
         }
-        if let (None, Some(_)) = (hosted, &job.host_kernel) {
+        let is_kvm = job.unders.iter().any(|under| under.kvm_mode().is_some());
+        if !is_kvm && job.host_kernel.is_some() {
             bad_input!(
                 "--host-kernel: it is for guests under KVM; add --under kvm, or leave it out"
             );
@@ -219,6 +234,22 @@ impl Job {
             caches: true,
             event_loses_irq: self.load.plan.event_loses_irq,
         })
+    }
+
+    /// Everything that the board has to run the guest under, where something of this request
+    /// can run; the reason of the first if there is nothing.
+    fn possible(&self) -> Result<Vec<Under>> {
+        let runs = |&under: &Under| {
+            let board = self.board().runs(under);
+            board
+                .and_then(|()| self.something_runs(under))
+                .map(|()| under)
+        };
+        let all: Vec<_> = Under::ALL.iter().map(runs).collect();
+        if all.iter().any(Result::is_ok) {
+            return Ok(all.into_iter().flatten().collect());
+        }
+        all.into_iter().collect()
     }
 
     /// A request of which every cell would be skipped is refused right away.

@@ -2,8 +2,10 @@
 //! The emulator's command line for a job.
 
 mod hosted;
+mod under_xen;
 
 pub use hosted::hosted;
+pub use under_xen::under_xen;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};

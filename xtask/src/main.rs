@@ -75,6 +75,7 @@ mod terminal;
 mod toolchain;
 mod verdict;
 mod watts;
+mod xen;
 
 use std::process::ExitCode;
 

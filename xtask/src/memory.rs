@@ -40,10 +40,10 @@ pub fn check(job: &Job, built: &Built) -> Result<()> {
         return Ok(());
     }
     let variants = job.variants()?;
-    // Under KVM the monitor looks.
+    // Others refuse by themselves: the monitor under KVM, and Xen.
     let ours = variants
         .into_iter()
-        .filter(|variant| variant.under.kvm_mode().is_none());
+        .filter(|variant| !variant.under.is_other());
     for variant in ours {
         let under = variant.under;
         let needs = Needs::of(job, built, variant)?;
@@ -100,8 +100,10 @@ impl Needs {
                 let taken = Taken::read(&built.hypervisor)?;
                 (&built.packed, Some(taken.fixed + cpus * taken.per_cpu))
             }
-            // Where KVM is, its monitor checks.
-            Under::None | Under::Kvm | Under::KvmNvhe | Under::KvmProtected => (&guest.image, None),
+            // Of others there is nothing to be checked.
+            Under::None | Under::Xen | Under::Kvm | Under::KvmNvhe | Under::KvmProtected => {
+                (&guest.image, None)
+            }
         };
         Ok(Self {
             image: fs::metadata(packed)?.len().next_multiple_of(PAGE),

@@ -180,6 +180,7 @@ pub fn path(cell: &Cell) -> String {
     let under = match cell.under {
         Under::Rouse => "",
         Under::None => "bare machine, ",
+        Under::Xen => "Xen, ",
         Under::Kvm => "KVM, ",
         Under::KvmNvhe => "KVM nVHE, ",
         Under::KvmProtected => "protected KVM, ",
@@ -208,7 +209,7 @@ pub fn path_class(cell: &Cell) -> &'static str {
     match (cell.under, cell.what.deliver, cell.what.wake) {
         (Under::None, _, Wake::Elide) => "c-green-light",
         (Under::None, _, Wake::Ipi) => "c-green",
-        (Under::Kvm | Under::KvmNvhe | Under::KvmProtected, _, _) => "c-grey",
+        (Under::Xen | Under::Kvm | Under::KvmNvhe | Under::KvmProtected, _, _) => "c-grey",
         (Under::Rouse, Deliver::Direct, Wake::Elide) => "c-orange",
         (Under::Rouse, Deliver::Direct, Wake::Ipi) => "c-red",
         (Under::Rouse, Deliver::Inject, Wake::Elide) => "c-sky",

@@ -235,7 +235,8 @@ impl Plan {
             SkipReason::NoCaches => lists.cache.named,
             SkipReason::NoHypervisor => lists.trap.named || lists.deliver.named,
             SkipReason::NotDirect(_) => lists.deliver.named,
-            SkipReason::OwnRules(_) => {
+            SkipReason::TrapsTogether(_) => lists.trap.named,
+            SkipReason::OwnRules(_) | SkipReason::NoHostPoll(_) => {
                 lists.host_poll_us.named || lists.host_poll.named || lists.hint.named
             }
         }

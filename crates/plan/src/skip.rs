@@ -70,6 +70,10 @@ pub enum SkipReason {
     /// The hypervisor is to poll for a fixed time, or be told that the guest polls, and
     /// knows its own rules only.
     OwnRules(Under),
+    /// The hypervisor is to poll, and this one never does.
+    NoHostPoll(Under),
+    /// WFI and WFE are to trap one without the other, and this hypervisor traps both or none.
+    TrapsTogether(Under),
     /// WFE without an event stream: an event that is lost would never be made
     /// good.
     Unbounded,
@@ -174,6 +178,15 @@ impl fmt::Display for SkipReason {
                     f,
                     "host-poll: {under} polls by its own rules only; use host-poll adaptive, hint silent"
                 );
+            }
+            Self::NoHostPoll(under) => {
+                return write!(
+                    f,
+                    "host-poll: {under} does not poll before it halts; use host-poll-us 0"
+                );
+            }
+            Self::TrapsTogether(under) => {
+                return write!(f, "trap: {under} traps WFE and WFI together; use trap both");
             }
             Self::States(why) => return write!(f, "states: {why}"),
             Self::FewBystanders { noise, cpus } => {

@@ -244,6 +244,8 @@ words! {
         Rouse = "rouse",
         /// Nothing: EL1 of the bare machine.
         None = "none",
+        /// Xen, whose first domain is the guest.
+        Xen = "xen",
         /// KVM at EL2 together with its host (VHE).
         Kvm = "kvm",
         /// KVM's part at EL2 alone, its host at EL1.
@@ -259,7 +261,7 @@ impl Under {
     pub const fn injects(self) -> bool {
         match self {
             Self::None => false,
-            Self::Rouse | Self::Kvm | Self::KvmNvhe | Self::KvmProtected => true,
+            Self::Rouse | Self::Xen | Self::Kvm | Self::KvmNvhe | Self::KvmProtected => true,
         }
     }
 
@@ -268,8 +270,15 @@ impl Under {
     pub const fn is_direct(self) -> bool {
         match self {
             Self::None | Self::Rouse => true,
-            Self::Kvm | Self::KvmNvhe | Self::KvmProtected => false,
+            Self::Xen | Self::Kvm | Self::KvmNvhe | Self::KvmProtected => false,
         }
+    }
+
+    /// Whether it is a hypervisor of others, with knobs that are turned at its boot, on a
+    /// machine that is the same whatever the board.
+    #[must_use]
+    pub const fn is_other(self) -> bool {
+        self.vendor().is_some()
     }
 
     /// The name of another hypervisor than Rouse, as `abi::hypervisor` has it.
@@ -277,6 +286,7 @@ impl Under {
     pub const fn vendor(self) -> Option<&'static str> {
         match self {
             Self::None | Self::Rouse => None,
+            Self::Xen => Some("Xen"),
             Self::Kvm | Self::KvmNvhe | Self::KvmProtected => Some("KVM"),
         }
     }
@@ -286,7 +296,7 @@ impl Under {
     #[must_use]
     pub const fn kvm_mode(self) -> Option<&'static str> {
         match self {
-            Self::None | Self::Rouse => None,
+            Self::None | Self::Rouse | Self::Xen => None,
             Self::Kvm => Some(""),
             Self::KvmNvhe => Some("nvhe"),
             Self::KvmProtected => Some("protected"),

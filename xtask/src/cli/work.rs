@@ -77,13 +77,19 @@ pub struct JobArgs {
     /// disk that `image` writes, which the firmware boots). With --under none it is always loaded
     #[arg(long, value_enum, value_name = "HOW", default_value_t = Boot::Kernel)]
     pub boot: Boot,
-    /// What the guest runs under: rouse (the hypervisor), none (the bare machine), kvm, kvm-nvhe, kvm-protected (Linux's,
-    /// as a host in the emulator) [default: rouse]
+    /// What the guest runs under: rouse (the hypervisor), none (the bare machine), xen (its first domain), kvm, kvm-nvhe,
+    /// kvm-protected (Linux's, as a host in the emulator), or all that the board has [default: rouse]
     #[arg(long, value_name = "LIST")]
     pub under: Option<Unders>,
     /// The kernel of KVM's host, an arm64 Image [default: Debian's, which is fetched once]
     #[arg(long, value_name = "IMAGE")]
     pub host_kernel: Option<PathBuf>,
+    /// Xen, an arm64 Image [default: Debian's, which is fetched once]
+    #[arg(long, value_name = "FILE")]
+    pub xen: Option<PathBuf>,
+    /// What Xen is told besides, as one text
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub xen_args: Option<String>,
     /// Number of CPUs [default: the board's]
     #[arg(long, value_name = "N", value_parser = count)]
     pub cpus: Option<u32>,
@@ -133,6 +139,8 @@ impl JobArgs {
             boot: Boot::Kernel,
             under: None,
             host_kernel: None,
+            xen: None,
+            xen_args: None,
             cpus: None,
             cpu: None,
             metric: None,
@@ -289,14 +297,19 @@ impl fmt::Display for Metric {
 
 /// What a guest runs under, in turn.
 #[derive(Clone, Debug)]
-pub struct Unders(pub Vec<Under>);
+pub enum Unders {
+    /// All that the board has.
+    All,
+    /// These.
+    Named(Vec<Under>),
+}
 
 impl FromStr for Unders {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         if text == "all" {
-            return Ok(Self(Under::ALL.to_vec()));
+            return Ok(Self::All);
         }
         let mut values = Vec::new();
         for word in text.split(',') {
@@ -308,7 +321,7 @@ impl FromStr for Unders {
                 values.push(value);
             }
         }
-        Ok(Self(values))
+        Ok(Self::Named(values))
     }
 }
 

@@ -92,7 +92,7 @@ pub fn boot(bench: &Bench) -> Result<Numbers> {
 /// instruction is a tick.
 pub fn round_trips(board: &str, limits: &LimitArgs) -> Result<Numbers> {
     let mut args = JobArgs::on(board);
-    args.under = Some(Unders(vec![Under::Rouse, Under::None]));
+    args.under = Some(Unders::Named(vec![Under::Rouse, Under::None]));
     args.load.plan = PlanArgs::exactly(
         400,
         &[
@@ -111,7 +111,7 @@ pub fn round_trips(board: &str, limits: &LimitArgs) -> Result<Numbers> {
         let (below, trap) = match (cell.under, cell.what.trap.wfi()) {
             (Under::None, _) => ("bare machine", ""),
             // The job has no others.
-            (Under::Kvm | Under::KvmNvhe | Under::KvmProtected, _) => continue,
+            (Under::Xen | Under::Kvm | Under::KvmNvhe | Under::KvmProtected, _) => continue,
             (Under::Rouse, false) => (cell.what.deliver.name(), ", not trapped"),
             (Under::Rouse, true) => (cell.what.deliver.name(), ", trapped"),
         };

@@ -111,7 +111,7 @@ impl Bench {
 fn job(board: &str, mode: Mode, cpus: u32, arguments: &str) -> Result<Job> {
     let deliver = mode.deliver();
     let mut args = JobArgs::on(board);
-    args.under = Some(Unders(vec![mode.under()]));
+    args.under = Some(Unders::Named(vec![mode.under()]));
     args.cpus = Some(cpus);
     args.metric = Some(Metric::Time);
     args.load.append = Some(format!("{arguments} rouse.deliver={deliver}"));

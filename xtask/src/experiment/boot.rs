@@ -112,7 +112,7 @@ impl Boot {
         // Experiments say how many wake-ups they need, however long these take.
         args.load.plan.cell_ms = Some("0".into());
         args.load.append = repeat.seed.map(|seed| format!("rouse.seed={seed}"));
-        args.under = Some(Unders(vec![self.under]));
+        args.under = Some(Unders::Named(vec![self.under]));
         args.cpus = repeat.cpus.or(self.cpus);
         args
     }

@@ -120,6 +120,8 @@ fn what_can_not_be_is_refused_with_the_remedy() {
         (&["--under", "zen"], "use all, rouse, none"),
         (&["--board", "no-such"], "use altra, gem5, graviton2"),
         (&["--survey", "--under", "none"], "use --under rouse"),
+        (&["--xen-args", "sched=credit"], "add --under xen"),
+        (&["--host-kernel", "x", "--under", "xen"], "add --under kvm"),
         (&["--preset", "graviton-like"], "use --board gem5"),
         (
             &["--board", "gem5", "--metric", "cycles", "--preset", "x"],
@@ -233,11 +235,38 @@ fn a_boot_for_each_setting_of_what_cells_can_not_turn() {
         titles(&polls),
         "under none; under kvm, trap none; under kvm, trap wfi; under kvm, trap wfi, host polls 50 us"
     );
+    let xen = [
+        "--under",
+        "xen",
+        "--trap",
+        "none,wfi,both",
+        "--wait",
+        "wfi,poll-wfi",
+    ];
+    assert_eq!(
+        titles(&xen),
+        "under xen, trap none; under xen, trap wfi; under xen, trap both"
+    );
     let both = ["--under", "kvm", "--trap", "wfi", "--atomics", "llsc,lse"];
     assert_eq!(
         titles(&both),
         "under kvm, atomics llsc, trap wfi; under kvm, atomics lse, trap wfi"
     );
+}
+
+#[test]
+fn all_is_what_the_board_has_and_can_run_something() {
+    let unders = |options: &[&str]| job(&[&["--under", "all"][..], options].concat());
+    let all = unders(&[]).unwrap().unders;
+    assert_eq!(all, Under::ALL);
+    let trapped = unders(&["--trap", "wfi"]).unwrap().unders;
+    assert!(!trapped.contains(&Under::None) && trapped.contains(&Under::Xen));
+    let direct = unders(&["--deliver", "direct"]).unwrap().unders;
+    assert_eq!(direct, [Under::Rouse, Under::None]);
+    let gem5 = unders(&["--board", "gem5"]).unwrap().unders;
+    assert_eq!(gem5, [Under::Rouse, Under::None]);
+    let nothing = unders(&["--wait", "wfi", "--wake", "elide"]).unwrap_err();
+    assert!(is_bad_input(&nothing), "{nothing:#}");
 }
 
 #[test]

@@ -92,7 +92,7 @@ impl Job {
     /// How what is below is set, for each boot: where cells can't turn a knob, each has its
     /// place in the boot that suits it.
     fn givens(&self, under: Under) -> Result<Vec<Option<Given>>> {
-        if under.kvm_mode().is_none() || !self.measures() {
+        if !under.is_other() || !self.measures() {
             return Ok(vec![None]);
         }
         let lists = &self.load.plan.lists;

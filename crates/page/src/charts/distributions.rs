@@ -17,9 +17,11 @@ fn has_chart(cell: &Cell) -> bool {
     match (cell.under, cell.what.deliver, cell.what.wake) {
         (_, _, Wake::Ipi) | (Under::Rouse, Deliver::Inject, Wake::Elide) => true,
         (Under::Rouse, Deliver::Direct, Wake::Elide)
-        | (Under::None | Under::Kvm | Under::KvmNvhe | Under::KvmProtected, _, Wake::Elide) => {
-            false
-        }
+        | (
+            Under::None | Under::Xen | Under::Kvm | Under::KvmNvhe | Under::KvmProtected,
+            _,
+            Wake::Elide,
+        ) => false,
     }
 }
 /// Lines that one chart can show without confusing anybody.

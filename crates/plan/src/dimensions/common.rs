@@ -83,10 +83,14 @@ macro_rules! common_and {
                     let traps = cell.trap != Trap::None;
                     let wfi = cell.trap.wfi() && cell.halts();
                     let wfe = cell.trap.wfe() && cell.uses_events();
+                    let alone = cell.trap != Trap::Both && cell.uses_events() && traps;
                     if traps && !wfi && !wfe {
                         Some(SkipReason::NothingTraps)
+                    } else if traps && !machine.under.injects() {
+                        Some(SkipReason::NoHypervisor)
                     } else {
-                        (traps && !machine.under.injects()).then_some(SkipReason::NoHypervisor)
+                        let together = alone && machine.under == Under::Xen;
+                        together.then_some(SkipReason::TrapsTogether(machine.under))
                     }
                 },
             }
@@ -153,6 +157,10 @@ macro_rules! common_and {
                 place: Place::Always,
                 show: Show::Sweep { column: "host", chart: "Host poll limit", preferred: 0 },
                 applies: |cell| cell.traps_wfi(),
+                contradicts: |cell, machine| {
+                    let never = cell.host_poll_us != 0 && machine.under == Under::Xen;
+                    never.then_some(SkipReason::NoHostPoll(machine.under))
+                },
             }
             /// How EL2 chooses its limit; `fixed` where it does not poll.
             host_poll: HostPoll {
