@@ -35,12 +35,21 @@ pub fn discover(conduit: Option<Conduit>, named: Option<Name>) {
         return;
     };
     CONDUIT.call_once(|| conduit);
-    let answer = call(u64::from(abi::CALL_UID), [0; 3]);
-    let words = core::array::from_fn(|n| answer[n] as u32);
+    let words = uid(abi::CALL_UID);
     PRESENT.store(words == abi::UID, Relaxed);
-    let answered = abi::uid(words).filter(|_| words != abi::UID);
-    let known = answered.and_then(abi::hypervisor);
+    if present() {
+        OTHER.call_once(|| named);
+        return;
+    }
+    let calls = [words, uid(abi::CALL_UID_STANDARD)].into_iter();
+    let known = calls.filter_map(abi::uid).find_map(abi::hypervisor);
     OTHER.call_once(|| known.and_then(|known| name(known.as_bytes())).or(named));
+}
+
+/// What a call for a UID answers.
+fn uid(function: u32) -> [u32; 4] {
+    let answer = call(u64::from(function), [0; 3]);
+    core::array::from_fn(|n| answer[n] as u32)
 }
 
 /// The hypervisor below that is not Rouse, by its own name, or by the description's; `None`
@@ -67,16 +76,6 @@ impl fmt::Display for Mistaken {
     }
 }
 
-/// Whether `found` is the name of `vendor`, as its UID has it, or as descriptions do, which
-/// add more (`xen,xen-4.20`).
-fn is_named(vendor: Option<&str>, found: Option<&str>) -> bool {
-    let (Some(vendor), Some(found)) = (vendor, found) else {
-        return vendor == found;
-    };
-    let begins = found.get(..vendor.len());
-    begins.is_some_and(|begins| begins.eq_ignore_ascii_case(vendor))
-}
-
 /// Notes what the boot arguments say of what is below.
 ///
 /// # Errors
@@ -89,7 +88,7 @@ pub fn tell(arguments: &Arguments<'_>) -> Result<(), Mistaken> {
     if let Some(told) = arguments.under {
         let agrees = match told {
             Under::Rouse => present(),
-            told => !present() && is_named(told.vendor(), other()),
+            told => !present() && told.vendor() == other(),
         };
         if !agrees {
             return Err(Mistaken(told));

@@ -26,6 +26,9 @@ pub use watch::{Noted, OperationLog, WatchPoint};
 
 /// Asks which hypervisor this is; answers [`UID`] in w0 to w3.
 pub const CALL_UID: u32 = 0x8600_ff01;
+/// The same of the standard hypervisor service (DEN0028F, 6.1): Xen gives its own UID there, and
+/// has no vendor-specific service.
+pub const CALL_UID_STANDARD: u32 = 0x8500_ff01;
 /// The answer of Rouse, in the byte order of the convention.
 pub const UID: [u32; 4] = [0x7573_6f72, 0x2d65_2165, 0x9a1c_4be2, 0x31d7_05f3];
 /// Sets knob x1 of the calling vCPU to x2; x0 is [`SUCCESS`] or [`INVALID`].
