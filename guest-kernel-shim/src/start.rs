@@ -57,6 +57,13 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
     output::line(format_args!("rouse: base guest {:#x}", layout::base()));
     stage!("guest-mmu", "{} CPUs", platform.cpus.len());
     hypervisor::discover(platform.psci, platform.hypervisor);
+    if let Some(other) = platform::other_monitor(blob) {
+        output::line(format_args!(
+            "rouse: refused: monitor: it has {other}, and this guest needs {}; use the monitor of the guest's tree",
+            platform::MONITOR
+        ));
+        hypervisor::exit(2);
+    }
     if let Some(page) = monitor {
         // SAFETY: the description names the page, and `enter` mapped it.
         unsafe { exits::open(page) };

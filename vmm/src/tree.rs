@@ -168,7 +168,15 @@ mod tests {
             base: EXITS,
             size: EXITS_SIZE,
         };
-        assert_eq!(platform::monitor(&blob(&guest).unwrap()), Some(page));
+        let mut blob = blob(&guest).unwrap();
+        assert_eq!(platform::monitor(&blob), Some(page));
+        assert_eq!(platform::other_monitor(&blob), None);
+        // As an older monitor has it.
+        let name = platform::MONITOR.as_bytes();
+        let at = blob.windows(name.len()).position(|window| window == name);
+        blob[at.unwrap() + name.len() - 1] = b'0';
+        assert_eq!(platform::monitor(&blob), None);
+        assert_eq!(platform::other_monitor(&blob), Some("rouse,kvm-exits-0"));
     }
 
     #[test]

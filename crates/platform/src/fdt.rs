@@ -126,14 +126,28 @@ fn hypervisor(fdt: Fdt<'_>) -> Option<Name> {
     name(compatible.value())
 }
 
-/// What the monitor's page of `vmm/` is compatible with.
-pub const MONITOR: &str = "rouse,kvm-exits";
+/// What the monitor's page of `vmm/` is compatible with: a name, and the version of what is in it.
+pub const MONITOR: &str = "rouse,kvm-exits-1";
+/// With whatever version.
+const MONITORS: &str = "rouse,kvm-exits";
 
 /// The page by which a monitor tells how often vCPUs were left, where the tree `blob` has one.
 #[must_use]
 pub fn monitor(blob: &[u8]) -> Option<Region> {
     let fdt = Fdt::new(blob).ok()?;
     regions(find_compatible(fdt.root(), &[MONITOR])?).next()
+}
+
+/// What such a page in the tree `blob` is compatible with if it is of another version than
+/// [`MONITOR`]: the monitor is older than the guest, or newer.
+#[must_use]
+pub fn other_monitor(blob: &[u8]) -> Option<&str> {
+    let mut children = Fdt::new(blob).ok()?.root().children();
+    let found = children.find_map(|node| {
+        let mut names = node.compatible()?;
+        names.find(|name| name.starts_with(MONITORS))
+    });
+    found.filter(|name| *name != MONITOR)
 }
 
 fn psci(fdt: Fdt<'_>) -> Result<Option<Conduit>, Error> {

@@ -22,7 +22,7 @@ pub mod uart;
 use arrayvec::{ArrayString, ArrayVec};
 use core::fmt;
 
-pub use fdt::{MONITOR, monitor};
+pub use fdt::{MONITOR, monitor, other_monitor};
 pub use room::Room;
 pub use uart::{Uart, UartKind};
 

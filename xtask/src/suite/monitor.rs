@@ -22,7 +22,7 @@ const CRASH: [u32; 2] = [0xd2a1_e001, 0xb940_0020];
 const FLOOD: [u32; 4] = [0xd2a1_2001, 0x5280_0f00, 0x3900_0020, 0x17ff_ffff];
 
 /// A run: its words, and what has to be said of it before anything is said of the next.
-const RUNS: [(&[&str], &[&str]); 12] = [
+const RUNS: [(&[&str], &[&str]); 13] = [
     (&["--gpu", "off"], &["refused: there is no option --gpu"]),
     (&["nothing"], &["refused: nothing can't be read"]),
     (&["none"], &["refused: none is not an arm64 Image"]),
@@ -40,6 +40,10 @@ const RUNS: [(&[&str], &[&str]); 12] = [
     ),
     (
         &["--mode", "nvhe", "off"],
+        &["refused: --mode: KVM runs here as `VHE`"],
+    ),
+    (
+        &["--mode", "protected", "off"],
         &["refused: --mode: KVM runs here as `VHE`"],
     ),
     (
@@ -73,8 +77,19 @@ const RUNS: [(&[&str], &[&str]); 12] = [
     (&["reset"], &["the guest has reset its machine"]),
 ];
 
-/// Boots the host, and compares what it says.
+/// The same on a host whose Linux was told to have no KVM.
+const WITHOUT_KVM: [(&[&str], &[&str]); 1] = [(&["off"], &["refused: /dev/kvm is missing"])];
+
+/// Boots hosts, and compares what they say.
 pub fn run() -> Result<()> {
+    let ends = boot(String::new(), &RUNS)?;
+    ensure!(ends == 3, "{ends} guests ended badly");
+    boot("kvm-arm.mode=none".into(), &WITHOUT_KVM).map(drop)
+}
+
+/// Boots a host with what the kernel is told, and compares what it says of each run; how many
+/// guests ended badly.
+fn boot(arguments: String, wanted: &[(&[&str], &[&str])]) -> Result<usize> {
     let place = Scratch::new()?;
     let host = Host::ensure(None)?;
     let guests = [
@@ -86,7 +101,8 @@ pub fn run() -> Result<()> {
         ("none", vec![0; 4096]),
     ];
     let guests: Vec<(&str, &[u8])> = guests.iter().map(|(name, of)| (*name, &**of)).collect();
-    let runs = RUNS.map(|(words, _)| words.iter().map(|word| (*word).to_owned()).collect());
+    let typed = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    let runs: Vec<Vec<String>> = wanted.iter().map(|(words, _)| typed(words)).collect();
     let mut command = qemu::ensure()?.command();
     command.args(["-M", kvm::MACHINE, "-cpu", "max"]);
     command.args(["-icount", "shift=0,sleep=off", "-nic", "none", "-no-reboot"]);
@@ -94,7 +110,7 @@ pub fn run() -> Result<()> {
     let boot = kvm::Boot {
         cpus: 2,
         memory: 512,
-        arguments: String::new(),
+        arguments,
         runs: &runs,
         guests: &guests,
     };
@@ -102,17 +118,15 @@ pub fn run() -> Result<()> {
     launch::end_with_us(&mut command);
     let said = said(command)?;
     let mut rest = &*said;
-    for (words, wanted) in RUNS {
-        for wanted in wanted {
+    for (words, wanted) in wanted {
+        for wanted in *wanted {
             let found = rest.find(wanted).with_context(|| {
                 format!("{words:?}: `{wanted}` is not said there, but:\n{said}")
             })?;
             rest = &rest[found + wanted.len()..];
         }
     }
-    let ends = said.matches("rouse: exit status 1").count();
-    ensure!(ends == 3, "{ends} guests ended badly:\n{said}");
-    Ok(())
+    Ok(said.matches("rouse: exit status 1").count())
 }
 
 /// What the machine says until it ends, which it has to by itself.
