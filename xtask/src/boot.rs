@@ -10,25 +10,29 @@ mod clock;
 mod ending;
 mod follow;
 mod kept;
+mod said;
 
 pub use ending::{Ending, Stall};
 pub use follow::Outcome;
+pub use said::said;
 
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Error, Result};
 use plan::Under;
 
 use crate::console::Console;
 use crate::emulator::Emulator;
+use crate::failure::is_bad_input;
 use crate::images::{self, Built};
 use crate::job::{Job, Variant};
 use crate::kvm::Host;
 use crate::partial::Scratch;
 use crate::progress::Progress;
 use crate::symbols::{self, Symbols};
-use crate::{interrupt, launch, memory, xen};
+use crate::xen::Xen;
+use crate::{interrupt, launch, memory};
 use follow::Watch;
 use kept::Kept;
 
@@ -40,22 +44,52 @@ pub struct Ready {
     pub built: Built,
 }
 
+/// What a guest can't run under here, and why.
+pub type Lacks = Vec<(Under, Error)>;
+
 impl Ready {
     /// Finds the emulator of `job`, and builds its images. From here on a signal is
     /// noted: what was begun, a folder above all, is to be cleaned up.
     pub fn make(job: &Job) -> Result<Self> {
+        let (ready, lacks) = Self::for_some(job)?;
+        lacks
+            .into_iter()
+            .next()
+            .map_or(Ok(ready), |(_, why)| Err(why))
+    }
+
+    /// The same, if another hypervisor can't be had, for the others. An error if that leaves
+    /// nothing.
+    pub fn for_some(job: &Job) -> Result<(Self, Lacks)> {
         interrupt::catch()?;
         let emulator = interrupt::or(Emulator::ensure(job))?;
-        let mut built = interrupt::or(images::build(&job.board().name, job.load.packed()))?;
-        if job.unders.iter().any(|under| under.kvm_mode().is_some()) {
-            let host = Host::ensure(job.host_kernel.as_deref());
-            built.host = Some(interrupt::or(host)?);
+        let built = interrupt::or(images::build(&job.board().name, job.load.packed()))?;
+        let mut ready = Self { emulator, built };
+        let mut lacks = Lacks::new();
+        for &under in &job.unders {
+            match interrupt::or(ready.provide(job, under)) {
+                Err(why) if is_bad_input(&why) => lacks.push((under, why)),
+                provided => provided?,
+            }
         }
-        if job.unders.contains(&Under::Xen) {
-            built.xen = Some(interrupt::or(xen::ensure(job.xen.as_deref()))?);
+        if lacks.len() == job.unders.len() {
+            let (_, why) = lacks.swap_remove(0);
+            return Err(why);
         }
-        memory::check(job, &built)?;
-        Ok(Self { emulator, built })
+        memory::check(job, &ready.built)?;
+        Ok((ready, lacks))
+    }
+
+    /// Provides the hypervisor of others that `under` is.
+    fn provide(&mut self, job: &Job, under: Under) -> Result<()> {
+        let built = &mut self.built;
+        if under.kvm_mode().is_some() && built.host.is_none() {
+            built.host = Some(Host::ensure(job.host_kernel.as_deref())?);
+        }
+        if let (Under::Xen, Emulator::Qemu(qemu)) = (under, &self.emulator) {
+            built.xen = Some(Xen::ensure(job, qemu)?);
+        }
+        Ok(())
     }
 }
 

@@ -12,13 +12,14 @@ use std::thread;
 
 use anyhow::{Context, Result, bail};
 
-use plan::{Atomics, Program};
+use plan::{Atomics, Program, Under};
 
 use crate::kvm::Host;
 use crate::output::Output;
 use crate::pack::{flatten, pack};
 use crate::store::{self, Kept};
 use crate::terminal::note;
+use crate::xen::Xen;
 use crate::{places, toolchain};
 
 const PROFILE: &str = "image";
@@ -95,7 +96,7 @@ pub struct Built {
     /// KVM's host, where there are boots under it.
     pub host: Option<Host>,
     /// Xen, where there are boots under it.
-    pub xen: Option<PathBuf>,
+    pub xen: Option<Xen>,
     _kept: Kept,
 }
 
@@ -105,6 +106,15 @@ impl Built {
         match (atomics, &self.lse) {
             (Atomics::Lse, Some(lse)) => lse,
             (Atomics::Lse, None) | (Atomics::Llsc, _) => &self.llsc,
+        }
+    }
+
+    /// The hypervisor of others that `under` is, with its version, where it was provided.
+    pub fn below(&self, under: Under) -> Option<&str> {
+        match under {
+            Under::None | Under::Rouse => None,
+            Under::Xen => Some(&self.xen.as_ref()?.told),
+            Under::Kvm | Under::KvmNvhe | Under::KvmProtected => Some(&self.host.as_ref()?.told),
         }
     }
 

@@ -24,6 +24,7 @@ use crate::disturb;
 use crate::failure::bad_input;
 use crate::gem5::parameters::Values;
 use crate::limits::Limits;
+use crate::terminal::note;
 use crate::watts;
 
 /// One request to boot and measure.
@@ -246,10 +247,17 @@ impl Job {
                 .map(|()| under)
         };
         let all: Vec<_> = Under::ALL.iter().map(runs).collect();
-        if all.iter().any(Result::is_ok) {
-            return Ok(all.into_iter().flatten().collect());
+        if all.iter().all(Result::is_err) {
+            return all.into_iter().collect();
         }
-        all.into_iter().collect()
+        let told = |under: Result<Under>| match under {
+            Ok(under) => Some(under),
+            Err(why) => {
+                note!("left out of --under all: {why:#}");
+                None
+            }
+        };
+        Ok(all.into_iter().filter_map(told).collect())
     }
 
     /// A request of which every cell would be skipped is refused right away.

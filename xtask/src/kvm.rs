@@ -58,14 +58,18 @@ pub fn arguments(mode: &str, trap: Trap) -> String {
 pub struct Host {
     kernel: PathBuf,
     monitor: Vec<u8>,
+    /// Its version.
+    pub told: String,
 }
 
 impl Host {
     /// One with `kernel`, or with Debian's, which is provided if it is not there.
     pub fn ensure(kernel: Option<&Path>) -> Result<Self> {
+        let kernel = kernel::ensure(kernel)?;
         Ok(Self {
-            kernel: kernel::ensure(kernel)?,
+            told: kernel::told(&kernel)?,
             monitor: images::monitor()?,
+            kernel,
         })
     }
 

@@ -5,7 +5,7 @@ mod hosted;
 mod under_xen;
 
 pub use hosted::hosted;
-pub use under_xen::under_xen;
+pub use under_xen::{under_xen, xen_alone};
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};

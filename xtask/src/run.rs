@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 
 use crate::boot::Show;
 use crate::cli::RunArgs;
+use crate::failure::bad_input;
 use crate::folder::Folder;
 use crate::job::Job;
 use crate::output::Output;
@@ -41,7 +42,11 @@ pub fn run(args: &RunArgs) -> Result<()> {
     if let Err(error) = copied {
         note!("{error:#}");
     }
-    bail!("{}; the console's log is {}", failure.told(), session.log)
+    let told = format!("{}; the console's log is {}", failure.told(), session.log);
+    match failure.is_bad_input() {
+        true => bad_input!("{told}"),
+        false => bail!("{told}"),
+    }
 }
 
 /// Prints the table, and where the rest is.

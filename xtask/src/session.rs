@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The boots of a job, and the folder that they leave, whatever happens.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Result, anyhow, bail};
 use jiff::Timestamp;
-use results::Results;
+use plan::Under;
 use results::merge::{self, Run as Measured};
+use results::{Emulator, Results};
 
 use crate::board::Machine;
 use crate::boot::{Boots, Launch, Ready, Show};
@@ -12,11 +15,13 @@ use crate::cli::Metric;
 use crate::completeness::Completeness;
 use crate::critical::Watcher;
 use crate::folder::Folder;
+use crate::images::Built;
 use crate::job::{Job, Variant};
 use crate::log::Log;
 use crate::partial::Scratch;
 use crate::progress::{Progress, Speed};
 use crate::strict::{Checker, Found};
+use crate::terminal::note;
 use crate::verdict::{Failure, judge, judge_reset, judge_results, unwritten};
 use crate::{interrupt, report, toolchain};
 
@@ -41,23 +46,38 @@ pub struct Session {
 
 /// Builds, then boots once for each variant, and all of that as often as it is to be repeated.
 pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
-    let Ready { emulator, built } = Ready::make(job)?;
+    let (Ready { emulator, built }, lacks) = Ready::for_some(job)?;
     let described = Some(emulator.describe(job));
     let mut run = Run {
         job,
         boots: Boots::new(&emulator, &built, show, folder.log()?),
-        nothing: Results {
-            build: toolchain::build(),
-            ..Results::new(&job.board().name, &job.model, described)
-        },
+        nothing: nothing(job, described, &built),
+        failed: BTreeMap::new(),
         results: Results::default(),
         done: Vec::new(),
         show,
         found: Vec::new(),
         ended: None,
     };
+    for (under, why) in lacks {
+        note!("{why:#}");
+        run.failed.insert(under, Failure::lacking(&why));
+    }
     let failure = run.all()?;
+    let failure = failure.or_else(|| run.failed.pop_first().map(|(_, failure)| failure));
     run.close(failure, folder)
+}
+
+/// What is known of `job` before its first boot.
+fn nothing(job: &Job, emulator: Option<Emulator>, built: &Built) -> Results {
+    let mut results = Results {
+        build: toolchain::build(),
+        ..Results::new(&job.board().name, &job.model, emulator)
+    };
+    let unders = job.unders.iter();
+    let below = unders.filter_map(|under| Some((under.to_string(), built.below(*under)?.into())));
+    results.machine.below = below.collect();
+    results
 }
 
 /// Runs `job` and returns its results; its folder is not kept.
@@ -77,6 +97,8 @@ struct Run<'j> {
     boots: Boots<'j, Log>,
     /// What is known before the first boot.
     nothing: Results,
+    /// Hypervisors of others that are missing, or failed, and are not tried again.
+    failed: BTreeMap<Under, Failure>,
     /// What this repetition has measured.
     results: Results,
     /// What those before have.
@@ -124,16 +146,26 @@ impl Run<'_> {
             variants.reverse();
         }
         for variant in variants {
+            if self.failed.contains_key(&variant.under) {
+                continue;
+            }
             if let Some(signal) = interrupt::signal() {
                 return Ok(Some(Failure::interrupted(signal)));
             }
             match self.boot(variant, number) {
                 Ok(None) => {}
+                // What another hypervisor fails at says nothing of the others.
+                Ok(Some(failure)) if variant.under.is_other() && !failure.ends_all() => {
+                    self.failed.insert(variant.under, failure);
+                }
                 Err(error) if self.results.has_cells() => {
                     return Ok(Some(Failure::broken(&error)));
                 }
                 failed => return failed,
             }
+        }
+        for (under, failure) in &self.failed {
+            self.results.lack(*under, &failure.why);
         }
         Ok(None)
     }

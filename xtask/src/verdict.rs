@@ -51,6 +51,19 @@ impl Failure {
         }
     }
 
+    /// That something can't be tried here: what is missing.
+    pub fn lacking(error: &anyhow::Error) -> Self {
+        Self {
+            word: LACKING,
+            why: format!("{error:#}"),
+        }
+    }
+
+    /// Whether it is about what was asked for, and not about what happened.
+    pub fn is_bad_input(&self) -> bool {
+        self.word == LACKING
+    }
+
     /// That a signal came between two boots.
     pub fn interrupted(signal: Signal) -> Self {
         Self {
@@ -63,7 +76,7 @@ impl Failure {
 /// The word of a run that did what it should.
 pub const OK: &str = "ok";
 /// What can come of a run.
-pub const WORDS: [&str; 18] = [
+pub const WORDS: [&str; 19] = [
     OK,
     CRASH,
     LATE,
@@ -72,6 +85,7 @@ pub const WORDS: [&str; 18] = [
     STOPPED,
     DIED,
     BROKEN,
+    LACKING,
     EXIT,
     REFUSED,
     DAMAGED,
@@ -90,6 +104,7 @@ const OUT_OF_TIME: &str = "time-limit";
 const STOPPED: &str = "stopped-early";
 const DIED: &str = "emulator-died";
 const BROKEN: &str = "broken";
+const LACKING: &str = "lacking";
 const EXIT: &str = "exit-status";
 const REFUSED: &str = "refused";
 const DAMAGED: &str = "damaged";

@@ -8,9 +8,12 @@ use anyhow::{Context, Result};
 use platform::image::Image;
 
 use crate::apt::{self, Remedy};
+use crate::boot::said;
 use crate::failure::bad_input;
-use crate::places;
+use crate::job::Job;
+use crate::qemu::Emulator;
 use crate::terminal::note;
+use crate::{launch, places};
 
 /// Debian's package of the hypervisor alone, and the file in it.
 const PACKAGE: &str = "xen-hypervisor-4.20-arm64";
@@ -22,8 +25,62 @@ const REMEDY: Remedy = Remedy {
     instead: "name an arm64 Image of Xen by --xen",
 };
 
+/// What stands in front of what it tells of itself on its console.
+const VERSION: &str = "Xen version ";
+const SCHEDULER: &str = "Using scheduler: ";
+const UNKNOWN: &str = "Could not find scheduler: ";
+
+/// A Xen that can be started.
+#[derive(Debug)]
+pub struct Xen {
+    pub image: PathBuf,
+    /// Its version and the scheduler that it uses, as it tells them itself.
+    pub told: String,
+}
+
+impl Xen {
+    /// The one that `job` asks for, on the machine and with the options that it asks for. It is
+    /// started once for what it says: a guest has the console for itself.
+    pub fn ensure(job: &Job, emulator: &Emulator) -> Result<Self> {
+        let image = file(job.xen.as_deref())?;
+        let command = launch::xen_alone(job, emulator, &image)?;
+        let is_last = |line: &str| line.contains(SCHEDULER) || line.contains("Panic on");
+        let lines = said(command, job.limits, is_last)?;
+        let told = told(&lines)?;
+        Ok(Self { image, told })
+    }
+}
+
+/// Version and scheduler by what Xen said.
+fn told(lines: &[String]) -> Result<String> {
+    let after = |words: &str| lines.iter().find_map(|line| line.split_once(words));
+    let inner = |text: &str| -> Option<String> {
+        Some(text.split_once('(')?.1.trim_end_matches(')').into())
+    };
+    let scheduler = after(SCHEDULER).and_then(|(_, name)| inner(name.trim_end()));
+    let Some(((_, version), scheduler)) = after(VERSION).zip(scheduler) else {
+        bad_input!(
+            "--under: Xen does not start on this machine; name a CPU that has EL2 by --cpu, or \
+             another Xen by --xen"
+        );
+    };
+    if let Some((_, missing)) = after(UNKNOWN) {
+        bad_input!(
+            "--xen-args: this Xen has no scheduler `{}`, and takes {scheduler}; leave `sched=` out",
+            missing.trim()
+        );
+    }
+    // Behind the version and the package's stands who made it, and with what.
+    let version = version
+        .splitn(3, " (")
+        .take(2)
+        .collect::<Vec<_>>()
+        .join(" (");
+    Ok(format!("Xen {version}, scheduler {scheduler}"))
+}
+
 /// The Xen that was `named`; else Debian's, which is provided once.
-pub fn ensure(named: Option<&Path>) -> Result<PathBuf> {
+fn file(named: Option<&Path>) -> Result<PathBuf> {
     let Some(named) = named else {
         return provided();
     };
@@ -70,10 +127,34 @@ mod tests {
     fn a_file_that_is_no_xen_is_refused_by_name() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("xen");
-        let refused = |path: &Path| ensure(Some(path)).unwrap_err().to_string();
+        let refused = |path: &Path| file(Some(path)).unwrap_err().to_string();
         assert!(refused(&path).contains("can't be read"));
         fs::write(&path, [0; 100]).unwrap();
         assert!(refused(&path).starts_with("--xen: "));
         assert!(refused(&path).contains("is not an arm64 Image"));
+    }
+
+    fn lines(text: &str) -> Vec<String> {
+        text.lines().map(String::from).collect()
+    }
+
+    #[test]
+    fn its_console_tells_version_and_scheduler() {
+        let banner =
+            "(XEN) Xen version 4.20.4-pre (Debian 4.20.3+127-g1) (a@b.org) (gcc 14) debug=n";
+        let uses = "(XEN) Using scheduler: SMP Credit Scheduler rev2 (credit2)";
+        let said = format!("{banner}\n(XEN) GICv3\n{uses}");
+        assert_eq!(
+            told(&lines(&said)).unwrap(),
+            "Xen 4.20.4-pre (Debian 4.20.3+127-g1), scheduler credit2"
+        );
+        let other = format!("{banner}\n(XEN) Could not find scheduler: null\n{uses}");
+        let error = told(&lines(&other)).unwrap_err().to_string();
+        assert!(
+            error.contains("no scheduler `null`, and takes credit2"),
+            "{error}"
+        );
+        let error = told(&lines("- Xen must be entered in NS EL2 mode -")).unwrap_err();
+        assert!(error.to_string().contains("--cpu"), "{error}");
     }
 }

@@ -147,6 +147,11 @@ fn description(results: &Results) -> Markup {
         "" => "none is named".to_owned(),
         name => name.to_owned(),
     };
+    let ran_under = machine
+        .below
+        .iter()
+        .map(|(under, told)| format!("{under}: {told}"));
+    let ran_under = ran_under.collect::<Vec<_>>().join("; ");
     let emulator = match &machine.emulator {
         Some(emulator) => emulated(emulator),
         None => "none recorded".into(),
@@ -171,7 +176,7 @@ fn description(results: &Results) -> Markup {
     let build = results.build.as_ref();
     let compiler = build.map(Build::compiler).unwrap_or_default();
     let tree = build.map(Build::tree).unwrap_or_default();
-    let rows = [
+    let mut rows = vec![
         ("Board", or(&results.board)),
         ("CPU", format!("{}{midr}", or(&machine.cpu))),
         ("CPUs", machine.cpus.to_string()),
@@ -186,6 +191,9 @@ fn description(results: &Results) -> Markup {
         ("Hypervisor below", below),
         ("Features", or(&features.join(", "))),
     ];
+    if !ran_under.is_empty() {
+        rows.push(("Guests also ran under", ran_under));
+    }
     html! {
         table.facts {
             @for (name, value) in rows {

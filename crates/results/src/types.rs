@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
+use plan::Under;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -139,6 +140,10 @@ pub struct Machine {
     /// description gives; empty if none is named.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub hypervisor: String,
+    /// Hypervisors of others that guests ran under, by the words of `under`: name, version, and
+    /// what else makes numbers what they are, as `Xen 4.20.4-pre, scheduler credit2`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub below: BTreeMap<String, String>,
 }
 
 /// What emulates the machine.
@@ -234,6 +239,14 @@ impl Results {
     /// The text of `results.json`.
     pub fn to_json(&self) -> Result<String> {
         json::text(self).context("results.json")
+    }
+
+    /// Notes that nothing, or not everything, was measured under `under`, and `why`.
+    pub fn lack(&mut self, under: Under, why: &str) {
+        self.incomplete = true;
+        let named = format!("under {under}: ");
+        let why = why.strip_prefix(&named).unwrap_or(why);
+        self.missing.push(format!("{named}{why}"));
     }
 
     /// What was not measured because a boot was cut short; `None` if nothing.

@@ -51,6 +51,29 @@ fn checked(path: &Path) -> Result<PathBuf> {
     }
 }
 
+/// Name and version of the kernel at `path`, by its banner.
+pub fn told(path: &Path) -> Result<String> {
+    let image = fs::read(path).with_context(|| path.display().to_string())?;
+    let release = release(&image).unwrap_or("of an unknown version");
+    Ok(format!("Linux {release}"))
+}
+
+/// The release in the banner of an Image of Linux, as `7.3.4+deb13-arm64`.
+fn release(image: &[u8]) -> Option<&str> {
+    const BANNER: &[u8] = b"Linux version ";
+    let is_banner = |at: &usize| image[*at..].starts_with(BANNER);
+    let mut banners = (0..image.len()).filter(is_banner);
+    banners.find_map(|at| {
+        let rest = &image[at + BANNER.len()..];
+        let end = rest.iter().position(|byte| !byte.is_ascii_graphic())?;
+        let release = str::from_utf8(&rest[..end]).ok()?;
+        // Messages have that text as well, with a place for the number.
+        release
+            .starts_with(|c: char| c.is_ascii_digit())
+            .then_some(release)
+    })
+}
+
 /// The kernel that an earlier run has provided.
 fn provided() -> Option<PathBuf> {
     let versions = fs::read_dir(prefix().join("usr/lib/modules")).ok()?;
@@ -100,6 +123,14 @@ mod tests {
         names.sort_by_key(|name| version(name));
         assert_eq!(names[2], "linux-binary-7.10.1+deb13-arm64");
         assert_eq!(names[0], "linux-binary-7.2.13+deb13-arm64");
+    }
+
+    #[test]
+    fn a_kernel_tells_its_release() {
+        let image = b"\0Linux version %s\0\0Linux version 7.3.4+deb13-arm64 (debian) #1\n";
+        assert_eq!(release(image), Some("7.3.4+deb13-arm64"));
+        assert_eq!(release(b"Linux version %s"), None);
+        assert_eq!(release(b"Linux versio"), None);
     }
 
     #[test]

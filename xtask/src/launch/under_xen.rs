@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command line of a boot under Xen.
 
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -31,12 +32,8 @@ pub fn under_xen(
     built: &Built,
 ) -> Result<Command> {
     let xen = built.xen.as_ref().context("there is no Xen")?;
-    let memory = memory::bytes(&job.memory) >> 20;
     let mut arguments = job.load.boot_arguments(variant.atomics);
-    let mut options = format!(
-        "dom0_mem={memory}M dom0_max_vcpus={} dom0_vcpus_pin console=none dtuart=none",
-        job.cpus
-    );
+    let mut options = "console=none dtuart=none".to_owned();
     if let Some(Given { trap, .. }) = variant.given {
         options += match trap.wfi() {
             true => " vwfi=trap",
@@ -46,17 +43,34 @@ pub fn under_xen(
         arguments +=
             &format!(" {PREFIX}uart={CONSOLE} {PREFIX}under={under} {PREFIX}given-trap={trap}");
     }
-    if let Some(more) = &job.xen_args {
-        options += &format!(" {more}");
-    }
-    // A comma ends a value unless it is doubled.
-    let doubled = |text: String| text.replace(',', ",,");
     let image = &built.guest(job.image(variant)).image;
     let guest = format!(
         "guest-loader,addr={MODULE:#x},kernel={},bootargs={}",
         doubled(image.display().to_string()),
         doubled(arguments)
     );
+    let mut command = machine(job, emulator, &xen.image, &options)?;
+    command.args(["-device", &guest]);
+    Ok(command)
+}
+
+/// The command that boots Xen without any domain, and with the console: for what it says.
+pub fn xen_alone(job: &Job, emulator: &Emulator, xen: &Path) -> Result<Command> {
+    let mut command = machine(job, emulator, xen, "console=dtuart")?;
+    super::end_with_us(&mut command);
+    Ok(command)
+}
+
+/// A machine with Xen, which is told `options` beside what it always is.
+fn machine(job: &Job, emulator: &Emulator, xen: &Path, options: &str) -> Result<Command> {
+    let memory = memory::bytes(&job.memory) >> 20;
+    let mut all = format!(
+        "dom0_mem={memory}M dom0_max_vcpus={} dom0_vcpus_pin {options}",
+        job.cpus
+    );
+    if let Some(more) = &job.xen_args {
+        all += &format!(" {more}");
+    }
     let mut command = emulator.command();
     command
         .args(["-M", kvm::MACHINE])
@@ -68,6 +82,11 @@ pub fn under_xen(
         .args(mode(job.metric).args)
         .arg("-kernel")
         .arg(xen)
-        .args(["-append", &options, "-device", &guest]);
+        .args(["-append", &all]);
     Ok(command)
+}
+
+/// A comma ends a value unless it is doubled.
+fn doubled(text: String) -> String {
+    text.replace(',', ",,")
 }

@@ -31,6 +31,8 @@ pub fn options(run: &Options) -> Result<RunArgs> {
         Verb::Run(mut args) => {
             let tree = args.job.dtb.take();
             args.job.dtb = tree.map(|path| places::root().join(path));
+            let xen = args.job.xen.take();
+            args.job.xen = xen.map(|path| places::root().join(path));
             let load = &mut args.job.load;
             let guest = load.guest.take();
             load.guest = guest.map(|path| places::root().join(path));
