@@ -2,6 +2,7 @@
 //! The verb `compare`: whether B is better or worse than A, cell by cell.
 
 mod gate;
+mod own;
 pub mod shown;
 mod side;
 

@@ -32,7 +32,7 @@ pub fn lines(columns: &[Column]) -> Vec<String> {
 }
 
 /// What stands for no value.
-const NOTHING: [&str; 3] = ["·", "-", ""];
+const NOTHING: [&str; 4] = ["·", "-", "?", ""];
 
 /// As [`lines`], but no wider than `width`, if there is one: without columns of numbers,
 /// from the right, first those that have none. A last line names them.

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use jiff::Timestamp;
-use page::machines;
+use page::scale::Scale;
+use page::{machines, own};
 use results::Results;
 use results::json;
 use results::merge::{self, Run};
@@ -58,6 +59,12 @@ pub fn report(args: &ReportArgs) -> Result<()> {
     machines::sentences(&machines::groups(&runs))
         .iter()
         .for_each(|line| say!("{line}"));
+    for run in &runs {
+        let sentence = own::sentence(&run.results, Scale::of(&run.results));
+        sentence
+            .iter()
+            .for_each(|line| say!("{}: {line}", run.label));
+    }
     out.write(&page)?;
     if let Some((json, csv)) = data {
         let merged = merge::into_one(&runs);

@@ -6,6 +6,7 @@ mod repeated;
 use std::collections::{BTreeMap, BTreeSet};
 
 use page::columns::{self, MARK};
+use page::own;
 use page::scale::{Scale, operation_of};
 use page::shortfalls::shortfalls;
 use page::summary;
@@ -42,6 +43,7 @@ pub fn lines(results: &Results, width: Option<usize>) -> Vec<String> {
     lines.extend(page::path::legend(results.cells.iter()));
     lines.extend(not_shown(results));
     lines.push(String::new());
+    lines.extend(own::sentence(results, scale));
     lines.extend(summary::who_polls(results, scale));
     lines.push(summary::sentence(results, scale));
     lines.extend(summary::left_out(results));
@@ -86,6 +88,8 @@ fn machine(results: &Results) -> Vec<String> {
     }
     parts.retain(|part| !part.is_empty());
     let mut lines = vec![parts.join(", ")];
+    let below = machine.below.iter();
+    lines.extend(below.map(|(under, told)| format!("  under {under}: {told}")));
     lines.extend(fidelity(results));
     lines
 }

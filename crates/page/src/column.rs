@@ -55,6 +55,9 @@ impl Column {
 /// Stands where there are too few samples for a percentile.
 pub const TOO_FEW: &str = "-";
 
+/// Stands for a count that nothing tells.
+pub const UNKNOWN: &str = "?";
+
 /// A count per operation, short: whole numbers without decimals, nothing as a dot.
 pub fn rate(value: f64) -> String {
     let rounded = (value * 100.0).round() / 100.0;

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use plan::{DIMENSIONS, Info, Place, Show};
 use results::{Cell, Stats};
 
-use crate::column::{Column, TOO_FEW, rate};
+use crate::column::{Column, TOO_FEW, UNKNOWN, rate};
+use crate::own;
 use crate::path;
 use crate::scale::Scale;
 
@@ -23,6 +24,7 @@ pub fn of(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     columns.push(samples(cells));
     columns.extend(path::columns(cells));
     columns.extend(statistics(cells, scale));
+    columns.extend(own::columns(cells, scale));
     let rate = |group, title: &str, of: &dyn Fn(&Cell) -> f64| {
         Column::numbers(
             group,
@@ -31,11 +33,9 @@ pub fn of(cells: &[&Cell], scale: Scale) -> Vec<Column> {
         )
     };
     for cause in CAUSES {
-        columns.push(rate("exits/op", cause, &|cell| {
-            cell.exits_per_sample(cause)
-        }));
+        columns.push(exits(cells, cause, &|cell| cell.exits_per_sample(cause)));
     }
-    columns.push(rate("exits/op", "other", &other_exits));
+    columns.push(exits(cells, "other", &other_exits));
     for kind in ["sent", "elided"] {
         columns.push(rate("IPIs/op", kind, &|cell| {
             cell.per_sample(&cell.ipis, kind)
@@ -56,6 +56,15 @@ pub fn of(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     }
     columns.extend(energy(cells));
     columns
+}
+
+/// Exits of a kind per sample; `?` where what is below does not tell any.
+fn exits(cells: &[&Cell], title: &str, of: &dyn Fn(&Cell) -> f64) -> Column {
+    let texts = cells.iter().map(|cell| match cell.tells_exits() {
+        true => rate(of(cell)),
+        false => UNKNOWN.into(),
+    });
+    Column::numbers("exits/op", title, texts.collect())
 }
 
 /// How far requests kept to their times, and how many had come at once, where they come by

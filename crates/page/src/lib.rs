@@ -23,6 +23,7 @@ mod frame;
 mod lead;
 mod machine;
 pub mod machines;
+pub mod own;
 pub mod path;
 pub mod scale;
 pub mod shortfalls;
@@ -115,6 +116,11 @@ fn heading(title: &str, runs: &[Run]) -> Markup {
                 p.headline {
                     @if runs.len() > 1 { b { (run.label) ": " } }
                     (summary::sentence(&run.results, Scale::of(&run.results)))
+                }
+            }
+            @for run in runs {
+                @if let Some(text) = own::sentence(&run.results, Scale::of(&run.results)) {
+                    p.headline { @if runs.len() > 1 { b { (run.label) ": " } } (text) }
                 }
             }
             (headline_numbers(runs))

@@ -91,17 +91,28 @@ impl Scale {
     /// middle of its bucket, and how far that is from its ends. Any value of a bucket is
     /// shown alike, however it was found.
     pub fn show_percentile(&self, value: u64) -> String {
-        let alike = hist::alike((value as f64 / self.per_bucket).round() as u64);
-        let half = (alike.end - alike.start) as f64 / 2.0;
-        if half < 1.0 {
-            return self.show(value);
-        }
-        let shown = self.per_bucket * self.nanoseconds.unwrap_or(1.0);
-        let middle = (alike.start as f64 + half) * shown;
-        match half * shown {
+        let (middle, half) = self.bucket(value);
+        match half {
             ..0.5 => format!("{middle:.0}"),
             half => format!("{middle:.0}±{half:.0}"),
         }
+    }
+
+    /// The same as a number: the value, or the middle of its bucket.
+    pub fn percentile(&self, value: u64) -> f64 {
+        self.bucket(value).0
+    }
+
+    /// The middle of a value's bucket in the unit that is shown, and how far that is from its
+    /// ends; the value itself where it is alone in one.
+    fn bucket(&self, value: u64) -> (f64, f64) {
+        let alike = hist::alike((value as f64 / self.per_bucket).round() as u64);
+        let half = (alike.end - alike.start) as f64 / 2.0;
+        if half < 1.0 {
+            return (self.value(value), 0.0);
+        }
+        let shown = self.per_bucket * self.nanoseconds.unwrap_or(1.0);
+        ((alike.start as f64 + half) * shown, half * shown)
     }
 }
 

@@ -7,10 +7,25 @@ use wait::stream::Stream;
 
 use crate::dimensions::{COUNT, DIMENSIONS, SLOWEST_FIRST};
 use crate::{
-    Cache, Cell, Completion, Error, Info, Machine, Noise, Place, Shape, Show, SkipReason, Workload,
+    Cache, Cell, Completion, Deliver, Error, Hint, HostPoll, Info, Machine, Noise, Place, Shape,
+    Show, SkipReason, Trap, Workload,
 };
 
 impl Cell {
+    /// The same for the guest where there is no hypervisor: nothing traps, nothing is injected,
+    /// and nothing polls below it.
+    #[must_use]
+    pub fn on_bare_machine(&self) -> Self {
+        Self {
+            trap: Trap::None,
+            deliver: Deliver::Direct,
+            host_poll_us: 0,
+            host_poll: HostPoll::Fixed,
+            hint: Hint::Silent,
+            ..*self
+        }
+    }
+
     /// Whether it may execute WFI. `overshoot` ends where others would.
     pub(crate) fn halts(&self) -> bool {
         let may = self.wait.governor().is_none() || self.states.halts_by_wfi();

@@ -148,6 +148,25 @@ impl Cell {
         count as f64 / made as f64
     }
 
+    /// Whether what it ran under tells how often it took CPUs from the guest; where it does not,
+    /// no count is not a count of 0.
+    pub fn tells_exits(&self) -> bool {
+        !self.under.is_other() || !self.exits.is_empty()
+    }
+
+    /// Whether `floor` is the same for the guest on the bare machine, which traps and injects
+    /// nothing.
+    pub fn is_over(&self, floor: &Self) -> bool {
+        floor.under == Under::None
+            && floor.what == self.what.on_bare_machine()
+            && floor.cpus == self.cpus
+    }
+
+    /// Whether `other` is the same in all but what it ran under.
+    pub fn is_like(&self, other: &Self) -> bool {
+        other.what == self.what && other.cpus == self.cpus
+    }
+
     /// The stages that the sample is made of.
     pub fn stages(&self) -> impl Iterator<Item = &Stage> {
         self.stages.iter().filter(|stage| stage.name != STAMPED)

@@ -6,8 +6,8 @@ use results::compare::{
 };
 use results::{Cell, Results, keys};
 
-use super::gate;
 use super::side::Side;
+use super::{gate, own};
 use crate::grid::{self, Column};
 use page::scale::Scale;
 
@@ -145,6 +145,7 @@ fn columns(
     columns.extend(sides(found, scale, group, &|pair| pair.total().cloned()));
     let verdicts = pairs.iter().map(|pair| shown_verdict(pair));
     columns.push(Column::words("verdict", verdicts.collect()));
+    columns.extend(own::columns(found, scale));
     if any {
         let work = |pair: &Pair<'_>| pair.figure(Quantity::Work).cloned();
         columns.extend(sides(found, scale, Quantity::Work.name(), &work));
