@@ -7,8 +7,8 @@ mod work;
 use clap::{Parser, Subcommand};
 
 pub use verbs::{
-    AsmArgs, BuildArgs, CompareArgs, CostArgs, DebugArgs, ExperimentArgs, ImageArgs, ReportArgs,
-    RunArgs, SoakArgs, SoakMetric, TestArgs,
+    AsmArgs, BuildArgs, CompareArgs, CostArgs, DebugArgs, ExperimentArgs, HypervisorsArgs,
+    ImageArgs, ReportArgs, RunArgs, SoakArgs, SoakMetric, TestArgs,
 };
 pub use work::{Boot, DeadlineArgs, JobArgs, LimitArgs, LoadArgs, Metric, PlanArgs, Unders};
 
@@ -89,6 +89,9 @@ pub enum Verb {
     /// Repeat published measurements of idling, and show their figures beside ours
     #[command(after_help = STATUS)]
     Experiment(ExperimentArgs),
+    /// Run one guest under nothing, Rouse, Xen and KVM, and show what each adds to a wake-up
+    #[command(after_help = STATUS)]
+    Hypervisors(HypervisorsArgs),
     /// Replay a trace of idle intervals to every governor and to an oracle, on this machine
     #[command(after_help = STATUS)]
     Governors(GovernorsArgs),

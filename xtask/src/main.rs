@@ -45,6 +45,7 @@ mod gem5;
 mod goldens;
 mod governors;
 mod grid;
+mod hypervisors;
 mod images;
 mod interrupt;
 mod job;
@@ -128,6 +129,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<()> {
         Verb::Cost(args) => cost::cost(&args),
         Verb::Asm(args) => asm::asm(&args),
         Verb::Experiment(args) => experiment::run(&args),
+        Verb::Hypervisors(args) => hypervisors::hypervisors(&args),
         Verb::Debug(args) => debug::debug(&args),
         Verb::Image(args) => disk::image(&args),
         Verb::Boards => boards::list(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{JobArgs, LimitArgs, LoadArgs};
+use super::{JobArgs, LimitArgs, LoadArgs, Unders};
 use crate::cost::costs::Mode;
 
 /// Options of `run`.
@@ -91,6 +91,32 @@ pub struct ExperimentArgs {
     /// Write a copy of experiments.json to FILE; - is standard output, and the tables then go to standard error
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// How long it may take.
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+/// Options of `hypervisors`.
+#[derive(Args, Debug)]
+pub struct HypervisorsArgs {
+    /// Some of them only: none, rouse, xen, kvm, kvm-nvhe, kvm-protected [default: all]
+    #[arg(long, value_name = "LIST")]
+    pub under: Option<Unders>,
+    /// The kernel of KVM's host, an arm64 Image [default: Debian's, which is fetched once]
+    #[arg(long, value_name = "IMAGE")]
+    pub host_kernel: Option<PathBuf>,
+    /// Xen, an arm64 Image [default: Debian's, which is fetched once]
+    #[arg(long, value_name = "FILE")]
+    pub xen: Option<PathBuf>,
+    /// Keep the numbers in docs/hypervisors.json, and write docs/hypervisors.md anew
+    #[arg(long)]
+    pub save: bool,
+    /// Instead: write docs/hypervisors.md anew from docs/hypervisors.json
+    #[arg(long, conflicts_with_all = ["under", "host_kernel", "xen", "save", "out"])]
+    pub page: bool,
+    /// Folder for the results; new or empty [default: target/runs/TIME-hypervisors]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
     /// How long it may take.
     #[command(flatten)]
     pub limits: LimitArgs,

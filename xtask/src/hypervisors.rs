@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The verb `hypervisors`: one guest under nothing, under Rouse, and under hypervisors of others,
+//! in one table.
+//!
+//! [`boots`] says what runs, [`numbers`] takes from it what the table has, [`document`] makes
+//! `docs/hypervisors.md` of that. The numbers of that page are kept beside it, so that a test can
+//! tell whether it is theirs, and so that new ones can be held against them.
+
+mod boots;
+mod document;
+mod numbers;
+
+use anyhow::{Result, bail};
+use plan::{Under, Word};
+use results::Results;
+use results::merge::Run;
+
+use crate::boot::Show;
+use crate::cli::{HypervisorsArgs, Unders};
+use crate::failure::bad_input;
+use crate::folder::Folder;
+use crate::job::Job;
+use crate::output::Output;
+use crate::terminal::{note, say};
+use crate::verdict::Failure;
+use crate::{places, report, session};
+use numbers::Numbers;
+
+/// The page, and its numbers.
+const DOCUMENT: &str = "docs/hypervisors.md";
+const NUMBERS: &str = "docs/hypervisors.json";
+/// What a cell may differ from the page's before that is told: other versions differ by less.
+const NEAR: f64 = 0.10;
+
+/// Does what `cargo xtask hypervisors` promises.
+pub fn hypervisors(args: &HypervisorsArgs) -> Result<()> {
+    if args.page {
+        return write_document(&Numbers::read(&places::inside(NUMBERS))?);
+    }
+    let unders = match &args.under {
+        None | Some(Unders::All) => Under::ALL.to_vec(),
+        Some(Unders::Named(named)) => named.clone(),
+    };
+    if args.save && unders.len() < Under::ALL.len() {
+        bad_input!("--save: the page has every hypervisor; leave --under out");
+    }
+    // Everything is checked before anything runs.
+    let jobs = boots::jobs(&unders, args)?;
+    let mut folder = Folder::claim(args.out.as_deref(), "hypervisors")?;
+    let (all, failures) = measure(&jobs, &folder)?;
+    let numbers = Numbers::of(&all);
+    say!("{}", document::terminal(&numbers).join("\n"));
+    if let Ok(kept) = Numbers::read(&places::inside(NUMBERS)) {
+        say!("{}", numbers.against(&kept, NEAR).join("\n"));
+    }
+    folder.write("results.json", &all.to_json()?);
+    folder.write("results.csv", &results::csv(&all)?);
+    folder.write("hypervisors.json", &numbers.text()?);
+    let run = Run {
+        label: folder.name(),
+        results: all,
+        commands: vec!["cargo xtask hypervisors".into()],
+    };
+    folder.write(report::PAGE, &page::html(None, &[run]));
+    let closed = match failures.is_empty() {
+        true => folder.close(None),
+        false => folder.give_up("not every hypervisor is in it"),
+    };
+    say!("results: {}", closed.place);
+    judge(&failures)?;
+    closed.complete()?;
+    if args.save {
+        Output::claim("--save", &places::inside(NUMBERS))?.write(&numbers.text()?)?;
+        write_document(&numbers)?;
+        say!("kept in {DOCUMENT}; the README's first table is the first of it");
+    }
+    Ok(())
+}
+
+/// The results of all jobs in one, and what went wrong: the others' cells are kept.
+fn measure(jobs: &[(&'static str, Job)], folder: &Folder) -> Result<(Results, Vec<Failure>)> {
+    let (mut all, mut failures) = (Results::default(), Vec::new());
+    for (number, (name, job)) in (1..).zip(jobs) {
+        note!("hypervisors: part {number} of {}, {name}", jobs.len());
+        let inner = Folder::claim(Some(&folder.inside(name)), &job.board().name)?;
+        let session = match session::run(job, inner, Show::Dumps) {
+            Ok(session) => session,
+            Err(error) if crate::failure::is_bad_input(&error) && jobs.len() > 1 => {
+                note!("{error:#}");
+                for &under in &job.unders {
+                    all.lack(under, &format!("{error:#}"));
+                }
+                failures.push(Failure::lacking(&error));
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        join(&mut all, session.results);
+        let ends_all = session.failure.as_ref().is_some_and(Failure::ends_all);
+        failures.extend(session.failure);
+        if ends_all {
+            break;
+        }
+    }
+    Ok((all, failures))
+}
+
+/// Adds what another job has measured, in the same emulator and by the same images.
+fn join(all: &mut Results, more: Results) {
+    if all.unit.is_empty() {
+        let missing = std::mem::take(&mut all.missing);
+        let incomplete = all.incomplete;
+        *all = more;
+        all.missing.splice(0..0, missing);
+        all.incomplete |= incomplete;
+        return;
+    }
+    all.machine.below.extend(more.machine.below);
+    all.cells.extend(more.cells);
+    all.incomplete |= more.incomplete;
+    all.missing.extend(more.missing);
+    all.damaged.extend(more.damaged);
+    all.problems.extend(more.problems);
+    all.notes.extend(more.notes);
+}
+
+/// Fails as the first of them did.
+fn judge(failures: &[Failure]) -> Result<()> {
+    let Some(first) = failures.first() else {
+        return Ok(());
+    };
+    if failures.iter().all(Failure::is_bad_input) {
+        bad_input!("{}", first.told());
+    }
+    bail!("{}", first.told());
+}
+
+fn write_document(numbers: &Numbers) -> Result<()> {
+    Output::claim("--save", &places::inside(DOCUMENT))?.write(&document::page(numbers))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn committed() -> Numbers {
+        Numbers::read(&places::inside(NUMBERS)).unwrap()
+    }
+
+    #[test]
+    fn the_page_is_what_the_numbers_make_of_it() {
+        let page = fs::read_to_string(places::inside(DOCUMENT)).unwrap();
+        assert!(
+            page == document::page(&committed()),
+            "{DOCUMENT} is not what {NUMBERS} makes of it; run `cargo xtask hypervisors --page`"
+        );
+    }
+
+    #[test]
+    fn the_readme_begins_with_its_table() {
+        let readme = fs::read_to_string(places::inside("README.md")).unwrap();
+        let table = document::table(&committed());
+        let (before, _) = readme
+            .split_once(&table)
+            .expect("README.md has not the first table of docs/hypervisors.md");
+        assert!(!before.contains("\n|"), "it is not the first table");
+    }
+
+    #[test]
+    fn every_hypervisor_and_every_row_is_in_it() {
+        let numbers = committed();
+        for under in Under::ALL {
+            assert!(numbers.of_under(*under).count() >= 9, "{under}");
+        }
+    }
+}

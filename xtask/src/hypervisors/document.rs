@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `docs/hypervisors.md`, made of the numbers; and the same for a terminal.
+
+use page::own::times;
+use plan::{Under, Word};
+
+use super::boots::{ROWS, Row};
+use super::numbers::{Number, Numbers};
+use crate::grid::{self, Column};
+
+/// The page, with places for what is made.
+const PAGE: &str = include_str!("page.md");
+/// Stands where there is no such cell.
+const NOTHING: &str = "";
+
+/// The columns, from the left, and what they are called.
+const UNDERS: [(Under, &str); 6] = [
+    (Under::None, "none"),
+    (Under::Rouse, "Rouse"),
+    (Under::Xen, "Xen"),
+    (Under::Kvm, "KVM (VHE)"),
+    (Under::KvmNvhe, "KVM nVHE"),
+    (Under::KvmProtected, "KVM protected"),
+];
+
+/// The page of `numbers`.
+pub fn page(numbers: &Numbers) -> String {
+    let places = [
+        ("{versions}", versions(numbers)),
+        ("{table}", table(numbers)),
+        ("{own}", own(numbers)),
+        ("{exits}", exits(numbers)),
+    ];
+    let page = PAGE.to_owned();
+    places.iter().fold(page, |page, (place, text)| {
+        page.replace(place, text.trim_end())
+    })
+}
+
+/// The first table: medians.
+pub fn table(numbers: &Numbers) -> String {
+    markdown(
+        "instructions",
+        &|row, under| Some(thousands(numbers.get(row, under)?.p50)),
+        &UNDERS,
+    )
+}
+
+/// The same for a terminal, with own parts and ratios beside each.
+pub fn terminal(numbers: &Numbers) -> Vec<String> {
+    let names = ROWS.iter().map(|row| row.name.replace(['`', '*'], ""));
+    let mut columns = vec![Column::words("", names.collect())];
+    for (under, title) in UNDERS {
+        if numbers.of_under(under).next().is_none() {
+            continue;
+        }
+        let column = |name: &str, of: &dyn Fn(&Row, &Number) -> Option<String>| {
+            let texts = ROWS.iter().map(|row| {
+                let number = numbers.get(row, under);
+                number
+                    .and_then(|number| of(row, number))
+                    .unwrap_or("-".into())
+            });
+            Column::numbers(title, name, texts.collect())
+        };
+        columns.push(column("p50", &|_, number| Some(thousands(number.p50))));
+        if under != Under::None {
+            columns.push(column("over none", &|row, number| {
+                over(numbers, row, number)
+            }));
+        }
+        if !matches!(under, Under::None | Under::Rouse) {
+            columns.push(column("of rouse", &|row, number| {
+                of_rouse(numbers, row, number)
+            }));
+        }
+    }
+    let mut lines = vec!["instructions, medians".to_owned()];
+    lines.extend(grid::lines(&columns));
+    lines.extend(
+        numbers
+            .below
+            .iter()
+            .map(|(under, told)| format!("{under}: {told}")),
+    );
+    lines
+}
+
+fn over(numbers: &Numbers, row: &Row, number: &Number) -> Option<String> {
+    Some(thousands(number.p50 - numbers.floor(row)?.p50))
+}
+
+fn of_rouse(numbers: &Numbers, row: &Row, number: &Number) -> Option<String> {
+    Some(times(number.p50 / numbers.get(row, Under::Rouse)?.p50))
+}
+
+/// Own parts, and how many times Rouse's cell each is.
+fn own(numbers: &Numbers) -> String {
+    let text = |row: &Row, under| {
+        let number = numbers.get(row, under)?;
+        let over = over(numbers, row, number)?;
+        Some(match under {
+            Under::Rouse => over,
+            _ => format!("{over} ({})", of_rouse(numbers, row, number)?),
+        })
+    };
+    markdown("instructions", &text, &UNDERS[1..])
+}
+
+/// Exits of a sample by cause.
+fn exits(numbers: &Numbers) -> String {
+    let text = |row: &Row, under| {
+        let Some(exits) = &numbers.get(row, under)?.exits else {
+            return Some("?".into());
+        };
+        let each: Vec<String> = exits
+            .iter()
+            .map(|(cause, count)| format!("{cause} {count}"))
+            .collect();
+        Some(if each.is_empty() {
+            "none".into()
+        } else {
+            each.join(", ")
+        })
+    };
+    markdown("exits", &text, &UNDERS[1..])
+}
+
+fn versions(numbers: &Numbers) -> String {
+    let mut lines = vec![
+        format!("- emulator: {}", numbers.emulator),
+        format!("- the guest's compiler: {}", numbers.compiler),
+    ];
+    for (under, title) in UNDERS {
+        let told = numbers.below.get(under.name());
+        lines.extend(told.map(|told| format!("- {title}: {told}")));
+    }
+    lines.join("\n")
+}
+
+/// A table of all rows, with the columns `unders`.
+fn markdown(
+    of: &str,
+    text: &dyn Fn(&Row, Under) -> Option<String>,
+    unders: &[(Under, &str)],
+) -> String {
+    let titles: Vec<&str> = unders.iter().map(|(_, title)| *title).collect();
+    let mut lines = vec![
+        format!("| {of} | {} |", titles.join(" | ")),
+        format!("|---|{}", "---:|".repeat(unders.len())),
+    ];
+    for row in &ROWS {
+        let texts = unders
+            .iter()
+            .map(|(under, _)| text(row, *under).unwrap_or(NOTHING.into()));
+        let texts: Vec<String> = texts.collect();
+        if texts.iter().any(|text| !text.is_empty()) {
+            lines.push(format!("| {} | {} |", row.name, texts.join(" | ")));
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+/// A whole number with commas between thousands.
+fn thousands(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if value.round() < 0.0 {
+        format!("-{text}")
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_by_people() {
+        let shown = [0.0, 79.0, 1110.0, 36928.0, -5.0, 1_234_567.4].map(thousands);
+        assert_eq!(shown, ["0", "79", "1,110", "36,928", "-5", "1,234,567"]);
+    }
+
+    #[test]
+    fn every_place_of_the_page_is_filled() {
+        let page = page(&Numbers::default());
+        assert!(!page.contains('{') && !page.contains('}'), "{page}");
+    }
+}
