@@ -130,7 +130,7 @@ mod tests {
         let image = b"\0Linux version %s\0\0Linux version 7.3.4+deb13-arm64 (debian) #1\n";
         assert_eq!(release(image), Some("7.3.4+deb13-arm64"));
         assert_eq!(release(b"Linux version %s"), None);
-        assert_eq!(release(b"Linux versio"), None);
+        assert_eq!(release(b"Linux"), None);
     }
 
     #[test]
