@@ -170,8 +170,10 @@ mod tests {
     #[test]
     fn every_hypervisor_and_every_row_is_in_it() {
         let numbers = committed();
-        for under in Under::ALL {
-            assert!(numbers.of_under(*under).count() >= 9, "{under}");
+        for &under in Under::ALL {
+            // Nothing traps on the bare machine; where something may, not all poll.
+            let least = if under == Under::None { 7 } else { 10 };
+            assert!(numbers.of_under(under).count() >= least, "{under}");
         }
     }
 }
