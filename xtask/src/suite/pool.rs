@@ -56,9 +56,11 @@ impl Tally {
     pub fn run(&mut self, tasks: Vec<Task<'_>>, jobs: NonZeroUsize) -> Result<()> {
         let queue = Mutex::new(tasks.into_iter());
         let tally = Mutex::new(self);
+        // A function of its own, so that the queue is free while the test runs.
+        let next = || locked(&queue).next();
         let work = || {
             while !interrupt::requested()
-                && let Some(task) = locked(&queue).next()
+                && let Some(task) = next()
             {
                 let (name, outcome) = task.run();
                 locked(&tally).add(name, outcome);
@@ -126,4 +128,47 @@ impl<'a> Task<'a> {
 /// A panic in a test ends the program once the others have ended, so nothing is read that it left.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use anyhow::anyhow;
+
+    use super::*;
+
+    #[test]
+    fn as_many_run_at_once_as_are_asked_for() {
+        let jobs = NonZeroUsize::new(3).unwrap();
+        // Each waits for two others.
+        let barrier = Barrier::new(jobs.get());
+        let tasks = (0..6).map(|_| {
+            let run = || {
+                barrier.wait();
+                Ok(String::new())
+            };
+            Task::new("waits", None, run)
+        });
+        let mut tally = Tally::default();
+        tally.run(tasks.collect(), jobs).unwrap();
+        assert_eq!(tally.tests, 6);
+        tally.judge().unwrap();
+    }
+
+    #[test]
+    fn what_failed_and_what_was_skipped_is_named() {
+        let mut tally = Tally::default();
+        let none = || Ok(String::new());
+        let tasks = vec![
+            Task::new("b", None, || Err(anyhow!("wrong"))),
+            Task::new("c", Some("no emulator".into()), none),
+            Task::new("a", None, || Err(anyhow!("wrong"))),
+            Task::new("d", None, none),
+        ];
+        tally.run(tasks, all_cpus()).unwrap();
+        assert_eq!(tally.skipped, ["c"]);
+        let failed = tally.judge().unwrap_err().to_string();
+        assert_eq!(failed, "2 of 4 tests failed: a, b");
+    }
 }
