@@ -278,7 +278,7 @@ fn words_stay() {
     assert!(Info::find("waits").is_none());
     assert_eq!(
         Under::NAMES,
-        ["rouse", "none", "kvm", "kvm-nvhe", "kvm-protected"]
+        ["rouse", "none", "xen", "kvm", "kvm-nvhe", "kvm-protected"]
     );
     assert_eq!(Stages::NAMES, ["on", "off"]);
 }
