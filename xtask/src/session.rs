@@ -60,8 +60,12 @@ pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
         ended: None,
     };
     for (under, why) in lacks {
-        note!("{why:#}");
-        run.failed.insert(under, Failure::lacking(&why));
+        let failure = Failure::lacking(&why);
+        // One reason may be that of several.
+        if run.failed.values().all(|other| *other != failure) {
+            note!("{}", failure.why);
+        }
+        run.failed.insert(under, failure);
     }
     let failure = run.all()?;
     let failure = failure.or_else(|| run.failed.pop_first().map(|(_, failure)| failure));

@@ -28,7 +28,8 @@ const REMEDY: Remedy = Remedy {
 /// What stands in front of what it tells of itself on its console.
 const VERSION: &str = "Xen version ";
 const SCHEDULER: &str = "Using scheduler: ";
-const UNKNOWN: &str = "Could not find scheduler: ";
+/// The option that names a scheduler; Xen takes another one, and says nothing, if it has no such.
+const SCHED: &str = "sched=";
 
 /// A Xen that can be started.
 #[derive(Debug)]
@@ -46,13 +47,17 @@ impl Xen {
         let command = launch::xen_alone(job, emulator, &image)?;
         let is_last = |line: &str| line.contains(SCHEDULER) || line.contains("Panic on");
         let lines = said(command, job.limits, is_last)?;
-        let told = told(&lines)?;
+        let options = job.xen_args.iter().flat_map(|text| text.split_whitespace());
+        let asked = options
+            .filter_map(|word| word.strip_prefix(SCHED))
+            .next_back();
+        let told = told(&lines, asked)?;
         Ok(Self { image, told })
     }
 }
 
-/// Version and scheduler by what Xen said.
-fn told(lines: &[String]) -> Result<String> {
+/// Version and scheduler by what Xen said, where a scheduler was `asked` for or none.
+fn told(lines: &[String], asked: Option<&str>) -> Result<String> {
     let after = |words: &str| lines.iter().find_map(|line| line.split_once(words));
     let inner = |text: &str| -> Option<String> {
         Some(text.split_once('(')?.1.trim_end_matches(')').into())
@@ -64,10 +69,9 @@ fn told(lines: &[String]) -> Result<String> {
              another Xen by --xen"
         );
     };
-    if let Some((_, missing)) = after(UNKNOWN) {
+    if let Some(asked) = asked.filter(|asked| *asked != scheduler) {
         bad_input!(
-            "--xen-args: this Xen has no scheduler `{}`, and takes {scheduler}; leave `sched=` out",
-            missing.trim()
+            "--xen-args: this Xen has no scheduler `{asked}`, and takes {scheduler}; leave `sched=` out"
         );
     }
     // Behind the version and the package's stands who made it, and with what.
@@ -145,16 +149,16 @@ mod tests {
         let uses = "(XEN) Using scheduler: SMP Credit Scheduler rev2 (credit2)";
         let said = format!("{banner}\n(XEN) GICv3\n{uses}");
         assert_eq!(
-            told(&lines(&said)).unwrap(),
+            told(&lines(&said), None).unwrap(),
             "Xen 4.20.4-pre (Debian 4.20.3+127-g1), scheduler credit2"
         );
-        let other = format!("{banner}\n(XEN) Could not find scheduler: null\n{uses}");
-        let error = told(&lines(&other)).unwrap_err().to_string();
+        assert!(told(&lines(&said), Some("credit2")).is_ok());
+        let error = told(&lines(&said), Some("null")).unwrap_err().to_string();
         assert!(
             error.contains("no scheduler `null`, and takes credit2"),
             "{error}"
         );
-        let error = told(&lines("- Xen must be entered in NS EL2 mode -")).unwrap_err();
+        let error = told(&lines("- Xen must be entered in NS EL2 mode -"), None).unwrap_err();
         assert!(error.to_string().contains("--cpu"), "{error}");
     }
 }
