@@ -49,6 +49,13 @@ pub struct Cell {
     pub event_stream_made_ns: u64,
     /// CPUs that took part.
     pub cpus: u64,
+    /// Affinity of the CPU that wakes the other and measures, as MPIDR_EL1 has it; left out where
+    /// the workload is not between two CPUs, or where that is not known.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub sender: String,
+    /// The same of the one that is woken.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub receiver: String,
     /// Wake-ups asked for at most.
     pub iterations: u64,
     /// Passes that it has; 0 if that is not known.
@@ -251,6 +258,8 @@ impl Default for Cell {
             what: plan::Cell::default(),
             event_stream_made_ns: 0,
             cpus: 0,
+            sender: String::new(),
+            receiver: String::new(),
             iterations: 0,
             passes: 0,
             passes_planned: 0,

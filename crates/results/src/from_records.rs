@@ -153,6 +153,8 @@ fn convert(
         what,
         event_stream_made_ns: number("event_stream_made_ns"),
         cpus: number("cpus"),
+        sender: word("sender"),
+        receiver: word("receiver"),
         iterations: number("iterations"),
         passes: number("passes"),
         passes_planned: number("passes_planned"),

@@ -13,7 +13,7 @@ use super::record::{send, under};
 use super::samples::{Detail, measured};
 use crate::clock::watch::Seen;
 use crate::entry::{Entry, Work};
-use crate::{clock, knobs, percpu, probe};
+use crate::{clock, knobs, percpu, probe, workers};
 
 /// Everything of a cell, as one block: what it has so far, or in the end.
 pub fn cell(id: usize, entry: &Entry, plan: &Plan, work: &Work) {
@@ -91,6 +91,7 @@ fn describe(block: &Block, cell: &Cell, iterations: u32) {
         .field("cpus", percpu::online().count())
         .field("iterations", iterations);
     let line = told_in_lines(block, line, "", cell, told(Place::Unusual, cell));
+    let line = ends(line, cell);
     let line = match knobs::stream(cell) {
         None => line,
         Some(stream) => {
@@ -111,6 +112,22 @@ fn describe(block: &Block, cell: &Cell, iterations: u32) {
     } else {
         line.field("not_modelled", missing)
     });
+}
+
+/// Adds the affinities of the CPUs that `cell` is between, if it is between two and both run.
+fn ends(line: Line, cell: &Cell) -> Line {
+    let there = cell
+        .pair
+        .cpus()
+        .iter()
+        .all(|&cpu| cpu < percpu::online().count());
+    if !cell.has_pair() || !there {
+        return line;
+    }
+    let affinity = |cpu: &percpu::PerCpu| cpu.mpidr;
+    let [sender, receiver] = [workers::leader(cell), workers::receiver(cell)].map(affinity);
+    line.field("sender", format_args!("{sender:#x}"))
+        .field("receiver", format_args!("{receiver:#x}"))
 }
 
 /// The dimensions that records of `cell` have in this place.
