@@ -23,6 +23,7 @@ mod frame;
 mod lead;
 mod machine;
 pub mod machines;
+pub mod pairs;
 pub mod path;
 pub mod scale;
 pub mod shortfalls;
@@ -121,6 +122,11 @@ fn heading(title: &str, runs: &[Run]) -> Markup {
             @for run in runs {
                 @if let Some(text) = summary::left_out(&run.results) {
                     p.about { @if runs.len() > 1 { b { (run.label) ": " } } (text) }
+                }
+            }
+            @for run in runs {
+                @for line in pairs::lines(&run.results, Scale::of(&run.results)) {
+                    p.about { @if runs.len() > 1 { b { (run.label) ": " } } (line) }
                 }
             }
             @for run in runs {
