@@ -9,7 +9,7 @@ use aarch64_cpu::registers::{
 use arch::insn;
 use arch::regs::*;
 use gic::Redistributor;
-use platform::Gic;
+use platform::{Gic, Uart};
 
 use crate::el3;
 
@@ -78,6 +78,14 @@ pub fn give_redistributor(frame: u64) {
     while read(frame + WAKER) & ASLEEP != 0 {}
     write(frame + SGI_FRAME + IGROUPR, u32::MAX);
     write(frame + SGI_FRAME + IGRPMODR, 0);
+}
+
+/// The UART has its interrupts on: from the next byte on its line is high, and stays it until
+/// something serves it.
+pub fn leave_uart(uart: &Uart) {
+    /// UARTIMSC of a PL011 (DDI 0183G, 3.3.10): every interrupt.
+    const IMSC: u64 = 0x38;
+    write(uart.base + IMSC, 0x7ff);
 }
 
 /// SPIs are enabled, pending and active, at the highest priority, for this CPU; the states

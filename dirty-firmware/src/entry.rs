@@ -38,12 +38,14 @@ pub struct Entry {
     pub hcr: u64,
     /// SCTLR_EL2.
     pub sctlr: u64,
-    /// PSTATE: DAIF (9:6), level and stack pointer (3:0), as SPSR has them.
+    /// PSTATE: PAN (22), DAIF (9:6), level and stack pointer (3:0), as SPSR has them.
     pub pstate: u64,
     /// What the general registers hold from x4 on; the boot protocol has x1 to x3 zero.
     pub pattern: u64,
     /// Not 0: there is an event in the event register.
     pub event: u64,
+    /// Not 0: what both stack pointers hold.
+    pub stacks: u64,
 }
 
 unsafe extern "C" {
@@ -139,15 +141,24 @@ firmware_leave:
     ldp     x17, x0, [x16]                  // address, x0
     ldp     x1, x2, [x16, #16]              // hcr, sctlr
     ldp     x3, x15, [x16, #32]             // pstate, pattern
-    ldr     x4, [x16, #48]                  // event
+    ldp     x4, x5, [x16, #48]              // event, stacks
     cbz     x4, 1f
     sevl
 1:  mrs     x4, CurrentEL
     cmp     x4, #12
-    b.eq    2f
-    tbnz    x3, #0, 3f
+    b.eq    5f
+    cbz     x5, 6f
+    msr     sp_el0, x5
+    mov     sp, x5
+6:  tbnz    x3, #0, 3f
     msr     spsel, #0
-3:  msr     daif, x3
+3:  tbz     x3, #22, 7f
+    msr     S3_0_C4_C2_3, x3                // PAN
+7:  msr     daif, x3
+    b       2f
+5:  cbz     x5, 2f
+    msr     sp_el0, x5
+    msr     sp_el2, x5
 2:  mov     x16, x3
     // From here on nothing is loaded or stored: data may be big-endian.
     msr     hcr_el2, x1

@@ -67,6 +67,8 @@ const EE: u64 = 1 << 25;
 /// PSTATE: EL2 on its own stack pointer, everything masked.
 const EL2H: u64 = 9;
 const MASKED: u64 = 0xf << 6;
+/// PSTATE.PAN: what EL0 may use, EL2 may not, as long as E2H is set.
+const PAN: u64 = 1 << 22;
 
 /// What every CPU needs to know.
 struct Machine {
@@ -183,6 +185,9 @@ fn start(machine: &Machine, image: u64, tree: u64) -> ! {
         }
     }
     if words.spis {
+        if let Some(uart) = machine.platform.uart {
+            devices::leave_uart(&uart);
+        }
         let [enabled, pending, active] = devices::leave_spis(&machine.platform.gic);
         say!("left spis: enabled {enabled:#x} pending {pending:#x} active {active:#x}");
         demand(
@@ -211,18 +216,26 @@ fn leave(address: u64, x0: u64) -> ! {
         x0,
         hcr: if words.e2h { hcr | E2H } else { hcr },
         sctlr: if words.endian { SCTLR | EE } else { SCTLR },
-        pstate: match (words.spsel, words.unmasked) {
-            (true, true) => EL2H & !1,
-            (true, false) => EL2H & !1 | MASKED,
-            (false, true) => EL2H,
-            (false, false) => EL2H | MASKED,
-        },
+        pstate: pstate(words),
         pattern,
         event: u64::from(words.event),
+        stacks: if words.spsel { PATTERN } else { 0 },
     };
     say!("CPU {mpidr:#x} enters {address:#x}: {entry:x?}");
     // SAFETY: an image of the boot protocol, or what it asked for as the entry of a CPU.
     unsafe { entry::firmware_leave(&entry) }
+}
+
+/// PSTATE at the entry.
+fn pstate(words: Words) -> u64 {
+    let stack = if words.spsel { EL2H & !1 } else { EL2H };
+    let masked = if words.unmasked { 0 } else { MASKED };
+    let pan = if words.e2h && registers::has_pan() {
+        PAN
+    } else {
+        0
+    };
+    stack | masked | pan
 }
 
 /// Leaves what each CPU has of its own.

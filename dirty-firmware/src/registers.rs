@@ -44,6 +44,11 @@ macro_rules! fill {
     })*};
 }
 
+/// FEAT_PAN.
+pub fn has_pan() -> bool {
+    ID_AA64MMFR1_EL1.get() >> 20 & 0xf != 0
+}
+
 /// Fills all but HCR_EL2 and SCTLR_EL2, which come last.
 pub fn fill() -> Filled {
     let mut filled = Filled::default();

@@ -33,11 +33,11 @@ macro_rules! words {
 words! {
     /// A pattern in every register of EL2 and EL1 that is UNKNOWN after a reset.
     registers = "registers";
-    /// HCR_EL2.E2H and TGE set.
+    /// HCR_EL2.E2H and TGE set, and PSTATE.PAN.
     e2h = "e2h";
     /// Data accesses of EL2 big-endian, SCTLR_EL2.EE.
     endian = "big-endian";
-    /// SP_EL0 selected.
+    /// SP_EL0 selected, and neither stack pointer leads anywhere.
     spsel = "spsel";
     /// PSTATE.DAIF clear.
     unmasked = "unmasked";

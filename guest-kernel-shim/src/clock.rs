@@ -82,6 +82,20 @@ fn ticks_are_instructions() -> bool {
     })
 }
 
+/// By how many ticks the count advances at a time, if it does; [`fidelity::counter_step`]. `planted`
+/// has it seem to be 16 times as many.
+pub fn step(planted: bool) -> Option<u64> {
+    const LOW: u64 = 0xf;
+    let hidden = if planted { LOW } else { 0 };
+    insn::mask_irq();
+    let step = fidelity::counter_step(|rounds| {
+        insn::rounds(rounds);
+        now() & !hidden
+    });
+    insn::unmask_irq();
+    step
+}
+
 /// Ticks that `count` rounds of two instructions take; not inlined, so that both
 /// lengths are measured by the same instructions.
 #[inline(never)]

@@ -15,8 +15,6 @@ use arch::regs::{
 };
 use spin::once::Once;
 
-use crate::vectors::catching;
-
 /// PMCR_EL0: E (0) enable, P (1) and C (2) reset, LC (6) 64-bit cycle counter. Its other
 /// fields are 0: they have any value after a reset, and DP (5) would stop the cycle counter
 /// where events are not to be counted, FZO (9) event counters that overflow (DDI 0487K.a,
@@ -30,15 +28,18 @@ const INST_RETIRED: u64 = 8;
 const CYCLES: u64 = 1 << 31;
 const COUNTER0: u64 = 1;
 
-/// Whether there is a PMU as the architecture describes it (PMUVer), and its registers can be
-/// written: Xen was seen to show the machine's PMUVer to a guest that gets no PMU.
+/// Finds out whether there is a PMU as the architecture describes it (PMUVer). `works` says
+/// whether its argument runs without an exception: Xen was seen to show the machine's PMUVer
+/// to a guest that gets no PMU, and its registers are undefined then.
+pub fn find(works: impl FnOnce(fn()) -> bool) {
+    let version = ID_AA64DFR0_EL1.get() >> 8 & 0xf;
+    let is_claimed = version != 0 && version != 0xf;
+    IS_THERE.call_once(|| is_claimed && works(|| PMCCFILTR_EL0.set(AT_EL2)));
+}
+
+/// Whether there is one.
 pub fn is_there() -> bool {
-    // Asked once, by the first CPU while it runs alone: a hypervisor may make the register trap.
-    *IS_THERE.call_once(|| {
-        let version = ID_AA64DFR0_EL1.get() >> 8 & 0xf;
-        let is_claimed = version != 0 && version != 0xf;
-        is_claimed && catching(|| PMCCFILTR_EL0.set(AT_EL2)).is_none()
-    })
+    IS_THERE.get().is_some_and(|&found| found)
 }
 
 static IS_THERE: Once<bool> = Once::new();

@@ -11,7 +11,9 @@ use plan::{Arguments, Program};
 use platform::{Platform, Region, Room, carve};
 
 use crate::machine::{self, HOLE};
-use crate::{atomics, clock, hypervisor, kernel, memory, output, percpu, report, smp, stage};
+use crate::{
+    atomics, clock, hypervisor, kernel, memory, output, percpu, pmu, report, smp, stage, vectors,
+};
 
 /// Where the lists of the machine's description are.
 static ROOM: Place<Room> = Place::new(Room::new());
@@ -52,6 +54,7 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
     // SAFETY: the description is true, its devices are mapped, and no other CPU
     // runs yet.
     unsafe { gic::enable_distributor(&platform.gic) }.unwrap_or_else(|error| panic!("{error}"));
+    pmu::find(|access| vectors::catching(access).is_none());
     smp::prepare();
     // Before there are other CPUs, and after this one has started its PMU: a simulator may
     // take that for the end of the boot and go on with cores of another model, on which the
@@ -67,7 +70,7 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
     }
     let cpus = percpu::online().count();
     stage!("measure", "{cpus} CPUs run, counter {}", clock::now());
-    report::machine(arguments.plan.cycles);
+    report::machine(arguments.plan.cycles, arguments.fault);
     hypervisor::exit(run(&arguments, &mut pool))
 }
 

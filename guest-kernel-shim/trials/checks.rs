@@ -189,6 +189,7 @@ pub fn fail(fault: Fault, plan: &Plan) -> u64 {
         | Fault::El2PanicEverywhere
         | Fault::SecondarySilent
         | Fault::CounterStands
+        | Fault::CounterCoarse
         | Fault::ConsoleStalls
         | Fault::SgiLost
         | Fault::CellHang

@@ -67,7 +67,7 @@ fn machine(results: &Results) -> Vec<String> {
             if machine.cpus == 1 { "CPU" } else { "CPUs" },
             machine.cpu
         ),
-        format!("counter {} MHz", machine.cntfrq_hz as f64 / 1e6),
+        format!("counter {}", machine.counter()),
         match machine.core_hz {
             0 => String::new(),
             hertz => format!("core {:.0} MHz", hertz as f64 / 1e6),

@@ -61,6 +61,17 @@ plain! {
     tlbi_vmalle1 = "tlbi vmalle1";
 }
 
+/// Executes 1, 5, 6, 9, 10, 13, 14, ... instructions for a `count` of 0, 1, 2, and so on, and those
+/// of the call. No number but one divides all the differences of these lengths.
+#[inline(never)]
+pub fn rounds(count: u64) {
+    // SAFETY: counts a register down; no memory, no stack.
+    unsafe {
+        asm!("cbz {n}, 3f", "tbz {n}, #0, 2f", "nop", "2: subs {n}, {n}, #1", "b.ne 2b", "3:",
+            n = inout(reg) count => _, options(nomem, nostack));
+    }
+}
+
 /// Invalidates the EL1&0 stage-1 translations of `address` on all PEs of the inner
 /// shareable domain, of every ASID and the current VMID (DDI 0487K.a, D8.14). DSB ISH waits
 /// for it.

@@ -16,19 +16,22 @@
 //!   milliseconds that is no rare case. Such a trial is in doubt.
 //!
 //! [`settle()`] makes an answer of several trials. The crate reads no clock. Times may be in any
-//! unit that does not change; bounds are in microseconds. Two other questions are not about waits:
-//! what a counter counts ([`counts_instructions`]), and whether there are caches ([`colder()`]).
+//! unit that does not change; bounds are in microseconds. Three other questions are not about waits:
+//! what a counter counts ([`counts_instructions`]), by how much at a time ([`counter_step()`]), and
+//! whether there are caches ([`colder()`]).
 
 #![no_std]
 
 mod colder;
 mod count;
 mod settle;
+mod step;
 mod wait;
 
 pub use colder::{WALKS, colder};
 pub use count::counts_instructions;
 pub use settle::{Finding, Verdict, settle};
+pub use step::counter_step;
 pub use wait::{
     Action, End, UNEXPLAINED, Wait, by_action, deadline, first_event, timeout_is_event, wfe, wfet,
 };

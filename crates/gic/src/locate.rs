@@ -12,11 +12,16 @@
 //! Machines with many CPUs mostly have the frames in the order in which the CPUs are
 //! started, so the walk begins behind the frame that was found last, and goes on from the
 //! start. Otherwise n CPUs would read n * n / 2 frames, each of them an exit for a guest.
+//! A walk from the start ends at the CPU's frame. One from another frame may have passed it,
+//! and a range may be described larger than it is filled: behind the frame that is the last
+//! one a read can abort. So that one ends where `Last` is set.
 
 use platform::{Gic, Region};
 
 /// GICR_TYPER.VLPIS: the frame has two more 64 KiB pages for virtual LPIs.
 const VLPIS: u64 = 1 << 1;
+/// GICR_TYPER.Last: the last frame of a row.
+const LAST: u64 = 1 << 4;
 
 /// Distance to the next redistributor, in bytes, for a frame with this GICR_TYPER.
 const fn stride(typer: u64) -> u64 {
@@ -42,24 +47,24 @@ pub fn locate(gic: &Gic<'_>, mpidr: u64, first: u64, typer: impl Fn(u64) -> u64)
     let begin = ranges.iter().position(|range| range.contains(first));
     let rest = begin.and_then(|begin| ranges[begin..].split_first());
     if let Some((range, behind)) = rest {
-        let found = search(gic, range, first, mpidr, &typer);
+        let find = |range, first| search(gic, range, first, mpidr, LAST, &typer);
         let mut behind = behind.iter();
-        let found = found
-            .or_else(|| behind.find_map(|range| search(gic, range, range.base, mpidr, &typer)));
+        let found = find(range, first).or_else(|| behind.find_map(|range| find(range, range.base)));
         if found.is_some() {
             return found;
         }
     }
     let mut all = ranges.iter();
-    all.find_map(|range| search(gic, range, range.base, mpidr, &typer))
+    all.find_map(|range| search(gic, range, range.base, mpidr, 0, &typer))
 }
 
-/// Searches `range` from the frame `first` on.
+/// Searches `range` from the frame `first` on, up to one whose GICR_TYPER has a bit of `end`.
 fn search(
     gic: &Gic<'_>,
     range: &Region,
     first: u64,
     mpidr: u64,
+    end: u64,
     typer: impl Fn(u64) -> u64,
 ) -> Option<u64> {
     let (mut frame, mut size) = (first, 0);
@@ -67,6 +72,9 @@ fn search(
         let typer = typer(frame);
         if affinity(typer) == mpidr {
             return Some(frame);
+        }
+        if typer & end != 0 {
+            return None;
         }
         size = gic.stride.unwrap_or(stride(typer));
         frame = frame.saturating_add(size);
@@ -103,6 +111,23 @@ mod tests {
             redistributors: ranges,
             stride,
             maintenance: 25,
+        }
+    }
+
+    #[test]
+    fn nothing_behind_the_last_frame_is_read() {
+        let range = [Region {
+            base: 0x10_0000,
+            size: 0x10_0000,
+        }];
+        let read = |address| match address {
+            0x10_0000 => typer(0, 0),
+            0x12_0000 => typer(1, LAST),
+            _ => panic!("{address:#x} aborts"),
+        };
+        for first in [0, 0x10_0000, 0x12_0000] {
+            let found = super::locate(&gic(&range, None), 0, first, read);
+            assert_eq!(found, Some(0x10_0000));
         }
     }
 

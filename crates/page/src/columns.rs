@@ -172,6 +172,9 @@ pub const MARK: &str = "*";
 /// What marks a wait that was measured while the core's clock moved.
 pub const MOVED: &str = "~";
 
+/// What marks a wait whose median is not much longer than a step of the counter.
+pub const COARSE: &str = "^";
+
 /// What marks a number of samples that is small because each took long.
 pub const FEWER: &str = "<";
 
@@ -187,6 +190,7 @@ fn marked(cell: &Cell, info: &Info) -> String {
     let marks = [
         (!cell.not_modelled.is_empty(), MARK),
         (cell.core_clock_moved.is_some(), MOVED),
+        (cell.counter_coarse.is_some(), COARSE),
     ];
     let marks = marks.into_iter().filter(|_| info.key == "wait");
     marks.fold(word, |word, (is, mark)| word + if is { mark } else { "" })
@@ -254,10 +258,9 @@ fn statistics(cells: &[&Cell], scale: Scale) -> Vec<Column> {
         Column::numbers(group, title, texts.collect())
     };
     let mut columns = Vec::new();
-    if cells
-        .iter()
-        .any(|cell| cell.what.workload.has_blind_median())
-    {
+    let is_blind =
+        |cell: &&Cell| cell.what.workload.has_blind_median() || cell.counter_coarse.is_some();
+    if cells.iter().any(is_blind) {
         columns.push(column("mean", &|stats| {
             scale.show(stats.mean.round() as u64)
         }));
@@ -350,6 +353,11 @@ mod tests {
         cell.what.workload = plan::Workload::Messaging;
         assert_eq!(shown(&[cell])[0].0, "mean");
         assert_ne!(shown(&[measured(24, 888)])[0].0, "mean");
+        let coarse = Cell {
+            counter_coarse: Some(0.1),
+            ..measured(24, 160)
+        };
+        assert_eq!(shown(&[coarse])[0].0, "mean");
     }
 
     #[test]

@@ -176,7 +176,7 @@ fn description(results: &Results) -> Markup {
         ("CPU", format!("{}{midr}", or(&machine.cpu))),
         ("CPUs", machine.cpus.to_string()),
         ("Unit", unit),
-        ("Counter", format!("{} MHz", machine.cntfrq_hz as f64 / 1e6)),
+        ("Counter", machine.counter()),
         ("Core", core),
         ("GIC", or(&gic)),
         ("Emulator", emulator),

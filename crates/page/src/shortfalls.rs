@@ -2,9 +2,9 @@
 //! Why there is less than was asked for, or what there is is less sure.
 
 use plan::End;
-use results::{Cell, Results, clock};
+use results::{Cell, Results, clock, counter};
 
-use crate::columns::{FEWER, MOVED};
+use crate::columns::{COARSE, FEWER, MOVED};
 
 /// Why cells have fewer samples than asked for, what is not there, which were
 /// measured while the core's clock moved, and what is a model.
@@ -29,6 +29,7 @@ pub fn shortfalls(results: &Results) -> Vec<String> {
     }
     lines.extend(results.cells.iter().filter_map(lost_stamps));
     lines.extend(moved(results));
+    lines.extend(coarse(results));
     lines.extend(models(results));
     let incomplete = results.incomplete_text();
     lines.extend(incomplete.map(|missing| format!("INCOMPLETE: {missing}")));
@@ -65,6 +66,23 @@ fn moved(results: &Results) -> Option<String> {
         clock::MOVED * 100.0,
         mhz(low),
         mhz(high)
+    ))
+}
+
+/// The cells whose medians are of few steps of the counter.
+fn coarse(results: &Results) -> Option<String> {
+    let cells = results.cells.iter();
+    let shares: Vec<f64> = cells.filter_map(|cell| cell.counter_coarse).collect();
+    let most = shares.iter().copied().reduce(f64::max)?;
+    let most = match most * 100.0 {
+        100.0.. => "all of one".into(),
+        percent => format!("{percent:.0} % of one"),
+    };
+    Some(format!(
+        "{COARSE} {}: a step of the counter is more than {} % of the median, and up to {most}; samples are multiples of it, \
+         so the mean says more than the median",
+        counted(shares.len()),
+        counter::COARSE * 100.0
     ))
 }
 
@@ -142,6 +160,25 @@ mod tests {
             "{lines:?}"
         );
         assert!(lines[0].ends_with("by: a bench supply"), "{lines:?}");
+    }
+
+    #[test]
+    fn a_coarse_counter_is_told_with_the_largest_share_and_a_fine_one_is_not() {
+        let mut results = results::samples::results();
+        assert!(coarse(&results).is_none());
+        results.cells[1].counter_coarse = Some(0.108);
+        let text = shortfalls(&results).join("\n");
+        assert_eq!(
+            text,
+            "^ 1 cell: a step of the counter is more than 5 % of the median, and up to 11 % of one; samples \
+             are multiples of it, so the mean says more than the median"
+        );
+        results.cells[1].counter_coarse = Some(1.0);
+        assert!(coarse(&results).unwrap().contains("up to all of one"));
+        let cells: Vec<&Cell> = results.cells.iter().collect();
+        let columns = crate::columns::of(&cells, crate::scale::Scale::of(&results));
+        let waits = columns.iter().find(|column| column.title() == "wait");
+        assert_eq!(waits.unwrap().texts(), ["wfi", "wfi^"]);
     }
 
     #[test]

@@ -103,7 +103,7 @@ fn the_tree_is_complete() {
 
 /// What is refused, and what the error says.
 const REFUSED: &str = "\
-:#size-cells device tree: memory: property 'reg' is missing or malformed
+:#size-cells device tree: interrupt-controller: property 'reg' is missing or malformed
 /psci:method device tree: psci: property 'method' is missing or malformed
 /memory@40000000:reg device tree: memory: property 'reg' is missing or malformed
 /memory@40000000:device_type device tree: no memory node

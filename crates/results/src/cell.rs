@@ -75,6 +75,10 @@ pub struct Cell {
     /// the highest; left out where it is at most 0.02.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub core_clock_moved: Option<f64>,
+    /// The step of the counter as a share of the median, at most 1; left out where it is at most
+    /// 0.05, not known, or no time is counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counter_coarse: Option<f64>,
     /// Samples and what was made like them: what counters are of; 0 if that is not known.
     #[serde(skip_serializing_if = "is_zero")]
     pub made: u64,
@@ -266,6 +270,7 @@ impl Default for Cell {
             pass_p50: Vec::new(),
             pass_core_hz: Vec::new(),
             core_clock_moved: None,
+            counter_coarse: None,
             made: 0,
             ended: None,
             unit: String::new(),

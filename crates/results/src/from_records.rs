@@ -7,15 +7,16 @@ use plan::{DIMENSIONS, Place, Under, Word};
 use serde_json::Value;
 
 use crate::records::{CellRecords, Records, Stat};
-use crate::{Cell, Counts, INSNS, Results, Stage, Stats, VIRTUAL, cell, clock, words};
+use crate::{Cell, Counts, INSNS, Results, Stage, Stats, VIRTUAL, cell, clock, counter, words};
 
 /// Fields of the records `boot` and `machine` that have a place of their own.
-const MACHINE: [&str; 11] = [
+const MACHINE: [&str; 12] = [
     "under",
     "version",
     "midr",
     "cpus",
     "cntfrq_hz",
+    "counter_step",
     "core_hz",
     "gic",
     "list_registers",
@@ -39,7 +40,14 @@ impl Results {
             for cell in &records.cells {
                 self.problems.extend(cell.disagreement());
                 match convert(under, unit, first_hz, cell) {
-                    Ok(cell) => self.cells.push(cell),
+                    Ok(cell) => {
+                        let p50 = cell.stats.map(|stats| stats.p50);
+                        let counter_coarse = p50.and_then(|p50| counter::coarse(records, p50));
+                        self.cells.push(Cell {
+                            counter_coarse,
+                            ..cell
+                        });
+                    }
                     Err(why) => self.damaged.push(format!("{}: {why}", cell.title())),
                 }
             }
@@ -74,6 +82,7 @@ impl Results {
         machine.midr = field("midr").into();
         machine.cpus = field("cpus").parse().unwrap_or(0);
         machine.cntfrq_hz = field("cntfrq_hz").parse().unwrap_or(0);
+        machine.counter_step = field("counter_step").parse().unwrap_or(0);
         machine.core_hz = field("core_hz").parse().unwrap_or(0);
         machine.gic = field("gic").into();
         machine.list_registers = field("list_registers").parse().unwrap_or(0);
@@ -161,6 +170,7 @@ fn convert(
         pass_p50: cell.pass_p50.clone(),
         pass_core_hz: cell.core_hz.clone(),
         core_clock_moved: clock::moved(first_hz, &cell.core_hz),
+        counter_coarse: None,
         made: number("made"),
         ended: match cell.fields.get("ended") {
             None => None,

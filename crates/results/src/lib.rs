@@ -15,6 +15,7 @@ pub mod capture;
 mod cell;
 pub mod clock;
 pub mod compare;
+pub mod counter;
 mod energy;
 mod from_records;
 #[cfg(any(test, feature = "samples"))]

@@ -118,6 +118,10 @@ pub struct Machine {
     pub cpus: u64,
     /// Frequency of the counter.
     pub cntfrq_hz: u64,
+    /// Ticks by which the counter advances at a time, as the guest found them; 0 if that is not
+    /// known.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub counter_step: u64,
     /// Frequency of the core, if the guest measured it; 0 otherwise.
     #[serde(skip_serializing_if = "is_zero")]
     pub core_hz: u64,
@@ -167,6 +171,17 @@ pub struct Parameter {
 
 pub(crate) fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+impl Machine {
+    /// The counter, for people: `1000 MHz`, with its step where that is more than a tick.
+    pub fn counter(&self) -> String {
+        let frequency = format!("{} MHz", self.cntfrq_hz as f64 / 1e6);
+        match self.counter_step {
+            0 | 1 => frequency,
+            ticks => format!("{frequency}, step {ticks} ticks"),
+        }
+    }
 }
 
 impl Build {

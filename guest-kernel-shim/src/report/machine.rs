@@ -3,6 +3,7 @@
 
 use aarch64_cpu::registers::{MIDR_EL1, Readable};
 use abi::Info;
+use plan::Fault;
 use platform::Firmware;
 use wait::stream::Stream;
 
@@ -13,8 +14,8 @@ use crate::machine::platform;
 use crate::{atomics, clock, hypervisor, percpu, probe};
 
 /// What the machine is: `boot`, `machine`, `feature`, `probe` and `unit`. `cycles`
-/// asks for samples in cycles of the core.
-pub fn machine(cycles: bool) {
+/// asks for samples in cycles of the core; `fault` may have the counter look coarse.
+pub fn machine(cycles: bool, fault: Option<Fault>) {
     let unit = Unit::choose(cycles);
     let info = |info| match hypervisor::present() {
         true => hypervisor::info(info),
@@ -37,6 +38,10 @@ pub fn machine(cycles: bool) {
         .field("cpus", percpu::online().count())
         .field("cntfrq_hz", clock::frequency())
         .field("firmware", firmware);
+    let line = match clock::step(fault == Some(Fault::CounterCoarse)) {
+        Some(ticks) => line.field("counter_step", ticks),
+        None => line,
+    };
     let line = match hypervisor::other() {
         Some(name) => line.field("hypervisor", name),
         None => line,

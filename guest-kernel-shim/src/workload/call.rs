@@ -12,27 +12,31 @@ use crate::clock;
 use crate::percpu::PerCpu;
 
 /// The calls of a block, on lines of their own.
-#[repr(align(64))]
+#[repr(C, align(64))]
 struct Calls {
     /// Calls that were served.
     served: AtomicU32,
-    /// Calls that each receiver gets before it is done.
-    expected: AtomicU32,
     /// When the last one began, ticks.
     at: AtomicU64,
+    expected: Expected,
 }
+
+/// Calls that each receiver gets before it is done. All of them look at it, and nothing
+/// changes it meanwhile: on the line of what they write, it would travel with that.
+#[repr(align(64))]
+struct Expected(AtomicU32);
 
 static CALLS: Calls = Calls {
     served: AtomicU32::new(0),
-    expected: AtomicU32::new(0),
     at: AtomicU64::new(0),
+    expected: Expected(AtomicU32::new(0)),
 };
 
 /// Prepares for `count` calls of each receiver; from the last one on each call
 /// also wakes the receiver's task.
 pub fn prepare(count: u32) {
     CALLS.served.store(0, Relaxed);
-    CALLS.expected.store(count, Release);
+    CALLS.expected.0.store(count, Release);
     for cpu in crate::percpu::online() {
         cpu.served.store(0, Relaxed);
     }
@@ -52,7 +56,7 @@ pub fn run(cpu: &PerCpu) {
     CALLS.at.store(clock::now(), Relaxed);
     let served = cpu.served.load(Relaxed) + 1;
     cpu.served.store(served, Relaxed);
-    if served >= CALLS.expected.load(Acquire) {
+    if served >= CALLS.expected.0.load(Acquire) {
         // The last one: this CPU's task may go on.
         cpu.request.wake(RESCHED, false);
         cpu.interrupted.store(true, Relaxed);

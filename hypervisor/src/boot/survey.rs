@@ -97,6 +97,13 @@ fn registers() {
         "CNTFRQ_EL0 {} CNTPCT_EL0 {counter} CNTVCT_EL0 {virt}",
         CNTFRQ_EL0.get()
     );
+    let step = fidelity::counter_step(|rounds| {
+        insn::rounds(rounds);
+        // The read is not done early (DDI 0487K.a, D12.2.1).
+        insn::isb();
+        CNTPCT_EL0.get()
+    });
+    line!("counter step {} ticks", step.unwrap_or(0));
     line!(
         "CNTHCTL_EL2 {:#x} CNTVOFF_EL2 {:#x}",
         // strict written-before-read: it is shown, whatever it is.

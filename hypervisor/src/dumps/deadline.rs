@@ -21,6 +21,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicU64};
 
 use aarch64_cpu::registers::{CNTFRQ_EL0, CNTPCT_EL0, Readable};
+use arch::insn;
 
 use crate::cpu::percpu::PerCpu;
 use crate::dumps::dump;
@@ -46,6 +47,7 @@ const PASS: u32 = 32;
 
 /// The time starts: these many seconds for the run and for a pass of a cell.
 pub fn set(run: Option<u64>, cell: Option<u64>) {
+    insn::isb();
     START.store(CNTPCT_EL0.get(), Relaxed);
     RUN.store(ticks(run), Relaxed);
     CELL.store(ticks(cell), Relaxed);

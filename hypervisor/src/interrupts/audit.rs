@@ -160,6 +160,7 @@ fn plant(cpu: &PerCpu, quiet: bool) {
         | Fault::El2PanicEverywhere
         | Fault::SecondarySilent
         | Fault::CounterStands
+        | Fault::CounterCoarse
         | Fault::ConsoleStalls
         | Fault::RamDirty
         | Fault::SgiLost

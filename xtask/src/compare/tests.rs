@@ -116,7 +116,7 @@ fn a_slowdown_is_found_in_its_stage() {
     let text = told(run(400, 100, "insns"), run(420, 120, "insns"));
     assert!(text.contains("+20  +5.0  worse    kick +20"), "{text}");
     assert!(
-        text.contains("1 worse, 0 better; most in pingpong one wfi none inject ipi (+5.0 %)."),
+        text.contains("1 worse, 0 better; most in pingpong one wfi none inject ipi llsc (+5.0 %)."),
         "{text}"
     );
     let text = told(run(420, 120, "insns"), run(400, 100, "insns"));
@@ -284,7 +284,7 @@ fn lost_cells_fail() {
     two[1].cells.pop();
     let (text, judgement) = compared("A --with B --fail-if-worse", &[a.clone(), a], &two).unwrap();
     assert!(
-        text.contains("wfe none inject ipi: 1 of 2 runs have it"),
+        text.contains("wfe none inject ipi llsc: 1 of 2 runs have it"),
         "{text}"
     );
     failed(&judgement, "B has lost 1 cell");

@@ -89,7 +89,7 @@ mod tests {
     fn what_can_not_be_said_is_refused() {
         for (arguments, named) in [
             ("a #b", "comment"),
-            ("a \u{e4}", "line 16, column 1: byte 0xc3"),
+            ("a \u{e4}", "line 17, column 1: byte 0xc3"),
             (&"x".repeat(config::LIMIT), "4096 bytes"),
         ] {
             let error = file(arguments, HEAD).unwrap_err();

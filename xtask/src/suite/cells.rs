@@ -110,6 +110,7 @@ pub struct Expected {
     same_p50: Option<String>,
     unit: Option<String>,
     core_clock_moved: Option<Range>,
+    counter_coarse: Option<Range>,
     uj_per_kilotick: Option<Range>,
 }
 
@@ -201,6 +202,12 @@ impl Expected {
         if let Some(range) = self.core_clock_moved {
             let share = cell.core_clock_moved.unwrap_or(0.0);
             range.check(share, || format!("the core's clock moved by {share}"))?;
+        }
+        if let Some(range) = self.counter_coarse {
+            let share = cell.counter_coarse.unwrap_or(0.0);
+            range.check(share, || {
+                format!("a step of the counter is {share} of the median")
+            })?;
         }
         if let Some(range) = self.uj_per_kilotick {
             let energy = uj_per_kilotick(cell);

@@ -36,6 +36,8 @@ words! {
         SecondarySilent = "secondary-silent",
         /// The counter stands still.
         CounterStands = "counter-stands",
+        /// The counter seems to advance by 16 ticks at a time.
+        CounterCoarse = "counter-coarse",
         /// The console takes nothing for a while.
         ConsoleStalls = "console-stalls",
         /// Another's data is in the guest's RAM before the guest is.
@@ -102,6 +104,7 @@ impl Fault {
             | Self::El2BreaksRules
             | Self::SecondarySilent
             | Self::CounterStands
+            | Self::CounterCoarse
             | Self::ConsoleStalls
             | Self::SgiLost
             | Self::CellHang

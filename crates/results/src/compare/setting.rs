@@ -117,6 +117,7 @@ fn settings(results: &Results) -> Vec<Setting> {
     tell("cpu", "MIDR", machine.midr.clone());
     tell("cpus", "", number(machine.cpus));
     tell("counter", "Hz", number(machine.cntfrq_hz));
+    tell("counter", "step, ticks", number(machine.counter_step));
     tell("core-clock", "Hz", number(machine.core_hz));
     let at_passes = results.core_hz_of_passes();
     tell("core-clock", AT_PASSES, number(at_passes.unwrap_or(0)));

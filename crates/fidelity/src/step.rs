@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! By how many ticks a counter advances at a time.
+//!
+//! CNTFRQ_EL0 says how fast a counter is, and not that it counts each tick: a counter of
+//! 1 GHz may be one of 25 MHz that adds 40, and one that saves power adds more at a time, at a
+//! lower rate (DDI 0487K.a, D12.1.2, the system counter). No register tells. So the counter is
+//! read some thousand times.
+
+/// Readings.
+const READINGS: u64 = 4096;
+/// Between two of them lie 0 to one less than this of what the reader waits for.
+const SPACINGS: u64 = 8;
+
+/// The step of the counter that `read` reads, ticks, or `None` if it stands. `read` is given how
+/// many rounds of something short it has to wait before it reads.
+///
+/// If two readings found the same count a reading is shorter than a step. Then the step is the
+/// smallest increment: also of a counter whose steps are not all alike, as the 41 or 42 ticks of
+/// one that makes 1 GHz from 24 MHz. If no two did, increments are steps times some number that
+/// readings have chosen, and the step is their greatest common divisor. Readings that are all
+/// equally long would choose always the same, hence the rounds. What takes the CPU away meanwhile
+/// changes neither.
+pub fn counter_step(mut read: impl FnMut(u64) -> u64) -> Option<u64> {
+    let mut before = read(0);
+    let (mut smallest, mut divisor, mut same) = (u64::MAX, 0, false);
+    for reading in 0..READINGS {
+        let now = read(reading % SPACINGS);
+        match now.wrapping_sub(before) {
+            0 => same = true,
+            increment => {
+                smallest = smallest.min(increment);
+                divisor = common_divisor(divisor, increment);
+            }
+        }
+        before = now;
+    }
+    let step = if same { smallest } else { divisor };
+    (divisor != 0).then_some(step)
+}
+
+/// The greatest common divisor; of 0 and another number it is that number.
+fn common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A counter that shows `shown` of a time that goes on by `reading` each time it is read,
+    /// and by `round` for each round.
+    fn of(reading: u64, round: u64, shown: impl Fn(u64) -> u64) -> Option<u64> {
+        let mut time = 1_000_003;
+        counter_step(|rounds| {
+            time += reading + rounds * round;
+            shown(time)
+        })
+    }
+
+    #[test]
+    fn a_counter_of_every_tick_has_a_step_of_one_however_it_is_read() {
+        for reading in 1..50 {
+            // Rounds of one length, or of two that have no divisor in common.
+            assert_eq!(of(reading, 1, |time| time), Some(1), "{reading}");
+        }
+        // Slower than its readings.
+        assert_eq!(of(10, 3, |time| time / 40), Some(1));
+    }
+
+    #[test]
+    fn a_counter_that_adds_more_at_a_time_is_found_by_short_and_by_long_readings() {
+        for step in [2, 16, 40, 1000, 4096] {
+            for (reading, round) in [(3, 1), (10, 3), (57, 5), (5000, 7)] {
+                let found = of(reading, round, |time| time / step * step);
+                assert_eq!(found, Some(step), "read in {reading}, rounds of {round}");
+            }
+        }
+    }
+
+    #[test]
+    fn where_it_starts_and_that_it_wraps_is_no_matter() {
+        let late = u64::MAX - 20_000;
+        assert_eq!(of(10, 3, |time| time / 16 * 16 + 5), Some(16));
+        assert_eq!(
+            of(10, 3, |time| (time / 16 * 16).wrapping_add(late)),
+            Some(16)
+        );
+    }
+
+    /// 1 GHz made from 24 MHz.
+    #[test]
+    fn steps_that_are_not_alike_count_by_the_smallest() {
+        assert_eq!(of(7, 2, |time| (time * 24 / 1000) * 1000 / 24), Some(41));
+    }
+
+    #[test]
+    fn a_cpu_that_is_taken_away_changes_nothing() {
+        let (mut time, mut readings) = (0, 0);
+        let found = counter_step(|rounds| {
+            readings += 1;
+            time += 9 + rounds * 2 + if readings % 100 == 0 { 1_234_567 } else { 0 };
+            time / 16 * 16
+        });
+        assert_eq!(found, Some(16));
+    }
+
+    #[test]
+    fn a_counter_that_stands_has_none() {
+        assert_eq!(of(10, 3, |_| 7), None);
+    }
+}
