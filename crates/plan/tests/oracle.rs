@@ -90,7 +90,7 @@ fn settled(plan: &Plan, cell: &Cell) -> Cell {
     if !is(&["ipi", "pingpong"]) {
         cell.cache = neutral.cache;
     }
-    if !is(&["pingpong"]) && !(is(&["ipi"]) && cell.shape.to_string() == "one") {
+    if !(is(&["pingpong"]) || is(&["ipi"]) && cell.shape.to_string() == "one") {
         cell.pair = neutral.pair;
     }
     if !events {
