@@ -44,24 +44,27 @@ static RUNNING: AtomicU32 = AtomicU32::new(0);
 /// Number of the job whose last sample is taken.
 static OVER: AtomicU32 = AtomicU32::new(0);
 
-/// The CPU that leads `cell` and measures.
+/// The CPU that leads `cell` and measures. It is there on a machine of one CPU, too.
 pub fn leader(cell: &Cell) -> &'static PerCpu {
-    let [sender, _] = ends(cell);
-    sender
+    let [sender, _] = cell.pair.cpus();
+    running(sender)
 }
 
 /// The CPU that the leader of `cell` wakes, if that is one.
 pub fn receiver(cell: &Cell) -> &'static PerCpu {
-    let [_, receiver] = ends(cell);
-    receiver
+    let [_, receiver] = cell.pair.cpus();
+    running(receiver)
 }
 
-/// Sender and receiver: the places of a pair are those among the CPUs that run.
+/// The CPU in `place` among those that run.
+fn running(place: usize) -> &'static PerCpu {
+    let cpu = percpu::online().nth(place);
+    cpu.expect("a cell between CPUs that do not run is skipped")
+}
+
+/// Sender and receiver.
 fn ends(cell: &Cell) -> [&'static PerCpu; 2] {
-    cell.pair.cpus().map(|place| {
-        let cpu = percpu::online().nth(place);
-        cpu.expect("a cell between CPUs that do not run is skipped")
-    })
+    [leader(cell), receiver(cell)]
 }
 
 /// The CPUs that take part in `cell` beside the leader.
