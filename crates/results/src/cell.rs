@@ -67,12 +67,13 @@ pub struct Cell {
     /// Median of each of its passes, in their order; left out if one of them is not known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pass_p50: Vec<u64>,
-    /// The frequency of the first CPU's core at the begin and at the end of each of its passes,
-    /// Hz, 0 where a clock stood; left out where the machine does not tell it.
+    /// The frequency of the core that measures, the sender's or the first CPU's, at the begin and at
+    /// the end of each of its passes, Hz, 0 where a clock stood; left out where the machine does
+    /// not tell it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pass_core_hz: Vec<[u64; 2]>,
-    /// By how much that moved, or what it was differed from the run's first pass, as a share of
-    /// the highest; left out where it is at most 0.02.
+    /// By how much that moved, or what it was differed from the run's first pass on that core, as
+    /// a share of the highest; left out where it is at most 0.02.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub core_clock_moved: Option<f64>,
     /// The step of the counter as a share of the median, at most 1; left out where it is at most
