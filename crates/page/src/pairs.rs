@@ -3,7 +3,7 @@
 //! nearest, and what the distance of affinities tells.
 
 use plan::{Pair, Under};
-use results::{Cell, Results};
+use results::{Cell, Results, Stats};
 
 use crate::lead::By;
 use crate::scale::Scale;
@@ -67,6 +67,27 @@ fn level(cell: &Cell) -> Option<usize> {
     fields.iter().rposition(|field| field & 0xff != 0)
 }
 
+/// Which cells of `group` a map has not, and why, if there are any.
+pub fn left_out(group: &Group<'_>) -> Option<String> {
+    let by = By::of(&group.cells);
+    let cells = group.cells.iter();
+    let few = cells.filter(|cell| by.median(cell).is_none()).count();
+    let of = group.cells.len();
+    let needed = Stats::needed(500);
+    let why = format!("too few for a median: use --iterations {needed} or more");
+    match few {
+        0 => None,
+        few if few == of => Some(format!(
+            "{}: no map, since none of {of} pairs has {needed} samples, {why}.",
+            group.title
+        )),
+        few => Some(format!(
+            "{}: {few} of {of} pairs are blank in the map, with less than {needed} samples, {why}.",
+            group.title
+        )),
+    }
+}
+
 /// What the groups of a run show, in a line for each, and one for each level of affinity.
 pub fn lines(results: &Results, scale: Scale) -> Vec<String> {
     let groups = groups(results.cells.iter());
@@ -86,8 +107,9 @@ fn of_group(group: &Group<'_>, results: &Results, scale: Scale) -> Vec<String> {
             .filter_map(|cell| Some((by.median(cell)?, *cell))),
     );
     medians.sort_by_key(|(median, _)| *median);
+    let left_out = left_out(group);
     let (Some(nearest), Some(farthest)) = (medians.first(), medians.last()) else {
-        return Vec::new();
+        return Vec::from_iter(left_out);
     };
     let shown =
         |(median, cell): &(u64, &Cell)| format!("{} ({})", scale.show(*median), cell.what.pair);
@@ -119,5 +141,6 @@ fn of_group(group: &Group<'_>, results: &Results, scale: Scale) -> Vec<String> {
             ));
         }
     }
+    lines.extend(left_out);
     lines
 }

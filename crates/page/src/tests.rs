@@ -257,6 +257,41 @@ fn of_pairs(slow: [usize; 2]) -> Results {
 }
 
 #[test]
+fn a_map_that_is_left_out_is_named_with_the_reason() {
+    let mut results = of_pairs([5, 14]);
+    let said = |results: &Results| {
+        let lines = pairs::lines(results, Scale::of(results)).join("\n");
+        (lines, html(None, &[run("a", results.clone())]))
+    };
+    let few = |cell: &mut Cell| cell.stats.as_mut().unwrap().count = 19;
+    results.cells[..7].iter_mut().for_each(few);
+    let (lines, page) = said(&results);
+    let some = "7 of 380 pairs are blank in the map, with less than 20 samples";
+    assert!(
+        lines.contains("373 of 380 pairs") && lines.contains(some),
+        "{lines}"
+    );
+    assert!(page.contains(some) && page.contains("<rect class=\"heat"));
+    results.cells.iter_mut().for_each(few);
+    let (lines, page) = said(&results);
+    let none = "no map, since none of 380 pairs has 20 samples";
+    assert!(
+        lines.contains(none) && lines.contains("--iterations 20"),
+        "{lines}"
+    );
+    assert!(page.contains(none) && !page.contains("<rect class=\"heat"));
+    results
+        .cells
+        .iter_mut()
+        .for_each(|cell| cell.stats.as_mut().unwrap().count = 20);
+    let (lines, page) = said(&results);
+    assert!(
+        !lines.contains("samples") && !page.contains("no map"),
+        "{lines}"
+    );
+}
+
+#[test]
 fn a_slow_pair_is_at_its_place_of_the_map() {
     for [from, to] in [[5, 14], [14, 5], [19, 0]] {
         let results = of_pairs([from, to]);

@@ -22,7 +22,10 @@ pub fn maps(panels: &[Panel<'_>]) -> Markup {
         let groups = pairs::groups(panel.cells.iter().copied());
         let maps: Vec<Markup> = groups
             .iter()
-            .filter_map(|group| map(panel, group))
+            .flat_map(|group| {
+                let left_out = pairs::left_out(group).map(|why| html! { p.about { (why) } });
+                map(panel, group).into_iter().chain(left_out)
+            })
             .collect();
         maps
     });
@@ -39,7 +42,7 @@ pub fn maps(panels: &[Panel<'_>]) -> Markup {
     html! {
         (section(
             "pairs", "Between which CPUs",
-            &format!("Median of each pair: a row for each sender, a column for each receiver. What is blank was not measured; a \
+            &format!("Median of each pair: a row for each sender, a column for each receiver. What is blank was not measured, or too seldom; a \
                       round trip is measured once for both directions.{caveat}"),
             &figures,
         ))
