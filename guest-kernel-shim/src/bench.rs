@@ -313,6 +313,7 @@ fn stamped_after(entry: &mut Entry, count: u32, before: impl Before) {
     let Some(logs) = logs::all_logs() else {
         return;
     };
+    logs::begin(PerCpu::this());
     // Where there is no hypervisor nothing traps.
     let halts = !(cell.trap.wfi() && hypervisor::present());
     let mut near = stages::Near {

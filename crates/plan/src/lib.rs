@@ -142,11 +142,26 @@ impl Plan {
             .map(|(_, cell)| cell)
     }
 
-    /// Whether `cell` is run once more with time stamps. Only the first two CPUs have logs for them.
+    /// Whether `cell` is run once more with time stamps. Of the pairs of `all` only the first two
+    /// CPUs are, and those that are named beside it: what a map shows has no stages, and to stamp
+    /// all would double its time.
     #[must_use]
     pub fn takes_stamps(&self, cell: &Cell) -> bool {
         let wanted = self.stages.values.contains(&Stages::On) && !self.compact;
-        wanted && cell.workload == Workload::Pingpong && cell.pair == Pair::FIRST
+        let named = cell.pair == Pair::FIRST || self.lists.pair.values.contains(&cell.pair);
+        wanted && cell.workload == Workload::Pingpong && named
+    }
+
+    /// Whether the CPU in `place` among those that run may send for a cell: it measures then.
+    #[must_use]
+    pub fn may_measure(&self, place: usize) -> bool {
+        place == 0
+            || self
+                .lists
+                .pair
+                .values
+                .iter()
+                .any(|pair| pair.may_begin_at(place))
     }
 
     /// How many requests one block of `cell` makes at most whose times are drawn before it.

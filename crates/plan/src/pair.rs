@@ -56,6 +56,14 @@ impl Pair {
         }
     }
 
+    /// Whether the CPU in `place` is the sender, or one of the senders.
+    pub(crate) fn may_begin_at(self, place: usize) -> bool {
+        match self {
+            Self::Of { from, .. } => usize::from(from) == place,
+            Self::All { .. } => true,
+        }
+    }
+
     /// One of both that a machine of `cpus` CPUs does not have.
     pub(crate) fn beyond(self, cpus: usize) -> Option<usize> {
         match self {

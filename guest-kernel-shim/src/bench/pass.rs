@@ -87,7 +87,10 @@ pub fn close(id: usize, entry: &mut Entry, plan: &Plan, scratch: &mut Scratch, w
             _ if entry.cell.gap_us != 0 => entry.pace.done.div_ceil(PASSES),
             _ => entry.pace.done,
         };
-        stamped(entry, most.min(STAMPED));
+        if entry.skipped.is_none() {
+            let leader = workers::leader(&entry.cell);
+            workers::lead::on(leader, &mut || stamped(entry, most.min(STAMPED)));
+        }
     }
     // What is compact is for consoles that keep little: each cell once.
     if whole || !plan.compact {

@@ -11,6 +11,7 @@ use super::block::Block;
 use super::counts::{counts, kernel, load, noise, parts};
 use super::record::{send, under};
 use super::samples::{Detail, measured};
+use super::unit::Values;
 use crate::clock::watch::Seen;
 use crate::entry::{Entry, Work};
 use crate::{clock, knobs, percpu, probe, workers};
@@ -28,7 +29,8 @@ pub fn cell(id: usize, entry: &Entry, plan: &Plan, work: &Work) {
     match (entry.skipped, &entry.samples) {
         (Some(reason), _) => send(block.record("skipped").field("why", reason)),
         (None, Some(samples)) => {
-            measured(&block, samples, detail);
+            let values = Values::of(workers::leader(&entry.cell));
+            measured(&block, samples, detail, values);
             counts(&block, entry, plan.compact || part);
             parts(&block, entry);
             core_clock(&block, &entry.core_hz);
