@@ -2,12 +2,15 @@
 //! Building the images with Cargo: the hypervisor, and the program of the guest that the
 //! boot arguments ask for.
 
+mod once;
+
 use std::env;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader, IsTerminal};
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::thread;
 
 use anyhow::{Context, Result, bail};
@@ -19,6 +22,7 @@ use crate::pack::{flatten, pack};
 use crate::store::{self, Kept};
 use crate::terminal::note;
 use crate::{places, toolchain};
+use once::Once;
 
 const PROFILE: &str = "image";
 const HYPERVISOR: &str = "hypervisor";
@@ -111,42 +115,27 @@ impl Built {
 
 /// Builds, flattens and packs.
 pub fn build(board: &str, guest: Guest) -> Result<Built> {
-    toolchain::ensure_target(toolchain::TARGET)?;
-    let locked = lock()?;
-    let binary = guest.binary();
     let bare = matches!(guest, Guest::Bare(_));
-    let mut binaries = vec![(HYPERVISOR, HYPERVISOR)];
-    binaries.extend(binary.map(|binary| (GUEST, binary)));
-    // At the same time: most of it is the last step, which is done on one CPU.
-    thread::scope(|scope| {
-        let ours = &binaries[1..];
-        let lse = scope.spawn(|| cargo_build(ours, bare, Atomics::Lse));
-        cargo_build(&binaries, bare, Atomics::Llsc)?;
-        lse.join().unwrap_or_else(|panic| resume_unwind(panic))
-    })?;
-    let hypervisor = elf(HYPERVISOR, Atomics::Llsc)?;
-    let of = |atomics| binary.map(|binary| elf(binary, atomics)).transpose();
-    let (llsc, lse) = (of(Atomics::Llsc)?, of(Atomics::Lse)?);
-    drop(locked);
-    let flat = match (&llsc, guest) {
-        (Some(llsc), _) => flattened(GUEST, llsc)?,
-        (None, Guest::Given(image)) => image.to_vec(),
+    let compiled = compiled(guest.binary(), bare)?;
+    let (llsc, lse) = (compiled.llsc.as_ref(), compiled.lse.as_ref());
+    let flat = match (llsc, guest) {
+        (Some(llsc), _) => &llsc.flat,
+        (None, Guest::Given(image)) => image,
         (None, Guest::Ours(_) | Guest::Bare(_)) => bail!("the guest was not built"),
     };
-    let flat_lse = lse.as_ref().map(|lse| flattened(GUEST, lse)).transpose()?;
-    let hypervisor_flat = flattened(HYPERVISOR, &hypervisor)?;
-    let packed = pack(&hypervisor_flat, &flat, flat_lse.as_deref())?;
+    let flat_lse = lse.map(|lse| lse.flat.as_slice());
+    let packed = pack(&compiled.hypervisor.flat, flat, flat_lse)?;
     let files = [
-        (PACKED, Some(&packed)),
-        ("hypervisor.elf", Some(&hypervisor)),
-        ("guest.img", Some(&flat)),
-        ("guest.elf", llsc.as_ref()),
-        ("guest-lse.img", flat_lse.as_ref()),
-        ("guest-lse.elf", lse.as_ref()),
+        (PACKED, Some(packed.as_slice())),
+        ("hypervisor.elf", Some(compiled.hypervisor.elf.as_slice())),
+        ("guest.img", Some(flat)),
+        ("guest.elf", llsc.map(|llsc| llsc.elf.as_slice())),
+        ("guest-lse.img", flat_lse),
+        ("guest-lse.elf", lse.map(|lse| lse.elf.as_slice())),
     ];
     let files = files.into_iter();
     let files: Vec<_> = files
-        .filter_map(|(name, bytes)| Some((name, bytes?.as_slice())))
+        .filter_map(|(name, bytes)| Some((name, bytes?)))
         .collect();
     let kept = store::keep(&folder(), &guest.kind(board), &files)?;
     let at = |name: &str| kept.path.join(name);
@@ -165,6 +154,57 @@ pub fn build(board: &str, guest: Guest) -> Result<Built> {
     })
 }
 
+/// A program as the compiler leaves it, and as it lies in memory.
+#[derive(Debug)]
+struct Compiled {
+    elf: Vec<u8>,
+    flat: Vec<u8>,
+}
+
+impl Compiled {
+    /// What the last build left of `binary`, a program of `package`.
+    fn read(package: &str, binary: &str, atomics: Atomics) -> Result<Self> {
+        let elf = elf(binary, atomics)?;
+        let flat = flatten(&elf).with_context(|| format!("the image of {package}"))?;
+        Ok(Self { elf, flat })
+    }
+}
+
+/// The hypervisor, and the guest for each kind of atomic instructions, if it is ours.
+#[derive(Debug)]
+struct Pair {
+    hypervisor: Compiled,
+    llsc: Option<Compiled>,
+    lse: Option<Compiled>,
+}
+
+/// Compiles the hypervisor and the guest's `binary`.
+fn compiled(binary: Option<&'static str>, bare: bool) -> Result<Arc<Pair>> {
+    static PAIRS: Once<(Option<&str>, bool), Pair> = Once::new();
+    PAIRS.get((binary, bare), || {
+        toolchain::ensure_target(toolchain::TARGET)?;
+        let _locked = lock()?;
+        let mut binaries = vec![(HYPERVISOR, HYPERVISOR)];
+        binaries.extend(binary.map(|binary| (GUEST, binary)));
+        // At the same time: most of it is the last step, which is done on one CPU.
+        thread::scope(|scope| {
+            let ours = &binaries[1..];
+            let lse = scope.spawn(|| cargo_build(ours, bare, Atomics::Lse));
+            cargo_build(&binaries, bare, Atomics::Llsc)?;
+            lse.join().unwrap_or_else(|panic| resume_unwind(panic))
+        })?;
+        let guest = |atomics| {
+            let read = binary.map(|binary| Compiled::read(GUEST, binary, atomics));
+            read.transpose()
+        };
+        Ok(Pair {
+            hypervisor: Compiled::read(HYPERVISOR, HYPERVISOR, Atomics::Llsc)?,
+            llsc: guest(Atomics::Llsc)?,
+            lse: guest(Atomics::Lse)?,
+        })
+    })
+}
+
 /// The kernel that stands for any other in tests, as it is given: an arm64 Image.
 pub fn test_kernel() -> Result<Vec<u8>> {
     alone(TEST_KERNEL)
@@ -176,13 +216,15 @@ pub fn dirty_firmware() -> Result<Vec<u8>> {
 }
 
 /// The one binary of `package`, flattened.
-fn alone(package: &str) -> Result<Vec<u8>> {
-    toolchain::ensure_target(toolchain::TARGET)?;
-    let locked = lock()?;
-    cargo_build(&[(package, package)], false, Atomics::Llsc)?;
-    let built = elf(package, Atomics::Llsc)?;
-    drop(locked);
-    flattened(package, &built)
+fn alone(package: &'static str) -> Result<Vec<u8>> {
+    static ALONE: Once<&str, Compiled> = Once::new();
+    let compiled = ALONE.get(package, || {
+        toolchain::ensure_target(toolchain::TARGET)?;
+        let _locked = lock()?;
+        cargo_build(&[(package, package)], false, Atomics::Llsc)?;
+        Compiled::read(package, package, Atomics::Llsc)
+    })?;
+    Ok(compiled.flat.clone())
 }
 
 /// The virtual machine monitor: a static program of arm64 Linux.
@@ -244,10 +286,6 @@ fn elf(binary: &str, atomics: Atomics) -> Result<Vec<u8>> {
             path.display()
         )
     })
-}
-
-fn flattened(package: &str, elf: &[u8]) -> Result<Vec<u8>> {
-    flatten(elf).with_context(|| format!("the image of {package}"))
 }
 
 /// Cargo's setting of the compiler's flags for these atomic instructions. It also gives files

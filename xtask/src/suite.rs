@@ -12,29 +12,33 @@ mod exclusives;
 mod expectation;
 mod firmware;
 mod gate;
+mod host;
 mod kernel;
 mod killed;
 mod monitor;
 mod named;
 mod options;
 mod order;
+mod pool;
 mod repeated;
 mod same;
 mod strict;
 mod together;
 
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 
 use crate::cli::TestArgs;
 use crate::failure::bad_input;
-use crate::terminal::say;
 use crate::{audit, coverage, interrupt, miri, places, qemu, toolchain};
 use case::Case;
 use gate::Gate;
+use pool::{Tally, Task};
 
 /// Packages that only exist on the target.
 pub const ON_TARGET: [&str; 5] = [
@@ -50,9 +54,8 @@ const SCHEMA: &str = "results-follow-their-schema";
 
 /// Runs what was asked for.
 pub fn run(args: &TestArgs) -> Result<()> {
-    // The tests of the host may build this program anew.
-    places::program()?;
     let filter = args.filter.as_deref().unwrap_or("");
+    let jobs = args.jobs.unwrap_or_else(pool::all_cpus);
     if args.coverage {
         return coverage::run();
     }
@@ -60,7 +63,7 @@ pub fn run(args: &TestArgs) -> Result<()> {
         return miri::run(filter);
     }
     if args.strict {
-        return strict::run(filter);
+        return strict::run(filter, jobs);
     }
     if args.audit {
         return audit::run(args.advisory_db.as_deref());
@@ -89,28 +92,17 @@ pub fn run(args: &TestArgs) -> Result<()> {
     if !gates.is_empty() || cases.iter().any(Case::needs_qemu) {
         interrupt::or(qemu::ensure())?;
     }
-    if of_host {
-        host(filter)?;
-        models(filter)?;
+    if cases.is_empty() && gates.is_empty() {
+        return host::aloud(filter);
     }
-    boot(&cases, &gates)
-}
-
-/// Everything that Cargo tests.
-fn host(filter: &str) -> Result<()> {
-    let mut cargo = Command::new(toolchain::cargo());
-    cargo
-        .current_dir(places::root())
-        .args(["test", "--workspace"])
-        .args(ON_TARGET.iter().flat_map(|package| ["--exclude", package]));
-    if !filter.is_empty() {
-        cargo.arg(filter);
-    }
-    let status = cargo.status().context("cargo can't be started")?;
-    if !status.success() {
-        bail!("tests of the host failed; what cargo said is above");
-    }
-    Ok(())
+    // The tests of the host may build this program anew, beside those that start it.
+    let _program = places::keep_program()?;
+    let of_host = if of_host {
+        host::tasks(filter)
+    } else {
+        Vec::new()
+    };
+    boot(of_host, &cases, &gates, jobs)
 }
 
 /// The results that boots wrote in `folders`.
@@ -143,27 +135,6 @@ fn follow_the_schema(written: &[String]) -> Result<String> {
     Ok(format!(" ({} files)", written.len()))
 }
 
-/// The model checks: tests built with loom's atomics, which need a build of
-/// their own.
-fn models(filter: &str) -> Result<()> {
-    let mut cargo = Command::new(toolchain::cargo());
-    cargo
-        .current_dir(places::root())
-        .env("RUSTFLAGS", "--cfg loom")
-        .args(["test", "--release", "--package", "wait", "--test", "wakeup"])
-        .args(["--package", "sched", "--lib"])
-        .arg("--target-dir")
-        .arg(places::inside("target/model"));
-    if !filter.is_empty() {
-        cargo.arg(filter);
-    }
-    let status = cargo.status().context("cargo can't be started")?;
-    if !status.success() {
-        bail!("model checks failed; what cargo said is above");
-    }
-    Ok(())
-}
-
 /// The tests that boot, sorted by name. All are read first: a mistake in one
 /// should not show up after minutes.
 fn cases(filter: &str) -> Result<Vec<Case>> {
@@ -184,76 +155,30 @@ fn cases(filter: &str) -> Result<Vec<Case>> {
     paths.iter().map(|path| Case::load(path)).collect()
 }
 
-/// Runs the tests that boot, and fails if one of them fails.
-fn boot(cases: &[Case], gates: &[&Gate]) -> Result<()> {
-    let mut tally = Tally::default();
-    let mut folders = Vec::new();
-    for case in cases {
-        let run = || case.run().map(|place| format!(" ({place})"));
-        if tally.test(&case.name, case.lacks(), run)? {
+/// Runs all of them, and fails if one of them fails. The longest are begun first, so that the
+/// others fill what is left of the time: those of the host, then the gates.
+fn boot(of_host: Vec<Task>, cases: &[Case], gates: &[&Gate], jobs: NonZeroUsize) -> Result<()> {
+    let folders = Mutex::new(Vec::new());
+    let mut tasks = of_host;
+    tasks.extend(gates.iter().map(|gate| {
+        let run = || gate.run().map(|()| String::new());
+        Task::new(gate.name, gate.lacks(), run)
+    }));
+    tasks.extend(cases.iter().map(|case| {
+        let run = || {
+            let place = case.run()?;
+            let mut folders = folders.lock().unwrap_or_else(PoisonError::into_inner);
             folders.extend(case.folders());
-        }
-    }
-    let written = results_in(&folders);
+            Ok(format!(" ({place})"))
+        };
+        Task::new(&case.name, case.lacks(), run)
+    }));
+    let mut tally = Tally::default();
+    tally.run(tasks, jobs)?;
+    let written = results_in(&folders.into_inner().unwrap_or_else(PoisonError::into_inner));
     if !written.is_empty() {
-        tally.test(SCHEMA, None, || follow_the_schema(&written))?;
-    }
-    for gate in gates {
-        tally.test(gate.name, gate.lacks(), || {
-            gate.run().map(|()| String::new())
-        })?;
+        let schema = Task::new(SCHEMA, None, || follow_the_schema(&written));
+        tally.run(vec![schema], jobs)?;
     }
     tally.judge()
-}
-
-/// What came of the tests that boot.
-#[derive(Debug, Default)]
-struct Tally {
-    tests: usize,
-    skipped: Vec<String>,
-    failed: Vec<String>,
-}
-
-impl Tally {
-    /// Runs a test unless this computer lacks something that it needs; whether it ran. What
-    /// `run` returns is shown if it succeeds.
-    fn test(
-        &mut self,
-        name: &str,
-        lacks: Option<String>,
-        run: impl FnOnce() -> Result<String>,
-    ) -> Result<bool> {
-        self.tests += 1;
-        if let Some(why) = lacks {
-            say!("{name}: skipped, {why}");
-            self.skipped.push(name.into());
-            return Ok(false);
-        }
-        match run() {
-            Ok(more) => say!("{name}: ok{more}"),
-            Err(error) => {
-                say!("{name}: FAILED, {error:#}");
-                self.failed.push(name.into());
-            }
-        }
-        if interrupt::requested() {
-            bail!("interrupted in test {name}");
-        }
-        Ok(true)
-    }
-
-    /// Names what was skipped; fails if a test failed.
-    fn judge(self) -> Result<()> {
-        if !self.skipped.is_empty() {
-            say!("skipped: {}", self.skipped.join(", "));
-        }
-        ensure!(
-            self.failed.is_empty(),
-            "{} of {} tests that boot failed: {}",
-            self.failed.len(),
-            self.tests,
-            self.failed.join(", ")
-        );
-        Ok(())
-    }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The options that belong to one verb.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -107,6 +108,9 @@ pub struct TestArgs {
     /// Only the tests of the host
     #[arg(long)]
     pub host_only: bool,
+    /// How many tests run at a time [default: as many as this computer has CPUs]
+    #[arg(long, value_name = "N", conflicts_with_all = ["coverage", "miri", "audit", "host_only"])]
+    pub jobs: Option<NonZeroUsize>,
     /// Instead: line coverage of the pure crates, at least 90 % of each
     #[arg(long, group = "instead", conflicts_with_all = ["target_only", "host_only", "filter"])]
     pub coverage: bool,

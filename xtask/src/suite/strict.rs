@@ -13,13 +13,16 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::num::NonZeroUsize;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, anyhow, bail};
 use rules::RULES;
 use serde::Deserialize;
 
 use super::case::Case;
-use super::{Tally, cases};
+use super::cases;
+use super::pool::{Tally, Task};
 use crate::failure::{BadInput, bad_input};
 use crate::strict::Found;
 use crate::terminal::say;
@@ -118,8 +121,8 @@ fn missed(found: &[&Found]) -> impl Iterator<Item = String> {
     })
 }
 
-/// Runs every test that boots, with `filter` in its name.
-pub fn run(filter: &str) -> Result<()> {
+/// Runs every test that boots, with `filter` in its name, `jobs` at a time.
+pub fn run(filter: &str, jobs: NonZeroUsize) -> Result<()> {
     let known = Known::read()?;
     let cases = cases(filter)?;
     if cases.is_empty() {
@@ -129,21 +132,25 @@ pub fn run(filter: &str) -> Result<()> {
     for rule in RULES {
         say!("{}: {} [{}]", rule.name, rule.says, rule.cites);
     }
+    let places = Mutex::new(BTreeSet::new());
+    let watched = |case: &Case| {
+        let session = case.strict()?;
+        let found = session.found.iter();
+        let found = found.map(|one| (one.rule.clone(), one.place.clone()));
+        places
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(found);
+        known.compare(&case.name, &session.found)?;
+        Ok(format!(" ({})", session.place))
+    };
+    let tasks = cases.iter().map(|case| {
+        let run = || watched(case);
+        Task::new(&case.name, case.lacks_rules(), run)
+    });
     let mut tally = Tally::default();
-    let mut places = BTreeSet::new();
-    for case in &cases {
-        tally.test(&case.name, case.lacks_rules(), || {
-            let session = case.strict()?;
-            places.extend(
-                session
-                    .found
-                    .iter()
-                    .map(|one| (one.rule.clone(), one.place.clone())),
-            );
-            known.compare(&case.name, &session.found)?;
-            Ok(format!(" ({})", session.place))
-        })?;
-    }
+    tally.run(tasks.collect(), jobs)?;
+    let places = places.into_inner().unwrap_or_else(PoisonError::into_inner);
     say!("{} places break a rule", places.len());
     for (rule, place) in &places {
         say!("  {rule}: {place}");

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is compiled once in the life of this program. All its boots then run the same, though a
+//! file may be edited while they do, and none of them waits for Cargo to find that nothing has
+//! changed.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::Result;
+
+/// What was made, by what it was made of.
+#[derive(Debug)]
+pub struct Once<K, V>(Mutex<BTreeMap<K, Arc<V>>>);
+
+impl<K: Ord, V> Once<K, V> {
+    /// Nothing is made yet.
+    pub const fn new() -> Self {
+        Self(Mutex::new(BTreeMap::new()))
+    }
+
+    /// What is made of `key`, by `make` if none has done so. Others wait meanwhile. What could not
+    /// be made is tried again.
+    pub fn get(&self, key: K, make: impl FnOnce() -> Result<V>) -> Result<Arc<V>> {
+        // A panic in `make` leaves the map as it was.
+        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = made.get(&key) {
+            return Ok(made.clone());
+        }
+        let new = Arc::new(make()?);
+        made.insert(key, new.clone());
+        Ok(new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::bail;
+
+    use super::*;
+
+    #[test]
+    fn a_thing_is_made_once_and_a_failure_is_not_kept() {
+        let once = Once::new();
+        assert!(once.get("a", || bail!("failed")).is_err());
+        assert_eq!(*once.get("a", || Ok(1)).unwrap(), 1);
+        assert_eq!(*once.get("a", || bail!("made again")).unwrap(), 1);
+        assert_eq!(*once.get("b", || Ok(2)).unwrap(), 2);
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The tests of the host: those that Cargo knows, and the model checks.
+
+use std::fs::{self, File};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use super::ON_TARGET;
+use super::pool::Task;
+use crate::{places, toolchain};
+
+/// How many of the last lines that Cargo said are shown of tests that failed: it stops at the
+/// first program of tests with one.
+const SHOWN: usize = 100;
+
+/// A kind of tests.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    name: &'static str,
+    command: fn() -> Command,
+}
+
+const KINDS: [Kind; 2] = [
+    Kind {
+        name: "tests-of-the-host",
+        command: host,
+    },
+    Kind {
+        name: "model-checks",
+        command: models,
+    },
+];
+
+/// Runs them one after the other, in front of people.
+pub fn aloud(filter: &str) -> Result<()> {
+    for kind in KINDS {
+        let status = kind.filtered(filter).status();
+        if !status.context("cargo can't be started")?.success() {
+            bail!("{} failed; what cargo said is above", kind.name);
+        }
+    }
+    Ok(())
+}
+
+/// The same beside others: what Cargo says goes to a file.
+pub fn tasks(filter: &str) -> Vec<Task<'_>> {
+    let kinds = KINDS.into_iter();
+    let tasks = kinds.map(|kind| Task::new(kind.name, None, move || kind.aside(filter)));
+    tasks.collect()
+}
+
+impl Kind {
+    fn filtered(self, filter: &str) -> Command {
+        let mut command = (self.command)();
+        if !filter.is_empty() {
+            command.arg(filter);
+        }
+        command
+    }
+
+    /// Runs them; where what they say is.
+    fn aside(self, filter: &str) -> Result<String> {
+        let folder = places::target().join("tests");
+        let path = folder.join(format!("{}.log", self.name));
+        let place = || places::shown(&path);
+        fs::create_dir_all(&folder).with_context(place)?;
+        let log = File::create(&path).with_context(place)?;
+        let mut command = self.filtered(filter);
+        command.stdin(Stdio::null());
+        command.stdout(log.try_clone().with_context(place)?);
+        let status = command.stderr(log).status();
+        if status.context("cargo can't be started")?.success() {
+            return Ok(format!(" ({})", place()));
+        }
+        let said = fs::read(&path).with_context(place)?;
+        let said = String::from_utf8_lossy(&said);
+        let lines: Vec<_> = said.lines().collect();
+        let last = lines[lines.len().saturating_sub(SHOWN)..].join("\n");
+        bail!("see {}, which ends with:\n{last}", place())
+    }
+}
+
+/// Everything that Cargo tests.
+fn host() -> Command {
+    let mut cargo = Command::new(toolchain::cargo());
+    cargo
+        .current_dir(places::root())
+        .args(["test", "--workspace"])
+        .args(ON_TARGET.iter().flat_map(|package| ["--exclude", package]));
+    cargo
+}
+
+/// The model checks: tests built with loom's atomics, which need a build of their own.
+fn models() -> Command {
+    let mut cargo = Command::new(toolchain::cargo());
+    cargo
+        .current_dir(places::root())
+        .env("RUSTFLAGS", "--cfg loom")
+        .args(["test", "--release", "--package", "wait", "--test", "wakeup"])
+        .args(["--package", "sched", "--lib"])
+        .arg("--target-dir")
+        .arg(places::inside("target/model"));
+    cargo
+}
