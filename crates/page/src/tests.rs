@@ -249,7 +249,7 @@ fn of_pairs(slow: [usize; 2]) -> Results {
         let mut cell = cell(Wait::Wfi, 0, 0, p50);
         cell.what.workload = plan::Workload::Ipi;
         cell.what.pair = pair;
-        let affinity = |cpu: usize| format!("{:#x}", (cpu / 10) << 8 | cpu % 10);
+        let affinity = |cpu: usize| format!("{:#x}", ((cpu / 10) << 8) | (cpu % 10));
         [cell.sender, cell.receiver] = pair.cpus().map(affinity);
         all.cells.push(cell);
     }
