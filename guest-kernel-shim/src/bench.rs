@@ -11,9 +11,7 @@ use arrayvec::ArrayVec;
 use pages::Pool;
 use parts::Account;
 use pass::Scratch;
-use plan::{
-    Cache, Cell, Fault, Limits, Machine, PASSES, Pace, Plan, Shape, Stages, Wake, Workload,
-};
+use plan::{Cache, Cell, Fault, Limits, Machine, PASSES, Pace, Plan, Shape, Wake, Workload};
 use platform::MAX_CPUS;
 use sched::load::Load;
 use spin::mutex::SpinMutex;
@@ -59,7 +57,7 @@ pub fn run(plan: &Plan, seed: u64, fault: Option<Fault>, pool: &mut Pool) {
         event_loses_irq: plan.event_loses_irq,
     };
     let entries = entries(plan, &machine, pool);
-    let stamps = entries.iter().any(|entry| takes_stamps(plan, &entry.cell));
+    let stamps = entries.iter().any(|entry| plan.takes_stamps(&entry.cell));
     let mut scratch = Scratch::place(pool, stamps);
     let count = entries.len();
     let mut work = Work::planned(entries);
@@ -189,7 +187,7 @@ fn block_after(entry: &mut Entry, count: u32, before: impl Before) {
     let counts = match cell.workload {
         Workload::Pingpong => {
             let mut near = Near {
-                waker: knobs::waker(&cell, target(&cell)),
+                waker: knobs::waker(&cell, workers::receiver(&cell)),
                 count,
                 before,
                 samples,
@@ -292,12 +290,6 @@ fn block_alone(entry: &mut Entry, count: u32) {
     entry.counts.add(&Counts::ZERO, &counts);
 }
 
-/// Whether a cell is run once more with time stamps.
-fn takes_stamps(plan: &Plan, cell: &Cell) -> bool {
-    let wanted = plan.stages.values[0] == Stages::On && !plan.compact;
-    wanted && cell.workload == Workload::Pingpong
-}
-
 /// Runs `count` iterations of a cell once more, with time stamps, if it takes them.
 fn stamped(entry: &mut Entry, count: u32) {
     match entry.cell.cache {
@@ -318,10 +310,11 @@ fn stamped_after(entry: &mut Entry, count: u32, before: impl Before) {
         count,
         traced: true,
     };
-    let far = target(&cell);
+    let far = workers::receiver(&cell);
     let Some(logs) = logs::all_logs() else {
         return;
     };
+    logs::begin(PerCpu::this());
     // Where there is no hypervisor nothing traps.
     let halts = !(cell.trap.wfi() && hypervisor::present());
     let mut near = stages::Near {
@@ -344,19 +337,14 @@ fn stamped_after(entry: &mut Entry, count: u32, before: impl Before) {
 
 /// The CPUs that the leader wakes.
 fn targets(cell: &Cell) -> impl Iterator<Item = &'static PerCpu> {
-    let (first, count) = match cell.shape {
-        Shape::Dry => (0, 0),
-        Shape::Itself => (0, 1),
-        Shape::One => (1, 1),
-        Shape::Broadcast => (1, usize::MAX),
+    let one = match cell.shape {
+        Shape::Dry | Shape::Broadcast => None,
+        Shape::Itself => Some(workers::leader(cell)),
+        Shape::One => Some(workers::receiver(cell)),
     };
-    percpu::online().skip(first).take(count)
-}
-
-/// The one that it wakes.
-fn target(cell: &Cell) -> &'static PerCpu {
-    let target = targets(cell).next();
-    target.expect("a cell that wakes a CPU is skipped where there is one CPU")
+    let others = matches!(cell.shape, Shape::Broadcast);
+    let others = percpu::online().skip(1).filter(move |_| others);
+    one.into_iter().chain(others)
 }
 
 /// Wakers of the targets of the cell that is measured: too many for a stack.

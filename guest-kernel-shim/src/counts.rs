@@ -15,6 +15,9 @@ pub struct Counts {
     pub events: [u64; Event::ALL.len()],
     /// Cycles and instructions by the PMU, at EL1 and EL2; see [`crate::pmu`].
     pub pmu: [u64; 2],
+    /// Requests sent and interrupts taken by the sender of the cell's pair, its receiver, and all
+    /// other CPUs: only where there is a pair.
+    pub ends: [u64; 3],
 }
 
 impl Counts {
@@ -23,6 +26,7 @@ impl Counts {
         exits: [0; Counter::COUNT],
         events: [0; Event::ALL.len()],
         pmu: [0; 2],
+        ends: [0; 3],
     };
 
     /// What this CPU, whose tally it is, has counted up to now.
@@ -31,6 +35,7 @@ impl Counts {
             exits: exits::now(),
             events: Event::ALL.map(|(event, _)| tally.get(event)),
             pmu: pmu::read(),
+            ends: [0; 3],
         }
     }
 
@@ -44,6 +49,9 @@ impl Counts {
         }
         for (n, sum) in self.pmu.iter_mut().enumerate() {
             *sum += end.pmu[n].wrapping_sub(start.pmu[n]);
+        }
+        for (n, sum) in self.ends.iter_mut().enumerate() {
+            *sum += end.ends[n] - start.ends[n];
         }
     }
 }

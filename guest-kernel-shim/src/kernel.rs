@@ -66,7 +66,7 @@ pub fn create(pool: &mut Pool, cpus: usize) {
     });
     // Not zeroed: these are most of what a CPU has, and a future is written before it is read.
     let futures = pool.reserve((cpus * memory::SIZE) as u64) as usize;
-    let calls: &'static [Call] = pool.fill((0..cpus * cpus).map(|_| Call::new()));
+    let calls = Call::place(pool, cpus * cpus);
     let calls = calls.chunks_exact(cpus).enumerate();
     let all: &'static [Cpu] = pool.fill(calls.map(|(index, outgoing)| {
         // SAFETY: fresh memory, of which each CPU has a part of its own.

@@ -2,6 +2,9 @@
 //! The logs of the two CPUs of a round trip, which say where they were: the guest's of its
 //! polls and halts, EL2's of its exits.
 
+use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::Ordering::Relaxed;
+
 use abi::TimeLog;
 use pages::Pool;
 use parts::CPUS;
@@ -13,6 +16,9 @@ use crate::percpu::PerCpu;
 pub type Logs = [TimeLog; 2];
 
 static LOGS: Once<&'static [Logs; CPUS]> = Once::new();
+
+/// Index of the CPU that measures: it has the first of them.
+static NEAR: AtomicUsize = AtomicUsize::new(0);
 
 /// Places them, empty, in memory of `pool`.
 pub fn place(pool: &mut Pool) {
@@ -26,7 +32,13 @@ pub fn all_logs() -> Option<&'static [Logs; CPUS]> {
     LOGS.get().copied()
 }
 
+/// From now on `cpu` is the one that measures. The job that is posted next orders this for the
+/// other one.
+pub fn begin(cpu: &PerCpu) {
+    NEAR.store(cpu.index, Relaxed);
+}
+
 /// Those of `cpu`, which is one of both.
 pub fn logs(cpu: &PerCpu) -> Option<&'static Logs> {
-    Some(&all_logs()?[usize::from(cpu.index != 0)])
+    Some(&all_logs()?[usize::from(cpu.index != NEAR.load(Relaxed))])
 }

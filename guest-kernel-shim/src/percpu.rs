@@ -13,6 +13,7 @@ use spin::once::Once;
 use wait::request::Request;
 
 use crate::bell::Bell;
+use crate::clock::cycles::PerTick;
 use crate::counts::Counts;
 use crate::journal::Journal;
 use crate::tally::Tally;
@@ -51,6 +52,8 @@ pub struct PerCpu {
     pub bell: Bell,
     /// Where others ask it to leave its idle loop.
     pub request: Request,
+    /// Cycles of its core per tick, once it was asked.
+    pub per_tick: Once<PerTick>,
 }
 
 static ALL: Once<&'static [&'static PerCpu]> = Once::new();
@@ -78,6 +81,7 @@ pub fn create(pool: &mut Pool, mpidrs: impl ExactSizeIterator<Item = u64>) {
         vector_at: AtomicU64::new(0),
         served: AtomicU32::new(0),
         request: Request::new(),
+        per_tick: Once::new(),
     };
     let cpus: &'static [PerCpu] = pool.fill(mpidrs.enumerate().map(build));
     let first = ALL.call_once(|| pool.fill(cpus.iter()))[0];

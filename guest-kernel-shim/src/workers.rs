@@ -2,12 +2,13 @@
 //! The CPUs that take part in a measurement, and how they start and end a
 //! block of it together.
 //!
-//! The first CPU leads: it posts a job and wakes the CPUs that take part, and all of
-//! them set their knobs. When all are ready, the leader starts them. A CPU that is done
+//! One CPU leads: it posts a job and wakes the CPUs that take part, and all of
+//! them set their knobs. It is the first one, or the sender of the cell's pair ([`lead`]). When all are ready, the leader starts them. A CPU that is done
 //! resets its knobs, leaves its counts and parks. CPUs that take no part make [`noise`] from
 //! before the first sample until after the last one, if the cell has some. Between jobs CPUs wait in a plain
 //! WFI, so that they cost nothing.
 
+pub mod lead;
 pub mod noise;
 mod post;
 
@@ -28,6 +29,7 @@ use crate::knobs::{setting, trace, turn, turn_back, turn_exits, waker};
 use crate::logs;
 use crate::percpu::{self, PerCpu};
 use crate::setting::Setting;
+use crate::tally::Event;
 use crate::workload::ipi::Called;
 use crate::workload::pingpong::Far;
 use crate::workload::samples::made;
@@ -42,10 +44,55 @@ static RUNNING: AtomicU32 = AtomicU32::new(0);
 /// Number of the job whose last sample is taken.
 static OVER: AtomicU32 = AtomicU32::new(0);
 
+/// The CPU that leads `cell` and measures. It is there on a machine of one CPU, too.
+pub fn leader(cell: &Cell) -> &'static PerCpu {
+    let [sender, _] = cell.pair.cpus();
+    running(sender)
+}
+
+/// The CPU that the leader of `cell` wakes, if that is one.
+pub fn receiver(cell: &Cell) -> &'static PerCpu {
+    let [_, receiver] = cell.pair.cpus();
+    running(receiver)
+}
+
+/// The CPU in `place` among those that run.
+fn running(place: usize) -> &'static PerCpu {
+    let cpu = percpu::online().nth(place);
+    cpu.expect("a cell between CPUs that do not run is skipped")
+}
+
+/// Sender and receiver.
+fn ends(cell: &Cell) -> [&'static PerCpu; 2] {
+    [leader(cell), receiver(cell)]
+}
+
 /// The CPUs that take part in `cell` beside the leader.
 pub fn members(cell: &Cell) -> impl Iterator<Item = &'static PerCpu> + Clone {
-    let count = cell.members(percpu::online().count());
-    percpu::online().skip(1).take(count)
+    let between = cell.has_pair().then(|| receiver(cell));
+    let count = match between {
+        Some(_) => 0,
+        None => cell.members(percpu::online().count()),
+    };
+    between
+        .into_iter()
+        .chain(percpu::online().skip(1).take(count))
+}
+
+/// Requests sent and interrupts taken so far by sender, receiver and all other CPUs, if `cell` has
+/// a pair: a reader can tell by it that those are the CPUs that are named.
+fn moves(cell: &Cell) -> [u64; 3] {
+    let mut sums = [0; 3];
+    if cell.has_pair() {
+        let ends = ends(cell);
+        for cpu in percpu::online() {
+            let place = ends.iter().position(|end| core::ptr::eq(*end, cpu));
+            let events = [Event::Sent, Event::Elided, Event::Coalesced, Event::Taken];
+            let moves = events.map(|event| cpu.tally.get(event));
+            sums[place.unwrap_or(ends.len())] += moves.iter().sum::<u64>();
+        }
+    }
+    sums
 }
 
 /// Turns them on the first two CPUs, for good.
@@ -82,15 +129,18 @@ pub fn run(job: Job, lead: impl FnOnce()) -> Counts {
     until(|| READY.load(Acquire) == size);
     GO.store(number, Release);
     until(|| RUNNING.load(Acquire) == size);
+    let before = moves(&job.cell);
     let start = Counts::now(&me.tally);
     lead();
     let end = Counts::now(&me.tally);
+    let after = moves(&job.cell);
     OVER.store(number, Release);
     until(|| DONE.load(Acquire) == size);
     trace(false);
     turn_back();
     let mut sum = Counts::ZERO;
     sum.add(&start, &end);
+    sum.ends = core::array::from_fn(|n| after[n] - before[n]);
     for member in members {
         let counts = *member.counts.lock();
         sum.add(&Counts::ZERO, &counts);
@@ -102,8 +152,15 @@ pub fn run(job: Job, lead: impl FnOnce()) -> Counts {
 pub fn serve() -> ! {
     let me = PerCpu::this();
     let unfinished = me.unfinished.swap(false, AcqRel);
-    let mut seen = POSTED.lock().number.wrapping_sub(u32::from(unfinished));
+    let seen = POSTED.lock().number.wrapping_sub(u32::from(unfinished));
     loop {
+        serve_until(me, seen, || false);
+    }
+}
+
+/// Takes part in the jobs after number `seen`, until it is `over`.
+fn serve_until(me: &PerCpu, mut seen: u32, over: impl Fn() -> bool) {
+    while !over() {
         post::serve_task(me);
         // Together, or the number of one would be taken for that of the next.
         let Posted { number, work } = *POSTED.lock();
@@ -170,7 +227,7 @@ fn take_part(me: &PerCpu, number: u32, job: &Job) {
     RUNNING.fetch_add(1, AcqRel);
     match job.cell.workload {
         Workload::Pingpong => {
-            let waker = waker(&job.cell, percpu::all()[0]);
+            let waker = waker(&job.cell, leader(&job.cell));
             match logs::logs(me).filter(|_| job.traced) {
                 Some([log, _]) => {
                     let count = job.count;

@@ -194,6 +194,7 @@ pub fn fail(fault: Fault, plan: &Plan) -> u64 {
         | Fault::SgiLost
         | Fault::CellHang
         | Fault::CoreClockMoves
+        | Fault::CoresDiffer
         | Fault::LostWakeUp
         | Fault::SoakLostWakeUp
         | Fault::SoakLeak

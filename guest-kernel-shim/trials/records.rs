@@ -3,15 +3,17 @@
 
 use core::fmt;
 
+use guest_kernel_shim::percpu::PerCpu;
 use guest_kernel_shim::report::record::{record, send};
-use guest_kernel_shim::report::unit;
+use guest_kernel_shim::report::unit::Values;
 
 /// What CPUs measured beside a hostile one: their round trips, and the median, in
 /// ticks.
 pub fn hostile(class: &str, deliver: plan::Deliver, trips: u64, median: u64) {
+    let p50 = Values::of(PerCpu::this()).value(median);
     let line = record("hostile").field("class", class);
     let line = line.field("deliver", deliver);
-    send(line.field("trips", trips).field("p50", unit::value(median)));
+    send(line.field("trips", trips).field("p50", p50));
 }
 
 /// How far anything else is, and where.

@@ -11,7 +11,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSymbol};
-use plan::{Cell, Stages, Under, Workload};
+use plan::{Cell, Under};
 use platform::carve::{self, Division};
 use platform::image::{ALIGN, Image};
 use platform::{MAX_CPUS, Region};
@@ -153,10 +153,12 @@ fn guests_own(elf: &Path, job: &Job, under: Under) -> Result<u64> {
     } else {
         0
     };
-    let stages = plan.stages.values.contains(&Stages::On) && !plan.compact;
     let measured = |cell: &Cell| {
-        let stamped = stages && cell.workload == Workload::Pingpong;
-        let stamped = if stamped { taken.per_stamped } else { 0 };
+        let stamped = if plan.takes_stamps(cell) {
+            taken.per_stamped
+        } else {
+            0
+        };
         taken.per_measured + (values * taken.per_value).next_multiple_of(PAGE) + stamped
     };
     let cpus = machine.cpus as u64;

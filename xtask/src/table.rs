@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use page::columns::{self, MARK};
 use page::own;
+use page::pairs;
 use page::scale::{Scale, operation_of};
 use page::shortfalls::shortfalls;
 use page::summary;
@@ -37,13 +38,20 @@ pub fn lines(results: &Results, width: Option<usize>) -> Vec<String> {
         if !cells.is_empty() {
             lines.push(String::new());
             lines.push(heading(&table, results, &cells, scale));
-            lines.extend(grid::fitted(columns::of(&cells, scale), width));
+            let shown = pairs::thinned(&cells);
+            lines.extend(grid::fitted(columns::of(&shown, scale), width));
+            if let left @ 1.. = cells.len() - shown.len() {
+                lines.push(format!(
+                    "{left} cells between other CPUs: see results.csv, and the map of the report"
+                ));
+            }
         }
     }
     lines.extend(page::path::legend(results.cells.iter()));
     lines.extend(not_shown(results));
     lines.push(String::new());
     lines.extend(own::sentence(results, scale));
+    lines.extend(pairs::lines(results, scale));
     lines.extend(summary::who_polls(results, scale));
     lines.push(summary::sentence(results, scale));
     lines.extend(summary::left_out(results));

@@ -7,6 +7,7 @@ use results::merge::Run;
 
 use crate::columns::MARK;
 use crate::lead::By;
+use crate::pairs;
 use crate::scale::{Scale, operation_of};
 
 /// Cells of one run that can stand in one chart: the same workload and shape.
@@ -57,6 +58,12 @@ fn title(run: &Run, several: bool, cell: &Cell) -> String {
 }
 
 impl<'r> Panel<'r> {
+    /// With one pair of CPUs where there are many, which only a map shows.
+    pub fn thinned(self) -> Self {
+        let cells = pairs::thinned(&self.cells);
+        Self { cells, ..self }
+    }
+
     /// What a value of it counts.
     pub fn unit(&self) -> &'r str {
         self.scale.unit_of(&self.run.results, &self.cells)

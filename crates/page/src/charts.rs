@@ -2,6 +2,7 @@
 //! The charts, section by section.
 
 mod distributions;
+mod map;
 mod parts;
 mod stage_table;
 mod sweeps;
@@ -16,7 +17,9 @@ use crate::lead::By;
 
 /// Every section of charts that the runs have data for.
 pub fn sections(runs: &[Run]) -> Markup {
-    let panels = panels(runs);
+    let all = panels(runs);
+    let maps = map::maps(&all);
+    let panels: Vec<Panel<'_>> = all.into_iter().map(Panel::thinned).collect();
     html! {
         (section(
             "cost", "Cost by way of waiting",
@@ -25,6 +28,7 @@ pub fn sections(runs: &[Run]) -> Markup {
              CPUs too. A star (*) here and below: the machine does not model what this wait depends on.",
             &figures(&panels, cost),
         ))
+        (maps)
         (distributions::section(&panels))
         (section(
             "stages", "Where it goes",

@@ -24,6 +24,7 @@ mod lead;
 mod machine;
 pub mod machines;
 pub mod own;
+pub mod pairs;
 pub mod path;
 pub mod scale;
 pub mod shortfalls;
@@ -127,6 +128,11 @@ fn heading(title: &str, runs: &[Run]) -> Markup {
             @for run in runs {
                 @if let Some(text) = summary::left_out(&run.results) {
                     p.about { @if runs.len() > 1 { b { (run.label) ": " } } (text) }
+                }
+            }
+            @for run in runs {
+                @for line in pairs::lines(&run.results, Scale::of(&run.results)) {
+                    p.about { @if runs.len() > 1 { b { (run.label) ": " } } (line) }
                 }
             }
             @for run in runs {

@@ -68,7 +68,9 @@ pub fn groups(runs: &[Run]) -> Vec<Group<'_>> {
 /// What `run` measured of a cell like `cell`.
 fn measured<'r>(run: &'r Run, cell: &Cell) -> Option<&'r Cell> {
     let mut cells = run.results.cells.iter();
-    cells.find(|other| other.stats.is_some() && other.key() == cell.key())
+    // The texts of all words are much to compare, and with many pairs there are many cells.
+    let alike = |other: &&Cell| other.stats.is_some() && other.what.pair == cell.what.pair;
+    cells.find(|other| alike(other) && other.key() == cell.key())
 }
 
 /// What is said of the machines' orders, a line each.

@@ -233,3 +233,91 @@ fn nothing_and_nonsense_make_a_page() {
         assert!(page.ends_with("</html>") && !page.contains("NaN"));
     }
 }
+
+/// Each two of 20 CPUs, of which one pair takes three times as long.
+fn of_pairs(slow: [usize; 2]) -> Results {
+    let mut all = results();
+    all.machine.cpus = 20;
+    all.cells.clear();
+    for pair in (plan::Pairs {
+        cpus: 20,
+        directed: true,
+    })
+    .sample(4096, 0)
+    {
+        let p50 = if pair.cpus() == slow { 300 } else { 100 };
+        let mut cell = cell(Wait::Wfi, 0, 0, p50);
+        cell.what.workload = plan::Workload::Ipi;
+        cell.what.pair = pair;
+        let affinity = |cpu: usize| format!("{:#x}", ((cpu / 10) << 8) | (cpu % 10));
+        [cell.sender, cell.receiver] = pair.cpus().map(affinity);
+        all.cells.push(cell);
+    }
+    all
+}
+
+#[test]
+fn a_map_that_is_left_out_is_named_with_the_reason() {
+    let mut results = of_pairs([5, 14]);
+    let said = |results: &Results| {
+        let lines = pairs::lines(results, Scale::of(results)).join("\n");
+        (lines, html(None, &[run("a", results.clone())]))
+    };
+    let few = |cell: &mut Cell| cell.stats.as_mut().unwrap().count = 19;
+    results.cells[..7].iter_mut().for_each(few);
+    let (lines, page) = said(&results);
+    let some = "7 of 380 pairs are blank in the map, with less than 20 samples";
+    assert!(
+        lines.contains("373 of 380 pairs") && lines.contains(some),
+        "{lines}"
+    );
+    assert!(page.contains(some) && page.contains("<rect class=\"heat"));
+    results.cells.iter_mut().for_each(few);
+    let (lines, page) = said(&results);
+    let none = "no map, since none of 380 pairs has 20 samples";
+    assert!(
+        lines.contains(none) && lines.contains("--iterations 20"),
+        "{lines}"
+    );
+    assert!(page.contains(none) && !page.contains("<rect class=\"heat"));
+    results
+        .cells
+        .iter_mut()
+        .for_each(|cell| cell.stats.as_mut().unwrap().count = 20);
+    let (lines, page) = said(&results);
+    assert!(
+        !lines.contains("samples") && !page.contains("no map"),
+        "{lines}"
+    );
+}
+
+#[test]
+fn a_slow_pair_is_at_its_place_of_the_map() {
+    for [from, to] in [[5, 14], [14, 5], [19, 0]] {
+        let results = of_pairs([from, to]);
+        let lines = pairs::lines(&results, Scale::of(&results)).join("\n");
+        assert!(lines.contains("380 of 380 pairs"), "{lines}");
+        assert!(
+            lines.contains(&format!("farthest 300 ({from},{to})")),
+            "{lines}"
+        );
+        assert!(
+            lines.contains("differ up to Aff0: 180 pairs, 100 to 100"),
+            "{lines}"
+        );
+        assert!(
+            lines.contains("differ up to Aff1: 200 pairs, 100 to 300"),
+            "{lines}"
+        );
+        let page = html(None, &[run("a", results)]);
+        let side = (svg::WIDTH - 36.0) / 20.0;
+        let (x, y) = (34.0 + to as f64 * side, 26.0 + from as f64 * side);
+        let slow = format!(r#"<rect class="heat h6" x="{x:.1}" y="{y:.1}""#);
+        assert_eq!(page.matches(&slow).count(), 1);
+        // The legend has the other one.
+        assert_eq!(page.matches(r#"class="heat h6""#).count(), 2);
+        assert!(page.contains(&format!("<title>{from} to {to}: 300, n = 100</title>")));
+        // No other chart has a bar or a line for each pair.
+        assert!(page.matches("<rect class=\"fill").count() < 100);
+    }
+}

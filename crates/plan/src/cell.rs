@@ -7,8 +7,8 @@ use wait::stream::Stream;
 
 use crate::dimensions::{COUNT, DIMENSIONS, SLOWEST_FIRST};
 use crate::{
-    Cache, Cell, Completion, Deliver, Error, Hint, HostPoll, Info, Machine, Noise, Place, Shape,
-    Show, SkipReason, Trap, Workload,
+    Cache, Cell, Completion, Deliver, Error, Hint, HostPoll, Info, Machine, Noise, Pairs, Place,
+    Shape, Show, SkipReason, Trap, Workload,
 };
 
 impl Cell {
@@ -96,6 +96,20 @@ impl Cell {
             | Workload::Idle
             | Workload::Frames => None,
         }
+    }
+
+    /// Whether it is between two CPUs, and [`Cell::pair`] says which.
+    #[must_use]
+    pub fn has_pair(&self) -> bool {
+        let wakes = !self.workload.has_tasks() && !self.workload.is_alone();
+        wakes && self.partners() == Some(1)
+    }
+
+    /// The pairs of `cpus` CPUs that it can be between. A round trip goes both ways.
+    #[must_use]
+    pub fn pairs(&self, cpus: usize) -> Pairs {
+        let directed = self.workload != Workload::Pingpong;
+        Pairs { cpus, directed }
     }
 
     /// How many of `cpus` CPUs take part beside the one that measures.

@@ -19,7 +19,7 @@ use core::fmt;
 use crate::text::Error;
 use crate::value::{Dimension, Value};
 use crate::words::*;
-use crate::{Completion, CpuSet, Hz, SkipReason, States, Wait};
+use crate::{Completion, CpuSet, Hz, Pair, SkipReason, States, Wait};
 use common::common_and;
 use derive::{dimensions, is_text, or};
 use system::system;

@@ -61,6 +61,13 @@ pub enum Error<'a> {
         /// What was given.
         word: &'a str,
     },
+    /// Not two CPUs.
+    Pair {
+        /// Dimension.
+        key: &'a str,
+        /// What was given.
+        word: &'a str,
+    },
     /// Not a table of idle states.
     States {
         /// Dimension.
@@ -153,6 +160,11 @@ impl fmt::Display for Error<'_> {
                 f,
                 "{key}: `{word}` is no set of CPUs; use all, none, numbers from 0 to 511 \
                  like 0-3+6, or a mask like 0x4f"
+            ),
+            Self::Pair { key, word } => write!(
+                f,
+                "{key}: `{word}` is no pair of CPUs; use two different numbers from 0 to 511 like 4,5, \
+                 several joined by + like 4,5+0,4, or all, all:100, all:100@SEED"
             ),
             Self::States { key, why } => write!(f, "{key}: {why}"),
             Self::NoValue(key) => write!(f, "{key}: it has no value; leave out `=` and the rest"),

@@ -27,6 +27,7 @@ mod error;
 mod magnitude;
 mod nearest;
 mod pace;
+mod pair;
 mod skip;
 mod text;
 mod value;
@@ -45,6 +46,7 @@ pub use dimensions::{COUNT, Cell, DIMENSIONS, Info, Kind, Lists, Place, Show};
 pub use error::Error;
 pub use magnitude::magnitude;
 pub use pace::{BALANCED, Limits, PASSES, Pace, is_forwards};
+pub use pair::{Pair, Pairs};
 pub use skip::{Given, Machine, SkipReason};
 pub use value::{Dimension, List, Value};
 pub use wait::Wait;
@@ -133,7 +135,7 @@ impl Plan {
         expanded
             .enumerate()
             .filter(|&(number, ref cell)| self.first_of_its_kind(number, cell))
-            .map(|(_, cell)| cell)
+            .flat_map(|(_, cell)| self.in_pairs(cell, machine))
             .filter(|cell| self.is_listed(cell, machine))
             .enumerate()
             .filter(|&(number, _)| self.shard.has(number))
@@ -154,6 +156,28 @@ impl Plan {
                     && Some(given.trap) == self.lists.trap.values.iter().next().copied()
             }
         }
+    }
+
+    /// Whether `cell` is run once more with time stamps. Of the pairs of `all` only the first two
+    /// CPUs are, and those that are named beside it: what a map shows has no stages, and to stamp
+    /// all would double its time.
+    #[must_use]
+    pub fn takes_stamps(&self, cell: &Cell) -> bool {
+        let wanted = self.stages.values.contains(&Stages::On) && !self.compact;
+        let named = cell.pair == Pair::FIRST || self.lists.pair.values.contains(&cell.pair);
+        wanted && cell.workload == Workload::Pingpong && named
+    }
+
+    /// Whether the CPU in `place` among those that run may send for a cell: it measures then.
+    #[must_use]
+    pub fn may_measure(&self, place: usize) -> bool {
+        place == 0
+            || self
+                .lists
+                .pair
+                .values
+                .iter()
+                .any(|pair| pair.may_begin_at(place))
     }
 
     /// How many requests one block of `cell` makes at most whose times are drawn before it.
@@ -180,6 +204,26 @@ impl Plan {
             number /= length;
         }
         self.lists.cell(&at)
+    }
+
+    /// `cell` between each of the pairs of CPUs that are meant: those of `all` that were not
+    /// named beside it, whatever the number of CPUs is.
+    fn in_pairs(&self, cell: Cell, machine: &Machine) -> impl Iterator<Item = Cell> + use<'_> {
+        let named = &self.lists.pair.values;
+        let is_all = |pair: &&Pair| matches!(pair, Pair::All { .. });
+        let first_of_all = named.iter().find(is_all).copied();
+        let (one, most, seed) = match cell.pair {
+            // With one CPU there is no pair, which its skip reason says.
+            Pair::All { .. } if machine.cpus < 2 => (Some(Pair::FIRST), 0, 0),
+            Pair::All { most, seed } if first_of_all == Some(cell.pair) => (None, most, seed),
+            Pair::All { .. } => (None, 0, 0),
+            one @ Pair::Of { .. } => (Some(one), 0, 0),
+        };
+        let pairs = cell.pairs(machine.cpus).sample(most, seed);
+        let unnamed = pairs.filter(|pair| !named.contains(pair));
+        one.into_iter()
+            .chain(unnamed)
+            .map(move |pair| Cell { pair, ..cell })
     }
 
     /// Whether no earlier combination is the same cell.

@@ -5,7 +5,7 @@ use core::fmt;
 
 use cpuidle::Broken;
 
-use crate::{Cell, CpuSet, Noise, Trap, Under};
+use crate::{Cell, CpuSet, Noise, Pair, Trap, Under};
 
 /// What of the machine decides whether a cell can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,6 +135,12 @@ impl SkipReason {
     /// A CPU of the set that does not run.
     pub(crate) fn offline(key: &'static str, set: CpuSet, cpus: usize) -> Option<Self> {
         let cpu = set.beyond(cpus)?;
+        Some(Self::Offline { key, cpu, cpus })
+    }
+
+    /// A CPU of the pair that does not run.
+    pub(crate) fn offline_of(key: &'static str, pair: Pair, cpus: usize) -> Option<Self> {
+        let cpu = pair.beyond(cpus)?;
         Some(Self::Offline { key, cpu, cpus })
     }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a dimension can have as values: words, numbers, sets of CPUs, tables of idle states.
+//! What a dimension can have as values: words, numbers, sets of CPUs, pairs of them, tables of
+//! idle states.
 
 use core::fmt;
 
 use arrayvec::ArrayVec;
 
 use crate::error::Error;
-use crate::{CpuSet, Hz, States, Word};
+use crate::{CpuSet, Hz, Pair, States, Word};
 
 /// The values of a dimension; the most that can be named of one.
 pub type List<T> = ArrayVec<T, MOST>;
@@ -21,6 +22,9 @@ pub trait Value: Copy + PartialEq + fmt::Display + 'static {
 
     /// Its words; empty if it has none.
     const WORDS: &'static [&'static str];
+
+    /// What stands between two of them.
+    const SEPARATOR: char = ',';
 
     /// Reads one.
     ///
@@ -95,6 +99,27 @@ impl Value for CpuSet {
 
     fn place(self) -> u64 {
         Self::place(&self)
+    }
+}
+
+impl Value for Pair {
+    type Range = ();
+
+    const WORDS: &'static [&'static str] = &[];
+
+    /// A comma is within a pair; CPUs of a set are joined in the same way.
+    const SEPARATOR: char = '+';
+
+    fn read<'a>(key: &'a str, word: &'a str, (): ()) -> Result<Self, Error<'a>> {
+        Self::parse(word).ok_or(Error::Pair { key, word })
+    }
+
+    fn several(_: &str) -> impl Iterator<Item = Self> {
+        core::iter::empty()
+    }
+
+    fn place(self) -> u64 {
+        Self::place(self)
     }
 }
 
@@ -180,7 +205,7 @@ impl<T: Value> Dimension<T> {
         }
     }
 
-    /// Reads the comma-separated `values`, each once.
+    /// Reads `values`, which are separated by [`Value::SEPARATOR`], each once.
     pub(crate) fn read<'a>(
         &mut self,
         key: &'a str,
@@ -189,7 +214,7 @@ impl<T: Value> Dimension<T> {
     ) -> Result<(), Error<'a>> {
         self.named = true;
         self.values.clear();
-        for word in values.split(',') {
+        for word in values.split(T::SEPARATOR) {
             let mut several = T::several(word).peekable();
             if several.peek().is_none() {
                 self.add(key, T::read(key, word, range)?)?;
@@ -215,7 +240,7 @@ impl<T: Value> Dimension<T> {
         }
         write!(f, "{}{key}", crate::PREFIX)?;
         for (index, value) in self.values.iter().enumerate() {
-            let separator = if index == 0 { '=' } else { ',' };
+            let separator = if index == 0 { '=' } else { T::SEPARATOR };
             write!(f, "{separator}{value}")?;
         }
         f.write_str(" ")

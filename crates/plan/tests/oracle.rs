@@ -32,7 +32,7 @@ fn product(plan: &Plan) -> Vec<Cell> {
         )*};
     }
     nested!(workload shape gap_us wait trap deliver wake poll_limit_us host_poll_us);
-    nested!(event_stream_us host_poll hint atomics wfi_barrier cache noise arrival_us service_us hz states idle_poll idle_poll_by standby_us psd_ms psd_limit completion spread);
+    nested!(event_stream_us host_poll hint atomics wfi_barrier cache noise arrival_us service_us hz states pair idle_poll idle_poll_by standby_us psd_ms psd_limit completion spread);
     nested!(device_us writes write_us call_by crowd call_wait cpulist mask offset calls groups);
     cells
 }
@@ -90,6 +90,9 @@ fn settled(plan: &Plan, cell: &Cell) -> Cell {
     }
     if !is(&["ipi", "pingpong"]) {
         cell.cache = neutral.cache;
+    }
+    if !(is(&["pingpong"]) || is(&["ipi"]) && cell.shape.to_string() == "one") {
+        cell.pair = neutral.pair;
     }
     if !events {
         cell.event_stream_us = 0;

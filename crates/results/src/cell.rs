@@ -49,6 +49,13 @@ pub struct Cell {
     pub event_stream_made_ns: u64,
     /// CPUs that took part.
     pub cpus: u64,
+    /// Affinity of the CPU that wakes the other and measures, as MPIDR_EL1 has it; left out where
+    /// the workload is not between two CPUs, or where that is not known.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub sender: String,
+    /// The same of the one that is woken.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub receiver: String,
     /// Wake-ups asked for at most.
     pub iterations: u64,
     /// Passes that it has; 0 if that is not known.
@@ -60,12 +67,13 @@ pub struct Cell {
     /// Median of each of its passes, in their order; left out if one of them is not known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pass_p50: Vec<u64>,
-    /// The frequency of the first CPU's core at the begin and at the end of each of its passes,
-    /// Hz, 0 where a clock stood; left out where the machine does not tell it.
+    /// The frequency of the core that measures, the sender's or the first CPU's, at the begin and at
+    /// the end of each of its passes, Hz, 0 where a clock stood; left out where the machine does
+    /// not tell it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pass_core_hz: Vec<[u64; 2]>,
-    /// By how much that moved, or what it was differed from the run's first pass, as a share of
-    /// the highest; left out where it is at most 0.02.
+    /// By how much that moved, or what it was differed from the run's first pass on that core, as
+    /// a share of the highest; left out where it is at most 0.02.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub core_clock_moved: Option<f64>,
     /// The step of the counter as a share of the median, at most 1; left out where it is at most
@@ -274,6 +282,8 @@ impl Default for Cell {
             what: plan::Cell::default(),
             event_stream_made_ns: 0,
             cpus: 0,
+            sender: String::new(),
+            receiver: String::new(),
             iterations: 0,
             passes: 0,
             passes_planned: 0,

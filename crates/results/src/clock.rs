@@ -3,8 +3,12 @@
 //!
 //! A core that is slower in one pass makes every path longer in it, and so does code that
 //! is. The guest looks at its core's clock before and behind each pass where it can; what
-//! moved is marked.
+//! moved is marked. The core is that of the CPU that measures: the first one, or the sender of
+//! a pair. Cores differ, so each is compared with itself.
 
+use std::collections::BTreeMap;
+
+use crate::records::CellRecords;
 use crate::{Cell, Results};
 
 /// The largest share by which readings of one clock differ that is not called a move.
@@ -12,10 +16,16 @@ use crate::{Cell, Results};
 /// smallest steps by which cores change their clocks are some 100 MHz of some 3 GHz.
 pub const MOVED: f64 = 0.02;
 
-/// The frequency at the first pass of a boot, Hz: the first that was seen at its `cells`, each
-/// with its passes, in the order in which the first pass has them.
-pub fn first<'c>(mut cells: impl Iterator<Item = &'c [[u64; 2]]>) -> Option<u64> {
-    cells.find_map(|passes| seen(passes).next())
+/// The frequency of each CPU that measured at the first pass of a boot, Hz: the first that was seen
+/// at its cells among `cells`, which are in the order of the first pass. By its place, as text.
+pub fn first(cells: &[CellRecords]) -> BTreeMap<&str, u64> {
+    let mut first = BTreeMap::new();
+    for cell in cells {
+        if let Some(hz) = seen(&cell.core_hz).next() {
+            first.entry(cell.measuring()).or_insert(hz);
+        }
+    }
+    first
 }
 
 /// By how much the frequency at `passes`, the begin and the end of each, moved, or is another
@@ -80,9 +90,24 @@ mod tests {
     }
 
     fn marks(run: &[Vec<[u64; 2]>]) -> Vec<bool> {
-        let first = first(run.iter().map(Vec::as_slice));
-        let moved = |passes: &Vec<[u64; 2]>| moved(first, passes).is_some();
-        run.iter().map(moved).collect()
+        let between = vec!["0,1"; run.len()];
+        marks_between(&between, run)
+    }
+
+    /// Of cells each of which is between a pair of CPUs.
+    fn marks_between(pairs: &[&str], run: &[Vec<[u64; 2]>]) -> Vec<bool> {
+        let cells = pairs.iter().zip(run).map(|(pair, passes)| CellRecords {
+            fields: [("pair".into(), (*pair).into())].into(),
+            core_hz: passes.clone(),
+            ..CellRecords::default()
+        });
+        let cells: Vec<CellRecords> = cells.collect();
+        let first = first(&cells);
+        let moved = |cell: &CellRecords| {
+            let first = first.get(cell.measuring()).copied();
+            moved(first, &cell.core_hz).is_some()
+        };
+        cells.iter().map(moved).collect()
     }
 
     /// Any error that a reading may have, at the worst place.
@@ -125,6 +150,28 @@ mod tests {
         assert_eq!(moved(Some(GHZ), &[]), None);
         assert_eq!(moved(Some(GHZ), &[[0, GHZ], [GHZ, 0]]), None);
         assert_eq!(moved(Some(GHZ), &[[0, 0]]), None);
-        assert_eq!(first([&[][..], &[[0, 2]]].into_iter()), Some(2));
+        let cell = |passes: &[[u64; 2]]| CellRecords {
+            core_hz: passes.to_vec(),
+            ..CellRecords::default()
+        };
+        assert_eq!(first(&[cell(&[]), cell(&[[0, 2]])]), [("0", 2)].into());
+    }
+
+    /// A big core is faster than a little one, and neither changes its clock.
+    #[test]
+    fn a_core_is_compared_with_itself() {
+        let (little, big) = ([18 * GHZ / 10; 2], [24 * GHZ / 10; 2]);
+        let run = [vec![little; 4], vec![big; 4], vec![little; 4], vec![big; 4]];
+        let pairs = ["0,4", "4,0", "0,5", "4,5"];
+        assert_eq!(marks_between(&pairs, &run), [false; 4]);
+        assert_eq!(marks(&run), [false, true, false, true]);
+        let slower = [
+            vec![little; 4],
+            vec![big; 4],
+            vec![little; 4],
+            vec![little; 4],
+        ];
+        let marks = marks_between(&pairs, &slower);
+        assert_eq!(marks, [false, false, false, true]);
     }
 }

@@ -36,9 +36,10 @@ impl Results {
         let name = under.map_or("something unknown", Word::name);
         let unit = records.unit.as_ref().map_or("", |(unit, _)| unit);
         if unit.is_empty() || unit == self.unit {
-            let first_hz = clock::first(records.cells.iter().map(|cell| cell.core_hz.as_slice()));
+            let first_hz = clock::first(&records.cells);
             for cell in &records.cells {
                 self.problems.extend(cell.disagreement());
+                let first_hz = first_hz.get(cell.measuring()).copied();
                 match convert(under, unit, first_hz, cell) {
                     Ok(cell) => {
                         let p50 = cell.stats.map(|stats| stats.p50);
@@ -121,7 +122,7 @@ fn value(text: &str) -> Value {
     }
 }
 
-/// A cell as its records have it; `first_hz` is the core's frequency at the first pass of its boot.
+/// A cell as its records have it; `first_hz` is its core's frequency at the first pass of its boot.
 ///
 /// # Errors
 /// Names the word that is not known.
@@ -162,6 +163,8 @@ fn convert(
         what,
         event_stream_made_ns: number("event_stream_made_ns"),
         cpus: number("cpus"),
+        sender: word("sender"),
+        receiver: word("receiver"),
         iterations: number("iterations"),
         passes: number("passes"),
         passes_planned: number("passes_planned"),

@@ -58,6 +58,7 @@ fn header() -> Vec<String> {
     header.extend(["skipped", "run", "event_stream_made_ns"].map(String::from));
     header.extend(["passes", "passes_planned", "ended", "made"].map(String::from));
     header.extend(PATH.map(String::from));
+    header.extend(["sender", "receiver"].map(String::from));
     header
 }
 
@@ -103,6 +104,7 @@ fn row(cell: &Cell) -> Vec<String> {
         None => row.extend(PATH.map(|_| String::new())),
         Some(critical) => row.extend(path(critical)),
     }
+    row.extend([cell.sender.clone(), cell.receiver.clone()]);
     row
 }
 

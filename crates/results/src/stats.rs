@@ -71,7 +71,14 @@ impl Stats {
     /// Whether there are enough samples for the percentile of so many thousandths: ten
     /// beyond it, so that it is not the largest few that decide.
     pub const fn supports(&self, per_mille: u64) -> bool {
-        const BEYOND: u64 = 10;
-        self.count * (1000 - per_mille) >= BEYOND * 1000
+        self.count * (1000 - per_mille) >= Self::BEYOND * 1000
     }
+
+    /// As many samples as are enough for that percentile, of less than 1000 thousandths.
+    pub const fn needed(per_mille: u64) -> u64 {
+        (Self::BEYOND * 1000).div_ceil(1000 - per_mille)
+    }
+
+    /// Samples that have to be beyond a percentile.
+    const BEYOND: u64 = 10;
 }

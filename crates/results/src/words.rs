@@ -28,7 +28,7 @@ pub fn serialize<S: Serializer>(cell: &Cell, serializer: S) -> Result<S::Ok, S::
     for info in fields.filter(|info| info.is_told(cell)) {
         match info.kind {
             Kind::Numbers => map.serialize_entry(&field(info), &info.rank(cell))?,
-            Kind::Words | Kind::Cpus | Kind::Tables => {
+            Kind::Words | Kind::Cpus | Kind::Pairs | Kind::Tables => {
                 map.serialize_entry(&field(info), &info.text(cell).to_string())?;
             }
         }
@@ -83,7 +83,7 @@ pub fn help(info: &Info) -> String {
 fn value_of(info: &Info) -> Value {
     match info.kind {
         Kind::Numbers => json!({ "description": help(info), "type": "integer", "minimum": 0 }),
-        Kind::Words | Kind::Cpus | Kind::Tables => text_of(info),
+        Kind::Words | Kind::Cpus | Kind::Pairs | Kind::Tables => text_of(info),
     }
 }
 

@@ -14,7 +14,7 @@ use loom::sync::atomic::AtomicU32;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-/// No element.
+/// No element. It is 0, so that zeroed memory is links to nothing.
 const NONE: u32 = 0;
 
 /// What leads from an element to the next one.

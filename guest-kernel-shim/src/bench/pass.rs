@@ -5,10 +5,10 @@ use hist::Histogram;
 use pages::Pool;
 use plan::{BALANCED, End, PASSES, Plan};
 
-use super::{block, block_alone, block_of_tasks, stamped, takes_stamps};
+use super::{block, block_alone, block_of_tasks, stamped};
 use crate::clock::watch::Watch;
 use crate::entry::{Entry, Work};
-use crate::workers::noise;
+use crate::workers::{self, noise};
 use crate::workload::samples::Samples;
 use crate::workload::stages::Stamped;
 use crate::{clock, report};
@@ -34,10 +34,14 @@ impl Scratch {
     }
 }
 
-/// Runs a pass of a cell, and looks at the core's clock before it and behind it.
+/// Runs a pass of a cell on the CPU that leads it, and looks at the clock of that core before it
+/// and behind it.
 pub fn run(entry: &mut Entry, scratch: &mut Scratch, seed: u64, watch: &Watch) {
+    let leader = workers::leader(&entry.cell);
     let mut seen = core::mem::take(&mut entry.core_hz);
-    watch.around(&mut seen, || blocks(entry, scratch, seed));
+    workers::lead::on(leader, &mut || {
+        watch.around(&mut seen, || blocks(entry, scratch, seed));
+    });
     entry.core_hz = seen;
 }
 
@@ -69,7 +73,7 @@ fn blocks(entry: &mut Entry, scratch: &mut Scratch, seed: u64) {
 /// measured. Time stamps are taken when it has ended.
 pub fn close(id: usize, entry: &mut Entry, plan: &Plan, scratch: &mut Scratch, work: &Work) {
     let whole = entry.samples.is_none() || entry.pace.ended.is_some();
-    if whole && takes_stamps(plan, &entry.cell) {
+    if whole && plan.takes_stamps(&entry.cell) {
         // A cell that was skipped takes nothing.
         if let Some(samples) = entry.samples.as_deref_mut()
             && let Some(place) = scratch.stamped.take()
@@ -83,7 +87,10 @@ pub fn close(id: usize, entry: &mut Entry, plan: &Plan, scratch: &mut Scratch, w
             _ if entry.cell.gap_us != 0 => entry.pace.done.div_ceil(PASSES),
             _ => entry.pace.done,
         };
-        stamped(entry, most.min(STAMPED));
+        if entry.skipped.is_none() {
+            let leader = workers::leader(&entry.cell);
+            workers::lead::on(leader, &mut || stamped(entry, most.min(STAMPED)));
+        }
     }
     // What is compact is for consoles that keep little: each cell once.
     if whole || !plan.compact {

@@ -11,7 +11,8 @@
 //!
 //! A value is then elapsed time in cycles of a core that runs as fast as this one
 //! did at boot. Where the counter is slower than the core, it is known only to a
-//! tick, which is as many cycles as the ratio says. A core that changes its
+//! tick, which is as many cycles as the ratio says. Cores differ, so each CPU that
+//! measures compares its own. A core that changes its
 //! frequency has no such ratio; one that changes it later is noticed at the passes
 //! ([`super::watch`]).
 //!
@@ -55,7 +56,7 @@ pub enum Unknown {
 impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoPmu => f.write_str("this CPU has no PMU"),
+            Self::NoPmu => f.write_str("no PMU"),
             Self::NoTick => f.write_str("CNTVCT does not tick"),
             Self::Clocks(Unusable::Stands) => f.write_str("PMCCNTR_EL0 does not count"),
             Self::Clocks(Unusable::Varies(low, high)) => {
@@ -65,11 +66,14 @@ impl fmt::Display for Unknown {
     }
 }
 
+/// Cycles of a core per tick, or why there is no such number.
+pub type PerTick = Result<Ratio, Unknown>;
+
 /// Cycles of this core per tick.
 ///
 /// # Errors
 /// [`Unknown`] says why there is no such number.
-pub fn per_tick() -> Result<Ratio, Unknown> {
+pub fn per_tick() -> PerTick {
     if !pmu::is_there() {
         return Err(Unknown::NoPmu);
     }

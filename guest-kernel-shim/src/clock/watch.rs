@@ -2,7 +2,7 @@
 //! The core's frequency, looked at before and behind each pass of a cell, so that a
 //! reader can tell a change of the code from a change of the clock.
 //!
-//! It is that of the first CPU, which measures. The look is outside of samples, and
+//! It is that of the CPU that measures: the first one, or the sender of a pair. The look is outside of samples, and
 //! busy: the cycle counter may stop while a CPU waits in WFI or WFE (DDI 0487K.a,
 //! PMCCNTR_EL0; `pmu` enables it by PMCR_EL0.E, PMCNTENSET_EL0.C and
 //! PMCCFILTR_EL0).

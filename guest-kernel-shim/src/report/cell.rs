@@ -11,9 +11,10 @@ use super::block::Block;
 use super::counts::{counts, kernel, load, noise, parts};
 use super::record::{send, under};
 use super::samples::{Detail, measured};
+use super::unit::Values;
 use crate::clock::watch::Seen;
 use crate::entry::{Entry, Work};
-use crate::{clock, knobs, percpu, probe};
+use crate::{clock, knobs, percpu, probe, workers};
 
 /// Everything of a cell, as one block: what it has so far, or in the end.
 pub fn cell(id: usize, entry: &Entry, plan: &Plan, work: &Work) {
@@ -28,7 +29,8 @@ pub fn cell(id: usize, entry: &Entry, plan: &Plan, work: &Work) {
     match (entry.skipped, &entry.samples) {
         (Some(reason), _) => send(block.record("skipped").field("why", reason)),
         (None, Some(samples)) => {
-            measured(&block, samples, detail);
+            let values = Values::of(workers::leader(&entry.cell));
+            measured(&block, samples, detail, values);
             counts(&block, entry, plan.compact || part);
             parts(&block, entry);
             core_clock(&block, &entry.core_hz);
@@ -91,6 +93,7 @@ fn describe(block: &Block, cell: &Cell, iterations: u32) {
         .field("cpus", percpu::online().count())
         .field("iterations", iterations);
     let line = told_in_lines(block, line, "", cell, told(Place::Unusual, cell));
+    let line = ends(line, cell);
     let line = match knobs::stream(cell) {
         None => line,
         Some(stream) => {
@@ -111,6 +114,22 @@ fn describe(block: &Block, cell: &Cell, iterations: u32) {
     } else {
         line.field("not_modelled", missing)
     });
+}
+
+/// Adds the affinities of the CPUs that `cell` is between, if it is between two and both run.
+fn ends(line: Line, cell: &Cell) -> Line {
+    let there = cell
+        .pair
+        .cpus()
+        .iter()
+        .all(|&cpu| cpu < percpu::online().count());
+    if !cell.has_pair() || !there {
+        return line;
+    }
+    let affinity = |cpu: &percpu::PerCpu| cpu.mpidr;
+    let [sender, receiver] = [workers::leader(cell), workers::receiver(cell)].map(affinity);
+    line.field("sender", format_args!("{sender:#x}"))
+        .field("receiver", format_args!("{receiver:#x}"))
 }
 
 /// The dimensions that records of `cell` have in this place.

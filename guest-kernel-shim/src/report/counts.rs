@@ -40,6 +40,12 @@ pub fn counts(block: &Block, entry: &Entry, compact: bool) {
         }
     }
     send(line);
+    if entry.cell.has_pair() && !compact {
+        let [sender, receiver, others] = entry.counts.ends;
+        let line = block.record("count").field("pair.sender", sender);
+        let line = line.field("pair.receiver", receiver);
+        send(line.field("pair.others", others));
+    }
     if entry.counts.pmu != [0; 2] {
         let line = block
             .record("count")

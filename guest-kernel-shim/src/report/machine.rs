@@ -3,7 +3,7 @@
 
 use aarch64_cpu::registers::{MIDR_EL1, Readable};
 use abi::Info;
-use plan::Fault;
+use plan::{Fault, Plan};
 use platform::Firmware;
 use wait::stream::Stream;
 
@@ -13,10 +13,11 @@ use crate::features::features;
 use crate::machine::platform;
 use crate::{atomics, clock, hypervisor, percpu, probe};
 
-/// What the machine is: `boot`, `machine`, `feature`, `probe` and `unit`. `cycles`
-/// asks for samples in cycles of the core; `fault` may have the counter look coarse.
-pub fn machine(cycles: bool, fault: Option<Fault>) {
-    let unit = Unit::choose(cycles);
+/// What the machine is: `boot`, `machine`, `feature`, `probe` and `unit`. `plan`
+/// may ask for samples in cycles of the core; `fault` may have the counter look coarse, or cores
+/// look different.
+pub fn machine(plan: &Plan, fault: Option<Fault>) {
+    let unit = Unit::choose(plan, fault);
     let info = |info| match hypervisor::present() {
         true => hypervisor::info(info),
         false => 0,
@@ -76,5 +77,5 @@ pub fn machine(cycles: bool, fault: Option<Fault>) {
             .field("value", answer.word());
         send(line.field("detail", answer));
     }
-    unit.report();
+    unit.report(plan);
 }

@@ -8,7 +8,7 @@ use hist::{Histogram, QUANTILES};
 
 use super::block::Block;
 use super::record::send;
-use super::unit::value;
+use super::unit::Values;
 use crate::workload::samples::Samples;
 use crate::workload::stages::STAGES;
 
@@ -23,16 +23,16 @@ pub enum Detail {
     All,
 }
 
-/// What was measured of a cell.
-pub fn measured(block: &Block, samples: &Samples, detail: Detail) {
+/// What was measured of a cell, written as `values`.
+pub fn measured(block: &Block, samples: &Samples, detail: Detail, values: Values) {
     let put = |name, histogram: &Histogram| {
-        statistics(block, name, histogram);
+        statistics(block, name, histogram, values);
         if detail == Detail::All || detail == Detail::Total && name == "total" {
-            buckets(block, name, histogram);
+            buckets(block, name, histogram, values);
         }
     };
     put("total", &samples.total);
-    raw(block, samples);
+    raw(block, samples, values);
     let stamped = samples.stamped.as_deref();
     let stages = stamped.map(|stamped| STAGES.iter().copied().zip(&stamped.stages));
     let traced = stamped.map(|stamped| ("traced", &stamped.traced));
@@ -44,7 +44,8 @@ pub fn measured(block: &Block, samples: &Samples, detail: Detail) {
     }
 }
 
-fn statistics(block: &Block, name: &str, samples: &Histogram) {
+fn statistics(block: &Block, name: &str, samples: &Histogram, values: Values) {
+    let value = |ticks| values.value(ticks);
     let line = block
         .record("stat")
         .field("name", name)
@@ -58,7 +59,7 @@ fn statistics(block: &Block, name: &str, samples: &Histogram) {
 }
 
 /// The histogram, as many lines as it takes.
-fn buckets(block: &Block, name: &str, samples: &Histogram) {
+fn buckets(block: &Block, name: &str, samples: &Histogram, values: Values) {
     let put = |text: &str| {
         let line = block.record("hist").field("name", name);
         send(line.field("b", text));
@@ -71,13 +72,13 @@ fn buckets(block: &Block, name: &str, samples: &Histogram) {
             text.clear();
         }
         let separator = if text.is_empty() { "" } else { "," };
-        let _ = write!(text, "{separator}{}:{count}", value(lowest));
+        let _ = write!(text, "{separator}{}:{count}", values.value(lowest));
     }
     put(&text);
 }
 
 /// The samples themselves, if they were kept, as many lines as it takes.
-fn raw(block: &Block, samples: &Samples) {
+fn raw(block: &Block, samples: &Samples, values: Values) {
     let put = |text: &str| {
         let line = block.record("raw").field("name", "total");
         send(line.field("v", text));
@@ -91,7 +92,7 @@ fn raw(block: &Block, samples: &Samples) {
             text.clear();
         }
         let separator = if text.is_empty() { "" } else { "," };
-        let _ = write!(text, "{separator}{}", value(ticks));
+        let _ = write!(text, "{separator}{}", values.value(ticks));
     }
     if !text.is_empty() {
         put(&text);

@@ -41,7 +41,10 @@ pub fn place(pool: &mut Pool, bytes: u64) {
 /// The CPUs that stand by while `cell` is measured.
 pub fn bystanders(cell: &Cell) -> impl Iterator<Item = &'static PerCpu> + Clone {
     let cpus = percpu::online().count();
-    let others = percpu::online().skip(1 + cell.members(cpus));
+    let (leader, members) = (super::leader(cell), super::members(cell));
+    let takes_part =
+        move |cpu: &PerCpu| core::ptr::eq(cpu, leader) || super::has(members.clone(), cpu);
+    let others = percpu::online().filter(move |cpu| !takes_part(cpu));
     others.take(cell.bystanders(cpus))
 }
 

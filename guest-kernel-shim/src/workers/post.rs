@@ -97,7 +97,7 @@ pub fn post(me: &PerCpu, work: Work, cpus: impl Iterator<Item = &'static PerCpu>
 }
 
 /// Wakes `cpu`, for which there is work.
-fn call(me: &PerCpu, cpu: &'static PerCpu) {
+pub fn call(me: &PerCpu, cpu: &'static PerCpu) {
     Waker::new(cpu, RESCHED, interrupts::RESCHED, false, false).wake(me);
 }
 

@@ -34,7 +34,7 @@ pub fn keeps_memory() -> Result<(), Failure> {
             arch::insn::yield_now();
         }
     });
-    let mut kept = true;
+    let (mut kept, mut moved) = (true, true);
     let mut last = 0;
     for round in 1..=TIMES {
         let value = |n: usize| round << 32 | n as u64;
@@ -44,13 +44,13 @@ pub fn keeps_memory() -> Result<(), Failure> {
         cold::evict(2);
         let mut ours = OURS.iter().enumerate();
         kept &= ours.all(|(n, word)| word.load(Relaxed) == value(n));
-        let moved = clock::wait_for(|| THEIRS.load(Acquire) > last);
-        kept &= moved;
+        moved &= clock::wait_for(|| THEIRS.load(Acquire) > last);
         last = THEIRS.load(Acquire);
     }
     let lost = END.swap(1, Release) == 2;
     workers::wait_for_second();
     ensure(kept, "a word is not what was written")?;
+    ensure(moved, "the other CPU does not get on")?;
     ensure(!lost, "the other CPU's write is lost")?;
     ensure(checksum() == image, "code or constants changed")?;
     if !hypervisor::present() {

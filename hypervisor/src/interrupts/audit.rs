@@ -168,6 +168,7 @@ fn plant(cpu: &PerCpu, quiet: bool) {
         | Fault::GuestAbort
         | Fault::GuestHang
         | Fault::CoreClockMoves
+        | Fault::CoresDiffer
         | Fault::LostWakeUp
         | Fault::SoakLostWakeUp
         | Fault::GuestHangMasked

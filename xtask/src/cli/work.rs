@@ -243,6 +243,7 @@ impl Args for ListArgs {
             let option = option.value_name(match info.kind {
                 Kind::Words | Kind::Numbers => "LIST",
                 Kind::Cpus => "CPUS,...",
+                Kind::Pairs => "A,B+...|all",
                 Kind::Tables => "TABLE,...",
             });
             match info.place {

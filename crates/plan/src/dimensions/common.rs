@@ -354,6 +354,21 @@ macro_rules! common_and {
                     table.err().map(SkipReason::States)
                 },
             }
+            /// The CPUs that the wake-up is between; the first two where there is no such pair.
+            pair: Pair {
+                key: "pair",
+                help: "Which CPUs the wake-up is between (pingpong, and ipi of one): sender,receiver by their numbers, several \
+                       joined by + (4,5+0,4), or all: every two, each direction of ipi, of more than 4096 a sample; all:N for N \
+                       at most, all:N@SEED for others of them (default 0,1)",
+                kind: Kind::Pairs,
+                default: [Pair::FIRST],
+                neutral: Pair::FIRST,
+                turn: 11,
+                place: Place::Unusual,
+                show: Show::IfDifferent,
+                applies: |cell| cell.has_pair(),
+                contradicts: |cell, machine| SkipReason::offline_of("pair", cell.pair, machine.cpus),
+            }
             $($system)*
         }
     };

@@ -46,6 +46,8 @@ pub enum Kind {
     Numbers,
     /// Sets of CPUs: `0-3+6`, `0x4f`, `all`, `none`.
     Cpus,
+    /// Two CPUs, sender and receiver: `4,5`. Several are joined by `+`. `all` is every two.
+    Pairs,
     /// Tables of idle states: `poll+wfi:2:10`, `arm_poll_idle:100`.
     Tables,
 }

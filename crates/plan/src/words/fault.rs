@@ -56,6 +56,8 @@ words! {
         CellHang = "cell-hang",
         /// The core seems to be twice as fast from the third pass on.
         CoreClockMoves = "core-clock-moves",
+        /// Every core but the first seems to be twice as fast.
+        CoresDiffer = "cores-differ",
         /// The guest requests wake-ups without an interrupt.
         LostWakeUp = "lost-wake-up",
         /// The same, in a soak.
@@ -109,6 +111,7 @@ impl Fault {
             | Self::SgiLost
             | Self::CellHang
             | Self::CoreClockMoves
+            | Self::CoresDiffer
             | Self::LostWakeUp
             | Self::SoakLostWakeUp
             | Self::SoakLeak

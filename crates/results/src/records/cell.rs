@@ -41,6 +41,15 @@ pub struct Stat {
 }
 
 impl CellRecords {
+    /// The place of the CPU that measures, as text: the sender of its pair, or the first one.
+    pub fn measuring(&self) -> &str {
+        let pair = self
+            .fields
+            .get("pair")
+            .and_then(|pair| pair.split_once(','));
+        pair.map_or("0", |(sender, _)| sender)
+    }
+
     /// What it is, in one line.
     pub fn title(&self) -> String {
         format!("cell {} ({})", self.id, self.words())

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Cells that differ in the CPUs that they are between, and nothing else: which pair is the
+//! nearest, and what the distance of affinities tells.
+
+use plan::{Pair, Under};
+use results::{Cell, Results, Stats};
+
+use crate::lead::By;
+use crate::scale::Scale;
+
+/// From so many pairs on they are a map, and tables and other charts show one of them.
+pub const MANY: usize = 12;
+
+/// Cells of one kind, each between other CPUs.
+#[derive(Debug)]
+pub struct Group<'c> {
+    /// What they are, without the pair.
+    pub title: String,
+    key: (Under, plan::Cell, &'c str),
+    /// The cells, in their order.
+    pub cells: Vec<&'c Cell>,
+}
+
+/// The measured cells of `cells` by kind: those kinds that have several pairs.
+pub fn groups<'c>(cells: impl Iterator<Item = &'c Cell>) -> Vec<Group<'c>> {
+    let mut groups: Vec<Group<'c>> = Vec::new();
+    for cell in cells.filter(|cell| cell.what.has_pair() && cell.stats.is_some()) {
+        let pair = Pair::FIRST;
+        let key = (
+            cell.under,
+            plan::Cell { pair, ..cell.what },
+            cell.run.as_str(),
+        );
+        // Cells of one kind follow each other.
+        let known = groups.iter_mut().rev().find(|group| group.key == key);
+        match known {
+            Some(group) => group.cells.push(cell),
+            None => groups.push(Group {
+                title: format!("{} under {}", key.1.title(), cell.under),
+                key,
+                cells: vec![cell],
+            }),
+        }
+    }
+    groups.retain(|group| group.cells.len() > 1);
+    groups
+}
+
+/// Without the cells of a kind that has many pairs, but for the first of each.
+pub fn thinned<'c>(cells: &[&'c Cell]) -> Vec<&'c Cell> {
+    let groups = groups(cells.iter().copied());
+    let many = groups.iter().filter(|group| group.cells.len() >= MANY);
+    let left: Vec<&Cell> = many.flat_map(|group| &group.cells[1..]).copied().collect();
+    let is_left = |cell: &&&Cell| !left.iter().any(|other| std::ptr::eq(**cell, *other));
+    match left.is_empty() {
+        true => cells.to_vec(),
+        false => cells.iter().filter(is_left).copied().collect(),
+    }
+}
+
+/// The highest level of affinity in which `sender` and `receiver` differ, 0 to 3.
+fn level(cell: &Cell) -> Option<usize> {
+    let number = |text: &str| u64::from_str_radix(text.strip_prefix("0x")?, 16).ok();
+    let differ = number(&cell.sender)? ^ number(&cell.receiver)?;
+    // Aff3 has bits 39 to 32, the others 23 to 0 (DDI 0487K.a, MPIDR_EL1).
+    let fields = [differ, differ >> 8, differ >> 16, differ >> 32];
+    fields.iter().rposition(|field| field & 0xff != 0)
+}
+
+/// Which cells of `group` a map has not, and why, if there are any.
+pub fn left_out(group: &Group<'_>) -> Option<String> {
+    let by = By::of(&group.cells);
+    let cells = group.cells.iter();
+    let few = cells.filter(|cell| by.median(cell).is_none()).count();
+    let of = group.cells.len();
+    let needed = Stats::needed(500);
+    let why = format!("too few for a median: use --iterations {needed} or more");
+    match few {
+        0 => None,
+        few if few == of => Some(format!(
+            "{}: no map, since none of {of} pairs has {needed} samples, {why}.",
+            group.title
+        )),
+        few => Some(format!(
+            "{}: {few} of {of} pairs are blank in the map, with less than {needed} samples, {why}.",
+            group.title
+        )),
+    }
+}
+
+/// What the groups of a run show, in a line for each, and one for each level of affinity.
+pub fn lines(results: &Results, scale: Scale) -> Vec<String> {
+    let groups = groups(results.cells.iter());
+    groups
+        .iter()
+        .flat_map(|group| of_group(group, results, scale))
+        .collect()
+}
+
+fn of_group(group: &Group<'_>, results: &Results, scale: Scale) -> Vec<String> {
+    let by = By::of(&group.cells);
+    let mut medians: Vec<(u64, &Cell)> = Vec::new();
+    medians.extend(
+        group
+            .cells
+            .iter()
+            .filter_map(|cell| Some((by.median(cell)?, *cell))),
+    );
+    medians.sort_by_key(|(median, _)| *median);
+    let left_out = left_out(group);
+    let (Some(nearest), Some(farthest)) = (medians.first(), medians.last()) else {
+        return Vec::from_iter(left_out);
+    };
+    let shown =
+        |(median, cell): &(u64, &Cell)| format!("{} ({})", scale.show(*median), cell.what.pair);
+    let unit = scale.unit_of(results, &group.cells);
+    let all = group.cells[0]
+        .what
+        .pairs(results.machine.cpus as usize)
+        .count();
+    let mut lines = vec![format!(
+        "{}, {} of {all} pairs, medians{} in {unit}: nearest {}, median {}, farthest {}.",
+        group.title,
+        medians.len(),
+        by.between(),
+        shown(nearest),
+        scale.show(medians[medians.len() / 2].0),
+        shown(farthest),
+    )];
+    for wanted in 0..4 {
+        let here = medians
+            .iter()
+            .filter(|(_, cell)| level(cell) == Some(wanted));
+        let here: Vec<u64> = here.map(|(median, _)| *median).collect();
+        if let (Some(first), Some(last)) = (here.first(), here.last()) {
+            let middle = here[here.len() / 2];
+            let [first, middle, last] = [*first, middle, *last].map(|value| scale.show(value));
+            let pairs = here.len();
+            lines.push(format!(
+                "  differ up to Aff{wanted}: {pairs} pairs, {first} to {last}, median {middle}"
+            ));
+        }
+    }
+    lines.extend(left_out);
+    lines
+}

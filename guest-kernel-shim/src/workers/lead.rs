@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The lead goes to the CPU that sends, and comes back.
+//!
+//! The first CPU goes through the cells one after another. A pass of one whose sender is another
+//! CPU runs there, as it would here: that CPU posts the jobs, measures, and collects what the
+//! others counted. Meanwhile the first CPU serves as any other one does: it is the receiver, a
+//! bystander, or halts.
+
+use spin::mutex::SpinMutex;
+
+use super::post::{self, POSTED, Turn, begin};
+use super::serve_until;
+use crate::percpu::PerCpu;
+
+/// What the next leader runs.
+struct Work(*mut (dyn FnMut() + Send));
+
+// SAFETY: what it points to may be used by another CPU (`FnMut() + Send`), and only by that one:
+// `on` does not touch it between handing it over and its end.
+unsafe impl Send for Work {}
+
+/// What is between the CPU that hands the lead over and the one that takes it.
+struct Handed {
+    /// The work, until it is taken.
+    work: Option<Work>,
+    /// The CPU that waits for its end, until it has ended.
+    waits: Option<&'static PerCpu>,
+}
+
+/// It is changed by [`wait::post::post`], as other work is: a CPU that finds the lead back has the
+/// wake-up for that already.
+static HANDED: SpinMutex<Handed, Turn> = SpinMutex::new(Handed {
+    work: None,
+    waits: None,
+});
+
+/// Has `leader` run `work`, and serves meanwhile, unless that is this CPU.
+pub fn on(leader: &'static PerCpu, work: &mut (dyn FnMut() + Send)) {
+    let me = PerCpu::this();
+    if core::ptr::eq(leader, me) {
+        return work();
+    }
+    // Before the other CPU can post any.
+    let seen = POSTED.lock().number;
+    let work: *mut (dyn FnMut() + Send + '_) = work;
+    // SAFETY: only the lifetime changes, and the work has ended when this function returns.
+    let work: *mut (dyn FnMut() + Send + 'static) = unsafe { core::mem::transmute(work) };
+    *HANDED.lock() = Handed {
+        work: Some(Work(work)),
+        waits: Some(me),
+    };
+    post::leave_to(leader, take);
+    serve_until(me, seen, || HANDED.lock().waits.is_none());
+    begin(me);
+}
+
+/// Runs what was handed over, on the CPU that leads now.
+fn take() {
+    let work = HANDED.lock().work.take();
+    let Some(Work(work)) = work else { return };
+    // SAFETY: it was taken, so no other CPU runs it, and `on` waits for its end. The lock orders
+    // what that CPU did before and does after.
+    unsafe { (*work)() };
+    let waits = HANDED.lock().waits;
+    let over = |handed: &mut Handed| handed.waits = None;
+    let wake = || {
+        waits
+            .into_iter()
+            .for_each(|cpu| post::call(PerCpu::this(), cpu))
+    };
+    wait::post::post(HANDED.lock(), over, wake);
+}
