@@ -14,6 +14,7 @@ use arch::regs::{CNTKCTL_EL1, MDSCR_EL1};
 
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::{controls, traps};
+use crate::dumps::serror;
 use crate::interrupts::{deliver, irq, vgic_cpu};
 use crate::machine::{ending, machine};
 
@@ -69,6 +70,8 @@ pub extern "C" fn wait_for_power() -> ! {
             run(cpu);
         }
         insn::wfi();
+        // One that is pending would end each WFI from here on.
+        serror::take_pending(cpu);
         irq::take_all(cpu);
     }
 }
