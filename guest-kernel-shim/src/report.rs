@@ -9,14 +9,15 @@ pub mod record;
 mod samples;
 pub mod unit;
 
+use abi::Info;
 use plan::{Cell, PASSES, Plan};
 
 pub use cell::cell;
 pub use machine::machine;
 
 use self::record::{record, send};
-use crate::clock;
 use crate::entry::{Entry, Work};
+use crate::{clock, hypervisor};
 
 /// The order of a pass.
 pub fn order(pass: u32, forwards: bool, cells: usize) {
@@ -57,7 +58,27 @@ pub fn progress(work: &Work, cell: &Cell) {
     send(line.field("cell", name));
 }
 
-/// The last record.
+/// SErrors that EL2 has taken and gone on behind, if there were any.
+fn serrors() {
+    if !hypervisor::present() {
+        return;
+    }
+    let counts = [
+        ("left", hypervisor::info(Info::SerrorsLeft)),
+        ("corrected", hypervisor::info(Info::SerrorsCorrected)),
+        ("restartable", hypervisor::info(Info::SerrorsRestartable)),
+    ];
+    if counts.iter().any(|(_, count)| *count != 0) {
+        let line = record("serrors");
+        let line = counts
+            .iter()
+            .fold(line, |line, (name, count)| line.field(name, count));
+        send(line);
+    }
+}
+
+/// The last records.
 pub fn end(cells: usize) {
+    serrors();
     send(record("end").field("cells", cells));
 }

@@ -187,6 +187,10 @@ pub fn fail(fault: Fault, plan: &Plan) -> u64 {
         | Fault::El2PanicNested
         | Fault::El2PanicHeld
         | Fault::El2PanicEverywhere
+        | Fault::SerrorLeft
+        | Fault::SerrorsGoOn
+        | Fault::SerrorRecoverable
+        | Fault::SerrorUncontainable
         | Fault::SecondarySilent
         | Fault::CounterStands
         | Fault::CounterCoarse

@@ -6,5 +6,7 @@ pub mod deadline;
 pub mod dump;
 pub mod failing;
 pub mod own_timer;
+mod planted_serrors;
+pub mod serror;
 pub mod watch_points;
 pub mod watchdog;

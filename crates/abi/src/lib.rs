@@ -204,6 +204,12 @@ numbered! {
         PerVcpu = "per-vcpu",
         /// 1: the machine has a deadline, so that [`CALL_CELL`] is of use.
         Deadline = "deadline",
+        /// SErrors that were pending when a CPU came to the hypervisor.
+        SerrorsLeft = "serrors-left",
+        /// SErrors taken at EL2 since then that had been corrected.
+        SerrorsCorrected = "serrors-corrected",
+        /// Those behind which the CPU could go on.
+        SerrorsRestartable = "serrors-restartable",
     }
 }
 

@@ -51,6 +51,13 @@ pub fn pmu_version() -> u64 {
     features.map_or(0, |(_, value)| value >> 8 & 0xf)
 }
 
+/// FEAT_RAS, of the CPU that asks: ID_AA64PFR0_EL1.RAS, bits 31:28.
+#[must_use]
+pub fn has_ras() -> bool {
+    let features = registers().find(|(name, _)| *name == "ID_AA64PFR0_EL1");
+    features.is_some_and(|(_, value)| value >> 28 & 0xf != 0)
+}
+
 /// FEAT_LSE, of the CPU that asks: ID_AA64ISAR0_EL1.Atomic, bits 23:20 (DDI 0487K.a, D23.2.72).
 #[must_use]
 pub fn has_lse() -> bool {

@@ -49,6 +49,13 @@ plain! {
     mask_irq = "msr daifset, #2";
     /// Unmasks IRQs at this exception level.
     unmask_irq = "msr daifclr, #2";
+    /// Masks SErrors at this exception level.
+    mask_serror = "msr daifset, #4";
+    /// Unmasks SErrors at this exception level.
+    unmask_serror = "msr daifclr, #4";
+    /// Error synchronization barrier: a masked SError that can be deferred goes to DISR_EL1. Does
+    /// nothing without FEAT_RAS.
+    esb = "hint #16";
     /// Masks debug, SError, IRQ and FIQ.
     mask_all = "msr daifset, #15";
     /// Invalidates this PE's instruction cache view, inner shareable.

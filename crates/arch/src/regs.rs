@@ -116,6 +116,9 @@ registers! {
     CNTKCTL_EL1 = "S3_0_C14_C1_0", read write;
     /// Interrupt status: I (7), F (6), A (8).
     ISR_EL1 = "S3_0_C12_C1_0", read;
+    /// The SError that an error synchronization barrier has deferred: A (31), and its syndrome.
+    /// Needs FEAT_RAS; UNKNOWN after a reset.
+    DISR_EL1 = "S3_0_C12_C1_1", read write;
     /// OS lock access: OSLK (0).
     OSLAR_EL1 = "S2_0_C1_C0_4", write;
     /// OS lock status: OSLK (1), OSLM (3, 0).

@@ -31,6 +31,7 @@ pub fn shortfalls(results: &Results) -> Vec<String> {
     lines.extend(moved(results));
     lines.extend(coarse(results));
     lines.extend(models(results));
+    lines.extend(results.serrors.text());
     let incomplete = results.incomplete_text();
     lines.extend(incomplete.map(|missing| format!("INCOMPLETE: {missing}")));
     lines
@@ -179,6 +180,18 @@ mod tests {
         let columns = crate::columns::of(&cells, crate::scale::Scale::of(&results));
         let waits = columns.iter().find(|column| column.title() == "wait");
         assert_eq!(waits.unwrap().texts(), ["wfi", "wfi^"]);
+    }
+
+    #[test]
+    fn serrors_are_told_where_there_were_any() {
+        let mut results = Results::default();
+        assert!(shortfalls(&results).is_empty());
+        results.serrors.restartable = 3;
+        let lines = shortfalls(&results);
+        assert!(
+            lines[0].starts_with("SErrors: 0 left by firmware, 0 corrected, 3 restartable;"),
+            "{lines:?}"
+        );
     }
 
     #[test]

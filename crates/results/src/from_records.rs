@@ -69,6 +69,7 @@ impl Results {
         self.damaged.extend(records.damaged.iter().cloned());
         self.problems.extend(records.problems.iter().cloned());
         self.notes.extend(records.notes.iter().cloned());
+        self.serrors.add(&records.serrors);
     }
 
     fn describe(&mut self, records: &Records) {

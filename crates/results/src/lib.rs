@@ -37,7 +37,7 @@ pub use energy::{EnergyModel, Watts};
 pub use path::{Critical, Work};
 pub use spreadsheet::csv;
 pub use stats::{Stage, Stats};
-pub use types::{Build, Counts, Emulator, Machine, Origin, Parameter, Results};
+pub use types::{Build, Counts, Emulator, Machine, Origin, Parameter, Results, Serrors};
 pub use words::help;
 
 /// The unit of samples that may contain time in which every CPU was idle, where the

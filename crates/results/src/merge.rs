@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use plan::{Shape, Under, Workload};
 
-use crate::{Cell, Machine, Origin, Results};
+use crate::{Cell, Machine, Origin, Results, Serrors};
 
 /// What was measured on one machine, each cell once.
 #[derive(Clone, Debug)]
@@ -68,6 +68,7 @@ fn apart(label: String, mut all: Results) -> Vec<(String, Results)> {
             damaged: own_texts(&mut all.damaged, &origin.label),
             problems: own_texts(&mut all.problems, &origin.label),
             notes: own_texts(&mut all.notes, &origin.label),
+            serrors: origin.serrors,
             runs: Vec::new(),
         };
         (origin.label, part)
@@ -119,6 +120,7 @@ fn join(run: &mut Run, part: Run) {
     all.missing.extend(more.missing);
     all.damaged.extend(more.damaged);
     all.problems.extend(more.problems);
+    all.serrors.add(&more.serrors);
     let new: Vec<String> = more
         .notes
         .into_iter()
@@ -161,8 +163,10 @@ pub fn into_one(runs: &[Run]) -> Results {
     all.cells.clear();
     let (mut damaged, mut problems, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     all.missing.clear();
+    all.serrors = Serrors::default();
     for run in runs {
         let results = &run.results;
+        all.serrors.add(&results.serrors);
         let labelled = |texts: &[String]| -> Vec<String> {
             texts
                 .iter()
@@ -189,6 +193,7 @@ pub fn into_one(runs: &[Run]) -> Results {
             fidelity_details: results.fidelity_details.clone(),
             unit: results.unit.clone(),
             unit_how: results.unit_how.clone(),
+            serrors: results.serrors,
             incomplete: results.incomplete,
         });
     }
@@ -213,7 +218,16 @@ mod tests {
 
     #[test]
     fn parts_of_a_sweep_are_one_run() {
-        let runs = runs(vec![input("a", 0..1), input("b", 1..2)]);
+        let parts = vec![input("a", 0..1), input("b", 1..2)].into_iter();
+        let runs = runs(
+            parts
+                .map(|mut part| {
+                    part.results.serrors.corrected = 2;
+                    part
+                })
+                .collect(),
+        );
+        assert_eq!(runs[0].results.serrors.corrected, 4);
         assert_eq!(runs.len(), 1);
         assert_eq!(
             (runs[0].label.as_str(), runs[0].results.cells.len()),
@@ -279,9 +293,16 @@ mod tests {
     fn what_was_put_together_comes_apart_again() {
         let mut damaged = input("a", 0..1);
         damaged.results.damaged.push("cell 7".into());
+        let serrors = Serrors {
+            left: 1,
+            corrected: 2,
+            restartable: 3,
+        };
+        damaged.results.serrors = serrors;
         let before = runs(vec![damaged, input("b", 0..2)]);
         let one = into_one(&before);
         assert_eq!(one.damaged, ["a: cell 7"]);
+        assert_eq!(one.serrors, serrors);
         let text = one.to_json().unwrap();
         let again = Run {
             results: serde_json::from_str(&text).unwrap(),
@@ -290,6 +311,8 @@ mod tests {
         let after = runs(vec![again]);
         assert_eq!(after.len(), 2);
         assert_eq!(after[0].results.damaged, ["cell 7"]);
+        assert_eq!(after[0].results.serrors, serrors);
+        assert_eq!(after[1].results.serrors.left, 0);
         assert_eq!(
             (after[1].label.as_str(), after[1].results.cells.len()),
             ("b", 2)

@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 
 use wire::{Damage, Record};
 
+use crate::Serrors;
+
 pub use boot::{Probe, Records, Size, Step};
 pub use cell::{CellRecords, Stat};
 use cell::{fields, text};
@@ -178,6 +180,14 @@ impl Collector {
                     .soak
                     .insert(name(), record.number("count").unwrap_or(0)),
             ),
+            "serrors" => {
+                let number = |key| record.number(key).unwrap_or(0);
+                records.serrors = Serrors {
+                    left: number("left"),
+                    corrected: number("corrected"),
+                    restartable: number("restartable"),
+                };
+            }
             "note" => records.notes.push(value("text")),
             "plan" => {
                 let number = |key| record.number(key).unwrap_or(0);

@@ -56,11 +56,26 @@ pub struct Results {
     pub damaged: Vec<String>,
     /// What else is wrong with the records.
     pub problems: Vec<String>,
+    /// SErrors behind which its boots went on; left out if there were none.
+    #[serde(skip_serializing_if = "Serrors::is_none")]
+    pub serrors: Serrors,
     /// What the guest had to say.
     pub notes: Vec<String>,
     /// Where the cells come from, if that is more than one run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<Origin>,
+}
+
+/// SErrors that EL2 has taken, and behind which a run went on.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq, Serialize)]
+#[serde(default)]
+pub struct Serrors {
+    /// Those that were pending when a CPU came to the hypervisor: firmware left them.
+    pub left: u64,
+    /// Those since then whose error had been corrected.
+    pub corrected: u64,
+    /// Those since then that nothing had used.
+    pub restartable: u64,
 }
 
 /// What the images were built from and with.
@@ -102,6 +117,9 @@ pub struct Origin {
     pub unit: String,
     /// How that was found out.
     pub unit_how: String,
+    /// SErrors behind which its boots went on; left out if there were none.
+    #[serde(skip_serializing_if = "Serrors::is_none")]
+    pub serrors: Serrors,
     /// Not all that was asked for was measured.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub incomplete: bool,
@@ -186,6 +204,30 @@ impl Machine {
             0 | 1 => frequency,
             ticks => format!("{frequency}, step {ticks} ticks"),
         }
+    }
+}
+
+impl Serrors {
+    fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Adds those of another boot.
+    pub fn add(&mut self, more: &Self) {
+        self.left += more.left;
+        self.corrected += more.corrected;
+        self.restartable += more.restartable;
+    }
+
+    /// How many there were of each kind, for people; `None` if there were none.
+    pub fn text(&self) -> Option<String> {
+        (!self.is_none()).then(|| {
+            format!(
+                "SErrors: {} left by firmware, {} corrected, {} restartable; the run went on behind each, \
+                 and a wake-up in which one came is longer. The console names CPU and syndrome",
+                self.left, self.corrected, self.restartable
+            )
+        })
     }
 }
 

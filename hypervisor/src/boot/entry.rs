@@ -70,13 +70,14 @@ arch::held_entry!("_el2_held", EL2_RELEASE, "_el2_secondary");
 
 core::arch::global_asm!(
     r#"
-    // Common: EL2 in a known state. The MMU goes off first: E2H changes what the
-    // translation registers mean. TPIDR_EL2 is UNKNOWN after a reset, and 0 says that
+    // Common: EL2 in a known state. An SError that is pending waits until it can be reported. The
+    // MMU goes off first: E2H changes what the translation registers mean. TPIDR_EL2 is UNKNOWN after a reset, and 0 says that
     // there is no PerCpu yet. A loader may have used either stack pointer. SCTLR_EL2 before
     // anything is loaded: data may be big-endian. TCR2_EL2 and SCTLR2_EL2 change what the
     // tables and the MMU mean, permissions above all (FEAT_S1PIE), where a CPU has them:
     // ID_AA64MMFR3_EL1.TCRX (3:0) and SCTLRX (7:4). Clobbers x1.
     .macro el2_reset
+        msr     daifset, #15
         msr     spsel, #1
         msr     tpidr_el2, xzr
         mov     x1, #({sctlr} & 0xffff)
@@ -97,7 +98,6 @@ core::arch::global_asm!(
         add     x1, x1, :lo12:el2_vectors
         msr     vbar_el2, x1
         isb                                 // an exception may come from here on
-        msr     daifset, #15
     .endm
 
     // The same at EL1.

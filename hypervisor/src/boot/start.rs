@@ -14,7 +14,7 @@ use crate::boot::{efi, smp, survey};
 use crate::console::log;
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::{controls, pending_word};
-use crate::dumps::{deadline, failing, own_timer};
+use crate::dumps::{deadline, failing, own_timer, serror};
 use crate::exits::enter;
 use crate::interrupts::vgic_cpu;
 use crate::machine::memory::{self, EL2_REGIME};
@@ -112,6 +112,7 @@ fn take_over(discovered: &Discovered) -> ! {
     let machine = machine::publish(machine);
     log::enable_locking();
     machine.cpus[0].install();
+    serror::take_left(machine.cpus[0]);
     let audit = memory::audit();
     stage!(
         "mmu",
@@ -175,6 +176,8 @@ fn prepare(cpu: &'static PerCpu) {
 /// Runs on each other CPU, on its own stack, with MMU and caches on.
 #[unsafe(no_mangle)]
 extern "C" fn el2_start_secondary() -> ! {
-    prepare(PerCpu::this());
+    let cpu = PerCpu::this();
+    serror::take_left(cpu);
+    prepare(cpu);
     enter::wait_for_power()
 }

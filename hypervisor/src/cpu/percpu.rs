@@ -53,6 +53,8 @@ pub struct PerCpu {
     /// `dumps::own_timer`.
     pub look: AtomicU64,
     pub vcpu: Vcpu,
+    /// An SError that is let in at EL2; see `dumps::serror`.
+    pub serror: AtomicU64,
 }
 
 /// A page that is not mapped.
@@ -90,6 +92,7 @@ impl Slot {
                 shown: AtomicBool::new(false),
                 look: AtomicU64::new(u64::MAX),
                 vcpu: Vcpu::new(),
+                serror: AtomicU64::new(0),
             });
             &*per_cpu
         }

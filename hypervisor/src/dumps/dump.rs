@@ -71,6 +71,13 @@ pub extern "C" fn unexpected(frame: &Frame, vector: u64) -> ! {
     finish()
 }
 
+/// Stops the machine as [`fail`] does, and shows the general registers in `frame` as well.
+pub fn fail_in(frame: &Frame, why: core::fmt::Arguments<'_>) -> ! {
+    begin(why);
+    general(frame);
+    finish()
+}
+
 /// Stops the machine because something is wrong with it: as a panic, with the
 /// state of every CPU.
 pub fn fail(why: core::fmt::Arguments<'_>) -> ! {

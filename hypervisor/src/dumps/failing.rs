@@ -11,7 +11,8 @@ use plan::Fault;
 use platform::{Uart, UartKind};
 
 use crate::console::log;
-use crate::dumps::broken_rules;
+use crate::cpu::percpu::PerCpu;
+use crate::dumps::{broken_rules, planted_serrors};
 use crate::machine::fault::is;
 use crate::machine::machine;
 use crate::machine::vm::vm;
@@ -63,6 +64,14 @@ pub fn while_running() {
     {
         say!("fault: CPU {:#x} gets no SGI 0 any more", other.mpidr);
         other.redistributor().disable_all(1);
+    }
+}
+
+/// Faults of EL2 while the guest measures, where it says that pass `pass` of cell `cell` - 1
+/// begins: once, with the first.
+pub fn at_cell(cpu: &PerCpu, cell: u64, pass: u64) {
+    if (cell, pass) == (1, 0) {
+        planted_serrors::plant(cpu);
     }
 }
 

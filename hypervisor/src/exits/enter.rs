@@ -14,6 +14,7 @@ use arch::regs::{CNTKCTL_EL1, MDSCR_EL1};
 
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::{controls, traps};
+use crate::dumps::serror;
 use crate::interrupts::{deliver, irq, vgic_cpu};
 use crate::machine::{ending, machine};
 
@@ -68,6 +69,9 @@ pub extern "C" fn wait_for_power() -> ! {
         if cpu.vcpu.is_due() {
             run(cpu);
         }
+        // One that is pending would end each WFI from here on. Before it, as the way from it to a
+        // vCPU that has become due is measured.
+        serror::take_pending(cpu);
         insn::wfi();
         irq::take_all(cpu);
     }

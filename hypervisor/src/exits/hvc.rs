@@ -9,7 +9,7 @@ use arch::frame::Frame;
 use arch::layout;
 
 use crate::cpu::percpu::{PerCpu, Slot};
-use crate::dumps::{deadline, dump, failing, own_timer, watchdog};
+use crate::dumps::{deadline, dump, failing, own_timer, serror, watchdog};
 use crate::exits::{knobs, psci};
 use crate::interrupts::audit;
 use crate::machine::vm::{self, vm};
@@ -93,6 +93,7 @@ fn serve(cpu: &PerCpu, frame: &mut Frame, function: u32) {
 #[inline(never)]
 fn watched(cpu: &PerCpu, frame: &mut Frame, function: u32) {
     if function == abi::CALL_CELL {
+        failing::at_cell(cpu, frame.x[1], frame.x[2]);
         deadline::begin_cell(frame.x[1], frame.x[2]);
     } else {
         deadline::is_handed_on();
@@ -150,6 +151,9 @@ fn info(frame: &mut Frame) {
             Info::Base => layout::base(),
             Info::PerVcpu => size_of::<Slot>() as u64,
             Info::Deadline => u64::from(deadline::is_set()),
+            Info::SerrorsLeft => serror::LEFT.count(),
+            Info::SerrorsCorrected => serror::CORRECTED.count(),
+            Info::SerrorsRestartable => serror::RESTARTABLE.count(),
         };
     }
 }

@@ -19,7 +19,7 @@ use abi::Counter;
 use crate::cpu::pending_word;
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::{trace, traps};
-use crate::dumps::dump;
+use crate::dumps::{dump, serror};
 use crate::exits::{fast_paths, synchronous, wfx};
 use crate::interrupts::{irq, vgic_cpu};
 
@@ -55,6 +55,22 @@ core::arch::global_asm!(
         b       exit_resume\kind
     .endm
 
+    // An SError, where one may go on: the frame is whole for a report.
+    .macro vector_serror kind
+        .balign 128
+        save_caller
+        b       serror_\kind
+    .endm
+
+    .macro serror kind, handler
+    serror_\kind:
+        save_rest
+        mov     x0, sp
+        bl      \handler
+        restore_caller
+        eret
+    .endm
+
     // EL2 itself is wrong, its stack perhaps: the report has one of its own, as
     // soon as the CPU has a PerCpu. SP_EL0, the guest's, holds x0 meanwhile.
     .macro vector_own handler, number
@@ -76,16 +92,16 @@ core::arch::global_asm!(
         vector_own {unexpected}, 4
         vector_own {unexpected}, 5
         vector_own {unexpected}, 6
-        vector_own {unexpected}, 7
+        vector_serror el2
     .endm
 
     .macro vectors_after
         vector_unexpected {unexpected}, 10
-        vector_unexpected {unexpected}, 11
+        vector_serror guest
         vector_unexpected {unexpected}, 12
         vector_unexpected {unexpected}, 13
         vector_unexpected {unexpected}, 14
-        vector_unexpected {unexpected}, 15
+        vector_serror guest
     .endm
 
     .section .text.vectors, "ax"
@@ -112,6 +128,9 @@ el2_vectors_traced:
     vectors_after
 
     fast_paths
+
+    serror  el2, {serror_in_el2}
+    serror  guest, {serror_in_guest}
 
 slow_sync:
     save_caller_rest
@@ -156,6 +175,8 @@ exit_resume_traced:
     irq_traced = sym irq::exit,
     resume = sym trace::resume,
     unexpected = sym dump::unexpected,
+    serror_in_el2 = sym serror::in_el2,
+    serror_in_guest = sym serror::in_guest,
     esr_sgi = const fast_paths::ESR_SGI_FROM_X1,
     esr_wfi = const fast_paths::ESR_WFI,
     planted = const fast_paths::PLANTED,

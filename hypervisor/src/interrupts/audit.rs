@@ -158,6 +158,10 @@ fn plant(cpu: &PerCpu, quiet: bool) {
         | Fault::El2PanicNested
         | Fault::El2PanicHeld
         | Fault::El2PanicEverywhere
+        | Fault::SerrorLeft
+        | Fault::SerrorsGoOn
+        | Fault::SerrorRecoverable
+        | Fault::SerrorUncontainable
         | Fault::SecondarySilent
         | Fault::CounterStands
         | Fault::CounterCoarse

@@ -9,6 +9,9 @@ use crate::machine::power;
 use crate::machine::vm::vm;
 use crate::say;
 
+/// Exit status of a machine whose guest can't go on.
+const STATUS_LOST: u64 = 72;
+
 /// Ends the machine for the guest, with its exit status.
 pub fn exit(cpu: &PerCpu, status: u64) -> ! {
     flush(cpu);
@@ -30,6 +33,15 @@ pub fn end(cpu: &PerCpu, how: End) -> ! {
         End::Reset => power::reset(),
         End::Off | End::NoCpu => power::stop(),
     }
+}
+
+/// Ends the machine because its guest can't go on, for a reason that is neither its own nor the
+/// hypervisor's, `why`.
+pub fn lost_guest(cpu: &PerCpu, why: core::fmt::Arguments<'_>) -> ! {
+    flush(cpu);
+    say!("guest on CPU {:#x}: {why}", cpu.mpidr);
+    say!("exit status {STATUS_LOST}");
+    power::stop()
 }
 
 /// Sends what the vCPU of this CPU has written of a line.

@@ -32,6 +32,14 @@ words! {
         El2PanicHeld = "el2-panic-held",
         /// Every CPU that comes by panics at EL2.
         El2PanicEverywhere = "el2-panic-everywhere",
+        /// Each CPU has an SError pending that firmware left.
+        SerrorLeft = "serror-left",
+        /// EL2 takes SErrors behind which the run goes on.
+        SerrorsGoOn = "serrors-go-on",
+        /// EL2 takes one behind which the guest can't go on.
+        SerrorRecoverable = "serror-recoverable",
+        /// EL2 takes one of which it is not known where it has spread.
+        SerrorUncontainable = "serror-uncontainable",
         /// A CPU that is started never arrives.
         SecondarySilent = "secondary-silent",
         /// The counter stands still.
@@ -104,6 +112,10 @@ impl Fault {
             | Self::El2WriteCode
             | Self::El2RunData
             | Self::El2BreaksRules
+            | Self::SerrorLeft
+            | Self::SerrorsGoOn
+            | Self::SerrorRecoverable
+            | Self::SerrorUncontainable
             | Self::SecondarySilent
             | Self::CounterStands
             | Self::CounterCoarse

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::CellRecords;
+use crate::Serrors;
 
 /// Everything that one boot reported.
 #[derive(Debug, Default)]
@@ -26,6 +27,8 @@ pub struct Records {
     pub problems: Vec<String>,
     /// What the soak has done, by name.
     pub soak: BTreeMap<String, u64>,
+    /// SErrors that the run went on behind.
+    pub serrors: Serrors,
     /// Texts for people.
     pub notes: Vec<String>,
     /// The last record has arrived.

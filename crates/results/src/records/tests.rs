@@ -304,3 +304,19 @@ fn the_passes_are_not_known_where_one_is_missing() {
         );
     }
 }
+
+#[test]
+fn serrors_are_counted_by_kind() {
+    let line = Line::new(0, "serrors")
+        .field("left", 1)
+        .field("corrected", 2);
+    let line = line.field("restartable", 3).finish().unwrap().to_string();
+    let none = Line::new(0, "end").field("cells", 0).finish().unwrap();
+    assert_eq!(collect(&[none.to_string()]).serrors, Serrors::default());
+    let all = Serrors {
+        left: 1,
+        corrected: 2,
+        restartable: 3,
+    };
+    assert_eq!(collect(&[line]).serrors, all);
+}

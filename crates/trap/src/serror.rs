@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! SErrors: how bad one is by its syndrome, and whether EL2 may go on behind it.
+//!
+//! The syndrome is that of ESR_EL2 (D23.2.39, ISS encoding for an SError exception). DISR_EL1 has
+//! the same fields in the same places, for an SError that an error synchronization barrier has
+//! deferred. What the kinds of errors mean is said in the chapter on the RAS PE architecture, PE
+//! error state classification.
+
+use core::fmt;
+
+use crate::esr::Esr;
+
+/// IDS: the rest of the syndrome is the implementation's own.
+const IDS: u32 = 1 << 24;
+/// DFSC of an SError that AET describes. Needs FEAT_RAS; 0 is uncategorized.
+const DFSC_ASYNCHRONOUS: u32 = 0b01_0001;
+/// DFSC of an SError of which nothing is known.
+const DFSC_UNCATEGORIZED: u32 = 0;
+/// DISR_EL1.A: an error synchronization barrier has deferred an SError.
+const DEFERRED: u64 = 1 << 31;
+
+/// What a syndrome says of an SError.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// CE: it was corrected.
+    Corrected,
+    /// UEO: nothing has used what is wrong, and the CPU can go on from where it was.
+    Restartable,
+    /// UER: nothing has used what is wrong, but what comes next would. It can go on only once
+    /// the error is repaired.
+    Recoverable,
+    /// UEU: what is wrong was used, within the CPU.
+    Unrecoverable,
+    /// UC: what is wrong may be anywhere.
+    Uncontainable,
+    /// The syndrome has no word for it. So it is with each that is taken without FEAT_RAS.
+    Uncategorized,
+    /// The syndrome is IMPLEMENTATION DEFINED.
+    OwnSyndrome,
+    /// The syndrome has a value that means nothing yet.
+    Reserved,
+}
+
+/// Where an SError was taken, or when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// It was pending when the CPU came to the hypervisor.
+    AtStart,
+    /// The guest was interrupted.
+    InGuest,
+    /// EL2 was.
+    InEl2,
+}
+
+/// What may come next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// What was interrupted goes on.
+    GoOn,
+    /// The guest can't go on. EL2 can.
+    EndGuest,
+    /// EL2 can't be relied on any more.
+    Fail,
+}
+
+/// Judges the syndrome `esr` of an SError, on a CPU that has FEAT_RAS or has not.
+#[must_use]
+pub const fn judge(esr: Esr, has_ras: bool) -> Verdict {
+    let iss = esr.iss();
+    if iss & IDS != 0 {
+        return Verdict::OwnSyndrome;
+    }
+    match (iss & 0x3f, has_ras) {
+        (DFSC_ASYNCHRONOUS, true) => match iss >> 10 & 7 {
+            0b000 => Verdict::Uncontainable,
+            0b001 => Verdict::Unrecoverable,
+            0b010 => Verdict::Restartable,
+            0b011 => Verdict::Recoverable,
+            0b110 => Verdict::Corrected,
+            _ => Verdict::Reserved,
+        },
+        (DFSC_UNCATEGORIZED, true) | (_, false) => Verdict::Uncategorized,
+        _ => Verdict::Reserved,
+    }
+}
+
+/// The syndrome of the SError that `disr`, DISR_EL1, says was deferred; `None` if none was.
+#[must_use]
+pub const fn deferred(disr: u64) -> Option<Esr> {
+    match disr & DEFERRED {
+        0 => None,
+        _ => Some(Esr(disr & 0x1ff_ffff)),
+    }
+}
+
+impl Verdict {
+    /// Each of them.
+    pub const ALL: [Self; 8] = [
+        Self::Corrected,
+        Self::Restartable,
+        Self::Recoverable,
+        Self::Unrecoverable,
+        Self::Uncontainable,
+        Self::Uncategorized,
+        Self::OwnSyndrome,
+        Self::Reserved,
+    ];
+
+    /// Whether it can go on where the SError was taken.
+    ///
+    /// The exits have no error synchronization barrier (ESB, or SCTLR_EL2.IESB), which would cost
+    /// each of them. So an error of EL2's may be taken when the guest runs already, and of what was
+    /// used within the CPU it is not known by which of both. Where nothing was used, EL2 has nothing
+    /// of it, and what comes next is the guest's.
+    ///
+    /// What was pending at the start is of software that is gone: nothing of it is used any more,
+    /// and RAM that is still wrong reports again once it is read.
+    #[must_use]
+    pub const fn next(self, taken: Taken) -> Next {
+        match (self, taken) {
+            (Self::Corrected | Self::Restartable, _) => Next::GoOn,
+            (Self::Uncontainable | Self::Reserved, _) => Next::Fail,
+            (_, Taken::AtStart) => Next::GoOn,
+            (Self::Recoverable, Taken::InGuest) => Next::EndGuest,
+            _ => Next::Fail,
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Corrected => "corrected",
+            Self::Restartable => "restartable",
+            Self::Recoverable => "recoverable",
+            Self::Unrecoverable => "unrecoverable",
+            Self::Uncontainable => "uncontainable",
+            Self::Uncategorized => "of no category",
+            Self::OwnSyndrome => "with a syndrome of the implementation's own",
+            Self::Reserved => "with a reserved syndrome",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An SError's syndrome: class 0x2f, IL.
+    const SERROR: u64 = 0x2f << 26 | 1 << 25;
+
+    fn with(aet: u64, dfsc: u64) -> Esr {
+        Esr(SERROR | aet << 10 | dfsc)
+    }
+
+    #[test]
+    fn the_type_says_how_bad_it_is_where_there_is_one() {
+        let verdicts = [
+            Verdict::Uncontainable,
+            Verdict::Unrecoverable,
+            Verdict::Restartable,
+            Verdict::Recoverable,
+            Verdict::Reserved,
+            Verdict::Reserved,
+            Verdict::Corrected,
+            Verdict::Reserved,
+        ];
+        for (aet, verdict) in (0..).zip(verdicts) {
+            assert_eq!(judge(with(aet, 0x11), true), verdict);
+            assert_eq!(judge(with(aet, 0), true), Verdict::Uncategorized);
+            assert_eq!(judge(with(aet, 0x11), false), Verdict::Uncategorized);
+            for dfsc in (1..64).filter(|dfsc| *dfsc != 0x11) {
+                assert_eq!(judge(with(aet, dfsc), true), Verdict::Reserved);
+                assert_eq!(judge(with(aet, dfsc), false), Verdict::Uncategorized);
+            }
+        }
+    }
+
+    /// Every value of what says something, with each other bit alone and all of them.
+    #[test]
+    fn no_other_bit_says_anything() {
+        let says = 7 << 10 | 0x3f | u64::from(IDS);
+        for (aet, dfsc, ras) in
+            (0..8).flat_map(|a| (0..64).flat_map(move |d| [(a, d, false), (a, d, true)]))
+        {
+            let bare = judge(with(aet, dfsc), ras);
+            for other in (0..64).map(|bit| 1_u64 << bit).chain([u64::MAX]) {
+                let more = Esr(with(aet, dfsc).0 ^ (other & !says));
+                assert_eq!(judge(more, ras), bare, "{other:#x}");
+            }
+            let own = Esr(with(aet, dfsc).0 | u64::from(IDS));
+            assert_eq!(judge(own, ras), Verdict::OwnSyndrome);
+        }
+    }
+
+    #[test]
+    fn only_what_is_known_to_be_harmless_goes_on() {
+        let goes_on = |taken| -> Vec<Verdict> {
+            let all = Verdict::ALL.into_iter();
+            all.filter(|verdict| verdict.next(taken) == Next::GoOn)
+                .collect()
+        };
+        let harmless = [Verdict::Corrected, Verdict::Restartable];
+        assert_eq!(goes_on(Taken::InGuest), harmless);
+        assert_eq!(goes_on(Taken::InEl2), harmless);
+        let all_but = Verdict::ALL
+            .into_iter()
+            .filter(|verdict| !matches!(verdict, Verdict::Uncontainable | Verdict::Reserved));
+        assert_eq!(goes_on(Taken::AtStart), all_but.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn only_a_guest_ends_and_only_of_what_it_would_have_used() {
+        for taken in [Taken::AtStart, Taken::InGuest, Taken::InEl2] {
+            for verdict in Verdict::ALL {
+                let ends = verdict.next(taken) == Next::EndGuest;
+                let may = (verdict, taken) == (Verdict::Recoverable, Taken::InGuest);
+                assert_eq!(ends, may, "{verdict} {taken:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_deferred_has_the_same_fields() {
+        assert_eq!(deferred(0x11), None);
+        let disr = 1 << 31 | 0b010 << 10 | 0x11;
+        assert_eq!(judge(deferred(disr).unwrap(), true), Verdict::Restartable);
+        assert_eq!(deferred(disr | 1 << 40), deferred(disr));
+        let own = deferred(1 << 31 | 1 << 24 | 0x11).unwrap();
+        assert_eq!(judge(own, true), Verdict::OwnSyndrome);
+    }
+}

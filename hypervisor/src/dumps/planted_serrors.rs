@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! SErrors that are asked for. No emulator that is used here has one of its own, so the syndrome is
+//! made up: it is written to ESR_EL2, and the vector is branched to as if it had been taken. What
+//! comes then is what comes behind a real one, up to the return.
+
+use plan::Fault;
+use trap::serror::Taken;
+
+use crate::cpu::percpu::PerCpu;
+use crate::dumps::serror;
+use crate::machine::fault::is;
+
+/// Offsets in the vectors (DDI 0487K.a, D1.3.1.5): an SError of this level, and of a lower one.
+const FROM_EL2: u64 = 0x380;
+const FROM_GUEST: u64 = 0x580;
+/// Class, IL, and that AET describes it.
+const SERROR: u64 = 0x2f << 26 | 1 << 25 | 0x11;
+/// AET.
+const UNCONTAINABLE: u64 = SERROR;
+const RESTARTABLE: u64 = SERROR | 0b010 << 10;
+const RECOVERABLE: u64 = SERROR | 0b011 << 10;
+const CORRECTED: u64 = SERROR | 0b110 << 10;
+/// What is in DISR_EL1 of a restartable one that was deferred.
+const DEFERRED: u64 = 1 << 31 | 0b010 << 10 | 0x11;
+
+unsafe extern "C" {
+    /// Goes to the vector at `offset` with the syndrome `esr`. Comes back if that returns: 0, or 1
+    /// if it did not keep every general register.
+    ///
+    /// # Safety
+    /// Nothing, but that it is EL2.
+    safe fn el2_as_if_serror(esr: u64, offset: u64) -> u64;
+}
+
+core::arch::global_asm!(
+    r#"
+    .section .text.planted_serrors, "ax"
+el2_as_if_serror:
+    stp     x29, x30, [sp, #-128]!
+    stp     x19, x20, [sp, #16]
+    stp     x21, x22, [sp, #32]
+    stp     x23, x24, [sp, #48]
+    stp     x25, x26, [sp, #64]
+    stp     x27, x28, [sp, #80]
+    mrs     x2, elr_el2
+    mrs     x3, spsr_el2
+    stp     x2, x3, [sp, #96]
+    mrs     x2, esr_el2
+    str     x2, [sp, #112]
+    msr     esr_el2, x0
+    adr     x2, 1f
+    msr     elr_el2, x2
+    mrs     x3, daif
+    orr     x3, x3, #1                      // EL2 with SP_EL2: 0b1001
+    orr     x3, x3, #8
+    msr     spsr_el2, x3
+    isb
+    mrs     x2, vbar_el2
+    add     x2, x2, x1
+    .irp    n, 0,1,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30
+    mov     x\n, #(0x500 + \n)
+    .endr
+    br      x2
+1:
+    .irp    n, 0,1,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30
+    cmp     x\n, #(0x500 + \n)
+    b.ne    2f
+    .endr
+    mov     x0, #0
+    b       3f
+2:  mov     x0, #1
+3:  ldr     x2, [sp, #112]
+    msr     esr_el2, x2
+    ldp     x2, x3, [sp, #96]
+    msr     elr_el2, x2
+    msr     spsr_el2, x3
+    isb
+    ldp     x27, x28, [sp, #80]
+    ldp     x25, x26, [sp, #64]
+    ldp     x23, x24, [sp, #48]
+    ldp     x21, x22, [sp, #32]
+    ldp     x19, x20, [sp, #16]
+    ldp     x29, x30, [sp], #128
+    ret
+    "#,
+);
+
+/// What DISR_EL1 is before the barrier at the start: 0, unless firmware is to have left an SError.
+pub fn left() -> u64 {
+    if is(Fault::SerrorLeft) { DEFERRED } else { 0 }
+}
+
+/// Makes those that are asked for while the guest measures.
+pub fn plant(cpu: &PerCpu) {
+    if is(Fault::SerrorsGoOn) {
+        at(FROM_GUEST, CORRECTED);
+        at(FROM_GUEST, RESTARTABLE);
+        serror::let_in(cpu, Taken::InEl2, || at(FROM_EL2, RESTARTABLE));
+    } else if is(Fault::SerrorRecoverable) {
+        at(FROM_GUEST, RECOVERABLE);
+    } else if is(Fault::SerrorUncontainable) {
+        at(FROM_GUEST, UNCONTAINABLE);
+    }
+}
+
+fn at(vector: u64, esr: u64) {
+    let changed = el2_as_if_serror(esr, vector);
+    assert!(
+        changed == 0,
+        "the vector at {vector:#x} changes a general register"
+    );
+}

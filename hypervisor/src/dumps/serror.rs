@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! SErrors. All of them are EL2's (HCR_EL2.AMO), unless firmware takes them first (SCR_EL3.EA).
+//! What the syndrome says decides, see [`trap::serror`]: those behind which it can go on are
+//! counted and shown, others end the guest or the machine.
+//!
+//! EL2 runs with SErrors masked. One that becomes pending meanwhile is taken at the next return to
+//! the guest, which can't mask it. Where there is no guest to return to, EL2 lets it in by itself.
+
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::{AcqRel, Relaxed};
+
+use aarch64_cpu::registers::{ELR_EL2, ESR_EL2, Readable};
+use abi::Counter;
+use arch::frame::Frame;
+use arch::regs::{DISR_EL1, ISR_EL1};
+use arch::{id, insn};
+use trap::esr::Esr;
+use trap::serror::{self, Next, Taken, Verdict};
+
+use crate::cpu::percpu::PerCpu;
+use crate::dumps::{dump, planted_serrors};
+use crate::machine::ending;
+use crate::say;
+
+/// SErrors of one kind.
+pub struct Tally(AtomicU64);
+
+/// Those that were pending when a CPU came to the hypervisor.
+pub static LEFT: Tally = Tally(AtomicU64::new(0));
+/// Those since then that were corrected.
+pub static CORRECTED: Tally = Tally(AtomicU64::new(0));
+/// Those since then behind which the CPU could go on.
+pub static RESTARTABLE: Tally = Tally(AtomicU64::new(0));
+
+impl Tally {
+    /// How many there were.
+    pub fn count(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// ISR_EL1.A: an SError is pending.
+const PENDING: u64 = 1 << 8;
+/// In [`PerCpu::serror`]: this CPU lets one in. No syndrome, since that has a class.
+const LETS_IN: u64 = 1;
+/// SErrors that are shown. More of them are counted.
+const SHOWN: u64 = 8;
+
+/// The guest was interrupted by an SError.
+pub extern "C" fn in_guest(frame: &Frame) {
+    let cpu = PerCpu::this();
+    cpu.vcpu.counters.add(Counter::Other);
+    let esr = Esr(ESR_EL2.get());
+    match meet(cpu, esr, Taken::InGuest) {
+        Ok(()) => {}
+        Err((Next::EndGuest, verdict)) => ending::lost_guest(
+            cpu,
+            format_args!(
+                "SError, {verdict} (ESR {:#x}), at {:#x}: the guest can't go on, since what it would use next is wrong",
+                esr.0,
+                ELR_EL2.get()
+            ),
+        ),
+        Err((_, verdict)) => dump::fail_in(
+            frame,
+            format_args!(
+                "SError, {verdict}, while the guest ran: ESR_EL2 {:#x}",
+                esr.0
+            ),
+        ),
+    }
+}
+
+/// EL2 was interrupted by one, which is to be so only where it [lets one in](let_in).
+pub extern "C" fn in_el2(frame: &Frame) {
+    let cpu = PerCpu::this();
+    let esr = ESR_EL2.get();
+    if cpu.serror.swap(esr, AcqRel) != LETS_IN {
+        dump::fail_in(frame, format_args!("SError at EL2: ESR_EL2 {esr:#x}"));
+    }
+}
+
+/// Takes what firmware left pending on this CPU, so that it is not held to be an error of what
+/// runs now. With MMU and caches on.
+pub fn take_left(cpu: &PerCpu) {
+    if id::has_ras() {
+        // UNKNOWN after a reset, and the barrier writes it only if there is something to defer.
+        DISR_EL1.set(planted_serrors::left());
+        insn::isb();
+        insn::esb();
+        insn::isb();
+        if let Some(esr) = serror::deferred(DISR_EL1.get()) {
+            DISR_EL1.set(0);
+            met_at_el2(cpu, esr, Taken::AtStart);
+        }
+    }
+    // What can't be deferred.
+    if ISR_EL1.get() & PENDING != 0 {
+        let_in(cpu, Taken::AtStart, by_unmasking);
+    }
+}
+
+/// Takes the SError that is pending on this CPU, if there is one.
+pub fn take_pending(cpu: &PerCpu) {
+    if ISR_EL1.get() & PENDING != 0 {
+        let_in(cpu, Taken::InEl2, by_unmasking);
+    }
+}
+
+/// Has EL2 be interrupted `by` an SError, and judges that.
+pub fn let_in(cpu: &PerCpu, taken: Taken, by: impl FnOnce()) {
+    cpu.serror.store(LETS_IN, Relaxed);
+    by();
+    match cpu.serror.swap(0, AcqRel) {
+        LETS_IN => {}
+        esr => met_at_el2(cpu, Esr(esr), taken),
+    }
+}
+
+fn by_unmasking() {
+    insn::unmask_serror();
+    insn::isb();
+    insn::mask_serror();
+}
+
+fn met_at_el2(cpu: &PerCpu, esr: Esr, taken: Taken) {
+    if let Err((_, verdict)) = meet(cpu, esr, taken) {
+        dump::fail(format_args!("SError, {verdict}: ESR_EL2 {:#x}", esr.0));
+    }
+}
+
+/// Counts and shows an SError behind which it goes on.
+///
+/// # Errors
+/// What has to be done, and why, where it can't go on.
+fn meet(cpu: &PerCpu, esr: Esr, taken: Taken) -> Result<(), (Next, Verdict)> {
+    let verdict = serror::judge(esr, id::has_ras());
+    let next = verdict.next(taken);
+    if next != Next::GoOn {
+        return Err((next, verdict));
+    }
+    let (tally, whose) = match (taken, verdict) {
+        (Taken::AtStart, _) => (&LEFT, "firmware left it pending"),
+        (_, Verdict::Corrected) => (&CORRECTED, "nothing is lost"),
+        _ => (&RESTARTABLE, "nothing has used what is wrong"),
+    };
+    let before = tally.0.fetch_add(1, Relaxed);
+    if before < SHOWN {
+        say!(
+            "SError on CPU {:#x}, {verdict} (ESR {:#x}): {whose}; it is counted{}",
+            cpu.mpidr,
+            esr.0,
+            if before + 1 == SHOWN {
+                ", and more of them are not shown"
+            } else {
+                ""
+            }
+        );
+    }
+    Ok(())
+}
