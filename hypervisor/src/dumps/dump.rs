@@ -160,8 +160,9 @@ fn take_console(why: core::fmt::Arguments<'_>) {
             if exclusive && !AGAIN.swap(true, SeqCst) {
                 dump!("panic: EL2 on CPU {cpu:#x} again, while it reported: {why}");
                 dump!("exit status {STATUS}");
+                power::stop();
             }
-            power::stop();
+            power::stop_in_silence();
         }
         _ => as_well(why),
     }

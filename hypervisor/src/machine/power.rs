@@ -41,6 +41,18 @@ pub fn stop() -> ! {
     off(SYSTEM_OFF)
 }
 
+/// The same without a word, and without asking the console whether it has sent everything: where
+/// the console itself may be what is broken.
+pub fn stop_in_silence() -> ! {
+    if let Some(conduit) = conduit() {
+        psci(conduit, SYSTEM_OFF, 0, 0, 0);
+    }
+    loop {
+        // strict wait-can-end: nothing is to end it.
+        arch::insn::wfi();
+    }
+}
+
 /// Resets the machine: PSCI SYSTEM_RESET, and a halt where that does not return.
 pub fn reset() -> ! {
     off(SYSTEM_RESET)
