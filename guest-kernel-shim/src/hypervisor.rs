@@ -84,6 +84,7 @@ pub fn tell(arguments: &Arguments<'_>) -> Result<(), Mistaken> {
     let given = arguments.given_trap.map(|trap| Given {
         trap,
         host_poll_us: arguments.given_host_poll_us.unwrap_or(0) as u32,
+        alone: arguments.given_alone,
     });
     if let Some(told) = arguments.under {
         let agrees = match told {

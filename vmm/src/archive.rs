@@ -2,8 +2,8 @@
 //! An initramfs: files in an archive of the form `newc` (Linux,
 //! Documentation/driver-api/early-userspace/buffer-format.rst).
 //!
-//! The kernel of the host starts `/init`, which is this program. As the first process it
-//! runs what [`RUNS`] says, one guest after another.
+//! The kernel of the host starts `/init`, which is the program `rouse-kvm`. As the first
+//! process it runs itself with the words that [`RUNS`] has, one run after another.
 
 /// The program.
 pub const INIT: &str = "init";

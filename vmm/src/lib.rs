@@ -12,7 +12,8 @@
 //! | [`layout`] | where the guest has what |
 //! | [`tree`] | the device tree that says so |
 //! | [`statistics`] | what KVM counts, as the guest may ask for it |
-//! | [`archive`] | an initramfs with this program as its first process |
+//! | [`archive`] | an initramfs with a program as its first process |
+//! | [`payload`] | guests behind a program, in one file |
 //! | `machine` | the machine itself; arm64 Linux only |
 
 pub mod archive;
@@ -20,5 +21,6 @@ pub mod layout;
 #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
 pub mod machine;
 pub mod options;
+pub mod payload;
 pub mod statistics;
 pub mod tree;

@@ -6,6 +6,7 @@
 //! there are any. What the program may do from the start of the guest on is bounded by
 //! `filter`.
 
+mod breach;
 mod bus;
 mod console;
 mod cpu;
@@ -14,11 +15,14 @@ mod filter;
 pub mod init;
 mod mode;
 mod pins;
+mod pmu;
 mod registers;
 mod vm;
 
 use std::fmt;
 use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -26,12 +30,27 @@ use std::sync::{Arc, Barrier};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use rustix::process::{Signal, set_parent_process_death_signal};
 use vmm_sys_util::signal::Killable;
 
-use crate::options::Options;
+use crate::options::{Mode, Options};
 use bus::Bus;
 use cpu::{Cause, Cpu, Left};
 use vm::Vm;
+
+/// How KVM runs here, if this may be asked and the host's kernel says so.
+#[must_use]
+pub fn mode() -> Option<Mode> {
+    mode::found().ok().flatten()
+}
+
+/// CPUs that this process may use.
+///
+/// # Errors
+/// [`Obstacle`]: the host's kernel does not tell.
+pub fn usable() -> Result<Vec<usize>, Obstacle> {
+    pins::usable()
+}
 
 /// Why a guest could not be started: the thing, the place and the remedy in one line.
 #[derive(Debug)]
@@ -88,10 +107,13 @@ const KICKS: usize = 500;
 /// # Errors
 /// [`Obstacle`]: it could not be started.
 pub fn run(options: &Options) -> Result<End, Obstacle> {
-    let shown = options.image.display();
-    let image = fs::read(&options.image).map_err(|error| {
+    if options.with_parent {
+        with_parent()?;
+    }
+    let image = image(&options.image).map_err(|error| {
         Obstacle(format!(
-            "{shown} can't be read ({error}); name an arm64 Image"
+            "{} can't be read ({error}); name an arm64 Image",
+            options.image.display()
         ))
     })?;
     if let Some(mode) = options.mode {
@@ -114,6 +136,9 @@ pub fn run(options: &Options) -> Result<End, Obstacle> {
     }
     pins::run_on(&places.rest)?;
     filter::bound()?;
+    if let Some(breach) = options.break_bound {
+        return Err(breach::go_on_after(breach));
+    }
     thread::sleep(options.rest);
     together.start.wait();
     let machine = Machine {
@@ -126,6 +151,22 @@ pub fn run(options: &Options) -> Result<End, Obstacle> {
     // The memory of the guest has to outlive its vCPUs, whose threads are still there.
     drop(vm);
     Ok(end)
+}
+
+/// The image at `path`, or what comes by standard input.
+fn image(path: &Path) -> io::Result<Vec<u8>> {
+    if path != Path::new("-") {
+        return fs::read(path);
+    }
+    let mut image = Vec::new();
+    io::stdin().read_to_end(&mut image)?;
+    Ok(image)
+}
+
+/// Has the host's kernel end this program with the one that started it.
+fn with_parent() -> Result<(), Obstacle> {
+    set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|error| Obstacle(format!("--with-parent: {error}; leave it out")))
 }
 
 /// What the threads share.

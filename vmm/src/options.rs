@@ -15,13 +15,13 @@ pub const MIB: u64 = 1 << 20;
 pub const HELP: &str = "\
 Run a guest's image under KVM
 
-Usage: rouse-kvm [OPTIONS] IMAGE [WORD...]
+Usage: rouse-kvm boot [OPTIONS] IMAGE [WORD...]
 
 The guest gets RAM, vCPUs that are each pinned to a CPU, KVM's GICv3 and PSCI, and a console,
 which is standard output. It has no disk, no network and no input.
 
 Arguments:
-  IMAGE    an arm64 Image, of which Rouse's guest is one
+  IMAGE    an arm64 Image, of which Rouse's guest is one; - is standard input
   WORD...  its boot arguments
 
 Options:
@@ -31,6 +31,10 @@ Options:
   --rest SECONDS      wait before the guest starts [default: 0]
   --host-poll-us US   KVM polls so long at most before it halts a vCPU [default: as KVM is set]
   --mode MODE         refuse unless KVM runs so: vhe, nvhe, protected
+  --pmu               the guest has a PMU, for cycles; what KVM does for it is in the time of every exit
+  --with-parent       end when what started this ends
+  --break-bound CALL  do what this program may not do while a guest runs, as a test that it is ended for it:
+                      open, socket, start, execute, ioctl
   --timeout SECONDS   end a guest whose console is silent for so long [default: 240]
   --console KIB       end a guest that has written more to its console [default: 65536]
   --help              print this
@@ -59,10 +63,47 @@ pub struct Options {
     pub host_poll_us: Option<u32>,
     /// How KVM has to run.
     pub mode: Option<Mode>,
+    /// Whether the guest has a PMU.
+    pub pmu: bool,
+    /// What to do against the bound, as a test of it.
+    pub break_bound: Option<Breach>,
+    /// Whether to end when the parent process does.
+    pub with_parent: bool,
     /// How long the console may be silent.
     pub timeout: Duration,
     /// Bytes that the guest may write to its console.
     pub console: u64,
+}
+
+/// Something that the program may not do while a guest runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Breach {
+    /// Open a file.
+    Open,
+    /// Make a socket.
+    Socket,
+    /// Start a program.
+    Start,
+    /// Get memory that can be executed.
+    Execute,
+    /// Ask a device for something else than KVM for a vCPU's run.
+    Ioctl,
+}
+
+impl Breach {
+    /// Their words.
+    const WORDS: [(&'static str, Self); 5] = [
+        ("open", Self::Open),
+        ("socket", Self::Socket),
+        ("start", Self::Start),
+        ("execute", Self::Execute),
+        ("ioctl", Self::Ioctl),
+    ];
+
+    fn of(word: &str) -> Option<Self> {
+        let mut known = Self::WORDS.iter();
+        known.find_map(|&(name, breach)| (name == word).then_some(breach))
+    }
 }
 
 /// A mode of KVM.
@@ -126,6 +167,9 @@ pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Command, Mistake
         rest: Duration::ZERO,
         host_poll_us: None,
         mode: None,
+        pmu: false,
+        break_bound: None,
+        with_parent: false,
         timeout: Duration::from_secs(240),
         console: 64 * MIB,
     };
@@ -146,6 +190,8 @@ pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Command, Mistake
         match option {
             "help" => return Ok(Command::Help),
             "version" => return Ok(Command::Version),
+            "pmu" if value.is_none() => options.pmu = true,
+            "with-parent" if value.is_none() => options.with_parent = true,
             _ => {
                 let mut next = value.into_iter().chain(words.by_ref());
                 take(&mut options, &format!("--{option}"), &mut next)?;
@@ -191,6 +237,12 @@ fn take(
                     )));
                 }
             });
+        }
+        "--break-bound" => {
+            let word = words.next().unwrap_or_default();
+            options.break_bound = Some(Breach::of(&word).ok_or_else(|| {
+                Mistake(format!("--break-bound: there is no `{word}`; see --help"))
+            })?);
         }
         "--pin" => {
             let list = words.next().unwrap_or_default();
@@ -268,6 +320,15 @@ mod tests {
     }
 
     #[test]
+    fn switches_have_no_value() {
+        let options = run("--pmu --with-parent - a=b");
+        assert!(options.pmu && options.with_parent);
+        assert_eq!(options.image, PathBuf::from("-"));
+        assert_eq!(options.arguments, "a=b");
+        assert!(read("--pmu=on Image").is_err());
+    }
+
+    #[test]
     fn modes_are_told_by_the_words_of_linux() {
         assert_eq!(run("--mode protected Image").mode, Some(Mode::Protected));
         for (said, mode) in [
@@ -287,6 +348,7 @@ mod tests {
             ("--cpus many Image", ["`many`", "see --help"]),
             ("--cpus 513 Image", ["`513`", "512"]),
             ("--pin 1,,2 Image", ["--pin", "``"]),
+            ("--break-bound fly Image", ["`fly`", "see --help"]),
             ("--mode el3 Image", ["`el3`", "nvhe"]),
             ("--gpu Image", ["--gpu", "see --help"]),
             ("--cpus 2", ["no image", "arm64 Image"]),

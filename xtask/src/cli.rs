@@ -7,10 +7,10 @@ mod work;
 use clap::{Parser, Subcommand};
 
 pub use verbs::{
-    AsmArgs, BuildArgs, CompareArgs, CostArgs, DebugArgs, ExperimentArgs, HypervisorsArgs,
-    ImageArgs, ReportArgs, RunArgs, SoakArgs, SoakMetric, TestArgs,
+    AsmArgs, BuildArgs, CompareArgs, CostArgs, DebugArgs, ExperimentArgs, For, HypervisorsArgs,
+    ImageArgs, Place, ReportArgs, RunArgs, SoakArgs, SoakMetric, TestArgs,
 };
-pub use work::{Boot, DeadlineArgs, JobArgs, LimitArgs, LoadArgs, Metric, PlanArgs, Unders};
+pub use work::{Boot, DeadlineArgs, JobArgs, LimitArgs, LoadArgs, Metric, Unders};
 
 use crate::governors::GovernorsArgs;
 
@@ -77,7 +77,8 @@ pub enum Verb {
     /// Build and pack the image and print its path
     #[command(after_help = STATUS)]
     Build(BuildArgs),
-    /// Write a disk that boots on a machine with UEFI: an instance's root disk, for example
+    /// Write what is taken to another machine: a disk for one with UEFI, an instance's root disk for example, or a program for Linux
+    /// with KVM
     #[command(after_help = format!("{LISTS}\n\n{STATUS}"))]
     Image(Box<ImageArgs>),
     /// Make a report from runs or from serial logs, whole or damaged, of one machine or of several
@@ -105,19 +106,6 @@ pub enum Verb {
     Doctor,
 }
 
-/// What is wrong with a command line, in one line.
-pub fn one_line(error: &clap::Error) -> String {
-    let text = error.to_string();
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let told =
-        lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
-    let told: Vec<&str> = told
-        .map(|line| line.trim_start_matches("error: "))
-        .collect();
-    let told = told.join("; ").replace(":; ", ": ");
-    format!("{told}; --help lists what there is")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,7 +127,7 @@ mod tests {
             (["report", "--title", "x"], "provided: <INPUT>..."),
         ] {
             let error = Cli::try_parse_from(["xtask"].into_iter().chain(line)).unwrap_err();
-            let text = one_line(&error);
+            let text = request::one_line(&error);
             assert!(text.contains(told) && !text.contains('\n'), "{text}");
         }
     }

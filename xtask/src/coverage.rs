@@ -15,9 +15,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::grid::{self, Column};
 use crate::terminal::say;
 use crate::{failure::bad_input, places, toolchain};
+use page::grid::{self, Column};
 
 /// What of a crate's lines must be covered, in percent.
 const LEAST: f64 = 90.0;

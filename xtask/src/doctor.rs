@@ -5,11 +5,11 @@ use anyhow::{Result, bail};
 
 use crate::debug::debugger;
 use crate::gem5;
-use crate::grid::{self, Column};
 use crate::places;
 use crate::qemu::{self, Found};
 use crate::terminal::say;
 use crate::toolchain::{self, TARGET, output};
+use page::grid::{self, Column};
 
 /// The firmware of boards that have one (boards/*.toml).
 const FIRMWARE: &str = "QEMU_EFI.fd";

@@ -2,9 +2,10 @@
 //! The tables of the logs whose results crates/results tests: what people see of a log is
 //! as it was, or the change is looked at.
 
+use page::table;
 use results::goldens::{golden, logs};
 
-use crate::{places, table};
+use crate::places;
 
 /// Width of the tables.
 const WIDTH: usize = 100;

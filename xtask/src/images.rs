@@ -30,8 +30,7 @@ const PROFILE: &str = "image";
 const HYPERVISOR: &str = "hypervisor";
 const GUEST: &str = "guest-kernel-shim";
 const TEST_KERNEL: &str = "test-kernel";
-const MONITOR: &str = "vmm";
-const MONITOR_PROGRAM: &str = "rouse-kvm";
+const MONITOR: &str = "rouse-kvm";
 const DIRTY_FIRMWARE: &str = "dirty-firmware";
 /// Name of the packed image's file.
 const PACKED: &str = "rouse.img";
@@ -244,16 +243,17 @@ fn alone(package: &'static str) -> Result<Vec<u8>> {
     Ok(compiled.flat.clone())
 }
 
-/// The virtual machine monitor: a static program of arm64 Linux.
+/// What runs guests under KVM, with the virtual machine monitor in it: a static program of
+/// arm64 Linux.
 pub fn monitor() -> Result<Vec<u8>> {
     toolchain::ensure_target(toolchain::LINUX)?;
     let _locked = lock()?;
     let arguments = ["--release", "--target", toolchain::LINUX];
-    let package = ["--package", MONITOR, "--bin", MONITOR_PROGRAM];
+    let package = ["--package", MONITOR, "--bin", MONITOR];
     let directory = directory(Atomics::Llsc);
     cargo(&directory, &[&arguments[..], &package[..]].concat(), "")?;
     let path = directory.join(toolchain::LINUX).join("release");
-    let path = path.join(MONITOR_PROGRAM);
+    let path = path.join(MONITOR);
     fs::read(&path).with_context(|| format!("{} was not built", path.display()))
 }
 

@@ -2,7 +2,10 @@
 //! A host for guests under KVM: a machine of QEMU's with EL2, on which Debian's kernel runs
 //! our virtual machine monitor (`vmm/`) as its first and only process.
 
+pub mod here;
 mod kernel;
+pub mod place;
+pub mod program;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,6 +16,8 @@ use plan::Trap;
 
 use crate::images;
 
+/// The first word of the monitor's command lines.
+pub const BOOT: &str = "boot";
 /// Its machine, whatever the board: the host wants no firmware.
 pub const MACHINE: &str = "virt,virtualization=on,gic-version=3,dtb-randomness=off";
 /// CPUs of the host: those of the guest, and some for everything else, of which the first
@@ -65,10 +70,19 @@ pub struct Host {
 impl Host {
     /// One with `kernel`, or with Debian's, which is provided if it is not there.
     pub fn ensure(kernel: Option<&Path>) -> Result<Self> {
+        Self::with(kernel, images::monitor)
+    }
+
+    /// One with Debian's kernel, on which `program` runs instead of the monitor alone.
+    pub fn of(program: Vec<u8>) -> Result<Self> {
+        Self::with(None, || Ok(program))
+    }
+
+    fn with(kernel: Option<&Path>, monitor: impl FnOnce() -> Result<Vec<u8>>) -> Result<Self> {
         let kernel = kernel::ensure(kernel)?;
         Ok(Self {
             told: kernel::told(&kernel)?,
-            monitor: images::monitor()?,
+            monitor: monitor()?,
             kernel,
         })
     }

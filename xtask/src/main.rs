@@ -3,13 +3,14 @@
 //!
 //! [`run`]: options become a checked [`job`]; [`boot`] finds an emulator ([`qemu`]),
 //! builds ([`images`], [`pack`]), starts it ([`launch`]) and follows the [`console`];
-//! a [`session`] makes [`results`] of its records; the [`table`]
-//! shows them, the [`page`] draws them, and the [`verdict`] becomes the exit
+//! a [`session`] makes [`results`] of its records; the [`page`] shows and draws
+//! them, and the [`verdict`] becomes the exit
 //! status. A boot ends when its [`limits`] are reached, in time without progress: of
 //! the emulator's own time ([`own_time`]) since something showed that the run gets
 //! on ([`advance`]).
 //!
-//! The verb `image` puts the same image on a [`disk`]. [`report`] does the same as
+//! The verb `image` puts the same image on a [`disk`], or its guest into a program for
+//! machines with [`kvm`]. [`report`] does the same as
 //! [`run`] with runs and with a captured console; [`compare`] holds
 //! two of them against each other. [`governors`] replays traces of idle intervals to
 //! the guest's governors, on the host; [`experiment`] boots what others have
@@ -44,7 +45,6 @@ mod gem5;
 #[cfg(test)]
 mod goldens;
 mod governors;
-mod grid;
 mod hypervisors;
 mod images;
 mod interrupt;
@@ -71,7 +71,6 @@ mod store;
 mod strict;
 mod suite;
 mod symbols;
-mod table;
 mod terminal;
 mod toolchain;
 mod verdict;
@@ -84,7 +83,7 @@ use anyhow::Context;
 use clap::Parser;
 use clap::error::ErrorKind;
 
-use cli::{BuildArgs, Cli, Verb};
+use cli::{BuildArgs, Cli, For, Verb};
 use failure::BadInput;
 use images::Guest;
 use plan::Program;
@@ -113,7 +112,7 @@ fn parse() -> anyhow::Result<Option<Cli>> {
             Ok(None)
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
-        _ => Err(BadInput::error(cli::one_line(&error))),
+        _ => Err(BadInput::error(request::one_line(&error))),
     }
 }
 
@@ -131,7 +130,10 @@ fn dispatch(cli: Cli) -> anyhow::Result<()> {
         Verb::Experiment(args) => experiment::run(&args),
         Verb::Hypervisors(args) => hypervisors::hypervisors(&args),
         Verb::Debug(args) => debug::debug(&args),
-        Verb::Image(args) => disk::image(&args),
+        Verb::Image(args) => match args.what {
+            For::Uefi => disk::image(&args),
+            For::Kvm => kvm::program::image(&args),
+        },
         Verb::Boards => boards::list(),
         Verb::Doctor => doctor::doctor(),
     }

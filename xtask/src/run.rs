@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use page::table;
 
 use crate::boot::Show;
 use crate::cli::RunArgs;
@@ -13,10 +14,13 @@ use crate::job::Job;
 use crate::output::Output;
 use crate::session::Session;
 use crate::terminal::{note, say};
-use crate::{report, session, table, terminal};
+use crate::{kvm, report, session, terminal};
 
 /// Does what `cargo xtask run` promises.
 pub fn run(args: &RunArgs) -> Result<()> {
+    if kvm::place::is_here(args)? {
+        return kvm::here::run(args);
+    }
     let job = Job::of_run(args)?;
     let copy = Output::claim_any("--json", args.json.as_ref())?;
     let folder = Folder::claim(args.out.as_deref(), &job.board().name)?;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The verb `test`: the host's tests, then those that boot.
 
+mod carried;
 mod case;
 mod cells;
 mod counted;

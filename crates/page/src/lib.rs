@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What people see of results: `report.html` ([`html()`]), and what the tables of a
-//! terminal share with it. [`scale`] says in which unit, [`columns`] has the columns of
+//! terminal ([`table`], [`grid`]) share with it. [`scale`] says in which unit, [`columns`] has the columns of
 //! the cells, [`summary`] the headline, [`machines`] the same cells side by side.
 //! Nothing here reads or writes a file.
 //!
@@ -20,6 +20,7 @@ mod column;
 pub mod columns;
 mod curves;
 mod frame;
+pub mod grid;
 mod lead;
 mod machine;
 pub mod machines;
@@ -31,6 +32,7 @@ pub mod shortfalls;
 mod stacks;
 pub mod summary;
 mod svg;
+pub mod table;
 
 pub use column::Column;
 pub use curves::Line;

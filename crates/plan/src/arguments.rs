@@ -66,6 +66,12 @@ pub const DEADLINE: &str = "deadline";
 pub const CELL_DEADLINE: &str = "cell-deadline";
 /// Keeps a CPU for the deadlines.
 pub const KEEP_CPU: &str = "keep-cpu";
+/// What traps in a boot, where cells can't turn that.
+pub(crate) const GIVEN_TRAP: &str = "given-trap";
+/// How long what is below polls, likewise.
+pub(crate) const GIVEN_HOST_POLL_US: &str = "given-host-poll-us";
+/// Says that no other boot has another trap.
+pub(crate) const GIVEN_ALONE: &str = "given-alone";
 /// Says that the boot arguments begin behind it.
 pub const OPTIONS: &str = "options";
 
@@ -85,9 +91,11 @@ arguments! {
         /// What the guest runs under, where that does not say so itself.
         under: Option<Under> = "under", word;
         /// What traps in this boot, under that.
-        given_trap: Option<Trap> = "given-trap", word;
+        given_trap: Option<Trap> = GIVEN_TRAP, word;
         /// How long that polls on a trapped WFI, microseconds.
-        given_host_poll_us: Option<u64> = "given-host-poll-us", count;
+        given_host_poll_us: Option<u64> = GIVEN_HOST_POLL_US, count;
+        /// No other boot has another trap.
+        given_alone: bool = GIVEN_ALONE, on;
         /// What chance is made of.
         seed: Option<u64> = "seed", count;
         /// Wake-ups of a soak, which is run instead.

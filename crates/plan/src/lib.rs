@@ -152,8 +152,8 @@ impl Plan {
         match cell.skip_reason(machine) {
             None => given.suits(cell),
             Some(_) => {
-                given.host_poll_us == 0
-                    && Some(given.trap) == self.lists.trap.values.iter().next().copied()
+                let first = self.lists.trap.values.iter().next().copied();
+                given.host_poll_us == 0 && (given.alone || Some(given.trap) == first)
             }
         }
     }
@@ -254,7 +254,7 @@ impl Plan {
         let lists = &self.lists;
         match reason {
             SkipReason::NeverPolls => lists.wake.named,
-            SkipReason::NothingTraps => lists.trap.named,
+            SkipReason::NothingTraps | SkipReason::TrapIsGiven(_) => lists.trap.named,
             SkipReason::OneCpu => !self.is_left_out(cell),
             SkipReason::NoPeriod
             | SkipReason::OffsetToSelf { .. }

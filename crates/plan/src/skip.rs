@@ -5,7 +5,8 @@ use core::fmt;
 
 use cpuidle::Broken;
 
-use crate::{Cell, CpuSet, Noise, Pair, Trap, Under};
+use crate::arguments::{GIVEN_ALONE, GIVEN_HOST_POLL_US, GIVEN_TRAP};
+use crate::{Cell, CpuSet, Noise, PREFIX, Pair, Trap, Under};
 
 /// What of the machine decides whether a cell can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,20 +33,53 @@ pub struct Machine {
     pub event_loses_irq: bool,
 }
 
-/// Knobs of a hypervisor that are turned at its boot.
+/// Knobs of a hypervisor that are turned at its boot. As text they are boot arguments of the
+/// guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Given {
     /// What traps.
     pub trap: Trap,
     /// How long it polls on a trapped WFI, microseconds; 0 is off.
     pub host_poll_us: u32,
+    /// No other boot has another trap, so that this one has every cell to which it makes no
+    /// difference.
+    pub alone: bool,
 }
 
 impl Given {
     /// Whether `cell` wants them so.
     #[must_use]
     pub fn suits(&self, cell: &Cell) -> bool {
-        self.trap == cell.trap && self.host_poll_us == cell.host_poll_us
+        self.traps_of(cell) && self.host_poll_us == cell.host_poll_us
+    }
+
+    /// Whether as much of `cell` traps as it wants.
+    pub(crate) fn traps_of(&self, cell: &Cell) -> bool {
+        let Self { trap, alone, .. } = *self;
+        if !alone {
+            return trap == cell.trap;
+        }
+        let wfi = trap.wfi() && cell.halts();
+        let wfe = trap.wfe() && cell.uses_events();
+        cell.trap.wfi() == wfi && cell.trap.wfe() == wfe
+    }
+}
+
+impl fmt::Display for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            trap,
+            host_poll_us,
+            alone,
+        } = self;
+        write!(
+            f,
+            "{PREFIX}{GIVEN_TRAP}={trap} {PREFIX}{GIVEN_HOST_POLL_US}={host_poll_us}"
+        )?;
+        match alone {
+            true => write!(f, " {PREFIX}{GIVEN_ALONE}"),
+            false => Ok(()),
+        }
     }
 }
 
@@ -61,6 +95,8 @@ pub enum SkipReason {
     NeverPolls,
     /// The trap is of an instruction that the wait does not execute.
     NothingTraps,
+    /// What is below traps this, and only its boot changes that.
+    TrapIsGiven(Trap),
     /// Shapes `dry` and `self` have no receiver that waits.
     ShapeNeedsBusy,
     /// It needs EL2, and the guest runs on the bare machine.
@@ -183,6 +219,19 @@ impl fmt::Display for SkipReason {
                 return write!(
                     f,
                     "host-poll: {under} polls by its own rules only; use host-poll adaptive, hint silent"
+                );
+            }
+            Self::TrapIsGiven(trap) => {
+                return write!(
+                    f,
+                    "trap: what is below was started so that {} traps, and this cell wants it otherwise; start it with \
+                     kvm-arm.wfi_trap_policy and kvm-arm.wfe_trap_policy of the other value, trap or notrap",
+                    match trap {
+                        Trap::None => "nothing",
+                        Trap::Wfi => "wfi",
+                        Trap::Wfe => "wfe",
+                        Trap::Both => "both wfi and wfe",
+                    }
                 );
             }
             Self::NoHostPoll(under) => {

@@ -91,6 +91,7 @@ fn arguments_beside_the_plan_are_read_once() {
             under: Some(Under::Kvm),
             given_trap: Some(Trap::Wfi),
             given_host_poll_us: Some(9),
+            given_alone: false,
         }
     );
     assert_eq!(
@@ -323,7 +324,7 @@ fn every_name_is_known_and_none_is_there_twice() {
             Arguments::<Plan>::read(Box::leak(format!("rouse.{key}=?").into_boxed_str()));
         assert!(!matches!(wrong, Some(Error::UnknownKey { .. })), "{key}");
     }
-    assert_eq!(names.len(), COUNT + Plan::OTHERS.len() + 17);
+    assert_eq!(names.len(), COUNT + Plan::OTHERS.len() + 18);
 }
 
 #[test]

@@ -335,7 +335,11 @@ fn boots_with_other_knobs_share_the_cells() {
     let mut parts = Vec::new();
     for trap in [plan::Trap::None, plan::Trap::Wfi, plan::Trap::Both] {
         for host_poll_us in [0, 50] {
-            kvm.given = Some(plan::Given { trap, host_poll_us });
+            kvm.given = Some(plan::Given {
+                trap,
+                host_poll_us,
+                alone: false,
+            });
             let part: Vec<Cell> = plan.cells(&kvm).collect();
             let first = trap == plan::Trap::None && host_poll_us == 0;
             for cell in &part {
@@ -352,4 +356,47 @@ fn boots_with_other_knobs_share_the_cells() {
     }
     assert_eq!(parts.len(), all.len());
     assert!(all.iter().all(|cell| parts.contains(cell)));
+}
+
+/// Where there is one boot, it has every cell of which as much traps as the cell wants, and
+/// says of the others why not.
+#[test]
+fn a_boot_alone_has_what_its_trap_makes_no_difference_to() {
+    let mut plan = Plan::default();
+    plan.set("workload", "pingpong").unwrap();
+    plan.set("wait", "busy,wfe,wfi").unwrap();
+    let cells = |plan: &Plan, trap| {
+        let kvm = Machine {
+            under: plan::Under::Kvm,
+            given: Some(plan::Given {
+                trap,
+                host_poll_us: 0,
+                alone: true,
+            }),
+            ..machine()
+        };
+        let cells = plan.cells(&kvm).map(|cell| {
+            let trap = cell
+                .skip_reason(&kvm)
+                .map_or(format!("{}", cell.trap), |why| format!("{why}"));
+            (cell.wait.to_string(), trap)
+        });
+        cells.collect::<std::collections::BTreeSet<_>>()
+    };
+    let pairs = |pairs: &[(&str, &str)]| {
+        let pairs = pairs
+            .iter()
+            .map(|&(wait, trap)| (wait.to_owned(), trap.to_owned()));
+        pairs.collect::<std::collections::BTreeSet<_>>()
+    };
+    use plan::Trap;
+    let trapped = pairs(&[("busy", "none"), ("wfe", "none"), ("wfi", "wfi")]);
+    assert_eq!(cells(&plan, Trap::Wfi), trapped);
+    let free = pairs(&[("busy", "none"), ("wfe", "none"), ("wfi", "none")]);
+    assert_eq!(cells(&plan, Trap::None), free);
+    // What was named and can't be had is told, once.
+    plan.set("trap", "none,wfi").unwrap();
+    let told = cells(&plan, Trap::Wfi);
+    let mut skipped = told.difference(&trapped);
+    assert!(skipped.any(|(wait, why)| wait == "wfi" && why.contains("kvm-arm.wfi_trap_policy")));
 }

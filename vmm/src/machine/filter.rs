@@ -12,8 +12,8 @@ use seccompiler::{
 
 use super::Obstacle;
 
-/// Calls with any arguments: reading what is open (statistics of KVM), threads, their signals and locks, time, memory's return, output,
-/// the end.
+/// Calls with any arguments: reading what is open (statistics of KVM), threads, their signals
+/// and locks, time, memory's return, output, the end.
 const ANY: [i64; 21] = [
     libc::SYS_pread64,
     libc::SYS_write,

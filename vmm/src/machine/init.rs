@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! This program as the first process of a host that exists for one guest.
+//! This program as the first process of a host that exists for its guests.
 
 use std::fs;
 use std::io::{self, Write};

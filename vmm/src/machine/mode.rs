@@ -2,7 +2,7 @@
 //! The mode in which KVM runs, which only the kernel's log says.
 
 use std::fs::OpenOptions;
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 
 use super::Obstacle;
@@ -13,16 +13,13 @@ const SAID: &str = " mode initialized";
 
 /// Refuses unless KVM runs as `wanted`.
 pub fn check(wanted: Mode) -> Result<(), Obstacle> {
-    let log = log().map_err(|error| {
+    let said = said().map_err(|error| {
         Obstacle(format!(
             "--mode: /dev/kmsg can't be read ({error}); run as root, or leave --mode out"
         ))
     })?;
-    let line = log
-        .lines()
-        .find_map(|line| Some(line.split_once("kvm [1]: ")?.1.split_once(SAID)?.0));
-    match line {
-        Some(mode) if Mode::of(mode) == Some(wanted) => Ok(()),
+    match said {
+        Some(mode) if Mode::of(&mode) == Some(wanted) => Ok(()),
         Some(mode) => Err(Obstacle(format!(
             "--mode: KVM runs here as `{mode}`; boot the host's kernel with another kvm-arm.mode=, \
              on a CPU that has what it wants"
@@ -33,8 +30,22 @@ pub fn check(wanted: Mode) -> Result<(), Obstacle> {
     }
 }
 
+/// How it runs, if the log has it.
+pub fn found() -> io::Result<Option<Mode>> {
+    Ok(said()?.and_then(|mode| Mode::of(&mode)))
+}
+
+/// The same in the kernel's words.
+fn said() -> io::Result<Option<String>> {
+    let log = log()?;
+    let mut said = log
+        .lines()
+        .filter_map(|line| Some(line.split_once("kvm [1]: ")?.1.split_once(SAID)?.0));
+    Ok(said.next().map(str::to_owned))
+}
+
 /// The kernel's log as far as it is there; each read gives a record.
-fn log() -> std::io::Result<String> {
+fn log() -> io::Result<String> {
     let mut file = OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_NONBLOCK)

@@ -18,11 +18,7 @@ pub struct Places {
 /// Chooses among the CPUs that this process may use. The last ones are for vCPUs: hosts
 /// tend to serve interrupts on their first.
 pub fn choose(options: &Options) -> Result<Places, Obstacle> {
-    let set = sched_getaffinity(None)
-        .map_err(|error| Obstacle(format!("CPUs of this machine can't be asked for ({error})")))?;
-    let usable: Vec<usize> = (0..CpuSet::MAX_CPU)
-        .filter(|&cpu| set.is_set(cpu))
-        .collect();
+    let usable = usable()?;
     let cpus = options.cpus;
     let vcpus = match &options.pins {
         Some(pins) => named(pins, cpus, &usable)?,
@@ -42,6 +38,14 @@ pub fn choose(options: &Options) -> Result<Places, Obstacle> {
         rest.clone_from(&usable);
     }
     Ok(Places { vcpus, rest })
+}
+
+/// The CPUs that this process may use.
+pub fn usable() -> Result<Vec<usize>, Obstacle> {
+    let set = sched_getaffinity(None)
+        .map_err(|error| Obstacle(format!("CPUs of this machine can't be asked for ({error})")))?;
+    let cpus = 0..CpuSet::MAX_CPU;
+    Ok(cpus.filter(|&cpu| set.is_set(cpu)).collect())
 }
 
 /// The CPUs that were named, if they do.

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use kvm_bindings::{
-    KVM_ARM_VCPU_POWER_OFF, KVM_ARM_VCPU_PSCI_0_2, KVM_CAP_HALT_POLL, KVM_DEV_ARM_VGIC_CTRL_INIT,
-    KVM_DEV_ARM_VGIC_GRP_ADDR, KVM_DEV_ARM_VGIC_GRP_CTRL, KVM_VGIC_V3_ADDR_TYPE_DIST,
-    KVM_VGIC_V3_ADDR_TYPE_REDIST_REGION, kvm_create_device, kvm_device_attr,
-    kvm_device_type_KVM_DEV_TYPE_ARM_VGIC_V3, kvm_enable_cap, kvm_userspace_memory_region,
-    kvm_vcpu_init,
+    KVM_ARM_VCPU_PMU_V3, KVM_ARM_VCPU_POWER_OFF, KVM_ARM_VCPU_PSCI_0_2, KVM_CAP_HALT_POLL,
+    KVM_DEV_ARM_VGIC_CTRL_INIT, KVM_DEV_ARM_VGIC_GRP_ADDR, KVM_DEV_ARM_VGIC_GRP_CTRL,
+    KVM_VGIC_V3_ADDR_TYPE_DIST, KVM_VGIC_V3_ADDR_TYPE_REDIST_REGION, kvm_create_device,
+    kvm_device_attr, kvm_device_type_KVM_DEV_TYPE_ARM_VGIC_V3, kvm_enable_cap,
+    kvm_userspace_memory_region, kvm_vcpu_init,
 };
-use kvm_ioctls::{DeviceFd, Kvm, VcpuFd, VmFd};
+use kvm_ioctls::{Cap, DeviceFd, Kvm, VcpuFd, VmFd};
 use platform::AFFINITY;
 use platform::image::Image;
 use vm_memory::{Bytes, GuestAddress, GuestMemoryBackend, GuestMemoryMmap};
@@ -19,6 +19,7 @@ use vmm_sys_util::errno;
 use super::Obstacle;
 use super::cpu::Cpu;
 use super::exits::Exits;
+use super::pmu;
 use super::registers;
 use crate::layout::{self, DISTRIBUTOR, RAM, REDISTRIBUTORS, TREE_SIZE};
 use crate::options::{MIB, Options};
@@ -69,9 +70,12 @@ impl Vm {
         }
         let memory = memory(&fd, size)?;
         let cpus = (0..options.cpus)
-            .map(|index| vcpu(&fd, index))
+            .map(|index| vcpu(&fd, index, options.pmu))
             .collect::<Result<Vec<_>, _>>()?;
         let gic = gic(&fd, options.cpus)?;
+        if options.pmu {
+            cpus.iter().try_for_each(|cpu| pmu::begin(&cpu.fd))?;
+        }
         let lost = |what: &str| Obstacle(format!("{what} can't be put into the guest's RAM"));
         let affinities = cpus
             .iter()
@@ -170,19 +174,27 @@ fn memory(vm: &VmFd, size: u64) -> Result<GuestMemoryMmap, Obstacle> {
 }
 
 /// vCPU `index`, off unless it is the first.
-fn vcpu(vm: &VmFd, index: usize) -> Result<Cpu, Obstacle> {
+fn vcpu(vm: &VmFd, index: usize, has_pmu: bool) -> Result<Cpu, Obstacle> {
     let fd = vm
         .create_vcpu(index as u64)
         .map_err(failed("/dev/kvm: no vCPU can be made"))?;
     let mut model = kvm_vcpu_init::default();
     let initialized = vm.get_preferred_target(&mut model).and_then(|()| {
         model.features[0] |= 1 << KVM_ARM_VCPU_PSCI_0_2;
+        if has_pmu {
+            model.features[0] |= 1 << KVM_ARM_VCPU_PMU_V3;
+        }
         if index > 0 {
             model.features[0] |= 1 << KVM_ARM_VCPU_POWER_OFF;
         }
         fd.vcpu_init(&model)
     });
-    initialized.map_err(failed("/dev/kvm: a vCPU can't be set up"))?;
+    initialized.map_err(
+        |error| match has_pmu && !vm.check_extension(Cap::ArmPmuV3) {
+            true => pmu::missing(),
+            false => failed("/dev/kvm: a vCPU can't be set up")(error),
+        },
+    )?;
     let exits = Exits::open(&fd);
     Ok(Cpu { index, fd, exits })
 }

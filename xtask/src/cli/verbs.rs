@@ -18,6 +18,10 @@ pub struct RunArgs {
     /// How long it may take.
     #[command(flatten)]
     pub limits: LimitArgs,
+    /// Where KVM runs, with --under kvm, kvm-nvhe or kvm-protected: here (on this machine, arm64 Linux with /dev/kvm, in time or cycles),
+    /// emulator (on a host in the emulator) [default: here where that can be and no option wants an emulator, else emulator]
+    #[arg(long, value_enum, value_name = "WHERE")]
+    pub kvm: Option<Place>,
     /// Measure all of it so often, each time in boots of its own: what is counted in time differs from boot to boot, and
     /// `compare` takes five runs at least
     #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -262,19 +266,41 @@ pub struct BuildArgs {
 /// Options of `image`.
 #[derive(Args, Debug)]
 pub struct ImageArgs {
+    /// What boots or starts it: uefi (firmware: a disk), kvm (arm64 Linux with /dev/kvm: one static program with the monitor and the
+    /// guest in it, which takes the words of `run` itself)
+    #[arg(long = "for", value_enum, value_name = "WHAT", default_value_t = For::Uefi)]
+    pub what: For,
     /// What the disk holds.
     #[command(flatten)]
     pub load: LoadArgs,
     /// Report cycles of the core, where its PMU counts them, in place of ticks of the counter
     #[arg(long)]
     pub cycles: bool,
-    /// The disk: a new file, or an old one that is replaced; - is standard output; a block device, with --force
-    /// [default: target/image/rouse-BOARD.disk]
-    #[arg(long, value_name = "FILE")]
+    /// The disk or the program: a new file, or an old one that is replaced; - is standard output; a disk may be a block device, with
+    /// --force [default: target/image/rouse-BOARD.disk, target/image/rouse-kvm]
+    #[arg(long, value_name = "FILE", visible_alias = "output")]
     pub out: Option<PathBuf>,
     /// Write to a block device, whose contents are lost
     #[arg(long)]
     pub force: bool,
+}
+
+/// Where KVM runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Place {
+    /// On this machine.
+    Here,
+    /// On one of the emulator's.
+    Emulator,
+}
+
+/// What an image is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum For {
+    /// Firmware.
+    Uefi,
+    /// Linux with KVM.
+    Kvm,
 }
 
 /// Options of `debug`.

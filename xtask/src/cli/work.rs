@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is booted, and what it measures: the options that verbs share.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
-use plan::{DIMENSIONS, Info, Kind, Place, Under, Word};
+use clap::{Args, ValueEnum};
+use plan::{Under, Word};
+use request::PlanArgs;
 use serde::Deserialize;
 
 /// A number whose bounds are checked later, where they are known. A number that does not
@@ -167,113 +167,6 @@ pub struct LimitArgs {
     pub time_limit: Option<u64>,
 }
 
-/// What is measured, and how often.
-#[derive(Args, Debug, Default)]
-pub struct PlanArgs {
-    /// The values of the dimensions.
-    #[command(flatten)]
-    pub lists: ListArgs,
-    /// Wake-ups per cell, exactly, unless the cell's time is over first (--cell-ms)
-    #[arg(long, value_name = "N", visible_aliases = ["loops", "numipi"])]
-    pub iterations: Option<String>,
-    /// Most wake-ups per cell. A cell ends earlier if two passes give the same percentiles (docs/records.md) [default: 2000,
-    /// or 200 with --gap-us]
-    #[arg(long, value_name = "N", conflicts_with = "iterations")]
-    pub max_iterations: Option<String>,
-    /// Time of the guest that a cell may take, milliseconds, requested pauses left out; 0 is no bound. With --metric insns
-    /// a millisecond is a million instructions [default: 10 with insns, else 500]
-    #[arg(long, value_name = "MS")]
-    pub cell_ms: Option<String>,
-    /// Whether to run pingpong once more with time stamps, to show where the time goes: on, off
-    #[arg(long, value_name = "on|off")]
-    pub stages: Option<String>,
-    /// Measure only part I of N of the cells, I from 1; `report` merges the parts
-    #[arg(long, value_name = "I/N")]
-    pub shard: Option<String>,
-    /// Few wake-ups per cell and no stages, for slow machines; options that name them win
-    #[arg(long)]
-    pub quick: bool,
-    /// Report every sample, not only the histogram
-    #[arg(long, conflicts_with = "compact")]
-    pub raw: bool,
-    /// Report only what the table needs, for a console ring of 64 KiB: no histograms, no stages
-    #[arg(long)]
-    pub compact: bool,
-}
-
-impl PlanArgs {
-    /// These values of dimensions, by their keys, with so many wake-ups per cell and
-    /// without time stamps.
-    pub fn exactly(iterations: u64, lists: &[(&'static str, &str)]) -> Self {
-        let lists = lists.iter().map(|&(key, values)| (key, values.to_owned()));
-        Self {
-            lists: ListArgs(lists.collect()),
-            iterations: Some(iterations.to_string()),
-            stages: Some("off".into()),
-            ..Self::default()
-        }
-    }
-}
-
-/// Heading of the options that belong to the workloads on the guest's executor.
-const EXECUTOR: &str =
-    "Options of the workloads on the executor (CPUS: like 0-3+6 or 0x4f, all, none)";
-
-/// An option for each of the dimensions, by their table.
-#[derive(Debug, Default)]
-pub struct ListArgs(BTreeMap<&'static str, String>);
-
-impl ListArgs {
-    /// What was given for dimension `key`.
-    pub fn get(&self, key: &str) -> Option<&str> {
-        self.0.get(key).map(String::as_str)
-    }
-
-    /// What was given, by dimension.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        self.0.iter().map(|(key, values)| (*key, values.as_str()))
-    }
-}
-
-impl Args for ListArgs {
-    fn augment_args(command: Command) -> Command {
-        let option = |info: &'static Info| {
-            let option = Arg::new(info.key).long(info.key).help(results::help(info));
-            let option = option.visible_aliases(info.aliases.iter().copied());
-            let option = option.value_name(match info.kind {
-                Kind::Words | Kind::Numbers => "LIST",
-                Kind::Cpus => "CPUS,...",
-                Kind::Pairs => "A,B+...|all",
-                Kind::Tables => "TABLE,...",
-            });
-            match info.place {
-                Place::Always | Place::Unusual => option,
-                Place::System => option.help_heading(EXECUTOR),
-            }
-        };
-        command.args(DIMENSIONS.iter().map(option))
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
-    }
-}
-
-impl FromArgMatches for ListArgs {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let given = DIMENSIONS.iter().filter_map(|info| {
-            let values = matches.get_one::<String>(info.key)?;
-            Some((info.key, values.clone()))
-        });
-        Ok(Self(given.collect()))
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        self.0.extend(Self::from_arg_matches(matches)?.0);
-        Ok(())
-    }
-}
-
 /// What is counted. The order is that in which a board's are preferred.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 #[serde(rename_all = "lowercase")]
@@ -303,6 +196,16 @@ pub enum Unders {
     All,
     /// These.
     Named(Vec<Under>),
+}
+
+impl Unders {
+    /// Those that are named; none where all are wanted.
+    pub fn named(&self) -> &[Under] {
+        match self {
+            Self::All => &[],
+            Self::Named(unders) => unders,
+        }
+    }
 }
 
 impl FromStr for Unders {

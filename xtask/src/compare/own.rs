@@ -6,9 +6,9 @@ use plan::Under;
 use results::Cell;
 use results::compare::{Comparison, Figures, Pair};
 
-use super::shown::number;
-use crate::grid::Column;
+use page::grid::Column;
 use page::scale::Scale;
+use page::table::number;
 
 /// Stands where there is nothing to hold a cell against.
 const NOTHING: &str = "-";

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a comparison shows.
 
+use results::Cell;
 use results::compare::{
     Compared, Comparison, Differs, Figures, Order, Pair, Quantity, Verdict, order,
 };
-use results::{Cell, Results, keys};
 
 use super::side::Side;
 use super::{gate, own};
-use crate::grid::{self, Column};
+use page::grid::{self, Column};
 use page::scale::Scale;
+use page::table::{Units, names, number};
 
 /// Cells, or other things of one kind, that are listed.
 const LISTED: usize = 12;
@@ -70,31 +71,6 @@ fn side(name: &str, side: &Side) -> String {
         runs => format!("{runs} runs"),
     };
     format!("{name}: {runs}, {} ({})", side.shown, parts.join(", "))
-}
-
-/// What values of cells count, cell by cell.
-pub struct Units<'r>(Vec<&'r str>);
-
-impl<'r> Units<'r> {
-    /// Those of `cells`, of which `first` is a run.
-    pub fn of(cells: impl Iterator<Item = &'r Cell>, first: &'r Results, scale: Scale) -> Self {
-        Self(cells.map(|cell| scale.unit_of(first, &[cell])).collect())
-    }
-
-    /// In which unit, if it is one.
-    pub fn shown(&self) -> &'r str {
-        match self.0.first() {
-            Some(unit) if self.column().is_none() => unit,
-            _ => "the unit of the cell",
-        }
-    }
-
-    /// The unit of each cell, if they differ.
-    pub fn column(&self) -> Option<Column> {
-        let units = self.0.iter().map(|unit| (*unit).to_owned());
-        let differ = self.0.iter().any(|unit| *unit != self.0[0]);
-        differ.then(|| Column::words("unit", units.collect()))
-    }
 }
 
 /// Whether the path of a cell is known on both sides.
@@ -175,19 +151,6 @@ fn columns(
     columns
 }
 
-/// What tells these cells from each other.
-pub fn names(cells: Vec<&Cell>) -> Vec<Column> {
-    let mut columns = Vec::new();
-    for key in keys() {
-        let word = |cell: &&Cell| cell.word(key).unwrap_or_default();
-        let texts: Vec<String> = cells.iter().map(word).collect();
-        if texts.iter().any(|text| *text != texts[0]) || key == "wait" {
-            columns.push(Column::words(key.trim_end_matches("-us"), texts));
-        }
-    }
-    columns
-}
-
 /// The median of a side's runs, with the lowest and the highest if they differ.
 fn figures(figures: &Figures, scale: Scale) -> String {
     let value = number(figures.median(), scale);
@@ -196,19 +159,6 @@ fn figures(figures: &Figures, scale: Scale) -> String {
     }
     let [low, high] = [figures.low(), figures.high()].map(|figure| number(figure, scale));
     format!("{value} [{low}, {high}]")
-}
-
-/// A value in the unit that is shown, as tables show it; half of one, of two in the
-/// middle, only here.
-pub fn number(value: f64, scale: Scale) -> String {
-    if value.fract() == 0.0 && value >= 0.0 {
-        return scale.show_percentile(value as u64);
-    }
-    let value = value * scale.value(1);
-    match value.fract() == 0.0 || value >= 1000.0 {
-        true => format!("{value:.0}"),
-        false => format!("{value:.1}"),
-    }
 }
 
 fn by(by: f64, scale: Scale) -> String {

@@ -12,7 +12,7 @@ use plan::{Under, Word};
 
 use super::costs::Mode;
 use super::recorder::{Bench, Recorded};
-use crate::cli::{JobArgs, LimitArgs, PlanArgs, Unders};
+use crate::cli::{JobArgs, LimitArgs, Unders};
 use crate::job::Job;
 use crate::session;
 
@@ -93,7 +93,7 @@ pub fn boot(bench: &Bench) -> Result<Numbers> {
 pub fn round_trips(board: &str, limits: &LimitArgs) -> Result<Numbers> {
     let mut args = JobArgs::on(board);
     args.under = Some(Unders::Named(vec![Under::Rouse, Under::None]));
-    args.load.plan = PlanArgs::exactly(
+    args.load.plan = request::PlanArgs::exactly(
         400,
         &[
             ("workload", "pingpong"),

@@ -15,7 +15,7 @@ use plan::{Word, Workload};
 
 use super::costs::{self, Lines, Mode};
 use super::recorder::{Bench, Recorded};
-use crate::cli::{JobArgs, PlanArgs};
+use crate::cli::JobArgs;
 use crate::job::Job;
 use crate::session;
 use crate::terminal::say;
@@ -65,7 +65,7 @@ fn hypervisor(bench: &Bench, cpus: u32) -> Result<[(&'static str, u64); 3]> {
 fn workloads(bench: &Bench, board: &str, cpus: u32) -> Result<Vec<(String, u64)>> {
     let mut args = JobArgs::on(board);
     args.cpus = Some(cpus);
-    args.load.plan = PlanArgs::exactly(
+    args.load.plan = request::PlanArgs::exactly(
         200,
         &[
             ("workload", &Workload::NAMES.join(",")),

@@ -3,7 +3,7 @@
 
 use plan::Under;
 
-use crate::cli::{JobArgs, PlanArgs, Unders};
+use crate::cli::{JobArgs, Unders};
 
 /// Values of dimensions, by their keys.
 pub type Lists = &'static [(&'static str, &'static str)];
@@ -108,7 +108,7 @@ impl Boot {
         let special = |key: &str| repeat.lists.iter().any(|(other, _)| *other == key);
         let own = self.lists.iter().filter(|(key, _)| !special(key));
         let lists: Vec<_> = own.chain(repeat.lists).copied().collect();
-        args.load.plan = PlanArgs::exactly(self.iterations, &lists);
+        args.load.plan = request::PlanArgs::exactly(self.iterations, &lists);
         // Experiments say how many wake-ups they need, however long these take.
         args.load.plan.cell_ms = Some("0".into());
         args.load.append = repeat.seed.map(|seed| format!("rouse.seed={seed}"));

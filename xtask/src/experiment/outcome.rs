@@ -5,7 +5,7 @@ use serde::Serialize;
 
 pub use super::claim::{ByBoot, Claim};
 pub use super::verdict::{Test, Way};
-use crate::grid::{self, Column};
+use page::grid::{self, Column};
 
 /// Tables, and what the source claims.
 #[derive(Serialize)]

@@ -5,7 +5,7 @@ use cpuidle::{FOREVER, State};
 
 use super::ledger::{Ledger, percent};
 use super::{Answer, Request};
-use crate::grid::{self, Column};
+use page::grid::{self, Column};
 
 /// Everything that is shown, line by line, the table no wider than `width`.
 pub fn lines(answer: &Answer, width: Option<usize>) -> Vec<String> {

@@ -448,7 +448,7 @@ fn bad_options_are_refused_by_name() {
         &["--hz", "50"],
     ] {
         let line = ["xtask", "governors"].iter().chain(options);
-        let told = crate::cli::one_line(&Cli::try_parse_from(line).unwrap_err());
+        let told = request::one_line(&Cli::try_parse_from(line).unwrap_err());
         assert!(told.contains(options[0]), "{told}");
     }
 }

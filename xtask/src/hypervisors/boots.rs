@@ -3,9 +3,11 @@
 
 use anyhow::Result;
 use plan::{Shape, Trap, Under, Wait, Wake, Workload};
+use request::PlanArgs;
 use results::Cell;
 
-use crate::cli::{HypervisorsArgs, JobArgs, Metric, PlanArgs, Unders};
+use crate::cli::{HypervisorsArgs, JobArgs, Metric, Unders};
+
 use crate::job::Job;
 
 const BOARD: &str = "virt";

@@ -6,7 +6,7 @@ use plan::{Under, Word};
 
 use super::boots::{ROWS, Row};
 use super::numbers::{Number, Numbers};
-use crate::grid::{self, Column};
+use page::grid::{self, Column};
 
 /// The page, with places for what is made.
 const PAGE: &str = include_str!("page.md");

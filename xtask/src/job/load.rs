@@ -5,11 +5,11 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use plan::{Arguments, Atomics, Dimension, Machine, PREFIX, Plan, Program, SURVEY, Stages, Under};
+use plan::{Arguments, Atomics, Machine, PREFIX, Plan, Program, SURVEY, Under};
 
 use super::deadlines::Deadlines;
 use crate::board::Board;
-use crate::cli::{LoadArgs, Metric, PlanArgs};
+use crate::cli::{LoadArgs, Metric};
 use crate::failure::{BadInput, bad_input};
 use crate::images::Guest;
 use crate::pack;
@@ -49,7 +49,7 @@ impl Load {
             ),
             Err(error) => bad_input!("--append: {error}"),
         };
-        let mut plan = plan(&args.plan)?;
+        let mut plan = args.plan.plan().map_err(BadInput::error)?;
         let guest = args.guest.as_ref().map(read_guest).transpose()?;
         if guest.is_some() && plan.to_string() != Plan::default().to_string() {
             bad_input!(
@@ -122,49 +122,6 @@ impl Load {
             .collect();
         parts.join(" ").trim_end().to_owned()
     }
-}
-
-/// Wake-ups per cell if pauses are asked for and no number is.
-const WITH_GAP: u32 = 200;
-
-/// Wake-ups per cell of `--quick`, on machines where nothing but the order of cells varies.
-const QUICK: u32 = 24;
-
-/// The plan that the options describe.
-fn plan(args: &PlanArgs) -> Result<Plan> {
-    let mut plan = Plan::default();
-    let others = [
-        ("max-iterations", &args.max_iterations),
-        ("iterations", &args.iterations),
-        ("cell-ms", &args.cell_ms),
-        ("stages", &args.stages),
-        ("shard", &args.shard),
-    ];
-    let others = others
-        .into_iter()
-        .filter_map(|(key, value)| Some((key, value.as_deref()?)));
-    for (key, values) in args.lists.iter().chain(others) {
-        let set = plan.set(key, values);
-        set.map_err(|error| BadInput::error(format!("--{error}")))?;
-    }
-    let numbered = args.iterations.is_some() || args.max_iterations.is_some();
-    if args.lists.get("gap-us").is_some() && !numbered {
-        plan.iterations = WITH_GAP;
-    }
-    if args.quick {
-        if !numbered {
-            plan.iterations = QUICK;
-        }
-        if args.stages.is_none() {
-            plan.stages = Dimension {
-                values: [Stages::Off].into_iter().collect(),
-                named: true,
-            };
-        }
-    }
-    plan.raw = args.raw;
-    plan.compact = args.compact;
-    Ok(plan)
 }
 
 /// Reads and checks another kernel.

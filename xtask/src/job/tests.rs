@@ -7,7 +7,7 @@ use clap::Parser;
 use plan::Program;
 
 use super::*;
-use crate::cli::{self, Cli, Verb};
+use crate::cli::{Cli, Verb};
 use crate::failure::{BadInput, is_bad_input};
 use crate::images::Guest;
 
@@ -15,7 +15,7 @@ fn job(options: &[&str]) -> Result<Job> {
     let line = ["cargo xtask", "run"].iter().chain(options);
     let parsed = Cli::try_parse_from(line);
     match parsed
-        .map_err(|error| BadInput::error(cli::one_line(&error)))?
+        .map_err(|error| BadInput::error(request::one_line(&error)))?
         .verb
     {
         Verb::Run(args) => Job::of_run(&args),

@@ -2,7 +2,6 @@
 //! What the boots of a job differ in: what is below the guest, how that is set, and which
 //! image of the guest it is.
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 use plan::{Atomics, Given, Under};
@@ -29,7 +28,10 @@ impl fmt::Display for Variant {
         if let Some(atomics) = self.atomics {
             write!(f, ", atomics {atomics}")?;
         }
-        if let Some(Given { trap, host_poll_us }) = self.given {
+        if let Some(Given {
+            trap, host_poll_us, ..
+        }) = self.given
+        {
             write!(f, ", trap {trap}")?;
             if host_poll_us != 0 {
                 write!(f, ", host polls {host_poll_us} us")?;
@@ -95,21 +97,9 @@ impl Job {
         if !under.is_other() || !self.measures() {
             return Ok(vec![None]);
         }
-        let lists = &self.load.plan.lists;
-        let polls = &lists.host_poll_us.values;
-        let polls: BTreeSet<u32> = polls.iter().copied().chain([0]).collect();
-        let mut machine = self.machine(under)?;
-        let mut givens = Vec::new();
-        for &trap in lists.trap.values.iter() {
-            for &host_poll_us in &polls {
-                let given = Some(Given { trap, host_poll_us });
-                machine.given = given;
-                if self.load.plan.cells(&machine).next().is_some() {
-                    givens.push(given);
-                }
-            }
-        }
-        Ok(givens)
+        let machine = self.machine(under)?;
+        let givens = request::givens(&self.load.plan, machine, None);
+        Ok(givens.into_iter().map(Some).collect())
     }
 
     /// The image of the guest that a boot will run, as far as the board's file knows: what is

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use plan::{Given, PREFIX, Trap};
+use plan::{PREFIX, Trap};
 
 use super::mode;
 use crate::images::Built;
@@ -28,6 +28,7 @@ pub fn hosted(
     let host = built.host.as_ref().context("there is no host for KVM")?;
     let memory = memory::bytes(&job.memory) >> 20;
     let mut words = vec![
+        kvm::BOOT.to_owned(),
         // The host's start is over by then.
         "--rest=3".to_owned(),
         format!("--cpus={}", job.cpus),
@@ -38,12 +39,9 @@ pub fn hosted(
         "--timeout=1000000".to_owned(),
     ];
     let mut arguments = job.load.boot_arguments(variant.atomics);
-    if let Some(Given { trap, host_poll_us }) = variant.given {
-        words.push(format!("--host-poll-us={host_poll_us}"));
-        arguments += &format!(
-            " {PREFIX}under={} {PREFIX}given-trap={trap} {PREFIX}given-host-poll-us={host_poll_us}",
-            variant.under
-        );
+    if let Some(given) = variant.given {
+        words.push(format!("--host-poll-us={}", given.host_poll_us));
+        arguments += &format!(" {PREFIX}under={} {given}", variant.under);
     }
     words.extend([GUEST.to_owned(), arguments]);
     let mut command = emulator.command();

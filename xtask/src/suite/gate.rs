@@ -8,7 +8,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::{counted, exceptions, exclusives, killed, monitor, repeated, strict, together};
+use super::{
+    carried, counted, exceptions, exclusives, killed, monitor, repeated, strict, together,
+};
 use crate::{cost, places};
 
 /// A test.
@@ -39,7 +41,7 @@ struct Line {
     says: &'static str,
 }
 
-const ALL: [Gate; 14] = [
+const ALL: [Gate; 15] = [
     Gate {
         name: "atomics-of-both-images",
         what: What::Code(exclusives::run),
@@ -98,6 +100,10 @@ const ALL: [Gate; 14] = [
     Gate {
         name: "kvm-ends-of-guests",
         what: What::Code(monitor::run),
+    },
+    Gate {
+        name: "kvm-program-measures",
+        what: What::Code(carried::run),
     },
     Gate {
         name: "repeated-runs-are-compared",

@@ -16,7 +16,9 @@ pub fn any(filter: &str) -> Result<bool> {
     if filter.is_empty() {
         return Ok(true);
     }
-    let mut folders = ["crates", "vmm", "xtask"].map(places::inside).to_vec();
+    let mut folders = ["crates", "rouse-kvm", "vmm", "xtask"]
+        .map(places::inside)
+        .to_vec();
     while let Some(folder) = folders.pop() {
         let entries = fs::read_dir(&folder).with_context(|| places::shown(&folder))?;
         for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {

@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow, bail};
 use clap::Parser;
 
 use crate::board::Board;
-use crate::cli::{self, Cli, RunArgs, Verb};
+use crate::cli::{Cli, RunArgs, Verb};
 use crate::places;
 
 /// Options of `run` and their values.
@@ -25,7 +25,7 @@ pub fn options(run: &Options) -> Result<RunArgs> {
         }
     }
     match Cli::try_parse_from(line)
-        .map_err(|error| anyhow!(cli::one_line(&error)))?
+        .map_err(|error| anyhow!(request::one_line(&error)))?
         .verb
     {
         Verb::Run(mut args) => {

@@ -90,7 +90,11 @@ macro_rules! common_and {
                         Some(SkipReason::NoHypervisor)
                     } else {
                         let together = alone && machine.under == Under::Xen;
-                        together.then_some(SkipReason::TrapsTogether(machine.under))
+                        let other = machine.given.filter(|given| given.alone && !given.traps_of(cell));
+                        match other {
+                            _ if together => Some(SkipReason::TrapsTogether(machine.under)),
+                            other => other.map(|given| SkipReason::TrapIsGiven(given.trap)),
+                        }
                     }
                 },
             }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Text in columns, as lines of a terminal.
 
-pub use page::Column;
+pub use crate::Column;
 
 /// The lines of a table: groups (if there are any), titles, rows.
 pub fn lines(columns: &[Column]) -> Vec<String> {

@@ -5,8 +5,7 @@ use results::Results;
 use results::compare::{Compared, Comparison, LEVEL, Quantity, Verdict};
 use results::merge::{self, Run};
 
-use super::{Scale, machine, not_shown};
-use crate::compare::shown::{Units, names, number};
+use super::{Scale, Units, machine, names, not_shown, number};
 use crate::grid::{self, Column};
 
 /// Everything that is shown, line by line, the table no wider than `width`.

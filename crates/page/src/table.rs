@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a run shows on the terminal.
+//! What a run shows on a terminal.
 
+mod medians;
 mod repeated;
+
+pub use medians::{Units, names, number};
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use page::columns::{self, MARK};
-use page::own;
-use page::pairs;
-use page::scale::{Scale, operation_of};
-use page::shortfalls::shortfalls;
-use page::summary;
 use results::{Cell, Results};
 use serde_json::Value;
 
+use crate::columns::{self, MARK};
 use crate::grid;
+use crate::own;
+use crate::pairs;
+use crate::scale::{Scale, operation_of};
+use crate::shortfalls::shortfalls;
+use crate::summary;
 
 /// Skipped cells that are listed for each reason.
 const LISTED: usize = 12;
@@ -47,7 +50,7 @@ pub fn lines(results: &Results, width: Option<usize>) -> Vec<String> {
             }
         }
     }
-    lines.extend(page::path::legend(results.cells.iter()));
+    lines.extend(crate::path::legend(results.cells.iter()));
     lines.extend(not_shown(results));
     lines.push(String::new());
     lines.extend(own::sentence(results, scale));

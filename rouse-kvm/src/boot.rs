@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `rouse-kvm`: see [`vmm`].
+//! One guest under KVM, by its image: what `rouse-kvm boot` does.
 
 use std::process::ExitCode;
 
-use vmm::options::{self, Command, HELP};
+use vmm::options::{self, Command, HELP, Options};
 
+/// The word that asks for it.
+pub const WORD: &str = "boot";
 /// Status of what could not be tried.
 const BAD_INPUT: u8 = 2;
 
-fn main() -> ExitCode {
-    #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
-    if vmm::machine::init::is_init() {
-        vmm::machine::init::run();
-    }
-    match options::parse(std::env::args().skip(1)) {
+/// Does what `words` ask for, those behind [`WORD`].
+pub fn boot(words: impl Iterator<Item = String>) -> ExitCode {
+    match options::parse(words) {
         Ok(Command::Help) => print!("{HELP}"),
         Ok(Command::Version) => println!("rouse-kvm {}", env!("CARGO_PKG_VERSION")),
         Ok(Command::Run(options)) => return run(&options),
@@ -23,7 +22,7 @@ fn main() -> ExitCode {
 }
 
 #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
-fn run(options: &options::Options) -> ExitCode {
+fn run(options: &Options) -> ExitCode {
     match vmm::machine::run(options) {
         Ok(end) => {
             if let Some(words) = end.words() {
@@ -36,10 +35,8 @@ fn run(options: &options::Options) -> ExitCode {
 }
 
 #[cfg(not(all(target_os = "linux", target_arch = "aarch64")))]
-fn run(_: &options::Options) -> ExitCode {
-    fail(
-        &"KVM runs arm64 guests on arm64 Linux only; copy this program's build for it to such a machine",
-    )
+fn run(_: &Options) -> ExitCode {
+    fail(&crate::host::ELSEWHERE)
 }
 
 fn fail(why: &dyn std::fmt::Display) -> ExitCode {

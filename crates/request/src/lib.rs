@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is asked for on a command line, for every program that measures: the options of a
+//! plan ([`PlanArgs`], with one for each dimension of [`plan::DIMENSIONS`]), the plan that
+//! they describe, and the boots that it takes ([`givens`]).
+
+#![forbid(unsafe_code)]
+
+mod givens;
+mod lists;
+mod mistake;
+mod plan_args;
+
+pub use givens::givens;
+pub use lists::ListArgs;
+pub use mistake::one_line;
+pub use plan_args::PlanArgs;

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How a command line that means nothing is told.
+
+/// What is wrong with a command line, in one line.
+#[must_use]
+pub fn one_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let told =
+        lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
+    let told: Vec<&str> = told
+        .map(|line| line.trim_start_matches("error: "))
+        .collect();
+    let told = told.join("; ").replace(":; ", ": ");
+    format!("{told}; --help lists what there is")
+}

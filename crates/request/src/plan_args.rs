@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is measured, and how often: options, and the plan that they describe.
+
+use clap::Args;
+use plan::{Dimension, Plan, Stages};
+
+use crate::ListArgs;
+
+/// Wake-ups per cell if pauses are asked for and no number is.
+const WITH_GAP: u32 = 200;
+
+/// Wake-ups per cell of `--quick`, on machines where nothing but the order of cells varies.
+const QUICK: u32 = 24;
+
+/// What is measured, and how often.
+#[derive(Args, Debug, Default)]
+pub struct PlanArgs {
+    /// The values of the dimensions.
+    #[command(flatten)]
+    pub lists: ListArgs,
+    /// Wake-ups per cell, exactly, unless the cell's time is over first (--cell-ms)
+    #[arg(long, value_name = "N", visible_aliases = ["loops", "numipi"])]
+    pub iterations: Option<String>,
+    /// Most wake-ups per cell. A cell ends earlier if two passes give the same percentiles (docs/records.md) [default: 2000,
+    /// or 200 with --gap-us]
+    #[arg(long, value_name = "N", conflicts_with = "iterations")]
+    pub max_iterations: Option<String>,
+    /// Time of the guest that a cell may take, milliseconds, requested pauses left out; 0 is no bound. With --metric insns
+    /// a millisecond is a million instructions [default: 10 with insns, else 500]
+    #[arg(long, value_name = "MS")]
+    pub cell_ms: Option<String>,
+    /// Whether to run pingpong once more with time stamps, to show where the time goes: on, off
+    #[arg(long, value_name = "on|off")]
+    pub stages: Option<String>,
+    /// Measure only part I of N of the cells, I from 1; `report` merges the parts
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<String>,
+    /// Few wake-ups per cell and no stages, for slow machines; options that name them win
+    #[arg(long)]
+    pub quick: bool,
+    /// Report every sample, not only the histogram
+    #[arg(long, conflicts_with = "compact")]
+    pub raw: bool,
+    /// Report only what the table needs, for a console ring of 64 KiB: no histograms, no stages
+    #[arg(long)]
+    pub compact: bool,
+}
+
+impl PlanArgs {
+    /// These values of dimensions, by their keys, with so many wake-ups per cell and
+    /// without time stamps.
+    pub fn exactly(iterations: u64, lists: &[(&'static str, &str)]) -> Self {
+        let lists = lists.iter().map(|&(key, values)| (key, values.to_owned()));
+        Self {
+            lists: ListArgs(lists.collect()),
+            iterations: Some(iterations.to_string()),
+            stages: Some("off".into()),
+            ..Self::default()
+        }
+    }
+
+    /// The plan that the options describe.
+    ///
+    /// # Errors
+    /// What a word is that no option takes, and which do.
+    pub fn plan(&self) -> Result<Plan, String> {
+        let mut plan = Plan::default();
+        let others = [
+            ("max-iterations", &self.max_iterations),
+            ("iterations", &self.iterations),
+            ("cell-ms", &self.cell_ms),
+            ("stages", &self.stages),
+            ("shard", &self.shard),
+        ];
+        let others = others
+            .into_iter()
+            .filter_map(|(key, value)| Some((key, value.as_deref()?)));
+        for (key, values) in self.lists.iter().chain(others) {
+            let set = plan.set(key, values);
+            set.map_err(|error| format!("--{error}"))?;
+        }
+        let numbered = self.iterations.is_some() || self.max_iterations.is_some();
+        if self.lists.get("gap-us").is_some() && !numbered {
+            plan.iterations = WITH_GAP;
+        }
+        if self.quick {
+            if !numbered {
+                plan.iterations = QUICK;
+            }
+            if self.stages.is_none() {
+                plan.stages = Dimension {
+                    values: [Stages::Off].into_iter().collect(),
+                    named: true,
+                };
+            }
+        }
+        plan.raw = self.raw;
+        plan.compact = self.compact;
+        Ok(plan)
+    }
+
+    /// The words that say the same.
+    #[must_use]
+    pub fn words(&self) -> Vec<String> {
+        let others = [
+            ("iterations", &self.iterations),
+            ("max-iterations", &self.max_iterations),
+            ("cell-ms", &self.cell_ms),
+            ("stages", &self.stages),
+            ("shard", &self.shard),
+        ];
+        let others = others
+            .into_iter()
+            .filter_map(|(key, value)| Some((key, value.as_deref()?)));
+        let named = self.lists.iter().chain(others);
+        let named = named.map(|(key, values)| format!("--{key}={values}"));
+        let switches = [
+            ("quick", self.quick),
+            ("raw", self.raw),
+            ("compact", self.compact),
+        ];
+        let switches = switches.into_iter().filter(|(_, on)| *on);
+        named
+            .chain(switches.map(|(key, _)| format!("--{key}")))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        plan: PlanArgs,
+    }
+
+    #[test]
+    fn words_say_the_same_plan_again() {
+        for line in [
+            "",
+            "--quick",
+            "--wait wfi,wfe --host-poll-us 0,50 --raw --shard 1/2",
+            "--gap-us 100 --compact --stages off --cell-ms 5",
+            "--max-iterations 9",
+            "--loops 7 --workload all",
+        ] {
+            let read = |words: &[String]| {
+                let words = ["line".to_owned()].into_iter().chain(words.iter().cloned());
+                Line::try_parse_from(words).unwrap().plan
+            };
+            let typed: Vec<String> = line.split_ascii_whitespace().map(String::from).collect();
+            let args = read(&typed);
+            let again = read(&args.words());
+            assert_eq!(args.plan(), again.plan(), "{line}: {:?}", args.words());
+        }
+    }
+
+    #[test]
+    fn a_word_that_no_option_takes_is_named_with_its_option() {
+        let typed = Line::try_parse_from(["line", "--wait", "sleep"]).unwrap();
+        let why = typed.plan.plan().unwrap_err();
+        assert!(
+            why.starts_with("--wait") && why.contains("`sleep`"),
+            "{why}"
+        );
+    }
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is booted for a command line on a host: one guest after another.
+
+use std::collections::BTreeSet;
+
+use plan::{Atomics, Given, Machine, PREFIX, Plan, Under};
+
+use crate::boot;
+use crate::failure::Failure;
+use crate::host::Host;
+use crate::words::{Metric, Words};
+
+/// A boot of the guest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Boot {
+    /// What it is called.
+    pub title: String,
+    /// The image.
+    pub image: Atomics,
+    /// The words of the process that runs it.
+    pub words: Vec<String>,
+}
+
+/// What a command line asks for.
+#[derive(Debug)]
+pub struct Job {
+    /// What the guests run under.
+    pub under: Under,
+    /// The boots of one run.
+    pub boots: Vec<Boot>,
+}
+
+impl Job {
+    /// What `words` ask for on `host`.
+    ///
+    /// # Errors
+    /// What of it can't be tried there.
+    pub fn new(words: &Words, host: &Host) -> Result<Self, Failure> {
+        let mut plan = words.plan.plan().map_err(Failure::bad_input)?;
+        plan.cycles = words.metric == Metric::Cycles;
+        let under = words.under.map_or(host.under, plan::Under::from);
+        let machine = Machine {
+            cpus: words.cpus as usize,
+            // Whether the CPUs have these is the guest's to find out.
+            wfxt: true,
+            lse: true,
+            ecv: true,
+            frequency: host.frequency,
+            under,
+            given: None,
+            cpus_at_once: true,
+            caches: true,
+            event_loses_irq: false,
+        };
+        let atomics: Vec<Option<Atomics>> = match plan.atomics().map(Some).collect::<Vec<_>>() {
+            none if none.is_empty() => vec![None],
+            named => named,
+        };
+        let mut boots = Vec::new();
+        for given in request::givens(&plan, machine, Some(host.trap)) {
+            let machine = Machine {
+                given: Some(given),
+                ..machine
+            };
+            if !runs(&plan, &machine) {
+                continue;
+            }
+            let of = |&atomics: &Option<Atomics>| one(words, host, &plan, under, given, atomics);
+            boots.extend(atomics.iter().map(of));
+        }
+        if boots.is_empty() {
+            return Err(Failure::bad_input(nothing(&plan, machine, host)));
+        }
+        Ok(Self { under, boots })
+    }
+}
+
+/// Whether any cell of a boot is more than a reason why it is skipped.
+fn runs(plan: &Plan, machine: &Machine) -> bool {
+    plan.cells(machine)
+        .any(|cell| cell.skip_reason(machine).is_none())
+}
+
+/// Why nothing of a plan can be measured.
+fn nothing(plan: &Plan, mut machine: Machine, host: &Host) -> String {
+    machine.given = Some(Given {
+        trap: host.trap,
+        host_poll_us: 0,
+        alone: true,
+    });
+    let reasons: BTreeSet<String> = plan
+        .cells(&machine)
+        .filter_map(|cell| Some(cell.skip_reason(&machine)?.to_string()))
+        .collect();
+    let mut why = reasons.into_iter().collect::<Vec<_>>().join("; ");
+    if why.is_empty() {
+        why = "name fewer options, or other words".into();
+    }
+    format!(
+        "nothing of this can run under {} here: {why}",
+        machine.under
+    )
+}
+
+/// One boot.
+fn one(
+    words: &Words,
+    host: &Host,
+    plan: &Plan,
+    under: Under,
+    given: Given,
+    atomics: Option<Atomics>,
+) -> Boot {
+    let mut title = format!("under {under}, trap {}", given.trap);
+    if given.host_poll_us != 0 {
+        title += &format!(", host polls {} us", given.host_poll_us);
+    }
+    if let Some(atomics) = atomics {
+        title += &format!(", atomics {atomics}");
+    }
+    let image = match atomics {
+        Some(Atomics::Llsc) => Atomics::Llsc,
+        Some(Atomics::Lse) | None if host.lse => Atomics::Lse,
+        Some(Atomics::Lse) | None => Atomics::Llsc,
+    };
+    let mut boot = vec![
+        boot::WORD.to_owned(),
+        "--with-parent".into(),
+        format!("--cpus={}", words.cpus),
+        format!("--memory={}", words.memory),
+        format!("--timeout={}", words.timeout),
+        format!("--rest={}", words.rest),
+        format!("--host-poll-us={}", given.host_poll_us),
+    ];
+    boot.extend(words.pin.as_ref().map(|pins| format!("--pin={pins}")));
+    boot.extend(words.under.map(|_| format!("--mode={}", mode(under))));
+    boot.extend((words.metric == Metric::Cycles).then(|| "--pmu".into()));
+    // The image comes by standard input.
+    boot.push("-".into());
+    let arguments = [
+        plan.with_atomics(atomics).to_string(),
+        format!("{PREFIX}under={under}"),
+        given.to_string(),
+        words.append.clone().unwrap_or_default(),
+    ];
+    boot.push(arguments.join(" ").trim().to_owned());
+    Boot {
+        title,
+        image,
+        words: boot,
+    }
+}
+
+/// How KVM runs under this name, in the monitor's word.
+fn mode(under: Under) -> &'static str {
+    match under.kvm_mode() {
+        Some(mode) if !mode.is_empty() => mode,
+        // The name without a mode is that of the one that Linux chooses where it can.
+        _ => "vhe",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use plan::Trap;
+
+    fn host(trap: Trap) -> Host {
+        Host {
+            name: "board".into(),
+            under: Under::Kvm,
+            trap,
+            lse: true,
+            frequency: 1_000_000_000,
+        }
+    }
+
+    fn job(line: &str, trap: Trap) -> Result<Job, Failure> {
+        let words = ["rouse-kvm"]
+            .into_iter()
+            .chain(line.split_ascii_whitespace());
+        Job::new(&Words::try_parse_from(words).unwrap(), &host(trap))
+    }
+
+    #[test]
+    fn one_boot_has_all_that_its_trap_allows() {
+        let job = job("--quick", Trap::Wfi).unwrap();
+        let [boot] = job.boots.as_slice() else {
+            panic!("{job:?}");
+        };
+        assert_eq!(boot.title, "under kvm, trap wfi");
+        assert_eq!(boot.image, Atomics::Lse);
+        let arguments = boot.words.last().unwrap();
+        for word in [
+            "rouse.under=kvm",
+            "rouse.given-trap=wfi",
+            "rouse.given-alone",
+        ] {
+            assert!(arguments.contains(word), "{arguments}");
+        }
+        // What the guest will run: busy, where nothing could trap, beside trapped WFI.
+        let told = plan::Arguments::parse(arguments).unwrap();
+        assert!(told.given_alone);
+    }
+
+    #[test]
+    fn knobs_that_are_turned_at_a_boot_take_boots() {
+        let boots = |line, trap| job(line, trap).unwrap().boots.len();
+        assert_eq!(
+            boots(
+                "--wait wfi --host-poll-us 0,50 --host-poll adaptive",
+                Trap::Wfi
+            ),
+            2
+        );
+        assert_eq!(
+            boots(
+                "--wait busy --host-poll-us 0,50 --host-poll adaptive",
+                Trap::Wfi
+            ),
+            1
+        );
+        assert_eq!(boots("--wait wfi --atomics all", Trap::Wfi), 2);
+    }
+
+    #[test]
+    fn a_trap_that_only_a_boot_of_the_host_can_give_is_refused_with_that() {
+        let why = job("--workload pingpong --wait wfi --trap none", Trap::Wfi).unwrap_err();
+        assert_eq!(why.status, 2);
+        assert!(why.why.contains("kvm-arm.wfi_trap_policy"), "{}", why.why);
+        let why = job("--deliver direct", Trap::Wfi).unwrap_err().why;
+        assert!(why.contains("deliver inject"), "{why}");
+    }
+
+    #[test]
+    fn cycles_need_a_pmu_and_a_mode_is_asked_for() {
+        let job = job("--metric cycles --under kvm-nvhe --pin 2,3", Trap::None).unwrap();
+        for word in ["--pmu", "--mode=nvhe", "--pin=2,3"] {
+            assert!(job.boots[0].words.iter().any(|has| has == word), "{word}");
+        }
+        assert!(job.boots[0].words.last().unwrap().contains("rouse.cycles"));
+    }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the machine is that this runs on, as far as the boots depend on it.
+
+use plan::{Trap, Under};
+
+use crate::failure::Failure;
+
+/// What this program says where there is no KVM for it.
+#[cfg_attr(all(target_os = "linux", target_arch = "aarch64"), allow(dead_code))]
+pub const ELSEWHERE: &str =
+    "KVM runs arm64 guests on arm64 Linux only; copy this file to such a machine";
+
+/// The machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// What it is called.
+    pub name: String,
+    /// How its KVM runs.
+    pub under: Under,
+    /// What that traps.
+    pub trap: Trap,
+    /// Whether its CPUs have FEAT_LSE.
+    pub lse: bool,
+    /// Frequency of the counter, Hz.
+    pub frequency: u64,
+}
+
+impl Host {
+    /// This one.
+    #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
+    pub fn find() -> Result<Self, Failure> {
+        use aarch64_cpu::registers::{CNTFRQ_EL0, Readable};
+        use vmm::options::Mode;
+
+        let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+        let names = [
+            "/sys/class/dmi/id/product_name",
+            "/sys/firmware/devicetree/base/model",
+        ];
+        let names = names.map(read);
+        let mut names = names
+            .iter()
+            .map(|name| name.trim_matches(['\0', '\n', ' ']));
+        Ok(Self {
+            name: names
+                .find(|name| !name.is_empty())
+                .unwrap_or("machine")
+                .to_owned(),
+            under: match vmm::machine::mode() {
+                Some(Mode::Nvhe) => Under::KvmNvhe,
+                Some(Mode::Protected) => Under::KvmProtected,
+                Some(Mode::Vhe) | None => Under::Kvm,
+            },
+            trap: trap(&read("/proc/cmdline")),
+            lse: std::arch::is_aarch64_feature_detected!("lse"),
+            frequency: CNTFRQ_EL0.get(),
+        })
+    }
+
+    /// There is none.
+    #[cfg(not(all(target_os = "linux", target_arch = "aarch64")))]
+    pub fn find() -> Result<Self, Failure> {
+        // Still read, so that it is compiled and tested everywhere.
+        let _ = trap("");
+        Err(Failure::bad_input(ELSEWHERE))
+    }
+}
+
+/// What KVM traps on a host that was booted by `arguments` (Linux,
+/// Documentation/admin-guide/kernel-parameters.txt). Where they do not say it, WFI traps unless
+/// the guest asks for SGIs without active state, which ours does not, and WFE only where a task
+/// waits for the vCPU's CPU, which is pinned.
+fn trap(arguments: &str) -> Trap {
+    let policy = |instruction: &str| {
+        let key = format!("kvm-arm.{instruction}_trap_policy=");
+        // The kernel takes - and _ in a name for the same, and the last word.
+        let words = arguments.split_ascii_whitespace().map(|word| {
+            let (name, value) = word.split_once('=').unwrap_or((word, ""));
+            format!(
+                "{}={value}",
+                name.replace("kvm_arm", "kvm-arm")
+                    .replace("trap-policy", "trap_policy")
+            )
+        });
+        let mut values = words.filter_map(|word| Some(word.strip_prefix(&key)?.to_owned()));
+        values.next_back()
+    };
+    let wfi = policy("wfi").is_none_or(|value| value != "notrap");
+    let wfe = policy("wfe").is_some_and(|value| value == "trap");
+    match (wfi, wfe) {
+        (false, false) => Trap::None,
+        (true, false) => Trap::Wfi,
+        (false, true) => Trap::Wfe,
+        (true, true) => Trap::Both,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_traps_is_what_the_kernel_was_told() {
+        for (arguments, expected) in [
+            ("root=/dev/vda quiet", Trap::Wfi),
+            ("kvm-arm.wfi_trap_policy=notrap", Trap::None),
+            (
+                "kvm_arm.wfi_trap_policy=notrap kvm-arm.wfe_trap_policy=trap",
+                Trap::Wfe,
+            ),
+            ("kvm-arm.wfe_trap_policy=trap", Trap::Both),
+            (
+                "kvm-arm.wfi_trap_policy=notrap kvm-arm.wfi_trap_policy=trap",
+                Trap::Wfi,
+            ),
+        ] {
+            assert_eq!(trap(arguments), expected, "{arguments}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `rouse-kvm`: one static program that is copied to an arm64 Linux machine with KVM, and
+//! measures there. It has three parts to play:
+//!
+//! | started | it |
+//! |---|---|
+//! | as the first process of a host | runs itself with what the host's archive says ([`vmm::archive`]) |
+//! | with the word `boot` | runs one guest under KVM, and nothing else ([`vmm`]) |
+//! | otherwise | measures: boots the guests that are behind it in its file, each in a process of its own, and shows what they found |
+//!
+//! What measures opens files and writes them, and never enters a guest. What enters a guest
+//! may not open anything by then (`vmm/src/machine/filter.rs`).
+
+#![forbid(unsafe_code)]
+
+mod boot;
+mod boots;
+mod failure;
+mod follow;
+mod host;
+mod measure;
+mod output;
+mod words;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use failure::Failure;
+use words::Words;
+
+fn main() -> ExitCode {
+    #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
+    if vmm::machine::init::is_init() {
+        vmm::machine::init::run();
+    }
+    let mut words = std::env::args().skip(1).peekable();
+    if words.next_if(|word| word == boot::WORD).is_some() {
+        return boot::boot(words);
+    }
+    match measured() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("rouse-kvm: {}", failure.why);
+            ExitCode::from(failure.status)
+        }
+    }
+}
+
+/// Reads the command line, and does what it asks for.
+fn measured() -> Result<(), Failure> {
+    let words = match Words::try_parse() {
+        Ok(words) => words,
+        Err(error) => match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                // That a reader has left is no failure.
+                let _ = error.print();
+                return Ok(());
+            }
+            _ => return Err(Failure::bad_input(request::one_line(&error))),
+        },
+    };
+    measure::measure(&words)
+}

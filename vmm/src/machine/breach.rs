@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Calls that the bound forbids, made on purpose: what shows that there is one.
+
+use std::fs::File;
+use std::io;
+use std::net::UdpSocket;
+use std::process::Command;
+
+use rustix::termios::tcgetattr;
+use vm_memory::mmap::MmapRegionBuilder;
+
+use super::Obstacle;
+use crate::options::Breach;
+
+/// Does it. If this program is still there after it, there is no bound.
+pub fn go_on_after(breach: Breach) -> Obstacle {
+    let executable = libc::PROT_READ | libc::PROT_EXEC;
+    // What came of it does not matter: it must not come to anything.
+    match breach {
+        Breach::Open => drop(File::open("/proc/version")),
+        Breach::Socket => drop(UdpSocket::bind("127.0.0.1:0")),
+        Breach::Start => drop(Command::new("/proc/self/exe").arg("--version").status()),
+        Breach::Execute => drop(
+            MmapRegionBuilder::<()>::new(1 << 16)
+                .with_mmap_prot(executable)
+                .with_mmap_flags(libc::MAP_ANONYMOUS | libc::MAP_PRIVATE)
+                .build(),
+        ),
+        Breach::Ioctl => drop(tcgetattr(io::stdout())),
+    }
+    Obstacle(format!(
+        "--break-bound: this program was not ended for it ({breach:?})"
+    ))
+}

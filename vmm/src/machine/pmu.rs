@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The performance monitors of a vCPU, which only runs in cycles have: KVM gives their
+//! counters to the host's at each entry and exit, and that takes time.
+
+use kvm_bindings::{
+    KVM_ARM_VCPU_PMU_V3_CTRL, KVM_ARM_VCPU_PMU_V3_INIT, KVM_ARM_VCPU_PMU_V3_IRQ, kvm_device_attr,
+};
+use kvm_ioctls::VcpuFd;
+use vmm_sys_util::errno;
+
+use super::Obstacle;
+
+/// Its interrupt, which the guest leaves off: the one that Arm's servers have (Server Base
+/// System Architecture, "PPI assignments").
+const INTID: u32 = 23;
+
+/// Begins the monitors of `cpu`, whose GIC is there (Linux,
+/// Documentation/virt/kvm/devices/vcpu.rst, 1).
+pub fn begin(cpu: &VcpuFd) -> Result<(), Obstacle> {
+    let set = |attr: u32, value: Option<&u32>| {
+        cpu.set_device_attr(&kvm_device_attr {
+            flags: 0,
+            group: KVM_ARM_VCPU_PMU_V3_CTRL,
+            attr: u64::from(attr),
+            addr: value.map_or(0, |value| std::ptr::from_ref(value) as u64),
+        })
+    };
+    let begun: Result<(), errno::Error> = set(KVM_ARM_VCPU_PMU_V3_IRQ, Some(&INTID))
+        .and_then(|()| set(KVM_ARM_VCPU_PMU_V3_INIT, None));
+    begun.map_err(|error| {
+        Obstacle(format!(
+            "--pmu: KVM's PMU can't be set up ({error}); leave --pmu out, or measure time"
+        ))
+    })
+}
+
+/// There is none to be had.
+pub fn missing() -> Obstacle {
+    Obstacle(
+        "--pmu: KVM has no PMU for guests here; measure time, or use a metal instance, or a \
+         kernel with CONFIG_ARM_PMUV3"
+            .into(),
+    )
+}
