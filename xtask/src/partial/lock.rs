@@ -1,20 +1,37 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Locks of what is in the making.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
-/// Locks what was just made; `None` if a sweeper was first.
+/// How often a lock is looked at that another process has, and the time between two looks.
+const LOOKS: u32 = 100;
+const TICK: Duration = Duration::from_millis(10);
+
+/// Locks what was just made; `None` if a sweeper was first, or another maker has the name.
 pub fn lock(path: &Path) -> io::Result<Option<File>> {
     let file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => file?,
     };
-    // Only a sweeper can have the lock, and not for long.
-    ignore_unsupported(file.lock())?;
-    Ok(is_still(&file, path).then_some(file))
+    for _ in 0..LOOKS {
+        match file.try_lock() {
+            // A sweeper, which removes it now; or a maker of the same name behind a sweeper, which
+            // keeps it as long as it lives. So it is not waited for.
+            Err(TryLockError::WouldBlock) if is_still(&file, path) => thread::sleep(TICK),
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => {
+                ignore_unsupported(Err(error))?;
+                return Ok(is_still(&file, path).then_some(file));
+            }
+            Ok(()) => return Ok(is_still(&file, path).then_some(file)),
+        }
+    }
+    Ok(None)
 }
 
 /// Some file systems know no locks: what is left there is named, not removed.
@@ -30,5 +47,19 @@ pub fn is_still(file: &File, path: &Path) -> bool {
     match (file.metadata(), path.symlink_metadata()) {
         (Ok(file), Ok(named)) => (file.dev(), file.ino()) == (named.dev(), named.ino()),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_maker_is_not_waited_for() {
+        let place = tempfile::tempdir().unwrap();
+        let theirs = lock(place.path()).unwrap().unwrap();
+        assert!(lock(place.path()).unwrap().is_none());
+        drop(theirs);
+        assert!(lock(place.path()).unwrap().is_some());
     }
 }
