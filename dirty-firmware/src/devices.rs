@@ -156,9 +156,11 @@ pub fn leave_priorities() -> [u64; 2] {
     ICC_AP1R0_EL1.set(u64::from(u32::MAX));
     ICH_AP0R0_EL2.set(u64::from(u32::MAX));
     ICH_AP1R0_EL2.set(u64::from(u32::MAX));
-    // Pending, Group 1, INTIDs that a guest may have.
-    for n in 0..4 {
-        set_ich_lr(n, 1 << 62 | 1 << 60 | (27 + n as u64));
+    // Pending, active, both, and pending with a physical interrupt behind it, PPIs that a guest has:
+    // Group 1, the highest priority.
+    let states = [1 << 62, 1 << 63, 3 << 62, 1 << 62 | 1 << 61 | 30 << 32];
+    for (n, state) in states.into_iter().enumerate() {
+        set_ich_lr(n, state | 1 << 60 | (27 + n as u64));
     }
     ICH_VMCR_EL2.set(u64::from(u32::MAX));
     // En, UIE, TC, TALL0, TALL1, TDIR.
@@ -197,11 +199,12 @@ pub fn leave_timers() -> [u64; 3] {
     [CNTP_CTL_EL0.get(), CNTV_CTL_EL0.get(), CNTHP_CTL_EL2.get()]
 }
 
-/// The monitors count everywhere, every 64th cycle, with interrupts and overflows; PMCR_EL0
-/// and PMCNTENSET_EL0.
+/// The monitors count at EL2 and not at EL1, every 64th cycle, with interrupts and overflows;
+/// PMCR_EL0 and PMCNTENSET_EL0.
 pub fn leave_pmu() -> [u64; 2] {
     const OVERFLOWS: u64 = 0x8000_003f;
-    PMCCFILTR_EL0.set(1 << 27);
+    // P and NSH.
+    PMCCFILTR_EL0.set(1 << 31 | 1 << 27);
     // PMOVSSET_EL0, PMINTENSET_EL1, PMUSERENR_EL0, PMSELR_EL0.
     // SAFETY: they decide what is counted and which interrupts that makes; all are masked.
     unsafe {

@@ -50,6 +50,7 @@ pub fn run(plan: &Plan, seed: u64, fault: Option<Fault>, pool: &mut Pool) {
         lse: atomics::lse_everywhere(),
         ecv: features().ecv,
         frequency: clock::frequency(),
+        linux: false,
         under: hypervisor::under(),
         given: hypervisor::given(),
         cpus_at_once: !probe::is_not_modelled("cpus_run_at_once"),
@@ -77,7 +78,7 @@ pub fn run(plan: &Plan, seed: u64, fault: Option<Fault>, pool: &mut Pool) {
             let entry = &mut entries[id];
             let begun = entry.is_due(pass);
             if begun && deadlines {
-                hypervisor::begin_cell(Some((id, pass)));
+                hypervisor::begin_cell(id, pass, &entry.cell);
             }
             if fault == Some(Fault::CellHang) && (id, pass) == (count - 1, 1) {
                 hang();
@@ -98,8 +99,9 @@ pub fn run(plan: &Plan, seed: u64, fault: Option<Fault>, pool: &mut Pool) {
         }
     }
     if deadlines {
-        hypervisor::begin_cell(None);
+        hypervisor::end_cells();
     }
+    report::clocks::end(plan, fault);
     report::end(count);
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls to what is below: PSCI, and Rouse's hypercalls if it is there.
 
-use abi::{Counter, Info, KnobValue, TimeLog};
+use abi::{CellWords, Counter, Info, KnobValue, TimeLog};
 use core::arch::asm;
-use core::fmt;
+use core::fmt::{self, Write};
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
-use plan::{Arguments, Deliver, Given, Trap, Under};
+use plan::{Arguments, Cell, DIMENSIONS, Deliver, Given, Trap, Under};
 use platform::{Conduit, Name, name};
 use spin::once::Once;
 
@@ -231,10 +231,30 @@ pub fn watch(address: u64, period: u64) {
     );
 }
 
-/// Says that pass `pass` of cell `id` begins, or that none runs any more; see [`abi::CALL_CELL`].
-pub fn begin_cell(cell: Option<(usize, u32)>) {
-    let (number, pass) = cell.map_or((0, 0), |(id, pass)| (id as u64 + 1, u64::from(pass)));
-    call(u64::from(abi::CALL_CELL), [number, pass, 0]);
+/// Says that pass `pass` of `cell`, which is number `id`, begins; see [`abi::CALL_CELL`].
+pub fn begin_cell(id: usize, pass: u32, cell: &Cell) {
+    let mut words = CellWords::default();
+    let names = DIMENSIONS.iter().filter(|info| info.names(cell));
+    for (place, info) in names.enumerate() {
+        let space = if place == 0 { "" } else { " " };
+        // It has no error: it cuts off what is too long.
+        let _ = write!(words, "{space}{}", info.text(cell));
+    }
+    say_cell(id as u64 + 1, pass, words);
+}
+
+/// Says that no cell runs any more.
+pub fn end_cells() {
+    say_cell(0, 0, CellWords::default());
+}
+
+fn say_cell(number: u64, pass: u32, words: CellWords) {
+    let mut registers: Registers = [0; 18];
+    registers[0] = u64::from(abi::CALL_CELL);
+    registers[1] = number;
+    registers[2] = u64::from(pass);
+    registers[3..3 + CellWords::REGISTERS].copy_from_slice(&words.0);
+    call_by(conduit(), &mut registers);
 }
 
 /// Hands on an interrupt of EL2's timer, which came here; see [`abi::CALL_TIMER`].

@@ -52,7 +52,7 @@ pub struct PerCpu {
     pub bell: Bell,
     /// Where others ask it to leave its idle loop.
     pub request: Request,
-    /// Cycles of its core per tick, once it was asked.
+    /// Cycles of its core per tick at the begin, once it was asked.
     pub per_tick: Once<PerTick>,
 }
 

@@ -3,6 +3,8 @@
 
 mod block;
 mod cell;
+pub mod clocks;
+mod cores;
 mod counts;
 mod machine;
 pub mod record;

@@ -138,15 +138,26 @@ fn enter(platform: &Platform<'_>, tree: Region, monitor: Option<Region>) -> Pool
     pool
 }
 
-/// The device tree at `address`.
+/// The device tree at `address`, the same in memory, which is read now, and for caches, which
+/// are used later: a loader may have written it with its own on or off.
 ///
 /// # Safety
 /// `address` must be what the loader passed.
 unsafe fn device_tree(address: u64) -> &'static [u8] {
+    /// Bytes of its header.
+    const HEADER: u64 = 40;
+    let clean = |size| {
+        pages::clean(Region {
+            base: address,
+            size,
+        });
+    };
+    clean(HEADER);
     let header = address as *const u32;
     // SAFETY: the caller vouches for the address; the header has 40 bytes.
     let (magic, size) = unsafe { (u32::from_be(*header), u32::from_be(*header.add(1))) };
     assert!(magic == 0xd00d_feed, "no device tree at {address:#x}");
+    clean(u64::from(size));
     // SAFETY: the tree is `size` bytes long by its own header.
     unsafe { core::slice::from_raw_parts(address as *const u8, size as usize) }
 }

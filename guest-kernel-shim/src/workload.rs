@@ -56,5 +56,12 @@ pub fn spawn(cell: &Cell, count: u32, cpu: &'static Cpu) {
         Workload::Idle => idle::spawn(count, gap, cpu),
         Workload::Frames => frames::spawn(count, gap, cpu, cpus),
         Workload::Ipi | Workload::Pingpong | Workload::Stream | Workload::Overshoot => {}
+        // Not of this guest: skipped.
+        Workload::LinuxPipe
+        | Workload::LinuxFutex
+        | Workload::LinuxEventfd
+        | Workload::LinuxMembarrier
+        | Workload::LinuxTimer
+        | Workload::LinuxIdle => {}
     }
 }

@@ -191,14 +191,24 @@ pub fn fail(fault: Fault, plan: &Plan) -> u64 {
         | Fault::SerrorsGoOn
         | Fault::SerrorRecoverable
         | Fault::SerrorUncontainable
+        | Fault::SpcrDamaged
+        | Fault::SpcrShort
+        | Fault::SpcrNowhere
+        | Fault::SpcrUnknown
+        | Fault::SpcrMissing
+        | Fault::TablesMoved
+        | Fault::NoWatchdog
         | Fault::SecondarySilent
         | Fault::CounterStands
         | Fault::CounterCoarse
         | Fault::ConsoleStalls
+        | Fault::ConsoleDies
+        | Fault::PowerOffFails
         | Fault::SgiLost
         | Fault::CellHang
         | Fault::CoreClockMoves
         | Fault::CoresDiffer
+        | Fault::CoreDrifts
         | Fault::LostWakeUp
         | Fault::SoakLostWakeUp
         | Fault::SoakLeak

@@ -7,6 +7,7 @@ pub mod hvc;
 pub mod inject;
 pub mod knobs;
 pub mod mmio;
+mod page;
 pub mod psci;
 pub mod registers;
 pub mod sgi;

@@ -45,6 +45,7 @@ impl Job {
             wfxt: true,
             lse: true,
             ecv: true,
+            linux: false,
             frequency: host.frequency,
             under,
             given: None,
@@ -132,7 +133,10 @@ fn one(
         format!("--rest={}", words.rest),
         format!("--host-poll-us={}", given.host_poll_us),
     ];
-    boot.extend(words.pin.as_ref().map(|pins| format!("--pin={pins}")));
+    boot.extend(words.pin.as_ref().map(|pins| {
+        let pins: Vec<String> = pins.iter().map(ToString::to_string).collect();
+        format!("--pin={}", pins.join(","))
+    }));
     boot.extend(words.under.map(|_| format!("--mode={}", mode(under))));
     boot.extend((words.metric == Metric::Cycles).then(|| "--pmu".into()));
     // The image comes by standard input.

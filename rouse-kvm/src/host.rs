@@ -4,6 +4,7 @@
 use plan::{Trap, Under};
 
 use crate::failure::Failure;
+use crate::words::Words;
 
 /// What this program says where there is no KVM for it.
 #[cfg_attr(all(target_os = "linux", target_arch = "aarch64"), allow(dead_code))]
@@ -55,6 +56,22 @@ impl Host {
             lse: std::arch::is_aarch64_feature_detected!("lse"),
             frequency: CNTFRQ_EL0.get(),
         })
+    }
+
+    /// Keeps this process away from the CPUs of the vCPUs that `words` ask for: what it does
+    /// while a guest measures, it does elsewhere, if there is another CPU. They are named in
+    /// `words` from then on.
+    #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
+    pub fn keep_away(words: &mut Words) -> Result<(), Failure> {
+        let places = vmm::machine::keep_away(words.cpus as usize, words.pin.as_deref());
+        words.pin = Some(places.map_err(Failure::bad_input)?);
+        Ok(())
+    }
+
+    /// There are no vCPUs.
+    #[cfg(not(all(target_os = "linux", target_arch = "aarch64")))]
+    pub fn keep_away(_: &mut Words) -> Result<(), Failure> {
+        Err(Failure::bad_input(ELSEWHERE))
     }
 
     /// There is none.

@@ -61,5 +61,5 @@ fn measured() -> Result<(), Failure> {
             _ => return Err(Failure::bad_input(request::one_line(&error))),
         },
     };
-    measure::measure(&words)
+    measure::measure(words)
 }

@@ -30,8 +30,10 @@ const SELF: &str = "/proc/self/exe";
 ///
 /// # Errors
 /// [`Failure`]; what was measured before it is shown and written.
-pub fn measure(words: &Words) -> Result<(), Failure> {
+pub fn measure(mut words: Words) -> Result<(), Failure> {
     let host = Host::find()?;
+    Host::keep_away(&mut words)?;
+    let words = &words;
     let job = Job::new(words, &host)?;
     let file = fs::read(SELF).map_err(|error| {
         Failure::bad_input(format!("{SELF} can't be read ({error}); mount /proc"))

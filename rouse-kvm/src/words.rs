@@ -38,8 +38,8 @@ pub struct Words {
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=512))]
     pub cpus: u32,
     /// CPUs of this machine for the vCPUs, as 2,3 [default: the last ones]
-    #[arg(long, value_name = "CPUS")]
-    pub pin: Option<String>,
+    #[arg(long, value_name = "CPUS", value_delimiter = ',')]
+    pub pin: Option<Vec<usize>>,
     /// RAM of the guest, with unit: 256M, 2G
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = mib)]
     pub memory: u64,

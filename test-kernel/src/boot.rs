@@ -16,9 +16,18 @@ arch::symbol_addresses! {
 core::arch::global_asm!(
     r#"
     .section .text.boot, "ax"
+    // An exception ends the machine. Clobbers x1.
+    .macro take_exceptions
+        adrp    x1, kernel_vectors
+        add     x1, x1, :lo12:kernel_vectors
+        msr     vbar_el1, x1
+        isb
+    .endm
+
     // In: x0 = device tree.
     .global _kernel_primary
 _kernel_primary:
+    take_exceptions
     adrp    x1, kernel_stack + {stack_size}
     add     sp, x1, :lo12:kernel_stack + {stack_size}
     bl      kernel_start
@@ -26,6 +35,7 @@ _kernel_primary:
     // In: x0 = number of the CPU; the stacks follow each other.
     .global kernel_secondary
 kernel_secondary:
+    take_exceptions
     adrp    x1, kernel_stack + 2 * {stack_size}
     add     sp, x1, :lo12:kernel_stack + 2 * {stack_size}
     bl      kernel_start_secondary
@@ -34,6 +44,15 @@ kernel_secondary:
 _kernel_held:
     wfe
     b       _kernel_held
+
+    .balign 2048
+kernel_vectors:
+    .rept   16
+    .balign 128
+    mrs     x0, esr_el1
+    mrs     x1, elr_el1
+    b       kernel_failed
+    .endr
 
     .section .bss.kernel_stack, "aw", @nobits
     .balign 16

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `end=off`, `reset`, `cpu-off`, `hang` | how (default `off`); `cpu-off` turns every CPU off |
 //! | `cpu=N` | on which CPU, by its place in the device tree (default 0) |
+//! | `look` | both CPUs look at what they find when they are entered (`look.rs`) |
 //!
 //! It runs with MMU and caches off.
 
@@ -15,6 +16,7 @@
 #![no_main]
 
 mod boot;
+mod look;
 
 use core::fmt::Write;
 use core::panic::PanicInfo;
@@ -48,6 +50,7 @@ extern "C" fn kernel_start(dtb: u64) -> ! {
     if let Some(ram) = platform.memory.first() {
         let _ = writeln!(out, "kernel: RAM {:#x}, {} MiB", ram.base, ram.size >> 20);
     }
+    look_around(&platform, 0);
     try_memory(&mut out);
     let on = number(&platform, "cpu=");
     match platform.cpus.get(on) {
@@ -69,6 +72,8 @@ extern "C" fn kernel_start(dtb: u64) -> ! {
 /// Runs on the CPU that ends the machine, if it is not the first.
 #[unsafe(no_mangle)]
 extern "C" fn kernel_start_secondary(number: u64) -> ! {
+    let mut room = Room::new();
+    look_around(&platform(&mut room), number as usize);
     end(number as usize)
 }
 
@@ -92,6 +97,30 @@ fn end(number: usize) -> ! {
         _ => 0,
     };
     hang()
+}
+
+/// An exception: nothing here expects one.
+#[unsafe(no_mangle)]
+extern "C" fn kernel_failed(syndrome: u64, address: u64) -> ! {
+    let mut room = Room::new();
+    let platform = platform(&mut room);
+    let mut out = port(&platform);
+    let base = arch::layout::base();
+    let _ = writeln!(
+        out,
+        "kernel: exception, ESR_EL1 {syndrome:#x} at image + {:#x}",
+        address.wrapping_sub(base)
+    );
+    psci(&platform, SYSTEM_OFF, 0, 0, 0);
+    hang()
+}
+
+/// Looks at this CPU, `number`, if the command line says so.
+fn look_around(platform: &Platform<'_>, number: usize) {
+    let mut words = platform.bootargs.split_ascii_whitespace();
+    if words.any(|word| word == "look") {
+        look::around(&mut port(platform), platform, number);
+    }
 }
 
 /// Writes to the last doubleword that the header claims, and reads it back.

@@ -43,6 +43,12 @@ pub fn runs(text: &str) -> Vec<Vec<String>> {
     text.split("\n\n").map(words).collect()
 }
 
+/// An archive from which a kernel starts `program`, and in which nothing else is.
+#[must_use]
+pub fn alone(program: &[u8]) -> Vec<u8> {
+    initramfs(program, &[], &[])
+}
+
 #[derive(Debug, Default)]
 struct Archive {
     bytes: Vec<u8>,

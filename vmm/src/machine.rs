@@ -44,12 +44,16 @@ pub fn mode() -> Option<Mode> {
     mode::found().ok().flatten()
 }
 
-/// CPUs that this process may use.
+/// Keeps the calling thread, and those that it starts, away from the CPUs of a guest's
+/// vCPUs if there are others. Returns the CPUs of the vCPUs, which have to be named to the
+/// process that runs them.
 ///
 /// # Errors
-/// [`Obstacle`]: the host's kernel does not tell.
-pub fn usable() -> Result<Vec<usize>, Obstacle> {
-    pins::usable()
+/// [`Obstacle`]: there are too few, or the names are none.
+pub fn keep_away(cpus: usize, pins: Option<&[usize]>) -> Result<Vec<usize>, Obstacle> {
+    let places = pins::choose(cpus, pins)?;
+    pins::run_on(&places.rest)?;
+    Ok(places.vcpus)
 }
 
 /// Why a guest could not be started: the thing, the place and the remedy in one line.
@@ -119,7 +123,7 @@ pub fn run(options: &Options) -> Result<End, Obstacle> {
     if let Some(mode) = options.mode {
         mode::check(mode)?;
     }
-    let places = pins::choose(options)?;
+    let places = pins::choose(options.cpus, options.pins.as_deref())?;
     let (vm, cpus) = Vm::new(options, &image)?;
     let bus = Arc::new(Bus::new(vm.fd.clone(), options.console));
     let (tell, told) = mpsc::channel();

@@ -259,3 +259,39 @@ fn mirror() -> String {
     mirrors.sort();
     mirrors.into_iter().next().unwrap_or_else(|| MIRROR.into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::is_bad_input;
+
+    /// apt itself, with lists that have nothing: what it is where a package is gone or there
+    /// is no network.
+    #[test]
+    fn a_package_that_can_t_be_had_is_one_line_with_the_remedy() {
+        if !usable() {
+            return;
+        }
+        const REMEDY: Remedy = Remedy {
+            missing: "Xen",
+            instead: "name one by --xen",
+        };
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("apt");
+        let apt = Apt::new(folder.clone(), Some("arm64"), &REMEDY).unwrap();
+        assert_eq!(apt.names("xen").unwrap(), Vec::<String>::new());
+        let failed = apt.run("downloading Xen", &["download", "xen"]);
+        let error = failed.unwrap_err();
+        assert!(is_bad_input(&error));
+        let told = error.to_string();
+        for said in ["Xen is missing", "downloading Xen", LOG, REMEDY.instead] {
+            assert!(told.contains(said), "{told}");
+        }
+        assert!(!told.contains('\n'), "{told}");
+        drop(apt);
+        // What apt said stays, and nothing else.
+        let log = fs::read_to_string(folder.join(LOG)).unwrap();
+        assert!(log.contains("xen"), "{log}");
+        assert!(!folder.join("cache").exists());
+    }
+}

@@ -12,6 +12,9 @@ const OURS: &str = "rouse: ";
 /// What starts the line that names a deadline, and the lines of its dump.
 const LATE: &str = results::capture::LATE;
 
+/// What Linux says when it gives up.
+const KERNEL_PANIC: &str = "Kernel panic - not syncing: ";
+
 /// What EDK2, whose boot manager has this name, says when it does not start the
 /// image, and what that means. Guests may say such things too, without the name.
 const BOOT_MANAGER: &str = "BdsDxe: ";
@@ -61,6 +64,8 @@ pub struct Console {
     pub late: Option<String>,
     /// Lines of a dump, the functions' names added.
     pub crash: Vec<String>,
+    /// Why Linux, as another guest, has panicked.
+    pub kernel_panic: Option<String>,
     /// Names of functions.
     pub symbols: Symbols,
 }
@@ -88,6 +93,10 @@ impl Console {
         if !self.crash.is_empty() || line.contains("panic:") || self.late.is_some() {
             self.crash.push(self.symbols.annotate(line, None));
             return Kind::Crash;
+        }
+        if let Some((_, why)) = line.split_once(KERNEL_PANIC) {
+            self.kernel_panic
+                .get_or_insert_with(|| why.trim().to_owned());
         }
         if let Some(why) = not_started(line) {
             self.refused = Some(why.into());
@@ -167,6 +176,14 @@ mod tests {
             Kind::Refused
         );
         assert_eq!(console.refused.as_deref(), Some("started at EL1"));
+        assert_eq!(
+            console.feed("[    1.0] Kernel panic - not syncing: No working init found."),
+            Kind::Other
+        );
+        assert_eq!(
+            console.kernel_panic.as_deref(),
+            Some("No working init found.")
+        );
         let firmware = "BdsDxe: failed to load Boot0001 \"disk\" from PciRoot(0x0): Access Denied";
         assert_eq!(console.feed(firmware), Kind::Refused);
         assert!(console.refused.as_ref().unwrap().contains("Secure Boot"));

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The verb `doctor`: what is there, what is missing, and how to get it.
 
+use std::path::PathBuf;
+
 use anyhow::{Result, bail};
 
 use crate::debug::debugger;
-use crate::gem5;
-use crate::places;
+use crate::kvm::kernel;
 use crate::qemu::{self, Found};
 use crate::terminal::say;
 use crate::toolchain::{self, TARGET, output};
+use crate::{apt, gem5, places, xen};
 use page::grid::{self, Column};
 
 /// The firmware of boards that have one (boards/*.toml).
@@ -55,6 +57,8 @@ pub fn doctor() -> Result<()> {
         target(),
         emulator(),
         firmware(),
+        xen(),
+        host_kernel(),
         gem5(),
         binutils(),
         llvm_tools(),
@@ -127,6 +131,32 @@ fn firmware() -> Finding {
         (Err(error), _) => {
             finding("missing, optional: boards with UEFI".into()).remedy(error.to_string())
         }
+    }
+}
+
+fn xen() -> Finding {
+    fetched("xen", xen::provided(), "`--under xen`", "--xen FILE")
+}
+
+fn host_kernel() -> Finding {
+    let provided = kernel::provided();
+    fetched(
+        "kernel of KVM's host",
+        provided,
+        "`--under kvm`",
+        "--host-kernel IMAGE",
+    )
+}
+
+/// What Debian's apt fetches once when `user` first needs it, or `named` names.
+fn fetched(tool: &'static str, provided: Option<PathBuf>, user: &str, named: &str) -> Finding {
+    match provided {
+        Some(path) => Finding::new(tool, places::shown(&path)),
+        None => Finding::new(tool, format!("missing, optional: {user}")).remedy(if apt::usable() {
+            format!("on its own, below target/tools, when first needed, or {named}")
+        } else {
+            format!("{named}; there is no apt of Debian's here to fetch it")
+        }),
     }
 }
 

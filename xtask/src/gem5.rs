@@ -133,6 +133,11 @@ impl Emulator {
                 bad_input!("--under {under}: gem5 does not run it; use --board virt")
             }
         };
+        if variant.under == Under::None && built.initrd.is_some() {
+            bad_input!(
+                "--initrd: on gem5 the bare machine has none; use --under rouse, or build it into the kernel"
+            );
+        }
         let mut command = Command::new(&self.program);
         command
             .args(["--quiet", "--quiet", "--listener-mode=off", "--outdir"])

@@ -16,10 +16,12 @@ use std::thread;
 use anyhow::{Context, Result, bail};
 
 use plan::{Atomics, Program, Under};
+use vmm::archive;
 
+use crate::given::{Given, Initrd};
 use crate::kvm::Host;
 use crate::output::Output;
-use crate::pack::{flatten, pack};
+use crate::pack::{Parts, flatten, pack};
 use crate::store::{self, Kept};
 use crate::terminal::note;
 use crate::xen::Xen;
@@ -31,9 +33,13 @@ const HYPERVISOR: &str = "hypervisor";
 const GUEST: &str = "guest-kernel-shim";
 const TEST_KERNEL: &str = "test-kernel";
 const MONITOR: &str = "rouse-kvm";
+const ON_LINUX: &str = "linux";
+const ON_LINUX_PROGRAM: &str = "rouse-linux";
 const DIRTY_FIRMWARE: &str = "dirty-firmware";
 /// Name of the packed image's file.
 const PACKED: &str = "rouse.img";
+/// Name of the file of another kernel's initial RAM disk.
+const INITRD: &str = "initrd";
 
 /// What of Cargo's lines is not worth one: that everything was up to date, and that one
 /// build waits for the other to look at what is downloaded.
@@ -50,7 +56,7 @@ pub enum Guest<'a> {
     /// The same without what can be left out: the features of the guest's package.
     Bare(Program),
     /// Another kernel, as it is given: an arm64 Image.
-    Given(&'a [u8]),
+    Given(&'a Given),
 }
 
 impl Guest<'_> {
@@ -96,6 +102,8 @@ pub struct Built {
     llsc: GuestFiles,
     /// The one with LSE atomics; another kernel is what it is.
     lse: Option<GuestFiles>,
+    /// Another kernel's initial RAM disk.
+    pub initrd: Option<PathBuf>,
     /// KVM's host, where there are boots under it.
     pub host: Option<Host>,
     /// Xen, where there are boots under it.
@@ -134,11 +142,31 @@ pub fn build(board: &str, guest: Guest) -> Result<Built> {
     let (llsc, lse) = (compiled.llsc.as_ref(), compiled.lse.as_ref());
     let flat = match (llsc, guest) {
         (Some(llsc), _) => &llsc.flat,
-        (None, Guest::Given(image)) => image,
+        (None, Guest::Given(given)) => &given.image,
         (None, Guest::Ours(_) | Guest::Bare(_)) => bail!("the guest was not built"),
     };
     let flat_lse = lse.map(|lse| lse.flat.as_slice());
-    let packed = pack(&compiled.hypervisor.flat, flat, flat_lse)?;
+    let program;
+    let initrd = match guest {
+        Guest::Given(Given {
+            initrd: Some(Initrd::Given(initrd)),
+            ..
+        }) => Some(initrd.as_slice()),
+        Guest::Given(Given {
+            initrd: Some(Initrd::Measuring),
+            ..
+        }) => {
+            program = archive::alone(&on_linux()?);
+            Some(program.as_slice())
+        }
+        Guest::Given(Given { initrd: None, .. }) | Guest::Ours(_) | Guest::Bare(_) => None,
+    };
+    let parts = Parts {
+        guest: flat,
+        lse: flat_lse,
+        initrd,
+    };
+    let packed = pack(&compiled.hypervisor.flat, parts)?;
     let files = [
         (PACKED, Some(packed.as_slice())),
         ("hypervisor.elf", Some(compiled.hypervisor.elf.as_slice())),
@@ -146,6 +174,7 @@ pub fn build(board: &str, guest: Guest) -> Result<Built> {
         ("guest.elf", llsc.map(|llsc| llsc.elf.as_slice())),
         ("guest-lse.img", flat_lse),
         ("guest-lse.elf", lse.map(|lse| lse.elf.as_slice())),
+        (INITRD, initrd),
     ];
     let files = files.into_iter();
     let files: Vec<_> = files
@@ -164,6 +193,7 @@ pub fn build(board: &str, guest: Guest) -> Result<Built> {
             image: at("guest-lse.img"),
             elf: Some(at("guest-lse.elf")),
         }),
+        initrd: initrd.is_some().then(|| at(INITRD)),
         host: None,
         xen: None,
         _kept: kept,
@@ -246,14 +276,24 @@ fn alone(package: &'static str) -> Result<Vec<u8>> {
 /// What runs guests under KVM, with the virtual machine monitor in it: a static program of
 /// arm64 Linux.
 pub fn monitor() -> Result<Vec<u8>> {
+    linux_program(MONITOR, MONITOR)
+}
+
+/// The program that measures Linux from its user space.
+pub fn on_linux() -> Result<Vec<u8>> {
+    linux_program(ON_LINUX, ON_LINUX_PROGRAM)
+}
+
+/// The static program `binary` of `package`.
+fn linux_program(package: &str, binary: &str) -> Result<Vec<u8>> {
     toolchain::ensure_target(toolchain::LINUX)?;
     let _locked = lock()?;
     let arguments = ["--release", "--target", toolchain::LINUX];
-    let package = ["--package", MONITOR, "--bin", MONITOR];
+    let package = ["--package", package, "--bin", binary];
     let directory = directory(Atomics::Llsc);
     cargo(&directory, &[&arguments[..], &package[..]].concat(), "")?;
     let path = directory.join(toolchain::LINUX).join("release");
-    let path = path.join(MONITOR);
+    let path = path.join(binary);
     fs::read(&path).with_context(|| format!("{} was not built", path.display()))
 }
 

@@ -6,7 +6,7 @@ mod deadlines;
 mod load;
 mod variant;
 
-pub use load::{Load, read_guest};
+pub use load::Load;
 pub use variant::Variant;
 
 use std::path::PathBuf;
@@ -207,9 +207,9 @@ impl Job {
         &self.load.board
     }
 
-    /// Whether it is our guest that runs, and to measure, not to check.
+    /// Whether it is our guest that runs, or our program on another, and to measure, not to check.
     pub fn measures(&self) -> bool {
-        self.load.guest.is_none() && self.load.measures
+        (self.load.guest.is_none() || self.load.linux()) && self.load.measures
     }
 
     /// Frequency of the machine's counter.
@@ -228,6 +228,7 @@ impl Job {
             wfxt: true,
             lse: true,
             ecv: true,
+            linux: self.load.linux(),
             frequency: self.counter_hz()?,
             under,
             given: None,
@@ -262,7 +263,13 @@ impl Job {
 
     /// A request of which every cell would be skipped is refused right away.
     fn something_runs(&self, under: Under) -> Result<()> {
-        if self.load.guest.is_some() {
+        let given = self.load.guest.as_ref();
+        if under.is_other() && given.is_some_and(|given| given.initrd.is_some()) {
+            bad_input!(
+                "--guest: under {under} it gets no initial RAM disk yet, which what measures Linux needs; use --under none,rouse"
+            );
+        }
+        if self.load.guest.is_some() && !self.load.linux() {
             return Ok(());
         }
         let machine = self.machine(under)?;

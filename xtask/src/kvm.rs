@@ -3,7 +3,7 @@
 //! our virtual machine monitor (`vmm/`) as its first and only process.
 
 pub mod here;
-mod kernel;
+pub mod kernel;
 pub mod place;
 pub mod program;
 

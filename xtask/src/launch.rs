@@ -45,6 +45,10 @@ pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) 
     if let Some(tree) = &job.dtb {
         command.arg("-dtb").arg(tree);
     }
+    if job.load.linux() {
+        // What a kernel draws from the machine, and its time, are the same in each boot.
+        command.args(["-seed", "1", "-rtc", "base=2026-01-01,clock=vm"]);
+    }
     let mut arguments = job.load.boot_arguments(atomics);
     if let Some(firmware) = &job.dirty_firmware {
         dirty(&mut command, firmware);
@@ -57,6 +61,9 @@ pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) 
             &built.guest(job.image(variant)).image,
             &arguments,
         );
+        if let Some(initrd) = &built.initrd {
+            command.arg("-initrd").arg(initrd);
+        }
         return Ok(command);
     }
     if let Some(firmware) = board.machine.firmware() {
@@ -65,9 +72,13 @@ pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) 
     match &qemu.console {
         None => drop(command.args(["-serial", "stdio"])),
         Some(console) => {
-            // Firmware writes to the machine's own console, and both are shown.
+            // Firmware writes to the machine's own console.
+            let own = match console.alone {
+                true => "null",
+                false => "chardev:console",
+            };
             command.args(["-chardev", "stdio,id=console,mux=on,signal=off"]);
-            command.args(["-serial", "chardev:console", "-device", &console.device]);
+            command.args(["-serial", own, "-device", &console.device]);
             arguments = format!("{arguments} {}", console.argument);
         }
     }

@@ -42,6 +42,7 @@ mod experiment;
 mod failure;
 mod folder;
 mod gem5;
+mod given;
 #[cfg(test)]
 mod goldens;
 mod governors;
@@ -85,12 +86,14 @@ use clap::error::ErrorKind;
 
 use cli::{BuildArgs, Cli, For, Verb};
 use failure::BadInput;
+use given::Given;
 use images::Guest;
 use plan::Program;
 use terminal::say;
 
 fn main() -> ExitCode {
     limits::start();
+    qemu::without_io_uring();
     let done = parse().and_then(|cli| cli.map_or(Ok(()), dispatch));
     match done.and(terminal::finish()) {
         Ok(()) => ExitCode::SUCCESS,
@@ -142,9 +145,9 @@ fn dispatch(cli: Cli) -> anyhow::Result<()> {
 /// The verb `build`.
 fn build(args: &BuildArgs) -> anyhow::Result<()> {
     let board = board::Board::load(&args.board)?;
-    let guest = args.guest.as_ref().map(job::read_guest).transpose()?;
+    let given = Given::read(&args.given)?;
     let ours = Guest::Ours(Program::Measuring);
-    let packed = guest.as_deref().map_or(ours, Guest::Given);
+    let packed = given.as_ref().map_or(ours, Guest::Given);
     let image = images::build_for_others(&board.name, packed)?;
     say!("{}", places::shown(&image));
     Ok(())

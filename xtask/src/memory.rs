@@ -94,7 +94,11 @@ impl Needs {
             None => 0,
         };
         // The device tree is in front of it.
-        let bytes = (ALIGN + image.span(file.len() as u64)).next_multiple_of(PAGE) + own;
+        let initrd = match &built.initrd {
+            Some(initrd) => fs::metadata(initrd)?.len().next_multiple_of(PAGE),
+            None => 0,
+        };
+        let bytes = (ALIGN + image.span(file.len() as u64)).next_multiple_of(PAGE) + own + initrd;
         let (packed, hypervisor) = match under {
             Under::Rouse => {
                 let taken = Taken::read(&built.hypervisor)?;

@@ -7,6 +7,7 @@
 //! __payload  header (abi::PayloadHeader), a page
 //!            guest, an arm64 Image, padded to a page
 //!            the same guest with LSE atomics, if it is ours, padded to a page
+//!            the guest's initial RAM disk, if there is one, padded to a page
 //! ```
 //!
 //! All parts are arm64 Images (Linux: Documentation/arch/arm64/booting.rst),
@@ -17,7 +18,8 @@ use abi::PayloadHeader;
 use anyhow::{Context, Result, bail, ensure};
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSegment};
-use platform::image::Image;
+
+use crate::given::MOST;
 
 const PAGE: usize = 4096;
 /// Where the header of an Image has its magic number, and which.
@@ -35,12 +37,19 @@ const PE_IMAGE_SIZE: usize = 80;
 const PE_SECTION_SIZE: usize = 232;
 const PE_SECTION_ADDRESS: usize = 236;
 const PE_SECTION_FILE_SIZE: usize = 240;
-/// The largest file of a guest: more is a mistake, and would not go into the PE
-/// header's 32 bits much longer.
-const GUEST_MAX: usize = 1 << 30;
+/// What is put behind the hypervisor.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts<'a> {
+    /// The guest.
+    pub guest: &'a [u8],
+    /// The same with LSE atomics.
+    pub lse: Option<&'a [u8]>,
+    /// Its initial RAM disk.
+    pub initrd: Option<&'a [u8]>,
+}
 
-/// Puts the guest behind the hypervisor, and behind that the one with LSE atomics.
-pub fn pack(hypervisor: &[u8], guest: &[u8], lse: Option<&[u8]>) -> Result<Vec<u8>> {
+/// Puts `parts` behind the hypervisor.
+pub fn pack(hypervisor: &[u8], parts: Parts) -> Result<Vec<u8>> {
     ensure!(
         is_image(hypervisor),
         "the hypervisor is no arm64 Image; crates/arch/image.ld must put `.head` first"
@@ -51,12 +60,14 @@ pub fn pack(hypervisor: &[u8], guest: &[u8], lse: Option<&[u8]>) -> Result<Vec<u
     );
     let mut packed = hypervisor.to_vec();
     packed.extend(PayloadHeader::MAGIC.to_le_bytes());
-    for length in [guest.len(), lse.map_or(0, <[u8]>::len)] {
-        packed.extend((length as u64).to_le_bytes());
+    let Parts { guest, lse, initrd } = parts;
+    for part in [Some(guest), lse, initrd] {
+        let length = part.map_or(0, <[u8]>::len) as u64;
+        packed.extend(length.to_le_bytes());
     }
     packed.resize(hypervisor.len() + PayloadHeader::SIZE, 0);
-    for image in [Some(guest), lse].into_iter().flatten() {
-        packed.extend(image);
+    for part in [Some(guest), lse, initrd].into_iter().flatten() {
+        packed.extend(part);
         packed.resize(packed.len().next_multiple_of(PAGE), 0);
     }
     let size = packed.len() as u64;
@@ -96,26 +107,6 @@ fn word(bytes: &[u8], at: usize) -> Result<u32> {
     Ok(u32::from_le_bytes(field.try_into()?))
 }
 
-/// What is wrong with a guest that was given, as the end of a sentence. How much
-/// memory it needs is the machine's matter: [`crate::memory`].
-pub fn check_guest(image: &[u8]) -> Result<(), String> {
-    match image {
-        [] => Err("is empty; name an arm64 Image".into()),
-        [0x7f, b'E', b'L', b'F', ..] => {
-            Err("is an ELF file; flatten it: objcopy -O binary FILE IMAGE".into())
-        }
-        [0x1f, 0x8b, ..] => Err("is compressed; unpack it: gzip -dc FILE > IMAGE".into()),
-        _ if image.len() > GUEST_MAX => Err(format!(
-            "has {} MiB, and a guest may have {}; use a smaller one",
-            image.len() >> 20,
-            GUEST_MAX >> 20
-        )),
-        _ => Image::parse(image)
-            .map(drop)
-            .map_err(|error| error.to_string()),
-    }
-}
-
 fn is_image(image: &[u8]) -> bool {
     let (at, magic) = MAGIC;
     image.len() >= HEADER && image[at..].starts_with(magic)
@@ -127,7 +118,7 @@ pub fn flatten(elf: &[u8]) -> Result<Vec<u8>> {
     let mut memory = Vec::new();
     for segment in file.segments() {
         let end = segment.address().checked_add(segment.size());
-        let Some(end) = end.filter(|&end| end <= GUEST_MAX as u64) else {
+        let Some(end) = end.filter(|&end| end <= MOST as u64) else {
             bail!("a segment ends at {end:#x?}: the image is not linked at 0");
         };
         if memory.len() < end as usize {
@@ -142,6 +133,8 @@ pub fn flatten(elf: &[u8]) -> Result<Vec<u8>> {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use platform::image::Image;
+
     use super::*;
 
     fn image(len: usize) -> Vec<u8> {
@@ -157,7 +150,7 @@ pub(crate) mod tests {
     #[test]
     fn the_guest_stands_behind_a_header_page() {
         let (hypervisor, guest) = (image(2 * PAGE), image(100));
-        let packed = pack(&hypervisor, &guest, None).unwrap();
+        let packed = pack(&hypervisor, only(&guest)).unwrap();
         assert_eq!(packed.len(), 4 * PAGE);
         assert_eq!(Image::parse(&packed).unwrap().size, 4 * PAGE as u64);
         assert_eq!(&packed[2 * PAGE..2 * PAGE + 8], b"RSEPAYLD");
@@ -165,6 +158,14 @@ pub(crate) mod tests {
         assert_eq!(&packed[3 * PAGE..3 * PAGE + 100], &guest[..]);
         assert_eq!(&packed[24..2 * PAGE], &hypervisor[24..]);
         assert_eq!(header(&packed[2 * PAGE..]).images(100).unwrap().lse, None);
+    }
+
+    fn only(guest: &[u8]) -> Parts<'_> {
+        Parts {
+            guest,
+            lse: None,
+            initrd: None,
+        }
     }
 
     /// The header as the hypervisor reads it.
@@ -175,6 +176,7 @@ pub(crate) mod tests {
             magic: next(),
             length: next(),
             lse: next(),
+            initrd: next(),
         }
     }
 
@@ -183,13 +185,19 @@ pub(crate) mod tests {
         let (hypervisor, guest) = (image(PAGE), image(PAGE + 100));
         let mut other = image(300);
         other[200] = 1;
-        let packed = pack(&hypervisor, &guest, Some(&other)).unwrap();
+        let parts = Parts {
+            guest: &guest,
+            lse: Some(&other),
+            initrd: Some(&[7; 10]),
+        };
+        let packed = pack(&hypervisor, parts).unwrap();
         let behind = &packed[PAGE + PayloadHeader::SIZE..];
         let images = header(&packed[PAGE..]).images(behind.len() as u64).unwrap();
         let at = |extent: abi::Extent| &behind[extent.offset as usize..][..extent.length as usize];
         assert_eq!(at(images.llsc), &guest[..]);
         assert_eq!(at(images.lse.unwrap()), &other[..]);
-        assert_eq!(behind.len(), 3 * PAGE);
+        assert_eq!(at(images.initrd.unwrap()), [7; 10]);
+        assert_eq!(behind.len(), 4 * PAGE);
         assert_eq!(Image::parse(&packed).unwrap().size, packed.len() as u64);
     }
 
@@ -198,10 +206,10 @@ pub(crate) mod tests {
         let mut hypervisor = image(2 * PAGE);
         let pe = 64;
         hypervisor[PE_OFFSET] = pe as u8;
-        assert!(pack(&hypervisor, &image(100), None).is_err());
+        assert!(pack(&hypervisor, only(&image(100))).is_err());
         hypervisor[pe..pe + 4].copy_from_slice(PE_MAGIC);
         hypervisor[pe + PE_SECTION_ADDRESS..][..4].copy_from_slice(&0x1000u32.to_le_bytes());
-        let packed = pack(&hypervisor, &image(100), None).unwrap();
+        let packed = pack(&hypervisor, only(&image(100))).unwrap();
         let field = |at| word(&packed, pe + at).unwrap() as usize;
         assert_eq!(field(PE_IMAGE_SIZE), packed.len());
         for size in [PE_DATA_SIZE, PE_SECTION_SIZE, PE_SECTION_FILE_SIZE] {
@@ -210,25 +218,9 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_no_guest_is_named() {
-        assert_eq!(check_guest(&image(64)), Ok(()));
-        assert!(check_guest(&[]).unwrap_err().contains("empty"));
-        assert!(
-            check_guest(&[0; 64])
-                .unwrap_err()
-                .contains("not an arm64 Image")
-        );
-        assert!(check_guest(b"\x7fELF").unwrap_err().contains("objcopy"));
-        assert!(check_guest(b"\x1f\x8b").unwrap_err().contains("gzip -dc"));
-        let mut big_endian = image(64);
-        big_endian[24] |= 1;
-        assert!(check_guest(&big_endian).unwrap_err().contains("big-endian"));
-    }
-
-    #[test]
     fn what_does_not_begin_or_end_well_is_not_packed() {
-        assert!(pack(&[0; PAGE], &image(64), None).is_err());
-        assert!(pack(&image(PAGE + 1), &image(64), None).is_err());
+        assert!(pack(&[0; PAGE], only(&image(64))).is_err());
+        assert!(pack(&image(PAGE + 1), only(&image(64))).is_err());
     }
 
     /// An ELF file with one segment: `data` at `address`, `size` bytes in memory.

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The emulator: which one is used.
 
+mod event_loop;
 mod events;
 mod firmware;
 mod monitor;
 mod provide;
 
+pub use event_loop::without_io_uring;
 pub use events::{EVENTS, Events, Shutdown};
 pub use firmware::firmware;
 pub use monitor::{MONITOR, Pauser, is_paused, registers};

@@ -212,10 +212,18 @@ impl Run<'_> {
             self.results.add_samples(under, variant.atomics, watched);
         }
         // Another kernel need not know our records.
-        let owes_records = job.load.guest.is_none() || records.begun;
+        let owes_records = job.load.guest.is_none() || job.load.linux() || records.begun;
         self.ended = outcome.ended();
         let failure = judge(&outcome, under, owes_records && !records.ended)
             .or_else(|| other.map(|other| Failure::broken(&anyhow!(other))));
+        let silent = job.load.linux() && !records.begun;
+        let failure = failure.map(|failure| {
+            if silent {
+                failure.of_silent_linux()
+            } else {
+                failure
+            }
+        });
         Ok(match job.expect_reset {
             true => judge_reset(&outcome, under, failure),
             false => failure,

@@ -38,6 +38,16 @@ impl Failure {
         }
     }
 
+    /// The same of a Linux whose program has written nothing, with the reasons that this can have.
+    pub fn of_silent_linux(mut self) -> Self {
+        if self.word == RESET {
+            self.why += "; Linux does so after a panic (panic=-1)";
+        }
+        self.why += "; no record has come: without a console (console=, or the tree's stdout-path) the kernel has nowhere to \
+                     write them, and its initial RAM disk needs CONFIG_BLK_DEV_INITRD and /proc, /sys, devtmpfs";
+        self
+    }
+
     /// Whether the whole command is to end: whatever would be next would end so too.
     pub fn ends_all(&self) -> bool {
         matches!(self.word, INTERRUPTED | OUT_OF_TIME)
@@ -119,6 +129,13 @@ const UNWRITTEN: &str = "unwritten";
 /// What is wrong with how a boot ended. `unfinished`: its last record is due.
 pub fn judge(outcome: &Outcome, under: Under, unfinished: bool) -> Option<Failure> {
     let stage = outcome.console.last_stage();
+    if let (Some(why), false) = (
+        &outcome.console.kernel_panic,
+        matches!(outcome.ending, Ending::Interrupted(_)),
+    ) {
+        let why = format!("under {under}: the guest's kernel has panicked ({why})");
+        return Some(Failure { word: CRASH, why });
+    }
     let (word, why) = match &outcome.ending {
         Ending::Interrupted(signal) => (INTERRUPTED, format!("interrupted by {signal}; {stage}")),
         Ending::Crash => {

@@ -86,7 +86,7 @@ fn told(lines: &[String], asked: Option<&str>) -> Result<String> {
 /// The Xen that was `named`; else Debian's, which is provided once.
 fn file(named: Option<&Path>) -> Result<PathBuf> {
     let Some(named) = named else {
-        return provided();
+        return provide();
     };
     let shown = named.display();
     let image = match fs::read(named) {
@@ -99,11 +99,18 @@ fn file(named: Option<&Path>) -> Result<PathBuf> {
     }
 }
 
+fn prefix() -> PathBuf {
+    places::target().join("tools/xen")
+}
+
+/// The one that an earlier run has provided.
+pub fn provided() -> Option<PathBuf> {
+    Some(prefix().join(FILE)).filter(|file| file.is_file())
+}
+
 /// Debian's: fetched, checked and unpacked, unless an earlier run has done so.
-fn provided() -> Result<PathBuf> {
-    let prefix = places::target().join("tools/xen");
-    let file = prefix.join(FILE);
-    if file.is_file() {
+fn provide() -> Result<PathBuf> {
+    if let Some(file) = provided() {
         return Ok(file);
     }
     let Remedy { missing, instead } = REMEDY;
@@ -113,14 +120,13 @@ fn provided() -> Result<PathBuf> {
     note!("{missing} is missing: providing it below target/tools (once)");
     let tools = apt::Tools::lock()?;
     // Another run may have provided it while this one waited.
-    if file.is_file() {
+    if let Some(file) = provided() {
         return Ok(file);
     }
     let apt = tools.apt(Some(ARCHITECTURE), &REMEDY)?;
     apt.run("downloading Xen", &["download", PACKAGE])?;
-    apt.unpack(&prefix)?;
-    let there = file.is_file().then_some(file);
-    there.with_context(|| format!("{PACKAGE} has no {FILE}; {instead}"))
+    apt.unpack(&prefix())?;
+    provided().with_context(|| format!("{PACKAGE} has no {FILE}; {instead}"))
 }
 
 #[cfg(test)]

@@ -9,7 +9,9 @@
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
+mod cell_words;
 mod end;
+pub mod exits;
 mod knob;
 pub mod monitor;
 mod payload;
@@ -17,6 +19,7 @@ mod time_log;
 mod uid;
 mod watch;
 
+pub use cell_words::CellWords;
 pub use end::{End, Ended};
 pub use knob::{Deliver, KnobValue, Trap};
 pub use payload::{Extent, Images, NoPayload, PayloadHeader};
@@ -68,7 +71,8 @@ pub const CALL_DUMP: u32 = 0xc600_0009;
 /// here meanwhile, which is as long as some thousands of cache lines take.
 pub const CALL_EVICT: u32 = 0xc600_000a;
 /// Says that pass x2 of cell x1 - 1 begins, or, if x1 is 0, that none runs. It is what the deadline of
-/// a cell counts from, and what is named when one is over. x0 is [`SUCCESS`].
+/// a cell counts from, and what is named when one is over, with its words: x3 to x10 are those, as
+/// [`CellWords`] has them. x0 is [`SUCCESS`].
 pub const CALL_CELL: u32 = 0xc600_000b;
 /// Says that EL2's timer has interrupted the calling vCPU, which owns its interrupts: EL2 looks what
 /// it was for, and takes it back. Once a guest has made this call, interrupt or not, EL2 counts on

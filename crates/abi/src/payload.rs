@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The embedded guest, in one or two images, behind a header.
+//! The embedded guest, in one or two images, and its initial RAM disk, behind a header.
 
 use core::fmt;
 
 /// Header in front of the guest's images, padded to [`PayloadHeader::SIZE`]. Behind it
-/// is the guest with load and store exclusive, padded to pages, and if there is one the
-/// same guest with LSE atomics.
+/// is the guest with load and store exclusive, padded to pages, and if they are there the
+/// same guest with LSE atomics and the guest's initial RAM disk.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PayloadHeader {
@@ -15,9 +15,11 @@ pub struct PayloadHeader {
     pub length: u64,
     /// Bytes of the image with LSE atomics behind it; 0 if there is none.
     pub lse: u64,
+    /// Bytes of the initial RAM disk behind that; 0 if there is none.
+    pub initrd: u64,
 }
 
-/// Where an image lies: bytes behind the header, and how many it has.
+/// Where a part lies: bytes behind the header, and how many it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// Of its first byte, counted from the end of the header.
@@ -26,22 +28,24 @@ pub struct Extent {
     pub length: u64,
 }
 
-/// The images behind a header.
+/// What is behind a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Images {
     /// The one that runs on every CPU.
     pub llsc: Extent,
     /// The one with LSE atomics.
     pub lse: Option<Extent>,
+    /// The initial RAM disk.
+    pub initrd: Option<Extent>,
 }
 
 impl Images {
-    /// Bytes of all of them.
+    /// Bytes of all of it.
     #[must_use]
     pub const fn length(&self) -> u64 {
-        let last = match self.lse {
-            Some(lse) => lse,
-            None => self.llsc,
+        let last = match (self.initrd, self.lse) {
+            (Some(last), _) | (None, Some(last)) => last,
+            (None, None) => self.llsc,
         };
         last.offset + last.length
     }
@@ -52,33 +56,42 @@ impl PayloadHeader {
     pub const MAGIC: u64 = 0x444c_5941_5045_5352;
     /// Bytes from the header to the image: a page.
     pub const SIZE: usize = 4096;
-    /// Where the second image begins: on a multiple of this.
+    /// Where each part begins: on a multiple of this.
     pub const ALIGN: u64 = 4096;
 
-    /// The images behind the header, which must be `room` bytes at most.
+    /// What is behind the header, which must be `room` bytes at most.
     ///
     /// # Errors
     /// [`NoPayload`] says why there is none.
     pub fn images(&self, room: u64) -> Result<Images, NoPayload> {
-        let Self { magic, length, lse } = *self;
-        if magic != Self::MAGIC {
+        if self.magic != Self::MAGIC {
             return Err(NoPayload::Magic);
         }
-        if length == 0 || length > room {
-            return Err(NoPayload::Length(length));
+        if self.length == 0 || self.length > room {
+            return Err(NoPayload::Length(self.length));
         }
-        let llsc = Extent { offset: 0, length };
-        if lse == 0 {
-            return Ok(Images { llsc, lse: None });
+        let llsc = Extent {
+            offset: 0,
+            length: self.length,
+        };
+        let lse = llsc.next(self.lse, room)?;
+        let initrd = lse.unwrap_or(llsc).next(self.initrd, room)?;
+        Ok(Images { llsc, lse, initrd })
+    }
+}
+
+impl Extent {
+    /// What follows, of `length` bytes, if that is any.
+    fn next(self, length: u64, room: u64) -> Result<Option<Self>, NoPayload> {
+        if length == 0 {
+            return Ok(None);
         }
-        let second = length.checked_next_multiple_of(Self::ALIGN);
-        let fits = second.filter(|offset| offset.checked_add(lse).is_some_and(|end| end <= room));
-        let offset = fits.ok_or(NoPayload::Length(lse))?;
-        let lse = Some(Extent {
-            offset,
-            length: lse,
-        });
-        Ok(Images { llsc, lse })
+        let end = self.offset.checked_add(self.length);
+        let offset = end.and_then(|end| end.checked_next_multiple_of(PayloadHeader::ALIGN));
+        let fits =
+            offset.filter(|offset| offset.checked_add(length).is_some_and(|end| end <= room));
+        let offset = fits.ok_or(NoPayload::Length(length))?;
+        Ok(Some(Self { offset, length }))
     }
 }
 

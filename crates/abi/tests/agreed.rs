@@ -50,14 +50,24 @@ fn numbers_are_places_and_names_are_distinct() {
 
 #[test]
 fn a_payload_is_behind_its_magic_and_fits() {
-    let header = |magic, length, lse| PayloadHeader { magic, length, lse };
+    let header = |magic, length, lse| PayloadHeader {
+        magic,
+        length,
+        lse,
+        initrd: 0,
+    };
     let of = |length, lse| header(PayloadHeader::MAGIC, length, lse);
     let one = of(100, 0);
     let llsc = Extent {
         offset: 0,
         length: 100,
     };
-    assert_eq!(one.images(100), Ok(Images { llsc, lse: None }));
+    let only = Images {
+        llsc,
+        lse: None,
+        initrd: None,
+    };
+    assert_eq!(one.images(100), Ok(only));
     assert_eq!(one.images(99), Err(NoPayload::Length(100)));
     let longest = of(u64::MAX, 0);
     assert_eq!(longest.images(1 << 40), Err(NoPayload::Length(u64::MAX)));
@@ -73,6 +83,7 @@ fn the_second_image_of_a_payload_begins_on_a_page() {
         magic: PayloadHeader::MAGIC,
         length,
         lse,
+        initrd: 0,
     };
     let images = of(100, 50).images(4146).unwrap();
     let lse = Extent {
@@ -85,6 +96,24 @@ fn the_second_image_of_a_payload_begins_on_a_page() {
     for (length, lse) in [(100, u64::MAX), (u64::MAX, 1), (u64::MAX - 4096, u64::MAX)] {
         assert!(of(length, lse).images(u64::MAX).is_err());
     }
+}
+
+#[test]
+fn the_initial_ram_disk_of_a_payload_is_behind_its_images() {
+    let of = |lse, initrd| PayloadHeader {
+        magic: PayloadHeader::MAGIC,
+        length: 5000,
+        lse,
+        initrd,
+    };
+    for (lse, offset) in [(0, 8192), (4096, 12288), (4097, 16384)] {
+        let end = offset + 7;
+        let images = of(lse, 7).images(end).unwrap();
+        let initrd = Extent { offset, length: 7 };
+        assert_eq!((images.initrd, images.length()), (Some(initrd), end));
+        assert_eq!(of(lse, 7).images(end - 1), Err(NoPayload::Length(7)));
+    }
+    assert!(of(u64::MAX - 8192, u64::MAX).images(u64::MAX).is_err());
 }
 
 #[test]

@@ -9,24 +9,33 @@ use crate::bytes::Bytes;
 pub fn read(data: &[u8]) {
     let mut bytes = Bytes(data);
     let (magic, length, room) = (bytes.u64(), bytes.u64(), bytes.u64());
-    let lse = bytes.u64();
-    let header = PayloadHeader { magic, length, lse };
+    let (lse, initrd) = (bytes.u64(), bytes.u64());
+    let header = PayloadHeader {
+        magic,
+        length,
+        lse,
+        initrd,
+    };
     match header.images(room) {
         Ok(images) => {
             assert_eq!(header.magic, u64::from_le_bytes(*b"RSEPAYLD"));
-            assert_eq!((images.llsc.offset, images.llsc.length), (0, header.length));
-            assert_eq!(images.lse.map_or(0, |lse| lse.length), header.lse);
+            let parts = [Some(images.llsc), images.lse, images.initrd];
+            let lengths = parts.map(|part| part.map_or(0, |part| part.length));
+            assert_eq!(lengths, [length, lse, initrd]);
             // One behind the other, and nothing of them outside.
-            let second = images.lse.map_or(header.length, |lse| lse.offset);
-            assert!(header.length > 0 && header.length <= second && images.length() <= room);
+            let mut end = 0;
+            for part in parts.into_iter().flatten() {
+                assert!(part.length > 0 && part.offset >= end);
+                end = part.offset + part.length;
+            }
+            assert!(images.llsc.offset == 0 && end == images.length() && end <= room);
         }
         Err(error) => assert!(!error.to_string().is_empty()),
     }
-    let length = u128::from(header.length);
-    let end = match header.lse {
-        0 => length,
-        lse => length.next_multiple_of(4096) + u128::from(lse),
-    };
-    let expected = header.magic == PayloadHeader::MAGIC && length > 0 && end <= u128::from(room);
+    let mut end = u128::from(length);
+    for more in [lse, initrd].into_iter().filter(|&more| more > 0) {
+        end = end.next_multiple_of(4096) + u128::from(more);
+    }
+    let expected = magic == PayloadHeader::MAGIC && length > 0 && end <= u128::from(room);
     assert_eq!(header.images(room).is_ok(), expected);
 }

@@ -17,18 +17,22 @@ pub fn read(data: &[u8]) {
             let again = Arguments::parse(&printed).map(|arguments| arguments.plan);
             assert_eq!(again, Ok(plan.clone()), "{printed}");
             if plan.combinations() <= MOST {
-                expand(&plan);
+                [false, true]
+                    .into_iter()
+                    .for_each(|linux| expand(&plan, linux));
             }
         }
     }
 }
 
-fn expand(plan: &Plan) {
+/// `linux`: it is the guest.
+fn expand(plan: &Plan, linux: bool) {
     let machine = Machine {
         cpus: 2,
         wfxt: true,
         lse: true,
         ecv: false,
+        linux,
         frequency: 62_500_000,
         under: plan::Under::Rouse,
         given: None,

@@ -51,6 +51,8 @@ pub fn guest_tree(data: &[u8]) {
         conduit: Some(conduit),
         hypervisor: None,
         described_by: Firmware::Fdt,
+        exits: None,
+        initrd: None,
         bootargs: plan::guest_part(&bootargs),
     };
     if let Ok(size) = tree.write(&mut buffer) {

@@ -50,8 +50,7 @@ impl Ratio {
     }
 
     /// The ratio over all of `parts`, which follow one another, if it is much the
-    /// same in each. One that is nearly a whole number is that number: clocks
-    /// that go alike are to be seen to do so, however they were read.
+    /// same in each.
     ///
     /// # Errors
     /// [`Unusable`] says what is wrong with the parts.
@@ -71,15 +70,21 @@ impl Ratio {
         if !low.is_near(&high, STEADY) {
             return Err(Unusable::Varies(low, high));
         }
+        Ok(whole)
+    }
+
+    /// The ratio by which values are converted: the whole number that it nearly is, or itself.
+    /// Clocks that go alike are to be seen to do so, however they were read.
+    #[must_use]
+    pub fn nearly_whole(self) -> Self {
         let nearest = Self {
-            wanted: whole.convert(1),
+            wanted: self.convert(1),
             read: 1,
         };
-        Ok(if whole.is_near(&nearest, WHOLE) {
-            nearest
-        } else {
-            whole
-        })
+        match self.is_near(&nearest, WHOLE) {
+            true => nearest,
+            false => self,
+        }
     }
 
     /// The one in the middle of some that were measured one after another, as hertz of the
@@ -135,13 +140,15 @@ mod tests {
 
     #[test]
     fn clocks_that_go_alike_give_exact_values() {
-        let alike = Ratio::steady(&[ratio(10_003, 10_000), ratio(9_998, 10_001)]).unwrap();
+        let read = Ratio::steady(&[ratio(10_003, 10_000), ratio(9_998, 10_001)]).unwrap();
+        assert_eq!(read, ratio(20_001, 20_001));
+        let alike = ratio(10_003, 10_000).nearly_whole();
         assert!(alike.is_one());
         assert_eq!(alike.convert(u64::MAX), u64::MAX);
-        assert_eq!(Ratio::steady(&[ratio(2001, 1000)]), Ok(ratio(2, 1)));
-        assert_eq!(Ratio::steady(&[ratio(2005, 1000)]), Ok(ratio(2005, 1000)));
+        assert_eq!(ratio(2001, 1000).nearly_whole(), ratio(2, 1));
+        assert_eq!(ratio(2005, 1000).nearly_whole(), ratio(2005, 1000));
         // Slower than the counter by far is no whole number.
-        assert_eq!(Ratio::steady(&[ratio(1, 1000)]), Ok(ratio(1, 1000)));
+        assert_eq!(ratio(1, 1000).nearly_whole(), ratio(1, 1000));
     }
 
     #[test]

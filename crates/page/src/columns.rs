@@ -48,6 +48,7 @@ pub fn of(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     columns.push(rate("guest/op", "timeouts", &|cell| {
         cell.per_sample(&cell.wakes, "timeout")
     }));
+    columns.extend(linux(cells));
     columns.extend(load(cells));
     columns.extend(noise(cells));
     match path::of_all(cells) {
@@ -65,6 +66,29 @@ fn exits(cells: &[&Cell], title: &str, of: &dyn Fn(&Cell) -> f64) -> Column {
         false => UNKNOWN.into(),
     });
     Column::numbers("exits/op", title, texts.collect())
+}
+
+/// What Linux counted, where it is the guest.
+fn linux(cells: &[&Cell]) -> Vec<Column> {
+    /// Titles of columns, and counters.
+    const SHOWN: [(&str, &str); 3] = [
+        ("switches", "switches"),
+        ("timers", "timer"),
+        ("resched", "resched"),
+    ];
+    let of = |cell: &Cell, name| {
+        let counts = cell.counters.get("linux");
+        counts.map_or(0.0, |counts| cell.per_sample(counts, name))
+    };
+    let shown = SHOWN
+        .iter()
+        .filter(|_| cells.iter().any(|cell| cell.counters.contains_key("linux")));
+    shown
+        .map(|(title, name)| {
+            let texts = cells.iter().map(|cell| rate(of(cell, name)));
+            Column::numbers("Linux/op", title, texts.collect())
+        })
+        .collect()
 }
 
 /// How far requests kept to their times, and how many had come at once, where they come by
@@ -143,13 +167,20 @@ fn residency(cells: &[&Cell]) -> Vec<Column> {
 fn words(cells: &[&Cell]) -> Vec<Column> {
     let under = cells.iter().map(|cell| cell.under.to_string()).collect();
     let mut columns: Vec<Column> = different("under", under).into_iter().collect();
+    let is_linux = cells.iter().all(|cell| cell.what.workload.is_linux());
     for info in DIMENSIONS.iter().filter(|info| info.place != Place::System) {
         let texts: Vec<String> = cells.iter().map(|cell| marked(cell, info)).collect();
         columns.extend(match info.show {
             Show::Title | Show::Sweep { .. } => None,
+            // What Linux decides by itself is no choice.
+            Show::Column if is_linux && !cells.iter().any(|cell| info.applies(&cell.what)) => None,
             Show::Column => Some(Column::words(info.key, texts)),
             Show::IfDifferent | Show::Special(_) => different(info.key, texts),
         });
+    }
+    if is_linux {
+        let texts = cells.iter().map(|cell| cell.idles_by.clone());
+        columns.push(Column::words("idles by", texts.collect()));
     }
     columns
 }
@@ -260,33 +291,38 @@ fn statistics(cells: &[&Cell], scale: Scale) -> Vec<Column> {
         true => path::WORK,
         false => "",
     };
-    let column = |title: &str, show: &dyn Fn(&Stats) -> String| {
-        let texts = cells
-            .iter()
-            .map(|cell| cell.stats.as_ref().map(show).unwrap_or_default());
+    let column = |title: &str, show: &dyn Fn(&Stats, Scale) -> String| {
+        let texts = cells.iter().map(|cell| {
+            let stats = cell.stats.as_ref();
+            let shown = stats.map(|stats| show(stats, scale.of_cell(cell)));
+            shown.unwrap_or_default()
+        });
         Column::numbers(group, title, texts.collect())
     };
     let mut columns = Vec::new();
     let is_blind =
         |cell: &&Cell| cell.what.workload.has_blind_median() || cell.counter_coarse.is_some();
     if cells.iter().any(is_blind) {
-        columns.push(column("mean", &|stats| {
+        columns.push(column("mean", &|stats, scale| {
             scale.show(stats.mean.round() as u64)
         }));
     }
-    columns.push(column("min", &|stats| scale.show(stats.min)));
+    columns.push(column("min", &|stats, scale| scale.show(stats.min)));
     let shown = if scale.of_host { 1 } else { PERCENTILES.len() };
     for &(title, per_mille, of) in &PERCENTILES[..shown] {
         let supported = |cell: &&&Cell| cell.stats.is_some_and(|stats| stats.supports(per_mille));
         if cells.iter().any(|cell| supported(&cell)) {
-            columns.push(column(title, &|stats| match stats.supports(per_mille) {
-                true => scale.show_percentile(of(stats)),
-                false => TOO_FEW.into(),
-            }));
+            columns.push(column(
+                title,
+                &|stats, scale| match stats.supports(per_mille) {
+                    true => scale.show_percentile(of(stats)),
+                    false => TOO_FEW.into(),
+                },
+            ));
         }
     }
     if !scale.of_host {
-        columns.push(column("max", &|stats| scale.show(stats.max)));
+        columns.push(column("max", &|stats, scale| scale.show(stats.max)));
     }
     columns
 }

@@ -16,6 +16,7 @@ mod axis;
 mod bars;
 mod cells;
 mod charts;
+mod clocks;
 mod column;
 pub mod columns;
 mod curves;

@@ -8,6 +8,7 @@ use results::merge::Run;
 use results::{Build, Emulator, Parameter, Results};
 use serde_json::Value;
 
+use crate::clocks;
 use crate::scale::Scale;
 
 /// The fidelity probes: what each asks, and whether a no means that cells do
@@ -191,6 +192,10 @@ fn description(results: &Results) -> Markup {
         ("Hypervisor below", below),
         ("Features", or(&features.join(", "))),
     ];
+    let clocks = clocks::lines(results);
+    if !clocks.is_empty() {
+        rows.push(("Clocks of cores", clocks.join(". ")));
+    }
     if !ran_under.is_empty() {
         rows.push(("Guests also ran under", ran_under));
     }

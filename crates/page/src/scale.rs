@@ -7,6 +7,8 @@ use results::{Cell, Results};
 /// How values of a run are shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
+    /// Of the counter, Hz; 0 if that is not known.
+    frequency: u64,
     /// Nanoseconds per tick, if values are ticks.
     nanoseconds: Option<f64>,
     /// Shown units per tick of the counter, which times that are no samples are
@@ -19,9 +21,9 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// The scale of a run's values.
+    /// The scale of a run's values, where those in cycles are of its first core.
     pub fn of(results: &Results) -> Self {
-        let (frequency, core) = (results.machine.cntfrq_hz, results.machine.core_hz);
+        let frequency = results.machine.cntfrq_hz;
         let ticks = results.unit == "ticks" && frequency > 0;
         let nanoseconds = ticks.then(|| 1e9 / frequency as f64);
         let mode = results
@@ -29,19 +31,40 @@ impl Scale {
             .emulator
             .as_ref()
             .map(|emulator| emulator.mode.as_str());
-        Self {
+        let cycles = results.unit == "cycles";
+        let scale = Self {
+            frequency,
             nanoseconds,
-            per_tick: match results.unit.as_str() {
-                "cycles" if frequency == 0 || core == 0 => None,
-                "cycles" => Some(core as f64 / frequency as f64),
-                _ => nanoseconds.or(Some(1.0)),
+            per_tick: match cycles {
+                true => None,
+                false => nanoseconds.or(Some(1.0)),
             },
-            per_bucket: match (results.unit.as_str(), frequency, core) {
-                ("cycles", 1.., 1..) => core as f64 / frequency as f64,
-                _ => 1.0,
-            },
+            per_bucket: 1.0,
             // Of an emulator that models time, values are the model's.
             of_host: mode == Some("mttcg"),
+        };
+        match results.machine.core_hz {
+            hertz @ 1.. if cycles => scale.at(hertz),
+            _ => scale,
+        }
+    }
+
+    /// The scale of the values of `cell`, which is of this run: cycles are those of the core that
+    /// measured it.
+    pub fn of_cell(self, cell: &Cell) -> Self {
+        cell.cycles_hz.map_or(self, |hertz| self.at(hertz))
+    }
+
+    /// The same where values are cycles of a core with this clock.
+    fn at(self, hertz: u64) -> Self {
+        if self.frequency == 0 {
+            return self;
+        }
+        let per_tick = hertz as f64 / self.frequency as f64;
+        Self {
+            per_tick: Some(per_tick),
+            per_bucket: per_tick,
+            ..self
         }
     }
 
@@ -127,13 +150,19 @@ pub fn operation_of(cell: &Cell) -> &'static str {
 /// What one sample of a workload is.
 pub const fn operation(workload: Workload) -> &'static str {
     match workload {
-        Workload::Pingpong | Workload::Pipe => "round trip",
+        Workload::Pingpong
+        | Workload::Pipe
+        | Workload::LinuxPipe
+        | Workload::LinuxFutex
+        | Workload::LinuxEventfd => "round trip",
+        Workload::LinuxMembarrier => "barrier",
         Workload::Ipi => "call, of one CPU or of all others",
         Workload::Ipistorm => "function call",
         Workload::Messaging => "loop of a sender",
         Workload::Notify | Workload::Io => "request",
-        Workload::Timer => "wake-up, late",
+        Workload::Timer | Workload::LinuxTimer => "wake-up, late",
         Workload::Idle => "period, awake",
+        Workload::LinuxIdle => "rest, late",
         Workload::Frames => "frame, from the time at which it was meant to begin",
         Workload::Stream => "period",
         Workload::Overshoot => "poll, over its limit",

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use results::{Cell, Results};
 use serde_json::Value;
 
+use crate::clocks;
 use crate::columns::{self, MARK};
 use crate::grid;
 use crate::own;
@@ -102,6 +103,8 @@ fn machine(results: &Results) -> Vec<String> {
     let below = machine.below.iter();
     lines.extend(below.map(|(under, told)| format!("  under {under}: {told}")));
     lines.extend(fidelity(results));
+    let clocks = clocks::lines(results);
+    lines.extend(clocks.iter().map(|line| format!("  {line}")));
     lines
 }
 
@@ -110,6 +113,14 @@ fn machine(results: &Results) -> Vec<String> {
 fn atomics(results: &Results) -> String {
     let mut words = results.cells.iter().map(|cell| cell.what.atomics);
     match words.next() {
+        // Linux's own matter.
+        _ if results
+            .cells
+            .iter()
+            .all(|cell| cell.what.workload.is_linux()) =>
+        {
+            String::new()
+        }
         Some(first) if words.all(|other| other == first) => format!("atomics {first}"),
         _ => String::new(),
     }
@@ -276,6 +287,25 @@ mod tests {
             ("30", "cycles")
         );
         assert_eq!(scale.ticks(10), Some(1040.0));
+        // Of a core that is half as fast, by which the cell was measured.
+        let mut slower = results.cells[1].clone();
+        slower.cycles_hz = Some(1_300_000_000);
+        assert_eq!(scale.of_cell(&slower).ticks(10), Some(520.0));
+        // 4000 ticks share their bucket with others: the same share of either core's cycles.
+        let width = |scale: Scale, value| {
+            scale
+                .show_percentile(value)
+                .split_once('±')
+                .unwrap()
+                .1
+                .parse::<f64>()
+                .unwrap()
+        };
+        let (fast, slow) = (
+            width(scale, 4000 * 104),
+            width(scale.of_cell(&slower), 4000 * 52),
+        );
+        assert!((fast / slow - 2.0).abs() < 0.01, "{fast} {slow}");
         let text = lines(&results, None).join("\n");
         for part in [
             "counter 25 MHz, core 2600 MHz, atomics llsc, gem5 24.0 (o3)",

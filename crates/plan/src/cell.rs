@@ -26,8 +26,20 @@ impl Cell {
         }
     }
 
-    /// Whether it may execute WFI. `overshoot` ends where others would.
+    /// The same, but for a wait that is not its own: Linux decides by itself how it idles, so
+    /// nothing that follows from the wait that others have applies to it.
+    pub(crate) fn as_it_waits(mut self) -> Self {
+        if self.workload.is_linux() {
+            self.wait = Self::default().wait;
+        }
+        self
+    }
+
+    /// Whether it may execute WFI. `overshoot` ends where others would; Linux idles by it.
     pub(crate) fn halts(&self) -> bool {
+        if self.workload.is_linux() {
+            return true;
+        }
         let may = self.wait.governor().is_none() || self.states.halts_by_wfi();
         self.wait.halts() && may && self.workload != Workload::Overshoot
     }
@@ -62,7 +74,13 @@ impl Cell {
     /// Whether the guest's poll has a limit.
     pub(crate) fn has_limit(&self) -> bool {
         match self.workload {
-            Workload::Stream => false,
+            Workload::Stream
+            | Workload::LinuxPipe
+            | Workload::LinuxFutex
+            | Workload::LinuxEventfd
+            | Workload::LinuxMembarrier
+            | Workload::LinuxTimer
+            | Workload::LinuxIdle => false,
             Workload::Overshoot => true,
             Workload::Ipi
             | Workload::Pingpong
@@ -94,7 +112,13 @@ impl Cell {
             | Workload::Io
             | Workload::Timer
             | Workload::Idle
-            | Workload::Frames => None,
+            | Workload::Frames
+            | Workload::LinuxPipe
+            | Workload::LinuxFutex
+            | Workload::LinuxEventfd
+            | Workload::LinuxMembarrier
+            | Workload::LinuxTimer
+            | Workload::LinuxIdle => None,
         }
     }
 
@@ -170,7 +194,13 @@ impl Cell {
             | Workload::Idle
             | Workload::Frames
             | Workload::Stream
-            | Workload::Overshoot => 0,
+            | Workload::Overshoot
+            | Workload::LinuxPipe
+            | Workload::LinuxFutex
+            | Workload::LinuxEventfd
+            | Workload::LinuxMembarrier
+            | Workload::LinuxTimer
+            | Workload::LinuxIdle => 0,
         };
         let [gap, device, service, arrival] =
             [self.gap_us, device, self.service_us, self.arrival_us].map(u64::from);
@@ -204,13 +234,19 @@ impl Cell {
             | Workload::Ipistorm
             | Workload::Pipe
             | Workload::Notify
-            | Workload::Frames => true,
+            | Workload::Frames
+            | Workload::LinuxPipe
+            | Workload::LinuxFutex
+            | Workload::LinuxEventfd
+            | Workload::LinuxMembarrier => true,
             Workload::Io => self.completion != Completion::SAME,
             Workload::Messaging
             | Workload::Timer
             | Workload::Idle
             | Workload::Stream
-            | Workload::Overshoot => false,
+            | Workload::Overshoot
+            | Workload::LinuxTimer
+            | Workload::LinuxIdle => false,
         }
     }
 
@@ -293,8 +329,9 @@ struct Title<'c>(&'c Cell);
 impl fmt::Display for Title<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "";
-        for info in DIMENSIONS.iter().filter(|info| info.names_cells()) {
-            write!(f, "{separator}{}", info.text(self.0))?;
+        let cell = self.0;
+        for info in DIMENSIONS.iter().filter(|info| info.names(cell)) {
+            write!(f, "{separator}{}", info.text(cell))?;
             separator = " ";
         }
         Ok(())
@@ -302,11 +339,14 @@ impl fmt::Display for Title<'_> {
 }
 
 impl Info {
-    /// Whether a cell is called by it, in one line.
+    /// Whether `cell` is called by it, in one line. What Linux decides by itself is no part of
+    /// its name.
     #[must_use]
-    pub fn names_cells(&self) -> bool {
+    pub fn names(&self, cell: &Cell) -> bool {
         match (self.place, self.show) {
-            (Place::Always, Show::Title | Show::Column | Show::IfDifferent) => true,
+            (Place::Always, Show::Title | Show::Column | Show::IfDifferent) => {
+                !cell.workload.is_linux() || self.applies(cell)
+            }
             (Place::Always, Show::Special(_) | Show::Sweep { .. }) => false,
             (Place::Unusual | Place::System, _) => false,
         }

@@ -253,10 +253,12 @@ impl Plan {
         };
         let lists = &self.lists;
         match reason {
+            SkipReason::OtherGuest { .. } => lists.workload.named,
             SkipReason::NeverPolls => lists.wake.named,
             SkipReason::NothingTraps | SkipReason::TrapIsGiven(_) => lists.trap.named,
             SkipReason::OneCpu => !self.is_left_out(cell),
             SkipReason::NoPeriod
+            | SkipReason::LoopTakesTurns
             | SkipReason::OffsetToSelf { .. }
             | SkipReason::NoTarget
             | SkipReason::NoCaller
@@ -277,7 +279,11 @@ impl Plan {
             }
             SkipReason::NoBystander => lists.shape.named || cell.workload != Workload::Ipi,
             SkipReason::NoCaches => lists.cache.named,
-            SkipReason::NoHypervisor => lists.trap.named || lists.deliver.named,
+            // How long what is not there polls makes no other cell.
+            SkipReason::NoHypervisor => {
+                let polls = cell.host_poll_us != 0 && !lists.host_poll_us.named;
+                (lists.trap.named || lists.deliver.named) && !polls
+            }
             SkipReason::NotDirect(_) => lists.deliver.named,
             SkipReason::TrapsTogether(_) => lists.trap.named,
             SkipReason::OwnRules(_) | SkipReason::NoHostPoll(_) => {
@@ -295,13 +301,15 @@ impl Plan {
         broadcast && !lists.shape.named || host_polls && !lists.host_poll_us.named
     }
 
-    /// Whether it is a second time what delivers nothing, only by the other delivery.
+    /// Whether it is a second time what delivers nothing, or what Linux does, only by the other
+    /// delivery.
     fn repeats_delivery(&self, cell: &Cell, machine: &Machine) -> bool {
         let first = if machine.under.injects() {
             Deliver::Inject
         } else {
             Deliver::Direct
         };
-        cell.workload.is_alone() && cell.deliver != first && !self.lists.deliver.named
+        let once = cell.workload.is_alone() || cell.workload.is_linux();
+        once && cell.deliver != first && !self.lists.deliver.named
     }
 }

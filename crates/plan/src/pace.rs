@@ -164,6 +164,12 @@ impl Cell {
     /// several times as fast as those of pauses: they are mostly YIELD.
     fn guess_ns(&self) -> u64 {
         const PATH: u64 = 50;
+        const PATH_OF_LINUX: u64 = 20_000;
+        let path = if self.workload.is_linux() {
+            PATH_OF_LINUX
+        } else {
+            PATH
+        };
         let poll_us = match self.workload {
             Workload::Overshoot => self.poll_limit_us,
             Workload::Stream => self.event_stream_us,
@@ -176,9 +182,15 @@ impl Cell {
             | Workload::Io
             | Workload::Timer
             | Workload::Idle
-            | Workload::Frames => 0,
+            | Workload::Frames
+            | Workload::LinuxPipe
+            | Workload::LinuxFutex
+            | Workload::LinuxEventfd
+            | Workload::LinuxMembarrier
+            | Workload::LinuxTimer
+            | Workload::LinuxIdle => 0,
         };
-        PATH + 1000
+        path + 1000
             * (self.pause_us()
                 + u64::from(self.states.leaving_us(self.standby_us))
                 + u64::from(poll_us))

@@ -21,6 +21,8 @@ pub struct Machine {
     pub ecv: bool,
     /// Frequency of the counter, Hz.
     pub frequency: u64,
+    /// Linux is the guest, with the program that measures it.
+    pub linux: bool,
     /// What the guest runs under.
     pub under: Under,
     /// What a whole boot has alike, where cells can't turn it; others are in other boots.
@@ -86,6 +88,11 @@ impl fmt::Display for Given {
 /// Why a cell is not run. Of several reasons the first of this order is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub enum SkipReason {
+    /// The workload is of another guest.
+    OtherGuest {
+        /// Linux runs, and it is of Rouse's own guest; else the other way round.
+        linux: bool,
+    },
     /// `stream`, and something else than an untrapped WFE: EL2 ends a trapped one
     /// at once.
     StreamAlone,
@@ -153,6 +160,8 @@ pub enum SkipReason {
     NoTarget,
     /// The list of callers is empty.
     NoCaller,
+    /// A call that waits by a loop for another CPU, and CPUs take turns: the loop keeps its turn.
+    LoopTakesTurns,
     /// Noise, and CPUs take turns: it can't disturb, and what it executes would be in
     /// the samples.
     NoiseTakesTurns,
@@ -250,6 +259,16 @@ impl fmt::Display for SkipReason {
                     "noise: for {noise} too few CPUs take no part in what is measured; \
                      use --cpus {cpus} or more"
                 );
+            }
+            Self::OtherGuest { linux: true } => {
+                "workload: Rouse's own guest has it, and Linux is the guest; use --workload linux-pipe, or leave --guest out"
+            }
+            Self::OtherGuest { linux: false } => {
+                "workload: it is a program's on Linux; use --guest debian, or --guest IMAGE"
+            }
+            Self::LoopTakesTurns => {
+                "linux-membarrier: CPUs run one after another here, and Linux waits for the others by a loop that keeps its \
+                 turn; use --metric time"
             }
             Self::NoiseTakesTurns => {
                 "noise: CPUs run one after another here, so it disturbs nothing, and its instructions \

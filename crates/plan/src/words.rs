@@ -53,18 +53,23 @@ pub trait Word: Copy + PartialEq + fmt::Display + 'static {
         Self::ALL.iter().copied().find(|value| value.name() == text)
     }
 
-    /// Whether `text` names it, or all of its family: `all`, and `governor:all` for
-    /// `governor:menu`.
+    /// Whether `text` names it, or all of its family: `all`, `governor:all` for
+    /// `governor:menu`, and `linux-all` for `linux-pipe`.
     #[must_use]
     fn is_meant_by(self, text: &str) -> bool {
         self.name() == text || text.strip_suffix("all") == Some(family(self.name()))
     }
 }
 
-/// What the names of a family begin with, like `governor:`; nothing for others.
+/// What the names of a family begin with, like `governor:`, or `linux-` of the workloads of
+/// another program; nothing for others.
 pub(crate) fn family(name: &str) -> &str {
-    name.split_once(':')
-        .map_or("", |(family, _)| &name[..=family.len()])
+    const LINUX: &str = "linux-";
+    match name.split_once(':') {
+        Some((family, _)) => &name[..=family.len()],
+        None if name.starts_with(LINUX) => LINUX,
+        None => "",
+    }
 }
 
 words! {

@@ -7,7 +7,7 @@
 use std::fmt::Write;
 use std::{env, fs};
 
-use plan::{Arguments, Cell, DIMENSIONS, Kind, Machine, Place};
+use plan::{Arguments, Cell, DIMENSIONS, Kind, Machine, Place, Plan};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/plans.txt");
 
@@ -19,6 +19,7 @@ const MACHINES: [(&str, Machine); 3] = [
             wfxt: true,
             lse: true,
             ecv: true,
+            linux: false,
             frequency: 1_000_000_000,
             under: plan::Under::Rouse,
             given: None,
@@ -34,6 +35,7 @@ const MACHINES: [(&str, Machine); 3] = [
             wfxt: false,
             lse: false,
             ecv: false,
+            linux: false,
             frequency: 25_000_000,
             under: plan::Under::None,
             given: None,
@@ -49,6 +51,7 @@ const MACHINES: [(&str, Machine); 3] = [
             wfxt: true,
             lse: true,
             ecv: false,
+            linux: false,
             frequency: 62_500_000,
             under: plan::Under::Rouse,
             given: None,
@@ -97,6 +100,15 @@ fn line(cell: &Cell, machine: &Machine) -> String {
     line
 }
 
+/// `machine` with the guest that `plan` is for.
+fn of(plan: &Plan, machine: &Machine) -> Machine {
+    let workloads = &plan.lists.workload.values;
+    Machine {
+        linux: workloads.iter().all(|workload| workload.is_linux()),
+        ..*machine
+    }
+}
+
 fn expanded(text: &str) -> String {
     let plan = match Arguments::parse(text) {
         Ok(arguments) => arguments.plan,
@@ -104,9 +116,10 @@ fn expanded(text: &str) -> String {
     };
     let mut shown = String::new();
     for (name, machine) in &MACHINES {
+        let machine = of(&plan, machine);
         writeln!(shown, "# {name}").unwrap();
-        for cell in plan.cells(machine) {
-            writeln!(shown, "{}", line(&cell, machine)).unwrap();
+        for cell in plan.cells(&machine) {
+            writeln!(shown, "{}", line(&cell, &machine)).unwrap();
         }
     }
     shown
@@ -137,7 +150,7 @@ fn cells_read_back_from_what_is_told() {
             continue;
         };
         for (_, machine) in &MACHINES {
-            for cell in arguments.plan.cells(machine) {
+            for cell in arguments.plan.cells(&of(&arguments.plan, machine)) {
                 let mut read = Cell::default();
                 for info in DIMENSIONS.iter().filter(|info| info.is_told(&cell)) {
                     read.set(info.key, &info.text(&cell).to_string()).unwrap();

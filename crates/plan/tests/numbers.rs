@@ -9,6 +9,7 @@ const MACHINE: Machine = Machine {
     wfxt: true,
     lse: true,
     ecv: false,
+    linux: false,
     frequency: 1_000_000_000,
     under: plan::Under::Rouse,
     given: None,

@@ -9,6 +9,7 @@ const MACHINE: Machine = Machine {
     wfxt: true,
     lse: true,
     ecv: true,
+    linux: false,
     frequency: 1_000_000_000,
     under: plan::Under::Rouse,
     given: None,
@@ -43,14 +44,21 @@ fn settled(plan: &Plan, cell: &Cell) -> Cell {
     let mut cell = *cell;
     let named = &plan.lists;
     match cell.workload {
-        Workload::Timer if !named.gap_us.named => cell.gap_us = 1000,
+        Workload::Timer | Workload::LinuxTimer if !named.gap_us.named => cell.gap_us = 1000,
         Workload::Frames if !named.gap_us.named => cell.gap_us = 16_667,
-        Workload::Idle if !named.gap_us.named => cell.gap_us = 10_000,
+        Workload::Idle | Workload::LinuxIdle if !named.gap_us.named => cell.gap_us = 10_000,
         Workload::Ipistorm if !named.cpulist.named => cell.cpulist = plan::CpuSet::FIRST,
         _ => {}
     }
     if cell.wait == Wait::Haltpoll && !named.poll_limit_us.named {
         cell.poll_limit_us = 200;
+    }
+    let linux = cell.workload.to_string().starts_with("linux-");
+    if linux {
+        cell.wait = neutral.wait;
+        cell.wake = neutral.wake;
+        cell.noise = neutral.noise;
+        cell.atomics = neutral.atomics;
     }
     let text = cell.wait.to_string();
     let governed = text.starts_with("governor:");
@@ -63,8 +71,10 @@ fn settled(plan: &Plan, cell: &Cell) -> Cell {
     let forced = governed && !is(&["ipi", "pingpong", "stream", "overshoot"]) && idle_poll;
     let limited = ["poll-wfi", "haltpoll", "governor:fixed"].contains(&text.as_str()) && may_poll;
     let events = governed && (may_poll || forced) || text.contains("wfe") || limited;
-    let halts =
-        governed && (driver || states.contains("wfi")) || !governed && limited || text == "wfi";
+    let halts = governed && (driver || states.contains("wfi"))
+        || !governed && limited
+        || text == "wfi"
+        || linux;
     if !is(&["ipi"]) {
         cell.shape = neutral.shape;
     }
@@ -85,7 +95,7 @@ fn settled(plan: &Plan, cell: &Cell) -> Cell {
     if !limited {
         cell.hint = neutral.hint;
     }
-    if !halts || is(&["overshoot"]) {
+    if !halts || linux || is(&["overshoot"]) {
         cell.wfi_barrier = neutral.wfi_barrier;
     }
     if !is(&["ipi", "pingpong"]) {
@@ -102,7 +112,14 @@ fn settled(plan: &Plan, cell: &Cell) -> Cell {
         cell.service_us = 0;
     }
     let open = cell.arrival_us != 0;
-    if is(&["stream"]) || open {
+    if is(&[
+        "stream",
+        "linux-pipe",
+        "linux-futex",
+        "linux-eventfd",
+        "linux-membarrier",
+    ]) || open
+    {
         cell.gap_us = 0;
     }
     if !is(&["messaging", "pipe", "notify"]) {
@@ -165,7 +182,7 @@ fn settled(plan: &Plan, cell: &Cell) -> Cell {
 
 /// Plans that name every dimension of which cells could be left out, so that all are
 /// listed.
-const PLANS: [&str; 12] = [
+const PLANS: [&str; 14] = [
     "rouse.workload=pingpong,overshoot rouse.wait=all,governor:teo rouse.trap=none,both \
      rouse.host-poll-us=0 rouse.wfi-barrier=all rouse.cache=cold,warm",
     "rouse.workload=pingpong rouse.wait=all rouse.trap=all rouse.host-poll-us=0,50 rouse.host-poll=all \
@@ -187,6 +204,9 @@ const PLANS: [&str; 12] = [
     "rouse.workload=pingpong,io rouse.wait=wfi,governor:teo,governor:fixed rouse.host-poll-us=0,5 rouse.hint=tell \
      rouse.states=poll+wfi+standby,poll+standby,wfi+deep,poll+wfi+standby:3:30,arm_poll_idle:9,standby rouse.standby-us=0,9 \
      rouse.idle-poll=none,1 rouse.wfi-barrier=dsb rouse.trap=wfi,wfe rouse.poll-limit-us=5",
+    "rouse.workload=linux-all,pingpong rouse.wait=wfi,busy rouse.trap=none,wfi rouse.host-poll-us=0,5 rouse.host-poll=all \
+     rouse.wfi-barrier=dsb rouse.noise=none,tlbi",
+    "rouse.workload=linux-pipe,linux-timer rouse.trap=none,wfi rouse.host-poll-us=0 rouse.gap-us=5,10 rouse.cpulist=0,1",
     "rouse.shape=all rouse.wait=busy,wfi rouse.trap=all rouse.call-wait=all rouse.cpulist=0,1 \
      rouse.host-poll-us=0",
 ];

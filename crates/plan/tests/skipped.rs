@@ -13,6 +13,7 @@ fn machine() -> Machine {
         wfxt: true,
         lse: true,
         ecv: true,
+        linux: false,
         frequency: 1_000_000_000,
         under: plan::Under::Rouse,
         given: None,
@@ -26,11 +27,14 @@ fn machine() -> Machine {
 fn reasons_name_the_remedy() {
     use SkipReason as R;
     for (reason, told) in [
+        (R::OtherGuest { linux: false }, "use --guest debian"),
+        (R::OtherGuest { linux: true }, "or leave --guest out"),
         (R::StreamAlone, "use wait wfe, trap none"),
         (
             R::NoLimit,
             "use wait spin, yield, wfe, wfe-sev, wfet or poll-wfi",
         ),
+        (R::LoopTakesTurns, "use --metric time"),
         (R::NeverPolls, "use wake ipi"),
         (
             R::NothingTraps,
@@ -399,4 +403,21 @@ fn a_boot_alone_has_what_its_trap_makes_no_difference_to() {
     let told = cells(&plan, Trap::Wfi);
     let mut skipped = told.difference(&trapped);
     assert!(skipped.any(|(wait, why)| wait == "wfi" && why.contains("kvm-arm.wfi_trap_policy")));
+}
+
+#[test]
+fn a_loop_that_keeps_its_turn_is_skipped_where_cpus_take_turns() {
+    let reason = |cpus_at_once| {
+        let machine = Machine {
+            linux: true,
+            cpus_at_once,
+            ..machine()
+        };
+        let plan = plan("rouse.workload=linux-membarrier rouse.trap=none");
+        let cells: Vec<Cell> = plan.cells(&machine).collect();
+        assert_eq!(cells.len(), 1);
+        cells[0].skip_reason(&machine)
+    };
+    assert_eq!(reason(true), None);
+    assert_eq!(reason(false), Some(SkipReason::LoopTakesTurns));
 }

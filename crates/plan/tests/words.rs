@@ -189,13 +189,14 @@ fn words_of_other_dimensions_are_what_the_documentation_says() {
         let name = workload.name();
         assert_eq!(workload.has_tasks(), tasks.contains(&name), "{name}");
         assert_eq!(workload.is_alone(), alone.contains(&name), "{name}");
+        assert_eq!(workload.is_linux(), name.starts_with("linux-"), "{name}");
         assert_eq!(
             workload.has_groups(),
             ["messaging", "pipe", "notify"].contains(&name)
         );
         let period = match name {
-            "timer" => Some(1000),
-            "idle" => Some(10_000),
+            "timer" | "linux-timer" => Some(1000),
+            "idle" | "linux-idle" => Some(10_000),
             "frames" => Some(16_667),
             _ => None,
         };
@@ -235,7 +236,8 @@ fn words_stay() {
     for (key, words) in [
         (
             "workload",
-            "ipi pingpong ipistorm messaging pipe notify io timer idle frames stream overshoot",
+            "ipi pingpong ipistorm messaging pipe notify io timer idle frames stream overshoot linux-pipe \
+             linux-futex linux-eventfd linux-membarrier linux-timer linux-idle",
         ),
         ("shape", "dry self one broadcast"),
         ("trap", "none wfi wfe both"),

@@ -57,14 +57,16 @@ impl<'a> Platform<'a> {
     }
 }
 
-impl Report {
+impl<'a> Report<'a> {
     /// Reads what there is of it in the flattened device tree `blob`.
     #[must_use]
-    pub fn from_fdt(blob: &[u8]) -> Self {
+    pub fn from_fdt(blob: &'a [u8]) -> Self {
         let fdt = Fdt::new(blob).ok();
+        let bootargs = fdt.and_then(|fdt| chosen(fdt, "bootargs"));
         Self {
             uart: fdt.and_then(uart),
             psci: fdt.and_then(|fdt| psci(fdt).ok().flatten()),
+            bootargs: bootargs.unwrap_or(""),
         }
     }
 }

@@ -35,6 +35,10 @@ pub struct GuestTree<'a, C, B> {
     pub hypervisor: Option<&'a str>,
     /// By what the machine describes itself.
     pub described_by: Firmware,
+    /// The page of EL2's counters and knobs, and what it is compatible with, if there is one.
+    pub exits: Option<(&'a str, Region)>,
+    /// Its initial RAM disk, if there is one.
+    pub initrd: Option<Region>,
     /// Boot arguments, as pieces to be put one behind the other.
     pub bootargs: B,
 }
@@ -77,6 +81,12 @@ where
         if let Some(uart) = self.uart {
             serial(&mut w, uart)?;
         }
+        if let Some((compatible, page)) = self.exits {
+            w.begin("exits")?;
+            w.strings("compatible", &[compatible])?;
+            w.regions("reg", [page].into_iter())?;
+            w.end()?;
+        }
         w.end()?;
         w.finish()
     }
@@ -104,6 +114,14 @@ where
     fn chosen(&self, w: &mut Writer<'_>) -> Result<(), BufferTooSmall> {
         w.begin("chosen")?;
         w.pieces("bootargs", self.bootargs.clone())?;
+        if let Some(initrd) = self.initrd {
+            for (name, address) in [
+                ("linux,initrd-start", initrd.base),
+                ("linux,initrd-end", initrd.end()),
+            ] {
+                w.cells(name, &[(address >> 32) as u32, address as u32])?;
+            }
+        }
         if self.described_by == Firmware::Acpi {
             w.strings(DESCRIBED_BY, &[ACPI])?;
         }
@@ -204,6 +222,9 @@ fn hex_digit(value: usize) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use dtoolkit::fdt::Fdt;
+    use dtoolkit::{Node, Property};
+
     use super::*;
     use crate::{Enable, Platform, Room};
 
@@ -237,6 +258,8 @@ mod tests {
             conduit: Some(Conduit::Smc),
             hypervisor: None,
             described_by: Firmware::Fdt,
+            exits: None,
+            initrd: None,
             bootargs: ["rouse.wait=wfi ", "rouse.workload=ipi"].into_iter(),
         }
     }
@@ -294,6 +317,29 @@ mod tests {
         assert_eq!(read.psci, Some(Conduit::Hvc));
         assert_eq!(read.hypervisor.as_deref(), described.hypervisor);
         assert_eq!(read.described_by, Firmware::Acpi);
+    }
+
+    #[test]
+    fn an_initial_ram_disk_is_where_linux_looks_for_one() {
+        let initrd = Region {
+            base: 0x1_4fff_f000,
+            size: 0x234,
+        };
+        let described = GuestTree {
+            initrd: Some(initrd),
+            ..tree(&[0])
+        };
+        let mut buffer = [0; 4096];
+        let size = described.write(&mut buffer).unwrap();
+        let tree = Fdt::new(&buffer[..size]).unwrap();
+        let chosen = tree.root().child("chosen").unwrap();
+        let read = |name| {
+            let property = chosen.property(name).unwrap();
+            let value = property.value();
+            u64::from_be_bytes(value.try_into().unwrap())
+        };
+        assert_eq!(read("linux,initrd-start"), 0x1_4fff_f000);
+        assert_eq!(read("linux,initrd-end"), 0x1_4fff_f234);
     }
 
     #[test]

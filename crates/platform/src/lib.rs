@@ -189,11 +189,13 @@ pub enum Firmware {
 /// What it takes to report that a machine can't be used: read without any other
 /// demand on its description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct Report<'a> {
     /// Console, where one is named.
     pub uart: Option<Uart>,
     /// How PSCI is called, to end the machine, where that is known.
     pub psci: Option<Conduit>,
+    /// The boot arguments; empty if there are none.
+    pub bootargs: &'a str,
 }
 
 /// Why a description is refused: what is missing or wrong, and where.

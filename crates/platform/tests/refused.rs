@@ -37,6 +37,8 @@ fn tree_of(cpus: &[u64]) -> Vec<u8> {
         conduit: Some(Conduit::Smc),
         hypervisor: None,
         described_by: Firmware::Fdt,
+        exits: None,
+        initrd: None,
         bootargs: std::iter::empty(),
     };
     let size = tree.write(&mut buffer).unwrap();

@@ -53,6 +53,7 @@ struct Step {
     /// See [`rules::Access`].
     alignment: u8,
     exclusive: bool,
+    whole: bool,
 }
 
 /// The machine, and where findings go.
@@ -162,15 +163,13 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
         if operation.is_none() && !accesses {
             continue;
         }
+        let whole = operation == Some(Operation::Zero);
         let step: &'static Step = Box::leak(Box::new(Step {
             step: operation.map(|operation| rules::Step { place, operation }),
             place,
             word: words[n],
-            alignment: if operation == Some(Operation::Zero) {
-                0
-            } else {
-                alignment(words[n])
-            },
+            alignment: if whole { 0 } else { alignment(words[n]) },
+            whole,
             exclusive: matches!(
                 operation,
                 Some(Operation::LoadExclusive | Operation::StoreExclusive | Operation::Atomic)
@@ -279,6 +278,7 @@ extern "C" fn accessed(index: c_uint, info: u32, address: u64, data: api::Data) 
         store,
         alignment: step.alignment,
         exclusive: step.exclusive,
+        whole: step.whole,
     };
     with(index, |cpu, shared| cpu.accesses(shared, &access));
 }

@@ -45,6 +45,10 @@ pub struct Cell {
     #[serde(flatten, with = "words")]
     #[schemars(schema_with = "words::schema")]
     pub what: plan::Cell,
+    /// How Linux idled: the driver and the governor of cpuidle that ran, as `none/menu`; left out
+    /// where the guest is another.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub idles_by: String,
     /// What the counter makes of the event stream's period, nanoseconds; 0 without event stream.
     pub event_stream_made_ns: u64,
     /// CPUs that took part.
@@ -76,6 +80,10 @@ pub struct Cell {
     /// a share of the highest; left out where it is at most 0.02.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub core_clock_moved: Option<f64>,
+    /// The clock of the core that measured, by which its ticks became cycles, Hz; left out where
+    /// values are no cycles.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cycles_hz: Option<u64>,
     /// The step of the counter as a share of the median, at most 1; left out where it is at most
     /// 0.05, not known, or no time is counted.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -233,7 +241,13 @@ impl Cell {
         let plan::Cell { shape, .. } = self.what;
         let table = self.table();
         match self.what.workload {
-            Workload::Pingpong => table,
+            Workload::Pingpong
+            | Workload::LinuxPipe
+            | Workload::LinuxFutex
+            | Workload::LinuxEventfd
+            | Workload::LinuxMembarrier
+            | Workload::LinuxTimer
+            | Workload::LinuxIdle => table,
             Workload::Ipi
             | Workload::Ipistorm
             | Workload::Messaging
@@ -280,6 +294,7 @@ impl Default for Cell {
             id: 0,
             under: Under::Rouse,
             what: plan::Cell::default(),
+            idles_by: String::new(),
             event_stream_made_ns: 0,
             cpus: 0,
             sender: String::new(),
@@ -290,6 +305,7 @@ impl Default for Cell {
             pass_p50: Vec::new(),
             pass_core_hz: Vec::new(),
             core_clock_moved: None,
+            cycles_hz: None,
             counter_coarse: None,
             made: 0,
             ended: None,

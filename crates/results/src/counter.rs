@@ -12,14 +12,15 @@ use crate::records::Records;
 pub const COARSE: f64 = 0.05;
 
 /// The counter's step as a share of a median of `p50`, at most 1; `None` if it is no more than
-/// [`COARSE`], or not known, or values count no time. `records` are those of the boot.
-pub fn coarse(records: &Records, p50: u64) -> Option<f64> {
+/// [`COARSE`], or not known, or values count no time. `records` are those of the boot, `cycles_hz`
+/// is what cycles of the cell are converted by.
+pub fn coarse(records: &Records, cycles_hz: Option<u64>, p50: u64) -> Option<f64> {
     let of = |key| records.machine.get(key)?.parse::<f64>().ok();
     let step = of("counter_step")?;
     let (unit, _) = records.unit.as_ref()?;
     let step = match unit.as_str() {
         "ticks" => step,
-        "cycles" => step * of("core_hz")? / of("cntfrq_hz").filter(|hz| *hz > 0.0)?,
+        "cycles" => step * cycles_hz? as f64 / of("cntfrq_hz").filter(|hz| *hz > 0.0)?,
         _ => return None,
     };
     let share = (step / p50 as f64).min(1.0);
@@ -48,29 +49,26 @@ mod tests {
             "ticks",
             &[("counter_step", "16"), ("cntfrq_hz", "1000000000")],
         );
-        assert_eq!(coarse(&boot, 320), None);
-        assert_eq!(coarse(&boot, 319), Some(0.05));
-        assert_eq!(coarse(&boot, 160), Some(0.1));
-        assert_eq!(coarse(&boot, 10), Some(1.0));
-        assert_eq!(coarse(&boot, 0), Some(1.0));
+        assert_eq!(coarse(&boot, None, 320), None);
+        assert_eq!(coarse(&boot, None, 319), Some(0.05));
+        assert_eq!(coarse(&boot, None, 160), Some(0.1));
+        assert_eq!(coarse(&boot, None, 10), Some(1.0));
+        assert_eq!(coarse(&boot, None, 0), Some(1.0));
     }
 
     #[test]
     fn a_step_is_converted_as_samples_are() {
-        let fields = [
-            ("counter_step", "1"),
-            ("cntfrq_hz", "25000000"),
-            ("core_hz", "1000000000"),
-        ];
-        assert_eq!(coarse(&boot("cycles", &fields), 400), Some(0.1));
-        assert_eq!(coarse(&boot("cycles", &fields), 800), None);
-        assert_eq!(coarse(&boot("cycles", &fields[..2]), 400), None);
+        let fields = [("counter_step", "1"), ("cntfrq_hz", "25000000")];
+        let core = Some(1_000_000_000);
+        assert_eq!(coarse(&boot("cycles", &fields), core, 400), Some(0.1));
+        assert_eq!(coarse(&boot("cycles", &fields), core, 800), None);
+        assert_eq!(coarse(&boot("cycles", &fields), None, 400), None);
     }
 
     #[test]
     fn instructions_and_old_logs_have_no_coarse_counter() {
         let fields = [("counter_step", "16"), ("cntfrq_hz", "1000000000")];
-        assert_eq!(coarse(&boot("insns", &fields), 10), None);
-        assert_eq!(coarse(&boot("ticks", &fields[1..]), 10), None);
+        assert_eq!(coarse(&boot("insns", &fields), None, 10), None);
+        assert_eq!(coarse(&boot("ticks", &fields[1..]), None, 10), None);
     }
 }

@@ -7,7 +7,9 @@ use plan::{DIMENSIONS, Place, Under, Word};
 use serde_json::Value;
 
 use crate::records::{CellRecords, Records, Stat};
-use crate::{Cell, Counts, INSNS, Results, Stage, Stats, VIRTUAL, cell, clock, counter, words};
+use crate::{
+    Cell, Counts, INSNS, Results, Stage, Stats, VIRTUAL, cell, clock, core_clocks, counter, words,
+};
 
 /// Fields of the records `boot` and `machine` that have a place of their own.
 const MACHINE: [&str; 12] = [
@@ -41,12 +43,14 @@ impl Results {
                 self.problems.extend(cell.disagreement());
                 let first_hz = first_hz.get(cell.measuring()).copied();
                 match convert(under, unit, first_hz, cell) {
-                    Ok(cell) => {
-                        let p50 = cell.stats.map(|stats| stats.p50);
-                        let counter_coarse = p50.and_then(|p50| counter::coarse(records, p50));
+                    Ok(converted) => {
+                        let cycles_hz = records.cycles_hz(cell);
+                        let p50 = converted.stats.map(|stats| stats.p50);
+                        let coarse = |p50| counter::coarse(records, cycles_hz, p50);
                         self.cells.push(Cell {
-                            counter_coarse,
-                            ..cell
+                            cycles_hz,
+                            counter_coarse: p50.and_then(coarse),
+                            ..converted
                         });
                     }
                     Err(why) => self.damaged.push(format!("{}: {why}", cell.title())),
@@ -70,6 +74,10 @@ impl Results {
         self.problems.extend(records.problems.iter().cloned());
         self.notes.extend(records.notes.iter().cloned());
         self.serrors.add(&records.serrors);
+        core_clocks::add(
+            &mut self.machine.core_clocks,
+            core_clocks::of_boot(&records.core_clocks),
+        );
     }
 
     fn describe(&mut self, records: &Records) {
@@ -162,6 +170,7 @@ fn convert(
         },
         unit: unit_of(&what, unit).into(),
         what,
+        idles_by: word("idles_by"),
         event_stream_made_ns: number("event_stream_made_ns"),
         cpus: number("cpus"),
         sender: word("sender"),
@@ -172,6 +181,7 @@ fn convert(
         pass_p50: cell.pass_p50.clone(),
         pass_core_hz: cell.core_hz.clone(),
         core_clock_moved: clock::moved(first_hz, &cell.core_hz),
+        cycles_hz: None,
         counter_coarse: None,
         made: number("made"),
         ended: match cell.fields.get("ended") {

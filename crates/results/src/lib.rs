@@ -15,6 +15,7 @@ pub mod capture;
 mod cell;
 pub mod clock;
 pub mod compare;
+pub mod core_clocks;
 pub mod counter;
 mod energy;
 mod from_records;
@@ -33,6 +34,7 @@ mod types;
 mod words;
 
 pub use cell::{Cell, keys};
+pub use core_clocks::CoreClock;
 pub use energy::{EnergyModel, Watts};
 pub use path::{Critical, Work};
 pub use spreadsheet::csv;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use plan::{Shape, Under, Workload};
 
-use crate::{Cell, Machine, Origin, Results, Serrors};
+use crate::{Cell, Machine, Origin, Results, Serrors, core_clocks};
 
 /// What was measured on one machine, each cell once.
 #[derive(Clone, Debug)]
@@ -99,11 +99,12 @@ fn continues(run: &Run, part: &Run) -> bool {
 }
 
 /// Whether two descriptions are of one machine. The clock of its core is measured,
-/// to 1 in 500.
+/// to 1 in 500; those of all that measured are of a boot, as values are.
 fn is_one_machine(a: &Machine, b: &Machine) -> bool {
     let apart = a.core_hz.abs_diff(b.core_hz);
     let alike = Machine {
         core_hz: a.core_hz,
+        core_clocks: a.core_clocks.clone(),
         ..b.clone()
     };
     *a == alike && apart <= a.core_hz.min(b.core_hz) / 500
@@ -121,6 +122,7 @@ fn join(run: &mut Run, part: Run) {
     all.damaged.extend(more.damaged);
     all.problems.extend(more.problems);
     all.serrors.add(&more.serrors);
+    core_clocks::add(&mut all.machine.core_clocks, more.machine.core_clocks);
     let new: Vec<String> = more
         .notes
         .into_iter()
@@ -204,6 +206,7 @@ pub fn into_one(runs: &[Run]) -> Results {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CoreClock;
     use crate::samples::{in_cycles, results};
 
     fn input(label: &str, cells: std::ops::Range<usize>) -> Run {
@@ -274,6 +277,11 @@ mod tests {
             input.results = in_cycles();
             input.results.cells = in_cycles().cells[cells].to_vec();
             input.results.machine.core_hz = core_hz;
+            input.results.machine.core_clocks = vec![CoreClock {
+                begin_hz: Some(core_hz),
+                drift_ppm: Some(core_hz as i64 % 1000),
+                ..CoreClock::default()
+            }];
             input.results.unit_how = how.into();
             input
         };
@@ -282,6 +290,11 @@ mod tests {
             runs(vec![first, part("b", 1..2, second, "104.01")]).len()
         };
         assert_eq!(whole(2_600_900_000), 1);
+        // The clocks of all that measured are of the part in which they drifted most.
+        let first = part("a", 0..1, 2_600_000_000, "104.000");
+        let one = runs(vec![first, part("b", 1..2, 2_600_900_007, "104.036")]);
+        let clocks = &one[0].results.machine.core_clocks;
+        assert_eq!((clocks.len(), clocks[0].drift_ppm), (1, Some(7)));
         assert_eq!(whole(2_700_000_000), 2);
         assert_eq!(whole(0), 2);
         // Nor are runs of different units ever joined.

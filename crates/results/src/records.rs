@@ -14,7 +14,7 @@ use wire::{Damage, Record};
 
 use crate::Serrors;
 
-pub use boot::{Probe, Records, Size, Step};
+pub use boot::{ClockRecords, Probe, Records, Size, Step};
 pub use cell::{CellRecords, Stat};
 use cell::{fields, text};
 
@@ -173,6 +173,18 @@ impl Collector {
             "probe" => {
                 let (value, detail) = (value("value"), value("detail"));
                 records.probes.insert(name(), Probe { value, detail });
+            }
+            "core-clock" => {
+                let known = record.number("cpu").unwrap_or(0);
+                let clock = records.core_clocks.entry(known).or_default();
+                clock.affinity = value("affinity");
+                for (key, hertz) in [
+                    ("begin_hz", &mut clock.begin_hz),
+                    ("end_hz", &mut clock.end_hz),
+                    ("cycles_hz", &mut clock.cycles_hz),
+                ] {
+                    *hertz = record.number(key).or(*hertz);
+                }
             }
             "unit" => records.unit = Some((value("unit"), value("how"))),
             "soak" => drop(

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Cell, json};
+use crate::{Cell, CoreClock, json};
 
 /// Version of the schema.
 const SCHEMA: u32 = 1;
@@ -144,6 +144,10 @@ pub struct Machine {
     /// Frequency of the core, if the guest measured it; 0 otherwise.
     #[serde(skip_serializing_if = "is_zero")]
     pub core_hz: u64,
+    /// The clocks of the cores that measured, by affinity; left out where the machine does not tell
+    /// them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub core_clocks: Vec<CoreClock>,
     /// Interrupt controller.
     pub gic: String,
     /// List registers per CPU.

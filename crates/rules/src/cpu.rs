@@ -32,6 +32,8 @@ pub struct Access {
     pub alignment: u8,
     /// It is exclusive or atomic.
     pub exclusive: bool,
+    /// It is DC ZVA: it writes the whole line.
+    pub whole: bool,
 }
 
 /// Registers that control others, as the CPU wrote them, 0 from reset on: what matters of

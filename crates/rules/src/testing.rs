@@ -232,6 +232,7 @@ impl Program {
                                 _ => decode::alignment(word),
                             },
                             exclusive: operation.is_some_and(|one| one != Operation::Zero),
+                            whole: operation == Some(Operation::Zero),
                         },
                     );
                 }

@@ -56,6 +56,7 @@ proptest! {
                     store: value & 1 == 0,
                     alignment: alignment(word),
                     exclusive: what == 3,
+                    whole: what == 2,
                 });
             }
             if what == 0 {

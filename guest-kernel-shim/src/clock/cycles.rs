@@ -66,7 +66,7 @@ impl fmt::Display for Unknown {
     }
 }
 
-/// Cycles of a core per tick, or why there is no such number.
+/// Cycles of a core per tick, over all of the parts, or why there is no such number.
 pub type PerTick = Result<Ratio, Unknown>;
 
 /// Cycles of this core per tick.

@@ -20,6 +20,13 @@ const PLANTED: u64 = 2;
 /// clock stood.
 pub type Seen = ArrayVec<[u64; 2], { PASSES as usize }>;
 
+/// Whether there is something to see: a tick is time, and the PMU a core's. An emulator that counts
+/// instructions has no frequency, and one whose PMU has no instructions to count has no core's
+/// cycles either.
+pub fn tells() -> bool {
+    pmu::counts_instructions() && !clock::counts_instructions()
+}
+
 /// Looks at the core's clock around passes.
 pub struct Watch {
     /// There is something to see.
@@ -29,14 +36,11 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Looks where a tick is time and the PMU is a core's: an emulator that counts
-    /// instructions has no frequency, and one whose PMU has no instructions to count
-    /// has no core's cycles either.
+    /// Looks where it [`tells`] something.
     pub fn new(fault: Option<Fault>) -> Self {
         let planted = fault == Some(Fault::CoreClockMoves) && pmu::is_there();
-        let tells = pmu::counts_instructions() && !clock::counts_instructions();
         Self {
-            tells: tells || planted,
+            tells: tells() || planted,
             planted,
         }
     }

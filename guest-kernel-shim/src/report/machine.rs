@@ -9,6 +9,7 @@ use wait::stream::Stream;
 
 use super::record::{record, send, under};
 use super::unit::Unit;
+use super::{clocks, cores};
 use crate::features::features;
 use crate::machine::platform;
 use crate::{atomics, clock, hypervisor, percpu, probe};
@@ -17,7 +18,8 @@ use crate::{atomics, clock, hypervisor, percpu, probe};
 /// may ask for samples in cycles of the core; `fault` may have the counter look coarse, or cores
 /// look different.
 pub fn machine(plan: &Plan, fault: Option<Fault>) {
-    let unit = Unit::choose(plan, fault);
+    cores::begin(plan, fault);
+    let unit = Unit::choose(plan);
     let info = |info| match hypervisor::present() {
         true => hypervisor::info(info),
         false => 0,
@@ -78,4 +80,5 @@ pub fn machine(plan: &Plan, fault: Option<Fault>) {
         send(line.field("detail", answer));
     }
     unit.report(plan);
+    clocks::begin(plan);
 }

@@ -7,14 +7,14 @@ use core::fmt::{self, Write};
 
 use arrayvec::ArrayString;
 use hist::Ratio;
-use plan::{Fault, Plan};
+use plan::Plan;
 use spin::once::Once;
 
+use super::cores;
 use super::record::{record, send};
 use crate::clock;
-use crate::clock::cycles::{self, PerTick};
-use crate::percpu::{self, PerCpu};
-use crate::workers::lead;
+use crate::clock::cycles::PerTick;
+use crate::percpu::PerCpu;
 
 /// Values are cycles: of the core that measured them.
 static CYCLES: Once = Once::new();
@@ -26,8 +26,13 @@ pub struct Values(Option<Ratio>);
 impl Values {
     /// Those of samples that `cpu` took.
     pub fn of(cpu: &PerCpu) -> Self {
-        let ratio = cpu.per_tick.get().and_then(|ratio| ratio.ok());
+        let ratio = known(cpu).and_then(Result::ok);
         Self(ratio.filter(|_| CYCLES.is_completed()))
+    }
+
+    /// The clock of the core whose cycles they are, Hz, if they are cycles.
+    pub fn core_hz(self) -> Option<u64> {
+        Some(self.0?.convert(clock::frequency()))
     }
 
     /// A value of a sample in the unit of the records.
@@ -44,18 +49,10 @@ pub struct Unit {
 
 impl Unit {
     /// Finds out whether there are cycles, if `plan` asks for them: of each CPU that may measure,
-    /// by itself, or a run would have two units. `fault` may have them seem different.
-    pub fn choose(plan: &Plan, fault: Option<Fault>) -> Self {
+    /// by what it has found at the begin ([`cores`]), or a run would have two units.
+    pub fn choose(plan: &Plan) -> Self {
         if !plan.cycles {
             return Self { cycles: None };
-        }
-        for cpu in measuring(plan) {
-            lead::on(cpu, &mut || {
-                let seen = cycles::per_tick();
-                let other = fault == Some(Fault::CoresDiffer) && cpu.index != 0;
-                let seen = if other { seen.map(twice) } else { seen };
-                cpu.per_tick.call_once(|| seen);
-            });
         }
         let failed = ratios(plan).find_map(Result::err);
         let first = ratios(plan).next();
@@ -87,9 +84,9 @@ impl Unit {
                 write("cycles", &how);
             }
             Some(Err(why)) => {
-                let cpu =
-                    measuring(plan).find(|cpu| cpu.per_tick.get().is_some_and(Result::is_err));
-                let cpu = cpu.map_or(0, |cpu| cpu.mpidr);
+                let failed = |cpu: &PerCpu| known(cpu).is_some_and(|ratio| ratio.is_err());
+                let cpu = cores::measuring(plan).find(|(_, cpu)| failed(cpu));
+                let cpu = cpu.map_or(0, |(_, cpu)| cpu.mpidr);
                 let text = format_args!("rouse.cycles: CPU {cpu:#x}: {why}; values are {other}");
                 send(record("note").field("text", text));
                 write(other, how(instructions));
@@ -99,23 +96,15 @@ impl Unit {
     }
 }
 
-/// The ratio of a core that seems to be twice as fast.
-fn twice(ratio: Ratio) -> Ratio {
-    let wanted = ratio.wanted * 2;
-    Ratio { wanted, ..ratio }
+/// The ratio by which samples that `cpu` took become cycles, or why there is none.
+fn known(cpu: &PerCpu) -> Option<PerTick> {
+    let found = cpu.per_tick.get().copied();
+    found.map(|ratio| ratio.map(Ratio::nearly_whole))
 }
 
-/// The CPUs that may measure something of `plan`.
-fn measuring(plan: &Plan) -> impl Iterator<Item = &'static PerCpu> {
-    let places = percpu::online().enumerate();
-    places
-        .filter(|&(place, _)| plan.may_measure(place))
-        .map(|(_, cpu)| cpu)
-}
-
-/// What they found.
+/// Those of the CPUs that may measure something of `plan`.
 fn ratios(plan: &Plan) -> impl Iterator<Item = PerTick> {
-    measuring(plan).filter_map(|cpu| cpu.per_tick.get().copied())
+    cores::measuring(plan).filter_map(|(_, cpu)| known(cpu))
 }
 
 fn write(unit: &str, how: &str) {

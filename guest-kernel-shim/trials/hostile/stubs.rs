@@ -41,6 +41,7 @@ hostile_stubs:
 
     // In: x0 = destination in code, x1 = source, x2 = bytes, a multiple of 8.
     .section .text.hostile, "ax"
+    // strict any rule: an interrupt may come between, and use the lines that were cleaned.
 hostile_write:
     hostile_clean x0, x2
     hostile_clean x1, x2

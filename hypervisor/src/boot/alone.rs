@@ -8,7 +8,6 @@
 
 use core::slice;
 
-use aarch64_cpu::registers::{CNTFRQ_EL0, Readable};
 use arch::layout;
 use arrayvec::ArrayVec;
 use pages::PAGE;
@@ -16,7 +15,7 @@ use platform::carve::{self, GUEST_ALIGN, GUEST_MOST, Short};
 use platform::guest::GuestTree;
 use platform::{Enable, Platform, Region};
 
-use crate::boot::discovery::{Discovered, from_tree, report};
+use crate::boot::discovery::{Discovered, Level, from_tree, report, usable};
 use crate::boot::start::meet;
 use crate::boot::{efi, entry};
 use crate::machine::payload::{self, Chosen};
@@ -57,28 +56,36 @@ fn run_guest(discovered: &Discovered) -> ! {
     if let Some(wrong) = wrong {
         refuse!("boot arguments: {wrong}");
     }
-    if CNTFRQ_EL0.get() == 0 {
-        refuse!("counter: CNTFRQ_EL0 is 0; what is at EL2, or the firmware, has to set it");
-    }
+    usable(&platform, Level::El1).unwrap_or_else(|why| refuse!("{why}"));
     report(discovered, &platform);
     let ram = free(&platform, discovered);
     // The guest itself refuses a later CPU that can't run its image.
     payload::note_cpu();
     let Chosen {
         image: file,
+        initrd,
         choice,
     } = payload::choose(arguments.plan.atomics);
-    let offset = vm::place(file, ram);
-    let prepared = Region {
-        base: ram.base,
-        size: (offset + file.size).next_multiple_of(PAGE),
-    };
+    let places = vm::place(file, initrd.map_or(0, |initrd| initrd.size), ram);
+    let offset = places.image;
+    let prepared = [
+        Region {
+            base: ram.base,
+            size: (offset + file.size).next_multiple_of(PAGE),
+        },
+        Region::from(ram.base + places.initrd..ram.end()),
+    ];
     // A loader may have used the caches: nothing of it may come over what is written past
     // them, and nothing may be read from them later.
-    pages::clean(prepared);
+    prepared.into_iter().for_each(pages::clean);
     copy(file, ram.base + offset);
-    describe(&platform, ram);
-    pages::clean(prepared);
+    let initrd = initrd.map(|initrd| {
+        let base = ram.base + places.initrd;
+        copy(initrd, base);
+        Region { base, ..initrd }
+    });
+    describe(&platform, ram, initrd);
+    prepared.into_iter().for_each(pages::clean);
     let (size, at) = (file.size, ram.base + offset);
     match choice {
         Some(choice) => stage!("guest", "{size} bytes at {at:#x}{choice}"),
@@ -117,7 +124,7 @@ fn copy(file: Region, to: u64) {
 }
 
 /// Writes what the guest has to know of the machine to the start of `ram`.
-fn describe(platform: &Platform<'_>, ram: Region) {
+fn describe(platform: &Platform<'_>, ram: Region, initrd: Option<Region>) {
     // SAFETY: the start of free RAM, in front of the guest's image.
     let buffer = unsafe { slice::from_raw_parts_mut(ram.base as *mut u8, TREE_SIZE) };
     let (first, others) = platform.cpus.split_first().expect("it is running");
@@ -138,6 +145,8 @@ fn describe(platform: &Platform<'_>, ram: Region) {
         conduit: platform.psci,
         hypervisor: Some(platform.hypervisor.as_deref().unwrap_or(UNKNOWN)),
         described_by: platform.described_by,
+        exits: None,
+        initrd,
         bootargs: plan::guest_part(platform.bootargs),
     };
     if tree.write(buffer).is_err() {

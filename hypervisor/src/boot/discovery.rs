@@ -4,12 +4,13 @@
 
 use core::fmt;
 
-use aarch64_cpu::registers::{CurrentEL, MPIDR_EL1, Readable};
+use aarch64_cpu::registers::{CNTFRQ_EL0, CurrentEL, MPIDR_EL1, Readable};
 use arch::place::Place;
 use arch::regs::ID_AA64MMFR4_EL1;
 use arrayvec::ArrayVec;
+use plan::{Arguments, Names};
 use platform::uart::Named;
-use platform::{AFFINITY, Firmware, Platform, Region, Report, Room};
+use platform::{AFFINITY, Firmware, Platform, Region, Report, Room, Uart};
 
 use crate::boot::pci;
 use crate::console::log;
@@ -85,6 +86,9 @@ pub fn fit() -> Result<Level, Unfit> {
     }
 }
 
+/// Bytes of a device tree's header.
+const TREE_HEADER: u64 = 40;
+
 /// Where the lists of the description are.
 static ROOM: Place<Room> = Place::new(Room::new());
 
@@ -100,13 +104,19 @@ pub unsafe fn room() -> &'static mut Room {
 
 /// The machine as the device tree at `dtb` describes it.
 pub fn from_tree(dtb: u64) -> Discovered {
+    let region = |size| Region { base: dtb, size };
+    // A loader may have written it with its caches on or off. It is read without caches here,
+    // and through them later: from now on both find the same.
+    pages::clean(region(TREE_HEADER));
     // SAFETY: the boot protocol says that x0 is the device tree's address.
     let blob = unsafe { device_tree(dtb) }.unwrap_or_else(|error| refuse!("{error}"));
+    pages::clean(region(blob.len() as u64));
     // First what is needed to say that the rest can't be used.
     let report = Report::from_fdt(blob);
     power::note_conduit(report.psci);
-    if let Some(uart) = report.uart {
-        // SAFETY: the machine's description names the UART.
+    let (arguments, _) = Arguments::<Names>::read(report.bootargs);
+    if let Some(uart) = named(arguments.uart).or(report.uart) {
+        // SAFETY: the machine's description names the UART, or the boot arguments do.
         unsafe { log::open(uart) };
     }
     Discovered {
@@ -121,21 +131,35 @@ pub fn from_tree(dtb: u64) -> Discovered {
     }
 }
 
-/// Starts output on the UART that the boot arguments name, or the description.
-pub fn open_console(platform: &mut Platform<'_>, uart: Option<&str>) {
-    match uart.and_then(Named::parse) {
-        Some(Named::Ready(uart)) => platform.uart = Some(uart),
-        Some(Named::Pci {
+/// The UART that the boot argument `uart` names, ready to be used; with the MMU off.
+pub fn named(uart: Option<&str>) -> Option<Uart> {
+    match Named::parse(uart?)? {
+        Named::Ready(uart) => Some(uart),
+        Named::Pci {
             configuration,
             window,
-        }) => {
+        } => {
             // SAFETY: the boot arguments name the function, the MMU is off,
             // and nothing else uses PCI.
-            let uart = unsafe { pci::enable_uart(configuration, window) };
-            platform.uart = uart.or(platform.uart);
+            unsafe { pci::enable_uart(configuration, window) }
         }
-        None => {}
     }
+}
+
+/// Why the hypervisor can't use `platform`, which was entered at `level`, if that is so.
+pub fn usable(platform: &Platform<'_>, level: Level) -> Result<(), &'static str> {
+    if CNTFRQ_EL0.get() == 0 {
+        return Err("counter: CNTFRQ_EL0 is 0; the firmware, or what is at EL2, has to set it");
+    }
+    if level == Level::El2 && platform.timer.hyp.is_none() {
+        return Err("timer: the machine is described without the interrupt of EL2's timer");
+    }
+    Ok(())
+}
+
+/// Starts output on the UART that the boot arguments name, or the description.
+pub fn open_console(platform: &mut Platform<'_>, uart: Option<&str>) {
+    platform.uart = named(uart).or(platform.uart);
     if let Some(uart) = platform.uart {
         // SAFETY: the machine's description names the UART, or the boot arguments do.
         unsafe { log::open(uart) };

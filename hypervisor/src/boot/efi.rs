@@ -9,12 +9,15 @@
 //! taking over a machine, and no device is touched through firmware's own page
 //! tables, which lack whatever firmware did not need.
 //!
-//! What is refused before that point is said by firmware's console, and then by the one
-//! that the tables name: on some servers the first is not the one that people see. Then
+//! What can be refused is refused before that point, by firmware's console, and then by the port
+//! that the boot arguments or the description name, unless that is the same one
+//! ([`console::outside`]): on some servers the first is not the one that people see. Then
 //! the machine is turned off. One that waits in firmware's menu costs as much as one that
 //! runs.
 
 mod arguments;
+mod console;
+mod left;
 mod memory;
 mod tables;
 
@@ -23,8 +26,8 @@ use core::fmt::{self, Write};
 
 use acpi::Description;
 use arch::layout;
-use arrayvec::ArrayString;
-use platform::{Conduit, Platform, Region, Uart};
+use plan::{Arguments, Names};
+use platform::{Platform, Region};
 use spin::once::Once;
 use uefi::mem::memory_map::{MemoryMapOwned, MemoryType};
 use uefi::runtime::ResetType;
@@ -34,8 +37,9 @@ use crate::boot::discovery::{self, Acpi, Discovered, Level};
 use crate::boot::entry;
 use crate::console::log::{self, Firmware};
 use crate::machine::payload;
-use crate::machine::power::note_conduit;
 use crate::say;
+
+pub use console::say_refused;
 
 /// What was found out, for [`crate::boot::start`].
 static DISCOVERED: Once<Discovered> = Once::new();
@@ -54,6 +58,10 @@ enum Refusal {
     Firmware(&'static str, uefi::Error),
     /// The boot arguments can't be read.
     Arguments(arguments::Error),
+    /// They are not those of this image.
+    BootArguments(plan::Error<'static>),
+    /// The machine can't be used.
+    Machine(&'static str),
     /// The tables are wrong.
     Acpi(acpi::Error),
     /// The device tree is wrong.
@@ -70,6 +78,8 @@ impl fmt::Display for Refusal {
             Self::Level(unfit) => write!(f, "{unfit}"),
             Self::Firmware(call, error) => write!(f, "UEFI: {call}: {error}"),
             Self::Arguments(error) => write!(f, "{error}"),
+            Self::BootArguments(error) => write!(f, "boot arguments: {error}"),
+            Self::Machine(why) => f.write_str(why),
             Self::Acpi(error) => write!(f, "{error}"),
             Self::Tree(error) => write!(f, "{error}"),
             Self::Payload(error) => write!(f, "{error}: {}", payload::PACK_IT),
@@ -102,36 +112,14 @@ extern "C" fn efi_start(image: *mut c_void, system: *const c_void) -> ! {
     }
 }
 
-/// What is refused, to be said again without firmware.
-struct Refused {
-    /// The words.
-    why: ArrayString<400>,
-    /// Where to say it.
-    uart: Uart,
-    /// How the machine is turned off.
-    psci: Conduit,
-}
-
-/// See [`say_refused`].
-static REFUSED: Once<Refused> = Once::new();
-
-/// Says the refusal that [`efi_start`] has left, if it is one, and turns the machine off.
-pub fn say_refused() {
-    let Some(refused) = REFUSED.get() else { return };
-    note_conduit(Some(refused.psci));
-    // SAFETY: the tables name the UART, and the MMU is off.
-    unsafe { log::open(refused.uart) };
-    crate::refuse!("{}", refused.why);
-}
-
 /// Says why the machine is not taken over, and turns it off.
 fn refuse(refusal: &Refusal) -> ! {
     say!("refused: {refusal}");
     // There is no way out of firmware's translation at another level.
     let can_leave = !matches!(refusal, Refusal::Level(discovery::Unfit::Level(_)));
-    match can_leave.then(|| outside(refusal)).flatten() {
+    match can_leave.then(|| console::outside(refusal)).flatten() {
         Some(refused) => {
-            REFUSED.call_once(|| refused);
+            console::keep(refused);
             // SAFETY: nothing of firmware is used after this.
             unsafe { leave() }
         }
@@ -139,28 +127,18 @@ fn refuse(refusal: &Refusal) -> ! {
     }
 }
 
-/// The refusal with what it takes to say it without firmware, which may not map that UART.
-fn outside(refusal: &Refusal) -> Option<Refused> {
-    let tables::Source::Acpi(rsdp) = tables::find() else {
-        return None;
-    };
-    let map = boot::memory_map(MemoryType::LOADER_DATA).ok()?;
-    let tables = tables::Mapped(&map);
-    let mut why = ArrayString::new();
-    // What does not fit was said before.
-    let _ = write!(why, "{refusal}");
-    Some(Refused {
-        why,
-        uart: acpi::console(&tables, rsdp)?,
-        psci: acpi::conduit(&tables, rsdp)?,
-    })
-}
-
 /// Asks firmware for everything but the final memory map.
 fn describe() -> Result<Discovered, Refusal> {
-    discovery::fit().map_err(Refusal::Level)?;
+    // First: they may name the port at which the rest is refused.
+    let bootargs = arguments::read();
+    let level = discovery::fit().map_err(Refusal::Level)?;
     payload::find_payload().map_err(Refusal::Payload)?;
     let failed = |call| move |error| Refusal::Firmware(call, error);
+    let bootargs = bootargs.map_err(Refusal::Arguments)?;
+    let (asked, wrong) = Arguments::<Names>::read(bootargs);
+    if let Some(fault) = asked.fault {
+        left::leave(fault);
+    }
     // The boot manager's timer would reset the machine after five minutes. Firmware without
     // one says so (UEFI Specification 2.10, 7.5.1).
     match boot::set_watchdog_timer(0, 0x1_0000, None) {
@@ -169,7 +147,9 @@ fn describe() -> Result<Discovered, Refusal> {
         }
         _ => {}
     }
-    let bootargs = arguments::read().map_err(Refusal::Arguments)?;
+    if let Some(wrong) = wrong {
+        return Err(Refusal::BootArguments(wrong));
+    }
     let map = boot::memory_map(MemoryType::LOADER_DATA).map_err(failed("GetMemoryMap"))?;
     // SAFETY: firmware is asked once, and `el2_start` does not run.
     let room = unsafe { discovery::room() };
@@ -190,6 +170,7 @@ fn describe() -> Result<Discovered, Refusal> {
         tables::Source::Nothing => return Err(Refusal::NoDescription),
     };
     platform.bootargs = bootargs;
+    discovery::usable(&platform, level).map_err(Refusal::Machine)?;
     Ok(Discovered {
         platform,
         acpi,

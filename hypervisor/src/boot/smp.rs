@@ -62,13 +62,17 @@ fn start(machine: &Machine, enable: Enable, state: &'static PerCpu) {
         }
         (Enable::SpinTable(address), _) => {
             let slot = address as *mut u64;
+            let line = Region {
+                base: address,
+                size: 8,
+            };
+            // The loader may have written its words without caches: an older copy of the line
+            // would bring back what its neighbours were.
+            pages::clean(line);
             // SAFETY: the description says that this doubleword of RAM is the
             // CPU's release address, for the CPU that starts it.
             unsafe { slot.write_volatile(entry::held_entry()) };
-            pages::clean(Region {
-                base: address,
-                size: 8,
-            });
+            pages::clean(line);
             EL2_RELEASE.let_go(state.mpidr, per_cpu);
             // Loaders may wait for the address by WFE (Linux, booting.rst). The DSB before it is
             // `let_go`'s.

@@ -3,12 +3,11 @@
 
 use core::sync::atomic::Ordering::SeqCst;
 
-use aarch64_cpu::registers::{CNTFRQ_EL0, Readable};
 use arch::{insn, layout};
 use plan::{Arguments, Names};
 use platform::Platform;
 
-use crate::boot::discovery::{Discovered, fit, from_tree, open_console, report};
+use crate::boot::discovery::{Discovered, Level, fit, from_tree, open_console, report, usable};
 use crate::boot::memory_split::split;
 use crate::boot::{efi, smp, survey};
 use crate::console::log;
@@ -24,13 +23,10 @@ use crate::{refuse, say, stage};
 
 /// Makes sure that there is time: every wait of the start ends by the counter.
 ///
-/// A counter without a frequency, or one that stands still, is refused.
+/// One that stands still is refused.
 fn check_counter() {
     /// Looks at it: far more than a tick takes on any machine.
     const PATIENCE: u32 = 1_000_000;
-    if CNTFRQ_EL0.get() == 0 {
-        refuse!("counter: CNTFRQ_EL0 is 0; the firmware has to set it");
-    }
     let first = fault::counter();
     if !(0..PATIENCE).any(|_| fault::counter() != first) {
         refuse!(
@@ -93,12 +89,10 @@ fn take_over(discovered: &Discovered) -> ! {
         say!("refused: boot arguments: {wrong}");
         stop();
     }
+    usable(&platform, Level::El2).unwrap_or_else(|why| refuse!("{why}"));
     check_counter();
     deadline::set(arguments.deadline, arguments.cell_deadline);
     report(discovered, &platform);
-    if platform.timer.hyp.is_none() {
-        refuse!("timer: the machine is described without the interrupt of EL2's timer");
-    }
     let machine = split(platform, discovered);
     stage!(
         "memory",

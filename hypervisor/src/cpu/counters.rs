@@ -23,6 +23,12 @@ impl Counters {
         counter.store(counter.load(Relaxed) + 1, Relaxed);
     }
 
+    /// Takes one back that was counted and is not to be.
+    pub fn take_back(&self, counter: Counter) {
+        let counter = &self.0[counter as usize];
+        counter.store(counter.load(Relaxed).saturating_sub(1), Relaxed);
+    }
+
     /// Forgets a count, which only a planted fault does; see `interrupts::audit`.
     pub fn forget(&self, counter: Counter) {
         self.0[counter as usize].store(0, Relaxed);

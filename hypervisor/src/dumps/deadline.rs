@@ -21,12 +21,13 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicU64};
 
 use aarch64_cpu::registers::{CNTFRQ_EL0, CNTPCT_EL0, Readable};
+use abi::CellWords;
 use arch::insn;
 
 use crate::cpu::percpu::PerCpu;
 use crate::dumps::dump;
 use crate::dumps::own_timer::NEVER;
-use crate::machine::vm;
+use crate::machine::{power, vm};
 
 /// When EL2 has begun, in ticks of the physical count.
 static START: AtomicU64 = AtomicU64::new(0);
@@ -36,6 +37,8 @@ static RUN: AtomicU64 = AtomicU64::new(NEVER);
 static CELL: AtomicU64 = AtomicU64::new(NEVER);
 /// The cell that runs + 1, and its pass from bit 32 on; 0 is none.
 static RUNNING: AtomicU64 = AtomicU64::new(0);
+/// What it is, for people. A CPU that looks while the next one begins may see some of both.
+static WORDS: [AtomicU64; CellWords::REGISTERS] = [const { AtomicU64::new(0) }; _];
 /// When it began.
 static SINCE: AtomicU64 = AtomicU64::new(0);
 
@@ -71,9 +74,13 @@ pub fn is_handed_on() {
     HANDS_ON.store(true, Relaxed);
 }
 
-/// The guest begins pass `pass` of cell `cell` - 1, or, with 0, none.
+/// The guest begins pass `pass` of cell `cell` - 1, which `words` describe, or, with 0, none.
 #[inline(never)]
-pub fn begin_cell(cell: u64, pass: u64) {
+pub fn begin_cell(cell: u64, pass: u64, words: CellWords) {
+    for (place, word) in WORDS.iter().zip(words.0) {
+        place.store(word, Relaxed);
+    }
+    // strict counter-in-order: a deadline has milliseconds at least, and this path is a cell's.
     SINCE.store(CNTPCT_EL0.get(), Relaxed);
     // A CPU that sees the cell sees since when. Of the one before it may see a later time,
     // which just puts its look off.
@@ -116,8 +123,12 @@ pub fn next(cpu: &PerCpu) -> u64 {
     run_ends().min(cell)
 }
 
-/// Ends the machine if a time is over.
+/// Ends the machine if a time is over, unless it has ended and firmware did not turn it off: what
+/// was said last is to stay so.
 pub fn look(cpu: &PerCpu, now: u64) {
+    if power::has_ended() {
+        return;
+    }
     if now >= run_ends() {
         dump::late(cpu, format_args!("{}", Late::Run));
     }
@@ -145,8 +156,9 @@ impl fmt::Display for Late {
             0 => f.write_str("no cell runs")?,
             running => write!(
                 f,
-                "cell {}, pass {} has run for {} s",
+                "cell {} ({}), pass {} has run for {} s",
                 (running as u32) - 1,
+                CellWords(core::array::from_fn(|n| WORDS[n].load(Relaxed))),
                 (running >> PASS) + 1,
                 seconds(now - SINCE.load(Relaxed).min(now))
             )?,

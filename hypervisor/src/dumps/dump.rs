@@ -111,6 +111,9 @@ fn await_end(cpu: &PerCpu) -> ! {
         if cpu.vcpu.pending_word.swap(0, SeqCst) & pending_word::DUMP != 0 {
             tell(cpu);
         }
+        if power::has_ended() {
+            halt();
+        }
         insn::yield_now();
     }
     dump!("deadline: the CPU that reports a failure does not end the machine");

@@ -43,7 +43,9 @@ pub fn before_guest() {
     } else if is(Fault::El2BreaksRules) {
         broken_rules::break_all();
     } else if is(Fault::ConsoleStalls) {
-        stall();
+        stall(true);
+    } else if is(Fault::ConsoleDies) {
+        stall(false);
     }
 }
 
@@ -101,8 +103,8 @@ fn overflow(depth: u64) -> u64 {
     overflow(depth + 1) + page[depth as usize % 32]
 }
 
-/// Has the console take nothing for some lines.
-fn stall() {
+/// Has the console take nothing, for some lines if it `ends`, or any more.
+fn stall(ends: bool) {
     /// Registers of a PL011 whose transmit FIFO is full for ever (DDI 0183G, 3.3.3).
     static FULL: [AtomicU32; 1024] = {
         let mut registers = [const { AtomicU32::new(0) }; 1024];
@@ -118,15 +120,16 @@ fn stall() {
         base: FULL.as_ptr() as u64,
     };
     let start = CNTPCT_EL0.get();
-    // SAFETY: memory that behaves as the registers of a stalled UART; then the
-    // machine's own again.
-    let lost = unsafe {
-        log::change(stalled);
-        for n in 0..LINES {
-            say!("line {n} that is not read");
-        }
-        log::change(uart)
-    };
+    // SAFETY: memory that behaves as the registers of a stalled UART.
+    unsafe { log::change(stalled) };
+    if !ends {
+        return;
+    }
+    for n in 0..LINES {
+        say!("line {n} that is not read");
+    }
+    // SAFETY: the machine's own, as before.
+    let lost = unsafe { log::change(uart) };
     let ticks = CNTPCT_EL0.get() - start;
     say!("fault: the console stalled; {lost} bytes lost in {ticks} ticks");
 }

@@ -4,7 +4,7 @@
 
 use aarch64_cpu::registers::ID_AA64MMFR1_EL1;
 use aarch64_cpu::registers::{ICH_VTR_EL2, Readable};
-use abi::{Counter, Info, Knob, KnobValue, TimeLog};
+use abi::{CellWords, Counter, Info, Knob, KnobValue, TimeLog};
 use arch::frame::Frame;
 use arch::layout;
 
@@ -94,7 +94,8 @@ fn serve(cpu: &PerCpu, frame: &mut Frame, function: u32) {
 fn watched(cpu: &PerCpu, frame: &mut Frame, function: u32) {
     if function == abi::CALL_CELL {
         failing::at_cell(cpu, frame.x[1], frame.x[2]);
-        deadline::begin_cell(frame.x[1], frame.x[2]);
+        let words = CellWords(core::array::from_fn(|n| frame.x[3 + n]));
+        deadline::begin_cell(frame.x[1], frame.x[2], words);
     } else {
         deadline::is_handed_on();
         own_timer::expired(cpu);

@@ -13,9 +13,9 @@ use vgic::Redistributor;
 use crate::console::guest_uart::GuestUart;
 use crate::cpu::pending_word;
 use crate::cpu::percpu::PerCpu;
-use crate::exits::{inject, registers};
+use crate::exits::{inject, page, registers};
 use crate::interrupts::{kick, vgic_cpu};
-use crate::machine::vm::{DISTRIBUTOR, REDISTRIBUTOR_SIZE, UART, vm};
+use crate::machine::vm::{DISTRIBUTOR, EXITS, REDISTRIBUTOR_SIZE, UART, vm};
 use crate::say;
 
 pub fn exit(cpu: &PerCpu, frame: &mut Frame, esr: Esr) {
@@ -91,6 +91,8 @@ fn emulate(cpu: &PerCpu, address: u64, size: u32, write: Option<u64>) -> Option<
                 }
             })
         }
+    } else if EXITS.contains(address) {
+        Some(page::access(cpu, access(EXITS.base)))
     } else {
         None
     }

@@ -162,10 +162,19 @@ fn plant(cpu: &PerCpu, quiet: bool) {
         | Fault::SerrorsGoOn
         | Fault::SerrorRecoverable
         | Fault::SerrorUncontainable
+        | Fault::SpcrDamaged
+        | Fault::SpcrShort
+        | Fault::SpcrNowhere
+        | Fault::SpcrUnknown
+        | Fault::SpcrMissing
+        | Fault::TablesMoved
+        | Fault::NoWatchdog
         | Fault::SecondarySilent
         | Fault::CounterStands
         | Fault::CounterCoarse
         | Fault::ConsoleStalls
+        | Fault::ConsoleDies
+        | Fault::PowerOffFails
         | Fault::RamDirty
         | Fault::SgiLost
         | Fault::GuestPanic
@@ -173,6 +182,7 @@ fn plant(cpu: &PerCpu, quiet: bool) {
         | Fault::GuestHang
         | Fault::CoreClockMoves
         | Fault::CoresDiffer
+        | Fault::CoreDrifts
         | Fault::LostWakeUp
         | Fault::SoakLostWakeUp
         | Fault::GuestHangMasked

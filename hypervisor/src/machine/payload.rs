@@ -66,6 +66,8 @@ fn first() -> u64 {
 pub struct Chosen {
     /// Where it is.
     pub image: Region,
+    /// Where its initial RAM disk is, if there is one.
+    pub initrd: Option<Region>,
     /// Which one it is, and why; `None` where there is no choice.
     pub choice: Option<Choice>,
 }
@@ -91,9 +93,11 @@ impl fmt::Display for Choice {
 /// image without it whatever was asked for, and the guest says so cell by cell.
 pub fn choose(asked: Option<Atomics>) -> Chosen {
     let images = images();
+    let initrd = images.initrd.map(place);
     let Some(lse) = images.lse else {
         return Chosen {
             image: place(images.llsc),
+            initrd,
             choice: None,
         };
     };
@@ -103,6 +107,7 @@ pub fn choose(asked: Option<Atomics>) -> Chosen {
     };
     Chosen {
         image: place(extent),
+        initrd,
         choice: Some(Choice { atomics, asked }),
     }
 }

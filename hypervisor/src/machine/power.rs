@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How the firmware is called, and how the machine ends by it.
 
-use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicBool, AtomicU32};
 
+use plan::Fault;
 use platform::Conduit;
 
 use crate::console::log;
+use crate::machine::fault;
 
 /// PSCI function (DEN0022F.b, 5.1.9).
 const SYSTEM_OFF: u64 = 0x8400_0008;
@@ -16,6 +18,12 @@ const SYSTEM_RESET: u64 = 0x8400_0009;
 /// How the firmware is called, as soon as that is known: 1 is SMC, 2 is HVC. Not
 /// a lock, because those are exclusive accesses.
 static CONDUIT: AtomicU32 = AtomicU32::new(0);
+
+/// The machine was to be turned off, and its last line is written.
+static ENDED: AtomicBool = AtomicBool::new(false);
+
+/// PSCI's INTERNAL_FAILURE (DEN0022F.b, 5.2.2).
+const INTERNAL_FAILURE: i64 = -6;
 
 /// Notes how the firmware is called, for [`stop`].
 pub fn note_conduit(conduit: Option<Conduit>) {
@@ -35,8 +43,16 @@ fn conduit() -> Option<Conduit> {
     }
 }
 
-/// Ends the machine: PSCI SYSTEM_OFF, [`console::END`] where there is none, and a halt
-/// where that does not return.
+/// Whether the machine was to be turned off, or reset.
+pub fn has_ended() -> bool {
+    ENDED.load(Relaxed)
+}
+
+/// Ends the machine: PSCI SYSTEM_OFF, and [`console::END`] where there is none.
+///
+/// The call does not return (DEN0022F.b, 5.1.9). Where it does, the status is the machine's last
+/// line, and this CPU halts. It is not reset in place of that: firmware would start the same image
+/// again, and the run would never end.
 pub fn stop() -> ! {
     off(SYSTEM_OFF)
 }
@@ -45,7 +61,7 @@ pub fn stop() -> ! {
 /// the console itself may be what is broken.
 pub fn stop_in_silence() -> ! {
     if let Some(conduit) = conduit() {
-        psci(conduit, SYSTEM_OFF, 0, 0, 0);
+        call(conduit, SYSTEM_OFF);
     }
     loop {
         // strict wait-can-end: nothing is to end it.
@@ -63,8 +79,9 @@ fn off(function: u64) -> ! {
         (firmware.power_off)();
     }
     log::drain();
+    ENDED.store(true, Relaxed);
     if let Some(conduit) = conduit() {
-        let status = psci(conduit, function, 0, 0, 0);
+        let status = call(conduit, function);
         log::print_unlocked(format_args!(
             "rouse: PSCI function {function:#x} answers {status}: the machine is still on; turn it off\n"
         ));
@@ -73,6 +90,14 @@ fn off(function: u64) -> ! {
     loop {
         // strict wait-can-end: nothing is to end it.
         arch::insn::wfi();
+    }
+}
+
+/// Has firmware turn the machine off, or reset it; its status if it does not.
+fn call(conduit: Conduit, function: u64) -> i64 {
+    match fault::is(Fault::PowerOffFails) {
+        true => INTERNAL_FAILURE,
+        false => psci(conduit, function, 0, 0, 0),
     }
 }
 

@@ -7,6 +7,7 @@
 //! | `0x0800_0000` | distributor, emulated |
 //! | `0x080a_0000` | redistributors, emulated, 0x20000 bytes per vCPU, of up to 123 of them |
 //! | `0x0900_0000` | PL011, emulated, output only |
+//! | `0x0901_0000` | EL2's counters and knobs for programs of the guest |
 //! | `0x1000_0000` | redistributors, if there are more |
 //! | `0x4000_0000` | RAM: device tree, then from 2 MiB, and its `text_offset` on, the image |
 //!
@@ -47,6 +48,11 @@ pub const REDISTRIBUTOR_SIZE: u64 = 0x2_0000;
 pub const UART: Region = Region {
     base: 0x0900_0000,
     size: 0x1000,
+};
+/// Registers of [`abi::exits`], in a page of the largest size that a guest can have.
+pub const EXITS: Region = Region {
+    base: 0x0901_0000,
+    size: 0x1_0000,
 };
 const _: () = {
     let most = platform::MAX_CPUS as u64 * REDISTRIBUTOR_SIZE;
@@ -117,9 +123,18 @@ impl Vm {
     }
 }
 
-/// Where in `ram` the guest's image, the file `file`, has to be. A guest that can't
-/// run in that much RAM, or on these CPUs, is refused.
-pub fn place(file: Region, ram: Region) -> u64 {
+/// Where in the guest's RAM what it begins with has to be, in bytes from its start.
+#[derive(Clone, Copy, Debug)]
+pub struct Places {
+    /// Its image.
+    pub image: u64,
+    /// Its initial RAM disk, at the end, which is the end of the RAM where there is none.
+    pub initrd: u64,
+}
+
+/// Where in `ram` the guest's image, the file `file`, has to be, and its initial RAM disk of
+/// `initrd` bytes. A guest that can't run in that much RAM, or on these CPUs, is refused.
+pub fn place(file: Region, initrd: u64, ram: Region) -> Places {
     // SAFETY: the packer put the image there, it is mapped, and nothing writes to it.
     let bytes = unsafe { core::slice::from_raw_parts(file.base as *const u8, file.size as usize) };
     let image = Image::parse(bytes).unwrap_or_else(|error| refuse!("the guest {error}"));
@@ -133,7 +148,9 @@ pub fn place(file: Region, ram: Region) -> u64 {
             granule.kib()
         );
     }
-    let needs = IMAGE_OFFSET.saturating_add(image.span(file.size));
+    let span = IMAGE_OFFSET.saturating_add(image.span(file.size));
+    let initrd = initrd.next_multiple_of(pages::PAGE);
+    let needs = span.saturating_add(initrd);
     if needs > ram.size {
         refuse!(
             "the guest needs {} KiB of RAM in one piece, and {} are free; give the machine more memory",
@@ -141,7 +158,10 @@ pub fn place(file: Region, ram: Region) -> u64 {
             ram.size >> 10
         );
     }
-    IMAGE_OFFSET + image.text_offset
+    Places {
+        image: IMAGE_OFFSET + image.text_offset,
+        initrd: ram.size - initrd,
+    }
 }
 
 /// Zeroes the guest's RAM, in memory and not only in the caches, which a guest
@@ -159,9 +179,14 @@ fn scrub(ram: Region) {
 /// Copies the image, of those that there are the one that was `asked` for or is the best,
 /// and writes the device tree into the guest's RAM. `keep`: one CPU gets no vCPU.
 pub fn create(machine: &Machine, asked: Option<Atomics>, keep: bool) {
-    let Chosen { image, choice } = payload::choose(asked);
+    let Chosen {
+        image,
+        initrd,
+        choice,
+    } = payload::choose(asked);
     let ram = machine.guest;
-    let offset = place(image, ram);
+    let places = place(image, initrd.map_or(0, |initrd| initrd.size), ram);
+    let offset = places.image;
     // Said before, because it is seconds where a server's RAM is the guest's.
     stage!("scrub", "clearing {} MiB, the guest's RAM", ram.size >> 20);
     scrub(ram);
@@ -187,14 +212,27 @@ pub fn create(machine: &Machine, asked: Option<Atomics>, keep: bool) {
     unsafe {
         let to = (ram.base + offset) as *mut u8;
         to.copy_from_nonoverlapping(image.base as *const u8, image.size as usize);
+        if let Some(initrd) = initrd {
+            let to = (ram.base + places.initrd) as *mut u8;
+            to.copy_from_nonoverlapping(initrd.base as *const u8, initrd.size as usize);
+        }
         let tree = core::slice::from_raw_parts_mut(ram.base as *mut u8, TREE_SIZE);
-        write_tree(vm, machine, tree);
+        let initrd = initrd.map(|initrd| Region {
+            base: RAM + places.initrd,
+            ..initrd
+        });
+        write_tree(vm, machine, initrd, tree);
     }
     // The guest starts with its caches off.
-    pages::clean(Region {
-        base: ram.base,
-        size: offset + image.size,
-    });
+    for (from, size) in [
+        (0, offset + image.size),
+        (places.initrd, ram.size - places.initrd),
+    ] {
+        pages::clean(Region {
+            base: ram.base + from,
+            size,
+        });
+    }
     let (size, entry) = (image.size, vm.entry);
     match choice {
         Some(choice) => stage!("guest", "{size} bytes at IPA {entry:#x}{choice}"),
@@ -226,7 +264,7 @@ fn conduit(machine: &Machine) -> Conduit {
     }
 }
 
-fn write_tree(vm: &Vm, machine: &Machine, buffer: &mut [u8]) {
+fn write_tree(vm: &Vm, machine: &Machine, initrd: Option<Region>, buffer: &mut [u8]) {
     let tree = GuestTree {
         cpus: vm.cpus.iter().map(|cpu| cpu.mpidr),
         memory: vm.ram,
@@ -242,6 +280,8 @@ fn write_tree(vm: &Vm, machine: &Machine, buffer: &mut [u8]) {
         // It asks by a call.
         hypervisor: None,
         described_by: machine.platform.described_by,
+        exits: Some((abi::exits::COMPATIBLE, EXITS)),
+        initrd,
         bootargs: plan::guest_part(machine.platform.bootargs),
     };
     if tree.write(buffer).is_err() {

@@ -4,7 +4,6 @@
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::Obstacle;
-use crate::options::Options;
 
 /// Where threads run.
 #[derive(Debug)]
@@ -15,13 +14,12 @@ pub struct Places {
     pub rest: Vec<usize>,
 }
 
-/// Chooses among the CPUs that this process may use. The last ones are for vCPUs: hosts
-/// tend to serve interrupts on their first.
-pub fn choose(options: &Options) -> Result<Places, Obstacle> {
+/// Chooses for `cpus` vCPUs among the CPUs that this process may use, unless they are named
+/// by `pins`. The last ones are for vCPUs: hosts tend to serve interrupts on their first.
+pub fn choose(cpus: usize, pins: Option<&[usize]>) -> Result<Places, Obstacle> {
     let usable = usable()?;
-    let cpus = options.cpus;
-    let vcpus = match &options.pins {
-        Some(pins) => named(pins, cpus, &usable)?,
+    let vcpus = match pins {
+        Some(pins) => named(pins, cpus)?,
         None if usable.len() < cpus => {
             return Err(Obstacle(format!(
                 "--cpus {cpus}: each vCPU needs a CPU, and this process may use {}; \
@@ -35,21 +33,22 @@ pub fn choose(options: &Options) -> Result<Places, Obstacle> {
     let others = usable.iter().copied().filter(|cpu| !vcpus.contains(cpu));
     let mut rest: Vec<usize> = others.collect();
     if rest.is_empty() {
-        rest.clone_from(&usable);
+        rest = usable;
     }
     Ok(Places { vcpus, rest })
 }
 
 /// The CPUs that this process may use.
-pub fn usable() -> Result<Vec<usize>, Obstacle> {
+fn usable() -> Result<Vec<usize>, Obstacle> {
     let set = sched_getaffinity(None)
         .map_err(|error| Obstacle(format!("CPUs of this machine can't be asked for ({error})")))?;
     let cpus = 0..CpuSet::MAX_CPU;
     Ok(cpus.filter(|&cpu| set.is_set(cpu)).collect())
 }
 
-/// The CPUs that were named, if they do.
-fn named(pins: &[usize], cpus: usize, usable: &[usize]) -> Result<Vec<usize>, Obstacle> {
+/// The CPUs that were named, if they are as many. Whether a thread may run there is said by
+/// [`run_on`]: a process that keeps away from them leaves them out of what those that it starts may use.
+fn named(pins: &[usize], cpus: usize) -> Result<Vec<usize>, Obstacle> {
     if pins.len() != cpus {
         return Err(Obstacle(format!(
             "--pin: {} CPUs are named, and there are {cpus} vCPUs; name one for each, or use --cpus {}",
@@ -63,9 +62,10 @@ fn named(pins: &[usize], cpus: usize, usable: &[usize]) -> Result<Vec<usize>, Ob
                 "--pin: CPU {cpu} is named twice; name another CPU for each vCPU"
             )));
         }
-        if !usable.contains(cpu) {
+        if *cpu >= CpuSet::MAX_CPU {
             return Err(Obstacle(format!(
-                "--pin: CPU {cpu} is none that this process may use; name others, of {usable:?}"
+                "--pin: there is no CPU {cpu}; name others, below {}",
+                CpuSet::MAX_CPU
             )));
         }
     }

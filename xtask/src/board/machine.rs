@@ -58,6 +58,9 @@ pub struct Console {
     pub device: String,
     /// The boot argument that names it.
     pub argument: String,
+    /// What firmware writes to the machine's own console is not shown.
+    #[serde(default)]
+    pub alone: bool,
 }
 
 /// How gem5 emulates it.

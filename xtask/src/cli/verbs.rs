@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 
 use super::{JobArgs, LimitArgs, LoadArgs, Unders};
 use crate::cost::costs::Mode;
+use crate::given::GivenArgs;
 
 /// Options of `run`.
 #[derive(Args, Debug)]
@@ -258,9 +259,9 @@ pub struct BuildArgs {
     /// Machine: a name of boards/NAME.toml
     #[arg(long, value_name = "NAME", default_value = "virt")]
     pub board: String,
-    /// Guest to pack instead of the built one: an arm64 Image
-    #[arg(long, value_name = "IMAGE")]
-    pub guest: Option<PathBuf>,
+    /// Another kernel.
+    #[command(flatten)]
+    pub given: GivenArgs,
 }
 
 /// Options of `image`.

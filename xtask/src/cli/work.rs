@@ -10,6 +10,8 @@ use plan::{Under, Word};
 use request::PlanArgs;
 use serde::Deserialize;
 
+use crate::given::GivenArgs;
+
 /// A number whose bounds are checked later, where they are known. A number that does not
 /// fit becomes the largest one, so it is still too large then.
 fn count(word: &str) -> Result<u32, String> {
@@ -28,9 +30,9 @@ pub struct LoadArgs {
     /// What is measured.
     #[command(flatten)]
     pub plan: PlanArgs,
-    /// Guest to run instead of the built one: an arm64 Image; its command line is --append and nothing else
-    #[arg(long, value_name = "IMAGE")]
-    pub guest: Option<PathBuf>,
+    /// Another kernel.
+    #[command(flatten)]
+    pub given: GivenArgs,
     /// Further boot arguments, passed on as they are
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub append: Option<String>,
@@ -131,7 +133,7 @@ impl JobArgs {
             load: LoadArgs {
                 board: board.into(),
                 plan: PlanArgs::default(),
-                guest: None,
+                given: GivenArgs::default(),
                 append: None,
                 survey: false,
                 deadlines: DeadlineArgs::default(),

@@ -85,16 +85,17 @@ fn sides(
     group: &str,
     of: &dyn Fn(&Pair<'_>) -> Option<Compared>,
 ) -> Vec<Column> {
-    let column = |title: &str, text: &dyn Fn(&Compared) -> String| {
-        let texts = found.pairs.iter().map(|pair| of(pair).as_ref().map(text));
+    let column = |title: &str, text: &dyn Fn(&Compared, Scale) -> String| {
+        let text = |pair: &Pair<'_>| Some(text(&of(pair)?, scale.of_cell(pair.cell)));
+        let texts = found.pairs.iter().map(text);
         let texts = texts.map(Option::unwrap_or_default).collect();
         Column::numbers(group, title, texts)
     };
     vec![
-        column("A", &|figure| figures(&figure.a, scale)),
-        column("B", &|figure| figures(&figure.b, scale)),
-        column("by", &|figure| by(figure.by(), scale)),
-        column("%", &percent),
+        column("A", &|figure, scale| figures(&figure.a, scale)),
+        column("B", &|figure, scale| figures(&figure.b, scale)),
+        column("by", &|figure, scale| by(figure.by(), scale)),
+        column("%", &|figure, _| percent(figure)),
     ]
 }
 

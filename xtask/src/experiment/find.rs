@@ -130,7 +130,7 @@ impl<'r> Run<'r> {
         }
         let machine = &results.machine;
         let per_second = match cell.unit.as_str() {
-            "cycles" => machine.core_hz,
+            "cycles" => cell.cycles_hz.unwrap_or(machine.core_hz),
             _ => machine.cntfrq_hz,
         };
         Ok(Ok(Found {

@@ -157,7 +157,7 @@ fn number(row: &Row, cell: &Cell, scale: Scale) -> Option<Number> {
     Some(Number {
         row: row.name.into(),
         under: cell.under.to_string(),
-        p50: scale.percentile(stats.p50),
+        p50: scale.of_cell(cell).percentile(stats.p50),
         exits: cell.tells_exits().then_some(exits),
     })
 }

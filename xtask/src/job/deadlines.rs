@@ -153,6 +153,7 @@ mod tests {
         wfxt: true,
         lse: true,
         ecv: true,
+        linux: false,
         frequency: 1_000_000_000,
         under: plan::Under::Rouse,
         given: None,

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is loaded into a machine: images, and what they are told.
 
-use std::fs;
-use std::path::PathBuf;
-
 use anyhow::Result;
 use plan::{Arguments, Atomics, Machine, PREFIX, Plan, Program, SURVEY, Under};
 
@@ -11,8 +8,8 @@ use super::deadlines::Deadlines;
 use crate::board::Board;
 use crate::cli::{LoadArgs, Metric};
 use crate::failure::{BadInput, bad_input};
+use crate::given::{Given, Initrd};
 use crate::images::Guest;
-use crate::pack;
 
 /// What is booted, and what it is told.
 #[derive(Debug)]
@@ -22,8 +19,8 @@ pub struct Load {
     /// What is measured.
     pub plan: Plan,
     /// Another kernel.
-    pub guest: Option<Vec<u8>>,
-    /// Further boot arguments.
+    pub guest: Option<Given>,
+    /// Further boot arguments: for the hypervisor and its guest, whichever it is.
     append: String,
     /// Whether the machine is to be described first.
     pub survey: bool,
@@ -50,11 +47,23 @@ impl Load {
             Err(error) => bad_input!("--append: {error}"),
         };
         let mut plan = args.plan.plan().map_err(BadInput::error)?;
-        let guest = args.guest.as_ref().map(read_guest).transpose()?;
-        if guest.is_some() && plan.to_string() != Plan::default().to_string() {
+        let mut guest = Given::read(&args.given)?;
+        let workloads = &plan.lists.workload;
+        let on_linux =
+            workloads.named && workloads.values.iter().any(|workload| workload.is_linux());
+        if let Some(guest) = guest.as_mut().filter(|_| on_linux) {
+            if guest.initrd.is_some() {
+                bad_input!(
+                    "--initrd: --workload {} needs the initial RAM disk that is made for it; leave --initrd out, or --workload",
+                    workloads.values[0]
+                );
+            }
+            guest.initrd = Some(Initrd::Measuring);
+        }
+        if guest.is_some() && !on_linux && plan.to_string() != Plan::default().to_string() {
             bad_input!(
                 "--guest: `{plan}` says what Rouse's own guest measures, and this is another one; \
-                 leave these options out, and pass its boot arguments by --append"
+                 leave these options out, and pass its boot arguments by --guest-args"
             );
         }
         // A boot has one image of the guest, and which one has to be known here.
@@ -66,6 +75,11 @@ impl Load {
         if appended.named && guest.is_none() {
             plan.lists.atomics = appended;
         }
+        // What is given comes later, and counts where it contradicts.
+        let alike = on_linux.then_some(ALIKE);
+        let words = alike.into_iter().chain(args.given.guest_args.as_deref());
+        let words: Vec<&str> = words.chain([append.as_str()]).collect();
+        let append = words.join(" ").trim_end().to_owned();
         Ok(Self {
             board: Board::load(&args.board)?,
             plan,
@@ -87,6 +101,7 @@ impl Load {
             wfxt: true,
             lse: true,
             ecv: true,
+            linux: load.linux(),
             frequency: load.board.counter_hz(Metric::Time)?,
             under: Under::Rouse,
             given: None,
@@ -98,20 +113,25 @@ impl Load {
         Ok(load)
     }
 
+    /// Whether Linux runs with the program that measures it.
+    pub fn linux(&self) -> bool {
+        self.guest.as_ref().is_some_and(Given::measures)
+    }
+
     /// What is packed behind the hypervisor.
     pub fn packed(&self) -> Guest<'_> {
         match &self.guest {
-            Some(image) => Guest::Given(image),
+            Some(given) => Guest::Given(given),
             None if self.bare => Guest::Bare(self.program),
             None => Guest::Ours(self.program),
         }
     }
 
     /// What is passed to the images in a boot with these atomic instructions. Another kernel gets what was given and
-    /// nothing of ours; the hypervisor keeps its own words.
+    /// nothing of ours, unless our program runs on it; the hypervisor keeps its own words.
     pub fn boot_arguments(&self, atomics: Option<Atomics>) -> String {
         let plan = || self.plan.with_atomics(atomics).to_string();
-        let plan = self.guest.is_none().then(plan);
+        let plan = (self.guest.is_none() || self.linux()).then(plan);
         let survey = self.survey.then(|| format!("{PREFIX}{SURVEY}"));
         let deadlines = Some(self.deadlines.to_string());
         let parts = [plan, survey, deadlines, Some(self.append.clone())];
@@ -124,15 +144,6 @@ impl Load {
     }
 }
 
-/// Reads and checks another kernel.
-pub fn read_guest(path: &PathBuf) -> Result<Vec<u8>> {
-    let shown = path.display();
-    let image = match fs::read(path) {
-        Ok(image) => image,
-        Err(error) => bad_input!("--guest: {shown} can't be read ({error}); name an arm64 Image"),
-    };
-    match pack::check_guest(&image) {
-        Ok(()) => Ok(image),
-        Err(why) => bad_input!("--guest: {shown} {why}"),
-    }
-}
+/// What Linux is told so that each boot is like the one before: nothing is at random, a panic is
+/// an end, and of all that it could print only that goes to the console, which the records have.
+const ALIKE: &str = "nokaslr randomize_kstack_offset=off panic=-1 loglevel=1";

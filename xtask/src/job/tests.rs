@@ -92,8 +92,25 @@ fn another_guest_is_told_what_was_given_and_nothing_else() {
         arguments(&["--survey", "--cpus", "1"]).unwrap(),
         "rouse.survey"
     );
+    let measured = arguments(&["--workload", "linux-pipe", "--guest-args", "kaslr x"]).unwrap();
+    assert!(
+        measured.starts_with("rouse.workload=linux-pipe "),
+        "{measured}"
+    );
+    assert!(
+        measured.ends_with(" nokaslr randomize_kstack_offset=off panic=-1 loglevel=1 kaslr x"),
+        "{measured}"
+    );
     for (more, why) in [
         (&["--wait", "wfi"][..], "leave these options out"),
+        (
+            &["--workload", "linux-pipe", "--under", "none,kvm"],
+            "under kvm it gets no initial RAM disk",
+        ),
+        (
+            &["--workload", "linux-pipe,pipe", "--trap", "wfe"],
+            "nothing of this can run",
+        ),
         (
             &[
                 "--board",
@@ -161,6 +178,7 @@ fn what_can_not_be_is_refused_with_the_remedy() {
         (&["--memory", "64MM"], "use for instance 64M"),
         (&["--dtb", "no-such.dtb"], "name a flattened device tree"),
         (&["--shard", "9999/9999"], "use fewer parts"),
+        (&["--workload", "linux-pipe"], "use --guest debian"),
         (&["--guest", "/nonexistent"], "name an arm64 Image"),
         (&["--wait", "wfi", "--wake", "elide"], "use wake ipi"),
         (&["--under", "none", "--trap", "wfi"], "use trap none"),

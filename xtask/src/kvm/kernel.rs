@@ -75,7 +75,7 @@ fn release(image: &[u8]) -> Option<&str> {
 }
 
 /// The kernel that an earlier run has provided.
-fn provided() -> Option<PathBuf> {
+pub fn provided() -> Option<PathBuf> {
     let versions = fs::read_dir(prefix().join("usr/lib/modules")).ok()?;
     let kernels = versions.flatten().map(|entry| entry.path().join("vmlinuz"));
     kernels.filter(|kernel| kernel.is_file()).max()

@@ -67,7 +67,7 @@ fn emulators(args: &RunArgs) -> Option<&'static str> {
         ("--gem5", job.gem5.is_some()),
         ("--preset", job.preset.is_some()),
         ("--set", job.set.is_some()),
-        ("--guest", load.guest.is_some()),
+        ("--guest", load.given.guest.is_some()),
         ("--survey", load.survey),
         ("--deadline", load.deadlines.deadline.is_some()),
         ("--cell-deadline", load.deadlines.cell_deadline.is_some()),

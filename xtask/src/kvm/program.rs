@@ -53,7 +53,7 @@ fn told_there(args: &ImageArgs) -> Result<()> {
         && !args.cycles
         && !args.force
         && !load.survey
-        && load.guest.is_none()
+        && load.given.guest.is_none()
         && load.append.is_none()
         && load.deadlines.deadline.is_none()
         && load.deadlines.cell_deadline.is_none()

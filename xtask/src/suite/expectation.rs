@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a test that boots expects of its run; `case` shows how it is written.
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 use serde::Deserialize;
 
 use crate::session::Session;
@@ -17,6 +17,8 @@ pub struct Expect {
     status: String,
     says: String,
     console: Vec<String>,
+    table: Vec<String>,
+    table_lacks: Vec<String>,
     skipped: Option<usize>,
 }
 
@@ -26,6 +28,8 @@ impl Default for Expect {
             status: verdict::OK.into(),
             says: String::new(),
             console: Vec::new(),
+            table: Vec::new(),
+            table_lacks: Vec::new(),
             skipped: None,
         }
     }
@@ -84,6 +88,7 @@ impl Expect {
                 .ok_or_else(|| anyhow!("the console does not say `{part}` where it should"))?
                 .1;
         }
+        self.compare_table(session)?;
         let skipped = session
             .results
             .cells
@@ -95,6 +100,24 @@ impl Expect {
                 skipped == expected,
                 "{skipped} cells were skipped, expected {expected}"
             );
+        }
+        Ok(())
+    }
+
+    /// Compares what a terminal would be shown.
+    fn compare_table(&self, session: &Session) -> Result<()> {
+        if self.table.is_empty() && self.table_lacks.is_empty() {
+            return Ok(());
+        }
+        let table = page::table::lines(&session.results, None).join("\n");
+        for (parts, wanted, says) in [
+            (&self.table, true, "does not say"),
+            (&self.table_lacks, false, "says"),
+        ] {
+            let wrong = parts.iter().find(|part| table.contains(*part) != wanted);
+            if let Some(part) = wrong {
+                bail!("the table {says} `{part}`:\n{table}");
+            }
         }
         Ok(())
     }

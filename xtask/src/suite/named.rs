@@ -16,7 +16,7 @@ pub fn any(filter: &str) -> Result<bool> {
     if filter.is_empty() {
         return Ok(true);
     }
-    let mut folders = ["crates", "rouse-kvm", "vmm", "xtask"]
+    let mut folders = ["crates", "linux", "rouse-kvm", "vmm", "xtask"]
         .map(places::inside)
         .to_vec();
     while let Some(folder) = folders.pop() {

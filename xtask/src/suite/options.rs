@@ -34,8 +34,7 @@ pub fn options(run: &Options) -> Result<RunArgs> {
             let xen = args.job.xen.take();
             args.job.xen = xen.map(|path| places::root().join(path));
             let load = &mut args.job.load;
-            let guest = load.guest.take();
-            load.guest = guest.map(|path| places::root().join(path));
+            load.given.beside(places::root());
             if let Some(board) = Board::file(&load.board) {
                 load.board = places::root().join(board).display().to_string();
             }

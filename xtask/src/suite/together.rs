@@ -165,13 +165,14 @@ fn image(line: &str) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use platform::image::Image;
+
     use super::*;
-    use crate::pack::check_guest;
 
     #[test]
     fn the_guests_are_images_with_their_lines_behind_the_code() {
         let image = image("line");
-        assert_eq!(check_guest(&image), Ok(()));
+        assert!(Image::parse(&image).is_ok());
         // adr is at 0x44 and leads 13 instructions on.
         assert_eq!(&image[0x44 + 13 * 4..], b"line\r\n\0");
     }

@@ -95,10 +95,11 @@ pub fn stage_names(cells: &[&Cell]) -> Vec<String> {
 pub fn time_at_el2(panel: &Panel<'_>) -> Option<Markup> {
     let time = |cell: &Cell| cell.counters.get("time").cloned().unwrap_or_default();
     // The counters are in ticks, whatever the samples are in.
-    panel.scale.ticks(1)?;
+    let shown = |cell: &Cell, ticks| panel.scale.of_cell(cell).ticks(ticks);
     // With stamps a sample executes other instructions than without.
     let cells = with(panel, |cell| {
-        cell.unit != "insns" && stamped(cell) > 0 && time(cell).values().sum::<u64>() > 0
+        let known = cell.unit != "insns" && shown(cell, 1).is_some();
+        known && stamped(cell) > 0 && time(cell).values().sum::<u64>() > 0
     });
     let counts: Vec<Counts> = cells.iter().map(|cell| time(cell)).collect();
     let names = known_first(&EXITS, counts.iter());
@@ -108,7 +109,7 @@ pub fn time_at_el2(panel: &Panel<'_>) -> Option<Markup> {
         let times = time(cell);
         let parts = names.iter().enumerate().map(|(index, name)| {
             let ticks = times.get(name).copied().unwrap_or(0);
-            let shown = panel.scale.ticks(ticks).unwrap_or(0.0);
+            let shown = shown(cell, ticks).unwrap_or(0.0);
             (colour(index), name.clone(), shown / samples)
         });
         Some((parts.collect(), None))

@@ -62,32 +62,39 @@ fn columns(found: &Comparison<'_>, results: &Results, scale: Scale) -> Vec<Colum
         some if some == measured.len() => "path",
         _ => "path, or samples",
     };
-    let of = |title, text: &dyn Fn(&Compared) -> String| {
-        let texts = measured.iter().map(|(_, total)| text(total));
+    let of = |title, text: &dyn Fn(&Compared, Scale) -> String| {
+        let texts = measured
+            .iter()
+            .map(|(pair, total)| text(total, scale.of_cell(pair.cell)));
         Column::numbers(group, title, texts.collect())
     };
     let mut columns = names(measured.iter().map(|(pair, _)| pair.cell).collect());
     let cells = measured.iter().map(|(pair, _)| pair.cell);
     columns.extend(Units::of(cells, results, scale).column());
     columns.extend([
-        of("runs", &|total| total.a.runs().to_string()),
-        of("median", &|total| number(total.a.median(), scale)),
-        of("lowest", &|total| number(total.a.low(), scale)),
-        of("highest", &|total| number(total.a.high(), scale)),
+        of("runs", &|total, _| total.a.runs().to_string()),
+        of("median", &|total, scale| number(total.a.median(), scale)),
+        of("lowest", &|total, scale| number(total.a.low(), scale)),
+        of("highest", &|total, scale| number(total.a.high(), scale)),
     ]);
     if path > 0 {
         let work = measured.iter().map(|(pair, _)| {
             let work = pair.figure(Quantity::Work);
-            work.map_or("-".into(), |work| number(work.a.median(), scale))
+            work.map_or("-".into(), |work| {
+                number(work.a.median(), scale.of_cell(pair.cell))
+            })
         });
         let title = Quantity::Work.name();
         columns.push(Column::numbers(title, "median", work.collect()));
     }
     if !found.exact {
-        columns.push(of("sees %", &|total| match (total.verdict, total.sees) {
-            (Verdict::TooFew, _) | (_, None) => "?".into(),
-            (_, Some(sees)) => format!("{sees:.1}"),
-        }));
+        columns.push(of(
+            "sees %",
+            &|total, _| match (total.verdict, total.sees) {
+                (Verdict::TooFew, _) | (_, None) => "?".into(),
+                (_, Some(sees)) => format!("{sees:.1}"),
+            },
+        ));
     }
     columns
 }

@@ -11,7 +11,7 @@ macro_rules! common_and {
             workload: Workload {
                 key: "workload",
                 help: "What is run: ipi, pingpong, ipistorm, messaging, pipe, notify, io, timer, idle, frames, stream (the \
-                       period of the event stream), overshoot (polls that end at their limit)",
+                       period of the event stream), overshoot (polls that end at their limit); on Linux, with --guest: linux-pipe, linux-futex, linux-eventfd, linux-membarrier, linux-timer, linux-idle",
                 kind: Kind::Words,
                 default: [Workload::Ipi, Workload::Pingpong],
                 neutral: Workload::Ipi,
@@ -21,10 +21,14 @@ macro_rules! common_and {
                 applies: |_| true,
                 contradicts: |cell, machine| {
                     let stream = cell.workload == Workload::Stream;
-                    if stream && (cell.wait != Wait::Wfe || cell.trap.wfe()) {
+                    if cell.workload.is_linux() != machine.linux {
+                        Some(SkipReason::OtherGuest { linux: machine.linux })
+                    } else if stream && (cell.wait != Wait::Wfe || cell.trap.wfe()) {
                         Some(SkipReason::StreamAlone)
                     } else if cell.workload == Workload::Overshoot && !cell.wait.keeps_a_limit() {
                         Some(SkipReason::NoLimit)
+                    } else if cell.workload == Workload::LinuxMembarrier && !machine.cpus_at_once {
+                        Some(SkipReason::LoopTakesTurns)
                     } else {
                         (cell.needs_second() && machine.cpus < 2).then_some(SkipReason::OneCpu)
                     }
@@ -57,7 +61,7 @@ macro_rules! common_and {
                 turn: 3,
                 place: Place::Always,
                 show: Show::Column,
-                applies: |_| true,
+                applies: |cell| !cell.workload.is_linux(),
                 contradicts: |cell, machine| {
                     if cell.wait.needs_wfxt() && !machine.wfxt {
                         Some(SkipReason::NoWfxt)
@@ -129,7 +133,7 @@ macro_rules! common_and {
                 turn: 6,
                 place: Place::Always,
                 show: Show::Column,
-                applies: |cell| !cell.workload.is_alone(),
+                applies: |cell| !cell.workload.is_alone() && !cell.workload.is_linux(),
                 contradicts: |cell, _| {
                     let never = cell.wake.elides() && !cell.polls();
                     never.then_some(SkipReason::NeverPolls)
@@ -232,7 +236,10 @@ macro_rules! common_and {
                 turn: 2,
                 place: Place::Always,
                 show: Show::Sweep { column: "gap", chart: "Gap", preferred: 0 },
-                applies: |cell| cell.workload != Workload::Stream && !cell.is_open(),
+                applies: |cell| {
+                    let linux = cell.workload.is_linux() && cell.workload.period_us().is_none();
+                    cell.workload != Workload::Stream && !linux && !cell.is_open()
+                },
                 own_default: |cell| cell.workload.period_us(),
                 contradicts: |cell, _| {
                     let none = cell.workload.period_us().is_some() && cell.gap_us == 0;
@@ -251,7 +258,7 @@ macro_rules! common_and {
                 turn: 11,
                 place: Place::Always,
                 show: Show::IfDifferent,
-                applies: |_| true,
+                applies: |cell| !cell.workload.is_linux(),
                 contradicts: |cell, machine| {
                     let lacking = cell.atomics == Atomics::Lse && !machine.lse;
                     lacking.then_some(SkipReason::NoLse)
@@ -267,7 +274,7 @@ macro_rules! common_and {
                 turn: 11,
                 place: Place::Unusual,
                 show: Show::Special("WFI behind"),
-                applies: |cell| cell.halts(),
+                applies: |cell| cell.halts() && !cell.workload.is_linux(),
             }
             /// Whether caches hold what a wake-up uses; `warm` where samples are not made one by one.
             cache: Cache {
@@ -280,7 +287,10 @@ macro_rules! common_and {
                 turn: 11,
                 place: Place::Unusual,
                 show: Show::Special("caches"),
-                applies: |cell| !cell.workload.has_tasks() && !cell.workload.is_alone(),
+                applies: |cell| {
+                    let workload = cell.workload;
+                    !workload.has_tasks() && !workload.is_alone() && !workload.is_linux()
+                },
                 contradicts: |cell, machine| {
                     let unseen = cell.cache == Cache::Cold && !machine.caches;
                     unseen.then_some(SkipReason::NoCaches)
@@ -297,7 +307,7 @@ macro_rules! common_and {
                 turn: 11,
                 place: Place::Unusual,
                 show: Show::Special("noise"),
-                applies: |_| true,
+                applies: |cell| !cell.workload.is_linux(),
                 contradicts: |cell, machine| cell.silenced(machine),
             }
             /// Mean time from one request to the next, microseconds; 0: when the one before is answered.

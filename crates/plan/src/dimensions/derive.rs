@@ -130,7 +130,8 @@ macro_rules! dimensions {
             /// The cell of these values, by their places in the lists.
             pub(crate) fn cell(&self, at: &[usize; COUNT]) -> Cell {
                 let mut at = at.iter().copied();
-                let mut cell = Cell { $($field: self.$field.values[at.next().unwrap_or(0)],)* };
+                let cell = Cell { $($field: self.$field.values[at.next().unwrap_or(0)],)* };
+                let mut cell = cell.as_it_waits();
                 $($({
                     const OWN: fn(&Cell) -> Option<$type> = $own;
                     if let Some(own) = OWN(&cell).filter(|_| !self.$field.named) {

@@ -77,7 +77,10 @@ macro_rules! system {
                 turn: 20,
                 place: Place::System,
                 show: Show::IfDifferent,
-                applies: |cell| cell.storms() || cell.workload.period_us().is_some(),
+                applies: |cell| {
+                    let linux = cell.workload.is_linux();
+                    cell.storms() || (cell.workload.period_us().is_some() && !linux)
+                },
                 own_default: |cell| cell.storms().then_some(CpuSet::FIRST),
                 contradicts: |cell, machine| {
                     let none = cell.cpulist.is_empty().then_some(SkipReason::NoCaller);

@@ -97,6 +97,7 @@ fn raw_samples_and_named_numbers_are_all_taken() {
             wfxt: true,
             lse: true,
             ecv: true,
+            linux: false,
             frequency: 1_000_000_000,
             under: crate::Under::Rouse,
             given: None,

@@ -40,6 +40,20 @@ words! {
         SerrorRecoverable = "serror-recoverable",
         /// EL2 takes one of which it is not known where it has spread.
         SerrorUncontainable = "serror-uncontainable",
+        /// Firmware's SPCR has a wrong checksum.
+        SpcrDamaged = "spcr-damaged",
+        /// It is shorter than what it has to have.
+        SpcrShort = "spcr-short",
+        /// Its console is at address 0, which says that there is none.
+        SpcrNowhere = "spcr-nowhere",
+        /// Its console is of a type that is not known.
+        SpcrUnknown = "spcr-unknown",
+        /// There is none.
+        SpcrMissing = "spcr-missing",
+        /// Firmware's tables are at odd addresses, at the end of reserved memory.
+        TablesMoved = "tables-moved",
+        /// Firmware does not support SetWatchdogTimer.
+        NoWatchdog = "no-watchdog",
         /// A CPU that is started never arrives.
         SecondarySilent = "secondary-silent",
         /// The counter stands still.
@@ -48,6 +62,10 @@ words! {
         CounterCoarse = "counter-coarse",
         /// The console takes nothing for a while.
         ConsoleStalls = "console-stalls",
+        /// The console takes nothing any more from the guest's start on.
+        ConsoleDies = "console-dies",
+        /// Firmware refuses to turn the machine off.
+        PowerOffFails = "power-off-fails",
         /// Another's data is in the guest's RAM before the guest is.
         RamDirty = "ram-dirty",
         /// The interrupt controller loses SGI 0 of the second CPU.
@@ -66,6 +84,8 @@ words! {
         CoreClockMoves = "core-clock-moves",
         /// Every core but the first seems to be twice as fast.
         CoresDiffer = "cores-differ",
+        /// The second core seems to be faster at the end, by 1 in 200.
+        CoreDrifts = "core-drifts",
         /// The guest requests wake-ups without an interrupt.
         LostWakeUp = "lost-wake-up",
         /// The same, in a soak.
@@ -116,14 +136,24 @@ impl Fault {
             | Self::SerrorsGoOn
             | Self::SerrorRecoverable
             | Self::SerrorUncontainable
+            | Self::SpcrDamaged
+            | Self::SpcrShort
+            | Self::SpcrNowhere
+            | Self::SpcrUnknown
+            | Self::SpcrMissing
+            | Self::TablesMoved
+            | Self::NoWatchdog
             | Self::SecondarySilent
             | Self::CounterStands
             | Self::CounterCoarse
             | Self::ConsoleStalls
+            | Self::ConsoleDies
+            | Self::PowerOffFails
             | Self::SgiLost
             | Self::CellHang
             | Self::CoreClockMoves
             | Self::CoresDiffer
+            | Self::CoreDrifts
             | Self::LostWakeUp
             | Self::SoakLostWakeUp
             | Self::SoakLeak

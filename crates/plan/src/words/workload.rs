@@ -32,15 +32,61 @@ words! {
         Stream = "stream",
         /// One CPU polls up to its limit, and nothing wakes it.
         Overshoot = "overshoot",
+        /// On Linux: two threads pass a byte back and forth by pipes.
+        LinuxPipe = "linux-pipe",
+        /// On Linux: two threads wake each other by futexes.
+        LinuxFutex = "linux-futex",
+        /// On Linux: two threads wake each other by counters of events.
+        LinuxEventfd = "linux-eventfd",
+        /// On Linux: a thread has every other CPU, all of which run, make a barrier.
+        LinuxMembarrier = "linux-membarrier",
+        /// On Linux: periodic wake-ups of a thread against a deadline.
+        LinuxTimer = "linux-timer",
+        /// On Linux: mostly nothing.
+        LinuxIdle = "linux-idle",
     }
 }
 
 impl Workload {
+    /// Whether it is a program's on Linux, and not one of Rouse's own guest.
+    #[must_use]
+    pub const fn is_linux(self) -> bool {
+        match self {
+            Self::LinuxPipe
+            | Self::LinuxFutex
+            | Self::LinuxEventfd
+            | Self::LinuxMembarrier
+            | Self::LinuxTimer
+            | Self::LinuxIdle => true,
+            Self::Ipi
+            | Self::Pingpong
+            | Self::Ipistorm
+            | Self::Messaging
+            | Self::Pipe
+            | Self::Notify
+            | Self::Io
+            | Self::Timer
+            | Self::Idle
+            | Self::Frames
+            | Self::Stream
+            | Self::Overshoot => false,
+        }
+    }
+
     /// Whether it runs on the executor.
     #[must_use]
     pub const fn has_tasks(self) -> bool {
         match self {
-            Self::Ipi | Self::Pingpong | Self::Stream | Self::Overshoot => false,
+            Self::Ipi
+            | Self::Pingpong
+            | Self::Stream
+            | Self::Overshoot
+            | Self::LinuxPipe
+            | Self::LinuxFutex
+            | Self::LinuxEventfd
+            | Self::LinuxMembarrier
+            | Self::LinuxTimer
+            | Self::LinuxIdle => false,
             Self::Ipistorm
             | Self::Messaging
             | Self::Pipe
@@ -57,7 +103,11 @@ impl Workload {
     #[must_use]
     pub const fn wakeups(self) -> u32 {
         match self {
-            Self::Pingpong | Self::Pipe => 2,
+            Self::Pingpong
+            | Self::Pipe
+            | Self::LinuxPipe
+            | Self::LinuxFutex
+            | Self::LinuxEventfd => 2,
             Self::Frames => 3,
             Self::Ipi
             | Self::Ipistorm
@@ -67,7 +117,10 @@ impl Workload {
             | Self::Timer
             | Self::Idle
             | Self::Stream
-            | Self::Overshoot => 1,
+            | Self::Overshoot
+            | Self::LinuxMembarrier
+            | Self::LinuxTimer
+            | Self::LinuxIdle => 1,
         }
     }
 
@@ -85,7 +138,13 @@ impl Workload {
             | Self::Timer
             | Self::Idle
             | Self::Stream
-            | Self::Overshoot => false,
+            | Self::Overshoot
+            | Self::LinuxPipe
+            | Self::LinuxFutex
+            | Self::LinuxEventfd
+            | Self::LinuxMembarrier
+            | Self::LinuxTimer
+            | Self::LinuxIdle => false,
         }
     }
 
@@ -103,7 +162,13 @@ impl Workload {
             | Self::Io
             | Self::Timer
             | Self::Idle
-            | Self::Frames => false,
+            | Self::Frames
+            | Self::LinuxPipe
+            | Self::LinuxFutex
+            | Self::LinuxEventfd
+            | Self::LinuxMembarrier
+            | Self::LinuxTimer
+            | Self::LinuxIdle => false,
         }
     }
 
@@ -118,8 +183,18 @@ impl Workload {
             | Self::Idle
             | Self::Frames
             | Self::Stream
-            | Self::Overshoot => true,
-            Self::Ipi | Self::Pingpong | Self::Ipistorm | Self::Pipe | Self::Notify => false,
+            | Self::Overshoot
+            | Self::LinuxTimer
+            | Self::LinuxIdle => true,
+            Self::Ipi
+            | Self::Pingpong
+            | Self::Ipistorm
+            | Self::Pipe
+            | Self::Notify
+            | Self::LinuxPipe
+            | Self::LinuxFutex
+            | Self::LinuxEventfd
+            | Self::LinuxMembarrier => false,
         }
     }
 
@@ -139,7 +214,13 @@ impl Workload {
             | Self::Idle
             | Self::Frames
             | Self::Stream
-            | Self::Overshoot => false,
+            | Self::Overshoot
+            | Self::LinuxPipe
+            | Self::LinuxFutex
+            | Self::LinuxEventfd
+            | Self::LinuxMembarrier
+            | Self::LinuxTimer
+            | Self::LinuxIdle => false,
         }
     }
 
@@ -159,7 +240,13 @@ impl Workload {
             | Self::Timer
             | Self::Idle
             | Self::Stream
-            | Self::Overshoot => 0,
+            | Self::Overshoot
+            | Self::LinuxPipe
+            | Self::LinuxFutex
+            | Self::LinuxEventfd
+            | Self::LinuxMembarrier
+            | Self::LinuxTimer
+            | Self::LinuxIdle => 0,
         }
     }
 
@@ -183,7 +270,13 @@ impl Workload {
             | Self::Idle
             | Self::Frames
             | Self::Stream
-            | Self::Overshoot => false,
+            | Self::Overshoot
+            | Self::LinuxPipe
+            | Self::LinuxFutex
+            | Self::LinuxEventfd
+            | Self::LinuxMembarrier
+            | Self::LinuxTimer
+            | Self::LinuxIdle => false,
         }
     }
 
@@ -191,8 +284,8 @@ impl Workload {
     #[must_use]
     pub const fn period_us(self) -> Option<u32> {
         match self {
-            Self::Timer => Some(1000),
-            Self::Idle => Some(10_000),
+            Self::Timer | Self::LinuxTimer => Some(1000),
+            Self::Idle | Self::LinuxIdle => Some(10_000),
             Self::Frames => Some(16_667),
             Self::Ipi
             | Self::Pingpong
@@ -202,7 +295,11 @@ impl Workload {
             | Self::Notify
             | Self::Io
             | Self::Stream
-            | Self::Overshoot => None,
+            | Self::Overshoot
+            | Self::LinuxPipe
+            | Self::LinuxFutex
+            | Self::LinuxEventfd
+            | Self::LinuxMembarrier => None,
         }
     }
 }

@@ -37,6 +37,112 @@ fn the_schema_has_the_promised_names() {
     }
 }
 
+/// Two cells, of the first core and of the third, of which the second record of each is lost if
+/// the boot is `cut`.
+fn on_two_cores(cut: bool) -> Results {
+    let mut collector = crate::records::Collector::default();
+    let mut seq = 0;
+    let mut send = |kind: &str, fields: &[(&str, &str)]| {
+        let line = wire::Line::new(seq, kind);
+        let fields = fields.iter();
+        let line = fields.fold(line, |line, (key, value)| line.field(key, value));
+        collector.feed(&line.finish().unwrap());
+        seq += 1;
+    };
+    send("boot", &[("under", "rouse"), ("version", "0.1.0")]);
+    let machine = [
+        ("cpus", "3"),
+        ("cntfrq_hz", "1000000000"),
+        ("core_hz", "2000000000"),
+        ("counter_step", "20"),
+    ];
+    send("machine", &machine);
+    send("unit", &[("unit", "cycles"), ("how", "CNTVCT")]);
+    let third = [("cpu", "2"), ("affinity", "0x100")];
+    let with = |more: &[(&'static str, &'static str)]| [&third[..], more].concat();
+    send(
+        "core-clock",
+        &[
+            ("cpu", "0"),
+            ("affinity", "0x0"),
+            ("begin_hz", "1999000000"),
+            ("cycles_hz", "2000000000"),
+        ],
+    );
+    send(
+        "core-clock",
+        &with(&[("begin_hz", "1000000000"), ("cycles_hz", "1000000000")]),
+    );
+    for (id, pair) in [("0", "0,1"), ("1", "2,1")] {
+        send(
+            "cell",
+            &[
+                ("id", id),
+                ("workload", "pingpong"),
+                ("wait", "wfi"),
+                ("pair", pair),
+            ],
+        );
+        send(
+            "stat",
+            &[
+                ("id", id),
+                ("name", "total"),
+                ("count", "4"),
+                ("p50", "200"),
+                ("sum", "800"),
+            ],
+        );
+        send("done", &[("id", id), ("records", "3")]);
+    }
+    if !cut {
+        send(
+            "core-clock",
+            &[("cpu", "0"), ("affinity", "0x0"), ("end_hz", "1999000000")],
+        );
+        send("core-clock", &with(&[("end_hz", "1002000000")]));
+        send("end", &[("cells", "2")]);
+    }
+    let mut results = Results::new("virt", "max", None);
+    results.add(Some(Under::Rouse), &collector.finish());
+    results
+}
+
+#[test]
+fn each_cell_is_of_the_clock_of_its_core_and_each_core_has_its_drift() {
+    let results = on_two_cores(false);
+    let cells: Vec<_> = results.cells.iter().collect();
+    assert_eq!(cells[0].cycles_hz, Some(2_000_000_000));
+    assert_eq!(cells[1].cycles_hz, Some(1_000_000_000));
+    // 20 ticks are 40 cycles of the one and 20 of the other.
+    assert_eq!(
+        [cells[0].counter_coarse, cells[1].counter_coarse],
+        [Some(0.2), Some(0.1)]
+    );
+    let clocks = &results.machine.core_clocks;
+    let told: Vec<_> = clocks
+        .iter()
+        .map(|clock| (clock.cpu, clock.affinity.as_str(), clock.drift_ppm))
+        .collect();
+    assert_eq!(told, [(0, "0x0", Some(0)), (2, "0x100", Some(2000))]);
+}
+
+#[test]
+fn a_boot_that_is_cut_short_has_the_clocks_at_its_begin() {
+    let results = on_two_cores(true);
+    let json = serde_json::to_value(&results.machine.core_clocks[1]).unwrap();
+    let expected = serde_json::json!({"cpu": 2, "affinity": "0x100", "begin_hz": 1_000_000_000});
+    assert_eq!(json, expected);
+    assert_eq!(results.cells[1].cycles_hz, Some(1_000_000_000));
+}
+
+#[test]
+fn clocks_that_are_not_told_are_absent() {
+    let json = serde_json::to_value(crate::samples::results()).unwrap();
+    assert_eq!(json["machine"].get("core_clocks"), None);
+    assert_eq!(json["cells"][1].get("cycles_hz"), None);
+}
+
 #[test]
 fn cycles_bring_the_clock_of_their_core() {
     let results = in_cycles();
@@ -164,7 +270,7 @@ fn what_may_contain_idle_time_is_never_called_instructions() {
         assert_eq!(open, (workload == Workload::Notify).then_some(VIRTUAL));
         unit
     });
-    assert_eq!(units.filter(|unit| *unit == "insns").count(), 5);
+    assert_eq!(units.filter(|unit| *unit == "insns").count(), 9);
 }
 
 #[test]

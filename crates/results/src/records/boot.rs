@@ -19,6 +19,8 @@ pub struct Records {
     pub probes: BTreeMap<String, Probe>,
     /// What values count, and how that was found out.
     pub unit: Option<(String, String)>,
+    /// What is known of the clock of each CPU that measures, by its place.
+    pub core_clocks: BTreeMap<u64, ClockRecords>,
     /// Whole cells.
     pub cells: Vec<CellRecords>,
     /// Cells of which no block is whole, but one was damaged: what is known of them.
@@ -35,6 +37,19 @@ pub struct Records {
     pub ended: bool,
     /// Any record has arrived.
     pub begun: bool,
+}
+
+/// The clock of a CPU that measures, Hz; 0 for what stood or was not steady.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClockRecords {
+    /// Its MPIDR_EL1, as text.
+    pub affinity: String,
+    /// At the begin.
+    pub begin_hz: Option<u64>,
+    /// At the end.
+    pub end_hz: Option<u64>,
+    /// By which its values became cycles.
+    pub cycles_hz: Option<u64>,
 }
 
 /// What a fidelity probe found.

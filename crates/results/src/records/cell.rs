@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use plan::DIMENSIONS;
+use plan::{Cell, DIMENSIONS};
 use wire::Record;
 
 /// The records of one cell.
@@ -57,7 +57,12 @@ impl CellRecords {
 
     /// The words that say the most of it.
     pub fn words(&self) -> String {
-        let words = DIMENSIONS.iter().filter(|info| info.names_cells());
+        let mut cell = Cell::default();
+        // A word that is not known leaves it to be any workload.
+        if let Some(word) = self.fields.get("workload") {
+            let _ = cell.set("workload", word);
+        }
+        let words = DIMENSIONS.iter().filter(|info| info.names(&cell));
         let known: Vec<&str> = words
             .filter_map(|info| Some(self.fields.get(info.key)?.as_str()))
             .collect();

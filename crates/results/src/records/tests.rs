@@ -65,6 +65,36 @@ fn other_output_is_no_record() {
     assert!(!records.begun && records.problems.is_empty());
 }
 
+/// Linux decides by itself how it waits and what it wakes.
+#[test]
+fn progress_names_what_a_cell_is() {
+    let at = |workload: &str| {
+        let words = [
+            ("workload", workload),
+            ("shape", "one"),
+            ("wait", "busy"),
+            ("trap", "wfi"),
+            ("deliver", "inject"),
+            ("wake", "ipi"),
+        ];
+        let cell = Line::new(0, "cell").field("id", 0);
+        let cell = words
+            .iter()
+            .fold(cell, |line, (key, word)| line.field(key, word));
+        let skipped = Line::new(1, "skipped").field("id", 0).field("why", "no");
+        let done = Line::new(2, "done").field("id", 0).field("records", 3);
+        let done = done.field("at", 1).field("at_us", 1);
+        let mut collector = Collector::default();
+        for line in [cell, skipped, done] {
+            assert!(collector.feed(line.finish().unwrap().as_ref()));
+        }
+        collector.at
+    };
+    assert_eq!(at("pingpong"), "pingpong one busy wfi inject ipi");
+    assert_eq!(at("linux-pipe"), "linux-pipe wfi inject");
+    assert_eq!(at("later"), "later one busy wfi inject ipi");
+}
+
 #[test]
 fn the_last_count_of_the_soak_counts() {
     let line = |seq, name, count: u64| {

@@ -9,7 +9,8 @@
 //! was written without caches, cleaned after what was written with them.
 //!
 //! Per line: written by a CPU without caches, and not invalidated since; or written through
-//! caches, and not cleaned since. The first read or write from the other side is the break.
+//! caches, and not cleaned since. The first read or write from the other side is the break, but
+//! for DC ZVA through caches: it writes the whole line, so what the line held does not matter.
 //! Of lines that were written without caches the place is the instruction that turned the
 //! reader's caches on, if it is of the level that wrote: one place for all of them.
 //!
@@ -112,7 +113,10 @@ impl Rule for CachesAgree {
         let state = line.load(Relaxed);
         match now.controls.caches(now.place.level) {
             true => {
-                if state & BESIDE != 0 {
+                if state & BESIDE != 0 && access.whole {
+                    // Nothing is left of an older copy.
+                    line.fetch_and(!BESIDE, Relaxed);
+                } else if state & BESIDE != 0 {
                     self.stale(now, address, line);
                 }
                 if access.store && state & DIRTY == 0 {
@@ -227,6 +231,12 @@ impl Rule for CachesAgree {
                     .then(ERET)
                     .then(DSB_SY)
                     .then(HVC),
+            ),
+            (
+                "zeroed as a whole",
+                on(off())
+                    .access(DC_ZVA, 0x4000_0000)
+                    .access(LDR, 0x4000_0000),
             ),
             ("read without", off().cpu(1).access(LDR, 0x4000_0000)),
             (

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! No read of a register, or of bits of one, that is UNKNOWN at reset and that nothing has
-//! written since.
+//! written since; and no first return from EL2 to EL1 while one is so that acts on EL1 without
+//! being read, as its traps, its counter and its identity do.
 //!
 //! Emulators reset such registers to 0, and code that takes 0 for "none" works there. The
 //! table has the bits of each register whose reset value is architecturally UNKNOWN, also
@@ -11,7 +12,8 @@
 //!
 //! Not seen: what exceptions write of themselves (ELR, SPSR, ESR, FAR, HPFAR), which only a
 //! handler makes sense of and a dump shows whatever it is; what firmware wrote counts as
-//! written, though it is as good as UNKNOWN.
+//! written, though it is as good as UNKNOWN; and, at the return, what not every CPU has, as
+//! HCRX_EL2, and what software at EL1 is expected to set up for itself.
 //!
 //! [`decode_before`]: crate::decode::decode_before
 
@@ -70,10 +72,36 @@ const UNKNOWN: &[(Register, u64)] = &[
     (CNTHP_CTL_EL2, TIMER),
     (CNTHP_CVAL_EL2, ALL),
     (ICH_VMCR_EL2, ALL),
+    (ICH_AP1R0_EL2, ALL),
     (ICH_LR0_EL2, ALL),
     (ICH_LR1_EL2, ALL),
     (ICH_LR2_EL2, ALL),
     (ICH_LR3_EL2, ALL),
+];
+
+/// What acts on EL1 wherever it runs below an EL2.
+const OF_EL1: &[Register] = &[
+    SCTLR_EL1,
+    VPIDR_EL2,
+    VMPIDR_EL2,
+    HCR_EL2,
+    MDCR_EL2,
+    CPTR_EL2,
+    HSTR_EL2,
+    CNTVOFF_EL2,
+    CNTHCTL_EL2,
+];
+/// What does so with stage 2, HCR_EL2.VM.
+const OF_STAGE_2: &[Register] = &[VTTBR_EL2, VTCR_EL2];
+/// What does so with a virtual CPU interface, ICH_HCR_EL2.En: of list registers those that every
+/// interface of the emulator has.
+const OF_INTERFACE: &[Register] = &[
+    ICH_VMCR_EL2,
+    ICH_AP1R0_EL2,
+    ICH_LR0_EL2,
+    ICH_LR1_EL2,
+    ICH_LR2_EL2,
+    ICH_LR3_EL2,
 ];
 
 /// See the module.
@@ -81,18 +109,60 @@ const UNKNOWN: &[(Register, u64)] = &[
 pub struct WrittenBeforeRead {
     /// Of [`UNKNOWN`], a bit each.
     written: u64,
+    /// EL2 wrote SPSR_EL2 last, and it leads to EL1.
+    leads_to_el1: bool,
+    /// ICH_HCR_EL2.En.
+    has_interface: bool,
+    /// EL1 was entered.
+    entered: bool,
+}
+
+impl WrittenBeforeRead {
+    fn wrote(&mut self, register: Register, value: u64) {
+        self.written |= place(register).0;
+        match register {
+            // M, bits 3:0: EL1t or EL1h.
+            SPSR_EL2 => self.leads_to_el1 = value & 0xe == 4,
+            ICH_HCR_EL2 => self.has_interface = value & 1 != 0,
+            _ => {}
+        }
+    }
+
+    /// What acts on EL1 and was not written, with commas between.
+    fn missing(&self, hcr: u64) -> String {
+        let stage_2 = if hcr & 1 != 0 { OF_STAGE_2 } else { &[] };
+        let interface = if self.has_interface {
+            OF_INTERFACE
+        } else {
+            &[]
+        };
+        let acting = [OF_EL1, stage_2, interface].into_iter().flatten();
+        let missing = acting.filter(|one| place(**one).0 & self.written == 0);
+        let names: Vec<String> = missing.map(ToString::to_string).collect();
+        names.join(", ")
+    }
 }
 
 impl Rule for WrittenBeforeRead {
     const ABOUT: About = About {
         name: "written-before-read",
-        says: "no read of a system register, or of bits of one, that is UNKNOWN at reset before something has written it",
+        says: "no read of a system register that is UNKNOWN at reset, or of such bits, and no EL1 below such a control, before something has written it",
         cites: "DDI 0487K.a, D1.6.3 (reset behavior), D24.1.2.1 and the registers' reset values; IHI 0069H, 12.4",
     };
 
-    fn executed(&mut self, now: &Now<'_>, operation: Operation, _: Option<u64>) {
+    fn executed(&mut self, now: &Now<'_>, operation: Operation, value: Option<u64>) {
         match operation {
-            Operation::Write { register, .. } => self.written |= place(register).0,
+            Operation::Write { register, .. } => self.wrote(register, value.unwrap_or(0)),
+            Operation::Return if self.leads_to_el1 && !self.entered && now.place.level == 2 => {
+                self.entered = true;
+                let missing = self.missing(now.controls.hcr);
+                if !missing.is_empty() {
+                    now.report::<Self>(
+                        None,
+                        format!("EL1 is entered with what is UNKNOWN since reset: {missing}"),
+                    );
+                }
+            }
             Operation::Translate => self.written |= place(PAR_EL1).0,
             Operation::Read { register, bits, .. } if matches!(register.level(), level if level == 0 || level == now.place.level) =>
             {
@@ -108,6 +178,11 @@ impl Rule for WrittenBeforeRead {
             }
             _ => {}
         }
+    }
+
+    fn entered(&mut self, _: &Now<'_>, level: u8) {
+        // SPSR_EL2 is then that of where it came from.
+        self.leads_to_el1 &= level != 2;
     }
 
     #[cfg(test)]
@@ -132,6 +207,15 @@ impl Rule for WrittenBeforeRead {
                 Program::new()
                     .read_before(SCTLR_EL2, ORR_1)
                     .write(SCTLR_EL2, 1),
+            ),
+            (
+                "a control of EL1's",
+                set_up(0, 0, Some(CNTVOFF_EL2)).then(ERET),
+            ),
+            ("one of stage 2", set_up(1, 0, Some(VTCR_EL2)).then(ERET)),
+            (
+                "a list register",
+                set_up(1, 1, Some(ICH_LR3_EL2)).then(ERET),
             ),
         ]
     }
@@ -159,8 +243,29 @@ impl Rule for WrittenBeforeRead {
                 "AT",
                 Program::new().level(1).then(AT).then(ISB).read(PAR_EL1),
             ),
+            ("EL1 has all that acts on it", set_up(1, 1, None).then(ERET)),
+            (
+                "without stage 2 and interface it has less",
+                set_up(0, 0, Some(VTTBR_EL2)).then(ERET),
+            ),
+            (
+                "a return to EL2",
+                Program::new().write(SPSR_EL2, 9).then(ERET),
+            ),
         ]
     }
+}
+
+/// EL2 writes everything but `but`, to return to EL1.
+#[cfg(test)]
+fn set_up(stage_2: u64, interface: u64, but: Option<Register>) -> Program {
+    let all = [OF_EL1, OF_STAGE_2, OF_INTERFACE].into_iter().flatten();
+    let all = all.filter(|one| Some(**one) != but && **one != HCR_EL2);
+    all.fold(Program::new(), |program, one| program.write(*one, 0))
+        .write(HCR_EL2, 1 << 31 | stage_2)
+        .write(ICH_HCR_EL2, interface)
+        .write(ELR_EL2, 0x8000)
+        .write(SPSR_EL2, 0x3c5)
 }
 
 /// The bit of a register among those that were written, and which of its own are UNKNOWN.

@@ -61,6 +61,12 @@ pub fn read() -> Result<&'static str, Error> {
     Ok(core::str::from_utf8(&room[..*length]).unwrap_or(""))
 }
 
+/// Those that were read; empty text if that was not tried, or failed.
+pub fn known() -> &'static str {
+    let text = TEXT.get().map(|(room, length)| &room[..*length]);
+    core::str::from_utf8(text.unwrap_or_default()).unwrap_or("")
+}
+
 /// Whether a word begins as ours do.
 fn names_ours(text: &[u8]) -> bool {
     let mut words = text.split(u8::is_ascii_whitespace);

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A page of registers by which programs of the guest, which can't make hypercalls, read what
+//! EL2 counts and set its knobs: a device of the guest's tree, mapped by `/dev/mem`.
+//!
+//! Registers have 64 bits and are accessed as a whole. The accesses are not counted. What is at
+//! other offsets, and what a knob can't take, reads as zero and ignores writes, so a write that
+//! matters is read back.
+
+use crate::{Counter, Knob};
+
+/// What the page is compatible with in the guest's tree.
+pub const COMPATIBLE: &str = "rouse,exits";
+
+/// Bytes of a register.
+const REGISTER: u64 = 8;
+/// Where the knobs begin.
+const KNOBS: u64 = 0x800;
+
+/// Where the sum of `counter` over all vCPUs is, bytes from the page's begin. Read only.
+#[must_use]
+pub const fn counter(counter: Counter) -> u64 {
+    counter as u64 * REGISTER
+}
+
+/// Where `knob` of the vCPU that accesses it is, as [`crate::KnobValue::encode`] has its value.
+/// [`Knob::Trap`] and [`Knob::Deliver`] read back as they are, the others as zero.
+#[must_use]
+pub const fn knob(knob: Knob) -> u64 {
+    KNOBS + knob as u64 * REGISTER
+}
+
+/// What is at an offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Register {
+    /// A counter.
+    Counter(Counter),
+    /// A knob.
+    Knob(Knob),
+}
+
+/// The register at `offset`, if one begins there.
+#[must_use]
+pub fn at(offset: u64) -> Option<Register> {
+    let number = |offset: u64| (offset / REGISTER) as usize;
+    if !offset.is_multiple_of(REGISTER) {
+        return None;
+    }
+    match offset.checked_sub(KNOBS) {
+        Some(offset) => Knob::ALL.get(number(offset)).copied().map(Register::Knob),
+        None => Counter::ALL
+            .get(number(offset))
+            .copied()
+            .map(Register::Counter),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_register_is_where_it_is_said_to_be() {
+        for &which in Counter::ALL {
+            assert_eq!(at(counter(which)), Some(Register::Counter(which)));
+            assert_eq!(at(counter(which) + 4), None);
+        }
+        for &which in Knob::ALL {
+            assert_eq!(at(knob(which)), Some(Register::Knob(which)));
+        }
+        assert_eq!(at(counter(Counter::Halt) + 8), None);
+        assert_eq!(at(0xff8), None);
+    }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The clocks of the CPUs that measure: one record for each at the begin, so that a run that is
+//! cut short has them, and one at the end.
+
+use plan::{Fault, Plan};
+use wire::Line;
+
+use super::cores;
+use super::record::{record, send};
+use super::unit::Values;
+use crate::percpu::PerCpu;
+
+/// Those at the begin, and by which values become cycles, if they do.
+pub fn begin(plan: &Plan) {
+    for (place, cpu) in cores::measuring(plan) {
+        let Some(hertz) = cores::at_begin(cpu) else {
+            continue;
+        };
+        let line = of(place, cpu).field("begin_hz", hertz);
+        send(match Values::of(cpu).core_hz() {
+            Some(hertz) => line.field("cycles_hz", hertz),
+            None => line,
+        });
+    }
+}
+
+/// Those at the end; `fault` may have one seem to have drifted.
+pub fn end(plan: &Plan, fault: Option<Fault>) {
+    for (place, cpu) in cores::measuring(plan) {
+        if let Some(hertz) = cores::now(cpu, fault) {
+            send(of(place, cpu).field("end_hz", hertz));
+        }
+    }
+}
+
+fn of(place: usize, cpu: &PerCpu) -> Line {
+    let line = record("core-clock").field("cpu", place);
+    line.field("affinity", format_args!("{:#x}", cpu.mpidr))
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where a refusal is said beside firmware's console.
+
+use core::fmt::{Display, Write};
+
+use arrayvec::ArrayString;
+use plan::{Arguments, Names};
+use platform::uart::Named;
+use platform::{Conduit, Report, Uart};
+use spin::once::Once;
+use uefi::boot::{self, MemoryType};
+use uefi::cstr16;
+use uefi::proto::device_path::{DevicePath, DeviceSubType, DeviceType};
+use uefi::runtime::{self, VariableVendor};
+
+use super::{arguments, tables};
+use crate::boot::discovery;
+use crate::console::log;
+use crate::machine::power::note_conduit;
+
+/// What is refused, to be said again without firmware.
+pub struct Refused {
+    /// The words.
+    why: ArrayString<400>,
+    /// Where to say it, if the boot arguments name no other port.
+    uart: Option<Uart>,
+    /// How the machine is turned off.
+    psci: Conduit,
+}
+
+/// See [`say_refused`].
+static REFUSED: Once<Refused> = Once::new();
+
+/// Keeps a refusal for [`say_refused`].
+pub fn keep(refused: Refused) {
+    REFUSED.call_once(|| refused);
+}
+
+/// Says the refusal that was kept, if one was, and turns the machine off.
+pub fn say_refused() {
+    let Some(refused) = REFUSED.get() else { return };
+    note_conduit(Some(refused.psci));
+    let uart = discovery::named(asked()).or(refused.uart);
+    if let Some(uart) = uart {
+        // SAFETY: the description names the UART, or the boot arguments do, and the MMU is off.
+        unsafe { log::open(uart) };
+    }
+    crate::refuse!("{}", refused.why);
+}
+
+/// The refusal with what it takes to say it without firmware, which may not map that UART; `None`
+/// where firmware's console is the only one, or is at the same port.
+pub fn outside(refusal: &impl Display) -> Option<Refused> {
+    let (described, psci) = described()?;
+    let named = asked().and_then(Named::parse);
+    let is_other = match (named, is_serial()) {
+        (_, false) => named.is_some() || described.is_some(),
+        // The port that the machine's description names is the one that firmware uses.
+        (Some(named), true) => described.is_none_or(|uart| named != Named::Ready(uart)),
+        (None, true) => false,
+    };
+    let mut why = ArrayString::new();
+    // What does not fit was said before.
+    let _ = write!(why, "{refusal}");
+    is_other.then_some(Refused {
+        why,
+        uart: described,
+        psci,
+    })
+}
+
+/// The value of the boot argument that names a UART.
+fn asked() -> Option<&'static str> {
+    let (arguments, _) = Arguments::<Names>::read(arguments::known());
+    arguments.uart
+}
+
+/// The UART that the machine's description names, and how PSCI is called: without that, only
+/// firmware can turn the machine off.
+fn described() -> Option<(Option<Uart>, Conduit)> {
+    let (uart, psci) = match tables::find() {
+        tables::Source::Acpi(rsdp) => {
+            let map = boot::memory_map(MemoryType::LOADER_DATA).ok()?;
+            let tables = tables::Mapped(&map);
+            (acpi::console(&tables, rsdp), acpi::conduit(&tables, rsdp))
+        }
+        tables::Source::Tree(address) => {
+            // SAFETY: firmware publishes a device tree under this GUID.
+            let blob = unsafe { discovery::device_tree(address) }.ok()?;
+            let report = Report::from_fdt(blob);
+            (report.uart, report.psci)
+        }
+        tables::Source::Nothing => return None,
+    };
+    Some((uart, psci?))
+}
+
+/// Whether firmware's console is at a serial port, beside a screen or not: one of the paths in the
+/// variable ConOut goes through a UART (UEFI Specification 2.10, 3.3 and 10.3.4.15). Which port that
+/// is, a path does not say.
+fn is_serial() -> bool {
+    let mut room = [0; 1024];
+    let vendor = &VariableVendor::GLOBAL_VARIABLE;
+    let Ok((value, _)) = runtime::get_variable(cstr16!("ConOut"), vendor, &mut room) else {
+        return false;
+    };
+    let Ok(path) = <&DevicePath>::try_from(&*value) else {
+        return false;
+    };
+    let uart = (DeviceType::MESSAGING, DeviceSubType::MESSAGING_UART);
+    path.node_iter().any(|node| node.full_type() == uart)
+}

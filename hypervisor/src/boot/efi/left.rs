@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What firmware may leave of its tables and services, made while it is still in charge where
+//! boot argument `rouse.fault` asks for it. Offsets are those of the ACPI specification 6.5,
+//! 5.2.5 to 5.2.8, and of the SPCR.
+
+use core::ptr;
+use core::slice;
+
+use acpi::{Listed, MAX_LISTED};
+use arrayvec::ArrayVec;
+use plan::Fault;
+use uefi::boot::{self, AllocateType, MemoryType};
+use uefi::{Status, table};
+
+use super::tables::{self, Source};
+use crate::say;
+
+/// In the header of a table, and its size.
+const LENGTH: usize = 4;
+const CHECKSUM: usize = 9;
+const HEADER: usize = 36;
+/// In the SPCR.
+const INTERFACE: usize = 36;
+const ADDRESS: usize = 44;
+/// In the RSDP.
+const RSDP_XSDT: u64 = 24;
+const RSDP_EXTENDED_CHECKSUM: u64 = 32;
+const RSDP_SIZE: usize = 36;
+/// Size of UEFI's pages.
+const PAGE: usize = 4096;
+
+/// Has firmware leave what `fault` says, if that is firmware's.
+pub fn leave(fault: Fault) {
+    let done = match fault {
+        Fault::SpcrDamaged => spcr(|spcr| spcr[CHECKSUM] ^= 1),
+        Fault::SpcrShort => spcr(|spcr| {
+            let (short, _) = spcr.split_at_mut(HEADER + 4);
+            let length = short.len() as u32;
+            short[LENGTH..LENGTH + 4].copy_from_slice(&length.to_le_bytes());
+            seal(short);
+        }),
+        Fault::SpcrNowhere => spcr(|spcr| {
+            spcr[ADDRESS..ADDRESS + 8].fill(0);
+            seal(spcr);
+        }),
+        Fault::SpcrUnknown => spcr(|spcr| {
+            spcr[INTERFACE] = 0x55;
+            seal(spcr);
+        }),
+        Fault::SpcrMissing => spcr_missing(),
+        Fault::TablesMoved => tables_moved(),
+        Fault::NoWatchdog => no_watchdog(),
+        _ => return,
+    };
+    match done {
+        Some(()) => say!("firmware leaves {fault}"),
+        None => say!("firmware has nothing to leave {fault} in"),
+    }
+}
+
+/// Where the RSDP is, and what it leads to.
+fn listed() -> Option<(u64, ArrayVec<Listed, MAX_LISTED>)> {
+    let Source::Acpi(rsdp) = tables::find() else {
+        return None;
+    };
+    let map = boot::memory_map(MemoryType::LOADER_DATA).ok()?;
+    Some((rsdp, acpi::list(&tables::Mapped(&map), rsdp)))
+}
+
+/// The bytes of a table.
+fn bytes(of: &Listed) -> &'static mut [u8] {
+    // SAFETY: memory that firmware has filled, and that nothing refers to while this runs.
+    unsafe { slice::from_raw_parts_mut(of.place.base as *mut u8, of.place.size as usize) }
+}
+
+/// Changes the SPCR.
+fn spcr(change: impl FnOnce(&mut [u8])) -> Option<()> {
+    let (_, listed) = listed()?;
+    let found = listed.iter().find(|one| &one.signature == b"SPCR")?;
+    change(bytes(found));
+    Some(())
+}
+
+/// Firmware exists that leaves entries of the XSDT that it does not use zero.
+fn spcr_missing() -> Option<()> {
+    let (_, listed) = listed()?;
+    let found = listed.iter().find(|one| &one.signature == b"SPCR")?;
+    let xsdt = bytes(listed.first()?);
+    change_entries(
+        xsdt,
+        |entry| {
+            if entry == found.place.base { 0 } else { entry }
+        },
+    );
+    Some(())
+}
+
+/// Copies the tables, to no alignment, in memory that is reserved, up to its end; firmware
+/// takes such memory from the end of RAM.
+fn tables_moved() -> Option<()> {
+    let (rsdp, listed) = listed()?;
+    let size = listed
+        .iter()
+        .map(|one| 1 + one.place.size as usize)
+        .sum::<usize>();
+    let pages = size.div_ceil(PAGE);
+    let memory = boot::allocate_pages(AllocateType::AnyPages, MemoryType::RESERVED, pages).ok()?;
+    let end = memory.as_ptr() as u64 + (pages * PAGE) as u64;
+    let mut moved: ArrayVec<(u64, u64), MAX_LISTED> = ArrayVec::new();
+    let mut at = end - size as u64;
+    for one in &listed {
+        // An odd place, or one behind it.
+        at += 1;
+        // SAFETY: within the pages that firmware gave; the source is a table.
+        unsafe {
+            ptr::copy_nonoverlapping(
+                one.place.base as *const u8,
+                at as *mut u8,
+                one.place.size as usize,
+            )
+        };
+        moved.push((one.place.base, at));
+        at += one.place.size;
+    }
+    let &(_, xsdt) = moved.first()?;
+    let length = listed.first()?.place.size as usize;
+    // SAFETY: the copy from above.
+    let copy = unsafe { slice::from_raw_parts_mut(xsdt as *mut u8, length) };
+    change_entries(copy, |entry| {
+        let new = moved.iter().find(|(old, _)| *old == entry);
+        new.map_or(entry, |(_, new)| *new)
+    });
+    // SAFETY: firmware's RSDP, which has these bytes since ACPI 2.0.
+    unsafe {
+        ((rsdp + RSDP_XSDT) as *mut u64).write_unaligned(xsdt);
+        let checksum = (rsdp + RSDP_EXTENDED_CHECKSUM) as *mut u8;
+        checksum.write(0);
+        checksum.write(negated_sum(slice::from_raw_parts(
+            rsdp as *const u8,
+            RSDP_SIZE,
+        )));
+    }
+    say!("tables at {xsdt:#x}..{end:#x}");
+    Some(())
+}
+
+/// SetWatchdogTimer is not supported.
+fn no_watchdog() -> Option<()> {
+    unsafe extern "efiapi" fn unsupported(_: usize, _: u64, _: usize, _: *const u16) -> Status {
+        Status::UNSUPPORTED
+    }
+    let system = table::system_table_raw()?;
+    // SAFETY: firmware's tables, which it has in memory that can be written, and does not
+    // read itself.
+    unsafe {
+        let services = system.as_ref().boot_services;
+        (*services).set_watchdog_timer = unsupported;
+    }
+    Some(())
+}
+
+/// Has each entry of an XSDT be what `new` makes of it.
+fn change_entries(xsdt: &mut [u8], new: impl Fn(u64) -> u64) {
+    let (entries, _) = xsdt[HEADER..].as_chunks_mut::<8>();
+    for entry in entries {
+        *entry = new(u64::from_le_bytes(*entry)).to_le_bytes();
+    }
+    seal(xsdt);
+}
+
+/// Makes the checksum right.
+fn seal(table: &mut [u8]) {
+    table[CHECKSUM] = 0;
+    table[CHECKSUM] = negated_sum(table);
+}
+
+/// What makes the sum of all bytes 0.
+fn negated_sum(bytes: &[u8]) -> u8 {
+    bytes.iter().fold(0_u8, |sum, byte| sum.wrapping_sub(*byte))
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The page of [`abi::exits`]: counters and knobs for programs of the guest.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use abi::exits::{Register, at};
+use abi::{Counter, Knob, KnobValue};
+use vgic::Access;
+
+use crate::cpu::percpu::PerCpu;
+use crate::cpu::traps;
+use crate::exits::knobs;
+use crate::machine::vm::vm;
+
+/// Serves an access; what a read gives.
+pub fn access(cpu: &PerCpu, access: Access) -> u64 {
+    cpu.vcpu.counters.take_back(Counter::Mmio);
+    let register = (access.size == size_of::<u64>() as u32).then(|| at(access.offset));
+    match (register.flatten(), access.write) {
+        (Some(Register::Counter(counter)), None) => sum(counter),
+        (Some(Register::Knob(knob)), None) => value(cpu, knob),
+        (Some(Register::Knob(knob)), Some(word)) => {
+            // One that can't be set stays as it is, and the guest reads it back.
+            let _ = KnobValue::decode(knob, word).and_then(|value| knobs::set(cpu, value));
+            0
+        }
+        (Some(Register::Counter(_)), Some(_)) | (None, _) => 0,
+    }
+}
+
+/// A counter of all vCPUs. The others go on meanwhile.
+fn sum(counter: Counter) -> u64 {
+    let each = vm().cpus.iter().map(|cpu| cpu.vcpu.count(counter));
+    each.sum()
+}
+
+/// What a knob has, of those that read back.
+fn value(cpu: &PerCpu, knob: Knob) -> u64 {
+    let value = match knob {
+        Knob::Trap => KnobValue::Trap(traps::trap()),
+        Knob::Deliver => KnobValue::Deliver(match cpu.vcpu.direct.load(Relaxed) {
+            true => abi::Deliver::Direct,
+            false => abi::Deliver::Inject,
+        }),
+        Knob::HostPoll
+        | Knob::HostPollAdaptive
+        | Knob::GuestPolls
+        | Knob::EventStream
+        | Knob::Trace
+        | Knob::RecheckTimers => return 0,
+    };
+    value.encode().1
+}

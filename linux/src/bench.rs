@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Measures the cells of a plan, in passes as Rouse's own guest does ([`plan::Pace`]).
+
+mod knobs;
+mod machine;
+
+use std::io::{self, Stdout, Write, stdout};
+
+use hist::Histogram;
+use plan::{BALANCED, Cell, Limits, PASSES, Pace, Plan, Under, Word};
+use rustix::termios::{isatty, tcdrain};
+
+use crate::counts::Counts;
+use crate::output::Output;
+use crate::page::Page;
+use crate::report::{self, Frame, Told};
+use crate::workload::{self, Block};
+use crate::{clock, cpus, idle, options};
+
+/// A cell, with what it has so far.
+struct Entry {
+    cell: Cell,
+    skipped: Option<String>,
+    limits: Limits,
+    /// What a pass takes, guessed, microseconds.
+    guess_us: u64,
+    pace: Pace,
+    total: Box<Histogram>,
+    counts: Counts,
+    made: u64,
+}
+
+/// What there is to measure with.
+pub struct Bench {
+    plan: Plan,
+    page: Option<Page>,
+    /// The CPUs that threads may run on.
+    cpus: Vec<usize>,
+    under: Under,
+    idles_by: String,
+    output: Output<Stdout>,
+    /// Passes over cells that are done, and their guessed microseconds.
+    done: (usize, u64),
+}
+
+/// Measures what `arguments` ask for, and reports it.
+///
+/// # Errors
+/// Says why it can't.
+pub fn run(arguments: &str) -> Result<(), String> {
+    let plan = options::plan(arguments)?;
+    measure(plan).map_err(|error| error.to_string())
+}
+
+fn measure(plan: Plan) -> io::Result<()> {
+    let page = Page::open()?;
+    let mut bench = Bench {
+        plan,
+        under: if page.is_some() {
+            Under::Rouse
+        } else {
+            Under::None
+        },
+        page,
+        cpus: cpus::allowed()?,
+        idles_by: idle::ran(),
+        output: Output::new(stdout()),
+        done: (0, 0),
+    };
+    let instructions = clock::counts_instructions();
+    bench.tell_machine(instructions)?;
+    let mut entries = bench.entries(instructions);
+    bench.tell_plan(&entries)?;
+    // Where samples are sorted: not the first pass alone pays for touching it.
+    let mut before = Box::new(Histogram::new());
+    for pass in 0..PASSES {
+        let count = entries.len();
+        for step in 0..count {
+            let id = if plan::is_forwards(pass) {
+                step
+            } else {
+                count - 1 - step
+            };
+            bench.pass(id, &mut entries[id], pass, &mut before)?;
+        }
+    }
+    let line = bench.output.record("end").field("cells", entries.len());
+    bench.output.send(line)?;
+    bench.settle()
+}
+
+impl Bench {
+    /// The cells of the plan.
+    fn entries(&self, instructions: bool) -> Vec<Entry> {
+        let machine = self.machine(instructions);
+        let cells = self.plan.cells(&machine);
+        let entry = |cell: Cell| Entry {
+            skipped: cell.skip_reason(&machine).map(|reason| reason.to_string()),
+            limits: Limits::of(&self.plan, &cell, machine.frequency, instructions),
+            guess_us: self.guess_us(&cell, machine.frequency, instructions),
+            pace: Pace::default(),
+            total: Box::new(Histogram::new()),
+            counts: Counts::new(),
+            made: 0,
+            cell,
+        };
+        cells.map(entry).collect()
+    }
+
+    /// A guess of what a pass takes. Where instructions are counted a pause is skipped, as every
+    /// CPU is idle in it.
+    fn guess_us(&self, cell: &Cell, frequency: u64, instructions: bool) -> u64 {
+        let gap_us = if instructions { 0 } else { cell.gap_us };
+        let cell = Cell { gap_us, ..*cell };
+        let limits = Limits::of(&self.plan, &cell, frequency, instructions);
+        cell.guess_us(&limits, frequency)
+    }
+
+    /// Runs a pass of a cell, if it is to have one, and reports what the cell has.
+    fn pass(
+        &mut self,
+        id: usize,
+        entry: &mut Entry,
+        pass: u32,
+        before: &mut Histogram,
+    ) -> io::Result<()> {
+        let due = match entry.skipped {
+            Some(_) => pass == 0,
+            None => entry.pace.ended.is_none(),
+        };
+        if due && entry.skipped.is_none() {
+            entry.skipped = self.set_knobs(&entry.cell)?;
+        }
+        if due && entry.skipped.is_none() {
+            self.blocks(entry, before)?;
+        }
+        self.done.0 += 1;
+        if entry.skipped.is_none() {
+            self.done.1 += entry.guess_us;
+        }
+        let whole = entry.skipped.is_some() || entry.pace.ended.is_some();
+        if due && (whole || !self.plan.compact) {
+            self.tell_cell(id, entry)?;
+            self.settle()?;
+        }
+        Ok(())
+    }
+
+    fn blocks(&self, entry: &mut Entry, before: &mut Histogram) -> io::Result<()> {
+        let limits = entry.limits;
+        let judged = limits.settle && entry.pace.passes + 1 == BALANCED;
+        if judged {
+            before.copy_from(&entry.total);
+        }
+        while let Some(count) = entry.pace.next(&limits) {
+            let mut block = Block::new(
+                count,
+                &self.cpus,
+                self.page.as_ref(),
+                &mut entry.total,
+                &mut entry.counts,
+            );
+            let ticks = workload::run(&entry.cell, &mut block)?;
+            entry.made += u64::from(count);
+            entry.pace.add(&limits, count, ticks);
+        }
+        let repeats = judged && entry.total.repeats(before);
+        entry.pace.end_pass(&limits, repeats);
+        Ok(())
+    }
+
+    fn tell_cell(&mut self, id: usize, entry: &Entry) -> io::Result<()> {
+        let told = Told {
+            id,
+            cell: &entry.cell,
+            skipped: entry.skipped.as_deref(),
+            total: &entry.total,
+            counts: &entry.counts,
+            made: entry.made,
+            pace: &entry.pace,
+            idles_by: &self.idles_by,
+        };
+        let frame = Frame {
+            under: self.under.name(),
+            cpus: self.cpus.len(),
+            iterations: self.plan.iterations,
+            compact: self.plan.compact,
+            done: self.done,
+        };
+        report::cell(&mut self.output, &told, &frame)
+    }
+
+    /// Waits until the console has everything, which takes interrupts.
+    fn settle(&mut self) -> io::Result<()> {
+        self.output.flush()?;
+        if isatty(stdout()) {
+            tcdrain(stdout())?;
+        }
+        stdout().flush()
+    }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the machine is, and what is going to be measured on it.
+
+use std::path::Path;
+use std::{fs, io};
+
+use plan::{Machine, PASSES};
+
+use super::{Bench, Entry};
+use crate::clock;
+
+/// Where the kernel shows what the first CPU is.
+const MIDR: &str = "/sys/devices/system/cpu/cpu0/regs/identification/midr_el1";
+
+impl Bench {
+    /// What of the machine decides which cells can run.
+    pub(super) fn machine(&self, instructions: bool) -> Machine {
+        Machine {
+            cpus: self.cpus.len(),
+            // Linux's own matter.
+            wfxt: true,
+            lse: true,
+            ecv: true,
+            linux: true,
+            frequency: clock::frequency(),
+            under: self.under,
+            given: None,
+            cpus_at_once: !instructions,
+            caches: false,
+            event_loses_irq: self.plan.event_loses_irq,
+        }
+    }
+
+    /// Writes `boot`, `machine`, `feature` and `unit`.
+    pub(super) fn tell_machine(&mut self, instructions: bool) -> io::Result<()> {
+        let text = |path: &str| fs::read_to_string(path).map(|text| text.trim().to_owned());
+        let release = text("/proc/sys/kernel/osrelease")?;
+        let midr = text(MIDR).ok();
+        let midr =
+            midr.and_then(|text| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok());
+        let firmware = match Path::new("/sys/firmware/devicetree/base").exists() {
+            true => "fdt",
+            false => "acpi",
+        };
+        let output = &mut self.output;
+        let boot = output.record("boot").field("under", self.under);
+        output.send(boot.field("version", env!("CARGO_PKG_VERSION")))?;
+        let line = output.record("machine");
+        let line = match midr {
+            Some(midr) => line.field("midr", format_args!("{midr:#x}")),
+            None => line,
+        };
+        let line = line
+            .field("cpus", self.cpus.len())
+            .field("cntfrq_hz", clock::frequency())
+            .field("firmware", firmware);
+        output.send(line)?;
+        let line = output.record("feature").field("name", "linux");
+        output.send(line.field("value", release))?;
+        let (unit, how) = match instructions {
+            true => (
+                "insns",
+                "CNTVCT counts every instruction of the machine, one tick each",
+            ),
+            false => ("ticks", "CNTVCT"),
+        };
+        let line = output.record("unit").field("unit", unit);
+        output.send(line.field("how", how))
+    }
+
+    /// Writes what is going to be measured.
+    pub(super) fn tell_plan(&mut self, entries: &[Entry]) -> io::Result<()> {
+        let ran = || entries.iter().filter(|entry| entry.skipped.is_none());
+        let guess: u64 = ran().map(|entry| entry.guess_us).sum::<u64>() * u64::from(PASSES);
+        let budget = entries
+            .iter()
+            .map(|entry| entry.limits.budget)
+            .max()
+            .unwrap_or(0);
+        let line = self
+            .output
+            .record("plan")
+            .field("cells", entries.len())
+            .field("skipped", entries.len() - ran().count())
+            .field("passes", PASSES)
+            .field("iterations", self.plan.iterations)
+            .field("guess_us", guess)
+            .field("cell_ms", budget / (clock::frequency() / 1000).max(1));
+        self.output.send(line)
+    }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! This program as the first process: it has the machine for itself, and turns it off.
+
+use std::fs;
+use std::io::{self, Write};
+use std::panic;
+use std::thread;
+use std::time::Duration;
+
+use rustix::mount::{MountFlags, mount};
+use rustix::system::{RebootCommand, reboot};
+use rustix::termios::{OptionalActions, tcdrain, tcgetattr, tcsetattr};
+
+use crate::bench;
+
+/// What the kernel shows, and where.
+const SYSTEMS: [(&str, &str); 3] = [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")];
+/// How long the kernel may work on what is left of its boot. In an emulator that counts
+/// instructions it takes no time, but for the work.
+const SETTLES: Duration = Duration::from_secs(2);
+
+/// Whether this is the first process.
+#[must_use]
+pub fn is_init() -> bool {
+    std::process::id() == 1
+}
+
+/// Measures what the kernel's command line says, and turns the machine off.
+pub fn run() -> ! {
+    // A panic of the first process would be one of the kernel, which hides the reason.
+    panic::set_hook(Box::new(|why| {
+        println!("rouse: panic: the program on Linux: {why}");
+        off();
+    }));
+    if let Err(why) = measured() {
+        println!("rouse: refused: the program on Linux: {why}");
+    }
+    off()
+}
+
+fn measured() -> Result<(), String> {
+    let told = |error: io::Error| error.to_string();
+    for (kind, place) in SYSTEMS {
+        let mounted = mount(kind, place, kind, MountFlags::empty(), None);
+        mounted.map_err(|error| format!("{kind} can't be mounted: {error}"))?;
+    }
+    // Lines come as they are written.
+    if let Ok(mut terminal) = tcgetattr(io::stdout()) {
+        terminal.make_raw();
+        tcsetattr(io::stdout(), OptionalActions::Now, &terminal)
+            .map_err(|error| told(error.into()))?;
+    }
+    let arguments = fs::read_to_string("/proc/cmdline").map_err(told)?;
+    thread::sleep(SETTLES);
+    bench::run(&arguments)
+}
+
+fn off() -> ! {
+    let _ = io::stdout().flush();
+    let _ = tcdrain(io::stdout());
+    // It does not come back; if it did, the kernel would panic, which is seen.
+    let _ = reboot(RebootCommand::PowerOff);
+    std::process::exit(1)
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What wake-ups cost on Linux: a program of user space that runs workloads on pinned threads
+//! and writes the same records as Rouse's own guest.
+//!
+//! As the first process of an initramfs it mounts what it needs, reads what to measure from the
+//! kernel's command line, and turns the machine off at its end. Started by hand on any arm64
+//! Linux it writes the records to its standard output. docs/linux.md says what they mean.
+
+pub mod counts;
+pub mod idle;
+pub mod options;
+pub mod output;
+pub mod report;
+
+#[cfg(all(target_os = "linux", target_arch = "aarch64"))]
+pub mod bench;
+#[cfg(all(target_os = "linux", target_arch = "aarch64"))]
+mod clock;
+#[cfg(all(target_os = "linux", target_arch = "aarch64"))]
+mod cpus;
+#[cfg(all(target_os = "linux", target_arch = "aarch64"))]
+pub mod init;
+#[cfg(all(target_os = "linux", target_arch = "aarch64"))]
+mod page;
+#[cfg(all(target_os = "linux", target_arch = "aarch64"))]
+mod workload;

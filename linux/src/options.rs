@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is to be measured, as options of this program or as boot arguments: `--workload
+//! linux-pipe` is `rouse.workload=linux-pipe`.
+
+use plan::{Arguments, PREFIX, Plan, Word, Workload};
+
+/// What `--help` says.
+pub const HELP: &str = "\
+Measures what wake-ups cost on arm64 Linux, and writes records to its standard output:
+rouse-linux > serial.log, then `cargo xtask report serial.log` where Rouse's source is.
+
+Usage: rouse-linux [OPTIONS]
+
+      --workload WORDS      linux-pipe, linux-futex, linux-eventfd, linux-membarrier, linux-timer, linux-idle, with commas between
+                            them (default all)
+      --gap-us NUMBERS      period of linux-timer (default 1000) and linux-idle (10000), microseconds
+      --trap WORDS          which waits trap: none, wfi, wfe, both; where Rouse is below
+      --deliver WORDS       how interrupts come: inject, direct; where Rouse is below
+      --host-poll-us NUMBERS  how long Rouse polls on a trapped WFI, microseconds
+      --max-iterations N    samples of each at most (default 2000)
+      --iterations N        samples of each, whatever they show
+      --cell-ms N           time of each at most, milliseconds beside its periods
+      --help, --version
+
+Threads are pinned to the first two CPUs. To map /dev/mem, by which Rouse is asked, it has to run as root.
+";
+
+/// What is asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Command {
+    /// The help.
+    Help,
+    /// The version.
+    Version,
+    /// To measure what these boot arguments say.
+    Run(String),
+}
+
+/// Reads the options.
+///
+/// # Errors
+/// Says what is wrong.
+pub fn parse(words: impl Iterator<Item = String>) -> Result<Command, String> {
+    let mut words = words.peekable();
+    let mut arguments = Vec::new();
+    while let Some(word) = words.next() {
+        let Some(option) = word.strip_prefix("--") else {
+            return Err(format!("`{word}` is no option; see --help"));
+        };
+        match option {
+            "help" => return Ok(Command::Help),
+            "version" => return Ok(Command::Version),
+            _ => {}
+        }
+        let argument = match (option.split_once('='), words.peek()) {
+            (Some((key, value)), _) => format!("{PREFIX}{key}={value}"),
+            (None, Some(value)) if !value.starts_with("--") => {
+                let argument = format!("{PREFIX}{option}={value}");
+                words.next();
+                argument
+            }
+            (None, _) => format!("{PREFIX}{option}"),
+        };
+        arguments.push(argument);
+    }
+    let text = arguments.join(" ");
+    plan(&text).map(|_| Command::Run(text))
+}
+
+/// What boot arguments say that is to be measured: every workload of Linux, unless some are named.
+///
+/// # Errors
+/// Says what is wrong.
+pub fn plan(arguments: &str) -> Result<Plan, String> {
+    let all = Workload::ALL.iter().filter(|workload| workload.is_linux());
+    let all: Vec<&str> = all.map(|workload| workload.name()).collect();
+    let text = format!("{PREFIX}workload={} {arguments}", all.join(","));
+    let parsed = Arguments::parse(&text).map_err(|error| error.to_string())?;
+    match parsed.measures() {
+        true => Ok(parsed.plan),
+        false => Err("a trial of Rouse's own guest is asked for, and this is Linux".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(words: &[&str]) -> Result<Command, String> {
+        parse(words.iter().map(|word| (*word).to_owned()))
+    }
+
+    #[test]
+    fn options_are_boot_arguments() {
+        let run = |text: &str| Ok(Command::Run(text.into()));
+        assert_eq!(parsed(&[]), run(""));
+        assert_eq!(
+            parsed(&["--workload", "linux-pipe", "--gap-us=5", "--raw"]),
+            run("rouse.workload=linux-pipe rouse.gap-us=5 rouse.raw")
+        );
+        assert_eq!(parsed(&["--help"]), Ok(Command::Help));
+        assert_eq!(parsed(&["--version", "--x"]), Ok(Command::Version));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        assert!(parsed(&["pipe"]).unwrap_err().contains("`pipe`"));
+        assert!(
+            parsed(&["--workloa", "linux-pipe"])
+                .unwrap_err()
+                .contains("workload")
+        );
+        assert!(parsed(&["--soak", "5"]).unwrap_err().contains("trial"));
+    }
+
+    #[test]
+    fn every_workload_of_linux_is_measured_unless_some_are_named() {
+        let workloads = |text: &str| plan(text).unwrap().lists.workload.values;
+        assert!(workloads("").iter().all(|workload| workload.is_linux()));
+        assert!(workloads("quiet x=1").len() > 2);
+        assert_eq!(
+            workloads("rouse.workload=linux-pipe")[..],
+            [Workload::LinuxPipe]
+        );
+    }
+}

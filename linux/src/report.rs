@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What was measured, as the records of docs/records.md.
+
+use std::io::{self, Write};
+
+use hist::{Histogram, QUANTILES};
+use plan::{Cell, DIMENSIONS, Info, PASSES, Pace, Place};
+use wire::Line;
+
+use crate::counts::Counts;
+use crate::output::Output;
+
+/// What the kinds of a block begin with if its cell has more passes to come.
+const PART: &str = "part-";
+/// Fields that a line of counters holds whatever their values are.
+const PER_LINE: usize = 5;
+/// Bytes of a line that buckets take at most.
+const BUCKETS: usize = 160;
+
+/// Everything of a cell so far.
+#[derive(Debug)]
+pub struct Told<'e> {
+    /// Number in its boot.
+    pub id: usize,
+    /// What it is.
+    pub cell: &'e Cell,
+    /// Why it is not run.
+    pub skipped: Option<&'e str>,
+    /// Its samples.
+    pub total: &'e Histogram,
+    /// What was counted meanwhile.
+    pub counts: &'e Counts,
+    /// Wake-ups that are counted.
+    pub made: u64,
+    /// How far it is.
+    pub pace: &'e Pace,
+    /// The driver and the governor that ran.
+    pub idles_by: &'e str,
+}
+
+/// What is the same for all cells.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'f> {
+    /// What Linux runs under.
+    pub under: &'f str,
+    /// CPUs.
+    pub cpus: usize,
+    /// Samples at most.
+    pub iterations: u32,
+    /// Only statistics are told.
+    pub compact: bool,
+    /// Passes over cells that are done, and their guessed microseconds.
+    pub done: (usize, u64),
+}
+
+/// Writes the block of a cell.
+///
+/// # Errors
+/// It can't be written.
+pub fn cell<W: Write>(
+    output: &mut Output<W>,
+    told: &Told<'_>,
+    frame: &Frame<'_>,
+) -> io::Result<()> {
+    let part = told.skipped.is_none() && told.pace.ended.is_none();
+    let first = output.next();
+    let mut block = Block {
+        output,
+        id: told.id,
+        part,
+    };
+    block.describe(told, frame)?;
+    match told.skipped {
+        Some(why) => block.send("skipped", |line| line.field("why", why))?,
+        None => {
+            block.statistics(told.total)?;
+            if !frame.compact {
+                block.buckets(told.total)?;
+            }
+            block.counts(told.counts, frame.compact || part)?;
+        }
+    }
+    let records = block.output.next() + 1 - first;
+    block.send("done", |line| {
+        let line = line.field("under", frame.under);
+        let line = line.field("at", frame.done.0).field("at_us", frame.done.1);
+        let line = match told.skipped {
+            Some(_) => line,
+            None => pace(line, told),
+        };
+        line.field("records", records)
+    })
+}
+
+fn pace(line: Line, told: &Told<'_>) -> Line {
+    let line = line
+        .field("passes", told.pace.passes)
+        .field("passes_planned", PASSES);
+    let line = line.field("made", told.made);
+    match told.pace.ended {
+        None => line,
+        Some(end) => line.field("ended", end),
+    }
+}
+
+struct Block<'o, W> {
+    output: &'o mut Output<W>,
+    id: usize,
+    part: bool,
+}
+
+impl<W: Write> Block<'_, W> {
+    fn send(&mut self, kind: &str, fields: impl FnOnce(Line) -> Line) -> io::Result<()> {
+        let part = if self.part { PART } else { "" };
+        let line = self
+            .output
+            .record(format_args!("{part}{kind}"))
+            .field("id", self.id);
+        self.output.send(fields(line))
+    }
+
+    fn describe(&mut self, told: &Told<'_>, frame: &Frame<'_>) -> io::Result<()> {
+        let of = |place| {
+            DIMENSIONS
+                .iter()
+                .filter(move |info| info.place == place && info.is_told(told.cell))
+        };
+        let put =
+            |line: Line, info: &Info| line.field(&info.key.replace('-', "_"), info.text(told.cell));
+        self.send("cell", |line| {
+            of(Place::Always).fold(line.field("under", frame.under), put)
+        })?;
+        self.send("more", |line| {
+            let line = line
+                .field("cpus", frame.cpus)
+                .field("iterations", frame.iterations);
+            of(Place::Unusual)
+                .fold(line, put)
+                .field("idles_by", told.idles_by)
+        })
+    }
+
+    fn statistics(&mut self, total: &Histogram) -> io::Result<()> {
+        self.send("stat", |line| {
+            let line = line
+                .field("name", "total")
+                .field("count", total.count())
+                .field("min", total.min());
+            let line = QUANTILES.iter().fold(line, |line, &(name, per_mille)| {
+                line.field(name, total.quantile(per_mille))
+            });
+            line.field("max", total.max()).field("sum", total.sum())
+        })
+    }
+
+    fn buckets(&mut self, total: &Histogram) -> io::Result<()> {
+        let mut text = String::new();
+        let buckets = total
+            .buckets()
+            .map(|(lowest, count)| format!("{lowest}:{count}"));
+        for bucket in buckets {
+            if text.len() + 1 + bucket.len() > BUCKETS {
+                self.send("hist", |line| line.field("name", "total").field("b", &text))?;
+                text.clear();
+            }
+            text += if text.is_empty() { "" } else { "," };
+            text += &bucket;
+        }
+        self.send("hist", |line| line.field("name", "total").field("b", &text))
+    }
+
+    fn counts(&mut self, counts: &Counts, compact: bool) -> io::Result<()> {
+        let told = counts.iter().filter(|(_, count)| !compact || **count != 0);
+        let told: Vec<_> = told.collect();
+        for some in told.chunks(PER_LINE) {
+            self.send("count", |line| {
+                some.iter()
+                    .fold(line, |line, (name, count)| line.field(name, count))
+            })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::Workload;
+    use wire::Record;
+
+    #[test]
+    fn a_block_says_how_many_records_it_has() {
+        let mut total = Histogram::new();
+        (0..500).for_each(|n| total.record(20_000 + 50 * n));
+        let counts: Counts = (0..12)
+            .map(|n| (format!("linux.counter-{n}"), u64::MAX))
+            .collect();
+        let cell = Cell {
+            workload: Workload::LinuxPipe,
+            ..Cell::default()
+        };
+        let mut written = Vec::new();
+        let mut output = Output::new(&mut written);
+        let told = Told {
+            id: 3,
+            cell: &cell,
+            skipped: None,
+            total: &total,
+            counts: &counts,
+            made: 500,
+            pace: &Pace::default(),
+            idles_by: "none/menu",
+        };
+        let frame = Frame {
+            under: "rouse",
+            cpus: 2,
+            iterations: 2000,
+            compact: false,
+            done: (1, 9),
+        };
+        super::cell(&mut output, &told, &frame).unwrap();
+        let text = String::from_utf8(written).unwrap();
+        let records: Vec<Record<'_>> = text
+            .lines()
+            .map(|line| Record::parse(line).unwrap())
+            .collect();
+        let last = records.last().unwrap();
+        assert_eq!(
+            (last.kind, last.number("records")),
+            ("part-done", Some(records.len() as u64))
+        );
+        assert!(records.iter().zip(0..).all(|(record, n)| record.seq == n));
+        assert!(records.iter().all(|record| record.number("id") == Some(3)));
+        assert_eq!(records[0].get("workload"), Some("linux-pipe"));
+        assert_eq!(
+            records[1].text("idles_by").unwrap().to_string(),
+            "none/menu"
+        );
+        let buckets = records.iter().filter(|record| record.kind == "part-hist");
+        assert!(buckets.count() > 10);
+    }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The workloads, and what is counted while they run.
+
+mod membarrier;
+mod pair;
+mod rest;
+
+use std::io;
+
+use hist::Histogram;
+use plan::{Cell, Workload};
+
+use crate::counts::{self, Counts};
+use crate::page::Page;
+use crate::{clock, idle};
+
+/// Samples that are made one after another.
+pub struct Block<'b> {
+    /// How many.
+    pub count: u32,
+    /// The CPUs that threads may run on.
+    pub cpus: &'b [usize],
+    page: Option<&'b Page>,
+    total: &'b mut Histogram,
+    counts: &'b mut Counts,
+    before: Counts,
+    began: u64,
+}
+
+impl<'b> Block<'b> {
+    /// One of `count` samples.
+    pub fn new(
+        count: u32,
+        cpus: &'b [usize],
+        page: Option<&'b Page>,
+        total: &'b mut Histogram,
+        counts: &'b mut Counts,
+    ) -> Self {
+        Self {
+            count,
+            cpus,
+            page,
+            total,
+            counts,
+            before: Counts::new(),
+            began: 0,
+        }
+    }
+
+    /// The first CPU, and another one where there is one.
+    pub fn pair(&self) -> [usize; 2] {
+        let first = self.cpus[0];
+        [first, self.cpus.get(1).copied().unwrap_or(first)]
+    }
+
+    /// Says that the first sample is next: what is warm by now is.
+    pub fn begin(&mut self) -> io::Result<()> {
+        self.before = self.counted()?;
+        self.began = clock::now();
+        Ok(())
+    }
+
+    /// Takes a sample of so many ticks.
+    #[inline]
+    pub fn record(&mut self, ticks: u64) {
+        self.total.record(ticks);
+    }
+
+    /// Says that the last sample is made; what they took together, ticks.
+    pub fn end(&mut self) -> io::Result<u64> {
+        let ticks = clock::now() - self.began;
+        let after = self.counted()?;
+        counts::add(self.counts, &self.before, &after);
+        Ok(ticks)
+    }
+
+    /// What the kernel and Rouse have counted. Rouse is asked first at the end and last at the
+    /// begin: what reading /proc takes is not the samples'.
+    fn counted(&self) -> io::Result<Counts> {
+        let rouse = || self.page.map(Page::counts).unwrap_or_default();
+        let first = if self.began == 0 {
+            Counts::new()
+        } else {
+            rouse()
+        };
+        let mut all = counts::now()?;
+        all.extend(idle::states());
+        all.extend(if self.began == 0 { rouse() } else { first });
+        Ok(all)
+    }
+}
+
+/// Runs a block of a cell; what its samples took together, ticks.
+pub fn run(cell: &Cell, block: &mut Block<'_>) -> io::Result<u64> {
+    match cell.workload {
+        Workload::LinuxPipe => pair::by_pipes(block),
+        Workload::LinuxFutex => pair::by_futexes(block),
+        Workload::LinuxEventfd => pair::by_eventfds(block),
+        Workload::LinuxMembarrier => membarrier::run(block),
+        Workload::LinuxTimer | Workload::LinuxIdle => rest::run(block, cell.gap_us),
+        _ => Err(io::Error::other("this workload is of Rouse's own guest")),
+    }
+}

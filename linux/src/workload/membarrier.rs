@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A thread has every other CPU that runs one of this process make a memory barrier: an interrupt
+//! to each, which is waited for. None of them is idle. A sample is one such call.
+
+use std::arch::asm;
+use std::io;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::thread;
+
+use rustix::thread::{MembarrierCommand, membarrier};
+
+use super::Block;
+use crate::{clock, cpus};
+
+/// Calls before the first sample.
+const WARM_UP: u32 = 32;
+
+/// Makes the samples of a block.
+pub fn run(block: &mut Block<'_>) -> io::Result<u64> {
+    let (&here, others) = block.cpus.split_first().ok_or(io::ErrorKind::NotFound)?;
+    membarrier(MembarrierCommand::RegisterPrivateExpedited)?;
+    let over = AtomicBool::new(false);
+    let ran: Vec<AtomicU64> = others.iter().map(|_| AtomicU64::new(0)).collect();
+    thread::scope(|scope| {
+        for (&cpu, ran) in others.iter().zip(&ran) {
+            let over = &over;
+            scope.spawn(move || match cpus::pin(cpu) {
+                Ok(()) => work(over, ran),
+                Err(_) => over.store(true, Relaxed),
+            });
+        }
+        let made = samples(block, here, &ran, &over);
+        over.store(true, Relaxed);
+        made
+    })
+}
+
+fn samples(
+    block: &mut Block<'_>,
+    here: usize,
+    ran: &[AtomicU64],
+    over: &AtomicBool,
+) -> io::Result<u64> {
+    let rounds = || -> Vec<u64> { ran.iter().map(|ran| ran.load(Relaxed)).collect() };
+    cpus::pin(here)?;
+    // Each of them runs before the first call: a CPU that does not is not interrupted.
+    while rounds().contains(&0) {
+        if over.load(Relaxed) {
+            return Err(io::Error::other("a thread can't be pinned"));
+        }
+        thread::yield_now();
+    }
+    let before = rounds();
+    for round in 0..WARM_UP + block.count {
+        if round == WARM_UP {
+            block.begin()?;
+        }
+        let start = clock::now();
+        membarrier(MembarrierCommand::PrivateExpedited)?;
+        let end = clock::now();
+        if round >= WARM_UP {
+            block.record(end - start);
+        }
+    }
+    let ticks = block.end()?;
+    match rounds()
+        .iter()
+        .zip(&before)
+        .all(|(now, before)| now > before)
+    {
+        true => Ok(ticks),
+        false => Err(io::Error::other("a CPU did not run meanwhile")),
+    }
+}
+
+/// Runs until it is over, counting its rounds. Where CPUs run one after another YIELD lets the
+/// others run.
+fn work(over: &AtomicBool, ran: &AtomicU64) {
+    while !over.load(Relaxed) {
+        ran.fetch_add(1, Relaxed);
+        // SAFETY: a hint, which changes nothing.
+        unsafe { asm!("yield", options(nomem, nostack, preserves_flags)) };
+    }
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Two threads on two CPUs wake each other, by what the workload is named after; a sample is a
+//! round trip, two wake-ups.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::thread;
+
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::{Errno, read, write};
+use rustix::pipe::pipe;
+use rustix::thread::futex;
+
+use super::Block;
+use crate::{clock, cpus};
+
+/// Round trips before the first sample: both threads have run on their CPUs by then, and
+/// governors have seen waits of this length.
+const WARM_UP: u32 = 32;
+
+/// One of two threads: what it sends the other waits for. Dropped, it is gone for the other.
+trait Side: Send {
+    /// Gives the other thread a token, which wakes it.
+    fn send(&self, token: u8) -> io::Result<()>;
+    /// Waits for a token; `None`: the other thread is gone.
+    fn receive(&self) -> io::Result<Option<u8>>;
+}
+
+/// By two pipes, as `perf bench sched pipe` does.
+pub fn by_pipes(block: &mut Block<'_>) -> io::Result<u64> {
+    let ((request, ask), (answer, reply)) = (pipe()?, pipe()?);
+    let near = Pipes(answer, ask);
+    run(block, near, Pipes(request, reply))
+}
+
+/// By two counters of events.
+pub fn by_eventfds(block: &mut Block<'_>) -> io::Result<u64> {
+    let [request, answer] = [
+        eventfd(0, EventfdFlags::empty())?,
+        eventfd(0, EventfdFlags::empty())?,
+    ];
+    let near = Events(&answer, &request);
+    run(block, near, Events(&request, &answer))
+}
+
+/// By two words in memory.
+pub fn by_futexes(block: &mut Block<'_>) -> io::Result<u64> {
+    let [request, answer] = [AtomicU32::new(NO_TOKEN), AtomicU32::new(NO_TOKEN)];
+    let near = Words(&answer, &request);
+    run(block, near, Words(&request, &answer))
+}
+
+/// Makes the samples of a block.
+fn run<S: Side>(block: &mut Block<'_>, near: S, far: S) -> io::Result<u64> {
+    let [here, there] = block.pair();
+    thread::scope(|scope| {
+        let other = scope.spawn(move || -> io::Result<()> {
+            cpus::pin(there)?;
+            while let Some(token) = far.receive()? {
+                far.send(token)?;
+            }
+            Ok(())
+        });
+        let made = cpus::pin(here).and_then(|()| samples(block, &near));
+        drop(near);
+        let ended = other
+            .join()
+            .unwrap_or_else(|_| Err(io::Error::other("a thread has panicked")));
+        ended.and(made)
+    })
+}
+
+fn samples(block: &mut Block<'_>, near: &impl Side) -> io::Result<u64> {
+    for round in 0..WARM_UP + block.count {
+        if round == WARM_UP {
+            block.begin()?;
+        }
+        let token = round as u8;
+        let start = clock::now();
+        near.send(token)?;
+        let back = near.receive()?;
+        let end = clock::now();
+        if back != Some(token) {
+            return Err(io::Error::other(format!(
+                "round {round}: {token} was sent, and {back:?} came back"
+            )));
+        }
+        if round >= WARM_UP {
+            block.record(end - start);
+        }
+    }
+    block.end()
+}
+
+/// What is read from, and what is written to.
+struct Pipes(OwnedFd, OwnedFd);
+
+impl Side for Pipes {
+    fn send(&self, token: u8) -> io::Result<()> {
+        write(&self.1, &[token])?;
+        Ok(())
+    }
+
+    fn receive(&self) -> io::Result<Option<u8>> {
+        let mut token = [0];
+        Ok((read(&self.0, &mut token)? == 1).then_some(token[0]))
+    }
+}
+
+/// The same of counters, which have one more than the token: 0 is none.
+struct Events<'e>(&'e OwnedFd, &'e OwnedFd);
+
+/// What a counter has when the other side is gone, or more.
+const GONE: u64 = 1 << 32;
+
+impl Side for Events<'_> {
+    fn send(&self, token: u8) -> io::Result<()> {
+        write(self.1, &(u64::from(token) + 1).to_ne_bytes())?;
+        Ok(())
+    }
+
+    fn receive(&self) -> io::Result<Option<u8>> {
+        let mut count = [0; size_of::<u64>()];
+        read(self.0, &mut count)?;
+        let count = u64::from_ne_bytes(count);
+        // Of what was not read in time there would be the sum, which is no token of a round.
+        Ok((count < GONE).then(|| (count - 1) as u8))
+    }
+}
+
+impl Drop for Events<'_> {
+    fn drop(&mut self) {
+        let _ = write(self.1, &GONE.to_ne_bytes());
+    }
+}
+
+/// The same of words.
+struct Words<'w>(&'w AtomicU32, &'w AtomicU32);
+
+const NO_TOKEN: u32 = u32::MAX;
+const NO_SIDE: u32 = u32::MAX - 1;
+
+impl Words<'_> {
+    fn put(&self, word: u32) -> io::Result<()> {
+        self.1.store(word, Release);
+        futex::wake(self.1, futex::Flags::PRIVATE, 1)?;
+        Ok(())
+    }
+}
+
+impl Side for Words<'_> {
+    fn send(&self, token: u8) -> io::Result<()> {
+        self.put(token.into())
+    }
+
+    fn receive(&self) -> io::Result<Option<u8>> {
+        loop {
+            let word = self.0.load(Acquire);
+            match word {
+                NO_SIDE => return Ok(None),
+                NO_TOKEN => {}
+                token => {
+                    self.0.store(NO_TOKEN, Release);
+                    return Ok(Some(token as u8));
+                }
+            }
+            // Woken by a signal, or too late to sleep: the word says what there is.
+            match futex::wait(self.0, futex::Flags::PRIVATE, NO_TOKEN, None) {
+                Ok(()) | Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+impl Drop for Words<'_> {
+    fn drop(&mut self) {
+        let _ = self.put(NO_SIDE);
+    }
+}

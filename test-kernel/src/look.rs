@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a CPU finds when it is entered, beside what it has to find: what is promised to it
+//! (DEN0022F.b, 6.4; Linux, Documentation/arch/arm64/booting.rst), and what is there of a machine
+//! that is all its own. What firmware or another kernel left is none of it.
+
+use core::fmt::Write;
+
+use aarch64_cpu::registers::{
+    CNTP_CTL_EL0, CNTPCT_EL0, CNTV_CTL_EL0, CNTVCT_EL0, CPACR_EL1, CurrentEL, DAIF, MIDR_EL1,
+    MPIDR_EL1, Readable, SCTLR_EL1, Writeable,
+};
+use arch::regs::{
+    CNTKCTL_EL1, ICC_HPPIR1_EL1, ICC_IGRPEN1_EL1, ICC_PMR_EL1, ICC_RPR_EL1, ICC_SRE_EL1, ISR_EL1,
+    MDSCR_EL1, PMCNTENSET_EL0, PMCR_EL0,
+};
+use arch::{gic_cpu, insn};
+use console::Port;
+use gic::Redistributor;
+use platform::Platform;
+
+/// SCTLR_EL1: its RES1 bits, MMU and caches off.
+const SCTLR: u64 = 0x30d0_0800;
+/// The priority of a CPU interface that handles nothing.
+const IDLE: u64 = 0xff;
+/// What [`floating_point`] brings through a register.
+const WORD: u64 = 0x3ff0_0000_0000_0000;
+
+/// What is found wrong, on the console.
+struct Look<'a> {
+    out: &'a mut Port,
+    number: usize,
+    wrong: u32,
+}
+
+impl Look<'_> {
+    /// `found` has to be `expected`.
+    fn at(&mut self, name: &str, found: u64, expected: u64) {
+        if found != expected {
+            self.wrong += 1;
+            let number = self.number;
+            let _ = writeln!(
+                self.out,
+                "kernel: CPU {number} finds {name} {found:#x}, not {expected:#x}"
+            );
+        }
+    }
+}
+
+/// Looks at this CPU, which is `number` in the device tree. It changes the CPU's interface and
+/// traps, so it is done once.
+pub fn around(out: &mut Port, platform: &Platform<'_>, number: usize) {
+    let mut look = Look {
+        out,
+        number,
+        wrong: 0,
+    };
+    let affinity = platform.cpus.get(number).map_or(0, |cpu| cpu.mpidr);
+    state(&mut look, affinity);
+    timers(&mut look);
+    interface(&mut look);
+    interrupts(&mut look, platform, affinity);
+    // What EL2 lets EL1 do without asking.
+    look.at("the trap of floating point", floating_point(), WORD);
+    // HPMN of MDCR_EL2 is what EL1 reads as N; the traps of the monitors are there too.
+    PMCNTENSET_EL0.set(1);
+    look.at(
+        "event counters",
+        u64::from(PMCR_EL0.get() >> 11 & 0x1f == 0),
+        0,
+    );
+    let wrong = look.wrong;
+    let midr = MIDR_EL1.get();
+    let _ = writeln!(
+        out,
+        "kernel: CPU {number} has looked around: {wrong} wrong, MIDR_EL1 {midr:#x}"
+    );
+}
+
+fn state(look: &mut Look<'_>, affinity: u64) {
+    look.at("CurrentEL", CurrentEL.get(), 1 << 2);
+    look.at("DAIF", DAIF.get(), 0xf << 6);
+    look.at("SCTLR_EL1", SCTLR_EL1.get(), SCTLR);
+    look.at("CPACR_EL1", CPACR_EL1.get(), 0);
+    look.at("MDSCR_EL1", MDSCR_EL1.get(), 0);
+    look.at("MPIDR_EL1", MPIDR_EL1.get() & platform::AFFINITY, affinity);
+}
+
+fn timers(look: &mut Look<'_>) {
+    look.at("CNTV_CTL_EL0", CNTV_CTL_EL0.get() & 1, 0);
+    look.at("CNTP_CTL_EL0", CNTP_CTL_EL0.get() & 1, 0);
+    look.at("CNTKCTL_EL1", CNTKCTL_EL1.get(), 0);
+    // The virtual counter is the physical one, on every CPU.
+    let [before, within, after] = [
+        || CNTPCT_EL0.get(),
+        || CNTVCT_EL0.get(),
+        || CNTPCT_EL0.get(),
+    ]
+    .map(|counter: fn() -> u64| {
+        // It is not read early (DDI 0487K.a, D12.2.1).
+        insn::isb();
+        counter()
+    });
+    let is_within = (before..=after).contains(&within);
+    look.at(
+        "the virtual counter's offset",
+        if is_within {
+            0
+        } else {
+            before.wrapping_sub(within)
+        },
+        0,
+    );
+}
+
+/// The CPU interface is off, and nothing waits behind it.
+fn interface(look: &mut Look<'_>) {
+    ICC_SRE_EL1.set(7);
+    insn::isb();
+    look.at("ICC_PMR_EL1", ICC_PMR_EL1.get(), 0);
+    look.at("ICC_IGRPEN1_EL1", ICC_IGRPEN1_EL1.get(), 0);
+    gic_cpu::enable(false);
+    look.at("ICC_RPR_EL1", ICC_RPR_EL1.get(), IDLE);
+    look.at(
+        "ICC_HPPIR1_EL1",
+        ICC_HPPIR1_EL1.get(),
+        u64::from(gic_cpu::SPURIOUS),
+    );
+    look.at("ISR_EL1", ISR_EL1.get(), 0);
+}
+
+/// Of this CPU's own interrupts none is pending or active.
+fn interrupts(look: &mut Look<'_>, platform: &Platform<'_>, affinity: u64) {
+    /// Offsets of GICR_ISPENDR0 and GICR_ISACTIVER0 (IHI 0069H, 12.11).
+    const PENDING: u64 = 0x1_0200;
+    const ACTIVE: u64 = 0x1_0300;
+    // SAFETY: the device tree says where it is, and the MMU is off.
+    let Ok(found) = (unsafe { Redistributor::find(&platform.gic, affinity) }) else {
+        look.at("redistributors", 0, 1);
+        return;
+    };
+    let read = |offset: u64| {
+        // SAFETY: as above; reading changes nothing.
+        u64::from(unsafe { ((found.base() + offset) as *const u32).read_volatile() })
+    };
+    look.at("GICR_ISPENDR0", read(PENDING), 0);
+    look.at("GICR_ISACTIVER0", read(ACTIVE), 0);
+}
+
+/// Brings [`WORD`] through a register of floating point.
+fn floating_point() -> u64 {
+    // FPEN.
+    CPACR_EL1.set(3 << 20);
+    insn::isb();
+    let read: u64;
+    // SAFETY: no code here uses such a register, and EL1 may use them since the ISB.
+    unsafe {
+        core::arch::asm!(".arch_extension fp", "fmov d0, {0}", "fmov {1}, d0", in(reg) WORD,
+            out(reg) read, options(nomem, nostack, preserves_flags));
+    }
+    read
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A kernel's Image out of the files that kernels are kept in: gzip, as `make` leaves
+//! `Image.gz`, and zboot, a UEFI application that unpacks itself and begins with where the
+//! compressed Image is (Linux, include/linux/pe.h, `struct linux_efi_zboot_header`; QEMU,
+//! hw/core/loader.c, `unpack_efi_zboot_image`, reads the same fields).
+
+use std::io::Read;
+
+use super::MOST;
+
+const GZIP: &[u8] = b"\x1f\x8b";
+/// What a zboot file begins with, and has at its fourth byte.
+const ZBOOT: (&[u8], &[u8]) = (b"MZ", b"zimg");
+/// Where it says where the compressed Image begins, and how long that is.
+const AT: usize = 8;
+const LENGTH: usize = 12;
+/// Where it says how that is compressed: text that ends with a zero.
+const KIND: std::ops::Range<usize> = 24..56;
+
+/// The Image in `file`, which is the file itself if it is none of these. Else why there is
+/// none, as the end of a sentence.
+pub fn kernel(file: Vec<u8>) -> Result<Vec<u8>, String> {
+    if file.starts_with(GZIP) {
+        return decompressed("gzip", &file);
+    }
+    if !(file.starts_with(ZBOOT.0) && file.get(4..8) == Some(ZBOOT.1)) {
+        return Ok(file);
+    }
+    let cut = || "is cut short: its header names what is not there".to_owned();
+    let field = |at: usize| {
+        let bytes = file.get(at..at + 4)?.try_into().ok()?;
+        usize::try_from(u32::from_le_bytes(bytes)).ok()
+    };
+    let (at, length) = field(AT).zip(field(LENGTH)).ok_or_else(cut)?;
+    let packed = at.checked_add(length).and_then(|end| file.get(at..end));
+    let kind = file.get(KIND).ok_or_else(cut)?;
+    let kind = kind.split(|&byte| byte == 0).next().unwrap_or_default();
+    let packed = packed.ok_or_else(cut)?;
+    decompressed(&String::from_utf8_lossy(kind), packed)
+}
+
+/// What is compressed in a way of this name.
+fn decompressed(kind: &str, packed: &[u8]) -> Result<Vec<u8>, String> {
+    let broken = |error: &dyn std::fmt::Display| format!("can't be unpacked ({kind}: {error})");
+    let mut image = Vec::new();
+    let mut reader: Box<dyn Read> = match kind {
+        "gzip" => Box::new(flate2::read::GzDecoder::new(packed)),
+        // Its frame may have other bytes behind it, which are the length of what was packed.
+        "zstd" | "zstd22" => {
+            let decoder = ruzstd::decoding::StreamingDecoder::new(packed);
+            Box::new(decoder.map_err(|error| broken(&error))?)
+        }
+        other => {
+            return Err(format!(
+                "is compressed by `{other}`, which is not known here; build it with CONFIG_KERNEL_GZIP, or \
+                 give arch/arm64/boot/Image"
+            ));
+        }
+    };
+    let most = MOST as u64 + 1;
+    reader
+        .by_ref()
+        .take(most)
+        .read_to_end(&mut image)
+        .map_err(|error| broken(&error))?;
+    Ok(image)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn zboot(kind: &str, packed: &[u8]) -> Vec<u8> {
+        let mut file = b"MZ\0\0zimg".to_vec();
+        file.extend(64u32.to_le_bytes());
+        file.extend((packed.len() as u32).to_le_bytes());
+        file.resize(KIND.start, 0);
+        file.extend(kind.as_bytes());
+        file.resize(64, 0);
+        file.extend(packed);
+        file.extend(b"behind");
+        file
+    }
+
+    #[test]
+    fn an_image_is_found_however_it_is_packed() {
+        let image: Vec<u8> = (0..5000u32).flat_map(u32::to_le_bytes).collect();
+        assert_eq!(kernel(image.clone()).unwrap(), image);
+        let packed = gzip(&image);
+        assert_eq!(kernel(packed.clone()).unwrap(), image);
+        assert_eq!(kernel(zboot("gzip", &packed)).unwrap(), image);
+        let level = ruzstd::encoding::CompressionLevel::Fastest;
+        let packed = ruzstd::encoding::compress_to_vec(&image[..], level);
+        assert_eq!(kernel(zboot("zstd22", &packed)).unwrap(), image);
+    }
+
+    #[test]
+    fn what_is_packed_badly_says_so() {
+        let packed = gzip(&[1; 1000]);
+        let wrong = |file: Vec<u8>| kernel(file).unwrap_err();
+        assert!(wrong(packed[..20].to_vec()).contains("gzip"));
+        assert!(wrong(zboot("lzma", &packed)).contains("`lzma`"));
+        let mut file = zboot("gzip", &packed);
+        file.truncate(70);
+        assert!(wrong(file).contains("cut short"));
+        assert!(wrong(zboot("gzip", b"none")).contains("can't be unpacked"));
+        for length in 8..KIND.end {
+            assert!(wrong(zboot("gzip", &packed)[..length].to_vec()).contains("cut short"));
+        }
+    }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! QEMU's event loop, which is to wait by ppoll(2) and not by io_uring(7).
+//!
+//! By io_uring it loses a wake-up of its main thread, as 11.1.3 does on Linux 6.18. The thread
+//! that executes the guest then waits for it for ever, and by `-icount sleep=off` no timer of the
+//! guest fires: it hangs in WFI. It takes a guest that writes to flash, as UEFI firmware with
+//! variables of its own does, since that write runs the event loop in the thread of the CPUs.
+//! 4 of 140 boots of such a firmware hung, and went on as soon as something wrote to an eventfd of
+//! the main thread; without io_uring none of 220.
+
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod filter {
+    use seccompiler::{BackendError, BpfProgram, SeccompAction, SeccompFilter};
+
+    /// For a kernel without it QEMU takes ppoll(2), and says nothing.
+    const ANSWER: SeccompAction = SeccompAction::Errno(libc::ENOSYS as u32);
+
+    #[cfg(target_arch = "x86_64")]
+    const HERE: seccompiler::TargetArch = seccompiler::TargetArch::x86_64;
+    #[cfg(target_arch = "aarch64")]
+    const HERE: seccompiler::TargetArch = seccompiler::TargetArch::aarch64;
+
+    /// All system calls but the one that makes a ring.
+    pub fn program() -> Result<BpfProgram, BackendError> {
+        let calls = [(libc::SYS_io_uring_setup, Vec::new())];
+        let calls = calls.into_iter().collect();
+        SeccompFilter::new(calls, SeccompAction::Allow, ANSWER, HERE)?.try_into()
+    }
+}
+
+/// What this thread, and each that it starts, starts from now on has no io_uring. A kernel that
+/// has no such filters is left as it is: the defect is rare there as well, and a run that hangs
+/// says so.
+pub fn without_io_uring() {
+    #[cfg(all(
+        target_os = "linux",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    ))]
+    if let Ok(program) = filter::program() {
+        let _ = seccompiler::apply_filter(&program);
+    }
+}
+
+#[cfg(all(test, target_os = "linux", target_arch = "x86_64"))]
+mod tests {
+    use std::io::{Seek, Write};
+    use std::process::Command;
+    use std::thread;
+
+    use super::*;
+    use crate::qemu::{self, Found};
+
+    /// How many filters a program that the calling thread starts runs under.
+    fn filters() -> u32 {
+        let status = Command::new("cat").arg("/proc/self/status").output();
+        let status = String::from_utf8(status.unwrap().stdout).unwrap();
+        let count = |line: &str| line.strip_prefix("Seccomp_filters:")?.trim().parse().ok();
+        status.lines().find_map(count).unwrap()
+    }
+
+    /// Whether the emulator gets a ring, for a disk; `None` if there is no emulator yet.
+    fn gets_ring() -> Option<bool> {
+        let Found::Usable(emulator) = qemu::find() else {
+            return None;
+        };
+        let disk = tempfile::NamedTempFile::new().unwrap();
+        disk.as_file().set_len(1 << 20).unwrap();
+        let node = format!(
+            "driver=file,aio=io_uring,node-name=disk,filename={}",
+            disk.path().display()
+        );
+        let mut command = emulator.command();
+        command.args(["-machine", "none", "-display", "none", "-blockdev", &node]);
+        command.args(["-monitor", "stdio", "-serial", "none", "-parallel", "none"]);
+        let mut orders = tempfile::tempfile().unwrap();
+        orders.write_all(b"quit\n").unwrap();
+        orders.rewind().unwrap();
+        let ended = command.stdin(orders).output().unwrap();
+        let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+        if !ended.status.success() {
+            assert!(told.contains("io_uring"), "{told}");
+        }
+        Some(ended.status.success())
+    }
+
+    #[test]
+    fn an_emulator_gets_no_ring() {
+        let within = thread::spawn(|| {
+            let before = filters();
+            without_io_uring();
+            assert_eq!(filters(), before + 1);
+            gets_ring()
+        });
+        let ring = within.join().unwrap();
+        assert_ne!(ring, Some(true));
+    }
+}
