@@ -11,11 +11,12 @@ use plan::{BALANCED, Cell, Limits, PASSES, Pace, Plan, Under, Word};
 use rustix::termios::{isatty, tcdrain};
 
 use crate::counts::Counts;
+use crate::idle::Idles;
 use crate::output::Output;
 use crate::page::Page;
 use crate::report::{self, Frame, Told};
 use crate::workload::{self, Block};
-use crate::{clock, cpus, idle, options};
+use crate::{clock, cpus, options};
 
 /// A cell, with what it has so far.
 struct Entry {
@@ -37,7 +38,7 @@ pub struct Bench {
     /// The CPUs that threads may run on.
     cpus: Vec<usize>,
     under: Under,
-    idles_by: String,
+    idles: Idles,
     output: Output<Stdout>,
     /// Passes over cells that are done, and their guessed microseconds.
     done: (usize, u64),
@@ -63,7 +64,7 @@ fn measure(plan: Plan) -> io::Result<()> {
         },
         page,
         cpus: cpus::allowed()?,
-        idles_by: idle::ran(),
+        idles: Idles::read(std::env::args()),
         output: Output::new(stdout()),
         done: (0, 0),
     };
@@ -95,7 +96,10 @@ impl Bench {
         let machine = self.machine(instructions);
         let cells = self.plan.cells(&machine);
         let entry = |cell: Cell| Entry {
-            skipped: cell.skip_reason(&machine).map(|reason| reason.to_string()),
+            skipped: match cell.skip_reason(&machine) {
+                Some(reason) => Some(reason.to_string()),
+                None => self.idles.lacks(cell.linux_cpuidle),
+            },
             limits: Limits::of(&self.plan, &cell, machine.frequency, instructions),
             guess_us: self.guess_us(&cell, machine.frequency, instructions),
             pace: Pace::default(),
@@ -178,7 +182,7 @@ impl Bench {
             counts: &entry.counts,
             made: entry.made,
             pace: &entry.pace,
-            idles_by: &self.idles_by,
+            idles_by: &self.idles.to_string(),
         };
         let frame = Frame {
             under: self.under.name(),

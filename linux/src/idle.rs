@@ -2,29 +2,105 @@
 //! How the kernel idles: the driver and the governor of cpuidle that run, and what its states
 //! have counted.
 
-use std::fs;
 use std::path::Path;
+use std::{fmt, fs};
+
+use plan::LinuxCpuidle;
 
 use crate::counts::Counts;
 
 /// Where the kernel shows cpuidle.
 const CPUIDLE: &str = "/sys/devices/system/cpu/cpuidle";
+/// The word that has a kernel poll.
+const NOHLT: &str = "nohlt";
 /// Where it shows CPUs.
 const CPUS: &str = "/sys/devices/system/cpu";
 
-/// The driver and the governor that run, as `none/menu`: without a driver the kernel idles by its
-/// own loop, and asks no governor.
-#[must_use]
-pub fn ran() -> String {
-    let read = |name: &str| {
-        let text = fs::read_to_string(Path::new(CPUIDLE).join(name)).ok()?;
-        let text = text.trim().to_owned();
-        (!text.is_empty()).then_some(text)
-    };
-    let none = || "none".to_owned();
-    let driver = read("current_driver").unwrap_or_else(none);
-    let governor = read("current_governor").or_else(|| read("current_governor_ro"));
-    format!("{driver}/{}", governor.unwrap_or_else(none))
+/// The driver and the governor of cpuidle that run, as sysfs has them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Idles {
+    driver: Option<String>,
+    governor: Option<String>,
+    /// The governors that the kernel has.
+    governors: String,
+    /// The kernel was told to poll, and knows what that means.
+    polls: bool,
+}
+
+impl Idles {
+    /// What runs. `words` are those that the first process was started with: a word of the
+    /// command line that the kernel does not know is one of them.
+    #[must_use]
+    pub fn read(words: impl IntoIterator<Item = String>) -> Self {
+        let told = fs::read_to_string("/proc/cmdline").unwrap_or_default();
+        Self::read_in(Path::new(CPUIDLE), &told, words)
+    }
+
+    fn read_in(folder: &Path, told: &str, words: impl IntoIterator<Item = String>) -> Self {
+        let read = |name: &str| {
+            let text = fs::read_to_string(folder.join(name)).ok()?;
+            let text = text.trim().to_owned();
+            (!text.is_empty() && text != "none").then_some(text)
+        };
+        let told = told.split_ascii_whitespace().any(|word| word == NOHLT);
+        Self {
+            driver: read("current_driver"),
+            governor: read("current_governor").or_else(|| read("current_governor_ro")),
+            governors: read("available_governors").unwrap_or_default(),
+            polls: told && words.into_iter().all(|word| word != NOHLT),
+        }
+    }
+
+    /// Why it is not what was `asked` for, if so.
+    #[must_use]
+    pub fn lacks(&self, asked: LinuxCpuidle) -> Option<String> {
+        let Self {
+            driver,
+            governor,
+            governors,
+            polls,
+        } = self;
+        let why = match asked {
+            LinuxCpuidle::Default => None,
+            LinuxCpuidle::Nohlt => (!polls).then(|| {
+                "the kernel was not told nohlt, or does not know it (CONFIG_GENERIC_IDLE_POLL_SETUP)".into()
+            }),
+            LinuxCpuidle::Off => governor
+                .is_some()
+                .then(|| format!("cpuidle runs, as {self}; the kernel has to be told cpuidle.off=1")),
+            LinuxCpuidle::Haltpoll if driver.as_deref() != Some("haltpoll") => Some(format!(
+                "the driver haltpoll does not run, but {self}; the kernel needs CONFIG_HALTPOLL_CPUIDLE built in"
+            )),
+            LinuxCpuidle::Haltpoll
+            | LinuxCpuidle::Ladder
+            | LinuxCpuidle::Menu
+            | LinuxCpuidle::Teo => {
+                let wanted = asked.governor();
+                if governor.as_deref() != wanted {
+                    Some(format!("{self} runs; this kernel has the governors {governors}"))
+                } else {
+                    driver.is_none().then(|| {
+                        "no driver of cpuidle runs, so its governor chooses nothing: the machine describes no idle state; \
+                         under rouse it does"
+                            .into()
+                    })
+                }
+            }
+        };
+        why.map(|why| format!("linux-cpuidle {asked}: {why}"))
+    }
+}
+
+impl fmt::Display for Idles {
+    /// Driver and governor, as `none/menu`: without a driver the kernel idles by its own loop, and
+    /// asks no governor. `nohlt` is a loop that polls, before any driver.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.polls {
+            return f.write_str(NOHLT);
+        }
+        let or = |text: &Option<String>| text.clone().unwrap_or_else(|| "none".into());
+        write!(f, "{}/{}", or(&self.driver), or(&self.governor))
+    }
 }
 
 /// How often each state was entered, and for how long, by all CPUs.
@@ -57,6 +133,69 @@ fn states_in(cpus: &Path) -> Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What is read where sysfs has these files.
+    fn idles(files: &[(&str, &str)], told: &str, words: &[&str]) -> Idles {
+        let unique = files
+            .iter()
+            .map(|(_, text)| text.trim())
+            .collect::<String>();
+        let place =
+            std::env::temp_dir().join(format!("rouse-idle-{}-{unique}", std::process::id()));
+        fs::create_dir_all(&place).unwrap();
+        for (name, text) in files {
+            fs::write(place.join(name), text).unwrap();
+        }
+        let words = words.iter().map(|word| (*word).to_owned());
+        let idles = Idles::read_in(&place, told, words);
+        fs::remove_dir_all(&place).unwrap();
+        idles
+    }
+
+    #[test]
+    fn what_ran_is_told_from_what_was_asked_for() {
+        use LinuxCpuidle::{Default, Haltpoll, Menu, Nohlt, Off, Teo};
+        let of = |driver, governor| {
+            let files = [
+                ("current_driver", driver),
+                ("current_governor", governor),
+                ("available_governors", "ladder menu teo\n"),
+            ];
+            idles(&files, "quiet", &[])
+        };
+        let (bare, psci) = (of("none\n", "menu\n"), of("psci_idle\n", "teo\n"));
+        let haltpoll = of("haltpoll\n", "haltpoll\n");
+        let off = idles(&[], "cpuidle.off=1", &["rouse-linux"]);
+        let told = |idles: &Idles| idles.to_string();
+        assert_eq!(
+            [told(&bare), told(&psci), told(&haltpoll), told(&off)],
+            [
+                "none/menu",
+                "psci_idle/teo",
+                "haltpoll/haltpoll",
+                "none/none"
+            ]
+        );
+        let held = |idles: &Idles| {
+            let all = [Default, Nohlt, Off, Haltpoll, Menu, Teo].into_iter();
+            all.filter(|asked| idles.lacks(*asked).is_none())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(held(&bare), [Default]);
+        assert_eq!(held(&psci), [Default, Teo]);
+        assert_eq!(held(&haltpoll), [Default, Haltpoll]);
+        assert_eq!(held(&off), [Default, Off]);
+        assert!(bare.lacks(Menu).unwrap().contains("no idle state"));
+        assert!(psci.lacks(Menu).unwrap().contains("ladder menu teo"));
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_know_a_word_passes_it_on() {
+        let of = |told, words: &[&str]| idles(&[], told, words).lacks(LinuxCpuidle::Nohlt);
+        assert_eq!(of("quiet nohlt", &["/init"]), None);
+        assert!(of("quiet nohlt", &["/init", "nohlt"]).is_some());
+        assert!(of("quiet", &["/init"]).is_some());
+    }
 
     #[test]
     fn states_are_summed_over_cpus() {

@@ -17,6 +17,7 @@ Usage: rouse-linux [OPTIONS]
       --trap WORDS          which waits trap: none, wfi, wfe, both; where Rouse is below
       --deliver WORDS       how interrupts come: inject, direct; where Rouse is below
       --host-poll-us NUMBERS  how long Rouse polls on a trapped WFI, microseconds
+      --linux-cpuidle WORDS  how the kernel idles: default, nohlt, off, haltpoll, governor:NAME; skipped where it does not
       --max-iterations N    samples of each at most (default 2000)
       --iterations N        samples of each, whatever they show
       --cell-ms N           time of each at most, milliseconds beside its periods

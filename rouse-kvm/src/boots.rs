@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use plan::{Atomics, Given, Machine, PREFIX, Plan, Under};
+use plan::{Atomics, Choice, Given, Machine, PREFIX, Plan, Under};
 
 use crate::boot;
 use crate::failure::Failure;
@@ -53,10 +53,7 @@ impl Job {
             caches: true,
             event_loses_irq: false,
         };
-        let atomics: Vec<Option<Atomics>> = match plan.atomics().map(Some).collect::<Vec<_>>() {
-            none if none.is_empty() => vec![None],
-            named => named,
-        };
+        let choices = plan.choices(false);
         let mut boots = Vec::new();
         for given in request::givens(&plan, machine, Some(host.trap)) {
             let machine = Machine {
@@ -66,8 +63,8 @@ impl Job {
             if !runs(&plan, &machine) {
                 continue;
             }
-            let of = |&atomics: &Option<Atomics>| one(words, host, &plan, under, given, atomics);
-            boots.extend(atomics.iter().map(of));
+            let of = |&choice: &Choice| one(words, host, &plan, under, given, choice);
+            boots.extend(choices.iter().map(of));
         }
         if boots.is_empty() {
             return Err(Failure::bad_input(nothing(&plan, machine, host)));
@@ -110,16 +107,14 @@ fn one(
     plan: &Plan,
     under: Under,
     given: Given,
-    atomics: Option<Atomics>,
+    choice: Choice,
 ) -> Boot {
     let mut title = format!("under {under}, trap {}", given.trap);
     if given.host_poll_us != 0 {
         title += &format!(", host polls {} us", given.host_poll_us);
     }
-    if let Some(atomics) = atomics {
-        title += &format!(", atomics {atomics}");
-    }
-    let image = match atomics {
+    title += &choice.to_string();
+    let image = match choice.atomics {
         Some(Atomics::Llsc) => Atomics::Llsc,
         Some(Atomics::Lse) | None if host.lse => Atomics::Lse,
         Some(Atomics::Lse) | None => Atomics::Llsc,
@@ -142,7 +137,7 @@ fn one(
     // The image comes by standard input.
     boot.push("-".into());
     let arguments = [
-        plan.with_atomics(atomics).to_string(),
+        plan.chosen(choice).to_string(),
         format!("{PREFIX}under={under}"),
         given.to_string(),
         words.append.clone().unwrap_or_default(),

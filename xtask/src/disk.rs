@@ -21,12 +21,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use plan::Atomics;
+use plan::Choice;
 
 use crate::cli::ImageArgs;
 use crate::failure::bad_input;
 use crate::images::{self, Built};
-use crate::job::Load;
+use crate::job::{Load, Variant};
 use crate::output::{Disks, Output};
 use crate::terminal::say;
 use crate::{interrupt, output, places};
@@ -37,8 +37,8 @@ pub fn image(args: &ImageArgs) -> Result<()> {
     load.plan.cycles = args.cycles;
     // Before anything is built: what can't boot, be said or written, is refused.
     load.board.boots_disks("--board")?;
-    let atomics = one_image(&load)?;
-    let arguments = load.boot_arguments(atomics);
+    let choice = one_choice(&load)?;
+    let arguments = load.boot_arguments(choice, Variant::FIRST_SEED);
     text::of(&arguments, load.guest.is_none())?;
     let path = match &args.out {
         Some(path) => path.clone(),
@@ -58,12 +58,14 @@ pub fn image(args: &ImageArgs) -> Result<()> {
     Ok(())
 }
 
-/// The atomic instructions that are asked for: a disk is booted as it is, with one of them.
-fn one_image(load: &Load) -> Result<Option<Atomics>> {
-    let mut asked = load.plan.atomics();
-    match (asked.next(), asked.next()) {
-        (first, None) => Ok(first),
-        (_, Some(_)) => bad_input!(
+/// What is asked for of what a boot has one of: a disk is booted as it is.
+fn one_choice(load: &Load) -> Result<Choice> {
+    match load.plan.choices(load.linux())[..] {
+        [choice] => Ok(choice),
+        _ if load.linux() => bad_input!(
+            "--linux-cpuidle: a kernel idles in one way from its boot on; name one word here, and make a disk for each"
+        ),
+        _ => bad_input!(
             "--atomics: a boot has one image of the guest; name one word here, and for the other write rouse.atomics= into \
              the disk's ROUSE.TXT"
         ),

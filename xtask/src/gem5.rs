@@ -151,7 +151,7 @@ impl Emulator {
             .args(["--parameters", &parameters::json(&job.parameters)])
             .arg(format!(
                 "--bootargs={}",
-                job.load.boot_arguments(variant.atomics)
+                job.load.boot_arguments(variant.choice, variant.seed)
             ));
         // Another kernel need not do what the boot's end is known by.
         if job.load.guest.is_some() {

@@ -21,8 +21,9 @@ pub const MOST: usize = 1 << 30;
 #[derive(Args, Clone, Debug, Default)]
 pub struct GivenArgs {
     /// Guest to run instead of the built one: an arm64 Image, as it is or compressed (gzip, zboot); or Debian's kernel, which is
-    /// provided: debian (the newest), debian:6.12, debian:7.3.4. Its command line is --guest-args and --append, and nothing else
-    #[arg(long, value_name = "IMAGE|debian[:VERSION]")]
+    /// provided: debian (the newest), debian:6.12, debian:7.3.4. Two with a comma between them are measured by turns and compared
+    /// (verb `run`). Its command line is --guest-args and --append, and nothing else
+    #[arg(long, value_name = "IMAGE|debian[:VERSION][,B]")]
     pub guest: Option<String>,
     /// Initial RAM disk of that guest
     #[arg(long, value_name = "FILE", requires = "guest")]
@@ -79,6 +80,11 @@ impl Given {
         let Some(name) = &args.guest else {
             return Ok(None);
         };
+        if name.contains(',') && !Path::new(name).exists() {
+            bad_input!(
+                "--guest: {name} are several kernels, and `run` alone compares two; name one"
+            );
+        }
         let image = match debian::version(name) {
             Some(version) => fs::read(debian::provide(version)?)?,
             None => read("--guest", Path::new(name), "name an arm64 Image")?,

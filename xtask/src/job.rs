@@ -168,7 +168,7 @@ impl Job {
     /// Checks the options of `run`.
     pub fn of_run(args: &RunArgs) -> Result<Self> {
         let mut job = Self::new(&args.job)?.within(&args.limits);
-        job.repeat = args.repeat as usize;
+        job.repeat = args.repeat.unwrap_or(1) as usize;
         if let Some(file) = &args.watts {
             job.watts = Some(watts::read(file)?);
         }

@@ -23,7 +23,12 @@ use crate::qemu::{self, Emulator, firmware};
 
 /// The command of one boot of `job`. For a boot from disk the disk is written.
 pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) -> Result<Command> {
-    let Variant { under, atomics, .. } = variant;
+    let Variant {
+        under,
+        choice,
+        seed,
+        ..
+    } = variant;
     let board = job.board();
     let qemu = board.qemu("--board")?;
     let mut command = emulator.command();
@@ -46,10 +51,11 @@ pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) 
         command.arg("-dtb").arg(tree);
     }
     if job.load.linux() {
-        // What a kernel draws from the machine, and its time, are the same in each boot.
-        command.args(["-seed", "1", "-rtc", "base=2026-01-01,clock=vm"]);
+        // What a kernel draws from the machine is known, and its time the same in each boot.
+        command.args(["-seed", &seed.to_string()]);
+        command.args(["-rtc", "base=2026-01-01,clock=vm"]);
     }
-    let mut arguments = job.load.boot_arguments(atomics);
+    let mut arguments = job.load.boot_arguments(choice, seed);
     if let Some(firmware) = &job.dirty_firmware {
         dirty(&mut command, firmware);
     }

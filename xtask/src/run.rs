@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The verb `run`: measure, show, judge.
 
+mod pair;
+
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -21,6 +23,9 @@ pub fn run(args: &RunArgs) -> Result<()> {
     if kvm::place::is_here(args)? {
         return kvm::here::run(args);
     }
+    if let Some(sides) = pair::sides(args)? {
+        return pair::run(args, sides);
+    }
     let job = Job::of_run(args)?;
     let copy = Output::claim_any("--json", args.json.as_ref())?;
     let folder = Folder::claim(args.out.as_deref(), &job.board().name)?;
@@ -31,21 +36,30 @@ pub fn run(args: &RunArgs) -> Result<()> {
     };
     let session = session::run(&job, folder, show)?;
     tell(&session);
-    if let Some(ended) = &session.ended {
-        say!("{ended}");
-    }
     // Of a run that measured nothing there is nothing to replace an older file with.
     let keeps = session.failure.is_none() || session.results.has_cells();
     let copied = match copy.filter(|_| keeps) {
         Some(copy) => copy.write(&session.results.to_json()?),
         None => Ok(()),
     };
-    let Some(failure) = session.failure else {
-        return copied;
-    };
-    if let Err(error) = copied {
-        note!("{error:#}");
+    match (ended(session), copied) {
+        (Ok(()), copied) => copied,
+        (failed, Ok(())) => failed,
+        (failed, Err(error)) => {
+            note!("{error:#}");
+            failed
+        }
     }
+}
+
+/// Says how the guest ended, and what went wrong, if anything did.
+fn ended(session: Session) -> Result<()> {
+    if let Some(ended) = &session.ended {
+        say!("{ended}");
+    }
+    let Some(failure) = session.failure else {
+        return Ok(());
+    };
     let told = format!("{}; the console's log is {}", failure.told(), session.log);
     match failure.is_bad_input() {
         true => bad_input!("{told}"),

@@ -10,7 +10,7 @@ use results::merge::{self, Run as Measured};
 use results::{Emulator, Results};
 
 use crate::board::Machine;
-use crate::boot::{Boots, Launch, Ready, Show};
+use crate::boot::{Boots, Lacks, Launch, Ready, Show};
 use crate::cli::Metric;
 use crate::completeness::Completeness;
 use crate::critical::Watcher;
@@ -46,30 +46,39 @@ pub struct Session {
 
 /// Builds, then boots once for each variant, and all of that as often as it is to be repeated.
 pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
-    let (Ready { emulator, built }, lacks) = Ready::for_some(job)?;
-    let described = Some(emulator.describe(job));
-    let mut run = Run {
-        job,
-        boots: Boots::new(&emulator, &built, show, folder.log()?),
-        nothing: nothing(job, described, &built),
-        failed: BTreeMap::new(),
-        results: Results::default(),
-        done: Vec::new(),
-        show,
-        found: Vec::new(),
-        ended: None,
-    };
-    for (under, why) in lacks {
-        let failure = Failure::lacking(&why);
-        // One reason may be that of several.
-        if run.failed.values().all(|other| *other != failure) {
-            note!("{}", failure.why);
-        }
-        run.failed.insert(under, failure);
-    }
+    let ready = Ready::for_some(job)?;
+    let mut run = Run::new(job, &ready, &folder, show, None)?;
     let failure = run.all()?;
-    let failure = failure.or_else(|| run.failed.pop_first().map(|(_, failure)| failure));
     run.close(failure, folder)
+}
+
+/// The same for two jobs with names, by turns, so that what changes meanwhile meets both alike.
+/// What ends one ends the other.
+pub fn alternately(
+    names: [&str; 2],
+    jobs: [&Job; 2],
+    folders: [Folder; 2],
+    show: Show,
+) -> Result<[Session; 2]> {
+    let ready = [Ready::for_some(jobs[0])?, Ready::for_some(jobs[1])?];
+    let run = |n: usize| Run::new(jobs[n], &ready[n], &folders[n], show, Some(names[n]));
+    let mut runs = [run(0)?, run(1)?];
+    let mut failed = [None, None];
+    'all: for number in 1..=jobs[0].repeat {
+        let turns = if number.is_multiple_of(2) {
+            [1, 0]
+        } else {
+            [0, 1]
+        };
+        for n in turns {
+            failed[n] = runs[n].repetition(number)?;
+            if failed[n].is_some() {
+                break 'all;
+            }
+        }
+    }
+    let ([a, b], [of_a, of_b], [to_a, to_b]) = (runs, failed, folders);
+    Ok([a.close(of_a, to_a)?, b.close(of_b, to_b)?])
 }
 
 /// What is known of `job` before its first boot.
@@ -98,6 +107,8 @@ pub fn measure(job: &Job) -> Result<Results> {
 /// What the boots so far came to.
 struct Run<'j> {
     job: &'j Job,
+    /// What it is called, where it is one of two.
+    name: Option<&'j str>,
     boots: Boots<'j, Log>,
     /// What is known before the first boot.
     nothing: Results,
@@ -112,34 +123,72 @@ struct Run<'j> {
     ended: Option<String>,
 }
 
-impl Run<'_> {
+impl<'j> Run<'j> {
+    /// Before the first boot.
+    fn new(
+        job: &'j Job,
+        (Ready { emulator, built }, lacks): &'j (Ready, Lacks),
+        folder: &Folder,
+        show: Show,
+        name: Option<&'j str>,
+    ) -> Result<Self> {
+        let described = Some(emulator.describe(job));
+        let mut run = Self {
+            job,
+            name,
+            boots: Boots::new(emulator, built, show, folder.log()?),
+            nothing: nothing(job, described, built),
+            failed: BTreeMap::new(),
+            results: Results::default(),
+            done: Vec::new(),
+            show,
+            found: Vec::new(),
+            ended: None,
+        };
+        for (under, why) in lacks {
+            let failure = Failure::lacking(why);
+            // One reason may be that of several.
+            if run.failed.values().all(|other| *other != failure) {
+                note!("{}", failure.why);
+            }
+            run.failed.insert(*under, failure);
+        }
+        Ok(run)
+    }
+
     /// Repeats until something is wrong; an error only if there is nothing to keep.
     fn all(&mut self) -> Result<Option<Failure>> {
         for number in 1..=self.job.repeat {
-            self.results = Results {
-                began: began(),
-                ..self.nothing.clone()
-            };
-            let failure = self.once(number);
-            if let Some(watts) = &self.job.watts {
-                self.results.model_energy(watts);
-            }
-            let kept = !self.done.is_empty();
-            // Of a repetition that measured nothing there is nothing to keep, unless it is the only one.
-            if self.results.has_cells() || !kept {
-                self.done.push(Measured {
-                    label: format!("run {number}"),
-                    results: std::mem::take(&mut self.results),
-                    commands: Vec::new(),
-                });
-            }
-            match failure {
-                Ok(None) => {}
-                Err(error) if kept => return Ok(Some(Failure::broken(&error))),
-                failed => return failed,
+            if let Some(failure) = self.repetition(number)? {
+                return Ok(Some(failure));
             }
         }
         Ok(None)
+    }
+
+    /// Does everything once more, and keeps what was measured.
+    fn repetition(&mut self, number: usize) -> Result<Option<Failure>> {
+        self.results = Results {
+            began: began(),
+            ..self.nothing.clone()
+        };
+        let failure = self.once(number);
+        if let Some(watts) = &self.job.watts {
+            self.results.model_energy(watts);
+        }
+        let kept = !self.done.is_empty();
+        // Of a repetition that measured nothing there is nothing to keep, unless it is the only one.
+        if self.results.has_cells() || !kept {
+            self.done.push(Measured {
+                label: format!("run {number}"),
+                results: std::mem::take(&mut self.results),
+                commands: Vec::new(),
+            });
+        }
+        match failure {
+            Err(error) if kept => Ok(Some(Failure::broken(&error))),
+            failed => failed,
+        }
     }
 
     /// Boots once for each variant, until something is wrong.
@@ -149,7 +198,8 @@ impl Run<'_> {
         if number.is_multiple_of(2) {
             variants.reverse();
         }
-        for variant in variants {
+        for mut variant in variants {
+            variant.seed = number as u64;
             if self.failed.contains_key(&variant.under) {
                 continue;
             }
@@ -177,10 +227,13 @@ impl Run<'_> {
     fn boot(&mut self, variant: Variant, number: usize) -> Result<Option<Failure>> {
         let job = self.job;
         let under = variant.under;
-        let title = match job.repeat {
-            1 => variant.to_string(),
-            of => format!("{variant}, run {number} of {of}"),
-        };
+        let mut title = variant.to_string();
+        if let Some(name) = self.name {
+            title = format!("{name} {title}");
+        }
+        if job.repeat > 1 {
+            title += &format!(", run {number} of {}", job.repeat);
+        }
         let watcher = Watcher::new(self.boots.emulator, job, variant, self.boots.built);
         let watching = watcher.as_ref().ok().and_then(Option::as_ref);
         let checker = match job.strict {
@@ -209,7 +262,8 @@ impl Run<'_> {
         let other = ran.and_then(|ran| job.other_image(variant, ran));
         // It was the other image that was watched.
         if let Some(watched) = watched.filter(|_| other.is_none()) {
-            self.results.add_samples(under, variant.atomics, watched);
+            self.results
+                .add_samples(under, variant.choice.atomics, watched);
         }
         // Another kernel need not know our records.
         let owes_records = job.load.guest.is_none() || job.load.linux() || records.begun;
@@ -258,7 +312,8 @@ impl Run<'_> {
         all
     }
 
-    fn close(self, failure: Option<Failure>, mut folder: Folder) -> Result<Session> {
+    fn close(mut self, failure: Option<Failure>, mut folder: Folder) -> Result<Session> {
+        let failure = failure.or_else(|| self.failed.pop_first().map(|(_, failure)| failure));
         self.boots.kept.write(&mut folder);
         let all = self.together();
         if all.has_cells() {

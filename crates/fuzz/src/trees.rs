@@ -52,6 +52,8 @@ pub fn guest_tree(data: &[u8]) {
         hypervisor: None,
         described_by: Firmware::Fdt,
         exits: None,
+        standby: false,
+        seed: None,
         initrd: None,
         bootargs: plan::guest_part(&bootargs),
     };

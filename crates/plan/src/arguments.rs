@@ -64,6 +64,10 @@ pub const SURVEY: &str = "survey";
 pub const DEADLINE: &str = "deadline";
 /// Seconds that a pass of a cell may take.
 pub const CELL_DEADLINE: &str = "cell-deadline";
+/// What chance is made of.
+pub const SEED: &str = "seed";
+/// Gives the guest's CPUs a standby state.
+pub const GUEST_STANDBY: &str = "guest-standby";
 /// Keeps a CPU for the deadlines.
 pub const KEEP_CPU: &str = "keep-cpu";
 /// What traps in a boot, where cells can't turn that.
@@ -97,7 +101,7 @@ arguments! {
         /// No other boot has another trap.
         given_alone: bool = GIVEN_ALONE, on;
         /// What chance is made of.
-        seed: Option<u64> = "seed", count;
+        seed: Option<u64> = SEED, count;
         /// Wake-ups of a soak, which is run instead.
         soak: Option<u64> = "soak", count;
         /// The same without other operations.
@@ -116,6 +120,8 @@ arguments! {
         keep_cpu: bool = KEEP_CPU, on;
         /// Here the boot arguments begin, where a boot manager may put something in front.
         options: bool = OPTIONS, on;
+        /// The guest's tree has a standby state, so that a kernel's governor has a choice.
+        guest_standby: bool = GUEST_STANDBY, on;
         /// The console, as `platform::uart::Named` reads it.
         uart: Option<&'a str> = "uart", text;
     }

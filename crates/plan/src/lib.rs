@@ -18,8 +18,8 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
-mod atomics;
 mod cell;
+mod choice;
 mod completion;
 mod cpus;
 mod dimensions;
@@ -35,10 +35,10 @@ mod wait;
 mod words;
 
 pub use arguments::{
-    Arguments, CELL_DEADLINE, DEADLINE, KEEP_CPU, Names, OPTIONS, Part, Program, SURVEY, Unfit,
-    guest_part, keys,
+    Arguments, CELL_DEADLINE, DEADLINE, GUEST_STANDBY, KEEP_CPU, Names, OPTIONS, Part, Program,
+    SEED, SURVEY, Unfit, guest_part, keys,
 };
-pub use atomics::OtherImage;
+pub use choice::{Choice, OtherImage};
 pub use completion::Completion;
 pub use cpuidle::{Hz, Name as Governor, States};
 pub use cpus::CpuSet;

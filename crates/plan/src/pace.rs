@@ -27,8 +27,9 @@ pub const fn is_forwards(pass: u32) -> bool {
 /// Passes after which a cell can be found settled: as many forwards as backwards.
 pub const BALANCED: u32 = 2;
 
-/// Wake-ups of the block that tells what one costs.
-const FIRST: u32 = 16;
+/// Wake-ups of the block that tells what one costs: with one of each other pass enough for a
+/// median, whatever one of these costs.
+const FIRST: u32 = 20;
 
 /// Time that a cell may take unless some is named, milliseconds of the guest, where
 /// it counts instructions: one is 10^6 of them, which take an emulator long.

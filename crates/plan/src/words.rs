@@ -4,9 +4,11 @@
 //! What is asked of a word is an exhaustive match: a new word does not compile
 //! until every question about it is answered.
 
+mod cpuidle;
 mod fault;
 mod workload;
 
+pub use cpuidle::LinuxCpuidle;
 pub use fault::Fault;
 pub use workload::Workload;
 

@@ -68,7 +68,7 @@ fn arguments_beside_the_plan_are_read_once() {
     let text = "root=/dev/vda rouse.check=timer rouse.cost=all rouse.fault=sgi-lost rouse.hostile=power \
                 rouse.seed=7 rouse.soak=20000 rouse.stress=18446744073709551615 rouse.survey rouse.no-mpam rouse.options \
                  rouse.uart=pl011,0x9000000 rouse.under=kvm rouse.given-trap=wfi rouse.given-host-poll-us=9 \
-                 rouse.deadline=600 rouse.cell-deadline=0 rouse.keep-cpu rouse.wait=wfi";
+                 rouse.deadline=600 rouse.cell-deadline=0 rouse.keep-cpu rouse.guest-standby rouse.wait=wfi";
     let read = Arguments::parse(text).unwrap();
     assert_eq!(
         read,
@@ -87,6 +87,7 @@ fn arguments_beside_the_plan_are_read_once() {
             deadline: Some(600),
             cell_deadline: Some(0),
             keep_cpu: true,
+            guest_standby: true,
             uart: Some("pl011,0x9000000"),
             under: Some(Under::Kvm),
             given_trap: Some(Trap::Wfi),
@@ -170,12 +171,32 @@ fn an_image_runs_what_is_its_own_and_says_what_it_is() {
     // What a boot is told is what the host asks for, word by word.
     let both = plan("rouse.atomics=all rouse.wait=wfi");
     assert_eq!(both.atomics().collect::<Vec<_>>(), [Llsc, Lse]);
-    let told = |atomics| both.with_atomics(atomics).to_string();
+    let told = |plan: &Plan, linux| {
+        let choices = plan.choices(linux).into_iter();
+        choices
+            .map(|choice| plan.chosen(choice).to_string())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(
-        told(Some(Lse)),
-        "rouse.wait=wfi rouse.atomics=lse rouse.max-iterations=2000"
+        told(&both, false),
+        [
+            "rouse.wait=wfi rouse.atomics=llsc rouse.max-iterations=2000",
+            "rouse.wait=wfi rouse.atomics=lse rouse.max-iterations=2000",
+        ]
     );
-    assert_eq!(told(None), "rouse.wait=wfi rouse.max-iterations=2000");
+    let neither = "rouse.wait=wfi rouse.max-iterations=2000";
+    assert_eq!(told(&plan("rouse.wait=wfi"), false), [neither]);
+    // Linux has one image, and decides at its boot how it idles.
+    assert_eq!(told(&both, true), [neither]);
+    let idles = plan("rouse.linux-cpuidle=default,governor:teo");
+    assert_eq!(
+        told(&idles, true),
+        [
+            "rouse.linux-cpuidle=default rouse.max-iterations=2000",
+            "rouse.linux-cpuidle=governor:teo rouse.max-iterations=2000",
+        ]
+    );
+    assert_eq!(told(&idles, false).len(), 1);
 }
 
 #[test]
@@ -324,7 +345,7 @@ fn every_name_is_known_and_none_is_there_twice() {
             Arguments::<Plan>::read(Box::leak(format!("rouse.{key}=?").into_boxed_str()));
         assert!(!matches!(wrong, Some(Error::UnknownKey { .. })), "{key}");
     }
-    assert_eq!(names.len(), COUNT + Plan::OTHERS.len() + 18);
+    assert_eq!(names.len(), COUNT + Plan::OTHERS.len() + 19);
 }
 
 #[test]

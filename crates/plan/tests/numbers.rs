@@ -64,24 +64,24 @@ fn passes_run_there_and_back_and_back_and_there() {
 #[test]
 fn the_first_block_tells_what_one_costs() {
     let quick = blocks(&limits(2002, 1_000_000), |_| 100);
-    assert_eq!(quick, [vec![16, 485], vec![501], vec![500], vec![500]]);
+    assert_eq!(quick, [vec![20, 481], vec![501], vec![500], vec![500]]);
     // A quarter of the budget is 200 000: 50 at 4000 each.
     let slow = blocks(&limits(2000, 800_000), |_| 4000);
-    assert_eq!(slow, [vec![16, 34], vec![50], vec![50], vec![50]]);
+    assert_eq!(slow, [vec![20, 30], vec![50], vec![50], vec![50]]);
     // The first block had all that fits, or a little less.
     assert_eq!(
-        blocks(&limits(2000, 64_000), |_| 1000),
-        [[16], [16], [16], [16]]
+        blocks(&limits(2000, 80_000), |_| 1000),
+        [[20], [20], [20], [20]]
     );
     assert_eq!(
-        blocks(&limits(2000, 68_000), |_| 1000),
-        [vec![16, 1], vec![17], vec![17], vec![17]]
+        blocks(&limits(2000, 84_000), |_| 1000),
+        [vec![20, 1], vec![21], vec![21], vec![21]]
     );
     // Fewer are asked for than the first block has.
     let few = blocks(&limits(10, 1_000_000), |_| 100);
     assert_eq!(few, [[3], [3], [2], [2]]);
     let free = blocks(&limits(2000, 40), |_| 0);
-    assert_eq!(free, [[16], [10], [10], [10]]);
+    assert_eq!(free, [[20], [10], [10], [10]]);
 }
 
 /// 50 in each pass at 1000. From number 50 on one takes 2000, so that the second pass takes
@@ -90,7 +90,7 @@ fn the_first_block_tells_what_one_costs() {
 #[test]
 fn what_gets_dearer_makes_later_passes_shorter() {
     let dearer = blocks(&limits(2000, 200_000), |n| if n < 50 { 1000 } else { 2000 });
-    assert_eq!(dearer, [vec![16, 34], vec![50], vec![1], vec![31]]);
+    assert_eq!(dearer, [vec![20, 30], vec![50], vec![1], vec![31]]);
     // A pass that turns out cheaper is not made longer while it runs.
     let cheaper = blocks(&limits(2000, 200_000), |n| match n {
         0..50 => 1000,
@@ -104,13 +104,13 @@ fn what_gets_dearer_makes_later_passes_shorter() {
         50..101 => 2500,
         _ => 100,
     });
-    assert_eq!(much, [vec![16, 34], vec![50], vec![1], vec![12]]);
+    assert_eq!(much, [vec![20, 30], vec![50], vec![1], vec![12]]);
     let first = blocks(&limits(2000, 200_000), |n| match n {
-        0 => 1015,
-        1..16 => 1000,
+        0 => 1019,
+        1..20 => 1000,
         _ => 100,
     });
-    assert_eq!(first, [vec![16, 33], vec![50], vec![50], vec![50]]);
+    assert_eq!(first, [vec![20, 29], vec![50], vec![50], vec![50]]);
 }
 
 #[test]
@@ -120,12 +120,12 @@ fn a_pause_that_was_asked_for_costs_nothing() {
         ..limits(2000, 20_000)
     };
     let with = blocks(&paused, |_| 1000);
-    assert_eq!(with, [vec![16, 34], vec![50], vec![50], vec![50]]);
+    assert_eq!(with, [vec![20, 30], vec![50], vec![50], vec![50]]);
     assert_eq!(with, blocks(&limits(2000, 20_000), |_| 100));
     // One that was cut short is no credit.
     let mut pace = Pace::default();
-    pace.add(&paused, 16, 100);
-    pace.add(&paused, 16, 16 * 1900);
+    pace.add(&paused, 20, 100);
+    pace.add(&paused, 20, 20 * 1900);
     assert_eq!(pace.next(&paused), None);
 }
 

@@ -37,6 +37,10 @@ pub struct GuestTree<'a, C, B> {
     pub described_by: Firmware,
     /// The page of EL2's counters and knobs, and what it is compatible with, if there is one.
     pub exits: Option<(&'a str, Region)>,
+    /// Whether its CPUs have a standby state beside WFI.
+    pub standby: bool,
+    /// What its kernel's random numbers begin with, if that is to be known (`rng-seed`).
+    pub seed: Option<u64>,
     /// Its initial RAM disk, if there is one.
     pub initrd: Option<Region>,
     /// Boot arguments, as pieces to be put one behind the other.
@@ -49,6 +53,7 @@ pub struct BufferTooSmall;
 
 const GIC_PHANDLE: u32 = 1;
 const CLOCK_PHANDLE: u32 = 2;
+const STANDBY_PHANDLE: u32 = 3;
 /// Bytes of a UART's registers.
 const UART_SIZE: u64 = 0x1000;
 /// Interrupt flags of the GIC binding.
@@ -122,6 +127,10 @@ where
                 w.cells(name, &[(address >> 32) as u32, address as u32])?;
             }
         }
+        if let Some(seed) = self.seed {
+            // A kernel hashes it: that it differs is enough.
+            w.cells("rng-seed", &[(seed >> 32) as u32, seed as u32])?;
+        }
         if self.described_by == Firmware::Acpi {
             w.strings(DESCRIBED_BY, &[ACPI])?;
         }
@@ -147,7 +156,13 @@ where
                 w.strings("enable-method", &["psci"])?;
             }
             w.cells("reg", &[(mpidr >> 32) as u32, mpidr as u32])?;
+            if self.standby {
+                w.cells("cpu-idle-states", &[STANDBY_PHANDLE])?;
+            }
             w.end()?;
+        }
+        if self.standby {
+            standby(w)?;
         }
         w.end()
     }
@@ -182,6 +197,24 @@ where
         w.cells("always-on", &[])?;
         w.end()
     }
+}
+
+/// The standby state (Devicetree binding `idle-states`): CPU_SUSPEND with power state 0, a
+/// retention state of the core that comes back where it was called (DEN0022, 5.4.2, original
+/// format). Its times are such that a governor has to choose: it pays where a CPU idles for
+/// 200 us.
+fn standby(w: &mut Writer<'_>) -> Result<(), BufferTooSmall> {
+    w.begin("idle-states")?;
+    w.strings("entry-method", &["psci"])?;
+    w.begin("standby")?;
+    w.strings("compatible", &["arm,idle-state"])?;
+    w.cells("arm,psci-suspend-param", &[0])?;
+    w.cells("entry-latency-us", &[10])?;
+    w.cells("exit-latency-us", &[100])?;
+    w.cells("min-residency-us", &[200])?;
+    w.cells("phandle", &[STANDBY_PHANDLE])?;
+    w.end()?;
+    w.end()
 }
 
 fn serial(w: &mut Writer<'_>, uart: Uart) -> Result<(), BufferTooSmall> {
@@ -222,7 +255,7 @@ fn hex_digit(value: usize) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use dtoolkit::fdt::Fdt;
+    use dtoolkit::fdt::{Fdt, FdtNode};
     use dtoolkit::{Node, Property};
 
     use super::*;
@@ -259,6 +292,8 @@ mod tests {
             hypervisor: None,
             described_by: Firmware::Fdt,
             exits: None,
+            standby: false,
+            seed: None,
             initrd: None,
             bootargs: ["rouse.wait=wfi ", "rouse.workload=ipi"].into_iter(),
         }
@@ -283,6 +318,33 @@ mod tests {
         assert_eq!(read.hypervisor, None);
         assert_eq!(read.described_by, Firmware::Fdt);
         assert_eq!(read.bootargs, "rouse.wait=wfi rouse.workload=ipi");
+    }
+
+    #[test]
+    fn a_standby_state_is_one_of_every_cpu() {
+        let mut buffer = [0; 4096];
+        let with = GuestTree {
+            standby: true,
+            seed: Some(0x1_0000_0002),
+            ..tree(&[0, 1])
+        };
+        let size = with.write(&mut buffer).unwrap();
+        let fdt = Fdt::new(&buffer[..size]).unwrap();
+        let at = |path: &str| fdt.find_node(path);
+        let state = at("/cpus/idle-states/standby").unwrap();
+        let number = |node: &FdtNode<'_>, name| {
+            let property = node.property(name).unwrap();
+            u32::from_be_bytes(property.value().try_into().unwrap())
+        };
+        for path in ["/cpus/cpu@000", "/cpus/cpu@001"] {
+            let cpu = at(path).unwrap();
+            assert_eq!(number(&cpu, "cpu-idle-states"), number(&state, "phandle"));
+        }
+        let seed = at("/chosen").unwrap().property("rng-seed").unwrap();
+        assert_eq!(seed.value(), [0, 0, 0, 1, 0, 0, 0, 2]);
+        let size = tree(&[0, 1]).write(&mut buffer).unwrap();
+        let text = String::from_utf8_lossy(&buffer[..size]).into_owned();
+        assert!(!text.contains("idle-states") && !text.contains("rng-seed"));
     }
 
     #[test]

@@ -38,6 +38,8 @@ fn tree_of(cpus: &[u64]) -> Vec<u8> {
         hypervisor: None,
         described_by: Firmware::Fdt,
         exits: None,
+        standby: false,
+        seed: None,
         initrd: None,
         bootargs: std::iter::empty(),
     };

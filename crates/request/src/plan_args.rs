@@ -13,7 +13,7 @@ const WITH_GAP: u32 = 200;
 const QUICK: u32 = 24;
 
 /// What is measured, and how often.
-#[derive(Args, Debug, Default)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct PlanArgs {
     /// The values of the dimensions.
     #[command(flatten)]

@@ -11,6 +11,7 @@ use core::slice;
 use arch::layout;
 use arrayvec::ArrayVec;
 use pages::PAGE;
+use plan::{Arguments, Names};
 use platform::carve::{self, GUEST_ALIGN, GUEST_MOST, Short};
 use platform::guest::GuestTree;
 use platform::{Enable, Platform, Region};
@@ -84,7 +85,7 @@ fn run_guest(discovered: &Discovered) -> ! {
         copy(initrd, base);
         Region { base, ..initrd }
     });
-    describe(&platform, ram, initrd);
+    describe(&platform, &arguments, ram, initrd);
     prepared.into_iter().for_each(pages::clean);
     let (size, at) = (file.size, ram.base + offset);
     match choice {
@@ -124,7 +125,12 @@ fn copy(file: Region, to: u64) {
 }
 
 /// Writes what the guest has to know of the machine to the start of `ram`.
-fn describe(platform: &Platform<'_>, ram: Region, initrd: Option<Region>) {
+fn describe(
+    platform: &Platform<'_>,
+    arguments: &Arguments<'_, Names>,
+    ram: Region,
+    initrd: Option<Region>,
+) {
     // SAFETY: the start of free RAM, in front of the guest's image.
     let buffer = unsafe { slice::from_raw_parts_mut(ram.base as *mut u8, TREE_SIZE) };
     let (first, others) = platform.cpus.split_first().expect("it is running");
@@ -146,6 +152,8 @@ fn describe(platform: &Platform<'_>, ram: Region, initrd: Option<Region>) {
         hypervisor: Some(platform.hypervisor.as_deref().unwrap_or(UNKNOWN)),
         described_by: platform.described_by,
         exits: None,
+        standby: arguments.guest_standby && platform.psci.is_some(),
+        seed: arguments.seed,
         initrd,
         bootargs: plan::guest_part(platform.bootargs),
     };

@@ -126,7 +126,7 @@ fn take_over(discovered: &Discovered) -> ! {
     if arguments.survey {
         survey::print(machine, discovered, spis);
     }
-    vm::create(machine, arguments.plan.atomics, arguments.keep_cpu);
+    vm::create(machine, &arguments);
     // Each has set its timer before it was known which of them look.
     review_looks(machine);
     run_guest(machine.cpus[0])

@@ -17,7 +17,7 @@
 use aarch64_cpu::registers::{ID_AA64MMFR0_EL1, Readable};
 use arch::place::Place;
 use arrayvec::ArrayVec;
-use plan::{Atomics, Fault};
+use plan::{Arguments, Fault, Names};
 use platform::guest::GuestTree;
 use platform::image::Image;
 use platform::index::Index;
@@ -176,14 +176,14 @@ fn scrub(ram: Region) {
     pages::zero(ram);
 }
 
-/// Copies the image, of those that there are the one that was `asked` for or is the best,
-/// and writes the device tree into the guest's RAM. `keep`: one CPU gets no vCPU.
-pub fn create(machine: &Machine, asked: Option<Atomics>, keep: bool) {
+/// Copies the image, of those that there are the one that `arguments` ask for or that is the
+/// best, and writes the device tree into the guest's RAM.
+pub fn create(machine: &Machine, arguments: &Arguments<'_, Names>) {
     let Chosen {
         image,
         initrd,
         choice,
-    } = payload::choose(asked);
+    } = payload::choose(arguments.plan.atomics);
     let ram = machine.guest;
     let places = place(image, initrd.map_or(0, |initrd| initrd.size), ram);
     let offset = places.image;
@@ -194,7 +194,11 @@ pub fn create(machine: &Machine, asked: Option<Atomics>, keep: bool) {
     // SAFETY: there is one virtual machine, and it is created once.
     let cpus = unsafe { CPUS.take() };
     cpus.extend(online);
-    let kept = if keep { keep_one(cpus) } else { None };
+    let kept = if arguments.keep_cpu {
+        keep_one(cpus)
+    } else {
+        None
+    };
     let vm = VM.call_once(|| Vm {
         distributor: SpinMutex::new(Distributor::new(cpus.len())),
         redistributors: redistributors(cpus.len()),
@@ -221,7 +225,7 @@ pub fn create(machine: &Machine, asked: Option<Atomics>, keep: bool) {
             base: RAM + places.initrd,
             ..initrd
         });
-        write_tree(vm, machine, initrd, tree);
+        write_tree(vm, machine, arguments, initrd, tree);
     }
     // The guest starts with its caches off.
     for (from, size) in [
@@ -264,7 +268,13 @@ fn conduit(machine: &Machine) -> Conduit {
     }
 }
 
-fn write_tree(vm: &Vm, machine: &Machine, initrd: Option<Region>, buffer: &mut [u8]) {
+fn write_tree(
+    vm: &Vm,
+    machine: &Machine,
+    arguments: &Arguments<'_, Names>,
+    initrd: Option<Region>,
+    buffer: &mut [u8],
+) {
     let tree = GuestTree {
         cpus: vm.cpus.iter().map(|cpu| cpu.mpidr),
         memory: vm.ram,
@@ -281,6 +291,8 @@ fn write_tree(vm: &Vm, machine: &Machine, initrd: Option<Region>, buffer: &mut [
         hypervisor: None,
         described_by: machine.platform.described_by,
         exits: Some((abi::exits::COMPATIBLE, EXITS)),
+        standby: arguments.guest_standby,
+        seed: arguments.seed,
         initrd,
         bootargs: plan::guest_part(machine.platform.bootargs),
     };

@@ -10,8 +10,11 @@ use super::{JobArgs, LimitArgs, LoadArgs, Unders};
 use crate::cost::costs::Mode;
 use crate::given::GivenArgs;
 
+/// Probability that `compare` calls anything better or worse if nothing is.
+const LEVEL: &str = "5%";
+
 /// Options of `run`.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct RunArgs {
     /// What is measured.
     #[command(flatten)]
@@ -24,9 +27,17 @@ pub struct RunArgs {
     #[arg(long, value_enum, value_name = "WHERE")]
     pub kvm: Option<Place>,
     /// Measure all of it so often, each time in boots of its own: what is counted in time differs from boot to boot, and
-    /// `compare` takes five runs at least
-    #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub repeat: u32,
+    /// `compare` takes five runs at least; what Linux draws at random is other in each [default: 1; of two kernels 6]
+    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: Option<u32>,
+    /// Measure --guest as it is and with these words on its command line, by turns, and compare
+    #[arg(
+        long,
+        value_name = "TEXT",
+        allow_hyphen_values = true,
+        requires = "guest"
+    )]
+    pub with_args: Option<String>,
     /// Watts of a CPU that runs, polls, waits in wfi and works at el2, with their source, as in the table watts of a board's file:
     /// for a model of the energy per wake-up (docs/energy.md), in place of the board's own
     #[arg(long, value_name = "FILE.toml")]
@@ -73,7 +84,7 @@ pub struct CompareArgs {
     #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "0")]
     pub fail_if_worse: Option<String>,
     /// Probability that anything is called better or worse if nothing is, at most
-    #[arg(long, value_name = "PERCENT", default_value = "5%")]
+    #[arg(long, value_name = "PERCENT", default_value = LEVEL)]
     pub level: String,
     /// Say how many runs would show a difference of this much
     #[arg(long, value_name = "PERCENT")]
@@ -81,6 +92,20 @@ pub struct CompareArgs {
     /// What may differ between A and B besides the code, for --fail-if-worse: compiler, emulator, ...
     #[arg(long, value_name = "LIST")]
     pub allow: Option<String>,
+}
+
+impl CompareArgs {
+    /// What `compare` does by itself with these runs.
+    pub fn of(runs: Vec<PathBuf>) -> Self {
+        Self {
+            runs,
+            with: Vec::new(),
+            fail_if_worse: None,
+            level: LEVEL.into(),
+            see: None,
+            allow: None,
+        }
+    }
 }
 
 /// Options of `experiment`.

@@ -22,7 +22,7 @@ fn count(word: &str) -> Result<u32, String> {
 }
 
 /// What is booted: the images and their boot arguments.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct LoadArgs {
     /// Machine: a name of boards/NAME.toml, or a file of this kind
     #[arg(long, value_name = "NAME|FILE.toml", default_value = "virt")]
@@ -70,7 +70,7 @@ fn on_or_off(word: &str) -> Result<bool, String> {
 }
 
 /// What is booted, on which machine, and what is counted.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct JobArgs {
     /// What is booted.
     #[command(flatten)]

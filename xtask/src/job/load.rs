@@ -2,7 +2,10 @@
 //! What is loaded into a machine: images, and what they are told.
 
 use anyhow::Result;
-use plan::{Arguments, Atomics, Machine, PREFIX, Plan, Program, SURVEY, Under};
+use plan::{
+    Arguments, Choice, GUEST_STANDBY, LinuxCpuidle, Machine, PREFIX, Plan, Program, SEED, SURVEY,
+    Under,
+};
 
 use super::deadlines::Deadlines;
 use crate::board::Board;
@@ -127,14 +130,25 @@ impl Load {
         }
     }
 
-    /// What is passed to the images in a boot with these atomic instructions. Another kernel gets what was given and
+    /// What is passed to the images in a boot with this choice and seed. Another kernel gets what was given and
     /// nothing of ours, unless our program runs on it; the hypervisor keeps its own words.
-    pub fn boot_arguments(&self, atomics: Option<Atomics>) -> String {
-        let plan = || self.plan.with_atomics(atomics).to_string();
-        let plan = (self.guest.is_none() || self.linux()).then(plan);
+    pub fn boot_arguments(&self, choice: Choice, seed: u64) -> String {
+        let plan = || self.plan.chosen(choice).to_string();
+        let linux = self.linux();
+        let plan = (self.guest.is_none() || linux).then(plan);
         let survey = self.survey.then(|| format!("{PREFIX}{SURVEY}"));
         let deadlines = Some(self.deadlines.to_string());
-        let parts = [plan, survey, deadlines, Some(self.append.clone())];
+        let idles = linux.then(|| idles(choice.cpuidle));
+        let seed = linux.then(|| format!("{PREFIX}{SEED}={seed}"));
+        // What was given comes later, and counts where it contradicts.
+        let parts = [
+            plan,
+            survey,
+            deadlines,
+            idles,
+            Some(self.append.clone()),
+            seed,
+        ];
         let parts: Vec<String> = parts
             .into_iter()
             .flatten()
@@ -147,3 +161,11 @@ impl Load {
 /// What Linux is told so that each boot is like the one before: nothing is at random, a panic is
 /// an end, and of all that it could print only that goes to the console, which the records have.
 const ALIKE: &str = "nokaslr randomize_kstack_offset=off panic=-1 loglevel=1";
+
+/// What Linux is told to idle so, and the hypervisor where states are to be there.
+fn idles(cpuidle: LinuxCpuidle) -> String {
+    let states = cpuidle.needs_states();
+    let states = states.then(|| format!("{PREFIX}{GUEST_STANDBY}"));
+    let words = cpuidle.arguments().iter().map(ToString::to_string);
+    words.chain(states).collect::<Vec<_>>().join(" ")
+}

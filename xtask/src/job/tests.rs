@@ -4,7 +4,7 @@
 use std::fs;
 
 use clap::Parser;
-use plan::Program;
+use plan::{Choice, Program};
 
 use super::*;
 use crate::cli::{Cli, Verb};
@@ -27,7 +27,10 @@ fn job(options: &[&str]) -> Result<Job> {
 fn nothing_asked_for_is_the_default_matrix() {
     let job = job(&[]).unwrap();
     assert_eq!(job.unders, [Under::Rouse]);
-    assert_eq!(job.load.boot_arguments(None), Plan::default().to_string());
+    assert_eq!(
+        job.load.boot_arguments(Choice::NONE, 1),
+        Plan::default().to_string()
+    );
 }
 
 #[test]
@@ -52,7 +55,7 @@ fn options_become_boot_arguments() {
         "--append",
         "x=1",
     ];
-    let arguments = job(&options).unwrap().load.boot_arguments(None);
+    let arguments = job(&options).unwrap().load.boot_arguments(Choice::NONE, 1);
     assert!(arguments.starts_with("rouse.wait=wfi,wfe "), "{arguments}");
     assert!(arguments.ends_with(" x=1"), "{arguments}");
 }
@@ -83,7 +86,7 @@ fn another_guest_is_told_what_was_given_and_nothing_else() {
     let guest = ["--guest", file.path().to_str().unwrap()];
     let arguments = |more: &[&str]| {
         let job = job(&[&guest[..], more].concat());
-        job.map(|job| job.load.boot_arguments(None))
+        job.map(|job| job.load.boot_arguments(Choice::NONE, 1))
     };
     assert_eq!(arguments(&[]).unwrap(), "");
     assert_eq!(arguments(&["--append", "a  b"]).unwrap(), "a  b");
@@ -98,7 +101,9 @@ fn another_guest_is_told_what_was_given_and_nothing_else() {
         "{measured}"
     );
     assert!(
-        measured.ends_with(" nokaslr randomize_kstack_offset=off panic=-1 loglevel=1 kaslr x"),
+        measured.ends_with(
+            " nokaslr randomize_kstack_offset=off panic=-1 loglevel=1 kaslr x rouse.seed=1"
+        ),
         "{measured}"
     );
     for (more, why) in [
@@ -210,7 +215,7 @@ fn a_boot_for_each_of_the_atomics_that_were_named() {
     let variants = |options: &[&str]| {
         let variants = job(options).unwrap().variants().unwrap();
         let both = variants.into_iter();
-        both.map(|variant| (variant.under, variant.atomics))
+        both.map(|variant| (variant.under, variant.choice.atomics))
             .collect::<Vec<_>>()
     };
     let (rouse, none) = (Under::Rouse, Under::None);
@@ -226,9 +231,53 @@ fn a_boot_for_each_of_the_atomics_that_were_named() {
     assert_eq!(variants(&options), all);
     // Each is told its own word.
     let both = job(&["--atomics", "llsc,lse"]).unwrap();
-    let told = |variant: Variant| both.load.boot_arguments(variant.atomics);
+    let told = |variant: Variant| both.load.boot_arguments(variant.choice, variant.seed);
     let told: Vec<String> = both.variants().unwrap().into_iter().map(told).collect();
     assert!(told[0].contains("rouse.atomics=llsc ") && told[1].contains("rouse.atomics=lse "));
+}
+
+#[test]
+fn a_boot_for_each_way_in_which_linux_idles() {
+    let mut image = [0; 64];
+    image[56..60].copy_from_slice(b"ARM\x64");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), image).unwrap();
+    let kernel = file.path().to_str().unwrap();
+    let ways = "default,nohlt,off,haltpoll,governor:menu";
+    let options = ["--guest", kernel, "--workload", "linux-pipe"];
+    let named = [&options[..], &["--linux-cpuidle", ways]].concat();
+    let linux = job(&named).unwrap();
+    let told = |variant: &Variant| {
+        linux
+            .load
+            .boot_arguments(variant.choice, variant.seed)
+            .split(" nokaslr")
+            .next()
+            .unwrap()
+            .rsplit_once("max-iterations=2000")
+            .unwrap()
+            .1
+            .trim()
+            .to_owned()
+    };
+    let variants = linux.variants().unwrap();
+    assert_eq!(
+        variants.iter().map(told).collect::<Vec<_>>(),
+        [
+            "",
+            "nohlt",
+            "cpuidle.off=1",
+            "cpuidle.governor=haltpoll cpuidle_haltpoll.force=1",
+            "cpuidle.governor=menu rouse.guest-standby",
+        ]
+    );
+    assert_eq!(
+        variants[4].to_string(),
+        "under rouse, linux-cpuidle governor:menu"
+    );
+    // Our own guest has nothing of it.
+    let own = job(&["--linux-cpuidle", ways]).unwrap();
+    assert_eq!(own.variants().unwrap().len(), 1);
 }
 
 #[test]
@@ -316,7 +365,7 @@ fn an_emulator_is_not_asked_for_what_ends_it() {
     use plan::Atomics::{Llsc, Lse};
     let gem5 = |options: &[&str]| job(&[&["--board", "gem5"][..], options].concat());
     let minor = gem5(&[]).unwrap();
-    assert_eq!(minor.variant().atomics, Some(Llsc));
+    assert_eq!(minor.variant().choice.atomics, Some(Llsc));
     assert_eq!(
         gem5(&["--atomics", "llsc"])
             .unwrap()

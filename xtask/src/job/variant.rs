@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use plan::{Atomics, Given, Under};
+use plan::{Atomics, Choice, Given, Under};
 
 use anyhow::Result;
 
@@ -16,18 +16,22 @@ use crate::failure::bad_input;
 pub struct Variant {
     /// What the guest runs under.
     pub under: Under,
-    /// Its atomic instructions, if they were asked for; else the best that the machine has.
-    pub atomics: Option<Atomics>,
+    /// What a boot has one of.
+    pub choice: Choice,
     /// Knobs that are turned for the whole boot, where cells can't turn them.
     pub given: Option<Given>,
+    /// What Linux draws from: each repetition has its own.
+    pub seed: u64,
+}
+
+impl Variant {
+    /// The seed of the first repetition.
+    pub const FIRST_SEED: u64 = 1;
 }
 
 impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "under {}", self.under)?;
-        if let Some(atomics) = self.atomics {
-            write!(f, ", atomics {atomics}")?;
-        }
+        write!(f, "under {}{}", self.under, self.choice)?;
         if let Some(Given {
             trap, host_poll_us, ..
         }) = self.given
@@ -53,23 +57,27 @@ pub fn usable(load: &mut Load, model: &str) -> Result<()> {
             load.board.name
         );
     }
-    load.plan = load.plan.with_atomics(Some(Atomics::Llsc));
+    load.plan = load.plan.chosen(Choice {
+        atomics: Some(Atomics::Llsc),
+        ..Choice::NONE
+    });
     Ok(())
 }
 
 impl Job {
-    /// Its boots, in turn: one for each of what the guest is to run under, for each of the
-    /// atomic instructions that were named, and for each setting of what is below that has
+    /// Its boots, in turn: one for each of what the guest is to run under, for each choice
+    /// that is a boot's, and for each setting of what is below that has
     /// cells.
     pub fn variants(&self) -> Result<Vec<Variant>> {
         let mut variants = Vec::new();
         for &under in &self.unders {
             let givens = self.givens(under)?;
-            for atomics in self.atomics() {
+            for choice in self.choices() {
                 variants.extend(givens.iter().map(|&given| Variant {
                     under,
-                    atomics,
+                    choice,
                     given,
+                    seed: Variant::FIRST_SEED,
                 }));
             }
         }
@@ -80,15 +88,15 @@ impl Job {
     pub fn variant(&self) -> Variant {
         Variant {
             under: self.unders[0],
-            atomics: self.atomics()[0],
+            choice: self.choices()[0],
             given: None,
+            seed: Variant::FIRST_SEED,
         }
     }
 
-    /// The atomic instructions of its boots.
-    fn atomics(&self) -> Vec<Option<Atomics>> {
-        let named: Vec<_> = self.load.plan.atomics().map(Some).collect();
-        if named.is_empty() { vec![None] } else { named }
+    /// What its boots have one of.
+    fn choices(&self) -> plan::List<Choice> {
+        self.load.plan.choices(self.load.linux())
     }
 
     /// How what is below is set, for each boot: where cells can't turn a knob, each has its
@@ -105,7 +113,7 @@ impl Job {
     /// The image of the guest that a boot will run, as far as the board's file knows: what is
     /// needed of it before the machine has chosen.
     pub fn image(&self, variant: Variant) -> Atomics {
-        match variant.atomics {
+        match variant.choice.atomics {
             Some(Atomics::Llsc) => Atomics::Llsc,
             Some(Atomics::Lse) | None if self.board().has_lse(&self.model) => Atomics::Lse,
             Some(Atomics::Lse) | None => Atomics::Llsc,

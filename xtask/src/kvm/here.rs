@@ -84,7 +84,7 @@ fn words(args: &RunArgs) -> Vec<String> {
         limits
             .time_limit
             .map(|limit| format!("--time-limit={limit}")),
-        Some(format!("--repeat={}", args.repeat)),
+        args.repeat.map(|repeat| format!("--repeat={repeat}")),
     ];
     words.extend(others.into_iter().flatten());
     words

@@ -38,7 +38,7 @@ pub fn hosted(
         // A hang is found from outside.
         "--timeout=1000000".to_owned(),
     ];
-    let mut arguments = job.load.boot_arguments(variant.atomics);
+    let mut arguments = job.load.boot_arguments(variant.choice, variant.seed);
     if let Some(given) = variant.given {
         words.push(format!("--host-poll-us={}", given.host_poll_us));
         arguments += &format!(" {PREFIX}under={} {given}", variant.under);

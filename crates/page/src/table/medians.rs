@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What tables of medians share: what tells cells from each other, and their values.
 
+use plan::Info;
 use results::{Cell, Results, keys};
 
 use crate::Column;
@@ -35,9 +36,15 @@ impl<'r> Units<'r> {
 pub fn names(cells: Vec<&Cell>) -> Vec<Column> {
     let mut columns = Vec::new();
     for key in keys() {
-        let word = |cell: &&Cell| cell.word(key).unwrap_or_default();
+        let decided = |cell: &Cell| match Info::find(key) {
+            // What Linux decides by itself is not told as if it were a choice.
+            Some(info) => !cell.what.workload.is_linux() || info.applies(&cell.what),
+            None => true,
+        };
+        let word = |cell: &&Cell| cell.word(key).filter(|_| decided(cell)).unwrap_or_default();
         let texts: Vec<String> = cells.iter().map(word).collect();
-        if texts.iter().any(|text| *text != texts[0]) || key == "wait" {
+        let is_wait = key == "wait" && !texts.iter().all(String::is_empty);
+        if texts.iter().any(|text| *text != texts[0]) || is_wait {
             columns.push(Column::words(key.trim_end_matches("-us"), texts));
         }
     }

@@ -264,6 +264,20 @@ macro_rules! common_and {
                     lacking.then_some(SkipReason::NoLse)
                 },
             }
+            /// How Linux idles; `default` where it is not the guest.
+            linux_cpuidle: LinuxCpuidle {
+                key: "linux-cpuidle",
+                help: "How Linux idles, with --guest: default (as it does by itself), nohlt (it polls), off (WFI, without \
+                       cpuidle), haltpoll (that driver and governor), or by states that {governor} chooses among \
+                       (governor:NAME). Each is a boot",
+                kind: Kind::Words,
+                default: [LinuxCpuidle::Default],
+                neutral: LinuxCpuidle::Default,
+                turn: 11,
+                place: Place::Unusual,
+                show: Show::IfDifferent,
+                applies: |cell| cell.workload.is_linux(),
+            }
             /// The barrier before WFI; `none` where there is no WFI.
             wfi_barrier: WfiBarrier {
                 key: "wfi-barrier",

@@ -72,8 +72,8 @@ fn the_pauses_that_were_asked_for_are_no_part_of_the_budget() {
         ..paused
     };
     let mut pace = Pace::default();
-    pace.add(&further, 16, 17 * 1_001_000);
-    assert_eq!(pace.used, 17_000);
+    pace.add(&further, FIRST, u64::from(FIRST + 1) * 1_001_000);
+    assert_eq!(pace.used, u64::from(FIRST + 1) * 1000);
 }
 
 #[test]

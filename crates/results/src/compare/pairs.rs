@@ -196,6 +196,14 @@ impl<'r> Comparison<'r> {
 /// Whether what these count is the same in every run: instructions of an emulator that
 /// counts them, and whatever a simulator makes of a model.
 fn repeats(results: &Results) -> bool {
+    // Linux draws at random, from another seed in each repetition.
+    if results
+        .cells
+        .iter()
+        .any(|cell| cell.what.workload.is_linux())
+    {
+        return false;
+    }
     let simulated = results.machine.emulator.as_ref();
     results.unit == "insns" || simulated.is_some_and(|emulator| emulator.name == "gem5")
 }

@@ -10,7 +10,7 @@ use crate::merge::Run;
 use crate::{Build, Results};
 
 /// What can differ, by name.
-pub const ASPECTS: [&str; 14] = [
+pub const ASPECTS: [&str; 15] = [
     "board",
     "cpu",
     "cpus",
@@ -22,6 +22,7 @@ pub const ASPECTS: [&str; 14] = [
     "emulator",
     "parameters",
     "fidelity",
+    "idle",
     "compiler",
     "tool",
     "iterations",
@@ -125,6 +126,10 @@ fn settings(results: &Results) -> Vec<Setting> {
     tell("gic", "list registers", number(machine.list_registers));
     tell("firmware", "", machine.firmware.clone());
     tell("hypervisor", "", machine.hypervisor.clone());
+    for cell in &results.cells {
+        let asked = format!("by, {} {}", cell.under, cell.what.linux_cpuidle);
+        tell("idle", &asked, cell.idles_by.clone());
+    }
     machine
         .features
         .iter()

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The dimensions that are no choice of a cell but of a boot: the guest has an image for
+//! each word of `atomics`, and a kernel decides at its boot how it idles.
+//!
+//! The host boots once for each choice that is asked for ([`Plan::choices`]), with the part of
+//! the plan that is its own ([`Plan::chosen`]). The hypervisor chooses the image
+//! ([`Names::atomics`](crate::Names)). The guest says in every cell which one it is
+//! ([`Plan::runs_on`]). Linux is told on its command line how to idle.
+
+use core::fmt;
+
+use crate::{Atomics, Dimension, LinuxCpuidle, List, Plan, Value};
+
+/// What a boot has one of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The atomic instructions of the guest, if they were asked for; else the best that the
+    /// machine has.
+    pub atomics: Option<Atomics>,
+    /// How Linux idles, where it is the guest.
+    pub cpuidle: LinuxCpuidle,
+}
+
+impl Choice {
+    /// Of what nothing was asked.
+    pub const NONE: Self = Self {
+        atomics: None,
+        cpuidle: LinuxCpuidle::Default,
+    };
+}
+
+impl fmt::Display for Choice {
+    /// What was asked for, each behind a comma: `, atomics lse`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(atomics) = self.atomics {
+            write!(f, ", atomics {atomics}")?;
+        }
+        match self.cpuidle {
+            LinuxCpuidle::Default => Ok(()),
+            cpuidle => write!(f, ", linux-cpuidle {cpuidle}"),
+        }
+    }
+}
+
+/// The guest's image is not one that the plan can be measured by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OtherImage {
+    /// The plan names several words.
+    Several,
+    /// The plan names this word alone, and the image is the other one.
+    Asked(Atomics),
+}
+
+impl fmt::Display for OtherImage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Several => f.write_str(
+                "atomics: a boot has one image of the guest; name one word, and boot again for the other",
+            ),
+            Self::Asked(asked) => write!(
+                f,
+                "atomics: this image is not the one for {asked}; boot the hypervisor with both, or leave it out"
+            ),
+        }
+    }
+}
+
+impl Plan {
+    /// The choices that are asked for, each of which needs a boot: of the guest's image, or,
+    /// with `linux` as the guest, of how that idles.
+    #[must_use]
+    pub fn choices(&self, linux: bool) -> List<Choice> {
+        let choose = |cpuidle: &LinuxCpuidle| Choice {
+            cpuidle: *cpuidle,
+            ..Choice::NONE
+        };
+        if linux {
+            return self.lists.linux_cpuidle.values.iter().map(choose).collect();
+        }
+        let images = self.atomics().map(|atomics| Choice {
+            atomics: Some(atomics),
+            ..Choice::NONE
+        });
+        let images: List<Choice> = images.collect();
+        if images.is_empty() {
+            return [Choice::NONE].into_iter().collect();
+        }
+        images
+    }
+
+    /// The plan of a boot with this choice.
+    #[must_use]
+    pub fn chosen(&self, choice: Choice) -> Self {
+        let mut plan = self.clone();
+        plan.lists.atomics = match choice.atomics {
+            None => Dimension::default_of(&[Atomics::Llsc]),
+            Some(atomics) => one(atomics, true),
+        };
+        let named = self.lists.linux_cpuidle.named;
+        plan.lists.linux_cpuidle = one(choice.cpuidle, named);
+        plan
+    }
+
+    /// The words that are asked for, each of which needs a boot; none: the machine's best.
+    pub fn atomics(&self) -> impl Iterator<Item = Atomics> + '_ {
+        let asked = &self.lists.atomics;
+        let values = asked.values.iter().copied();
+        values.filter(|_| asked.named)
+    }
+
+    /// Says that image `own` runs the plan: what nothing was asked of has its word. Asked for
+    /// `lse` where not every CPU has it (`lse`), the other image runs, to skip every cell.
+    ///
+    /// # Errors
+    /// [`OtherImage`]: it can't.
+    pub fn runs_on(&mut self, own: Atomics, lse: bool) -> Result<(), OtherImage> {
+        let mut asked = self.atomics();
+        let (first, others) = (asked.next(), asked.count());
+        match first {
+            None => self.lists.atomics = Dimension::default_of(&[own]),
+            Some(_) if others > 0 => return Err(OtherImage::Several),
+            Some(asked) if asked == own => {}
+            Some(Atomics::Lse) if !lse => {}
+            Some(asked) => return Err(OtherImage::Asked(asked)),
+        }
+        Ok(())
+    }
+}
+
+/// A list of one value.
+fn one<T: Value>(value: T, named: bool) -> Dimension<T> {
+    Dimension {
+        named,
+        ..Dimension::default_of(&[value])
+    }
+}

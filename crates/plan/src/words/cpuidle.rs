@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How Linux idles: what its command line chooses.
+
+use core::fmt;
+
+use super::{Word, words};
+
+words! {
+    /// How Linux, as the guest, idles. A kernel chooses once, at its boot.
+    LinuxCpuidle {
+        /// As it does by itself.
+        Default = "default",
+        /// It polls, and never executes WFI.
+        Nohlt = "nohlt",
+        /// By its own loop with WFI: no part of cpuidle runs.
+        Off = "off",
+        /// By cpuidle's driver and governor of the name, which poll first.
+        Haltpoll = "haltpoll",
+        /// By states of the machine, which this governor chooses.
+        Ladder = "governor:ladder",
+        /// The same.
+        Menu = "governor:menu",
+        /// The same.
+        Teo = "governor:teo",
+    }
+}
+
+impl LinuxCpuidle {
+    /// The governor that is to choose, if one is.
+    #[must_use]
+    pub const fn governor(self) -> Option<&'static str> {
+        match self {
+            Self::Default | Self::Nohlt | Self::Off => None,
+            Self::Haltpoll => Some("haltpoll"),
+            Self::Ladder => Some("ladder"),
+            Self::Menu => Some("menu"),
+            Self::Teo => Some("teo"),
+        }
+    }
+
+    /// Whether a governor is to choose among states of the machine, of which one below WFI has
+    /// to be there.
+    #[must_use]
+    pub const fn needs_states(self) -> bool {
+        match self {
+            Self::Default | Self::Nohlt | Self::Off | Self::Haltpoll => false,
+            Self::Ladder | Self::Menu | Self::Teo => true,
+        }
+    }
+
+    /// What the kernel is told (Linux, Documentation/admin-guide/kernel-parameters.txt and
+    /// Documentation/virt/guest-halt-polling.rst).
+    #[must_use]
+    pub const fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Self::Default => &[],
+            Self::Nohlt => &["nohlt"],
+            Self::Off => &["cpuidle.off=1"],
+            Self::Haltpoll => &["cpuidle.governor=haltpoll", "cpuidle_haltpoll.force=1"],
+            Self::Ladder => &["cpuidle.governor=ladder"],
+            Self::Menu => &["cpuidle.governor=menu"],
+            Self::Teo => &["cpuidle.governor=teo"],
+        }
+    }
+}
