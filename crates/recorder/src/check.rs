@@ -265,16 +265,18 @@ extern "C" fn accessed(index: c_uint, info: u32, address: u64, data: api::Data) 
     // SAFETY: the data of the registration in `translates`.
     let step = unsafe { &*data.cast::<Step>() };
     // SAFETY: functions of the access that this callback is for.
-    let (store, physical) = unsafe {
+    let (store, size, physical) = unsafe {
         let place = api::qemu_plugin_get_hwaddr(info, address);
         let memory = !place.is_null() && !api::qemu_plugin_hwaddr_is_io(place);
         let physical = memory.then(|| api::qemu_plugin_hwaddr_phys_addr(place));
-        (api::qemu_plugin_mem_is_store(info), physical)
+        let size = api::qemu_plugin_mem_size_shift(info);
+        (api::qemu_plugin_mem_is_store(info), size, physical)
     };
     let access = Access {
         place: step.place,
         address,
         physical,
+        size: size as u8,
         store,
         alignment: step.alignment,
         exclusive: step.exclusive,

@@ -3,6 +3,7 @@
 
 use crate::decode::Operation;
 use crate::finding::Place;
+use crate::lines::LINE;
 use crate::register::*;
 use crate::rule::Now;
 use crate::rules::{Rules, root};
@@ -26,6 +27,8 @@ pub struct Access {
     pub address: u64,
     /// The address in memory, which is none for a device.
     pub physical: Option<u64>,
+    /// The logarithm of how many bytes it is of.
+    pub size: u8,
     /// It wrote.
     pub store: bool,
     /// The logarithm of what it has to be aligned to on Device memory.
@@ -34,6 +37,18 @@ pub struct Access {
     pub exclusive: bool,
     /// It is DC ZVA: it writes the whole line.
     pub whole: bool,
+}
+
+impl Access {
+    /// Its bytes within their line, a bit for each. What it has of the next line is left out.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let many = 1u32.checked_shl(self.size.into()).unwrap_or(u32::MAX);
+        if self.whole || many >= u64::BITS {
+            return u64::MAX;
+        }
+        ((1 << many) - 1) << (self.address % LINE)
+    }
 }
 
 /// Registers that control others, as the CPU wrote them, 0 from reset on: what matters of

@@ -226,6 +226,7 @@ impl Program {
                             place,
                             address,
                             physical: (!device).then_some(address),
+                            size: (word >> 30) as u8,
                             store: word >> 22 & 1 == 0 || operation == Some(Operation::Atomic),
                             alignment: match operation {
                                 Some(Operation::Zero) => 0,

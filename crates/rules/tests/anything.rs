@@ -53,6 +53,7 @@ proptest! {
                     place,
                     address: value,
                     physical: (what > 2).then_some(value),
+                    size: (word >> 30) as u8,
                     store: value & 1 == 0,
                     alignment: alignment(word),
                     exclusive: what == 3,

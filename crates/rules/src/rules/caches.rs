@@ -8,9 +8,12 @@
 //! without. A line goes from one to the other by DC of its address: invalidated after what
 //! was written without caches, cleaned after what was written with them.
 //!
-//! Per line: written by a CPU without caches, and not invalidated since; or written through
-//! caches, and not cleaned since. The first read or write from the other side is the break, but
-//! for DC ZVA through caches: it writes the whole line, so what the line held does not matter.
+//! Per byte: written by a CPU without caches, and its line not invalidated since. The first read
+//! through caches is the break. A write through caches ends it for the bytes that it writes, and DC
+//! ZVA for those of the line: a PE reads its own writes back (DDI 0487K.a, B2.3.1, coherence of one
+//! location), whatever the cache held there. So memory that is filled before it is read needs nothing.
+//! Per line: written through caches, and not cleaned since. The first read or write without them is
+//! the break.
 //! Of lines that were written without caches the place is the instruction that turned the
 //! reader's caches on, if it is of the level that wrote: one place for all of them.
 //!
@@ -23,8 +26,8 @@
 
 use std::collections::HashMap;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU8, AtomicU64};
 
 use crate::cpu::Access;
 use crate::decode::Operation;
@@ -48,7 +51,9 @@ const WRITERS: usize = 1 << 16;
 /// What is known of memory.
 #[derive(Debug)]
 pub struct Coherence {
-    lines: Lines,
+    lines: Lines<AtomicU8>,
+    /// Which bytes of a line are [`BESIDE`].
+    bytes: Lines<AtomicU64>,
     /// Which instruction wrote to a line without caches, last.
     writers: Mutex<HashMap<u64, Place>>,
 }
@@ -113,11 +118,8 @@ impl Rule for CachesAgree {
         let state = line.load(Relaxed);
         match now.controls.caches(now.place.level) {
             true => {
-                if state & BESIDE != 0 && access.whole {
-                    // Nothing is left of an older copy.
-                    line.fetch_and(!BESIDE, Relaxed);
-                } else if state & BESIDE != 0 {
-                    self.stale(now, address, line);
+                if state & BESIDE != 0 {
+                    self.after_beside(now, access, address, line);
                 }
                 if access.store && state & DIRTY == 0 {
                     line.fetch_or(DIRTY, Relaxed);
@@ -142,8 +144,8 @@ impl Rule for CachesAgree {
                 on(off()).access(LDR, 0x4000_0000),
             ),
             (
-                "its neighbour is written",
-                on(off()).access(STR, 0x4000_0038),
+                "its neighbour is written, and it is read",
+                on(off()).access(STR, 0x4000_0038).access(LDR, 0x4000_0000),
             ),
             (
                 "only cleaned",
@@ -238,6 +240,18 @@ impl Rule for CachesAgree {
                     .access(DC_ZVA, 0x4000_0000)
                     .access(LDR, 0x4000_0000),
             ),
+            (
+                "written over before it is read",
+                on(off().access(STR, 0x4000_0008))
+                    .access(STR, 0x4000_0000)
+                    .access(LDR, 0x4000_0000)
+                    .access(STR, 0x4000_0008)
+                    .access(LDR, 0x4000_0008),
+            ),
+            (
+                "its neighbour is used",
+                on(off()).access(STR, 0x4000_0038).access(LDR, 0x4000_0038),
+            ),
             ("read without", off().cpu(1).access(LDR, 0x4000_0000)),
             (
                 "cleaned",
@@ -264,6 +278,7 @@ impl Coherence {
     pub fn new() -> Self {
         Self {
             lines: Lines::new(),
+            bytes: Lines::new(),
             writers: Mutex::default(),
         }
     }
@@ -302,7 +317,23 @@ impl CachesAgree {
         }
     }
 
-    /// A line is used through a cache that was written without.
+    /// A line is used through a cache of which some bytes were written without.
+    #[cold]
+    fn after_beside(&mut self, now: &Now<'_>, access: &Access, address: u64, line: &AtomicU8) {
+        let Some(bytes) = now.shared.coherence.bytes.of(address) else {
+            return;
+        };
+        let touched = access.bytes();
+        if !access.store {
+            if bytes.load(Relaxed) & touched != 0 {
+                self.stale(now, address, line);
+            }
+        } else if bytes.fetch_and(!touched, Relaxed) & !touched == 0 {
+            line.fetch_and(!BESIDE, Relaxed);
+        }
+    }
+
+    /// What was written without caches is read through one.
     #[cold]
     fn stale(&mut self, now: &Now<'_>, address: u64, line: &AtomicU8) {
         line.fetch_and(!BESIDE, Relaxed);
@@ -314,14 +345,14 @@ impl CachesAgree {
                 enabled,
                 writer,
                 format!(
-                    "caches are turned on, and {address:#x}, written without them and not invalidated, is used \
+                    "caches are turned on, and {address:#x}, written without them and not invalidated, is read \
                      through them at {:#x}",
                     now.place.pc
                 ),
             ),
             None => now.report::<Self>(
                 writer,
-                format!("{address:#x}, written without caches and not invalidated, is used through them"),
+                format!("{address:#x}, written without caches and not invalidated, is read through them"),
             ),
         }
     }
@@ -339,6 +370,15 @@ fn beside(now: &Now<'_>, access: &Access, address: u64, line: &AtomicU8, state: 
         );
     }
     if access.store {
+        if let Some(bytes) = now.shared.coherence.bytes.of(address) {
+            // Of lines that were invalidated since, what was written before is forgotten.
+            let before = if state & BESIDE != 0 {
+                bytes.load(Relaxed)
+            } else {
+                0
+            };
+            bytes.store(before | access.bytes(), Relaxed);
+        }
         line.fetch_or(BESIDE, Relaxed);
         let mut writers = lock(&now.shared.coherence.writers);
         if writers.len() < WRITERS {
