@@ -71,6 +71,7 @@ experiments! {
     frames,
     where_to_poll,
     event_stream,
+    shim_vs_linux,
 }
 
 /// Names that experiments had before, and those that they have.

@@ -112,6 +112,11 @@ impl Boot {
         // Experiments say how many wake-ups they need, however long these take.
         args.load.plan.cell_ms = Some("0".into());
         args.load.append = repeat.seed.map(|seed| format!("rouse.seed={seed}"));
+        // Workloads of Linux are of its guest.
+        let linux = lists
+            .iter()
+            .any(|(key, words)| *key == "workload" && words.starts_with("linux-"));
+        args.load.given.guest = linux.then(|| "debian".into());
         args.under = Some(Unders::Named(vec![self.under]));
         args.cpus = repeat.cpus.or(self.cpus);
         args
