@@ -9,7 +9,7 @@ use aarch64_cpu::registers::{
 use arch::insn;
 use arch::regs::*;
 use gic::Redistributor;
-use platform::{Gic, Uart};
+use platform::{Gic, Uart, Watchdog};
 
 use crate::el3;
 
@@ -218,4 +218,16 @@ pub fn leave_pmu() -> [u64; 2] {
     PMCNTENSET_EL0.set(OVERFLOWS);
     insn::isb();
     [PMCR_EL0.get(), PMCNTENSET_EL0.get()]
+}
+
+/// A generic watchdog runs, and resets the machine after twice `ticks`; WCS (DEN0094, chapter on
+/// the Generic Watchdog).
+pub fn leave_watchdog(watchdog: &Watchdog, ticks: u64) -> u32 {
+    const WCS: u64 = 0;
+    const WOR: u64 = 0x8;
+    const WOR_HIGH: u64 = 0xc;
+    write(watchdog.control + WOR_HIGH, (ticks >> 32) as u32);
+    write(watchdog.control + WOR, ticks as u32);
+    write(watchdog.control + WCS, 1);
+    read(watchdog.control + WCS)
 }

@@ -57,6 +57,10 @@ const IMAGE_HIGH: u64 = 0x5020_0000;
 /// The second of two banks, by their distance.
 const HOLE: u64 = 0x100_0000;
 
+/// Ticks of a watchdog: more than any run takes, and less.
+const LONG: u64 = 1 << 44;
+const SOON: u64 = 10_000_000;
+
 /// HCR_EL2: E2H and TGE, and a pattern without them and without what would come to EL2 at
 /// once where it is not masked, virtual SErrors and interrupts.
 const E2H: u64 = 1 << 34 | 1 << 27;
@@ -194,6 +198,13 @@ fn start(machine: &Machine, image: u64, tree: u64) -> ! {
             "spis",
             enabled == u32::MAX && pending == u32::MAX && active != 0,
         );
+    }
+    if words.watchdog || words.watchdog_soon {
+        let ticks = if words.watchdog { LONG } else { SOON };
+        let watchdog = machine.platform.watchdogs.found.first();
+        let control = watchdog.map_or(0, |watchdog| devices::leave_watchdog(watchdog, ticks));
+        say!("left watchdog: WCS {control:#x}");
+        demand("watchdog", control & 1 != 0);
     }
     if words.at_once {
         for cpu in others() {

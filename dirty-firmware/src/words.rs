@@ -57,6 +57,10 @@ words! {
     timers = "timers";
     /// Performance monitors counting, with overflows pending.
     pmu = "pmu";
+    /// A generic watchdog that runs, for longer than any test.
+    watchdog = "watchdog";
+    /// One that resets the machine before a run is over.
+    watchdog_soon = "watchdog-soon";
     /// The device tree ends with the RAM.
     tree_at_end = "tree-at-end";
     /// It begins right behind the image.

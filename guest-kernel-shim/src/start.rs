@@ -9,7 +9,7 @@ use arrayvec::ArrayVec;
 use pages::{PAGE, Pool, Use};
 use plan::{Arguments, Names, Program};
 use platform::uart::Named;
-use platform::{Platform, Region, Room, carve};
+use platform::{MAX_WATCHDOGS, Platform, Region, Room, carve};
 
 use crate::machine::{self, HOLE};
 use crate::{
@@ -46,6 +46,7 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
         size: blob.len() as u64,
     };
     let monitor = platform::monitor(blob);
+    let watchdogs = stop_watchdogs(&platform, told.keep_watchdogs);
     let mut pool = enter(&platform, tree, monitor);
     // SAFETY: the description names the UART, `enter` mapped it, and no other CPU runs yet.
     unsafe { atomics::check_first(&platform) };
@@ -55,6 +56,9 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
         unsafe { output::open(uart) };
     }
     output::line(format_args!("rouse: base guest {:#x}", layout::base()));
+    for (control, state) in watchdogs {
+        output::line(format_args!("rouse: watchdog {control:#x}: {state}"));
+    }
     stage!("guest-mmu", "{} CPUs", platform.cpus.len());
     hypervisor::discover(platform.psci, platform.hypervisor);
     if let Some(other) = platform::other_monitor(blob) {
@@ -94,6 +98,23 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
     stage!("measure", "{cpus} CPUs run, counter {}", clock::now());
     report::machine(&arguments.plan, arguments.fault);
     hypervisor::exit(run(&arguments, &mut pool))
+}
+
+/// Stops the generic watchdogs that a loader left running, with the MMU off: on the bare machine
+/// nothing has done it before. What was found is told when there is a console.
+fn stop_watchdogs(
+    platform: &Platform<'_>,
+    keep: bool,
+) -> ArrayVec<(u64, watchdog::State), MAX_WATCHDOGS> {
+    let found = platform.watchdogs.found.iter();
+    let ours = found.filter(|watchdog| !keep && platform.why_not(watchdog).is_none());
+    ours.map(|watchdog| {
+        // SAFETY: the description names the frame for this side, it is no other device's that
+        // is used, and the MMU is off.
+        let state = unsafe { watchdog::stop(watchdog.control) };
+        (watchdog.control, state)
+    })
+    .collect()
 }
 
 /// Ends the machine, because of its boot arguments; the hypervisor has refused them

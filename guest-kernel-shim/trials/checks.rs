@@ -198,6 +198,9 @@ pub fn fail(fault: Fault, plan: &Plan) -> u64 {
         | Fault::SpcrMissing
         | Fault::TablesMoved
         | Fault::NoWatchdog
+        | Fault::WatchdogRuns
+        | Fault::WatchdogSecure
+        | Fault::WatchdogInRam
         | Fault::SecondarySilent
         | Fault::CounterStands
         | Fault::CounterCoarse

@@ -10,3 +10,4 @@ pub mod pci;
 pub mod smp;
 pub mod start;
 pub mod survey;
+pub mod watchdogs;

@@ -47,6 +47,9 @@ pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) 
             "-no-reboot",
         ])
         .args(mode(job.metric).args);
+    for device in &qemu.devices {
+        command.args(["-device", device]);
+    }
     if let Some(tree) = &job.dtb {
         command.arg("-dtb").arg(tree);
     }

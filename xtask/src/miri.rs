@@ -15,9 +15,9 @@ use crate::{failure::bad_input, places, toolchain};
 /// Packages with code of ours that the host can run: all that are tested there
 /// but xtask and results, which have no unsafe code; the first starts programs, the second
 /// reads many files.
-const PACKAGES: [&str; 15] = [
+const PACKAGES: [&str; 16] = [
     "abi", "acpi", "config", "console", "cpuidle", "fuzz", "gic", "hist", "parts", "plan",
-    "platform", "trap", "vgic", "wait", "wire",
+    "platform", "trap", "vgic", "wait", "watchdog", "wire",
 ];
 
 /// Runs them, those whose name contains `filter`.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The generic timer's interrupts: GTDT (5.2.25).
+//! The generic timer's interrupts and the generic watchdogs: GTDT (5.2.25).
 
-use platform::Timer;
+use platform::{Timer, Watchdog, Watchdogs};
 
 use crate::error::Error;
 use crate::gic::ppi;
@@ -11,6 +11,52 @@ use crate::view::{REVISION, View};
 const NON_SECURE_EL1: usize = 56;
 const VIRTUAL_EL1: usize = 64;
 const EL2: usize = 72;
+
+/// Number and offset of the platform timers.
+const PLATFORM_TIMERS: usize = 88;
+const PLATFORM_TIMERS_AT: usize = 92;
+/// Bytes in front of the first that there may be: those of revision 2.
+const FIRST: u32 = 96;
+/// Offset of the length of a platform timer, behind its type.
+const LENGTH: usize = 1;
+/// Type of an Arm Generic Watchdog structure (5.2.25.2), its bytes, and offsets in it.
+const WATCHDOG: u8 = 1;
+const WATCHDOG_SIZE: usize = 28;
+const WATCHDOG_CONTROL: usize = 12;
+const WATCHDOG_FLAGS: usize = 24;
+/// In the flags: it is the secure side's.
+const SECURE: u32 = 1 << 2;
+
+/// Adds the watchdogs to `watchdogs`. Without them the machine can still be used.
+///
+/// # Errors
+/// What is wrong with the platform timers; what is in front of that was added.
+pub fn watchdogs(gtdt: &View<'_>, watchdogs: &mut Watchdogs) -> Result<(), Error> {
+    let count = gtdt.u32(PLATFORM_TIMERS)?;
+    let first = gtdt.u32(PLATFORM_TIMERS_AT)?;
+    if count > 0 && first < FIRST {
+        let expected = "platform timers behind the fields";
+        return Err(gtdt.defect(PLATFORM_TIMERS_AT, expected, first));
+    }
+    let mut at = first as usize;
+    for _ in 0..count {
+        let (kind, length) = (gtdt.u8(at)?, gtdt.u16(at + LENGTH)?);
+        let least = if kind == WATCHDOG { WATCHDOG_SIZE } else { 4 };
+        let expected = "a platform timer with the length of its type, within the table";
+        let timer = gtdt
+            .part(at, length.into())
+            .filter(|timer| timer.len() >= least)
+            .ok_or(gtdt.defect(at + LENGTH, expected, length))?;
+        if kind == WATCHDOG {
+            watchdogs.add(Watchdog {
+                control: timer.u64(WATCHDOG_CONTROL)?,
+                kept: timer.u32(WATCHDOG_FLAGS)? & SECURE != 0,
+            });
+        }
+        at += timer.len();
+    }
+    Ok(())
+}
 
 /// The timers' INTIDs; none may be another's or `maintenance`.
 pub fn read(gtdt: &View<'_>, maintenance: u32) -> Result<Timer, Error> {

@@ -30,7 +30,7 @@ mod root;
 mod spcr;
 mod view;
 
-use platform::{Firmware, Gic, Platform, Room};
+use platform::{Firmware, Gic, Platform, Room, Watchdogs};
 
 pub use error::{Error, Table};
 pub use list::{Listed, MAX_LISTED, conduit, console, list};
@@ -77,6 +77,8 @@ pub fn read<'a>(
     let mut claims = Claims::new(ram.memory()?);
     let gic = gic::read(&madt, &mut claims, room)?;
     let timer = gtdt::read(&found.gtdt, gic.maintenance)?;
+    let mut watchdogs = Watchdogs::default();
+    let wrong_watchdogs = gtdt::watchdogs(&found.gtdt, &mut watchdogs).err();
     // Without a console the machine can still be used, by one that the boot arguments name.
     let console = found.spcr.and_then(|spcr| {
         let spcr = spcr.as_ref();
@@ -100,6 +102,7 @@ pub fn read<'a>(
             its_ignored: gic.its_ignored,
             uart_type: console.map(|console| console.interface),
             no_console,
+            wrong_watchdogs,
         },
         platform: Platform {
             cpus: &room.cpus,
@@ -113,6 +116,7 @@ pub fn read<'a>(
                 maintenance: gic.maintenance,
             },
             timer,
+            watchdogs,
             uart: console.and_then(|console| console.uart),
             psci,
             bootargs,

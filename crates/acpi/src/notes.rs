@@ -39,6 +39,8 @@ pub struct Notes {
     pub uart_type: Option<u8>,
     /// What is wrong with the SPCR, whose console is not used then.
     pub no_console: Option<Error>,
+    /// What is wrong with the GTDT's platform timers, behind which watchdogs are not known.
+    pub wrong_watchdogs: Option<Error>,
 }
 
 impl fmt::Display for Notes {
@@ -65,6 +67,9 @@ impl fmt::Display for Notes {
         }
         if self.maintenance_assumed {
             write!(f, ", no maintenance interrupt named: 25 assumed")?;
+        }
+        if let Some(error) = self.wrong_watchdogs {
+            write!(f, ", watchdogs not all known: {error}")?;
         }
         match (self.uart_type, self.no_console) {
             (_, Some(error)) => write!(f, ", no console by the SPCR, which is wrong: {error}"),
@@ -108,6 +113,7 @@ mod tests {
             its_ignored: 0,
             uart_type: Some(0),
             no_console: None,
+            wrong_watchdogs: None,
         };
         let usual = "ACPI: AMAZON/GRVTN003, GIC v4, a redistributor named by each CPU, 1 ITS";
         assert_eq!(notes.to_string(), format!("{usual}, SPCR type 0"));

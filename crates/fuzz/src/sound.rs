@@ -27,8 +27,22 @@ pub fn check(platform: &Platform<'_>) {
     if let Some(console) = platform.uart {
         uart(console.kind);
     }
+    watchdogs(platform);
     assert!(!platform.memory.is_empty(), "no RAM");
     free(&platform.memory, &platform.reserved);
+}
+
+/// None that may be touched is in RAM, and its frame is a page.
+fn watchdogs(platform: &Platform<'_>) {
+    let found = &platform.watchdogs.found;
+    for watchdog in found.iter().filter(|one| platform.why_not(one).is_none()) {
+        let page = Region {
+            base: watchdog.control,
+            size: PAGE,
+        };
+        assert!(page.base.is_multiple_of(PAGE), "{page:?}");
+        assert!(!platform.memory.iter().any(|bank| bank.overlaps(&page)));
+    }
 }
 
 /// A driver can reach its registers.

@@ -112,6 +112,8 @@ arguments! {
         survey: bool = SURVEY, on;
         /// The hypervisor leaves the registers of memory partitioning alone.
         no_mpam: bool = "no-mpam", on;
+        /// Generic watchdogs stay as firmware has them.
+        keep_watchdogs: bool = "keep-watchdogs", on;
         /// Seconds that the run may take, from the hypervisor's start; 0 is any.
         deadline: Option<u64> = DEADLINE, count;
         /// Seconds that a pass of a cell may take, with its report; 0 is any.

@@ -66,7 +66,7 @@ fn switches_have_no_value() {
 #[test]
 fn arguments_beside_the_plan_are_read_once() {
     let text = "root=/dev/vda rouse.check=timer rouse.cost=all rouse.fault=sgi-lost rouse.hostile=power \
-                rouse.seed=7 rouse.soak=20000 rouse.stress=18446744073709551615 rouse.survey rouse.no-mpam rouse.options \
+                rouse.seed=7 rouse.soak=20000 rouse.stress=18446744073709551615 rouse.survey rouse.no-mpam rouse.keep-watchdogs rouse.options \
                  rouse.uart=pl011,0x9000000 rouse.under=kvm rouse.given-trap=wfi rouse.given-host-poll-us=9 \
                  rouse.deadline=600 rouse.cell-deadline=0 rouse.keep-cpu rouse.guest-standby rouse.wait=wfi";
     let read = Arguments::parse(text).unwrap();
@@ -83,6 +83,7 @@ fn arguments_beside_the_plan_are_read_once() {
             stress: Some(u64::MAX),
             survey: true,
             no_mpam: true,
+            keep_watchdogs: true,
             options: true,
             deadline: Some(600),
             cell_deadline: Some(0),

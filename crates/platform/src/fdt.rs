@@ -10,7 +10,7 @@ use dtoolkit::{Node, Property};
 use crate::{
     AFFINITY, Conduit, Cpu, Enable, Error, Firmware, Name, Platform, Region, Report, Room, name,
 };
-use devices::{gic, redistributors, timer, uart};
+use devices::{gic, redistributors, timer, uart, watchdogs};
 
 /// How deep nodes are nested at most: more than in any machine's tree, and few
 /// enough for the stack of EL2.
@@ -45,6 +45,7 @@ impl<'a> Platform<'a> {
             reserved: reserved(fdt)?,
             gic: gic(fdt, &timer, &room.redistributors)?,
             timer,
+            watchdogs: watchdogs(fdt),
             uart: uart(fdt),
             psci,
             bootargs: chosen(fdt, "bootargs").unwrap_or(""),

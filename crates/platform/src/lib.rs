@@ -18,6 +18,7 @@ pub mod image;
 pub mod index;
 mod room;
 pub mod uart;
+mod watchdog;
 
 use arrayvec::{ArrayString, ArrayVec};
 use core::fmt;
@@ -25,6 +26,7 @@ use core::fmt;
 pub use fdt::{MONITOR, monitor, other_monitor};
 pub use room::Room;
 pub use uart::{Uart, UartKind};
+pub use watchdog::{MAX_WATCHDOGS, Watchdog, Watchdogs};
 
 /// The most CPUs a machine can have here; more are ignored. QEMU's `virt` has as many.
 pub const MAX_CPUS: usize = 512;
@@ -147,6 +149,8 @@ pub struct Platform<'a> {
     pub gic: Gic<'a>,
     /// Generic timer.
     pub timer: Timer,
+    /// Generic watchdogs.
+    pub watchdogs: Watchdogs,
     /// Console, where one is named.
     pub uart: Option<Uart>,
     /// How PSCI is called, where there is PSCI.

@@ -4,6 +4,7 @@
 use platform::guest::GuestTree;
 use platform::{
     Conduit, Cpu, Enable, Firmware, MAX_CPUS, Platform, Region, Room, Timer, Uart, UartKind,
+    Watchdog,
 };
 
 /// Reads a tree, into room that a test does not give back.
@@ -65,7 +66,11 @@ fn cells(cells: &[u32]) -> Vec<u8> {
 /// The tree with these properties in front of those of the node whose first
 /// property is `compatible` = `of`.
 fn with_properties(of: &str, properties: &[(&str, Vec<u8>)]) -> Vec<u8> {
-    let mut tree = tree();
+    added(tree(), of, properties)
+}
+
+/// `tree` with these properties in front of `compatible` = `of`.
+fn added(mut tree: Vec<u8>, of: &str, properties: &[(&str, Vec<u8>)]) -> Vec<u8> {
     for (name, value) in properties {
         let word =
             |tree: &[u8], at: usize| u32::from_be_bytes(tree[at..at + 4].try_into().unwrap());
@@ -274,4 +279,40 @@ fn memory_that_is_disabled_is_not_used() {
         memory.iter().all(|bank| bank.base >= 0x4000_0000),
         "{memory:x?}"
     );
+}
+
+/// QEMU's tree, which has a watchdog.
+const VIRT: &[u8] = include_bytes!("virt.dtb");
+
+#[test]
+fn a_watchdog_is_known_by_its_control_frame() {
+    let found = |tree: &[u8]| read(tree).unwrap().watchdogs.found.to_vec();
+    let at = |control, kept| Watchdog { control, kept };
+    assert_eq!(found(&tree()), []);
+    assert_eq!(found(VIRT), [at(0xf00_1000, false)]);
+    assert_eq!(read(VIRT).unwrap().why_not(&found(VIRT)[0]), None);
+    // One that is disabled is the secure side's.
+    for status in ["disabled\0", "fail\0"] {
+        let status = [("status", status.as_bytes().to_vec())];
+        let kept = added(VIRT.to_vec(), "arm,sbsa-gwdt", &status);
+        assert_eq!(found(&kept), [at(0xf00_1000, true)]);
+    }
+    // Frames that are none, and one that is in RAM.
+    let reg = cells(&[0, 0xf00_1000, 0, 0x1000]);
+    for (high, low, why) in [
+        (0, 0, "none of a frame"),
+        (0, 0xf00_1008, "none of a frame"),
+        (1 << 16, 0, "none of a frame"),
+        (0, 0x4000_0000, "RAM"),
+        (0, 0x800_0000, "interrupt controller"),
+        (0, 0x900_0000, "console"),
+    ] {
+        let tree = with(VIRT, &reg, &cells(&[high, low, 0, 0x1000]));
+        let platform = read(&tree).unwrap();
+        let said = platform.why_not(&platform.watchdogs.found[0]);
+        assert!(
+            said.is_some_and(|said| said.contains(why)),
+            "{low:#x}: {said:?}"
+        );
+    }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The device tree of QEMU's `virt` with each node and each property missing in
-//! turn (`virt.dtb`, two CPUs, made by `-machine dumpdtb=`): each removal is
+//! turn (`virt.dtb`, two CPUs and a watchdog, made by `-machine dumpdtb=`): each removal is
 //! harmless or refused by an error that names what is missing, and either way the
 //! console is still known unless it is what was removed.
 
@@ -123,6 +123,9 @@ const REFUSED: &str = "\
 const NOTICED: &str = "\
 /psci:compatible
 /psci
+/watchdog@f001000:reg
+/watchdog@f001000:compatible
+/watchdog@f001000
 /pl011@9000000:reg
 /pl011@9000000:compatible
 /pl011@9000000

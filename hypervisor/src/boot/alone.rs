@@ -18,7 +18,7 @@ use platform::{Enable, Platform, Region};
 
 use crate::boot::discovery::{Discovered, Level, from_tree, report, usable};
 use crate::boot::start::meet;
-use crate::boot::{efi, entry};
+use crate::boot::{efi, entry, watchdogs};
 use crate::machine::payload::{self, Chosen};
 use crate::machine::power::stop;
 use crate::machine::vm::{self, TREE_SIZE};
@@ -59,6 +59,7 @@ fn run_guest(discovered: &Discovered) -> ! {
     }
     usable(&platform, Level::El1).unwrap_or_else(|why| refuse!("{why}"));
     report(discovered, &platform);
+    watchdogs::stop(&platform, arguments.keep_watchdogs);
     let ram = free(&platform, discovered);
     // The guest itself refuses a later CPU that can't run its image.
     payload::note_cpu();

@@ -9,7 +9,7 @@ use platform::Platform;
 
 use crate::boot::discovery::{Discovered, Level, fit, from_tree, open_console, report, usable};
 use crate::boot::memory_split::split;
-use crate::boot::{efi, smp, survey};
+use crate::boot::{efi, smp, survey, watchdogs};
 use crate::console::log;
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::{controls, pending_word};
@@ -93,6 +93,7 @@ fn take_over(discovered: &Discovered) -> ! {
     check_counter();
     deadline::set(arguments.deadline, arguments.cell_deadline);
     report(discovered, &platform);
+    watchdogs::stop(&platform, arguments.keep_watchdogs);
     let machine = split(platform, discovered);
     stage!(
         "memory",

@@ -71,6 +71,7 @@ fn memory(machine: &Machine) {
         line!("reserved {:#x}..{:#x}", part.base, part.end());
     }
     line!("UART {:x?}", platform.uart);
+    line!("watchdogs {:x?}", platform.watchdogs.found);
     line!("PSCI {:?}, timers {:?}", platform.psci, platform.timer);
 }
 

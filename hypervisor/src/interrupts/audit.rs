@@ -169,6 +169,9 @@ fn plant(cpu: &PerCpu, quiet: bool) {
         | Fault::SpcrMissing
         | Fault::TablesMoved
         | Fault::NoWatchdog
+        | Fault::WatchdogRuns
+        | Fault::WatchdogSecure
+        | Fault::WatchdogInRam
         | Fault::SecondarySilent
         | Fault::CounterStands
         | Fault::CounterCoarse

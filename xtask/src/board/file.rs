@@ -35,6 +35,8 @@ struct QemuKeys {
     firmware: Option<String>,
     variables: Option<String>,
     console: Option<Console>,
+    #[serde(default)]
+    devices: Vec<String>,
     machine: BTreeMap<String, String>,
 }
 
@@ -139,6 +141,7 @@ fn of_qemu(image_base: Option<u64>, keys: QemuKeys) -> Result<Qemu> {
         memory: keys.memory,
         loader,
         console: keys.console,
+        devices: keys.devices,
         machine: machine.collect::<Result<_>>()?,
     })
 }

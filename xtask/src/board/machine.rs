@@ -24,6 +24,8 @@ pub struct Qemu {
     pub loader: Loader,
     /// The console under the hypervisor, if it is not the machine's own.
     pub console: Option<Console>,
+    /// Devices that the machine has besides, `-device` of each.
+    pub devices: Vec<String>,
     /// `-M` by what the guest runs under.
     pub machine: BTreeMap<Under, String>,
 }

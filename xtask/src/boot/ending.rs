@@ -67,7 +67,9 @@ impl Ending {
     ) -> Self {
         let last_words = said.iter().rfind(|line| says_why(line));
         let last_words = last_words.cloned().unwrap_or_default();
-        if let (None, Some(why)) = (&stopped, &console.refused) {
+        // A machine that can't turn itself off stands still then.
+        let still = matches!(stopped, None | Some(Self::Hang(_) | Self::OutOfTime));
+        if let (true, Some(why)) = (still, &console.refused) {
             return Self::Refused(why.clone());
         }
         match (stopped, Self::reported(console), end.mishap()) {

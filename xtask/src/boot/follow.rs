@@ -165,9 +165,6 @@ impl<L: Write> Follower<'_, L> {
             if let Some(signal) = interrupt::signal() {
                 return Ok(Some(Ending::Interrupted(signal)));
             }
-            if let Some(why) = &self.console.refused {
-                return Ok(Some(Ending::Refused(why.clone())));
-            }
             if self.clock.read(process) {
                 if std::mem::take(&mut self.gets_on) {
                     self.clock.note_progress();
@@ -183,7 +180,9 @@ impl<L: Write> Follower<'_, L> {
     fn over(&mut self, process: &EmulatorProcess, watch: &Watch<'_>) -> Option<Ending> {
         let now = self.clock.now();
         if self.grace.is_some_and(|since| now - since > GRACE) {
-            return Some(Ending::reported(&self.console).unwrap_or(Ending::Crash));
+            let refused = self.console.refused.clone().map(Ending::Refused);
+            let ending = Ending::reported(&self.console).or(refused);
+            return Some(ending.unwrap_or(Ending::Crash));
         }
         if watch.limits.are_over() {
             return Some(Ending::OutOfTime);
@@ -216,7 +215,8 @@ impl<L: Write> Follower<'_, L> {
         match kind {
             // It may take its time over its dump.
             Kind::Crash => self.grace = Some(now),
-            Kind::Exit => drop(self.grace.get_or_insert(now)),
+            // It turns itself off, and may say it at another port before.
+            Kind::Exit | Kind::Refused => drop(self.grace.get_or_insert(now)),
             _ => {}
         }
         if kind == Kind::Crash && watch.show >= Show::Dumps {

@@ -20,6 +20,7 @@
 //! status = "ok"               # or crash, hang, stopped-early, exit-status, refused, reset, ..., bad-input
 //! says = "text"               # part of the error
 //! console = ["stage", "text"] # parts of the console's log, in this order
+//! times = { "text" = 1 }      # how often the console says it, anywhere
 //! table = ["text"]            # what the table on a terminal says
 //! table_lacks = ["text"]      # and what it does not
 //! skipped = 0                 # how many cells may be skipped; any number if absent

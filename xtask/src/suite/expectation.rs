@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a test that boots expects of its run; `case` shows how it is written.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Result, anyhow, bail, ensure};
 use serde::Deserialize;
 
@@ -17,6 +19,7 @@ pub struct Expect {
     status: String,
     says: String,
     console: Vec<String>,
+    times: BTreeMap<String, usize>,
     table: Vec<String>,
     table_lacks: Vec<String>,
     skipped: Option<usize>,
@@ -28,6 +31,7 @@ impl Default for Expect {
             status: verdict::OK.into(),
             says: String::new(),
             console: Vec::new(),
+            times: BTreeMap::new(),
             table: Vec::new(),
             table_lacks: Vec::new(),
             skipped: None,
@@ -88,6 +92,7 @@ impl Expect {
                 .ok_or_else(|| anyhow!("the console does not say `{part}` where it should"))?
                 .1;
         }
+        self.compare_times(&session.console)?;
         self.compare_table(session)?;
         let skipped = session
             .results
@@ -99,6 +104,18 @@ impl Expect {
             ensure!(
                 skipped == expected,
                 "{skipped} cells were skipped, expected {expected}"
+            );
+        }
+        Ok(())
+    }
+
+    /// Compares how often the console says what is counted.
+    fn compare_times(&self, console: &str) -> Result<()> {
+        for (part, &expected) in &self.times {
+            let found = console.matches(part.as_str()).count();
+            ensure!(
+                found == expected,
+                "the console says `{part}` {found} times, expected {expected}"
             );
         }
         Ok(())
@@ -120,5 +137,23 @@ impl Expect {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_is_counted() {
+        let expect: Expect = toml::from_str("times = { 'a b' = 2, 'c' = 0 }").unwrap();
+        expect.compare_times("a b\nx a b\n").unwrap();
+        for (console, wrong) in [
+            ("a b\n", "`a b` 1 times, expected 2"),
+            ("a b a b c", "`c` 1 times"),
+        ] {
+            let error = expect.compare_times(console).unwrap_err().to_string();
+            assert!(error.contains(wrong), "{error}");
+        }
     }
 }

@@ -45,6 +45,12 @@ fn read(tables: &impl Tables, rsdp: u64) {
                     .all(|r| r.size >= 0x2_0000)
             );
             assert!((16..32).contains(&platform.gic.maintenance));
+            // None that would be written is in RAM.
+            for watchdog in &platform.watchdogs.found {
+                let frame = watchdog.control..watchdog.control.saturating_add(0x1000);
+                let inside = RAM.overlaps(&platform::Region::from(frame));
+                assert!(!inside || platform.why_not(watchdog).is_some());
+            }
         }
         Err(error) => assert!(!error.to_string().is_empty()),
     }
@@ -99,6 +105,13 @@ proptest! {
     fn structures_at_random(body in vec(any::<u8>(), 0..600)) {
         let mut machine = small();
         machine.madt = tables::madt(&[machine.madt[44..].to_vec(), body]);
+        read(&machine.memory(), RSDP);
+    }
+
+    #[test]
+    fn platform_timers_at_random(count: u32, body in vec(0..40_u8, 0..200)) {
+        let mut machine = small();
+        machine.gtdt = tables::gtdt_with(count % 16, &body);
         read(&machine.memory(), RSDP);
     }
 

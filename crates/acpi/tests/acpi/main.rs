@@ -8,3 +8,4 @@ mod layouts;
 mod missing;
 mod others;
 mod tables;
+mod watchdogs;

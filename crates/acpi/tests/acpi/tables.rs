@@ -129,6 +129,33 @@ pub fn gtdt(gsivs: [u32; 3]) -> Vec<u8> {
     table(b"GTDT", 3, 104, &fields)
 }
 
+/// The same with platform timers, of these bytes.
+pub fn gtdt_with(count: u32, timers: &[u8]) -> Vec<u8> {
+    let mut table = gtdt([30, 27, 26]);
+    table[88..92].copy_from_slice(&count.to_le_bytes());
+    table[92..96].copy_from_slice(&104_u32.to_le_bytes());
+    table.extend(timers);
+    seal(&mut table);
+    table
+}
+
+/// An Arm Generic Watchdog structure.
+pub fn watchdog(control: u64, flags: u32) -> Vec<u8> {
+    let fields: [(usize, &[u8]); 5] = [
+        (0, &[1, 28]),
+        (4, &(control ^ 0x1000).to_le_bytes()),
+        (12, &control.to_le_bytes()),
+        (20, &[48]),
+        (24, &flags.to_le_bytes()),
+    ];
+    bytes(28, &fields)
+}
+
+/// A GT Block structure without timers.
+pub fn block() -> Vec<u8> {
+    bytes(20, &[(0, &[0, 20])])
+}
+
 /// An SPCR of revision 2: interface type, bit width, access size and address.
 pub fn spcr(interface: u8, width: u8, access: u8, address: u64) -> Vec<u8> {
     let address = address.to_le_bytes();

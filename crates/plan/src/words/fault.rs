@@ -54,6 +54,12 @@ words! {
         TablesMoved = "tables-moved",
         /// Firmware does not support SetWatchdogTimer.
         NoWatchdog = "no-watchdog",
+        /// Firmware leaves a generic watchdog running.
+        WatchdogRuns = "watchdog-runs",
+        /// Firmware's GTDT says that the watchdog is the secure side's.
+        WatchdogSecure = "watchdog-secure",
+        /// Firmware's GTDT says that the watchdog's frame is where RAM is.
+        WatchdogInRam = "watchdog-in-ram",
         /// A CPU that is started never arrives.
         SecondarySilent = "secondary-silent",
         /// The counter stands still.
@@ -143,6 +149,9 @@ impl Fault {
             | Self::SpcrMissing
             | Self::TablesMoved
             | Self::NoWatchdog
+            | Self::WatchdogRuns
+            | Self::WatchdogSecure
+            | Self::WatchdogInRam
             | Self::SecondarySilent
             | Self::CounterStands
             | Self::CounterCoarse

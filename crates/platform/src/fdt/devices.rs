@@ -4,8 +4,8 @@
 use dtoolkit::fdt::{Fdt, FdtNode};
 use dtoolkit::{Node, Property};
 
-use super::{cell, chosen, find_compatible, is_compatible, regions, string};
-use crate::{Error, Gic, MAX_CPUS, Region, Room, Timer, Uart, UartKind};
+use super::{cell, chosen, find_compatible, is_compatible, is_off, regions, string};
+use crate::{Error, Gic, MAX_CPUS, Region, Room, Timer, Uart, UartKind, Watchdog, Watchdogs};
 
 /// PPIs start at this INTID and end before SPIs, at 32 (bindings: arm,gic-v3).
 const PPIS: core::ops::Range<u32> = 16..32;
@@ -143,4 +143,25 @@ pub fn uart(fdt: Fdt<'_>) -> Option<Uart> {
         return known.then_some(Uart { kind, base });
     }
     None
+}
+
+/// The generic watchdogs (bindings: arm,sbsa-gwdt); their control frame comes first. One without
+/// a frame has the address 0.
+pub fn watchdogs(fdt: Fdt<'_>) -> Watchdogs {
+    let mut watchdogs = Watchdogs::default();
+    add_watchdogs(fdt.root(), &mut watchdogs);
+    watchdogs
+}
+
+fn add_watchdogs(node: FdtNode<'_>, watchdogs: &mut Watchdogs) {
+    if is_compatible(&node, &["arm,sbsa-gwdt"]) {
+        watchdogs.add(Watchdog {
+            control: regions(node).next().map_or(0, |frame| frame.base),
+            // The secure side's is disabled for us (bindings: arm/secure.txt).
+            kept: is_off(node),
+        });
+    }
+    for child in node.children() {
+        add_watchdogs(child, watchdogs);
+    }
 }

@@ -7,6 +7,7 @@ use core::ptr;
 use core::slice;
 
 use acpi::{Listed, MAX_LISTED};
+use arch::layout;
 use arrayvec::ArrayVec;
 use plan::Fault;
 use uefi::boot::{self, AllocateType, MemoryType};
@@ -26,6 +27,14 @@ const ADDRESS: usize = 44;
 const RSDP_XSDT: u64 = 24;
 const RSDP_EXTENDED_CHECKSUM: u64 = 32;
 const RSDP_SIZE: usize = 36;
+/// In the GTDT: where the first platform timer is (5.2.25). In it, where it describes a generic
+/// watchdog: its control frame and its flags (5.2.25.2).
+const PLATFORM_TIMERS_AT: usize = 92;
+const CONTROL: usize = 12;
+const WATCHDOG_FLAGS: usize = 24;
+/// In that frame: the upper bits of half of the ticks until the machine is reset, which are many
+/// (DEN0094, chapter on the Generic Watchdog).
+const WOR_HIGH: u64 = 0xc;
 /// Size of UEFI's pages.
 const PAGE: usize = 4096;
 
@@ -50,6 +59,24 @@ pub fn leave(fault: Fault) {
         Fault::SpcrMissing => spcr_missing(),
         Fault::TablesMoved => tables_moved(),
         Fault::NoWatchdog => no_watchdog(),
+        Fault::WatchdogRuns => watchdog(|frames| {
+            let control = u64::from_le_bytes(*frames[CONTROL..].first_chunk()?);
+            // SAFETY: the device of the table, which firmware has mapped and does not use.
+            unsafe {
+                ((control + WOR_HIGH) as *mut u32).write_volatile(u16::MAX.into());
+                (control as *mut u32).write_volatile(1);
+            }
+            Some(())
+        }),
+        Fault::WatchdogSecure => watchdog(|frames| {
+            *frames.get_mut(WATCHDOG_FLAGS)? |= 1 << 2;
+            Some(())
+        }),
+        Fault::WatchdogInRam => watchdog(|frames| {
+            let ram = layout::base() & !0xfff;
+            frames[CONTROL..CONTROL + 8].copy_from_slice(&ram.to_le_bytes());
+            Some(())
+        }),
         _ => return,
     };
     match done {
@@ -156,6 +183,20 @@ fn no_watchdog() -> Option<()> {
         let services = system.as_ref().boot_services;
         (*services).set_watchdog_timer = unsupported;
     }
+    Some(())
+}
+
+/// Changes the first watchdog that the GTDT describes, or the device itself.
+fn watchdog(change: impl FnOnce(&mut [u8]) -> Option<()>) -> Option<()> {
+    let (_, listed) = listed()?;
+    let found = listed.iter().find(|one| &one.signature == b"GTDT")?;
+    let gtdt = bytes(found);
+    let at = u32::from_le_bytes(*gtdt[PLATFORM_TIMERS_AT..].first_chunk()?);
+    let frames = gtdt
+        .get_mut(at as usize..)
+        .filter(|frames| frames.first() == Some(&1))?;
+    change(frames)?;
+    seal(gtdt);
     Some(())
 }
 

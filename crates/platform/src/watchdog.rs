@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Generic watchdogs, which reset a machine that does not refresh them: those that are described,
+//! and which of them may be touched.
+//!
+//! Arm Base System Architecture, DEN0094, chapter on the Generic Watchdog: each has a refresh and
+//! a control frame, of at least 4 KiB. Firmware that leaves one running ends the run.
+
+use arrayvec::ArrayVec;
+
+use crate::{Platform, Region};
+
+/// The most that are kept; more are counted.
+pub const MAX_WATCHDOGS: usize = 8;
+
+/// Bytes of a frame.
+const FRAME: u64 = 0x1000;
+/// Where physical addresses end that are used here.
+const END: u64 = 1 << 48;
+
+/// One watchdog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watchdog {
+    /// Physical address of its control frame.
+    pub control: u64,
+    /// The description keeps it from us: it is the secure side's, or disabled.
+    pub kept: bool,
+}
+
+/// The watchdogs of a machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Watchdogs {
+    /// Those that there is room for.
+    pub found: ArrayVec<Watchdog, MAX_WATCHDOGS>,
+    /// How many more are described.
+    pub ignored: usize,
+}
+
+impl Watchdogs {
+    /// Adds one.
+    pub fn add(&mut self, watchdog: Watchdog) {
+        if self.found.try_push(watchdog).is_err() {
+            self.ignored += 1;
+        }
+    }
+}
+
+impl Platform<'_> {
+    /// Why `watchdog` must not be touched, if that is so. A description that is wrong here is no
+    /// reason to refuse the machine, and none to write to what is something else.
+    #[must_use]
+    pub fn why_not(&self, watchdog: &Watchdog) -> Option<&'static str> {
+        let Watchdog { control, kept } = *watchdog;
+        if kept {
+            return Some("the description keeps it for the secure side");
+        }
+        if control == 0 || !control.is_multiple_of(FRAME) || control >= END {
+            return Some("its address is none of a frame");
+        }
+        let frame = Region {
+            base: control,
+            size: FRAME,
+        };
+        let (memory, gic) = (&self.memory, &self.gic);
+        if memory.iter().any(|bank| bank.overlaps(&frame)) {
+            return Some("its address is in RAM");
+        }
+        let gics = gic.redistributors.iter().chain([&gic.distributor]);
+        if gics.into_iter().any(|one| one.overlaps(&frame)) {
+            return Some("its address is in the interrupt controller");
+        }
+        if self.uart.is_some_and(|uart| frame.contains(uart.base)) {
+            return Some("its address is the console's");
+        }
+        None
+    }
+}
