@@ -7,7 +7,7 @@ mod machine;
 use std::io::{self, Stdout, Write, stdout};
 
 use hist::Histogram;
-use plan::{BALANCED, Cell, Limits, PASSES, Pace, Plan, Under, Word};
+use plan::{BALANCED, Cell, Limits, Machine, PASSES, Pace, Plan, Under, Word};
 use rustix::termios::{isatty, tcdrain};
 
 use crate::counts::Counts;
@@ -89,13 +89,22 @@ fn measure(plan: Plan) -> io::Result<()> {
     bench.settle()
 }
 
+/// Why a cell can't run, if so.
+fn skipped(cell: &Cell, machine: &Machine) -> Option<String> {
+    let reason = cell.skip_reason(machine).map(|reason| reason.to_string());
+    reason.or_else(|| {
+        let why = workload::lacking(cell.workload)?;
+        Some(format!("{}: {why}", cell.workload))
+    })
+}
+
 impl Bench {
     /// The cells of the plan.
     fn entries(&self, instructions: bool) -> Vec<Entry> {
         let machine = self.machine(instructions);
         let cells = self.plan.cells(&machine);
         let entry = |cell: Cell| Entry {
-            skipped: cell.skip_reason(&machine).map(|reason| reason.to_string()),
+            skipped: skipped(&cell, &machine),
             limits: Limits::of(&self.plan, &cell, machine.frequency, instructions),
             guess_us: self.guess_us(&cell, machine.frequency, instructions),
             pace: Pace::default(),

@@ -16,6 +16,16 @@ pub fn allowed() -> io::Result<Vec<usize>> {
         .collect())
 }
 
+/// Has this thread run on any of `cpus`, and those that it starts.
+///
+/// # Errors
+/// The kernel does not let it.
+pub fn unpin(cpus: &[usize]) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    cpus.iter().for_each(|&cpu| set.set(cpu));
+    Ok(sched_setaffinity(None, &set)?)
+}
+
 /// Has this thread run on `cpu` alone; it does when this returns.
 ///
 /// # Errors

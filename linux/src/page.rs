@@ -24,6 +24,10 @@ const SIZE: usize = 0x1000;
 #[derive(Debug)]
 pub struct Page(*mut u8);
 
+// SAFETY: it is mapped for as long as the process is, and each access is one load or store of a
+// device's register, for which threads need not agree.
+unsafe impl Sync for Page {}
+
 impl Page {
     /// The page, where Rouse is below; `None` where the tree has none.
     ///
