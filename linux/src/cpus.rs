@@ -3,7 +3,7 @@
 
 use std::io;
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 
 /// The CPUs that this process may run on, by their numbers.
 ///
@@ -31,7 +31,15 @@ pub fn unpin(cpus: &[usize]) -> io::Result<()> {
 /// # Errors
 /// The kernel does not let it.
 pub fn pin(cpu: usize) -> io::Result<()> {
+    unpin(&[cpu])
+}
+
+/// Has another thread run on `cpu` alone.
+///
+/// # Errors
+/// The kernel does not let it.
+pub fn pin_other(thread: Pid, cpu: usize) -> io::Result<()> {
     let mut set = CpuSet::new();
     set.set(cpu);
-    Ok(sched_setaffinity(None, &set)?)
+    Ok(sched_setaffinity(Some(thread), &set)?)
 }
