@@ -61,6 +61,8 @@ pub fn spawn(cell: &Cell, count: u32, cpu: &'static Cpu) {
         | Workload::LinuxFutex
         | Workload::LinuxEventfd
         | Workload::LinuxMembarrier
+        | Workload::LinuxSeccompNotify
+        | Workload::LinuxMessaging
         | Workload::LinuxTimer
         | Workload::LinuxIdle => {}
     }

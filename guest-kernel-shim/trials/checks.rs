@@ -221,7 +221,9 @@ pub fn fail(fault: Fault, plan: &Plan) -> u64 {
         | Fault::SoakUnbalancedMask
         | Fault::SoakCounterBack
         | Fault::SoakTimeBack
-        | Fault::SoakPendingWord => fail_below(fault, plan),
+        | Fault::SoakPendingWord
+        | Fault::SoakSgisLost
+        | Fault::SoakTimersLost => fail_below(fault, plan),
     }
     1
 }

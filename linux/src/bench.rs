@@ -7,7 +7,7 @@ mod machine;
 use std::io::{self, Stdout, Write, stdout};
 
 use hist::Histogram;
-use plan::{BALANCED, Cell, Limits, PASSES, Pace, Plan, Under, Word};
+use plan::{BALANCED, Cell, Limits, Machine, PASSES, Pace, Plan, Under, Word};
 use rustix::termios::{isatty, tcdrain};
 
 use crate::counts::Counts;
@@ -90,16 +90,22 @@ fn measure(plan: Plan) -> io::Result<()> {
     bench.settle()
 }
 
+/// Why a cell can't run, if so.
+fn skipped(cell: &Cell, machine: &Machine) -> Option<String> {
+    let reason = cell.skip_reason(machine).map(|reason| reason.to_string());
+    reason.or_else(|| {
+        let why = workload::lacking(cell.workload)?;
+        Some(format!("{}: {why}", cell.workload))
+    })
+}
+
 impl Bench {
     /// The cells of the plan.
     fn entries(&self, instructions: bool) -> Vec<Entry> {
         let machine = self.machine(instructions);
         let cells = self.plan.cells(&machine);
         let entry = |cell: Cell| Entry {
-            skipped: match cell.skip_reason(&machine) {
-                Some(reason) => Some(reason.to_string()),
-                None => self.idles.lacks(cell.linux_cpuidle),
-            },
+            skipped: skipped(&cell, &machine).or_else(|| self.idles.lacks(cell.linux_cpuidle)),
             limits: Limits::of(&self.plan, &cell, machine.frequency, instructions),
             guess_us: self.guess_us(&cell, machine.frequency, instructions),
             pace: Pace::default(),

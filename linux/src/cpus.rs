@@ -3,7 +3,7 @@
 
 use std::io;
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 
 /// The CPUs that this process may run on, by their numbers.
 ///
@@ -16,12 +16,30 @@ pub fn allowed() -> io::Result<Vec<usize>> {
         .collect())
 }
 
+/// Has this thread run on any of `cpus`, and those that it starts.
+///
+/// # Errors
+/// The kernel does not let it.
+pub fn unpin(cpus: &[usize]) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    cpus.iter().for_each(|&cpu| set.set(cpu));
+    Ok(sched_setaffinity(None, &set)?)
+}
+
 /// Has this thread run on `cpu` alone; it does when this returns.
 ///
 /// # Errors
 /// The kernel does not let it.
 pub fn pin(cpu: usize) -> io::Result<()> {
+    unpin(&[cpu])
+}
+
+/// Has another thread run on `cpu` alone.
+///
+/// # Errors
+/// The kernel does not let it.
+pub fn pin_other(thread: Pid, cpu: usize) -> io::Result<()> {
     let mut set = CpuSet::new();
     set.set(cpu);
-    Ok(sched_setaffinity(None, &set)?)
+    Ok(sched_setaffinity(Some(thread), &set)?)
 }

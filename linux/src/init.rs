@@ -11,7 +11,9 @@ use rustix::mount::{MountFlags, mount};
 use rustix::system::{RebootCommand, reboot};
 use rustix::termios::{OptionalActions, tcdrain, tcgetattr, tcsetattr};
 
-use crate::bench;
+use plan::Arguments;
+
+use crate::{bench, soak};
 
 /// What the kernel shows, and where.
 const SYSTEMS: [(&str, &str); 3] = [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")];
@@ -52,10 +54,15 @@ fn measured() -> Result<(), String> {
     }
     let arguments = fs::read_to_string("/proc/cmdline").map_err(told)?;
     thread::sleep(SETTLES);
-    bench::run(&arguments)
+    let parsed = Arguments::parse(&arguments).map_err(|error| error.to_string())?;
+    match parsed.linux_soak {
+        Some(seconds) => soak::run(&parsed, seconds),
+        None => bench::run(&arguments),
+    }
 }
 
-fn off() -> ! {
+/// Turns the machine off.
+pub fn off() -> ! {
     let _ = io::stdout().flush();
     let _ = tcdrain(io::stdout());
     // It does not come back; if it did, the kernel would panic, which is seen.

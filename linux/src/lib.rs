@@ -23,4 +23,6 @@ pub mod init;
 #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
 mod page;
 #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
+mod soak;
+#[cfg(all(target_os = "linux", target_arch = "aarch64"))]
 mod workload;

@@ -24,6 +24,12 @@ const SIZE: usize = 0x1000;
 #[derive(Debug)]
 pub struct Page(*mut u8);
 
+// SAFETY: it is mapped for as long as the process is, and each access is one load or store of a
+// device's register, for which threads need not agree.
+unsafe impl Sync for Page {}
+// SAFETY: as above.
+unsafe impl Send for Page {}
+
 impl Page {
     /// The page, where Rouse is below; `None` where the tree has none.
     ///
@@ -83,6 +89,12 @@ impl Page {
         let (knob, word) = value.encode();
         self.write(exits::knob(knob), word);
         !matches!(knob, Knob::Trap | Knob::Deliver) || self.read(exits::knob(knob)) == word
+    }
+
+    /// Whether what Rouse knows of the interrupts of this thread's vCPU agrees with its registers.
+    /// What does not it prints.
+    pub fn audit(&self) -> bool {
+        self.read(exits::AUDIT) == exits::AGREES
     }
 
     fn read(&self, offset: u64) -> u64 {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The workloads, and what is counted while they run.
 
+mod answered;
 mod membarrier;
+mod messaging;
 mod pair;
 mod rest;
 
@@ -90,6 +92,15 @@ impl<'b> Block<'b> {
     }
 }
 
+/// What the kernel lacks for a workload, if something.
+pub fn lacking(workload: Workload) -> Option<String> {
+    match workload {
+        Workload::LinuxSeccompNotify => answered::lacking(),
+        Workload::LinuxMessaging => messaging::lacking(),
+        _ => None,
+    }
+}
+
 /// Runs a block of a cell; what its samples took together, ticks.
 pub fn run(cell: &Cell, block: &mut Block<'_>) -> io::Result<u64> {
     match cell.workload {
@@ -97,6 +108,8 @@ pub fn run(cell: &Cell, block: &mut Block<'_>) -> io::Result<u64> {
         Workload::LinuxFutex => pair::by_futexes(block),
         Workload::LinuxEventfd => pair::by_eventfds(block),
         Workload::LinuxMembarrier => membarrier::run(block),
+        Workload::LinuxSeccompNotify => answered::run(block),
+        Workload::LinuxMessaging => messaging::run(block),
         Workload::LinuxTimer | Workload::LinuxIdle => rest::run(block, cell.gap_us),
         _ => Err(io::Error::other("this workload is of Rouse's own guest")),
     }

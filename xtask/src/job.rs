@@ -269,7 +269,7 @@ impl Job {
                 "--guest: under {under} it gets no initial RAM disk yet, which what measures Linux needs; use --under none,rouse"
             );
         }
-        if self.load.guest.is_some() && !self.load.linux() {
+        if self.load.guest.is_some() && !self.measures() {
             return Ok(());
         }
         let machine = self.machine(under)?;

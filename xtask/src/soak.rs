@@ -72,7 +72,7 @@ impl Soak<'_> {
                 Some(failure) => return Ok(End::Failed(round, failure)),
                 None => {}
             }
-            if start.elapsed() >= request.duration {
+            if !request.goes_on(number + 1, start.elapsed()) {
                 break;
             }
         }

@@ -29,6 +29,15 @@ pub const fn knob(knob: Knob) -> u64 {
     KNOBS + knob as u64 * REGISTER
 }
 
+/// Where [`AGREES`] is read if what EL2 keeps of the interrupts of the vCPU that reads agrees with its
+/// list registers, as by [`crate::CALL_AUDIT`] in the mode [`crate::audit::RUNNING_TOLD`]; else
+/// [`CONTRADICTS`].
+pub const AUDIT: u64 = 0xc00;
+/// It agrees. Where there is no such register zero is read, which is neither.
+pub const AGREES: u64 = 1;
+/// It does not, and what is wrong was printed.
+pub const CONTRADICTS: u64 = 2;
+
 /// What is at an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Register {
@@ -36,6 +45,8 @@ pub enum Register {
     Counter(Counter),
     /// A knob.
     Knob(Knob),
+    /// [`AUDIT`].
+    Audit,
 }
 
 /// The register at `offset`, if one begins there.
@@ -44,6 +55,9 @@ pub fn at(offset: u64) -> Option<Register> {
     let number = |offset: u64| (offset / REGISTER) as usize;
     if !offset.is_multiple_of(REGISTER) {
         return None;
+    }
+    if offset == AUDIT {
+        return Some(Register::Audit);
     }
     match offset.checked_sub(KNOBS) {
         Some(offset) => Knob::ALL.get(number(offset)).copied().map(Register::Knob),
@@ -67,6 +81,8 @@ mod tests {
         for &which in Knob::ALL {
             assert_eq!(at(knob(which)), Some(Register::Knob(which)));
         }
+        assert_eq!(at(AUDIT), Some(Register::Audit));
+        assert_eq!(at(AUDIT + 8), None);
         assert_eq!(at(counter(Counter::Halt) + 8), None);
         assert_eq!(at(0xff8), None);
     }

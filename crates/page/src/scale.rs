@@ -156,6 +156,8 @@ pub const fn operation(workload: Workload) -> &'static str {
         | Workload::LinuxFutex
         | Workload::LinuxEventfd => "round trip",
         Workload::LinuxMembarrier => "barrier",
+        Workload::LinuxSeccompNotify => "answered call",
+        Workload::LinuxMessaging => "round of all messages",
         Workload::Ipi => "call, of one CPU or of all others",
         Workload::Ipistorm => "function call",
         Workload::Messaging => "loop of a sender",

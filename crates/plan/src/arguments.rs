@@ -106,6 +106,8 @@ arguments! {
         soak: Option<u64> = "soak", count;
         /// The same without other operations.
         stress: Option<u64> = "stress", count;
+        /// Seconds of a soak of Linux, by the program that measures it otherwise.
+        linux_soak: Option<u64> = "linux-soak", count;
     }
     hypervisor {
         /// The hypervisor prints what the machine is.
@@ -257,9 +259,11 @@ impl<'a, P: Part<'a>> Arguments<'a, P> {
             hostile,
             soak,
             stress,
+            linux_soak,
             ..
         } = self;
-        check.is_none() && cost.is_none() && hostile.is_none() && soak.is_none() && stress.is_none()
+        let ours = check.is_some() || cost.is_some() || hostile.is_some();
+        !ours && soak.is_none() && stress.is_none() && linux_soak.is_none()
     }
 }
 

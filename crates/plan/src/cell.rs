@@ -79,6 +79,8 @@ impl Cell {
             | Workload::LinuxFutex
             | Workload::LinuxEventfd
             | Workload::LinuxMembarrier
+            | Workload::LinuxSeccompNotify
+            | Workload::LinuxMessaging
             | Workload::LinuxTimer
             | Workload::LinuxIdle => false,
             Workload::Overshoot => true,
@@ -117,6 +119,8 @@ impl Cell {
             | Workload::LinuxFutex
             | Workload::LinuxEventfd
             | Workload::LinuxMembarrier
+            | Workload::LinuxSeccompNotify
+            | Workload::LinuxMessaging
             | Workload::LinuxTimer
             | Workload::LinuxIdle => None,
         }
@@ -199,6 +203,8 @@ impl Cell {
             | Workload::LinuxFutex
             | Workload::LinuxEventfd
             | Workload::LinuxMembarrier
+            | Workload::LinuxSeccompNotify
+            | Workload::LinuxMessaging
             | Workload::LinuxTimer
             | Workload::LinuxIdle => 0,
         };
@@ -238,9 +244,11 @@ impl Cell {
             | Workload::LinuxPipe
             | Workload::LinuxFutex
             | Workload::LinuxEventfd
-            | Workload::LinuxMembarrier => true,
+            | Workload::LinuxMembarrier
+            | Workload::LinuxSeccompNotify => true,
             Workload::Io => self.completion != Completion::SAME,
             Workload::Messaging
+            | Workload::LinuxMessaging
             | Workload::Timer
             | Workload::Idle
             | Workload::Stream

@@ -62,6 +62,7 @@ impl Limits {
         } else {
             MS_OF_TIME
         };
+        let default = default * cell.workload.times_as_long();
         let ms = plan.cell_ms.unwrap_or(default);
         Self {
             iterations: plan.iterations,
@@ -188,6 +189,8 @@ impl Cell {
             | Workload::LinuxFutex
             | Workload::LinuxEventfd
             | Workload::LinuxMembarrier
+            | Workload::LinuxSeccompNotify
+            | Workload::LinuxMessaging
             | Workload::LinuxTimer
             | Workload::LinuxIdle => 0,
         };

@@ -66,7 +66,8 @@ fn switches_have_no_value() {
 #[test]
 fn arguments_beside_the_plan_are_read_once() {
     let text = "root=/dev/vda rouse.check=timer rouse.cost=all rouse.fault=sgi-lost rouse.hostile=power \
-                rouse.seed=7 rouse.soak=20000 rouse.stress=18446744073709551615 rouse.survey rouse.no-mpam rouse.keep-watchdogs rouse.options \
+                rouse.seed=7 rouse.soak=20000 rouse.linux-soak=60 rouse.stress=18446744073709551615 rouse.survey rouse.no-mpam \
+                rouse.keep-watchdogs rouse.options \
                  rouse.uart=pl011,0x9000000 rouse.under=kvm rouse.given-trap=wfi rouse.given-host-poll-us=9 \
                  rouse.deadline=600 rouse.cell-deadline=0 rouse.keep-cpu rouse.guest-standby rouse.wait=wfi";
     let read = Arguments::parse(text).unwrap();
@@ -80,6 +81,7 @@ fn arguments_beside_the_plan_are_read_once() {
             hostile: Some("power"),
             seed: Some(7),
             soak: Some(20_000),
+            linux_soak: Some(60),
             stress: Some(u64::MAX),
             survey: true,
             no_mpam: true,
@@ -212,6 +214,7 @@ fn what_is_run_instead_is_no_measurement() {
         ("rouse.cost=all", false),
         ("rouse.hostile=all", false),
         ("rouse.soak=5", false),
+        ("rouse.linux-soak=5", false),
         ("rouse.stress=5", false),
     ] {
         assert_eq!(
@@ -346,7 +349,7 @@ fn every_name_is_known_and_none_is_there_twice() {
             Arguments::<Plan>::read(Box::leak(format!("rouse.{key}=?").into_boxed_str()));
         assert!(!matches!(wrong, Some(Error::UnknownKey { .. })), "{key}");
     }
-    assert_eq!(names.len(), COUNT + Plan::OTHERS.len() + 19);
+    assert_eq!(names.len(), COUNT + Plan::OTHERS.len() + 21);
 }
 
 #[test]

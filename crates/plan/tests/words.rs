@@ -237,7 +237,7 @@ fn words_stay() {
         (
             "workload",
             "ipi pingpong ipistorm messaging pipe notify io timer idle frames stream overshoot linux-pipe \
-             linux-futex linux-eventfd linux-membarrier linux-timer linux-idle",
+             linux-futex linux-eventfd linux-membarrier linux-seccomp-notify linux-messaging linux-timer linux-idle",
         ),
         ("shape", "dry self one broadcast"),
         ("trap", "none wfi wfe both"),

@@ -246,6 +246,8 @@ impl Cell {
             | Workload::LinuxFutex
             | Workload::LinuxEventfd
             | Workload::LinuxMembarrier
+            | Workload::LinuxSeccompNotify
+            | Workload::LinuxMessaging
             | Workload::LinuxTimer
             | Workload::LinuxIdle => table,
             Workload::Ipi

@@ -61,7 +61,7 @@ fn serve(cpu: &PerCpu, frame: &mut Frame, function: u32) {
             frame.x[0] = done.map_or(abi::INVALID, |()| abi::SUCCESS) as u64;
         }
         abi::CALL_AUDIT => {
-            let agrees = audit::audit(cpu, frame);
+            let agrees = audit::audit(cpu, frame, frame.x[1]);
             frame.x[0] = if agrees { abi::SUCCESS } else { abi::INVALID } as u64;
         }
         abi::CALL_EVICT => {

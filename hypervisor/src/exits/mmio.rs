@@ -27,7 +27,7 @@ pub fn exit(cpu: &PerCpu, frame: &mut Frame, esr: Esr) {
             .write
             .then(|| registers::value(frame, access.register));
         let value = value.map(|value| access.stored(value));
-        let raw = emulate(cpu, address, access.size, value)?;
+        let raw = emulate(cpu, frame, address, access.size, value)?;
         if let (false, Some(register)) = (access.write, frame.x.get_mut(access.register as usize)) {
             *register = access.loaded(raw);
         }
@@ -65,7 +65,13 @@ fn refuse(cpu: &PerCpu, address: u64, esr: Esr) {
 
 /// Does an access of `size` bytes at `address`; what a read gives, `None` where
 /// no device is.
-fn emulate(cpu: &PerCpu, address: u64, size: u32, write: Option<u64>) -> Option<u64> {
+fn emulate(
+    cpu: &PerCpu,
+    frame: &Frame,
+    address: u64,
+    size: u32,
+    write: Option<u64>,
+) -> Option<u64> {
     let access = |base: u64| vgic::Access {
         offset: address - base,
         size,
@@ -92,7 +98,7 @@ fn emulate(cpu: &PerCpu, address: u64, size: u32, write: Option<u64>) -> Option<
             })
         }
     } else if EXITS.contains(address) {
-        Some(page::access(cpu, access(EXITS.base)))
+        Some(page::access(cpu, frame, access(EXITS.base)))
     } else {
         None
     }

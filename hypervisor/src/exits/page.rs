@@ -3,17 +3,20 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use abi::exits::{Register, at};
+use abi::audit::RUNNING_TOLD;
+use abi::exits::{AGREES, CONTRADICTS, Register, at};
 use abi::{Counter, Knob, KnobValue};
+use arch::frame::Frame;
 use vgic::Access;
 
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::traps;
 use crate::exits::knobs;
+use crate::interrupts::audit;
 use crate::machine::vm::vm;
 
 /// Serves an access; what a read gives.
-pub fn access(cpu: &PerCpu, access: Access) -> u64 {
+pub fn access(cpu: &PerCpu, frame: &Frame, access: Access) -> u64 {
     cpu.vcpu.counters.take_back(Counter::Mmio);
     let register = (access.size == size_of::<u64>() as u32).then(|| at(access.offset));
     match (register.flatten(), access.write) {
@@ -24,7 +27,11 @@ pub fn access(cpu: &PerCpu, access: Access) -> u64 {
             let _ = KnobValue::decode(knob, word).and_then(|value| knobs::set(cpu, value));
             0
         }
-        (Some(Register::Counter(_)), Some(_)) | (None, _) => 0,
+        (Some(Register::Audit), None) => match audit::audit(cpu, frame, RUNNING_TOLD) {
+            true => AGREES,
+            false => CONTRADICTS,
+        },
+        (Some(Register::Counter(_) | Register::Audit), Some(_)) | (None, _) => 0,
     }
 }
 

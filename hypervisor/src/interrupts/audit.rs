@@ -18,7 +18,7 @@ use arch::frame::Frame;
 use arch::insn;
 use arch::regs::{ICH_ELRSR_EL2, set_ich_lr};
 use plan::Fault;
-use vgic::ListRegister;
+use vgic::{ListRegister, Redistributor};
 
 use crate::cpu::percpu::PerCpu;
 use crate::interrupts::{irq, vgic_cpu};
@@ -52,9 +52,8 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Compares, in the mode of `frame`'s x1; whether everything agrees.
-pub fn audit(cpu: &PerCpu, frame: &Frame) -> bool {
-    let asked = frame.x[1];
+/// Compares, in the mode that was `asked` for by the exit of `frame`; whether everything agrees.
+pub fn audit(cpu: &PerCpu, frame: &Frame, asked: u64) -> bool {
     let quiet = matches!(asked, mode::QUIET | mode::QUIET_TOLD);
     plant(cpu, quiet);
     match compare(cpu, frame, quiet) {
@@ -101,6 +100,34 @@ fn await_pending_word(cpu: &PerCpu) -> Result<(), Finding> {
     }
 }
 
+/// SGIs, and the timers' interrupts of EL1 (PPIs 27 and 30; Arm BSA, DEN0094C, 3.7).
+const SGIS: u32 = 0xffff;
+const TIMERS: u32 = 1 << 27 | 1 << 30;
+
+/// Has the second CPU get none of these any more: neither from hardware nor, of those that are
+/// injected, from EL2.
+fn lose(bits: u32) {
+    /// GICR_ICENABLER0, behind the first frame (IHI 0069H, 12.11).
+    const DISABLE: u64 = 0x1_0180;
+    let Some((number, other)) = vm().cpus.iter().enumerate().nth(1) else {
+        return;
+    };
+    other.redistributor().disable_all(bits);
+    let virtually = Redistributor {
+        private: &other.vcpu.private,
+        affinity: other.mpidr,
+        number,
+        last: number + 1 == vm().cpus.len(),
+        lines: 0,
+    };
+    // What it reads as, and whether it changed, is no matter.
+    let _ = virtually.access(vgic::Access {
+        offset: DISABLE,
+        size: size_of::<u32>() as u32,
+        write: Some(u64::from(bits)),
+    });
+}
+
 /// Audits before a fault is made: enough for the guest to be amidst its work.
 const BEFORE: u64 = 100;
 
@@ -120,7 +147,9 @@ fn plant(cpu: &PerCpu, quiet: bool) {
     // Amidst other work a full pending word would lose requests, which is another fault;
     // and as any kick empties it, it is filled whenever all is quiet.
     let word = fault == Fault::SoakPendingWord;
-    if quiet != word || PLANTED.swap(true, Relaxed) && !word {
+    // A CPU that was off enables its interrupts again.
+    let again = word || matches!(fault, Fault::SoakSgisLost | Fault::SoakTimersLost);
+    if quiet != word || PLANTED.swap(true, Relaxed) && !again {
         return;
     }
     match fault {
@@ -145,6 +174,8 @@ fn plant(cpu: &PerCpu, quiet: bool) {
         }
         Fault::SoakTimeBack => CNTVOFF_EL2.set(CNTFRQ_EL0.get() / 10),
         Fault::SoakPendingWord => drop(cpu.vcpu.pending_word.fetch_or(1 << 31, SeqCst)),
+        Fault::SoakSgisLost => lose(SGIS),
+        Fault::SoakTimersLost => lose(TIMERS),
         // Made elsewhere: at boot, while the guest runs, or by the guest.
         Fault::El2Panic
         | Fault::El2Abort

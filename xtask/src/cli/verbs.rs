@@ -231,27 +231,35 @@ pub struct AsmArgs {
 /// Options of `soak`.
 #[derive(Args, Debug)]
 pub struct SoakArgs {
-    /// How long; the round in which the time ends is the last, and there is at least one
+    /// How long; the round in which the time ends is the last, and there is at least one. With --guest of the guest's clock, and
+    /// there is a round for each number of CPUs, metric and delivery
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=100_000))]
     pub minutes: u64,
+    /// Another kernel: Linux, whose CPUs go off and on while threads on each wait for timers and wake each other (docs/linux.md).
+    #[command(flatten)]
+    pub given: GivenArgs,
+    /// How interrupts reach that guest, in turn: inject, direct [default: both]
+    #[arg(long, value_name = "LIST", requires = "guest")]
+    pub deliver: Option<String>,
     /// Machine: a name of boards/NAME.toml, or a file of this kind
     #[arg(long, value_name = "NAME|FILE.toml", default_value = "virt")]
     pub board: String,
-    /// Numbers of CPUs, 2 to 8, in turn
-    #[arg(long, value_name = "LIST", default_value = "4,8")]
-    pub cpus: String,
+    /// Numbers of CPUs, 2 to 8, in turn [default: 4,8; with --guest 4]
+    #[arg(long, value_name = "LIST")]
+    pub cpus: Option<String>,
     /// CPU model, of those that `boards` lists [default: the board's]
     #[arg(long, value_name = "MODEL")]
     pub cpu: Option<String>,
-    /// How the emulator runs: insns repeats exactly, time has CPUs that really run at once
-    #[arg(long, value_enum, default_value_t = SoakMetric::Both)]
-    pub metric: SoakMetric,
+    /// How the emulator runs: insns repeats exactly, time has CPUs that really run at once [default: both; with --guest insns,
+    /// where time in which every CPU is idle takes none]
+    #[arg(long, value_enum)]
+    pub metric: Option<SoakMetric>,
     /// Seed of the first round; each one has the next [default: another one each time]
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
-    /// Wake-ups per round
-    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..))]
-    pub wake_ups: u64,
+    /// Wake-ups per round [default: 20000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "guest")]
+    pub wake_ups: Option<u64>,
     /// Further boot arguments, passed on as they are
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub append: Option<String>,

@@ -41,24 +41,34 @@ impl Load {
     /// Checks the options.
     pub fn new(args: &LoadArgs) -> Result<Self> {
         let append = args.append.clone().unwrap_or_default();
-        let (measures, program, appended) = match Arguments::parse(&append) {
+        let (measures, program, appended, soaks) = match Arguments::parse(&append) {
             Ok(arguments) => (
                 arguments.measures(),
                 arguments.program(),
                 arguments.plan.lists.atomics,
+                arguments.linux_soak.is_some(),
             ),
             Err(error) => bad_input!("--append: {error}"),
         };
         let mut plan = args.plan.plan().map_err(BadInput::error)?;
         let mut guest = Given::read(&args.given)?;
         let workloads = &plan.lists.workload;
-        let on_linux =
+        let measured =
             workloads.named && workloads.values.iter().any(|workload| workload.is_linux());
+        let on_linux = measured || soaks;
+        if soaks && guest.is_none() {
+            bad_input!(
+                "--append: rouse.linux-soak is of a program on Linux; use --guest debian, or rouse.soak"
+            );
+        }
         if let Some(guest) = guest.as_mut().filter(|_| on_linux) {
             if guest.initrd.is_some() {
                 bad_input!(
-                    "--initrd: --workload {} needs the initial RAM disk that is made for it; leave --initrd out, or --workload",
-                    workloads.values[0]
+                    "--initrd: {} needs the initial RAM disk that is made for it; leave one of them out",
+                    match soaks {
+                        true => "rouse.linux-soak".into(),
+                        false => format!("--workload {}", workloads.values[0]),
+                    }
                 );
             }
             guest.initrd = Some(Initrd::Measuring);
@@ -80,7 +90,11 @@ impl Load {
         }
         // What is given comes later, and counts where it contradicts.
         let alike = on_linux.then_some(ALIKE);
-        let words = alike.into_iter().chain(args.given.guest_args.as_deref());
+        let complains = soaks.then_some(COMPLAINS);
+        let words = alike
+            .into_iter()
+            .chain(complains)
+            .chain(args.given.guest_args.as_deref());
         let words: Vec<&str> = words.chain([append.as_str()]).collect();
         let append = words.join(" ").trim_end().to_owned();
         Ok(Self {
@@ -161,6 +175,9 @@ impl Load {
 /// What Linux is told so that each boot is like the one before: nothing is at random, a panic is
 /// an end, and of all that it could print only that goes to the console, which the records have.
 const ALIKE: &str = "nokaslr randomize_kstack_offset=off panic=-1 loglevel=1";
+
+/// What it is told in a soak: what it complains about goes to the console too.
+const COMPLAINS: &str = "loglevel=4";
 
 /// What Linux is told to idle so, and the hypervisor where states are to be there.
 fn idles(cpuidle: LinuxCpuidle) -> String {

@@ -20,6 +20,8 @@ pub struct Done {
     seed: u64,
     cpus: u32,
     metric: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deliver: Option<String>,
     seconds: f64,
     counts: Counts,
 }
@@ -29,8 +31,9 @@ impl Done {
     pub fn new(round: &Round, took: Duration, counts: &Counts) -> Self {
         Self {
             seed: round.seed,
-            cpus: round.cpus,
-            metric: round.metric.to_string(),
+            cpus: round.on.cpus,
+            metric: round.on.metric.to_string(),
+            deliver: deliver(round),
             seconds: took.as_secs_f64(),
             counts: counts.clone(),
         }
@@ -61,6 +64,8 @@ impl fmt::Display for Done {
 struct Together {
     cpus: u32,
     metric: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deliver: Option<String>,
     rounds: usize,
     seconds: f64,
     counts: Counts,
@@ -73,6 +78,8 @@ struct Violation {
     seed: u64,
     cpus: u32,
     metric: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deliver: Option<String>,
     why: String,
     /// It was a leak that was found.
     leak: bool,
@@ -113,12 +120,15 @@ impl Summary {
     /// Adds a round.
     pub fn add(&mut self, done: Done) {
         self.minutes_run += done.seconds / 60.0;
-        let kind = |one: &Together| one.cpus == done.cpus && one.metric == done.metric;
+        let kind = |one: &Together| {
+            (one.cpus, &one.metric, &one.deliver) == (done.cpus, &done.metric, &done.deliver)
+        };
         let index = self.combinations.iter().position(kind);
         let index = index.unwrap_or_else(|| {
             self.combinations.push(Together {
                 cpus: done.cpus,
                 metric: done.metric.clone(),
+                deliver: done.deliver.clone(),
                 ..Together::default()
             });
             self.combinations.len() - 1
@@ -146,8 +156,9 @@ impl Summary {
     pub fn violate(&mut self, round: &Round, why: &str, reproduce: &str) {
         self.violation = Some(Violation {
             seed: round.seed,
-            cpus: round.cpus,
-            metric: round.metric.to_string(),
+            cpus: round.on.cpus,
+            metric: round.on.metric.to_string(),
+            deliver: deliver(round),
             why: why.into(),
             leak: why.contains(": leak:"),
             reproduce: reproduce.into(),
@@ -169,9 +180,10 @@ impl Summary {
         let combinations = self.combinations.iter().map(|one| {
             let rate = |name: &str| one.per_second.get(name).copied().unwrap_or(0.0);
             format!(
-                "{} CPUs, {:5}: {:3} rounds in {:5.1} min; per second {:.0} steps, {:.0} wake-ups, {:.1} switches, {:.1} off and on",
+                "{} CPUs, {:5}{}: {:3} rounds in {:5.1} min; per second {:.0} steps, {:.0} wake-ups, {:.1} switches, {:.1} off and on",
                 one.cpus,
                 one.metric,
+                one.deliver.iter().map(|word| format!(", {word}")).collect::<String>(),
                 one.rounds,
                 one.seconds / 60.0,
                 rate("steps"),
@@ -188,8 +200,13 @@ impl Summary {
     }
 }
 
+fn deliver(round: &Round) -> Option<String> {
+    round.on.deliver.map(|deliver| deliver.to_string())
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::request::Combination;
     use super::*;
     use crate::cli::Metric;
 
@@ -210,7 +227,12 @@ mod tests {
 
     fn done(seed: u64, cpus: u32, steps: u64) -> (Round, Done) {
         let metric = Metric::Time;
-        let round = Round { cpus, metric, seed };
+        let on = Combination {
+            cpus,
+            metric,
+            deliver: None,
+        };
+        let round = Round { on, seed };
         let counts = Counts::from([("steps".into(), steps)]);
         let done = Done::new(&round, Duration::from_secs(10), &counts);
         (round, done)

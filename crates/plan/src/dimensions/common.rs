@@ -11,7 +11,7 @@ macro_rules! common_and {
             workload: Workload {
                 key: "workload",
                 help: "What is run: ipi, pingpong, ipistorm, messaging, pipe, notify, io, timer, idle, frames, stream (the \
-                       period of the event stream), overshoot (polls that end at their limit); on Linux, with --guest: linux-pipe, linux-futex, linux-eventfd, linux-membarrier, linux-timer, linux-idle",
+                       period of the event stream), overshoot (polls that end at their limit); on Linux, with --guest: linux-pipe, linux-futex, linux-eventfd, linux-membarrier, linux-seccomp-notify, linux-messaging, linux-timer, linux-idle",
                 kind: Kind::Words,
                 default: [Workload::Ipi, Workload::Pingpong],
                 neutral: Workload::Ipi,

@@ -112,6 +112,10 @@ words! {
         SoakTimeBack = "soak-time-back",
         /// A bit is left in a pending word of EL2.
         SoakPendingWord = "soak-pending-word",
+        /// The second CPU's SGIs are lost.
+        SoakSgisLost = "soak-sgis-lost",
+        /// The second CPU's timers' interrupts are lost.
+        SoakTimersLost = "soak-timers-lost",
     }
 }
 
@@ -172,7 +176,9 @@ impl Fault {
             | Self::SoakUnbalancedMask
             | Self::SoakCounterBack
             | Self::SoakTimeBack
-            | Self::SoakPendingWord => false,
+            | Self::SoakPendingWord
+            | Self::SoakSgisLost
+            | Self::SoakTimersLost => false,
         }
     }
 }

@@ -40,6 +40,11 @@ words! {
         LinuxEventfd = "linux-eventfd",
         /// On Linux: a thread has every other CPU, all of which run, make a barrier.
         LinuxMembarrier = "linux-membarrier",
+        /// On Linux: a thread makes system calls that a thread on another CPU answers.
+        LinuxSeccompNotify = "linux-seccomp-notify",
+        /// On Linux: groups of threads that send to groups of threads, by sockets. A sample is a round, in which each
+        /// sender sends to each receiver of its group.
+        LinuxMessaging = "linux-messaging",
         /// On Linux: periodic wake-ups of a thread against a deadline.
         LinuxTimer = "linux-timer",
         /// On Linux: mostly nothing.
@@ -56,6 +61,8 @@ impl Workload {
             | Self::LinuxFutex
             | Self::LinuxEventfd
             | Self::LinuxMembarrier
+            | Self::LinuxSeccompNotify
+            | Self::LinuxMessaging
             | Self::LinuxTimer
             | Self::LinuxIdle => true,
             Self::Ipi
@@ -85,6 +92,8 @@ impl Workload {
             | Self::LinuxFutex
             | Self::LinuxEventfd
             | Self::LinuxMembarrier
+            | Self::LinuxSeccompNotify
+            | Self::LinuxMessaging
             | Self::LinuxTimer
             | Self::LinuxIdle => false,
             Self::Ipistorm
@@ -107,7 +116,8 @@ impl Workload {
             | Self::Pipe
             | Self::LinuxPipe
             | Self::LinuxFutex
-            | Self::LinuxEventfd => 2,
+            | Self::LinuxEventfd
+            | Self::LinuxSeccompNotify => 2,
             Self::Frames => 3,
             Self::Ipi
             | Self::Ipistorm
@@ -119,6 +129,7 @@ impl Workload {
             | Self::Stream
             | Self::Overshoot
             | Self::LinuxMembarrier
+            | Self::LinuxMessaging
             | Self::LinuxTimer
             | Self::LinuxIdle => 1,
         }
@@ -143,6 +154,8 @@ impl Workload {
             | Self::LinuxFutex
             | Self::LinuxEventfd
             | Self::LinuxMembarrier
+            | Self::LinuxSeccompNotify
+            | Self::LinuxMessaging
             | Self::LinuxTimer
             | Self::LinuxIdle => false,
         }
@@ -167,6 +180,8 @@ impl Workload {
             | Self::LinuxFutex
             | Self::LinuxEventfd
             | Self::LinuxMembarrier
+            | Self::LinuxSeccompNotify
+            | Self::LinuxMessaging
             | Self::LinuxTimer
             | Self::LinuxIdle => false,
         }
@@ -194,7 +209,9 @@ impl Workload {
             | Self::LinuxPipe
             | Self::LinuxFutex
             | Self::LinuxEventfd
-            | Self::LinuxMembarrier => false,
+            | Self::LinuxMembarrier
+            | Self::LinuxSeccompNotify
+            | Self::LinuxMessaging => false,
         }
     }
 
@@ -219,6 +236,8 @@ impl Workload {
             | Self::LinuxFutex
             | Self::LinuxEventfd
             | Self::LinuxMembarrier
+            | Self::LinuxSeccompNotify
+            | Self::LinuxMessaging
             | Self::LinuxTimer
             | Self::LinuxIdle => false,
         }
@@ -245,6 +264,8 @@ impl Workload {
             | Self::LinuxFutex
             | Self::LinuxEventfd
             | Self::LinuxMembarrier
+            | Self::LinuxSeccompNotify
+            | Self::LinuxMessaging
             | Self::LinuxTimer
             | Self::LinuxIdle => 0,
         }
@@ -255,6 +276,34 @@ impl Workload {
     #[must_use]
     pub const fn unrecorded(self) -> u32 {
         self.learning() + if self.is_alone() { 0 } else { 1 }
+    }
+
+    /// How many times as long as of others a cell of it may take, unless that is named: a sample
+    /// has so many wake-ups that there would be too few samples.
+    #[must_use]
+    pub const fn times_as_long(self) -> u32 {
+        match self {
+            Self::LinuxMessaging => 30,
+            Self::Ipi
+            | Self::Pingpong
+            | Self::Ipistorm
+            | Self::Messaging
+            | Self::Pipe
+            | Self::Notify
+            | Self::Io
+            | Self::Timer
+            | Self::Idle
+            | Self::Frames
+            | Self::Stream
+            | Self::Overshoot
+            | Self::LinuxPipe
+            | Self::LinuxFutex
+            | Self::LinuxEventfd
+            | Self::LinuxMembarrier
+            | Self::LinuxSeccompNotify
+            | Self::LinuxTimer
+            | Self::LinuxIdle => 1,
+        }
     }
 
     /// Whether it has groups of tasks.
@@ -275,6 +324,8 @@ impl Workload {
             | Self::LinuxFutex
             | Self::LinuxEventfd
             | Self::LinuxMembarrier
+            | Self::LinuxSeccompNotify
+            | Self::LinuxMessaging
             | Self::LinuxTimer
             | Self::LinuxIdle => false,
         }
@@ -299,7 +350,9 @@ impl Workload {
             | Self::LinuxPipe
             | Self::LinuxFutex
             | Self::LinuxEventfd
-            | Self::LinuxMembarrier => None,
+            | Self::LinuxMembarrier
+            | Self::LinuxSeccompNotify
+            | Self::LinuxMessaging => None,
         }
     }
 }

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A soak: threads on every CPU wait for timers and wake each other in all ways, while CPUs go off
+//! and come back, for so many seconds of the machine's clock. What comes too late is a stall: it is
+//! named, and ends the machine.
+//!
+//! Every wait has a time by which it has to be over. The thread that waited looks whether it was,
+//! and the threads that wait for timers look for those that still wait.
+
+mod hotplug;
+mod random;
+mod tally;
+mod threads;
+mod timers;
+mod trips;
+mod watch;
+
+use std::io::{self, stdout};
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+use abi::{Deliver, KnobValue};
+use plan::Arguments;
+
+use crate::counts::Counts;
+use crate::output::Output;
+use crate::page::Page;
+use crate::{clock, cpus};
+use hotplug::Hotplug;
+use random::Random;
+use tally::Tally;
+use threads::Threads;
+use trips::Mail;
+use watch::Watch;
+
+/// The seed, unless there is one.
+const SEED: u64 = 1;
+
+/// Audits for each look at the counters, which are some dozens, each an exit.
+const COUNTS_EACH: u64 = 16;
+
+/// What all threads share.
+struct Soak {
+    seed: u64,
+    cpus: Vec<usize>,
+    page: Option<Page>,
+    deliver: Deliver,
+    mail: Mail,
+    threads: Threads,
+    watch: Watch,
+    tally: Tally,
+    /// What Rouse had counted when it was asked last.
+    counts: Mutex<Counts>,
+    over: AtomicBool,
+}
+
+/// Soaks for as long as `arguments` say. Comes back if nothing was wrong.
+///
+/// # Errors
+/// It can't begin.
+pub fn run(arguments: &Arguments<'_>, seconds: u64) -> Result<(), String> {
+    let direct = arguments.plan.lists.deliver.values.first();
+    let deliver = match direct.is_some_and(|deliver| deliver.is_direct()) {
+        true => Deliver::Direct,
+        false => Deliver::Inject,
+    };
+    let soak =
+        Soak::new(arguments.seed.unwrap_or(SEED), deliver).map_err(|error| error.to_string())?;
+    // It is there until the machine is off.
+    soaked(Box::leak(Box::new(soak)), seconds).map_err(|error| error.to_string())
+}
+
+fn soaked(soak: &'static Soak, seconds: u64) -> io::Result<()> {
+    let mut output = Output::new(stdout());
+    let under = if soak.page.is_some() { "rouse" } else { "none" };
+    let line = output.record("boot").field("under", under);
+    output.send(line.field("version", env!("CARGO_PKG_VERSION")))?;
+    watch::have_the_kernel_panic();
+    for &cpu in &soak.cpus {
+        soak.set_delivery(cpu)?;
+    }
+    soak.start()?;
+    Hotplug::new(soak, &mut output, seconds)?.run()?;
+    soak.over.store(true, Relaxed);
+    soak.threads.await_end(soak)?;
+    for &cpu in &soak.cpus {
+        cpus::pin(cpu)?;
+        soak.audit();
+    }
+    soak.tally.tell(&mut output)?;
+    let line = output.record("end").field("cells", 0);
+    output.send(line)?;
+    output.flush()
+}
+
+impl Soak {
+    fn new(seed: u64, deliver: Deliver) -> io::Result<Self> {
+        let cpus = cpus::allowed()?;
+        if cpus.len() < 2 {
+            return Err(io::Error::other("a soak needs two CPUs; use --cpus 2"));
+        }
+        let most = cpus.iter().max().map_or(0, |last| last + 1);
+        Ok(Self {
+            seed,
+            page: Page::open()?,
+            deliver,
+            mail: Mail::new(most)?,
+            threads: Threads::default(),
+            watch: Watch::new(seed, cpus.len()),
+            tally: Tally::default(),
+            counts: Mutex::new(Counts::new()),
+            over: AtomicBool::new(false),
+            cpus,
+        })
+    }
+
+    /// Starts the threads of every CPU.
+    fn start(&'static self) -> io::Result<()> {
+        for (index, &cpu) in self.cpus.iter().enumerate() {
+            let random = |salt: usize| Random::new(self.seed, (index * 2 + salt) as u64);
+            let (of_timers, of_trips) = (random(0), random(1));
+            self.threads
+                .start(self, cpu, true, move || timers::run(self, index, of_timers))?;
+            self.threads
+                .start(self, cpu, true, move || trips::run(self, index, of_trips))?;
+            self.threads
+                .start(self, cpu, false, move || trips::answer_pipe(self, cpu))?;
+            self.threads
+                .start(self, cpu, false, move || trips::answer_futex(self, cpu))?;
+        }
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        self.over.load(Relaxed)
+    }
+
+    /// Has interrupts come to `cpu` as they should. A CPU that was off has forgotten it.
+    fn set_delivery(&self, cpu: usize) -> io::Result<()> {
+        let Some(page) = &self.page else {
+            return Ok(());
+        };
+        cpus::pin(cpu)?;
+        match page.set(KnobValue::Deliver(self.deliver)) {
+            true => Ok(()),
+            false => Err(io::Error::other(format!(
+                "CPU {cpu}: Rouse refuses {:?}",
+                self.deliver
+            ))),
+        }
+    }
+
+    /// Has Rouse compare what it knows of this CPU's interrupts with its registers.
+    fn audit(&self) {
+        let Some(page) = &self.page else {
+            return;
+        };
+        if !page.audit() {
+            self.watch
+                .fail("audit: what Rouse knows of a CPU's interrupts contradicts its registers");
+        }
+        let audits = self.tally.audits.fetch_add(1, Relaxed);
+        if audits.is_multiple_of(COUNTS_EACH) {
+            self.compare_counts(page);
+        }
+    }
+
+    /// Has no counter of Rouse be less than it was.
+    fn compare_counts(&self, page: &Page) {
+        let Ok(mut before) = self.counts.lock() else {
+            return;
+        };
+        let after = page.counts();
+        for (name, count) in before.iter() {
+            let now = after.get(name).copied().unwrap_or(0);
+            if now < *count {
+                self.watch
+                    .fail(&format!("going back: {name} was {count}, and is {now}"));
+            }
+        }
+        *before = after;
+    }
+}

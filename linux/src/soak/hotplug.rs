@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! CPUs go off and come back, all but the first, one at a time; and how far the soak is.
+
+use std::io::{self, Write};
+use std::sync::atomic::Ordering::Relaxed;
+use std::{fs, path::PathBuf};
+
+use super::random::Random;
+use super::timers::{now_ns, wait};
+use super::watch::What;
+use super::{Soak, clock};
+use crate::cpus;
+use crate::output::Output;
+
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1_000_000_000;
+/// Reports of progress, but not more than one a second.
+const REPORTS: u64 = 60;
+
+/// The thread that turns CPUs off and on.
+pub struct Hotplug<'o, W> {
+    soak: &'static Soak,
+    output: &'o mut Output<W>,
+    random: Random,
+    seconds: u64,
+    begun: u64,
+    /// When to report next, nanoseconds.
+    report: u64,
+}
+
+impl<'o, W: Write> Hotplug<'o, W> {
+    /// For so many seconds.
+    pub fn new(soak: &'static Soak, output: &'o mut Output<W>, seconds: u64) -> io::Result<Self> {
+        cpus::pin(soak.cpus[0])?;
+        let begun = now_ns();
+        Ok(Self {
+            random: Random::new(soak.seed, soak.watch.last() as u64),
+            soak,
+            output,
+            seconds,
+            begun,
+            report: begun,
+        })
+    }
+
+    /// Goes on until the seconds are over.
+    pub fn run(mut self) -> io::Result<()> {
+        let end = self.begun + self.seconds * SECOND;
+        while now_ns() < end {
+            self.report()?;
+            self.rest(10 * MS, 15_000 * MS)?;
+            let which = self.random.within(1, self.soak.cpus.len() as u64 - 1);
+            let cpu = self.soak.cpus[which as usize];
+            self.turn(What::Off(cpu), cpu, false)?;
+            self.rest(MS, 500 * MS)?;
+            self.turn(What::On(cpu), cpu, true)?;
+            self.soak.set_delivery(cpu)?;
+            cpus::pin(self.soak.cpus[0])?;
+            self.soak.threads.bring_home(cpu)?;
+            self.soak.tally.off.fetch_add(1, Relaxed);
+        }
+        Ok(())
+    }
+
+    fn rest(&mut self, least: u64, most: u64) -> io::Result<()> {
+        let gap = self.random.within(least, most);
+        wait(self.soak, self.soak.watch.last(), gap)
+    }
+
+    fn turn(&self, what: What, cpu: usize, on: bool) -> io::Result<()> {
+        let file = PathBuf::from(format!("/sys/devices/system/cpu/cpu{cpu}/online"));
+        let word = if on { "1" } else { "0" };
+        let last = self.soak.watch.last();
+        let turn = || fs::write(&file, word);
+        let (done, _) = self.soak.watch.during(last, what, clock::now(), turn);
+        let told = |error: io::Error| io::Error::other(format!("{}: {error}", file.display()));
+        done.map_err(told)?;
+        match fs::read_to_string(&file).map_err(told)?.trim() == word {
+            true => Ok(()),
+            false => Err(io::Error::other(format!(
+                "CPU {cpu} is not what it was turned to"
+            ))),
+        }
+    }
+
+    fn report(&mut self) -> io::Result<()> {
+        let now = now_ns();
+        if now < self.report {
+            return Ok(());
+        }
+        self.report = now + (self.seconds * SECOND / REPORTS).max(SECOND);
+        // Work that was done, which is more each time: a second may not be over.
+        let done = (now - self.begun) / SECOND;
+        self.soak
+            .tally
+            .tell_progress(self.output, done, self.seconds)
+    }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How often everything was done.
+
+use std::io::{self, Write};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::output::Output;
+
+/// Counts of all threads.
+#[derive(Debug, Default)]
+pub struct Tally {
+    pub timers: AtomicU64,
+    pub pipes: AtomicU64,
+    pub futexes: AtomicU64,
+    pub barriers: AtomicU64,
+    pub audits: AtomicU64,
+    pub off: AtomicU64,
+    /// How late a timer was at most, microseconds.
+    pub latest_us: AtomicU64,
+    /// How long a round trip took at most, or a barrier.
+    pub longest_us: AtomicU64,
+}
+
+impl Tally {
+    fn all(&self) -> [(&'static str, u64); 10] {
+        let [timers, pipes, futexes, barriers] =
+            [&self.timers, &self.pipes, &self.futexes, &self.barriers]
+                .map(|count| count.load(Relaxed));
+        // What the summary of every soak has: a round trip is two wake-ups.
+        let steps = timers + pipes + futexes + barriers;
+        [
+            ("steps", steps),
+            ("wake-ups", timers + 2 * (pipes + futexes)),
+            ("timers", timers),
+            ("pipes", pipes),
+            ("futexes", futexes),
+            ("barriers", barriers),
+            ("off", self.off.load(Relaxed)),
+            ("audits", self.audits.load(Relaxed)),
+            ("latest-us", self.latest_us.load(Relaxed)),
+            ("longest-us", self.longest_us.load(Relaxed)),
+        ]
+    }
+
+    /// Writes them.
+    pub fn tell<W: Write>(&self, output: &mut Output<W>) -> io::Result<()> {
+        for (name, count) in self.all() {
+            let line = output.record("soak").field("name", name);
+            output.send(line.field("count", count))?;
+        }
+        Ok(())
+    }
+
+    /// Writes them, and that so many of `seconds` are over.
+    pub fn tell_progress<W: Write>(
+        &self,
+        output: &mut Output<W>,
+        done: u64,
+        seconds: u64,
+    ) -> io::Result<()> {
+        self.tell(output)?;
+        let all = self.all();
+        let line = output
+            .record("progress")
+            .field("done", done)
+            .field("of", seconds);
+        let at = format!("{} steps, {} off and on", all[0].1, all[6].1);
+        output.send(line.field("cell", at))?;
+        output.flush()
+    }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The threads, and the CPU that each belongs to.
+
+use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
+use std::thread;
+
+use rustix::thread::{Pid, gettid};
+
+use super::Soak;
+use super::timers::rest;
+use super::watch::What;
+use crate::{clock, cpus};
+
+/// How long the end waits between two looks, nanoseconds.
+const LOOK_NS: u64 = 1_000_000;
+
+/// All threads.
+#[derive(Debug, Default)]
+pub struct Threads {
+    homes: Mutex<Vec<(Pid, usize)>>,
+    /// How many have not ended of those that end.
+    left: AtomicUsize,
+}
+
+impl Threads {
+    /// Starts one on `cpu`; `ends`: it does so when the soak is over.
+    pub fn start(
+        &'static self,
+        soak: &'static Soak,
+        cpu: usize,
+        ends: bool,
+        work: impl FnOnce() -> io::Result<()> + Send + 'static,
+    ) -> io::Result<()> {
+        self.left.fetch_add(usize::from(ends), AcqRel);
+        let body = move || {
+            if let Ok(mut homes) = self.homes.lock() {
+                homes.push((gettid(), cpu));
+            }
+            if let Err(error) = cpus::pin(cpu).and_then(|()| work()) {
+                soak.watch.fail(&format!("a thread of CPU {cpu}: {error}"));
+            }
+            self.left.fetch_sub(usize::from(ends), AcqRel);
+        };
+        thread::Builder::new().spawn(body).map(drop)
+    }
+
+    /// Has those of `cpu` run there again: when it went off the kernel has put them elsewhere.
+    pub fn bring_home(&self, cpu: usize) -> io::Result<()> {
+        let homes = self.homes.lock().map_err(|_| io::ErrorKind::Other)?;
+        let mut of = homes.iter().filter(|(_, home)| *home == cpu);
+        of.try_for_each(|(thread, _)| cpus::pin_other(*thread, cpu))
+    }
+
+    /// Waits until all have ended that do.
+    pub fn await_end(&self, soak: &Soak) -> io::Result<()> {
+        let waits = || {
+            while self.left.load(Acquire) > 0 {
+                rest(LOOK_NS)?;
+                soak.watch.look();
+            }
+            Ok(())
+        };
+        soak.watch
+            .during(soak.watch.last(), What::End, clock::now(), waits)
+            .0
+    }
+}

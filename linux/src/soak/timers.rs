@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Timers of a CPU: a thread that waits for one after another, audits, and looks after all others.
+
+use std::io;
+use std::sync::atomic::Ordering::Relaxed;
+
+use rustix::io::Errno;
+use rustix::thread::{ClockId, Timespec, clock_nanosleep_absolute};
+use rustix::time::clock_gettime;
+
+use super::random::Random;
+use super::watch::What;
+use super::{Soak, clock};
+
+const SECOND: u64 = 1_000_000_000;
+const MS: u64 = 1_000_000;
+
+/// Waits for timers until it is over; the thread is the `index`th CPU's.
+pub fn run(soak: &Soak, index: usize, mut random: Random) -> io::Result<()> {
+    while !soak.is_over() {
+        // Short ones that a CPU does not idle deeply for, and long ones.
+        let gap = match random.within(0, 3) {
+            0 => random.within(1000, MS),
+            _ => random.within(MS, 500 * MS),
+        };
+        wait(soak, index * 2, gap)?;
+        soak.audit();
+        soak.watch.look();
+    }
+    Ok(())
+}
+
+/// Waits `gap` nanoseconds, as this waiter.
+pub fn wait(soak: &Soak, waiter: usize, gap: u64) -> io::Result<()> {
+    let until = now_ns() + gap;
+    let ticks = u128::from(gap) * u128::from(clock::frequency()) / u128::from(SECOND);
+    let due = clock::now() + ticks as u64;
+    let (woken, late) = soak
+        .watch
+        .during(waiter, What::Timer, due, || sleep_until(until));
+    woken?;
+    if now_ns() < until {
+        soak.watch
+            .fail(&format!("a timer of CPU {} came early", waiter / 2));
+    }
+    soak.tally.latest_us.fetch_max(microseconds(late), Relaxed);
+    soak.tally.timers.fetch_add(1, Relaxed);
+    Ok(())
+}
+
+/// Waits, and nothing looks how long.
+pub fn rest(gap: u64) -> io::Result<()> {
+    sleep_until(now_ns() + gap)
+}
+
+pub fn microseconds(ticks: u64) -> u64 {
+    ticks / (clock::frequency() / 1_000_000).max(1)
+}
+
+/// The kernel's clock.
+pub fn now_ns() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    time.tv_sec as u64 * SECOND + time.tv_nsec as u64
+}
+
+fn sleep_until(ns: u64) -> io::Result<()> {
+    let until = Timespec {
+        tv_sec: (ns / SECOND) as i64,
+        tv_nsec: (ns % SECOND) as i64,
+    };
+    loop {
+        match clock_nanosleep_absolute(ClockId::Monotonic, &until) {
+            Ok(()) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Wake-ups between CPUs: round trips by pipes and futexes from every CPU to every other, and
+//! barriers.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+use rustix::io::{Errno, read, write};
+use rustix::pipe::pipe;
+use rustix::thread::{MembarrierCommand, futex, membarrier};
+
+use super::random::Random;
+use super::timers::{self, microseconds};
+use super::watch::What;
+use super::{Soak, clock};
+
+const MS: u64 = 1_000_000;
+/// Round trips in a row at most.
+const MOST: u64 = 8;
+
+/// Two ends of a pipe.
+type Pipe = (OwnedFd, OwnedFd);
+
+/// What CPUs get from others.
+#[derive(Debug)]
+pub struct Mail {
+    boxes: Vec<Letters>,
+}
+
+/// What a CPU gets.
+#[derive(Debug)]
+struct Letters {
+    /// Requests: the CPU that asks, and a token.
+    asked: Pipe,
+    /// What is answered: tokens.
+    answered: Pipe,
+    /// The token of each CPU that asks by a futex; 0 is none.
+    asked_by: Vec<AtomicU32>,
+    /// Changes when there is one more.
+    bell: AtomicU32,
+    /// The token that was answered.
+    answer: AtomicU32,
+}
+
+impl Mail {
+    /// Of CPUs with numbers below `cpus`.
+    pub fn new(cpus: usize) -> io::Result<Self> {
+        let one = |_| {
+            Ok(Letters {
+                asked: pipe()?,
+                answered: pipe()?,
+                asked_by: (0..cpus).map(|_| AtomicU32::new(0)).collect(),
+                bell: AtomicU32::new(0),
+                answer: AtomicU32::new(0),
+            })
+        };
+        let boxes = (0..cpus).map(one).collect::<io::Result<_>>()?;
+        Ok(Self { boxes })
+    }
+}
+
+/// Asks other CPUs until it is over; the thread is the `index`th CPU's.
+pub fn run(soak: &Soak, index: usize, mut random: Random) -> io::Result<()> {
+    let (waiter, me) = (index * 2 + 1, soak.cpus[index]);
+    membarrier(MembarrierCommand::RegisterPrivateExpedited)?;
+    let mut token = 0;
+    while !soak.is_over() {
+        timers::wait(soak, waiter, random.within(10 * MS, 2000 * MS))?;
+        let others = soak.cpus.len() as u64;
+        let other = soak.cpus[(index + random.within(1, others - 1) as usize) % soak.cpus.len()];
+        let how = random.within(0, 4);
+        for _ in 0..random.within(1, MOST) {
+            token = token % u32::from(u8::MAX) + 1;
+            let (what, count) = match how {
+                0 => (What::Barrier, &soak.tally.barriers),
+                1 | 2 => (What::Pipe(other), &soak.tally.pipes),
+                _ => (What::Futex(other), &soak.tally.futexes),
+            };
+            let trip = || match what {
+                What::Pipe(_) => by_pipe(&soak.mail, me, other, token as u8),
+                What::Futex(_) => by_futex(&soak.mail, me, other, token),
+                _ => Ok(membarrier(MembarrierCommand::PrivateExpedited)?),
+            };
+            let (done, ticks) = soak.watch.during(waiter, what, clock::now(), trip);
+            done?;
+            soak.tally
+                .longest_us
+                .fetch_max(microseconds(ticks), Relaxed);
+            count.fetch_add(1, Relaxed);
+        }
+    }
+    Ok(())
+}
+
+fn by_pipe(mail: &Mail, me: usize, other: usize, token: u8) -> io::Result<()> {
+    write(&mail.boxes[other].asked.1, &[me as u8, token])?;
+    let mut back = [0];
+    receive(&mail.boxes[me].answered, &mut back)?;
+    check(other, token.into(), back[0].into())
+}
+
+/// Answers what is asked by the pipe, for ever.
+pub fn answer_pipe(soak: &Soak, me: usize) -> io::Result<()> {
+    let boxes = &soak.mail.boxes;
+    loop {
+        let mut request = [0; 2];
+        receive(&boxes[me].asked, &mut request)?;
+        let [from, token] = request;
+        write(&boxes[usize::from(from)].answered.1, &[token])?;
+    }
+}
+
+fn receive(pipe: &Pipe, bytes: &mut [u8]) -> io::Result<()> {
+    loop {
+        match read(&pipe.0, &mut *bytes) {
+            // A pipe gives what was written at once.
+            Ok(count) if count == bytes.len() => return Ok(()),
+            Ok(count) => {
+                return Err(io::Error::other(format!(
+                    "{count} bytes have come by a pipe"
+                )));
+            }
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn by_futex(mail: &Mail, me: usize, other: usize, token: u32) -> io::Result<()> {
+    let (mine, its) = (&mail.boxes[me], &mail.boxes[other]);
+    let before = mine.answer.load(Acquire);
+    its.asked_by[me].store(token, Release);
+    // Behind the token: SeqCst, as the other one looks at the tokens and then sleeps by the bell.
+    its.bell.fetch_add(1, SeqCst);
+    futex::wake(&its.bell, futex::Flags::PRIVATE, 1)?;
+    loop {
+        match mine.answer.load(Acquire) {
+            same if same == before => sleep(&mine.answer, same)?,
+            back => return check(other, token, back),
+        }
+    }
+}
+
+/// Answers what is asked by futexes, for ever.
+pub fn answer_futex(soak: &Soak, me: usize) -> io::Result<()> {
+    let mine = &soak.mail.boxes[me];
+    loop {
+        let bell = mine.bell.load(SeqCst);
+        for (from, asked) in mine.asked_by.iter().enumerate() {
+            let token = asked.swap(0, Acquire);
+            if token != 0 {
+                let answer = &soak.mail.boxes[from].answer;
+                answer.store(token, Release);
+                futex::wake(answer, futex::Flags::PRIVATE, 1)?;
+            }
+        }
+        sleep(&mine.bell, bell)?;
+    }
+}
+
+/// Sleeps as long as `word` is `value`, or shorter.
+fn sleep(word: &AtomicU32, value: u32) -> io::Result<()> {
+    match futex::wait(word, futex::Flags::PRIVATE, value, None) {
+        Ok(()) | Err(Errno::AGAIN | Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn check(other: usize, token: u32, back: u32) -> io::Result<()> {
+    match token == back {
+        true => Ok(()),
+        false => Err(io::Error::other(format!(
+            "{token} was sent to CPU {other}, and {back} came back"
+        ))),
+    }
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is waited for, and until when.
+
+use std::fmt;
+use std::fs;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::thread;
+
+use crate::{clock, init};
+
+/// How long a wake-up may take, milliseconds, where ticks are instructions. Linux's own loops that
+/// wait for another CPU may keep their turn in the emulator up to the next timer (docs/linux.md).
+const WAKE_UP_MS: u64 = 1000;
+/// The same where they are a time, which the host also takes some of.
+const WAKE_UP_MS_OF_TIME: u64 = 20_000;
+/// How many times as long it may take to turn a CPU off or on.
+const HOTPLUG: u64 = 5;
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A timer.
+    Timer,
+    /// An answer of this CPU, by a pipe.
+    Pipe(usize),
+    /// The same by a futex.
+    Futex(usize),
+    /// Every CPU that runs a thread of this process, by membarrier.
+    Barrier,
+    /// This CPU, to be off.
+    Off(usize),
+    /// To be on.
+    On(usize),
+    /// All threads, to end.
+    End,
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Timer => write!(f, "a timer"),
+            Self::Pipe(cpu) => write!(f, "CPU {cpu}'s answer by a pipe"),
+            Self::Futex(cpu) => write!(f, "CPU {cpu}'s answer by a futex"),
+            Self::Barrier => write!(f, "a barrier of all CPUs"),
+            Self::Off(cpu) => write!(f, "CPU {cpu} to be off"),
+            Self::On(cpu) => write!(f, "CPU {cpu} to be on"),
+            Self::End => write!(f, "all threads to end"),
+        }
+    }
+}
+
+impl What {
+    const fn encode(self) -> u64 {
+        match self {
+            Self::Timer => 1,
+            Self::Barrier => 2,
+            Self::End => 3,
+            Self::Pipe(cpu) => 4 + (cpu as u64) * 4,
+            Self::Futex(cpu) => 5 + (cpu as u64) * 4,
+            Self::Off(cpu) => 6 + (cpu as u64) * 4,
+            Self::On(cpu) => 7 + (cpu as u64) * 4,
+        }
+    }
+
+    const fn decode(word: u64) -> Self {
+        let cpu = (word / 4).saturating_sub(1) as usize;
+        match word {
+            1 => Self::Timer,
+            2 => Self::Barrier,
+            3 => Self::End,
+            _ => match word % 4 {
+                0 => Self::Pipe(cpu),
+                1 => Self::Futex(cpu),
+                2 => Self::Off(cpu),
+                _ => Self::On(cpu),
+            },
+        }
+    }
+}
+
+/// A thread that waits now and then.
+#[derive(Debug, Default)]
+struct Waiter {
+    what: AtomicU64,
+    /// When it has to be over, ticks; 0 where it does not wait.
+    due: AtomicU64,
+}
+
+/// All threads that wait: two of each CPU, and the one that turns CPUs off and on.
+#[derive(Debug)]
+pub struct Watch {
+    seed: u64,
+    waiters: Vec<Waiter>,
+    bound: u64,
+    failed: AtomicBool,
+}
+
+impl Watch {
+    /// Of so many CPUs.
+    pub fn new(seed: u64, cpus: usize) -> Self {
+        let ms = match clock::counts_instructions() {
+            true => WAKE_UP_MS,
+            false => WAKE_UP_MS_OF_TIME,
+        };
+        Self {
+            seed,
+            waiters: (0..=2 * cpus).map(|_| Waiter::default()).collect(),
+            bound: clock::frequency() / 1000 * ms,
+            failed: AtomicBool::new(false),
+        }
+    }
+
+    /// The number of the thread that turns CPUs off and on.
+    pub fn last(&self) -> usize {
+        self.waiters.len() - 1
+    }
+
+    /// Does something that waits for `what`, from the tick `from` on; how many ticks it took since.
+    pub fn during<T>(
+        &self,
+        waiter: usize,
+        what: What,
+        from: u64,
+        wait: impl FnOnce() -> T,
+    ) -> (T, u64) {
+        let times = match what {
+            What::Off(_) | What::On(_) | What::End => HOTPLUG,
+            _ => 1,
+        };
+        let due = from + self.bound * times;
+        let this = &self.waiters[waiter];
+        this.what.store(what.encode(), Relaxed);
+        this.due.store(due, Release);
+        let done = wait();
+        let now = clock::now();
+        this.due.store(0, Release);
+        if now > due {
+            self.stall(waiter, what, now - due + self.bound * times);
+        }
+        (done, now.saturating_sub(from))
+    }
+
+    /// Looks for a thread that waits for too long.
+    pub fn look(&self) {
+        for (number, waiter) in self.waiters.iter().enumerate() {
+            let due = waiter.due.load(Acquire);
+            let what = waiter.what.load(Relaxed);
+            let now = clock::now();
+            // Read again: it may have come to an end, and wait for something else.
+            if due != 0 && now > due && waiter.due.load(Acquire) == due {
+                self.stall(number, What::decode(what), now - due + self.bound);
+            }
+        }
+    }
+
+    fn stall(&self, waiter: usize, what: What, ticks: u64) {
+        let ms = ticks / (clock::frequency() / 1000);
+        let of = match waiter == self.last() {
+            true => "the thread that turns CPUs off and on".into(),
+            false => format!("a thread of CPU {}", waiter / 2),
+        };
+        self.fail(&format!("stall: {of} has waited {ms} ms for {what}"));
+    }
+
+    /// Says what is wrong, and ends the machine.
+    pub fn fail(&self, why: &str) -> ! {
+        if !self.failed.swap(true, Relaxed) {
+            // A line of its own, whatever another thread is writing.
+            println!("\nrouse: panic: soak of Linux, seed {}: {why}", self.seed);
+            init::off();
+        }
+        loop {
+            thread::park();
+        }
+    }
+}
+
+/// Has the kernel panic where it would only complain: about a CPU that does not schedule, that RCU
+/// waits for, or a task that waits for ever. Those that it does not have it can't complain about.
+pub fn have_the_kernel_panic() {
+    for name in [
+        "softlockup_panic",
+        "panic_on_rcu_stall",
+        "hung_task_panic",
+        "panic_on_warn",
+    ] {
+        let _ = fs::write(format!("/proc/sys/kernel/{name}"), "1");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_waited_for_is_a_word() {
+        let fixed = [What::Timer, What::Barrier, What::End];
+        let of = |cpu| {
+            [
+                What::Pipe(cpu),
+                What::Futex(cpu),
+                What::Off(cpu),
+                What::On(cpu),
+            ]
+        };
+        for what in fixed.into_iter().chain([0, 1, 7].into_iter().flat_map(of)) {
+            assert_eq!(What::decode(what.encode()), what);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The filter of system calls, and the call that it sends to user space (seccomp(2)).
+
+use std::arch::asm;
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+
+use rustix::thread::set_no_new_privs;
+
+/// Numbers of system calls on arm64 (Linux, include/uapi/asm-generic/unistd.h).
+const SECCOMP: u64 = 277;
+/// getppid, which nothing in this program calls, and which takes no argument: the token is one.
+const CALL: u64 = 173;
+
+const SET_MODE_FILTER: u64 = 1;
+const GET_ACTION_AVAIL: u64 = 2;
+const NEW_LISTENER: u64 = 1 << 3;
+const ALLOW: u32 = 0x7fff_0000;
+const NOTIFY: u32 = 0x7fc0_0000;
+
+/// An instruction of a filter.
+#[repr(C)]
+struct Instruction {
+    code: u16,
+    if_true: u8,
+    if_false: u8,
+    value: u32,
+}
+
+impl Instruction {
+    const fn new(code: u16, value: u32) -> Self {
+        Self {
+            code,
+            if_true: 0,
+            if_false: 0,
+            value,
+        }
+    }
+}
+
+/// BPF_LD | BPF_W | BPF_ABS.
+const LOAD: u16 = 0x20;
+/// BPF_JMP | BPF_JEQ | BPF_K.
+const IF_EQUAL: u16 = 0x15;
+/// BPF_RET | BPF_K.
+const RETURN: u16 = 0x06;
+
+/// Notifies of the call, and allows all others. It need not look at the architecture: threads of
+/// this program have no other calls than those of arm64.
+static PROGRAM: [Instruction; 4] = [
+    // The number is the first word.
+    Instruction::new(LOAD, 0),
+    Instruction {
+        if_false: 1,
+        ..Instruction::new(IF_EQUAL, CALL as u32)
+    },
+    Instruction::new(RETURN, NOTIFY),
+    Instruction::new(RETURN, ALLOW),
+];
+
+#[repr(C)]
+struct Program {
+    length: u16,
+    first: *const Instruction,
+}
+
+/// Why there are no notifications on this kernel, if so.
+pub fn lacking() -> Option<String> {
+    let action = NOTIFY;
+    // SAFETY: it reads a word, which is there.
+    let known = unsafe { system_call(SECCOMP, [GET_ACTION_AVAIL, 0, &raw const action as u64]) };
+    (known != 0).then(|| {
+        format!(
+            "the kernel sends no system calls to user space ({}); it needs CONFIG_SECCOMP_FILTER, and Linux 5.0",
+            io::Error::from_raw_os_error(-known as i32)
+        )
+    })
+}
+
+/// Gives this thread the filter; where its notifications come.
+pub fn install() -> io::Result<OwnedFd> {
+    // Else it would take a privilege. It is for this thread alone.
+    set_no_new_privs(true)?;
+    let program = Program {
+        length: PROGRAM.len() as u16,
+        first: PROGRAM.as_ptr(),
+    };
+    let arguments = [SET_MODE_FILTER, NEW_LISTENER, &raw const program as u64];
+    // SAFETY: it reads the program, which is there.
+    let listener = unsafe { system_call(SECCOMP, arguments) };
+    match listener {
+        // SAFETY: it was opened for this call, and belongs to nothing else.
+        0.. => Ok(unsafe { OwnedFd::from_raw_fd(listener as RawFd) }),
+        error => Err(io::Error::from_raw_os_error(-error as i32)),
+    }
+}
+
+/// Makes the call, with this token; its answer.
+#[inline(always)]
+pub fn make_call(token: u64) -> i64 {
+    // SAFETY: whether answered or not it changes nothing.
+    unsafe { system_call(CALL, [token, 0, 0]) }
+}
+
+/// # Safety
+/// That of the call.
+#[inline(always)]
+unsafe fn system_call(number: u64, arguments: [u64; 3]) -> i64 {
+    let [first, second, third] = arguments;
+    let result;
+    // SAFETY: the caller's. Linux keeps every register but X0 (Linux, Documentation/arch/arm64).
+    unsafe {
+        asm!(
+            "svc #0",
+            in("x8") number,
+            inlateout("x0") first => result,
+            in("x1") second,
+            in("x2") third,
+            options(nostack)
+        );
+    }
+    result
+}

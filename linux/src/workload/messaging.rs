@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Groups of threads that send to groups of threads by sockets, as `perf bench sched messaging`
+//! and hackbench do. A sample is a round, in which each sender sends a message to each receiver of
+//! its group: from when the senders are let go until every receiver has everything. Where threads
+//! run is the scheduler's choice.
+
+mod message;
+mod round;
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::thread;
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, shutdown, socketpair};
+
+use super::Block;
+use crate::{clock, cpus};
+use message::{receive, send};
+use round::Round;
+
+/// Rounds before the first sample.
+const WARM_UP: u32 = 4;
+/// Threads of a group that send, and as many receive.
+const THREADS: usize = 4;
+/// CPUs for each group, and how many groups there are at most: a process may open 1024 files.
+const CPUS: usize = 2;
+const MOST_GROUPS: usize = 64;
+
+/// Ends of a socket: what a receiver reads, and what all senders of its group write.
+type Socket = (OwnedFd, OwnedFd);
+
+/// Why there are no sockets on this kernel, if so.
+pub fn lacking() -> Option<String> {
+    match socket() {
+        Err(error @ (Errno::AFNOSUPPORT | Errno::NOSYS)) => Some(format!(
+            "the kernel has no sockets between threads ({error}); it needs CONFIG_UNIX"
+        )),
+        _ => None,
+    }
+}
+
+fn socket() -> Result<Socket, Errno> {
+    socketpair(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        SocketFlags::empty(),
+        None,
+    )
+}
+
+/// Makes the samples of a block.
+pub fn run(block: &mut Block<'_>) -> io::Result<u64> {
+    // Threads inherit it.
+    cpus::unpin(block.cpus)?;
+    let groups = block.cpus.len().div_ceil(CPUS).min(MOST_GROUPS);
+    let group = || (0..THREADS).map(|_| socket()).collect();
+    let groups: Vec<Vec<Socket>> = (0..groups).map(|_| group()).collect::<Result<_, _>>()?;
+    let round = Round::new(groups.len() * THREADS);
+    thread::scope(|scope| {
+        for group in &groups {
+            for (number, (socket, _)) in group.iter().enumerate() {
+                let round = &round;
+                scope.spawn(move || round.note(receiver(number, socket, round)));
+                scope.spawn(move || round.note(sender(number, group, round)));
+            }
+        }
+        let made = samples(block, &round);
+        round.end();
+        for (_, socket) in groups.iter().flatten() {
+            shutdown(socket, Shutdown::Write)?;
+        }
+        made
+    })
+}
+
+fn samples(block: &mut Block<'_>, round: &Round) -> io::Result<u64> {
+    for number in 0..WARM_UP + block.count {
+        if number == WARM_UP {
+            block.begin()?;
+        }
+        let start = clock::now();
+        round.begin()?;
+        round.wait()?;
+        let end = clock::now();
+        if number >= WARM_UP {
+            block.record(end - start);
+        }
+    }
+    block.end()
+}
+
+/// Sends in each round a message to each receiver.
+fn sender(number: usize, group: &[Socket], round: &Round) -> io::Result<()> {
+    let mut last = 0;
+    while let Some(this) = round.after(last)? {
+        for (to, (_, socket)) in group.iter().enumerate() {
+            send(socket, [number as u32, to as u32, this])?;
+        }
+        last = this;
+    }
+    Ok(())
+}
+
+/// Receives everything of each round: one message from each sender, for this receiver.
+fn receiver(me: usize, socket: &OwnedFd, round: &Round) -> io::Result<()> {
+    for this in 1.. {
+        let mut missing: Vec<u32> = (0..THREADS as u32).collect();
+        while !missing.is_empty() {
+            let Some(message @ [from, to, of]) = receive(socket)? else {
+                // It is over, between two rounds.
+                let over = missing.len() == THREADS;
+                return if over {
+                    Ok(())
+                } else {
+                    Err(io::ErrorKind::UnexpectedEof.into())
+                };
+            };
+            let due = missing.iter().position(|&sender| sender == from);
+            let Some(due) = due.filter(|_| (to, of) == (me as u32, this)) else {
+                return Err(io::Error::other(format!(
+                    "receiver {me}, round {this}: {message:?} has come (sender, receiver, round), and senders {missing:?} are missing"
+                )));
+            };
+            missing.swap_remove(due);
+        }
+        round.received();
+    }
+    Ok(())
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The beginning and the end of a round, for all threads.
+
+use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use rustix::io::Errno;
+use rustix::thread::futex;
+
+/// The number of no round: it is over.
+const OVER: u32 = u32::MAX;
+/// Of receivers that have everything: a thread has failed.
+const FAILED: u32 = 1 << 31;
+
+/// The round that is going on.
+pub struct Round {
+    number: AtomicU32,
+    /// How many receivers have everything.
+    done: AtomicU32,
+    receivers: u32,
+    why: Mutex<Option<io::Error>>,
+}
+
+impl Round {
+    /// None yet, of so many receivers.
+    pub const fn new(receivers: usize) -> Self {
+        Self {
+            number: AtomicU32::new(0),
+            done: AtomicU32::new(0),
+            receivers: receivers as u32,
+            why: Mutex::new(None),
+        }
+    }
+
+    /// Lets all senders go.
+    pub fn begin(&self) -> io::Result<()> {
+        // One that has failed meanwhile stays so.
+        self.done.fetch_and(FAILED, Relaxed);
+        self.number.fetch_add(1, Release);
+        wake(&self.number)
+    }
+
+    /// Says that there is no further one.
+    pub fn end(&self) {
+        self.number.store(OVER, Release);
+        let _ = wake(&self.number);
+    }
+
+    /// Waits for the round after `last`, 0 for the first; `None` if there is none.
+    pub fn after(&self, last: u32) -> io::Result<Option<u32>> {
+        loop {
+            match self.number.load(Acquire) {
+                OVER => return Ok(None),
+                number if number != last => return Ok(Some(number)),
+                number => sleep(&self.number, number)?,
+            }
+        }
+    }
+
+    /// Says that a receiver has everything.
+    pub fn received(&self) {
+        let before = self.done.fetch_add(1, AcqRel);
+        if before + 1 == self.receivers {
+            let _ = wake(&self.done);
+        }
+    }
+
+    /// Waits until all receivers have everything.
+    pub fn wait(&self) -> io::Result<()> {
+        loop {
+            let done = self.done.load(Acquire);
+            if done & FAILED != 0 {
+                let why = self.why.lock().ok().and_then(|mut why| why.take());
+                return Err(why.unwrap_or_else(|| io::Error::other("a thread has failed")));
+            }
+            if done == self.receivers {
+                return Ok(());
+            }
+            sleep(&self.done, done)?;
+        }
+    }
+
+    /// Notes how a thread has ended.
+    pub fn note(&self, ended: io::Result<()>) {
+        let Err(error) = ended else {
+            return;
+        };
+        if let Ok(mut why) = self.why.lock() {
+            why.get_or_insert(error);
+        }
+        self.done.fetch_or(FAILED, Release);
+        let _ = wake(&self.done);
+    }
+}
+
+fn wake(word: &AtomicU32) -> io::Result<()> {
+    futex::wake(word, futex::Flags::PRIVATE, i32::MAX as u32)?;
+    Ok(())
+}
+
+/// Sleeps as long as `word` is `value`, or shorter.
+fn sleep(word: &AtomicU32, value: u32) -> io::Result<()> {
+    match futex::wait(word, futex::Flags::PRIVATE, value, None) {
+        Ok(()) | Err(Errno::AGAIN | Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
