@@ -6,10 +6,12 @@
 //! kernel's command line, and turns the machine off at its end. Started by hand on any arm64
 //! Linux it writes the records to its standard output. docs/linux.md says what they mean.
 
+pub mod awaited;
 pub mod counts;
 pub mod idle;
 pub mod options;
 pub mod output;
+pub mod random;
 pub mod report;
 
 #[cfg(all(target_os = "linux", target_arch = "aarch64"))]

@@ -7,7 +7,6 @@
 //! and the threads that wait for timers look for those that still wait.
 
 mod hotplug;
-mod random;
 mod tally;
 mod threads;
 mod timers;
@@ -25,9 +24,9 @@ use plan::Arguments;
 use crate::counts::Counts;
 use crate::output::Output;
 use crate::page::Page;
+use crate::random::Random;
 use crate::{clock, cpus};
 use hotplug::Hotplug;
-use random::Random;
 use tally::Tally;
 use threads::Threads;
 use trips::Mail;

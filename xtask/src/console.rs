@@ -99,7 +99,7 @@ impl Console {
                 .get_or_insert_with(|| why.trim().to_owned());
         }
         if let Some(why) = not_started(line) {
-            self.refused = Some(why.into());
+            self.refuse(why);
             return Kind::Refused;
         }
         let Some((_, text)) = line.split_once(OURS) else {
@@ -119,10 +119,15 @@ impl Console {
             self.survey.push(line.to_owned());
             return Kind::Survey;
         } else if let Some(why) = text.strip_prefix("refused: ") {
-            self.refused = Some(why.trim().to_owned());
+            self.refuse(why.trim());
             return Kind::Refused;
         }
         Kind::Other
+    }
+
+    /// Keeps why the machine is none to run on: the first reason, of which others follow.
+    fn refuse(&mut self, why: &str) {
+        self.refused.get_or_insert_with(|| why.to_owned());
     }
 
     fn note_base(&mut self, text: &str) {
@@ -185,8 +190,14 @@ mod tests {
             Some("No working init found.")
         );
         let firmware = "BdsDxe: failed to load Boot0001 \"disk\" from PciRoot(0x0): Access Denied";
-        assert_eq!(console.feed(firmware), Kind::Refused);
-        assert!(console.refused.as_ref().unwrap().contains("Secure Boot"));
+        let nothing = "BdsDxe: No bootable option or device was found.";
+        let mut at_firmware = Console::default();
+        for line in [firmware, nothing] {
+            assert_eq!(at_firmware.feed(line), Kind::Refused);
+        }
+        // The first says why.
+        let refused = at_firmware.refused.unwrap();
+        assert!(refused.contains("Secure Boot"), "{refused}");
         assert_eq!(
             console.feed("noise rouse: panic: EL2 on CPU 0x0"),
             Kind::Crash

@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use std::sync::atomic::Ordering::Relaxed;
 use std::{fs, path::PathBuf};
 
-use super::random::Random;
 use super::timers::{now_ns, wait};
-use super::watch::What;
 use super::{Soak, clock};
+use crate::awaited::What;
 use crate::cpus;
 use crate::output::Output;
+use crate::random::Random;
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;

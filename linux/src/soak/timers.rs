@@ -8,9 +8,9 @@ use rustix::io::Errno;
 use rustix::thread::{ClockId, Timespec, clock_nanosleep_absolute};
 use rustix::time::clock_gettime;
 
-use super::random::Random;
-use super::watch::What;
 use super::{Soak, clock};
+use crate::awaited::What;
+use crate::random::Random;
 
 const SECOND: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;

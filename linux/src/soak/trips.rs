@@ -11,10 +11,10 @@ use rustix::io::{Errno, read, write};
 use rustix::pipe::pipe;
 use rustix::thread::{MembarrierCommand, futex, membarrier};
 
-use super::random::Random;
 use super::timers::{self, microseconds};
-use super::watch::What;
 use super::{Soak, clock};
+use crate::awaited::What;
+use crate::random::Random;
 
 const MS: u64 = 1_000_000;
 /// Round trips in a row at most.

@@ -18,6 +18,7 @@ impl Random {
     }
 
     /// A number from `least` to `most`.
+    #[must_use]
     pub fn within(&mut self, least: u64, most: u64) -> u64 {
         least + self.next() % (most - least + 1)
     }

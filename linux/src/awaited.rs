@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a thread of a soak waits for, as others can read it while it waits.
+
+use std::fmt;
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A timer.
+    Timer,
+    /// An answer of this CPU, by a pipe.
+    Pipe(usize),
+    /// The same by a futex.
+    Futex(usize),
+    /// Every CPU that runs a thread of this process, by membarrier.
+    Barrier,
+    /// This CPU, to be off.
+    Off(usize),
+    /// To be on.
+    On(usize),
+    /// All threads, to end.
+    End,
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Timer => write!(f, "a timer"),
+            Self::Pipe(cpu) => write!(f, "CPU {cpu}'s answer by a pipe"),
+            Self::Futex(cpu) => write!(f, "CPU {cpu}'s answer by a futex"),
+            Self::Barrier => write!(f, "a barrier of all CPUs"),
+            Self::Off(cpu) => write!(f, "CPU {cpu} to be off"),
+            Self::On(cpu) => write!(f, "CPU {cpu} to be on"),
+            Self::End => write!(f, "all threads to end"),
+        }
+    }
+}
+
+impl What {
+    /// As a number, none of which is 0.
+    #[must_use]
+    pub const fn encode(self) -> u64 {
+        match self {
+            Self::Timer => 1,
+            Self::Barrier => 2,
+            Self::End => 3,
+            Self::Pipe(cpu) => 4 + (cpu as u64) * 4,
+            Self::Futex(cpu) => 5 + (cpu as u64) * 4,
+            Self::Off(cpu) => 6 + (cpu as u64) * 4,
+            Self::On(cpu) => 7 + (cpu as u64) * 4,
+        }
+    }
+
+    /// Of such a number.
+    #[must_use]
+    pub const fn decode(word: u64) -> Self {
+        let cpu = (word / 4).saturating_sub(1) as usize;
+        match word {
+            1 => Self::Timer,
+            2 => Self::Barrier,
+            3 => Self::End,
+            _ => match word % 4 {
+                0 => Self::Pipe(cpu),
+                1 => Self::Futex(cpu),
+                2 => Self::Off(cpu),
+                _ => Self::On(cpu),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_waited_for_is_a_word() {
+        let fixed = [What::Timer, What::Barrier, What::End];
+        let of = |cpu| {
+            [
+                What::Pipe(cpu),
+                What::Futex(cpu),
+                What::Off(cpu),
+                What::On(cpu),
+            ]
+        };
+        for what in fixed.into_iter().chain([0, 1, 7].into_iter().flat_map(of)) {
+            assert_eq!(What::decode(what.encode()), what);
+        }
+    }
+}
