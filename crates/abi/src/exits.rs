@@ -6,13 +6,15 @@
 //! other offsets, and what a knob can't take, reads as zero and ignores writes, so a write that
 //! matters is read back.
 
-use crate::{Counter, Knob};
+use crate::{Counter, Knob, Shared};
 
 /// What the page is compatible with in the guest's tree.
 pub const COMPATIBLE: &str = "rouse,exits";
 
 /// Bytes of a register.
 const REGISTER: u64 = 8;
+/// Where the counters of the neighbours begin.
+const SHARED: u64 = 0x400;
 /// Where the knobs begin.
 const KNOBS: u64 = 0x800;
 
@@ -20,6 +22,12 @@ const KNOBS: u64 = 0x800;
 #[must_use]
 pub const fn counter(counter: Counter) -> u64 {
     counter as u64 * REGISTER
+}
+
+/// Where the sum of `count` over the neighbours of all vCPUs is. Read only.
+#[must_use]
+pub const fn shared(count: Shared) -> u64 {
+    SHARED + count as u64 * REGISTER
 }
 
 /// Where `knob` of the vCPU that accesses it is, as [`crate::KnobValue::encode`] has its value.
@@ -43,6 +51,8 @@ pub const CONTRADICTS: u64 = 2;
 pub enum Register {
     /// A counter.
     Counter(Counter),
+    /// A counter of the neighbours.
+    Shared(Shared),
     /// A knob.
     Knob(Knob),
     /// [`AUDIT`].
@@ -59,13 +69,19 @@ pub fn at(offset: u64) -> Option<Register> {
     if offset == AUDIT {
         return Some(Register::Audit);
     }
-    match offset.checked_sub(KNOBS) {
-        Some(offset) => Knob::ALL.get(number(offset)).copied().map(Register::Knob),
-        None => Counter::ALL
+    if let Some(offset) = offset.checked_sub(KNOBS) {
+        return Knob::ALL.get(number(offset)).copied().map(Register::Knob);
+    }
+    if let Some(offset) = offset.checked_sub(SHARED) {
+        return Shared::ALL
             .get(number(offset))
             .copied()
-            .map(Register::Counter),
+            .map(Register::Shared);
     }
+    Counter::ALL
+        .get(number(offset))
+        .copied()
+        .map(Register::Counter)
 }
 
 #[cfg(test)]
@@ -77,6 +93,9 @@ mod tests {
         for &which in Counter::ALL {
             assert_eq!(at(counter(which)), Some(Register::Counter(which)));
             assert_eq!(at(counter(which) + 4), None);
+        }
+        for &which in Shared::ALL {
+            assert_eq!(at(shared(which)), Some(Register::Shared(which)));
         }
         for &which in Knob::ALL {
             assert_eq!(at(knob(which)), Some(Register::Knob(which)));

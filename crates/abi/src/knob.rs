@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The values of the knobs, and how [`CALL_SET`](crate::CALL_SET) passes them.
 
-use crate::Knob;
+use crate::{Knob, Neighbour};
 
 /// A knob with the value that it is to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,12 @@ pub enum KnobValue {
     Trace(bool),
     /// Whether timers are looked at again when their interrupts are acknowledged.
     RecheckTimers(bool),
+    /// What the neighbour does.
+    Neighbour(Neighbour),
+    /// Ticks of a slice; 0: there are none.
+    Slice(u64),
+    /// Whether a trapped WFE gives the CPU away.
+    YieldOnWfe(bool),
 }
 
 /// Which waits trap.
@@ -64,6 +70,9 @@ impl KnobValue {
             Self::EventStream(fields) => (Knob::EventStream, fields),
             Self::Trace(on) => (Knob::Trace, on as u64),
             Self::RecheckTimers(on) => (Knob::RecheckTimers, on as u64),
+            Self::Neighbour(neighbour) => (Knob::Neighbour, neighbour.encode()),
+            Self::Slice(ticks) => (Knob::Slice, ticks),
+            Self::YieldOnWfe(on) => (Knob::YieldOnWfe, on as u64),
         }
     }
 
@@ -84,13 +93,20 @@ impl KnobValue {
             (Knob::EventStream, fields) => Self::EventStream(fields),
             (Knob::Trace, 0 | 1) => Self::Trace(on),
             (Knob::RecheckTimers, 0 | 1) => Self::RecheckTimers(on),
+            (Knob::Neighbour, word) => match Neighbour::decode(word) {
+                Some(neighbour) => Self::Neighbour(neighbour),
+                None => return None,
+            },
+            (Knob::Slice, ticks) => Self::Slice(ticks),
+            (Knob::YieldOnWfe, 0 | 1) => Self::YieldOnWfe(on),
             (
                 Knob::Trap
                 | Knob::Deliver
                 | Knob::HostPollAdaptive
                 | Knob::GuestPolls
                 | Knob::Trace
-                | Knob::RecheckTimers,
+                | Knob::RecheckTimers
+                | Knob::YieldOnWfe,
                 _,
             ) => return None,
         })

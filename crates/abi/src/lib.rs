@@ -9,11 +9,33 @@
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
+/// Declares an enum with consecutive values and its list.
+macro_rules! numbered {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(usize)]
+        pub enum $name { $($(#[$vdoc])* $variant,)* }
+        impl $name {
+            /// Every one, in order of value.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+            /// How many there are.
+            pub const COUNT: usize = Self::ALL.len();
+            /// Its name in records.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $text,)* }
+            }
+        }
+    };
+}
+
 mod cell_words;
 mod end;
 pub mod exits;
 mod knob;
 pub mod monitor;
+pub mod neighbour;
 mod payload;
 mod time_log;
 mod uid;
@@ -22,6 +44,7 @@ mod watch;
 pub use cell_words::CellWords;
 pub use end::{End, Ended};
 pub use knob::{Deliver, KnobValue, Trap};
+pub use neighbour::{Neighbour, Shared};
 pub use payload::{Extent, Images, NoPayload, PayloadHeader};
 pub use time_log::{TimeLog, TimeNote, event_of, event_word};
 pub use uid::{hypervisor, uid};
@@ -78,6 +101,8 @@ pub const CALL_CELL: u32 = 0xc600_000b;
 /// it was for, and takes it back. Once a guest has made this call, interrupt or not, EL2 counts on
 /// it. x0 is [`SUCCESS`].
 pub const CALL_TIMER: u32 = 0xc600_000c;
+/// x0 = [`SUCCESS`], x1.. = [`Shared`] of the calling vCPU since it started.
+pub const CALL_SHARED: u32 = 0xc600_000d;
 /// Has [`CALL_EVICT`] clean EL2's code, constants and variables.
 pub const EVICT_IMAGE: u64 = u64::MAX;
 /// Events that [`CALL_TRACE`] answers: what the convention's registers hold.
@@ -102,27 +127,6 @@ pub const INVALID: i64 = -3;
 /// Unknown function (DEN0028F, 5.2).
 pub const NOT_SUPPORTED: i64 = -1;
 
-/// Declares an enum with consecutive values and its list.
-macro_rules! numbered {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal,)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[repr(usize)]
-        pub enum $name { $($(#[$vdoc])* $variant,)* }
-        impl $name {
-            /// Every one, in order of value.
-            pub const ALL: &[Self] = &[$(Self::$variant),*];
-            /// How many there are.
-            pub const COUNT: usize = Self::ALL.len();
-            /// Its name in records.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $text,)* }
-            }
-        }
-    };
-}
-
 numbered! {
     /// What can be set per vCPU while it runs; [`KnobValue`] says how.
     Knob {
@@ -144,6 +148,13 @@ numbered! {
         /// Whether EL2 looks again at the timer of an interrupt that came while IRQs were
         /// masked, when the vCPU acknowledges it: an exit more for each. On after a reset.
         RecheckTimers = "recheck-timers",
+        /// What the neighbour of the vCPU does, as [`Neighbour::encode`] has it.
+        Neighbour = "neighbour",
+        /// Ticks after which a vCPU that does not wait gives its CPU to its neighbour for as
+        /// long; 0: it keeps it.
+        Slice = "slice",
+        /// Whether a trapped WFE gives the CPU to the neighbour, for a slice at most.
+        YieldOnWfe = "yield-on-wfe",
     }
 }
 

@@ -2,7 +2,8 @@
 //! What both images rely on without saying so.
 
 use abi::{
-    Counter, Deliver, Extent, Images, Info, Knob, KnobValue, NoPayload, PayloadHeader, Traced, Trap,
+    Counter, Deliver, Extent, Images, Info, Knob, KnobValue, Neighbour, NoPayload, PayloadHeader,
+    Traced, Trap,
 };
 
 fn distinct(names: &[&str]) {
@@ -141,6 +142,14 @@ fn values_of_knobs_are_passed_as_words() {
         (KnobValue::Trace(true), Knob::Trace, 1),
         (KnobValue::RecheckTimers(false), Knob::RecheckTimers, 0),
         (KnobValue::RecheckTimers(true), Knob::RecheckTimers, 1),
+        (KnobValue::Neighbour(Neighbour::Work), Knob::Neighbour, 1),
+        (
+            KnobValue::Neighbour(Neighbour::Cache(256)),
+            Knob::Neighbour,
+            256 << 8 | 2,
+        ),
+        (KnobValue::Slice(4000), Knob::Slice, 4000),
+        (KnobValue::YieldOnWfe(true), Knob::YieldOnWfe, 1),
     ];
     for (value, knob, word) in passed {
         assert_eq!(value.encode(), (knob, word));
@@ -157,8 +166,10 @@ fn words_that_mean_nothing_are_no_values() {
             | Knob::HostPollAdaptive
             | Knob::GuestPolls
             | Knob::Trace
-            | Knob::RecheckTimers => (2, false),
-            Knob::HostPoll | Knob::EventStream => (2, true),
+            | Knob::RecheckTimers
+            | Knob::Neighbour
+            | Knob::YieldOnWfe => (2, false),
+            Knob::HostPoll | Knob::EventStream | Knob::Slice => (2, true),
         };
         for word in [first, u64::MAX] {
             assert_eq!(

@@ -45,6 +45,9 @@ pub fn set(cpu: &PerCpu, value: KnobValue) -> Option<()> {
             traps::set_recheck_timers(on);
             Some(())
         }
+        KnobValue::Neighbour(neighbour) => (neighbour == abi::Neighbour::None).then_some(()),
+        KnobValue::Slice(ticks) => (ticks == 0).then_some(()),
+        KnobValue::YieldOnWfe(on) => (!on).then_some(()),
         KnobValue::EventStream(fields) => {
             // Only the fields of the stream: the others are what EL1 may use.
             (fields & !stream::FIELDS == 0).then(|| {

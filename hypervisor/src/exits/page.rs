@@ -21,6 +21,7 @@ pub fn access(cpu: &PerCpu, frame: &Frame, access: Access) -> u64 {
     let register = (access.size == size_of::<u64>() as u32).then(|| at(access.offset));
     match (register.flatten(), access.write) {
         (Some(Register::Counter(counter)), None) => sum(counter),
+        (Some(Register::Shared(_)), None) => 0,
         (Some(Register::Knob(knob)), None) => value(cpu, knob),
         (Some(Register::Knob(knob)), Some(word)) => {
             // One that can't be set stays as it is, and the guest reads it back.
@@ -31,7 +32,8 @@ pub fn access(cpu: &PerCpu, frame: &Frame, access: Access) -> u64 {
             true => AGREES,
             false => CONTRADICTS,
         },
-        (Some(Register::Counter(_) | Register::Audit), Some(_)) | (None, _) => 0,
+        (Some(Register::Counter(_) | Register::Shared(_) | Register::Audit), Some(_))
+        | (None, _) => 0,
     }
 }
 
@@ -54,7 +56,10 @@ fn value(cpu: &PerCpu, knob: Knob) -> u64 {
         | Knob::GuestPolls
         | Knob::EventStream
         | Knob::Trace
-        | Knob::RecheckTimers => return 0,
+        | Knob::RecheckTimers
+        | Knob::Neighbour
+        | Knob::Slice
+        | Knob::YieldOnWfe => return 0,
     };
     value.encode().1
 }

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The neighbour: a second guest of a CPU, which runs while the first one waits, or in slices
+//! of its time.
+
+/// What the neighbour of a vCPU does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Neighbour {
+    /// There is none: the CPU is the vCPU's alone.
+    #[default]
+    None,
+    /// It computes, and touches nothing but a counter.
+    Work,
+    /// It goes through so many KiB of its memory, line by line: a power of two, from 4 to
+    /// [`MAX_KIB`].
+    Cache(u32),
+}
+
+/// Most memory that a neighbour goes through, KiB.
+pub const MAX_KIB: u32 = 4096;
+/// Least.
+pub const MIN_KIB: u32 = 4;
+
+/// Instructions of a unit of work, and cache lines that one of `cache` touches.
+pub const UNIT: u64 = 64;
+
+/// Longest slice, ms: other CPUs may have to wait for this one that long.
+pub const MAX_SLICE_MS: u64 = 100;
+
+impl Neighbour {
+    /// The word that is passed.
+    #[must_use]
+    pub const fn encode(self) -> u64 {
+        match self {
+            Self::None => 0,
+            Self::Work => 1,
+            Self::Cache(kib) => 2 | (kib as u64) << 8,
+        }
+    }
+
+    /// What `word` means, if it means one.
+    #[must_use]
+    pub const fn decode(word: u64) -> Option<Self> {
+        let kib = word >> 8;
+        match (word as u8, kib) {
+            (0, 0) => Some(Self::None),
+            (1, 0) => Some(Self::Work),
+            (2, kib) if Self::may_touch(kib) => Some(Self::Cache(kib as u32)),
+            _ => None,
+        }
+    }
+
+    /// Whether a neighbour may go through so many KiB.
+    #[must_use]
+    pub const fn may_touch(kib: u64) -> bool {
+        kib >= MIN_KIB as u64 && kib <= MAX_KIB as u64 && kib.is_power_of_two()
+    }
+
+    /// KiB that it goes through.
+    #[must_use]
+    pub const fn kib(self) -> u32 {
+        match self {
+            Self::None | Self::Work => 0,
+            Self::Cache(kib) => kib,
+        }
+    }
+}
+
+numbered! {
+    /// What is counted of the neighbour of a vCPU.
+    Shared {
+        /// Units that it has done, each [`UNIT`] instructions, or lines.
+        Work = "neighbour.work",
+        /// Ticks that it ran because the vCPU waited.
+        Given = "neighbour.given",
+        /// Ticks that it ran though the vCPU did not wait.
+        Taken = "neighbour.taken",
+        /// Turns, each a switch to it and one back.
+        Turns = "neighbour.turns",
+        /// Of these, those that the vCPU did not wait in.
+        Slices = "neighbour.slices",
+        /// Turns that ended because it trapped: it does not by itself.
+        Trapped = "neighbour.trapped",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_means_what_was_encoded() {
+        let all = [
+            Neighbour::None,
+            Neighbour::Work,
+            Neighbour::Cache(MIN_KIB),
+            Neighbour::Cache(MAX_KIB),
+        ];
+        for one in all {
+            assert_eq!(Neighbour::decode(one.encode()), Some(one));
+        }
+        for word in [
+            3,
+            0x100,
+            0x101,
+            2,
+            2 | 3 << 8,
+            2 | 24 << 8,
+            2 | 8192 << 8,
+            u64::MAX,
+        ] {
+            assert_eq!(Neighbour::decode(word), None, "{word:#x}");
+        }
+    }
+}
