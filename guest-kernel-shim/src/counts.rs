@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a CPU counts while it takes part in a measurement.
 
-use abi::Counter;
+use abi::{Counter, Shared};
 
 use crate::tally::{Event, Tally};
-use crate::{exits, pmu};
+use crate::{clock, exits, hypervisor, knobs, pmu};
 
 /// What a CPU counted while it took part.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +18,10 @@ pub struct Counts {
     /// Requests sent and interrupts taken by the sender of the cell's pair, its receiver, and all
     /// other CPUs: only where there is a pair.
     pub ends: [u64; 3],
+    /// Of the neighbours.
+    pub shared: [u64; Shared::COUNT],
+    /// How long it took part, ticks.
+    pub ticks: u64,
 }
 
 impl Counts {
@@ -27,6 +31,8 @@ impl Counts {
         events: [0; Event::ALL.len()],
         pmu: [0; 2],
         ends: [0; 3],
+        shared: [0; Shared::COUNT],
+        ticks: 0,
     };
 
     /// What this CPU, whose tally it is, has counted up to now.
@@ -36,6 +42,12 @@ impl Counts {
             events: Event::ALL.map(|(event, _)| tally.get(event)),
             pmu: pmu::read(),
             ends: [0; 3],
+            shared: if knobs::has_invited() {
+                hypervisor::shared()
+            } else {
+                [0; Shared::COUNT]
+            },
+            ticks: clock::now(),
         }
     }
 
@@ -53,5 +65,9 @@ impl Counts {
         for (n, sum) in self.ends.iter_mut().enumerate() {
             *sum += end.ends[n] - start.ends[n];
         }
+        for (n, sum) in self.shared.iter_mut().enumerate() {
+            *sum += end.shared[n] - start.shared[n];
+        }
+        self.ticks += end.ticks - start.ticks;
     }
 }

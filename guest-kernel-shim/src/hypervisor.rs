@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls to what is below: PSCI, and Rouse's hypercalls if it is there.
 
-use abi::{CellWords, Counter, Info, KnobValue, TimeLog};
+use abi::{CellWords, Counter, Info, KnobValue, Shared, TimeLog};
 use core::arch::asm;
 use core::fmt::{self, Write};
 use core::sync::atomic::AtomicBool;
@@ -203,6 +203,12 @@ pub fn set(value: KnobValue) {
     );
 }
 
+/// The same, where it may be refused; whether it was done.
+pub fn try_set(value: KnobValue) -> bool {
+    let (knob, word) = value.encode();
+    present() && call(u64::from(abi::CALL_SET), [knob as u64, word, 0])[0] as i64 == abi::SUCCESS
+}
+
 /// Sets which waits of this vCPU trap.
 pub fn set_trap(trap: Trap) {
     set(KnobValue::Trap(abi::Trap {
@@ -276,6 +282,12 @@ pub fn counters() -> [u64; Counter::COUNT] {
         }
     }
     core::array::from_fn(|n| registers[1 + n])
+}
+
+/// What is counted of this vCPU's neighbour.
+pub fn shared() -> [u64; Shared::COUNT] {
+    let answer = call(u64::from(abi::CALL_SHARED), [0; 3]);
+    core::array::from_fn(|n| answer[1 + n])
 }
 
 /// Has EL2 note what it traces of this vCPU in `log` as well, or not any more.

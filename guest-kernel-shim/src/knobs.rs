@@ -2,10 +2,13 @@
 //! What a cell asks of a CPU: how it waits, how it is woken, and the knobs that it
 //! turns at both levels.
 
-use abi::KnobValue;
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
+
+use abi::{KnobValue, Neighbour};
 use arch::insn;
 use arch::regs::CNTKCTL_EL1;
-use plan::{Cell, Deliver, Hint, HostPoll, Trap, Wake, WfiBarrier, Workload};
+use plan::{Cell, Deliver, Hint, HostPoll, Trap, Wake, WfiBarrier, Workload, YieldOn};
 use wait::request::{CALL, RESCHED};
 use wait::stream::{self, Stream};
 
@@ -75,7 +78,25 @@ pub fn turn(cell: &Cell) {
         // What is measured acknowledges a timer's interrupt before it turns the timer off.
         hypervisor::set(KnobValue::RecheckTimers(false));
         turn_exits(cell.trap, cell.deliver);
+        if cell.neighbour.is_there() {
+            invite(cell);
+        }
     }
+}
+
+/// A CPU has had a neighbour.
+static INVITED: AtomicBool = AtomicBool::new(false);
+
+/// Has this CPU a neighbour. Interrupts are injected by now.
+fn invite(cell: &Cell) {
+    INVITED.store(true, Relaxed);
+    let does = match cell.neighbour.kib() {
+        0 => Neighbour::Work,
+        kib => Neighbour::Cache(kib),
+    };
+    hypervisor::set(KnobValue::Slice(clock::ticks(cell.slice_us)));
+    hypervisor::set(KnobValue::YieldOnWfe(cell.yield_on == YieldOn::Wfe));
+    hypervisor::set(KnobValue::Neighbour(does));
 }
 
 /// Turns the knobs that decide what exits.
@@ -89,6 +110,9 @@ pub fn turn_back() {
     CNTKCTL_EL1.set(CNTKCTL_EL1.get() & !stream::FIELDS);
     insn::isb();
     if hypervisor::present() {
+        if INVITED.load(Relaxed) {
+            hypervisor::set(KnobValue::Neighbour(Neighbour::None));
+        }
         hypervisor::set_deliver(Deliver::Inject);
         hypervisor::set_trap(Trap::None);
         hypervisor::set(KnobValue::HostPoll(0));
@@ -96,6 +120,11 @@ pub fn turn_back() {
         hypervisor::set(KnobValue::GuestPolls(false));
         hypervisor::set(KnobValue::RecheckTimers(true));
     }
+}
+
+/// Whether a CPU has had a neighbour.
+pub fn has_invited() -> bool {
+    INVITED.load(Relaxed)
 }
 
 /// Turns time stamps on or off for this CPU, at both levels.

@@ -50,7 +50,7 @@ mod memory;
 pub mod needs;
 pub mod output;
 pub mod percpu;
-mod pmu;
+pub mod pmu;
 mod probe;
 pub mod program;
 pub mod report;

@@ -10,6 +10,7 @@ mod firmware;
 mod interrupts;
 mod levels;
 mod outcome;
+mod shared;
 
 use core::fmt;
 
@@ -30,6 +31,8 @@ struct Check {
     injected: bool,
     /// It needs FEAT_WFxT.
     timed: bool,
+    /// It needs a neighbour.
+    shared: bool,
     run: fn() -> Result<(), Failure>,
 }
 
@@ -76,6 +79,7 @@ const CHECKS: &[Check] = &[
     Check::new("undefined", 1, faults::undefined_instruction),
     Check::new("evict-keeps-memory", 2, evicted::keeps_memory),
     Check::new("hole", 1, faults::nothing_at_a_hole),
+    Check::shared("neighbour-kept-apart", shared::kept_apart),
 ];
 
 impl Check {
@@ -85,7 +89,15 @@ impl Check {
             cpus,
             injected: false,
             timed: false,
+            shared: false,
             run,
+        }
+    }
+
+    const fn shared(name: &'static str, run: fn() -> Result<(), Failure>) -> Self {
+        Self {
+            shared: true,
+            ..Self::injected(name, 1, run)
         }
     }
 
@@ -108,9 +120,11 @@ impl Check {
         if percpu::online().count() < self.cpus {
             Some("needs 2 CPUs")
         } else if self.injected && direct {
-            Some("a virtual SPI can't be delivered directly")
+            Some("there is no physical interrupt behind it")
         } else if self.timed && !features().wfxt {
             Some("no FEAT_WFxT")
+        } else if self.shared && !shared::possible() {
+            Some("there is no neighbour")
         } else {
             None
         }

@@ -12,6 +12,7 @@ pub mod local;
 pub mod pending_word;
 pub mod percpu;
 pub mod ring;
+pub mod tenant;
 pub mod trace;
 pub mod traps;
 pub mod vcpu;

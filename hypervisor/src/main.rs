@@ -29,3 +29,4 @@ mod dumps;
 mod exits;
 mod interrupts;
 mod machine;
+mod neighbour;

@@ -13,6 +13,8 @@ pub enum Neighbour {
     /// It goes through so many KiB of its memory, line by line: a power of two, from 4 to
     /// [`MAX_KIB`].
     Cache(u32),
+    /// It tries what it may not, and looks whether anything of its own changed. For tests.
+    Hostile,
 }
 
 /// Most memory that a neighbour goes through, KiB.
@@ -34,6 +36,7 @@ impl Neighbour {
             Self::None => 0,
             Self::Work => 1,
             Self::Cache(kib) => 2 | (kib as u64) << 8,
+            Self::Hostile => 3,
         }
     }
 
@@ -44,6 +47,7 @@ impl Neighbour {
         match (word as u8, kib) {
             (0, 0) => Some(Self::None),
             (1, 0) => Some(Self::Work),
+            (3, 0) => Some(Self::Hostile),
             (2, kib) if Self::may_touch(kib) => Some(Self::Cache(kib as u32)),
             _ => None,
         }
@@ -59,7 +63,7 @@ impl Neighbour {
     #[must_use]
     pub const fn kib(self) -> u32 {
         match self {
-            Self::None | Self::Work => 0,
+            Self::None | Self::Work | Self::Hostile => 0,
             Self::Cache(kib) => kib,
         }
     }
@@ -78,8 +82,10 @@ numbered! {
         Turns = "neighbour.turns",
         /// Of these, those that the vCPU did not wait in.
         Slices = "neighbour.slices",
-        /// Turns that ended because it trapped: it does not by itself.
+        /// Its exceptions to EL2 that are no interrupts. `work` and `cache` make none.
         Trapped = "neighbour.trapped",
+        /// How often it found a register or a line of its memory that is not as it left it.
+        Damaged = "neighbour.damaged",
     }
 }
 
@@ -94,12 +100,13 @@ mod tests {
             Neighbour::Work,
             Neighbour::Cache(MIN_KIB),
             Neighbour::Cache(MAX_KIB),
+            Neighbour::Hostile,
         ];
         for one in all {
             assert_eq!(Neighbour::decode(one.encode()), Some(one));
         }
         for word in [
-            3,
+            4,
             0x100,
             0x101,
             2,

@@ -10,6 +10,7 @@
 
 #[cfg(target_arch = "aarch64")]
 pub mod controls;
+pub mod el1;
 #[cfg(target_arch = "aarch64")]
 pub mod frame;
 #[cfg(target_arch = "aarch64")]

@@ -119,6 +119,8 @@ registers! {
     /// The SError that an error synchronization barrier has deferred: A (31), and its syndrome.
     /// Needs FEAT_RAS; UNKNOWN after a reset.
     DISR_EL1 = "S3_0_C12_C1_1", read write;
+    /// What EL1 has in place of it while HCR_EL2.AMO is set (FEAT_RAS).
+    VDISR_EL2 = "S3_4_C12_C1_1", read write;
     /// OS lock access: OSLK (0).
     OSLAR_EL1 = "S2_0_C1_C0_4", write;
     /// OS lock status: OSLK (1), OSLM (3, 0).

@@ -14,7 +14,7 @@ use core::fmt;
 use crate::dimensions;
 use crate::nearest::nearest;
 use crate::value::on;
-use crate::{Atomics, Error, Fault, PREFIX, Plan, Trap, Under, Word};
+use crate::{Atomics, Error, Fault, Neighbour, PREFIX, Plan, Trap, Under, Word};
 
 /// Declares the arguments that are no part of the plan.
 macro_rules! arguments {
@@ -81,6 +81,8 @@ pub const OPTIONS: &str = "options";
 
 /// The dimension that decides which image of the guest runs.
 const ATOMICS: &str = "atomics";
+/// Likewise, of the one that says whether there are neighbours.
+const NEIGHBOUR: &str = "neighbour";
 
 arguments! {
     guest {
@@ -185,6 +187,8 @@ impl<'a> Part<'a> for Plan {
 pub struct Names {
     /// The atomic instructions that the guest is to be compiled to, if that was asked for.
     pub atomics: Option<Atomics>,
+    /// KiB that a neighbour goes through at most, if one was asked for.
+    pub neighbours: Option<u32>,
 }
 
 impl<'a> Part<'a> for Names {
@@ -195,6 +199,14 @@ impl<'a> Part<'a> for Names {
             }
             ATOMICS => {
                 self.atomics = word(key, value)?;
+                Ok(())
+            }
+            NEIGHBOUR => {
+                let named = |one: &&Neighbour| {
+                    value == "all" || value.split(',').any(|word| word == one.name())
+                };
+                let there = Neighbour::ALL.iter().filter(|one| one.is_there());
+                self.neighbours = there.filter(named).map(|one| one.kib()).max();
                 Ok(())
             }
             _ if keys().any(|known| known == key) => Ok(()),

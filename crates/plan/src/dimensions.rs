@@ -27,6 +27,9 @@ use system::system;
 /// Longest limit or gap, microseconds: ten seconds.
 const MAX_US: u32 = 10_000_000;
 
+/// Longest slice, microseconds: a tenth of a second, for which other CPUs may have to wait.
+const MAX_SLICE_US: u32 = 100_000;
+
 system! { common_and }
 
 /// The dimensions by how slowly their values take turns, the slowest first.

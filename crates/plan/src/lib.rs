@@ -284,7 +284,8 @@ impl Plan {
                 let polls = cell.host_poll_us != 0 && !lists.host_poll_us.named;
                 (lists.trap.named || lists.deliver.named) && !polls
             }
-            SkipReason::NotDirect(_) => lists.deliver.named,
+            SkipReason::NotDirect(_) | SkipReason::NeighbourInjects => lists.deliver.named,
+            SkipReason::NoNeighbour(_) | SkipReason::YieldsForEver => true,
             SkipReason::TrapsTogether(_) => lists.trap.named,
             SkipReason::OwnRules(_) | SkipReason::NoHostPoll(_) => {
                 lists.host_poll_us.named || lists.host_poll.named || lists.hint.named

@@ -115,6 +115,12 @@ pub enum SkipReason {
     OwnRules(Under),
     /// The hypervisor is to poll, and this one never does.
     NoHostPoll(Under),
+    /// There is to be a neighbour, and only Rouse has some.
+    NoNeighbour(Under),
+    /// A neighbour, and interrupts are delivered directly.
+    NeighbourInjects,
+    /// A WFE is to give the CPU away, and nothing takes it back.
+    YieldsForEver,
     /// WFI and WFE are to trap one without the other, and this hypervisor traps both or none.
     TrapsTogether(Under),
     /// WFE without an event stream: an event that is lost would never be made
@@ -249,6 +255,12 @@ impl fmt::Display for SkipReason {
                     "host-poll: {under} does not poll before it halts; use host-poll-us 0"
                 );
             }
+            Self::NoNeighbour(under) => {
+                return write!(
+                    f,
+                    "neighbour: under {under} there is none; use --under rouse, or neighbour none"
+                );
+            }
             Self::TrapsTogether(under) => {
                 return write!(f, "trap: {under} traps WFE and WFI together; use trap both");
             }
@@ -273,6 +285,14 @@ impl fmt::Display for SkipReason {
             Self::NoiseTakesTurns => {
                 "noise: CPUs run one after another here, so it disturbs nothing, and its instructions \
                  would be in the samples; use --metric time"
+            }
+            Self::NeighbourInjects => {
+                "neighbour: its turn ends with an interrupt that comes to EL2, and direct delivery has none come there; \
+                 use deliver inject"
+            }
+            Self::YieldsForEver => {
+                "yield-on: no interrupt says that the event came, so without slices nothing takes the CPU back; \
+                 use --slice-us 4000, or yield-on none"
             }
             Self::NoBystander => {
                 "noise: every CPU takes part in this workload; use workload pingpong, ipi (self or one), \

@@ -6,10 +6,12 @@
 
 mod cpuidle;
 mod fault;
+mod neighbour;
 mod workload;
 
 pub use cpuidle::LinuxCpuidle;
 pub use fault::Fault;
+pub use neighbour::{Neighbour, YieldOn};
 pub use workload::Workload;
 
 use core::fmt;

@@ -3,7 +3,7 @@
 
 use core::fmt::Write;
 
-use abi::Counter;
+use abi::{Counter, Shared};
 use arrayvec::{ArrayString, ArrayVec};
 use parts::{CAUSES, Part, Totals};
 
@@ -46,12 +46,34 @@ pub fn counts(block: &Block, entry: &Entry, compact: bool) {
         let line = line.field("pair.receiver", receiver);
         send(line.field("pair.others", others));
     }
+    if entry.cell.neighbour.is_there() {
+        neighbours(block, entry);
+    }
     if entry.counts.pmu != [0; 2] {
         let line = block
             .record("count")
             .field("pmu.cycles", entry.counts.pmu[0]);
         send(line.field("pmu.insns", entry.counts.pmu[1]));
     }
+}
+
+/// What the neighbours of the CPUs that took part did, and for how long these did.
+fn neighbours(block: &Block, entry: &Entry) {
+    let line = block.record("count");
+    let first = line.field("neighbour.ticks", entry.counts.ticks);
+    let counts = Shared::ALL.iter().zip(entry.counts.shared);
+    send(
+        counts
+            .clone()
+            .take(4)
+            .fold(first, |line, (what, count)| line.field(what.name(), count)),
+    );
+    let line = block.record("count");
+    send(
+        counts
+            .skip(4)
+            .fold(line, |line, (what, count)| line.field(what.name(), count)),
+    );
 }
 
 /// What the executor counted.

@@ -11,6 +11,7 @@ mod timer;
 mod waits;
 
 pub use delivery::{begin, handed_over};
+pub use timer::{Timer, nothing};
 pub use waits::gone_from_a_later_wait;
 
 use arch::regs::ICC_CTLR_EL1;
@@ -22,7 +23,7 @@ use super::outcome::{Failure, ensure};
 use guest_kernel_shim::interrupts::{self, journal};
 use guest_kernel_shim::percpu::{self, PerCpu};
 use guest_kernel_shim::{clock, workers};
-use timer::{Timer, nothing, pause, redistributor, with_each};
+use timer::{pause, redistributor, with_each};
 
 /// ICC_CTLR_EL1.EOImode.
 const SPLIT: u64 = 1 << 1;

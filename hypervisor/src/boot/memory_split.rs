@@ -10,8 +10,9 @@ use platform::{Enable, Platform, Region};
 
 use crate::boot::discovery::Discovered;
 use crate::cpu::percpu::{PerCpu, Slot, boot_stack_guard};
-use crate::machine::memory::{EL2_REGIME, GuestMap, HypervisorMap};
+use crate::machine::memory::{EL2_REGIME, GuestMap, HypervisorMap, VMID};
 use crate::machine::{Machine, payload, vm};
+use crate::neighbour::place;
 use crate::refuse;
 
 /// Bytes of page tables in the page pool.
@@ -30,8 +31,13 @@ const fn pool_size(cpus: u64) -> u64 {
     TABLES + cpus * PER_CPU
 }
 
-/// Divides the RAM between hypervisor and guest and builds the EL2 map.
-pub fn split(platform: Platform<'static>, discovered: &Discovered) -> Machine {
+/// Divides the RAM between hypervisor and guest and builds the EL2 map; `neighbours` are the KiB
+/// that each CPU's neighbour goes through, if they are to have some.
+pub fn split(
+    platform: Platform<'static>,
+    discovered: &Discovered,
+    neighbours: Option<u32>,
+) -> Machine {
     let image = Region {
         base: layout::base(),
         size: payload::payload().end().next_multiple_of(PAGE) - layout::base(),
@@ -39,7 +45,8 @@ pub fn split(platform: Platform<'static>, discovered: &Discovered) -> Machine {
     let mut taken: ArrayVec<Region, 40> = platform.reserved.iter().copied().collect();
     taken.push(image);
     taken.extend(discovered.tree);
-    let size = pool_size(platform.cpus.len() as u64);
+    let count = platform.cpus.len() as u64;
+    let size = pool_size(count) + neighbours.map_or(0, |kib| count * place::needs(kib));
     let Division { hypervisor, guest } =
         carve::divide(&platform.memory, &taken, size).unwrap_or_else(|short| refuse!("{short}"));
     // What the loader left in the caches must not come over what is written
@@ -54,6 +61,11 @@ pub fn split(platform: Platform<'static>, discovered: &Discovered) -> Machine {
         unsafe { Slot::init(slot, cpu.mpidr) }
     });
     let cpus: &[&PerCpu] = pool.fill(cpus);
+    if let Some(kib) = neighbours {
+        for cpu in cpus {
+            cpu.set_tenant(place::make(&mut pool, kib));
+        }
+    }
     let machine = Machine {
         stage2: guest_map(&mut pool, guest),
         frequency: CNTFRQ_EL0.get(),
@@ -86,7 +98,7 @@ fn release_words(machine: &Machine) -> impl Iterator<Item = Region> {
 fn guest_map(pool: &mut Pool, ram: Region) -> (u64, u64) {
     let mut map = GuestMap::new(pool);
     map.map_ram(vm::RAM, ram);
-    map.registers()
+    map.registers(VMID)
 }
 
 /// Builds the EL2 map of everything that the hypervisor uses.

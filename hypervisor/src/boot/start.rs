@@ -94,7 +94,7 @@ fn take_over(discovered: &Discovered) -> ! {
     deadline::set(arguments.deadline, arguments.cell_deadline);
     report(discovered, &platform);
     watchdogs::stop(&platform, arguments.keep_watchdogs);
-    let machine = split(platform, discovered);
+    let machine = split(platform, discovered, arguments.plan.neighbours);
     stage!(
         "memory",
         "guest {:#x}..{:#x}",

@@ -5,7 +5,7 @@
 //! is not mapped, and the [`PerCpu`] on cache lines of its own.
 
 use core::mem::offset_of;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use aarch64_cpu::registers::{Readable, TPIDR_EL2, Writeable};
 use gic::Redistributor;
@@ -13,6 +13,7 @@ use pages::PAGE;
 use platform::Region;
 use spin::once::Once;
 
+use crate::cpu::tenant::Tenant;
 use crate::cpu::vcpu::Vcpu;
 
 arch::symbol_addresses! {
@@ -55,6 +56,10 @@ pub struct PerCpu {
     pub vcpu: Vcpu,
     /// An SError that is let in at EL2; see `dumps::serror`.
     pub serror: AtomicU64,
+    /// When the vCPU's slice is over, ticks of the physical count; see `neighbour::turn`.
+    pub slice_end: AtomicU64,
+    /// Null where no memory was set aside for one.
+    tenant: AtomicPtr<Tenant>,
 }
 
 /// A page that is not mapped.
@@ -93,6 +98,8 @@ impl Slot {
                 look: AtomicU64::new(u64::MAX),
                 vcpu: Vcpu::new(),
                 serror: AtomicU64::new(0),
+                slice_end: AtomicU64::new(u64::MAX),
+                tenant: AtomicPtr::new(core::ptr::null_mut()),
             });
             &*per_cpu
         }
@@ -151,6 +158,25 @@ impl PerCpu {
         self.redistributor
             .get()
             .expect("the CPU sets up its redistributor before it reports in")
+    }
+
+    /// The neighbour's place, where there is one.
+    #[inline]
+    pub fn tenant(&self) -> Option<&'static Tenant> {
+        // SAFETY: null, or what `set_tenant` was given, which lives for ever.
+        unsafe { self.tenant.load(Ordering::Relaxed).as_ref() }
+    }
+
+    /// The neighbour, where one does something.
+    #[inline]
+    pub fn neighbour(&self) -> Option<&'static Tenant> {
+        self.tenant().filter(|tenant| tenant.is_there())
+    }
+
+    /// Gives it a place for a neighbour, before it is started.
+    pub fn set_tenant(&self, tenant: &'static Tenant) {
+        let tenant = core::ptr::from_ref(tenant).cast_mut();
+        self.tenant.store(tenant, Ordering::Relaxed);
     }
 
     /// Notes that the CPU has arrived.

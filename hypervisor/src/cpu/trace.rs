@@ -4,34 +4,62 @@
 //! Tracing costs nothing when it is off, not even a test of a flag: the handlers of
 //! the measured paths are compiled twice, with and without it ([`Trace`]), behind two
 //! vector tables, and the knob changes VBAR_EL2 ([`crate::cpu::traps::set_tracing`]).
+//! A CPU that has a neighbour has a third table ([`Shared`]), for the same reason.
 //! A traced exit takes the Rust handlers, also where the other table has a fast path:
 //! its stamps show where time goes, not how little it could be.
 
 pub use abi::Traced;
 
 use crate::cpu::percpu::PerCpu;
+use crate::cpu::tenant::Tenant;
 
-/// Whether a handler notes what it does.
+/// Which handlers a CPU has.
 pub trait Trace {
     /// Notes an event of this CPU.
     fn note(cpu: &PerCpu, what: Traced, data: u64);
+
+    /// The neighbour of this CPU, if there is one.
+    fn neighbour(cpu: &PerCpu) -> Option<&'static Tenant>;
 }
 
-/// It does not.
+/// Those that note nothing, of a CPU without neighbour.
 pub struct Off;
 
 impl Trace for Off {
     #[inline(always)]
     fn note(_: &PerCpu, _: Traced, _: u64) {}
+
+    #[inline(always)]
+    fn neighbour(_: &PerCpu) -> Option<&'static Tenant> {
+        None
+    }
 }
 
-/// It does.
+/// Those of a CPU that may have a neighbour.
+pub struct Shared;
+
+impl Trace for Shared {
+    #[inline(always)]
+    fn note(_: &PerCpu, _: Traced, _: u64) {}
+
+    #[inline(always)]
+    fn neighbour(cpu: &PerCpu) -> Option<&'static Tenant> {
+        cpu.neighbour()
+    }
+}
+
+/// Those that note events.
 pub struct On;
 
 impl Trace for On {
     #[inline(always)]
     fn note(cpu: &PerCpu, what: Traced, data: u64) {
         cpu.vcpu.trace.note(what, data);
+    }
+
+    #[inline(always)]
+    fn neighbour(cpu: &PerCpu) -> Option<&'static Tenant> {
+        cpu.neighbour()
     }
 }
 

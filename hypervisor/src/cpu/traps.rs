@@ -23,6 +23,8 @@ arch::symbol_addresses! {
     watching = el2_vectors_watching;
     /// The vectors with tracing.
     traced = el2_vectors_traced;
+    /// Those of a CPU that has a neighbour.
+    shared = el2_vectors_shared;
 }
 
 /// AMO: SErrors are EL2's. Not only the guest can cause one: also stores of EL2 that
@@ -38,6 +40,10 @@ const HCR_ERRORS: u64 = 1 << 5;
 pub const HCR_INJECT: u64 = 1 << 3 | 1 << 4 | HCR_ERRORS;
 const HCR_TWI: u64 = 1 << 13;
 const HCR_TWE: u64 = 1 << 14;
+
+/// HCR_EL2 while a neighbour runs: as for a guest whose interrupts are EL2's and whose waits trap,
+/// without the pointer authentication keys (APK, API) and SCXTNUM_ELx (EnSCXT).
+pub const HCR_NEIGHBOUR: u64 = HCR_GUEST & !(3 << 40 | 1 << 53) | HCR_INJECT | HCR_TWI | HCR_TWE;
 /// TWEDEn, with TWEDEL 0: where the PE has FEAT_TWED, a WFE waits 2^8 cycles
 /// before it traps, so that one that is about to end by itself does not exit.
 const HCR_TWED: u64 = 1 << 59;
@@ -121,11 +127,19 @@ pub fn is_tracing() -> bool {
     VBAR_EL2.get() == traced()
 }
 
+/// Takes other vectors where this CPU has a neighbour from now on, or has none any more.
+pub fn review_neighbour() {
+    choose_vectors(is_tracing(), trap());
+    insn::isb();
+}
+
 /// Takes the vectors that are right with tracing or without, where waits trap as
 /// `trap` says.
 fn choose_vectors(tracing: bool, trap: Trap) {
     VBAR_EL2.set(if tracing {
         traced()
+    } else if PerCpu::this().neighbour().is_some() {
+        shared()
     } else if watches(trap) {
         watching()
     } else {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! EL2's own timer (CNTHP), of which each CPU has one. It ends a wait that has a deadline, and
 //! brings the CPU here to look whether something is wrong: [`watchdog`] and [`deadline`] say
-//! when. Nothing else sets it.
+//! when. It also ends the slice of a vCPU that has a neighbour, and the neighbour's
+//! (`neighbour::turn`). Nothing else sets it.
 //!
 //! It interrupts a guest whatever that masks, because its interrupt is routed to EL2. A guest
 //! that owns its interrupts gets it as one of its own, and hands it on
@@ -21,11 +22,12 @@ const TIMER_ON: u64 = 1;
 /// A time that does not come.
 pub const NEVER: u64 = u64::MAX;
 
-/// Sets this CPU's timer for `until`, or for its next look if that is earlier, or off. A guest
-/// that waits with deadlines again and again does not put the look off.
+/// Sets this CPU's timer for `until`, or for its next look or the end of its slice if that is
+/// earlier, or off. A guest that waits with deadlines again and again does not put the look off.
 pub fn rearm(until: Option<u64>) {
-    let look = PerCpu::this().look.load(Relaxed);
-    match until.map_or(look, |until| until.min(look)) {
+    let cpu = PerCpu::this();
+    let first = cpu.look.load(Relaxed).min(cpu.slice_end.load(Relaxed));
+    match until.map_or(first, |until| until.min(first)) {
         NEVER => CNTHP_CTL_EL2.set(0),
         at => {
             CNTHP_CVAL_EL2.set(at);

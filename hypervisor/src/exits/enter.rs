@@ -17,6 +17,7 @@ use crate::cpu::{controls, traps};
 use crate::dumps::serror;
 use crate::interrupts::{deliver, irq, vgic_cpu};
 use crate::machine::{ending, machine};
+use crate::neighbour::turn;
 
 /// SCTLR_EL1 at the entry of a vCPU: the RES1 bits, MMU and caches off.
 const SCTLR_EL1_RESET: u64 = 0x30d0_0800;
@@ -53,6 +54,7 @@ el2_park:
 /// one, the machine ends.
 pub fn turn_off(cpu: &PerCpu) -> ! {
     deliver::reclaim(cpu);
+    turn::leave(cpu);
     if cpu.vcpu.leave() {
         ending::end(cpu, End::NoCpu);
     }

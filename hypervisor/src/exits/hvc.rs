@@ -2,11 +2,11 @@
 //! Calls of the guest by HVC or SMC: PSCI, the SMCCC discovery calls, and the
 //! hypercalls of crate `abi`.
 
-use aarch64_cpu::registers::ID_AA64MMFR1_EL1;
-use aarch64_cpu::registers::{ICH_VTR_EL2, Readable};
-use abi::{CellWords, Counter, Info, Knob, KnobValue, TimeLog};
+use aarch64_cpu::registers::{ESR_EL2, ICH_VTR_EL2, ID_AA64MMFR1_EL1, Readable};
+use abi::{CellWords, Counter, Info, Knob, KnobValue, Shared, TimeLog};
 use arch::frame::Frame;
 use arch::layout;
+use trap::esr::{self, Esr};
 
 use crate::cpu::percpu::{PerCpu, Slot};
 use crate::dumps::{deadline, dump, failing, own_timer, serror, watchdog};
@@ -14,6 +14,7 @@ use crate::exits::{knobs, psci};
 use crate::interrupts::audit;
 use crate::machine::vm::{self, vm};
 use crate::machine::{caches, ending, machine};
+use crate::neighbour::turn;
 
 /// SMCCC_VERSION (DEN0028F, 7.2) and the version that is answered: 1.2, which
 /// lets a call return up to x17.
@@ -49,6 +50,7 @@ fn serve(cpu: &PerCpu, frame: &mut Frame, function: u32) {
             frame.x[0] = done.map_or(abi::INVALID, |()| abi::SUCCESS) as u64;
         }
         abi::CALL_COUNTERS => counters(cpu, frame),
+        abi::CALL_SHARED => shared(cpu, frame),
         abi::CALL_INFO => info(frame),
         abi::CALL_WATCH => {
             failing::while_running();
@@ -122,6 +124,19 @@ fn counters(cpu: &PerCpu, frame: &mut Frame) {
     frame.x[0] = abi::SUCCESS as u64;
     for (register, &counter) in frame.x[1..].iter_mut().zip(Counter::ALL) {
         *register = cpu.vcpu.count(counter);
+    }
+}
+
+/// What is counted of the neighbour. As with the counters, looking at them does not change any.
+fn shared(cpu: &PerCpu, frame: &mut Frame) {
+    let by = match Esr(ESR_EL2.get()).class() {
+        esr::SMC64 => Counter::Smc,
+        _ => Counter::Hvc,
+    };
+    cpu.vcpu.counters.take_back(by);
+    frame.x[0] = abi::SUCCESS as u64;
+    for (register, &count) in frame.x[1..].iter_mut().zip(Shared::ALL) {
+        *register = turn::count(cpu, count);
     }
 }
 

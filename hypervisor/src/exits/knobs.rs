@@ -13,6 +13,7 @@ use crate::cpu::traps;
 use crate::dumps::own_timer;
 use crate::interrupts::deliver;
 use crate::machine::machine;
+use crate::neighbour::turn;
 
 /// Sets a knob; `None` if the value makes no sense now.
 pub fn set(cpu: &PerCpu, value: KnobValue) -> Option<()> {
@@ -24,6 +25,8 @@ pub fn set(cpu: &PerCpu, value: KnobValue) -> Option<()> {
         KnobValue::Deliver(owner) => {
             let done = match owner {
                 Deliver::Inject => deliver::inject(cpu),
+                // A neighbour's turn ends with an interrupt that comes to EL2.
+                Deliver::Direct if cpu.neighbour().is_some() => None,
                 Deliver::Direct => deliver::direct(cpu),
             };
             // Whose EL2's timer interrupt is has changed.
@@ -45,9 +48,9 @@ pub fn set(cpu: &PerCpu, value: KnobValue) -> Option<()> {
             traps::set_recheck_timers(on);
             Some(())
         }
-        KnobValue::Neighbour(neighbour) => (neighbour == abi::Neighbour::None).then_some(()),
-        KnobValue::Slice(ticks) => (ticks == 0).then_some(()),
-        KnobValue::YieldOnWfe(on) => (!on).then_some(()),
+        KnobValue::Neighbour(does) => turn::set(cpu, does),
+        KnobValue::Slice(ticks) => turn::set_slice(cpu, ticks),
+        KnobValue::YieldOnWfe(on) => turn::set_yield(cpu, on),
         KnobValue::EventStream(fields) => {
             // Only the fields of the stream: the others are what EL1 may use.
             (fields & !stream::FIELDS == 0).then(|| {

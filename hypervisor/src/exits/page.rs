@@ -14,6 +14,7 @@ use crate::cpu::traps;
 use crate::exits::knobs;
 use crate::interrupts::audit;
 use crate::machine::vm::vm;
+use crate::neighbour::turn;
 
 /// Serves an access; what a read gives.
 pub fn access(cpu: &PerCpu, frame: &Frame, access: Access) -> u64 {
@@ -21,7 +22,10 @@ pub fn access(cpu: &PerCpu, frame: &Frame, access: Access) -> u64 {
     let register = (access.size == size_of::<u64>() as u32).then(|| at(access.offset));
     match (register.flatten(), access.write) {
         (Some(Register::Counter(counter)), None) => sum(counter),
-        (Some(Register::Shared(_)), None) => 0,
+        (Some(Register::Shared(count)), None) => {
+            let each = vm().cpus.iter().map(|cpu| turn::count(cpu, count));
+            each.sum()
+        }
         (Some(Register::Knob(knob)), None) => value(cpu, knob),
         (Some(Register::Knob(knob)), Some(word)) => {
             // One that can't be set stays as it is, and the guest reads it back.

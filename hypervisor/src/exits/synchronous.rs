@@ -13,7 +13,7 @@ use trap::sysreg::{ICC_SGI1R_EL1, SystemRegister};
 use trap::wfx::Wfx;
 
 use crate::cpu::percpu::PerCpu;
-use crate::cpu::trace::{Off, Trace, Traced};
+use crate::cpu::trace::{Off, Shared, Trace, Traced};
 use crate::exits::registers::{fast_value, skip, value};
 use crate::exits::{hvc, inject, mmio, sgi, sysreg, wfx};
 
@@ -89,7 +89,7 @@ pub extern "C" fn full(frame: &mut Frame) {
             let deadline = wait
                 .deadline_register
                 .map(|register| value(frame, register));
-            wfx::exit::<Off>(cpu, wait.kind, deadline);
+            wfx::exit::<Shared>(cpu, wait.kind, deadline);
             skip();
         }
         esr::DATA_ABORT_LOWER => mmio::exit(cpu, frame, esr),

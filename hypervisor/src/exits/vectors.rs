@@ -8,7 +8,7 @@
 //! (AAPCS64 2024Q3, 6.1.1). A handler that has to see or change one of those
 //! answers [`synchronous::Next::Full`]: then the stub completes the frame and calls again.
 //!
-//! The table exists twice, for handlers without and with tracing: see
+//! The table exists for handlers without tracing, with it, and for a CPU that has a neighbour: see
 //! [`crate::cpu::trace`]. In the one without, the commonest exits don't get that far:
 //! see [`crate::exits::fast_paths`].
 
@@ -22,6 +22,8 @@ use crate::cpu::{trace, traps};
 use crate::dumps::{dump, serror};
 use crate::exits::{fast_paths, synchronous, wfx};
 use crate::interrupts::{irq, vgic_cpu};
+use crate::neighbour::switch::Back;
+use crate::neighbour::turn;
 
 /// Where assembly finds the list of a CPU's vCPU.
 const LIST: usize = offset_of!(PerCpu, vcpu.list);
@@ -53,6 +55,14 @@ core::arch::global_asm!(
         save_caller
         bl      \handler
         b       exit_resume\kind
+    .endm
+
+    // The neighbour's, behind which `neighbour::switch` goes on.
+    .macro vector_neighbour reason
+        .balign 128
+        stp     x0, x1, [sp, #-16]!
+        mov     x1, #\reason
+        b       el2_from_neighbour
     .endm
 
     // An SError, where one may go on: the frame is whole for a report.
@@ -127,6 +137,24 @@ el2_vectors_traced:
     vector_irq {irq_traced}, _traced
     vectors_after
 
+    // A CPU with a neighbour: no fast path.
+    .balign 2048
+    .global el2_vectors_shared
+el2_vectors_shared:
+    vectors_before
+    vector_sync {fast_shared}, _plain
+    vector_irq {irq_shared}, _plain
+    vectors_after
+
+    // The same while the neighbour runs.
+    .balign 2048
+    .global el2_vectors_neighbour
+el2_vectors_neighbour:
+    vectors_before
+    vector_neighbour {neighbour_trapped}
+    vector_neighbour {neighbour_interrupted}
+    vectors_after
+
     fast_paths
 
     serror  el2, {serror_in_el2}
@@ -137,6 +165,7 @@ slow_sync:
     mov     x0, sp
     bl      {fast}
     cbz     x0, exit_resume_plain
+exit_full_plain:
     save_rest
     mov     x0, sp
     bl      {full}
@@ -169,10 +198,14 @@ exit_resume_traced:
     "#,
     fast = sym synchronous::fast::<trace::Off>,
     fast_traced = sym synchronous::fast::<trace::On>,
+    fast_shared = sym synchronous::fast::<trace::Shared>,
+    irq_shared = sym turn::interrupt,
+    neighbour_trapped = const Back::Trapped as u64,
+    neighbour_interrupted = const Back::Interrupt as u64,
     full = sym synchronous::full,
     irq = sym irq::acknowledged,
     irq_waited = sym irq::waited,
-    irq_traced = sym irq::exit,
+    irq_traced = sym turn::interrupt_traced,
     resume = sym trace::resume,
     unexpected = sym dump::unexpected,
     serror_in_el2 = sym serror::in_el2,

@@ -3,8 +3,8 @@
 //!
 //! WFI and WFIT idle the CPU here as they would have in the guest: until there is an
 //! interrupt for it, or until the deadline. WFE and WFET only hint that the
-//! guest polls; with one vCPU per CPU there is no other to run instead, so the
-//! handler returns, which the architecture allows at any time.
+//! guest polls. Where there is no other guest to run instead the handler returns,
+//! which the architecture allows at any time.
 
 use aarch64_cpu::registers::{CNTVCT_EL0, CNTVOFF_EL2, Readable};
 use abi::Counter;
@@ -18,6 +18,7 @@ use crate::cpu::trace::{Trace, Traced};
 use crate::cpu::traps;
 use crate::dumps::own_timer;
 use crate::interrupts::{irq, vgic_cpu};
+use crate::neighbour::turn;
 
 /// ISR_EL1.I: an IRQ is pending, masked or not.
 pub const IRQ_PENDING: u64 = 1 << 7;
@@ -32,6 +33,9 @@ pub fn exit<T: Trace>(cpu: &PerCpu, kind: Kind, deadline: Option<u64>) {
         }
         Kind::Wfe | Kind::Wfet => {
             cpu.vcpu.counters.add(Counter::Wfe);
+            if let Some(tenant) = T::neighbour(cpu).filter(|it| it.yield_on_wfe.load(Relaxed)) {
+                return turn::yield_to(cpu, tenant);
+            }
             // Under a single-threaded emulator the CPU that the guest waits
             // for has to get its turn.
             insn::yield_now();
@@ -54,17 +58,20 @@ pub fn idle<T: Trace>(cpu: &PerCpu, deadline: Option<u64>) {
     }
     vcpu.counters.add(Counter::Halt);
     T::note(cpu, Traced::Halt, 0);
-    halt(direct);
+    halt::<T>(cpu, None, direct);
     T::note(cpu, Traced::Awake, 0);
     if !direct {
         irq::take(cpu);
     }
 }
 
-/// Halts until there is an interrupt for the guest, which may get it `direct`ly.
+/// Halts until there is an interrupt for the guest, which may get it `direct`ly, or its neighbour
+/// has the CPU until then; `deadline` is in ticks of the physical count.
 #[inline(always)]
-fn halt(direct: bool) {
-    if direct {
+fn halt<T: Trace>(cpu: &PerCpu, deadline: Option<u64>, direct: bool) {
+    if let Some(tenant) = T::neighbour(cpu) {
+        turn::wait(cpu, tenant, deadline);
+    } else if direct {
         traps::halt_for_any();
     } else {
         insn::wfi();
@@ -104,10 +111,11 @@ fn idle_until<T: Trace>(cpu: &PerCpu, limit: u64, deadline: Option<u64>, direct:
         // The interrupt of EL2's own timer, which has the physical count, ends
         // the WFI.
         let offset = CNTVOFF_EL2.get();
-        own_timer::rearm(deadline.map(|deadline| deadline.wrapping_add(offset)));
+        let deadline = deadline.map(|deadline| deadline.wrapping_add(offset));
+        own_timer::rearm(deadline);
         cpu.vcpu.counters.add(Counter::Halt);
         T::note(cpu, Traced::Halt, 0);
-        halt(direct);
+        halt::<T>(cpu, deadline, direct);
         T::note(cpu, Traced::Awake, 0);
         own_timer::rearm(None);
     }

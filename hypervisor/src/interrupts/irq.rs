@@ -10,7 +10,7 @@ use abi::Counter;
 use arch::{gic_cpu, insn};
 
 use crate::cpu::percpu::PerCpu;
-use crate::cpu::trace::{On, Trace, Traced};
+use crate::cpu::trace::{Trace, Traced};
 use crate::dumps::own_timer;
 use crate::interrupts::{kick, vgic_cpu};
 use crate::machine::machine;
@@ -43,10 +43,10 @@ impl Came for Running {
     const AN_EXIT: bool = true;
 }
 
-/// The exit, traced.
-pub extern "C" fn exit() {
-    let cpu = PerCpu::this();
-    On::note(cpu, Traced::Interrupt, 0);
+/// The exit of a CPU without fast paths.
+#[inline(always)]
+pub fn exit<T: Trace>(cpu: &PerCpu) {
+    T::note(cpu, Traced::Interrupt, 0);
     handle::<Running>(cpu, gic_cpu::acknowledge());
 }
 

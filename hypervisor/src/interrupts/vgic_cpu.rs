@@ -6,7 +6,7 @@ mod set_up;
 mod timer_lines;
 
 pub use direct::{deliver, from_machine, keep_active, to_machine};
-pub use set_up::prepare;
+pub use set_up::{PRIORITY, prepare};
 pub use timer_lines::{IRQ_MASKED, TRAP_GROUP1, lines, unwatch, watch};
 
 use core::sync::atomic::Ordering::Relaxed;

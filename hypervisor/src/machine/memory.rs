@@ -119,7 +119,10 @@ const PHYSICAL_BITS: [u64; 6] = [32, 36, 40, 42, 44, 48];
 /// cover. No PE may be asked for more than it has physically.
 const IPA_BITS: u64 = 39;
 
-/// Builds the guest's stage-2 map: tables from level 1.
+/// VMID of the one that is measured.
+pub const VMID: u64 = 1;
+
+/// Builds a guest's stage-2 map: tables from level 1.
 pub struct GuestMap<'p> {
     root: ManuallyDrop<RootTable<Stage2, Tables<'p>>>,
 }
@@ -147,9 +150,9 @@ impl<'p> GuestMap<'p> {
             .unwrap_or_else(|error| panic!("stage-2 map of {memory:x?}: {error}"));
     }
 
-    /// VTTBR_EL2 and VTCR_EL2 for the map, VMID 1.
-    pub fn registers(&self) -> (u64, u64) {
-        let vttbr = self.root.to_physical().0 as u64 | 1 << 48;
+    /// VTTBR_EL2 and VTCR_EL2 for the map, which is that of the guest `vmid`.
+    pub fn registers(&self, vmid: u64) -> (u64, u64) {
+        let vttbr = self.root.to_physical().0 as u64 | vmid << 48;
         // Start level 1 (SL0=1), write-back inner-shareable walks, RES1 bit 31
         // (DDI 0487K.a, D23.2.177).
         let bits = IPA_BITS.min(PHYSICAL_BITS[physical_range() as usize]);

@@ -382,6 +382,60 @@ macro_rules! common_and {
                     table.err().map(SkipReason::States)
                 },
             }
+            /// What else each CPU could do.
+            neighbour: Neighbour {
+                key: "neighbour",
+                help: "A second guest on each CPU that takes part, which has it while WFI traps and waits, and in slices: \
+                       none, work (it computes), cache (it goes through 256 KiB of memory), cache:16, cache:64, cache:1024, \
+                       cache:4096 (KiB)",
+                kind: Kind::Words,
+                default: [Neighbour::None],
+                neutral: Neighbour::None,
+                turn: 11,
+                place: Place::Unusual,
+                show: Show::Special("neighbour"),
+                applies: |_| true,
+                contradicts: |cell, machine| {
+                    if !cell.neighbour.is_there() {
+                        None
+                    } else if machine.under != Under::Rouse {
+                        Some(SkipReason::NoNeighbour(machine.under))
+                    } else {
+                        let direct = cell.deliver == Deliver::Direct;
+                        direct.then_some(SkipReason::NeighbourInjects)
+                    }
+                },
+            }
+            /// Slices of time between a vCPU and its neighbour, microseconds; 0: neither takes the CPU away.
+            slice_us: u32 {
+                key: "slice-us",
+                help: "How long a vCPU that does not wait has its CPU before its neighbour has it for as long, microseconds; \
+                       0: it keeps it",
+                kind: Kind::Numbers,
+                range: (0, MAX_SLICE_US),
+                default: [4000],
+                neutral: 0,
+                turn: 11,
+                place: Place::Unusual,
+                show: Show::Sweep { column: "slice", chart: "Slice", preferred: 4000 },
+                applies: |cell| cell.neighbour.is_there(),
+            }
+            /// Whether a WFE gives the CPU to the neighbour.
+            yield_on: YieldOn {
+                key: "yield-on",
+                help: "What gives the CPU to the neighbour beside a trapped WFI: none, wfe (a WFE that traps, for a slice)",
+                kind: Kind::Words,
+                default: [YieldOn::None],
+                neutral: YieldOn::None,
+                turn: 11,
+                place: Place::Unusual,
+                show: Show::Special("yields on"),
+                applies: |cell| cell.neighbour.is_there() && cell.uses_events() && cell.trap.wfe(),
+                contradicts: |cell, _| {
+                    let endless = cell.yield_on == YieldOn::Wfe && cell.slice_us == 0;
+                    endless.then_some(SkipReason::YieldsForEver)
+                },
+            }
             /// The CPUs that the wake-up is between; the first two where there is no such pair.
             pair: Pair {
                 key: "pair",

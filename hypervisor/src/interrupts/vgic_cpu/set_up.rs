@@ -20,8 +20,9 @@ use crate::refuse;
 const SRE: u64 = 0x7;
 /// ICH_HCR_EL2.En.
 const ENABLE: u64 = 1 << 0;
-/// Priority of everything that EL2 takes: none preempts another.
-const PRIORITY: u8 = 0x80;
+/// Priority of everything that EL2 takes: none preempts another. But for its timer where there
+/// are slices (`neighbour::turn`).
+pub const PRIORITY: u8 = 0x80;
 
 /// Sets up the interrupt controller of this CPU for EL2.
 ///

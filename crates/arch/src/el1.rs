@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The registers of a guest at EL1, for a CPU that has more than one: saved from the CPU and
+//! loaded into it as a whole.
+//!
+//! What EL2 keeps from a guest by a trap is not among them, and neither are the general registers,
+//! PC and PSTATE (the exception has them), floating point ([`Fp`]), and the timers, which go on.
+
+use aarch64_cpu::registers::*;
+
+use crate::regs::{CNTKCTL_EL1, MDSCR_EL1, VDISR_EL2};
+
+/// Declares [`El1`].
+macro_rules! el1 {
+    ($($field:ident = $register:ident,)*) => {
+        /// What EL1 and EL0 have for themselves.
+        #[derive(Clone, Debug)]
+        #[repr(C)]
+        #[expect(missing_docs, reason = "each is the register of its name")]
+        pub struct El1 { $(pub $field: u64,)* }
+
+        impl El1 {
+            /// All zero.
+            #[must_use]
+            pub const fn zero() -> Self {
+                Self { $($field: 0,)* }
+            }
+
+            /// Those of the CPU, as they are now.
+            #[inline(always)]
+            pub fn save(&mut self) {
+                $(self.$field = $register.get();)*
+            }
+
+            /// Makes them those of the CPU. What comes next is the return to EL1, or an ISB.
+            #[inline(always)]
+            pub fn load(&self) {
+                $($register.set(self.$field);)*
+            }
+        }
+    };
+}
+
+el1! {
+    sctlr = SCTLR_EL1,
+    cpacr = CPACR_EL1,
+    ttbr0 = TTBR0_EL1,
+    ttbr1 = TTBR1_EL1,
+    tcr = TCR_EL1,
+    mair = MAIR_EL1,
+    amair = AMAIR_EL1,
+    vbar = VBAR_EL1,
+    contextidr = CONTEXTIDR_EL1,
+    esr = ESR_EL1,
+    far = FAR_EL1,
+    afsr0 = AFSR0_EL1,
+    afsr1 = AFSR1_EL1,
+    elr = ELR_EL1,
+    spsr = SPSR_EL1,
+    sp_el0 = SP_EL0,
+    sp_el1 = SP_EL1,
+    par = PAR_EL1,
+    csselr = CSSELR_EL1,
+    tpidr_el0 = TPIDR_EL0,
+    tpidrro = TPIDRRO_EL0,
+    tpidr_el1 = TPIDR_EL1,
+    cntkctl = CNTKCTL_EL1,
+    mdscr = MDSCR_EL1,
+}
+
+/// The errors that EL1 has deferred, which its accesses to DISR_EL1 are for while HCR_EL2.AMO is
+/// set (DDI 0487K.a, DISR_EL1); 0 without FEAT_RAS.
+#[inline(always)]
+#[must_use]
+pub fn deferred_errors() -> u64 {
+    if has_ras() { VDISR_EL2.get() } else { 0 }
+}
+
+/// Sets them.
+#[inline(always)]
+pub fn set_deferred_errors(value: u64) {
+    if has_ras() {
+        VDISR_EL2.set(value);
+    }
+}
+
+/// ID_AA64PFR0_EL1.RAS, bits 31:28.
+fn has_ras() -> bool {
+    ID_AA64PFR0_EL1.get() >> 28 & 0xf != 0
+}
+
+/// The registers of floating point and SIMD. This image is compiled without them, so they are
+/// always a guest's.
+#[derive(Clone, Debug)]
+#[repr(C, align(16))]
+pub struct Fp {
+    vectors: [u128; 32],
+    control: u64,
+    status: u64,
+}
+
+impl Fp {
+    /// All zero.
+    #[must_use]
+    pub const fn zero() -> Self {
+        Self {
+            vectors: [0; 32],
+            control: 0,
+            status: 0,
+        }
+    }
+
+    /// Those of the CPU, as they are now. They must not trap at EL2 (CPTR_EL2.TFP).
+    pub fn save(&mut self) {
+        // SAFETY: it stores 528 bytes, the size of this, to this.
+        unsafe {
+            core::arch::asm!(
+                ".arch_extension fp",
+                ".arch_extension simd",
+                "stp q0, q1, [{to}]",
+                "stp q2, q3, [{to}, #32]",
+                "stp q4, q5, [{to}, #64]",
+                "stp q6, q7, [{to}, #96]",
+                "stp q8, q9, [{to}, #128]",
+                "stp q10, q11, [{to}, #160]",
+                "stp q12, q13, [{to}, #192]",
+                "stp q14, q15, [{to}, #224]",
+                "stp q16, q17, [{to}, #256]",
+                "stp q18, q19, [{to}, #288]",
+                "stp q20, q21, [{to}, #320]",
+                "stp q22, q23, [{to}, #352]",
+                "stp q24, q25, [{to}, #384]",
+                "stp q26, q27, [{to}, #416]",
+                "stp q28, q29, [{to}, #448]",
+                "stp q30, q31, [{to}, #480]",
+                "mrs {a}, fpcr",
+                "mrs {b}, fpsr",
+                "str {a}, [{to}, #512]",
+                "str {b}, [{to}, #520]",
+                to = in(reg) core::ptr::from_mut(self), a = out(reg) _, b = out(reg) _,
+                options(nostack, preserves_flags)
+            );
+        }
+    }
+
+    /// Makes them those of the CPU. They must not trap at EL2.
+    pub fn load(&self) {
+        // SAFETY: it loads 528 bytes, the size of this, from this, into registers that no
+        // compiled code of this image uses.
+        unsafe {
+            core::arch::asm!(
+                ".arch_extension fp",
+                ".arch_extension simd",
+                "ldp q0, q1, [{from}]",
+                "ldp q2, q3, [{from}, #32]",
+                "ldp q4, q5, [{from}, #64]",
+                "ldp q6, q7, [{from}, #96]",
+                "ldp q8, q9, [{from}, #128]",
+                "ldp q10, q11, [{from}, #160]",
+                "ldp q12, q13, [{from}, #192]",
+                "ldp q14, q15, [{from}, #224]",
+                "ldp q16, q17, [{from}, #256]",
+                "ldp q18, q19, [{from}, #288]",
+                "ldp q20, q21, [{from}, #320]",
+                "ldp q22, q23, [{from}, #352]",
+                "ldp q24, q25, [{from}, #384]",
+                "ldp q26, q27, [{from}, #416]",
+                "ldp q28, q29, [{from}, #448]",
+                "ldp q30, q31, [{from}, #480]",
+                "ldr {a}, [{from}, #512]",
+                "ldr {b}, [{from}, #520]",
+                "msr fpcr, {a}",
+                "msr fpsr, {b}",
+                from = in(reg) core::ptr::from_ref(self), a = out(reg) _, b = out(reg) _,
+                options(nostack, preserves_flags, readonly)
+            );
+        }
+    }
+}
+
+const _: () = assert!(size_of::<Fp>() == 528);

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What else a CPU could do while its vCPU waits.
+
+use core::fmt;
+
+use super::{Word, words};
+
+words! {
+    /// What the neighbour of each vCPU does: a second guest of its CPU.
+    Neighbour {
+        /// There is none.
+        None = "none",
+        /// It computes.
+        Work = "work",
+        /// It goes through 256 KiB of memory.
+        Cache = "cache",
+        /// Through 16 KiB: less than a first-level cache has.
+        Cache16 = "cache:16",
+        /// Through 64 KiB.
+        Cache64 = "cache:64",
+        /// Through 1 MiB.
+        Cache1024 = "cache:1024",
+        /// Through 4 MiB.
+        Cache4096 = "cache:4096",
+    }
+}
+
+impl Neighbour {
+    /// Whether there is one.
+    #[must_use]
+    pub const fn is_there(self) -> bool {
+        !matches!(self, Self::None)
+    }
+
+    /// KiB that it goes through.
+    #[must_use]
+    pub const fn kib(self) -> u32 {
+        match self {
+            Self::None | Self::Work => 0,
+            Self::Cache => 256,
+            Self::Cache16 => 16,
+            Self::Cache64 => 64,
+            Self::Cache1024 => 1024,
+            Self::Cache4096 => 4096,
+        }
+    }
+}
+
+words! {
+    /// What of a vCPU gives its CPU to the neighbour, beside a WFI that traps.
+    YieldOn {
+        /// Nothing.
+        None = "none",
+        /// A WFE that traps.
+        Wfe = "wfe",
+    }
+}

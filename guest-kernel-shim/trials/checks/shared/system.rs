@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! System registers of EL1 and EL0 that this guest may have: each gets a value, of which that is
+//! expected again that it has then.
+
+use core::arch::asm;
+
+use arch::insn;
+
+/// Declares [`NAMES`], and how a register is read and written by its number.
+macro_rules! registers {
+    ($($name:literal $register:literal $bits:literal,)*) => {
+        /// Their names.
+        const NAMES: &[&str] = &[$($name),*];
+
+        /// The bits of each that get a value.
+        const BITS: [u64; NAMES.len()] = [$($bits),*];
+
+        fn read_all() -> [u64; NAMES.len()] {
+            [$({
+                let value: u64;
+                // SAFETY: reading it changes nothing.
+                unsafe { asm!(concat!("mrs {}, ", $register), out(reg) value, options(nostack)) };
+                value
+            }),*]
+        }
+
+        fn write_all(values: &[u64; NAMES.len()]) {
+            let mut values = values.iter();
+            $(
+                let value = values.next().expect("as many as there are names");
+                // SAFETY: with interrupts masked and no exception, nothing uses it until it is put
+                // back: neither memory nor the translation of running code depends on it.
+                unsafe { asm!(concat!("msr ", $register, ", {}"), in(reg) *value, options(nostack)) };
+            )*
+        }
+    };
+}
+
+registers! {
+    "TPIDR_EL0" "tpidr_el0" 0xffff_ffff_ffff_ffff,
+    "TPIDRRO_EL0" "tpidrro_el0" 0xffff_ffff_ffff_ffff,
+    "CONTEXTIDR_EL1" "contextidr_el1" 0xffff_ffff,
+    "PAR_EL1" "par_el1" 0x00ff_ffff_f000,
+    "CSSELR_EL1" "csselr_el1" 0x2,
+    "FAR_EL1" "far_el1" 0xffff_ffff_ffff_ffff,
+    "ESR_EL1" "esr_el1" 0x01ff_ffff,
+    "ELR_EL1" "elr_el1" 0xffff_ffff_fffc,
+    "SPSR_EL1" "spsr_el1" 0xf000_0000,
+    "SP_EL0" "sp_el0" 0xffff_ffff_ffff_fff0,
+    "AFSR0_EL1" "afsr0_el1" 0xffff_ffff,
+    "AFSR1_EL1" "afsr1_el1" 0xffff_ffff,
+    "AMAIR_EL1" "amair_el1" 0xffff_ffff_ffff_ffff,
+    "DBGBVR0_EL1" "dbgbvr0_el1" 0x0000_ffff_ffff_fffc,
+    "DBGWVR0_EL1" "dbgwvr0_el1" 0x0000_ffff_ffff_fffc,
+    "CNTP_CVAL_EL0" "cntp_cval_el0" 0xffff_ffff_ffff_ffff,
+    "CNTV_CVAL_EL0" "cntv_cval_el0" 0x0,
+    "MDSCR_EL1" "mdscr_el1" 0x1000,
+    "CNTKCTL_EL1" "cntkctl_el1" 0x200,
+    "DISR_EL1" "S3_0_C12_C1_1" 0x1ff_ffff,
+    "ICC_BPR1_EL1" "S3_0_C12_C12_3" 0x7,
+    "PMUSERENR_EL0" "pmuserenr_el0" 0x5,
+    "PMCNTENSET_EL0" "pmcntenset_el0" 0x0,
+}
+
+/// What they were, and what they have to be.
+pub struct System {
+    before: [u64; NAMES.len()],
+    put: [u64; NAMES.len()],
+}
+
+impl System {
+    /// Gives each a value, of round `round`.
+    pub fn put(round: u64) -> Self {
+        let before = read_all();
+        let value =
+            |n: usize| (round << 24 | 0xc5a3_0000_0000 | n as u64).rotate_left(3 * n as u32);
+        let values = core::array::from_fn(|n| before[n] & !BITS[n] | value(n) & BITS[n]);
+        write_all(&values);
+        insn::isb();
+        Self {
+            before,
+            put: read_all(),
+        }
+    }
+
+    /// Whether each has its value still; the first that has not is printed.
+    pub fn is_kept(&self) -> bool {
+        let now = read_all();
+        let changed = (0..NAMES.len()).find(|&n| now[n] != self.put[n]);
+        if let Some(n) = changed {
+            guest_kernel_shim::output::line(format_args!(
+                "{}: {:#x}, and was {:#x}",
+                NAMES[n], now[n], self.put[n]
+            ));
+        }
+        changed.is_none()
+    }
+
+    /// Gives them back what they were.
+    pub fn put_back(self) {
+        write_all(&self.before);
+        insn::isb();
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The state of a neighbour, and of its vCPU while the neighbour has the CPU.
+
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicBool, AtomicU64};
+
+use abi::{Neighbour, Shared};
+use arch::el1::{El1, Fp};
+use platform::Region;
+
+use crate::cpu::local::Local;
+
+/// A neighbour. All but the counters is its CPU's alone.
+pub struct Tenant {
+    /// Its memory. It has nothing else.
+    pub memory: Region,
+    /// VTTBR_EL2 and VTCR_EL2 of its map.
+    pub stage2: (u64, u64),
+    /// What it does, as [`Neighbour::encode`] has it.
+    does: AtomicU64,
+    /// Ticks of a slice; 0: there are none.
+    pub slice: AtomicU64,
+    /// A trapped WFE gives the CPU to it.
+    pub yield_on_wfe: AtomicBool,
+    /// Its state, and of the vCPU what [`Worlds`] says.
+    pub worlds: Local<Worlds>,
+    counts: [AtomicU64; Shared::COUNT],
+}
+
+/// What two guests of a CPU can't have at the same time.
+pub struct Worlds {
+    /// General registers, PC and PSTATE of the neighbour. Those of the vCPU are on the stack of
+    /// EL2, as in any exit.
+    pub general: General,
+    /// EL1 of the neighbour.
+    pub own: El1,
+    /// EL1 of the vCPU.
+    pub vcpu: El1,
+    /// Errors that the neighbour has deferred ([`arch::el1::deferred_errors`]).
+    pub own_errors: u64,
+    /// Floating point of the neighbour.
+    pub own_fp: Fp,
+    /// Floating point of the vCPU, where the neighbour has used it in this turn.
+    pub vcpu_fp: Fp,
+    /// It has.
+    pub fp_used: bool,
+}
+
+/// General registers, PC and PSTATE, as `neighbour::switch` finds them.
+#[derive(Clone)]
+#[repr(C)]
+pub struct General {
+    pub x: [u64; 31],
+    pub pc: u64,
+    pub pstate: u64,
+}
+
+impl Tenant {
+    /// None yet, with this memory and this map of it.
+    pub const fn new(memory: Region, stage2: (u64, u64)) -> Self {
+        Self {
+            memory,
+            stage2,
+            does: AtomicU64::new(Neighbour::None.encode()),
+            slice: AtomicU64::new(0),
+            yield_on_wfe: AtomicBool::new(false),
+            worlds: Local::new(Worlds {
+                general: General {
+                    x: [0; 31],
+                    pc: 0,
+                    pstate: 0,
+                },
+                own: El1::zero(),
+                vcpu: El1::zero(),
+                own_errors: 0,
+                own_fp: Fp::zero(),
+                vcpu_fp: Fp::zero(),
+                fp_used: false,
+            }),
+            counts: [const { AtomicU64::new(0) }; Shared::COUNT],
+        }
+    }
+
+    /// Whether it does something.
+    #[inline]
+    pub fn is_there(&self) -> bool {
+        self.does.load(Relaxed) != Neighbour::None.encode()
+    }
+
+    /// Notes what it does.
+    pub fn set(&self, does: Neighbour) {
+        self.does.store(does.encode(), Relaxed);
+    }
+
+    /// Counts so many more. Only its own CPU does.
+    pub fn add(&self, what: Shared, more: u64) {
+        let count = &self.counts[what as usize];
+        count.store(count.load(Relaxed) + more, Relaxed);
+    }
+
+    /// What was counted by [`Self::add`].
+    pub fn count(&self, what: Shared) -> u64 {
+        self.counts[what as usize].load(Relaxed)
+    }
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The neighbour that tries what it may not, for tests: each unit of it.
+//!
+//! It gives each register of its own a value, of which none is the vCPU's, and looks whether it has
+//! that value still after some time, in which turns end and begin. Then it does what would harm the
+//! vCPU if it had an effect: with its interrupts, timers, PMU, debug registers, keys, memory, by calls, by
+//! invalidating TLBs and caches, and by consuming and making events. What traps it steps over.
+
+use core::ops::Range;
+
+core::arch::global_asm!(
+    r#"
+    .arch_extension fp
+    .arch_extension simd
+    .arch_extension pauth
+    .section .rodata.neighbour, "a"
+    .balign 8
+
+    // Gives a register the value x9 + \add, and notes what it has then.
+    .macro give register, at, add
+        add     x10, x9, #\add
+        msr     \register, x10
+        isb
+        mrs     x10, \register
+        str     x10, [x4, #8 * \at]
+    .endm
+
+    // Counts it as damaged if it has another value than was noted.
+    .macro look register, at, add=0
+        mrs     x10, \register
+        ldr     x11, [x4, #8 * \at]
+        bl      hostile_compare
+    .endm
+
+    .macro registers what, values:vararg
+        \what   tpidr_el0, 0, \values
+        \what   tpidr_el1, 1, \values
+        \what   tpidrro_el0, 2, \values
+        \what   contextidr_el1, 3, \values
+        \what   far_el1, 4, \values
+        \what   esr_el1, 5, \values
+        \what   elr_el1, 6, \values
+        \what   sp_el0, 7, \values
+        \what   ttbr1_el1, 8, \values
+        \what   par_el1, 9, \values
+        \what   csselr_el1, 10, \values
+        \what   cntkctl_el1, 11, \values
+        \what   afsr0_el1, 12, \values
+        \what   amair_el1, 13, \values
+        \what   spsr_el1, 14, \values
+    .endm
+
+    // x0: where it counts. x2: its memory, of which it uses a page that it has for its counts.
+    .global el2_program_hostile
+el2_program_hostile:
+    add     x4, x0, #64
+    mov     x18, #0x800
+    msr     vbar_el1, x18
+    mov     x9, #0x5a00
+    movk    x9, #0x5a5a, lsl #16
+    mov     sp, x9
+    isb
+1:  mov     x12, #0x5b5b
+    .irp    n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
+    add     x10, x12, #\n
+    dup     v\n\().2d, x10
+    .endr
+    mov     x10, #1 << 24
+    msr     fpcr, x10
+    mov     x10, #1 << 27
+    msr     fpsr, x10
+    registers give, 1
+
+    mov     x13, #100
+2:  yield
+    subs    x13, x13, #1
+    b.ne    2b
+
+    registers look
+    mov     x10, sp
+    mov     x11, x9
+    bl      hostile_compare
+    .irp    n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
+    mov     x10, v\n\().d[0]
+    add     x11, x12, #\n
+    bl      hostile_compare
+    mov     x10, v\n\().d[1]
+    bl      hostile_compare
+    .endr
+    mrs     x10, fpcr
+    mov     x11, #1 << 24
+    bl      hostile_compare
+    mrs     x10, fpsr
+    mov     x11, #1 << 27
+    bl      hostile_compare
+
+    // The PMU.
+    mov     x10, #7
+    msr     pmcr_el0, x10
+    mov     x10, #-1
+    msr     pmcntenset_el0, x10
+    msr     pmccntr_el0, x10
+    msr     pmuserenr_el0, x10
+    // Debug.
+    msr     dbgbvr0_el1, xzr
+    mov     x10, #0x1e5
+    msr     dbgbcr0_el1, x10
+    mov     x10, #1 << 15
+    msr     mdscr_el1, x10
+    msr     oslar_el1, x10
+    // Interrupts.
+    mrs     x10, S3_0_C12_C12_0             // ICC_IAR1_EL1
+    mov     x10, #27
+    msr     S3_0_C12_C12_1, x10             // ICC_EOIR1_EL1
+    msr     S3_0_C12_C11_1, x10             // ICC_DIR_EL1
+    msr     S3_0_C4_C6_0, xzr               // ICC_PMR_EL1
+    msr     S3_0_C12_C12_7, xzr             // ICC_IGRPEN1_EL1
+    msr     S3_0_C12_C12_3, x10             // ICC_BPR1_EL1
+    msr     S3_0_C12_C12_5, xzr             // ICC_SRE_EL1
+    msr     S3_0_C12_C9_0, xzr              // ICC_AP1R0_EL1
+    mov     x10, #1 << 40
+    msr     S3_0_C12_C11_5, x10             // ICC_SGI1R_EL1, to all others
+    // Timers.
+    msr     cntv_cval_el0, xzr
+    mov     x10, #2
+    msr     cntv_ctl_el0, x10
+    msr     cntp_cval_el0, xzr
+    mov     x10, #1
+    msr     cntp_ctl_el0, x10
+    // Keys.
+    msr     S3_0_C2_C1_0, x9                // APIAKeyLo_EL1
+    msr     S3_0_C2_C1_1, x9
+    msr     S3_0_C2_C3_0, x9                // APGAKeyLo_EL1
+    mrs     x10, S3_0_C2_C1_0
+    // Errors that were deferred, and other vCPUs' registers.
+    msr     S3_0_C12_C1_1, x9               // DISR_EL1
+    msr     S3_0_C13_C0_7, x9               // SCXTNUM_EL1
+    // Calls: turn the vCPU's CPU off, turn knobs.
+    mov     x19, x0
+    mov     x0, #0x84000000
+    movk    x0, #2
+    hvc     #0
+    mov     x0, #0x84000000
+    movk    x0, #8
+    smc     #0
+    movz    x0, #0xc600, lsl #16
+    movk    x0, #1
+    mov     x1, #0
+    mov     x2, #0
+    hvc     #0
+    mov     x0, x19
+    // Memory: where nothing is, by its own table and beyond it.
+    mov     x10, #0x10000000
+    ldr     x11, [x10]
+    str     x11, [x10]
+    mov     x10, #0x40000000
+    ldr     x11, [x10]
+    str     x11, [x10]
+    // TLBs and caches, events, waits.
+    tlbi    vmalle1is
+    tlbi    vmalle1
+    dsb     ish
+    ic      iallu
+    dc      isw, xzr
+    dsb     sy
+    isb
+    clrex
+    sev
+    wfe
+    wfe
+    wfi
+    ldr     x1, [x0]
+    add     x1, x1, #1
+    str     x1, [x0]
+    yield
+    b       1b
+
+hostile_compare:
+    cmp     x10, x11
+    b.eq    3f
+    ldr     x1, [x0, #8]
+    add     x1, x1, #1
+    str     x1, [x0, #8]
+3:  ret
+
+    // Its vectors: whatever it is, it goes on behind it.
+    .balign 8
+    .global el2_program_hostile_end
+el2_program_hostile_end:
+hostile_vectors:
+    .rept   16
+    mrs     x18, elr_el1
+    add     x18, x18, #4
+    msr     elr_el1, x18
+    eret
+    .fill   28, 4, 0xd503201f
+    .endr
+    .global el2_program_hostile_vectors_end
+el2_program_hostile_vectors_end:
+    "#
+);
+
+arch::symbol_addresses! {
+    /// The program.
+    start = el2_program_hostile;
+    /// Its end, where its vectors begin.
+    end = el2_program_hostile_end;
+    /// Their end.
+    vectors_end = el2_program_hostile_vectors_end;
+}
+
+/// The program, in this image's constants.
+pub fn program() -> Range<u64> {
+    start()..end()
+}
+
+/// Its vectors, likewise.
+pub fn vectors() -> Range<u64> {
+    end()..vectors_end()
+}

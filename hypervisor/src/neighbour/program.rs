@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a neighbour executes, and the state in which it begins.
+//!
+//! Each program counts the units that it has done, and what it found changed that nothing but
+//! itself may change: its registers ([`WORK`]) or its memory ([`CACHE`]). A unit ends with a
+//! YIELD, by which an emulator that runs one CPU at a time goes on to the next one.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use abi::Neighbour;
+use arch::el1::{El1, Fp};
+use arch::insn;
+use platform::Region;
+
+use crate::cpu::tenant::{General, Tenant};
+use crate::neighbour::hostile;
+use crate::neighbour::place::{BUFFER, CODE, COUNTS, TABLE, word};
+
+core::arch::global_asm!(
+    r#"
+    .section .rodata.neighbour, "a"
+    .balign 8
+
+    // x0: where it counts. x2 to x29 have values of their own and stay so.
+    .global el2_program_work
+el2_program_work:
+    .irp    n, 2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28
+    mov     x\n, #(\n * 65)
+    .endr
+    mov     x29, #(405 * 65)
+1:  mov     x30, xzr
+    .irp    n, 2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28
+    add     x30, x30, x\n
+    .endr
+    cmp     x30, x29
+    b.ne    3f
+2:  .rept   {unit} - 35
+    eor     x30, x30, x29
+    .endr
+    ldr     x1, [x0]
+    add     x1, x1, #1
+    str     x1, [x0]
+    yield
+    b       1b
+3:  ldr     x1, [x0, #8]
+    add     x1, x1, #1
+    str     x1, [x0, #8]
+    b       el2_program_work
+    .global el2_program_work_end
+el2_program_work_end:
+
+    // x2, x3: its memory, begin and end. Each line has its own address in it.
+    .global el2_program_cache
+el2_program_cache:
+    mov     x4, x2
+1:  str     x4, [x4]
+    add     x4, x4, #64
+    cmp     x4, x3
+    b.lo    1b
+2:  mov     x4, x2
+3:  mov     x6, #{unit}
+4:  ldr     x5, [x4]
+    cmp     x5, x4
+    b.ne    6f
+    str     x4, [x4]
+5:  add     x4, x4, #64
+    subs    x6, x6, #1
+    b.ne    4b
+    ldr     x1, [x0]
+    add     x1, x1, #1
+    str     x1, [x0]
+    yield
+    cmp     x4, x3
+    b.lo    3b
+    b       2b
+6:  ldr     x1, [x0, #8]
+    add     x1, x1, #1
+    str     x1, [x0, #8]
+    str     x4, [x4]
+    b       5b
+    .global el2_program_cache_end
+el2_program_cache_end:
+    "#,
+    unit = const abi::neighbour::UNIT,
+);
+
+arch::symbol_addresses! {
+    /// The program of `work`.
+    work = el2_program_work;
+    work_end = el2_program_work_end;
+    /// The program of `cache`.
+    cache = el2_program_cache;
+    cache_end = el2_program_cache_end;
+}
+
+/// Where its vectors are.
+const VECTORS: u64 = CODE + 0x800;
+/// Where it counts units.
+pub const DONE: u64 = COUNTS;
+/// Where it counts what it found changed.
+pub const DAMAGED: u64 = COUNTS + 8;
+
+/// SCTLR_EL1: the RES1 bits, and M, C, I.
+const SCTLR: u64 = 0x30d0_0800 | 1 | 1 << 2 | 1 << 12;
+/// TCR_EL1: 39 bits from TTBR0 (T0SZ 25), inner-shareable write-back walks, 4 KiB; nothing from TTBR1
+/// (EPD1); physical addresses of 39 bits are within IPS 2 (40 bits).
+const TCR: u64 = 25 | 1 << 8 | 1 << 10 | 3 << 12 | 1 << 23 | 2 << 32;
+/// MAIR_EL1: index 0 Normal write-back.
+const MAIR: u64 = 0xff;
+/// A block: valid, index 0, EL1 only, inner shareable, accessed.
+const BLOCK: u64 = 1 | 3 << 8 | 1 << 10;
+/// CPACR_EL1.FPEN: floating point does not trap to EL1.
+const CPACR: u64 = 3 << 20;
+/// EL1 with SP_EL1, all masked.
+const PSTATE: u64 = 0x3c5;
+
+/// Has the neighbour begin with what `does` says; `None` if its memory is too small for that.
+pub fn begin(tenant: &Tenant, does: Neighbour) -> Option<()> {
+    let (program, vectors) = match does {
+        Neighbour::None => return Some(()),
+        Neighbour::Work => (work()..work_end(), 0..0),
+        Neighbour::Cache(_) => (cache()..cache_end(), 0..0),
+        Neighbour::Hostile => (hostile::program(), hostile::vectors()),
+    };
+    let end = BUFFER + u64::from(does.kib()) * 1024;
+    if end > tenant.memory.size {
+        return None;
+    }
+    copy(tenant, CODE, program);
+    copy(tenant, VECTORS, vectors);
+    finish(tenant);
+    let mut general = General {
+        x: [0; 31],
+        pc: CODE,
+        pstate: PSTATE,
+    };
+    general.x[0] = COUNTS;
+    general.x[2] = BUFFER;
+    general.x[3] = end;
+    let el1 = El1 {
+        sctlr: SCTLR,
+        cpacr: CPACR,
+        ttbr0: TABLE,
+        tcr: TCR,
+        mair: MAIR,
+        ..El1::zero()
+    };
+    // SAFETY: this CPU's own, whose neighbour does not run.
+    unsafe {
+        tenant.worlds.with(|worlds| {
+            worlds.general = general;
+            worlds.own = el1;
+            worlds.own_fp = Fp::zero();
+            worlds.own_errors = 0;
+        });
+    }
+    Some(())
+}
+
+/// Puts instructions of this image's constants at `to`.
+fn copy(tenant: &Tenant, to: u64, from: core::ops::Range<u64>) {
+    for place in from.clone().step_by(8) {
+        // SAFETY: between two of this image's symbols, from an address that is aligned. What is
+        // behind an odd number of instructions is in the same section, or its padding.
+        let instructions = unsafe { (place as *const u64).read() };
+        word(tenant, to + (place - from.start)).store(instructions, Relaxed);
+    }
+}
+
+/// Writes its table, and has its instructions fetched as they are now.
+fn finish(tenant: &Tenant) {
+    word(tenant, TABLE).store(BLOCK, Relaxed);
+    pages::clean(Region {
+        base: tenant.memory.base + CODE,
+        size: TABLE - CODE,
+    });
+    insn::ic_ialluis();
+    insn::dsb_ish();
+    // What TLBs hold of the one before is not wrong: its map and its table are the same.
+    insn::isb();
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The way to the neighbour and back, as a call: [`to_neighbour`] returns when the neighbour
+//! makes an exception to EL2.
+//!
+//! Registers of EL2 and of EL1 are changed by its caller. Here are the general registers, which
+//! only assembly can change: those of the code that calls go to the stack, as far as a function
+//! keeps them (AAPCS64 2024Q3, 6.1.1), and those of the neighbour come from its [`General`],
+//! where the vectors of a CPU whose neighbour runs put them back.
+
+use core::mem::offset_of;
+
+use aarch64_cpu::registers::{VBAR_EL2, Writeable};
+
+use crate::cpu::tenant::General;
+
+/// What ended it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Back {
+    /// An interrupt is pending.
+    Interrupt = 0,
+    /// It trapped.
+    Trapped = 1,
+}
+
+unsafe extern "C" {
+    /// Runs the neighbour.
+    fn el2_to_neighbour(general: *mut General) -> Back;
+}
+
+arch::symbol_addresses! {
+    /// The vectors while a neighbour runs, in `exits::vectors`.
+    vectors = el2_vectors_neighbour;
+}
+
+core::arch::global_asm!(
+    r#"
+    .section .text.neighbour, "ax"
+    .global el2_to_neighbour
+el2_to_neighbour:
+    stp     x29, x30, [sp, #-112]!
+    stp     x19, x20, [sp, #16]
+    stp     x21, x22, [sp, #32]
+    stp     x23, x24, [sp, #48]
+    stp     x25, x26, [sp, #64]
+    stp     x27, x28, [sp, #80]
+    str     x0, [sp, #96]
+    ldp     x1, x2, [x0, #{pc}]
+    msr     elr_el2, x1
+    msr     spsr_el2, x2
+    ldp     x2, x3, [x0, #16]
+    ldp     x4, x5, [x0, #32]
+    ldp     x6, x7, [x0, #48]
+    ldp     x8, x9, [x0, #64]
+    ldp     x10, x11, [x0, #80]
+    ldp     x12, x13, [x0, #96]
+    ldp     x14, x15, [x0, #112]
+    ldp     x16, x17, [x0, #128]
+    ldp     x18, x19, [x0, #144]
+    ldp     x20, x21, [x0, #160]
+    ldp     x22, x23, [x0, #176]
+    ldp     x24, x25, [x0, #192]
+    ldp     x26, x27, [x0, #208]
+    ldp     x28, x29, [x0, #224]
+    ldr     x30, [x0, #240]
+    ldp     x0, x1, [x0]
+    eret
+
+    // From the vectors. On the stack is the neighbour's x0 and x1, and above it what
+    // `el2_to_neighbour` left; x1 is what ended the turn.
+    .global el2_from_neighbour
+el2_from_neighbour:
+    ldr     x0, [sp, #16 + 96]
+    stp     x2, x3, [x0, #16]
+    stp     x4, x5, [x0, #32]
+    stp     x6, x7, [x0, #48]
+    stp     x8, x9, [x0, #64]
+    stp     x10, x11, [x0, #80]
+    stp     x12, x13, [x0, #96]
+    stp     x14, x15, [x0, #112]
+    stp     x16, x17, [x0, #128]
+    stp     x18, x19, [x0, #144]
+    stp     x20, x21, [x0, #160]
+    stp     x22, x23, [x0, #176]
+    stp     x24, x25, [x0, #192]
+    stp     x26, x27, [x0, #208]
+    stp     x28, x29, [x0, #224]
+    str     x30, [x0, #240]
+    ldp     x2, x3, [sp], #16
+    stp     x2, x3, [x0]
+    mrs     x2, elr_el2
+    mrs     x3, spsr_el2
+    stp     x2, x3, [x0, #{pc}]
+    mov     x0, x1
+    ldp     x19, x20, [sp, #16]
+    ldp     x21, x22, [sp, #32]
+    ldp     x23, x24, [sp, #48]
+    ldp     x25, x26, [sp, #64]
+    ldp     x27, x28, [sp, #80]
+    ldp     x29, x30, [sp], #112
+    ret
+    "#,
+    pc = const offset_of!(General, pc),
+);
+
+const _: () = assert!(offset_of!(General, pstate) == offset_of!(General, pc) + 8);
+const _: () = assert!(offset_of!(General, x) == 0);
+
+/// Has exceptions come back to where [`to_neighbour`] is called, from the next context
+/// synchronization event on.
+#[inline(always)]
+pub fn take_vectors() {
+    VBAR_EL2.set(vectors());
+}
+
+/// Runs the neighbour until it makes an exception.
+///
+/// # Safety
+/// The EL1 registers, the map and the traps of this CPU must be the neighbour's, and `general`
+/// lead to EL1.
+#[inline(always)]
+pub unsafe fn to_neighbour(general: *mut General) -> Back {
+    // SAFETY: as the caller promises; what it changes of this function's registers it restores.
+    unsafe { el2_to_neighbour(general) }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the neighbour does that it may not: for it there is nothing there.
+
+use aarch64_cpu::registers::{
+    CPTR_EL2, ELR_EL1, ESR_EL1, ESR_EL2, FAR_EL1, FAR_EL2, Readable, SCTLR_EL1, SPSR_EL1, VBAR_EL1,
+    Writeable,
+};
+use arch::insn;
+use trap::esr::{self, Esr};
+use trap::{abort, inject};
+
+use crate::cpu::tenant::{General, Worlds};
+
+/// Class: floating point (DDI 0487K.a, D23.2.39).
+const FP: u32 = 0x07;
+/// CPTR_EL2.TFP.
+const TRAP_FP: u64 = 1 << 10;
+
+/// The exit.
+#[cold]
+pub fn exit(worlds: &mut Worlds) {
+    let esr = Esr(ESR_EL2.get());
+    let general = &mut worlds.general;
+    match esr.class() {
+        FP => exchange_fp(worlds),
+        // It waits for nothing: it has no interrupts.
+        esr::WFX => general.pc += 4,
+        esr::HVC64 => general.x[0] = abi::NOT_SUPPORTED as u64,
+        esr::SMC64 => {
+            general.pc += 4;
+            general.x[0] = abi::NOT_SUPPORTED as u64;
+        }
+        esr::DATA_ABORT_LOWER | esr::INST_ABORT_LOWER => {
+            FAR_EL1.set(FAR_EL2.get());
+            let from_el0 = general.pstate & 0xf == 0;
+            // Its table is within its memory, so a walk that fails is one of level 0.
+            let walk = abort::is_table_walk(esr).then_some(0);
+            give(general, inject::external_abort_esr(esr, from_el0, walk));
+        }
+        _ => give(general, inject::UNDEFINED_ESR),
+    }
+}
+
+/// Lets EL1 continue at its vector. One that faults itself does so until its turn is over.
+fn give(general: &mut General, syndrome: u64) {
+    let entry = inject::exception_entry(general.pstate, VBAR_EL1.get(), SCTLR_EL1.get());
+    ELR_EL1.set(general.pc);
+    SPSR_EL1.set(general.pstate);
+    ESR_EL1.set(syndrome);
+    general.pc = entry.pc;
+    general.pstate = entry.pstate;
+}
+
+/// Its first use of floating point in this turn: what is in the registers is the vCPU's.
+fn exchange_fp(worlds: &mut Worlds) {
+    CPTR_EL2.set(CPTR_EL2.get() & !TRAP_FP);
+    insn::isb();
+    worlds.vcpu_fp.save();
+    worlds.own_fp.load();
+    worlds.fp_used = true;
+}

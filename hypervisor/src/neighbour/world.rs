@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A turn of the neighbour: everything that is the vCPU's goes, and comes back.
+//!
+//! | what | how |
+//! |---|---|
+//! | general registers | the vCPU's are on the stack of EL2, the neighbour's in [`General`](crate::cpu::tenant::General) |
+//! | EL1 and EL0 registers | exchanged ([`arch::el1::El1`]) |
+//! | floating point | stays the vCPU's, and traps; exchanged when the neighbour first uses it |
+//! | stage 2, traps | VTTBR_EL2, HCR_EL2, CPTR_EL2, MDCR_EL2, CNTHCTL_EL2 |
+//! | TLB | by VMID: nothing is invalidated |
+//! | virtual interface | stays the vCPU's: off, and every access traps (ICH_HCR_EL2; IHI 0069H, 12.4.2) |
+//! | the vCPU's virtual timer | off, since EL1 can't be kept from it; EL2's timer stands for it |
+//! | its physical timer | goes on; the neighbour's accesses trap |
+//! | PMU | stands still (PMCR_EL0.E), so that the vCPU counts nothing of the neighbour's; accesses trap |
+//! | debug registers | MDSCR_EL1 is 0, so none has an effect; accesses trap |
+//! | pointer authentication keys, SCXTNUM_ELx | stay the vCPU's; the neighbour's use of them traps |
+//! | exclusive monitor, event register | an exception return clears the one and sets the other (DDI 0487K.a, D1.4.1 and D1.7.1): so no store of a pair succeeds across a turn, and no event of the vCPU's is lost by one |
+
+use aarch64_cpu::registers::{
+    CNTPCT_EL0, CNTV_CTL_EL0, CNTV_CVAL_EL0, CPTR_EL2, ELR_EL2, HCR_EL2, ICH_HCR_EL2,
+    ID_AA64DFR0_EL1, ID_AA64MMFR0_EL1, MDCR_EL2, Readable, SPSR_EL2, VBAR_EL2, VTTBR_EL2,
+    Writeable,
+};
+use abi::Shared;
+use arch::el1;
+use arch::insn;
+use arch::regs::{CNTHCTL_EL2, PMCR_EL0};
+
+use crate::cpu::tenant::Tenant;
+use crate::cpu::traps::HCR_NEIGHBOUR;
+use crate::machine::machine;
+use crate::neighbour::switch::{Back, take_vectors, to_neighbour};
+use crate::neighbour::trapped;
+
+/// CPTR_EL2.TFP.
+const TRAP_FP: u64 = 1 << 10;
+/// MDCR_EL2: TPMCR (5), TPM (6), TDA (9).
+const TRAP_COUNTERS_AND_DEBUG: u64 = 1 << 5 | 1 << 6 | 1 << 9;
+/// CNTHCTL_EL2: EL1PCTEN (0), EL1PCEN (1).
+const PHYSICAL_TIMER: u64 = 3;
+/// CNTHCTL_EL2.EL1TVT, with FEAT_ECV.
+const TRAP_VIRTUAL_TIMER: u64 = 1 << 13;
+/// ICH_HCR_EL2: TC (10), TALL0 (11), TALL1 (12), and not En (0).
+const NO_INTERFACE: u64 = 1 << 10 | 1 << 11 | 1 << 12;
+/// PMCR_EL0.E.
+const COUNTING: u64 = 1;
+
+/// What is the vCPU's of this CPU's registers besides [`el1::El1`].
+struct Left {
+    pc: u64,
+    pstate: u64,
+    hcr: u64,
+    vectors: u64,
+    cptr: u64,
+    mdcr: u64,
+    cnthctl: u64,
+    interface: u64,
+    errors: u64,
+    timer: u64,
+    timer_end: u64,
+    /// PMCR_EL0, where it counts.
+    counting: Option<u64>,
+}
+
+impl Left {
+    /// Takes them from the vCPU, and sets them for the neighbour of map `vttbr`.
+    #[inline(always)]
+    fn take(vttbr: u64, errors: u64) -> Self {
+        let left = Self {
+            pc: ELR_EL2.get(),
+            pstate: SPSR_EL2.get(),
+            hcr: HCR_EL2.get(),
+            vectors: VBAR_EL2.get(),
+            cptr: CPTR_EL2.get(),
+            mdcr: MDCR_EL2.get(),
+            cnthctl: CNTHCTL_EL2.get(),
+            interface: ICH_HCR_EL2.get(),
+            errors: el1::deferred_errors(),
+            timer: CNTV_CTL_EL0.get(),
+            timer_end: CNTV_CVAL_EL0.get(),
+            counting: has_pmu()
+                .then(|| PMCR_EL0.get())
+                .filter(|control| control & COUNTING != 0),
+        };
+        if let Some(control) = left.counting {
+            PMCR_EL0.set(control & !COUNTING);
+        }
+        CNTV_CTL_EL0.set(0);
+        ICH_HCR_EL2.set(NO_INTERFACE);
+        CNTHCTL_EL2.set(left.cnthctl & !PHYSICAL_TIMER | virtual_timer());
+        MDCR_EL2.set(left.mdcr | TRAP_COUNTERS_AND_DEBUG);
+        CPTR_EL2.set(left.cptr | TRAP_FP);
+        el1::set_deferred_errors(errors);
+        VTTBR_EL2.set(vttbr);
+        HCR_EL2.set(HCR_NEIGHBOUR);
+        take_vectors();
+        left
+    }
+
+    /// Gives them back; the errors that the neighbour has deferred.
+    #[inline(always)]
+    fn give_back(self) -> u64 {
+        let errors = el1::deferred_errors();
+        VBAR_EL2.set(self.vectors);
+        HCR_EL2.set(self.hcr);
+        VTTBR_EL2.set(machine().stage2.0);
+        el1::set_deferred_errors(self.errors);
+        CPTR_EL2.set(self.cptr);
+        MDCR_EL2.set(self.mdcr);
+        CNTHCTL_EL2.set(self.cnthctl);
+        ICH_HCR_EL2.set(self.interface);
+        CNTV_CVAL_EL0.set(self.timer_end);
+        CNTV_CTL_EL0.set(self.timer);
+        if let Some(control) = self.counting {
+            PMCR_EL0.set(control);
+        }
+        ELR_EL2.set(self.pc);
+        SPSR_EL2.set(self.pstate);
+        // What the neighbour's WFE took may have been an event for the vCPU. The exception return makes
+        // good for it (D1.7.1); QEMU's does not (`eret_sets_event` in docs/fidelity.md).
+        insn::sevl();
+        // The timer's interrupt may be due, and the list registers are looked at next.
+        insn::isb();
+        errors
+    }
+}
+
+/// Whether there is a PMU (ID_AA64DFR0_EL1.PMUVer).
+fn has_pmu() -> bool {
+    !matches!(ID_AA64DFR0_EL1.get() >> 8 & 0xf, 0 | 0xf)
+}
+
+/// What traps the virtual timer of EL1, where it can trap (ID_AA64MMFR0_EL1.ECV).
+fn virtual_timer() -> u64 {
+    match ID_AA64MMFR0_EL1.get() >> 60 {
+        0 => 0,
+        _ => TRAP_VIRTUAL_TIMER,
+    }
+}
+
+/// Lets the neighbour run until an interrupt comes and it is `over`, and answers how many ticks that
+/// was, with the way there and back.
+pub fn visit(tenant: &Tenant, mut over: impl FnMut() -> bool) -> u64 {
+    let begin = CNTPCT_EL0.get();
+    // SAFETY: this CPU's own, and what runs meanwhile, `over` included, does not come here again.
+    unsafe {
+        tenant.worlds.with(|worlds| {
+            let left = Left::take(tenant.stage2.0, worlds.own_errors);
+            worlds.vcpu.save();
+            worlds.own.load();
+            loop {
+                // All that is the vCPU's was exchanged, or traps; the program and its table are
+                // `program`'s. The exception return is the context synchronization event.
+                match to_neighbour(&raw mut worlds.general) {
+                    Back::Interrupt if over() => break,
+                    Back::Interrupt => {}
+                    Back::Trapped => {
+                        tenant.add(Shared::Trapped, 1);
+                        trapped::exit(worlds);
+                    }
+                }
+            }
+            worlds.own.save();
+            worlds.vcpu.load();
+            if worlds.fp_used {
+                worlds.own_fp.save();
+                worlds.vcpu_fp.load();
+                worlds.fp_used = false;
+            }
+            worlds.own_errors = left.give_back();
+        });
+    }
+    tenant.add(Shared::Turns, 1);
+    CNTPCT_EL0.get() - begin
+}
