@@ -66,6 +66,7 @@ const ERRANDS: &[Errand] = &[
     Errand::new(&[Path::DoorbellSend, Path::DoorbellReceive], pair::doorbell),
     Errand::new(&[Path::Broadcast], pair::broadcast),
     Errand::trapping(&[Path::Wfi], Trap::Wfi, pair::wfi),
+    Errand::trapping(&[Path::Switch], Trap::Wfi, pair::switch),
     Errand::trapping(&[Path::Wfe], Trap::Wfe, alone::wfe),
     Errand::new(&[Path::Timer], alone::timer),
     Errand::new(&[Path::Maintenance], alone::maintenance),
@@ -92,6 +93,8 @@ impl Errand {
             Some("no other CPU to call")
         } else if has(Path::Wfe) && !injects {
             Some("not trapped, it waits for an event")
+        } else if has(Path::Switch) && !injects {
+            Some("a neighbour's turn ends by an interrupt that comes to EL2")
         } else if has(Path::Maintenance) && !injects {
             Some("no list registers are used")
         } else {

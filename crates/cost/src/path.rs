@@ -45,6 +45,8 @@ paths! {
     Broadcast = "broadcast", "SGI to all others, at the sender";
     /// WFI, ended by an SGI.
     Wfi = "wfi", "WFI, from entry to return, ended by an SGI";
+    /// The same on a CPU with a neighbour, which has it meanwhile.
+    Switch = "switch", "the same, which gives the CPU to a neighbour: to it and back";
     /// WFE with nothing to wait for.
     Wfe = "wfe", "WFE";
     /// The virtual timer expires.

@@ -6,6 +6,7 @@
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
+use abi::{KnobValue, Neighbour};
 use arch::{gic_cpu, insn};
 use cost::Path;
 use wait::request::RESCHED;
@@ -115,19 +116,32 @@ pub fn doorbell() {
 
 /// To a CPU that waits in the plain idle loop.
 pub fn wfi() {
-    fn receive() {
-        let me = PerCpu::this();
-        for _ in 0..PASSES {
-            READY.fetch_add(1, AcqRel);
-            begin::<{ Path::Wfi as u8 }>();
-            idle::park(me);
-            end::<{ Path::Wfi as u8 }>();
-            RECEIVED.fetch_add(1, AcqRel);
-        }
-    }
     reset();
-    workers::on_second(receive);
+    workers::on_second(park::<{ Path::Wfi as u8 }>);
     send(false);
+}
+
+/// The same, where the CPU has a neighbour.
+pub fn switch() {
+    reset();
+    workers::on_second(|| {
+        hypervisor::set(KnobValue::Neighbour(Neighbour::Work));
+        park::<{ Path::Switch as u8 }>();
+        hypervisor::set(KnobValue::Neighbour(Neighbour::None));
+    });
+    send(false);
+}
+
+/// Waits for each wake-up of [`send`], as `PATH`.
+fn park<const PATH: u8>() {
+    let me = PerCpu::this();
+    for _ in 0..PASSES {
+        READY.fetch_add(1, AcqRel);
+        begin::<PATH>();
+        idle::park(me);
+        end::<PATH>();
+        RECEIVED.fetch_add(1, AcqRel);
+    }
 }
 
 /// To all others, which wait in a WFI of their own: where there are more CPUs

@@ -22,7 +22,7 @@ use crate::{interrupt, places, toolchain, verdict};
 
 const PACKAGE: &str = "recorder";
 /// The boot arguments that have every path taken.
-pub const ALL_PATHS: &str = "rouse.cost=all";
+pub const ALL_PATHS: &str = "rouse.cost=all rouse.neighbour=work";
 /// CPUs of the boots that count paths: one that sends, one that receives.
 pub const CPUS: u32 = 2;
 

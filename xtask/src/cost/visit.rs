@@ -93,6 +93,7 @@ pub fn expected(path: Path) -> (&'static [Cause], Option<usize>) {
         Path::SgiSend | Path::DoorbellSend | Path::Broadcast => (&[Cause::Sgi], Some(0)),
         Path::SgiReceive | Path::DoorbellReceive | Path::Timer => (&[Cause::Interrupt], Some(1)),
         Path::Wfi => (&[Cause::Wfi], Some(1)),
+        Path::Switch => (&[Cause::Wfi, Cause::Interrupt], Some(1)),
         Path::Wfe => (&[Cause::Wfe], Some(0)),
         Path::Maintenance => (&[Cause::Interrupt], None),
         Path::Mmio => (&[Cause::Memory], Some(0)),
@@ -115,6 +116,8 @@ pub enum Own {
 /// What of the guest's instructions belongs to `path`.
 pub fn own(path: Path) -> Own {
     match path {
+        // The neighbour's are at EL1 as well.
+        Path::Switch => Own::Handler,
         Path::SgiReceive | Path::DoorbellReceive | Path::Timer => Own::Handler,
         Path::CpuStart => Own::AfterCall,
         Path::Maintenance => Own::Nothing,
