@@ -22,12 +22,14 @@
 //! | no list register is stuck | EL2's audit: list registers, queue, pending and active state agree at any time, and are empty when all is quiet |
 //! | masks are balanced | DAIF, priority mask, group enable, running priority after every operation; enables and priorities when all is quiet |
 //! | nothing goes back | EL2's counters and times per vCPU; the count, from any CPU to another by a message |
+//! | nothing of a neighbour changes | the neighbour itself: registers and memory that it looks at |
 //! | nothing leaks | request words, pending words, queue, requests to the vGIC, stacks of both levels when all is quiet |
 //!
 //! The first CPU's interrupts stay at EL2, where the watchdog is.
 
 mod books;
 mod check;
+mod neighbour;
 mod operation;
 mod power;
 mod progress;
@@ -75,6 +77,7 @@ pub fn run(count: u64, seed: u64, mix: Mix, fault: Option<Fault>) -> Result<(), 
     if !(2..=books::MAX_SENDERS as usize).contains(&cpus) {
         return Err("needs 2 to 8 CPUs; use --cpus");
     }
+    neighbour::find();
     SEED.store(seed, Release);
     COUNTS_INSTRUCTIONS.store(clock::counts_instructions(), Relaxed);
     FAULT.store(fault.map_or(0, |fault| 1 + fault as u32), Release);
@@ -102,6 +105,12 @@ pub fn run(count: u64, seed: u64, mix: Mix, fault: Option<Fault>) -> Result<(), 
     watch(points, 0);
     progress();
     report_operations();
+    if neighbour::is_possible() {
+        let (units, turns) = neighbour::done();
+        output::line(format_args!(
+            "soak: the first CPU's neighbour did {units} units in {turns} turns"
+        ));
+    }
     output::line(format_args!(
         "soak: {} wake-ups sent on {cpus} CPUs, seed {seed}, digest {:#018x}: 0 lost",
         tokens::sent(),

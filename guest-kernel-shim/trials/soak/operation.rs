@@ -17,7 +17,7 @@ use wait::stream::Stream;
 
 use super::books::{self, OWN, PPI, SGIS, SHARED};
 use super::violation::{Kind, violation};
-use super::{check, power};
+use super::{check, neighbour, power};
 use guest_kernel_shim::features::features;
 use guest_kernel_shim::interrupts::redistributor;
 use guest_kernel_shim::percpu::{self, PerCpu};
@@ -115,6 +115,8 @@ operations! {
     Counters = "counters", 3, |me, _| check::counters(me);
     /// EL2's own look at the list registers.
     Audit = "audit", 3, |_, _| check::audit();
+    /// What its neighbour does. Drawn apart ([`Operation::draw`]).
+    Neighbour = "neighbour", 0, neighbour::change;
     /// Off, and on again by another.
     Off = "off", 1, |me, random| if me.index != 0 { power::off(me, random) };
 }
@@ -125,6 +127,10 @@ static DONE: [AtomicU64; Operation::ALL.len()] =
 
 impl Operation {
     pub fn draw(random: &mut Random) -> Self {
+        // Where there is none, the others are drawn as if there were no such operation.
+        if neighbour::is_possible() && random.one_in(12) {
+            return Self::Neighbour;
+        }
         let sum = Self::ALL.iter().map(|(_, _, weight)| weight).sum();
         let mut at = random.below(sum);
         for &(operation, _, weight) in Self::ALL {
@@ -176,6 +182,9 @@ fn deliver(me: &PerCpu, random: &mut Random) {
         _ => abi::Deliver::Direct,
     };
     if me.index != 0 {
+        if deliver == abi::Deliver::Direct {
+            neighbour::none();
+        }
         knob(KnobValue::Deliver(deliver));
     }
 }

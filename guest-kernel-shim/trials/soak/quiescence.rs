@@ -13,13 +13,15 @@ use plan::Fault;
 use super::progress::{REPORTS, progress};
 use super::state::{EPOCH, EPOCHS, NUMBER, next, planted};
 use super::violation::note;
-use super::{books, check, power, tokens};
+use super::{books, check, neighbour, power, tokens};
 
 /// A quiescent point: all meet, each looks at itself, one at everything.
 pub fn reach(me: &'static PerCpu) {
     let (step, _) = next(me);
     note(me, "quiet", step, 0);
     knobs::trace(false);
+    neighbour::none();
+    neighbour::check(me);
     knobs::turn_back();
     meet(me);
     if planted(Fault::SoakLeak) && me.index == 1 {

@@ -6,7 +6,7 @@ use plan::{Cell, Deliver, Hint, HostPoll, Trap, Wait, Wake, Word, Workload};
 use super::state::next;
 use super::step::serve;
 use super::violation::note;
-use super::{check, tokens};
+use super::{check, neighbour, tokens};
 use guest_kernel_shim::features::features;
 use guest_kernel_shim::idle;
 use guest_kernel_shim::percpu::PerCpu;
@@ -26,7 +26,11 @@ pub fn some(me: &'static PerCpu) {
         step,
         cell.trap as u64 | (cell.deliver as u64) << 8,
     );
+    neighbour::none();
     knobs::turn(&cell);
+    if neighbour::is_possible() {
+        neighbour::change(me, &mut random);
+    }
     let waits = 1 + random.below(BLOCK);
     idle::with(&knobs::setting(&cell), &mut Waits { me, waits });
 }

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A CPU's neighbour, where the plan names one: now and then it is another one, with slices or
+//! without.
+
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
+
+use abi::{KnobValue, Neighbour, Shared};
+use guest_kernel_shim::percpu::PerCpu;
+use guest_kernel_shim::{clock, hypervisor};
+use sched::random::Random;
+
+use super::violation::{Kind, violation};
+
+/// There may be one.
+static POSSIBLE: AtomicBool = AtomicBool::new(false);
+
+/// Lengths of a slice, us; 0: there are none.
+const SLICES: [u32; 3] = [0, 20, 100];
+
+/// Finds out whether there may be one.
+pub fn find() {
+    let possible = hypervisor::try_set(KnobValue::Neighbour(Neighbour::Work));
+    POSSIBLE.store(possible, Relaxed);
+    none();
+}
+
+/// Whether there may be one.
+pub fn is_possible() -> bool {
+    POSSIBLE.load(Relaxed)
+}
+
+/// This CPU has none: its interrupts may be its own now.
+pub fn none() {
+    if is_possible() {
+        hypervisor::set(KnobValue::Neighbour(Neighbour::None));
+    }
+}
+
+/// Draws another one. It is refused while the vCPU's interrupts are its own.
+pub fn change(_: &'static PerCpu, random: &mut Random) {
+    let neighbours = [
+        Neighbour::None,
+        Neighbour::Work,
+        Neighbour::Cache(16),
+        Neighbour::Hostile,
+    ];
+    let neighbour = random.of(&neighbours);
+    let slice = clock::ticks(random.of(&SLICES));
+    let yields = random.one_in(2);
+    if is_possible() {
+        hypervisor::set(KnobValue::Slice(slice));
+        hypervisor::set(KnobValue::YieldOnWfe(yields));
+        hypervisor::try_set(KnobValue::Neighbour(neighbour));
+    }
+}
+
+/// Nothing of it has changed that it did not change itself.
+pub fn check(me: &PerCpu) {
+    if !is_possible() {
+        return;
+    }
+    let damaged = hypervisor::shared()[Shared::Damaged as usize];
+    if damaged != 0 {
+        violation(
+            Kind::Leak,
+            format_args!(
+                "CPU {}: its neighbour found {damaged} values changed",
+                me.index
+            ),
+        );
+    }
+}
+
+/// Units that the neighbour of this CPU has done, and its turns.
+pub fn done() -> (u64, u64) {
+    let counts = hypervisor::shared();
+    (
+        counts[Shared::Work as usize],
+        counts[Shared::Turns as usize],
+    )
+}
