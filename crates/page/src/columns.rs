@@ -10,6 +10,7 @@ use crate::column::{Column, TOO_FEW, UNKNOWN, rate};
 use crate::own;
 use crate::path;
 use crate::scale::Scale;
+use crate::shared;
 
 /// Causes that have a column; the rest is summed up as `other`.
 const CAUSES: [&str; 4] = ["wfi", "wfe", "sgi", "irq"];
@@ -51,6 +52,7 @@ pub fn of(cells: &[&Cell], scale: Scale) -> Vec<Column> {
     columns.extend(linux(cells));
     columns.extend(load(cells));
     columns.extend(noise(cells));
+    columns.extend(shared::columns(cells, scale));
     match path::of_all(cells) {
         true => columns.extend(path::levels(cells)),
         false => columns.extend(residency(cells)),

@@ -29,6 +29,7 @@ pub mod own;
 pub mod pairs;
 pub mod path;
 pub mod scale;
+mod shared;
 pub mod shortfalls;
 mod stacks;
 pub mod summary;

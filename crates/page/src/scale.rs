@@ -68,6 +68,11 @@ impl Scale {
         }
     }
 
+    /// The counter's frequency, Hz; 0 if it is not known.
+    pub const fn frequency(self) -> u64 {
+        self.frequency
+    }
+
     /// The unit that is shown.
     pub fn unit<'r>(&self, results: &'r Results) -> &'r str {
         self.named(&results.unit)

@@ -23,6 +23,7 @@ mod from_records;
 pub mod goldens;
 pub mod json;
 pub mod merge;
+pub mod neighbour;
 mod path;
 pub mod records;
 #[cfg(any(test, feature = "samples"))]
