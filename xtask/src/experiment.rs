@@ -72,6 +72,7 @@ experiments! {
     where_to_poll,
     event_stream,
     shim_vs_linux,
+    who_pays,
 }
 
 /// Names that experiments had before, and those that they have.

@@ -2,6 +2,7 @@
 //! Finding the cell that a row of a table is about, and what it counted.
 
 use anyhow::{Context, Result, bail};
+use results::neighbour::Neighbours;
 use results::{Cell, Critical, Results};
 
 use super::claim::ByBoot;
@@ -226,6 +227,23 @@ impl<'r> Found<'r> {
     /// Mean, in the cell's unit.
     pub fn mean(&self) -> f64 {
         self.cell.stats.map_or(0.0, |stats| stats.mean)
+    }
+
+    /// What its neighbours got.
+    pub fn neighbours(&self) -> Result<Neighbours> {
+        let neighbours = self.cell.neighbours(self.frequency as u64);
+        neighbours.with_context(|| {
+            format!(
+                "cell {}: nothing of its neighbours is told",
+                self.cell.title()
+            )
+        })
+    }
+
+    /// Microseconds of the counter that `part` of its CPUs' time is for each wake-up or round trip.
+    pub fn us_per_sample(&self, part: f64) -> f64 {
+        let ticks = self.count("neighbour", "ticks") * part;
+        ticks * 1e6 / self.frequency / (self.cell.made.max(1) as f64)
     }
 
     /// CPUs of the machine.

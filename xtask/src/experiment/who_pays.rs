@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `who-pays`: what a way of waiting costs the wake-up, and what it leaves to another guest.
+
+mod claims;
+mod frontier;
+
+use anyhow::Result;
+use plan::Under;
+
+use super::find::{Found, Run, Runs};
+use super::outcome::{Chart, Curve, Outcome, Table, whole};
+use super::{Boot, Experiment, ONCE};
+use frontier::Point;
+
+/// Words that all cells have.
+macro_rules! cells {
+    ($($words:expr),* $(,)?) => {
+        &[
+            ("workload", "pingpong"),
+            ("deliver", "inject"),
+            ("neighbour", "work"),
+            $($words),*
+        ]
+    };
+}
+
+/// A boot of these cells.
+const fn boot(label: &'static str, lists: super::boot::Lists, iterations: u64) -> Boot {
+    Boot {
+        label,
+        under: Under::Rouse,
+        cpus: Some(2),
+        lists,
+        iterations,
+        repeats: ONCE,
+    }
+}
+
+/// Gaps between two round trips, microseconds.
+const GAPS: [&str; 6] = ["5", "20", "50", "200", "1000", "5000"];
+/// The same as one text.
+const ALL_GAPS: &str = "5,20,50,200,1000,5000";
+/// The gap at which slices are looked at.
+const SLICED_GAP: &str = "200";
+/// Their length, microseconds.
+const SLICE_US: &str = "1000";
+
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "who-pays",
+    question: "what does a way of waiting cost a wake-up, and what does it leave to another guest of the CPU?",
+    source: "the reason for which hypervisors trap WFI: another guest could use the CPU (Linux, \
+             Documentation/virt/kvm/halt-polling.rst, and the discussions of polling in guests). The claims are ours",
+    boots: &[
+        boot(
+            "polls",
+            cells![
+                ("wait", "spin,wfe,wfet"),
+                ("trap", "none"),
+                ("wake", "elide"),
+                ("slice-us", "0"),
+                ("gap-us", ALL_GAPS),
+            ],
+            40,
+        ),
+        boot(
+            "limits",
+            cells![
+                ("wait", "poll-wfi"),
+                ("trap", "wfi"),
+                ("wake", "elide"),
+                ("host-poll-us", "0"),
+                ("poll-limit-us", "10,50,200"),
+                ("slice-us", "0"),
+                ("gap-us", ALL_GAPS),
+            ],
+            40,
+        ),
+        boot(
+            "haltpoll",
+            cells![
+                ("wait", "governor:haltpoll"),
+                ("trap", "wfi"),
+                ("wake", "elide"),
+                ("host-poll-us", "0"),
+                ("slice-us", "0"),
+                ("gap-us", ALL_GAPS),
+            ],
+            40,
+        ),
+        boot(
+            "halts",
+            cells![
+                ("wait", "wfi"),
+                ("trap", "none,wfi"),
+                ("wake", "ipi"),
+                ("host-poll-us", "0,50"),
+                ("host-poll", "fixed,adaptive"),
+                ("slice-us", "0"),
+                ("gap-us", ALL_GAPS),
+            ],
+            40,
+        ),
+        boot(
+            "sliced-polls",
+            cells![
+                ("wait", "spin"),
+                ("trap", "none"),
+                ("wake", "elide"),
+                ("slice-us", SLICE_US),
+                ("gap-us", SLICED_GAP),
+            ],
+            200,
+        ),
+        boot(
+            "sliced-halts",
+            cells![
+                ("wait", "wfi"),
+                ("trap", "none,wfi"),
+                ("wake", "ipi"),
+                ("host-poll-us", "0"),
+                ("slice-us", SLICE_US),
+                ("gap-us", SLICED_GAP),
+            ],
+            200,
+        ),
+    ],
+    metric: None,
+    conclude,
+    comparable: "what each setting leaves to the neighbour, and which settings no other beats in both. The sender works between \
+                 two round trips, so of the time of the two CPUs half can be given at most. In instructions (virt) CPUs run \
+                 one after another: a poll sees a store at once, a switch costs its instructions only, and a gap is as many \
+                 instructions of both CPUs. What a switch does to caches is seen where they are modelled (gem5, metal).",
+};
+
+/// A setting: its name, the boot that has it, its words there.
+#[derive(Clone, Copy)]
+pub struct Setting {
+    pub name: &'static str,
+    boot: &'static str,
+    words: &'static [(&'static str, &'static str)],
+}
+
+impl Setting {
+    const fn new(
+        name: &'static str,
+        boot: &'static str,
+        words: &'static [(&'static str, &'static str)],
+    ) -> Self {
+        Self { name, boot, words }
+    }
+
+    /// Its cell with this gap; `None` where it was skipped, as WFET is without FEAT_WFxT.
+    pub fn find<'r>(&self, run: Run<'r>, gap: &str) -> Result<Option<Found<'r>>> {
+        let words = [self.words, &[("gap-us", gap)]].concat();
+        Ok(run.cell_or_why(self.boot, &words)?.ok())
+    }
+}
+
+pub const SPIN: Setting = Setting::new("spin", "polls", &[("wait", "spin")]);
+pub const WFE: Setting = Setting::new("wfe", "polls", &[("wait", "wfe")]);
+pub const WFET: Setting = Setting::new("wfet", "polls", &[("wait", "wfet")]);
+pub const POLL_10: Setting = Setting::new("poll-wfi, 10 us", "limits", &[("poll-limit-us", "10")]);
+pub const POLL_50: Setting = Setting::new("poll-wfi, 50 us", "limits", &[("poll-limit-us", "50")]);
+pub const POLL_200: Setting = Setting::new("poll-wfi, 200 us", "limits", &[("poll-limit-us", "200")]);
+pub const HALTPOLL: Setting = Setting::new("haltpoll", "haltpoll", &[]);
+pub const HALT: Setting = Setting::new(
+    "wfi trapped",
+    "halts",
+    &[("trap", "wfi"), ("host-poll-us", "0")],
+);
+pub const HOST_POLL: Setting = Setting::new(
+    "wfi trapped, host polls 50 us",
+    "halts",
+    &[("trap", "wfi"), ("host-poll-us", "50"), ("host-poll", "fixed")],
+);
+pub const ADAPTIVE: Setting = Setting::new(
+    "wfi trapped, host polls adaptively",
+    "halts",
+    &[("trap", "wfi"), ("host-poll-us", "50"), ("host-poll", "adaptive")],
+);
+pub const UNTRAPPED: Setting = Setting::new("wfi not trapped", "halts", &[("trap", "none")]);
+
+/// In the order of the tables.
+const SETTINGS: [Setting; 11] = [
+    SPIN, WFE, WFET, POLL_10, POLL_50, POLL_200, HALTPOLL, HOST_POLL, ADAPTIVE, HALT, UNTRAPPED,
+];
+
+/// With slices.
+pub const SLICED: [Setting; 3] = [
+    Setting::new("spin", "sliced-polls", &[]),
+    Setting::new("wfi trapped", "sliced-halts", &[("trap", "wfi")]),
+    Setting::new("wfi not trapped", "sliced-halts", &[("trap", "none")]),
+];
+
+fn conclude(runs: &Runs) -> Result<Outcome> {
+    let points = frontier::points(runs.first(), &SETTINGS, &GAPS)?;
+    let unit = SPIN
+        .find(runs.first(), GAPS[0])?
+        .map_or("", |found| found.unit());
+    let break_even = frontier::break_even(runs.first())?;
+    let notes = vec![
+        format!(
+            "polling takes less of the CPUs than a trapped WFI where a wait is shorter than {break_even:.1} us of the counter \
+             (from the CPUs' own time at gaps of 5 and 50 us)"
+        ),
+        "an untrapped WFI leaves the neighbour nothing: the CPU halts, and no exit says so".into(),
+    ];
+    Ok(Outcome {
+        tables: vec![
+            medians(&points, unit),
+            shares(&points),
+            frontiers(&points),
+            sliced(runs.first(), unit)?,
+        ],
+        charts: vec![chart(&points, unit)],
+        claims: claims::claims(runs)?,
+        notes,
+    })
+}
+
+/// A table of settings by gaps.
+fn by_gap(title: &str, points: &[Point], text: impl Fn(&Point) -> String) -> Table {
+    let titles = GAPS.map(|gap| format!("{gap} us"));
+    let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
+    let mut table = Table::new(title, &titles);
+    for setting in SETTINGS {
+        let texts = GAPS.iter().map(|gap| {
+            let point = points
+                .iter()
+                .find(|point| point.setting == setting.name && point.gap == *gap);
+            point.map_or("-".into(), &text)
+        });
+        table.row(setting.name, texts.collect());
+    }
+    table
+}
+
+fn medians(points: &[Point], unit: &str) -> Table {
+    let title = format!("Median of a round trip, {unit}, by the gap between two; the neighbour works, no slices");
+    by_gap(&title, points, |point| whole(point.latency))
+}
+
+fn shares(points: &[Point]) -> Table {
+    let title = "Of the time of both CPUs, what the neighbours got, %; 50 is what is not needed for the gap itself";
+    by_gap(title, points, |point| format!("{:.1}", point.share))
+}
+
+/// For each gap the settings that no other beats in both.
+fn frontiers(points: &[Point]) -> Table {
+    let mut table = Table::new(
+        "Settings of which no other is faster and leaves more, from the fastest on",
+        &["settings"],
+    );
+    for gap in GAPS {
+        let names: Vec<&str> = frontier::best(points, gap)
+            .iter()
+            .map(|point| point.setting)
+            .collect();
+        table.row(&format!("{gap} us"), vec![names.join("; ")]);
+    }
+    table
+}
+
+/// Latencies and shares where both have slices.
+fn sliced(run: Run<'_>, unit: &str) -> Result<Table> {
+    let title = format!(
+        "With slices of {SLICE_US} us, {SLICED_GAP} us between two round trips: {unit}, and what the neighbours got, %"
+    );
+    let mut table = Table::new(&title, &["p50", "p90", "max", "given", "taken"]);
+    for setting in SLICED {
+        let Some(found) = setting.find(run, SLICED_GAP)? else {
+            continue;
+        };
+        let neighbours = found.neighbours()?;
+        let per_cent = |part: f64| format!("{:.1}", 100.0 * part);
+        table.row(
+            setting.name,
+            vec![
+                whole(found.median()),
+                found.p90().map_or("-".into(), whole),
+                whole(found.max()),
+                per_cent(neighbours.given),
+                per_cent(neighbours.taken),
+            ],
+        );
+    }
+    Ok(table)
+}
+
+/// Classes of the lines, by gap.
+const CLASSES: [&str; GAPS.len()] = [
+    "line c-blue",
+    "line c-orange",
+    "line c-green",
+    "line c-red",
+    "line c-purple",
+    "line c-grey",
+];
+
+/// The frontier: a line for each gap through the settings that no other beats in both.
+fn chart(points: &[Point], unit: &str) -> Chart {
+    let lines = GAPS.iter().zip(CLASSES).map(|(gap, class)| Curve {
+        name: format!("{gap} us apart"),
+        class,
+        points: frontier::best(points, gap)
+            .iter()
+            .map(|point| (point.share, point.latency))
+            .collect(),
+    });
+    Chart {
+        title: "Median of a round trip against what the neighbours got: the settings that no other beats in both".into(),
+        along: "time of both CPUs that the neighbours got, %",
+        unit: unit.to_owned(),
+        lines: lines.collect(),
+    }
+}
