@@ -26,7 +26,7 @@ use crate::store::{self, Kept};
 use crate::terminal::note;
 use crate::xen::Xen;
 use crate::{places, toolchain};
-use once::Once;
+pub use once::Once;
 
 const PROFILE: &str = "image";
 const HYPERVISOR: &str = "hypervisor";
