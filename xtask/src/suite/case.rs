@@ -80,7 +80,8 @@ use crate::job::Job;
 use crate::session::{self, Session};
 use crate::{mistake, places};
 
-/// RAM of a machine whose rules are watched: clearing it is the longest part of a short boot.
+/// RAM of a machine where a test does not say it: clearing it is a fifth of a short boot, and more where
+/// rules are watched.
 const LITTLE_RAM: &str = "192M";
 
 /// A test.
@@ -251,6 +252,9 @@ impl Case {
     /// A run with these options.
     fn session(&self, run: &Options, name: &str) -> Result<Session> {
         let mut args = options(run)?;
+        if self.runs_in_little_ram(&args.job) {
+            args.job.memory = Some(LITTLE_RAM.into());
+        }
         let kernel = self.guest.as_ref().map(Kernel::file).transpose()?;
         if let Some(kernel) = &kernel {
             args.job.load.given.guest = Some(kernel.path().display().to_string());
