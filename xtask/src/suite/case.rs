@@ -142,6 +142,14 @@ impl Case {
         Ok(case)
     }
 
+    /// For how many seconds its boots may go on, as far as it says: the shortest tests do.
+    pub fn patience(&self) -> i64 {
+        let timeout = self.run.get("timeout");
+        timeout
+            .and_then(toml::Value::as_integer)
+            .unwrap_or(i64::MAX)
+    }
+
     /// What this computer lacks to run it, an emulator that no distribution packages.
     pub fn lacks(&self) -> Option<String> {
         match self.board()?.machine {
@@ -302,6 +310,13 @@ mod tests {
             );
             assert!(is_bad_input(&wrong), "{error}");
         }
+    }
+
+    #[test]
+    fn a_test_says_how_long_it_may_take() {
+        let of = |text| Case::parse("name", text).unwrap().patience();
+        assert_eq!(of("about = 'x'\n[run]\ntimeout = 120"), 120);
+        assert_eq!(of("about = 'x'"), i64::MAX);
     }
 
     #[test]
