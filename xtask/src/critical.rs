@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use ::critical::Chart;
+use ::critical::{Chart, Image};
 use anyhow::{Context, Result, bail};
 use plan::Under;
 
@@ -19,9 +19,12 @@ use crate::boot::Recorder;
 use crate::cli::Metric;
 use crate::cost::recorder;
 use crate::emulator::Emulator;
-use crate::images::Built;
+use crate::images::{Built, Once};
 use crate::job::{Job, Variant};
 use crate::partial::Scratch;
+
+/// What is known of images, by their files: boots share them.
+static IMAGES: Once<PathBuf, Image> = Once::new();
 
 /// Prepared for a boot.
 #[derive(Debug)]
@@ -59,11 +62,12 @@ impl Watcher {
             files.push((2, &built.hypervisor));
         }
         for (level, elf) in files {
-            let bytes = fs::read(elf)?;
-            let shown = || format!("{}: its code can't be read", elf.display());
-            chart
-                .images
-                .push(code::of(level, &bytes).with_context(shown)?);
+            // Its folder's name stands for what is in it.
+            let image = IMAGES.get(elf.clone(), || {
+                let shown = || format!("{}: its code can't be read", elf.display());
+                code::of(level, &fs::read(elf)?).with_context(shown)
+            })?;
+            chart.images.push(Image::clone(&image));
         }
         let place = Scratch::new()?;
         let path = place.path().join("chart");

@@ -17,13 +17,11 @@ use anyhow::{Context, Result};
 
 use crate::interrupt;
 use crate::own_time::{Sample, State, Thread};
+use crate::spent::{self, USER_TICK};
 
 /// How long a program that has nothing more to say may take to end.
 const LAST_BREATH: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(10);
-/// A tick of the processor times in /proc: USER_HZ, which is 100 on every
-/// architecture that Rust's std has (proc_pid_stat(5), sysconf(3)).
-const USER_TICK: Duration = Duration::from_millis(10);
 
 /// A line of the console or of the emulator itself.
 #[derive(Debug)]
@@ -105,7 +103,7 @@ impl EmulatorProcess {
     pub fn wait(mut self) -> End {
         let since = Instant::now();
         while since.elapsed() < LAST_BREATH {
-            if let Ok(Some(status)) = self.0.try_wait() {
+            if let Ok(Some(status)) = spent::try_wait(&mut self.0) {
                 return End::of(status);
             }
             thread::sleep(PAUSE);
@@ -118,7 +116,7 @@ impl Drop for EmulatorProcess {
     fn drop(&mut self) {
         // Both fail only when it has ended on its own.
         let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = spent::wait(&mut self.0);
     }
 }
 

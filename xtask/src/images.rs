@@ -22,11 +22,12 @@ use crate::given::{Given, Initrd};
 use crate::kvm::Host;
 use crate::output::Output;
 use crate::pack::{Parts, flatten, pack};
+use crate::spent::{self, Account};
 use crate::store::{self, Kept};
 use crate::terminal::note;
 use crate::xen::Xen;
 use crate::{places, toolchain};
-use once::Once;
+pub use once::Once;
 
 const PROFILE: &str = "image";
 const HYPERVISOR: &str = "hypervisor";
@@ -235,7 +236,8 @@ fn compiled(binary: Option<&'static str>, bare: bool) -> Result<Arc<Pair>> {
         // At the same time: most of it is the last step, which is done on one CPU.
         thread::scope(|scope| {
             let ours = &binaries[1..];
-            let lse = scope.spawn(|| cargo_build(ours, bare, Atomics::Lse));
+            let account = Account::here();
+            let lse = scope.spawn(move || account.charge(|| cargo_build(ours, bare, Atomics::Lse)));
             cargo_build(&binaries, bare, Atomics::Llsc)?;
             lse.join().unwrap_or_else(|panic| resume_unwind(panic))
         })?;
@@ -408,7 +410,7 @@ fn cargo(directory: &Path, arguments: &[&str], note: &str) -> Result<()> {
             note!("{line}{note}");
         }
     }
-    if !cargo.wait()?.success() {
+    if !spent::wait(&mut cargo)?.success() {
         bail!("the images don't build; what cargo said is above");
     }
     Ok(())

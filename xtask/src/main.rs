@@ -68,6 +68,7 @@ mod report;
 mod run;
 mod session;
 mod soak;
+mod spent;
 mod store;
 mod strict;
 mod suite;

@@ -24,8 +24,10 @@ mod pool;
 mod repeated;
 mod same;
 mod strict;
+mod timings;
 mod together;
 
+use std::cmp::Reverse;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -36,7 +38,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::cli::TestArgs;
 use crate::failure::bad_input;
-use crate::{audit, coverage, interrupt, miri, places, qemu, toolchain};
+use crate::terminal::say;
+use crate::{audit, coverage, interrupt, miri, places, qemu, spent, toolchain};
 use case::Case;
 use gate::Gate;
 use pool::{Tally, Task};
@@ -103,7 +106,7 @@ pub fn run(args: &TestArgs) -> Result<()> {
     } else {
         Vec::new()
     };
-    boot(of_host, &cases, &gates, jobs)
+    boot(of_host, &cases, &gates, jobs, args.timings)
 }
 
 /// The results that boots wrote in `folders`.
@@ -115,21 +118,17 @@ fn results_in(folders: &[PathBuf]) -> Vec<String> {
 
 /// Compares files of results with docs/results.schema.json, by a test of crates/results.
 fn follow_the_schema(written: &[String]) -> Result<String> {
-    let output = Command::new(toolchain::cargo())
+    let mut cargo = Command::new(toolchain::cargo());
+    cargo
         .current_dir(places::root())
         .env("ROUSE_RESULTS", written.join("\n"))
         .env("RUST_BACKTRACE", "0")
-        .args([
-            "test",
-            "--quiet",
-            "--package",
-            "results",
-            "--test",
-            "schema",
-        ])
-        .args(["--", "--exact", "named_files_follow_it"])
-        .output()
-        .context("cargo can't be started")?;
+        .args(["test", "--quiet"])
+        // Those that the tests of the host are compiled for, so that it is compiled with them.
+        .args(host::packages())
+        .args(["--test", "schema"])
+        .args(["--", "--exact", "named_files_follow_it"]);
+    let output = spent::output(&mut cargo).context("cargo can't be started")?;
     if !output.status.success() {
         bail!("{}", String::from_utf8_lossy(&output.stdout));
     }
@@ -157,15 +156,25 @@ fn cases(filter: &str) -> Result<Vec<Case>> {
 }
 
 /// Runs all of them, and fails if one of them fails. The longest are begun first, so that the
-/// others fill what is left of the time: those of the host, then the gates.
-fn boot(of_host: Vec<Task>, cases: &[Case], gates: &[&Gate], jobs: NonZeroUsize) -> Result<()> {
+/// others fill what is left of the time: those of the host, the gates, and what may take long. Shows how long the
+/// `timings` longest took, if it is asked for.
+fn boot(
+    of_host: Vec<Task>,
+    cases: &[Case],
+    gates: &[&Gate],
+    jobs: NonZeroUsize,
+    timings: Option<usize>,
+) -> Result<()> {
     let folders = Mutex::new(Vec::new());
+    let host = !of_host.is_empty();
     let mut tasks = of_host;
     tasks.extend(gates.iter().map(|gate| {
         let run = || gate.run().map(|()| String::new());
         Task::new(gate.name, gate.lacks(), run)
     }));
-    tasks.extend(cases.iter().map(|case| {
+    let mut sorted: Vec<&Case> = cases.iter().collect();
+    sorted.sort_by_key(|case| Reverse(case.patience()));
+    tasks.extend(sorted.into_iter().map(|case| {
         let run = || {
             let place = case.run()?;
             let mut folders = folders.lock().unwrap_or_else(PoisonError::into_inner);
@@ -180,6 +189,12 @@ fn boot(of_host: Vec<Task>, cases: &[Case], gates: &[&Gate], jobs: NonZeroUsize)
     if !written.is_empty() {
         let schema = Task::new(SCHEMA, None, || follow_the_schema(&written));
         tally.run(vec![schema], jobs)?;
+    }
+    if let Some(count) = timings {
+        say!("{}", timings::table(tally.took(), count));
+        if host {
+            say!("{}", timings::of_host(&host::said()?, count));
+        }
     }
     tally.judge()
 }

@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSymbol, SymbolKind};
@@ -17,13 +18,21 @@ pub const HYPERVISOR: &str = "hypervisor";
 /// What the guest is called on the console.
 pub const GUEST: &str = "guest";
 
-/// Functions of one image.
+/// An image. Most boots end without a dump, so it is read when an address of it is seen.
 #[derive(Debug)]
 struct Image {
     name: &'static str,
     base: Option<u64>,
+    /// The ELF file.
+    bytes: Vec<u8>,
+    read: OnceLock<Functions>,
+}
+
+/// Functions of one image.
+#[derive(Debug, Default)]
+struct Functions {
     /// Link addresses and names, sorted.
-    functions: Vec<(u64, String)>,
+    names: Vec<(u64, String)>,
     end: u64,
     /// `None` for a file without debug information.
     lines: Option<Lines>,
@@ -40,33 +49,12 @@ impl Symbols {
     /// symbols has no names, which is no failure: a dump is still a dump.
     pub fn add(&mut self, name: &'static str, elf: &Path, base: Option<u64>) {
         let Ok(bytes) = fs::read(elf) else { return };
-        let Ok(file) = ElfFile64::<object::Endianness>::parse(&*bytes) else {
-            return;
-        };
-        let texts = file.symbols().filter(|symbol| {
-            matches!(
-                symbol.kind(),
-                SymbolKind::Text | SymbolKind::Label | SymbolKind::Unknown
-            )
-        });
-        let named = |symbol: object::read::elf::ElfSymbol64<'_, '_>| {
-            let name = symbol
-                .name()
-                .ok()
-                .filter(|name| !name.is_empty() && !name.starts_with('$'))?;
-            Some((
-                symbol.address(),
-                format!("{:#}", rustc_demangle::demangle(name)),
-            ))
-        };
-        let functions: Vec<_> = texts.filter_map(named).collect();
-        let end = file
-            .symbol_by_name("__text_end")
-            .map_or(0, |end| end.address());
-        let lines = Lines::of(&file).ok();
+        let read = OnceLock::new();
         self.images.push(Image {
-            lines,
-            ..Image::new(name, base, functions, end)
+            name,
+            base,
+            bytes,
+            read,
         });
     }
 
@@ -153,22 +141,52 @@ impl Level {
     }
 }
 
-impl Image {
-    fn new(
-        name: &'static str,
-        base: Option<u64>,
-        mut functions: Vec<(u64, String)>,
-        end: u64,
-    ) -> Self {
-        functions.retain(|&(address, _)| address < end);
-        functions.sort();
+impl Functions {
+    /// Those of an ELF file; none if it is no such file.
+    fn of(elf: &[u8]) -> Self {
+        let Ok(file) = ElfFile64::<object::Endianness>::parse(elf) else {
+            return Self::default();
+        };
+        let texts = file.symbols().filter(|symbol| {
+            matches!(
+                symbol.kind(),
+                SymbolKind::Text | SymbolKind::Label | SymbolKind::Unknown
+            )
+        });
+        let named = |symbol: object::read::elf::ElfSymbol64<'_, '_>| {
+            let name = symbol
+                .name()
+                .ok()
+                .filter(|name| !name.is_empty() && !name.starts_with('$'))?;
+            Some((
+                symbol.address(),
+                format!("{:#}", rustc_demangle::demangle(name)),
+            ))
+        };
+        let names: Vec<_> = texts.filter_map(named).collect();
+        let end = file
+            .symbol_by_name("__text_end")
+            .map_or(0, |end| end.address());
         Self {
-            name,
-            base,
-            functions,
+            lines: Lines::of(&file).ok(),
+            ..Self::new(names, end)
+        }
+    }
+
+    fn new(mut names: Vec<(u64, String)>, end: u64) -> Self {
+        names.retain(|&(address, _)| address < end);
+        names.sort();
+        Self {
+            names,
             end,
             lines: None,
         }
+    }
+}
+
+impl Image {
+    fn functions(&self) -> &Functions {
+        self.read.get_or_init(|| Functions::of(&self.bytes))
     }
 
     fn level(&self) -> Level {
@@ -181,16 +199,22 @@ impl Image {
 
     /// The link address of `address`, and the symbol that it is behind.
     fn find(&self, address: u64) -> Option<(u64, &(u64, String))> {
-        let at = address
-            .checked_sub(self.base?)
-            .filter(|&at| at < self.end)?;
-        let after = self.functions.partition_point(|&(start, _)| start <= at);
-        Some((at, self.functions.get(after.checked_sub(1)?)?))
+        let at = address.checked_sub(self.base?)?;
+        // A file is no shorter than its code, so most numbers are known to be no address of it.
+        if self.read.get().is_none() && at >= self.bytes.len() as u64 {
+            return None;
+        }
+        let Functions { names, end, .. } = self.functions();
+        if at >= *end {
+            return None;
+        }
+        let after = names.partition_point(|&(start, _)| start <= at);
+        Some((at, names.get(after.checked_sub(1)?)?))
     }
 
     fn site(&self, address: u64) -> Option<Site> {
         let (at, (_, symbol)) = self.find(address)?;
-        let lines = self.lines.as_ref();
+        let lines = self.functions().lines.as_ref();
         Some(Site {
             image: self.name,
             symbol: symbol.clone(),
@@ -200,7 +224,8 @@ impl Image {
 
     fn name(&self, address: u64) -> Option<String> {
         let (at, (start, name)) = self.find(address)?;
-        let line = self.lines.as_ref().and_then(|lines| lines.line(at));
+        let lines = self.functions().lines.as_ref();
+        let line = lines.and_then(|lines| lines.line(at));
         let line = line.map_or(String::new(), |line| format!(", {line}"));
         Some(format!("{}: {name}+{:#x}{line}", self.name, at - start))
     }
@@ -236,10 +261,16 @@ mod tests {
     fn symbols() -> Symbols {
         let functions = vec![(0x100, "second".into()), (0, "first".into())];
         let other = vec![(0, "vector".into())];
+        let image = |name, base, functions| Image {
+            name,
+            base: Some(base),
+            bytes: Vec::new(),
+            read: OnceLock::from(functions),
+        };
         Symbols {
             images: vec![
-                Image::new(GUEST, Some(0x4000_0000), functions, 0x200),
-                Image::new(HYPERVISOR, Some(0x4000_0100), other, 0x100),
+                image(GUEST, 0x4000_0000, Functions::new(functions, 0x200)),
+                image(HYPERVISOR, 0x4000_0100, Functions::new(other, 0x100)),
             ],
         }
     }

@@ -4,6 +4,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use anyhow::Result;
 use results::Build;
@@ -74,7 +75,14 @@ pub fn host() -> Option<String> {
 }
 
 /// What images are built from and with; `None` if no compiler answers.
+///
+/// It is asked once: what boots is compiled once, too.
 pub fn build() -> Option<Build> {
+    static BUILD: OnceLock<Option<Build>> = OnceLock::new();
+    BUILD.get_or_init(ask).clone()
+}
+
+fn ask() -> Option<Build> {
     let compiler = output("rustc", &["-vV"])?;
     let git = |arguments: &[&str]| output("git", arguments);
     let commit = git(&["rev-parse", "HEAD"]).map(|commit| commit.trim().to_owned());
@@ -108,8 +116,22 @@ fn compiled_by(said: &str) -> Build {
 
 /// First line of `rustc --version`.
 pub fn rustc_version() -> Option<String> {
-    let version = output("rustc", &["--version"])?;
-    Some(version.lines().next()?.to_owned())
+    static VERSION: OnceLock<Option<String>> = OnceLock::new();
+    let ask = || {
+        let version = output("rustc", &["--version"])?;
+        Some(version.lines().next()?.to_owned())
+    };
+    VERSION.get_or_init(ask).clone()
+}
+
+/// What `git describe` calls the tree; `None` if it is none of Git's.
+pub fn tree() -> Option<String> {
+    static TREE: OnceLock<Option<String>> = OnceLock::new();
+    let ask = || {
+        let commit = output("git", &["describe", "--always", "--dirty"])?;
+        Some(commit.trim().to_owned())
+    };
+    TREE.get_or_init(ask).clone()
 }
 
 #[cfg(test)]

@@ -32,6 +32,9 @@ static BUSY: AtomicBool = AtomicBool::new(false);
 /// What all CPUs have executed, the blocks that they are in as a whole; see [`Counts`].
 static EXECUTED: [AtomicU64; Counts::LEN] = [const { AtomicU64::new(0) }; Counts::LEN];
 
+/// What a block adds to them.
+type Added = Vec<(&'static AtomicU64, u64)>;
+
 /// Instructions of a vector table of EL2 from which on its vectors are for lower
 /// levels (DDI 0487K.a, D1.3.1.5).
 const FROM_BELOW: u64 = 0x400;
@@ -152,10 +155,13 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
             rest.classes[class as usize] += 1;
         }
     }
-    let all: &'static Counts = Box::leak(Box::new(rest));
+    // Most blocks have instructions of one kind.
+    let numbers = EXECUTED.iter().zip(rest.to_array());
+    let added: Added = numbers.filter(|(_, many)| *many != 0).collect();
+    let added: &'static Added = Box::leak(Box::new(added));
     // SAFETY: the block is valid during the call, what is passed for ever.
     unsafe {
-        let data = from_ref(all).cast_mut().cast();
+        let data = from_ref(added).cast_mut().cast();
         api::qemu_plugin_register_vcpu_tb_exec_cb(block, enters, api::NO_REGISTERS, data);
     }
 }
@@ -164,10 +170,10 @@ extern "C" fn translates(block: *mut api::Block, _: api::Data) {
 /// load and store.
 extern "C" fn enters(_: c_uint, data: api::Data) {
     // SAFETY: the data of the registration in `translates`.
-    let counts = unsafe { &*data.cast::<Counts>() };
-    let numbers = counts.to_array();
-    let added = EXECUTED.iter().zip(numbers).filter(|(_, many)| *many != 0);
-    added.for_each(|(all, many)| all.store(all.load(Relaxed) + many, Relaxed));
+    let added = unsafe { &*data.cast::<Added>() };
+    for (all, many) in added {
+        all.store(all.load(Relaxed) + many, Relaxed);
+    }
 }
 
 /// What all CPUs have executed, but for the `rest` of a block.

@@ -97,8 +97,7 @@ fn heading(emulator: &str) -> String {
         .skip(1)
         .map(|word| launch::quoted(&word))
         .collect();
-    let commit = toolchain::output("git", &["describe", "--always", "--dirty"]);
-    let commit = commit.map_or("unknown".into(), |commit| commit.trim().to_owned());
+    let commit = toolchain::tree().unwrap_or_else(|| "unknown".into());
     let rustc = toolchain::rustc_version().unwrap_or_else(|| "rustc unknown".into());
     format!(
         "cargo xtask {}\n\n# rouse {} (commit {commit})\n# {rustc}\n# {emulator}\n",

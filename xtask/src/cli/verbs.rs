@@ -167,6 +167,10 @@ pub struct TestArgs {
     /// How many tests run at a time [default: as many as this computer has CPUs]
     #[arg(long, value_name = "N", conflicts_with_all = ["coverage", "miri", "audit", "host_only"])]
     pub jobs: Option<NonZeroUsize>,
+    /// At the end show how long each took, the longest first, or the N longest: time, processor time of its processes; and the
+    /// programs of tests of the host
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1000000", conflicts_with_all = ["instead", "host_only"])]
+    pub timings: Option<usize>,
     /// Instead: line coverage of the pure crates, at least 90 % of each
     #[arg(long, group = "instead", conflicts_with_all = ["target_only", "host_only", "filter"])]
     pub coverage: bool,

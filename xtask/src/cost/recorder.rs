@@ -18,7 +18,7 @@ use crate::images::{self, Built, Guest};
 use crate::job::Job;
 use crate::partial::Scratch;
 use crate::progress::Progress;
-use crate::{interrupt, places, toolchain, verdict};
+use crate::{interrupt, places, spent, toolchain, verdict};
 
 const PACKAGE: &str = "recorder";
 /// The boot arguments that have every path taken.
@@ -136,7 +136,7 @@ pub fn build() -> Result<PathBuf> {
         .args(["build", "--quiet", "--release", "--package", PACKAGE])
         .arg("--target-dir")
         .arg(&directory);
-    let status = cargo.status().context("cargo can't be started")?;
+    let status = spent::status(&mut cargo).context("cargo can't be started")?;
     if !status.success() {
         bail!("the recorder does not build; what cargo said is above");
     }

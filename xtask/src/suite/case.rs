@@ -80,7 +80,8 @@ use crate::job::Job;
 use crate::session::{self, Session};
 use crate::{mistake, places};
 
-/// RAM of a machine whose rules are watched: clearing it is the longest part of a short boot.
+/// RAM of a machine where a test does not say it: clearing it is a fifth of a short boot, and more where
+/// rules are watched.
 const LITTLE_RAM: &str = "192M";
 
 /// A test.
@@ -139,6 +140,14 @@ impl Case {
             options(&same.options(&case.run)).with_context(place)?;
         }
         Ok(case)
+    }
+
+    /// For how many seconds its boots may go on, as far as it says: the shortest tests do.
+    pub fn patience(&self) -> i64 {
+        let timeout = self.run.get("timeout");
+        timeout
+            .and_then(toml::Value::as_integer)
+            .unwrap_or(i64::MAX)
     }
 
     /// What this computer lacks to run it, an emulator that no distribution packages.
@@ -251,6 +260,9 @@ impl Case {
     /// A run with these options.
     fn session(&self, run: &Options, name: &str) -> Result<Session> {
         let mut args = options(run)?;
+        if self.runs_in_little_ram(&args.job) {
+            args.job.memory = Some(LITTLE_RAM.into());
+        }
         let kernel = self.guest.as_ref().map(Kernel::file).transpose()?;
         if let Some(kernel) = &kernel {
             args.job.load.given.guest = Some(kernel.path().display().to_string());
@@ -298,6 +310,13 @@ mod tests {
             );
             assert!(is_bad_input(&wrong), "{error}");
         }
+    }
+
+    #[test]
+    fn a_test_says_how_long_it_may_take() {
+        let of = |text| Case::parse("name", text).unwrap().patience();
+        assert_eq!(of("about = 'x'\n[run]\ntimeout = 120"), 120);
+        assert_eq!(of("about = 'x'"), i64::MAX);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail, ensure};
 use results::{Counts, Results};
 
 use crate::partial::Scratch;
-use crate::{launch, places, qemu};
+use crate::{launch, places, qemu, spent};
 
 /// The cells, each as options of `run`: a boot for each.
 const CELLS: [&str; 9] = [
@@ -47,7 +47,7 @@ fn compare(cell: &str) -> Result<()> {
     command.args(["run", "--board=virt", "--wake=ipi", "--stages=off"]);
     command.args(["--iterations=50", "--timeout=36000", "--out"]);
     command.arg(&out).args(cell.split(' '));
-    let output = command.output()?;
+    let output = spent::output(&mut command)?;
     ensure!(
         output.status.success(),
         "ended with {}: {}",

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use super::{
     carried, counted, exceptions, exclusives, killed, monitor, repeated, strict, together,
 };
-use crate::{cost, places};
+use crate::{cost, places, spent};
 
 /// A test.
 #[derive(Debug)]
@@ -153,9 +153,7 @@ impl Line {
             Some(count) => command.env("ROUSE_PLANTED_NOPS", count),
             None => command.env_remove("ROUSE_PLANTED_NOPS"),
         };
-        let output = command
-            .output()
-            .context("this program can't be started again")?;
+        let output = spent::output(&mut command).context("this program can't be started again")?;
         let [said, complained] =
             [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
         let line = self.words.join(" ");

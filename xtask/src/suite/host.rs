@@ -2,13 +2,14 @@
 //! The tests of the host: those that Cargo knows, and the model checks.
 
 use std::fs::{self, File};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
 use super::ON_TARGET;
 use super::pool::Task;
-use crate::{places, toolchain};
+use crate::{places, spent, toolchain};
 
 /// How many of the last lines that Cargo said are shown of tests that failed: it stops at the
 /// first program of tests with one.
@@ -50,6 +51,20 @@ pub fn tasks(filter: &str) -> Vec<Task<'_>> {
     tasks.collect()
 }
 
+/// What Cargo said of them last.
+pub fn said() -> Result<String> {
+    let texts = KINDS.map(|kind| {
+        let path = log(kind.name);
+        fs::read_to_string(&path).with_context(|| places::shown(&path))
+    });
+    texts.into_iter().collect()
+}
+
+/// Where what Cargo says goes.
+fn log(name: &str) -> PathBuf {
+    places::target().join("tests").join(format!("{name}.log"))
+}
+
 impl Kind {
     fn filtered(self, filter: &str) -> Command {
         let mut command = (self.command)();
@@ -61,15 +76,15 @@ impl Kind {
 
     /// Runs them; where what they say is.
     fn aside(self, filter: &str) -> Result<String> {
-        let folder = places::target().join("tests");
-        let path = folder.join(format!("{}.log", self.name));
+        let path = log(self.name);
         let place = || places::shown(&path);
-        fs::create_dir_all(&folder).with_context(place)?;
+        let folder = path.parent().unwrap_or(&path);
+        fs::create_dir_all(folder).with_context(place)?;
         let log = File::create(&path).with_context(place)?;
         let mut command = self.filtered(filter);
         command.stdin(Stdio::null());
         command.stdout(log.try_clone().with_context(place)?);
-        let status = command.stderr(log).status();
+        let status = spent::status(command.stderr(log));
         if status.context("cargo can't be started")?.success() {
             return Ok(format!(" ({})", place()));
         }
@@ -86,9 +101,18 @@ fn host() -> Command {
     let mut cargo = Command::new(toolchain::cargo());
     cargo
         .current_dir(places::root())
-        .args(["test", "--workspace"])
-        .args(ON_TARGET.iter().flat_map(|package| ["--exclude", package]));
+        .arg("test")
+        .args(packages());
     cargo
+}
+
+/// The packages that the host tests, in Cargo's words. What Cargo compiles of one package depends on
+/// which others are named beside it.
+pub fn packages() -> impl Iterator<Item = &'static str> {
+    let others = ON_TARGET
+        .into_iter()
+        .flat_map(|package| ["--exclude", package]);
+    ["--workspace"].into_iter().chain(others)
 }
 
 /// The model checks: tests built with loom's atomics, which need a build of their own.

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::partial::Scratch;
-use crate::places;
+use crate::{places, spent};
 
 /// How long something may take that must happen.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -126,7 +126,7 @@ pub fn second_ends_at_once() -> Result<()> {
     // late enough to be a second one.
     let ended = within(|| {
         let _ = send("INT", run.process.id());
-        run.process.try_wait().ok().flatten()
+        spent::try_wait(&mut run.process).ok().flatten()
     });
     send("KILL", emulator)?;
     let ended = ended.context("a second signal did not end it")?;
@@ -180,7 +180,7 @@ impl Run {
 
     /// How it ended.
     fn end(&mut self) -> Result<ExitStatus> {
-        within(|| self.process.try_wait().ok().flatten()).context("it did not end")
+        within(|| spent::try_wait(&mut self.process).ok().flatten()).context("it did not end")
     }
 
     /// What it said since: its output, its complaints.
@@ -199,7 +199,7 @@ impl Drop for Run {
     fn drop(&mut self) {
         // Both fail only when it has ended.
         let _ = self.process.kill();
-        let _ = self.process.wait();
+        let _ = spent::wait(&mut self.process);
     }
 }
 

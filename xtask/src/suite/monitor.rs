@@ -2,14 +2,14 @@
 //! The virtual machine monitor under KVM, in one boot of a host: what it refuses, and how
 //! guests end. Each guest is a few instructions behind an Image's header.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
 use crate::kvm::{self, Host};
 use crate::launch;
 use crate::partial::Scratch;
-use crate::qemu;
+use crate::{qemu, spent};
 
 /// Calls of PSCI, by HVC: SYSTEM_OFF and SYSTEM_RESET.
 const OFF: [u32; 3] = [0xd2b0_8000, 0xf280_0100, 0xd400_0002];
@@ -165,10 +165,7 @@ pub fn machine() -> Result<Command> {
 
 /// What the machine says until it ends, which it has to by itself.
 pub fn said(mut command: Command) -> Result<String> {
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .context("QEMU can't be started")?;
+    let output = spent::output(&mut command).context("QEMU can't be started")?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let complained = String::from_utf8_lossy(&output.stderr);
     ensure!(

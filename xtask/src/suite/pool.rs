@@ -5,10 +5,13 @@ use std::iter::repeat_with;
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Instant;
 
 use anyhow::{Result, bail, ensure};
 
+use super::timings::Took;
 use crate::interrupt;
+use crate::spent::Account;
 use crate::terminal::say;
 
 /// A test.
@@ -42,6 +45,7 @@ pub struct Tally {
     tests: usize,
     skipped: Vec<String>,
     failed: Vec<String>,
+    took: Vec<Took>,
 }
 
 /// What came of a test.
@@ -62,8 +66,10 @@ impl Tally {
             while !interrupt::requested()
                 && let Some(task) = next()
             {
-                let (name, outcome) = task.run();
-                locked(&tally).add(name, outcome);
+                let (begun, account) = (Instant::now(), Account::default());
+                let (name, outcome) = account.charge(|| task.run());
+                let took = Took::new(name, begun.elapsed(), account.total());
+                locked(&tally).add(name, outcome, took);
             }
         };
         thread::scope(|scope| {
@@ -78,8 +84,16 @@ impl Tally {
         Ok(())
     }
 
-    fn add(&mut self, name: &str, outcome: Outcome) {
+    /// How long each took that was run.
+    pub fn took(&self) -> &[Took] {
+        &self.took
+    }
+
+    fn add(&mut self, name: &str, outcome: Outcome, took: Took) {
         self.tests += 1;
+        if !matches!(outcome, Outcome::Skipped(_)) {
+            self.took.push(took);
+        }
         match outcome {
             Outcome::Ok(more) => say!("{name}: ok{more}"),
             Outcome::Skipped(why) => {

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use results::Results;
 
 use crate::partial::Scratch;
-use crate::places;
+use crate::{places, spent};
 
 /// Systems that are booted, and how often.
 const UNDERS: &str = "none,rouse";
@@ -68,9 +68,7 @@ pub fn run() -> Result<()> {
 fn started(words: &[&str], paths: &[&Path]) -> Result<()> {
     let mut command = Command::new(places::program()?);
     command.args(words).args(paths);
-    let output = command
-        .output()
-        .context("this program can't be started again")?;
+    let output = spent::output(&mut command).context("this program can't be started again")?;
     let [said, complained] =
         [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
     ensure!(

@@ -15,7 +15,7 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::partial::Scratch;
-use crate::{launch, places, qemu};
+use crate::{launch, places, qemu, spent};
 
 /// Guests, and runs of each.
 const GUESTS: usize = 4;
@@ -38,7 +38,7 @@ pub fn run() -> Result<()> {
     let started: Vec<Child> = started.collect::<Result<_>>()?;
     let mut places = BTreeSet::new();
     for (&guest, child) in guests.iter().zip(started) {
-        let output = child.wait_with_output()?;
+        let output = spent::rest(child)?;
         let [said, complained] =
             [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
         ensure!(

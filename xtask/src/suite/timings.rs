@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How long tests took, as tables for people. Nothing is judged by it.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+/// How long a test took.
+#[derive(Clone, Debug)]
+pub struct Took {
+    name: String,
+    /// By the clock on the wall: beside others, and with what it waited for them.
+    wall: Duration,
+    /// Of processors, by all its processes.
+    cpu: Duration,
+}
+
+impl Took {
+    pub fn new(name: &str, wall: Duration, cpu: Duration) -> Self {
+        let name = name.into();
+        Self { name, wall, cpu }
+    }
+}
+
+/// The `count` longest, by processor time, and the sum of all.
+pub fn table(took: &[Took], count: usize) -> String {
+    let mut sorted: Vec<&Took> = took.iter().collect();
+    sorted.sort_by_key(|one| (one.cpu.max(one.wall), one.cpu));
+    let mut text = "      CPU     wall  test".to_owned();
+    for one in sorted.iter().rev().take(count) {
+        row(&mut text, one.cpu, one.wall, &one.name);
+    }
+    let sum = |of: fn(&Took) -> Duration| took.iter().map(of).sum();
+    let all = format!("all {}", took.len());
+    row(&mut text, sum(|one| one.cpu), sum(|one| one.wall), &all);
+    text
+}
+
+fn row(text: &mut String, cpu: Duration, wall: Duration, name: &str) {
+    let [cpu, wall] = [cpu, wall].map(|time| time.as_secs_f64());
+    // A string takes everything.
+    let _ = write!(text, "\n{cpu:7.1} s {wall:6.1} s  {name}");
+}
+
+/// The `count` longest programs of tests in what Cargo said, and the sum of all: without compiling
+/// them.
+pub fn of_host(said: &str, count: usize) -> String {
+    let mut programs = programs(said);
+    programs.sort_by_key(|(_, took)| std::cmp::Reverse(*took));
+    let mut text = "     wall  program of tests of the host".to_owned();
+    let sum: f64 = seconds(programs.iter().map(|(_, took)| took).sum());
+    for (name, took) in programs.iter().take(count) {
+        let _ = write!(text, "\n{:7.1} s  {name}", seconds(*took));
+    }
+    let _ = write!(text, "\n{sum:7.1} s  all {}", programs.len());
+    text
+}
+
+fn seconds(milliseconds: u64) -> f64 {
+    Duration::from_millis(milliseconds).as_secs_f64()
+}
+
+/// Programs of tests, with their packages, and how many milliseconds each says that it took.
+///
+/// Cargo names the package of none but its first one, whose file has the name of the package.
+fn programs(said: &str) -> Vec<(String, u64)> {
+    let mut found = Vec::new();
+    let (mut package, mut name) = (String::new(), None);
+    for line in said.lines().map(str::trim) {
+        if let Some(running) = line.strip_prefix("Running ") {
+            if let Some(first) = running.strip_prefix("unittests ") {
+                package = file(first).to_owned();
+                name = Some(package.clone());
+            } else {
+                let source = running.split(' ').next().unwrap_or_default();
+                name = Some(format!("{package}, {source}"));
+            }
+        } else if let Some(library) = line.strip_prefix("Doc-tests ") {
+            name = Some(format!("{library}, examples in comments"));
+        } else if let Some((_, took)) = line.split_once("; finished in ")
+            && let Some(name) = name.take()
+            && let Some(took) = took.strip_suffix('s')
+            && let Ok(took) = took.parse().map(Duration::from_secs_f64)
+        {
+            found.push((name, u64::try_from(took.as_millis()).unwrap_or(u64::MAX)));
+        }
+    }
+    found
+}
+
+/// The name of the file in `src/lib.rs (target/debug/deps/NAME-HASH)`.
+fn file(running: &str) -> &str {
+    let path = running.rsplit('/').next().unwrap_or_default();
+    path.rsplit_once('-').map_or(path, |(name, _)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_are_first_and_the_sum_is_of_all() {
+        let took = |name, wall, cpu| {
+            let [wall, cpu] = [wall, cpu].map(Duration::from_millis);
+            Took::new(name, wall, cpu)
+        };
+        let all = [
+            took("short", 200, 100),
+            took("waits", 9000, 40),
+            took("works", 5000, 9500),
+        ];
+        let wanted = "      CPU     wall  test\n\
+                      \x20   9.5 s    5.0 s  works\n\
+                      \x20   0.0 s    9.0 s  waits\n\
+                      \x20   9.6 s   14.2 s  all 3";
+        assert_eq!(table(&all, 2), wanted);
+        assert!(table(&all, 100).contains("0.1 s    0.2 s  short"));
+    }
+
+    #[test]
+    fn programs_are_read_with_their_packages() {
+        let said = "   Compiling abi v0.1.0\n\
+            \x20    Running unittests src/lib.rs (target/debug/deps/governors_by_rules-0123456789abcdef)\n\
+            \n\
+            test result: ok. 8 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.25s\n\
+            \x20    Running tests/against/main.rs (target/debug/deps/against-0123456789abcdef)\n\
+            test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 63.40s\n\
+            \x20  Doc-tests abi\n\
+            test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
+        let wanted = [
+            ("governors_by_rules", 1250),
+            ("governors_by_rules, tests/against/main.rs", 63_400),
+            ("abi, examples in comments", 0),
+        ];
+        let wanted: Vec<_> = wanted
+            .into_iter()
+            .map(|(name, took)| (name.to_owned(), took))
+            .collect();
+        assert_eq!(programs(said), wanted);
+        let table = of_host(said, 1);
+        assert!(
+            table.ends_with(
+                "\n   63.4 s  governors_by_rules, tests/against/main.rs\n   64.7 s  all 3"
+            ),
+            "{table}"
+        );
+    }
+}
