@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command line of a boot under Xen.
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
 use plan::{Given, PREFIX};
+use platform::image::ALIGN;
 
-use super::mode;
+use super::{alike, mode};
 use crate::images::Built;
 use crate::job::{Job, Variant};
 use crate::qemu::Emulator;
 use crate::{kvm, memory};
 
+/// The same for Linux, which does find it in its tree: Xen describes all that it does not use itself.
+const LINUX_CONSOLE: &str = "console=ttyAMA0";
 /// CPUs for Xen beside those of the guest.
 const OTHERS: u32 = 2;
 /// RAM of Xen, MiB.
@@ -40,8 +44,11 @@ pub fn under_xen(
             false => " vwfi=native",
         };
         let under = variant.under;
-        arguments +=
-            &format!(" {PREFIX}uart={CONSOLE} {PREFIX}under={under} {PREFIX}given-trap={trap}");
+        let console = match job.load.linux() {
+            true => LINUX_CONSOLE.to_owned(),
+            false => format!("{PREFIX}uart={CONSOLE}"),
+        };
+        arguments += &format!(" {console} {PREFIX}under={under} {PREFIX}given-trap={trap}");
     }
     let image = &built.guest(job.image(variant)).image;
     let guest = format!(
@@ -51,6 +58,17 @@ pub fn under_xen(
     );
     let mut command = machine(job, emulator, &xen.image, &options)?;
     command.args(["-device", &guest]);
+    if job.load.linux() {
+        alike(&mut command, variant.seed);
+    }
+    if let Some(initrd) = &built.initrd {
+        let behind = (MODULE + fs::metadata(image)?.len()).next_multiple_of(ALIGN);
+        let initrd = format!(
+            "guest-loader,addr={behind:#x},initrd={}",
+            doubled(initrd.display().to_string())
+        );
+        command.args(["-device", &initrd]);
+    }
     Ok(command)
 }
 
