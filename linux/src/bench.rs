@@ -7,9 +7,10 @@ mod machine;
 use std::io::{self, Stdout, Write, stdout};
 
 use hist::Histogram;
-use plan::{BALANCED, Cell, Limits, Machine, PASSES, Pace, Plan, Under, Word};
+use plan::{Arguments, BALANCED, Cell, Limits, Machine, PASSES, Pace, Plan, Word};
 use rustix::termios::{isatty, tcdrain};
 
+use crate::below::{Below, Found};
 use crate::counts::Counts;
 use crate::idle::Idles;
 use crate::output::Output;
@@ -37,7 +38,7 @@ pub struct Bench {
     page: Option<Page>,
     /// The CPUs that threads may run on.
     cpus: Vec<usize>,
-    under: Under,
+    below: Below,
     idles: Idles,
     output: Output<Stdout>,
     /// Passes over cells that are done, and their guessed microseconds.
@@ -50,18 +51,17 @@ pub struct Bench {
 /// Says why it can't.
 pub fn run(arguments: &str) -> Result<(), String> {
     let plan = options::plan(arguments)?;
-    measure(plan).map_err(|error| error.to_string())
+    let parsed = Arguments::parse(arguments).map_err(|error| error.to_string())?;
+    let found = Found::here();
+    let below = found.told(&parsed)?;
+    measure(plan, found, below).map_err(|error| error.to_string())
 }
 
-fn measure(plan: Plan) -> io::Result<()> {
-    let page = Page::open()?;
+fn measure(plan: Plan, found: Found, below: Below) -> io::Result<()> {
+    let page = Page::open(found)?;
     let mut bench = Bench {
         plan,
-        under: if page.is_some() {
-            Under::Rouse
-        } else {
-            Under::None
-        },
+        below,
         page,
         cpus: cpus::allowed()?,
         idles: Idles::read(std::env::args()),
@@ -191,7 +191,7 @@ impl Bench {
             idles_by: &self.idles.to_string(),
         };
         let frame = Frame {
-            under: self.under.name(),
+            under: self.below.under.name(),
             cpus: self.cpus.len(),
             iterations: self.plan.iterations,
             compact: self.plan.compact,

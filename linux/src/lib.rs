@@ -7,6 +7,7 @@
 //! Linux it writes the records to its standard output. docs/linux.md says what they mean.
 
 pub mod awaited;
+pub mod below;
 pub mod counts;
 pub mod idle;
 pub mod options;

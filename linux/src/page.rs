@@ -1,28 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The page by which Rouse shows programs what it counts ([`abi::exits`]), mapped by /dev/mem.
+//! The page by which what is below shows programs what it counts, mapped by /dev/mem: Rouse's
+//! ([`abi::exits`]), or that of our monitor under KVM ([`abi::monitor`]).
 
 use std::arch::asm;
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 use std::ptr;
 
-use abi::exits::{self, COMPATIBLE};
-use abi::{Counter, Knob, KnobValue};
+use abi::monitor::{self, REGISTERS};
+use abi::{Counter, Knob, KnobValue, exits};
 use rustix::fs::OFlags;
 use rustix::mm::{MapFlags, ProtFlags, mmap};
 
+use crate::below::Found;
 use crate::counts::Counts;
 
-/// Where the kernel shows the device tree.
-const TREE: &str = "/sys/firmware/devicetree/base";
 /// Bytes of the page that are used.
 const SIZE: usize = 0x1000;
 
 /// The page, mapped until the process ends.
 #[derive(Debug)]
-pub struct Page(*mut u8);
+pub struct Page {
+    place: *mut u8,
+    /// It is Rouse's, and has knobs.
+    is_rouses: bool,
+}
 
 // SAFETY: it is mapped for as long as the process is, and each access is one load or store of a
 // device's register, for which threads need not agree.
@@ -31,13 +34,15 @@ unsafe impl Sync for Page {}
 unsafe impl Send for Page {}
 
 impl Page {
-    /// The page, where Rouse is below; `None` where the tree has none.
+    /// The page of what is below; `None` where that has none.
     ///
     /// # Errors
     /// It is there, and can't be mapped.
-    pub fn open() -> io::Result<Option<Self>> {
-        let Some(base) = address() else {
-            return Ok(None);
+    pub fn open(found: Found) -> io::Result<Option<Self>> {
+        let (base, is_rouses) = match found {
+            Found::Rouse(base) => (base, true),
+            Found::Kvm(base) => (base, false),
+            Found::Nothing | Found::Xen => return Ok(None),
         };
         let flags = OFlags::SYNC.bits() as i32;
         let opened = OpenOptions::new()
@@ -47,7 +52,7 @@ impl Page {
             .open("/dev/mem");
         let memory = opened.map_err(|error| {
             io::Error::other(format!(
-                "/dev/mem: {error}; Rouse is asked by it, so run this as root"
+                "/dev/mem: {error}; what is below is asked by it, so run this as root"
             ))
         })?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
@@ -63,23 +68,34 @@ impl Page {
             )
         };
         match mapped {
-            Ok(place) => Ok(Some(Self(place.cast()))),
+            Ok(place) => Ok(Some(Self {
+                place: place.cast(),
+                is_rouses,
+            })),
             Err(error) => Err(io::Error::other(format!(
-                "/dev/mem: {error}: the kernel does not let it map Rouse's page at {base:#x}; boot it with iomem=relaxed"
+                "/dev/mem: {error}: the kernel does not let it map the page of exits at {base:#x}; boot it with iomem=relaxed"
             ))),
         }
     }
 
-    /// What Rouse has counted, of all vCPUs together.
+    /// Whether it is Rouse's, and has knobs.
+    pub const fn is_rouses(&self) -> bool {
+        self.is_rouses
+    }
+
+    /// What was counted, of all vCPUs together.
     pub fn counts(&self) -> Counts {
-        let counters = Counter::ALL.iter();
-        counters
-            .map(|&counter| {
-                (
-                    counter.name().to_owned(),
-                    self.read(exits::counter(counter)),
-                )
-            })
+        let named = |counter: Counter, at| (counter.name().to_owned(), self.read(at));
+        if self.is_rouses {
+            let counters = Counter::ALL.iter();
+            return counters
+                .map(|&counter| named(counter, exits::counter(counter)))
+                .collect();
+        }
+        // In this order: the first has all of them noted.
+        let registers = REGISTERS.into_iter().enumerate();
+        registers
+            .map(|(n, counter)| named(counter, monitor::together(n)))
             .collect()
     }
 
@@ -99,7 +115,7 @@ impl Page {
 
     fn read(&self, offset: u64) -> u64 {
         let value;
-        let register = self.0.wrapping_add(offset as usize);
+        let register = self.place.wrapping_add(offset as usize);
         // SAFETY: within the mapping, whose reads change nothing. By one load without writeback,
         // as only such a one tells the hypervisor what it is (DDI 0487K.a, ESR_EL2.ISV).
         unsafe { asm!("ldr {}, [{}]", out(reg) value, in(reg) register, options(nostack)) };
@@ -107,21 +123,8 @@ impl Page {
     }
 
     fn write(&self, offset: u64, value: u64) {
-        let register = self.0.wrapping_add(offset as usize);
+        let register = self.place.wrapping_add(offset as usize);
         // SAFETY: within the mapping, whose writes change nothing of this process.
         unsafe { asm!("str {}, [{}]", in(reg) value, in(reg) register, options(nostack)) };
     }
-}
-
-/// The page's address, from the device tree.
-fn address() -> Option<u64> {
-    let nodes = fs::read_dir(TREE).ok()?.flatten();
-    let read = |path: &Path, name| fs::read(path.join(name)).ok();
-    let mut pages = nodes.map(|node| node.path()).filter(|path| {
-        let compatible = read(path, "compatible").unwrap_or_default();
-        compatible.strip_suffix(b"\0") == Some(COMPATIBLE.as_bytes())
-    });
-    let reg = read(&pages.next()?, "reg")?;
-    // The root has two cells for an address.
-    Some(u64::from_be_bytes(reg.get(..8)?.try_into().ok()?))
 }

@@ -21,6 +21,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use abi::{Deliver, KnobValue};
 use plan::Arguments;
 
+use crate::below::Found;
 use crate::counts::Counts;
 use crate::output::Output;
 use crate::page::Page;
@@ -101,7 +102,7 @@ impl Soak {
         let most = cpus.iter().max().map_or(0, |last| last + 1);
         Ok(Self {
             seed,
-            page: Page::open()?,
+            page: Page::open(Found::here())?.filter(Page::is_rouses),
             deliver,
             mail: Mail::new(most)?,
             threads: Threads::default(),

@@ -76,18 +76,18 @@ impl<'b> Block<'b> {
         Ok(ticks)
     }
 
-    /// What the kernel and Rouse have counted. Rouse is asked first at the end and last at the
-    /// begin: what reading /proc takes is not the samples'.
+    /// What the kernel and what is below have counted. That is asked first at the end and last at
+    /// the begin: what reading /proc takes is not the samples'.
     fn counted(&self) -> io::Result<Counts> {
-        let rouse = || self.page.map(Page::counts).unwrap_or_default();
+        let below = || self.page.map(Page::counts).unwrap_or_default();
         let first = if self.began == 0 {
             Counts::new()
         } else {
-            rouse()
+            below()
         };
         let mut all = counts::now()?;
         all.extend(idle::states());
-        all.extend(if self.began == 0 { rouse() } else { first });
+        all.extend(if self.began == 0 { below() } else { first });
         Ok(all)
     }
 }

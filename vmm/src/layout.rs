@@ -28,6 +28,8 @@ pub const RAM: u64 = 0x4000_0000;
 /// The device tree has the last of it. Its size is a bound of the boot protocol (Linux,
 /// Documentation/arch/arm64/booting.rst, "Setup the device tree").
 pub const TREE_SIZE: u64 = 2 * MIB;
+/// Bytes of the smallest page that a kernel may have.
+const PAGE: u64 = 4096;
 
 /// Where RAM of `size` bytes has what is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,20 +38,26 @@ pub struct Loaded {
     pub image: u64,
     /// The device tree.
     pub tree: u64,
+    /// The initial RAM disk, if it has any bytes: at a page's begin, so that the kernel can give
+    /// back all of it.
+    pub initrd: u64,
 }
 
-/// Where `image`, a file of `bytes`, and the device tree are in RAM of `size` bytes;
-/// otherwise, how much RAM it needs.
+/// Where `image`, a file of `bytes`, its initial RAM disk of `initrd` bytes and the device tree are
+/// in RAM of `size` bytes; otherwise, how much RAM they need.
 ///
 /// # Errors
 /// RAM is too small: the MiB that do.
-pub fn load(image: &Image, bytes: u64, size: u64) -> Result<Loaded, u64> {
+pub fn load(image: &Image, bytes: u64, initrd: u64, size: u64) -> Result<Loaded, u64> {
     let claimed = image.text_offset.saturating_add(image.size.max(bytes));
-    let needed = claimed.saturating_add(TREE_SIZE).div_ceil(ALIGN);
+    let initrd = initrd.div_ceil(PAGE).saturating_mul(PAGE);
+    let behind = TREE_SIZE.saturating_add(initrd);
+    let needed = claimed.saturating_add(behind).div_ceil(ALIGN);
     match needed <= size / ALIGN {
         true => Ok(Loaded {
             image: RAM + image.text_offset,
             tree: RAM + size - TREE_SIZE,
+            initrd: RAM + size - behind,
         }),
         false => Err(needed * (ALIGN / MIB)),
     }
@@ -69,17 +77,28 @@ mod tests {
 
     #[test]
     fn image_and_tree_share_ram() {
-        let loaded = load(&image(0x8_0000, 0x10_0000), 100, 4 * MIB).unwrap();
+        let loaded = load(&image(0x8_0000, 0x10_0000), 100, 0, 4 * MIB).unwrap();
         assert_eq!(loaded.image, RAM + 0x8_0000);
         assert_eq!(loaded.tree, RAM + 2 * MIB);
     }
 
     #[test]
+    fn an_initial_ram_disk_is_between_them() {
+        let loaded = load(&image(0, MIB), 100, 5000, 4 * MIB).unwrap();
+        assert_eq!(loaded.initrd, loaded.tree - 8192);
+        // Both fit, but not all three.
+        let image = image(0, 2 * MIB);
+        assert!(load(&image, 100, 0, 4 * MIB).is_ok());
+        assert_eq!(load(&image, 100, 1, 4 * MIB), Err(6));
+        assert!(load(&image, 100, u64::MAX, 4 * MIB).is_err());
+    }
+
+    #[test]
     fn ram_that_is_too_small_is_told_with_what_does() {
         // What the header claims beyond the file is needed too.
-        assert_eq!(load(&image(0, 3 * MIB), 100, 4 * MIB), Err(6));
-        assert_eq!(load(&image(0, 0), 3 * MIB, 4 * MIB), Err(6));
-        assert!(load(&image(0, 3 * MIB), 100, 6 * MIB).is_ok());
-        assert!(load(&image(u64::MAX - 3, 8), 8, 4 * MIB).is_err());
+        assert_eq!(load(&image(0, 3 * MIB), 100, 0, 4 * MIB), Err(6));
+        assert_eq!(load(&image(0, 0), 3 * MIB, 0, 4 * MIB), Err(6));
+        assert!(load(&image(0, 3 * MIB), 100, 0, 6 * MIB).is_ok());
+        assert!(load(&image(u64::MAX - 3, 8), 8, 0, 4 * MIB).is_err());
     }
 }

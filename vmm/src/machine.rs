@@ -11,6 +11,7 @@ mod bus;
 mod console;
 mod cpu;
 mod exits;
+mod files;
 mod filter;
 pub mod init;
 mod mode;
@@ -20,9 +21,6 @@ mod registers;
 mod vm;
 
 use std::fmt;
-use std::fs;
-use std::io::{self, Read};
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -36,6 +34,7 @@ use vmm_sys_util::signal::Killable;
 use crate::options::{Mode, Options};
 use bus::Bus;
 use cpu::{Cause, Cpu, Left};
+use files::Files;
 use vm::Vm;
 
 /// How KVM runs here, if this may be asked and the host's kernel says so.
@@ -114,17 +113,12 @@ pub fn run(options: &Options) -> Result<End, Obstacle> {
     if options.with_parent {
         with_parent()?;
     }
-    let image = image(&options.image).map_err(|error| {
-        Obstacle(format!(
-            "{} can't be read ({error}); name an arm64 Image",
-            options.image.display()
-        ))
-    })?;
+    let files = Files::read(options)?;
     if let Some(mode) = options.mode {
         mode::check(mode)?;
     }
     let places = pins::choose(options.cpus, options.pins.as_deref())?;
-    let (vm, cpus) = Vm::new(options, &image)?;
+    let (vm, cpus) = Vm::new(options, &files)?;
     let bus = Arc::new(Bus::new(vm.fd.clone(), options.console));
     let (tell, told) = mpsc::channel();
     let together = Arc::new(Together {
@@ -155,16 +149,6 @@ pub fn run(options: &Options) -> Result<End, Obstacle> {
     // The memory of the guest has to outlive its vCPUs, whose threads are still there.
     drop(vm);
     Ok(end)
-}
-
-/// The image at `path`, or what comes by standard input.
-fn image(path: &Path) -> io::Result<Vec<u8>> {
-    if path != Path::new("-") {
-        return fs::read(path);
-    }
-    let mut image = Vec::new();
-    io::stdin().read_to_end(&mut image)?;
-    Ok(image)
 }
 
 /// Has the host's kernel end this program with the one that started it.

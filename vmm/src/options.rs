@@ -27,6 +27,8 @@ Arguments:
 Options:
   --cpus N            vCPUs [default: 2]
   --memory MIB        RAM [default: 256]
+  --initrd FILE       its initial RAM disk
+  --seed N            what its kernel's random numbers begin with [default: the kernel's own matter]
   --pin LIST          CPUs of this machine for the vCPUs, as 2,3 [default: the last ones]
   --rest SECONDS      wait before the guest starts [default: 0]
   --host-poll-us US   KVM polls so long at most before it halts a vCPU [default: as KVM is set]
@@ -55,6 +57,10 @@ pub struct Options {
     pub cpus: usize,
     /// Bytes of RAM.
     pub memory: u64,
+    /// The file of its initial RAM disk, if it has one.
+    pub initrd: Option<PathBuf>,
+    /// What its kernel's random numbers begin with, if that is to be known.
+    pub seed: Option<u64>,
     /// CPUs of the host that the vCPUs are pinned to, if they are named.
     pub pins: Option<Vec<usize>>,
     /// How long to wait before the guest starts.
@@ -163,6 +169,8 @@ pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Command, Mistake
         arguments: String::new(),
         cpus: 2,
         memory: 256 * MIB,
+        initrd: None,
+        seed: None,
         pins: None,
         rest: Duration::ZERO,
         host_poll_us: None,
@@ -221,10 +229,20 @@ fn take(
     match option {
         "--cpus" => options.cpus = value(512)?.max(1) as usize,
         "--memory" => options.memory = value(1 << 20)?.next_multiple_of(2).max(2) * MIB,
+        "--seed" => options.seed = Some(value(u64::MAX)?),
         "--rest" => options.rest = Duration::from_secs(value(3600)?),
         "--host-poll-us" => options.host_poll_us = Some(value(1_000_000)? as u32),
         "--timeout" => options.timeout = Duration::from_secs(value(1 << 30)?.max(1)),
         "--console" => options.console = value(1 << 30)? * KIB,
+        "--initrd" => {
+            let word = words.next().unwrap_or_default();
+            if word.is_empty() {
+                return Err(Mistake(
+                    "--initrd: no file; name an archive of cpio, compressed or not".into(),
+                ));
+            }
+            options.initrd = Some(word.into());
+        }
         "--mode" => {
             let word = words.next().unwrap_or_default();
             options.mode = Some(match &*word {
@@ -310,6 +328,8 @@ mod tests {
         for word in [
             "--cpus",
             "--pin",
+            "--initrd",
+            "--seed",
             "--host-poll-us",
             "--timeout",
             "--console",
@@ -321,6 +341,9 @@ mod tests {
 
     #[test]
     fn switches_have_no_value() {
+        let options = run("--initrd=disk --seed 7 Image");
+        assert_eq!(options.initrd, Some(PathBuf::from("disk")));
+        assert_eq!(options.seed, Some(7));
         let options = run("--pmu --with-parent - a=b");
         assert!(options.pmu && options.with_parent);
         assert_eq!(options.image, PathBuf::from("-"));
@@ -350,6 +373,8 @@ mod tests {
             ("--pin 1,,2 Image", ["--pin", "``"]),
             ("--break-bound fly Image", ["`fly`", "see --help"]),
             ("--mode el3 Image", ["`el3`", "nvhe"]),
+            ("--initrd", ["--initrd", "archive of cpio"]),
+            ("--seed x Image", ["--seed", "`x`"]),
             ("--gpu Image", ["--gpu", "see --help"]),
             ("--cpus 2", ["no image", "arm64 Image"]),
             ("Image a\0b", ["zero byte", "leave it out"]),

@@ -3,7 +3,7 @@
 //! registers of [`abi::monitor`] have them.
 
 use abi::Counter;
-use abi::monitor::REGISTERS;
+use abi::monitor::{REGISTERS, TOGETHER};
 
 /// Bytes of the header, and of a descriptor without its name.
 const HEADER: usize = 24;
@@ -62,7 +62,7 @@ impl Places {
         &self,
         own: u64,
         mut read: impl FnMut(u64, &mut [u8]) -> bool,
-    ) -> Option<[u64; REGISTERS.len()]> {
+    ) -> Option<Values> {
         let mut values = [0; NAMES.len()];
         for (value, place) in values.iter_mut().zip(self.0) {
             let mut bytes = [0; 8];
@@ -85,6 +85,48 @@ impl Places {
             _ => 0,
         }))
     }
+}
+
+/// The values of all registers.
+pub type Values = [u64; REGISTERS.len()];
+
+/// What a vCPU has noted: of its own, and of all together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Noted {
+    own: Values,
+    together: Values,
+}
+
+impl Noted {
+    /// The register at `offset` of the page; 0 where none begins. The first of each kind has all
+    /// of them noted, as `own` and `together` have them.
+    pub fn read(
+        &mut self,
+        offset: u64,
+        own: impl FnOnce() -> Values,
+        together: impl FnOnce() -> Values,
+    ) -> u64 {
+        match offset {
+            0 => self.own = own(),
+            TOGETHER => self.together = together(),
+            _ => {}
+        }
+        let (values, offset) = match offset.checked_sub(TOGETHER) {
+            Some(offset) => (&self.together, offset),
+            None => (&self.own, offset),
+        };
+        let begins = offset.is_multiple_of(8);
+        let value = values.get(offset as usize / 8).filter(|_| begins);
+        value.copied().unwrap_or_default()
+    }
+}
+
+/// The sums of what several have.
+#[must_use]
+pub fn sums(all: impl Iterator<Item = Values>) -> Values {
+    all.fold(Values::default(), |sums, values| {
+        std::array::from_fn(|n| sums[n] + values[n])
+    })
 }
 
 /// The 32-bit word at `at`, which is there.
@@ -134,6 +176,21 @@ mod tests {
         let registers = places.registers(8, reader(&file)).unwrap();
         // 58 have no cause of their own; 8 accesses to the page are nobody's.
         assert_eq!(registers, [20, 3, 5, 6, 58, 6, 4, 14]);
+    }
+
+    #[test]
+    fn a_page_has_what_was_noted_by_its_first_registers() {
+        let mut noted = Noted::default();
+        let none = || -> Values { panic!("nothing is noted anew") };
+        let values = |first: u64| move || -> Values { std::array::from_fn(|n| first + n as u64) };
+        assert_eq!(noted.read(0, values(10), none), 10);
+        assert_eq!(noted.read(TOGETHER, none, values(50)), 50);
+        assert_eq!(noted.read(16, none, none), 12);
+        assert_eq!(noted.read(abi::monitor::together(7), none, none), 57);
+        for nowhere in [4, 8 * 8, TOGETHER - 8, TOGETHER + 12, TOGETHER + 64, 0xff8] {
+            assert_eq!(noted.read(nowhere, none, none), 0, "{nowhere:#x}");
+        }
+        assert_eq!(sums([values(1)(), values(10)()].into_iter())[2], 15);
     }
 
     #[test]

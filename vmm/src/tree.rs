@@ -2,6 +2,8 @@
 //! The guest's device tree (Devicetree Specification, release 0.4, and the bindings of
 //! Linux, Documentation/devicetree/bindings/).
 
+use std::ops::Range;
+
 use vm_fdt::{Error, FdtWriter};
 
 use crate::layout::{
@@ -32,6 +34,10 @@ pub struct Guest<'a> {
     pub memory: u64,
     /// The boot arguments.
     pub arguments: &'a str,
+    /// Where its initial RAM disk is, if it has one.
+    pub initrd: Option<Range<u64>>,
+    /// What its kernel's random numbers begin with, if that is to be known.
+    pub seed: Option<u64>,
     /// Whether it may ask how often its vCPUs were left.
     pub exits: bool,
 }
@@ -50,6 +56,14 @@ pub fn blob(guest: &Guest<'_>) -> Result<Vec<u8>, Error> {
     let chosen = tree.begin_node("chosen")?;
     tree.property_string("bootargs", guest.arguments)?;
     tree.property_string("stdout-path", &format!("/serial@{CONSOLE:x}"))?;
+    if let Some(initrd) = &guest.initrd {
+        tree.property_u64("linux,initrd-start", initrd.start)?;
+        tree.property_u64("linux,initrd-end", initrd.end)?;
+    }
+    if let Some(seed) = guest.seed {
+        // A kernel hashes it: that it differs is enough.
+        tree.property_u64("rng-seed", seed)?;
+    }
     tree.end_node(chosen)?;
     let memory = tree.begin_node(&format!("memory@{RAM:x}"))?;
     tree.property_string("device_type", "memory")?;
@@ -124,14 +138,23 @@ mod tests {
     use super::*;
     use platform::{Conduit, Platform, Region, UartKind};
 
+    const GUEST: Guest<'_> = Guest {
+        cpus: &[0],
+        memory: 0x1000_0000,
+        arguments: "",
+        initrd: None,
+        seed: None,
+        exits: true,
+    };
+
     /// The machine as Rouse's own guest reads it.
     #[test]
     fn the_guest_finds_what_it_is_given() {
         let blob = blob(&Guest {
             cpus: &[0, 1, 0x100],
-            memory: 0x1000_0000,
             arguments: "rouse.workload=ipi panic=1",
             exits: false,
+            ..GUEST
         })
         .unwrap();
         assert_eq!(platform::monitor(&blob), None);
@@ -158,17 +181,11 @@ mod tests {
 
     #[test]
     fn the_guest_finds_where_to_ask() {
-        let guest = Guest {
-            cpus: &[0],
-            memory: 0x1000_0000,
-            arguments: "",
-            exits: true,
-        };
         let page = Region {
             base: EXITS,
             size: EXITS_SIZE,
         };
-        let mut blob = blob(&guest).unwrap();
+        let mut blob = blob(&GUEST).unwrap();
         assert_eq!(platform::monitor(&blob), Some(page));
         assert_eq!(platform::other_monitor(&blob), None);
         // As an older monitor has it.
@@ -180,12 +197,30 @@ mod tests {
     }
 
     #[test]
+    fn linux_finds_its_ram_disk_and_its_seed() {
+        let blob = blob(&Guest {
+            initrd: Some(0x4bff_0000..0x4bff_1234),
+            seed: Some(0x1_0000_0002),
+            ..GUEST
+        })
+        .unwrap();
+        let has = |bytes: &[u8]| blob.windows(bytes.len()).any(|window| window == bytes);
+        for name in ["linux,initrd-start", "linux,initrd-end", "rng-seed"] {
+            assert!(has(name.as_bytes()), "{name}");
+        }
+        for value in [0x4bff_0000, 0x4bff_1234, 0x1_0000_0002u64] {
+            assert!(has(&value.to_be_bytes()), "{value:#x}");
+        }
+        let without = super::blob(&GUEST).unwrap();
+        assert!(!without.windows(8).any(|window| window == b"rng-seed"));
+        assert!(!without.windows(12).any(|window| window == b"linux,initrd"));
+    }
+
+    #[test]
     fn arguments_that_no_tree_can_have_are_refused() {
         let guest = Guest {
-            cpus: &[0],
-            memory: 0x1000_0000,
             arguments: "a\0b",
-            exits: true,
+            ..GUEST
         };
         assert!(blob(&guest).is_err());
     }

@@ -64,6 +64,8 @@ impl Ready {
         interrupt::catch()?;
         let emulator = interrupt::or(Emulator::ensure(job))?;
         let built = interrupt::or(images::build(&job.board().name, job.load.packed()))?;
+        // Before anything is fetched, or booted for what it says of itself.
+        memory::check(job, &built)?;
         let mut ready = Self { emulator, built };
         let mut lacks = Lacks::new();
         for &under in &job.unders {
@@ -76,7 +78,6 @@ impl Ready {
             let (_, why) = lacks.swap_remove(0);
             return Err(why);
         }
-        memory::check(job, &ready.built)?;
         Ok((ready, lacks))
     }
 

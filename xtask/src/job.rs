@@ -263,10 +263,9 @@ impl Job {
 
     /// A request of which every cell would be skipped is refused right away.
     fn something_runs(&self, under: Under) -> Result<()> {
-        let given = self.load.guest.as_ref();
-        if under.is_other() && given.is_some_and(|given| given.initrd.is_some()) {
+        if under.is_other() && self.load.linux() && !self.measures() {
             bad_input!(
-                "--guest: under {under} it gets no initial RAM disk yet, which what measures Linux needs; use --under none,rouse"
+                "--append: rouse.linux-soak has Rouse audited, and under {under} there is nothing to audit; use --under rouse"
             );
         }
         if self.load.guest.is_some() && !self.measures() {

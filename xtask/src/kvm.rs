@@ -25,6 +25,9 @@ pub const MACHINE: &str = "virt,virtualization=on,gic-version=3,dtb-randomness=o
 const OTHERS: u32 = 2;
 /// RAM of the host beside its guest's, MiB: more than kernel and initramfs take.
 const MEMORY: u64 = 1024;
+/// What of it files of guests may take, MiB. Each is there three times: in the archive, unpacked, and
+/// as the monitor has read it.
+const FILES: u64 = 256;
 /// What the kernel is told, so that each boot is like the one before: nothing is at random,
 /// and a panic is an end. It prints nothing on the console but that, where the guest prints.
 const ARGUMENTS: &str = "nokaslr randomize_kstack_offset=off panic=-1 loglevel=1";
@@ -56,6 +59,13 @@ pub fn arguments(mode: &str, trap: Trap) -> String {
         mode => format!("kvm-arm.mode={mode} "),
     };
     format!("{mode}kvm-arm.wfi_trap_policy={wfi} kvm-arm.wfe_trap_policy={wfe}")
+}
+
+/// RAM of the host beside its guest's, MiB, where it has these files.
+fn own_memory(guests: &[(&str, &[u8])]) -> u64 {
+    let bytes: usize = guests.iter().map(|(_, file)| file.len()).sum();
+    let files = 3 * (bytes as u64).div_ceil(1 << 20);
+    MEMORY + files.saturating_sub(FILES)
 }
 
 /// A host that can be started.
@@ -95,7 +105,7 @@ impl Host {
             .with_context(|| path.display().to_string())?;
         command
             .args(["-smp", &(boot.cpus + OTHERS).to_string()])
-            .args(["-m", &format!("{}M", boot.memory + MEMORY)])
+            .args(["-m", &format!("{}M", boot.memory + own_memory(guests))])
             // What the kernel draws from the machine is the same each time.
             .args(["-seed", "1", "-rtc", "base=2026-01-01,clock=vm"])
             .arg("-kernel")
@@ -104,5 +114,18 @@ impl Host {
             .arg(&path)
             .args(["-append", &format!("{ARGUMENTS} {}", boot.arguments)]);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_has_room_for_large_files() {
+        let file = vec![0; 100 << 20];
+        assert_eq!(own_memory(&[("guest", &file[..60 << 20])]), MEMORY);
+        let two = [("guest", &*file), ("initrd", &file[..1])];
+        assert_eq!(own_memory(&two), MEMORY + 303 - FILES);
     }
 }

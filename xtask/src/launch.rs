@@ -54,9 +54,7 @@ pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) 
         command.arg("-dtb").arg(tree);
     }
     if job.load.linux() {
-        // What a kernel draws from the machine is known, and its time the same in each boot.
-        command.args(["-seed", &seed.to_string()]);
-        command.args(["-rtc", "base=2026-01-01,clock=vm"]);
+        alike(&mut command, seed);
     }
     let mut arguments = job.load.boot_arguments(choice, seed);
     if let Some(firmware) = &job.dirty_firmware {
@@ -106,6 +104,12 @@ pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) 
     };
     disk(&mut command, device, &written(built, &arguments)?);
     Ok(command)
+}
+
+/// Has what a kernel draws from the machine be known, and its time be the same in each boot.
+fn alike(command: &mut Command, seed: u64) {
+    command.args(["-seed", &seed.to_string()]);
+    command.args(["-rtc", "base=2026-01-01,clock=vm"]);
 }
 
 /// A way to run the emulator.

@@ -5,6 +5,8 @@
 //! images where QEMU puts them. What firmware takes is not known here: there the
 //! hypervisor has the last word, and refuses.
 
+mod others;
+
 use std::fs;
 use std::path::Path;
 
@@ -39,12 +41,11 @@ pub fn check(job: &Job, built: &Built) -> Result<()> {
     if matches!(job.board().machine, Machine::Gem5(_)) || job.dtb.is_some() {
         return Ok(());
     }
-    let variants = job.variants()?;
-    // Others refuse by themselves: the monitor under KVM, and Xen.
-    let ours = variants
-        .into_iter()
-        .filter(|variant| !variant.under.is_other());
-    for variant in ours {
+    for variant in job.variants()? {
+        if variant.under.is_other() {
+            others::check(job, built, variant)?;
+            continue;
+        }
         let under = variant.under;
         let needs = Needs::of(job, built, variant)?;
         let has = bytes(&job.memory);

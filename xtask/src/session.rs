@@ -110,6 +110,8 @@ struct Run<'j> {
     /// What it is called, where it is one of two.
     name: Option<&'j str>,
     boots: Boots<'j, Log>,
+    /// The release of the kernel that is to be measured, where that is known.
+    kernel: Option<String>,
     /// What is known before the first boot.
     nothing: Results,
     /// Hypervisors of others that are missing, or failed, and are not tried again.
@@ -136,6 +138,7 @@ impl<'j> Run<'j> {
         let mut run = Self {
             job,
             name,
+            kernel: job.load.kernel(),
             boots: Boots::new(emulator, built, show, folder.log()?),
             nothing: nothing(job, described, built),
             failed: BTreeMap::new(),
@@ -269,7 +272,8 @@ impl<'j> Run<'j> {
         let owes_records = job.load.guest.is_none() || job.load.linux() || records.begun;
         self.ended = outcome.ended();
         let failure = judge(&outcome, under, owes_records && !records.ended)
-            .or_else(|| other.map(|other| Failure::broken(&anyhow!(other))));
+            .or_else(|| other.map(|other| Failure::broken(&anyhow!(other))))
+            .or_else(|| self.other_kernel(under, records.features.get("linux")?));
         let silent = job.load.linux() && !records.begun;
         let failure = failure.map(|failure| {
             if silent {
@@ -282,6 +286,13 @@ impl<'j> Run<'j> {
             true => judge_reset(&outcome, under, failure),
             false => failure,
         })
+    }
+
+    /// What is wrong if it was another kernel than the one asked for that `ran`.
+    fn other_kernel(&self, under: Under, ran: &str) -> Option<Failure> {
+        let asked = self.kernel.as_ref().filter(|asked| *asked != ran)?;
+        let why = format!("under {under}: Linux {ran} was measured, and not {asked}");
+        Some(Failure::broken(&anyhow!(why)))
     }
 
     /// Shows how far a boot is; with an estimate, if the terminal shows anything of it.

@@ -3,8 +3,9 @@
 //! vCPU that reads, by cause.
 //!
 //! There are 64-bit registers, one behind another. A read of the first one notes all values of
-//! that vCPU, and answers its own; reads of the others answer what was noted. The accesses to
-//! the page themselves are not counted.
+//! that vCPU, and answers its own; reads of the others answer what was noted. At [`TOGETHER`] are
+//! the sums over all vCPUs, which the first of those notes likewise. The accesses to the page
+//! themselves are not counted.
 
 use crate::Counter;
 
@@ -20,3 +21,13 @@ pub const REGISTERS: [Counter; 8] = [
     Counter::PollMiss,
     Counter::Halt,
 ];
+
+/// Where the sums over all vCPUs begin, bytes from the page's begin: a program of Linux can't be
+/// on all CPUs when it reads.
+pub const TOGETHER: u64 = 0x800;
+
+/// Where register `n` of them is, bytes from the page's begin.
+#[must_use]
+pub const fn together(n: usize) -> u64 {
+    TOGETHER + n as u64 * size_of::<u64>() as u64
+}

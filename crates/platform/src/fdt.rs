@@ -130,7 +130,7 @@ fn hypervisor(fdt: Fdt<'_>) -> Option<Name> {
 }
 
 /// What the monitor's page of `vmm/` is compatible with: a name, and the version of what is in it.
-pub const MONITOR: &str = "rouse,kvm-exits-1";
+pub const MONITOR: &str = "rouse,kvm-exits-2";
 /// With whatever version.
 const MONITORS: &str = "rouse,kvm-exits";
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What of a cell is below Linux: Rouse's knobs, which every vCPU has for itself.
+//! What of a cell is below Linux: Rouse's knobs, which every vCPU has for itself. Those of
+//! other hypervisors were turned at their boot.
 
 use std::io;
 
@@ -12,7 +13,7 @@ use crate::{clock, cpus};
 impl Bench {
     /// Has every vCPU trap, deliver and poll as `cell` says; why it can't, if so.
     pub(super) fn set_knobs(&self, cell: &Cell) -> io::Result<Option<String>> {
-        let Some(page) = &self.page else {
+        let Some(page) = self.page.as_ref().filter(|page| page.is_rouses()) else {
             return Ok(None);
         };
         let deliver = match cell.deliver.is_direct() {

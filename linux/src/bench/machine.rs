@@ -23,8 +23,8 @@ impl Bench {
             ecv: true,
             linux: true,
             frequency: clock::frequency(),
-            under: self.under,
-            given: None,
+            under: self.below.under,
+            given: self.below.given,
             cpus_at_once: !instructions,
             caches: false,
             event_loses_irq: self.plan.event_loses_irq,
@@ -43,7 +43,7 @@ impl Bench {
             false => "acpi",
         };
         let output = &mut self.output;
-        let boot = output.record("boot").field("under", self.under);
+        let boot = output.record("boot").field("under", self.below.under);
         output.send(boot.field("version", env!("CARGO_PKG_VERSION")))?;
         let line = output.record("machine");
         let line = match midr {

@@ -12,16 +12,16 @@ use kvm_bindings::{
 };
 use kvm_ioctls::{Cap, DeviceFd, Kvm, VcpuFd, VmFd};
 use platform::AFFINITY;
-use platform::image::Image;
 use vm_memory::{Bytes, GuestAddress, GuestMemoryBackend, GuestMemoryMmap};
 use vmm_sys_util::errno;
 
 use super::Obstacle;
 use super::cpu::Cpu;
 use super::exits::Exits;
+use super::files::Files;
 use super::pmu;
 use super::registers;
-use crate::layout::{self, DISTRIBUTOR, RAM, REDISTRIBUTORS, TREE_SIZE};
+use crate::layout::{DISTRIBUTOR, Loaded, RAM, REDISTRIBUTORS, TREE_SIZE};
 use crate::options::{MIB, Options};
 use crate::tree::{self, Guest};
 
@@ -43,16 +43,9 @@ pub struct Vm {
 
 impl Vm {
     /// A machine that is ready to run `image`, and its vCPUs.
-    pub fn new(options: &Options, image: &[u8]) -> Result<(Self, Vec<Cpu>), Obstacle> {
-        let shown = options.image.display();
-        let header = Image::parse(image).map_err(|why| Obstacle(format!("{shown} {why}")))?;
+    pub fn new(options: &Options, files: &Files) -> Result<(Self, Vec<Cpu>), Obstacle> {
         let size = options.memory;
-        let loaded = layout::load(&header, image.len() as u64, size).map_err(|needed| {
-            Obstacle(format!(
-                "--memory {}: {shown} and its device tree need more; use --memory {needed}",
-                size / MIB
-            ))
-        })?;
+        let loaded = files.places(options)?;
         let kvm = open()?;
         if options.cpus > kvm.get_max_vcpus() {
             return Err(Obstacle(format!(
@@ -69,14 +62,17 @@ impl Vm {
             poll(&fd, us)?;
         }
         let memory = memory(&fd, size)?;
-        let cpus = (0..options.cpus)
+        let mut cpus = (0..options.cpus)
             .map(|index| vcpu(&fd, index, options.pmu))
             .collect::<Result<Vec<_>, _>>()?;
+        let exits = Exits::open(cpus.iter().map(|cpu| &cpu.fd));
+        for (cpu, exits) in cpus.iter_mut().zip(exits) {
+            cpu.exits = Some(exits);
+        }
         let gic = gic(&fd, options.cpus)?;
         if options.pmu {
             cpus.iter().try_for_each(|cpu| pmu::begin(&cpu.fd))?;
         }
-        let lost = |what: &str| Obstacle(format!("{what} can't be put into the guest's RAM"));
         let affinities = cpus
             .iter()
             .map(|cpu| registers::get(&cpu.fd, registers::MPIDR_EL1).map(|id| id & AFFINITY))
@@ -86,19 +82,25 @@ impl Vm {
             cpus: &affinities,
             memory: size,
             arguments: &options.arguments,
+            initrd: files.initrd.as_ref().map(|initrd| {
+                let start = loaded.initrd;
+                start..start + initrd.len() as u64
+            }),
+            seed: options.seed,
             exits: cpus.iter().all(|cpu| cpu.exits.is_some()),
         })
         .ok()
         .filter(|tree| tree.len() as u64 <= TREE_SIZE)
         .ok_or_else(|| Obstacle("the boot arguments don't fit a device tree; use fewer".into()))?;
-        let at = GuestAddress(loaded.tree);
-        memory
-            .write_slice(&tree, at)
-            .map_err(|_| lost("the device tree"))?;
-        let at = GuestAddress(loaded.image);
-        memory
-            .write_slice(image, at)
-            .map_err(|_| lost("the image"))?;
+        let initrd = files.initrd.as_deref().unwrap_or_default();
+        for (what, bytes, at) in [
+            ("the device tree", &*tree, loaded.tree),
+            ("the image", &*files.image, loaded.image),
+            ("the initial RAM disk", initrd, loaded.initrd),
+        ] {
+            let written = memory.write_slice(bytes, GuestAddress(at));
+            written.map_err(|_| Obstacle(format!("{what} can't be put into the guest's RAM")))?;
+        }
         start(&cpus[0].fd, loaded).map_err(failed("/dev/kvm: registers can't be set"))?;
         let vm = Self {
             fd: Arc::new(fd),
@@ -195,8 +197,11 @@ fn vcpu(vm: &VmFd, index: usize, has_pmu: bool) -> Result<Cpu, Obstacle> {
             false => failed("/dev/kvm: a vCPU can't be set up")(error),
         },
     )?;
-    let exits = Exits::open(&fd);
-    Ok(Cpu { index, fd, exits })
+    Ok(Cpu {
+        index,
+        fd,
+        exits: None,
+    })
 }
 
 /// KVM's GICv3 for `cpus` vCPUs, which are there.
@@ -235,7 +240,7 @@ fn gic(vm: &VmFd, cpus: usize) -> Result<DeviceFd, Obstacle> {
 }
 
 /// Where and with what the first vCPU starts.
-fn start(cpu: &VcpuFd, loaded: layout::Loaded) -> Result<(), errno::Error> {
+fn start(cpu: &VcpuFd, loaded: Loaded) -> Result<(), errno::Error> {
     registers::set(cpu, registers::PSTATE, START)?;
     registers::set(cpu, registers::x(0), loaded.tree)?;
     registers::set(cpu, registers::PC, loaded.image)

@@ -13,6 +13,7 @@ use crate::cli::{LoadArgs, Metric};
 use crate::failure::{BadInput, bad_input};
 use crate::given::{Given, Initrd};
 use crate::images::Guest;
+use crate::kvm::kernel;
 
 /// What is booted, and what it is told.
 #[derive(Debug)]
@@ -133,6 +134,12 @@ impl Load {
     /// Whether Linux runs with the program that measures it.
     pub fn linux(&self) -> bool {
         self.guest.as_ref().is_some_and(Given::measures)
+    }
+
+    /// The release of the Linux that is measured, by its banner, if there is one.
+    pub fn kernel(&self) -> Option<String> {
+        let given = self.guest.as_ref().filter(|given| given.measures())?;
+        kernel::release(&given.image).map(str::to_owned)
     }
 
     /// What is packed behind the hypervisor.

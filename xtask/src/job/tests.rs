@@ -109,8 +109,12 @@ fn another_guest_is_told_what_was_given_and_nothing_else() {
     for (more, why) in [
         (&["--wait", "wfi"][..], "leave these options out"),
         (
-            &["--workload", "linux-pipe", "--under", "none,kvm"],
-            "under kvm it gets no initial RAM disk",
+            &["--append", "rouse.linux-soak=5", "--under", "rouse,kvm"],
+            "under kvm there is nothing to audit",
+        ),
+        (
+            &["--initrd", "/no/such/file", "--under", "xen"],
+            "--initrd: /no/such/file can't be read",
         ),
         (
             &["--workload", "linux-pipe,pipe", "--trap", "wfe"],

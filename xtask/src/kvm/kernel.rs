@@ -59,9 +59,9 @@ pub fn told(path: &Path) -> Result<String> {
 }
 
 /// The release in the banner of an Image of Linux, as `7.3.4+deb13-arm64`.
-fn release(image: &[u8]) -> Option<&str> {
+pub fn release(image: &[u8]) -> Option<&str> {
     const BANNER: &[u8] = b"Linux version ";
-    let is_banner = |at: &usize| image[*at..].starts_with(BANNER);
+    let is_banner = |at: &usize| image[*at] == BANNER[0] && image[*at..].starts_with(BANNER);
     let mut banners = (0..image.len()).filter(is_banner);
     banners.find_map(|at| {
         let rest = &image[at + BANNER.len()..];

@@ -25,6 +25,7 @@ pub fn hosted(
     place: &Path,
 ) -> Result<Command> {
     const GUEST: &str = "guest";
+    const INITRD: &str = "initrd";
     let host = built.host.as_ref().context("there is no host for KVM")?;
     let memory = memory::bytes(&job.memory) >> 20;
     let mut words = vec![
@@ -43,6 +44,18 @@ pub fn hosted(
         words.push(format!("--host-poll-us={}", given.host_poll_us));
         arguments += &format!(" {PREFIX}under={} {given}", variant.under);
     }
+    // What its vCPUs have is what CPUs of the host have.
+    let image = &built.guest(job.image(variant)).image;
+    let image = fs::read(image)?;
+    let initrd = built.initrd.as_ref().map(fs::read).transpose()?;
+    let mut guests = vec![(GUEST, &*image)];
+    if let Some(initrd) = &initrd {
+        words.push(format!("--initrd={INITRD}"));
+        guests.push((INITRD, initrd));
+    }
+    if job.load.linux() {
+        words.push(format!("--seed={}", variant.seed));
+    }
     words.extend([GUEST.to_owned(), arguments]);
     let mut command = emulator.command();
     command
@@ -51,8 +64,6 @@ pub fn hosted(
         .args(["-nic", "none", "-display", "none", "-monitor", "none"])
         .args(["-no-reboot", "-serial", "stdio"])
         .args(mode(job.metric).args);
-    // What its vCPUs have is what CPUs of the host have.
-    let image = &built.guest(job.image(variant)).image;
     let boot = kvm::Boot {
         cpus: job.cpus,
         memory,
@@ -61,7 +72,7 @@ pub fn hosted(
             variant.given.map_or(Trap::Wfi, |given| given.trap),
         ),
         runs: &[words],
-        guests: &[(GUEST, &fs::read(image)?)],
+        guests: &guests,
     };
     host.boot(&mut command, &boot, place)?;
     Ok(command)
