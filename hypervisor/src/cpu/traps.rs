@@ -63,6 +63,19 @@ pub fn halt_for_any() {
 /// Sets which waits trap; routes interrupts as
 /// [`crate::cpu::vcpu::Vcpu::direct`] says.
 pub fn set_trap(trap: Trap) {
+    route(trap);
+    choose_vectors(is_tracing(), trap);
+}
+
+/// The same for a vCPU that begins: nothing traps, and it has no neighbour yet.
+pub fn reset() {
+    route(Trap::NONE);
+    alone(is_tracing(), Trap::NONE);
+}
+
+/// Sets HCR_EL2.
+#[inline(always)]
+fn route(trap: Trap) {
     let direct = PerCpu::this().vcpu.direct.load(Relaxed);
     let mut hcr = HCR_GUEST;
     hcr |= if direct { HCR_ERRORS } else { HCR_INJECT };
@@ -74,7 +87,6 @@ pub fn set_trap(trap: Trap) {
         hcr |= if delays { HCR_TWED } else { 0 };
     }
     HCR_EL2.set(hcr);
-    choose_vectors(is_tracing(), trap);
 }
 
 /// Which waits trap.
@@ -136,10 +148,17 @@ pub fn review_neighbour() {
 /// Takes the vectors that are right with tracing or without, where waits trap as
 /// `trap` says.
 fn choose_vectors(tracing: bool, trap: Trap) {
+    match PerCpu::this().neighbour() {
+        Some(_) if !tracing => VBAR_EL2.set(shared()),
+        _ => alone(tracing, trap),
+    }
+}
+
+/// The same where there is no neighbour, or it makes no difference.
+#[inline(always)]
+fn alone(tracing: bool, trap: Trap) {
     VBAR_EL2.set(if tracing {
         traced()
-    } else if PerCpu::this().neighbour().is_some() {
-        shared()
     } else if watches(trap) {
         watching()
     } else {

@@ -8,7 +8,7 @@ use aarch64_cpu::registers::{
     CNTP_CTL_EL0, CNTV_CTL_EL0, CPACR_EL1, ELR_EL2, SCTLR_EL1, SPSR_EL2, VTCR_EL2, VTTBR_EL2,
     Writeable,
 };
-use abi::{End, Trap};
+use abi::End;
 use arch::insn;
 use arch::regs::{CNTKCTL_EL1, MDSCR_EL1};
 
@@ -87,7 +87,7 @@ fn run(cpu: &PerCpu) -> ! {
     vcpu.direct.store(false, Relaxed);
     vcpu.recheck_timers.store(true, Relaxed);
     vcpu.trace.copy_to(None);
-    traps::set_trap(Trap::NONE);
+    traps::reset();
     vcpu.set_on();
     traps::review_wait(cpu);
     vgic_cpu::evaluate(cpu);

@@ -16,7 +16,9 @@ use crate::interrupts::audit;
 use crate::machine::vm::vm;
 use crate::neighbour::turn;
 
-/// Serves an access; what a read gives.
+/// Serves an access; what a read gives. Not within the other devices' path, which is measured.
+#[cold]
+#[inline(never)]
 pub fn access(cpu: &PerCpu, frame: &Frame, access: Access) -> u64 {
     cpu.vcpu.counters.take_back(Counter::Mmio);
     let register = (access.size == size_of::<u64>() as u32).then(|| at(access.offset));
