@@ -40,6 +40,10 @@ impl Failure {
 
     /// The same of a Linux whose program has written nothing, with the reasons that this can have.
     pub fn of_silent_linux(mut self) -> Self {
+        // A refusal is a line of its console.
+        if self.word == REFUSED {
+            return self;
+        }
         if self.word == RESET {
             self.why += "; Linux does so after a panic (panic=-1)";
         }
