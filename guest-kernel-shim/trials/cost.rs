@@ -10,7 +10,7 @@
 mod alone;
 mod pair;
 
-use abi::{Info, KnobValue};
+use abi::{Info, KnobValue, Neighbour};
 use cost::{Edge, Mark, Path};
 use plan::{Deliver, Plan, Trap};
 use spin::mutex::SpinMutex;
@@ -95,6 +95,8 @@ impl Errand {
             Some("not trapped, it waits for an event")
         } else if has(Path::Switch) && !injects {
             Some("a neighbour's turn ends by an interrupt that comes to EL2")
+        } else if has(Path::Switch) && !possible() {
+            Some("there is no neighbour; add rouse.neighbour=work")
         } else if has(Path::Maintenance) && !injects {
             Some("no list registers are used")
         } else {
@@ -126,6 +128,12 @@ pub fn run(which: &str, plan: &Plan) {
         turn(Trap::None, deliver);
         names().for_each(|name| output::line(format_args!("cost: {name}: done")));
     }
+}
+
+/// Whether a CPU may have a neighbour.
+fn possible() -> bool {
+    let none = KnobValue::Neighbour(Neighbour::None);
+    hypervisor::try_set(KnobValue::Neighbour(Neighbour::Work)) && hypervisor::try_set(none)
 }
 
 /// Turns every CPU's knobs. What is delivered directly is not trapped either.
