@@ -173,17 +173,23 @@ impl To {
     }
 }
 
-/// Opens a FIFO, which takes until there is a reader.
+/// Opens a FIFO, which takes until there is a reader. It is opened once: a reader would take the end of
+/// an earlier opening for the end of what is written, and be gone.
 fn fifo(option: &str, named: &Path) -> io::Result<File> {
     let nonblocking = OFlags::NONBLOCK.bits() as i32;
     let mut options = OpenOptions::new();
-    let there = options.write(true).custom_flags(nonblocking).open(named);
-    if there
-        .is_err_and(|error| error.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error()))
-    {
-        note!("{option}: {} waits for a reader", named.display());
+    match options.write(true).custom_flags(nonblocking).open(named) {
+        Ok(file) => {
+            let flags = rustix::fs::fcntl_getfl(&file)?;
+            rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK)?;
+            Ok(file)
+        }
+        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error()) => {
+            note!("{option}: {} waits for a reader", named.display());
+            OpenOptions::new().write(true).open(named)
+        }
+        Err(error) => Err(error),
     }
-    OpenOptions::new().write(true).open(named)
 }
 
 /// Opens a block device that nothing else uses: a mounted one is refused (open(2),
