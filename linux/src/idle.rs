@@ -76,7 +76,9 @@ impl Idles {
             | LinuxCpuidle::Menu
             | LinuxCpuidle::Teo => {
                 let wanted = asked.governor();
-                if governor.as_deref() != wanted {
+                if governors.is_empty() {
+                    Some("cpuidle is off, so there is no governor; under Xen Linux switches it off by itself".into())
+                } else if governor.as_deref() != wanted {
                     Some(format!("{self} runs; this kernel has the governors {governors}"))
                 } else {
                     driver.is_none().then(|| {
@@ -186,6 +188,7 @@ mod tests {
         assert_eq!(held(&haltpoll), [Default, Haltpoll]);
         assert_eq!(held(&off), [Default, Off]);
         assert!(bare.lacks(Menu).unwrap().contains("no idle state"));
+        assert!(off.lacks(Menu).unwrap().contains("cpuidle is off"));
         assert!(psci.lacks(Menu).unwrap().contains("ladder menu teo"));
     }
 
