@@ -4,7 +4,7 @@
 use abi::{Counter, Shared};
 
 use crate::tally::{Event, Tally};
-use crate::{clock, exits, hypervisor, knobs, pmu};
+use crate::{clock, exits, hypervisor, pmu};
 
 /// What a CPU counted while it took part.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,7 @@ impl Counts {
             events: Event::ALL.map(|(event, _)| tally.get(event)),
             pmu: pmu::read(),
             ends: [0; 3],
-            shared: if knobs::has_invited() {
+            shared: if hypervisor::has_invited() {
                 hypervisor::shared()
             } else {
                 [0; Shared::COUNT]

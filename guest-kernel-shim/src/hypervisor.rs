@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls to what is below: PSCI, and Rouse's hypercalls if it is there.
 
-use abi::{CellWords, Counter, Info, KnobValue, Shared, TimeLog};
+use abi::{CellWords, Counter, Info, KnobValue, Neighbour, Shared, TimeLog};
 use core::arch::asm;
 use core::fmt::{self, Write};
 use core::sync::atomic::AtomicBool;
@@ -194,6 +194,9 @@ pub fn exit_alone(conduit: Option<Conduit>, status: u64) -> ! {
 /// # Panics
 /// Panics if the hypervisor refuses: the guest asked for nonsense.
 pub fn set(value: KnobValue) {
+    if matches!(value, KnobValue::Neighbour(does) if does != Neighbour::None) {
+        INVITED.store(true, Relaxed);
+    }
     let (knob, word) = value.encode();
     let status = call(u64::from(abi::CALL_SET), [knob as u64, word, 0])[0] as i64;
     assert!(
@@ -203,7 +206,15 @@ pub fn set(value: KnobValue) {
     );
 }
 
-/// The same, where it may be refused; whether it was done.
+/// A CPU has had a neighbour.
+static INVITED: AtomicBool = AtomicBool::new(false);
+
+/// Whether a CPU has had a neighbour.
+pub fn has_invited() -> bool {
+    INVITED.load(Relaxed)
+}
+
+/// As [`set`], where it may be refused; whether it was done.
 pub fn try_set(value: KnobValue) -> bool {
     let (knob, word) = value.encode();
     present() && call(u64::from(abi::CALL_SET), [knob as u64, word, 0])[0] as i64 == abi::SUCCESS

@@ -2,9 +2,6 @@
 //! What a cell asks of a CPU: how it waits, how it is woken, and the knobs that it
 //! turns at both levels.
 
-use core::sync::atomic::AtomicBool;
-use core::sync::atomic::Ordering::Relaxed;
-
 use abi::{KnobValue, Neighbour};
 use arch::insn;
 use arch::regs::CNTKCTL_EL1;
@@ -84,12 +81,8 @@ pub fn turn(cell: &Cell) {
     }
 }
 
-/// A CPU has had a neighbour.
-static INVITED: AtomicBool = AtomicBool::new(false);
-
 /// Has this CPU a neighbour. Interrupts are injected by now.
 fn invite(cell: &Cell) {
-    INVITED.store(true, Relaxed);
     let does = match cell.neighbour.kib() {
         0 => Neighbour::Work,
         kib => Neighbour::Cache(kib),
@@ -110,7 +103,7 @@ pub fn turn_back() {
     CNTKCTL_EL1.set(CNTKCTL_EL1.get() & !stream::FIELDS);
     insn::isb();
     if hypervisor::present() {
-        if INVITED.load(Relaxed) {
+        if hypervisor::has_invited() {
             hypervisor::set(KnobValue::Neighbour(Neighbour::None));
         }
         hypervisor::set_deliver(Deliver::Inject);
@@ -120,11 +113,6 @@ pub fn turn_back() {
         hypervisor::set(KnobValue::GuestPolls(false));
         hypervisor::set(KnobValue::RecheckTimers(true));
     }
-}
-
-/// Whether a CPU has had a neighbour.
-pub fn has_invited() -> bool {
-    INVITED.load(Relaxed)
 }
 
 /// Turns time stamps on or off for this CPU, at both levels.

@@ -2,7 +2,7 @@
 //! What a neighbour executes, and the state in which it begins.
 //!
 //! Each program counts the units that it has done, and what it found changed that nothing but
-//! itself may change: its registers ([`WORK`]) or its memory ([`CACHE`]). A unit ends with a
+//! itself may change: its registers (`work`) or its memory (`cache`). A unit ends with a
 //! YIELD, by which an emulator that runs one CPU at a time goes on to the next one.
 
 use core::sync::atomic::Ordering::Relaxed;
