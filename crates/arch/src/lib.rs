@@ -10,6 +10,7 @@
 
 #[cfg(target_arch = "aarch64")]
 pub mod controls;
+#[cfg(target_arch = "aarch64")]
 pub mod el1;
 #[cfg(target_arch = "aarch64")]
 pub mod frame;

@@ -69,10 +69,11 @@ fn cause(vector: u64, last: Option<&Step>) -> Cause {
 pub fn handlers(window: &Window) -> Vec<Vec<&Step>> {
     let mut found: Vec<Vec<&Step>> = Vec::new();
     let mut inside = false;
-    let mut last = 0;
+    let mut last = None;
     for step in window.steps.iter().filter(|step| step.level == Level::El1) {
-        let jumped = step.pc != last + 4;
-        last = step.pc;
+        // A window begins behind its mark, wherever that is, and not in a handler.
+        let jumped = last.is_some_and(|last| step.pc != last + 4);
+        last = Some(step.pc);
         if !inside && jumped && step.pc & TABLE == OWN_INTERRUPT {
             found.push(Vec::new());
             inside = true;
@@ -211,6 +212,18 @@ mod tests {
         assert_eq!(handlers.len(), 1);
         assert_eq!(handlers[0].len(), 3);
         assert_eq!(guest_steps(&window).unwrap().len(), 3);
+    }
+
+    #[test]
+    fn a_window_that_begins_at_such_an_address_has_no_handler() {
+        let window = window(
+            Path::Broadcast,
+            &[
+                (Level::El1, 0x4020_0280, NOP),
+                (Level::El1, 0x4020_0284, NOP),
+            ],
+        );
+        assert!(handlers(&window).is_empty());
     }
 
     #[test]
