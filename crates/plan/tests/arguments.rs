@@ -165,7 +165,7 @@ fn the_hypervisor_reads_how_large_neighbours_are() {
         ("rouse.neighbour=work,all", Some(256)),
         ("rouse.neighbour=none,cache:all", Some(4096)),
         ("rouse.neighbour=cache rouse.neighbour=work", Some(0)),
-        ("rouse.neighbour=wrok", None),
+        ("rouse.neighbour=idle", None),
     ] {
         let (read, _) = Arguments::<Names>::read(text);
         assert_eq!(read.plan.neighbours, expected, "{text}");
