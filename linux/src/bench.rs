@@ -16,6 +16,7 @@ use crate::idle::Idles;
 use crate::output::Output;
 use crate::page::Page;
 use crate::report::{self, Frame, Told};
+use crate::room::Room;
 use crate::workload::{self, Block};
 use crate::{clock, cpus, options};
 
@@ -85,6 +86,7 @@ fn measure(plan: Plan, found: Found, below: Below) -> io::Result<()> {
             bench.pass(id, &mut entries[id], pass, &mut before)?;
         }
     }
+    bench.send_neighbours_away()?;
     let line = bench.output.record("end").field("cells", entries.len());
     bench.output.send(line)?;
     bench.settle()
@@ -103,9 +105,12 @@ impl Bench {
     /// The cells of the plan.
     fn entries(&self, instructions: bool) -> Vec<Entry> {
         let machine = self.machine(instructions);
+        let room = Room::here();
         let cells = self.plan.cells(&machine);
         let entry = |cell: Cell| Entry {
-            skipped: skipped(&cell, &machine).or_else(|| self.idles.lacks(cell.linux_cpuidle)),
+            skipped: skipped(&cell, &machine)
+                .or_else(|| self.idles.lacks(cell.linux_cpuidle))
+                .or_else(|| room.lacks(cell.neighbour)),
             limits: Limits::of(&self.plan, &cell, machine.frequency, instructions),
             guess_us: self.guess_us(&cell, machine.frequency, instructions),
             pace: Pace::default(),
@@ -169,7 +174,8 @@ impl Bench {
                 self.page.as_ref(),
                 &mut entry.total,
                 &mut entry.counts,
-            );
+            )
+            .beside(entry.cell.neighbour.is_there());
             let ticks = workload::run(&entry.cell, &mut block)?;
             entry.made += u64::from(count);
             entry.pace.add(&limits, count, ticks);

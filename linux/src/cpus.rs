@@ -34,6 +34,17 @@ pub fn pin(cpu: usize) -> io::Result<()> {
     unpin(&[cpu])
 }
 
+/// Has this thread run on each of `cpus` for a moment, and then where it ran: no CPU has been idle
+/// since before.
+///
+/// # Errors
+/// The kernel does not let it.
+pub fn visit(cpus: &[usize]) -> io::Result<()> {
+    let before = sched_getaffinity(None)?;
+    cpus.iter().try_for_each(|&cpu| pin(cpu))?;
+    Ok(sched_setaffinity(None, &before)?)
+}
+
 /// Has another thread run on `cpu` alone.
 ///
 /// # Errors

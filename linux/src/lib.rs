@@ -14,6 +14,7 @@ pub mod options;
 pub mod output;
 pub mod random;
 pub mod report;
+pub mod room;
 
 #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
 pub mod bench;

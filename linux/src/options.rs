@@ -18,6 +18,8 @@ Usage: rouse-linux [OPTIONS]
       --trap WORDS          which waits trap: none, wfi, wfe, both; where Rouse is below
       --deliver WORDS       how interrupts come: inject, direct; where Rouse is below
       --host-poll-us NUMBERS  how long Rouse polls on a trapped WFI, microseconds
+      --neighbour WORDS     a second guest on each CPU: none, work, cache; where Rouse is below, and was booted with it
+      --slice-us NUMBERS    how long that has the CPU at a time where Linux does not wait (default 4000; 0: never), microseconds
       --under WORD, --given-trap WORD  what is below, and what it traps: kvm, kvm-nvhe, kvm-protected or xen, which don't say it
       --linux-cpuidle WORDS  how the kernel idles: default, nohlt, off, haltpoll, governor:NAME; skipped where it does not
       --max-iterations N    samples of each at most (default 2000)

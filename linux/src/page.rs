@@ -9,7 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::ptr;
 
 use abi::monitor::{self, REGISTERS};
-use abi::{Counter, Knob, KnobValue, exits};
+use abi::{Counter, Knob, KnobValue, Shared, exits};
 use rustix::fs::OFlags;
 use rustix::mm::{MapFlags, ProtFlags, mmap};
 
@@ -96,6 +96,14 @@ impl Page {
         let registers = REGISTERS.into_iter().enumerate();
         registers
             .map(|(n, counter)| named(counter, monitor::together(n)))
+            .collect()
+    }
+
+    /// What was counted of the neighbours of all vCPUs together; nothing where there are none.
+    pub fn neighbours(&self) -> Counts {
+        let counts = Shared::ALL.iter().filter(|_| self.is_rouses);
+        counts
+            .map(|&count| (count.name().to_owned(), self.read(exits::shared(count))))
             .collect()
     }
 

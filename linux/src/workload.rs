@@ -14,7 +14,10 @@ use plan::{Cell, Workload};
 
 use crate::counts::{self, Counts};
 use crate::page::Page;
-use crate::{clock, idle};
+use crate::{clock, cpus, idle};
+
+/// Time of all CPUs that have neighbours, ticks, by its name in records.
+const CPU_TICKS: &str = "neighbour.ticks";
 
 /// Samples that are made one after another.
 pub struct Block<'b> {
@@ -23,6 +26,8 @@ pub struct Block<'b> {
     /// The CPUs that threads may run on.
     pub cpus: &'b [usize],
     page: Option<&'b Page>,
+    /// Each CPU has a neighbour, which is counted.
+    has_neighbours: bool,
     total: &'b mut Histogram,
     counts: &'b mut Counts,
     before: Counts,
@@ -42,10 +47,19 @@ impl<'b> Block<'b> {
             count,
             cpus,
             page,
+            has_neighbours: false,
             total,
             counts,
             before: Counts::new(),
             began: 0,
+        }
+    }
+
+    /// The same, beside neighbours if `has_neighbours`.
+    pub fn beside(self, has_neighbours: bool) -> Self {
+        Self {
+            has_neighbours,
+            ..self
         }
     }
 
@@ -79,16 +93,34 @@ impl<'b> Block<'b> {
     /// What the kernel and what is below have counted. That is asked first at the end and last at
     /// the begin: what reading /proc takes is not the samples'.
     fn counted(&self) -> io::Result<Counts> {
-        let below = || self.page.map(Page::counts).unwrap_or_default();
-        let first = if self.began == 0 {
-            Counts::new()
-        } else {
-            below()
-        };
+        let is_end = self.began != 0;
+        let first = if is_end { self.below()? } else { Counts::new() };
         let mut all = counts::now()?;
         all.extend(idle::states());
-        all.extend(if self.began == 0 { below() } else { first });
+        all.extend(if is_end { first } else { self.below()? });
         Ok(all)
+    }
+
+    /// What the hypervisor has counted: of the neighbours outermost, as that makes exits.
+    fn below(&self) -> io::Result<Counts> {
+        let is_end = self.began != 0;
+        let counts = || self.page.map(Page::counts).unwrap_or_default();
+        let first = if is_end { counts() } else { Counts::new() };
+        let mut all = self.neighbours()?;
+        all.extend(if is_end { first } else { counts() });
+        Ok(all)
+    }
+
+    /// What was counted of the neighbours, if there are some.
+    fn neighbours(&self) -> io::Result<Counts> {
+        let Some(page) = self.page.filter(|_| self.has_neighbours) else {
+            return Ok(Counts::new());
+        };
+        // A turn is counted when it ends, and that of a CPU that idles may have begun long ago.
+        cpus::visit(self.cpus)?;
+        let mut counts = page.neighbours();
+        counts.insert(CPU_TICKS.into(), clock::now() * self.cpus.len() as u64);
+        Ok(counts)
     }
 }
 

@@ -19,6 +19,7 @@ use anyhow::{Result, anyhow};
 use results::Results;
 use results::json;
 
+use crate::board::Machine;
 use crate::boot::Show;
 use crate::cli::{ExperimentArgs, Metric};
 use crate::failure::bad_input;
@@ -27,7 +28,7 @@ use crate::job::Job;
 use crate::output::Output;
 use crate::session;
 use crate::terminal::{note, say};
-use boot::{BARE, Boot, ONCE, PLACES, Repeat, SEEDS};
+use boot::{BARE, Boot, Brief, ONCE, PLACES, Repeat, SEEDS};
 use find::Runs;
 use outcome::Outcome;
 use report::{Done, Failed, Report, Written};
@@ -159,9 +160,17 @@ impl Experiment {
         let boots = self.boots.iter();
         let repeats = boots.flat_map(|boot| boot.repeats.iter().map(move |repeat| (boot, repeat)));
         let jobs = repeats.map(|(boot, repeat)| {
-            let mut of = boot.args(&args.board, repeat);
-            of.metric = self.metric;
-            let mut job = Job::new(&of)?.within(&args.limits);
+            let job = |boot: &Boot, repeat: &Repeat| {
+                let mut of = boot.args(&args.board, repeat);
+                of.metric = self.metric;
+                Ok::<_, anyhow::Error>(Job::new(&of)?.within(&args.limits))
+            };
+            let mut whole = job(boot, repeat)?;
+            let simulated = matches!(whole.board().machine, Machine::Gem5(_));
+            if let Some((boot, repeat)) = boot.brief(repeat).filter(|_| simulated) {
+                whole = job(&boot, &repeat)?;
+            }
+            let mut job = whole;
             job.load.bare = repeat.bare;
             Ok(Planned { boot, repeat, job })
         });

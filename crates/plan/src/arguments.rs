@@ -203,7 +203,8 @@ impl<'a> Part<'a> for Names {
             }
             NEIGHBOUR => {
                 let named = |one: &&Neighbour| {
-                    value == "all" || value.split(',').any(|word| word == one.name())
+                    let mut words = value.split(',');
+                    words.any(|word| one.is_meant_by(word))
                 };
                 let there = Neighbour::ALL.iter().filter(|one| one.is_there());
                 self.neighbours = there.filter(named).map(|one| one.kib()).max();

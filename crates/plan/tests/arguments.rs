@@ -152,6 +152,34 @@ fn the_hypervisor_reads_which_image_of_the_guest_is_meant() {
     }
 }
 
+/// It sets aside what the largest neighbour of the plan needs, and nothing where there is none.
+#[test]
+fn the_hypervisor_reads_how_large_neighbours_are() {
+    for (text, expected) in [
+        ("", None),
+        ("rouse.neighbour=none", None),
+        ("rouse.neighbour=work", Some(0)),
+        ("rouse.neighbour=none,cache:16,work", Some(16)),
+        ("rouse.neighbour=cache", Some(256)),
+        ("rouse.neighbour=all", Some(256)),
+        ("rouse.neighbour=work,all", Some(256)),
+        ("rouse.neighbour=none,cache:all", Some(4096)),
+        ("rouse.neighbour=cache rouse.neighbour=work", Some(0)),
+        ("rouse.neighbour=idle", None),
+    ] {
+        let (read, _) = Arguments::<Names>::read(text);
+        assert_eq!(read.plan.neighbours, expected, "{text}");
+        // It is what the guest's plan has.
+        let plan = Arguments::parse(text).map(|parsed| parsed.plan);
+        let most = plan.ok().and_then(|plan| {
+            let there = plan.lists.neighbour.values.into_iter();
+            let kib = there.filter(|one| one.is_there()).map(Neighbour::kib);
+            kib.max()
+        });
+        assert_eq!(most, expected, "{text}");
+    }
+}
+
 #[test]
 fn an_image_runs_what_is_its_own_and_says_what_it_is() {
     use Atomics::{Llsc, Lse};

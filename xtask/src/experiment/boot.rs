@@ -38,6 +38,17 @@ pub struct Repeat {
     pub lists: Lists,
     /// With a guest that is built without what can be left out.
     pub bare: bool,
+    /// What is asked for in its place where cores are simulated.
+    pub brief: Option<Brief>,
+}
+
+/// Less, for a simulator of cores, which runs some 100,000 instructions in a second.
+#[derive(Clone, Copy)]
+pub struct Brief {
+    /// Values in place of the boot's.
+    pub lists: Lists,
+    /// Wake-ups per cell.
+    pub iterations: u64,
 }
 
 impl Repeat {
@@ -48,6 +59,7 @@ impl Repeat {
         cpus: None,
         lists: &[],
         bare: false,
+        brief: None,
     };
 
     /// With times drawn from `seed`.
@@ -100,6 +112,17 @@ impl Boot {
             [_] => self.label.into(),
             _ => format!("{}-{}", self.label, repeat.name),
         }
+    }
+
+    /// What is asked for in place of a repetition where cores are simulated, if it is less.
+    pub fn brief(&self, repeat: &Repeat) -> Option<(Self, Repeat)> {
+        let brief = repeat.brief?;
+        let boot = Self {
+            iterations: brief.iterations,
+            ..*self
+        };
+        let lists = brief.lists;
+        Some((boot, Repeat { lists, ..*repeat }))
     }
 
     /// What is asked for on `board`.

@@ -78,6 +78,15 @@ impl Runs {
         }
     }
 
+    /// Whether boot `run` has a cell with all these `words`.
+    pub fn has(&self, run: &str, words: Words<'_>) -> bool {
+        let boots = self.boots.iter().filter(|boot| boot.label == run);
+        let mut cells = boots
+            .flat_map(|boot| boot.results.first())
+            .flat_map(|(_, results)| &results.cells);
+        cells.any(|cell| has(cell, words))
+    }
+
     /// The one cell of boot `run` that has all these `words`, in the first repetition.
     pub fn cell(&self, run: &str, words: Words<'_>) -> Result<Found<'_>> {
         self.first().cell(run, words)

@@ -9,7 +9,7 @@ use plan::Under;
 
 use super::find::{Found, Run, Runs};
 use super::outcome::{Chart, Curve, Outcome, Table, whole};
-use super::{Boot, Experiment, ONCE};
+use super::{Boot, Brief, Experiment, Repeat};
 use frontier::Point;
 
 /// Words that all cells have.
@@ -24,19 +24,40 @@ macro_rules! cells {
     };
 }
 
-/// A boot of these cells.
-const fn boot(label: &'static str, lists: super::boot::Lists, iterations: u64) -> Boot {
+/// A boot of these cells, at all gaps.
+const fn boot(label: &'static str, lists: super::boot::Lists) -> Boot {
     Boot {
         label,
         under: Under::Rouse,
         cpus: Some(2),
         lists,
-        iterations,
-        repeats: ONCE,
+        iterations: 40,
+        repeats: &[Repeat {
+            brief: Some(Brief {
+                lists: &[("gap-us", "5,20,50,200")],
+                iterations: 8,
+            }),
+            ..Repeat::SAME
+        }],
     }
 }
 
-/// Gaps between two round trips, microseconds.
+/// A boot of these cells, with slices: as many wake-ups as 90th percentiles take.
+const fn sliced_boot(label: &'static str, lists: super::boot::Lists) -> Boot {
+    Boot {
+        iterations: 200,
+        repeats: &[Repeat {
+            brief: Some(Brief {
+                lists: &[],
+                iterations: 100,
+            }),
+            ..Repeat::SAME
+        }],
+        ..boot(label, lists)
+    }
+}
+
+/// Gaps between two round trips, microseconds: all, of which a boot may have less.
 const GAPS: [&str; 6] = ["5", "20", "50", "200", "1000", "5000"];
 /// The same as one text.
 const ALL_GAPS: &str = "5,20,50,200,1000,5000";
@@ -60,7 +81,6 @@ pub const EXPERIMENT: Experiment = Experiment {
                 ("slice-us", "0"),
                 ("gap-us", ALL_GAPS),
             ],
-            40,
         ),
         boot(
             "limits",
@@ -73,7 +93,6 @@ pub const EXPERIMENT: Experiment = Experiment {
                 ("slice-us", "0"),
                 ("gap-us", ALL_GAPS),
             ],
-            40,
         ),
         boot(
             "haltpoll",
@@ -85,7 +104,6 @@ pub const EXPERIMENT: Experiment = Experiment {
                 ("slice-us", "0"),
                 ("gap-us", ALL_GAPS),
             ],
-            40,
         ),
         boot(
             "halts",
@@ -98,9 +116,8 @@ pub const EXPERIMENT: Experiment = Experiment {
                 ("slice-us", "0"),
                 ("gap-us", ALL_GAPS),
             ],
-            40,
         ),
-        boot(
+        sliced_boot(
             "sliced-polls",
             cells![
                 ("wait", "spin"),
@@ -109,9 +126,8 @@ pub const EXPERIMENT: Experiment = Experiment {
                 ("slice-us", SLICE_US),
                 ("gap-us", SLICED_GAP),
             ],
-            200,
         ),
-        boot(
+        sliced_boot(
             "sliced-halts",
             cells![
                 ("wait", "wfi"),
@@ -121,7 +137,6 @@ pub const EXPERIMENT: Experiment = Experiment {
                 ("slice-us", SLICE_US),
                 ("gap-us", SLICED_GAP),
             ],
-            200,
         ),
     ],
     metric: None,
@@ -192,8 +207,21 @@ pub const SLICED: [Setting; 3] = [
     Setting::new("wfi not trapped", "sliced-halts", &[("trap", "none")]),
 ];
 
+/// The gaps that the boots have.
+fn gaps(runs: &Runs) -> Vec<&'static str> {
+    let has = |gap: &&str| runs.has("polls", &[("gap-us", gap)]);
+    GAPS.into_iter().filter(has).collect()
+}
+
+/// Those of these points.
+fn gaps_of(points: &[Point]) -> Vec<&'static str> {
+    let has = |gap: &&str| points.iter().any(|point| point.gap == *gap);
+    GAPS.into_iter().filter(has).collect()
+}
+
 fn conclude(runs: &Runs) -> Result<Outcome> {
-    let points = frontier::points(runs.first(), &SETTINGS, &GAPS)?;
+    let gaps = gaps(runs);
+    let points = frontier::points(runs.first(), &SETTINGS, &gaps)?;
     let unit = SPIN
         .find(runs.first(), GAPS[0])?
         .map_or("", |found| found.unit());
@@ -207,8 +235,17 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     ];
     Ok(Outcome {
         tables: vec![
-            medians(&points, unit),
-            shares(&points),
+            by_gap(
+                &format!("Median of a round trip, {unit}, by the gap between two; the neighbour works, no slices"),
+                &points,
+                |point| whole(point.latency),
+            ),
+            by_gap(&format!("The longest, {unit}"), &points, |point| whole(point.longest)),
+            by_gap(
+                "Of the time of both CPUs, what the neighbours got, %; 50 is what is not needed for the gap itself",
+                &points,
+                |point| format!("{:.1}", point.share),
+            ),
             frontiers(&points),
             sliced(runs.first(), unit)?,
         ],
@@ -220,11 +257,12 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
 
 /// A table of settings by gaps.
 fn by_gap(title: &str, points: &[Point], text: impl Fn(&Point) -> String) -> Table {
-    let titles = GAPS.map(|gap| format!("{gap} us"));
+    let gaps = gaps_of(points);
+    let titles: Vec<String> = gaps.iter().map(|gap| format!("{gap} us")).collect();
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
     let mut table = Table::new(title, &titles);
     for setting in SETTINGS {
-        let texts = GAPS.iter().map(|gap| {
+        let texts = gaps.iter().map(|gap| {
             let point = points
                 .iter()
                 .find(|point| point.setting == setting.name && point.gap == *gap);
@@ -235,23 +273,13 @@ fn by_gap(title: &str, points: &[Point], text: impl Fn(&Point) -> String) -> Tab
     table
 }
 
-fn medians(points: &[Point], unit: &str) -> Table {
-    let title = format!("Median of a round trip, {unit}, by the gap between two; the neighbour works, no slices");
-    by_gap(&title, points, |point| whole(point.latency))
-}
-
-fn shares(points: &[Point]) -> Table {
-    let title = "Of the time of both CPUs, what the neighbours got, %; 50 is what is not needed for the gap itself";
-    by_gap(title, points, |point| format!("{:.1}", point.share))
-}
-
 /// For each gap the settings that no other beats in both.
 fn frontiers(points: &[Point]) -> Table {
     let mut table = Table::new(
         "Settings of which no other is faster and leaves more, from the fastest on",
         &["settings"],
     );
-    for gap in GAPS {
+    for gap in gaps_of(points) {
         let names: Vec<&str> = frontier::best(points, gap)
             .iter()
             .map(|point| point.setting)
@@ -299,7 +327,7 @@ const CLASSES: [&str; GAPS.len()] = [
 
 /// The frontier: a line for each gap through the settings that no other beats in both.
 fn chart(points: &[Point], unit: &str) -> Chart {
-    let lines = GAPS.iter().zip(CLASSES).map(|(gap, class)| Curve {
+    let lines = gaps_of(points).into_iter().zip(CLASSES).map(|(gap, class)| Curve {
         name: format!("{gap} us apart"),
         class,
         points: frontier::best(points, gap)
@@ -314,3 +342,6 @@ fn chart(points: &[Point], unit: &str) -> Chart {
         lines: lines.collect(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,6 +13,8 @@ pub struct Point {
     pub gap: &'static str,
     /// Median of a round trip, in the unit of the run.
     pub latency: f64,
+    /// The longest.
+    pub longest: f64,
     /// What the neighbours got of the CPUs' time, per cent.
     pub share: f64,
 }
@@ -29,6 +31,7 @@ pub fn points(run: Run<'_>, settings: &[Setting], gaps: &[&'static str]) -> Resu
                 setting: setting.name,
                 gap,
                 latency: found.median(),
+                longest: found.max(),
                 share: 100.0 * found.neighbours()?.share(),
             });
         }
@@ -87,6 +90,7 @@ mod tests {
             setting,
             gap: "5",
             latency,
+            longest: latency,
             share,
         }
     }
