@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A guest that means harm: `rouse.hostile=CLASS` or `all`, with `rouse.seed=N`.
+//! A guest that means harm: `rouse.hostile=CLASS,...` or `all`, with `rouse.seed=N`.
 //!
 //! One vCPU, the last, tries everything of a class that it should not, in each
 //! way of delivery; meanwhile the first two go on measuring, as they would with a
@@ -14,6 +14,7 @@
 //! turned on for it ([`victims`]).
 
 mod attempt;
+mod beside;
 mod calls;
 mod devices;
 mod faults;
@@ -116,21 +117,28 @@ static WRONG: AtomicU32 = AtomicU32::new(0);
 /// Round trips in one go.
 const BLOCK: u32 = 20;
 
-/// Runs the class `name`, or all; how many cases came out wrong.
-pub fn run(name: &str, seed: u64, plan: &Plan, pool: &mut Pool) -> u64 {
-    stage!("hostile", "{name}, seed {seed}");
+/// Runs the classes of `names`, or all; how many cases came out wrong.
+pub fn run(names: &str, seed: u64, plan: &Plan, pool: &mut Pool) -> u64 {
+    stage!("hostile", "{names}, seed {seed}");
     if !hypervisor::present() {
         output::line(format_args!("hostile: needs the hypervisor below it"));
         return 1;
     }
     SEED.store(seed, Release);
+    beside::learn(plan);
     let samples = Samples::place(pool, 0);
-    let mut chosen = 0;
-    for class in CLASSES {
-        if name != "all" && name != class.name {
-            continue;
-        }
-        chosen += 1;
+    if let Some(unknown) = names.split(',').find(|name| !is_class(name)) {
+        output::line(format_args!(
+            "hostile {unknown}: there is no class of that name"
+        ));
+        return 1;
+    }
+    let named = |class: &&Class| {
+        names
+            .split(',')
+            .any(|name| name == "all" || name == class.name)
+    };
+    for class in CLASSES.iter().filter(named) {
         if percpu::all().len() < class.cpus {
             let cpus = class.cpus;
             output::line(format_args!(
@@ -139,20 +147,19 @@ pub fn run(name: &str, seed: u64, plan: &Plan, pool: &mut Pool) -> u64 {
             ));
             continue;
         }
-        if class.both {
-            against(class, Deliver::Inject, plan, samples);
-            against(class, Deliver::Direct, plan, samples);
-        } else {
-            against(class, plan.lists.deliver.values[0], plan, samples);
+        let both = [Deliver::Inject, Deliver::Direct];
+        let one = [plan.lists.deliver.values[0]];
+        let ways = if class.both { &both[..] } else { &one };
+        for &deliver in ways.iter().filter(|&&deliver| beside::may_be(deliver)) {
+            against(class, deliver, plan, samples);
         }
     }
-    if chosen == 0 {
-        output::line(format_args!(
-            "hostile {name}: there is no class of that name"
-        ));
-        return 1;
-    }
     u64::from(WRONG.load(Acquire))
+}
+
+/// Whether `name` means a class, or all.
+fn is_class(name: &str) -> bool {
+    name == "all" || CLASSES.iter().any(|class| class.name == name)
 }
 
 /// Lets the last CPU do its worst, and measures meanwhile.
@@ -198,6 +205,7 @@ fn cell(plan: &Plan, deliver: Deliver) -> Cell {
         wait: Wait::Wfi,
         trap: plan.lists.trap.values[0],
         deliver,
+        neighbour: plan.lists.neighbour.values[0],
         ..Cell::default()
     }
 }
@@ -211,9 +219,11 @@ fn do_harm() {
     hypervisor::set_deliver(deliver);
     let mut random = Random::new(SEED.load(Acquire));
     let mut tally = Tally::new(class.name, deliver);
+    beside::begin();
     arch::insn::mask_irq();
     attempt::with_vectors(|| (class.run)(&mut tally, &mut random));
     arch::insn::unmask_irq();
+    beside::end(&mut tally);
     hypervisor::set_deliver(Deliver::Inject);
     hypervisor::set_trap(Trap::None);
     WRONG.fetch_add(tally.finish(), AcqRel);

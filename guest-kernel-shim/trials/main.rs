@@ -18,6 +18,7 @@
 mod checks;
 mod cost;
 mod hostile;
+mod kept;
 mod records;
 mod soak;
 

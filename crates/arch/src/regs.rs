@@ -188,6 +188,9 @@ registers! {
     MPAMIDR_EL1 = "S3_0_C10_C4_4", read;
 }
 
+/// ISR_EL1.I: an IRQ is pending, masked or not (DDI 0487K.a, D23.2).
+pub const IRQ_PENDING: u64 = 1 << 7;
+
 /// Reads the feature register S3_0_C0_C`crm`_`op2`; 0 unless `crm` is 1 to 7 and
 /// `op2` 0 to 7. Those that are not allocated read as zero (DDI 0487K.a, D24.3.1).
 #[must_use]

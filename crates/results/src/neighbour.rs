@@ -3,9 +3,6 @@
 
 use crate::Cell;
 
-/// Instructions, or lines of cache, of a unit of a neighbour's work.
-pub const UNIT: u64 = 64;
-
 /// What the neighbours of the CPUs that took part got.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Neighbours {

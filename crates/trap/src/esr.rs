@@ -5,6 +5,8 @@
 pub const UNKNOWN: u32 = 0x00;
 /// Class: WFI, WFE, WFIT or WFET.
 pub const WFX: u32 = 0x01;
+/// Class: floating point or SIMD, which traps.
+pub const FP: u32 = 0x07;
 /// Class: HVC from AArch64.
 pub const HVC64: u32 = 0x16;
 /// Class: SMC from AArch64.

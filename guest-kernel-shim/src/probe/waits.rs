@@ -6,7 +6,7 @@
 
 use abi::KnobValue;
 use arch::insn;
-use arch::regs::{CNTKCTL_EL1, ISR_EL1};
+use arch::regs::{CNTKCTL_EL1, IRQ_PENDING, ISR_EL1};
 use core::sync::atomic::Ordering::{Acquire, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 use fidelity::{End, Verdict};
@@ -213,8 +213,6 @@ pub fn masked_irq_wakes_wfe() -> Answer {
             },
         );
     }
-    /// ISR_EL1.I: an IRQ is pending, masked or not (DDI 0487K.a, D23.2).
-    const PENDING: u64 = 1 << 7;
     settle(|bound| {
         RESCUE.store(2 * bound, Release);
         let mut pending = false;
@@ -223,7 +221,7 @@ pub fn masked_irq_wakes_wfe() -> Answer {
             watch::watch(bound, || {
                 watch::say();
                 insn::wfe();
-                pending = ISR_EL1.get() & PENDING != 0;
+                pending = ISR_EL1.get() & IRQ_PENDING != 0;
             })
         };
         let (wait, action) = watch::beside(rescue, wait);

@@ -3,7 +3,6 @@
 //! registers, interrupts and memory changes, and nothing of its own.
 
 mod around;
-mod system;
 
 use aarch64_cpu::registers::{CPACR_EL1, Readable, Writeable};
 use abi::{KnobValue, Neighbour, Shared};
@@ -15,6 +14,7 @@ use self::around::{Registers, Way};
 use super::evicted::checksum;
 use super::levels::{Timer, nothing};
 use super::outcome::{Failure, ensure};
+use crate::kept::System;
 use guest_kernel_shim::{clock, hypervisor, knobs, pmu};
 
 /// Turns of each kind.
@@ -115,7 +115,7 @@ fn end(intid: u32) -> Result<(), Failure> {
 /// Has every register a value of its own, and finds it again after some turns of the neighbour.
 fn keep(round: u64, way: Way) -> Result<(), Failure> {
     let mask = ICC_PMR_EL1.get();
-    let system = system::System::put(round);
+    let system = System::put(round);
     let put = Registers::of(round);
     let got = around::around(&put, way);
     let kept = system.is_kept();

@@ -5,6 +5,7 @@
 use abi::Knob;
 use platform::Conduit;
 
+use super::beside;
 use super::tally::Tally;
 use guest_kernel_shim::hypervisor::{self, Registers, call};
 use guest_kernel_shim::machine::platform;
@@ -139,6 +140,8 @@ fn knobs(tally: &mut Tally, random: &mut Random) {
             }
         }
     }
+    // Those of the neighbour among them.
+    beside::begin();
     for knob in [u64::MAX, 1 << 32, 1 << 63] {
         tally.case(turn(knob, 0) == INVALID, format_args!("knob {knob:#x}"));
     }

@@ -27,6 +27,9 @@ arch::symbol_addresses! {
     shared = el2_vectors_shared;
 }
 
+/// CPTR_EL2.TFP: floating point traps.
+pub const TRAP_FP: u64 = 1 << 10;
+
 /// AMO: SErrors are EL2's. Not only the guest can cause one: also stores of EL2 that
 /// complete late, errors of memory, and what firmware left. Without it a pending one
 /// would end each WFI of the guest, and nothing would report it.

@@ -20,7 +20,7 @@ use crate::cpu::pending_word;
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::{trace, traps};
 use crate::dumps::{dump, serror};
-use crate::exits::{fast_paths, synchronous, wfx};
+use crate::exits::{fast_paths, synchronous};
 use crate::interrupts::{irq, vgic_cpu};
 use crate::neighbour::switch::Back;
 use crate::neighbour::turn;
@@ -226,7 +226,7 @@ exit_resume_traced:
     poll_if = const offset_of!(PerCpu, vcpu.waits.poll_if),
     poll = const offset_of!(PerCpu, vcpu.waits.poll),
     direct_if = const offset_of!(PerCpu, vcpu.waits.direct_if),
-    irq_pending = const wfx::IRQ_PENDING.trailing_zeros(),
+    irq_pending = const arch::regs::IRQ_PENDING.trailing_zeros(),
     count_wfi = const counter(Counter::Wfi),
     count_hit = const counter(Counter::PollHit),
     count_miss = const counter(Counter::PollMiss),

@@ -9,7 +9,7 @@
 use aarch64_cpu::registers::{CNTVCT_EL0, CNTVOFF_EL2, Readable};
 use abi::Counter;
 use arch::insn;
-use arch::regs::ISR_EL1;
+use arch::regs::{IRQ_PENDING, ISR_EL1};
 use core::sync::atomic::Ordering::Relaxed;
 use trap::wfx::Kind;
 
@@ -19,9 +19,6 @@ use crate::cpu::traps;
 use crate::dumps::own_timer;
 use crate::interrupts::{irq, vgic_cpu};
 use crate::neighbour::turn;
-
-/// ISR_EL1.I: an IRQ is pending, masked or not.
-pub const IRQ_PENDING: u64 = 1 << 7;
 
 /// The exit; `deadline` is in ticks of the virtual count.
 #[inline(always)]

@@ -10,11 +10,7 @@ use trap::esr::{self, Esr};
 use trap::{abort, inject};
 
 use crate::cpu::tenant::{General, Worlds};
-
-/// Class: floating point (DDI 0487K.a, D23.2.39).
-const FP: u32 = 0x07;
-/// CPTR_EL2.TFP.
-const TRAP_FP: u64 = 1 << 10;
+use crate::cpu::traps::TRAP_FP;
 
 /// The exit.
 #[cold]
@@ -22,7 +18,7 @@ pub fn exit(worlds: &mut Worlds) {
     let esr = Esr(ESR_EL2.get());
     let general = &mut worlds.general;
     match esr.class() {
-        FP => exchange_fp(worlds),
+        esr::FP => exchange_fp(worlds),
         // It waits for nothing: it has no interrupts.
         esr::WFX => general.pc += 4,
         esr::HVC64 => general.x[0] = abi::NOT_SUPPORTED as u64,

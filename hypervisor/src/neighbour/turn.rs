@@ -16,7 +16,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use aarch64_cpu::registers::{CNTPCT_EL0, CNTV_CTL_EL0, CNTV_CVAL_EL0, CNTVOFF_EL2, Readable};
 use abi::{Neighbour, Shared};
 use arch::insn;
-use arch::regs::{ICC_PMR_EL1, ISR_EL1};
+use arch::regs::{ICC_PMR_EL1, IRQ_PENDING, ISR_EL1};
 
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::tenant::Tenant;
@@ -31,8 +31,6 @@ use crate::neighbour::place::word;
 use crate::neighbour::program::{DAMAGED, DONE};
 use crate::neighbour::{program, world};
 
-/// ISR_EL1.I: an IRQ is pending, masked or not.
-const IRQ_PENDING: u64 = 1 << 7;
 /// CNTx_CTL_EL0: ENABLE (0), IMASK (1), ISTATUS (2).
 const ENABLED: u64 = 0b001;
 const HIGH: u64 = 0b101;
@@ -73,35 +71,51 @@ fn is_over(cpu: &PerCpu) -> bool {
 /// The vCPU waits for an interrupt, or for `deadline`, ticks of the physical count: the
 /// neighbour has the CPU meanwhile.
 pub fn wait(cpu: &PerCpu, tenant: &Tenant, deadline: Option<u64>) {
-    if ISR_EL1.get() & IRQ_PENDING != 0 {
-        return;
+    match Next::of_this() {
+        Next::Pending => {}
+        Next::High => insn::wfi(),
+        Next::At(timer) => give(cpu, tenant, [deadline, timer].into_iter().flatten().min()),
     }
-    let timer = CNTV_CTL_EL0.get();
-    if timer & CONTROL == HIGH {
-        // Its interrupt is about to be pending, or nothing comes of it: the vCPU has it disabled,
-        // or active. Which, the redistributor would know; a timer that is switched off for the
-        // neighbour would take it back. So the CPU halts.
-        return insn::wfi();
+}
+
+/// When the vCPU of this CPU would be interrupted.
+enum Next {
+    /// An interrupt is pending.
+    Pending,
+    /// Its virtual timer has expired. The interrupt is about to be pending, or nothing comes of it: the
+    /// vCPU has it disabled, or active. Which, the redistributor would know; a timer that is
+    /// switched off for the neighbour would take it back. So the neighbour has no turn.
+    High,
+    /// At this tick of the physical count by its virtual timer, if that is on.
+    At(Option<u64>),
+}
+
+impl Next {
+    /// Of the CPU that runs, after the exception that has brought it here: that has synchronized
+    /// what the vCPU wrote to its timer (DDI 0487K.a, D1.3.2).
+    #[inline(always)]
+    fn of_this() -> Self {
+        if ISR_EL1.get() & IRQ_PENDING != 0 {
+            return Self::Pending;
+        }
+        match CNTV_CTL_EL0.get() & CONTROL {
+            HIGH => Self::High,
+            ENABLED => Self::At(Some(CNTV_CVAL_EL0.get().wrapping_add(CNTVOFF_EL2.get()))),
+            _ => Self::At(None),
+        }
     }
-    let timer =
-        (timer & CONTROL == ENABLED).then(|| CNTV_CVAL_EL0.get().wrapping_add(CNTVOFF_EL2.get()));
-    let until = [deadline, timer].into_iter().flatten().min();
-    give(cpu, tenant, until);
 }
 
 /// The vCPU says that it waits for an event, and would rather not: the neighbour has the CPU for a
 /// slice.
 pub fn yield_to(cpu: &PerCpu, tenant: &Tenant) {
     let slice = tenant.slice.load(Relaxed);
-    if slice == 0 || ISR_EL1.get() & IRQ_PENDING != 0 {
+    if slice == 0 {
         return insn::yield_now();
     }
-    let timer = CNTV_CTL_EL0.get();
-    if timer & CONTROL == HIGH {
+    let Next::At(timer) = Next::of_this() else {
         return insn::yield_now();
-    }
-    let timer =
-        (timer & CONTROL == ENABLED).then(|| CNTV_CVAL_EL0.get().wrapping_add(CNTVOFF_EL2.get()));
+    };
     let end = CNTPCT_EL0.get() + slice;
     give(cpu, tenant, Some(timer.map_or(end, |timer| timer.min(end))));
     irq::take(cpu);

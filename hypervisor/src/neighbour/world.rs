@@ -27,13 +27,11 @@ use arch::insn;
 use arch::regs::{CNTHCTL_EL2, PMCR_EL0};
 
 use crate::cpu::tenant::Tenant;
-use crate::cpu::traps::HCR_NEIGHBOUR;
+use crate::cpu::traps::{HCR_NEIGHBOUR, TRAP_FP};
 use crate::machine::machine;
 use crate::neighbour::switch::{Back, take_vectors, to_neighbour};
 use crate::neighbour::trapped;
 
-/// CPTR_EL2.TFP.
-const TRAP_FP: u64 = 1 << 10;
 /// MDCR_EL2: TPMCR (5), TPM (6), TDA (9).
 const TRAP_COUNTERS_AND_DEBUG: u64 = 1 << 5 | 1 << 6 | 1 << 9;
 /// CNTHCTL_EL2: EL1PCTEN (0), EL1PCEN (1).

@@ -46,7 +46,30 @@ fn the_table_of_hostile_classes_is_that_of_the_tests() {
     }
     assert_eq!(all, Some(sums));
     let cases = super::cases("hostile-").unwrap();
-    let tests = cases.iter().map(|case| case.name.clone());
+    let names = cases.iter().map(|case| case.name.clone());
+    let tests: Vec<String> = names.filter(|name| name != BESIDE).collect();
     classes.sort();
-    assert_eq!(classes, tests.collect::<Vec<_>>());
+    assert_eq!(classes, tests);
+}
+
+/// The test of several classes at once.
+const BESIDE: &str = "hostile-beside-a-neighbour";
+
+/// A neighbour changes no case: with one there are as many as without.
+#[test]
+fn beside_a_neighbour_the_cases_are_the_same() {
+    let text = fs::read_to_string(places::inside("tests").join(format!("{BESIDE}.toml"))).unwrap();
+    let lines = text
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("\"hostile "));
+    let mut seen = 0;
+    for line in lines {
+        let [class, deliver, count, ..] = line.split(' ').collect::<Vec<_>>()[..] else {
+            panic!("{line}");
+        };
+        let wanted = demanded(class, deliver.trim_end_matches(':'));
+        assert_eq!(wanted.as_deref(), Some(count), "{class}");
+        seen += 1;
+    }
+    assert!(seen > 0);
 }

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The hostile CPU has a neighbour, where the plan names one: another guest, which tries what it
+//! may not either, and is to be harmed by nothing that is tried here.
+
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
+
+use abi::{KnobValue, Neighbour, Shared};
+use arch::insn;
+use plan::{Deliver, Plan};
+
+use super::tally::Tally;
+use crate::kept::System;
+use guest_kernel_shim::{clock, hypervisor};
+
+/// CPUs have neighbours.
+static THERE: AtomicBool = AtomicBool::new(false);
+
+/// Length of a slice, us: a class takes some milliseconds at least.
+const SLICE_US: u32 = 50;
+
+/// Learns whether there are to be neighbours.
+pub fn learn(plan: &Plan) {
+    THERE.store(plan.lists.neighbour.values[0].is_there(), Relaxed);
+}
+
+/// Whether there are.
+pub fn is_there() -> bool {
+    THERE.load(Relaxed)
+}
+
+/// Whether a class can be done so: with direct delivery, no interrupt would end a turn.
+pub fn may_be(deliver: Deliver) -> bool {
+    deliver == Deliver::Inject || !is_there()
+}
+
+/// The CPU that runs gets its neighbour, which has slices, and the CPU in a trapped WFE as well.
+pub fn begin() {
+    if is_there() {
+        hypervisor::set(KnobValue::Slice(clock::ticks(SLICE_US)));
+        hypervisor::set(KnobValue::YieldOnWfe(true));
+        hypervisor::set(KnobValue::Neighbour(Neighbour::Hostile));
+    }
+}
+
+/// It has got on, and nothing of it has changed. Then there is none any more.
+pub fn end(tally: &mut Tally) {
+    if !is_there() {
+        return;
+    }
+    let before = hypervisor::shared();
+    let kept = keeps_registers();
+    let counts = hypervisor::shared();
+    let slices = counts[Shared::Slices as usize] - before[Shared::Slices as usize];
+    let damaged = counts[Shared::Damaged as usize];
+    hypervisor::set(KnobValue::Neighbour(Neighbour::None));
+    hypervisor::set(KnobValue::Slice(0));
+    hypervisor::set(KnobValue::YieldOnWfe(false));
+    tally.race(kept, format_args!("a turn changed a register"));
+    tally.race(
+        slices > 0,
+        format_args!("the neighbour has no turn any more"),
+    );
+    tally.race(
+        damaged == 0,
+        format_args!("the neighbour found {damaged} values changed"),
+    );
+}
+
+/// Whether this CPU's registers are over some slices what they were.
+fn keeps_registers() -> bool {
+    insn::mask_irq();
+    let system = System::put(1);
+    clock::pause(clock::ticks(4 * SLICE_US));
+    let kept = system.is_kept();
+    system.put_back();
+    insn::unmask_irq();
+    kept
+}
