@@ -142,6 +142,7 @@ fn take(cpu: &PerCpu, tenant: &Tenant) {
     cpu.slice_end.store(end, Relaxed);
     own_timer::rearm(None);
     let mask = ICC_PMR_EL1.get();
+    // Writes to it are self-synchronizing (IHI 0069H, ICC_PMR_EL1), and come before the exception return.
     ICC_PMR_EL1.set(ONLY_TIMER);
     let ticks = world::visit(tenant, || {
         // It may also have been for EL2's own looks.

@@ -43,6 +43,12 @@ const NO_INTERFACE: u64 = 1 << 10 | 1 << 11 | 1 << 12;
 /// PMCR_EL0.E.
 const COUNTING: u64 = 1;
 
+// While registers are exchanged, those of EL1&0 are of two guests. No table is walked by them: at EL2
+// that regime is out of context, and then the PE makes no speculative walks (DDI 0487K.a, D8,
+// out-of-context translation regimes), but those of an AT instruction. The image has one, where an abort
+// is looked into. Cortex-A57 and A72 may execute it speculatively (errata 1319537 and 1319367),
+// Cortex-A55 and A76 likewise (1530923, 1165522): there a neighbour is not kept apart by this alone.
+
 /// What is the vCPU's of this CPU's registers besides [`el1::El1`].
 struct Left {
     pc: u64,
