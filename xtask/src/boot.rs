@@ -11,10 +11,13 @@ mod ending;
 mod follow;
 mod kept;
 mod said;
+mod turns;
 
 pub use ending::{Ending, Stall};
 pub use follow::Outcome;
+pub use kept::Kept;
 pub use said::said;
+pub use turns::Turns;
 
 use std::io::Write;
 use std::path::Path;
@@ -34,7 +37,6 @@ use crate::symbols::{self, Symbols};
 use crate::xen::Xen;
 use crate::{interrupt, launch, memory};
 use follow::Watch;
-use kept::Kept;
 
 /// What boots need.
 #[derive(Debug)]
@@ -147,6 +149,14 @@ impl<'a, L: Write> Boots<'a, L> {
     pub fn new(emulator: &'a Emulator, built: &'a Built, show: Show, log: L) -> Self {
         Self {
             kept: Kept::new(&emulator.shown()),
+            ..Self::part(emulator, built, show, log)
+        }
+    }
+
+    /// Boots whose texts others have the heading of.
+    pub fn part(emulator: &'a Emulator, built: &'a Built, show: Show, log: L) -> Self {
+        Self {
+            kept: Kept::default(),
             emulator,
             built,
             show,

@@ -38,7 +38,7 @@ pub fn image(args: &ImageArgs) -> Result<()> {
     // Before anything is built: what can't boot, be said or written, is refused.
     load.board.boots_disks("--board")?;
     let choice = one_choice(&load)?;
-    let arguments = load.boot_arguments(choice, Variant::FIRST_SEED);
+    let arguments = load.boot_arguments(Variant::of(choice));
     text::of(&arguments, load.guest.is_none())?;
     let path = match &args.out {
         Some(path) => path.clone(),

@@ -15,6 +15,9 @@ mod page;
 mod report;
 mod verdict;
 
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+
 use anyhow::{Result, anyhow};
 use results::Results;
 use results::json;
@@ -26,8 +29,8 @@ use crate::failure::bad_input;
 use crate::folder::Folder;
 use crate::job::Job;
 use crate::output::Output;
-use crate::session;
 use crate::terminal::{note, say};
+use crate::{session, side_by_side};
 use boot::{BARE, Boot, Brief, ONCE, PLACES, Repeat, SEEDS};
 use find::Runs;
 use outcome::Outcome;
@@ -103,7 +106,7 @@ pub fn run(args: &ExperimentArgs) -> Result<()> {
     for (number, (experiment, jobs)) in (1..).zip(chosen.iter().zip(jobs)) {
         let name = experiment.name;
         let title = format!("experiment {number} of {}, {name}", chosen.len());
-        if done.add(name, experiment.report(jobs, &folder, &title)) {
+        if done.add(name, experiment.report(jobs, args.jobs, &folder, &title)) {
             break;
         }
     }
@@ -178,22 +181,39 @@ impl Experiment {
     }
 
     /// Boots, and concludes.
-    fn report(&self, jobs: Vec<Planned>, folder: &Folder, title: &str) -> Result<Report, Failed> {
+    fn report(
+        &self,
+        mut jobs: Vec<Planned>,
+        asked: Option<NonZeroUsize>,
+        folder: &Folder,
+        title: &str,
+    ) -> Result<Report, Failed> {
+        let at_a_time = at_a_time(&mut jobs, asked)?;
         let mut runs = Runs::new(self.name);
         let boots = jobs.len();
-        for (number, Planned { boot, repeat, job }) in (1..).zip(jobs) {
-            let name = boot.name(repeat);
-            note!("{title}: boot {number} of {boots}, {name}");
-            let place = folder.inside(&format!("{}-{name}", self.name));
-            let inner = Folder::claim(Some(&place), &job.board().name)?;
-            let session = session::run(&job, inner, Show::Dumps)?;
-            if let Some(failure) = session.failure {
-                return Err(Failed {
-                    error: anyhow!("boot {name}: {}", failure.told()),
-                    ends_all: failure.ends_all(),
-                });
-            }
-            runs.add(boot.label, repeat.name, session.results);
+        let mut failed = None;
+        side_by_side::in_order(
+            jobs,
+            at_a_time,
+            |place, planned| {
+                let name = planned.boot.name(planned.repeat);
+                note!("{title}: boot {} of {boots}, {name}", place + 1);
+                let session = self.boot(&planned, &name, folder, at_a_time.get() > 1);
+                (planned, session)
+            },
+            |(Planned { boot, repeat, .. }, session)| match session {
+                Ok(results) => {
+                    runs.add(boot.label, repeat.name, results);
+                    ControlFlow::Continue(())
+                }
+                Err(error) => {
+                    failed.get_or_insert(error);
+                    ControlFlow::Break(())
+                }
+            },
+        );
+        if let Some(failed) = failed {
+            return Err(failed);
         }
         Ok(Report {
             name: self.name,
@@ -204,6 +224,44 @@ impl Experiment {
             outcome: (self.conclude)(&runs)?,
         })
     }
+}
+
+impl Experiment {
+    /// What a boot measures, which is called `name`; `beside` says that others may run meanwhile.
+    fn boot(
+        &self,
+        planned: &Planned,
+        name: &str,
+        folder: &Folder,
+        beside: bool,
+    ) -> Result<Results, Failed> {
+        let job = &planned.job;
+        let place = folder.inside(&format!("{}-{name}", self.name));
+        let inner = Folder::claim(Some(&place), &job.board().name)?;
+        let session = session::beside(job, inner, Show::Dumps, beside)?;
+        match session.failure {
+            None => Ok(session.results),
+            Some(failure) => Err(Failed {
+                error: anyhow!("boot {name}: {}", failure.told()),
+                ends_all: failure.ends_all(),
+            }),
+        }
+    }
+}
+
+/// How many of the boots are booted at a time, where `asked` were asked for. Of a single one the parts are.
+fn at_a_time(jobs: &mut [Planned], asked: Option<NonZeroUsize>) -> Result<NonZeroUsize> {
+    let mut least = NonZeroUsize::MAX;
+    for Planned { job, .. } in &*jobs {
+        // Values in time are not to be disturbed, whatever the others are.
+        let asked = asked.filter(|_| job.metric != Metric::Time);
+        least = least.min(job.at_a_time(asked)?);
+    }
+    if let [Planned { job, .. }] = jobs {
+        job.jobs = least;
+        return Ok(NonZeroUsize::MIN);
+    }
+    Ok(least)
 }
 
 /// The median of every cell, in order.

@@ -149,10 +149,7 @@ impl Emulator {
             .args(["--cpus", &job.cpus.to_string()])
             .args(["--memory", &format!("{}iB", job.memory)])
             .args(["--parameters", &parameters::json(&job.parameters)])
-            .arg(format!(
-                "--bootargs={}",
-                job.load.boot_arguments(variant.choice, variant.seed)
-            ));
+            .arg(format!("--bootargs={}", job.load.boot_arguments(variant)));
         // Another kernel need not do what the boot's end is known by.
         if job.load.guest.is_some() {
             command.arg("--whole");

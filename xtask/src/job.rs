@@ -9,6 +9,7 @@ mod variant;
 pub use load::Load;
 pub use variant::Variant;
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ use crate::failure::bad_input;
 use crate::gem5::parameters::Values;
 use crate::limits::Limits;
 use crate::terminal::note;
-use crate::watts;
+use crate::{memory, side_by_side, watts};
 
 /// One request to boot and measure.
 #[derive(Debug)]
@@ -44,6 +45,8 @@ pub struct Job {
     pub xen_args: Option<String>,
     /// How often all of that is done.
     pub repeat: usize,
+    /// How many boots there may be at a time.
+    pub jobs: NonZeroUsize,
     /// Number of CPUs.
     pub cpus: u32,
     /// Name of the CPU model.
@@ -106,6 +109,7 @@ impl Job {
             xen: args.xen.clone(),
             xen_args: args.xen_args.clone(),
             repeat: 1,
+            jobs: NonZeroUsize::MIN,
             cpus: board.cpus(args.cpus)?,
             model: model.into(),
             metric,
@@ -169,6 +173,7 @@ impl Job {
     pub fn of_run(args: &RunArgs) -> Result<Self> {
         let mut job = Self::new(&args.job)?.within(&args.limits);
         job.repeat = args.repeat.unwrap_or(1) as usize;
+        job.jobs = job.at_a_time(args.jobs)?;
         if let Some(file) = &args.watts {
             job.watts = Some(watts::read(file)?);
         }
@@ -176,6 +181,26 @@ impl Job {
             bad_input!("--repeat: nothing is measured here that could be repeated; leave it out");
         }
         Ok(job)
+    }
+
+    /// How many boots there may be at a time, of which `asked` are asked for. Where values are times, CPUs that
+    /// others use would be in them.
+    pub fn at_a_time(&self, asked: Option<NonZeroUsize>) -> Result<NonZeroUsize> {
+        let disturbs = self.metric == Metric::Time;
+        match asked {
+            Some(jobs) if jobs.get() > 1 && disturbs => bad_input!(
+                "--jobs: with --metric time, emulators beside each other would be in each other's values; \
+                 leave it out, or use --metric insns"
+            ),
+            Some(jobs) => Ok(jobs),
+            None if disturbs => Ok(NonZeroUsize::MIN),
+            None => Ok(self.emulators()),
+        }
+    }
+
+    /// How many emulators of its machine this computer has CPUs and memory for.
+    pub fn emulators(&self) -> NonZeroUsize {
+        side_by_side::emulators(memory::bytes(&self.memory))
     }
 
     /// With these limits, as far as any are given.

@@ -23,12 +23,7 @@ use crate::qemu::{self, Emulator, firmware};
 
 /// The command of one boot of `job`. For a boot from disk the disk is written.
 pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) -> Result<Command> {
-    let Variant {
-        under,
-        choice,
-        seed,
-        ..
-    } = variant;
+    let Variant { under, seed, .. } = variant;
     let board = job.board();
     let qemu = board.qemu("--board")?;
     let mut command = emulator.command();
@@ -56,7 +51,7 @@ pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) 
     if job.load.linux() {
         alike(&mut command, seed);
     }
-    let mut arguments = job.load.boot_arguments(choice, seed);
+    let mut arguments = job.load.boot_arguments(variant);
     if let Some(firmware) = &job.dirty_firmware {
         dirty(&mut command, firmware);
     }

@@ -67,6 +67,7 @@ mod qemu;
 mod report;
 mod run;
 mod session;
+mod side_by_side;
 mod soak;
 mod spent;
 mod store;

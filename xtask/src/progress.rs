@@ -49,6 +49,12 @@ impl Progress {
         }
     }
 
+    /// Others are shown meanwhile, so no line can be rewritten.
+    pub const fn beside_others(mut self) -> Self {
+        self.terminal = false;
+        self
+    }
+
     /// Shows how many `unit` are done per second as well.
     pub fn with_rate(mut self, unit: &'static str) -> Self {
         self.unit = Some(unit);

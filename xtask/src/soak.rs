@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verb `soak`: boots in which everything happens at random, one after
-//! another, until the time is over or something is wrong.
+//! The verb `soak`: boots in which everything happens at random, until the time is over or
+//! something is wrong.
 //!
 //! Each boot is a round with a seed of its own, and ends by itself after a
 //! number of wake-ups; what it does and what must hold all the while is the
@@ -9,16 +9,22 @@
 mod request;
 mod summary;
 
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use plan::Under;
 
-use crate::boot::{Boots, Launch, Outcome, Ready, Show};
+use crate::boot::{Boots, Kept, Launch, Outcome, Ready, Show, Turns};
 use crate::cli::SoakArgs;
+use crate::emulator::Emulator;
 use crate::folder::Folder;
+use crate::images::Built;
 use crate::log::Log;
 use crate::progress::Progress;
+use crate::side_by_side;
 use crate::terminal::say;
 use crate::verdict::{self, Failure};
 use request::{Request, Round};
@@ -31,21 +37,24 @@ pub fn run(args: &SoakArgs) -> Result<()> {
     first.board().qemu("soak")?;
     let folder = Folder::claim(args.out.as_deref(), &format!("{}-soak", first.board().name))?;
     let Ready { emulator, built } = Ready::make(&first)?;
+    let ready = (&emulator, &built);
+    let jobs = args.jobs.unwrap_or_else(|| first.emulators());
     let mut soak = Soak {
-        boots: Boots::new(&emulator, &built, Show::Dumps, folder.log()?),
+        log: folder.log()?,
+        kept: Kept::new(&emulator.shown()),
         summary: Summary::new(&request, &emulator.shown()),
     };
     say!(
         "seeds from {}; Ctrl-C ends it with what there is",
         request.seed
     );
-    let end = soak.rounds(&request);
+    let end = soak.rounds(&request, ready, jobs);
     soak.close(&request, end, folder)
 }
 
 /// How it ended.
 enum End {
-    /// The time is over.
+    /// The time is over, or nothing ends it yet.
     Time,
     /// By a signal, or the time limit; nothing was wrong.
     Cut(Failure),
@@ -54,60 +63,67 @@ enum End {
 }
 
 /// The rounds so far.
-struct Soak<'a> {
-    boots: Boots<'a, Log>,
+struct Soak {
+    log: Log,
+    kept: Kept,
     summary: Summary,
 }
 
-impl Soak<'_> {
-    /// Boots rounds until the minutes are over: the one in which they end is the
+/// What a round has left.
+struct Left {
+    outcome: Outcome,
+    kept: Kept,
+    took: Duration,
+}
+
+impl Soak {
+    /// Boots rounds, `jobs` at a time, until the minutes are over: those in which they end are the
     /// last, and there is at least one.
-    fn rounds(&mut self, request: &Request) -> Result<End> {
+    fn rounds(
+        &mut self,
+        request: &Request,
+        ready: (&Emulator, &Built),
+        jobs: NonZeroUsize,
+    ) -> Result<End> {
         let start = Instant::now();
-        for number in 0.. {
-            let round = request.round(number);
-            let outcome = self.boot(request, &round, number)?;
-            match self.judge(outcome) {
-                Some(failure) if failure.ends_all() => return Ok(End::Cut(failure)),
-                Some(failure) => return Ok(End::Failed(round, failure)),
-                None => {}
-            }
-            if !request.goes_on(number + 1, start.elapsed()) {
-                break;
-            }
-        }
-        Ok(End::Time)
-    }
-
-    fn boot(&mut self, request: &Request, round: &Round, number: usize) -> Result<Outcome> {
-        let progress = Progress::new(format!("round {}: {round}", number + 1));
-        let begun = Instant::now();
-        let job = request.job(round)?;
-        let outcome = self.boots.boot(Launch {
-            variant: job.variant(),
-            job: &job,
-            title: round.to_string(),
-            progress: progress.with_rate("wake-ups"),
-            recorder: None,
-        })?;
-        self.note(round, number, &outcome, begun.elapsed());
-        Ok(outcome)
-    }
-
-    /// Notes a round, whole or not, and shows it.
-    fn note(&mut self, round: &Round, number: usize, outcome: &Outcome, took: Duration) {
-        let done = Done::new(round, took, outcome.console.collector.soak());
-        say!("round {}: {round}: {done}", number + 1);
-        if let Some(disturbed) = outcome.disturbed {
-            say!("  {disturbed}");
-        }
-        self.summary.add(done);
-    }
-
-    fn judge(&mut self, mut outcome: Outcome) -> Option<Failure> {
-        let records = std::mem::take(&mut outcome.console.collector).finish();
-        let unfinished = !records.ended;
-        verdict::judge(&outcome, Under::Rouse, unfinished)
+        let due = |&number: &usize| number == 0 || request.goes_on(number, start.elapsed());
+        let Self { log, kept, summary } = self;
+        let turns = Turns::new(log);
+        let beside = jobs.get() > 1;
+        let mut end = Ok(End::Time);
+        side_by_side::in_order(
+            (0..).take_while(due),
+            jobs,
+            |place, number| {
+                let round = request.round(number);
+                let left = boot(
+                    request,
+                    &round,
+                    ready,
+                    turns.writer(place),
+                    (number, beside),
+                );
+                (number, round, left)
+            },
+            |(number, round, left)| {
+                // It has no error: see `Log`.
+                let _ = turns.next();
+                let this = left.map(|left| {
+                    kept.append(&left.kept);
+                    summary.add(noted(&round, number, &left));
+                    ended(round, left.outcome)
+                });
+                if matches!(this, Ok(End::Time)) {
+                    return ControlFlow::Continue(());
+                }
+                // The first that ends it says why.
+                if matches!(end, Ok(End::Time)) {
+                    end = this;
+                }
+                ControlFlow::Break(())
+            },
+        );
+        end
     }
 
     /// Writes the folder, and says how it went.
@@ -121,9 +137,9 @@ impl Soak<'_> {
             // A round that could not be booted is no violation either.
             Ok(End::Cut(_)) | Err(_) => self.summary.interrupt(),
         }
-        self.boots.kept.write(&mut folder);
+        self.kept.write(&mut folder);
         folder.write("soak.json", &self.summary.to_json()?);
-        let closed = folder.close(Some(&self.boots.log));
+        let closed = folder.close(Some(&self.log));
         let place = &closed.place;
         say!("\n{}", self.summary.lines().join("\n"));
         say!("summary: {place}");
@@ -133,9 +149,60 @@ impl Soak<'_> {
             End::Failed(round, failure) => bail!(
                 "{}; the console's log is {}; again: {}",
                 failure.told(),
-                self.boots.log.place(place),
+                self.log.place(place),
                 again(&round)
             ),
         }
+    }
+}
+
+/// Boots round number `number`, beside others or not.
+fn boot(
+    request: &Request,
+    round: &Round,
+    (emulator, built): (&Emulator, &Built),
+    log: impl Write,
+    (number, beside): (usize, bool),
+) -> Result<Left> {
+    let mut progress = Progress::new(format!("round {}: {round}", number + 1));
+    if beside {
+        progress = progress.beside_others();
+    }
+    let begun = Instant::now();
+    let job = request.job(round)?;
+    let mut boots = Boots::part(emulator, built, Show::Dumps, log);
+    let outcome = boots.boot(Launch {
+        variant: job.variant(),
+        job: &job,
+        title: round.to_string(),
+        progress: progress.with_rate("wake-ups"),
+        recorder: None,
+    })?;
+    Ok(Left {
+        outcome,
+        kept: boots.kept,
+        took: begun.elapsed(),
+    })
+}
+
+/// Shows a round, whole or not.
+fn noted(round: &Round, number: usize, left: &Left) -> Done {
+    let outcome = &left.outcome;
+    let done = Done::new(round, left.took, outcome.console.collector.soak());
+    say!("round {}: {round}: {done}", number + 1);
+    if let Some(disturbed) = outcome.disturbed {
+        say!("  {disturbed}");
+    }
+    done
+}
+
+/// How a round ended the soak, if it did.
+fn ended(round: Round, mut outcome: Outcome) -> End {
+    let records = std::mem::take(&mut outcome.console.collector).finish();
+    let unfinished = !records.ended;
+    match verdict::judge(&outcome, Under::Rouse, unfinished) {
+        Some(failure) if failure.ends_all() => End::Cut(failure),
+        Some(failure) => End::Failed(round, failure),
+        None => End::Time,
     }
 }

@@ -14,6 +14,7 @@ mod expectation;
 mod firmware;
 mod gate;
 mod host;
+mod jobs;
 mod kernel;
 mod killed;
 mod monitor;

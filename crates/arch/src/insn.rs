@@ -68,6 +68,14 @@ plain! {
     tlbi_vmalle1 = "tlbi vmalle1";
 }
 
+/// Empties the event register of this PE: the WFE finds it set, whatever it was before, and neither
+/// waits nor traps (DDI 0487K.a, D1.7.1). Any exception return may set it again.
+#[inline(always)]
+pub fn forget_events() {
+    sevl();
+    wfe();
+}
+
 /// Executes 1, 5, 6, 9, 10, 13, 14, ... instructions for a `count` of 0, 1, 2, and so on, and those
 /// of the call. No number but one divides all the differences of these lengths.
 #[inline(never)]

@@ -103,6 +103,15 @@ impl Shard {
     /// The one part that is everything.
     pub const WHOLE: Self = Self { index: 1, of: 1 };
 
+    /// Part `further` of this part.
+    #[must_use]
+    pub const fn part(self, further: Self) -> Self {
+        Self {
+            index: self.index + self.of * (further.index - 1),
+            of: self.of * further.of,
+        }
+    }
+
     /// Whether listed cell `number`, from 0, is of this part.
     const fn has(self, number: usize) -> bool {
         number % self.of as usize == self.index as usize - 1

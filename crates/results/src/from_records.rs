@@ -72,7 +72,12 @@ impl Results {
             .extend(missing.map(|text| format!("under {name}: {text}")));
         self.damaged.extend(records.damaged.iter().cloned());
         self.problems.extend(records.problems.iter().cloned());
-        self.notes.extend(records.notes.iter().cloned());
+        // Boots of one machine say the same of it.
+        for note in &records.notes {
+            if !self.notes.contains(note) {
+                self.notes.push(note.clone());
+            }
+        }
         self.serrors.add(&records.serrors);
         core_clocks::add(
             &mut self.machine.core_clocks,

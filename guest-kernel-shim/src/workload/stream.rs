@@ -46,8 +46,7 @@ impl Listener<'_> {
 #[inline(always)]
 pub fn edge(alarm: &Alarm, stream: Stream) -> u64 {
     alarm.set(PATIENCE * stream.period());
-    insn::sevl();
-    insn::wfe();
+    insn::forget_events();
     insn::wfe();
     let end = clock::now();
     alarm.clear();

@@ -45,9 +45,8 @@ fn call<const PATH: u8>(function: u64) {
 
 pub fn wfe() {
     for _ in 0..PASSES {
-        // The event register is empty afterwards, so that the next one waits.
-        insn::sevl();
-        insn::wfe();
+        // So that the next one waits.
+        insn::forget_events();
         begin::<{ Path::Wfe as u8 }>();
         insn::wfe();
         end::<{ Path::Wfe as u8 }>();

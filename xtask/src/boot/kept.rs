@@ -13,7 +13,7 @@ use crate::{launch, toolchain};
 const SAID_SHOWN: usize = 10;
 
 /// The texts so far.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Kept {
     /// How this was started and each machine was, as it would be typed.
     commands: String,
@@ -28,10 +28,16 @@ impl Kept {
     pub fn new(emulator: &str) -> Self {
         Self {
             commands: heading(emulator),
-            dump: String::new(),
-            survey: String::new(),
-            said: String::new(),
+            ..Self::default()
         }
+    }
+
+    /// Goes on with what further boots left.
+    pub fn append(&mut self, further: &Self) {
+        self.commands += &further.commands;
+        self.dump += &further.dump;
+        self.survey += &further.survey;
+        self.said += &further.said;
     }
 
     /// A machine is started by this command.

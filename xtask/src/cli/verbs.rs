@@ -30,6 +30,10 @@ pub struct RunArgs {
     /// `compare` takes five runs at least; what Linux draws at random is other in each [default: 1; of two kernels 6]
     #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: Option<u32>,
+    /// How many emulators run at a time: parts of the cells, and whatever else has a boot of its own. The results are the same [default:
+    /// as many as this computer has CPUs and memory for; 1 with --metric time]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
     /// Measure --guest as it is and with these words on its command line, by turns, and compare
     #[arg(
         long,
@@ -116,6 +120,10 @@ pub struct ExperimentArgs {
     /// Machine: a name of boards/NAME.toml
     #[arg(long, value_name = "NAME", default_value = "virt")]
     pub board: String,
+    /// How many emulators run at a time: boots of an experiment. The results are the same; where values are times, it is 1 [default: as
+    /// many as this computer has CPUs and memory for]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
     /// Folder for the report and the runs behind it; new or empty [default: target/runs/TIME-experiment]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -264,6 +272,9 @@ pub struct SoakArgs {
     /// Wake-ups per round [default: 20000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "guest")]
     pub wake_ups: Option<u64>,
+    /// How many rounds run at a time, each in an emulator of its own [default: as many as this computer has CPUs and memory for]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
     /// Further boot arguments, passed on as they are
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub append: Option<String>,

@@ -64,7 +64,9 @@ fn a_repetition_changes_what_it_names() {
         ..Repeat::SAME
     };
     let job = Job::new(&boot.args("virt", &repeat)).unwrap();
-    let arguments = job.load.boot_arguments(plan::Choice::NONE, 1);
+    let arguments = job
+        .load
+        .boot_arguments(crate::job::Variant::of(plan::Choice::NONE));
     assert!(arguments.ends_with("rouse.seed=7"), "{arguments}");
     assert!(arguments.contains("rouse.workload=ipi "), "{arguments}");
     assert!(

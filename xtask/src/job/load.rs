@@ -3,10 +3,10 @@
 
 use anyhow::Result;
 use plan::{
-    Arguments, Choice, GUEST_STANDBY, LinuxCpuidle, Machine, PREFIX, Plan, Program, SEED, SURVEY,
-    Under,
+    Arguments, GUEST_STANDBY, LinuxCpuidle, Machine, PREFIX, Plan, Program, SEED, SURVEY, Under,
 };
 
+use super::Variant;
 use super::deadlines::Deadlines;
 use crate::board::Board;
 use crate::cli::{LoadArgs, Metric};
@@ -151,10 +151,15 @@ impl Load {
         }
     }
 
-    /// What is passed to the images in a boot with this choice and seed. Another kernel gets what was given and
+    /// What is passed to the images in a boot. Another kernel gets what was given and
     /// nothing of ours, unless our program runs on it; the hypervisor keeps its own words.
-    pub fn boot_arguments(&self, choice: Choice, seed: u64) -> String {
-        let plan = || self.plan.chosen(choice).to_string();
+    pub fn boot_arguments(&self, variant: Variant) -> String {
+        let Variant { choice, seed, .. } = variant;
+        let plan = || {
+            let plan = self.plan.chosen(choice);
+            let shard = plan.shard.part(variant.part);
+            Plan { shard, ..plan }.to_string()
+        };
         let linux = self.linux();
         let plan = (self.guest.is_none() || linux).then(plan);
         let survey = self.survey.then(|| format!("{PREFIX}{SURVEY}"));

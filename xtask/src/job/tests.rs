@@ -28,7 +28,7 @@ fn nothing_asked_for_is_the_default_matrix() {
     let job = job(&[]).unwrap();
     assert_eq!(job.unders, [Under::Rouse]);
     assert_eq!(
-        job.load.boot_arguments(Choice::NONE, 1),
+        job.load.boot_arguments(Variant::of(Choice::NONE)),
         Plan::default().to_string()
     );
 }
@@ -55,7 +55,10 @@ fn options_become_boot_arguments() {
         "--append",
         "x=1",
     ];
-    let arguments = job(&options).unwrap().load.boot_arguments(Choice::NONE, 1);
+    let arguments = job(&options)
+        .unwrap()
+        .load
+        .boot_arguments(Variant::of(Choice::NONE));
     assert!(arguments.starts_with("rouse.wait=wfi,wfe "), "{arguments}");
     assert!(arguments.ends_with(" x=1"), "{arguments}");
 }
@@ -86,7 +89,7 @@ fn another_guest_is_told_what_was_given_and_nothing_else() {
     let guest = ["--guest", file.path().to_str().unwrap()];
     let arguments = |more: &[&str]| {
         let job = job(&[&guest[..], more].concat());
-        job.map(|job| job.load.boot_arguments(Choice::NONE, 1))
+        job.map(|job| job.load.boot_arguments(Variant::of(Choice::NONE)))
     };
     assert_eq!(arguments(&[]).unwrap(), "");
     assert_eq!(arguments(&["--append", "a  b"]).unwrap(), "a  b");
@@ -235,7 +238,7 @@ fn a_boot_for_each_of_the_atomics_that_were_named() {
     assert_eq!(variants(&options), all);
     // Each is told its own word.
     let both = job(&["--atomics", "llsc,lse"]).unwrap();
-    let told = |variant: Variant| both.load.boot_arguments(variant.choice, variant.seed);
+    let told = |variant: Variant| both.load.boot_arguments(variant);
     let told: Vec<String> = both.variants().unwrap().into_iter().map(told).collect();
     assert!(told[0].contains("rouse.atomics=llsc ") && told[1].contains("rouse.atomics=lse "));
 }
@@ -254,7 +257,7 @@ fn a_boot_for_each_way_in_which_linux_idles() {
     let told = |variant: &Variant| {
         linux
             .load
-            .boot_arguments(variant.choice, variant.seed)
+            .boot_arguments(*variant)
             .split(" nokaslr")
             .next()
             .unwrap()

@@ -4,11 +4,12 @@
 
 use std::fmt;
 
-use plan::{Atomics, Choice, Given, Under};
+use plan::{Atomics, Choice, Given, Shard, Under};
 
 use anyhow::Result;
 
 use super::{Job, Load};
+use crate::cli::{Boot, Metric};
 use crate::failure::bad_input;
 
 /// One boot of a job.
@@ -22,11 +23,24 @@ pub struct Variant {
     pub given: Option<Given>,
     /// What Linux draws from: each repetition has its own.
     pub seed: u64,
+    /// Which of the cells that are asked for.
+    pub part: Shard,
 }
 
 impl Variant {
     /// The seed of the first repetition.
     pub const FIRST_SEED: u64 = 1;
+
+    /// All that is asked for, under Rouse, with this choice.
+    pub const fn of(choice: Choice) -> Self {
+        Self {
+            under: Under::Rouse,
+            choice,
+            given: None,
+            seed: Self::FIRST_SEED,
+            part: Shard::WHOLE,
+        }
+    }
 }
 
 impl fmt::Display for Variant {
@@ -41,7 +55,10 @@ impl fmt::Display for Variant {
                 write!(f, ", host polls {host_poll_us} us")?;
             }
         }
-        Ok(())
+        match self.part {
+            Shard::WHOLE => Ok(()),
+            part => write!(f, ", part {part}"),
+        }
     }
 }
 
@@ -64,6 +81,19 @@ pub fn usable(load: &mut Load, model: &str) -> Result<()> {
     Ok(())
 }
 
+/// Cells of a part, about: a boot takes as long as some of them before it comes to its first.
+const PART: usize = 128;
+
+/// How many parts `cells` are dealt out to. A prime number: the values of dimensions take turns in
+/// the list of cells, and a number of parts that divides such a turn would give all that takes long
+/// to one of them.
+fn number_of_parts(cells: usize) -> u32 {
+    let needed = u32::try_from(cells.div_ceil(PART)).unwrap_or(u32::MAX);
+    let is_prime = |number: u32| (2..number).all(|divisor| !number.is_multiple_of(divisor));
+    let mut numbers = needed.clamp(1, 997)..;
+    numbers.find(|&number| is_prime(number)).unwrap_or(1)
+}
+
 impl Job {
     /// Its boots, in turn: one for each of what the guest is to run under, for each choice
     /// that is a boot's, and for each setting of what is below that has
@@ -73,13 +103,30 @@ impl Job {
         for &under in &self.unders {
             let givens = self.givens(under)?;
             for choice in self.choices() {
-                variants.extend(givens.iter().map(|&given| Variant {
-                    under,
-                    choice,
-                    given,
-                    seed: Variant::FIRST_SEED,
-                }));
+                let parts = self.parts(under, choice)?;
+                let of_given = |&given| {
+                    parts.iter().map(move |&part| Variant {
+                        under,
+                        given,
+                        part,
+                        ..Variant::of(choice)
+                    })
+                };
+                variants.extend(givens.iter().flat_map(of_given));
             }
+        }
+        Ok(variants)
+    }
+
+    /// Those of repetition `number`, from 1.
+    pub fn variants_of(&self, number: usize) -> Result<Vec<Variant>> {
+        let mut variants = self.variants()?;
+        // By turns, A B B A: what changes meanwhile meets both alike.
+        if number.is_multiple_of(2) {
+            variants.reverse();
+        }
+        for variant in &mut variants {
+            variant.seed = number as u64;
         }
         Ok(variants)
     }
@@ -88,10 +135,29 @@ impl Job {
     pub fn variant(&self) -> Variant {
         Variant {
             under: self.unders[0],
-            choice: self.choices()[0],
-            given: None,
-            seed: Variant::FIRST_SEED,
+            ..Variant::of(self.choices()[0])
         }
+    }
+
+    /// The parts of the cells with `choice`, each a boot. They follow from what is asked for alone, and
+    /// not from how many are booted at a time: so that does not change what comes out.
+    fn parts(&self, under: Under, choice: Choice) -> Result<Vec<Shard>> {
+        // Where a boot takes long, or has more to do than cells, one has all of them.
+        let alone = self.load.guest.is_some() || under.is_other() || self.load.survey;
+        let exact = self.metric == Metric::Insns && self.boot == Boot::Kernel;
+        let whole = Ok(vec![Shard::WHOLE]);
+        if alone || !exact || !self.measures() || self.disturb.is_some() {
+            return whole;
+        }
+        let machine = self.machine(under)?;
+        let plan = self.load.plan.chosen(choice);
+        let cells = plan.cells(&machine);
+        let runs = cells.filter(|cell| cell.skip_reason(&machine).is_none());
+        let of = number_of_parts(runs.count());
+        if plan.shard.of * of > Shard::MOST {
+            return whole;
+        }
+        Ok((1..=of).map(|index| Shard { index, of }).collect())
     }
 
     /// What its boots have one of.

@@ -39,7 +39,7 @@ pub fn hosted(
         // A hang is found from outside.
         "--timeout=1000000".to_owned(),
     ];
-    let mut arguments = job.load.boot_arguments(variant.choice, variant.seed);
+    let mut arguments = job.load.boot_arguments(variant);
     if let Some(given) = variant.given {
         words.push(format!("--host-poll-us={}", given.host_poll_us));
         arguments += &format!(" {PREFIX}under={} {given}", variant.under);

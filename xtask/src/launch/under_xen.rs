@@ -38,7 +38,7 @@ pub fn under_xen(
     built: &Built,
 ) -> Result<Command> {
     let xen = built.xen.as_ref().context("there is no Xen")?;
-    let mut arguments = job.load.boot_arguments(variant.choice, variant.seed);
+    let mut arguments = job.load.boot_arguments(variant);
     let mut options = "console=none dtuart=none".to_owned();
     if let Some(Given { trap, .. }) = variant.given {
         options += match trap.wfi() {

@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use super::{
-    carried, counted, exceptions, exclusives, killed, monitor, repeated, strict, together,
+    carried, counted, exceptions, exclusives, jobs, killed, monitor, repeated, strict, together,
 };
 use crate::{cost, places, spent};
 
@@ -41,7 +41,7 @@ struct Line {
     says: &'static str,
 }
 
-const ALL: [Gate; 15] = [
+const ALL: [Gate; 16] = [
     Gate {
         name: "atomics-of-both-images",
         what: What::Code(exclusives::run),
@@ -80,6 +80,10 @@ const ALL: [Gate; 15] = [
     Gate {
         name: "exits-are-exceptions-to-el2",
         what: What::Code(exceptions::run),
+    },
+    Gate {
+        name: "jobs-change-nothing",
+        what: What::Code(jobs::run),
     },
     Gate {
         name: "killed-by-int-keeps",

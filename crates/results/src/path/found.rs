@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use critical::{Sample, Samples};
-use plan::{Atomics, Under, Workload};
+use plan::Workload;
 
 use crate::{Cell, Critical, INSNS, Results};
 
@@ -18,33 +18,26 @@ const fn is_taken_apart(workload: Workload) -> bool {
 }
 
 impl Results {
-    /// Adds the `samples` of a boot under `under` to its cells, which have these `atomics` where
-    /// there is a boot for each. What is not as the guest
+    /// Adds the `samples` of the last boot to its cells, which are those from number `first` on: cells are known
+    /// by their number in a boot. What is not as the guest
     /// measured it is a problem; that nothing could look on is worth a note.
-    pub fn add_samples(
-        &mut self,
-        under: Under,
-        atomics: Option<Atomics>,
-        samples: Result<Samples, String>,
-    ) {
-        let cells = self.cells.iter_mut();
+    pub fn add_samples(&mut self, first: usize, samples: Result<Samples, String>) {
+        let cells = self.cells.iter_mut().skip(first);
         let of_boot = |cell: &&mut Cell| {
             // Of values in cycles what was executed is no part.
-            cell.under == under
-                && atomics.is_none_or(|atomics| cell.what.atomics == atomics)
-                && cell.unit == INSNS
-                && cell.stats.is_some()
-                && is_taken_apart(cell.what.workload)
+            cell.unit == INSNS && cell.stats.is_some() && is_taken_apart(cell.what.workload)
         };
         let mut cells: Vec<&mut Cell> = cells.filter(of_boot).collect();
-        if cells.is_empty() {
+        let Some(under) = cells.first().map(|cell| cell.under) else {
             return;
-        }
+        };
         let samples = match samples {
             Ok(samples) => by_cell(samples),
             Err(why) => {
                 let note = format!("under {under}: nothing is known of the critical path: {why}");
-                self.notes.push(note);
+                if !self.notes.contains(&note) {
+                    self.notes.push(note);
+                }
                 return;
             }
         };
@@ -105,7 +98,7 @@ mod tests {
     fn samples_go_to_their_cells() {
         let mut results = results();
         let samples = Samples::from([((0, sample()), 4), ((2, sample()), 4)]);
-        results.add_samples(Under::Rouse, None, Ok(samples));
+        results.add_samples(0, Ok(samples));
         let paths: Vec<_> = results.cells.iter().map(|cell| &cell.critical).collect();
         assert_eq!(paths[0].as_ref().unwrap().path.p50, 7);
         assert!(paths[1].is_none() && paths[2].is_some());
@@ -113,15 +106,12 @@ mod tests {
     }
 
     #[test]
-    fn samples_of_a_boot_go_to_cells_of_its_atomics_alone() {
+    fn samples_of_a_boot_go_to_its_cells_alone() {
         let mut results = results();
-        let mut others = results.cells.clone();
-        others
-            .iter_mut()
-            .for_each(|cell| cell.what.atomics = Atomics::Lse);
-        results.cells.extend(others);
+        // Another boot has cells of the same numbers.
+        results.cells.extend(results.cells.clone());
         let samples = Samples::from([((0, sample()), 4), ((2, sample()), 4)]);
-        results.add_samples(Under::Rouse, Some(Atomics::Lse), Ok(samples));
+        results.add_samples(3, Ok(samples));
         let known = |cell: &Cell| cell.critical.is_some();
         let known: Vec<bool> = results.cells.iter().map(known).collect();
         assert_eq!(known, [false, false, false, true, false, true]);
@@ -131,12 +121,12 @@ mod tests {
     fn what_is_missing_or_wrong_is_told() {
         let mut results = results();
         let samples = Samples::from([((0, sample()), 3)]);
-        results.add_samples(Under::Rouse, None, Ok(samples));
+        results.add_samples(0, Ok(samples));
         assert_eq!(results.problems.len(), 2, "{:?}", results.problems);
         assert!(results.cells.iter().all(|cell| cell.critical.is_none()));
-        results.add_samples(Under::None, None, Err("no".into()));
+        results.add_samples(3, Err("no".into()));
         assert!(results.notes.is_empty());
-        results.add_samples(Under::Rouse, None, Err("no".into()));
+        results.add_samples(0, Err("no".into()));
         assert_eq!(results.notes.len(), 1);
     }
 }

@@ -225,7 +225,7 @@ fn where_cores_are_simulated_there_are_fewer_gaps() {
         let text = crate::job::Job::new(&of)
             .unwrap()
             .load
-            .boot_arguments(plan::Choice::NONE, 1);
+            .boot_arguments(crate::job::Variant::of(plan::Choice::NONE));
         let gaps = match boot.label.starts_with("sliced") {
             true => "rouse.gap-us=200 ",
             false => "rouse.gap-us=5,20,50,200 ",

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One log for boots side by side: what their consoles say stands there boot by boot, in their
+//! order. The first of those that run writes as it goes; what the others say is held back until
+//! it is their turn.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::{Mutex, PoisonError};
+
+/// The log, and what is held back.
+#[derive(Debug)]
+pub struct Turns<'l, L: Write>(Mutex<State<'l, L>>);
+
+#[derive(Debug)]
+struct State<'l, L> {
+    log: &'l mut L,
+    /// The boot that writes.
+    turn: usize,
+    /// What those after it have said.
+    held: BTreeMap<usize, Vec<u8>>,
+}
+
+impl<'l, L: Write> Turns<'l, L> {
+    /// The turn of boot 0.
+    pub fn new(log: &'l mut L) -> Self {
+        Self(Mutex::new(State {
+            log,
+            turn: 0,
+            held: BTreeMap::new(),
+        }))
+    }
+
+    /// Where boot `place` writes.
+    pub fn writer(&self, place: usize) -> Writer<'_, 'l, L> {
+        Writer { turns: self, place }
+    }
+
+    /// The boot that writes has ended: it is the turn of the next one.
+    ///
+    /// # Errors
+    /// Those of the log.
+    pub fn next(&self) -> io::Result<()> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.turn += 1;
+        let turn = state.turn;
+        match state.held.remove(&turn) {
+            Some(held) => state.log.write_all(&held),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a boot writes to.
+#[derive(Debug)]
+pub struct Writer<'t, 'l, L: Write> {
+    turns: &'t Turns<'l, L>,
+    place: usize,
+}
+
+impl<L: Write> Write for Writer<'_, '_, L> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut state = self.turns.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.turn == self.place {
+            return state.log.write(bytes);
+        }
+        state.held.entry(self.place).or_default().extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boots_stand_one_after_another() {
+        let mut log = Vec::new();
+        let turns = Turns::new(&mut log);
+        let mut writers: Vec<_> = (0..3).map(|place| turns.writer(place)).collect();
+        let mut say = |place: usize, text: &str| writers[place].write_all(text.as_bytes()).unwrap();
+        say(1, "b1 ");
+        say(0, "a1 ");
+        say(2, "c1 ");
+        say(0, "a2 ");
+        turns.next().unwrap();
+        say(2, "c2 ");
+        say(1, "b2 ");
+        turns.next().unwrap();
+        say(2, "c3");
+        turns.next().unwrap();
+        assert_eq!(String::from_utf8(log).unwrap(), "a1 a2 b1 b2 c1 c2 c3");
+    }
+}
