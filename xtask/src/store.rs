@@ -7,13 +7,14 @@
 //! run so work until something else is built for the same board.
 
 use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::Hasher;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use twox_hash::XxHash64;
 
 use crate::partial::{self, Shared};
 
@@ -75,9 +76,17 @@ fn make(parent: &Path, name: &str, files: &[Named]) -> io::Result<()> {
     }
 }
 
+/// What the folder is called. Kernels of other people are large, and this is done before each boot. A
+/// number that two contents share does no harm: [`has`] compares.
 fn name(kind: &str, files: &[Named], salt: u32) -> String {
-    let mut hasher = DefaultHasher::new();
-    (files, salt).hash(&mut hasher);
+    let mut hasher = XxHash64::with_seed(salt.into());
+    for (file, bytes) in files {
+        // The lengths, so that what ends one is no beginning of the next.
+        for part in [file.as_bytes(), bytes] {
+            hasher.write_u64(part.len() as u64);
+            hasher.write(part);
+        }
+    }
     format!("{kind}-{:0DIGITS$x}", hasher.finish())
 }
 

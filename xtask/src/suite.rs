@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The verb `test`: the host's tests, then those that boot.
 
+#[cfg(test)]
+mod alike;
 mod carried;
 mod case;
 mod cells;

@@ -214,13 +214,26 @@ pub fn zero(region: Region) {
     let id = DCZID_EL0.get();
     assert!(id & 1 << 4 == 0, "DC ZVA is prohibited");
     let block = 4 << (id & 0xf);
-    let line = line().min(block);
-    for start in (region.base..region.end()).step_by(block as usize) {
-        // SAFETY: the callers give the region away, and it is mapped as memory.
-        unsafe { insn::dc_zva(start as usize) };
-        for address in (start..start + block).step_by(line as usize) {
-            // SAFETY: as above.
-            unsafe { insn::dc_civac(address as usize) };
+    // Both are powers of two, so a step has whole lines, and a page whole steps and blocks.
+    const STEP: u64 = 8;
+    let line = line().min(block).min(PAGE / STEP);
+    // RAM is large, and each boot does this once: a page at a time, which is still in the nearest cache
+    // when it is cleaned, by loops of little more than their one operation.
+    let mut page = region.base;
+    while page < region.end() {
+        let end = page + PAGE;
+        let mut address = page;
+        while address < end {
+            // SAFETY: the callers give the region away, and it is mapped as memory.
+            unsafe { insn::dc_zva(address as usize) };
+            address += block;
+        }
+        while page < end {
+            for _ in 0..STEP {
+                // SAFETY: as above.
+                unsafe { insn::dc_civac(page as usize) };
+                page += line;
+            }
         }
     }
     insn::dsb_sy();

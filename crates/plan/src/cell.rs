@@ -309,7 +309,7 @@ impl Cell {
     /// # Errors
     /// [`Error`] says that there is no such dimension, or names its word.
     pub fn set<'a>(&mut self, key: &'a str, word: &'a str) -> Result<(), Error<'a>> {
-        let info = Info::find(key).ok_or(Error::unknown(key))?;
+        let info = Info::find(key).ok_or_else(|| Error::unknown(key))?;
         info.set(self, word)
     }
 

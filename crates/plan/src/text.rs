@@ -52,7 +52,7 @@ impl Plan {
                 return self
                     .lists
                     .set(key, values)
-                    .unwrap_or(Err(Error::unknown(key)));
+                    .unwrap_or_else(|| Err(Error::unknown(key)));
             }
         }
         Ok(())

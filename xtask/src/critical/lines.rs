@@ -34,28 +34,27 @@ pub fn pieces(
     file: &ElfFile64<'_, object::Endianness>,
     wanted: impl Fn(&str) -> bool,
 ) -> Result<Vec<Piece>> {
-    let dwarf = debug_info::dwarf(file)?;
+    let all = Source::of(debug_info::dwarf(file)?)?;
+    let Source { dwarf, units } = &all;
     let mut pieces = Vec::new();
-    let mut headers = dwarf.units();
-    while let Some(header) = headers.next()? {
-        let unit = dwarf.unit(header)?;
+    for unit in units {
         let mut entries = unit.entries();
         while let Some(entry) = entries.next_dfs()? {
             let inlined = entry.tag() == gimli::DW_TAG_inlined_subroutine;
             if !inlined && entry.tag() != gimli::DW_TAG_subprogram {
                 continue;
             }
-            let Some(function) = name(&dwarf, &unit, entry)? else {
+            let Some(function) = all.name(unit, entry)? else {
                 continue;
             };
             if !wanted(&function) {
                 continue;
             }
             let caller = match inlined {
-                true => caller(&dwarf, &unit, entry)?,
+                true => caller(dwarf, unit, entry)?,
                 false => String::new(),
             };
-            let mut ranges = dwarf.die_ranges(&unit, entry)?;
+            let mut ranges = dwarf.die_ranges(unit, entry)?;
             while let Some(range) = ranges.next()? {
                 pieces.push(Piece {
                     function: function.clone(),
@@ -68,37 +67,56 @@ pub fn pieces(
     Ok(pieces)
 }
 
-/// The name of a function, its own or that of the one that it is a copy of.
-fn name(dwarf: &Dwarf<'_>, unit: &Unit<'_>, entry: &Entry<'_>) -> Result<Option<String>> {
-    if let Some(value) = entry.attr_value(gimli::DW_AT_name) {
-        let text = dwarf.attr_string(unit, value)?;
-        let text = text.to_string_lossy();
-        let bare = text.split('<').next().unwrap_or_default();
-        return Ok(Some(bare.to_owned()));
-    }
-    match entry.attr_value(gimli::DW_AT_abstract_origin) {
-        Some(AttributeValue::UnitRef(offset)) => at(dwarf, unit, offset),
-        Some(AttributeValue::DebugInfoRef(offset)) => match offset.to_unit_offset(unit) {
-            Some(offset) => at(dwarf, unit, offset),
-            None => elsewhere(dwarf, offset),
-        },
-        _ => Ok(None),
-    }
+/// All that was written down. A unit is read once: with link-time optimisation most functions are
+/// copies of one in another unit, and to read a unit is to read what all its entries look like.
+struct Source<'d> {
+    dwarf: Dwarf<'d>,
+    /// In the order in which they lie there.
+    units: Vec<Unit<'d>>,
 }
 
-fn at(dwarf: &Dwarf<'_>, unit: &Unit<'_>, offset: UnitOffset) -> Result<Option<String>> {
-    name(dwarf, unit, &unit.entry(offset)?)
-}
+impl<'d> Source<'d> {
+    fn of(dwarf: Dwarf<'d>) -> Result<Self> {
+        let mut units = Vec::new();
+        let mut headers = dwarf.units();
+        while let Some(header) = headers.next()? {
+            units.push(dwarf.unit(header)?);
+        }
+        Ok(Self { dwarf, units })
+    }
 
-/// The name of a function of another unit.
-fn elsewhere(dwarf: &Dwarf<'_>, offset: gimli::DebugInfoOffset) -> Result<Option<String>> {
-    let mut headers = dwarf.units();
-    while let Some(header) = headers.next()? {
-        if let Some(offset) = offset.to_unit_offset(&header) {
-            return at(dwarf, &dwarf.unit(header)?, offset);
+    /// The name of a function, its own or that of the one that it is a copy of.
+    fn name(&self, unit: &Unit<'d>, entry: &Entry<'d>) -> Result<Option<String>> {
+        if let Some(value) = entry.attr_value(gimli::DW_AT_name) {
+            let text = self.dwarf.attr_string(unit, value)?;
+            let text = text.to_string_lossy();
+            let bare = text.split('<').next().unwrap_or_default();
+            return Ok(Some(bare.to_owned()));
+        }
+        match entry.attr_value(gimli::DW_AT_abstract_origin) {
+            Some(AttributeValue::UnitRef(offset)) => self.at(unit, offset),
+            Some(AttributeValue::DebugInfoRef(offset)) => match offset.to_unit_offset(unit) {
+                Some(offset) => self.at(unit, offset),
+                None => self.elsewhere(offset),
+            },
+            _ => Ok(None),
         }
     }
-    Ok(None)
+
+    fn at(&self, unit: &Unit<'d>, offset: UnitOffset) -> Result<Option<String>> {
+        self.name(unit, &unit.entry(offset)?)
+    }
+
+    /// The name of a function of another unit.
+    fn elsewhere(&self, offset: gimli::DebugInfoOffset) -> Result<Option<String>> {
+        let begins = |unit: &Unit<'d>| unit.header.debug_info_offset();
+        let after = self
+            .units
+            .partition_point(|unit| begins(unit).is_some_and(|begin| begin <= offset));
+        let unit = after.checked_sub(1).map(|last| &self.units[last]);
+        let found = unit.and_then(|unit| Some((unit, offset.to_unit_offset(unit)?)));
+        found.map_or(Ok(None), |(unit, offset)| self.at(unit, offset))
+    }
 }
 
 /// The file that calls an inlined function.

@@ -61,8 +61,7 @@ pub fn told(path: &Path) -> Result<String> {
 /// The release in the banner of an Image of Linux, as `7.3.4+deb13-arm64`.
 pub fn release(image: &[u8]) -> Option<&str> {
     const BANNER: &[u8] = b"Linux version ";
-    let is_banner = |at: &usize| image[*at] == BANNER[0] && image[*at..].starts_with(BANNER);
-    let mut banners = (0..image.len()).filter(is_banner);
+    let mut banners = memchr::memmem::find_iter(image, BANNER);
     banners.find_map(|at| {
         let rest = &image[at + BANNER.len()..];
         let end = rest.iter().position(|byte| !byte.is_ascii_graphic())?;
