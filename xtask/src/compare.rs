@@ -7,18 +7,25 @@ pub mod shown;
 mod side;
 
 use anyhow::{Result, bail};
+use page::document::Document;
 use results::compare::{ASPECTS, Comparison, differences};
 
 use crate::cli::CompareArgs;
 use crate::failure::bad_input;
-use crate::terminal::{self, note, say};
+use crate::terminal::note;
 use gate::{Gate, Judgement};
 use side::{Side, percent};
 
 /// Does what `cargo xtask compare` promises.
 pub fn compare(args: &CompareArgs) -> Result<()> {
-    let (lines, judgement) = judge(args)?;
-    say!("{}", lines.join("\n"));
+    args.format.claim()?;
+    told(args)
+}
+
+/// The same where standard output is claimed already.
+pub fn told(args: &CompareArgs) -> Result<()> {
+    let (document, judgement) = judge(args)?;
+    args.format.show_document(&document)?;
     match judgement {
         Judgement::Passed => Ok(()),
         Judgement::Failed(why) => bail!("{why}"),
@@ -27,7 +34,7 @@ pub fn compare(args: &CompareArgs) -> Result<()> {
 }
 
 /// What is shown, and whether B passes.
-fn judge(args: &CompareArgs) -> Result<(Vec<String>, Judgement)> {
+fn judge(args: &CompareArgs) -> Result<(Document, Judgement)> {
     let gate = args.fail_if_worse.as_deref().map(Gate::parse).transpose()?;
     let level = percent("--level", &args.level)?;
     if !(level > 0.0 && level < 50.0) {
@@ -74,8 +81,8 @@ fn judge(args: &CompareArgs) -> Result<(Vec<String>, Judgement)> {
             gate.judge(&comparison, &not_allowed, &b)
         }
     };
-    let lines = shown::lines(&comparison, &differs, &a, &b, see, terminal::width());
-    Ok((lines, judgement))
+    let document = shown::document(&comparison, &differs, &a, &b, see);
+    Ok((document, judgement))
 }
 
 /// The aspects in which the sides may differ.

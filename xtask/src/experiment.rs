@@ -18,6 +18,7 @@ mod verdict;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
+use ::page::document::Document;
 use anyhow::{Result, anyhow};
 use results::Results;
 use results::json;
@@ -27,6 +28,7 @@ use crate::boot::Show;
 use crate::cli::{ExperimentArgs, Metric};
 use crate::failure::bad_input;
 use crate::folder::Folder;
+use crate::format::Format;
 use crate::job::Job;
 use crate::output::Output;
 use crate::terminal::{note, say};
@@ -102,6 +104,7 @@ pub fn run(args: &ExperimentArgs) -> Result<()> {
         .collect::<Result<Vec<_>>>()?;
     let mut folder = Folder::claim(args.out.as_deref(), "experiment")?;
     let copy = Output::claim_any("--json", args.json.as_ref())?;
+    args.format.claim()?;
     let mut done = Done::default();
     for (number, (experiment, jobs)) in (1..).zip(chosen.iter().zip(jobs)) {
         let name = experiment.name;
@@ -120,6 +123,14 @@ pub fn run(args: &ExperimentArgs) -> Result<()> {
     };
     say!("\n{}", written.verdicts.line());
     say!("report: {}/{PAGE}", closed.place);
+    if args.format.format != Format::Table {
+        let mut document = Document::default();
+        for report in &done.reports {
+            report.show(&mut document);
+        }
+        document.extend([String::new(), written.verdicts.line()]);
+        args.format.show_with(&document, || json::text(&written))?;
+    }
     // What is not whole replaces no older file unless there is something in it.
     if let Some(copy) = copy.filter(|_| !done.reports.is_empty()) {
         copy.write(&data)?;

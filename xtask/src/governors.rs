@@ -24,8 +24,8 @@ use cpuidle::{FOREVER, Hz, Name, Setup};
 use results::json;
 
 use crate::failure::{BadInput, bad_input};
+use crate::format::FormatArgs;
 use crate::output::Output;
-use crate::terminal::{self, say};
 use generate::{Generated, Kind};
 use ledger::Ledger;
 use replay::Setting;
@@ -73,6 +73,9 @@ pub struct GovernorsArgs {
     /// Write the results to FILE; - as above
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// In which form it answers.
+    #[command(flatten)]
+    pub format: FormatArgs,
 }
 
 /// The fixed poll limit that is shown if no governor is named.
@@ -96,8 +99,8 @@ struct Answer {
 /// Does what `cargo xtask governors` promises.
 pub fn governors(args: &GovernorsArgs) -> Result<()> {
     let answer = answer(args)?;
-    say!("{}", shown::lines(&answer, terminal::width()).join("\n"));
-    Ok(())
+    let written = || json::text(&written::Document::new(&answer));
+    args.format.show_with(&shown::document(&answer), written)
 }
 
 /// Replays and writes the files that are asked for.
@@ -105,6 +108,7 @@ fn answer(args: &GovernorsArgs) -> Result<Answer> {
     let request = Request::new(args)?;
     let save = Output::claim_any("--save", args.save.as_ref())?;
     let json = Output::claim_any("--json", args.json.as_ref())?;
+    args.format.claim()?;
     if let Some(save) = save {
         save.write(&request.trace.text())?;
     }

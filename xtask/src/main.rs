@@ -41,6 +41,7 @@ mod emulator_process;
 mod experiment;
 mod failure;
 mod folder;
+mod format;
 mod gem5;
 mod given;
 #[cfg(test)]

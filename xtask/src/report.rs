@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use jiff::Timestamp;
+use page::document::Document;
 use page::scale::Scale;
-use page::{machines, own};
+use page::{machines, own, table};
 use results::Results;
 use results::json;
 use results::merge::{self, Run};
@@ -17,6 +18,7 @@ use results::merge::{self, Run};
 use crate::cli::ReportArgs;
 use crate::failure::bad_input;
 use crate::folder;
+use crate::format::Format;
 use crate::output::Output;
 use crate::terminal::{note, say};
 use crate::{output, places, watts};
@@ -44,6 +46,7 @@ pub fn report(args: &ReportArgs) -> Result<()> {
     let places = Places::choose(args, &inputs, !as_it_is)?;
     let claim = |path: &Path| Output::claim("--out", path);
     let out = claim(&places.page)?;
+    args.format.claim()?;
     let data = places.data.as_deref().map(|folder| {
         let files = ["results.json", "results.csv"].map(|name| claim(&folder.join(name)));
         let [json, csv] = files;
@@ -72,7 +75,22 @@ pub fn report(args: &ReportArgs) -> Result<()> {
         csv.write(&results::csv(&merged)?)?;
     }
     say!("report: {}", output::shown(&places.page));
-    Ok(())
+    match args.format.format {
+        Format::Table => Ok(()),
+        _ => args.format.show(&document(&runs), &merge::into_one(&runs)),
+    }
+}
+
+/// What was measured, run by run.
+fn document(runs: &[Run]) -> Document {
+    let mut document = Document::default();
+    for run in runs {
+        if runs.len() > 1 {
+            document.extend([String::new(), format!("{}:", run.label)]);
+        }
+        document.append(table::document(&run.results));
+    }
+    document
 }
 
 /// The page of what was just measured, in one run or several.

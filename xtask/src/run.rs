@@ -6,17 +6,17 @@ mod pair;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use page::table;
 
 use crate::boot::Show;
 use crate::cli::RunArgs;
 use crate::failure::bad_input;
 use crate::folder::Folder;
+use crate::format::FormatArgs;
 use crate::job::Job;
 use crate::output::Output;
 use crate::session::Session;
 use crate::terminal::{note, say};
-use crate::{kvm, report, session, terminal};
+use crate::{kvm, report, session};
 
 /// Does what `cargo xtask run` promises.
 pub fn run(args: &RunArgs) -> Result<()> {
@@ -28,6 +28,7 @@ pub fn run(args: &RunArgs) -> Result<()> {
     }
     let job = Job::of_run(args)?;
     let copy = Output::claim_any("--json", args.json.as_ref())?;
+    args.format.claim()?;
     let folder = Folder::claim(args.out.as_deref(), &job.board().name)?;
     // Where there may be no cells, the console is all that there is to see.
     let show = match job.measures() {
@@ -35,14 +36,14 @@ pub fn run(args: &RunArgs) -> Result<()> {
         false => Show::Console,
     };
     let session = session::run(&job, folder, show)?;
-    tell(&session);
+    let told = tell(&session, &args.format);
     // Of a run that measured nothing there is nothing to replace an older file with.
     let keeps = session.failure.is_none() || session.results.has_cells();
     let copied = match copy.filter(|_| keeps) {
         Some(copy) => copy.write(&session.results.to_json()?),
         None => Ok(()),
     };
-    match (ended(session), copied) {
+    match (ended(session), copied.and(told)) {
         (Ok(()), copied) => copied,
         (failed, Ok(())) => failed,
         (failed, Err(error)) => {
@@ -68,17 +69,17 @@ fn ended(session: Session) -> Result<()> {
 }
 
 /// Prints the table, and where the rest is.
-fn tell(session: &Session) {
+fn tell(session: &Session, format: &FormatArgs) -> Result<()> {
     if !session.results.has_cells() {
         say!("\nlog: {}", session.log);
-        return;
+        return Ok(());
     }
-    let lines = table::lines(&session.results, terminal::width());
-    say!("{}", lines.join("\n"));
+    let shown = format.show_results(&session.results);
     let place = &session.place;
     say!("\nresults: {place}");
     // A full disk may have left no room for it.
     if Path::new(place).join(report::PAGE).exists() {
         say!("report: {place}/{}", report::PAGE);
     }
+    shown
 }

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Text in columns, as lines of a terminal.
 
+use std::borrow::Borrow;
+
 pub use crate::Column;
 
+/// Rows that a table has.
+pub fn rows<C: Borrow<Column>>(columns: &[C]) -> usize {
+    let rows = columns.iter().map(|column| column.borrow().texts().len());
+    rows.max().unwrap_or(0)
+}
+
 /// The lines of a table: groups (if there are any), titles, rows.
-pub fn lines(columns: &[Column]) -> Vec<String> {
-    let rows = columns
-        .iter()
-        .map(|column| column.texts().len())
-        .max()
-        .unwrap_or(0);
+pub fn lines<C: Borrow<Column>>(columns: &[C]) -> Vec<String> {
+    let columns: Vec<&Column> = columns.iter().map(C::borrow).collect();
+    let columns = columns.as_slice();
+    let rows = rows(columns);
     let mut lines = Vec::new();
     if columns.iter().any(|column| !column.group().is_empty()) {
         lines.push(group_line(columns));
@@ -32,19 +38,19 @@ pub fn lines(columns: &[Column]) -> Vec<String> {
 }
 
 /// What stands for no value.
-const NOTHING: [&str; 4] = ["·", "-", "?", ""];
+pub const NOTHING: [&str; 4] = ["·", "-", "?", ""];
 
 /// As [`lines`], but no wider than `width`, if there is one: without columns of numbers,
 /// from the right, first those that have none. A last line names them.
-pub fn fitted(mut columns: Vec<Column>, width: Option<usize>) -> Vec<String> {
+pub fn fitted(mut columns: Vec<&Column>, width: Option<usize>) -> Vec<String> {
     let Some(width) = width else {
         return lines(&columns);
     };
     let mut places: Vec<usize> = (0..columns.len()).collect();
     let mut left_out = Vec::new();
     while span(&widths(&columns)) > width {
-        let numbers = |column: &Column| !column.is_left();
-        let is_empty = |column: &Column| {
+        let numbers = |column: &&Column| !column.is_left();
+        let is_empty = |column: &&Column| {
             let mut texts = column.texts().iter();
             numbers(column) && texts.all(|text| NOTHING.contains(&text.as_str()))
         };
@@ -52,7 +58,7 @@ pub fn fitted(mut columns: Vec<Column>, width: Option<usize>) -> Vec<String> {
         let Some(least) = empty.or_else(|| columns.iter().rposition(numbers)) else {
             break;
         };
-        left_out.push((places.remove(least), name(&columns.remove(least))));
+        left_out.push((places.remove(least), name(columns.remove(least))));
     }
     let mut lines = lines(&columns);
     if !left_out.is_empty() {
@@ -67,7 +73,7 @@ pub fn fitted(mut columns: Vec<Column>, width: Option<usize>) -> Vec<String> {
 }
 
 /// What a column is called where its group does not stand over it.
-fn name(column: &Column) -> String {
+pub fn name(column: &Column) -> String {
     match column.group() {
         "" => column.title().into(),
         group => format!("{group} {}", column.title()),
@@ -91,8 +97,8 @@ fn aligned(column: &Column, text: &str, width: usize) -> String {
 }
 
 /// Widths of the columns; the last of a group makes room for the group's title.
-fn widths(columns: &[Column]) -> Vec<usize> {
-    let mut widths: Vec<usize> = columns.iter().map(width).collect();
+fn widths(columns: &[&Column]) -> Vec<usize> {
+    let mut widths: Vec<usize> = columns.iter().map(|column| width(column)).collect();
     for members in groups(columns) {
         let needed = columns[members.start].group().chars().count();
         let width = span(&widths[members.clone()]);
@@ -102,7 +108,7 @@ fn widths(columns: &[Column]) -> Vec<usize> {
 }
 
 /// Runs of columns that have the same group.
-fn groups(columns: &[Column]) -> Vec<std::ops::Range<usize>> {
+fn groups(columns: &[&Column]) -> Vec<std::ops::Range<usize>> {
     let runs = columns.chunk_by(|a, b| a.group() == b.group());
     let ranges = runs.scan(0, |start, run| {
         let range = *start..*start + run.len();
@@ -117,7 +123,7 @@ fn span(widths: &[usize]) -> usize {
 }
 
 /// The groups' titles, each in the middle of a rule over its columns.
-fn group_line(columns: &[Column]) -> String {
+fn group_line(columns: &[&Column]) -> String {
     let widths = widths(columns);
     let titles = groups(columns).into_iter().map(|members| {
         let (group, width) = (columns[members.start].group(), span(&widths[members]));
@@ -164,15 +170,16 @@ mod tests {
         };
         let all = lines(&columns());
         let width = all.iter().map(|line| line.chars().count()).max().unwrap();
-        assert_eq!(fitted(columns(), None), all);
-        assert_eq!(fitted(columns(), Some(width)), all);
-        let fewer = fitted(columns(), Some(width - 1));
+        let fitted = |width| fitted(columns().iter().collect(), width);
+        assert_eq!(fitted(None), all);
+        assert_eq!(fitted(Some(width)), all);
+        let fewer = fitted(Some(width - 1));
         assert!(fewer.last().unwrap().starts_with("(exits wfi does not fit"));
         assert_eq!(fewer[1], "wait       p50    irq     sent");
         for line in &fewer[..fewer.len() - 1] {
             assert!(line.chars().count() < width, "{line}");
         }
-        let few = fitted(columns(), Some(14));
+        let few = fitted(Some(14));
         assert_eq!(few[0], "wait       p50");
         assert!(
             few[3].starts_with("(exits wfi, exits irq, IPIs/op sent does"),
@@ -180,7 +187,7 @@ mod tests {
             few[3]
         );
         // Words are what a line is about, and stay.
-        assert_eq!(fitted(columns(), Some(3))[..3], ["wait", "wfi", "poll-wfi"]);
+        assert_eq!(fitted(Some(3))[..3], ["wait", "wfi", "poll-wfi"]);
     }
 
     #[test]

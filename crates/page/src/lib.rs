@@ -20,6 +20,7 @@ mod clocks;
 mod column;
 pub mod columns;
 mod curves;
+pub mod document;
 mod frame;
 pub mod grid;
 mod lead;

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::clocks;
 use crate::columns::{self, MARK};
-use crate::grid;
+use crate::document::Document;
 use crate::own;
 use crate::pairs;
 use crate::scale::{Scale, operation_of};
@@ -25,11 +25,16 @@ const LISTED: usize = 12;
 
 /// Everything that is shown, line by line, the tables no wider than `width`.
 pub fn lines(results: &Results, width: Option<usize>) -> Vec<String> {
+    document(results).terminal(width)
+}
+
+/// Everything that is shown.
+pub fn document(results: &Results) -> Document {
     if !results.runs.is_empty() {
-        return repeated::lines(results, width);
+        return repeated::document(results);
     }
     let scale = Scale::of(results);
-    let mut lines = machine(results);
+    let mut lines = Document::from(machine(results));
     let mut tables: Vec<String> = Vec::new();
     for cell in &results.cells {
         if !tables.contains(&cell.table()) {
@@ -43,7 +48,7 @@ pub fn lines(results: &Results, width: Option<usize>) -> Vec<String> {
             lines.push(String::new());
             lines.push(heading(&table, results, &cells, scale));
             let shown = pairs::thinned(&cells);
-            lines.extend(grid::fitted(columns::of(&shown, scale), width));
+            lines.table(columns::of(&shown, scale));
             if let left @ 1.. = cells.len() - shown.len() {
                 lines.push(format!(
                     "{left} cells between other CPUs: see results.csv, and the map of the report"

@@ -36,7 +36,7 @@ pub fn logs() -> Vec<(String, Results)> {
         let mut results = capture::results(&text).expect("the log has records");
         // What a plugin of the emulator saw in the same boot, where one looked on.
         if let Ok(seen) = fs::read_to_string(path.with_extension("samples")) {
-            results.add_samples(0, critical::from_text(&seen));
+            results.add_samples(0, plan::Under::Rouse, critical::from_text(&seen));
         }
         (name.into_owned(), results)
     });

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 
 use super::{JobArgs, LimitArgs, LoadArgs, Unders};
 use crate::cost::costs::Mode;
+use crate::format::FormatArgs;
 use crate::given::GivenArgs;
 
 /// Probability that `compare` calls anything better or worse if nothing is.
@@ -52,6 +53,9 @@ pub struct RunArgs {
     /// Write a copy of results.json to FILE; - is standard output, and the table then goes to standard error
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// In which form it answers.
+    #[command(flatten)]
+    pub format: FormatArgs,
 }
 
 /// Options of `report`.
@@ -71,6 +75,9 @@ pub struct ReportArgs {
     /// Title of the page
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
+    /// In which form it answers.
+    #[command(flatten)]
+    pub format: FormatArgs,
 }
 
 /// Options of `compare`.
@@ -96,6 +103,9 @@ pub struct CompareArgs {
     /// What may differ between A and B besides the code, for --fail-if-worse: compiler, emulator, ...
     #[arg(long, value_name = "LIST")]
     pub allow: Option<String>,
+    /// In which form it answers.
+    #[command(flatten)]
+    pub format: FormatArgs,
 }
 
 impl CompareArgs {
@@ -108,6 +118,7 @@ impl CompareArgs {
             level: LEVEL.into(),
             see: None,
             allow: None,
+            format: FormatArgs::default(),
         }
     }
 }
@@ -133,6 +144,9 @@ pub struct ExperimentArgs {
     /// How long it may take.
     #[command(flatten)]
     pub limits: LimitArgs,
+    /// In which form it answers.
+    #[command(flatten)]
+    pub format: FormatArgs,
 }
 
 /// Options of `hypervisors`.

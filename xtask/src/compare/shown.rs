@@ -8,25 +8,25 @@ use results::compare::{
 
 use super::side::Side;
 use super::{gate, own};
-use page::grid::{self, Column};
+use page::document::Document;
+use page::grid::Column;
 use page::scale::Scale;
 use page::table::{Units, names, number};
 
 /// Cells, or other things of one kind, that are listed.
 const LISTED: usize = 12;
 
-/// The table, no wider than `width`, what else changed, what could not be compared, and the
+/// The table, what else changed, what could not be compared, and the
 /// sentence. `see`: a difference, in per cent, for which to say how many runs show it.
-pub fn lines(
+pub fn document(
     found: &Comparison<'_>,
     differs: &[Differs],
     a: &Side,
     b: &Side,
     see: Option<f64>,
-    width: Option<usize>,
-) -> Vec<String> {
+) -> Document {
     let scale = Scale::of(a.first());
-    let mut lines = vec![side("A", a), side("B", b)];
+    let mut lines = Document::from(vec![side("A", a), side("B", b)]);
     lines.extend(differs.iter().map(|differs| {
         let Differs { what, a, b, .. } = differs;
         format!("not alike: {what}: A {a}, B {b}")
@@ -46,7 +46,7 @@ pub fn lines(
                 .into(),
         );
     }
-    lines.extend(grid::fitted(columns(found, scale, &units, see), width));
+    lines.table(columns(found, scale, &units, see));
     lines.extend(changed_beside(found, scale));
     lines.extend(lost(found));
     lines.extend(only_b(&found.added));

@@ -85,7 +85,7 @@ fn compared(line: &str, a: &[Results], b: &[Results]) -> Result<(String, Judgeme
         unreachable!("the verb is compare");
     };
     let (lines, judgement) = judge(&args)?;
-    Ok((lines.join("\n"), judgement))
+    Ok((lines.terminal(None).join("\n"), judgement))
 }
 
 /// What the gate says of B, which is as A but for `change`.

@@ -5,7 +5,8 @@ use serde::Serialize;
 
 pub use super::claim::{ByBoot, Claim};
 pub use super::verdict::{Test, Way};
-use page::grid::{self, Column};
+use page::document::Document;
+use page::grid::Column;
 
 /// Tables, and what the source claims.
 #[derive(Serialize)]
@@ -69,29 +70,29 @@ impl Table {
         self.rows.push((name.into(), texts));
     }
 
-    fn lines(&self) -> Vec<String> {
+    fn columns(&self) -> Vec<Column> {
         let names = self.rows.iter().map(|(name, _)| name.clone()).collect();
         let column = |(n, title): (usize, &String)| {
             let texts = self.rows.iter().map(|(_, texts)| texts[n].clone());
             Column::numbers("", title, texts.collect())
         };
-        let columns: Vec<Column> = std::iter::once(Column::words("", names))
-            .chain(self.columns.iter().enumerate().map(column))
-            .collect();
-        let mut lines = vec![String::new(), self.title.clone()];
-        lines.extend(grid::lines(&columns));
-        lines
+        let numbers = self.columns.iter().enumerate().map(column);
+        std::iter::once(Column::words("", names))
+            .chain(numbers)
+            .collect()
     }
 }
 
 impl Outcome {
-    /// What is shown on the terminal.
-    pub fn lines(&self) -> Vec<String> {
-        let mut lines: Vec<String> = self.tables.iter().flat_map(Table::lines).collect();
-        lines.push(String::new());
-        lines.extend(self.claims.iter().map(Claim::line));
-        lines.extend(self.notes.iter().map(|note| format!("note: {note}")));
-        lines
+    /// Adds what is shown to `document`.
+    pub fn show(&self, document: &mut Document) {
+        for table in &self.tables {
+            document.extend([String::new(), table.title.clone()]);
+            document.table(table.columns());
+        }
+        document.push(String::new());
+        document.extend(self.claims.iter().map(Claim::line));
+        document.extend(self.notes.iter().map(|note| format!("note: {note}")));
     }
 }
 
@@ -118,7 +119,7 @@ mod tests {
     fn a_table_has_its_rows_in_columns() {
         let mut table = Table::new("seconds", &["before", "after"]);
         table.row("pipe", vec!["30".into(), "15".into()]);
-        let text = table.lines().join("\n");
+        let text = page::grid::lines(&table.columns()).join("\n");
         assert!(text.contains("before  after") && text.contains("pipe      30     15"));
         assert_eq!(change(30.0, 15.0), "-50 %");
     }

@@ -2,6 +2,7 @@
 //! What is written of an experiment, and how much there is of all of them.
 
 use anyhow::Result;
+use page::document::Document;
 use serde::Serialize;
 
 use super::outcome::{Claim, Outcome};
@@ -58,16 +59,15 @@ pub struct Report {
 }
 
 impl Report {
-    /// What is shown on the terminal.
-    pub fn lines(&self) -> Vec<String> {
-        let mut lines = vec![
+    /// Adds what is shown to `document`.
+    pub fn show(&self, document: &mut Document) {
+        document.extend([
             String::new(),
             format!("{}: {}", self.name, self.question),
             format!("source: {}", self.source),
-        ];
-        lines.extend(self.outcome.lines());
-        lines.push(format!("comparable: {}", self.comparable));
-        lines
+        ]);
+        self.outcome.show(document);
+        document.push(format!("comparable: {}", self.comparable));
     }
 }
 
@@ -86,7 +86,9 @@ impl Done {
     pub fn add(&mut self, name: &str, report: Result<Report, Failed>) -> bool {
         match report {
             Ok(report) => {
-                say!("{}", report.lines().join("\n"));
+                let mut document = Document::default();
+                report.show(&mut document);
+                say!("{}", document.terminal(None).join("\n"));
                 self.reports.push(report);
                 false
             }

@@ -5,16 +5,17 @@ use cpuidle::{FOREVER, State};
 
 use super::ledger::{Ledger, percent};
 use super::{Answer, Request};
-use page::grid::{self, Column};
+use page::document::Document;
+use page::grid::Column;
 
-/// Everything that is shown, line by line, the table no wider than `width`.
-pub fn lines(answer: &Answer, width: Option<usize>) -> Vec<String> {
-    let mut lines = vec![
+/// Everything that is shown.
+pub fn document(answer: &Answer) -> Document {
+    let mut lines = Document::from(vec![
         heading(&answer.request),
         states(&answer.request),
         String::new(),
-    ];
-    lines.extend(grid::fitted(columns(answer), width));
+    ]);
+    lines.table(columns(answer));
     lines.extend([
         String::new(),
         "energy, awake: % of the idle time at full power. late: event to first instruction.".into(),

@@ -14,7 +14,6 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use page::table;
 use plan::{Program, Under};
 use results::Results;
 
@@ -22,12 +21,13 @@ use super::program;
 use crate::cli::RunArgs;
 use crate::failure::{BadInput, bad_input};
 use crate::folder::Folder;
+use crate::format::FormatArgs;
 use crate::images::{self, Guest};
 use crate::log::Log;
 use crate::output::Output;
 use crate::partial::Scratch;
 use crate::terminal::say;
-use crate::{interrupt, launch, report, terminal, watts};
+use crate::{interrupt, launch, report, watts};
 
 /// The board whose options these are, which stands for any machine here.
 pub(super) const BOARD: &str = "virt";
@@ -40,6 +40,7 @@ pub fn run(args: &RunArgs) -> Result<()> {
     args.job.load.plan.plan().map_err(BadInput::error)?;
     let watts = args.watts.as_deref().map(watts::read).transpose()?;
     let copy = Output::claim_any("--json", args.json.as_ref())?;
+    args.format.claim()?;
     let folder = Folder::claim(args.out.as_deref(), "kvm")?;
     interrupt::catch()?;
     let built = interrupt::or(images::build(BOARD, Guest::Ours(Program::Measuring)))?;
@@ -52,7 +53,7 @@ pub fn run(args: &RunArgs) -> Result<()> {
     if let Some(watts) = &watts {
         measured.results.model_energy(watts);
     }
-    measured.close(copy)
+    measured.close(copy, &args.format)
 }
 
 /// The program's words for `args`.
@@ -166,7 +167,7 @@ fn terminate(_: u32) {}
 
 impl Measured {
     /// Writes the folder, shows the table, and judges.
-    fn close(mut self, copy: Option<Output>) -> Result<()> {
+    fn close(mut self, copy: Option<Output>, format: &FormatArgs) -> Result<()> {
         let results = &self.results;
         self.folder
             .write("command.txt", &format!("{}\n", self.command));
@@ -175,8 +176,7 @@ impl Measured {
             self.folder.write("results.csv", &results::csv(results)?);
             let page = report::of_run(&self.folder.name(), results, &self.command);
             self.folder.write(report::PAGE, &page);
-            let lines = table::lines(results, terminal::width());
-            say!("{}", lines.join("\n"));
+            format.show_results(results)?;
         }
         let closed = self.folder.close(Some(&self.log));
         let log = self.log.place(&closed.place);
@@ -246,7 +246,7 @@ mod tests {
             let folder = Folder::claim(Some(&out), "kvm").unwrap();
             let program = program(place.path(), status);
             let measured = measure(&program, &["--quick".into()], place.path(), folder).unwrap();
-            let closed = measured.close(None);
+            let closed = measured.close(None, &FormatArgs::default());
             assert_eq!(closed.is_ok(), status == 0, "{closed:?}");
             let bad_input = closed.is_err_and(|error| crate::failure::is_bad_input(&error));
             assert_eq!(bad_input, status == 2);

@@ -11,6 +11,7 @@ use crate::boot::Show;
 use crate::cli::{CompareArgs, RunArgs};
 use crate::failure::bad_input;
 use crate::folder::Folder;
+use crate::format::FormatArgs;
 use crate::given::GivenArgs;
 use crate::job::Job;
 use crate::terminal::say;
@@ -73,6 +74,7 @@ pub fn run(args: &RunArgs, sides: [GivenArgs; 2]) -> Result<()> {
             "--guest: two kernels are compared by what is measured on them; name a workload, like --workload linux-pipe"
         );
     }
+    args.format.claim()?;
     let folders = [folder(args, "a", &jobs[0])?, folder(args, "b", &jobs[1])?];
     let sessions = session::alternately(["A", "B"], jobs.each_ref(), folders, Show::Dumps)?;
     let places = sessions
@@ -80,11 +82,14 @@ pub fn run(args: &RunArgs, sides: [GivenArgs; 2]) -> Result<()> {
         .map(|session| PathBuf::from(&session.place));
     for (name, session) in ["A", "B"].into_iter().zip(sessions) {
         say!("\n{name}:");
-        tell(&session);
+        tell(&session, &FormatArgs::default())?;
         ended(session)?;
     }
     say!("");
-    compare::compare(&CompareArgs::of(places.into()))
+    compare::told(&CompareArgs {
+        format: args.format,
+        ..CompareArgs::of(places.into())
+    })
 }
 
 /// The folder of one side.

@@ -146,7 +146,7 @@ impl<'j> Came<'j> {
         let other = ran.and_then(|ran| job.other_image(variant, ran));
         // It was the other image that was watched.
         if let Some(watched) = watched.filter(|_| other.is_none()) {
-            self.results.add_samples(first, watched);
+            self.results.add_samples(first, under, watched);
         }
         // Another kernel need not know our records.
         let owes_records = job.load.guest.is_none() || job.load.linux() || records.begun;

@@ -6,10 +6,11 @@ use results::compare::{Compared, Comparison, LEVEL, Quantity, Verdict};
 use results::merge::{self, Run};
 
 use super::{Scale, Units, machine, names, not_shown, number};
-use crate::grid::{self, Column};
+use crate::document::Document;
+use crate::grid::Column;
 
-/// Everything that is shown, line by line, the table no wider than `width`.
-pub fn lines(results: &Results, width: Option<usize>) -> Vec<String> {
+/// Everything that is shown.
+pub fn document(results: &Results) -> Document {
     let all = Run {
         label: "run".into(),
         results: results.clone(),
@@ -19,7 +20,7 @@ pub fn lines(results: &Results, width: Option<usize>) -> Vec<String> {
     // Against themselves: what another such set of runs would have to differ by.
     let found = Comparison::new(&runs, &runs, LEVEL);
     let scale = Scale::of(results);
-    let mut lines = machine(results);
+    let mut lines = Document::from(machine(results));
     let paths = found
         .pairs
         .iter()
@@ -38,7 +39,7 @@ pub fn lines(results: &Results, width: Option<usize>) -> Vec<String> {
             }
         ),
     ]);
-    lines.extend(grid::fitted(columns(&found, results, scale), width));
+    lines.table(columns(&found, results, scale));
     lines.extend(what_is_seen(&found, runs.len()));
     if let [first, ..] = runs.as_slice() {
         lines.extend(not_shown(&first.results));
@@ -139,7 +140,9 @@ mod tests {
 
     #[test]
     fn a_cell_is_a_row_with_its_spread() {
-        let text = lines(&repeated(&[1000, 1010, 990, 1005, 995], "ticks"), None).join("\n");
+        let text = document(&repeated(&[1000, 1010, 990, 1005, 995], "ticks"))
+            .terminal(None)
+            .join("\n");
         assert!(text.contains("medians of 5 runs in ns"), "{text}");
         let row = text.lines().find(|line| line.starts_with("wfi")).unwrap();
         let words: Vec<&str> = row.split_whitespace().collect();
@@ -155,9 +158,13 @@ mod tests {
 
     #[test]
     fn what_repeats_needs_no_spread_and_few_runs_show_none() {
-        let text = lines(&repeated(&[190, 190], "insns"), None).join("\n");
+        let text = document(&repeated(&[190, 190], "insns"))
+            .terminal(None)
+            .join("\n");
         assert!(text.contains("190") && !text.contains("sees"), "{text}");
-        let text = lines(&repeated(&[1000, 1010], "ticks"), None).join("\n");
+        let text = document(&repeated(&[1000, 1010], "ticks"))
+            .terminal(None)
+            .join("\n");
         assert!(
             text.contains('?') && text.contains("need 5 of each side: --repeat 5"),
             "{text}"

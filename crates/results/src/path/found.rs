@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use critical::{Sample, Samples};
-use plan::Workload;
+use plan::{Under, Workload};
 
 use crate::{Cell, Critical, INSNS, Results};
 
@@ -19,18 +19,21 @@ const fn is_taken_apart(workload: Workload) -> bool {
 
 impl Results {
     /// Adds the `samples` of the last boot to its cells, which are those from number `first` on: cells are known
-    /// by their number in a boot. What is not as the guest
+    /// by their number in a boot. A guest that ran alone was not under `under`, which was looked at. What is not as the guest
     /// measured it is a problem; that nothing could look on is worth a note.
-    pub fn add_samples(&mut self, first: usize, samples: Result<Samples, String>) {
+    pub fn add_samples(&mut self, first: usize, under: Under, samples: Result<Samples, String>) {
         let cells = self.cells.iter_mut().skip(first);
         let of_boot = |cell: &&mut Cell| {
             // Of values in cycles what was executed is no part.
-            cell.unit == INSNS && cell.stats.is_some() && is_taken_apart(cell.what.workload)
+            cell.under == under
+                && cell.unit == INSNS
+                && cell.stats.is_some()
+                && is_taken_apart(cell.what.workload)
         };
         let mut cells: Vec<&mut Cell> = cells.filter(of_boot).collect();
-        let Some(under) = cells.first().map(|cell| cell.under) else {
+        if cells.is_empty() {
             return;
-        };
+        }
         let samples = match samples {
             Ok(samples) => by_cell(samples),
             Err(why) => {
@@ -98,7 +101,7 @@ mod tests {
     fn samples_go_to_their_cells() {
         let mut results = results();
         let samples = Samples::from([((0, sample()), 4), ((2, sample()), 4)]);
-        results.add_samples(0, Ok(samples));
+        results.add_samples(0, Under::Rouse, Ok(samples));
         let paths: Vec<_> = results.cells.iter().map(|cell| &cell.critical).collect();
         assert_eq!(paths[0].as_ref().unwrap().path.p50, 7);
         assert!(paths[1].is_none() && paths[2].is_some());
@@ -111,7 +114,7 @@ mod tests {
         // Another boot has cells of the same numbers.
         results.cells.extend(results.cells.clone());
         let samples = Samples::from([((0, sample()), 4), ((2, sample()), 4)]);
-        results.add_samples(3, Ok(samples));
+        results.add_samples(3, Under::Rouse, Ok(samples));
         let known = |cell: &Cell| cell.critical.is_some();
         let known: Vec<bool> = results.cells.iter().map(known).collect();
         assert_eq!(known, [false, false, false, true, false, true]);
@@ -121,12 +124,13 @@ mod tests {
     fn what_is_missing_or_wrong_is_told() {
         let mut results = results();
         let samples = Samples::from([((0, sample()), 3)]);
-        results.add_samples(0, Ok(samples));
+        results.add_samples(0, Under::Rouse, Ok(samples));
         assert_eq!(results.problems.len(), 2, "{:?}", results.problems);
         assert!(results.cells.iter().all(|cell| cell.critical.is_none()));
-        results.add_samples(3, Err("no".into()));
+        results.add_samples(3, Under::Rouse, Err("no".into()));
+        results.add_samples(0, Under::None, Err("no".into()));
         assert!(results.notes.is_empty());
-        results.add_samples(0, Err("no".into()));
+        results.add_samples(0, Under::Rouse, Err("no".into()));
         assert_eq!(results.notes.len(), 1);
     }
 }

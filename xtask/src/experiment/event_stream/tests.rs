@@ -97,7 +97,7 @@ fn a_machine_with_the_right_stream_agrees_with_everything() {
     for claim in &outcome.claims {
         assert_eq!(claim.verdict(), Verdict::Agrees, "{}", claim.line());
     }
-    let lines = outcome.lines().join("\n");
+    let lines = shown(&outcome);
     assert!(lines.contains("11.38 (1.00)"), "{lines}");
     let chart = &outcome.charts[0];
     let lines: Vec<(&str, usize)> = chart
@@ -160,7 +160,7 @@ fn nothing_is_judged_of_a_stream_that_is_not_modelled() {
         line.contains("does not model event_stream_period_ok"),
         "{line}"
     );
-    assert!(outcome.lines().join("\n").contains("wfe*, 16.4 us"));
+    assert!(shown(&outcome).contains("wfe*, 16.4 us"));
 }
 
 #[test]
@@ -218,4 +218,11 @@ fn the_counters_of_the_boards_make_five_different_periods() {
         let doubled = made.windows(2).all(|pair| pair[1] == 2 * pair[0]);
         assert!(doubled, "{frequency} Hz: {made:?}");
     }
+}
+
+/// What is shown of it on a terminal.
+fn shown(outcome: &Outcome) -> String {
+    let mut document = page::document::Document::default();
+    outcome.show(&mut document);
+    document.terminal(None).join("\n")
 }

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a command answers, before it is decided where that goes: lines and tables, in their order.
+//!
+//! | form | module | for |
+//! |---|---|---|
+//! | terminal | here | people; no wider than the terminal |
+//! | Markdown | [`markdown`](Document::markdown) | an issue, a page |
+//! | mail | [`mail`](Document::mail) | a mailing list: plain text of 76 columns |
+//! | CSV | [`csv`](Document::csv) | a spreadsheet; the tables alone |
+//! | JSON | [`json`](Document::json) | programs |
+//!
+//! All have every line and every number. What a number depends on, a star, a note, a unit, is a line
+//! as well, so no form can lose it.
+
+mod data;
+mod mail;
+mod markdown;
+
+use crate::Column;
+use crate::grid;
+
+/// A line, or a table.
+#[derive(Debug)]
+pub enum Block {
+    /// A line; empty between paragraphs. One that begins with two spaces is part of a list.
+    Line(String),
+    /// A table.
+    Table(Vec<Column>),
+}
+
+/// Lines and tables.
+#[derive(Debug, Default)]
+pub struct Document(Vec<Block>);
+
+impl Document {
+    /// Adds a line.
+    pub fn push(&mut self, line: String) {
+        self.0.push(Block::Line(line));
+    }
+
+    /// Adds a table.
+    pub fn table(&mut self, columns: Vec<Column>) {
+        self.0.push(Block::Table(columns));
+    }
+
+    /// Goes on with `further`.
+    pub fn append(&mut self, further: Self) {
+        self.0.extend(further.0);
+    }
+
+    /// What it consists of.
+    pub fn blocks(&self) -> &[Block] {
+        &self.0
+    }
+
+    /// The lines of a terminal, the tables no wider than `width`.
+    pub fn terminal(&self, width: Option<usize>) -> Vec<String> {
+        let lines = self.0.iter().flat_map(|block| match block {
+            Block::Line(line) => vec![line.clone()],
+            Block::Table(columns) => grid::fitted(columns.iter().collect(), width),
+        });
+        lines.collect()
+    }
+}
+
+impl Extend<String> for Document {
+    fn extend<I: IntoIterator<Item = String>>(&mut self, lines: I) {
+        self.0.extend(lines.into_iter().map(Block::Line));
+    }
+}
+
+impl From<Vec<String>> for Document {
+    fn from(lines: Vec<String>) -> Self {
+        let mut document = Self::default();
+        document.extend(lines);
+        document
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use results::samples::results;
+
+    fn document() -> Document {
+        let mut results = results();
+        results.notes.push("a <b> | *c*".into());
+        let cell = results.cells.iter_mut().find(|cell| cell.stats.is_some());
+        cell.unwrap().not_modelled = vec!["wfe_halts".into()];
+        results.fidelity.insert("wfe_halts".into(), false.into());
+        crate::table::document(&results)
+    }
+
+    #[test]
+    fn markdown_has_the_star_and_its_reason() {
+        let text = document().markdown("cargo xtask run");
+        for part in [
+            "| wfi\\* |",
+            "| ---: |",
+            "\\* depends on what this machine does not model: wfe_halts",
+            "note: a &lt;b> \\| \\*c\\*",
+            "```\ncargo xtask run\n```",
+        ] {
+            assert!(text.contains(part), "{part} in\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_mail_has_them_too() {
+        let text = document().mail("cargo xtask run");
+        for part in [
+            "wfi*",
+            "* depends on what",
+            "$ cargo xtask run",
+            "instructions per round trip",
+        ] {
+            assert!(text.contains(part), "{part} in\n{text}");
+        }
+        assert!(text.is_ascii());
+    }
+
+    #[test]
+    fn data_have_all_texts() {
+        let document = document();
+        let json = document.json("cargo xtask run");
+        assert_eq!(json["schema"], 1);
+        let blocks = json["blocks"].as_array().unwrap();
+        let columns = blocks.iter().find_map(|block| block["columns"].as_array());
+        let titles: Vec<_> = columns
+            .unwrap()
+            .iter()
+            .map(|column| &column["title"])
+            .collect();
+        assert!(
+            titles.contains(&&serde_json::Value::from("max")),
+            "{titles:?}"
+        );
+        let csv = document.csv().unwrap();
+        assert!(
+            csv.starts_with("wait,") && csv.lines().count() == 2,
+            "{csv}"
+        );
+    }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A document as data, for what has no form of its own.
+
+use serde_json::{Value, json};
+
+use super::{Block, Document};
+use crate::{Column, grid};
+
+/// Version of the object.
+const SCHEMA: u32 = 1;
+
+impl Document {
+    /// As a JSON object: `schema`, `command`, and `blocks`, each of which has either `line`, a text, or `columns`, a list of
+    /// objects with `group`, `title` and `texts`, the rows as they are shown.
+    #[must_use]
+    pub fn json(&self, command: &str) -> Value {
+        let blocks = self.blocks().iter().map(|block| match block {
+            Block::Line(line) => json!({ "line": line }),
+            Block::Table(columns) => {
+                let columns = columns.iter().map(|column| {
+                    json!({ "group": column.group(), "title": column.title(), "texts": column.texts() })
+                });
+                json!({ "columns": columns.collect::<Vec<_>>() })
+            }
+        });
+        json!({ "schema": SCHEMA, "command": command, "blocks": blocks.collect::<Vec<_>>() })
+    }
+
+    /// The tables as CSV (RFC 4180), with an empty line between two.
+    ///
+    /// # Errors
+    /// If a row can't be written to memory.
+    pub fn csv(&self) -> csv::Result<String> {
+        let mut texts = Vec::new();
+        for block in self.blocks() {
+            if let Block::Table(columns) = block {
+                texts.push(of_table(columns)?);
+            }
+        }
+        Ok(texts.join("\n"))
+    }
+}
+
+fn of_table(columns: &[Column]) -> csv::Result<String> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(columns.iter().map(grid::name))?;
+    for number in 0..grid::rows(columns) {
+        let texts = columns.iter().map(|column| column.texts().get(number));
+        writer.write_record(texts.map(|text| text.map_or("", String::as_str)))?;
+    }
+    let bytes = writer.into_inner().map_err(|error| error.into_error())?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

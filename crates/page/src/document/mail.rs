@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A document as plain text for a mail: ASCII, and no line wider than [`WIDTH`].
+//!
+//! A table that is too wide is split, and each part repeats what its rows are about. First it loses
+//! what says nothing: words that are the same in all rows are said above it once, and columns of numbers
+//! without any value are named there.
+
+use std::collections::BTreeSet;
+
+use super::{Block, Document};
+use crate::Column;
+use crate::grid::{self, NOTHING};
+
+/// Characters of a line.
+pub const WIDTH: usize = 76;
+/// Characters that the words of a row may take; where they take more, rows have numbers.
+const WORDS: usize = 44;
+
+impl Document {
+    /// As a mail; `command` repeats what made it.
+    #[must_use]
+    pub fn mail(&self, command: &str) -> String {
+        let mut lines = Vec::new();
+        for block in self.blocks() {
+            match block {
+                Block::Line(line) => lines.extend(wrapped(&ascii(line), "")),
+                Block::Table(columns) => lines.extend(table(columns)),
+            }
+        }
+        lines.push(String::new());
+        lines.extend(wrapped(&format!("$ {command}"), " \\"));
+        lines.join("\n") + "\n"
+    }
+}
+
+/// `line` in lines of no more than [`WIDTH`], further ones indented, with `more` at the end of each
+/// that goes on. A word is never cut, but where it is longer than a line.
+fn wrapped(line: &str, more: &str) -> Vec<String> {
+    let indent = line.len() - line.trim_start().len();
+    let width = WIDTH - more.len();
+    let mut lines = Vec::new();
+    let mut now = " ".repeat(indent);
+    let mut is_empty = true;
+    for word in line.split_whitespace() {
+        let mut word = word;
+        if !is_empty && now.len() + 1 + word.len() > width {
+            lines.push(now + more);
+            now = " ".repeat(indent + 2);
+            is_empty = true;
+        }
+        while now.len() + word.len() > width {
+            let (begin, rest) = word.split_at(width - now.len());
+            lines.push(now + begin + more);
+            now = " ".repeat(indent + 2);
+            word = rest;
+        }
+        if !is_empty {
+            now.push(' ');
+        }
+        now += word;
+        is_empty = false;
+    }
+    lines.push(now);
+    // An empty line has no blanks.
+    for line in &mut lines {
+        line.truncate(line.trim_end().len());
+    }
+    lines
+}
+
+/// What programs for mails show alike everywhere.
+fn ascii(text: &str) -> String {
+    let mut ascii = String::new();
+    for c in text.chars() {
+        match c {
+            '·' => ascii.push('.'),
+            '─' | '–' | '−' => ascii.push('-'),
+            '±' => ascii += "+-",
+            'µ' => ascii.push('u'),
+            '×' => ascii.push('x'),
+            c if c.is_ascii() => ascii.push(c),
+            _ => ascii.push('?'),
+        }
+    }
+    ascii
+}
+
+/// A column as it is in a mail.
+fn of_mail(column: &Column) -> Column {
+    let texts = column.texts().iter().map(|text| ascii(text)).collect();
+    match column.is_left() {
+        true => Column::words(&ascii(column.title()), texts),
+        false => Column::numbers(&ascii(column.group()), &ascii(column.title()), texts),
+    }
+}
+
+fn table(columns: &[Column]) -> Vec<String> {
+    let mut lines = Vec::new();
+    let (mut words, mut numbers) = (Vec::new(), Vec::new());
+    let (mut same, mut empty) = (Vec::new(), Vec::new());
+    let several = grid::rows(columns) > 1;
+    for column in columns {
+        let texts = column.texts();
+        match column.is_left() {
+            true if several && texts.iter().all(|text| *text == texts[0]) => {
+                same.push(format!("{} {}", grid::name(column), texts[0]));
+            }
+            true => words.push(of_mail(column)),
+            false if texts.iter().all(|text| NOTHING.contains(&text.as_str())) => {
+                empty.push(grid::name(column));
+            }
+            false => numbers.push(of_mail(column)),
+        }
+    }
+    if !same.is_empty() {
+        let line = format!("All rows: {}.", same.join(", "));
+        lines.extend(wrapped(&ascii(&line), ""));
+    }
+    if !empty.is_empty() {
+        let line = format!("No row has: {}.", empty.join(", "));
+        lines.extend(wrapped(&ascii(&line), ""));
+    }
+    tell_apart(&mut words, &mut numbers, grid::rows(columns));
+    if span(&words) > WORDS {
+        lines.extend(numbered(&mut words));
+    }
+    lines.push(String::new());
+    for (number, part) in parts(&words, &numbers).iter().enumerate() {
+        if number > 0 {
+            lines.push(String::new());
+        }
+        let columns: Vec<&Column> = words.iter().chain(part.iter().copied()).collect();
+        // The rules over groups are not ASCII.
+        lines.extend(grid::lines(&columns).iter().map(|line| ascii(line)));
+    }
+    lines
+}
+
+/// Adds to `words` those of the first `numbers` that tell rows apart which have the same words: limits
+/// are numbers, too, and each part of a table is to say what its rows are about.
+fn tell_apart(words: &mut Vec<Column>, numbers: &mut Vec<Column>, rows: usize) {
+    let mut apart = distinct(words).max(1);
+    let mut place = 0;
+    while place < numbers.len() && apart < rows {
+        words.push(numbers.remove(place));
+        let with = distinct(words);
+        if with > apart {
+            apart = with;
+        } else {
+            numbers.insert(place, words.pop().expect("it was just added"));
+            place += 1;
+        }
+    }
+}
+
+/// How many rows differ.
+fn distinct(columns: &[Column]) -> usize {
+    let rows = (0..grid::rows(columns)).map(|row| {
+        let texts = columns.iter().map(|column| column.texts().get(row));
+        texts.collect::<Vec<_>>()
+    });
+    rows.collect::<BTreeSet<_>>().len()
+}
+
+/// Gives rows numbers in place of their `words`, which are listed.
+fn numbered(words: &mut Vec<Column>) -> Vec<String> {
+    let rows = grid::rows(words);
+    let mut lines = vec!["Rows:".to_owned()];
+    for row in 0..rows {
+        let told = words.iter().filter_map(|column| {
+            let text = column.texts().get(row).filter(|text| !text.is_empty())?;
+            Some(format!("{} {text}", grid::name(column)))
+        });
+        let told: Vec<String> = told.collect();
+        lines.extend(wrapped(&format!("  {}: {}", row + 1, told.join(", ")), ""));
+    }
+    let numbers = (1..=rows).map(|row| row.to_string()).collect();
+    *words = vec![Column::numbers("", "row", numbers)];
+    lines
+}
+
+/// The numbers of each part of a table that is not to be wider than a line beside `words`. There is at
+/// least one part.
+fn parts<'c>(words: &'c [Column], numbers: &'c [Column]) -> Vec<Vec<&'c Column>> {
+    let mut parts: Vec<Vec<&Column>> = vec![Vec::new()];
+    for column in numbers {
+        let last = parts.last().map_or(&[][..], Vec::as_slice);
+        let with = words.iter().chain(last.iter().copied()).chain([column]);
+        let wide = grid::lines(&with.collect::<Vec<_>>());
+        let fits = wide.iter().all(|line| line.chars().count() <= WIDTH);
+        if !fits && !last.is_empty() {
+            parts.push(Vec::new());
+        }
+        parts.last_mut().expect("there is one").push(column);
+    }
+    parts
+}
+
+fn span(columns: &[Column]) -> usize {
+    let lines = grid::lines(&columns.iter().collect::<Vec<_>>());
+    lines
+        .iter()
+        .map(|line| line.chars().count())
+        .max()
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn each_part_says_what_its_rows_are_about() {
+        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        let mut columns = vec![
+            Column::words("wait", texts(&["wfi", "wfi"])),
+            Column::numbers("us", "limit", texts(&["7", "7"])),
+            Column::numbers("us", "host", texts(&["-", "50"])),
+        ];
+        let wide = "1".repeat(40);
+        for title in ["a", "b"] {
+            columns.push(Column::numbers("", title, texts(&[&wide, &wide])));
+        }
+        let mut document = Document::default();
+        document.table(columns);
+        let mail = document.mail("x");
+        assert_eq!(mail.matches("host").count(), 2, "{mail}");
+        assert_eq!(mail.matches("limit").count(), 1, "{mail}");
+        assert_eq!(mail.matches(&wide).count(), 4, "{mail}");
+        assert!(mail.contains("All rows: wait wfi."), "{mail}");
+    }
+
+    #[test]
+    fn a_long_word_is_the_only_one_that_is_cut() {
+        let long = "x".repeat(200);
+        let lines = wrapped(&format!("  a {long} b"), "");
+        assert!(lines.iter().all(|line| line.len() <= WIDTH), "{lines:?}");
+        assert_eq!(lines.concat().replace(' ', ""), format!("a{long}b"));
+        assert_eq!(wrapped("", ""), [""]);
+    }
+
+    /// Words, or numbers in a group.
+    fn column(rows: usize) -> impl Strategy<Value = Column> {
+        let texts = proptest::collection::vec("[0-9a-z.*·-]{1,14}", rows);
+        (any::<bool>(), "[a-z/%]{0,10}", "[a-z ]{1,12}", texts).prop_map(
+            |(left, group, title, texts)| match left {
+                true => Column::words(&title, texts),
+                false => Column::numbers(&group, &title, texts),
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_is_too_wide_and_nothing_is_lost(
+            columns in (1usize..6).prop_flat_map(|rows| proptest::collection::vec(column(rows), 1..16)),
+            lines in proptest::collection::vec("[a-z*µ ]{0,200}", 0..4),
+        ) {
+            let mut document = Document::default();
+            document.extend(lines.iter().cloned());
+            let all: Vec<String> = columns.iter().flat_map(|column| column.texts().to_vec()).collect();
+            document.table(columns);
+            let mail = document.mail("cargo xtask run --board virt");
+            for line in mail.lines() {
+                prop_assert!(line.len() <= WIDTH, "{line}");
+            }
+            let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+            let told: Vec<String> = words(&mail.replace([',', ':'], " "));
+            for text in all.iter().filter(|text| !NOTHING.contains(&text.as_str())) {
+                let text = ascii(text);
+                prop_assert!(
+                    told.iter().any(|word| *word == text || word.trim_end_matches('.') == text.trim_end_matches('.')),
+                    "{text} in\n{mail}"
+                );
+            }
+            for line in &lines {
+                for word in words(&ascii(line)).iter().filter(|word| word.len() < WIDTH - 8) {
+                    prop_assert!(mail.split_whitespace().any(|told| told == word), "{word} in\n{mail}");
+                }
+            }
+        }
+    }
+}
