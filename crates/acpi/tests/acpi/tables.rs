@@ -50,6 +50,8 @@ impl Memory {
     pub fn describe(&self) -> Result<Description<'static>, Error> {
         let mut ram = Ram::new();
         ram.usable(RAM)?;
+        // Most tables here are refused, a hundred thousand times: room is only kept for a machine.
+        acpi::read(self, RSDP, &ram, "", &mut Room::default())?;
         acpi::read(self, RSDP, &ram, "", room())
     }
 
