@@ -67,6 +67,7 @@ mod progress;
 mod qemu;
 mod report;
 mod run;
+mod saved;
 mod session;
 mod side_by_side;
 mod soak;

@@ -16,10 +16,15 @@ use crate::job::Job;
 use crate::output::Output;
 use crate::session::Session;
 use crate::terminal::{note, say};
-use crate::{kvm, report, session};
+use crate::{kvm, report, saved, session};
 
 /// Does what `cargo xtask run` promises.
 pub fn run(args: &RunArgs) -> Result<()> {
+    let mut args = args.clone();
+    if let Some(name) = &args.save {
+        args.out = Some(saved::folder(name)?);
+    }
+    let args = &args;
     if kvm::place::is_here(args)? {
         return kvm::here::run(args);
     }

@@ -50,6 +50,9 @@ pub struct RunArgs {
     /// Folder for the results; new or empty [default: target/runs/TIME-BOARD, the time in UTC]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Call this run NAME: compare and report know it by that (target/saved/NAME)
+    #[arg(long, value_name = "NAME", conflicts_with = "out")]
+    pub save: Option<String>,
     /// Write a copy of results.json to FILE; - is standard output, and the table then goes to standard error
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -83,7 +86,7 @@ pub struct ReportArgs {
 /// Options of `compare`.
 #[derive(Args, Debug)]
 pub struct CompareArgs {
-    /// A, the reference, and B: a run folder, results.json or serial log of each, which may hold several runs. With
+    /// A, the reference, and B: a run folder, the name of a saved run, results.json or serial log of each, which may hold several runs. With
     /// --with, all of these are runs of A
     #[arg(value_name = "RUN", required = true)]
     pub runs: Vec<PathBuf>,
@@ -286,6 +289,9 @@ pub struct SoakArgs {
     /// Wake-ups per round [default: 20000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "guest")]
     pub wake_ups: Option<u64>,
+    /// Each CPU has a neighbour now and then, the hostile one among them, with slices or without (docs/neighbour.md)
+    #[arg(long, conflicts_with = "guest")]
+    pub neighbour: bool,
     /// How many rounds run at a time, each in an emulator of its own [default: as many as this computer has CPUs and memory for]
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,

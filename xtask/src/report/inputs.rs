@@ -10,7 +10,7 @@ use results::capture;
 use results::merge::Run;
 
 use crate::failure::bad_input;
-use crate::places;
+use crate::{places, saved};
 
 const REMEDY: &str = "name a run folder, a results.json or a serial log";
 
@@ -43,6 +43,7 @@ impl Input {
 
     /// Reads an input, whichever it is.
     pub fn read(path: &Path) -> Result<Self> {
+        let path = &saved::find(path);
         let shown = places::shown(path);
         let mut input = if path.is_dir() {
             Self::read_folder(path, &shown)?
@@ -81,7 +82,7 @@ impl Input {
     fn read_file(file: &Path, shown: &str) -> Result<Self> {
         let bytes = match fs::read(file) {
             Ok(bytes) => bytes,
-            Err(error) => bad_input!("{shown} can't be read ({error}); {REMEDY}"),
+            Err(error) => bad_input!("{shown} can't be read ({error}); {REMEDY}{}", saved::told()),
         };
         let text = String::from_utf8_lossy(&bytes);
         let is_log = !text

@@ -14,6 +14,9 @@ use crate::given::GivenArgs;
 use crate::job::Job;
 use crate::launch::quoted;
 
+/// Has EL2 set memory aside for neighbours of every kind that a soak draws.
+const NEIGHBOUR: &str = "rouse.neighbour=cache:16";
+
 /// How often a round reports its progress (`guest-kernel-shim/trials/soak/progress.rs`).
 const REPORTS: u64 = 40;
 /// How many wake-ups between two reports the board's patience is enough for.
@@ -95,7 +98,7 @@ impl Request {
             limits: args.limits,
             seed: args.seed.unwrap_or_else(seed_of_the_clock),
             wake_ups: args.wake_ups.unwrap_or(WAKE_UPS),
-            append: args.append.clone(),
+            append: appended(args),
             disturb: args.disturb,
         };
         for number in 0..request.combinations.len() {
@@ -191,6 +194,16 @@ impl Request {
         }
         command
     }
+}
+
+/// Further boot arguments. Each CPU draws a neighbour now and then where one is named.
+fn appended(args: &SoakArgs) -> Option<String> {
+    let neighbour = args.neighbour.then_some(NEIGHBOUR);
+    let words: Vec<&str> = neighbour
+        .into_iter()
+        .chain(args.append.as_deref())
+        .collect();
+    (!words.is_empty()).then(|| words.join(" "))
 }
 
 /// What rounds run on, in turn.

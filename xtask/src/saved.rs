@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs that were given a name, to be compared with later ones: folders below `target/saved/`.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::Result;
+
+use crate::failure::bad_input;
+use crate::places;
+
+/// The folder of a run that is to be called `name`, which no other is called.
+pub fn folder(name: &str) -> Result<PathBuf> {
+    if !is_name(Path::new(name)) || name.starts_with('.') {
+        bad_input!("--save: `{name}` is no name; use letters, digits, - and _, and no path");
+    }
+    let folder = all().join(name);
+    if folder.exists() {
+        bad_input!(
+            "--save: there is a run `{name}` already, {}; choose another name, or remove it",
+            places::shown(&folder)
+        );
+    }
+    Ok(folder)
+}
+
+/// What is at `path`; a name that is no path is that of a saved run.
+pub fn find(path: &Path) -> PathBuf {
+    let saved = all().join(path);
+    match is_name(path) && !path.exists() && saved.exists() {
+        true => saved,
+        false => path.to_owned(),
+    }
+}
+
+/// The names of all, as the end of an error's remedy; nothing if there are none.
+pub fn told() -> String {
+    let entries = fs::read_dir(all()).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
+    names.sort();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!(", or a saved run: {}", names.join(", ")),
+    }
+}
+
+fn all() -> PathBuf {
+    places::target().join("saved")
+}
+
+/// Whether it is one part of a path, and not the folder itself or the one above.
+fn is_name(path: &Path) -> bool {
+    let mut parts = path.components();
+    matches!(
+        (parts.next(), parts.next()),
+        (Some(Component::Normal(part)), None) if part == path.as_os_str()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::is_bad_input;
+
+    #[test]
+    fn a_name_is_no_path() {
+        for name in ["", ".", "..", "a/b", "/a", "a/", ".hidden"] {
+            let error = folder(name).unwrap_err();
+            assert!(is_bad_input(&error), "{name}");
+        }
+        assert!(
+            folder("no-run-has-this-name")
+                .unwrap()
+                .ends_with("saved/no-run-has-this-name")
+        );
+        // What is there is what was meant.
+        assert_eq!(find(Path::new("src")), Path::new("src"));
+        assert_eq!(
+            find(Path::new("no-run-has-this-name")),
+            Path::new("no-run-has-this-name")
+        );
+    }
+}
