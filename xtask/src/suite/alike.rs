@@ -4,7 +4,7 @@
 //! Cargo compiles a package once for each set of its features, and then everything that depends on it.
 //! Which features it has is decided by all packages that are built at a time, and by the libraries of
 //! tests if there are tests (Cargo Book, Features, Feature unification). So `cargo xtask`, which
-//! builds this program alone, and its tests agree only where somebody sees to it.
+//! builds this program alone, and its tests agree only where that is seen to.
 
 use std::collections::BTreeSet;
 use std::process::Command;
