@@ -13,6 +13,7 @@ pub use verbs::{
 pub use work::{Boot, DeadlineArgs, JobArgs, LimitArgs, LoadArgs, Metric, Unders};
 
 use crate::governors::GovernorsArgs;
+use crate::history::HistoryArgs;
 
 const STATUS: &str = "\
 Exit status:
@@ -87,6 +88,9 @@ pub enum Verb {
     /// Compare runs cell by cell: is B better or worse than A?
     #[command(after_help = format!("{COMPARE}\n\n{STATUS}"))]
     Compare(CompareArgs),
+    /// Show the same cells in many runs, from the oldest to the newest: a table, and a page of curves
+    #[command(after_help = STATUS)]
+    History(HistoryArgs),
     /// Repeat published measurements of idling, and show their figures beside ours
     #[command(after_help = STATUS)]
     Experiment(ExperimentArgs),

@@ -47,6 +47,7 @@ mod given;
 #[cfg(test)]
 mod goldens;
 mod governors;
+mod history;
 mod hypervisors;
 mod images;
 mod interrupt;
@@ -128,6 +129,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<()> {
         Verb::Run(args) => run::run(&args),
         Verb::Report(args) => report::report(&args),
         Verb::Compare(args) => compare::compare(&args),
+        Verb::History(args) => history::history(&args),
         Verb::Governors(args) => governors::governors(&args),
         Verb::Test(args) => suite::run(&args),
         Verb::Soak(args) => soak::run(&args),

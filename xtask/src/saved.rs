@@ -45,7 +45,8 @@ pub fn told() -> String {
     }
 }
 
-fn all() -> PathBuf {
+/// Where they are.
+pub fn all() -> PathBuf {
     places::target().join("saved")
 }
 

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The verb `history`: the same cells in many runs, from the oldest to the newest: a table, and a page of curves.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::Args;
+use maud::html;
+use page::document::Document;
+use page::grid::Column;
+use page::scale::Scale;
+use page::table::{names, number};
+use page::{Line, chart_of};
+use results::Cell;
+use results::merge::Run;
+
+use crate::failure::bad_input;
+use crate::format::FormatArgs;
+use crate::output::{self, Output};
+use crate::report::inputs::Input;
+use crate::terminal::{note, say};
+use crate::{places, saved};
+
+/// Most lines of a chart that can be told from each other.
+const LINES: usize = 6;
+
+/// Options of `history`.
+#[derive(Args, Debug)]
+pub struct HistoryArgs {
+    /// Folders of runs, each of which is a run itself or has runs in it; or runs by their names [default: the saved ones]
+    #[arg(value_name = "FOLDER")]
+    pub folders: Vec<PathBuf>,
+    /// The page of curves [default: target/history.html]
+    #[arg(long, value_name = "FILE.html")]
+    pub out: Option<PathBuf>,
+    /// In which form it answers.
+    #[command(flatten)]
+    pub format: FormatArgs,
+}
+
+/// A cell in all runs: its median in each that has it, on the path without bookkeeping where that is known.
+struct Row<'r> {
+    cell: &'r Cell,
+    medians: Vec<Option<u64>>,
+}
+
+impl Row<'_> {
+    fn changed(&self) -> bool {
+        let mut known = self.medians.iter().flatten();
+        let first = known.next();
+        known.any(|median| Some(median) != first)
+    }
+}
+
+/// Does what `cargo xtask history` promises.
+pub fn history(args: &HistoryArgs) -> Result<()> {
+    let mut runs = runs(&args.folders)?;
+    // As text, these moments sort as they follow each other.
+    runs.sort_by(|a, b| a.results.began.cmp(&b.results.began));
+    let [first, .., _] = runs.as_slice() else {
+        bad_input!(
+            "{} run is not enough for a history; keep more of them with `run --save NAME`, or name their folders",
+            runs.len()
+        );
+    };
+    for run in &runs {
+        if run.results.unit != first.results.unit {
+            bad_input!(
+                "{} counts {}, {} counts {}: these can't be one history; name runs of one unit",
+                first.label,
+                first.results.unit,
+                run.label,
+                run.results.unit
+            );
+        }
+    }
+    let target = args.out.clone();
+    let target = target.unwrap_or_else(|| places::target().join("history.html"));
+    let out = Output::claim("--out", &target)?;
+    args.format.claim()?;
+    let rows = rows(&runs);
+    args.format.show_document(&document(&runs, &rows))?;
+    out.write(&page(&runs, &rows))?;
+    say!("curves: {}", output::shown(&target));
+    Ok(())
+}
+
+/// The runs in `folders`.
+fn runs(folders: &[PathBuf]) -> Result<Vec<Run>> {
+    let named = match folders {
+        [] => vec![saved::all()],
+        some => some.iter().map(|folder| saved::find(folder)).collect(),
+    };
+    let mut runs = Vec::new();
+    for folder in named {
+        for place in places_in(&folder) {
+            let input = Input::read(&place)?;
+            input.complaints().for_each(|line| note!("warning: {line}"));
+            runs.push(input.into_run());
+        }
+    }
+    Ok(runs)
+}
+
+/// The run that `folder` is, or those in it, in the order of their names.
+fn places_in(folder: &Path) -> Vec<PathBuf> {
+    let has = |place: &Path| place.join("results.json").is_file();
+    let is_json = |place: &Path| {
+        place
+            .extension()
+            .is_some_and(|extension| extension == "json")
+    };
+    if has(folder) || !folder.is_dir() {
+        return vec![folder.to_owned()];
+    }
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let places = entries.map(|entry| entry.path());
+    let mut places: Vec<PathBuf> = places
+        .filter(|place| has(place) || is_json(place))
+        .collect();
+    places.sort();
+    places
+}
+
+/// The cells that two runs at least have measured, in the order in which they come up.
+fn rows(runs: &[Run]) -> Vec<Row<'_>> {
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    let mut known: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+    for (number, run) in runs.iter().enumerate() {
+        for cell in &run.results.cells {
+            let Some(stats) = cell.stats else { continue };
+            let place = *known.entry(cell.key()).or_insert_with(|| {
+                let medians = vec![None; runs.len()];
+                rows.push(Row { cell, medians });
+                rows.len() - 1
+            });
+            let net = cell.critical.as_ref().map(|critical| critical.net.p50);
+            rows[place].medians[number] = Some(net.unwrap_or(stats.p50));
+        }
+    }
+    rows.retain(|row| row.medians.iter().flatten().count() > 1);
+    rows
+}
+
+/// The commit of a run, short, as far as that is known.
+fn commit(run: &Run) -> String {
+    let build = run.results.build.clone();
+    let known = build.map(|mut build| {
+        build.commit.truncate(12);
+        build.tree()
+    });
+    known.unwrap_or_default()
+}
+
+fn document(runs: &[Run], rows: &[Row<'_>]) -> Document {
+    let scale = Scale::of(&runs[0].results);
+    let mut document = Document::default();
+    for (number, run) in (1..).zip(runs) {
+        let results = &run.results;
+        document.push(format!(
+            "{number}: {}, {} ({}), {}, {}",
+            run.label,
+            results.board,
+            results.machine.cpu,
+            results.began,
+            commit(run)
+        ));
+    }
+    let (changed, same): (Vec<&Row<'_>>, Vec<&Row<'_>>) =
+        rows.iter().partition(|row| row.changed());
+    document.extend([
+        String::new(),
+        format!(
+            "medians in {}, of the path without bookkeeping where that is known; {} of {} cells changed",
+            scale.unit(&runs[0].results),
+            changed.len(),
+            rows.len()
+        ),
+    ]);
+    // What changed stands first.
+    let all: Vec<&Row<'_>> = changed.into_iter().chain(same).collect();
+    let mut columns = names(all.iter().map(|row| row.cell).collect());
+    for number in 0..runs.len() {
+        let texts = all.iter().map(|row| match row.medians[number] {
+            Some(median) => self::number(median as f64, scale.of_cell(row.cell)),
+            None => "-".into(),
+        });
+        columns.push(Column::numbers(
+            "run",
+            &(number + 1).to_string(),
+            texts.collect(),
+        ));
+    }
+    document.table(columns);
+    document
+}
+
+fn page(runs: &[Run], rows: &[Row<'_>]) -> String {
+    let changed: Vec<&Row<'_>> = rows.iter().filter(|row| row.changed()).collect();
+    let unit = Scale::of(&runs[0].results)
+        .unit(&runs[0].results)
+        .to_owned();
+    let body = html! {
+        h1 { "History" }
+        p.about {
+            (changed.len()) " of " (rows.len()) " cells changed over " (runs.len()) " runs. Cells that did not have no curve. Medians, of the path without \
+            bookkeeping where that is known."
+        }
+        ol {
+            @for run in runs {
+                li { (run.label) ", " (run.results.board) " (" (run.results.machine.cpu) "), " (run.results.began) ", " (commit(run)) }
+            }
+        }
+        div.charts {
+            @for (number, some) in (1..).zip(changed.chunks(LINES)) {
+                (chart_of(&format!("Cells that changed, {number}"), &lines(some), "run", &unit))
+            }
+        }
+    };
+    page::document("History", body)
+}
+
+/// A line for each of `rows`, over the numbers of the runs.
+fn lines(rows: &[&Row<'_>]) -> Vec<Line> {
+    let line = |(number, row): (usize, &&Row<'_>)| Line {
+        class: format!("line s{number}"),
+        name: row.cell.title(),
+        points: (1..)
+            .zip(&row.medians)
+            .filter_map(|(run, median)| Some((f64::from(run), (*median)? as f64)))
+            .collect(),
+    };
+    (1..).zip(rows).map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use results::samples;
+
+    use super::*;
+
+    fn run(label: &str, began: &str, p50: u64) -> Run {
+        let mut results = samples::results();
+        results.began = began.into();
+        for cell in &mut results.cells {
+            if let Some(stats) = &mut cell.stats {
+                stats.p50 = p50;
+            }
+        }
+        Run {
+            label: label.into(),
+            results,
+            commands: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_cell_is_followed_through_runs() {
+        let mut missing = run("c", "2026-03", 7);
+        missing.results.cells.clear();
+        let runs = [run("a", "2026-01", 30), run("b", "2026-02", 40), missing];
+        let rows = rows(&runs);
+        assert_eq!(rows.len(), 1);
+        assert_eq!(rows[0].medians, [Some(30), Some(40), None]);
+        assert!(rows[0].changed());
+        let text = document(&runs, &rows).terminal(None).join("\n");
+        assert!(text.contains("1 of 1 cells changed"), "{text}");
+        assert!(text.contains("wfi   30  40  -"), "{text}");
+        let page = page(&runs, &rows);
+        assert!(page.contains("Cells that changed, 1"), "{page}");
+    }
+
+    #[test]
+    fn what_never_changes_has_no_curve() {
+        let runs = [run("a", "2026-01", 30), run("b", "2026-02", 30)];
+        let rows = rows(&runs);
+        assert!(!rows[0].changed());
+        assert!(!page(&runs, &rows).contains("Cells that changed"));
+        // One run has no history.
+        assert!(super::rows(&runs[..1]).is_empty());
+    }
+}
