@@ -5,6 +5,7 @@ mod verbs;
 mod work;
 
 use clap::{Parser, Subcommand};
+use clap_complete::Shell;
 
 pub use verbs::{
     AsmArgs, BuildArgs, CompareArgs, CostArgs, DebugArgs, ExperimentArgs, For, HypervisorsArgs,
@@ -105,6 +106,16 @@ pub enum Verb {
     Debug(Box<DebugArgs>),
     /// List the boards, and what each models of its machine
     Boards,
+    /// Write what makes a shell complete the words of `xtask`, for a function or an alias of that name, to standard output
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Write the manual page of a verb, or of all of them together, to standard output: `cargo xtask man run | man -l -`
+    Man {
+        /// The verb
+        verb: Option<String>,
+    },
     /// List the tools that are there, those that are missing, and how to get them
     #[command(after_help = STATUS)]
     Doctor,

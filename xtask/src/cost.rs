@@ -7,6 +7,7 @@
 //! [`trace`] reads it, [`visit`] finds the stays at EL2, [`tally`] counts,
 //! [`costs`] puts it together.
 
+mod against;
 pub mod costs;
 mod document;
 mod gate;
@@ -20,15 +21,15 @@ pub mod trace;
 pub mod visit;
 mod word;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use cost::Path;
 
 use crate::board::Board;
 use crate::cli::CostArgs;
-use crate::failure::bad_input;
 use crate::output::Output;
 use crate::terminal::say;
 use crate::{places, toolchain};
+use against::Against;
 use costs::{Costs, Mode};
 use recorder::{Bench, Recorded};
 
@@ -47,59 +48,33 @@ pub fn cost(args: &CostArgs) -> Result<()> {
         None => history::read(&history::newest()?),
     });
     let base = base.transpose()?;
+    args.format.claim()?;
     let copy = Output::claim_any("--json", args.json.as_ref())?;
     let bench = Bench::new(&args.board, &args.limits)?;
     let mut costs = begun(&bench, &args.board);
-    let measured = measure(&bench, &args.board, &mut costs);
+    let measured = count(args, &bench, &mut costs);
+    let against = base.as_ref().map(|base| Against::new(base, &costs));
     if !costs.paths.is_empty() {
-        say!("{}", show::table(&costs).join("\n"));
+        let against = against.as_ref().filter(|_| measured.is_ok());
+        let document = show::document(&costs, against);
+        args.format
+            .show_with(&document, || results::json::text(&costs))?;
     }
     measured.context(CUT)?;
     if args.scale {
-        let most = Board::load(&args.board)?.cpus.max;
-        let measured = scale::measure(&bench, &args.board, most, &mut costs.scale);
-        say!("\n{}", scale::table(&costs.scale).join("\n"));
-        measured.context(CUT)?;
         let page = places::target().join(SCALE_PAGE);
         Output::claim("--scale", &page)?.write(&scale::page(&costs.scale))?;
-        say!("charts: {}", places::shown(&page));
+        say!("\ncharts: {}", places::shown(&page));
         scale::judge(&costs.scale)?;
     }
     if let Some(copy) = copy {
         copy.write(&serde_json::to_string_pretty(&costs)?)?;
     }
-    let judged = base.map_or(Ok(()), |base| compare(&base, &costs));
+    let judged = against.map_or(Ok(()), |against| against.judge(&costs));
     if let Some(label) = &args.save {
         say!("kept as {}", history::save(costs, label)?);
     }
     judged
-}
-
-/// Tells what is not as in `base`; fails if something grew too much, or if that can't
-/// be told because another compiler made the code.
-fn compare(base: &Costs, costs: &Costs) -> Result<()> {
-    let (changes, gone) = gate::changes(base, costs);
-    say!("\nagainst `{}` ({}):", base.label, base.rustc);
-    if changes.is_empty() && gone.is_empty() {
-        say!("the same");
-    }
-    changes.iter().for_each(|change| say!("{}", change.text()));
-    gone.iter()
-        .for_each(|name| say!("{name}: no longer counted"));
-    // The difference may be the compiler's, and may hide one of the tree's.
-    if let Some(other) = gate::other_compiler(base, &costs.rustc) {
-        bad_input!("can't be judged: {other}");
-    }
-    let grown: Vec<String> = changes
-        .iter()
-        .filter(|change| change.fails())
-        .map(|change| change.text())
-        .collect();
-    if !grown.is_empty() || !gone.is_empty() {
-        let all: Vec<String> = grown.into_iter().chain(gone).collect();
-        bail!("more than before: {}", all.join("; "));
-    }
-    Ok(())
 }
 
 /// Why the newest baseline that was kept is no measure of what is built here, if so.
@@ -119,7 +94,17 @@ fn begun(bench: &Bench, board: &str) -> Costs {
     }
 }
 
-/// Counts everything. What was counted before an error is kept all the same.
+/// Counts what was asked for. What was counted before an error is kept all the same.
+fn count(args: &CostArgs, bench: &Bench, costs: &mut Costs) -> Result<()> {
+    measure(bench, &args.board, costs)?;
+    if args.scale {
+        let most = Board::load(&args.board)?.cpus.max;
+        scale::measure(bench, &args.board, most, &mut costs.scale)?;
+    }
+    Ok(())
+}
+
+/// Counts everything but that. What was counted before an error is kept all the same.
 fn measure(bench: &Bench, board: &str, costs: &mut Costs) -> Result<()> {
     for mode in Mode::ALL {
         let recorded = bench.record(mode, recorder::CPUS, recorder::ALL_PATHS)?;

@@ -4,17 +4,19 @@
 //! In any form but the terminal's, standard output has the document and nothing else: what is said beside it goes
 //! to standard error.
 
+mod colour;
+
 use std::env;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use page::document::Document;
+use page::document::{Block, Document};
 use page::table;
 use results::{Results, json};
 
 use crate::failure::bad_input;
 use crate::launch;
-use crate::terminal::{self, say};
+use crate::terminal::{self, note, say};
 
 /// A form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -60,7 +62,10 @@ impl FormatArgs {
     /// Shows `document`; as data, `results`.
     pub fn show(&self, document: &Document, results: &Results) -> Result<()> {
         match self.format {
-            Format::Csv => write(&results::csv(results)?),
+            Format::Csv => {
+                caveats(document);
+                write(&results::csv(results)?)
+            }
             _ => self.show_with(document, || json::text(results)),
         }
     }
@@ -82,18 +87,31 @@ impl FormatArgs {
         match self.format {
             Format::Table => {
                 let width = terminal::width().filter(|_| !self.wide);
-                say!("{}", document.terminal(width).join("\n"));
+                let paint = colour::paint(terminal::has_colours());
+                say!("{}", document.painted(width, paint).join("\n"));
                 Ok(())
             }
             Format::Md => write(&document.markdown(&command())),
             Format::Mail => write(&document.mail(&command())),
-            Format::Csv => write(&document.csv()?),
+            Format::Csv => {
+                caveats(document);
+                write(&document.csv()?)
+            }
             Format::Json => write(&json::text(&document.json(&command()))?),
         }
     }
 }
 
 /// This command, as it would be typed.
+/// Tells on standard error what has to be known of the numbers: a spreadsheet has no place for it.
+fn caveats(document: &Document) {
+    for block in document.blocks() {
+        if let Block::Line(line) = block {
+            note!("{line}");
+        }
+    }
+}
+
 fn command() -> String {
     let words = env::args().skip(1).map(|word| launch::quoted(&word));
     format!("cargo xtask {}", words.collect::<Vec<_>>().join(" "))

@@ -70,6 +70,7 @@ mod report;
 mod run;
 mod saved;
 mod session;
+mod shell;
 mod side_by_side;
 mod soak;
 mod spent;
@@ -143,6 +144,8 @@ fn dispatch(cli: Cli) -> anyhow::Result<()> {
             For::Uefi => disk::image(&args),
             For::Kvm => kvm::program::image(&args),
         },
+        Verb::Completions { shell } => shell::completions(shell),
+        Verb::Man { verb } => shell::man(verb.as_deref()),
         Verb::Boards => boards::list(),
         Verb::Doctor => doctor::doctor(),
     }

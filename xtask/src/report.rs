@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The verb `report`: a page made from runs and from logs.
 
+mod charts;
 pub mod inputs;
 
 use std::fs;
@@ -22,6 +23,7 @@ use crate::format::Format;
 use crate::output::Output;
 use crate::terminal::{note, say};
 use crate::{output, places, watts};
+use charts::Charts;
 use inputs::Input;
 
 /// Name of the page in a folder.
@@ -58,6 +60,11 @@ pub fn report(args: &ReportArgs) -> Result<()> {
         runs.iter_mut()
             .for_each(|run| run.results.model_energy(watts));
     }
+    let charts = args
+        .svg
+        .as_deref()
+        .map(|folder| Charts::claim(folder, &runs));
+    let charts = charts.transpose()?;
     let page = page::html(args.title.as_deref(), &runs);
     machines::sentences(&machines::groups(&runs))
         .iter()
@@ -73,6 +80,9 @@ pub fn report(args: &ReportArgs) -> Result<()> {
         let merged = merge::into_one(&runs);
         json.write(&json::text(&merged)?)?;
         csv.write(&results::csv(&merged)?)?;
+    }
+    if let Some(charts) = charts {
+        charts.write()?;
     }
     say!("report: {}", output::shown(&places.page));
     match args.format.format {

@@ -11,6 +11,8 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use anstream::stream::RawStream;
+use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result};
 
 /// Prints a formatted line of what was asked for.
@@ -110,6 +112,19 @@ pub fn width() -> Option<usize> {
     // Some terminals know only what the shell exports.
     let told = told.filter(|&width| width > 0);
     told.or_else(|| env::var("COLUMNS").ok()?.parse().ok())
+}
+
+/// Whether what [`say!`] prints may have colours: on a terminal that knows them, unless `NO_COLOR`
+/// (no-color.org) or another variable that `anstream` knows is against it. Never in a pipe.
+pub fn has_colours() -> bool {
+    match DIVERTED.load(Ordering::Relaxed) {
+        true => shows_colours(&io::stderr()),
+        false => shows_colours(&io::stdout()),
+    }
+}
+
+fn shows_colours(stream: &(impl IsTerminal + RawStream)) -> bool {
+    IsTerminal::is_terminal(stream) && AutoStream::choice(stream) != ColorChoice::Never
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use results::merge::Run;
 use crate::appendix::table;
 use crate::cells::Panel;
 use crate::charts::cost;
+use crate::frame::Figure;
 use crate::machines::{Group, groups, sentences};
 use crate::scale::Scale;
 
@@ -43,7 +44,7 @@ pub fn section(runs: &[Run]) -> Markup {
 }
 
 /// A chart for each machine.
-fn figures(group: &Group<'_>, runs: &[Run]) -> Vec<Markup> {
+pub fn figures(group: &Group<'_>, runs: &[Run]) -> Vec<Figure> {
     let panels = runs.iter().enumerate().map(|(at, run)| Panel {
         run,
         scale: Scale::of(&run.results),

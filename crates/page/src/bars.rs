@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Groups of bars.
 
-use maud::Markup;
-
 use crate::axis::{Axis, Kind};
 use crate::frame::across;
-use crate::svg::{Anchor, Canvas, WIDTH, number, width_of};
+use crate::svg::{Anchor, Canvas, Drawing, WIDTH, number, width_of};
 
 /// A group: the bars of one row of labels.
 #[derive(Debug)]
@@ -33,7 +31,7 @@ const STEP: f64 = 11.0;
 const GAP: f64 = 8.0;
 
 /// The chart; `unit` is written at its axis.
-pub fn chart(groups: &[Group], unit: &str, about: &str) -> Markup {
+pub fn chart(groups: &[Group], unit: &str, about: &str) -> Drawing {
     let values = groups.iter().flat_map(|group| &group.bars);
     let values = values.map(|bar| bar.value);
     let texts = values.clone().map(|value| width_of(&number(value)));

@@ -7,60 +7,88 @@ mod parts;
 mod stage_table;
 mod sweeps;
 
-use maud::{Markup, html};
+use maud::{Markup, Render};
 use results::merge::Run;
 
 use crate::bars::{self, Bar, Group};
 use crate::cells::{PATH_COLOURS, Panel, panels, path, path_class, waiting};
-use crate::frame::{Entry, figure, section};
+use crate::frame::{Entry, Figure, Section, figure, section};
 use crate::lead::By;
 
-/// Every section of charts that the runs have data for.
-pub fn sections(runs: &[Run]) -> Markup {
-    let all = panels(runs);
-    let maps = map::maps(&all);
-    let panels: Vec<Panel<'_>> = all.into_iter().map(Panel::thinned).collect();
-    html! {
-        (section(
-            "cost", "Cost by way of waiting",
-            "Median of each cell, by wait and trap; a bar for each way that the wake-up can take. Where samples \
-             are taken apart it is that of the path, without bookkeeping; pointing at a bar shows the work of all \
-             CPUs too. A star (*) here and below: the machine does not model what this wait depends on.",
-            &figures(&panels, cost),
-        ))
-        (maps)
-        (distributions::section(&panels))
-        (section(
-            "stages", "Where it goes",
-            "Medians of the stages of a wake-up, from end to end, as time stamps see them. The mark and \
-             the second number are the median without stamps: what lies beyond it is what stamping \
-             costs. Grey is what no stage accounts for.",
-            &figures(&panels, parts::stages),
-        ))
-        (stage_table::tables(&panels))
-        (section(
-            "exits", "Exits per wake-up",
-            "Exits to EL2 by cause, over all CPUs that took part, divided by the wake-ups: of the samples alone \
-             where they are taken apart; then what \
-             they take, within samples with stamps; how much longer those are stands beside it.",
-            &[figures(&panels, parts::exits), figures(&panels, parts::time_at_el2)].concat(),
-        ))
-        (section(
-            "residency", "Residency",
-            "Where the CPUs were within samples, in per cent of their time: in the guest, polling, halted, at \
-             EL2. Where that takes stamps, how much longer the samples are with them stands beside it.",
-            &figures(&panels, parts::residency),
-        ))
-        (sweeps::section(&panels))
+/// A part of the page: charts, or something else.
+#[derive(Debug)]
+pub enum Block {
+    /// Charts.
+    Charts(Section),
+    /// Something else.
+    Other(Markup),
+}
+
+impl Render for Block {
+    fn render(&self) -> Markup {
+        match self {
+            Self::Charts(section) => section.render(),
+            Self::Other(markup) => markup.clone(),
+        }
     }
 }
 
-fn figures(panels: &[Panel<'_>], draw: fn(&Panel<'_>) -> Option<Markup>) -> Vec<Markup> {
+/// Every section of charts that the runs have data for.
+pub fn sections(runs: &[Run]) -> Vec<Block> {
+    let all = panels(runs);
+    let maps = Block::Charts(map::maps(&all));
+    let panels: Vec<Panel<'_>> = all.into_iter().map(Panel::thinned).collect();
+    vec![
+        Block::Charts(section(
+            "cost",
+            "Cost by way of waiting",
+            "Median of each cell, by wait and trap; a bar for each way that the wake-up can take. Where samples \
+             are taken apart it is that of the path, without bookkeeping; pointing at a bar shows the work of all \
+             CPUs too. A star (*) here and below: the machine does not model what this wait depends on.",
+            figures(&panels, cost),
+        )),
+        maps,
+        Block::Charts(distributions::section(&panels)),
+        Block::Charts(section(
+            "stages",
+            "Where it goes",
+            "Medians of the stages of a wake-up, from end to end, as time stamps see them. The mark and \
+             the second number are the median without stamps: what lies beyond it is what stamping \
+             costs. Grey is what no stage accounts for.",
+            figures(&panels, parts::stages),
+        )),
+        Block::Other(stage_table::tables(&panels)),
+        Block::Charts(section(
+            "exits",
+            "Exits per wake-up",
+            "Exits to EL2 by cause, over all CPUs that took part, divided by the wake-ups: of the samples alone \
+             where they are taken apart; then what \
+             they take, within samples with stamps; how much longer those are stands beside it.",
+            [
+                figures(&panels, parts::exits),
+                figures(&panels, parts::time_at_el2),
+            ]
+            .into_iter()
+            .flatten()
+            .collect(),
+        )),
+        Block::Charts(section(
+            "residency",
+            "Residency",
+            "Where the CPUs were within samples, in per cent of their time: in the guest, polling, halted, at \
+             EL2. Where that takes stamps, how much longer the samples are with them stands beside it.",
+            figures(&panels, parts::residency),
+        )),
+        Block::Charts(sweeps::section(&panels)),
+    ]
+}
+
+fn figures(panels: &[Panel<'_>], draw: fn(&Panel<'_>) -> Option<Figure>) -> Vec<Figure> {
     panels.iter().filter_map(draw).collect()
 }
 
 /// Bars of the medians, grouped by way of waiting.
-pub fn cost(panel: &Panel<'_>) -> Option<Markup> {
+pub fn cost(panel: &Panel<'_>) -> Option<Figure> {
     let (cells, chosen) = panel.plain();
     let by = panel.lead();
     let mut groups: Vec<Group> = Vec::new();

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Charts of lines: distributions and sweeps.
 
-use maud::Markup;
-
 use crate::axis::Axis;
 use crate::frame::{across, along};
-use crate::svg::{Anchor, Canvas, WIDTH, number, width_of};
+use crate::svg::{Anchor, Canvas, Drawing, WIDTH, number, width_of};
 
 /// A line, its points in the order of their first coordinate.
 #[derive(Debug)]
@@ -34,7 +32,7 @@ const PERCENTILES: [(f64, &str); 7] = [
 
 /// Distributions: the part of the samples, second coordinate, that lies at or
 /// below a value.
-pub fn distributions(lines: &[Line], unit: &str, about: &str) -> Markup {
+pub fn distributions(lines: &[Line], unit: &str, about: &str) -> Drawing {
     let values = lines
         .iter()
         .flat_map(|line| line.points.iter().map(|point| point.0));
@@ -97,7 +95,7 @@ fn steps(line: &Line, axis: &Axis, place: &impl Fn(f64) -> f64) -> Vec<(f64, f64
 }
 
 /// Lines over a swept quantity, each named at its end.
-pub fn sweep(lines: &[Line], along_title: &str, unit: &str, about: &str) -> Markup {
+pub fn sweep(lines: &[Line], along_title: &str, unit: &str, about: &str) -> Drawing {
     let names = lines
         .iter()
         .map(|line| width_of(&line.name))
@@ -185,7 +183,7 @@ mod tests {
             name: "x".into(),
             points: Vec::new(),
         };
-        let text = distributions(&[empty], "ns", "").into_string();
+        let text = distributions(&[empty], "ns", "").body;
         assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
     }
 }

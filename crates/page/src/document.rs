@@ -17,7 +17,7 @@ mod mail;
 mod markdown;
 
 use crate::Column;
-use crate::grid;
+use crate::grid::{self, Paint};
 
 /// A line, or a table.
 #[derive(Debug)]
@@ -55,9 +55,14 @@ impl Document {
 
     /// The lines of a terminal, the tables no wider than `width`.
     pub fn terminal(&self, width: Option<usize>) -> Vec<String> {
+        self.painted(width, &grid::plain)
+    }
+
+    /// The same with colours.
+    pub fn painted(&self, width: Option<usize>, paint: Paint<'_>) -> Vec<String> {
         let lines = self.0.iter().flat_map(|block| match block {
             Block::Line(line) => vec![line.clone()],
-            Block::Table(columns) => grid::fitted(columns.iter().collect(), width),
+            Block::Table(columns) => grid::fitted(columns.iter().collect(), width, paint),
         });
         lines.collect()
     }

@@ -1,54 +1,142 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is around a chart: its caption, its legend, its axes.
 
-use maud::{Markup, html};
+use maud::{Markup, Render, html};
 
 use crate::axis::Axis;
-use crate::svg::{Anchor, Canvas};
+use crate::svg::{Anchor, Canvas, Drawing};
 
 /// An entry of a legend: class of the mark, name, what more there is to say.
 pub type Entry = (String, String, String);
 
 /// A chart with its caption and legend.
-pub fn figure(caption: &str, note: &str, legend: &[Entry], chart: Markup) -> Markup {
-    html! {
-        figure {
-            figcaption {
-                b { (caption) }
-                @if !note.is_empty() { " " span.muted { (note) } }
-            }
-            @if !legend.is_empty() {
-                ul.legend {
-                    @for (class, name, more) in legend {
-                        li {
-                            svg class="key" viewBox="0 0 16 10" aria-hidden="true" {
-                                @if class.contains("line") {
-                                    path class=(class) d="M0 5L16 5" {}
-                                } @else {
-                                    rect class=(class) x="1" y="0" width="10" height="10" {}
+#[derive(Debug)]
+pub struct Figure {
+    /// What it shows.
+    pub caption: String,
+    /// What has to be known of that.
+    pub note: String,
+    /// What its colours and patterns are.
+    pub legend: Vec<Entry>,
+    /// The chart.
+    pub chart: Drawing,
+}
+
+/// Puts it together.
+pub fn figure(caption: &str, note: &str, legend: &[Entry], chart: Drawing) -> Figure {
+    Figure {
+        caption: caption.into(),
+        note: note.into(),
+        legend: legend.to_vec(),
+        chart,
+    }
+}
+
+impl Render for Figure {
+    fn render(&self) -> Markup {
+        let Self {
+            caption,
+            note,
+            legend,
+            chart,
+        } = self;
+        html! {
+            figure {
+                figcaption {
+                    b { (caption) }
+                    @if !note.is_empty() { " " span.muted { (note) } }
+                }
+                @if !legend.is_empty() {
+                    ul.legend {
+                        @for (class, name, more) in legend {
+                            li {
+                                svg class="key" viewBox="0 0 16 10" aria-hidden="true" {
+                                    @if class.contains("line") {
+                                        path class=(class) d="M0 5L16 5" {}
+                                    } @else {
+                                        rect class=(class) x="1" y="0" width="10" height="10" {}
+                                    }
                                 }
+                                (name)
+                                @if !more.is_empty() { " " span.muted { (more) } }
                             }
-                            (name)
-                            @if !more.is_empty() { " " span.muted { (more) } }
                         }
                     }
                 }
+                (chart)
             }
-            (chart)
         }
     }
 }
 
-/// A section of charts; nothing if there are none.
-pub fn section(id: &str, title: &str, about: &str, figures: &[Markup]) -> Markup {
-    if figures.is_empty() {
-        return html! {};
+/// What a section has: charts, and sentences between them.
+#[derive(Debug)]
+pub enum Item {
+    /// A chart.
+    Figure(Figure),
+    /// A sentence.
+    About(String),
+}
+
+/// A section of charts.
+#[derive(Debug)]
+pub struct Section {
+    /// Its name within the page.
+    pub id: &'static str,
+    title: &'static str,
+    about: String,
+    items: Vec<Item>,
+}
+
+impl Section {
+    /// Its charts.
+    pub fn figures(&self) -> impl Iterator<Item = &Figure> {
+        self.items.iter().filter_map(|item| match item {
+            Item::Figure(figure) => Some(figure),
+            Item::About(_) => None,
+        })
     }
-    html! {
-        section id=(id) {
-            h2 { (title) }
-            p.about { (about) }
-            div.charts { @for figure in figures { (figure) } }
+}
+
+/// A section of charts alone.
+pub fn section(
+    id: &'static str,
+    title: &'static str,
+    about: &str,
+    figures: Vec<Figure>,
+) -> Section {
+    let items = figures.into_iter().map(Item::Figure).collect();
+    mixed(id, title, about, items)
+}
+
+/// A section of charts and sentences.
+pub fn mixed(id: &'static str, title: &'static str, about: &str, items: Vec<Item>) -> Section {
+    Section {
+        id,
+        title,
+        about: about.into(),
+        items,
+    }
+}
+
+/// Nothing if it has nothing.
+impl Render for Section {
+    fn render(&self) -> Markup {
+        html! {
+            @if !self.items.is_empty() {
+                section id=(self.id) {
+                    h2 { (self.title) }
+                    p.about { (self.about) }
+                    div.charts {
+                        @for item in &self.items {
+                            @match item {
+                                Item::Figure(figure) => (figure),
+                                Item::About(text) => p.about { (text) },
+                            }
+                        }
+                    }
+                }
+            }
         }
     }
 }

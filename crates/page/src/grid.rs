@@ -5,6 +5,25 @@ use std::borrow::Borrow;
 
 pub use crate::Column;
 
+/// A part of a table, for colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Title of a group of columns.
+    Group,
+    /// Title of a column.
+    Title,
+    /// A word or a number.
+    Value,
+}
+
+/// Adds colours to a part. They take no columns.
+pub type Paint<'p> = &'p dyn Fn(Part, &str) -> String;
+
+/// Without colours.
+pub fn plain(_: Part, text: &str) -> String {
+    text.to_owned()
+}
+
 /// Rows that a table has.
 pub fn rows<C: Borrow<Column>>(columns: &[C]) -> usize {
     let rows = columns.iter().map(|column| column.borrow().texts().len());
@@ -14,23 +33,27 @@ pub fn rows<C: Borrow<Column>>(columns: &[C]) -> usize {
 /// The lines of a table: groups (if there are any), titles, rows.
 pub fn lines<C: Borrow<Column>>(columns: &[C]) -> Vec<String> {
     let columns: Vec<&Column> = columns.iter().map(C::borrow).collect();
-    let columns = columns.as_slice();
+    painted(&columns, &plain)
+}
+
+/// The same with colours.
+fn painted(columns: &[&Column], paint: Paint<'_>) -> Vec<String> {
     let rows = rows(columns);
     let mut lines = Vec::new();
     if columns.iter().any(|column| !column.group().is_empty()) {
-        lines.push(group_line(columns));
+        lines.push(group_line(columns, paint));
     }
     let widths = widths(columns);
-    let line = |text: &dyn Fn(&Column) -> &str| {
+    let line = |part: Part, text: &dyn Fn(&Column) -> &str| {
         let cells = columns.iter().zip(&widths);
         let cells: Vec<String> = cells
-            .map(|(column, &width)| aligned(column, text(column), width))
+            .map(|(column, &width)| aligned(column, text(column), width, part, paint))
             .collect();
         cells.join("  ").trim_end().to_owned()
     };
-    lines.push(line(&|column| column.title()));
+    lines.push(line(Part::Title, &|column| column.title()));
     for row in 0..rows {
-        lines.push(line(&|column| {
+        lines.push(line(Part::Value, &|column| {
             column.texts().get(row).map_or("", String::as_str)
         }));
     }
@@ -42,9 +65,9 @@ pub const NOTHING: [&str; 4] = ["·", "-", "?", ""];
 
 /// As [`lines`], but no wider than `width`, if there is one: without columns of numbers,
 /// from the right, first those that have none. A last line names them.
-pub fn fitted(mut columns: Vec<&Column>, width: Option<usize>) -> Vec<String> {
+pub fn fitted(mut columns: Vec<&Column>, width: Option<usize>, paint: Paint<'_>) -> Vec<String> {
     let Some(width) = width else {
-        return lines(&columns);
+        return painted(&columns, paint);
     };
     let mut places: Vec<usize> = (0..columns.len()).collect();
     let mut left_out = Vec::new();
@@ -60,12 +83,12 @@ pub fn fitted(mut columns: Vec<&Column>, width: Option<usize>) -> Vec<String> {
         };
         left_out.push((places.remove(least), name(columns.remove(least))));
     }
-    let mut lines = lines(&columns);
+    let mut lines = painted(&columns, paint);
     if !left_out.is_empty() {
         left_out.sort();
         let names: Vec<String> = left_out.into_iter().map(|(_, name)| name).collect();
         lines.push(format!(
-            "({} does not fit in here; a wider terminal shows it, and so does `| less -S`)",
+            "(left out: {}; --wide shows all columns)",
             names.join(", ")
         ));
     }
@@ -88,11 +111,15 @@ fn width(column: &Column) -> usize {
     widths.max().unwrap_or(0)
 }
 
-fn aligned(column: &Column, text: &str, width: usize) -> String {
-    if column.is_left() {
-        format!("{text:<width$}")
-    } else {
-        format!("{text:>width$}")
+fn aligned(column: &Column, text: &str, width: usize, part: Part, paint: Paint<'_>) -> String {
+    let room = " ".repeat(width.saturating_sub(text.chars().count()));
+    let text = match text {
+        "" => String::new(),
+        text => paint(part, text),
+    };
+    match column.is_left() {
+        true => text + &room,
+        false => room + &text,
     }
 }
 
@@ -123,14 +150,14 @@ fn span(widths: &[usize]) -> usize {
 }
 
 /// The groups' titles, each in the middle of a rule over its columns.
-fn group_line(columns: &[&Column]) -> String {
+fn group_line(columns: &[&Column], paint: Paint<'_>) -> String {
     let widths = widths(columns);
     let titles = groups(columns).into_iter().map(|members| {
         let (group, width) = (columns[members.start].group(), span(&widths[members]));
         if group.is_empty() {
             " ".repeat(width)
         } else {
-            format!("{group:─^width$}")
+            paint(Part::Group, &format!("{group:─^width$}"))
         }
     });
     let titles: Vec<String> = titles.collect();
@@ -170,11 +197,11 @@ mod tests {
         };
         let all = lines(&columns());
         let width = all.iter().map(|line| line.chars().count()).max().unwrap();
-        let fitted = |width| fitted(columns().iter().collect(), width);
+        let fitted = |width| fitted(columns().iter().collect(), width, &plain);
         assert_eq!(fitted(None), all);
         assert_eq!(fitted(Some(width)), all);
         let fewer = fitted(Some(width - 1));
-        assert!(fewer.last().unwrap().starts_with("(exits wfi does not fit"));
+        assert!(fewer.last().unwrap().starts_with("(left out: exits wfi; "));
         assert_eq!(fewer[1], "wait       p50    irq     sent");
         for line in &fewer[..fewer.len() - 1] {
             assert!(line.chars().count() < width, "{line}");
@@ -182,12 +209,25 @@ mod tests {
         let few = fitted(Some(14));
         assert_eq!(few[0], "wait       p50");
         assert!(
-            few[3].starts_with("(exits wfi, exits irq, IPIs/op sent does"),
+            few[3].starts_with("(left out: exits wfi, exits irq, IPIs/op sent;"),
             "{}",
             few[3]
         );
         // Words are what a line is about, and stay.
         assert_eq!(fitted(Some(3))[..3], ["wait", "wfi", "poll-wfi"]);
+    }
+
+    #[test]
+    fn colours_move_nothing() {
+        let columns = [
+            Column::words("wait", texts(&["wfi", "poll-wfi"])),
+            Column::numbers("exits", "irq", texts(&["7", "1234"])),
+        ];
+        let paint = |_: Part, text: &str| format!("<{text}>");
+        let painted = fitted(columns.iter().collect(), None, &paint);
+        assert_eq!(painted[2], "<wfi>           <7>");
+        let stripped = painted.iter().map(|line| line.replace(['<', '>'], ""));
+        assert!(stripped.eq(lines(&columns)));
     }
 
     #[test]

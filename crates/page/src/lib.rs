@@ -33,6 +33,7 @@ pub mod scale;
 mod shared;
 pub mod shortfalls;
 mod stacks;
+pub mod standalone;
 pub mod summary;
 mod svg;
 pub mod table;
@@ -40,7 +41,7 @@ pub mod table;
 pub use column::Column;
 pub use curves::Line;
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 use results::merge::Run;
 
 use scale::Scale;
@@ -53,7 +54,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 /// A chart of one line, for pages that are not about runs.
 pub fn chart(name: &str, points: &[(f64, f64)], along: &str, unit: &str) -> Markup {
     let line = Line {
-        class: "line s1".into(),
+        class: "line c-blue".into(),
         name: String::new(),
         points: points.to_vec(),
     };
@@ -63,7 +64,7 @@ pub fn chart(name: &str, points: &[(f64, f64)], along: &str, unit: &str) -> Mark
 /// The same of several lines.
 pub fn chart_of(name: &str, lines: &[Line], along: &str, unit: &str) -> Markup {
     let drawn = curves::sweep(lines, along, unit, &format!("{name}: {unit} over {along}"));
-    frame::figure(name, "", &[], drawn)
+    frame::figure(name, "", &[], drawn).render()
 }
 
 /// The page about some runs.
@@ -73,7 +74,7 @@ pub fn html(title: Option<&str>, runs: &[Run]) -> String {
         (heading(&title, runs))
         (machine::section(runs))
         (across::section(runs))
-        (charts::sections(runs))
+        @for block in charts::sections(runs) { (block) }
         (appendix::sections(runs))
     };
     document(&title, body)

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Stacked bars.
 
-use maud::Markup;
-
 use crate::axis::Axis;
 use crate::frame::across;
-use crate::svg::{Anchor, Canvas, WIDTH, number, width_of};
+use crate::svg::{Anchor, Canvas, Drawing, WIDTH, number, width_of};
 
 /// A line of the chart.
 #[derive(Debug)]
@@ -51,7 +49,7 @@ impl Stack {
 }
 
 /// The chart, always linear: parts of a length can be seen no other way.
-pub fn chart(rows: &[Row], unit: &str, about: &str) -> Markup {
+pub fn chart(rows: &[Row], unit: &str, about: &str) -> Drawing {
     let stacks = || {
         rows.iter().filter_map(|row| match row {
             Row::Stack(stack) => Some(stack),

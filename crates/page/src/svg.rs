@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use maud::{Markup, PreEscaped};
+use maud::{Markup, PreEscaped, Render};
 
 /// Width of every chart, in the units of its coordinates: pixels where it is
 /// shown as large as it was drawn.
@@ -94,17 +94,38 @@ impl Canvas {
     }
 
     /// The drawing; `about` is the text for readers that can't see it.
-    pub fn finish(self, about: &str) -> Markup {
-        PreEscaped(format!(
-            r#"<svg viewBox="0 0 {WIDTH:.0} {:.0}" role="img" aria-label="{}">{}</svg>"#,
-            self.height,
-            escaped(about),
-            self.body
-        ))
+    pub fn finish(self, about: &str) -> Drawing {
+        Drawing {
+            height: self.height,
+            about: about.into(),
+            body: self.body,
+        }
     }
 
     fn put(&mut self, shape: std::fmt::Arguments<'_>) {
         let _ = self.body.write_fmt(shape);
+    }
+}
+
+/// A drawing that is finished, as wide as every chart.
+#[derive(Debug)]
+pub struct Drawing {
+    /// Its height.
+    pub height: f64,
+    /// The text for readers that can't see it.
+    pub about: String,
+    /// Its shapes.
+    pub body: String,
+}
+
+impl Render for Drawing {
+    fn render(&self) -> Markup {
+        PreEscaped(format!(
+            r#"<svg viewBox="0 0 {WIDTH:.0} {:.0}" role="img" aria-label="{}">{}</svg>"#,
+            self.height,
+            escaped(&self.about),
+            self.body
+        ))
     }
 }
 
@@ -115,7 +136,8 @@ fn title(hint: &str) -> String {
     }
 }
 
-fn escaped(text: &str) -> String {
+/// A text that is no markup.
+pub fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -186,7 +208,7 @@ mod tests {
         let mut canvas = Canvas::new(10.0);
         canvas.text((0.0, 0.0), Anchor::Start, "", "<script>&\"");
         canvas.rect((0.0, 0.0), (-1.0, 1.0), "", "<b>");
-        let text = canvas.finish("a\"b").into_string();
+        let text = canvas.finish("a\"b").render().into_string();
         assert!(!text.contains("<script>") && !text.contains("<b>") && !text.contains("a\"b"));
         assert!(text.contains(r#"width="0.0""#));
     }

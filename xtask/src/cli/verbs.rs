@@ -75,6 +75,9 @@ pub struct ReportArgs {
     /// for a model of the energy per wake-up (docs/energy.md)
     #[arg(long, value_name = "FILE.toml")]
     pub watts: Option<PathBuf>,
+    /// Also write each chart of the page as an SVG file of its own to this folder; no file there is replaced
+    #[arg(long, value_name = "DIR")]
+    pub svg: Option<PathBuf>,
     /// Title of the page
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
@@ -239,6 +242,9 @@ pub struct CostArgs {
     /// Only write docs/cost.md anew from the baselines in docs/cost
     #[arg(long, conflicts_with_all = ["json", "compare", "save"])]
     pub page: bool,
+    /// In which form it is shown.
+    #[command(flatten)]
+    pub format: FormatArgs,
 }
 
 /// Options of `asm`.

@@ -19,7 +19,7 @@ use crate::cli::JobArgs;
 use crate::job::Job;
 use crate::session;
 use crate::terminal::say;
-use page::{chart, document};
+use page::{Column, chart, document};
 
 /// Numbers of vCPUs that are tried, as far as the board has them.
 const CPUS: [u32; 6] = [2, 4, 8, 16, 32, 64];
@@ -128,23 +128,16 @@ pub fn judge(lines: &Lines) -> Result<()> {
     Ok(())
 }
 
-/// The lines as a table of text.
-pub fn table(lines: &Lines) -> Vec<String> {
-    let counts = counts(lines);
-    let head: String = counts.iter().map(|cpus| format!("{cpus:>9}")).collect();
-    let mut table = vec![format!(
-        "{:<40}{head}",
-        "instructions per operation, by vCPUs"
-    )];
-    for (name, values) in lines {
-        let cell = |cpus: &u32| values.get(cpus).map_or("-".into(), u64::to_string);
-        let row: String = counts
-            .iter()
-            .map(|cpus| format!("{:>9}", cell(cpus)))
-            .collect();
-        table.push(format!("{name:<40}{row}"));
-    }
-    table
+/// The lines as a table.
+pub fn table(lines: &Lines) -> Vec<Column> {
+    let by_cpus = counts(lines).into_iter().map(|cpus| {
+        let cell =
+            |values: &BTreeMap<u32, u64>| values.get(&cpus).map_or("-".into(), u64::to_string);
+        let texts = lines.values().map(cell).collect();
+        Column::numbers("instructions, by vCPUs", &cpus.to_string(), texts)
+    });
+    let operations = Column::words("operation", lines.keys().cloned().collect());
+    [operations].into_iter().chain(by_cpus).collect()
 }
 
 /// The numbers of vCPUs that any line has.

@@ -1,60 +1,111 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Costs as a table of text.
+//! What is shown of costs.
 
 use cost::Path;
+use page::Column;
+use page::document::Document;
 
+use super::against::Against;
 use super::costs::{Costs, Mode, Row, guest_insns};
-use super::tally::Tally;
+use super::scale;
 
-const HEAD: &str = "\
-                     ────────────────hypervisor, per pass────────────────   guest's  same path
-path         deliver insns  sysregs    barriers   exceptions  memory  lines   insns  bare machine
-                            rd   wr  dsb isb dmb   in   out   ld  st data code";
+/// What the first table shows.
+const HEADING: &str = "hypervisor, per pass; the guest's instructions of the pass, and of the same path on the bare machine";
+/// Groups and titles of a tally's counts, in their order.
+const COUNTS: [(&str, &str); 12] = [
+    ("", "insns"),
+    ("sysregs", "rd"),
+    ("sysregs", "wr"),
+    ("barriers", "dsb"),
+    ("barriers", "isb"),
+    ("barriers", "dmb"),
+    ("exceptions", "in"),
+    ("exceptions", "out"),
+    ("memory", "ld"),
+    ("memory", "st"),
+    ("lines", "data"),
+    ("lines", "code"),
+];
+/// Group of the guest's instructions: under the hypervisor, and of the same path without it.
+const GUEST: &str = "guest's insns";
+/// Stands for what was not taken.
+const NONE: &str = "-";
 
-/// The lines of the table.
-pub fn table(costs: &Costs) -> Vec<String> {
-    let mut lines = vec![format!(
-        "{}: {}, {}",
-        costs.board, costs.emulator, costs.rustc
-    )];
-    lines.push(String::new());
-    lines.extend(HEAD.lines().map(str::to_owned));
-    for &path in Path::ALL {
-        for mode in [Mode::Inject, Mode::Direct] {
-            if let Some(row) = costs.row(path, mode) {
-                lines.push(line(path, row, costs.row(path, Mode::None)));
-            }
-        }
+/// Costs, with what they were held against.
+pub fn document(costs: &Costs, against: Option<&Against<'_>>) -> Document {
+    let machine = format!("{}: {}, {}", costs.board, costs.emulator, costs.rustc);
+    let mut document = Document::from(vec![machine, String::new(), HEADING.into()]);
+    document.table(paths(costs));
+    document.extend(skipped(costs));
+    document.extend(notes(costs));
+    document.push(String::new());
+    document.table(numbers(costs));
+    if !costs.scale.is_empty() {
+        document.push(String::new());
+        document.table(scale::table(&costs.scale));
     }
-    lines.extend(notes(costs));
-    lines.push(String::new());
-    let numbers = costs.numbers.iter();
-    lines.extend(numbers.map(|(name, value)| format!("{value:>10}  {name}")));
-    lines
+    if let Some(against) = against {
+        document.push(String::new());
+        document.extend(against.lines());
+    }
+    document
 }
 
-fn line(path: Path, row: &Row, bare: Option<&Row>) -> String {
-    let start = format!("{:<12} {:<7}", path.name(), row.mode.name());
-    let Some(el2) = row.el2 else {
-        let why = row.skipped.as_deref().unwrap_or("-");
-        return format!("{start}     -  {why}");
+/// The rows that are shown: under the hypervisor, in both modes.
+fn rows(costs: &Costs) -> impl Iterator<Item = (Path, &Row)> {
+    Path::ALL.iter().flat_map(move |&path| {
+        let modes = [Mode::Inject, Mode::Direct].into_iter();
+        modes.filter_map(move |mode| Some((path, costs.row(path, mode)?)))
+    })
+}
+
+/// A row per path and mode.
+fn paths(costs: &Costs) -> Vec<Column> {
+    let rows: Vec<(Path, &Row)> = rows(costs).collect();
+    let words = |title, of: &dyn Fn(&(Path, &Row)) -> String| {
+        Column::words(title, rows.iter().map(of).collect())
     };
-    format!(
-        "{start}{} {:>9} {:>13}",
-        hypervisor(&el2),
-        guest_insns(Some(row)),
-        guest_insns(bare)
-    )
+    let mut columns = vec![
+        words("path", &|(path, _)| path.name().into()),
+        words("deliver", &|(_, row)| row.mode.name().into()),
+    ];
+    for (at, (group, title)) in COUNTS.into_iter().enumerate() {
+        let texts = rows.iter().map(|(_, row)| match row.el2 {
+            Some(el2) => el2.columns()[at].to_string(),
+            None => NONE.into(),
+        });
+        columns.push(Column::numbers(group, title, texts.collect()));
+    }
+    let guest = |title, of: &dyn Fn(&(Path, &Row)) -> String| {
+        Column::numbers(GUEST, title, rows.iter().map(of).collect())
+    };
+    columns.push(guest("here", &|(_, row)| match row.el2 {
+        Some(_) => guest_insns(Some(row)),
+        None => NONE.into(),
+    }));
+    columns.push(guest("bare machine", &|(path, row)| match row.el2 {
+        Some(_) => guest_insns(costs.row(*path, Mode::None)),
+        None => NONE.into(),
+    }));
+    columns
 }
 
-/// The columns under [`HEAD`].
-fn hypervisor(el2: &Tally) -> String {
-    const WIDTHS: [usize; 12] = [6, 4, 4, 4, 3, 3, 4, 5, 4, 3, 4, 4];
-    let columns = el2.columns().into_iter().zip(WIDTHS);
-    let columns: Vec<String> = columns
-        .map(|(count, width)| format!("{count:>width$}"))
-        .collect();
-    columns.join(" ")
+/// Why some paths have no counts.
+fn skipped(costs: &Costs) -> impl Iterator<Item = String> {
+    let skipped = rows(costs).filter(|(_, row)| row.el2.is_none());
+    skipped.map(|(path, row)| {
+        let why = row.skipped.as_deref().unwrap_or("not counted");
+        format!("{} ({}): {why}", path.name(), row.mode.name())
+    })
+}
+
+/// The numbers that stand alone.
+fn numbers(costs: &Costs) -> Vec<Column> {
+    let values = costs.numbers.values().map(u64::to_string);
+    vec![
+        Column::numbers("", "number", values.collect()),
+        Column::words("of", costs.numbers.keys().cloned().collect()),
+    ]
 }
 
 /// Rows whose passes did not all agree, which is worth knowing.
@@ -74,4 +125,37 @@ fn notes(costs: &Costs) -> Vec<String> {
         )
     };
     odd.map(note).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::history;
+    use super::*;
+
+    #[test]
+    fn every_count_is_shown_and_what_was_skipped_says_why() {
+        let costs = history::read(&history::newest().unwrap()).unwrap();
+        let against = Against::new(&costs, &costs);
+        let document = document(&costs, Some(&against));
+        let text = document.csv().unwrap();
+        for (path, row) in rows(&costs) {
+            let counts = row
+                .el2
+                .map(|el2| el2.columns().map(|count| count.to_string()));
+            let counts = counts.map_or([NONE; 12].join(","), |counts| counts.join(","));
+            let part = format!("{},{},{counts},", path.name(), row.mode.name());
+            assert!(text.contains(&part), "{part} in:\n{text}");
+        }
+        for (name, value) in &costs.numbers {
+            assert!(
+                text.contains(&value.to_string()) && text.contains(name),
+                "{name}"
+            );
+        }
+        let lines = document.terminal(None);
+        for line in skipped(&costs) {
+            assert!(lines.contains(&line), "{line}");
+        }
+        assert!(skipped(&costs).count() > 0 && lines.last().is_some_and(|line| line == "the same"));
+    }
 }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Distributions of the samples, from the histograms.
 
-use maud::Markup;
 use plan::{Deliver, Shape, Under, Wake};
 use results::Cell;
 
 use crate::cells::{Panel, path, wait_class, waiting_text};
 use crate::curves::{self, Line};
-use crate::frame::{self, Entry, figure};
+use crate::frame::{self, Entry, Figure, Section, figure};
 use crate::lead::By;
 use crate::svg::number;
 
@@ -28,7 +27,7 @@ fn has_chart(cell: &Cell) -> bool {
 const MOST: usize = 10;
 
 /// The section: a chart for each workload and path.
-pub fn section(panels: &[Panel<'_>]) -> Markup {
+pub fn section(panels: &[Panel<'_>]) -> Section {
     let mut figures = Vec::new();
     // A broadcast is many of what is shown already.
     let shown = panels
@@ -59,11 +58,11 @@ pub fn section(panels: &[Panel<'_>]) -> Markup {
         "Cumulative; every further nine of the percentiles takes as much room as the last, so that \
          the tail can be seen. Outliers are never dropped. Where samples are taken apart it is the path that is shown. Broadcasts, and elided wake-ups of direct \
          delivery, are in the table.",
-        &figures,
+        figures,
     )
 }
 
-fn chart(panel: &Panel<'_>, path: &str, cells: &[&Cell], chosen: &str) -> Option<Markup> {
+fn chart(panel: &Panel<'_>, path: &str, cells: &[&Cell], chosen: &str) -> Option<Figure> {
     let mut lines = Vec::new();
     let mut legend: Vec<Entry> = Vec::new();
     for cell in cells {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A map: the median of each pair of CPUs, a row for each sender.
 
-use maud::{Markup, html};
-
 use crate::cells::Panel;
-use crate::frame::{Entry, figure, section};
+use crate::frame::{Entry, Figure, Item, Section, figure, mixed};
 use crate::lead::By;
 use crate::pairs::{self, Group};
 use crate::svg::{Anchor, Canvas, WIDTH, number};
@@ -17,19 +15,19 @@ const TOP: f64 = 26.0;
 const LABELS: usize = 16;
 
 /// The section: a map for each kind of cells that has pairs.
-pub fn maps(panels: &[Panel<'_>]) -> Markup {
+pub fn maps(panels: &[Panel<'_>]) -> Section {
     let drawn = panels.iter().flat_map(|panel| {
         let groups = pairs::groups(panel.cells.iter().copied());
-        let maps: Vec<Markup> = groups
+        let maps: Vec<Item> = groups
             .iter()
             .flat_map(|group| {
-                let left_out = pairs::left_out(group).map(|why| html! { p.about { (why) } });
-                map(panel, group).into_iter().chain(left_out)
+                let left_out = pairs::left_out(group).map(Item::About);
+                let map = map(panel, group).map(Item::Figure);
+                map.into_iter().chain(left_out)
             })
             .collect();
         maps
     });
-    let figures: Vec<Markup> = drawn.collect();
     let counted = panels.iter().any(|panel| panel.run.results.unit == "insns");
     let of_host = panels.iter().any(|panel| panel.scale.of_host);
     let caveat = match (counted, of_host) {
@@ -39,17 +37,18 @@ pub fn maps(panels: &[Panel<'_>]) -> Markup {
         (_, true) => " These are threads of the emulator: the map says nothing about a machine.",
         _ => "",
     };
-    html! {
-        (section(
-            "pairs", "Between which CPUs",
-            &format!("Median of each pair: a row for each sender, a column for each receiver. What is blank was not measured, or too seldom; a \
-                      round trip is measured once for both directions.{caveat}"),
-            &figures,
-        ))
-    }
+    mixed(
+        "pairs",
+        "Between which CPUs",
+        &format!(
+            "Median of each pair: a row for each sender, a column for each receiver. What is blank was not measured, or too seldom; a \
+                      round trip is measured once for both directions.{caveat}"
+        ),
+        drawn.collect(),
+    )
 }
 
-fn map(panel: &Panel<'_>, group: &Group<'_>) -> Option<Markup> {
+fn map(panel: &Panel<'_>, group: &Group<'_>) -> Option<Figure> {
     let by = By::of(&group.cells);
     let medians = group.cells.iter().filter_map(|cell| {
         let value = panel.value(by.median(cell)?);

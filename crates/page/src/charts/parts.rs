@@ -3,12 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use maud::Markup;
 use plan::Under;
 use results::{Cell, Counts};
 
 use crate::cells::{Panel, path, waiting_text};
-use crate::frame::{Entry, figure};
+use crate::frame::{Entry, Figure, figure};
 use crate::stacks::{self, Row, Stack};
 
 /// Colours in the order in which names take them.
@@ -42,7 +41,7 @@ const RESIDENCY: [&str; 4] = ["run", "poll", "wfi", "el2"];
 type Parts = Vec<(&'static str, String, f64)>;
 
 /// Stages of each cell that has any, of the samples with time stamps.
-pub fn stages(panel: &Panel<'_>) -> Option<Markup> {
+pub fn stages(panel: &Panel<'_>) -> Option<Figure> {
     let cells = with(panel, |cell| cell.stages().next().is_some());
     let names = stage_names(&cells);
     let mut overlapping = 0;
@@ -92,7 +91,7 @@ pub fn stage_names(cells: &[&Cell]) -> Vec<String> {
 }
 
 /// Time at EL2 by cause of the exit, of the samples with time stamps.
-pub fn time_at_el2(panel: &Panel<'_>) -> Option<Markup> {
+pub fn time_at_el2(panel: &Panel<'_>) -> Option<Figure> {
     let time = |cell: &Cell| cell.counters.get("time").cloned().unwrap_or_default();
     // The counters are in ticks, whatever the samples are in.
     let shown = |cell: &Cell, ticks| panel.scale.of_cell(cell).ticks(ticks);
@@ -124,7 +123,7 @@ pub fn time_at_el2(panel: &Panel<'_>) -> Option<Markup> {
 }
 
 /// Exits by cause.
-pub fn exits(panel: &Panel<'_>) -> Option<Markup> {
+pub fn exits(panel: &Panel<'_>) -> Option<Figure> {
     let cells = with(panel, |cell| {
         cell.under == Under::Rouse && !cell.exits_of_samples().is_empty()
     });
@@ -156,7 +155,7 @@ pub fn exits(panel: &Panel<'_>) -> Option<Markup> {
 }
 
 /// Residency by state.
-pub fn residency(panel: &Panel<'_>) -> Option<Markup> {
+pub fn residency(panel: &Panel<'_>) -> Option<Figure> {
     let cells = with(panel, |cell| cell.residency.values().sum::<u64>() > 0);
     let names = names(&cells, &RESIDENCY, |cell| &cell.residency);
     let rows = rows(&cells, |cell| {
@@ -300,7 +299,7 @@ fn draw(
     legend: &[Entry],
     (unit, note): (&str, &str),
     what: &str,
-) -> Option<Markup> {
+) -> Option<Figure> {
     if legend.is_empty() {
         return None;
     }

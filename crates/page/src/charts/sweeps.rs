@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Charts over a limit or a pause that takes several values.
 
-use maud::Markup;
 use plan::{DIMENSIONS, Info, Show, Wait};
 use results::Cell;
 
 use crate::cells::{Panel, distinct, path, wait_class, waiting_text};
 use crate::curves::{self, Line};
-use crate::frame::{self, figure};
+use crate::frame::{self, Figure, Section, figure};
 
 /// The limit of which it is shown what no poll at all would cost.
 const LIMIT: &str = "poll-limit-us";
@@ -19,7 +18,7 @@ const MOST: usize = 12;
 const CHARTS: usize = 12;
 
 /// The section: charts of each dimension that takes more than one value.
-pub fn section(panels: &[Panel<'_>]) -> Markup {
+pub fn section(panels: &[Panel<'_>]) -> Section {
     let mut figures = Vec::new();
     for info in &DIMENSIONS {
         let Show::Sweep { chart: name, .. } = info.show else {
@@ -39,7 +38,7 @@ pub fn section(panels: &[Panel<'_>]) -> Markup {
         "sweeps",
         "Sweeps",
         "Medians over a limit or a pause, everything else being equal.",
-        &figures,
+        figures,
     )
 }
 
@@ -65,7 +64,7 @@ fn chart(
     info: &Info,
     (title, chosen): (&str, &str),
     cells: &[&Cell],
-) -> Option<Markup> {
+) -> Option<Figure> {
     let applying: Vec<&Cell> = cells
         .iter()
         .copied()

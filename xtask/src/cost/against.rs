@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Costs held against a baseline: what is shown of that, and the verdict.
+
+use anyhow::{Result, bail};
+
+use super::costs::Costs;
+use super::gate::{self, Change};
+use crate::failure::bad_input;
+
+/// What is not as in a baseline.
+pub struct Against<'b> {
+    base: &'b Costs,
+    changes: Vec<Change>,
+    /// What is no longer counted.
+    gone: Vec<String>,
+}
+
+impl<'b> Against<'b> {
+    /// Holds `costs` against `base`.
+    pub fn new(base: &'b Costs, costs: &Costs) -> Self {
+        let (changes, gone) = gate::changes(base, costs);
+        Self {
+            base,
+            changes,
+            gone,
+        }
+    }
+
+    /// What is shown.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = vec![format!(
+            "against `{}` ({}):",
+            self.base.label, self.base.rustc
+        )];
+        if self.changes.is_empty() && self.gone.is_empty() {
+            lines.push("the same".into());
+        }
+        lines.extend(self.changes.iter().map(Change::text));
+        let gone = self.gone.iter();
+        lines.extend(gone.map(|name| format!("{name}: no longer counted")));
+        lines
+    }
+
+    /// Fails if something grew too much, or if that can't be told because another compiler made
+    /// the code.
+    pub fn judge(self, costs: &Costs) -> Result<()> {
+        // The difference may be the compiler's, and may hide one of the tree's.
+        if let Some(other) = gate::other_compiler(self.base, &costs.rustc) {
+            bad_input!("can't be judged: {other}");
+        }
+        let grown = self.changes.iter().filter(|change| change.fails());
+        let grown: Vec<String> = grown.map(Change::text).collect();
+        if !grown.is_empty() || !self.gone.is_empty() {
+            let all: Vec<String> = grown.into_iter().chain(self.gone).collect();
+            bail!("more than before: {}", all.join("; "));
+        }
+        Ok(())
+    }
+}

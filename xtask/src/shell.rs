@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The verbs `completions` and `man`: what a shell and its reader know of the command line,
+//! made from the options themselves.
+
+use anyhow::{Context, Result};
+use clap::{Command, CommandFactory};
+use clap_complete::Shell;
+
+use crate::cli::Cli;
+use crate::failure::bad_input;
+use crate::terminal;
+
+/// The name that is completed. `cargo xtask` is two words, of which the first is completed by
+/// Cargo's own rules; a function of this name can be told from it.
+const NAME: &str = "xtask";
+
+/// Writes the rules for `shell`.
+pub fn completions(shell: Shell) -> Result<()> {
+    let mut rules = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), NAME, &mut rules);
+    put(&rules)
+}
+
+/// Writes the page of `verb`, or the first page.
+pub fn man(verb: Option<&str>) -> Result<()> {
+    let mut all = Cli::command();
+    all.build();
+    let command = match verb {
+        None => all,
+        Some(verb) => match all.find_subcommand(verb) {
+            Some(of) => of.clone(),
+            None => bad_input!("there is no verb `{verb}`; use {}", names(&all)),
+        },
+    };
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command).render(&mut page)?;
+    put(&page)
+}
+
+fn put(text: &[u8]) -> Result<()> {
+    terminal::unless_reader_left(terminal::write(text)).context("standard output can't be written")
+}
+
+fn names(all: &Command) -> String {
+    let names: Vec<&str> = all.get_subcommands().map(Command::get_name).collect();
+    names.join(", ")
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a terminal shows: tables that fit it, colours unless `NO_COLOR` is set; a pipe has neither.
+
+#![cfg(target_os = "linux")]
+
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+use std::process::{Command, Stdio};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+const REPLAY: [&str; 5] = ["governors", "--generate", "bursty", "--count", "50"];
+const ESCAPE: char = '\u{1b}';
+
+fn replay(more: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    command.args(REPLAY).args(more).stdin(Stdio::null());
+    // What the one that tests has set is not what is tested.
+    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI", "COLUMNS"] {
+        command.env_remove(name);
+    }
+    command.env("TERM", "xterm-256color");
+    command
+}
+
+/// What `command` shows on a terminal of so many columns.
+fn shown(mut command: Command, columns: u16) -> String {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    let terminal = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(name.to_str().unwrap())
+        .unwrap();
+    let size = Winsize {
+        ws_row: 50,
+        ws_col: columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    tcsetwinsize(&terminal, size).unwrap();
+    command.stdout(terminal).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    // It has the last descriptor of the terminal then.
+    drop(command);
+    let mut bytes = Vec::new();
+    // The end is an error (EIO) on Linux: pty(7).
+    let _ = File::from(master).read_to_end(&mut bytes);
+    assert!(child.wait().unwrap().success());
+    String::from_utf8(bytes).unwrap().replace("\r\n", "\n")
+}
+
+fn piped(mut command: Command) -> String {
+    String::from_utf8(command.output().unwrap().stdout).unwrap()
+}
+
+/// Lines of the table: from the first title to the next empty line.
+fn table(text: &str) -> Vec<&str> {
+    let lines = text.lines().skip_while(|line| !line.is_empty()).skip(1);
+    lines.take_while(|line| !line.is_empty()).collect()
+}
+
+#[test]
+fn a_table_fits_the_terminal_and_says_what_is_missing() {
+    for columns in [60, 80] {
+        let mut command = replay(&[]);
+        command.env("NO_COLOR", "1");
+        let text = shown(command, columns);
+        let lines = table(&text);
+        let (told, rows) = lines.split_last().unwrap();
+        assert!(
+            told.starts_with('(') && told.ends_with("--wide shows all columns)"),
+            "{told}"
+        );
+        for row in rows {
+            assert!(row.chars().count() <= usize::from(columns), "{row}");
+        }
+    }
+    // All columns on request, and in a pipe.
+    let mut wide = replay(&["--wide"]);
+    wide.env("NO_COLOR", "1");
+    let whole = piped(replay(&[]));
+    assert_eq!(table(&shown(wide, 60)), table(&whole));
+    assert!(!whole.contains("--wide"));
+}
+
+#[test]
+fn colours_are_for_terminals_that_want_them() {
+    assert!(shown(replay(&[]), 200).contains(ESCAPE));
+    for (name, value) in [("NO_COLOR", "1"), ("TERM", "dumb"), ("CLICOLOR", "0")] {
+        let mut command = replay(&[]);
+        command.env(name, value);
+        assert!(!shown(command, 200).contains(ESCAPE), "{name}={value}");
+    }
+    for form in ["md", "mail", "csv", "json"] {
+        let text = shown(replay(&["--format", form]), 200);
+        assert!(!text.contains(ESCAPE), "{form}");
+    }
+    let mut forced = replay(&[]);
+    forced.env("CLICOLOR_FORCE", "1");
+    for command in [replay(&[]), forced] {
+        assert!(!piped(command).contains(ESCAPE));
+    }
+}
