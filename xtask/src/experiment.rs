@@ -8,6 +8,7 @@
 //! `docs/experiments.md` says what each can show.
 
 mod boot;
+mod chart;
 mod claim;
 mod find;
 mod outcome;
@@ -175,7 +176,7 @@ impl Experiment {
         let repeats = boots.flat_map(|boot| boot.repeats.iter().map(move |repeat| (boot, repeat)));
         let jobs = repeats.map(|(boot, repeat)| {
             let job = |boot: &Boot, repeat: &Repeat| {
-                let mut of = boot.args(&args.board, repeat);
+                let mut of = boot.args(&args.board, repeat, args.seed);
                 of.metric = self.metric;
                 Ok::<_, anyhow::Error>(Job::new(&of)?.within(&args.limits))
             };
@@ -232,6 +233,11 @@ impl Experiment {
             source: self.source,
             comparable: self.comparable,
             medians: runs.each(medians),
+            runs: runs
+                .named()
+                .map(|(name, results)| report::without_cells(&name, results))
+                .collect(),
+            caveats: report::caveats(runs.named().map(|(_, results)| results)),
             outcome: (self.conclude)(&runs)?,
         })
     }

@@ -6,8 +6,6 @@
 
 mod colour;
 
-use std::env;
-
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use page::document::{Block, Document};
@@ -91,13 +89,13 @@ impl FormatArgs {
                 say!("{}", document.painted(width, paint).join("\n"));
                 Ok(())
             }
-            Format::Md => write(&document.markdown(&command())),
-            Format::Mail => write(&document.mail(&command())),
+            Format::Md => write(&document.markdown(&launch::this_command())),
+            Format::Mail => write(&document.mail(&launch::this_command())),
             Format::Csv => {
                 caveats(document);
                 write(&document.csv()?)
             }
-            Format::Json => write(&json::text(&document.json(&command()))?),
+            Format::Json => write(&json::text(&document.json(&launch::this_command()))?),
         }
     }
 }
@@ -110,11 +108,6 @@ fn caveats(document: &Document) {
             note!("{line}");
         }
     }
-}
-
-fn command() -> String {
-    let words = env::args().skip(1).map(|word| launch::quoted(&word));
-    format!("cargo xtask {}", words.collect::<Vec<_>>().join(" "))
 }
 
 fn write(text: &str) -> Result<()> {

@@ -7,6 +7,7 @@ mod under_xen;
 pub use hosted::hosted;
 pub use under_xen::{under_xen, xen_alone};
 
+use std::env;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,6 +21,12 @@ use crate::disk;
 use crate::images::Built;
 use crate::job::{DirtyFirmware, Job, Variant};
 use crate::qemu::{self, Emulator, firmware};
+
+/// The command that runs, for a shell.
+pub fn this_command() -> String {
+    let words = env::args().skip(1).map(|word| quoted(&word));
+    format!("cargo xtask {}", words.collect::<Vec<_>>().join(" "))
+}
 
 /// The command of one boot of `job`. For a boot from disk the disk is written.
 pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) -> Result<Command> {

@@ -32,7 +32,27 @@ pub struct Axis {
 impl Axis {
     /// A scale from zero up to the largest of `values`, or logarithmic if that
     /// is what it takes to tell the small ones apart.
+    ///
+    /// Values below zero are on its other side, in proportion.
     pub fn from_zero(values: impl Iterator<Item = f64> + Clone, from: f64, to: f64) -> Self {
+        /// Room for a number beside the lowest.
+        const ROOM: f64 = 1.15;
+        let lowest = values.clone().fold(0.0, f64::min);
+        if lowest < 0.0 {
+            let high = values.fold(0.0, f64::max);
+            return Self {
+                kind: Kind::Linear,
+                low: lowest * ROOM,
+                high: if high > 0.0 {
+                    high
+                } else {
+                    -lowest * (ROOM - 1.0)
+                },
+                from,
+                to,
+                zero: true,
+            };
+        }
         let (low, high) = bounds(values);
         if high / low > TOO_WIDE {
             return Self::log(low, high, from, to);

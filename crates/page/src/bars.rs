@@ -25,7 +25,10 @@ pub struct Bar {
     pub hint: String,
 }
 
+/// Room for labels that are no longer.
 const LEFT: f64 = 108.0;
+/// And for those that are, at most.
+const MOST: f64 = 260.0;
 const THICK: f64 = 9.0;
 const STEP: f64 = 11.0;
 const GAP: f64 = 8.0;
@@ -36,7 +39,9 @@ pub fn chart(groups: &[Group], unit: &str, about: &str) -> Drawing {
     let values = values.map(|bar| bar.value);
     let texts = values.clone().map(|value| width_of(&number(value)));
     let right = WIDTH - texts.fold(24.0, f64::max) - 8.0;
-    let axis = Axis::from_zero(values, LEFT, right);
+    let labels = groups.iter().map(|group| width_of(&group.label.0) + 12.0);
+    let left = labels.fold(LEFT, f64::max).min(MOST);
+    let axis = Axis::from_zero(values, left, right);
     let bars: usize = groups.iter().map(|group| group.bars.len()).sum();
     let bottom = 4.0 + bars as f64 * STEP + groups.len() as f64 * GAP;
     let mut canvas = Canvas::new(bottom + 32.0);
@@ -49,20 +54,28 @@ pub fn chart(groups: &[Group], unit: &str, about: &str) -> Drawing {
     let mut y = 4.0;
     for group in groups {
         let middle = y + group.bars.len() as f64 * STEP / 2.0;
-        label(&mut canvas, middle, &group.label);
+        label(&mut canvas, (left - 6.0, middle), &group.label);
         for bar in &group.bars {
-            draw(&mut canvas, &axis, y, bar);
+            draw(&mut canvas, (&axis, left), y, bar);
             y += STEP;
         }
         y += GAP;
     }
-    canvas.line((LEFT, 0.0), (LEFT, bottom), "base");
+    let base = base(&axis, left);
+    canvas.line((base, 0.0), (base, bottom), "base");
     canvas.finish(about)
 }
 
+/// Where bars begin.
+fn base(axis: &Axis, left: f64) -> f64 {
+    match axis.kind {
+        Kind::Linear => axis.place(0.0),
+        Kind::Log => left,
+    }
+}
+
 /// The label of a group: what it is, and what of it is special below.
-fn label(canvas: &mut Canvas, middle: f64, (name, more): &(String, String)) {
-    let x = LEFT - 6.0;
+fn label(canvas: &mut Canvas, (x, middle): (f64, f64), (name, more): &(String, String)) {
     if more.is_empty() {
         canvas.text((x, middle + 2.5), Anchor::End, "name", name);
     } else {
@@ -72,24 +85,24 @@ fn label(canvas: &mut Canvas, middle: f64, (name, more): &(String, String)) {
 }
 
 /// A bar, or where a length would mislead a dot at the end of a thin line.
-fn draw(canvas: &mut Canvas, axis: &Axis, y: f64, bar: &Bar) {
+fn draw(canvas: &mut Canvas, (axis, left): (&Axis, f64), y: f64, bar: &Bar) {
     let end = axis.place(bar.value);
     let middle = y + THICK / 2.0;
     if axis.kind == Kind::Linear {
+        let base = base(axis, left);
         canvas.rect(
-            (LEFT, y),
-            (end - LEFT, THICK),
+            (base.min(end), y),
+            ((end - base).abs(), THICK),
             &format!("fill {}", bar.class),
             &bar.hint,
         );
     } else {
-        canvas.line((LEFT, middle), (end, middle), "lead");
+        canvas.line((left, middle), (end, middle), "lead");
         canvas.dot((end, middle), &format!("fill {}", bar.class), &bar.hint);
     }
-    canvas.text(
-        (end + 5.0, middle + 3.5),
-        Anchor::Start,
-        "value",
-        &number(bar.value),
-    );
+    let (x, anchor) = match bar.value < 0.0 {
+        true => (end - 5.0, Anchor::End),
+        false => (end + 5.0, Anchor::Start),
+    };
+    canvas.text((x, middle + 3.5), anchor, "value", &number(bar.value));
 }

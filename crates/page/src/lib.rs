@@ -38,8 +38,10 @@ pub mod summary;
 mod svg;
 pub mod table;
 
+pub use bars::{Bar, Group as Bars};
 pub use column::Column;
 pub use curves::Line;
+pub use frame::Entry;
 
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 use results::merge::Run;
@@ -65,6 +67,17 @@ pub fn chart(name: &str, points: &[(f64, f64)], along: &str, unit: &str) -> Mark
 pub fn chart_of(name: &str, lines: &[Line], along: &str, unit: &str) -> Markup {
     let drawn = curves::sweep(lines, along, unit, &format!("{name}: {unit} over {along}"));
     frame::figure(name, "", &[], drawn).render()
+}
+
+/// Groups of bars, with what their colours mean.
+pub fn bars_of(name: &str, legend: &[Entry], groups: &[Bars], unit: &str) -> Markup {
+    let drawn = bars::chart(groups, unit, &format!("{name}: {unit}"));
+    frame::figure(name, "", legend, drawn).render()
+}
+
+/// Where runs were made, and what these places do not model.
+pub fn machine(runs: &[Run]) -> Markup {
+    machine::section(runs)
 }
 
 /// The page about some runs.

@@ -191,19 +191,7 @@ pub fn into_one(runs: &[Run]) -> Results {
                 cell.run.clone_from(&run.label);
                 cell
             }));
-        all.runs.push(Origin {
-            label: run.label.clone(),
-            build: results.build.clone(),
-            began: results.began.clone(),
-            board: results.board.clone(),
-            machine: results.machine.clone(),
-            fidelity: results.fidelity.clone(),
-            fidelity_details: results.fidelity_details.clone(),
-            unit: results.unit.clone(),
-            unit_how: results.unit_how.clone(),
-            serrors: results.serrors,
-            incomplete: results.incomplete,
-        });
+        all.runs.push(Origin::of(&run.label, results));
     }
     (all.damaged, all.problems, all.notes) = (damaged, problems, notes);
     all

@@ -125,6 +125,26 @@ pub struct Origin {
     pub incomplete: bool,
 }
 
+impl Origin {
+    /// That of `results`, which are called `label`.
+    #[must_use]
+    pub fn of(label: &str, results: &Results) -> Self {
+        Self {
+            label: label.into(),
+            build: results.build.clone(),
+            began: results.began.clone(),
+            board: results.board.clone(),
+            machine: results.machine.clone(),
+            fidelity: results.fidelity.clone(),
+            fidelity_details: results.fidelity_details.clone(),
+            unit: results.unit.clone(),
+            unit_how: results.unit_how.clone(),
+            serrors: results.serrors,
+            incomplete: results.incomplete,
+        }
+    }
+}
+
 /// Where it was measured.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]

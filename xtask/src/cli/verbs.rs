@@ -137,6 +137,9 @@ pub struct ExperimentArgs {
     /// Machine: a name of boards/NAME.toml
     #[arg(long, value_name = "NAME", default_value = "virt")]
     pub board: String,
+    /// Draw the times that are drawn at random from other seeds: a number for each other choice. Verdicts should not depend on it
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u32>,
     /// How many emulators run at a time: boots of an experiment. The results are the same; where values are times, it is 1 [default: as
     /// many as this computer has CPUs and memory for]
     #[arg(long, value_name = "N")]

@@ -81,6 +81,9 @@ impl Repeat {
     }
 }
 
+/// Below these bits of a seed repetitions differ, above them choices.
+const SEED_BITS: u32 = 8;
+
 /// One boot.
 pub const ONCE: &[Repeat] = &[Repeat::SAME];
 
@@ -125,8 +128,8 @@ impl Boot {
         Some((boot, Repeat { lists, ..*repeat }))
     }
 
-    /// What is asked for on `board`.
-    pub fn args(&self, board: &str, repeat: &Repeat) -> JobArgs {
+    /// What is asked for on `board`; with another `choice` of seeds, if there is one.
+    pub fn args(&self, board: &str, repeat: &Repeat, choice: Option<u32>) -> JobArgs {
         let mut args = JobArgs::on(board);
         let special = |key: &str| repeat.lists.iter().any(|(other, _)| *other == key);
         let own = self.lists.iter().filter(|(key, _)| !special(key));
@@ -134,7 +137,12 @@ impl Boot {
         args.load.plan = request::PlanArgs::exactly(self.iterations, &lists);
         // Experiments say how many wake-ups they need, however long these take.
         args.load.plan.cell_ms = Some("0".into());
-        args.load.append = repeat.seed.map(|seed| format!("rouse.seed={seed}"));
+        let seed = match choice.map(u64::from) {
+            None => repeat.seed,
+            // No repetition has the seed of another choice.
+            Some(choice) => Some((choice << SEED_BITS) + repeat.seed.unwrap_or_default()),
+        };
+        args.load.append = seed.map(|seed| format!("rouse.seed={seed}"));
         // Workloads of Linux are of its guest.
         let linux = lists
             .iter()

@@ -1,29 +1,42 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a source says, what of it is tested, and our numbers for it, boot by boot.
 
+use std::collections::BTreeSet;
+
 use serde::{Serialize, Serializer};
 
 use super::verdict::{Test, Verdict, Way, judge};
 
-/// A figure of every boot, with the boots' names.
+/// A figure of every boot, with the boots' names, and what it depends on that the machine lacks.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ByBoot<T>(Vec<(String, T)>);
+pub struct ByBoot<T> {
+    figures: Vec<(String, T)>,
+    /// Names of probes.
+    missing: BTreeSet<String>,
+}
 
 impl<T> ByBoot<T> {
-    /// Of boots and their names.
+    /// Of boots and their names; they depend on nothing that the machine lacks.
     pub const fn new(figures: Vec<(String, T)>) -> Self {
-        Self(figures)
+        let missing = BTreeSet::new();
+        Self { figures, missing }
     }
 
-    /// Something that follows from each.
+    /// The same, but they depend on what is `missing`: names of probes.
+    pub fn despite(self, missing: BTreeSet<String>) -> Self {
+        Self { missing, ..self }
+    }
+
+    /// Something that follows from each, and depends on the same.
     pub fn map<U>(&self, of: impl Fn(&T) -> U) -> ByBoot<U> {
-        let each = self.0.iter();
-        ByBoot(each.map(|(name, it)| (name.clone(), of(it))).collect())
+        let each = self.figures.iter();
+        let figures = each.map(|(name, it)| (name.clone(), of(it))).collect();
+        ByBoot::new(figures).despite(self.missing.clone())
     }
 
     /// Each of them.
     pub fn values(&self) -> impl Iterator<Item = &T> {
-        self.0.iter().map(|(_, it)| it)
+        self.figures.iter().map(|(_, it)| it)
     }
 }
 
@@ -35,10 +48,14 @@ impl ByBoot<f64> {
     }
 }
 
-/// Of one boot, or of none: a constant.
-impl From<f64> for ByBoot<f64> {
-    fn from(value: f64) -> Self {
-        Self(vec![(String::new(), value)])
+/// A figure that was not measured here: a source's, or a bound. What was measured comes from
+/// [`Runs`](super::find::Runs), which knows what it depends on.
+#[derive(Clone, Copy)]
+pub struct Constant(pub f64);
+
+impl From<Constant> for ByBoot<f64> {
+    fn from(Constant(value): Constant) -> Self {
+        Self::new(vec![(String::new(), value)])
     }
 }
 
@@ -57,7 +74,7 @@ pub struct Claim {
     one: (String, ByBoot<f64>),
     other: (String, ByBoot<f64>),
     /// What it takes that the machine lacks: names of probes.
-    missing: Vec<String>,
+    missing: BTreeSet<String>,
     /// Why it is otherwise here, should it be.
     reason: Option<&'static str>,
 }
@@ -80,15 +97,18 @@ impl Claim {
         one: (&str, impl Into<ByBoot<f64>>),
         other: (&str, impl Into<ByBoot<f64>>),
     ) -> Self {
+        let one: (String, ByBoot<f64>) = (one.0.into(), one.1.into());
+        let other: (String, ByBoot<f64>) = (other.0.into(), other.1.into());
+        let missing: BTreeSet<String> = &one.1.missing | &other.1.missing;
         Self {
             source: source.into(),
             tested: None,
             test,
             least: 0.0,
             unit: None,
-            one: (one.0.into(), one.1.into()),
-            other: (other.0.into(), other.1.into()),
-            missing: Vec::new(),
+            one,
+            other,
+            missing,
             reason: None,
         }
     }
@@ -132,15 +152,6 @@ impl Claim {
         }
     }
 
-    /// Takes the judgement back if the machine lacks anything that it takes: names
-    /// of probes.
-    pub fn unless_missing(self, probes: &[String]) -> Self {
-        Self {
-            missing: probes.to_vec(),
-            ..self
-        }
-    }
-
     /// What our numbers say.
     pub fn verdict(&self) -> Verdict {
         if !self.missing.is_empty() {
@@ -154,7 +165,8 @@ impl Claim {
     pub fn why(&self) -> Option<String> {
         match self.verdict() {
             Verdict::NotModelled => {
-                let missing = self.missing.join(", ");
+                let missing: Vec<&str> = self.missing.iter().map(String::as_str).collect();
+                let missing = missing.join(", ");
                 Some(format!("this machine does not model {missing}"))
             }
             Verdict::Agrees => None,
@@ -203,7 +215,7 @@ impl Claim {
 
     /// Our numbers, boot by boot. What there is of one boot only holds for all.
     fn ours(&self) -> Vec<Ours<'_>> {
-        let (one, other) = (&self.one.1.0, &self.other.1.0);
+        let (one, other) = (&self.one.1.figures, &self.other.1.figures);
         let boots = one.len().max(other.len());
         debug_assert!(
             [one, other]
@@ -341,20 +353,24 @@ mod tests {
 
     #[test]
     fn a_claim_that_does_not_hold_says_why() {
-        let claim = Claim::below("a is cheaper", ("a", 2.0), ("b", 1.0));
+        let claim = Claim::below("a is cheaper", ("a", Constant(2.0)), ("b", Constant(1.0)));
         let claim = claim.else_because("a is emulated");
         assert_eq!(
             claim.line(),
             "  DIFFERS: a is cheaper [a below b] (ours: a 2.00, b 1.00: +100.0 %; a is emulated)"
         );
-        let claim = Claim::below("a is cheaper", ("a", 1.0), ("b", 2.0));
+        let claim = Claim::below("a is cheaper", ("a", Constant(1.0)), ("b", Constant(2.0)));
         let claim = claim.else_because("x");
         assert_eq!((claim.verdict(), claim.why()), (Verdict::Agrees, None));
     }
 
     #[test]
     fn boots_that_contradict_each_other_show_no_difference() {
-        let claim = Claim::below("a is cheaper", ("a", by_boot([1.0, 3.0, 1.0])), ("b", 2.0));
+        let claim = Claim::below(
+            "a is cheaper",
+            ("a", by_boot([1.0, 3.0, 1.0])),
+            ("b", Constant(2.0)),
+        );
         assert_eq!(
             claim.line(),
             "  no difference: a is cheaper [a below b] \
@@ -378,18 +394,33 @@ mod tests {
     #[test]
     fn a_difference_has_its_unit() {
         let equal = Test::Equality { band: 2.0 };
-        let claim = Claim::new("the same", equal, ("pipe", -51.0), ("notify", -49.5));
+        let claim = Claim::new(
+            "the same",
+            equal,
+            ("pipe", Constant(-51.0)),
+            ("notify", Constant(-49.5)),
+        );
         let claim = claim.in_unit("points");
         assert_eq!(claim.verdict(), Verdict::Agrees);
         assert_eq!(claim.what_is_tested(), "pipe within 2 points of notify");
-        let claim = Claim::new("the same", equal, ("pipe", -51.0), ("notify", -48.5));
+        let claim = Claim::new(
+            "the same",
+            equal,
+            ("pipe", Constant(-51.0)),
+            ("notify", Constant(-48.5)),
+        );
         assert_eq!(claim.in_unit("points").verdict(), Verdict::Differs);
     }
 
     #[test]
     fn what_was_nothing_before_has_a_sign_and_no_size() {
         let rises = Test::Sign { way: Way::Rises };
-        let claim = Claim::new("it appears", rises, ("after", 3.0), ("before", 0.0));
+        let claim = Claim::new(
+            "it appears",
+            rises,
+            ("after", Constant(3.0)),
+            ("before", Constant(0.0)),
+        );
         assert_eq!(claim.verdict(), Verdict::Agrees);
         let text = serde_json::to_string(&claim).unwrap();
         assert!(text.contains("\"effect\":null"), "{text}");
@@ -401,17 +432,25 @@ mod tests {
             text.contains("{\"kind\":\"sign\",\"way\":\"rises\"}"),
             "{text}"
         );
-        let claim = Claim::below("nothing", ("after", 0.0), ("before", 0.0));
+        let claim = Claim::below(
+            "nothing",
+            ("after", Constant(0.0)),
+            ("before", Constant(0.0)),
+        );
         assert_eq!(claim.verdict(), Verdict::NoDifference);
     }
 
     #[test]
     fn a_claim_about_what_is_not_modelled_is_not_judged() {
         for one in [1.0, 3.0] {
-            let claim = Claim::below("WFE waits", ("one", one), ("other", 2.0));
-            let claim = claim.else_because("x").unless_missing(&[]);
-            assert_ne!(claim.verdict(), Verdict::NotModelled);
-            let claim = claim.unless_missing(&["wfe_halts".into()]);
+            let claim = |missing: &[&str]| {
+                let missing = missing.iter().map(|&probe| probe.to_owned());
+                let one = ByBoot::from(Constant(one)).despite(missing.collect());
+                let claim = Claim::below("WFE waits", ("one", one), ("other", Constant(2.0)));
+                claim.else_because("x")
+            };
+            assert_ne!(claim(&[]).verdict(), Verdict::NotModelled);
+            let claim = claim(&["wfe_halts"]);
             assert_eq!(claim.verdict().agrees(), None);
             let line = claim.line();
             assert!(line.starts_with("  not modelled: WFE waits"), "{line}");

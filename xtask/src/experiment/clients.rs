@@ -10,7 +10,7 @@ use anyhow::Result;
 use plan::Under;
 
 use super::find::{Found, Run, Runs};
-use super::outcome::{ByBoot, Claim, Outcome, Table, Test, Way, whole};
+use super::outcome::{ByBoot, Chart, Claim, Constant, Outcome, Series, Table, Test, Way, whole};
 use super::{Boot, Experiment, Repeat};
 use crate::cli::Metric;
 
@@ -135,9 +135,20 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             claims.extend(of_cells(&Cells { runs, boot, deliver })?);
         }
     }
+    let series = [
+        Series::Here(1, "direct"),
+        Series::Here(4, "inject"),
+        Series::Published(7, "tbench"),
+        Series::Published(8, "netperf"),
+    ];
+    let charts = tables.iter().zip(WORK).map(|(table, (boot, _))| {
+        let title = format!("Requests per second where wake-ups are not elided, {boot} work");
+        Chart::bars(table, &title, "change, %", &series, |_| true)
+    });
+    let charts = charts.collect();
     Ok(Outcome {
         tables,
-        charts: Vec::new(),
+        charts,
         claims,
         notes: vec![
             "a pair is that of workload notify: a request, an answer, and some work on either side; client and server \
@@ -196,7 +207,7 @@ fn of_cells(cells: &Cells<'_>) -> Result<Vec<Claim>> {
     let left = |pairs, source| {
         let ours = ("left of the loss with 1 pair, %", cells.left(pairs)?);
         let gone = Test::Equality { band: LEFT };
-        let claim = Claim::new(source, gone, ours, ("none", 0.0)).in_unit("points");
+        let claim = Claim::new(source, gone, ours, ("none", Constant(0.0))).in_unit("points");
         Ok::<_, anyhow::Error>(claim.tested(format!("{place}, {pairs} pairs")))
     };
     let falls = Test::Sign { way: Way::Falls };

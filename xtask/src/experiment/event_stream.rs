@@ -11,7 +11,7 @@ use plan::Under;
 
 use super::{Boot, Experiment, ONCE};
 use super::find::{Found, Runs};
-use super::outcome::{Chart, Claim, Curve, Outcome, Table, Test, two};
+use super::outcome::{ByBoot, Chart, Claim, Constant, Curve, Outcome, Table, Test, two};
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: "event-stream",
@@ -157,10 +157,10 @@ fn periods(runs: &Runs) -> Result<(Table, Vec<Claim>)> {
         let claim = Claim::new(
             format!("asked for {asked} us, the stream has the period that the counter makes, us"),
             Test::Equality { band: 2.0 },
-            ("measured", p50),
-            ("made", made),
+            ("measured", found.figure(p50)),
+            ("made", Constant(made)),
         );
-        claims.push(claim.unless_missing(found.not_modelled()));
+        claims.push(claim);
     }
     let title = format!(
         "Period of the event stream by what is asked for (us), in us{}",
@@ -243,8 +243,9 @@ impl Way<'_> {
             .fold(0.0, f64::max)
     }
 
-    fn not_modelled(&self) -> &[String] {
-        self.cells[0].1.not_modelled()
+    /// A figure of all its cells, which wait alike.
+    fn figure(&self, value: f64) -> ByBoot<f64> {
+        self.cells[0].1.figure(value)
     }
 
     /// That the event stream rounds its limits up.
@@ -260,8 +261,8 @@ impl Way<'_> {
         let whole = Claim::new(
             source,
             Test::Equality { band: OFF },
-            ("the furthest from it", off.max(longest - 1.0)),
-            ("the next edge", 0.0),
+            ("the furthest from it", self.figure(off.max(longest - 1.0))),
+            ("the next edge", Constant(0.0)),
         );
         let mut claims = vec![whole.in_unit("periods")];
         let below = self.overshoots().filter(|(limit, _)| *limit < period);
@@ -272,15 +273,12 @@ impl Way<'_> {
             let claim = Claim::new(
                 format!("limits below its period of {period:.1} us do not differ"),
                 Test::Equality { band: OFF * period },
-                ("the longest poll", longest),
-                ("the shortest", shortest),
+                ("the longest poll", self.figure(longest)),
+                ("the shortest", self.figure(shortest)),
             );
             claims.push(claim.in_unit("us"));
         }
-        let claims = claims.into_iter();
         claims
-            .map(|claim| claim.unless_missing(self.not_modelled()))
-            .collect()
     }
 
     /// That it keeps its limits, against the `shortest` period.
@@ -291,11 +289,10 @@ impl Way<'_> {
             Test::Equality {
                 band: OFF * shortest,
             },
-            ("the longest overshoot", worst),
-            ("the limit", 0.0),
+            ("the longest overshoot", self.figure(worst)),
+            ("the limit", Constant(0.0)),
         );
-        let claim = claim.in_unit("us");
-        claim.unless_missing(self.not_modelled())
+        claim.in_unit("us")
     }
 }
 
@@ -328,7 +325,7 @@ fn chart(ways: &[Way<'_>]) -> Chart {
         class: way.class,
         points: way.overshoots().collect(),
     });
-    Chart {
+    Chart::Curves {
         title: "By how much a poll passes its limit".into(),
         along: "limit, us",
         unit: "overshoot p50, us".into(),

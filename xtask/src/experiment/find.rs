@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finding the cell that a row of a table is about, and what it counted.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result, bail};
 use results::neighbour::Neighbours;
-use results::{Cell, Critical, Results};
+use results::{Cell, Critical, Results, Stats};
 
 use super::claim::ByBoot;
 
@@ -11,7 +14,12 @@ use super::claim::ByBoot;
 pub struct Runs {
     experiment: &'static str,
     boots: Vec<Repeated>,
+    /// On what the samples that were looked at depend and the machine lacks, since the last [`Runs::watched`].
+    missing: Missing,
 }
+
+/// Names of probes.
+type Missing = RefCell<BTreeSet<String>>;
 
 /// A boot's: its label, and the results of each repetition with its name.
 struct Repeated {
@@ -28,6 +36,7 @@ impl Runs {
         Self {
             experiment,
             boots: Vec::new(),
+            missing: Missing::default(),
         }
     }
 
@@ -44,7 +53,14 @@ impl Runs {
 
     /// Something of each repetition of each boot, by the names of both.
     pub fn each<T>(&self, of: impl Fn(&Results) -> T) -> Vec<(String, T)> {
-        let each = self.boots.iter().flat_map(|boot| {
+        self.named()
+            .map(|(name, results)| (name, of(results)))
+            .collect()
+    }
+
+    /// Each repetition of each boot, by the names of both.
+    pub fn named(&self) -> impl Iterator<Item = (String, &Results)> {
+        self.boots.iter().flat_map(|boot| {
             let alone = boot.results.len() == 1;
             let label = boot.label;
             boot.results.iter().map(move |(repeat, results)| {
@@ -54,8 +70,7 @@ impl Runs {
                 };
                 (name, results)
             })
-        });
-        each.map(|(name, results)| (name, of(results))).collect()
+        })
     }
 
     /// Something of each repetition, with its name. A boot that was not repeated is in
@@ -67,7 +82,20 @@ impl Runs {
             let of_one = of(Run { runs: self, repeat })?;
             Ok(((*name).to_owned(), of_one))
         });
-        Ok(ByBoot::new(each.collect::<Result<_>>()?))
+        self.watched(|| each.collect())
+    }
+
+    /// The figures that `of` makes, with all that the samples behind them depend on and the machine
+    /// lacks: a caveat can't be forgotten where a figure is made.
+    pub fn watched<T>(&self, of: impl FnOnce() -> Result<Vec<(String, T)>>) -> Result<ByBoot<T>> {
+        self.missing.take();
+        let figures = of()?;
+        Ok(ByBoot::new(figures).despite(self.missing.take()))
+    }
+
+    /// The same of one figure, of boots that are not repeated.
+    pub fn once(&self, of: impl FnOnce() -> Result<f64>) -> Result<ByBoot<f64>> {
+        self.watched(|| Ok(vec![(String::new(), of()?)]))
     }
 
     /// The first repetition.
@@ -145,6 +173,7 @@ impl<'r> Run<'r> {
         };
         Ok(Ok(Found {
             cell,
+            missing: &self.runs.missing,
             frequency: machine.cntfrq_hz.max(1) as f64,
             per_second: per_second.max(1) as f64,
         }))
@@ -170,9 +199,14 @@ fn has(cell: &Cell, words: Words<'_>) -> bool {
 }
 
 /// A cell that was measured.
+///
+/// What is made of its samples depends on what its wait does, and so on what the machine models. Its
+/// counters say what the guest decided and asked for: that, it does everywhere.
 #[derive(Clone, Copy)]
 pub struct Found<'r> {
     cell: &'r Cell,
+    /// Where it is told what samples depend on.
+    missing: &'r Missing,
     /// Ticks, which counters are in, in a second.
     frequency: f64,
     /// What samples are in, in a second: ticks, of which each may be an
@@ -181,6 +215,23 @@ pub struct Found<'r> {
 }
 
 impl<'r> Found<'r> {
+    /// A figure that was made of its samples.
+    pub fn figure(&self, value: f64) -> ByBoot<f64> {
+        let missing = self.cell.not_modelled.iter().cloned();
+        ByBoot::new(vec![(String::new(), value)]).despite(missing.collect())
+    }
+
+    /// Its samples, of which it is told what they depend on.
+    fn stats(&self) -> Option<Stats> {
+        self.depends();
+        self.cell.stats
+    }
+
+    fn depends(&self) {
+        let probes = self.cell.not_modelled.iter().cloned();
+        self.missing.borrow_mut().extend(probes);
+    }
+
     /// What its values count.
     pub fn unit(&self) -> &'r str {
         &self.cell.unit
@@ -193,12 +244,12 @@ impl<'r> Found<'r> {
 
     /// Smallest, in the cell's unit.
     pub fn min(&self) -> f64 {
-        self.cell.stats.map_or(0, |stats| stats.min) as f64
+        self.stats().map_or(0, |stats| stats.min) as f64
     }
 
     /// Largest, in the cell's unit.
     pub fn max(&self) -> f64 {
-        self.cell.stats.map_or(0, |stats| stats.max) as f64
+        self.stats().map_or(0, |stats| stats.max) as f64
     }
 
     /// The period that the counter makes of the event stream's, microseconds.
@@ -208,11 +259,12 @@ impl<'r> Found<'r> {
 
     /// Median, in the cell's unit.
     pub fn median(&self) -> f64 {
-        self.cell.stats.map_or(0, |stats| stats.p50) as f64
+        self.stats().map_or(0, |stats| stats.p50) as f64
     }
 
     /// Its samples taken apart; an error if nothing looked on.
     pub fn critical(&self) -> Result<&'r Critical> {
+        self.depends();
         let critical = self.cell.critical.as_ref();
         critical.with_context(|| {
             format!(
@@ -229,13 +281,13 @@ impl<'r> Found<'r> {
 
     /// The 90th percentile, in the cell's unit; `None` where samples do not support it.
     pub fn p90(&self) -> Option<f64> {
-        let stats = self.cell.stats.filter(|stats| stats.supports(900))?;
+        let stats = self.stats().filter(|stats| stats.supports(900))?;
         Some(stats.p90 as f64)
     }
 
     /// Mean, in the cell's unit.
     pub fn mean(&self) -> f64 {
-        self.cell.stats.map_or(0.0, |stats| stats.mean)
+        self.stats().map_or(0.0, |stats| stats.mean)
     }
 
     /// What its neighbours got.
@@ -295,6 +347,7 @@ impl<'r> Found<'r> {
 
     /// The share of the CPUs' time in which they were not halted, per cent.
     pub fn awake(&self) -> f64 {
+        self.depends();
         let whole = self.count("span", "ticks") * self.cell.cpus as f64;
         100.0 * (1.0 - self.count("halt", "ticks") / whole.max(1.0))
     }

@@ -8,7 +8,7 @@ use anyhow::{Result, anyhow};
 use plan::Under;
 
 use super::find::{Found, Runs};
-use super::outcome::{ByBoot, Outcome, Table, two};
+use super::outcome::{ByBoot, Chart, Outcome, Series, Table, two};
 use super::{Boot, Experiment, SEEDS};
 use crate::cli::Metric;
 use crate::governors::States;
@@ -186,9 +186,17 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         let all = GOVERNORS.map(figures).into_iter().collect::<Result<Vec<_>>>()?;
         all.try_into().map_err(|_| anyhow!("a governor is missing"))
     })?;
+    let changes = changes(&ours);
+    let series = [
+        Series::Here(0, "teo"),
+        Series::Here(1, "teo-util"),
+        Series::Published(2, "teo"),
+        Series::Published(3, "teo-util"),
+    ];
+    let chart = Chart::bars(&changes, "Change against menu", "%", &series, |_| true);
     Ok(Outcome {
-        tables: vec![figures(&ours), changes(&ours)],
-        charts: Vec::new(),
+        tables: vec![figures(&ours), changes],
+        charts: vec![chart],
         claims: claims::all(&ours),
         notes: vec![priced(&ours, &states)],
     })

@@ -5,7 +5,7 @@ use anyhow::Result;
 use plan::Under;
 
 use super::find::{Found, Run, Runs, Words};
-use super::outcome::{ByBoot, Claim, Outcome, Table, two};
+use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, two};
 use super::{Boot, Experiment, ONCE, SEEDS};
 use crate::cli::Metric;
 
@@ -177,9 +177,26 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     for (governor, name) in GOVERNORS {
         ours.push((name, runs.by_boot(|run| parts(run, governor))?));
     }
+    let (mix, published) = (whole(&ours), published());
+    let charts = vec![
+        Chart::bars(
+            &mix,
+            "Idle states that were too deep, and too shallow",
+            "% of the stays",
+            &[Series::Here(0, "too deep"), Series::Here(1, "too shallow")],
+            |_| true,
+        ),
+        Chart::bars(
+            &published,
+            "The same, published",
+            "% of the stays",
+            &[Series::Published(0, "menu"), Series::Published(1, "teo"), Series::Published(2, "teo-util")],
+            |name| name.starts_with("too "),
+        ),
+    ];
     Ok(Outcome {
-        tables: vec![whole(&ours), by_part(&ours), polling(runs)?, published()],
-        charts: Vec::new(),
+        tables: vec![mix, by_part(&ours), polling(runs)?, published],
+        charts,
         claims: claims(&ours),
         notes: vec![
             "the score and the power of the source have no counterpart here".into(),

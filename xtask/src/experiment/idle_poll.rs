@@ -6,7 +6,7 @@ use plan::Under;
 
 use super::{BARE, Boot, Experiment, ONCE, Repeat};
 use super::find::{Found, Run, Runs};
-use super::outcome::{ByBoot, Claim, Outcome, Table, Test, two, whole};
+use super::outcome::{ByBoot, Chart, Claim, Constant, Outcome, Series, Table, Test, two, whole};
 use crate::cli::Metric;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -184,13 +184,16 @@ fn calls(runs: &Runs) -> Result<Table> {
 fn prices(runs: &Runs) -> Result<Vec<Claim>> {
     let with = runs.cell("with", &[("idle-poll", "none")])?;
     let without = runs.cell("without", &[("idle-poll", "none")])?;
-    let nothing = |tested: &str, one: f64, other: f64| {
+    let nothing = |tested: &str, one: ByBoot<f64>, other: ByBoot<f64>| {
         let (one, other) = (("the image", one), ("one built without the switch", other));
         let source = "a static key avoids the overhead while no CPU polls";
         let claim = Claim::new(source, Test::Equality { band: 0.0 }, one, other);
         claim.tested(tested).in_unit("instructions")
     };
-    let path = |found: &Found| -> Result<f64> { Ok(found.critical()?.path.p50 as f64) };
+    let path = |found: &Found<'_>| -> Result<ByBoot<f64>> {
+        Ok(found.figure(found.critical()?.path.p50 as f64))
+    };
+    let parties = |found: &Found<'_>| -> Result<ByBoot<f64>> { Ok(found.figure(found.parties()?)) };
     Ok(vec![
         nothing(
             "median of what lies on the way of a call",
@@ -199,8 +202,8 @@ fn prices(runs: &Runs) -> Result<Vec<Claim>> {
         ),
         nothing(
             "median of what caller and callee execute for a call, the way back to idle with it",
-            with.parties()?,
-            without.parties()?,
+            parties(&with)?,
+            parties(&without)?,
         ),
     ])
 }
@@ -243,13 +246,24 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
             "the tick goes on while a CPU polls",
             Test::Equality { band: TICKS_BAND },
             ("ticks of a CPU in 100 ms, all poll", of_all),
-            ("at 250 Hz", TICKS),
+            ("at 250 Hz", Constant(TICKS)),
         ),
     ];
     claims.extend(prices(runs)?);
+    let (wakeups, calls) = (wakeups(runs)?, calls(runs)?);
+    let charts = vec![
+        Chart::bars(&wakeups, "Lateness of a wake-up, median", "us of the counter", &[Series::Here(0, "here")], |_| true),
+        Chart::bars(
+            &wakeups,
+            "Time awake, which stands for power",
+            "% of all CPUs; published: W",
+            &[Series::Here(2, "here"), Series::Published(4, "power")],
+            |_| true,
+        ),
+    ];
     Ok(Outcome {
-        tables: vec![wakeups(runs)?, calls(runs)?],
-        charts: Vec::new(),
+        tables: vec![wakeups, calls],
+        charts,
         claims,
         notes: vec![
             "the loops of the first two rows are one; that of the third looks at its switch".into(),

@@ -7,7 +7,7 @@ use plan::Under;
 
 use super::boot::{Boot, ONCE};
 use super::find::{Found, Runs};
-use super::outcome::{Claim, Outcome, Table, Test, change, whole};
+use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, change, whole};
 use super::Experiment;
 use crate::cli::Metric;
 
@@ -99,9 +99,25 @@ const NOISE: f64 = 3.0;
 fn conclude(runs: &Runs) -> Result<Outcome> {
     let mut claims = Vec::new();
     let tables = vec![residency(runs, &mut claims)?, limits(runs, &mut claims)?];
+    let charts = vec![
+        Chart::bars(
+            &tables[0],
+            "Time halted on a mostly idle system, against no polling",
+            "points",
+            &[Series::Here(1, "here"), Series::Published(3, "arm_poll_idle")],
+            |_| true,
+        ),
+        Chart::over_columns(
+            &tables[1],
+            "A round trip by the limit of arm_poll_idle",
+            "limit, us",
+            "instructions",
+            LIMITS.len(),
+        ),
+    ];
     Ok(Outcome {
         tables,
-        charts: Vec::new(),
+        charts,
         claims,
         notes: vec![
             "polls of 300 us end after 250 us, a sixteenth of the tick at 250 Hz, there and here".into(),
@@ -142,7 +158,9 @@ fn residency(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
             ],
         );
     }
-    for ((wait, _), share) in WAITS.iter().zip(&halted).skip(2) {
+    let figures = cells.iter().zip(&halted).map(|(cell, share)| cell.figure(*share));
+    let figures: Vec<ByBoot<f64>> = figures.collect();
+    for ((wait, _), share) in WAITS.iter().zip(&figures).skip(2) {
         claims.push(
             Claim::new(
                 "idle residency of a mostly idle system falls by about 0.005 %",
@@ -150,8 +168,8 @@ fn residency(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
                     expected: PUBLISHED,
                     band: BAND,
                 },
-                (wait, *share),
-                ("no polling", halted[0]),
+                (wait, share.clone()),
+                ("no polling", figures[0].clone()),
             )
             .in_unit("points")
             .tested("time halted"),
@@ -160,8 +178,8 @@ fn residency(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
     claims.push(
         Claim::below(
             "the states are chosen by the system's governor, which does not poll before a long wait",
-            ("the bare loop", halted[1]),
-            ("menu", halted[2]),
+            ("the bare loop", figures[1].clone()),
+            ("menu", figures[2].clone()),
         )
         .tested("time halted"),
     );
@@ -180,17 +198,16 @@ fn limits(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
         for gap in GAPS {
             for governor in GOVERNORS {
                 let medians = by_limit(runs, (workload, gap), governor)?;
-                let at_100 = medians[3];
-                let far = |median: &f64| (median / at_100 - 1.0).abs();
-                let furthest = medians.iter().copied();
-                let furthest = furthest.max_by(|a, b| far(a).total_cmp(&far(b)));
+                let at_100 = &medians[3];
+                let far = |of: &ByBoot<f64>| (of.median() / at_100.median() - 1.0).abs();
+                let furthest = medians.iter().max_by(|a, b| far(a).total_cmp(&far(b)));
                 let furthest = furthest.unwrap_or(at_100);
-                let texts = medians.iter().map(|&median| whole(median));
+                let texts = medians.iter().map(|of| whole(of.median()));
                 table.row(
                     &format!("{name}, {governor}, {gap} us between two"),
-                    texts.chain([change(at_100, furthest)]).collect(),
+                    texts.chain([change(at_100.median(), furthest.median())]).collect(),
                 );
-                claims.push(alike(name, gap, governor, [furthest, at_100]));
+                claims.push(alike(name, gap, governor, [furthest.clone(), at_100.clone()]));
             }
         }
     }
@@ -198,7 +215,7 @@ fn limits(runs: &Runs, claims: &mut Vec<Claim>) -> Result<Table> {
 }
 
 /// Medians of `workload` with pauses of `gap` us, for each of [`LIMITS`].
-fn by_limit(runs: &Runs, (workload, gap): (&str, &str), governor: &str) -> Result<Vec<f64>> {
+fn by_limit(runs: &Runs, (workload, gap): (&str, &str), governor: &str) -> Result<Vec<ByBoot<f64>>> {
     let median = |limit: &str| {
         let states = format!("arm_poll_idle:{limit}");
         let words = [
@@ -207,13 +224,14 @@ fn by_limit(runs: &Runs, (workload, gap): (&str, &str), governor: &str) -> Resul
             ("states", &*states),
             ("gap-us", gap),
         ];
-        Ok(runs.cell("limits", &words)?.median())
+        let found = runs.cell("limits", &words)?;
+        Ok(found.figure(found.median()))
     };
     LIMITS.map(median).into_iter().collect()
 }
 
 /// That all limits do as well as 100 us.
-fn alike(name: &str, gap: &str, governor: &str, [furthest, at_100]: [f64; 2]) -> Claim {
+fn alike(name: &str, gap: &str, governor: &str, [furthest, at_100]: [ByBoot<f64>; 2]) -> Claim {
     Claim::new(
         format!("{name}: limits from 10 us on are alike within a noise of 3 %"),
         Test::Equality { band: NOISE },

@@ -3,7 +3,8 @@
 
 use serde::Serialize;
 
-pub use super::claim::{ByBoot, Claim};
+pub use super::chart::{Chart, Curve, Series};
+pub use super::claim::{ByBoot, Claim, Constant};
 pub use super::verdict::{Test, Way};
 use page::document::Document;
 use page::grid::Column;
@@ -28,30 +29,6 @@ pub struct Table {
     pub columns: Vec<String>,
     /// Its rows: a name, and a text for each column.
     pub rows: Vec<(String, Vec<String>)>,
-}
-
-/// Lines over a quantity.
-#[derive(Serialize)]
-pub struct Chart {
-    /// What it shows.
-    pub title: String,
-    /// The quantity, with its unit.
-    pub along: &'static str,
-    /// The unit of the lines' values.
-    pub unit: String,
-    pub lines: Vec<Curve>,
-}
-
-/// A line of a chart.
-#[derive(Serialize)]
-pub struct Curve {
-    /// What it is of.
-    pub name: String,
-    /// Classes of its colour and pattern in the style sheet.
-    #[serde(skip)]
-    pub class: &'static str,
-    /// Where it goes through, in the order of the quantity.
-    pub points: Vec<(f64, f64)>,
 }
 
 impl Table {

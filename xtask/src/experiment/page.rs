@@ -2,11 +2,13 @@
 //! The report of experiments as a page.
 
 use maud::{Markup, html};
-use page::Line;
+use results::Results;
+use results::merge::Run;
 
-use super::outcome::{Chart, Claim, Table};
+use super::outcome::{Claim, Table};
 use super::report::{Report, verdicts};
 use super::verdict::Verdict;
+use crate::launch;
 
 /// The page.
 pub fn html(reports: &[Report]) -> String {
@@ -14,7 +16,9 @@ pub fn html(reports: &[Report]) -> String {
         header {
             h1 { "Idle systems: what was published, measured here" }
             p.about { (summary(reports)) }
+            p.about { "Again: " code { (launch::this_command()) } }
         }
+        (page::machine(&machines(reports)))
         @for report in reports { (section(report)) }
     };
     page::document("Idle systems: what was published, measured here", body)
@@ -29,6 +33,31 @@ fn summary(reports: &[Report]) -> String {
     )
 }
 
+/// The machines, each once: numbers of CPUs and times apart, most boots are on the same.
+fn machines(reports: &[Report]) -> Vec<Run> {
+    let mut machines: Vec<(Results, Run)> = Vec::new();
+    for run in reports.iter().flat_map(|report| &report.runs) {
+        let mut alike = run.results.clone();
+        alike.began.clear();
+        alike.notes.clear();
+        alike.problems.clear();
+        (alike.machine.cpus, alike.machine.core_hz) = (0, 0);
+        let known = machines.iter().any(|(other, _)| same(other, &alike));
+        if !known {
+            machines.push((alike, run.clone()));
+        }
+    }
+    machines.into_iter().map(|(_, run)| run).collect()
+}
+
+fn same(one: &Results, other: &Results) -> bool {
+    one.board == other.board
+        && one.machine == other.machine
+        && one.fidelity == other.fidelity
+        && one.build == other.build
+        && one.unit == other.unit
+}
+
 fn section(report: &Report) -> Markup {
     html! {
         section id=(report.name) {
@@ -37,8 +66,9 @@ fn section(report: &Report) -> Markup {
             p.about.muted { "Source: " (report.source) }
             @for table in &report.outcome.tables { (drawn(table)) }
             @if !report.outcome.charts.is_empty() {
-                div.charts { @for chart in &report.outcome.charts { (plotted(chart)) } }
+                div.charts { @for chart in &report.outcome.charts { (chart.drawn()) } }
             }
+            @for line in &report.caveats { p.caution { (line) } }
             ul { @for claim in &report.outcome.claims { li { (told(claim)) } } }
             @for note in &report.outcome.notes { p.about { (note) } }
             p.about { b { "Comparable: " } (report.comparable) }
@@ -70,16 +100,6 @@ fn drawn(table: &Table) -> Markup {
     }
 }
 
-fn plotted(chart: &Chart) -> Markup {
-    let lines = chart.lines.iter().map(|curve| Line {
-        class: curve.class.into(),
-        name: curve.name.clone(),
-        points: curve.points.clone(),
-    });
-    let lines: Vec<Line> = lines.collect();
-    page::chart_of(&chart.title, &lines, chart.along, &chart.unit)
-}
-
 fn told(claim: &Claim) -> Markup {
     let verdict = claim.verdict();
     html! {
@@ -99,11 +119,11 @@ fn told(claim: &Claim) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::outcome::{Curve, Outcome};
+    use crate::experiment::outcome::{ByBoot, Chart, Constant, Curve, Outcome};
 
     #[test]
     fn charts_are_drawn_and_claims_told_as_they_were_judged() {
-        let claim = |text| Claim::below(text, ("a", 1.0), ("b", 2.0));
+        let claim = |text| Claim::below(text, ("a", Constant(1.0)), ("b", Constant(2.0)));
         let curve = Curve {
             name: "a curve".into(),
             class: "line c-green",
@@ -115,18 +135,28 @@ mod tests {
             source: "",
             comparable: "",
             medians: Vec::new(),
+            runs: Vec::new(),
+            caveats: Vec::new(),
             outcome: Outcome {
                 tables: Vec::new(),
-                charts: vec![Chart {
+                charts: vec![Chart::Curves {
                     title: "a chart".into(),
                     along: "limit, us",
                     unit: "us".into(),
                     lines: vec![curve],
                 }],
                 claims: vec![
-                    claim("one").unless_missing(&["wfe_halts".into()]),
+                    Claim::below(
+                        "one",
+                        (
+                            "a",
+                            ByBoot::from(Constant(1.0)).despite(["wfe_halts".into()].into()),
+                        ),
+                        ("b", Constant(2.0)),
+                    ),
                     claim("two"),
-                    Claim::below("three", ("a", 1.0), ("b", 1.0)).else_because("they are one"),
+                    Claim::below("three", ("a", Constant(1.0)), ("b", Constant(1.0)))
+                        .else_because("they are one"),
                 ],
                 notes: Vec::new(),
             },

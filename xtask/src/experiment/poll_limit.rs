@@ -5,7 +5,7 @@ use anyhow::Result;
 use plan::Under;
 
 use super::find::{Run, Runs};
-use super::outcome::{ByBoot, Claim, Outcome, Table, Test, Way};
+use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, Way};
 use super::{Boot, Experiment, SEEDS};
 use crate::cli::Metric;
 
@@ -138,9 +138,17 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         let there = [format!("{published:.2}"), format!("{there:+.2}")];
         table.row(limit, gains.chain(there).collect());
     }
+    let series = [
+        Series::Here(0, "waits of 25 us"),
+        Series::Here(1, "100 us"),
+        Series::Here(2, "300 us"),
+        Series::Published(WAITS.len() + 1, "BERT"),
+    ];
+    let title = "Requests per second by poll limit, against no polling";
+    let chart = Chart::over_rows(&table, title, "poll limit, us", "gain, %", &series);
     Ok(Outcome {
         tables: vec![table],
-        charts: Vec::new(),
+        charts: vec![chart],
         claims,
         notes: vec![
             "the kernel of the source caps the limit at a sixteenth of its tick: at 250 Hz, 300 us \

@@ -13,7 +13,7 @@ use anyhow::Result;
 use plan::Under;
 
 use super::find::{Found, Run, Runs, Words};
-use super::outcome::{Outcome, Table, two, whole};
+use super::outcome::{Chart, Outcome, Series, Table, two, whole};
 use super::{Boot, Experiment, ONCE, SEEDS};
 use crate::cli::Metric;
 use published::{COLUMNS, ROWS};
@@ -112,9 +112,18 @@ fn cell<'r>(run: Run<'r>, load: Words<'_>, boot: &str, column: usize) -> Result<
 }
 
 fn conclude(runs: &Runs) -> Result<Outcome> {
+    let retest = retest(runs)?;
+    let series: Vec<Series> = COLUMNS.iter().enumerate().map(|(column, it)| Series::Here(column, it.0)).collect();
+    let chart = |title: &str, of: &str, series: &[Series]| {
+        Chart::bars(&retest, title, "change against the first, %", series, |name| name.ends_with(of))
+    };
+    let charts = vec![
+        chart("The re-test: requests per second", ": change", &series),
+        chart("The same, published", ": published change", &series.iter().map(|one| one.of_source()).collect::<Vec<_>>()),
+    ];
     Ok(Outcome {
-        tables: vec![retest(runs)?, limits(runs)?, elsewhere(runs)?, ticks(runs)?],
-        charts: Vec::new(),
+        tables: vec![retest, limits(runs)?, elsewhere(runs)?, ticks(runs)?],
+        charts,
         claims: claims::all(runs)?,
         notes: vec![
             "the source's machine: C6 takes 170 us to leave and pays off from 650 us on (`intel_idle`); here standby takes \

@@ -1,24 +1,36 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is written of an experiment, and how much there is of all of them.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use anyhow::Result;
 use page::document::Document;
-use serde::Serialize;
+use plan::Word;
+use results::merge::Run;
+use results::{Machine, Origin, Results};
+use serde::{Serialize, Serializer};
 
 use super::outcome::{Claim, Outcome};
 use super::verdict::Counts;
 use crate::failure::is_bad_input;
 use crate::interrupt;
+use crate::launch;
 use crate::terminal::{note, say};
 
 /// Version of what is written; 1 was the list of experiments alone, whose claims had
-/// `text` and `ours` as texts.
-const SCHEMA: u32 = 2;
+/// `text` and `ours` as texts; 2 had neither `tool`, `command` and `machine`, nor `runs`.
+const SCHEMA: u32 = 3;
 
 /// What is written of all experiments.
 #[derive(Serialize)]
 pub struct Written<'r> {
     schema: u32,
+    /// Name and version of the program that wrote it.
+    tool: &'r str,
+    /// What shows it again.
+    pub command: String,
+    /// Where the first boot was measured; each run has its own.
+    machine: Option<&'r Machine>,
     /// How many claims have which verdict.
     pub verdicts: Counts,
     experiments: &'r [Report],
@@ -27,8 +39,12 @@ pub struct Written<'r> {
 impl<'r> Written<'r> {
     /// Of these.
     pub fn of(experiments: &'r [Report]) -> Self {
+        let first = experiments.iter().flat_map(|report| &report.runs).next();
         Self {
             schema: SCHEMA,
+            tool: first.map_or("", |run| &run.results.tool),
+            command: launch::this_command(),
+            machine: first.map(|run| &run.results.machine),
             verdicts: verdicts(experiments),
             experiments,
         }
@@ -53,6 +69,11 @@ pub struct Report {
     pub comparable: &'static str,
     /// Medians of every cell, by boot, in order: what has to repeat.
     pub medians: Vec<(String, Vec<Option<u64>>)>,
+    /// Its boots: where each was measured, and what its samples depend on and the machine lacks. No cells.
+    #[serde(serialize_with = "origins")]
+    pub runs: Vec<Run>,
+    /// What its samples depend on and the machine lacks, by the way of waiting.
+    pub caveats: Vec<String>,
     /// What came of them.
     #[serde(flatten)]
     pub outcome: Outcome,
@@ -67,8 +88,48 @@ impl Report {
             format!("source: {}", self.source),
         ]);
         self.outcome.show(document);
+        document.extend(self.caveats.iter().map(|line| format!("  * {line}")));
         document.push(format!("comparable: {}", self.comparable));
     }
+}
+
+fn origins<S: Serializer>(runs: &[Run], to: S) -> std::result::Result<S::Ok, S::Error> {
+    to.collect_seq(runs.iter().map(|run| Origin::of(&run.label, &run.results)))
+}
+
+/// The same boot without its cells.
+pub fn without_cells(label: &str, results: &Results) -> Run {
+    let mut results = results.clone();
+    results.cells.clear();
+    Run {
+        label: label.into(),
+        results,
+        commands: Vec::new(),
+    }
+}
+
+/// What samples depend on and the machine lacks, a line for each way of waiting.
+pub fn caveats<'r>(all: impl Iterator<Item = &'r Results>) -> Vec<String> {
+    let all: Vec<&Results> = all.collect();
+    let counts =
+        |results: &&&Results| results.fidelity.get("counts_instructions") == Some(&true.into());
+    let counted = all.iter().find(counts).map(|results| {
+        let each = results.machine.cntfrq_hz / 1_000_000;
+        format!("us and seconds are of a counter that counts instructions: 1 us is {each} instructions, and no time of a machine")
+    });
+    let mut waits: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for cell in all.iter().flat_map(|results| &results.cells) {
+        let probes = cell.not_modelled.iter().map(String::as_str);
+        let wait = cell.what.wait.name();
+        waits.entry(wait.to_owned()).or_default().extend(probes);
+    }
+    let told = waits.into_iter().filter(|(_, probes)| !probes.is_empty());
+    let told = told.map(|(wait, probes)| {
+        let probes: Vec<&str> = probes.into_iter().collect();
+        let probes = probes.join(", ");
+        format!("samples of {wait} depend on what this machine does not model: {probes}")
+    });
+    told.chain(counted).collect()
 }
 
 /// What came of the experiments so far.
@@ -141,6 +202,8 @@ mod tests {
             source: "",
             comparable: "",
             medians: Vec::new(),
+            runs: Vec::new(),
+            caveats: Vec::new(),
             outcome: Outcome {
                 tables: Vec::new(),
                 charts: Vec::new(),

@@ -6,7 +6,7 @@ use plan::Under;
 
 use super::{Boot, Experiment, PLACES};
 use super::find::{Found, Run, Runs};
-use super::outcome::{ByBoot, Claim, Outcome, Table, Test, change, whole};
+use super::outcome::{ByBoot, Chart, Claim, Constant, Outcome, Series, Table, Test, change, whole};
 use crate::cli::Metric;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -117,8 +117,8 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         ));
         kept.push(rates.map(|[after, before]| 100.0 * after / before));
     }
-    let of_tensorflow = kept.pop().unwrap_or_else(|| 0.0.into());
-    let of_reactors = kept.pop().unwrap_or_else(|| 0.0.into());
+    let of_tensorflow = kept.pop().unwrap_or_else(|| Constant(0.0).into());
+    let of_reactors = kept.pop().unwrap_or_else(|| Constant(0.0).into());
     claims.push(
         Claim::below(
             "Reactors keep a smaller part (22 %) than TensorFlow (48 %)",
@@ -136,9 +136,12 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
     claims.push(claim.else_because(
         "instructions of the executor, which polling does not save, are most of a wake-up here",
     ));
+    let series = [Series::Here(3, "here"), Series::Published(5, "64 CPUs")];
+    let title = "What polling changes of the rate of interrupts between CPUs";
+    let chart = Chart::bars(&table, title, "change, %", &series, |_| true);
     Ok(Outcome {
         tables: vec![table],
-        charts: Vec::new(),
+        charts: vec![chart],
         claims,
         notes: Vec::new(),
     })

@@ -6,7 +6,7 @@ use plan::Under;
 
 use super::{Boot, Experiment, PLACES};
 use super::find::{Found, Run, Runs};
-use super::outcome::{ByBoot, Claim, Outcome, Table, Test, change, whole};
+use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, change, whole};
 use crate::cli::Metric;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -171,9 +171,18 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         let claim = claim.in_unit("points");
         claims.push(claim.else_because(DIFFERENT_WORK));
     }
+    let series = [
+        Series::Here(1, "VM"),
+        Series::Here(3, "metal"),
+        Series::Published(4, "VM, Graviton2"),
+        Series::Published(5, "VM, Graviton3"),
+        Series::Published(6, "metal, Graviton2"),
+        Series::Published(7, "metal, Graviton3"),
+    ];
+    let chart = Chart::bars(&table, "What polling changes of an operation", "change, %", &series, |_| true);
     Ok(Outcome {
         tables: vec![table],
-        charts: Vec::new(),
+        charts: vec![chart],
         claims,
         notes: vec![
             "pipe and notify are pairs of tasks on the executor; the wake-up alone is workload pingpong \

@@ -9,7 +9,7 @@ use anyhow::Result;
 use plan::Under;
 
 use super::find::{Found, Run, Runs};
-use super::outcome::{ByBoot, Claim, Outcome, Table, Test, two, whole};
+use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, two, whole};
 use super::{Boot, Experiment, ONCE, SEEDS};
 use crate::cli::Metric;
 
@@ -221,9 +221,12 @@ impl Figures<'_> {
 }
 
 fn conclude(runs: &Runs) -> Result<Outcome> {
+    let table = table(runs)?;
+    let series = [Series::Here(1, "shim"), Series::Here(2, "Linux")];
+    let chart = Chart::bars(&table, "A wake-up of Rouse's guest, and of Linux", "instructions", &series, |_| true);
     Ok(Outcome {
-        tables: vec![table(runs)?],
-        charts: Vec::new(),
+        tables: vec![table],
+        charts: vec![chart],
         claims: claims(&Figures(runs))?,
         notes: vec![
             "both deliver by list registers; Linux has DSB before its WFI, and so has the guest here (--wfi-barrier dsb)".into(),

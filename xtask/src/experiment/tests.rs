@@ -63,7 +63,7 @@ fn a_repetition_changes_what_it_names() {
         lists: &[("workload", "ipi")],
         ..Repeat::SAME
     };
-    let job = Job::new(&boot.args("virt", &repeat)).unwrap();
+    let job = Job::new(&boot.args("virt", &repeat, None)).unwrap();
     let arguments = job
         .load
         .boot_arguments(crate::job::Variant::of(plan::Choice::NONE));
@@ -136,4 +136,21 @@ fn the_documents_name_every_experiment_and_no_other() {
 fn only_the_column_of_experiments_names_them() {
     let document = "| a | experiment | `b` |\n|---|---|---|\n| `x` | `sched`, `psd` | `y` |\n\n| `z` | `w` |\n";
     assert_eq!(named(document), BTreeSet::from(["psd", "sched"]));
+}
+
+#[test]
+fn choices_of_seeds_have_none_in_common() {
+    let mut seen = BTreeSet::new();
+    for choice in [None, Some(1), Some(2)] {
+        for boot in ALL.iter().flat_map(|experiment| experiment.boots) {
+            for repeat in boot.repeats {
+                let append = boot.args("virt", repeat, choice).load.append;
+                assert_eq!(append.is_none(), choice.is_none() && repeat.seed.is_none());
+                seen.insert((append, choice));
+            }
+        }
+    }
+    let seeds = || seen.iter().filter_map(|(append, _)| append.as_ref());
+    assert_eq!(seeds().collect::<BTreeSet<_>>().len(), seeds().count());
+    assert!(seeds().any(|append| append == "rouse.seed=513"), "{seen:?}");
 }

@@ -6,7 +6,7 @@ use plan::Under;
 
 use super::{Boot, Experiment, ONCE};
 use super::find::{Found, Run, Runs};
-use super::outcome::{ByBoot, Claim, Outcome, Table, Test, Way, two, whole};
+use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, Way, two, whole};
 use crate::cli::Metric;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -91,9 +91,11 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         table.row(name, texts);
     }
     let vain = |hint| runs.by_boot(|run| Ok(in_vain(&find(run, ("poll-wfi", "50"), "200", hint)?)));
+    let title = "A round trip by the gap between two, by where is polled";
+    let chart = Chart::over_columns(&table, title, "gap, us", "instructions", GAPS.len());
     Ok(Outcome {
         tables: vec![table],
-        charts: Vec::new(),
+        charts: vec![chart],
         claims: claims(&medians, [vain("tell")?, vain("silent")?]),
         notes: vec![
             "200 us outlast the polls of both sides, so that there EL2 always polls in vain; what is tested is whether \

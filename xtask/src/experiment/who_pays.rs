@@ -335,7 +335,7 @@ fn chart(points: &[Point], unit: &str) -> Chart {
             .map(|point| (point.share, point.latency))
             .collect(),
     });
-    Chart {
+    Chart::Curves {
         title: "Median of a round trip against what the neighbours got: the settings that no other beats in both".into(),
         along: "time of both CPUs that the neighbours got, %",
         unit: unit.to_owned(),

@@ -70,22 +70,23 @@ fn a_link_stays_and_where_it_leads_is_replaced() {
 #[test]
 fn a_fifo_is_written_through_and_stays() {
     let parent = tempfile::tempdir().unwrap();
-    let fifo = parent.path().join("fifo");
-    assert!(
-        Command::new("mkfifo")
-            .arg(&fifo)
-            .status()
-            .unwrap()
-            .success()
-    );
-    // Again and again: what a reader sees depends on when it comes.
-    for _ in 0..300 {
+    let make = |name: String| {
+        let fifo = parent.path().join(name);
+        let made = Command::new("mkfifo").arg(&fifo).status();
+        assert!(made.unwrap().success());
+        fifo
+    };
+    // Again and again: what a reader sees depends on when it comes. Each has a FIFO of its own: a program that another
+    // test starts has this process's descriptors until its exec (fork(2)), so the last reader may seem to be there still,
+    // and what is written for it is lost when it goes.
+    for number in 0..300 {
+        let fifo = make(number.to_string());
         let path = fifo.clone();
         let reader = thread::spawn(move || fs::read_to_string(path).unwrap());
         claim(&fifo).unwrap().write("through").unwrap();
         assert_eq!(reader.join().unwrap(), "through");
     }
-    assert!(fifo.metadata().unwrap().file_type().is_fifo());
+    let fifo = make("fifo".into());
     // A reader that has seen enough.
     let path = fifo.clone();
     let reader = thread::spawn(move || {
@@ -97,6 +98,7 @@ fn a_fifo_is_written_through_and_stays() {
         .write_bytes(&vec![b'x'; 1 << 20])
         .unwrap();
     reader.join().unwrap();
+    assert!(fifo.metadata().unwrap().file_type().is_fifo());
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn a_machine_with_the_right_stream_agrees_with_everything() {
     assert!(lines.contains("11.38 (1.00)"), "{lines}");
     let chart = &outcome.charts[0];
     let lines: Vec<(&str, usize)> = chart
-        .lines
+        .lines()
         .iter()
         .map(|line| (line.name.as_str(), line.points.len()))
         .collect();
@@ -172,7 +172,7 @@ fn what_the_machine_does_not_have_is_left_out_with_the_reason() {
         }
     });
     let outcome = conclude(&runs).unwrap();
-    assert_eq!(outcome.charts[0].lines.len(), 3);
+    assert_eq!(outcome.charts[0].lines().len(), 3);
     let skipped = outcome
         .notes
         .iter()

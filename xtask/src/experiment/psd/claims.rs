@@ -6,7 +6,7 @@ use anyhow::Result;
 use super::published::{BASELINE, BOTH, DISABLED, PSD, READS, WRITES, WYSOCKI};
 use super::{Figures, cell};
 use crate::experiment::find::{Found, Run, Runs, Words};
-use crate::experiment::outcome::{ByBoot, Claim, Test, Way};
+use crate::experiment::outcome::{ByBoot, Claim, Constant, Test, Way};
 
 /// How far a change may be from a published one of tens of per cent, points.
 const BAND: f64 = 10.0;
@@ -230,7 +230,7 @@ fn ticks(runs: &Runs) -> Result<Vec<Claim>> {
     let mut claims = Vec::new();
     for hz in ["100", "250", "1000"] {
         let open = runs.by_boot(|run| Ok(window_ms(&run.cell("lengths", &[("hz", hz)])?)))?;
-        let claim = Claim::new("review: rounding up to ticks is a heavy price", RISES, ("open, ms", open), ("asked, ms", 3.0));
+        let claim = Claim::new("review: rounding up to ticks is a heavy price", RISES, ("open, ms", open), ("asked, ms", Constant(3.0)));
         claims.push(claim.tested(format!("window at {hz} Hz")).else_because(
             "the window ends with a tick, and the one in which it begins has partly passed: n ticks are n - 1 to n",
         ));

@@ -8,7 +8,7 @@ use super::{
     Setting, UNTRAPPED, WFE, gaps,
 };
 use crate::experiment::find::{Found, Runs};
-use crate::experiment::outcome::{ByBoot, Claim, Test};
+use crate::experiment::outcome::{ByBoot, Claim, Constant, Test};
 
 /// Shares that are equal, points.
 const SAME: f64 = 0.2;
@@ -75,7 +75,7 @@ fn nothing_given(runs: &Runs, has: impl Fn(&str) -> bool) -> Result<Vec<Claim>> 
             source,
             Test::Equality { band: SAME },
             (setting.name, share(runs, setting, gap)?),
-            ("nothing", 0.0),
+            ("nothing", Constant(0.0)),
         )
         .tested(format!("{gap} us apart"))
         .in_unit("points"))
@@ -196,12 +196,12 @@ fn sliced(runs: &Runs) -> Result<Vec<Claim>> {
             "with slices the neighbour of a guest that spins gets half",
             half,
             (spin.name, share(runs, spin, SLICED_GAP)?),
-            ("nothing", 0.0),
+            ("nothing", Constant(0.0)),
         )
         .in_unit("points"),
         Claim::below(
             "a guest that spins pays with slices: its slowest round trip takes most of one",
-            ("half a slice", slice / 2.0),
+            ("half a slice", Constant(slice / 2.0)),
             ("its slowest", slowest),
         )
         .tested("us of the counter"),

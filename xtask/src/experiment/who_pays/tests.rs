@@ -216,12 +216,12 @@ fn where_cores_are_simulated_there_are_fewer_gaps() {
     assert!(few.claims.len() < all.claims.len());
     assert!(few.claims.iter().all(|claim| claim.verdict() == Verdict::Agrees));
     assert_eq!(few.tables[0].columns, ["5 us", "20 us", "50 us", "200 us"]);
-    assert_eq!((all.charts[0].lines.len(), few.charts[0].lines.len()), (6, 4));
+    assert_eq!((all.charts[0].lines().len(), few.charts[0].lines().len()), (6, 4));
     // As the boots have them there.
     for boot in EXPERIMENT.boots {
         let (brief, repeat) = boot.brief(&boot.repeats[0]).unwrap();
         assert!(brief.iterations < boot.iterations);
-        let of = brief.args("gem5", &repeat);
+        let of = brief.args("gem5", &repeat, None);
         let text = crate::job::Job::new(&of)
             .unwrap()
             .load

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The charts of an experiment: drawn from its tables, so that neither can say what the other does not.
+
+use maud::Markup;
+use page::{Bar, Bars, Line};
+use serde::Serialize;
+
+use super::outcome::Table;
+
+/// A chart, which the page has and the terminal has not.
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Chart {
+    /// Lines over a quantity.
+    Curves {
+        /// What it shows.
+        title: String,
+        /// The quantity, with its unit.
+        along: &'static str,
+        /// The unit of the lines' values.
+        unit: String,
+        lines: Vec<Curve>,
+    },
+    /// Bars of several series, in groups.
+    Bars {
+        /// What it shows.
+        title: String,
+        /// The unit of the bars' values.
+        unit: String,
+        /// Names of the series; a published one says so.
+        series: Vec<String>,
+        /// Groups: a name, and a value for each series that has one there.
+        groups: Vec<(String, Vec<Option<f64>>)>,
+    },
+}
+
+/// A line of a chart.
+#[derive(Serialize)]
+pub struct Curve {
+    /// What it is of.
+    pub name: String,
+    /// Classes of its colour and pattern in the style sheet.
+    #[serde(skip)]
+    pub class: &'static str,
+    /// Where it goes through, in the order of the quantity.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// A column of a table as a series: which, and its name in the chart.
+#[derive(Clone, Copy)]
+pub enum Series {
+    /// Ours.
+    Here(usize, &'static str),
+    /// The source's, which is not measured here.
+    Published(usize, &'static str),
+}
+
+/// Colours of our series.
+const COLOURS: [&str; 6] = [
+    "c-blue", "c-orange", "c-green", "c-red", "c-purple", "c-sky",
+];
+/// The same as lines.
+const LINES: [&str; 6] = [
+    "line c-blue",
+    "line c-orange",
+    "line c-green",
+    "line c-red",
+    "line c-purple",
+    "line c-sky",
+];
+
+impl Series {
+    /// The same column of a table that the source made.
+    pub const fn of_source(self) -> Self {
+        match self {
+            Self::Here(column, name) | Self::Published(column, name) => {
+                Self::Published(column, name)
+            }
+        }
+    }
+
+    const fn column(self) -> usize {
+        match self {
+            Self::Here(column, _) | Self::Published(column, _) => column,
+        }
+    }
+
+    fn name(self) -> String {
+        match self {
+            Self::Here(_, name) => name.into(),
+            Self::Published(_, name) => format!("published: {name}"),
+        }
+    }
+
+    /// Class of the `number`th series as a line.
+    const fn line(self, number: usize) -> &'static str {
+        match self {
+            Self::Here(..) => LINES[number % LINES.len()],
+            Self::Published(..) => "line c-grey dash",
+        }
+    }
+}
+
+impl Chart {
+    /// The columns of `table` over the names of its rows, which are numbers.
+    pub fn over_rows(
+        table: &Table,
+        title: &str,
+        along: &'static str,
+        unit: &str,
+        series: &[Series],
+    ) -> Self {
+        let lines = series.iter().enumerate().map(|(number, &one)| Curve {
+            name: one.name(),
+            class: one.line(number),
+            points: table
+                .rows
+                .iter()
+                .filter_map(|(name, texts)| {
+                    Some((number_of(name)?, number_of(&texts[one.column()])?))
+                })
+                .collect(),
+        });
+        Self::Curves {
+            title: title.into(),
+            along,
+            unit: unit.into(),
+            lines: lines.collect(),
+        }
+    }
+
+    /// The rows of `table` over the titles of its first `columns` columns, which begin with numbers.
+    pub fn over_columns(
+        table: &Table,
+        title: &str,
+        along: &'static str,
+        unit: &str,
+        columns: usize,
+    ) -> Self {
+        let lines = table
+            .rows
+            .iter()
+            .enumerate()
+            .map(|(number, (name, texts))| Curve {
+                name: name.clone(),
+                class: LINES[number % LINES.len()],
+                points: table.columns[..columns]
+                    .iter()
+                    .zip(texts)
+                    .filter_map(|(column, text)| Some((number_of(column)?, number_of(text)?)))
+                    .collect(),
+            });
+        Self::Curves {
+            title: title.into(),
+            along,
+            unit: unit.into(),
+            lines: lines.collect(),
+        }
+    }
+
+    /// The columns of `table` as bars beside each other, a group for each row that `is` shown.
+    pub fn bars(
+        table: &Table,
+        title: &str,
+        unit: &str,
+        series: &[Series],
+        is: impl Fn(&str) -> bool,
+    ) -> Self {
+        let groups = table.rows.iter().filter(|(name, _)| is(name));
+        let groups = groups.map(|(name, texts)| {
+            let values = series.iter().map(|one| number_of(&texts[one.column()]));
+            (name.clone(), values.collect())
+        });
+        Self::Bars {
+            title: title.into(),
+            unit: unit.into(),
+            series: series.iter().map(|&one| one.name()).collect(),
+            groups: groups.collect(),
+        }
+    }
+
+    /// Its lines; bars have none.
+    #[cfg(test)]
+    pub fn lines(&self) -> &[Curve] {
+        match self {
+            Self::Curves { lines, .. } => lines,
+            Self::Bars { .. } => &[],
+        }
+    }
+
+    /// As the page shows it.
+    pub fn drawn(&self) -> Markup {
+        match self {
+            Self::Curves {
+                title,
+                along,
+                unit,
+                lines,
+            } => {
+                let lines = lines.iter().map(|curve| Line {
+                    class: curve.class.into(),
+                    name: curve.name.clone(),
+                    points: curve.points.clone(),
+                });
+                page::chart_of(title, &lines.collect::<Vec<Line>>(), along, unit)
+            }
+            Self::Bars {
+                title,
+                unit,
+                series,
+                groups,
+            } => {
+                let bars = groups.iter().map(|(name, values)| Bars {
+                    label: (name.clone(), String::new()),
+                    bars: bars(series, values),
+                });
+                let legend = series.iter().enumerate();
+                let legend: Vec<_> = legend
+                    .map(|(number, name)| {
+                        (
+                            format!("fill {}", colour(number, name)),
+                            name.clone(),
+                            String::new(),
+                        )
+                    })
+                    .collect();
+                page::bars_of(title, &legend, &bars.collect::<Vec<_>>(), unit)
+            }
+        }
+    }
+}
+
+fn bars(series: &[String], values: &[Option<f64>]) -> Vec<Bar> {
+    let each = series.iter().zip(values).enumerate();
+    let each = each.filter_map(|(number, (name, value))| {
+        Some(Bar {
+            class: colour(number, name),
+            value: (*value)?,
+            hint: format!("{name}: {}", (*value)?),
+        })
+    });
+    each.collect()
+}
+
+fn colour(number: usize, name: &str) -> &'static str {
+    match name.starts_with("published") {
+        true => "c-grey",
+        false => COLOURS[number % COLOURS.len()],
+    }
+}
+
+/// The number with which a text begins, behind its sign.
+fn number_of(text: &str) -> Option<f64> {
+    let end = text.find(|c: char| !(c.is_ascii_digit() || "+-.".contains(c)));
+    text[..end.unwrap_or(text.len())].parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let mut table = Table::new("rates", &["10 us", "change", "QPS"]);
+        table.row("0", vec!["5".into(), "-".into(), "5.87".into()]);
+        table.row("100", vec!["6".into(), "+20.5 %".into(), "6.06".into()]);
+        table
+    }
+
+    #[test]
+    fn charts_have_the_numbers_of_their_table() {
+        let series = [Series::Here(1, "change"), Series::Published(2, "QPS")];
+        let Chart::Curves { lines, .. } =
+            Chart::over_rows(&table(), "t", "limit, us", "%", &series)
+        else {
+            panic!("curves were asked for");
+        };
+        assert_eq!(lines[0].points, [(100.0, 20.5)]);
+        assert_eq!(lines[1].points, [(0.0, 5.87), (100.0, 6.06)]);
+        assert_eq!(
+            (lines[1].name.as_str(), lines[1].class),
+            ("published: QPS", "line c-grey dash")
+        );
+        let bars = Chart::bars(&table(), "t", "%", &series, |name| name != "0");
+        let Chart::Bars { groups, .. } = &bars else {
+            panic!("bars were asked for");
+        };
+        assert_eq!(
+            groups[..],
+            [("100".to_owned(), vec![Some(20.5), Some(6.06)])]
+        );
+        let page = bars.drawn().into_string();
+        for part in ["published: QPS", "c-grey", "c-blue", "20.5"] {
+            assert!(page.contains(part), "{part} in {page}");
+        }
+        let Chart::Curves { lines, .. } = Chart::over_columns(&table(), "t", "gap, us", "insns", 1)
+        else {
+            panic!("curves were asked for");
+        };
+        assert_eq!(
+            (lines[1].name.as_str(), &lines[1].points[..]),
+            ("100", &[(10.0, 6.0)][..])
+        );
+    }
+}
