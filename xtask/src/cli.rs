@@ -15,6 +15,7 @@ pub use work::{Boot, DeadlineArgs, JobArgs, LimitArgs, LoadArgs, Metric, Unders}
 
 use crate::governors::GovernorsArgs;
 use crate::history::HistoryArgs;
+use crate::measured::ResultsArgs;
 
 const STATUS: &str = "\
 Exit status:
@@ -95,6 +96,9 @@ pub enum Verb {
     /// Repeat published measurements of idling, and show their figures beside ours
     #[command(after_help = STATUS)]
     Experiment(ExperimentArgs),
+    /// Measure every board whose emulator is here, and keep what comes out in results/ and docs/measured.md
+    #[command(after_help = STATUS)]
+    Results(ResultsArgs),
     /// Run one guest under nothing, Rouse, Xen and KVM, and show what each adds to a wake-up
     #[command(after_help = STATUS)]
     Hypervisors(HypervisorsArgs),

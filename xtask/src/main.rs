@@ -56,6 +56,7 @@ mod kvm;
 mod launch;
 mod limits;
 mod log;
+mod measured;
 mod memory;
 mod miri;
 mod mistake;
@@ -137,6 +138,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<()> {
         Verb::Build(args) => build(&args),
         Verb::Cost(args) => cost::cost(&args),
         Verb::Asm(args) => asm::asm(&args),
+        Verb::Results(args) => measured::results(&args),
         Verb::Experiment(args) => experiment::run(&args),
         Verb::Hypervisors(args) => hypervisors::hypervisors(&args),
         Verb::Debug(args) => debug::debug(&args),

@@ -94,10 +94,9 @@ pub fn who_polls(results: &Results, scale: Scale) -> Option<String> {
                 && cell.what.deliver == Deliver::Inject
                 && (cell.what.host_poll_us != 0) == host
         });
-        cells
-            .filter_map(|cell| by.median(cell))
-            .min()
-            .map(|p50| scale.show(p50))
+        let medians = cells.filter_map(|cell| Some((by.median(cell)?, cell)));
+        let (p50, cell) = medians.min_by_key(|(p50, _)| *p50)?;
+        Some(starred(scale.show(p50), cell))
     };
     Some(format!(
         "Round trip (trapped WFI, injected), {}{}: no polling {}, host polls {}, guest polls {}, both poll {}.",
