@@ -34,6 +34,7 @@ use crate::kvm::Host;
 use crate::partial::Scratch;
 use crate::progress::Progress;
 use crate::symbols::{self, Symbols};
+use crate::timings::{self, Part};
 use crate::xen::Xen;
 use crate::{interrupt, launch, memory};
 use follow::Watch;
@@ -64,8 +65,10 @@ impl Ready {
     /// nothing.
     pub fn for_some(job: &Job) -> Result<(Self, Lacks)> {
         interrupt::catch()?;
-        let emulator = interrupt::or(Emulator::ensure(job))?;
-        let built = interrupt::or(images::build(&job.board().name, job.load.packed()))?;
+        let emulator = timings::part(Part::Emulator, || interrupt::or(Emulator::ensure(job)))?;
+        let built = timings::part(Part::Pack, || {
+            interrupt::or(images::build(&job.board().name, job.load.packed()))
+        })?;
         // Before anything is fetched, or booted for what it says of itself.
         memory::check(job, &built)?;
         let mut ready = Self { emulator, built };
@@ -184,7 +187,9 @@ impl<'a, L: Write> Boots<'a, L> {
             progress: launch.progress,
         };
         let console = Console::new(symbols(job, variant, self.built));
-        let outcome = follow::follow(command, console, &mut self.log, watch)?;
+        let outcome = timings::part(Part::Boots, || {
+            follow::follow(command, console, &mut self.log, watch)
+        })?;
         self.kept.add(&launch.title, &outcome, self.show);
         Ok(outcome)
     }

@@ -25,6 +25,7 @@ use crate::pack::{Parts, flatten, pack};
 use crate::spent::{self, Account};
 use crate::store::{self, Kept};
 use crate::terminal::note;
+use crate::timings::{self, Part};
 use crate::xen::Xen;
 use crate::{places, toolchain};
 pub use once::Once;
@@ -379,7 +380,7 @@ fn cargo_build(binaries: &[(&str, &str)], bare: bool, atomics: Atomics) -> Resul
         Atomics::Llsc => "",
         Atomics::Lse => " (atomics lse)",
     };
-    cargo(&directory(atomics), &arguments, note)
+    timings::part(Part::Cargo, || cargo(&directory(atomics), &arguments, note))
 }
 
 /// Builds into `directory` what `arguments` say; `note` stands behind each line that Cargo says.

@@ -80,6 +80,7 @@ mod strict;
 mod suite;
 mod symbols;
 mod terminal;
+mod timings;
 mod toolchain;
 mod verdict;
 mod watts;

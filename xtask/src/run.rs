@@ -4,6 +4,7 @@
 mod pair;
 
 use std::path::Path;
+use std::time::Instant;
 
 use anyhow::{Result, bail};
 
@@ -16,10 +17,20 @@ use crate::job::Job;
 use crate::output::Output;
 use crate::session::Session;
 use crate::terminal::{note, say};
+use crate::timings::{self, Part};
 use crate::{kvm, report, saved, session};
 
 /// Does what `cargo xtask run` promises.
 pub fn run(args: &RunArgs) -> Result<()> {
+    let begun = Instant::now();
+    let done = measure(args);
+    if args.timings {
+        timings::tell(begun);
+    }
+    done
+}
+
+fn measure(args: &RunArgs) -> Result<()> {
     let mut args = args.clone();
     if let Some(name) = &args.save {
         args.out = Some(saved::folder(name)?);
@@ -41,7 +52,7 @@ pub fn run(args: &RunArgs) -> Result<()> {
         false => Show::Console,
     };
     let session = session::run(&job, folder, show)?;
-    let told = tell(&session, &args.format);
+    let told = timings::part(Part::Shown, || tell(&session, &args.format));
     // Of a run that measured nothing there is nothing to replace an older file with.
     let keeps = session.failure.is_none() || session.results.has_cells();
     let copied = match copy.filter(|_| keeps) {

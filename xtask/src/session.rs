@@ -22,6 +22,7 @@ use crate::job::{Job, Variant};
 use crate::log::Log;
 use crate::partial::Scratch;
 use crate::strict::Found;
+use crate::timings::{self, Part};
 use crate::verdict::{Failure, judge_results, unwritten};
 use crate::{interrupt, report, side_by_side};
 
@@ -173,7 +174,7 @@ impl<'j> Run<'j> {
             |boot| {
                 // It has no error: see `Log`.
                 let _ = turns.next();
-                let this = came.take(boot);
+                let this = timings::part(Part::Records, || came.take(boot));
                 locked(&failed).extend(came.failed.keys());
                 if matches!(this, Ok(None)) {
                     return ControlFlow::Continue(());
@@ -202,10 +203,13 @@ impl<'j> Run<'j> {
         came.kept.write(&mut folder);
         let all = came.together();
         if all.has_cells() {
-            folder.write("results.json", &all.to_json()?);
-            folder.write("results.csv", &results::csv(&all)?);
-            let page = report::of_run(&folder.name(), &all, came.kept.commands());
-            folder.write(report::PAGE, &page);
+            timings::part(Part::Written, || {
+                folder.write("results.json", &all.to_json()?);
+                folder.write("results.csv", &results::csv(&all)?);
+                let page = report::of_run(&folder.name(), &all, came.kept.commands());
+                folder.write(report::PAGE, &page);
+                anyhow::Ok(())
+            })?;
         }
         let console = log.text()?;
         let closed = folder.close(Some(&log));

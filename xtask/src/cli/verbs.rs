@@ -56,6 +56,9 @@ pub struct RunArgs {
     /// Write a copy of results.json to FILE; - is standard output, and the table then goes to standard error
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Tell how long each part took
+    #[arg(long)]
+    pub timings: bool,
     /// In which form it answers.
     #[command(flatten)]
     pub format: FormatArgs,

@@ -110,6 +110,7 @@ mod tests {
             word,
             pc,
             accesses: accesses.to_vec(),
+            tick: 0,
         };
         let steps = [
             // One instruction that makes two accesses.

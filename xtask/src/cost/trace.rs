@@ -25,6 +25,8 @@ pub struct Step {
     pub pc: u64,
     /// What it accessed.
     pub accesses: Vec<Access>,
+    /// When it was committed, in ticks of a simulator; 0 where only instructions are counted.
+    pub tick: u64,
 }
 
 /// One pass of a path on one CPU.
@@ -87,6 +89,7 @@ impl Trace {
                     word,
                     pc,
                     accesses: Vec::new(),
+                    tick: 0,
                 });
             }
             (

@@ -169,6 +169,7 @@ mod tests {
             word,
             pc,
             accesses: Vec::new(),
+            tick: 0,
         });
         Window {
             path,

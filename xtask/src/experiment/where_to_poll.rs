@@ -6,7 +6,7 @@ use plan::Under;
 
 use super::{Boot, Experiment, ONCE};
 use super::find::{Found, Run, Runs};
-use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, Test, Way, two, whole};
+use super::outcome::{ByBoot, Chart, Claim, Outcome, Table, Test, Way, two, whole};
 use crate::cli::Metric;
 
 pub const EXPERIMENT: Experiment = Experiment {
