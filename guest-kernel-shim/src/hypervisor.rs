@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls to what is below: PSCI, and Rouse's hypercalls if it is there.
 
-use abi::{CellWords, Counter, Info, KnobValue, Neighbour, Shared, TimeLog};
+use abi::{CellWords, Counter, Floor, Info, KnobValue, Neighbour, Shared, TimeLog};
 use core::arch::asm;
 use core::fmt::{self, Write};
 use core::sync::atomic::AtomicBool;
@@ -315,6 +315,11 @@ pub fn log(log: Option<&'static TimeLog>) {
 /// whether there is such a thing.
 pub fn evict(what: u64) -> bool {
     call(u64::from(abi::CALL_EVICT), [what, 0, 0])[0] as i64 == abi::SUCCESS
+}
+
+/// Has this vCPU's exits come to the least vectors that there can be; whether they may.
+pub fn floor(which: Floor) -> bool {
+    call(u64::from(abi::CALL_FLOOR), [which as u64, 0, 0])[0] as i64 == abi::SUCCESS
 }
 
 /// The last events of a vCPU at EL2, the newest first, as time and kind.

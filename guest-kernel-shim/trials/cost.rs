@@ -8,17 +8,54 @@
 //! what is sent when it suits the thread.
 
 mod alone;
+mod floor;
 mod pair;
 
 use abi::{Info, KnobValue, Neighbour};
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
 use cost::{Edge, Mark, Path};
 use plan::{Deliver, Plan, Trap};
 use spin::mutex::SpinMutex;
 
-use guest_kernel_shim::{hypervisor, output, percpu, workers};
+use guest_kernel_shim::{cold, hypervisor, output, percpu, pmu, workers};
+
+/// Passes of each path; where cores are simulated, fewer.
+const PASSES: u32 = 24;
+const FEW: u32 = 8;
+/// Time for a CPU that said that it is ready to be where it waits, microseconds: other threads may have its core first. A
+/// simulated core needs far less.
+const SETTLE_US: u32 = 300;
+const SHORT_US: u32 = 5;
+
+static BRIEF: AtomicBool = AtomicBool::new(false);
+static COLD: AtomicBool = AtomicBool::new(false);
 
 /// Passes of each path.
-const PASSES: u32 = 24;
+fn passes() -> u32 {
+    if BRIEF.load(Relaxed) { FEW } else { PASSES }
+}
+
+/// How long a CPU has to get to where it waits, microseconds.
+fn settling() -> u32 {
+    if BRIEF.load(Relaxed) {
+        SHORT_US
+    } else {
+        SETTLE_US
+    }
+}
+
+/// Before a pass: empties caches and TLBs, if that is asked for.
+#[inline(never)]
+fn cool() {
+    if COLD.load(Relaxed) {
+        cold::evict(percpu::online().count());
+        assert!(
+            hypervisor::evict(abi::EVICT_TRANSLATIONS),
+            "hypervisor: no TLBs"
+        );
+    }
+}
 
 /// Marks the beginning of path `PATH`.
 #[inline(always)]
@@ -72,6 +109,8 @@ const ERRANDS: &[Errand] = &[
     Errand::new(&[Path::Maintenance], alone::maintenance),
     Errand::new(&[Path::Mmio], alone::mmio),
     Errand::new(&[Path::CpuOn, Path::CpuStart], pair::cpu_on),
+    Errand::new(&[Path::FloorCall], floor::call),
+    Errand::new(&[Path::FloorSend, Path::FloorReceive], floor::sgi),
 ];
 
 impl Errand {
@@ -99,6 +138,8 @@ impl Errand {
             Some("there is no neighbour; add rouse.neighbour=work")
         } else if has(Path::Maintenance) && !injects {
             Some("no list registers are used")
+        } else if (has(Path::FloorCall) || has(Path::FloorSend)) && !(injects && floor::allowed()) {
+            Some("the hypervisor has no such vectors; add rouse.floor")
         } else {
             None
         }
@@ -106,8 +147,12 @@ impl Errand {
 }
 
 /// Takes the paths that `which` names, with the delivery that the plan names
-/// first.
-pub fn run(which: &str, plan: &Plan) {
+/// first: few passes if it is `brief`, each with caches and TLBs emptied before if it is `cold`.
+pub fn run(which: &str, plan: &Plan, brief: bool, cold: bool) {
+    BRIEF.store(brief, Relaxed);
+    COLD.store(cold, Relaxed);
+    // A simulator of cores boots without them up to here.
+    pmu::start();
     if hypervisor::present() {
         let bytes = hypervisor::info(Info::PerVcpu);
         output::line(format_args!("cost: per-vcpu {bytes}"));

@@ -46,7 +46,7 @@ fn run(arguments: &Arguments<'static>, pool: &mut Pool) -> u64 {
     if let Some(check) = arguments.check {
         ended(checks::run(check, plan))
     } else if let Some(which) = arguments.cost {
-        cost::run(which, plan);
+        cost::run(which, plan, arguments.cost_brief, arguments.cost_cold);
         ended(0)
     } else if let Some((count, mix)) = soak {
         let done = soak::run(count, seed, mix, arguments.fault);

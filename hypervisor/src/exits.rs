@@ -3,6 +3,7 @@
 
 pub mod enter;
 pub mod fast_paths;
+pub mod floor;
 pub mod hvc;
 pub mod inject;
 pub mod knobs;

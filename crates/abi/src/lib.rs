@@ -103,8 +103,13 @@ pub const CALL_CELL: u32 = 0xc600_000b;
 pub const CALL_TIMER: u32 = 0xc600_000c;
 /// x0 = [`SUCCESS`], x1.. = [`Shared`] of the calling vCPU since it started.
 pub const CALL_SHARED: u32 = 0xc600_000d;
+/// Has the calling vCPU's exits come to the least vectors that there can be, the [`Floor`] with number x1; where
+/// the hypervisor was not told to allow it, there is no such call. x0 is [`SUCCESS`] or [`INVALID`].
+pub const CALL_FLOOR: u32 = 0xc600_000e;
 /// Has [`CALL_EVICT`] clean EL2's code, constants and variables.
 pub const EVICT_IMAGE: u64 = u64::MAX;
+/// Has it forget the translations of both stages and of EL2, on every CPU.
+pub const EVICT_TRANSLATIONS: u64 = u64::MAX - 1;
 /// Events that [`CALL_TRACE`] answers: what the convention's registers hold.
 pub const EVENTS: usize = 8;
 
@@ -155,6 +160,18 @@ numbered! {
         Slice = "slice",
         /// Whether a trapped WFE gives the CPU to the neighbour, for a slice at most.
         YieldOnWfe = "yield-on-wfe",
+    }
+}
+
+numbered! {
+    /// Vectors of EL2 that do what the architecture requires, and nothing else.
+    Floor {
+        /// HVC, and back.
+        Empty = "empty",
+        /// A write of ICC_SGI1R_EL1 is carried out.
+        Send = "send",
+        /// An SGI is acknowledged, ended and listed.
+        Receive = "receive",
     }
 }
 

@@ -62,6 +62,8 @@ plain! {
     ic_ialluis = "ic ialluis";
     /// Invalidates all EL2 stage-1 translations of this PE.
     tlbi_alle2 = "tlbi alle2";
+    /// The same on every PE of the domain.
+    tlbi_alle2is = "tlbi alle2is";
     /// Invalidates all stage-1 and stage-2 EL1&0 translations, inner shareable.
     tlbi_alle1is = "tlbi alle1is";
     /// Invalidates this PE's EL1&0 stage-1 translations of the current VMID.

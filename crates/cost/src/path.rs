@@ -59,6 +59,12 @@ paths! {
     CpuOn = "cpu-on", "CPU_ON, at the caller";
     /// CPU_ON, at the CPU that is started.
     CpuStart = "cpu-start", "the same, at the CPU that is started";
+    /// The least: HVC to a vector that returns.
+    FloorCall = "floor-call", "floor: HVC to a vector that only returns";
+    /// The least of [`Path::SgiSend`].
+    FloorSend = "floor-send", "floor of sgi-send: what the architecture requires";
+    /// The least of [`Path::SgiReceive`].
+    FloorReceive = "floor-receive", "floor of sgi-receive: what the architecture requires";
 }
 
 /// Names that older baselines have.

@@ -60,6 +60,12 @@ fn first<T: Default + PartialEq>(field: &mut T, read: T) {
 
 /// Asks the hypervisor to print what the machine is.
 pub const SURVEY: &str = "survey";
+/// The key of [`Arguments::floor`].
+pub const FLOOR: &str = "floor";
+/// The key of [`Arguments::cost_brief`].
+pub const COST_BRIEF: &str = "cost-brief";
+/// The key of [`Arguments::cost_cold`].
+pub const COST_COLD: &str = "cost-cold";
 /// Seconds that a run may take.
 pub const DEADLINE: &str = "deadline";
 /// Seconds that a pass of a cell may take.
@@ -90,6 +96,10 @@ arguments! {
         check: Option<&'a str> = "check", text;
         /// The paths that are run once each instead, for a tracer: `all`, or names with commas.
         cost: Option<&'a str> = "cost", text;
+        /// Few passes of each path, with short pauses, for a simulator of cores.
+        cost_brief: bool = COST_BRIEF, on;
+        /// Caches and TLBs are emptied before each pass of a path.
+        cost_cold: bool = COST_COLD, on;
         /// A failure that is asked for.
         fault: Option<Fault> = "fault", word;
         /// The class of hostile guests that is run instead, or `all`.
@@ -124,6 +134,8 @@ arguments! {
         cell_deadline: Option<u64> = CELL_DEADLINE, count;
         /// One CPU is the hypervisor's own and has no vCPU, so that a deadline ends any guest.
         keep_cpu: bool = KEEP_CPU, on;
+        /// A vCPU may take the least vectors that there can be, to which the cost of exits is compared.
+        floor: bool = FLOOR, on;
         /// Here the boot arguments begin, where a boot manager may put something in front.
         options: bool = OPTIONS, on;
         /// The guest's tree has a standby state, so that a kernel's governor has a choice.

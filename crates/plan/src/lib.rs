@@ -35,8 +35,8 @@ mod wait;
 mod words;
 
 pub use arguments::{
-    Arguments, CELL_DEADLINE, DEADLINE, GUEST_STANDBY, KEEP_CPU, Names, OPTIONS, Part, Program,
-    SEED, SURVEY, Unfit, guest_part, keys,
+    Arguments, CELL_DEADLINE, COST_BRIEF, COST_COLD, DEADLINE, FLOOR, GUEST_STANDBY, KEEP_CPU,
+    Names, OPTIONS, Part, Program, SEED, SURVEY, Unfit, guest_part, keys,
 };
 pub use choice::{Choice, OtherImage};
 pub use completion::Completion;

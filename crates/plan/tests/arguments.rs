@@ -67,7 +67,7 @@ fn switches_have_no_value() {
 fn arguments_beside_the_plan_are_read_once() {
     let text = "root=/dev/vda rouse.check=timer rouse.cost=all rouse.fault=sgi-lost rouse.hostile=power \
                 rouse.seed=7 rouse.soak=20000 rouse.linux-soak=60 rouse.stress=18446744073709551615 rouse.survey rouse.no-mpam \
-                rouse.keep-watchdogs rouse.options \
+                rouse.keep-watchdogs rouse.options rouse.floor rouse.cost-brief rouse.cost-cold \
                  rouse.uart=pl011,0x9000000 rouse.under=kvm rouse.given-trap=wfi rouse.given-host-poll-us=9 \
                  rouse.deadline=600 rouse.cell-deadline=0 rouse.keep-cpu rouse.guest-standby rouse.wait=wfi";
     let read = Arguments::parse(text).unwrap();
@@ -77,6 +77,8 @@ fn arguments_beside_the_plan_are_read_once() {
             plan: plan("rouse.wait=wfi"),
             check: Some("timer"),
             cost: Some("all"),
+            cost_brief: true,
+            cost_cold: true,
             fault: Some(Fault::SgiLost),
             hostile: Some("power"),
             seed: Some(7),
@@ -86,6 +88,7 @@ fn arguments_beside_the_plan_are_read_once() {
             survey: true,
             no_mpam: true,
             keep_watchdogs: true,
+            floor: true,
             options: true,
             deadline: Some(600),
             cell_deadline: Some(0),

@@ -6,7 +6,7 @@ use arch::{gic_cpu, insn};
 use core::arch::asm;
 use cost::Path;
 
-use super::{PASSES, begin, end};
+use super::{begin, cool, end, passes, settling};
 use guest_kernel_shim::interrupts::{self, journal};
 use guest_kernel_shim::percpu::PerCpu;
 use guest_kernel_shim::{clock, machine};
@@ -20,13 +20,15 @@ const SMCCC_VERSION: u64 = 0x8000_0000;
 const IIDR: u64 = 0x8;
 
 pub fn hypercall() {
-    for _ in 0..PASSES {
+    for _ in 0..passes() {
+        cool();
         call::<{ Path::Hypercall as u8 }>(NOBODY);
     }
 }
 
 pub fn service() {
-    for _ in 0..PASSES {
+    for _ in 0..passes() {
+        cool();
         call::<{ Path::Service as u8 }>(SMCCC_VERSION);
     }
 }
@@ -44,7 +46,8 @@ fn call<const PATH: u8>(function: u64) {
 }
 
 pub fn wfe() {
-    for _ in 0..PASSES {
+    for _ in 0..passes() {
+        cool();
         // So that the next one waits.
         insn::forget_events();
         begin::<{ Path::Wfe as u8 }>();
@@ -56,10 +59,11 @@ pub fn wfe() {
 pub fn timer() {
     let me = PerCpu::this();
     interrupts::redistributor(me).enable_all(1 << machine::platform().timer.virt);
-    for _ in 0..PASSES {
+    for _ in 0..passes() {
         journal(me).clear();
+        cool();
         begin::<{ Path::Timer as u8 }>();
-        CNTV_CVAL_EL0.set(clock::now() + clock::ticks(500));
+        CNTV_CVAL_EL0.set(clock::now() + clock::ticks(settling() * 2));
         CNTV_CTL_EL0.set(1);
         insn::isb();
         while journal(me).count() == 0 {
@@ -75,13 +79,14 @@ pub fn maintenance() {
     const SGIS: core::ops::Range<u32> = 2..7;
     let me = PerCpu::this();
     interrupts::redistributor(me).enable_all(0xffff);
-    for _ in 0..PASSES {
+    for _ in 0..passes() {
         journal(me).clear();
         insn::mask_irq();
         for intid in SGIS {
             gic_cpu::send_sgi(intid, me.mpidr);
         }
-        clock::pause(clock::ticks(100));
+        cool();
+        clock::pause(clock::ticks(settling()));
         begin::<{ Path::Maintenance as u8 }>();
         insn::unmask_irq();
         while journal(me).count() < SGIS.len() {
@@ -93,7 +98,8 @@ pub fn maintenance() {
 
 pub fn mmio() {
     let register = (machine::platform().gic.distributor.base + IIDR) as *const u32;
-    for _ in 0..PASSES {
+    for _ in 0..passes() {
+        cool();
         begin::<{ Path::Mmio as u8 }>();
         // SAFETY: a register of the distributor, which the description names and
         // `start` mapped; reading it changes nothing. In assembly, so that the

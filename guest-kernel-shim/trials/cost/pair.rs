@@ -12,33 +12,34 @@ use cost::Path;
 use wait::request::RESCHED;
 use wait::target::Target;
 
-use super::{PASSES, begin, end};
+use super::{begin, cool, end, passes, settling};
 use guest_kernel_shim::interrupts::journal;
 use guest_kernel_shim::percpu::{self, PerCpu};
 use guest_kernel_shim::wake::Waker;
 use guest_kernel_shim::{boot, clock, hypervisor, idle, interrupts, workers};
 
 /// Receivers that are ready, and that have received, in all rounds together.
-static READY: AtomicU32 = AtomicU32::new(0);
-static RECEIVED: AtomicU32 = AtomicU32::new(0);
+pub static READY: AtomicU32 = AtomicU32::new(0);
+pub static RECEIVED: AtomicU32 = AtomicU32::new(0);
 
-/// Time for a CPU that said that it is ready to be where it waits.
-fn settle() {
-    clock::pause(clock::ticks(300));
+/// Before what the other CPU waits for: the caches are as they are to be, and it is where it waits.
+pub fn settle() {
+    cool();
+    clock::pause(clock::ticks(settling()));
 }
 
-fn until(counter: &AtomicU32, count: u32) {
+pub fn until(counter: &AtomicU32, count: u32) {
     while counter.load(Acquire) != count {
         insn::yield_now();
     }
 }
 
-fn reset() {
+pub fn reset() {
     READY.store(0, Release);
     RECEIVED.store(0, Release);
 }
 
-fn second() -> &'static PerCpu {
+pub fn second() -> &'static PerCpu {
     percpu::all()[1]
 }
 
@@ -47,7 +48,7 @@ fn second() -> &'static PerCpu {
 fn send(marked: bool) {
     let me = PerCpu::this();
     let waker = Waker::new(second(), RESCHED, interrupts::RESCHED, false, false);
-    for round in 1..=PASSES {
+    for round in 1..=passes() {
         until(&READY, round);
         settle();
         if marked {
@@ -66,7 +67,7 @@ fn send(marked: bool) {
 pub fn sgi() {
     fn receive() {
         let me = PerCpu::this();
-        for _ in 0..PASSES {
+        for _ in 0..passes() {
             me.take_interrupted();
             begin::<{ Path::SgiReceive as u8 }>();
             READY.fetch_add(1, AcqRel);
@@ -90,7 +91,7 @@ pub fn doorbell() {
     fn receive() {
         let me = PerCpu::this();
         interrupts::redistributor(me).enable_all(1 << INTID);
-        for _ in 0..PASSES {
+        for _ in 0..passes() {
             journal(me).clear();
             begin::<{ Path::DoorbellReceive as u8 }>();
             READY.fetch_add(1, AcqRel);
@@ -103,7 +104,7 @@ pub fn doorbell() {
     }
     reset();
     workers::on_second(receive);
-    for round in 1..=PASSES {
+    for round in 1..=passes() {
         until(&READY, round);
         settle();
         begin::<{ Path::DoorbellSend as u8 }>();
@@ -135,7 +136,7 @@ pub fn switch() {
 /// Waits for each wake-up of [`send`], as `PATH`.
 fn park<const PATH: u8>() {
     let me = PerCpu::this();
-    for _ in 0..PASSES {
+    for _ in 0..passes() {
         READY.fetch_add(1, AcqRel);
         begin::<PATH>();
         idle::park(me);
@@ -149,7 +150,7 @@ fn park<const PATH: u8>() {
 /// turns.
 pub fn broadcast() {
     fn receive(me: &PerCpu) {
-        for _ in 0..PASSES {
+        for _ in 0..passes() {
             insn::mask_irq();
             me.take_interrupted();
             READY.fetch_add(1, AcqRel);
@@ -166,7 +167,7 @@ pub fn broadcast() {
     }
     fn send() {
         let others = percpu::online().count() as u32 - 1;
-        for round in 1..=PASSES {
+        for round in 1..=passes() {
             until(&READY, round * others);
             settle();
             begin::<{ Path::Broadcast as u8 }>();
@@ -196,7 +197,7 @@ pub fn cpu_on() {
         begin::<{ Path::CpuStart as u8 }>();
         hypervisor::cpu_off();
     }
-    for _ in 0..PASSES {
+    for _ in 0..passes() {
         let target = second();
         let context = core::ptr::from_ref(target) as u64;
         workers::on_second(turn_off);

@@ -14,7 +14,7 @@ use crate::console::log;
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::{controls, pending_word};
 use crate::dumps::{deadline, failing, own_timer, serror};
-use crate::exits::enter;
+use crate::exits::{enter, floor};
 use crate::interrupts::vgic_cpu;
 use crate::machine::memory::{self, EL2_REGIME};
 use crate::machine::power::{note_conduit, stop};
@@ -94,6 +94,7 @@ fn take_over(discovered: &Discovered) -> ! {
     deadline::set(arguments.deadline, arguments.cell_deadline);
     report(discovered, &platform);
     watchdogs::stop(&platform, arguments.keep_watchdogs);
+    floor::allow(arguments.floor);
     let machine = split(platform, discovered, arguments.plan.neighbours);
     stage!(
         "memory",

@@ -10,7 +10,7 @@ use trap::esr::{self, Esr};
 
 use crate::cpu::percpu::{PerCpu, Slot};
 use crate::dumps::{deadline, dump, failing, own_timer, serror, watchdog};
-use crate::exits::{knobs, psci};
+use crate::exits::{floor, knobs, psci};
 use crate::interrupts::audit;
 use crate::machine::vm::{self, vm};
 use crate::machine::{caches, ending, machine};
@@ -68,6 +68,10 @@ fn serve(cpu: &PerCpu, frame: &mut Frame, function: u32) {
         }
         abi::CALL_EVICT => {
             let done = caches::evict(frame.x[1]);
+            frame.x[0] = done.map_or(abi::INVALID, |()| abi::SUCCESS) as u64;
+        }
+        abi::CALL_FLOOR if floor::allowed() => {
+            let done = floor::enter(frame.x[1]);
             frame.x[0] = done.map_or(abi::INVALID, |()| abi::SUCCESS) as u64;
         }
         abi::CALL_CELL | abi::CALL_TIMER => watched(cpu, frame, function),

@@ -20,7 +20,7 @@ use crate::cpu::pending_word;
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::{trace, traps};
 use crate::dumps::{dump, serror};
-use crate::exits::{fast_paths, synchronous};
+use crate::exits::{fast_paths, floor, synchronous};
 use crate::interrupts::{irq, vgic_cpu};
 use crate::neighbour::switch::Back;
 use crate::neighbour::turn;
@@ -40,6 +40,7 @@ const fn counter(counter: Counter) -> usize {
 core::arch::global_asm!(
     arch::frame_macros!(),
     fast_paths::fast_path_macros!(),
+    floor::floor_macros!(),
     r#"
     .macro vector_sync handler, kind
         .balign 128
@@ -154,6 +155,8 @@ el2_vectors_neighbour:
     vector_neighbour {neighbour_trapped}
     vector_neighbour {neighbour_interrupted}
     vectors_after
+
+    floor_tables
 
     fast_paths
 

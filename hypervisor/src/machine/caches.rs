@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! EL2's memory out of the caches, for samples that begin cold.
 
-use arch::layout;
+use arch::{insn, layout};
 use arrayvec::ArrayVec;
 use platform::Region;
 
@@ -12,6 +12,14 @@ use crate::cpu::percpu::boot_stack_guard;
 pub fn evict(what: u64) -> Option<()> {
     match what {
         abi::EVICT_IMAGE => pages::evict(image()),
+        // What a TLBI orders is done when the DSB completes (DDI 0487K.a, D8.17.5).
+        abi::EVICT_TRANSLATIONS => {
+            insn::dsb_ishst();
+            insn::tlbi_alle1is();
+            insn::tlbi_alle2is();
+            insn::dsb_ish();
+            insn::isb();
+        }
         number => {
             let cpu = vm().cpus.get(usize::try_from(number).ok()?)?;
             pages::evict([cpu.memory()]);

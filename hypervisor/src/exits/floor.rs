@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The least that an exit can cost: vectors that do only what the architecture requires, against which the costs of the
+//! real ones are held. With `rouse.floor` a vCPU may take them ([`abi::CALL_FLOOR`]); without it there is no such call.
+//!
+//! They check nothing, so a guest in them can do what no other guest can: send any SGI, and have any interrupt listed. The
+//! one that takes them is the measuring program, and nothing else runs beside it.
+//!
+//! - `empty`: HVC, and back.
+//! - `send`: a write of ICC_SGI1R_EL1 by the guest. The syndrome has to be read, the SGI sent, and ELR_EL2 moved past the
+//!   instruction (DDI 0487K.a, D1.3.1.4). That takes two registers, which have to be kept.
+//! - `receive`: an SGI is acknowledged, its priority dropped, deactivated (IHI 0069H, 4.6.2: EOImode is 1) and listed.
+//!   Which list register is free is not looked at.
+//!
+//! An exception of the other kind, which none of these is about, ends it: the vectors are the plain ones again.
+
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
+
+use aarch64_cpu::registers::{VBAR_EL2, Writeable};
+use abi::Floor;
+
+static ALLOWED: AtomicBool = AtomicBool::new(false);
+
+unsafe extern "C" {
+    static el2_vectors_floor_empty: [u8; 0];
+    static el2_vectors_floor_send: [u8; 0];
+    static el2_vectors_floor_receive: [u8; 0];
+}
+
+/// Whether a vCPU may take them, from now on.
+pub fn allow(on: bool) {
+    ALLOWED.store(on, Relaxed);
+}
+
+/// Whether it may.
+pub fn allowed() -> bool {
+    ALLOWED.load(Relaxed)
+}
+
+/// Has this CPU take those that `which` means, from the return to the guest on (a context synchronization event: DDI 0487K.a,
+/// D1.4.1); `None` if there are none.
+pub fn enter(which: u64) -> Option<()> {
+    let vectors = match Floor::ALL.get(usize::try_from(which).ok()?)? {
+        Floor::Empty => &raw const el2_vectors_floor_empty,
+        Floor::Send => &raw const el2_vectors_floor_send,
+        Floor::Receive => &raw const el2_vectors_floor_receive,
+    };
+    VBAR_EL2.set(vectors as u64);
+    Some(())
+}
+
+/// Assembler macros: the tables. To be used in the block of [`crate::exits::vectors`], whose macros these use.
+macro_rules! floor_macros {
+    () => {
+        r#"
+    // Back to the plain vectors, as if the exception had come to them.
+    .macro floor_ends offset
+        .balign 128
+        stp     x0, x1, [sp, #-16]!
+        adrp    x0, el2_vectors
+        add     x0, x0, :lo12:el2_vectors
+        msr     vbar_el2, x0
+        ldp     x0, x1, [sp], #16
+        b       el2_vectors + \offset
+    .endm
+
+    .macro floor_tables
+    .balign 2048
+    .global el2_vectors_floor_empty
+el2_vectors_floor_empty:
+    vectors_before
+    .balign 128
+    eret
+    floor_ends 0x480
+    vectors_after
+
+    .balign 2048
+    .global el2_vectors_floor_send
+el2_vectors_floor_send:
+    vectors_before
+    .balign 128
+    stp     x0, x2, [sp, #-16]!
+    mrs     x0, esr_el2
+    mrs     x2, elr_el2
+    add     x2, x2, #4
+    msr     S3_0_C12_C11_5, x1              // ICC_SGI1R_EL1, from x1 as the guest does
+    msr     elr_el2, x2
+    ldp     x0, x2, [sp], #16
+    eret
+    floor_ends 0x480
+    vectors_after
+
+    .balign 2048
+    .global el2_vectors_floor_receive
+el2_vectors_floor_receive:
+    vectors_before
+    floor_ends 0x400
+    .balign 128
+    stp     x0, x1, [sp, #-16]!
+    mrs     x0, S3_0_C12_C12_0              // ICC_IAR1_EL1
+    orr     x1, x0, #1 << 62                // pending
+    orr     x1, x1, #1 << 60                // group 1
+    msr     S3_4_C12_C12_0, x1              // ICH_LR0_EL2
+    msr     S3_0_C12_C12_1, x0              // ICC_EOIR1_EL1
+    msr     S3_0_C12_C11_1, x0              // ICC_DIR_EL1
+    ldp     x0, x1, [sp], #16
+    eret
+    vectors_after
+    .endm
+    "#
+    };
+}
+pub(crate) use floor_macros;

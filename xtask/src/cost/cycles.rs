@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a stay at EL2 takes, from the times of a trace.
+//!
+//! A stay is counted from the commit of the guest's last instruction before it to that of the first one behind it: the
+//! entry and the return are in it, and so is what the guest's pipeline needs to fill again. What a core waits in WFI is
+//! no part of it.
+
+use cost::Level;
+
+use super::trace::{Step, Window};
+use super::word::{Kind, kind};
+
+/// Ticks that the stays at EL2 in `window` take; `None` if it has none, or one of them has no instruction of the guest before
+/// and behind it.
+pub fn own_ticks(window: &Window) -> Option<u64> {
+    let steps = window.steps.as_slice();
+    let at_el2 = |step: &Step| step.level == Level::El2;
+    let (mut rest, mut ticks, mut stays) = (0, 0, 0);
+    while let Some(from) = steps[rest..].iter().position(at_el2).map(|at| rest + at) {
+        let to = from + steps[from..].iter().take_while(|step| at_el2(step)).count();
+        let (before, behind) = (steps.get(from.checked_sub(1)?)?, steps.get(to)?);
+        ticks += behind.tick.checked_sub(before.tick)? - halted(&steps[from..=to]);
+        (rest, stays) = (to, stays + 1);
+    }
+    (stays > 0).then_some(ticks)
+}
+
+/// Ticks from each WFI to what follows it.
+fn halted(steps: &[Step]) -> u64 {
+    let pairs = steps.windows(2).filter(|pair| kind(pair[0].word) == Kind::Wfi);
+    pairs.map(|pair| pair[1].tick - pair[0].tick).sum()
+}
+
+/// The median of the passes; `None` without any.
+pub fn median(mut ticks: Vec<u64>) -> Option<u64> {
+    ticks.sort_unstable();
+    ticks.get(ticks.len() / 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cost::Path;
+
+    const NOP: u32 = 0xd503_201f;
+    const WFI: u32 = 0xd503_207f;
+
+    fn ticks(steps: &[(Level, u32, u64)]) -> Option<u64> {
+        let steps = steps.iter().map(|&(level, word, tick)| Step {
+            level,
+            word,
+            pc: 0,
+            accesses: Vec::new(),
+            tick,
+        });
+        own_ticks(&Window {
+            path: Path::Hypercall,
+            cpu: 0,
+            steps: steps.collect(),
+            spun: false,
+        })
+    }
+
+    #[test]
+    fn a_stay_is_from_the_guest_to_the_guest_without_what_it_waits() {
+        use Level::{El1, El2};
+        let stay = [(El1, NOP, 100), (El2, NOP, 150), (El2, NOP, 160), (El1, NOP, 200)];
+        assert_eq!(ticks(&stay), Some(100));
+        let waits = [(El1, NOP, 100), (El2, WFI, 150), (El2, NOP, 5150), (El1, NOP, 5200)];
+        assert_eq!(ticks(&waits), Some(100));
+        let two = [(El1, NOP, 0), (El2, NOP, 9), (El1, NOP, 10), (El2, NOP, 15), (El1, NOP, 40)];
+        assert_eq!(ticks(&two), Some(40));
+        // One that has no beginning or no end says nothing.
+        assert_eq!(ticks(&stay[1..]), None);
+        assert_eq!(ticks(&stay[..3]), None);
+        assert_eq!(ticks(&[(El1, NOP, 1)]), None);
+    }
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Windows from a trace of gem5: its TarmacTracer writes a line for each instruction that a core has
+//! committed, with the time of that, and lines for what it wrote.
+//!
+//! An instruction is `TICK clk IT (COUNT) ADDRESS OPCODE SET LEVEL_SECURITY : TEXT` (gem5's
+//! `src/arch/arm/tracers/tarmac_record.cc`, 24.0); all numbers but TICK and COUNT are hexadecimal. Each core has a
+//! file of its own, which may be a FIFO: what is between windows is dropped as it comes.
+
+use std::io::BufRead;
+
+use anyhow::{Context, Result, bail};
+use cost::{Edge, Level, Mark};
+
+use super::trace::{Step, Window};
+
+/// Most steps of a window: one that does not end is none.
+const MOST: usize = 200_000;
+
+/// The windows of the core with number `cpu`.
+pub fn windows(mut trace: impl BufRead, cpu: u16) -> Result<Vec<Window>> {
+    let (mut done, mut open) = (Vec::new(), None::<Window>);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let length = trace.read_until(b'\n', &mut line).context("gem5's trace can't be read")?;
+        if length == 0 {
+            return Ok(done);
+        }
+        let text = String::from_utf8_lossy(&line);
+        let Some(step) = step(&text)? else { continue };
+        match Mark::decode(step.word).filter(|_| step.level == Level::El1) {
+            Some(Mark { path, edge: Edge::Begin }) => {
+                let steps = Vec::new();
+                open = Some(Window { path, cpu, steps, spun: false });
+            }
+            Some(Mark { path, edge: Edge::End }) => {
+                let ended = open.take_if(|window| window.path == path);
+                done.extend(ended.filter(|window| window.steps.len() < MOST));
+            }
+            None => {
+                if let Some(window) = open.as_mut().filter(|window| window.steps.len() < MOST) {
+                    window.steps.push(step);
+                }
+            }
+        }
+    }
+}
+
+/// The instruction of a line; `None` if it is about something else.
+fn step(line: &str) -> Result<Option<Step>> {
+    let mut words = line.split_whitespace();
+    let (Some(tick), Some("clk"), Some("IT")) = (words.next(), words.next(), words.next()) else {
+        return Ok(None);
+    };
+    let (_, pc, word, _, mode) = (words.next(), words.next(), words.next(), words.next(), words.next());
+    let level = match mode.and_then(|mode| mode.get(..3)) {
+        Some("EL0") => Level::El0,
+        Some("EL1") => Level::El1,
+        Some("EL2") => Level::El2,
+        Some("EL3") => Level::El3,
+        _ => bail!("gem5's trace has a line of another form: {}", line.trim()),
+    };
+    let hex = |text: Option<&str>| u64::from_str_radix(text.unwrap_or_default(), 16);
+    let parsed = (tick.parse(), hex(pc), hex(word));
+    let (Ok(tick), Ok(pc), Ok(word)) = parsed else {
+        bail!("gem5's trace has a line with a damaged number: {}", line.trim());
+    };
+    Ok(Some(Step {
+        level,
+        word: u32::try_from(word).context("gem5's trace has an instruction of more than 32 bits")?,
+        pc,
+        accesses: Vec::new(),
+        tick,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cost::Path;
+
+    fn mark(edge: Edge) -> String {
+        let mark = Mark { path: Path::Hypercall, edge };
+        format!("10 clk IT (1) 80400000 {:08x} O EL1h_ns : movz xzr, #1\n", mark.instruction())
+    }
+
+    #[test]
+    fn a_window_has_what_is_between_its_marks() {
+        let text = format!(
+            "5 clk IT (0) 803ffffc d503201f O EL1h_ns : nop\n{}\
+             1500 clk IT (2) ffff000080400004 d4000002 O EL1h_ns : hvc #0\n\
+             1500 clk R cpsr 000003c5\n\
+             2500 clk IT (3) 80200400 d69f03e0 O EL2h_ns : eret\n\
+             2500 clk MW8 80100000 0000000000000001\n\
+             4000 clk IT (4) ffff000080400008 d503201f O EL1h_ns : nop\n{}\
+             9 clk IT (9) 80400010 d503201f O EL1h_ns : nop\n",
+            mark(Edge::Begin),
+            mark(Edge::End)
+        );
+        let windows = windows(text.as_bytes(), 1).unwrap();
+        let [window] = &windows[..] else {
+            panic!("{windows:?}");
+        };
+        let steps: Vec<_> = window.steps.iter().map(|step| (step.level, step.tick)).collect();
+        assert_eq!(steps, [(Level::El1, 1500), (Level::El2, 2500), (Level::El1, 4000)]);
+        assert_eq!((window.cpu, window.steps[0].word), (1, 0xd400_0002));
+    }
+
+    #[test]
+    fn what_is_damaged_is_told() {
+        for line in [
+            "5 clk IT (0) 8040000 d503201f O XX1h_ns : nop",
+            "x clk IT (0) 8040000 d503201f O EL1h_ns : nop",
+            "5 clk IT (0) 8040000 zz O EL1h_ns : nop",
+            "5 clk IT (0) 80400",
+        ] {
+            assert!(windows(line.as_bytes(), 0).is_err(), "{line}");
+        }
+        // Other lines, and a window that has no end, are nothing.
+        let other = format!("info: x\n5 clk R x0 1\n{}", mark(Edge::Begin));
+        assert!(windows(other.as_bytes(), 0).unwrap().is_empty());
+    }
+}
