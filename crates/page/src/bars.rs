@@ -31,6 +31,19 @@ const LEFT: f64 = 108.0;
 const THICK: f64 = 9.0;
 const STEP: f64 = 11.0;
 const GAP: f64 = 8.0;
+/// Height of a label of two lines.
+const TWO_LINES: f64 = 22.0;
+
+impl Group {
+    /// The height of its bars, or of its label if that is higher.
+    fn height(&self) -> f64 {
+        let bars = self.bars.len() as f64 * STEP;
+        match self.label.1.as_str() {
+            "" => bars,
+            _ => bars.max(TWO_LINES),
+        }
+    }
+}
 
 /// The chart; `unit` is written at its axis.
 pub fn chart(groups: &[Group], unit: &str, about: &str) -> Markup {
@@ -39,8 +52,7 @@ pub fn chart(groups: &[Group], unit: &str, about: &str) -> Markup {
     let texts = values.clone().map(|value| width_of(&number(value)));
     let right = WIDTH - texts.fold(24.0, f64::max) - 8.0;
     let axis = Axis::from_zero(values, LEFT, right);
-    let bars: usize = groups.iter().map(|group| group.bars.len()).sum();
-    let bottom = 4.0 + bars as f64 * STEP + groups.len() as f64 * GAP;
+    let bottom = 4.0 + groups.iter().map(|group| group.height() + GAP).sum::<f64>();
     let mut canvas = Canvas::new(bottom + 32.0);
     across(
         &mut canvas,
@@ -50,13 +62,18 @@ pub fn chart(groups: &[Group], unit: &str, about: &str) -> Markup {
     );
     let mut y = 4.0;
     for group in groups {
-        let middle = y + group.bars.len() as f64 * STEP / 2.0;
+        let middle = y + group.height() / 2.0;
         label(&mut canvas, middle, &group.label);
-        for bar in &group.bars {
-            draw(&mut canvas, &axis, y, bar);
-            y += STEP;
+        let bars = group.bars.len() as f64 * STEP;
+        for (place, bar) in group.bars.iter().enumerate() {
+            draw(
+                &mut canvas,
+                &axis,
+                middle - bars / 2.0 + place as f64 * STEP,
+                bar,
+            );
         }
-        y += GAP;
+        y += group.height() + GAP;
     }
     canvas.line((LEFT, 0.0), (LEFT, bottom), "base");
     canvas.finish(about)
