@@ -14,6 +14,7 @@ pub use work::{Boot, DeadlineArgs, JobArgs, LimitArgs, LoadArgs, Metric, Unders}
 
 use crate::governors::GovernorsArgs;
 use crate::history::HistoryArgs;
+use crate::pages::PagesArgs;
 
 const STATUS: &str = "\
 Exit status:
@@ -103,6 +104,9 @@ pub enum Verb {
     /// Boot with the CPUs stopped and a debugger's port open, and print the command of the debugger that is here
     #[command(after_help = format!("{LISTS}\n\n{STATUS}"))]
     Debug(Box<DebugArgs>),
+    /// Look at pages in a headless browser: widths, contrast, keyboard, print
+    #[command(after_help = STATUS)]
+    Pages(PagesArgs),
     /// List the boards, and what each models of its machine
     Boards,
     /// List the tools that are there, those that are missing, and how to get them

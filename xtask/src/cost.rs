@@ -20,6 +20,8 @@ pub mod trace;
 pub mod visit;
 mod word;
 
+pub use scale::sample;
+
 use anyhow::{Context, Result, bail};
 use cost::Path;
 

@@ -13,6 +13,7 @@ mod find;
 mod outcome;
 mod page;
 mod report;
+mod sample;
 mod verdict;
 
 use std::num::NonZeroUsize;
@@ -37,6 +38,7 @@ use boot::{BARE, Boot, Brief, ONCE, PLACES, Repeat, SEEDS};
 use find::Runs;
 use outcome::Outcome;
 use report::{Done, Failed, Report, Written};
+pub use sample::page as sample;
 
 pub struct Experiment {
     /// Its name on the command line.

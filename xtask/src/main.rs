@@ -24,6 +24,7 @@ mod audit;
 mod board;
 mod boards;
 mod boot;
+mod browser;
 mod cli;
 mod compare;
 mod completeness;
@@ -62,6 +63,7 @@ mod mistake;
 mod output;
 mod own_time;
 mod pack;
+mod pages;
 mod partial;
 mod places;
 mod progress;
@@ -143,6 +145,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<()> {
             For::Uefi => disk::image(&args),
             For::Kvm => kvm::program::image(&args),
         },
+        Verb::Pages(args) => pages::pages(&args),
         Verb::Boards => boards::list(),
         Verb::Doctor => doctor::doctor(),
     }

@@ -94,7 +94,8 @@ fn judge(document: &Element) -> Vec<(&'static str, String)> {
                 // What follows it: neither a part of it nor around it.
                 let next = all[place + element.all().len()..].iter();
                 let next = next.flat_map(|next| next.marks.first()).next();
-                if next.is_some_and(|next| *next > last) {
+                let alone = next.is_some_and(|next| *next > last);
+                if alone || only_introduced(&all[place + element.all().len()..], last) {
                     let what = format!("the {} at the foot of page {}", element.role, last + 1);
                     found.push(("alone", what));
                 }
@@ -110,6 +111,19 @@ fn judge(document: &Element) -> Vec<(&'static str, String)> {
         }
     }
     found
+}
+
+/// Whether one paragraph follows on the `page`, and what it introduces, a chart or a table, does not.
+fn only_introduced(behind: &[&Element], page: usize) -> bool {
+    let Some(paragraph) = behind.first().filter(|next| next.role == "P") else {
+        return false;
+    };
+    let marked = |next: &&&Element| !next.pages().is_empty();
+    let next = behind[paragraph.all().len()..].iter().find(marked);
+    next.is_some_and(|next| {
+        let introduced = matches!(next.role.as_str(), "Figure" | "Table" | "NonStruct");
+        introduced && next.pages()[0] > page
+    })
 }
 
 /// The pages of a table that lack its head.

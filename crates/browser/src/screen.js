@@ -157,6 +157,15 @@
       judge(element, ink, haloed ? over(inked(style.stroke, style.strokeOpacity), ground) : ground);
     }
   }
+  // Lines of charts. WCAG 2.2, 1.4.11: what is needed to understand a drawing, at least 3 : 1.
+  for (const line of all('svg path')) {
+    const style = getComputedStyle(line);
+    if (style.fill !== 'none' || !shown(line) || line.getTotalLength() === 0) continue;
+    const chart = line.ownerSVGElement.getAttribute('aria-label') || 'a legend';
+    const ground = behind(line.ownerSVGElement);
+    const ratio = style.stroke === 'none' ? 1 : contrast(over(inked(style.stroke, style.strokeOpacity * opacity(line)), ground), ground);
+    if (ratio < 3) find('lines', `${ratio.toFixed(2)} : 1 of <path.${line.getAttribute('class')}> in "${chart}"`);
+  }
   for (const field of all('input[placeholder],textarea[placeholder]')) {
     const style = getComputedStyle(field, '::placeholder');
     if (shown(field)) judge(field, inked(style.color, style.opacity * opacity(field)), behind(field));

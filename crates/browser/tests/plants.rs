@@ -39,7 +39,7 @@ const GOOD: &str = r##"<!DOCTYPE html>
 </body></html>"##;
 
 /// What is put into it, in place of what, and the check that finds it.
-const PLANTS: [(&str, &str, &str, &str); 35] = [
+const PLANTS: [(&str, &str, &str, &str); 38] = [
     (
         "contrast",
         "a pale colour",
@@ -212,6 +212,24 @@ const PLANTS: [(&str, &str, &str, &str); 35] = [
         "a table that is not taken for one",
         "<!-- here -->",
         "<table><tr><td>x</td></tr></table>",
+    ),
+    (
+        "alone",
+        "a heading with what introduces a chart",
+        "<!-- here -->",
+        "<h2>a</h2><p>about</p><figure style='break-before: page'><figcaption>c</figcaption><svg viewBox='0 0 380 300' role=img aria-label=x><text x=9 y=20>x</text></svg></figure>",
+    ),
+    (
+        "lines",
+        "a line that is hardly seen",
+        "<text x=\"4\" y=\"60\"",
+        "<path d='M0 80L99 80' fill='none' stroke='#888' stroke-opacity='.5'/><text x=\"4\" y=\"60\"",
+    ),
+    (
+        "lines",
+        "a line of no colour",
+        "<text x=\"4\" y=\"60\"",
+        "<path d='M0 80L99 80' style='fill: none; stroke: var(--none)'/><text x=\"4\" y=\"60\"",
     ),
     (
         "torn",
