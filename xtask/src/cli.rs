@@ -16,6 +16,7 @@ pub use work::{Boot, DeadlineArgs, JobArgs, LimitArgs, LoadArgs, Metric, Unders}
 use crate::governors::GovernorsArgs;
 use crate::history::HistoryArgs;
 use crate::measured::ResultsArgs;
+use crate::pages::PagesArgs;
 
 const STATUS: &str = "\
 Exit status:
@@ -108,6 +109,9 @@ pub enum Verb {
     /// Boot with the CPUs stopped and a debugger's port open, and print the command of the debugger that is here
     #[command(after_help = format!("{LISTS}\n\n{STATUS}"))]
     Debug(Box<DebugArgs>),
+    /// Look at pages in a headless browser: widths, contrast, keyboard, print
+    #[command(after_help = STATUS)]
+    Pages(PagesArgs),
     /// List the boards, and what each models of its machine
     Boards,
     /// Write what makes a shell complete the words of `xtask`, for a function or an alias of that name, to standard output

@@ -21,6 +21,8 @@ pub mod trace;
 pub mod visit;
 mod word;
 
+pub use scale::sample;
+
 use anyhow::{Context, Result};
 use cost::Path;
 

@@ -10,7 +10,7 @@ use crate::kvm::kernel;
 use crate::qemu::{self, Found};
 use crate::terminal::say;
 use crate::toolchain::{self, TARGET, output};
-use crate::{apt, gem5, places, xen};
+use crate::{apt, browser, gem5, places, xen};
 use page::grid::{self, Column};
 
 /// The firmware of boards that have one (boards/*.toml).
@@ -63,6 +63,7 @@ pub fn doctor() -> Result<()> {
         binutils(),
         llvm_tools(),
         debugger(),
+        browser(),
     ];
     let column =
         |title, of: fn(&Finding) -> String| Column::words(title, findings.iter().map(of).collect());
@@ -158,6 +159,11 @@ fn fetched(tool: &'static str, provided: Option<PathBuf>, user: &str, named: &st
             format!("{named}; there is no apt of Debian's here to fetch it")
         }),
     }
+}
+
+fn browser() -> Finding {
+    let named = format!("{}=/path/to/chromium", browser::VARIABLE);
+    fetched("browser", browser::find(), "`pages`", &named)
 }
 
 fn gem5() -> Finding {

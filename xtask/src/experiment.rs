@@ -14,6 +14,7 @@ mod find;
 mod outcome;
 mod page;
 mod report;
+mod sample;
 mod verdict;
 
 use std::num::NonZeroUsize;
@@ -38,6 +39,7 @@ use boot::{BARE, Boot, Brief, ONCE, PLACES, Repeat, SEEDS};
 use find::Runs;
 use outcome::Outcome;
 use report::{Done, Failed, Report, Written};
+pub use sample::page as sample;
 
 pub struct Experiment {
     /// Its name on the command line.

@@ -23,8 +23,15 @@ use crate::report::inputs::Input;
 use crate::terminal::{note, say};
 use crate::{places, saved};
 
-/// Most lines of a chart that can be told from each other.
-const LINES: usize = 6;
+/// Colours of the lines of a chart: as many as can be told from each other.
+const COLOURS: [&str; 6] = [
+    "c-blue",
+    "c-red",
+    "c-green",
+    "c-purple dash",
+    "c-ink dots",
+    "c-grey dash-dots",
+];
 
 /// Options of `history`.
 #[derive(Args, Debug)]
@@ -154,6 +161,21 @@ fn commit(run: &Run) -> String {
     known.unwrap_or_default()
 }
 
+/// What tells a run from others, as far as it is known.
+fn told(run: &Run) -> String {
+    let results = &run.results;
+    let cpu = &results.machine.cpu;
+    let parts = [
+        &run.label,
+        &results.board,
+        cpu,
+        &results.began,
+        &commit(run),
+    ];
+    let known = parts.into_iter().filter(|part| !part.is_empty());
+    known.map(String::as_str).collect::<Vec<_>>().join(", ")
+}
+
 fn document(runs: &[Run], rows: &[Row<'_>]) -> Document {
     let scale = Scale::of(&runs[0].results);
     let mut document = Document::default();
@@ -208,31 +230,58 @@ fn page(runs: &[Run], rows: &[Row<'_>]) -> String {
             (changed.len()) " of " (rows.len()) " cells changed over " (runs.len()) " runs. Cells that did not have no curve. Medians, of the path without \
             bookkeeping where that is known."
         }
-        ol {
+        section id="runs" {
+            h2 { "Runs" }
+            ol {
             @for run in runs {
-                li { (run.label) ", " (run.results.board) " (" (run.results.machine.cpu) "), " (run.results.began) ", " (commit(run)) }
+                li { (told(run)) }
+            }
             }
         }
-        div.charts {
-            @for (number, some) in (1..).zip(changed.chunks(LINES)) {
+        section id="curves" {
+            h2 { "Curves" }
+            div.charts {
+            @for (number, some) in (1..).zip(changed.chunks(COLOURS.len())) {
                 (chart_of(&format!("Cells that changed, {number}"), &lines(some), "run", &unit))
+            }
             }
         }
     };
     page::document("History", body)
 }
 
+/// A page of `runs` with other medians in each, to look at it.
+pub fn sample(runs: &[Run]) -> String {
+    let first = runs.iter().find(|run| run.results.cells.len() > 1);
+    let later = |(number, run): (u64, &Run)| {
+        let mut run = run.clone();
+        run.results.began = format!("2026-01-0{number}T10:00:00Z");
+        for (place, cell) in (1..).zip(&mut run.results.cells) {
+            cell.critical = None;
+            if let Some(stats) = &mut cell.stats {
+                stats.p50 += number * place * 7 % 40;
+            }
+        }
+        run
+    };
+    let runs: Vec<Run> = (1..)
+        .zip(first.into_iter().cycle().take(6))
+        .map(later)
+        .collect();
+    page(&runs, &rows(&runs))
+}
+
 /// A line for each of `rows`, over the numbers of the runs.
 fn lines(rows: &[&Row<'_>]) -> Vec<Line> {
-    let line = |(number, row): (usize, &&Row<'_>)| Line {
-        class: format!("line s{number}"),
+    let line = |(colour, row): (&str, &&Row<'_>)| Line {
+        class: format!("line {colour}"),
         name: row.cell.title(),
         points: (1..)
             .zip(&row.medians)
             .filter_map(|(run, median)| Some((f64::from(run), (*median)? as f64)))
             .collect(),
     };
-    (1..).zip(rows).map(line).collect()
+    COLOURS.into_iter().zip(rows).map(line).collect()
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ mod audit;
 mod board;
 mod boards;
 mod boot;
+mod browser;
 mod cli;
 mod compare;
 mod completeness;
@@ -63,6 +64,7 @@ mod mistake;
 mod output;
 mod own_time;
 mod pack;
+mod pages;
 mod partial;
 mod places;
 mod progress;
@@ -149,6 +151,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<()> {
         },
         Verb::Completions { shell } => shell::completions(shell),
         Verb::Man { verb } => shell::man(verb.as_deref()),
+        Verb::Pages(args) => pages::pages(&args),
         Verb::Boards => boards::list(),
         Verb::Doctor => doctor::doctor(),
     }

@@ -119,15 +119,21 @@ impl Axis {
             Kind::Log => self.log_ticks(),
         };
         let apart = (self.zero && self.kind == Kind::Log).then_some(0.0);
-        apart
+        let values: Vec<f64> = apart
             .into_iter()
             .chain(
                 values
                     .into_iter()
                     .filter(|value| *value > 0.0 || apart.is_none()),
             )
-            .map(|value| (value, number(value)))
-            .collect()
+            .collect();
+        let short: Vec<String> = values.iter().copied().map(number).collect();
+        let texts = match short.windows(2).any(|pair| pair[0] == pair[1]) {
+            // Numbers for people have two decimals, which do not tell these apart.
+            true => values.iter().copied().map(exact).collect(),
+            false => short,
+        };
+        values.into_iter().zip(texts).collect()
     }
 
     /// What is to be said of the scale.
@@ -166,6 +172,12 @@ impl Axis {
     }
 }
 
+/// A small number with the decimals that it has.
+fn exact(value: f64) -> String {
+    let text = format!("{value:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// The smallest positive and the largest value.
 fn bounds(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     let high = values.clone().fold(0.0, f64::max);
@@ -197,6 +209,13 @@ mod tests {
         assert_eq!(axis.kind, Kind::Log);
         assert!(axis.place(0.0) == 0.0 && axis.place(90.0) < axis.place(900.0));
         assert!((3..7).contains(&axis.ticks().len()), "{:?}", axis.ticks());
+    }
+
+    #[test]
+    fn small_values_have_the_decimals_that_tell_them_apart() {
+        let axis = Axis::from_zero([0.02].into_iter(), 0.0, 1.0);
+        let ticks: Vec<String> = axis.ticks().into_iter().map(|tick| tick.1).collect();
+        assert_eq!(ticks, ["0", "0.005", "0.01", "0.015", "0.02"]);
     }
 
     #[test]

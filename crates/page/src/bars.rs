@@ -32,6 +32,19 @@ const MOST: f64 = 260.0;
 const THICK: f64 = 9.0;
 const STEP: f64 = 11.0;
 const GAP: f64 = 8.0;
+/// Height of a label of two lines.
+const TWO_LINES: f64 = 22.0;
+
+impl Group {
+    /// The height of its bars, or of its label if that is higher.
+    fn height(&self) -> f64 {
+        let bars = self.bars.len() as f64 * STEP;
+        match self.label.1.as_str() {
+            "" => bars,
+            _ => bars.max(TWO_LINES),
+        }
+    }
+}
 
 /// The chart; `unit` is written at its axis.
 pub fn chart(groups: &[Group], unit: &str, about: &str) -> Drawing {
@@ -42,8 +55,7 @@ pub fn chart(groups: &[Group], unit: &str, about: &str) -> Drawing {
     let labels = groups.iter().map(|group| width_of(&group.label.0) + 12.0);
     let left = labels.fold(LEFT, f64::max).min(MOST);
     let axis = Axis::from_zero(values, left, right);
-    let bars: usize = groups.iter().map(|group| group.bars.len()).sum();
-    let bottom = 4.0 + bars as f64 * STEP + groups.len() as f64 * GAP;
+    let bottom = 4.0 + groups.iter().map(|group| group.height() + GAP).sum::<f64>();
     let mut canvas = Canvas::new(bottom + 32.0);
     across(
         &mut canvas,
@@ -53,13 +65,14 @@ pub fn chart(groups: &[Group], unit: &str, about: &str) -> Drawing {
     );
     let mut y = 4.0;
     for group in groups {
-        let middle = y + group.bars.len() as f64 * STEP / 2.0;
+        let middle = y + group.height() / 2.0;
         label(&mut canvas, (left - 6.0, middle), &group.label);
-        for bar in &group.bars {
-            draw(&mut canvas, (&axis, left), y, bar);
-            y += STEP;
+        let bars = group.bars.len() as f64 * STEP;
+        for (place, bar) in group.bars.iter().enumerate() {
+            let top = middle - bars / 2.0 + place as f64 * STEP;
+            draw(&mut canvas, (&axis, left), top, bar);
         }
-        y += GAP;
+        y += group.height() + GAP;
     }
     let base = base(&axis, left);
     canvas.line((base, 0.0), (base, bottom), "base");

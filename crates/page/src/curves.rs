@@ -16,6 +16,8 @@ pub struct Line {
     pub points: Vec<(f64, f64)>,
 }
 
+/// Most room that names at the lines' ends get.
+pub const NAMES: f64 = 130.0;
 const LEFT: f64 = 40.0;
 const TOP: f64 = 18.0;
 const BOTTOM: f64 = 208.0;
@@ -100,7 +102,7 @@ pub fn sweep(lines: &[Line], along_title: &str, unit: &str, about: &str) -> Draw
         .iter()
         .map(|line| width_of(&line.name))
         .fold(0.0, f64::max);
-    let right = WIDTH - names.min(130.0) - 20.0;
+    let right = WIDTH - names.min(NAMES) - 20.0;
     let points = || lines.iter().flat_map(|line| line.points.iter().copied());
     let x = Axis::around(points().map(|point| point.0), LEFT + 4.0, right - 4.0);
     let y = Axis::from_zero(points().map(|point| point.1), BOTTOM, TOP);

@@ -148,6 +148,8 @@ pub fn across(canvas: &mut Canvas, axis: &Axis, (top, bottom): (f64, f64), title
         let x = axis.place(value);
         canvas.line((x, top), (x, bottom), "grid");
         let half = super::svg::width_of(&text) / 2.0;
+        // A long number at the end would leave the chart.
+        let x = x.min(super::svg::WIDTH - 2.0 - half);
         if x - half > right + 4.0 {
             canvas.text((x, bottom + 13.0), Anchor::Middle, "tick", &text);
             right = x + half;

@@ -4,7 +4,8 @@
 //! the cells, [`summary`] the headline, [`machines`] the same cells side by side.
 //! Nothing here reads or writes a file.
 //!
-//! The page is one file that needs nothing else, not even a script. The charts are SVG, drawn here. They are small, all of one width, and laid
+//! The page is one file that needs nothing else. Its one script adds what sorts and filters tables; without
+//! it the page says the same. The charts are SVG, drawn here. They are small, all of one width, and laid
 //! out as many as fit beside each other, so that their text has the same size
 //! on a wide screen, on a phone and on paper.
 
@@ -19,7 +20,9 @@ mod charts;
 mod clocks;
 mod column;
 pub mod columns;
+mod contents;
 mod curves;
+mod digest;
 pub mod document;
 mod frame;
 pub mod grid;
@@ -50,8 +53,14 @@ use scale::Scale;
 
 /// The style sheet.
 const STYLE: &str = include_str!("style.css");
-/// The page asks for nothing, whatever texts a log brings into it.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+/// What sorts and filters tables.
+const SCRIPT: &str = include_str!("script.js");
+
+/// The page asks for nothing, and runs no script but its own, whatever texts a log brings into it.
+fn policy() -> String {
+    let script = digest::sha256(SCRIPT);
+    format!("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{script}'")
+}
 
 /// A chart of one line, for pages that are not about runs.
 pub fn chart(name: &str, points: &[(f64, f64)], along: &str, unit: &str) -> Markup {
@@ -63,10 +72,26 @@ pub fn chart(name: &str, points: &[(f64, f64)], along: &str, unit: &str) -> Mark
     chart_of(name, &[line], along, unit)
 }
 
-/// The same of several lines.
+/// The same of several lines. Names that have no room at the lines' ends are in a legend, by numbers.
 pub fn chart_of(name: &str, lines: &[Line], along: &str, unit: &str) -> Markup {
-    let drawn = curves::sweep(lines, along, unit, &format!("{name}: {unit} over {along}"));
-    frame::figure(name, "", &[], drawn).render()
+    let about = format!("{name}: {unit} over {along}");
+    let draw = |lines: &[Line]| curves::sweep(lines, along, unit, &about);
+    if lines
+        .iter()
+        .all(|line| svg::width_of(&line.name) <= curves::NAMES)
+    {
+        return frame::figure(name, "", &[], draw(lines)).render();
+    }
+    let numbered = (1..).zip(lines).map(|(number, line)| Line {
+        class: line.class.clone(),
+        name: number.to_string(),
+        points: line.points.clone(),
+    });
+    let numbered: Vec<Line> = numbered.collect();
+    let legend = numbered.iter().zip(lines);
+    let legend =
+        legend.map(|(line, named)| (line.class.clone(), line.name.clone(), named.name.clone()));
+    frame::figure(name, "", &legend.collect::<Vec<_>>(), draw(&numbered)).render()
 }
 
 /// Groups of bars, with what their colours mean.
@@ -100,13 +125,16 @@ pub fn document(title: &str, body: Markup) -> String {
         html lang="en" {
             head {
                 meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta http-equiv="Content-Security-Policy" content=(policy());
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) }
                 style { (PreEscaped(STYLE)) }
             }
-            body { main { (body) } }
+            body {
+                main { (contents::before_sections(body)) }
+                script { (PreEscaped(SCRIPT)) }
+            }
         }
     };
     page.into_string()

@@ -14,10 +14,11 @@ fn page_of(name: &str, runs: &[Run]) {
     golden(&path, &by_lines(&page::html(None, runs)));
 }
 
-/// The page, a line per element, so that a difference can be read; without the style.
+/// The page, a line per element, so that a difference can be read; without style and script.
 fn by_lines(page: &str) -> String {
     let (head, rest) = page.split_once("<style>").unwrap();
-    let (_, body) = rest.split_once("</style>").unwrap();
+    let (_, rest) = rest.split_once("</style>").unwrap();
+    let (body, _) = rest.split_once("<script>").unwrap();
     format!("{head}{body}").replace("><", ">\n<") + "\n"
 }
 

@@ -166,19 +166,40 @@ pub fn page(lines: &Lines) -> String {
         h1 { "Cost over vCPUs" }
         p.about { "Lines that begin with EL2 are the hypervisor's own instructions, counted on every CPU that takes \
             part; the others are medians of the guest's workloads, waiting in WFI, in instructions of all CPUs." }
-        div.charts {
+        section id="cost" {
+            h2 { "Cost" }
+            div.charts {
             @for (name, values) in lines {
                 (chart(name, &points(values), "vCPUs", "instructions per operation"))
             }
+            }
         }
-        h2 { "Throughput" }
-        div.charts {
+        section id="throughput" {
+            h2 { "Throughput" }
+            div.charts {
             @for (name, values) in lines.iter().filter(|(name, _)| !name.starts_with("EL2")) {
                 (chart(name, &throughput(values), "vCPUs", "operations per million instructions"))
+            }
             }
         }
     };
     document("Cost over vCPUs", body)
+}
+
+/// A page of lines that nothing has measured, to look at it.
+pub fn sample() -> String {
+    let names = [
+        SGI,
+        DOORBELL,
+        BROADCAST,
+        "ipi one inject",
+        "pingpong one direct",
+    ];
+    let line = |(number, name): (u64, &str)| {
+        let values = CPUS.map(|cpus| (cpus, number * 200 + u64::from(cpus) * number * number));
+        (name.to_owned(), values.into())
+    };
+    page(&(1..).zip(names).map(line).collect())
 }
 
 #[cfg(test)]

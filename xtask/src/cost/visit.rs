@@ -90,9 +90,15 @@ pub fn handlers(window: &Window) -> Vec<Vec<&Step>> {
 /// and how many interrupts the guest takes, where that is always the same.
 pub fn expected(path: Path) -> (&'static [Cause], Option<usize>) {
     match path {
-        Path::Hypercall | Path::Service | Path::CpuOn | Path::CpuStart => (&[Cause::Call], Some(0)),
-        Path::SgiSend | Path::DoorbellSend | Path::Broadcast => (&[Cause::Sgi], Some(0)),
-        Path::SgiReceive | Path::DoorbellReceive | Path::Timer => (&[Cause::Interrupt], Some(1)),
+        Path::Hypercall | Path::Service | Path::CpuOn | Path::CpuStart | Path::FloorCall => {
+            (&[Cause::Call], Some(0))
+        }
+        Path::SgiSend | Path::DoorbellSend | Path::Broadcast | Path::FloorSend => {
+            (&[Cause::Sgi], Some(0))
+        }
+        Path::SgiReceive | Path::DoorbellReceive | Path::Timer | Path::FloorReceive => {
+            (&[Cause::Interrupt], Some(1))
+        }
         Path::Wfi => (&[Cause::Wfi], Some(1)),
         Path::Switch => (&[Cause::Wfi, Cause::Interrupt], Some(1)),
         Path::Wfe => (&[Cause::Wfe], Some(0)),
@@ -119,7 +125,7 @@ pub fn own(path: Path) -> Own {
     match path {
         // The neighbour's are at EL1 as well.
         Path::Switch => Own::Handler,
-        Path::SgiReceive | Path::DoorbellReceive | Path::Timer => Own::Handler,
+        Path::SgiReceive | Path::DoorbellReceive | Path::Timer | Path::FloorReceive => Own::Handler,
         Path::CpuStart => Own::AfterCall,
         Path::Maintenance => Own::Nothing,
         _ => Own::All,

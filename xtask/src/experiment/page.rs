@@ -83,7 +83,7 @@ fn drawn(table: &Table) -> Markup {
             table.data {
                 thead {
                     tr {
-                        th {}
+                        th.words { "case" }
                         @for column in &table.columns { th { (column) } }
                     }
                 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The tests of the host: those that Cargo knows, and the model checks.
+//! The tests of the host: those that Cargo knows, the model checks, and pages in a browser.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -9,7 +9,8 @@ use anyhow::{Context, Result, bail};
 
 use super::ON_TARGET;
 use super::pool::Task;
-use crate::{places, spent, toolchain};
+use crate::terminal::say;
+use crate::{browser, pages as kinds, places, spent, toolchain};
 
 /// How many of the last lines that Cargo said are shown of tests that failed: it stops at the
 /// first program of tests with one.
@@ -19,24 +20,37 @@ const SHOWN: usize = 100;
 #[derive(Clone, Copy, Debug)]
 struct Kind {
     name: &'static str,
-    command: fn() -> Command,
+    /// What this computer lacks to run them.
+    lacks: fn() -> Option<String>,
+    command: fn() -> Result<Command>,
 }
 
-const KINDS: [Kind; 2] = [
+const KINDS: [Kind; 3] = [
     Kind {
         name: "tests-of-the-host",
-        command: host,
+        lacks: || None,
+        command: || Ok(host()),
     },
     Kind {
         name: "model-checks",
-        command: models,
+        lacks: || None,
+        command: || Ok(models()),
+    },
+    Kind {
+        name: "pages-in-a-browser",
+        lacks: browser::lacks,
+        command: pages,
     },
 ];
 
 /// Runs them one after the other, in front of people.
 pub fn aloud(filter: &str) -> Result<()> {
     for kind in KINDS {
-        let status = kind.filtered(filter).status();
+        if let Some(why) = (kind.lacks)() {
+            say!("{}: skipped, {why}", kind.name);
+            continue;
+        }
+        let status = kind.filtered(filter)?.status();
         if !status.context("cargo can't be started")?.success() {
             bail!("{} failed; what cargo said is above", kind.name);
         }
@@ -47,17 +61,18 @@ pub fn aloud(filter: &str) -> Result<()> {
 /// The same beside others: what Cargo says goes to a file.
 pub fn tasks(filter: &str) -> Vec<Task<'_>> {
     let kinds = KINDS.into_iter();
-    let tasks = kinds.map(|kind| Task::new(kind.name, None, move || kind.aside(filter)));
+    let tasks = kinds.map(|kind| Task::new(kind.name, (kind.lacks)(), move || kind.aside(filter)));
     tasks.collect()
 }
 
 /// What Cargo said of them last.
 pub fn said() -> Result<String> {
-    let texts = KINDS.map(|kind| {
+    let run = KINDS.iter().filter(|kind| (kind.lacks)().is_none());
+    let texts = run.map(|kind| {
         let path = log(kind.name);
         fs::read_to_string(&path).with_context(|| places::shown(&path))
     });
-    texts.into_iter().collect()
+    texts.collect()
 }
 
 /// Where what Cargo says goes.
@@ -66,12 +81,12 @@ fn log(name: &str) -> PathBuf {
 }
 
 impl Kind {
-    fn filtered(self, filter: &str) -> Command {
-        let mut command = (self.command)();
+    fn filtered(self, filter: &str) -> Result<Command> {
+        let mut command = (self.command)()?;
         if !filter.is_empty() {
             command.arg(filter);
         }
-        command
+        Ok(command)
     }
 
     /// Runs them; where what they say is.
@@ -81,7 +96,7 @@ impl Kind {
         let folder = path.parent().unwrap_or(&path);
         fs::create_dir_all(folder).with_context(place)?;
         let log = File::create(&path).with_context(place)?;
-        let mut command = self.filtered(filter);
+        let mut command = self.filtered(filter)?;
         command.stdin(Stdio::null());
         command.stdout(log.try_clone().with_context(place)?);
         let status = spent::status(command.stderr(log));
@@ -113,6 +128,26 @@ pub fn packages() -> impl Iterator<Item = &'static str> {
         .into_iter()
         .flat_map(|package| ["--exclude", package]);
     ["--workspace"].into_iter().chain(others)
+}
+
+/// A page of each kind in a headless browser, and the plants that its checks find: tests that Cargo alone
+/// ignores.
+fn pages() -> Result<Command> {
+    let program = browser::provide()?;
+    let pages = kinds::make()?;
+    let pages: Vec<String> = pages
+        .iter()
+        .map(|page| page.display().to_string())
+        .collect();
+    let mut cargo = host();
+    cargo
+        .env(browser::VARIABLE, program)
+        .env("ROUSE_PAGES", pages.join("\n"));
+    for file in ["pages", "plants", "tables"] {
+        cargo.args(["--test", file]);
+    }
+    cargo.args(["--", "--ignored"]);
+    Ok(cargo)
 }
 
 /// The model checks: tests built with loom's atomics, which need a build of their own.

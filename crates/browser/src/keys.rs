@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a reader reaches by keyboard: everything, in its order, and it is seen where one is.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use crate::tab::text;
+use crate::{Finding, Tab};
+
+/// What can be operated, each with its name and whether it takes part in Tab's order.
+const LIST: &str = include_str!("keys.js");
+
+/// What is wrong with it.
+///
+/// # Errors
+///
+/// If the browser has ended.
+pub fn check(tab: &mut Tab<'_>) -> Result<Vec<Finding>> {
+    let list = tab.value(&format!("({LIST})()"))?;
+    let list: Vec<Value> = list.as_array().cloned().unwrap_or_default();
+    let mut found = Vec::new();
+    let mut reached: Vec<usize> = Vec::new();
+    let mut stops = 0;
+    loop {
+        press(tab, "Tab", 9, "")?;
+        let place = tab.value("rousePlace()")?;
+        // Behind the last one is the window, or the first again. A box that scrolls is a stop without
+        // being in the list.
+        let Some(number) = place["number"].as_i64() else {
+            break;
+        };
+        stops += 1;
+        if let Ok(number) = usize::try_from(number) {
+            if reached.contains(&number) {
+                break;
+            }
+            reached.push(number);
+            if place["seen"] == false {
+                found.push(tab.finding("focus", format!("is not seen at {}", name(&list[number]))));
+            }
+        }
+        if stops > 10 * list.len() + 1000 {
+            found.push(tab.finding("keyboard", "Tab does not come to an end"));
+            break;
+        }
+    }
+    if reached.windows(2).any(|pair| pair[0] > pair[1]) {
+        found.push(tab.finding("keyboard", "Tab's order is not that of the page"));
+    }
+    for (number, control) in list.iter().enumerate() {
+        if !reached.contains(&number) {
+            let what = format!("Tab does not reach {}", name(control));
+            found.push(tab.finding("keyboard", what));
+        }
+    }
+    Ok(found)
+}
+
+fn name(control: &Value) -> String {
+    text(control)
+}
+
+/// Presses a key and lets it go.
+///
+/// # Errors
+///
+/// If the browser has ended.
+pub fn press(tab: &mut Tab<'_>, key: &str, code: u32, typed: &str) -> Result<()> {
+    let down = if typed.is_empty() {
+        "rawKeyDown"
+    } else {
+        "keyDown"
+    };
+    for kind in [down, "keyUp"] {
+        let mut event =
+            json!({ "type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code });
+        if kind == "keyDown" {
+            event["text"] = typed.into();
+        }
+        tab.call("Input.dispatchKeyEvent", event)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Looks at pages in a headless browser, and says what is wrong with them.
+//!
+//! [`pipe`] starts the browser and speaks with it, [`tab`] opens a page as a reader would
+//! ([`Look`]). What is held against it: [`screen`] and [`keys`] what a reader sees and
+//! reaches, [`plain`] that nothing of it depends on a script, [`paper`] how it is printed,
+//! which [`pdf`] reads. [`page()`] does all of it.
+//!
+//! The program `browser` does that with files. The browser is the one that [`VARIABLE`] names.
+
+#![forbid(unsafe_code)]
+
+pub mod keys;
+pub mod paper;
+pub mod pdf;
+pub mod pipe;
+pub mod plain;
+pub mod screen;
+pub mod tab;
+
+use std::env;
+use std::fmt;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+pub use pipe::Browser;
+pub use tab::{Look, Tab};
+
+/// The variable of the environment that names the browser's program.
+pub const VARIABLE: &str = "ROUSE_CHROMIUM";
+
+/// Something that is wrong with a page.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Finding {
+    /// The check that found it.
+    pub check: String,
+    /// Where, and what.
+    pub what: String,
+    /// How the page was looked at.
+    pub look: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}): {}", self.check, self.look, self.what)
+    }
+}
+
+/// The browser that the environment names.
+///
+/// # Errors
+///
+/// If it names none, or one that does not start.
+pub fn from_environment() -> Result<Browser> {
+    let program = env::var_os(VARIABLE);
+    let program = program.with_context(|| {
+        format!("{VARIABLE} names no browser; `cargo xtask pages` provides one and names it")
+    })?;
+    Browser::start(Path::new(&program))
+}
+
+/// Everything that is wrong with the page in a file.
+///
+/// # Errors
+///
+/// If the browser ends, or can't do what it is asked for.
+pub fn page(tab: &mut Tab<'_>, file: &Path) -> Result<Vec<Finding>> {
+    let mut found = Vec::new();
+    for look in Look::ALL {
+        tab.open(file, look)?;
+        found.extend(screen::check(tab)?);
+        // The order is that of the page, whatever its width and colours.
+        if look.dark == (look.width == tab::NARROW) {
+            found.extend(keys::check(tab)?);
+        }
+        found.extend(tab.complaints());
+    }
+    found.extend(plain::check(tab, file)?);
+    found.extend(paper::check(tab, file)?);
+    Ok(found)
+}

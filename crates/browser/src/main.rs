@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Looks at pages in files, and says what is wrong with each: `browser [--pictures DIR] FILE...`.
+//! Status 1 if anything is.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use browser::{Look, Tab, paper, pdf};
+use serde_json::json;
+
+fn main() -> Result<ExitCode> {
+    let mut files: Vec<PathBuf> = env::args_os().skip(1).map(PathBuf::from).collect();
+    let pictures = match files
+        .first()
+        .is_some_and(|file| file.as_os_str() == "--pictures")
+    {
+        true => {
+            let folder = files.drain(..2.min(files.len())).nth(1);
+            Some(folder.context("--pictures: name a folder")?)
+        }
+        false => None,
+    };
+    let mut browser = browser::from_environment()?;
+    let mut tab = Tab::new(&mut browser)?;
+    let mut wrong = 0;
+    for file in &files {
+        let found = browser::page(&mut tab, file)?;
+        let verdict = if found.is_empty() { "ok" } else { "WRONG" };
+        println!("{}: {verdict}", file.display());
+        for finding in &found {
+            println!("  {finding}");
+        }
+        wrong += usize::from(!found.is_empty());
+        if let Some(folder) = &pictures {
+            draw(&mut tab, file, folder).with_context(|| file.display().to_string())?;
+        }
+    }
+    Ok(ExitCode::from(u8::from(wrong > 0)))
+}
+
+/// Keeps the page as a reader sees it: a picture for each screen, and a PDF.
+fn draw(tab: &mut Tab<'_>, file: &Path, folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder)?;
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    for look in Look::ALL {
+        tab.open(file, look)?;
+        let picture = json!({ "format": "png", "captureBeyondViewport": true });
+        let picture = tab.call("Page.captureScreenshot", picture)?;
+        let name = look.shown().replace(" px, ", "-");
+        let bytes = pdf::from_base64(picture["data"].as_str().unwrap_or_default())?;
+        fs::write(folder.join(format!("{stem}-{name}.png")), bytes)?;
+    }
+    tab.open(file, Look::ALL[0])?;
+    let printed = paper::print(tab)?;
+    fs::write(folder.join(format!("{stem}.pdf")), printed)?;
+    Ok(())
+}

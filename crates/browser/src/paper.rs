@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A page as it is printed.
+//!
+//! The browser tags what it prints (ISO 32000-1, 14.8): each heading, row and figure names the pages
+//! on which its text is. So it is known what was cut, without looking at the paper.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use crate::pdf::{self, Element};
+use crate::{Finding, Look, Tab, screen};
+
+/// A4 without the margins of the style sheet, 12 mm on either side, in CSS pixels of 1/96 inch.
+const WIDTH: u32 = 703;
+
+/// What is judged: its name, its tags, how the page selects it. A drawing in a figure has the same tag.
+const TAGGED: [(&str, &[&str], &str); 3] = [
+    (
+        "headings",
+        &["H1", "H2", "H3", "H4", "H5", "H6"],
+        "h1,h2,h3,h4,h5,h6",
+    ),
+    ("rows", &["TR"], "tr"),
+    ("charts", &["Figure"], "figure,svg[role=img]"),
+];
+
+/// What is wrong with it.
+///
+/// # Errors
+///
+/// If the browser has ended, or the PDF can't be read.
+pub fn check(tab: &mut Tab<'_>, file: &Path) -> Result<Vec<Finding>> {
+    let look = Look {
+        paper: true,
+        ..Look::screen(WIDTH, false)
+    };
+    tab.open(file, look)?;
+    let mut found = screen::check(tab)?;
+    let bytes = print(tab)?;
+    let document = pdf::read(&bytes).context("the PDF can't be read")?;
+    found.extend(untagged(tab, &document)?);
+    let judged = judge(&document).into_iter();
+    found.extend(judged.map(|(check, what)| tab.finding(check, what)));
+    Ok(found)
+}
+
+/// The page as PDF, A4, with the margins and colours of its style sheet.
+///
+/// # Errors
+///
+/// If the browser has ended.
+pub fn print(tab: &mut Tab<'_>) -> Result<Vec<u8>> {
+    let how = json!({ "printBackground": true, "preferCSSPageSize": true, "paperWidth": 8.27,
+        "paperHeight": 11.69, "generateTaggedPDF": true });
+    let printed = tab.call("Page.printToPDF", how)?;
+    pdf::from_base64(printed["data"].as_str().unwrap_or_default())
+}
+
+/// What the page has and the structure of the PDF has not, so that it is not judged: a table is
+/// one to the browser if it has headings.
+fn untagged(tab: &mut Tab<'_>, document: &Element) -> Result<Vec<Finding>> {
+    let all = document.all();
+    let mut found = Vec::new();
+    for (name, roles, selector) in TAGGED {
+        let there = all
+            .iter()
+            .filter(|element| roles.contains(&element.role.as_str()));
+        let there = there.count() as u64;
+        let count = format!(
+            "[...document.querySelectorAll('{selector}')].filter((one) => one.checkVisibility()).length"
+        );
+        let wanted = tab.value(&count)?.as_u64().unwrap_or(0);
+        if there < wanted {
+            let what = format!("{there} of {wanted} {name} are tagged");
+            found.push(tab.finding("printed", what));
+        }
+    }
+    Ok(found)
+}
+
+/// What was cut, or stands alone.
+fn judge(document: &Element) -> Vec<(&'static str, String)> {
+    let mut found = Vec::new();
+    let all = document.all();
+    for (place, element) in all.iter().enumerate() {
+        let pages = element.pages();
+        let (Some(&first), Some(&last)) = (pages.first(), pages.last()) else {
+            continue;
+        };
+        match element.role.as_str() {
+            "H1" | "H2" | "H3" | "H4" | "H5" | "H6" | "Caption" => {
+                // What follows it: neither a part of it nor around it.
+                let next = all[place + element.all().len()..].iter();
+                let next = next.flat_map(|next| next.marks.first()).next();
+                let alone = next.is_some_and(|next| *next > last);
+                if alone || only_introduced(&all[place + element.all().len()..], last) {
+                    let what = format!("the {} at the foot of page {}", element.role, last + 1);
+                    found.push(("alone", what));
+                }
+            }
+            "TR" if !element.is_head() && first != last => {
+                found.push(("torn", format!("a row, by page {}'s end", first + 1)));
+            }
+            "Figure" if first != last => {
+                found.push(("torn", format!("a chart, by page {}'s end", first + 1)));
+            }
+            "Table" => found.extend(without_head(element)),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Whether one paragraph follows on the `page`, and what it introduces, a chart or a table, does not.
+fn only_introduced(behind: &[&Element], page: usize) -> bool {
+    let Some(paragraph) = behind.first().filter(|next| next.role == "P") else {
+        return false;
+    };
+    let marked = |next: &&&Element| !next.pages().is_empty();
+    let next = behind[paragraph.all().len()..].iter().find(marked);
+    next.is_some_and(|next| {
+        let introduced = matches!(next.role.as_str(), "Figure" | "Table" | "NonStruct");
+        introduced && next.pages()[0] > page
+    })
+}
+
+/// The pages of a table that lack its head.
+fn without_head(table: &Element) -> Vec<(&'static str, String)> {
+    let all = table.all();
+    let rows = || all.iter().filter(|element| element.role == "TR");
+    let heads: Vec<usize> = rows()
+        .filter(|row| row.is_head())
+        .flat_map(|row| row.pages())
+        .collect();
+    if heads.is_empty() {
+        return Vec::new();
+    }
+    let mut pages: Vec<usize> = rows()
+        .filter(|row| !row.is_head())
+        .flat_map(|row| row.pages())
+        .collect();
+    pages.sort_unstable();
+    pages.dedup();
+    pages.retain(|page| !heads.contains(page));
+    pages
+        .iter()
+        .map(|page| ("headless", format!("a table on page {}", page + 1)))
+        .collect()
+}

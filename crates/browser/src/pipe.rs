@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A browser's process, and the DevTools protocol with it.
+//!
+//! With `--remote-debugging-pipe` the browser reads messages at descriptor 3 and writes them at
+//! descriptor 4, each JSON with a zero behind it. So there is no port, no WebSocket, and the browser
+//! ends when we do.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// Has the program's standard input and output where the protocol wants them.
+const MOVED: &str = r#"exec "$0" "$@" 3<&0 4>&1 0</dev/null 1>&2"#;
+/// Without a sandbox, which root can't have: the pages are our own, and ask for nothing.
+const OPTIONS: [&str; 10] = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-extensions",
+    "--no-first-run",
+    "--force-color-profile=srgb",
+    "--remote-debugging-pipe",
+    "about:blank",
+];
+
+/// A browser that runs.
+#[derive(Debug)]
+pub struct Browser {
+    process: Child,
+    to: Option<ChildStdin>,
+    from: BufReader<ChildStdout>,
+    next: u64,
+    /// What happened that no answer was.
+    events: Vec<Value>,
+    /// Its profile, and what it says.
+    place: TempDir,
+}
+
+impl Browser {
+    /// Starts a program.
+    ///
+    /// # Errors
+    ///
+    /// If it can't be started, or does not answer.
+    pub fn start(program: &Path) -> Result<Self> {
+        let place = tempfile::tempdir().context("no folder for the browser's profile")?;
+        let log = File::create(place.path().join("log"))?;
+        let mut profile = std::ffi::OsString::from("--user-data-dir=");
+        profile.push(place.path());
+        let process = Command::new("sh")
+            .args(["-c", MOVED])
+            .arg(program)
+            .arg(profile)
+            .args(OPTIONS)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn();
+        let mut process = process.context("sh can't be started")?;
+        let to = process.stdin.take();
+        let from = process.stdout.take().context("its output is no pipe")?;
+        let mut browser = Self {
+            process,
+            to,
+            from: BufReader::new(from),
+            next: 0,
+            events: Vec::new(),
+            place,
+        };
+        let version = browser.call("", "Browser.getVersion", json!({}));
+        version.with_context(|| format!("{} is no browser that starts", program.display()))?;
+        Ok(browser)
+    }
+
+    /// A folder that goes with the browser.
+    pub fn folder(&self) -> PathBuf {
+        self.place.path().to_owned()
+    }
+
+    /// Has a method done, by the browser or by the page that a session is with.
+    ///
+    /// # Errors
+    ///
+    /// If the browser refuses, or has ended.
+    pub fn call(&mut self, session: &str, method: &str, params: Value) -> Result<Value> {
+        self.next += 1;
+        let number = self.next;
+        let mut message = json!({ "id": number, "method": method, "params": params });
+        if !session.is_empty() {
+            message["sessionId"] = session.into();
+        }
+        let mut bytes = serde_json::to_vec(&message)?;
+        bytes.push(0);
+        let to = self.to.as_mut().context("the browser was ended")?;
+        if to.write_all(&bytes).and_then(|()| to.flush()).is_err() {
+            return Err(self.ended());
+        }
+        loop {
+            let mut message = self.read()?;
+            if message["id"] == number {
+                return match &message["error"] {
+                    Value::Null => Ok(message["result"].take()),
+                    error => bail!("{method}: {error}"),
+                };
+            }
+            self.events.push(message);
+        }
+    }
+
+    /// Waits until something happens with a session.
+    ///
+    /// # Errors
+    ///
+    /// If the browser has ended.
+    pub fn wait_for(&mut self, session: &str, method: &str) -> Result<()> {
+        let wanted =
+            |message: &Value| message["sessionId"] == session && message["method"] == method;
+        while !self.events.iter().any(wanted) {
+            let message = self.read()?;
+            self.events.push(message);
+        }
+        Ok(())
+    }
+
+    /// What has happened with a session, and is forgotten.
+    pub fn events(&mut self, session: &str) -> Vec<Value> {
+        let events = std::mem::take(&mut self.events).into_iter();
+        let (own, others) = events.partition(|message| message["sessionId"] == session);
+        self.events = others;
+        own
+    }
+
+    fn read(&mut self) -> Result<Value> {
+        let mut bytes = Vec::new();
+        match self.from.read_until(0, &mut bytes) {
+            Ok(1..) => {}
+            _ => return Err(self.ended()),
+        }
+        bytes.pop();
+        serde_json::from_slice(&bytes).context("the browser speaks no JSON")
+    }
+
+    /// What it said last.
+    fn ended(&self) -> anyhow::Error {
+        let said = fs::read(self.place.path().join("log")).unwrap_or_default();
+        let said = String::from_utf8_lossy(&said);
+        let lines: Vec<&str> = said.lines().collect();
+        let last = lines[lines.len().saturating_sub(5)..].join("\n");
+        anyhow::anyhow!("the browser has ended; it said:\n{last}")
+    }
+}
+
+impl Drop for Browser {
+    /// It ends when nobody speaks with it any more, with its processes.
+    fn drop(&mut self) {
+        let _ = self.call("", "Browser.close", json!({}));
+        self.to = None;
+        let _ = self.process.wait();
+    }
+}

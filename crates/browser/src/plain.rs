@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A page without script: it says the same, and has nothing that would only work with one.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::tab::{WIDE, text};
+use crate::{Finding, Look, Tab};
+
+/// What is read, in which what scripts add to work with it is left out.
+const READ: &str = r"(() => {
+  document.querySelectorAll('details').forEach((details) => { details.open = true; });
+  document.querySelectorAll('[data-added]').forEach((added) => { added.hidden = true; });
+  return document.body.innerText.replace(/\s+/g, ' ').trim();
+})()";
+/// What does nothing without a script.
+const DEAD: &str = "[...document.querySelectorAll('button,input,select,textarea')].map((dead) => dead.outerHTML.slice(0, 80))";
+
+/// What is wrong with it.
+///
+/// # Errors
+///
+/// If the browser has ended.
+pub fn check(tab: &mut Tab<'_>, file: &Path) -> Result<Vec<Finding>> {
+    tab.open(file, Look::screen(WIDE, false))?;
+    let with = text(&tab.value(READ)?);
+    let look = Look {
+        scripts: false,
+        ..Look::screen(WIDE, false)
+    };
+    tab.open(file, look)?;
+    let without = text(&tab.value(READ)?);
+    let mut found = Vec::new();
+    if with != without {
+        found.push(tab.finding("plain", differing(&with, &without)));
+    }
+    for dead in tab.value(DEAD)?.as_array().into_iter().flatten() {
+        found.push(tab.finding("plain", format!("does nothing: {}", text(dead))));
+    }
+    found.extend(tab.complaints());
+    Ok(found)
+}
+
+/// Where two texts part.
+fn differing(with: &str, without: &str) -> String {
+    let alike = with.chars().zip(without.chars());
+    let alike = alike.take_while(|(a, b)| a == b).count();
+    let from = |text: &str| -> String {
+        let from = alike.saturating_sub(20);
+        text.chars().skip(from).take(60).collect()
+    };
+    format!("with script `{}`, without `{}`", from(with), from(without))
+}

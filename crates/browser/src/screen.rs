@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a reader sees: widths, contrast, headings, links.
+//!
+//! `screen.js` looks, in the page: there are computed styles and boxes as they were laid out.
+
+use anyhow::Result;
+use serde_json::Value;
+
+use crate::tab::text;
+use crate::{Finding, Tab};
+
+/// Everything that is looked at.
+const LOOK: &str = include_str!("screen.js");
+
+/// What is wrong with what is seen.
+///
+/// # Errors
+///
+/// If the browser has ended.
+pub fn check(tab: &mut Tab<'_>) -> Result<Vec<Finding>> {
+    let answer = tab.value(&format!("({LOOK})({})", tab.look.paper))?;
+    let found = answer.as_array().into_iter().flatten();
+    let pair = |pair: &Value| tab.finding(&text(&pair[0]), text(&pair[1]));
+    Ok(found.map(pair).collect())
+}

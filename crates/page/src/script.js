@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Tables that can be sorted and filtered. Without it they are as they are: it adds all that is operated.
+(() => {
+  'use strict';
+  const make = (name, parts) => Object.assign(document.createElement(name), parts);
+  // A number as it is written here: groups apart by narrow spaces, a true minus, a mark behind. Of a dot or a
+  // dash, which stand for nothing, none.
+  const value = (text) => parseFloat(text.replace(/[\s\u202f]/g, '').replace('\u2212', '-'));
+  const text = (row, column) => (row.cells[column] ? row.cells[column].textContent.trim() : '');
+  const order = (column, sign) => (a, b) => {
+    const [x, y] = [text(a, column), text(b, column)];
+    const [m, n] = [value(x), value(y)];
+    const [none, empty] = [/^[-\u00b7?]?$/.test(x), /^[-\u00b7?]?$/.test(y)];
+    // What is missing stands last, whichever way.
+    if (none || empty) return none - empty;
+    if (Number.isNaN(m) !== Number.isNaN(n)) return Number.isNaN(m) - Number.isNaN(n);
+    return sign * (Number.isNaN(m) ? x.localeCompare(y, 'en', { numeric: true }) : m - n);
+  };
+  const sorted = (body, rows, heads) => heads.forEach((head, column) => {
+    if (!head.textContent.trim()) return;
+    const button = make('button', { type: 'button', title: 'Sort' });
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener('click', () => {
+      const next = { none: 'ascending', ascending: 'descending', descending: 'none' }[head.ariaSort || 'none'];
+      heads.forEach((other) => other.removeAttribute('aria-sort'));
+      if (next !== 'none') head.setAttribute('aria-sort', next);
+      const sign = next === 'descending' ? -1 : 1;
+      body.append(...(next === 'none' ? rows : [...rows].sort(order(column, sign))));
+    });
+  });
+  const filtered = (table, rows) => {
+    const field = make('input', { type: 'search', placeholder: 'words, any order' });
+    const count = make('span', { role: 'status' });
+    const line = make('p', { className: 'filter' });
+    const label = make('label', { textContent: 'Only rows with ' });
+    label.append(field);
+    line.append(label, ' ', count);
+    line.dataset.added = '';
+    field.addEventListener('input', () => {
+      const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+      rows.forEach((row) => {
+        const cells = [...row.cells].map((cell) => cell.textContent.toLowerCase()).join(' ');
+        row.hidden = !words.every((word) => cells.includes(word));
+      });
+      const left = rows.filter((row) => !row.hidden).length;
+      count.textContent = words.length ? `${left} of ${rows.length}` : '';
+    });
+    (table.closest('.scroll') || table).before(line);
+  };
+  for (const table of document.querySelectorAll('table.data')) {
+    const [body, head] = [table.tBodies[0], table.tHead];
+    if (!body || !head || body.rows.length < 2) continue;
+    const rows = [...body.rows];
+    sorted(body, rows, [...head.rows[head.rows.length - 1].cells]);
+    if (rows.length > 5) filtered(table, rows);
+  }
+})();
