@@ -13,6 +13,7 @@ pub use verbs::{
 };
 pub use work::{Boot, DeadlineArgs, JobArgs, LimitArgs, LoadArgs, Metric, Unders};
 
+use crate::dist::DistArgs;
 use crate::governors::GovernorsArgs;
 use crate::history::HistoryArgs;
 use crate::measured::ResultsArgs;
@@ -85,6 +86,12 @@ pub enum Verb {
     /// with KVM
     #[command(after_help = format!("{LISTS}\n\n{STATUS}"))]
     Image(Box<ImageArgs>),
+    /// Make a folder to publish: what is taken to other machines, with sums, licences and a page on how to use it
+    #[command(after_help = STATUS)]
+    Dist(DistArgs),
+    /// Make a site of the documents, to read and to search: target/book
+    #[command(after_help = STATUS)]
+    Book,
     /// Make a report from runs or from serial logs, whole or damaged, of one machine or of several
     #[command(after_help = STATUS)]
     Report(ReportArgs),

@@ -36,10 +36,7 @@ pub fn image(args: &ImageArgs) -> Result<()> {
     let mut load = Load::of_disk(&args.load)?;
     load.plan.cycles = args.cycles;
     // Before anything is built: what can't boot, be said or written, is refused.
-    load.board.boots_disks("--board")?;
-    let choice = one_choice(&load)?;
-    let arguments = load.boot_arguments(Variant::of(choice));
-    text::of(&arguments, load.guest.is_none())?;
+    let text = text(&load)?;
     let path = match &args.out {
         Some(path) => path.clone(),
         None => default_path(&load)?,
@@ -52,7 +49,7 @@ pub fn image(args: &ImageArgs) -> Result<()> {
     let copy = Output::claim_disk("--out", &path, disks)?;
     interrupt::catch()?;
     let built = interrupt::or(images::build(&load.board.name, load.packed()))?;
-    copy.write_bytes(&bytes(&built, &arguments)?)?;
+    copy.write_bytes(&with(&built, &text)?)?;
     say!("{}", output::shown(&path));
     say!("{}", next_step(&load));
     Ok(())
@@ -74,14 +71,22 @@ fn one_choice(load: &Load) -> Result<Choice> {
 
 /// Writes a disk with these boot arguments to `path`.
 pub fn write(built: &Built, arguments: &str, path: &Path) -> Result<()> {
-    Output::claim("--boot", path)?.write_bytes(&bytes(built, arguments)?)
+    let text = text::of(arguments, built.is_ours())?;
+    Output::claim("--boot", path)?.write_bytes(&with(built, &text)?)
 }
 
-/// What the disk holds.
-fn bytes(built: &Built, arguments: &str) -> Result<Vec<u8>> {
+/// The text of the disk for what is loaded, if a disk can be made of it.
+pub fn text(load: &Load) -> Result<String> {
+    load.board.boots_disks("--board")?;
+    let arguments = load.boot_arguments(Variant::of(one_choice(load)?));
+    text::of(&arguments, load.guest.is_none())
+}
+
+/// A disk with this text.
+pub fn with(built: &Built, text: &str) -> Result<Vec<u8>> {
     let image = &built.packed;
     let image = fs::read(image).with_context(|| image.display().to_string())?;
-    volume::disk(&image, &text::of(arguments, built.is_ours())?)
+    volume::disk(&image, text)
 }
 
 fn default_path(load: &Load) -> Result<PathBuf> {

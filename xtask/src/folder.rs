@@ -40,7 +40,7 @@ impl Folder {
     /// the time and the board, with a number if another run has that already.
     pub fn claim(out: Option<&Path>, board: &str) -> Result<Self> {
         match out {
-            Some(out) => Self::claim_named(out),
+            Some(out) => Self::claim_new("--out", out),
             None => {
                 let time = Timestamp::now().strftime("%Y%m%d-%H%M%S");
                 Self::claim_numbered(&places::target().join("runs"), &format!("{time}-{board}"))
@@ -48,23 +48,24 @@ impl Folder {
         }
     }
 
-    fn claim_named(out: &Path) -> Result<Self> {
+    /// Claims `out`, which `option` names and which must be new or empty.
+    pub fn claim_new(option: &str, out: &Path) -> Result<Self> {
         let shown = places::shown(out);
         if out == Path::new("-") {
-            bad_input!("--out: a folder can't go to standard output; name one");
+            bad_input!("{option}: a folder can't go to standard output; name one");
         }
         let cant = |error: io::Error| {
             crate::failure::BadInput::error(format!(
-                "--out: {shown} can't be created ({error}); name a folder that can"
+                "{option}: {shown} can't be created ({error}); name a folder that can"
             ))
         };
         let target = follow(out).map_err(cant)?;
         if is_taken(&target) {
-            bad_input!("--out: {shown} exists and is not an empty folder; name another one");
+            bad_input!("{option}: {shown} exists and is not an empty folder; name another one");
         }
         match Self::begin(&target).map_err(cant)? {
             Some(folder) => Ok(folder),
-            None => bad_input!("--out: another run is writing to {shown}; name another one"),
+            None => bad_input!("{option}: another run is writing to {shown}; name another one"),
         }
     }
 

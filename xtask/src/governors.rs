@@ -3,13 +3,14 @@
 //! idle intervals.
 //!
 //! The governors and the idle loop are those of the guest, the same code. A [`trace`],
-//! recorded or [generated](generate), is [replayed](replay) to each of them with the
+//! [recorded] or [generated](generate), is [replayed](replay) to each of them with the
 //! states of a [file](states); the [`ledger`] counts what it cost, and [`oracle`] is the
 //! choice of an oracle, which knows the future. [`shown`] and [`written`] show it.
 
 mod generate;
 mod ledger;
 mod oracle;
+mod recorded;
 mod replay;
 mod shown;
 mod states;
@@ -35,9 +36,13 @@ use trace::Trace;
 /// Options of `governors`.
 #[derive(Args, Debug)]
 pub struct GovernorsArgs {
-    /// Trace to replay: a CSV file (docs/governors.md)
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["generate", "seed", "count", "mean_us", "save"])]
+    /// Trace to replay: a CSV file (docs/governors.md), or what Linux recorded of power:cpu_idle, as text of perf script, of trace-cmd
+    /// report, or of ftrace's file trace
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["generate", "seed", "count", "mean_us"])]
     pub trace: Option<PathBuf>,
+    /// Which CPU of what Linux recorded [default: the one with the most idle intervals]
+    #[arg(long, value_name = "N", requires = "trace")]
+    pub trace_cpu: Option<u32>,
     /// Replay a made-up trace
     #[arg(long, value_name = "KIND", value_enum)]
     pub generate: Option<Kind>,
@@ -50,7 +55,7 @@ pub struct GovernorsArgs {
     /// Their mean length, microseconds, 1 to 1000000 [default: 500]
     #[arg(long, value_name = "US")]
     pub mean_us: Option<u64>,
-    /// Write the made-up trace to FILE; - is standard output, and the table then goes to standard error
+    /// Write the trace to FILE, in the CSV form; - is standard output, and the table then goes to standard error
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
     /// Idle states: a table as `run --states` takes it (poll+wfi+standby, arm_poll_idle:100), or a TOML file, whose name
@@ -132,7 +137,7 @@ impl Request {
             setting: setting(args)?,
             names: names(args.governor.as_deref())?,
             trace: match (&args.trace, args.generate) {
-                (Some(path), _) => Trace::read(path)?,
+                (Some(path), _) => Trace::read(path, args.trace_cpu)?,
                 (None, Some(kind)) => generated(kind, args)?.trace(),
                 (None, None) => {
                     bad_input!("no trace is named; use --trace FILE or --generate KIND")

@@ -4,7 +4,6 @@
 
 mod once;
 
-use std::env;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader, IsTerminal};
 use std::panic::resume_unwind;
@@ -294,7 +293,13 @@ fn linux_program(package: &str, binary: &str) -> Result<Vec<u8>> {
     let arguments = ["--release", "--target", toolchain::LINUX];
     let package = ["--package", package, "--bin", binary];
     let directory = directory(Atomics::Llsc);
-    cargo(&directory, &[&arguments[..], &package[..]].concat(), "")?;
+    let flags = setting(toolchain::LINUX, sources());
+    let config = ["--config", &*flags];
+    cargo(
+        &directory,
+        &[&arguments[..], &package[..], &config[..]].concat(),
+        "",
+    )?;
     let path = directory.join(toolchain::LINUX).join("release");
     let path = path.join(binary);
     fs::read(&path).with_context(|| format!("{} was not built", path.display()))
@@ -348,20 +353,33 @@ fn elf(binary: &str, atomics: Atomics) -> Result<Vec<u8>> {
     })
 }
 
-/// Cargo's setting of the compiler's flags for these atomic instructions. It also gives files
-/// of dependencies, whose names are in messages of panics, the same names wherever Cargo keeps
-/// them: the same source makes the same image on every machine.
+/// Cargo's setting of the compiler's flags for these atomic instructions.
 fn flags(atomics: Atomics) -> String {
-    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
-    let home = home.or_else(|| Some(env::home_dir()?.join(".cargo")));
-    let home = home.unwrap_or_default().display().to_string();
-    let mut flags = vec![format!("--remap-path-prefix={home}=/cargo")];
+    let mut flags = sources();
     flags.extend(match atomics {
         Atomics::Llsc => None,
         Atomics::Lse => Some("-Ctarget-feature=+lse".into()),
     });
-    let flags = toml::Value::from(flags);
-    format!("target.{}.rustflags={flags}", toolchain::TARGET)
+    setting(toolchain::TARGET, flags)
+}
+
+/// Cargo's setting of further flags for `target`.
+fn setting(target: &str, flags: Vec<String>) -> String {
+    format!("target.{target}.rustflags={}", toml::Value::from(flags))
+}
+
+/// The compiler's flags that give files, whose names are in messages of panics, the same names wherever
+/// they are: the same source makes the same image on every machine. Those of dependencies are
+/// in Cargo's folder. Those of Rust's own libraries are called `/rustc/COMMIT` where the component
+/// rust-src is not installed, and else by their paths, also in code that was inlined.
+fn sources() -> Vec<String> {
+    let flag = |from: PathBuf, to: &str| format!("--remap-path-prefix={}={to}", from.display());
+    let mut flags = vec![flag(toolchain::home(), "/cargo")];
+    if let (Some(sysroot), Some(build)) = (toolchain::sysroot(), toolchain::build()) {
+        let from = sysroot.join("lib/rustlib/src/rust");
+        flags.push(flag(from, &format!("/rustc/{}", build.rustc_commit)));
+    }
+    flags
 }
 
 /// Builds binaries, each of its package, `bare` of features that can be left out.

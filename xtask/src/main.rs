@@ -10,7 +10,7 @@
 //! on ([`advance`]).
 //!
 //! The verb `image` puts the same image on a [`disk`], or its guest into a program for
-//! machines with [`kvm`]. [`report`] does the same as
+//! machines with [`kvm`]; [`dist`] makes a folder of these to publish, with the [`book`] of the documents. [`report`] does the same as
 //! [`run`] with runs and with a captured console; [`compare`] holds
 //! two of them against each other. [`governors`] replays traces of idle intervals to
 //! the guest's governors, on the host; [`experiment`] boots what others have
@@ -23,6 +23,7 @@ mod asm;
 mod audit;
 mod board;
 mod boards;
+mod book;
 mod boot;
 mod browser;
 mod cli;
@@ -35,6 +36,7 @@ mod critical;
 mod debug;
 mod debug_info;
 mod disk;
+mod dist;
 mod disturb;
 mod doctor;
 mod emulator;
@@ -145,6 +147,8 @@ fn dispatch(cli: Cli) -> anyhow::Result<()> {
         Verb::Experiment(args) => experiment::run(&args),
         Verb::Hypervisors(args) => hypervisors::hypervisors(&args),
         Verb::Debug(args) => debug::debug(&args),
+        Verb::Book => book::book(),
+        Verb::Dist(args) => dist::dist(&args),
         Verb::Image(args) => match args.what {
             For::Uefi => disk::image(&args),
             For::Kvm => kvm::program::image(&args),

@@ -24,6 +24,7 @@ mod named;
 mod options;
 mod order;
 mod pool;
+mod published;
 mod repeated;
 mod same;
 mod strict;

@@ -3,6 +3,7 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
@@ -20,6 +21,19 @@ pub const LINUX: &str = "aarch64-unknown-linux-musl";
 /// The Cargo that runs this program, so that both use the same toolchain.
 pub fn cargo() -> OsString {
     env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+/// Cargo's folder, where the sources of dependencies are (Cargo Book, Cargo Home).
+pub fn home() -> PathBuf {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(env::home_dir()?.join(".cargo")));
+    home.unwrap_or_default()
+}
+
+/// Where the toolchain is.
+pub fn sysroot() -> Option<PathBuf> {
+    let said = output("rustc", &["--print", "sysroot"])?;
+    Some(said.trim().into())
 }
 
 /// Standard output of a program in the workspace's root; `None` if it can't be

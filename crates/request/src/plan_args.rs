@@ -50,11 +50,18 @@ impl PlanArgs {
     /// These values of dimensions, by their keys, with so many wake-ups per cell and
     /// without time stamps.
     pub fn exactly(iterations: u64, lists: &[(&'static str, &str)]) -> Self {
+        Self {
+            iterations: Some(iterations.to_string()),
+            stages: Some("off".into()),
+            ..Self::naming(lists)
+        }
+    }
+
+    /// These values of dimensions, by their keys, and otherwise what is measured without options.
+    pub fn naming(lists: &[(&'static str, &str)]) -> Self {
         let lists = lists.iter().map(|&(key, values)| (key, values.to_owned()));
         Self {
             lists: ListArgs(lists.collect()),
-            iterations: Some(iterations.to_string()),
-            stages: Some("off".into()),
             ..Self::default()
         }
     }

@@ -141,3 +141,14 @@ fn what_only_one_kind_has_is_where_that_kind_is() {
     assert!(virt.qemu("x").is_ok() && is_bad_input(&gem5.qemu("x").unwrap_err()));
     assert!(gem5.gem5("x").is_ok() && is_bad_input(&virt.gem5("x").unwrap_err()));
 }
+
+/// The board of the developer's guide, as somebody types it from there.
+#[test]
+fn the_board_of_the_guide_is_one() {
+    let text = include_str!("../../../docs/guides/developer.md");
+    let (_, rest) = text.split_once("```toml\n").unwrap();
+    let (example, _) = rest.split_once("```").unwrap();
+    let board = Board::parse(Path::new("desk.toml"), example).unwrap();
+    assert_eq!((board.name.as_str(), board.cpus.default), ("desk", 4));
+    assert_eq!(board.model(None).unwrap(), "cortex-a76");
+}

@@ -10,6 +10,7 @@ use std::path::Path;
 use anyhow::Result;
 use cpuidle::{FOREVER, Wake};
 
+use super::recorded;
 use crate::failure::{BadInput, bad_input};
 
 const COLUMNS: [&str; 6] = [
@@ -20,6 +21,9 @@ const COLUMNS: [&str; 6] = [
     "utilisation",
     "io",
 ];
+
+/// Longest time in a trace, ns: 1000 s. Nothing that is added up can overflow.
+pub const LONGEST_NS: u64 = 1_000_000_000_000;
 
 /// What happened between two tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,8 +61,9 @@ fn word(wake: Wake) -> &'static str {
 }
 
 impl Trace {
-    /// Reads a file.
-    pub fn read(path: &Path) -> Result<Self> {
+    /// Reads a file: a trace, or a recording of Linux, of which CPU `cpu` counts or the one
+    /// that has the most intervals.
+    pub fn read(path: &Path, cpu: Option<u32>) -> Result<Self> {
         let shown = path.display();
         let bytes = match fs::read(path) {
             Ok(bytes) => bytes,
@@ -66,13 +71,18 @@ impl Trace {
                 "--trace: {shown} can't be read ({error}); name a file as docs/governors.md describes it"
             ),
         };
-        match reader::parse(&bytes) {
-            Ok(intervals) => Ok(Self {
+        let read = match (recorded::is(&bytes), cpu) {
+            (true, _) => recorded::parse(&bytes, cpu).map(|recorded| Self {
+                source: format!("{shown}, CPU {} of {}", recorded.cpu, recorded.cpus),
+                intervals: recorded.intervals,
+            }),
+            (false, None) => reader::parse(&bytes).map(|intervals| Self {
                 source: shown.to_string(),
                 intervals,
             }),
-            Err(why) => Err(BadInput::error(format!("--trace: {shown}: {why}"))),
-        }
+            (false, Some(_)) => Err("it is of one CPU already; leave --trace-cpu out".into()),
+        };
+        read.map_err(|why| BadInput::error(format!("--trace: {shown}: {why}")))
     }
 
     /// The text of a file that reads back as this trace.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of the command line as a whole, where its exit status is the point: the
 //! gate on the length of paths, that it notices a path that got longer, the
-//! listing of a path, exits against the emulator's list of exceptions, what is left when it is killed half-way, and several commands at
+//! listing of a path, the folder to publish, exits against the emulator's list of exceptions, what is left when it is killed half-way, and several commands at
 //! once.
 
 use std::process::Command;
@@ -9,7 +9,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use super::{
-    carried, counted, exceptions, exclusives, jobs, killed, monitor, repeated, strict, together,
+    carried, counted, exceptions, exclusives, jobs, killed, monitor, published, repeated, strict,
+    together,
 };
 use crate::{cost, places, spent};
 
@@ -41,7 +42,7 @@ struct Line {
     says: &'static str,
 }
 
-const ALL: [Gate; 16] = [
+const ALL: [Gate; 17] = [
     Gate {
         name: "atomics-of-both-images",
         what: What::Code(exclusives::run),
@@ -76,6 +77,10 @@ const ALL: [Gate; 16] = [
     Gate {
         name: "counted-by-the-emulators-log",
         what: What::Code(counted::run),
+    },
+    Gate {
+        name: "dist-is-the-same-anywhere",
+        what: What::Code(published::run),
     },
     Gate {
         name: "exits-are-exceptions-to-el2",

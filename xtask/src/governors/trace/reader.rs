@@ -4,10 +4,8 @@
 
 use cpuidle::{FOREVER, Wake};
 
-use super::{COLUMNS, Interval, word};
+use super::{COLUMNS, Interval, LONGEST_NS, word};
 
-/// Longest time in a trace, ns: 1000 s. Nothing that is added up can overflow.
-const LONGEST_NS: u64 = 1_000_000_000_000;
 /// How many of the columns have to be there.
 const REQUIRED: usize = 3;
 

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The pages as mdBook wants them: `src/` is the repository, with its pages and what they
+//! link to, and `SUMMARY.md` is at its top.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::summary;
+
+/// Lays out the pages of the repository at `root` in `to`.
+pub fn write(root: &Path, pages: &[String], to: &Path) -> Result<()> {
+    copy(&root.join("docs/book.toml"), &to.join("book.toml"))?;
+    let source = to.join("src");
+    for page in pages {
+        let text = copy(&root.join(page), &source.join(page))?;
+        for file in files(page, &String::from_utf8_lossy(&text)) {
+            // Other pages are copied by themselves. What is missing is found later, as a link that
+            // leads nowhere.
+            if file.extension().is_none_or(|end| end != "md") && root.join(&file).is_file() {
+                copy(&root.join(&file), &source.join(&file))?;
+            }
+        }
+    }
+    let list = fs::read_to_string(root.join(summary::FILE)).context(summary::FILE)?;
+    fs::write(source.join("SUMMARY.md"), at_the_top(&list))?;
+    Ok(())
+}
+
+/// The list of pages with links from the top of the repository.
+fn at_the_top(list: &str) -> String {
+    list.replace("](", "](docs/").replace("](docs/../", "](")
+}
+
+/// The files that a page links to, by their paths in the repository.
+fn files(page: &str, text: &str) -> Vec<PathBuf> {
+    let folder = Path::new(page).parent().unwrap_or(Path::new(""));
+    let links = summary::linked(text);
+    let paths = links.filter(|link| !link.contains("://"));
+    let paths = paths.map(|link| link.split('#').next().unwrap_or(link));
+    let paths = paths.filter(|path| !path.is_empty());
+    paths.map(|path| plain(&folder.join(path))).collect()
+}
+
+/// A path without `..`.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                plain.pop();
+            }
+            Component::Normal(name) => plain.push(name),
+            _ => {}
+        }
+    }
+    plain
+}
+
+fn copy(from: &Path, to: &Path) -> Result<Vec<u8>> {
+    let bytes = fs::read(from).with_context(|| from.display().to_string())?;
+    fs::create_dir_all(to.parent().unwrap_or(to))?;
+    fs::write(to, &bytes).with_context(|| to.display().to_string())?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_of_the_list_begin_at_the_top() {
+        let list = "[R](../README.md)\n- [A](a.md)\n    - [B](guides/b.md)\n";
+        assert_eq!(
+            at_the_top(list),
+            "[R](README.md)\n- [A](docs/a.md)\n    - [B](docs/guides/b.md)\n"
+        );
+    }
+
+    #[test]
+    fn a_page_brings_what_it_links_to() {
+        let text = "[a](../../x/y.toml), [b](c.json#d), [e](#f), [g](https://h/i.txt)";
+        let wanted = ["x/y.toml", "docs/guides/c.json"].map(PathBuf::from);
+        assert_eq!(files("docs/guides/p.md", text), wanted);
+    }
+}
