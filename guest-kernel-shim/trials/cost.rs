@@ -138,8 +138,8 @@ impl Errand {
             Some("there is no neighbour; add rouse.neighbour=work")
         } else if has(Path::Maintenance) && !injects {
             Some("no list registers are used")
-        } else if (has(Path::FloorCall) || has(Path::FloorSend)) && !(injects && floor::allowed()) {
-            Some("the hypervisor has no such vectors; add rouse.floor")
+        } else if has(Path::FloorCall) || has(Path::FloorSend) {
+            floor::obstacle(injects, COLD.load(Relaxed))
         } else {
             None
         }

@@ -380,7 +380,7 @@ fn every_name_is_known_and_none_is_there_twice() {
             Arguments::<Plan>::read(Box::leak(format!("rouse.{key}=?").into_boxed_str()));
         assert!(!matches!(wrong, Some(Error::UnknownKey { .. })), "{key}");
     }
-    assert_eq!(names.len(), COUNT + Plan::OTHERS.len() + 21);
+    assert_eq!(names.len(), COUNT + Plan::OTHERS.len() + 24);
 }
 
 #[test]

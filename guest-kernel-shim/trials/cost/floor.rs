@@ -15,19 +15,23 @@ use wait::request::RESCHED;
 use wait::target::Target;
 
 use super::pair::{self, READY, RECEIVED};
-use super::{begin, cool, end, passes};
+use super::{begin, end, passes};
 use core::sync::atomic::Ordering::AcqRel;
 use guest_kernel_shim::interrupts::{self, journal};
 use guest_kernel_shim::percpu::PerCpu;
 use guest_kernel_shim::{clock, hypervisor, machine, workers};
 
-/// Time that all passes have, microseconds: the timer ends the vectors.
-const ENOUGH_US: u32 = 3000;
-
-/// Whether the hypervisor has such vectors for us.
-pub fn allowed() -> bool {
-    // Those that the next call ends.
-    hypervisor::floor(Floor::Receive)
+/// Why it is not taken. A hypervisor that is asked for such vectors and has some lends those that the next call ends.
+pub fn obstacle(injects: bool, cold: bool) -> Option<&'static str> {
+    if !injects {
+        Some("no exit is held against it")
+    } else if cold {
+        Some("it is taken warm: emptying caches takes a call, which would end it")
+    } else if !hypervisor::floor(Floor::Receive) {
+        Some("the hypervisor has no such vectors; add rouse.floor")
+    } else {
+        None
+    }
 }
 
 /// HVC.
@@ -83,17 +87,16 @@ pub fn sgi() {
     workers::wait_for_second();
 }
 
-/// Does `work` in the vectors of `floor`, and waits until the timer has ended them.
+/// Does `work` in the vectors of `floor`, and has the timer end them: its registers are the guest's own.
 fn until_timer(floor: Floor, work: impl FnOnce()) {
     let me = PerCpu::this();
     interrupts::redistributor(me).enable_all(1 << machine::platform().timer.virt);
     journal(me).clear();
-    cool();
     assert!(hypervisor::floor(floor), "floor: refused");
-    CNTV_CVAL_EL0.set(clock::now() + clock::ticks(ENOUGH_US));
+    work();
+    CNTV_CVAL_EL0.set(clock::now());
     CNTV_CTL_EL0.set(1);
     insn::isb();
-    work();
     while journal(me).count() == 0 {
         insn::yield_now();
     }

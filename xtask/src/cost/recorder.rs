@@ -23,8 +23,8 @@ use crate::{interrupt, places, spent, toolchain, verdict};
 const PACKAGE: &str = "recorder";
 /// The boot arguments that have every path taken.
 pub const ALL_PATHS: &str = "rouse.cost=all";
-/// Has EL2 set memory aside for neighbours, of which one path has one.
-const NEIGHBOUR: &str = "rouse.neighbour=work";
+/// Has EL2 set memory aside for neighbours, of which one path has one, and lend vectors that do the least.
+const LENT: &str = "rouse.neighbour=work rouse.floor";
 /// CPUs of the boots that count paths: one that sends, one that receives.
 pub const CPUS: u32 = 2;
 
@@ -74,7 +74,7 @@ impl Bench {
 
     /// Boots the trials in `mode` with `arguments` and answers what was recorded.
     pub fn record(&self, mode: Mode, cpus: u32, arguments: &str) -> Result<Recorded> {
-        let arguments = format!("{arguments} {NEIGHBOUR}");
+        let arguments = format!("{arguments} {LENT}");
         self.record_of(&self.built, mode, cpus, &arguments)
     }
 
