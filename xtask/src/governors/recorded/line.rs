@@ -99,9 +99,8 @@ impl<'a> Line<'a> {
 
 /// CPU, time stamp and what is behind it.
 fn parts(line: &str) -> Option<(u32, &str, &str)> {
-    let mut words = line.split_ascii_whitespace().peekable();
     let mut cpu = None;
-    while let Some(word) = words.next() {
+    for word in line.split_ascii_whitespace() {
         let bare = word
             .strip_prefix('[')
             .and_then(|word| word.strip_suffix(']'));
