@@ -106,14 +106,15 @@ fn known(tally: &mut Tally, random: &mut Random) {
 fn evictions(tally: &mut Tally) {
     let cpus = percpu::all().len() as u64;
     let evict = |what| call(u64::from(abi::CALL_EVICT), [what, u64::MAX, 1 << 40])[0];
-    for what in (0..cpus).chain([abi::EVICT_IMAGE; 8]) {
+    let common = [[abi::EVICT_IMAGE, abi::EVICT_TRANSLATIONS]; 4];
+    for what in (0..cpus).chain(common.into_iter().flatten()) {
         let answer = evict(what);
         tally.case(
             answer == SUCCESS,
             format_args!("evict {what:#x}: {answer:#x}"),
         );
     }
-    for what in [cpus, 64, 1 << 32, 1 << 63, u64::MAX - 1] {
+    for what in [cpus, 64, 1 << 32, 1 << 63, u64::MAX - 2] {
         let answer = evict(what);
         tally.case(
             answer == INVALID,
