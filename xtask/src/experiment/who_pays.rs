@@ -219,6 +219,17 @@ fn gaps_of(points: &[Point]) -> Vec<&'static str> {
     GAPS.into_iter().filter(has).collect()
 }
 
+/// A length below zero is one that no wait has.
+fn break_even_in_words(us: f64) -> String {
+    const OF: &str = "(from the CPUs' own time at gaps of 5 and 50 us)";
+    if us < 0.05 {
+        return format!("polling takes more of the CPUs than a trapped WFI, however short a wait is {OF}");
+    }
+    format!(
+        "polling takes less of the CPUs than a trapped WFI where a wait is shorter than {us:.1} us of the counter {OF}"
+    )
+}
+
 fn conclude(runs: &Runs) -> Result<Outcome> {
     let gaps = gaps(runs);
     let points = frontier::points(runs.first(), &SETTINGS, &gaps)?;
@@ -227,10 +238,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         .map_or("", |found| found.unit());
     let break_even = frontier::break_even(runs.first())?;
     let notes = vec![
-        format!(
-            "polling takes less of the CPUs than a trapped WFI where a wait is shorter than {break_even:.1} us of the counter \
-             (from the CPUs' own time at gaps of 5 and 50 us)"
-        ),
+        break_even_in_words(break_even),
         "an untrapped WFI leaves the neighbour nothing: the CPU halts, and no exit says so".into(),
     ];
     Ok(Outcome {

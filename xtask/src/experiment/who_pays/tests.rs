@@ -234,6 +234,13 @@ fn where_cores_are_simulated_there_are_fewer_gaps() {
     }
 }
 
+#[test]
+fn a_break_even_that_no_wait_has_is_not_told_as_one() {
+    let words = [-0.4, 0.0, 0.4].map(super::break_even_in_words);
+    assert!(words[0].contains("however short") && words[1] == words[0], "{words:?}");
+    assert!(words[2].contains("shorter than 0.4 us"), "{words:?}");
+}
+
 /// A trap costs a switch, and a poll the whole wait.
 #[test]
 fn the_break_even_is_where_a_wait_is_as_long_as_what_the_trap_takes() {
