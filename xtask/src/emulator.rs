@@ -98,13 +98,9 @@ impl Emulator {
 
 /// The machine's RAM as results have it.
 fn ram(job: &Job) -> (String, Parameter) {
-    let source = match job.memory == job.board().machine.memory() {
-        true => "board",
-        false => "chosen",
-    };
     let parameter = Parameter {
-        value: job.memory.clone(),
-        source: source.into(),
+        value: job.memory.to_string(),
+        source: job.memory.source().into(),
     };
     ("ram".into(), parameter)
 }

@@ -4,9 +4,11 @@
 mod checks;
 mod deadlines;
 mod load;
+mod ram;
 mod variant;
 
 pub use load::Load;
+pub use ram::Ram;
 pub use variant::Variant;
 
 use std::num::NonZeroUsize;
@@ -54,7 +56,7 @@ pub struct Job {
     /// What is counted.
     pub metric: Metric,
     /// RAM, as the emulator takes it.
-    pub memory: String,
+    pub memory: Ram,
     /// A device tree to boot with.
     pub dtb: Option<PathBuf>,
     /// What the machine is made of, where that can be chosen.
@@ -200,7 +202,7 @@ impl Job {
 
     /// How many emulators of its machine this computer has CPUs and memory for.
     pub fn emulators(&self) -> NonZeroUsize {
-        side_by_side::emulators(memory::bytes(&self.memory))
+        side_by_side::emulators(memory::bytes(self.memory.size()))
     }
 
     /// With these limits, as far as any are given.

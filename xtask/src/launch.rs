@@ -38,7 +38,7 @@ pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) 
         .args(["-M", board.option_m(qemu, under)?])
         .args(["-cpu", &board.cpu(&job.model, job.metric)?])
         .args(["-smp", &job.cpus.to_string()])
-        .args(["-m", &job.memory])
+        .args(["-m", job.memory.size()])
         .args([
             "-nic",
             "none",

@@ -19,6 +19,7 @@ use platform::image::{ALIGN, Image};
 use platform::{MAX_CPUS, Region};
 
 use crate::board::Machine;
+use crate::cli::Boot;
 use crate::failure::bad_input;
 use crate::images::Built;
 use crate::job::{Job, Variant};
@@ -33,12 +34,18 @@ const IMAGE: u64 = RAM + ALIGN;
 /// before half of the RAM, or this much of it; and its size.
 const TREE_AT_MOST: u64 = 128 * MIB;
 const TREE: u64 = MIB;
+/// Sizes of RAM that may be enough.
+const ENOUGH_MIB: [u64; 7] = [64, 80, 96, 128, 160, 192, 256];
 /// More RAM than anything needs.
 const MOST_MIB: u64 = 1 << 20;
 
 /// Refuses a job whose machine has too little RAM, and names the least that works.
 pub fn check(job: &Job, built: &Built) -> Result<()> {
     if matches!(job.board().machine, Machine::Gem5(_)) || job.dtb.is_some() {
+        return Ok(());
+    }
+    if let Some(enough) = enough(job, built)? {
+        job.memory.settle(enough);
         return Ok(());
     }
     for variant in job.variants()? {
@@ -48,7 +55,7 @@ pub fn check(job: &Job, built: &Built) -> Result<()> {
         }
         let under = variant.under;
         let needs = Needs::of(job, built, variant)?;
-        let has = bytes(&job.memory);
+        let has = bytes(job.memory.size());
         if needs.fit(has) {
             continue;
         }
@@ -66,6 +73,26 @@ pub fn check(job: &Job, built: &Built) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// The least of some sizes on which `job` runs, where nothing but us is there and no size was asked for: all of the guest's RAM
+/// is cleared at each boot, which is most of what a boot does.
+fn enough(job: &Job, built: &Built) -> Result<Option<String>> {
+    let variants = job.variants()?;
+    let firmware = job.board().machine.firmware().is_some() || job.dirty_firmware.is_some();
+    let others = variants.iter().any(|variant| variant.under.is_other());
+    let given = job.load.guest.is_some() || job.boot != Boot::Kernel;
+    if job.memory.is_chosen() || firmware || others || given {
+        return Ok(None);
+    }
+    let needs = variants
+        .iter()
+        .map(|&variant| Needs::of(job, built, variant));
+    let needs = needs.collect::<Result<Vec<_>>>()?;
+    let most = bytes(job.memory.size());
+    let fit = |mib: &u64| needs.iter().all(|needs| needs.fit(mib * MIB));
+    let sizes = ENOUGH_MIB.into_iter().filter(|mib| mib * MIB < most);
+    Ok({ sizes }.find(fit).map(|mib| format!("{mib}M")))
 }
 
 /// What has to find a place.

@@ -222,11 +222,13 @@ pub fn zero(region: Region) {
     let mut page = region.base;
     while page < region.end() {
         let end = page + PAGE;
-        let mut address = page;
-        while address < end {
-            // SAFETY: the callers give the region away, and it is mapped as memory.
-            unsafe { insn::dc_zva(address as usize) };
-            address += block;
+        // SAFETY: the callers give the region away, and it is mapped as memory.
+        unsafe {
+            if block * STEP <= PAGE {
+                zero_page::<STEP>(page, block);
+            } else {
+                zero_page::<1>(page, block);
+            }
         }
         while page < end {
             for _ in 0..STEP {
@@ -237,4 +239,21 @@ pub fn zero(region: Region) {
         }
     }
     insn::dsb_sy();
+}
+
+/// Zeroes a page, `STEP` blocks a turn.
+///
+/// # Safety
+/// The page must be mapped as normal memory, and nothing may use it. `block` must be DCZID_EL0's, and so many of them be a part
+/// of a page.
+#[inline(always)]
+unsafe fn zero_page<const STEP: u64>(page: u64, block: u64) {
+    let mut address = page;
+    while address < page + PAGE {
+        for _ in 0..STEP {
+            // SAFETY: the caller gives the page away.
+            unsafe { insn::dc_zva(address as usize) };
+            address += block;
+        }
+    }
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use dtoolkit::fdt::Fdt;
 
+use super::Ram;
 use crate::board::{Board, Machine};
 use crate::cli::JobArgs;
 use crate::failure::bad_input;
@@ -33,13 +34,13 @@ pub fn parameters(args: &JobArgs, board: &Board) -> Result<Values> {
 }
 
 /// How much RAM there is to be.
-pub fn memory(args: &JobArgs, board: &Board) -> Result<String> {
+pub fn memory(args: &JobArgs, board: &Board) -> Result<Ram> {
     let Some(memory) = &args.memory else {
-        return Ok(board.machine.memory().into());
+        return Ok(Ram::of_board(board.machine.memory()));
     };
     let number = memory.trim_end_matches(['M', 'G']);
     if number.parse::<u32>().is_ok_and(|number| number > 0) && memory.len() - number.len() < 2 {
-        return Ok(memory.clone());
+        return Ok(Ram::chosen(memory));
     }
     bad_input!("--memory: `{memory}` is no size; use for instance 64M or 2G")
 }

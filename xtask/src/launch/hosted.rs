@@ -27,7 +27,7 @@ pub fn hosted(
     const GUEST: &str = "guest";
     const INITRD: &str = "initrd";
     let host = built.host.as_ref().context("there is no host for KVM")?;
-    let memory = memory::bytes(&job.memory) >> 20;
+    let memory = memory::bytes(job.memory.size()) >> 20;
     let mut words = vec![
         kvm::BOOT.to_owned(),
         // The host's start is over by then.

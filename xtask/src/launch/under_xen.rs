@@ -84,7 +84,7 @@ pub fn xen_alone(job: &Job, emulator: &Emulator, xen: &Path) -> Result<Command> 
 
 /// A machine with Xen, which is told `options` beside what it always is.
 fn machine(job: &Job, emulator: &Emulator, xen: &Path, options: &str) -> Result<Command> {
-    let memory = memory::bytes(&job.memory) >> 20;
+    let memory = memory::bytes(job.memory.size()) >> 20;
     let mut all = format!(
         "dom0_mem={memory}M dom0_max_vcpus={} dom0_vcpus_pin {options}",
         job.cpus

@@ -28,7 +28,7 @@ pub fn check(job: &Job, built: &Built, variant: Variant) -> Result<()> {
         None => 0,
     };
     let under = variant.under;
-    let memory = bytes(&job.memory);
+    let memory = bytes(job.memory.size());
     let Err(least) = places(under, &image, file.len() as u64, initrd, memory) else {
         return Ok(());
     };

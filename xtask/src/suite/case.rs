@@ -72,17 +72,13 @@ use super::order::Order;
 use super::same::Same;
 use crate::board::{Board, Machine};
 use crate::boot::Show;
-use crate::cli::{JobArgs, Metric, Unders};
+use crate::cli::Metric;
 use crate::failure::{BadInput, is_bad_input};
 use crate::folder::Folder;
 use crate::gem5;
 use crate::job::Job;
 use crate::session::{self, Session};
 use crate::{mistake, places};
-
-/// RAM of a machine where a test does not say it: clearing it is a fifth of a short boot, and more where
-/// rules are watched.
-const LITTLE_RAM: &str = "192M";
 
 /// A test.
 #[derive(Debug, Deserialize)]
@@ -222,9 +218,6 @@ impl Case {
     pub fn strict(&self) -> Result<Session> {
         let mut args = options(&self.run)?;
         args.job.metric = Some(Metric::Time);
-        if self.runs_in_little_ram(&args.job) {
-            args.job.memory = Some(LITTLE_RAM.into());
-        }
         let kernel = self.guest.as_ref().map(Kernel::file).transpose()?;
         if let Some(kernel) = &kernel {
             args.job.load.given.guest = Some(kernel.path().display().to_string());
@@ -232,21 +225,6 @@ impl Case {
         let mut job = Job::of_run(&args)?;
         job.strict = true;
         self.boot(job, &format!("{}-strict", self.name))
-    }
-
-    /// Whether [`LITTLE_RAM`] changes nothing but how long its boot takes: it says nothing of
-    /// RAM, nor does a firmware, a kernel, a device tree or another hypervisor of its own.
-    fn runs_in_little_ram(&self, args: &JobArgs) -> bool {
-        let board = self.board();
-        let by_firmware = board.is_none_or(|board| board.machine.firmware().is_some());
-        let others = match &args.under {
-            None => false,
-            Some(Unders::All) => true,
-            Some(Unders::Named(unders)) => unders.iter().any(|under| under.is_other()),
-        };
-        let own = args.memory.is_some() || args.dtb.is_some() || args.load.given.guest.is_some();
-        let few = args.cpus.is_none_or(|cpus| cpus <= 8);
-        few && !own && !others && !by_firmware && self.firmware.is_none() && self.guest.is_none()
     }
 
     /// Where its boots leave their files; a refused one leaves none.
@@ -260,9 +238,6 @@ impl Case {
     /// A run with these options.
     fn session(&self, run: &Options, name: &str) -> Result<Session> {
         let mut args = options(run)?;
-        if self.runs_in_little_ram(&args.job) {
-            args.job.memory = Some(LITTLE_RAM.into());
-        }
         let kernel = self.guest.as_ref().map(Kernel::file).transpose()?;
         if let Some(kernel) = &kernel {
             args.job.load.given.guest = Some(kernel.path().display().to_string());
