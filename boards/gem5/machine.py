@@ -53,6 +53,11 @@ def arguments():
     parser.add_argument("--cpu-model", choices=MODELS, required=True)
     parser.add_argument("--cpus", type=int, required=True)
     parser.add_argument("--whole", action="store_true", help="boot on this model too")
+    parser.add_argument(
+        "--trace",
+        help="a folder with a file cpuN for each core, to which every instruction "
+        "that it commits is written with its time",
+    )
     parser.add_argument("--memory", required=True, help="size of RAM: 128MiB")
     parser.add_argument("--parameters", type=json.loads, required=True)
     return parser.parse_args()
@@ -321,10 +326,21 @@ def end_with_parent():
         ctypes.CDLL(None).prctl(set_death_signal, signal.SIGKILL)
 
 
+def trace(cores, folder):
+    """Has each core write what it commits to its file in `folder`. A tracer writes to a
+    file of its own name in gem5's folder; so that name leads to the other one."""
+    for index, cpu in enumerate(cores):
+        cpu.tracer = TarmacTracer(outfile="file")
+        name = os.path.join(m5.options.outdir, cpu.tracer.path())
+        os.symlink(os.path.join(folder, f"cpu{index}"), name)
+
+
 def run(options, model, booting=False, checkpoint=None):
     """Runs a machine to its end, or to that of the booting; why it ended."""
     system = machine(options, model, booting)
     root = Root(full_system=True, system=system)
+    if options.trace and not booting:
+        trace(system.cpu, options.trace)
     m5.instantiate(checkpoint)
     return m5.simulate().getCause()
 

@@ -96,7 +96,7 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
     }
     let cpus = percpu::online().count();
     stage!("measure", "{cpus} CPUs run, counter {}", clock::now());
-    report::machine(&arguments.plan, arguments.fault);
+    report::machine(&arguments);
     hypervisor::exit(run(&arguments, &mut pool))
 }
 

@@ -20,9 +20,10 @@ use spin::mutex::SpinMutex;
 
 use guest_kernel_shim::{cold, hypervisor, output, percpu, pmu, workers};
 
-/// Passes of each path; where cores are simulated, fewer.
+/// Passes of each path; where cores are simulated, fewer, and fewer still where each has its caches emptied.
 const PASSES: u32 = 24;
 const FEW: u32 = 8;
+const FEWEST: u32 = 3;
 /// Time for a CPU that said that it is ready to be where it waits, microseconds: other threads may have its core first. A
 /// simulated core needs far less.
 const SETTLE_US: u32 = 300;
@@ -33,7 +34,11 @@ static COLD: AtomicBool = AtomicBool::new(false);
 
 /// Passes of each path.
 fn passes() -> u32 {
-    if BRIEF.load(Relaxed) { FEW } else { PASSES }
+    match (BRIEF.load(Relaxed), COLD.load(Relaxed)) {
+        (false, _) => PASSES,
+        (true, false) => FEW,
+        (true, true) => FEWEST,
+    }
 }
 
 /// How long a CPU has to get to where it waits, microseconds.
@@ -111,6 +116,7 @@ const ERRANDS: &[Errand] = &[
     Errand::new(&[Path::CpuOn, Path::CpuStart], pair::cpu_on),
     Errand::new(&[Path::FloorCall], floor::call),
     Errand::new(&[Path::FloorSend, Path::FloorReceive], floor::sgi),
+    Errand::trapping(&[Path::FloorWait], Trap::Wfi, floor::wait),
 ];
 
 impl Errand {
@@ -130,6 +136,8 @@ impl Errand {
             Some("needs 2 CPUs")
         } else if (has(Path::Hypercall) || has(Path::Service)) && deliver.is_none() {
             Some("no other CPU to call")
+        } else if self.paths == [Path::FloorWait] && percpu::online().count() < 2 {
+            Some("needs 2 CPUs")
         } else if has(Path::Wfe) && !injects {
             Some("not trapped, it waits for an event")
         } else if has(Path::Switch) && !injects {
@@ -138,7 +146,7 @@ impl Errand {
             Some("there is no neighbour; add rouse.neighbour=work")
         } else if has(Path::Maintenance) && !injects {
             Some("no list registers are used")
-        } else if has(Path::FloorCall) || has(Path::FloorSend) {
+        } else if self.paths.iter().any(|path| path.is_floor()) {
             floor::obstacle(injects, COLD.load(Relaxed))
         } else {
             None

@@ -124,12 +124,17 @@ pub struct Launch<'a> {
     pub recorder: Option<Recorder<'a>>,
 }
 
-/// The emulator's plugin that looks at what CPUs execute.
+/// What looks at the instructions that CPUs execute.
 #[derive(Clone, Debug)]
-pub struct Recorder<'a> {
-    pub plugin: &'a Path,
-    /// Its options, which name files.
-    pub options: Vec<(&'static str, &'a Path)>,
+pub enum Recorder<'a> {
+    /// A plugin of QEMU.
+    Plugin {
+        plugin: &'a Path,
+        /// Its options, which name files.
+        options: Vec<(&'static str, &'a Path)>,
+    },
+    /// gem5's own tracers, which write to files `cpuN` of this folder.
+    Tracers(&'a Path),
 }
 
 /// Boots machines, one after another, and keeps what they left. Every line of their
@@ -175,8 +180,14 @@ impl<'a, L: Write> Boots<'a, L> {
             .emulator
             .command(job, variant, self.built, place.path())?;
         self.emulator.supervise(&mut command, place.path());
-        if let Some(recorder) = &launch.recorder {
-            launch::record(&mut command, recorder.plugin, &recorder.options);
+        match &launch.recorder {
+            Some(Recorder::Plugin { plugin, options }) => {
+                launch::record(&mut command, plugin, options);
+            }
+            Some(Recorder::Tracers(folder)) => {
+                command.arg("--trace").arg(folder);
+            }
+            None => {}
         }
         self.kept.begin(&launch.title, &launch::typed(&command));
         let watch = Watch {

@@ -8,15 +8,21 @@
 //! [`costs`] puts it together.
 
 mod against;
+mod card;
 pub mod costs;
+mod cycles;
 mod document;
 mod gate;
 mod history;
+mod in_cycles;
 mod numbers;
+mod parts;
 pub mod recorder;
 mod scale;
 mod show;
+mod simulator;
 mod tally;
+mod tarmac;
 pub mod trace;
 pub mod visit;
 mod word;
@@ -26,14 +32,15 @@ pub use scale::sample;
 use anyhow::{Context, Result};
 use cost::Path;
 
-use crate::board::Board;
+use crate::board::{Board, Machine};
 use crate::cli::CostArgs;
+use crate::failure::bad_input;
 use crate::output::Output;
 use crate::terminal::say;
 use crate::{places, toolchain};
 use against::Against;
 use costs::{Costs, Mode};
-use recorder::{Bench, Recorded};
+use recorder::Bench;
 
 /// The charts of `--scale`, below `target/`.
 const SCALE_PAGE: &str = "cost-scale.html";
@@ -45,9 +52,17 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     if args.page {
         return history::write_document();
     }
+    if let Machine::Gem5(_) = Board::load(&args.board)?.machine {
+        return in_cycles::cost(args);
+    }
+    if args.cpu.is_some() || args.gem5.is_some() {
+        bad_input!(
+            "--cpu, --gem5: instructions are the same on every model; use --board gem5 for cycles"
+        );
+    }
     let base = args.compare.as_ref().map(|file| match file {
         Some(file) => history::read(file),
-        None => history::read(&history::newest()?),
+        None => history::read(&history::newest::<Costs>()?),
     });
     let base = base.transpose()?;
     args.format.claim()?;
@@ -81,8 +96,8 @@ pub fn cost(args: &CostArgs) -> Result<()> {
 
 /// Why the newest baseline that was kept is no measure of what is built here, if so.
 pub fn lacks_baseline() -> Option<String> {
-    let base = history::read(&history::newest().ok()?).ok()?;
-    gate::other_compiler(&base, &toolchain::rustc_version()?)
+    let base: Costs = history::read(&history::newest::<Costs>().ok()?).ok()?;
+    gate::other_compiler(&base.label, &base.rustc, &toolchain::rustc_version()?)
 }
 
 /// Costs with nothing counted yet.
@@ -114,7 +129,7 @@ fn measure(bench: &Bench, board: &str, costs: &mut Costs) -> Result<()> {
             costs.numbers.extend(numbers::per_vcpu(&recorded)?);
         }
         for &path in Path::ALL {
-            costs.paths.push(match why_not(&recorded, path) {
+            costs.paths.push(match why_not(&recorded.console, path) {
                 Some(why) => costs::skipped(path, mode, why),
                 None => costs::row(&recorded.trace, path, mode)?,
             });
@@ -128,9 +143,9 @@ fn measure(bench: &Bench, board: &str, costs: &mut Costs) -> Result<()> {
     Ok(())
 }
 
-/// Why the guest did not take `path`, if it did not.
-fn why_not(recorded: &Recorded, path: Path) -> Option<&str> {
+/// Why the guest did not take `path`, if it did not, as it says on its `console`.
+fn why_not(console: &str, path: Path) -> Option<&str> {
     let start = format!("cost: {}: skipped: ", path.name());
-    let mut lines = recorded.console.lines();
+    let mut lines = console.lines();
     lines.find_map(|line| line.strip_prefix(&start))
 }

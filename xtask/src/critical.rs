@@ -82,7 +82,7 @@ impl Watcher {
 
     /// The plugin, as the boot is to load it.
     pub fn recorder(&self) -> Recorder<'_> {
-        Recorder {
+        Recorder::Plugin {
             plugin: &self.plugin,
             options: vec![("chart", &self.chart), ("samples", &self.samples)],
         }

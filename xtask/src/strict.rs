@@ -84,7 +84,7 @@ impl Checker {
 
     /// The plugin, as the boot is to load it.
     pub fn recorder(&self) -> Recorder<'_> {
-        Recorder {
+        Recorder::Plugin {
             plugin: &self.plugin,
             options: vec![("findings", &self.findings)],
         }

@@ -172,6 +172,8 @@ numbered! {
         Send = "send",
         /// An SGI is acknowledged, ended and listed.
         Receive = "receive",
+        /// A WFI is carried out, and then the same.
+        Wait = "wait",
     }
 }
 

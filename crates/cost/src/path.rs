@@ -65,6 +65,8 @@ paths! {
     FloorSend = "floor-send", "floor of sgi-send: what the architecture requires";
     /// The least of [`Path::SgiReceive`].
     FloorReceive = "floor-receive", "floor of sgi-receive: what the architecture requires";
+    /// The least of [`Path::Wfi`].
+    FloorWait = "floor-wait", "floor of wfi: what the architecture requires";
 }
 
 /// Names that older baselines have.
@@ -74,6 +76,35 @@ const FORMER: [(&str, Path); 2] = [
 ];
 
 impl Path {
+    /// Whether it is the least that another one can cost.
+    #[must_use]
+    pub const fn is_floor(self) -> bool {
+        matches!(
+            self,
+            Self::FloorCall | Self::FloorSend | Self::FloorReceive | Self::FloorWait
+        )
+    }
+
+    /// The least that it could cost, if that is measured: the exit with what the architecture requires.
+    #[must_use]
+    pub const fn floor(self) -> Option<Self> {
+        Some(match self {
+            Self::SgiSend | Self::DoorbellSend | Self::Broadcast => Self::FloorSend,
+            Self::SgiReceive | Self::DoorbellReceive | Self::Timer | Self::Maintenance => {
+                Self::FloorReceive
+            }
+            Self::Wfi => Self::FloorWait,
+            Self::Hypercall | Self::Service | Self::Wfe | Self::Mmio | Self::CpuOn => {
+                Self::FloorCall
+            }
+            // A start has no exit of which it is the least, and a switch has two.
+            Self::CpuStart | Self::Switch => return None,
+            Self::FloorCall | Self::FloorSend | Self::FloorReceive | Self::FloorWait => {
+                return None;
+            }
+        })
+    }
+
     /// The path called `name`, now or in an older baseline.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {

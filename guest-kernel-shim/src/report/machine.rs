@@ -3,7 +3,7 @@
 
 use aarch64_cpu::registers::{MIDR_EL1, Readable};
 use abi::Info;
-use plan::{Fault, Plan};
+use plan::{Arguments, Fault};
 use platform::Firmware;
 use wait::stream::Stream;
 
@@ -14,11 +14,12 @@ use crate::features::features;
 use crate::machine::platform;
 use crate::{atomics, clock, hypervisor, percpu, probe};
 
-/// What the machine is: `boot`, `machine`, `feature`, `probe` and `unit`. `plan`
-/// may ask for samples in cycles of the core; `fault` may have the counter look coarse, or cores
+/// What the machine is: `boot`, `machine`, `feature`, `probe` and `unit`. The plan of `arguments`
+/// may ask for samples in cycles of the core; their fault may have the counter look coarse, or cores
 /// look different.
-pub fn machine(plan: &Plan, fault: Option<Fault>) {
-    cores::begin(plan, fault);
+pub fn machine(arguments: &Arguments<'_>) {
+    let plan = &arguments.plan;
+    cores::begin(plan, arguments.fault);
     let unit = Unit::choose(plan);
     let info = |info| match hypervisor::present() {
         true => hypervisor::info(info),
@@ -41,7 +42,7 @@ pub fn machine(plan: &Plan, fault: Option<Fault>) {
         .field("cpus", percpu::online().count())
         .field("cntfrq_hz", clock::frequency())
         .field("firmware", firmware);
-    let line = match clock::step(fault == Some(Fault::CounterCoarse)) {
+    let line = match clock::step(arguments.fault == Some(Fault::CounterCoarse)) {
         Some(ticks) => line.field("counter_step", ticks),
         None => line,
     };
@@ -73,7 +74,9 @@ pub fn machine(plan: &Plan, fault: Option<Fault>) {
         let text = format_args!("event stream: asked for 100000 ns, the counter makes {made} ns");
         send(record("note").field("text", text));
     }
-    for (name, answer) in probe::answers() {
+    // On simulated cores they take longer than the few passes that are asked for, and nothing there depends on an answer.
+    let answers = (!arguments.cost_brief).then(probe::answers);
+    for (name, answer) in answers.into_iter().flatten() {
         let line = record("probe")
             .field("name", name)
             .field("value", answer.word());

@@ -2,8 +2,8 @@
 //! The floor of an exit: the same as other paths do, with vectors of EL2 that do what the architecture requires and
 //! nothing else ([`abi::CALL_FLOOR`]).
 //!
-//! In these vectors a CPU can make no call and no access that traps. An interrupt (of the timer) ends those of `empty` and
-//! `send`, a call those of `receive`.
+//! In these vectors a CPU can make no call and no access that traps. An interrupt (of the timer) ends those of `empty`,
+//! `send` and `wait`, a call those of `receive`.
 
 use core::arch::asm;
 
@@ -85,6 +85,13 @@ pub fn sgi() {
         }
     });
     workers::wait_for_second();
+}
+
+/// An SGI to the second CPU, which waits in these vectors.
+pub fn wait() {
+    pair::reset();
+    workers::on_second(|| until_timer(Floor::Wait, pair::park::<{ Path::FloorWait as u8 }>));
+    pair::send(false);
 }
 
 /// Does `work` in the vectors of `floor`, and has the timer end them: its registers are the guest's own.

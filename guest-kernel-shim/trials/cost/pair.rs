@@ -4,7 +4,7 @@
 //! receiver has got it.
 
 use core::sync::atomic::AtomicU32;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+use core::sync::atomic::Ordering::{AcqRel, Release};
 
 use abi::{KnobValue, Neighbour};
 use arch::{gic_cpu, insn};
@@ -22,15 +22,16 @@ use guest_kernel_shim::{boot, clock, hypervisor, idle, interrupts, workers};
 pub static READY: AtomicU32 = AtomicU32::new(0);
 pub static RECEIVED: AtomicU32 = AtomicU32::new(0);
 
-/// Before what the other CPU waits for: the caches are as they are to be, and it is where it waits.
+/// Before what the other CPU waits for: it said that it is ready, and gets to where it waits.
 pub fn settle() {
-    cool();
     clock::pause(clock::ticks(settling()));
 }
 
+/// Waits in WFE, which the store of another CPU ends (DDI 0487K.a, D1.6.1 and B2.9.1): a loop of millions of instructions, while that one
+/// empties caches, would be most of what a simulator has to do.
 pub fn until(counter: &AtomicU32, count: u32) {
-    while counter.load(Acquire) != count {
-        insn::yield_now();
+    while insn::load_exclusive(counter) != count {
+        insn::wfe();
     }
 }
 
@@ -45,16 +46,14 @@ pub fn second() -> &'static PerCpu {
 
 /// Sends a wake-up to the second CPU each time it is ready; `marked` as the
 /// path of the sender.
-fn send(marked: bool) {
+pub fn send(marked: bool) {
     let me = PerCpu::this();
     let waker = Waker::new(second(), RESCHED, interrupts::RESCHED, false, false);
     for round in 1..=passes() {
         until(&READY, round);
         settle();
         if marked {
-            begin::<{ Path::SgiSend as u8 }>();
-            waker.wake(me);
-            end::<{ Path::SgiSend as u8 }>();
+            one_wake(&waker, me);
         } else {
             waker.wake(me);
         }
@@ -63,12 +62,21 @@ fn send(marked: bool) {
     workers::wait_for_second();
 }
 
+/// One pass; not inlined, so that what surrounds it does not change what is in it.
+#[inline(never)]
+fn one_wake(waker: &Waker, me: &PerCpu) {
+    begin::<{ Path::SgiSend as u8 }>();
+    waker.wake(me);
+    end::<{ Path::SgiSend as u8 }>();
+}
+
 /// To a CPU that runs something else.
 pub fn sgi() {
     fn receive() {
         let me = PerCpu::this();
         for _ in 0..passes() {
             me.take_interrupted();
+            cool();
             begin::<{ Path::SgiReceive as u8 }>();
             READY.fetch_add(1, AcqRel);
             while !me.take_interrupted() {
@@ -93,6 +101,7 @@ pub fn doorbell() {
         interrupts::redistributor(me).enable_all(1 << INTID);
         for _ in 0..passes() {
             journal(me).clear();
+            cool();
             begin::<{ Path::DoorbellReceive as u8 }>();
             READY.fetch_add(1, AcqRel);
             while journal(me).count() == 0 {
@@ -102,14 +111,19 @@ pub fn doorbell() {
             RECEIVED.fetch_add(1, AcqRel);
         }
     }
+    #[inline(never)]
+    fn one_doorbell(intid: u32, target: u64) {
+        begin::<{ Path::DoorbellSend as u8 }>();
+        gic_cpu::send_sgi(intid, target);
+        end::<{ Path::DoorbellSend as u8 }>();
+    }
     reset();
+    let target = second().mpidr;
     workers::on_second(receive);
     for round in 1..=passes() {
         until(&READY, round);
         settle();
-        begin::<{ Path::DoorbellSend as u8 }>();
-        gic_cpu::send_sgi(INTID, second().mpidr);
-        end::<{ Path::DoorbellSend as u8 }>();
+        one_doorbell(INTID, target);
         until(&RECEIVED, round);
     }
     workers::wait_for_second();
@@ -134,9 +148,10 @@ pub fn switch() {
 }
 
 /// Waits for each wake-up of [`send`], as `PATH`.
-fn park<const PATH: u8>() {
+pub fn park<const PATH: u8>() {
     let me = PerCpu::this();
     for _ in 0..passes() {
+        cool();
         READY.fetch_add(1, AcqRel);
         begin::<PATH>();
         idle::park(me);
@@ -153,6 +168,7 @@ pub fn broadcast() {
         for _ in 0..passes() {
             insn::mask_irq();
             me.take_interrupted();
+            cool();
             READY.fetch_add(1, AcqRel);
             begin::<{ Path::SgiReceive as u8 }>();
             while !me.take_interrupted() {
@@ -202,6 +218,7 @@ pub fn cpu_on() {
         let context = core::ptr::from_ref(target) as u64;
         workers::on_second(turn_off);
         clock::wait_for(|| !target.is_online() && hypervisor::affinity_info(target.mpidr) == OFF);
+        cool();
         settle();
         pages::clean(platform::Region {
             base: context,

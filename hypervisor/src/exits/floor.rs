@@ -10,6 +10,7 @@
 //!   instruction (DDI 0487K.a, D1.3.1.4). That takes two registers, which have to be kept.
 //! - `receive`: an SGI is acknowledged, its priority dropped, deactivated (IHI 0069H, 4.6.2: EOImode is 1) and listed.
 //!   Which list register is free is not looked at.
+//! - `wait`: a trapped WFI. The syndrome has to be read, ELR_EL2 moved past the instruction, and WFI executed; then the same.
 //!
 //! An exception of the other kind, which none of these is about, ends it: the vectors are the plain ones again.
 
@@ -25,6 +26,7 @@ unsafe extern "C" {
     static el2_vectors_floor_empty: [u8; 0];
     static el2_vectors_floor_send: [u8; 0];
     static el2_vectors_floor_receive: [u8; 0];
+    static el2_vectors_floor_wait: [u8; 0];
 }
 
 /// Whether a vCPU may take them, from now on.
@@ -44,6 +46,7 @@ pub fn enter(which: u64) -> Option<()> {
         Floor::Empty => &raw const el2_vectors_floor_empty,
         Floor::Send => &raw const el2_vectors_floor_send,
         Floor::Receive => &raw const el2_vectors_floor_receive,
+        Floor::Wait => &raw const el2_vectors_floor_wait,
     };
     VBAR_EL2.set(vectors as u64);
     Some(())
@@ -62,6 +65,17 @@ macro_rules! floor_macros {
         msr     vbar_el2, x0
         ldp     x0, x1, [sp], #16
         b       el2_vectors + \offset
+    .endm
+
+    .macro floor_take
+        mrs     x0, S3_0_C12_C12_0              // ICC_IAR1_EL1
+        orr     x1, x0, #1 << 62                // pending
+        orr     x1, x1, #1 << 60                // group 1
+        msr     S3_4_C12_C12_0, x1              // ICH_LR0_EL2
+        msr     S3_0_C12_C12_1, x0              // ICC_EOIR1_EL1
+        msr     S3_0_C12_C11_1, x0              // ICC_DIR_EL1
+        ldp     x0, x1, [sp], #16
+        eret
     .endm
 
     .macro floor_tables
@@ -97,14 +111,22 @@ el2_vectors_floor_receive:
     floor_ends 0x400
     .balign 128
     stp     x0, x1, [sp, #-16]!
-    mrs     x0, S3_0_C12_C12_0              // ICC_IAR1_EL1
-    orr     x1, x0, #1 << 62                // pending
-    orr     x1, x1, #1 << 60                // group 1
-    msr     S3_4_C12_C12_0, x1              // ICH_LR0_EL2
-    msr     S3_0_C12_C12_1, x0              // ICC_EOIR1_EL1
-    msr     S3_0_C12_C11_1, x0              // ICC_DIR_EL1
-    ldp     x0, x1, [sp], #16
-    eret
+    floor_take
+    vectors_after
+
+    .balign 2048
+    .global el2_vectors_floor_wait
+el2_vectors_floor_wait:
+    vectors_before
+    .balign 128
+    stp     x0, x1, [sp, #-16]!
+    mrs     x0, esr_el2
+    mrs     x0, elr_el2
+    add     x0, x0, #4
+    msr     elr_el2, x0
+    wfi
+    floor_take
+    floor_ends 0x480
     vectors_after
     .endm
     "#

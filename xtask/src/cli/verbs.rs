@@ -225,9 +225,15 @@ pub struct TestArgs {
 /// Options of `cost`.
 #[derive(Args, Debug)]
 pub struct CostArgs {
-    /// Machine: a name of boards/NAME.toml
+    /// Machine: a name of boards/NAME.toml. On gem5's, paths are told in cycles, warm and cold, beside the least that they could take
     #[arg(long, value_name = "NAME", default_value = "virt")]
     pub board: String,
+    /// Model of the cores, on gem5's boards [default: minor, hpi and o3, one after another]
+    #[arg(long, value_name = "MODEL", visible_alias = "cpu-model")]
+    pub cpu: Option<String>,
+    /// The gem5 program [default: $GEM5, or what is on the PATH]
+    #[arg(long, value_name = "PATH")]
+    pub gem5: Option<PathBuf>,
     /// Write the costs to FILE; - is standard output, and the table then goes to standard error
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -45,7 +45,8 @@ impl<'b> Against<'b> {
     /// the code.
     pub fn judge(self, costs: &Costs) -> Result<()> {
         // The difference may be the compiler's, and may hide one of the tree's.
-        if let Some(other) = gate::other_compiler(self.base, &costs.rustc) {
+        if let Some(other) = gate::other_compiler(&self.base.label, &self.base.rustc, &costs.rustc)
+        {
             bad_input!("can't be judged: {other}");
         }
         let grown = self.changes.iter().filter(|change| change.fails());

@@ -134,7 +134,12 @@ impl Costs {
 
 /// The windows of `trace` that show `path` and nothing else; how many there were.
 pub fn clean(trace: &Trace, path: Path, mode: Mode) -> (Vec<&Window>, usize) {
-    let windows = trace.windows.iter().filter(|window| window.path == path);
+    clean_of(&trace.windows, path, mode)
+}
+
+/// The same of `windows`.
+pub fn clean_of(windows: &[Window], path: Path, mode: Mode) -> (Vec<&Window>, usize) {
+    let windows = windows.iter().filter(|window| window.path == path);
     let all = windows.clone().count();
     (
         windows.filter(|window| is_clean(window, mode)).collect(),

@@ -3,11 +3,13 @@
 //!
 //! A stay is counted from the commit of the guest's last instruction before it to that of the first one behind it: the
 //! entry and the return are in it, and so is what the guest's pipeline needs to fill again. What a core waits in WFI is
-//! no part of it.
+//! no part of it. Before an interrupt the guest did something else, which has nothing to do with it, so there a stay is
+//! counted from its own first instruction.
 
 use cost::Level;
 
 use super::trace::{Step, Window};
+use super::visit;
 use super::word::{Kind, kind};
 
 /// Ticks that the stays at EL2 in `window` take; `None` if it has none, or one of them has no instruction of the guest before
@@ -19,7 +21,11 @@ pub fn own_ticks(window: &Window) -> Option<u64> {
     while let Some(from) = steps[rest..].iter().position(at_el2).map(|at| rest + at) {
         let to = from + steps[from..].iter().take_while(|step| at_el2(step)).count();
         let (before, behind) = (steps.get(from.checked_sub(1)?)?, steps.get(to)?);
-        ticks += behind.tick.checked_sub(before.tick)? - halted(&steps[from..=to]);
+        let since = match visit::is_interrupt(steps[from].pc) {
+            true => steps[from].tick,
+            false => before.tick,
+        };
+        ticks += behind.tick.checked_sub(since)? - halted(&steps[from..=to]);
         (rest, stays) = (to, stays + 1);
     }
     (stays > 0).then_some(ticks)
@@ -27,7 +33,9 @@ pub fn own_ticks(window: &Window) -> Option<u64> {
 
 /// Ticks from each WFI to what follows it.
 fn halted(steps: &[Step]) -> u64 {
-    let pairs = steps.windows(2).filter(|pair| kind(pair[0].word) == Kind::Wfi);
+    let pairs = steps
+        .windows(2)
+        .filter(|pair| kind(pair[0].word) == Kind::Wfi);
     pairs.map(|pair| pair[1].tick - pair[0].tick).sum()
 }
 
@@ -46,10 +54,15 @@ mod tests {
     const WFI: u32 = 0xd503_207f;
 
     fn ticks(steps: &[(Level, u32, u64)]) -> Option<u64> {
+        ticks_at(0x400, steps)
+    }
+
+    /// With all instructions at the address `pc`.
+    fn ticks_at(pc: u64, steps: &[(Level, u32, u64)]) -> Option<u64> {
         let steps = steps.iter().map(|&(level, word, tick)| Step {
             level,
             word,
-            pc: 0,
+            pc,
             accesses: Vec::new(),
             tick,
         });
@@ -64,11 +77,29 @@ mod tests {
     #[test]
     fn a_stay_is_from_the_guest_to_the_guest_without_what_it_waits() {
         use Level::{El1, El2};
-        let stay = [(El1, NOP, 100), (El2, NOP, 150), (El2, NOP, 160), (El1, NOP, 200)];
+        let stay = [
+            (El1, NOP, 100),
+            (El2, NOP, 150),
+            (El2, NOP, 160),
+            (El1, NOP, 200),
+        ];
         assert_eq!(ticks(&stay), Some(100));
-        let waits = [(El1, NOP, 100), (El2, WFI, 150), (El2, NOP, 5150), (El1, NOP, 5200)];
+        // Of an interrupt, from its vector on.
+        assert_eq!(ticks_at(0x8020_2480, &stay), Some(50));
+        let waits = [
+            (El1, NOP, 100),
+            (El2, WFI, 150),
+            (El2, NOP, 5150),
+            (El1, NOP, 5200),
+        ];
         assert_eq!(ticks(&waits), Some(100));
-        let two = [(El1, NOP, 0), (El2, NOP, 9), (El1, NOP, 10), (El2, NOP, 15), (El1, NOP, 40)];
+        let two = [
+            (El1, NOP, 0),
+            (El2, NOP, 9),
+            (El1, NOP, 10),
+            (El2, NOP, 15),
+            (El1, NOP, 40),
+        ];
         assert_eq!(ticks(&two), Some(40));
         // One that has no beginning or no end says nothing.
         assert_eq!(ticks(&stay[1..]), None);

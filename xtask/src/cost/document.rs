@@ -4,8 +4,11 @@
 use std::fmt::Write;
 
 use cost::Path;
+use page::Column;
 
+use super::card::Card;
 use super::costs::{Costs, Mode, Row, guest_insns};
+use super::in_cycles;
 use super::tally::Tally;
 
 const HEAD: &str = "\
@@ -36,12 +39,36 @@ const COLUMNS: &str = "\
 |---|---|---:|---:|---:|---:|---:|---:|---:|---:|
 ";
 
+/// Above the cards in cycles.
+const CYCLES: &str = "
+## In cycles
+
+`cargo xtask cost --board gem5` counts what the same paths take on cores that gem5 simulates (`boards/gem5`, two cores of 2 GHz): `minor` and `hpi`
+in order, `o3` out of order. Each core's tracer writes down when an instruction is committed (`xtask/src/cost/tarmac.rs`). A path takes the cycles from the
+commit of the guest's last instruction before an exit to that of its first one behind it (`xtask/src/cost/cycles.rs`). So the exception, the return, and what the
+pipeline needs to fill again are in it. What a core waits in WFI is not. An interrupt is counted from EL2's first instruction: what the guest did before
+has nothing to do with it. A row is the median pass.
+
+`x least` holds it against a floor that is measured in the same boot. The floor is an exit to vectors that check nothing and do only what the architecture
+requires (`hypervisor/src/exits/floor.rs`, `rouse.floor`): `floor-call` is an exception to EL2 and back, `floor-send`, `floor-receive` and `floor-wait` have the system
+registers that an SGI at its sender, an SGI at its receiver and a trapped WFI need. For `cold`, every line of code and data of EL2 and of the guest is
+cleaned from all caches before each pass, and TLBs are emptied.
+
+`cargo xtask cost --board gem5 --save LABEL` adds a baseline to `docs/cost/cycles/`; `--compare` fails if a path takes 2 % more than in the newest.
+";
+
+/// Above the parts of a wake-up.
+const WAKE_UPS: &str = "The parts of an injected IPI to a CPU that runs, warm: `send` is from the guest's write that traps to EL2's; `deliver` to the receiver's first
+instruction at EL2; `list` to EL2's return; `take` to the guest's vector; `acknowledge` to its read of ICC_IAR1_EL1; `handle` to its write of
+ICC_EOIR1_EL1; `end` to its handler's ERET; `return` to what was interrupted (`xtask/src/cost/parts.rs`).
+";
+
 /// Under the single numbers.
 const BOOT: &str = "
 `insns: reset to the guest's first` is the length of a boot. Most of it is the zeroing of the guest's RAM ([isolation](isolation.md#memory)).
 ";
 
-pub fn page(baselines: &[Costs]) -> String {
+pub fn page(baselines: &[Costs], cards: &[Card]) -> String {
     let mut page = HEAD.to_owned();
     if let Some(now) = baselines.last() {
         table(&mut page, &format!("Now: {}", now.label), now);
@@ -49,12 +76,62 @@ pub fn page(baselines: &[Costs]) -> String {
     if let [before, .., _] = baselines {
         table(&mut page, &format!("Before: {}", before.label), before);
     }
+    cycles(&mut page, cards);
     numbers(&mut page, baselines);
     if let Some(costs) = baselines.iter().rev().find(|costs| !costs.scale.is_empty()) {
         scale(&mut page, costs);
     }
     history(&mut page, baselines);
     page
+}
+
+/// The newest card in cycles, and the first one.
+fn cycles(page: &mut String, cards: &[Card]) {
+    let (Some(first), Some(last)) = (cards.first(), cards.last()) else {
+        return;
+    };
+    page.push_str(CYCLES);
+    card(page, "Now", last);
+    if cards.len() > 1 {
+        card(page, "Before", first);
+    }
+}
+
+fn card(page: &mut String, when: &str, card: &Card) {
+    let (label, emulator, rustc) = (&card.label, &card.emulator, &card.rustc);
+    let _ = write!(
+        page,
+        "\n### {when}, in cycles: {label}\n\n{emulator}, {rustc}\n\n"
+    );
+    markdown(page, &in_cycles::columns(card));
+    page.push('\n');
+    for sentence in in_cycles::sentences(card) {
+        let _ = writeln!(page, "- {sentence}");
+    }
+    if !card.wake_ups.is_empty() {
+        let _ = write!(page, "\n{WAKE_UPS}\n");
+        markdown(page, &in_cycles::wake_ups(card));
+    }
+}
+
+fn markdown(page: &mut String, columns: &[Column]) {
+    let titles = columns.iter().map(|column| {
+        let title = format!("{} {}", column.group(), column.title());
+        format!(" {} |", title.trim())
+    });
+    let rules = columns.iter().map(|column| match column.is_left() {
+        true => "---|",
+        false => "---:|",
+    });
+    let (titles, rules): (String, String) = (titles.collect(), rules.collect());
+    let _ = write!(page, "|{titles}\n|{rules}\n");
+    let rows = columns.first().map_or(0, |column| column.texts().len());
+    for row in 0..rows {
+        let cells = columns
+            .iter()
+            .map(|column| format!(" {} |", column.texts()[row]));
+        let _ = writeln!(page, "|{}", cells.collect::<String>());
+    }
 }
 
 fn table(page: &mut String, title: &str, costs: &Costs) {

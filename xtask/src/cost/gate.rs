@@ -20,7 +20,7 @@ pub struct Change {
 }
 
 impl Change {
-    fn new(what: String, was: Option<u64>, is: Option<u64>) -> Option<Self> {
+    pub fn new(what: String, was: Option<u64>, is: Option<u64>) -> Option<Self> {
         let (was, is) = (was?, is?);
         (was != is).then_some(Self { what, was, is })
     }
@@ -69,19 +69,18 @@ pub fn changes(old: &Costs, new: &Costs) -> (Vec<Change>, Vec<String>) {
     (changes, gone)
 }
 
-/// What stands against a judgement where `rustc` is not the compiler of `base`; nothing
-/// if it is.
+/// What stands against a judgement where `rustc` is not the compiler that `base` was counted `with`;
+/// nothing if it is.
 ///
 /// The gate is on the tree, and counts are of what a compiler made of it: with another
 /// one they grow and shrink though no line has changed. So neither verdict would be true.
-pub fn other_compiler(base: &Costs, rustc: &str) -> Option<String> {
-    let number = base.rustc.split(' ').nth(1).unwrap_or("stable");
-    (base.rustc != rustc).then(|| {
+pub fn other_compiler(base: &str, with: &str, rustc: &str) -> Option<String> {
+    let number = with.split(' ').nth(1).unwrap_or("stable");
+    (with != rustc).then(|| {
         format!(
-            "`{}` was counted with {}, this with {rustc}; use that compiler \
+            "`{base}` was counted with {with}, this with {rustc}; use that compiler \
              (RUSTUP_TOOLCHAIN={number} cargo xtask cost --compare), or keep a costs of this one, made \
-             where `{0}` was: cargo xtask cost --save LABEL",
-            base.label, base.rustc
+             where `{base}` was: cargo xtask cost --save LABEL"
         )
     })
 }
@@ -136,10 +135,9 @@ mod tests {
 
     #[test]
     fn cards_of_two_compilers_are_not_judged() {
-        let mut base = costs(100);
-        base.rustc = "rustc 1.95.0 (59807616e 2026-04-14)".into();
-        assert_eq!(other_compiler(&base, &base.rustc), None);
-        let why = other_compiler(&base, "rustc 1.96.0 (0123456 2026-05-28)").unwrap();
+        let with = "rustc 1.95.0 (59807616e 2026-04-14)";
+        assert_eq!(other_compiler("x", with, with), None);
+        let why = other_compiler("x", with, "rustc 1.96.0 (0123456 2026-05-28)").unwrap();
         assert!(why.contains("RUSTUP_TOOLCHAIN=1.95.0 cargo"), "{why}");
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The baselines that were kept: `docs/cost/NN-label.json`. The first one is what
+//! The baselines that were kept: `NN-label.json` in a folder for each kind, instructions or cycles. The first one is what
 //! it all began with, the last one is what new ones are held against.
 
 use std::fs;
@@ -7,39 +7,81 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::costs::{Costs, SCHEMA};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::card::Card;
+use super::costs::Costs;
 use super::document;
 use crate::failure::{BadInput, bad_input};
 use crate::output::Output;
 use crate::places;
 
-const FOLDER: &str = "docs/cost";
+/// What baselines are of.
+pub trait Baseline: DeserializeOwned + Serialize {
+    /// Where they are kept.
+    const FOLDER: &'static str;
+    /// Version of their format.
+    const SCHEMA: u32;
+    /// The version of this one.
+    fn schema(&self) -> u32;
+    /// Gives it a name.
+    fn set_label(&mut self, label: &str);
+}
+
+impl Baseline for Costs {
+    const FOLDER: &'static str = "docs/cost";
+    const SCHEMA: u32 = super::costs::SCHEMA;
+
+    fn schema(&self) -> u32 {
+        self.schema
+    }
+
+    fn set_label(&mut self, label: &str) {
+        self.label = label.into();
+    }
+}
+
+impl Baseline for Card {
+    const FOLDER: &'static str = "docs/cost/cycles";
+    const SCHEMA: u32 = super::card::SCHEMA;
+
+    fn schema(&self) -> u32 {
+        self.schema
+    }
+
+    fn set_label(&mut self, label: &str) {
+        self.label = label.into();
+    }
+}
+
 const DOCUMENT: &str = "docs/cost.md";
 
 /// Reads a baseline.
-pub fn read(path: &Path) -> Result<Costs> {
+pub fn read<B: Baseline>(path: &Path) -> Result<B> {
     let shown = places::shown(path);
     let text = fs::read_to_string(path).map_err(|error| {
         BadInput::error(format!("{shown} can't be read ({error}); name a baseline"))
     })?;
-    let costs: Costs = serde_json::from_str(&text)
+    let base: B = serde_json::from_str(&text)
         .map_err(|error| BadInput::error(format!("{shown} is no baseline ({error})")))?;
-    if costs.schema != SCHEMA {
+    if base.schema() != B::SCHEMA {
         bad_input!(
-            "{shown} has format {}, not {SCHEMA}; save a new one",
-            costs.schema
+            "{shown} has format {}, not {}; save a new one",
+            base.schema(),
+            B::SCHEMA
         );
     }
-    Ok(costs)
+    Ok(base)
 }
 
 /// The files of the baselines that were kept, the oldest first.
-fn files() -> Result<Vec<PathBuf>> {
-    let folder = places::inside(FOLDER);
+fn files<B: Baseline>() -> Result<Vec<PathBuf>> {
+    let folder = places::inside(B::FOLDER);
     if !folder.exists() {
         return Ok(Vec::new());
     }
-    let entries = fs::read_dir(&folder).with_context(|| FOLDER.to_owned())?;
+    let entries = fs::read_dir(&folder).with_context(|| B::FOLDER.to_owned())?;
     let mut files: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .collect();
@@ -52,29 +94,30 @@ fn files() -> Result<Vec<PathBuf>> {
 }
 
 /// The baselines that were kept, the oldest first.
-pub fn all() -> Result<Vec<Costs>> {
-    files()?.iter().map(|path| read(path)).collect()
+pub fn all<B: Baseline>() -> Result<Vec<B>> {
+    files::<B>()?.iter().map(|path| read(path)).collect()
 }
 
 /// The file of the newest baseline.
-pub fn newest() -> Result<PathBuf> {
-    let Some(newest) = files()?.pop() else {
+pub fn newest<B: Baseline>() -> Result<PathBuf> {
+    let Some(newest) = files::<B>()?.pop() else {
         bad_input!(
-            "--compare: there is no baseline in {FOLDER}; name a file, or keep one with --save"
+            "--compare: there is no baseline in {}; name a file, or keep one with --save",
+            B::FOLDER
         );
     };
     Ok(newest)
 }
 
-/// Keeps `costs` under `label` and writes the page anew.
-pub fn save(mut costs: Costs, label: &str) -> Result<String> {
-    let number = files()?.len();
+/// Keeps `base` under `label` and writes the page anew.
+pub fn save<B: Baseline>(mut base: B, label: &str) -> Result<String> {
+    let number = files::<B>()?.len();
     let slug = slug(label);
-    costs.label = label.into();
-    let folder = places::inside(FOLDER);
-    fs::create_dir_all(&folder).with_context(|| FOLDER.to_owned())?;
+    base.set_label(label);
+    let folder = places::inside(B::FOLDER);
+    fs::create_dir_all(&folder).with_context(|| B::FOLDER.to_owned())?;
     let file = folder.join(format!("{number:02}-{slug}.json"));
-    let text = serde_json::to_string_pretty(&costs)? + "\n";
+    let text = serde_json::to_string_pretty(&base)? + "\n";
     Output::claim("--save", &file)?.write(&text)?;
     write_document()?;
     Ok(places::shown(&file))
@@ -82,7 +125,7 @@ pub fn save(mut costs: Costs, label: &str) -> Result<String> {
 
 /// Writes the page from the baselines.
 pub fn write_document() -> Result<()> {
-    let page = document::page(&all()?);
+    let page = document::page(&all()?, &all()?);
     Output::claim("--save", &places::inside(DOCUMENT))?.write(&page)
 }
 
@@ -106,14 +149,20 @@ mod tests {
     fn the_page_is_what_the_cards_make_of_it() {
         let page = fs::read_to_string(places::inside(DOCUMENT)).unwrap();
         assert!(
-            page == document::page(&all().unwrap()),
-            "{DOCUMENT} is not what the baselines in {FOLDER} make of it; run `cargo xtask cost --page`"
+            page == document::page(&all().unwrap(), &all().unwrap()),
+            "{DOCUMENT} is not what the baselines in {} make of it; run `cargo xtask cost --page`",
+            Costs::FOLDER
         );
     }
 
     #[test]
     fn the_newest_card_is_a_card() {
-        assert!(!read(&newest().unwrap()).unwrap().paths.is_empty());
+        assert!(
+            !read::<Costs>(&newest::<Costs>().unwrap())
+                .unwrap()
+                .paths
+                .is_empty()
+        );
     }
 
     #[test]

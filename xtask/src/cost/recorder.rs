@@ -18,7 +18,7 @@ use crate::images::{self, Built, Guest};
 use crate::job::Job;
 use crate::partial::Scratch;
 use crate::progress::Progress;
-use crate::{interrupt, places, spent, toolchain, verdict};
+use crate::{interrupt, memory, places, spent, toolchain, verdict};
 
 const PACKAGE: &str = "recorder";
 /// The boot arguments that have every path taken.
@@ -89,13 +89,14 @@ impl Bench {
         let job = job(&self.board, mode, cpus, arguments)?.within(&self.limits);
         let folder = Scratch::new()?;
         let trace = folder.path().join("trace");
+        memory::check(&job, built)?;
         let mut boots = Boots::new(&self.emulator, built, Show::Nothing, Vec::new());
         let outcome = boots.boot(Launch {
             job: &job,
             variant: job.variant(),
             title: mode.name().into(),
             progress: Progress::new(format!("{}, {cpus} CPUs", mode.name())),
-            recorder: Some(Recorder {
+            recorder: Some(Recorder::Plugin {
                 plugin: &self.plugin,
                 options: vec![("out", &trace)],
             }),
@@ -121,7 +122,7 @@ fn job(board: &str, mode: Mode, cpus: u32, arguments: &str) -> Result<Job> {
     Job::new(&args)
 }
 
-fn check(outcome: &Outcome, under: Under, console: &str) -> Result<()> {
+pub fn check(outcome: &Outcome, under: Under, console: &str) -> Result<()> {
     match verdict::judge(outcome, under, false) {
         None if console.contains("exit status 0") => Ok(()),
         None => bail!("under {under}: ended without saying so; the console said:\n{console}"),

@@ -2,9 +2,12 @@
 //! Windows from a trace of gem5: its TarmacTracer writes a line for each instruction that a core has
 //! committed, with the time of that, and lines for what it wrote.
 //!
-//! An instruction is `TICK clk IT (COUNT) ADDRESS OPCODE SET LEVEL_SECURITY : TEXT` (gem5's
-//! `src/arch/arm/tracers/tarmac_record.cc`, 24.0); all numbers but TICK and COUNT are hexadecimal. Each core has a
-//! file of its own, which may be a FIFO: what is between windows is dropped as it comes.
+//! An instruction is `TICK clk CPU IT (COUNT) VIRTUAL:PHYSICAL OPCODE SET LEVEL_SECURITY : TEXT` (gem5's
+//! `src/arch/arm/tracers/tarmac_record_v8.cc`, 24.0); all numbers but TICK and COUNT are hexadecimal.
+//! The level is the one after the instruction. One that leaves its level, by an exception or a return, has no
+//! physical address: the level before it is that of the instruction before. Each core has a
+//! file of its own, which may be a FIFO: what is between windows is dropped as it comes. The marks are a part of their
+//! window: what an exception takes is known by what is before it and behind it.
 
 use std::io::BufRead;
 
@@ -19,23 +22,42 @@ const MOST: usize = 200_000;
 /// The windows of the core with number `cpu`.
 pub fn windows(mut trace: impl BufRead, cpu: u16) -> Result<Vec<Window>> {
     let (mut done, mut open) = (Vec::new(), None::<Window>);
+    let mut before = Level::El1;
     let mut line = Vec::new();
     loop {
         line.clear();
-        let length = trace.read_until(b'\n', &mut line).context("gem5's trace can't be read")?;
+        let length = trace
+            .read_until(b'\n', &mut line)
+            .context("gem5's trace can't be read")?;
         if length == 0 {
             return Ok(done);
         }
         let text = String::from_utf8_lossy(&line);
-        let Some(step) = step(&text)? else { continue };
+        let Some(step) = step(&text, &mut before)? else {
+            continue;
+        };
         match Mark::decode(step.word).filter(|_| step.level == Level::El1) {
-            Some(Mark { path, edge: Edge::Begin }) => {
-                let steps = Vec::new();
-                open = Some(Window { path, cpu, steps, spun: false });
+            Some(Mark {
+                path,
+                edge: Edge::Begin,
+            }) => {
+                open = Some(Window {
+                    path,
+                    cpu,
+                    steps: vec![step],
+                    spun: false,
+                });
             }
-            Some(Mark { path, edge: Edge::End }) => {
+            Some(Mark {
+                path,
+                edge: Edge::End,
+            }) => {
                 let ended = open.take_if(|window| window.path == path);
-                done.extend(ended.filter(|window| window.steps.len() < MOST));
+                let ended = ended.filter(|window| window.steps.len() < MOST);
+                done.extend(ended.map(|mut window| {
+                    window.steps.push(step);
+                    window
+                }));
             }
             None => {
                 if let Some(window) = open.as_mut().filter(|window| window.steps.len() < MOST) {
@@ -46,28 +68,38 @@ pub fn windows(mut trace: impl BufRead, cpu: u16) -> Result<Vec<Window>> {
     }
 }
 
-/// The instruction of a line; `None` if it is about something else.
-fn step(line: &str) -> Result<Option<Step>> {
-    let mut words = line.split_whitespace();
-    let (Some(tick), Some("clk"), Some("IT")) = (words.next(), words.next(), words.next()) else {
+/// The instruction of a line; `None` if it is about something else. `before` is the level at which it was executed, and
+/// then the one after it.
+fn step(line: &str, before: &mut Level) -> Result<Option<Step>> {
+    let mut words = line.split_ascii_whitespace();
+    let mut next = || words.next();
+    let (Some(tick), Some("clk"), Some(_), Some("IT")) = (next(), next(), next(), next()) else {
         return Ok(None);
     };
-    let (_, pc, word, _, mode) = (words.next(), words.next(), words.next(), words.next(), words.next());
-    let level = match mode.and_then(|mode| mode.get(..3)) {
+    let (_, address, word, _, mode) = (next(), next(), next(), next(), next());
+    let pc = address.and_then(|address| address.split(':').next());
+    let after = match mode.and_then(|mode| mode.get(..3)) {
         Some("EL0") => Level::El0,
         Some("EL1") => Level::El1,
         Some("EL2") => Level::El2,
         Some("EL3") => Level::El3,
         _ => bail!("gem5's trace has a line of another form: {}", line.trim()),
     };
+    let leaves = address.is_some_and(|address| !address.contains(':'));
+    let level = if leaves { *before } else { after };
+    *before = after;
     let hex = |text: Option<&str>| u64::from_str_radix(text.unwrap_or_default(), 16);
     let parsed = (tick.parse(), hex(pc), hex(word));
     let (Ok(tick), Ok(pc), Ok(word)) = parsed else {
-        bail!("gem5's trace has a line with a damaged number: {}", line.trim());
+        bail!(
+            "gem5's trace has a line with a damaged number: {}",
+            line.trim()
+        );
     };
     Ok(Some(Step {
         level,
-        word: u32::try_from(word).context("gem5's trace has an instruction of more than 32 bits")?,
+        word: u32::try_from(word)
+            .context("gem5's trace has an instruction of more than 32 bits")?,
         pc,
         accesses: Vec::new(),
         tick,
@@ -80,20 +112,27 @@ mod tests {
     use cost::Path;
 
     fn mark(edge: Edge) -> String {
-        let mark = Mark { path: Path::Hypercall, edge };
-        format!("10 clk IT (1) 80400000 {:08x} O EL1h_ns : movz xzr, #1\n", mark.instruction())
+        let mark = Mark {
+            path: Path::Hypercall,
+            edge,
+        };
+        format!(
+            "10 clk cpu0 IT (1) 80400000:80400000 {:08x} O EL1h_ns : movz xzr, #1\n",
+            mark.instruction()
+        )
     }
 
     #[test]
     fn a_window_has_what_is_between_its_marks() {
         let text = format!(
-            "5 clk IT (0) 803ffffc d503201f O EL1h_ns : nop\n{}\
-             1500 clk IT (2) ffff000080400004 d4000002 O EL1h_ns : hvc #0\n\
-             1500 clk R cpsr 000003c5\n\
-             2500 clk IT (3) 80200400 d69f03e0 O EL2h_ns : eret\n\
-             2500 clk MW8 80100000 0000000000000001\n\
-             4000 clk IT (4) ffff000080400008 d503201f O EL1h_ns : nop\n{}\
-             9 clk IT (9) 80400010 d503201f O EL1h_ns : nop\n",
+            "5 clk cpu0 IT (0) 803ffffc:803ffffc d503201f O EL1h_ns : nop\n{}\
+             1500 clk cpu0 IT (2) ffff000080400004 d4000002 O EL2h_ns : hvc #0\n\
+             1500 clk cpu0 R cpsr 000003c5\n\
+             2500 clk cpu0 IT (3) 80200400:000080200400 d503201f O EL2h_ns : nop\n\
+             3000 clk cpu0 IT (4) 80200404 d69f03e0 O EL1h_ns : eret\n\
+             2500 clk cpu0 MW8 80100000 0000000000000001\n\
+             4000 clk cpu0 IT (5) ffff000080400008:000080400008 d503201f O EL1h_ns : nop\n{}\
+             9 clk cpu0 IT (9) 80400010:80400010 d503201f O EL1h_ns : nop\n",
             mark(Edge::Begin),
             mark(Edge::End)
         );
@@ -101,23 +140,37 @@ mod tests {
         let [window] = &windows[..] else {
             panic!("{windows:?}");
         };
-        let steps: Vec<_> = window.steps.iter().map(|step| (step.level, step.tick)).collect();
-        assert_eq!(steps, [(Level::El1, 1500), (Level::El2, 2500), (Level::El1, 4000)]);
-        assert_eq!((window.cpu, window.steps[0].word), (1, 0xd400_0002));
+        let steps: Vec<_> = window
+            .steps
+            .iter()
+            .map(|step| (step.level, step.tick))
+            .collect();
+        assert_eq!(
+            steps,
+            [
+                (Level::El1, 10),
+                (Level::El1, 1500),
+                (Level::El2, 2500),
+                (Level::El2, 3000),
+                (Level::El1, 4000),
+                (Level::El1, 10),
+            ]
+        );
+        assert_eq!((window.cpu, window.steps[1].word), (1, 0xd400_0002));
     }
 
     #[test]
     fn what_is_damaged_is_told() {
         for line in [
-            "5 clk IT (0) 8040000 d503201f O XX1h_ns : nop",
-            "x clk IT (0) 8040000 d503201f O EL1h_ns : nop",
-            "5 clk IT (0) 8040000 zz O EL1h_ns : nop",
-            "5 clk IT (0) 80400",
+            "5 clk cpu0 IT (0) 8040000 d503201f O XX1h_ns : nop",
+            "x clk cpu0 IT (0) 8040000 d503201f O EL1h_ns : nop",
+            "5 clk cpu0 IT (0) 8040000 zz O EL1h_ns : nop",
+            "5 clk cpu0 IT (0) 80400",
         ] {
             assert!(windows(line.as_bytes(), 0).is_err(), "{line}");
         }
         // Other lines, and a window that has no end, are nothing.
-        let other = format!("info: x\n5 clk R x0 1\n{}", mark(Edge::Begin));
+        let other = format!("info: x\n5 clk cpu0 R x0 1\n{}", mark(Edge::Begin));
         assert!(windows(other.as_bytes(), 0).unwrap().is_empty());
     }
 }

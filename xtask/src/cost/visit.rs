@@ -31,6 +31,11 @@ const INTERRUPT: u64 = 0x480;
 const OWN_INTERRUPT: u64 = 0x280;
 const TABLE: u64 = 0x7ff;
 
+/// Whether a stay that begins at `pc` was caused by an interrupt.
+pub fn is_interrupt(pc: u64) -> bool {
+    pc & TABLE == INTERRUPT
+}
+
 /// The causes of the stays in `window`, in order.
 pub fn visits(window: &Window) -> Vec<Cause> {
     let mut found = Vec::new();
@@ -99,7 +104,7 @@ pub fn expected(path: Path) -> (&'static [Cause], Option<usize>) {
         Path::SgiReceive | Path::DoorbellReceive | Path::Timer | Path::FloorReceive => {
             (&[Cause::Interrupt], Some(1))
         }
-        Path::Wfi => (&[Cause::Wfi], Some(1)),
+        Path::Wfi | Path::FloorWait => (&[Cause::Wfi], Some(1)),
         Path::Switch => (&[Cause::Wfi, Cause::Interrupt], Some(1)),
         Path::Wfe => (&[Cause::Wfe], Some(0)),
         Path::Maintenance => (&[Cause::Interrupt], None),

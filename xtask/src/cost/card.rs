@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The cost card in cycles: what each path takes on models of cores, warm and with nothing in caches and TLBs, beside the
+//! least that it could take on that core.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use cost::Path;
+use serde::{Deserialize, Serialize};
+
+use super::costs::{self, Mode};
+use super::cycles::{median, own_ticks};
+use super::parts::{PARTS, parts};
+use super::simulator::{Recorded, Simulator};
+use super::trace::Window;
+use super::visit;
+use crate::board::Board;
+use crate::cli::CostArgs;
+use crate::terminal::note;
+use crate::toolchain;
+
+/// Version of [`Card`]'s format.
+pub const SCHEMA: u32 = 1;
+/// The models that are measured where none is named: those with pipelines and caches.
+const MODELS: [&str; 3] = ["minor", "hpi", "o3"];
+
+/// Cycles of every path, by model of a core.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Card {
+    pub schema: u32,
+    /// What it is called in the history.
+    #[serde(default)]
+    pub label: String,
+    pub board: String,
+    /// Version of the emulator.
+    pub emulator: String,
+    /// The compiler.
+    pub rustc: String,
+    pub models: BTreeMap<String, BTreeMap<String, Cycles>>,
+    /// The parts of an injected IPI to a CPU that runs, by model: cycles, warm, in the order of [`PARTS`].
+    #[serde(default)]
+    pub wake_ups: BTreeMap<String, [u64; PARTS.len()]>,
+}
+
+/// A path on a core.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+pub struct Cycles {
+    /// Instructions at EL2 in the median pass.
+    pub insns: u64,
+    /// Cycles from the guest's last instruction before (of an interrupt: from EL2's first) to its first one behind, without
+    /// what a WFI waits: the median pass.
+    pub warm: u64,
+    /// The same with nothing in caches and TLBs; none where that is not taken.
+    pub cold: Option<u64>,
+}
+
+impl Card {
+    /// The cycles of `path` on `model`.
+    pub fn cycles(&self, model: &str, path: Path) -> Option<Cycles> {
+        self.models.get(model)?.get(path.name()).copied()
+    }
+
+    /// What `path` takes warm, as a multiple of the least; `None` where there is none.
+    pub fn ratio(&self, model: &str, path: Path) -> Option<f64> {
+        let least = self.cycles(model, path.floor()?)?;
+        Some(self.cycles(model, path)?.warm as f64 / least.warm as f64)
+    }
+
+    /// An injected IPI on `model`: both sides, and the least of both.
+    pub fn ipi(&self, model: &str) -> Option<(u64, u64)> {
+        let both = |send, receive| -> Option<u64> {
+            Some(self.cycles(model, send)?.warm + self.cycles(model, receive)?.warm)
+        };
+        Some((
+            both(Path::SgiSend, Path::SgiReceive)?,
+            both(Path::FloorSend, Path::FloorReceive)?,
+        ))
+    }
+}
+
+/// Measures what was asked for: one model, or all of them.
+pub fn measure(args: &CostArgs) -> Result<Card> {
+    let board = Board::load(&args.board)?;
+    board.gem5("cost")?;
+    let models: Vec<&str> = match &args.cpu {
+        Some(model) => vec![model],
+        None => MODELS.to_vec(),
+    };
+    let mut card = Card {
+        schema: SCHEMA,
+        board: args.board.clone(),
+        rustc: toolchain::rustc_version().unwrap_or_default(),
+        ..Card::default()
+    };
+    for model in models {
+        let simulator = Simulator {
+            board: &args.board,
+            model,
+            gem5: args.gem5.as_deref(),
+            limits: &args.limits,
+        };
+        let (warm, cold) = (simulator.record(false)?, simulator.record(true)?);
+        card.emulator.clone_from(&warm.emulator);
+        card.models.insert(model.into(), paths(model, &warm, &cold));
+        card.wake_ups.insert(model.into(), wake_up(model, &warm)?);
+    }
+    Ok(card)
+}
+
+/// What each path takes on `model`. One that never shows itself alone is told: with 16 list registers no interrupt waits for one.
+fn paths(model: &str, warm: &Recorded, cold: &Recorded) -> BTreeMap<String, Cycles> {
+    let mut paths = BTreeMap::new();
+    for &path in Path::ALL {
+        let taken = [warm, cold].map(|recorded| taken(recorded, path));
+        let [Some((insns, warm)), cold] = taken else {
+            let why = super::why_not(&warm.console, path);
+            let why = why.unwrap_or("none of its passes showed it and nothing else");
+            note!("{model}: {}: {why}", path.name());
+            continue;
+        };
+        let cold = cold.map(|(_, cold)| cold);
+        paths.insert(path.name().to_owned(), Cycles { insns, warm, cold });
+    }
+    paths
+}
+
+/// The parts of an injected IPI: of each the median, so that they add up to nearly the median of the whole.
+fn wake_up(model: &str, recorded: &Recorded) -> Result<[u64; PARTS.len()]> {
+    let of = |path| {
+        recorded
+            .windows
+            .iter()
+            .filter(move |window| window.path == path)
+    };
+    let pairs = of(Path::SgiSend).zip(of(Path::SgiReceive));
+    let passes: Vec<_> = pairs
+        .filter_map(|(sender, receiver)| parts(sender, receiver))
+        .collect();
+    let mut found = [0; PARTS.len()];
+    for (n, part) in found.iter_mut().enumerate() {
+        let ticks = median(passes.iter().map(|pass| pass[n]).collect());
+        let ticks = ticks.with_context(|| {
+            format!("{model}: no pass of sgi-send and sgi-receive is of one SGI")
+        })?;
+        *part = ticks / recorded.period;
+    }
+    Ok(found)
+}
+
+/// Instructions and cycles of the median pass.
+fn taken(recorded: &Recorded, path: Path) -> Option<(u64, u64)> {
+    let (windows, all) = costs::clean_of(&recorded.windows, path, Mode::Inject);
+    let ticks: Vec<u64> = windows
+        .iter()
+        .filter_map(|window| own_ticks(window))
+        .collect();
+    if ticks.len() < all {
+        note!(
+            "{}: {} of {all} passes are counted",
+            path.name(),
+            ticks.len()
+        );
+    }
+    let insns = |window: &&Window| visit::hypervisor_steps(window).len() as u64;
+    let insns = median(windows.iter().map(insns).collect())?;
+    Some((insns, median(ticks)? / recorded.period))
+}

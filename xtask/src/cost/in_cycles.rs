@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The verb `cost` on a board of gem5: the card in cycles, shown, kept, and held against the one before.
+
+use anyhow::{Result, bail};
+use cost::Path;
+use page::Column;
+use page::document::Document;
+
+use super::card::{self, Card};
+use super::gate::{self, Change};
+use super::history;
+use super::parts::PARTS;
+use crate::cli::CostArgs;
+use crate::failure::bad_input;
+use crate::output::Output;
+use crate::terminal::say;
+
+const HEADING: &str = "cycles from the guest's last instruction before an exit (of an interrupt: from EL2's first) to its first one behind, without what a WFI waits: warm, \
+                       as a multiple of the least (floor-...), and with nothing in caches and TLBs";
+/// Stands for what there is not.
+const NONE: &str = "-";
+
+/// Does what `cargo xtask cost --board gem5` promises.
+pub fn cost(args: &CostArgs) -> Result<()> {
+    if args.scale {
+        bad_input!("--scale: counts instructions with up to 64 vCPUs; use --board virt");
+    }
+    if args.save.is_some() && args.cpu.is_some() {
+        bad_input!("--save: a baseline has every model; leave --cpu out");
+    }
+    let base: Option<Card> = match &args.compare {
+        Some(Some(file)) => Some(history::read(file)?),
+        Some(None) => Some(history::read(&history::newest::<Card>()?)?),
+        None => None,
+    };
+    args.format.claim()?;
+    let copy = Output::claim_any("--json", args.json.as_ref())?;
+    let card = card::measure(args)?;
+    let changes = base.as_ref().map(|base| changes(base, &card));
+    let mut shown = document(&card);
+    if let (Some(base), Some(changes)) = (&base, &changes) {
+        shown.push(String::new());
+        shown.push(format!("against `{}` ({}):", base.label, base.rustc));
+        shown.extend(changes.iter().map(Change::text));
+    }
+    args.format
+        .show_with(&shown, || results::json::text(&card))?;
+    if let Some(copy) = copy {
+        copy.write(&serde_json::to_string_pretty(&card)?)?;
+    }
+    let judged = match (base, changes) {
+        (Some(base), Some(changes)) => judge(&base, &card, &changes),
+        _ => Ok(()),
+    };
+    if let Some(label) = &args.save {
+        say!("kept as {}", history::save(card, label)?);
+    }
+    judged
+}
+
+/// The card, as it is shown.
+fn document(card: &Card) -> Document {
+    let machine = format!("{}: {}, {}", card.board, card.emulator, card.rustc);
+    let mut document = Document::from(vec![machine, String::new(), HEADING.into()]);
+    document.table(columns(card));
+    document.push(String::new());
+    document.extend(sentences(card));
+    document.push(String::new());
+    document.push("an injected IPI to a CPU that runs, cycles, warm, by its parts".into());
+    document.table(wake_ups(card));
+    document
+}
+
+/// A row for each model: the parts of a wake-up, and their sum.
+pub fn wake_ups(card: &Card) -> Vec<Column> {
+    let all = || card.wake_ups.iter();
+    let mut columns = vec![Column::words(
+        "model",
+        all().map(|(model, _)| model.clone()).collect(),
+    )];
+    for (n, part) in PARTS.into_iter().enumerate() {
+        let texts = all().map(|(_, parts)| parts[n].to_string());
+        columns.push(Column::numbers("", part, texts.collect()));
+    }
+    let sums = all().map(|(_, parts)| parts.iter().sum::<u64>().to_string());
+    columns.push(Column::numbers("", "all", sums.collect()));
+    columns
+}
+
+/// A row for each path: its instructions, and three numbers for each model.
+pub fn columns(card: &Card) -> Vec<Column> {
+    let taken = |path: &&Path| {
+        let mut models = card.models.keys();
+        models.any(|model| card.cycles(model, **path).is_some())
+    };
+    let paths: Vec<Path> = Path::ALL.iter().filter(taken).copied().collect();
+    let texts = |of: &dyn Fn(Path) -> Option<String>| {
+        let texts = paths.iter().map(|&path| of(path).unwrap_or(NONE.into()));
+        texts.collect::<Vec<_>>()
+    };
+    let mut columns = vec![
+        Column::words("path", texts(&|path| Some(path.name().into()))),
+        Column::numbers("", "insns", texts(&|path| insns(card, path))),
+    ];
+    for model in card.models.keys() {
+        let cycles = |path| card.cycles(model, path);
+        let number =
+            |title, of: &dyn Fn(Path) -> Option<String>| Column::numbers(model, title, texts(of));
+        columns.push(number("warm", &|path| Some(cycles(path)?.warm.to_string())));
+        columns.push(number("x least", &|path| {
+            Some(format!("{:.2}", card.ratio(model, path)?))
+        }));
+        columns.push(number("cold", &|path| {
+            Some(cycles(path)?.cold?.to_string())
+        }));
+    }
+    columns
+}
+
+/// Instructions of `path`, of each model if they differ.
+fn insns(card: &Card, path: Path) -> Option<String> {
+    let models = card.models.keys();
+    let mut all: Vec<u64> = models
+        .filter_map(|model| Some(card.cycles(model, path)?.insns))
+        .collect();
+    all.dedup();
+    let texts: Vec<String> = all.iter().map(u64::to_string).collect();
+    (!texts.is_empty()).then(|| texts.join("/"))
+}
+
+/// What an injected IPI takes, both sides.
+pub fn sentences(card: &Card) -> Vec<String> {
+    let models = card.models.keys();
+    let sentence = |model: &String| {
+        let (is, least) = card.ipi(model)?;
+        let ratio = is as f64 / least as f64;
+        Some(format!(
+            "{model}: an injected IPI takes {is} cycles of exits on both sides, the least is {least}: {ratio:.2} times that."
+        ))
+    };
+    models.filter_map(sentence).collect()
+}
+
+/// Everything that is not as in `base`.
+fn changes(base: &Card, card: &Card) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for (model, paths) in &card.models {
+        for (path, is) in paths {
+            let was = base.models.get(model).and_then(|paths| paths.get(path));
+            let Some(was) = was else { continue };
+            for (part, was, is) in [
+                ("warm", Some(was.warm), Some(is.warm)),
+                ("cold", was.cold, is.cold),
+            ] {
+                changes.extend(Change::new(format!("{model}, {path}, {part}"), was, is));
+            }
+        }
+    }
+    changes
+}
+
+/// Fails if a path takes more than before, or is not there any more.
+fn judge(base: &Card, card: &Card, changes: &[Change]) -> Result<()> {
+    if let Some(other) = gate::other_compiler(&base.label, &base.rustc, &card.rustc) {
+        bad_input!("can't be judged: {other}");
+    }
+    let mut wrong: Vec<String> = changes
+        .iter()
+        .filter(|change| change.fails())
+        .map(Change::text)
+        .collect();
+    for (model, paths) in &card.models {
+        let before = base
+            .models
+            .get(model)
+            .into_iter()
+            .flat_map(|paths| paths.keys());
+        let gone = before.filter(|path| !paths.contains_key(*path));
+        wrong.extend(gone.map(|path| format!("{model}, {path}: no longer counted")));
+    }
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    bail!("more than before: {}", wrong.join("; "))
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Boots on gem5 with every instruction and its time looked at.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+
+use anyhow::{Context, Result, anyhow};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+use super::trace::Window;
+use super::{recorder, tarmac};
+use crate::boot::{Boots, Launch, Ready, Recorder, Show};
+use crate::cli::{JobArgs, LimitArgs};
+use crate::job::Job;
+use crate::partial::Scratch;
+use crate::progress::Progress;
+
+/// One core sends, one receives.
+const CORES: u16 = 2;
+/// Every path in few passes, floors and neighbours too.
+const ARGUMENTS: &str =
+    "rouse.cost=all rouse.cost-brief rouse.floor rouse.neighbour=work rouse.deliver=inject";
+/// Caches and TLBs are emptied before each pass.
+const COLD: &str = "rouse.cost-cold";
+/// Bytes that are read of a trace at once.
+const CHUNK: usize = 1 << 20;
+
+/// What boots on a model of a core need.
+#[derive(Debug)]
+pub struct Simulator<'a> {
+    pub board: &'a str,
+    pub model: &'a str,
+    pub gem5: Option<&'a Path>,
+    pub limits: &'a LimitArgs,
+}
+
+/// What came of a boot.
+#[derive(Debug)]
+pub struct Recorded {
+    pub windows: Vec<Window>,
+    /// What the console said.
+    pub console: String,
+    /// The emulator, by name and version.
+    pub emulator: String,
+    /// Ticks of a core's cycle.
+    pub period: u64,
+}
+
+impl Simulator<'_> {
+    /// Boots and answers what was executed, `cold` or warm.
+    pub fn record(&self, cold: bool) -> Result<Recorded> {
+        let job = self.job(cold)?.within(self.limits);
+        let ready = Ready::make(&job)?;
+        let folder = Scratch::new()?;
+        let traces = (0..CORES).map(|core| Trace::listen(folder.path(), core));
+        let traces = traces.collect::<Result<Vec<_>>>()?;
+        let title = format!("{}, {}", self.model, if cold { "cold" } else { "warm" });
+        let mut boots = Boots::new(&ready.emulator, &ready.built, Show::Nothing, Vec::new());
+        let outcome = boots.boot(Launch {
+            job: &job,
+            variant: job.variant(),
+            title: title.clone(),
+            progress: Progress::new(title),
+            recorder: Some(Recorder::Tracers(folder.path())),
+        });
+        // The traces end here in any case: a thread would wait for more for ever.
+        let windows = traces
+            .into_iter()
+            .map(Trace::end)
+            .collect::<Result<Vec<_>>>();
+        let console = String::from_utf8_lossy(&boots.log).into_owned();
+        recorder::check(&outcome?, job.variant().under, &console)?;
+        Ok(Recorded {
+            windows: windows?.concat(),
+            console,
+            emulator: ready.emulator.shown(),
+            period: period(&job)?,
+        })
+    }
+
+    fn job(&self, cold: bool) -> Result<Job> {
+        let mut args = JobArgs::on(self.board);
+        args.cpus = Some(CORES.into());
+        args.cpu = Some(self.model.into());
+        args.gem5 = self.gem5.map(PathBuf::from);
+        let cold = if cold { COLD } else { "" };
+        args.load.append = Some(format!("{ARGUMENTS} {cold}"));
+        Job::new(&args)
+    }
+}
+
+/// gem5's ticks are picoseconds (its `src/sim/core.hh`).
+fn period(job: &Job) -> Result<u64> {
+    const NAME: &str = "core-mhz";
+    let clock = job.parameters.get(NAME);
+    let clock = clock.with_context(|| format!("board {}: no {NAME}", job.board().name))?;
+    Ok(1_000_000 / clock.value)
+}
+
+/// The trace of a core, read while it is written: it is longer than what is kept of it.
+struct Trace {
+    /// Keeps the FIFO open, so that it ends when this is closed and not before it has begun.
+    keeper: File,
+    reader: JoinHandle<Result<Vec<Window>>>,
+}
+
+impl Trace {
+    fn listen(folder: &Path, core: u16) -> Result<Self> {
+        let path = folder.join(format!("cpu{core}"));
+        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
+            .with_context(|| format!("{} can't be made a FIFO", path.display()))?;
+        // Opening both ends does not wait for another one (Linux, fifo(7)).
+        let keeper = OpenOptions::new().read(true).write(true).open(&path)?;
+        let mut trace = BufReader::with_capacity(CHUNK, File::open(&path)?);
+        let reader = std::thread::spawn(move || {
+            let windows = tarmac::windows(&mut trace, core);
+            // gem5 would wait for ever at a FIFO that is full.
+            io::copy(&mut trace, &mut io::sink()).context("gem5's trace can't be read")?;
+            windows
+        });
+        Ok(Self { keeper, reader })
+    }
+
+    fn end(self) -> Result<Vec<Window>> {
+        drop(self.keeper);
+        let ended = self.reader.join();
+        ended.map_err(|_| anyhow!("the reader of gem5's trace has panicked"))?
+    }
+}
