@@ -26,6 +26,7 @@ mod digest;
 pub mod document;
 mod frame;
 pub mod grid;
+mod knee;
 mod lead;
 mod machine;
 pub mod machines;

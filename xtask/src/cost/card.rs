@@ -78,19 +78,23 @@ impl Card {
     }
 }
 
-/// Measures what was asked for: one model, or all of them.
-pub fn measure(args: &CostArgs) -> Result<Card> {
+/// A card with nothing measured yet.
+pub fn begun(args: &CostArgs) -> Card {
+    Card {
+        schema: SCHEMA,
+        board: args.board.clone(),
+        rustc: toolchain::rustc_version().unwrap_or_default(),
+        ..Card::default()
+    }
+}
+
+/// Measures what was asked for: one model, or all of them. What was measured before an error is kept all the same.
+pub fn measure(args: &CostArgs, card: &mut Card) -> Result<()> {
     let board = Board::load(&args.board)?;
     board.gem5("cost")?;
     let models: Vec<&str> = match &args.cpu {
         Some(model) => vec![model],
         None => MODELS.to_vec(),
-    };
-    let mut card = Card {
-        schema: SCHEMA,
-        board: args.board.clone(),
-        rustc: toolchain::rustc_version().unwrap_or_default(),
-        ..Card::default()
     };
     for model in models {
         let simulator = Simulator {
@@ -104,7 +108,7 @@ pub fn measure(args: &CostArgs) -> Result<Card> {
         card.models.insert(model.into(), paths(model, &warm, &cold));
         card.wake_ups.insert(model.into(), wake_up(model, &warm)?);
     }
-    Ok(card)
+    Ok(())
 }
 
 /// What each path takes on `model`. One that never shows itself alone is told: with 16 list registers no interrupt waits for one.

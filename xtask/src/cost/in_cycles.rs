@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The verb `cost` on a board of gem5: the card in cycles, shown, kept, and held against the one before.
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use cost::Path;
 use page::Column;
 use page::document::Document;
@@ -35,7 +35,8 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     };
     args.format.claim()?;
     let copy = Output::claim_any("--json", args.json.as_ref())?;
-    let card = card::measure(args)?;
+    let mut card = card::begun(args);
+    let measured = card::measure(args, &mut card);
     let changes = base.as_ref().map(|base| changes(base, &card));
     let mut shown = document(&card);
     if let (Some(base), Some(changes)) = (&base, &changes) {
@@ -43,8 +44,11 @@ pub fn cost(args: &CostArgs) -> Result<()> {
         shown.push(format!("against `{}` ({}):", base.label, base.rustc));
         shown.extend(changes.iter().map(Change::text));
     }
-    args.format
-        .show_with(&shown, || results::json::text(&card))?;
+    if !card.models.is_empty() {
+        args.format
+            .show_with(&shown, || results::json::text(&card))?;
+    }
+    measured.context(super::CUT)?;
     if let Some(copy) = copy {
         copy.write(&serde_json::to_string_pretty(&card)?)?;
     }
@@ -182,4 +186,68 @@ fn judge(base: &Card, card: &Card, changes: &[Change]) -> Result<()> {
         return Ok(());
     }
     bail!("more than before: {}", wrong.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost::card::Cycles;
+
+    fn card(warm: u64, cold: u64) -> Card {
+        let cycles = |warm, cold| Cycles {
+            insns: 24,
+            warm,
+            cold,
+        };
+        let paths = [
+            ("sgi-send", cycles(warm, Some(cold))),
+            ("sgi-receive", cycles(80, Some(900))),
+            ("floor-send", cycles(50, None)),
+            ("floor-receive", cycles(50, None)),
+        ];
+        let paths = paths.map(|(name, cycles)| (name.to_owned(), cycles));
+        Card {
+            rustc: "rustc 1.95.0 (x)".into(),
+            models: [("minor".to_owned(), paths.into())].into(),
+            wake_ups: [("minor".to_owned(), [1, 2, 3, 4, 5, 6, 7, 8])].into(),
+            ..Card::default()
+        }
+    }
+
+    fn judged(base: &Card, card: &Card) -> Result<()> {
+        judge(base, card, &changes(base, card))
+    }
+
+    #[test]
+    fn what_takes_longer_fails_warm_and_cold_and_so_does_what_is_gone() {
+        let base = card(70, 1000);
+        assert!(judged(&base, &card(71, 1020)).is_ok());
+        assert!(judged(&base, &card(60, 500)).is_ok());
+        let why = judged(&base, &card(72, 1000)).unwrap_err().to_string();
+        assert!(why.contains("minor, sgi-send, warm: 70 became 72"), "{why}");
+        let why = judged(&base, &card(70, 1021)).unwrap_err().to_string();
+        assert!(why.contains("minor, sgi-send, cold"), "{why}");
+        let mut fewer = card(70, 1000);
+        fewer.models.get_mut("minor").unwrap().remove("sgi-receive");
+        let why = judged(&base, &fewer).unwrap_err().to_string();
+        assert!(why.contains("sgi-receive: no longer counted"), "{why}");
+        let mut other = card(70, 1000);
+        other.rustc = "rustc 1.96.0 (y)".into();
+        assert!(judged(&base, &other).is_err());
+    }
+
+    #[test]
+    fn a_path_stands_beside_the_least_of_its_core() {
+        let text = document(&card(75, 1000)).terminal(None).join("\n");
+        assert!(
+            text.contains("sgi-send          24    75     1.50  1000"),
+            "{text}"
+        );
+        assert!(
+            text.contains("takes 155 cycles of exits on both sides, the least is 100: 1.55 times"),
+            "{text}"
+        );
+        assert!(text.contains("return  all\n"), "{text}");
+        assert!(text.contains("36"), "{text}");
+    }
 }

@@ -4,8 +4,7 @@
 //!
 //! An instruction is `TICK clk CPU IT (COUNT) VIRTUAL:PHYSICAL OPCODE SET LEVEL_SECURITY : TEXT` (gem5's
 //! `src/arch/arm/tracers/tarmac_record_v8.cc`, 24.0); all numbers but TICK and COUNT are hexadecimal.
-//! The level is the one after the instruction. One that leaves its level, by an exception or a return, has no
-//! physical address: the level before it is that of the instruction before. Each core has a
+//! The physical address is not always there. The level is the one after the instruction; see [`executed_at`]. Each core has a
 //! file of its own, which may be a FIFO: what is between windows is dropped as it comes. The marks are a part of their
 //! window: what an exception takes is known by what is before it and behind it.
 
@@ -15,6 +14,8 @@ use anyhow::{Context, Result, bail};
 use cost::{Edge, Level, Mark};
 
 use super::trace::{Step, Window};
+use super::visit;
+use super::word::{Kind, kind};
 
 /// Most steps of a window: one that does not end is none.
 const MOST: usize = 200_000;
@@ -85,9 +86,6 @@ fn step(line: &str, before: &mut Level) -> Result<Option<Step>> {
         Some("EL3") => Level::El3,
         _ => bail!("gem5's trace has a line of another form: {}", line.trim()),
     };
-    let leaves = address.is_some_and(|address| !address.contains(':'));
-    let level = if leaves { *before } else { after };
-    *before = after;
     let hex = |text: Option<&str>| u64::from_str_radix(text.unwrap_or_default(), 16);
     let parsed = (tick.parse(), hex(pc), hex(word));
     let (Ok(tick), Ok(pc), Ok(word)) = parsed else {
@@ -96,14 +94,26 @@ fn step(line: &str, before: &mut Level) -> Result<Option<Step>> {
             line.trim()
         );
     };
+    let word =
+        u32::try_from(word).context("gem5's trace has an instruction of more than 32 bits")?;
+    let level = executed_at(*before, after, word, pc);
+    *before = after;
     Ok(Some(Step {
         level,
-        word: u32::try_from(word)
-            .context("gem5's trace has an instruction of more than 32 bits")?,
+        word,
         pc,
         accesses: Vec::new(),
         tick,
     }))
+}
+
+/// The level at which an instruction was executed, from that of the one before it and its own, each as the tracer has them: an ERET,
+/// or an instruction that an exception is taken from, has the level that follows already. The first instruction behind an interrupt is in a
+/// vector, and has its own.
+fn executed_at(before: Level, after: Level, word: u32, pc: u64) -> Level {
+    let returns = kind(word) == Kind::Return;
+    let traps = after > before && !visit::is_interrupt(pc);
+    if returns || traps { before } else { after }
 }
 
 #[cfg(test)]
@@ -157,6 +167,23 @@ mod tests {
             ]
         );
         assert_eq!((window.cpu, window.steps[1].word), (1, 0xd400_0002));
+    }
+
+    #[test]
+    fn a_level_is_the_one_before_where_the_instruction_leaves_it() {
+        use Level::{El1, El2};
+        const ERET: u32 = 0xd69f_03e0;
+        const MSR: u32 = 0xd518_cba1;
+        // A write that traps, and what is behind it; as the cores write it.
+        assert_eq!(executed_at(El1, El2, MSR, 0x4020_b6d4), El1);
+        assert_eq!(executed_at(El2, El2, MSR, 0x8020_2400), El2);
+        // The first instruction behind an interrupt.
+        assert_eq!(executed_at(El1, El2, MSR, 0x8020_2480), El2);
+        // A return, of which in-order cores say the level behind it, and the other one that before it.
+        assert_eq!(executed_at(El2, El1, ERET, 0x8020_245c), El2);
+        assert_eq!(executed_at(El2, El2, ERET, 0x8020_245c), El2);
+        assert_eq!(executed_at(El2, El1, MSR, 0x4020_b6d8), El1);
+        assert_eq!(executed_at(El1, El1, ERET, 0x4020_b6d8), El1);
     }
 
     #[test]

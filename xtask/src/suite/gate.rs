@@ -12,7 +12,7 @@ use super::{
     carried, counted, exceptions, exclusives, jobs, killed, monitor, published, repeated, strict,
     together,
 };
-use crate::{cost, places, spent};
+use crate::{cost, gem5, places, spent};
 
 /// A test.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ struct Line {
     says: &'static str,
 }
 
-const ALL: [Gate; 17] = [
+const ALL: [Gate; 19] = [
     Gate {
         name: "atomics-of-both-images",
         what: What::Code(exclusives::run),
@@ -77,6 +77,24 @@ const ALL: [Gate; 17] = [
     Gate {
         name: "counted-by-the-emulators-log",
         what: What::Code(counted::run),
+    },
+    Gate {
+        name: "cycles-are-not-more",
+        what: What::Line(Line {
+            words: &["cost", "--board", "gem5", "--cpu", "minor", "--compare"],
+            planted: None,
+            status: 0,
+            says: "against `",
+        }),
+    },
+    Gate {
+        name: "cycles-notice-five-instructions",
+        what: What::Line(Line {
+            words: &["cost", "--board", "gem5", "--cpu", "minor", "--compare"],
+            planted: Some("5"),
+            status: 1,
+            says: "minor, sgi-send, warm",
+        }),
     },
     Gate {
         name: "dist-is-the-same-anywhere",
@@ -139,6 +157,10 @@ impl Gate {
     /// against.
     pub fn lacks(&self) -> Option<String> {
         match &self.what {
+            What::Line(line) if line.words.contains(&"gem5") => {
+                let missing = gem5::find(None).err().map(|why| format!("{why:#}"));
+                missing.or_else(cost::lacks_baseline)
+            }
             What::Line(line) if line.words.contains(&"--compare") => cost::lacks_baseline(),
             What::Line(_) | What::Code(_) => None,
         }

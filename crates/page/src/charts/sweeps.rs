@@ -7,6 +7,7 @@ use results::Cell;
 use crate::cells::{Panel, distinct, path, wait_class, waiting_text};
 use crate::curves::{self, Line};
 use crate::frame::{self, Figure, Section, figure};
+use crate::knee;
 
 /// The limit of which it is shown what no poll at all would cost.
 const LIMIT: &str = "poll-limit-us";
@@ -78,6 +79,7 @@ fn chart(
         return None;
     }
     let mut lines = lines(panel, info, &applying);
+    let knees: Vec<String> = lines.iter().filter_map(knee_of).collect();
     if info.key == LIMIT {
         // What it would cost not to poll at all.
         let unlimited = cells.iter().filter(|cell| cell.what.wait == Wait::Wfi);
@@ -97,8 +99,17 @@ fn chart(
     if !chosen.is_empty() {
         note = format!("{note}; {chosen}");
     }
+    if !knees.is_empty() {
+        note = format!("{note}; knee: {}", knees.join(", "));
+    }
     let chart = curves::sweep(&lines, &format!("{}, µs", info.key), panel.unit(), title);
     Some(figure(title, &note, &[], chart))
+}
+
+/// Where a line bends, in words, if it does.
+fn knee_of(line: &Line) -> Option<String> {
+    let at = knee::knee(&line.points)?;
+    Some(format!("{} at {at} µs", line.name))
 }
 
 /// A line for each way of waiting.

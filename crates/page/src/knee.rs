@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where a curve bends most: the point of a sweep from which more brings less.
+//!
+//! By V. Satopää, J. Albrecht, D. Irwin, B. Raghavan, "Finding a 'Kneedle' in a Haystack", ICDCSW 2011: the point that is
+//! farthest from the chord between the first and the last one, both coordinates taken from 0 to 1. What is swept is
+//! spread by factors, so its logarithm is taken.
+
+/// Least distance from the chord, of the range of the values: a curve that bends less has no knee.
+const LEAST: f64 = 0.1;
+
+/// The first coordinate of the knee of `points`, which are in the order of these, all of them positive; `None` with fewer
+/// than three points, or if the curve is nearly its chord.
+pub fn knee(points: &[(f64, f64)]) -> Option<f64> {
+    let [(first, _), .., (last, _)] = points else {
+        return None;
+    };
+    let values = || points.iter().map(|point| point.1);
+    let (least, most) = (
+        values().fold(f64::INFINITY, f64::min),
+        values().fold(0.0, f64::max),
+    );
+    let width = (last / first).ln();
+    if points.len() < 3 || !width.is_finite() || width <= 0.0 || most - least < LEAST * most {
+        return None;
+    }
+    let height = |value: f64| (value - least) / (most - least);
+    let (from, to) = (height(points[0].1), height(points[points.len() - 1].1));
+    let distance = |&(at, value): &(f64, f64)| {
+        let part = (at / first).ln() / width;
+        (height(value) - (from + part * (to - from))).abs()
+    };
+    let farthest = points
+        .iter()
+        .max_by(|one, other| distance(one).total_cmp(&distance(other)))?;
+    (distance(farthest) >= LEAST).then_some(farthest.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_knee_is_where_a_curve_leaves_its_first_direction() {
+        // Flat up to 50, then down at once; and down up to 20, then flat.
+        let late = [
+            (10.0, 100.0),
+            (20.0, 100.0),
+            (50.0, 100.0),
+            (100.0, 10.0),
+            (200.0, 10.0),
+        ];
+        assert_eq!(knee(&late), Some(50.0));
+        let early = [
+            (1.0, 100.0),
+            (5.0, 60.0),
+            (20.0, 20.0),
+            (50.0, 18.0),
+            (200.0, 16.0),
+        ];
+        assert_eq!(knee(&early), Some(20.0));
+    }
+
+    #[test]
+    fn what_does_not_bend_has_none() {
+        assert_eq!(knee(&[]), None);
+        assert_eq!(knee(&[(1.0, 5.0), (2.0, 9.0)]), None);
+        assert_eq!(knee(&[(1.0, 10.0), (10.0, 20.0), (100.0, 30.0)]), None);
+        // One line of noise: 3 % up and down.
+        assert_eq!(knee(&[(1.0, 100.0), (10.0, 103.0), (100.0, 100.0)]), None);
+        // Without a logarithm.
+        assert_eq!(knee(&[(0.0, 1.0), (10.0, 20.0), (100.0, 30.0)]), None);
+    }
+}
