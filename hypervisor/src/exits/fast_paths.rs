@@ -25,10 +25,9 @@
 //!   (IHI 0069H, 4.6.2 and 5.2.1).
 //! - ICH_ELRSR_EL2 says whether the list register is free: the guest frees it
 //!   without EL2 (12.4). ICH_LR\<n\>_EL2 makes the interrupt the guest's.
-//! - The stack pointer leads to this CPU's memory: the stack is empty at each exit, and ends where that memory begins.
-//!   TPIDR_EL2 leads there too, for what is not on the shortest ways.
-//! - A write of a system register may hold up what is behind it, for some ten cycles on the cores that gem5 models. So what
-//!   has to be loaded is loaded early, and what is counted is counted before such a write, not behind it.
+//! - TPIDR_EL2 leads to this CPU's memory. It is read again where that costs less than
+//!   saving another register. The stack pointer leads there too: the stack is empty at
+//!   each exit, and ends where that memory begins.
 //! - A timer's interrupt that the guest can't take at once is looked at again when it
 //!   does (`fast_line_watch`, [`crate::interrupts::vgic_cpu::watch`]). This is not done
 //!   after a wait, nor in the vectors for a guest whose WFI may be what was interrupted.
@@ -62,11 +61,11 @@ macro_rules! fast_path_macros {
         str     x2, [x0, #\offset]
     .endm
 
-    // The same by the stack pointer, in a register that is free.
-    .macro count_in register, offset
-        ldr     \register, [sp, #256 + \offset]
-        add     \register, \register, #1
-        str     \register, [sp, #256 + \offset]
+    // The same where x0 does not lead to this CPU's memory.
+    .macro count_here offset
+        ldr     x2, [sp, #256 + \offset]
+        add     x2, x2, #1
+        str     x2, [sp, #256 + \offset]
     .endm
 
     .macro step_over
@@ -99,7 +98,6 @@ macro_rules! fast_path_macros {
         mrs     x0, esr_el2
         tbz     w0, #30, fast_wait
         tbz     w0, #29, fast_call
-        ldr     x3, [sp, #256 + {sgi_fields}]
         mov     w2, #{esr_sgi} & 0xffff
         movk    w2, #{esr_sgi} >> 16, lsl #16
         cmp     w0, w2
@@ -108,12 +106,14 @@ macro_rules! fast_path_macros {
         ubfx    x0, x1, #24, #4
         cmp     x0, #{kicked}
         b.hs    slow_sync
-        and     x3, x3, x1
-        count_in x2, {count_sgi}
-        msr     S3_0_C12_C11_5, x3              // ICC_SGI1R_EL1
+        mrs     x0, tpidr_el2
+        ldr     x2, [x0, #{sgi_fields}]
+        and     x2, x2, x1
+        msr     S3_0_C12_C11_5, x2              // ICC_SGI1R_EL1
         .rept   {planted}
         nop
         .endr
+        count   {count_sgi}
         step_over
         leave
         fits    fast_sync_\kind
@@ -122,19 +122,18 @@ macro_rules! fast_path_macros {
     // Lists the interrupt that is pending. Where the stack pointer is, the stack
     // ends and this CPU's memory begins, 256 bytes higher.
     .macro take kind
-        ldr     x2, [sp, #256 + {backlog}]
         mrs     x0, S3_0_C12_C12_0              // ICC_IAR1_EL1
         cmp     w0, #{private}
         b.hs    slow_irq\kind
+        ldr     x2, [sp, #256 + {backlog}]
         cbnz    x2, slow_irq\kind
         add     x1, sp, x0, lsl #{arrival_shift}
         ldp     x2, x3, [x1, #256 + {arrivals}] // value, slot
-        mrs     x1, S3_4_C12_C11_5              // ICH_ELRSR_EL2
         cbz     x2, slow_irq\kind
+        mrs     x1, S3_4_C12_C11_5              // ICH_ELRSR_EL2
         lsr     x1, x1, x3
         tbz     w1, #0, slow_irq\kind
         cbnz    x3, fast_other_slot\kind
-        count_taken \kind
         msr     S3_4_C12_C12_0, x2              // ICH_LR0_EL2
     fast_listed\kind:
         msr     S3_0_C12_C12_1, x0              // ICC_EOIR1_EL1
@@ -143,17 +142,14 @@ macro_rules! fast_path_macros {
         .ifnc   \kind,_watch
     fast_line\kind:
         .endif
-    fast_done\kind:
-        leave
-    .endm
-
-    // What ended a wait was no exception.
-    .macro count_taken kind
+    fast_counted\kind:
+        // What ended a wait was no exception.
         .ifc    \kind,_wait
-        count_in x1, {count_listed}
+        count_here {count_listed}
         .else
-        count_in x1, {count_interrupt}
+        count_here {count_interrupt}
         .endif
+        leave
     .endm
 
     .macro vector_irq_fast kind
@@ -167,9 +163,6 @@ macro_rules! fast_path_macros {
 
     .macro other_slot kind
     fast_other_slot\kind:
-        cmp     x3, #3
-        b.hi    slow_irq\kind
-        count_taken \kind
         cmp     x3, #2
         b.hi    3f
         b.eq    2f
@@ -177,7 +170,9 @@ macro_rules! fast_path_macros {
         b       fast_listed\kind
     2:  msr     S3_4_C12_C12_2, x2              // ICH_LR2_EL2
         b       fast_listed\kind
-    3:  msr     S3_4_C12_C12_3, x2              // ICH_LR3_EL2
+    3:  cmp     x3, #3
+        b.ne    slow_irq\kind
+        msr     S3_4_C12_C12_3, x2              // ICH_LR3_EL2
         b       fast_listed\kind
     .endm
 
@@ -190,14 +185,12 @@ macro_rules! fast_path_macros {
     // when it does.
     fast_line_watch:
         mrs     x0, spsr_el2
-        tbz     w0, #{masked}, fast_done_watch
+        tbz     w0, #{masked}, fast_counted_watch
         mrs     x0, S3_4_C12_C11_0              // ICH_HCR_EL2
         orr     x0, x0, #{trap_group1}
         msr     S3_4_C12_C11_0, x0
-        b       fast_done_watch
+        b       fast_counted_watch
 
-    // In front of the wait that leads here, so that behind its return is code that was just executed: a core that fetches ahead
-    // would wait for a line that nothing else brings in (36 cycles on gem5's minor).
     fast_taken:
         take    _wait
 
@@ -205,17 +198,17 @@ macro_rules! fast_path_macros {
         mov     w2, #{esr_wfi}
         subs    w2, w0, w2
         b.ne    fast_wfe
-        ldr     x2, [sp, #256 + {halt_if}]
+        mrs     x0, tpidr_el2
+        ldr     x2, [x0, #{halt_if}]
         mrs     x1, S3_4_C12_C11_5              // ICH_ELRSR_EL2
         cmp     x1, x2
         b.ne    fast_wait_otherwise
     fast_halt:
-        count_in x2, {count_halted}
+        count   {count_halted}
         step_over
         wfi
         b       fast_taken
     fast_wait_otherwise:
-        mrs     x0, tpidr_el2
         ldr     x2, [x0, #{poll_if}]
         cmp     x1, x2
         b.eq    fast_poll

@@ -54,14 +54,12 @@ requires (`hypervisor/src/exits/floor.rs`, `rouse.floor`): `floor-call` is an ex
 registers that an SGI at its sender, an SGI at its receiver and a trapped WFI need. For `cold`, every line of code and data of EL2 and of the guest is
 cleaned from all caches before each pass, and TLBs are emptied.
 
-What was tried on the way from the first card to the last one, by the traces of single passes:
+What was tried against the floor, by the traces of single passes, and is not kept:
 
-- What has to be loaded is loaded before what needs it, and counters are counted before a write of a system register: behind one nothing goes on for 9 to 14 cycles
-  on the cores in order. An injected IPI came from 142 to 139 cycles on `minor`, from 143 to 138 on `hpi`, from 212 to 196 on `o3`, with an instruction less.
-- The stack pointer leads to the CPU's memory, so no read of TPIDR_EL2: with that.
-- Code behind an ERET that was not just executed: 36 cycles more on `minor`, whose fetch waits for the line. The end of a wait stands before its beginning, so that what is fetched is there.
-- A WFI takes more on the cores in order where all paths were taken before it (133 cycles on `minor`, 107 before the change), and less alone (105, 107): the ERET's
-  target is predicted wrongly there, and a line is fetched for nothing.
+- Counters counted before writes of system registers, behind which nothing goes on for 9 to 14 cycles on the cores in order, with what is loaded loaded earlier, and the stack pointer in place of TPIDR_EL2.
+  The exits of an injected IPI came from 142 to 139 cycles on `minor`, from 143 to 138 on `hpi`, from 212 to 196 on `o3` (1.22 times the floor there), with an instruction less. But the SGI is sent
+  two instructions later: a round trip's path came from 146 to 150 instructions. The counting has to stay behind the SGI; the loads by the stack pointer alone were not measured.
+- Code behind an ERET that was not just executed: 36 cycles more on `minor`, whose fetch waits for the line. So the end of a wait stands before its beginning, as it did.
 - What is left above the floor on the cores in order: the second pair of registers that is saved and restored (7 cycles a side), the syndrome compared with what it may be, the checks of the list
   register, of the backlog and of the interrupt's number. Saving one pair only, in the path of the SGI, was not tried.
 
