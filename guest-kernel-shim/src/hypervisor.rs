@@ -322,6 +322,11 @@ pub fn floor(which: Floor) -> bool {
     call(u64::from(abi::CALL_FLOOR), [which as u64, 0, 0])[0] as i64 == abi::SUCCESS
 }
 
+/// Whether there are such vectors: where they are, a number that none of them has is invalid, and else the call is not known.
+pub fn has_floors() -> bool {
+    call(u64::from(abi::CALL_FLOOR), [u64::MAX, 0, 0])[0] as i64 == abi::INVALID
+}
+
 /// The last events of a vCPU at EL2, the newest first, as time and kind.
 pub fn events(vcpu: usize) -> [(u64, u64); abi::EVENTS] {
     let answer = call(u64::from(abi::CALL_TRACE), [vcpu as u64, 0, 0]);

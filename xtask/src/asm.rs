@@ -34,7 +34,7 @@ pub fn asm(args: &AsmArgs) -> Result<()> {
     let bench = Bench::new(&args.board, &args.limits)?;
     let arguments = format!("rouse.cost={}", path.name());
     let recorded = bench.record(args.deliver, CPUS, &arguments)?;
-    let (windows, all) = costs::clean(&recorded.trace, path, args.deliver);
+    let (windows, all) = costs::clean(&recorded.trace.windows, path, args.deliver);
     if windows.is_empty() {
         bail!(
             "{}: none of {all} passes showed it and nothing else; the console said:\n{}",

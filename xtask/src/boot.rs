@@ -70,7 +70,7 @@ impl Ready {
             interrupt::or(images::build(&job.board().name, job.load.packed()))
         })?;
         // Before anything is fetched, or booted for what it says of itself.
-        memory::check(job, &built)?;
+        memory::settle(job, &built)?;
         let mut ready = Self { emulator, built };
         let mut lacks = Lacks::new();
         for &under in &job.unders {

@@ -10,6 +10,7 @@
 mod boot;
 mod chart;
 mod claim;
+mod figures;
 mod find;
 mod outcome;
 mod page;

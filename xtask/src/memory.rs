@@ -39,8 +39,9 @@ const ENOUGH_MIB: [u64; 7] = [64, 80, 96, 128, 160, 192, 256];
 /// More RAM than anything needs.
 const MOST_MIB: u64 = 1 << 20;
 
-/// Refuses a job whose machine has too little RAM, and names the least that works.
-pub fn check(job: &Job, built: &Built) -> Result<()> {
+/// Settles how much RAM there is, where that is left to us. Else a job whose machine has too little is refused, with
+/// the least that works.
+pub fn settle(job: &Job, built: &Built) -> Result<()> {
     if matches!(job.board().machine, Machine::Gem5(_)) || job.dtb.is_some() {
         return Ok(());
     }

@@ -20,7 +20,7 @@ pub fn knee(points: &[(f64, f64)]) -> Option<f64> {
         values().fold(0.0, f64::max),
     );
     let width = (last / first).ln();
-    if points.len() < 3 || !width.is_finite() || width <= 0.0 || most - least < LEAST * most {
+    if points.len() < 3 || !width.is_finite() || width <= 0.0 || most - least <= LEAST * most {
         return None;
     }
     let height = |value: f64| (value - least) / (most - least);
@@ -65,6 +65,7 @@ mod tests {
         assert_eq!(knee(&[]), None);
         assert_eq!(knee(&[(1.0, 5.0), (2.0, 9.0)]), None);
         assert_eq!(knee(&[(1.0, 10.0), (10.0, 20.0), (100.0, 30.0)]), None);
+        assert_eq!(knee(&[(1.0, 0.0), (10.0, 0.0), (100.0, 0.0)]), None);
         // One line of noise: 3 % up and down.
         assert_eq!(knee(&[(1.0, 100.0), (10.0, 103.0), (100.0, 100.0)]), None);
         // Without a logarithm.

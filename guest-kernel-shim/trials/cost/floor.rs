@@ -21,13 +21,13 @@ use guest_kernel_shim::interrupts::{self, journal};
 use guest_kernel_shim::percpu::PerCpu;
 use guest_kernel_shim::{clock, hypervisor, machine, workers};
 
-/// Why it is not taken. A hypervisor that is asked for such vectors and has some lends those that the next call ends.
+/// Why it is not taken.
 pub fn obstacle(injects: bool, cold: bool) -> Option<&'static str> {
     if !injects {
         Some("no exit is held against it")
     } else if cold {
         Some("it is taken warm: emptying caches takes a call, which would end it")
-    } else if !hypervisor::floor(Floor::Receive) {
+    } else if !hypervisor::has_floors() {
         Some("the hypervisor has no such vectors; add rouse.floor")
     } else {
         None

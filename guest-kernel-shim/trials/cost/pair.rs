@@ -27,7 +27,7 @@ pub fn settle() {
     clock::pause(clock::ticks(settling()));
 }
 
-/// Waits in WFE, which the store of another CPU ends (DDI 0487K.a, D1.6.1 and B2.9.1): a loop of millions of instructions, while that one
+/// Waits in WFE, which the store of another CPU ends (DDI 0487K.a, D1.7.1.4 and B2.12.2): a loop of millions of instructions, while that one
 /// empties caches, would be most of what a simulator has to do.
 pub fn until(counter: &AtomicU32, count: u32) {
     while insn::load_exclusive(counter) != count {
@@ -174,7 +174,7 @@ pub fn broadcast() {
             while !me.take_interrupted() {
                 insn::wfi();
                 insn::unmask_irq();
-                // What is pending is taken before what is behind a context synchronization event (DDI 0487K.a, D1.3.4).
+                // What is pending is taken before what is behind a context synchronization event (DDI 0487K.a, D1.3.6).
                 // Without one nothing says that it is taken between these two: on gem5's o3 it never was.
                 insn::isb();
                 insn::mask_irq();

@@ -132,13 +132,8 @@ impl Costs {
     }
 }
 
-/// The windows of `trace` that show `path` and nothing else; how many there were.
-pub fn clean(trace: &Trace, path: Path, mode: Mode) -> (Vec<&Window>, usize) {
-    clean_of(&trace.windows, path, mode)
-}
-
-/// The same of `windows`.
-pub fn clean_of(windows: &[Window], path: Path, mode: Mode) -> (Vec<&Window>, usize) {
+/// Those of `windows` that show `path` and nothing else; how many there were of it.
+pub fn clean(windows: &[Window], path: Path, mode: Mode) -> (Vec<&Window>, usize) {
     let windows = windows.iter().filter(|window| window.path == path);
     let all = windows.clone().count();
     (
@@ -167,7 +162,7 @@ fn is_clean(window: &Window, mode: Mode) -> bool {
 
 /// Counts the passes of `path`.
 pub fn row(trace: &Trace, path: Path, mode: Mode) -> Result<Row> {
-    let (windows, all) = clean(trace, path, mode);
+    let (windows, all) = clean(&trace.windows, path, mode);
     let mut passes: Vec<(Tally, Option<Tally>)> =
         windows.iter().map(|window| count(window)).collect();
     passes.sort_by_key(|(el2, guest)| (el2.insns, guest.map(|guest| guest.insns)));

@@ -27,7 +27,7 @@ pub const PARTS: [&str; 8] = [
     "return",
 ];
 
-/// MRS of ICC_IAR1_EL1 and MSR of ICC_EOIR1_EL1, without the general register (DDI 0487K.a, D24.8).
+/// MRS of ICC_IAR1_EL1 and MSR of ICC_EOIR1_EL1, without the general register (IHI 0069H, 12.2).
 const ACKNOWLEDGE: u32 = 0xd538_cc00;
 const END: u32 = 0xd518_cc20;
 const GENERAL: u32 = 0x1f;

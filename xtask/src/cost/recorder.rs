@@ -89,7 +89,7 @@ impl Bench {
         let job = job(&self.board, mode, cpus, arguments)?.within(&self.limits);
         let folder = Scratch::new()?;
         let trace = folder.path().join("trace");
-        memory::check(&job, built)?;
+        memory::settle(&job, built)?;
         let mut boots = Boots::new(&self.emulator, built, Show::Nothing, Vec::new());
         let outcome = boots.boot(Launch {
             job: &job,

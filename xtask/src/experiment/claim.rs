@@ -5,59 +5,8 @@ use std::collections::BTreeSet;
 
 use serde::{Serialize, Serializer};
 
+use super::figures::ByBoot;
 use super::verdict::{Test, Verdict, Way, judge};
-
-/// A figure of every boot, with the boots' names, and what it depends on that the machine lacks.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ByBoot<T> {
-    figures: Vec<(String, T)>,
-    /// Names of probes.
-    missing: BTreeSet<String>,
-}
-
-impl<T> ByBoot<T> {
-    /// Of boots and their names; they depend on nothing that the machine lacks.
-    pub const fn new(figures: Vec<(String, T)>) -> Self {
-        let missing = BTreeSet::new();
-        Self { figures, missing }
-    }
-
-    /// The same, but they depend on what is `missing`: names of probes.
-    pub fn despite(self, missing: BTreeSet<String>) -> Self {
-        Self { missing, ..self }
-    }
-
-    /// Something that follows from each, and depends on the same.
-    pub fn map<U>(&self, of: impl Fn(&T) -> U) -> ByBoot<U> {
-        let each = self.figures.iter();
-        let figures = each.map(|(name, it)| (name.clone(), of(it))).collect();
-        ByBoot::new(figures).despite(self.missing.clone())
-    }
-
-    /// Each of them.
-    pub fn values(&self) -> impl Iterator<Item = &T> {
-        self.figures.iter().map(|(_, it)| it)
-    }
-}
-
-impl ByBoot<f64> {
-    /// The median.
-    pub fn median(&self) -> f64 {
-        let values: Vec<f64> = self.values().copied().collect();
-        significance::median(&values).unwrap_or(f64::NAN)
-    }
-}
-
-/// A figure that was not measured here: a source's, or a bound. What was measured comes from
-/// [`Runs`](super::find::Runs), which knows what it depends on.
-#[derive(Clone, Copy)]
-pub struct Constant(pub f64);
-
-impl From<Constant> for ByBoot<f64> {
-    fn from(Constant(value): Constant) -> Self {
-        Self::new(vec![(String::new(), value)])
-    }
-}
 
 /// Something that the source says, and what our numbers say of it: one figure
 /// against another, in every boot.
@@ -99,7 +48,7 @@ impl Claim {
     ) -> Self {
         let one: (String, ByBoot<f64>) = (one.0.into(), one.1.into());
         let other: (String, ByBoot<f64>) = (other.0.into(), other.1.into());
-        let missing: BTreeSet<String> = &one.1.missing | &other.1.missing;
+        let missing: BTreeSet<String> = one.1.missing() | other.1.missing();
         Self {
             source: source.into(),
             tested: None,
@@ -215,7 +164,7 @@ impl Claim {
 
     /// Our numbers, boot by boot. What there is of one boot only holds for all.
     fn ours(&self) -> Vec<Ours<'_>> {
-        let (one, other) = (&self.one.1.figures, &self.other.1.figures);
+        let (one, other) = (self.one.1.named(), self.other.1.named());
         let boots = one.len().max(other.len());
         debug_assert!(
             [one, other]
@@ -340,6 +289,7 @@ fn signed(effect: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::figures::Constant;
     use super::*;
 
     fn by_boot(values: [f64; 3]) -> ByBoot<f64> {

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use results::neighbour::Neighbours;
 use results::{Cell, Critical, Results, Stats};
 
-use super::claim::ByBoot;
+use super::figures::ByBoot;
 
 /// The results of an experiment's boots and their repetitions.
 pub struct Runs {

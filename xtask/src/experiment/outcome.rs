@@ -4,7 +4,8 @@
 use serde::Serialize;
 
 pub use super::chart::{Chart, Curve, Series};
-pub use super::claim::{ByBoot, Claim, Constant};
+pub use super::claim::Claim;
+pub use super::figures::{ByBoot, Constant};
 pub use super::verdict::{Test, Way};
 use page::document::Document;
 use page::grid::Column;

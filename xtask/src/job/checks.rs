@@ -36,11 +36,11 @@ pub fn parameters(args: &JobArgs, board: &Board) -> Result<Values> {
 /// How much RAM there is to be.
 pub fn memory(args: &JobArgs, board: &Board) -> Result<Ram> {
     let Some(memory) = &args.memory else {
-        return Ok(Ram::of_board(board.machine.memory()));
+        return Ok(Ram::new(None, board.machine.memory()));
     };
     let number = memory.trim_end_matches(['M', 'G']);
     if number.parse::<u32>().is_ok_and(|number| number > 0) && memory.len() - number.len() < 2 {
-        return Ok(Ram::chosen(memory));
+        return Ok(Ram::new(Some(memory), board.machine.memory()));
     }
     bad_input!("--memory: `{memory}` is no size; use for instance 64M or 2G")
 }

@@ -4,54 +4,48 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-/// The RAM of a machine.
+/// The RAM of a machine, each size with its unit: 64M, 2G.
 #[derive(Clone, Debug)]
 pub struct Ram {
-    /// With unit: 64M, 2G.
-    size: String,
-    source: &'static str,
+    /// What the command line says.
+    chosen: Option<String>,
+    /// What the board says.
+    of_board: String,
     /// What is enough, where that is known once the images are there.
     enough: OnceLock<String>,
 }
 
 impl Ram {
-    /// What the board says.
-    pub fn of_board(size: &str) -> Self {
-        Self::new(size, "board")
-    }
-
-    /// What the command line says.
-    pub fn chosen(size: &str) -> Self {
-        Self::new(size, "chosen")
-    }
-
-    fn new(size: &str, source: &'static str) -> Self {
+    /// As the command line says, or else the board.
+    pub fn new(chosen: Option<&str>, of_board: &str) -> Self {
         Self {
-            size: size.into(),
-            source,
+            chosen: chosen.map(str::to_owned),
+            of_board: of_board.into(),
             enough: OnceLock::new(),
         }
     }
 
-    /// With unit: 64M, 2G.
+    /// How much it is.
     pub fn size(&self) -> &str {
-        self.enough.get().unwrap_or(&self.size)
+        let known = self.chosen.as_ref().or_else(|| self.enough.get());
+        known.unwrap_or(&self.of_board)
     }
 
-    /// Where it comes from: `board`, `chosen`, or `enough` for what runs.
+    /// Where that comes from: `board`, `chosen`, or `enough` for what runs.
     pub fn source(&self) -> &'static str {
-        match self.enough.get() {
-            Some(_) => "enough",
-            None => self.source,
+        match (&self.chosen, self.enough.get()) {
+            (Some(_), _) => "chosen",
+            (None, Some(_)) => "enough",
+            (None, None) => "board",
         }
     }
 
-    /// Whether somebody asked for just this size.
+    /// Whether just this size was asked for.
     pub fn is_chosen(&self) -> bool {
-        self.source == "chosen"
+        self.chosen.is_some()
     }
 
-    /// From now on it is `size`, which is enough.
+    /// From now on it is `size`, which is enough, unless another one was asked for.
     pub fn settle(&self, size: String) {
         // The same images and the same cells: a second time it is the same.
         let _ = self.enough.set(size);
@@ -61,5 +55,21 @@ impl Ram {
 impl fmt::Display for Ram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.size())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_for_is_what_it_is() {
+        let ram = Ram::new(None, "512M");
+        assert_eq!((ram.size(), ram.source()), ("512M", "board"));
+        ram.settle("64M".into());
+        assert_eq!((ram.size(), ram.source()), ("64M", "enough"));
+        let ram = Ram::new(Some("1G"), "512M");
+        ram.settle("64M".into());
+        assert_eq!((ram.size(), ram.source()), ("1G", "chosen"));
     }
 }

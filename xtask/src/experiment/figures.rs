@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Figures of boots, which carry what they depend on with them.
+
+use std::collections::BTreeSet;
+
+/// A figure of every boot, with the boots' names, and what it depends on that the machine lacks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ByBoot<T> {
+    figures: Vec<(String, T)>,
+    /// Names of probes.
+    missing: BTreeSet<String>,
+}
+
+impl<T> ByBoot<T> {
+    /// Of boots and their names; they depend on nothing that the machine lacks.
+    pub const fn new(figures: Vec<(String, T)>) -> Self {
+        let missing = BTreeSet::new();
+        Self { figures, missing }
+    }
+
+    /// The same, but they depend on what is `missing`: names of probes.
+    pub fn despite(self, missing: BTreeSet<String>) -> Self {
+        Self { missing, ..self }
+    }
+
+    /// Something that follows from each, and depends on the same.
+    pub fn map<U>(&self, of: impl Fn(&T) -> U) -> ByBoot<U> {
+        let each = self.figures.iter();
+        let figures = each.map(|(name, it)| (name.clone(), of(it))).collect();
+        ByBoot::new(figures).despite(self.missing.clone())
+    }
+
+    /// Each of them, with the name of its boot.
+    pub fn named(&self) -> &[(String, T)] {
+        &self.figures
+    }
+
+    /// What they depend on that the machine lacks: names of probes.
+    pub const fn missing(&self) -> &BTreeSet<String> {
+        &self.missing
+    }
+
+    /// Each of them.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        self.figures.iter().map(|(_, it)| it)
+    }
+}
+
+impl ByBoot<f64> {
+    /// The median.
+    pub fn median(&self) -> f64 {
+        let values: Vec<f64> = self.values().copied().collect();
+        significance::median(&values).unwrap_or(f64::NAN)
+    }
+}
+
+/// A figure that was not measured here: a source's, or a bound. What was measured comes from
+/// [`Runs`](super::find::Runs), which knows what it depends on.
+#[derive(Clone, Copy)]
+pub struct Constant(pub f64);
+
+impl From<Constant> for ByBoot<f64> {
+    fn from(Constant(value): Constant) -> Self {
+        Self::new(vec![(String::new(), value)])
+    }
+}
