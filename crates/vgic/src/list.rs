@@ -43,17 +43,16 @@ struct Arrival {
     slot: u64,
 }
 
-// What `List::ARRIVALS` says.
-const _: () = assert!(offset_of!(Arrival, value) == 0 && offset_of!(Arrival, slot) == 8);
-
 /// What is in the list registers of one vCPU, and what waits for one.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct List {
-    /// How many wait. On the line of the first arrivals.
-    backlog: u64,
+    /// Private INTIDs below it need no look at what waits: all of them, or none while something does.
+    straight: u64,
     /// Whether the bank was asked for the maintenance interrupt.
     underflow: bool,
+    /// Of each, the value again if its register is the first, or else [`ListRegister::EMPTY`].
+    firsts: [ListRegister; PRIVATE as usize],
     arrivals: [Arrival; PRIVATE as usize],
     queue: ArrayVec<ListRegister, QUEUE>,
 }
@@ -73,8 +72,9 @@ impl List {
             slot: 0,
         };
         Self {
-            backlog: 0,
+            straight: PRIVATE as u64,
             underflow: false,
+            firsts: [ListRegister::EMPTY; PRIVATE as usize],
             arrivals: [NOT_YET; PRIVATE as usize],
             queue: ArrayVec::new_const(),
         }
@@ -85,19 +85,33 @@ impl List {
         &self.queue
     }
 
-    /// Offset of the number of interrupts that wait, 64 bits.
-    pub const BACKLOG: usize = offset_of!(Self, backlog);
-    /// Offset of what becomes of INTID 0 when it arrives: the value for the
-    /// register, 0 for none, and the number of the register, 64 bits each. That
-    /// of the next INTID follows.
-    pub const ARRIVALS: usize = offset_of!(Self, arrivals);
-    /// Bytes of it for one INTID, as a power of two.
+    /// Offset of the INTID, 64 bits, below which a private interrupt may be listed without a look at what waits.
+    pub const STRAIGHT: usize = offset_of!(Self, straight);
+    /// Offset of what the first register is to hold when INTID 0 arrives, 64 bits; 0 if it goes to another one, or
+    /// that is not all that there is to do. That of the next INTID follows.
+    pub const FIRSTS: usize = offset_of!(Self, firsts);
+    /// Offset of what a register is to hold when INTID 0 arrives, 64 bits; 0 if that is not all that there is to do.
+    pub const ARRIVALS: usize = offset_of!(Self, arrivals) + offset_of!(Arrival, value);
+    /// Offset of the number of that register, 64 bits.
+    pub const ARRIVAL_SLOTS: usize = offset_of!(Self, arrivals) + offset_of!(Arrival, slot);
+    /// Bytes from an INTID to the next one in both, as a power of two.
     pub const ARRIVAL_SHIFT: u32 = size_of::<Arrival>().trailing_zeros();
 
     /// Says what is to be listed when private `intid` arrives; `None` if more is
     /// to be done, or nothing.
     pub fn expect(&mut self, intid: u32, value: Option<ListRegister>) {
         self.arrivals[intid as usize].value = value.unwrap_or(ListRegister::EMPTY);
+        self.note_first(intid as usize);
+    }
+
+    /// Brings [`Self::FIRSTS`] in line with the rest.
+    fn note_first(&mut self, intid: usize) {
+        let Arrival { value, slot } = self.arrivals[intid];
+        self.firsts[intid] = if slot == 0 {
+            value
+        } else {
+            ListRegister::EMPTY
+        };
     }
 
     /// Lists private `intid` as [`List::expect`] said, if its register is empty
@@ -107,7 +121,7 @@ impl List {
     pub fn arrive(&mut self, bank: &mut impl Bank, intid: u32) -> bool {
         let Arrival { value, slot } = self.arrivals[intid as usize];
         let free = bank.empty() >> slot & 1 != 0;
-        let simple = free && self.backlog == 0 && value != ListRegister::EMPTY;
+        let simple = free && u64::from(intid) < self.straight && value != ListRegister::EMPTY;
         if simple {
             bank.write_last(slot as usize, value);
         }
@@ -136,7 +150,7 @@ impl List {
     /// The register where `intid` was listed last, if that is empty and nothing waits.
     #[inline(always)]
     fn own_register(&self, bank: &impl Bank, intid: u32) -> Option<usize> {
-        if intid >= PRIVATE || self.backlog != 0 {
+        if u64::from(intid) >= self.straight {
             return None;
         }
         let slot = self.arrivals[intid as usize].slot as usize;
@@ -194,7 +208,11 @@ impl List {
     /// Notes how many wait, and that the maintenance interrupt is wanted, or not.
     /// To be called after each change of the queue.
     fn waits(&mut self, bank: &mut impl Bank, underflow: bool) {
-        self.backlog = self.queue.len() as u64;
+        self.straight = if self.queue.is_empty() {
+            PRIVATE.into()
+        } else {
+            0
+        };
         if self.underflow != underflow {
             self.underflow = underflow;
             bank.set_underflow(underflow);
@@ -205,6 +223,7 @@ impl List {
     fn remember(&mut self, intid: u32, slot: usize) {
         if let Some(arrival) = self.arrivals.get_mut(intid as usize) {
             arrival.slot = slot as u64;
+            self.note_first(intid as usize);
         }
     }
 

@@ -19,8 +19,8 @@ pub struct FastPaths {
     pub sgi_fields: u64,
     /// Exits by an interrupt that was listed.
     pub interrupts: AtomicU64,
-    /// WFIs that halted.
-    pub halted: AtomicU64,
+    /// WFIs that halted until an interrupt came that was listed.
+    pub waited: AtomicU64,
 }
 
 /// What they look at where a trapped WFI is not just a halt.
@@ -34,6 +34,8 @@ pub struct Waits {
     /// As [`FastPaths::halt_if`], where the interrupt that ends the wait is the
     /// guest's; [`NEVER`], which is -1, where it is not.
     pub direct_if: AtomicU64,
+    /// WFIs that halted until something else came.
+    pub halted: AtomicU64,
 }
 
 /// A value that ICH_ELRSR_EL2 never has.
@@ -46,7 +48,7 @@ impl FastPaths {
             halt_if: AtomicU64::new(NEVER),
             sgi_fields: SGI_FIELDS,
             interrupts: AtomicU64::new(0),
-            halted: AtomicU64::new(0),
+            waited: AtomicU64::new(0),
         }
     }
 }
@@ -60,6 +62,7 @@ impl Waits {
             poll_if: AtomicU64::new(NEVER),
             poll: AtomicU64::new(0),
             direct_if: AtomicU64::new(NEVER),
+            halted: AtomicU64::new(0),
         }
     }
 }

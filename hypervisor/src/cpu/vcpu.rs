@@ -112,17 +112,21 @@ impl Vcpu {
 
     /// How often `counter` happened, in assembly or not.
     pub fn count(&self, counter: Counter) -> u64 {
-        let short = match counter {
-            Counter::Wfi | Counter::Halt => self.fast_paths.halted.load(Relaxed),
-            _ => 0,
-        };
         // Each of these exits listed an interrupt. One that ended a wait is no exit, and
         // is counted with the others that were listed.
-        let interrupts = match counter {
-            Counter::Irq | Counter::Listed => self.fast_paths.interrupts.load(Relaxed),
+        let [interrupts, waited, halted] = [
+            &self.fast_paths.interrupts,
+            &self.fast_paths.waited,
+            &self.waits.halted,
+        ]
+        .map(|count| count.load(Relaxed));
+        let fast = match counter {
+            Counter::Irq => interrupts,
+            Counter::Wfi | Counter::Halt => waited + halted,
+            Counter::Listed => interrupts + waited,
             _ => 0,
         };
-        self.counters.get(counter) + short + interrupts
+        self.counters.get(counter) + fast
     }
 
     /// Turns it on at `entry` with x0 = `context`.

@@ -3,7 +3,7 @@
 //! and behind them.
 //!
 //! A Rust function may change nineteen registers, so the way to one saves and restores
-//! as many. These exits need four. Each is written out here for its one common case.
+//! as many. These exits need two. Each is written out here for its one common case.
 //! Everything else, from a deadline to a list register in use, goes to the Rust handler
 //! as if it had gone there first. Nothing is changed before that is decided, but for the
 //! interrupt that was acknowledged, whose number goes along. The Rust handlers
@@ -24,15 +24,23 @@
 //!   so that the end of a timer's interrupt can be left to the guest
 //!   (IHI 0069H, 4.6.2 and 5.2.1).
 //! - ICH_ELRSR_EL2 says whether the list register is free: the guest frees it
-//!   without EL2 (12.4). ICH_LR\<n\>_EL2 makes the interrupt the guest's.
-//! - TPIDR_EL2 leads to this CPU's memory. It is read again where that costs less than
-//!   saving another register. The stack pointer leads there too: the stack is empty at
-//!   each exit, and ends where that memory begins.
+//!   without EL2 (12.4). During a wait nothing is listed, so it is not read again after one.
+//!   ICH_LR\<n\>_EL2 makes the interrupt the guest's.
+//! - The stack pointer leads to this CPU's memory: the stack is empty at each exit, and ends
+//!   where that memory begins.
 //! - A timer's interrupt that the guest can't take at once is looked at again when it
 //!   does (`fast_line_watch`, [`crate::interrupts::vgic_cpu::watch`]). This is not done
 //!   after a wait, nor in the vectors for a guest whose WFI may be what was interrupted.
 //!
+//! What a core has to do besides counts as well (`cargo xtask cost --board gem5`). Behind a write of a system register
+//! its pipeline fills again, and a store has to be out before the next such write: so one counter is counted, and
+//! where the store meets the fewest of them. What is behind an ERET is fetched too. If the next line's turn comes while the
+//! return takes effect, it is looked for in the guest's translation: 30 cycles on gem5's `minor` where an ERET was
+//! the fourth instruction of its line. None is.
+//!
 //! The offsets of what is used below come from the types.
+
+use crate::cpu::pending_word::FIRST_SGI;
 
 /// Instructions that do nothing, planted in the SGI path so that a test can see the gate
 /// on its length notice them. None unless a build sets `ROUSE_PLANTED_NOPS`, a digit.
@@ -40,6 +48,10 @@ pub const PLANTED: u8 = match option_env!("ROUSE_PLANTED_NOPS") {
     Some(digit) => digit.as_bytes()[0] - b'0',
     None => 0,
 };
+
+/// The bit of ICC_SGI1R_EL1 that only INTIDs from [`FIRST_SGI`] on have: INTID is in bits 27:24 (IHI 0069H, 12.2).
+pub const KICKED: u32 = 24 + FIRST_SGI.trailing_zeros();
+const _: () = assert!(FIRST_SGI == 8, "one bit tells them apart");
 
 /// ESR_EL2 of a write of ICC_SGI1R_EL1 from x1: class, IL, and the ISS that
 /// names the register (DDI 0487K.a, D23.2.39).
@@ -50,34 +62,41 @@ pub const ESR_WFI: u64 = 0x07e0_0000;
 /// Assembler macros: the vectors, and what does not fit there. To be used in
 /// one block, once, with the operands that [`crate::exits::vectors`] gives.
 ///
-/// The frame is that of `save_caller`; x0 to x3 are in it when a `slow_` label,
-/// which saves what else that saves, is reached, and for an interrupt w0 is its INTID.
+/// The frame has the size of that of `save_caller`, and only x0 and x2 in it. A `slow_` label completes it; for an
+/// interrupt, w0 is its INTID there.
 macro_rules! fast_path_macros {
     () => {
         r#"
+    // The stack ends where this CPU's memory begins, 256 bytes above the stack pointer.
     .macro count offset
-        ldr     x2, [x0, #\offset]
-        add     x2, x2, #1
-        str     x2, [x0, #\offset]
-    .endm
-
-    // The same where x0 does not lead to this CPU's memory.
-    .macro count_here offset
         ldr     x2, [sp, #256 + \offset]
         add     x2, x2, #1
         str     x2, [sp, #256 + \offset]
+    .endm
+
+    // x1 is left alone: an SGI is sent from there, and else nothing needs it.
+    .macro enter
+        stp     x0, x2, [sp, #-256]!
+    .endm
+
+    .macro leave
+        ldp     x0, x2, [sp], #256
+        eret
+        dsb     nsh
+        isb
+    .endm
+
+    // Makes of the two that are saved what `save_caller` begins with.
+    .macro save_four
+        ldr     x2, [sp, #8]
+        str     x1, [sp, #8]
+        stp     x2, x3, [sp, #16]
     .endm
 
     .macro step_over
         mrs     x0, elr_el2
         add     x0, x0, #4
         msr     elr_el2, x0
-    .endm
-
-    .macro leave
-        ldp     x2, x3, [sp, #16]
-        ldp     x0, x1, [sp], #256
-        eret
     .endm
 
     // A vector has room for 32 instructions.
@@ -87,171 +106,185 @@ macro_rules! fast_path_macros {
         .endif
     .endm
 
-    // Two bits of the class tell the three exits apart that are likely: 4 and 3
-    // are 1 and 1 for a system register (0x18), 1 and 0 for HVC (0x16), 0 for
-    // WFI and WFE (0x01). The rest of the syndrome is compared where they lead.
+    // Bit 4 of the class tells WFI and WFE (0x01) from a system register (0x18) and HVC
+    // (0x16). The rest of the syndrome is compared where it leads.
     .macro vector_sync_fast kind
         .balign 128
     fast_sync_\kind:
-        stp     x0, x1, [sp, #-256]!
-        stp     x2, x3, [sp, #16]
+        enter
         mrs     x0, esr_el2
         tbz     w0, #30, fast_wait
-        tbz     w0, #29, fast_call
         mov     w2, #{esr_sgi} & 0xffff
         movk    w2, #{esr_sgi} >> 16, lsl #16
         cmp     w0, w2
-        b.ne    slow_sync
-        // The guest's x1 is what it sends. SGIs from {kicked} on go by a kick.
-        ubfx    x0, x1, #24, #4
-        cmp     x0, #{kicked}
-        b.hs    slow_sync
-        mrs     x0, tpidr_el2
-        ldr     x2, [x0, #{sgi_fields}]
+        b.ne    fast_call
+        // The guest's x1 is what it sends. SGIs that have this bit go by a kick.
+        tbnz    x1, #{kicked}, slow_sync
+        ldr     x2, [sp, #256 + {sgi_fields}]
         and     x2, x2, x1
+        // What can be done before that write is done.
+        mrs     x0, elr_el2
+        add     x0, x0, #4
         msr     S3_0_C12_C11_5, x2              // ICC_SGI1R_EL1
         .rept   {planted}
         nop
         .endr
         count   {count_sgi}
-        step_over
+        msr     elr_el2, x0
         leave
         fits    fast_sync_\kind
     .endm
 
-    // Lists the interrupt that is pending. Where the stack pointer is, the stack
-    // ends and this CPU's memory begins, 256 bytes higher.
-    .macro take kind
-        mrs     x0, S3_0_C12_C12_0              // ICC_IAR1_EL1
-        cmp     w0, #{private}
+    // Lists interrupt w0, which was acknowledged, in register 0: it is free.
+    .macro list kind
+        ldr     x2, [sp, #256 + {straight}]
+        cmp     w0, w2
         b.hs    slow_irq\kind
-        ldr     x2, [sp, #256 + {backlog}]
-        cbnz    x2, slow_irq\kind
-        add     x1, sp, x0, lsl #{arrival_shift}
-        ldp     x2, x3, [x1, #256 + {arrivals}] // value, slot
-        cbz     x2, slow_irq\kind
-        mrs     x1, S3_4_C12_C11_5              // ICH_ELRSR_EL2
-        lsr     x1, x1, x3
-        tbz     w1, #0, slow_irq\kind
-        cbnz    x3, fast_other_slot\kind
+        add     x2, sp, x0, lsl #3
+        ldr     x2, [x2, #256 + {firsts}]
+        cbz     x2, fast_other_slot\kind
         msr     S3_4_C12_C12_0, x2              // ICH_LR0_EL2
     fast_listed\kind:
         msr     S3_0_C12_C12_1, x0              // ICC_EOIR1_EL1
         tbnz    x2, #{hw}, fast_line\kind      // the guest deactivates it
+        count_listed \kind
         msr     S3_0_C12_C11_1, x0              // ICC_DIR_EL1
-        .ifnc   \kind,_watch
-    fast_line\kind:
-        .endif
-    fast_counted\kind:
-        // What ended a wait was no exception.
-        .ifc    \kind,_wait
-        count_here {count_listed}
-        .else
-        count_here {count_interrupt}
-        .endif
         leave
+    .endm
+
+    // What ended a wait was no exception. A halt and what ended it are counted at once.
+    .macro count_listed kind
+        .ifc    \kind,_wait
+        count   {count_waited}
+        .else
+        .ifc    \kind,_polled
+        count   {count_listed}
+        .else
+        count   {count_interrupt}
+        .endif
+        .endif
     .endm
 
     .macro vector_irq_fast kind
         .balign 128
     fast_irq_\kind:
-        stp     x0, x1, [sp, #-256]!
-        stp     x2, x3, [sp, #16]
-        take    _\kind
+        enter
+        mrs     x2, S3_4_C12_C11_5              // ICH_ELRSR_EL2
+        mrs     x0, S3_0_C12_C12_0              // ICC_IAR1_EL1
+        tbz     w2, #0, fast_in_use_\kind
+        list    _\kind
         fits    fast_irq_\kind
     .endm
 
+    // The same in another register, and what the guest deactivates. w0 is acknowledged.
     .macro other_slot kind
+    fast_in_use\kind:
+        ldr     x2, [sp, #256 + {straight}]
+        cmp     w0, w2
+        b.hs    slow_irq\kind
     fast_other_slot\kind:
+        add     x2, sp, x0, lsl #{arrival_shift}
+        ldr     x2, [x2, #256 + {arrivals}]
+        cbz     x2, slow_irq\kind
+        stp     x1, x3, [sp, #16]
+        add     x3, sp, x0, lsl #{arrival_shift}
+        ldr     x3, [x3, #256 + {arrival_slots}]
+        mrs     x1, S3_4_C12_C11_5              // ICH_ELRSR_EL2
+        lsr     x1, x1, x3
+        tbz     w1, #0, 4f
         cmp     x3, #2
         b.hi    3f
         b.eq    2f
+        cbz     x3, 4f
         msr     S3_4_C12_C12_1, x2              // ICH_LR1_EL2
-        b       fast_listed\kind
+        b       5f
     2:  msr     S3_4_C12_C12_2, x2              // ICH_LR2_EL2
-        b       fast_listed\kind
+        b       5f
     3:  cmp     x3, #3
-        b.ne    slow_irq\kind
+        b.ne    4f
         msr     S3_4_C12_C12_3, x2              // ICH_LR3_EL2
+    5:  ldp     x1, x3, [sp, #16]
         b       fast_listed\kind
+    4:  ldp     x1, x3, [sp, #16]
+        b       slow_irq\kind
+    fast_line\kind:
+        .ifc    \kind,_watch
+        mrs     x0, spsr_el2
+        tbz     w0, #{masked}, 6f
+        mrs     x0, S3_4_C12_C11_0              // ICH_HCR_EL2
+        orr     x0, x0, #{trap_group1}
+        msr     S3_4_C12_C11_0, x0
+    6:
+        .endif
+        count_listed \kind
+        leave
     .endm
 
     .macro fast_paths
         other_slot _plain
         other_slot _watch
         other_slot _wait
+        other_slot _polled
 
-    // A timer's interrupt that the guest can't take at once is looked at again
-    // when it does.
-    fast_line_watch:
-        mrs     x0, spsr_el2
-        tbz     w0, #{masked}, fast_counted_watch
-        mrs     x0, S3_4_C12_C11_0              // ICH_HCR_EL2
-        orr     x0, x0, #{trap_group1}
-        msr     S3_4_C12_C11_0, x0
-        b       fast_counted_watch
-
-    fast_taken:
-        take    _wait
-
+    // Two lines, to its ERET.
+        .balign 64
     fast_wait:
-        mov     w2, #{esr_wfi}
-        subs    w2, w0, w2
-        b.ne    fast_wfe
-        mrs     x0, tpidr_el2
-        ldr     x2, [x0, #{halt_if}]
-        mrs     x1, S3_4_C12_C11_5              // ICH_ELRSR_EL2
-        cmp     x1, x2
+        eor     w2, w0, #{esr_wfi}
+        cbnz    w2, fast_wfe
+        mrs     x0, S3_4_C12_C11_5              // ICH_ELRSR_EL2
+        ldr     x2, [sp, #256 + {halt_if}]
+        cmp     x0, x2
         b.ne    fast_wait_otherwise
     fast_halt:
-        count   {count_halted}
         step_over
         wfi
-        b       fast_taken
+        mrs     x0, S3_0_C12_C12_0              // ICC_IAR1_EL1
+        list    _wait
     fast_wait_otherwise:
-        ldr     x2, [x0, #{poll_if}]
-        cmp     x1, x2
+        ldr     x2, [sp, #256 + {poll_if}]
+        cmp     x0, x2
         b.eq    fast_poll
-        ldr     x2, [x0, #{direct_if}]
-        cmp     x1, x2
+        ldr     x2, [sp, #256 + {direct_if}]
+        cmp     x0, x2
         b.ne    slow_sync
         // An interrupt of the guest ends the WFI as long as it is EL2's.
     fast_halt_direct:
         count   {count_halted}
         step_over
         mrs     x0, hcr_el2
-        orr     x1, x0, #{hcr_inject}
-        msr     hcr_el2, x1
+        orr     x2, x0, #{hcr_inject}
+        msr     hcr_el2, x2
         isb
         wfi
         msr     hcr_el2, x0
         leave
     fast_poll:
-        ldr     x1, [x0, #{poll}]
+        ldr     x0, [sp, #256 + {poll}]
         mrs     x2, cntvct_el0
-        add     x3, x1, x2                      // the end
-    1:  mrs     x1, isr_el1
-        tbnz    w1, #{irq_pending}, 2f
-        mrs     x1, cntvct_el0
-        cmp     x1, x3
+        add     x2, x2, x0                      // the end
+    1:  mrs     x0, isr_el1
+        tbnz    w0, #{irq_pending}, 2f
+        mrs     x0, cntvct_el0
+        cmp     x0, x2
         yield
         b.lo    1b
         count   {count_miss}
-        ldr     x1, [x0, #{direct_if}]
-        cmn     x1, #1
+        ldr     x2, [sp, #256 + {direct_if}]
+        cmn     x2, #1
         b.eq    fast_halt
         b       fast_halt_direct
     2:  count   {count_wfi}
         count   {count_hit}
-        ldr     x1, [x0, #{direct_if}]
-        cmn     x1, #1
         step_over
-        b.eq    fast_taken
+        ldr     x2, [sp, #256 + {direct_if}]
+        cmn     x2, #1
+        b.eq    3f
         leave
+    3:  mrs     x0, S3_0_C12_C12_0              // ICC_IAR1_EL1
+        list    _polled
     fast_wfe:
         cmp     w2, #1
         b.ne    slow_sync
-        mrs     x0, tpidr_el2
         count   {count_wfe}
         step_over
         // Under an emulator with one thread the CPU that the guest waits for gets a turn.
@@ -266,10 +299,8 @@ macro_rules! fast_path_macros {
         b.ne    slow_sync
         ldr     w2, [sp]
         tbnz    w2, #31, slow_sync
-        mrs     x0, tpidr_el2
         count   {count_hvc}
-        ldp     x2, x3, [sp, #16]
-        ldr     x1, [sp, #8]
+        ldr     x2, [sp, #8]
         mov     x0, #{not_supported}
         add     sp, sp, #256
         eret

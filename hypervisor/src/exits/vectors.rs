@@ -16,7 +16,6 @@ use core::mem::offset_of;
 
 use abi::Counter;
 
-use crate::cpu::pending_word;
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::{trace, traps};
 use crate::dumps::{dump, serror};
@@ -27,8 +26,6 @@ use crate::neighbour::turn;
 
 /// Where assembly finds the list of a CPU's vCPU.
 const LIST: usize = offset_of!(PerCpu, vcpu.list);
-// What one load pair reaches from the stack pointer, which is 256 bytes lower.
-const _: () = assert!(256 + LIST + vgic::List::ARRIVALS <= 504);
 // The stack ends where this CPU's memory begins.
 const _: () = assert!(align_of::<PerCpu>().is_multiple_of(16));
 
@@ -164,6 +161,7 @@ el2_vectors_neighbour:
     serror  guest, {serror_in_guest}
 
 slow_sync:
+    save_four
     save_caller_rest
     mov     x0, sp
     bl      {fast}
@@ -179,12 +177,16 @@ exit_resume_plain:
 
     // What ended a wait is not watched.
 slow_irq_wait:
+    count   {count_halted}
+slow_irq_polled:
+    save_four
     save_caller_rest
     bl      {irq_waited}
     b       exit_resume_plain
 
 slow_irq_plain:
 slow_irq_watch:
+    save_four
     save_caller_rest
     bl      {irq}
     b       exit_resume_plain
@@ -219,8 +221,7 @@ exit_resume_traced:
     class_hvc = const trap::esr::HVC64,
     not_supported = const abi::NOT_SUPPORTED,
     hcr_inject = const traps::HCR_INJECT,
-    kicked = const pending_word::FIRST_SGI,
-    private = const vgic::PRIVATE,
+    kicked = const fast_paths::KICKED,
     hw = const vgic::ListRegister::HW_BIT,
     masked = const vgic_cpu::IRQ_MASKED.trailing_zeros(),
     trap_group1 = const vgic_cpu::TRAP_GROUP1,
@@ -235,12 +236,15 @@ exit_resume_traced:
     count_miss = const counter(Counter::PollMiss),
     count_interrupt = const offset_of!(PerCpu, vcpu.fast_paths.interrupts),
     count_listed = const counter(Counter::Listed),
-    count_halted = const offset_of!(PerCpu, vcpu.fast_paths.halted),
+    count_waited = const offset_of!(PerCpu, vcpu.fast_paths.waited),
+    count_halted = const offset_of!(PerCpu, vcpu.waits.halted),
     count_sgi = const counter(Counter::Sgi),
     count_wfe = const counter(Counter::Wfe),
     count_hvc = const counter(Counter::Hvc),
-    backlog = const LIST + vgic::List::BACKLOG,
+    straight = const LIST + vgic::List::STRAIGHT,
+    firsts = const LIST + vgic::List::FIRSTS,
     arrivals = const LIST + vgic::List::ARRIVALS,
+    arrival_slots = const LIST + vgic::List::ARRIVAL_SLOTS,
     arrival_shift = const vgic::List::ARRIVAL_SHIFT,
     report_stack_top = const offset_of!(PerCpu, report_stack_top),
 );

@@ -31,15 +31,15 @@ pub fn own_ticks(window: &Window) -> Option<u64> {
     (stays > 0).then_some(ticks)
 }
 
-/// A core that commits out of order halts some instructions behind its WFI.
+/// A core that commits out of order halts some instructions behind its WFI, or with what is before it committed and itself not.
 const LATE: usize = 8;
 
-/// Ticks that are waited at each WFI: the longest pause between two instructions, from it to some behind it.
+/// Ticks that are waited at each WFI: the longest pause between two instructions, from the one before it to some behind it.
 fn halted(steps: &[Step]) -> u64 {
     let waits = |(at, step): (usize, &Step)| (kind(step.word) == Kind::Wfi).then_some(at);
     let from = steps.iter().enumerate().filter_map(waits);
     let pause = |at: usize| {
-        let near = &steps[at..steps.len().min(at + LATE)];
+        let near = &steps[at.saturating_sub(1)..steps.len().min(at + LATE)];
         let pauses = near.windows(2).map(|pair| pair[1].tick - pair[0].tick);
         pauses.max().unwrap_or(0)
     };
@@ -108,6 +108,14 @@ mod tests {
             (El1, NOP, 5200),
         ];
         assert_eq!(ticks(&late), Some(100));
+        let early = [
+            (El1, NOP, 100),
+            (El2, NOP, 150),
+            (El2, WFI, 5150),
+            (El2, NOP, 5160),
+            (El1, NOP, 5200),
+        ];
+        assert_eq!(ticks(&early), Some(100));
         let two = [
             (El1, NOP, 0),
             (El2, NOP, 9),

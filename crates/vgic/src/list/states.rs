@@ -60,7 +60,7 @@ impl List {
     /// What is listed of the private INTIDs.
     pub(crate) fn private(&self, bank: &impl Bank) -> Here {
         let mut here = Here::default();
-        if self.backlog == 0 && bank.empty() & mask(bank.count()) == mask(bank.count()) {
+        if self.queue.is_empty() && bank.empty() & mask(bank.count()) == mask(bank.count()) {
             return here;
         }
         let listed = Listed::read(bank);

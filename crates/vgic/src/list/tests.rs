@@ -205,7 +205,19 @@ impl World {
         let both = |one: &&ListRegister| one.is_pending() && one.is_active();
         let both = listed.iter().filter(|one| both(one));
         assert!(both.into_iter().all(|one| one.hw().is_none()));
-        assert_eq!(self.list.backlog, self.list.queue.len() as u64);
+        let waits = !self.list.queue.is_empty();
+        assert_eq!(self.list.straight, if waits { 0 } else { PRIVATE.into() });
+        for (first, arrival) in self.list.firsts.iter().zip(&self.list.arrivals) {
+            let here = arrival.slot == 0;
+            assert_eq!(
+                *first,
+                if here {
+                    arrival.value
+                } else {
+                    ListRegister::EMPTY
+                }
+            );
+        }
         assert_eq!(self.bank.underflow, !self.list.queue.is_empty());
         // With one register the condition of UIE always holds.
         if self.bank.underflow && self.bank.used() <= 1 && self.bank.count() > 1 {
