@@ -35,7 +35,7 @@ const IMAGE: u64 = RAM + ALIGN;
 const TREE_AT_MOST: u64 = 128 * MIB;
 const TREE: u64 = MIB;
 /// Sizes of RAM that may be enough.
-const ENOUGH_MIB: [u64; 7] = [64, 80, 96, 128, 160, 192, 256];
+const ENOUGH_MIB: [u64; 10] = [32, 40, 48, 64, 80, 96, 128, 160, 192, 256];
 /// More RAM than anything needs.
 const MOST_MIB: u64 = 1 << 20;
 

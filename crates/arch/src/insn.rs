@@ -235,3 +235,31 @@ pub unsafe fn dc_zva(address: usize) {
     // SAFETY: the caller gives the block away.
     unsafe { asm!("dc zva, {0}", in(reg) address, options(nostack, preserves_flags)) }
 }
+
+/// Copies 64 bytes from `from` to `to`.
+///
+/// # Safety
+/// Both must be mapped as normal memory, or multiples of 8; nothing may use what is at `to`.
+#[inline(always)]
+pub unsafe fn copy_line(from: usize, to: usize) {
+    // SAFETY: the caller says that the one may be read and the other written.
+    unsafe {
+        asm!(
+            "ldp {a}, {b}, [{from}]",
+            "ldp {c}, {d}, [{from}, #16]",
+            "stp {a}, {b}, [{to}]",
+            "stp {c}, {d}, [{to}, #16]",
+            "ldp {a}, {b}, [{from}, #32]",
+            "ldp {c}, {d}, [{from}, #48]",
+            "stp {a}, {b}, [{to}, #32]",
+            "stp {c}, {d}, [{to}, #48]",
+            a = out(reg) _,
+            b = out(reg) _,
+            c = out(reg) _,
+            d = out(reg) _,
+            from = in(reg) from,
+            to = in(reg) to,
+            options(nostack, preserves_flags)
+        );
+    }
+}

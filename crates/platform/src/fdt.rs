@@ -2,6 +2,7 @@
 //! Reading a flattened device tree (Devicetree Specification, release 0.4).
 
 mod devices;
+mod nodes;
 
 use arrayvec::ArrayVec;
 use dtoolkit::fdt::{Fdt, FdtNode};
@@ -10,11 +11,8 @@ use dtoolkit::{Node, Property};
 use crate::{
     AFFINITY, Conduit, Cpu, Enable, Error, Firmware, Name, Platform, Region, Report, Room, name,
 };
-use devices::{gic, redistributors, timer, uart, watchdogs};
-
-/// How deep nodes are nested at most: more than in any machine's tree, and few
-/// enough for the stack of EL2.
-const MAX_DEPTH: usize = 16;
+use devices::{gic, redistributors, timer, uart};
+use nodes::{MAX_DEPTH, Nodes};
 
 /// A property of `/chosen` that our own trees have where they tell what ACPI tables say,
 /// and its value.
@@ -29,31 +27,32 @@ impl<'a> Platform<'a> {
     /// another form than its binding requires.
     pub fn from_fdt(blob: &'a [u8], room: &'a mut Room) -> Result<Self, Error> {
         let fdt = Fdt::new(blob).map_err(|_| Error::Malformed)?;
-        if is_deep(fdt.root(), MAX_DEPTH) {
+        let nodes = Nodes::of(fdt);
+        if nodes.deep {
             return Err(Error::TooDeep(MAX_DEPTH));
         }
-        let psci = psci(fdt)?;
-        let timer = timer(fdt)?;
+        let psci = psci(&nodes)?;
+        let timer = timer(&nodes)?;
         room.clear();
         cpus(fdt, room)?;
-        redistributors(fdt, room)?;
+        redistributors(&nodes, room)?;
         let room: &Room = room;
         Ok(Self {
             cpus: &room.cpus,
             cpus_ignored: room.ignored,
             memory: memory(fdt)?,
-            reserved: reserved(fdt)?,
-            gic: gic(fdt, &timer, &room.redistributors)?,
+            reserved: reserved(&nodes)?,
+            gic: gic(&nodes, &timer, &room.redistributors)?,
             timer,
-            watchdogs: watchdogs(fdt),
-            uart: uart(fdt),
+            uart: uart(&nodes),
             psci,
-            bootargs: chosen(fdt, "bootargs").unwrap_or(""),
-            hypervisor: hypervisor(fdt),
-            described_by: match chosen(fdt, DESCRIBED_BY) {
+            bootargs: chosen(&nodes, "bootargs").unwrap_or(""),
+            hypervisor: hypervisor(&nodes),
+            described_by: match chosen(&nodes, DESCRIBED_BY) {
                 Some(ACPI) => Firmware::Acpi,
                 _ => Firmware::Fdt,
             },
+            watchdogs: nodes.watchdogs,
         })
     }
 }
@@ -62,11 +61,12 @@ impl<'a> Report<'a> {
     /// Reads what there is of it in the flattened device tree `blob`.
     #[must_use]
     pub fn from_fdt(blob: &'a [u8]) -> Self {
-        let fdt = Fdt::new(blob).ok();
-        let bootargs = fdt.and_then(|fdt| chosen(fdt, "bootargs"));
+        let nodes = Fdt::new(blob).ok().map(Nodes::of);
+        let nodes = nodes.as_ref();
+        let bootargs = nodes.and_then(|nodes| chosen(nodes, "bootargs"));
         Self {
-            uart: fdt.and_then(uart),
-            psci: fdt.and_then(|fdt| psci(fdt).ok().flatten()),
+            uart: nodes.and_then(uart),
+            psci: nodes.and_then(|nodes| psci(nodes).ok().flatten()),
             bootargs: bootargs.unwrap_or(""),
         }
     }
@@ -76,12 +76,6 @@ impl<'a> Report<'a> {
 fn is_compatible(node: &FdtNode<'_>, names: &[&str]) -> bool {
     node.compatible()
         .is_some_and(|mut list| list.any(|name| names.contains(&name)))
-}
-
-/// Whether nodes are nested in `node` more than `depth` deep.
-fn is_deep(node: FdtNode<'_>, depth: usize) -> bool {
-    node.children()
-        .any(|child| depth == 0 || is_deep(child, depth - 1))
 }
 
 /// First node, depth first, that is compatible with one of `names`.
@@ -118,14 +112,14 @@ fn string<'a>(node: FdtNode<'a>, name: &str) -> Option<&'a str> {
     node.property(name)?.value_as::<&'a str>().ok()
 }
 
-fn chosen<'a>(fdt: Fdt<'a>, name: &str) -> Option<&'a str> {
-    string(fdt.find_node("/chosen")?, name)
+fn chosen<'a>(nodes: &Nodes<'a>, name: &str) -> Option<&'a str> {
+    string(nodes.chosen?, name)
 }
 
 /// What the node is compatible with that hypervisors describe themselves by (Linux bindings:
 /// arm/xen.txt, and Devicetree Specification, 2.3.1, for the property).
-fn hypervisor(fdt: Fdt<'_>) -> Option<Name> {
-    let compatible = fdt.find_node("/hypervisor")?.property("compatible")?;
+fn hypervisor(nodes: &Nodes<'_>) -> Option<Name> {
+    let compatible = nodes.hypervisor?.property("compatible")?;
     name(compatible.value())
 }
 
@@ -153,9 +147,8 @@ pub fn other_monitor(blob: &[u8]) -> Option<&str> {
     found.filter(|name| *name != MONITOR)
 }
 
-fn psci(fdt: Fdt<'_>) -> Result<Option<Conduit>, Error> {
-    let names = ["arm,psci-1.0", "arm,psci-0.2"];
-    let Some(node) = find_compatible(fdt.root(), &names) else {
+fn psci(nodes: &Nodes<'_>) -> Result<Option<Conduit>, Error> {
+    let Some(node) = nodes.psci else {
         return Ok(None);
     };
     match string(node, "method") {
@@ -254,20 +247,20 @@ fn memory(fdt: Fdt<'_>) -> Result<ArrayVec<Region, 16>, Error> {
     Ok(memory)
 }
 
-fn reserved(fdt: Fdt<'_>) -> Result<ArrayVec<Region, 32>, Error> {
+fn reserved(nodes: &Nodes<'_>) -> Result<ArrayVec<Region, 32>, Error> {
     let mut reserved = ArrayVec::new();
     // One that is not kept would be used.
     let mut keep = |region| {
         let error = Error::TooMany("reserved regions", 32);
         reserved.try_push(region).map_err(|_| error)
     };
-    for entry in fdt.memory_reservations() {
+    for entry in nodes.fdt.memory_reservations() {
         keep(Region {
             base: entry.address(),
             size: entry.size(),
         })?;
     }
-    if let Some(node) = fdt.find_node("/reserved-memory") {
+    if let Some(node) = nodes.reserved_memory {
         for child in node.children() {
             regions(child).try_for_each(&mut keep)?;
         }

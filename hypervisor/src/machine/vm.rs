@@ -214,11 +214,9 @@ pub fn create(machine: &Machine, arguments: &Arguments<'_, Names>) {
     // SAFETY: the guest's RAM is its alone, is mapped, was checked to be
     // large enough, and no vCPU runs yet.
     unsafe {
-        let to = (ram.base + offset) as *mut u8;
-        to.copy_from_nonoverlapping(image.base as *const u8, image.size as usize);
+        pages::copy(image, ram.base + offset);
         if let Some(initrd) = initrd {
-            let to = (ram.base + places.initrd) as *mut u8;
-            to.copy_from_nonoverlapping(initrd.base as *const u8, initrd.size as usize);
+            pages::copy(initrd, ram.base + places.initrd);
         }
         let tree = core::slice::from_raw_parts_mut(ram.base as *mut u8, TREE_SIZE);
         let initrd = initrd.map(|initrd| Region {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The devices of a device tree: interrupt controller, timer, console.
 
-use dtoolkit::fdt::{Fdt, FdtNode};
+use dtoolkit::fdt::FdtNode;
 use dtoolkit::{Node, Property};
 
-use super::{cell, chosen, find_compatible, is_compatible, is_off, regions, string};
-use crate::{Error, Gic, MAX_CPUS, Region, Room, Timer, Uart, UartKind, Watchdog, Watchdogs};
+use super::nodes::Nodes;
+use super::{cell, chosen, is_compatible, regions, string};
+use crate::{Error, Gic, MAX_CPUS, Region, Room, Timer, Uart, UartKind};
 
 /// PPIs start at this INTID and end before SPIs, at 32 (bindings: arm,gic-v3).
 const PPIS: core::ops::Range<u32> = 16..32;
@@ -20,8 +21,11 @@ fn ppi(interrupts: &[u8], index: usize) -> Option<u32> {
 }
 
 /// The GIC's node.
-fn gic_node<'a>(fdt: Fdt<'a>) -> Result<FdtNode<'a>, Error> {
-    find_compatible(fdt.root(), &["arm,gic-v3"]).ok_or_else(|| no_gic(fdt))
+fn gic_node<'a>(nodes: &Nodes<'a>) -> Result<FdtNode<'a>, Error> {
+    nodes.gic.ok_or(match nodes.older_gic {
+        true => Error::GicV2,
+        false => Error::NoNode("GICv3 (arm,gic-v3)"),
+    })
 }
 
 /// What is wrong with it.
@@ -33,8 +37,8 @@ const fn gic_error(property: &'static str) -> Error {
 }
 
 /// The ranges of redistributor frames.
-pub fn redistributors(fdt: Fdt<'_>, room: &mut Room) -> Result<(), Error> {
-    let node = gic_node(fdt)?;
+pub fn redistributors(nodes: &Nodes<'_>, room: &mut Room) -> Result<(), Error> {
+    let node = gic_node(nodes)?;
     let count = node
         .property("#redistributor-regions")
         .and_then(|count| cell(count.value(), 0))
@@ -50,8 +54,8 @@ pub fn redistributors(fdt: Fdt<'_>, room: &mut Room) -> Result<(), Error> {
 }
 
 /// The GIC, with these ranges of redistributor frames.
-pub fn gic<'a>(fdt: Fdt<'_>, timer: &Timer, frames: &'a [Region]) -> Result<Gic<'a>, Error> {
-    let node = gic_node(fdt)?;
+pub fn gic<'a>(nodes: &Nodes<'_>, timer: &Timer, frames: &'a [Region]) -> Result<Gic<'a>, Error> {
+    let node = gic_node(nodes)?;
     let error = gic_error;
     let distributor = regions(node).next().ok_or(error("reg"))?;
     let stride = node.property("redistributor-stride").map(|stride| {
@@ -77,22 +81,8 @@ pub fn gic<'a>(fdt: Fdt<'_>, timer: &Timer, frames: &'a [Region]) -> Result<Gic<
     })
 }
 
-/// What there is in place of a GICv3 (bindings: arm,gic).
-fn no_gic(fdt: Fdt<'_>) -> Error {
-    let older = [
-        "arm,gic-400",
-        "arm,cortex-a15-gic",
-        "arm,cortex-a7-gic",
-        "arm,cortex-a9-gic",
-    ];
-    match find_compatible(fdt.root(), &older) {
-        Some(_) => Error::GicV2,
-        None => Error::NoNode("GICv3 (arm,gic-v3)"),
-    }
-}
-
-pub fn timer(fdt: Fdt<'_>) -> Result<Timer, Error> {
-    let node = find_compatible(fdt.root(), &["arm,armv8-timer"]).ok_or(Error::NoNode("timer"))?;
+pub fn timer(nodes: &Nodes<'_>) -> Result<Timer, Error> {
+    let node = nodes.timer.ok_or(Error::NoNode("timer"))?;
     let error = Error::Property {
         node: "timer",
         property: "interrupts",
@@ -112,13 +102,13 @@ pub fn timer(fdt: Fdt<'_>) -> Result<Timer, Error> {
     Ok(Timer { virt, phys, hyp })
 }
 
-pub fn uart(fdt: Fdt<'_>) -> Option<Uart> {
-    let path = chosen(fdt, "stdout-path")?;
+pub fn uart(nodes: &Nodes<'_>) -> Option<Uart> {
+    let path = chosen(nodes, "stdout-path")?;
     let path = path.split(':').next()?;
     let node = if path.starts_with('/') {
-        fdt.find_node(path)?
+        nodes.fdt.find_node(path)?
     } else {
-        fdt.find_node(string(fdt.find_node("/aliases")?, path)?)?
+        nodes.fdt.find_node(string(nodes.aliases?, path)?)?
     };
     let base = regions(node).next()?.base;
     if is_compatible(&node, &["arm,pl011", "arm,sbsa-uart"]) {
@@ -143,25 +133,4 @@ pub fn uart(fdt: Fdt<'_>) -> Option<Uart> {
         return known.then_some(Uart { kind, base });
     }
     None
-}
-
-/// The generic watchdogs (bindings: arm,sbsa-gwdt); their control frame comes first. One without
-/// a frame has the address 0.
-pub fn watchdogs(fdt: Fdt<'_>) -> Watchdogs {
-    let mut watchdogs = Watchdogs::default();
-    add_watchdogs(fdt.root(), &mut watchdogs);
-    watchdogs
-}
-
-fn add_watchdogs(node: FdtNode<'_>, watchdogs: &mut Watchdogs) {
-    if is_compatible(&node, &["arm,sbsa-gwdt"]) {
-        watchdogs.add(Watchdog {
-            control: regions(node).next().map_or(0, |frame| frame.base),
-            // The secure side's is disabled for us (bindings: arm/secure.txt).
-            kept: is_off(node),
-        });
-    }
-    for child in node.children() {
-        add_watchdogs(child, watchdogs);
-    }
 }
