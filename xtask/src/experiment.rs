@@ -36,7 +36,7 @@ use crate::job::Job;
 use crate::output::Output;
 use crate::terminal::{note, say};
 use crate::{session, side_by_side};
-use boot::{BARE, Boot, Brief, ONCE, PLACES, Repeat, SEEDS};
+use boot::{BARE, Boot, Brief, ONCE, PLACES, Repeat, SEEDS, TWELVE_SEEDS};
 use find::Runs;
 use outcome::Outcome;
 use report::{Done, Failed, Report, Written};

@@ -217,3 +217,45 @@ fn the_manual_has_the_verbs_and_their_options() {
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("there is no verb `rum`; use run"));
 }
+
+/// What `docs/mails.md` says around the mails.
+const MAILS: [(&str, &[&str]); 2] = [
+    (
+        "# Mails\n\nResults as they are sent to a mailing list: what `--format mail` writes ([output](output.md#forms)), \
+         whole and unchanged. They are made of files\nof this repository, so each can be made again with the command \
+         that is its last line. A test compares them with what the program writes.\n\n## A run\n\nThe default table of \
+         `virt`, as `cargo xtask run --board virt --format mail` writes it but for the last line:\n",
+        &[
+            "report",
+            "results/virt.json",
+            "--out",
+            "/dev/null",
+            "--format",
+            "mail",
+        ],
+    ),
+    (
+        "\n## A comparison\n\nTwo runs on one machine, of logs that tests have. Three cells take more instructions, and one is new:\n",
+        &[
+            "compare",
+            "crates/results/tests/goldens/passes.json",
+            "crates/results/tests/goldens/stages.json",
+            "--format",
+            "mail",
+        ],
+    ),
+];
+
+#[test]
+fn the_mails_in_the_documents_are_those_that_would_be_sent() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut page = String::new();
+    for (before, arguments) in MAILS {
+        let sent = text(&done(xtask(arguments).current_dir(&root)).stdout);
+        assert!(sent.is_ascii());
+        let mut lines = sent.lines();
+        assert!(lines.all(|line| line.len() <= 76), "{sent}");
+        page.push_str(&format!("{before}\n```text\n{sent}```\n"));
+    }
+    results::goldens::golden(&root.join("docs/mails.md"), &page);
+}

@@ -46,15 +46,35 @@ impl Group {
     }
 }
 
+/// What charts beside each other share, so that bars of one length have one value in all of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Shared {
+    axis: Axis,
+    left: f64,
+}
+
+impl Shared {
+    /// What is needed for these groups, of all the charts.
+    pub fn of<'g>(groups: impl Iterator<Item = &'g Group> + Clone) -> Self {
+        let values = groups.clone().flat_map(|group| &group.bars);
+        let values = values.map(|bar| bar.value);
+        let texts = values.clone().map(|value| width_of(&number(value)));
+        let right = WIDTH - texts.fold(24.0, f64::max) - 8.0;
+        let labels = groups.map(|group| width_of(&group.label.0) + 12.0);
+        let left = labels.fold(LEFT, f64::max).min(MOST);
+        let axis = Axis::from_zero(values, left, right);
+        Self { axis, left }
+    }
+}
+
 /// The chart; `unit` is written at its axis.
 pub fn chart(groups: &[Group], unit: &str, about: &str) -> Drawing {
-    let values = groups.iter().flat_map(|group| &group.bars);
-    let values = values.map(|bar| bar.value);
-    let texts = values.clone().map(|value| width_of(&number(value)));
-    let right = WIDTH - texts.fold(24.0, f64::max) - 8.0;
-    let labels = groups.iter().map(|group| width_of(&group.label.0) + 12.0);
-    let left = labels.fold(LEFT, f64::max).min(MOST);
-    let axis = Axis::from_zero(values, left, right);
+    chart_in(Shared::of(groups.iter()), groups, unit, about)
+}
+
+/// The same, on axes that are those of other charts too.
+pub fn chart_in(shared: Shared, groups: &[Group], unit: &str, about: &str) -> Drawing {
+    let Shared { axis, left } = shared;
     let bottom = 4.0 + groups.iter().map(|group| group.height() + GAP).sum::<f64>();
     let mut canvas = Canvas::new(bottom + 32.0);
     across(

@@ -2,8 +2,10 @@
 //! The charts, section by section.
 
 mod distributions;
+mod exit_table;
 mod map;
 mod parts;
+mod path;
 mod stage_table;
 mod sweeps;
 
@@ -11,7 +13,7 @@ use maud::{Markup, Render};
 use results::merge::Run;
 
 use crate::bars::{self, Bar, Group};
-use crate::cells::{PATH_COLOURS, Panel, panels, path, path_class, waiting};
+use crate::cells::{PATH_COLOURS, Panel, panels, path as path_of, path_class, waiting};
 use crate::frame::{Entry, Figure, Section, figure, section};
 use crate::lead::By;
 
@@ -54,8 +56,16 @@ pub fn sections(runs: &[Run]) -> Vec<Block> {
             "Where it goes",
             "Medians of the stages of a wake-up, from end to end, as time stamps see them. The mark and \
              the second number are the median without stamps: what lies beyond it is what stamping \
-             costs. Grey is what no stage accounts for.",
-            figures(&panels, parts::stages),
+             costs. Grey is what no stage accounts for. Charts without stamps are of samples that were taken \
+             apart by an onlooker: the path by level, and what CPUs do after it or beside it; the mark and the \
+             second number are the path without bookkeeping.",
+            [
+                figures(&panels, path::without_stamps),
+                figures(&panels, parts::stages),
+            ]
+            .into_iter()
+            .flatten()
+            .collect(),
         )),
         Block::Other(stage_table::tables(&panels)),
         Block::Charts(section(
@@ -72,6 +82,7 @@ pub fn sections(runs: &[Run]) -> Vec<Block> {
             .flatten()
             .collect(),
         )),
+        Block::Other(exit_table::tables(&panels)),
         Block::Charts(section(
             "residency",
             "Residency",
@@ -99,7 +110,7 @@ pub fn cost(panel: &Panel<'_>) -> Option<Figure> {
             continue;
         };
         let class = path_class(cell);
-        let entry = (format!("fill {class}"), path(cell), String::new());
+        let entry = (format!("fill {class}"), path_of(cell), String::new());
         if !legend.contains(&entry) {
             legend.push(entry);
         }

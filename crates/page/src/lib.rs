@@ -42,7 +42,7 @@ pub mod summary;
 mod svg;
 pub mod table;
 
-pub use bars::{Bar, Group as Bars};
+pub use bars::{Bar, Group as Bars, Shared};
 pub use column::Column;
 pub use curves::Line;
 pub use frame::Entry;
@@ -95,9 +95,15 @@ pub fn chart_of(name: &str, lines: &[Line], along: &str, unit: &str) -> Markup {
     frame::figure(name, "", &legend.collect::<Vec<_>>(), draw(&numbered)).render()
 }
 
-/// Groups of bars, with what their colours mean.
-pub fn bars_of(name: &str, legend: &[Entry], groups: &[Bars], unit: &str) -> Markup {
-    let drawn = bars::chart(groups, unit, &format!("{name}: {unit}"));
+/// Groups of bars, with what their colours mean, on axes that other charts may share.
+pub fn bars_of(
+    name: &str,
+    legend: &[Entry],
+    groups: &[Bars],
+    unit: &str,
+    shared: Shared,
+) -> Markup {
+    let drawn = bars::chart_in(shared, groups, unit, &format!("{name}: {unit}"));
     frame::figure(name, "", legend, drawn).render()
 }
 

@@ -333,3 +333,61 @@ fn a_slow_pair_is_at_its_place_of_the_map() {
         assert!(page.matches("<rect class=\"fill").count() < 100);
     }
 }
+
+/// The section of this name, and what follows it up to the next.
+fn of_section<'p>(page: &'p str, id: &str) -> &'p str {
+    let (_, rest) = page.split_once(&format!(r#"<section id="{id}">"#)).unwrap();
+    rest.split(r#"<section id=""#).next().unwrap()
+}
+
+#[test]
+fn every_cause_of_an_exit_has_a_column() {
+    let mut all = rich();
+    let causes = ["wfi", "sgi", "maintenance", "sysreg", "unheard-of"];
+    for cell in &mut all.cells {
+        cell.exits = causes.map(|cause| (cause.to_owned(), 300)).into();
+    }
+    let page = html(None, &[run("a", all)]);
+    let exits = of_section(&page, "exits");
+    for cause in causes {
+        assert!(
+            exits.contains(&format!("<th>{cause}</th>")),
+            "{cause} in {exits}"
+        );
+    }
+    // 300 of 100 samples each.
+    assert!(exits.contains("<td>3</td><td>15</td>"), "{exits}");
+    let page = html(None, &[run("a", rich())]);
+    assert!(!of_section(&page, "exits").contains("<th>sysreg</th>"));
+}
+
+#[test]
+fn where_it_goes_is_told_without_what_stamps_cost() {
+    let mut all = rich();
+    for cell in &mut all.cells {
+        let work = |el1, el2| results::Work {
+            el1,
+            el2,
+            ..results::Work::default()
+        };
+        let mut on_path = work(600, 300);
+        on_path.bookkeeping.insert("clock".into(), 200);
+        cell.critical = Some(results::Critical {
+            samples: 10,
+            on_path,
+            work: work(1000, 400),
+            ..results::Critical::default()
+        });
+    }
+    let page = html(None, &[run("a", all)]);
+    let stages = of_section(&page, "stages");
+    let (_, figure) = stages.split_once("without stamps: mean").unwrap();
+    let figure = figure.split("</figure>").next().unwrap();
+    // 60 and 30 of the path, 50 beside it; of the path 20 are bookkeeping.
+    for part in ["EL1: 60<", "EL2: 30<", "beside the path: 50<", "140 / 70<"] {
+        assert!(figure.contains(part), "{part} in {figure}");
+    }
+    assert!(!figure.contains("EL3"));
+    let plain = html(None, &[run("a", rich())]);
+    assert!(!of_section(&plain, "stages").contains("without stamps: mean"));
+}

@@ -8,6 +8,7 @@
 //! | question | answer | method |
 //! |---|---|---|
 //! | do two sets of runs differ | [`p_value`] | exact rank sum test |
+//! | do pairs of figures differ | [`signed_p_value`] | exact signed rank test |
 //! | which of many figures differ | [`holm`] | Holm's step-down procedure |
 //! | how many runs do so many tests need | [`runs_needed`] | the smallest p that ranks can give |
 //! | what difference would have been seen | [`detectable`] | the power of the test, for runs spread as these are |
@@ -22,10 +23,12 @@
 mod family;
 mod power;
 mod rank;
+mod signed;
 
 pub use family::{FEWEST, holm, runs_needed};
 pub use power::{LADDER, POWER, detectable, residuals, runs_to_see};
 pub use rank::{least_p, p_value};
+pub use signed::signed_p_value;
 
 /// The median of figures: the middle one, or what lies between the two in the middle;
 /// `None` if there are none.

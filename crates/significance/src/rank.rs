@@ -35,13 +35,22 @@ pub fn least_p(a: usize, b: usize) -> f64 {
 }
 
 /// Twice the rank of each figure, from 2 on: whole numbers, with ties too.
-fn ranks(figures: &[f64]) -> Vec<usize> {
+pub fn ranks(figures: &[f64]) -> Vec<usize> {
     let rank = |figure: &f64| {
         let below = figures.iter().filter(|other| *other < figure).count();
         let equal = figures.iter().filter(|other| *other == figure).count();
         2 * below + equal + 1
     };
     figures.iter().map(rank).collect()
+}
+
+/// In how many ways any of some ranks have each sum if `rank` is one more of them.
+pub fn added(ways: &[f64], rank: usize) -> Vec<f64> {
+    let mut sums = ways.to_vec();
+    sums.resize(ways.len() + rank, 0.0);
+    let with = sums[rank..].iter_mut().zip(ways);
+    with.for_each(|(sum, ways)| *sum += ways);
+    sums
 }
 
 /// In how many ways `chosen` of `ranks` have each sum.

@@ -93,12 +93,24 @@ pub const BARE: &[Repeat] = &[Repeat {
     ..Repeat::SAME
 }];
 
-/// Three, with other times of what is drawn at random.
-pub const SEEDS: &[Repeat] = &[
+/// Twelve, with other times of what is drawn at random: where an effect is as small as the spread of boots.
+pub const TWELVE_SEEDS: &[Repeat] = &[
     Repeat::seed("seed-1", 1),
     Repeat::seed("seed-2", 2),
     Repeat::seed("seed-3", 3),
+    Repeat::seed("seed-4", 4),
+    Repeat::seed("seed-5", 5),
+    Repeat::seed("seed-6", 6),
+    Repeat::seed("seed-7", 7),
+    Repeat::seed("seed-8", 8),
+    Repeat::seed("seed-9", 9),
+    Repeat::seed("seed-10", 10),
+    Repeat::seed("seed-11", 11),
+    Repeat::seed("seed-12", 12),
 ];
+
+/// Three of them.
+pub const SEEDS: &[Repeat] = TWELVE_SEEDS.split_at(3).0;
 
 /// Three, with work on two CPUs that are alone or have others beside them, or spread
 /// over more.

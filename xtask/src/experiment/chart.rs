@@ -2,7 +2,7 @@
 //! The charts of an experiment: drawn from its tables, so that neither can say what the other does not.
 
 use maud::Markup;
-use page::{Bar, Bars, Line};
+use page::{Bar, Bars, Line, Shared};
 use serde::Serialize;
 
 use super::outcome::Table;
@@ -188,8 +188,8 @@ impl Chart {
         }
     }
 
-    /// As the page shows it.
-    pub fn drawn(&self) -> Markup {
+    /// As the page shows it among `all` of its experiment: bars of one unit have one scale.
+    pub fn drawn(&self, all: &[Self]) -> Markup {
         match self {
             Self::Curves {
                 title,
@@ -208,12 +208,8 @@ impl Chart {
                 title,
                 unit,
                 series,
-                groups,
+                ..
             } => {
-                let bars = groups.iter().map(|(name, values)| Bars {
-                    label: (name.clone(), String::new()),
-                    bars: bars(series, values),
-                });
                 let legend = series.iter().enumerate();
                 let legend: Vec<_> = legend
                     .map(|(number, name)| {
@@ -224,9 +220,31 @@ impl Chart {
                         )
                     })
                     .collect();
-                page::bars_of(title, &legend, &bars.collect::<Vec<_>>(), unit)
+                let alike = all.iter().filter(|chart| chart.unit() == unit);
+                let alike: Vec<Bars> = alike.flat_map(Self::groups).collect();
+                let shared = Shared::of(alike.iter());
+                page::bars_of(title, &legend, &self.groups(), unit, shared)
             }
         }
+    }
+}
+
+impl Chart {
+    fn unit(&self) -> &str {
+        let (Self::Curves { unit, .. } | Self::Bars { unit, .. }) = self;
+        unit
+    }
+
+    /// Its bars; curves have none.
+    fn groups(&self) -> Vec<Bars> {
+        let Self::Bars { series, groups, .. } = self else {
+            return Vec::new();
+        };
+        let group = |(name, values): &(String, Vec<Option<f64>>)| Bars {
+            label: (name.clone(), String::new()),
+            bars: bars(series, values),
+        };
+        groups.iter().map(group).collect()
     }
 }
 
@@ -266,6 +284,44 @@ mod tests {
         table
     }
 
+    /// How wide the bars of a chart are.
+    fn widths(drawn: &str) -> Vec<&str> {
+        fn width(part: &str) -> Option<&str> {
+            let (of_bar, _) = part.split_once('>')?;
+            let (_, rest) = of_bar.split_once("width=\"")?;
+            let (width, _) = rest.split_once('"')?;
+            of_bar.contains("fill c-").then_some(width)
+        }
+        // The first is the legend's key.
+        let each = drawn.split("<rect ").skip(1).filter_map(width);
+        each.skip(1).collect()
+    }
+
+    #[test]
+    fn bars_of_one_unit_have_one_scale_and_others_their_own() {
+        let chart = |title: &str, unit: &str, values: [&str; 2]| {
+            let mut table = Table::new(title, &["here"]);
+            for (name, value) in ["a", "b"].into_iter().zip(values) {
+                table.row(name, vec![value.into()]);
+            }
+            Chart::bars(&table, title, unit, &[Series::Here(0, "here")], |_| true)
+        };
+        let charts = [
+            chart("light", "%", ["10", "20"]),
+            chart("heavy, with a long name of its row", "%", ["20", "100"]),
+            chart("other", "us", ["10", "20"]),
+        ];
+        let drawn = |chart: &Chart, all: &[Chart]| chart.drawn(all).into_string();
+        let [light, heavy, other] = [0, 1, 2].map(|at| drawn(&charts[at], &charts));
+        assert_eq!(widths(&light).len(), 2, "{light}");
+        // 20 % is as long in both.
+        assert_eq!(widths(&light)[1], widths(&heavy)[0]);
+        // Alone it would be as long as the chart is wide, as it is where the unit is another one.
+        let alone = drawn(&charts[0], &charts[..1]);
+        assert_ne!(widths(&alone)[1], widths(&light)[1]);
+        assert_eq!(widths(&alone), widths(&other));
+    }
+
     #[test]
     fn charts_have_the_numbers_of_their_table() {
         let series = [Series::Here(1, "change"), Series::Published(2, "QPS")];
@@ -288,7 +344,7 @@ mod tests {
             groups[..],
             [("100".to_owned(), vec![Some(20.5), Some(6.06)])]
         );
-        let page = bars.drawn().into_string();
+        let page = bars.drawn(std::slice::from_ref(&bars)).into_string();
         for part in ["published: QPS", "c-grey", "c-blue", "20.5"] {
             assert!(page.contains(part), "{part} in {page}");
         }

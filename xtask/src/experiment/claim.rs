@@ -8,6 +8,10 @@ use serde::{Serialize, Serializer};
 use super::figures::ByBoot;
 use super::verdict::{Test, Verdict, Way, judge};
 
+/// The part of a published effect that ours has to be in order to count: less than that is not what
+/// the source is about.
+const COUNTS: f64 = 0.1;
+
 /// Something that the source says, and what our numbers say of it: one figure
 /// against another, in every boot.
 pub struct Claim {
@@ -93,6 +97,12 @@ impl Claim {
         Self { least, ..self }
     }
 
+    /// The source's figures in place of the two: an effect below [`COUNTS`] of theirs is none.
+    pub fn published(self, one: f64, other: f64) -> Self {
+        let least = COUNTS * self.effect(one, other).abs();
+        self.at_least(least)
+    }
+
     /// Says why, should our numbers not agree.
     pub fn else_because(self, why: &'static str) -> Self {
         Self {
@@ -140,14 +150,9 @@ impl Claim {
                     Way::Falls => "falls",
                     Way::Rises => "rises",
                 };
-                let change = format!("from {other} to {one} it {way}");
-                if self.least > 0.0 {
-                    format!("{change} by at least {} {unit}", plain(self.least))
-                } else {
-                    change
-                }
+                format!("from {other} to {one} it {way}{}", self.by_at_least(unit))
             }
-            Test::Order => format!("{one} below {other}"),
+            Test::Order => format!("{one} below {other}{}", self.by_at_least(unit)),
             Test::Size { expected, band } => {
                 let (expected, band) = (signed(expected), plain(band));
                 format!("{one} against {other}: {expected} {unit}, {band} more or less")
@@ -159,6 +164,23 @@ impl Claim {
         match &self.tested {
             Some(tested) => format!("{tested}: {comparison}"),
             None => comparison,
+        }
+    }
+
+    /// The smallest effect that is one, if not any is.
+    fn by_at_least(&self, unit: &str) -> String {
+        match self.least > 0.0 {
+            true => format!(" by at least {} {unit}", plain(self.least)),
+            false => String::new(),
+        }
+    }
+
+    /// The effect of one figure against the other, in the unit of the claim.
+    fn effect(&self, one: f64, other: f64) -> f64 {
+        match self.unit {
+            None if one == other => 0.0,
+            None => 100.0 * (one - other) / other.abs(),
+            Some(_) => one - other,
         }
     }
 
@@ -180,16 +202,11 @@ impl Claim {
         let named = if one.len() == boots { one } else { other };
         let each = named.iter().enumerate().map(|(boot, (name, _))| {
             let (one, other) = (at(one, boot), at(other, boot));
-            let effect = match self.unit {
-                None if one == other => 0.0,
-                None => 100.0 * (one - other) / other.abs(),
-                Some(_) => one - other,
-            };
             Ours {
                 boot: name,
                 one,
                 other,
-                effect,
+                effect: self.effect(one, other),
             }
         });
         each.collect()
@@ -326,6 +343,22 @@ mod tests {
             "  no difference: a is cheaper [a below b] \
              (ours: a 1.00, b 2.00: -50.0, +50.0, -50.0 % in 3 boots)"
         );
+    }
+
+    #[test]
+    fn less_than_a_tenth_of_what_is_published_is_none() {
+        let below = |one: f64| {
+            let claim = Claim::below("a is cheaper", ("a", Constant(one)), ("b", Constant(100.0)));
+            claim.published(30.0, 40.0)
+        };
+        assert_eq!(below(97.0).verdict(), Verdict::Agrees);
+        assert_eq!(below(98.0).verdict(), Verdict::NoDifference);
+        assert_eq!(below(103.0).verdict(), Verdict::Differs);
+        assert_eq!(below(0.0).what_is_tested(), "a below b by at least 2.5 %");
+        // In the claim's unit, whichever that is.
+        let points = Claim::below("a is rarer", ("a", Constant(7.5)), ("b", Constant(8.0)));
+        let points = points.in_unit("points").published(30.0, 40.0);
+        assert_eq!(points.verdict(), Verdict::NoDifference);
     }
 
     #[test]

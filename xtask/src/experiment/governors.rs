@@ -6,8 +6,30 @@ use plan::Under;
 
 use super::find::{Found, Run, Runs, Words};
 use super::outcome::{ByBoot, Chart, Claim, Outcome, Series, Table, two};
-use super::{Boot, Experiment, ONCE, SEEDS};
+use super::{Boot, Experiment, ONCE, Repeat};
 use crate::cli::Metric;
+
+/// The governors that claims are about.
+const CLAIMED: &[(&str, &str)] = &[("wait", "governor:menu-6.2,governor:teo-6.2,governor:teo-util-v6")];
+
+/// Another draw, for claims only.
+const fn further(name: &'static str, seed: u64) -> Repeat {
+    Repeat {
+        lists: CLAIMED,
+        ..Repeat::seed(name, seed)
+    }
+}
+
+/// Six draws: with as few as that the signs of the effects can be more than chance, and one effect is as
+/// small as its spread. The first has every governor.
+const SIX: &[Repeat] = &[
+    Repeat::seed("seed-1", 1),
+    further("seed-2", 2),
+    further("seed-3", 3),
+    further("seed-4", 4),
+    further("seed-5", 5),
+    further("seed-6", 6),
+];
 
 /// A part of the mix: so many waits, whose kind the values of dimensions say.
 macro_rules! part {
@@ -80,9 +102,9 @@ pub const EXPERIMENT: Experiment = Experiment {
     // each of its passes goes on from the one before. Tasks that take a tenth of their CPU are
     // above the rule's 1/64 after a few milliseconds.
     boots: &[
-        io!("io", "wfi+standby", "60,400", 100, SEEDS),
-        served!("serve-100", "wfi+standby", "100", "20", 240, SEEDS),
-        served!("serve-400", "wfi+standby", "400", "40", 80, SEEDS),
+        io!("io", "wfi+standby", "60,400", 100, SIX),
+        served!("serve-100", "wfi+standby", "100", "20", 240, SIX),
+        served!("serve-400", "wfi+standby", "400", "40", 80, SIX),
         timer!("timer-60", "wfi+standby", "60", 320),
         timer!("timer-400", "wfi+standby", "400", 64),
         served!("poll-serve-100", "poll+wfi+standby", "100", "20", 120, ONCE),
@@ -117,13 +139,18 @@ const GOVERNORS: [(&str, &str); 4] = [
     ("governor:teo-util-6.5", "teo-util, 6.5"),
 ];
 
-/// Published rows, for menu, teo and teo-util.
+/// Published shares and times, for menu, teo and teo-util.
+const TOO_DEEP: [f64; 3] = [14.99, 9.65, 4.02];
+const TOO_SHALLOW: [f64; 3] = [2.5, 5.96, 14.59];
+const WAKE_UP: [f64; 3] = [78.16, 61.60, 54.45];
+
+/// Published rows, of the same.
 const PUBLISHED: [(&str, [f64; 3]); 5] = [
     ("score", [2826.5, 2764.8, 2865.0]),
     ("power, mW", [2551.4, 2606.8, 2722.3]),
-    ("too deep, %", [14.99, 9.65, 4.02]),
-    ("too shallow, %", [2.5, 5.96, 14.59]),
-    ("wake-up of asynctask, us", [78.16, 61.60, 54.45]),
+    ("too deep, %", TOO_DEEP),
+    ("too shallow, %", TOO_SHALLOW),
+    ("wake-up of asynctask, us", WAKE_UP),
 ];
 
 /// What a governor made of a part, or of all.
@@ -175,7 +202,12 @@ fn parts(run: Run<'_>, governor: &str) -> Result<[Figures; PARTS.len()]> {
 fn conclude(runs: &Runs) -> Result<Outcome> {
     let mut ours = Vec::new();
     for (governor, name) in GOVERNORS {
-        ours.push((name, runs.by_boot(|run| parts(run, governor))?));
+        let claimed = CLAIMED.iter().any(|(_, waits)| waits.split(',').any(|wait| wait == governor));
+        let figures = match claimed {
+            true => runs.by_boot(|run| parts(run, governor))?,
+            false => runs.watched(|| Ok(vec![("seed-1".into(), parts(runs.first(), governor)?)]))?,
+        };
+        ours.push((name, figures));
     }
     let (mix, published) = (whole(&ours), published());
     let charts = vec![
@@ -199,6 +231,7 @@ fn conclude(runs: &Runs) -> Result<Outcome> {
         charts,
         claims: claims(&ours),
         notes: vec![
+            "teo-util of 6.5, about which there is no claim, is in the first boot of each part only".into(),
             "the score and the power of the source have no counterpart here".into(),
             "a wake-up is a whole sample: of io with the device's time; of serve from the arrival of a request to \
              the task that serves it, which may still be at the one before; of timer how late it is"
@@ -279,20 +312,20 @@ fn published() -> Table {
 
 /// The order in each row of the source that has a counterpart; of the first three governors.
 fn claims(ours: &[Ours]) -> Vec<Claim> {
-    let below = |text: &str, one: usize, other: usize, of: fn(&Figures) -> f64| {
+    let below = |text: &str, one: usize, other: usize, of: fn(&Figures) -> f64, published: [f64; 3]| {
         let named = |index: usize| {
             let (name, parts) = &ours[index];
             (*name, parts.map(|parts| of(&Figures::mean(parts))))
         };
-        Claim::below(text, named(one), named(other))
+        Claim::below(text, named(one), named(other)).published(published[one], published[other])
     };
     let (menu, teo, util) = (0, 1, 2);
     vec![
-        below("teo is too deep less often than menu", teo, menu, |it| it.too_deep),
-        below("teo-util is too deep less often than teo", util, teo, |it| it.too_deep),
-        below("teo is too shallow more often than menu", menu, teo, |it| it.too_shallow),
-        below("teo-util is too shallow more often than teo", teo, util, |it| it.too_shallow),
-        below("teo wakes up faster than menu", teo, menu, |it| it.wake_up),
-        below("teo-util wakes up faster than teo", util, teo, |it| it.wake_up),
+        below("teo is too deep less often than menu", teo, menu, |it| it.too_deep, TOO_DEEP),
+        below("teo-util is too deep less often than teo", util, teo, |it| it.too_deep, TOO_DEEP),
+        below("teo is too shallow more often than menu", menu, teo, |it| it.too_shallow, TOO_SHALLOW),
+        below("teo-util is too shallow more often than teo", teo, util, |it| it.too_shallow, TOO_SHALLOW),
+        below("teo wakes up faster than menu", teo, menu, |it| it.wake_up, WAKE_UP),
+        below("teo-util wakes up faster than teo", util, teo, |it| it.wake_up, WAKE_UP),
     ]
 }

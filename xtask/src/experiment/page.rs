@@ -66,7 +66,7 @@ fn section(report: &Report) -> Markup {
             p.about.muted { "Source: " (report.source) }
             @for table in &report.outcome.tables { (drawn(table)) }
             @if !report.outcome.charts.is_empty() {
-                div.charts { @for chart in &report.outcome.charts { (chart.drawn()) } }
+                div.charts { @for chart in &report.outcome.charts { (chart.drawn(&report.outcome.charts)) } }
             }
             @for line in &report.caveats { p.caution { (line) } }
             ul { @for claim in &report.outcome.claims { li { (told(claim)) } } }

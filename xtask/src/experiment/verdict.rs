@@ -12,7 +12,7 @@ pub enum Verdict {
     Agrees,
     /// The direction is the source's, the size is outside of the band.
     DirectionOnly,
-    /// The effect is within the spread between our boots.
+    /// The effect cannot be told from none.
     NoDifference,
     /// They say something else.
     Differs,
@@ -135,13 +135,37 @@ pub fn judge(test: Test, effects: &[f64], least: f64) -> Verdict {
     }
 }
 
-/// The median effect, if it can be told from none: all boots have its sign, and it is
-/// no smaller than the spread between them and than `least`.
+/// So many boots at least have effects of one sign with a probability of no more than [`LEVEL`] if
+/// there is no effect: of six, two in 64.
+const TESTED: usize = 6;
+/// How probable what is told from none may be without an effect.
+const LEVEL: f64 = 0.05;
+
+/// The median effect, if it can be told from none: it is no smaller than `least`, and the boots say so.
 fn distinct(effects: &[f64], least: f64) -> Option<f64> {
     let median = significance::median(effects)?;
+    let told = match effects.len() < TESTED {
+        true => above_spread(effects, median),
+        false => above_chance(effects, least),
+    };
+    (told && median != 0.0 && median.abs() >= least).then_some(median)
+}
+
+/// Whether all boots have the sign of their median, and it is no smaller than the spread between them.
+fn above_spread(effects: &[f64], median: f64) -> bool {
     let same_sign = effects.iter().all(|effect| effect * median > 0.0);
-    let large = median.abs() >= spread(effects).max(least);
-    (same_sign && large).then_some(median)
+    same_sign && median.abs() >= spread(effects)
+}
+
+/// Whether chance alone would seldom give these effects. One below `least` is none in its boot, so
+/// that such a boot is on neither side.
+fn above_chance(effects: &[f64], least: f64) -> bool {
+    let counted = effects
+        .iter()
+        .copied()
+        .filter(|effect| effect.abs() >= least);
+    let counted: Vec<f64> = counted.collect();
+    significance::signed_p_value(&counted) <= LEVEL
 }
 
 /// From the smallest to the largest.
@@ -220,6 +244,89 @@ mod tests {
         assert_eq!(judged(FALLS, &[f64::INFINITY; 3]), Verdict::Differs);
     }
 
+    /// Boots with this effect, spread evenly up to `spread` to both sides of it.
+    fn boots(random: &mut fastrand::Rng, count: usize, effect: f64, spread: f64) -> Vec<f64> {
+        let boot = |_| effect + spread * random.f64().mul_add(2.0, -1.0);
+        (0..count).map(boot).collect()
+    }
+
+    /// How many of a thousand repetitions of `count` boots have each verdict on a fall by at least 5.
+    fn of_a_thousand(count: usize, effect: f64, spread: f64) -> BTreeMap<Verdict, usize> {
+        let mut random = fastrand::Rng::with_seed(5);
+        let mut verdicts = BTreeMap::new();
+        for _ in 0..1000 {
+            let effects = boots(&mut random, count, effect, spread);
+            *verdicts.entry(judge(FALLS, &effects, 5.0)).or_default() += 1;
+        }
+        verdicts
+    }
+
+    #[test]
+    fn an_effect_well_off_the_least_has_one_verdict_whatever_the_seeds() {
+        for count in [6, 12] {
+            for (effect, spread, verdict) in [
+                (-30.0, 25.0, Verdict::Agrees),
+                (30.0, 25.0, Verdict::Differs),
+                (2.0, 4.0, Verdict::NoDifference),
+                (-2.0, 4.0, Verdict::NoDifference),
+            ] {
+                let verdicts = of_a_thousand(count, effect, spread);
+                assert!(verdicts[&verdict] >= 990, "{count} {effect}: {verdicts:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn chance_is_seldom_taken_for_an_effect() {
+        for count in [6, 12] {
+            for least in [0.0, 5.0] {
+                let mut random = fastrand::Rng::with_seed(3);
+                let told = (0..1000).filter(|_| {
+                    let effects = boots(&mut random, count, 0.0, 20.0);
+                    judge(FALLS, &effects, least) != Verdict::NoDifference
+                });
+                let told = told.count();
+                assert!(told <= 65, "{count} {least}: {told}");
+                // It is a level, and not a rule that nothing passes.
+                assert!(told >= 20 || least > 0.0, "{count} {least}: {told}");
+            }
+        }
+    }
+
+    #[test]
+    fn more_boots_tell_what_three_cannot() {
+        // Of these the largest effect is seven times the smallest.
+        let often = |count| of_a_thousand(count, -20.0, 15.0);
+        let agree = |count| {
+            often(count)
+                .get(&Verdict::Agrees)
+                .copied()
+                .unwrap_or_default()
+        };
+        assert!(agree(3) < 900, "{}", agree(3));
+        assert!(agree(12) > 995, "{}", agree(12));
+        assert_eq!(often(12).get(&Verdict::Differs), None);
+    }
+
+    #[test]
+    fn a_boot_without_an_effect_is_on_neither_side() {
+        let mut effects = vec![-6.0; 6];
+        assert_eq!(judge(FALLS, &effects, 5.0), Verdict::Agrees);
+        effects.extend([-4.0, 0.0, 4.0]);
+        assert_eq!(judge(FALLS, &effects, 5.0), Verdict::Agrees);
+        let against = [[-6.0; 6].as_slice(), &[4.0; 5]].concat();
+        assert_eq!(judge(FALLS, &against, 5.0), Verdict::Agrees);
+        assert_eq!(judge(FALLS, &against, 0.0), Verdict::NoDifference);
+        // Five of one sign are chance, whatever there is beside them.
+        effects[0] = -4.9;
+        assert_eq!(judge(FALLS, &effects, 5.0), Verdict::NoDifference);
+        // Most boots have none.
+        let few = [[-6.0; 6].as_slice(), &[-1.0; 7]].concat();
+        assert_eq!(judge(FALLS, &few, 5.0), Verdict::NoDifference);
+        assert_eq!(judge(FALLS, &few, 0.0), Verdict::Agrees);
+        assert_eq!(judge(FALLS, &[0.0; 12], 0.0), Verdict::NoDifference);
+    }
+
     #[test]
     fn every_verdict_is_counted() {
         let counts = Counts::of([Verdict::Agrees, Verdict::Agrees, Verdict::Differs].into_iter());
@@ -237,7 +344,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_claim_and_its_contrary_never_both_hold(
-            effects in proptest::collection::vec(-100.0f64..100.0, 1..6)) {
+            effects in proptest::collection::vec(-100.0f64..100.0, 1..13)) {
             let mirrored: Vec<f64> = effects.iter().map(|effect| -effect).collect();
             let agree = |test, effects: &[f64]| judged(test, effects) == Verdict::Agrees;
             prop_assert!(!(agree(FALLS, &effects) && agree(RISES, &effects)));
@@ -246,8 +353,21 @@ mod tests {
         }
 
         #[test]
+        fn what_falls_differs_where_it_should_rise(
+            effects in proptest::collection::vec(-100.0f64..-5.0, 6..13), least in 0.0f64..5.0) {
+            prop_assert_eq!(judge(FALLS, &effects, least), Verdict::Agrees);
+            prop_assert_eq!(judge(RISES, &effects, least), Verdict::Differs);
+        }
+
+        #[test]
+        fn what_is_below_the_least_everywhere_is_nothing(
+            effects in proptest::collection::vec(-4.9f64..4.9, 1..13)) {
+            prop_assert_eq!(judge(FALLS, &effects, 5.0), Verdict::NoDifference);
+        }
+
+        #[test]
         fn the_order_of_boots_is_nothing(
-            mut effects in proptest::collection::vec(-100.0f64..100.0, 1..6), expected in -100.0f64..100.0) {
+            mut effects in proptest::collection::vec(-100.0f64..100.0, 1..13), expected in -100.0f64..100.0) {
             let size = Test::Size { expected, band: 10.0 };
             let before = judged(size, &effects);
             effects.reverse();

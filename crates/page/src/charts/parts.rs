@@ -122,12 +122,22 @@ pub fn time_at_el2(panel: &Panel<'_>) -> Option<Figure> {
     draw(panel, rows, &legend(&names), (&unit, &note), "time at EL2")
 }
 
+/// Cells whose exits are told.
+fn with_exits<'r>(panel: &Panel<'r>) -> Vec<&'r Cell> {
+    with(panel, |cell| {
+        cell.under == Under::Rouse && !cell.exits_of_samples().is_empty()
+    })
+}
+
+/// Every cause that an exit had.
+pub fn exit_causes(panel: &Panel<'_>) -> Vec<String> {
+    names(&with_exits(panel), &EXITS, Cell::exits_of_samples)
+}
+
 /// Exits by cause.
 pub fn exits(panel: &Panel<'_>) -> Option<Figure> {
-    let cells = with(panel, |cell| {
-        cell.under == Under::Rouse && !cell.exits_of_samples().is_empty()
-    });
-    let names = names(&cells, &EXITS, Cell::exits_of_samples);
+    let cells = with_exits(panel);
+    let names = exit_causes(panel);
     let wakes = f64::from(panel.cells[0].what.workload.wakeups());
     let rows = rows(&cells, |cell| {
         let parts = names.iter().enumerate().map(|(index, name)| {
@@ -212,7 +222,7 @@ fn samples(cells: &[&Cell]) -> String {
     }
 }
 
-fn with<'r>(panel: &Panel<'r>, has: impl Fn(&Cell) -> bool) -> Vec<&'r Cell> {
+pub fn with<'r>(panel: &Panel<'r>, has: impl Fn(&Cell) -> bool) -> Vec<&'r Cell> {
     let (cells, _) = panel.plain();
     cells.into_iter().filter(|cell| has(cell)).collect()
 }
@@ -231,7 +241,10 @@ fn known_first<'c>(order: &[&str], counts: impl Iterator<Item = &'c Counts>) -> 
 }
 
 /// A stack for each cell, below the path that it shares with others.
-fn rows(cells: &[&Cell], mut parts: impl FnMut(&Cell) -> Option<(Parts, Option<f64>)>) -> Vec<Row> {
+pub fn rows(
+    cells: &[&Cell],
+    mut parts: impl FnMut(&Cell) -> Option<(Parts, Option<f64>)>,
+) -> Vec<Row> {
     let mut paths: Vec<String> = Vec::new();
     for cell in cells {
         if !paths.contains(&path(cell)) {
@@ -276,11 +289,11 @@ fn without_empty_paths(rows: Vec<Row>) -> Vec<Row> {
     kept
 }
 
-fn colour(index: usize) -> &'static str {
+pub fn colour(index: usize) -> &'static str {
     COLOURS[index % COLOURS.len()]
 }
 
-fn legend(names: &[String]) -> Vec<Entry> {
+pub fn legend(names: &[String]) -> Vec<Entry> {
     let entries = names.iter().enumerate();
     entries
         .map(|(index, name)| {
@@ -293,7 +306,7 @@ fn legend(names: &[String]) -> Vec<Entry> {
         .collect()
 }
 
-fn draw(
+pub fn draw(
     panel: &Panel<'_>,
     rows: Vec<Row>,
     legend: &[Entry],

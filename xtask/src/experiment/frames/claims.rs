@@ -41,6 +41,11 @@ fn claim(ours: &Ours, row: &Row, pair: usize) -> Claim {
         Some(_) if !counted => claim,
         _ => claim.in_unit("points"),
     };
+    // A size has its band.
+    let claim = match test {
+        Test::Sign { .. } => claim.published(after, before),
+        _ => claim,
+    };
     match row.why[pair] {
         Some(why) => claim.else_because(why),
         None => claim,

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The exits as numbers: a column for every cause, where tables of all cells sum up the rare ones.
+
+use maud::{Markup, html};
+use plan::Under;
+
+use super::parts::exit_causes;
+use crate::cells::{Panel, path, waiting_text};
+use crate::column::rate;
+
+/// A table for each workload with exits.
+pub fn tables(panels: &[Panel<'_>]) -> Markup {
+    html! {
+        @for panel in panels {
+            @let causes = exit_causes(panel);
+            @if !causes.is_empty() { (table(panel, &causes)) }
+        }
+    }
+}
+
+fn table(panel: &Panel<'_>, causes: &[String]) -> Markup {
+    let (cells, _) = panel.plain();
+    let cells = cells.into_iter().filter(|cell| cell.under == Under::Rouse);
+    html! {
+        details.numbers {
+            summary { "Exits of " (panel.title) " by every cause, as numbers" span.muted { ", per sample" } }
+            div.scroll.tall {
+                table.data {
+                    thead { tr {
+                        th.words { "path" } th.words { "wait" }
+                        @for cause in causes { th { (cause) } }
+                        th { "sum" }
+                    } }
+                    tbody {
+                        @for cell in cells {
+                            @let each = causes.iter().map(|cause| cell.exits_per_sample(cause));
+                            @let each = each.collect::<Vec<f64>>();
+                            tr {
+                                td.words { (path(cell)) } td.words { (waiting_text(cell)) }
+                                @for exits in &each { td { (rate(*exits)) } }
+                                td { (rate(each.iter().sum())) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where it goes in samples without time stamps, of which an onlooker counted every instruction:
+//! nothing of it is the cost of a stamp.
+
+use results::{Cell, Critical, Work};
+
+use super::parts::{colour, draw, legend, rows, with};
+use crate::cells::Panel;
+use crate::frame::Figure;
+
+type Level = (&'static str, fn(&Work) -> u64);
+
+/// Parts of the path.
+const LEVELS: [Level; 3] = [
+    ("EL1", |work| work.el1),
+    ("EL2", |work| work.el2),
+    ("EL3", |work| work.el3),
+];
+/// What CPUs did after the path or beside it.
+const BESIDE: &str = "beside the path";
+
+/// The work of a sample: the path by level, and the rest.
+pub fn without_stamps(panel: &Panel<'_>) -> Option<Figure> {
+    let cells = with(panel, |cell| cell.critical.is_some());
+    let known = || cells.iter().filter_map(|cell| cell.critical.as_ref());
+    let used = LEVELS
+        .into_iter()
+        .filter(|(_, of)| known().any(|critical| of(&critical.on_path) > 0));
+    let levels: Vec<Level> = used.collect();
+    let mut names: Vec<String> = levels.iter().map(|(name, _)| (*name).into()).collect();
+    if names.is_empty() {
+        return None;
+    }
+    names.push(BESIDE.into());
+    let rows = rows(&cells, |cell| {
+        let critical = cell.critical.as_ref()?;
+        let on_path = levels
+            .iter()
+            .map(|(_, of)| per_path(critical, of(&critical.on_path)));
+        let on_path: Vec<f64> = on_path.collect();
+        let rest = (work(critical) - on_path.iter().sum::<f64>()).max(0.0);
+        let parts = on_path.into_iter().chain([rest]).zip(&names).enumerate();
+        let parts = parts.map(|(index, (value, name))| (colour(index), name.clone(), value));
+        Some((parts.collect(), Some(net(critical))))
+    });
+    let unit = panel.unit();
+    let note = format!(
+        "without stamps: mean {}, {}",
+        panel.measure(),
+        Panel::samples(cells.iter().filter(|cell: &&&Cell| cell.critical.is_some()))
+    );
+    draw(
+        panel,
+        rows,
+        &legend(&names),
+        (unit, &note),
+        "the path without stamps",
+    )
+}
+
+/// What of all samples with a path is that of one.
+fn per_path(critical: &Critical, count: u64) -> f64 {
+    count as f64 / critical.samples.max(1) as f64
+}
+
+/// The work of all CPUs in a sample.
+fn work(critical: &Critical) -> f64 {
+    let samples = (critical.samples + critical.unclear).max(1);
+    critical.work.total() as f64 / samples as f64
+}
+
+/// The path without bookkeeping.
+fn net(critical: &Critical) -> f64 {
+    let path = &critical.on_path;
+    per_path(
+        critical,
+        path.total() - path.bookkeeping().min(path.total()),
+    )
+}
