@@ -34,7 +34,7 @@
 //!
 //! What a core has to do besides counts as well (`cargo xtask cost --board gem5`). Behind a write of a system register
 //! its pipeline fills again, and a store has to be out before the next such write: so one counter is counted, and
-//! where the store meets the fewest of them. What is behind an ERET is fetched too. If the next line's turn comes while the
+//! behind the last of them where that can be. What is behind an ERET is fetched too. If the next line's turn comes while the
 //! return takes effect, it is looked for in the guest's translation: 30 cycles on gem5's `minor` where an ERET was
 //! the fourth instruction of its line. None is.
 //!
@@ -147,8 +147,8 @@ macro_rules! fast_path_macros {
     fast_listed\kind:
         msr     S3_0_C12_C12_1, x0              // ICC_EOIR1_EL1
         tbnz    x2, #{hw}, fast_line\kind      // the guest deactivates it
-        count_listed \kind
         msr     S3_0_C12_C11_1, x0              // ICC_DIR_EL1
+        count_listed \kind
         leave
     .endm
 
