@@ -153,7 +153,7 @@ fn wake_up(model: &str, recorded: &Recorded) -> Result<[u64; PARTS.len()]> {
 
 /// Instructions and cycles of the median pass.
 fn taken(recorded: &Recorded, path: Path) -> Option<(u64, u64)> {
-    let (windows, all) = costs::clean(&recorded.windows, path, Mode::Inject);
+    let (windows, all) = costs::exited(&recorded.windows, path, Mode::Inject);
     let ticks: Vec<u64> = windows
         .iter()
         .filter_map(|window| own_ticks(window))

@@ -134,18 +134,30 @@ impl Costs {
 
 /// Those of `windows` that show `path` and nothing else; how many there were of it.
 pub fn clean(windows: &[Window], path: Path, mode: Mode) -> (Vec<&Window>, usize) {
+    let (mut windows, all) = exited(windows, path, mode);
+    let (_, interrupts) = visit::expected(path);
+    windows.retain(|window| {
+        let taken = visit::handlers(window).len();
+        interrupts.is_none_or(|expected| taken == expected)
+    });
+    (windows, all)
+}
+
+/// Those whose exits are those of `path`, and no others, whether or not the guest took its interrupt before the window's end: a core
+/// that runs ahead may be past the mark by then.
+pub fn exited(windows: &[Window], path: Path, mode: Mode) -> (Vec<&Window>, usize) {
     let windows = windows.iter().filter(|window| window.path == path);
     let all = windows.clone().count();
     (
-        windows.filter(|window| is_clean(window, mode)).collect(),
+        windows.filter(|window| has_exits(window, mode)).collect(),
         all,
     )
 }
 
-fn is_clean(window: &Window, mode: Mode) -> bool {
-    let (causes, interrupts) = visit::expected(window.path);
+fn has_exits(window: &Window, mode: Mode) -> bool {
+    let (causes, _) = visit::expected(window.path);
     let visits = visit::visits(window);
-    let came = match mode {
+    match mode {
         Mode::Inject => visits == causes,
         // Calls and emulated devices are the hypervisor's in any mode.
         Mode::Direct => match window.path {
@@ -155,9 +167,7 @@ fn is_clean(window: &Window, mode: Mode) -> bool {
             _ => visits.is_empty(),
         },
         Mode::None => visits.is_empty(),
-    };
-    let taken = visit::handlers(window).len();
-    came && interrupts.is_none_or(|expected| taken == expected)
+    }
 }
 
 /// Counts the passes of `path`.

@@ -10,7 +10,7 @@ use super::verdict::{Test, Verdict, Way, judge};
 
 /// The part of a published effect that ours has to be in order to count: less than that is not what
 /// the source is about.
-const COUNTS: f64 = 0.1;
+const COUNTS: f64 = 1.0 / 3.0;
 
 /// Something that the source says, and what our numbers say of it: one figure
 /// against another, in every boot.
@@ -346,17 +346,17 @@ mod tests {
     }
 
     #[test]
-    fn less_than_a_tenth_of_what_is_published_is_none() {
+    fn less_than_a_third_of_what_is_published_is_none() {
         let below = |one: f64| {
             let claim = Claim::below("a is cheaper", ("a", Constant(one)), ("b", Constant(100.0)));
             claim.published(30.0, 40.0)
         };
-        assert_eq!(below(97.0).verdict(), Verdict::Agrees);
-        assert_eq!(below(98.0).verdict(), Verdict::NoDifference);
-        assert_eq!(below(103.0).verdict(), Verdict::Differs);
-        assert_eq!(below(0.0).what_is_tested(), "a below b by at least 2.5 %");
+        assert_eq!(below(91.0).verdict(), Verdict::Agrees);
+        assert_eq!(below(92.0).verdict(), Verdict::NoDifference);
+        assert_eq!(below(109.0).verdict(), Verdict::Differs);
+        assert_eq!(below(0.0).what_is_tested(), "a below b by at least 8.33 %");
         // In the claim's unit, whichever that is.
-        let points = Claim::below("a is rarer", ("a", Constant(7.5)), ("b", Constant(8.0)));
+        let points = Claim::below("a is rarer", ("a", Constant(5.0)), ("b", Constant(8.0)));
         let points = points.in_unit("points").published(30.0, 40.0);
         assert_eq!(points.verdict(), Verdict::NoDifference);
     }

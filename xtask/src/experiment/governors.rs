@@ -20,15 +20,20 @@ const fn further(name: &'static str, seed: u64) -> Repeat {
     }
 }
 
-/// Six draws: with as few as that the signs of the effects can be more than chance, and one effect is as
-/// small as its spread. The first has every governor.
-const SIX: &[Repeat] = &[
+/// Twelve draws: two effects are no larger than twice their spread. The first has every governor.
+const TWELVE: &[Repeat] = &[
     Repeat::seed("seed-1", 1),
     further("seed-2", 2),
     further("seed-3", 3),
     further("seed-4", 4),
     further("seed-5", 5),
     further("seed-6", 6),
+    further("seed-7", 7),
+    further("seed-8", 8),
+    further("seed-9", 9),
+    further("seed-10", 10),
+    further("seed-11", 11),
+    further("seed-12", 12),
 ];
 
 /// A part of the mix: so many waits, whose kind the values of dimensions say.
@@ -102,9 +107,9 @@ pub const EXPERIMENT: Experiment = Experiment {
     // each of its passes goes on from the one before. Tasks that take a tenth of their CPU are
     // above the rule's 1/64 after a few milliseconds.
     boots: &[
-        io!("io", "wfi+standby", "60,400", 100, SIX),
-        served!("serve-100", "wfi+standby", "100", "20", 240, SIX),
-        served!("serve-400", "wfi+standby", "400", "40", 80, SIX),
+        io!("io", "wfi+standby", "60,400", 100, TWELVE),
+        served!("serve-100", "wfi+standby", "100", "20", 240, TWELVE),
+        served!("serve-400", "wfi+standby", "400", "40", 80, TWELVE),
         timer!("timer-60", "wfi+standby", "60", 320),
         timer!("timer-400", "wfi+standby", "400", 64),
         served!("poll-serve-100", "poll+wfi+standby", "100", "20", 120, ONCE),
