@@ -13,7 +13,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSymbol};
-use plan::{Cell, Under};
+use plan::{Arguments, Cell, Names, Under};
 use platform::carve::{self, Division};
 use platform::image::{ALIGN, Image};
 use platform::{MAX_CPUS, Region};
@@ -131,7 +131,9 @@ impl Needs {
         let (packed, hypervisor) = match under {
             Under::Rouse => {
                 let taken = Taken::read(&built.hypervisor)?;
-                (&built.packed, Some(taken.fixed + cpus * taken.per_cpu))
+                let neighbour = neighbours(job, variant).map_or(0, |kib| taken.per_neighbour + kib);
+                let each = taken.per_cpu + neighbour;
+                (&built.packed, Some(taken.fixed + cpus * each))
             }
             // Of others there is nothing to be checked.
             Under::None | Under::Xen | Under::Kvm | Under::KvmNvhe | Under::KvmProtected => {
@@ -176,6 +178,13 @@ impl Needs {
     }
 }
 
+/// Bytes that each CPU's neighbour goes through, if the boot arguments say that there are some: the hypervisor reads them likewise.
+fn neighbours(job: &Job, variant: Variant) -> Option<u64> {
+    let arguments = job.load.boot_arguments(variant);
+    let (read, _) = Arguments::<Names>::read(&arguments);
+    read.plan.neighbours.map(|kib| u64::from(kib) * 1024)
+}
+
 /// What our own guest takes for what it is to measure.
 fn guests_own(elf: &Path, job: &Job, under: Under) -> Result<u64> {
     let taken = Taken::read(elf)?;
@@ -218,6 +227,7 @@ fn guests_own(elf: &Path, job: &Job, under: Under) -> Result<u64> {
 struct Taken {
     fixed: u64,
     per_cpu: u64,
+    per_neighbour: u64,
     per_pair: u64,
     per_cell: u64,
     per_cell_and_cpu: u64,
@@ -238,6 +248,7 @@ impl Taken {
         let taken = Self {
             fixed: named("__needs_fixed"),
             per_cpu: named("__needs_per_cpu"),
+            per_neighbour: named("__needs_per_neighbour"),
             per_pair: named("__needs_per_pair"),
             per_cell: named("__needs_per_cell"),
             per_cell_and_cpu: named("__needs_per_cell_and_cpu"),

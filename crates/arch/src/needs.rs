@@ -8,6 +8,7 @@
 /// |---|---|
 /// | `__needs_fixed` | whatever it does |
 /// | `__needs_per_cpu` | for each CPU |
+/// | `__needs_per_neighbour` | for each CPU's neighbour, beside what it goes through |
 /// | `__needs_per_pair` | for each pair of CPUs: as often as there are CPUs, squared |
 /// | `__needs_per_cell` | for each cell of the plan |
 /// | `__needs_per_cell_and_cpu` | for each CPU, of each cell of the plan |

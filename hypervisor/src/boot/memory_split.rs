@@ -24,7 +24,11 @@ const SLOT: u64 = (size_of::<Slot>() as u64).next_multiple_of(PAGE);
 const PER_CPU: u64 = SLOT + PAGE;
 
 // For the packer of the image: crates/arch/src/needs.rs.
-arch::needs!(__needs_fixed = TABLES, __needs_per_cpu = PER_CPU);
+arch::needs!(
+    __needs_fixed = TABLES,
+    __needs_per_cpu = PER_CPU,
+    __needs_per_neighbour = place::needs(0),
+);
 
 /// Bytes of the page pool.
 const fn pool_size(cpus: u64) -> u64 {

@@ -32,12 +32,12 @@ const VMID: u64 = 2;
 const TABLES: u64 = 2 + (BUFFER + abi::neighbour::MAX_KIB as u64 * 1024).div_ceil(512 * PAGE) + 1;
 
 /// Bytes of a neighbour's memory that goes through `kib` KiB.
-fn size(kib: u32) -> u64 {
-    BUFFER + u64::from(kib) * 1024
+const fn size(kib: u32) -> u64 {
+    BUFFER + (kib as u64) * 1024
 }
 
 /// Bytes of the page pool that a neighbour of `kib` KiB takes.
-pub fn needs(kib: u32) -> u64 {
+pub const fn needs(kib: u32) -> u64 {
     (size_of::<Tenant>() as u64).next_multiple_of(PAGE) + size(kib) + TABLES * PAGE
 }
 
