@@ -212,12 +212,12 @@ impl Names {
         before.find(|(begin, _)| begin % aligned == 0)
     }
 
-    /// Whether `at` is in a table of vectors.
+    /// Whether `at` is in a table of vectors. Those of floors end early, and are not taken cold.
     fn in_table(&self, at: u64) -> bool {
         let mut tables = self
             .symbols
             .iter()
-            .filter(|(_, name)| name.starts_with(TABLES));
+            .filter(|(_, name)| name.starts_with(TABLES) && !name.contains("floor"));
         tables.any(|(begin, _)| (*begin..begin + TABLE).contains(&at))
     }
 }
