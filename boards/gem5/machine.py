@@ -335,6 +335,21 @@ def trace(cores, folder):
         os.symlink(os.path.join(folder, f"cpu{index}"), name)
 
 
+def trace_misses(cores, folder, interconnect):
+    """Has the crossbars behind the cores' first and second caches write each request that
+    reaches them, so each miss, to the file `misses` in `folder`, if there is one. Debug
+    output is one stream for all of gem5: it is limited to these, and its name leads to
+    that file as a tracer's does."""
+    file = os.path.join(folder, "misses")
+    if not os.path.exists(file):
+        return
+    os.symlink(file, os.path.join(m5.options.outdir, "misses"))
+    m5.trace.output("misses")
+    for crossbar in [cpu.to_second for cpu in cores] + [interconnect]:
+        m5.trace.activate(crossbar.path())
+    m5.debug.flags["CoherentXBar"].enable()
+
+
 def run(options, model, booting=False, checkpoint=None):
     """Runs a machine to its end, or to that of the booting; why it ended."""
     system = machine(options, model, booting)
@@ -342,6 +357,8 @@ def run(options, model, booting=False, checkpoint=None):
     if options.trace and not booting:
         trace(system.cpu, options.trace)
     m5.instantiate(checkpoint)
+    if options.trace and not booting:
+        trace_misses(system.cpu, options.trace, system.interconnect)
     return m5.simulate().getCause()
 
 

@@ -18,7 +18,7 @@ use crate::cost::trace::{Step, Window};
 use crate::cost::visit;
 use crate::failure::bad_input;
 use crate::terminal::say;
-use crate::toolchain;
+use crate::{symbols, toolchain};
 use listing::Counts;
 
 /// The disassembler, a program of Rust's component `llvm-tools`.
@@ -76,7 +76,7 @@ fn show(
     windows: &[&Window],
     steps: impl Fn(&Window) -> Vec<Step>,
 ) -> Result<()> {
-    let (Some(elf), Some(base)) = (elf, base(&recorded.console, name)) else {
+    let (Some(elf), Some(base)) = (elf, symbols::base(&recorded.console, name)) else {
         return Ok(());
     };
     let mut counts = Counts {
@@ -95,13 +95,6 @@ fn show(
     let text = disassemble(objdump, elf)?;
     say!("\n{name}\n{}", listing::lines(&text, &counts).join("\n"));
     Ok(())
-}
-
-/// Where the console says that image `name` is.
-fn base(console: &str, name: &str) -> Option<u64> {
-    let start = format!("rouse: base {name} 0x");
-    let line = console.lines().find_map(|line| line.strip_prefix(&start))?;
-    u64::from_str_radix(line.trim(), 16).ok()
 }
 
 fn disassemble(objdump: &File, elf: &File) -> Result<String> {

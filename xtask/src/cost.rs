@@ -15,6 +15,7 @@ mod document;
 mod gate;
 mod history;
 mod in_cycles;
+mod lines;
 mod numbers;
 mod parts;
 pub mod recorder;

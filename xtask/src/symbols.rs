@@ -18,6 +18,13 @@ pub const HYPERVISOR: &str = "hypervisor";
 /// What the guest is called on the console.
 pub const GUEST: &str = "guest";
 
+/// Where the console says that image `name` is.
+pub fn base(console: &str, name: &str) -> Option<u64> {
+    let start = format!("rouse: base {name} 0x");
+    let line = console.lines().find_map(|line| line.strip_prefix(&start))?;
+    u64::from_str_radix(line.trim(), 16).ok()
+}
+
 /// An image. Most boots end without a dump, so it is read when an address of it is seen.
 #[derive(Debug)]
 struct Image {
@@ -147,11 +154,13 @@ impl Functions {
         let Ok(file) = ElfFile64::<object::Endianness>::parse(elf) else {
             return Self::default();
         };
+        // Absolute symbols are no addresses.
         let texts = file.symbols().filter(|symbol| {
-            matches!(
-                symbol.kind(),
-                SymbolKind::Text | SymbolKind::Label | SymbolKind::Unknown
-            )
+            symbol.section_index().is_some()
+                && matches!(
+                    symbol.kind(),
+                    SymbolKind::Text | SymbolKind::Label | SymbolKind::Unknown
+                )
         });
         let named = |symbol: object::read::elf::ElfSymbol64<'_, '_>| {
             let name = symbol

@@ -108,7 +108,8 @@ pub const CALL_SHARED: u32 = 0xc600_000d;
 pub const CALL_FLOOR: u32 = 0xc600_000e;
 /// Has [`CALL_EVICT`] clean EL2's code, constants and variables.
 pub const EVICT_IMAGE: u64 = u64::MAX;
-/// Has it forget the translations of both stages and of EL2, on every CPU.
+/// Has it forget the translations of both stages and of EL2, on every CPU; and clean what such a call uses on its way,
+/// EL2's code and the memory of the calling CPU.
 pub const EVICT_TRANSLATIONS: u64 = u64::MAX - 1;
 /// Events that [`CALL_TRACE`] answers: what the convention's registers hold.
 pub const EVENTS: usize = 8;

@@ -6,14 +6,17 @@ use arrayvec::ArrayVec;
 use platform::Region;
 
 use super::vm::vm;
-use crate::cpu::percpu::boot_stack_guard;
+use crate::cpu::percpu::{PerCpu, boot_stack_guard};
 
 /// Evicts what [`abi::CALL_EVICT`] calls `what`; `None` if there is no such thing.
 pub fn evict(what: u64) -> Option<()> {
     match what {
         abi::EVICT_IMAGE => pages::evict(image()),
-        // What a TLBI orders is done when the DSB completes (DDI 0487K.a, D8.17.5).
+        // The last call before a sample: the way here has brought code and this CPU's memory back into caches. What the
+        // way to the guest uses, its stubs and the top of the stack, comes back once more.
         abi::EVICT_TRANSLATIONS => {
+            pages::evict([layout::text().into(), PerCpu::this().memory()]);
+            // What a TLBI orders is done when the DSB completes (DDI 0487K.a, D8.17.5).
             insn::dsb_ishst();
             insn::tlbi_alle1is();
             insn::tlbi_alle2is();

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::costs::{self, Mode};
 use super::cycles::{median, own_ticks};
+use super::lines::Missed;
 use super::parts::{PARTS, parts};
 use super::simulator::{Recorded, Simulator};
 use super::trace::Window;
@@ -40,6 +41,9 @@ pub struct Card {
     /// The parts of an injected IPI to a CPU that runs, by model: cycles, warm, in the order of [`PARTS`].
     #[serde(default)]
     pub wake_ups: BTreeMap<String, [u64; PARTS.len()]>,
+    /// The lines that each path missed with nothing in caches, by model and path; empty in older ones.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub lines: BTreeMap<String, BTreeMap<String, Missed>>,
 }
 
 /// A path on a core.
@@ -106,6 +110,7 @@ pub fn measure(args: &CostArgs, card: &mut Card) -> Result<()> {
         let (warm, cold) = (simulator.record(false)?, simulator.record(true)?);
         card.emulator.clone_from(&warm.emulator);
         card.models.insert(model.into(), paths(model, &warm, &cold));
+        card.lines.insert(model.into(), cold.missed);
         card.wake_ups.insert(model.into(), wake_up(model, &warm)?);
     }
     Ok(())

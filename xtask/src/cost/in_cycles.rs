@@ -9,6 +9,7 @@ use page::document::Document;
 use super::card::{self, Card};
 use super::gate::{self, Change};
 use super::history;
+use super::lines;
 use super::parts::PARTS;
 use crate::cli::CostArgs;
 use crate::failure::bad_input;
@@ -72,6 +73,14 @@ fn document(card: &Card) -> Document {
     document.push(String::new());
     document.push("an injected IPI to a CPU that runs, cycles, warm, by its parts".into());
     document.table(wake_ups(card));
+    if !card.lines.is_empty() {
+        document.push(String::new());
+        document.push(lines::HEADING.into());
+        document.table(lines::columns(&card.lines));
+        document.push(String::new());
+        document.push("which they are".into());
+        document.table(lines::named(&card.lines));
+    }
     document
 }
 
@@ -182,10 +191,10 @@ fn judge(base: &Card, card: &Card, changes: &[Change]) -> Result<()> {
         let gone = before.filter(|path| !paths.contains_key(*path));
         wrong.extend(gone.map(|path| format!("{model}, {path}: no longer counted")));
     }
-    if wrong.is_empty() {
-        return Ok(());
+    if !wrong.is_empty() {
+        bail!("more than before: {}", wrong.join("; "));
     }
-    bail!("more than before: {}", wrong.join("; "))
+    lines::judge(&card.lines)
 }
 
 #[cfg(test)]

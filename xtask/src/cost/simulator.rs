@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Boots on gem5 with every instruction and its time looked at.
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use std::thread::JoinHandle;
 use anyhow::{Context, Result, anyhow};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
+use super::lines::{self, Missed, Names, misses};
 use super::trace::Window;
 use super::{recorder, tarmac};
 use crate::boot::{Boots, Launch, Ready, Recorder, Show};
@@ -16,6 +18,7 @@ use crate::cli::{JobArgs, LimitArgs};
 use crate::job::Job;
 use crate::partial::Scratch;
 use crate::progress::Progress;
+use crate::symbols;
 
 /// One core sends, one receives.
 const CORES: u16 = 2;
@@ -40,6 +43,8 @@ pub struct Simulator<'a> {
 #[derive(Debug)]
 pub struct Recorded {
     pub windows: Vec<Window>,
+    /// The lines that each path missed, of a cold boot.
+    pub missed: BTreeMap<String, Missed>,
     /// What the console said.
     pub console: String,
     /// The emulator, by name and version.
@@ -54,8 +59,15 @@ impl Simulator<'_> {
         let job = self.job(cold)?.within(self.limits);
         let ready = Ready::make(&job)?;
         let folder = Scratch::new()?;
-        let traces = (0..CORES).map(|core| Trace::listen(folder.path(), core));
+        let traces = (0..CORES).map(|core| {
+            Reader::listen(&folder.path().join(format!("cpu{core}")), move |trace| {
+                tarmac::windows(trace, core)
+            })
+        });
         let traces = traces.collect::<Result<Vec<_>>>()?;
+        let misses = folder.path().join("misses");
+        let misses = cold.then(|| Reader::listen(&misses, |text| misses::requests(text)));
+        let misses = misses.transpose()?;
         let title = format!("{}, {}", self.model, if cold { "cold" } else { "warm" });
         let mut boots = Boots::new(&ready.emulator, &ready.built, Show::Nothing, Vec::new());
         let outcome = boots.boot(Launch {
@@ -68,12 +80,22 @@ impl Simulator<'_> {
         // The traces end here in any case: a thread would wait for more for ever.
         let windows = traces
             .into_iter()
-            .map(Trace::end)
+            .map(Reader::end)
             .collect::<Result<Vec<_>>>();
+        let requests = misses.map(Reader::end).transpose();
         let console = String::from_utf8_lossy(&boots.log).into_owned();
         recorder::check(&outcome?, job.variant().under, &console)?;
+        let windows = windows?.concat();
+        let mut missed = BTreeMap::new();
+        if let Some(requests) = requests? {
+            let base = symbols::base(&console, symbols::HYPERVISOR);
+            let base = base.context("the console does not say where the hypervisor is")?;
+            let names = Names::of(&ready.built.hypervisor, base, &windows)?;
+            missed = lines::missed(&windows, &requests, &names);
+        }
         Ok(Recorded {
-            windows: windows?.concat(),
+            windows,
+            missed,
             console,
             emulator: ready.emulator.shown(),
             period: period(&job)?,
@@ -99,31 +121,34 @@ fn period(job: &Job) -> Result<u64> {
     Ok(1_000_000 / clock.value)
 }
 
-/// The trace of a core, read while it is written: it is longer than what is kept of it.
-struct Trace {
+/// What gem5 writes to a FIFO, read while it is written: it is longer than what is kept of it.
+struct Reader<T> {
     /// Keeps the FIFO open, so that it ends when this is closed and not before it has begun.
     keeper: File,
-    reader: JoinHandle<Result<Vec<Window>>>,
+    reader: JoinHandle<Result<T>>,
 }
 
-impl Trace {
-    fn listen(folder: &Path, core: u16) -> Result<Self> {
-        let path = folder.join(format!("cpu{core}"));
-        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
+impl<T: Send + 'static> Reader<T> {
+    /// Makes a FIFO at `path` and has `read` read it.
+    fn listen(
+        path: &Path,
+        read: impl FnOnce(&mut BufReader<File>) -> Result<T> + Send + 'static,
+    ) -> Result<Self> {
+        mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
             .with_context(|| format!("{} can't be made a FIFO", path.display()))?;
         // Opening both ends does not wait for another one (Linux, fifo(7)).
-        let keeper = OpenOptions::new().read(true).write(true).open(&path)?;
-        let mut trace = BufReader::with_capacity(CHUNK, File::open(&path)?);
+        let keeper = OpenOptions::new().read(true).write(true).open(path)?;
+        let mut trace = BufReader::with_capacity(CHUNK, File::open(path)?);
         let reader = std::thread::spawn(move || {
-            let windows = tarmac::windows(&mut trace, core);
+            let found = read(&mut trace);
             // gem5 would wait for ever at a FIFO that is full.
             io::copy(&mut trace, &mut io::sink()).context("gem5's trace can't be read")?;
-            windows
+            found
         });
         Ok(Self { keeper, reader })
     }
 
-    fn end(self) -> Result<Vec<Window>> {
+    fn end(self) -> Result<T> {
         drop(self.keeper);
         let ended = self.reader.join();
         ended.map_err(|_| anyhow!("the reader of gem5's trace has panicked"))?

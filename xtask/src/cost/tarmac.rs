@@ -4,6 +4,7 @@
 //!
 //! An instruction is `TICK clk CPU IT (COUNT) VIRTUAL:PHYSICAL OPCODE SET LEVEL_SECURITY : TEXT` (gem5's
 //! `src/arch/arm/tracers/tarmac_record_v8.cc`, 24.0); all numbers but TICK and COUNT are hexadecimal.
+//! An access that it made is `TICK clk CPU MR BYTES VIRTUAL:PHYSICAL VALUE`, behind it and without the blank before BYTES; MW, if it wrote.
 //! The physical address is not always there. The level is the one after the instruction; see [`executed_at`]. Each core has a
 //! file of its own, which may be a FIFO: what is between windows is dropped as it comes. The marks are a part of their
 //! window: what an exception takes is known by what is before it and behind it.
@@ -13,7 +14,7 @@ use std::io::BufRead;
 use anyhow::{Context, Result, bail};
 use cost::{Edge, Level, Mark};
 
-use super::trace::{Step, Window};
+use super::trace::{Access, Step, Window};
 use super::visit;
 use super::word::{Kind, kind};
 
@@ -35,6 +36,11 @@ pub fn windows(mut trace: impl BufRead, cpu: u16) -> Result<Vec<Window>> {
         }
         let text = String::from_utf8_lossy(&line);
         let Some(step) = step(&text, &mut before)? else {
+            // The mark itself has none.
+            let last = open.as_mut().and_then(|window| window.steps.last_mut());
+            if let Some((last, access)) = last.zip(access(&text)) {
+                last.accesses.push(access);
+            }
             continue;
         };
         match Mark::decode(step.word).filter(|_| step.level == Level::El1) {
@@ -107,6 +113,22 @@ fn step(line: &str, before: &mut Level) -> Result<Option<Step>> {
     }))
 }
 
+/// The access of a line; `None` if it is about something else.
+fn access(line: &str) -> Option<Access> {
+    let mut words = line.split_ascii_whitespace();
+    let what = words.nth(3)?;
+    let (store, bytes) = match what.strip_prefix("MW") {
+        Some(bytes) => (true, bytes),
+        None => (false, what.strip_prefix("MR")?),
+    };
+    let address = words.next()?.split(':').next()?;
+    Some(Access {
+        store,
+        address: u64::from_str_radix(address, 16).ok()?,
+        bytes: bytes.parse().ok()?,
+    })
+}
+
 /// The level at which an instruction was executed, from that of the one before it and its own, each as the tracer has them: an ERET,
 /// or an instruction that an exception is taken from, has the level that follows already. The first instruction behind an interrupt is in a
 /// vector, and has its own.
@@ -167,6 +189,13 @@ mod tests {
             ]
         );
         assert_eq!((window.cpu, window.steps[1].word), (1, 0xd400_0002));
+        let accesses = [Access {
+            store: true,
+            address: 0x8010_0000,
+            bytes: 8,
+        }];
+        assert_eq!(window.steps[3].accesses, accesses);
+        assert!(window.steps[2].accesses.is_empty());
     }
 
     #[test]

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Misses from gem5's debug output: the crossbars behind the first caches, and the one behind the second ones, write
+//! each request that reaches them. A cache asks for a line when it misses it, once, however many accesses wait for it.
+//!
+//! A request is `TICK: CROSSBAR: recvTimingReq: src PORT packet COMMAND [FIRST:LAST] FLAGS` (gem5's
+//! `src/mem/coherent_xbar.cc` and `packet.cc`, 24.0), addresses physical and hexadecimal. `boards/gem5/machine.py` connects
+//! to each core's crossbar first its cache for code, then that for data, then what walks tables.
+
+use std::collections::BTreeSet;
+use std::io::BufRead;
+
+use anyhow::{Context, Result, bail};
+
+/// Bytes of a cache line.
+pub const LINE: u64 = 64;
+
+/// What asks for a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum From {
+    /// A core's first cache for code.
+    Code,
+    /// Its first cache for data.
+    Data,
+    /// What walks its translation tables, which has no first cache.
+    Walk,
+    /// Its second cache.
+    Second,
+}
+
+/// A request for a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Request {
+    /// When.
+    pub tick: u64,
+    /// Number of the core.
+    pub core: u16,
+    pub from: From,
+    /// Physical address of the line.
+    pub line: u64,
+}
+
+/// All requests for lines, in the order in which they were made. One that is refused is made again; it is here once for each
+/// time.
+pub fn requests(mut text: impl BufRead) -> Result<Vec<Request>> {
+    let (mut found, mut line) = (Vec::new(), Vec::new());
+    loop {
+        line.clear();
+        let length = text
+            .read_until(b'\n', &mut line)
+            .context("gem5's debug output can't be read")?;
+        if length == 0 {
+            return Ok(found);
+        }
+        found.extend(request(&String::from_utf8_lossy(&line))?);
+    }
+}
+
+/// The request of a line; `None` if it is about something else: answers, snoops, lines that are written back or cleaned, what
+/// no cache keeps, and the right to write to a line that is there.
+fn request(line: &str) -> Result<Option<Request>> {
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    let [
+        tick,
+        crossbar,
+        "recvTimingReq:",
+        "src",
+        port,
+        "packet",
+        command,
+        range,
+        flags @ ..,
+    ] = &words[..]
+    else {
+        return Ok(None);
+    };
+    if !command.starts_with("Read") || flags.contains(&"UC") || flags.contains(&"BUSY") {
+        return Ok(None);
+    }
+    let read = || -> Option<Request> {
+        let tick = tick.strip_suffix(':')?.parse().ok()?;
+        let (_, port) = port.strip_suffix(']')?.rsplit_once('[')?;
+        let port: u16 = port.parse().ok()?;
+        let (first, _) = range.strip_prefix('[')?.split_once(':')?;
+        let address = u64::from_str_radix(first, 16).ok()?;
+        let core = crossbar.strip_suffix(".to_second:");
+        let (core, from) = match core {
+            Some(core) => (core.rsplit_once("cpu")?.1.parse().ok()?, first_level(port)),
+            None => (port, From::Second),
+        };
+        Some(Request {
+            tick,
+            core,
+            from,
+            line: address / LINE,
+        })
+    };
+    match read() {
+        Some(request) => Ok(Some(request)),
+        None => bail!(
+            "gem5's debug output has a line of another form: {}",
+            line.trim()
+        ),
+    }
+}
+
+/// What is at a port of a core's crossbar.
+const fn first_level(port: u16) -> From {
+    match port {
+        0 => From::Code,
+        1 => From::Data,
+        _ => From::Walk,
+    }
+}
+
+/// The lines that `core` asked for in the time from `begin` to `end`.
+pub fn asked(requests: &[Request], core: u16, (begin, end): (u64, u64)) -> BTreeSet<(From, u64)> {
+    let since = requests.partition_point(|request| request.tick < begin);
+    let within = requests[since..]
+        .iter()
+        .take_while(|request| request.tick <= end);
+    within
+        .filter(|request| request.core == core)
+        .map(|request| (request.from, request.line))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\
+        5: system.cpu0.to_second: recvTimingReq: src system.cpu0.to_second.cpu_side_port[0] packet ReadCleanReq [80202400:8020243f] IF\n\
+        5: system.cpu0.to_second: recvTimingReq: src system.cpu0.to_second.cpu_side_port[0] packet ReadCleanReq [80202400:8020243f] IF SF size: 1 lat: 0\n\
+        6: system.cpu1.to_second: recvTimingReq: src system.cpu1.to_second.cpu_side_port[1] packet ReadExReq [81f9ef00:81f9ef3f]\n\
+        7: system.cpu1.to_second: recvTimingReq: src system.cpu1.to_second.cpu_side_port[3] packet ReadReq [81fbb008:81fbb00f]\n\
+        8: system.interconnect: recvTimingReq: src system.interconnect.cpu_side_port[1] packet ReadExReq [81f9ef00:81f9ef3f]\n\
+        8: system.cpu1.to_second: recvTimingReq: src system.cpu1.to_second.cpu_side_port[1] packet ReadReq [2c000000:2c000003] UC\n\
+        8: system.cpu1.to_second: recvTimingReq: src system.cpu1.to_second.cpu_side_port[1] packet CleanInvalidReq [80202400:8020243f] PoC\n\
+        8: system.cpu1.to_second: recvTimingReq: src system.cpu1.to_second.cpu_side_port[1] packet UpgradeReq [80202400:8020243f]\n\
+        9: system.cpu1.to_second: recvTimingResp: src system.cpu1.to_second.mem_side_port[0] packet ReadResp [81f9ef00:81f9ef3f]\n";
+
+    #[test]
+    fn a_line_is_asked_for_by_one_cache_of_one_core() {
+        let requests = requests(TEXT.as_bytes()).unwrap();
+        let asked = |core, time| {
+            let lines = asked(&requests, core, time);
+            lines
+                .iter()
+                .map(|&(from, line)| (from, line * LINE))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(asked(0, (0, 9)), [(From::Code, 0x8020_2400)]);
+        assert_eq!(
+            asked(1, (0, 9)),
+            [
+                (From::Data, 0x81f9_ef00),
+                (From::Walk, 0x81fb_b000),
+                (From::Second, 0x81f9_ef00)
+            ]
+        );
+        assert_eq!(asked(1, (7, 7)), [(From::Walk, 0x81fb_b000)]);
+        assert_eq!(asked(0, (6, 9)), []);
+    }
+
+    #[test]
+    fn what_is_damaged_is_told() {
+        let damaged = TEXT.replacen("[80202400", "[8020x400", 1);
+        assert!(requests(damaged.as_bytes()).is_err());
+        assert!(requests(&b"info: something else\n"[..]).unwrap().is_empty());
+    }
+}
