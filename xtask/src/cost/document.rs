@@ -97,7 +97,7 @@ const NAMED: &str = "Which they are, and why a path has them (`xtask/src/cost/li
 
 /// Under the single numbers.
 const BOOT: &str = "
-`insns: reset to the guest's first` is the length of a boot. Most of it is the zeroing of the guest's RAM ([isolation](isolation.md#memory)).
+`insns: reset to the guest's first` is the length of a boot. A third of it is the zeroing of the guest's RAM ([isolation](isolation.md#memory)).
 ";
 
 pub fn page(baselines: &[Costs], cards: &[Card]) -> String {
