@@ -21,6 +21,7 @@ pub use turns::Turns;
 
 use std::io::Write;
 use std::path::Path;
+use std::thread;
 
 use anyhow::{Error, Result};
 use plan::Under;
@@ -33,10 +34,11 @@ use crate::job::{Job, Variant};
 use crate::kvm::Host;
 use crate::partial::Scratch;
 use crate::progress::Progress;
+use crate::spent::Account;
 use crate::symbols::{self, Symbols};
 use crate::timings::{self, Part};
 use crate::xen::Xen;
-use crate::{interrupt, launch, memory};
+use crate::{interrupt, launch, memory, toolchain};
 use follow::Watch;
 
 /// What boots need.
@@ -54,7 +56,7 @@ impl Ready {
     /// Finds the emulator of `job`, and builds its images. From here on a signal is
     /// noted: what was begun, a folder above all, is to be cleaned up.
     pub fn make(job: &Job) -> Result<Self> {
-        let (ready, lacks) = Self::for_some(job)?;
+        let (ready, lacks) = Self::for_some(job, |_, _| ())?;
         lacks
             .into_iter()
             .next()
@@ -62,12 +64,17 @@ impl Ready {
     }
 
     /// The same, if another hypervisor can't be had, for the others. An error if that leaves
-    /// nothing.
-    pub fn for_some(job: &Job) -> Result<(Self, Lacks)> {
+    /// nothing. `meanwhile` is done while images are built.
+    pub fn for_some(job: &Job, meanwhile: fn(&Emulator, &Job)) -> Result<(Self, Lacks)> {
         interrupt::catch()?;
         let emulator = timings::part(Part::Emulator, || interrupt::or(Emulator::ensure(job)))?;
-        let built = timings::part(Part::Pack, || {
-            interrupt::or(images::build(&job.board().name, job.load.packed()))
+        toolchain::ask_ahead();
+        let account = Account::here();
+        let built = thread::scope(|scope| {
+            scope.spawn(|| account.charge(|| meanwhile(&emulator, job)));
+            timings::part(Part::Pack, || {
+                interrupt::or(images::build(&job.board().name, job.load.packed()))
+            })
         })?;
         // Before anything is fetched, or booted for what it says of itself.
         memory::settle(job, &built)?;

@@ -46,13 +46,10 @@ impl Watcher {
         variant: Variant,
         built: &Built,
     ) -> Result<Option<Self>> {
-        let workloads = &job.load.plan.lists.workload.values;
-        let marked = workloads.iter().any(|workload| workload.is_marked());
         // Other hypervisors execute code that is not known here.
-        let known = !variant.under.is_other();
-        let counts = marked && known && job.metric == Metric::Insns;
+        let looks = has_marks(job) && !variant.under.is_other();
         let guest = &built.guest(job.image(variant)).elf;
-        let (Some(guest), Emulator::Qemu(qemu), true) = (guest, emulator, counts) else {
+        let (Some(guest), Emulator::Qemu(qemu), true) = (guest, emulator, looks) else {
             return Ok(None);
         };
         let plugin = plugin(qemu.command())?;
@@ -93,6 +90,20 @@ impl Watcher {
         let text = fs::read_to_string(&self.samples);
         let text = text.map_err(|_| "the emulator ended early".to_owned())?;
         ::critical::from_text(&text)
+    }
+}
+
+/// Whether samples of `job` are marked, and their values instructions.
+fn has_marks(job: &Job) -> bool {
+    let workloads = &job.load.plan.lists.workload.values;
+    let marked = workloads.iter().any(|workload| workload.is_marked());
+    marked && job.metric == Metric::Insns
+}
+
+/// Builds the plugin if `job` will have it look on. What goes wrong is told by the boot that needs it.
+pub fn prepare(emulator: &Emulator, job: &Job) {
+    if let (Emulator::Qemu(qemu), true) = (emulator, has_marks(job)) {
+        let _ = plugin(qemu.command());
     }
 }
 

@@ -9,7 +9,6 @@ use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Result, bail};
-use plan::Shard;
 use results::Results;
 
 use came::{Boot, Came};
@@ -17,6 +16,7 @@ use stage::Stage;
 
 use crate::boot::{Lacks, Ready, Show, Turns};
 use crate::completeness::Completeness;
+use crate::critical::prepare;
 use crate::folder::Folder;
 use crate::job::{Job, Variant};
 use crate::log::Log;
@@ -52,7 +52,7 @@ pub fn run(job: &Job, folder: Folder, show: Show) -> Result<Session> {
 
 /// The same, if `others` may run meanwhile.
 pub fn beside(job: &Job, folder: Folder, show: Show, others: bool) -> Result<Session> {
-    let ready = Ready::for_some(job)?;
+    let ready = Ready::for_some(job, prepare)?;
     let mut run = Run::new(job, &ready, &folder, show, None)?;
     run.stage.beside = others || job.jobs.get() > 1;
     let failure = run.all()?;
@@ -67,7 +67,8 @@ pub fn alternately(
     folders: [Folder; 2],
     show: Show,
 ) -> Result<[Session; 2]> {
-    let ready = [Ready::for_some(jobs[0])?, Ready::for_some(jobs[1])?];
+    let ready = |n: usize| Ready::for_some(jobs[n], prepare);
+    let ready = [ready(0)?, ready(1)?];
     let run = |n: usize| Run::new(jobs[n], &ready[n], &folders[n], show, Some(names[n]));
     let mut runs = [run(0)?, run(1)?];
     let mut failed = [None, None];
@@ -150,7 +151,6 @@ impl<'j> Run<'j> {
         let Self { stage, log, came } = self;
         let stage = *stage;
         let variants = stage.job.variants_of(number)?;
-        let parts = variants.iter().any(|one| one.part != Shard::WHOLE);
         let jobs = stage.job.jobs;
         let turns = Turns::new(log);
         let failed = Mutex::new(came.failed.keys().copied().collect::<BTreeSet<_>>());
@@ -186,9 +186,6 @@ impl<'j> Run<'j> {
                 ControlFlow::Break(())
             },
         );
-        if parts {
-            came.results.put_in_order();
-        }
         if matches!(ended, Ok(None)) {
             for (under, failure) in &came.failed {
                 came.results.lack(*under, &failure.why);

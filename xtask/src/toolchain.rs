@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
+use std::thread;
 
 use anyhow::Result;
 use results::Build;
@@ -32,8 +33,24 @@ pub fn home() -> PathBuf {
 
 /// Where the toolchain is.
 pub fn sysroot() -> Option<PathBuf> {
-    let said = output("rustc", &["--print", "sysroot"])?;
-    Some(said.trim().into())
+    static SYSROOT: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let ask = || {
+        let said = output("rustc", &["--print", "sysroot"])?;
+        Some(said.trim().into())
+    };
+    SYSROOT.get_or_init(ask).clone()
+}
+
+/// What `rustc -vV` says. The first line is that of `rustc --version`.
+fn compiler() -> Option<&'static str> {
+    static SAID: OnceLock<Option<String>> = OnceLock::new();
+    let said = SAID.get_or_init(|| output("rustc", &["-vV"]));
+    said.as_deref()
+}
+
+/// Asks the compiler and Git, on a thread, for what every run will ask: each answer takes some hundredths of a second.
+pub fn ask_ahead() {
+    thread::spawn(|| (build(), tree()));
 }
 
 /// Standard output of a program in the workspace's root; `None` if it can't be
@@ -49,8 +66,12 @@ pub fn output(program: impl Into<OsString>, arguments: &[&str]) -> Option<String
     output.status.success().then_some(text)
 }
 
-/// Whether the library of `target` is there; `None` if rustup can't tell.
+/// Whether the library of `target` is there; `None` if it is not where the compiler looks for it, and rustup can't tell.
 pub fn has_target(target: &str) -> Option<bool> {
+    let folder = sysroot().map(|root| root.join("lib/rustlib").join(target).join("lib"));
+    if folder.is_some_and(|folder| folder.is_dir()) {
+        return Some(true);
+    }
     let installed = output("rustup", &["target", "list", "--installed"])?;
     Some(installed.lines().any(|line| line.trim() == target))
 }
@@ -83,8 +104,8 @@ pub fn ensure_target(target: &str) -> Result<()> {
 
 /// The triple of the machine that this runs on, as rustc names it.
 pub fn host() -> Option<String> {
-    let version = output("rustc", &["-vV"])?;
-    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    let mut lines = compiler()?.lines();
+    let host = lines.find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned)
 }
 
@@ -97,7 +118,7 @@ pub fn build() -> Option<Build> {
 }
 
 fn ask() -> Option<Build> {
-    let compiler = output("rustc", &["-vV"])?;
+    let compiler = compiler()?;
     let git = |arguments: &[&str]| output("git", arguments);
     let commit = git(&["rev-parse", "HEAD"]).map(|commit| commit.trim().to_owned());
     // A file that Git does not know may be one that is compiled.
@@ -105,7 +126,7 @@ fn ask() -> Option<Build> {
     Some(Build {
         commit: commit.unwrap_or_default(),
         dirty: changed,
-        ..compiled_by(&compiler)
+        ..compiled_by(compiler)
     })
 }
 
@@ -130,12 +151,7 @@ fn compiled_by(said: &str) -> Build {
 
 /// First line of `rustc --version`.
 pub fn rustc_version() -> Option<String> {
-    static VERSION: OnceLock<Option<String>> = OnceLock::new();
-    let ask = || {
-        let version = output("rustc", &["--version"])?;
-        Some(version.lines().next()?.to_owned())
-    };
-    VERSION.get_or_init(ask).clone()
+    Some(compiler()?.lines().next()?.to_owned())
 }
 
 /// What `git describe` calls the tree; `None` if it is none of Git's.

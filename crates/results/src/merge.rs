@@ -115,7 +115,8 @@ fn join(run: &mut Run, part: Run) {
     run.commands.extend(part.commands);
     let (all, more) = (&mut run.results, part.results);
     all.cells.extend(more.cells);
-    all.put_in_order();
+    // Its parts are dealt out like cards.
+    all.cells.sort_by_key(rank);
     all.incomplete |= more.incomplete;
     all.missing.extend(more.missing);
     all.damaged.extend(more.damaged);
@@ -128,13 +129,6 @@ fn join(run: &mut Run, part: Run) {
         .filter(|note| !all.notes.contains(note))
         .collect();
     all.notes.extend(new);
-}
-
-impl Results {
-    /// Puts the cells of one plan in its order: its parts are dealt out like cards.
-    pub fn put_in_order(&mut self) {
-        self.cells.sort_by_key(rank);
-    }
 }
 
 /// Where a cell stands among those of one plan: within workload and shape by what the

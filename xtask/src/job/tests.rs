@@ -220,8 +220,8 @@ fn what_can_not_be_is_refused_with_the_remedy() {
 fn a_boot_for_each_of_the_atomics_that_were_named() {
     use plan::Atomics::{Llsc, Lse};
     let variants = |options: &[&str]| {
-        let variants = job(options).unwrap().variants().unwrap();
-        let both = variants.into_iter();
+        let variants = job(&[options, &["--wait", "wfi"]].concat()).unwrap();
+        let both = variants.variants().unwrap().into_iter();
         both.map(|variant| (variant.under, variant.choice.atomics))
             .collect::<Vec<_>>()
     };
@@ -237,7 +237,7 @@ fn a_boot_for_each_of_the_atomics_that_were_named() {
     let options = ["--atomics", "all", "--under", "rouse,none"];
     assert_eq!(variants(&options), all);
     // Each is told its own word.
-    let both = job(&["--atomics", "llsc,lse"]).unwrap();
+    let both = job(&["--atomics", "llsc,lse", "--wait", "wfi"]).unwrap();
     let told = |variant: Variant| both.load.boot_arguments(variant);
     let told: Vec<String> = both.variants().unwrap().into_iter().map(told).collect();
     assert!(told[0].contains("rouse.atomics=llsc ") && told[1].contains("rouse.atomics=lse "));
@@ -283,8 +283,29 @@ fn a_boot_for_each_way_in_which_linux_idles() {
         "under rouse, linux-cpuidle governor:menu"
     );
     // Our own guest has nothing of it.
-    let own = job(&["--linux-cpuidle", ways]).unwrap();
+    let own = job(&["--linux-cpuidle", ways, "--wait", "wfi"]).unwrap();
     assert_eq!(own.variants().unwrap().len(), 1);
+}
+
+#[test]
+fn many_cells_are_dealt_out_to_several_boots() {
+    let parts = |options: &[&str]| {
+        let variants = job(options).unwrap().variants().unwrap();
+        let parts = variants.iter().map(|variant| variant.part.to_string());
+        parts.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(parts(&["--wait", "wfi"]), "1/1");
+    assert_eq!(parts(&[]), "1/2 2/2");
+    assert_eq!(parts(&["--metric", "time"]), "1/1");
+    let all = [
+        "--wait",
+        "all",
+        "--trap",
+        "all",
+        "--poll-limit-us",
+        "10,20,50",
+    ];
+    assert_eq!(parts(&all), "1/3 2/3 3/3");
 }
 
 #[test]

@@ -83,12 +83,15 @@ pub fn usable(load: &mut Load, model: &str) -> Result<()> {
 
 /// Cells of a part, about: a boot takes as long as some of them before it comes to its first.
 const PART: usize = 128;
+/// From how many on there are at least two parts: what one boot takes half as long for as two do with a CPU each.
+const TWO: usize = 48;
 
 /// How many parts `cells` are dealt out to. A prime number: the values of dimensions take turns in
 /// the list of cells, and a number of parts that divides such a turn would give all that takes long
 /// to one of them.
 fn number_of_parts(cells: usize) -> u32 {
-    let needed = u32::try_from(cells.div_ceil(PART)).unwrap_or(u32::MAX);
+    let least = if cells < TWO { 1 } else { 2 };
+    let needed = u32::try_from(cells.div_ceil(PART).max(least)).unwrap_or(u32::MAX);
     let is_prime = |number: u32| (2..number).all(|divisor| !number.is_multiple_of(divisor));
     let mut numbers = needed.clamp(1, 997)..;
     numbers.find(|&number| is_prime(number)).unwrap_or(1)

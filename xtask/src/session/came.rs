@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow};
 use jiff::Timestamp;
-use plan::Under;
+use plan::{Shard, Under};
 use results::merge::{self, Run as Measured};
-use results::{Emulator, Results};
+use results::{Cell, Emulator, Results};
 
 use super::stage::Left;
 use crate::boot::{Kept, Lacks};
 use crate::images::Built;
 use crate::interrupt::Signal;
-use crate::job::Job;
+use crate::job::{Job, Variant};
 use crate::strict::Found;
 use crate::terminal::note;
 use crate::toolchain;
@@ -30,11 +30,51 @@ pub struct Came<'j> {
     pub failed: BTreeMap<Under, Failure>,
     /// What this repetition has measured.
     pub results: Results,
+    /// The boots that had parts of the same cells, up to now.
+    dealt: Dealt,
     /// What those before have.
     done: Vec<Measured>,
     pub found: Vec<Found>,
     pub ended: Option<String>,
     pub kept: Kept,
+}
+
+/// Boots one after another that had parts of the same cells.
+#[derive(Default)]
+struct Dealt {
+    /// What they have in common.
+    of: Option<Variant>,
+    /// The first of their cells.
+    first: usize,
+    /// Where each has its place among all.
+    places: Vec<u64>,
+}
+
+impl Dealt {
+    /// Puts `cells`, which a boot of `variant` has added to from `new` on, in the order in which they were dealt out.
+    fn put_in_order(&mut self, variant: Variant, new: usize, cells: &mut Vec<Cell>) {
+        let Shard { index, of } = variant.part;
+        let common = Some(Variant {
+            part: Shard::WHOLE,
+            ..variant
+        });
+        if self.of != common {
+            *self = Self {
+                of: common,
+                first: new,
+                places: Vec::new(),
+            };
+        }
+        let place = |cell: &Cell| cell.id * u64::from(of) + u64::from(index - 1);
+        self.places.extend(cells[new..].iter().map(place));
+        let these = cells.split_off(self.first);
+        let mut placed: Vec<_> = self.places.drain(..).zip(these).collect();
+        placed.sort_by_key(|(place, _)| *place);
+        for (place, cell) in placed {
+            self.places.push(place);
+            cells.push(cell);
+        }
+    }
 }
 
 /// What became of a boot.
@@ -60,6 +100,7 @@ impl<'j> Came<'j> {
             nothing: nothing(job, Some(emulator.describe(job)), built),
             failed: BTreeMap::new(),
             results: Results::default(),
+            dealt: Dealt::default(),
             done: Vec::new(),
             found: Vec::new(),
             ended: None,
@@ -148,6 +189,8 @@ impl<'j> Came<'j> {
         if let Some(watched) = watched.filter(|_| other.is_none()) {
             self.results.add_samples(first, under, watched);
         }
+        self.dealt
+            .put_in_order(variant, first, &mut self.results.cells);
         // Another kernel need not know our records.
         let owes_records = job.load.guest.is_none() || job.load.linux() || records.begun;
         self.ended = outcome.ended();
@@ -207,4 +250,40 @@ fn began() -> String {
     Timestamp::now()
         .strftime("%Y-%m-%dT%H:%M:%S.%3fZ")
         .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use plan::Choice;
+
+    use super::*;
+
+    #[test]
+    fn parts_come_together_as_they_were_dealt_out() {
+        let mut dealt = Dealt::default();
+        let mut cells = Vec::new();
+        let mut boot = |seed, index, of, added: &[(u64, &str)]| {
+            let new = cells.len();
+            cells.extend(added.iter().map(|&(id, unit)| Cell {
+                id,
+                unit: unit.into(),
+                ..Cell::default()
+            }));
+            let variant = Variant {
+                seed,
+                part: Shard { index, of },
+                ..Variant::of(Choice::NONE)
+            };
+            dealt.put_in_order(variant, new, &mut cells);
+            let units: Vec<&str> = cells.iter().map(|cell| cell.unit.as_str()).collect();
+            units.join("")
+        };
+        assert_eq!(boot(1, 1, 1, &[(0, "x"), (1, "y")]), "xy");
+        // The third was not measured.
+        assert_eq!(boot(2, 1, 2, &[(0, "a"), (2, "e")]), "xyae");
+        assert_eq!(boot(2, 2, 2, &[(0, "b"), (1, "d"), (2, "f")]), "xyabdef");
+        // In a repetition they may come the other way round.
+        assert_eq!(boot(4, 2, 2, &[(0, "h")]), "xyabdefh");
+        assert_eq!(boot(4, 1, 2, &[(0, "g")]), "xyabdefgh");
+    }
 }
