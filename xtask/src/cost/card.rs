@@ -3,6 +3,7 @@
 //! least that it could take on that core.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use anyhow::{Context, Result};
 use cost::Path;
@@ -18,7 +19,7 @@ use super::visit;
 use crate::board::Board;
 use crate::cli::CostArgs;
 use crate::terminal::note;
-use crate::toolchain;
+use crate::{side_by_side, toolchain};
 
 /// Version of [`Card`]'s format.
 pub const SCHEMA: u32 = 1;
@@ -70,6 +71,15 @@ impl Card {
         Some(self.cycles(model, path)?.warm as f64 / least.warm as f64)
     }
 
+    /// Adds what two boots on `model` came to.
+    fn add(&mut self, model: &str, warm: &Recorded, cold: Recorded) -> Result<()> {
+        self.emulator.clone_from(&warm.emulator);
+        self.models.insert(model.into(), paths(model, warm, &cold));
+        self.lines.insert(model.into(), cold.missed);
+        self.wake_ups.insert(model.into(), wake_up(model, warm)?);
+        Ok(())
+    }
+
     /// An injected IPI on `model`: both sides, and the least of both.
     pub fn ipi(&self, model: &str) -> Option<(u64, u64)> {
         let both = |send, receive| -> Option<u64> {
@@ -100,20 +110,41 @@ pub fn measure(args: &CostArgs, card: &mut Card) -> Result<()> {
         Some(model) => vec![model],
         None => MODELS.to_vec(),
     };
-    for model in models {
-        let simulator = Simulator {
-            board: &args.board,
-            model,
-            gem5: args.gem5.as_deref(),
-            limits: &args.limits,
-        };
-        let (warm, cold) = (simulator.record(false)?, simulator.record(true)?);
-        card.emulator.clone_from(&warm.emulator);
-        card.models.insert(model.into(), paths(model, &warm, &cold));
-        card.lines.insert(model.into(), cold.missed);
-        card.wake_ups.insert(model.into(), wake_up(model, &warm)?);
-    }
-    Ok(())
+    let simulator = |model| Simulator {
+        board: &args.board,
+        model,
+        gem5: args.gem5.as_deref(),
+        limits: &args.limits,
+    };
+    let boots = models
+        .iter()
+        .flat_map(|&model| [(model, false), (model, true)]);
+    let boots: Vec<(&str, bool)> = boots.collect();
+    let mut warm = None;
+    let mut ended = Ok(());
+    side_by_side::in_order(
+        boots,
+        simulator(models[0]).at_once()?,
+        |_, (model, cold)| (model, simulator(model).record(cold)),
+        |(model, recorded)| {
+            let added = recorded.and_then(|recorded| match warm.take() {
+                // Of each model the warm one comes first.
+                None => {
+                    warm = Some(recorded);
+                    Ok(())
+                }
+                Some(warm) => card.add(model, &warm, recorded),
+            });
+            let goes_on = added.is_ok();
+            ended = added;
+            if goes_on {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        },
+    );
+    ended
 }
 
 /// What each path takes on `model`. One that never shows itself alone is told: with 16 list registers no interrupt waits for one.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
@@ -100,6 +101,11 @@ impl Simulator<'_> {
             emulator: ready.emulator.shown(),
             period: period(&job)?,
         })
+    }
+
+    /// How many can run side by side here.
+    pub fn at_once(&self) -> Result<NonZeroUsize> {
+        Ok(self.job(false)?.emulators())
     }
 
     fn job(&self, cold: bool) -> Result<Job> {
