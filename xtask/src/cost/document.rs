@@ -88,6 +88,9 @@ the caches asked for, as the crossbars behind them wrote it down (`xtask/src/cos
 the second cache missed too. `ahead`: lines of EL2 that were asked for and that no committed instruction used, as a core fetches what is behind a return or a branch. `there`: lines that were used and not
 missed, as the call that empties the caches returns to the guest through them: the stack's top, and what an interrupt's handler left where one path follows another. `walked`: lines of translation tables,
 of the guest's stage 1 too, which stay in caches.
+
+The card before this one was measured with EL2's code and its memory of each CPU left in the second cache by some paths, so no cold figure of it is to be compared with one of today: `hypercall` on `minor` 419 then, 1206
+now, with the same instructions. `--compare` compares only cards that both have lines.
 ";
 
 /// Above their names.

@@ -253,6 +253,23 @@ mod tests {
     }
 
     #[test]
+    fn the_newest_card_names_the_lines_of_each_path_and_none_too_many() {
+        let newest = history::newest::<Card>().unwrap();
+        let card: Card = history::read(&newest).unwrap();
+        for (model, paths) in &card.models {
+            let lines = &card.lines[model];
+            for (path, cycles) in paths {
+                let floor = path.starts_with("floor-");
+                assert!(
+                    floor || cycles.cold.is_none() || lines.contains_key(path),
+                    "{model}, {path}"
+                );
+            }
+        }
+        lines::judge(&card.lines).unwrap();
+    }
+
+    #[test]
     fn a_path_stands_beside_the_least_of_its_core() {
         let text = document(&card(75, 1000)).terminal(None).join("\n");
         assert!(
