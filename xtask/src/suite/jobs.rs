@@ -3,10 +3,10 @@
 //! byte for byte. And what a cell comes to does not depend on the cells before it, so parts come to what
 //! the whole comes to.
 //!
-//! One sample of a comparison may be another. QEMU has threads beside that of the CPUs, and now and
-//! then one of them, by the host's clock, has the next CPU take its turn early: a CPU that polls then
-//! polls once more. That took 4 of a million samples where it was counted. A dependence on what ran
-//! before or beside changes more than one sample.
+//! One sample of a comparison may be another: 4 of a million were where it was counted, as if the next
+//! CPU had its turn early, and a CPU that polls had polled once more. QEMU has threads beside that of the
+//! CPUs, which go by the host's clock; that one of them is the cause was not shown. A dependence on what
+//! ran before or beside changes more than one sample.
 
 use std::fs;
 use std::path::Path;
