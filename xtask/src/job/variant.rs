@@ -83,7 +83,7 @@ pub fn usable(load: &mut Load, model: &str) -> Result<()> {
 
 /// Cells of a part, about: a boot takes as long as some of them before it comes to its first.
 const PART: usize = 128;
-/// From how many on there are at least two parts: what one boot takes half as long for as two do with a CPU each.
+/// From how many cells on there are at least two parts: two boots side by side, with a CPU each, then end before one would.
 const TWO: usize = 48;
 
 /// How many parts `cells` are dealt out to. A prime number: the values of dimensions take turns in
