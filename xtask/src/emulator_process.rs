@@ -6,7 +6,7 @@
 //! (`boards/gem5/machine.py`) are told by the host, on Linux.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -22,6 +22,9 @@ use crate::spent::{self, USER_TICK};
 /// How long a program that has nothing more to say may take to end.
 const LAST_BREATH: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(10);
+/// How long characters gather before they are read: a pipe of Linux holds 65536 of them (pipe(7)), and
+/// no emulated port sends that many meanwhile; one that did would wait, and lose none.
+const GATHER: Duration = Duration::from_millis(2);
 
 /// A line of the console or of the emulator itself.
 #[derive(Debug)]
@@ -120,10 +123,22 @@ impl Drop for EmulatorProcess {
     }
 }
 
+/// What comes in small pieces, read in larger ones. A serial port hands over each character by itself, and
+/// to wake a reader for each takes more than to emulate what sent it: so there is no reader to be woken, but
+/// for one that looks again after a while. The end comes as late as everything.
+struct Gathered<R>(R);
+
+impl<R: Read> Read for Gathered<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        thread::sleep(GATHER);
+        self.0.read(buffer)
+    }
+}
+
 /// Sends every line of `source`, whatever bytes it has.
 fn read_lines(source: impl Read + Send + 'static, sender: Sender<Line>, kind: fn(String) -> Line) {
     thread::spawn(move || {
-        let mut source = BufReader::new(source);
+        let mut source = BufReader::new(Gathered(source));
         let mut bytes = Vec::new();
         while source
             .read_until(b'\n', &mut bytes)

@@ -119,7 +119,7 @@ impl Needs {
             bad_input!("--guest: it is no arm64 Image");
         };
         let own = match &guest.elf {
-            Some(elf) => guests_own(elf, job, under)?,
+            Some(elf) => guests_own(elf, job, variant)?,
             None => 0,
         };
         // The device tree is in front of it.
@@ -185,11 +185,11 @@ fn neighbours(job: &Job, variant: Variant) -> Option<u64> {
     read.plan.neighbours.map(|kib| u64::from(kib) * 1024)
 }
 
-/// What our own guest takes for what it is to measure.
-fn guests_own(elf: &Path, job: &Job, under: Under) -> Result<u64> {
+/// What our own guest takes for what it is to measure in this boot.
+fn guests_own(elf: &Path, job: &Job, variant: Variant) -> Result<u64> {
     let taken = Taken::read(elf)?;
-    let machine = job.machine(under)?;
-    let plan = &job.load.plan;
+    let machine = job.machine(variant.under)?;
+    let plan = job.load.plan_of(variant);
     let values = if plan.raw {
         u64::from(plan.iterations)
     } else {

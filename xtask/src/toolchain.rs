@@ -119,10 +119,9 @@ pub fn build() -> Option<Build> {
 
 fn ask() -> Option<Build> {
     let compiler = compiler()?;
-    let git = |arguments: &[&str]| output("git", arguments);
-    let commit = git(&["rev-parse", "HEAD"]).map(|commit| commit.trim().to_owned());
+    let commit = output("git", &["rev-parse", "HEAD"]).map(|commit| commit.trim().to_owned());
     // A file that Git does not know may be one that is compiled.
-    let changed = git(&["status", "--porcelain"]).is_some_and(|changed| !changed.is_empty());
+    let changed = changes().is_some_and(|changes| !changes.is_empty());
     Some(Build {
         commit: commit.unwrap_or_default(),
         dirty: changed,
@@ -154,12 +153,26 @@ pub fn rustc_version() -> Option<String> {
     Some(compiler()?.lines().next()?.to_owned())
 }
 
-/// What `git describe` calls the tree; `None` if it is none of Git's.
+/// What differs from the commit, as `git status` lists it. It is asked once: Git looks at each file for this, which is most of
+/// what it takes to say what the tree is.
+fn changes() -> Option<&'static str> {
+    static CHANGES: OnceLock<Option<String>> = OnceLock::new();
+    let said = CHANGES.get_or_init(|| output("git", &["status", "--porcelain"]));
+    said.as_deref()
+}
+
+/// Whether a file of the commit is among `changes`; others are marked `??` (git-status(1), Short Format).
+fn is_changed(changes: &str) -> bool {
+    changes.lines().any(|line| !line.starts_with("??"))
+}
+
+/// What `git describe --dirty` calls the tree; `None` if it is none of Git's.
 pub fn tree() -> Option<String> {
     static TREE: OnceLock<Option<String>> = OnceLock::new();
     let ask = || {
-        let commit = output("git", &["describe", "--always", "--dirty"])?;
-        Some(commit.trim().to_owned())
+        let commit = output("git", &["describe", "--always"])?;
+        let dirty = if is_changed(changes()?) { "-dirty" } else { "" };
+        Some(format!("{}{dirty}", commit.trim()))
     };
     TREE.get_or_init(ask).clone()
 }
@@ -167,6 +180,19 @@ pub fn tree() -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_git_does_not_know_leaves_the_tree_what_it_is() {
+        assert!(!is_changed(""));
+        assert!(!is_changed("?? notes.txt\n"));
+        for changed in [
+            " M Cargo.toml\n",
+            "?? notes.txt\nA  new.rs\n",
+            "D  old.rs\n",
+        ] {
+            assert!(is_changed(changed), "{changed}");
+        }
+    }
 
     #[test]
     fn the_compiler_is_named_exactly() {

@@ -151,17 +151,20 @@ impl Load {
         }
     }
 
+    /// What of the plan is measured in a boot.
+    pub fn plan_of(&self, variant: Variant) -> Plan {
+        let plan = self.plan.chosen(variant.choice);
+        let shard = plan.shard.part(variant.part);
+        Plan { shard, ..plan }
+    }
+
     /// What is passed to the images in a boot. Another kernel gets what was given and
     /// nothing of ours, unless our program runs on it; the hypervisor keeps its own words.
     pub fn boot_arguments(&self, variant: Variant) -> String {
         let Variant { choice, seed, .. } = variant;
-        let plan = || {
-            let plan = self.plan.chosen(choice);
-            let shard = plan.shard.part(variant.part);
-            Plan { shard, ..plan }.to_string()
-        };
         let linux = self.linux();
-        let plan = (self.guest.is_none() || linux).then(plan);
+        let ours = self.guest.is_none() || linux;
+        let plan = ours.then(|| self.plan_of(variant).to_string());
         let survey = self.survey.then(|| format!("{PREFIX}{SURVEY}"));
         let deadlines = Some(self.deadlines.to_string());
         let idles = linux.then(|| idles(choice.cpuidle));

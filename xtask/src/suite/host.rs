@@ -2,10 +2,12 @@
 //! The tests of the host: those that Cargo knows, the model checks, and pages in a browser.
 
 use std::fs::{self, File};
+use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::thread;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::ON_TARGET;
 use super::pool::Task;
@@ -43,18 +45,32 @@ const KINDS: [Kind; 3] = [
     },
 ];
 
-/// Runs them one after the other, in front of people.
+/// Runs the first of them in front of people, and meanwhile the others aside: what became of those is said at
+/// the end.
 pub fn aloud(filter: &str) -> Result<()> {
-    for kind in KINDS {
-        if let Some(why) = (kind.lacks)() {
-            say!("{}: skipped, {why}", kind.name);
-            continue;
-        }
-        let status = kind.filtered(filter)?.status();
-        if !status.context("cargo can't be started")?.success() {
-            bail!("{} failed; what cargo said is above", kind.name);
+    let [first, others @ ..] = KINDS;
+    let (status, others) = thread::scope(|scope| {
+        let others = scope.spawn(|| others.map(|kind| (kind.name, kind.beside(filter))));
+        let status = first.filtered(filter).map(|mut cargo| cargo.status());
+        let others = others.join().unwrap_or_else(|panic| resume_unwind(panic));
+        (status, others)
+    });
+    let well = status?.context("cargo can't be started")?.success();
+    let mut failed = Vec::from_iter((!well).then_some(first.name));
+    for (name, outcome) in others {
+        match outcome {
+            Ok(what) => say!("{name}: {what}"),
+            Err(why) => {
+                say!("{name}: FAILED, {why:#}");
+                failed.push(name);
+            }
         }
     }
+    ensure!(
+        failed.is_empty(),
+        "{} failed; what cargo said is above",
+        failed.join(", ")
+    );
     Ok(())
 }
 
@@ -87,6 +103,14 @@ impl Kind {
             command.arg(filter);
         }
         Ok(command)
+    }
+
+    /// Runs them aside if nothing is lacking; what became of them.
+    fn beside(self, filter: &str) -> Result<String> {
+        match (self.lacks)() {
+            Some(why) => Ok(format!("skipped, {why}")),
+            None => Ok(format!("ok{}", self.aside(filter)?)),
+        }
     }
 
     /// Runs them; where what they say is.
@@ -150,7 +174,9 @@ fn pages() -> Result<Command> {
     Ok(cargo)
 }
 
-/// The model checks: tests built with loom's atomics, which need a build of their own.
+/// The model checks: tests built with loom's atomics, which need a build of their own. One at a time: each makes
+/// and drops the stacks of its threads for every order that it tries, and two tests of one process wait for each
+/// other in the kernel then, longer than both take.
 fn models() -> Command {
     let mut cargo = Command::new(toolchain::cargo());
     cargo
@@ -159,6 +185,7 @@ fn models() -> Command {
         .args(["test", "--release", "--package", "wait", "--test", "wakeup"])
         .args(["--package", "sched", "--lib"])
         .arg("--target-dir")
-        .arg(places::inside("target/model"));
+        .arg(places::inside("target/model"))
+        .args(["--", "--test-threads=1"]);
     cargo
 }
