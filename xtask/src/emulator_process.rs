@@ -123,9 +123,9 @@ impl Drop for EmulatorProcess {
     }
 }
 
-/// What comes in small pieces, read in larger ones. A serial port hands over each character by itself, and
-/// to wake a reader for each takes more than to emulate what sent it: so there is no reader to be woken, but
-/// for one that looks again after a while. The end comes as late as everything.
+/// Reads in larger pieces what comes in small ones. An emulated serial port writes each character by itself, and
+/// a reader that waits would be woken for each. This one sleeps before it looks, so whatever it reads,
+/// the end too, is up to [`GATHER`] late.
 struct Gathered<R>(R);
 
 impl<R: Read> Read for Gathered<R> {

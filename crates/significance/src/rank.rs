@@ -58,20 +58,20 @@ pub fn ways(ranks: &[usize], chosen: usize) -> Vec<f64> {
     let mut largest = ranks.to_vec();
     largest.sort_unstable_by(|a, b| b.cmp(a));
     let most: usize = largest.iter().take(chosen).sum();
-    // By how many are chosen, then by their sum; and the largest sum of so many yet.
+    // By how many are chosen, then by their sum. Beyond the largest sum of so many ranks so far all is 0.
     let mut ways = vec![vec![0.0; most + 1]; chosen + 1];
-    let mut largest = vec![0; chosen + 1];
+    let mut reached = vec![0; chosen + 1];
     ways[0][0] = 1.0;
     for (index, &rank) in ranks.iter().enumerate() {
-        // Of fewer, all that are left would not make as many as are to be chosen.
+        // With fewer than this the ranks that are left can't bring the count to `chosen`.
         let left = ranks.len() - index - 1;
         let fewest = chosen.saturating_sub(left).max(1);
         for count in (fewest..=chosen.min(index + 1)).rev() {
             let (fewer, more) = ways.split_at_mut(count);
-            let without = &fewer[count - 1][..=largest[count - 1]];
+            let without = &fewer[count - 1][..=reached[count - 1]];
             let sums = without.iter().zip(&mut more[0][rank..]);
             sums.for_each(|(without, with)| *with += without);
-            largest[count] = largest[count].max(largest[count - 1] + rank);
+            reached[count] = reached[count].max(reached[count - 1] + rank);
         }
     }
     ways.swap_remove(chosen)
