@@ -4,8 +4,6 @@
 
 mod pass;
 
-use core::hint::black_box;
-
 use abi::Info;
 use arrayvec::ArrayVec;
 use pages::Pool;
@@ -81,7 +79,7 @@ pub fn run(plan: &Plan, seed: u64, fault: Option<Fault>, pool: &mut Pool) {
                 hypervisor::begin_cell(id, pass, &entry.cell);
             }
             if fault == Some(Fault::CellHang) && (id, pass) == (count - 1, 1) {
-                hang();
+                arch::insn::hang();
             }
             if begun && entry.samples.is_some() {
                 samples::samples_of_cell(id as u64);
@@ -109,13 +107,6 @@ pub fn run(plan: &Plan, seed: u64, fault: Option<Fault>, pool: &mut Pool) {
 fn hand_on(_: &PerCpu, intid: u32) {
     if Some(intid) == platform().timer.hyp {
         hypervisor::timer();
-    }
-}
-
-/// Does nothing any more, as [`Fault::CellHang`] asks.
-fn hang() -> ! {
-    loop {
-        black_box(());
     }
 }
 

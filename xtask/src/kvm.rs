@@ -15,6 +15,7 @@ use anyhow::{Context, Result};
 use plan::Trap;
 
 use crate::images;
+use crate::job::ALIKE;
 
 /// The first word of the monitor's command lines.
 pub const BOOT: &str = "boot";
@@ -28,10 +29,6 @@ const MEMORY: u64 = 1024;
 /// What of it files of guests may take, MiB. Each is there three times: in the archive, unpacked, and
 /// as the monitor has read it.
 const FILES: u64 = 256;
-/// What the kernel is told, so that each boot is like the one before: nothing is at random,
-/// and a panic is an end. It prints nothing on the console but that, where the guest prints.
-const ARGUMENTS: &str = "nokaslr randomize_kstack_offset=off panic=-1 loglevel=1";
-
 /// What it is told of the trap of an instruction (Linux,
 /// Documentation/admin-guide/kernel-parameters.txt).
 const POLICIES: [&str; 2] = ["notrap", "trap"];
@@ -112,7 +109,7 @@ impl Host {
             .arg(&self.kernel)
             .arg("-initrd")
             .arg(&path)
-            .args(["-append", &format!("{ARGUMENTS} {}", boot.arguments)]);
+            .args(["-append", &format!("{ALIKE} {}", boot.arguments)]);
         Ok(())
     }
 }

@@ -19,7 +19,6 @@ use platform::image::{ALIGN, Image};
 use platform::{MAX_CPUS, Region};
 
 use crate::board::Machine;
-use crate::cli::Boot;
 use crate::failure::bad_input;
 use crate::images::Built;
 use crate::job::{Job, Variant};
@@ -35,7 +34,9 @@ const IMAGE: u64 = RAM + ALIGN;
 const TREE_AT_MOST: u64 = 128 * MIB;
 const TREE: u64 = MIB;
 /// Sizes of RAM that may be enough.
-const ENOUGH_MIB: [u64; 10] = [32, 40, 48, 64, 80, 96, 128, 160, 192, 256];
+const ENOUGH_MIB: [u64; 12] = [32, 40, 48, 64, 80, 96, 128, 160, 192, 256, 320, 384];
+/// How much of it is for firmware: EDK2 starts with no less, and what it takes lies between what it leaves.
+const OF_FIRMWARE_MIB: u64 = 128;
 /// More RAM than anything needs.
 const MOST_MIB: u64 = 1 << 20;
 
@@ -80,10 +81,9 @@ pub fn settle(job: &Job, built: &Built) -> Result<()> {
 /// is cleared at each boot, which is most of what a boot does.
 fn enough(job: &Job, built: &Built) -> Result<Option<String>> {
     let variants = job.variants()?;
-    let firmware = job.board().machine.firmware().is_some() || job.dirty_firmware.is_some();
     let others = variants.iter().any(|variant| variant.under.is_other());
-    let given = job.load.guest.is_some() || job.boot != Boot::Kernel;
-    if job.memory.is_chosen() || firmware || others || given {
+    let given = job.load.guest.is_some() || job.dirty_firmware.is_some();
+    if job.memory.is_chosen() || others || given {
         return Ok(None);
     }
     let needs = variants
@@ -91,7 +91,12 @@ fn enough(job: &Job, built: &Built) -> Result<Option<String>> {
         .map(|&variant| Needs::of(job, built, variant));
     let needs = needs.collect::<Result<Vec<_>>>()?;
     let most = bytes(job.memory.size());
-    let fit = |mib: &u64| needs.iter().all(|needs| needs.fit(mib * MIB));
+    let firmware = job.board().machine.firmware().is_some();
+    let taken = if firmware { OF_FIRMWARE_MIB } else { 0 };
+    let fit = |mib: &u64| {
+        let left = mib.saturating_sub(taken);
+        needs.iter().all(|needs| needs.fit(left * MIB))
+    };
     let sizes = ENOUGH_MIB.into_iter().filter(|mib| mib * MIB < most);
     Ok({ sizes }.find(fit).map(|mib| format!("{mib}M")))
 }

@@ -89,6 +89,26 @@ pub fn rounds(count: u64) {
     }
 }
 
+/// How many instructions [`nops`] executes.
+pub const NOPS: u64 = 256;
+
+/// Executes [`NOPS`] instructions that do nothing, one after another: an emulator is done with them sooner than with as
+/// many of a loop.
+#[inline(never)]
+pub fn nops() {
+    // SAFETY: no effect but that time passes.
+    unsafe {
+        asm!(".rept {n}", "nop", ".endr", n = const NOPS, options(nomem, nostack, preserves_flags));
+    }
+}
+
+/// Does nothing any more. An interrupt that is not masked is taken.
+pub fn hang() -> ! {
+    loop {
+        nops();
+    }
+}
+
 /// Invalidates the EL1&0 stage-1 translations of `address` on all PEs of the inner
 /// shareable domain, of every ASID and the current VMID (DDI 0487K.a, D8.14). DSB ISH waits
 /// for it.

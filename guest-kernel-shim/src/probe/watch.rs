@@ -96,7 +96,10 @@ pub fn act(after: impl FnOnce() -> u64, action: impl FnOnce()) {
         // Others get a turn now and then, not after each look: an emulator that has CPUs take
         // turns goes through all of them for it, and there can be hundreds.
         let next = clock::now() + clock::ticks(LOOK_US);
-        while clock::now() < next {}
+        while clock::now() < next {
+            // One look is hundreds of times as much work for an emulator as an instruction.
+            insn::nops();
+        }
         insn::yield_now();
     }
 }

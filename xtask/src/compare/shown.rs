@@ -194,7 +194,7 @@ fn verdict(figure: &Compared) -> String {
         p => format!(" (p {p:.3})"),
     };
     let p_value = figure.p_value.map_or(String::new(), p_value);
-    match (figure.verdict, figure.sees) {
+    match (figure.verdict, figure.sees()) {
         (Verdict::Better, _) => format!("better{p_value}"),
         (Verdict::Worse, _) => format!("worse{p_value}"),
         (Verdict::NoDifference, Some(0.0)) => "no difference, every run is the same".into(),

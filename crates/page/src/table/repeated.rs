@@ -91,7 +91,7 @@ fn columns(found: &Comparison<'_>, results: &Results, scale: Scale) -> Vec<Colum
     if !found.exact {
         columns.push(of(
             "sees %",
-            &|total, _| match (total.verdict, total.sees) {
+            &|total, _| match (total.verdict, total.sees()) {
                 (Verdict::TooFew, _) | (_, None) => "?".into(),
                 (_, Some(sees)) => format!("{sees:.1}"),
             },

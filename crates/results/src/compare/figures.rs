@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is compared of a cell, and what the runs say of it.
 
-use significance::{FEWEST, median, residuals};
+use significance::{FEWEST, detectable, median, residuals};
 
 use crate::Cell;
 
@@ -150,8 +150,8 @@ pub struct Compared {
     pub verdict: Verdict,
     /// Where it was tested: the p-value, with what the number of tests adds.
     pub p_value: Option<f64>,
-    /// Where no difference was seen: the one that would have been, in per cent of A.
-    pub sees: Option<f64>,
+    /// The level of this test alone, where it was one and saw no difference.
+    pub(super) saw_none_at: Option<f64>,
 }
 
 impl Compared {
@@ -164,7 +164,7 @@ impl Compared {
             b: Figures::of(quantity, b, apart)?,
             verdict: Verdict::Unknown,
             p_value: None,
-            sees: None,
+            saw_none_at: None,
         })
     }
 
@@ -226,6 +226,13 @@ impl Compared {
             (true, false) if can => Verdict::NoDifference,
             _ => Verdict::TooFew,
         };
+    }
+
+    /// Where no difference was seen: the one that would have been, in per cent of A. It is simulated each time it is asked for.
+    pub fn sees(&self) -> Option<f64> {
+        let (a, b) = (self.a.runs(), self.b.runs());
+        let least = detectable(&self.residuals(), a, b, self.saw_none_at?);
+        least.map(|least| least * 100.0)
     }
 
     /// How the runs of a side are spread, in parts of A's median; empty if that is not known.
@@ -322,7 +329,7 @@ mod tests {
             b: Figures(vec![b]),
             verdict: Verdict::Unknown,
             p_value: None,
-            sees: None,
+            saw_none_at: None,
         };
         assert_eq!(compared(0.0, 0.0).percent(), 0.0);
         assert_eq!(compared(0.0, 2.0).percent(), f64::INFINITY);

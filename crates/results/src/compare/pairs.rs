@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use significance::{detectable, holm, least_p, median, runs_needed, runs_to_see};
+use significance::{holm, least_p, median, runs_needed, runs_to_see};
 
 use crate::merge::Run;
 use crate::{Cell, Results};
@@ -151,10 +151,8 @@ impl<'r> Comparison<'r> {
                     self.level,
                     alone.is_none() || least_p(a, b) <= each,
                 );
-                if figure.verdict == Verdict::NoDifference {
-                    let least = detectable(&figure.residuals(), a, b, each);
-                    figure.sees = least.map(|least| least * 100.0);
-                }
+                let none = figure.verdict == Verdict::NoDifference;
+                figure.saw_none_at = none.then_some(each);
             }
         }
         self.pairs.iter_mut().for_each(find_stage);

@@ -117,7 +117,7 @@ fn no_difference_says_what_would_have_been_seen_and_with_how_many_runs_more_is()
         runs(&[991, 996, 1000, 1004, 1009]),
     );
     let comparison = Comparison::new(&a, &b, 0.05);
-    let sees = comparison.pairs[0].total().unwrap().sees.unwrap();
+    let sees = comparison.pairs[0].total().unwrap().sees().unwrap();
     // Of runs that lie within 1 %.
     assert!((1.0..2.4).contains(&sees), "{sees}");
     let runs = |percent| comparison.runs_to_see(percent)[0].unwrap();
