@@ -203,7 +203,7 @@ fn a_slowdown_of_the_sgi_path_is_found() {
     let found = Comparison::new(&a, &b, LEVEL);
     for pair in &found.pairs {
         let total = pair.total().unwrap();
-        println!("80: {:?}", (total.percent(), total.sees, total.p_value));
+        println!("80: {:?}", (total.percent(), total.sees(), total.p_value));
         let expected = match pair.cell.what.deliver {
             Deliver::Inject => Verdict::Worse,
             Deliver::Direct => Verdict::NoDifference,
@@ -213,7 +213,7 @@ fn a_slowdown_of_the_sgi_path_is_found() {
     for runs in [20, 48] {
         let few = Comparison::new(&a[..runs], &b[..runs], LEVEL);
         let seen = few.pairs.iter().map(|pair| pair.total().unwrap());
-        let seen: Vec<_> = seen.map(|total| (total.percent(), total.sees)).collect();
+        let seen: Vec<_> = seen.map(|total| (total.percent(), total.sees())).collect();
         println!("{runs}: {seen:?}, asked for: {:?}", few.runs_to_see(5.0));
     }
     // The first 48 of each side did not show it, and said that 80 might.
