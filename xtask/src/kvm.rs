@@ -29,6 +29,7 @@ const MEMORY: u64 = 1024;
 /// What of it files of guests may take, MiB. Each is there three times: in the archive, unpacked, and
 /// as the monitor has read it.
 const FILES: u64 = 256;
+
 /// What it is told of the trap of an instruction (Linux,
 /// Documentation/admin-guide/kernel-parameters.txt).
 const POLICIES: [&str; 2] = ["notrap", "trap"];

@@ -35,8 +35,11 @@ const TREE_AT_MOST: u64 = 128 * MIB;
 const TREE: u64 = MIB;
 /// Sizes of RAM that may be enough.
 const ENOUGH_MIB: [u64; 12] = [32, 40, 48, 64, 80, 96, 128, 160, 192, 256, 320, 384];
-/// How much of it is for firmware: EDK2 starts with no less, and what it takes lies between what it leaves.
-const OF_FIRMWARE_MIB: u64 = 128;
+/// The least with which EDK2 starts: with 96 MiB it says nothing and stands.
+const FIRMWARE_STARTS_MIB: u64 = 128;
+/// What is left for firmware beside all that we need. Of 128 and of 160 MiB, EDK2 and the hypervisor left 92 and 132 in one
+/// piece.
+const FIRMWARE_TAKES_MIB: u64 = 64;
 /// More RAM than anything needs.
 const MOST_MIB: u64 = 1 << 20;
 
@@ -92,13 +95,17 @@ fn enough(job: &Job, built: &Built) -> Result<Option<String>> {
     let needs = needs.collect::<Result<Vec<_>>>()?;
     let most = bytes(job.memory.size());
     let firmware = job.board().machine.firmware().is_some();
-    let taken = if firmware { OF_FIRMWARE_MIB } else { 0 };
-    let fit = |mib: &u64| {
-        let left = mib.saturating_sub(taken);
-        needs.iter().all(|needs| needs.fit(left * MIB))
+    let (least, taken) = match firmware {
+        true => (FIRMWARE_STARTS_MIB, FIRMWARE_TAKES_MIB),
+        false => (0, 0),
     };
-    let sizes = ENOUGH_MIB.into_iter().filter(|mib| mib * MIB < most);
-    Ok({ sizes }.find(fit).map(|mib| format!("{mib}M")))
+    let fit = |mib: &u64| {
+        let left = (mib - taken) * MIB;
+        needs.iter().all(|needs| needs.fit(left))
+    };
+    let sizes = ENOUGH_MIB.into_iter();
+    let mut sizes = sizes.filter(|mib| *mib >= least && mib * MIB < most);
+    Ok(sizes.find(fit).map(|mib| format!("{mib}M")))
 }
 
 /// What has to find a place.

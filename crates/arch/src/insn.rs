@@ -89,16 +89,18 @@ pub fn rounds(count: u64) {
     }
 }
 
-/// How many instructions [`nops`] executes.
-pub const NOPS: u64 = 256;
-
-/// Executes [`NOPS`] instructions that do nothing, one after another: an emulator is done with them sooner than with as
+/// Executes 256 instructions that do nothing, one after another: an emulator is done with them sooner than with as
 /// many of a loop.
 #[inline(never)]
 pub fn nops() {
     // SAFETY: no effect but that time passes.
     unsafe {
-        asm!(".rept {n}", "nop", ".endr", n = const NOPS, options(nomem, nostack, preserves_flags));
+        asm!(
+            ".rept 256",
+            "nop",
+            ".endr",
+            options(nomem, nostack, preserves_flags)
+        )
     }
 }
 

@@ -21,7 +21,7 @@ use self::log::Sample;
 use crate::terminal::say;
 
 /// Samples that are counted of each cell.
-const COUNT: u32 = 60;
+const COUNT: u32 = 100;
 /// Those of them in a pass.
 const IN_PASS: usize = (COUNT / plan::PASSES) as usize;
 

@@ -230,8 +230,9 @@ impl Compared {
 
     /// Where no difference was seen: the one that would have been, in per cent of A. It is simulated each time it is asked for.
     pub fn sees(&self) -> Option<f64> {
+        let level = self.saw_none_at?;
         let (a, b) = (self.a.runs(), self.b.runs());
-        let least = detectable(&self.residuals(), a, b, self.saw_none_at?);
+        let least = detectable(&self.residuals(), a, b, level);
         least.map(|least| least * 100.0)
     }
 
