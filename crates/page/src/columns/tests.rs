@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+use super::*;
+use crate::scale::operation_of;
+
+fn measured(count: u64, value: u64) -> Cell {
+    let stats = Stats {
+        count,
+        min: value,
+        p50: value,
+        p90: value,
+        p99: value,
+        p999: value,
+        max: value,
+        mean: value as f64,
+    };
+    results::samples::cell(plan::Wait::Wfi, "insns", stats)
+}
+
+fn shown(cells: &[Cell]) -> Vec<(String, Vec<String>)> {
+    let cells: Vec<&Cell> = cells.iter().collect();
+    let scale = Scale::of(&results::samples::results());
+    let columns = statistics(&cells, scale);
+    let text = |column: &Column| (column.title().to_owned(), column.texts().to_vec());
+    columns.iter().map(text).collect()
+}
+
+#[test]
+fn a_percentile_stands_only_where_samples_support_it() {
+    for (count, titles) in [
+        (19, "min max"),
+        (20, "min p50 max"),
+        (99, "min p50 max"),
+        (100, "min p50 p90 max"),
+        (1000, "min p50 p90 p99 max"),
+        (9999, "min p50 p90 p99 max"),
+        (10_000, "min p50 p90 p99 p99.9 max"),
+    ] {
+        let shown = shown(&[measured(count, 7)]);
+        let found: Vec<&str> = shown.iter().map(|(title, _)| title.as_str()).collect();
+        assert_eq!(found.join(" "), titles, "{count} samples");
+    }
+    let both = shown(&[measured(1000, 7), measured(24, 8)]);
+    assert_eq!(both[3], ("p99".into(), vec!["7".into(), TOO_FEW.into()]));
+}
+
+#[test]
+fn a_percentile_is_shown_with_the_width_of_its_bucket() {
+    let shown = shown(&[
+        measured(24, 20_589),
+        measured(24, 20_576),
+        measured(24, 1023),
+    ]);
+    let p50 = ["20592±16", "20592±16", "1023"].map(String::from);
+    assert_eq!(shown[1], ("p50".into(), p50.to_vec()));
+    let min = ["20589", "20576", "1023"].map(String::from);
+    assert_eq!(shown[0], ("min".into(), min.to_vec()));
+}
+
+#[test]
+fn where_the_median_is_blind_the_mean_stands() {
+    let mut cell = measured(24, 888);
+    cell.what.workload = plan::Workload::Messaging;
+    assert_eq!(shown(&[cell])[0].0, "mean");
+    assert_ne!(shown(&[measured(24, 888)])[0].0, "mean");
+    let coarse = Cell {
+        counter_coarse: Some(0.1),
+        ..measured(24, 160)
+    };
+    assert_eq!(shown(&[coarse])[0].0, "mean");
+}
+
+#[test]
+fn the_load_and_the_noise_stand_where_there_are_any() {
+    let titles = |columns: Vec<Column>| -> Vec<(String, Vec<String>)> {
+        let text = |column: &Column| (column.title().to_owned(), column.texts().to_vec());
+        columns.iter().map(text).collect()
+    };
+    let plain = measured(10, 7);
+    assert!(load(&[&plain]).is_empty() && noise(&[&plain]).is_none());
+    let group = |counts: &[(&str, u64)]| -> results::Counts {
+        let counts = counts.iter();
+        counts
+            .map(|(name, count)| ((*name).into(), *count))
+            .collect()
+    };
+    let mut cell = measured(10, 7);
+    let arrivals = [
+        ("asked-ticks", 400),
+        ("reached-ticks", 1000),
+        ("longest-queue", 6),
+    ];
+    cell.counters.insert("arrivals".into(), group(&arrivals));
+    cell.counters
+        .insert("noise".into(), group(&[("rounds", 25)]));
+    let expected = [("reached %", ["40.0", "·"]), ("queue", ["6", "·"])];
+    let expected = expected.map(|(title, texts)| (title.into(), texts.map(String::from).to_vec()));
+    assert_eq!(titles(load(&[&cell, &plain])), expected);
+    let rounds = titles(noise(&[&cell, &plain]).into_iter().collect());
+    assert_eq!(rounds, [("rounds".into(), vec!["2.50".into(), "·".into()])]);
+    // A block of one request has no interval, and no load.
+    cell.counters.insert(
+        "arrivals".into(),
+        group(&[("asked-ticks", 0), ("reached-ticks", 0)]),
+    );
+    assert_eq!(cell.load_reached(), None);
+}
+
+#[test]
+fn an_open_loop_has_a_table_and_a_unit_of_its_own() {
+    let mut cell = measured(10, 7);
+    cell.what.workload = plan::Workload::Notify;
+    assert_eq!(
+        (cell.table().as_str(), operation_of(&cell)),
+        ("notify", "request")
+    );
+    cell.what.arrival_us = 20;
+    assert_eq!(
+        (cell.table().as_str(), cell.subject().as_str()),
+        ("notify, open loop", "notify, open loop one")
+    );
+    assert!(operation_of(&cell).contains("meant to come"));
+    let columns = limits(&[&cell, &measured(10, 7)]);
+    let columns: Vec<_> = columns
+        .iter()
+        .map(|column| (column.title(), column.texts().to_vec()))
+        .collect();
+    assert_eq!(columns, [("arrival", vec!["20".to_owned(), "-".into()])]);
+}

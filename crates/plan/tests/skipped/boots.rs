@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which boot has which cells, and what CPUs that take turns do not have.
+
+use super::*;
+
+/// A boot for each set of knobs has each cell once, and what can't run in the first.
+#[test]
+fn boots_with_other_knobs_share_the_cells() {
+    let mut plan = Plan::default();
+    plan.set("trap", "none,wfi,both").unwrap();
+    plan.set("host-poll-us", "0,50").unwrap();
+    plan.set("deliver", "inject,direct").unwrap();
+    plan.set("host-poll", "fixed,adaptive").unwrap();
+    let mut kvm = Machine {
+        under: plan::Under::Kvm,
+        ..machine()
+    };
+    let all: Vec<Cell> = plan.cells(&kvm).collect();
+    let mut parts = Vec::new();
+    for trap in [plan::Trap::None, plan::Trap::Wfi, plan::Trap::Both] {
+        for host_poll_us in [0, 50] {
+            kvm.given = Some(plan::Given {
+                trap,
+                host_poll_us,
+                alone: false,
+            });
+            let part: Vec<Cell> = plan.cells(&kvm).collect();
+            let first = trap == plan::Trap::None && host_poll_us == 0;
+            for cell in &part {
+                let runs = cell.skip_reason(&kvm).is_none();
+                assert!(first || runs, "{cell:?}");
+                assert!(!runs || (cell.trap, cell.host_poll_us) == (trap, host_poll_us));
+                assert!(!runs || cell.deliver == plan::Deliver::Inject);
+                assert!(
+                    !runs || cell.host_poll_us == 0 || cell.host_poll == plan::HostPoll::Adaptive
+                );
+            }
+            parts.extend(part);
+        }
+    }
+    assert_eq!(parts.len(), all.len());
+    assert!(all.iter().all(|cell| parts.contains(cell)));
+}
+
+/// Where there is one boot, it has every cell of which as much traps as the cell wants, and
+/// says of the others why not.
+#[test]
+fn a_boot_alone_has_what_its_trap_makes_no_difference_to() {
+    let mut plan = Plan::default();
+    plan.set("workload", "pingpong").unwrap();
+    plan.set("wait", "busy,wfe,wfi").unwrap();
+    let cells = |plan: &Plan, trap| {
+        let kvm = Machine {
+            under: plan::Under::Kvm,
+            given: Some(plan::Given {
+                trap,
+                host_poll_us: 0,
+                alone: true,
+            }),
+            ..machine()
+        };
+        let cells = plan.cells(&kvm).map(|cell| {
+            let trap = cell
+                .skip_reason(&kvm)
+                .map_or(format!("{}", cell.trap), |why| format!("{why}"));
+            (cell.wait.to_string(), trap)
+        });
+        cells.collect::<std::collections::BTreeSet<_>>()
+    };
+    let pairs = |pairs: &[(&str, &str)]| {
+        let pairs = pairs
+            .iter()
+            .map(|&(wait, trap)| (wait.to_owned(), trap.to_owned()));
+        pairs.collect::<std::collections::BTreeSet<_>>()
+    };
+    use plan::Trap;
+    let trapped = pairs(&[("busy", "none"), ("wfe", "none"), ("wfi", "wfi")]);
+    assert_eq!(cells(&plan, Trap::Wfi), trapped);
+    let free = pairs(&[("busy", "none"), ("wfe", "none"), ("wfi", "none")]);
+    assert_eq!(cells(&plan, Trap::None), free);
+    // What was named and can't be had is told, once.
+    plan.set("trap", "none,wfi").unwrap();
+    let told = cells(&plan, Trap::Wfi);
+    let mut skipped = told.difference(&trapped);
+    assert!(skipped.any(|(wait, why)| wait == "wfi" && why.contains("kvm-arm.wfi_trap_policy")));
+}
+
+#[test]
+fn a_loop_that_keeps_its_turn_is_skipped_where_cpus_take_turns() {
+    let reason = |cpus_at_once| {
+        let machine = Machine {
+            linux: true,
+            cpus_at_once,
+            ..machine()
+        };
+        let plan = plan("rouse.workload=linux-membarrier rouse.trap=none");
+        let cells: Vec<Cell> = plan.cells(&machine).collect();
+        assert_eq!(cells.len(), 1);
+        cells[0].skip_reason(&machine)
+    };
+    assert_eq!(reason(true), None);
+    assert_eq!(reason(false), Some(SkipReason::LoopTakesTurns));
+}
