@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls to what is below: PSCI, and Rouse's hypercalls if it is there.
 
-use abi::{CellWords, Counter, Floor, Info, KnobValue, Neighbour, Shared, TimeLog};
+use abi::{CellWords, ConsoleWords, Counter, Floor, Info, KnobValue, Neighbour, Shared, TimeLog};
 use core::arch::asm;
 use core::fmt::{self, Write};
 use core::sync::atomic::AtomicBool;
@@ -263,6 +263,22 @@ pub fn begin_cell(id: usize, pass: u32, cell: &Cell) {
 /// Says that no cell runs any more.
 pub fn end_cells() {
     say_cell(0, 0, CellWords::default());
+}
+
+/// What says text on the console in place of the UART, if that is there; see [`abi::CALL_CONSOLE`].
+pub fn text() -> Option<fn(&ConsoleWords)> {
+    (present() && put(&ConsoleWords::default())).then_some(|words| {
+        put(words);
+    })
+}
+
+/// Says `words` on the console; whether there is such a call.
+fn put(words: &ConsoleWords) -> bool {
+    let mut registers: Registers = [0; 18];
+    registers[0] = u64::from(abi::CALL_CONSOLE);
+    registers[1..1 + ConsoleWords::REGISTERS].copy_from_slice(&words.0);
+    call_by(conduit(), &mut registers);
+    registers[0] as i64 == abi::SUCCESS
 }
 
 fn say_cell(number: u64, pass: u32, words: CellWords) {

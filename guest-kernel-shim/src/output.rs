@@ -3,11 +3,15 @@
 
 use core::fmt::{self, Write};
 
+use abi::ConsoleWords;
 use console::Port;
 use platform::Uart;
 use spin::mutex::SpinMutex;
+use spin::once::Once;
 
 static PORT: SpinMutex<Option<Port>> = SpinMutex::new(None);
+/// See [`by_call`].
+static CALL: Once<fn(&ConsoleWords)> = Once::new();
 
 /// Starts output on `uart`.
 ///
@@ -28,11 +32,60 @@ pub unsafe fn open_alone(uart: Uart) {
     unsafe { *PORT.as_mut_ptr() = Some(Port::new(uart)) };
 }
 
+/// From now on lines go to `call`, and not to the UART.
+pub fn by_call(call: fn(&ConsoleWords)) {
+    CALL.call_once(|| call);
+}
+
 /// Writes a line.
 pub fn line(text: fmt::Arguments<'_>) {
-    if let Some(port) = PORT.lock().as_mut() {
-        // Output to a `Port` has no error.
+    write(&mut PORT.lock(), text);
+}
+
+/// Writes a line to what output goes to. Neither has an error.
+fn write(port: &mut Option<Port>, text: fmt::Arguments<'_>) {
+    if let Some(&call) = CALL.get() {
+        let mut gathered = Gathered::new(call);
+        let _ = writeln!(gathered, "{text}");
+        gathered.send();
+    } else if let Some(port) = port {
         let _ = writeln!(port, "{text}");
+    }
+}
+
+/// Text on its way to a call, which takes some at a time.
+struct Gathered {
+    call: fn(&ConsoleWords),
+    words: ConsoleWords,
+    bytes: usize,
+}
+
+impl Gathered {
+    fn new(call: fn(&ConsoleWords)) -> Self {
+        let words = ConsoleWords::default();
+        Self {
+            call,
+            words,
+            bytes: 0,
+        }
+    }
+
+    fn send(&mut self) {
+        (self.call)(&self.words);
+        *self = Self::new(self.call);
+    }
+}
+
+impl Write for Gathered {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for byte in text.bytes() {
+            if self.bytes == ConsoleWords::ROOM {
+                self.send();
+            }
+            self.words.put(self.bytes, byte);
+            self.bytes += 1;
+        }
+        Ok(())
     }
 }
 
@@ -48,9 +101,7 @@ pub fn end() {
 /// hold it.
 pub fn line_unlocked(text: fmt::Arguments<'_>) {
     // SAFETY: this CPU ends the machine; two writers at worst mix characters.
-    if let Some(port) = unsafe { (*PORT.as_mut_ptr()).as_mut() } {
-        let _ = writeln!(port, "{text}");
-    }
+    write(unsafe { &mut *PORT.as_mut_ptr() }, text);
 }
 
 /// Reports a boot stage; the last one printed tells where a boot that hangs got to.

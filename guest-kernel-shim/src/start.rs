@@ -61,6 +61,9 @@ pub fn first(dtb: u64, program: Program, run: Run) -> ! {
     }
     stage!("guest-mmu", "{} CPUs", platform.cpus.len());
     hypervisor::discover(platform.psci, platform.hypervisor);
+    if let Some(call) = hypervisor::text() {
+        output::by_call(call);
+    }
     if let Some(other) = platform::other_monitor(blob) {
         output::line(format_args!(
             "rouse: refused: monitor: it has {other}, and this guest needs {}; use the monitor of the guest's tree",

@@ -30,7 +30,6 @@ macro_rules! numbered {
     };
 }
 
-mod cell_words;
 mod end;
 pub mod exits;
 mod knob;
@@ -40,8 +39,8 @@ mod payload;
 mod time_log;
 mod uid;
 mod watch;
+mod words;
 
-pub use cell_words::CellWords;
 pub use end::{End, Ended};
 pub use knob::{Deliver, KnobValue, Trap};
 pub use neighbour::{Neighbour, Shared};
@@ -49,6 +48,7 @@ pub use payload::{Extent, Images, NoPayload, PayloadHeader};
 pub use time_log::{TimeLog, TimeNote, event_of, event_word};
 pub use uid::{hypervisor, uid};
 pub use watch::{Noted, OperationLog, WatchPoint};
+pub use words::{CellWords, ConsoleWords, Words};
 
 /// Asks which hypervisor this is; answers [`UID`] in w0 to w3.
 pub const CALL_UID: u32 = 0x8600_ff01;
@@ -106,6 +106,9 @@ pub const CALL_SHARED: u32 = 0xc600_000d;
 /// Has the calling vCPU's exits come to the least vectors that there can be, the [`Floor`] with number x1; where
 /// the hypervisor was not told to allow it, there is no such call. x0 is [`SUCCESS`] or [`INVALID`].
 pub const CALL_FLOOR: u32 = 0xc600_000e;
+/// Says x1 to x16 on the console as if the calling vCPU had written them to its UART, as [`ConsoleWords`] has them. Two exits
+/// a character are one for 128 of them. x0 is [`SUCCESS`].
+pub const CALL_CONSOLE: u32 = 0xc600_000f;
 /// Has [`CALL_EVICT`] clean EL2's code, constants and variables.
 pub const EVICT_IMAGE: u64 = u64::MAX;
 /// Has it forget the translations of both stages and of EL2, on every CPU; and clean what such a call uses on its way,

@@ -42,7 +42,7 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
 
 /// Whether the function is served: PSCI belongs to another class.
 fn is_known(function: u64) -> bool {
-    const KNOWN: [u32; 11] = [
+    const KNOWN: [u32; 12] = [
         0x8000_0000,
         0x8000_0001,
         abi::CALL_UID,
@@ -54,6 +54,7 @@ fn is_known(function: u64) -> bool {
         abi::CALL_TRACE,
         abi::CALL_LOG,
         abi::CALL_EVICT,
+        abi::CALL_CONSOLE,
     ];
     let function = function as u32;
     KNOWN.contains(&function)
@@ -99,6 +100,20 @@ fn known(tally: &mut Tally, random: &mut Random) {
         tally.case(answer == INVALID, format_args!("events of vCPU {vcpu}"));
     }
     evictions(tally);
+    nothing_said(tally, random);
+}
+
+/// A text that begins with its end is none, whatever is behind it, and only the answer changes.
+fn nothing_said(tally: &mut Tally, random: &mut Random) {
+    for conduit in [Conduit::Hvc, Conduit::Smc] {
+        let mut registers: Registers = core::array::from_fn(|_| random.draw());
+        registers[0] = random.draw() << 32 | u64::from(abi::CALL_CONSOLE);
+        registers[1] &= !0xff;
+        let before = registers;
+        hypervisor::call_by(conduit, &mut registers);
+        let good = registers[0] == SUCCESS && registers[1..] == before[1..];
+        tally.case(good, format_args!("no text: {:#x}", registers[0]));
+    }
 }
 
 /// What there is can be evicted, again and again while others run; nothing else can, and

@@ -40,10 +40,13 @@ impl GuestUart {
 
     /// A write of the register at `offset`.
     pub fn write(&mut self, offset: u64, value: u64) {
-        if offset != DATA {
-            return;
+        if offset == DATA {
+            self.take(value as u8);
         }
-        let byte = value as u8;
+    }
+
+    /// One more character, which ends the line if it is the last that there is room for.
+    pub fn take(&mut self, byte: u8) {
         if byte != b'\r' {
             self.line.push(byte);
         }

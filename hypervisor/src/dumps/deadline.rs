@@ -21,7 +21,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicU64};
 
 use aarch64_cpu::registers::{CNTFRQ_EL0, CNTPCT_EL0, Readable};
-use abi::CellWords;
+use abi::{CellWords, Words};
 use arch::insn;
 
 use crate::cpu::percpu::PerCpu;
@@ -72,6 +72,11 @@ pub fn is_set() -> bool {
 /// The guest hands on what it gets of EL2's timer, from now on.
 pub fn is_handed_on() {
     HANDS_ON.store(true, Relaxed);
+}
+
+/// The words of the cell that runs.
+fn words() -> CellWords {
+    Words(core::array::from_fn(|n| WORDS[n].load(Relaxed)))
 }
 
 /// The guest begins pass `pass` of cell `cell` - 1, which `words` describe, or, with 0, none.
@@ -158,7 +163,7 @@ impl fmt::Display for Late {
                 f,
                 "cell {} ({}), pass {} has run for {} s",
                 (running as u32) - 1,
-                CellWords(core::array::from_fn(|n| WORDS[n].load(Relaxed))),
+                words(),
                 (running >> PASS) + 1,
                 seconds(now - SINCE.load(Relaxed).min(now))
             )?,

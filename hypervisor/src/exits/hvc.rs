@@ -3,7 +3,7 @@
 //! hypercalls of crate `abi`.
 
 use aarch64_cpu::registers::{ESR_EL2, ICH_VTR_EL2, ID_AA64MMFR1_EL1, Readable};
-use abi::{CellWords, Counter, Info, Knob, KnobValue, Shared, TimeLog};
+use abi::{ConsoleWords, Counter, Info, Knob, KnobValue, Shared, TimeLog, Words};
 use arch::frame::Frame;
 use arch::layout;
 use trap::esr::{self, Esr};
@@ -74,6 +74,7 @@ fn serve(cpu: &PerCpu, frame: &mut Frame, function: u32) {
             let done = floor::enter(frame.x[1]);
             frame.x[0] = done.map_or(abi::INVALID, |()| abi::SUCCESS) as u64;
         }
+        abi::CALL_CONSOLE => console(cpu, frame),
         abi::CALL_CELL | abi::CALL_TIMER => watched(cpu, frame, function),
         abi::CALL_DUMP => dump::asked(frame.x[1]),
         abi::CALL_EXIT => ending::exit(cpu, frame.x[1]),
@@ -100,11 +101,25 @@ fn serve(cpu: &PerCpu, frame: &mut Frame, function: u32) {
 fn watched(cpu: &PerCpu, frame: &mut Frame, function: u32) {
     if function == abi::CALL_CELL {
         failing::at_cell(cpu, frame.x[1], frame.x[2]);
-        let words = CellWords(core::array::from_fn(|n| frame.x[3 + n]));
+        let words = Words(core::array::from_fn(|n| frame.x[3 + n]));
         deadline::begin_cell(frame.x[1], frame.x[2], words);
     } else {
         deadline::is_handed_on();
         own_timer::expired(cpu);
+    }
+    frame.x[0] = abi::SUCCESS as u64;
+}
+
+/// Says what the guest says.
+#[cold]
+#[inline(never)]
+fn console(cpu: &PerCpu, frame: &mut Frame) {
+    let words: ConsoleWords = Words(core::array::from_fn(|n| frame.x[1 + n]));
+    // SAFETY: this CPU's own; `take` does not come here again.
+    unsafe {
+        cpu.vcpu
+            .console
+            .with(|console| words.bytes().for_each(|byte| console.take(byte)));
     }
     frame.x[0] = abi::SUCCESS as u64;
 }

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Text that goes through registers.
+
+use core::fmt::{self, Write};
+
+/// Text of at most 8 bytes a register, in the order of memory of a little-endian machine. A 0 ends it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Words<const REGISTERS: usize>(pub [u64; REGISTERS]);
+
+/// What a cell is.
+pub type CellWords = Words<8>;
+/// What is said on the console.
+pub type ConsoleWords = Words<16>;
+
+/// Bytes of a register.
+const BYTES: usize = 8;
+
+impl<const REGISTERS: usize> Words<REGISTERS> {
+    /// Registers that hold it.
+    pub const REGISTERS: usize = REGISTERS;
+    /// Bytes that there is room for.
+    pub const ROOM: usize = REGISTERS * BYTES;
+
+    /// Puts `byte` at place `at`, where nothing is yet and which is below [`ROOM`](Self::ROOM).
+    pub fn put(&mut self, at: usize, byte: u8) {
+        self.0[at / BYTES] |= u64::from(byte) << (at % BYTES * 8);
+    }
+
+    /// The text.
+    pub fn bytes(&self) -> impl Iterator<Item = u8> {
+        let bytes = self.0.iter().flat_map(|word| word.to_le_bytes());
+        bytes.take_while(|byte| *byte != 0)
+    }
+}
+
+/// No text.
+impl<const REGISTERS: usize> Default for Words<REGISTERS> {
+    fn default() -> Self {
+        Self([0; REGISTERS])
+    }
+}
+
+/// Adds to the text, as far as there is room; what is longer is cut off.
+impl<const REGISTERS: usize> Write for Words<REGISTERS> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = self.bytes().count()..Self::ROOM;
+        for (at, byte) in room.zip(text.bytes()) {
+            self.put(at, byte);
+        }
+        Ok(())
+    }
+}
+
+/// Whatever a guest has put there, on one line.
+impl<const REGISTERS: usize> fmt::Display for Words<REGISTERS> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.bytes()
+            .try_for_each(|byte| write!(f, "{}", byte.escape_ascii()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_come_back_and_long_ones_are_cut_off() {
+        let mut words = CellWords::default();
+        assert_eq!(words.to_string(), "");
+        write!(words, "pingpong").unwrap();
+        assert_eq!(words.0[..2], [u64::from_le_bytes(*b"pingpong"), 0]);
+        write!(words, " governor:menu inject").unwrap();
+        assert_eq!(words.to_string(), "pingpong governor:menu inject");
+        write!(words, "{}", "x".repeat(100)).unwrap();
+        assert_eq!(words.to_string().len(), 64);
+    }
+
+    #[test]
+    fn every_byte_of_a_full_console_text_comes_back() {
+        let mut words = ConsoleWords::default();
+        let text: [u8; ConsoleWords::ROOM] = core::array::from_fn(|at| 1 + at as u8);
+        for (at, &byte) in text.iter().enumerate() {
+            words.put(at, byte);
+        }
+        assert!(words.bytes().eq(text));
+        assert_eq!(words.0[15].to_le_bytes(), text[120..]);
+    }
+
+    #[test]
+    fn a_guest_can_write_no_line_of_its_own() {
+        let hostile: CellWords = Words([u64::from_le_bytes(*b"a\nrouse:"); 8]);
+        assert!(hostile.to_string().starts_with("a\\nrouse:a"));
+        assert!(Words([u64::MAX; 8]).to_string().is_ascii());
+    }
+}
