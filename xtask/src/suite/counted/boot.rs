@@ -3,7 +3,7 @@
 //! debugger stops the machine where a block begins and where it ends.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::path::Path;
 use std::process::Command;
 use std::sync::mpsc::Receiver;
@@ -52,6 +52,7 @@ pub fn run(options: &[&str], count: u32) -> Result<Traced> {
         stub: Stub::connect(&stub, &log)?,
         marks: marks(&job, &built)?,
         log: &log,
+        read: 0,
     };
     let counted = machine.count(measured(&job)?)?;
     let console = console(&lines);
@@ -116,6 +117,8 @@ struct Machine<'l> {
     stub: Stub,
     marks: Marks,
     log: &'l Path,
+    /// Where in it the next line is that was not read.
+    read: u64,
 }
 
 impl Machine<'_> {
@@ -149,20 +152,26 @@ impl Machine<'_> {
         }
         self.stub.monitor("log none")?;
         self.stub.monitor("one-insn-per-tb off")?;
-        let samples = read(&self.marks, self.log)?;
-        // QEMU has closed it, and adds to it the next time.
-        File::create(self.log).with_context(|| places::shown(self.log))?;
-        Ok(samples)
+        self.read()
     }
-}
 
-fn read(marks: &Marks, log: &Path) -> Result<Vec<Sample>> {
-    let file = File::open(log).with_context(|| places::shown(log))?;
-    let mut reader = Reader::new(marks);
-    for line in BufReader::new(file).lines() {
-        reader.feed(&line?)?;
+    /// Reads what was logged since the last time, and frees the disk of it: QEMU keeps the file open and goes on
+    /// behind it.
+    fn read(&mut self) -> Result<Vec<Sample>> {
+        let shown = || places::shown(self.log);
+        let mut file = File::open(self.log).with_context(shown)?;
+        file.seek(SeekFrom::Start(self.read)).with_context(shown)?;
+        let mut lines = BufReader::new(file);
+        let mut reader = Reader::new(&self.marks);
+        let mut line = String::new();
+        while lines.read_line(&mut line).with_context(shown)? > 0 {
+            reader.feed(line.trim_end_matches('\n'))?;
+            line.clear();
+        }
+        self.read = lines.stream_position().with_context(shown)?;
+        File::create(self.log).with_context(shown)?;
+        Ok(reader.samples)
     }
-    Ok(reader.samples)
 }
 
 /// What the console said, to the end.

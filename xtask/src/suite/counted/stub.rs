@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -17,6 +18,8 @@ use crate::interrupt;
 const PATIENCE: Duration = Duration::from_secs(300);
 /// How much it may have logged until then; a block of samples takes some megabytes.
 const MOST: u64 = 200 << 20;
+/// Bytes of what is counted of a file (stat(2)).
+const BLOCK: u64 = 512;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Numbers that the protocol gives to registers.
@@ -185,7 +188,8 @@ impl Stub {
             if interrupt::requested() {
                 bail!("interrupted");
             }
-            let logged = fs::metadata(&self.log).map_or(0, |log| log.len());
+            // What was read before has no blocks any more.
+            let logged = fs::metadata(&self.log).map_or(0, |log| log.blocks() * BLOCK);
             if logged > MOST {
                 bail!("the machine did not stop within {logged} bytes of QEMU's log");
             }
