@@ -17,7 +17,7 @@ use crate::{bench, soak};
 
 /// What the kernel shows, and where.
 const SYSTEMS: [(&str, &str); 3] = [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")];
-/// How long the kernel may work on what is left of its boot. In an emulator that counts
+/// How long the kernel may work on what is left of its boot before something is measured. In an emulator that counts
 /// instructions it takes no time, but for the work.
 const SETTLES: Duration = Duration::from_secs(2);
 
@@ -53,11 +53,13 @@ fn measured() -> Result<(), String> {
             .map_err(|error| told(error.into()))?;
     }
     let arguments = fs::read_to_string("/proc/cmdline").map_err(told)?;
-    thread::sleep(SETTLES);
     let parsed = Arguments::parse(&arguments).map_err(|error| error.to_string())?;
     match parsed.linux_soak {
         Some(seconds) => soak::run(&parsed, seconds),
-        None => bench::run(&arguments),
+        None => {
+            thread::sleep(SETTLES);
+            bench::run(&arguments)
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod once;
 
+use std::env;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader, IsTerminal};
 use std::panic::resume_unwind;
@@ -37,6 +38,8 @@ const MONITOR: &str = "rouse-kvm";
 const ON_LINUX: &str = "linux";
 const ON_LINUX_PROGRAM: &str = "rouse-linux";
 const DIRTY_FIRMWARE: &str = "dirty-firmware";
+/// Instructions to plant in the SGI path: see `hypervisor/src/exits/fast_paths.rs`.
+pub const PLANTED: &str = "ROUSE_PLANTED_NOPS";
 /// Name of the packed image's file.
 const PACKED: &str = "rouse.img";
 /// Name of the file of another kernel's initial RAM disk.
@@ -209,9 +212,9 @@ struct Compiled {
 }
 
 impl Compiled {
-    /// What the last build left of `binary`, a program of `package`.
-    fn read(package: &str, binary: &str, atomics: Atomics) -> Result<Self> {
-        let elf = elf(binary, atomics)?;
+    /// What the last build into `directory` left of `binary`, a program of `package`.
+    fn read(package: &str, binary: &str, directory: &Path) -> Result<Self> {
+        let elf = elf(binary, directory)?;
         let flat = flatten(&elf).with_context(|| format!("the image of {package}"))?;
         Ok(Self { elf, flat })
     }
@@ -233,20 +236,28 @@ fn compiled(binary: Option<&'static str>, bare: bool) -> Result<Arc<Pair>> {
         let _locked = lock()?;
         let mut binaries = vec![(HYPERVISOR, HYPERVISOR)];
         binaries.extend(binary.map(|binary| (GUEST, binary)));
+        let planted = planted();
         // At the same time: most of it is the last step, which is done on one CPU.
         thread::scope(|scope| {
             let ours = &binaries[1..];
             let account = Account::here();
             let lse = scope.spawn(move || account.charge(|| cargo_build(ours, bare, Atomics::Lse)));
             cargo_build(&binaries, bare, Atomics::Llsc)?;
+            if let Some(planted) = &planted {
+                build_into(planted, &binaries[..1], bare, Atomics::Llsc)?;
+            }
             lse.join().unwrap_or_else(|panic| resume_unwind(panic))
         })?;
         let guest = |atomics| {
-            let read = binary.map(|binary| Compiled::read(GUEST, binary, atomics));
+            let read = binary.map(|binary| Compiled::read(GUEST, binary, &directory(atomics)));
             read.transpose()
         };
         Ok(Pair {
-            hypervisor: Compiled::read(HYPERVISOR, HYPERVISOR, Atomics::Llsc)?,
+            hypervisor: Compiled::read(
+                HYPERVISOR,
+                HYPERVISOR,
+                &planted.unwrap_or_else(|| directory(Atomics::Llsc)),
+            )?,
             llsc: guest(Atomics::Llsc)?,
             lse: guest(Atomics::Lse)?,
         })
@@ -270,7 +281,7 @@ fn alone(package: &'static str) -> Result<Vec<u8>> {
         toolchain::ensure_target(toolchain::TARGET)?;
         let _locked = lock()?;
         cargo_build(&[(package, package)], false, Atomics::Llsc)?;
-        Compiled::read(package, package, Atomics::Llsc)
+        Compiled::read(package, package, &directory(Atomics::Llsc))
     })?;
     Ok(compiled.flat.clone())
 }
@@ -341,9 +352,15 @@ fn directory(atomics: Atomics) -> PathBuf {
     })
 }
 
+/// The directory of a hypervisor with instructions planted, where that is asked for, and of nothing else: it and the real
+/// one, built in turn by tests, would each make the other stale.
+fn planted() -> Option<PathBuf> {
+    env::var_os(PLANTED).map(|_| places::target().join("image-build-planted"))
+}
+
 /// The ELF file of a binary.
-fn elf(binary: &str, atomics: Atomics) -> Result<Vec<u8>> {
-    let directory = directory(atomics).join(toolchain::TARGET);
+fn elf(binary: &str, directory: &Path) -> Result<Vec<u8>> {
+    let directory = directory.join(toolchain::TARGET);
     let path = directory.join(PROFILE).join(binary);
     fs::read(&path).with_context(|| {
         format!(
@@ -384,6 +401,16 @@ fn sources() -> Vec<String> {
 
 /// Builds binaries, each of its package, `bare` of features that can be left out.
 fn cargo_build(binaries: &[(&str, &str)], bare: bool, atomics: Atomics) -> Result<()> {
+    build_into(&directory(atomics), binaries, bare, atomics)
+}
+
+/// The same, into `directory`.
+fn build_into(
+    directory: &Path,
+    binaries: &[(&str, &str)],
+    bare: bool,
+    atomics: Atomics,
+) -> Result<()> {
     if binaries.is_empty() {
         return Ok(());
     }
@@ -398,7 +425,7 @@ fn cargo_build(binaries: &[(&str, &str)], bare: bool, atomics: Atomics) -> Resul
         Atomics::Llsc => "",
         Atomics::Lse => " (atomics lse)",
     };
-    timings::part(Part::Cargo, || cargo(&directory(atomics), &arguments, note))
+    timings::part(Part::Cargo, || cargo(directory, &arguments, note))
 }
 
 /// Builds into `directory` what `arguments` say; `note` stands behind each line that Cargo says.
@@ -418,6 +445,9 @@ fn cargo(directory: &Path, arguments: &[&str], note: &str) -> Result<()> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
+    if Some(directory) != planted().as_deref() {
+        cargo.env_remove(PLANTED);
+    }
     let mut cargo = cargo.spawn().context("cargo can't be started")?;
     let said = cargo.stderr.take().map(BufReader::new);
     for line in said

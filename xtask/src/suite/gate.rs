@@ -12,6 +12,7 @@ use super::{
     carried, counted, exceptions, exclusives, jobs, killed, monitor, published, repeated, strict,
     together,
 };
+use crate::images::PLANTED;
 use crate::{cost, gem5, places, spent};
 
 /// A test.
@@ -181,8 +182,8 @@ impl Line {
         let mut command = Command::new(places::program()?);
         command.args(self.words);
         match self.planted {
-            Some(count) => command.env("ROUSE_PLANTED_NOPS", count),
-            None => command.env_remove("ROUSE_PLANTED_NOPS"),
+            Some(count) => command.env(PLANTED, count),
+            None => command.env_remove(PLANTED),
         };
         let output = spent::output(&mut command).context("this program can't be started again")?;
         let [said, complained] =
