@@ -63,7 +63,7 @@ const SCHEMA: &str = "results-follow-their-schema";
 /// Runs what was asked for.
 pub fn run(args: &TestArgs) -> Result<()> {
     let filter = args.filter.as_deref().unwrap_or("");
-    let jobs = args.jobs.unwrap_or_else(pool::usual);
+    let jobs = args.jobs.unwrap_or_else(pool::all_cpus);
     if args.coverage {
         return coverage::run();
     }

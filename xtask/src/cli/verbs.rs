@@ -198,7 +198,7 @@ pub struct TestArgs {
     /// Only the tests of the host
     #[arg(long)]
     pub host_only: bool,
-    /// How many tests run at a time [default: one more than this computer has CPUs]
+    /// How many tests run at a time [default: as many as this computer has CPUs]
     #[arg(long, value_name = "N", conflicts_with_all = ["coverage", "miri", "audit", "host_only"])]
     pub jobs: Option<NonZeroUsize>,
     /// At the end show how long each took, the longest first, or the N longest: time, processor time of its processes; and the

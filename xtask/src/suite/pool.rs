@@ -34,11 +34,9 @@ impl<'a> Task<'a> {
     }
 }
 
-/// One more at a time than this computer has CPUs, as each waits now and then: for a time of the guest's clock, for a build
-/// that another has begun, for a process that ends.
-pub fn usual() -> NonZeroUsize {
-    let cpus = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    cpus.saturating_add(1)
+/// As many at a time as this computer has CPUs.
+pub fn all_cpus() -> NonZeroUsize {
+    thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
 /// What came of tests.
@@ -182,7 +180,7 @@ mod tests {
             Task::new("a", None, || Err(anyhow!("wrong"))),
             Task::new("d", None, none),
         ];
-        tally.run(tasks, usual()).unwrap();
+        tally.run(tasks, all_cpus()).unwrap();
         assert_eq!(tally.skipped, ["c"]);
         let failed = tally.judge().unwrap_err().to_string();
         assert_eq!(failed, "2 of 4 tests failed: a, b");
