@@ -78,7 +78,8 @@ impl Gathered {
 
 impl Write for Gathered {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        for byte in text.bytes() {
+        // A 0 would end the text.
+        for byte in text.bytes().filter(|byte| *byte != 0) {
             if self.bytes == ConsoleWords::ROOM {
                 self.send();
             }
