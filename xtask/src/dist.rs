@@ -106,7 +106,7 @@ fn files(build: Option<&results::Build>) -> Result<Files> {
     let found: Vec<_> = found.collect();
     ensure!(
         found.is_empty(),
-        "files tell where they were made, so nobody else can make the same; flags in xtask/src/images.rs give such paths \
+        "files tell where they were made, so nobody else can make the same; flags in xtask/src/images/flags.rs give such paths \
          another name:\n{}",
         found.join("\n")
     );

@@ -2,6 +2,7 @@
 //! Building the images with Cargo: the hypervisor, and the program of the guest that the
 //! boot arguments ask for.
 
+mod flags;
 mod once;
 
 use std::env;
@@ -304,7 +305,7 @@ fn linux_program(package: &str, binary: &str) -> Result<Vec<u8>> {
     let arguments = ["--release", "--target", toolchain::LINUX];
     let package = ["--package", package, "--bin", binary];
     let directory = directory(Atomics::Llsc);
-    let flags = setting(toolchain::LINUX, sources());
+    let flags = flags::of_linux();
     let config = ["--config", &*flags];
     cargo(
         &directory,
@@ -370,35 +371,6 @@ fn elf(binary: &str, directory: &Path) -> Result<Vec<u8>> {
     })
 }
 
-/// Cargo's setting of the compiler's flags for these atomic instructions.
-fn flags(atomics: Atomics) -> String {
-    let mut flags = sources();
-    flags.extend(match atomics {
-        Atomics::Llsc => None,
-        Atomics::Lse => Some("-Ctarget-feature=+lse".into()),
-    });
-    setting(toolchain::TARGET, flags)
-}
-
-/// Cargo's setting of further flags for `target`.
-fn setting(target: &str, flags: Vec<String>) -> String {
-    format!("target.{target}.rustflags={}", toml::Value::from(flags))
-}
-
-/// The compiler's flags that give files, whose names are in messages of panics, the same names wherever
-/// they are: the same source makes the same image on every machine. Those of dependencies are
-/// in Cargo's folder. Those of Rust's own libraries are called `/rustc/COMMIT` where the component
-/// rust-src is not installed, and else by their paths, also in code that was inlined.
-fn sources() -> Vec<String> {
-    let flag = |from: PathBuf, to: &str| format!("--remap-path-prefix={}={to}", from.display());
-    let mut flags = vec![flag(toolchain::home(), "/cargo")];
-    if let (Some(sysroot), Some(build)) = (toolchain::sysroot(), toolchain::build()) {
-        let from = sysroot.join("lib/rustlib/src/rust");
-        flags.push(flag(from, &format!("/rustc/{}", build.rustc_commit)));
-    }
-    flags
-}
-
 /// Builds binaries, each of its package, `bare` of features that can be left out.
 fn cargo_build(binaries: &[(&str, &str)], bare: bool, atomics: Atomics) -> Result<()> {
     build_into(&directory(atomics), binaries, bare, atomics)
@@ -414,7 +386,7 @@ fn build_into(
     if binaries.is_empty() {
         return Ok(());
     }
-    let flags = flags(atomics);
+    let flags = flags::of_images(atomics);
     let mut arguments = vec!["--profile", PROFILE, "--target", toolchain::TARGET];
     arguments.extend(["--config", &flags]);
     arguments.extend(bare.then_some("--no-default-features"));
