@@ -107,7 +107,7 @@ const ERRANDS: &[Errand] = &[
     Errand::new(&[Path::SgiSend, Path::SgiReceive], pair::sgi),
     Errand::new(&[Path::DoorbellSend, Path::DoorbellReceive], pair::doorbell),
     Errand::new(&[Path::Broadcast], pair::broadcast),
-    Errand::trapping(&[Path::Wfi], Trap::Wfi, pair::wfi),
+    Errand::trapping(&[Path::Wfi, Path::WfiSend], Trap::Wfi, pair::wfi),
     Errand::trapping(&[Path::Switch], Trap::Wfi, pair::switch),
     Errand::trapping(&[Path::Wfe], Trap::Wfe, alone::wfe),
     Errand::new(&[Path::Timer], alone::timer),

@@ -45,6 +45,8 @@ paths! {
     Broadcast = "broadcast", "SGI to all others, at the sender";
     /// WFI, ended by an SGI.
     Wfi = "wfi", "WFI, from entry to return, ended by an SGI";
+    /// The SGI that ends it, up to the return from the write of ICC_SGI1R_EL1.
+    WfiSend = "wfi-send", "the SGI that ends it, at the sender";
     /// The same on a CPU with a neighbour, which has it meanwhile.
     Switch = "switch", "the same, which gives the CPU to a neighbour: to it and back";
     /// WFE with nothing to wait for.
@@ -89,7 +91,7 @@ impl Path {
     #[must_use]
     pub const fn floor(self) -> Option<Self> {
         Some(match self {
-            Self::SgiSend | Self::DoorbellSend | Self::Broadcast => Self::FloorSend,
+            Self::SgiSend | Self::DoorbellSend | Self::Broadcast | Self::WfiSend => Self::FloorSend,
             Self::SgiReceive | Self::DoorbellReceive | Self::Timer | Self::Maintenance => {
                 Self::FloorReceive
             }

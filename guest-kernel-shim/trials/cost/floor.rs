@@ -19,6 +19,7 @@ use super::{begin, end, passes};
 use core::sync::atomic::Ordering::AcqRel;
 use guest_kernel_shim::interrupts::{self, journal};
 use guest_kernel_shim::percpu::PerCpu;
+use guest_kernel_shim::wake::Waker;
 use guest_kernel_shim::{clock, hypervisor, machine, workers};
 
 /// Why it is not taken.
@@ -91,7 +92,7 @@ pub fn sgi() {
 pub fn wait() {
     pair::reset();
     workers::on_second(|| until_timer(Floor::Wait, pair::park::<{ Path::FloorWait as u8 }>));
-    pair::send(false);
+    pair::send(Waker::wake);
 }
 
 /// Does `work` in the vectors of `floor`, and has the timer end them: its registers are the guest's own.

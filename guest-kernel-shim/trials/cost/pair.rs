@@ -44,30 +44,25 @@ pub fn second() -> &'static PerCpu {
     percpu::all()[1]
 }
 
-/// Sends a wake-up to the second CPU each time it is ready; `marked` as the
-/// path of the sender.
-pub fn send(marked: bool) {
+/// Sends a wake-up to the second CPU each time it is ready, by `wake`.
+pub fn send(wake: fn(&Waker, &PerCpu)) {
     let me = PerCpu::this();
     let waker = Waker::new(second(), RESCHED, interrupts::RESCHED, false, false);
     for round in 1..=passes() {
         until(&READY, round);
         settle();
-        if marked {
-            one_wake(&waker, me);
-        } else {
-            waker.wake(me);
-        }
+        wake(&waker, me);
         until(&RECEIVED, round);
     }
     workers::wait_for_second();
 }
 
-/// One pass; not inlined, so that what surrounds it does not change what is in it.
+/// One pass of a sender's path, `PATH`; not inlined, so that what surrounds it does not change what is in it.
 #[inline(never)]
-fn one_wake(waker: &Waker, me: &PerCpu) {
-    begin::<{ Path::SgiSend as u8 }>();
+fn marked<const PATH: u8>(waker: &Waker, me: &PerCpu) {
+    begin::<PATH>();
     waker.wake(me);
-    end::<{ Path::SgiSend as u8 }>();
+    end::<PATH>();
 }
 
 /// To a CPU that runs something else.
@@ -89,7 +84,7 @@ pub fn sgi() {
     }
     reset();
     workers::on_second(receive);
-    send(true);
+    send(marked::<{ Path::SgiSend as u8 }>);
 }
 
 /// The same with an SGI that EL2 may not send as itself.
@@ -133,7 +128,7 @@ pub fn doorbell() {
 pub fn wfi() {
     reset();
     workers::on_second(park::<{ Path::Wfi as u8 }>);
-    send(false);
+    send(marked::<{ Path::WfiSend as u8 }>);
 }
 
 /// The same, where the CPU has a neighbour.
@@ -144,7 +139,7 @@ pub fn switch() {
         park::<{ Path::Switch as u8 }>();
         hypervisor::set(KnobValue::Neighbour(Neighbour::None));
     });
-    send(false);
+    send(Waker::wake);
 }
 
 /// Waits for each wake-up of [`send`], as `PATH`.

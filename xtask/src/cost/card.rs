@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::costs::{self, Mode};
 use super::cycles::{median, own_ticks};
 use super::lines::Missed;
-use super::parts::{PARTS, parts};
+use super::parts::{Target, parts};
 use super::simulator::{Recorded, Simulator};
 use super::trace::Window;
 use super::visit;
@@ -39,9 +39,12 @@ pub struct Card {
     /// The compiler.
     pub rustc: String,
     pub models: BTreeMap<String, BTreeMap<String, Cycles>>,
-    /// The parts of an injected IPI to a CPU that runs, by model: cycles, warm, in the order of [`PARTS`].
+    /// The parts of an injected IPI to a CPU that runs, by model: cycles, warm, in the order of [`PARTS`](super::parts::PARTS).
     #[serde(default)]
-    pub wake_ups: BTreeMap<String, [u64; PARTS.len()]>,
+    pub wake_ups: BTreeMap<String, Vec<u64>>,
+    /// The same to a CPU that waits; empty in older ones.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub waits: BTreeMap<String, Vec<u64>>,
     /// The lines that each path missed with nothing in caches, by model and path; empty in older ones.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub lines: BTreeMap<String, BTreeMap<String, Missed>>,
@@ -76,8 +79,23 @@ impl Card {
         self.emulator.clone_from(&warm.emulator);
         self.models.insert(model.into(), paths(model, warm, &cold));
         self.lines.insert(model.into(), cold.missed);
-        self.wake_ups.insert(model.into(), wake_up(model, warm)?);
+        for target in Target::ALL {
+            let parts = wake_up(target, model, warm)?;
+            let all = match target {
+                Target::Runs => &mut self.wake_ups,
+                Target::Waits => &mut self.waits,
+            };
+            all.insert(model.into(), parts);
+        }
         Ok(())
+    }
+
+    /// The parts of an injected IPI to `target`, by model.
+    pub fn wake_ups(&self, target: Target) -> &BTreeMap<String, Vec<u64>> {
+        match target {
+            Target::Runs => &self.wake_ups,
+            Target::Waits => &self.waits,
+        }
     }
 
     /// An injected IPI on `model`: both sides, and the least of both.
@@ -164,27 +182,28 @@ fn paths(model: &str, warm: &Recorded, cold: &Recorded) -> BTreeMap<String, Cycl
     paths
 }
 
-/// The parts of an injected IPI: of each the median, so that they add up to nearly the median of the whole.
-fn wake_up(model: &str, recorded: &Recorded) -> Result<[u64; PARTS.len()]> {
+/// The parts of an injected IPI to `target`: of each the median, so that they add up to nearly the median of the whole.
+fn wake_up(target: Target, model: &str, recorded: &Recorded) -> Result<Vec<u64>> {
     let of = |path| {
         recorded
             .windows
             .iter()
             .filter(move |window| window.path == path)
     };
-    let pairs = of(Path::SgiSend).zip(of(Path::SgiReceive));
-    let passes: Vec<_> = pairs
-        .filter_map(|(sender, receiver)| parts(sender, receiver))
+    let [sends, receives] = target.paths();
+    let passes: Vec<_> = of(sends)
+        .zip(of(receives))
+        .filter_map(|(sender, receiver)| parts(target, sender, receiver))
         .collect();
-    let mut found = [0; PARTS.len()];
-    for (n, part) in found.iter_mut().enumerate() {
-        let ticks = median(passes.iter().map(|pass| pass[n]).collect());
-        let ticks = ticks.with_context(|| {
-            format!("{model}: no pass of sgi-send and sgi-receive is of one SGI")
-        })?;
-        *part = ticks / recorded.period;
-    }
-    Ok(found)
+    let part = |n: usize| {
+        let ticks = median(passes.iter().map(|pass| pass[n]).collect())?;
+        Some(ticks / recorded.period)
+    };
+    let found: Option<Vec<u64>> = (0..target.count()).map(part).collect();
+    found.with_context(|| {
+        let (sends, receives) = (sends.name(), receives.name());
+        format!("{model}: no pass of {sends} and {receives} is of one SGI")
+    })
 }
 
 /// Instructions and cycles of the median pass.

@@ -77,9 +77,10 @@ floor: the syndrome compared with what it may be, ICH_ELRSR_EL2, which the floor
 ";
 
 /// Above the parts of a wake-up.
-const WAKE_UPS: &str = "The parts of an injected IPI to a CPU that runs, warm: `send` is from the guest's write that traps to EL2's; `deliver` to the receiver's first
-instruction at EL2; `list` to EL2's return; `take` to the guest's vector; `acknowledge` to its read of ICC_IAR1_EL1; `handle` to its write of
-ICC_EOIR1_EL1; `end` to its handler's ERET; `return` to what was interrupted (`xtask/src/cost/parts.rs`).
+const WAKE_UPS: &str = "The parts of an injected IPI, warm, to a CPU that runs and to one that waits in a WFI that traps: `send` is from the guest's write that traps to
+EL2's; `deliver` to the receiver's first instruction at EL2 behind that; `list` to EL2's return; `take` to the guest's vector, which one that waits unmasks first; `acknowledge` to its read of
+ICC_IAR1_EL1; `handle` to its write of ICC_EOIR1_EL1; `end` to its handler's ERET; `return` to what was interrupted; `idle exit` to where its idle loop has
+found that there is something to do (`xtask/src/cost/parts.rs`).
 ";
 
 /// Above the lines that paths miss.

@@ -10,7 +10,7 @@ use super::card::{self, Card};
 use super::gate::{self, Change};
 use super::history;
 use super::lines;
-use super::parts::PARTS;
+use super::parts::{PARTS, Target};
 use crate::cli::CostArgs;
 use crate::failure::bad_input;
 use crate::output::Output;
@@ -71,7 +71,10 @@ fn document(card: &Card) -> Document {
     document.push(String::new());
     document.extend(sentences(card));
     document.push(String::new());
-    document.push("an injected IPI to a CPU that runs, cycles, warm, by its parts".into());
+    document.push(
+        "an injected IPI to a CPU that runs and to one that waits, cycles, warm, by its parts"
+            .into(),
+    );
     document.table(wake_ups(card));
     if !card.lines.is_empty() {
         document.push(String::new());
@@ -84,18 +87,31 @@ fn document(card: &Card) -> Document {
     document
 }
 
-/// A row for each model: the parts of a wake-up, and their sum.
+/// A row for each model and what the receiver does: the parts of a wake-up, and their sum.
 pub fn wake_ups(card: &Card) -> Vec<Column> {
-    let all = || card.wake_ups.iter();
-    let mut columns = vec![Column::words(
-        "model",
-        all().map(|(model, _)| model.clone()).collect(),
-    )];
+    let rows = Target::ALL.iter().flat_map(|&target| {
+        let of = card.wake_ups(target).iter();
+        of.map(move |(model, parts)| (model, target, parts))
+    });
+    let rows: Vec<(&String, Target, &Vec<u64>)> = rows.collect();
+    let words = |title, of: &dyn Fn(&String, Target) -> String| {
+        let texts = rows.iter().map(|(model, target, _)| of(model, *target));
+        Column::words(title, texts.collect())
+    };
+    let mut columns = vec![
+        words("model", &|model, _| model.clone()),
+        words("receiver", &|_, target| target.name().to_owned()),
+    ];
     for (n, part) in PARTS.into_iter().enumerate() {
-        let texts = all().map(|(_, parts)| parts[n].to_string());
+        let texts = rows.iter().map(|(.., parts)| match parts.get(n) {
+            Some(cycles) => cycles.to_string(),
+            None => NONE.into(),
+        });
         columns.push(Column::numbers("", part, texts.collect()));
     }
-    let sums = all().map(|(_, parts)| parts.iter().sum::<u64>().to_string());
+    let sums = rows
+        .iter()
+        .map(|(.., parts)| parts.iter().sum::<u64>().to_string());
     columns.push(Column::numbers("", "all", sums.collect()));
     columns
 }
@@ -222,7 +238,8 @@ mod tests {
         Card {
             rustc: "rustc 1.95.0 (x)".into(),
             models: [("minor".to_owned(), paths.into())].into(),
-            wake_ups: [("minor".to_owned(), [1, 2, 3, 4, 5, 6, 7, 8])].into(),
+            wake_ups: [("minor".to_owned(), (1..=8).collect())].into(),
+            waits: [("minor".to_owned(), (11..=19).collect())].into(),
             ..Card::default()
         }
     }
@@ -280,7 +297,11 @@ mod tests {
             text.contains("takes 155 cycles of exits on both sides, the least is 100: 1.55 times"),
             "{text}"
         );
-        assert!(text.contains("return  all\n"), "{text}");
-        assert!(text.contains("36"), "{text}");
+        assert!(text.contains("return  idle exit  all\n"), "{text}");
+        assert!(
+            text.contains("8          -   36") && text.contains("minor  runs "),
+            "{text}"
+        );
+        assert!(text.contains("18         19  135"), "{text}");
     }
 }

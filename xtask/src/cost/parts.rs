@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The parts of an injected IPI to a CPU that runs, by the times of both CPUs' traces: from the sender's write that traps to the
-//! receiver's return from its handler.
+//! The parts of an injected IPI, by the times of both CPUs' traces: from the sender's write that traps to where the receiver, which
+//! runs or waits, goes on.
 
-use cost::Level;
+use cost::{Level, Path};
 
 use super::trace::{Step, Window};
+use super::visit;
 use super::word::{Kind, kind};
 
 /// What a wake-up consists of, in its order.
-pub const PARTS: [&str; 8] = [
+pub const PARTS: [&str; 9] = [
     // From the guest's write of ICC_SGI1R_EL1, which traps, to EL2's.
     "send",
-    // To the receiver's first instruction at EL2.
+    // To the receiver's first instruction at EL2 behind that.
     "deliver",
     // To EL2's return: acknowledged, ended, listed.
     "list",
@@ -25,7 +26,46 @@ pub const PARTS: [&str; 8] = [
     "end",
     // To what it interrupted.
     "return",
+    // To where the idle loop has found that there is something to do.
+    "idle exit",
 ];
+
+/// A receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// It runs something else: there is no idle loop to leave.
+    Runs,
+    /// It waits in a WFI that traps.
+    Waits,
+}
+
+impl Target {
+    pub const ALL: [Self; 2] = [Self::Runs, Self::Waits];
+
+    /// For people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Runs => "runs",
+            Self::Waits => "waits",
+        }
+    }
+
+    /// The paths of its sender and of itself.
+    pub const fn paths(self) -> [Path; 2] {
+        match self {
+            Self::Runs => [Path::SgiSend, Path::SgiReceive],
+            Self::Waits => [Path::WfiSend, Path::Wfi],
+        }
+    }
+
+    /// How many of [`PARTS`] its wake-up has.
+    pub const fn count(self) -> usize {
+        match self {
+            Self::Runs => PARTS.len() - 1,
+            Self::Waits => PARTS.len(),
+        }
+    }
+}
 
 /// MRS of ICC_IAR1_EL1 and MSR of ICC_EOIR1_EL1, without the general register (IHI 0069H, 12.2).
 const ACKNOWLEDGE: u32 = 0xd538_cc00;
@@ -33,32 +73,37 @@ const END: u32 = 0xd518_cc20;
 const GENERAL: u32 = 0x1f;
 
 /// Ticks of each part of the wake-up that `sender` and `receiver` are the two sides of; `None` if they are not.
-pub fn parts(sender: &Window, receiver: &Window) -> Option<[u64; PARTS.len()]> {
+pub fn parts(target: Target, sender: &Window, receiver: &Window) -> Option<Vec<u64>> {
     let (traps, sends) = sent(&sender.steps)?;
     let mut steps = receiver.steps.iter();
     // Each is behind the one before.
     let mut next =
         |wanted: &dyn Fn(&Step) -> bool| steps.find(|step| wanted(step)).map(|step| step.tick);
     let at_el1 = |step: &Step| step.level == Level::El1;
+    let at_el2 = |step: &Step| step.level == Level::El2;
     let register = |word: u32| move |step: &Step| at_el1(step) && step.word & !GENERAL == word;
     let returns = |step: &Step| kind(step.word) == Kind::Return;
+    // One that waits has been at EL2 before.
+    let comes = next(&|step| at_el2(step) && step.tick > sends)?;
+    let leaves = next(&|step| at_el2(step) && returns(step))?;
+    // One that waits unmasks what it takes.
+    let handlers = visit::handlers(receiver);
+    let vector: &Step = handlers.first()?.first()?;
     let times = [
         traps,
         sends,
-        next(&|step| step.level == Level::El2)?,
-        next(&|step| step.level == Level::El2 && returns(step))?,
-        next(&at_el1)?,
+        comes,
+        leaves,
+        next(&|step| std::ptr::eq(step, vector))?,
         next(&register(ACKNOWLEDGE))?,
         next(&register(END))?,
         next(&|step| at_el1(step) && returns(step))?,
         next(&at_el1)?,
+        receiver.steps.last()?.tick,
     ];
-    let mut parts = [0; PARTS.len()];
-    for (part, pair) in parts.iter_mut().zip(times.windows(2)) {
-        // A sender of another pass would be before or behind.
-        *part = pair[1].checked_sub(pair[0])?;
-    }
-    Some(parts)
+    let pairs = times.windows(2).take(target.count());
+    // A sender of another pass would be before or behind.
+    pairs.map(|pair| pair[1].checked_sub(pair[0])).collect()
 }
 
 /// When the guest's write of ICC_SGI1R_EL1 trapped, and when EL2's was done.
@@ -73,62 +118,87 @@ fn sent(steps: &[Step]) -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cost::Path;
+    use Level::{El1, El2};
 
     const NOP: u32 = 0xd503_201f;
+    const WFI: u32 = 0xd503_207f;
     const ERET: u32 = 0xd69f_03e0;
     const SGI: u32 = 0xd518_cba1;
+    /// The guest's vector of interrupts, in a table of its own.
+    const VECTOR: u64 = 0x4020_0280;
 
-    fn window(path: Path, steps: &[(Level, u32, u64)]) -> Window {
-        let steps = steps.iter().map(|&(level, word, tick)| Step {
-            level,
-            word,
-            pc: 0,
-            accesses: Vec::new(),
-            tick,
+    /// Steps of a level, an instruction and a time, one behind the other from `VECTOR` where the tick is `vector`.
+    fn window(target: Target, side: usize, steps: &[(Level, u32, u64)], vector: u64) -> Window {
+        let mut pc = 0x4000_0000;
+        let steps = steps.iter().map(|&(level, word, tick)| {
+            pc = if tick == vector { VECTOR } else { pc + 4 };
+            Step {
+                level,
+                word,
+                pc,
+                accesses: Vec::new(),
+                tick,
+            }
         });
         Window {
-            path,
+            path: target.paths()[side],
             cpu: 0,
             steps: steps.collect(),
             spun: false,
         }
     }
 
+    /// The guest's handler, from tick 100 on, and what is behind it.
+    const HANDLER: [(Level, u32, u64); 6] = [
+        (El1, NOP, 100),
+        (El1, ACKNOWLEDGE | 3, 120),
+        (El1, NOP, 130),
+        (El1, END | 3, 150),
+        (El1, ERET, 160),
+        (El1, NOP, 165),
+    ];
+
+    fn sender(target: Target, at: u64) -> Window {
+        let steps = [(El1, SGI, at), (El2, NOP, at + 5), (El2, SGI, at + 20)];
+        window(target, 0, &steps, 0)
+    }
+
     #[test]
     fn a_wake_up_is_taken_apart_where_both_sides_are_of_one() {
-        use Level::{El1, El2};
-        let sender = window(
-            Path::SgiSend,
-            &[
-                (El1, SGI, 10),
-                (El2, NOP, 15),
-                (El2, SGI, 30),
-                (El2, ERET, 40),
-            ],
-        );
-        let receiver = [
-            (El1, NOP, 29),
-            (El2, NOP, 50),
-            (El2, ERET, 90),
-            (El1, NOP, 100),
-            (El1, ACKNOWLEDGE | 3, 120),
-            (El1, NOP, 130),
-            (El1, END | 3, 150),
-            (El1, ERET, 160),
-            (El1, NOP, 165),
-        ];
-        let whole = window(Path::SgiReceive, &receiver);
-        assert_eq!(
-            parts(&sender, &whole),
-            Some([20, 20, 40, 10, 20, 30, 10, 5])
-        );
+        let before = [(El1, NOP, 29), (El2, NOP, 50), (El2, ERET, 90)];
+        let receiver = [&before[..], &HANDLER].concat();
+        let is = |at, receiver: &[_]| {
+            let receiver = window(Target::Runs, 1, receiver, 100);
+            parts(Target::Runs, &sender(Target::Runs, at), &receiver)
+        };
+        let whole = [20, 20, 40, 10, 20, 30, 10, 5];
+        assert_eq!(is(10, &receiver), Some(whole.to_vec()));
         // One that came before it was sent, and one that was not ended.
-        let late = window(Path::SgiSend, &[(El1, SGI, 60), (El2, SGI, 70)]);
-        assert_eq!(parts(&late, &whole), None);
-        assert_eq!(
-            parts(&sender, &window(Path::SgiReceive, &receiver[..6])),
-            None
-        );
+        assert_eq!(is(60, &receiver), None);
+        assert_eq!(is(10, &receiver[..6]), None);
+    }
+
+    #[test]
+    fn one_that_waits_is_at_el2_before_and_leaves_its_idle_loop_behind() {
+        let waits = [
+            (El1, WFI, 1),
+            (El2, NOP, 3),
+            (El2, WFI, 5),
+            (El2, NOP, 50),
+            (El2, ERET, 80),
+            (El1, NOP, 84),
+        ];
+        let behind = [(El1, NOP, 170), (El1, NOP, 181)];
+        let receiver = [&waits[..], &HANDLER, &behind].concat();
+        let is = |receiver: &[_]| {
+            let receiver = window(Target::Waits, 1, receiver, 100);
+            parts(Target::Waits, &sender(Target::Waits, 10), &receiver)
+        };
+        let whole = [20, 20, 30, 20, 20, 30, 10, 5, 16];
+        assert_eq!(is(&receiver), Some(whole.to_vec()));
+        // Awake before the SGI: what came was another one.
+        let mut early = receiver.clone();
+        (early[3].2, early[4].2) = (20, 28);
+        assert_eq!(is(&early), None);
     }
 }

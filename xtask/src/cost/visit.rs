@@ -98,7 +98,7 @@ pub fn expected(path: Path) -> (&'static [Cause], Option<usize>) {
         Path::Hypercall | Path::Service | Path::CpuOn | Path::CpuStart | Path::FloorCall => {
             (&[Cause::Call], Some(0))
         }
-        Path::SgiSend | Path::DoorbellSend | Path::Broadcast | Path::FloorSend => {
+        Path::SgiSend | Path::DoorbellSend | Path::Broadcast | Path::WfiSend | Path::FloorSend => {
             (&[Cause::Sgi], Some(0))
         }
         Path::SgiReceive | Path::DoorbellReceive | Path::Timer | Path::FloorReceive => {

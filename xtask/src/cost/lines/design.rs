@@ -92,7 +92,7 @@ pub const fn design(path: Path) -> &'static [Design] {
             SAVED,
             COUNTED,
         ],
-        Path::SgiSend | Path::Broadcast => parts![
+        Path::SgiSend | Path::Broadcast | Path::WfiSend => parts![
             lines(
                 2,
                 VECTOR,
