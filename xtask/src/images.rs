@@ -2,15 +2,14 @@
 //! Building the images with Cargo: the hypervisor, and the program of the guest that the
 //! boot arguments ask for.
 
+mod cargo;
 mod flags;
 mod once;
 
 use std::env;
 use std::fs::{self, File, TryLockError};
-use std::io::{self, BufRead, BufReader, IsTerminal};
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 
@@ -23,10 +22,9 @@ use crate::given::{Given, Initrd};
 use crate::kvm::Host;
 use crate::output::Output;
 use crate::pack::{Parts, flatten, pack};
-use crate::spent::{self, Account};
+use crate::spent::Account;
 use crate::store::{self, Kept};
 use crate::terminal::note;
-use crate::timings::{self, Part};
 use crate::xen::Xen;
 use crate::{places, toolchain};
 pub use once::Once;
@@ -45,13 +43,6 @@ pub const PLANTED: &str = "ROUSE_PLANTED_NOPS";
 const PACKED: &str = "rouse.img";
 /// Name of the file of another kernel's initial RAM disk.
 const INITRD: &str = "initrd";
-
-/// What of Cargo's lines is not worth one: that everything was up to date, and that one
-/// build waits for the other to look at what is downloaded.
-const QUIET: [&str; 2] = [
-    "Finished",
-    "Blocking waiting for file lock on package cache",
-];
 
 /// What is packed behind the hypervisor.
 #[derive(Clone, Copy, Debug)]
@@ -307,13 +298,14 @@ fn linux_program(package: &str, binary: &str) -> Result<Vec<u8>> {
     let directory = directory(Atomics::Llsc);
     let flags = flags::of_linux();
     let config = ["--config", &*flags];
-    cargo(
-        &directory,
-        &[&arguments[..], &package[..], &config[..]].concat(),
-        "",
-    )?;
     let path = directory.join(toolchain::LINUX).join("release");
     let path = path.join(binary);
+    cargo::build(
+        &directory,
+        &[&arguments[..], &package[..], &config[..]].concat(),
+        vec![path.clone()],
+        "",
+    )?;
     fs::read(&path).with_context(|| format!("{} was not built", path.display()))
 }
 
@@ -361,14 +353,19 @@ fn planted() -> Option<PathBuf> {
 
 /// The ELF file of a binary.
 fn elf(binary: &str, directory: &Path) -> Result<Vec<u8>> {
-    let directory = directory.join(toolchain::TARGET);
-    let path = directory.join(PROFILE).join(binary);
+    let path = program(binary, directory);
     fs::read(&path).with_context(|| {
         format!(
             "{} was not built; a package must have the binary {binary}",
             path.display()
         )
     })
+}
+
+/// The file of it.
+fn program(binary: &str, directory: &Path) -> PathBuf {
+    let directory = directory.join(toolchain::TARGET);
+    directory.join(PROFILE).join(binary)
 }
 
 /// Builds binaries, each of its package, `bare` of features that can be left out.
@@ -397,42 +394,8 @@ fn build_into(
         Atomics::Llsc => "",
         Atomics::Lse => " (atomics lse)",
     };
-    timings::part(Part::Cargo, || cargo(directory, &arguments, note))
-}
-
-/// Builds into `directory` what `arguments` say; `note` stands behind each line that Cargo says.
-fn cargo(directory: &Path, arguments: &[&str], note: &str) -> Result<()> {
-    let color = if io::stderr().is_terminal() {
-        "always"
-    } else {
-        "never"
-    };
-    let mut cargo = Command::new(toolchain::cargo());
-    cargo
-        .current_dir(places::root())
-        .args(["build", "--color", color])
-        .arg("--target-dir")
-        .arg(directory)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped());
-    if Some(directory) != planted().as_deref() {
-        cargo.env_remove(PLANTED);
-    }
-    let mut cargo = cargo.spawn().context("cargo can't be started")?;
-    let said = cargo.stderr.take().map(BufReader::new);
-    for line in said
-        .into_iter()
-        .flat_map(BufRead::lines)
-        .map_while(Result::ok)
-    {
-        if !QUIET.iter().any(|quiet| line.contains(quiet)) {
-            note!("{line}{note}");
-        }
-    }
-    if !spent::wait(&mut cargo)?.success() {
-        bail!("the images don't build; what cargo said is above");
-    }
-    Ok(())
+    let programs = binaries
+        .iter()
+        .map(|(_, binary)| program(binary, directory));
+    cargo::build(directory, &arguments, programs.collect(), note)
 }

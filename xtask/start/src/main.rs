@@ -3,13 +3,17 @@
 //!
 //! Cargo either builds in silence, which is minutes the first time, or says at each
 //! start that there was nothing to do. This shows what is compiled as it is compiled,
-//! and nothing if nothing is. It depends on nothing, so it is there in a moment.
+//! and nothing if nothing is. It depends on what says whether Cargo has anything to do, and on nothing
+//! else, so it is there in a moment.
 
 use std::env;
+use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+
+use fresh::Build;
 
 const PACKAGE: &str = "xtask";
 /// Tells xtask where the workspace is.
@@ -17,7 +21,12 @@ const ROOT: &str = "ROUSE_ROOT";
 
 fn main() -> ExitCode {
     let root = root();
-    match build(&root) {
+    let program = match env::current_exe() {
+        // Cargo puts what is built alike into one folder.
+        Ok(this) => this.with_file_name(PACKAGE),
+        Err(error) => return fail(&format!("this program has no file ({error})")),
+    };
+    match build_unless_fresh(&root, &program) {
         Ok(true) => {}
         Ok(false) => return ExitCode::FAILURE,
         Err(error) => {
@@ -25,11 +34,6 @@ fn main() -> ExitCode {
             return fail(&format!("cargo can't be started in {root} ({error})"));
         }
     }
-    let program = match env::current_exe() {
-        // Cargo puts what is built alike into one folder.
-        Ok(this) => this.with_file_name(PACKAGE),
-        Err(error) => return fail(&format!("this program has no file ({error})")),
-    };
     let error = Command::new(&program)
         .args(env::args_os().skip(1))
         .env(ROOT, root)
@@ -49,13 +53,35 @@ fn root() -> PathBuf {
         .map_or_else(PathBuf::new, Path::to_path_buf)
 }
 
+/// Builds xtask, which is `program`, if it is not what it would become; whether it is there.
+fn build_unless_fresh(root: &Path, program: &Path) -> io::Result<bool> {
+    let folder = program.parent().unwrap_or(root);
+    let words = [cargo()];
+    let wanted = Build::new(root, folder, words, vec![program.to_owned()]);
+    if wanted.is_fresh() {
+        return Ok(true);
+    }
+    // Where nothing can be written down Cargo is asked each time.
+    let begun = wanted.begin().ok();
+    let well = build(root)?;
+    if well {
+        let _kept = begun.is_some_and(fresh::Begun::keep);
+    }
+    Ok(well)
+}
+
+/// The Cargo that runs this.
+fn cargo() -> OsString {
+    env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
 /// Builds xtask with the Cargo that runs this; whether it could.
 fn build(root: &Path) -> io::Result<bool> {
     let color = match io::stderr().is_terminal() {
         true => "always",
         false => "never",
     };
-    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut cargo = Command::new(cargo())
         .current_dir(root)
         .args(["build", "--package", PACKAGE, "--color", color])
         .stdin(Stdio::null())
