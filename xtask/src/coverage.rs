@@ -128,17 +128,13 @@ fn test(crates: &[String], folder: &Path, profiles: &Path) -> Result<Vec<PathBuf
             String::from_utf8_lossy(&built.stderr).trim()
         );
     }
-    let text = String::from_utf8_lossy(&built.stdout).into_owned();
-    let executables = text.lines().filter_map(|line| {
-        let message: serde_json::Value = serde_json::from_str(line).ok()?;
-        Some(PathBuf::from(message.get("executable")?.as_str()?))
-    });
+    let executables = toolchain::executables(&built.stdout);
     let status = cargo(&[]).status().context("cargo can't be started")?;
     ensure!(
         status.success(),
         "tests of the host failed; what cargo said is above"
     );
-    Ok(executables.collect())
+    Ok(executables)
 }
 
 /// Sums the lines of an lcov report by crate.

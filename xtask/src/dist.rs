@@ -18,7 +18,7 @@ mod cargo;
 mod licences;
 mod products;
 mod readme;
-mod sums;
+pub mod sums;
 mod traces;
 
 use std::collections::BTreeMap;

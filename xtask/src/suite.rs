@@ -23,6 +23,7 @@ mod monitor;
 mod named;
 mod options;
 mod order;
+mod passed;
 mod pool;
 mod published;
 mod repeated;
@@ -100,13 +101,17 @@ pub fn run(args: &TestArgs) -> Result<()> {
     if !gates.is_empty() || cases.iter().any(Case::needs_qemu) {
         interrupt::or(qemu::ensure())?;
     }
+    let how = host::How {
+        filter,
+        again: args.again,
+    };
     if cases.is_empty() && gates.is_empty() {
-        return host::aloud(filter);
+        return host::aloud(how);
     }
     // The tests of the host may build this program anew, beside those that start it.
     let _program = places::keep_program()?;
     let of_host = if of_host {
-        host::tasks(filter)
+        host::tasks(how)
     } else {
         Vec::new()
     };

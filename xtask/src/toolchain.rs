@@ -148,6 +148,16 @@ fn compiled_by(said: &str) -> Build {
     }
 }
 
+/// The programs that Cargo names in its `messages`, which are JSON (The Cargo Book, External tools).
+pub fn executables(messages: &[u8]) -> Vec<PathBuf> {
+    let lines = messages.split(|byte| *byte == b'\n');
+    let named = lines.filter_map(|line| {
+        let message: serde_json::Value = serde_json::from_slice(line).ok()?;
+        Some(PathBuf::from(message.get("executable")?.as_str()?))
+    });
+    named.collect()
+}
+
 /// First line of `rustc --version`.
 pub fn rustc_version() -> Option<String> {
     Some(compiler()?.lines().next()?.to_owned())
@@ -192,6 +202,14 @@ mod tests {
         ] {
             assert!(is_changed(changed), "{changed}");
         }
+    }
+
+    #[test]
+    fn cargo_names_programs_and_much_else() {
+        let said = b"{\"reason\":\"compiler-artifact\",\"executable\":null}\n\
+            {\"reason\":\"compiler-artifact\",\"executable\":\"/t/wakeup-1\"}\nno JSON\n\
+            {\"reason\":\"build-finished\",\"success\":true}\n";
+        assert_eq!(executables(said), [PathBuf::from("/t/wakeup-1")]);
     }
 
     #[test]

@@ -16,13 +16,14 @@ use super::Files;
 pub const FILE: &str = "SHA256SUMS";
 
 /// The sums of these files.
-pub fn of(files: &Files) -> String {
+pub(super) fn of(files: &Files) -> String {
     let lines = files.iter();
     let lines = lines.map(|(name, file)| format!("{}  {name}\n", sum(&file.bytes)));
     lines.collect()
 }
 
-fn sum(bytes: &[u8]) -> String {
+/// SHA-256 (FIPS 180-4), hexadecimal.
+pub fn sum(bytes: &[u8]) -> String {
     let mut digits = String::new();
     for byte in Sha256::digest(bytes) {
         // Writing to a string does not fail.

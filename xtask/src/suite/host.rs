@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tests of the host: those that Cargo knows, the model checks, and pages in a browser.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::panic::resume_unwind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
 use anyhow::{Context, Result, bail, ensure};
 
 use super::ON_TARGET;
+use super::passed::{Given, Passed};
 use super::pool::Task;
 use crate::terminal::say;
 use crate::{browser, pages as kinds, places, spent, toolchain};
@@ -17,6 +19,8 @@ use crate::{browser, pages as kinds, places, spent, toolchain};
 /// How many of the last lines that Cargo said are shown of tests that failed: it stops at the
 /// first program of tests with one.
 const SHOWN: usize = 100;
+/// In the place of what Cargo says of tests that were not run.
+const UNCHANGED: &str = "not run: they passed before, and nothing of them has changed\n";
 
 /// A kind of tests.
 #[derive(Clone, Copy, Debug)]
@@ -24,34 +28,55 @@ struct Kind {
     name: &'static str,
     /// What this computer lacks to run them.
     lacks: fn() -> Option<String>,
-    command: fn() -> Result<Command>,
+    tests: fn() -> Result<Tests>,
+}
+
+/// Tests, in Cargo's words.
+#[derive(Debug, Default)]
+struct Tests {
+    environment: Vec<(&'static str, OsString)>,
+    /// Which are compiled, and how.
+    compiled: Vec<OsString>,
+    /// What their programs are told.
+    told: &'static [&'static str],
+    /// What they look at besides their programs; `None` if nothing says where that ends.
+    given: Option<Given>,
+}
+
+/// How tests are run.
+#[derive(Clone, Copy, Debug)]
+pub struct How<'a> {
+    /// Only those with this in their names; all, if it is empty.
+    pub filter: &'a str,
+    /// Also what can only end as it did before.
+    pub again: bool,
 }
 
 const KINDS: [Kind; 3] = [
     Kind {
         name: "tests-of-the-host",
         lacks: || None,
-        command: || Ok(host()),
+        tests: || Ok(host()),
     },
     Kind {
         name: "model-checks",
         lacks: || None,
-        command: || Ok(models()),
+        tests: || Ok(models()),
     },
     Kind {
         name: "pages-in-a-browser",
         lacks: browser::lacks,
-        command: pages,
+        tests: pages,
     },
 ];
 
 /// Runs the first of them in front of people, and meanwhile the others aside: what became of those is said at
 /// the end.
-pub fn aloud(filter: &str) -> Result<()> {
+pub fn aloud(how: How) -> Result<()> {
     let [first, others @ ..] = KINDS;
     let (status, others) = thread::scope(|scope| {
-        let others = scope.spawn(|| others.map(|kind| (kind.name, kind.beside(filter))));
-        let status = first.filtered(filter).map(|mut cargo| cargo.status());
+        let others = scope.spawn(|| others.map(|kind| (kind.name, kind.beside(how))));
+        let status = (first.tests)().map(|tests| tests.command(how.filter).status());
         let others = others.join().unwrap_or_else(|panic| resume_unwind(panic));
         (status, others)
     });
@@ -75,9 +100,9 @@ pub fn aloud(filter: &str) -> Result<()> {
 }
 
 /// The same beside others: what Cargo says goes to a file.
-pub fn tasks(filter: &str) -> Vec<Task<'_>> {
+pub fn tasks(how: How<'_>) -> Vec<Task<'_>> {
     let kinds = KINDS.into_iter();
-    let tasks = kinds.map(|kind| Task::new(kind.name, (kind.lacks)(), move || kind.aside(filter)));
+    let tasks = kinds.map(|kind| Task::new(kind.name, (kind.lacks)(), move || kind.aside(how)));
     tasks.collect()
 }
 
@@ -97,37 +122,50 @@ fn log(name: &str) -> PathBuf {
 }
 
 impl Kind {
-    fn filtered(self, filter: &str) -> Result<Command> {
-        let mut command = (self.command)()?;
-        if !filter.is_empty() {
-            command.arg(filter);
-        }
-        Ok(command)
-    }
-
     /// Runs them aside if nothing is lacking; what became of them.
-    fn beside(self, filter: &str) -> Result<String> {
+    fn beside(self, how: How) -> Result<String> {
         match (self.lacks)() {
             Some(why) => Ok(format!("skipped, {why}")),
-            None => Ok(format!("ok{}", self.aside(filter)?)),
+            None => Ok(format!("ok{}", self.aside(how)?)),
         }
     }
 
-    /// Runs them; where what they say is.
-    fn aside(self, filter: &str) -> Result<String> {
+    /// Runs them, unless they can only end as they did; where what they say is.
+    fn aside(self, how: How) -> Result<String> {
         let path = log(self.name);
         let place = || places::shown(&path);
         let folder = path.parent().unwrap_or(&path);
         fs::create_dir_all(folder).with_context(place)?;
-        let log = File::create(&path).with_context(place)?;
-        let mut command = self.filtered(filter)?;
+        let tests = (self.tests)()?;
+        let passed = match how.filter {
+            "" => tests.passed(self.name)?,
+            // Some of them are not what passes.
+            _ => None,
+        };
+        if !how.again && passed.as_ref().is_some_and(Passed::stands) {
+            fs::write(&path, UNCHANGED).with_context(place)?;
+            return Ok(
+                ", they passed before and nothing of them has changed; --again runs them".into(),
+            );
+        }
+        passed.as_ref().map_or(Ok(()), Passed::forget)?;
+        self.run(&tests, how.filter, &path)?;
+        passed.as_ref().map_or(Ok(()), Passed::keep)?;
+        Ok(format!(" ({})", place()))
+    }
+
+    /// Runs them; what they say goes to a file.
+    fn run(self, tests: &Tests, filter: &str, path: &Path) -> Result<()> {
+        let place = || places::shown(path);
+        let log = File::create(path).with_context(place)?;
+        let mut command = tests.command(filter);
         command.stdin(Stdio::null());
         command.stdout(log.try_clone().with_context(place)?);
         let status = spent::status(command.stderr(log));
         if status.context("cargo can't be started")?.success() {
-            return Ok(format!(" ({})", place()));
+            return Ok(());
         }
-        let said = fs::read(&path).with_context(place)?;
+        let said = fs::read(path).with_context(place)?;
         let said = String::from_utf8_lossy(&said);
         let lines: Vec<_> = said.lines().collect();
         let last = lines[lines.len().saturating_sub(SHOWN)..].join("\n");
@@ -135,14 +173,48 @@ impl Kind {
     }
 }
 
-/// Everything that Cargo tests.
-fn host() -> Command {
-    let mut cargo = Command::new(toolchain::cargo());
-    cargo
-        .current_dir(places::root())
-        .arg("test")
-        .args(packages());
-    cargo
+impl Tests {
+    /// Those with `filter` in their names.
+    fn command(&self, filter: &str) -> Command {
+        let mut cargo = self.cargo();
+        if !filter.is_empty() {
+            cargo.arg(filter);
+        }
+        cargo.arg("--").args(self.told);
+        cargo
+    }
+
+    /// All of them as they are now, if they can be known by what they are given: compiles them.
+    fn passed(&self, name: &str) -> Result<Option<Passed>> {
+        let Some(given) = &self.given else {
+            return Ok(None);
+        };
+        let mut cargo = self.cargo();
+        let built = spent::output(cargo.args(["--no-run", "--message-format=json"]));
+        let built = built.context("cargo can't be started")?;
+        let said = String::from_utf8_lossy(&built.stderr);
+        ensure!(built.status.success(), "it can't be compiled:\n{said}");
+        let programs = toolchain::executables(&built.stdout);
+        Passed::new(name, &programs, given.clone()).map(Some)
+    }
+
+    fn cargo(&self) -> Command {
+        let mut cargo = Command::new(toolchain::cargo());
+        cargo
+            .current_dir(places::root())
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .arg("test")
+            .args(&self.compiled);
+        cargo
+    }
+}
+
+/// Everything that Cargo tests: of what these look at there is no end.
+fn host() -> Tests {
+    Tests {
+        compiled: packages().map(OsString::from).collect(),
+        ..Tests::default()
+    }
 }
 
 /// The packages that the host tests, in Cargo's words. What Cargo compiles of one package depends on
@@ -156,36 +228,54 @@ pub fn packages() -> impl Iterator<Item = &'static str> {
 
 /// A page of each kind in a headless browser, and the plants that its checks find: tests that Cargo alone
 /// ignores.
-fn pages() -> Result<Command> {
+fn pages() -> Result<Tests> {
     let program = browser::provide()?;
     let pages = kinds::make()?;
-    let pages: Vec<String> = pages
+    let version = spent::output(Command::new(&program).arg("--version"));
+    let version = version.with_context(|| program.display().to_string())?;
+    let mut given = Given::from([("browser".into(), version.stdout)]);
+    for page in &pages {
+        let bytes = fs::read(page).with_context(|| places::shown(page))?;
+        given.insert(places::shown(page), bytes);
+    }
+    let names: Vec<String> = pages
         .iter()
         .map(|page| page.display().to_string())
         .collect();
-    let mut cargo = host();
-    cargo
-        .env(browser::VARIABLE, program)
-        .env("ROUSE_PAGES", pages.join("\n"));
-    for file in ["pages", "plants", "tables"] {
-        cargo.args(["--test", file]);
-    }
-    cargo.args(["--", "--ignored"]);
-    Ok(cargo)
+    let files = ["pages", "plants", "tables"];
+    let files = files.into_iter().flat_map(|file| ["--test", file]);
+    Ok(Tests {
+        environment: vec![
+            (browser::VARIABLE, program.into()),
+            ("ROUSE_PAGES", names.join("\n").into()),
+        ],
+        compiled: packages().chain(files).map(OsString::from).collect(),
+        told: &["--ignored"],
+        given: Some(given),
+    })
 }
 
 /// The model checks: tests built with loom's atomics, which need a build of their own. One at a time: each makes
 /// and drops the stacks of its threads for every order that it tries, and two tests of one process wait for each
 /// other in the kernel then, longer than both take.
-fn models() -> Command {
-    let mut cargo = Command::new(toolchain::cargo());
-    cargo
-        .current_dir(places::root())
-        .env("RUSTFLAGS", "--cfg loom")
-        .args(["test", "--release", "--package", "wait", "--test", "wakeup"])
-        .args(["--package", "sched", "--lib"])
-        .arg("--target-dir")
-        .arg(places::inside("target/model"))
-        .args(["--", "--test-threads=1"]);
-    cargo
+fn models() -> Tests {
+    let words = [
+        "--release",
+        "--package",
+        "wait",
+        "--test",
+        "wakeup",
+        "--package",
+        "sched",
+        "--lib",
+        "--target-dir",
+    ];
+    let mut compiled = words.map(OsString::from).to_vec();
+    compiled.push(places::inside("target/model").into());
+    Tests {
+        environment: vec![("RUSTFLAGS", "--cfg loom".into())],
+        compiled,
+        told: &["--test-threads=1"],
+        given: Some(Given::new()),
+    }
 }
