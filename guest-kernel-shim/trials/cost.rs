@@ -62,9 +62,12 @@ fn cool() {
     }
 }
 
-/// Marks the beginning of path `PATH`.
+/// Marks the beginning of path `PATH`, at the beginning of a line of the cache: what a core fetches behind an instruction that traps depends on
+/// where in its line that is, and where the linker puts a path must not.
 #[inline(always)]
 fn begin<const PATH: u8>() {
+    // SAFETY: pads with NOPs.
+    unsafe { core::arch::asm!(".p2align 6", options(nomem, nostack, preserves_flags)) };
     mark::<PATH, { Edge::Begin as u8 }>();
 }
 

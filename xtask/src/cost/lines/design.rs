@@ -210,12 +210,12 @@ pub const fn design(path: Path) -> &'static [Design] {
             lines(9, DATA, "", "frame and stack, counters, the distributor"),
         ],
         Path::CpuOn => parts![
-            lines(33, CODE, "", "vector, stubs, PSCI, the kick"),
+            lines(35, CODE, "", "vector, stubs, PSCI, the kick"),
             lines(18, DATA, "", "frame and stack, counters, both CPUs' state"),
         ],
         Path::CpuStart => parts![
             lines(
-                76,
+                77,
                 CODE,
                 "",
                 "from the halt to a guest that begins: every register of EL1 set",
