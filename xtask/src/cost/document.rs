@@ -83,7 +83,7 @@ ICC_IAR1_EL1; `handle` to its write of ICC_EOIR1_EL1; `end` to its handler's ERE
 found that there is something to do (`xtask/src/cost/parts.rs`).
 
 The waker has written the receiver's request word just before, so its line is in the waker's cache. Behind each WFI the guest asks for that line, to write to it (PRFM PSTL1KEEP, a hint), and it
-comes while the interrupt is taken: one instruction more, and on `minor` 150 cycles in place of 221 from the SGI to the end of the idle loop (`return` 47 and `idle exit` 43 without).
+comes while the interrupt is taken: one instruction more, and on `minor` 149 cycles in place of 221 from the SGI to the end of the idle loop (`return` 47 and `idle exit` 43 without).
 ";
 
 /// Above the lines that paths miss.
