@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tests of the host: those that Cargo knows, the model checks, and pages in a browser.
 
+use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::panic::resume_unwind;
@@ -12,7 +13,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::ON_TARGET;
 use super::passed::{Given, Passed};
-use super::pool::Task;
+use super::pool::{self, Task};
 use crate::terminal::say;
 use crate::{browser, pages as kinds, places, spent, toolchain};
 
@@ -209,9 +210,16 @@ impl Tests {
     }
 }
 
-/// Everything that Cargo tests: of what these look at there is no end.
+/// A variable that says how many tests of a program run at a time (The rustc book, Tests).
+const THREADS: &str = "RUST_TEST_THREADS";
+
+/// Everything that Cargo tests: of what these look at there is no end. Some wait for a process or a time, so there are
+/// more at a time than CPUs.
 fn host() -> Tests {
+    let threads = 2 * pool::all_cpus().get();
+    let threads = env::var_os(THREADS).unwrap_or_else(|| threads.to_string().into());
     Tests {
+        environment: vec![(THREADS, threads)],
         compiled: packages().map(OsString::from).collect(),
         ..Tests::default()
     }

@@ -9,6 +9,7 @@ mod cpu;
 mod pairs;
 
 use std::fmt;
+use std::thread;
 
 use cpu::{Course, Cpu, Question, Spice, Stay};
 use cpuidle::{FOREVER, Governor as _, Moment, Outcome, Selected, Setup, Wake};
@@ -214,9 +215,7 @@ fn the_two_agree() {
     let mut all = 0;
     for pair in PAIRS {
         for machine in MACHINES.iter().filter(|machine| suits(pair, machine)) {
-            let differ: Vec<String> = (0..TRACES)
-                .flat_map(|seed| trace(seed, pair, machine, pair.by_rules))
-                .collect();
+            let differ = differences(pair, machine);
             for difference in differ.iter().take(5) {
                 println!("{difference}");
             }
@@ -232,6 +231,24 @@ fn the_two_agree() {
         }
     }
     assert_eq!(all, 0, "steps at which cpuidle and the rules differ");
+}
+
+/// The steps of all traces at which they differ, in the order of the traces: each CPU takes a part of them.
+fn differences(pair: &Pair, machine: &Machine) -> Vec<String> {
+    let cpus = thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64);
+    let part = TRACES.div_ceil(cpus);
+    thread::scope(|scope| {
+        let parts = (0..cpus).map(|cpu| {
+            let seeds = (cpu * part).min(TRACES)..((cpu + 1) * part).min(TRACES);
+            scope.spawn(|| {
+                let steps = seeds.flat_map(|seed| trace(seed, pair, machine, pair.by_rules));
+                steps.collect::<Vec<_>>()
+            })
+        });
+        let parts: Vec<_> = parts.collect();
+        let ended = parts.into_iter().map(|part| part.join().unwrap());
+        ended.flatten().collect()
+    })
 }
 
 /// The comparison is sharp enough to tell a governor from its next relatives.
