@@ -33,7 +33,7 @@ impl Target for PerCpu {
     #[inline(always)]
     fn wfi(&self) {
         insn::wfi();
-        // What ends a wait has most often written to it, on another core; it comes while the interrupt is taken.
+        // The waker has most often just written to this word, on another core. Its line comes while the interrupt is taken.
         insn::prefetch_to_write(&self.request);
     }
 

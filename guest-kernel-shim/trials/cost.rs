@@ -62,8 +62,8 @@ fn cool() {
     }
 }
 
-/// Marks the beginning of path `PATH`, at the beginning of a line of the cache: what a core fetches behind an instruction that traps depends on
-/// where in its line that is, and where the linker puts a path must not.
+/// Marks the beginning of path `PATH`, at the beginning of a line of the cache. A core fetches ahead of an instruction that traps, and what
+/// that costs depends on the instruction's place in its line: the linker is not to choose that place.
 #[inline(always)]
 fn begin<const PATH: u8>() {
     // SAFETY: pads with NOPs.

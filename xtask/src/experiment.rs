@@ -33,6 +33,7 @@ use crate::failure::bad_input;
 use crate::folder::Folder;
 use crate::format::Format;
 use crate::job::Job;
+use crate::launch;
 use crate::output::Output;
 use crate::terminal::{note, say};
 use crate::{session, side_by_side};
@@ -120,7 +121,7 @@ pub fn run(args: &ExperimentArgs) -> Result<()> {
     let written = Written::of(&done.reports);
     let data = json::text(&written)?;
     folder.write(DATA, &data);
-    folder.write(PAGE, &page::html(&done.reports));
+    folder.write(PAGE, &page::html(&done.reports, &launch::this_command()));
     let closed = match done.errors.is_empty() {
         true => folder.close(None),
         false => folder.give_up("not every experiment is complete"),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The Rust toolchain: what it is called and what it needs.
 
-use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -11,6 +10,8 @@ use std::thread;
 use anyhow::Result;
 use results::Build;
 
+pub use fresh::cargo;
+
 use crate::terminal::note;
 use crate::{failure::bad_input, places};
 
@@ -19,16 +20,9 @@ pub const TARGET: &str = "aarch64-unknown-none-softfloat";
 /// What the virtual machine monitor is built for: static programs of Linux.
 pub const LINUX: &str = "aarch64-unknown-linux-musl";
 
-/// The Cargo that runs this program, so that both use the same toolchain.
-pub fn cargo() -> OsString {
-    env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
-}
-
-/// Cargo's folder, where the sources of dependencies are (Cargo Book, Cargo Home).
+/// Cargo's folder.
 pub fn home() -> PathBuf {
-    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
-    let home = home.or_else(|| Some(env::home_dir()?.join(".cargo")));
-    home.unwrap_or_default()
+    fresh::home().unwrap_or_default()
 }
 
 /// Where the toolchain is.

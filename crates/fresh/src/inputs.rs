@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -58,15 +59,22 @@ fn manifests(root: &Path, source: &Path) -> impl Iterator<Item = PathBuf> {
         .filter(|manifest| manifest.is_file())
 }
 
-/// Cargo's folder.
-fn home() -> Option<PathBuf> {
+/// The Cargo that runs this program, so that both use the same toolchain.
+#[must_use]
+pub fn cargo() -> OsString {
+    env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+/// Cargo's folder, where the sources of dependencies are (The Cargo Book, Cargo Home).
+#[must_use]
+pub fn home() -> Option<PathBuf> {
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);
     home.or_else(|| Some(env::home_dir()?.join(".cargo")))
 }
 
 /// The compiler, beside the Cargo that runs this.
 fn toolchain() -> Option<PathBuf> {
-    let cargo = PathBuf::from(env::var_os("CARGO")?);
+    let cargo = PathBuf::from(cargo());
     cargo.is_absolute().then(|| cargo.with_file_name("rustc"))
 }
 

@@ -4,7 +4,7 @@
 //! Cargo needs more than a tenth of a second to find that nothing has changed, and a command asks it again and again. So what a
 //! build depended on is written down behind it: the words of its command, what of the environment Cargo heeds, and the
 //! time and length of each file. While all of that is the same there is nothing to build. Cargo itself compares times
-//! (The Cargo Book, Build cache); it takes a source that is older than the program for unchanged, and this takes only one with
+//! (the documentation of its module `core::compiler::fingerprint`); it takes a source that is older than the program for unchanged, and this takes only one with
 //! the very same time and length.
 //!
 //! Which files those are says the file `PROGRAM.d` that Cargo writes beside a program: all sources of all packages of the workspace
@@ -15,6 +15,8 @@
 
 mod files;
 mod inputs;
+
+pub use inputs::{cargo, home};
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -54,7 +56,7 @@ pub struct Build {
 
 /// A build that has begun.
 #[derive(Debug)]
-pub struct Begun<'a> {
+struct Begun<'a> {
     build: &'a Build,
     /// By the clock of the file system.
     at: SystemTime,
@@ -94,8 +96,7 @@ impl Build {
     }
 
     /// Whether there is nothing to build.
-    #[must_use]
-    pub fn is_fresh(&self) -> bool {
+    fn is_fresh(&self) -> bool {
         let Ok(text) = fs::read_to_string(&self.stamp) else {
             return false;
         };
@@ -103,12 +104,26 @@ impl Build {
         files.is_some_and(|files| !files.is_empty() && files.lines().all(files::is_as_it_was))
     }
 
-    /// Begins it: what was written down is forgotten.
+    /// Has it built by `build`, which answers whether it could, unless there is nothing to build. Answers whether the programs are there.
     ///
     /// # Errors
     ///
-    /// If the folder can't be written to. Then nothing is lost but the time that Cargo takes.
-    pub fn begin(&self) -> io::Result<Begun<'_>> {
+    /// Those of `build`.
+    pub fn unless_fresh<E>(&self, build: impl FnOnce() -> Result<bool, E>) -> Result<bool, E> {
+        if self.is_fresh() {
+            return Ok(true);
+        }
+        // Where nothing can be written down Cargo is asked each time.
+        let begun = self.begin().ok();
+        let well = build()?;
+        if let Some(begun) = begun.filter(|_| well) {
+            begun.keep();
+        }
+        Ok(well)
+    }
+
+    /// Begins it: what was written down is forgotten.
+    fn begin(&self) -> io::Result<Begun<'_>> {
         match fs::remove_file(&self.stamp) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -134,10 +149,9 @@ impl Build {
 }
 
 impl Begun<'_> {
-    /// It has ended well: writes down what it depended on; whether it could. Nothing is written if a file may have changed since it
-    /// began, as nobody knows whether that was before or after it was compiled.
-    #[must_use]
-    pub fn keep(self) -> bool {
+    /// It has ended well: writes down what it depended on, and answers whether it could. Nothing is written if a file may have changed since it
+    /// began: that may have been before or after it was compiled.
+    fn keep(self) -> bool {
         self.lines().is_some_and(|lines| {
             let new = self.build.beside("new");
             let written = fs::write(&new, self.build.words.clone() + &lines);

@@ -66,13 +66,9 @@ mod tests {
 
     /// With all instructions at the address `pc`.
     fn ticks_at(pc: u64, steps: &[(Level, u32, u64)]) -> Option<u64> {
-        let steps = steps.iter().map(|&(level, word, tick)| Step {
-            level,
-            word,
-            pc,
-            accesses: Vec::new(),
-            tick,
-        });
+        let steps = steps
+            .iter()
+            .map(|&(level, word, tick)| Step::new(level, word, pc, tick));
         own_ticks(&Window {
             path: Path::Hypercall,
             cpu: 0,

@@ -132,13 +132,7 @@ mod tests {
         let mut pc = 0x4000_0000;
         let steps = steps.iter().map(|&(level, word, tick)| {
             pc = if tick == vector { VECTOR } else { pc + 4 };
-            Step {
-                level,
-                word,
-                pc,
-                accesses: Vec::new(),
-                tick,
-            }
+            Step::new(level, word, pc, tick)
         });
         Window {
             path: target.paths()[side],

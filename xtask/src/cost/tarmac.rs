@@ -104,13 +104,7 @@ fn step(line: &str, before: &mut Level) -> Result<Option<Step>> {
         u32::try_from(word).context("gem5's trace has an instruction of more than 32 bits")?;
     let level = executed_at(*before, after, word, pc);
     *before = after;
-    Ok(Some(Step {
-        level,
-        word,
-        pc,
-        accesses: Vec::new(),
-        tick,
-    }))
+    Ok(Some(Step::new(level, word, pc, tick)))
 }
 
 /// The access of a line; `None` if it is about something else.

@@ -29,6 +29,19 @@ pub struct Step {
     pub tick: u64,
 }
 
+impl Step {
+    /// One that accessed nothing.
+    pub const fn new(level: Level, word: u32, pc: u64, tick: u64) -> Self {
+        Self {
+            level,
+            word,
+            pc,
+            accesses: Vec::new(),
+            tick,
+        }
+    }
+}
+
 /// One pass of a path on one CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
@@ -84,13 +97,7 @@ impl Trace {
             }
             (Entry::Entered { cpu, before }, _) if !inside => self.entered.push((cpu, before)),
             (Entry::Executed { level, word, pc }, Some(window)) if inside => {
-                window.steps.push(Step {
-                    level,
-                    word,
-                    pc,
-                    accesses: Vec::new(),
-                    tick: 0,
-                });
+                window.steps.push(Step::new(level, word, pc, 0));
             }
             (
                 Entry::Accessed {

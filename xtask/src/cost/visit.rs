@@ -175,13 +175,9 @@ mod tests {
     const WFI: u32 = 0xd503_207f;
 
     fn window(path: Path, steps: &[(Level, u64, u32)]) -> Window {
-        let steps = steps.iter().map(|&(level, pc, word)| Step {
-            level,
-            word,
-            pc,
-            accesses: Vec::new(),
-            tick: 0,
-        });
+        let steps = steps
+            .iter()
+            .map(|&(level, pc, word)| Step::new(level, word, pc, 0));
         Window {
             path,
             cpu: 0,

@@ -8,15 +8,14 @@ use results::merge::Run;
 use super::outcome::{Claim, Table};
 use super::report::{Report, verdicts};
 use super::verdict::Verdict;
-use crate::launch;
 
 /// The page.
-pub fn html(reports: &[Report]) -> String {
+pub fn html(reports: &[Report], command: &str) -> String {
     let body = html! {
         header {
             h1 { "Idle systems: what was published, measured here" }
             p.about { (summary(reports)) }
-            p.about { "Again: " code { (launch::this_command()) } }
+            p.about { "Again: " code { (command) } }
         }
         (page::machine(&machines(reports)))
         @for report in reports { (section(report)) }
@@ -161,7 +160,7 @@ mod tests {
                 notes: Vec::new(),
             },
         };
-        let page = html(&[report]);
+        let page = html(&[report], "cargo xtask experiment x");
         for part in [
             "1 experiments; 3 claims: agrees 1, direction only 0, no difference 1, differs 0, not modelled 1.",
             "a chart",

@@ -20,7 +20,7 @@ pub fn page() -> String {
         ],
         outcome: outcome(),
     });
-    page::html(&reports.collect::<Vec<_>>())
+    page::html(&reports.collect::<Vec<_>>(), "cargo xtask experiment all")
 }
 
 fn outcome() -> Outcome {

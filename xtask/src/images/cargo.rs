@@ -2,7 +2,7 @@
 //! Cargo, where it has something to do.
 
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use fresh::Build;
 
-use super::planted;
+use super::{PLANTED, planted};
 use crate::terminal::note;
 use crate::timings::{self, Part};
 use crate::{places, spent, toolchain};
@@ -29,29 +29,22 @@ pub fn build(
     programs: Vec<PathBuf>,
     note: &str,
 ) -> Result<()> {
-    timings::part(Part::Cargo, || {
-        // A hypervisor with planted instructions is another one for each number of them.
-        let planted =
-            (Some(directory) == planted().as_deref()).then(|| env::var_os(super::PLANTED));
-        let cargo = toolchain::cargo();
-        let mut words: Vec<&OsStr> = vec![&cargo];
-        words.extend(arguments.iter().map(OsStr::new));
-        let value: Option<OsString> = planted.clone().flatten();
-        words.extend(value.as_deref());
-        let build = Build::new(places::root(), directory, words, programs);
-        if build.is_fresh() {
-            return Ok(());
-        }
-        // Where nothing can be written down Cargo is asked each time.
-        let begun = build.begin().ok();
-        run(directory, arguments, planted.is_some(), note)?;
-        let _kept = begun.is_some_and(fresh::Begun::keep);
-        Ok(())
-    })
+    // A hypervisor with planted instructions is another one for each number of them.
+    let planted = env::var_os(PLANTED).filter(|_| Some(directory) == planted().as_deref());
+    let cargo = toolchain::cargo();
+    let words = [&*cargo].into_iter();
+    let words = words.chain(arguments.iter().map(OsStr::new));
+    let words = words.chain(planted.as_deref());
+    let wanted = Build::new(places::root(), directory, words, programs);
+    let run = || run(directory, arguments, planted.is_some(), note);
+    if !timings::part(Part::Cargo, || wanted.unless_fresh(run))? {
+        bail!("the images don't build; what cargo said is above");
+    }
+    Ok(())
 }
 
-/// Has Cargo do it.
-fn run(directory: &Path, arguments: &[&str], planted: bool, note: &str) -> Result<()> {
+/// Has Cargo do it; whether it could.
+fn run(directory: &Path, arguments: &[&str], planted: bool, note: &str) -> Result<bool> {
     let color = if io::stderr().is_terminal() {
         "always"
     } else {
@@ -68,7 +61,7 @@ fn run(directory: &Path, arguments: &[&str], planted: bool, note: &str) -> Resul
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
     if !planted {
-        cargo.env_remove(super::PLANTED);
+        cargo.env_remove(PLANTED);
     }
     let mut cargo = cargo.spawn().context("cargo can't be started")?;
     let said = cargo.stderr.take().map(BufReader::new);
@@ -81,8 +74,5 @@ fn run(directory: &Path, arguments: &[&str], planted: bool, note: &str) -> Resul
             note!("{line}{note}");
         }
     }
-    if !spent::wait(&mut cargo)?.success() {
-        bail!("the images don't build; what cargo said is above");
-    }
-    Ok(())
+    Ok(spent::wait(&mut cargo)?.success())
 }

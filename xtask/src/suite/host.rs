@@ -151,7 +151,12 @@ impl Kind {
         }
         passed.as_ref().map_or(Ok(()), Passed::forget)?;
         self.run(&tests, how.filter, &path)?;
-        passed.as_ref().map_or(Ok(()), Passed::keep)?;
+        if let Some(passed) = passed {
+            // What was edited meanwhile may have been compiled and run in its place.
+            let now = tests.passed(self.name)?;
+            now.filter(|now| *now == passed)
+                .map_or(Ok(()), |now| now.keep())?;
+        }
         Ok(format!(" ({})", place()))
     }
 

@@ -18,7 +18,7 @@ use crate::places;
 pub type Given = BTreeMap<String, Vec<u8>>;
 
 /// Tests, as they are now.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Passed {
     /// Where the sums are.
     file: PathBuf,

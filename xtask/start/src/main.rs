@@ -7,13 +7,12 @@
 //! else, so it is there in a moment.
 
 use std::env;
-use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use fresh::Build;
+use fresh::{Build, cargo};
 
 const PACKAGE: &str = "xtask";
 /// Tells xtask where the workspace is.
@@ -26,7 +25,9 @@ fn main() -> ExitCode {
         Ok(this) => this.with_file_name(PACKAGE),
         Err(error) => return fail(&format!("this program has no file ({error})")),
     };
-    match build_unless_fresh(&root, &program) {
+    let folder = program.parent().unwrap_or(&root);
+    let wanted = Build::new(&root, folder, [cargo()], vec![program.clone()]);
+    match wanted.unless_fresh(|| build(&root)) {
         Ok(true) => {}
         Ok(false) => return ExitCode::FAILURE,
         Err(error) => {
@@ -51,28 +52,6 @@ fn root() -> PathBuf {
         .ancestors()
         .nth(2)
         .map_or_else(PathBuf::new, Path::to_path_buf)
-}
-
-/// Builds xtask, which is `program`, if it is not what it would become; whether it is there.
-fn build_unless_fresh(root: &Path, program: &Path) -> io::Result<bool> {
-    let folder = program.parent().unwrap_or(root);
-    let words = [cargo()];
-    let wanted = Build::new(root, folder, words, vec![program.to_owned()]);
-    if wanted.is_fresh() {
-        return Ok(true);
-    }
-    // Where nothing can be written down Cargo is asked each time.
-    let begun = wanted.begin().ok();
-    let well = build(root)?;
-    if well {
-        let _kept = begun.is_some_and(fresh::Begun::keep);
-    }
-    Ok(well)
-}
-
-/// The Cargo that runs this.
-fn cargo() -> OsString {
-    env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
 /// Builds xtask with the Cargo that runs this; whether it could.
