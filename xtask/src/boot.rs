@@ -26,6 +26,8 @@ use std::thread;
 use anyhow::{Error, Result};
 use plan::Under;
 
+use crate::before::Boot;
+use crate::cli::Metric;
 use crate::console::Console;
 use crate::emulator::Emulator;
 use crate::failure::is_bad_input;
@@ -186,6 +188,9 @@ impl<'a, L: Write> Boots<'a, L> {
         let mut command = self
             .emulator
             .command(job, variant, self.built, place.path())?;
+        let before = job.before.as_deref().filter(|_| self.repeats(job));
+        let before = before.map(|before| before.boot(&command, place.path(), &looked_at(&launch)));
+        let before = before.transpose()?;
         self.emulator.supervise(&mut command, place.path());
         match &launch.recorder {
             Some(Recorder::Plugin { plugin, options }) => {
@@ -203,13 +208,37 @@ impl<'a, L: Write> Boots<'a, L> {
             disturb: job.disturb,
             show: self.show,
             progress: launch.progress,
+            keep: before.is_some(),
         };
         let console = Console::new(symbols(job, variant, self.built));
-        let outcome = timings::part(Part::Boots, || {
-            follow::follow(command, console, &mut self.log, watch)
-        })?;
+        let log = &mut self.log;
+        let mut outcome =
+            timings::part(Part::Boots, || match before.as_ref().and_then(Boot::went) {
+                Some(went) => follow::as_before(went, console, log, watch),
+                None => follow::follow(command, console, log, watch),
+            })?;
+        if let Some((before, went)) = before.zip(outcome.went.take()) {
+            before.keep(&went)?;
+        }
         self.kept.add(&launch.title, &outcome, self.show);
         Ok(outcome)
+    }
+
+    /// Whether each boot of `job` goes as the one before: see [`crate::before`].
+    fn repeats(&self, job: &Job) -> bool {
+        let in_turns = matches!(self.emulator, Emulator::Qemu(_)) && job.metric == Metric::Insns;
+        in_turns && job.disturb.is_none()
+    }
+}
+
+/// What looks at a boot: a plugin, and its options.
+fn looked_at<'a>(launch: &'a Launch) -> Vec<(&'static str, &'a Path)> {
+    match &launch.recorder {
+        Some(Recorder::Plugin { plugin, options }) => {
+            let plugin = [("file", *plugin)].into_iter();
+            plugin.chain(options.iter().copied()).collect()
+        }
+        Some(Recorder::Tracers(_)) | None => Vec::new(),
     }
 }
 

@@ -19,8 +19,9 @@ use crate::boot::Recorder;
 use crate::cli::Metric;
 use crate::cost::recorder;
 use crate::emulator::Emulator;
-use crate::images::{Built, Once};
+use crate::images::Built;
 use crate::job::{Job, Variant};
+use crate::once::Once;
 use crate::partial::Scratch;
 
 /// What is known of images, by their files: boots share them.

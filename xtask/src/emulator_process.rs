@@ -14,6 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
 
 use crate::interrupt;
 use crate::own_time::{Sample, State, Thread};
@@ -27,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 const GATHER: Duration = Duration::from_millis(2);
 
 /// A line of the console or of the emulator itself.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Line {
     /// Standard output, which is the machine's console.
     Console(String),

@@ -4,7 +4,6 @@
 
 mod cargo;
 mod flags;
-mod once;
 
 use std::env;
 use std::fs::{self, File, TryLockError};
@@ -20,6 +19,7 @@ use vmm::archive;
 
 use crate::given::{Given, Initrd};
 use crate::kvm::Host;
+use crate::once::Once;
 use crate::output::Output;
 use crate::pack::{Parts, flatten, pack};
 use crate::spent::Account;
@@ -27,7 +27,6 @@ use crate::store::{self, Kept};
 use crate::terminal::note;
 use crate::xen::Xen;
 use crate::{places, toolchain};
-pub use once::Once;
 
 const PROFILE: &str = "image";
 const HYPERVISOR: &str = "hypervisor";

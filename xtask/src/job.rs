@@ -13,6 +13,7 @@ pub use variant::Variant;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -21,6 +22,7 @@ use results::Watts;
 
 use deadlines::Deadlines;
 
+use crate::before::Before;
 use crate::board::{Board, Machine as Kind};
 use crate::cli::{Boot, JobArgs, LimitArgs, Metric, RunArgs, Unders};
 use crate::disturb;
@@ -75,6 +77,8 @@ pub struct Job {
     pub dirty_firmware: Option<DirtyFirmware>,
     /// Whether the rules of the architecture are watched: see [`crate::strict`].
     pub strict: bool,
+    /// Boots that need not be made again, where it is a test's.
+    pub before: Option<Arc<Before>>,
 }
 
 /// The firmware of `dirty-firmware/`.
@@ -125,6 +129,7 @@ impl Job {
             disturb: args.disturb,
             dirty_firmware: None,
             strict: false,
+            before: None,
             load,
         };
         if job.unders.is_empty() {

@@ -115,7 +115,7 @@ pub fn run(args: &TestArgs) -> Result<()> {
     } else {
         Vec::new()
     };
-    boot(of_host, &cases, &gates, jobs, args.timings)
+    boot(of_host, &cases, &gates, jobs, args)
 }
 
 /// The results that boots wrote in `folders`.
@@ -166,26 +166,26 @@ fn cases(filter: &str) -> Result<Vec<Case>> {
 
 /// Runs all of them, and fails if one of them fails. The longest are begun first, so that the
 /// others fill what is left of the time: those of the host, the gates, and what may take long. Shows how long the
-/// `timings` longest took, if it is asked for.
+/// longest took, if `args` ask for it.
 fn boot(
     of_host: Vec<Task>,
     cases: &[Case],
     gates: &[&Gate],
     jobs: NonZeroUsize,
-    timings: Option<usize>,
+    args: &TestArgs,
 ) -> Result<()> {
     let folders = Mutex::new(Vec::new());
     let host = !of_host.is_empty();
     let mut tasks = of_host;
     tasks.extend(gates.iter().map(|gate| {
-        let run = || gate.run().map(|()| String::new());
+        let run = || gate.run(args.again);
         Task::new(gate.name, gate.lacks(), run)
     }));
     let mut sorted: Vec<&Case> = cases.iter().collect();
     sorted.sort_by_key(|case| Reverse(case.patience()));
     tasks.extend(sorted.into_iter().map(|case| {
         let run = || {
-            let place = case.run()?;
+            let place = case.run(args.again)?;
             let mut folders = folders.lock().unwrap_or_else(PoisonError::into_inner);
             folders.extend(case.folders());
             Ok(format!(" ({place})"))
@@ -199,7 +199,7 @@ fn boot(
         let schema = Task::new(SCHEMA, None, || follow_the_schema(&written));
         tally.run(vec![schema], jobs)?;
     }
-    if let Some(count) = timings {
+    if let Some(count) = args.timings {
         say!("{}", timings::table(tally.took(), count));
         if host {
             say!("{}", timings::of_host(&host::said()?, count));

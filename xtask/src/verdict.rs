@@ -276,6 +276,7 @@ mod tests {
             registers: Vec::new(),
             said: Vec::new(),
             disturbed: None,
+            went: None,
         }
     }
 

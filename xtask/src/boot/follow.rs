@@ -13,13 +13,14 @@ use anyhow::{Context, Result};
 use super::clock::Clock;
 use super::{Ending, Show};
 use crate::advance::Advance;
+use crate::before::Went;
 use crate::console::{Console, Kind};
 use crate::disturb::{Disturber, Done};
 use crate::emulator_process::{EmulatorProcess, End, Line};
 use crate::limits::Limits;
 use crate::own_time;
 use crate::progress::Progress;
-use crate::qemu::Events;
+use crate::qemu::{Events, Shutdown};
 use crate::terminal::{self, note, say};
 use crate::{interrupt, qemu};
 
@@ -47,6 +48,8 @@ pub struct Outcome {
     pub said: Vec<String>,
     /// How it was disturbed, if it was.
     pub disturbed: Option<Done>,
+    /// All that came of it, if that is asked for and it ended by itself.
+    pub went: Option<Went>,
 }
 
 impl Outcome {
@@ -75,6 +78,8 @@ pub struct Watch<'a> {
     pub show: Show,
     /// Where people see that something goes on.
     pub progress: Progress,
+    /// Whether [`Outcome::went`] is asked for.
+    pub keep: bool,
 }
 
 /// Boots and follows until the end. Every line goes to `log` as it comes.
@@ -86,15 +91,8 @@ pub fn follow(
 ) -> Result<Outcome> {
     let events = Events::listen(watch.place)?;
     let (process, lines) = EmulatorProcess::start(&mut command)?;
-    let mut follower = Follower {
-        console,
-        log,
-        said: VecDeque::new(),
-        advance: Advance::default(),
-        gets_on: false,
-        clock: Clock::start(),
-        grace: None,
-    };
+    let mut follower = Follower::new(console, log);
+    follower.lines = watch.keep.then(Vec::new);
     let start = |seed| Disturber::start(process.id(), watch.place, seed);
     let disturber = watch.disturb.map(start);
     let stopped = follower.follow(&process, &lines, &mut watch);
@@ -116,13 +114,32 @@ pub fn follow(
         follower.take(line, &mut watch)?;
     }
     let report = events.end();
+    let by_itself = stopped.is_none() && end == End::Well;
+    let lines = follower.lines.take().filter(|_| by_itself);
+    let went = lines.map(|lines| Went {
+        lines,
+        report: report.clone(),
+    });
     Ok(Outcome {
-        ending: Ending::of(stopped, &follower.console, &end, report, &follower.said),
-        console: follower.console,
         registers,
-        said: follower.said.into(),
         disturbed,
+        went,
+        ..follower.outcome(stopped, end, report)
     })
+}
+
+/// The same without a boot, of one that went like this.
+pub fn as_before(
+    went: Went,
+    console: Console,
+    log: &mut impl Write,
+    mut watch: Watch<'_>,
+) -> Result<Outcome> {
+    let mut follower = Follower::new(console, log);
+    for line in went.lines {
+        follower.take(line, &mut watch)?;
+    }
+    Ok(follower.outcome(None, End::Well, went.report))
 }
 
 struct Follower<'a, L> {
@@ -136,9 +153,37 @@ struct Follower<'a, L> {
     clock: Clock,
     /// Since when, of its own time, it should have ended, or has been silent.
     grace: Option<Duration>,
+    /// All lines, if they are to be kept.
+    lines: Option<Vec<Line>>,
 }
 
-impl<L: Write> Follower<'_, L> {
+impl<'a, L: Write> Follower<'a, L> {
+    /// Nothing was said yet.
+    fn new(console: Console, log: &'a mut L) -> Self {
+        Self {
+            console,
+            log,
+            said: VecDeque::new(),
+            advance: Advance::default(),
+            gets_on: false,
+            clock: Clock::start(),
+            grace: None,
+            lines: None,
+        }
+    }
+
+    /// What came of a boot that was `stopped`, if it had to be, ended so, and gave this `report`.
+    fn outcome(self, stopped: Option<Ending>, end: End, report: Option<Shutdown>) -> Outcome {
+        Outcome {
+            ending: Ending::of(stopped, &self.console, &end, report, &self.said),
+            console: self.console,
+            registers: Vec::new(),
+            said: self.said.into(),
+            disturbed: None,
+            went: None,
+        }
+    }
+
     /// Reads until the machine stops, which is `None`, or has to be stopped.
     fn follow(
         &mut self,
@@ -201,6 +246,9 @@ impl<L: Write> Follower<'_, L> {
     }
 
     fn take(&mut self, line: Line, watch: &mut Watch<'_>) -> Result<()> {
+        if let Some(lines) = &mut self.lines {
+            lines.push(line.clone());
+        }
         let line = match line {
             Line::Console(line) => line,
             Line::Emulator(line) => {

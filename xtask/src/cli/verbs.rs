@@ -198,8 +198,9 @@ pub struct TestArgs {
     /// Only the tests of the host
     #[arg(long)]
     pub host_only: bool,
-    /// Also run what can only end as it did before: model checks and pages that have passed and of which nothing has changed
-    #[arg(long, conflicts_with_all = ["target_only", "instead"])]
+    /// Also run what can only end as it did before: model checks and pages that have passed, and boots in instruction mode, of which
+    /// nothing has changed
+    #[arg(long, conflicts_with = "instead")]
     pub again: bool,
     /// How many tests run at a time [default: as many as this computer has CPUs]
     #[arg(long, value_name = "N", conflicts_with_all = ["coverage", "miri", "audit", "host_only"])]

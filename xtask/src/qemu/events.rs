@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Name of the socket to which QEMU connects.
@@ -25,7 +26,7 @@ const BEGIN: [&str; 2] = [
 ];
 
 /// Why a machine ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Shutdown {
     /// The guest turned it off.
     Off,

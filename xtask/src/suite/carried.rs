@@ -6,12 +6,14 @@
 //! process. So its path is the one of a real machine, but for real time.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use plan::{Program, Trap};
 use results::{Results, capture};
 
 use super::monitor;
+use crate::before::Before;
 use crate::cli::{JobArgs, Unders};
 use crate::images::{self, Guest};
 use crate::job::Job;
@@ -45,14 +47,14 @@ const REFUSED: [(&[&str], &str); 5] = [
 ];
 
 /// Boots the host with the program, and compares.
-pub fn run() -> Result<()> {
+pub fn run(before: &Arc<Before>) -> Result<()> {
     let built = images::build("virt", Guest::Ours(Program::Measuring))?;
     let file = program::bytes(&built, &images::monitor()?)?;
     let plain = words(&[]);
     let mut runs = vec![plain];
     runs.extend(REFUSED.map(|(words, _)| owned(words)));
     runs.push(words(&["--table", "--wait=wfi"]));
-    let said = boot(file, &runs)?;
+    let said = boot(before, file, &runs)?;
     let mut rest = &*said;
     let table = rest.find("@r1 ").context("no record")?;
     rest = &rest[table..];
@@ -67,7 +69,9 @@ pub fn run() -> Result<()> {
         "--table: records, or no table:\n{rest}"
     );
     let carried = capture::results(&said).context("its records can't be read")?;
-    let here = session::measure(&Job::new(&job())?)?;
+    let mut job = Job::new(&job())?;
+    job.before = Some(before.clone());
+    let here = session::measure(&job)?;
     same(&carried, &here)
 }
 
@@ -124,7 +128,7 @@ fn owned(words: &[&str]) -> Vec<String> {
 }
 
 /// What a host says on which `program` makes these runs.
-fn boot(program: Vec<u8>, runs: &[Vec<String>]) -> Result<String> {
+fn boot(before: &Before, program: Vec<u8>, runs: &[Vec<String>]) -> Result<String> {
     let place = Scratch::new()?;
     let host = Host::of(program)?;
     let mut command = monitor::machine()?;
@@ -137,5 +141,5 @@ fn boot(program: Vec<u8>, runs: &[Vec<String>]) -> Result<String> {
     };
     host.boot(&mut command, &boot, place.path())?;
     launch::end_with_us(&mut command);
-    monitor::said(command)
+    monitor::said(command, place.path(), before)
 }

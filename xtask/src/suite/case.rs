@@ -58,6 +58,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
 use serde::Deserialize;
@@ -70,6 +71,7 @@ use super::kernel::Kernel;
 use super::options::{Options, options};
 use super::order::Order;
 use super::same::Same;
+use crate::before::Before;
 use crate::board::{Board, Machine};
 use crate::boot::Show;
 use crate::cli::Metric;
@@ -164,9 +166,20 @@ impl Case {
         Board::load(&options(&self.run).ok()?.job.load.board).ok()
     }
 
-    /// Boots and compares; the folder with the logs for people.
-    pub fn run(&self) -> Result<String> {
-        let session = match self.session(&self.run, &self.name) {
+    /// Boots and compares, or makes boots `again` that can only go as before; the folder with the logs for people.
+    pub fn run(&self, again: bool) -> Result<String> {
+        let test = |before: &Arc<Before>| self.compared(before);
+        let (place, as_before) = Before::of_test(&self.name, again, test)?;
+        Ok([Some(place), as_before]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(", "))
+    }
+
+    /// Boots what was not booted `before`, and compares; the folder.
+    fn compared(&self, before: &Arc<Before>) -> Result<String> {
+        let session = match self.session(&self.run, &self.name, before) {
             Err(error) if is_bad_input(&error) && self.expect.wants_bad_input() => {
                 self.expect.says(&format!("{error:#}"))?;
                 return Ok("refused".into());
@@ -183,8 +196,11 @@ impl Case {
         });
         compared.map_err(|error| anyhow!("{error:#}; see {}", session.place))?;
         for (number, same) in (2..).zip(&self.same) {
-            let further =
-                self.session(&same.options(&self.run), &format!("{}-{number}", self.name))?;
+            let further = self.session(
+                &same.options(&self.run),
+                &format!("{}-{number}", self.name),
+                before,
+            )?;
             let compared = match &further.failure {
                 Some(failure) => Err(anyhow!("{}", failure.why)),
                 None => same.compare(&session.results, &further.results),
@@ -236,13 +252,15 @@ impl Case {
     }
 
     /// A run with these options.
-    fn session(&self, run: &Options, name: &str) -> Result<Session> {
+    fn session(&self, run: &Options, name: &str, before: &Arc<Before>) -> Result<Session> {
         let mut args = options(run)?;
         let kernel = self.guest.as_ref().map(Kernel::file).transpose()?;
         if let Some(kernel) = &kernel {
             args.job.load.given.guest = Some(kernel.path().display().to_string());
         }
-        self.boot(Job::of_run(&args)?, name)
+        let mut job = Job::of_run(&args)?;
+        job.before = Some(before.clone());
+        self.boot(job, name)
     }
 
     /// Boots `job`, by the firmware that is asked for.

@@ -5,6 +5,7 @@
 //! once.
 
 use std::process::Command;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 
@@ -12,6 +13,7 @@ use super::{
     carried, counted, exceptions, exclusives, jobs, killed, monitor, published, repeated, strict,
     together,
 };
+use crate::before::Before;
 use crate::images::PLANTED;
 use crate::{cost, gem5, places, spent};
 
@@ -29,6 +31,8 @@ enum What {
     Line(Line),
     /// More than one command.
     Code(fn() -> Result<()>),
+    /// Boots, of which some may be known.
+    Boots(fn(&Arc<Before>) -> Result<()>),
 }
 
 /// A command, and how it ends.
@@ -127,11 +131,11 @@ const ALL: [Gate; 19] = [
     },
     Gate {
         name: "kvm-ends-of-guests",
-        what: What::Code(monitor::run),
+        what: What::Boots(monitor::run),
     },
     Gate {
         name: "kvm-program-measures",
-        what: What::Code(carried::run),
+        what: What::Boots(carried::run),
     },
     Gate {
         name: "repeated-runs-are-compared",
@@ -163,15 +167,19 @@ impl Gate {
                 missing.or_else(cost::lacks_baseline)
             }
             What::Line(line) if line.words.contains(&"--compare") => cost::lacks_baseline(),
-            What::Line(_) | What::Code(_) => None,
+            What::Line(_) | What::Code(_) | What::Boots(_) => None,
         }
     }
 
-    /// Does it.
-    pub fn run(&self) -> Result<()> {
+    /// Does it, and makes boots `again` that can only go as before; what is said if it succeeds.
+    pub fn run(&self, again: bool) -> Result<String> {
         match &self.what {
-            What::Line(line) => line.run(),
-            What::Code(code) => code(),
+            What::Line(line) => line.run().map(|()| String::new()),
+            What::Code(code) => code().map(|()| String::new()),
+            What::Boots(boots) => {
+                let ((), as_before) = Before::of_test(self.name, again, boots)?;
+                Ok(as_before.map_or_else(String::new, |boots| format!(" ({boots})")))
+            }
         }
     }
 }

@@ -2,10 +2,14 @@
 //! The virtual machine monitor under KVM, in one boot of a host: what it refuses, and how
 //! guests end. Each guest is a few instructions behind an Image's header.
 
+use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::before::{Before, Went};
+use crate::emulator_process::Line;
 use crate::kvm::{self, Host};
 use crate::launch;
 use crate::partial::Scratch;
@@ -106,15 +110,15 @@ const RUNS: [(&[&str], &[&str]); 20] = [
 const WITHOUT_KVM: [(&[&str], &[&str]); 1] = [(&["off"], &["refused: /dev/kvm is missing"])];
 
 /// Boots hosts, and compares what they say.
-pub fn run() -> Result<()> {
-    let ends = boot(String::new(), &RUNS)?;
+pub fn run(before: &Arc<Before>) -> Result<()> {
+    let ends = boot(before, String::new(), &RUNS)?;
     ensure!(ends == 8, "{ends} guests ended badly");
-    boot("kvm-arm.mode=none".into(), &WITHOUT_KVM).map(drop)
+    boot(before, "kvm-arm.mode=none".into(), &WITHOUT_KVM).map(drop)
 }
 
 /// Boots a host with what the kernel is told, and compares what it says of each run; how many
 /// guests ended badly.
-fn boot(arguments: String, wanted: &[(&[&str], &[&str])]) -> Result<usize> {
+fn boot(before: &Before, arguments: String, wanted: &[(&[&str], &[&str])]) -> Result<usize> {
     let place = Scratch::new()?;
     let host = Host::ensure(None)?;
     let guests = [
@@ -141,7 +145,7 @@ fn boot(arguments: String, wanted: &[(&[&str], &[&str])]) -> Result<usize> {
     };
     host.boot(&mut command, &boot, place.path())?;
     launch::end_with_us(&mut command);
-    let said = said(command)?;
+    let said = said(command, place.path(), before)?;
     let mut rest = &*said;
     for (words, wanted) in wanted {
         for wanted in *wanted {
@@ -163,8 +167,12 @@ pub fn machine() -> Result<Command> {
     Ok(command)
 }
 
-/// What the machine says until it ends, which it has to by itself.
-pub fn said(mut command: Command) -> Result<String> {
+/// What the machine, which has files in `place`, says until it ends, which it has to by itself.
+pub fn said(mut command: Command, place: &Path, before: &Before) -> Result<String> {
+    let boot = before.boot(&command, place, &[])?;
+    if let Some(went) = boot.went() {
+        return Ok(went.console());
+    }
     let output = spent::output(&mut command).context("QEMU can't be started")?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let complained = String::from_utf8_lossy(&output.stderr);
@@ -173,6 +181,10 @@ pub fn said(mut command: Command) -> Result<String> {
         "QEMU ended with {}; it said:\n{said}{complained}",
         output.status
     );
+    boot.keep(&Went {
+        lines: vec![Line::Console(said.clone())],
+        report: None,
+    })?;
     Ok(said)
 }
 

@@ -18,19 +18,25 @@ fn boot_within(
     let mut command = Command::new("sh");
     command.args(["-c", script]);
     let place = tempfile::tempdir().unwrap();
-    let watch = Watch {
-        place: place.path(),
-        limits: Limits {
-            without_progress: patience,
-            altogether,
-        },
+    let limits = Limits {
+        without_progress: patience,
+        altogether,
+    };
+    let mut log = Vec::new();
+    let watch = watch(place.path(), limits);
+    let outcome = follow(command, Console::default(), &mut log, watch).unwrap();
+    (outcome, String::from_utf8(log).unwrap())
+}
+
+fn watch(place: &Path, limits: Limits) -> Watch<'_> {
+    Watch {
+        place,
+        limits,
         disturb: None,
         show: Show::Nothing,
         progress: Progress::new("test".into()),
-    };
-    let mut log = Vec::new();
-    let outcome = follow(command, Console::default(), &mut log, watch).unwrap();
-    (outcome, String::from_utf8(log).unwrap())
+        keep: true,
+    }
 }
 
 fn is_hang(ending: &Ending) -> bool {
@@ -116,4 +122,40 @@ fn the_time_for_all_of_it_ends_what_gets_on() {
 fn the_log_has_every_line_whatever_its_bytes() {
     let (_, log) = outcome(r"printf 'a\r\n\377b\nrest'");
     assert_eq!(log, "a\n\u{fffd}b\nrest\n");
+}
+
+#[test]
+fn one_that_ended_by_itself_can_be_taken_once_more() {
+    for script in [
+        "echo 'rouse: guest ended: off by vCPU 0 (MPIDR 0x0)'; echo last",
+        "echo x; echo bad >&2",
+        "echo 'rouse: exit status 3'",
+        "echo 'rouse: panic: boo'",
+    ] {
+        let (mut first, log) = outcome(script);
+        let went = first.went.take().unwrap();
+        let place = tempfile::tempdir().unwrap();
+        let limits = Limits {
+            without_progress: Duration::ZERO,
+            altogether: Some(Duration::ZERO),
+        };
+        let mut other = Vec::new();
+        let watch = watch(place.path(), limits);
+        let second = as_before(went, Console::default(), &mut other, watch).unwrap();
+        assert_eq!(log.as_bytes(), other);
+        assert_eq!((first.ending, first.said), (second.ending, second.said));
+        assert_eq!(first.console.crash, second.console.crash);
+    }
+}
+
+#[test]
+fn one_that_was_ended_or_died_can_not() {
+    for script in [
+        "exec sleep 60",
+        "echo 'rouse: panic: boo'; exec sleep 60",
+        "echo 'rouse: exit status 0'; exit 1",
+        "echo 'rouse: exit status 0'; kill -SEGV $$",
+    ] {
+        assert_eq!(outcome(script).0.went, None, "{script}");
+    }
 }
