@@ -3,7 +3,7 @@
 //!
 //! In instruction mode one thread of the emulator executes all CPUs by turns, each instruction takes a nanosecond of the machine's
 //! time, and nothing comes from outside (QEMU: docs/devel/tcg-icount.rst). What a machine says then follows from its
-//! command, and from each byte of the files which that names. So what it said stays below `target/tests/boots` until a test fails:
+//! command, and from each byte of the files which that names (`suite/jobs.rs` has what little does not). So what it said stays below `target/tests/boots` until a test fails:
 //! while command and bytes are the same it is not booted again, and what it said is judged anew. A change of this program costs no
 //! boot then; one of the hypervisor or of a guest costs all that boot it.
 //!
