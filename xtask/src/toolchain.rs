@@ -29,16 +29,33 @@ pub fn home() -> PathBuf {
 pub fn sysroot() -> Option<PathBuf> {
     static SYSROOT: OnceLock<Option<PathBuf>> = OnceLock::new();
     let ask = || {
-        let said = output("rustc", &["--print", "sysroot"])?;
+        let said = output(rustc(), &["--print", "sysroot"])?;
         Some(said.trim().into())
     };
-    SYSROOT.get_or_init(ask).clone()
+    SYSROOT.get_or_init(|| of_rustup().or_else(ask)).clone()
+}
+
+/// The toolchain of the Cargo that runs this, if it is one of rustup's, which has a list of what was installed: where that is
+/// need not be asked for.
+fn of_rustup() -> Option<PathBuf> {
+    let cargo = PathBuf::from(cargo());
+    let toolchain = cargo.parent()?.parent()?;
+    let list = toolchain.join("lib/rustlib/multirust-channel-manifest.toml");
+    list.is_file().then(|| toolchain.to_owned())
+}
+
+/// The compiler of that toolchain by its own path, since rustup's looks for the toolchain at each start.
+fn rustc() -> OsString {
+    match of_rustup() {
+        Some(toolchain) => toolchain.join("bin/rustc").into(),
+        None => "rustc".into(),
+    }
 }
 
 /// What `rustc -vV` says. The first line is that of `rustc --version`.
 fn compiler() -> Option<&'static str> {
     static SAID: OnceLock<Option<String>> = OnceLock::new();
-    let said = SAID.get_or_init(|| output("rustc", &["-vV"]));
+    let said = SAID.get_or_init(|| output(rustc(), &["-vV"]));
     said.as_deref()
 }
 
@@ -150,6 +167,11 @@ pub fn executables(messages: &[u8]) -> Vec<PathBuf> {
         Some(PathBuf::from(message.get("executable")?.as_str()?))
     });
     named.collect()
+}
+
+/// The commit of the compiler, if it knows it.
+pub fn rustc_commit() -> Option<String> {
+    compiler().map(|said| compiled_by(said).rustc_commit)
 }
 
 /// First line of `rustc --version`.

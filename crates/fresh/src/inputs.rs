@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::env;
+use std::env::consts::DLL_EXTENSION;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,10 +22,7 @@ const CONFIG: [&str; 2] = ["config", "config.toml"];
 pub fn of(root: &Path, programs: &[PathBuf]) -> Option<BTreeSet<PathBuf>> {
     let mut inputs = BTreeSet::new();
     for program in programs {
-        // Beside the program, which may have a dot in its name.
-        let mut named = program.clone().into_os_string();
-        named.push(".d");
-        let text = fs::read_to_string(named).ok()?;
+        let text = fs::read_to_string(said_of(program)).ok()?;
         let sources = sources(&text)?;
         inputs.extend(sources.iter().flat_map(|source| manifests(root, source)));
         inputs.extend(sources);
@@ -36,6 +34,15 @@ pub fn of(root: &Path, programs: &[PathBuf]) -> Option<BTreeSet<PathBuf>> {
     }
     inputs.extend(toolchain());
     Some(inputs)
+}
+
+/// Where Cargo says what a program is made of, beside it: the program may have a dot in its name, and in that of a library `.d`
+/// takes the place of what makes it one.
+fn said_of(program: &Path) -> PathBuf {
+    match program.extension() {
+        Some(suffix) if suffix == DLL_EXTENSION => program.with_extension("d"),
+        _ => program.with_added_extension("d"),
+    }
 }
 
 /// The sources in a file of dependencies, `PROGRAM: SOURCE SOURCE`, in which a blank of a path has a backslash before it.

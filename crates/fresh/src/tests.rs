@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+use std::env::consts::DLL_EXTENSION;
 use std::fs::File;
 use std::time::Duration;
 
@@ -107,6 +108,24 @@ fn settings_that_were_not_there_are_heeded() {
         workspace.write(name, "");
         assert!(!build.is_fresh(), "{name}");
     }
+}
+
+#[test]
+fn a_library_is_one_of_which_cargo_says_it_elsewhere() {
+    let workspace = Workspace::new();
+    let name = format!("t/libl.{DLL_EXTENSION}");
+    let library = || vec![workspace.at(&name)];
+    let build = || Build::new(workspace.0.path(), &workspace.at("t"), ["build"], library());
+    workspace.write(&name, "library");
+    assert!(!build().begin().unwrap().keep());
+    let source = workspace.at("p/src/lib.rs");
+    workspace.write("p/src/lib.rs", "fn one() {}");
+    let line = format!("{}: {}\n", library()[0].display(), source.display());
+    workspace.write("t/libl.d", &line);
+    assert!(build().begin().unwrap().keep());
+    assert!(build().is_fresh());
+    workspace.write("p/src/lib.rs", "fn another() {}");
+    assert!(!build().is_fresh());
 }
 
 #[test]

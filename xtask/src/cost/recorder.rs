@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Boots with the recorder looking on.
 
+use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use fresh::Build;
 use plan::{Atomics, Program, Under};
 
 use super::costs::Mode;
@@ -134,16 +137,20 @@ pub fn check(outcome: &Outcome, under: Under, console: &str) -> Result<()> {
 /// this program.
 pub fn build() -> Result<PathBuf> {
     let directory = places::inside("target/recorder");
-    let mut cargo = Command::new(toolchain::cargo());
-    cargo
-        .current_dir(places::root())
-        .args(["build", "--quiet", "--release", "--package", PACKAGE])
-        .arg("--target-dir")
-        .arg(&directory);
-    let status = spent::status(&mut cargo).context("cargo can't be started")?;
-    if !status.success() {
+    let plugin = directory.join(format!("release/{DLL_PREFIX}{PACKAGE}{DLL_SUFFIX}"));
+    let cargo = toolchain::cargo();
+    let words = ["build", "--quiet", "--release", "--package", PACKAGE];
+    let all = [&*cargo].into_iter().chain(words.map(OsStr::new));
+    let wanted = Build::new(places::root(), &directory, all, vec![plugin.clone()]);
+    let run = || -> Result<bool> {
+        let mut cargo = Command::new(&cargo);
+        cargo.current_dir(places::root()).args(words);
+        cargo.arg("--target-dir").arg(&directory);
+        let status = spent::status(&mut cargo).context("cargo can't be started")?;
+        Ok(status.success())
+    };
+    if !wanted.unless_fresh(run)? {
         bail!("the recorder does not build; what cargo said is above");
     }
-    let (prefix, suffix) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-    Ok(directory.join(format!("release/{prefix}{PACKAGE}{suffix}")))
+    Ok(plugin)
 }

@@ -34,9 +34,9 @@ fn setting(target: &str, flags: Vec<String>) -> String {
 fn sources() -> Vec<String> {
     let flag = |from: PathBuf, to: &str| format!("--remap-path-prefix={}={to}", from.display());
     let mut flags = vec![flag(toolchain::home(), "/cargo")];
-    if let (Some(sysroot), Some(build)) = (toolchain::sysroot(), toolchain::build()) {
+    if let (Some(sysroot), Some(commit)) = (toolchain::sysroot(), toolchain::rustc_commit()) {
         let from = sysroot.join("lib/rustlib/src/rust");
-        flags.push(flag(from, &format!("/rustc/{}", build.rustc_commit)));
+        flags.push(flag(from, &format!("/rustc/{commit}")));
     }
     flags
 }
