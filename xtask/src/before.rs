@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Boots of tests that can only go as they did before.
 //!
-//! In instruction mode one thread of the emulator executes all CPUs by turns, each instruction takes a nanosecond of the machine's
-//! time, and nothing comes from outside (QEMU: docs/devel/tcg-icount.rst). What a machine says then follows from its
-//! command, and from each byte of the files which that names (`suite/jobs.rs` has what little does not). So what it said stays below `target/tests/boots` until a test fails:
-//! while command and bytes are the same it is not booted again, and what it said is judged anew. A change of this program costs no
-//! boot then; one of the hypervisor or of a guest costs all that boot it.
+//! In instruction mode one thread of the emulator executes all CPUs by turns, and each instruction takes a nanosecond of the
+//! machine's time (QEMU: docs/devel/tcg-icount.rst). Nothing comes from outside: `launch.rs` has the machine's random numbers
+//! and its date be the same. So what a machine says follows from the emulator, its command, and the contents of the files
+//! that the command names; `suite/jobs.rs` has the rare exception.
 //!
-//! A boot that was ended from here, or that broke off, is always made again.
+//! What it said is kept below `target/tests/boots`, until the test fails. While emulator, command and contents are the same, the
+//! machine is not booted, and what it said is judged anew. A change of this program then costs no boot; a change of the
+//! hypervisor or of a guest costs each boot of it.
+//!
+//! A boot that was ended from here, or that broke off, is not kept.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -92,10 +95,11 @@ impl Before {
         }
     }
 
-    /// The boot by this command, which may put files into `place`. What looks at it has these files, by the names of its
-    /// options: those that are not there yet it writes.
+    /// The boot by this command of this `emulator`, by its own words, which may put files into `place`. What looks at the boot has
+    /// these files, by the names of its options: those that are not there yet it writes.
     pub fn boot(
         &self,
+        emulator: &str,
         command: &Command,
         place: &Path,
         files: &[(&'static str, &Path)],
@@ -103,7 +107,7 @@ impl Before {
         let files = files.iter();
         let (read, written): (Vec<_>, Vec<_>) = files.partition(|(_, path)| path.exists());
         Ok(Boot {
-            name: name(command, place, &read)?,
+            name: name(emulator, command, place, &read)?,
             before: self,
             written: written
                 .into_iter()
@@ -205,10 +209,16 @@ impl Boot<'_> {
     }
 }
 
-/// What stands for a boot: the sum of its command, with the contents of each file in the place of its path, and of what a recorder reads.
-fn name(command: &Command, place: &Path, read: &[&(&str, &Path)]) -> Result<String> {
+/// What stands for a boot: the sum of what the emulator calls itself, of its command with contents in the place of files, and of
+/// what a recorder reads. The program that the command names may be a script that starts the emulator.
+fn name(
+    emulator: &str,
+    command: &Command,
+    place: &Path,
+    read: &[&(&str, &Path)],
+) -> Result<String> {
     let place = place.to_string_lossy();
-    let mut depends = String::new();
+    let mut depends = format!("{emulator}\n");
     for word in std::iter::once(command.get_program()).chain(command.get_args()) {
         let word = with_contents(&word.to_string_lossy())?;
         // Scratch folders have another name each time.
@@ -238,7 +248,7 @@ fn with_contents(word: &str) -> Result<String> {
     Ok(parts.collect::<Result<Vec<_>>>()?.join(","))
 }
 
-/// What stands for the contents of a file; the emulator's own is part of each command.
+/// What stands for the contents of a file. Each command names the emulator's, so it is made once.
 fn sum(path: &Path) -> Result<Arc<String>> {
     static SUMS: Once<(PathBuf, u64, SystemTime), String> = Once::new();
     let shown = || places::shown(path);

@@ -40,7 +40,7 @@ use crate::spent::Account;
 use crate::symbols::{self, Symbols};
 use crate::timings::{self, Part};
 use crate::xen::Xen;
-use crate::{interrupt, launch, memory, toolchain};
+use crate::{interrupt, launch, memory, qemu, toolchain};
 use follow::Watch;
 
 /// What boots need.
@@ -188,8 +188,10 @@ impl<'a, L: Write> Boots<'a, L> {
         let mut command = self
             .emulator
             .command(job, variant, self.built, place.path())?;
-        let before = job.before.as_deref().filter(|_| self.repeats(job));
-        let before = before.map(|before| before.boot(&command, place.path(), &looked_at(&launch)));
+        let before = job.before.as_deref().zip(self.repeats(job));
+        let before = before.map(|(before, qemu)| {
+            before.boot(&qemu.exact, &command, place.path(), &looked_at(&launch))
+        });
         let before = before.transpose()?;
         self.emulator.supervise(&mut command, place.path());
         match &launch.recorder {
@@ -224,10 +226,14 @@ impl<'a, L: Write> Boots<'a, L> {
         Ok(outcome)
     }
 
-    /// Whether each boot of `job` goes as the one before: see [`crate::before`].
-    fn repeats(&self, job: &Job) -> bool {
-        let in_turns = matches!(self.emulator, Emulator::Qemu(_)) && job.metric == Metric::Insns;
-        in_turns && job.disturb.is_none()
+    /// The emulator, if each boot of `job` goes as the one before: see [`crate::before`].
+    fn repeats(&self, job: &Job) -> Option<&'a qemu::Emulator> {
+        match self.emulator {
+            Emulator::Qemu(qemu) if job.metric == Metric::Insns => {
+                job.disturb.is_none().then_some(qemu)
+            }
+            Emulator::Qemu(_) | Emulator::Gem5(_) => None,
+        }
     }
 }
 

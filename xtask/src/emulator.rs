@@ -9,7 +9,6 @@ use plan::Under;
 use results::Parameter;
 
 use crate::board::Machine;
-use crate::cli::Metric;
 use crate::gem5::parameters::Value;
 use crate::images::Built;
 use crate::job::{Job, Variant};
@@ -49,11 +48,6 @@ impl Emulator {
                     (_, None) => launch::command(job, variant, qemu, built)?,
                 };
                 launch::end_with_us(&mut command);
-                let alike = job.load.linux() || job.metric == Metric::Insns;
-                // A host of KVM is so by itself.
-                if alike && variant.under.kvm_mode().is_none() {
-                    launch::alike(&mut command, variant.seed);
-                }
                 Ok(command)
             }
             Self::Gem5(gem5) => gem5.command(job, variant, built, place),

@@ -244,6 +244,11 @@ impl Job {
         (self.load.guest.is_none() || self.load.linux()) && self.load.measures
     }
 
+    /// Whether what comes from outside is the same in each boot: where instructions are counted, and for a kernel that draws on it.
+    pub fn boots_are_alike(&self) -> bool {
+        self.load.linux() || self.metric == Metric::Insns
+    }
+
     /// Frequency of the machine's counter.
     fn counter_hz(&self) -> Result<u64> {
         match self.parameters.get("counter-mhz") {

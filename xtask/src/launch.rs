@@ -30,7 +30,7 @@ pub fn this_command() -> String {
 
 /// The command of one boot of `job`. For a boot from disk the disk is written.
 pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) -> Result<Command> {
-    let Variant { under, .. } = variant;
+    let Variant { under, seed, .. } = variant;
     let board = job.board();
     let qemu = board.qemu("--board")?;
     let mut command = emulator.command();
@@ -54,6 +54,9 @@ pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) 
     }
     if let Some(tree) = &job.dtb {
         command.arg("-dtb").arg(tree);
+    }
+    if job.boots_are_alike() {
+        alike(&mut command, seed);
     }
     let mut arguments = job.load.boot_arguments(variant);
     if let Some(firmware) = &job.dirty_firmware {
@@ -106,7 +109,7 @@ pub fn command(job: &Job, variant: Variant, emulator: &Emulator, built: &Built) 
 }
 
 /// Has what comes from outside be the same in each boot: what the machine draws at random, and the time of day.
-pub fn alike(command: &mut Command, seed: u64) {
+fn alike(command: &mut Command, seed: u64) {
     command.args(["-seed", &seed.to_string()]);
     command.args(["-rtc", "base=2026-01-01,clock=vm"]);
 }

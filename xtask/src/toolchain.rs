@@ -208,6 +208,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_toolchain_of_rustup_is_the_one_that_the_compiler_names() {
+        let asked = output("rustc", &["--print", "sysroot"]).unwrap();
+        assert_eq!(sysroot().unwrap(), PathBuf::from(asked.trim()));
+        assert_eq!(compiler(), output("rustc", &["-vV"]).as_deref());
+    }
+
+    #[test]
     fn a_file_that_git_does_not_know_leaves_the_tree_what_it_is() {
         assert!(!is_changed(""));
         assert!(!is_changed("?? notes.txt\n"));

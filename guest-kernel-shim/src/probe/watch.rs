@@ -24,6 +24,9 @@ pub fn watch(bound: u64, wait: impl FnOnce()) -> Wait {
     let at_once = clock::ticks(AT_ONCE_US);
     let alarm = Alarm::new();
     alarm.forget();
+    // A CPU that has done a task is still on its way to its own wait. Where CPUs take turns, it may be given
+    // one in the middle of this wait, and when depends on the emulator's other threads. So it has one now.
+    insn::yield_now();
     let due = alarm.set(bound);
     insn::forget_events();
     let start = clock::now();

@@ -3,14 +3,15 @@
 
 use super::*;
 
-/// A test's boots, with a file that their command names and one that a recorder reads.
+/// A test's boots, with a file that their command names, one that a recorder reads, and one for what the emulator says of itself.
 struct Place(tempfile::TempDir);
 
 impl Place {
     fn new() -> Self {
         let place = Self(tempfile::tempdir().unwrap());
-        fs::write(place.at("image"), "image").unwrap();
-        fs::write(place.at("chart"), "chart").unwrap();
+        for name in ["image", "chart", "emulator"] {
+            fs::write(place.at(name), name).unwrap();
+        }
         place
     }
 
@@ -31,7 +32,9 @@ impl Place {
         command.arg(scratch.path().join("socket"));
         let (chart, samples) = (self.at("chart"), scratch.path().join("samples"));
         let files = [("chart", &*chart), ("samples", &*samples)];
-        let boot = before.boot(&command, scratch.path(), &files).unwrap();
+        let emulator = fs::read_to_string(self.at("emulator")).unwrap();
+        let boot = before.boot(&emulator, &command, scratch.path(), &files);
+        let boot = boot.unwrap();
         let went = boot.went().unwrap_or_else(|| {
             fs::write(&samples, said).unwrap();
             let went = Went {
@@ -61,7 +64,7 @@ fn a_boot_is_made_if_a_byte_of_it_is_another() {
     assert!(place.makes(&place.test(false), "-S", "1"));
     assert!(!place.makes(&place.test(false), "-S", "2"));
     assert!(place.makes(&place.test(false), "-s", "3"));
-    for (file, said) in [("image", "4"), ("chart", "5")] {
+    for (file, said) in [("image", "4"), ("chart", "5"), ("emulator", "7")] {
         let was = fs::read(place.at(file)).unwrap();
         fs::write(place.at(file), format!("another {file}")).unwrap();
         assert!(place.makes(&place.test(false), "-S", said), "{file}");

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use plan::{Given, PREFIX};
 use platform::image::ALIGN;
 
-use super::mode;
+use super::{alike, mode};
 use crate::images::Built;
 use crate::job::{Job, Variant};
 use crate::qemu::Emulator;
@@ -61,6 +61,9 @@ pub fn under_xen(
     );
     let mut command = machine(job, emulator, &xen.image, &options)?;
     command.args(["-device", &guest]);
+    if job.boots_are_alike() {
+        alike(&mut command, variant.seed);
+    }
     if let Some(initrd) = &built.initrd {
         let behind = (MODULE + fs::metadata(image)?.len()).next_multiple_of(ALIGN);
         let initrd = format!(

@@ -170,11 +170,10 @@ impl Case {
     pub fn run(&self, again: bool) -> Result<String> {
         let test = |before: &Arc<Before>| self.compared(before);
         let (place, as_before) = Before::of_test(&self.name, again, test)?;
-        Ok([Some(place), as_before]
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-            .join(", "))
+        Ok(match as_before {
+            Some(boots) => format!("{place}, {boots}"),
+            None => place,
+        })
     }
 
     /// Boots what was not booted `before`, and compares; the folder.
@@ -283,37 +282,4 @@ fn boot(job: &Job, name: &str) -> Result<Session> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn mistakes_are_named() {
-        for (text, named) in [
-            ("about = 'x'\n[run]\nwiat = 'wfi'", "--wiat"),
-            ("about = 'x'\n[expect]\nstatus = 'fine'", "`fine`"),
-            ("about = 'x'\nexpects = 1", "expects"),
-            ("[run]", "about"),
-            ("about = 'x'\n[[same]]\npercent = 1\nrun = { x = 1 }", "--x"),
-        ] {
-            let wrong = Case::parse("name", text).unwrap_err();
-            let error = format!("{wrong:#}");
-            assert!(
-                error.contains("tests/name.toml") && error.contains(named),
-                "{error}"
-            );
-            assert!(is_bad_input(&wrong), "{error}");
-        }
-    }
-
-    #[test]
-    fn a_test_says_how_long_it_may_take() {
-        let of = |text| Case::parse("name", text).unwrap().patience();
-        assert_eq!(of("about = 'x'\n[run]\ntimeout = 120"), 120);
-        assert_eq!(of("about = 'x'"), i64::MAX);
-    }
-
-    #[test]
-    fn every_test_of_the_tree_can_be_read() {
-        super::super::cases("").unwrap();
-    }
-}
+mod tests;

@@ -169,7 +169,7 @@ pub fn machine() -> Result<Command> {
 
 /// What the machine, which has files in `place`, says until it ends, which it has to by itself.
 pub fn said(mut command: Command, place: &Path, before: &Before) -> Result<String> {
-    let boot = before.boot(&command, place, &[])?;
+    let boot = before.boot(&qemu::ensure()?.exact, &command, place, &[])?;
     if let Some(went) = boot.went() {
         return Ok(went.console());
     }
