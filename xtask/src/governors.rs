@@ -14,6 +14,7 @@ mod recorded;
 mod replay;
 mod shown;
 mod states;
+mod text;
 mod trace;
 mod written;
 
@@ -26,7 +27,7 @@ use results::json;
 
 use crate::failure::{BadInput, bad_input};
 use crate::format::FormatArgs;
-use crate::output::Output;
+use crate::output::{self, Output};
 use generate::{Generated, Kind};
 use ledger::Ledger;
 use replay::Setting;
@@ -36,8 +37,8 @@ use trace::Trace;
 /// Options of `governors`.
 #[derive(Args, Debug)]
 pub struct GovernorsArgs {
-    /// Trace to replay: a CSV file (docs/governors.md), or what Linux recorded of power:cpu_idle, as text of perf script, of trace-cmd
-    /// report, or of ftrace's file trace
+    /// Trace to replay: a CSV file (docs/governors.md), or what Linux recorded of power:cpu_idle, as text of perf script
+    /// --show-lost-events, of trace-cmd report, or of ftrace's file trace; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["generate", "seed", "count", "mean_us"])]
     pub trace: Option<PathBuf>,
     /// Which CPU of what Linux recorded [default: the one with the most idle intervals]
@@ -111,6 +112,10 @@ pub fn governors(args: &GovernorsArgs) -> Result<()> {
 /// Replays and writes the files that are asked for.
 fn answer(args: &GovernorsArgs) -> Result<Answer> {
     let request = Request::new(args)?;
+    for (option, named) in [("--save", &args.save), ("--json", &args.json)] {
+        let states = args.states.as_ref().map(PathBuf::from);
+        output::spare(option, named.as_deref(), &[&args.trace, &states])?;
+    }
     let save = Output::claim_any("--save", args.save.as_ref())?;
     let json = Output::claim_any("--json", args.json.as_ref())?;
     args.format.claim()?;

@@ -280,6 +280,35 @@ fn write_disk(mut device: File, bytes: &[u8]) -> Result<()> {
     device.sync_all().context("it did not take everything")
 }
 
+/// Refuses to replace a file that is read: `named` by `option`, whatever path leads to it.
+pub fn spare(option: &str, named: Option<&Path>, read: &[&Option<PathBuf>]) -> Result<()> {
+    let file = |path: &Path| {
+        let path = match path.to_str() {
+            Some("-") => Path::new("/dev/stdin"),
+            _ => path,
+        };
+        let file = fs::metadata(path).ok().filter(Metadata::is_file)?;
+        Some((file.dev(), file.ino()))
+    };
+    let Some(named) = named.filter(|named| *named != Path::new("-")) else {
+        return Ok(());
+    };
+    let Some(target) = file(named) else {
+        return Ok(());
+    };
+    if read
+        .iter()
+        .filter_map(|path| path.as_deref())
+        .any(|path| file(path) == Some(target))
+    {
+        bad_input!(
+            "{option}: {} is read too, and would be replaced; name another file",
+            named.display()
+        );
+    }
+    Ok(())
+}
+
 /// What tells a path that was asked for from one that is made up, for people.
 pub fn shown(path: &Path) -> String {
     match path.to_str() {

@@ -6,17 +6,22 @@
 //! Documentation/trace/events-power.rst). What is between is an idle interval; [`cpu`] says
 //! what ended it, as far as other events of the recording tell.
 //!
-//! A recording that lacks events would make one long interval of two. So whatever says that
-//! events were lost is refused, and so is an order of events that no CPU has.
+//! Where events were lost, what is under way on their CPU is left out: it would make one long interval of
+//! two. What is said to be lost somewhere is refused, and so is an order of events that no CPU has.
 
 mod cpu;
+mod evidence;
 mod line;
 
 use std::collections::BTreeMap;
 
+use cpuidle::Wake;
+
+use super::text::quoted;
 use super::trace::Interval;
 use cpu::Cpu;
-use line::Line;
+use evidence::Evidence;
+use line::{Event, Line, What};
 
 /// What a recording says.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,85 +32,119 @@ pub struct Recorded {
     pub cpus: usize,
     /// Those of the CPU, in order.
     pub intervals: Vec<Interval>,
+    /// How often events of any CPU were lost.
+    pub losses: usize,
 }
-
-/// Beginnings of files that tools have to turn into text first, and how.
-const BINARY: [(&[u8], &str); 3] = [
-    (
-        b"PERFILE2",
-        "it is a recording of perf, not text; `perf script --ns -i FILE > TEXT` makes text of it",
-    ),
-    (
-        b"\x17\x08\x44tracing",
-        "it is a recording of trace-cmd, not text; `trace-cmd report -i FILE > TEXT` makes text of it",
-    ),
-    (b"\x1f\x8b", "it is compressed; `gunzip` makes a text of it"),
-];
-
-/// What to do about events that are lost.
-const ROOM: &str = "intervals around them would be wrong; record again with more room (perf record -m 16M, trace-cmd -b \
-                    16384, or 16384 into tracing/buffer_size_kb) and with this event alone";
 
 /// What text of ftrace begins with, and text of trace-cmd.
 const HEADS: [&str; 3] = ["# tracer:", "cpus=", "version = "];
 
-/// How many lines are looked at to recognise a recording.
-const LOOKED_AT: usize = 1000;
-
-/// Whether these are recorded by Linux, and not in the form of docs/governors.md.
-pub fn is(bytes: &[u8]) -> bool {
-    if BINARY.iter().any(|(begin, _)| bytes.starts_with(begin)) {
-        return true;
-    }
-    let mut lines = bytes.split(|&byte| byte == b'\n').take(LOOKED_AT);
-    lines.any(|line| match str::from_utf8(line) {
-        Ok(line) => {
-            HEADS.iter().any(|head| line.starts_with(head))
-                || matches!(Line::read(line), Line::Event(_) | Line::Lost(_))
-        }
-        Err(_) => false,
-    })
-}
-
 /// The intervals of `wanted`, or of the CPU that has most of them; what is wrong and where, if
 /// anything is.
-pub fn parse(bytes: &[u8], wanted: Option<u32>) -> Result<Recorded, String> {
-    if let Some((_, remedy)) = BINARY.iter().find(|(begin, _)| bytes.starts_with(begin)) {
-        return Err((*remedy).into());
+pub fn parse(text: &str, wanted: Option<u32>) -> Result<Recorded, String> {
+    let lines = || line::lines(text).map(|(number, line)| (number, Line::read(line)));
+    let mut found = Found::default();
+    for (number, line) in lines() {
+        found.note(&line, number)?;
     }
+    found.check(text)?;
     let mut cpus: BTreeMap<u32, Cpu> = BTreeMap::new();
-    let mut idles = 0;
-    for (line, number) in bytes.split(|&byte| byte == b'\n').zip(1..) {
-        let read = String::from_utf8_lossy(line);
-        let done = match Line::read(&read) {
-            Line::Other => Ok(()),
-            Line::Lost(what) => Err(format!("{what}: {ROOM}")),
-            Line::Broken(why) => Err(why),
+    for (number, line) in lines() {
+        match line {
             Line::Event(event) => {
-                idles += usize::from(event.is_idle());
-                cpus.entry(event.cpu()).or_default().take(&event, number)
+                let cpu = cpus.entry(event.cpu);
+                cpu.or_insert_with(|| Cpu::new(found.all()))
+                    .take(&event, number);
             }
-        };
-        done.map_err(|why| format!("line {number}: {why}"))?;
+            Line::Lost(at) => {
+                let lost = cpus
+                    .iter_mut()
+                    .filter(|(cpu, _)| at.is_none_or(|at| at == **cpu));
+                lost.for_each(|(_, cpu)| cpu.lose());
+            }
+            _ => {}
+        }
     }
-    if idles == 0 {
-        return Err(
-            "there is no event cpu_idle in it; record it: perf record -a -e power:cpu_idle -- sleep 10".into(),
-        );
-    }
-    let mut cpus: BTreeMap<u32, Vec<Interval>> = cpus
+    let mut cpus: BTreeMap<_, _> = cpus
         .into_iter()
         .map(|(number, cpu)| (number, cpu.intervals()))
         .collect();
-    cpus.retain(|_, intervals| !intervals.is_empty());
-    chosen(cpus, wanted)
+    cpus.retain(|_, (intervals, flaw)| !intervals.is_empty() || flaw.is_some());
+    let (cpu, count, intervals) = chosen(cpus, wanted)?;
+    Ok(Recorded {
+        cpu,
+        cpus: count,
+        intervals,
+        losses: found.losses,
+    })
 }
 
-/// The CPU that is wanted, or the one with the most intervals, of several the first.
-fn chosen(mut cpus: BTreeMap<u32, Vec<Interval>>, wanted: Option<u32>) -> Result<Recorded, String> {
+/// What there is in a recording.
+#[derive(Default)]
+struct Found {
+    /// Lines of Linux.
+    any: bool,
+    idle: bool,
+    timers: bool,
+    requests: bool,
+    losses: usize,
+    /// The line in which it says that events were lost somewhere.
+    somewhere: Option<usize>,
+}
+
+impl Found {
+    fn note(&mut self, line: &Line, number: usize) -> Result<(), String> {
+        self.any |= !matches!(line, Line::Other);
+        match line {
+            Line::Broken(why) => return Err(format!("line {number}: {why}")),
+            Line::Lost(_) => self.losses += 1,
+            Line::LostSomewhere => self.somewhere = Some(number),
+            Line::Event(Event { what, .. }) => match what {
+                What::Enter(_) | What::Exit => self.idle = true,
+                What::Saw(Evidence::TimerIrq | Evidence::Tick | Evidence::By(Wake::Timer)) => {
+                    self.timers = true
+                }
+                What::Saw(Evidence::Ipi | Evidence::By(Wake::Request)) => self.requests = true,
+                What::Saw(_) => {}
+            },
+            Line::Unrelated | Line::Other => {}
+        }
+        Ok(())
+    }
+
+    /// Whether it has all that may end an interval: with interrupts of both kinds it has the others too.
+    const fn all(&self) -> bool {
+        self.timers && self.requests
+    }
+
+    /// Refuses what has no idle intervals, or has them wrong.
+    fn check(&self, text: &str) -> Result<(), String> {
+        let headed = |line: &str| HEADS.iter().any(|head| line.starts_with(head));
+        let of_linux = self.any || text.lines().any(headed);
+        match (self.idle, self.somewhere) {
+            (true, Some(number)) if self.losses == 0 => Err(format!(
+                "line {number}: events were lost, and it does not say where, so intervals would be wrong; perf script                  --show-lost-events says it, and with more room fewer are lost: perf record -m 16M"
+            )),
+            (true, _) => Ok(()),
+            (false, _) if of_linux => Err(
+                "there is no event cpu_idle in it; record it: perf record -a -e power:cpu_idle -- sleep 10".into(),
+            ),
+            (false, _) => Err(format!(
+                "it is neither a trace, whose first line names duration_ns,next_timer_ns,wake, nor text of perf script,                  trace-cmd report or ftrace with the event cpu_idle; it begins with {}",
+                quoted(text)
+            )),
+        }
+    }
+}
+
+/// What the recording has of each CPU: its intervals, and the flaw that is after them.
+type Cpus = BTreeMap<u32, (Vec<Interval>, Option<String>)>;
+
+/// The CPU that is wanted, or the one with the most intervals, of several the first; how many there are, and its intervals.
+fn chosen(mut cpus: Cpus, wanted: Option<u32>) -> Result<(u32, usize, Vec<Interval>), String> {
     let most = cpus
         .iter()
-        .max_by_key(|(number, intervals)| (intervals.len(), u32::MAX - **number));
+        .max_by_key(|(number, (intervals, _))| (intervals.len(), u32::MAX - **number));
     let Some((&most, _)) = most else {
         return Err(
             "no CPU is idle from an entry to an exit (state=4294967295) in it; record for longer"
@@ -114,21 +153,20 @@ fn chosen(mut cpus: BTreeMap<u32, Vec<Interval>>, wanted: Option<u32>) -> Result
     };
     let count = cpus.len();
     let cpu = wanted.unwrap_or(most);
-    match cpus.remove(&cpu) {
-        Some(intervals) => Ok(Recorded {
-            cpu,
-            cpus: count,
-            intervals,
-        }),
-        None => {
-            let names = cpus.iter();
-            let names = names.map(|(number, intervals)| format!("{number} ({})", intervals.len()));
-            let names: Vec<_> = names.collect();
-            Err(format!(
-                "CPU {cpu} has no idle interval in it; with --trace-cpu name one of these, each with the number of its intervals: {}",
-                names.join(", ")
-            ))
-        }
+    let taken = cpus.remove(&cpu);
+    let sound = cpus.iter().filter(|(_, (_, flaw))| flaw.is_none());
+    let names = sound.map(|(number, (intervals, _))| format!("{number} ({})", intervals.len()));
+    let names = names.collect::<Vec<_>>().join(", ");
+    let others = match &names[..] {
+        "" => "no other CPU has any".into(),
+        names => format!(
+            "with --trace-cpu name one of these, each with the number of its intervals: {names}"
+        ),
+    };
+    match taken {
+        Some((intervals, None)) => Ok((cpu, count, intervals)),
+        Some((_, Some(flaw))) => Err(format!("{flaw}. Otherwise, {others}")),
+        None => Err(format!("CPU {cpu} has no idle interval in it; {others}")),
     }
 }
 

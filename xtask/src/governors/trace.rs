@@ -4,13 +4,14 @@
 mod reader;
 
 use std::fmt::Write;
-use std::fs;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::Result;
 use cpuidle::{FOREVER, Wake};
 
-use super::recorded;
+use super::{recorded, text};
 use crate::failure::{BadInput, bad_input};
 
 const COLUMNS: [&str; 6] = [
@@ -61,28 +62,48 @@ fn word(wake: Wake) -> &'static str {
 }
 
 impl Trace {
-    /// Reads a file: a trace, or a recording of Linux, of which CPU `cpu` counts or the one
+    /// Reads a file, `-` being standard input: a trace, or a recording of Linux, of which CPU `cpu` counts or the one
     /// that has the most intervals.
     pub fn read(path: &Path, cpu: Option<u32>) -> Result<Self> {
-        let shown = path.display();
-        let bytes = match fs::read(path) {
-            Ok(bytes) => bytes,
-            Err(error) => bad_input!(
+        let mut bytes = Vec::new();
+        let (shown, read) = match path.to_str() {
+            Some("-") => ("standard input".into(), io::stdin().read_to_end(&mut bytes)),
+            _ => {
+                let file = File::open(path);
+                let read = file.and_then(|mut file| file.read_to_end(&mut bytes));
+                (path.display().to_string(), read)
+            }
+        };
+        if let Err(error) = read {
+            bad_input!(
                 "--trace: {shown} can't be read ({error}); name a file as docs/governors.md describes it"
-            ),
-        };
-        let read = match (recorded::is(&bytes), cpu) {
-            (true, _) => recorded::parse(&bytes, cpu).map(|recorded| Self {
-                source: format!("{shown}, CPU {} of {}", recorded.cpu, recorded.cpus),
-                intervals: recorded.intervals,
-            }),
-            (false, None) => reader::parse(&bytes).map(|intervals| Self {
-                source: shown.to_string(),
-                intervals,
-            }),
-            (false, Some(_)) => Err("it is of one CPU already; leave --trace-cpu out".into()),
-        };
+            );
+        }
+        let read = text::text(&bytes).and_then(|text| Self::parse(&text, &shown, cpu));
         read.map_err(|why| BadInput::error(format!("--trace: {shown}: {why}")))
+    }
+
+    fn parse(text: &str, shown: &str, cpu: Option<u32>) -> Result<Self, String> {
+        if !reader::is(text) {
+            let recorded = recorded::parse(text, cpu)?;
+            let losses = match recorded.losses {
+                0 => String::new(),
+                losses => {
+                    format!(", without what was under way where events were lost ({losses} times)")
+                }
+            };
+            return Ok(Self {
+                source: format!("{shown}, CPU {} of {}{losses}", recorded.cpu, recorded.cpus),
+                intervals: recorded.intervals,
+            });
+        }
+        if cpu.is_some() {
+            return Err("it is of one CPU already; leave --trace-cpu out".into());
+        }
+        Ok(Self {
+            source: shown.into(),
+            intervals: reader::parse(text)?,
+        })
     }
 
     /// The text of a file that reads back as this trace.

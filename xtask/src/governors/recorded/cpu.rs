@@ -1,68 +1,92 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One CPU of a recording: from its events to its idle intervals.
-//!
-//! What ended an interval is the first event on the CPU after the exit that tells, before the next
-//! entry:
-//!
-//! | event | taken for |
-//! |---|---|
-//! | `hrtimer_expire_entry`, `timer_expire_entry` | a timer; due when the CPU left its state |
-//! | the first with a `function=tick_...` | the tick, which does not end an interval |
-//! | `ipi_entry`, `reschedule_entry`, `call_function_entry`, `call_function_single_entry` | a request |
-//! | `irq_handler_entry` with `name=IPI` | a request |
-//! | any other, but of a timer | an interrupt |
-//! | `sched_switch` to a task, before any of these | a request: a CPU that polled needs no interrupt |
-//! | none | an interrupt: what it was is not known |
+//! One CPU of a recording: from its events to its idle intervals. What ended an interval is the
+//! first event that says so from the entry on, before the next entry ([`super::evidence`]).
 
 use cpuidle::{FOREVER, Wake};
 
 use super::super::trace::{Interval, LONGEST_NS};
+use super::evidence::{self, Evidence};
 use super::line::{Event, What};
 
 /// A CPU.
 #[derive(Debug, Default)]
 pub struct Cpu {
+    /// Whether the recording has all that may end an interval.
+    all: bool,
     now: Now,
     /// When it last did anything.
     last_ns: u64,
     /// How long it ran before the interval that is under way.
     busy_ns: u64,
     done: Vec<Interval>,
+    /// What can't have happened, after which there is no telling.
+    flaw: Option<String>,
 }
 
 /// What it does.
 #[derive(Clone, Copy, Debug, Default)]
 enum Now {
-    /// The recording has not said yet.
+    /// The recording has not said yet, or not since events were lost.
     #[default]
     Unknown,
-    /// It is idle since then, and entered a state in that line.
-    Idle { since_ns: u64, line: usize },
-    /// It has left the state.
-    Left {
-        /// When it began to idle; not known if that was before the recording.
-        since_ns: Option<u64>,
-        at_ns: u64,
-        line: usize,
-        ended: Option<Ended>,
-    },
+    /// It is in a state.
+    Idle(Stay),
+    /// It has left the state at that time. When it began to idle is not known if that was before the recording.
+    Left(Stay, u64),
 }
 
-/// What ended it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ended {
-    By(Wake),
-    /// Nothing that matters; the governor is asked again.
-    Tick,
+/// A stay in a state.
+#[derive(Clone, Copy, Debug)]
+struct Stay {
+    /// When it began to idle, if that is known.
+    since_ns: Option<u64>,
+    /// The state, likewise.
+    state: Option<u32>,
+    /// Where the recording says what it does now.
+    line: usize,
+    /// Why it may have left.
+    seen: Option<Evidence>,
+}
+
+impl Stay {
+    /// Whether the CPU goes on idling after it: only the tick came, or a poll has timed out. `all` says whether
+    /// the recording has everything else that may have ended it.
+    fn goes_on(&self, all: bool) -> bool {
+        // Where a state polls, it is the first.
+        let timed_out = all && self.state == Some(0) && self.seen.is_none();
+        self.seen == Some(Evidence::Tick) || timed_out
+    }
+
+    fn wake(&self) -> Wake {
+        match self.seen {
+            Some(Evidence::By(wake)) => wake,
+            Some(Evidence::TimerIrq) => Wake::Timer,
+            Some(Evidence::Ipi) => Wake::Request,
+            _ => Wake::Interrupt,
+        }
+    }
 }
 
 impl Cpu {
+    /// A CPU of a recording that has `all` that may end an interval, or has not.
+    pub fn new(all: bool) -> Self {
+        Self {
+            all,
+            ..Self::default()
+        }
+    }
+
     /// Takes an event of this CPU, which is in that line.
-    ///
-    /// # Errors
-    /// It can't have happened after what has happened before.
-    pub fn take(&mut self, event: &Event<'_>, line: usize) -> Result<(), String> {
-        let (cpu, time_ns) = (event.cpu(), event.time_ns);
+    pub fn take(&mut self, event: &Event, line: usize) {
+        if self.flaw.is_none()
+            && let Err(why) = self.taken(event, line)
+        {
+            self.flaw = Some(format!("line {line}: {why}"));
+        }
+    }
+
+    fn taken(&mut self, event: &Event, line: usize) -> Result<(), String> {
+        let (cpu, time_ns) = (event.cpu, event.time_ns);
         if time_ns < self.last_ns {
             return Err(format!(
                 "time goes back on CPU {cpu}; sort the lines by time, or record with a clock of one kind: mono into \
@@ -71,32 +95,35 @@ impl Cpu {
         }
         self.last_ns = time_ns;
         self.now = match (event.what, self.now) {
-            (What::Enter(_), Now::Idle { line, .. }) => {
+            (What::Enter(_), Now::Idle(Stay { line, .. })) => {
                 return Err(format!(
                     "CPU {cpu} enters an idle state, and is in one since line {line}: an exit is missing; {MISSING}"
                 ));
             }
-            (What::Exit, Now::Left { line, .. }) => {
+            (What::Exit, Now::Left(Stay { line, .. }, _)) => {
                 return Err(format!(
                     "CPU {cpu} leaves an idle state, and has left one in line {line}: an entry is missing; {MISSING}"
                 ));
             }
-            (What::Enter(_), before) => Now::Idle {
-                since_ns: self.begin(before, time_ns)?,
+            (What::Enter(state), before) => Now::Idle(Stay {
+                since_ns: Some(self.begin(before, time_ns)?),
+                state: Some(state),
                 line,
-            },
-            (What::Exit, before) => Now::Left {
-                since_ns: match before {
-                    Now::Idle { since_ns, .. } => Some(since_ns),
-                    Now::Unknown | Now::Left { .. } => None,
-                },
-                at_ns: time_ns,
-                line,
-                ended: None,
-            },
-            (What::Else(name, text), mut now) => {
-                if let Now::Left { ended, .. } = &mut now {
-                    *ended = later(*ended, told(name, text));
+                seen: None,
+            }),
+            (What::Exit, Now::Idle(stay)) => Now::Left(Stay { line, ..stay }, time_ns),
+            (What::Exit, Now::Unknown) => {
+                let stay = Stay {
+                    since_ns: None,
+                    state: None,
+                    line,
+                    seen: None,
+                };
+                Now::Left(stay, time_ns)
+            }
+            (What::Saw(evidence), mut now) => {
+                if let Now::Idle(stay) | Now::Left(stay, _) = &mut now {
+                    stay.seen = evidence::later(stay.seen, evidence);
                 }
                 now
             }
@@ -104,34 +131,35 @@ impl Cpu {
         Ok(())
     }
 
-    /// The CPU enters a state: when it began to idle, which is earlier if only the tick has
-    /// come meanwhile.
+    /// Events of this CPU were lost: what is under way is not known any more. It is not known either what ended the
+    /// interval before, if the recording had not said so yet.
+    pub fn lose(&mut self) {
+        if let Now::Left(stay, at_ns) = self.now
+            && let Some(Evidence::By(_) | Evidence::Ipi) = stay.seen
+        {
+            // One that is too long is left out.
+            let _ = self.end(&stay, at_ns);
+        }
+        self.now = Now::Unknown;
+        self.busy_ns = 0;
+    }
+
+    /// The CPU enters a state: when it began to idle, which is earlier if it goes on idling.
     fn begin(&mut self, before: Now, time_ns: u64) -> Result<u64, String> {
-        let Now::Left {
-            since_ns,
-            at_ns,
-            ended,
-            ..
-        } = before
-        else {
+        let Now::Left(stay, at_ns) = before else {
             return Ok(time_ns);
         };
-        if let (Some(since_ns), Some(Ended::Tick)) = (since_ns, ended) {
+        if let (Some(since_ns), true) = (stay.since_ns, stay.goes_on(self.all)) {
             return Ok(since_ns);
         }
-        self.end(since_ns, at_ns, ended)?;
+        self.end(&stay, at_ns)?;
         self.busy_ns = time_ns - at_ns;
         Ok(time_ns)
     }
 
     /// The interval is over.
-    fn end(
-        &mut self,
-        since_ns: Option<u64>,
-        at_ns: u64,
-        ended: Option<Ended>,
-    ) -> Result<(), String> {
-        let Some(since_ns) = since_ns else {
+    fn end(&mut self, stay: &Stay, at_ns: u64) -> Result<(), String> {
+        let Some(since_ns) = stay.since_ns else {
             return Ok(());
         };
         // Time stamps of microseconds make nothing of what is shorter.
@@ -142,10 +170,7 @@ impl Cpu {
                 LONGEST_NS / 1_000_000_000
             ));
         }
-        let wake = match ended {
-            Some(Ended::By(wake)) => wake,
-            Some(Ended::Tick) | None => Wake::Interrupt,
-        };
+        let wake = stay.wake();
         self.done.push(Interval {
             duration_ns,
             next_timer_ns: match wake {
@@ -160,55 +185,18 @@ impl Cpu {
         Ok(())
     }
 
-    /// All intervals that the recording has from begin to end.
-    pub fn intervals(mut self) -> Vec<Interval> {
-        if let Now::Left {
-            since_ns,
-            at_ns,
-            ended,
-            ..
-        } = self.now
-            && ended != Some(Ended::Tick)
+    /// All intervals that the recording has from begin to end, and the flaw that is after them.
+    pub fn intervals(mut self) -> (Vec<Interval>, Option<String>) {
+        if let (Now::Left(stay, at_ns), None) = (self.now, &self.flaw)
+            && !stay.goes_on(self.all)
         {
             // One that is too long is left out, like one that has no end.
-            let _ = self.end(since_ns, at_ns, ended);
+            let _ = self.end(&stay, at_ns);
         }
-        self.done
+        (self.done, self.flaw)
     }
 }
 
 /// Why an event may be missing that was not said to be lost.
-const MISSING: &str =
-    "record all CPUs (-a) without a filter, and all lines of one recording, in their order";
-
-/// What ended an interval, if one thing says this and a later one that. The tick does not keep another
-/// from being the reason.
-fn later(before: Option<Ended>, now: Option<Ended>) -> Option<Ended> {
-    match before {
-        None | Some(Ended::Tick) => now.or(before),
-        Some(Ended::By(_)) => before,
-    }
-}
-
-/// What an event tells of the end.
-fn told(name: &str, text: &str) -> Option<Ended> {
-    let by = |wake| Some(Ended::By(wake));
-    match name {
-        "hrtimer_expire_entry" if text.contains("function=tick_") => Some(Ended::Tick),
-        "hrtimer_expire_entry" | "timer_expire_entry" => by(Wake::Timer),
-        "ipi_entry" | "reschedule_entry" | "call_function_entry" | "call_function_single_entry" => {
-            by(Wake::Request)
-        }
-        // arm64 says this first of an interrupt between CPUs.
-        "irq_handler_entry" if text.ends_with("name=IPI") => by(Wake::Request),
-        // What expires is said by the timer itself.
-        "irq_handler_entry" if text.contains("timer") => None,
-        "irq_handler_entry" => by(Wake::Interrupt),
-        "sched_switch"
-            if !text.contains("next_comm=swapper/") && !text.contains("==> swapper/") =>
-        {
-            by(Wake::Request)
-        }
-        _ => None,
-    }
-}
+const MISSING: &str = "record all CPUs (-a) without a filter, and all lines of one recording, in their order; with perf \
+                       script --show-lost-events it says where events were lost";

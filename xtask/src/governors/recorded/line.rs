@@ -7,125 +7,148 @@
 //!           <idle>-0       [001]  1234.567890: cpu_idle:             state=1 cpu_id=1     trace-cmd report
 //! ```
 //!
-//! The name of a task may have spaces, colons and brackets in it, so a line is read from the
-//! time stamp on: the first word that is one, behind a word that is a CPU.
+//! The name of a task comes first, and may have spaces, colons and brackets in it. So an event is the first CPU
+//! with a time stamp and a name after it that no task's name has room for.
+
+use super::super::text::quoted;
+use super::evidence::{self, Evidence};
 
 /// What the state is called in the exit: -1 of 32 bits.
 const EXIT: u32 = u32::MAX;
+const IDLE: &str = "cpu_idle";
+/// Bytes of a task's name at most (Linux, `TASK_COMM_LEN`, without the zero at its end).
+const TASK: usize = 15;
 
 /// What a line says.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Line<'a> {
+pub enum Line {
     /// Something that happened on a CPU.
-    Event(Event<'a>),
-    /// That events were lost: what it says.
-    Lost(String),
+    Event(Event),
+    /// Events of this CPU were lost here; of any, if it does not say of which.
+    Lost(Option<u32>),
+    /// Events were lost, and where is not said.
+    LostSomewhere,
     /// An event of idling that can't be read, and why.
     Broken(String),
-    /// Nothing of these: a heading, a stack, a blank line.
+    /// Linux recorded it, and it says nothing about idling.
+    Unrelated,
+    /// None of these: a stack, a blank line, what is not of Linux.
     Other,
 }
 
 /// Something that happened on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event<'a> {
-    cpu: u32,
+pub struct Event {
+    /// Where.
+    pub cpu: u32,
     /// Since some beginning.
     pub time_ns: u64,
     /// What.
-    pub what: What<'a>,
+    pub what: What,
 }
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What<'a> {
+pub enum What {
     /// The CPU enters this state.
     Enter(u32),
     /// It has left it.
     Exit,
-    /// Anything else: the event's name and its text.
-    Else(&'a str, &'a str),
+    /// Something that may have been why.
+    Saw(Evidence),
 }
 
-impl Event<'_> {
-    /// Where.
-    pub const fn cpu(&self) -> u32 {
-        self.cpu
-    }
-
-    /// Whether it is the event `cpu_idle`.
-    pub const fn is_idle(&self) -> bool {
-        matches!(self.what, What::Enter(_) | What::Exit)
-    }
+/// The lines of a text, with their numbers. In JSON and in scripts of pages, lines of Linux stand as strings: there
+/// `\n` is two characters.
+pub fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = text.lines().zip(1..);
+    lines.flat_map(|(line, number)| {
+        let string = line.contains('"') || line.ends_with("\\n\\");
+        let end = if string { "\\n" } else { "\n" };
+        line.split(end).map(move |line| (number, line))
+    })
 }
 
-impl<'a> Line<'a> {
+impl Line {
     /// Reads a line.
-    pub fn read(line: &'a str) -> Self {
-        if let Some(said) = lost(line) {
-            return Self::Lost(said);
+    pub fn read(line: &str) -> Self {
+        if let Some(lost) = lost(line) {
+            return lost;
         }
-        let Some((cpu, stamp, rest)) = parts(line) else {
-            return Self::Other;
+        let Some((cpu, stamp, name, text)) = parts(line) else {
+            return formless(line);
         };
-        let Some((name, text)) = rest.trim_start().split_once(':') else {
-            return Self::Other;
-        };
-        // perf names the system too: `power:cpu_idle:`.
-        let (name, text) = match text.split_once(':') {
-            Some((event, text)) if is_name(name) && is_name(event) => (event, text),
-            _ => (name, text),
-        };
-        let Some(time_ns) = nanoseconds(stamp) else {
-            let whole = stamp.bytes().all(|byte| byte.is_ascii_digit());
-            return match whole && name == "cpu_idle" {
-                true => Self::Broken(format!(
-                    "`{stamp}` is a time without a unit; record with a clock in seconds: local into tracing/trace_clock"
-                )),
-                false => Self::Other,
-            };
-        };
-        let event = |cpu, what| Self::Event(Event { cpu, time_ns, what });
-        if name != "cpu_idle" {
-            return event(cpu, What::Else(name, text.trim()));
+        if name.starts_with("PERF_RECORD_LOST") {
+            return Self::Lost(Some(cpu));
         }
-        match idle(text) {
-            Ok((EXIT, cpu)) => event(cpu, What::Exit),
-            Ok((state, cpu)) => event(cpu, What::Enter(state)),
-            Err(why) => Self::Broken(why),
+        let idles = name == IDLE;
+        let event = |cpu, what| match nanoseconds(stamp) {
+            Some(time_ns) => Self::Event(Event { cpu, time_ns, what }),
+            None if idles => Self::Broken(format!(
+                "{} is a time without a unit; record with a clock in seconds: local into tracing/trace_clock",
+                quoted(stamp)
+            )),
+            None => Self::Unrelated,
+        };
+        match (evidence::of(name, text), idle(text)) {
+            (Some(evidence), _) => event(cpu, What::Saw(evidence)),
+            (None, _) if !idles => Self::Unrelated,
+            (None, Some((EXIT, cpu))) => event(cpu, What::Exit),
+            (None, Some((state, cpu))) => event(cpu, What::Enter(state)),
+            (None, None) => Self::Broken(format!(
+                "{} has no numbers state= and cpu_id=; a line has state=1 cpu_id=0",
+                quoted(&format!("{IDLE}:{text}"))
+            )),
         }
     }
 }
 
-/// CPU, time stamp and what is behind it.
-fn parts(line: &str) -> Option<(u32, &str, &str)> {
-    let mut cpu = None;
+/// CPU, time stamp, name and text of the event in a line.
+fn parts(line: &str) -> Option<(u32, &str, &str, &str)> {
+    let line = line.trim_start();
+    let (mut cpu, mut stamp) = (None, None);
     for word in line.split_ascii_whitespace() {
         let bare = word
             .strip_prefix('[')
             .and_then(|word| word.strip_suffix(']'));
         if let Some(number) = bare.and_then(|bare| bare.parse().ok()) {
-            cpu = Some(number);
-            continue;
-        }
-        let stamp = word.strip_suffix(':').filter(|stamp| {
-            stamp.starts_with(|first: char| first.is_ascii_digit())
-                && stamp
-                    .bytes()
-                    .all(|byte| byte.is_ascii_digit() || byte == b'.')
-        });
-        if let (Some(cpu), Some(stamp)) = (cpu, stamp) {
-            // Words are slices of the line, so what is behind the stamp begins where it ends.
+            (cpu, stamp) = (Some(number), None);
+        } else if is_stamp(word) {
+            stamp = cpu.zip(Some(word.trim_end_matches(':')));
+        } else if let Some((cpu, time)) = stamp {
+            // perf may print the period before the name.
+            if word.bytes().all(|byte| byte.is_ascii_digit()) {
+                continue;
+            }
+            // Words are slices of the line, so what follows begins where the word ends.
             let end = word.as_ptr() as usize - line.as_ptr() as usize + word.len();
-            return Some((cpu, stamp, &line[end..]));
+            if let Some(name) = name(word).filter(|_| end > TASK) {
+                return Some((cpu, time, name, &line[end..]));
+            }
+            stamp = None;
         }
     }
     None
 }
 
-fn is_name(text: &str) -> bool {
+/// Whether a word is a time stamp, `12.345678:`, of whatever clock.
+fn is_stamp(word: &str) -> bool {
+    let digits = |byte: u8| byte.is_ascii_digit() || byte == b'.';
+    word.strip_suffix(':').is_some_and(|stamp| {
+        stamp.starts_with(|first: char| first.is_ascii_digit()) && stamp.bytes().all(digits)
+    })
+}
+
+/// The event that a word names: `cpu_idle:`; perf names the system too, `power:cpu_idle:`, and its
+/// own records without a colon.
+fn name(word: &str) -> Option<&str> {
+    if word.starts_with("PERF_RECORD_") {
+        return Some(word.trim_end_matches(':'));
+    }
+    let name = word.strip_suffix(':')?;
+    let name = name.rsplit_once(':').map_or(name, |(_, name)| name);
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
-    !text.is_empty() && text.bytes().all(plain)
+    (!name.is_empty() && name.bytes().all(plain)).then_some(name)
 }
 
 /// `12.345678` or `12.345678901`, in seconds.
@@ -142,29 +165,54 @@ fn nanoseconds(stamp: &str) -> Option<u64> {
 }
 
 /// State and CPU of the event.
-fn idle(text: &str) -> Result<(u32, u32), String> {
+fn idle(text: &str) -> Option<(u32, u32)> {
     let value = |key: &str| {
         let mut words = text.split_ascii_whitespace();
-        let value = words.find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
-        let number = value.and_then(|value| value.parse().ok());
-        number.ok_or_else(|| {
-            format!(
-                "`cpu_idle:{}` has no number {key}=; a line has state=1 cpu_id=0",
-                text.trim_end()
-            )
-        })
+        let value = words.find_map(|word| word.strip_prefix(key)?.strip_prefix('='))?;
+        // The end of a string or an element of a page may follow, but nothing of a number.
+        let end = value
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(value.len());
+        let goes_on = value[end..].starts_with(|c: char| c.is_alphanumeric() || c == '.');
+        value[..end].parse().ok().filter(|_| !goes_on)
     };
-    Ok((value("state")?, value("cpu_id")?))
+    Some((value("state")?, value("cpu_id")?))
+}
+
+/// A line that is not in any of the forms: broken, if it says that a CPU idles.
+fn formless(line: &str) -> Line {
+    let mut words = line.split_ascii_whitespace();
+    if !words.any(|word| name(word) == Some(IDLE)) || idle(line).is_none() {
+        return Line::Other;
+    }
+    let mut words = line.split_ascii_whitespace();
+    Line::Broken(match words.any(is_stamp) {
+        true => "cpu_idle has no CPU in brackets before its time, which tells where other events were; print it: perf \
+                 script -F comm,pid,cpu,time,event,trace, trace-cmd report without -l"
+            .into(),
+        false => format!(
+            "{} has no time in seconds, and a CPU in brackets before it; this is latency-format of ftrace or a form that is \
+             not known: echo 0 into tracing/options/latency-format and read trace again, trace-cmd report without -l, or \
+             perf script -F comm,pid,cpu,time,event,trace",
+            quoted(line)
+        ),
+    })
 }
 
 /// What says that events were lost: of ftrace and trace-cmd a line of its own, `CPU:1 [LOST 5 EVENTS]` and `CPU:1 [5 EVENTS
-/// DROPPED]`; of perf a record, and what it says at its end.
-fn lost(line: &str) -> Option<String> {
-    let line = line.trim();
-    let of_ftrace = line.starts_with("CPU:")
-        && line.ends_with(']')
-        && (line.contains("[LOST ") || line.contains("EVENTS DROPPED]"));
-    let of_perf = line.contains("PERF_RECORD_LOST")
-        || (line.starts_with("Processed ") && line.contains(" lost "));
-    (of_ftrace || of_perf).then(|| format!("events were lost, it says `{line}`"))
+/// DROPPED]`; of perf a record, which may have no CPU, and what perf says at its end.
+fn lost(line: &str) -> Option<Line> {
+    let line = line.trim_start_matches([' ', '\t', '"']);
+    if let Some(rest) = line.strip_prefix("CPU:")
+        && (rest.contains("[LOST ") || rest.contains("EVENTS DROPPED]"))
+    {
+        let cpu = rest.split([' ', '[']).next().unwrap_or_default();
+        return Some(Line::Lost(cpu.parse().ok()));
+    }
+    if line.starts_with("Processed ") && line.contains(" lost ") {
+        return Some(Line::LostSomewhere);
+    }
+    let mut words = line.split_ascii_whitespace();
+    let record = words.any(|word| word.starts_with("PERF_RECORD_LOST"));
+    (record && parts(line).is_none()).then_some(Line::Lost(None))
 }

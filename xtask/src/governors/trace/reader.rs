@@ -4,23 +4,28 @@
 
 use cpuidle::{FOREVER, Wake};
 
+use super::super::text::quoted;
 use super::{COLUMNS, Interval, LONGEST_NS, word};
 
 /// How many of the columns have to be there.
 const REQUIRED: usize = 3;
 
+/// Whether the first line of a text names columns of a trace, or there is none.
+pub fn is(text: &str) -> bool {
+    let mut lines = lines(text);
+    lines
+        .next()
+        .is_none_or(|(_, titles)| titles.iter().any(|title| COLUMNS.contains(title)))
+}
+
 /// The intervals of a text; what is wrong with it and where, if it is.
-pub fn parse(bytes: &[u8]) -> Result<Vec<Interval>, String> {
-    let mut lines = bytes
-        .split(|&byte| byte == b'\n')
-        .zip(1..)
-        .filter_map(values);
-    let (number, header) = lines.next().unwrap_or((1, Ok(Vec::new())));
-    let header = header.map_err(|why| format!("line {number}: {why}"))?;
+pub fn parse(text: &str) -> Result<Vec<Interval>, String> {
+    let mut lines = lines(text);
+    let header = lines.next().map_or(Vec::new(), |(_, header)| header);
     let places = places(&header)?;
     let mut intervals = Vec::new();
     for (number, values) in lines {
-        let interval = values.and_then(|values| interval(&values, header.len(), &places));
+        let interval = interval(&values, header.len(), &places);
         intervals.push(interval.map_err(|why| format!("line {number}: {why}"))?);
     }
     if intervals.is_empty() {
@@ -29,14 +34,11 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<Interval>, String> {
     Ok(intervals)
 }
 
-/// The values of a line and its number; nothing if it is blank or a comment.
-fn values((line, number): (&[u8], usize)) -> Option<(usize, Result<Vec<&str>, String>)> {
-    let Ok(line) = str::from_utf8(line) else {
-        return Some((number, Err("not UTF-8 text".into())));
-    };
-    let line = line.trim();
-    let skipped = line.is_empty() || line.starts_with('#');
-    (!skipped).then(|| (number, Ok(line.split(',').map(str::trim).collect())))
+/// The values of each line that is neither blank nor a comment, with its number.
+fn lines(text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
+    let lines = text.lines().map(str::trim).zip(1..);
+    let lines = lines.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'));
+    lines.map(|(line, number)| (number, line.split(',').map(str::trim).collect()))
 }
 
 /// Where each of [`COLUMNS`] is.
@@ -48,7 +50,8 @@ fn places(header: &[&str]) -> Result<Places, String> {
         let Some(column) = COLUMNS.iter().position(|&column| column == title) else {
             let known = COLUMNS.join(", ");
             return Err(format!(
-                "the first line names column `{title}`; there are {known}"
+                "the first line names column {}; there are {known}",
+                quoted(title)
             ));
         };
         if places[column].replace(place).is_some() {
@@ -88,7 +91,7 @@ fn interval(values: &[&str], columns: usize, places: &Places) -> Result<Interval
         io: match value(5) {
             "" | "0" => false,
             "1" => true,
-            other => return Err(format!("io: `{other}` is neither 0 nor 1")),
+            other => return Err(format!("io: {} is neither 0 nor 1", quoted(other))),
         },
     };
     let (duration_ns, timer_ns) = (interval.duration_ns, interval.next_timer_ns);
@@ -110,13 +113,23 @@ fn number(column: &str, text: &str, min: u64, max: u64) -> Result<u64, String> {
         .parse()
         .ok()
         .filter(|number| (min..=max).contains(number));
-    number.ok_or_else(|| format!("{column}: `{text}` is not a number from {min} to {max}"))
+    number.ok_or_else(|| {
+        format!(
+            "{column}: {} is not a number from {min} to {max}",
+            quoted(text)
+        )
+    })
 }
 
 fn wake(text: &str) -> Result<Wake, String> {
     let mut wakes = [Wake::Timer, Wake::Request, Wake::Interrupt].into_iter();
     let wake = wakes.find(|&wake| word(wake) == text);
-    wake.ok_or_else(|| format!("wake: `{text}` is none of timer, request, interrupt"))
+    wake.ok_or_else(|| {
+        format!(
+            "wake: {} is none of timer, request, interrupt",
+            quoted(text)
+        )
+    })
 }
 
 #[cfg(test)]
