@@ -72,6 +72,7 @@ mod tests {
             text_offset,
             size,
             granule: None,
+            anywhere: true,
         }
     }
 

@@ -2,16 +2,15 @@
 //! Another kernel as the guest: the options that give one, and its files.
 
 mod debian;
+pub mod kind;
 mod unpack;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::failure::bad_input;
 use anyhow::Result;
 use clap::Args;
-use platform::image::Image;
-
-use crate::failure::bad_input;
 
 /// The largest file of a guest: more is a mistake, and would not go into the PE
 /// header's 32 bits much longer.
@@ -20,7 +19,7 @@ pub const MOST: usize = 1 << 30;
 /// Options that give another kernel.
 #[derive(Args, Clone, Debug, Default)]
 pub struct GivenArgs {
-    /// Guest to run instead of the built one: an arm64 Image, as it is or compressed (gzip, zboot); or Debian's kernel, which is
+    /// Guest to run instead of the built one: an arm64 Image, as it is or compressed (gzip, zstd, zboot); or Debian's kernel, which is
     /// provided: debian (the newest), debian:6.12, debian:7.3.4. Two with a comma between them are measured by turns and compared
     /// (verb `run`). Its command line is --guest-args and --append, and nothing else
     #[arg(long, value_name = "IMAGE|debian[:VERSION][,B]")]
@@ -102,16 +101,10 @@ impl Given {
 /// What is wrong with a guest, as the end of a sentence. How much memory it needs is the
 /// machine's matter: [`crate::memory`].
 fn checked(image: Vec<u8>) -> Result<Vec<u8>, String> {
-    match &image[..] {
-        [] => Err("is empty; name an arm64 Image".into()),
-        [0x7f, b'E', b'L', b'F', ..] => {
-            Err("is an ELF file; flatten it: objcopy -O binary FILE IMAGE".into())
-        }
-        _ if image.len() > MOST => Err(too_large(image.len())),
-        _ => match Image::parse(&image) {
-            Ok(_) => Ok(image),
-            Err(error) => Err(error.to_string()),
-        },
+    kind::check(&image)?;
+    match image.len() > MOST {
+        true => Err(too_large(image.len())),
+        false => Ok(image),
     }
 }
 
@@ -169,25 +162,6 @@ fn read(option: &str, path: &Path, remedy: &str) -> Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The header of an Image, and nothing behind it.
-    fn image() -> Vec<u8> {
-        let mut image = vec![0; 64];
-        image[56..60].copy_from_slice(b"ARM\x64");
-        image
-    }
-
-    #[test]
-    fn what_is_no_guest_is_named() {
-        let wrong = |image: &[u8]| checked(image.to_vec()).unwrap_err();
-        assert!(checked(image()).is_ok());
-        assert!(wrong(&[]).contains("empty"));
-        assert!(wrong(&[0; 64]).contains("not an arm64 Image"));
-        assert!(wrong(b"\x7fELF").contains("objcopy"));
-        let mut big_endian = image();
-        big_endian[24] |= 1;
-        assert!(wrong(&big_endian).contains("big-endian"));
-    }
 
     #[test]
     fn an_initial_ram_disk_looks_like_one() {

@@ -33,6 +33,8 @@ const IMAGE: u64 = RAM + ALIGN;
 /// before half of the RAM, or this much of it; and its size.
 const TREE_AT_MOST: u64 = 128 * MIB;
 const TREE: u64 = MIB;
+/// What the hypervisor has for the guest's own tree (hypervisor/src/machine/vm.rs, `TREE_SIZE`).
+const GUEST_TREE: u64 = 0x2_0000;
 /// Sizes of RAM that may be enough.
 const ENOUGH_MIB: [u64; 12] = [32, 40, 48, 64, 80, 96, 128, 160, 192, 256, 320, 384];
 /// The least with which EDK2 starts: with 96 MiB it says nothing and stands.
@@ -115,7 +117,7 @@ struct Needs {
     image: u64,
     /// Bytes of the hypervisor's beside its image; `None` without one.
     hypervisor: Option<u64>,
-    /// Bytes of RAM in one piece that the guest needs, from a multiple of 2 MiB on.
+    /// Bytes of RAM in one piece that the guest needs, from its start on.
     guest: u64,
     /// Firmware decides where things are.
     firmware: bool,
@@ -134,12 +136,13 @@ impl Needs {
             Some(elf) => guests_own(elf, job, variant)?,
             None => 0,
         };
-        // The device tree is in front of it.
         let initrd = match &built.initrd {
             Some(initrd) => fs::metadata(initrd)?.len().next_multiple_of(PAGE),
             None => 0,
         };
-        let bytes = (ALIGN + image.span(file.len() as u64)).next_multiple_of(PAGE) + own + initrd;
+        let end = image.placed(file.len() as u64, GUEST_TREE).end;
+        let end = end.checked_next_multiple_of(PAGE).unwrap_or(end);
+        let bytes = end.saturating_add(own).saturating_add(initrd);
         let (packed, hypervisor) = match under {
             Under::Rouse => {
                 let taken = Taken::read(&built.hypervisor)?;
@@ -177,8 +180,7 @@ impl Needs {
         };
         let Some(hypervisor) = self.hypervisor else {
             // The bare machine: the guest is where it was loaded.
-            let span = self.guest - ALIGN;
-            return IMAGE + span <= tree.base && tree.end() <= ram.end();
+            return RAM.saturating_add(self.guest) <= tree.base && tree.end() <= ram.end();
         };
         let mut taken = vec![image];
         if !self.firmware {

@@ -5,11 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use platform::image::Image;
 
 use crate::apt::{self, Remedy};
 use crate::boot::said;
 use crate::failure::bad_input;
+use crate::given::kind;
 use crate::job::Job;
 use crate::qemu::Emulator;
 use crate::terminal::note;
@@ -93,8 +93,8 @@ fn file(named: Option<&Path>) -> Result<PathBuf> {
         Ok(image) => image,
         Err(error) => bad_input!("--xen: {shown} can't be read ({error}); name an Image of Xen"),
     };
-    match Image::parse(&image) {
-        Ok(_) => Ok(named.to_owned()),
+    match kind::check(&image) {
+        Ok(()) => Ok(named.to_owned()),
         Err(why) => bad_input!("--xen: {shown} {why}"),
     }
 }

@@ -19,6 +19,14 @@ const MAGIC: usize = 56;
 const OLD_OFFSET: u64 = 0x8_0000;
 /// Flag: the kernel is big-endian.
 const BIG_ENDIAN: u64 = 1;
+/// Flag: the multiple of [`ALIGN`] may be anywhere. Otherwise it has to be as near to the start of RAM as
+/// possible, since the kernel may not use what is below it.
+const ANYWHERE: u64 = 1 << 3;
+/// Bytes at the start of RAM in which QEMU has the first instructions of a machine (hw/arm/boot.c, `BOOTLOADER_MAX_SIZE`). An
+/// image that would lie there, QEMU puts [`ALIGN`] further. Here it is put there too: images may be linked for either place.
+const LOADER: u64 = 0x1000;
+/// Bytes of the smallest page that a kernel may have.
+const PAGE: u64 = 0x1000;
 
 /// What a header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +38,19 @@ pub struct Image {
     pub size: u64,
     /// The size of its pages, where it says.
     pub granule: Option<Granule>,
+    /// Whether it may be anywhere in RAM, and not only as near to its start as possible.
+    pub anywhere: bool,
+}
+
+/// Where in RAM an image and its device tree are put, in bytes from its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// The image.
+    pub image: u64,
+    /// The device tree: before the image, or where there is no room, after it.
+    pub tree: u64,
+    /// The end of both, with all memory that is the image's.
+    pub end: u64,
 }
 
 /// The size of a kernel's pages.
@@ -125,7 +146,34 @@ impl Image {
                 3 => Some(Granule::Kib64),
                 _ => None,
             },
+            anywhere: flags & ANYWHERE != 0,
         })
+    }
+
+    /// Where the image, a file of `length` bytes, is put, and a device tree of at most `tree` bytes, which are no
+    /// more than [`ALIGN`].
+    #[must_use]
+    pub fn placed(&self, length: u64, tree: u64) -> Placed {
+        let base = match self.anywhere || self.text_offset < LOADER {
+            true => ALIGN,
+            false => 0,
+        };
+        let image = self.text_offset.saturating_add(base);
+        let end = image.saturating_add(self.size.max(length));
+        if tree <= image {
+            return Placed {
+                image,
+                tree: 0,
+                end,
+            };
+        }
+        // No offset is so small and this near the end of 64 bits.
+        let behind = end.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX);
+        Placed {
+            image,
+            tree: behind,
+            end: behind.saturating_add(tree),
+        }
     }
 
     /// Bytes that have to be there from the multiple of [`ALIGN`] on which the image,
@@ -201,11 +249,38 @@ mod tests {
         assert!(!Granule::Kib4.is_in(0xf000_0000));
     }
 
+    #[test]
+    fn an_image_is_where_its_header_lets_it_be() {
+        const TREE: u64 = 0x2_0000;
+        let placed = |offset, flags| {
+            Image::parse(&header(offset, 0x3000, flags))
+                .unwrap()
+                .placed(100, TREE)
+        };
+        let at = |image, tree, end| Placed { image, tree, end };
+        // Anywhere, so after the tree and 2 MiB.
+        assert_eq!(placed(0x8_0000, 0xa), at(0x28_0000, 0, 0x28_3000));
+        // Not to be moved: at the start of RAM, the tree before or after it.
+        assert_eq!(placed(0x8_0000, 2), at(0x8_0000, 0, 0x8_3000));
+        assert_eq!(placed(TREE, 0), at(TREE, 0, TREE + 0x3000));
+        assert_eq!(placed(TREE - 4, 0), at(TREE - 4, 0x2_3000, 0x4_3000));
+        assert_eq!(placed(LOADER, 0), at(LOADER, 0x4000, 0x2_4000));
+        // Where QEMU has no room for it either.
+        assert_eq!(placed(LOADER - 4, 0), at(0x20_0ffc, 0, 0x20_3ffc));
+        assert_eq!(placed(0, 2), at(0x20_0000, 0, 0x20_3000));
+        // Of an old kernel nothing says that it may be moved.
+        let old = Image::parse(&header(0, 0, 0)).unwrap().placed(100, TREE);
+        assert_eq!(old, at(0x8_0000, 0, 0x8_0064));
+    }
+
     proptest! {
         #[test]
         fn whatever_the_bytes_nothing_panics(bytes: Vec<u8>, length: u64) {
             if let Ok(image) = Image::parse(&bytes) {
                 prop_assert!(image.span(length) >= length);
+                let placed = image.placed(length, ALIGN);
+                prop_assert!(placed.end >= image.span(length) || placed.end == u64::MAX);
+                prop_assert!(placed.tree + ALIGN <= placed.image || placed.tree >= placed.image);
             }
         }
     }

@@ -73,7 +73,7 @@ fn run_guest(discovered: &Discovered) -> ! {
     let prepared = [
         Region {
             base: ram.base,
-            size: (offset + file.size).next_multiple_of(PAGE),
+            size: places.loaded.next_multiple_of(PAGE),
         },
         Region::from(ram.base + places.initrd..ram.end()),
     ];
@@ -86,7 +86,8 @@ fn run_guest(discovered: &Discovered) -> ! {
         copy(initrd, base);
         Region { base, ..initrd }
     });
-    describe(&platform, &arguments, ram, initrd);
+    let tree = ram.base + places.tree;
+    describe(&platform, &arguments, ram, initrd, tree);
     prepared.into_iter().for_each(pages::clean);
     let (size, at) = (file.size, ram.base + offset);
     match choice {
@@ -95,7 +96,7 @@ fn run_guest(discovered: &Discovered) -> ! {
     }
     // SAFETY: both were written with the data caches off, and what they held was cleaned
     // and invalidated.
-    unsafe { entry::run_guest(ram.base, ram.base + offset) }
+    unsafe { entry::run_guest(tree, ram.base + offset) }
 }
 
 /// The RAM that the guest gets.
@@ -125,15 +126,16 @@ fn copy(file: Region, to: u64) {
     }
 }
 
-/// Writes what the guest has to know of the machine to the start of `ram`.
+/// Writes what the guest has to know of the machine to `tree` in `ram`.
 fn describe(
     platform: &Platform<'_>,
     arguments: &Arguments<'_, Names>,
     ram: Region,
     initrd: Option<Region>,
+    tree: u64,
 ) {
-    // SAFETY: the start of free RAM, in front of the guest's image.
-    let buffer = unsafe { slice::from_raw_parts_mut(ram.base as *mut u8, TREE_SIZE) };
+    // SAFETY: free RAM, where `place` has left room for it beside the guest's image.
+    let buffer = unsafe { slice::from_raw_parts_mut(tree as *mut u8, TREE_SIZE) };
     let (first, others) = platform.cpus.split_first().expect("it is running");
     let startable = others.iter().filter(|cpu| cpu.enable == Enable::Psci);
     let cpus = [first].into_iter().chain(startable).map(|cpu| cpu.mpidr);

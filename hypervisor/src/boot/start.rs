@@ -148,7 +148,7 @@ fn review_looks(machine: &Machine) {
 /// Runs the guest's first vCPU on this CPU.
 fn run_guest(cpu: &PerCpu) -> ! {
     failing::before_guest();
-    let turned = cpu.vcpu.turn_on(vm::vm().entry, vm::RAM);
+    let turned = cpu.vcpu.turn_on(vm::vm().entry, vm::vm().tree);
     assert!(
         turned.is_ok(),
         "the first vCPU is on before it was turned on"

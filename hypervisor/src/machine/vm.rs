@@ -9,7 +9,7 @@
 //! | `0x0900_0000` | PL011, emulated, output only |
 //! | `0x0901_0000` | EL2's counters and knobs for programs of the guest |
 //! | `0x1000_0000` | redistributors, if there are more |
-//! | `0x4000_0000` | RAM: device tree, then from 2 MiB, and its `text_offset` on, the image |
+//! | `0x4000_0000` | RAM: device tree, then the image, after 2 MiB and its `text_offset` unless its header has it nearer ([`Image::placed`]) |
 //!
 //! The addresses are those of QEMU's `virt` machine, so that one guest image
 //! boots unchanged with and without a hypervisor below it.
@@ -60,12 +60,9 @@ const _: () = {
 };
 /// Start of RAM.
 pub const RAM: u64 = 0x4000_0000;
-/// Where in RAM the image's own offset begins: the alignment that the arm64 boot
-/// protocol asks for; the device tree lies in front of it.
-const IMAGE_OFFSET: u64 = platform::image::ALIGN;
 /// Most bytes of the guest's device tree.
 pub const TREE_SIZE: usize = 0x2_0000;
-const _: () = assert!(TREE_SIZE as u64 <= IMAGE_OFFSET);
+const _: () = assert!(TREE_SIZE as u64 <= platform::image::ALIGN);
 
 /// The one virtual machine.
 pub struct Vm {
@@ -83,6 +80,8 @@ pub struct Vm {
     pub ram: Region,
     /// Where its first vCPU starts.
     pub entry: u64,
+    /// Where its device tree is.
+    pub tree: u64,
 }
 
 static VM: Once<Vm> = Once::new();
@@ -128,6 +127,10 @@ impl Vm {
 pub struct Places {
     /// Its image.
     pub image: u64,
+    /// Its device tree, of [`TREE_SIZE`] bytes.
+    pub tree: u64,
+    /// The end of the image's file and of the tree.
+    pub loaded: u64,
     /// Its initial RAM disk, at the end, which is the end of the RAM where there is none.
     pub initrd: u64,
 }
@@ -148,9 +151,9 @@ pub fn place(file: Region, initrd: u64, ram: Region) -> Places {
             granule.kib()
         );
     }
-    let span = IMAGE_OFFSET.saturating_add(image.span(file.size));
+    let placed = image.placed(file.size, TREE_SIZE as u64);
     let initrd = initrd.next_multiple_of(pages::PAGE);
-    let needs = span.saturating_add(initrd);
+    let needs = placed.end.saturating_add(initrd);
     if needs > ram.size {
         refuse!(
             "the guest needs {} KiB of RAM in one piece, and {} are free; give the machine more memory",
@@ -159,7 +162,9 @@ pub fn place(file: Region, initrd: u64, ram: Region) -> Places {
         );
     }
     Places {
-        image: IMAGE_OFFSET + image.text_offset,
+        image: placed.image,
+        tree: placed.tree,
+        loaded: (placed.image + file.size).max(placed.tree + TREE_SIZE as u64),
         initrd: ram.size - initrd,
     }
 }
@@ -207,6 +212,7 @@ pub fn create(machine: &Machine, arguments: &Arguments<'_, Names>) {
             size: ram.size,
         },
         entry: RAM + offset,
+        tree: RAM + places.tree,
         index: Index::new(cpus.iter().map(|cpu| cpu.mpidr)),
         cpus,
         kept,
@@ -218,7 +224,7 @@ pub fn create(machine: &Machine, arguments: &Arguments<'_, Names>) {
         if let Some(initrd) = initrd {
             pages::copy(initrd, ram.base + places.initrd);
         }
-        let tree = core::slice::from_raw_parts_mut(ram.base as *mut u8, TREE_SIZE);
+        let tree = core::slice::from_raw_parts_mut((ram.base + places.tree) as *mut u8, TREE_SIZE);
         let initrd = initrd.map(|initrd| Region {
             base: RAM + places.initrd,
             ..initrd
@@ -227,7 +233,7 @@ pub fn create(machine: &Machine, arguments: &Arguments<'_, Names>) {
     }
     // The guest starts with its caches off.
     for (from, size) in [
-        (0, offset + image.size),
+        (0, places.loaded),
         (places.initrd, ram.size - places.initrd),
     ] {
         pages::clean(Region {

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A kernel's Image out of the files that kernels are kept in: gzip, as `make` leaves
-//! `Image.gz`, and zboot, a UEFI application that unpacks itself and begins with where the
+//! A kernel's Image out of the files that kernels are kept in: gzip and zstd, as `make` leaves
+//! `Image.gz` and `Image.zst`, and zboot, a UEFI application that unpacks itself and begins with where the
 //! compressed Image is (Linux, include/linux/pe.h, `struct linux_efi_zboot_header`; QEMU,
 //! hw/core/loader.c, `unpack_efi_zboot_image`, reads the same fields).
 
 use std::io::Read;
 
-use super::MOST;
+use platform::image::Image;
 
-const GZIP: &[u8] = b"\x1f\x8b";
+use super::{MOST, kind};
+
+/// Bytes by which a file tells what it is: if that is no Image, no more of it is unpacked.
+const HEAD: u64 = 4096;
 /// What a zboot file begins with, and has at its fourth byte.
 const ZBOOT: (&[u8], &[u8]) = (b"MZ", b"zimg");
 /// Where it says where the compressed Image begins, and how long that is.
@@ -20,8 +23,8 @@ const KIND: std::ops::Range<usize> = 24..56;
 /// The Image in `file`, which is the file itself if it is none of these. Else why there is
 /// none, as the end of a sentence.
 pub fn kernel(file: Vec<u8>) -> Result<Vec<u8>, String> {
-    if file.starts_with(GZIP) {
-        return decompressed("gzip", &file);
+    if let Some((by @ ("gzip" | "zstd"), _)) = kind::compressed(&file) {
+        return decompressed(by, &file);
     }
     if !(file.starts_with(ZBOOT.0) && file.get(4..8) == Some(ZBOOT.1)) {
         return Ok(file);
@@ -41,7 +44,9 @@ pub fn kernel(file: Vec<u8>) -> Result<Vec<u8>, String> {
 
 /// What is compressed in a way of this name.
 fn decompressed(kind: &str, packed: &[u8]) -> Result<Vec<u8>, String> {
-    let broken = |error: &dyn std::fmt::Display| format!("can't be unpacked ({kind}: {error})");
+    let broken = |error: &dyn std::fmt::Display| {
+        format!("can't be unpacked ({kind}: {error}); give it unpacked")
+    };
     let mut image = Vec::new();
     let mut reader: Box<dyn Read> = match kind {
         "gzip" => Box::new(flate2::read::GzDecoder::new(packed)),
@@ -52,17 +57,19 @@ fn decompressed(kind: &str, packed: &[u8]) -> Result<Vec<u8>, String> {
         }
         other => {
             return Err(format!(
-                "is compressed by `{other}`, which is not known here; build it with CONFIG_KERNEL_GZIP, or \
+                "is a zboot image compressed by `{other}`, which is not unpacked here; build it with CONFIG_KERNEL_GZIP, or \
                  give arch/arm64/boot/Image"
             ));
         }
     };
-    let most = MOST as u64 + 1;
-    reader
-        .by_ref()
-        .take(most)
-        .read_to_end(&mut image)
-        .map_err(|error| broken(&error))?;
+    let mut read = |most| -> Result<bool, String> {
+        let read = reader.by_ref().take(most).read_to_end(&mut image);
+        read.map_err(|error| broken(&error))?;
+        Ok(Image::parse(&image).is_ok())
+    };
+    if read(HEAD)? {
+        read(MOST as u64 + 1 - HEAD)?;
+    }
     Ok(image)
 }
 
@@ -95,7 +102,10 @@ mod tests {
 
     #[test]
     fn an_image_is_found_however_it_is_packed() {
-        let image: Vec<u8> = (0..5000u32).flat_map(u32::to_le_bytes).collect();
+        let mut image: Vec<u8> = (0..5000u32).flat_map(u32::to_le_bytes).collect();
+        image[24] = 0;
+        image[8..16].fill(0);
+        image[56..60].copy_from_slice(b"ARM\x64");
         assert_eq!(kernel(image.clone()).unwrap(), image);
         let packed = gzip(&image);
         assert_eq!(kernel(packed.clone()).unwrap(), image);
@@ -103,6 +113,14 @@ mod tests {
         let level = ruzstd::encoding::CompressionLevel::Fastest;
         let packed = ruzstd::encoding::compress_to_vec(&image[..], level);
         assert_eq!(kernel(zboot("zstd22", &packed)).unwrap(), image);
+        assert_eq!(kernel(packed).unwrap(), image);
+    }
+
+    /// What is no Image is not unpacked to its end, however long that is.
+    #[test]
+    fn a_bomb_does_not_go_off() {
+        let packed = gzip(&[0; 1 << 20]);
+        assert_eq!(kernel(packed).unwrap().len() as u64, HEAD);
     }
 
     #[test]

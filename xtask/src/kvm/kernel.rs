@@ -5,10 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use platform::image::Image;
 
 use crate::apt::{self, Remedy};
 use crate::failure::bad_input;
+use crate::given::kind;
 use crate::places;
 use crate::terminal::note;
 
@@ -45,8 +45,8 @@ fn checked(path: &Path) -> Result<PathBuf> {
             "--host-kernel: {shown} can't be read ({error}); name an arm64 Image of Linux"
         ),
     };
-    match Image::parse(&image) {
-        Ok(_) => Ok(path.to_owned()),
+    match kind::check(&image) {
+        Ok(()) => Ok(path.to_owned()),
         Err(why) => bad_input!("--host-kernel: {shown} {why}"),
     }
 }

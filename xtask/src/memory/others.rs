@@ -74,6 +74,7 @@ mod tests {
         text_offset: 0,
         size: 50 * MIB,
         granule: None,
+        anywhere: true,
     };
 
     #[test]
