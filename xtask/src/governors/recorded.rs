@@ -42,14 +42,18 @@ const HEADS: [&str; 3] = ["# tracer:", "cpus=", "version = "];
 /// The intervals of `wanted`, or of the CPU that has most of them; what is wrong and where, if
 /// anything is.
 pub fn parse(text: &str, wanted: Option<u32>) -> Result<Recorded, String> {
-    let lines = || line::lines(text).map(|(number, line)| (number, Line::read(line)));
     let mut found = Found::default();
-    for (number, line) in lines() {
+    let mut events = Vec::new();
+    for (number, line) in line::lines(text) {
+        let line = Line::read(line);
         found.note(&line, number)?;
+        if matches!(line, Line::Event(_) | Line::Lost(_)) {
+            events.push((number, line));
+        }
     }
     found.check(text)?;
     let mut cpus: BTreeMap<u32, Cpu> = BTreeMap::new();
-    for (number, line) in lines() {
+    for (number, line) in events {
         match line {
             Line::Event(event) => {
                 let cpu = cpus.entry(event.cpu);

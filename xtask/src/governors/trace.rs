@@ -88,9 +88,7 @@ impl Trace {
             let recorded = recorded::parse(text, cpu)?;
             let losses = match recorded.losses {
                 0 => String::new(),
-                losses => {
-                    format!(", without what was under way where events were lost ({losses} times)")
-                }
+                losses => format!(", less what was under way at {losses} losses of events"),
             };
             return Ok(Self {
                 source: format!("{shown}, CPU {} of {}{losses}", recorded.cpu, recorded.cpus),

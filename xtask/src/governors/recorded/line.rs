@@ -90,12 +90,14 @@ impl Line {
             )),
             None => Self::Unrelated,
         };
-        match (evidence::of(name, text), idle(text)) {
-            (Some(evidence), _) => event(cpu, What::Saw(evidence)),
-            (None, _) if !idles => Self::Unrelated,
-            (None, Some((EXIT, cpu))) => event(cpu, What::Exit),
-            (None, Some((state, cpu))) => event(cpu, What::Enter(state)),
-            (None, None) => Self::Broken(format!(
+        if !idles {
+            let evidence = evidence::of(name, text);
+            return evidence.map_or(Self::Unrelated, |evidence| event(cpu, What::Saw(evidence)));
+        }
+        match idle(text) {
+            Some((EXIT, cpu)) => event(cpu, What::Exit),
+            Some((state, cpu)) => event(cpu, What::Enter(state)),
+            None => Self::Broken(format!(
                 "{} has no numbers state= and cpu_id=; a line has state=1 cpu_id=0",
                 quoted(&format!("{IDLE}:{text}"))
             )),
@@ -182,7 +184,8 @@ fn idle(text: &str) -> Option<(u32, u32)> {
 /// A line that is not in any of the forms: broken, if it says that a CPU idles.
 fn formless(line: &str) -> Line {
     let mut words = line.split_ascii_whitespace();
-    if !words.any(|word| name(word) == Some(IDLE)) || idle(line).is_none() {
+    let named = line.contains(IDLE) && words.any(|word| name(word) == Some(IDLE));
+    if !named || idle(line).is_none() {
         return Line::Other;
     }
     let mut words = line.split_ascii_whitespace();
@@ -191,7 +194,7 @@ fn formless(line: &str) -> Line {
                  script -F comm,pid,cpu,time,event,trace, trace-cmd report without -l"
             .into(),
         false => format!(
-            "{} has no time in seconds, and a CPU in brackets before it; this is latency-format of ftrace or a form that is \
+            "{} has no time in seconds with a CPU in brackets before it; this is latency-format of ftrace or a form that is \
              not known: echo 0 into tracing/options/latency-format and read trace again, trace-cmd report without -l, or \
              perf script -F comm,pid,cpu,time,event,trace",
             quoted(line)
@@ -212,7 +215,6 @@ fn lost(line: &str) -> Option<Line> {
     if line.starts_with("Processed ") && line.contains(" lost ") {
         return Some(Line::LostSomewhere);
     }
-    let mut words = line.split_ascii_whitespace();
-    let record = words.any(|word| word.starts_with("PERF_RECORD_LOST"));
+    let record = line.contains("PERF_RECORD_LOST");
     (record && parts(line).is_none()).then_some(Line::Lost(None))
 }
