@@ -127,14 +127,14 @@ impl Found {
         let of_linux = self.any || text.lines().any(headed);
         match (self.idle, self.somewhere) {
             (true, Some(number)) if self.losses == 0 => Err(format!(
-                "line {number}: events were lost, and it does not say where, so intervals would be wrong; perf script                  --show-lost-events says it, and with more room fewer are lost: perf record -m 16M"
+                "line {number}: events were lost, and it does not say where, so intervals would be wrong; perf script --show-lost-events says it, and with more room fewer are lost: perf record -m 16M"
             )),
             (true, _) => Ok(()),
             (false, _) if of_linux => Err(
                 "there is no event cpu_idle in it; record it: perf record -a -e power:cpu_idle -- sleep 10".into(),
             ),
             (false, _) => Err(format!(
-                "it is neither a trace, whose first line names duration_ns,next_timer_ns,wake, nor text of perf script,                  trace-cmd report or ftrace with the event cpu_idle; it begins with {}",
+                "it is neither a trace, whose first line names duration_ns,next_timer_ns,wake, nor text of perf script, trace-cmd report or ftrace with the event cpu_idle; it begins with {}",
                 quoted(text)
             )),
         }
