@@ -130,8 +130,10 @@ fn refuse(wrong: &dyn core::fmt::Display) -> ! {
 /// Turns translation on; answers the memory that is free.
 fn enter(platform: &Platform<'_>, tree: Region, monitor: Option<Region>) -> Pool {
     let image = Region::from(layout::base()..layout::data().end);
-    let mut taken: ArrayVec<Region, 40> = platform.reserved.iter().copied().collect();
-    taken.extend([image, tree]);
+    let mut taken = platform.reserved.clone();
+    [image, tree]
+        .into_iter()
+        .for_each(|region| taken.keep(region));
     let free = carve::largest_free(&platform.memory, &taken, PAGE)
         .unwrap_or_else(|| panic!("RAM: no free page for the guest"));
     // SAFETY: free RAM by the description.

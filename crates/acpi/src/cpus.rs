@@ -5,6 +5,7 @@ use platform::{AFFINITY, Conduit, Cpu, Enable, Room};
 
 use crate::error::Error;
 use crate::madt::{GICC_FLAGS, GICC_MPIDR, Gicc, Madt};
+use crate::notes::Tolerated;
 
 /// What the GICC structures say besides of the CPUs.
 #[derive(Debug, Default)]
@@ -18,18 +19,23 @@ pub struct Cpus {
 }
 
 /// Reads the CPUs into `room`, in the order of the table.
-pub fn read(madt: &Madt<'_>, psci: Option<Conduit>, room: &mut Room) -> Result<Cpus, Error> {
+pub fn read(
+    madt: &Madt<'_>,
+    psci: Option<Conduit>,
+    room: &mut Room,
+    tolerated: &mut Tolerated,
+) -> Result<Cpus, Error> {
     let mut cpus = Cpus::default();
     for gicc in madt.cpus() {
         match (gicc.enabled()?, gicc.online_capable()?) {
-            (true, true) => {
-                let expected = "not both Enabled (bit 0) and Online Capable (bit 3)";
-                let flags = gicc.0.u32(GICC_FLAGS)?;
-                return Err(gicc.0.defect(GICC_FLAGS, expected, flags));
-            }
             (false, true) => cpus.online_capable += 1,
             (false, false) => cpus.unusable += 1,
-            (true, false) => {
+            (true, online_capable) => {
+                if online_capable {
+                    let expected = "not both Enabled (bit 0) and Online Capable (bit 3)";
+                    let flags = gicc.0.u32(GICC_FLAGS)?;
+                    tolerated.note(Err(gicc.0.defect(GICC_FLAGS, expected, flags)));
+                }
                 let mpidr = affinity(&gicc, room)?;
                 cpus.add(&gicc, mpidr, psci, room)?;
             }

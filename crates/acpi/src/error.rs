@@ -20,6 +20,8 @@ pub enum Table {
     Gtdt,
     /// Serial Port Console Redirection Table (Microsoft's specification of it).
     Spcr,
+    /// Debug Port Table 2 (Microsoft's specification of it).
+    Dbg2,
     /// Any other table, with its signature.
     Other([u8; 4]),
 }
@@ -33,6 +35,7 @@ impl Table {
             b"APIC" => Self::Madt,
             b"GTDT" => Self::Gtdt,
             b"SPCR" => Self::Spcr,
+            b"DBG2" => Self::Dbg2,
             _ => Self::Other(signature),
         }
     }
@@ -47,6 +50,7 @@ impl fmt::Display for Table {
             Self::Madt => f.write_str("MADT (signature APIC)"),
             Self::Gtdt => f.write_str("GTDT"),
             Self::Spcr => f.write_str("SPCR"),
+            Self::Dbg2 => f.write_str("DBG2"),
             Self::Other(signature) => write!(f, "table '{}'", signature.escape_ascii()),
         }
     }

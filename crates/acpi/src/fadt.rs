@@ -4,6 +4,7 @@
 use platform::{Conduit, Name, name};
 
 use crate::error::Error;
+use crate::notes::Tolerated;
 use crate::view::{REVISION, View};
 
 /// Offset of ARM_BOOT_ARCH.
@@ -23,19 +24,27 @@ pub fn hypervisor(fadt: &View<'_>) -> Option<Name> {
     name(&fadt.array::<8>(HYPERVISOR).ok()?)
 }
 
-/// How PSCI is called, where there is PSCI.
-pub fn psci(fadt: &View<'_>) -> Result<Option<Conduit>, Error> {
-    let major = fadt.u8(REVISION)?;
-    match major {
-        0..5 => return Err(fadt.defect(REVISION, "revision 5.1 or later", major)),
-        5 => fadt.at_least(268, "268 bytes or more in revision 5")?,
-        6.. => fadt.at_least(276, "276 bytes or more since revision 6")?,
-    }
-    let minor = fadt.u8(MINOR_VERSION)? & 0xf;
-    if major == 5 && minor == 0 {
-        return Err(fadt.defect(MINOR_VERSION, "revision 5.1 or later", minor));
-    }
+/// How PSCI is called, where there is PSCI. A table that is shorter or older than its revision
+/// has to be is taken as long as it has the flags and says something by them, as Linux does.
+pub fn psci(fadt: &View<'_>, tolerated: &mut Tolerated) -> Result<Option<Conduit>, Error> {
+    fadt.at_least(MINOR_VERSION + 1, "132 bytes or more")?;
+    let (major, minor) = (fadt.u8(REVISION)?, fadt.u8(MINOR_VERSION)? & 0xf);
     let flags = fadt.u16(ARM_BOOT_ARCH)?;
+    let long_enough = match major {
+        0..=5 => fadt.at_least(268, "268 bytes or more in revision 5"),
+        6.. => fadt.at_least(276, "276 bytes or more since revision 6"),
+    };
+    tolerated.note(long_enough);
+    if (major, minor) < (5, 1) {
+        let old = match major {
+            5 => fadt.defect(MINOR_VERSION, "revision 5.1 or later", minor),
+            _ => fadt.defect(REVISION, "revision 5.1 or later", major),
+        };
+        if flags == 0 {
+            return Err(old);
+        }
+        tolerated.note(Err(old));
+    }
     match (flags & PSCI_COMPLIANT != 0, flags & PSCI_USE_HVC != 0) {
         (true, false) => Ok(Some(Conduit::Smc)),
         (true, true) => Ok(Some(Conduit::Hvc)),

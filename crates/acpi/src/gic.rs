@@ -2,10 +2,9 @@
 //! The interrupt controller: a GICv3 or GICv4 (5.2.12.14 to 5.2.12.18).
 
 use arrayvec::ArrayVec;
-use platform::{MAX_CPUS, Region, Room};
+use platform::claims::{FRAME, MAX_ITS};
+use platform::{Claims, MAX_CPUS, Region};
 
-use crate::MAX_ITS;
-use crate::claims::Claims;
 use crate::error::Error;
 use crate::madt::{GICC_MAINTENANCE, GICC_REDISTRIBUTOR, Gicc, Madt, Structure};
 use crate::view::View;
@@ -18,16 +17,12 @@ const GICR_BASE: usize = 4;
 const GICR_LENGTH: usize = 12;
 const ITS_BASE: usize = 8;
 
-/// Size of the distributor's frame, and the unit of all frames (IHI 0069H, 12.10).
-const FRAME: u64 = 0x1_0000;
 /// Size of a redistributor of GICv3: two frames.
 const GICV3_REDISTRIBUTOR: u64 = 2 * FRAME;
 /// Size of a redistributor of GICv4: two more, for virtual LPIs.
 const GICV4_REDISTRIBUTOR: u64 = 4 * FRAME;
 /// Size of a translation service: control and translation frame.
 const ITS: u64 = 2 * FRAME;
-/// What every base has to be.
-const ALIGNED: (u64, &str) = (FRAME, "an address that is a multiple of 0x10000 and not 0");
 /// The maintenance interrupt that the Base System Architecture names
 /// (DEN0094C, 3.6), for firmware that names none.
 const MAINTENANCE: u32 = 25;
@@ -45,9 +40,12 @@ pub struct Described {
     pub its_ignored: usize,
 }
 
-/// Puts the interrupt controller together; its ranges of redistributors go into `room`.
-pub fn read(madt: &Madt<'_>, claims: &mut Claims<'_>, room: &mut Room) -> Result<Described, Error> {
-    let ranges = &mut room.redistributors;
+/// Puts the interrupt controller together; its ranges of redistributors go into `ranges`.
+pub fn read(
+    madt: &Madt<'_>,
+    claims: &mut Claims<'_>,
+    ranges: &mut ArrayVec<Region, MAX_CPUS>,
+) -> Result<Described, Error> {
     let (distributor, version) = distributor(madt, claims)?;
     let (its, its_ignored) = translation_services(madt, claims)?;
     described_ranges(madt, claims, ranges)?;
@@ -97,7 +95,7 @@ fn distributor(madt: &Madt<'_>, claims: &mut Claims<'_>) -> Result<(Region, u8),
             return Err(gicd.defect(GICD_BASE, "a single GICD structure", base));
         }
         let region = Region { base, size: FRAME };
-        found = Some((claims.take(&gicd, GICD_BASE, region, ALIGNED)?, version));
+        found = Some((gicd.claim(GICD_BASE, region, FRAME, claims)?, version));
     }
     found.ok_or_else(|| madt.lacks("a GICD structure"))
 }
@@ -115,7 +113,7 @@ fn translation_services(
         };
         let base = its.u64(ITS_BASE)?;
         if found.try_push(base).is_ok() {
-            claims.take(&its, ITS_BASE, Region { base, size: ITS }, ALIGNED)?;
+            its.claim(ITS_BASE, Region { base, size: ITS }, FRAME, claims)?;
         } else {
             ignored += 1;
         }
@@ -144,7 +142,7 @@ fn described_ranges(
         if ranges.is_full() {
             return Err(gicr.defect(GICR_BASE, "no more than 512 GICR structures", base));
         }
-        ranges.push(claims.take(&gicr, GICR_BASE, Region { base, size }, ALIGNED)?);
+        ranges.push(gicr.claim(GICR_BASE, Region { base, size }, FRAME, claims)?);
     }
     Ok(())
 }
@@ -174,7 +172,8 @@ fn own_frame(cpu: &Gicc<'_>, claims: &mut Claims<'_>, size: u64) -> Result<Regio
         let expected = "a redistributor's address, as there is no GICR structure";
         return Err(cpu.0.defect(GICC_REDISTRIBUTOR, expected, base));
     }
-    claims.take(&cpu.0, GICC_REDISTRIBUTOR, Region { base, size }, ALIGNED)
+    cpu.0
+        .claim(GICC_REDISTRIBUTOR, Region { base, size }, FRAME, claims)
 }
 
 /// The maintenance interrupt, on which all enabled CPUs must agree; `None` if

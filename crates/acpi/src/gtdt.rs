@@ -5,6 +5,7 @@ use platform::{Timer, Watchdog, Watchdogs};
 
 use crate::error::Error;
 use crate::gic::ppi;
+use crate::notes::Tolerated;
 use crate::view::{REVISION, View};
 
 /// Offsets of the GSIVs of the per-CPU timers.
@@ -32,6 +33,10 @@ const SECURE: u32 = 1 << 2;
 /// # Errors
 /// What is wrong with the platform timers; what is in front of that was added.
 pub fn watchdogs(gtdt: &View<'_>, watchdogs: &mut Watchdogs) -> Result<(), Error> {
+    // A table that is too short for them has none.
+    if gtdt.len() < FIRST as usize {
+        return Ok(());
+    }
     let count = gtdt.u32(PLATFORM_TIMERS)?;
     let first = gtdt.u32(PLATFORM_TIMERS_AT)?;
     if count > 0 && first < FIRST {
@@ -58,14 +63,16 @@ pub fn watchdogs(gtdt: &View<'_>, watchdogs: &mut Watchdogs) -> Result<(), Error
     Ok(())
 }
 
-/// The timers' INTIDs; none may be another's or `maintenance`.
-pub fn read(gtdt: &View<'_>, maintenance: u32) -> Result<Timer, Error> {
-    match gtdt.u8(REVISION)? {
+/// The timers' INTIDs; none may be another's or `maintenance`. A table that is shorter than its
+/// revision has to be is taken as long as it has those.
+pub fn read(gtdt: &View<'_>, maintenance: u32, tolerated: &mut Tolerated) -> Result<Timer, Error> {
+    tolerated.note(match gtdt.u8(REVISION)? {
         // Revision 1, of ACPI 5.0, has another layout.
         revision @ 0..2 => return Err(gtdt.defect(REVISION, "revision 2 or later", revision)),
-        2 => gtdt.at_least(96, "96 bytes or more in revision 2")?,
-        3.. => gtdt.at_least(104, "104 bytes or more since revision 3")?,
-    }
+        2 => gtdt.at_least(96, "96 bytes or more in revision 2"),
+        3.. => gtdt.at_least(104, "104 bytes or more since revision 3"),
+    });
+    gtdt.at_least(PLATFORM_TIMERS, "88 bytes or more")?;
     let timer = Timer {
         phys: ppi(gtdt, NON_SECURE_EL1)?,
         virt: ppi(gtdt, VIRTUAL_EL1)?,

@@ -2,7 +2,7 @@
 //! The machine as its ACPI tables describe it, read into [`Platform`].
 //!
 //! Sections are those of the ACPI specification, release 6.5, unless another
-//! document is named. RSDP, XSDT, FADT, MADT, GTDT and SPCR are read; every
+//! document is named. RSDP, XSDT, FADT, MADT, GTDT, SPCR and DBG2 are read; every
 //! other table is only looked at to know that it is another one. ACPI does not
 //! say where RAM is: the caller does, from the UEFI memory map.
 //!
@@ -16,8 +16,8 @@
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
-mod claims;
 mod cpus;
+mod dbg2;
 mod error;
 mod fadt;
 mod gic;
@@ -30,14 +30,13 @@ mod root;
 mod spcr;
 mod view;
 
-use platform::{Firmware, Gic, Platform, Room, Watchdogs};
+use platform::{Claims, Firmware, Gic, Platform, Room, Watchdogs};
 
 pub use error::{Error, Table};
 pub use list::{Listed, MAX_LISTED, conduit, console, list};
-pub use notes::{MAX_ITS, Notes};
+pub use notes::{Notes, Tolerated};
 pub use ram::Ram;
 
-use claims::Claims;
 use madt::Madt;
 
 /// Physical memory, as far as tables can lie in it.
@@ -71,19 +70,28 @@ pub fn read<'a>(
 ) -> Result<Description<'a>, Error> {
     let found = root::find(tables, rsdp)?;
     let madt = Madt::new(found.madt)?;
-    let psci = fadt::psci(&found.fadt)?;
+    let mut tolerated = Tolerated::default();
+    let psci = fadt::psci(&found.fadt, &mut tolerated)?;
     room.clear();
-    let cpus = cpus::read(&madt, psci, room)?;
-    let mut claims = Claims::new(ram.memory()?);
-    let gic = gic::read(&madt, &mut claims, room)?;
-    let timer = gtdt::read(&found.gtdt, gic.maintenance)?;
+    let cpus = cpus::read(&madt, psci, room, &mut tolerated)?;
+    let mut claims = Claims::new(ram.memory()?, room.end, &mut room.claimed);
+    let gic = gic::read(&madt, &mut claims, &mut room.redistributors)?;
+    let timer = gtdt::read(&found.gtdt, gic.maintenance, &mut tolerated)?;
     let mut watchdogs = Watchdogs::default();
     let wrong_watchdogs = gtdt::watchdogs(&found.gtdt, &mut watchdogs).err();
     // Without a console the machine can still be used, by one that the boot arguments name.
-    let console = found.spcr.and_then(|spcr| {
-        let spcr = spcr.as_ref();
-        spcr.map(|spcr| spcr::read(spcr, &mut claims)).transpose()
-    });
+    let console = match (found.spcr, found.dbg2) {
+        (Ok(Some(spcr)), _) => {
+            let console = spcr::read(&spcr, &mut claims);
+            console.map(|console| Some((Table::Spcr, console)))
+        }
+        (_, Some(dbg2)) => {
+            let console = dbg2::read(&dbg2, &mut claims);
+            console.map(|console| Some((Table::Dbg2, console?)))
+        }
+        (Err(error), None) => Err(error),
+        (Ok(None), None) => Ok(None),
+    };
     let no_console = console.err();
     let console = console.ok().flatten();
     let room: &Room = room;
@@ -100,7 +108,8 @@ pub fn read<'a>(
             parked: cpus.parked,
             its: gic.its,
             its_ignored: gic.its_ignored,
-            uart_type: console.map(|console| console.interface),
+            tolerated,
+            uart_type: console.map(|(table, console)| (table, console.interface)),
             no_console,
             wrong_watchdogs,
         },
@@ -117,7 +126,7 @@ pub fn read<'a>(
             },
             timer,
             watchdogs,
-            uart: console.and_then(|console| console.uart),
+            uart: console.and_then(|(_, console)| console.uart),
             psci,
             bootargs,
             hypervisor: fadt::hypervisor(&found.fadt),

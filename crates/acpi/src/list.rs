@@ -3,12 +3,13 @@
 //! the console on which a defect is reported.
 
 use arrayvec::ArrayVec;
-use platform::{Conduit, Region, Uart};
+use platform::claims::Claimed;
+use platform::{Claims, Conduit, Region, Uart};
 
-use crate::claims::Claims;
 use crate::error::Table;
+use crate::notes::Tolerated;
 use crate::view::{HEADER, View};
-use crate::{Tables, fadt, root, spcr};
+use crate::{Tables, dbg2, fadt, root, spcr};
 
 /// The most tables that are listed.
 pub const MAX_LISTED: usize = 40;
@@ -46,17 +47,25 @@ pub fn list(tables: &impl Tables, rsdp: u64) -> ArrayVec<Listed, MAX_LISTED> {
     found
 }
 
-/// The UART that the SPCR names, whatever is wrong with other tables.
+/// The UART that the SPCR names, or without one the DBG2, whatever is wrong with other tables, on a
+/// machine whose physical addresses end at `end`.
 #[must_use]
-pub fn console(tables: &impl Tables, rsdp: u64) -> Option<Uart> {
-    let spcr = sound(tables, rsdp, Table::Spcr)?;
-    spcr::read(&spcr, &mut Claims::new(&[])).ok()?.uart
+pub fn console(tables: &impl Tables, rsdp: u64, end: u64) -> Option<Uart> {
+    let mut claimed = Claimed::new();
+    let mut claims = Claims::new(&[], end, &mut claimed);
+    match sound(tables, rsdp, Table::Spcr) {
+        Some(spcr) => spcr::read(&spcr, &mut claims).ok()?.uart,
+        None => {
+            let dbg2 = sound(tables, rsdp, Table::Dbg2)?;
+            dbg2::read(&dbg2, &mut claims).ok()??.uart
+        }
+    }
 }
 
 /// How PSCI is called, whatever is wrong with other tables.
 #[must_use]
 pub fn conduit(tables: &impl Tables, rsdp: u64) -> Option<Conduit> {
-    fadt::psci(&sound(tables, rsdp, Table::Fadt)?).ok()?
+    fadt::psci(&sound(tables, rsdp, Table::Fadt)?, &mut Tolerated::new()).ok()?
 }
 
 /// The first table of that kind, if its length and checksum are right.

@@ -5,10 +5,36 @@ use core::fmt;
 
 use arrayvec::ArrayVec;
 
-use crate::error::Error;
+use platform::claims::MAX_ITS;
 
-/// The most interrupt translation services that [`Notes`] lists.
-pub const MAX_ITS: usize = 16;
+use crate::error::{Error, Table};
+
+/// Defects with which a machine can be used.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tolerated {
+    /// The first one.
+    pub first: Option<Error>,
+    /// How many there are.
+    pub count: usize,
+}
+
+impl Tolerated {
+    /// None.
+    pub(crate) const fn new() -> Self {
+        Self {
+            first: None,
+            count: 0,
+        }
+    }
+
+    /// Notes what may be a defect.
+    pub(crate) fn note(&mut self, checked: Result<(), Error>) {
+        if let Err(defect) = checked {
+            self.first.get_or_insert(defect);
+            self.count += 1;
+        }
+    }
+}
 
 /// Facts of the tables that [`platform::Platform`] has no place for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,9 +61,11 @@ pub struct Notes {
     pub its: ArrayVec<u64, MAX_ITS>,
     /// Interrupt translation services beyond [`MAX_ITS`].
     pub its_ignored: usize,
-    /// Interface type of the SPCR, also where it is a type not known here.
-    pub uart_type: Option<u8>,
-    /// What is wrong with the SPCR, whose console is not used then.
+    /// What is not as it has to be and does no harm.
+    pub tolerated: Tolerated,
+    /// The table that names the console, and its interface type, also where that is not known here.
+    pub uart_type: Option<(Table, u8)>,
+    /// What is wrong with that table, whose console is not used then.
     pub no_console: Option<Error>,
     /// What is wrong with the GTDT's platform timers, behind which watchdogs are not known.
     pub wrong_watchdogs: Option<Error>,
@@ -68,13 +96,20 @@ impl fmt::Display for Notes {
         if self.maintenance_assumed {
             write!(f, ", no maintenance interrupt named: 25 assumed")?;
         }
+        if let Some(first) = self.tolerated.first {
+            write!(
+                f,
+                ", {} defects let pass, the first: {first}",
+                self.tolerated.count
+            )?;
+        }
         if let Some(error) = self.wrong_watchdogs {
             write!(f, ", watchdogs not all known: {error}")?;
         }
         match (self.uart_type, self.no_console) {
-            (_, Some(error)) => write!(f, ", no console by the SPCR, which is wrong: {error}"),
-            (Some(interface), None) => write!(f, ", SPCR type {interface}"),
-            (None, None) => write!(f, ", no SPCR"),
+            (_, Some(error)) => write!(f, ", no console, as its table is wrong: {error}"),
+            (Some((table, interface)), None) => write!(f, ", {table} type {interface}"),
+            (None, None) => write!(f, ", neither SPCR nor DBG2"),
         }
     }
 }
@@ -111,7 +146,8 @@ mod tests {
             parked: 0,
             its: ArrayVec::from_iter([0xbc_0010_0000]),
             its_ignored: 0,
-            uart_type: Some(0),
+            tolerated: Tolerated::new(),
+            uart_type: Some((Table::Spcr, 0)),
             no_console: None,
             wrong_watchdogs: None,
         };
@@ -123,7 +159,8 @@ mod tests {
         notes.uart_type = None;
         let text = notes.to_string();
         assert!(text.starts_with("ACPI: A./GRVTN003"), "{text}");
-        let uncommon = "3 CPUs unusable, no maintenance interrupt named: 25 assumed, no SPCR";
+        let uncommon =
+            "3 CPUs unusable, no maintenance interrupt named: 25 assumed, neither SPCR nor DBG2";
         assert!(text.ends_with(uncommon), "{text}");
     }
 }

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the loader says of the RAM, gathered region by region.
 
-use arrayvec::ArrayVec;
-use platform::{Platform, Region};
+use platform::{Platform, Region, Reserved};
 
 use crate::error::Error;
 
 /// RAM that may be used, and parts of it that are in use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ram {
-    pub(crate) memory: ArrayVec<Region, 16>,
-    pub(crate) reserved: ArrayVec<Region, 32>,
+    pub(crate) memory: platform::Ram,
+    pub(crate) reserved: Reserved,
 }
 
 impl Ram {
@@ -47,17 +46,11 @@ impl Ram {
     /// Adds a part that is in use and stays untouched.
     ///
     /// # Errors
-    /// [`Error::Ram`] if the region does not end within the address space, or
-    /// if there are more of them than [`platform::Platform`] holds.
+    /// [`Error::Ram`] if the region does not end within the address space.
     pub fn reserve(&mut self, region: Region) -> Result<(), Error> {
         check(region)?;
-        if region.size == 0 {
-            return Ok(());
-        }
-        let expected = "no more than 32 reserved regions";
-        self.reserved
-            .try_push(region)
-            .map_err(|_| Error::Ram { region, expected })
+        self.reserved.keep(region);
+        Ok(())
     }
 
     /// Makes this the RAM of `platform`, in place of what its description says;
@@ -67,7 +60,10 @@ impl Ram {
     }
 
     /// The usable RAM, of which there must be some.
-    pub(crate) fn memory(&self) -> Result<&[Region], Error> {
+    ///
+    /// # Errors
+    /// [`Error::Ram`] if there is none.
+    pub fn memory(&self) -> Result<&platform::Ram, Error> {
         if self.memory.is_empty() {
             let region = Region { base: 0, size: 0 };
             let expected = "some usable RAM";
@@ -111,7 +107,7 @@ mod tests {
             ram.usable(region(part.0, part.1)).unwrap();
         }
         let expected = [region(0x1000, 0x4000), region(0x6000, 1)];
-        assert_eq!(ram.memory(), Ok(expected.as_slice()));
+        assert_eq!(ram.memory().unwrap().as_slice(), expected);
     }
 
     #[test]
@@ -125,18 +121,6 @@ mod tests {
         assert!(ram.memory.is_sorted_by_key(|region| region.base));
         sizes.sort_unstable();
         assert_eq!(sizes, (25..=40).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn a_reservation_is_never_lost() {
-        let mut ram = Ram::new();
-        for index in 0..32 {
-            ram.reserve(region(index << 12, 0x1000)).unwrap();
-        }
-        ram.reserve(region(0, 0)).unwrap();
-        let error = ram.reserve(region(32 << 12, 0x1000)).unwrap_err();
-        let expected = "RAM: 0x1000 bytes at 0x20000: expected no more than 32 reserved regions";
-        assert_eq!(error.to_string(), expected);
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub struct Found<'t> {
     pub gtdt: View<'t>,
     /// What is wrong with it says why there is no console.
     pub spcr: Result<Option<View<'t>>, Error>,
+    /// The DBG2, if it is there and sound.
+    pub dbg2: Option<View<'t>>,
     /// Other tables with a wrong length or checksum.
     pub damaged: usize,
 }
@@ -38,7 +40,7 @@ pub fn find<'t>(tables: &'t impl Tables, rsdp: u64) -> Result<Found<'t>, Error> 
         let expected = "a length of 36 bytes and 8 for each entry";
         return Err(xsdt.defect(4, expected, xsdt.len() as u64));
     }
-    let (mut fadt, mut madt, mut gtdt, mut spcr) = (None, None, None, None);
+    let (mut fadt, mut madt, mut gtdt, mut spcr, mut dbg2) = (None, None, None, None, None);
     let mut damaged = 0;
     let mut damage = None;
     for offset in (HEADER..xsdt.len()).step_by(8) {
@@ -54,9 +56,13 @@ pub fn find<'t>(tables: &'t impl Tables, rsdp: u64) -> Result<Found<'t>, Error> 
             Table::Gtdt => &mut gtdt,
             Table::Spcr => &mut spcr,
             _ => {
-                if let Err(error) = View::whole(tables, table, address) {
-                    damaged += 1;
-                    damage = damage.or(Some(error));
+                match View::whole(tables, table, address) {
+                    Ok(whole) if table == Table::Dbg2 => dbg2 = dbg2.or(Some(whole)),
+                    Ok(_) => {}
+                    Err(error) => {
+                        damaged += 1;
+                        damage = damage.or(Some(error));
+                    }
                 }
                 continue;
             }
@@ -78,6 +84,7 @@ pub fn find<'t>(tables: &'t impl Tables, rsdp: u64) -> Result<Found<'t>, Error> 
         madt: madt.ok_or(Error::Missing(Table::Madt))??,
         gtdt: gtdt.ok_or(Error::Missing(Table::Gtdt))??,
         spcr,
+        dbg2,
         damaged,
     })
 }

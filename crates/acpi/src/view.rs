@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bytes of a table, with bounds: nothing is read that the table does not have.
 
+use platform::claims::FRAME;
+use platform::{Claims, Region, Unfit};
+
 use crate::Tables;
 use crate::error::{Error, Table};
 
@@ -114,6 +117,26 @@ impl<'t> View<'t> {
             expected,
             found: found.into(),
         }
+    }
+
+    /// Takes `region`, whose base stands at `offset` and has to be a multiple of `align`.
+    pub fn claim(
+        &self,
+        offset: usize,
+        region: Region,
+        align: u64,
+        claims: &mut Claims<'_>,
+    ) -> Result<Region, Error> {
+        let expected = |unfit| match unfit {
+            Unfit::Unaligned(FRAME) => "an address that is a multiple of 0x10000 and not 0",
+            Unfit::Unaligned(_) => "an address aligned to the accesses",
+            Unfit::TooHigh => "registers within the physical addresses",
+            Unfit::InRam => "registers outside the RAM",
+            Unfit::Shared => "registers that overlap no other device's",
+            Unfit::TooMany => "no more devices than are counted here",
+        };
+        let taken = claims.take(region, align);
+        taken.map_err(|unfit| self.defect(offset, expected(unfit), region.base))
     }
 
     /// `N` bytes at `offset`.

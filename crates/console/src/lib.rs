@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Polled output to a UART: PL011 (and the SBSA subset of it) or 16550.
+//! Polled output to a UART of a kind that [`platform::UartKind`] names.
 //!
 //! The port is used as firmware left it: speed and format are not touched. It
 //! works with the MMU off, which is why it is so plain, and a port that never
@@ -7,23 +7,14 @@
 
 #![cfg_attr(not(test), no_std)]
 
+mod driver;
+
 use core::fmt;
 use core::hint::spin_loop;
 
-use platform::{Uart, UartKind};
+use driver::Registers;
+use platform::Uart;
 
-/// PL011 data register (DDI 0183G, 3.3.1).
-const PL011_DATA: usize = 0x00;
-/// PL011 flag register; bit 5 says that the transmit FIFO is full.
-const PL011_FLAGS: usize = 0x18;
-const PL011_FLAG_FULL: u32 = 1 << 5;
-/// The same; bit 3 says that it is still sending.
-const PL011_FLAG_BUSY: u32 = 1 << 3;
-/// 16550 line status register number; bit 5 says that the transmitter takes a byte, bit 6
-/// (TEMT) that everything is sent.
-const NS16550_LINE_STATUS: usize = 5;
-const NS16550_LINE_EMPTY: u32 = 1 << 5;
-const NS16550_LINE_IDLE: u32 = 1 << 6;
 /// Looks at the status register before a byte is given up: more than a byte
 /// takes at 9600 baud on any machine where a device read takes 20 ns.
 const PATIENCE: u32 = 200_000;
@@ -67,9 +58,9 @@ impl Port {
     /// costs time, however much is to be said.
     pub fn byte(&mut self, byte: u8) {
         for _ in 0..self.patience() {
-            if self.ready() {
+            if driver::is_ready(self.uart.kind, &self.registers()) {
                 self.stalled = false;
-                self.send(byte);
+                driver::send(self.uart.kind, &mut self.registers(), byte);
                 return;
             }
             spin_loop();
@@ -84,58 +75,44 @@ impl Port {
         /// Bytes that a FIFO holds.
         const FIFO: u32 = 64;
         let patience = self.patience().saturating_mul(FIFO);
-        if !(0..patience).any(|_| self.idle()) {
+        if !(0..patience).any(|_| driver::is_idle(self.uart.kind, &self.registers())) {
             self.stalled = true;
         }
     }
 
-    fn idle(&self) -> bool {
-        match self.uart.kind {
-            UartKind::Pl011 => self.read(PL011_FLAGS, 4) & PL011_FLAG_BUSY == 0,
-            UartKind::Ns16550 { shift, width } => {
-                self.read(NS16550_LINE_STATUS << shift, width) & NS16550_LINE_IDLE != 0
-            }
-        }
+    const fn registers(&self) -> Mmio {
+        Mmio(self.uart.base as usize)
     }
 
     /// Looks at the status register that the next byte is worth.
     const fn patience(&self) -> u32 {
         if self.stalled { 1 } else { PATIENCE }
     }
+}
 
-    fn ready(&self) -> bool {
-        match self.uart.kind {
-            UartKind::Pl011 => self.read(PL011_FLAGS, 4) & PL011_FLAG_FULL == 0,
-            UartKind::Ns16550 { shift, width } => {
-                self.read(NS16550_LINE_STATUS << shift, width) & NS16550_LINE_EMPTY != 0
-            }
-        }
-    }
+/// Registers as physical addresses have them.
+struct Mmio(usize);
 
-    fn send(&mut self, byte: u8) {
-        let (offset, width) = match self.uart.kind {
-            UartKind::Pl011 => (PL011_DATA, 4),
-            UartKind::Ns16550 { width, .. } => (0, width),
-        };
-        let address = self.uart.base as usize + offset;
-        // SAFETY: `new` was promised a UART at this address; the data register
-        // of either kind is written at the width that its kind requires.
-        unsafe {
-            match width {
-                4 => (address as *mut u32).write_volatile(u32::from(byte)),
-                _ => (address as *mut u8).write_volatile(byte),
-            }
-        }
-    }
-
+impl Registers for Mmio {
     fn read(&self, offset: usize, width: u8) -> u32 {
-        let address = self.uart.base as usize + offset;
-        // SAFETY: as in `send`; status registers have no read side effect that
-        // output depends on.
+        let address = self.0 + offset;
+        // SAFETY: `Port::new` was promised a UART at this address; status registers have no read
+        // side effect that output depends on.
         unsafe {
             match width {
                 4 => (address as *const u32).read_volatile(),
                 _ => u32::from((address as *const u8).read_volatile()),
+            }
+        }
+    }
+
+    fn write(&mut self, offset: usize, width: u8, value: u32) {
+        let address = self.0 + offset;
+        // SAFETY: as in `read`; drivers write at the width that their kind requires.
+        unsafe {
+            match width {
+                4 => (address as *mut u32).write_volatile(value),
+                _ => (address as *mut u8).write_volatile(value as u8),
             }
         }
     }
@@ -155,8 +132,10 @@ impl fmt::Write for Port {
 
 #[cfg(test)]
 mod tests {
+    use super::driver::{NS16550_EMPTY, NS16550_IDLE, PL011_BUSY, PL011_FULL};
     use super::*;
     use core::fmt::Write;
+    use platform::UartKind;
 
     /// Registers in memory stand in for the device: what is written last stays.
     fn port(kind: UartKind, registers: &mut [u32; 16]) -> Port {
@@ -180,9 +159,9 @@ mod tests {
         };
         let wide = UartKind::Ns16550 { shift: 2, width: 4 };
         assert!(!port_of(UartKind::Pl011, None));
-        assert!(port_of(UartKind::Pl011, Some((6, PL011_FLAG_BUSY))));
-        assert!(!port_of(wide, Some((5, NS16550_LINE_IDLE))));
-        assert!(port_of(wide, Some((5, NS16550_LINE_EMPTY))));
+        assert!(port_of(UartKind::Pl011, Some((6, PL011_BUSY))));
+        assert!(!port_of(wide, Some((5, NS16550_IDLE))));
+        assert!(port_of(wide, Some((5, NS16550_EMPTY))));
     }
 
     #[test]
@@ -207,7 +186,7 @@ mod tests {
     #[test]
     fn a_port_that_stalls_is_waited_for_once_and_used_again() {
         let mut registers = [0; 16];
-        registers[PL011_FLAGS / 4] = PL011_FLAG_FULL;
+        registers[6] = PL011_FULL;
         let kind = UartKind::Pl011;
         let mut port = port(kind, &mut registers);
         port.byte(b'x');
@@ -217,7 +196,7 @@ mod tests {
         // Each line feed goes out with a carriage return before it.
         let bytes = (text.len() + 1000) as u64;
         assert_eq!((port.lost(), port.patience()), (1 + bytes, 1));
-        registers[PL011_FLAGS / 4] = 0;
+        registers[6] = 0;
         port.byte(b'y');
         assert_eq!((port.lost(), registers[0]), (1 + bytes, u32::from(b'y')));
         assert_eq!(port.patience(), PATIENCE);
@@ -226,7 +205,7 @@ mod tests {
     #[test]
     fn ns16550_registers_are_spaced_by_the_shift() {
         let mut registers = [0; 16];
-        registers[5] = NS16550_LINE_EMPTY;
+        registers[5] = NS16550_EMPTY;
         let kind = UartKind::Ns16550 { shift: 2, width: 4 };
         port(kind, &mut registers).byte(b'y');
         assert_eq!(registers[0], u32::from(b'y'));

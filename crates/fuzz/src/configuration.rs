@@ -24,7 +24,7 @@ pub fn file(data: &[u8]) {
 /// Names of a console.
 pub fn uart(data: &[u8]) {
     match Named::parse(&String::from_utf8_lossy(data)) {
-        Some(Named::Ready(uart)) => sound::uart(uart.kind),
+        Some(Named::Ready(uart)) => sound::uart(&uart),
         Some(Named::Pci { .. }) | None => {}
     }
     // A width and shift that are known are taken.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a description of a machine promises, whatever it was read from.
 
-use platform::{Platform, Region, UartKind, carve};
+use platform::claims::{END, FRAME};
+use platform::{Platform, Region, Uart, UartKind, carve};
 
 /// Aff3, Aff2, Aff1 and Aff0 of MPIDR_EL1.
 const AFFINITY: u64 = 0xff_00ff_ffff;
@@ -24,9 +25,8 @@ pub fn check(platform: &Platform<'_>) {
         gic.stride
             .is_none_or(|stride| stride >= 0x2_0000 && stride % 0x1_0000 == 0)
     );
-    if let Some(console) = platform.uart {
-        uart(console.kind);
-    }
+    platform.uart.iter().for_each(uart);
+    registers(platform);
     watchdogs(platform);
     assert!(!platform.memory.is_empty(), "no RAM");
     free(&platform.memory, &platform.reserved);
@@ -46,10 +46,53 @@ fn watchdogs(platform: &Platform<'_>) {
 }
 
 /// A driver can reach its registers.
-pub fn uart(kind: UartKind) {
-    if let UartKind::Ns16550 { shift, width } = kind {
+pub fn uart(uart: &Uart) {
+    let mut align = 4;
+    if let UartKind::Ns16550 { shift, width } = uart.kind {
         assert!(shift <= 4 && matches!(width, 1 | 4), "{shift} {width}");
+        align = width.into();
     }
+    assert!(
+        uart.base > 0 && uart.base.is_multiple_of(align),
+        "{uart:x?}"
+    );
+    assert!(
+        uart.base.checked_add(PAGE).is_some_and(|end| end <= END),
+        "{uart:x?}"
+    );
+}
+
+/// What is mapped and used as a device's is its alone, and can be there.
+fn registers(platform: &Platform<'_>) {
+    let gic = &platform.gic;
+    let frames: Vec<Region> = [gic.distributor]
+        .into_iter()
+        .chain(gic.redistributors.iter().copied())
+        .collect();
+    for frame in &frames {
+        assert!(
+            frame.base > 0 && frame.base.is_multiple_of(FRAME),
+            "{frame:x?}"
+        );
+        assert!(frame.size >= FRAME, "{frame:x?}");
+    }
+    let uart = platform.uart.map(|uart| uart.registers());
+    let all: Vec<Region> = frames.into_iter().chain(uart).collect();
+    for (n, one) in all.iter().enumerate() {
+        assert!(
+            one.base.checked_add(one.size).is_some_and(|end| end <= END),
+            "{one:x?}"
+        );
+        assert!(
+            !platform.memory.iter().any(|bank| bank.overlaps(one)),
+            "{one:x?}"
+        );
+        assert!(
+            !all[n + 1..].iter().any(|other| other.overlaps(one)),
+            "{one:x?}"
+        );
+    }
+    assert!(platform.memory.iter().all(|bank| bank.end() <= END));
 }
 
 /// They are PPIs, each its own: EL2 has a bit map of them.

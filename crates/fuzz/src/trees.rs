@@ -1,17 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Device trees, read and written.
 
+use platform::claims::{END, FRAME};
 use platform::guest::GuestTree;
-use platform::{Conduit, Firmware, Platform, Region, Room, Timer, Uart, UartKind};
+use platform::{Conduit, Firmware, Platform, Region, Report, Room, Timer, Uart, UartKind};
 
 use crate::bytes::Bytes;
 use crate::sound;
 
 /// A device tree as firmware may leave it.
 pub fn device_tree(data: &[u8]) {
-    match Platform::from_fdt(data, &mut Room::new()) {
-        Ok(platform) => sound::check(&platform),
-        Err(error) => assert!(!error.to_string().is_empty()),
+    let mut room = Room::new();
+    let read = Platform::from_fdt(data, &mut room);
+    let report = Report::from_fdt(data, END);
+    match read {
+        Ok(platform) => {
+            sound::check(&platform);
+            assert_eq!(report.uart, platform.uart);
+            assert_eq!(
+                (report.psci, report.bootargs),
+                (platform.psci, platform.bootargs)
+            );
+        }
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            report.uart.iter().for_each(sound::uart);
+        }
     }
 }
 
@@ -21,12 +35,15 @@ pub fn guest_tree(data: &[u8]) {
     let mut buffer = vec![0xa5; bytes.u32() as usize % 0x4000];
     let first = bytes.u64() & 0xff_00ff_0000;
     let cpus: Vec<u64> = (0..=bytes.u8()).map(|n| first | u64::from(n)).collect();
-    let mut region = || Region {
-        base: bytes.u64() >> 1,
-        size: 0x2_0000 + (bytes.u64() >> 2),
+    // None in another, in any order, with as much between them as they have.
+    let unit = FRAME + (bytes.u64() >> 20) / FRAME * FRAME;
+    let first = u64::from(bytes.u8());
+    let mut region = |place: u64| Region {
+        base: unit * (1 + 2 * ((first + place) % 4)),
+        size: 2 * FRAME.max(bytes.u64() % unit),
     };
-    let (memory, distributor, uart) = (region(), region(), region());
-    let redistributors = [region()];
+    let (memory, distributor, uart) = (region(0), region(1), region(2));
+    let redistributors = [region(3)];
     let conduit = match bytes.u8() & 1 {
         0 => Conduit::Smc,
         _ => Conduit::Hvc,

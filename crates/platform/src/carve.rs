@@ -4,9 +4,7 @@
 
 use core::fmt;
 
-use arrayvec::ArrayVec;
-
-use crate::Region;
+use crate::{Region, Reserved};
 
 /// The guest's RAM begins and ends on blocks of stage 2.
 pub const GUEST_ALIGN: u64 = 2 << 20;
@@ -60,12 +58,7 @@ pub fn divide(memory: &[Region], taken: &[Region], hypervisor: u64) -> Result<Di
         base: free.end() - hypervisor,
         size: hypervisor,
     };
-    let mut all: ArrayVec<Region, 64> = ArrayVec::new();
-    for &region in taken.iter().chain([&hypervisor]) {
-        // More than there can be: what is not noted would be used.
-        all.try_push(region)
-            .map_err(|_| Short::Guest(GUEST_ALIGN))?;
-    }
+    let all: Reserved = taken.iter().copied().chain([hypervisor]).collect();
     let guest = largest_free(memory, &all, GUEST_ALIGN);
     let mut guest = guest.ok_or(Short::Guest(GUEST_ALIGN))?;
     guest.size = guest.size.min(GUEST_MOST);
@@ -85,12 +78,8 @@ pub fn largest_free(memory: &[Region], taken: &[Region], align: u64) -> Option<R
 }
 
 fn largest_in(bank: Region, taken: &[Region], align: u64) -> Option<Region> {
-    let mut cuts: ArrayVec<Region, 64> = ArrayVec::new();
-    for region in taken.iter().filter(|region| region.overlaps(&bank)) {
-        // A reservation that can't be kept makes the whole bank unusable.
-        cuts.try_push(*region).ok()?;
-    }
-    cuts.sort_unstable_by_key(|region| region.base);
+    let cuts = taken.iter().filter(|region| region.overlaps(&bank));
+    let cuts: Reserved = cuts.copied().collect();
     let mut best: Option<Region> = None;
     let mut start = bank.base;
     let ends = cuts.iter().map(|cut| (cut.base, cut.end()));

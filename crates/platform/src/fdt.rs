@@ -2,17 +2,17 @@
 //! Reading a flattened device tree (Devicetree Specification, release 0.4).
 
 mod devices;
+mod interrupts;
 mod nodes;
 
-use arrayvec::ArrayVec;
-use dtoolkit::fdt::{Fdt, FdtNode};
-use dtoolkit::{Node, Property};
-
+use crate::claims::{Claims, Unfit};
+use crate::tree::{Node, Tree, cell};
 use crate::{
-    AFFINITY, Conduit, Cpu, Enable, Error, Firmware, Name, Platform, Region, Report, Room, name,
+    AFFINITY, Conduit, Cpu, Enable, Error, Firmware, MAX_BANKS, Name, Platform, Ram, Region,
+    Report, Reserved, Room, name,
 };
-use devices::{gic, redistributors, timer, uart};
-use nodes::{MAX_DEPTH, Nodes};
+use devices::{distributor, gic, redistributors, timer, uart, usable_uart};
+use nodes::Nodes;
 
 /// A property of `/chosen` that our own trees have where they tell what ACPI tables say,
 /// and its value.
@@ -26,25 +26,50 @@ impl<'a> Platform<'a> {
     /// An [`Error`] that names the node and property that is missing or has
     /// another form than its binding requires.
     pub fn from_fdt(blob: &'a [u8], room: &'a mut Room) -> Result<Self, Error> {
-        let fdt = Fdt::new(blob).map_err(|_| Error::Malformed)?;
-        let nodes = Nodes::of(fdt);
-        if nodes.deep {
-            return Err(Error::TooDeep(MAX_DEPTH));
-        }
+        let tree = Tree::new(blob)?;
+        let memory = memory(tree, room.end);
+        // Last, since a boot loader may have written nothing else.
+        let missing = memory.is_empty().then(|| no_memory(tree));
+        let platform = Self::from_fdt_with_ram(blob, memory, room)?;
+        missing.map_or(Ok(platform), Err)
+    }
+
+    /// As [`Self::from_fdt`], of a machine that has this RAM, whatever the tree says of it.
+    ///
+    /// # Errors
+    /// As [`Self::from_fdt`].
+    pub fn from_fdt_with_ram(
+        blob: &'a [u8],
+        memory: Ram,
+        room: &'a mut Room,
+    ) -> Result<Self, Error> {
+        let tree = Tree::new(blob)?;
+        let nodes = Nodes::of(tree);
+        let controller = nodes.gic()?;
         let psci = psci(&nodes)?;
         let timer = timer(&nodes)?;
         room.clear();
-        cpus(fdt, room)?;
-        redistributors(&nodes, room)?;
+        let mut claims = Claims::new(&memory, room.end, &mut room.claimed);
+        let distributor = distributor(controller, &mut claims)?;
+        redistributors(controller, &mut claims, &mut room.redistributors)?;
+        let uart = match uart(&nodes) {
+            Some((node, uart)) => {
+                let unfit = |why| registers(&node, uart.base, why);
+                let claimed = claims.take(uart.registers(), uart.kind.align());
+                claimed.map(|_| Some(uart)).map_err(unfit)?
+            }
+            None => None,
+        };
+        cpus(&nodes, room)?;
         let room: &Room = room;
         Ok(Self {
             cpus: &room.cpus,
             cpus_ignored: room.ignored,
-            memory: memory(fdt)?,
+            memory,
             reserved: reserved(&nodes)?,
-            gic: gic(&nodes, &timer, &room.redistributors)?,
+            gic: gic(&nodes, &timer, distributor, &room.redistributors)?,
             timer,
-            uart: uart(&nodes),
+            uart,
             psci,
             bootargs: chosen(&nodes, "bootargs").unwrap_or(""),
             hypervisor: hypervisor(&nodes),
@@ -58,69 +83,45 @@ impl<'a> Platform<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// Reads what there is of it in the flattened device tree `blob`.
+    /// Reads what there is of it in the flattened device tree `blob`, as far as that has the form of
+    /// one, for a machine whose physical addresses end at `end`.
     #[must_use]
-    pub fn from_fdt(blob: &'a [u8]) -> Self {
-        let nodes = Fdt::new(blob).ok().map(Nodes::of);
+    pub fn from_fdt(blob: &'a [u8], end: u64) -> Self {
+        let nodes = Tree::as_far_as_it_goes(blob).map(Nodes::of);
         let nodes = nodes.as_ref();
         let bootargs = nodes.and_then(|nodes| chosen(nodes, "bootargs"));
         Self {
-            uart: nodes.and_then(uart),
+            uart: nodes.and_then(|nodes| usable_uart(nodes, end, &memory(nodes.tree, end))),
             psci: nodes.and_then(|nodes| psci(nodes).ok().flatten()),
-            bootargs: bootargs.unwrap_or(""),
+            // Where the structure does not lead to them they may be there all the same.
+            bootargs: bootargs.or_else(|| uart_argument(blob)).unwrap_or(""),
         }
     }
 }
 
-/// Whether one of the node's `compatible` strings is in `names`.
-fn is_compatible(node: &FdtNode<'_>, names: &[&str]) -> bool {
-    node.compatible()
-        .is_some_and(|mut list| list.any(|name| names.contains(&name)))
+/// The boot argument that names a UART, wherever in `blob` it stands.
+fn uart_argument(blob: &[u8]) -> Option<&str> {
+    const KEY: &[u8] = b"rouse.uart=";
+    let start = blob.windows(KEY.len()).position(|bytes| bytes == KEY)?;
+    let rest = &blob[start..];
+    let end = rest.iter().position(|byte| !byte.is_ascii_graphic());
+    core::str::from_utf8(&rest[..end.unwrap_or(rest.len())]).ok()
 }
 
-/// First node, depth first, that is compatible with one of `names`.
-fn find_compatible<'a>(node: FdtNode<'a>, names: &[&str]) -> Option<FdtNode<'a>> {
-    if is_compatible(&node, names) {
-        return Some(node);
-    }
-    node.children()
-        .find_map(|child| find_compatible(child, names))
-}
-
-/// Big-endian cell `index` of a property's value.
-fn cell(value: &[u8], index: usize) -> Option<u32> {
-    let bytes = value.get(index * 4..index * 4 + 4)?;
-    Some(u32::from_be_bytes(bytes.try_into().ok()?))
-}
-
-/// The regions of a node's `reg`.
-fn regions<'a>(node: FdtNode<'a>) -> impl Iterator<Item = Region> + 'a {
-    node.reg()
-        .ok()
-        .flatten()
-        .into_iter()
-        .flatten()
-        .filter_map(|reg| {
-            Some(Region {
-                base: reg.address().ok()?,
-                size: reg.size().ok()?,
-            })
-        })
-}
-
-fn string<'a>(node: FdtNode<'a>, name: &str) -> Option<&'a str> {
-    node.property(name)?.value_as::<&'a str>().ok()
+/// What is wrong with the registers of `node` at `base`.
+fn registers(node: &Node<'_>, base: u64, why: Unfit) -> Error {
+    let node = name(node.name).unwrap_or_default();
+    Error::Registers { node, base, why }
 }
 
 fn chosen<'a>(nodes: &Nodes<'a>, name: &str) -> Option<&'a str> {
-    string(nodes.chosen?, name)
+    nodes.chosen?.string(name)
 }
 
 /// What the node is compatible with that hypervisors describe themselves by (Linux bindings:
 /// arm/xen.txt, and Devicetree Specification, 2.3.1, for the property).
 fn hypervisor(nodes: &Nodes<'_>) -> Option<Name> {
-    let compatible = nodes.hypervisor?.property("compatible")?;
-    name(compatible.value())
+    name(nodes.hypervisor?.property("compatible")?)
 }
 
 /// What the monitor's page of `vmm/` is compatible with: a name, and the version of what is in it.
@@ -131,27 +132,33 @@ const MONITORS: &str = "rouse,kvm-exits";
 /// The page by which a monitor tells how often vCPUs were left, where the tree `blob` has one.
 #[must_use]
 pub fn monitor(blob: &[u8]) -> Option<Region> {
-    let fdt = Fdt::new(blob).ok()?;
-    regions(find_compatible(fdt.root(), &[MONITOR])?).next()
+    let mut nodes = Tree::new(blob).ok()?.nodes();
+    let is = |node: &Node<'_>| {
+        node.strings("compatible")
+            .any(|name| name == MONITOR.as_bytes())
+    };
+    nodes.find(is)?.regions().next()
 }
 
 /// What such a page in the tree `blob` is compatible with if it is of another version than
 /// [`MONITOR`]: the monitor is older than the guest, or newer.
 #[must_use]
 pub fn other_monitor(blob: &[u8]) -> Option<&str> {
-    let mut children = Fdt::new(blob).ok()?.root().children();
-    let found = children.find_map(|node| {
-        let mut names = node.compatible()?;
-        names.find(|name| name.starts_with(MONITORS))
+    let root = Tree::new(blob).ok()?.nodes().next()?;
+    let found = root.children().find_map(|node| {
+        let mut names = node.strings("compatible");
+        names.find(|name| name.starts_with(MONITORS.as_bytes()))
     });
-    found.filter(|name| *name != MONITOR)
+    core::str::from_utf8(found?)
+        .ok()
+        .filter(|name| *name != MONITOR)
 }
 
 fn psci(nodes: &Nodes<'_>) -> Result<Option<Conduit>, Error> {
     let Some(node) = nodes.psci else {
         return Ok(None);
     };
-    match string(node, "method") {
+    match node.string("method") {
         Some("smc") => Ok(Some(Conduit::Smc)),
         Some("hvc") => Ok(Some(Conduit::Hvc)),
         _ => Err(Error::Property {
@@ -161,36 +168,22 @@ fn psci(nodes: &Nodes<'_>) -> Result<Option<Conduit>, Error> {
     }
 }
 
-/// Whether a node is there and must not be used (Devicetree Specification 0.4, 2.3.4).
-fn is_off(node: FdtNode<'_>) -> bool {
-    matches!(string(node, "status"), Some("disabled" | "fail"))
-}
-
-fn cpus(fdt: Fdt<'_>, room: &mut Room) -> Result<(), Error> {
-    let cpus = fdt.cpus().map_err(|_| Error::NoNode("cpus"))?;
-    for cpu in cpus.cpus() {
-        if is_off(*cpu) {
-            continue;
-        }
+fn cpus(nodes: &Nodes<'_>, room: &mut Room) -> Result<(), Error> {
+    let cpus = nodes.cpus.ok_or(Error::NoNode("cpus"))?;
+    for cpu in cpus
+        .children()
+        .filter(|node| node.kind() == b"cpu" && !node.is_off())
+    {
         let reg = Error::Property {
             node: "cpu",
             property: "reg",
         };
-        let mpidr = cpu.property("reg").ok_or(reg)?;
-        let mpidr = match mpidr.value().len() {
-            4 => u64::from(cell(mpidr.value(), 0).ok_or(reg)?),
-            8 => {
-                let high = cell(mpidr.value(), 0).ok_or(reg)?;
-                let low = cell(mpidr.value(), 1).ok_or(reg)?;
-                u64::from(high) << 32 | u64::from(low)
-            }
-            _ => return Err(reg),
-        };
+        let mpidr = cpu.property("reg").and_then(address).ok_or(reg)?;
         let known = |other: &Cpu| other.mpidr == mpidr;
         if mpidr & !AFFINITY != 0 || room.cpus.iter().any(known) {
             return Err(reg);
         }
-        let enable = enable(*cpu)?;
+        let enable = enable(cpu, room.end)?;
         room.add(Cpu { mpidr, enable });
     }
     if room.cpus.is_empty() {
@@ -200,22 +193,32 @@ fn cpus(fdt: Fdt<'_>, room: &mut Room) -> Result<(), Error> {
     Ok(())
 }
 
-fn enable(cpu: FdtNode<'_>) -> Result<Enable, Error> {
-    match string(cpu, "enable-method") {
+/// A number of one cell or two.
+fn address(value: &[u8]) -> Option<u64> {
+    let high = match value.len() {
+        4 => return cell(value, 0).map(u64::from),
+        8 => cell(value, 0)?,
+        _ => return None,
+    };
+    Some(u64::from(high) << 32 | u64::from(cell(value, 1)?))
+}
+
+fn enable(cpu: Node<'_>, end: u64) -> Result<Enable, Error> {
+    match cpu.string("enable-method") {
         Some("psci") => Ok(Enable::Psci),
         Some("spin-table") => {
-            let error = Error::Property {
-                node: "cpu",
-                property: "cpu-release-addr",
+            let release = cpu.property("cpu-release-addr").and_then(address);
+            // Trees have 0 where the loader is to write it.
+            let Some(release) = release.filter(|release| *release != 0) else {
+                return Err(Error::NoReleaseAddress);
             };
-            let address = cpu.property("cpu-release-addr").ok_or(error)?;
-            let value = address.value();
-            match value.len() {
-                8 => Ok(Enable::SpinTable(
-                    address.value_as::<u64>().map_err(|_| error)?,
-                )),
-                4 => Ok(Enable::SpinTable(u64::from(cell(value, 0).ok_or(error)?))),
-                _ => Err(error),
+            let word = Region {
+                base: release,
+                size: 8,
+            };
+            match Unfit::of(word, word.size, end, &[]) {
+                Some(why) => Err(registers(&cpu, release, why)),
+                None => Ok(Enable::SpinTable(release)),
             }
         }
         // Without a method the CPU is either running or let in by the loader
@@ -225,45 +228,56 @@ fn enable(cpu: FdtNode<'_>) -> Result<Enable, Error> {
     }
 }
 
-fn memory(fdt: Fdt<'_>) -> Result<ArrayVec<Region, 16>, Error> {
-    let mut memory = ArrayVec::new();
-    let mut missing = Error::NoNode("memory");
-    for node in fdt.root().children() {
-        // The RAM of the secure side is described as well, for it, and disabled for us.
-        if string(node, "device_type") == Some("memory") && !is_off(node) {
-            missing = Error::Property {
-                node: "memory",
-                property: "reg",
-            };
-            for region in regions(node).filter(|region| region.size > 0) {
-                // More banks than fit are banks not used, which is no error.
-                let _ = memory.try_push(region);
-            }
-        }
-    }
-    if memory.is_empty() {
-        return Err(missing);
-    }
-    Ok(memory)
+/// The nodes of RAM. That of the secure side is described as well, for it, and disabled for us.
+fn banks(tree: Tree<'_>) -> impl Iterator<Item = Node<'_>> {
+    let children = tree
+        .nodes()
+        .next()
+        .into_iter()
+        .flat_map(|root| root.children());
+    children.filter(|node| node.string("device_type") == Some("memory") && !node.is_off())
 }
 
-fn reserved(nodes: &Nodes<'_>) -> Result<ArrayVec<Region, 32>, Error> {
-    let mut reserved = ArrayVec::new();
-    // One that is not kept would be used.
-    let mut keep = |region| {
-        let error = Error::TooMany("reserved regions", 32);
-        reserved.try_push(region).map_err(|_| error)
-    };
-    for entry in nodes.fdt.memory_reservations() {
-        keep(Region {
-            base: entry.address(),
-            size: entry.size(),
-        })?;
+/// The RAM below `end`.
+fn memory(tree: Tree<'_>, end: u64) -> Ram {
+    let regions = banks(tree).flat_map(|node| node.regions());
+    let below = regions
+        .filter(|region| region.base < end)
+        .map(|region| Region {
+            base: region.base,
+            size: region.size.min(end - region.base),
+        });
+    // More banks than fit are banks not used, which is no error.
+    below
+        .filter(|region| region.size > 0)
+        .take(MAX_BANKS)
+        .collect()
+}
+
+/// Why there is no RAM.
+fn no_memory(tree: Tree<'_>) -> Error {
+    match banks(tree).next() {
+        None => Error::NoNode("memory"),
+        Some(_) => Error::Property {
+            node: "memory",
+            property: "reg",
+        },
     }
-    if let Some(node) = nodes.reserved_memory {
-        for child in node.children() {
-            regions(child).try_for_each(&mut keep)?;
-        }
+}
+
+fn reserved(nodes: &Nodes<'_>) -> Result<Reserved, Error> {
+    let mut reserved: Reserved = nodes.tree.reservations().collect();
+    let children = nodes
+        .reserved_memory
+        .into_iter()
+        .flat_map(|node| node.children());
+    // One without `reg` is yet to be placed (reserved-memory binding).
+    for node in children.filter(|node| node.property("reg").is_some()) {
+        let regions = node.local_regions().ok_or(Error::Property {
+            node: "reserved-memory",
+            property: "reg",
+        })?;
+        regions.for_each(|region| reserved.keep(region));
     }
     Ok(reserved)
 }

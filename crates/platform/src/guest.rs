@@ -230,16 +230,21 @@ fn serial(w: &mut Writer<'_>, uart: Uart) -> Result<(), BufferTooSmall> {
         size: UART_SIZE,
     };
     w.regions("reg", [registers].into_iter())?;
+    let compatible = uart.kind.compatible();
     match uart.kind {
         UartKind::Pl011 => {
-            w.strings("compatible", &["arm,pl011", "arm,primecell"])?;
+            w.strings("compatible", &[compatible, "arm,primecell"])?;
             w.cells("clocks", &[CLOCK_PHANDLE, CLOCK_PHANDLE])?;
             w.strings("clock-names", &["uartclk", "apb_pclk"])?;
         }
         UartKind::Ns16550 { shift, width } => {
-            w.strings("compatible", &["ns16550a"])?;
+            w.strings("compatible", &[compatible])?;
             w.cells("reg-shift", &[u32::from(shift)])?;
             w.cells("reg-io-width", &[u32::from(width)])?;
+            w.cells("clocks", &[CLOCK_PHANDLE])?;
+        }
+        UartKind::Imx | UartKind::Lpuart { .. } | UartKind::Geni | UartKind::Armada3700 => {
+            w.strings("compatible", &[compatible])?;
             w.cells("clocks", &[CLOCK_PHANDLE])?;
         }
     }

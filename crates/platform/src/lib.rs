@@ -12,19 +12,25 @@
 #![forbid(unsafe_code)]
 
 pub mod carve;
+pub mod claims;
 mod fdt;
 pub mod guest;
 pub mod image;
 pub mod index;
+mod reserved;
 mod room;
+mod tree;
 pub mod uart;
 mod watchdog;
 
 use arrayvec::{ArrayString, ArrayVec};
 use core::fmt;
 
+pub use claims::{Claims, Unfit};
 pub use fdt::{MONITOR, monitor, other_monitor};
+pub use reserved::{MAX_RESERVED, Reserved};
 pub use room::Room;
+pub use tree::{MAGIC as TREE_MAGIC, Node, Tree};
 pub use uart::{Uart, UartKind};
 pub use watchdog::{MAX_WATCHDOGS, Watchdog, Watchdogs};
 
@@ -71,6 +77,12 @@ impl Region {
         self.base < other.end() && other.base < self.end()
     }
 }
+
+/// The most banks of RAM that are used.
+pub const MAX_BANKS: usize = 16;
+
+/// Banks of RAM.
+pub type Ram = ArrayVec<Region, MAX_BANKS>;
 
 /// How a CPU is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,9 +154,9 @@ pub struct Platform<'a> {
     /// CPUs that were described and do not fit [`MAX_CPUS`].
     pub cpus_ignored: usize,
     /// RAM.
-    pub memory: ArrayVec<Region, 16>,
+    pub memory: Ram,
     /// Parts of the RAM that are in use.
-    pub reserved: ArrayVec<Region, 32>,
+    pub reserved: Reserved,
     /// Interrupt controller.
     pub gic: Gic<'a>,
     /// Generic timer.
@@ -205,8 +217,8 @@ pub struct Report<'a> {
 /// Why a description is refused: what is missing or wrong, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The tree's structure is damaged.
-    Malformed,
+    /// The tree's structure is damaged at this offset.
+    Malformed(usize),
     /// No node of this kind.
     NoNode(&'static str),
     /// The node lacks the property, or its value has another form than required.
@@ -216,20 +228,36 @@ pub enum Error {
         /// Property.
         property: &'static str,
     },
-    /// There are more of these than this many, and none may be left out.
-    TooMany(&'static str, usize),
+    /// A device's registers can't be where they are described.
+    Registers {
+        /// Its node.
+        node: Name,
+        /// Where they begin.
+        base: u64,
+        /// Why they can't.
+        why: Unfit,
+    },
     /// Nodes are nested more than this deep.
     TooDeep(usize),
     /// A CPU names a way of starting it that is not known here.
     EnableMethod,
+    /// A CPU is started by a spin table whose place a boot loader has yet to write.
+    NoReleaseAddress,
     /// The interrupt controller is a GICv2.
     GicV2,
+    /// The interrupt controller is a GICv5.
+    GicV5,
+    /// The interrupt controller is this.
+    Controller(Name),
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Malformed => write!(f, "device tree: not a valid flattened device tree"),
+            Self::Malformed(offset) => write!(
+                f,
+                "device tree: not a valid flattened device tree: its structure is damaged at offset {offset:#x}"
+            ),
             Self::NoNode(node) => write!(f, "device tree: no {node} node"),
             Self::Property { node, property } => {
                 write!(
@@ -237,7 +265,9 @@ impl fmt::Display for Error {
                     "device tree: {node}: property '{property}' is missing or malformed"
                 )
             }
-            Self::TooMany(what, most) => write!(f, "device tree: more than {most} {what}"),
+            Self::Registers { node, base, why } => {
+                write!(f, "device tree: {node}: reg: {base:#x} {why}")
+            }
             Self::TooDeep(most) => {
                 write!(f, "device tree: nodes nested more than {most} deep")
             }
@@ -245,6 +275,18 @@ impl fmt::Display for Error {
                 f,
                 "device tree: the interrupt controller is a GICv2, and Rouse needs a GICv3 or later; \
                  in QEMU use -machine virt,gic-version=3"
+            ),
+            Self::GicV5 => write!(
+                f,
+                "device tree: the interrupt controller is a GICv5, and Rouse needs a GICv3 or GICv4"
+            ),
+            Self::Controller(name) => write!(
+                f,
+                "device tree: the interrupt controller is '{name}', and Rouse needs a GICv3 or later"
+            ),
+            Self::NoReleaseAddress => write!(
+                f,
+                "device tree: cpu: spin-table without cpu-release-addr, which a boot loader writes"
             ),
             Self::EnableMethod => write!(
                 f,

@@ -6,6 +6,7 @@
 
 use arrayvec::ArrayVec;
 
+use crate::claims::{Claimed, END};
 use crate::{Cpu, Enable, MAX_CPUS, Region};
 
 /// Room for the lists of one machine.
@@ -17,6 +18,10 @@ pub struct Room {
     pub ignored: usize,
     /// Ranges of redistributor frames.
     pub redistributors: ArrayVec<Region, MAX_CPUS>,
+    /// What devices have been given.
+    pub claimed: Claimed,
+    /// Where physical addresses end.
+    pub end: u64,
     /// Affinity of the CPU that is to be the first, if one is.
     first: Option<u64>,
 }
@@ -29,6 +34,8 @@ impl Room {
             cpus: ArrayVec::new_const(),
             ignored: 0,
             redistributors: ArrayVec::new_const(),
+            claimed: Claimed::new_const(),
+            end: END,
             first: None,
         }
     }
@@ -37,6 +44,12 @@ impl Room {
     /// read.
     pub const fn begin_with(&mut self, mpidr: u64) -> &mut Self {
         self.first = Some(mpidr);
+        self
+    }
+
+    /// Has devices and RAM be below `end`, where the CPU's physical addresses end.
+    pub fn below(&mut self, end: u64) -> &mut Self {
+        self.end = end.min(END);
         self
     }
 

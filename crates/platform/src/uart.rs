@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The console UART, and naming one in the boot arguments.
+//! The console UART, which ones are known, and naming one in the boot arguments.
+
+use crate::Region;
+use crate::claims::{END, Unfit};
 
 /// The console UART.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +25,115 @@ pub enum UartKind {
         /// Access width in bytes.
         width: u8,
     },
+    /// i.MX UART.
+    Imx,
+    /// Low-power UART of i.MX and Layerscape, in its 32-bit form.
+    Lpuart {
+        /// Where BAUD, the first register that all forms have, is.
+        offset: u8,
+    },
+    /// Qualcomm GENI: a serial engine as a UART.
+    Geni,
+    /// First UART of a Marvell Armada 3700.
+    Armada3700,
+}
+
+/// A 16550 with registers of 4 bytes.
+const WIDE_16550: UartKind = UartKind::Ns16550 { shift: 2, width: 4 };
+/// One with registers of a byte.
+const NS16550: UartKind = UartKind::Ns16550 { shift: 0, width: 1 };
+
+/// Programming models by `compatible`, in the form that a 16550 has where its node says no other.
+/// The first name of a kind is the one that our own trees have.
+const COMPATIBLE: &[(&str, UartKind)] = &[
+    ("arm,pl011", UartKind::Pl011),
+    ("arm,sbsa-uart", UartKind::Pl011),
+    ("ns16550a", NS16550),
+    ("ns16550", NS16550),
+    ("ns16450", NS16550),
+    ("ns8250", NS16550),
+    ("snps,dw-apb-uart", NS16550),
+    ("ti,am654-uart", WIDE_16550),
+    ("ti,am4372-uart", WIDE_16550),
+    ("ti,am3352-uart", WIDE_16550),
+    ("ti,omap4-uart", WIDE_16550),
+    ("mediatek,mt6577-uart", WIDE_16550),
+    ("nvidia,tegra20-uart", WIDE_16550),
+    ("mrvl,mmp-uart", WIDE_16550),
+    ("intel,xscale-uart", WIDE_16550),
+    ("fsl,imx6q-uart", UartKind::Imx),
+    ("fsl,imx21-uart", UartKind::Imx),
+    ("fsl,ls1028a-lpuart", UartKind::Lpuart { offset: 0 }),
+    ("fsl,imx7ulp-lpuart", UartKind::Lpuart { offset: 0x10 }),
+    ("fsl,imx8ulp-lpuart", UartKind::Lpuart { offset: 0x10 }),
+    ("fsl,imx8qxp-lpuart", UartKind::Lpuart { offset: 0x10 }),
+    ("fsl,imxrt1050-lpuart", UartKind::Lpuart { offset: 0x10 }),
+    ("qcom,geni-debug-uart", UartKind::Geni),
+    ("qcom,geni-uart", UartKind::Geni),
+    ("marvell,armada-3700-uart", UartKind::Armada3700),
+];
+
+impl UartKind {
+    /// The model of a node that is compatible with `name` and has these `reg-shift` and
+    /// `reg-io-width`.
+    #[must_use]
+    pub fn of(name: &[u8], shift: Option<u32>, width: Option<u32>) -> Option<Self> {
+        let mut known = COMPATIBLE.iter();
+        let (_, kind) = known.find(|(known, _)| known.as_bytes() == name)?;
+        let Self::Ns16550 {
+            shift: usual,
+            width: wide,
+        } = *kind
+        else {
+            return Some(*kind);
+        };
+        let shift = shift.unwrap_or(usual.into());
+        let width = width.unwrap_or(wide.into());
+        // Others are not known, and would be written to wrong addresses.
+        let known = shift <= 4 && matches!(width, 1 | 4);
+        known.then_some(Self::Ns16550 {
+            shift: shift as u8,
+            width: width as u8,
+        })
+    }
+
+    /// What a node of this model is compatible with.
+    pub(crate) fn compatible(self) -> &'static str {
+        let same = |other: &&(&str, Self)| match (self, other.1) {
+            (Self::Ns16550 { .. }, Self::Ns16550 { .. }) => true,
+            (kind, other) => kind == other,
+        };
+        COMPATIBLE.iter().find(same).map_or("", |(name, _)| name)
+    }
+
+    /// Bytes from its first register to the end of the last that is used, and of an access.
+    const fn extent(self) -> (u64, u64) {
+        match self {
+            Self::Pl011 => (0x1000, 4),
+            Self::Ns16550 { shift, width } => (8 << shift, width as u64),
+            Self::Imx => (0xb8, 4),
+            Self::Lpuart { offset } => (offset as u64 + 0x10, 4),
+            Self::Geni => (0x704, 4),
+            Self::Armada3700 => (0x10, 4),
+        }
+    }
+
+    /// What the address of its registers is a multiple of.
+    #[must_use]
+    pub const fn align(self) -> u64 {
+        self.extent().1
+    }
+}
+
+impl Uart {
+    /// Its registers.
+    #[must_use]
+    pub const fn registers(&self) -> Region {
+        Region {
+            base: self.base,
+            size: self.kind.extent().0,
+        }
+    }
 }
 
 /// A UART that the boot arguments name, for machines whose description names none,
@@ -41,30 +153,45 @@ pub enum Named {
 }
 
 impl Named {
-    /// Reads the value of the boot argument `rouse.uart`: `pl011,ADDRESS`,
+    /// Reads the value of the boot argument `rouse.uart`: `pl011,ADDRESS`, likewise `imx`, `geni`,
+    /// `armada3700`; `lpuart,ADDRESS[,OFFSET]` with the offset of BAUD, 16 by default;
     /// `16550,ADDRESS[,SHIFT[,WIDTH]]`, where shift 0 and width 1 are the
-    /// defaults, or `pci,CONFIGURATION,WINDOW`. `None` if it makes no sense: there is
+    /// defaults; or `pci,CONFIGURATION,WINDOW`. `None` if it makes no sense: there is
     /// no console yet to say so.
     #[must_use]
     pub fn parse(value: &str) -> Option<Self> {
         let mut parts = value.split(',');
         let kind = parts.next()?;
         let base = address(parts.next()?)?;
-        let named = match kind {
-            "pl011" => Self::Ready(Uart {
-                kind: UartKind::Pl011,
-                base,
-            }),
-            "16550" => {
-                let kind = ns16550(parts.next(), parts.next())?;
-                Self::Ready(Uart { kind, base })
-            }
-            "pci" => Self::Pci {
-                configuration: base,
-                window: address(parts.next()?)?,
+        let kind = match kind {
+            "pl011" => UartKind::Pl011,
+            "imx" => UartKind::Imx,
+            "geni" => UartKind::Geni,
+            "armada3700" => UartKind::Armada3700,
+            "lpuart" => UartKind::Lpuart {
+                offset: match parts.next() {
+                    Some(offset) => offset
+                        .parse()
+                        .ok()
+                        .filter(|offset| matches!(offset, 0 | 16))?,
+                    None => 16,
+                },
             },
+            "16550" => ns16550(parts.next(), parts.next())?,
+            "pci" => {
+                let window = address(parts.next()?)?;
+                let named = Self::Pci {
+                    configuration: base,
+                    window,
+                };
+                return parts.next().is_none().then_some(named);
+            }
             _ => return None,
         };
+        let uart = Uart { kind, base };
+        let named = Unfit::of(uart.registers(), kind.align(), END, &[])
+            .is_none()
+            .then_some(Self::Ready(uart))?;
         parts.next().is_none().then_some(named)
     }
 }
@@ -101,6 +228,13 @@ mod tests {
         let ns16550 = |shift, width| ready(UartKind::Ns16550 { shift, width }, 0xe2f0_0000);
         assert_eq!(Named::parse("16550,0xe2f00000"), ns16550(0, 1));
         assert_eq!(Named::parse("16550,0xe2f00000,2,4"), ns16550(2, 4));
+        let lpuart = |offset| ready(UartKind::Lpuart { offset }, 0x5a06_0000);
+        assert_eq!(Named::parse("lpuart,0x5a060000"), lpuart(16));
+        assert_eq!(Named::parse("lpuart,0x5a060000,0"), lpuart(0));
+        assert_eq!(
+            Named::parse("imx,0x30890000"),
+            ready(UartKind::Imx, 0x3089_0000)
+        );
         let pci = Named::Pci {
             configuration: 0x40_1000_8000,
             window: 0x3eff_0000,
@@ -109,11 +243,46 @@ mod tests {
     }
 
     #[test]
+    fn the_form_of_a_node_goes_before_that_of_its_name() {
+        let of = |name: &str, shift, width| UartKind::of(name.as_bytes(), shift, width);
+        let ns16550 = |shift, width| Some(UartKind::Ns16550 { shift, width });
+        assert_eq!(of("ti,am654-uart", None, None), ns16550(2, 4));
+        assert_eq!(of("snps,dw-apb-uart", Some(2), None), ns16550(2, 1));
+        assert_eq!(of("snps,dw-apb-uart", Some(2), Some(4)), ns16550(2, 4));
+        assert_eq!(of("ns16550a", Some(5), None), None);
+        assert_eq!(of("ns16550a", None, Some(2)), None);
+        assert_eq!(
+            of("qcom,geni-debug-uart", Some(9), Some(9)),
+            Some(UartKind::Geni)
+        );
+        assert_eq!(of("arm,pl01", None, None), None);
+        for (name, kind) in COMPATIBLE {
+            let own = kind.compatible().as_bytes();
+            let again = of(name, None, None).unwrap();
+            assert_eq!(again, *kind, "{name}");
+            assert!(UartKind::of(own, None, None).is_some(), "{name}");
+        }
+    }
+
+    #[test]
     fn what_makes_no_sense_is_not_taken() {
         for value in ["", "pl011", "pl011,", "pl011,x", "pl012,1", "pl011,1,2"] {
             assert_eq!(Named::parse(value), None, "{value}");
         }
         for value in ["16550,1,5", "16550,1,0,2", "16550,1,0,1,0", "16550,1,,"] {
+            assert_eq!(Named::parse(value), None, "{value}");
+        }
+        // Addresses that none can have.
+        for value in [
+            "pl011,2",
+            "pl011,0",
+            "16550,2,2,4",
+            "imx,0x1000000000000",
+            "geni,6",
+        ] {
+            assert_eq!(Named::parse(value), None, "{value}");
+        }
+        for value in ["lpuart,0x1000,4", "lpuart,0x1000,16,0", "imx,0x1000,1"] {
             assert_eq!(Named::parse(value), None, "{value}");
         }
         for value in ["pci", "pci,1", "pci,1,x", "pci,1,2,3"] {

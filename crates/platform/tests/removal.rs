@@ -6,11 +6,15 @@
 
 use std::fmt::Write;
 
-use platform::{Platform, Report};
+use platform::{Platform, Report, claims};
 
 /// Reads a tree, into room that a test does not give back.
 fn read(tree: &[u8]) -> Result<Platform<'_>, platform::Error> {
     Platform::from_fdt(tree, Box::leak(Box::default()))
+}
+
+fn report(tree: &[u8]) -> Report<'_> {
+    Report::from_fdt(tree, claims::END)
 }
 
 const TREE: &[u8] = include_bytes!("virt.dtb");
@@ -110,6 +114,7 @@ const REFUSED: &str = "\
 /memory@40000000 device tree: no memory node
 /intc@8000000:reg device tree: interrupt-controller: property 'reg' is missing or malformed
 /intc@8000000:compatible device tree: no GICv3 (arm,gic-v3) node
+/intc@8000000:#interrupt-cells device tree: interrupt-controller: property '#interrupt-cells' is missing or malformed
 /intc@8000000 device tree: no GICv3 (arm,gic-v3) node
 /cpus/cpu@0:reg device tree: cpu: property 'reg' is missing or malformed
 /cpus/cpu@1:reg device tree: cpu: property 'reg' is missing or malformed
@@ -152,7 +157,7 @@ fn each_removal_is_harmless_or_refused_by_name() {
         // The root's cells say how every address is written.
         let names_console = ["/chosen", "/aliases", "/pl011", ":#"];
         if !names_console.iter().any(|start| path.starts_with(start)) {
-            assert_eq!(Report::from_fdt(&tree).uart, whole.uart, "without {path}");
+            assert_eq!(report(&tree).uart, whole.uart, "without {path}");
         }
     }
     assert_eq!(refused, REFUSED);
@@ -164,8 +169,38 @@ fn a_damaged_tree_is_refused() {
     for length in [0, 4, 39, 40, 100, TREE.len() / 2] {
         let mut tree = TREE[..length].to_vec();
         assert!(read(&tree).is_err());
-        assert!(Report::from_fdt(&tree).uart.is_none());
+        assert!(report(&tree).uart.is_none());
         tree.resize(TREE.len(), 0);
         assert!(read(&tree).is_err());
     }
+}
+
+/// Each token of the structure in turn is made another one. What is refused then can be reported:
+/// the console is known, and PSCI unless that is what is damaged.
+#[test]
+fn a_damaged_structure_is_reported() {
+    let whole = report(TREE);
+    for part in parts(TREE) {
+        let mut tree = TREE.to_vec();
+        tree[part.start..part.start + 4].copy_from_slice(&0x55_u32.to_be_bytes());
+        let error = read(&tree).unwrap_err().to_string();
+        let place = format!("its structure is damaged at offset {:#x}", part.start);
+        assert!(error.contains(&place), "{}: {error}", part.path);
+        let damaged = report(&tree);
+        assert_eq!(damaged.uart, whole.uart, "{}", part.path);
+        if !part.path.starts_with("/psci") {
+            assert_eq!(damaged.psci, whole.psci, "{}", part.path);
+        }
+    }
+}
+
+/// Where not even the names of properties are left, a console can be named by the boot arguments.
+#[test]
+fn a_uart_of_the_boot_arguments_is_found_in_any_damage() {
+    let mut tree = TREE[..40].to_vec();
+    tree.extend(b"a=b rouse.uart=pl011,0x9000000 quiet\0more");
+    assert!(read(&tree).is_err());
+    assert_eq!(report(&tree).bootargs, "rouse.uart=pl011,0x9000000");
+    tree[0] = 0;
+    assert_eq!(report(&tree).bootargs, "rouse.uart=pl011,0x9000000");
 }

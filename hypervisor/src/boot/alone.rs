@@ -9,7 +9,6 @@
 use core::slice;
 
 use arch::layout;
-use arrayvec::ArrayVec;
 use pages::PAGE;
 use plan::{Arguments, Names};
 use platform::carve::{self, GUEST_ALIGN, GUEST_MOST, Short};
@@ -102,9 +101,11 @@ fn run_guest(discovered: &Discovered) -> ! {
 /// The RAM that the guest gets.
 fn free(platform: &Platform<'_>, discovered: &Discovered) -> Region {
     let image = Region::from(layout::base()..payload::payload_end().next_multiple_of(PAGE));
-    let mut taken: ArrayVec<Region, 40> = platform.reserved.iter().copied().collect();
-    taken.push(image);
-    taken.extend(discovered.tree);
+    let mut taken = platform.reserved.clone();
+    [image]
+        .into_iter()
+        .chain(discovered.tree)
+        .for_each(|region| taken.keep(region));
     let free = carve::largest_free(&platform.memory, &taken, GUEST_ALIGN);
     let free = free.unwrap_or_else(|| refuse!("{}", Short::Guest(GUEST_ALIGN)));
     Region {

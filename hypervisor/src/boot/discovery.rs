@@ -14,6 +14,7 @@ use platform::{AFFINITY, Firmware, Platform, Region, Report, Room, Uart};
 
 use crate::boot::pci;
 use crate::console::log;
+use crate::machine::memory::physical_end;
 use crate::machine::power;
 use crate::{refuse, say, stage};
 
@@ -88,6 +89,8 @@ pub fn fit() -> Result<Level, Unfit> {
 
 /// Bytes of a device tree's header.
 const TREE_HEADER: u64 = 40;
+/// Bytes that a device tree has at most (Linux, booting.rst).
+const TREE_MOST: u32 = 2 << 20;
 
 /// Where the lists of the description are.
 static ROOM: Place<Room> = Place::new(Room::new());
@@ -100,6 +103,7 @@ pub unsafe fn room() -> &'static mut Room {
     // SAFETY: as the caller promises.
     let room = unsafe { ROOM.take() };
     room.begin_with(MPIDR_EL1.get() & AFFINITY)
+        .below(physical_end())
 }
 
 /// The machine as the device tree at `dtb` describes it.
@@ -112,7 +116,7 @@ pub fn from_tree(dtb: u64) -> Discovered {
     let blob = unsafe { device_tree(dtb) }.unwrap_or_else(|error| refuse!("{error}"));
     pages::clean(region(blob.len() as u64));
     // First what is needed to say that the rest can't be used.
-    let report = Report::from_fdt(blob);
+    let report = Report::from_fdt(blob, physical_end());
     power::note_conduit(report.psci);
     let (arguments, _) = Arguments::<Names>::read(report.bootargs);
     if let Some(uart) = named(arguments.uart).or(report.uart) {
@@ -194,9 +198,11 @@ pub unsafe fn device_tree(address: u64) -> Result<&'static [u8], platform::Error
     let header = address as *const u32;
     // SAFETY: the caller vouches for the address; the header has 40 bytes.
     let (magic, size) = unsafe { (u32::from_be(*header), u32::from_be(*header.add(1))) };
-    if magic != 0xd00d_feed {
-        return Err(platform::Error::Malformed);
+    if magic != platform::TREE_MAGIC {
+        return Err(platform::Error::Malformed(0));
     }
+    // A greater size is damage. What is read of it serves to say so.
+    let size = size.min(TREE_MOST);
     // SAFETY: the tree is `size` bytes long by its own header.
     Ok(unsafe { core::slice::from_raw_parts(address as *const u8, size as usize) })
 }

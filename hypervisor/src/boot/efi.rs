@@ -165,7 +165,11 @@ fn describe() -> Result<Discovered, Refusal> {
         tables::Source::Tree(address) => {
             // SAFETY: firmware publishes a device tree under this GUID.
             let blob = unsafe { discovery::device_tree(address) }.map_err(Refusal::Tree)?;
-            (Platform::from_fdt(blob, room).map_err(Refusal::Tree)?, None)
+            // Firmware's map says where RAM is.
+            let ram = memory::ram(&map);
+            let ram = ram.memory().map_err(Refusal::Acpi)?.clone();
+            let platform = Platform::from_fdt_with_ram(blob, ram, room);
+            (platform.map_err(Refusal::Tree)?, None)
         }
         tables::Source::Nothing => return Err(Refusal::NoDescription),
     };

@@ -3,7 +3,6 @@
 
 use aarch64_cpu::registers::{CNTFRQ_EL0, Readable};
 use arch::layout;
-use arrayvec::ArrayVec;
 use pages::{PAGE, Pool, Use};
 use platform::carve::{self, Division};
 use platform::{Enable, Platform, Region};
@@ -46,9 +45,11 @@ pub fn split(
         base: layout::base(),
         size: payload::payload().end().next_multiple_of(PAGE) - layout::base(),
     };
-    let mut taken: ArrayVec<Region, 40> = platform.reserved.iter().copied().collect();
-    taken.push(image);
-    taken.extend(discovered.tree);
+    let mut taken = platform.reserved.clone();
+    [image]
+        .into_iter()
+        .chain(discovered.tree)
+        .for_each(|region| taken.keep(region));
     let count = platform.cpus.len() as u64;
     let size = pool_size(count) + neighbours.map_or(0, |kib| count * place::needs(kib));
     let Division { hypervisor, guest } =

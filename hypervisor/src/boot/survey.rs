@@ -67,7 +67,7 @@ fn memory(machine: &Machine) {
     for bank in &platform.memory {
         line!("RAM {:#x}..{:#x}", bank.base, bank.end());
     }
-    for part in &platform.reserved {
+    for part in platform.reserved.iter() {
         line!("reserved {:#x}..{:#x}", part.base, part.end());
     }
     line!("UART {:x?}", platform.uart);

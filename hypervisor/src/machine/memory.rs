@@ -113,6 +113,11 @@ fn physical_range() -> u64 {
     ID_AA64MMFR0_EL1.read(ID_AA64MMFR0_EL1::PARange).min(5)
 }
 
+/// Where the physical addresses end that a map can have.
+pub fn physical_end() -> u64 {
+    1 << PHYSICAL_BITS[physical_range() as usize]
+}
+
 /// Bits of a physical address, by the encoding of PARange and PS.
 const PHYSICAL_BITS: [u64; 6] = [32, 36, 40, 42, 44, 48];
 /// The most bits of an intermediate physical address: what tables from level 1

@@ -5,13 +5,14 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use dtoolkit::fdt::Fdt;
+use platform::{Node, Tree};
 
 use super::Ram;
 use crate::board::{Board, Machine};
 use crate::cli::JobArgs;
 use crate::failure::bad_input;
 use crate::gem5::parameters::{Parameters, Values};
+use crate::terminal::note;
 
 /// What the machine is made of: what its board says, and what was asked for.
 pub fn parameters(args: &JobArgs, board: &Board) -> Result<Values> {
@@ -53,10 +54,35 @@ pub fn tree(path: &PathBuf) -> Result<PathBuf> {
         Ok(read) => read,
         Err(error) => bad_input!("--dtb: {shown}: {error}; name a flattened device tree"),
     };
-    match Fdt::new(&bytes) {
-        Ok(_) => Ok(path),
+    match Tree::new(&bytes) {
+        Ok(tree) => {
+            let odd: Vec<String> = tree.nodes().flat_map(|node| odd_names(&node)).collect();
+            if let Some(first) = odd.first() {
+                note!(
+                    "--dtb: {shown}: {} names are not as the Devicetree Specification has them \
+                     (2.2.1, 2.2.4.1), the first: `{first}`; Linux and Rouse take them",
+                    odd.len()
+                );
+            }
+            Ok(path)
+        }
         Err(error) => bad_input!(
             "--dtb: {shown} is no flattened device tree ({error}); name one, which `dtc -O dtb` makes of a source"
         ),
     }
+}
+
+/// The names of a node and its properties that the specification does not allow.
+fn odd_names(node: &Node<'_>) -> Vec<String> {
+    let allowed = |name: &[u8], more: &[u8]| {
+        let character = |byte: &u8| byte.is_ascii_alphanumeric() || more.contains(byte);
+        (1..32).contains(&name.len()) && name.iter().all(character)
+    };
+    let own = node.depth() > 0 && !allowed(node.kind(), b",._+-");
+    let own = own.then_some(node.name).into_iter();
+    let properties = node
+        .property_names()
+        .filter(|name| !allowed(name, b",._+-?#"));
+    let odd = own.chain(properties);
+    odd.map(|name| name.escape_ascii().to_string()).collect()
 }

@@ -121,7 +121,7 @@ fn c7g_metal_in_detail() {
     assert_eq!(platform.cpus.last(), Some(&core));
     assert_eq!(platform.psci, Some(Conduit::Smc));
     assert_eq!(platform.memory.as_slice(), [RAM]);
-    assert_eq!(platform.reserved.as_slice(), [reserved]);
+    assert_eq!(*platform.reserved, [reserved]);
     assert_eq!(platform.bootargs, "wait=wfi");
     assert_eq!(platform.gic.distributor.base, 0xb8_0000_0000);
     assert_eq!(platform.gic.distributor.size, 0x1_0000);
@@ -138,7 +138,10 @@ fn c7g_metal_in_detail() {
     };
     assert_eq!(platform.uart, Some(uart));
     assert_eq!((&notes.oem, &notes.oem_table), (b"AMAZON", b"GRVTN003"));
-    assert_eq!((notes.gic_version, notes.uart_type), (4, Some(0)));
+    assert_eq!(
+        (notes.gic_version, notes.uart_type),
+        (4, Some((acpi::Table::Spcr, 0)))
+    );
     assert_eq!(notes.its.as_slice(), [0xbc_0010_0000]);
 }
 

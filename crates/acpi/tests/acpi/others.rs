@@ -44,19 +44,29 @@ fn psci_and_its_conduit() {
 
 #[test]
 fn a_fadt_without_the_flags_is_refused() {
-    let fadt = |revision, minor, length| {
+    let fadt = |revision, minor, length, flags| {
         let mut machine = small();
-        let fields: [(usize, &[u8]); 2] = [(129, &[1]), (131, &[minor])];
+        let fields: [(usize, &[u8]); 2] = [(129, &[flags]), (131, &[minor])];
         machine.fadt = tables::table(b"FACP", revision, length, &fields);
         machine
     };
-    fadt(5, 1, 268).read().unwrap();
-    fadt(6, 0, 276).read().unwrap();
+    fadt(5, 1, 268, 1).read().unwrap();
+    fadt(6, 0, 276, 1).read().unwrap();
     // The upper half of the minor version is an erratum's letter.
-    refused_at(&fadt(5, 0x10, 268), Table::Fadt, 131);
-    refused_at(&fadt(4, 1, 268), Table::Fadt, 8);
-    refused_at(&fadt(5, 1, 267), Table::Fadt, 4);
-    refused_at(&fadt(6, 0, 275), Table::Fadt, 4);
+    refused_at(&fadt(5, 0x10, 268, 0), Table::Fadt, 131);
+    refused_at(&fadt(4, 1, 268, 0), Table::Fadt, 8);
+    // With the flags an older or shorter table is taken.
+    for (revision, minor, length, defects) in [
+        (5, 0x10, 268, 1),
+        (4, 1, 268, 1),
+        (5, 1, 267, 1),
+        (6, 0, 275, 1),
+        (3, 0, 244, 2),
+    ] {
+        let read = fadt(revision, minor, length, 1).read().unwrap();
+        assert_eq!(read.notes.tolerated.count, defects, "{revision}");
+        assert_eq!(read.platform.psci, Some(Conduit::Smc));
+    }
 }
 
 #[test]
@@ -103,7 +113,7 @@ fn consoles_by_type() {
         let read = console(interface, width, access, 0x900_0000)
             .read()
             .unwrap();
-        assert_eq!(read.notes.uart_type, Some(interface));
+        assert_eq!(read.notes.uart_type, Some((acpi::Table::Spcr, interface)));
         read.platform.uart.map(|uart| uart.kind)
     };
     // What firmware says of a PL011's accesses is not believed.
@@ -122,6 +132,10 @@ fn consoles_by_type() {
             let expected = UartKind::Ns16550 { shift, width };
             assert_eq!(kind(interface, bits, access), Some(expected));
         }
+    }
+    assert_eq!(kind(0x0c, 32, 3), Some(UartKind::Imx));
+    for interface in [0x11, 0x13] {
+        assert_eq!(kind(interface, 32, 3), Some(UartKind::Geni));
     }
     assert_eq!(kind(0x0f, 8, 1), None);
     // Address 0: there is a table and no console.
@@ -245,5 +259,69 @@ fn tables_are_listed_even_if_one_is_damaged() {
     // The console is still known.
     let uart = machine.read().unwrap().platform.uart;
     assert!(uart.is_some());
-    assert_eq!(acpi::console(&memory, RSDP), uart);
+    assert_eq!(acpi::console(&memory, RSDP, platform::claims::END), uart);
+}
+
+/// A DBG2 with these ports: type, subtype and address.
+fn dbg2(ports: &[(u16, u16, u64)]) -> Vec<u8> {
+    let devices = ports.iter().flat_map(|(kind, subtype, address)| {
+        let gas = [0, 32, 0, 3];
+        tables::bytes(
+            22 + 12 + 4 + 2,
+            &[
+                (1, &40_u16.to_le_bytes()),
+                (3, &[1]),
+                (4, &[2, 0, 38, 0]),
+                (12, &kind.to_le_bytes()),
+                (14, &subtype.to_le_bytes()),
+                (18, &[22, 0, 34, 0]),
+                (22, &gas),
+                (26, &address.to_le_bytes()),
+                (38, b"."),
+            ],
+        )
+    });
+    let devices: Vec<u8> = devices.collect();
+    let fields: [(usize, &[u8]); 3] = [(36, &[44]), (40, &[ports.len() as u8]), (44, &devices)];
+    tables::table(b"DBG2", 0, 44 + devices.len(), &fields)
+}
+
+#[test]
+fn without_an_spcr_the_dbg2_names_the_console() {
+    let mut machine = small();
+    // USB and an unknown serial port are none.
+    machine.others = vec![dbg2(&[(0x8002, 0, 0x1000), (0x8000, 3, 0x21c_0000)])];
+    let base = |machine: &Machine| machine.read().unwrap().platform.uart.map(|uart| uart.base);
+    assert_eq!(base(&machine), Some(0x900_0000));
+    machine.spcr = None;
+    let read = machine.read().unwrap();
+    let uart = read.platform.uart;
+    let kind = UartKind::Pl011;
+    let base_address = 0x21c_0000;
+    assert_eq!(
+        uart,
+        Some(platform::Uart {
+            kind,
+            base: base_address
+        })
+    );
+    assert!(
+        read.notes.to_string().ends_with(", DBG2 type 3"),
+        "{}",
+        read.notes
+    );
+    let known = acpi::console(&machine.memory(), RSDP, platform::claims::END);
+    assert_eq!(known, uart);
+    machine.others = vec![dbg2(&[(0x8000, 0x103, 0x21c_0000)])];
+    assert_eq!(base(&machine), None);
+    // Where it is wrong there is no console, and everything else.
+    for damage in [12, 36, 45] {
+        let mut table = dbg2(&[(0x8000, 3, 0x21c_0000)]);
+        table[damage] = 0xff;
+        tables::seal(&mut table);
+        machine.others = vec![table];
+        let found = machine.memory().describe().unwrap();
+        assert_eq!(found.platform.uart.is_some(), damage == 12);
+        assert_eq!(found.notes.no_console.is_some(), damage != 12);
+    }
 }

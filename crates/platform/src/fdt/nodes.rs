@@ -1,48 +1,44 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The nodes of a device tree that say what a machine has, found in one walk: each search would be a walk
+//! The nodes of a device tree that describe what a machine has, found in one walk: each search would be a walk
 //! of its own, of a tree that is read without caches.
 
-use dtoolkit::Node;
-use dtoolkit::fdt::{Fdt, FdtNode};
-
-use super::{is_off, regions};
-use crate::{Watchdog, Watchdogs};
-
-/// How deep nodes are nested at most: more than in any machine's tree, and few
-/// enough for the stack of EL2.
-pub const MAX_DEPTH: usize = 16;
+use crate::tree::{Node, Tree};
+use crate::{Error, Watchdog, Watchdogs, name};
 
 /// What is in place of a GICv3 (bindings: arm,gic).
-const OLDER_GICS: [&str; 4] = [
-    "arm,gic-400",
-    "arm,cortex-a15-gic",
-    "arm,cortex-a7-gic",
-    "arm,cortex-a9-gic",
+const OLDER_GICS: [&[u8]; 8] = [
+    b"arm,gic-400",
+    b"arm,cortex-a15-gic",
+    b"arm,cortex-a7-gic",
+    b"arm,cortex-a9-gic",
+    b"arm,pl390",
+    b"brcm,brahma-b15-gic",
+    b"qcom,msm-8660-qgic",
+    b"qcom,msm-qgic2",
 ];
 
 /// Those that are looked at. Of several of a kind the first one counts, depth first.
 pub struct Nodes<'a> {
-    pub fdt: Fdt<'a>,
-    /// Nodes are nested deeper than [`MAX_DEPTH`]; those below were not looked at.
-    pub deep: bool,
-    pub gic: Option<FdtNode<'a>>,
-    pub older_gic: bool,
-    pub timer: Option<FdtNode<'a>>,
-    pub psci: Option<FdtNode<'a>>,
+    pub tree: Tree<'a>,
+    gic: Option<Node<'a>>,
+    /// What is in place of a GICv3, if that is known.
+    other_gic: Option<Error>,
+    pub timer: Option<Node<'a>>,
+    pub psci: Option<Node<'a>>,
     pub watchdogs: Watchdogs,
-    pub chosen: Option<FdtNode<'a>>,
-    pub aliases: Option<FdtNode<'a>>,
-    pub hypervisor: Option<FdtNode<'a>>,
-    pub reserved_memory: Option<FdtNode<'a>>,
+    pub chosen: Option<Node<'a>>,
+    pub aliases: Option<Node<'a>>,
+    pub hypervisor: Option<Node<'a>>,
+    pub reserved_memory: Option<Node<'a>>,
+    pub cpus: Option<Node<'a>>,
 }
 
 impl<'a> Nodes<'a> {
-    pub fn of(fdt: Fdt<'a>) -> Self {
+    pub fn of(tree: Tree<'a>) -> Self {
         let mut nodes = Self {
-            fdt,
-            deep: false,
+            tree,
             gic: None,
-            older_gic: false,
+            other_gic: None,
             timer: None,
             psci: None,
             watchdogs: Watchdogs::default(),
@@ -50,61 +46,72 @@ impl<'a> Nodes<'a> {
             aliases: None,
             hypervisor: None,
             reserved_memory: None,
+            cpus: None,
         };
-        nodes.walk(fdt.root(), 0);
+        tree.nodes().for_each(|node| nodes.look(node));
         nodes
     }
 
-    /// Looks at `node`, `depth` below the root, and at those in it.
-    fn walk(&mut self, node: FdtNode<'a>, depth: usize) {
-        self.look(node, depth);
-        for child in node.children() {
-            if depth == MAX_DEPTH {
-                self.deep = true;
-                return;
-            }
-            self.walk(child, depth + 1);
-        }
+    /// The GIC's node.
+    pub fn gic(&self) -> Result<Node<'a>, Error> {
+        let other = || self.other_gic.or_else(|| self.named_controller());
+        self.gic
+            .ok_or_else(|| other().unwrap_or(Error::NoNode("GICv3 (arm,gic-v3)")))
     }
 
-    fn look(&mut self, node: FdtNode<'a>, depth: usize) {
-        if depth == 1 {
-            let known = match node.name_without_address() {
-                "chosen" => Some(&mut self.chosen),
-                "aliases" => Some(&mut self.aliases),
-                "hypervisor" => Some(&mut self.hypervisor),
-                "reserved-memory" => Some(&mut self.reserved_memory),
+    /// What the root names as the controller of the machine's interrupts.
+    fn named_controller(&self) -> Option<Error> {
+        let parent = self.tree.find("/")?.cell("interrupt-parent")?;
+        let controller = self.tree.by_phandle(parent)?;
+        name(controller.strings("compatible").next()?).map(Error::Controller)
+    }
+
+    fn look(&mut self, node: Node<'a>) {
+        if node.depth() == 1 {
+            let known = match node.kind() {
+                b"chosen" => Some(&mut self.chosen),
+                b"aliases" => Some(&mut self.aliases),
+                b"hypervisor" => Some(&mut self.hypervisor),
+                b"reserved-memory" => Some(&mut self.reserved_memory),
+                b"cpus" => Some(&mut self.cpus),
                 _ => None,
             };
             if let Some(known) = known {
                 known.get_or_insert(node);
             }
         }
-        for name in node.compatible().into_iter().flatten() {
+        for name in node.strings("compatible") {
             let known = match name {
-                "arm,gic-v3" => &mut self.gic,
-                "arm,armv8-timer" => &mut self.timer,
-                "arm,psci-1.0" | "arm,psci-0.2" => &mut self.psci,
-                "arm,sbsa-gwdt" => {
+                b"arm,gic-v3" => &mut self.gic,
+                b"arm,armv8-timer" => &mut self.timer,
+                b"arm,psci-1.0" | b"arm,psci-0.2" => &mut self.psci,
+                b"arm,sbsa-gwdt" => {
                     self.watchdogs.add(watchdog(node));
                     continue;
                 }
-                _ => {
-                    self.older_gic |= OLDER_GICS.contains(&name);
+                b"arm,gic-v5" => {
+                    self.other_gic = Some(Error::GicV5);
                     continue;
                 }
+                name if OLDER_GICS.contains(&name) => {
+                    self.other_gic.get_or_insert(Error::GicV2);
+                    continue;
+                }
+                _ => continue,
             };
-            known.get_or_insert(node);
+            if !node.is_off() {
+                known.get_or_insert(node);
+            }
         }
     }
 }
 
 /// A generic watchdog (bindings: arm,sbsa-gwdt); its control frame comes first. One without
 /// a frame has the address 0.
-fn watchdog(node: FdtNode<'_>) -> Watchdog {
+fn watchdog(node: Node<'_>) -> Watchdog {
     Watchdog {
-        control: regions(node).next().map_or(0, |frame| frame.base),
+        control: node.regions().next().map_or(0, |frame| frame.base),
         // The secure side's is disabled for us (bindings: arm/secure.txt).
-        kept: is_off(node),
+        kept: node.is_off(),
     }
 }

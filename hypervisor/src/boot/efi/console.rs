@@ -16,6 +16,7 @@ use uefi::runtime::{self, VariableVendor};
 use super::{arguments, tables};
 use crate::boot::discovery;
 use crate::console::log;
+use crate::machine::memory::physical_end;
 use crate::machine::power::note_conduit;
 
 /// What is refused, to be said again without firmware.
@@ -82,12 +83,15 @@ fn described() -> Option<(Option<Uart>, Conduit)> {
         tables::Source::Acpi(rsdp) => {
             let map = boot::memory_map(MemoryType::LOADER_DATA).ok()?;
             let tables = tables::Mapped(&map);
-            (acpi::console(&tables, rsdp), acpi::conduit(&tables, rsdp))
+            (
+                acpi::console(&tables, rsdp, physical_end()),
+                acpi::conduit(&tables, rsdp),
+            )
         }
         tables::Source::Tree(address) => {
             // SAFETY: firmware publishes a device tree under this GUID.
             let blob = unsafe { discovery::device_tree(address) }.ok()?;
-            let report = Report::from_fdt(blob);
+            let report = Report::from_fdt(blob, physical_end());
             (report.uart, report.psci)
         }
         tables::Source::Nothing => return None,

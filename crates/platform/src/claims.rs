@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Register blocks that a description gives to devices: each can be there, none is in RAM, and no
+//! two share an address.
+
+use core::fmt;
+
+use arrayvec::ArrayVec;
+
+use crate::{MAX_CPUS, Region};
+
+/// Where physical addresses end at most: 48 bits are what the map of EL2 covers.
+pub const END: u64 = 1 << 48;
+/// Frames of the GIC begin on a multiple of this, and have this size (IHI 0069H, 12.10).
+pub const FRAME: u64 = 0x1_0000;
+/// The most interrupt translation services that are claimed.
+pub const MAX_ITS: usize = 16;
+/// Devices are mapped by pages.
+const PAGE: u64 = 0x1000;
+
+/// Distributor, redistributors, translation services and UART.
+pub type Claimed = ArrayVec<Region, { MAX_CPUS + MAX_ITS + 2 }>;
+
+/// Why registers can't be at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// It is 0 or no multiple of this.
+    Unaligned(u64),
+    /// They end above what a CPU can address.
+    TooHigh,
+    /// They are in RAM.
+    InRam,
+    /// They are another device's as well.
+    Shared,
+    /// There are more devices than are counted here.
+    TooMany,
+}
+
+impl Unfit {
+    /// Why `region` can't be there, if that is so.
+    #[must_use]
+    pub fn of(region: Region, align: u64, end: u64, ram: &[Region]) -> Option<Self> {
+        let Region { base, size } = region;
+        if base == 0 || !base.is_multiple_of(align) {
+            return Some(Self::Unaligned(align));
+        }
+        let mapped = base.checked_add(size.max(PAGE));
+        if mapped.is_none_or(|mapped| mapped > end) {
+            return Some(Self::TooHigh);
+        }
+        let in_ram = ram.iter().any(|bank| bank.overlaps(&region));
+        in_ram.then_some(Self::InRam)
+    }
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unaligned(FRAME) => "is not aligned to 64 KiB",
+            Self::Unaligned(_) => "is not aligned to its accesses",
+            Self::TooHigh => "ends above the physical addresses",
+            Self::InRam => "is in RAM",
+            Self::Shared => "is in another device's registers",
+            Self::TooMany => "is one device too many",
+        })
+    }
+}
+
+/// The blocks so far.
+#[derive(Debug)]
+pub struct Claims<'a> {
+    ram: &'a [Region],
+    end: u64,
+    claimed: &'a mut Claimed,
+}
+
+impl<'a> Claims<'a> {
+    /// No device yet, on a machine with this RAM whose physical addresses end at `end`; they are
+    /// noted in `claimed`.
+    pub fn new(ram: &'a [Region], end: u64, claimed: &'a mut Claimed) -> Self {
+        claimed.clear();
+        Self { ram, end, claimed }
+    }
+
+    /// Takes `region`, whose base has to be a multiple of `align`.
+    ///
+    /// # Errors
+    /// [`Unfit`].
+    pub fn take(&mut self, region: Region, align: u64) -> Result<Region, Unfit> {
+        if let Some(unfit) = Unfit::of(region, align, self.end, self.ram) {
+            return Err(unfit);
+        }
+        if self.claimed.iter().any(|other| other.overlaps(&region)) {
+            return Err(Unfit::Shared);
+        }
+        let taken = self.claimed.try_push(region);
+        taken.map(|()| region).map_err(|_| Unfit::TooMany)
+    }
+}

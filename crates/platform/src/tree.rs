@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The structure of a flattened device tree (Devicetree Specification, release 0.4, chapter 5).
+//!
+//! Tokens, lengths and nesting are checked, and nothing else: names have any length and
+//! spelling, as loaders and `dtc` leave them.
+
+use crate::{Error, Region};
+
+/// How deep nodes are nested at most: more than in any machine's tree, and few
+/// enough for the stack of EL2.
+pub const MAX_DEPTH: usize = 16;
+
+/// What a tree begins with (5.2).
+pub const MAGIC: u32 = 0xd00d_feed;
+/// The version that is read, and that others have to be compatible with (5.2).
+const VERSION: u32 = 17;
+
+/// Tokens of the structure (5.4.1).
+const BEGIN_NODE: u32 = 1;
+const END_NODE: u32 = 2;
+const PROPERTY: u32 = 3;
+const NOP: u32 = 4;
+const END: u32 = 9;
+
+/// A tree. What is damaged of its structure is passed over.
+#[derive(Clone, Copy, Debug)]
+pub struct Tree<'a> {
+    blob: &'a [u8],
+    /// Where the structure begins in `blob`, and where it ends.
+    structure: usize,
+    end: usize,
+    strings: &'a [u8],
+    reservations: &'a [u8],
+}
+
+/// What a token stands for.
+enum Item<'a> {
+    Begin(&'a [u8]),
+    End,
+    /// Offset of the name in the strings, and the value.
+    Property(usize, &'a [u8]),
+    Nop,
+    Last,
+}
+
+/// Big-endian cell `index` of `bytes`.
+pub fn cell(bytes: &[u8], index: usize) -> Option<u32> {
+    let at = index.checked_mul(4)?;
+    let bytes = bytes.get(at..at.checked_add(4)?)?;
+    Some(u32::from_be_bytes(bytes.try_into().ok()?))
+}
+
+impl<'a> Tree<'a> {
+    /// The tree in `blob`, all of which has the form of one.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] says where it has not; [`Error::TooDeep`].
+    pub fn new(blob: &'a [u8]) -> Result<Self, Error> {
+        let tree = Self::as_far_as_it_goes(blob).ok_or(Error::Malformed(0))?;
+        let field = |index| cell(blob, index).unwrap_or(0) as usize;
+        let fits = |start: usize, size: usize| {
+            let end = start.checked_add(size);
+            end.is_some_and(|end| end <= blob.len())
+        };
+        // Fields 5 and 6: its version, and the oldest one that it is compatible with.
+        if field(5) < VERSION as usize || field(6) > VERSION as usize {
+            return Err(Error::Malformed(20));
+        }
+        for (at, start, size) in [
+            (4, 0, field(1)),
+            (8, field(2), field(9)),
+            (12, field(3), field(8)),
+        ] {
+            if !fits(start, size) {
+                return Err(Error::Malformed(at));
+            }
+        }
+        tree.check().map(|()| tree)
+    }
+
+    /// The tree in `blob` as far as it has the form of one; `None` if it does not begin as one.
+    pub fn as_far_as_it_goes(blob: &'a [u8]) -> Option<Self> {
+        if cell(blob, 0)? != MAGIC {
+            return None;
+        }
+        let field = |index| cell(blob, index).map(|field| (field as usize).min(blob.len()));
+        let ends = |start: usize, size: usize| start.saturating_add(size).min(blob.len());
+        let (structure, strings) = (field(2)?, field(3)?);
+        let strings = &blob[strings..ends(strings, field(8)?)];
+        // Without the rest that ends no name.
+        let names = strings.iter().rposition(|&byte| byte == 0);
+        Some(Self {
+            blob,
+            structure,
+            end: ends(structure, field(9)?),
+            strings: &strings[..names.map_or(0, |last| last + 1)],
+            reservations: &blob[field(4)?..],
+        })
+    }
+
+    /// The regions of the memory reservation block (5.3), without its end.
+    pub fn reservations(&self) -> impl Iterator<Item = Region> + 'a {
+        let entries = self.reservations.chunks_exact(16).map(|entry| Region {
+            base: number(&entry[..8]).unwrap_or(0),
+            size: number(&entry[8..]).unwrap_or(0),
+        });
+        entries.take_while(|entry| entry.base != 0 || entry.size != 0)
+    }
+
+    /// All nodes, each before those in it; the root comes first.
+    pub fn nodes(&self) -> Nodes<'a> {
+        Nodes {
+            tree: *self,
+            at: self.structure,
+            path: Path::default(),
+            least: 0,
+        }
+    }
+
+    /// The node at `path` from the root on; each of its names may lack the unit address.
+    pub fn find(&self, path: &str) -> Option<Node<'a>> {
+        let names = path.split('/').filter(|name| !name.is_empty());
+        let mut node = self.nodes().next()?;
+        for name in names {
+            let is =
+                |child: &Node<'_>| child.name == name.as_bytes() || child.kind() == name.as_bytes();
+            node = node.children().find(is)?;
+        }
+        Some(node)
+    }
+
+    /// The node that others refer to by `phandle` (2.3.3).
+    pub fn by_phandle(&self, phandle: u32) -> Option<Node<'a>> {
+        self.nodes().find(|node| node.phandle() == Some(phandle))
+    }
+
+    /// Makes sure that it ends where it says and nowhere before.
+    fn check(&self) -> Result<(), Error> {
+        let (mut at, mut depth, mut after_node) = (self.structure, 0, false);
+        loop {
+            let damaged = Error::Malformed(at);
+            let (item, next) = self.item(at).ok_or(damaged)?;
+            match item {
+                // One root.
+                Item::Begin(_) if depth == 0 && after_node => return Err(damaged),
+                Item::Begin(_) if depth > MAX_DEPTH => return Err(Error::TooDeep(MAX_DEPTH)),
+                Item::Begin(_) => (depth, after_node) = (depth + 1, false),
+                Item::End if depth == 0 => return Err(damaged),
+                Item::End => (depth, after_node) = (depth - 1, true),
+                // They come before the nodes in theirs (5.4.2).
+                Item::Property(name, _)
+                    if depth == 0 || after_node || name >= self.strings.len() =>
+                {
+                    return Err(damaged);
+                }
+                Item::Last if depth == 0 && after_node => return Ok(()),
+                Item::Last => return Err(damaged),
+                Item::Property(..) | Item::Nop => {}
+            }
+            at = next;
+        }
+    }
+
+    /// As [`Self::item`], or what seems to have been there: what comes after damage may still be
+    /// what a refusal needs. A tree that was checked has no such place.
+    fn step(&self, at: usize) -> Option<(Item<'a>, usize)> {
+        let tokens = [PROPERTY, BEGIN_NODE, END_NODE].into_iter();
+        let before = |next: usize| {
+            self.item(next)
+                .is_some_and(|(item, _)| self.is_likely(&item))
+        };
+        let seems = |token| {
+            let (item, next) = self.item_of(token, at)?;
+            (self.is_likely(&item) && before(next)).then_some((item, next))
+        };
+        let whole = |at: &usize| {
+            let found = self.item(*at).map(|(item, _)| item);
+            found.is_some_and(|item| {
+                !matches!(item, Item::End | Item::Last) && self.is_likely(&item)
+            })
+        };
+        let later = || (at + 4..self.end).step_by(4).find(whole);
+        self.item(at)
+            .or_else(|| tokens.clone().find_map(seems))
+            .or_else(|| Some((Item::Nop, later()?)))
+    }
+
+    /// Whether it is hardly a part of something else.
+    fn is_likely(&self, item: &Item<'_>) -> bool {
+        match item {
+            Item::Begin(name) => !name.is_empty() && name.iter().all(u8::is_ascii_graphic),
+            Item::Property(0, _) => true,
+            // Where a string begins.
+            Item::Property(name, _) => self.strings.get(name - 1) == Some(&0),
+            Item::End | Item::Last => true,
+            Item::Nop => false,
+        }
+    }
+
+    /// What stands at offset `at`, and where the next token is.
+    fn item(&self, at: usize) -> Option<(Item<'a>, usize)> {
+        self.item_of(cell(self.blob.get(at..self.end)?, 0)?, at)
+    }
+
+    /// What `token` stands for at offset `at`, and where the next one is.
+    fn item_of(&self, token: u32, at: usize) -> Option<(Item<'a>, usize)> {
+        let rest = self.blob.get(at..self.end)?;
+        let padded = |size: usize| size.checked_next_multiple_of(4)?.checked_add(at);
+        match token {
+            BEGIN_NODE => {
+                let name = rest.get(4..)?;
+                let name = &name[..name.iter().position(|&byte| byte == 0)?];
+                Some((Item::Begin(name), padded(name.len() + 5)?))
+            }
+            END_NODE => Some((Item::End, at + 4)),
+            PROPERTY => {
+                let end = 12_usize.checked_add(cell(rest, 1)? as usize)?;
+                let value = rest.get(12..end)?;
+                Some((Item::Property(cell(rest, 2)? as usize, value), padded(end)?))
+            }
+            NOP => Some((Item::Nop, at + 4)),
+            END => Some((Item::Last, at + 4)),
+            _ => None,
+        }
+    }
+}
+
+/// Where the nodes begin in which one is, from the root on.
+#[derive(Clone, Copy, Debug, Default)]
+struct Path {
+    depth: usize,
+    at: [usize; MAX_DEPTH + 1],
+}
+
+/// Nodes, each before those in it.
+#[derive(Clone, Debug)]
+pub struct Nodes<'a> {
+    tree: Tree<'a>,
+    at: usize,
+    path: Path,
+    /// The walk ends at a node that is less deep.
+    least: usize,
+}
+
+impl<'a> Iterator for Nodes<'a> {
+    type Item = Node<'a>;
+
+    fn next(&mut self) -> Option<Node<'a>> {
+        loop {
+            let (item, next) = self.tree.step(self.at)?;
+            self.at = next;
+            let path = &mut self.path;
+            match item {
+                Item::Begin(name) => {
+                    *path.at.get_mut(path.depth)? = next;
+                    let node = Node {
+                        tree: self.tree,
+                        name,
+                        path: *path,
+                    };
+                    path.depth += 1;
+                    return Some(node);
+                }
+                Item::End => {
+                    path.depth = path
+                        .depth
+                        .checked_sub(1)
+                        .filter(|depth| *depth >= self.least)?;
+                }
+                Item::Last => return None,
+                Item::Property(..) | Item::Nop => {}
+            }
+        }
+    }
+}
+
+/// A node.
+#[derive(Clone, Copy, Debug)]
+pub struct Node<'a> {
+    tree: Tree<'a>,
+    /// Its name, with the unit address.
+    pub name: &'a [u8],
+    path: Path,
+}
+
+impl<'a> Node<'a> {
+    /// How many nodes it is in.
+    pub const fn depth(&self) -> usize {
+        self.path.depth
+    }
+
+    /// Its name, without the unit address.
+    pub fn kind(&self) -> &'a [u8] {
+        let end = self.name.iter().position(|&byte| byte == b'@');
+        &self.name[..end.unwrap_or(self.name.len())]
+    }
+
+    /// The nodes in it, without those in them.
+    pub fn children(&self) -> impl Iterator<Item = Self> + use<'a> {
+        let mut path = self.path;
+        path.depth += 1;
+        let depth = path.depth;
+        let inside = Nodes {
+            tree: self.tree,
+            at: self.start(),
+            path,
+            least: depth,
+        };
+        inside.filter(move |node| node.depth() == depth)
+    }
+
+    /// The value of a property.
+    pub fn property(&self, name: &str) -> Option<&'a [u8]> {
+        let mut at = self.start();
+        loop {
+            let (item, next) = self.tree.step(at)?;
+            match item {
+                Item::Property(offset, value) => {
+                    let found = self.tree.strings.get(offset..).unwrap_or(&[]);
+                    if found
+                        .strip_prefix(name.as_bytes())
+                        .is_some_and(|rest| rest.first() == Some(&0))
+                    {
+                        return Some(value);
+                    }
+                }
+                Item::Nop => {}
+                _ => return None,
+            }
+            at = next;
+        }
+    }
+
+    /// The names of its properties.
+    pub fn property_names(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let (tree, mut at) = (self.tree, self.start());
+        core::iter::from_fn(move || {
+            loop {
+                let (item, next) = tree.step(at)?;
+                at = next;
+                match item {
+                    Item::Property(offset, _) => {
+                        let name = tree.strings.get(offset..).unwrap_or(&[]);
+                        return name.split(|&byte| byte == 0).next();
+                    }
+                    Item::Nop => {}
+                    _ => return None,
+                }
+            }
+        })
+    }
+
+    /// A property that is a string, or the first of its strings.
+    pub fn string(&self, name: &str) -> Option<&'a str> {
+        let text = self.property(name)?;
+        let end = text.iter().position(|&byte| byte == 0);
+        core::str::from_utf8(&text[..end.unwrap_or(text.len())]).ok()
+    }
+
+    /// The strings of a property.
+    pub fn strings(&self, name: &str) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let value = self.property(name).unwrap_or(&[]);
+        value
+            .split(|&byte| byte == 0)
+            .filter(|text| !text.is_empty())
+    }
+
+    /// A property that is a number of one cell.
+    pub fn cell(&self, name: &str) -> Option<u32> {
+        cell(self.property(name)?, 0)
+    }
+
+    /// The number by which others refer to it.
+    pub fn phandle(&self) -> Option<u32> {
+        self.cell("phandle").or_else(|| self.cell("linux,phandle"))
+    }
+
+    /// The node that it is in.
+    pub fn parent(&self) -> Option<Self> {
+        let mut path = self.path;
+        path.depth = path.depth.checked_sub(1)?;
+        Some(Self {
+            // Nobody asks an ancestor for its name.
+            name: &[],
+            path,
+            ..*self
+        })
+    }
+
+    /// Whether it is there and must not be used (2.3.4).
+    pub fn is_off(&self) -> bool {
+        matches!(self.string("status"), Some("disabled" | "fail"))
+    }
+
+    /// The regions of its `reg`, as its parent sees them; `None` if it has another form.
+    pub fn local_regions(&self) -> Option<impl Iterator<Item = Region> + use<'a>> {
+        let parent = self.parent()?;
+        let (address, size) = (parent.address_cells(), parent.size_cells());
+        let (reg, entry) = (self.property("reg")?, 4 * (address + size));
+        let whole = entry > 0 && reg.len().is_multiple_of(entry);
+        whole.then(|| {
+            reg.chunks_exact(entry).filter_map(move |entry| {
+                let (base, size) = entry.split_at(4 * address);
+                let (base, size) = (number(base)?, number(size)?);
+                Some(Region { base, size })
+            })
+        })
+    }
+
+    /// The regions of its `reg`, as CPUs see them; those that they can't reach end the list.
+    pub fn regions(&self) -> impl Iterator<Item = Region> + use<'a> {
+        let bus = self.parent();
+        let regions = self.local_regions().into_iter().flatten();
+        regions.map_while(move |region| {
+            let base = bus?.to_cpu(region.base)?;
+            Some(Region { base, ..region })
+        })
+    }
+
+    /// What CPUs have at the address at which this bus has `address` (2.3.8).
+    fn to_cpu(self, mut address: u64) -> Option<u64> {
+        let mut bus = self;
+        while let Some(parent) = bus.parent() {
+            let ranges = bus.property("ranges")?;
+            if !ranges.is_empty() {
+                let (child, size) = (4 * bus.address_cells(), 4 * bus.size_cells());
+                let wide = 4 * parent.address_cells();
+                let mut entries = ranges.chunks_exact((child + wide + size).max(1));
+                address = entries.find_map(|entry| {
+                    let offset = address.checked_sub(number(&entry[..child])?)?;
+                    let inside = offset < number(&entry[child + wide..])?;
+                    inside.then_some(number(&entry[child..child + wide])?.checked_add(offset)?)
+                })?;
+            }
+            bus = parent;
+        }
+        Some(address)
+    }
+
+    /// Cells of an address and of a size in its children (2.3.5). More than any bus has are as
+    /// wrong as none.
+    fn address_cells(&self) -> usize {
+        self.cell("#address-cells").unwrap_or(2).min(8) as usize
+    }
+
+    fn size_cells(&self) -> usize {
+        self.cell("#size-cells").unwrap_or(1).min(8) as usize
+    }
+
+    /// Where its first property is.
+    const fn start(&self) -> usize {
+        self.path.at[self.path.depth]
+    }
+}
+
+/// A number of some cells; `None` if it has more than 64 bits.
+fn number(cells: &[u8]) -> Option<u64> {
+    let (high, low) = cells.split_at(cells.len().saturating_sub(8));
+    let fits = high.iter().all(|&byte| byte == 0);
+    fits.then(|| {
+        low.iter()
+            .fold(0, |number, &byte| number << 8 | u64::from(byte))
+    })
+}
