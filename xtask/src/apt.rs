@@ -10,10 +10,10 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::failure::bad_input;
-use crate::places;
+use crate::failure::{BadInput, bad_input};
 use crate::terminal::note;
 use crate::toolchain::output;
+use crate::{files, places};
 
 const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /// Used when the system's own lists name no mirror of Debian.
@@ -49,20 +49,8 @@ impl Tools {
     /// Waits for other runs.
     pub fn lock() -> Result<Self> {
         let folder = places::target().join("tools");
-        let path = folder.join("lock");
-        let locked = fs::create_dir_all(&folder)
-            .and_then(|()| File::create(&path))
-            .and_then(|file| file.lock().map(|()| file));
-        match locked {
-            Ok(locked) => Ok(Self {
-                folder,
-                _locked: locked,
-            }),
-            Err(error) => bad_input!(
-                "{} can't be locked ({error}); make target/ writable",
-                path.display()
-            ),
-        }
+        let _locked = files::lock(&folder.join("lock"), || {})?;
+        Ok(Self { folder, _locked })
     }
 
     /// A state of apt with fresh lists, for packages of `architecture` or of this machine.
@@ -138,18 +126,12 @@ impl<'t> Apt<'t> {
     }
 
     fn create(&self, below: &str) -> Result<()> {
-        let folder = self.folder.join(below);
-        fs::create_dir_all(&folder).or_else(|error| {
-            bad_input!(
-                "{} can't be created ({error}); make target/ writable",
-                folder.display()
-            )
-        })
+        files::make_folder(&self.folder.join(below))
     }
 
     fn write(&self, below: &str, text: &str) -> Result<()> {
         let path = self.folder.join(below);
-        fs::write(&path, text).with_context(|| path.display().to_string())
+        fs::write(&path, text).map_err(|error| files::refused(&path, "written", &error))
     }
 
     /// Without what an interrupted or an earlier download has left.
@@ -190,7 +172,9 @@ impl<'t> Apt<'t> {
             .args(self.options())
             .args(["--names-only", "search", expression])
             .output()
-            .context("apt-cache can't be started")?;
+            .context(BadInput::context(
+                "apt-cache can't be started; is this Debian?",
+            ))?;
         let text = String::from_utf8_lossy(&found.stdout);
         let names = text.lines().filter_map(|line| line.split(' ').next());
         Ok(names.map(str::to_owned).collect())
@@ -205,7 +189,9 @@ impl<'t> Apt<'t> {
             .current_dir(self.folder.join(ARCHIVES))
             .stdin(Stdio::null())
             .output()
-            .context("apt-get can't be started")?;
+            .context(BadInput::context(
+                "apt-get can't be started; is this Debian?",
+            ))?;
         if output.status.success() {
             return Ok(());
         }
@@ -236,7 +222,10 @@ impl<'t> Apt<'t> {
                     .arg(&package)
                     .arg(&partial)
                     .status();
-                if !dpkg.context("dpkg can't be started")?.success() {
+                if !dpkg
+                    .context(BadInput::context("dpkg can't be started; is this Debian?"))?
+                    .success()
+                {
                     bail!("{} can't be unpacked; is the disk full?", package.display());
                 }
             }

@@ -16,8 +16,8 @@ use crate::cost::costs;
 use crate::cost::recorder::{Bench, CPUS, Recorded};
 use crate::cost::trace::{Step, Window};
 use crate::cost::visit;
-use crate::failure::bad_input;
-use crate::terminal::say;
+use crate::failure::{self, bad_input};
+use crate::terminal::{print_lines, say};
 use crate::{symbols, toolchain};
 use listing::Counts;
 
@@ -36,11 +36,13 @@ pub fn asm(args: &AsmArgs) -> Result<()> {
     let recorded = bench.record(args.deliver, CPUS, &arguments)?;
     let (windows, all) = costs::clean(&recorded.trace.windows, path, args.deliver);
     if windows.is_empty() {
-        bail!(
-            "{}: none of {all} passes showed it and nothing else; the console said:\n{}",
-            path.name(),
-            recorded.console
-        );
+        return Err(failure::listed(
+            &format!(
+                "{}: none of {all} passes showed it and nothing else; the console said",
+                path.name()
+            ),
+            &recorded.console,
+        ));
     }
     say!(
         "{}: {} ({}), per pass, of {} passes",
@@ -93,7 +95,9 @@ fn show(
         return Ok(());
     }
     let text = disassemble(objdump, elf)?;
-    say!("\n{name}\n{}", listing::lines(&text, &counts).join("\n"));
+    say!("");
+    say!("{name}");
+    print_lines(listing::lines(&text, &counts));
     Ok(())
 }
 

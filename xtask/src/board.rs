@@ -18,7 +18,7 @@ use serde::Deserialize;
 
 use crate::cli::Metric;
 use crate::failure::{BadInput, bad_input};
-use crate::{kvm, places};
+use crate::{files, kvm, places};
 
 #[derive(Debug)]
 pub struct Board {
@@ -66,7 +66,7 @@ impl Board {
             Some(file) => file.into(),
             None => known(name),
         };
-        match fs::read_to_string(&path) {
+        match files::read_text(&path) {
             Ok(text) => Self::parse(&path, &text),
             Err(error) if Self::file(name).is_some() => {
                 bad_input!("--board: {name} can't be read ({error}); name a board, or its file")

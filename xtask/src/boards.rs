@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use crate::board::{Board, Machine, names};
 use crate::gem5::parameters::{DEFAULT, Parameters};
-use crate::terminal::say;
+use crate::terminal::{print_lines, say};
 
 /// What no emulated board has; so that not every file has to say it.
 const COMMON: &str = "\
@@ -18,9 +18,10 @@ every run finds it out anew.";
 /// Prints the boards.
 pub fn list() -> Result<()> {
     for name in names()? {
-        say!("{}\n", lines(&Board::load(&name)?)?.join("\n"));
+        print_lines(lines(&Board::load(&name)?)?);
+        say!("");
     }
-    say!("{COMMON}");
+    print_lines(COMMON.lines());
     Ok(())
 }
 

@@ -16,8 +16,9 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
+use crate::failure;
 use crate::partial::Scratch;
 use crate::terminal::say;
 use crate::{interrupt, places};
@@ -49,7 +50,8 @@ pub fn make(to: &Path) -> Result<()> {
     let said = String::from_utf8_lossy(&output.stderr);
     // It warns of what it leaves out of a page: what looks like a tag of HTML, for instance.
     if !output.status.success() || said.contains("WARN") {
-        bail!("{} is not content:\n{said}", mdbook.display());
+        let message = format!("{} is not content", mdbook.display());
+        return Err(failure::listed(&message, &said));
     }
     // It is for servers, and says where no site of ours is.
     for left in ["404.html", ".nojekyll"] {
@@ -57,11 +59,11 @@ pub fn make(to: &Path) -> Result<()> {
     }
     let broken = links::broken(to)?;
     if !broken.is_empty() {
-        bail!(
-            "{} links lead nowhere; correct them in the documents:\n{}",
-            broken.len(),
-            broken.join("\n")
+        let message = format!(
+            "{} links lead nowhere; correct them in the documents",
+            broken.len()
         );
+        return Err(failure::listed(&message, &broken.join("\n")));
     }
     Ok(())
 }

@@ -82,7 +82,8 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     if args.scale {
         let page = places::target().join(SCALE_PAGE);
         Output::claim("--scale", &page)?.write(&scale::page(&costs.scale))?;
-        say!("\ncharts: {}", places::shown(&page));
+        say!("");
+        say!("charts: {}", places::shown(&page));
         scale::judge(&costs.scale)?;
     }
     if let Some(copy) = copy {

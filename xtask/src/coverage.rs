@@ -15,7 +15,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::terminal::say;
+use crate::terminal::print_lines;
 use crate::{failure::bad_input, places, toolchain};
 use page::grid::{self, Column};
 
@@ -129,7 +129,7 @@ fn test(crates: &[String], folder: &Path, profiles: &Path) -> Result<Vec<PathBuf
         );
     }
     let executables = toolchain::executables(&built.stdout);
-    let status = cargo(&[]).status().context("cargo can't be started")?;
+    let status = cargo(&[]).status().with_context(toolchain::no_cargo)?;
     ensure!(
         status.success(),
         "tests of the host failed; what cargo said is above"
@@ -190,7 +190,7 @@ fn show(shares: &BTreeMap<String, Share>) -> Result<()> {
         numbers("covered", |share| share.covered.to_string()),
         numbers("percent", |share| format!("{:.1}", share.percent())),
     ];
-    say!("{}", grid::lines(&columns).join("\n"));
+    print_lines(grid::lines(&columns));
     let below: Vec<&str> = rows
         .iter()
         .filter(|(_, share)| share.percent() < LEAST)

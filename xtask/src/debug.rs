@@ -91,21 +91,25 @@ fn symbols<'b>(job: &Job, variant: Variant, built: &'b Built) -> Option<Symbols<
 
 /// Says what to type.
 fn introduce(variant: Variant, debugger: Option<&Debugger>, symbols: Option<Symbols>, port: u16) {
-    say!("The machine, {variant}, waits for a debugger to let the CPUs go. In another terminal:\n");
+    say!("The machine, {variant}, waits for a debugger to let the CPUs go. In another terminal:");
+    say!("");
     match debugger {
-        Some(debugger) => say!("{}\n", debugger.command(symbols, port)),
+        Some(debugger) => say!("{}", debugger.command(symbols, port)),
         None => {
-            say!("{}\n", debugger::usual().command(symbols, port));
+            say!("{}", debugger::usual().command(symbols, port));
+            say!("");
             say!(
-                "(No debugger that knows arm64 is here: {}.)\n",
+                "(No debugger that knows arm64 is here: {}.)",
                 debugger::REMEDY
             );
         }
     }
+    say!("");
     say!(
         "The console says where an image is (`base guest` and so on): add its symbols the same way."
     );
-    say!("The machine ends with the debugger, unless that detaches, and with Ctrl-C here.\n");
+    say!("The machine ends with the debugger, unless that detaches, and with Ctrl-C here.");
+    say!("");
 }
 
 /// Waits until the machine ends, or has to: its debugger has `gone`, or so it was asked for.

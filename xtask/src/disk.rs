@@ -28,8 +28,8 @@ use crate::failure::bad_input;
 use crate::images::{self, Built};
 use crate::job::{Load, Variant};
 use crate::output::{Disks, Output};
-use crate::terminal::say;
-use crate::{interrupt, output, places};
+use crate::terminal::{print_lines, say};
+use crate::{files, interrupt, output, places};
 
 /// The verb `image`.
 pub fn image(args: &ImageArgs) -> Result<()> {
@@ -51,7 +51,7 @@ pub fn image(args: &ImageArgs) -> Result<()> {
     let built = interrupt::or(images::build(&load.board.name, load.packed()))?;
     copy.write_bytes(&with(&built, &text)?)?;
     say!("{}", output::shown(&path));
-    say!("{}", next_step(&load));
+    print_lines(next_step(&load).lines());
     Ok(())
 }
 
@@ -91,7 +91,7 @@ pub fn with(built: &Built, text: &str) -> Result<Vec<u8>> {
 
 fn default_path(load: &Load) -> Result<PathBuf> {
     let folder = places::target().join("image");
-    fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    files::make_folder(&folder)?;
     Ok(folder.join(format!("rouse-{}.disk", load.board.name)))
 }
 

@@ -26,9 +26,10 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use clap::Args;
 
+use crate::failure;
 use crate::folder::Folder;
 use crate::output::Output;
 use crate::partial::Scratch;
@@ -104,12 +105,13 @@ fn files(build: Option<&results::Build>) -> Result<Files> {
         .iter()
         .filter_map(|(name, file)| Some(format!("{name}: {}", traces.find(&file.bytes)?)));
     let found: Vec<_> = found.collect();
-    ensure!(
-        found.is_empty(),
-        "files tell where they were made, so nobody else can make the same; flags in xtask/src/images/flags.rs give such paths \
-         another name:\n{}",
-        found.join("\n")
-    );
+    if !found.is_empty() {
+        return Err(failure::listed(
+            "files tell where they were made, so nobody else can make the same; flags in xtask/src/images/flags.rs give such \
+             paths another name",
+            &found.join("\n"),
+        ));
+    }
     files.insert(sums::FILE.into(), File::text(sums::of(&files)));
     Ok(files)
 }

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use crate::debug::debugger;
 use crate::kvm::kernel;
 use crate::qemu::{self, Found};
-use crate::terminal::say;
+use crate::terminal::print_lines;
 use crate::toolchain::{self, TARGET, output};
 use crate::{apt, browser, gem5, places, xen};
 use page::grid::{self, Column};
@@ -72,7 +72,7 @@ pub fn doctor() -> Result<()> {
         column("state", |finding| finding.state.clone()),
         column("how to get it", |finding| finding.remedy.clone()),
     ];
-    say!("{}", grid::lines(&columns).join("\n"));
+    print_lines(grid::lines(&columns));
     let missing: Vec<&str> = findings
         .iter()
         .filter(|finding| finding.blocks)

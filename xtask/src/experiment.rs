@@ -126,7 +126,8 @@ pub fn run(args: &ExperimentArgs) -> Result<()> {
         true => folder.close(None),
         false => folder.give_up("not every experiment is complete"),
     };
-    say!("\n{}", written.verdicts.line());
+    say!("");
+    say!("{}", written.verdicts.line());
     say!("report: {}/{PAGE}", closed.place);
     if args.format.format != Format::Table {
         let mut document = Document::default();

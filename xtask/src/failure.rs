@@ -38,6 +38,23 @@ macro_rules! bad_input {
 }
 pub(crate) use bad_input;
 
+/// A message with lines below it, each of which is one: what a tool or a console said.
+#[derive(Debug)]
+struct Listed(String);
+
+/// An error with this message and, below it, these lines.
+pub fn listed(message: &str, lines: &str) -> anyhow::Error {
+    Listed(format!("{}:\n{lines}", message.replace('\n', " "))).into()
+}
+
+impl fmt::Display for Listed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Listed {}
+
 /// Whether an error is about what was asked for: it, or one of its contexts, is [`BadInput`].
 pub fn is_bad_input(error: &anyhow::Error) -> bool {
     error.is::<BadInput>()
@@ -46,7 +63,11 @@ pub fn is_bad_input(error: &anyhow::Error) -> bool {
 /// Prints an error as one line and turns it into the exit status. After a signal it
 /// is the signal's, whatever it made fail.
 pub fn report(error: &anyhow::Error) -> ExitCode {
-    note!("error: {error:#}");
+    let told = format!("error: {error:#}");
+    match error.is::<Listed>() {
+        true => told.lines().for_each(|line| note!("{line}")),
+        false => note!("{told}"),
+    }
     ExitCode::from(match interrupt::signal() {
         Some(signal) => signal.exit_status(),
         None if is_bad_input(error) => 2,

@@ -6,13 +6,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use jiff::Timestamp;
 
 use crate::failure::bad_input;
 use crate::log::Log;
 use crate::output::follow;
-use crate::{partial, places};
+use crate::{files, partial, places};
 
 /// What is behind the name of a folder that lacks something.
 const INCOMPLETE: &str = "-incomplete";
@@ -167,7 +167,7 @@ impl Folder {
         let name = self.target.file_name().unwrap_or_default();
         let name = name.to_string_lossy().into_owned() + INCOMPLETE;
         let numbered = (2..).map(|number| format!("{name}-{number}"));
-        let mut lost = self.lost;
+        let lost = self.lost;
         let mut partial = self.partial;
         for name in std::iter::once(name.clone()).chain(numbered) {
             let target = self.target.with_file_name(name);
@@ -186,7 +186,6 @@ impl Folder {
             break;
         }
         let place = places::shown(&partial.stay());
-        lost.push("the next run removes it, unless it is moved before".into());
         Closed {
             place,
             lacks: Some(lost.join("; ")),
@@ -206,14 +205,14 @@ impl Closed {
 
 /// Makes a folder of this name, or with the first number that makes it a new one.
 pub fn create_numbered(parent: &Path, name: &str) -> Result<PathBuf> {
-    let context = || places::shown(parent);
-    fs::create_dir_all(parent).with_context(context)?;
+    files::make_folder(parent)?;
     let numbered = (2..).map(|number| format!("{name}-{number}"));
     for name in std::iter::once(name.to_owned()).chain(numbered) {
         let path = parent.join(name);
         match fs::create_dir(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            made => return made.map(|()| path).with_context(context),
+            Ok(()) => return Ok(path),
+            Err(error) => return Err(files::refused(&path, "created", &error)),
         }
     }
     unreachable!("numbers don't end")

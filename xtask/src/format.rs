@@ -4,8 +4,6 @@
 //! In any form but the terminal's, standard output has the document and nothing else: what is said beside it goes
 //! to standard error.
 
-mod colour;
-
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use page::document::{Block, Document};
@@ -14,7 +12,7 @@ use results::{Results, json};
 
 use crate::failure::bad_input;
 use crate::launch;
-use crate::terminal::{self, note, say};
+use crate::terminal::{self, note};
 
 /// A form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -85,8 +83,7 @@ impl FormatArgs {
         match self.format {
             Format::Table => {
                 let width = terminal::width().filter(|_| !self.wide);
-                let paint = colour::paint(terminal::has_colours());
-                say!("{}", document.painted(width, paint).join("\n"));
+                terminal::print_document(document, width);
                 Ok(())
             }
             Format::Md => write(&document.markdown(&launch::this_command())),
@@ -100,7 +97,6 @@ impl FormatArgs {
     }
 }
 
-/// This command, as it would be typed.
 /// Tells on standard error what has to be known of the numbers: a spreadsheet has no place for it.
 fn caveats(document: &Document) {
     for block in document.blocks() {

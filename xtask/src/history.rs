@@ -13,8 +13,8 @@ use page::grid::Column;
 use page::scale::Scale;
 use page::table::{names, number};
 use page::{Line, chart_of};
-use results::Cell;
 use results::merge::Run;
+use results::{Bounds, Build, Cell};
 
 use crate::failure::bad_input;
 use crate::format::FormatArgs;
@@ -50,12 +50,15 @@ pub struct HistoryArgs {
 /// A cell in all runs: its median in each that has it, on the path without bookkeeping where that is known.
 struct Row<'r> {
     cell: &'r Cell,
-    medians: Vec<Option<u64>>,
+    medians: Vec<Option<Median>>,
 }
+
+/// A median, and the bounds of its samples.
+type Median = (u64, Bounds);
 
 impl Row<'_> {
     fn changed(&self) -> bool {
-        let mut known = self.medians.iter().flatten();
+        let mut known = self.medians.iter().flatten().map(|(median, _)| median);
         let first = known.next();
         known.any(|median| Some(median) != first)
     }
@@ -66,7 +69,7 @@ pub fn history(args: &HistoryArgs) -> Result<()> {
     let mut runs = runs(&args.folders)?;
     // As text, these moments sort as they follow each other.
     runs.sort_by(|a, b| a.results.began.cmp(&b.results.began));
-    let [first, .., _] = runs.as_slice() else {
+    let [first, .., last] = runs.as_slice() else {
         bad_input!(
             "{} run is not enough for a history; keep more of them with `run --save NAME`, or name their folders",
             runs.len()
@@ -83,11 +86,19 @@ pub fn history(args: &HistoryArgs) -> Result<()> {
             );
         }
     }
+    let rows = rows(&runs);
+    if rows.is_empty() {
+        bad_input!(
+            "{} runs, {} to {}, have no cell in common; run them with the same options, or name others",
+            runs.len(),
+            first.label,
+            last.label
+        );
+    }
     let target = args.out.clone();
     let target = target.unwrap_or_else(|| places::target().join("history.html"));
     let out = Output::claim("--out", &target)?;
     args.format.claim()?;
-    let rows = rows(&runs);
     args.format.show_document(&document(&runs, &rows))?;
     out.write(&page(&runs, &rows))?;
     say!("curves: {}", output::shown(&target));
@@ -104,7 +115,8 @@ fn runs(folders: &[PathBuf]) -> Result<Vec<Run>> {
     for folder in named {
         for place in places_in(&folder) {
             let input = Input::read(&place)?;
-            input.complaints().for_each(|line| note!("warning: {line}"));
+            let complaints = input.complaints();
+            complaints.iter().for_each(|line| note!("warning: {line}"));
             runs.push(input.into_run());
         }
     }
@@ -143,8 +155,9 @@ fn rows(runs: &[Run]) -> Vec<Row<'_>> {
                 rows.push(Row { cell, medians });
                 rows.len() - 1
             });
-            let net = cell.critical.as_ref().map(|critical| critical.net.p50);
-            rows[place].medians[number] = Some(net.unwrap_or(stats.p50));
+            let net = cell.critical.as_ref().map(|critical| critical.net);
+            let stats = net.unwrap_or(stats);
+            rows[place].medians[number] = Some((stats.p50, stats.bounds()));
         }
     }
     rows.retain(|row| row.medians.iter().flatten().count() > 1);
@@ -153,12 +166,8 @@ fn rows(runs: &[Run]) -> Vec<Row<'_>> {
 
 /// The commit of a run, short, as far as that is known.
 fn commit(run: &Run) -> String {
-    let build = run.results.build.clone();
-    let known = build.map(|mut build| {
-        build.commit.truncate(12);
-        build.tree()
-    });
-    known.unwrap_or_default()
+    let build = run.results.build.as_ref();
+    build.map(Build::short_tree).unwrap_or_default()
 }
 
 /// What tells a run from others, as far as it is known.
@@ -206,7 +215,7 @@ fn document(runs: &[Run], rows: &[Row<'_>]) -> Document {
     let mut columns = names(all.iter().map(|row| row.cell).collect());
     for number in 0..runs.len() {
         let texts = all.iter().map(|row| match row.medians[number] {
-            Some(median) => self::number(median as f64, scale.of_cell(row.cell)),
+            Some((median, bounds)) => self::number(median as f64, scale.of_cell(row.cell), bounds),
             None => "-".into(),
         });
         columns.push(Column::numbers(
@@ -278,7 +287,7 @@ fn lines(rows: &[&Row<'_>]) -> Vec<Line> {
         name: row.cell.title(),
         points: (1..)
             .zip(&row.medians)
-            .filter_map(|(run, median)| Some((f64::from(run), (*median)? as f64)))
+            .filter_map(|(run, median)| Some((f64::from(run), (*median)?.0 as f64)))
             .collect(),
     };
     COLOURS.into_iter().zip(rows).map(line).collect()
@@ -312,7 +321,11 @@ mod tests {
         let runs = [run("a", "2026-01", 30), run("b", "2026-02", 40), missing];
         let rows = rows(&runs);
         assert_eq!(rows.len(), 1);
-        assert_eq!(rows[0].medians, [Some(30), Some(40), None]);
+        let medians = rows[0]
+            .medians
+            .iter()
+            .map(|median| median.map(|(median, _)| median));
+        assert!(medians.eq([Some(30), Some(40), None]));
         assert!(rows[0].changed());
         let text = document(&runs, &rows).terminal(None).join("\n");
         assert!(text.contains("1 of 1 cells changed"), "{text}");

@@ -21,7 +21,7 @@ use crate::failure::bad_input;
 use crate::folder::Folder;
 use crate::job::Job;
 use crate::output::Output;
-use crate::terminal::{note, say};
+use crate::terminal::{note, print_lines, say};
 use crate::verdict::Failure;
 use crate::{places, report, session};
 use numbers::Numbers;
@@ -49,9 +49,9 @@ pub fn hypervisors(args: &HypervisorsArgs) -> Result<()> {
     let mut folder = Folder::claim(args.out.as_deref(), "hypervisors")?;
     let (all, failures) = measure(&jobs, &folder)?;
     let numbers = Numbers::of(&all);
-    say!("{}", document::terminal(&numbers).join("\n"));
+    print_lines(document::terminal(&numbers));
     if let Ok(kept) = Numbers::read(&places::inside(NUMBERS)) {
-        say!("{}", numbers.against(&kept, NEAR).join("\n"));
+        print_lines(numbers.against(&kept, NEAR));
     }
     folder.write("results.json", &all.to_json()?);
     folder.write("results.csv", &results::csv(&all)?);

@@ -6,7 +6,7 @@ mod cargo;
 mod flags;
 
 use std::env;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::spent::Account;
 use crate::store::{self, Kept};
 use crate::terminal::note;
 use crate::xen::Xen;
-use crate::{places, toolchain};
+use crate::{files, places, toolchain};
 
 const PROFILE: &str = "image";
 const HYPERVISOR: &str = "hypervisor";
@@ -325,14 +325,7 @@ fn folder() -> PathBuf {
 /// Keeps other runs from building something else before what was built is read.
 fn lock() -> Result<File> {
     let path = folder().join("lock");
-    let shown = || format!("{} can't be locked", path.display());
-    fs::create_dir_all(folder()).with_context(shown)?;
-    let file = File::create(&path).with_context(shown)?;
-    if let Err(TryLockError::WouldBlock) = file.try_lock() {
-        note!("waiting for another run that is building");
-        file.lock().with_context(shown)?;
-    }
-    Ok(file)
+    files::lock(&path, || note!("waiting for another run that is building"))
 }
 
 /// Directories of their own: Cargo locks the one that runs this program, and the images

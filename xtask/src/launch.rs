@@ -240,12 +240,30 @@ pub fn quoted(word: &str) -> String {
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }
+    if word.contains(foreign::is_hidden) {
+        return format!("$'{}'", word.chars().map(typed_as).collect::<String>());
+    }
     format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// A character between `$'` and `'` (bash(1), QUOTING).
+fn typed_as(c: char) -> String {
+    match c {
+        '\'' | '\\' => format!("\\{c}"),
+        c if c.is_ascii_control() => format!("\\x{:02x}", u32::from(c)),
+        c if foreign::is_hidden(c) => format!("\\U{:08x}", u32::from(c)),
+        c => c.into(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_terminal_would_act_on_is_typed_as_its_number() {
+        assert_eq!(quoted("a\u{1b}'\\\u{202e}"), r"$'a\x1b\'\\\U0000202e'");
+    }
 
     #[test]
     fn a_comma_ends_no_path() {

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use tempfile::Builder;
 
-use crate::places;
+use crate::terminal::note;
+use crate::{files, places};
 
 /// A log. Writing to it never fails: a boot goes on, and where its file can take no
 /// more, all of it moves to where there is room.
@@ -28,7 +29,7 @@ impl Log {
     /// Begins the log `path`.
     pub fn create(path: PathBuf) -> Result<Self> {
         let file = File::create(&path);
-        let file = file.with_context(|| format!("{} can't be written", path.display()))?;
+        let file = file.map_err(|error| files::refused(&path, "written", &error))?;
         Ok(Self {
             file,
             path,
@@ -69,9 +70,8 @@ impl Log {
 
     /// Shows on standard error what no disk would take: the last place that there is.
     pub fn show_what_is_nowhere(&self) {
-        if !self.memory.is_empty() {
-            let _ = io::stderr().write_all(&self.memory);
-        }
+        let text = String::from_utf8_lossy(&self.memory);
+        text.lines().for_each(|line| note!("{line}"));
     }
 
     /// Moves to `folder`.

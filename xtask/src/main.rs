@@ -44,6 +44,7 @@ mod emulator;
 mod emulator_process;
 mod experiment;
 mod failure;
+mod files;
 mod folder;
 mod format;
 mod gem5;

@@ -21,7 +21,7 @@ use crate::gem5;
 use crate::job::Job;
 use crate::output::Output;
 use crate::terminal::{note, say};
-use crate::{places, session};
+use crate::{files, places, session};
 
 /// Where the results are kept.
 const FOLDER: &str = "results";
@@ -107,8 +107,7 @@ fn keep(board: &str, mut results: Results) -> Result<()> {
         cell.histograms.clear();
     }
     let path = places::inside(FOLDER);
-    fs::create_dir_all(&path)
-        .with_context(|| format!("{} can't be created", places::shown(&path)))?;
+    files::make_folder(&path)?;
     let file = path.join(format!("{board}.json"));
     Output::claim("results", &file)?.write(&json::text(&results)?)
 }

@@ -49,7 +49,7 @@ pub fn run(filter: &str) -> Result<()> {
     if !filter.is_empty() {
         cargo.arg(filter);
     }
-    if !cargo.status().context("cargo can't be started")?.success() {
+    if !cargo.status().with_context(toolchain::no_cargo)?.success() {
         bail!("tests failed under Miri; what it said is above");
     }
     Ok(())

@@ -1,5 +1,32 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is wrong in a TOML file.
+//! What is wrong in a file of TOML or JSON.
+
+use std::fmt::Display;
+
+use foreign::Quoted;
+
+/// Characters of a message: the longest lists what there can be.
+const LONG: usize = 1000;
+
+/// The mistake in a file of JSON.
+pub fn of_json(error: &serde_json::Error) -> String {
+    shortened(error)
+}
+
+/// What serde says, which quotes a value whole.
+fn shortened(error: &impl Display) -> String {
+    let mut text = error.to_string();
+    for mark in ['"', '`'] {
+        let ends = text.rfind(&format!("{mark}, expected"));
+        if let (Some(begin), Some(end)) = (text.find(mark), ends)
+            && begin < end
+        {
+            let quoted = Quoted::new(&text[begin + 1..end]).to_string();
+            text.replace_range(begin + 1..end, &quoted);
+        }
+    }
+    Quoted::up_to(LONG, &text).to_string()
+}
 
 /// The mistake in `text`, in one line: its place, its key, and what it is.
 pub fn told(text: &str, error: &toml::de::Error) -> String {
@@ -7,12 +34,12 @@ pub fn told(text: &str, error: &toml::de::Error) -> String {
     let number = before.map_or(0, |before| before.matches('\n').count());
     let line = text.lines().nth(number).unwrap_or_default();
     let key = line.split('=').next().unwrap_or_default().trim();
-    let what = error.message().lines().collect::<Vec<_>>().join("; ");
+    let what = shortened(&error.message().lines().collect::<Vec<_>>().join("; "));
     let place = format!("line {}", number + 1);
     if key.is_empty() || what.contains(&format!("`{key}`")) {
         return format!("{place}: {what}");
     }
-    format!("{place}, `{key}`: {what}")
+    format!("{place}, `{}`: {what}", Quoted::new(key))
 }
 
 #[cfg(test)]
@@ -26,6 +53,26 @@ mod tests {
     struct File {
         one: u32,
         two: Option<String>,
+    }
+
+    #[test]
+    fn what_is_quoted_is_cut() {
+        let long = "a \u{1b}".repeat(100_000);
+        let texts = [
+            format!("one = {long:?}\n"),
+            format!("{long:?} = 1\n"),
+            format!("{long}\n"),
+        ];
+        for text in texts {
+            let told = told(&text, &toml::from_str::<File>(&text).unwrap_err());
+            assert!(told.len() < 800 && !told.contains('\u{1b}'), "{told}");
+        }
+        let text = serde_json::to_string(&long).unwrap();
+        let told = of_json(&serde_json::from_str::<u32>(&text).unwrap_err());
+        assert!(
+            told.contains(" characters)\", expected u32 at line 1 column"),
+            "{told}"
+        );
     }
 
     #[test]

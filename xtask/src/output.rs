@@ -99,7 +99,8 @@ impl Output {
         let written = match self.to {
             To::Stdout => terminal::unless_reader_left(terminal::write(bytes)).map_err(Into::into),
             To::Through(mut file) => {
-                terminal::unless_reader_left(file.write_all(bytes)).map_err(Into::into)
+                let bytes = terminal::bytes_for(&file, bytes);
+                terminal::unless_reader_left(file.write_all(&bytes)).map_err(Into::into)
             }
             To::File { target, partial } => replace(&target, partial, bytes).map_err(Into::into),
             To::Disk(file) => write_disk(file, bytes),

@@ -16,7 +16,7 @@ use results::merge;
 
 use crate::failure::bad_input;
 use crate::terminal::say;
-use crate::{browser, cost, experiment, history, places, toolchain};
+use crate::{browser, cost, experiment, files, history, places, toolchain};
 
 /// Options of `pages`.
 #[derive(Args, Debug)]
@@ -52,7 +52,7 @@ pub fn pages(args: &PagesArgs) -> Result<()> {
         .args(words)
         .env(browser::VARIABLE, program)
         .status();
-    if !status.context("cargo can't be started")?.success() {
+    if !status.with_context(toolchain::no_cargo)?.success() {
         bail!("not every page is as it should be; what is wrong is above");
     }
     if let Some(folder) = &args.pictures {
@@ -64,7 +64,7 @@ pub fn pages(args: &PagesArgs) -> Result<()> {
 /// A page of each kind, in files.
 pub fn make() -> Result<Vec<PathBuf>> {
     let folder = places::target().join("pages");
-    fs::create_dir_all(&folder).with_context(|| places::shown(&folder))?;
+    files::make_folder(&folder)?;
     let runs = goldens::runs();
     let mut made: Vec<(String, String)> = Vec::new();
     for run in &runs {

@@ -4,8 +4,8 @@
 //!
 //! Each has a name that says so, and is locked as long as its maker lives: the
 //! kernel gives the lock back however the maker ends. So the next run can
-//! tell what a killed run has left from what another one is at, and removes it
-//! ([`mod@sweep`]), without a guess by age.
+//! tell what a killed run has left from what another one is at, without a guess by age. It
+//! removes that, unless a machine's console is in it: then it gives it a name ([`mod@sweep`]).
 //!
 //! Maker and sweeper may meet between the making of a name and its lock. The
 //! sweeper removes only what it has locked, and the maker looks once it has the
@@ -16,18 +16,27 @@ mod sweep;
 
 pub use sweep::sweep;
 
+use std::env;
 use std::fs::{self, File, Permissions, TryLockError};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use anyhow::Result;
 use tempfile::{Builder, NamedTempFile, TempDir};
 
+use crate::failure::bad_input;
+use crate::{files, places};
 use lock::{ignore_unsupported, is_still, lock};
 
 /// What the names begin and end with.
 const PREFIX: &str = ".rouse.";
 const SUFFIX: &str = ".partial";
+/// The variable that names the folder of scratch.
+const TMPDIR: &str = "TMPDIR";
+/// Bytes of a folder's path in which a socket fits: some systems take 104 with the zero behind them.
+const SHORT: usize = 70;
 /// What anybody may do with a new file, before the umask.
 const FILE_MODE: u32 = 0o666;
 
@@ -60,7 +69,7 @@ impl Folder {
     }
 
     /// Gives it another name, which it keeps.
-    pub fn rename(mut self, to: &Path) -> Result<(), (Self, io::Error)> {
+    pub fn rename(mut self, to: &Path) -> std::result::Result<(), (Self, io::Error)> {
         match fs::rename(&self.path, to) {
             Ok(()) => {
                 self.lock = None;
@@ -70,7 +79,7 @@ impl Folder {
         }
     }
 
-    /// Leaves it as it is, for the next run to remove.
+    /// Leaves it as it is, for the next run to name or remove.
     pub fn stay(mut self) -> PathBuf {
         self.lock = None;
         std::mem::take(&mut self.path)
@@ -95,19 +104,50 @@ pub struct Scratch {
 
 impl Scratch {
     /// Makes one where the system has such things.
-    pub fn new() -> io::Result<Self> {
-        sweep(&std::env::temp_dir());
-        loop {
-            let place = Builder::new().prefix(PREFIX).suffix(SUFFIX).tempdir()?;
-            if let Some(_lock) = lock(place.path())? {
-                return Ok(Self { place, _lock });
+    pub fn new() -> Result<Self> {
+        let parent = scratch_in(&env::temp_dir())?;
+        sweep(&parent);
+        let begin = || {
+            let mut builder = Builder::new();
+            builder.prefix(PREFIX).suffix(SUFFIX);
+            loop {
+                let place = builder.tempdir_in(&parent)?;
+                if let Some(_lock) = lock(place.path())? {
+                    return Ok(Self { place, _lock });
+                }
             }
-        }
+        };
+        begin().map_err(|error| files::refused(&parent, "written", &error).context(TMPDIR))
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
         self.place.path()
+    }
+}
+
+/// Where to make one. It has sockets, whose names are short (unix(7)), and goes into options of QEMU that commas divide: a
+/// `named` folder that does not do for these is not used.
+fn scratch_in(named: &Path) -> Result<PathBuf> {
+    if !named.is_dir() {
+        bad_input!(
+            "{TMPDIR}: {} is no folder; name one, or unset it",
+            places::shown(named)
+        );
+    }
+    let named = std::path::absolute(named)?;
+    let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let candidates = [Some(named), runtime, Some("/tmp".into())];
+    let mut candidates = candidates.into_iter().flatten();
+    let fits = |path: &PathBuf| {
+        let bytes = path.as_os_str().as_bytes();
+        bytes.len() <= SHORT && !bytes.contains(&b',') && path.is_dir()
+    };
+    match candidates.find(fits) {
+        Some(fits) => Ok(fits),
+        None => bad_input!(
+            "{TMPDIR}: sockets of QEMU need a folder whose path has at most {SHORT} characters and no comma; name one"
+        ),
     }
 }
 
@@ -172,7 +212,7 @@ mod tests {
         let writing = file(parent.path()).unwrap();
         // Killed: the name is there, the lock is not.
         fs::create_dir_all(at(".rouse.killed.partial/deep")).unwrap();
-        fs::write(at(".rouse.killed.partial/serial.log"), "x").unwrap();
+        fs::write(at(".rouse.killed.partial/serial.log"), "").unwrap();
         fs::write(at(".rouse.abc.partial"), "x").unwrap();
         // Not ours.
         fs::write(at(".rouse.notes"), "x").unwrap();
@@ -182,6 +222,52 @@ mod tests {
         assert!(!at(".rouse.abc.partial").exists());
         assert!(at(".rouse.notes").exists() && at(".rouse.link.partial").exists());
         assert!(running.path().exists() && writing.path().exists());
+    }
+
+    #[test]
+    fn scratch_is_where_sockets_can_be() {
+        let parent = tempfile::tempdir().unwrap();
+        let make = |name: &str| {
+            let folder = parent.path().join(name);
+            fs::create_dir(&folder).unwrap();
+            folder
+        };
+        let good = make("a b");
+        assert_eq!(scratch_in(&good).unwrap(), good);
+        // Neither is an error: there is another place.
+        for bad in ["a,b", &"x".repeat(200)] {
+            let other = scratch_in(&make(bad)).unwrap();
+            assert!(other.is_dir() && !other.starts_with(parent.path()), "{bad}");
+        }
+        let error = scratch_in(&parent.path().join("missing")).unwrap_err();
+        assert!(crate::failure::is_bad_input(&error), "{error}");
+        assert!(error.to_string().starts_with("TMPDIR: "), "{error}");
+    }
+
+    #[test]
+    fn what_a_killed_run_has_measured_gets_a_name() {
+        let parent = tempfile::tempdir().unwrap();
+        let at = |name: &str| parent.path().join(name);
+        let log = |folder: &str| {
+            fs::create_dir_all(at(folder)).unwrap();
+            fs::write(at(folder).join("serial.log"), "@r1 0 boot #0\n").unwrap();
+        };
+        let running = Folder::begin(parent.path(), "running").unwrap().unwrap();
+        fs::write(running.path().join("serial.log"), "@r1 0 boot #0\n").unwrap();
+        log(".rouse.a.partial");
+        log("a-killed");
+        log(".rouse.b.partial/.rouse.part.partial");
+        // Any number of sweepers, at once and one after another.
+        std::thread::scope(|threads| {
+            for _ in 0..3 {
+                threads.spawn(|| (0..3).for_each(|_| sweep(parent.path())));
+            }
+        });
+        for kept in ["a-killed", "a-killed-2", "b-killed/part-killed"] {
+            assert!(at(kept).join("serial.log").exists(), "{kept}");
+        }
+        assert!(running.path().join("serial.log").exists());
+        assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 4);
     }
 
     #[test]

@@ -4,11 +4,13 @@
 
 mod estimate;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use estimate::Estimate;
 use results::records::{Collector, Size, Step};
+
+use crate::terminal::{self, note};
 
 /// How often a line is written where it can't be rewritten.
 const PLAIN: Duration = Duration::from_secs(10);
@@ -92,13 +94,12 @@ impl Progress {
         let left = left.unwrap_or_default();
         let rate = self.rate(done).unwrap_or_default();
         let line = format!("{}: {what}{rate}, {seconds} s{left}", self.title);
-        // An error of standard error can be told nowhere.
-        let _ = if self.terminal {
+        if self.terminal {
             self.dirty = true;
-            write!(io::stderr(), "\r\x1b[K{line}")
+            terminal::rewrite(format_args!("{line}"));
         } else {
-            writeln!(io::stderr(), "{line}")
-        };
+            note!("{line}");
+        }
     }
 
     /// Follows the steps of a plan, whether they are shown or not.
@@ -108,7 +109,7 @@ impl Progress {
             self.estimate = Some(Estimate::new(plan, now));
             if let Some(speed) = self.speed {
                 self.clear();
-                let _ = writeln!(io::stderr(), "{}: {}", self.title, sized(plan, speed));
+                note!("{}: {}", self.title, sized(plan, speed));
             }
         }
         if let Some(estimate) = &mut self.estimate {
@@ -141,7 +142,7 @@ impl Progress {
     pub fn clear(&mut self) {
         if self.dirty {
             self.dirty = false;
-            let _ = write!(io::stderr(), "\r\x1b[K");
+            terminal::rewrite(format_args!(""));
         }
     }
 }

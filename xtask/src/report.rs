@@ -38,7 +38,8 @@ pub fn report(args: &ReportArgs) -> Result<()> {
         .map(|path| Input::read(path))
         .collect::<Result<_>>()?;
     for input in &inputs {
-        input.complaints().for_each(|line| note!("warning: {line}"));
+        let complaints = input.complaints();
+        complaints.iter().for_each(|line| note!("warning: {line}"));
     }
     // What is already a results.json, and alone, need not be written again.
     let as_it_is = watts.is_none() && matches!(inputs.as_slice(), [input] if !input.is_log);

@@ -87,12 +87,14 @@ fn ended(session: Session) -> Result<()> {
 /// Prints the table, and where the rest is.
 fn tell(session: &Session, format: &FormatArgs) -> Result<()> {
     if !session.results.has_cells() {
-        say!("\nlog: {}", session.log);
+        say!("");
+        say!("log: {}", session.log);
         return Ok(());
     }
     let shown = format.show_results(&session.results);
     let place = &session.place;
-    say!("\nresults: {place}");
+    say!("");
+    say!("results: {place}");
     // A full disk may have left no room for it.
     if Path::new(place).join(report::PAGE).exists() {
         say!("report: {place}/{}", report::PAGE);

@@ -5,14 +5,29 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::Result;
+use foreign::Quoted;
 
 use crate::failure::bad_input;
 use crate::places;
 
+/// Characters of a name: while the run goes on, and where it was killed, more stand around them, and a file system takes 255
+/// (NAME_MAX).
+const LONGEST: usize = 200;
+
 /// The folder of a run that is to be called `name`, which no other is called.
 pub fn folder(name: &str) -> Result<PathBuf> {
-    if !is_name(Path::new(name)) || name.starts_with('.') {
-        bad_input!("--save: `{name}` is no name; use letters, digits, - and _, and no path");
+    let of_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if !name.starts_with(|c| of_name(c) && c != '-') || !name.chars().all(of_name) {
+        bad_input!(
+            "--save: `{}` is no name; use letters, digits, - and _, and no - at its beginning",
+            Quoted::new(name)
+        );
+    }
+    if name.len() > LONGEST {
+        bad_input!(
+            "--save: a name of {} characters is too long; use {LONGEST} at most",
+            name.len()
+        );
     }
     let folder = all().join(name);
     if folder.exists() {
@@ -66,10 +81,16 @@ mod tests {
 
     #[test]
     fn a_name_is_no_path() {
-        for name in ["", ".", "..", "a/b", "/a", "a/", ".hidden"] {
+        let long = "x".repeat(LONGEST + 1);
+        for name in [
+            "", ".", "..", "a/b", "/a", "a/", ".hidden", "-x", "a b", "a\nb", "\u{e4}", "a.b",
+            &long,
+        ] {
             let error = folder(name).unwrap_err();
             assert!(is_bad_input(&error), "{name}");
+            assert!(error.to_string().starts_with("--save: "), "{error}");
         }
+        assert!(folder("_a-B_9").is_ok() && folder(&"x".repeat(LONGEST)).is_ok());
         assert!(
             folder("no-run-has-this-name")
                 .unwrap()

@@ -25,7 +25,7 @@ use crate::images::Built;
 use crate::log::Log;
 use crate::progress::Progress;
 use crate::side_by_side;
-use crate::terminal::say;
+use crate::terminal::{print_lines, say};
 use crate::verdict::{self, Failure};
 use request::{Request, Round};
 use summary::{Done, Summary};
@@ -141,7 +141,8 @@ impl Soak {
         folder.write("soak.json", &self.summary.to_json()?);
         let closed = folder.close(Some(&self.log));
         let place = &closed.place;
-        say!("\n{}", self.summary.lines().join("\n"));
+        say!("");
+        print_lines(self.summary.lines());
         say!("summary: {place}");
         match end? {
             End::Time => closed.complete().map(drop),

@@ -13,9 +13,10 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use twox_hash::XxHash64;
 
+use crate::files;
 use crate::partial::{self, Shared};
 
 /// Digits of the number that stands for the contents.
@@ -37,8 +38,7 @@ pub struct Kept {
 /// The folder for `kind` in `parent` with these files. Older ones that nothing needs
 /// are removed.
 pub fn keep(parent: &Path, kind: &str, files: &[Named]) -> Result<Kept> {
-    let shown = || format!("{} can't be written", parent.display());
-    fs::create_dir_all(parent).with_context(shown)?;
+    files::make_folder(parent)?;
     partial::sweep(parent);
     let mut salt = 0;
     loop {
@@ -55,7 +55,8 @@ pub fn keep(parent: &Path, kind: &str, files: &[Named]) -> Result<Kept> {
                 Shared::remove_unless_held(&path);
                 salt += 1;
             }
-            None => make(parent, &name, files).with_context(shown)?,
+            None => make(parent, &name, files)
+                .map_err(|error| files::refused(parent, "written", &error))?,
         }
     }
 }

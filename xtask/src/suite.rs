@@ -43,7 +43,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::cli::TestArgs;
 use crate::failure::bad_input;
-use crate::terminal::say;
+use crate::terminal::print_lines;
 use crate::{audit, coverage, interrupt, miri, places, qemu, spent, toolchain};
 use case::Case;
 use gate::Gate;
@@ -137,7 +137,7 @@ fn follow_the_schema(written: &[String]) -> Result<String> {
         .args(host::packages())
         .args(["--test", "schema"])
         .args(["--", "--exact", "named_files_follow_it"]);
-    let output = spent::output(&mut cargo).context("cargo can't be started")?;
+    let output = spent::output(&mut cargo).with_context(toolchain::no_cargo)?;
     if !output.status.success() {
         bail!("{}", String::from_utf8_lossy(&output.stdout));
     }
@@ -200,9 +200,9 @@ fn boot(
         tally.run(vec![schema], jobs)?;
     }
     if let Some(count) = args.timings {
-        say!("{}", timings::table(tally.took(), count));
+        print_lines(timings::table(tally.took(), count).lines());
         if host {
-            say!("{}", timings::of_host(&host::said()?, count));
+            print_lines(timings::of_host(&host::said()?, count).lines());
         }
     }
     tally.judge()

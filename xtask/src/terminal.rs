@@ -4,7 +4,14 @@
 //!
 //! Where standard output is asked for as the place of a file ([`divert`]), nothing
 //! but that file goes there.
+//!
+//! Everything that is printed is printed here, a line at a time, and any text in it may be another's: a guest's, a file's,
+//! the environment's. So what a terminal would act on is escaped on the way out ([`foreign`]), ends of lines too. The
+//! exceptions are tabs, and what is made here: ends of lines, the colours of a table, the line that is rewritten.
 
+mod colour;
+
+use std::borrow::Cow;
 use std::env;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -14,6 +21,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result};
+use foreign::Quoted;
+use page::document::Document;
 
 /// Prints a formatted line of what was asked for.
 macro_rules! say {
@@ -57,25 +66,83 @@ pub fn plain(line: &str) -> String {
     plain
 }
 
+/// Characters of a line on standard error: ours have fewer, and so has a console's that can be read.
+const LONGEST: usize = 2000;
+
 /// Prints a line. What can't be is told by [`finish`]: a run goes on for what it writes.
 pub fn print(line: fmt::Arguments<'_>) {
-    let written = match DIVERTED.load(Ordering::Relaxed) {
-        true => writeln!(io::stderr(), "{line}"),
-        false => writeln!(io::stdout(), "{line}"),
-    };
-    remember(written);
+    put(&escaped(&line.to_string()));
+}
+
+/// Prints lines.
+pub fn print_lines<L: AsRef<str>>(lines: impl IntoIterator<Item = L>) {
+    lines
+        .into_iter()
+        .for_each(|line| print(format_args!("{}", line.as_ref())));
+}
+
+/// Prints a document, whose tables are no wider than `width`, with the colours that there may be.
+pub fn print_document(document: &Document, width: Option<usize>) {
+    let paint = colour::paint(has_colours());
+    // Its texts have been escaped when they got their places and colours.
+    document
+        .painted(width, paint)
+        .iter()
+        .for_each(|line| put(line));
 }
 
 /// Prints a line on standard error. There is no place to tell that it can't be: a
 /// terminal that was closed, of which the hangup is being told, is no reason to fail.
 pub fn print_aside(line: fmt::Arguments<'_>) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let line = line.to_string();
+    let line = match line.chars().nth(LONGEST) {
+        Some(_) => Quoted::up_to(LONGEST, &line).to_string(),
+        None => escaped(&line),
+    };
+    let _ = io::stderr().write_all((line + "\n").as_bytes());
+}
+
+/// Puts a line in the place of the one that standard error, a terminal, has now.
+pub fn rewrite(line: fmt::Arguments<'_>) {
+    let _ = write!(io::stderr(), "\r\x1b[K{}", escaped(&line.to_string()));
+}
+
+fn put(line: &str) {
+    let line = format!("{line}\n");
+    remember(match DIVERTED.load(Ordering::Relaxed) {
+        true => io::stderr().write_all(line.as_bytes()),
+        false => io::stdout().write_all(line.as_bytes()),
+    });
+}
+
+/// A line as it may go to a terminal.
+fn escaped(line: &str) -> String {
+    escaped_unless(line, |c| c == '\t')
+}
+
+fn escaped_unless(text: &str, own: impl Fn(char) -> bool) -> String {
+    let mut escaped = String::new();
+    foreign::escape(&mut escaped, text, own).expect("a string takes everything");
+    escaped
+}
+
+/// What goes to `stream` of a file's bytes: all, but to a terminal what may.
+pub fn bytes_for<'b>(stream: &impl IsTerminal, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+    match stream.is_terminal() {
+        true => {
+            let text = String::from_utf8_lossy(bytes);
+            let escaped = escaped_unless(&text, |c| ['\t', '\n'].contains(&c));
+            escaped.into_bytes().into()
+        }
+        false => bytes.into(),
+    }
 }
 
 /// Writes a whole file to standard output.
 pub fn write(bytes: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(bytes).and_then(|()| stdout.flush())
+    let bytes = bytes_for(&stdout, bytes);
+    stdout.write_all(&bytes).and_then(|()| stdout.flush())
 }
 
 /// Fails if something that was asked for could not be printed.
@@ -129,12 +196,51 @@ fn shows_colours(stream: &(impl IsTerminal + RawStream)) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     use super::*;
 
     #[test]
     fn what_firmware_draws_is_left_out() {
         let line = "\u{1b}[2J\u{1b}[01;01H\u{1b}[=3hrouse: a\tb\u{7}\r \u{e4}\u{1b}[";
         assert_eq!(plain(line), "rouse: a\tb \u{e4}");
+    }
+
+    /// What is printed elsewhere would not be escaped.
+    #[test]
+    fn nothing_else_prints() {
+        fn look_in(folder: &Path) {
+            for entry in fs::read_dir(folder).unwrap().flatten() {
+                let path = entry.path();
+                if path.is_dir() {
+                    look_in(&path);
+                } else if !path.ends_with("src/terminal.rs") {
+                    look_at(&path);
+                }
+            }
+        }
+        fn look_at(path: &Path) {
+            // To ask what it is, or for its descriptor, is not to print.
+            const ASKS: [&str; 2] = ["is_terminal()", ".as_fd()"];
+            let text = fs::read_to_string(path).unwrap();
+            for line in text
+                .lines()
+                .filter(|line| !line.trim_start().starts_with("//"))
+            {
+                let prints = ["print!(", "println!(", "io::stdout()", "io::stderr()"];
+                let prints = prints.iter().any(|word| line.contains(word));
+                let asks = ASKS.iter().any(|word| line.contains(word));
+                assert!(!prints || asks, "{}: {line}", path.display());
+            }
+        }
+        look_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
+    }
+
+    #[test]
+    fn a_line_is_one_and_acts_on_nothing() {
+        let line = "a\tb\n\u{1b}[31mc\r\u{202e}";
+        assert_eq!(escaped(line), "a\tb\\u{a}\\u{1b}[31mc\\u{d}\\u{202e}");
     }
 
     #[test]

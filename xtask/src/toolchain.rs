@@ -12,13 +12,21 @@ use results::Build;
 
 pub use fresh::cargo;
 
+use crate::failure::{BadInput, bad_input};
+use crate::places;
 use crate::terminal::note;
-use crate::{failure::bad_input, places};
 
 /// What both images are built for.
 pub const TARGET: &str = "aarch64-unknown-none-softfloat";
 /// What the virtual machine monitor is built for: static programs of Linux.
 pub const LINUX: &str = "aarch64-unknown-linux-musl";
+
+/// Why nothing can be built.
+pub fn no_cargo() -> BadInput {
+    BadInput::context(
+        "cargo can't be started; put it on the PATH, or get it as https://rustup.rs says",
+    )
+}
 
 /// Cargo's folder.
 pub fn home() -> PathBuf {

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `--watts FILE`: the figures of a model of energy, where the board's file has none or others.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
 use results::Watts;
 
 use crate::failure::bad_input;
-use crate::{mistake, places};
+use crate::{files, mistake, places};
 
 /// Reads the file that was named.
 pub fn read(path: &Path) -> Result<Watts> {
     let shown = places::shown(path);
-    let text = match fs::read_to_string(path) {
+    let text = match files::read_text(path) {
         Ok(text) => text,
         Err(error) => bad_input!(
             "--watts: {shown} can't be read ({error}); name a file with source, run, poll, wfi and el2"
@@ -31,7 +30,8 @@ pub fn read(path: &Path) -> Result<Watts> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::fs;
+
     use crate::failure::is_bad_input;
 
     #[test]

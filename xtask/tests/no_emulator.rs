@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What could not be tried for want of an emulator ends with status 2, and says what is
-//! missing and what to do.
+//! What could not be tried for want of an emulator ends with status 2, and says
+//! what is missing and what to do.
 
 use std::process::{Command, Stdio};
 
@@ -26,5 +26,35 @@ fn nothing_fails_that_could_not_be_tried() {
         for said in ["ROUSE_QEMU", NAMED, "unset it"] {
             assert!(complained.contains(said), "{line:?}: {complained}");
         }
+    }
+}
+
+#[test]
+fn a_name_is_refused_by_its_option() {
+    let long = "x".repeat(300);
+    for (name, said) in [
+        ("a b", "letters"),
+        ("--save=-x", "letters"),
+        (&long, "too long"),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
+            .args([
+                "run",
+                if name.starts_with("--") {
+                    name
+                } else {
+                    "--save"
+                },
+            ])
+            .args((!name.starts_with("--")).then_some(name))
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let complained = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{name}: {complained}");
+        assert!(
+            complained.contains(said) && complained.contains("--save"),
+            "{complained}"
+        );
     }
 }

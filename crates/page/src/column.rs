@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A column of a table, before it is drawn or aligned.
 
+use foreign::Quoted;
+
 /// A column: the title of its group, its own, and its texts.
 #[derive(Debug)]
 pub struct Column {
@@ -28,6 +30,17 @@ impl Column {
             title: title.into(),
             left: false,
             texts,
+        }
+    }
+
+    /// The same for people: without what a terminal would act on, and no text longer than a quote.
+    pub(crate) fn for_people(&self) -> Self {
+        let shown = |text: &String| Quoted::new(text).to_string();
+        Self {
+            group: shown(&self.group),
+            title: shown(&self.title),
+            left: self.left,
+            texts: self.texts.iter().map(shown).collect(),
         }
     }
 

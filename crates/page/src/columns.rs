@@ -317,7 +317,7 @@ fn statistics(cells: &[&Cell], scale: Scale) -> Vec<Column> {
             columns.push(column(
                 title,
                 &|stats, scale| match stats.supports(per_mille) {
-                    true => scale.show_percentile(of(stats)),
+                    true => scale.show_percentile(of(stats), stats.bounds()),
                     false => TOO_FEW.into(),
                 },
             ));

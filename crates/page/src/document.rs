@@ -16,8 +16,13 @@ mod data;
 mod mail;
 mod markdown;
 
+use foreign::Quoted;
+
 use crate::Column;
 use crate::grid::{self, Paint};
+
+/// Characters of a line: ours have fewer.
+const LINE: usize = 2000;
 
 /// A line, or a table.
 #[derive(Debug)]
@@ -53,6 +58,16 @@ impl Document {
         &self.0
     }
 
+    /// The same for people: what is quoted in it, a name, a note, a reason, may be another's, and must not act on a
+    /// terminal, nor begin a line.
+    fn for_people(&self) -> Self {
+        let blocks = self.0.iter().map(|block| match block {
+            Block::Line(line) => Block::Line(Quoted::up_to(LINE, line).to_string()),
+            Block::Table(columns) => Block::Table(columns.iter().map(Column::for_people).collect()),
+        });
+        Self(blocks.collect())
+    }
+
     /// The lines of a terminal, the tables no wider than `width`.
     pub fn terminal(&self, width: Option<usize>) -> Vec<String> {
         self.painted(width, &grid::plain)
@@ -60,7 +75,8 @@ impl Document {
 
     /// The same with colours.
     pub fn painted(&self, width: Option<usize>, paint: Paint<'_>) -> Vec<String> {
-        let lines = self.0.iter().flat_map(|block| match block {
+        let shown = self.for_people();
+        let lines = shown.0.iter().flat_map(|block| match block {
             Block::Line(line) => vec![line.clone()],
             Block::Table(columns) => grid::fitted(columns.iter().collect(), width, paint),
         });

@@ -13,7 +13,7 @@ use crate::scale::{Scale, operation};
 /// The median of a cell, as it is shown.
 fn median(cell: &Cell, scale: Scale) -> Option<f64> {
     let stats = cell.stats.filter(|stats| stats.supports(500))?;
-    Some(scale.of_cell(cell).percentile(stats.p50))
+    Some(scale.of_cell(cell).percentile(stats.p50, stats.bounds()))
 }
 
 /// How much more `cell` costs than on the bare machine: its own part.

@@ -2,7 +2,7 @@
 //! The unit in which values of a run are shown, and what they are values of.
 
 use plan::Workload;
-use results::{Cell, Results};
+use results::{Bounds, Cell, Results};
 
 /// How values of a run are shown.
 #[derive(Clone, Copy, Debug)]
@@ -115,11 +115,11 @@ impl Scale {
         }
     }
 
-    /// A percentile in the unit that is shown: where buckets hold more than one value the
-    /// middle of its bucket, and how far that is from its ends. Any value of a bucket is
-    /// shown alike, however it was found.
-    pub fn show_percentile(&self, value: u64) -> String {
-        let (middle, half) = self.bucket(value);
+    /// A percentile of these samples in the unit that is shown: where buckets hold more than one value
+    /// the middle of its bucket, and how far that is from its ends. Any value of a bucket is shown alike,
+    /// however it was found, but none that the least and the largest sample, which are known, rule out.
+    pub fn show_percentile(&self, value: u64, of: Bounds) -> String {
+        let (middle, half) = self.within(value, of);
         match half {
             ..0.5 => format!("{middle:.0}"),
             half => format!("{middle:.0}±{half:.0}"),
@@ -127,8 +127,20 @@ impl Scale {
     }
 
     /// The same as a number: the value, or the middle of its bucket.
-    pub fn percentile(&self, value: u64) -> f64 {
-        self.bucket(value).0
+    pub fn percentile(&self, value: u64, of: Bounds) -> f64 {
+        self.within(value, of).0
+    }
+
+    /// The middle of that part of a value's bucket in which samples can be, and how far that is from its ends.
+    fn within(&self, value: u64, of: Bounds) -> (f64, f64) {
+        let (middle, half) = self.bucket(value);
+        let begin = (middle - half).max(self.value(of.min));
+        let end = (middle + half).min(self.value(of.max));
+        // Of a file that contradicts itself it is the bucket.
+        match begin <= end {
+            true => (f64::midpoint(begin, end), (end - begin) / 2.0),
+            false => (middle, half),
+        }
     }
 
     /// The middle of a value's bucket in the unit that is shown, and how far that is from its
@@ -173,5 +185,46 @@ pub const fn operation(workload: Workload) -> &'static str {
         Workload::Frames => "frame, from the time at which it was meant to begin",
         Workload::Stream => "period",
         Workload::Overshoot => "poll, over its limit",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Medians that stood beside a least or a largest sample that they contradicted.
+    #[test]
+    fn no_middle_of_a_bucket_is_outside_of_the_samples() {
+        let scale = Scale::of(&Results::default());
+        let shown = |value, min, max| scale.show_percentile(value, Bounds { min, max });
+        assert_eq!(shown(21_330, 21_330, 30_000), "21337±7");
+        assert_eq!(shown(1420, 1420, 1420), "1420");
+        assert_eq!(shown(20_568, 20_568, 20_900), "20572±4");
+        assert_eq!(shown(20_568, 10_000, 20_900), "20560±16");
+        // A file that contradicts itself.
+        assert_eq!(shown(20_568, 30_000, 40_000), "20560±16");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_shown_is_between_the_least_and_the_largest(
+            values in proptest::collection::vec(0u64..1 << 50, 3),
+            hertz in proptest::option::of(1u64..4_000_000_000),
+        ) {
+            let mut values = values;
+            values.sort_unstable();
+            let mut results = Results::default();
+            if let Some(hertz) = hertz {
+                results.unit = "ticks".into();
+                results.machine.cntfrq_hz = hertz;
+            }
+            let scale = Scale::of(&results);
+            let bounds = Bounds { min: values[0], max: values[2] };
+            let shown = scale.percentile(values[1], bounds);
+            prop_assert!(scale.value(values[0]) <= shown && shown <= scale.value(values[2]));
+            let any = scale.percentile(values[1], Bounds::NONE);
+            prop_assert!((shown - any).abs() <= (any / 512.0).max(1.0));
+        }
     }
 }

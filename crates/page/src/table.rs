@@ -240,6 +240,7 @@ fn not_shown(results: &Results) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use results::Bounds;
     use results::samples::results;
 
     #[test]
@@ -299,7 +300,7 @@ mod tests {
         // 4000 ticks share their bucket with others: the same share of either core's cycles.
         let width = |scale: Scale, value| {
             scale
-                .show_percentile(value)
+                .show_percentile(value, Bounds::NONE)
                 .split_once('±')
                 .unwrap()
                 .1

@@ -6,8 +6,8 @@ use wire::{MARK, Record};
 
 use plan::{Under, Word};
 
-use crate::Results;
 use crate::records::{Collector, Records};
+use crate::{Repeated, Results};
 
 /// What is in the line by which the hypervisor says which deadline is over, before that.
 pub const LATE: &str = "rouse: deadline: ";
@@ -64,9 +64,18 @@ fn pieces(line: &str) -> impl Iterator<Item = &str> {
 pub fn results(text: &str) -> Option<Results> {
     let boots = boots(text);
     let mut results = Results::new("", "", None);
-    for boot in &boots {
+    let mut complaints: [Repeated; 3] = Default::default();
+    for (place, boot) in boots.iter().enumerate() {
         let under = boot.machine.get("under");
         results.add(under.and_then(|word| Under::parse(word)), boot);
+        // Which boot it was says something where there are several.
+        let number = if boots.len() > 1 { place + 1 } else { 0 };
+        for (texts, all) in complaints_of(&mut results).into_iter().zip(&mut complaints) {
+            texts.drain(..).for_each(|text| all.add(number, text));
+        }
+    }
+    for (texts, all) in complaints_of(&mut results).into_iter().zip(complaints) {
+        texts.extend(all.into_texts());
     }
     if let Some(why) = late(text) {
         results
@@ -74,6 +83,17 @@ pub fn results(text: &str) -> Option<Results> {
             .push(format!("the deadline is over: {why}"));
     }
     (!boots.is_empty()).then_some(results)
+}
+
+/// The lists of what is wrong.
+fn complaints_of(results: &mut Results) -> [&mut Vec<String>; 3] {
+    let Results {
+        missing,
+        damaged,
+        problems,
+        ..
+    } = results;
+    [missing, damaged, problems]
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use foreign::Quoted;
 use plan::{DIMENSIONS, End, Info, Place, Under, Word, Workload};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
@@ -13,7 +14,7 @@ use serde_json::Value;
 use crate::energy::EnergyModel;
 use crate::path::Critical;
 use crate::types::{Counts, is_zero};
-use crate::{Stage, Stats, words};
+use crate::{Stage, Stats, known, words};
 
 /// Name of what is no stage, but the sum of the stages.
 const STAMPED: &str = "traced";
@@ -55,10 +56,18 @@ pub struct Cell {
     pub cpus: u64,
     /// Affinity of the CPU that wakes the other and measures, as MPIDR_EL1 has it; left out where
     /// the workload is not between two CPUs, or where that is not known.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "known::read_affinity"
+    )]
+    #[schemars(schema_with = "known::schema_of_affinity")]
     pub sender: String,
     /// The same of the one that is woken.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "known::read_affinity"
+    )]
+    #[schemars(schema_with = "known::schema_of_affinity")]
     pub receiver: String,
     /// Wake-ups asked for at most.
     pub iterations: u64,
@@ -99,7 +108,9 @@ pub struct Cell {
     )]
     #[schemars(schema_with = "words_of_end")]
     pub ended: Option<End>,
-    /// What values count.
+    /// What its values count.
+    #[serde(deserialize_with = "known::read_unit")]
+    #[schemars(schema_with = "known::schema_of_unit")]
     pub unit: String,
     /// The sample from end to end; `null` if it was skipped.
     pub stats: Option<Stats>,
@@ -364,7 +375,10 @@ fn optional_known_word<'de, W: Word, D: Deserializer<'de>>(
 
 /// The value with this name, or what is wrong with the name.
 pub fn parsed<W: Word>(word: &str) -> Result<W, String> {
-    let unknown = || format!("there is no `{word}`; known are {}", W::NAMES.join(", "));
+    let unknown = || {
+        let word = Quoted::new(word);
+        format!("there is no `{word}`; known are {}", W::NAMES.join(", "))
+    };
     W::parse(word).ok_or_else(unknown)
 }
 

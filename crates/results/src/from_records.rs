@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::records::{CellRecords, Records, Stat};
 use crate::{
-    Cell, Counts, INSNS, Results, Stage, Stats, VIRTUAL, cell, clock, core_clocks, counter, words,
+    Cell, Counts, INSNS, Results, Stage, Stats, VIRTUAL, cell, clock, core_clocks, counter, known,
+    words,
 };
 
 /// Fields of the records `boot` and `machine` that have a place of their own.
@@ -169,17 +170,15 @@ fn convert(
         id: cell.id,
         under: match cell.fields.get("under") {
             None => under.ok_or("under: it is not said")?,
-            Some(under) => {
-                Under::parse(under).ok_or_else(|| format!("under: there is no `{under}`"))?
-            }
+            Some(under) => cell::parsed(under).map_err(|why| format!("under: {why}"))?,
         },
         unit: unit_of(&what, unit).into(),
         what,
         idles_by: word("idles_by"),
         event_stream_made_ns: number("event_stream_made_ns"),
         cpus: number("cpus"),
-        sender: word("sender"),
-        receiver: word("receiver"),
+        sender: known::affinity(&word("sender"))?,
+        receiver: known::affinity(&word("receiver"))?,
         iterations: number("iterations"),
         passes: number("passes"),
         passes_planned: number("passes_planned"),

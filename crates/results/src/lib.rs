@@ -22,10 +22,12 @@ mod from_records;
 #[cfg(any(test, feature = "samples"))]
 pub mod goldens;
 pub mod json;
+mod known;
 pub mod merge;
 pub mod neighbour;
 mod path;
 pub mod records;
+mod repeated;
 #[cfg(any(test, feature = "samples"))]
 pub mod samples;
 pub mod schema;
@@ -38,8 +40,9 @@ pub use cell::{Cell, keys};
 pub use core_clocks::CoreClock;
 pub use energy::{EnergyModel, Watts};
 pub use path::{Critical, Work};
+pub use repeated::Repeated;
 pub use spreadsheet::csv;
-pub use stats::{Stage, Stats};
+pub use stats::{Bounds, Stage, Stats};
 pub use types::{Build, Counts, Emulator, Machine, Origin, Parameter, Results, Serrors};
 pub use words::help;
 
@@ -48,3 +51,5 @@ pub use words::help;
 pub const VIRTUAL: &str = "vticks";
 /// The unit of samples that count instructions.
 pub const INSNS: &str = "insns";
+/// Every unit that values can have; nothing where it is not known.
+pub const UNITS: [&str; 5] = ["", INSNS, VIRTUAL, "ticks", "cycles"];

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use wire::{Damage, Record};
 
-use crate::Serrors;
+use crate::{Serrors, known};
 
 pub use boot::{ClockRecords, Probe, Records, Size, Step};
 pub use cell::{CellRecords, Stat};
@@ -122,7 +122,7 @@ impl Collector {
 
     fn check_sequence(&mut self, seq: u64) {
         let expected = self.expected;
-        self.expected = seq + 1;
+        self.expected = seq.saturating_add(1);
         if seq == expected {
             return;
         }
@@ -186,7 +186,10 @@ impl Collector {
                     *hertz = record.number(key).or(*hertz);
                 }
             }
-            "unit" => records.unit = Some((value("unit"), value("how"))),
+            "unit" => match known::unit(&value("unit")) {
+                Ok(unit) => records.unit = Some((unit.into(), value("how"))),
+                Err(why) => records.problems.push(why),
+            },
             "soak" => drop(
                 records
                     .soak
@@ -211,7 +214,7 @@ impl Collector {
                     cell_ms: number("cell_ms"),
                     guess_us: number("guess_us"),
                 });
-                self.step.of = number("cells") * number("passes");
+                self.step.of = number("cells").saturating_mul(number("passes"));
             }
             "progress" => {
                 let number = |key| record.number(key).unwrap_or(0);

@@ -43,7 +43,8 @@ pub fn csv(results: &Results) -> Result<String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(header())?;
     for cell in &results.cells {
-        writer.write_record(row(cell))?;
+        let row = row(cell);
+        writer.write_record(row.iter().map(|text| foreign::cell(text).into_owned()))?;
     }
     let bytes = writer.into_inner().context("results.csv")?;
     Ok(String::from_utf8(bytes)?)

@@ -28,6 +28,43 @@ pub struct Stats {
     pub mean: f64,
 }
 
+/// The least and the largest of samples: no other figure of theirs is outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// The least.
+    pub min: u64,
+    /// The largest.
+    pub max: u64,
+}
+
+impl Bounds {
+    /// Those of what is not bounded.
+    pub const NONE: Self = Self {
+        min: 0,
+        max: u64::MAX,
+    };
+
+    /// Those of all of `stats`.
+    pub fn of(stats: impl IntoIterator<Item = Stats>) -> Self {
+        let bounds = stats.into_iter().map(|stats| stats.bounds());
+        let both = bounds.reduce(|one, other| Self {
+            min: one.min.min(other.min),
+            max: one.max.max(other.max),
+        });
+        both.unwrap_or(Self::NONE)
+    }
+}
+
+impl Stats {
+    /// Its least and its largest sample.
+    pub const fn bounds(&self) -> Bounds {
+        Bounds {
+            min: self.min,
+            max: self.max,
+        }
+    }
+}
+
 /// A part of the sample.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
 #[serde(default)]

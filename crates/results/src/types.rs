@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Cell, CoreClock, json};
+use crate::{Cell, CoreClock, json, known};
 
 /// Version of the schema.
 const SCHEMA: u32 = 1;
@@ -42,6 +42,8 @@ pub struct Results {
     /// More about it, for people.
     pub fidelity_details: BTreeMap<String, String>,
     /// What values count.
+    #[serde(deserialize_with = "known::read_unit")]
+    #[schemars(schema_with = "known::schema_of_unit")]
     pub unit: String,
     /// How that was found out.
     pub unit_how: String,
@@ -114,6 +116,8 @@ pub struct Origin {
     /// More about it, for people.
     pub fidelity_details: BTreeMap<String, String>,
     /// What values count.
+    #[serde(deserialize_with = "known::read_unit")]
+    #[schemars(schema_with = "known::schema_of_unit")]
     pub unit: String,
     /// How that was found out.
     pub unit_how: String,
@@ -275,10 +279,19 @@ impl Build {
 
     /// The tree, for people: its commit, and whether files were changed since.
     pub fn tree(&self) -> String {
-        match (self.commit.as_str(), self.dirty) {
+        self.tree_as(self.commit.clone())
+    }
+
+    /// The same with the first digits of the commit.
+    pub fn short_tree(&self) -> String {
+        self.tree_as(self.commit.chars().take(12).collect())
+    }
+
+    fn tree_as(&self, commit: String) -> String {
+        match (commit.as_str(), self.dirty) {
             ("", _) => String::new(),
-            (commit, false) => commit.into(),
-            (commit, true) => format!("{commit}, with changes"),
+            (_, false) => commit,
+            (_, true) => format!("{commit}, with changes"),
         }
     }
 }

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use foreign::{QUOTED, Quoted};
 use plan::{Cell, DIMENSIONS, Info, Kind, Place};
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
@@ -123,7 +124,13 @@ pub fn read(words: impl IntoIterator<Item = (String, String)>) -> Result<Cell, S
     let mut cell = Cell::default();
     for (key, word) in words {
         if !word.is_empty() {
-            cell.set(&key, &word).map_err(|error| error.to_string())?;
+            let quoted = |error: plan::Error| match word.chars().count() {
+                ..=QUOTED => error.to_string(),
+                _ => error
+                    .to_string()
+                    .replace(&word, &Quoted::new(&word).to_string()),
+            };
+            cell.set(&key, &word).map_err(quoted)?;
         }
     }
     Ok(cell)

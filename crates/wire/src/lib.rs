@@ -89,6 +89,20 @@ const fn plain(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'%' | b'#' | b'=')
 }
 
+/// Whether `word` can be the name of a kind or of a field.
+fn is_name(word: &str) -> bool {
+    let of_name = |byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' | b'.');
+    !word.is_empty() && word.bytes().all(of_name)
+}
+
+/// Whether `field` is a key and a value as [`Line::field`] writes them.
+fn is_field(field: &str) -> bool {
+    let is_escaped = |value: &str| value.bytes().all(|byte| plain(byte) || byte == b'%');
+    field
+        .split_once('=')
+        .is_some_and(|(key, value)| is_name(key) && is_escaped(value))
+}
+
 struct Escape<'l>(&'l mut Line);
 
 impl Write for Escape<'_> {
@@ -110,7 +124,7 @@ pub enum Damage {
     NotARecord,
     /// Its checksum is missing or wrong.
     Checksum,
-    /// The checksum is right and the form is not: another version's writer.
+    /// The checksum is right and the form is not: no [`Line`] is like that.
     Form,
 }
 
@@ -143,18 +157,23 @@ impl<'a> Record<'a> {
             return Err(Damage::Checksum);
         }
         let mut parts = body[MARK.len()..].splitn(3, ' ');
-        let seq = parts.next().and_then(|seq| seq.parse().ok());
+        let seq = parts.next().filter(|seq| !seq.starts_with('+'));
+        let kind = parts.next().filter(|kind| is_name(kind));
+        let fields = parts.next();
+        if !fields.is_none_or(|fields| fields.split(' ').all(is_field)) {
+            return Err(Damage::Form);
+        }
         Ok(Self {
-            seq: seq.ok_or(Damage::Form)?,
-            kind: parts.next().ok_or(Damage::Form)?,
-            fields: parts.next().unwrap_or(""),
+            seq: seq.and_then(|seq| seq.parse().ok()).ok_or(Damage::Form)?,
+            kind: kind.ok_or(Damage::Form)?,
+            fields: fields.unwrap_or(""),
         })
     }
 
     /// Every field, key and still escaped value, in order.
     pub fn fields(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
         self.fields
-            .split_ascii_whitespace()
+            .split(' ')
             .filter_map(|field| field.split_once('='))
     }
 
@@ -229,6 +248,39 @@ mod tests {
         for behind in ["\r", "rouse: exit status 0", "0", " #12345678"] {
             let text = format!("{}{behind}", line());
             assert_eq!(Record::parse(&text).unwrap().seq, 17, "{behind}");
+        }
+    }
+
+    #[test]
+    fn what_no_line_is_like_is_refused() {
+        let parsed = |body: &str| {
+            let body = format!("{MARK}{body}");
+            let line = format!("{body} #{:08x}", CRC.checksum(body.as_bytes()));
+            Record::parse(&line).map(|record| record.fields().count())
+        };
+        assert_eq!(parsed("1 core-clock sys.a-b=%20 c_d="), Ok(2));
+        assert_eq!(parsed("1 end"), Ok(0));
+        for body in [
+            "1 0  \r#=",
+            "1 note \r#=",
+            "1 note a=1\t#b=2",
+            "1 note a=1  b=2",
+            "1 note a=1 ",
+            "1 note ",
+            "1  a=1",
+            "1 ",
+            "1",
+            "+1 note",
+            "1 Note",
+            "1 note a",
+            "1 note =1",
+            "1 note A=1",
+            "1 note a%=1",
+            "1 note a=b=c",
+            "1 note a=\u{e4}",
+            "1 note a=\u{1b}",
+        ] {
+            assert_eq!(parsed(body), Err(Damage::Form), "{body:?}");
         }
     }
 

@@ -8,15 +8,15 @@
 //! `cargo install mdbook` for instance.
 
 use std::env;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
 use crate::failure::bad_input;
-use crate::places;
 use crate::terminal::note;
+use crate::{files, places};
 
 /// Names another mdBook.
 const VARIABLE: &str = "ROUSE_MDBOOK";
@@ -39,9 +39,7 @@ pub fn ensure() -> Result<PathBuf> {
     if is_there() {
         return Ok(program);
     }
-    fs::create_dir_all(places::target().join("tools"))?;
-    let lock = File::create(places::target().join("tools/mdbook.lock"))?;
-    lock.lock().context("target/tools/mdbook.lock")?;
+    let _lock = files::lock(&places::target().join("tools/mdbook.lock"), || {})?;
     if !is_there() {
         provide(&folder)?;
         fs::write(&done, &wanted).with_context(|| done.display().to_string())?;

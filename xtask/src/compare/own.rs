@@ -3,8 +3,8 @@
 
 use page::own::times;
 use plan::Under;
-use results::Cell;
 use results::compare::{Comparison, Figures, Pair};
+use results::{Bounds, Cell};
 
 use page::grid::Column;
 use page::scale::Scale;
@@ -74,7 +74,7 @@ fn group(
 }
 
 fn signed(value: f64, scale: Scale) -> String {
-    let size = number(value.abs(), scale);
+    let size = number(value.abs(), scale, Bounds::NONE);
     if value < 0.0 {
         format!("-{size}")
     } else {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a comparison shows.
 
-use results::Cell;
 use results::compare::{
     Compared, Comparison, Differs, Figures, Order, Pair, Quantity, Verdict, order,
 };
+use results::{Bounds, Cell};
 
 use super::side::Side;
 use super::{gate, own};
@@ -154,16 +154,17 @@ fn columns(
 
 /// The median of a side's runs, with the lowest and the highest if they differ.
 fn figures(figures: &Figures, scale: Scale) -> String {
-    let value = number(figures.median(), scale);
+    let value = number(figures.median(), scale, figures.bounds);
     if figures.low() == figures.high() {
         return value;
     }
-    let [low, high] = [figures.low(), figures.high()].map(|figure| number(figure, scale));
+    let [low, high] =
+        [figures.low(), figures.high()].map(|figure| number(figure, scale, figures.bounds));
     format!("{value} [{low}, {high}]")
 }
 
 fn by(by: f64, scale: Scale) -> String {
-    let size = number(by.abs(), scale);
+    let size = number(by.abs(), scale, Bounds::NONE);
     match by {
         0.0 => "·".into(),
         by if by < 0.0 => format!("-{size}"),
@@ -215,7 +216,7 @@ fn changed_beside(found: &Comparison<'_>, scale: Scale) -> Vec<String> {
     let told = found.figures().filter(beside).map(|(pair, figure)| {
         let values = [&figure.a, &figure.b].map(|side| match figure.quantity {
             Quantity::Exits => format!("{}", side.median()),
-            _ => number(side.median(), scale),
+            _ => number(side.median(), scale, side.bounds),
         });
         let what = match figure.quantity {
             Quantity::Exits => "exits per wake-up",

@@ -53,10 +53,7 @@ impl Side {
     pub fn trees(&self) -> Vec<String> {
         let builds = self.runs.iter();
         let builds = builds.filter_map(|run| run.results.build.clone());
-        let short = |mut build: Build| {
-            build.commit.truncate(12);
-            build.tree()
-        };
+        let short = |build: Build| build.short_tree();
         let mut trees: Vec<String> = builds.map(short).collect();
         trees.retain(|tree| !tree.is_empty());
         trees.dedup();

@@ -15,7 +15,7 @@ use super::costs::Costs;
 use super::document;
 use crate::failure::{BadInput, bad_input};
 use crate::output::Output;
-use crate::places;
+use crate::{files, mistake, places};
 
 /// What baselines are of.
 pub trait Baseline: DeserializeOwned + Serialize {
@@ -60,11 +60,15 @@ const DOCUMENT: &str = "docs/cost.md";
 /// Reads a baseline.
 pub fn read<B: Baseline>(path: &Path) -> Result<B> {
     let shown = places::shown(path);
-    let text = fs::read_to_string(path).map_err(|error| {
+    let text = files::read_text(path).map_err(|error| {
         BadInput::error(format!("{shown} can't be read ({error}); name a baseline"))
     })?;
-    let base: B = serde_json::from_str(&text)
-        .map_err(|error| BadInput::error(format!("{shown} is no baseline ({error})")))?;
+    let base: B = serde_json::from_str(&text).map_err(|error| {
+        BadInput::error(format!(
+            "{shown} is no baseline ({})",
+            mistake::of_json(&error)
+        ))
+    })?;
     if base.schema() != B::SCHEMA {
         bad_input!(
             "{shown} has format {}, not {}; save a new one",
@@ -115,7 +119,7 @@ pub fn save<B: Baseline>(mut base: B, label: &str) -> Result<String> {
     let slug = slug(label);
     base.set_label(label);
     let folder = places::inside(B::FOLDER);
-    fs::create_dir_all(&folder).with_context(|| B::FOLDER.to_owned())?;
+    files::make_folder(&folder)?;
     let file = folder.join(format!("{number:02}-{slug}.json"));
     let text = serde_json::to_string_pretty(&base)? + "\n";
     Output::claim("--save", &file)?.write(&text)?;

@@ -17,6 +17,7 @@ use crate::board::Board;
 use crate::boot::{Boots, Launch, Outcome, Ready, Recorder, Show};
 use crate::cli::{JobArgs, LimitArgs, Metric, Unders};
 use crate::emulator::Emulator;
+use crate::failure;
 use crate::images::{self, Built, Guest};
 use crate::job::Job;
 use crate::partial::Scratch;
@@ -128,8 +129,14 @@ fn job(board: &str, mode: Mode, cpus: u32, arguments: &str) -> Result<Job> {
 pub fn check(outcome: &Outcome, under: Under, console: &str) -> Result<()> {
     match verdict::judge(outcome, under, false) {
         None if console.contains("exit status 0") => Ok(()),
-        None => bail!("under {under}: ended without saying so; the console said:\n{console}"),
-        Some(failure) => bail!("{}; the console said:\n{console}", failure.told()),
+        None => Err(failure::listed(
+            &format!("under {under}: ended without saying so; the console said"),
+            console,
+        )),
+        Some(failed) => Err(failure::listed(
+            &format!("{}; the console said", failed.told()),
+            console,
+        )),
     }
 }
 
@@ -146,7 +153,7 @@ pub fn build() -> Result<PathBuf> {
         let mut cargo = Command::new(&cargo);
         cargo.current_dir(places::root()).args(words);
         cargo.arg("--target-dir").arg(&directory);
-        let status = spent::status(&mut cargo).context("cargo can't be started")?;
+        let status = spent::status(&mut cargo).with_context(toolchain::no_cargo)?;
         Ok(status.success())
     };
     if !wanted.unless_fresh(run)? {

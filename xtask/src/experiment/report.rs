@@ -15,7 +15,7 @@ use super::verdict::Counts;
 use crate::failure::is_bad_input;
 use crate::interrupt;
 use crate::launch;
-use crate::terminal::{note, say};
+use crate::terminal::{note, print_document};
 
 /// Version of what is written; 1 was the list of experiments alone, whose claims had
 /// `text` and `ours` as texts; 2 had neither `tool`, `command` and `machine`, nor `runs`.
@@ -149,7 +149,7 @@ impl Done {
             Ok(report) => {
                 let mut document = Document::default();
                 report.show(&mut document);
-                say!("{}", document.terminal(None).join("\n"));
+                print_document(&document, None);
                 self.reports.push(report);
                 false
             }

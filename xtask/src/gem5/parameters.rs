@@ -5,14 +5,13 @@
 //! a result says what it is a result of.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
 use serde::Deserialize;
 
 use crate::failure::{BadInput, bad_input};
-use crate::{mistake, places};
+use crate::{files, mistake, places};
 
 /// The preset that is used unless another one is named.
 pub const DEFAULT: &str = "plain";
@@ -48,7 +47,7 @@ impl Parameters {
     pub fn load(path: &Path) -> Result<Self> {
         let shown = places::shown(path);
         let place = || BadInput::context(format!("{shown} can't be used; correct it"));
-        let text = fs::read_to_string(path).with_context(place)?;
+        let text = files::read_text(path).with_context(place)?;
         Self::parse(&text).with_context(place)
     }
 
@@ -133,6 +132,8 @@ pub fn json(values: &Values) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::failure::is_bad_input;
 

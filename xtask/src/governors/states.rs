@@ -10,7 +10,6 @@
 //! and residencies `R`, the price of state `i` is that of the shallower state `j`
 //! plus `(p_j - p_i) * R_i`.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
@@ -18,7 +17,7 @@ use cpuidle::{Hz, Kind, State, Table};
 use serde::Deserialize;
 
 use crate::failure::{BadInput, bad_input};
-use crate::mistake;
+use crate::{files, mistake};
 
 /// The file of the states that are taken if there is no other.
 const DEFAULT: &str = include_str!("states.toml");
@@ -127,7 +126,7 @@ impl States {
     /// Reads a file.
     fn read(path: &Path) -> Result<Self> {
         let shown = path.display();
-        let text = match fs::read_to_string(path) {
+        let text = match files::read_text(path) {
             Ok(text) => text,
             Err(error) => bad_input!(
                 "--states: {shown} can't be read ({error}); xtask/src/governors/states.toml is an example"

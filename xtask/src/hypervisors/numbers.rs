@@ -2,7 +2,6 @@
 //! What of the results the table has, as it is kept.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -13,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::boots::{ROWS, Row};
 use crate::failure::bad_input;
-use crate::places;
+use crate::{files, mistake, places};
 
 const SCHEMA: u32 = 1;
 
@@ -69,7 +68,7 @@ impl Numbers {
     pub fn read(path: &Path) -> Result<Self> {
         let shown = places::shown(path);
         let remedy = "make it by `cargo xtask hypervisors --save`";
-        let text = match fs::read_to_string(path) {
+        let text = match files::read_text(path) {
             Ok(text) => text,
             Err(error) => bad_input!("{shown} can't be read ({error}); {remedy}"),
         };
@@ -79,7 +78,10 @@ impl Numbers {
                 "{shown} has format {}, not {SCHEMA}; {remedy}",
                 numbers.schema
             ),
-            Err(error) => bad_input!("{shown} has no such numbers ({error}); {remedy}"),
+            Err(error) => {
+                let why = mistake::of_json(&error);
+                bad_input!("{shown} has no such numbers ({why}); {remedy}")
+            }
         }
     }
 
@@ -157,7 +159,7 @@ fn number(row: &Row, cell: &Cell, scale: Scale) -> Option<Number> {
     Some(Number {
         row: row.name.into(),
         under: cell.under.to_string(),
-        p50: scale.of_cell(cell).percentile(stats.p50),
+        p50: scale.of_cell(cell).percentile(stats.p50, stats.bounds()),
         exits: cell.tells_exits().then_some(exits),
     })
 }

@@ -63,7 +63,7 @@ fn run(directory: &Path, arguments: &[&str], planted: bool, note: &str) -> Resul
     if !planted {
         cargo.env_remove(PLANTED);
     }
-    let mut cargo = cargo.spawn().context("cargo can't be started")?;
+    let mut cargo = cargo.spawn().with_context(toolchain::no_cargo)?;
     let said = cargo.stderr.take().map(BufReader::new);
     for line in said
         .into_iter()

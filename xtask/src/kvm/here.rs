@@ -180,7 +180,8 @@ impl Measured {
         }
         let closed = self.folder.close(Some(&self.log));
         let log = self.log.place(&closed.place);
-        say!("\nresults: {}", closed.place);
+        say!("");
+        say!("results: {}", closed.place);
         if let Some(copy) = copy.filter(|_| results.has_cells()) {
             copy.write(&results.to_json()?)?;
         }

@@ -14,7 +14,7 @@ use crate::failure::{BadInput, bad_input};
 use crate::images::{self, Built, Guest};
 use crate::output::Output;
 use crate::terminal::say;
-use crate::{interrupt, output, places, toolchain};
+use crate::{files, interrupt, output, places, toolchain};
 
 /// Whose images of the guest these are: they run on any board.
 const BOARD: &str = "virt";
@@ -26,7 +26,7 @@ pub fn image(args: &ImageArgs) -> Result<()> {
         Some(path) => path.clone(),
         None => {
             let folder = places::target().join("image");
-            fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+            files::make_folder(&folder)?;
             folder.join("rouse-kvm")
         }
     };
@@ -38,8 +38,10 @@ pub fn image(args: &ImageArgs) -> Result<()> {
     executable(&path)?;
     say!("{}", output::shown(&path));
     say!(
-        "One static program for arm64 Linux with /dev/kvm: copy it there, and run it; --help lists its words.\n\
-         {} has the way from here to a table.",
+        "One static program for arm64 Linux with /dev/kvm: copy it there, and run it; --help lists its words."
+    );
+    say!(
+        "{} has the way from here to a table.",
         places::shown(&places::inside("docs/bring-up.md"))
     );
     Ok(())

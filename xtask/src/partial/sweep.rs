@@ -1,28 +1,36 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Removing what killed runs have left.
+//! Removing what killed runs have left, and naming what they have measured.
 
 use std::fs::{self, File, TryLockError};
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use super::lock::is_still;
 use super::{PREFIX, SUFFIX};
 use crate::places;
 use crate::terminal::note;
 
-/// Removes what killed runs have left in `parent`, and names what it has to leave.
+/// What is behind the name of a folder whose run was killed.
+const KILLED: &str = "-killed";
+/// The file in which everything stands that a run has measured so far.
+const LOG: &str = "serial.log";
+
+/// Removes what killed runs have left in `parent`, but what they have measured: that gets a name. Names what it has to
+/// leave.
 pub fn sweep(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for entry in entries {
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        if name.starts_with(PREFIX) && name.ends_with(SUFFIX) {
-            remove_if_left(&entry.path());
+        let name = name.strip_prefix(PREFIX);
+        if let Some(name) = name.and_then(|name| name.strip_suffix(SUFFIX)) {
+            sweep_one(&entry.path(), name);
         }
     }
 }
 
-/// Removes the file or folder `path` unless a living process has locked it.
-fn remove_if_left(path: &Path) {
+/// Removes or names the file or folder `path`, which was to be called `name`, unless a living process has locked it.
+fn sweep_one(path: &Path, name: &str) {
     let Ok(kind) = path.symlink_metadata().map(|what| what.file_type()) else {
         return;
     };
@@ -34,26 +42,70 @@ fn remove_if_left(path: &Path) {
         return;
     };
     match file.try_lock() {
-        Ok(()) if is_still(&file, path) => {
-            let bare = is_bare(path);
-            let removed = match kind.is_dir() {
-                true => fs::remove_dir_all(path),
-                false => fs::remove_file(path),
-            };
-            let shown = places::shown(path);
-            match removed {
-                // A live maker may be about to lock it, and makes another.
-                Ok(()) if bare => {}
-                Ok(()) => note!("removed what a killed run has left: {shown}"),
-                Err(error) => note!("a killed run has left {shown}, remove it by hand ({error})"),
-            }
-        }
+        Ok(()) if is_still(&file, path) => match kind.is_dir() && has_measured(path) {
+            true => keep(path, name),
+            false => remove(path, kind.is_dir()),
+        },
         Ok(()) | Err(TryLockError::WouldBlock) => {}
         Err(TryLockError::Error(error)) => note!(
             "left alone: {} may be of a run that goes on ({error}); remove it if there is none",
             places::shown(path)
         ),
     }
+}
+
+fn remove(path: &Path, is_folder: bool) {
+    let bare = is_bare(path);
+    let removed = match is_folder {
+        true => fs::remove_dir_all(path),
+        false => fs::remove_file(path),
+    };
+    let shown = places::shown(path);
+    match removed {
+        // A live maker may be about to lock it, and makes another.
+        Ok(()) if bare => {}
+        Ok(()) => note!("removed what a killed run has left: {shown}"),
+        Err(error) => note!("a killed run has left {shown}, remove it by hand ({error})"),
+    }
+}
+
+/// Gives the folder of a killed run a name that nothing has.
+fn keep(path: &Path, name: &str) {
+    match rename(path, name) {
+        Ok(kept) => {
+            note!(
+                "kept what a killed run has measured: {}",
+                places::shown(&kept)
+            );
+            // Parts of it may be folders that were in the making.
+            sweep(&kept);
+        }
+        Err(error) => note!(
+            "a killed run has left {}, which can't be given a name ({error}); do it by hand",
+            places::shown(path)
+        ),
+    }
+}
+
+fn rename(path: &Path, name: &str) -> io::Result<PathBuf> {
+    let numbered = (2..).map(|number| format!("{name}{KILLED}-{number}"));
+    for name in std::iter::once(format!("{name}{KILLED}")).chain(numbered) {
+        let kept = path.with_file_name(name);
+        if kept.symlink_metadata().is_err() {
+            return fs::rename(path, &kept).map(|()| kept);
+        }
+    }
+    unreachable!("numbers don't end")
+}
+
+/// Whether a machine has printed anything to a log in `folder`, or in a folder in it.
+fn has_measured(folder: &Path) -> bool {
+    let mut entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.any(|entry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() => has_measured(&entry.path()),
+        Ok(kind) => kind.is_file() && entry.file_name() == LOG && !is_bare(&entry.path()),
+        Err(_) => false,
+    })
 }
 
 /// Whether there is nothing in it.

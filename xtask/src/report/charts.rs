@@ -62,8 +62,9 @@ impl Charts {
 
     /// Writes them, and tells their names.
     pub fn write(self) -> Result<()> {
+        say!("");
         say!(
-            "\n{} charts in {}:",
+            "{} charts in {}:",
             self.files.len(),
             places::shown(&self.folder)
         );

@@ -5,12 +5,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use results::Results;
+use foreign::Quoted;
 use results::capture;
 use results::merge::Run;
+use results::{Repeated, Results};
 
 use crate::failure::bad_input;
-use crate::{places, saved};
+use crate::{files, mistake, places, saved};
+
+/// Kinds of complaints that are told of a file.
+const KINDS: usize = 20;
+/// Characters of a sentence of ours that quotes something.
+const LONG: usize = 600;
 
 const REMEDY: &str = "name a run folder, a results.json or a serial log";
 
@@ -80,15 +86,12 @@ impl Input {
     }
 
     fn read_file(file: &Path, shown: &str) -> Result<Self> {
-        let bytes = match fs::read(file) {
+        let bytes = match files::read(file) {
             Ok(bytes) => bytes,
             Err(error) => bad_input!("{shown} can't be read ({error}); {REMEDY}{}", saved::told()),
         };
         let text = String::from_utf8_lossy(&bytes);
-        let is_log = !text
-            .trim_start_matches('\u{feff}')
-            .trim_start()
-            .starts_with('{')
+        let is_log = !text.trim_start().starts_with('{')
             || capture::has_records(text.lines().next().unwrap_or_default());
         let results = if is_log {
             from_log(&text, shown)?
@@ -105,16 +108,31 @@ impl Input {
         })
     }
 
-    /// What is wrong with it, for people.
-    pub fn complaints(&self) -> impl Iterator<Item = String> {
+    /// What is wrong with it, for people: of many kinds the first.
+    pub fn complaints(&self) -> Vec<String> {
         let damaged = self.results.damaged.iter();
-        let damaged = damaged.map(|cell| format!("{}: {cell} is damaged, not used", self.shown));
+        let damaged = damaged.map(|cell| format!("{} is damaged, not used", Quoted::new(cell)));
         let problems = self.results.problems.iter();
+        let problems = problems.map(|problem| Quoted::up_to(LONG, problem).to_string());
         let incomplete = self.results.incomplete_text();
-        let incomplete = incomplete.map(|missing| format!("{}: incomplete: {missing}", self.shown));
-        damaged
-            .chain(problems.map(|problem| format!("{}: {problem}", self.shown)))
-            .chain(incomplete)
+        let incomplete =
+            incomplete.map(|missing| format!("incomplete: {}", Quoted::up_to(LONG, &missing)));
+        let mut kinds = Repeated::default();
+        let all = damaged.chain(problems).chain(incomplete);
+        all.for_each(|text| kinds.add(0, text));
+        let mut lines: Vec<String> = kinds
+            .into_texts()
+            .map(|text| format!("{}: {text}", self.shown))
+            .collect();
+        let more = lines.len().saturating_sub(KINDS);
+        if more > 0 {
+            lines.truncate(KINDS);
+            lines.push(format!(
+                "{}: and {more} kinds more; the page has all",
+                self.shown
+            ));
+        }
+        lines
     }
 }
 
@@ -129,15 +147,18 @@ fn from_log(text: &str, shown: &str) -> Result<Results> {
 }
 
 fn from_json(text: &str, shown: &str) -> Result<Results> {
-    let results: Results = match serde_json::from_str(text.trim_start_matches('\u{feff}')) {
+    let results: Results = match serde_json::from_str(text) {
         Ok(results) => results,
-        Err(error) => bad_input!("{shown} is no results.json ({error}); {REMEDY}"),
+        Err(error) => bad_input!(
+            "{shown} is no results.json ({}); {REMEDY}",
+            mistake::of_json(&error)
+        ),
     };
     if results.schema != 1 {
         bad_input!(
             "{shown}: schema {} is not known, only 1 is; use the version that wrote it ({})",
             results.schema,
-            results.tool
+            Quoted::new(&results.tool)
         );
     }
     Ok(results)

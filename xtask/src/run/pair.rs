@@ -81,7 +81,8 @@ pub fn run(args: &RunArgs, sides: [GivenArgs; 2]) -> Result<()> {
         .each_ref()
         .map(|session| PathBuf::from(&session.place));
     for (name, session) in ["A", "B"].into_iter().zip(sessions) {
-        say!("\n{name}:");
+        say!("");
+        say!("{name}:");
         tell(&session, &FormatArgs::default())?;
         ended(session)?;
     }

@@ -18,7 +18,8 @@ use results::{Cell, Results};
 
 use self::boot::{Passes, Traced};
 use self::log::Sample;
-use crate::terminal::say;
+use crate::failure;
+use crate::terminal::print_lines;
 
 /// Samples that are counted of each cell.
 const COUNT: u32 = 100;
@@ -78,14 +79,14 @@ pub fn run() -> Result<()> {
     for options in RUNS {
         let Traced { results, counted } = boot::run(options, COUNT)?;
         let cells = compared(&results, counted)?;
-        say!("{}", table::of(&cells));
+        print_lines(table::of(&cells).lines());
         differences.extend(cells.iter().flat_map(|cell| cell.differences()));
     }
     if !differences.is_empty() {
-        bail!(
-            "the log of the emulator says something else:\n{}",
-            differences.join("\n")
-        );
+        return Err(failure::listed(
+            "the log of the emulator says something else",
+            &differences.join("\n"),
+        ));
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail, ensure};
 use super::ON_TARGET;
 use super::passed::{Given, Passed};
 use super::pool::{self, Task};
-use crate::terminal::say;
+use crate::terminal::print_lines;
 use crate::{browser, pages as kinds, places, spent, toolchain};
 
 /// How many of the last lines that Cargo said are shown of tests that failed: it stops at the
@@ -81,13 +81,13 @@ pub fn aloud(how: How) -> Result<()> {
         let others = others.join().unwrap_or_else(|panic| resume_unwind(panic));
         (status, others)
     });
-    let well = status?.context("cargo can't be started")?.success();
+    let well = status?.with_context(toolchain::no_cargo)?.success();
     let mut failed = Vec::from_iter((!well).then_some(first.name));
     for (name, outcome) in others {
         match outcome {
-            Ok(what) => say!("{name}: {what}"),
+            Ok(what) => print_lines(format!("{name}: {what}").lines()),
             Err(why) => {
-                say!("{name}: FAILED, {why:#}");
+                print_lines(format!("{name}: FAILED, {why:#}").lines());
                 failed.push(name);
             }
         }
@@ -168,7 +168,7 @@ impl Kind {
         command.stdin(Stdio::null());
         command.stdout(log.try_clone().with_context(place)?);
         let status = spent::status(command.stderr(log));
-        if status.context("cargo can't be started")?.success() {
+        if status.with_context(toolchain::no_cargo)?.success() {
             return Ok(());
         }
         let said = fs::read(path).with_context(place)?;
@@ -197,7 +197,7 @@ impl Tests {
         };
         let mut cargo = self.cargo();
         let built = spent::output(cargo.args(["--no-run", "--message-format=json"]));
-        let built = built.context("cargo can't be started")?;
+        let built = built.with_context(toolchain::no_cargo)?;
         let said = String::from_utf8_lossy(&built.stderr);
         ensure!(built.status.success(), "it can't be compiled:\n{said}");
         let programs = toolchain::executables(&built.stdout);

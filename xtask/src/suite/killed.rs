@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::partial::Scratch;
+use crate::partial::{Scratch, sweep};
 use crate::{places, spent};
 
 /// How long something may take that must happen.
@@ -98,6 +98,17 @@ pub fn leaves_no_emulator() -> Result<()> {
             .with_context(|| format!("the emulator, process {emulator}, is left"))?;
     }
     ensure!(!out.exists(), "{} is there but not complete", out.display());
+    // What it has measured is the next run's to name, not to remove.
+    sweep(out.parent().context("it is in a folder")?);
+    let kept = out.with_file_name("killed-outright-killed");
+    let log = fs::read_to_string(kept.join("serial.log"));
+    let log = log.with_context(|| kept.display().to_string())?;
+    ensure!(
+        results::capture::has_records(&log),
+        "no record is in {}",
+        kept.display()
+    );
+    fs::remove_dir_all(kept)?;
     Ok(())
 }
 

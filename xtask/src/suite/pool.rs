@@ -12,7 +12,7 @@ use anyhow::{Result, bail, ensure};
 use super::timings::Took;
 use crate::interrupt;
 use crate::spent::Account;
-use crate::terminal::say;
+use crate::terminal::{print_lines, say};
 
 /// A test.
 pub struct Task<'a> {
@@ -95,13 +95,13 @@ impl Tally {
             self.took.push(took);
         }
         match outcome {
-            Outcome::Ok(more) => say!("{name}: ok{more}"),
+            Outcome::Ok(more) => print_lines(format!("{name}: ok{more}").lines()),
             Outcome::Skipped(why) => {
                 say!("{name}: skipped, {why}");
                 self.skipped.push(name.into());
             }
             Outcome::Failed(why) => {
-                say!("{name}: FAILED, {why}");
+                print_lines(format!("{name}: FAILED, {why}").lines());
                 self.failed.push(name.into());
             }
         }

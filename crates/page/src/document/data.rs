@@ -45,8 +45,14 @@ fn of_table(columns: &[Column]) -> csv::Result<String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(columns.iter().map(grid::name))?;
     for number in 0..grid::rows(columns) {
-        let texts = columns.iter().map(|column| column.texts().get(number));
-        writer.write_record(texts.map(|text| text.map_or("", String::as_str)))?;
+        let texts = columns.iter().map(|column| {
+            let text = column.texts().get(number).map_or("", String::as_str);
+            match column.is_left() {
+                true => foreign::cell(text),
+                false => text.into(),
+            }
+        });
+        writer.write_record(texts.map(|text| text.into_owned()))?;
     }
     let bytes = writer.into_inner().map_err(|error| error.into_error())?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())

@@ -21,7 +21,7 @@ impl Document {
     #[must_use]
     pub fn mail(&self, command: &str) -> String {
         let mut lines = Vec::new();
-        for block in self.blocks() {
+        for block in self.for_people().blocks() {
             match block {
                 Block::Line(line) => lines.extend(wrapped(&ascii(line), "")),
                 Block::Table(columns) => lines.extend(table(columns)),

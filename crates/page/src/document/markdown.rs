@@ -11,7 +11,7 @@ impl Document {
     pub fn markdown(&self, command: &str) -> String {
         let mut text = String::new();
         let mut in_list = false;
-        for block in self.blocks() {
+        for block in self.for_people().blocks() {
             match block {
                 Block::Line(line) if line.starts_with("  ") => {
                     text += &format!("- {}\n", escaped(line.trim()));

@@ -2,7 +2,7 @@
 //! What tables of medians share: what tells cells from each other, and their values.
 
 use plan::Info;
-use results::{Cell, Results, keys};
+use results::{Bounds, Cell, Results, keys};
 
 use crate::Column;
 use crate::scale::Scale;
@@ -52,10 +52,10 @@ pub fn names(cells: Vec<&Cell>) -> Vec<Column> {
 }
 
 /// A value in the unit that is shown, as tables show it; half of one, of two in the
-/// middle, only here.
-pub fn number(value: f64, scale: Scale) -> String {
+/// middle, only here. It is one of samples with these `bounds`.
+pub fn number(value: f64, scale: Scale, bounds: Bounds) -> String {
     if value.fract() == 0.0 && value >= 0.0 {
-        return scale.show_percentile(value as u64);
+        return scale.show_percentile(value as u64, bounds);
     }
     let value = value * scale.value(1);
     match value.fract() == 0.0 || value >= 1000.0 {

@@ -74,15 +74,21 @@ fn columns(found: &Comparison<'_>, results: &Results, scale: Scale) -> Vec<Colum
     columns.extend(Units::of(cells, results, scale).column());
     columns.extend([
         of("runs", &|total, _| total.a.runs().to_string()),
-        of("median", &|total, scale| number(total.a.median(), scale)),
-        of("lowest", &|total, scale| number(total.a.low(), scale)),
-        of("highest", &|total, scale| number(total.a.high(), scale)),
+        of("median", &|total, scale| {
+            number(total.a.median(), scale, total.a.bounds)
+        }),
+        of("lowest", &|total, scale| {
+            number(total.a.low(), scale, total.a.bounds)
+        }),
+        of("highest", &|total, scale| {
+            number(total.a.high(), scale, total.a.bounds)
+        }),
     ]);
     if path > 0 {
         let work = measured.iter().map(|(pair, _)| {
             let work = pair.figure(Quantity::Work);
             work.map_or("-".into(), |work| {
-                number(work.a.median(), scale.of_cell(pair.cell))
+                number(work.a.median(), scale.of_cell(pair.cell), work.a.bounds)
             })
         });
         let title = Quantity::Work.name();

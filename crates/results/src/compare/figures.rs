@@ -3,7 +3,7 @@
 
 use significance::{FEWEST, detectable, median, residuals};
 
-use crate::Cell;
+use crate::{Bounds, Cell, Stats};
 
 /// What is compared of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +50,15 @@ impl Quantity {
         matches!(self, Self::Path | Self::Median)
     }
 
+    /// Statistics of what it is a figure of; `None` of what are no samples.
+    fn samples(self, cell: &Cell) -> Option<Stats> {
+        match self {
+            Self::Path => Some(cell.critical.as_ref()?.net),
+            Self::Work | Self::Median | Self::P90 | Self::P99 => cell.stats,
+            Self::Exits => None,
+        }
+    }
+
     /// The figure of one run; `None` if it has none, or too few samples for it.
     /// `apart`: the samples of all runs are taken apart.
     pub fn of(self, cell: &Cell, apart: bool) -> Option<f64> {
@@ -57,7 +66,7 @@ impl Quantity {
         let percentile = |per_mille, value: u64| stats.supports(per_mille).then_some(value as f64);
         match (self, apart) {
             (Self::Path, true) => {
-                let net = cell.critical.as_ref()?.net;
+                let net = self.samples(cell)?;
                 net.supports(500).then_some(net.p50 as f64)
             }
             (Self::Work, true) | (Self::Median, false) => {
@@ -85,34 +94,44 @@ impl Quantity {
 
 /// The figures of a side, one of each run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Figures(Vec<f64>);
+pub struct Figures {
+    of_runs: Vec<f64>,
+    /// Of the samples that they are figures of.
+    pub bounds: Bounds,
+}
 
 impl Figures {
     /// Those of `cells`, one of each run; `None` if a run has none.
     fn of(quantity: Quantity, cells: &[&Cell], apart: bool) -> Option<Self> {
         let figures = cells.iter().map(|cell| quantity.of(cell, apart));
         let figures: Option<Vec<f64>> = figures.collect();
-        figures.filter(|figures| !figures.is_empty()).map(Self)
+        let of_runs = figures.filter(|figures| !figures.is_empty())?;
+        let samples = cells.iter().filter_map(|cell| quantity.samples(cell));
+        let bounds = Bounds::of(samples);
+        Some(Self { of_runs, bounds })
     }
 
     /// Their median.
     pub fn median(&self) -> f64 {
-        median(&self.0).unwrap_or(0.0)
+        median(&self.of_runs).unwrap_or(0.0)
     }
 
     /// The lowest.
     pub fn low(&self) -> f64 {
-        self.0.iter().copied().fold(f64::INFINITY, f64::min)
+        self.of_runs.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
     /// The highest.
     pub fn high(&self) -> f64 {
-        self.0.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+        self.of_runs
+            .iter()
+            .copied()
+            .fold(f64::NEG_INFINITY, f64::max)
     }
 
     /// How many runs.
     pub fn runs(&self) -> usize {
-        self.0.len()
+        self.of_runs.len()
     }
 
     fn overlaps(&self, other: &Self) -> bool {
@@ -213,7 +232,7 @@ impl Compared {
 
     /// The probability that runs of one population fall as far apart.
     pub(super) fn alone(&self) -> f64 {
-        significance::p_value(&self.a.0, &self.b.0)
+        significance::p_value(&self.a.of_runs, &self.b.of_runs)
     }
 
     /// Judges by the p-value that the family leaves of its own; `can` tells whether these
@@ -239,7 +258,7 @@ impl Compared {
     /// How the runs of a side are spread, in parts of A's median; empty if that is not known.
     pub(super) fn residuals(&self) -> Vec<f64> {
         let of = self.a.median();
-        let mut residuals = residuals(&[&self.a.0, &self.b.0]);
+        let mut residuals = residuals(&[&self.a.of_runs, &self.b.of_runs]);
         residuals.iter_mut().for_each(|residual| *residual /= of);
         residuals.retain(|residual| residual.is_finite());
         residuals
@@ -324,10 +343,14 @@ mod tests {
 
     #[test]
     fn no_difference_of_nothing_is_none_and_anything_more_is_without_end() {
+        let one = |figure| Figures {
+            of_runs: vec![figure],
+            bounds: Bounds::NONE,
+        };
         let compared = |a: f64, b: f64| Compared {
             quantity: Quantity::Exits,
-            a: Figures(vec![a]),
-            b: Figures(vec![b]),
+            a: one(a),
+            b: one(b),
             verdict: Verdict::Unknown,
             p_value: None,
             saw_none_at: None,

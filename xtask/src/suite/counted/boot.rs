@@ -18,6 +18,7 @@ use super::marks::Marks;
 use super::stub::{Stop, Stub};
 use crate::cli::{Cli, Verb};
 use crate::emulator_process::{EmulatorProcess, Line};
+use crate::failure;
 use crate::images::{self, Built};
 use crate::job::Job;
 use crate::partial::Scratch;
@@ -58,8 +59,11 @@ pub fn run(options: &[&str], count: u32) -> Result<Traced> {
     let console = console(&lines);
     drop(process);
     Ok(Traced {
-        results: capture::results(&console).with_context(|| {
-            format!("the machine has printed no results; its console said:\n{console}")
+        results: capture::results(&console).ok_or_else(|| {
+            failure::listed(
+                "the machine has printed no results; its console said",
+                &console,
+            )
         })?,
         counted,
     })

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Text of others: of a guest, a file, a log, the environment.
+//!
+//! | shown | by | what becomes of it |
+//! |---|---|---|
+//! | to people | [`Escaped`] | what acts on a terminal or can't be seen is written as `\u{1b}` |
+//! | within a sentence | [`Quoted`] | the same, and it is cut: both ends and the length are left |
+//! | in a spreadsheet | [`cell`] | text that would be computed begins with `'` |
+
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+use alloc::borrow::Cow;
+use alloc::format;
+use alloc::string::ToString;
+use core::fmt::{self, Display, Write};
+
+/// Characters that are left of a text within a sentence.
+pub const QUOTED: usize = 200;
+
+/// Characters that are not controls and have no shape of their own, or change that of others (Unicode 16.0,
+/// general categories Cf, Zl and Zp; the tags and the fillers of Hangul are invisible, too).
+const HIDDEN: [(char, char); 26] = [
+    ('\u{ad}', '\u{ad}'),
+    ('\u{600}', '\u{605}'),
+    ('\u{61c}', '\u{61c}'),
+    ('\u{6dd}', '\u{6dd}'),
+    ('\u{70f}', '\u{70f}'),
+    ('\u{890}', '\u{891}'),
+    ('\u{8e2}', '\u{8e2}'),
+    ('\u{115f}', '\u{1160}'),
+    ('\u{180e}', '\u{180e}'),
+    ('\u{200b}', '\u{200f}'),
+    ('\u{2028}', '\u{202e}'),
+    ('\u{2060}', '\u{206f}'),
+    ('\u{3164}', '\u{3164}'),
+    ('\u{fe00}', '\u{fe0f}'),
+    ('\u{feff}', '\u{feff}'),
+    ('\u{ffa0}', '\u{ffa0}'),
+    ('\u{fff0}', '\u{fffb}'),
+    ('\u{110bd}', '\u{110bd}'),
+    ('\u{110cd}', '\u{110cd}'),
+    ('\u{13430}', '\u{1343f}'),
+    ('\u{1bca0}', '\u{1bca3}'),
+    ('\u{1d173}', '\u{1d17a}'),
+    ('\u{e0000}', '\u{e0fff}'),
+    // Private use: what a terminal makes of it nobody knows.
+    ('\u{e000}', '\u{f8ff}'),
+    ('\u{f0000}', '\u{ffffd}'),
+    ('\u{100000}', '\u{10fffd}'),
+];
+
+/// Whether a terminal would act on a character, or not show it: controls (C0, DEL, C1), ends of lines, directions of
+/// writing, and what takes no room.
+#[must_use]
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || HIDDEN
+            .iter()
+            .any(|&(first, last)| (first..=last).contains(&c))
+}
+
+/// Writes `text`, what is hidden as `\u{1b}`, unless `own` says that it is meant.
+///
+/// # Errors
+/// Those of `to`.
+pub fn escape(to: &mut impl Write, text: &str, own: impl Fn(char) -> bool) -> fmt::Result {
+    text.chars()
+        .try_for_each(|c| match is_hidden(c) && !own(c) {
+            true => write!(to, "{}", c.escape_unicode()),
+            false => to.write_char(c),
+        })
+}
+
+/// A text without anything hidden.
+#[derive(Clone, Copy, Debug)]
+pub struct Escaped<'t>(pub &'t str);
+
+impl Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        escape(f, self.0, |_| false)
+    }
+}
+
+/// A text without anything hidden, of which no more is left than a reader needs to know it, as long as it is once
+/// escaped.
+#[derive(Clone, Copy, Debug)]
+pub struct Quoted<'t> {
+    text: &'t str,
+    most: usize,
+}
+
+impl<'t> Quoted<'t> {
+    /// A word, or a line.
+    #[must_use]
+    pub const fn new(text: &'t str) -> Self {
+        Self::up_to(QUOTED, text)
+    }
+
+    /// One of which `most` characters are left.
+    #[must_use]
+    pub const fn up_to(most: usize, text: &'t str) -> Self {
+        Self { text, most }
+    }
+}
+
+impl Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = Escaped(self.text).to_string();
+        let shown_length = shown.chars().count();
+        if shown_length <= self.most {
+            return f.write_str(&shown);
+        }
+        // The end often has the place, or the remedy.
+        let end = self.most / 4;
+        let at = |place: usize| {
+            let mut places = shown.char_indices().map(|(at, _)| at);
+            places.nth(place).unwrap_or(shown.len())
+        };
+        let (begin, end) = (
+            &shown[..at(self.most - end)],
+            &shown[at(shown_length - end)..],
+        );
+        let length = self.text.chars().count();
+        write!(f, "{begin}...{end} ({length} characters)")
+    }
+}
+
+/// A text as a cell of a spreadsheet that computes nothing of it (OWASP, CSV Injection).
+#[must_use]
+pub fn cell(text: &str) -> Cow<'_, str> {
+    // A dash alone stands for no value.
+    match text.starts_with(['=', '+', '-', '@', '\t', '\r']) && text != "-" {
+        true => format!("'{text}").into(),
+        false => text.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::ops::RangeInclusive;
+
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_is_hidden_is_named() {
+        for (text, shown) in [
+            ("a\u{1b}]0;x\u{7}", "a\\u{1b}]0;x\\u{7}"),
+            ("a\r\n\tb\u{7f}\u{9b}", "a\\u{d}\\u{a}\\u{9}b\\u{7f}\\u{9b}"),
+            (
+                "\u{202e}\u{2066}\u{200b}\u{2028}",
+                "\\u{202e}\\u{2066}\\u{200b}\\u{2028}",
+            ),
+            ("\u{feff}\u{ad}\u{e0041}", "\\u{feff}\\u{ad}\\u{e0041}"),
+            ("ä µ±·─ 漢 e\u{301}", "ä µ±·─ 漢 e\u{301}"),
+        ] {
+            assert_eq!(Escaped(text).to_string(), shown);
+        }
+    }
+
+    /// The standard library knows what can't be printed. More than that is what has no shape, and is a letter or a mark
+    /// by its category.
+    #[test]
+    fn what_shows_is_not_hidden() {
+        const SHAPELESS: [RangeInclusive<char>; 6] = [
+            '\u{115f}'..='\u{1160}',
+            '\u{180e}'..='\u{180e}',
+            '\u{3164}'..='\u{3164}',
+            '\u{fe00}'..='\u{fe0f}',
+            '\u{ffa0}'..='\u{ffa0}',
+            '\u{e0000}'..='\u{e0fff}',
+        ];
+        for c in '\0'..=char::MAX {
+            let shows = !c.is_control() && !format!("a{c}").escape_debug().any(|c| c == '\\');
+            let shapeless = SHAPELESS.iter().any(|range| range.contains(&c));
+            assert!(!shows || shapeless || !is_hidden(c) || c == '\\', "{c:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_quoted_keeps_both_ends_and_its_length() {
+        let text = format!("begin{}end", "x".repeat(100_000));
+        let quoted = Quoted::new(&text).to_string();
+        assert!(quoted.starts_with("beginx") && quoted.ends_with("xend (100008 characters)"));
+        assert!(quoted.len() < QUOTED + 30, "{quoted}");
+        assert_eq!(Quoted::up_to(4, "äöüß").to_string(), "äöüß");
+        assert_eq!(
+            Quoted::up_to(4, "äöüßx").to_string(),
+            "äöü...x (5 characters)"
+        );
+    }
+
+    #[test]
+    fn nothing_is_computed() {
+        for text in ["=1+1", "+1", "-1", "@SUM(1)", "\t=1", "\r=1"] {
+            assert_eq!(cell(text), format!("'{text}"));
+        }
+        for text in ["", "-", "0x0", "a=b", "insns"] {
+            assert_eq!(cell(text), text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_hidden_is_left(text in any::<String>(), most in 1usize..300) {
+            prop_assert!(!Escaped(&text).to_string().contains(is_hidden));
+            let quoted = Quoted::up_to(most, &text).to_string();
+            prop_assert!(!quoted.contains(is_hidden));
+            prop_assert!(quoted.chars().count() <= most + 40);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Texts of results that can't be just any: what stands in a file is refused if it is none of them.
+
+use foreign::Quoted;
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+
+use crate::UNITS;
+
+/// A unit.
+///
+/// # Errors
+/// Names what is none, and those that there are.
+pub fn unit(text: &str) -> Result<&'static str, String> {
+    let known = UNITS.iter().find(|known| **known == text);
+    known.copied().ok_or_else(|| {
+        let units = UNITS[1..].join(", ");
+        format!(
+            "there is no unit `{}`; known are {units}",
+            Quoted::new(text)
+        )
+    })
+}
+
+/// The affinity of a CPU (MPIDR_EL1), as `0x101`; nothing where it is not known.
+///
+/// # Errors
+/// Names what is none.
+pub fn affinity(text: &str) -> Result<String, String> {
+    let digits = text.strip_prefix("0x");
+    let number = digits.filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
+    let number = number.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    match (text, number) {
+        ("", _) => Ok(String::new()),
+        (_, Some(number)) => Ok(format!("{number:#x}")),
+        (_, None) => Err(format!("`{}` is no affinity, as 0x101", Quoted::new(text))),
+    }
+}
+
+pub fn read_unit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    unit(&text).map(str::to_owned).map_err(D::Error::custom)
+}
+
+pub fn read_affinity<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    affinity(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+}
+
+pub fn schema_of_unit(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": UNITS })
+}
+
+pub fn schema_of_affinity(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "pattern": "^(0x[0-9a-f]+)?$" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_affinities_are_affinities() {
+        assert_eq!(affinity("0x0"), Ok("0x0".into()));
+        assert_eq!(affinity("0x10A"), Ok("0x10a".into()));
+        assert_eq!(affinity(""), Ok(String::new()));
+        for text in [
+            "0",
+            "0x",
+            "0x+1",
+            "=1+1",
+            "-1",
+            " 0x0",
+            "0x1ffffffffffffffff",
+        ] {
+            assert!(affinity(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_units_are_units() {
+        assert_eq!(unit("vticks"), Ok("vticks"));
+        let why = unit(&"=1".repeat(1000)).unwrap_err();
+        assert!(
+            why.contains("(2000 characters)") && why.len() < 400,
+            "{why}"
+        );
+    }
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Texts that come again: each once, with how often it came, and in which boots.
+
+use std::collections::BTreeMap;
+
+/// Texts, in the order in which they came first.
+#[derive(Debug, Default)]
+pub struct Repeated {
+    texts: Vec<(String, Times)>,
+    places: BTreeMap<String, usize>,
+}
+
+#[derive(Debug)]
+struct Times {
+    count: u64,
+    /// The first and the last boot, from 1; 0 if they are not known.
+    boots: (usize, usize),
+}
+
+impl Repeated {
+    /// Adds a text of boot number `boot`, from 1; 0 if that is not known.
+    pub fn add(&mut self, boot: usize, text: String) {
+        if let Some(&place) = self.places.get(&text) {
+            let times = &mut self.texts[place].1;
+            times.count += 1;
+            times.boots.1 = boot;
+            return;
+        }
+        self.places.insert(text.clone(), self.texts.len());
+        let boots = (boot, boot);
+        self.texts.push((text, Times { count: 1, boots }));
+    }
+
+    /// Each of them, with what is to be known of it.
+    pub fn into_texts(self) -> impl Iterator<Item = String> {
+        self.texts
+            .into_iter()
+            .map(|(text, times)| match times.text() {
+                Some(times) => format!("{text} ({times})"),
+                None => text,
+            })
+    }
+}
+
+impl Times {
+    fn text(&self) -> Option<String> {
+        match (self.count, self.boots) {
+            (1, (0, _)) => None,
+            (1, (boot, _)) => Some(format!("boot {boot}")),
+            (count, (0, _)) => Some(format!("{count} times")),
+            (count, (first, last)) if first == last => Some(format!("{count} times, boot {first}")),
+            (count, (first, last)) => Some(format!("{count} times, boots {first} to {last}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(texts: &[(usize, &str)]) -> Vec<String> {
+        let mut repeated = Repeated::default();
+        for &(boot, text) in texts {
+            repeated.add(boot, text.into());
+        }
+        repeated.into_texts().collect()
+    }
+
+    #[test]
+    fn what_comes_again_is_told_once() {
+        let all: Vec<_> = (1..=300).map(|boot| (boot, "lost")).collect();
+        assert_eq!(told(&all), ["lost (300 times, boots 1 to 300)"]);
+        let some = [(2, "b"), (2, "a"), (2, "b"), (3, "c")];
+        assert_eq!(
+            told(&some),
+            ["b (2 times, boot 2)", "a (boot 2)", "c (boot 3)"]
+        );
+        assert_eq!(told(&[(0, "a"), (0, "b"), (0, "a")]), ["a (2 times)", "b"]);
+    }
+}
