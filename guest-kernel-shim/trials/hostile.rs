@@ -28,6 +28,7 @@ mod sgis;
 mod shapes;
 mod space;
 mod stubs;
+mod switches;
 mod system;
 mod tally;
 mod timers;
@@ -103,6 +104,7 @@ const CLASSES: &[Class] = &[
     Class::new("timers", timers::run),
     Class::new("waits", waits::run),
     Class::new("faults", faults::run).cpus(4),
+    Class::new("switches", switches::run).cpus(4).once(),
     // Last, because its victims never come back.
     Class::new("ruin", ruin::run).cpus(5).once(),
 ];

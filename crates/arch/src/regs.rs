@@ -142,17 +142,17 @@ registers! {
     /// As ICC_AP0R2_EL1, Group 1.
     ICC_AP1R3_EL1 = "S3_0_C12_C9_3", write;
     /// As ICC_AP0R1_EL1, of the guest's interface.
-    ICH_AP0R1_EL2 = "S3_4_C12_C8_1", write;
+    ICH_AP0R1_EL2 = "S3_4_C12_C8_1", read write;
     /// As ICC_AP0R2_EL1, of the guest's interface.
-    ICH_AP0R2_EL2 = "S3_4_C12_C8_2", write;
+    ICH_AP0R2_EL2 = "S3_4_C12_C8_2", read write;
     /// As ICH_AP0R2_EL2.
-    ICH_AP0R3_EL2 = "S3_4_C12_C8_3", write;
+    ICH_AP0R3_EL2 = "S3_4_C12_C8_3", read write;
     /// As ICH_AP0R1_EL2, Group 1.
-    ICH_AP1R1_EL2 = "S3_4_C12_C9_1", write;
+    ICH_AP1R1_EL2 = "S3_4_C12_C9_1", read write;
     /// As ICH_AP0R2_EL2, Group 1.
-    ICH_AP1R2_EL2 = "S3_4_C12_C9_2", write;
+    ICH_AP1R2_EL2 = "S3_4_C12_C9_2", read write;
     /// As ICH_AP0R2_EL2, Group 1.
-    ICH_AP1R3_EL2 = "S3_4_C12_C9_3", write;
+    ICH_AP1R3_EL2 = "S3_4_C12_C9_3", read write;
 
     /// Traps of AArch32 system registers.
     HSTR_EL2 = "S3_4_C1_C1_3", read write;

@@ -152,6 +152,19 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
         others
     }
 
+    /// Serves what others asked of the vCPU's SGIs and PPIs.
+    pub(crate) fn sync(&mut self) {
+        let forward = self.shared.with(|distributor| distributor.forwards());
+        self.list.sync(&mut self.interface, self.private, forward);
+    }
+
+    /// Makes SGI or PPI `intid` active.
+    pub(crate) fn activate(&mut self, intid: u32) {
+        let priority = self.private.priority(intid);
+        self.list
+            .set_active(&mut self.interface, intid, priority, true);
+    }
+
     /// Enables the physical interrupts of the timers that can be delivered: a level is
     /// to wait in the machine, where it is gone when it is low.
     pub fn follow_timers(&mut self) {
@@ -194,7 +207,7 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
         self.list.drain(&mut self.interface, |one| match one.hw() {
             // Its line makes it pending again.
             Some(_) => {}
-            None if one.intid() < PRIVATE => private.set_pending(one.intid()),
+            None if one.intid() < PRIVATE => private.give_back(1 << one.intid()),
             None => shared.with(|distributor| distributor.give_back(one.intid())),
         });
         self.release_timers(0);

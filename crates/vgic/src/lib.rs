@@ -7,7 +7,7 @@
 //! in the queue behind them, both in [`List`]. The guest handles it: active, in
 //! a list register. [`List::sync`] moves interrupts between the first two when
 //! a register changed; the CPU interface does the rest by itself. [`Delivery`] puts the
-//! parts together, on any CPU.
+//! parts together, on any CPU. [`switch`] has hardware deliver in its place, and back.
 //!
 //! The guest sees a GIC with one security state (GICD_CTLR.DS = 1) and
 //! affinity routing always on. Only Group 1 is delivered.
@@ -26,7 +26,10 @@ mod listed;
 mod lr;
 mod private;
 mod redistributor;
+mod requests;
 mod spi;
+pub mod switch;
+mod sync;
 
 pub use audit::Fault;
 pub use bits::ones;

@@ -3,17 +3,18 @@
 //!
 //! Any CPU may write a vCPU's redistributor, and the vCPU's own CPU reads it on
 //! every interrupt, so the registers are atomics and the owner takes no lock.
-//! What touches list registers is left as a request, which the owner serves in
-//! [`List::sync`].
+//! What touches list registers is left as a request ([`Requests`]), which the owner
+//! serves in [`List::sync`].
 
 use core::fmt;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU8, AtomicU32};
 
 use crate::PRIVATE;
 use crate::bits::ones;
 use crate::list::List;
 use crate::lr::Bank;
+use crate::requests::Requests;
 
 /// Registers of the SGIs and PPIs of a vCPU; one bit per INTID where not said
 /// otherwise.
@@ -23,17 +24,15 @@ pub struct Private {
     pub(crate) group: AtomicU32,
     /// Enabled.
     pub(crate) enabled: AtomicU32,
-    /// Pending and not in a list register.
-    pub(crate) pending: AtomicU32,
+    /// Pending: what is not in a list register.
+    pub(crate) pending: Requests,
+    /// Active: what the owner has not yet seen.
+    pub(crate) active: Requests,
     /// Edge-triggered PPIs, by bit; SGIs always are.
     pub(crate) edge: AtomicU32,
     pub(crate) priority: [AtomicU8; PRIVATE as usize],
     /// GICR_WAKER.ProcessorSleep.
     pub(crate) sleeping: AtomicU32,
-    /// Requests to the owner.
-    pub(crate) withdraw: AtomicU32,
-    pub(crate) activate: AtomicU32,
-    pub(crate) deactivate: AtomicU32,
     /// Enabled, in Group 1 and forwarded by the distributor, as of the owner's
     /// last look at all three.
     ready: AtomicU32,
@@ -52,17 +51,15 @@ impl Default for Private {
 impl Private {
     /// As after reset: Group 0, disabled, not pending.
     #[must_use]
-    pub const fn new() -> Self {
+    pub fn new() -> Self {
         Self {
             group: AtomicU32::new(0),
             enabled: AtomicU32::new(0),
-            pending: AtomicU32::new(0),
+            pending: Requests::new(),
+            active: Requests::new(),
             edge: AtomicU32::new(0),
             priority: [const { AtomicU8::new(0) }; PRIVATE as usize],
             sleeping: AtomicU32::new(1),
-            withdraw: AtomicU32::new(0),
-            activate: AtomicU32::new(0),
-            deactivate: AtomicU32::new(0),
             ready: AtomicU32::new(0),
             listed_pending: AtomicU32::new(0),
             listed_active: AtomicU32::new(0),
@@ -113,47 +110,50 @@ impl Private {
     /// this order: where hardware delivers they are its to serve.
     #[must_use]
     pub fn take_requests(&self) -> [u32; 3] {
-        [&self.withdraw, &self.deactivate, &self.activate].map(|bits| bits.swap(0, AcqRel))
+        [
+            self.pending.take_clear(),
+            self.active.take_clear(),
+            self.active.take_set(u32::MAX),
+        ]
     }
 
     /// Makes the INTIDs of `bits` active when the owner syncs.
     pub fn activate(&self, bits: u32) {
-        self.activate.fetch_or(bits, AcqRel);
-    }
-
-    /// INTIDs whose pending or active state software has taken back since the
-    /// owner last synced.
-    fn withdrawn(&self) -> u32 {
-        self.withdraw.load(Acquire) | self.deactivate.load(Acquire)
+        self.active.set(bits);
     }
 
     /// INTIDs that are pending and not listed, though they could be.
     #[must_use]
     pub(crate) fn deliverable(&self) -> u32 {
-        self.pending.load(Acquire) & self.ready.load(Acquire)
+        self.pending() & self.ready.load(Acquire)
     }
 
     /// INTIDs with a request that the owner has not served.
     #[must_use]
     pub(crate) fn requested(&self) -> u32 {
-        self.withdrawn() | self.activate.load(Acquire)
+        self.pending.to_clear() | self.active.to_clear() | self.active.to_set()
     }
 
     /// INTIDs that are pending and not in a list register.
     #[must_use]
     pub fn pending(&self) -> u32 {
-        self.pending.load(Acquire)
+        self.pending.to_set()
     }
 
     /// Makes `intid` pending until it can be delivered.
     pub fn set_pending(&self, intid: u32) {
-        self.pending.fetch_or(1 << intid, AcqRel);
+        self.pending.set(1 << intid);
+    }
+
+    /// The owner gives pending INTIDs back, but for those that were withdrawn meanwhile.
+    pub fn give_back(&self, bits: u32) {
+        self.pending.give_back(bits);
     }
 
     /// Takes the pending INTIDs of `of` over: they are the caller's to deliver.
     #[must_use]
     pub fn take_pending(&self, of: u32) -> u32 {
-        self.pending.fetch_and(!of, AcqRel) & of
+        self.pending.take_set(of)
     }
 }
 
@@ -165,7 +165,7 @@ impl fmt::Display for Private {
             "IGROUPR0 {:#010x}  ISENABLER0 {:#010x}  ISPENDR0 {:#010x}",
             self.group.load(Relaxed),
             self.enabled.load(Relaxed),
-            self.pending.load(Relaxed)
+            self.pending()
         )
     }
 }
@@ -192,7 +192,7 @@ impl List {
             let one = self.withdraw(bank, intid);
             // A line makes its interrupt pending again by itself, if it is high.
             if one.is_some_and(|one| one.hw().is_none()) {
-                private.set_pending(intid);
+                private.give_back(1 << intid);
             }
         }
         for intid in ones(private.take_pending(ready).into()) {

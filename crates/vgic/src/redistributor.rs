@@ -85,13 +85,13 @@ impl Redistributor<'_> {
                 0x100 | 0x180 => private.enabled.load(Acquire).into(),
                 0x200 | 0x280 => {
                     let listed = private.listed_pending.load(Acquire);
-                    let listed = listed & !private.withdraw.load(Acquire);
-                    (private.pending.load(Acquire) | listed | self.lines).into()
+                    let listed = listed & !private.pending.to_clear();
+                    (private.pending.to_set() | listed | self.lines).into()
                 }
                 0x300 | 0x380 => {
                     let listed = private.listed_active.load(Acquire);
-                    let listed = listed & !private.deactivate.load(Acquire);
-                    (private.activate.load(Acquire) | listed).into()
+                    let listed = listed & !private.active.to_clear();
+                    (private.active.to_set() | listed).into()
                 }
                 0xc00 => SGIS_EDGE,
                 0xc04 => spread(private.edge.load(Acquire) >> 16),
@@ -104,20 +104,10 @@ impl Redistributor<'_> {
             0x080 => private.group.store(bits, Release),
             0x100 => drop(private.enabled.fetch_or(bits, AcqRel)),
             0x180 => drop(private.enabled.fetch_and(!bits, AcqRel)),
-            0x200 => drop(private.pending.fetch_or(bits, AcqRel)),
-            0x280 => {
-                private.pending.fetch_and(!bits, AcqRel);
-                private.withdraw.fetch_or(bits, AcqRel);
-            }
-            // The last of two writes counts, also where the owner sees both at once.
-            0x300 => {
-                private.deactivate.fetch_and(!bits, AcqRel);
-                private.activate.fetch_or(bits, AcqRel);
-            }
-            0x380 => {
-                private.activate.fetch_and(!bits, AcqRel);
-                private.deactivate.fetch_or(bits, AcqRel);
-            }
+            0x200 => private.pending.set(bits),
+            0x280 => private.pending.clear(bits),
+            0x300 => private.active.set(bits),
+            0x380 => private.active.clear(bits),
             0xc04 => private.edge.store(gather(value) << 16, Release),
             _ => return (0, false),
         }

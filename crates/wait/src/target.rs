@@ -7,6 +7,14 @@
 
 use crate::request::Request;
 
+/// The count that comes `ticks` after `count`. One beyond the counter's range is one that never comes,
+/// and not one that is over.
+#[must_use]
+#[inline(always)]
+pub const fn after(count: u64, ticks: u64) -> u64 {
+    count.saturating_add(ticks)
+}
+
 /// What a loop counts of itself, for [`Target::count`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
@@ -46,6 +54,12 @@ pub trait Target {
 
     /// The time, ticks, by a clock that never goes back.
     fn now(&self) -> u64;
+
+    /// The time that is `ticks` after now, [`after`].
+    #[inline(always)]
+    fn deadline(&self, ticks: u64) -> u64 {
+        after(self.now(), ticks)
+    }
 
     /// Whether the interrupt handler has set its flag since
     /// [`Target::clear_interrupted`].

@@ -57,3 +57,24 @@ fn times_are_scaled_and_factors_are_not() {
     assert_eq!((scaled.max, scaled.grow_start), (200, 50));
     assert_eq!((scaled.grow, scaled.shrink), (2, 2));
 }
+
+#[test]
+fn a_time_beyond_the_counter_is_none_that_is_over() {
+    let edges = [
+        0,
+        1,
+        2,
+        1 << 62,
+        (1 << 63) - 1,
+        1 << 63,
+        u64::MAX - 1,
+        u64::MAX,
+    ];
+    for count in edges {
+        for ticks in edges {
+            let then = wait::target::after(count, ticks);
+            let exact = u128::from(count) + u128::from(ticks);
+            assert_eq!(u128::from(then), exact.min(u64::MAX.into()));
+        }
+    }
+}

@@ -7,6 +7,7 @@ use platform::Conduit;
 
 use super::beside;
 use super::tally::Tally;
+use guest_kernel_shim::clock;
 use guest_kernel_shim::hypervisor::{self, Registers, call};
 use guest_kernel_shim::machine::platform;
 use guest_kernel_shim::percpu;
@@ -38,6 +39,32 @@ pub fn run(tally: &mut Tally, random: &mut Random) {
     known(tally, random);
     knobs(tally, random);
     watches(tally);
+    periods(tally);
+}
+
+/// A period that ends beyond the counter's range is one that does not end: no wake-up is lost.
+fn periods(tally: &mut Tally) {
+    let watch = |period| {
+        let place = platform().memory[0].base;
+        call(u64::from(abi::CALL_WATCH), [place, period, 0])[0]
+    };
+    let now = clock::now();
+    let long = [
+        1 << 62,
+        (1 << 63) - 1,
+        1 << 63,
+        u64::MAX - 2 * now,
+        u64::MAX - now,
+    ];
+    for period in long.into_iter().chain([u64::MAX - 1, u64::MAX]) {
+        let answer = watch(period);
+        clock::pause(clock::ticks(10));
+        tally.case(
+            answer == SUCCESS,
+            format_args!("watch for {period:#x}: {answer:#x}"),
+        );
+    }
+    tally.case(watch(0) == SUCCESS, format_args!("watch no longer"));
 }
 
 /// Whether the function is served: PSCI belongs to another class.

@@ -65,6 +65,68 @@ victim_off_direct:
     victim_deliver
     b       victim_off_active
 
+    // Gets the interface for itself, and turns itself off.
+    .global victim_off_owned
+victim_off_owned:
+    orr     x0, x0, #1
+    victim_deliver
+    b       victim_off
+
+    // Gets the interface for itself and gives it back, again and again, counts at [x0, #8] when
+    // EL2 does not agree with the machine, and turns itself off.
+    .global victim_switch
+victim_switch:
+    mov     x20, x0
+    mov     x21, #32
+1:  orr     x0, x20, #1
+    victim_deliver
+    ldr     x0, ={set}
+    mov     x1, #{deliver}
+    mov     x2, #0
+    hvc     #0
+    cbnz    x0, 2f                          // refused: something is active
+    ldr     x0, ={audit}
+    mov     x1, #{told}
+    hvc     #0
+    cbz     x0, 2f
+    ldr     x1, [x20, #8]
+    add     x1, x1, #1
+    str     x1, [x20, #8]
+    dsb     sy
+2:  subs    x21, x21, #1
+    b.ne    1b
+    mov     x0, x20
+    b       victim_off
+
+    // Takes each of SGIs 0 to 15, and turns itself off; x0 as for the last two.
+    .global victim_takes_direct
+// strict any rule: it is hostile.
+victim_takes_direct:
+    orr     x0, x0, #1
+    .global victim_takes
+victim_takes:
+    victim_deliver
+    mov     x1, #7
+    msr     S3_0_C12_C12_5, x1              // ICC_SRE_EL1
+    mov     x1, #0xff
+    msr     S3_0_C4_C6_0, x1                // ICC_PMR_EL1
+    mov     x1, #1
+    msr     S3_0_C12_C12_7, x1              // ICC_IGRPEN1_EL1
+    isb
+    mov     x3, #0
+    mov     x4, #0xffff
+3:  mrs     x1, S3_0_C12_C12_0              // ICC_IAR1_EL1
+    cmp     x1, #16
+    b.hs    3b
+    msr     S3_0_C12_C12_1, x1              // ICC_EOIR1_EL1
+    isb
+    mov     x2, #1
+    lsl     x2, x2, x1
+    orr     x3, x3, x2
+    cmp     x3, x4
+    b.ne    3b
+    b       victim_off
+
     // An undefined instruction, with the vectors at x0.
     .global victim_vectors
 victim_vectors:
@@ -199,6 +261,8 @@ victim_returns:
     "#,
     set = const abi::CALL_SET,
     deliver = const abi::Knob::Deliver as usize,
+    audit = const abi::CALL_AUDIT,
+    told = const abi::audit::RUNNING_TOLD,
 );
 
 arch::symbol_addresses! {
@@ -208,6 +272,14 @@ arch::symbol_addresses! {
     off_active = victim_off_active;
     /// The same, when it owns the physical CPU interface.
     off_direct = victim_off_direct;
+    /// Turns itself off when it owns the physical CPU interface.
+    off_owned = victim_off_owned;
+    /// Owns it and gives it back, and turns itself off.
+    switch = victim_switch;
+    /// Takes every SGI, and turns itself off.
+    takes = victim_takes;
+    /// The same, when it owns the physical CPU interface.
+    takes_direct = victim_takes_direct;
     /// Has its vectors where it is told, and an exception.
     vectors = victim_vectors;
     /// Goes where it is told, its vectors there as well.
@@ -234,8 +306,8 @@ arch::symbol_addresses! {
 
 /// What victims count.
 #[repr(align(64))]
-struct Count(AtomicU64);
-static COUNT: Count = Count(AtomicU64::new(0));
+struct Count(AtomicU64, AtomicU64);
+static COUNT: Count = Count(AtomicU64::new(0), AtomicU64::new(0));
 
 fn count_region() -> Region {
     Region {
@@ -250,9 +322,16 @@ pub fn count() -> u64 {
     COUNT.0.load(Acquire)
 }
 
-/// Forgets it; the address where they count.
+/// How often EL2 did not agree with the machine.
+pub fn complaints() -> u64 {
+    pages::clean(count_region());
+    COUNT.1.load(Acquire)
+}
+
+/// Forgets both; the address where they count.
 pub fn reset_count() -> u64 {
     COUNT.0.store(0, Release);
+    COUNT.1.store(0, Release);
     pages::clean(count_region());
     COUNT.0.as_ptr() as u64
 }

@@ -93,6 +93,8 @@ operations! {
     MaskAll = "mask-all", 3, |_, random| { insn::mask_irq(); pause(random); insn::unmask_irq(); };
     /// Group 1 off for a while at the CPU interface.
     Group = "mask-group", 2, mask_group;
+    /// An SGI of another made active by register for a while.
+    Activate = "activate", 3, |_, random| activate(random);
     /// Reads of distributor and redistributor.
     Read = "read", 4, |me, random| check::identification(me, random);
     /// Which side owns the CPU interface.
@@ -185,7 +187,11 @@ fn deliver(me: &PerCpu, random: &mut Random) {
         if deliver == abi::Deliver::Direct {
             neighbour::none();
         }
-        knob(KnobValue::Deliver(deliver));
+        let (knob, word) = KnobValue::Deliver(deliver).encode();
+        if hypervisor::present() {
+            // Refused while another has an SGI active here.
+            hypervisor::call(u64::from(abi::CALL_SET), [knob as u64, word, 0]);
+        }
     }
 }
 
@@ -242,6 +248,15 @@ fn disable(me: &PerCpu, random: &mut Random) {
     redistributor(me).disable_all(chosen);
     pause(random);
     redistributor(me).enable_all(chosen);
+}
+
+/// It is not acknowledged meanwhile. What was active already is ended early, and no matter.
+fn activate(random: &mut Random) {
+    let target = redistributor(random.of(percpu::all()));
+    let bit = 1 << (OWN + random.below(u64::from(SGIS - OWN)) as u32);
+    target.set_active(bit);
+    pause(random);
+    target.clear_active(bit);
 }
 
 fn mask_priority(_: &PerCpu, random: &mut Random) {

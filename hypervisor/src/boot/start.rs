@@ -137,7 +137,10 @@ fn take_over(discovered: &Discovered) -> ! {
 /// Has each CPU with a vCPU decide again when it looks whether something is wrong.
 fn review_looks(machine: &Machine) {
     for cpu in vm::vm().cpus {
-        cpu.vcpu.pending_word.fetch_or(pending_word::REVIEW, SeqCst);
+        cpu.vcpu
+            .switch
+            .word()
+            .fetch_or(pending_word::REVIEW, SeqCst);
         // The bit has to be visible before the doorbell is. This CPU hears its own at its entry
         // into the guest.
         insn::dsb_ishst();

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What one CPU asks of another at EL2, a bit each, in the other one's pending word
-//! ([`crate::cpu::vcpu::Vcpu::pending_word`]). `interrupts::kick` says how they get there.
+//! ([`crate::cpu::vcpu::Vcpu::switch`]). `interrupts::kick` says how they get there.
 
-/// Virtual SGIs 0 to 15.
-pub const SGIS: u32 = 0xffff;
-/// The registers of the redistributor changed.
-pub const EVALUATE: u32 = 1 << 16;
+pub use vgic::switch::{EVALUATE, SGIS};
+
 /// Nothing but to leave the halt.
 pub const WAKE: u32 = 1 << 17;
 /// Print your state and stop; see `dumps::dump`.

@@ -3,7 +3,7 @@
 //! what the fast paths may do without asking.
 
 use core::sync::atomic::AtomicU64;
-use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use core::sync::atomic::Ordering::Relaxed;
 
 use aarch64_cpu::registers::{
     HCR_EL2, ICH_VTR_EL2, ID_AA64MMFR1_EL1, Readable, VBAR_EL2, Writeable,
@@ -27,6 +27,8 @@ arch::symbol_addresses! {
     shared = el2_vectors_shared;
 }
 
+/// Ticks that are never over: no count comes as far as this, and a count and this are still one.
+const FOR_EVER: u64 = 1 << 63;
 /// CPTR_EL2.TFP: floating point traps.
 pub const TRAP_FP: u64 = 1 << 10;
 
@@ -64,7 +66,7 @@ pub fn halt_for_any() {
 }
 
 /// Sets which waits trap; routes interrupts as
-/// [`crate::cpu::vcpu::Vcpu::direct`] says.
+/// [`crate::cpu::vcpu::Vcpu::switch`] says.
 pub fn set_trap(trap: Trap) {
     route(trap);
     choose_vectors(is_tracing(), trap);
@@ -79,7 +81,7 @@ pub fn reset() {
 /// Sets HCR_EL2.
 #[inline(always)]
 fn route(trap: Trap) {
-    let direct = PerCpu::this().vcpu.direct.load(Relaxed);
+    let direct = PerCpu::this().vcpu.switch.is_direct();
     let mut hcr = HCR_GUEST;
     hcr |= if direct { HCR_ERRORS } else { HCR_INJECT };
     hcr |= if trap.wfi { HCR_TWI } else { 0 };
@@ -101,13 +103,11 @@ pub fn trap() -> Trap {
     }
 }
 
-/// Sets whether interrupts go to the guest directly; the interrupt controller
-/// is `interrupts::deliver`'s.
-pub fn set_direct(direct: bool) {
-    let (cpu, trap) = (PerCpu::this(), trap());
-    cpu.vcpu.direct.store(direct, SeqCst);
-    review_wait(cpu);
-    set_trap(trap);
+/// Routes interrupts to whom they are delivered by now; the interrupt controller is
+/// `interrupts::deliver`'s.
+pub fn review_route() {
+    review_wait(PerCpu::this());
+    set_trap(trap());
 }
 
 /// Turns tracing on or off for this CPU.
@@ -175,7 +175,7 @@ pub fn review_wait(cpu: &PerCpu) {
     let vcpu = &cpu.vcpu;
     // SAFETY: this CPU's own, and the closure does not come here again.
     let mode = unsafe { vcpu.halt.with(|halt| halt.mode()) };
-    let direct = vcpu.direct.load(Relaxed);
+    let direct = vcpu.switch.is_direct();
     let none_listed = (2 << (ICH_VTR_EL2.get() & 0x1f)) - 1;
     let set = |word: &AtomicU64, allowed| {
         word.store(if allowed { none_listed } else { NEVER }, Relaxed);
@@ -187,6 +187,7 @@ pub fn review_wait(cpu: &PerCpu) {
         WaitMode::Poll(ticks) => Some(ticks),
         _ => None,
     };
-    waits.poll.store(ticks.unwrap_or(0), Relaxed);
+    // The fast path adds it to the count.
+    waits.poll.store(ticks.unwrap_or(0).min(FOR_EVER), Relaxed);
     set(&waits.poll_if, ticks.is_some());
 }

@@ -7,8 +7,8 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use abi::Counter;
-use spin::mutex::SpinMutex;
 use vgic::Private;
+use vgic::switch::Switch;
 
 use crate::console::guest_uart::GuestUart;
 use crate::cpu::counters::Counters;
@@ -60,21 +60,14 @@ pub struct Vcpu {
     pub refused: AtomicU64,
     /// Output that is not yet a line.
     pub console: Local<GuestUart>,
-    /// Virtual interrupts and requests that others left here; see [`crate::cpu::pending_word`].
-    pub pending_word: CacheLine<AtomicU32>,
+    /// Who delivers its interrupts (see `interrupts::deliver`), and virtual interrupts and
+    /// requests that others left here (see [`crate::cpu::pending_word`]).
+    pub switch: CacheLine<Switch>,
     /// The registers of its redistributor.
     pub private: Private,
-    /// The guest owns the CPU interface; see `interrupts::deliver`.
-    pub direct: AtomicBool,
     /// A timer is looked at again when the guest acknowledges its interrupt; see
     /// [`crate::cpu::traps::set_recheck_timers`].
     pub recheck_timers: AtomicBool,
-    /// Timers' interrupts that were made pending physically because software set
-    /// them so.
-    pub lines_set: AtomicU32,
-    /// Held while the physical redistributor changes hands, and while its
-    /// registers are written for the guest.
-    pub switching: SpinMutex<()>,
     power: AtomicU32,
     entry: AtomicU64,
     context: AtomicU64,
@@ -83,7 +76,7 @@ pub struct Vcpu {
 // The exits that are measured find what they need of a vCPU on its first lines,
 // and what others write begins on another.
 const _: () = assert!(offset_of!(Vcpu, list) <= 4 * 64);
-const _: () = assert!(offset_of!(Vcpu, pending_word).is_multiple_of(64));
+const _: () = assert!(offset_of!(Vcpu, switch).is_multiple_of(64));
 const _: () = assert!(align_of::<Vcpu>() == 64);
 
 impl Vcpu {
@@ -98,12 +91,9 @@ impl Vcpu {
             trace: Ring::new(),
             refused: AtomicU64::new(0),
             console: Local::new(GuestUart::new()),
-            pending_word: CacheLine(AtomicU32::new(0)),
+            switch: CacheLine(Switch::new()),
             private: Private::new(),
-            direct: AtomicBool::new(false),
             recheck_timers: AtomicBool::new(true),
-            lines_set: AtomicU32::new(0),
-            switching: SpinMutex::new(()),
             power: AtomicU32::new(power::OFF),
             entry: AtomicU64::new(0),
             context: AtomicU64::new(0),

@@ -110,7 +110,7 @@ fn cell_ends() -> u64 {
 fn looks(cpu: &PerCpu) -> bool {
     let kept = vm::exists().then(|| vm::vm().kept).flatten();
     kept.map_or(
-        !cpu.vcpu.direct.load(Relaxed) || HANDS_ON.load(Relaxed),
+        !cpu.vcpu.switch.is_direct() || HANDS_ON.load(Relaxed),
         |kept| core::ptr::eq(kept, cpu),
     )
 }

@@ -108,7 +108,7 @@ pub fn late(cpu: &PerCpu, why: core::fmt::Arguments<'_>) -> ! {
 fn await_end(cpu: &PerCpu) -> ! {
     let end = CNTPCT_EL0.get() + PATIENCE * CNTFRQ_EL0.get();
     while CNTPCT_EL0.get() < end {
-        if cpu.vcpu.pending_word.swap(0, SeqCst) & pending_word::DUMP != 0 {
+        if cpu.vcpu.switch.take() & pending_word::DUMP != 0 {
             tell(cpu);
         }
         if power::has_ended() {
@@ -184,7 +184,7 @@ fn as_well(why: core::fmt::Arguments<'_>) -> ! {
 
 /// Waits until the CPU that reports asks this one.
 fn await_turn(me: &PerCpu) {
-    while me.vcpu.pending_word.load(SeqCst) & pending_word::DUMP == 0 {
+    while me.vcpu.switch.word().load(SeqCst) & pending_word::DUMP == 0 {
         // The doorbell that comes with the bit ends it.
         traps::halt_for_any();
     }
@@ -221,8 +221,8 @@ fn others(me: &PerCpu) {
         if core::ptr::eq(*cpu, me) {
             continue;
         }
-        cpu.vcpu.pending_word.fetch_or(pending_word::DUMP, SeqCst);
-        if cpu.vcpu.direct.load(SeqCst) && !REVOKED.swap(true, SeqCst) {
+        cpu.vcpu.switch.word().fetch_or(pending_word::DUMP, SeqCst);
+        if cpu.vcpu.switch.is_direct() && !REVOKED.swap(true, SeqCst) {
             memory::revoke(machine().stage2.0);
         }
         // Ends a WFI, at either level; while a guest owns the interrupts this
@@ -311,8 +311,8 @@ fn state(cpu: &PerCpu) {
     let vcpu = &cpu.vcpu;
     dump!(
         "  direct {}  pending word {:#x}  {}",
-        vcpu.direct.load(Relaxed),
-        vcpu.pending_word.load(Relaxed),
+        vcpu.switch.is_direct(),
+        vcpu.switch.word().load(Relaxed),
         vcpu.private
     );
     if let Some(redistributor) = cpu.redistributor.get() {

@@ -22,6 +22,11 @@ const TIMER_ON: u64 = 1;
 /// A time that does not come.
 pub const NEVER: u64 = u64::MAX;
 
+/// The tick of the physical count that comes so many after now, or [`NEVER`].
+pub fn after(ticks: u64) -> u64 {
+    wait::target::after(CNTPCT_EL0.get(), ticks)
+}
+
 /// Sets this CPU's timer for `until`, or for its next look or the end of its slice if that is
 /// earlier, or off. A guest that waits with deadlines again and again does not put the look off.
 pub fn rearm(until: Option<u64>) {

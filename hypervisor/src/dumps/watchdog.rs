@@ -9,8 +9,6 @@
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use aarch64_cpu::registers::{CNTPCT_EL0, Readable};
-
 use crate::cpu::percpu::PerCpu;
 use crate::dumps::own_timer::NEVER;
 use crate::dumps::{dump, own_timer, watch_points};
@@ -28,7 +26,7 @@ static LAST: AtomicU64 = AtomicU64::new(0);
 pub fn watch(address: u64, period: u64) -> Option<()> {
     watch_points::place(address)?;
     LAST.store(u64::MAX, Relaxed);
-    NEXT.store(CNTPCT_EL0.get() + period, Relaxed);
+    NEXT.store(own_timer::after(period), Relaxed);
     PERIOD.store(period, Release);
     own_timer::review(PerCpu::this());
     Some(())
@@ -52,7 +50,7 @@ fn looks(cpu: &PerCpu) -> bool {
 pub fn is_due(cpu: &PerCpu, now: u64) -> bool {
     let due = now >= next(cpu);
     if due {
-        NEXT.store(now + PERIOD.load(Relaxed), Relaxed);
+        NEXT.store(wait::target::after(now, PERIOD.load(Relaxed)), Relaxed);
     }
     due
 }

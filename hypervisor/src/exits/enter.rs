@@ -84,7 +84,6 @@ fn run(cpu: &PerCpu) -> ! {
     let vcpu = &cpu.vcpu;
     ELR_EL2.set(vcpu.entry());
     SPSR_EL2.set(SPSR_RESET);
-    vcpu.direct.store(false, Relaxed);
     vcpu.recheck_timers.store(true, Relaxed);
     vcpu.trace.copy_to(None);
     traps::reset();

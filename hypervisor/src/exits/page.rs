@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page of [`abi::exits`]: counters and knobs for programs of the guest.
 
-use core::sync::atomic::Ordering::Relaxed;
-
 use abi::audit::RUNNING_TOLD;
 use abi::exits::{AGREES, CONTRADICTS, Register, at};
 use abi::{Counter, Knob, KnobValue};
@@ -53,7 +51,7 @@ fn sum(counter: Counter) -> u64 {
 fn value(cpu: &PerCpu, knob: Knob) -> u64 {
     let value = match knob {
         Knob::Trap => KnobValue::Trap(traps::trap()),
-        Knob::Deliver => KnobValue::Deliver(match cpu.vcpu.direct.load(Relaxed) {
+        Knob::Deliver => KnobValue::Deliver(match cpu.vcpu.switch.is_direct() {
             true => abi::Deliver::Direct,
             false => abi::Deliver::Inject,
         }),

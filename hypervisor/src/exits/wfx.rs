@@ -12,6 +12,7 @@ use arch::insn;
 use arch::regs::{IRQ_PENDING, ISR_EL1};
 use core::sync::atomic::Ordering::Relaxed;
 use trap::wfx::Kind;
+use wait::target::after;
 
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::trace::{Trace, Traced};
@@ -44,7 +45,7 @@ pub fn exit<T: Trace>(cpu: &PerCpu, kind: Kind, deadline: Option<u64>) {
 #[inline(always)]
 pub fn idle<T: Trace>(cpu: &PerCpu, deadline: Option<u64>) {
     let vcpu = &cpu.vcpu;
-    let direct = vcpu.direct.load(Relaxed);
+    let direct = vcpu.switch.is_direct();
     if !direct && vgic_cpu::deliverable(cpu) {
         return idle_if_gone::<T>(cpu, deadline);
     }
@@ -95,7 +96,7 @@ fn idle_until<T: Trace>(cpu: &PerCpu, limit: u64, deadline: Option<u64>, direct:
     if limit != 0 {
         T::note(cpu, Traced::Poll, 0);
     }
-    let hit = poll(start + limit, deadline);
+    let hit = poll(after(start, limit), deadline);
     if limit != 0 {
         let counter = if hit {
             Counter::PollHit
@@ -108,7 +109,7 @@ fn idle_until<T: Trace>(cpu: &PerCpu, limit: u64, deadline: Option<u64>, direct:
         // The interrupt of EL2's own timer, which has the physical count, ends
         // the WFI.
         let offset = CNTVOFF_EL2.get();
-        let deadline = deadline.map(|deadline| deadline.wrapping_add(offset));
+        let deadline = deadline.map(|deadline| after(deadline, offset));
         own_timer::rearm(deadline);
         cpu.vcpu.counters.add(Counter::Halt);
         T::note(cpu, Traced::Halt, 0);

@@ -86,10 +86,10 @@ fn compare(cpu: &PerCpu, frame: &Frame, quiet: bool) -> Result<(), Finding> {
 /// Takes what is on its way to this CPU; bits of the pending word have to come with a
 /// doorbell.
 fn await_pending_word(cpu: &PerCpu) -> Result<(), Finding> {
-    let word = &cpu.vcpu.pending_word;
+    let word = cpu.vcpu.switch.word();
     let end = CNTPCT_EL0.get() + CNTFRQ_EL0.get() / 100;
     loop {
-        if !cpu.vcpu.direct.load(Relaxed) {
+        if !cpu.vcpu.switch.is_direct() {
             irq::take_all(cpu);
         }
         match word.load(SeqCst) {
@@ -173,7 +173,7 @@ fn plant(cpu: &PerCpu, quiet: bool) {
             cpu.vcpu.fast_paths.interrupts.store(0, Relaxed);
         }
         Fault::SoakTimeBack => CNTVOFF_EL2.set(CNTFRQ_EL0.get() / 10),
-        Fault::SoakPendingWord => drop(cpu.vcpu.pending_word.fetch_or(1 << 31, SeqCst)),
+        Fault::SoakPendingWord => drop(cpu.vcpu.switch.word().fetch_or(1 << 31, SeqCst)),
         Fault::SoakSgisLost => lose(SGIS),
         Fault::SoakTimersLost => lose(TIMERS),
         // Made elsewhere: at boot, while the guest runs, or by the guest.

@@ -9,19 +9,12 @@
 //! There is no switch while the guest has an interrupt active, because running
 //! priorities can't be moved.
 
-use core::sync::atomic::Ordering::Relaxed;
-
 use aarch64_cpu::registers::{ICH_VMCR_EL2, Readable, Writeable};
-use arch::regs::{
-    ICC_AP0R0_EL1, ICC_AP1R0_EL1, ICC_BPR1_EL1, ICC_CTLR_EL1, ICC_IGRPEN1_EL1, ICC_PMR_EL1,
-    ICC_RPR_EL1, ICH_AP0R0_EL2, ICH_AP1R0_EL2,
-};
+use arch::regs::{ICC_BPR1_EL1, ICC_CTLR_EL1, ICC_IGRPEN1_EL1, ICC_PMR_EL1, ICC_RPR_EL1};
 use arch::{gic_cpu, insn};
 
 use crate::cpu::percpu::PerCpu;
-use crate::cpu::traps;
-use crate::interrupts::{irq, kick, vgic_cpu};
-use crate::machine::machine;
+use crate::interrupts::{kick, vgic_cpu};
 
 /// ICC_CTLR_EL1.EOImode.
 const EOI_MODE: u64 = 1 << 1;
@@ -83,24 +76,18 @@ impl Settings {
 
 /// Gives the CPU interface to the guest; `None` while it has an interrupt active.
 pub fn direct(cpu: &PerCpu) -> Option<()> {
-    if cpu.vcpu.direct.load(Relaxed) {
+    if cpu.vcpu.switch.is_direct() {
         return Some(());
     }
-    let active = ICH_AP1R0_EL2.get() | ICH_AP0R0_EL2.get();
-    if active != 0 || vgic_cpu::has_active(cpu) {
+    if vgic_cpu::has_active_priorities() {
         return None;
     }
-    // Senders deliver by hardware from here on; what they sent before that is
-    // taken now, and what is listed goes to the redistributor below.
-    traps::set_direct(true);
-    irq::take_all(cpu);
-    kick::serve(cpu);
-    // A doorbell that was already rung does not matter from here on: what it was for is
-    // done, and the guest must not get it.
-    cpu.redistributor().disable_all(machine().doorbell());
-    vgic_cpu::unlist(cpu);
+    let Some(left) = vgic_cpu::to_hardware(cpu) else {
+        kick::serve(cpu);
+        return None;
+    };
+    kick::serve_rare(cpu, left);
     vgic_cpu::release_spis(cpu);
-    vgic_cpu::to_machine(cpu);
     Settings::of_guest().to_machine();
     Some(())
 }
@@ -109,35 +96,29 @@ pub fn direct(cpu: &PerCpu) -> Option<()> {
 /// a handler perhaps: running priorities are lost, as with a real interface that
 /// loses power. What is active stays so, as in a real redistributor.
 pub fn reclaim(cpu: &PerCpu) {
-    if cpu.vcpu.direct.load(Relaxed) {
+    if cpu.vcpu.switch.is_direct() {
         // Those of Group 0 as well, which only a guest can have used: EL2 would
         // not get an interrupt of its own any more.
-        ICC_AP1R0_EL1.set(0);
-        if gic_cpu::has_group0() {
-            ICC_AP0R0_EL1.set(0);
-        }
-        insn::isb();
-        vgic_cpu::keep_active(cpu);
+        gic_cpu::forget_active();
+        vgic_cpu::reclaim(cpu);
+        vgic_cpu::evaluate(cpu);
     }
-    ICH_AP1R0_EL2.set(0);
-    ICH_AP0R0_EL2.set(0);
-    let taken = inject(cpu);
-    assert!(taken.is_some(), "nothing holds the interface any more");
-    ICH_VMCR_EL2.set(0);
+    vgic_cpu::forget_guests();
 }
 
-/// Takes the CPU interface back; `None` while the guest has an interrupt active.
+/// Takes the CPU interface back; `None` while the guest has an interrupt active. The running
+/// priority alone does not tell, where the guest ends interrupts in two steps.
 pub fn inject(cpu: &PerCpu) -> Option<()> {
-    if !cpu.vcpu.direct.load(Relaxed) {
+    if !cpu.vcpu.switch.is_direct() {
         return Some(());
     }
-    if ICC_RPR_EL1.get() != IDLE_PRIORITY || vgic_cpu::has_active(cpu) {
+    if ICC_RPR_EL1.get() != IDLE_PRIORITY {
         return None;
     }
-    Settings::of_machine().to_guest();
-    gic_cpu::enable(true);
-    vgic_cpu::from_machine(cpu);
-    insn::isb();
+    // Before EL2 sets its own.
+    let settings = Settings::of_machine();
+    vgic_cpu::to_hypervisor(cpu)?;
+    settings.to_guest();
     // What could not be delivered directly is due now.
     vgic_cpu::evaluate(cpu);
     Some(())

@@ -9,10 +9,9 @@
 //! pending word: they may belong to the secure world, as they do by convention where
 //! there is one.
 
-use core::sync::atomic::Ordering::SeqCst;
-
 use abi::Counter;
 use arch::insn;
+use vgic::switch::Sent;
 
 use crate::cpu::pending_word::{DUMP, EVALUATE, REVIEW, SGIS};
 use crate::cpu::percpu::PerCpu;
@@ -21,31 +20,19 @@ use crate::interrupts::vgic_cpu;
 use crate::machine::machine;
 
 /// Sets `bits` in the pending word of `target` and has it look.
-pub fn send(target: &PerCpu, mut bits: u32) {
-    let me = PerCpu::this();
-    let word = &target.vcpu.pending_word;
-    loop {
-        // The CPU that finds the word empty rings. The target empties it after the
-        // doorbell, so no bit is ever left without one.
-        let first = word.fetch_or(bits, SeqCst) == 0;
-        if !target.vcpu.direct.load(SeqCst) {
-            return ring(me, target, first);
-        }
-        // EL2 takes no interrupt there. A target that is switching sets the flag and
-        // then empties its word: one of the two CPUs finds the bits.
-        bits = word.swap(0, SeqCst);
-        if vgic_cpu::deliver(target, bits) {
-            return;
-        }
+pub fn send(target: &PerCpu, bits: u32) {
+    match vgic_cpu::send(target, bits) {
+        Sent::Done => {}
+        Sent::Left { ring: rings } => ring(PerCpu::this(), target, rings),
     }
 }
 
-/// Has `target`, whose interrupts go to EL2, look at its pending word. `first`: the word
-/// was empty.
-fn ring(me: &PerCpu, target: &PerCpu, first: bool) {
+/// Has `target`, whose interrupts go to EL2, look at its pending word, by the doorbell if that
+/// `rings`.
+fn ring(me: &PerCpu, target: &PerCpu, rings: bool) {
     if core::ptr::eq(me, target) {
         serve(target);
-    } else if first {
+    } else if rings {
         // The bits have to be visible before the doorbell is.
         insn::dsb_ishst();
         target.redistributor().set_pending(machine().doorbell());
@@ -58,7 +45,7 @@ fn ring(me: &PerCpu, target: &PerCpu, first: bool) {
 /// Does of `bits` what comes once in a run.
 #[cold]
 #[inline(never)]
-fn serve_rare(cpu: &PerCpu, bits: u32) {
+pub fn serve_rare(cpu: &PerCpu, bits: u32) {
     if bits & DUMP != 0 {
         dump::answer(cpu);
     }
@@ -67,7 +54,7 @@ fn serve_rare(cpu: &PerCpu, bits: u32) {
 
 /// Does what the pending word of this CPU asks for.
 pub fn serve(cpu: &PerCpu) {
-    let mut bits = cpu.vcpu.pending_word.swap(0, SeqCst);
+    let mut bits = cpu.vcpu.switch.take();
     if bits & (DUMP | REVIEW) != 0 {
         serve_rare(cpu, bits);
     }

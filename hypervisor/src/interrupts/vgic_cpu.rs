@@ -5,11 +5,9 @@ mod direct;
 mod set_up;
 mod timer_lines;
 
-pub use direct::{deliver, from_machine, keep_active, to_machine};
-pub use set_up::{PRIORITY, prepare};
+pub use direct::{reclaim, send, to_hardware, to_hypervisor, to_machine};
+pub use set_up::{PRIORITY, forget_guests, has_active_priorities, prepare};
 pub use timer_lines::{IRQ_MASKED, TRAP_GROUP1, lines, unwatch, watch};
-
-use core::sync::atomic::Ordering::Relaxed;
 
 use aarch64_cpu::registers::{ICH_HCR_EL2, ICH_VTR_EL2, Readable, Writeable};
 use abi::Counter;
@@ -195,19 +193,14 @@ pub fn evaluate(cpu: &PerCpu) {
 
 /// Lets other vCPUs read what is pending and active here.
 pub fn publish(cpu: &PerCpu) {
-    if cpu.vcpu.direct.load(Relaxed) {
+    if cpu.vcpu.switch.is_direct() {
         return direct::publish(cpu);
     }
     with(cpu, |delivery| delivery.publish());
 }
 
-/// Moves what is listed and pending back to the registers.
-pub fn unlist(cpu: &PerCpu) {
-    with(cpu, |delivery| delivery.unlist());
-}
-
-/// Lets go of the SPIs that were listed here: what is pending of them was given back,
-/// and other vCPUs may be waiting for it.
+/// Lets go of the SPIs that were listed here before hardware delivered: what is pending of them
+/// was given back, and other vCPUs may be waiting for it.
 pub fn release_spis(cpu: &PerCpu) {
     if with(cpu, |delivery| delivery.release_spis()) {
         evaluate_others(cpu);
@@ -221,26 +214,16 @@ fn evaluate_others(cpu: &PerCpu) {
     others.for_each(|other| kick::send(other, pending_word::EVALUATE));
 }
 
-/// Whether the guest has an interrupt active, whichever side owns the interface: in a list
-/// register, or physically. The running priority alone does not tell where the guest
-/// ends interrupts in two steps.
-pub fn has_active(cpu: &PerCpu) -> bool {
-    if cpu.vcpu.direct.load(Relaxed) {
-        return cpu.redistributor().still_active(SGIS | timers()) != 0;
-    }
-    with(cpu, |delivery| delivery.has_active())
-}
-
 /// Whether the list registers agree with what is known of them; `quiet`: nothing is owed
 /// to the guest. In direct mode none may be in use.
 pub fn audit(cpu: &PerCpu, quiet: bool) -> Result<(), Fault> {
-    let direct = cpu.vcpu.direct.load(Relaxed);
+    let direct = cpu.vcpu.switch.is_direct();
     with(cpu, |delivery| delivery.audit(quiet, direct))
 }
 
 /// Private interrupts that are active physically though the guest has not got them.
 pub fn stray(cpu: &PerCpu) -> u32 {
-    if cpu.vcpu.direct.load(Relaxed) {
+    if cpu.vcpu.switch.is_direct() {
         return 0;
     }
     with(cpu, |delivery| delivery.stray())

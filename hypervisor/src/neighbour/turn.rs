@@ -18,6 +18,8 @@ use abi::{Neighbour, Shared};
 use arch::insn;
 use arch::regs::{ICC_PMR_EL1, IRQ_PENDING, ISR_EL1};
 
+use wait::target::after;
+
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::tenant::Tenant;
 use crate::cpu::trace::{On, Shared as SharedCpu};
@@ -100,7 +102,7 @@ impl Next {
         }
         match CNTV_CTL_EL0.get() & CONTROL {
             HIGH => Self::High,
-            ENABLED => Self::At(Some(CNTV_CVAL_EL0.get().wrapping_add(CNTVOFF_EL2.get()))),
+            ENABLED => Self::At(Some(after(CNTV_CVAL_EL0.get(), CNTVOFF_EL2.get()))),
             _ => Self::At(None),
         }
     }
@@ -116,7 +118,7 @@ pub fn yield_to(cpu: &PerCpu, tenant: &Tenant) {
     let Next::At(timer) = Next::of_this() else {
         return insn::yield_now();
     };
-    let end = CNTPCT_EL0.get() + slice;
+    let end = own_timer::after(slice);
     give(cpu, tenant, Some(timer.map_or(end, |timer| timer.min(end))));
     irq::take(cpu);
 }
@@ -138,7 +140,7 @@ fn give(cpu: &PerCpu, tenant: &Tenant, until: Option<u64>) {
 
 /// A turn that only EL2's timer ends.
 fn take(cpu: &PerCpu, tenant: &Tenant) {
-    let end = CNTPCT_EL0.get() + tenant.slice.load(Relaxed);
+    let end = own_timer::after(tenant.slice.load(Relaxed));
     cpu.slice_end.store(end, Relaxed);
     own_timer::rearm(None);
     let mask = ICC_PMR_EL1.get();
@@ -159,7 +161,7 @@ fn take(cpu: &PerCpu, tenant: &Tenant) {
 fn begin_slice(cpu: &PerCpu, tenant: &Tenant) {
     let end = match tenant.slice.load(Relaxed) {
         0 => own_timer::NEVER,
-        ticks => CNTPCT_EL0.get() + ticks,
+        ticks => own_timer::after(ticks),
     };
     cpu.slice_end.store(end, Relaxed);
     own_timer::rearm(None);
@@ -172,7 +174,7 @@ pub fn set(cpu: &PerCpu, does: Neighbour) -> Option<()> {
         return (does == Neighbour::None).then_some(());
     };
     if does != Neighbour::None {
-        if cpu.vcpu.direct.load(Relaxed) {
+        if cpu.vcpu.switch.is_direct() {
             return None;
         }
         program::begin(tenant, does)?;
@@ -237,7 +239,7 @@ fn stagger(cpu: &PerCpu, tenant: &Tenant) {
     let number = vm().find(cpu.mpidr).map_or(0, |(number, _)| number as u64);
     let part = (number + 1).wrapping_mul(GOLDEN) & 0xffff_ffff;
     let first = ((u128::from(slice) * u128::from(part)) >> 32) as u64;
-    cpu.slice_end.store(CNTPCT_EL0.get() + first, Relaxed);
+    cpu.slice_end.store(own_timer::after(first), Relaxed);
     own_timer::rearm(None);
 }
 

@@ -2,7 +2,7 @@
 //! What the loops are made of: one poll, one halt.
 
 use crate::poll::{self, Pause};
-use crate::target::{Measure, Target};
+use crate::target::{Measure, Target, after};
 
 /// WFI, counted; its time as well if it is to be `timed`.
 #[inline(always)]
@@ -26,12 +26,13 @@ pub fn poll_for<T: Target, P: Pause>(
     limit: u64,
     timed: bool,
 ) -> u32 {
-    let deadline = cpu.now() + limit;
+    let start = cpu.now();
+    let deadline = after(start, limit);
     cpu.start_polling();
     if poll::until(cpu, pause, wanted, deadline) != 0 {
         let taken = cpu.finish_polling(wanted);
         if timed {
-            let ticks = cpu.now() - (deadline - limit);
+            let ticks = cpu.now() - start;
             cpu.count(Measure::PollTicks, ticks);
             cpu.count(Measure::Pauses, pause.take_pauses());
         }
@@ -57,7 +58,7 @@ pub fn poll_while<T: Target, P: Pause>(
 ) -> u32 {
     cpu.start_polling();
     loop {
-        let deadline = cpu.now() + period;
+        let deadline = cpu.deadline(period);
         if poll::until(cpu, pause, wanted, deadline) != 0 || !on() {
             break;
         }

@@ -20,9 +20,12 @@ use crate::refuse;
 const SRE: u64 = 0x7;
 /// ICH_HCR_EL2.En.
 const ENABLE: u64 = 1 << 0;
-/// Priority of everything that EL2 takes: none preempts another. But for its timer where there
-/// are slices (`neighbour::turn`).
+/// Priority of what EL2 takes. Its timer has another where there are slices
+/// (`neighbour::turn`).
 pub const PRIORITY: u8 = 0x80;
+/// Priority of the doorbell: a CPU that has written a vCPU's registers and then sends it an SGI
+/// has the registers count first. A neighbour's slice lets neither through.
+const DOORBELL_PRIORITY: u8 = 0x60;
 
 /// Sets up the interrupt controller of this CPU for EL2.
 ///
@@ -57,25 +60,50 @@ pub unsafe fn prepare(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), gic::
     Ok(())
 }
 
+/// Preemption bits that the first register of active priorities has room for.
+const FIRST: u64 = 5;
+
+/// ICH_VTR_EL2.PREbits (28:26): one less than there are.
+fn preemption_bits() -> u64 {
+    (ICH_VTR_EL2.get() >> 26 & 7) + 1
+}
+
 /// Clears the active priorities of the guest's interface and the guest's settings, as
-/// [`gic_cpu::forget_active`] does of EL2's own.
-fn forget_guests() {
-    /// ICH_VTR_EL2.PREbits (28:26): one less than there are.
-    const FIRST: u64 = 5;
-    let bits = (ICH_VTR_EL2.get() >> 26 & 7) + 1;
+/// [`gic_cpu::forget_active`] does of EL2's own. All of Group 0 come before those of
+/// Group 1: another order is UNPREDICTABLE (IHI 0069H, 12.4, ICH_AP1R<n>_EL2).
+pub fn forget_guests() {
+    let bits = preemption_bits();
     ICH_AP0R0_EL2.set(0);
-    ICH_AP1R0_EL2.set(0);
     if bits > FIRST {
         ICH_AP0R1_EL2.set(0);
-        ICH_AP1R1_EL2.set(0);
     }
     if bits > FIRST + 1 {
         ICH_AP0R2_EL2.set(0);
         ICH_AP0R3_EL2.set(0);
+    }
+    ICH_AP1R0_EL2.set(0);
+    if bits > FIRST {
+        ICH_AP1R1_EL2.set(0);
+    }
+    if bits > FIRST + 1 {
         ICH_AP1R2_EL2.set(0);
         ICH_AP1R3_EL2.set(0);
     }
     ICH_VMCR_EL2.set(0);
+}
+
+/// Whether the guest has a running priority in its virtual interface.
+pub fn has_active_priorities() -> bool {
+    let bits = preemption_bits();
+    let mut active = ICH_AP0R0_EL2.get() | ICH_AP1R0_EL2.get();
+    if bits > FIRST {
+        active |= ICH_AP0R1_EL2.get() | ICH_AP1R1_EL2.get();
+    }
+    if bits > FIRST + 1 {
+        active |= ICH_AP0R2_EL2.get() | ICH_AP0R3_EL2.get();
+        active |= ICH_AP1R2_EL2.get() | ICH_AP1R3_EL2.get();
+    }
+    active != 0
 }
 
 /// The interrupts that EL2 takes: SGIs, the maintenance interrupt and its own
@@ -85,6 +113,8 @@ pub fn own(redistributor: &Redistributor, platform: &Platform<'_>) {
         // SAFETY: only EL2 of the CPU that it belongs to gets here.
         unsafe { redistributor.set_priority(intid, PRIORITY) };
     }
+    // SAFETY: as above.
+    unsafe { redistributor.set_priority(platform.gic.maintenance, DOORBELL_PRIORITY) };
     let timer = platform.timer.hyp.map_or(0, |intid| 1 << intid);
     redistributor.enable_all(SGIS | 1 << platform.gic.maintenance | timer);
     gic_cpu::enable(true);

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A state that any CPU sets and clears by register while its holder keeps it elsewhere,
+//! in list registers or in the machine: two bitmaps that change in one step.
+//!
+//! With two words a CPU that sets what it has just cleared could be served half: the
+//! holder takes the set from after the clear, and the clear with its next look.
+
+use crate::sync::AtomicU64;
+use crate::sync::Ordering::{AcqRel, Acquire};
+
+/// What is set and not yet at the holder (31:0), and what the holder is to clear (63:32).
+#[derive(Debug)]
+pub struct Requests(AtomicU64);
+
+impl Requests {
+    /// None.
+    pub fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// A write of GICR_ISxxx: the last write counts.
+    pub fn set(&self, bits: u32) {
+        self.change(|set, clear| (set | bits, clear & !bits));
+    }
+
+    /// A write of GICR_ICxxx.
+    pub fn clear(&self, bits: u32) {
+        self.change(|set, clear| (set & !bits, clear | bits));
+    }
+
+    /// The holder gives `bits` back, but for those that it is to clear.
+    pub fn give_back(&self, bits: u32) {
+        self.change(|set, clear| (set | bits & !clear, clear));
+    }
+
+    /// The holder takes over what is set, of `of`.
+    pub fn take_set(&self, of: u32) -> u32 {
+        self.change(|set, clear| (set & !of, clear)).0 & of
+    }
+
+    /// The holder takes over what it is to clear.
+    pub fn take_clear(&self) -> u32 {
+        self.change(|set, _| (set, 0)).1
+    }
+
+    /// What is set and not yet at the holder.
+    pub fn to_set(&self) -> u32 {
+        halves(self.0.load(Acquire)).0
+    }
+
+    /// What the holder is to clear.
+    pub fn to_clear(&self) -> u32 {
+        halves(self.0.load(Acquire)).1
+    }
+
+    /// Changes both; what they were.
+    fn change(&self, to: impl Fn(u32, u32) -> (u32, u32)) -> (u32, u32) {
+        let changed = |now| {
+            let (set, clear) = halves(now);
+            let (set, clear) = to(set, clear);
+            Some(u64::from(clear) << 32 | u64::from(set))
+        };
+        // The function always changes it, so what it was comes either way.
+        let (Ok(was) | Err(was)) = self.0.fetch_update(AcqRel, Acquire, changed);
+        halves(was)
+    }
+}
+
+const fn halves(word: u64) -> (u32, u32) {
+    (word as u32, (word >> 32) as u32)
+}

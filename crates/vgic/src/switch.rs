@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Who delivers a vCPU's interrupts, the hypervisor or hardware, and how that changes while
+//! other CPUs write the vCPU's registers and send to it.
+//!
+//! One lock covers both a look at the physical redistributor and what is decided by it:
+//! - the vCPU's own CPU holds it from the look whether an interrupt is active until the new
+//!   owner is known and has everything that the old one held;
+//! - any CPU holds it while it writes the physical redistributor for the guest, and writes
+//!   only if hardware delivers.
+//!
+//! What the owner holds moves from holder to holder, and never becomes a request
+//! ([`crate::Private`]): a request is newer than what it is about. A switch to hardware
+//! serves the requests from before on the lists, after it has said that hardware delivers. A CPU that has
+//! not seen that has already gone on, and may have sent an interrupt that is
+//! pending in the machine; those that have seen it wait for the lock, and have not.
+
+use crate::bits::ones;
+use crate::delivery::{Delivery, Interface, Shared};
+use crate::private::Private;
+use crate::sync::Ordering::{Relaxed, SeqCst};
+use crate::sync::{AtomicBool, AtomicU32, Mutex};
+
+/// Bits of the word: virtual SGIs 0 to 15.
+pub const SGIS: u32 = 0xffff;
+/// Bit of the word: the vCPU's registers changed.
+pub const EVALUATE: u32 = 1 << 16;
+
+/// The physical redistributor of a vCPU's CPU (IHI 0069H, 12.11). INTIDs are a bit each.
+pub trait Physical {
+    /// PPIs with a line that is the guest's.
+    fn timers(&self) -> u32;
+    /// GICR_ISPENDR0.
+    fn pending(&self) -> u32;
+    /// GICR_ISACTIVER0, once deactivations of the CPU interface have reached it.
+    fn active(&self) -> u32;
+    /// Writes GICR_ISPENDR0.
+    fn set_pending(&self, intids: u32);
+    /// Writes GICR_ICPENDR0.
+    fn clear_pending(&self, intids: u32);
+    /// Writes GICR_ISACTIVER0.
+    fn set_active(&self, intids: u32);
+    /// Writes GICR_ICACTIVER0.
+    fn clear_active(&self, intids: u32);
+    /// Writes GICR_ISENABLER0.
+    fn enable(&self, intids: u32);
+    /// Writes GICR_ICENABLER0 and waits until it counts.
+    fn disable(&self, intids: u32);
+    /// Writes a byte of GICR_IPRIORITYR. Called under the lock only.
+    fn set_priority(&self, intid: u32, priority: u8);
+}
+
+/// What becomes of a request to a vCPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// It is done.
+    Done,
+    /// It is in the word; with `ring` the sender has to interrupt the vCPU's CPU, more urgently
+    /// than SGIs do.
+    Left {
+        /// No other sender is about to, or may be too late.
+        ring: bool,
+    },
+}
+
+/// The owner of a vCPU's CPU interface and physical redistributor, and what others ask of the
+/// vCPU's CPU.
+#[derive(Debug)]
+pub struct Switch {
+    word: AtomicU32,
+    /// Written by the vCPU's CPU only, under the lock.
+    direct: AtomicBool,
+    /// PPIs that are pending in the machine because software set them so.
+    lines_set: Mutex<u32>,
+}
+
+impl Default for Switch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Switch {
+    /// The hypervisor delivers.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            word: AtomicU32::new(0),
+            direct: AtomicBool::new(false),
+            lines_set: Mutex::new(0),
+        }
+    }
+
+    /// Whether hardware delivers: on the vCPU's CPU. Any other can't act on it.
+    #[must_use]
+    #[inline(always)]
+    pub fn is_direct(&self) -> bool {
+        self.direct.load(Relaxed)
+    }
+
+    /// What others ask of the vCPU's CPU.
+    #[must_use]
+    pub const fn word(&self) -> &AtomicU32 {
+        &self.word
+    }
+
+    /// Takes over what others ask, on the vCPU's CPU.
+    #[must_use]
+    pub fn take(&self) -> u32 {
+        self.word.swap(0, SeqCst)
+    }
+
+    /// Asks for `bits`, from any CPU. `forward`: GICD_CTLR.EnableGrp1, looked at last.
+    #[must_use]
+    pub fn send(
+        &self,
+        mut bits: u32,
+        private: &Private,
+        physical: &impl Physical,
+        forward: impl Fn() -> bool,
+    ) -> Sent {
+        loop {
+            let first = self.word.fetch_or(bits, SeqCst) == 0;
+            if !self.direct.load(SeqCst) {
+                // Another sender's interrupt may come after an SGI of this one, which is after the
+                // registers.
+                let ring = first || bits & EVALUATE != 0;
+                return Sent::Left { ring };
+            }
+            // Nobody takes an interrupt there. A vCPU that switches says so and then empties its
+            // word: one of the two CPUs finds the bits. Another sender may have found this
+            // one's, and not have got far: the registers have to be there when this
+            // comes back, as what comes next may be an SGI.
+            bits = bits & EVALUATE | self.word.swap(0, SeqCst);
+            let mut lines_set = self.lines_set.lock();
+            if self.direct.load(SeqCst) {
+                if bits & EVALUATE != 0 {
+                    write(&mut lines_set, private, physical, forward());
+                }
+                physical.set_pending(bits & SGIS);
+                return Sent::Done;
+            }
+        }
+    }
+
+    /// Writes the vCPU's registers to the machine if hardware delivers; whether it does.
+    pub fn write(
+        &self,
+        private: &Private,
+        physical: &impl Physical,
+        forward: impl Fn() -> bool,
+    ) -> bool {
+        let mut lines_set = self.lines_set.lock();
+        let direct = self.direct.load(SeqCst);
+        if direct {
+            write(&mut lines_set, private, physical, forward());
+        }
+        direct
+    }
+
+    /// Has hardware deliver, on the vCPU's CPU. Answers the bits of the word that
+    /// are not done; `None` while the guest has an interrupt active: then the word is to be
+    /// served.
+    #[must_use]
+    pub fn to_hardware<I: Interface, S: Shared>(
+        &self,
+        delivery: &mut Delivery<'_, I, S>,
+        physical: &impl Physical,
+    ) -> Option<u32> {
+        let mut lines_set = self.lines_set.lock();
+        self.direct.store(true, SeqCst);
+        let bits = self.word.swap(0, SeqCst);
+        delivery.sync();
+        if delivery.has_active() {
+            self.direct.store(false, SeqCst);
+            self.word.fetch_or(bits | EVALUATE, SeqCst);
+            return None;
+        }
+        delivery.unlist();
+        let forward = delivery.shared.with(|distributor| distributor.forwards());
+        write(&mut lines_set, delivery.private, physical, forward);
+        physical.set_pending(bits & SGIS);
+        Some(bits & !(SGIS | EVALUATE))
+    }
+
+    /// Has the hypervisor deliver, on the vCPU's CPU. `None` while the guest has an interrupt
+    /// active. Afterwards [`Delivery::evaluate`] is due.
+    #[must_use]
+    pub fn to_hypervisor<I: Interface, S: Shared>(
+        &self,
+        delivery: &mut Delivery<'_, I, S>,
+        physical: &impl Physical,
+    ) -> Option<()> {
+        let mut lines_set = self.lines_set.lock();
+        if physical.active() & guests(physical) != 0 {
+            return None;
+        }
+        self.take_back(&mut lines_set, delivery, physical);
+        Some(())
+    }
+
+    /// The same whatever is active: that stays so.
+    pub fn reclaim<I: Interface, S: Shared>(
+        &self,
+        delivery: &mut Delivery<'_, I, S>,
+        physical: &impl Physical,
+    ) {
+        let mut lines_set = self.lines_set.lock();
+        let active = physical.active() & guests(physical);
+        physical.clear_active(active);
+        ones(active.into()).for_each(|intid| delivery.activate(intid));
+        self.take_back(&mut lines_set, delivery, physical);
+    }
+
+    /// Takes what is pending out of the machine, under the lock.
+    fn take_back<I: Interface, S: Shared>(
+        &self,
+        lines_set: &mut u32,
+        delivery: &Delivery<'_, I, S>,
+        physical: &impl Physical,
+    ) {
+        // What software set of the timers' is the guest's still; when the level is high that can't
+        // be told, and it is the level.
+        let set = core::mem::take(lines_set) & !delivery.interface.lines();
+        let pending = physical.pending() & (SGIS | set);
+        physical.clear_pending(pending);
+        // One that comes from here on, of a sender that sees this, is after all requests of that
+        // sender: it stays in the machine, for the hypervisor to take.
+        self.direct.store(false, SeqCst);
+        delivery.private.give_back(pending);
+    }
+}
+
+/// SGIs and PPIs that the guest has.
+fn guests(physical: &impl Physical) -> u32 {
+    SGIS | physical.timers()
+}
+
+/// Writes the registers to the machine, under the lock: the last CPU to write has also read them
+/// last.
+fn write(lines_set: &mut u32, private: &Private, physical: &impl Physical, forward: bool) {
+    let guests = guests(physical);
+    let ready = private.refresh(forward) & guests;
+    for intid in ones(guests.into()) {
+        physical.set_priority(intid, private.priority(intid));
+    }
+    physical.disable(guests & !ready);
+    let [withdraw, deactivate, activate] = private.take_requests().map(|bits| bits & guests);
+    physical.clear_pending(withdraw);
+    physical.clear_active(deactivate);
+    physical.set_active(activate);
+    let pending = private.take_pending(guests);
+    // Noted, because the machine does not tell what is set from what a line makes.
+    *lines_set = *lines_set & !withdraw | pending & physical.timers();
+    physical.set_pending(pending);
+    physical.enable(ready);
+}

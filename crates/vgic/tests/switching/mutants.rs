@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The switch with one rule broken at a time.
+
+use loom::sync::Mutex;
+use loom::sync::atomic::Ordering::SeqCst;
+use loom::sync::atomic::{AtomicBool, AtomicU32};
+use vgic::Private;
+use vgic::switch::{EVALUATE, Physical, SGIS, Sent};
+
+use crate::machine::{Gicr, OnCpu, Protocol};
+
+/// Whether something is active is looked at before the lock is taken.
+pub const LOOKS_UNLOCKED: u32 = 0;
+/// What is active becomes a request when a vCPU is turned off, and is looked for again.
+pub const KEEPS_AS_REQUEST: u32 = 5;
+/// Only the first sender rings.
+pub const RINGS_ONCE: u32 = 6;
+/// The word is emptied before hardware is said to deliver.
+pub const WORD_FIRST: u32 = 1;
+/// A sender that comes too late goes home.
+pub const DROPS: u32 = 2;
+/// Requests are served before hardware is said to deliver.
+pub const SERVES_EARLY: u32 = 3;
+/// A sender relies on another one that has found its request.
+pub const FORGETS_ITS_OWN: u32 = 4;
+
+pub struct Mutant<const HOW: u32> {
+    word: AtomicU32,
+    direct: AtomicBool,
+    lock: Mutex<()>,
+}
+
+impl<const HOW: u32> Protocol for Mutant<HOW> {
+    fn new() -> Self {
+        Self {
+            word: AtomicU32::new(0),
+            direct: AtomicBool::new(false),
+            lock: Mutex::new(()),
+        }
+    }
+
+    fn is_direct(&self) -> bool {
+        self.direct.load(SeqCst)
+    }
+
+    fn take(&self) -> u32 {
+        self.word.swap(0, SeqCst)
+    }
+
+    fn send(&self, mut bits: u32, private: &Private, gicr: &Gicr) -> Sent {
+        loop {
+            let first = self.word.fetch_or(bits, SeqCst) == 0;
+            let ring = first || HOW != RINGS_ONCE && bits & EVALUATE != 0;
+            if !self.direct.load(SeqCst) {
+                return Sent::Left { ring };
+            }
+            let own = bits & EVALUATE;
+            bits = self.word.swap(0, SeqCst);
+            if HOW != FORGETS_ITS_OWN {
+                bits |= own;
+            }
+            let _alone = self.lock.lock();
+            if self.direct.load(SeqCst) {
+                if bits & EVALUATE != 0 {
+                    put(private, gicr);
+                }
+                gicr.set_pending(bits & SGIS);
+                return Sent::Done;
+            }
+            if HOW == DROPS {
+                return Sent::Done;
+            }
+        }
+    }
+
+    fn to_hardware(&self, delivery: &mut OnCpu<'_>, gicr: &Gicr) -> Option<u32> {
+        let _alone = self.lock.lock();
+        let early = if HOW == WORD_FIRST { self.take() } else { 0 };
+        if HOW == SERVES_EARLY {
+            let _ = delivery.evaluate();
+        }
+        self.direct.store(true, SeqCst);
+        let bits = if HOW == WORD_FIRST {
+            early
+        } else {
+            self.take()
+        };
+        if HOW != SERVES_EARLY {
+            let _ = delivery.evaluate();
+        }
+        if delivery.has_active() {
+            self.direct.store(false, SeqCst);
+            self.word.fetch_or(bits | EVALUATE, SeqCst);
+            return None;
+        }
+        delivery.unlist();
+        put(delivery.private, gicr);
+        gicr.set_pending(bits & SGIS);
+        Some(bits & !(SGIS | EVALUATE))
+    }
+
+    fn to_hypervisor(&self, delivery: &mut OnCpu<'_>, gicr: &Gicr) -> Option<()> {
+        if HOW == LOOKS_UNLOCKED && gicr.active() & SGIS != 0 {
+            return None;
+        }
+        let _alone = self.lock.lock();
+        if HOW != LOOKS_UNLOCKED && gicr.active() & SGIS != 0 {
+            return None;
+        }
+        let pending = gicr.pending() & SGIS;
+        gicr.clear_pending(pending);
+        self.direct.store(false, SeqCst);
+        delivery.private.give_back(pending);
+        Some(())
+    }
+
+    fn reclaim(&self, delivery: &mut OnCpu<'_>, gicr: &Gicr) {
+        assert_eq!(HOW, KEEPS_AS_REQUEST, "no test of another turns it off");
+        let active = gicr.active() & SGIS;
+        gicr.clear_active(active);
+        delivery.private.activate(active);
+        let done = self.to_hypervisor(delivery, gicr);
+        assert!(done.is_some(), "the interface is still held");
+    }
+
+    fn write(&self, private: &Private, gicr: &Gicr) -> bool {
+        let _alone = self.lock.lock();
+        let direct = self.direct.load(SeqCst);
+        if direct {
+            put(private, gicr);
+        }
+        direct
+    }
+}
+
+fn put(private: &Private, gicr: &Gicr) {
+    let ready = private.refresh(true) & SGIS;
+    gicr.disable(SGIS & !ready);
+    let [withdraw, deactivate, activate] = private.take_requests();
+    gicr.clear_pending(withdraw);
+    gicr.clear_active(deactivate);
+    gicr.set_active(activate);
+    gicr.set_pending(private.take_pending(SGIS));
+    gicr.enable(ready);
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Who delivers a vCPU's interrupts, and whether it is on, change while another one writes
+//! every register of its redistributor and sends to it: nothing is left active in the machine,
+//! and every SGI comes afterwards.
+
+use super::tally::Tally;
+use super::victims;
+use arch::insn;
+use guest_kernel_shim::clock;
+use guest_kernel_shim::hypervisor;
+use guest_kernel_shim::interrupts::redistributor;
+use guest_kernel_shim::machine::platform;
+use guest_kernel_shim::percpu::PerCpu;
+use sched::random::Random;
+
+/// How long a round may take: far longer than it does on an overloaded emulator.
+const PATIENCE_S: u64 = 60;
+/// Rounds of each kind.
+const ROUNDS: u64 = 400;
+/// Offsets from the start of the redistributor (IHI 0069H, 12.11): GICR_ISENABLER0, GICR_ISPENDR0,
+/// GICR_ICPENDR0, GICR_ISACTIVER0, GICR_ICACTIVER0, GICR_IGROUPR0, GICR_IPRIORITYR0.
+const SET_ENABLE: u64 = 0x1_0100;
+const SET_PENDING: u64 = 0x1_0200;
+const CLEAR_PENDING: u64 = 0x1_0280;
+const SET_ACTIVE: u64 = 0x1_0300;
+const CLEAR_ACTIVE: u64 = 0x1_0380;
+const GROUP: u64 = 0x1_0080;
+const PRIORITY: u64 = 0x1_0400;
+
+/// What is written to the victim meanwhile.
+const WRITES: [&[u64]; 3] = [
+    &[SET_ACTIVE],
+    &[SET_ACTIVE, CLEAR_ACTIVE],
+    &[
+        SET_ENABLE,
+        SET_PENDING,
+        CLEAR_PENDING,
+        SET_ACTIVE,
+        CLEAR_ACTIVE,
+        GROUP,
+        PRIORITY,
+    ],
+];
+
+/// The class.
+pub fn run(tally: &mut Tally, random: &mut Random) {
+    let victim = victims::all()[0];
+    tally.case(victims::take(victim), format_args!("CPU_OFF"));
+    for act in [
+        victims::off_owned(),
+        victims::off_direct(),
+        victims::switch(),
+    ] {
+        for writes in WRITES {
+            against(tally, random, victim, act, writes);
+        }
+    }
+}
+
+/// Has the victim do `act` again and again against `writes`.
+fn against(
+    tally: &mut Tally,
+    random: &mut Random,
+    victim: &'static PerCpu,
+    act: u64,
+    writes: &[u64],
+) {
+    let mut wrong = 0;
+    for _ in 0..ROUNDS {
+        let counter = victims::reset_count();
+        write(victim, CLEAR_ACTIVE, u32::MAX);
+        let started = victims::start(victim, act, counter) == 0;
+        let end = clock::now() + PATIENCE_S * clock::frequency();
+        let mut off = false;
+        while !off && clock::now() < end {
+            hammer(victim, random, writes);
+            off = victims::is_off(victim);
+        }
+        if !started || !off || victims::count() != 1 || victims::complaints() != 0 {
+            wrong += 1;
+        }
+    }
+    tally.race(
+        wrong == 0,
+        format_args!("{wrong} of {ROUNDS} rounds against {writes:x?} ended otherwise"),
+    );
+    settles(tally, victim);
+}
+
+/// Some of `writes`, an SGI and a write of GICD_CTLR that changes nothing.
+fn hammer(victim: &PerCpu, random: &mut Random, writes: &[u64]) {
+    for _ in 0..32 {
+        let bits = random.draw() as u32 & 0xffff;
+        match random.below(8) {
+            0 => insn::write_sgi(arch::gic_cpu::sgi_value(bits & 15, victim.mpidr)),
+            1 => {
+                let control = platform().gic.distributor.base as *mut u32;
+                // SAFETY: GICD_CTLR, which the guest has mapped; it is given the value that it has.
+                unsafe { control.write_volatile(control.read_volatile()) };
+            }
+            _ => write(victim, random.of(writes), bits),
+        }
+    }
+}
+
+fn write(victim: &PerCpu, offset: u64, value: u32) {
+    let place = (redistributor(victim).base() + offset) as *mut u32;
+    // SAFETY: a register of the redistributor of a vCPU that runs nothing of this kernel.
+    unsafe { place.write_volatile(value) };
+}
+
+/// Every SGI comes to the victim, which has nothing active.
+fn settles(tally: &mut Tally, victim: &'static PerCpu) {
+    for (offset, value) in [
+        (CLEAR_ACTIVE, u32::MAX),
+        (CLEAR_PENDING, u32::MAX),
+        (GROUP, u32::MAX),
+        (SET_ENABLE, 0xffff),
+        (PRIORITY, 0x8080_8080),
+        (PRIORITY + 4, 0x8080_8080),
+        (PRIORITY + 8, 0x8080_8080),
+        (PRIORITY + 12, 0x8080_8080),
+    ] {
+        write(victim, offset, value);
+    }
+    for act in [victims::takes(), victims::takes_direct()] {
+        let counter = victims::reset_count();
+        let started = victims::start(victim, act, counter);
+        tally.case(started == 0, format_args!("CPU_ON afterwards: {started}"));
+        for intid in 0..16 {
+            insn::write_sgi(arch::gic_cpu::sgi_value(intid, victim.mpidr));
+        }
+        let came = victims::is_off_soon(victim) && victims::count() == 1;
+        tally.case(came, format_args!("an SGI does not come any more"));
+        if !came {
+            hypervisor::call(0x8400_0008, [0; 3]);
+        }
+    }
+}
