@@ -9,6 +9,7 @@ mod faults;
 mod firmware;
 mod interrupts;
 mod levels;
+mod nesting;
 mod outcome;
 mod shared;
 
@@ -53,6 +54,10 @@ const CHECKS: &[Check] = &[
     ),
     Check::new("pending-withdrawn", 1, interrupts::pending_can_be_withdrawn),
     Check::injected("spi-routed", 2, interrupts::spi_goes_where_it_is_routed),
+    Check::new("nested", 1, nesting::each_more_urgent),
+    Check::new("nested-two-steps", 1, nesting::ended_and_active),
+    Check::new("nested-set-active", 1, nesting::set_active),
+    Check::injected("nested-spis", 1, nesting::shared),
     Check::new("timer", 1, interrupts::timer_again_and_again),
     Check::new("timer-taken-back", 1, interrupts::timer_taken_back),
     Check::new("timer-level", 1, levels::gone_with_the_level),

@@ -34,7 +34,7 @@ fn step(machine: &mut Machine, bytes: &mut Bytes<'_>) {
     let (what, by, of) = (bytes.u8(), bytes.below(CPUS), bytes.below(CPUS));
     match what % 8 {
         0 => drop(machine.acknowledge(by)),
-        1 => drop(machine.end(by, u32::from(bytes.u8()))),
+        1 => machine.end(by, u32::from(bytes.u8())),
         2 => machine.inject(of, u32::from(bytes.u8() % 16)),
         3 => machine.drain(of),
         _ => {

@@ -121,6 +121,16 @@ impl Spi {
         self.write(ICPENDR);
     }
 
+    /// Makes it active.
+    pub fn set_active(&self) {
+        self.write(ISACTIVER);
+    }
+
+    /// Takes its active state back.
+    pub fn clear_active(&self) {
+        self.write(ICACTIVER);
+    }
+
     /// Whether it is pending.
     #[must_use]
     pub fn is_pending(&self) -> bool {

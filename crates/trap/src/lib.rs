@@ -9,6 +9,7 @@ pub mod abort;
 pub mod esr;
 pub mod id;
 pub mod inject;
+pub mod interface;
 pub mod serror;
 pub mod sgi;
 pub mod sysreg;

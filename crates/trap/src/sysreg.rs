@@ -3,6 +3,7 @@
 
 use crate::esr::encoding;
 use crate::id::is_feature_register;
+use crate::interface::Register;
 
 /// ICC_SGI1R_EL1.
 pub const ICC_SGI1R_EL1: u32 = encoding(3, 0, 12, 11, 5);
@@ -20,6 +21,8 @@ pub enum Answer {
     Feature,
     /// The OS lock, which is the guest's own.
     OsLock,
+    /// What the virtual interrupt controller makes of it.
+    Interface(Register),
     /// There is no such register.
     Undefined,
 }
@@ -37,29 +40,31 @@ pub fn answer(access: SystemRegister) -> Answer {
         // SGIs of Group 0 and of the secure Group 1: this guest has neither, and
         // a write that selects no CPU is ignored (IHI 0069H, 12.2).
         ICC_SGI0R_EL1 | ICC_ASGI1R_EL1 if !access.read => Answer::Constant(0),
+        // There is no Group 0: nothing to acknowledge, none is enabled, no priority is active.
+        ICC_IAR0_EL1 | ICC_HPPIR0_EL1 if access.read => Answer::Constant(1023),
+        ICC_EOIR0_EL1 if !access.read => Answer::Constant(0),
+        ICC_IGRPEN0_EL1 | ICC_AP0R0_EL1 | ICC_AP0R1_EL1 | ICC_AP0R2_EL1 | ICC_AP0R3_EL1 => {
+            Answer::Constant(0)
+        }
         OSLAR_EL1 if !access.read => Answer::OsLock,
         OSLSR_EL1 if access.read => Answer::OsLock,
         name if access.read && is_feature_register(name) => Answer::Feature,
-        _ => Answer::Undefined,
+        name => match Register::named(name) {
+            Some(register) => Answer::Interface(register),
+            None => Answer::Undefined,
+        },
     }
 }
 
-/// Whether it is one of the registers of the interrupt controller's CPU interface
-/// that ICH_HCR_EL2.TALL1 traps (IHI 0069H, 12.4.5): ICC_AP1R0_EL1 to ICC_AP1R3_EL1,
-/// ICC_IAR1_EL1, ICC_EOIR1_EL1, ICC_HPPIR1_EL1, ICC_BPR1_EL1 and ICC_IGRPEN1_EL1.
-#[must_use]
-pub const fn is_group1(encoding: u32) -> bool {
-    const AP1R0: u32 = crate::esr::encoding(3, 0, 12, 9, 0);
-    const AP1R3: u32 = crate::esr::encoding(3, 0, 12, 9, 3);
-    const IAR1: u32 = crate::esr::encoding(3, 0, 12, 12, 0);
-    const EOIR1: u32 = crate::esr::encoding(3, 0, 12, 12, 1);
-    const HPPIR1: u32 = crate::esr::encoding(3, 0, 12, 12, 2);
-    const BPR1: u32 = crate::esr::encoding(3, 0, 12, 12, 3);
-    const IGRPEN1: u32 = crate::esr::encoding(3, 0, 12, 12, 7);
-    // op2 counts the four: it lies above everything else that names them.
-    encoding >= AP1R0 && encoding <= AP1R3 && (encoding - AP1R0).is_multiple_of(1 << 17)
-        || matches!(encoding, IAR1 | EOIR1 | HPPIR1 | BPR1 | IGRPEN1)
-}
+/// Of Group 0.
+const ICC_IAR0_EL1: u32 = encoding(3, 0, 12, 8, 0);
+const ICC_EOIR0_EL1: u32 = encoding(3, 0, 12, 8, 1);
+const ICC_HPPIR0_EL1: u32 = encoding(3, 0, 12, 8, 2);
+const ICC_AP0R0_EL1: u32 = encoding(3, 0, 12, 8, 4);
+const ICC_AP0R1_EL1: u32 = encoding(3, 0, 12, 8, 5);
+const ICC_AP0R2_EL1: u32 = encoding(3, 0, 12, 8, 6);
+const ICC_AP0R3_EL1: u32 = encoding(3, 0, 12, 8, 7);
+const ICC_IGRPEN0_EL1: u32 = encoding(3, 0, 12, 12, 6);
 
 /// The bits of the ISS that name the register: all but direction and Rt.
 const NAME: u32 = 0x3f_fc1e;

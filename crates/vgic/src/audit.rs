@@ -6,7 +6,7 @@ use core::fmt;
 
 use crate::distributor::{Distributor, Vcpu};
 use crate::list::List;
-use crate::lr::Bank;
+use crate::lr::{Asked, Bank};
 use crate::private::Private;
 use crate::{INTIDS, PRIVATE};
 
@@ -23,6 +23,8 @@ pub enum Fault {
     NotHeld(u32),
     /// This INTID waits for a list register, and nothing will list it.
     Forgotten(u32),
+    /// This INTID is active in no list register, and its end would not be seen.
+    Unseen(u32),
     /// This INTID is in a list register and should not be.
     Listed(u32),
     /// These private INTIDs are pending, though they could be delivered.
@@ -44,6 +46,12 @@ impl fmt::Display for Fault {
                     "INTID {intid} waits for a list register and will get none"
                 )
             }
+            Self::Unseen(intid) => {
+                write!(
+                    f,
+                    "INTID {intid} is active in the queue and no access traps"
+                )
+            }
             Self::Listed(intid) => write!(f, "INTID {intid} is left in a list register"),
             Self::Pending(bits) => write!(f, "INTIDs {bits:#x} are left pending"),
             Self::Requested(bits) => write!(f, "requests for INTIDs {bits:#x} are left"),
@@ -53,7 +61,7 @@ impl fmt::Display for Fault {
 
 impl List {
     /// Rules that hold at any time while `vcpu` injects and is at EL2.
-    /// `underflow`: the bank is asked for the maintenance interrupt.
+    /// `asked`: what the bank does.
     ///
     /// # Errors
     /// The first rule that does not hold.
@@ -62,7 +70,7 @@ impl List {
         bank: &impl Bank,
         distributor: &Distributor,
         vcpu: Vcpu,
-        underflow: bool,
+        asked: Asked,
     ) -> Result<(), Fault> {
         for slot in 0..bank.count() {
             let listed = bank.read(slot);
@@ -82,10 +90,10 @@ impl List {
                 return Err(Fault::NotHeld(intid));
             }
         }
-        self.audit_queue(bank, underflow)
+        self.audit_queue(bank, asked)
     }
 
-    fn audit_queue(&self, bank: &impl Bank, underflow: bool) -> Result<(), Fault> {
+    fn audit_queue(&self, bank: &impl Bank, asked: Asked) -> Result<(), Fault> {
         for (n, waiting) in self.queued().iter().enumerate() {
             let intid = waiting.intid();
             let listed = (0..bank.count()).map(|slot| bank.read(slot));
@@ -94,7 +102,10 @@ impl List {
             if listed.any(|one| one.intid() == intid) || rest.any(|one| one.intid() == intid) {
                 return Err(Fault::Queued(intid));
             }
-            if !underflow {
+            if waiting.is_active() && !asked.traps {
+                return Err(Fault::Unseen(intid));
+            }
+            if waiting.is_waiting() && !asked.refill {
                 return Err(Fault::Forgotten(intid));
             }
         }
@@ -142,7 +153,7 @@ mod tests {
     };
 
     fn audit(list: &List, bank: &Fake) -> Result<(), Fault> {
-        list.audit(bank, &Distributor::new(2), VCPU, bank.underflow)
+        list.audit(bank, &Distributor::new(2), VCPU, bank.asked)
     }
 
     fn with(registers: &[ListRegister]) -> Fake {
@@ -188,7 +199,7 @@ mod tests {
             list.inject(&mut bank, intid, 0x80, None);
         }
         let queued = list.queued()[0].intid();
-        bank.underflow = false;
+        bank.asked = Asked::default();
         assert_eq!(audit(&list, &bank), Err(Fault::Forgotten(queued)));
         bank.registers[0] = ListRegister::pending(queued, 0x80, None);
         assert_eq!(audit(&list, &bank), Err(Fault::Queued(queued)));
@@ -202,9 +213,6 @@ mod tests {
         assert_eq!(quiet(&Fake::new(4), &private), Ok(()), "it is disabled");
         private
             .enabled
-            .fetch_or(1 << 4, core::sync::atomic::Ordering::Relaxed);
-        private
-            .group
             .fetch_or(1 << 4, core::sync::atomic::Ordering::Relaxed);
         private.refresh(true);
         assert_eq!(quiet(&Fake::new(4), &private), Err(Fault::Pending(0x10)));

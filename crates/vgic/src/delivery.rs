@@ -13,8 +13,7 @@ use crate::audit::Fault;
 use crate::bits::ones;
 use crate::distributor::{Distributor, Vcpu};
 use crate::list::List;
-use crate::lr::Bank;
-use crate::lr::ListRegister;
+use crate::lr::{Asked, Bank, ListRegister};
 use crate::private::Private;
 
 /// What a CPU has for the interrupts of its vCPU: list registers, and the physical
@@ -26,8 +25,8 @@ pub trait Interface: Bank {
 
     /// List registers whose interrupt has ended and was to say so (ICH_EISR_EL2).
     fn ended(&self) -> u32;
-    /// Whether the maintenance interrupt was asked for (ICH_HCR_EL2.UIE).
-    fn underflow(&self) -> bool;
+    /// What [`Bank::ask`] asked for last, as the CPU has it.
+    fn asked(&self) -> Asked;
     /// PPIs with a physical interrupt of the same number behind them.
     fn timers(&self) -> u32;
     /// Those of them whose lines are high.
@@ -114,18 +113,16 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
         self.list.deliverable(&self.interface)
     }
 
-    /// Whether the guest has an interrupt active in a list register.
+    /// Whether the guest has an interrupt active.
     pub fn has_active(&self) -> bool {
-        let used = (0..self.interface.count()).filter(|&n| self.interface.empty() >> n & 1 == 0);
-        used.map(|n| self.interface.read(n))
-            .any(ListRegister::is_active)
+        self.list.has_active(&self.interface)
     }
 
     /// Serves the maintenance interrupt, but for [`Self::evaluate`] where that is due.
     pub fn maintain(&mut self) -> Maintenance {
         if self.interface.ended() != 0 {
             Maintenance::Ended
-        } else if self.interface.underflow() {
+        } else if self.interface.asked().refill {
             self.list.refill(&mut self.interface);
             Maintenance::Refilled
         } else {
@@ -230,7 +227,7 @@ impl<I: Interface, S: Shared> Delivery<'_, I, S> {
         let (list, interface) = (&*self.list, &self.interface);
         let vcpu = interface.vcpu();
         self.shared
-            .with(|distributor| list.audit(interface, distributor, vcpu, interface.underflow()))?;
+            .with(|distributor| list.audit(interface, distributor, vcpu, interface.asked()))?;
         match quiet || direct {
             true => list.audit_quiet(interface, self.private, direct),
             false => Ok(()),

@@ -13,8 +13,8 @@ use offsets::{array, configuration, route, spi, spi_bit};
 
 /// SPIs there are.
 pub const SPIS: usize = 64;
-/// GICD_CTLR: EnableGrp0 (0), EnableGrp1 (1) are what a guest can change.
-const CTLR_ENABLES: u64 = 0b11;
+/// GICD_CTLR: EnableGrp1 (1) is what a guest can change. There is no Group 0.
+const CTLR_ENABLES: u64 = 0b10;
 /// GICD_CTLR: DS (6) and ARE (4) are fixed.
 const CTLR_FIXED: u64 = 1 << 6 | 1 << 4;
 /// GICD_IROUTER.IRM: any PE.
@@ -45,7 +45,6 @@ pub struct Vcpu {
 pub struct Distributor {
     cpus: usize,
     enables: u64,
-    group: u64,
     enabled: u64,
     pub(crate) pending: u64,
     pub(crate) active: u64,
@@ -70,7 +69,6 @@ impl Distributor {
         Self {
             cpus,
             enables: 0,
-            group: 0,
             enabled: 0,
             pending: 0,
             active: 0,
@@ -92,10 +90,10 @@ impl Distributor {
         self.enables & 0b10 != 0
     }
 
-    /// Whether SPI n may be delivered to `vcpu`: enabled, in Group 1, forwarded
+    /// Whether SPI n may be delivered to `vcpu`: enabled, forwarded
     /// and routed there. SPIs that may go to any go to the first vCPU.
     pub(crate) const fn deliverable(&self, n: usize, vcpu: Vcpu) -> bool {
-        let ready = self.enabled & self.group & !self.active;
+        let ready = self.enabled & !self.active;
         let routed = match self.route[n] & ANY {
             0 => self.route[n] == vcpu.affinity,
             _ => vcpu.number == 0,
@@ -126,6 +124,15 @@ impl Distributor {
     /// software wants its pending state back.
     pub const fn give_back(&mut self, intid: u32) {
         self.pending |= 1 << (intid - PRIVATE) & !self.withdraw;
+    }
+
+    /// Takes the active state from SPI `intid` that software has set by register; whether
+    /// it had that.
+    pub(crate) fn deactivate(&mut self, intid: u32) -> bool {
+        let bit = spi(intid.into()).map_or(0, |n| 1 << n);
+        let was = self.active & bit != 0;
+        self.active &= !bit;
+        was
     }
 
     /// Whether SPI `intid` is in the list of `vcpu`.
@@ -198,7 +205,7 @@ impl Distributor {
             };
         };
         let value = match register {
-            0x080 => self.group,
+            0x080 => u64::MAX,
             0x100 | 0x180 => self.enabled,
             0x200 | 0x280 => self.pending | self.listed_pending,
             0x300 | 0x380 => self.active | self.listed_active,
@@ -236,7 +243,6 @@ impl Distributor {
         };
         let bits = (value & 0xffff_ffff) << shift;
         match register {
-            0x080 => self.group = self.group & !(0xffff_ffff << shift) | bits,
             0x100 => self.enabled |= bits,
             0x180 => self.enabled &= !bits,
             0x200 => self.pending |= bits,

@@ -4,13 +4,16 @@
 //! A virtual interrupt is in one of three places. Software has made it pending
 //! and it can't be delivered yet: a bit in [`Private`] (SGIs and PPIs of one
 //! vCPU) or [`Distributor`] (SPIs). It can be delivered: in a list register, or
-//! in the queue behind them, both in [`List`]. The guest handles it: active, in
-//! a list register. [`List::sync`] moves interrupts between the first two when
+//! in the queue for them, both in [`List`]. The guest handles it: active, in either.
+//! [`List::sync`] moves interrupts between the first two when
 //! a register changed; the CPU interface does the rest by itself. [`Delivery`] puts the
 //! parts together, on any CPU. [`switch`] has hardware deliver in its place, and back.
 //!
 //! The guest sees a GIC with one security state (GICD_CTLR.DS = 1) and
-//! affinity routing always on. Only Group 1 is delivered.
+//! affinity routing always on. There is no Group 0: IGROUPR reads as ones, GICD_CTLR.EnableGrp0
+//! and ICC_IGRPEN0_EL1 as zero. A machine with two security states has it for secure software
+//! alone, so where hardware delivers, no guest could get one of its interrupts. A guest that
+//! writes no IGROUPR, whose reset value is UNKNOWN (12.9), gets its interrupts nevertheless.
 //!
 //! Numbers of sections are those of IHI 0069H.
 
@@ -30,15 +33,17 @@ mod requests;
 mod spi;
 pub mod switch;
 mod sync;
+mod trapped;
 
 pub use audit::Fault;
 pub use bits::ones;
 pub use delivery::{Delivery, Interface, Maintenance, Shared};
 pub use distributor::{Distributor, Vcpu};
 pub use list::{List, State};
-pub use lr::{Bank, ListRegister};
+pub use lr::{Asked, Bank, ListRegister};
 pub use private::Private;
 pub use redistributor::Redistributor;
+pub use trapped::{Due, Registers};
 
 /// SGIs and PPIs: the INTIDs that each vCPU has of its own.
 pub const PRIVATE: u32 = 32;

@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which interrupts are in list registers.
+//! Which interrupts are in list registers, and which wait in the queue for one.
+//!
+//! A guest must not see how many list registers there are. So a pending interrupt takes the
+//! register of an active one where every register holds one. An active interrupt in the queue
+//! stays there until it ends, and till then each access of the guest to its CPU interface traps:
+//! hardware would not know what an end of it is about (12.4.5, EOIcount). An active one is in the
+//! queue also if a register can't hold what is known of it. Hardware deactivates by ICC_EOIR1_EL1
+//! what has the priority that runs (8.5.3), so the priority of an active one must not change
+//! there, and one that software has set active has none that runs.
 //!
 //! Rules that always hold between two calls:
 //! - no INTID is in two list registers, nor in a list register and in the queue;
-//! - the most urgent pending interrupt is in a list register, unless every one
-//!   of them holds an active interrupt;
-//! - while the queue has something that could be listed, the bank is asked to
-//!   raise the maintenance interrupt when its registers run empty (underflow).
+//! - the most urgent interrupt that can be acknowledged is in a list register;
+//! - while such a one is in the queue, the bank is asked for the maintenance interrupt when no
+//!   register is pending any more;
+//! - while an active one is in the queue, the bank is asked for the traps.
 //!
 //! Each private INTID remembers where it was last, and what a register is to
 //! hold when it comes: an SGI that comes again and again takes the same register
@@ -26,10 +34,10 @@ use arrayvec::ArrayVec;
 
 use crate::bits::ones;
 use crate::listed::{Listed, mask};
-use crate::lr::{Bank, ListRegister};
+use crate::lr::{Asked, Bank, ListRegister};
 use crate::{INTIDS, PRIVATE};
 
-/// Most interrupts that wait for a register: every INTID that there is.
+/// Most interrupts without a register: every INTID that there is.
 const QUEUE: usize = INTIDS as usize;
 
 /// What becomes of a private INTID that arrives.
@@ -43,17 +51,19 @@ struct Arrival {
     slot: u64,
 }
 
-/// What is in the list registers of one vCPU, and what waits for one.
+/// What is in the list registers of one vCPU, and what is in none.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct List {
     /// Private INTIDs below it need no look at what waits: all of them, or none while something does.
     straight: u64,
-    /// Whether the bank was asked for the maintenance interrupt.
-    underflow: bool,
+    asked: Asked,
+    /// SPIs are active that no list holds, and this CPU may end them.
+    pub(crate) others: bool,
     /// Of each, the value again if its register is the first, or else [`ListRegister::EMPTY`].
     firsts: [ListRegister; PRIVATE as usize],
     arrivals: [Arrival; PRIVATE as usize],
+    /// What is pending or active and has no register.
     queue: ArrayVec<ListRegister, QUEUE>,
 }
 
@@ -73,14 +83,18 @@ impl List {
         };
         Self {
             straight: PRIVATE as u64,
-            underflow: false,
+            asked: Asked {
+                refill: false,
+                traps: false,
+            },
+            others: false,
             firsts: [ListRegister::EMPTY; PRIVATE as usize],
             arrivals: [NOT_YET; PRIVATE as usize],
             queue: ArrayVec::new_const(),
         }
     }
 
-    /// What waits for a list register.
+    /// What has no list register.
     pub(crate) fn queued(&self) -> &[ListRegister] {
         &self.queue
     }
@@ -160,22 +174,41 @@ impl List {
     #[cold]
     fn inject_anywhere(&mut self, bank: &mut impl Bank, new: ListRegister) {
         let mut listed = Listed::read(bank);
-        let mut queue = self.queue.iter_mut();
-        if let Some((slot, old)) = listed.find(new.intid()) {
-            listed.set(bank, slot, old.joined(new));
-        } else if let Some(old) = queue.find(|one| one.intid() == new.intid()) {
-            *old = old.joined(new);
-        } else {
-            self.queue.push(new);
+        match (listed.find(new.intid()), self.find(new.intid())) {
+            (Some((slot, old)), _) => {
+                let value = old.joined(new);
+                if old.is_active() && value.priority() != old.priority() {
+                    listed.set(bank, slot, ListRegister::EMPTY);
+                    self.queue.push(value);
+                } else {
+                    listed.set(bank, slot, value);
+                }
+            }
+            (None, Some(at)) => self.queue[at] = self.queue[at].joined(new),
+            (None, None) => self.queue.push(new),
         }
         self.refill_from(&mut listed, bank);
     }
 
-    /// Lists what waits, as far as there is room for it or it is more urgent
+    /// Where `intid` is in the queue.
+    fn find(&self, intid: u32) -> Option<usize> {
+        self.queue.iter().position(|one| one.intid() == intid)
+    }
+
+    /// Sets what is at `at` in the queue, which it leaves without any state.
+    fn set_queued(&mut self, at: usize, value: ListRegister) {
+        if value == ListRegister::EMPTY {
+            self.queue.swap_remove(at);
+        } else {
+            self.queue[at] = value;
+        }
+    }
+
+    /// Lists what can be acknowledged, as far as there is room for it or it is more urgent
     /// than what is listed. To be called on the maintenance interrupt.
     pub fn refill(&mut self, bank: &mut impl Bank) {
         if self.queue.is_empty() {
-            self.waits(bank, false);
+            self.revise(bank);
         } else {
             let mut listed = Listed::new();
             listed.fill(bank);
@@ -185,37 +218,33 @@ impl List {
 
     /// As [`Self::refill`]; `listed` is what was read of the registers.
     fn refill_from(&mut self, listed: &mut Listed, bank: &mut impl Bank) {
-        let more = loop {
-            let Some(next) = self.most_urgent() else {
-                break false;
-            };
+        while let Some(next) = self.most_urgent() {
             let waiting = self.queue[next];
-            let free = listed.free().map(|slot| (slot, ListRegister::EMPTY));
-            let Some((slot, evicted)) = free.or_else(|| listed.less_urgent(waiting)) else {
-                break true;
+            let Some((slot, evicted)) = listed.room(waiting) else {
+                break;
             };
             listed.set(bank, slot, waiting);
             self.remember(waiting.intid(), slot);
-            if evicted.is_pending() {
-                self.queue[next] = evicted;
-            } else {
-                self.queue.swap_remove(next);
-            }
-        };
-        self.waits(bank, more);
+            self.set_queued(next, evicted);
+        }
+        self.revise(bank);
     }
 
-    /// Notes how many wait, and that the maintenance interrupt is wanted, or not.
-    /// To be called after each change of the queue.
-    fn waits(&mut self, bank: &mut impl Bank, underflow: bool) {
+    /// Brings what is asked of the bank in line with the queue. To be called after each change.
+    fn revise(&mut self, bank: &mut impl Bank) {
         self.straight = if self.queue.is_empty() {
             PRIVATE.into()
         } else {
             0
         };
-        if self.underflow != underflow {
-            self.underflow = underflow;
-            bank.set_underflow(underflow);
+        let mut queue = self.queue.iter();
+        let asked = Asked {
+            refill: queue.clone().any(|one| one.is_waiting()),
+            traps: self.others || queue.any(|one| one.is_active()),
+        };
+        if self.asked != asked {
+            self.asked = asked;
+            bank.ask(asked);
         }
     }
 
@@ -227,20 +256,22 @@ impl List {
         }
     }
 
-    /// The most urgent one that waits.
+    /// The most urgent one that waits for a register.
     fn most_urgent(&self) -> Option<usize> {
-        let waiting = self.queue.iter().enumerate();
-        waiting
+        let queue = self.queue.iter().enumerate();
+        queue
+            .filter(|(_, one)| one.is_waiting())
             .min_by_key(|(_, one)| (one.priority(), one.intid()))
             .map(|(index, _)| index)
     }
 
     /// Takes the pending state from `intid`; what had it.
     pub fn withdraw(&mut self, bank: &mut impl Bank, intid: u32) -> Option<ListRegister> {
-        if let Some(at) = self.queue.iter().position(|one| one.intid() == intid) {
-            let old = self.queue.swap_remove(at);
+        if let Some(at) = self.find(intid) {
+            let old = self.queue[at];
+            self.set_queued(at, old.without_pending());
             self.refill(bank);
-            return Some(old);
+            return old.is_pending().then_some(old);
         }
         let mut listed = Listed::read(bank);
         let (slot, old) = listed.find(intid)?;
@@ -269,8 +300,10 @@ impl List {
 
     /// Has the maintenance interrupt come when the guest ends `intid`: it says so
     /// in ICH_EISR_EL2, and [`Self::sync_spis`] is due, not [`Self::refill`].
-    pub(crate) fn notice_end(&self, bank: &mut impl Bank, intid: u32) {
-        if let Some((slot, one)) = Listed::read(bank).find(intid) {
+    pub(crate) fn notice_end(&mut self, bank: &mut impl Bank, intid: u32) {
+        if let Some(at) = self.find(intid) {
+            self.queue[at] = self.queue[at].with_notice();
+        } else if let Some((slot, one)) = Listed::read(bank).find(intid) {
             bank.write(slot, one.with_notice());
         }
     }
@@ -301,8 +334,15 @@ impl List {
                 bank.write(slot, old.without_pending());
             }
         }
-        self.queue.drain(..).for_each(each);
-        self.waits(bank, false);
+        for one in &mut self.queue {
+            if one.is_pending() {
+                each(*one);
+                *one = one.without_pending();
+            }
+        }
+        self.queue.retain(|one| one.is_active());
+        self.others = false;
+        self.revise(bank);
     }
 }
 

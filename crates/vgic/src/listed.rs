@@ -69,18 +69,19 @@ impl Listed {
         registers.find(|(_, one)| one.intid() == intid).copied()
     }
 
-    /// A register that is free.
-    pub fn free(&self) -> Option<usize> {
-        (self.empty != 0).then(|| self.empty.trailing_zeros() as usize)
-    }
-
-    /// The register with the least urgent interrupt that is only pending, if it
-    /// is less urgent than `than`, and that interrupt.
-    pub fn less_urgent(&self, than: ListRegister) -> Option<(usize, ListRegister)> {
-        let waiting = self.registers.iter().copied();
-        waiting
-            .filter(|(_, listed)| listed.is_pending() && !listed.is_active())
-            .max_by_key(|(_, listed)| (listed.priority(), listed.intid()))
-            .filter(|(_, listed)| listed.priority() > than.priority())
+    /// A register for `waiting`, and what it holds: nothing; the least urgent interrupt that
+    /// is pending, or will be when it ends, if that is less urgent; or, where none can be
+    /// acknowledged, the most urgent active one, which ends first.
+    pub fn room(&self, waiting: ListRegister) -> Option<(usize, ListRegister)> {
+        if self.empty != 0 {
+            return Some((self.empty.trailing_zeros() as usize, ListRegister::EMPTY));
+        }
+        let urgency = |(_, one): &(usize, ListRegister)| (one.priority(), one.intid());
+        let listed = self.registers.iter().copied();
+        let least = listed.clone().filter(|(_, one)| one.is_pending());
+        let least = least.max_by_key(urgency);
+        let less = least.filter(|(_, one)| one.priority() > waiting.priority());
+        let all_active = listed.clone().all(|(_, one)| one.is_active());
+        less.or_else(|| listed.min_by_key(urgency).filter(|_| all_active))
     }
 }

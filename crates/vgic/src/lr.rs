@@ -108,6 +108,24 @@ impl ListRegister {
         Self(self.0 | if self.0 & HW == 0 { EOI } else { 0 })
     }
 
+    /// Whether it was to say that it has been deactivated, and is without the active state.
+    #[must_use]
+    pub const fn says_so(self) -> bool {
+        self.without_active().0 == 0 && self.0 & EOI != 0
+    }
+
+    /// Whether it can be acknowledged: pending and not active.
+    #[must_use]
+    pub const fn is_waiting(self) -> bool {
+        self.is_pending() && !self.is_active()
+    }
+
+    /// As an acknowledge leaves it.
+    #[must_use]
+    pub const fn acknowledged(self) -> Self {
+        Self(self.0 & !PENDING | ACTIVE)
+    }
+
     /// Whether it has been deactivated and says so (ICH_EISR_EL2).
     #[must_use]
     pub const fn has_ended(self) -> bool {
@@ -141,6 +159,16 @@ impl ListRegister {
     }
 }
 
+/// What a list needs of its CPU (ICH_HCR_EL2, 12.4.5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// The maintenance interrupt while no list register is in the pending state (NPIE).
+    pub refill: bool,
+    /// A trap of each access to the CPU interface (TALL1 and TC): it is to go to
+    /// [`crate::Delivery::access`].
+    pub traps: bool,
+}
+
 /// The list registers of a CPU.
 pub trait Bank {
     /// How many there are, 1 to 16.
@@ -159,7 +187,6 @@ pub trait Bank {
     fn write_last(&mut self, n: usize, value: ListRegister) {
         self.write(n, value);
     }
-    /// Whether the maintenance interrupt comes when at most one register is in
-    /// use (ICH_HCR_EL2.UIE).
-    fn set_underflow(&mut self, on: bool);
+    /// Has the CPU do what is asked for, and nothing else of it.
+    fn ask(&mut self, asked: Asked);
 }

@@ -20,8 +20,6 @@ use crate::requests::Requests;
 /// otherwise.
 #[derive(Debug)]
 pub struct Private {
-    /// Group 1.
-    pub(crate) group: AtomicU32,
     /// Enabled.
     pub(crate) enabled: AtomicU32,
     /// Pending: what is not in a list register.
@@ -33,8 +31,7 @@ pub struct Private {
     pub(crate) priority: [AtomicU8; PRIVATE as usize],
     /// GICR_WAKER.ProcessorSleep.
     pub(crate) sleeping: AtomicU32,
-    /// Enabled, in Group 1 and forwarded by the distributor, as of the owner's
-    /// last look at all three.
+    /// Enabled and forwarded by the distributor, as of the owner's last look at both.
     ready: AtomicU32,
     /// As the owner last saw it in its list registers; pending without what is so
     /// because of its line.
@@ -49,11 +46,10 @@ impl Default for Private {
 }
 
 impl Private {
-    /// As after reset: Group 0, disabled, not pending.
+    /// As after reset: disabled, not pending.
     #[must_use]
     pub fn new() -> Self {
         Self {
-            group: AtomicU32::new(0),
             enabled: AtomicU32::new(0),
             pending: Requests::new(),
             active: Requests::new(),
@@ -66,8 +62,8 @@ impl Private {
         }
     }
 
-    /// The priority of `intid` if it can be delivered: enabled, in Group 1, and
-    /// forwarded by the distributor.
+    /// The priority of `intid` if it can be delivered: enabled, and forwarded by the
+    /// distributor.
     #[must_use]
     #[inline(always)]
     pub fn ready(&self, intid: u32) -> Option<u8> {
@@ -80,7 +76,7 @@ impl Private {
     /// while it does not deliver.
     pub fn refresh(&self, forward: bool) -> u32 {
         let ready = if forward {
-            self.enabled.load(Acquire) & self.group.load(Acquire)
+            self.enabled.load(Acquire)
         } else {
             0
         };
@@ -162,8 +158,7 @@ impl fmt::Display for Private {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "IGROUPR0 {:#010x}  ISENABLER0 {:#010x}  ISPENDR0 {:#010x}",
-            self.group.load(Relaxed),
+            "ISENABLER0 {:#010x}  ISPENDR0 {:#010x}",
             self.enabled.load(Relaxed),
             self.pending()
         )

@@ -81,7 +81,8 @@ impl Redistributor<'_> {
         let private = self.private;
         let Some(value) = access.write else {
             let value = match access.offset {
-                0x080 => private.group.load(Acquire).into(),
+                // Every one is in Group 1.
+                0x080 => u32::MAX.into(),
                 0x100 | 0x180 => private.enabled.load(Acquire).into(),
                 0x200 | 0x280 => {
                     let listed = private.listed_pending.load(Acquire);
@@ -101,7 +102,6 @@ impl Redistributor<'_> {
         };
         let bits = value as u32;
         match access.offset {
-            0x080 => private.group.store(bits, Release),
             0x100 => drop(private.enabled.fetch_or(bits, AcqRel)),
             0x180 => drop(private.enabled.fetch_and(!bits, AcqRel)),
             0x200 => private.pending.set(bits),
@@ -193,8 +193,6 @@ mod tests {
         assert!(write(&private, SGI_FRAME + 0x180, 4, 0b001));
         assert_eq!(read(&private, SGI_FRAME + 0x100, 4), 0b100);
         assert_eq!(read(&private, SGI_FRAME + 0x180, 4), 0b100);
-        assert_eq!(private.refresh(true), 0);
-        write(&private, SGI_FRAME + 0x080, 4, u64::MAX);
         assert_eq!(private.refresh(true), 0b100);
         assert_eq!(private.ready(2), Some(0));
         assert_eq!(private.refresh(false), 0);

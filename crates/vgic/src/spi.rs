@@ -36,6 +36,7 @@ impl List {
             self.notice_end(bank, PRIVATE + n as u32);
         }
         self.reprioritise(bank, |intid| distributor.priority_of(intid));
+        self.others = distributor.active != 0;
         self.refill(bank);
         self.publish_spis(bank, distributor, vcpu);
         released && distributor.waits()

@@ -11,7 +11,7 @@ mod timer;
 mod waits;
 
 pub use delivery::{begin, handed_over};
-pub use timer::{Timer, nothing};
+pub use timer::{Timer, nothing, redistributor, with_each};
 pub use waits::gone_from_a_later_wait;
 
 use arch::regs::ICC_CTLR_EL1;
@@ -23,7 +23,7 @@ use super::outcome::{Failure, ensure};
 use guest_kernel_shim::interrupts::{self, journal};
 use guest_kernel_shim::percpu::{self, PerCpu};
 use guest_kernel_shim::{clock, workers};
-use timer::{pause, redistributor, with_each};
+use timer::pause;
 
 /// ICC_CTLR_EL1.EOImode.
 const SPLIT: u64 = 1 << 1;
@@ -181,13 +181,15 @@ pub fn latched_by_software() -> Result<(), Failure> {
     })
 }
 
+/// Sets ICC_CTLR_EL1.EOImode.
+pub fn split(on: bool) {
+    let control = ICC_CTLR_EL1.get() & !SPLIT;
+    ICC_CTLR_EL1.set(control | if on { SPLIT } else { 0 });
+    insn::isb();
+}
+
 /// The same rules where the end and the deactivation are two steps.
 pub fn ended_in_two_steps() -> Result<(), Failure> {
-    let split = |on: bool| {
-        let control = ICC_CTLR_EL1.get() & !SPLIT;
-        ICC_CTLR_EL1.set(control | if on { SPLIT } else { 0 });
-        insn::isb();
-    };
     with_each(|timer| {
         let split_ends = || {
             timer.raise();

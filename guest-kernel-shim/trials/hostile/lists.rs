@@ -133,13 +133,13 @@ fn remove(left: &mut Sources, intid: u32) -> Result<(), (&'static str, u32)> {
     }
 }
 
-/// Interrupts in interrupts, `count` deep: each more urgent than the one before.
-/// There are four list registers and more levels than that; what can't be listed
-/// comes when there is room again.
+/// Interrupts in interrupts, `count` deep: each more urgent than the one before, and taken at
+/// once however many list registers there are.
 fn nested(tally: &mut Tally, me: &PerCpu, count: usize) {
     let redistributor = interrupts::redistributor(me);
     let mut active: ArrayVec<u32, 16> = ArrayVec::new();
     let mut due = 0;
+    let mut at_once = true;
     for (n, intid) in SGIS.take(count).enumerate() {
         let priority = (15 - n) as u8 * 8;
         // SAFETY: this CPU's own redistributor.
@@ -149,6 +149,7 @@ fn nested(tally: &mut Tally, me: &PerCpu, count: usize) {
         due += 1;
         guest_kernel_shim::clock::wait_for(|| redistributor.pending() >> intid & 1 != 0);
         let taken = gic_cpu::acknowledge();
+        at_once &= taken == intid;
         if taken != gic_cpu::SPURIOUS {
             active.push(taken);
         }
@@ -164,7 +165,10 @@ fn nested(tally: &mut Tally, me: &PerCpu, count: usize) {
         gic_cpu::end(intid);
         ended += 1;
     }
-    tally.case(ended == due, format_args!("{due} nested, {ended} came"));
+    tally.case(
+        at_once && ended == due,
+        format_args!("{due} nested, {ended} came, at once: {at_once}"),
+    );
     quiet(me);
 }
 

@@ -6,7 +6,8 @@ use abi::Counter;
 use arch::frame::Frame;
 use arch::regs::{OSLAR_EL1, OSLSR_EL1, feature_register};
 use trap::id;
-use trap::sysreg::{Answer, SystemRegister, answer, is_group1};
+use trap::interface::Register;
+use trap::sysreg::{Answer, SystemRegister, answer};
 
 use crate::cpu::percpu::PerCpu;
 use crate::exits::inject;
@@ -15,11 +16,17 @@ use crate::interrupts::vgic_cpu;
 
 pub fn exit(cpu: &PerCpu, frame: &mut Frame, access: SystemRegister) {
     cpu.vcpu.counters.add(Counter::Sysreg);
-    if is_group1(access.encoding) && vgic_cpu::unwatch(cpu) {
+    let interface = Register::named(access.encoding);
+    if interface.is_some_and(Register::is_group1) && vgic_cpu::unwatch(cpu) {
         return;
     }
+    let write = (!access.read).then(|| register_value(frame, access.rt));
     let value = match answer(access) {
         Answer::Undefined => return inject::undefined(cpu),
+        Answer::Interface(register) => match vgic_cpu::access(cpu, register, write) {
+            Some(value) => value,
+            None => return inject::undefined(cpu),
+        },
         Answer::Constant(value) => value,
         Answer::Feature => {
             let (crm, op2) = (access.encoding >> 1 & 15, access.encoding >> 17 & 7);

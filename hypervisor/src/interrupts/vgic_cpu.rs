@@ -9,12 +9,17 @@ pub use direct::{reclaim, send, to_hardware, to_hypervisor, to_machine};
 pub use set_up::{PRIORITY, forget_guests, has_active_priorities, prepare};
 pub use timer_lines::{IRQ_MASKED, TRAP_GROUP1, lines, unwatch, watch};
 
-use aarch64_cpu::registers::{ICH_HCR_EL2, ICH_VTR_EL2, Readable, Writeable};
+use aarch64_cpu::registers::{ICH_HCR_EL2, ICH_VMCR_EL2, ICH_VTR_EL2, Readable, Writeable};
 use abi::Counter;
-use arch::regs::{ICH_EISR_EL2, ICH_ELRSR_EL2, ich_lr, set_ich_lr};
+use arch::regs::{
+    ICC_CTLR_EL1, ICH_AP1R0_EL2, ICH_AP1R1_EL2, ICH_AP1R2_EL2, ICH_AP1R3_EL2, ICH_EISR_EL2,
+    ICH_ELRSR_EL2, ich_lr, set_ich_lr,
+};
 use arch::{gic_cpu, insn};
+use trap::interface::Register;
 use vgic::{
-    Bank, Delivery, Distributor, Fault, Interface, ListRegister, Maintenance, Shared, Vcpu,
+    Asked, Bank, Delivery, Distributor, Due, Fault, Interface, ListRegister, Maintenance,
+    Registers, Shared, Vcpu,
 };
 
 use crate::cpu::pending_word;
@@ -23,8 +28,10 @@ use crate::interrupts::kick;
 use crate::machine::machine;
 use crate::machine::vm::vm;
 
-/// ICH_HCR_EL2.UIE.
-const UNDERFLOW: u64 = 1 << 1;
+/// ICH_HCR_EL2.NPIE.
+const NO_PENDING: u64 = 1 << 3;
+/// ICH_HCR_EL2.TC: EL1's accesses to the interface's registers of both groups trap.
+const TRAP_COMMON: u64 = 1 << 10;
 /// Every SGI, as bits of the redistributor's registers.
 const SGIS: u32 = 0xffff;
 
@@ -59,9 +66,16 @@ impl Bank for ThisCpu<'_> {
         set_ich_lr(n, value.0);
     }
 
-    fn set_underflow(&mut self, on: bool) {
-        let rest = ICH_HCR_EL2.get() & !UNDERFLOW;
-        ICH_HCR_EL2.set(rest | if on { UNDERFLOW } else { 0 });
+    fn ask(&mut self, asked: Asked) {
+        let rest = ICH_HCR_EL2.get() & !(NO_PENDING | TRAP_COMMON);
+        let refill = if asked.refill { NO_PENDING } else { 0 };
+        // A trap that a timer is waiting for stays: `unwatch` ends it.
+        let traps = if asked.traps {
+            TRAP_COMMON | TRAP_GROUP1
+        } else {
+            0
+        };
+        ICH_HCR_EL2.set(rest | refill | traps);
     }
 }
 
@@ -72,8 +86,12 @@ impl Interface for ThisCpu<'_> {
         ICH_EISR_EL2.get() as u32
     }
 
-    fn underflow(&self) -> bool {
-        ICH_HCR_EL2.get() & UNDERFLOW != 0
+    fn asked(&self) -> Asked {
+        let control = ICH_HCR_EL2.get();
+        Asked {
+            refill: control & NO_PENDING != 0,
+            traps: control & TRAP_COMMON != 0,
+        }
     }
 
     fn timers(&self) -> u32 {
@@ -110,6 +128,45 @@ impl Interface for ThisCpu<'_> {
     fn active(&self) -> u32 {
         let private = u32::MAX;
         self.0.redistributor().still_active(private)
+    }
+}
+
+impl Registers for ThisCpu<'_> {
+    fn kind(&self) -> u64 {
+        ICH_VTR_EL2.get()
+    }
+
+    fn ranges(&self) -> u64 {
+        /// ICC_CTLR_EL1.RSS and ExtRange.
+        const RANGES: u64 = 0b11 << 18;
+        ICC_CTLR_EL1.get() & RANGES
+    }
+
+    fn settings(&self) -> u64 {
+        ICH_VMCR_EL2.get()
+    }
+
+    fn set_settings(&mut self, settings: u64) {
+        ICH_VMCR_EL2.set(settings);
+    }
+
+    fn active_priorities(&self, n: usize) -> u32 {
+        let bits = match n {
+            0 => ICH_AP1R0_EL2.get(),
+            1 => ICH_AP1R1_EL2.get(),
+            2 => ICH_AP1R2_EL2.get(),
+            _ => ICH_AP1R3_EL2.get(),
+        };
+        bits as u32
+    }
+
+    fn set_active_priorities(&mut self, n: usize, bits: u32) {
+        match n {
+            0 => ICH_AP1R0_EL2.set(bits.into()),
+            1 => ICH_AP1R1_EL2.set(bits.into()),
+            2 => ICH_AP1R2_EL2.set(bits.into()),
+            _ => ICH_AP1R3_EL2.set(bits.into()),
+        }
     }
 }
 
@@ -189,6 +246,19 @@ pub fn evaluate(cpu: &PerCpu) {
     if with(cpu, |delivery| delivery.evaluate()) {
         evaluate_others(cpu);
     }
+}
+
+/// Does an access of the guest to its CPU interface that trapped, as [`Delivery::access`]; what a
+/// read gives. The lines of the timers were looked at.
+pub fn access(cpu: &PerCpu, register: Register, write: Option<u64>) -> Option<u64> {
+    let (value, due) = with(cpu, |delivery| delivery.access(register, write))?;
+    if due != Due::Nothing {
+        evaluate(cpu);
+    }
+    if due == Due::Everywhere {
+        evaluate_others(cpu);
+    }
+    Some(value)
 }
 
 /// Lets other vCPUs read what is pending and active here.

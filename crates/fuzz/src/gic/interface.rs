@@ -2,7 +2,7 @@
 //! The virtual CPU interface of one CPU, from its list registers (IHI 0069H,
 //! chapter 6 and 12.4): what hardware does between two exits.
 
-use vgic::{Bank, ListRegister};
+use vgic::{Asked, Bank, ListRegister};
 
 const PENDING: u64 = 1 << 62;
 const ACTIVE: u64 = 1 << 63;
@@ -16,12 +16,12 @@ const NOT_IMPLEMENTED: u64 = 7 << 48;
 #[derive(Clone, Debug)]
 pub struct Interface {
     registers: Vec<ListRegister>,
-    /// ICH_HCR_EL2.UIE.
-    underflow: bool,
+    /// ICH_HCR_EL2.NPIE, TALL1 and TC.
+    asked: Asked,
     /// Physical INTIDs that were deactivated, a bit each.
     ended_physically: u32,
     /// ICH_AP1R0_EL2: one bit per priority that runs.
-    running: u32,
+    pub running: u32,
     /// ICH_VMCR_EL2.VPMR.
     pub mask: u8,
     /// VEOIM.
@@ -35,7 +35,7 @@ impl Interface {
     pub fn new(registers: usize) -> Self {
         Self {
             registers: vec![ListRegister::EMPTY; registers],
-            underflow: false,
+            asked: Asked::default(),
             ended_physically: 0,
             running: 0,
             mask: 0xf8,
@@ -59,25 +59,45 @@ impl Interface {
         Some(one.intid())
     }
 
-    /// ICV_EOIR1_EL1; with EOImode 0, whether it deactivated `intid`.
-    pub fn end(&mut self, intid: u32) -> Option<bool> {
+    /// ICV_EOIR1_EL1. What it deactivates, with EOImode 0, has to have the priority that it drops.
+    pub fn end(&mut self, intid: u32) {
+        let dropped = self.running.trailing_zeros();
         self.running &= self.running.wrapping_sub(1);
-        (!self.split).then(|| self.deactivate(intid))
+        if !self.split {
+            self.deactivate_if(intid, |one| u32::from(one.priority() >> 3) == dropped);
+        }
     }
 
-    /// ICV_DIR_EL1; whether `intid` was active in a list register. Otherwise
-    /// ICH_HCR_EL2.EOIcount counts it.
-    pub fn deactivate(&mut self, intid: u32) -> bool {
+    /// ICV_DIR_EL1.
+    pub fn deactivate(&mut self, intid: u32) {
+        self.deactivate_if(intid, |_| true);
+    }
+
+    /// What is in no list register ICH_HCR_EL2.EOIcount counts, and that is all.
+    fn deactivate_if(&mut self, intid: u32, is_it: impl Fn(&ListRegister) -> bool) {
         let mut registers = self.registers.iter_mut();
         let active = registers.find(|one| one.0 & ACTIVE != 0 && one.intid() == intid);
         // Only the state changes: the rest stays in the register. A hardware
         // interrupt ends the physical one behind it.
-        let Some(one) = active else {
-            return false;
-        };
-        one.0 &= !ACTIVE;
-        self.ended_physically |= one.hw().map_or(0, |physical| 1 << physical);
-        true
+        if let Some(one) = active.filter(|one| is_it(one)) {
+            one.0 &= !ACTIVE;
+            self.ended_physically |= one.hw().map_or(0, |physical| 1 << physical);
+        }
+    }
+
+    /// ICH_VMCR_EL2.
+    pub fn settings(&self) -> u64 {
+        /// VBPR1, VBPR0: the least there are with five bits of preemption.
+        const BINARY_POINTS: u64 = 3 << 18 | 2 << 21;
+        let mask = u64::from(self.mask & 0xf8) << 24;
+        BINARY_POINTS | mask | u64::from(self.split) << 9 | u64::from(self.on) << 1
+    }
+
+    /// Sets it.
+    pub fn set_settings(&mut self, settings: u64) {
+        self.mask = (settings >> 24) as u8;
+        self.split = settings & 1 << 9 != 0;
+        self.on = settings & 1 << 1 != 0;
     }
 
     /// Takes the physical INTIDs over that were deactivated, a bit each.
@@ -90,14 +110,15 @@ impl Interface {
         self.bits(|one| one.0 & (PENDING | ACTIVE | HW | EOI) == EOI)
     }
 
-    /// ICH_HCR_EL2.UIE.
-    pub const fn underflow(&self) -> bool {
-        self.underflow
+    /// What it was asked for last.
+    pub const fn asked(&self) -> Asked {
+        self.asked
     }
 
-    /// Whether the maintenance interrupt is asserted (ICH_MISR_EL2.EOI, U).
+    /// Whether the maintenance interrupt is asserted (ICH_MISR_EL2.EOI, NP).
     pub fn maintenance(&self) -> bool {
-        self.ended() != 0 || self.underflow && self.used().count() <= 1
+        let pending = |one: &ListRegister| one.0 & (PENDING | ACTIVE) == PENDING;
+        self.ended() != 0 || self.asked.refill && !self.used().any(pending)
     }
 
     /// What the registers hold.
@@ -132,7 +153,7 @@ impl Bank for Interface {
         self.registers[n] = ListRegister(value.0 & !NOT_IMPLEMENTED);
     }
 
-    fn set_underflow(&mut self, on: bool) {
-        self.underflow = on;
+    fn ask(&mut self, asked: Asked) {
+        self.asked = asked;
     }
 }

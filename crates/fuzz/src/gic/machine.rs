@@ -5,9 +5,10 @@
 
 use std::cell::RefCell;
 
+use trap::interface::Register;
 use vgic::{
-    Access, Bank, Delivery, Distributor, List, ListRegister, Maintenance, Private, Redistributor,
-    Vcpu,
+    Access, Asked, Bank, Delivery, Distributor, Due, List, ListRegister, Maintenance, Private,
+    Redistributor, Vcpu,
 };
 
 use super::interface::Interface;
@@ -42,6 +43,8 @@ pub struct Cpu {
     pub interface: Interface,
     /// What is behind its timers' interrupts.
     pub physical: Physical,
+    /// It has shown the others what it holds.
+    shown: bool,
 }
 
 /// What [`vgic::Interface`] asks for: a modelled CPU interface, and what is behind it.
@@ -68,8 +71,8 @@ impl Bank for Hardware<'_> {
         self.interface.write(n, value);
     }
 
-    fn set_underflow(&mut self, on: bool) {
-        self.interface.set_underflow(on);
+    fn ask(&mut self, asked: Asked) {
+        self.interface.ask(asked);
     }
 }
 
@@ -80,8 +83,8 @@ impl vgic::Interface for Hardware<'_> {
         self.interface.ended()
     }
 
-    fn underflow(&self) -> bool {
-        self.interface.underflow()
+    fn asked(&self) -> Asked {
+        self.interface.asked()
     }
 
     fn timers(&self) -> u32 {
@@ -120,6 +123,35 @@ impl vgic::Interface for Hardware<'_> {
     }
 }
 
+impl vgic::Registers for Hardware<'_> {
+    /// Five bits of priority, of which all preempt.
+    fn kind(&self) -> u64 {
+        4 << 29 | 4 << 26
+    }
+
+    fn ranges(&self) -> u64 {
+        0
+    }
+
+    fn settings(&self) -> u64 {
+        self.interface.settings()
+    }
+
+    fn set_settings(&mut self, settings: u64) {
+        self.interface.set_settings(settings);
+    }
+
+    fn active_priorities(&self, n: usize) -> u32 {
+        assert_eq!(n, 0, "there is one");
+        self.interface.running
+    }
+
+    fn set_active_priorities(&mut self, n: usize, bits: u32) {
+        assert_eq!(n, 0, "there is one");
+        self.interface.running = bits;
+    }
+}
+
 /// The machine.
 #[derive(Debug)]
 pub struct Machine {
@@ -138,6 +170,7 @@ impl Machine {
                 list: List::new(),
                 interface: Interface::new(registers),
                 physical: Physical::default(),
+                shown: false,
             }),
             distributor: RefCell::new(Distributor::new(CPUS)),
         }
@@ -246,23 +279,48 @@ impl Machine {
     /// `cpu` acknowledges, IRQs masked: EL2 looks at the lines first.
     pub fn acknowledge(&mut self, cpu: usize) -> Option<u32> {
         self.sample(cpu);
-        self.cpus[cpu].interface.acknowledge()
+        match self.trapped(cpu, Register::Acknowledge, None) {
+            Some(intid) => Some(intid as u32).filter(|&intid| intid != 1023),
+            None => self.cpus[cpu].interface.acknowledge(),
+        }
     }
 
-    /// `cpu` ends `intid`; as [`Interface::end`].
-    pub fn end(&mut self, cpu: usize, intid: u32) -> Option<bool> {
-        let one = &mut self.cpus[cpu];
-        let ended = one.interface.end(intid);
-        one.physical.active &= !one.interface.take_ended_physically();
-        ended
+    /// `cpu` ends `intid`.
+    pub fn end(&mut self, cpu: usize, intid: u32) {
+        let write = Some(intid.into());
+        if self.trapped(cpu, Register::End, write).is_none() {
+            self.cpus[cpu].interface.end(intid);
+            self.end_physically(cpu);
+        }
     }
 
-    /// `cpu` deactivates `intid`; as [`Interface::deactivate`].
-    pub fn deactivate(&mut self, cpu: usize, intid: u32) -> bool {
+    /// `cpu` deactivates `intid`.
+    pub fn deactivate(&mut self, cpu: usize, intid: u32) {
+        let write = Some(intid.into());
+        if self.trapped(cpu, Register::Deactivate, write).is_none() {
+            self.cpus[cpu].interface.deactivate(intid);
+            self.end_physically(cpu);
+        }
+    }
+
+    fn end_physically(&mut self, cpu: usize) {
         let one = &mut self.cpus[cpu];
-        let was = one.interface.deactivate(intid);
         one.physical.active &= !one.interface.take_ended_physically();
-        was
+    }
+
+    /// `cpu` accesses a register of its interface, if that traps; what a read gives.
+    pub fn trapped(&mut self, cpu: usize, register: Register, write: Option<u64>) -> Option<u64> {
+        if !self.cpus[cpu].interface.asked().traps {
+            return None;
+        }
+        let access = self.delivery(cpu).access(register, write);
+        let (value, due) = access.expect("there is such a register");
+        match due {
+            Due::Nothing => {}
+            Due::Here => self.evaluate(cpu),
+            Due::Everywhere => (0..CPUS).for_each(|cpu| self.evaluate(cpu)),
+        }
+        Some(value)
     }
 
     /// The maintenance interrupts that are asserted; each is taken at once.
@@ -285,15 +343,12 @@ impl Machine {
     /// again, as a change of the delivery does.
     pub fn drain(&mut self, cpu: usize) {
         let mut delivery = self.delivery(cpu);
-        let active = delivery.has_active();
+        // The hypervisor does not change it while an interrupt is active.
+        if delivery.has_active() {
+            return;
+        }
         delivery.unlist();
-        // The hypervisor does not change it while an interrupt is active. Here it may:
-        // what the registers still hold stays active behind them, and is not let go of.
-        let waiting = !active && delivery.release_spis();
-        let one = &mut self.cpus[cpu];
-        let held = one.interface.used().filter_map(|one| one.hw());
-        one.physical.active |= held.fold(0, |bits, intid| bits | 1 << intid);
-        if waiting {
+        if delivery.release_spis() {
             let others = (0..CPUS).filter(|&other| other != cpu);
             others.for_each(|other| self.evaluate(other));
         }
@@ -305,15 +360,29 @@ impl Machine {
         self.delivery(cpu).has_active()
     }
 
+    /// Whether `intid` is active in the list of `cpu`.
+    pub fn is_active(&self, cpu: usize, intid: u32) -> bool {
+        let one = &self.cpus[cpu];
+        one.list.state(&one.interface, intid).active
+    }
+
     /// Brings `cpu` in line with the registers.
     pub fn evaluate(&mut self, cpu: usize) {
+        self.cpus[cpu].shown = true;
         if self.delivery(cpu).evaluate() {
             let others = (0..CPUS).filter(|&other| other != cpu);
             others.for_each(|other| self.evaluate(other));
         }
     }
 
+    /// The CPUs that have shown the others what they hold since the last call.
+    pub fn take_shown(&mut self) -> Vec<usize> {
+        let shown = |cpu: &usize| core::mem::take(&mut self.cpus[*cpu].shown);
+        (0..CPUS).filter(shown).collect()
+    }
+
     fn publish(&mut self, cpu: usize) {
+        self.cpus[cpu].shown = true;
         self.delivery(cpu).publish();
     }
 
@@ -344,6 +413,8 @@ impl Machine {
         let Cpu {
             list, interface, ..
         } = &self.cpus[cpu];
-        !interface.used().any(|one| one.intid() == intid) && list.state(interface, intid).pending
+        let state = list.state(interface, intid);
+        let listed = interface.used().any(|one| one.intid() == intid);
+        !listed && state.pending && !state.active
     }
 }

@@ -35,8 +35,6 @@ pub enum Active {
 /// One interrupt.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Interrupt {
-    /// IGROUPR.
-    pub group1: bool,
     /// ISENABLER.
     pub enabled: bool,
     /// Sent, or set pending by software, and not taken since.
@@ -170,7 +168,7 @@ impl Spec {
             } else {
                 one.route == affinity(cpu)
             };
-        self.forwards && one.enabled && one.group1 && routed
+        self.forwards && one.enabled && routed
     }
 
     /// Whether `cpu` is to be told of `intid`, were nothing more urgent: pending
@@ -215,13 +213,13 @@ impl Spec {
         }
     }
 
-    /// Whether it is this CPU's to deactivate. An SPI whose active state was set
-    /// by register is not: see `world`, where a virtual interface can't follow.
+    /// Whether it is this CPU's to deactivate. One whose active state was set by register is
+    /// everybody's.
     pub fn deactivates(&self, cpu: usize, intid: u32) -> bool {
         match self.at(cpu, intid).active {
             Active::No => false,
             Active::Acknowledged(by) => by == cpu,
-            Active::Set => intid < PRIVATE,
+            Active::Set => true,
         }
     }
 
@@ -238,7 +236,8 @@ impl Spec {
         for n in 0..32 {
             let (one, set) = (self.at_mut(cpu, first + n), value >> n & 1 != 0);
             match bits {
-                Bits::Group => one.group1 = set,
+                // All are in Group 1, whatever is written.
+                Bits::Group => {}
                 _ if !set => {}
                 Bits::SetEnable => one.enabled = true,
                 Bits::ClearEnable => one.enabled = false,
@@ -256,7 +255,7 @@ impl Spec {
         (0..32).fold(0, |value, n| {
             let one = self.at(cpu, first + n);
             let set = match bits {
-                Bits::Group => one.group1,
+                Bits::Group => true,
                 Bits::SetEnable | Bits::ClearEnable => one.enabled,
                 Bits::SetPending | Bits::ClearPending => one.is_pending(),
                 Bits::SetActive | Bits::ClearActive => one.active != Active::No,

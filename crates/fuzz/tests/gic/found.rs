@@ -110,3 +110,58 @@ fn a_line_comes_again_after_what_software_set_meanwhile() {
         ]);
     }
 }
+
+/// More are active than there are list registers, and each ends by its own INTID.
+#[test]
+fn nested_ones_come_and_end_however_few_registers_there_are() {
+    const TIMER: u32 = 27;
+    for two_steps in [false, true] {
+        let nest = [15, 7, 1, 0].into_iter().zip([0xf0u8, 0xa0, 0x80, 0x40]);
+        let begin = [Step::Split(0, two_steps)].into_iter();
+        let sent = nest.flat_map(|(intid, priority)| {
+            [
+                Step::Priority(0, 0, intid, priority),
+                Step::Send(intid, 1),
+                Step::Acknowledge(0),
+            ]
+        });
+        let timer = [Step::Line(0, TIMER, true), Step::Acknowledge(0)];
+        let timer = timer.into_iter().chain([Step::Line(0, TIMER, false)]);
+        let ends = (0..5).map(|_| Step::End(0));
+        let again = [
+            Step::Send(7, 1),
+            Step::Deactivate(0, 3),
+            Step::Acknowledge(0),
+        ];
+        run_without_exits(begin.chain(sent).chain(timer).chain(ends).chain(again));
+    }
+}
+
+/// Hardware ends what has the priority that it drops.
+#[test]
+fn what_comes_again_with_another_priority_still_ends() {
+    run_without_exits([
+        Step::Send(0, 1),
+        Step::Acknowledge(0),
+        Step::Priority(0, 0, 0, 0x40),
+        Step::Send(0, 1),
+        Step::End(0),
+        Step::Acknowledge(0),
+    ]);
+}
+
+/// A handler may end an SPI that software has set active meanwhile, wherever it goes by then.
+#[test]
+fn an_spi_that_is_set_active_by_register_ends_by_an_end() {
+    run([
+        write(Bits::SetPending, 32),
+        Step::Acknowledge(0),
+        write(Bits::ClearActive, 32),
+        write(Bits::SetActive, 32),
+        Step::Route(2, 32, 1),
+        write(Bits::SetPending, 32),
+        Step::Acknowledge(1),
+        Step::End(0),
+        Step::Acknowledge(1),
+    ]);
+}

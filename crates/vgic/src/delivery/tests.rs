@@ -35,8 +35,8 @@ impl Bank for Cpu {
         self.bank.write(n, value);
     }
 
-    fn set_underflow(&mut self, on: bool) {
-        self.bank.set_underflow(on);
+    fn ask(&mut self, asked: Asked) {
+        self.bank.ask(asked);
     }
 }
 
@@ -47,8 +47,8 @@ impl Interface for Cpu {
         self.ended
     }
 
-    fn underflow(&self) -> bool {
-        self.bank.underflow
+    fn asked(&self) -> Asked {
+        self.bank.asked
     }
 
     fn timers(&self) -> u32 {
@@ -96,11 +96,8 @@ impl Guest {
             distributor: RefCell::new(Distributor::new(2)),
         };
         guest.write(0, 4, 2);
-        for register in [0x84, 0x104] {
-            guest.write(register, 4, u64::from(u32::MAX));
-        }
+        guest.write(0x104, 4, u64::from(u32::MAX));
         for private in &guest.private {
-            private.group.store(u32::MAX, Relaxed);
             private.enabled.store(u32::MAX, Relaxed);
             private.refresh(true);
         }

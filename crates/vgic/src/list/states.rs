@@ -37,8 +37,15 @@ impl List {
         for slot in ones(used.into()) {
             let listed = bank.read(slot as usize);
             let changed = of(listed.intid()).filter(|&new| new != listed.priority());
-            if let Some(priority) = changed.filter(|_| listed.is_pending()) {
-                bank.write(slot as usize, listed.with_priority(priority));
+            let Some(priority) = changed.filter(|_| listed.is_pending()) else {
+                continue;
+            };
+            let value = listed.with_priority(priority);
+            if listed.is_active() {
+                bank.write(slot as usize, ListRegister::EMPTY);
+                self.queue.push(value);
+            } else {
+                bank.write(slot as usize, value);
             }
         }
         for waiting in &mut self.queue {
@@ -49,12 +56,20 @@ impl List {
 
     /// The state of `intid`.
     pub fn state(&self, bank: &impl Bank, intid: u32) -> State {
-        let listed = Listed::read(bank).find(intid);
-        let listed = listed.map_or(ListRegister::EMPTY, |(_, one)| one);
+        let listed = Listed::read(bank).find(intid).map(|(_, one)| one);
+        let queued = || self.find(intid).map(|at| self.queue[at]);
+        let one = listed.or_else(queued).unwrap_or(ListRegister::EMPTY);
         State {
-            pending: listed.is_pending() || self.queue.iter().any(|one| one.intid() == intid),
-            active: listed.is_active(),
+            pending: one.is_pending(),
+            active: one.is_active(),
         }
+    }
+
+    /// Whether anything is active.
+    pub(crate) fn has_active(&self, bank: &impl Bank) -> bool {
+        let listed = Listed::read(bank).registers;
+        let mut all = listed.iter().map(|(_, one)| one).chain(&self.queue);
+        all.any(|one| one.is_active())
     }
 
     /// What is listed of the private INTIDs.
@@ -78,34 +93,42 @@ impl List {
     }
 
     /// Sets or clears the active state of `intid`, as software may by register.
-    /// Without a free register an activation is lost: the machine has no place
-    /// for it.
     pub fn set_active(&mut self, bank: &mut impl Bank, intid: u32, priority: u8, active: bool) {
         let mut listed = Listed::read(bank);
-        if let Some((slot, old)) = listed.find(intid) {
-            let value = if active {
-                old.with_active()
-            } else {
-                old.without_active()
-            };
-            listed.set(bank, slot, value);
-        } else if let Some(slot) = listed.free().filter(|_| active) {
-            // What the free register still holds besides its state is of an
-            // interrupt that ended, and no matter here.
-            listed.set(bank, slot, self.unqueue_as_active(intid, priority));
-            self.remember(intid, slot);
+        match (listed.find(intid), self.find(intid)) {
+            (Some((slot, old)), _) if !active => listed.set(bank, slot, old.without_active()),
+            (Some((_, old)), _) if old.is_active() => {}
+            (Some((slot, old)), _) => {
+                listed.set(bank, slot, ListRegister::EMPTY);
+                self.queue.push(old.with_active());
+            }
+            (None, Some(at)) if active => self.queue[at] = self.queue[at].with_active(),
+            (None, Some(at)) => self.set_queued(at, self.queue[at].without_active()),
+            (None, None) if active => {
+                let new = ListRegister::pending(intid, priority, None);
+                self.queue.push(new.acknowledged());
+            }
+            (None, None) => {}
         }
         self.refill_from(&mut listed, bank);
     }
 
-    /// `intid`, which is not listed, as active. It keeps the pending state if it
-    /// waits in the queue, which it leaves: it could not be listed from there.
-    fn unqueue_as_active(&mut self, intid: u32, priority: u8) -> ListRegister {
-        match self.queue.iter().position(|one| one.intid() == intid) {
-            Some(at) => self.queue.swap_remove(at).with_active(),
-            None => ListRegister::pending(intid, priority, None)
-                .with_active()
-                .without_pending(),
-        }
+    /// Takes the active state from `intid`, as the guest's end of it does; what had it.
+    pub(crate) fn deactivate(&mut self, bank: &mut impl Bank, intid: u32) -> Option<ListRegister> {
+        let mut listed = Listed::read(bank);
+        let old = match (listed.find(intid), self.find(intid)) {
+            (Some((slot, old)), _) => {
+                listed.set(bank, slot, old.without_active());
+                old
+            }
+            (None, Some(at)) => {
+                let old = self.queue[at];
+                self.set_queued(at, old.without_active());
+                old
+            }
+            (None, None) => return None,
+        };
+        self.refill_from(&mut listed, bank);
+        old.is_active().then_some(old)
     }
 }

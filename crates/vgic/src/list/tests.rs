@@ -10,21 +10,19 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug)]
 pub struct Fake {
     pub registers: Vec<ListRegister>,
-    pub underflow: bool,
+    pub asked: Asked,
 }
 
 impl Fake {
     pub fn new(count: usize) -> Self {
         Self {
             registers: vec![ListRegister::EMPTY; count],
-            underflow: false,
+            asked: Asked::default(),
         }
     }
 
-    /// ICC_IAR1: the most urgent pending one, if it may preempt what is active.
-    fn acknowledge(&mut self) -> Option<u32> {
-        let running = self.registers.iter().filter(|one| one.is_active());
-        let running = running.map(|one| one.priority()).min().unwrap_or(255);
+    /// ICC_IAR1: the most urgent pending one, if it may preempt what is running.
+    fn acknowledge(&mut self, running: u8) -> Option<u32> {
         let pending = self.registers.iter().enumerate();
         let (slot, _) = pending
             .filter(|(_, one)| one.is_pending() && !one.is_active() && one.priority() < running)
@@ -34,20 +32,15 @@ impl Fake {
         Some(one.intid())
     }
 
-    /// ICC_EOIR1 of the innermost active one.
-    fn end(&mut self) -> Option<u32> {
-        let active = self.registers.iter().enumerate();
-        let (slot, _) = active
-            .filter(|(_, one)| one.is_active())
-            .min_by_key(|(_, one)| one.priority())?;
-        let one = &mut self.registers[slot];
+    /// ICC_EOIR1.
+    fn end(&mut self, intid: u32) {
+        let mut active = self.registers.iter_mut().filter(|one| one.is_active());
         // Only the state changes (12.4.6): the rest stays in the register.
-        one.0 &= !(1 << 63);
-        Some(one.intid())
+        active.find(|one| one.intid() == intid).unwrap().0 &= !(1 << 63);
     }
 
-    fn used(&self) -> usize {
-        self.registers.iter().filter(|one| is_used(one)).count()
+    fn is_waiting(&self) -> bool {
+        self.registers.iter().any(|one| one.is_waiting())
     }
 }
 
@@ -69,8 +62,9 @@ impl Bank for Fake {
     fn write(&mut self, n: usize, value: ListRegister) {
         self.registers[n] = value;
     }
-    fn set_underflow(&mut self, on: bool) {
-        self.underflow = on;
+    fn ask(&mut self, asked: Asked) {
+        assert_ne!(self.asked, asked, "asked for what is so already");
+        self.asked = asked;
     }
 }
 
@@ -88,6 +82,7 @@ enum Step {
 
 /// The INTID with a physical interrupt behind it.
 const TIMER: u32 = 27;
+const TIMER_LINE: ListRegister = ListRegister::pending(TIMER, 0x50, Some(TIMER));
 
 fn hardware(intid: u32) -> Option<u32> {
     (intid == TIMER).then_some(intid)
@@ -119,7 +114,7 @@ impl World {
         match step {
             Step::Inject(intid) => injected = self.inject(intid),
             Step::Acknowledge => {
-                if let Some(intid) = self.bank.acknowledge() {
+                if let Some(intid) = self.acknowledge() {
                     let state = self.owed.entry(intid).or_default();
                     assert!(state.pending, "{intid} was not pending");
                     *state = State {
@@ -129,12 +124,12 @@ impl World {
                 }
             }
             Step::End => {
-                if let Some(intid) = self.bank.end() {
-                    self.owed.entry(intid).or_default().active = false;
+                if let Some(intid) = self.innermost() {
+                    self.end(intid);
                 }
             }
             Step::Maintenance => {
-                if self.bank.underflow && self.bank.used() <= 1 {
+                if self.bank.asked.refill && !self.bank.is_waiting() {
                     self.list.refill(&mut self.bank);
                 }
             }
@@ -152,6 +147,33 @@ impl World {
             }
         }
         self.check(injected);
+    }
+
+    /// What the guest has acknowledged last.
+    fn innermost(&self) -> Option<u32> {
+        let active = self.owed.iter().filter(|(_, state)| state.active);
+        let active = active.map(|(&intid, _)| intid);
+        active.min_by_key(|&intid| priority(intid))
+    }
+
+    /// What traps refills the registers.
+    fn acknowledge(&mut self) -> Option<u32> {
+        let taken = self
+            .bank
+            .acknowledge(self.innermost().map_or(255, priority));
+        if self.bank.asked.traps {
+            self.list.refill(&mut self.bank);
+        }
+        taken
+    }
+
+    fn end(&mut self, intid: u32) {
+        if self.bank.asked.traps {
+            assert!(self.list.deactivate(&mut self.bank, intid).is_some());
+        } else {
+            self.bank.end(intid);
+        }
+        self.owed.entry(intid).or_default().active = false;
     }
 
     /// Whether there was an interrupt to inject.
@@ -176,16 +198,12 @@ impl World {
     }
 
     fn activate(&mut self, intid: u32) {
-        let listed = Listed::read(&self.bank).find(intid).is_some();
-        let room = listed || self.bank.empty() != 0;
         self.list
             .set_active(&mut self.bank, intid, priority(intid), true);
         let state = self.owed.entry(intid).or_default();
-        if room {
-            state.active = true;
-            // The physical line is what makes it pending again.
-            state.pending &= hardware(intid).is_none();
-        }
+        state.active = true;
+        // The physical line is what makes it pending again.
+        state.pending &= hardware(intid).is_none();
     }
 
     fn check(&self, injected: bool) {
@@ -218,15 +236,18 @@ impl World {
                 }
             );
         }
-        assert_eq!(self.bank.underflow, !self.list.queue.is_empty());
-        // With one register the condition of UIE always holds.
-        if self.bank.underflow && self.bank.used() <= 1 && self.bank.count() > 1 {
+        let mut queue = self.list.queue.iter();
+        let asked = Asked {
+            refill: queue.clone().any(|one| one.is_waiting()),
+            traps: queue.any(|one| one.is_active()),
+        };
+        assert_eq!(self.bank.asked, asked);
+        if asked.refill && !self.bank.is_waiting() {
             let (mut bank, mut list) = (self.bank.clone(), self.list.clone());
             list.refill(&mut bank);
-            assert!(!bank.underflow || bank.used() > 1, "raised without end");
+            assert!(bank.is_waiting(), "raised without end");
         }
-        let room = listed.iter().any(|one| !one.is_active()) || listed.len() < self.bank.count();
-        if injected && room {
+        if injected {
             let best = self
                 .owed
                 .iter()
@@ -305,7 +326,7 @@ fn short_sequences_exhaustively() {
 fn a_hardware_interrupt_is_never_active_and_pending() {
     let mut world = World::new(2);
     world.list.inject(&mut world.bank, 27, 0x80, Some(27));
-    assert_eq!(world.bank.acknowledge(), Some(27));
+    assert_eq!(world.bank.acknowledge(255), Some(27));
     // It came though it is active: the deactivation was still under way.
     world.list.inject(&mut world.bank, 27, 0x80, Some(27));
     assert!(
@@ -316,9 +337,9 @@ fn a_hardware_interrupt_is_never_active_and_pending() {
             .all(|one| !(one.is_active() && one.is_pending()))
     );
     // Its end ends the physical one, whose line has it come again.
-    assert!(!world.bank.underflow);
-    assert_eq!(world.bank.end(), Some(27));
-    assert_eq!(world.bank.acknowledge(), None);
+    assert_eq!(world.bank.asked, Asked::default());
+    world.bank.end(27);
+    assert_eq!(world.bank.acknowledge(255), None);
 }
 
 #[test]
@@ -386,7 +407,7 @@ fn draining_gives_back_everything_pending() {
             .list
             .inject(&mut world.bank, intid, priority(intid), None);
     }
-    world.bank.acknowledge();
+    world.bank.acknowledge(255);
     let mut drained = Vec::new();
     world
         .list
@@ -398,38 +419,53 @@ fn draining_gives_back_everything_pending() {
 }
 
 #[test]
-fn a_register_that_was_used_before_takes_an_active_interrupt() {
-    let mut world = World::new(1);
-    world.step(Step::Inject(3));
-    world.step(Step::Acknowledge);
-    world.step(Step::End);
-    world.step(Step::Activate(5));
-    assert!(world.list.state(&world.bank, 5).active);
-    assert_eq!(world.list.state(&world.bank, 3), State::default());
-}
-
-#[test]
 fn a_pending_hardware_interrupt_that_is_activated_is_only_active() {
     let mut world = World::new(2);
     world.step(Step::Inject(TIMER));
     world.step(Step::Activate(TIMER));
-    assert_eq!(world.bank.registers[0].hw(), Some(TIMER));
-    assert!(!world.bank.registers[0].is_pending());
+    let only = TIMER_LINE.with_active();
+    assert_eq!(world.list.queue[..], [only]);
+    assert_eq!(
+        world.list.deactivate(&mut world.bank, TIMER),
+        Some(only),
+        "its end is the physical one's"
+    );
 }
 
 #[test]
-fn a_queued_interrupt_that_is_activated_leaves_the_queue() {
-    let mut world = World::new(3);
-    (0..4).for_each(|n| world.step(Step::Inject(5 * n)));
+fn a_more_urgent_one_takes_the_register_of_the_innermost() {
+    let mut world = World::new(2);
+    // Each is more urgent than the one before.
+    for intid in [4, 3, 2, 1, 0] {
+        world.step(Step::Inject(intid));
+        assert_eq!(world.acknowledge(), Some(intid));
+        world.owed.insert(
+            intid,
+            State {
+                pending: false,
+                active: true,
+            },
+        );
+    }
+    let listed: Vec<u32> = world.bank.registers.iter().map(|one| one.intid()).collect();
+    assert_eq!((listed, world.list.queue.len()), (vec![4, 0], 3));
+    for intid in [0, 1, 2, 3, 4] {
+        assert_eq!(world.bank.asked.traps, intid < 4, "{intid}");
+        world.step(Step::End);
+        assert!(!world.list.state(&world.bank, intid).active);
+    }
+}
+
+#[test]
+fn an_active_one_keeps_its_priority_in_its_register() {
+    let mut world = World::new(2);
+    world.step(Step::Inject(2));
     world.step(Step::Acknowledge);
-    world.step(Step::End);
-    assert_eq!(world.list.queue.len(), 1);
-    let queued = world.list.queue[0].intid();
-    world.step(Step::Activate(queued));
-    assert!(world.list.queue.is_empty());
-    let both = State {
-        pending: true,
-        active: true,
-    };
-    assert_eq!(world.list.state(&world.bank, queued), both);
+    // It comes again with another priority: hardware would not end it any more.
+    world.list.inject(&mut world.bank, 2, 0x10, None);
+    assert!(world.bank.asked.traps && world.list.state(&world.bank, 2).active);
+    assert_eq!(world.bank.empty() & 0b11, 0b11);
+    let old = world.list.deactivate(&mut world.bank, 2);
+    assert!(old.is_some_and(|one| one.is_pending()));
+    assert_eq!(world.bank.acknowledge(255), Some(2));
 }

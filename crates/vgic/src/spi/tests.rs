@@ -2,7 +2,7 @@
 //! Two vCPUs, and one SPI between them.
 
 use super::*;
-use crate::{Access, ListRegister};
+use crate::{Access, Asked, ListRegister};
 
 const VCPUS: [Vcpu; 2] = [
     Vcpu {
@@ -36,7 +36,7 @@ impl Bank for Fake {
     fn write(&mut self, n: usize, value: ListRegister) {
         self.0[n] = value;
     }
-    fn set_underflow(&mut self, _: bool) {}
+    fn ask(&mut self, _: Asked) {}
 }
 
 /// Two vCPUs, and SPI 40 enabled for the first.
@@ -51,7 +51,7 @@ impl World {
             distributor: Distributor::new(2),
             lists: Default::default(),
         };
-        for (offset, value) in [(0, 2), (0x084, BIT), (0x104, BIT)] {
+        for (offset, value) in [(0, 2), (0x104, BIT)] {
             world.write(offset, 4, value);
         }
         world.route(0);

@@ -3,11 +3,16 @@
 
 use std::cell::RefCell;
 
-use vgic::{Access, Bank, Delivery, Distributor, Interface, List, ListRegister, Private, Vcpu};
+use trap::interface::Register;
+use vgic::{
+    Access, Asked, Bank, Delivery, Distributor, Due, Interface, List, ListRegister, Private, Vcpu,
+};
 
 use super::{ACTIVE, PENDING, Registers, private};
 
 const TIMERS: u32 = 1 << 27 | 1 << 30;
+/// ICH_VTR_EL2: 7 bits of priority, of which all preempt; 24 bits of INTID; A3V.
+const KIND: u64 = 6 << 29 | 6 << 26 | 1 << 23 | 1 << 21;
 const VCPU: Vcpu = Vcpu {
     number: 0,
     affinity: 0,
@@ -20,6 +25,8 @@ struct Cpu {
     active: u32,
     enabled: u32,
     deactivated: Vec<u32>,
+    settings: u64,
+    priorities: [u32; 4],
 }
 
 impl Bank for Cpu {
@@ -39,8 +46,8 @@ impl Bank for Cpu {
         self.bank.write(n, value);
     }
 
-    fn set_underflow(&mut self, on: bool) {
-        self.bank.set_underflow(on);
+    fn ask(&mut self, asked: Asked) {
+        self.bank.ask(asked);
     }
 }
 
@@ -53,8 +60,8 @@ impl Interface for Cpu {
         ended.fold(0, |bits, (n, _)| bits + (1 << n))
     }
 
-    fn underflow(&self) -> bool {
-        self.bank.underflow
+    fn asked(&self) -> Asked {
+        self.bank.asked
     }
 
     fn timers(&self) -> u32 {
@@ -89,10 +96,36 @@ impl Interface for Cpu {
     }
 }
 
+impl vgic::Registers for Cpu {
+    fn kind(&self) -> u64 {
+        KIND
+    }
+
+    fn ranges(&self) -> u64 {
+        1 << 18
+    }
+
+    fn settings(&self) -> u64 {
+        self.settings
+    }
+
+    fn set_settings(&mut self, settings: u64) {
+        self.settings = settings;
+    }
+
+    fn active_priorities(&self, n: usize) -> u32 {
+        self.priorities[n]
+    }
+
+    fn set_active_priorities(&mut self, n: usize, bits: u32) {
+        self.priorities[n] = bits;
+    }
+}
+
 /// Runs `test` on a CPU with four list registers, whose guest has enabled everything.
 fn on_a_cpu(test: impl FnOnce(Delivery<'_, Cpu, &RefCell<Distributor>>)) {
     let distributor = RefCell::new(Distributor::new(1));
-    for (offset, value) in [(0, 2), (0x084, u32::MAX), (0x104, u32::MAX)] {
+    for (offset, value) in [(0, 2), (0x104, u32::MAX)] {
         let write = Some(value.into());
         let size = 4;
         let _ = distributor.borrow_mut().access(Access {
@@ -108,6 +141,9 @@ fn on_a_cpu(test: impl FnOnce(Delivery<'_, Cpu, &RefCell<Distributor>>)) {
         active: 0,
         enabled: 0,
         deactivated: Vec::new(),
+        // VENG1, VEOIM, VBPR1, VBPR0, VPMR.
+        settings: 1 << 1 | 1 << 18 | 0xff << 24,
+        priorities: [0; 4],
     };
     test(Delivery {
         private: &private,
@@ -260,5 +296,138 @@ fn what_is_taken_and_not_listed_is_astray() {
         assert_eq!(delivery.stray(), 1 << 25);
         delivery.interface.active = 1 << 27;
         assert_eq!(delivery.stray(), 0);
+    });
+}
+
+type OnCpu<'a, 'b> = Delivery<'a, Cpu, &'b RefCell<Distributor>>;
+
+fn read(delivery: &mut OnCpu<'_, '_>, register: Register) -> u64 {
+    delivery.access(register, None).expect("it can be read").0
+}
+
+fn write(delivery: &mut OnCpu<'_, '_>, register: Register, value: u64) -> Due {
+    let written = delivery.access(register, Some(value));
+    written.expect("it can be written").1
+}
+
+#[test]
+fn registers_that_trap_are_what_they_are_in_hardware() {
+    on_a_cpu(|mut delivery| {
+        for (register, value, reads) in [
+            (Register::Mask, 0x1ff, 0xfe),
+            (Register::Enable, 2, 0),
+            (Register::Enable, 1, 1),
+            // One less than the least group bits; then what that makes of the common one.
+            (Register::BinaryPoint, 0, 1),
+            (Register::BinaryPoint, 5, 5),
+            (Register::CommonBinaryPoint, 3, 3),
+            (Register::ActivePriorities(3), 1 << 31, 1 << 31),
+            (Register::ActivePriorities(3), 0, 0),
+            (
+                Register::Control,
+                !0,
+                0b11 | 6 << 8 | 1 << 11 | 1 << 15 | 1 << 18,
+            ),
+        ] {
+            assert_eq!(write(&mut delivery, register, value), Due::Nothing);
+            assert_eq!(read(&mut delivery, register), reads, "{register:?}");
+        }
+        // CBPR is set.
+        assert_eq!(read(&mut delivery, Register::BinaryPoint), 4);
+        write(&mut delivery, Register::BinaryPoint, 7);
+        write(&mut delivery, Register::Control, 0);
+        assert_eq!(read(&mut delivery, Register::BinaryPoint), 5);
+        for (register, value) in [
+            (Register::ActivePriorities(4), None),
+            (Register::ActivePriorities(4), Some(0)),
+            (Register::Acknowledge, Some(0)),
+            (Register::HighestPending, Some(0)),
+            (Register::Running, Some(0)),
+            (Register::End, None),
+            (Register::Deactivate, None),
+        ] {
+            assert_eq!(delivery.access(register, value), None, "{register:?}");
+        }
+    });
+}
+
+#[test]
+fn what_traps_is_acknowledged_and_ended_as_hardware_does() {
+    on_a_cpu(|mut delivery| {
+        const NONE: u64 = 1023;
+        let acknowledge = |delivery: &mut OnCpu<'_, '_>| read(delivery, Register::Acknowledge);
+        assert_eq!(acknowledge(&mut delivery), NONE);
+        assert_eq!(read(&mut delivery, Register::Running), 0xff);
+        let list = |delivery: &mut OnCpu<'_, '_>, intid, priority, hw| {
+            let (list, cpu) = (&mut delivery.list, &mut delivery.interface);
+            list.inject(cpu, intid, priority, hw);
+        };
+        list(&mut delivery, 3, 0x82, None);
+        for (register, closed, open) in [(Register::Mask, 0x82, 0xff), (Register::Enable, 0, 1)] {
+            write(&mut delivery, register, closed);
+            assert_eq!(acknowledge(&mut delivery), NONE, "{register:?}");
+            write(&mut delivery, register, open);
+        }
+        assert_eq!(read(&mut delivery, Register::HighestPending), 3);
+        assert_eq!(acknowledge(&mut delivery), 3);
+        assert_eq!(read(&mut delivery, Register::Running), 0x82);
+        assert_eq!(delivery.interface.priorities, [0, 0, 1 << 1, 0]);
+        // With the binary point at 4 the upper four bits preempt.
+        write(&mut delivery, Register::BinaryPoint, 4);
+        list(&mut delivery, 4, 0x80, None);
+        delivery.interface.active = 1 << 27;
+        list(&mut delivery, 27, 0x7f, Some(27));
+        assert_eq!(acknowledge(&mut delivery), 27);
+        assert_eq!(read(&mut delivery, Register::Running), 0x70);
+        assert_eq!(acknowledge(&mut delivery), NONE);
+        // No interrupt has this number.
+        write(&mut delivery, Register::End, 1023);
+        assert_eq!(read(&mut delivery, Register::Running), 0x70);
+        write(&mut delivery, Register::Control, 2);
+        write(&mut delivery, Register::End, 27);
+        assert_eq!(read(&mut delivery, Register::Running), 0x82);
+        assert_eq!(delivery.interface.deactivated, []);
+        write(&mut delivery, Register::Deactivate, 27);
+        assert_eq!(delivery.interface.deactivated, [27]);
+        write(&mut delivery, Register::Control, 0);
+        write(&mut delivery, Register::End, 3);
+        assert_eq!(acknowledge(&mut delivery), 4);
+        write(&mut delivery, Register::End, 4);
+        write(&mut delivery, Register::End, 4);
+        assert_eq!(read(&mut delivery, Register::Running), 0xff);
+        assert!(!delivery.has_active());
+    });
+}
+
+#[test]
+fn what_was_set_active_is_anybodys_to_end() {
+    on_a_cpu(|mut delivery| {
+        let active = |delivery: &OnCpu<'_, '_>, write| {
+            let (offset, size) = (0x304, 4);
+            let access = Access {
+                offset,
+                size,
+                write,
+            };
+            delivery.shared.borrow_mut().access(access).0
+        };
+        active(&delivery, Some(1 << 8));
+        let _ = delivery.evaluate();
+        assert!(delivery.interface.bank.asked.traps);
+        let due = write(&mut delivery, Register::Deactivate, 40);
+        assert_eq!((due, active(&delivery, None)), (Due::Everywhere, 0));
+        let _ = delivery.evaluate();
+        assert!(!delivery.interface.bank.asked.traps);
+        // What is in the queue says that it has ended where it was to.
+        delivery.interface.active = 1 << 27;
+        delivery.inject(27, Some(27));
+        delivery.private.activate(1 << 27);
+        let _ = delivery.evaluate();
+        delivery.inject(27, None);
+        assert_eq!(write(&mut delivery, Register::Deactivate, 27), Due::Nothing);
+        assert_eq!(read(&mut delivery, Register::Acknowledge), 27);
+        assert_eq!(write(&mut delivery, Register::End, 27), Due::Here);
+        let _ = delivery.evaluate();
+        assert_eq!(delivery.interface.active, 0);
     });
 }

@@ -8,12 +8,12 @@ mod spis;
 
 use std::cell::Cell;
 
-use vgic::{Access, Bank, ListRegister, Private, Redistributor};
+use vgic::{Access, Asked, Bank, ListRegister, Private, Redistributor};
 
 /// Some list registers, as ICH_LR<n>_EL2 and ICH_ELRSR_EL2 have them.
 struct Registers {
     values: Vec<ListRegister>,
-    underflow: bool,
+    asked: Asked,
     writes: usize,
     reads: Cell<usize>,
 }
@@ -22,7 +22,7 @@ impl Registers {
     fn new(count: usize) -> Self {
         Self {
             values: vec![ListRegister::EMPTY; count],
-            underflow: false,
+            asked: Asked::default(),
             writes: 0,
             reads: Cell::new(0),
         }
@@ -67,15 +67,15 @@ impl Bank for Registers {
         self.writes += 1;
     }
 
-    fn set_underflow(&mut self, on: bool) {
-        assert_ne!(self.underflow, on, "asked for what is so already");
-        self.underflow = on;
+    fn ask(&mut self, asked: Asked) {
+        assert_ne!(self.asked, asked, "asked for what is so already");
+        self.asked = asked;
     }
 }
 
 const PENDING: u64 = 0b01;
 const ACTIVE: u64 = 0b10;
-/// `private` with INTIDs 0 to 31 in Group 1, enabled and forwarded.
+/// `private` with INTIDs 0 to 31 enabled and forwarded.
 fn private() -> Private {
     let private = Private::new();
     let frames = Redistributor {
@@ -85,13 +85,11 @@ fn private() -> Private {
         last: true,
         lines: 0,
     };
-    for offset in [0x1_0080, 0x1_0100] {
-        let _ = frames.access(Access {
-            offset,
-            size: 4,
-            write: Some(u32::MAX.into()),
-        });
-    }
+    let _ = frames.access(Access {
+        offset: 0x1_0100,
+        size: 4,
+        write: Some(u32::MAX.into()),
+    });
     private.refresh(true);
     private
 }

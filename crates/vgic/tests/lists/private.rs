@@ -32,7 +32,7 @@ fn an_sgi_takes_the_register_that_it_had() {
     }
     bank.acknowledge(0);
     bank.end(0);
-    assert!(bank.underflow && !list.arrive(&mut bank, 3));
+    assert!(bank.asked.refill && !list.arrive(&mut bank, 3));
     list.expect(3, None);
     list.refill(&mut bank);
     assert!(!list.arrive(&mut bank, 3));
@@ -99,7 +99,7 @@ fn only_lines_that_are_low_are_taken_back() {
     assert_eq!(list.lower(&mut bank, 0), 0);
     // 28 was set by software; 30 waits in the queue.
     assert_eq!(list.lower(&mut bank, 1 << 28 | 1 << 30 | 1 << 31), 1 << 30);
-    assert!(!bank.underflow);
+    assert!(!bank.asked.refill);
     bank.acknowledge(0);
     assert_eq!(list.lower(&mut bank, 1 << 27), 0, "it is being handled");
     assert_eq!(bank.used(), [(0, 27, ACTIVE), (1, 28, PENDING)]);

@@ -13,13 +13,13 @@ use vgic::Bank;
 
 use super::{SGIS, ThisCpu};
 use crate::cpu::percpu::PerCpu;
-use crate::refuse;
 
 /// ICC_SRE_EL2: system registers at EL2 (0), bypass off (1, 2); EL1's choice of
 /// its own traps (3 is 0).
 const SRE: u64 = 0x7;
-/// ICH_HCR_EL2.En.
-const ENABLE: u64 = 1 << 0;
+/// ICH_HCR_EL2: En (0), and TALL0 (11), because the guest has no Group 0 (`vgic`), whoever
+/// delivers.
+const ENABLE: u64 = 1 << 0 | 1 << 11;
 /// Priority of what EL2 takes. Its timer has another where there are slices
 /// (`neighbour::turn`).
 pub const PRIORITY: u8 = 0x80;
@@ -48,11 +48,6 @@ pub unsafe fn prepare(cpu: &PerCpu, platform: &Platform<'_>) -> Result<(), gic::
     let interface = ThisCpu(cpu);
     for n in 0..interface.count() {
         set_ich_lr(n, 0);
-    }
-    // With one register "at most one is in use" always holds, and the
-    // maintenance interrupt that refills it would never end.
-    if interface.count() < 2 {
-        refuse!("GIC: one list register, and Rouse needs two");
     }
     ICH_HCR_EL2.set(ENABLE);
     // What looks for an empty list register next may come without an exception between.

@@ -15,7 +15,7 @@ use aarch64_cpu::registers::{
     CNTP_CTL_EL0, CNTV_CTL_EL0, ICH_HCR_EL2, Readable, SPSR_EL2, Writeable,
 };
 
-use super::{sample, timers};
+use super::{TRAP_COMMON, sample, timers};
 use crate::cpu::percpu::PerCpu;
 use crate::cpu::traps;
 use crate::machine::machine;
@@ -53,8 +53,8 @@ pub fn watch() {
     }
 }
 
-/// Such an access came: looks at the lines, and lets it through. Whether it was
-/// one; it is to be done again.
+/// An access to a Group 1 register came: looks at the lines, and lets it through, unless all
+/// accesses trap. Whether it does; it is to be done again.
 pub fn unwatch(cpu: &PerCpu) -> bool {
     let control = ICH_HCR_EL2.get();
     if control & TRAP_GROUP1 == 0 {
@@ -62,6 +62,10 @@ pub fn unwatch(cpu: &PerCpu) -> bool {
     }
     sample(cpu);
     // Read again: to take something back may have changed it.
-    ICH_HCR_EL2.set(ICH_HCR_EL2.get() & !TRAP_GROUP1);
+    let control = ICH_HCR_EL2.get();
+    if control & TRAP_COMMON != 0 {
+        return false;
+    }
+    ICH_HCR_EL2.set(control & !TRAP_GROUP1);
     true
 }

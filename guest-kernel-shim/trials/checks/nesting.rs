@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Checks of more active interrupts at once than any CPU has list registers: how many are
+//! active is no reason for a more urgent one to wait (IHI 0069H, 4.8), and each ends by its own
+//! INTID.
+//!
+//! IRQs are masked, and what is pending is acknowledged by hand.
+
+use arch::{gic_cpu, insn};
+use core::cell::Cell;
+use core::ops::Range;
+
+use gic::Spi;
+
+use super::levels::{Timer, nothing, redistributor, split, with_each};
+use super::outcome::{Failure, ensure};
+use guest_kernel_shim::percpu::PerCpu;
+use guest_kernel_shim::{clock, machine};
+
+/// SGIs that this kernel does not use itself.
+const SGIS: Range<u32> = 2..16;
+const SGI_BITS: u32 = 0xfffc;
+/// SPIs that nothing is connected to.
+const SPIS: Range<u32> = 40..48;
+/// The priority that they have otherwise.
+const USUAL: u8 = 0x80;
+
+/// Acknowledges `intid`, which is the most urgent; gives it the time to come.
+fn take(intid: u32) -> Result<(), Failure> {
+    let got = Cell::new(gic_cpu::SPURIOUS);
+    clock::wait_for(|| {
+        got.set(gic_cpu::acknowledge());
+        got.get() != gic_cpu::SPURIOUS
+    });
+    ensure(got.get() == intid, "it is not there to be acknowledged")
+}
+
+fn send(intid: u32) {
+    gic_cpu::send_sgi(intid, PerCpu::this().mpidr);
+    clock::wait_for(|| redistributor().pending() >> intid & 1 != 0);
+}
+
+fn active(bits: u32, what: Failure) -> Result<(), Failure> {
+    ensure(redistributor().active() == bits, what)
+}
+
+fn prioritise(intid: u32, priority: u8) {
+    // SAFETY: this CPU's own redistributor.
+    unsafe { redistributor().set_priority(intid, priority) };
+}
+
+/// Runs `check` as [`with_each`], with EOImode `two_steps`; leaves no SGI active.
+fn with_sgis(two_steps: bool, check: impl Fn(Timer) -> Result<(), Failure>) -> Result<(), Failure> {
+    redistributor().enable_all(SGI_BITS);
+    let result = with_each(|timer| {
+        split(two_steps);
+        let result = check(timer);
+        split(false);
+        redistributor().clear_pending(SGI_BITS);
+        redistributor().clear_active(SGI_BITS);
+        prioritise(timer.intid, USUAL);
+        result
+    });
+    SGIS.for_each(|intid| prioritise(intid, USUAL));
+    result
+}
+
+/// Each SGI is more urgent than those that are active, and the timer is the most urgent. They end
+/// the other way round, and each comes again in between.
+pub fn each_more_urgent() -> Result<(), Failure> {
+    with_sgis(false, |timer| {
+        let mut all = 0;
+        for intid in SGIS {
+            prioritise(intid, (0x100 - 0x10 * intid) as u8);
+            send(intid);
+            take(intid)?;
+            all |= 1 << intid;
+        }
+        prioritise(timer.intid, 0);
+        timer.raise();
+        take(timer.intid)?;
+        active(all | timer.bit(), "not all are active")?;
+        nothing()?;
+        timer.lower();
+        gic_cpu::end(timer.intid);
+        for intid in SGIS.rev() {
+            active(all, "another one is active")?;
+            send(intid);
+            nothing()?;
+            // The level holds: the timer's is heard again after its end.
+            timer.raise();
+            take(timer.intid)?;
+            gic_cpu::end(timer.intid);
+            take(timer.intid)?;
+            timer.lower();
+            gic_cpu::end(timer.intid);
+            gic_cpu::end(intid);
+            take(intid)?;
+            active(all, "not active again")?;
+            gic_cpu::end(intid);
+            all &= !(1 << intid);
+        }
+        active(0, "something is still active")
+    })
+}
+
+/// All have been ended and none is deactivated, so each next one comes. They are deactivated in
+/// another order, and each comes again at once.
+pub fn ended_and_active() -> Result<(), Failure> {
+    with_sgis(true, |timer| {
+        timer.raise();
+        take(timer.intid)?;
+        gic_cpu::end(timer.intid);
+        let mut all = timer.bit();
+        for intid in SGIS {
+            send(intid);
+            take(intid)?;
+            gic_cpu::end(intid);
+            all |= 1 << intid;
+            active(all, "not all are active")?;
+        }
+        nothing()?;
+        let order = SGIS.step_by(2).chain(SGIS.skip(1).step_by(2).rev());
+        for intid in order {
+            send(intid);
+            nothing()?;
+            gic_cpu::deactivate(intid);
+            take(intid)?;
+            active(all, "not active again")?;
+            gic_cpu::end(intid);
+            gic_cpu::deactivate(intid);
+            all &= !(1 << intid);
+            active(all, "another one is active")?;
+        }
+        // It is still high.
+        gic_cpu::deactivate(timer.intid);
+        take(timer.intid)?;
+        timer.lower();
+        gic_cpu::end(timer.intid);
+        gic_cpu::deactivate(timer.intid);
+        active(0, "something is still active")
+    })
+}
+
+/// Software sets more active than there are list registers; an end ends each, and a new priority
+/// of what is active and pending counts when it comes again.
+pub fn set_active() -> Result<(), Failure> {
+    with_sgis(true, |_| {
+        redistributor().set_active(SGI_BITS);
+        active(SGI_BITS, "set active and not shown")?;
+        SGIS.for_each(send);
+        nothing()?;
+        for intid in SGIS {
+            gic_cpu::deactivate(intid);
+            take(intid)?;
+            gic_cpu::end(intid);
+        }
+        redistributor().clear_active(SGI_BITS);
+        active(0, "cleared and active")?;
+        split(false);
+        send(5);
+        take(5)?;
+        send(5);
+        prioritise(5, 0x40);
+        send(6);
+        gic_cpu::end(5);
+        take(5)?;
+        gic_cpu::end(5);
+        take(6)?;
+        gic_cpu::end(6);
+        active(0, "something is still active")
+    })
+}
+
+/// The same of SPIs. One that software has set active is ended like any other.
+pub fn shared() -> Result<(), Failure> {
+    let gic = &machine::platform().gic;
+    // SAFETY: the description is true, and nothing else uses these SPIs.
+    let spi = |intid| unsafe { Spi::new(gic, intid) };
+    let result = with_sgis(true, |_| {
+        for (intid, sgi) in SPIS.zip(SGIS) {
+            spi(intid).set_group1();
+            spi(intid).set_priority(USUAL);
+            spi(intid).route(PerCpu::this().mpidr);
+            spi(intid).enable();
+            spi(intid).set_pending();
+            take(intid)?;
+            gic_cpu::end(intid);
+            send(sgi);
+            take(sgi)?;
+            gic_cpu::end(sgi);
+        }
+        for (intid, sgi) in SPIS.zip(SGIS) {
+            ensure(spi(intid).is_active(), "not active")?;
+            spi(intid).set_pending();
+            nothing()?;
+            gic_cpu::deactivate(intid);
+            take(intid)?;
+            gic_cpu::end(intid);
+            gic_cpu::deactivate(intid);
+            gic_cpu::deactivate(sgi);
+            ensure(!spi(intid).is_active(), "still active")?;
+        }
+        active(0, "something is still active")?;
+        let first = spi(SPIS.start);
+        first.set_active();
+        first.set_pending();
+        insn::isb();
+        nothing()?;
+        gic_cpu::deactivate(SPIS.start);
+        take(SPIS.start)?;
+        gic_cpu::end(SPIS.start);
+        gic_cpu::deactivate(SPIS.start);
+        ensure(!first.is_active(), "still active")
+    });
+    for intid in SPIS {
+        spi(intid).disable();
+        spi(intid).clear_pending();
+        spi(intid).clear_active();
+    }
+    result
+}
