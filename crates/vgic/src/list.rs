@@ -207,13 +207,24 @@ impl List {
     /// Lists what can be acknowledged, as far as there is room for it or it is more urgent
     /// than what is listed. To be called on the maintenance interrupt.
     pub fn refill(&mut self, bank: &mut impl Bank) {
-        if self.queue.is_empty() {
-            self.revise(bank);
-        } else {
-            let mut listed = Listed::new();
-            listed.fill(bank);
-            self.refill_from(&mut listed, bank);
+        // While a register is free, it does not matter what the others hold.
+        let mut free = bank.empty() & mask(bank.count());
+        while let Some(next) = self.most_urgent() {
+            if free == 0 {
+                return self.refill_from(&mut Listed::read(bank), bank);
+            }
+            let slot = free.trailing_zeros() as usize;
+            free &= free - 1;
+            self.list(bank, slot, next);
         }
+        self.revise(bank);
+    }
+
+    /// Moves what is at `next` in the queue to a free register.
+    fn list(&mut self, bank: &mut impl Bank, slot: usize, next: usize) {
+        let waiting = self.queue.swap_remove(next);
+        bank.write(slot, waiting);
+        self.remember(waiting.intid(), slot);
     }
 
     /// As [`Self::refill`]; `listed` is what was read of the registers.
