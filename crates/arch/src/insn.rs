@@ -256,6 +256,31 @@ macro_rules! can_read {
     };
 }
 
+/// Defines a function that asks EL2 about an address of its guest.
+macro_rules! guest_reads {
+    ($name:ident, $operation:literal, $level:literal) => {
+        #[doc = concat!("The physical address at which the guest's ", $level, " reads `address`, if it may.")]
+        #[must_use]
+        pub fn $name(address: u64) -> Option<u64> {
+            /// PAR_EL1.PA and PAR_EL1.F (DDI 0487K.a, D23.2.130).
+            const PA: u64 = 0xf_ffff_ffff_f000;
+            const FAILED: u64 = 1;
+            let result: u64;
+            // SAFETY: an address translation has no effect but on PAR_EL1, in which the guest may hold
+            // a value, so it is put back.
+            unsafe {
+                core::arch::asm!("mrs {old}, par_el1", concat!("at ", $operation, ", {0}"), "isb",
+                    "mrs {1}, par_el1", "msr par_el1, {old}", in(reg) address, out(reg) result,
+                    old = out(reg) _, options(nostack, preserves_flags));
+            }
+            (result & FAILED == 0).then_some(result & PA | address & 0xfff)
+        }
+    };
+}
+
+guest_reads!(guest_el1_reads, "s12e1r", "EL1");
+guest_reads!(guest_el0_reads, "s12e0r", "EL0");
+
 can_read!(el1_can_read, "s1e1r", "EL1");
 can_read!(el2_can_read, "s1e2r", "EL2");
 

@@ -12,8 +12,8 @@ pub struct Access {
     pub write: bool,
     /// General register; 31 is the zero register.
     pub register: u32,
-    sign_extend: bool,
-    sixty_four: bool,
+    pub(crate) sign_extend: bool,
+    pub(crate) sixty_four: bool,
 }
 
 impl Access {
@@ -63,6 +63,18 @@ impl Access {
 #[must_use]
 pub const fn is_translation_fault(esr: Esr) -> bool {
     esr.iss() & 0x3c == 0x04
+}
+
+/// Whether it was cache maintenance, and not a load or store (CM).
+#[must_use]
+pub const fn is_maintenance(esr: Esr) -> bool {
+    esr.iss() & 1 << 8 != 0
+}
+
+/// Whether it was a store, as far as it was one or a load (WnR).
+#[must_use]
+pub const fn is_write(esr: Esr) -> bool {
+    esr.iss() & 1 << 6 != 0
 }
 
 /// Whether it was the guest's own table walk that faulted (S1PTW).

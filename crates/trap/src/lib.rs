@@ -13,5 +13,6 @@ pub mod interface;
 pub mod serror;
 pub mod sgi;
 pub mod sysreg;
+pub mod transfer;
 pub mod walk;
 pub mod wfx;

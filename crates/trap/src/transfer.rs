@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The loads and stores of general registers that a data abort's syndrome does not describe (ISV = 0): those that
+//! write their base register back, and pairs. Everything else that has no description is told from them: SIMD and
+//! FP registers, exclusive and atomic accesses, tags.
+
+use crate::abort::Access;
+
+/// A load or store by its instruction (C4.1.94, "Loads and Stores").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// The one of the first register.
+    pub access: Access,
+    /// The register of the second, at the address behind it.
+    pub second: Option<u32>,
+    /// The base register; 31 is the stack pointer.
+    pub base: u32,
+    /// What is added to it for the address.
+    pub offset: i64,
+    /// What is added to it in the end.
+    pub write_back: i64,
+}
+
+impl Transfer {
+    /// Decodes an instruction. `None` for any other, and where the result would be CONSTRAINED UNPREDICTABLE.
+    #[must_use]
+    pub const fn decode(instruction: u32) -> Option<Self> {
+        match instruction >> 24 & 0x3f {
+            0b11_1000 => Self::single(instruction),
+            0b10_1000 | 0b10_1001 => Self::pair(instruction),
+            _ => None,
+        }
+    }
+
+    /// Load/store register with an immediate, pre- or post-indexed.
+    const fn single(instruction: u32) -> Option<Self> {
+        let before = match (instruction >> 21 & 1, instruction >> 10 & 3) {
+            (0, 0b01) => false,
+            (0, 0b11) => true,
+            _ => return None,
+        };
+        let (size, opc) = (instruction >> 30, instruction >> 22 & 3);
+        let (register, base) = (instruction & 31, instruction >> 5 & 31);
+        let is_any = match opc {
+            0 | 1 => true,
+            2 => size < 3,
+            _ => size < 2,
+        };
+        if !is_any || register == base && base != 31 {
+            return None;
+        }
+        let immediate = signed(instruction >> 12, 9);
+        Some(Self {
+            access: Access {
+                size: 1 << size,
+                write: opc == 0,
+                register,
+                sign_extend: opc >= 2,
+                sixty_four: size == 3 || opc == 2,
+            },
+            second: None,
+            base,
+            offset: if before { immediate } else { 0 },
+            write_back: immediate,
+        })
+    }
+
+    /// Load/store pair, in each of its four forms of address.
+    const fn pair(instruction: u32) -> Option<Self> {
+        let form = instruction >> 23 & 3;
+        let write = instruction >> 22 & 1 == 0;
+        let (size, sign_extend) = match (instruction >> 30, write, form) {
+            (0, ..) => (4, false),
+            // LDPSW has no form without allocation; STGP has its place.
+            (1, false, 1..) => (4, true),
+            (2, ..) => (8, false),
+            _ => return None,
+        };
+        let (register, second) = (instruction & 31, instruction >> 10 & 31);
+        let base = instruction >> 5 & 31;
+        let writes_back = matches!(form, 1 | 3);
+        let is_base = (register == base || second == base) && base != 31;
+        if writes_back && is_base || !write && register == second {
+            return None;
+        }
+        let immediate = signed(instruction >> 15, 7) * size as i64;
+        Some(Self {
+            access: Access {
+                size,
+                write,
+                register,
+                sign_extend,
+                sixty_four: size == 8 || sign_extend,
+            },
+            second: Some(second),
+            base,
+            offset: if form == 1 { 0 } else { immediate },
+            write_back: if writes_back { immediate } else { 0 },
+        })
+    }
+
+    /// The access of each register, and how far behind the first it is.
+    pub fn accesses(&self) -> impl Iterator<Item = (u64, Access)> + use<> {
+        let first = self.access;
+        let second = self.second.map(|register| Access { register, ..first });
+        let size = u64::from(first.size);
+        [Some(first), second]
+            .into_iter()
+            .flatten()
+            .zip(0..)
+            .map(move |(access, at)| (at * size, access))
+    }
+
+    /// Whether it is what an abort at `far` with WnR = `write` is of, its base register being `base`: another CPU may
+    /// have changed the instruction meanwhile. All of it has to be in one page, and aligned, as accesses to devices are.
+    #[must_use]
+    pub const fn fits(&self, far: u64, write: bool, base: u64) -> bool {
+        /// Bits of an address that are no tag, and that are within the least page.
+        const ADDRESS: u64 = (1 << 56) - 1;
+        const PAGE: u64 = 0xfff;
+        let start = base.wrapping_add_signed(self.offset);
+        let size = self.access.size as u64;
+        let last = (start & PAGE) + size * (1 + self.second.is_some() as u64) - 1;
+        self.access.write == write
+            && (start ^ far) & ADDRESS == 0
+            && start & (size - 1) == 0
+            && last <= PAGE
+    }
+}
+
+/// The lowest `bits` of `field` as a signed number.
+const fn signed(field: u32, bits: u32) -> i64 {
+    let unused = 32 - bits;
+    ((field << unused) as i32 >> unused) as i64
+}
+
+#[cfg(test)]
+mod tests;
