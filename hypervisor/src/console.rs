@@ -2,4 +2,5 @@
 //! What is printed: EL2's own lines, and the guest's.
 
 pub mod guest_uart;
+pub mod line;
 pub mod log;

@@ -6,6 +6,7 @@ pub mod fast_paths;
 pub mod floor;
 pub mod hvc;
 pub mod inject;
+mod instruction;
 pub mod knobs;
 pub mod mmio;
 mod page;

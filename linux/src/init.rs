@@ -13,7 +13,7 @@ use rustix::termios::{OptionalActions, tcdrain, tcgetattr, tcsetattr};
 
 use plan::Arguments;
 
-use crate::{bench, soak};
+use crate::{bench, output, soak};
 
 /// What the kernel shows, and where.
 const SYSTEMS: [(&str, &str); 3] = [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")];
@@ -31,11 +31,11 @@ pub fn is_init() -> bool {
 pub fn run() -> ! {
     // A panic of the first process would be one of the kernel, which hides the reason.
     panic::set_hook(Box::new(|why| {
-        println!("rouse: panic: the program on Linux: {why}");
+        output::give_up("failed", &why.to_string());
         off();
     }));
     if let Err(why) = measured() {
-        println!("rouse: refused: the program on Linux: {why}");
+        output::give_up("refused", &why);
     }
     off()
 }

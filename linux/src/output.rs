@@ -51,3 +51,36 @@ impl<W: Write> Output<W> {
         self.to.flush()
     }
 }
+
+/// Prints the record `kind`, `refused` or `failed`, by which the machine's end is explained: on a line of its own,
+/// whatever another thread is writing, and as much of `why` as there is room for.
+pub fn give_up(kind: &str, why: &str) {
+    println!("\n{}", given_up(kind, why));
+}
+
+fn given_up(kind: &str, why: &str) -> String {
+    let starts = why.char_indices().map(|(at, c)| at + c.len_utf8()).rev();
+    let lines = starts
+        .chain([0])
+        .map(|end| Line::new(0, kind).field("why", &why[..end]));
+    let line = lines.into_iter().find_map(Line::finish);
+    line.map_or_else(String::new, |line| line.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::Record;
+
+    #[test]
+    fn why_it_gave_up_is_cut_to_a_record() {
+        for why in ["", "no page: a b", &"\u{e4} ".repeat(200)] {
+            let line = given_up("refused", why);
+            let record = Record::parse(&line).unwrap();
+            let read = record.text("why").unwrap().to_string();
+            assert_eq!(record.kind, "refused");
+            assert!(why.is_empty() || read.len() > 10);
+            assert!(!why.is_ascii() || read == why, "{read}");
+        }
+    }
+}

@@ -8,6 +8,10 @@
 //! |---|---|
 //! | `end=off`, `reset`, `cpu-off`, `hang` | how (default `off`); `cpu-off` turns every CPU off |
 //! | `cpu=N` | on which CPU, by its place in the device tree (default 0) |
+//! | `forge` | it prints what looks like lines of Rouse's (`text.rs`) |
+//! | `turns` | with `cpu=1`, two CPUs write the parts of lines in turn (`text.rs`) |
+//! | `devices` | it accesses devices by pairs and with write-back (`devices.rs`) |
+//! | `exclusive` | it accesses one by an exclusive load |
 //! | `look` | both CPUs look at what they find when they are entered (`look.rs`) |
 //!
 //! It runs with MMU and caches off.
@@ -16,7 +20,9 @@
 #![no_main]
 
 mod boot;
+mod devices;
 mod look;
+mod text;
 
 use core::fmt::Write;
 use core::panic::PanicInfo;
@@ -52,6 +58,15 @@ extern "C" fn kernel_start(dtb: u64) -> ! {
     }
     look_around(&platform, 0);
     try_memory(&mut out);
+    if has(&platform, "forge") {
+        text::forge(&mut out);
+    }
+    if has(&platform, "devices") {
+        devices::access(&mut out, &platform);
+    }
+    if has(&platform, "exclusive") {
+        devices::exclusive(&platform);
+    }
     let on = number(&platform, "cpu=");
     match platform.cpus.get(on) {
         Some(other) if on > 0 => {
@@ -59,6 +74,9 @@ extern "C" fn kernel_start(dtb: u64) -> ! {
             let status = psci(&platform, CPU_ON, other.mpidr, entry, on as u64);
             if status != 0 {
                 let _ = writeln!(out, "kernel: CPU_ON answers {status:#x}");
+            }
+            if has(&platform, "turns") {
+                text::take_turns(&mut out, 0);
             }
             if argument(&platform, "end=") == Some("cpu-off") {
                 psci(&platform, CPU_OFF, 0, 0, 0);
@@ -73,7 +91,11 @@ extern "C" fn kernel_start(dtb: u64) -> ! {
 #[unsafe(no_mangle)]
 extern "C" fn kernel_start_secondary(number: u64) -> ! {
     let mut room = Room::new();
-    look_around(&platform(&mut room), number as usize);
+    let platform = platform(&mut room);
+    look_around(&platform, number as usize);
+    if has(&platform, "turns") {
+        text::take_turns(&mut port(&platform), number);
+    }
     end(number as usize)
 }
 
@@ -94,7 +116,10 @@ fn end(number: usize) -> ! {
             let _ = write!(out, "kernel: the last word");
             psci(&platform, CPU_OFF, 0, 0, 0)
         }
-        _ => 0,
+        _ => {
+            let _ = write!(out, "kernel: the last word");
+            0
+        }
     };
     hang()
 }
@@ -117,8 +142,7 @@ extern "C" fn kernel_failed(syndrome: u64, address: u64) -> ! {
 
 /// Looks at this CPU, `number`, if the command line says so.
 fn look_around(platform: &Platform<'_>, number: usize) {
-    let mut words = platform.bootargs.split_ascii_whitespace();
-    if words.any(|word| word == "look") {
+    if has(platform, "look") {
         look::around(&mut port(platform), platform, number);
     }
 }
@@ -166,6 +190,12 @@ fn port(platform: &Platform<'_>) -> Port {
         Some(uart) => unsafe { Port::new(uart) },
         None => hang(),
     }
+}
+
+/// Whether `word` is an argument.
+fn has(platform: &Platform<'_>, word: &str) -> bool {
+    let mut words = platform.bootargs.split_ascii_whitespace();
+    words.any(|other| other == word)
 }
 
 /// The value of the argument that starts with `key`.

@@ -119,7 +119,7 @@ pub fn run(options: &Options) -> Result<End, Obstacle> {
     }
     let places = pins::choose(options.cpus, options.pins.as_deref())?;
     let (vm, cpus) = Vm::new(options, &files)?;
-    let bus = Arc::new(Bus::new(vm.fd.clone(), options.console));
+    let bus = Arc::new(Bus::new(vm.fd.clone(), options.console, options.source));
     let (tell, told) = mpsc::channel();
     let together = Arc::new(Together {
         start: Barrier::new(cpus.len() + 1),

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use wire::Source;
+
 /// A KiB.
 pub const KIB: u64 = 1 << 10;
 /// A MiB.
@@ -38,6 +40,9 @@ Options:
   --break-bound CALL  do what this program may not do while a guest runs, as a test that it is ended for it:
                       open, socket, start, execute, ioctl
   --timeout SECONDS   end a guest whose console is silent for so long [default: 240]
+  --source WHOSE      whose text the guest's console is: ours; program, another kernel's that runs a program of ours,
+                      whose records count; or foreign. What looks like our lines is broken by a backslash in the
+                      text of others, which comes at once if it is foreign, and else by lines [default: ours]
   --console KIB       end a guest that has written more to its console [default: 65536]
   --help              print this
   --version           print the version
@@ -79,6 +84,8 @@ pub struct Options {
     pub timeout: Duration,
     /// Bytes that the guest may write to its console.
     pub console: u64,
+    /// Whose text that is.
+    pub source: Source,
 }
 
 /// Something that the program may not do while a guest runs.
@@ -180,6 +187,7 @@ pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Command, Mistake
         with_parent: false,
         timeout: Duration::from_secs(240),
         console: 64 * MIB,
+        source: Source::Ours,
     };
     let image = loop {
         let Some(word) = words.next() else {
@@ -242,6 +250,16 @@ fn take(
                 ));
             }
             options.initrd = Some(word.into());
+        }
+        "--source" => {
+            let word = words.next().unwrap_or_default();
+            let mut known = Source::ALL.into_iter();
+            let source = known.find(|source| source.word() == word);
+            options.source = source.ok_or_else(|| {
+                Mistake(format!(
+                    "--source: there is no `{word}`; use ours, program or foreign"
+                ))
+            })?;
         }
         "--mode" => {
             let word = words.next().unwrap_or_default();
@@ -354,6 +372,7 @@ mod tests {
     #[test]
     fn modes_are_told_by_the_words_of_linux() {
         assert_eq!(run("--mode protected Image").mode, Some(Mode::Protected));
+        assert_eq!(run("--source foreign Image").source, Source::Foreign);
         for (said, mode) in [
             ("VHE", Some(Mode::Vhe)),
             ("Hyp nVHE", Some(Mode::Nvhe)),
@@ -373,6 +392,7 @@ mod tests {
             ("--pin 1,,2 Image", ["--pin", "``"]),
             ("--break-bound fly Image", ["`fly`", "see --help"]),
             ("--mode el3 Image", ["`el3`", "nvhe"]),
+            ("--source theirs Image", ["`theirs`", "foreign"]),
             ("--initrd", ["--initrd", "archive of cpio"]),
             ("--seed x Image", ["--seed", "`x`"]),
             ("--gpu Image", ["--gpu", "see --help"]),

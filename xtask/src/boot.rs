@@ -25,6 +25,7 @@ use std::thread;
 
 use anyhow::{Error, Result};
 use plan::Under;
+use wire::Source;
 
 use crate::before::Boot;
 use crate::cli::Metric;
@@ -212,7 +213,8 @@ impl<'a, L: Write> Boots<'a, L> {
             progress: launch.progress,
             keep: before.is_some(),
         };
-        let console = Console::new(symbols(job, variant, self.built));
+        let raw = raw(variant.under, job.load.packed().source());
+        let console = Console::new(symbols(job, variant, self.built), raw);
         let log = &mut self.log;
         let mut outcome =
             timings::part(Part::Boots, || match before.as_ref().and_then(Boot::went) {
@@ -245,6 +247,15 @@ fn looked_at<'a>(launch: &'a Launch) -> Vec<(&'static str, &'a Path)> {
             plugin.chain(options.iter().copied()).collect()
         }
         Some(Recorder::Tracers(_)) | None => Vec::new(),
+    }
+}
+
+/// Whose text comes from the console as the guest of `source` writes it: where neither EL2 of ours nor our
+/// monitor has it on the way.
+const fn raw(under: Under, source: Source) -> Source {
+    match under {
+        Under::None | Under::Xen => source,
+        Under::Rouse | Under::Kvm | Under::KvmNvhe | Under::KvmProtected => Source::Ours,
     }
 }
 

@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the lines of the board's console mean.
+//!
+//! A guest that is not ours writes to the same line. Nothing that it prints has a meaning: whoever passes its text
+//! on breaks the marks by which lines of ours are known ([`wire::Guard`]). That is EL2, or the monitor under KVM; on
+//! the bare machine and under Xen, where nothing of ours is below it, it is done here.
 
 use abi::Ended;
-use results::records::Collector;
+use results::records::{Collector, GivenUp};
+use wire::{Guard, OURS, Source};
 
 use crate::symbols::Symbols;
-
-/// What starts a line of the hypervisor or the guest that is no record.
-const OURS: &str = "rouse: ";
+use crate::terminal;
 
 /// What starts the line that names a deadline, and the lines of its dump.
 const LATE: &str = results::capture::LATE;
 
-/// What Linux says when it gives up.
-const KERNEL_PANIC: &str = "Kernel panic - not syncing: ";
+/// What a line of ours that begins a dump has in it.
+const PANIC: &str = "rouse: panic:";
+
+/// What kernels print when they give up, Linux and the BSDs among them.
+const PANICS: [&str; 2] = ["Kernel panic - not syncing: ", "panic: "];
+/// Characters that are quoted of a guest's line.
+const QUOTED: usize = 120;
 
 /// What EDK2, whose boot manager has this name, says when it does not start the
 /// image, and what that means. Guests may say such things too, without the name.
@@ -64,25 +72,46 @@ pub struct Console {
     pub late: Option<String>,
     /// Lines of a dump, the functions' names added.
     pub crash: Vec<String>,
-    /// Why Linux, as another guest, has panicked.
-    pub kernel_panic: Option<String>,
+    /// The last line that is not ours, and the last of those by which a kernel gives up: hints for people, which
+    /// decide nothing.
+    last: Option<String>,
+    panicked: Option<String>,
     /// Names of functions.
     pub symbols: Symbols,
+    /// What makes a foreign guest's text harmless that comes here as it was written.
+    guard: Guard,
+    /// Only a foreign guest writes here, or an image of ours has begun: firmware has had its say.
+    firmware_is_over: bool,
 }
 
 impl Console {
-    /// A console of images with these symbols.
-    pub fn new(symbols: Symbols) -> Self {
+    /// A console of images with these symbols, whose text comes as a guest of this source writes it.
+    pub fn new(symbols: Symbols, raw: Source) -> Self {
         Self {
             symbols,
+            guard: Guard::new(raw),
+            firmware_is_over: raw != Source::Ours,
             ..Self::default()
         }
     }
 
-    /// Reads a line.
+    /// A line as it may be read and kept.
+    pub fn passed(&mut self, line: &str) -> String {
+        let passed = pass(&mut self.guard, line);
+        // The line's end.
+        let _ = self.guard.pass(b'\n');
+        passed
+    }
+
+    /// The same of what there is of a line that has not ended.
+    pub fn passed_so_far(&self, begun: &str) -> String {
+        pass(&mut self.guard.clone(), begun)
+    }
+
+    /// Reads a line that was [`passed`](Self::passed).
     pub fn feed(&mut self, line: &str) -> Kind {
         if self.collector.feed(line) {
-            return Kind::Record;
+            return self.note_given_up();
         }
         if let Some((_, why)) = line.split_once(LATE)
             && self.crash.is_empty()
@@ -90,21 +119,14 @@ impl Console {
             self.late.get_or_insert_with(|| why.trim().to_owned());
         }
         // A crash may begin in the middle of another CPU's line.
-        if !self.crash.is_empty() || line.contains("panic:") || self.late.is_some() {
+        if !self.crash.is_empty() || line.contains(PANIC) || self.late.is_some() {
             self.crash.push(self.symbols.annotate(line, None));
             return Kind::Crash;
         }
-        if let Some((_, why)) = line.split_once(KERNEL_PANIC) {
-            self.kernel_panic
-                .get_or_insert_with(|| why.trim().to_owned());
-        }
-        if let Some(why) = not_started(line) {
-            self.refuse(why);
-            return Kind::Refused;
-        }
         let Some((_, text)) = line.split_once(OURS) else {
-            return Kind::Other;
+            return self.hear(line);
         };
+        self.firmware_is_over = true;
         if let Some(stage) = text.strip_prefix("stage ") {
             self.stage = Some(stage.to_owned());
         } else if let Some(base) = text.strip_prefix("base ") {
@@ -123,6 +145,54 @@ impl Console {
             return Kind::Refused;
         }
         Kind::Other
+    }
+
+    /// A line that is not ours.
+    fn hear(&mut self, line: &str) -> Kind {
+        if let Some(why) = not_started(line).filter(|_| !self.firmware_is_over) {
+            self.refuse(why);
+            return Kind::Refused;
+        }
+        if !line.trim().is_empty() {
+            self.last = Some(line.to_owned());
+            let panics = PANICS.iter().any(|words| line.contains(words));
+            self.panicked = panics.then(|| line.to_owned()).or(self.panicked.take());
+        }
+        Kind::Other
+    }
+
+    /// Notes why our program on Linux does not go on, if its last record says so.
+    fn note_given_up(&mut self) -> Kind {
+        match self.collector.given_up.take() {
+            None => Kind::Record,
+            Some(GivenUp::Refused(why)) => {
+                self.refuse(&format!("the program on Linux: {why}"));
+                Kind::Refused
+            }
+            Some(GivenUp::Failed(why)) => {
+                self.crash
+                    .push(format!("panic: the program on Linux: {why}"));
+                Kind::Crash
+            }
+        }
+    }
+
+    /// What a guest printed that may say why it does not go on, as the end of a sentence; empty if it printed
+    /// nothing.
+    pub fn hint(&self) -> String {
+        let quoted = |line: &str| {
+            let line = terminal::plain(line);
+            let line = line.trim();
+            match line.char_indices().nth(QUOTED) {
+                Some((end, _)) => format!("`{}...`", &line[..end]),
+                None => format!("`{line}`"),
+            }
+        };
+        match (&self.panicked, &self.last) {
+            (Some(line), _) => format!("; the guest printed {}", quoted(line)),
+            (None, Some(line)) => format!("; the last line of the guest was {}", quoted(line)),
+            (None, None) => String::new(),
+        }
     }
 
     /// Keeps why the machine is none to run on: the first reason, of which others follow.
@@ -147,6 +217,17 @@ impl Console {
     }
 }
 
+fn pass(guard: &mut Guard, text: &str) -> String {
+    let mut passed = String::with_capacity(text.len());
+    for c in text.chars() {
+        // No mark has a character that is more than a byte, and a control character is passed over.
+        let byte = u8::try_from(c).ok().filter(u8::is_ascii);
+        passed.extend(guard.pass(byte.unwrap_or(b'?')).map(char::from));
+        passed.push(c);
+    }
+    passed
+}
+
 /// Why firmware does not start the image, if that is what the line says.
 fn not_started(line: &str) -> Option<&'static str> {
     let (_, said) = line.split_once(BOOT_MANAGER)?;
@@ -156,79 +237,4 @@ fn not_started(line: &str) -> Option<&'static str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stages_status_and_crash_are_noticed() {
-        let mut console = Console::default();
-        assert_eq!(console.feed("rouse: stage mmu: on, 3 regions"), Kind::Other);
-        assert_eq!(
-            console.last_stage(),
-            "the last boot stage was `mmu: on, 3 regions`"
-        );
-        assert_eq!(console.feed("rouse: base guest 0x44000000"), Kind::Other);
-        assert_eq!(console.feed("@r1 0 boot #00000000"), Kind::Record);
-        assert_eq!(console.feed("rouse: survey GICD 0x1"), Kind::Survey);
-        assert_eq!(console.survey, ["GICD 0x1"]);
-        assert_eq!(console.feed("rouse: exit status 3"), Kind::Exit);
-        assert_eq!(console.status, Some(3));
-        let ended = "half a linerouse: guest ended: reset by vCPU 1 (MPIDR 0x100)";
-        assert_eq!(console.feed(ended), Kind::Exit);
-        assert_eq!(console.ended.map(|ended| ended.mpidr), Some(0x100));
-        assert_eq!(
-            console.feed("rouse: refused: started at EL1"),
-            Kind::Refused
-        );
-        assert_eq!(console.refused.as_deref(), Some("started at EL1"));
-        assert_eq!(
-            console.feed("[    1.0] Kernel panic - not syncing: No working init found."),
-            Kind::Other
-        );
-        assert_eq!(
-            console.kernel_panic.as_deref(),
-            Some("No working init found.")
-        );
-        let firmware = "BdsDxe: failed to load Boot0001 \"disk\" from PciRoot(0x0): Access Denied";
-        let nothing = "BdsDxe: No bootable option or device was found.";
-        let mut at_firmware = Console::default();
-        for line in [firmware, nothing] {
-            assert_eq!(at_firmware.feed(line), Kind::Refused);
-        }
-        // The first says why.
-        let refused = at_firmware.refused.unwrap();
-        assert!(refused.contains("Secure Boot"), "{refused}");
-        assert_eq!(
-            console.feed("noise rouse: panic: EL2 on CPU 0x0"),
-            Kind::Crash
-        );
-        assert_eq!(console.feed("rouse:   ELR 0x0"), Kind::Crash);
-        assert_eq!(console.crash.len(), 2);
-    }
-
-    #[test]
-    fn firmware_that_gives_up_is_told_from_guests_that_complain() {
-        for (line, kind) in [
-            (
-                "BdsDxe: starting Boot0002 \"EFI Internal Shell\" from Fv(x)",
-                Kind::Refused,
-            ),
-            (
-                "BdsDxe: No bootable option or device was found.",
-                Kind::Refused,
-            ),
-            (
-                "BdsDxe: starting Boot0001 \"UEFI QEMU NVMe Ctrl\"",
-                Kind::Other,
-            ),
-            ("/dev/kmsg: Access Denied", Kind::Other),
-        ] {
-            assert_eq!(Console::default().feed(line), kind, "{line}");
-        }
-    }
-
-    #[test]
-    fn a_silent_board_has_no_stage() {
-        assert!(Console::default().last_stage().contains("no boot stage"));
-    }
-}
+mod tests;

@@ -5,16 +5,21 @@
 //! should this program be killed, QEMU (`exit-with-parent`) and gem5's machine
 //! (`boards/gem5/machine.py`) are told by the host, on Linux.
 
+mod lines;
+
 use std::fs;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
+
+use lines::Lines;
 
 use crate::interrupt;
 use crate::own_time::{Sample, State, Thread};
@@ -26,6 +31,9 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// How long characters gather before they are read: a pipe of Linux holds 65536 of them (pipe(7)), and
 /// no emulated port sends that many meanwhile; one that did would wait, and lose none.
 const GATHER: Duration = Duration::from_millis(2);
+
+/// Bytes that are read at once: all that such a pipe holds.
+const PIECE: usize = 1 << 16;
 
 /// A line of the console or of the emulator itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,7 +78,11 @@ impl End {
 
 /// A running emulator; it ends with us, however we end.
 #[derive(Debug)]
-pub struct EmulatorProcess(Child);
+pub struct EmulatorProcess {
+    child: Child,
+    /// What there is of its console's line.
+    console: Arc<Mutex<Lines>>,
+}
 
 impl EmulatorProcess {
     /// Starts it, and has every line that it says sent.
@@ -81,25 +93,32 @@ impl EmulatorProcess {
             .stderr(Stdio::piped());
         let mut child = piped.spawn().context("the emulator can't be started")?;
         let (sender, lines) = channel();
+        let console = Arc::default();
         if let Some(stdout) = child.stdout.take() {
-            read_lines(stdout, sender.clone(), Line::Console);
+            let console = Arc::clone(&console);
+            read_lines(stdout, console, sender.clone(), Line::Console);
         }
         if let Some(stderr) = child.stderr.take() {
-            read_lines(stderr, sender, Line::Emulator);
+            read_lines(stderr, Arc::default(), sender, Line::Emulator);
         }
-        Ok((Self(child), lines))
+        Ok((Self { child, console }, lines))
     }
 
     /// Its number.
     pub fn id(&self) -> u32 {
-        self.0.id()
+        self.child.id()
+    }
+
+    /// What there is of a line of the console that has not ended. Every line before it has been sent by now.
+    pub fn begun(&self) -> String {
+        locked(&self.console).begun().to_owned()
     }
 
     /// What its threads do, and those of the processes that it has started; `None`
     /// where the host does not tell.
     pub fn sample(&self) -> Option<Sample> {
         let mut sample = Sample::new();
-        add_process(self.0.id().into(), &mut sample);
+        add_process(self.child.id().into(), &mut sample);
         (!sample.is_empty()).then_some(sample)
     }
 
@@ -107,7 +126,7 @@ impl EmulatorProcess {
     pub fn wait(mut self) -> End {
         let since = Instant::now();
         while since.elapsed() < LAST_BREATH {
-            if let Ok(Some(status)) = spent::try_wait(&mut self.0) {
+            if let Ok(Some(status)) = spent::try_wait(&mut self.child) {
                 return End::of(status);
             }
             thread::sleep(PAUSE);
@@ -119,8 +138,8 @@ impl EmulatorProcess {
 impl Drop for EmulatorProcess {
     fn drop(&mut self) {
         // Both fail only when it has ended on its own.
-        let _ = self.0.kill();
-        let _ = spent::wait(&mut self.0);
+        let _ = self.child.kill();
+        let _ = spent::wait(&mut self.child);
     }
 }
 
@@ -136,25 +155,37 @@ impl<R: Read> Read for Gathered<R> {
     }
 }
 
-/// Sends every line of `source`, whatever bytes it has.
-fn read_lines(source: impl Read + Send + 'static, sender: Sender<Line>, kind: fn(String) -> Line) {
+/// Sends every line of `source`, whatever bytes it has; what there is of one is in `lines`.
+fn read_lines(
+    source: impl Read + Send + 'static,
+    lines: Arc<Mutex<Lines>>,
+    sender: Sender<Line>,
+    kind: fn(String) -> Line,
+) {
     thread::spawn(move || {
-        let mut source = BufReader::new(Gathered(source));
-        let mut bytes = Vec::new();
-        while source
-            .read_until(b'\n', &mut bytes)
-            .is_ok_and(|length| length > 0)
-        {
-            let text = String::from_utf8_lossy(&bytes);
-            if sender
-                .send(kind(text.trim_end_matches(['\r', '\n']).to_owned()))
-                .is_err()
-            {
-                break;
+        let mut source = Gathered(source);
+        let mut bytes = vec![0; PIECE];
+        loop {
+            let length = match source.read(&mut bytes) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Ok(0) | Err(_) => break,
+                Ok(length) => length,
+            };
+            // Held over all of it: who looks at what has begun finds every line before it sent.
+            let mut lines = locked(&lines);
+            let mut ended = bytes[..length].iter().filter_map(|&byte| lines.push(byte));
+            if ended.any(|line| sender.send(kind(line)).is_err()) {
+                return;
             }
-            bytes.clear();
         }
+        // Without a reader it is nobody's.
+        let _ = locked(&lines).last().map(|line| sender.send(kind(line)));
     });
+}
+
+/// A panic while it is held ends the program.
+fn locked(lines: &Mutex<Lines>) -> MutexGuard<'_, Lines> {
+    lines.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Adds the threads of a process and its children, as far as they can be read.
@@ -254,7 +285,7 @@ mod tests {
         let (asleep, _lines) = shell("exec sleep 600");
         until(&asleep, crate::own_time::sleeps);
         let stopped = Command::new("kill")
-            .args(["-STOP", &asleep.0.id().to_string()])
+            .args(["-STOP", &asleep.child.id().to_string()])
             .status();
         assert!(stopped.unwrap().success());
         let is_stopped = |thread: &Thread| thread.state == State::Stopped;

@@ -16,6 +16,7 @@ use anyhow::{Context, Result, bail};
 
 use plan::{Atomics, Program, Under};
 use vmm::archive;
+use wire::Source;
 
 use crate::given::{Given, Initrd};
 use crate::kvm::Host;
@@ -55,6 +56,18 @@ pub enum Guest<'a> {
 }
 
 impl Guest<'_> {
+    /// Whose text its output is.
+    pub const fn source(&self) -> Source {
+        match self {
+            Self::Ours(_) | Self::Bare(_) => Source::Ours,
+            Self::Given(Given {
+                initrd: Some(Initrd::Measuring),
+                ..
+            }) => Source::Program,
+            Self::Given(_) => Source::Foreign,
+        }
+    }
+
     /// The binary of the program, if it is one of ours.
     const fn binary(&self) -> Option<&'static str> {
         match self {
@@ -160,6 +173,7 @@ pub fn build(board: &str, guest: Guest) -> Result<Built> {
         guest: flat,
         lse: flat_lse,
         initrd,
+        source: guest.source(),
     };
     let packed = pack(&compiled.hypervisor.flat, parts)?;
     let files = [

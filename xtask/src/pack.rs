@@ -18,6 +18,7 @@ use abi::PayloadHeader;
 use anyhow::{Context, Result, bail, ensure};
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSegment};
+use wire::Source;
 
 use crate::given::MOST;
 
@@ -46,6 +47,8 @@ pub struct Parts<'a> {
     pub lse: Option<&'a [u8]>,
     /// Its initial RAM disk.
     pub initrd: Option<&'a [u8]>,
+    /// Whose it is.
+    pub source: Source,
 }
 
 /// Puts `parts` behind the hypervisor.
@@ -60,11 +63,17 @@ pub fn pack(hypervisor: &[u8], parts: Parts) -> Result<Vec<u8>> {
     );
     let mut packed = hypervisor.to_vec();
     packed.extend(PayloadHeader::MAGIC.to_le_bytes());
-    let Parts { guest, lse, initrd } = parts;
+    let Parts {
+        guest,
+        lse,
+        initrd,
+        source,
+    } = parts;
     for part in [Some(guest), lse, initrd] {
         let length = part.map_or(0, <[u8]>::len) as u64;
         packed.extend(length.to_le_bytes());
     }
+    packed.extend(source.encode().to_le_bytes());
     packed.resize(hypervisor.len() + PayloadHeader::SIZE, 0);
     for part in [Some(guest), lse, initrd].into_iter().flatten() {
         packed.extend(part);
@@ -165,6 +174,7 @@ pub(crate) mod tests {
             guest,
             lse: None,
             initrd: None,
+            source: Source::Foreign,
         }
     }
 
@@ -177,6 +187,7 @@ pub(crate) mod tests {
             length: next(),
             lse: next(),
             initrd: next(),
+            source: next(),
         }
     }
 
@@ -189,10 +200,13 @@ pub(crate) mod tests {
             guest: &guest,
             lse: Some(&other),
             initrd: Some(&[7; 10]),
+            source: Source::Program,
         };
         let packed = pack(&hypervisor, parts).unwrap();
         let behind = &packed[PAGE + PayloadHeader::SIZE..];
-        let images = header(&packed[PAGE..]).images(behind.len() as u64).unwrap();
+        let header = header(&packed[PAGE..]);
+        assert_eq!(Source::decode(header.source), Source::Program);
+        let images = header.images(behind.len() as u64).unwrap();
         let at = |extent: abi::Extent| &behind[extent.offset as usize..][..extent.length as usize];
         assert_eq!(at(images.llsc), &guest[..]);
         assert_eq!(at(images.lse.unwrap()), &other[..]);

@@ -36,6 +36,8 @@ macro_rules! note {
 }
 pub(crate) use note;
 
+/// A line was begun by [`begin`], and nothing has ended it.
+static BEGUN: AtomicBool = AtomicBool::new(false);
 /// Whether standard output belongs to a file that was asked for.
 static DIVERTED: AtomicBool = AtomicBool::new(false);
 /// What was wrong when something that was asked for could not be printed.
@@ -91,9 +93,38 @@ pub fn print_document(document: &Document, width: Option<usize>) {
         .for_each(|line| put(line));
 }
 
+/// Prints text that begins a line, or goes on with the one that was begun.
+pub fn begin(text: &str) {
+    BEGUN.store(true, Ordering::Relaxed);
+    write_out(&escaped(text));
+    // No line end would flush it.
+    let _ = io::stdout().flush();
+}
+
+/// Prints `whole`, of which `rest` was not yet printed by [`begin`]: all of it, where something else has come between.
+pub fn end(whole: &str, rest: &str) {
+    let goes_on = BEGUN.swap(false, Ordering::Relaxed);
+    write_out(&(escaped(if goes_on { rest } else { whole }) + "\n"));
+}
+
+/// Ends the line that was begun, if one was.
+fn end_begun() {
+    if BEGUN.swap(false, Ordering::Relaxed) {
+        write_out("\n");
+    }
+}
+
+fn write_out(text: &str) {
+    remember(match DIVERTED.load(Ordering::Relaxed) {
+        true => io::stderr().write_all(text.as_bytes()),
+        false => io::stdout().write_all(text.as_bytes()),
+    });
+}
+
 /// Prints a line on standard error. There is no place to tell that it can't be: a
 /// terminal that was closed, of which the hangup is being told, is no reason to fail.
 pub fn print_aside(line: fmt::Arguments<'_>) {
+    end_begun();
     let line = line.to_string();
     let line = match line.chars().nth(LONGEST) {
         Some(_) => Quoted::up_to(LONGEST, &line).to_string(),
@@ -108,11 +139,8 @@ pub fn rewrite(line: fmt::Arguments<'_>) {
 }
 
 fn put(line: &str) {
-    let line = format!("{line}\n");
-    remember(match DIVERTED.load(Ordering::Relaxed) {
-        true => io::stderr().write_all(line.as_bytes()),
-        false => io::stdout().write_all(line.as_bytes()),
-    });
+    end_begun();
+    write_out(&format!("{line}\n"));
 }
 
 /// A line as it may go to a terminal.

@@ -133,13 +133,6 @@ const UNWRITTEN: &str = "unwritten";
 /// What is wrong with how a boot ended. `unfinished`: its last record is due.
 pub fn judge(outcome: &Outcome, under: Under, unfinished: bool) -> Option<Failure> {
     let stage = outcome.console.last_stage();
-    if let (Some(why), false) = (
-        &outcome.console.kernel_panic,
-        matches!(outcome.ending, Ending::Interrupted(_)),
-    ) {
-        let why = format!("under {under}: the guest's kernel has panicked ({why})");
-        return Some(Failure { word: CRASH, why });
-    }
     let (word, why) = match &outcome.ending {
         Ending::Interrupted(signal) => (INTERRUPTED, format!("interrupted by {signal}; {stage}")),
         Ending::Crash => {
@@ -170,7 +163,11 @@ pub fn judge(outcome: &Outcome, under: Under, unfinished: bool) -> Option<Failur
         Ending::Status(0) | Ending::Off | Ending::Stopped(_) | Ending::Guest(_) => return None,
         Ending::Status(status) => (EXIT, format!("ended with exit status {status}; {stage}")),
     };
-    let why = format!("under {under}: {why}");
+    let hint = match word {
+        HANG | OUT_OF_TIME | RESET | NO_CPU | STOPPED => outcome.console.hint(),
+        _ => String::new(),
+    };
+    let why = format!("under {under}: {why}{hint}");
     Some(Failure { word, why })
 }
 

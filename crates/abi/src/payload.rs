@@ -17,6 +17,8 @@ pub struct PayloadHeader {
     pub lse: u64,
     /// Bytes of the initial RAM disk behind that; 0 if there is none.
     pub initrd: u64,
+    /// Whose the guest is: `wire::Source` as a number.
+    pub source: u64,
 }
 
 /// Where a part lies: bytes behind the header, and how many it has.

@@ -51,11 +51,13 @@ impl<const REGISTERS: usize> Write for Words<REGISTERS> {
     }
 }
 
-/// Whatever a guest has put there, on one line.
+/// Whatever a guest has put there, on one line, and no record.
 impl<const REGISTERS: usize> fmt::Display for Words<REGISTERS> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.bytes()
-            .try_for_each(|byte| write!(f, "{}", byte.escape_ascii()))
+        self.bytes().try_for_each(|byte| match byte {
+            b'@' => f.write_str("\\x40"),
+            _ => write!(f, "{}", byte.escape_ascii()),
+        })
     }
 }
 
@@ -91,5 +93,7 @@ mod tests {
         let hostile: CellWords = Words([u64::from_le_bytes(*b"a\nrouse:"); 8]);
         assert!(hostile.to_string().starts_with("a\\nrouse:a"));
         assert!(Words([u64::MAX; 8]).to_string().is_ascii());
+        let record: CellWords = Words([u64::from_le_bytes(*b"@r1 0 en"); 8]);
+        assert!(record.to_string().starts_with("\\x40r1 0 en"));
     }
 }

@@ -56,6 +56,7 @@ fn a_payload_is_behind_its_magic_and_fits() {
         length,
         lse,
         initrd: 0,
+        source: 0,
     };
     let of = |length, lse| header(PayloadHeader::MAGIC, length, lse);
     let one = of(100, 0);
@@ -85,6 +86,7 @@ fn the_second_image_of_a_payload_begins_on_a_page() {
         length,
         lse,
         initrd: 0,
+        source: 0,
     };
     let images = of(100, 50).images(4146).unwrap();
     let lse = Extent {
@@ -106,6 +108,7 @@ fn the_initial_ram_disk_of_a_payload_is_behind_its_images() {
         length: 5000,
         lse,
         initrd,
+        source: 0,
     };
     for (lse, offset) in [(0, 8192), (4096, 12288), (4097, 16384)] {
         let end = offset + 7;

@@ -8,6 +8,9 @@
 #![cfg_attr(not(test), no_std)]
 
 mod driver;
+mod emulated;
+
+pub use emulated::Pl011;
 
 use core::fmt;
 use core::hint::spin_loop;

@@ -15,6 +15,7 @@ pub fn read(data: &[u8]) {
         length,
         lse,
         initrd,
+        source: 0,
     };
     match header.images(room) {
         Ok(images) => {

@@ -35,9 +35,20 @@ struct Block {
     spoilt: bool,
 }
 
+/// Why our program on another kernel does not go on: its last record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GivenUp {
+    /// It can't do what it was asked for.
+    Refused(String),
+    /// It has failed.
+    Failed(String),
+}
+
 /// Reads lines.
 #[derive(Debug, Default)]
 pub struct Collector {
+    /// Why a program has given up, until somebody takes note of it.
+    pub given_up: Option<GivenUp>,
     records: Records,
     block: Option<Block>,
     /// Blocks that were not whole: their cells' numbers and what is known of them.
@@ -56,6 +67,14 @@ impl Collector {
             Err(Damage::NotARecord) => return false,
             // The hole in the sequence will tell where it was.
             Err(Damage::Checksum | Damage::Form) => {}
+            // It stands for itself, whatever came before.
+            Ok(record) if matches!(record.kind, "refused" | "failed") => {
+                let why = text(&record, "why").unwrap_or_default();
+                self.given_up = Some(match record.kind {
+                    "refused" => GivenUp::Refused(why),
+                    _ => GivenUp::Failed(why),
+                });
+            }
             Ok(record) => {
                 self.records.begun = true;
                 self.check_sequence(record.seq);

@@ -14,6 +14,10 @@
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
+mod foreign;
+
+pub use foreign::{BREAK, Guard, OURS, Source};
+
 use core::fmt::{self, Display, Write};
 
 use arrayvec::ArrayString;

@@ -98,14 +98,14 @@ fn is_plain(shape: Shape, place: u64) -> bool {
     matches!(shape.kind, Kind::Load | Kind::Store) && place.is_multiple_of(shape.size)
 }
 
-/// What no syndrome describes is refused, as an abort; the rest is served.
+/// What neither the syndrome nor the instruction describes is refused, as an abort; the rest is served.
 fn every_shape(tally: &mut Tally, address: u64) {
     for shape in shapes::all() {
         let place = window::show(address, As::Normal);
         // SAFETY: as above; the value is zero, which these registers ignore.
         let outcome = unsafe { attempt(shape.code, place, 0) };
         let good = match shape.kind {
-            Kind::Load | Kind::Store => outcome.returned(),
+            Kind::Load | Kind::Store | Kind::DecodedLoad | Kind::DecodedStore => outcome.returned(),
             Kind::Maintenance | Kind::Harmless => true,
             // SIMD is off for this kernel.
             _ => outcome.aborted(place) || outcome.trap().is_some_and(|trap| trap.class() == 0x07),

@@ -10,6 +10,10 @@ pub enum Kind {
     Load,
     /// Stores one general register.
     Store,
+    /// Loads general registers in a way that only the instruction describes.
+    DecodedLoad,
+    /// Stores general registers in such a way.
+    DecodedStore,
     /// Loads in a way that no syndrome describes.
     OtherLoad,
     /// Stores in a way that no syndrome describes.
@@ -64,17 +68,17 @@ shapes! {
     "str w1, [x0]" Store 4;
     "str x1, [x0]" Store 8;
     "stlr x1, [x0]" Store 8;
-    "ldr w1, [x0], #4" OtherLoad 4;
-    "ldp w1, w2, [x0]" OtherLoad 4;
-    "ldp x1, x2, [x0]" OtherLoad 8;
-    "ldnp x1, x2, [x0]" OtherLoad 8;
+    "ldr w1, [x0], #4" DecodedLoad 4;
+    "ldp w1, w2, [x0]" DecodedLoad 4;
+    "ldp x1, x2, [x0]" DecodedLoad 8;
+    "ldnp x1, x2, [x0]" DecodedLoad 8;
     "ldxr w1, [x0]" OtherLoad 4;
     "ldaxp x1, x2, [x0]" OtherLoad 16;
     "ldr s0, [x0]" OtherLoad 4;
     "ldr q0, [x0]" OtherLoad 16;
     "ld1 {{v0.16b}}, [x0]" OtherLoad 1;
-    "str w1, [x0], #4" OtherStore 4;
-    "stp x1, x1, [x0]" OtherStore 8;
+    "str w1, [x0], #4" DecodedStore 4;
+    "stp x1, x1, [x0]" DecodedStore 8;
     "str q0, [x0]" OtherStore 16;
     "ldadd w1, w2, [x0]" Atomic 4;
     "swpal x1, x2, [x0]" Atomic 8;

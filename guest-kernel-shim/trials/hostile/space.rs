@@ -132,8 +132,10 @@ pub fn expected(kind: Kind, outcome: &Outcome, place: u64) -> bool {
     const CM: u64 = 1 << 8;
     let bits = outcome.trap().map_or(0, |trap| trap.esr & (WNR | CM));
     match kind {
-        Kind::Load | Kind::OtherLoad => outcome.aborted(place) && bits == 0,
-        Kind::Store | Kind::OtherStore => outcome.aborted(place) && bits == WNR,
+        Kind::Load | Kind::DecodedLoad | Kind::OtherLoad => outcome.aborted(place) && bits == 0,
+        Kind::Store | Kind::DecodedStore | Kind::OtherStore => {
+            outcome.aborted(place) && bits == WNR
+        }
         Kind::Atomic => outcome.aborted(place) && bits & CM == 0,
         Kind::Maintenance => outcome.returned() || outcome.aborted(place) && bits & CM != 0,
         Kind::Harmless => outcome.returned(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The console at EL2: whole lines, one CPU at a time.
+//! The console at EL2: whole lines of its own, one CPU at a time, on the line that the guest has too.
 
 use core::fmt::{self, Write};
 use core::ptr;
@@ -10,7 +10,9 @@ use console::Port;
 use platform::Uart;
 use spin::mutex::SpinMutex;
 
-static PORT: SpinMutex<Option<Port>> = SpinMutex::new(None);
+use crate::console::line::Line;
+
+static LINE: SpinMutex<Line> = SpinMutex::new(Line::new());
 /// The lock is an exclusive access, which needs cacheable memory.
 static LOCKING: AtomicBool = AtomicBool::new(false);
 /// A CPU has failed.
@@ -49,7 +51,7 @@ pub fn firmware() -> Option<&'static Firmware> {
 pub unsafe fn open(uart: Uart) {
     // SAFETY: the caller's promise is the one that `Port::new` asks for. Only
     // the first CPU runs when this is called, so the unlocked access is alone.
-    unsafe { *PORT.as_mut_ptr() = Some(Port::new(uart)) }
+    let _none_before = unsafe { (*LINE.as_mut_ptr()).connect(Port::new(uart)) };
 }
 
 /// From now on, that is with MMU and caches on, lines are written under a lock.
@@ -66,31 +68,29 @@ pub fn locks() -> bool {
 /// ends it, whatever the others do.
 pub fn drain() {
     // SAFETY: as in `print_unlocked`.
-    if let Some(port) = unsafe { (*PORT.as_mut_ptr()).as_mut() } {
-        port.drain();
-    }
+    unsafe { (*LINE.as_mut_ptr()).drain() };
 }
 
 /// Writes formatted text as one unit.
 pub fn print(text: fmt::Arguments<'_>) {
     if locks() {
-        with(|port| {
-            // Output to a `Port` has no error: it loses what it can't send.
-            let _ = port.write_fmt(text);
+        with(|line| {
+            // Output has no error: a port loses what it can't send.
+            let _ = line.write_fmt(text);
         });
     } else {
         print_unlocked(text);
     }
 }
 
-/// Runs `write` on the port, alone; not any more once a CPU has failed.
-fn with(write: impl FnOnce(&mut Port)) {
+/// Runs `write` on the line, alone; not any more once a CPU has failed.
+pub fn with(write: impl FnOnce(&mut Line)) {
     loop {
         if FAILED.load(Ordering::Relaxed) {
             return;
         }
-        if let Some(mut port) = PORT.try_lock() {
-            port.as_mut().map(write);
+        if let Some(mut line) = LINE.try_lock() {
+            write(&mut line);
             return;
         }
         insn::yield_now();
@@ -105,8 +105,8 @@ pub fn fail() {
     FAILED.store(true, Ordering::Relaxed);
     let patience = if locks() { PATIENCE } else { 0 };
     for _ in 0..patience {
-        if let Some(port) = PORT.try_lock() {
-            core::mem::forget(port);
+        if let Some(line) = LINE.try_lock() {
+            core::mem::forget(line);
             return;
         }
         insn::yield_now();
@@ -115,7 +115,7 @@ pub fn fail() {
 
 /// Runs `work` while the console is held.
 pub fn while_held(work: impl FnOnce()) {
-    let _held = PORT.lock();
+    let _held = LINE.lock();
     work();
 }
 
@@ -126,20 +126,8 @@ pub fn while_held(work: impl FnOnce()) {
 pub unsafe fn change(uart: Uart) -> u64 {
     // SAFETY: the caller's promise is the one that `Port::new` asks for.
     let new = unsafe { Port::new(uart) };
-    let old = PORT.lock().replace(new);
+    let old = LINE.lock().connect(new);
     old.map_or(0, |port| port.lost())
-}
-
-/// Writes bytes as one unit, with carriage returns before line ends.
-pub fn bytes(bytes: &[u8]) {
-    with(|port| {
-        for &byte in bytes {
-            if byte == b'\n' {
-                port.byte(b'\r');
-            }
-            port.byte(byte);
-        }
-    });
 }
 
 /// As [`print`], without waiting for the CPU that holds the console: for a CPU that
@@ -150,9 +138,15 @@ pub fn print_unlocked(text: fmt::Arguments<'_>) {
     }
     // SAFETY: before `enable_locking` one CPU runs. In a failure the holder
     // may be the failed CPU itself; two writers at worst mix their characters.
-    if let Some(port) = unsafe { (*PORT.as_mut_ptr()).as_mut() } {
-        let _ = port.write_fmt(text);
+    unsafe {
+        let _ = (*LINE.as_mut_ptr()).write_fmt(text);
     }
+}
+
+/// Shows what is gathered of a guest's line, for a CPU that reports a failure.
+pub fn show_gathered() {
+    // SAFETY: as in `print_unlocked`.
+    unsafe { (*LINE.as_mut_ptr()).show_gathered() };
 }
 
 /// Prints a line `rouse: ...`.

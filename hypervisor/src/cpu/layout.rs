@@ -36,7 +36,6 @@ symbols! {
     "vcpu.halt" = offset_of!(PerCpu, vcpu.halt),
     "vcpu.trace" = offset_of!(PerCpu, vcpu.trace),
     "vcpu.refused" = offset_of!(PerCpu, vcpu.refused),
-    "vcpu.console" = offset_of!(PerCpu, vcpu.console),
     "vcpu.switch" = offset_of!(PerCpu, vcpu.switch),
     "vcpu.private" = offset_of!(PerCpu, vcpu.private),
     "vcpu.recheck_timers" = offset_of!(PerCpu, vcpu.recheck_timers),

@@ -10,7 +10,6 @@ use abi::Counter;
 use vgic::Private;
 use vgic::switch::Switch;
 
-use crate::console::guest_uart::GuestUart;
 use crate::cpu::counters::Counters;
 use crate::cpu::fast_state::{FastPaths, Waits};
 use crate::cpu::halt::Halt;
@@ -58,8 +57,6 @@ pub struct Vcpu {
     pub trace: Ring,
     /// Accesses to addresses where nothing is.
     pub refused: AtomicU64,
-    /// Output that is not yet a line.
-    pub console: Local<GuestUart>,
     /// Who delivers its interrupts (see `interrupts::deliver`), and virtual interrupts and
     /// requests that others left here (see [`crate::cpu::pending_word`]).
     pub switch: CacheLine<Switch>,
@@ -90,7 +87,6 @@ impl Vcpu {
             halt: Local::new(Halt::new()),
             trace: Ring::new(),
             refused: AtomicU64::new(0),
-            console: Local::new(GuestUart::new()),
             switch: CacheLine(Switch::new()),
             private: Private::new(),
             recheck_timers: AtomicBool::new(true),

@@ -99,7 +99,7 @@ pub fn late(cpu: &PerCpu, why: core::fmt::Arguments<'_>) -> ! {
         await_end(cpu);
     }
     take_console(why);
-    begun_line(cpu);
+    log::show_gathered();
     dump!("deadline: {why}");
     finish_with(STATUS_LATE)
 }
@@ -118,19 +118,6 @@ fn await_end(cpu: &PerCpu) -> ! {
     }
     dump!("deadline: the CPU that reports a failure does not end the machine");
     power::stop()
-}
-
-/// Shows what the vCPU of this CPU has written of a line. Not for a CPU that has failed itself:
-/// it may have done so in the middle of that.
-fn begun_line(cpu: &PerCpu) {
-    // SAFETY: this CPU's own, and the interrupt or call that led here came from outside of it.
-    unsafe {
-        cpu.vcpu.console.with(|console| {
-            if !console.begun().is_empty() {
-                print_unlocked(format_args!("{}\n", console.begun().escape_ascii()));
-            }
-        });
-    }
 }
 
 /// Says what is wrong, on the CPU that fails first.
@@ -245,7 +232,7 @@ fn others(me: &PerCpu) {
 pub fn stop_if_revoked(cpu: &PerCpu) {
     if REVOKED.load(Relaxed) {
         await_turn(cpu);
-        begun_line(cpu);
+        log::show_gathered();
         answer(cpu);
     }
 }

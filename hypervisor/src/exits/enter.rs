@@ -58,7 +58,6 @@ pub fn turn_off(cpu: &PerCpu) -> ! {
     if cpu.vcpu.leave() {
         ending::end(cpu, End::NoCpu);
     }
-    ending::flush(cpu);
     cpu.vcpu.set_off();
     // SAFETY: nothing on this stack is needed again.
     unsafe { el2_park(cpu.stack_top) }

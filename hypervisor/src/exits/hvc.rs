@@ -8,6 +8,7 @@ use arch::frame::Frame;
 use arch::layout;
 use trap::esr::{self, Esr};
 
+use crate::console::log;
 use crate::cpu::percpu::{PerCpu, Slot};
 use crate::dumps::{deadline, dump, failing, own_timer, serror, watchdog};
 use crate::exits::{floor, knobs, psci};
@@ -59,7 +60,7 @@ fn serve(cpu: &PerCpu, frame: &mut Frame, function: u32) {
         }
         abi::CALL_TRACE => traced(frame),
         abi::CALL_LOG => {
-            let done = log(cpu, frame.x[1]);
+            let done = note_in(cpu, frame.x[1]);
             frame.x[0] = done.map_or(abi::INVALID, |()| abi::SUCCESS) as u64;
         }
         abi::CALL_AUDIT => {
@@ -74,10 +75,10 @@ fn serve(cpu: &PerCpu, frame: &mut Frame, function: u32) {
             let done = floor::enter(frame.x[1]);
             frame.x[0] = done.map_or(abi::INVALID, |()| abi::SUCCESS) as u64;
         }
-        abi::CALL_CONSOLE => console(cpu, frame),
+        abi::CALL_CONSOLE => console(frame),
         abi::CALL_CELL | abi::CALL_TIMER => watched(cpu, frame, function),
         abi::CALL_DUMP => dump::asked(frame.x[1]),
-        abi::CALL_EXIT => ending::exit(cpu, frame.x[1]),
+        abi::CALL_EXIT => ending::exit(frame.x[1]),
         abi::CALL_UID => {
             for (register, word) in frame.x.iter_mut().zip(abi::UID) {
                 *register = u64::from(word);
@@ -113,20 +114,15 @@ fn watched(cpu: &PerCpu, frame: &mut Frame, function: u32) {
 /// Says what the guest says.
 #[cold]
 #[inline(never)]
-fn console(cpu: &PerCpu, frame: &mut Frame) {
+fn console(frame: &mut Frame) {
     let words: ConsoleWords = Words(core::array::from_fn(|n| frame.x[1 + n]));
-    // SAFETY: this CPU's own; `take` does not come here again.
-    unsafe {
-        cpu.vcpu
-            .console
-            .with(|console| words.bytes().for_each(|byte| console.take(byte)));
-    }
+    log::with(|line| line.called(words.bytes()));
     frame.x[0] = abi::SUCCESS as u64;
 }
 
 /// Has events noted at guest physical `address`, or nowhere if it is 0; `None` if no log can
 /// be there.
-fn log(cpu: &PerCpu, address: u64) -> Option<()> {
+fn note_in(cpu: &PerCpu, address: u64) -> Option<()> {
     let log = match address {
         0 => None,
         address => {

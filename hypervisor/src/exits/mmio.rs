@@ -8,12 +8,13 @@ use abi::Counter;
 use arch::frame::Frame;
 use trap::abort::{self, Access};
 use trap::esr::{Esr, IL};
+use trap::transfer::Transfer;
 use vgic::Redistributor;
 
-use crate::console::guest_uart::GuestUart;
+use crate::console::guest_uart;
 use crate::cpu::pending_word;
 use crate::cpu::percpu::PerCpu;
-use crate::exits::{inject, page, registers};
+use crate::exits::{inject, instruction, page, registers};
 use crate::interrupts::{kick, vgic_cpu};
 use crate::machine::vm::{DISTRIBUTOR, EXITS, REDISTRIBUTOR_SIZE, UART, vm};
 use crate::say;
@@ -22,21 +23,99 @@ pub fn exit(cpu: &PerCpu, frame: &mut Frame, esr: Esr) {
     cpu.vcpu.counters.add(Counter::Mmio);
     let address = abort::address(HPFAR_EL2.get(), FAR_EL2.get());
     let described = abort::is_translation_fault(esr).then(|| Access::decode(esr));
-    let done = described.flatten().and_then(|access| {
-        let value = access
-            .write
-            .then(|| registers::value(frame, access.register));
-        let value = value.map(|value| access.stored(value));
-        let raw = emulate(cpu, frame, address, access.size, value)?;
-        if let (false, Some(register)) = (access.write, frame.x.get_mut(access.register as usize)) {
-            *register = access.loaded(raw);
-        }
-        Some(())
-    });
+    let done = match described.flatten() {
+        Some(access) => transfer(cpu, frame, address, access).ok_or(Refusal::Nothing),
+        None => undescribed(cpu, frame, address, esr),
+    };
     match done {
         // A guest's EL0 may be in AArch32, where instructions can be short (IL).
-        Some(()) => ELR_EL2.set(ELR_EL2.get() + if esr.0 & IL != 0 { 4 } else { 2 }),
-        None => refuse(cpu, address, esr),
+        Ok(()) => ELR_EL2.set(ELR_EL2.get() + if esr.0 & IL != 0 { 4 } else { 2 }),
+        Err(why) => refuse(cpu, why, address, esr),
+    }
+}
+
+/// Does an access for its register; `None` where no device is.
+fn transfer(cpu: &PerCpu, frame: &mut Frame, address: u64, access: Access) -> Option<()> {
+    let value = access
+        .write
+        .then(|| registers::value(frame, access.register));
+    let value = value.map(|value| access.stored(value));
+    let raw = emulate(cpu, frame, address, access.size, value)?;
+    if let (false, Some(register)) = (access.write, frame.x.get_mut(access.register as usize)) {
+        *register = access.loaded(raw);
+    }
+    Some(())
+}
+
+/// Does an access by its instruction.
+#[cold]
+#[inline(never)]
+fn undescribed(cpu: &PerCpu, frame: &mut Frame, address: u64, esr: Esr) -> Result<(), Refusal> {
+    if !abort::is_translation_fault(esr) {
+        return Err(Refusal::Fault);
+    }
+    if !has_device(address) {
+        return Err(Refusal::Nothing);
+    }
+    if abort::is_table_walk(esr) {
+        return Err(Refusal::Walk);
+    }
+    // A device is in no cache.
+    if abort::is_maintenance(esr) {
+        return Ok(());
+    }
+    let instruction = instruction::fetch();
+    let undecoded = Refusal::Undecoded(instruction);
+    let done = instruction.and_then(Transfer::decode).ok_or(undecoded)?;
+    let base = registers::base(frame, done.base);
+    if !done.fits(FAR_EL2.get(), abort::is_write(esr), base) {
+        return Err(undecoded);
+    }
+    for (behind, access) in done.accesses() {
+        transfer(cpu, frame, address + behind, access).ok_or(Refusal::Nothing)?;
+    }
+    if done.write_back != 0 {
+        registers::set_base(frame, done.base, base.wrapping_add_signed(done.write_back));
+    }
+    Ok(())
+}
+
+/// Why an access is not done.
+#[derive(Clone, Copy)]
+enum Refusal {
+    Nothing,
+    /// No translation fault, of which alone the address is known.
+    Fault,
+    /// The guest's own walk went to a device.
+    Walk,
+    /// Its instruction, if it can be read, is none that is decoded.
+    Undecoded(Option<u32>),
+}
+
+impl Refusal {
+    fn say(self, cpu: &PerCpu, address: u64, esr: Esr, more: &str) {
+        let (mpidr, esr, pc) = (cpu.mpidr, esr.0, ELR_EL2.get());
+        let end = format_args!("it gets an external abort{more}");
+        match self {
+            Self::Nothing => {
+                say!("guest on CPU {mpidr:#x}: nothing at IPA {address:#x} (ESR {esr:#x}); {end}");
+            }
+            Self::Fault => say!(
+                "guest on CPU {mpidr:#x}: an access to VA {:#x} that may not be (ESR {esr:#x}); {end}",
+                FAR_EL2.get()
+            ),
+            Self::Walk => say!(
+                "guest on CPU {mpidr:#x}: its translation table is in the device at IPA {address:#x} (ESR {esr:#x}); {end}"
+            ),
+            Self::Undecoded(Some(instruction)) => say!(
+                "guest on CPU {mpidr:#x}: an access to the device at IPA {address:#x} that can't be decoded: instruction \
+                 {instruction:#010x} at {pc:#x} (ESR {esr:#x}); {end}"
+            ),
+            Self::Undecoded(None) => say!(
+                "guest on CPU {mpidr:#x}: an access to the device at IPA {address:#x} that can't be decoded: its \
+                 instruction at {pc:#x} can't be read (ESR {esr:#x}); {end}"
+            ),
+        }
     }
 }
 
@@ -44,23 +123,26 @@ pub fn exit(cpu: &PerCpu, frame: &mut Frame, esr: Esr) {
 /// should not have the console for itself.
 const SHOWN: u64 = 8;
 
-/// Tells the guest, and at first the console, that nothing is there.
-fn refuse(cpu: &PerCpu, address: u64, esr: Esr) {
+/// Tells the guest, and at first the console, that an access is not done.
+fn refuse(cpu: &PerCpu, why: Refusal, address: u64, esr: Esr) {
     let before = cpu.vcpu.refused.load(Relaxed);
     cpu.vcpu.refused.store(before + 1, Relaxed);
     if before < SHOWN {
-        say!(
-            "guest on CPU {:#x}: nothing at IPA {address:#x} (ESR {:#x}); it gets an external abort{}",
-            cpu.mpidr,
-            esr.0,
-            if before + 1 == SHOWN {
-                "; more of them are not shown"
-            } else {
-                ""
-            }
-        );
+        let last = before + 1 == SHOWN;
+        let more = if last {
+            "; more of them are not shown"
+        } else {
+            ""
+        };
+        why.say(cpu, address, esr, more);
     }
     inject::abort(cpu, esr);
+}
+
+/// Whether there is a device at `address`.
+fn has_device(address: u64) -> bool {
+    let devices = [DISTRIBUTOR, vm().redistributors, UART, EXITS];
+    devices.iter().any(|device| device.contains(address))
 }
 
 /// Does an access of `size` bytes at `address`; what a read gives, `None` where
@@ -86,17 +168,7 @@ fn emulate(
         let base = redistributors.base + number as u64 * REDISTRIBUTOR_SIZE;
         Some(redistributor(cpu, number, access(base)))
     } else if UART.contains(address) {
-        let offset = address - UART.base;
-        // SAFETY: this CPU's own; `write` does not come here again.
-        unsafe {
-            cpu.vcpu.console.with(|console| match write {
-                None => Some(GuestUart::read(offset)),
-                Some(value) => {
-                    console.write(offset, value);
-                    Some(0)
-                }
-            })
-        }
+        Some(guest_uart::access(address - UART.base, write))
     } else if EXITS.contains(address) {
         Some(page::access(cpu, frame, access(EXITS.base)))
     } else {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The guest's registers as an exit finds and leaves them.
 
-use aarch64_cpu::registers::{ELR_EL2, Readable, Writeable};
+use aarch64_cpu::registers::{ELR_EL2, Readable, SP_EL0, SP_EL1, SPSR_EL2, Writeable};
 use arch::frame::Frame;
 
 /// Registers that the fast frame holds: x0 to x18.
@@ -26,4 +26,27 @@ pub fn fast_value(frame: &Frame, register: u32) -> Option<u64> {
 /// The value of general register `register`, 31 being zero.
 pub fn value(frame: &Frame, register: u32) -> u64 {
     frame.x.get(register as usize).copied().unwrap_or(0)
+}
+
+/// The value of base register `register`, 31 being the stack pointer that the guest uses.
+pub fn base(frame: &Frame, register: u32) -> u64 {
+    match frame.x.get(register as usize) {
+        Some(&value) => value,
+        None if uses_sp_el1() => SP_EL1.get(),
+        None => SP_EL0.get(),
+    }
+}
+
+/// Sets it.
+pub fn set_base(frame: &mut Frame, register: u32, value: u64) {
+    match frame.x.get_mut(register as usize) {
+        Some(place) => *place = value,
+        None if uses_sp_el1() => SP_EL1.set(value),
+        None => SP_EL0.set(value),
+    }
+}
+
+/// Whether the guest is at EL1 with its own stack pointer (SPSR_EL2.M is EL1h).
+fn uses_sp_el1() -> bool {
+    SPSR_EL2.get() & 0x1f == 0b0_0101
 }

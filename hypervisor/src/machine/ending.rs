@@ -4,6 +4,8 @@
 
 use abi::{End, Ended};
 
+use crate::console::line::Line;
+use crate::console::log;
 use crate::cpu::percpu::PerCpu;
 use crate::machine::power;
 use crate::machine::vm::vm;
@@ -13,8 +15,8 @@ use crate::say;
 const STATUS_LOST: u64 = 72;
 
 /// Ends the machine for the guest, with its exit status.
-pub fn exit(cpu: &PerCpu, status: u64) -> ! {
-    flush(cpu);
+pub fn exit(status: u64) -> ! {
+    flush();
     say!("exit status {status}");
     power::stop()
 }
@@ -22,7 +24,7 @@ pub fn exit(cpu: &PerCpu, status: u64) -> ! {
 /// Ends the machine as the guest has asked on `cpu`, or has brought about there. The
 /// machine is reset where the guest wants that: a server boots again.
 pub fn end(cpu: &PerCpu, how: End) -> ! {
-    flush(cpu);
+    flush();
     let ended = Ended {
         how,
         vcpu: vm().find(cpu.mpidr).map_or(0, |(number, _)| number),
@@ -38,14 +40,13 @@ pub fn end(cpu: &PerCpu, how: End) -> ! {
 /// Ends the machine because its guest can't go on, for a reason that is neither its own nor the
 /// hypervisor's, `why`.
 pub fn lost_guest(cpu: &PerCpu, why: core::fmt::Arguments<'_>) -> ! {
-    flush(cpu);
+    flush();
     say!("guest on CPU {:#x}: {why}", cpu.mpidr);
     say!("exit status {STATUS_LOST}");
     power::stop()
 }
 
-/// Sends what the vCPU of this CPU has written of a line.
-pub fn flush(cpu: &PerCpu) {
-    // SAFETY: this CPU's own, and `flush` does not come here again.
-    unsafe { cpu.vcpu.console.with(|console| console.flush()) };
+/// Shows what the guest has said of a line, and nothing follows.
+fn flush() {
+    log::with(Line::show_gathered);
 }

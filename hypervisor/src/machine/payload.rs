@@ -18,6 +18,7 @@ use abi::{Extent, Images, NoPayload, PayloadHeader};
 use arch::layout;
 use plan::Atomics;
 use platform::Region;
+use wire::Source;
 
 use crate::refuse;
 
@@ -45,10 +46,18 @@ fn images() -> Images {
 
 /// As [`payload`], or why there is none.
 pub fn find_payload() -> Result<Images, NoPayload> {
+    header().images(u64::MAX - first())
+}
+
+/// Whose text the guest's output is.
+pub fn source() -> Source {
+    Source::decode(header().source)
+}
+
+fn header() -> &'static PayloadHeader {
     // SAFETY: the header lies behind the image in the same file; without a
     // payload it is whatever RAM holds there, which the magic tells.
-    let header = unsafe { &*(layout::payload() as *const PayloadHeader) };
-    header.images(u64::MAX - first())
+    unsafe { &*(layout::payload() as *const PayloadHeader) }
 }
 
 /// The end of what the loader put into memory, which is more than this image if there is a

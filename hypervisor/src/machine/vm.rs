@@ -26,6 +26,7 @@ use spin::mutex::SpinMutex;
 use spin::once::Once;
 use vgic::Distributor;
 
+use crate::console::log;
 use crate::cpu::percpu::PerCpu;
 use crate::machine::fault;
 use crate::machine::payload::{self, Chosen};
@@ -189,6 +190,7 @@ pub fn create(machine: &Machine, arguments: &Arguments<'_, Names>) {
         initrd,
         choice,
     } = payload::choose(arguments.plan.atomics);
+    log::with(|line| line.expect(payload::source()));
     let ram = machine.guest;
     let places = place(image, initrd.map_or(0, |initrd| initrd.size), ram);
     let offset = places.image;

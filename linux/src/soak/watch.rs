@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::thread;
 
 use crate::awaited::What;
-use crate::{clock, init};
+use crate::{clock, init, output};
 
 /// How long a wake-up may take, milliseconds, where ticks are instructions. Linux's own loops that
 /// wait for another CPU may keep their turn in the emulator up to the next timer (docs/linux.md).
@@ -104,8 +104,10 @@ impl Watch {
     /// Says what is wrong, and ends the machine.
     pub fn fail(&self, why: &str) -> ! {
         if !self.failed.swap(true, Relaxed) {
-            // A line of its own, whatever another thread is writing.
-            println!("\nrouse: panic: soak of Linux, seed {}: {why}", self.seed);
+            output::give_up(
+                "failed",
+                &format!("soak of Linux, seed {}: {why}", self.seed),
+            );
             init::off();
         }
         loop {

@@ -9,6 +9,7 @@ use kvm_ioctls::VmFd;
 use vm_superio::serial::{Error, NoEvents};
 use vm_superio::{Serial, Trigger};
 use vmm_sys_util::errno;
+use wire::Source;
 
 use super::console::{Console, Flood};
 use crate::layout::{CONSOLE, CONSOLE_SIZE, CONSOLE_SPI};
@@ -45,10 +46,10 @@ pub struct Bus {
 }
 
 impl Bus {
-    /// A console that interrupts `vm`, and writes at most `most` bytes.
-    pub fn new(vm: Arc<VmFd>, most: u64) -> Self {
+    /// A console that interrupts `vm`, and writes at most `most` bytes of a guest of `source`.
+    pub fn new(vm: Arc<VmFd>, most: u64, source: Source) -> Self {
         Self {
-            serial: Mutex::new(Serial::new(Line(vm), Console::new(most))),
+            serial: Mutex::new(Serial::new(Line(vm), Console::new(most, source))),
         }
     }
 
@@ -82,10 +83,10 @@ impl Bus {
         self.serial().writer().written()
     }
 
-    /// Writes what is no whole line yet.
+    /// Writes what is no whole line yet, and ends it.
     pub fn flush(&self) {
         // The guest has ended; a reader that is gone too misses nothing.
-        let _ = self.serial().writer_mut().send();
+        let _ = self.serial().writer_mut().end();
     }
 
     fn serial(&self) -> MutexGuard<'_, Serial<Line, NoEvents, Console>> {

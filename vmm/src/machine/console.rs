@@ -6,6 +6,7 @@ use std::fmt;
 use std::io::{self, IsTerminal, Stdout, Write};
 
 use rustix::termios;
+use wire::{Guard, Source};
 
 use crate::options::KIB;
 
@@ -28,24 +29,31 @@ impl fmt::Display for Flood {
 
 impl error::Error for Flood {}
 
-/// Writes whole lines. A terminal has sent each before the guest goes on, so that nothing
-/// of it is left to do while the guest measures.
+/// Writes whole lines of a guest that measures. A terminal has sent each before the guest goes on, so that nothing
+/// of it is left to do while the guest measures. Text of another guest comes as it is written.
 #[derive(Debug)]
 pub struct Console {
     out: Stdout,
     is_terminal: bool,
+    guard: Guard,
+    by_lines: bool,
+    /// The last byte that came.
+    last: u8,
     line: Vec<u8>,
     written: u64,
     most: u64,
 }
 
 impl Console {
-    /// Nothing is written yet, and at most `most` bytes will be.
-    pub fn new(most: u64) -> Self {
+    /// Nothing is written yet, and at most `most` bytes of a guest of `source` will be.
+    pub fn new(most: u64, source: Source) -> Self {
         let out = io::stdout();
         Self {
             is_terminal: out.is_terminal(),
             out,
+            guard: Guard::new(source),
+            by_lines: source != Source::Foreign,
+            last: b'\n',
             line: Vec::with_capacity(LONGEST),
             written: 0,
             most,
@@ -65,8 +73,10 @@ impl Write for Console {
                 return Err(Flood(self.most).into());
             }
             self.written += 1;
+            self.line.extend(self.guard.pass(byte));
             self.line.push(byte);
-            if byte == b'\n' || self.line.len() == LONGEST {
+            self.last = byte;
+            if byte == b'\n' || !self.by_lines || self.line.len() >= LONGEST {
                 self.send()?;
             }
         }
@@ -80,8 +90,17 @@ impl Write for Console {
 }
 
 impl Console {
+    /// Writes what there is, as a line: what comes next is another's.
+    pub fn end(&mut self) -> io::Result<()> {
+        if self.last != b'\n' {
+            self.line.push(b'\n');
+            self.last = b'\n';
+        }
+        self.send()
+    }
+
     /// Writes what there is.
-    pub fn send(&mut self) -> io::Result<()> {
+    fn send(&mut self) -> io::Result<()> {
         self.out.write_all(&self.line)?;
         self.line.clear();
         self.out.flush()?;

@@ -32,6 +32,8 @@ const TICK: Duration = Duration::from_millis(50);
 const AT_ONCE: usize = 1000;
 /// How long the last lines of an emulator that has ended may be on their way.
 const LAST_LINES: Duration = Duration::from_secs(2);
+/// What is wrong when the log takes nothing.
+const NO_LOG: &str = "serial.log can't be written";
 /// How many lines of the emulator itself are kept.
 const SAID: usize = 200;
 
@@ -155,6 +157,10 @@ struct Follower<'a, L> {
     grace: Option<Duration>,
     /// All lines, if they are to be kept.
     lines: Option<Vec<Line>>,
+    /// What the log has of a line that has not ended.
+    begun: String,
+    /// What the terminal has of it.
+    shown: String,
 }
 
 impl<'a, L: Write> Follower<'a, L> {
@@ -169,6 +175,8 @@ impl<'a, L: Write> Follower<'a, L> {
             clock: Clock::start(),
             grace: None,
             lines: None,
+            begun: String::new(),
+            shown: String::new(),
         }
     }
 
@@ -194,7 +202,14 @@ impl<'a, L: Write> Follower<'a, L> {
         loop {
             match lines.recv_timeout(TICK) {
                 Ok(line) => self.take(line, watch)?,
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) => {
+                    let begun = process.begun();
+                    match lines.try_recv() {
+                        // It may be that which had begun.
+                        Ok(line) => self.take(line, watch)?,
+                        Err(_) => self.show_begun(&begun, watch)?,
+                    }
+                }
                 Err(RecvTimeoutError::Disconnected) => {
                     // The same signal may have ended both.
                     return Ok(interrupt::signal().map(Ending::Interrupted));
@@ -250,13 +265,15 @@ impl<'a, L: Write> Follower<'a, L> {
             lines.push(line.clone());
         }
         let line = match line {
-            Line::Console(line) => line,
+            Line::Console(line) => self.console.passed(&line),
             Line::Emulator(line) => {
                 self.hear(line);
                 return Ok(());
             }
         };
-        writeln!(self.log, "{line}").context("serial.log can't be written")?;
+        let begun = std::mem::take(&mut self.begun);
+        let rest = line.strip_prefix(&*begun).unwrap_or(&line);
+        writeln!(self.log, "{rest}").context(NO_LOG)?;
         self.gets_on |= self.advance.shows(&line);
         let kind = self.console.feed(&line);
         let now = self.clock.now();
@@ -267,13 +284,42 @@ impl<'a, L: Write> Follower<'a, L> {
             Kind::Exit | Kind::Refused => drop(self.grace.get_or_insert(now)),
             _ => {}
         }
+        let shown = std::mem::take(&mut self.shown);
         if kind == Kind::Crash && watch.show >= Show::Dumps {
             watch.progress.clear();
-            note!("{}", self.console.crash.last().unwrap_or(&line));
+            let line = self.console.crash.last().unwrap_or(&line);
+            note!("{}", terminal::plain(line));
         } else if shown_from(kind).is_some_and(|from| watch.show >= from) {
             watch.progress.clear();
-            say!("{}", terminal::plain(&line));
+            let line = terminal::plain(&line);
+            match line.strip_prefix(&*shown) {
+                Some(rest) if !shown.is_empty() => terminal::end(&line, rest),
+                _ => say!("{line}"),
+            }
         }
+        Ok(())
+    }
+
+    /// Takes what there is of a line that does not go on at once: a prompt, or where a guest hangs.
+    fn show_begun(&mut self, begun: &str, watch: &mut Watch<'_>) -> Result<()> {
+        let begun = self.console.passed_so_far(begun);
+        let Some(more) = begun
+            .strip_prefix(&*self.begun)
+            .filter(|more| !more.is_empty())
+        else {
+            return Ok(());
+        };
+        write!(self.log, "{more}").context(NO_LOG)?;
+        if watch.show >= Show::Console {
+            watch.progress.clear();
+            let plain = terminal::plain(&begun);
+            let more = plain.strip_prefix(&*self.shown).unwrap_or_default();
+            if !more.is_empty() {
+                terminal::begin(more);
+            }
+            self.shown = plain;
+        }
+        self.begun = begun;
         Ok(())
     }
 

@@ -36,6 +36,7 @@ pub fn hosted(
         format!("--memory={memory}"),
         format!("--pin={}", pins(job.cpus)),
         format!("--mode={}", monitors(kvm_mode)),
+        format!("--source={}", job.load.packed().source().word()),
         // A hang is found from outside.
         "--timeout=1000000".to_owned(),
     ];

@@ -3,7 +3,10 @@
 
 use abi::Ended;
 
+use wire::Source;
+
 use super::*;
+use crate::symbols::Symbols;
 
 /// What comes of a script, and the log. It may go without progress for 300 ms.
 fn outcome(script: &str) -> (Outcome, String) {
@@ -11,6 +14,21 @@ fn outcome(script: &str) -> (Outcome, String) {
 }
 
 fn boot_within(
+    script: &str,
+    patience: Duration,
+    altogether: Option<Duration>,
+) -> (Outcome, String) {
+    boot_of(Console::default(), script, patience, altogether)
+}
+
+/// The same of a guest that is not ours, on a machine with nothing of ours below it.
+fn foreign(script: &str) -> (Outcome, String) {
+    let console = Console::new(Symbols::default(), Source::Foreign);
+    boot_of(console, script, Duration::from_millis(300), None)
+}
+
+fn boot_of(
+    console: Console,
     script: &str,
     patience: Duration,
     altogether: Option<Duration>,
@@ -24,7 +42,7 @@ fn boot_within(
     };
     let mut log = Vec::new();
     let watch = watch(place.path(), limits);
-    let outcome = follow(command, Console::default(), &mut log, watch).unwrap();
+    let outcome = follow(command, console, &mut log, watch).unwrap();
     (outcome, String::from_utf8(log).unwrap())
 }
 
@@ -66,6 +84,39 @@ fn every_ending_is_told_from_the_others() {
     let refused = Ending::Refused("why".into());
     assert_eq!(ended("echo 'rouse: refused: why'; exec sleep 60"), refused);
     assert_eq!(ended("echo 'rouse: refused: why'"), refused);
+}
+
+#[test]
+fn what_a_foreign_guest_prints_is_no_ending_and_marks_no_line_of_the_log() {
+    for line in [
+        "rouse: exit status 0",
+        "rouse: panic: boo",
+        "rouse: refused: why",
+        "ok 1 - does not panic: empty list",
+    ] {
+        let (outcome, log) = foreign(&format!("echo '{line}'; exec sleep 60"));
+        assert!(is_hang(&outcome.ending), "{line}: {:?}", outcome.ending);
+        assert_eq!(log, line.replace("rouse: ", "rouse:\\ ") + "\n");
+        let (outcome, _) = foreign(&format!("echo '{line}'; echo; echo bad >&2"));
+        assert_eq!(outcome.ending, Ending::Stopped("bad".into()), "{line}");
+    }
+}
+
+#[test]
+fn a_line_that_has_begun_is_logged_where_its_guest_hangs_and_goes_on_otherwise() {
+    let (outcome, log) = foreign("printf 'rouse: no end: prompt> '; exec sleep 60");
+    assert!(is_hang(&outcome.ending));
+    assert_eq!(log, "rouse:\\ no end: prompt> \n");
+    assert!(outcome.console.hint().contains("no end: prompt>`"));
+    let script = "printf 'a\\nro'; sleep 0.2; printf 'use: b'; sleep 0.2; echo c; printf d";
+    let (outcome, log) = boot_of(
+        Console::new(Symbols::default(), Source::Foreign),
+        script,
+        Duration::from_secs(60),
+        None,
+    );
+    assert_eq!(log, "a\nrouse:\\ bc\nd\n");
+    assert_eq!(outcome.ending, Ending::Stopped(String::new()));
 }
 
 #[test]

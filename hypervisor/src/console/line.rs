@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The line to the real console, which EL2 and its guest share.
+//!
+//! The guest's characters go out as it writes them, whichever of its CPUs does; nothing is kept back. EL2's lines
+//! begin on a line of their own, and are told from what a guest prints by what a guest that is not ours can't
+//! print: see [`wire::Guard`].
+//!
+//! A line that our guest says by calls may take several of them, while it holds its own lock. It is gathered
+//! first, so that no line of EL2's damages a record.
+
+use core::fmt::{self, Write};
+
+use arrayvec::ArrayVec;
+use console::Port;
+use wire::{Guard, Source};
+
+/// The state of the line.
+pub struct Line {
+    port: Option<Port>,
+    guard: Guard,
+    source: Source,
+    /// The last character that was sent.
+    last: u8,
+    /// What our guest has said of a line by calls.
+    gathered: ArrayVec<u8, 256>,
+}
+
+impl Line {
+    /// One that leads nowhere yet.
+    pub const fn new() -> Self {
+        Self {
+            port: None,
+            guard: Guard::new(Source::Ours),
+            source: Source::Ours,
+            last: b'\n',
+            gathered: ArrayVec::new_const(),
+        }
+    }
+
+    /// Has it lead to `port` from now on, and no longer to the one that is returned.
+    pub const fn connect(&mut self, port: Port) -> Option<Port> {
+        self.port.replace(port)
+    }
+
+    /// Notes whose text the guest's is.
+    pub const fn expect(&mut self, source: Source) {
+        self.source = source;
+        self.guard = Guard::new(source);
+    }
+
+    /// Waits until everything is sent.
+    pub fn drain(&mut self) {
+        if let Some(port) = &mut self.port {
+            port.drain();
+        }
+    }
+
+    /// Sends a character that the guest has written.
+    pub fn guest(&mut self, byte: u8) {
+        if let Some(broken) = self.guard.pass(byte) {
+            self.send(broken);
+        }
+        self.send(byte);
+    }
+
+    /// Sends text that the guest has said by a call.
+    pub fn called(&mut self, text: impl Iterator<Item = u8>) {
+        for byte in text {
+            if self.source != Source::Ours {
+                self.guest(byte);
+                continue;
+            }
+            self.gathered.push(byte);
+            if byte == b'\n' || self.gathered.is_full() {
+                self.show_gathered();
+            }
+        }
+    }
+
+    /// Sends what there is of a line that our guest says by calls.
+    pub fn show_gathered(&mut self) {
+        let gathered = core::mem::take(&mut self.gathered);
+        gathered.into_iter().for_each(|byte| self.guest(byte));
+    }
+
+    fn send(&mut self, byte: u8) {
+        let Some(port) = &mut self.port else { return };
+        if byte == b'\n' && self.last != b'\r' {
+            port.byte(b'\r');
+        }
+        port.byte(byte);
+        self.last = byte;
+    }
+}
+
+/// Writes text of EL2's, which is whole lines.
+impl Write for Line {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.last != b'\n' {
+            self.send(b'\n');
+        }
+        text.bytes().for_each(|byte| self.send(byte));
+        // It goes on after a part of a line.
+        self.last = b'\n';
+        Ok(())
+    }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The instruction at which the guest has exited.
+//!
+//! Another of its CPUs may change it, or where its address leads, at any time: what is read here need not be what was
+//! executed. So it is checked against what the syndrome says, and a guest that does so can only err for itself: whatever
+//! is decoded is done with its own registers, on devices that it has anyway.
+
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::Relaxed;
+
+use aarch64_cpu::registers::{ELR_EL2, Readable, SCTLR_EL1, SPSR_EL2};
+use arch::insn;
+
+use crate::machine::machine;
+
+/// Reads it; `None` if it can't be read by data accesses of its own level, is not in RAM, is of AArch32, or accesses data in
+/// big-endian order, which is not emulated.
+pub fn fetch() -> Option<u32> {
+    /// SPSR_EL2.M: AArch32, and which exception level.
+    const AARCH32: u64 = 1 << 4;
+    const LEVEL: u64 = 0b1100;
+    let spsr = SPSR_EL2.get();
+    let user = spsr & LEVEL == 0;
+    let swaps = match user {
+        true => SCTLR_EL1.is_set(SCTLR_EL1::E0E),
+        false => SCTLR_EL1.is_set(SCTLR_EL1::EE),
+    };
+    if spsr & AARCH32 != 0 || swaps {
+        return None;
+    }
+    let pc = ELR_EL2.get();
+    let place = match user {
+        true => insn::guest_el0_reads(pc)?,
+        false => insn::guest_el1_reads(pc)?,
+    };
+    let ram = machine().guest;
+    let inside = place.is_multiple_of(4) && ram.contains(place) && ram.contains(place + 3);
+    // SAFETY: an aligned word of the guest's RAM, which is mapped here at its physical address.
+    inside.then(|| unsafe { (*(place as *const AtomicU32)).load(Relaxed) })
+}
